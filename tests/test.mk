@@ -102,6 +102,12 @@ bench-diagnosis: deps
 	$(Q)$(MAKE) $(JOBS) SAN= all helpers
 	$(Q)$(foreach v,BUDGET HALF SEEDS ONLY TRUTH,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/diagnosis.sh
 
+# Jobs of PyTorch's frameworks, each with and without pipeprobe, in environments made from PyPI; VENVS and ONLY as the script says.
+.PHONY: test-frameworks
+test-frameworks: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)$(if $(VENVS),VENVS='$(VENVS)') $(if $(ONLY),ONLY='$(ONLY)') bash tests/frameworks.sh
+
 # Every knob of the what-if against the same change made for real; QUICK=1 for two minutes of it.
 .PHONY: bench-whatif
 bench-whatif: deps
@@ -175,6 +181,7 @@ help:
 	'make check        the fast part of it: unit tests, quick end-to-end tests, include plan (< 2 min)' \
 	'make quick        the tests that the files changed against HEAD touch (BASE=REVISION); ARGS=--list names them' \
 	'make check-layers only the include plan and the public headers; check-links: the same plan for what is linked' \
+	'make test-frameworks  PyTorch 1.13, 2.2, 2.6 and the newest, and frameworks on it, from PyPI into build/venvs (20 GB); VENVS= ONLY=' \
 	'make format       rewrites the C sources by .clang-format (clang-format 14); make check-format only compares' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \

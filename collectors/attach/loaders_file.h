@@ -1,7 +1,7 @@
 /* collectors/attach/loaders_file.h: the DataLoaders of a recorded Python process, and the iterations made of
  * them: one mapped file "loaders-PID" in the session directory. The training process writes it; its workers
- * find in it which batch of the run their batch 0 is, however they were started; `pipeprobe exec` reads the
- * arguments at the end. It outlives the process.
+ * find in it which batch of the run their batch 0 is, however they were started, and say which batches came
+ * out short; `pipeprobe exec` reads the arguments at the end. It outlives the process.
  *
  * Whoever reads it from outside trusts nothing in it: counts are bounded and texts end here. */
 #ifndef PP_COLLECTORS_ATTACH_LOADERS_FILE_H
@@ -11,6 +11,7 @@
 
 #define PP_LOADERS_MAGIC "PPLOADR"
 #define PP_LOADERS_MAX 16     /* more of them in a process are recorded, their arguments are not */
+#define PP_SHORT_MAX 64       /* of an iteration; a worker's stream ends with one */
 #define PP_ITERATIONS_MAX 128 /* the newest; a worker looks for its own when it starts */
 
 struct pp_loader_row {
@@ -26,6 +27,11 @@ struct pp_iteration_row {
     uint64_t base_seed; /* what the loader told its workers; the key */
     uint32_t round;     /* 0: the iterator's first epoch; more with persistent workers */
     uint32_t first_batch, epoch, loader;
+    /* Batches that came out shorter than they were asked for, written by the workers: (number within the
+     * iteration
+     * + 1) << 32 | samples, 0 for an entry that is not written yet. */
+    uint32_t n_short;
+    uint64_t short_batch[PP_SHORT_MAX];
 };
 
 struct pp_loaders_file {

@@ -204,15 +204,15 @@ static void add_other_span(struct pp_costs_pass *p, const struct pp_span *s)
         add_wait(p, &p->trainer_waits, s);
     if (s->phase == PP_PHASE_GET_WAIT || s->phase == PP_PHASE_PUT_WAIT)
         add_wait(p, &p->copy_waits, s);
-    if (s->phase == PP_PHASE_H2D) {
+    if (s->phase == PP_PHASE_H2D || s->phase == PP_PHASE_PIN) {
         c->copy_cpu_ns += cpu_of(s);
         c->copy_blocked_ns += blocked_of(s);
         p->copy_delay_ns += delay_of(s);
         p->copies++;
         if (slept(s))
             add_wake(&p->sleeps, s);
-        keep_stretch(p, &p->copy, s->start_ns + (uint64_t)cpu_of(s),
-                     answered_ns(s)); /* on the link: behind the staging, until the lane was woken */
+        if (s->phase == PP_PHASE_H2D) /* on the link: behind the staging, until the lane was woken */
+            keep_stretch(p, &p->copy, s->start_ns + (uint64_t)cpu_of(s), answered_ns(s));
     } else if (s->phase == PP_PHASE_STEP) {
         c->step_cpu_ns += cpu_of(s);
         c->step_blocked_ns += blocked_of(s);

@@ -86,9 +86,10 @@ def make(base, text, *calls):
     module = types.SimpleNamespace(DataLoader=cls)
     open(LOG, "w").close()
     order = []
-    hooks = {"torch.utils.data.dataloader": lambda module: order.append("recorder")}
+    hooks = {"torch.utils.data.dataloader": (("waits", lambda module: order.append("recorder")),)}
     override.install(hooks, "log=%s\n%s" % (LOG, text))
-    hooks["torch.utils.data.dataloader"](module)
+    for _, hook in hooks["torch.utils.data.dataloader"]:
+        hook(module)
     assert order == ["recorder"], "the recorder's hook runs first"
     loaders = [cls(*args, **kwargs) for args, kwargs in calls]
     return loaders, [line.rstrip("\n").split("\t") for line in open(LOG)]

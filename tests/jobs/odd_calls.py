@@ -56,6 +56,7 @@ class Iterator:
 
 NUMBERS = [0, 1, -1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 - 1, 2**64, -(2**63), 10**30, True, 1.5, float("nan")]
 TEXTS = ["", "a", "a" * 100000, "a\0b", "\ud800", "\u202e\x1b]0;x\x07", "%s%n", b"bytes", None]
+KINDS = ["decode", "read", "collate", "next", "save", "index", "received", "before", "after", "result", "put", "get", "backward"]
 OBJECTS = [None, Odd, Odd(), [], {}, (1, 2), object(), len, iter([1, 2]), lambda *a: None, session]
 made = []
 
@@ -86,8 +87,10 @@ def use(thing):
     attempt(setattr, thing, "x", argument())
     attempt(lambda: type("T", (), {"f": thing})().f(argument()))
     attempt(lambda: thing.__get__(argument(), argument()))
-    attempt(lambda: setattr(iterator, "_pipeprobe_iteration", record.iteration(1, 2, 3, 4, 5, 6, 7)))
-    attempt(lambda: record.next(Odd())(iterator))
+    attempt(lambda: setattr(iterator, "_pipeprobe_iteration", record.iteration(1, 2, 3, 4, 5, 6, 7, argument())))
+    for kind in KINDS:
+        callback = [argument()] if kind in ("before", "after", "result") else []
+        attempt(lambda: record.timed(kind, Odd(), *callback)(iterator))
 
 
 def calls(n):
@@ -96,6 +99,8 @@ def calls(n):
         function = getattr(record, random.choice(names))
         count = random.choice([0, 1, 1, 2, 3, 7, 13])
         out = attempt(function, *[argument() for _ in range(count)])
+        if function is record.timed:
+            out = attempt(function, random.choice(KINDS), argument(), *[argument() for _ in range(random.randrange(2))])
         if out is None:
             out = attempt(function, Odd())
         if out is not None:
@@ -103,7 +108,7 @@ def calls(n):
             use(out)
         if len(made) > 50:
             del made[random.randrange(len(made))]
-        attempt(record.iteration, 0, 1, 0, random.getrandbits(64), 8, random.choice([0, 5]), 40)
+        attempt(record.iteration, 0, 1, 0, random.getrandbits(64), 8, random.choice([0, 5]), 40, random.choice([0, 1]))
         attempt(record.loader, 2, 8, 2, 0, 1, 0, 1, 0, 100, 10, "fork", "d" * random.randrange(200), "s")
         attempt(record.worker_begin, random.choice([-5, 0, 1, 2**31 - 1]), random.choice([0, os.getpid(), -1, 2**62]), 5)
         attempt(record.note, "n" * random.randrange(400))

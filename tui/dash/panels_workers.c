@@ -174,7 +174,7 @@ static char letter(pp_phase p)
         [PP_PHASE_SLOT_WAIT] = '.',  [PP_PHASE_PUT_WAIT] = '.',      [PP_PHASE_DATA_WAIT] = 'W',
         [PP_PHASE_H2D] = 'H',        [PP_PHASE_DEVICE_SYNC] = 'Y',   [PP_PHASE_STEP] = 'S',
         [PP_PHASE_RETRY] = 'r',      [PP_PHASE_GET_WAIT] = '.',      [PP_PHASE_EPOCH_BOUNDARY] = 'W',
-        [PP_PHASE_COLLECTIVE] = 'A',
+        [PP_PHASE_COLLECTIVE] = 'A', [PP_PHASE_PIN] = 'P',
     };
     return p < PP_PHASE_COUNT && letters[p] ? letters[p] : '?';
 }
@@ -201,6 +201,7 @@ static const char *name_of(const struct pp_live_snapshot *snap, const struct pp_
             return snap->workers[i].name;
     switch (b->phase) {
     case PP_PHASE_H2D:
+    case PP_PHASE_PIN:
     case PP_PHASE_GET_WAIT:
     case PP_PHASE_PUT_WAIT: return "copy lane";
     default: return "trainer";

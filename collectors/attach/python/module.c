@@ -25,7 +25,7 @@ static PyObject *leave(PyObject *self, PyObject *nothing)
     (void)self;
     (void)nothing;
     record_leave();
-    types_leave();
+    fetcher_leave();
     return none();
 }
 
@@ -64,52 +64,42 @@ static PyObject *stand_in(PyObject *args, PyObject *(*make)(PyObject *))
     return PyArg_ParseTuple(args, "O", &object) ? make(object) : NULL;
 }
 
-static PyObject *decode(PyObject *self, PyObject *args)
-{
-    PyObject *f;
-    (void)self;
-    return PyArg_ParseTuple(args, "O", &f) ? types_timed(f, TIMED_DECODE) : NULL;
-}
+/* The kinds of Timed by their names in Python. */
+static const struct {
+    const char *name;
+    enum timed_kind kind;
+    int has_callback;
+} kinds[] = {
+    {"decode", TIMED_DECODE, 0},     {"read", TIMED_READ, 0},         {"collate", TIMED_COLLATE, 0},
+    {"next", TIMED_NEXT, 0},         {"save", TIMED_SAVE, 0},         {"index", TIMED_INDEX, 0},
+    {"before", TIMED_BEFORE, 1},     {"received", TIMED_RECEIVED, 0}, {"after", TIMED_AFTER, 1},
+    {"result", TIMED_RESULT, 1},     {"put", TIMED_PUT, 0},           {"get", TIMED_GET, 0},
+    {"backward", TIMED_BACKWARD, 0},
+};
 
-static PyObject *collate(PyObject *self, PyObject *args)
+static PyObject *timed(PyObject *self, PyObject *args)
 {
-    PyObject *f;
+    const char *name;
+    PyObject *f, *callback = NULL;
     (void)self;
-    return PyArg_ParseTuple(args, "O", &f) ? types_timed(f, TIMED_COLLATE) : NULL;
-}
-
-static PyObject *next(PyObject *self, PyObject *args)
-{
-    PyObject *f;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "O", &f))
+    if (!PyArg_ParseTuple(args, "sO|O", &name, &f, &callback))
         return NULL;
-    record_saw_loader();
-    return types_timed(f, TIMED_NEXT);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        if (strcmp(kinds[i].name, name) == 0 && kinds[i].has_callback == (callback != NULL)) {
+            if (kinds[i].kind == TIMED_NEXT)
+                record_saw_loader();
+            return types_timed(f, kinds[i].kind, callback);
+        }
+    }
+    PyErr_SetString(PyExc_ValueError, name);
+    return NULL;
 }
 
-static PyObject *thread_timed(PyObject *args, enum timed_kind kind)
+static PyObject *is_timed(PyObject *self, PyObject *args)
 {
-    PyObject *f;
-    return PyArg_ParseTuple(args, "O", &f) ? types_timed(f, kind) : NULL;
-}
-
-static PyObject *put(PyObject *self, PyObject *args)
-{
+    PyObject *object;
     (void)self;
-    return thread_timed(args, TIMED_PUT);
-}
-
-static PyObject *get(PyObject *self, PyObject *args)
-{
-    (void)self;
-    return thread_timed(args, TIMED_GET);
-}
-
-static PyObject *backward(PyObject *self, PyObject *args)
-{
-    (void)self;
-    return thread_timed(args, TIMED_BACKWARD);
+    return PyArg_ParseTuple(args, "O", &object) ? PyBool_FromLong(types_is_timed(object)) : NULL;
 }
 
 static PyObject *samples(PyObject *self, PyObject *args)
@@ -126,8 +116,31 @@ static PyObject *stream(PyObject *self, PyObject *args)
 
 static PyObject *queue(PyObject *self, PyObject *args)
 {
+    PyObject *object, *thread = NULL;
     (void)self;
-    return stand_in(args, types_queue);
+    if (!PyArg_ParseTuple(args, "O|O", &object, &thread))
+        return NULL;
+    return types_queue(object, thread);
+}
+
+static PyObject *pin_begin(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (l)
+        record_pin_begin(l);
+    return none();
+}
+
+static PyObject *pin_end(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (l)
+        record_lane_close(&l->copy);
+    return none();
 }
 
 static PyObject *fetcher(PyObject *self, PyObject *args)
@@ -136,7 +149,7 @@ static PyObject *fetcher(PyObject *self, PyObject *args)
     int stream;
     (void)self;
     if (!PyArg_ParseTuple(args, "OpO", &object, &stream, &timed) ||
-        types_fetcher(object, stream ? "dataset_iter" : "dataset", timed) != 0)
+        fetcher_set(object, stream ? "dataset_iter" : "dataset", timed) != 0)
         return NULL;
     return none();
 }
@@ -150,7 +163,6 @@ static PyObject *worker_begin(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "iLK", &worker, &parent, &seed))
         return NULL;
     struct record_local *l = record_is_on() ? record_local() : NULL;
-    types_set_parent(parent);
     if (l)
         record_worker_begin(l, worker, parent, seed);
     return none();
@@ -197,21 +209,33 @@ static PyObject *loader(PyObject *self, PyObject *args)
     return PyLong_FromUnsignedLong(record_is_on() ? record_loader_new(&row) : 0);
 }
 
-/* iteration(loader, epoch, round, base_seed, batch_size, batches, samples) -> what is set as the iterator's
- * attribute
- */
+/* iteration(loader, epoch, round, base_seed, batch_size, batches, samples, in_order) -> what is set as the
+ * iterator's attribute */
 static PyObject *iteration(PyObject *self, PyObject *args)
 {
     struct record_iteration it = {0};
     unsigned long long seed, batches, samples;
     (void)self;
-    if (!PyArg_ParseTuple(args, "IIIKIKK", &it.loader, &it.epoch, &it.round, &seed, &it.batch_size, &batches,
-                          &samples))
+    if (!PyArg_ParseTuple(args, "IIIKIKKp", &it.loader, &it.epoch, &it.round, &seed, &it.batch_size, &batches,
+                          &samples, &it.in_order))
         return NULL;
     it.base_seed = seed;
     it.batches = batches;
     it.samples = samples;
     return types_iteration(&it);
+}
+
+static PyObject *reseed(PyObject *self, PyObject *args)
+{
+    PyObject *held;
+    unsigned long long seed;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OK", &held, &seed))
+        return NULL;
+    struct record_iteration *it = types_iteration_of(held);
+    if (it)
+        record_iteration_reseed(it, seed);
+    return none();
 }
 
 static PyMethodDef functions[] = {
@@ -220,20 +244,19 @@ static PyMethodDef functions[] = {
     {"session", session, METH_NOARGS, "session(): the number of the one that is recorded; 0: none"},
     {"off", off, METH_VARARGS, "off(why): off for good in this process"},
     {"note", note, METH_VARARGS, "note(what): what was left out, into the recording"},
-    {"decode", decode, METH_VARARGS, "decode(f): f, timed as a part of the sample in work"},
-    {"collate", collate, METH_VARARGS, "collate(f): f, timed as the collation of a batch"},
-    {"next", next, METH_VARARGS, "next(f): f, timed as the wait for a batch"},
-    {"put", put, METH_VARARGS, "put(f): f, which may hand a batch to another thread"},
-    {"get", get, METH_VARARGS, "get(f): f, which may take one from another thread"},
-    {"backward", backward, METH_VARARGS, "backward(f): f, whose thread is the trainer"},
+    {"timed", timed, METH_VARARGS, "timed(kind, f[, callback]): f, timed as what the kind says"},
+    {"is_timed", is_timed, METH_VARARGS, "is_timed(f)"},
     {"samples", samples, METH_VARARGS, "samples(data): data, whose items are timed"},
     {"stream", stream, METH_VARARGS, "stream(iterator): likewise"},
     {"fetcher", fetcher, METH_VARARGS, "fetcher(f, is_stream, timed): f fetches from timed"},
-    {"queue", queue, METH_VARARGS, "queue(q): a worker's queue, timed"},
+    {"queue", queue, METH_VARARGS, "queue(q[, thread]): a worker's queue, or a pinning thread's, timed"},
+    {"pin_begin", pin_begin, METH_NOARGS, "pin_begin(): of the calling thread"},
+    {"pin_end", pin_end, METH_NOARGS, "pin_end()"},
     {"worker_begin", worker_begin, METH_VARARGS, "worker_begin(id, parent's pid, base seed)"},
     {"worker_end", worker_end, METH_NOARGS, "worker_end()"},
     {"loader", loader, METH_VARARGS, "loader(arguments): its number"},
-    {"iteration", iteration, METH_VARARGS, "iteration(loader, epoch, round, base seed, batch size, batches)"},
+    {"iteration", iteration, METH_VARARGS, "iteration(arguments): what its iterator holds"},
+    {"reseed", reseed, METH_VARARGS, "reseed(iteration, base seed)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -6,15 +6,16 @@ Nothing here imports what the job does not import, draws a random number, starts
 import sys
 
 record = None
-_counts = {}  # id(loader) is reused: the number is kept with the loader
+_iterators_are_seen = False  # when they are made
+_in_worker = False  # this process is a worker whose queues are recorded
 
 
 def _guard(function):
     """Runs a part of ours inside the job: the first exception ends our recording, never the job."""
 
-    def guarded(*args):
+    def guarded(*args, **kwargs):
         try:
-            return function(*args)
+            return function(*args, **kwargs)
         except Exception as e:
             record.off("%s in %s" % (type(e).__name__, function.__name__))
             return None
@@ -25,11 +26,24 @@ def _guard(function):
 # ---- the loader, in the process that takes the batches ----
 
 
-def _length(thing):
-    try:
-        return len(thing)
-    except Exception:
-        return 0
+def _is_torchs(thing):
+    return type(thing).__module__.startswith(("torch.utils.data.", "torchdata.stateful_dataloader."))
+
+
+def _lengths(loader):
+    """(samples of the data set, batches of an epoch, samples of an epoch), 0 for what is not known.
+
+    Asked where torch asks as well: a len() of the user's may draw random numbers or open a file that the workers would
+    then share, and len() of a loader of an iterable data set makes torch warn later."""
+    outer, sampler = loader.batch_sampler, loader.sampler
+    if outer is not None:
+        sampler = getattr(outer, "sampler", None)
+    if getattr(loader, "_dataset_kind", 1) or not _is_torchs(sampler) or (outer is not None and not _is_torchs(outer)):
+        return 0, 0, 0
+    epoch = len(sampler)
+    source = getattr(sampler, "data_source", getattr(sampler, "dataset", None))
+    samples = len(loader.dataset) if source is loader.dataset else epoch
+    return samples, epoch if outer is None else len(outer), 0 if loader.drop_last else epoch
 
 
 def _type_name(thing):
@@ -50,6 +64,7 @@ def _state_of(loader):
     state = loader.__dict__.get("_pipeprobe")
     if state is None or state["session"] != record.session():
         workers = loader.num_workers
+        lengths = _lengths(loader)
         number = record.loader(
             workers,
             loader.batch_size or 0,
@@ -59,18 +74,23 @@ def _state_of(loader):
             bool(loader.persistent_workers),
             bool(getattr(loader, "in_order", True)),
             bool(loader.drop_last),
-            _length(loader.dataset),
-            _length(loader),
+            lengths[0],
+            lengths[1],
             _start_method(loader),
             _type_name(loader.dataset),
             _type_name(getattr(loader, "sampler", None)),
         )
-        state = loader.__dict__["_pipeprobe"] = {"number": number, "epochs": 0, "session": record.session()}
+        state = loader.__dict__["_pipeprobe"] = {
+            "number": number,
+            "epochs": 0,
+            "session": record.session(),
+            "lengths": lengths,
+        }
     return state
 
 
 @_guard
-def _iterator_made(iterator, loader):
+def _iterator_made(iterator, loader, *args, **kwargs):
     if record.session():
         _iteration_begins(iterator, loader, _state_of(loader), 0)
 
@@ -82,8 +102,9 @@ def _iteration_begins(iterator, loader, state, round_):
         round_,
         iterator._base_seed & 0xFFFFFFFFFFFFFFFF,
         loader.batch_size or 0,
-        _length(loader),
-        0 if loader.drop_last else _length(getattr(loader, "sampler", None)),
+        state["lengths"][1],
+        state["lengths"][2],
+        bool(getattr(loader, "in_order", True)),
     )
     iterator._pipeprobe_round = round_
     iterator._pipeprobe_session = state["session"]
@@ -91,44 +112,64 @@ def _iteration_begins(iterator, loader, state, round_):
 
 
 @_guard
-def _iterator_reset(iterator, loader, first_iter):
-    if first_iter or not record.session():
+def _iterator_reset(iterator, loader, first_iter=False, *args, **kwargs):
+    if not record.session() or not _iterators_are_seen:
         return
-    state = _state_of(loader)
-    if getattr(iterator, "_pipeprobe_session", 0) != state["session"]:
-        record.note("a loader's persistent workers are older than the recording and not in it")
-    _iteration_begins(iterator, loader, state, getattr(iterator, "_pipeprobe_round", 0) + 1)
+    known = getattr(iterator, "_pipeprobe_session", 0) == record.session()
+    if not first_iter:
+        if not known:
+            record.note("a loader's persistent workers are older than the recording and not in it")
+        _iteration_begins(iterator, loader, _state_of(loader), getattr(iterator, "_pipeprobe_round", 0) + 1)
+    elif known:  # a restored StatefulDataLoader has the seed of the state
+        record.reseed(iterator._pipeprobe_iteration, iterator._base_seed & 0xFFFFFFFFFFFFFFFF)
+    thread = iterator.__dict__.get("_pin_memory_thread")
+    if thread is not None:
+        thread._pipeprobe_iteration = getattr(iterator, "_pipeprobe_iteration", None)
 
 
-def _hook_dataloader(module):
+def _hook_iterators(module):
+    global _iterators_are_seen
     base = module._BaseDataLoaderIter
-    made, reset, create = base.__init__, module._MultiProcessingDataLoaderIter._reset, module._DatasetKind.create_fetcher
+    base.__init__ = record.timed("after", base.__init__, _iterator_made)
+    _iterators_are_seen = True
+    base.__next__ = record.timed("next", base.__next__)
 
-    def __init__(self, loader, *args, **kwargs):
-        made(self, loader, *args, **kwargs)
-        _iterator_made(self, loader)
 
-    def _reset(self, loader, first_iter=False):
-        _iterator_reset(self, loader, first_iter)
-        return reset(self, loader, first_iter)
+def _hook_reset(module):
+    _hook_method(module._MultiProcessingDataLoaderIter, "_reset", "before", _iterator_reset)
 
-    def create_fetcher(*args, **kwargs):
-        fetcher = create(*args, **kwargs)
-        _fetcher_made(fetcher)
-        return fetcher
 
-    for ours, theirs in ((__init__, made), (_reset, reset), (create_fetcher, create)):
-        _looks_like(ours, theirs)
-    base.__init__ = __init__
-    module._MultiProcessingDataLoaderIter._reset = _reset
-    module._DatasetKind.create_fetcher = staticmethod(create_fetcher)
-    base.__next__ = record.next(base.__next__)
+def _hook_stateful_reset(module):
+    _hook_method(module._StatefulMultiProcessingDataLoaderIter, "_reset", "before", _iterator_reset)
+
+
+def _hook_method(class_, name, kind, *callback):
+    setattr(class_, name, record.timed(kind, class_.__dict__[name], *callback))
+
+
+def _hook_next_index(module):
+    _hook_method(module._BaseDataLoaderIter, "_next_index", "index")
+
+
+def _hook_get_data(module):
+    _hook_method(module._MultiProcessingDataLoaderIter, "_get_data", "received")
+
+
+def _hook_fetcher(module):
+    kind = module._DatasetKind
+    kind.create_fetcher = staticmethod(record.timed("result", kind.create_fetcher, _fetcher_made))
 
 
 def _looks_like(ours, theirs):
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(ours, name, getattr(theirs, name))
     ours.__wrapped__ = theirs
+
+
+def _arguments(function, *names):
+    """Where a function has these arguments; one that is missing is an error."""
+    has = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return {name: has.index(name) for name in names}
 
 
 # ---- the fetcher: samples and collation ----
@@ -138,22 +179,24 @@ def _looks_like(ours, theirs):
 def _fetcher_made(fetcher):
     if not record.session():
         return
+    if not _in_worker and sys.modules["torch.utils.data._utils.worker"]._worker_info is not None:
+        return  # a worker whose queues are not recorded: its samples would belong to no batch
     if hasattr(fetcher, "dataset_iter"):
         record.fetcher(fetcher, True, record.stream(fetcher.dataset_iter))
     else:
         record.fetcher(fetcher, False, _timed_dataset(fetcher.dataset))
-    fetcher.collate_fn = record.collate(fetcher.collate_fn)
+    fetcher.collate_fn = record.timed("collate", fetcher.collate_fn)
 
 
 def _timed_dataset(dataset):
     """A Subset fetches its batch in one call of its own: its data set is timed instead, in a copy of the Subset, so that
     the job's own object stays as it is."""
     subset = getattr(sys.modules.get("torch.utils.data.dataset"), "Subset", None)
-    if type(dataset) is subset and hasattr(dataset, "__getitems__"):
+    if type(dataset) is subset and hasattr(dataset, "__getitems__") and not hasattr(dataset.dataset, "__getitems__"):
         import copy
 
         own = copy.copy(dataset)
-        own.dataset = _timed_dataset(dataset.dataset)
+        own.dataset = record.samples(dataset.dataset)
         return own
     return record.samples(dataset)
 
@@ -163,6 +206,7 @@ def _timed_dataset(dataset):
 
 @_guard
 def _worker_arguments(args, at):
+    global _in_worker
     if not record.session():
         return None
     import multiprocessing
@@ -172,13 +216,13 @@ def _worker_arguments(args, at):
     record.worker_begin(args[at["worker_id"]], parent.pid if parent else 0, args[at["base_seed"]] & 0xFFFFFFFFFFFFFFFF)
     for name in ("index_queue", "data_queue"):
         args[at[name]] = record.queue(args[at[name]])
+    _in_worker = True
     return args
 
 
 def _hook_worker(module):
     original = module._worker_loop
-    names = original.__code__.co_varnames[: original.__code__.co_argcount]
-    at = {name: names.index(name) for name in ("index_queue", "data_queue", "base_seed", "worker_id")}
+    at = _arguments(original, "index_queue", "data_queue", "base_seed", "worker_id")
 
     def _worker_loop(*args, **kwargs):
         timed = None if kwargs else _worker_arguments(args, at)
@@ -191,68 +235,149 @@ def _hook_worker(module):
     module._worker_loop = _worker_loop
 
 
-# ---- decoding ----
+# ---- the thread that pins memory ----
+
+
+@_guard
+def _pin_arguments(args, at):
+    if not record.session():
+        return None
+    import threading
+
+    args, thread = list(args), threading.current_thread()
+    record.pin_begin()
+    for name in ("in_queue", "out_queue"):
+        args[at[name]] = record.queue(args[at[name]], thread)
+    return args
+
+
+def _hook_pin_memory(module):
+    original = module._pin_memory_loop
+    at = _arguments(original, "in_queue", "out_queue")
+
+    def _pin_memory_loop(*args, **kwargs):
+        timed = None if kwargs else _pin_arguments(args, at)
+        try:
+            return original(*(timed or args), **kwargs)
+        finally:
+            record.pin_end()
+
+    _looks_like(_pin_memory_loop, original)
+    module._pin_memory_loop = _pin_memory_loop
+
+
+# ---- reading, decoding, saving ----
+
+
+def _replace(holder, kind, *names):
+    """Those of them that this version has; none is an error. A package may have them from its module already."""
+    there = [name for name in names if hasattr(holder, name)] or names
+    package = sys.modules.get(holder.__name__.rpartition(".")[0])
+    for name in there:
+        function = getattr(holder, name)
+        if not record.is_timed(function):
+            timed = record.timed(kind, function)
+            setattr(holder, name, timed)
+            if getattr(package, name, None) is function:
+                setattr(package, name, timed)
 
 
 def _hook_pil_image(module):
-    module.open = record.decode(module.open)
+    _replace(module, "decode", "open")
 
 
 def _hook_pil_imagefile(module):
-    module.ImageFile.load = record.decode(module.ImageFile.load)
+    _replace(module.ImageFile, "decode", "load")
 
 
 def _hook_cv2(module):
-    for name in ("imread", "imdecode"):
-        setattr(module, name, record.decode(getattr(module, name)))
+    _replace(module, "decode", "imread", "imdecode")
+
+
+def _needs_weak_references():
+    """TorchScript compiles the functions of torchvision.io, and keeps weak references to them."""
+    if sys.version_info < (3, 9):
+        raise TypeError("needs Python 3.9")
+
+
+def _hook_torchvision_decode(module):
+    _needs_weak_references()
+    formats = ("image", "jpeg", "png", "gif", "webp", "avif", "heic")
+    _replace(module, "decode", *["decode_" + name for name in formats])
+
+
+def _hook_torchvision_read(module):
+    _needs_weak_references()
+    _replace(module, "read", "read_file")
+
+
+def _hook_save(module):
+    _replace(module, "save", "save")
 
 
 # ---- the thread that trains, where another takes the batches ----
 
 
 def _hook_queue(module):
-    module.Queue.put = record.put(module.Queue.put)
-    module.Queue.get = record.get(module.Queue.get)
+    _replace(module.Queue, "put", "put")
+    _replace(module.Queue, "get", "get")
 
 
 def _hook_autograd(module):
-    module.backward = record.backward(module.backward)
+    _replace(module, "backward", "backward")
 
 
+# Module, and what of it is recorded by which hook.
 _HOOKS = {
-    "queue": _hook_queue,
-    "torch.autograd": _hook_autograd,
-    "torch.utils.data.dataloader": _hook_dataloader,
-    "torch.utils.data._utils.worker": _hook_worker,
-    "torchdata.stateful_dataloader.worker": _hook_worker,
-    "PIL.Image": _hook_pil_image,
-    "PIL.ImageFile": _hook_pil_imagefile,
-    "cv2": _hook_cv2,
+    "queue": (("handing batches over", _hook_queue),),
+    "torch.autograd": (("the thread that trains", _hook_autograd),),
+    "torch.utils.data.dataloader": (
+        ("waits", _hook_iterators),
+        ("later epochs", _hook_reset),
+        ("batch lengths", _hook_next_index),
+        ("order", _hook_get_data),
+        ("samples", _hook_fetcher),
+    ),
+    "torch.utils.data._utils.worker": (("workers", _hook_worker),),
+    "torch.utils.data._utils.pin_memory": (("pinning", _hook_pin_memory),),
+    "torchdata.stateful_dataloader.worker": (("workers", _hook_worker),),
+    "torchdata.stateful_dataloader.stateful_dataloader": (("later epochs", _hook_stateful_reset),),
+    "torch.serialization": (("checkpoints", _hook_save),),
+    "torchvision.io.image": (("decoding", _hook_torchvision_decode), ("reading", _hook_torchvision_read)),
+    "PIL.Image": (("decoding", _hook_pil_image),),
+    "PIL.ImageFile": (("decoding", _hook_pil_imagefile),),
+    "cv2": (("decoding", _hook_cv2),),
 }
 
-
-# ---- when a module is imported ----
 
 _hooked = set()
 
 
-def _apply(hook, module, name):
+def _put_in(module, name):
+    """Each hook by itself; those that do not fit are named, with what the first of them found."""
     _hooked.add(name)
-    try:
-        hook(module)
-    except Exception as e:
-        record.note("%s is not recorded: %s: %s" % (name, type(e).__name__, str(e)[:80]))
+    missing, why = [], None
+    for what, hook in _HOOKS[name]:
+        try:
+            hook(module)
+        except Exception as e:
+            missing.append(what)
+            why = why or "%s: %s" % (type(e).__name__, str(e)[:80])
+    if missing:
+        record.note("%s is not recorded (%s): %s" % (name, ", ".join(missing), why))
+
+
+# ---- when a module is imported ----
 
 
 class _Finder:
-    """Finds nothing itself: lets the others find the module, and puts the hook behind its execution."""
+    """Finds nothing itself: lets the others find the module, and puts the hooks behind its execution."""
 
     def __init__(self):
         self.busy = set()
 
     def find_spec(self, name, path=None, target=None):
-        hook = _HOOKS.get(name)
-        if hook is None or name in self.busy:
+        if name not in _HOOKS or name in self.busy:
             return None
         self.busy.add(name)
         try:
@@ -260,22 +385,27 @@ class _Finder:
                 find = getattr(finder, "find_spec", None)
                 spec = None if finder is self or find is None else find(name, path, target)
                 if spec is not None:
-                    _put_behind(spec.loader, hook, name)
+                    _put_behind(spec.loader, name)
                     return spec
         finally:
             self.busy.discard(name)
         return None
 
 
-def _put_behind(loader, hook, name):
-    execute = loader.exec_module
+def _put_behind(loader, name):
+    try:
+        if isinstance(loader, type):  # one for all its modules
+            raise TypeError("its loader is a class")
+        execute = loader.exec_module
 
-    def exec_module(module):
-        del loader.exec_module  # the class's own again
-        execute(module)
-        _apply(hook, module, name)
+        def exec_module(module):
+            del loader.exec_module  # the class's own again
+            execute(module)
+            _put_in(module, name)
 
-    loader.exec_module = exec_module
+        loader.exec_module = exec_module
+    except Exception as e:
+        record.note("%s is not recorded: %s: %s" % (name, type(e).__name__, str(e)[:80]))
 
 
 def install(extension):
@@ -287,7 +417,7 @@ def install(extension):
 
 def hook_imported():
     """For a process whose recording begins after its imports."""
-    for name, hook in _HOOKS.items():
+    for name in _HOOKS:
         module = sys.modules.get(name)
         if module is not None and name not in _hooked:
-            _apply(hook, module, name)
+            _put_in(module, name)

@@ -197,15 +197,8 @@ def _hook(cls):
 # ---- getting in ----
 
 
-def _behind(hook, name):
-    def both(module):
-        try:
-            if hook is not None:
-                hook(module)
-        finally:
-            _hook(getattr(module, name))
-
-    return both
+def _of(name):
+    return lambda module: _hook(getattr(module, name))
 
 
 def install(hooks, text):
@@ -227,4 +220,4 @@ def install(hooks, text):
         ("torch.utils.data.dataloader", "DataLoader"),
         ("torchdata.stateful_dataloader.stateful_dataloader", "StatefulDataLoader"),
     ):
-        hooks[module] = _behind(hooks.get(module), name)
+        hooks[module] = hooks.get(module, ()) + (("its arguments", _of(name)),)

@@ -60,6 +60,7 @@ static void end_thread(void *arg)
     pthread_mutex_unlock(&locals_lock);
     record_lane_close(&l->worker);
     record_lane_close(&l->trainer);
+    record_lane_close(&l->copy);
     self = NULL;
     free(l);
 }
@@ -120,8 +121,10 @@ static int let_go(struct record_local *l)
     if (!busy) {
         record_lane_close(&l->worker);
         record_lane_close(&l->trainer);
+        record_lane_close(&l->copy);
     }
     l->step_from.stamp = 0;
+    l->row = NULL; /* it is in the file of the loaders */
     return busy;
 }
 
@@ -203,12 +206,12 @@ struct record_local *record_local(void)
         self = calloc(1, sizeof(*self));
         if (self) {
             pp_reads_of_thread *of_thread = (pp_reads_of_thread *)dlsym(RTLD_DEFAULT, PP_READS_OF_THREAD);
-            self->reads = of_thread ? of_thread() : NULL;
+            self->reads = of_thread ? of_thread() : &self->own_reads;
             self->slot = -1;
             self->detailed = 1;
             self->every = 1;
             self->worth_cpu = 1;
-            self->worker.accounts.fd = self->trainer.accounts.fd = -1;
+            self->worker.accounts.fd = self->trainer.accounts.fd = self->copy.accounts.fd = -1;
             pthread_setspecific(at_thread_exit, self);
             pthread_mutex_lock(&locals_lock);
             self->next = process.locals;
@@ -261,8 +264,8 @@ static void *map_file(const char *path, int flags, size_t size)
     int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600); /* a pipe is not waited for */
     if (fd < 0)
         return NULL;
-    if (flags == O_RDONLY ? lseek(fd, 0, SEEK_END) >= (off_t)size : posix_fallocate(fd, 0, (off_t)size) == 0)
-        p = mmap(NULL, size, flags == O_RDONLY ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (flags & O_CREAT ? posix_fallocate(fd, 0, (off_t)size) == 0 : lseek(fd, 0, SEEK_END) >= (off_t)size)
+        p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (p == MAP_FAILED)
         return NULL;
@@ -306,13 +309,19 @@ uint32_t record_loader_new(const struct pp_loader_row *row)
     return number;
 }
 
+/* What the workers were asked for; some of it may not have been taken. */
+static uint32_t numbers_used(const struct record_iteration *it)
+{
+    return it->sent > it->taken ? it->sent : it->taken;
+}
+
 /* Batches are numbered over the run. An iteration of known length takes that many numbers; one of unknown
  * length as many as it had when the next begins, and room behind them while it goes on. */
 static uint32_t first_batch(void)
 {
     const struct record_iteration *before = process.newest;
     if (before && !before->batches)
-        process.next_batch = before->first_batch + before->taken + (before->ended ? 0 : 1u << 16);
+        process.next_batch = before->first_batch + numbers_used(before) + (before->ended ? 0 : 1u << 16);
     return process.next_batch;
 }
 
@@ -320,9 +329,10 @@ void record_iteration_begin(struct record_iteration *it)
 {
     struct pp_loaders_file *f = loaders();
     it->first_batch = first_batch();
-    it->taken = 0;
+    it->taken = it->sent = it->given = 0;
     it->ended = 0;
     it->session = process.sessions;
+    it->row = NULL;
     process.newest = it;
     if (it->batches)
         process.next_batch += (uint32_t)it->batches;
@@ -331,12 +341,27 @@ void record_iteration_begin(struct record_iteration *it)
     if (it->loader < PP_LOADERS_MAX)
         f->loader[it->loader].iterations++;
     uint32_t number = __atomic_load_n(&f->n_iterations, __ATOMIC_RELAXED);
-    f->iteration[number % PP_ITERATIONS_MAX] = (struct pp_iteration_row){.base_seed = it->base_seed,
-                                                                         .round = it->round,
-                                                                         .first_batch = it->first_batch,
-                                                                         .epoch = it->epoch,
-                                                                         .loader = it->loader};
+    it->row = &f->iteration[number % PP_ITERATIONS_MAX];
+    *it->row = (struct pp_iteration_row){.base_seed = it->base_seed,
+                                         .round = it->round,
+                                         .first_batch = it->first_batch,
+                                         .epoch = it->epoch,
+                                         .loader = it->loader};
     __atomic_fetch_add(&f->n_iterations, 1, __ATOMIC_RELEASE); /* pairs with the acquire in find */
+}
+
+/* Its row goes with the session. */
+static struct pp_iteration_row *row_of(const struct record_iteration *it)
+{
+    return it->session == record_session() ? it->row : NULL;
+}
+
+void record_iteration_reseed(struct record_iteration *it, uint64_t base_seed)
+{
+    struct pp_iteration_row *row = row_of(it);
+    if (row && row->base_seed == it->base_seed)
+        row->base_seed = base_seed; /* before the workers have a task */
+    it->base_seed = base_seed;
 }
 
 void record_iteration_forget(const struct record_iteration *it)
@@ -344,29 +369,48 @@ void record_iteration_forget(const struct record_iteration *it)
     if (process.newest != it)
         return;
     if (!it->batches)
-        process.next_batch = it->first_batch + it->taken;
+        process.next_batch = it->first_batch + numbers_used(it);
     process.newest = NULL;
 }
 
-int record_iteration_find(int64_t parent_pid, uint64_t base_seed, uint32_t round,
-                          struct pp_iteration_row *out)
+struct pp_iteration_row *record_iteration_find(int64_t parent_pid, uint64_t base_seed, uint32_t round)
 {
     char path[PATH_MAX + 32];
     /* A forked worker has its parent's mapping; others open it. */
     if (!process.loaders || process.pid != parent_pid) {
         process.pid = parent_pid;
-        process.loaders = map_file(loaders_path(path, sizeof(path), parent_pid), O_RDONLY,
+        process.loaders = map_file(loaders_path(path, sizeof(path), parent_pid), O_RDWR,
                                    sizeof(*process.loaders));
         process.loaders_are_mapped = process.loaders != NULL;
     }
-    const struct pp_loaders_file *f = process.loaders;
+    struct pp_loaders_file *f = process.loaders;
     uint32_t n = f ? __atomic_load_n(&f->n_iterations, __ATOMIC_ACQUIRE) : 0;
     for (uint32_t back = 1; back <= n && back <= PP_ITERATIONS_MAX; back++) {
-        const struct pp_iteration_row *row = &f->iteration[(n - back) % PP_ITERATIONS_MAX];
-        if (row->base_seed == base_seed && row->round == round) {
-            *out = *row;
-            return 1;
-        }
+        struct pp_iteration_row *row = &f->iteration[(n - back) % PP_ITERATIONS_MAX];
+        if (row->base_seed == base_seed && row->round == round)
+            return row;
+    }
+    return NULL;
+}
+
+void record_short_add(struct pp_iteration_row *row, uint32_t index, uint64_t samples)
+{
+    uint32_t n = __atomic_fetch_add(&row->n_short, 1, __ATOMIC_RELAXED);
+    if (n <
+        PP_SHORT_MAX) /* release: pairs with the acquire in find; the batch comes after it, through a pipe */
+        __atomic_store_n(&row->short_batch[n], ((uint64_t)index + 1) << 32 | samples, __ATOMIC_RELEASE);
+}
+
+uint64_t record_short_find(const struct record_iteration *it, uint32_t index)
+{
+    const struct pp_iteration_row *row = row_of(it);
+    if (!row || row->base_seed != it->base_seed || row->round != it->round) /* its place was needed */
+        return 0;
+    uint32_t n = __atomic_load_n(&row->n_short, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < n && i < PP_SHORT_MAX; i++) {
+        uint64_t entry = __atomic_load_n(&row->short_batch[i], __ATOMIC_ACQUIRE);
+        if (entry >> 32 == (uint64_t)index + 1)
+            return entry & UINT32_MAX;
     }
     return 0;
 }

@@ -1,14 +1,14 @@
 /* collectors/attach/python/record.h: the insides of _pipeprobe.abi3.so, the extension that records an
- * unmodified PyTorch job. Python installs the hooks (pipeprobe_hooks.py), C records: types.c and module.c are
- * called by Python, process.c and spans.c know nothing of it.
+ * unmodified PyTorch job. Python installs the hooks (pipeprobe_hooks.py), C records: types.c, calls.c and
+ * module.c are called by Python, process.c and spans.c know nothing of it.
  *
  * The extension lives in somebody else's program: it never prints, exits, starts a thread, touches a random
  * state or raises an exception of its own while the job runs. Recording is off where there is no session, and
  * on the first trouble of its own (record_off).
  *
  * What is recorded: in a worker, per sample, READ, DECODE and TRANSFORM, adjacent and disjoint; per batch
- * DISPATCH_WAIT, COLLATE, PUT_WAIT. In the thread that takes the batches DATA_WAIT and STEP. Times are stamps
- * of the session's clock (trace/join.h).
+ * DISPATCH_WAIT, COLLATE, PUT_WAIT. In the thread that takes the batches DATA_WAIT, STEP and CHECKPOINT; in
+ * the one that pins memory GET_WAIT, PIN, PUT_WAIT. Times are stamps of the session's clock (trace/join.h).
  *
  * A thread of a process has one struct record_local. Functions without a remark are called by that thread. */
 #ifndef PP_COLLECTORS_ATTACH_PYTHON_RECORD_H
@@ -44,15 +44,21 @@ struct record_about {
     uint16_t epoch, flags;
 };
 
+#define RECORD_LENGTHS 1024 /* more batches than a loader asks for ahead */
+
 /* One epoch of a DataLoader, in the process that takes its batches. */
 struct record_iteration {
     uint64_t base_seed;
     uint32_t round, first_batch, epoch, loader;
-    uint32_t taken;            /* batches so far */
-    uint32_t session;          /* it began in */
-    uint32_t batch_size;       /* 0: not known */
-    uint64_t batches, samples; /* of an epoch; 0: not known */
-    int ended;
+    uint32_t taken;                  /* batches so far */
+    uint32_t session;                /* it began in */
+    uint32_t sent;                   /* batches that were asked for */
+    uint32_t given;                  /* number within the iteration of the batch that was taken last */
+    uint32_t length[RECORD_LENGTHS]; /* samples of batch i at i % RECORD_LENGTHS; 0: not known */
+    uint32_t batch_size;             /* 0: not known */
+    uint64_t batches, samples;       /* of an epoch; 0: not known */
+    struct pp_iteration_row *row;    /* NULL: it was not published */
+    int ended, in_order;
 };
 
 enum {
@@ -102,17 +108,27 @@ struct record_local {
 
     /* a worker, or the training thread of a loader without workers */
     struct record_lane worker;
-    struct record_mark at; /* where the last span of the worker ended */
-    uint64_t base_seed;    /* of the iterator it works for */
-    uint32_t round;        /* how often it was told to begin anew */
+    struct record_mark at;          /* where the last span of the worker ended */
+    int64_t parent_pid;             /* where it takes its tasks from */
+    uint64_t base_seed;             /* of the iterator it works for */
+    int found;                      /* its iteration was looked for */
+    uint32_t round;                 /* how often it was told to begin anew */
+    struct pp_iteration_row *row;   /* of a worker; NULL: not found */
+    struct record_iteration *taken; /* of a loader without workers, while a batch is made */
     uint32_t first_batch, batch;
     uint16_t epoch;
     int32_t slot; /* worker's number; -1: no worker process */
 
+    /* the thread that pins memory; batch and epoch as a worker's */
+    struct record_lane copy;
+    struct record_mark copy_at;
+
     /* the sample in work */
     int depth;              /* of proxies: only the outermost is a sample */
     int timing;             /* depth of timed calls within it */
-    struct pp_reads *reads; /* of this thread; NULL: they are not told apart */
+    int reading;            /* within a function that reads a file as a whole */
+    struct pp_reads *reads; /* of this thread; own_reads where the preloaded library is not there */
+    struct pp_reads own_reads;
     uint64_t decode_stamps, decode_cpu_ns;
     struct pp_reads decode_read; /* what was read within decoding: ns and cpu_ns */
     uint64_t batch_samples;      /* of the batch in work */
@@ -153,10 +169,16 @@ void record_lane_close(struct record_lane *lane);
 uint32_t record_loader_new(const struct pp_loader_row *row);
 /* A new epoch of it->loader, published for its workers: fills first_batch. */
 void record_iteration_begin(struct record_iteration *it);
+/* The loader has chosen another seed for its workers than it had at first. */
+void record_iteration_reseed(struct record_iteration *it, uint64_t base_seed);
 void record_iteration_forget(const struct record_iteration *it); /* before its memory goes */
-/* In a worker: the iteration of parent that has this seed and round; 0: it is not there. */
-int record_iteration_find(int64_t parent_pid, uint64_t base_seed, uint32_t round,
-                          struct pp_iteration_row *out);
+/* In a worker: the iteration of parent that has this seed and round; NULL: it is not there. It stays mapped.
+ */
+struct pp_iteration_row *record_iteration_find(int64_t parent_pid, uint64_t base_seed, uint32_t round);
+/* A worker says that a batch came out with fewer samples than asked for; the process that takes it asks how
+ * many they were, 0 for as many as asked for. */
+void record_short_add(struct pp_iteration_row *row, uint32_t index, uint64_t samples);
+uint64_t record_short_find(const struct record_iteration *it, uint32_t index);
 
 /* ---- spans.c ---- */
 
@@ -168,20 +190,32 @@ void record_put(struct record_lane *lane, pp_phase phase, const struct record_ma
                 const struct record_mark *to, const struct record_about *about);
 
 void record_worker_begin(struct record_local *l, int worker, int64_t parent_pid, uint64_t base_seed);
-void record_worker_resume(struct record_local *l, int64_t parent_pid);
+void record_worker_resume(struct record_local *l);
 void record_worker_end(struct record_local *l);
 void record_batch_begin(struct record_local *l, uint64_t index, uint64_t samples); /* after index_queue.get */
 /* The same for a loader without workers: the batch is made in the thread that takes it. */
 void record_batch_begin_here(struct record_local *l, const struct record_mark *now, uint64_t samples);
 void record_batch_put(struct record_local *l, const struct record_mark *from);
-void record_collate(struct record_local *l, const struct record_mark *from, int failed);
+/* samples: of the batch; 0: not known */
+void record_collate(struct record_local *l, const struct record_mark *from, uint64_t samples, int failed);
 void record_sample_begin(struct record_local *l);
-void record_sample_end(struct record_local *l, uint64_t sample, int failed);
+/* sample: its number, or with `many` how many they were. */
+void record_sample_end(struct record_local *l, uint64_t sample, int many, int failed);
 
 void record_take_begin(struct record_local *l, struct record_iteration *it, struct record_mark *from);
 /* got: 1 a batch, 0 the end of the epoch, -1 an exception */
 void record_take_end(struct record_local *l, struct record_iteration *it, const struct record_mark *from,
                      int got);
+
+/* torch.save in the thread that takes the batches: the step goes on behind it */
+void record_save_begin(struct record_local *l, struct record_mark *from);
+void record_save_end(struct record_local *l, const struct record_mark *from, int failed);
+
+/* The thread that pins memory: it begins, got a batch, has pinned it, has handed it on. The lane is open. */
+void record_pin_begin(struct record_local *l);
+void record_pin_got(struct record_local *l, uint32_t batch);
+void record_pinned(struct record_local *l);
+void record_pin_put(struct record_local *l);
 
 /* ---- takers.c ----
  *

@@ -68,14 +68,17 @@ void record_put(struct record_lane *lane, pp_phase phase, const struct record_ma
 
 /* ---- a worker ---- */
 
-static void find_iteration(struct record_local *l, int64_t parent_pid)
+/* With the first task of an iteration: by then the loader has said what its workers' seed is. */
+static void find_iteration(struct record_local *l)
 {
-    struct pp_iteration_row row = {.first_batch = PP_NO_BATCH};
-    if (!record_iteration_find(parent_pid, l->base_seed, l->round, &row))
+    if (l->found)
+        return;
+    l->found = 1;
+    l->row = record_iteration_find(l->parent_pid, l->base_seed, l->round);
+    if (!l->row)
         record_note("a worker did not find its iteration: its batches have no numbers");
-    l->first_batch = row.first_batch;
-    l->epoch = (uint16_t)row.epoch;
-    l->batch = PP_NO_BATCH;
+    l->first_batch = l->row ? l->row->first_batch : PP_NO_BATCH;
+    l->epoch = (uint16_t)(l->row ? l->row->epoch : 0);
 }
 
 void record_worker_begin(struct record_local *l, int worker, int64_t parent_pid, uint64_t base_seed)
@@ -87,14 +90,17 @@ void record_worker_begin(struct record_local *l, int worker, int64_t parent_pid,
     snprintf(name, sizeof(name), "worker %d", worker);
     if (!record_lane_open(&l->worker, PP_LANE_WORKER, name))
         return;
-    find_iteration(l, parent_pid);
+    l->parent_pid = parent_pid;
+    l->found = 0;
+    l->batch = PP_NO_BATCH;
     l->at = record_now(&l->worker, 1);
 }
 
-void record_worker_resume(struct record_local *l, int64_t parent_pid)
+void record_worker_resume(struct record_local *l)
 {
     l->round++;
-    find_iteration(l, parent_pid);
+    l->found = 0;
+    l->batch = PP_NO_BATCH;
 }
 
 void record_worker_end(struct record_local *l)
@@ -113,6 +119,7 @@ static void choose_detail(struct record_local *l)
 void record_batch_begin(struct record_local *l, uint64_t index, uint64_t samples)
 {
     struct record_mark now = record_now(&l->worker, 1);
+    find_iteration(l);
     l->batch = l->first_batch == PP_NO_BATCH ? PP_NO_BATCH : l->first_batch + (uint32_t)index;
     record_put(&l->worker, PP_PHASE_DISPATCH_WAIT, &l->at, &now,
                &(struct record_about){.sample = PP_NO_SAMPLE, .batch = l->batch, .epoch = l->epoch});
@@ -142,9 +149,21 @@ static void put_undetailed(struct record_local *l, const struct record_mark *unt
     l->at = *until;
 }
 
-void record_collate(struct record_local *l, const struct record_mark *from, int failed)
+/* A stream that ends in a batch: fewer samples than were asked for. */
+static void came_short(struct record_local *l, uint64_t samples)
+{
+    if (l->slot >= 0 && l->row)
+        record_short_add(l->row, l->batch - l->first_batch, samples);
+    else if (l->taken)
+        l->taken->length[l->taken->taken % RECORD_LENGTHS] = (uint32_t)samples;
+    l->batch_samples = samples;
+}
+
+void record_collate(struct record_local *l, const struct record_mark *from, uint64_t samples, int failed)
 {
     struct record_mark now = record_now(&l->worker, 1);
+    if (samples && samples < l->batch_samples)
+        came_short(l, samples);
     put_undetailed(l, from);
     record_put(&l->worker, PP_PHASE_COLLATE, from, &now,
                &(struct record_about){.sample = PP_NO_SAMPLE,
@@ -234,14 +253,15 @@ static uint64_t at_most(uint64_t a, uint64_t b)
 
 /* The parts were added up while the sample was in work, in no order; they are laid end to end over its time.
  */
-void record_sample_end(struct record_local *l, uint64_t sample, int failed)
+void record_sample_end(struct record_local *l, uint64_t sample, int many, int failed)
 {
     const struct pp_reads none = {0}, *r = l->reads ? l->reads : &none;
     struct record_mark now = record_now(&l->worker, l->worth_cpu);
     struct record_about about = {.sample = sample,
                                  .batch = l->batch,
                                  .epoch = l->epoch,
-                                 .flags = failed ? PP_SPAN_ERROR : 0};
+                                 .flags = (uint16_t)((failed ? PP_SPAN_ERROR : 0) |
+                                                     (many ? PP_SPAN_COUNT : 0))};
     struct part part[3];
     size_t n = 0;
     if (l->reads)
@@ -274,7 +294,8 @@ void record_sample_end(struct record_local *l, uint64_t sample, int failed)
     }
     part[n++] = rest;
     put_parts(l, part, n, about);
-    l->sample_ns = l->sample_ns > 0 ? 0.9 * l->sample_ns + 0.1 * (double)wall_ns : (double)wall_ns;
+    double each_ns = (double)wall_ns / (double)(many && sample ? sample : 1);
+    l->sample_ns = l->sample_ns > 0 ? 0.9 * l->sample_ns + 0.1 * each_ns : each_ns;
     l->worth_cpu = wall_ns >= WORTH_CPU_NS;
     l->at = now;
 }
@@ -288,15 +309,23 @@ void record_take_begin(struct record_local *l, struct record_iteration *it, stru
         record_taker_put(l, PP_PHASE_STEP, &l->step_from, from, &l->step);
     l->step_from.stamp = l->taker.get_from.stamp = 0;
     /* A loader without workers makes the batch in this thread. */
+    l->taken = it;
     l->first_batch = it->first_batch;
     l->batch = it->first_batch + it->taken;
     l->epoch = (uint16_t)it->epoch;
 }
 
-/* Of the batch that was just taken: the last one of an epoch may be short. */
+/* Of the batch that was just taken: as its index said, or by the loader's arguments, where the last one of an
+ * epoch may be short. */
 static uint64_t samples_of(const struct record_iteration *it)
 {
     uint64_t before = (it->batches - 1) * it->batch_size;
+    uint32_t ago = it->sent - it->given;
+    uint64_t came = record_short_find(it, it->given);
+    if (came)
+        return came;
+    if (ago && ago <= RECORD_LENGTHS && it->length[it->given % RECORD_LENGTHS])
+        return it->length[it->given % RECORD_LENGTHS];
     return it->batches && it->taken == it->batches && it->samples > before &&
                    it->samples < before + it->batch_size
                ? it->samples - before
@@ -309,9 +338,12 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
     struct record_mark now = record_now(&l->trainer, 1);
     struct record_about about = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH, .epoch = (uint16_t)it->epoch};
     if (got > 0) {
-        about.batch = it->first_batch + it->taken++;
-        if (it->batch_size) {
-            about.sample = samples_of(it);
+        uint64_t samples;
+        it->taken++;
+        about.batch = it->first_batch + it->given;
+        samples = samples_of(it);
+        if (samples) {
+            about.sample = samples;
             about.flags = PP_SPAN_COUNT;
         }
         l->step_from = now;
@@ -323,4 +355,75 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
         about.flags = PP_SPAN_ERROR;
     }
     record_taker_put(l, got ? PP_PHASE_DATA_WAIT : PP_PHASE_EPOCH_BOUNDARY, from, &now, &about);
+}
+
+/* ---- checkpoints ---- */
+
+void record_save_begin(struct record_local *l, struct record_mark *from)
+{
+    *from = record_now(&l->trainer, 1);
+    if (l->step_from.stamp)
+        record_taker_put(l, PP_PHASE_STEP, &l->step_from, from, &l->step);
+}
+
+void record_save_end(struct record_local *l, const struct record_mark *from, int failed)
+{
+    struct record_mark now = record_now(&l->trainer, 1);
+    struct record_about about = {.sample = PP_NO_SAMPLE,
+                                 .batch = l->step_from.stamp ? l->step.batch : PP_NO_BATCH,
+                                 .epoch = l->step.epoch,
+                                 .flags = failed ? PP_SPAN_ERROR : 0};
+    record_taker_put(l, PP_PHASE_CHECKPOINT, from, &now, &about);
+    if (!l->step_from.stamp)
+        return;
+    l->step_from = now; /* the rest of the step; its samples have been counted */
+    l->step.sample = PP_NO_SAMPLE;
+    l->step.flags = 0;
+}
+
+/* ---- the thread that pins memory ---- */
+
+void record_pin_begin(struct record_local *l)
+{
+    l->first_batch = PP_NO_BATCH;
+    if (record_lane_open(&l->copy, PP_LANE_COPY, "pin memory"))
+        l->copy_at = record_now(&l->copy, 1);
+}
+
+static struct record_about about_batch(const struct record_local *l)
+{
+    return (struct record_about){.sample = PP_NO_SAMPLE, .batch = l->batch, .epoch = l->epoch};
+}
+
+void record_pin_got(struct record_local *l, uint32_t batch)
+{
+    struct record_mark now = record_now(&l->copy, 1);
+    l->batch = batch;
+    l->in_batch = 1;
+    struct record_about about = about_batch(l);
+    record_put(&l->copy, PP_PHASE_GET_WAIT, &l->copy_at, &now, &about);
+    l->copy_at = now;
+}
+
+/* The put may be tried again while the queue is full: its wait began at the first one. */
+void record_pinned(struct record_local *l)
+{
+    if (l->in_batch != 1)
+        return;
+    struct record_mark now = record_now(&l->copy, 1);
+    struct record_about about = about_batch(l);
+    record_put(&l->copy, PP_PHASE_PIN, &l->copy_at, &now, &about);
+    l->copy_at = now;
+    l->in_batch = 2;
+}
+
+void record_pin_put(struct record_local *l)
+{
+    if (l->in_batch != 2)
+        return;
+    struct record_mark now = record_now(&l->copy, 1);
+    struct record_about about = about_batch(l);
+    record_put(&l->copy, PP_PHASE_PUT_WAIT, &l->copy_at, &now, &about);
+    l->copy_at = now;
+    l->in_batch = 0;
 }

@@ -1,11 +1,15 @@
 #include "collectors/attach/python/types.h"
 
+#include <stddef.h>
 #include <string.h>
+#include <structmember.h>
 
 /* ---- what they share: the object that is stood in for ---- */
 
 struct proxy {
     PyObject_HEAD PyObject *inner;
+    PyObject *weak;       /* references to it */
+    PyObject *beside;     /* NULL; a Timed's callback, the thread of a Queue that is pinned from */
     enum timed_kind kind; /* of Timed */
 };
 
@@ -14,6 +18,7 @@ static PyObject *timed_type, *bound_type, *samples_type, *stream_type, *queue_ty
 static int proxy_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((struct proxy *)self)->inner);
+    Py_VISIT(((struct proxy *)self)->beside);
 #if PY_VERSION_HEX >= 0x03090000
     Py_VISIT(Py_TYPE(self));
 #endif
@@ -23,6 +28,7 @@ static int proxy_traverse(PyObject *self, visitproc visit, void *arg)
 static int proxy_clear(PyObject *self)
 {
     Py_CLEAR(((struct proxy *)self)->inner);
+    Py_CLEAR(((struct proxy *)self)->beside);
     return 0;
 }
 
@@ -31,6 +37,8 @@ static void proxy_free(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     PyObject_GC_UnTrack(self);
+    if (((struct proxy *)self)->weak)
+        PyObject_ClearWeakRefs(self);
     proxy_clear(self);
     release(self);
     Py_DECREF(type);
@@ -87,144 +95,27 @@ static PyObject *no_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_tp_repr, proxy_repr \
     }
 
-/* The lane that this thread's samples go to: of the worker process, or of a loader without workers. */
-static struct record_local *worker_local(void)
-{
-    struct record_local *l = record_is_on() ? record_local() : NULL;
-    if (l && l->slot < 0 && !record_lane_open(&l->worker, PP_LANE_WORKER, "worker 0"))
-        return NULL;
-    return l && l->worker.trace ? l : NULL;
-}
-
-/* ---- the fetcher, which has the timed data set for detailed batches and the plain one for others ---- */
-
-static __thread struct {
-    PyObject *fetcher, *plain, *timed; /* owned by this until the thread ends, with its process */
-    const char *attribute;
-    int has_timed;
-} fetching;
-
-int types_fetcher(PyObject *fetcher, const char *attribute, PyObject *timed)
-{
-    PyObject *plain = PyObject_GetAttrString(fetcher, attribute);
-    if (!plain || PyObject_SetAttrString(fetcher, attribute, timed) != 0) {
-        Py_XDECREF(plain);
-        return -1;
-    }
-    Py_XDECREF(fetching.fetcher);
-    Py_XDECREF(fetching.plain);
-    Py_XDECREF(fetching.timed);
-    Py_INCREF(fetcher);
-    Py_INCREF(timed);
-    fetching.fetcher = fetcher;
-    fetching.plain = plain;
-    fetching.timed = timed;
-    fetching.attribute = attribute;
-    fetching.has_timed = 1;
-    return 0;
-}
-
-void types_leave(void)
-{
-    Py_CLEAR(fetching.fetcher);
-    Py_CLEAR(fetching.plain);
-    Py_CLEAR(fetching.timed);
-}
-
-/* Costs nothing per sample where samples are not recorded. */
-static void fetch_detailed(int detailed)
-{
-    if (!fetching.fetcher || fetching.has_timed == detailed)
-        return;
-    if (PyObject_SetAttrString(fetching.fetcher, fetching.attribute,
-                               detailed ? fetching.timed : fetching.plain) != 0)
-        PyErr_Clear();
-    else
-        fetching.has_timed = detailed;
-}
-
 /* ---- Timed: a function whose calls are timed; binds like one ---- */
 
-static PyObject *call_decode(PyObject *function, PyObject *args, PyObject *kwargs)
-{
-    struct record_local *l = record_local();
-    if (!l || !l->depth || l->timing++) {
-        PyObject *out = PyObject_Call(function, args, kwargs);
-        if (l && l->timing)
-            l->timing--;
-        return out;
-    }
-    struct record_mark from = record_now(&l->worker, l->worth_cpu), to;
-    struct pp_reads before = l->reads ? *l->reads : (struct pp_reads){0};
-    PyObject *out = PyObject_Call(function, args, kwargs);
-    to = record_now(&l->worker, l->worth_cpu);
-    if (l->reads) {
-        l->decode_read.ns += l->reads->ns - before.ns;
-        l->decode_read.cpu_ns += l->reads->cpu_ns - before.cpu_ns;
-    }
-    l->decode_stamps += to.stamp - from.stamp;
-    l->decode_cpu_ns += to.cpu_ns - from.cpu_ns;
-    l->timing--;
-    return out;
-}
-
-static PyObject *call_collate(PyObject *function, PyObject *args, PyObject *kwargs)
-{
-    struct record_local *l = worker_local();
-    if (!l)
-        return PyObject_Call(function, args, kwargs);
-    struct record_mark from = record_now(&l->worker, 1);
-    PyObject *out = PyObject_Call(function, args, kwargs);
-    record_collate(l, &from, !out);
-    return out;
-}
-
-/* *held is a reference to be given back after the call, in which the loader may begin another iteration. */
-static struct record_iteration *iteration_of(PyObject *loader_iter, PyObject **held)
-{
-    *held = PyObject_GetAttrString(loader_iter, TYPES_ITERATION);
-    if (!*held)
-        PyErr_Clear();
-    struct record_iteration *it = *held ? types_iteration_of(*held) : NULL;
-    return it && it->session == record_session() ? it : NULL;
-}
-
-/* The thread that takes the batches; a worker process that has a loader of its own is not that. */
-static PyObject *call_next(PyObject *function, PyObject *args, PyObject *kwargs)
-{
-    struct record_local *l = record_is_on() ? record_local() : NULL;
-    PyObject *held = NULL;
-    struct record_iteration *it = l && l->slot < 0 && !l->taking && PyTuple_Size(args) == 1
-                                      ? iteration_of(PyTuple_GetItem(args, 0), &held)
-                                      : NULL;
-    struct record_mark from;
-    if (!it || !record_taker_open(l)) {
-        Py_XDECREF(held);
-        return PyObject_Call(function, args, kwargs);
-    }
-    l->taking++;
-    record_take_begin(l, it, &from);
-    if (l->worker.trace) {
-        record_batch_begin_here(l, &from, it->batch_size ? it->batch_size : 1);
-        fetch_detailed(l->detailed);
-    }
-    PyObject *out = PyObject_Call(function, args, kwargs);
-    l->taking--;
-    if (l->trainer.trace)
-        record_take_end(l, it, &from, out ? 1 : PyErr_ExceptionMatches(PyExc_StopIteration) ? 0 : -1);
-    Py_DECREF(held);
-    return out;
-}
+static PyObject *call_many(PyObject *function, PyObject *args, PyObject *kwargs);
 
 static PyObject *timed_apply(const struct proxy *t, PyObject *args, PyObject *kwargs)
 {
     switch (t->kind) {
-    case TIMED_DECODE: return call_decode(t->inner, args, kwargs);
-    case TIMED_COLLATE: return call_collate(t->inner, args, kwargs);
-    case TIMED_NEXT: return call_next(t->inner, args, kwargs);
+    case TIMED_DECODE: return calls_decode(t->inner, args, kwargs);
+    case TIMED_READ: return calls_read(t->inner, args, kwargs);
+    case TIMED_COLLATE: return calls_collate(t->inner, args, kwargs);
+    case TIMED_NEXT: return calls_next(t->inner, args, kwargs);
     case TIMED_PUT: return queues_put(t->inner, args, kwargs);
     case TIMED_GET: return queues_get(t->inner, args, kwargs);
     case TIMED_BACKWARD: return queues_backward(t->inner, args, kwargs);
+    case TIMED_MANY: return call_many(t->inner, args, kwargs);
+    case TIMED_SAVE: return calls_save(t->inner, args, kwargs);
+    case TIMED_INDEX: return calls_index(t->inner, args, kwargs);
+    case TIMED_RECEIVED: return calls_received(t->inner, args, kwargs);
+    case TIMED_BEFORE:
+    case TIMED_AFTER:
+    case TIMED_RESULT: return calls_with(t->inner, args, kwargs, t->kind, t->beside);
     }
     return PyObject_Call(t->inner, args, kwargs);
 }
@@ -307,6 +198,12 @@ static PyObject *timed_reduce(PyObject *self, PyObject *nothing)
     return PyObject_GetAttrString(((struct proxy *)self)->inner, "__qualname__");
 }
 
+static PyObject *timed_reduce_ex(PyObject *self, PyObject *protocol)
+{
+    (void)protocol;
+    return timed_reduce(self, NULL);
+}
+
 static PyObject *timed_wrapped(PyObject *self, void *ctx)
 {
     (void)ctx;
@@ -321,8 +218,23 @@ static PyObject *timed_doc(PyObject *self, void *ctx)
     return PyObject_GetAttrString(((struct proxy *)self)->inner, (const char *)ctx);
 }
 
-static PyMethodDef timed_methods[] = {{"__reduce__", timed_reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
-static PyGetSetDef timed_getset[] = {{"__wrapped__", timed_wrapped, NULL, NULL, NULL},
+static PyMethodDef timed_methods[] = {{"__reduce__", timed_reduce, METH_NOARGS, NULL},
+                                      {"__reduce_ex__", timed_reduce_ex, METH_O, NULL},
+                                      {NULL, NULL, 0, NULL}};
+/* Python 3.8 does not know this member, and gives no weak references. */
+static PyMemberDef timed_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(struct proxy, weak),
+                                       READONLY, NULL},
+                                      {NULL, 0, 0, 0, NULL}};
+/* isinstance() takes it for the function that it stands for: TorchScript compiles only functions, and goes by
+ * that. */
+static PyObject *timed_class(PyObject *self, void *ctx)
+{
+    (void)ctx;
+    return PyObject_GetAttrString(((struct proxy *)self)->inner, "__class__");
+}
+
+static PyGetSetDef timed_getset[] = {{"__class__", timed_class, NULL, NULL, NULL},
+                                     {"__wrapped__", timed_wrapped, NULL, NULL, NULL},
                                      {"__doc__", timed_doc, NULL, NULL, (void *)"__doc__"},
                                      {"__module__", timed_doc, NULL, NULL, (void *)"__module__"},
                                      {NULL, NULL, NULL, NULL, NULL}};
@@ -336,6 +248,7 @@ static PyType_Slot timed_slots[] = {PROXY_SLOTS,
                                     {Py_tp_descr_get, timed_bind},
                                     {Py_tp_methods, timed_methods},
                                     {Py_tp_getset, timed_getset},
+                                    {Py_tp_members, timed_members},
                                     {0, NULL}};
 static PyType_Slot bound_slots[] = {{Py_tp_dealloc, bound_free},  {Py_tp_traverse, bound_traverse},
                                     {Py_tp_clear, bound_clear},   {Py_tp_getattro, proxy_getattr},
@@ -347,7 +260,7 @@ static PyType_Slot bound_slots[] = {{Py_tp_dealloc, bound_free},  {Py_tp_travers
 /* One that is made within another is a part of it. */
 static struct record_local *sample_enter(void)
 {
-    struct record_local *l = worker_local();
+    struct record_local *l = calls_worker();
     if (!l)
         return NULL;
     if (!l->depth++)
@@ -358,7 +271,7 @@ static struct record_local *sample_enter(void)
 static void sample_leave(struct record_local *l, uint64_t sample, int failed)
 {
     if (--l->depth == 0)
-        record_sample_end(l, sample, failed);
+        record_sample_end(l, sample, 0, failed);
 }
 
 static PyObject *samples_item(PyObject *self, PyObject *key)
@@ -374,6 +287,32 @@ static PyObject *samples_item(PyObject *self, PyObject *key)
     sample_leave(l, sample, !out);
     return out;
 }
+
+/* A data set that fetches a batch in one call: its samples are one record, which says how many they are. */
+static PyObject *call_many(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    Py_ssize_t n = PyTuple_Size(args) == 1 ? PyObject_Size(PyTuple_GetItem(args, 0)) : -1;
+    PyErr_Clear();
+    struct record_local *l = n > 0 ? sample_enter() : NULL;
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    if (l && --l->depth == 0)
+        record_sample_end(l, (uint64_t)n, 1, !out);
+    return out;
+}
+
+/* There when the data set has it. */
+static PyObject *samples_many(PyObject *self, void *ctx)
+{
+    (void)ctx;
+    PyObject *many = PyObject_GetAttrString(((struct proxy *)self)->inner, "__getitems__");
+    PyObject *timed = many && PyCallable_Check(many) ? types_timed(many, TIMED_MANY, NULL) : many;
+    if (timed != many)
+        Py_DECREF(many);
+    return timed;
+}
+
+static PyGetSetDef samples_getset[] = {{"__getitems__", samples_many, NULL, NULL, NULL},
+                                       {NULL, NULL, NULL, NULL, NULL}};
 
 static PyObject *stream_next(PyObject *self)
 {
@@ -395,15 +334,14 @@ static PyObject *stream_iter(PyObject *self)
 static PyType_Slot samples_slots[] = {PROXY_SLOTS,
                                       {Py_mp_subscript, samples_item},
                                       {Py_mp_length, proxy_length},
+                                      {Py_tp_getset, samples_getset},
                                       {0, NULL}};
 static PyType_Slot stream_slots[] = {PROXY_SLOTS,
                                      {Py_tp_iter, stream_iter},
                                      {Py_tp_iternext, stream_next},
                                      {0, NULL}};
 
-/* ---- Queue: a worker's queues ---- */
-
-static int64_t parent_pid;
+/* ---- Queue: a worker's queues, and those of the thread that pins memory ---- */
 
 static PyObject *call_method(PyObject *object, const char *name, PyObject *args, PyObject *kwargs)
 {
@@ -413,10 +351,24 @@ static PyObject *call_method(PyObject *object, const char *name, PyObject *args,
     return out;
 }
 
+int types_is_named(PyObject *object, const char *type)
+{
+    PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__name__");
+    int same = name && PyUnicode_CompareWithASCIIString(name, type) == 0;
+    PyErr_Clear();
+    Py_XDECREF(name);
+    return same;
+}
+
 /* A task is (index of the batch, what is in it). _ResumeIteration begins an epoch; None ends the worker. */
 static PyObject *queue_get(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     PyObject *task = call_method(((struct proxy *)self)->inner, "get", args, kwargs);
+    if (((struct proxy *)self)->beside) {
+        if (task)
+            calls_pin_got(task, ((struct proxy *)self)->beside);
+        return task;
+    }
     struct record_local *l = task && record_is_on() ? record_local() : NULL;
     if (!l || !l->worker.trace || task == Py_None)
         return task;
@@ -427,9 +379,9 @@ static PyObject *queue_get(PyObject *self, PyObject *args, PyObject *kwargs)
         if (PyErr_Occurred())
             PyErr_Clear();
         record_batch_begin(l, n, samples > 0 ? (uint64_t)samples : 1);
-        fetch_detailed(l->detailed);
-    } else {
-        record_worker_resume(l, parent_pid);
+        fetcher_detailed(l->detailed);
+    } else if (types_is_named(task, "_ResumeIteration")) {
+        record_worker_resume(l);
     }
     return task;
 }
@@ -437,6 +389,14 @@ static PyObject *queue_get(PyObject *self, PyObject *args, PyObject *kwargs)
 static PyObject *queue_put(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (((struct proxy *)self)->beside) {
+        if (l && l->copy.trace)
+            record_pinned(l);
+        PyObject *done = call_method(((struct proxy *)self)->inner, "put", args, kwargs);
+        if (done && l && l->copy.trace)
+            record_pin_put(l);
+        return done;
+    }
     if (!l || !l->worker.trace)
         return call_method(((struct proxy *)self)->inner, "put", args, kwargs);
     struct record_mark from = record_now(&l->worker, 1);
@@ -451,11 +411,6 @@ static PyMethodDef queue_methods[] = {{"get", (PyCFunction)(void (*)(void))queue
                                        METH_VARARGS | METH_KEYWORDS, NULL},
                                       {NULL, NULL, 0, NULL}};
 static PyType_Slot queue_slots[] = {PROXY_SLOTS, {Py_tp_methods, queue_methods}, {0, NULL}};
-
-void types_set_parent(int64_t pid)
-{
-    parent_pid = pid;
-}
 
 /* ---- Iteration ---- */
 
@@ -498,12 +453,27 @@ struct record_iteration *types_iteration_of(PyObject *held)
 
 /* ---- making them ---- */
 
-PyObject *types_timed(PyObject *function, enum timed_kind kind)
+static PyObject *with_beside(PyObject *proxy, PyObject *beside)
+{
+    Py_XINCREF(beside);
+    if (proxy)
+        ((struct proxy *)proxy)->beside = beside;
+    else
+        Py_XDECREF(beside);
+    return proxy;
+}
+
+PyObject *types_timed(PyObject *function, enum timed_kind kind, PyObject *callback)
 {
     struct proxy *p = proxy_new(timed_type, function);
     if (p)
         p->kind = kind;
-    return (PyObject *)p;
+    return with_beside((PyObject *)p, callback);
+}
+
+int types_is_timed(PyObject *object)
+{
+    return (PyObject *)Py_TYPE(object) == timed_type;
 }
 
 PyObject *types_samples(PyObject *dataset)
@@ -520,9 +490,9 @@ PyObject *types_stream(PyObject *iterator)
     return (PyObject *)proxy_new(stream_type, iterator);
 }
 
-PyObject *types_queue(PyObject *queue)
+PyObject *types_queue(PyObject *queue, PyObject *pinning_thread)
 {
-    return (PyObject *)proxy_new(queue_type, queue);
+    return with_beside((PyObject *)proxy_new(queue_type, queue), pinning_thread);
 }
 
 static int add_type(PyType_Slot *slots, const char *name, size_t size, unsigned flags, PyObject **out)

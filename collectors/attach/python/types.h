@@ -12,28 +12,37 @@
 
 /* A row of Timed: what a call of the function counts as. */
 enum timed_kind {
-    TIMED_DECODE,  /* a part of the sample in work */
-    TIMED_COLLATE, /* a span of the worker */
-    TIMED_NEXT,    /* DataLoader iterators' __next__: a span of the thread that takes the batch */
-    TIMED_PUT,     /* queue.Queue's put: perhaps of a batch, for another thread */
-    TIMED_GET,     /* queue.Queue's get: likewise */
-    TIMED_BACKWARD /* its thread is the trainer */
+    TIMED_DECODE,   /* a part of the sample in work */
+    TIMED_READ,     /* likewise */
+    TIMED_COLLATE,  /* a span of the worker */
+    TIMED_NEXT,     /* DataLoader iterators' __next__: a span of the thread that takes the batch */
+    TIMED_MANY,     /* a data set's __getitems__: all samples of a batch */
+    TIMED_SAVE,     /* torch.save: a span of the thread that takes the batches */
+    TIMED_INDEX,    /* an iterator's _next_index: what the next batch is made of */
+    TIMED_RECEIVED, /* an iterator's _get_data: (number of a batch, the batch) */
+    TIMED_PUT,      /* queue.Queue's put: perhaps of a batch, for another thread */
+    TIMED_GET,      /* queue.Queue's get: likewise */
+    TIMED_BACKWARD, /* its thread is the trainer */
+    /* not timed: a callback of ours is called with the arguments before it or after it, or with its result;
+     * the callback raises no exception, and no frame of it is seen in the function's own. */
+    TIMED_BEFORE,
+    TIMED_AFTER,
+    TIMED_RESULT,
 };
 
 /* Adds the types to the module. -1 with an exception. */
 int types_add(PyObject *module);
 
-PyObject *types_timed(PyObject *function, enum timed_kind kind);
+/* callback: of the last three kinds, else NULL. */
+PyObject *types_timed(PyObject *function, enum timed_kind kind, PyObject *callback);
+int types_is_timed(PyObject *object);
 /* The data set as a fetcher sees it: obj[i] or next(obj) is a sample. */
 PyObject *types_samples(PyObject *dataset);
 PyObject *types_stream(PyObject *iterator);
-/* Puts timed in the place of the fetcher's attribute ("dataset", "dataset_iter"); from then on it is there
- * for the batches whose samples are recorded one by one. attribute is a literal. -1 with an exception. */
-int types_fetcher(PyObject *fetcher, const char *attribute, PyObject *timed);
-/* A worker's queues: get() of the tasks, put() of the batches. */
-PyObject *types_queue(PyObject *queue);
-/* The process that a worker takes its tasks from. */
-void types_set_parent(int64_t pid);
+/* A worker's queues: get() of the tasks, put() of the batches. With pinning_thread (threading.Thread) those
+ * of the thread that pins memory: get() of the batches, put() of the pinned ones. */
+PyObject *types_queue(PyObject *queue, PyObject *pinning_thread);
+int types_is_named(PyObject *object, const char *type); /* by its type's name */
 /* Begins the iteration and holds it; set as an attribute of a DataLoader's iterator. */
 PyObject *types_iteration(const struct record_iteration *it);
 struct record_iteration *types_iteration_of(PyObject *held); /* NULL: it is none */
@@ -44,9 +53,33 @@ int queues_add_type(void); /* -1 with an exception */
 PyObject *queues_put(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *queues_get(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *queues_backward(PyObject *function, PyObject *args, PyObject *kwargs);
-/* Lets go of what the calling thread fetched from. */
-void types_leave(void);
 
 #define TYPES_ITERATION "_pipeprobe_iteration" /* the attribute */
+
+/* ---- calls.c: what a call of a Timed does ---- */
+
+/* The lane that this thread's samples go to: of the worker process, or of a loader without workers. */
+struct record_local *calls_worker(void);
+PyObject *calls_collate(PyObject *function, PyObject *args, PyObject *kwargs);
+PyObject *calls_next(PyObject *function, PyObject *args, PyObject *kwargs);
+PyObject *calls_decode(PyObject *function, PyObject *args, PyObject *kwargs);
+PyObject *calls_read(PyObject *function, PyObject *args, PyObject *kwargs);
+PyObject *calls_save(PyObject *function, PyObject *args, PyObject *kwargs);
+PyObject *calls_index(PyObject *function, PyObject *args, PyObject *kwargs);
+PyObject *calls_received(PyObject *function, PyObject *args, PyObject *kwargs);
+PyObject *calls_with(PyObject *function, PyObject *args, PyObject *kwargs, enum timed_kind kind,
+                     PyObject *callback);
+/* A batch that the thread got for pinning. */
+void calls_pin_got(PyObject *got, PyObject *thread);
+
+/* ---- fetcher.c ---- */
+
+/* Puts timed in the place of the fetcher's attribute ("dataset", "dataset_iter"); from then on it is there
+ * for the batches whose samples are recorded one by one. attribute is a literal. -1 with an exception. */
+int fetcher_set(PyObject *fetcher, const char *attribute, PyObject *timed);
+/* Whether the next batch is one of those; costs nothing per sample where samples are not recorded. */
+void fetcher_detailed(int detailed);
+/* Lets go of what the calling thread fetched from. */
+void fetcher_leave(void);
 
 #endif

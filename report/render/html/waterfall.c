@@ -17,6 +17,7 @@ static const char *class_of(pp_phase phase)
     case PP_PHASE_DECODE: return "decode";
     case PP_PHASE_TRANSFORM: return "transform";
     case PP_PHASE_COLLATE: return "collate";
+    case PP_PHASE_PIN:
     case PP_PHASE_H2D: return "h2d";
     case PP_PHASE_STEP: return "step";
     case PP_PHASE_DATA_WAIT: return "wait";

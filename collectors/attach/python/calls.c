@@ -1,0 +1,229 @@
+/* What a call of a Timed does besides the call itself. The exception of the function, if it raised one, is
+ * left as it is. */
+#include "collectors/attach/python/types.h"
+
+#include "probe/trace/join.h"
+
+/* The iteration that the object has, of this recording. *held is a reference to be given back when it is used
+ * no more: in a call the loader may begin another one. */
+static struct record_iteration *iteration_of(PyObject *holder, PyObject **held)
+{
+    *held = PyObject_GetAttrString(holder, TYPES_ITERATION);
+    if (!*held)
+        PyErr_Clear();
+    struct record_iteration *it = *held ? types_iteration_of(*held) : NULL;
+    return it && it->session == record_session() ? it : NULL;
+}
+
+/* The first argument's: of a method of a DataLoader's iterator. */
+static struct record_iteration *iteration_of_self(PyObject *args, PyObject **held)
+{
+    *held = NULL;
+    return record_is_on() && PyTuple_Size(args) > 0 ? iteration_of(PyTuple_GetItem(args, 0), held) : NULL;
+}
+
+/* The lane that this thread's samples go to: of the worker process, or of a loader without workers. */
+struct record_local *calls_worker(void)
+{
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (l && l->slot < 0 && !record_lane_open(&l->worker, PP_LANE_WORKER, "worker 0"))
+        return NULL;
+    return l && l->worker.trace ? l : NULL;
+}
+
+static struct pp_reads reads_so_far(const struct record_local *l)
+{
+    return l->reads ? *l->reads : (struct pp_reads){0};
+}
+
+/* The outermost call within a sample; a decoder may call another. */
+PyObject *calls_decode(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = record_local();
+    if (!l || !l->depth || l->timing++) {
+        PyObject *out = PyObject_Call(function, args, kwargs);
+        if (l && l->timing)
+            l->timing--;
+        return out;
+    }
+    struct record_mark from = record_now(&l->worker, l->worth_cpu), to;
+    struct pp_reads before = reads_so_far(l);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    to = record_now(&l->worker, l->worth_cpu);
+    if (l->reads) {
+        l->decode_read.ns += l->reads->ns - before.ns;
+        l->decode_read.cpu_ns += l->reads->cpu_ns - before.cpu_ns;
+    }
+    l->decode_stamps += to.stamp - from.stamp;
+    l->decode_cpu_ns += to.cpu_ns - from.cpu_ns;
+    l->timing--;
+    return out;
+}
+
+/* A function that reads a file as a whole: its time takes the place of the reads in it, which may be few
+ * where it maps the file. */
+PyObject *calls_read(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = record_local();
+    if (!l || !l->depth || !l->reads || l->reading)
+        return PyObject_Call(function, args, kwargs);
+    struct record_mark from = record_now(&l->worker, l->worth_cpu), to;
+    struct pp_reads before = *l->reads;
+    l->reading = 1;
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    l->reading = 0;
+    to = record_now(&l->worker, l->worth_cpu);
+    l->reads->ns = before.ns + pp_thread_stamps_ns(l->worker.trace, from.stamp, to.stamp);
+    l->reads->cpu_ns = before.cpu_ns + to.cpu_ns - from.cpu_ns;
+    if (l->reads->calls == before.calls)
+        l->reads->calls++;
+    return out;
+}
+
+PyObject *calls_collate(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = calls_worker();
+    if (!l || l->depth) /* a loader within a sample */
+        return PyObject_Call(function, args, kwargs);
+    struct record_mark from = record_now(&l->worker, 1);
+    PyObject *samples = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : NULL;
+    uint64_t n = samples && PyList_Check(samples) ? (uint64_t)PyObject_Size(samples) : 0;
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    record_collate(l, &from, n, !out);
+    return out;
+}
+
+/* Which of its iteration's batches the iterator gave last: torch's own number, which the worker has too.
+ * Without workers there is none. */
+static void note_index(PyObject *loader_iter, struct record_iteration *it)
+{
+    PyObject *next_index = it->in_order ? PyObject_GetAttrString(loader_iter, "_rcvd_idx") : NULL;
+    if (next_index && PyLong_Check(next_index))
+        it->given = (uint32_t)PyLong_AsUnsignedLong(next_index) - 1;
+    else if (it->in_order)
+        it->given = it->taken;
+    PyErr_Clear();
+    Py_XDECREF(next_index);
+}
+
+/* The thread that takes the batches; a worker process that has a loader of its own is not that. */
+PyObject *calls_next(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    PyObject *held = NULL;
+    struct record_iteration *it = l && l->slot < 0 && !l->taking && PyTuple_Size(args) == 1
+                                      ? iteration_of(PyTuple_GetItem(args, 0), &held)
+                                      : NULL;
+    struct record_mark from;
+    if (!it || !record_taker_open(l)) {
+        Py_XDECREF(held);
+        return PyObject_Call(function, args, kwargs);
+    }
+    l->taking++;
+    record_take_begin(l, it, &from);
+    if (l->worker.trace) {
+        record_batch_begin_here(l, &from, it->batch_size ? it->batch_size : 1);
+        fetcher_detailed(l->detailed);
+    }
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    l->taking--;
+    l->taken = NULL;
+    if (out)
+        note_index(PyTuple_GetItem(args, 0), it);
+    if (l->trainer.trace)
+        record_take_end(l, it, &from, out ? 1 : PyErr_ExceptionMatches(PyExc_StopIteration) ? 0 : -1);
+    Py_DECREF(held);
+    return out;
+}
+
+PyObject *calls_save(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    struct record_mark from;
+    if (!l || l->slot >= 0 || l->taking || !record_taker_is_open(l))
+        return PyObject_Call(function, args, kwargs);
+    record_save_begin(l, &from);
+    l->taking++; /* what it calls is a part of it */
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    l->taking--;
+    record_save_end(l, &from, !out);
+    return out;
+}
+
+PyObject *calls_index(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    PyObject *index = PyObject_Call(function, args, kwargs), *held = NULL;
+    struct record_iteration *it = index ? iteration_of_self(args, &held) : NULL;
+    if (it) {
+        int batched = PyList_Check(index) || PyTuple_Check(index); /* else a key, None for a stream's next */
+        Py_ssize_t n = batched ? PyObject_Size(index) : index != Py_None;
+        it->length[it->sent++ % RECORD_LENGTHS] = n > 0 ? (uint32_t)n : 0;
+    }
+    Py_XDECREF(held);
+    return index;
+}
+
+/* Where batches are given in the order in which they come, the last one to come is given. */
+PyObject *calls_received(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    PyObject *got = PyObject_Call(function, args, kwargs), *held = NULL;
+    struct record_iteration *it = got ? iteration_of_self(args, &held) : NULL;
+    PyObject *index = it && !it->in_order && PyTuple_Check(got) && PyTuple_Size(got) == 2
+                          ? PyTuple_GetItem(got, 0)
+                          : NULL;
+    if (index && PyLong_Check(index)) {
+        it->given = (uint32_t)PyLong_AsUnsignedLong(index);
+        PyErr_Clear();
+    }
+    Py_XDECREF(held);
+    return got;
+}
+
+/* The callback's errors are its own business: it has said so in the recording. */
+static void call_back(PyObject *callback, PyObject *args, PyObject *kwargs)
+{
+    PyObject *nothing = PyObject_Call(callback, args, kwargs);
+    if (!nothing)
+        PyErr_Clear();
+    Py_XDECREF(nothing);
+}
+
+PyObject *calls_with(PyObject *function, PyObject *args, PyObject *kwargs, enum timed_kind kind,
+                     PyObject *callback)
+{
+    if (kind == TIMED_BEFORE && record_is_on())
+        call_back(callback, args, kwargs);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    if (!out || kind == TIMED_BEFORE || !record_is_on())
+        return out;
+    PyObject *result = kind == TIMED_RESULT ? PyTuple_Pack(1, out) : NULL;
+    if (kind == TIMED_AFTER)
+        call_back(callback, args, kwargs);
+    else if (result)
+        call_back(callback, result, NULL);
+    PyErr_Clear();
+    Py_XDECREF(result);
+    return out;
+}
+
+/* (number of the batch, the batch); anything else begins a persistent loader's next epoch. The iterator has
+ * put its iteration on the thread before it asked for a batch. */
+void calls_pin_got(PyObject *got, PyObject *thread)
+{
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (!l || !l->copy.trace)
+        return;
+    PyObject *index = PyTuple_Check(got) && PyTuple_Size(got) == 2 ? PyTuple_GetItem(got, 0) : NULL;
+    int batch = index && PyLong_Check(index);
+    if (!batch || l->first_batch == PP_NO_BATCH) {
+        PyObject *held;
+        struct record_iteration *it = iteration_of(thread, &held);
+        l->first_batch = it ? it->first_batch : PP_NO_BATCH;
+        l->epoch = (uint16_t)(it ? it->epoch : 0);
+        Py_XDECREF(held);
+    }
+    uint32_t n = batch ? (uint32_t)PyLong_AsUnsignedLong(index) : 0;
+    PyErr_Clear();
+    if (batch)
+        record_pin_got(l, l->first_batch == PP_NO_BATCH ? PP_NO_BATCH : l->first_batch + n);
+}

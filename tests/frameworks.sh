@@ -1,0 +1,155 @@
+#!/bin/bash
+# tests/frameworks.sh [--slice]: the jobs of tests/jobs/rows.py under every PyTorch that can be had, each run without and with pipeprobe.
+#
+# Interpreters are Debian's and virtual environments in $VENVS (build/venvs), made from PyPI where it is reachable; one takes up to 7 GB. --slice is what
+# `make test` runs: Debian's interpreter with a few small packages beside it, all jobs in one process, and the newest PyTorch where its environment is there.
+# ONLY=REGEX chooses rows "INTERPRETER ROW".
+. "$(dirname "$0")/lib.sh"
+need_pipeprobe
+VENVS=${VENVS:-$PWD/build/venvs} ONLY=${ONLY:-.}
+JOB=$PWD/tests/jobs/rows.py R=$T/run.sqlite
+export PYTHONHASHSEED=0 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false HF_HUB_OFFLINE=1 ROWS_SCRATCH=$T
+slice=
+[ "${1:-}" = --slice ] && slice=1
+[ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
+
+# interpreter | what pip installs for it | an import that must work
+pythons() {
+    cat <<'ROWS'
+debian||torch
+newest|torch torchvision torchdata webdataset datasets transformers accelerate lightning h5py opencv-python-headless monai|torch
+2.6|torch==2.6.0 torchvision==0.21.0 torchdata==0.11.0 numpy|torch
+2.2|torch==2.2.2 torchvision==0.17.2 numpy<2|torch
+ROWS
+}
+# Beside Debian's torch; what the newest release of each asks of numpy is more than Debian has.
+SMALL='webdataset==0.2.111 braceexpand==0.1.7 h5py==3.11.0 opencv-python-headless==4.10.0.84'
+
+# job | phases that its recording has
+rows() {
+    cat <<'ROWS'
+plain|dispatch_wait read decode transform collate put_wait data_wait step
+samplers|read decode transform collate put_wait data_wait step
+unequal_streams|read decode transform collate put_wait data_wait step
+two_loaders|read decode transform collate put_wait data_wait step
+any_order|read decode transform collate put_wait data_wait step
+checkpoints|read decode transform collate put_wait data_wait step checkpoint
+pinned|read decode transform collate get_wait pin put_wait data_wait step
+worker_fails|read decode transform collate put_wait data_wait step
+torchvision_io|read decode transform collate put_wait data_wait step
+numpy_files|read transform collate put_wait data_wait step
+hdf5|read transform collate put_wait data_wait step
+opencv|read decode transform collate put_wait data_wait step
+transforms_v2|read decode transform collate put_wait data_wait step
+stateful|read decode transform collate put_wait data_wait step
+web_dataset|read decode transform collate put_wait data_wait step
+hf_datasets|transform collate put_wait data_wait step
+hf_trainer|transform collate put_wait data_wait step checkpoint
+accelerated|transform collate put_wait data_wait step
+lightning_module|transform collate put_wait data_wait step checkpoint
+monai_threads|read decode transform collate put_wait data_wait step
+ROWS
+}
+
+# Numbers, addresses and times differ from run to run, which line of its own torch was at when a worker's message came, and the order of the workers' lines.
+masked() { sed -E 's/0x[0-9a-f]+//g; s/[0-9]+//g; s/line , in _next_data/_next_data/' "$1" | grep -vE '^ *[~^]+$|_next_data|^ +(idx, )?data = |_get_data|_try_put_index' | sort; }
+
+# recorded NAME PHASES JOB...: the jobs run in one process, without and with pipeprobe.
+recorded() {
+    local name=$1 phases=$2 plain_rc missing
+    shift 2
+    rm -rf "$T/rows"
+    timeout 250 "$PYTHON" "$JOB" "$T/images" "$@" >"$T/plain.out" 2>"$T/plain.err" </dev/null
+    plain_rc=$?
+    rm -rf "$T/rows"
+    run timeout 250 "$PP" exec -q --force -o "$R" -- "$PYTHON" "$JOB" "$T/images" "$@"
+    is "$name: exit status" "$rc $plain_rc" "0 0"
+    is "$name: output, losses, order, random state" "$(grep -v train_runtime "$OUT")" "$(grep -v train_runtime "$T/plain.out")"
+    is "$name: standard error" "$(masked "$ERR")" "$(masked "$T/plain.err")"
+    is "$name: every hook fits and stays on" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""
+    is "$name: samples counted are those delivered" "$(sql "$R" "SELECT sum(samples) FROM v_span WHERE phase = 'data_wait'")" "$(sed -n 's/^given //p' "$OUT")"
+    missing=$(for phase in $phases; do [ "$(sql "$R" "SELECT count(*) > 0 FROM v_span WHERE phase = '$phase'")" = 1 ] || echo "$phase"; done)
+    is "$name: phases" "$missing" ""
+    is "$name: the trainer's batches are the workers'" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase = 'data_wait' AND batch NOT IN (SELECT batch FROM v_span WHERE phase = 'collate')" 2>&1)" 0
+    "$PP" report --json "$R" >"$T/report.json" 2>"$T/report.err"
+    like "$name: the report has a verdict" "$(json "$T/report.json" '$.verdict.l0')" 'input-bound|inconclusive'
+    like "$name: and its lanes" "$(sqlite3 :memory: "SELECT group_concat(DISTINCT json_extract(value, '\$.lane')) FROM json_each(CAST(readfile('$T/report.json') AS TEXT), '\$.phases')")" 'worker.*trainer'
+}
+
+# Which of them can run with $PYTHON; the others are skipped by name, with what they lack.
+able() { # INTERPRETER JOB...
+    local who=$1 lack
+    shift
+    "$PYTHON" "$JOB" --able "$@" 2>"$T/lacks" >"$T/able"
+    while read -r lack; do skip "$who ${lack%%:*}" "${lack#*: }"; done < <(grep -E '^[a-z_0-9]+: ' "$T/lacks")
+}
+
+# Two ranks: neither output nor samples nor lanes of one are those of the other. The torchrun of torch 1.13 does not start under Python 3.11: there two
+# processes are started with what it would tell them.
+ranks() { # INTERPRETER
+    local who=$1 rank how pid
+    for how in plain recorded; do
+        mkdir -p "$T/$how"
+        set -- "$PYTHON" -m torch.distributed.run --standalone --nproc_per_node 2 "$JOB" "$T/images" ranks
+        [ "$who" != debian ] || set -- env MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + RANDOM % 12000)) WORLD_SIZE=2 bash -c \
+            'RANK=0 "$@" & RANK=1 "$@"; status=$?; wait $! && exit $status' ranks "$PYTHON" "$JOB" "$T/images" ranks
+        [ $how = plain ] || set -- "$PP" exec -q --force -o "$R" -- "$@"
+        ROWS_SCRATCH=$T/$how run timeout 250 "$@"
+        is "$who two ranks: exit status, $how" "$rc" 0
+    done
+    for rank in 0 1; do is "$who two ranks: samples and order of rank $rank" "$(cat "$T"/recorded/*/rank$rank)" "$(cat "$T"/plain/*/rank$rank)"; done
+    is "$who two ranks: the hooks stayed on" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""
+    is "$who two ranks: each has its trainer" "$(sql "$R" "SELECT count(*) FROM thread WHERE lane = 'trainer'")" 2
+    is "$who two ranks: and its samples" "$(sql "$R" "SELECT group_concat(n) FROM (SELECT sum(s.samples) AS n FROM span s JOIN phase p ON p.id = s.phase WHERE p.name = 'data_wait' GROUP BY s.thread)")" 30,30
+    rm -rf "$T/plain" "$T/recorded"
+}
+
+interpreter() { # NAME REQUIREMENTS: $PYTHON, or $why it cannot be had
+    local dir=$VENVS/$1
+    why=
+    if [ "$1" = debian ]; then
+        PYTHON=/usr/bin/python3
+        [ -x $PYTHON ] || why="there is no $PYTHON"
+        return
+    fi
+    PYTHON=$dir/bin/python
+    [ -e "$dir/complete" ] && return
+    if [ $slice ]; then why="no $dir: make test-frameworks makes it"; return; fi
+    # shellcheck disable=SC2086
+    if { rm -rf "$dir" && python3 -m venv "$dir" && "$dir/bin/pip" install -q --retries 1 $2; } >"$T/pip" 2>&1; then touch "$dir/complete"
+    else why="pip: $(tail -n 1 "$T/pip" | cut -c1-150)"; fi
+}
+
+beside_debian() { # small packages for the slice, within two minutes
+    local dir=$VENVS/debian-small
+    # shellcheck disable=SC2086
+    if [ ! -e "$dir/complete" ] && ! { timeout 120 python3 -m pip --python /usr/bin/python3 install -q --retries 0 --no-deps --target "$dir" $SMALL &&
+        touch "$dir/complete"; } >"$T/pip" 2>&1; then
+        rm -rf "$dir"
+        skip "debian's torch with packages of PyPI" "pip: $(tail -n 1 "$T/pip" | cut -c1-150)"
+        return
+    fi
+    export PYTHONPATH=$dir
+}
+
+"$PWD/$BUILD/samples/make_dataset" "$T/images" --n 60 --classes 3 --size 160x120 >/dev/null
+while IFS='|' read -r who requirements import <&3; do
+    { rows; echo ranks; } | sed "s/|.*//; s/^/$who /" | grep -Eq -- "$ONLY" || continue
+    interpreter "$who" "$requirements"
+    if [ -z "$why" ] && ! "$PYTHON" -c "import $import" 2>"$T/import"; then why=$(tail -n 1 "$T/import"); fi
+    if [ -n "$why" ]; then skip "$who" "$why"; continue; fi
+    unset PYTHONPATH
+    [ "$who" != debian ] || beside_debian
+    mapfile -t jobs < <(rows | while IFS='|' read -r job _; do grep -Eq -- "$ONLY" <<<"$who $job" && echo "$job"; done)
+    [ ${#jobs[@]} -gt 0 ] || continue
+    [ -z "$slice" ] || [ "$who" = debian ] || jobs=(any_order torchvision_io transforms_v2 stateful hf_datasets) # what Debian's cannot
+    able "$who" "${jobs[@]}"
+    mapfile -t jobs <"$T/able"
+    if [ $slice ]; then
+        recorded "$who" "$(rows | grep -wF "$(printf '%s\n' "${jobs[@]}")" | cut -d'|' -f2 | tr ' ' '\n' | sort -u | tr '\n' ' ')" "${jobs[@]}"
+    else
+        for job in "${jobs[@]}"; do recorded "$who $job" "$(rows | sed -n "s/^$job|//p")" "$job"; done
+    fi
+    ! grep -Eq -- "$ONLY" <<<"$who ranks" || ranks "$who"
+done 3< <(pythons)
+done_testing
