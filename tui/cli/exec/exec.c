@@ -155,6 +155,7 @@ static pp_status begin_recording(const struct options *o, char *const *program, 
         exec_say("NVTX ranges are not recorded: %s", err->text);
         s->library[0] = '\0';
     }
+    rec->asked_name_only = o->serve; /* the block of code that it serves is told that the file exists */
     st = exec_record_create(rec, o->output, o->force, (size_t)o->ring_spans, map_text, err);
     if (st == PP_OK && !realpath(pp_recording_rings_dir(rec->recording), s->session))
         st = pp_fail(err, PP_E_SYSTEM, "the session directory %s was removed",

@@ -20,6 +20,7 @@ struct exec_totals {
 struct exec_record {
     char path[4096];
     char taken[4096];               /* the name that was asked for, and is another's; "": path is that name */
+    int asked_name_only;            /* set before exec_record_create: where output exists, it fails */
     char unhooked[256];             /* why a Python process was not given the hooks; "": none said so */
     struct pp_recording *recording; /* NULL: not made, or abandoned */
     struct exec_totals totals;
