@@ -1,6 +1,7 @@
 /* Fuzz target: what the processes of a recorded program left in the session directory, as the collector of
- * loaders reads it and `pipeprobe exec` takes it: a process file and a loaders file, one behind the other, and the recording that is made of them.
- * The first byte says what else is odd: names, lengths, links, pipes, directories, and many files. */
+ * loaders reads it and `pipeprobe exec` takes it: a process file and a loaders file, one behind the other,
+ * and the recording that is made of them. The first byte says what else is odd: names, lengths, links, pipes,
+ * directories, and many files. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
 

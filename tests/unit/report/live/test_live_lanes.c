@@ -85,7 +85,7 @@ static void check_workers(int epochs)
     assert_int_equal(snap.workers_n, WORKERS);
     for (int w = 0; w < WORKERS; w++) {
         const struct pp_live_worker *row = &snap.workers[w];
-        char name[16];
+        char name[24];
         snprintf(name, sizeof(name), "worker %d", w);
         assert_string_equal(row->name, name);
         assert_int_equal(row->thread, WORKER0 + w); /* of the first process */
