@@ -14,7 +14,7 @@ FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz-bins: $(FUZZ)
 helpers: $(if $(findstring address,$(SAN)),fuzz-bins)
 
-$(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/scratch.o $(B)/tests/support/hostile_schema.o $(FUZZ_ENGINE) $(FUZZ_OBJ)
+$(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/scratch.o $(B)/tests/support/hostile_schema.o $(B)/tests/support/chunk_encode.o $(FUZZ_ENGINE) $(FUZZ_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

@@ -422,9 +422,9 @@ static int measure(struct run *r)
     pp_status ended = PP_OK;
     pp_err_clear(&err);
     connect(r);
-    pp_status st = r->torch.pid ? run_torch_measure(&r->torch, &r->asked, &r->parts, &r->rec, interrupted,
-                                                    &r->result, &err)
-                                : run_loader(&r->parts, &r->rec, &r->result, &err);
+    pp_status st = r->torch.pid
+                       ? run_torch_measure(&r->torch, &r->asked, &r->parts, &r->rec, &r->result, &err)
+                       : run_loader(&r->parts, &r->rec, &r->result, &err);
     const char *outcome = st != PP_OK ? "failed" : interrupted() ? "interrupted" : "finished";
     pp_progress_clear(&r->events.progress);
     if (r->asked.o.record && st != PP_OK && !r->result.start_ns && r->asked.o.loader != RUN_LOADER_PYTORCH)

@@ -329,17 +329,58 @@ void run_opts_take_identity(struct run_request *asked)
     }
 }
 
+/* Options that do not go together, or mean nothing. */
+static pp_status check_together(const struct run_opts *o, const struct pp_opt_set *set, int operands,
+                                struct pp_err *err)
+{
+    const struct {
+        int broken;
+        const char *why;
+    } rules[] = {
+        {!operands && !run_synthetic(o),
+         "no DATASET given: name a directory of images, tar shards, a token file, or --synthetic SPEC"},
+        {operands && run_synthetic(o), "--synthetic replaces DATASET; leave out one of the two"},
+        {o->collective && o->prove,
+         "--prove runs this rank alone, and --collective waits for other ranks; leave out one of the two"},
+        {o->step == RUN_STEP_NONE && o->step_ms > 0,
+         "--step none has no length; leave out --step-ms or use --step sleep"},
+        {o->step == RUN_STEP_CUDA && o->device == RUN_DEVICE_HOST,
+         "--step cuda runs on the GPU: use it with --device cuda, or --step sleep with the host"},
+        {run_shards(o)->stream && run_opt_given(set, "sampler"),
+         "--stream reads shards in their own order: --sampler does not apply; use --shuffle-buffer, or leave out --stream"},
+        {o->resume_cursor && !(run_shards(o)->stream && o->resume),
+         "--resume-cursor goes with --stream and --resume FILE"},
+        {(o->sampler == 3) != (o->weights != NULL), "--sampler weighted and --weights FILE go together"},
+        {o->max_sample_memory < 1 << 20,
+         "--max-sample-memory: 1 MiB at least; leave it out for 512 MiB per sample"},
+        {o->max_bytes && o->max_bytes < 1 << 20, "--max-bytes: a recording needs 1 MiB at least"},
+        {!o->record && o->prove, "--prove needs a recording to predict from: leave out --no-record"},
+        {o->prove && (o->save_state || o->list_delivered),
+         "--prove runs the loader twice, and the second run would overwrite --save-state and --list-delivered; leave them out"},
+        {o->cached_batches && (o->save_state || o->list_delivered || o->digest),
+         "--cached-batches repeats samples: --save-state, --list-delivered and --digest do not apply; leave them out"},
+        {o->prove && (o->cached_batches || o->cpu_ballast > 0),
+         "--prove runs the infinitely fast loader itself: leave out --cached-batches and --cpu-ballast"},
+        {!o->record && (o->output || o->force), "--no-record writes no file: leave out --output and --force"},
+        {o->top && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)),
+         "--top needs a terminal; leave it out, and use 'pipeprobe top FILE' in another terminal"},
+        {o->top && !o->record, "--top reads the recording: leave out --no-record"},
+        {run_opt_given(set, "duration") && o->duration_ns == 0,
+         "--duration 0 is too short; leave it out, or give a time such as 30s"},
+    };
+    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+        if (rules[i].broken)
+            return pp_fail(err, PP_E_USAGE, "%s", rules[i].why);
+    return PP_OK;
+}
+
 pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err)
 {
     pp_status st = take_step_length(o, set, err);
+    if (st == PP_OK)
+        st = check_together(o, set, operands, err);
     if (st != PP_OK)
         return st;
-    if (!operands && !run_synthetic(o))
-        return pp_fail(
-            err, PP_E_USAGE,
-            "no DATASET given: name a directory of images, tar shards, a token file, or --synthetic SPEC");
-    if (operands && run_synthetic(o))
-        return pp_fail(err, PP_E_USAGE, "--synthetic replaces DATASET; leave out one of the two");
     if (operands > 1)
         return pp_fail(
             err, PP_E_USAGE,
@@ -353,60 +394,12 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
             err, PP_E_USAGE,
             "--collective %s: needs at least 2 ranks; give each process its --rank, and all the same --world-size",
             o->collective);
-    if (o->collective && o->prove)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "--prove runs this rank alone, and --collective waits for other ranks; leave out one of the two");
     st = pp_dataset_options_check(&o->formats, err);
     if (st != PP_OK)
         return st;
     if (o->step != RUN_STEP_AUTO && o->step != RUN_STEP_NONE && !(o->step_ms > 0))
         return pp_fail(err, PP_E_USAGE, "--step %s needs its length: for example --step %s:20ms",
                        step_choices[o->step].name, step_choices[o->step].name);
-    if (o->step == RUN_STEP_NONE && o->step_ms > 0)
-        return pp_fail(err, PP_E_USAGE, "--step none has no length; leave out --step-ms or use --step sleep");
-    if (o->step == RUN_STEP_CUDA && o->device == RUN_DEVICE_HOST)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "--step cuda runs on the GPU: use it with --device cuda, or --step sleep with the host");
-    if (run_shards(o)->stream && run_opt_given(set, "sampler"))
-        return pp_fail(
-            err, PP_E_USAGE,
-            "--stream reads shards in their own order: --sampler does not apply; use --shuffle-buffer, or leave out --stream");
-    if (o->resume_cursor && !(run_shards(o)->stream && o->resume))
-        return pp_fail(err, PP_E_USAGE, "--resume-cursor goes with --stream and --resume FILE");
-    if ((o->sampler == 3) != (o->weights != NULL))
-        return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
-    if (o->max_sample_memory < 1 << 20)
-        return pp_fail(err, PP_E_USAGE,
-                       "--max-sample-memory: 1 MiB at least; leave it out for 512 MiB per sample");
-    if (o->max_bytes && o->max_bytes < 1 << 20)
-        return pp_fail(err, PP_E_USAGE, "--max-bytes: a recording needs 1 MiB at least");
-    if (!o->record && o->prove)
-        return pp_fail(err, PP_E_USAGE, "--prove needs a recording to predict from: leave out --no-record");
-    if (o->prove && (o->save_state || o->list_delivered))
-        return pp_fail(
-            err, PP_E_USAGE,
-            "--prove runs the loader twice, and the second run would overwrite --save-state and --list-delivered; leave them out");
-    if (o->cached_batches && (o->save_state || o->list_delivered || o->digest))
-        return pp_fail(
-            err, PP_E_USAGE,
-            "--cached-batches repeats samples: --save-state, --list-delivered and --digest do not apply; leave them out");
-    if (o->prove && (o->cached_batches || o->cpu_ballast > 0))
-        return pp_fail(
-            err, PP_E_USAGE,
-            "--prove runs the infinitely fast loader itself: leave out --cached-batches and --cpu-ballast");
-    if (!o->record && (o->output || o->force))
-        return pp_fail(err, PP_E_USAGE, "--no-record writes no file: leave out --output and --force");
-    if (o->top && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)))
-        return pp_fail(
-            err, PP_E_USAGE,
-            "--top needs a terminal; leave it out, and use 'pipeprobe top FILE' in another terminal");
-    if (o->top && !o->record)
-        return pp_fail(err, PP_E_USAGE, "--top reads the recording: leave out --no-record");
-    if (run_opt_given(set, "duration") && o->duration_ns == 0)
-        return pp_fail(err, PP_E_USAGE,
-                       "--duration 0 is too short; leave it out, or give a time such as 30s");
     if (o->quick && (o->duration_ns || o->steps || o->epochs))
         return pp_fail(err, PP_E_USAGE, "--quick ends after 5 s: leave out --%s, or --quick",
                        o->duration_ns ? "duration"

@@ -246,7 +246,7 @@ pp_status run_torch_start(struct run_torch *t, const struct run_opts *o, const s
             pp_dataset_format_name(dataset));
     char script[PATH_MAX], library[PATH_MAX];
     json_t *hello = NULL;
-    *t = (struct run_torch){.to = -1, .from = -1};
+    *t = (struct run_torch){.to = -1, .from = -1, .interrupted = interrupted};
     choose_python(o, t->python, sizeof(t->python));
     pp_status st = pp_shipped_find("the script of --loader pytorch", "PIPEPROBE_PYTHON_DIR",
                                    &pp_shipped_python, "torch_loader.py", script, err);
@@ -459,15 +459,14 @@ static void store_errors(const json_t *answer, const struct run_opts *o, const s
 }
 
 pp_status run_torch_measure(struct run_torch *t, const struct run_request *asked, const struct run_parts *p,
-                            struct run_record *rec, int (*interrupted)(void), struct pp_loader_result *result,
-                            struct pp_err *err)
+                            struct run_record *rec, struct pp_loader_result *result, struct pp_err *err)
 {
     json_t *answer = NULL;
     struct pp_store *store = pp_recording_store(rec->recording);
     pp_store_meta_text(store, "config", "loader_versions", t->versions);
     pp_store_meta_text(store, "config", "interpreter", t->python);
     atomic_store_explicit(&measuring, t->pid, memory_order_relaxed);
-    if (interrupted())
+    if (t->interrupted())
         run_torch_stop(0); /* the signal came before the handler knew whom to tell */
     pp_status st = send_job(t, asked, p, rec, err);
     if (st == PP_OK)

@@ -1,10 +1,9 @@
 /* tui/cli/run/run_torch.h: `run --loader pytorch`: PyTorch's own DataLoader in place of ours, in a Python
  * process that runs samples/python/torch_loader.py and joins our recording's session.
  *
- *   check     what the options must not say
- *   start     the interpreter begins, and imports torch; nothing is recorded yet, so that a missing torch
- * costs nothing measure   it is told the job (its standard input), runs it, and answers with the totals (its
- * standard output) free      ends it if it still runs
+ * check: what the options must not say. start: the interpreter begins, and imports torch; nothing is recorded
+ * yet, so that a missing torch costs nothing. measure: it is told the job (its standard input), runs it, and
+ * answers with the totals (its standard output). free ends it if it still runs.
  *
  * One at a time; from the main thread, but for run_torch_stop. */
 #ifndef PP_CLI_RUN_RUN_TORCH_H
@@ -24,6 +23,7 @@ struct run_torch {
     uint64_t storage_bytes; /* that its run read past the page cache */
     char *answer;           /* what it said and was not yet read */
     size_t answer_n, answer_room;
+    int (*interrupted)(void); /* as run_torch_start was given it */
 };
 
 /* Combinations that PyTorch's loader cannot do, or that would say nothing about it. */
@@ -34,8 +34,7 @@ pp_status run_torch_start(struct run_torch *t, const struct run_opts *o, const s
 /* Runs to the end; result gets what PyTorch's loader can tell (see run_record_end), and what failed goes into
  * the recording. A loader that was interrupted is PP_OK. */
 pp_status run_torch_measure(struct run_torch *t, const struct run_request *asked, const struct run_parts *p,
-                            struct run_record *rec, int (*interrupted)(void), struct pp_loader_result *result,
-                            struct pp_err *err);
+                            struct run_record *rec, struct pp_loader_result *result, struct pp_err *err);
 void run_torch_free(struct run_torch *t);
 
 /* For a signal handler: the process that measures is asked to stop, or with now ended at once. */

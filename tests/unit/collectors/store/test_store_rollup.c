@@ -1,4 +1,5 @@
 /* The roll-ups: however spans come, their sums are those of the rows. */
+#include "collectors/store/hist_blob.h"
 #include "tests/support/second_hist.h"
 #include "tests/support/store_dir.h"
 
