@@ -113,7 +113,7 @@ static void take_report(const struct pp_report *report, struct pp_rank_row *r)
     r->l0 = report->verdict.l0;
     r->l1 = report->verdict.l1;
     r->l2 = report->verdict.l2;
-    r->sentence = report->verdict.sentence;
+    r->sentence = report->verdict.cause_line ? report->verdict.cause_line : report->verdict.sentence;
     r->subject = report->subject;
     r->samples_per_s = report->samples_per_s;
     r->data_wait_share = report->data_wait_share;

@@ -61,8 +61,8 @@ const struct pp_command pp_cmd_ranks = {
     .summary = "name the rank that a job of many processes waits for, and why",
     .usage = "ranks DIRECTORY | FILE... [options]",
     .opts = opts,
-    .notes = "Reads the recordings of a job's ranks, one each (of a directory all *.sqlite), and\n"
-             "digests that pipeprobe merge wrote (*.digest).\n"
+    .notes = "Reads the recordings of a job's ranks, one each (of a directory all *.sqlite),\n"
+             "and digests that pipeprobe merge wrote (*.digest).\n"
              "Put pipeprobe in front of each process: its launcher says which rank it is, and\n"
              "the recordings are pipeprobe-JOB/rank0000.sqlite, ... Steps are compared by\n"
              "number; clocks of machines need not agree. Exit code: 0, or 3 when there are\n"

@@ -156,10 +156,10 @@ const struct pp_command pp_cmd_attach = {
     .usage = "attach PID [options]",
     .opts = opts,
     .notes = "The job's process and its DataLoader workers, once a second: CPU, time ready\n"
-             "without a CPU (run delay), bytes read, state (R runs, S sleeps, D waits for I/O).\n"
-             "Nothing is put into the job, and nothing is recorded. It ends with a hint, not a\n"
-             "verdict: how long the training waits for data cannot be seen from outside. It\n"
-             "prints the command that would tell.",
+             "without a CPU (run delay), bytes read, state (R runs, S sleeps, D waits for\n"
+             "I/O). Nothing is put into the job, and nothing is recorded. It ends with a hint,\n"
+             "not a verdict: how long the training waits for data cannot be seen from outside.\n"
+             "It prints the command that would tell.",
     .examples = {"pipeprobe attach 4711 --duration 10s", "pipeprobe attach $(pgrep -of train.py)"},
     .run = attach_main,
 };

@@ -325,7 +325,7 @@ const struct pp_command pp_cmd_exec = {
     .notes = "A PyTorch job needs no change: its DataLoaders and their workers are recorded.\n"
              "Of a program with NVTX: ranges, marks, threads and processes. A map gives range\n"
              "names a phase (read, decode, data_wait, step, ...). Where FILE exists, the next\n"
-             "free name is taken; where nothing can be recorded, the program runs all the same.\n"
+             "free name is taken; where nothing can be recorded, the program runs without.\n"
              "Exit code: the program's; 128+N when signal N ended it; 127 not found, 126 not\n"
              "executable, 125 it was not started (a wrong option or map).",
     .examples = {"pipeprobe exec -o train.sqlite -- python3 train.py --epochs 1",

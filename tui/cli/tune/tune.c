@@ -367,9 +367,10 @@ const struct pp_command pp_cmd_tune = {
     .summary = "prove on a PyTorch job what other DataLoader arguments gain",
     .usage = "tune [options] -- PROGRAM [ARGUMENTS]",
     .opts = opts,
-    .notes = "Records the job for a bounded time, predicts the best arguments of its DataLoader,\n"
-             "runs the job again with each of them (no change to its code), and prints measured\n"
-             "beside predicted. The job is started several times, after a question or --yes.",
+    .notes = "Records the job for a bounded time, predicts the best arguments of its\n"
+             "DataLoader, runs the job again with each of them (no change to its code), and\n"
+             "prints measured beside predicted. The job is started several times, after a\n"
+             "question or --yes.",
     .examples = {"pipeprobe tune -- python3 train.py",
                  "pipeprobe tune --yes --try workers=8,prefetch=4 -- python3 train.py"},
     .run = tune_main,
