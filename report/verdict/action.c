@@ -50,23 +50,25 @@ static int is_said(const struct pp_remedy *r, const char *knob)
     return (r->knob && strcmp(r->knob, knob) == 0) || lists(r->by, knob);
 }
 
-/* The best fix that does what the next step says; where none gains, the best of all. They are ranked. Of an
- * amount no number is promised, nor that of another change in its place. */
+/* The best fix that does what the next step says, a setting before what needs work when it gains half as
+ * much; where none gains, the best of all. They are ranked. Of an amount no number is promised, nor that of
+ * another change in its place. */
 static const struct pp_report_fix *choose_fix(const struct pp_report_verdict *v, int *depends)
 {
-    const struct pp_report_fix *best = NULL;
+    const struct pp_report_fix *best = NULL, *done = NULL;
     *depends = 0;
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
         int amount = f->effort == PP_AN_AMOUNT, said = is_said(v->remedy, f->knob);
         if (!(f->gain >= WORTH_SAYING))
             continue;
-        if (said && !amount)
-            return f;
-        *depends |= said;
+        if (said && !amount && (!done || (done->effort && !f->effort && f->gain >= done->gain / 2)))
+            done = f;
+        *depends |= said && amount;
         best = best || amount ? best : f;
     }
-    return *depends ? NULL : best;
+    *depends &= !done;
+    return done ? done : *depends ? NULL : best;
 }
 
 /* ---- what to paste ---- */
