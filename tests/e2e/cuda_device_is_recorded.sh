@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # The CUDA device through the whole program, on the fake driver: which device is taken and why not, copies and steps recorded, a device lost in
 # mid-run; then the real driver library where there is one without a device, and the checked-in kernel against nvcc.
 . "$(dirname "$0")/../lib.sh"

@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # Ring files that another program truncates end neither the recorded program nor the recorder; the loss is said, and a SIGBUS of the program's own is its own.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # pipeprobe exec: any annotated program becomes a recording, and is otherwise left as it is.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -1,6 +1,5 @@
 #!/bin/bash
 # alone
-# quick
 # whatif: a prediction that a second run confirms, knobs that are refused.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
