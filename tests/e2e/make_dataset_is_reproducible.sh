@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # The generator: the same seed gives the same bytes on any number of threads, as folders and as shards, with the promised weight and mix.
 . "$(dirname "$0")/../lib.sh"
 [ -x "$MAKE_DATASET" ] || { echo "not ok 1 - make_dataset is built"; exit 1; }
