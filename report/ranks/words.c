@@ -154,7 +154,7 @@ static const char *versions_of(struct judge *j)
                  : NULL;
 }
 
-/* A recording that nobody finished says no outcome. */
+/* A recording that was not finished has no outcome. */
 static const char *killed_of(struct judge *j)
 {
     const char *ranks = NULL;

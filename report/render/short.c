@@ -183,15 +183,15 @@ int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns
                                    : columns > 120 ? 120
                                                    : columns};
     char text[PP_ANSWER_TEXT], gain[PP_ANSWER_TEXT];
-    const char *todo = v->action.python ? v->action.python : v->next_step;
+    const char *advice = v->action.python ? v->action.python : v->next_step;
     if (v->action.fix) {
-        snprintf(text, sizeof(text), "%s (predicted: %s)", todo, pp_answer_gain(v->action.fix, gain));
-        todo = text;
+        snprintf(text, sizeof(text), "%s (predicted: %s)", advice, pp_answer_gain(v->action.fix, gain));
+        advice = text;
     }
     put(&p, PP_TONE_BAD, "", MOST, pp_answer_outcome(r, gain));
     put(&p, tone_of(v), "", MOST, v->head);
     put(&p, PP_TONE_PLAIN, "Cause:", MOST, v->cause_line);
-    put(&p, PP_TONE_STRONG, "Do:", MOST, todo);
+    put(&p, PP_TONE_STRONG, "Do:", MOST, advice);
     put(&p, PP_TONE_PLAIN, "Errors:", MOST, pp_answer_errors(r, gain));
     snprintf(text, sizeof(text), "pipeprobe report %s", file_of(r));
     put(&p, PP_TONE_PLAIN, "More:", 1, text);

@@ -224,8 +224,8 @@ static void begin(void)
     if (!dir || pthread_key_create(&at_thread_exit, end_thread) != 0 ||
         pp_session_join(dir, &inject_process.session, NULL) != PP_OK)
         return;
-    /* Held until the process has gone, and by the children it forks: should exec be killed, nobody takes the
-     * rings for abandoned while we fill them. */
+    /* Held until the process and the children it forks have ended: if exec is killed, no other process
+     * removes the rings while they are filled. */
     (void)!pp_presence_enter(dir);
     inject_process.map = read_map(dir);
     inject_process.file = map_process_file();
