@@ -60,10 +60,11 @@ static void read_config(struct pp_visits_pass *p, const struct pp_source *s)
            ranks = pp_source_number(s, "config", "world_size", 1);
     p->resumed = resume && resume[0];
     p->substitutes = is(s, "on_error", "substitute");
-    p->with_replacement = is(s, "sampler", "weighted");
+    p->with_replacement = is(s, "sampler", "weighted") || pp_source_yes(s, "config", "with_replacement");
     p->cached = is(s, "cached_batches", "true");
     p->per_epoch = samples > 0 && ranks >= 1 && !is(s, "stream", "true") ? floor(samples / ranks) : NAN;
-    p->slack = is(s, "drop_last", "true") ? pp_source_number(s, "config", "batch_size", 1) - 1 : 0;
+    p->slack = pp_source_yes(s, "config", "drop_last") ? pp_source_number(s, "config", "batch_size", 1) - 1
+                                                       : 0;
 }
 
 struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const struct pp_timeline *tl)

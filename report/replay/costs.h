@@ -30,7 +30,7 @@ struct pp_storage {
     int known;
     double tail,
         burst;     /* p99 / p50 of time blocked; part of the slow reads at the same time on most workers */
-    double serial; /* 0..1: how exactly reads finish one by one at a fixed rate of bytes (correlation) */
+    double serial; /* 0..1: how exactly the times of reads follow bytes on one link (link.h) */
     double shard_skew; /* slowest of 16 parts of the data over the median one, by the median time blocked;
                           NAN: not seen all over */
     double drift;      /* median time blocked after the sharpest change over before it */

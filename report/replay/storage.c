@@ -1,8 +1,8 @@
 #include "report/replay/storage.h"
 
 #include "probe/base/err.h"
+#include "report/replay/link.h"
 #include "report/replay/slices.h"
-#include "report/stats/spearman.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,68 +29,6 @@ static void sort_by_end(const struct pp_costs *c, const struct pp_cost_sample **
     for (size_t i = 0; i < c->n; i++)
         order[i] = &c->samples[i];
     qsort(order, c->n, sizeof(*order), by_end);
-}
-
-/* ---- a shared link ---- */
-
-enum { MOST_PAIRS = 20000 }; /* looked at: 0.7 is known to 0.01 then */
-
-/* Whether the read was under way when the one before it ended, for another worker, and waited for storage
- * rather than for a CPU. */
-static int overlaps(const struct pp_cost_sample *r, const struct pp_cost_sample *before)
-{
-    return r->read_start_ns < before->read_end_ns && r->worker != before->worker &&
-           r->read_blocked >= 0.5 * (double)(r->read_end_ns - r->read_start_ns);
-}
-
-/* Sizes that hardly differ tell nothing: 5 % from their mean. */
-static int sizes_differ(double sx, double sxx, double n)
-{
-    return sxx - sx * sx / n > 0.0025 * sxx;
-}
-
-/* Reads on one link finish one by one, each as long after the one before as its own bytes take; for reads
- * that are slow by themselves, the gap has nothing to do with the bytes. The serial index is the rank
- * correlation of gap and bytes, over reads that overlapped the one before: where others use the CPUs a few
- * threads are late to notice that their read has ended, which makes one gap long and the next one short, by
- * more than all bytes make them differ. Where all sizes are the same, it is 0: nothing is claimed. */
-static double serial_of(const struct pp_costs *c, const struct pp_cost_sample **order, double *bytes_per_s)
-{
-    double n = 0, sx = 0, sy = 0, sxx = 0, serial = NAN;
-    size_t stride = c->n / MOST_PAIRS + 1, pairs = 0;
-    double *bytes = malloc(2 * (c->n / stride + 1) * sizeof(*bytes)),
-           *gap = bytes ? bytes + c->n / stride + 1 : NULL;
-    for (size_t i = 1; bytes && i < c->n; i++) {
-        const struct pp_cost_sample *r = order[i], *before = order[i - 1];
-        if (!overlaps(r, before))
-            continue;
-        double x = r->bytes, y = (double)(r->read_end_ns - before->read_end_ns);
-        if (i % stride == 0)
-            bytes[pairs] = x, gap[pairs++] = y;
-        n++, sx += x, sy += y, sxx += x * x;
-    }
-    *bytes_per_s = sy > 0 ? sx * 1e9 / sy : 0;
-    if (bytes && n >= 20 && n > 0.3 * (double)c->n && sizes_differ(sx, sxx, n))
-        serial = pp_stats_spearman(bytes, gap, pairs);
-    free(bytes);
-    return fmax(serial, 0); /* unknown: not claimed */
-}
-
-/* With one worker nothing overlaps: the time of a read is then its bytes over a rate, if it is proportional
- * to them (correlation over 0.9, no intercept). */
-static double proportional_of(const struct pp_costs *c, double *bytes_per_s)
-{
-    double sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0, n = (double)c->n;
-    for (size_t i = 0; i < c->n; i++) {
-        double x = c->samples[i].bytes, y = c->samples[i].read_blocked;
-        sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
-    }
-    double vx = sxx - sx * sx / n, vy = syy - sy * sy / n, cov = sxy - sx * sy / n;
-    if (!sizes_differ(sx, sxx, n) || !(vy > 0) || !(cov > 0))
-        return 0;
-    double slope = cov / vx, intercept = (sy - slope * sx) / n;
-    *bytes_per_s = 1e9 / slope;
-    return fabs(intercept) < 0.3 * sy / n ? cov / sqrt(vx * vy) : 0;
 }
 
 /* ---- parts of the data, time ---- */
@@ -454,18 +392,17 @@ static int known_limit(struct pp_costs *c)
  * no outage, for the limit holds it already. */
 static int read_limits(struct pp_costs *c, const struct pp_cost_sample **order, float *v)
 {
-    double overlapping, alone = 0, paced, serial = serial_of(c, order, &overlapping),
-                        proportional = c->workers == 1 ? proportional_of(c, &alone) : 0, mean = 0;
+    double paced, mean = 0;
     enum pp_ration ration;
-    c->storage.serial = serial;
+    struct pp_link link;
+    pp_link_find(c, order, &link);
+    c->storage.serial = link.serial;
     for (size_t i = 0; i < c->n; i++)
         mean += c->samples[i].bytes / (double)c->n;
     if (known_limit(c))
         return 1;
-    if (serial >= PP_SERIAL)
-        c->bandwidth = overlapping;
-    else if (proportional >= PP_SERIAL)
-        c->bandwidth = alone, c->storage.serial = proportional;
+    if (link.serial >= PP_SERIAL)
+        c->bandwidth = link.bytes_per_s;
     else if ((paced = at_a_pace(c, order, v)) > 0 && same_sizes(c))
         c->bandwidth = c->samples[0].bytes * paced;
     else if (paced > 0)

@@ -80,7 +80,7 @@ enum pp_metric_from {
     X(SHARD_SKEW, "shard_skew", "slowest part of the data / median", NUMBER, REPLAY)             \
     X(WORK_TAIL, "work_tail", "CPU time of samples, p99 / p50", NUMBER, REPLAY)                  \
     X(WORKER_SKEW, "worker_skew", "slowest worker / median", NUMBER, REPLAY)                     \
-    X(READ_SERIAL, "read_serial", "gaps between reads follow bytes", NUMBER, REPLAY)             \
+    X(READ_SERIAL, "read_serial", "times of reads follow bytes", NUMBER, REPLAY)             \
     X(READ_BYTES, "read_bytes", "bytes per read", COUNT, REPLAY)                                 \
     X(PACED, "paced", "reads answered in line, per s", RATE, REPLAY)                             \
     X(LINK, "link", "bytes that come in line, per s", BYTES, REPLAY)                             \

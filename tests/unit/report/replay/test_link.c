@@ -1,0 +1,158 @@
+/* Storages made by a small simulation, whose kind is known: which of them the reads show to be one shared
+ * link. */
+#include "tests/support/made_costs.h"
+#include "probe/base/rng.h"
+#include "report/replay/link.h"
+#include "report/replay/storage.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { READS = 900, MOST_WORKERS = 8 };
+
+struct storage {
+    const char *name;
+    double link_ns_per_byte; /* of a link that serves one request after another; 0: none */
+    double request_bytes;    /* a file is read in requests of as many; 0: in one */
+    double own_ns_per_byte;  /* of each read's own connection */
+    double read_ns,
+        tail; /* of a read, whatever its size; the part of the reads that take eight times as long */
+    double decode_ns_per_byte;
+    double least_bytes, most_bytes;
+};
+
+struct worker {
+    double at, began, left, bytes; /* of the read that is under way; left 0: none */
+};
+
+static double request(const struct storage *s, struct worker *w, double *link_free, double u)
+{
+    double bytes = s->request_bytes > 0 && w->left > s->request_bytes ? s->request_bytes : w->left,
+           end = w->at;
+    if (w->left == w->bytes)
+        end += s->read_ns * (u < s->tail ? 8 : 1);
+    end += s->own_ns_per_byte * bytes;
+    if (s->link_ns_per_byte > 0)
+        end = *link_free = fmax(end, *link_free) + s->link_ns_per_byte * bytes;
+    w->left -= bytes;
+    return end;
+}
+
+/* The reads of `workers` that read and decode without a pause. */
+static void simulate(const struct storage *s, int workers, uint64_t seed, struct pp_cost_sample *out)
+{
+    struct worker w[MOST_WORKERS] = {{0}};
+    struct pp_rng rng = pp_rng_key(seed, 0, 0, 0);
+    double link_free = 0;
+    for (size_t n = 0; n < READS;) {
+        struct worker *next = w;
+        for (int k = 1; k < workers; k++)
+            next = w[k].at < next->at ? &w[k] : next;
+        if (next->left == 0) {
+            next->bytes = next->left = floor(s->least_bytes *
+                                             pow(s->most_bytes / s->least_bytes, pp_rng_unit(&rng)));
+            next->began = next->at;
+        }
+        next->at = request(s, next, &link_free, pp_rng_unit(&rng));
+        if (next->left > 0)
+            continue;
+        out[n++] = (struct pp_cost_sample){.read_start_ns = (uint64_t)next->began + 1000000,
+                                           .read_end_ns = (uint64_t)next->at + 1000000,
+                                           .read_blocked = (float)(next->at - next->began),
+                                           .bytes = (uint32_t)next->bytes,
+                                           .worker = (uint32_t)(next - w)};
+        next->at += 0.5e6 * (0.9 + 0.2 * pp_rng_unit(&rng)) + s->decode_ns_per_byte * next->bytes;
+    }
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct pp_cost_sample *x = *(const struct pp_cost_sample *const *)a,
+                                *y = *(const struct pp_cost_sample *const *)b;
+    return (x->read_end_ns > y->read_end_ns) - (x->read_end_ns < y->read_end_ns);
+}
+
+static struct pp_link found(const struct storage *s, int workers, uint64_t seed)
+{
+    static struct pp_cost_sample samples[READS];
+    const struct pp_cost_sample *order[READS];
+    struct pp_costs c = {.samples = samples, .n = READS, .workers = workers};
+    struct pp_link link;
+    simulate(s, workers, seed, samples);
+    for (size_t i = 0; i < READS; i++)
+        order[i] = &samples[i];
+    qsort(order, READS, sizeof(*order), by_end);
+    pp_link_find(&c, order, &link);
+    return link;
+}
+
+/* Files of many requests take turns on the link: as many reads as ever are under way then say nothing, so
+ * that the workers have to decode for a part of their time. */
+static void test_a_shared_link_is_found(void **state)
+{
+    static const struct {
+        struct storage storage;
+        int workers;
+    } links[] = {{{"whole files", .link_ns_per_byte = 250, .least_bytes = 1e4, .most_bytes = 1e5,
+                   .decode_ns_per_byte = 20},
+                  2},
+                 {{"whole files", .link_ns_per_byte = 250, .least_bytes = 1e4, .most_bytes = 1e5,
+                   .decode_ns_per_byte = 20},
+                  8},
+                 {{"one worker", .link_ns_per_byte = 250, .request_bytes = 16384, .least_bytes = 1e4,
+                   .most_bytes = 1e5},
+                  1},
+                 {{"many requests", .link_ns_per_byte = 250, .request_bytes = 16384, .least_bytes = 1e4,
+                   .most_bytes = 1e5, .decode_ns_per_byte = 100},
+                  2},
+                 {{"many requests", .link_ns_per_byte = 250, .request_bytes = 16384, .least_bytes = 1e4,
+                   .most_bytes = 1e5, .decode_ns_per_byte = 400},
+                  4},
+                 {{"large files", .link_ns_per_byte = 20, .request_bytes = 131072, .least_bytes = 2e5,
+                   .most_bytes = 2e6, .decode_ns_per_byte = 10},
+                  2}};
+    for (size_t k = 0; k < sizeof(links) / sizeof(*links); k++)
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+            struct pp_link link = found(&links[k].storage, links[k].workers, seed);
+            double rate = link.bytes_per_s * links[k].storage.link_ns_per_byte / 1e9;
+            if (!(link.serial >= PP_SERIAL) || fabs(rate - 1) > 0.15)
+                fail_msg("%s, %d workers, seed %d: index %.2f, %.2f of the link", links[k].storage.name,
+                         links[k].workers, (int)seed, link.serial, rate);
+        }
+}
+
+/* More of these reads at a time are as fast, each of them: not a link that all share. */
+static void test_reads_of_their_own_are_no_link(void **state)
+{
+    static const struct storage slow[] = {{"latency", .read_ns = 10e6, .least_bytes = 1e4, .most_bytes = 1e5,
+                                           .decode_ns_per_byte = 20},
+                                          {"latency beside much decoding", .read_ns = 5e6, .least_bytes = 1e4,
+                                           .most_bytes = 1e5, .decode_ns_per_byte = 100},
+                                          {"a tail", .read_ns = 3e6, .tail = 0.05, .least_bytes = 1e4,
+                                           .most_bytes = 1e5, .decode_ns_per_byte = 20},
+                                          {"a connection each", .own_ns_per_byte = 250,
+                                           .request_bytes = 16384, .least_bytes = 1e4, .most_bytes = 1e5,
+                                           .decode_ns_per_byte = 40},
+                                          {"a connection each and latency", .read_ns = 3e6,
+                                           .own_ns_per_byte = 100, .least_bytes = 1e4, .most_bytes = 1e5},
+                                          {"a link and files of one size", .link_ns_per_byte = 250,
+                                           .request_bytes = 16384, .least_bytes = 5e4, .most_bytes = 5e4}};
+    for (size_t k = 0; k < sizeof(slow) / sizeof(*slow); k++)
+        for (int workers = 2; workers <= 8; workers *= 2)
+            for (uint64_t seed = 1; seed <= 20; seed++) {
+                struct pp_link link = found(&slow[k], workers, seed);
+                if (link.serial >= PP_SERIAL)
+                    fail_msg("%s, %d workers, seed %d: index %.2f", slow[k].name, workers, (int)seed,
+                             link.serial);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_shared_link_is_found),
+        cmocka_unit_test(test_reads_of_their_own_are_no_link),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
