@@ -57,6 +57,9 @@ static void store_chosen(struct pp_store *store, const struct pp_loader_row *row
     pp_store_meta_num(store, "config", "pin_memory", row->pin_memory, NULL);
     pp_store_meta_num(store, "config", "persistent_workers", row->persistent_workers, NULL);
     pp_store_meta_num(store, "config", "in_order", row->in_order, NULL);
+    pp_store_meta_num(store, "config", "drop_last", row->drop_last, NULL);
+    pp_store_meta_num(store, "config", "with_replacement", strstr(row->sampler, PP_SAMPLER_REPLACES) != NULL,
+                      NULL);
 }
 
 static int same_arguments(const struct pp_loader_row *a, const struct pp_loader_row *b)

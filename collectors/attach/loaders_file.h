@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define PP_LOADERS_MAGIC "PPLOADR"
+#define PP_SAMPLER_REPLACES "(replacement)" /* it draws with replacement */
 #define PP_LOADERS_MAX 16     /* more of them in a process are recorded, their arguments are not */
 #define PP_SHORT_MAX 64       /* of an iteration; a worker's stream ends with one */
 #define PP_ITERATIONS_MAX 128 /* the newest; a worker looks for its own when it starts */
@@ -20,7 +21,8 @@ struct pp_loader_row {
     uint8_t pin_memory, persistent_workers, in_order, drop_last;
     uint32_t iterations; /* begun so far */
     char start_method[16];
-    char dataset[64], sampler[64]; /* types, with their module */
+    char dataset[64],
+        sampler[64]; /* types, with their module; a sampler may have PP_SAMPLER_REPLACES behind it */
 };
 
 struct pp_iteration_row {

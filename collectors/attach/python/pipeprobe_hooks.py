@@ -50,6 +50,12 @@ def _type_name(thing):
     return "%s.%s" % (type(thing).__module__, type(thing).__qualname__)
 
 
+def _sampler_name(loader):
+    sampler = getattr(loader, "sampler", None)
+    name = _type_name(sampler)
+    return name[:50] + "(replacement)" if _is_torchs(sampler) and getattr(sampler, "replacement", False) is True else name
+
+
 def _start_method(loader):
     context = getattr(loader, "multiprocessing_context", None)
     if context is None:
@@ -78,7 +84,7 @@ def _state_of(loader):
             lengths[1],
             _start_method(loader),
             _type_name(loader.dataset),
-            _type_name(getattr(loader, "sampler", None)),
+            _sampler_name(loader),
         )
         state = loader.__dict__["_pipeprobe"] = {
             "number": number,
