@@ -62,7 +62,7 @@ static void test_watch_estimates_beyond_it(void **state)
 
 struct epochs {
     int epochs, batches, batch;
-    int same_order, leave_out, repeat, with_number, read_twice, merged;
+    int same_order, leave_out, repeat, with_number, read_twice, merged, drop_last, with_replacement;
     const char *dataset_samples; /* NULL: not recorded */
 };
 
@@ -108,6 +108,10 @@ static struct fake_run *run_of(const struct epochs *p)
     free(order);
     if (p->dataset_samples)
         fake_num(f, "config", "dataset_samples", p->dataset_samples, "samples");
+    if (p->drop_last)
+        fake_num(f, "config", "batch_size", "8", "samples"), fake_num(f, "config", "drop_last", "1", NULL);
+    if (p->with_replacement)
+        fake_num(f, "config", "with_replacement", "1", NULL);
     return f;
 }
 
@@ -151,6 +155,12 @@ static void test_what_is_found(void **state)
            "NNM"); /* one whole epoch, of what length? */
     expect(&(struct epochs){.epochs = 2, .batches = 20, .batch = 8, .dataset_samples = "160"}, "NNN");
     expect(&(struct epochs){.epochs = 2, .batches = 20, .batch = 8, .dataset_samples = "161"}, "NNF");
+    expect(&(struct epochs){.epochs = 2, .batches = 20, .batch = 8, .dataset_samples = "161", .drop_last = 1},
+           "NNN");
+    expect(&(struct epochs){.epochs = 2, .batches = 20, .batch = 8, .dataset_samples = "168", .drop_last = 1},
+           "NNF"); /* a whole batch is missing */
+    expect(&(struct epochs){.epochs = 3, .batches = 20, .batch = 8, .repeat = 1, .with_replacement = 1},
+           "NMM");
 }
 
 int main(void)
