@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # tests/check_docs.sh finds what it is there for: each way in which a page can be wrong, made in a copy of the pages.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

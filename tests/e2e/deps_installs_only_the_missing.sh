@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # tests/deps.sh installs only what is missing, refreshes the lists only when it must, and says in one sentence what it could not get.
 . "$(dirname "$0")/../lib.sh"
 

@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # pipeprobe exec where something is in the way of recording: the job runs, with its own output and exit status, and one sentence says what is
 # missing and how to get it. 125 is left for what was typed wrong.
 . "$(dirname "$0")/../lib.sh"

@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # A loader of the user's own: builds against the installed header and library, needs no SQLite, and its run is reported on like any other.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # make quick: a changed source chooses the unit tests that link it and the scripts of its command, and no others; git says what changed; and a failing test fails it.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

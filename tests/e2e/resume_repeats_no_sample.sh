@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # Stopped and resumed, a run delivers each sample of the plan once: none repeated, none left out, whatever the number of workers.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # The test runner itself: what it counts as passed, failed and skipped, and that its last line says so.
 . "$(dirname "$0")/../lib.sh"
 

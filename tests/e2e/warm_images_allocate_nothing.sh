@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # Once warm, no image costs an allocation: runs of different length call the allocator equally often.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
