@@ -47,6 +47,7 @@ static void store_chosen(struct pp_store *store, const struct pp_loader_row *row
     pp_store_meta_text(store, "config", "source", "pytorch");
     /* A loader without workers works in the training thread: one lane, and nothing is made ahead. */
     pp_store_meta_num(store, "config", "workers", row->workers ? row->workers : 1, "processes");
+    pp_store_meta_num(store, "config", "num_workers", row->workers, NULL);
     if (row->batch_size)
         pp_store_meta_num(store, "config", "batch_size", row->batch_size, "samples");
     if (row->prefetch)

@@ -86,6 +86,7 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_WINDOW] = t->has_steady_state ? r->window_s * 1e9 : 0;
     m[PP_METRIC_WORKERS] = workers;
     m[PP_METRIC_CPUS] = from->usable_cpus;
+    m[PP_METRIC_NUM_WORKERS] = pp_source_number(from->source, "config", "num_workers", NAN);
     m[PP_METRIC_WORKERS_PER_CPU] = workers / from->usable_cpus;
     m[PP_METRIC_PAGEABLE] = is_pageable(from);
     m[PP_METRIC_RATE] = r->samples_per_s;

@@ -102,6 +102,8 @@ struct pp_costs {
     double wake_part;             /* of the time that waking takes, the others' part: m / (m + runnable) */
     int fair_to_groups;           /* how the machine's scheduler shares, as far as its configuration says */
     int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
+    int in_trainer; /* num_workers=0: the training thread is the one worker, and makes a batch when it wants
+                       it */
     int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */
     double bandwidth; /* bytes/s that all reads share, where the recording shows such a limit (storage.h); 0:
                          it shows none */

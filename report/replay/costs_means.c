@@ -67,10 +67,12 @@ static pp_status read_counters(const struct pp_source *source, struct pp_costs *
 static void read_config(const struct pp_source *s, struct pp_costs *c)
 {
     c->workers = (int)pp_source_number(s, "config", "workers", s->stated.workers);
+    c->in_trainer = pp_source_number(s, "config", "num_workers", c->workers) == 0;
     c->prefetch = (int)pp_source_number(s, "config", "prefetch", 2);
     c->batch_size = pp_source_number(s, "config", "batch_size", s->stated.batch_size);
     c->copy_buffers = (int)pp_source_number(s, "config", "copy_buffers", 2);
-    c->in_order = !pp_source_yes(s, "config", "out_of_order");
+    c->in_order = !pp_source_yes(s, "config", "out_of_order") &&
+                  pp_source_number(s, "config", "in_order", 1) != 0;
     c->pageable = pp_source_yes(s, "config", "pageable");
     c->sync_every_step = pp_source_yes(s, "config", "sync_every_step");
     c->streaming = pp_source_yes(s, "config", "stream");

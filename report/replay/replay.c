@@ -85,6 +85,8 @@ static size_t line_leave(struct line *q)
     return item;
 }
 
+enum { T_WAITING, T_BLOCKED, T_CPU, T_SYNC, T_COLLECTIVE, T_DONE };
+
 /* ---- workers: samples through storage, CPUs and the lock into batches, and batches in their order ---- */
 
 /* Stages of a worker, in order; each is either blocked or CPU time and may be of length 0. */
@@ -103,6 +105,8 @@ enum {
 static int open_batch(struct sim *m)
 {
     if (m->next_open == m->batches || !m->free_slots.n)
+        return 0;
+    if (m->s->on_demand && (m->trainer_stage != T_WAITING || m->next_open != m->stepped))
         return 0;
     size_t slot = line_leave(&m->free_slots);
     uint64_t samples = m->s->batch_size;
@@ -298,7 +302,6 @@ static void work_on(struct sim *m, int worker)
 /* ---- copy lane and trainer: finished batches over the link into device buffers, and a step on each ---- */
 
 enum { C_IDLE, C_WAKE, C_CPU, C_LINK, C_LINK_WAKE, C_DONE };
-enum { T_WAITING, T_BLOCKED, T_CPU, T_SYNC, T_COLLECTIVE, T_DONE };
 
 /* Staged on the CPU first, then on the link. */
 static void begin_copy_stage(struct sim *m)

@@ -39,6 +39,7 @@ struct pp_outage {
 
 struct pp_replay_setup {
     int workers, prefetch, copy_buffers, in_order;
+    int on_demand; /* nothing is made ahead: a batch is begun when the trainer wants it */
     uint64_t batch_size;
     uint64_t epoch_samples; /* the last batch of an epoch holds what is left of them; 0: there is no end */
     double restart_ns;      /* before a worker's first sample of an epoch, but the first */

@@ -114,6 +114,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
     step_ns = k->step_ns > 0 ? k->step_ns : step_ns * step;
     return (struct pp_replay_setup){
         .workers = k->workers ? k->workers : c->workers,
+        .on_demand = c->in_trainer && !k->workers,
         .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers,
         .in_order = k->order ? k->order == 1 : c->in_order,

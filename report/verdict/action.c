@@ -86,6 +86,11 @@ static int is_set(const char *flag)
     return flag && (strcmp(flag, "true") == 0 || strcmp(flag, "1") == 0);
 }
 
+static int is_zero(const char *value)
+{
+    return value && strcmp(value, "0") == 0;
+}
+
 /* A recording is a stranger's file, and the line is going to be pasted: a count and nothing else. */
 static const char *count_of(const char *value)
 {
@@ -120,7 +125,8 @@ static const char *loader_line(const struct pp_report *r, const char *changed, s
     add(&a, "prefetch_factor", prefetch && atoi(prefetch) > 2 ? prefetch : NULL); /* 2: as without it */
     add(&a, "in_order", r->own_loader && is_set(config(r, "out_of_order")) ? "False" : NULL);
     add(&a, "pin_memory", pinned ? "True" : NULL);
-    add(&a, "persistent_workers", r->own_loader ? "True" : NULL);
+    /* workers that start again for every epoch would take back a part of what they gain */
+    add(&a, "persistent_workers", r->own_loader || is_zero(config(r, "num_workers")) ? "True" : NULL);
     return pp_arena_printf(arena, "DataLoader(...%s)", a.text);
 }
 

@@ -46,6 +46,7 @@ enum pp_metric_from {
     X(RATE, "rate", "throughput (samples/s)", RATE, RUN)                                         \
     X(BATCH_TIME, "batch_time", "time per batch", TIME, RUN)                                     \
     X(BATCH_SIZE, "batch_size", "samples per batch", COUNT, RUN)                                 \
+    X(NUM_WORKERS, "num_workers", "num_workers", COUNT, RUN) \
     X(WORKERS_PER_CPU, "workers_per_cpu", "workers per usable CPU", NUMBER, RUN)                 \
     X(WAIT_ITSELF, "wait_itself", "of it: waiting for data", SHARE, WAIT)                        \
     X(STRETCH, "stretch", "step stretched by CPU wait", SHARE, COSTS)                        \

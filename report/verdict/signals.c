@@ -238,7 +238,7 @@ static pp_status choose_count(const struct pp_costs *c, struct pp_fix *f, int *f
 
 static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
 {
-    int more[] = {c->workers + 1, 2 * c->workers, 4 * c->workers, 8 * c->workers},
+    int more[] = {c->in_trainer ? 1 : c->workers + 1, 2 * c->workers, 4 * c->workers, 8 * c->workers},
         deeper[] = {2 * c->prefetch, 4 * c->prefetch, 8 * c->prefetch};
     struct pp_fix *f = offer(s, PP_REMEDY_MORE_WORKERS, 0);
     pp_status st = choose_count(c, f, &f->knobs.workers, more, 4, err);

@@ -75,6 +75,9 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 #define STARVING(relief, ...) {__VA_ARGS__}, relief
 /* clang-format on */
 
+#define IN_THE_TRAINER BELOW(NUM_WORKERS, 1, "no worker process")
+#define NO_WORKERS \
+    "loader: num_workers=0: the training thread makes each batch itself, most of the time in {owner}, while only {saturation} of the usable CPUs are in use"
 #define STRAGGLER \
     "sync: every step ends with the slowest rank, and rank {last_rank} was last in {last_share} of the steps", \
         PP_REMEDY_SLOW_RANK
@@ -234,6 +237,9 @@ const struct pp_cause_rule pp_cause_rules_replay[] = {
      "loader: the most expensive 1 % of the samples take {work_tail} times the median, and the batches behind them wait",
      PP_REMEDY_OUT_OF_ORDER},
     {"loader", "under-parallel", ANY,
+     WHEN(IN_THE_TRAINER, AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX)), NO_WORKERS,
+     PP_REMEDY_MORE_WORKERS},
+    {"loader", "under-parallel", ANY,
      WHEN(AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX),
           BELOW(WORKERS_PER_CPU, WORKER_PER_CPU)),
      "loader: the {workers|worker is|workers are all} busy with {owner}, while only {saturation} of the usable CPUs are in use",
@@ -328,6 +334,9 @@ const struct pp_cause_rule pp_cause_rules_shares[] = {
      WHEN(BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(SATURATION, SATURATED)),
      "transform: {owner} takes {owner_share} of the workers' time and {saturation} of the usable CPUs are in use",
      PP_REMEDY_LESS_WORK},
+    {"loader", "under-parallel", WORK,
+     WHEN(IN_THE_TRAINER, BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(SATURATION, SATURATED)), NO_WORKERS,
+     PP_REMEDY_MORE_WORKERS},
     {"loader", "under-parallel", WORK, WHEN(BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(SATURATION, SATURATED)),
      "loader: the {workers|worker is|workers are all} busy with {owner}, while only {saturation} of the usable CPUs are in use",
      PP_REMEDY_MORE_WORKERS},

@@ -21,6 +21,22 @@ static void test_predictions_follow_the_laws(void **state)
     pp_costs_free(&c);
 }
 
+/* num_workers=0: the first worker is gained whole, since the trainer no longer waits while it makes a batch.
+ */
+static void test_the_trainer_gets_a_worker(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    c.workers = 1, c.in_trainer = 1, c.step_blocked_ns = 88e6;
+    c.samples_per_s = 8 / 0.176; /* 8 samples of 11 ms, then the step */
+    struct pp_signals s = made_costs_signals(&c);
+    const struct pp_fix *more = pp_signals_fix(&s, "workers");
+    assert_near(made_costs_predicted(&c, "prefetch=4"), c.samples_per_s, 0.01 * c.samples_per_s);
+    assert_near(made_costs_predicted(&c, "workers=1"), 2 * c.samples_per_s, 0.04 * c.samples_per_s);
+    assert_string_equal(more->to, "1");
+    assert_near(more->p.gain, 1, 0.05);
+    pp_costs_free(&c);
+}
+
 static void test_no_change_is_no_change(void **state)
 {
     struct pp_costs c = made_costs_new();
@@ -254,6 +270,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_predictions_follow_the_laws),
+        cmocka_unit_test(test_the_trainer_gets_a_worker),
         cmocka_unit_test(test_no_change_is_no_change),
         cmocka_unit_test(test_a_batch_size_comes_with_a_step),
         cmocka_unit_test(test_what_a_step_needs),

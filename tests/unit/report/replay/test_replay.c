@@ -45,6 +45,19 @@ static void latency_scales_with_workers(void **state)
         near(rate(s, x, NULL), s.workers * 100.0, 0.01);
 }
 
+/* A batch of 8 is begun when the trainer wants it: its samples, then the step, and so on. */
+static void on_demand_nothing_is_made_ahead(void **state)
+{
+    struct pp_replay_setup s = base;
+    struct pp_replay_result r;
+    s.workers = 1, s.batch_size = 8, s.step_ns = 40e6;
+    struct pp_replay_sample x = {.work_cpu = 10e6f};
+    near(rate(s, x, &r), 100, 0.01);
+    s.on_demand = 1;
+    near(rate(s, x, &r), 8 / 0.12, 0.01);
+    near(r.data_wait_share, 2.0 / 3, 0.01);
+}
+
 static void cpu_is_shared_not_multiplied(void **state)
 {
     (void)state;
@@ -378,6 +391,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(latency_scales_with_workers),
+        cmocka_unit_test(on_demand_nothing_is_made_ahead),
         cmocka_unit_test(cpu_is_shared_not_multiplied),
         cmocka_unit_test(groups_share_as_groups),
         cmocka_unit_test(the_slowest_rank_sets_the_pace),
