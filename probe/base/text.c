@@ -3,6 +3,7 @@
 #include "probe/base/utf8.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +117,16 @@ char *pp_text_rate(char *buf, size_t size, double per_s)
     else
         snprintf(buf, size, "%.*f", decimals3(v), per_s);
     return buf;
+}
+
+void pp_text_add(char *buf, size_t size, const char *fmt, ...)
+{
+    size_t at = strnlen(buf, size);
+    va_list ap;
+    va_start(ap, fmt);
+    if (at < size)
+        vsnprintf(buf + at, size - at, fmt, ap);
+    va_end(ap);
 }
 
 int pp_text_is_deceptive(uint32_t point)

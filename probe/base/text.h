@@ -17,6 +17,9 @@ char *pp_text_percent(
 char *pp_text_rate(char *buf, size_t size,
                    double per_s); /* "1,337" or "8.31", three significant digits below 100 */
 
+/* Appends to the text in buf (size bytes, ended by NUL); what does not fit is cut off. */
+void pp_text_add(char *buf, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
 /* Names of files and threads are a stranger's: a control character in one could move the cursor, recolour or
  * retitle the terminal, and a bidirectional or zero-width one makes a line read as what it is not. The one
  * table of them for all that is shown: terminal, dashboard, HTML, Markdown, exports. */

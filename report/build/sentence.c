@@ -4,21 +4,12 @@
 #include "report/verdict/verdict_rules.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { CELL = 40, TEXT = 1024 };
 
-static void add(char buf[TEXT], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add(char buf[TEXT], const char *fmt, ...)
-{
-    size_t at = strlen(buf);
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(buf + at, TEXT - at, fmt, ap);
-    va_end(ap);
-}
+#define add(buf, ...) pp_text_add(buf, TEXT, __VA_ARGS__)
 
 static int is_bound(const struct pp_report_verdict *v)
 {

@@ -6,7 +6,6 @@
 #include "report/source/rows.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,19 +14,9 @@ enum { CELL = 40, MOST_WORKERS = 16, ENDS = 4 };
 /* A sentence put together from parts. */
 struct line {
     char text[2048];
-    size_t at;
 };
 
-static void add(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct line *l, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(l->text + l->at, sizeof(l->text) - l->at, fmt, ap);
-    va_end(ap);
-    if (n > 0)
-        l->at = l->at + (size_t)n < sizeof(l->text) ? l->at + (size_t)n : sizeof(l->text) - 1;
-}
+#define add(l, ...) pp_text_add((l)->text, sizeof((l)->text), __VA_ARGS__)
 
 static void put_line(const struct pp_page *p, const char *lead, int indent, const struct line *l)
 {
@@ -61,7 +50,7 @@ static void put_evidence(const struct pp_page *p, const struct pp_report *r)
 static void put_rates(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL];
-    struct line l = {.at = 0};
+    struct line l = {.text = ""};
     if (isnan(r->samples_per_s) && r->batches)
         add(&l, "%s batches/s; samples were not counted", pp_text_rate(b, CELL, r->batches_per_s));
     else if (isnan(r->samples_per_s))
@@ -81,7 +70,7 @@ static void put_rates(const struct pp_page *p, const struct pp_report *r)
 static void put_utilization(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL];
-    struct line l = {.at = 0};
+    struct line l = {.text = ""};
     if (isnan(r->accelerator_utilization_share))
         return;
     add(&l, "accelerator utilisation (AU): %s of all time, as MLPerf Storage counts",
@@ -92,7 +81,7 @@ static void put_utilization(const struct pp_page *p, const struct pp_report *r)
 static void put_window(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL], c[CELL];
-    struct line l = {.at = 0};
+    struct line l = {.text = ""};
     if (r->window_batches == 0)
         return;
     add(&l, r->has_steady_state ? "steady state: "
@@ -109,7 +98,7 @@ static void put_window(const struct pp_page *p, const struct pp_report *r)
 static void put_whole_run(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL];
-    struct line l = {.at = 0};
+    struct line l = {.text = ""};
     add(&l, "whole run: %s, %s, %s, %s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9),
         pp_text_counted(b, CELL, (double)r->batches, "batch", "batches"),
         pp_text_counted(c, CELL, (double)r->samples, "sample", "samples"),
@@ -217,7 +206,7 @@ static void add_losses(struct line *l, const struct pp_report *r)
 static void put_recording(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL];
-    struct line l = {.at = 0};
+    struct line l = {.text = ""};
     pp_page_heading(p, "Recording");
     add(&l, "%s spans", pp_text_count(a, CELL, (double)r->spans));
     add_losses(&l, r);
@@ -234,7 +223,7 @@ static void add_pair(struct line *l, const struct pp_report_pair *pair)
 {
     char value[CELL];
     int bytes = pair->numeric && pair->unit && strcmp(pair->unit, "bytes") == 0;
-    add(l, "%s%s ", l->at ? ", " : "", pair->key);
+    add(l, "%s%s ", l->text[0] ? ", " : "", pair->key);
     if (bytes)
         add(l, "%s", pp_text_bytes(value, CELL, atof(pair->value)));
     else
@@ -249,7 +238,7 @@ static void put_config(const struct pp_page *p, const struct pp_report *r)
 {
     static const char *const keys[] = {"workers", "batch_size", "prefetch", "sampler", "transform",
                                        "dtype",   "device",     "step",     "step_ms"};
-    struct line l = {.at = 0};
+    struct line l = {.text = ""};
     for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
         const struct pp_report_pair *pair = pp_rows_find(r->config, r->n_config, keys[k]);
         if (pair && !pair->note)
@@ -258,16 +247,16 @@ static void put_config(const struct pp_page *p, const struct pp_report *r)
     for (size_t i = 0; i < r->n_config; i++)
         if (r->config[i].note)
             add_pair(&l, &r->config[i]);
-    if (l.at)
+    if (l.text[0])
         put_line(p, "Run         ", 12, &l);
 }
 
 static void put_environment(const struct pp_page *p, const struct pp_report *r)
 {
-    struct line l = {.at = 0};
+    struct line l = {.text = ""};
     for (size_t i = 0; i < r->n_environment; i++)
         add_pair(&l, &r->environment[i]);
-    if (l.at)
+    if (l.text[0])
         pp_page_text(p, PP_TONE_PLAIN, "Machine     ", 12, 2, l.text);
 }
 

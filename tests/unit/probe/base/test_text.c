@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -92,6 +93,23 @@ static void test_counted(void **state)
     assert_string_equal(pp_text_counted(buf, sizeof(buf), 0, "batch", "batches"), "0 batches");
     assert_string_equal(pp_text_counted(buf, sizeof(buf), 1281, "batch", "batches"), "1,281 batches");
     assert_string_equal(pp_text_counted(buf, 5, 1281, "batch", "batches"), "1,28");
+}
+
+static void test_add(void **state)
+{
+    char buf[12] = "";
+    pp_text_add(buf, sizeof(buf), "%s", "");
+    assert_string_equal(buf, "");
+    pp_text_add(buf, sizeof(buf), "%d of ", 3);
+    pp_text_add(buf, sizeof(buf), "%d", 40);
+    assert_string_equal(buf, "3 of 40");
+    pp_text_add(buf, sizeof(buf), "%s", " workers"); /* cut off, and whole again after it */
+    assert_string_equal(buf, "3 of 40 wor");
+    pp_text_add(buf, sizeof(buf), "%s", "k");
+    assert_string_equal(buf, "3 of 40 wor");
+    memset(buf, 'x', sizeof(buf)); /* no end within its size: left alone */
+    pp_text_add(buf, sizeof(buf) - 1, "%s", "y");
+    assert_int_equal(buf[sizeof(buf) - 1], 'x');
 }
 
 /* A buffer that is too small is filled and terminated, never overrun. */
@@ -195,6 +213,7 @@ int main(void)
         cmocka_unit_test(test_rate),          cmocka_unit_test(test_counted),
         cmocka_unit_test(test_small_buffers), cmocka_unit_test(test_plain),
         cmocka_unit_test(test_formulas),      cmocka_unit_test(test_characters_stay_whole),
+        cmocka_unit_test(test_add),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
