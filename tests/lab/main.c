@@ -5,6 +5,7 @@
 #include "probe/base/text.h"
 #include "report/build/build.h"
 #include "tui/cli/cli.h"
+#include "tests/lab/neighbours.h"
 #include "tests/lab/plan.h"
 #include "tests/lab/reliability.h"
 #include "tests/lab/truth.h"
@@ -17,7 +18,8 @@
 #include <unistd.h>
 
 struct options {
-    const char *scenarios, *only, *keep, *again;
+    const char *scenarios, *only, *keep, *again, *scores, *neighbours;
+    struct pp_opt_list pool;
     int full, truth, half, severity, fit;
     int64_t seeds, first_seed, truth_rounds;
     double seconds, budget_min;
@@ -70,7 +72,13 @@ static const struct pp_opt opts[] = {
     {.name = "again", .type = PP_OPT_STRING, .offset = AT(again), .arg = "DIR",
      .help = "run nothing: judge the recordings of an earlier --keep"},
     {.name = "fit", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(fit),
-     .help = "also print the table of confidence that these runs give"},
+     .help = "also print the table of confidence that these runs and those of --pool give"},
+    {.name = "scores", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(scores), .arg = "FILE",
+     .help = "append the verdicts' scores and whether they were right to FILE"},
+    {.name = "pool", .advanced = 1, .type = PP_OPT_LIST, .offset = AT(pool), .arg = "FILE",
+     .help = "--fit: also the scores of FILE, that earlier runs appended (repeatable)"},
+    {.name = "neighbours", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(neighbours), .arg = "N,N,...",
+     .help = "beside round k so many processes that want a CPU, over and over: 0,0,1,2"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -82,6 +90,7 @@ struct test {
     struct lab_plan plan;
     struct lab_results results;
     struct lab_place place;
+    int loads[LAB_LOADS_MOST], n_loads;
     char dir[256];
     uint64_t start_ns;
 };
@@ -152,6 +161,34 @@ static void print_coverage(const struct test *t, size_t done)
                t->plan.rounds == 1 ? "once" : "as often as any other", minutes_since(t->start_ns));
 }
 
+/* With the neighbours of its round. 0: they could not be started. */
+static int run_beside(struct test *t, const struct planned_run *p, int truth)
+{
+    struct lab_neighbours beside = {.n = 0};
+    struct pp_err err = {0};
+    int n = t->n_loads && !t->o->again ? t->loads[p->round % t->n_loads] : 0;
+    pp_status st = lab_neighbours_start(&beside, n, &err);
+    if (st == PP_OK)
+        run_one(t, &t->s[p->scenario], p->level, p->seed, truth);
+    else
+        printf("--  %s\n", err.text);
+    lab_neighbours_end(&beside);
+    return st == PP_OK;
+}
+
+/* The fit of these runs, and of earlier ones whose scores were kept. */
+static pp_status fit(const struct test *t, struct pp_err *err)
+{
+    struct lab_scores s = {0};
+    pp_status st = lab_scores_add(&s, &t->results, err);
+    for (int i = 0; i < t->o->pool.n && st == PP_OK; i++)
+        st = lab_scores_read(&s, t->o->pool.item[i], err);
+    if (st == PP_OK)
+        lab_put_fit(&s, stdout);
+    lab_scores_free(&s);
+    return st;
+}
+
 /* A run is not begun when the longest of its kind so far would go beyond the budget. */
 static size_t run_plan(struct test *t)
 {
@@ -162,7 +199,8 @@ static size_t run_plan(struct test *t)
         uint64_t begin = pp_now_ns();
         if (t->o->budget_min > 0 && minutes_since(t->start_ns) + longest[truth] > t->o->budget_min)
             return i;
-        run_one(t, &t->s[p->scenario], p->level, p->seed, truth);
+        if (!run_beside(t, p, truth))
+            return i;
         if (scenario_interrupted())
             return i;
         longest[truth] = fmax(longest[truth], minutes_since(begin));
@@ -313,8 +351,10 @@ int main(int argc, char **argv)
     if (st == PP_OK) {
         t->o = &o;
         t->start_ns = pp_now_ns();
-        st = find_scenarios(t, &err);
+        st = o.neighbours ? lab_loads_parse(o.neighbours, t->loads, &t->n_loads, &err) : PP_OK;
     }
+    if (st == PP_OK)
+        st = find_scenarios(t, &err);
     if (st == PP_OK)
         st = make_plan(t, &err);
     if (st == PP_OK)
@@ -326,8 +366,10 @@ int main(int argc, char **argv)
         if (t->results.n_runs || scenario_interrupted()) {
             printf("%s:\n", o.again ? "Of these recordings" : "On this machine, now");
             lab_tables(&t->results, stdout);
-            if (o.fit)
-                lab_put_fit(&t->results, stdout);
+            if (o.scores)
+                st = lab_scores_append(o.scores, &t->results, &err);
+            if (o.fit && st == PP_OK)
+                st = fit(t, &err);
         } else {
             st = pp_fail(&err, PP_E_SYSTEM, "not one run could be made, for the reasons above");
         }

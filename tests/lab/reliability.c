@@ -44,7 +44,7 @@ void lab_put_reliability(const struct lab_results *r, FILE *out)
 
 static int by_score(const void *a, const void *b)
 {
-    const struct lab_run *x = *(const struct lab_run *const *)a, *y = *(const struct lab_run *const *)b;
+    const struct lab_score *x = *(const struct lab_score *const *)a, *y = *(const struct lab_score *const *)b;
     return (x->score > y->score) - (x->score < y->score);
 }
 
@@ -63,21 +63,20 @@ static void pool(struct lab_fit_row *rows, size_t *n, size_t k)
     --*n;
 }
 
-size_t lab_fit(const struct lab_results *r, struct lab_fit_row *rows)
+size_t lab_fit(const struct lab_scores *s, struct lab_fit_row *rows)
 {
-    const struct lab_run **run = malloc((r->n_runs + 1) * sizeof(*run));
+    const struct lab_score **run = malloc((s->n + 1) * sizeof(*run));
     size_t n_runs = 0, n = 0;
-    for (size_t i = 0; run && i < r->n_runs; i++)
-        if (!isnan(r->runs[i].score))
-            run[n_runs++] = &r->runs[i];
+    for (size_t i = 0; run && i < s->n; i++)
+        run[n_runs++] = &s->row[i];
     if (n_runs)
         qsort(run, n_runs, sizeof(*run), by_score);
     for (size_t i = 0; i < n_runs; i++) {
         if (n && rows[n - 1].score == run[i]->score) { /* equal scores are one row */
             rows[n - 1].n++;
-            rows[n - 1].right += (size_t)run[i]->l1_right;
+            rows[n - 1].right += (size_t)run[i]->right;
         } else {
-            rows[n++] = (struct lab_fit_row){run[i]->score, 1, (size_t)run[i]->l1_right};
+            rows[n++] = (struct lab_fit_row){run[i]->score, 1, (size_t)run[i]->right};
         }
         while (n > 1 && i + 1 < n_runs && run[i + 1]->score != run[i]->score &&
                share(&rows[n - 2]) >= share(&rows[n - 1]))
@@ -95,10 +94,11 @@ size_t lab_fit(const struct lab_results *r, struct lab_fit_row *rows)
     return n;
 }
 
-void lab_put_fit(const struct lab_results *r, FILE *out)
+void lab_put_fit(const struct lab_scores *s, FILE *out)
 {
-    struct lab_fit_row *rows = malloc((r->n_runs + 1) * sizeof(*rows));
-    size_t n = rows ? lab_fit(r, rows) : 0;
+    struct lab_fit_row *rows = malloc((s->n + 1) * sizeof(*rows));
+    size_t n = rows ? lab_fit(s, rows) : 0;
+    lab_scores_put(s, out);
     fprintf(out, "\n  the table of report/verdict/confidence.c from these runs:\n");
     for (size_t i = 0; i < n; i++)
         fprintf(out, "    {%.3f, %.3f}, /* %zu of %zu */\n", i ? rows[i].score : 0,

@@ -4,7 +4,7 @@
 #ifndef PP_TESTS_LAB_RELIABILITY_H
 #define PP_TESTS_LAB_RELIABILITY_H
 
-#include "tests/lab/results.h"
+#include "tests/lab/scores.h"
 
 /* Verdicts by stated confidence, with how many of them were right, and the Brier score. */
 void lab_put_reliability(const struct lab_results *r, FILE *out);
@@ -16,10 +16,10 @@ struct lab_fit_row {
 };
 enum { LAB_FIT_LEAST = 50 };
 /* Isotonic regression (pool adjacent violators) of right on score, in ascending order of score; neighbours
- * are then pooled until every row has LAB_FIT_LEAST verdicts. rows: room for r->n_runs. Returns how many
+ * are then pooled until every row has LAB_FIT_LEAST verdicts. rows: room for s->n. Returns how many
  * rows; 0: no verdict, or no memory. */
-size_t lab_fit(const struct lab_results *r, struct lab_fit_row *rows);
-/* The same as lines of the table. */
-void lab_put_fit(const struct lab_results *r, FILE *out);
+size_t lab_fit(const struct lab_scores *s, struct lab_fit_row *rows);
+/* The same as lines of the table, below the scores that it comes from. */
+void lab_put_fit(const struct lab_scores *s, FILE *out);
 
 #endif

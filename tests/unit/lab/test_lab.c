@@ -1,5 +1,6 @@
 /* The lab's plan and tables: a plan cut anywhere has favoured nothing, halves share no seed, and what is
  * printed is what the rows say. */
+#include "tests/lab/neighbours.h"
 #include "tests/lab/plan.h"
 #include "tests/lab/reliability.h"
 #include "tests/lab/results.h"
@@ -9,6 +10,7 @@
 
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,6 +279,14 @@ static void test_predictions_and_labels_are_counted(void **state)
 }
 
 /* 100 verdicts of every score: those of a low score are right half of the time, the others always. */
+static struct lab_scores scores_of(const struct lab_results *r)
+{
+    struct lab_scores s = {0};
+    struct pp_err err = {0};
+    assert_int_equal(lab_scores_add(&s, r, &err), PP_OK);
+    return s;
+}
+
 static void test_confidence_is_fitted_and_checked(void **state)
 {
     struct lab_results r = {0};
@@ -286,7 +296,8 @@ static void test_confidence_is_fitted_and_checked(void **state)
         r.runs[i].score = i < 100 ? 0.3 + i * 0.001 : 0.7 + (i % 3) * 0.1;
         r.runs[i].confidence = i < 100 ? 0.75 : 0.92;
     }
-    size_t n = lab_fit(&r, row), all = 0;
+    struct lab_scores s = scores_of(&r);
+    size_t n = lab_fit(&s, row), all = 0;
     for (size_t i = 0; i < n; i++) {
         assert_true(row[i].n >= LAB_FIT_LEAST);
         assert_true(i == 0 || (row[i].score > row[i - 1].score &&
@@ -301,8 +312,86 @@ static void test_confidence_is_fitted_and_checked(void **state)
     has(text, " 300   92.0 %    300  100.0 %  (98.7 to 100.0)");
     free(text);
     r.runs[0].score = r.runs[0].confidence = NAN; /* without a confidence a verdict is not counted */
-    assert_int_equal(lab_fit(&r, row), n);
+    lab_scores_free(&s);
+    s = scores_of(&r);
+    assert_int_equal(s.n, 399);
+    assert_int_equal(lab_fit(&s, row), n);
+    lab_scores_free(&s);
     lab_results_free(&r);
+}
+
+/* Scores of several runs of the lab are one fit: what a file has comes back, and a second run is added. */
+static void test_scores_are_kept_over_runs(void **state)
+{
+    char file[] = "/tmp/pipeprobe-scores-XXXXXX", *text;
+    size_t size;
+    struct lab_results r = {0};
+    struct lab_scores s = {0};
+    struct pp_err err = {0};
+    int fd = mkstemp(file);
+    assert_true(fd >= 0);
+    close(fd);
+    for (int i = 0; i < 60; i++) {
+        add_run(&r, &slow, "input-bound", i % 3 ? "storage" : "transform", "latency");
+        r.runs[i].score = i < 2 ? NAN : 0.501 + 0.4 * (i % 2);
+        r.runs[i].confidence = 0.75;
+    }
+    assert_int_equal(lab_scores_append(file, &r, &err), PP_OK);
+    assert_int_equal(lab_scores_append(file, &r, &err), PP_OK);
+    assert_int_equal(lab_scores_read(&s, file, &err), PP_OK);
+    assert_int_equal(s.n, 2 * 58);
+    for (size_t i = 0; i < s.n; i++) {
+        assert_float_equal(s.row[i].score, r.runs[2 + i % 58].score, 1e-6);
+        assert_int_equal(s.row[i].right, r.runs[2 + i % 58].l1_right);
+    }
+    FILE *out = open_memstream(&text, &size);
+    lab_put_fit(&s, out);
+    fclose(out);
+    has(text, "scores of 116 verdicts");
+    has(text, "0.50 to 0.55     58");
+    has(text, "0.90 to 0.95     58");
+    free(text);
+    lab_scores_free(&s);
+
+    out = fopen(file, "a"); /* a line of another kind is named, not passed over */
+    fputs("slow-reads,medium,1,0.1,1.5,0.75,1\n", out);
+    fclose(out);
+    assert_int_equal(lab_scores_read(&s, file, &err), PP_E_CORRUPT);
+    has(err.text, "line 118 holds no score");
+    lab_scores_free(&s);
+    unlink(file);
+    assert_int_equal(lab_scores_read(&s, file, &err), PP_E_NOT_FOUND);
+    lab_results_free(&r);
+}
+
+static void test_loads_are_counts(void **state)
+{
+    int loads[LAB_LOADS_MOST], n;
+    struct pp_err err = {0};
+    assert_int_equal(lab_loads_parse("0,1,2", loads, &n, &err), PP_OK);
+    assert_int_equal(n, 3);
+    assert_true(loads[0] == 0 && loads[1] == 1 && loads[2] == 2);
+    assert_int_equal(lab_loads_parse("", loads, &n, &err), PP_OK);
+    assert_int_equal(n, 0);
+    static const char *const bad[] = {"x", "1,,2", "-1", "1;2", "65", "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        assert_int_equal(lab_loads_parse(bad[i], loads, &n, &err), PP_E_USAGE);
+}
+
+/* They run, and are gone afterwards. */
+static void test_neighbours_end(void **state)
+{
+    struct lab_neighbours a = {.n = 0};
+    struct pp_err err = {0};
+    int pid[2];
+    assert_int_equal(lab_neighbours_start(&a, 2, &err), PP_OK);
+    assert_int_equal(a.n, 2);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(kill(pid[i] = a.pid[i], 0), 0);
+    lab_neighbours_end(&a);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(kill(pid[i], 0), -1);
+    assert_int_equal(a.n, 0);
 }
 
 /* A higher score is never less likely to be right, and no verdict is certain. */
@@ -331,6 +420,9 @@ int main(void)
         cmocka_unit_test(test_predictions_and_labels_are_counted),
         cmocka_unit_test(test_confidence_is_fitted_and_checked),
         cmocka_unit_test(test_the_table_of_confidence_is_monotone),
+        cmocka_unit_test(test_scores_are_kept_over_runs),
+        cmocka_unit_test(test_loads_are_counts),
+        cmocka_unit_test(test_neighbours_end),
     };
     return cmocka_run_group_tests_name("lab", tests, NULL, NULL);
 }
