@@ -57,6 +57,11 @@ const char pp_html_style[] =
     ".n{text-align:right;white-space:nowrap}td:last-child,th:last-child{padding-right:0}.path{overflow-wrap:anywhere;min-width:14em}.inbar{width:22%;min-width:80px}.inbar svg{height:8px;margin-top:7px}\n"
     "tbody th,td:first-child{white-space:nowrap}td:nth-child(2){white-space:nowrap}.na{color:var(--soft)}.note{color:var(--soft)}\n"
     "footer{margin-top:44px;padding-top:14px;padding-bottom:32px;font-size:12.5px;color:var(--soft)}\n"
+    /* tiles in full rows: the first takes the place of those that the last row lacks */
+    "@media (min-width:941px){.tiles:has(>:nth-child(8)){grid-template-columns:repeat(4,minmax(0,1fr))}.tiles:has(>:nth-child(9)){grid-template-columns:repeat(5,minmax(0,1fr))}.tile:first-child:nth-last-child(9){grid-column:span 2}}\n"
+    "@media (min-width:561px) and (max-width:940px){.tiles{grid-template-columns:repeat(4,minmax(0,1fr))}.tile:first-child:nth-last-child(4n+1){grid-column:1/-1}\n"
+    ".tile:first-child:nth-last-child(4n+2){grid-column:span 3}.tile:first-child:nth-last-child(4n+3){grid-column:span 2}}\n"
+    "@media (max-width:560px){.tiles{grid-template-columns:repeat(3,minmax(0,1fr));gap:8px}.tile{padding:10px}.tile:first-child:nth-last-child(3n+1){grid-column:1/-1}.tile:first-child:nth-last-child(3n+2){grid-column:span 2}}\n"
     "@media (max-width:560px){header,main,footer{padding-left:14px;padding-right:14px}.verdict{padding:18px 16px}h1{font-size:19px}.plot.rows,.axis.rows{grid-template-columns:76px 1fr}.plot,.axis{grid-template-columns:38px 1fr}\n"
     ".x{margin-left:46px}.bar{grid-template-columns:1fr 60px}.what{grid-column:1/-1;text-align:left}.tile .big{font-size:18px}.plot.rows .names{font-size:10.5px}.next h2{font-size:19px}\n"
     "thead{display:none}.scroll{overflow-x:visible}tbody tr{display:grid;grid-template-columns:1fr 1fr;column-gap:16px;padding:7px 0;border-bottom:1px solid var(--line)}tbody th,tbody td,tbody td:nth-child(2){display:block;border:0;padding:1px 0;white-space:normal;min-width:0;overflow-wrap:anywhere}\n"
