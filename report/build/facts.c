@@ -265,6 +265,7 @@ void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_arena *arena, str
     struct pp_report_fix *fixes = NULL;
     for (int i = 0; i < d->signals.fixes; i++) {
         const struct pp_fix *f = &d->signals.fix[i];
+        char assumes[160];
         struct pp_report_fix *to = pp_arena_push(arena, (void **)&fixes, &v->n_fixes, sizeof(*to));
         if (!to)
             return;
@@ -276,7 +277,9 @@ void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_arena *arena, str
                                      .gain = f->p.gain,
                                      .low = f->p.gain_low,
                                      .high = f->p.gain_high,
-                                     .samples_per_s = f->p.samples_per_s};
+                                     .samples_per_s = f->p.samples_per_s,
+                                     .assumes = pp_arena_copy(arena, pp_whatif_assumes(&f->p, assumes,
+                                                                                       sizeof(assumes)))};
         v->fixes = fixes;
     }
 }

@@ -96,6 +96,8 @@ static const struct pp_field fix_fields[] = {
     F(samples_per_s, RATE, "predicted throughput"),
     F(change, NONE, "the change in words: an argument of PyTorch's DataLoader where there is one"),
     F(text, NONE, "how", ALWAYS),
+    F(assumes, NONE,
+      "what the prediction takes for granted beyond what was recorded, with an interval as wide; null: nothing"),
     PP_FIELDS_END,
 };
 #undef ROW
@@ -192,8 +194,8 @@ static const struct pp_field proof_fields[] = {
     F(value, NONE, "its new value", ALWAYS),
     FK("base_samples_per_s", base, RATE, "of this recording"),
     FK("predicted_samples_per_s", predicted, RATE, "from this recording"),
-    FK("predicted_low", low, RATE, "of its 80 % interval; null: it has none"),
-    FK("predicted_high", high, RATE, "likewise"),
+    FK("predicted_low", low, RATE, "80 % interval of predicted: lower end; null: it has none"),
+    FK("predicted_high", high, RATE, "80 % interval of predicted: upper end"),
     FK("measured_samples_per_s", measured, RATE, "median of the rounds"),
     F(measured_low, RATE, "least of the rounds; null: one round"),
     F(measured_high, RATE, "most of the rounds"),

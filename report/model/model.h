@@ -82,7 +82,8 @@ struct pp_report_fix {
     const char *knob, *to, *text;
     double gain, low, high; /* over the measured rate: 0.4 is +40 %; 80 % interval */
     double samples_per_s;
-    const char *change; /* in words: "num_workers=8", "half the decode and transform work" */
+    const char *change;  /* in words: "num_workers=8", "half the decode and transform work" */
+    const char *assumes; /* what the prediction takes for granted beyond the recording; NULL: nothing */
     int effort; /* 0: a setting; 1: needs work on code, data or machines; 2: no change that can be made,
                    but an amount ("half the work"): last in every list */
 };
@@ -96,6 +97,8 @@ struct pp_report_action {
     const char *command; /* "pipeprobe run ... --workers 8"; NULL: the loader was not ours, or none */
     const struct pp_report_fix *fix; /* what is predicted for it; NULL: nothing */
     const char *depends;             /* how to have it predicted, where it depends on an amount; NULL else */
+    const struct pp_report_fix *candidate; /* where the interval of every gain reaches 0: the best of them,
+                                              which is not advised; NULL else */
 };
 
 /* A cause that the verdict does not name, and what it misses. */

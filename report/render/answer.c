@@ -4,21 +4,12 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { CELL = 40 };
 
-static void add(char buf[PP_ANSWER_TEXT], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add(char buf[PP_ANSWER_TEXT], const char *fmt, ...)
-{
-    size_t at = strlen(buf);
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(buf + at, PP_ANSWER_TEXT - at, fmt, ap);
-    va_end(ap);
-}
+#define add(buf, ...) pp_text_add(buf, PP_ANSWER_TEXT, __VA_ARGS__)
 
 char *pp_answer_subject(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
@@ -85,10 +76,20 @@ char *pp_answer_predicted(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
         add(buf, "%s", v->action.depends);
         return buf;
     }
+    if ((f = v->action.candidate)) {
+        add(buf, "no single change gains for sure; the best candidate is %s: ", pp_answer_change(f, text));
+        add(buf, "%s", pp_answer_gain(f, text));
+        return buf;
+    }
     if (!v->l1 || !v->why_no_fixes)
         return NULL;
     add(buf, "not predicted: %s", v->why_no_fixes);
     return buf;
+}
+
+const char *pp_answer_assumes(const struct pp_report *r)
+{
+    return r->verdict.action.fix ? r->verdict.action.fix->assumes : NULL;
 }
 
 size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE])

@@ -20,6 +20,8 @@ char *pp_answer_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 const char *pp_answer_pytorch(const struct pp_report *r);
 /* "num_workers=16: 396 samples/s, +148 % (80 % interval +141 to +155 %)", or why nothing is predicted. */
 char *pp_answer_predicted(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
+/* What that takes for granted beyond the recording: "storage serves 16 parallel reads as fast as ..." */
+const char *pp_answer_assumes(const struct pp_report *r);
 /* A gain with its interval: "+148 % (+141 to +155 %)". */
 char *pp_answer_gain(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT]);
 /* Numbers that were counted, those that decided first; at most PP_ANSWER_EVIDENCE of them, returns how many.

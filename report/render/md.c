@@ -31,8 +31,13 @@ static void put_action(FILE *out, const struct pp_report *r)
     pp_md_text(out, v->next_step);
     fputs("\n\n", out);
     if (pp_answer_predicted(r, text)) {
-        fputs(v->action.fix ? "Predicted with " : "Gain ", out);
+        fputs(v->action.fix ? "Predicted with " : "Gain: ", out);
         pp_md_text(out, text);
+        fputs("\n\n", out);
+    }
+    if (pp_answer_assumes(r)) {
+        fputs("Assumes that ", out);
+        pp_md_text(out, pp_answer_assumes(r));
         fputs("\n\n", out);
     }
     if (v->action.python)

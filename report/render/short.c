@@ -81,6 +81,7 @@ static void put_action(const struct pp_page *p, const struct pp_report *r, enum 
     const char *gap = room <= PP_ANSWER_ROOMY && v->action.python ? "\n" : "";
     put(p, PP_TONE_STRONG, "Do:", lines(room, 3), v->next_step);
     put(p, PP_TONE_PLAIN, "Gain:", lines(room, 2), pp_answer_predicted(r, text));
+    put(p, PP_TONE_PLAIN, "Assumes:", lines(room, 2), pp_answer_assumes(r));
     fputs(gap, p->out);
     if (v->action.python)
         put_code(p, v->action.python);
@@ -93,10 +94,12 @@ static void put_action(const struct pp_page *p, const struct pp_report *r, enum 
 }
 
 /* A threshold without where it comes from. */
-static void put_evidence(const struct pp_page *p, const struct pp_report *r)
+static void put_evidence(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
 {
     const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE];
     size_t n = pp_answer_evidence(r, e);
+    if (room == PP_ANSWER_TIGHT && n == PP_ANSWER_EVIDENCE && pp_answer_assumes(r))
+        n--; /* it has the line */
     char text[PP_ANSWER_TEXT];
     for (size_t i = 0; i < n; i++) {
         const char *limit = e[i]->threshold ? e[i]->threshold : "";
@@ -135,7 +138,7 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
         return;
     for (size_t i = 0; i < r->n_proofs && i < (room == PP_ANSWER_TIGHT ? 1 : 2); i++)
         put(p, PP_TONE_PLAIN, i ? " " : "Proved:", 1, pp_answer_proof(&r->proofs[i], text));
-    put_evidence(p, r);
+    put_evidence(p, r, room);
     put(p, PP_TONE_PLAIN, "Also:", room == PP_ANSWER_TIGHT ? 1 : 3, pp_answer_findings(r, text));
     put(p, PP_TONE_PLAIN, "Errors:", lines(room, 2), pp_answer_errors(r, text));
     put(p, PP_TONE_PLAIN, "Lost:", 1, pp_answer_losses(r, text));

@@ -35,6 +35,8 @@ struct pp_storage {
                           NAN: not seen all over */
     double drift;      /* median time blocked after the sharpest change over before it */
     double drift_at;   /* where, as a part of the window */
+    double parallel;   /* reads that waited for storage at a time, at the busiest twentieth of them; NAN: too
+                          few waited */
 };
 
 /* The rate of a replay as recorded: every prediction is held against the same few (whatif.c). It counts while

@@ -354,6 +354,47 @@ double pp_slow_worker_ns(const struct pp_costs *c, uint32_t worker)
     return 0;
 }
 
+/* ---- how many reads storage was seen to serve at a time ---- */
+
+enum { FEWEST_WAITING = 20 };
+#define BUSIEST 0.95 /* of the reads: beyond it a few that came together by chance */
+
+static int by_time(const void *a, const void *b)
+{
+    return (*(const uint64_t *)a > *(const uint64_t *)b) - (*(const uint64_t *)a < *(const uint64_t *)b);
+}
+
+static int waits(const struct pp_cost_sample *x)
+{
+    return x->read_blocked > 0 && x->read_blocked >= 0.5 * (double)(x->read_end_ns - x->read_start_ns);
+}
+
+/* At the start of each read that waited, how many were under way, itself among them. */
+static double parallel_of(const struct pp_costs *c, float *v)
+{
+    uint64_t *start = malloc(2 * (c->n + 1) * sizeof(*start)), *end = start ? start + c->n + 1 : NULL;
+    size_t n = 0, ended = 0;
+    for (size_t i = 0; start && i < c->n; i++)
+        if (waits(&c->samples[i])) {
+            start[n] = c->samples[i].read_start_ns;
+            end[n++] = c->samples[i].read_end_ns;
+        }
+    if (n < FEWEST_WAITING) {
+        free(start);
+        return NAN;
+    }
+    qsort(start, n, sizeof(*start), by_time);
+    qsort(end, n, sizeof(*end), by_time);
+    for (size_t i = 0; i < n; i++) {
+        while (ended < i && end[ended] <= start[i])
+            ended++;
+        v[i] = (float)(i + 1 - ended);
+    }
+    free(start);
+    qsort(v, n, sizeof(*v), by_float);
+    return at(v, n, BUSIEST);
+}
+
 /* ---- putting it together ---- */
 
 static int same_sizes(const struct pp_costs *c)
@@ -436,6 +477,7 @@ pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
         out->tail = at(v, c->n, 0.99) / fmax(median, 1e5);
         out->burst = outages_share(c, order, median);
         out->shard_skew = shard_of(c, v);
+        out->parallel = parallel_of(c, v);
         if (read_limits(c, order, v))
             out->shard_skew = NAN; /* whose turn comes in the next slice is no part of the data's doing */
         else

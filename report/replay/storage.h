@@ -20,6 +20,12 @@
  * after. Done once: a second call changes nothing. PP_E_NO_MEMORY. */
 pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err);
 
+/* Storage is known to serve as many reads at a time as were seen; how many more, a recording cannot show.
+ * From this many times what was seen on, a prediction rests on it: its interval reaches down to storage that
+ * serves no more, and it says so. It is the 10 % quantile, where the 80 % interval ends, of a limit that lies
+ * anywhere (log-uniform) within two decades above what was seen: 100^0.1. */
+#define PP_PARALLEL_BEYOND 1.6
+
 /* The part of a known limit (0 or NAN: none) that was used; NAN: unknown. */
 double pp_storage_limit_used(double got_per_s, double limit_per_s);
 

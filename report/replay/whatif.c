@@ -5,6 +5,7 @@
 #include "report/replay/storage.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,19 @@ static double calibrated(const struct pp_costs *c, const struct pp_knobs *k, dou
     return fmin(c->samples_per_s * (replayed / base), scale * pp_whatif_trainer_most(c, k));
 }
 
+/* Of storage that answers each read by itself: samples/s, if it serves no more than PP_PARALLEL_BEYOND times
+ * the reads at a time that were seen (Little's law); INFINITY: no read waits, or it is not known. */
+static double storage_sure(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    double ns = 0;
+    for (size_t i = 0; i < c->n; i++)
+        ns += c->samples[i].read_blocked / (double)c->n;
+    ns *= k->read * (1 - k->cached);
+    int each = !(c->bandwidth > 0) && !(c->reads_per_s > 0);
+    return each && ns > 0 && c->storage.parallel > 0 ? PP_PARALLEL_BEYOND * c->storage.parallel * 1e9 / ns
+                                                     : INFINITY;
+}
+
 /* Without an interval: a fifth of the cost. */
 static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out,
                               struct pp_err *err)
@@ -76,7 +90,18 @@ static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k
                                ? r.data_wait_share
                                : pp_whatif_wait_share(c, k, out->samples_per_s);
     out->reads_waiting = r.reads_waiting;
+    out->reads_seen = out->samples_per_s > fmax(storage_sure(c, k), c->samples_per_s) ? c->storage.parallel
+                                                                                      : 0;
     return PP_OK;
+}
+
+const char *pp_whatif_assumes(const struct pp_prediction *p, char *buf, size_t size)
+{
+    if (!(p->reads_seen > 0))
+        return NULL;
+    snprintf(buf, size, "storage serves %.*f parallel reads as fast as the %.0f recorded",
+             p->reads_waiting < 9.95, p->reads_waiting, p->reads_seen);
+    return buf;
 }
 
 pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s,
@@ -181,6 +206,8 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
                          : 0.02;
         off += 1.28 * 1.414 * c->rate_se; /* the recording is one sample of this machine, and the run that
                                              would check the prediction is another */
+        if (out->reads_seen > 0)
+            out->low = fmin(out->low, fmax(storage_sure(c, k), c->samples_per_s));
         out->low /= 1 + off;
         out->high *= 1 + off;
         out->gain_low = out->low / c->samples_per_s - 1;

@@ -38,6 +38,8 @@ struct pp_prediction {
     double gain, gain_low, gain_high; /* over the measured rate: 0.4 is +40 % */
     double data_wait_share;
     double reads_waiting; /* for storage at a time, on average; a shared link's are not among them. */
+    double reads_seen;    /* at a time in the recording, where the prediction takes for granted that storage
+                             serves more of them as quickly (PP_PARALLEL_BEYOND); 0: it does not */
 };
 
 /* Fits the model to the recording: what kind of storage it was (storage.h), and how many others make the
@@ -54,12 +56,17 @@ pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err
 pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out,
                     struct pp_err *err);
 
+/* What a prediction takes for granted of storage: "storage serves 16 parallel reads as fast as the 2
+ * recorded"; NULL: nothing beyond what was recorded. */
+const char *pp_whatif_assumes(const struct pp_prediction *p, char *buf, size_t size);
+
 /* What these knobs make of the recorded costs, before any queueing: means per sample, and the set-up (its
  * outages are not filled in). */
 struct pp_demand {
     struct pp_replay_setup setup;
     double read_blocked_ns, bytes, reads; /* asked of storage */
     double cpu_ns;                        /* of every thread of ours */
+    double worker_cpu_ns;                 /* of it, of the workers */
     double serial_ns;                     /* of it, under the one lock that workers share */
     double worker_ns;                     /* that a worker is busy or blocked */
     double copy_ns;                       /* of a batch */

@@ -180,7 +180,7 @@ void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct
         link_ns += out->bytes / out->setup.storage_bytes_per_s * 1e9;
     if (out->setup.storage_reads_per_s > 0)
         link_ns += out->reads / out->setup.storage_reads_per_s * 1e9;
-    out->cpu_ns += out->setup.collate_cpu_ns / batch;
+    out->worker_cpu_ns = out->cpu_ns += out->setup.collate_cpu_ns / batch;
     out->worker_ns += out->cpu_ns + out->read_blocked_ns + link_ns;
     out->cpu_ns += (out->setup.copy_cpu_ns + out->setup.step_cpu_ns) / batch;
     out->copy_ns = out->setup.copy_ns + out->setup.copy_cpu_ns + out->setup.copy_link_wake_ns;

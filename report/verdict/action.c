@@ -50,25 +50,38 @@ static int is_said(const struct pp_remedy *r, const char *knob)
     return (r->knob && strcmp(r->knob, knob) == 0) || lists(r->by, knob);
 }
 
+/* A gain whose interval holds none is no gain to advise. Without an interval (NAN) there is nothing to doubt
+ * it by. */
+static int is_sure(const struct pp_report_fix *f)
+{
+    return !(f->low <= 0);
+}
+
 /* The best fix that does what the next step says, a setting before what needs work when it gains half as
  * much; where none gains, the best of all. They are ranked. Of an amount no number is promised, nor that of
- * another change in its place. */
-static const struct pp_report_fix *choose_fix(const struct pp_report_verdict *v, int *depends)
+ * another change in its place. Of those that may gain nothing, the best becomes the candidate. */
+static const struct pp_report_fix *choose_fix(struct pp_report_verdict *v, int *depends)
 {
-    const struct pp_report_fix *best = NULL, *done = NULL;
+    const struct pp_report_fix *best = NULL, *done = NULL, *candidate = NULL;
     *depends = 0;
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
         int amount = f->effort == PP_AN_AMOUNT, said = is_said(v->remedy, f->knob);
         if (!(f->gain >= WORTH_SAYING))
             continue;
+        if (!amount && !is_sure(f)) {
+            candidate = candidate ? candidate : f;
+            continue;
+        }
         if (said && !amount && (!done || (done->effort && !f->effort && f->gain >= done->gain / 2)))
             done = f;
         *depends |= said && amount;
         best = best || amount ? best : f;
     }
     *depends &= !done;
-    return done ? done : *depends ? NULL : best;
+    best = done ? done : *depends ? NULL : best;
+    v->action.candidate = best || *depends ? NULL : candidate;
+    return best;
 }
 
 /* ---- what to paste ---- */

@@ -131,6 +131,8 @@ static void add_parts(const struct pp_costs *c, double *m)
 
 /* ---- counterfactuals ---- */
 
+enum { MOST_WORKERS = 1024 }; /* as the knob has it */
+
 #define BETTER \
     0.75 /* small enough that the trainer does not cap it at once, large enough to be no rounding */
 
@@ -217,7 +219,22 @@ static struct pp_fix *offer(struct pp_signals *s, enum pp_remedy_id id, int cost
     return f;
 }
 
-/* The smallest of the counts that comes within 3 % of the best. */
+/* A worker for every usable CPU. Beyond that only where storage is what they wait for: then as many as keep
+ * the CPUs busy meanwhile. More threads than CPUs may take time from other processes, too; that is no gain to
+ * advise. */
+static int most_workers(const struct pp_costs *c, const struct pp_signals *s)
+{
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_demand d;
+    double storage = s->metric[PP_METRIC_W_STORAGE], errors = s->metric[PP_METRIC_W_ERRORS], cpus = c->cpus;
+    pp_whatif_demand(c, &none, &d);
+    if (storage + errors >= PP_LARGEST_WEIGHT)
+        cpus *= d.worker_ns / d.worker_cpu_ns;
+    return cpus < MOST_WORKERS ? (int)ceil(cpus) : MOST_WORKERS; /* no CPU time at all: no bound */
+}
+
+/* The smallest of the counts that comes within 3 % of the best. A count with more samples in flight than a
+ * replay supports is none of them. */
 static pp_status choose_count(const struct pp_costs *c, struct pp_fix *f, int *field, const int *counts,
                               int n, struct pp_err *err)
 {
@@ -226,6 +243,8 @@ static pp_status choose_count(const struct pp_costs *c, struct pp_fix *f, int *f
     for (int i = 0; i < n && st == PP_OK; i++) {
         *field = counts[i];
         st = pp_whatif_rate(c, &f->knobs, &rate[i], NULL, err);
+        if (st == PP_E_UNSUPPORTED && i > 0)
+            rate[i] = 0, st = PP_OK;
         best = fmax(best, rate[i]);
     }
     int at_least = 0;
@@ -239,9 +258,15 @@ static pp_status choose_count(const struct pp_costs *c, struct pp_fix *f, int *f
 static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
 {
     int more[] = {c->in_trainer ? 1 : c->workers + 1, 2 * c->workers, 4 * c->workers, 8 * c->workers},
-        deeper[] = {2 * c->prefetch, 4 * c->prefetch, 8 * c->prefetch};
-    struct pp_fix *f = offer(s, PP_REMEDY_MORE_WORKERS, 0);
-    pp_status st = choose_count(c, f, &f->knobs.workers, more, 4, err);
+        most = most_workers(c, s), deeper[] = {2 * c->prefetch, 4 * c->prefetch, 8 * c->prefetch};
+    struct pp_fix *f;
+    pp_status st = PP_OK;
+    if (most > c->workers || c->in_trainer) {
+        for (int i = 0; i < 4; i++)
+            more[i] = more[i] < most ? more[i] : most;
+        f = offer(s, PP_REMEDY_MORE_WORKERS, 0);
+        st = choose_count(c, f, &f->knobs.workers, more, 4, err);
+    }
     if (c->workers > 1 && st == PP_OK) {
         int fewer[] = {1, c->workers / 4, c->workers / 2};
         int n = fewer[1] > 1 ? 3 : 1;

@@ -188,7 +188,7 @@ static void judge_inconclusive(const struct judge *j, const struct pp_guard_rule
     v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", v->reason);
     pp_unit_text(pp_metric_infos[g->metric].unit, g->limit, limit, sizeof(limit));
     add_evidence(j, g->metric,
-                 pp_arena_printf(j->arena, "%s %s is needed: %s", g->at_least ? "at least" : "at most", limit,
+                 pp_arena_printf(j->arena, "%s %s needed: %s", g->at_least ? "at least" : "at most", limit,
                                  g->source),
                  -1);
 }

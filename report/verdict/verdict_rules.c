@@ -43,7 +43,7 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 #define HALF_A_FIX 0.08, "half of 15 %: fewer workers cost nothing"
 /* each cause is made a quarter better in the replay; its weight is its part of what all of them gain. Two
  * causes can both have 0.4: both hold the run up */
-#define LARGEST 0.4, "the largest, or tied for the largest"
+#define LARGEST PP_LARGEST_WEIGHT, "the largest, or tied for the largest"
 /* another process's CPUs are weighed as every cause is: against the work made a quarter better. Ending others
  * costs no code, so it may gain 3 % less, as fixes are ranked */
 #define CHEAPER_FIRST -0.03, "gain within 3 % of the gain of 25 % less work: the cheaper remedy is preferred"

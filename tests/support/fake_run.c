@@ -276,3 +276,15 @@ struct fake_run *fake_pipeline(const struct fake_pipeline *p)
     }
     return f;
 }
+
+void fake_cpu_counters(struct fake_run *f, const struct fake_pipeline *p, double own, double others)
+{
+    uint64_t all = (uint64_t)p->batches * (p->wait_ns + p->step_ns);
+    for (int i = 0; i <= 10; i++) {
+        uint64_t t = FAKE_T0 + 100 * FAKE_MS + all / 10 * (uint64_t)i;
+        double passed = (double)(all / 10) * i;
+        fake_counter(f, "process_cpu_ns_total", t, own * passed);
+        fake_counter(f, "machine_cpu_user_ns_total", t, (own + others) * passed);
+        fake_counter(f, "machine_cpu_system_ns_total", t, 0);
+    }
+}

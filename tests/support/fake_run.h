@@ -87,5 +87,8 @@ struct fake_pipeline {
 
 void fake_resources(struct pp_span *s, const struct fake_stage *g, int off);
 struct fake_run *fake_pipeline(const struct fake_pipeline *p);
+/* What the system counted over its run: the CPU time of this process, and of the machine with `others` CPUs
+ * more. */
+void fake_cpu_counters(struct fake_run *f, const struct fake_pipeline *p, double own, double others);
 
 #endif

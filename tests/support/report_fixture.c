@@ -106,6 +106,7 @@ static const struct {
     uint64_t wait_ns, step_ns, sync_ns, h2d_ns;
     struct fake_stage stage[4];
     const char *cpus, *step, *outcome, *pageable;
+    double used_cpus; /* 0: not counted */
 } classes[REPORT_CLASSES] = {
     {"storage",
      2,
@@ -121,7 +122,8 @@ static const struct {
      "8",
      "sleep",
      "finished",
-     "false"},
+     "false",
+     0},
     {"too-few-workers",
      1,
      90,
@@ -136,7 +138,8 @@ static const struct {
      "16",
      "sleep",
      "finished",
-     "false"},
+     "false",
+     0.97},
     {"cpu-saturated",
      2,
      90,
@@ -151,7 +154,8 @@ static const struct {
      "2",
      "sleep",
      "finished",
-     "false"},
+     "false",
+     0},
     {"interrupted",
      2,
      70,
@@ -166,7 +170,8 @@ static const struct {
      "8",
      "sleep",
      "interrupted",
-     "false"},
+     "false",
+     0},
     {"keeps-up",
      4,
      90,
@@ -182,7 +187,8 @@ static const struct {
      "8",
      "sleep",
      "finished",
-     "false"},
+     "false",
+     0},
     {"ceiling",
      2,
      90,
@@ -197,7 +203,8 @@ static const struct {
      "8",
      "none",
      "finished",
-     "false"},
+     "false",
+     1.94},
     {"sync",
      4,
      90,
@@ -213,7 +220,8 @@ static const struct {
      "8",
      "sleep",
      "finished",
-     "true"},
+     "true",
+     0},
     {"job",
      2,
      70,
@@ -228,7 +236,8 @@ static const struct {
      "8",
      NULL,
      "finished",
-     NULL},
+     NULL,
+     0},
 };
 
 const char *report_class_name(int i)
@@ -253,6 +262,8 @@ struct fake_run *report_of_class(int i)
     snprintf(workers[i], sizeof(workers[i]), "%d", classes[i].workers);
     fake_text(f, "run", "outcome", classes[i].outcome);
     fake_num(f, "environment", "usable_cpus", classes[i].cpus, NULL);
+    if (classes[i].used_cpus > 0)
+        fake_cpu_counters(f, &p, classes[i].used_cpus, 0.05);
     if (classes[i].job) {
         fake_text(f, "run", "command_line", "pipeprobe exec -- python3 train.py --epochs 2");
         return f;

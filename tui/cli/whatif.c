@@ -22,7 +22,7 @@ struct options {
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "set", .letter = 's', .type = PP_OPT_LIST, .offset = AT(set), .arg = "KNOB=VALUE",
-     .group = "Options", .help = "repeatable; --set list shows the knobs"},
+     .group = "Options", .help = "predict with this knob changed (repeatable); list shows the knobs"},
     {.name = "sweep", .type = PP_OPT_STRING, .offset = AT(sweep), .arg = "KNOB=A..B",
      .help = "one prediction for each whole number from A to B"},
     {.name = "estimate", .type = PP_OPT_DOUBLE, .offset = AT(estimate_ms), .min = 0.001, .max = 1e7,
@@ -45,14 +45,14 @@ struct asked {
     struct pp_json json;
     struct pp_knobs knobs; /* of --set */
     char what[200];
-    double recorded_waiting, most_waiting; /* reads that waited for storage at a time; the most that a
-                                              prediction takes for granted */
+    double recorded_waiting;      /* reads that waited for storage at a time, on average */
+    struct pp_prediction boldest; /* of those that take more parallel reads for granted than were recorded */
     struct {
         char knob[40];
         long from, to;
     } sweep;
 };
-enum { SWEEP_MOST = 256, BAR = 24, FAR_BEYOND = 4 };
+enum { SWEEP_MOST = 256, BAR = 24 };
 
 static int list_knobs(void)
 {
@@ -107,11 +107,17 @@ static pp_status read_run(const char *path, struct asked *a, struct pp_err *err)
 
 /* ---- output ---- */
 
+static void note_assumption(struct asked *a, const struct pp_prediction *p)
+{
+    if (p->reads_seen > 0 && p->reads_waiting > a->boldest.reads_waiting)
+        a->boldest = *p;
+}
+
 /* most: 0, or the rate that a full bar stands for. */
 static void put_prediction(struct asked *a, const char *what, const struct pp_prediction *p, double most)
 {
     char rate[32], low[32], high[32], wait[32];
-    a->most_waiting = fmax(a->most_waiting, p->reads_waiting);
+    note_assumption(a, p);
     if (!a->o->json) {
         printf("  %-30s %9s samples/s (%s to %s)  %+5.0f %% (%+.0f to %+.0f)  data wait %s%s%.*s\n", what,
                pp_text_rate(rate, sizeof(rate), p->samples_per_s), pp_text_rate(low, sizeof(low), p->low),
@@ -135,11 +141,9 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
 /* A replay answers any number of reads as quickly as the recorded ones. */
 static void put_caution(const struct asked *a)
 {
-    if (a->o->json || !(a->most_waiting > FAR_BEYOND * fmax(a->recorded_waiting, 1)))
-        return;
-    printf(
-        "  Assumes that storage serves %.0f parallel reads as fast as the %.1f recorded; verify with a run.\n",
-        a->most_waiting, a->recorded_waiting);
+    char text[160];
+    if (!a->o->json && pp_whatif_assumes(&a->boldest, text, sizeof(text)))
+        printf("  Assumes that %s; verify with a run.\n", text);
 }
 
 /* A rank of a data-parallel run: what it saves it waits. */
@@ -374,7 +378,8 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
         pp_json_end(&a->json);
     } else if (a->o->estimate_ms > 0) {
         put_estimate(&e);
-        a->most_waiting = e.workers ? e.with_workers.reads_waiting : 0;
+        if (e.workers)
+            note_assumption(a, &e.with_workers);
     }
     if (st == PP_OK) {
         put_caution(a);

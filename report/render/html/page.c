@@ -82,8 +82,13 @@ static void put_action(FILE *out, const struct pp_report *r)
     pp_html_text(out, v->next_step);
     fputs("</h2>\n", out);
     if (pp_answer_predicted(r, text)) {
-        fputs(a->fix ? "<p class=\"gain\">Predicted with " : "<p class=\"gain\">Gain ", out);
+        fputs(a->fix ? "<p class=\"gain\">Predicted with " : "<p class=\"gain\">Gain: ", out);
         pp_html_text(out, text);
+        fputs("</p>\n", out);
+    }
+    if (pp_answer_assumes(r)) {
+        fputs("<p class=\"gain\">Assumes that ", out);
+        pp_html_text(out, pp_answer_assumes(r));
         fputs("</p>\n", out);
     }
     put_code(out, NULL, a->python);

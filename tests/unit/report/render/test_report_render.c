@@ -238,7 +238,7 @@ static void test_no_change_is_predicted(void **state)
     assert_int_equal(pp_render_md(r, out), 0);
     fclose(out);
     assert_non_null(
-        strstr(report_text, "\nGain not predicted: the replay of the unchanged run is off by 53 %\n"));
+        strstr(report_text, "\nGain: not predicted: the replay of the unchanged run is off by 53 %\n"));
     free(report_text);
     pp_report_free(r);
     fake_free(f);

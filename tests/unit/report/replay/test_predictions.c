@@ -1,6 +1,7 @@
 /* Predictions out of costs made by hand: what the laws say has to come out, and what a knob may be. */
 #include "tests/support/made_costs.h"
 #include "report/replay/estimate.h"
+#include "report/replay/storage.h"
 
 static void test_predictions_follow_the_laws(void **state)
 {
@@ -34,6 +35,51 @@ static void test_the_trainer_gets_a_worker(void **state)
     assert_near(made_costs_predicted(&c, "workers=1"), 2 * c.samples_per_s, 0.04 * c.samples_per_s);
     assert_string_equal(more->to, "1");
     assert_near(more->p.gain, 1, 0.05);
+    pp_costs_free(&c);
+}
+
+static struct pp_prediction predict(const struct pp_costs *c, const char *set)
+{
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_prediction p;
+    struct pp_err err = {0};
+    assert_int_equal(pp_knobs_set(&k, c, set, &err), PP_OK);
+    assert_int_equal(pp_whatif(c, &k, &p, &err), PP_OK);
+    return p;
+}
+
+/* Two reads at a time were seen. That storage serves sixteen as quickly is an assumption: it is said, and the
+ * interval reaches down to storage that serves hardly more than it was seen to. */
+static void test_more_reads_than_were_seen_are_assumed(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    struct pp_err err = {0};
+    char text[160];
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_near(c.storage.parallel, 2, 0);
+    struct pp_prediction p = predict(&c, "workers=16");
+    assert_near(p.reads_seen, 2, 0);
+    assert_true(p.samples_per_s > 5 * c.samples_per_s);
+    assert_true(p.low <= PP_PARALLEL_BEYOND * 2 / 0.010 && p.low > c.samples_per_s);
+    assert_string_equal(pp_whatif_assumes(&p, text, sizeof(text)),
+                        "storage serves 11 parallel reads as fast as the 2 recorded");
+
+    p = predict(&c, "workers=3"); /* hardly more than were seen */
+    assert_near(p.reads_seen, 0, 0);
+    assert_null(pp_whatif_assumes(&p, text, sizeof(text)));
+    assert_true(p.low > 1.3 * c.samples_per_s);
+    assert_near(predict(&c, "cache=warm").reads_seen, 0, 0);          /* no reads to serve */
+    assert_near(predict(&c, "storage-latency=0.1").reads_seen, 0, 0); /* quicker, and no more of them */
+    c.reads_per_s = c.samples_per_s; /* storage that answers one after another has no parallel reads */
+    assert_near(predict(&c, "workers=16").reads_seen, 0, 0);
+    pp_costs_free(&c);
+
+    c = made_costs_new(); /* hardly any read waits: nothing is known of storage, and nothing assumed */
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].read_blocked = 0;
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_true(isnan(c.storage.parallel));
+    assert_near(predict(&c, "workers=16").reads_seen, 0, 0);
     pp_costs_free(&c);
 }
 
@@ -271,6 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_predictions_follow_the_laws),
         cmocka_unit_test(test_the_trainer_gets_a_worker),
+        cmocka_unit_test(test_more_reads_than_were_seen_are_assumed),
         cmocka_unit_test(test_no_change_is_no_change),
         cmocka_unit_test(test_a_batch_size_comes_with_a_step),
         cmocka_unit_test(test_what_a_step_needs),

@@ -41,20 +41,6 @@ static struct pp_report *report_of(struct fake_run *f)
     return r;
 }
 
-/* What the system counted over the run: the CPU time of this process, and of the machine with `others` CPUs
- * more. */
-static void add_cpu_counters(struct fake_run *f, const struct fake_pipeline *p, double own, double others)
-{
-    uint64_t all = (uint64_t)p->batches * (p->wait_ns + p->step_ns);
-    for (int i = 0; i <= 10; i++) {
-        uint64_t t = FAKE_T0 + 100 * FAKE_MS + all / 10 * (uint64_t)i;
-        double passed = (double)(all / 10) * i;
-        fake_counter(f, "process_cpu_ns_total", t, own * passed);
-        fake_counter(f, "machine_cpu_user_ns_total", t, (own + others) * passed);
-        fake_counter(f, "machine_cpu_system_ns_total", t, 0);
-    }
-}
-
 static struct fake_run *on_two_cpus(const struct fake_pipeline *p, const char *workers, double own,
                                     double others)
 {
@@ -67,7 +53,7 @@ static struct fake_run *on_two_cpus(const struct fake_pipeline *p, const char *w
     fake_num(f, "environment", "usable_cpus", "2", NULL);
     fake_num(f, "environment", "cpus_online", "2", NULL);
     fake_text(f, "environment", "cpu_sharing", "groups");
-    add_cpu_counters(f, p, own, others);
+    fake_cpu_counters(f, p, own, others);
     return f;
 }
 
@@ -431,7 +417,7 @@ static struct fake_run *any_pipeline(uint64_t seed)
     if (pp_rng_unit(&r) < 0.5)
         give_steps(f, 0.3, 0.3 * pp_rng_unit(&r));
     if (pp_rng_unit(&r) < 0.5)
-        add_cpu_counters(f, &p, 1, 2 * pp_rng_unit(&r));
+        fake_cpu_counters(f, &p, 1, 2 * pp_rng_unit(&r));
     return f;
 }
 

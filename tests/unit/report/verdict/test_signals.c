@@ -34,6 +34,58 @@ static void test_latency_is_no_bandwidth(void **state)
     pp_costs_free(&c);
 }
 
+/* How many workers are offered: 0 where none are. */
+static int offered(struct pp_costs *c)
+{
+    struct pp_signals s = made_costs_signals(c);
+    const struct pp_fix *f = pp_signals_fix(&s, "workers");
+    return f ? f->knobs.workers : 0;
+}
+
+/* Beside neighbours more threads than CPUs would take time from them, and the replay says so; work has a
+ * worker for every usable CPU and no more. Waiting for storage takes none. */
+static void test_work_is_offered_a_worker_per_cpu(void **state)
+{
+    static const struct {
+        int workers;
+        double cpus, read_ms;
+        int least, most;
+    } rows[] = {
+        {1, 2, 0, 2, 2},   /* one for each */
+        {2, 2, 0, 0, 0},   /* there is no CPU for another */
+        {8, 2, 0, 0, 0},   /* far more than there are */
+        {1, 1.5, 0, 2, 2}, /* a quota */
+        {2, 4, 0, 4, 4},   /* not eight */
+        {2, 2, 10, 9, 16}, /* 10 ms of reads beside 1 ms of work */
+        {2, 2, 0.2, 0, 0}, /* mostly work: the reads are not what it waits for */
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_costs c = made_costs_new();
+        struct pp_err err = {0};
+        double ms = 1 + rows[i].read_ms, at = 0;
+        c.workers = rows[i].workers;
+        c.usable_cpus = c.online_cpus = rows[i].cpus;
+        c.step_blocked_ns = 1e5;
+        for (size_t k = 0; k < c.n; k++) {
+            struct pp_cost_sample *x = &c.samples[k];
+            x->worker = (uint32_t)(k % (size_t)c.workers);
+            x->read_blocked = (float)(rows[i].read_ms * 1e6);
+            x->read_start_ns = (uint64_t)(at * 1e6);
+            x->read_end_ns = (uint64_t)((at + rows[i].read_ms) * 1e6);
+            at += ms / c.workers;
+        }
+        c.samples_per_s = fmin(c.workers / ms, c.usable_cpus) * 1e3;
+        c.outside_cpus = 1;
+        c.process_cpus = c.usable_cpus - 0.5;
+        c.delay_ns = c.cpu_ns;
+        assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+        int n = offered(&c);
+        if (n < rows[i].least || n > rows[i].most)
+            fail_msg("row %zu: %d workers are offered", i, n);
+        pp_costs_free(&c);
+    }
+}
+
 /* Both of two workers' reads make a fault and a half: 1.5 a sample. */
 static void test_major_faults_are_per_sample(void **state)
 {
@@ -436,6 +488,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_signals_write_their_own_metrics),
         cmocka_unit_test(test_latency_is_no_bandwidth),
+        cmocka_unit_test(test_work_is_offered_a_worker_per_cpu),
         cmocka_unit_test(test_major_faults_are_per_sample),
         cmocka_unit_test(test_an_untold_cache_is_no_miss),
         cmocka_unit_test(test_a_slow_worker_stays_slow),

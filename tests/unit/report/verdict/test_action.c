@@ -1,0 +1,121 @@
+/* What a verdict advises: which predicted change it names, with which line to paste, and when it names none.
+ */
+#include "report/verdict/action.h"
+#include "report/render/answer.h"
+#include "report/verdict/remedies.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct pp_report_fix fix(const char *knob, const char *change, double gain, double low, double high)
+{
+    return (struct pp_report_fix){.knob = knob,
+                                  .to = "16",
+                                  .text = "",
+                                  .change = change,
+                                  .gain = gain,
+                                  .low = low,
+                                  .high = high,
+                                  .samples_per_s = 100 * (1 + gain)};
+}
+
+/* What the advice of these fixes says of the gain; "" where it says nothing. */
+static const char *advised(struct pp_report *r, struct pp_report_fix *fixes, size_t n,
+                           char text[PP_ANSWER_TEXT])
+{
+    static struct pp_arena arena;
+    r->verdict.l1 = "loader";
+    r->verdict.l0 = "input-bound";
+    r->verdict.remedy = &pp_remedies[PP_REMEDY_MORE_WORKERS];
+    r->verdict.fixes = fixes;
+    r->verdict.n_fixes = n;
+    r->own_loader = 1;
+    pp_action_choose(r, &arena);
+    return pp_answer_predicted(r, text) ? text : "";
+}
+
+static void test_a_gain_is_advised_with_its_number(void **state)
+{
+    struct pp_report r = {0};
+    struct pp_report_fix fixes[] = {fix("workers", "num_workers=16", 0.5, 0.3, 0.7)};
+    char text[PP_ANSWER_TEXT];
+    assert_string_equal(advised(&r, fixes, 1, text), "num_workers=16: 150 samples/s, +50 % (+30 to +70 %)");
+    assert_ptr_equal(r.verdict.action.fix, &fixes[0]);
+    assert_null(r.verdict.action.candidate);
+    assert_non_null(strstr(r.verdict.action.python, "num_workers=16"));
+}
+
+/* "+8 % (-10 to +28)" is no promise, and no line with that number is there to paste. */
+static void test_an_interval_that_holds_nothing_is_no_gain(void **state)
+{
+    struct pp_report r = {0};
+    struct pp_report_fix fixes[] = {fix("workers", "num_workers=16", 0.08, -0.1, 0.28)};
+    char text[PP_ANSWER_TEXT];
+    assert_string_equal(
+        advised(&r, fixes, 1, text),
+        "no single change gains for sure; the best candidate is num_workers=16: +8 % (-10 to +28 %)");
+    assert_null(r.verdict.action.fix);
+    assert_ptr_equal(r.verdict.action.candidate, &fixes[0]);
+    assert_true(!r.verdict.action.python || !strstr(r.verdict.action.python, "16"));
+    assert_true(!r.verdict.action.command || !strstr(r.verdict.action.command, "16"));
+
+    r = (struct pp_report){0}; /* an end at 0 is none either */
+    fixes[0].low = 0;
+    advised(&r, fixes, 1, text);
+    assert_null(r.verdict.action.fix);
+}
+
+/* The largest gain may be the least certain. */
+static void test_a_sure_gain_goes_before_a_larger_one(void **state)
+{
+    struct pp_report r = {0};
+    struct pp_report_fix fixes[] = {fix("cpus", "exclusive CPUs", 0.4, -0.2, 0.9),
+                                    fix("workers", "num_workers=16", 0.2, 0.1, 0.3)};
+    char text[PP_ANSWER_TEXT];
+    advised(&r, fixes, 2, text);
+    assert_ptr_equal(r.verdict.action.fix, &fixes[1]);
+    assert_null(r.verdict.action.candidate);
+}
+
+/* A quick report has no intervals, and what gains under 3 % is no candidate. */
+static void test_without_an_interval_the_number_stands(void **state)
+{
+    struct pp_report r = {0};
+    struct pp_report_fix fixes[] = {fix("workers", "num_workers=16", 0.2, NAN, NAN)};
+    char text[PP_ANSWER_TEXT];
+    assert_string_equal(advised(&r, fixes, 1, text), "num_workers=16: 120 samples/s, +20 %");
+    r = (struct pp_report){0};
+    fixes[0] = fix("workers", "num_workers=16", 0.02, -0.01, 0.05);
+    assert_string_equal(advised(&r, fixes, 1, text), "");
+    assert_null(r.verdict.action.candidate);
+}
+
+static void test_the_assumption_is_the_advised_fix_s(void **state)
+{
+    struct pp_report r = {0};
+    struct pp_report_fix fixes[] = {fix("workers", "num_workers=16", 5, 0.6, 5.2)};
+    char text[PP_ANSWER_TEXT];
+    fixes[0].assumes = "storage serves 16 parallel reads as fast as the 2 recorded";
+    advised(&r, fixes, 1, text);
+    assert_string_equal(pp_answer_assumes(&r), fixes[0].assumes);
+    r = (struct pp_report){0};
+    fixes[0].low = -0.1; /* what is not advised assumes nothing */
+    advised(&r, fixes, 1, text);
+    assert_null(pp_answer_assumes(&r));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_gain_is_advised_with_its_number),
+        cmocka_unit_test(test_an_interval_that_holds_nothing_is_no_gain),
+        cmocka_unit_test(test_a_sure_gain_goes_before_a_larger_one),
+        cmocka_unit_test(test_without_an_interval_the_number_stands),
+        cmocka_unit_test(test_the_assumption_is_the_advised_fix_s),
+    };
+    return cmocka_run_group_tests_name("action", tests, NULL, NULL);
+}
