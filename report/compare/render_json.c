@@ -87,7 +87,7 @@ static const struct pp_field metric_fields[] = {
     {"base_outliers", PP_FIELD_OBJECT, .at = offsetof(ROW, base_outliers), .fields = outlier_fields,
      .help = "runs of BASE far from the others; reported, never removed"},
     {"head_outliers", PP_FIELD_OBJECT, .at = offsetof(ROW, head_outliers), .fields = outlier_fields,
-     .help = "likewise of HEAD"},
+     .help = "the same of HEAD"},
     PP_FIELDS_END,
 };
 #undef ROW

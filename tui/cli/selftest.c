@@ -34,7 +34,7 @@ static const struct pp_opt opts[] = {
      .type = PP_OPT_STRING,
      AT(only),
      .arg = "NAMES",
-     .help = "these stalls, apart by commas"},
+     .help = "only these stalls, separated by commas"},
     {.name = "seconds",
      .type = PP_OPT_DOUBLE,
      AT(seconds),

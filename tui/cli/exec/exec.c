@@ -34,11 +34,11 @@ static const struct pp_opt opts[] = {
     {.name = "map", .letter = 'm', .type = PP_OPT_LIST, .offset = AT(maps), .arg = "FILE", .group = "Options",
      .help = "map of range names to phases: FILE, dali or pytorch (repeatable)"},
     {.name = "workers", .letter = 'w', .type = PP_OPT_INT, .offset = AT(workers), .min = 1, .max = 1024,
-     .arg = "N", .help = "its workers, for predictions (num_workers)"},
+     .arg = "N", .help = "workers of PROGRAM, for predictions (num_workers)"},
     {.name = "batch-size", .letter = 'b', .type = PP_OPT_INT, .offset = AT(batch_size), .min = 1, .max = 1e6,
-     .arg = "N", .help = "its samples per batch, likewise"},
+     .arg = "N", .help = "samples per batch, for predictions"},
     {.name = "prefetch", .type = PP_OPT_INT, .offset = AT(prefetch), .min = 1, .max = 1024, .arg = "N",
-     .help = "its batches in flight per worker, likewise (prefetch_factor)"},
+     .help = "batches in flight per worker, for predictions (prefetch_factor)"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
      .help = "the recording (default pipeprobe-DATE-TIME.sqlite)"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0",
@@ -323,7 +323,7 @@ const struct pp_command pp_cmd_exec = {
     .usage = "exec [options] -- PROGRAM [ARGUMENTS]",
     .opts = opts,
     .notes = "A PyTorch job needs no change: its DataLoaders and their workers are recorded.\n"
-             "Of a program with NVTX: ranges, marks, threads and processes. A map gives range\n"
+             "A program with NVTX gives ranges, marks, threads and processes. A map gives range\n"
              "names a phase (read, decode, data_wait, step, ...). Where FILE exists, the next\n"
              "free name is taken; where nothing can be recorded, the program runs without.\n"
              "Exit code: the program's; 128+N when signal N ended it; 127 not found, 126 not\n"
