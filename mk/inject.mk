@@ -17,9 +17,11 @@ $(B)/collectors/nvtx/%.o $(B)/tests/tools/nvtx_v3.o: CPPFLAGS += $(NVTX_CPPFLAGS
 
 all unit helpers bench-bins: $(INJECT)
 
+# With the libraries of libc as its argument; mk/portable.mk links it once more.
+link_inject = $(CC) $(LDFLAGS) -shared -Wl,-z,nodelete $(if $(SAN),,-Wl$(comma)--no-undefined) -Wl,--gc-sections -Wl,-soname,$(@F) -o $@ $(INJECT_OBJ) $(1)
 $(INJECT): $(INJECT_OBJ)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-z,nodelete $(if $(SAN),,-Wl$(comma)--no-undefined) -Wl,--gc-sections -Wl,-soname,$(@F) -o $@ $^ -lm -lpthread -ldl
+	$(Q)$(call link_inject,-lm -lpthread -ldl)
 
 $(B)/pic/%.o: %.c
 	$(call say,CC,$<)

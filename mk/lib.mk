@@ -15,9 +15,10 @@ $(B)/libpipeprobe.a: $(LIB_OBJ)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 # Only what the public headers declare is to be seen: mk/libpipeprobe.map.
+link_lib_so = $(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=mk/libpipeprobe.map $(if $(SAN),,-Wl$(comma)--no-undefined) -o $@ $(LIB_OBJ) $(1)
 $(LIB_SO): $(LIB_OBJ) mk/libpipeprobe.map
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=mk/libpipeprobe.map $(if $(SAN),,-Wl$(comma)--no-undefined) -o $@ $(LIB_OBJ) -lpthread
+	$(Q)$(call link_lib_so,-lpthread)
 
 $(B)/libpipeprobe.so: $(LIB_SO)
 	$(Q)ln -sf $(<F) $@

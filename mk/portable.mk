@@ -1,6 +1,7 @@
 # mk/portable.mk: one binary to carry to another machine: our dependencies linked in, only libc and its kin shared (a GPU's libraries are opened at run time,
 # and for that libc has to be). A dependency without a static library stays shared, and is named. Beside it the folder with all that belongs to the program,
-# the hooks for PyTorch jobs among it, as an archive to unpack anywhere; and the wheel, which is that folder in a Python package.
+# the hooks for PyTorch jobs among it, as an archive to unpack anywhere; and the wheel, which is that folder in a Python package. All of it is linked as
+# with glibc $(GLIBC) (mk/old_glibc/stubs.py says how), so that it starts on machines that are older than this one.
 
 PORTABLE := $(B)/pipeprobe-portable
 PORTABLE_DIR := $(B)/portable/pipeprobe-$(VERSION)
@@ -13,11 +14,37 @@ portable-built: $(PORTABLE) portable-folder
 	  -cf - $(notdir $(PORTABLE_DIR)) | gzip -9n >build/pipeprobe-$(VERSION)-linux-$$(uname -m).tar.gz
 	@echo '  also   '$$(ls build/pipeprobe-$(VERSION)-linux-$$(uname -m).tar.gz)
 
-portable-folder: $(PORTABLE) $(INJECT) $(LIB_SO) $(READS) $(ATTACH_PY) $(ATTACH_EXT)
+# The same objects as in an installation here, linked for older machines.
+GLIBC ?= 2.28
+OLD := $(B)/old_glibc
+OLD_EXT := $(if $(ATTACH_EXT),$(OLD)/$(notdir $(ATTACH_EXT)))
+OLD_ALL := $(OLD)/$(notdir $(INJECT)) $(OLD)/$(notdir $(READS)) $(OLD)/$(notdir $(LIB_SO)) $(OLD_EXT)
+
+$(OLD)/%.o: mk/old_glibc/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
+$(OLD)/libs: mk/old_glibc/stubs.py $(OLD)/calls.o
+	$(call say,STUBS,'glibc $(GLIBC)')
+	$(Q)CC='$(CC)' python3 mk/old_glibc/stubs.py $(GLIBC) $(OLD) $(OLD)/calls.o
+$(OLD)/$(notdir $(INJECT)): $(INJECT_OBJ) $(OLD)/libs
+	$(call say,LINK,$@)
+	$(Q)$(call link_inject,@$(OLD)/libs)
+$(OLD)/$(notdir $(READS)): $(READS_OBJ) $(OLD)/libs
+	$(call say,LINK,$@)
+	$(Q)$(call link_reads,@$(OLD)/libs)
+$(OLD)/$(notdir $(LIB_SO)): $(LIB_OBJ) mk/libpipeprobe.map $(OLD)/libs
+	$(call say,LINK,$@)
+	$(Q)$(call link_lib_so,@$(OLD)/libs)
+$(OLD_EXT): $(ATTACH_EXT_OBJ) $(OLD)/libs
+	$(call say,LINK,$@)
+	$(Q)$(call link_attach,@$(OLD)/libs)
+
+portable-folder: $(PORTABLE) $(OLD_ALL) $(INJECT) $(READS) $(ATTACH_PY) $(ATTACH_EXT)
 	$(Q)rm -rf $(PORTABLE_DIR)
 	$(Q)$(MAKE) -s install-inject install-python DESTDIR=$(CURDIR)/$(PORTABLE_DIR) PREFIX= >/dev/null
 	$(Q)install -D -m 755 $(PORTABLE) $(PORTABLE_DIR)/bin/pipeprobe
-	$(Q)install -m 755 $(LIB_SO) $(PORTABLE_DIR)/lib/
+	$(Q)install -m 755 $(filter-out $(OLD_EXT),$(OLD_ALL)) $(PORTABLE_DIR)/lib/
+	$(if $(OLD_EXT),$(Q)install -m 755 $(OLD_EXT) $(PORTABLE_DIR)/lib/pipeprobe/python/attach/)
 	$(Q)install -m 644 LICENSE $(PORTABLE_DIR)/
 	$(Q)find $(PORTABLE_DIR) -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec $(STRIP) --strip-unneeded {} +
 
@@ -40,7 +67,8 @@ gpu-check: all
 portable_lib = $(if $(filter-out lib%,$(shell $(CC) -print-file-name=lib$(1).a)),-l:lib$(1).a,-l$(1))
 PORTABLE_LIBS = $(foreach l,$(patsubst -l%,%,$(filter-out -lm -lpthread -ldl,$(filter -l%,$(shell pkg-config --static --libs $(PKGS))))),$(call portable_lib,$(l)))
 
-$(PORTABLE): $(B)/tui/cli/main.o $(B)/libpipeprobe-all.a
+$(PORTABLE): $(B)/tui/cli/main.o $(B)/libpipeprobe-all.a $(OLD)/start.o $(OLD)/libs
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) $(PIE) -static-libgcc -o $@ $^ -Wl,--start-group $(PORTABLE_LIBS) -Wl,--end-group -lm -lpthread -ldl
+	$(Q)$(CC) $(LDFLAGS) $(PIE) -static-libgcc $(if $(shell grep -s nodefaultlibs $(OLD)/libs),-Wl$(comma)--wrap=__libc_start_main $(OLD)/start.o) \
+	  -o $@ $(filter %main.o %.a,$^) -Wl,--start-group $(PORTABLE_LIBS) -Wl,--end-group @$(OLD)/libs
 	@echo '  needs  '$$(readelf -d $@ | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')

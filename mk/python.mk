@@ -28,16 +28,27 @@ all unit helpers bench-bins: $(ATTACH_PY) $(ATTACH_EXT) $(READS)
 
 # Its names are libc's own: no alias by offset width, no checked variant in between.
 $(B)/pic/collectors/attach/reads/%.o: CFLAGS := $(filter-out -fsanitize=%,$(CFLAGS)) -U_FILE_OFFSET_BITS -U_FORTIFY_SOURCE
-$(READS): $(READS_ONLY:%.c=$(B)/pic/%.o)
+READS_OBJ := $(READS_ONLY:%.c=$(B)/pic/%.o)
+# Both with the libraries of libc as their argument; mk/portable.mk links them once more.
+link_reads = $(CC) $(filter-out -fsanitize=%,$(LDFLAGS)) -shared -Wl,--no-undefined -Wl,-soname,$(@F) -o $@ $(READS_OBJ) $(1)
+link_attach = mkdir -p $(@D) && $(CC) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--gc-sections -Wl,--exclude-libs,ALL -o $@ $(ATTACH_EXT_OBJ) $(1)
+
+$(READS): $(READS_OBJ)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(filter-out -fsanitize=%,$(LDFLAGS)) -shared -Wl,--no-undefined -Wl,-soname,$(@F) -o $@ $^ -ldl
+	$(Q)$(call link_reads,-ldl)
 
 $(ATTACH_DIR)/%.py: collectors/attach/python/%.py
 	$(Q)mkdir -p $(@D) && cp $< $@
 
 $(ATTACH_DIR)/_pipeprobe.abi3.so: $(ATTACH_EXT_OBJ)
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(LDFLAGS) -shared -Wl,-z,nodelete -Wl,--gc-sections -Wl,--exclude-libs,ALL -o $@ $^ -lm -lpthread -ldl
+	$(Q)$(call link_attach,-lm -lpthread -ldl)
+
+# The parts of the extension that know nothing of Python have a test without it, under sanitizers too.
+$(B)/tests/unit/collectors/attach/python/test_record: $(addprefix $(B)/,tests/unit/collectors/attach/python/test_record.o \
+  $(addprefix collectors/attach/python/,process.o spans.o takers.o) libpipeprobe-all.a)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS) -ldl
 
 install: install-python
 .PHONY: install-python
@@ -56,4 +67,4 @@ uninstall-python:
 	rm -rf $(DESTDIR)$(PREFIX)/lib/pipeprobe/python
 	-rmdir $(DESTDIR)$(PREFIX)/lib/pipeprobe 2>/dev/null
 
--include $(ATTACH_EXT_OBJ:.o=.d) $(READS_ONLY:%.c=$(B)/pic/%.d)
+-include $(ATTACH_EXT_OBJ:.o=.d) $(READS_OBJ:.o=.d) $(patsubst %.c,$(B)/%.d,$(ATTACH_ONLY))

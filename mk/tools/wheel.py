@@ -2,9 +2,9 @@
 """wheel.py PREFIX PACKAGE VERSION OUT: a wheel of the Python package PACKAGE with the program of PREFIX (mk/portable.mk) in it:
 OUT/pipeprobe-VERSION-py3-none-PLATFORM.whl, whose name it prints.
 
-PLATFORM is what the files themselves need: manylinux_2_N with the newest version of glibc's symbols that any of them asks for,
-linux where one needs a library that not every machine has. The same input gives the same bytes. Needs objdump and Python's own
-modules, no build back end."""
+PLATFORM is what the files themselves need: manylinux_2_28, or a later one with the newest version of glibc's symbols that any of
+them asks for; linux where one needs a library that not every machine has. The same input gives the same bytes. Needs objdump and
+Python's own modules, no build back end."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ import zipfile
 # Libraries of the C library, which a manylinux wheel may take from the machine (PEP 600).
 EVERYWHERE = re.compile(r"^(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux[-a-z0-9_]*)\.so\.\d+$")
 FORMATS = {"elf64-x86-64": "x86_64", "elf64-littleaarch64": "aarch64", "elf64-powerpcle": "ppc64le"}
-OLDEST_GLIBC = (2, 17)  # of the tags that installers know on every machine
+OLDEST_GLIBC = (2, 28)  # what mk/portable.mk links for; with an older one nothing has been tried
 
 METADATA = """Metadata-Version: 2.1
 Name: pipeprobe
@@ -43,8 +43,8 @@ def is_elf(path):
 
 
 def platform_of(paths):
-    """The platform tag that holds for all of these ELF files, and which of them decided it."""
-    glibc, machine, why = OLDEST_GLIBC, None, None
+    """The platform tag that holds for all of these ELF files, and why."""
+    glibc, machine, newest, why = OLDEST_GLIBC, None, (0, 0), "no glibc is needed"
     for path in paths:
         told = subprocess.run(["objdump", "-p", path], check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
         form = re.search(r"file format (\S+)", told).group(1)
@@ -56,8 +56,9 @@ def platform_of(paths):
                 return "linux_" + machine, "%s needs %s" % (os.path.basename(path), library)
         for version in re.findall(r"\bGLIBC_(\d+(?:\.\d+)+)$", told, re.M):
             asked = tuple(int(n) for n in version.split("."))[:2]
-            if asked > glibc:
-                glibc, why = asked, "%s needs GLIBC_%s" % (os.path.basename(path), version)
+            glibc = max(glibc, asked)
+            if asked > newest:
+                newest, why = asked, "%s needs glibc %d.%d" % (os.path.basename(path), *asked)
     return "manylinux_%d_%d_%s" % (glibc + (machine,)), why
 
 
@@ -123,8 +124,7 @@ def main():
             member.create_system = 3
             z.writestr(member, data)
     os.replace(path + ".part", path)
-    if why:
-        print("  tag    %s: %s" % (platform, why), file=sys.stderr)
+    print("  tag    %s: %s" % (platform, why), file=sys.stderr)
     print(path)
 
 

@@ -14,7 +14,7 @@ quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s "$@"; }
 export SOURCE_DATE_EPOCH=1767225600
 run quiet_make SAN= wheel-built
 is "make wheel" "$rc" 0
-wheel=$PWD/$(tail -n 1 "$OUT")
+wheel=$PWD/$(tail -n 1 "$OUT") told=$(cat "$ERR")
 check "the wheel is there" test -s "$wheel"
 cp "$wheel" "$T/first.whl"
 run quiet_make SAN= wheel-built
@@ -36,8 +36,17 @@ P
 is "RECORD has every file once, with its hash and size" "$("$PYTHON" "$T/record.py" "$T/x")" "True True []"
 find "$T/x" -type f | while read -r f; do [ "$(head -c 4 "$f" | tail -c 3)" = ELF ] && echo "$f"; done >"$T/elf"
 is "the program and four libraries" "$(sed 's|.*/||' "$T/elf" | sort | paste -sd' ')" "_pipeprobe.abi3.so libpipeprobe.so.0 libpipeprobe_inject.so libpipeprobe_reads.so pipeprobe"
-newest=$(xargs objdump -T <"$T/elf" | grep -oE '\(GLIBC_2\.[0-9]+' | grep -oE '[0-9]+$' | sort -n | tail -n 1)
-like "its name says what its files need of glibc" "$wheel" "pipeprobe-[0-9.]+-py3-none-manylinux_2_$((newest > 17 ? newest : 17))_$(uname -m)\\.whl$"
+xargs objdump -T <"$T/elf" >"$T/symbols"
+newest=$(grep -oE 'GLIBC_2\.[0-9]+' "$T/symbols" | grep -oE '[0-9]+$' | sort -n | tail -n 1)
+like "its name says what its files need of glibc" "$wheel" "pipeprobe-[0-9.]+-py3-none-manylinux_2_$((newest > 28 ? newest : 28))_$(uname -m)\\.whl$"
+like "and make wheel says which file decides it" "$told" "tag +manylinux_2_[0-9]+_$(uname -m): [^ ]+ needs glibc 2\\.$newest"
+case $(uname -m) in
+x86_64 | aarch64)
+    is "nothing needs a glibc after 2.28" "$(grep -oE 'GLIBC_2\.[0-9]+' "$T/symbols" | sort -u | sed 's/.*\.//' | awk '$1 > 28')" ""
+    is "no symbol of libc is asked for without its version" "$(awk '/\*UND\*/ && !/ w / && !/GLIBC_|Py/ { print $NF }' "$T/symbols" | sort -u | paste -sd' ')" ""
+    ;;
+*) skip "glibc 2.28" "make wheel links for older machines on x86-64 and aarch64" ;;
+esac
 is "and so does WHEEL" "$(sed -n 's/^Tag: //p' "$T/x"/*.dist-info/WHEEL)" "$(basename "$wheel" .whl | sed 's/^pipeprobe-[^-]*-//')"
 is "it asks for no other package" "$(grep -c '^Requires-Dist' "$T/x"/*.dist-info/METADATA)" 0
 
