@@ -21,6 +21,8 @@ is "the program ends as it would" "$rc" 0
 is "standard error has no more than the warning that is not ours" "$(grep -v -i 'torchvision\|warn(' "$ERR")" ""
 for name in forked spawned; do is "$name: samples, epochs, loaders" "$(held $name)" "40|1|1"; done
 is "without workers, twice: samples, epochs, loaders" "$(held plain)" "40|1|1" # replaced by the last one
+reads() { sql "$T/$1.sqlite" "SELECT count(DISTINCT sample) FROM v_span WHERE phase = 'read' AND bytes > 0"; }
+is "reads are told apart in workers that are started anew, and only there" "$(reads spawned) $(reads forked)" "40 0"
 is "two loaders: samples, epochs, loaders" "$(held both)" "80|1|2"
 is "two loaders: no batch number twice" "$(sql "$T/both.sqlite" "SELECT count(DISTINCT batch) = count(*) FROM v_span WHERE phase = 'data_wait'")" 1
 is "no step reaches from one recording into the next" "$(sql "$T/both.sqlite" "SELECT min(start_ns) >= (SELECT value FROM meta WHERE key = 'started_mono_ns') FROM v_span")" 1

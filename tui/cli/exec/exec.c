@@ -126,7 +126,7 @@ static void store_config(struct pp_store *store, const struct options *o, char *
     pp_store_meta_num(store, "config", "map_rows", (double)map_rows, "rows");
     pp_store_meta_num(store, "config", "ring_spans", (double)o->ring_spans, "spans");
     pp_store_meta_text(store, "config", "other_tool", s->next ? s->next : "none");
-    exec_python_store_config(store, &s->python);
+    exec_python_store_config(store, &s->python, o->serve);
 }
 
 /* Of many ranks the first one speaks for all, and the others only of what they lost. */
@@ -224,7 +224,7 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     if (code)
         return code;
     say_where(o, rec, s, program[0], unrecorded);
-    code = o->serve ? exec_session_print(rec, s->python.hooks, &err)
+    code = o->serve ? exec_session_print(rec, &s->python, &err)
                     : pp_launch_start(launch, program, rec->recording ? s->env : NULL, &err);
     if (code) {
         exec_record_abandon(rec);

@@ -84,10 +84,11 @@ void exec_python_prepare(struct exec_python *p, const char *program, int with_re
                  preload && *preload ? ":" : "", p->reads);
 }
 
-void exec_python_store_config(struct pp_store *store, const struct exec_python *p)
+void exec_python_store_config(struct pp_store *store, const struct exec_python *p, int served)
 {
     pp_store_meta_text(store, "config", "python_hooks",
-                       !*p->hooks  ? "none"
-                       : *p->reads ? "hooks and reads"
-                                   : "hooks");
+                       !*p->hooks   ? "none"
+                       : !*p->reads ? "hooks"
+                       : served     ? "hooks, and reads of spawned workers"
+                                    : "hooks and reads");
 }

@@ -16,7 +16,7 @@ struct exec_python {
 
 /* Finds both and makes the two settings for program. with_reads 0: no library is preloaded. */
 void exec_python_prepare(struct exec_python *p, const char *program, int with_reads);
-/* Before the program starts. */
-void exec_python_store_config(struct pp_store *store, const struct exec_python *p);
+/* Before the program starts; it runs already when it is served. */
+void exec_python_store_config(struct pp_store *store, const struct exec_python *p, int served);
 
 #endif

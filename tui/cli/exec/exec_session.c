@@ -12,7 +12,7 @@
 
 #define LOOK_MS 200 /* at signals, and whether the process that started us is still there */
 
-int exec_session_print(const struct exec_record *r, const char *hooks, struct pp_err *err)
+int exec_session_print(const struct exec_record *r, const struct exec_python *python, struct pp_err *err)
 {
     char recording[PATH_MAX], session[PATH_MAX];
     struct pp_json j;
@@ -27,7 +27,8 @@ int exec_session_print(const struct exec_record *r, const char *hooks, struct pp
     pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.session/1");
     pp_json_key(&j, "recording"), pp_json_str(&j, recording);
     pp_json_key(&j, "session"), pp_json_str(&j, session);
-    pp_json_key(&j, "hooks"), pp_json_str(&j, *hooks ? hooks : NULL);
+    pp_json_key(&j, "hooks"), pp_json_str(&j, *python->hooks ? python->hooks : NULL);
+    pp_json_key(&j, "reads"), pp_json_str(&j, *python->reads ? python->reads : NULL);
     pp_json_object_end(&j);
     if (pp_json_end(&j) != 0 || fflush(stdout) != 0) {
         pp_fail_errno(err, errno, "cannot write to standard output");

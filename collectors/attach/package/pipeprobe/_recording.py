@@ -99,8 +99,11 @@ class Recording:
         self._hooks = _pipeprobe
         pipeprobe_hooks.install(_pipeprobe)
         pipeprobe_hooks.hook_imported()
-        path = os.environ.get("PYTHONPATH")
-        self._set("PYTHONPATH", hooks + os.pathsep + path if path else hooks)  # for workers that are started anew
+        # For workers that are started anew: the hooks in front, the library that times reads behind.
+        path, preload = os.environ.get("PYTHONPATH"), os.environ.get("LD_PRELOAD")
+        self._set("PYTHONPATH", hooks + os.pathsep + path if path else hooks)
+        if session.get("reads"):
+            self._set("LD_PRELOAD", preload + ":" + session["reads"] if preload else session["reads"])
         self._set("PIPEPROBE_SESSION", session["session"])
         self.path = session["recording"]
         self.active = True
