@@ -1,5 +1,5 @@
 #!/bin/bash
-# A PyTorch job in which a thread of its own takes the DataLoader's batches and the training thread gets them from a queue: the data wait is that
+# A PyTorch job in which a thread of its own takes the DataLoader's batches and the training thread gets them from a queue or a future: the data wait is that
 # of the training thread, by its own clock, and the other thread is a copy lane.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
@@ -43,11 +43,15 @@ recorded "a queue that is asked again and again" --poll
 is "a queue that is asked again and again: who got what" "$(lanes | sed 's/put_wait|[0-9]*/put_wait/')" "copy|get_wait|24 copy|put_wait trainer|data_wait|24 trainer|epoch_boundary|2 trainer|step|24"
 recorded "without workers" --workers 0
 is "without workers: who waited for what" "$(lanes)" "$handed"
+recorded "a pool of threads" --pool
+is "a pool of threads: who waited for what" "$(lanes)" "$handed"
 recorded "training in another thread" --train-in-thread
 is "training in another thread: it is the trainer" "$(lanes)" "trainer|data_wait|24 trainer|epoch_boundary|2 trainer|step|24"
 "$PYTHON" "$JOB" --inference >"$T/plain.out"
 recorded "inference" --inference
 is "inference: who waited for what" "$(lanes)" "$handed"
+recorded "inference from a pool" --inference --pool
+is "inference from a pool: who waited for what" "$(lanes)" "$handed"
 
 # A hand-over that is not seen: no data wait, and no verdict from the wrong thread's.
 sed 's/queue.Queue(2)/queue.SimpleQueue()/' "$JOB" >"$T/simple.py"

@@ -2,12 +2,13 @@
 thread gets its batches from a queue. It knows nothing of pipeprobe. Prints what must not change when it is recorded, and on the last line how
 long the training thread waited for each batch by its own clock, in us.
 
-prefetched.py [--epochs N] [--workers N] [--sample-ms MS] [--step-ms MS] [--poll] [--train-in-thread] [--inference]"""
+prefetched.py [--epochs N] [--workers N] [--sample-ms MS] [--step-ms MS] [--poll] [--pool] [--train-in-thread] [--inference]"""
 
 import argparse
 import queue
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -54,13 +55,26 @@ def prefetched(loader, poll):
     thread.join()
 
 
+def pooled(loader):
+    """The batches of the loader, the next one always on its way in a pool of one thread."""
+    with ThreadPoolExecutor(1) as pool:
+        batches = iter(loader)
+        ahead = pool.submit(next, batches, None)
+        while True:
+            batch = ahead.result()
+            if batch is None:
+                return
+            ahead = pool.submit(next, batches, None)
+            yield batch
+
+
 def train(a, waited):
     torch.manual_seed(1)
     loader = DataLoader(Slow(a.sample_ms), batch_size=4, shuffle=True, num_workers=a.workers)
     model = torch.nn.Linear(8, 1)
     sgd = torch.optim.SGD(model.parameters(), lr=1e-5)
     for epoch in range(a.epochs):
-        batches = iter(loader) if a.train_in_thread else prefetched(loader, a.poll)
+        batches = iter(loader) if a.train_in_thread else pooled(loader) if a.pool else prefetched(loader, a.poll)
         while True:
             t = time.monotonic()
             x = next(batches, None)
@@ -85,6 +99,7 @@ def main():
     p.add_argument("--sample-ms", type=float, default=5)
     p.add_argument("--step-ms", type=float, default=5)
     p.add_argument("--poll", action="store_true")
+    p.add_argument("--pool", action="store_true")
     p.add_argument("--train-in-thread", action="store_true")
     p.add_argument("--inference", action="store_true")
     a = p.parse_args()

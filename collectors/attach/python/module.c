@@ -74,7 +74,7 @@ static const struct {
     {"next", TIMED_NEXT, 0},         {"save", TIMED_SAVE, 0},         {"index", TIMED_INDEX, 0},
     {"before", TIMED_BEFORE, 1},     {"received", TIMED_RECEIVED, 0}, {"after", TIMED_AFTER, 1},
     {"result", TIMED_RESULT, 1},     {"put", TIMED_PUT, 0},           {"get", TIMED_GET, 0},
-    {"backward", TIMED_BACKWARD, 0},
+    {"backward", TIMED_BACKWARD, 0}, {"resolve", TIMED_RESOLVE, 0},
 };
 
 static PyObject *timed(PyObject *self, PyObject *args)

@@ -329,6 +329,11 @@ def _hook_queue(module):
     _replace(module.Queue, "get", "get")
 
 
+def _hook_future(module):
+    _replace(module.Future, "resolve", "set_result")
+    _replace(module.Future, "get", "result")
+
+
 def _hook_autograd(module):
     _replace(module, "backward", "backward")
 
@@ -336,6 +341,7 @@ def _hook_autograd(module):
 # Module, and what of it is recorded by which hook.
 _HOOKS = {
     "queue": (("handing batches over", _hook_queue),),
+    "concurrent.futures._base": (("handing batches over", _hook_future),),
     "torch.autograd": (("the thread that trains", _hook_autograd),),
     "torch.utils.data.dataloader": (
         ("waits", _hook_iterators),

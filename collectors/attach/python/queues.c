@@ -1,9 +1,10 @@
-/* queue.Queue between a thread that takes a DataLoader's batches and the thread that trains on them. */
+/* queue.Queue, and concurrent.futures.Future, between a thread that takes a DataLoader's batches and the
+ * thread that trains on them. A future is a queue of one. */
 #include "collectors/attach/python/types.h"
 
 #include "probe/base/clock.h"
 
-#define QUEUES_MAX 16 /* that hold batches at a time; more of them are not recorded */
+#define QUEUES_MAX 64 /* that hold batches at a time; more of them are not recorded */
 
 /* Set as an attribute of the queue, and gone with it. */
 struct held_batches {
@@ -80,12 +81,12 @@ static struct record_local *here(void)
 }
 
 /* Announced before it is there: the other thread may have it before this one goes on. */
-PyObject *queues_put(PyObject *function, PyObject *args, PyObject *kwargs)
+static PyObject *put(PyObject *function, PyObject *args, PyObject *kwargs, int announced)
 {
     struct record_local *l = here();
     PyObject *queue = l && PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
     struct record_handed *h = queue ? find(queue) : NULL;
-    if (queue && record_may_hand_over(l, h != NULL))
+    if (queue && record_may_hand_over(l, h != NULL || announced))
         h = h ? h : make(queue);
     else
         h = NULL;
@@ -100,6 +101,22 @@ PyObject *queues_put(PyObject *function, PyObject *args, PyObject *kwargs)
     record_put_end(l, &from);
     Py_DECREF(queue);
     return out;
+}
+
+PyObject *queues_put(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    return put(function, args, kwargs, 0);
+}
+
+/* A future has no more than one result, so none tells of the next: of those that have no batch, the first
+ * after an epoch is its end. */
+PyObject *queues_resolve(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = here();
+    int ended = l && l->taker.ended;
+    if (ended)
+        l->taker.ended = 0;
+    return put(function, args, kwargs, ended);
 }
 
 /* The beginning of this thread's wait for the queue: of this call, or of one before it that came back empty.

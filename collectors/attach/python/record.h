@@ -79,8 +79,9 @@ struct record_handed {
         struct record_about about;
         int is_batch;
     } parcel[RECORD_HANDED_MAX];
-    uint64_t put, got; /* so far */
-    int taken;         /* by another thread, at least once */
+    uint64_t put, got;               /* so far */
+    int taken;                       /* by another thread, at least once */
+    const struct record_local *from; /* the thread that put last; compared, and nothing else */
 };
 
 struct record_taker {
@@ -88,6 +89,7 @@ struct record_taker {
     int main;              /* 1: the process's first thread, -1: another, 0: not looked at */
     int trains;            /* it has called backward */
     int gives;             /* another thread has taken a batch from it */
+    int ended;             /* an epoch, and has handed nothing over since */
     int settled;           /* without a thread that trains, it counts as the trainer */
     struct pp_span *held;
     unsigned n_held;

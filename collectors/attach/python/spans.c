@@ -340,6 +340,7 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
     if (got > 0) {
         uint64_t samples;
         it->taken++;
+        l->taker.ended = 0;
         about.batch = it->first_batch + it->given;
         samples = samples_of(it);
         if (samples) {
@@ -351,6 +352,7 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
         record_holds(l, &about);
     } else if (got == 0) {
         it->ended = 1;
+        l->taker.ended = 1;
     } else {
         about.flags = PP_SPAN_ERROR;
     }

@@ -28,11 +28,30 @@ static int another_trains(void)
     return trained.any && trained.forks == record_forks();
 }
 
+/* Threads that another has taken a batch from, the last few. */
+static const struct record_local *givers[16];
+
+static void note_giver(const struct record_local *from)
+{
+    static unsigned at;
+    for (size_t i = 0; i < sizeof(givers) / sizeof(*givers); i++)
+        if (givers[i] == from)
+            return;
+    givers[at++ % (sizeof(givers) / sizeof(*givers))] = from;
+}
+
+static int gives(struct record_local *l)
+{
+    for (size_t i = 0; i < sizeof(givers) / sizeof(*givers) && !l->taker.gives; i++)
+        l->taker.gives = givers[i] == l;
+    return l->taker.gives;
+}
+
 static enum record_role role_of(struct record_local *l)
 {
     if (l->taker.trains)
         return RECORD_TRAINER;
-    if (l->taker.gives || another_trains())
+    if (gives(l) || another_trains())
         return RECORD_PREFETCHES;
     return is_main(l) || l->taker.settled ? RECORD_TRAINER : RECORD_UNDECIDED;
 }
@@ -119,6 +138,9 @@ void record_taker_end(struct record_local *l)
     l->taker.settled = 1;
     if (record_taker_is_open(l))
         settle(l);
+    for (size_t i = 0; i < sizeof(givers) / sizeof(*givers); i++)
+        if (givers[i] == l) /* its place in memory may become another thread's */
+            givers[i] = NULL;
     free(l->taker.held);
     l->taker.held = NULL;
 }
@@ -160,6 +182,7 @@ int record_may_hand_over(struct record_local *l, int known)
 void record_hand_over(struct record_local *l, struct record_handed *h)
 {
     l->taker.gives |= h->taken;
+    h->from = l;
     add(h, take(&l->taker.own));
 }
 
@@ -189,6 +212,8 @@ void record_get_end(struct record_local *l, const struct record_mark *from, stru
     struct record_mark now = record_now(&l->trainer, 1);
     struct record_parcel got = take(h);
     h->taken = 1;
+    if (h->from && h->from != l)
+        note_giver(h->from);
     if (l->step_from.stamp)
         record_taker_put(l, PP_PHASE_STEP, &l->step_from, from, &l->step);
     l->step_from.stamp = 0;

@@ -107,6 +107,7 @@ static PyObject *timed_apply(const struct proxy *t, PyObject *args, PyObject *kw
     case TIMED_COLLATE: return calls_collate(t->inner, args, kwargs);
     case TIMED_NEXT: return calls_next(t->inner, args, kwargs);
     case TIMED_PUT: return queues_put(t->inner, args, kwargs);
+    case TIMED_RESOLVE: return queues_resolve(t->inner, args, kwargs);
     case TIMED_GET: return queues_get(t->inner, args, kwargs);
     case TIMED_BACKWARD: return queues_backward(t->inner, args, kwargs);
     case TIMED_MANY: return call_many(t->inner, args, kwargs);

@@ -21,7 +21,8 @@ enum timed_kind {
     TIMED_INDEX,    /* an iterator's _next_index: what the next batch is made of */
     TIMED_RECEIVED, /* an iterator's _get_data: (number of a batch, the batch) */
     TIMED_PUT,      /* queue.Queue's put: perhaps of a batch, for another thread */
-    TIMED_GET,      /* queue.Queue's get: likewise */
+    TIMED_GET,      /* queue.Queue's get, a Future's result: likewise */
+    TIMED_RESOLVE,  /* a Future's set_result: as put */
     TIMED_BACKWARD, /* its thread is the trainer */
     /* not timed: a callback of ours is called with the arguments before it or after it, or with its result;
      * the callback raises no exception, and no frame of it is seen in the function's own. */
@@ -51,6 +52,7 @@ struct record_iteration *types_iteration_of(PyObject *held); /* NULL: it is none
 
 int queues_add_type(void); /* -1 with an exception */
 PyObject *queues_put(PyObject *function, PyObject *args, PyObject *kwargs);
+PyObject *queues_resolve(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *queues_get(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *queues_backward(PyObject *function, PyObject *args, PyObject *kwargs);
 
