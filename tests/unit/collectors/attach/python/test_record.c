@@ -1,0 +1,239 @@
+/* The recorder of PyTorch jobs without Python: a process joins sessions one after the other and leaves them,
+ * as a notebook's cells do, whatever its threads are in the middle of. A mutex stands for the interpreter's
+ * lock. */
+#include "collectors/attach/python/record.h"
+#include "collectors/attach/process_file.h"
+#include "tests/tools/ring_peek.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static pthread_mutex_t interpreter = PTHREAD_MUTEX_INITIALIZER;
+
+struct seen {
+    char dir[64];
+    struct pp_session *session;
+    size_t n, of_phase[PP_PHASE_COUNT], taken;
+    uint32_t first_batch;
+};
+
+static void open_session(struct seen *s)
+{
+    struct pp_err err = {0};
+    memset(s, 0, sizeof(*s));
+    s->first_batch = PP_NO_BATCH;
+    strcpy(s->dir, "/tmp/pp-record-XXXXXX");
+    assert_non_null(mkdtemp(s->dir));
+    if (pp_session_open(&(struct pp_session_opts){.dir = s->dir, .ring_spans = 4096}, &s->session, &err) !=
+        PP_OK)
+        fail_msg("%s", err.text);
+}
+
+static void read_session(struct seen *s)
+{
+    static struct pp_span piece[4096];
+    size_t n;
+    for (uint32_t t = 0; t < pp_session_threads(s->session); t++)
+        while ((n = ring_peek(s->session, t, piece, 4096))) {
+            for (size_t i = 0; i < n; i++) {
+                s->n++;
+                s->of_phase[piece[i].phase]++;
+                if (piece[i].phase == PP_PHASE_DATA_WAIT && piece[i].batch < s->first_batch)
+                    s->first_batch = piece[i].batch;
+            }
+            pp_ring_release(s->session, t);
+        }
+}
+
+static void close_session(struct seen *s)
+{
+    char line[128];
+    pp_session_close(s->session, 0);
+    snprintf(line, sizeof(line), "rm -rf '%s'", s->dir);
+    assert_int_equal(system(line), 0);
+}
+
+/* An epoch of so many batches, as calls.c has them taken. */
+static void epoch(struct record_iteration *it, int batches)
+{
+    struct record_local *l = record_local();
+    record_iteration_begin(it);
+    for (int b = 0; b <= batches; b++) {
+        struct record_mark from;
+        assert_true(record_taker_open(l));
+        record_take_begin(l, it, &from);
+        it->given = it->taken;
+        record_take_end(l, it, &from, b < batches);
+        l->taken = NULL;
+    }
+}
+
+static struct record_iteration five_batches(void)
+{
+    return (struct record_iteration){.batch_size = 4, .batches = 5, .samples = 20, .in_order = 1};
+}
+
+/* Each session has what was recorded while it was joined, with numbers of its own. */
+static void nothing_of_one_session_reaches_the_next(void **state)
+{
+    struct seen s[3];
+    uint32_t before = 0;
+    for (int k = 0; k < 3; k++)
+        open_session(&s[k]);
+    for (int k = 0; k < 3; k++) {
+        struct record_iteration it = five_batches(), again = five_batches();
+        assert_int_equal(record_session(), 0);
+        assert_true(record_join(s[k].dir));
+        assert_true(record_join(s[k].dir)); /* once more is no more */
+        assert_true(record_session() > before);
+        before = record_session();
+        epoch(&it, 5);
+        epoch(&again, 3);
+        record_leave();
+        record_leave();
+        assert_false(record_is_on());
+        assert_false(record_taker_open(record_local()));
+        record_note("said of no session");
+        record_iteration_forget(&again);
+        record_iteration_forget(&it);
+    }
+    for (int k = 0; k < 3; k++) {
+        read_session(&s[k]);
+        assert_int_equal(s[k].of_phase[PP_PHASE_DATA_WAIT], 8);
+        assert_int_equal(s[k].of_phase[PP_PHASE_EPOCH_BOUNDARY], 2);
+        assert_int_equal(s[k].of_phase[PP_PHASE_STEP], 8);
+        assert_int_equal(s[k].n, 18);
+        assert_int_equal(s[k].first_batch, 0);
+        close_session(&s[k]);
+    }
+}
+
+/* ---- threads ---- */
+
+struct busy {
+    struct record_iteration it;
+    int stop, passes, worker;
+};
+
+static void nap(void)
+{
+    pthread_mutex_unlock(&interpreter); /* what a call into torch does */
+    usleep(100);
+    pthread_mutex_lock(&interpreter);
+}
+
+/* A thread that takes batches, or makes them, and knows nothing of who leaves: each call asks whether it is
+ * recorded, as those from Python do. */
+static void *busy_thread(void *arg)
+{
+    struct busy *b = arg;
+    pthread_mutex_lock(&interpreter);
+    while (!b->stop) {
+        struct record_local *l = record_is_on() ? record_local() : NULL;
+        struct record_mark from;
+        if (l && b->worker && record_lane_open(&l->worker, PP_LANE_WORKER, "worker 0")) {
+            l->depth++;
+            record_sample_begin(l);
+            nap();
+            if (--l->depth == 0 && l->worker.trace)
+                record_sample_end(l, 1, 0, 0);
+        } else if (l && !b->worker) {
+            if (b->it.session != record_session())
+                record_iteration_begin(&b->it);
+            if (record_taker_open(l)) {
+                l->taking++;
+                record_take_begin(l, &b->it, &from);
+                nap();
+                l->taking--;
+                l->taken = NULL;
+                if (l->trainer.trace)
+                    record_take_end(l, &b->it, &from, 1);
+            }
+        }
+        b->passes++;
+        nap();
+    }
+    record_iteration_forget(&b->it);
+    pthread_mutex_unlock(&interpreter);
+    return NULL;
+}
+
+static void threads_may_be_in_the_middle_of_anything(void **state)
+{
+    enum { THREADS = 4, SESSIONS = 40 };
+    static struct busy busy[THREADS];
+    pthread_t thread[THREADS];
+    size_t spans = 0;
+    for (int t = 0; t < THREADS; t++) {
+        busy[t] = (struct busy){.it = five_batches(), .worker = t % 2};
+        assert_int_equal(pthread_create(&thread[t], NULL, busy_thread, &busy[t]), 0);
+    }
+    for (int k = 0; k < SESSIONS; k++) {
+        struct seen s;
+        open_session(&s);
+        pthread_mutex_lock(&interpreter);
+        assert_true(record_join(s.dir));
+        int from = busy[0].passes + busy[1].passes;
+        for (int i = 0; i < 2000 && busy[0].passes + busy[1].passes < from + 8; i++)
+            nap();
+        record_leave();
+        pthread_mutex_unlock(&interpreter);
+        read_session(&s);
+        spans += s.n;
+        close_session(&s);
+    }
+    pthread_mutex_lock(&interpreter);
+    for (int t = 0; t < THREADS; t++)
+        busy[t].stop = 1;
+    pthread_mutex_unlock(&interpreter);
+    for (int t = 0; t < THREADS; t++)
+        pthread_join(thread[t], NULL);
+    assert_true(spans > SESSIONS);
+}
+
+/* A worker that was forked before the session was left, or after: it records into it, or into none. */
+static void children_have_the_session_that_they_were_forked_in(void **state)
+{
+    struct seen s;
+    int status;
+    open_session(&s);
+    assert_true(record_join(s.dir));
+    for (int left = 0; left < 2; left++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            struct record_local *l = record_local();
+            int opened = record_lane_open(&l->worker, PP_LANE_WORKER, "worker 0");
+            if (opened) {
+                record_sample_begin(l);
+                record_sample_end(l, 7, 0, 0);
+                record_leave();
+                opened += record_lane_open(&l->worker, PP_LANE_WORKER, "worker 0");
+            }
+            _exit(opened);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(WEXITSTATUS(status), !left);
+        record_leave();
+    }
+    read_session(&s);
+    assert_int_equal(s.of_phase[PP_PHASE_TRANSFORM], 1);
+    close_session(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_of_one_session_reaches_the_next),
+        cmocka_unit_test(threads_may_be_in_the_middle_of_anything),
+        cmocka_unit_test(children_have_the_session_that_they_were_forked_in),
+    };
+    return cmocka_run_group_tests_name("python recorder", tests, NULL, NULL);
+}
