@@ -177,15 +177,18 @@ size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max)
 }
 
 /* The records of a ring whose thread has retired and whose spans are stored are of no more use: their
- * pages go, on disk and in memory, and its header stays. Where the file system cannot do that they stay until
- * the session ends. */
-static void give_back(struct pp_ring_map *m)
+ * pages go, on disk and in memory, and so does its name, for a job may start workers for days. Its header
+ * stays mapped here. Where the file system cannot do that they stay until the session ends. */
+static void give_back(const struct pp_session *s, struct pp_ring_map *m, uint32_t thread)
 {
+    char path[PATH_MAX + 32];
     if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) ||
         __atomic_load_n(&m->ring->head, __ATOMIC_ACQUIRE) != m->handed_out)
         return;
     m->emptied = 1;
     madvise((char *)m->ring + sizeof(*m->ring), m->bytes - sizeof(*m->ring), MADV_REMOVE);
+    snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, thread);
+    unlink(path);
 }
 
 void pp_ring_release(struct pp_session *s, uint32_t thread)
@@ -195,7 +198,7 @@ void pp_ring_release(struct pp_session *s, uint32_t thread)
         return;
     __atomic_store_n(&m->ring->tail, m->handed_out,
                      __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
-    give_back(m);
+    give_back(s, m, thread);
 }
 
 size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns, struct pp_span *out,
