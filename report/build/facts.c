@@ -127,6 +127,7 @@ static void add_owner(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_OWNER_BLOCKED] = pp_split_blocked(&owner.split);
     m[PP_METRIC_WORKER_IDLE] = owner.worker_idle;
     m[PP_METRIC_COPY_BUSY] = owner.copy_busy;
+    m[PP_METRIC_PIN_BUSY] = owner.pin_busy;
 }
 
 static void add_laws(const struct pp_laws *laws, struct pp_facts *f)
@@ -205,14 +206,17 @@ static void expose_stretch(struct pp_facts *f, int replayed)
 }
 
 /* So is what steps take beyond their kernels. And where the GPU was measured, its records decide on copies
- * and syncs: what a replay of host spans says of them is dropped. */
+ * and syncs: what a replay of host spans says of them is dropped. A thread that pins memory is none of the
+ * GPU's. */
 static void expose_gpu(struct pp_facts *f)
 {
     double *m = f->metric;
     if (m[PP_METRIC_GPU_OVERHEAD] >= PP_LEAST_SHARE)
         m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_GPU_OVERHEAD], 1);
     if (m[PP_METRIC_GPU_TOLD] == 1)
-        m[PP_METRIC_W_COPY] = m[PP_METRIC_W_SYNC] = NAN;
+        m[PP_METRIC_W_SYNC] = NAN;
+    if (m[PP_METRIC_GPU_TOLD] == 1 && !(m[PP_METRIC_PIN_BUSY] > 0))
+        m[PP_METRIC_W_COPY] = NAN;
 }
 
 /* ---- all of them ---- */

@@ -74,7 +74,7 @@ void pp_attribute(const struct pp_timeline *tl, const struct pp_tally *t, struct
     out->share = NAN;
     out->worker_idle = share_of_lane(tl, t, PP_LANE_WORKER, idle_ns);
     out->copy_busy = share_of_lane(tl, t, PP_LANE_COPY, stalled(t, PP_LANE_COPY, PP_PHASE_H2D)->total_ns);
-    double pin_busy = share_of_lane(tl, t, PP_LANE_COPY, stalled(t, PP_LANE_COPY, PP_PHASE_PIN)->total_ns);
+    out->pin_busy = share_of_lane(tl, t, PP_LANE_COPY, stalled(t, PP_LANE_COPY, PP_PHASE_PIN)->total_ns);
     double named = 0;
     for (unsigned phase = 0; phase < PP_PHASE_COUNT && !isnan(out->worker_idle); phase++) {
         out->phase_share[phase] = share_of_lane(tl, t, PP_LANE_WORKER,
@@ -96,7 +96,7 @@ void pp_attribute(const struct pp_timeline *tl, const struct pp_tally *t, struct
         out->known = out->phase != PP_PHASE_NONE; /* without spans of work there is nothing to judge */
     } else if (mostly(out->copy_busy)) {
         own(out, tl, t, PP_LANE_COPY, PP_PHASE_H2D);
-    } else if (mostly(pin_busy)) {
+    } else if (mostly(out->pin_busy)) {
         own(out, tl, t, PP_LANE_COPY, PP_PHASE_PIN);
     } else if (mostly(reader_busy)) {
         own(out, tl, t, PP_LANE_READER, PP_PHASE_READ);

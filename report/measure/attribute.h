@@ -21,7 +21,7 @@ struct pp_owner {
     double phase_share[PP_PHASE_COUNT]; /* workers' thread-time in each phase during the stalls; 0 where
                                            unknown */
     double unnamed;                     /* the rest of it, which no span covers; NAN likewise */
-    double copy_busy;                   /* copy lane's time in h2d; likewise */
+    double copy_busy, pin_busy;         /* copy lane's time in h2d, in pin; likewise */
 };
 
 /* Lane time above which it counts as busy, or idle: more than not. */

@@ -79,7 +79,7 @@ static const struct pp_report_fix *choose_fix(struct pp_report_verdict *v, int *
         best = best || amount ? best : f;
     }
     *depends &= !done;
-    best = done ? done : *depends ? NULL : best;
+    best = done ? done : *depends || v->remedy->looks_first ? NULL : best;
     v->action.candidate = best || *depends ? NULL : candidate;
     return best;
 }

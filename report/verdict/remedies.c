@@ -306,10 +306,19 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`.map()` only what needs the CPU; the rest on the device after `.batched(N)`",
                "operators with `device=\"gpu\"` behind `fn.decoders.image(device=\"mixed\")`")},
     [PP_REMEDY_WHAT_BLOCKS] =
-        {NULL, NULL,
-         "Find what {owner} waits for: a lock shared by the workers, memory that is paged in, a sleep.",
+        {.looks_first = 1,
+         .sentence =
+             "Find what {owner} waits for: a lock shared by the workers, memory that is paged in, a sleep. More workers hide it, but for a lock.",
          WORDS("`perf trace -p PID` on a worker", "`py-spy dump --pid PID` on a worker: the line that blocks",
                "the same as in PyTorch", "`perf trace -p PID`; Python code moves into `fn` operators")},
+    [PP_REMEDY_PIN_LESS] =
+        {.by = "link",
+         .sentence =
+             "Give that thread less to copy: uint8 that the device normalises, one tensor in place of many small ones; or try pin_memory=False.",
+         WORDS(NULL,
+               "`uint8` tensors, normalised on the device; a `collate_fn` that makes one tensor of many; "
+               "`DataLoader(pin_memory=False)`: workers' memory is then copied by the step",
+               "keep `uint8` through `.batched(N)`; `wds.WebLoader(pin_memory=False)`", NULL)},
     [PP_REMEDY_ERRORS_FIRST] =
         {NULL, NULL,
          "Fix or take out the files that fail (see Errors), then record again: with failing reads a run cannot be replayed.",

@@ -52,6 +52,7 @@ enum pp_remedy_id {
     PP_REMEDY_COLLATE,
     PP_REMEDY_AUGMENT,
     PP_REMEDY_WHAT_BLOCKS,
+    PP_REMEDY_PIN_LESS,
     PP_REMEDY_ERRORS_FIRST,
     PP_REMEDY_KEEP_WORKERS_PREFETCH,
     PP_REMEDY_START_ONCE,
@@ -100,6 +101,7 @@ struct pp_remedy {
     const char *sentence; /* as the next step of a verdict or finding; NULL: only offered. It is read under
                              recordings of any program: it names PyTorch's arguments, and no option of ours */
     const char *by; /* knobs of other fixes that carry it out, separated by spaces; NULL: only its own */
+    int looks_first; /* what to change is found first: no other fix's gain is promised in its place */
     /* What can be pasted; {to} is the fix's value. NULL: there is nothing of that kind. */
     const char *args;    /* of the DataLoader */
     const char *line;    /* of the training loop, in Python */

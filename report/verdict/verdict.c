@@ -271,10 +271,13 @@ static double explained_by(const struct pp_facts *f, const struct pp_cause_rule 
     static const struct {
         enum pp_metric metric;
         int of_gain;
-    } told[] = {{PP_METRIC_W_STORAGE, 0}, {PP_METRIC_W_ERRORS, 0},       {PP_METRIC_W_LOCK, 0},
-                {PP_METRIC_W_COPY, 0},    {PP_METRIC_W_SYNC, 0},         {PP_METRIC_W_COLLECTIVE, 0},
-                {PP_METRIC_GPU_COPY, 0},  {PP_METRIC_GPU_HOST, 0},       {PP_METRIC_W_WORK, 0},
-                {PP_METRIC_G_FEWER, 1},   {PP_METRIC_G_CPUS_WORKERS, 1}, {PP_METRIC_G_CPUS, 1}};
+    } told[] = {{PP_METRIC_W_STORAGE, 0}, {PP_METRIC_W_ERRORS, 0},
+                {PP_METRIC_W_LOCK, 0},    {PP_METRIC_W_COPY, 0},
+                {PP_METRIC_W_SYNC, 0},    {PP_METRIC_W_COLLECTIVE, 0},
+                {PP_METRIC_GPU_COPY, 0},  {PP_METRIC_GPU_HOST, 0},
+                {PP_METRIC_W_WORK, 0},    {PP_METRIC_BLOCKED_ELSEWHERE, 0},
+                {PP_METRIC_G_FEWER, 1},   {PP_METRIC_G_CPUS_WORKERS, 1},
+                {PP_METRIC_G_CPUS, 1}};
     double lost = f->metric[PP_METRIC_DATA_WAIT], sum = 0;
     if (is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n)) {
         if (!f->owner_is_worker || f->owner == PP_PHASE_NONE || !(cause->owners & (1u << f->owner)))
@@ -429,6 +432,17 @@ static void set_confidence(const struct judge *j, const struct pp_cause_rule *ca
     v->confidence = pp_confidence_of(v->confidence_score);
 }
 
+/* Where the trainer waits in the steady state too, the larger part is the cause: boundaries of epochs are
+ * shares of the window, waits of its rest. */
+static const struct pp_cause_rule *find_outside(const struct pp_facts *f, int bound)
+{
+    const double *m = f->metric;
+    const struct pp_cause_rule *rule = pp_cause_first(f, pp_outside_rules, pp_outside_rules_n);
+    int larger = rule && rule->when[0].metric == PP_METRIC_EPOCH &&
+                 m[PP_METRIC_EPOCH] > m[PP_METRIC_DATA_WAIT] * (1 - m[PP_METRIC_BOUNDARY]);
+    return bound && !larger ? NULL : rule;
+}
+
 static void judge_level(const struct judge *j)
 {
     const struct pp_facts *f = j->facts;
@@ -450,11 +464,10 @@ static void judge_level(const struct judge *j)
     if (boundary >= moderate)
         add_evidence(j, PP_METRIC_BOUNDARY, "counted separately: neither steady state nor training",
                      bound ? 0 : -1);
-    const struct pp_cause_rule *outside = bound ? NULL
-                                                : pp_cause_first(f, pp_outside_rules, pp_outside_rules_n);
+    const struct pp_cause_rule *outside = find_outside(f, bound);
     if (outside) {
         v->l0 = "input-bound";
-        v->level = pp_level_moderate->level;
+        v->level = bound ? level->level : pp_level_moderate->level;
         v->l1 = outside->l1;
         v->l2 = outside->l2;
         set_confidence(j, outside, 0);

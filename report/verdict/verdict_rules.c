@@ -85,6 +85,10 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
     "sync: every step ends with the slowest rank, and which rank is slowest changes (most often rank {last_rank}, {last_share} of the steps)", \
         PP_REMEDY_EVEN_RANKS
 
+#define PINNING \
+    "loader: one thread copies every batch into pinned memory (pin_memory=True), and is busy with that for {pin_busy} of the stalls", \
+        PP_REMEDY_PIN_LESS
+
 /* What the GPU's own records decide, then what a replay decides. */
 const struct pp_cause_rule pp_cause_rules_replay[] = {
     {"sync", "rank-straggler", ANY,
@@ -113,6 +117,7 @@ const struct pp_cause_rule pp_cause_rules_replay[] = {
      WHEN(AT_LEAST(GPU_HOST, MOST_IDLE_TIME), AT_LEAST(GPU_OVERHEAD, LEAST_OF_STEP)),
      "sync: steps on {batch_size|sample|samples} are too short: kernel launches and device syncs take {gpu_overhead} of the time",
      PP_REMEDY_LARGER_BATCH},
+    {"loader", "pin-memory", ANY, WHEN(AT_LEAST(W_COPY, LARGEST), AT_LEAST(PIN_BUSY, MOST_TIME)), PINNING},
     {NULL, NULL, ANY, WHEN(AT_LEAST(W_COPY, LARGEST), BELOW(GPU_TOLD, RECORDED)),
      "copies may delay the batches, but GPU activity is NOT MEASURED: {gpu_not_measured}", PP_REMEDY_CUPTI},
     {NULL, NULL, ANY, WHEN(AT_LEAST(W_SYNC, LARGEST), BELOW(GPU_TOLD, RECORDED)),
@@ -250,6 +255,11 @@ const struct pp_cause_rule pp_cause_rules_replay[] = {
               AT_LEAST(WORKERS_PER_CPU, 2, "two workers for every usable CPU")),
      "loader: {workers} workers oversubscribe {cpus} usable CPUs: they are {own_crowd} of the runnable threads besides the trainer, whose own step takes {stretch} longer",
      PP_REMEDY_FEWER_WORKERS_LESS_WORK},
+    {"loader", "blocked", COMPUTE,
+     WHEN(AT_LEAST(BLOCKED_ELSEWHERE, MOST_TIME),
+          BELOW(MAJOR_FAULTS, 0.5, "less than one of two samples has one: it is not paged in")),
+     "loader: {owner} is blocked for {blocked} of its time, and not in a read that was timed: a lock, the network, or a sleep",
+     PP_REMEDY_WHAT_BLOCKS},
     {"transform", "cpu-contended", ANY,
      STARVING(AT_LEAST(G_CPUS, WORTH_A_FIX), AT_LEAST(G_CPUS, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
               AT_LEAST(CONTENDED_RISE, 0.2, "a fifth of the usable CPUs"), BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
@@ -310,6 +320,7 @@ const struct pp_cause_rule pp_cause_rules_shares[] = {
     {"sync", NULL, BIT(H2D), ALWAYS,
      "sync: during the stalls the copy lane is in h2d for {owner_share} of the time, while the workers wait for free slots",
      PP_REMEDY_LESS_OR_OVERLAPPED},
+    {"loader", "pin-memory", BIT(PIN), ALWAYS, PINNING},
     {"loader", "errors", BIT(RETRY), ALWAYS,
      "loader: during the stalls the workers wait to retry failed reads for {owner_share} of the time",
      PP_REMEDY_ERRORS},

@@ -80,7 +80,8 @@ extern const size_t pp_cause_rules_replay_n;
 extern const struct pp_cause_rule pp_cause_rules_shares[];
 extern const size_t pp_cause_rules_shares_n;
 
-/* Outside the steady state, and asked only when the trainer does not wait in it. */
+/* Outside the steady state: asked when the trainer does not wait in it, or when epoch boundaries take more
+ * than its waits. */
 extern const struct pp_cause_rule pp_outside_rules[];
 extern const size_t pp_outside_rules_n;
 

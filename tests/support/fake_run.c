@@ -239,8 +239,10 @@ struct fake_run *fake_pipeline(const struct fake_pipeline *p)
         } part[] = {{PP_PHASE_DATA_WAIT, p->wait_ns},
                     {PP_PHASE_STEP, p->step_ns},
                     {PP_PHASE_DEVICE_SYNC, p->sync_ns}};
-        struct pp_span *h2d = fake_span(f, copy, PP_PHASE_H2D, t, p->h2d_ns);
+        struct pp_span *h2d = fake_span(f, copy, p->copies.phase ? p->copies.phase : PP_PHASE_H2D, t,
+                                        p->h2d_ns);
         h2d->batch = (uint32_t)b;
+        fake_resources(h2d, &p->copies, p->no_resources || !p->copies.phase);
         fake_span(f, copy, PP_PHASE_GET_WAIT, t + p->h2d_ns,
                   p->wait_ns + p->step_ns + p->sync_ns - p->h2d_ns);
         for (int k = 0; k < 3; k++) {

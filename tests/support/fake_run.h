@@ -79,7 +79,8 @@ struct fake_stage {
 struct fake_pipeline {
     int workers, batches, warmup, batch_size, batches_per_epoch; /* 0: one epoch */
     uint64_t wait_ns, step_ns, sync_ns;                          /* of the trainer, per batch */
-    uint64_t h2d_ns; /* of the copy lane, at the start of each wait; the rest of its time it waits */
+    uint64_t h2d_ns;          /* of the copy lane, at the start of each wait; the rest of its time it waits */
+    struct fake_stage copies; /* what that time was; without a phase: h2d, and it is not known */
     struct fake_stage
         stage[6];     /* every worker repeats these over the whole run; up to the first without a phase */
     int no_resources; /* spans without CPU and run delay */

@@ -42,6 +42,9 @@ static const struct {
     {"loader", "under-parallel", "All workers are busy while CPUs are idle: there are too few workers."},
     {"loader", "oversubscribed",
      "There are so many workers that they take the CPUs from each other or from the trainer."},
+    {"loader", "pin-memory",
+     "One thread copies all batches into pinned memory, and is as fast as it can be."},
+    {"loader", "blocked", "Workers wait in their own code for something that is no timed read."},
     {"loader", "prefetch",
      "Storage is fast enough on average; the prefetch is too shallow to bridge its pauses."},
     {"loader", "errors", "Workers retry failed reads and wait between the attempts."},
@@ -94,9 +97,10 @@ static void get_blocks(struct block b[BLOCKS])
                           pp_cause_rules_replay_n};
     b[1] = (struct block){"shares", "by the phase that owns the stalls, and its shares of time",
                           pp_cause_rules_shares, pp_cause_rules_shares_n};
-    b[2] = (struct block){"outside",
-                          "outside the steady state; asked only when the steady state is not input-bound",
-                          pp_outside_rules, pp_outside_rules_n};
+    b[2] = (struct block){
+        "outside",
+        "outside the steady state; asked when it is not input-bound, or when epoch boundaries take more than its waits",
+        pp_outside_rules, pp_outside_rules_n};
 }
 
 static const char *measured_by(enum pp_metric m)

@@ -332,6 +332,11 @@ static void test_causes(void **state)
     STAGES(&p, {PP_PHASE_DECODE, FAKE_MS, 0.98, 0.01}, {PP_PHASE_SLOT_WAIT, 9 * FAKE_MS, 0, 0});
     p.h2d_ns = 28 * FAKE_MS;
     expect(&p, "2", "input-bound", "sync", NULL, "the copy lane is in h2d for 93.3 % of the time");
+    p.copies = (struct fake_stage){.phase = PP_PHASE_PIN, .cpu = 0.95};
+    expect(
+        &p, "2", "input-bound", "loader", "pin-memory",
+        "one thread copies every batch into pinned memory (pin_memory=True), and is busy with that for 93.3 %");
+    p.copies = (struct fake_stage){0};
     p.h2d_ns = FAKE_MS;
     expect(&p, "2", "input-bound", "loader", NULL, "batches are delayed between them");
 

@@ -261,6 +261,34 @@ static double limit_of(const char *l2, enum pp_metric metric)
 /* Storage stops for 150 ms of every 450 ms; a batch is needed every 25 ms, and made in half of that. Three
  * batches in flight bridge half of a stop, seventeen all of it: little is lost, and nearly all of it by the
  * shallow prefetch. Where storage is too slow on average, a deeper prefetch bridges next to nothing. */
+/* Two workers decode a batch in 16 ms; the one thread that pins them takes 36 ms for each. */
+static void test_a_thread_that_pins_is_the_bottleneck(void **state)
+{
+    struct fake_pipeline p = {
+        .workers = 2,
+        .batches = 60,
+        .warmup = 10,
+        .batch_size = 8,
+        .wait_ns = 36 * FAKE_MS,
+        .step_ns = 4 * FAKE_MS,
+        .h2d_ns = 36 * FAKE_MS,
+        .copies = {.phase = PP_PHASE_PIN, .cpu = 0.97, .delay = 0.03},
+        .stage = {{PP_PHASE_DECODE, 4 * FAKE_MS, 0.9, 0.1}, {PP_PHASE_SLOT_WAIT, 6 * FAKE_MS, 0, 0}},
+    };
+    struct fake_run *f = on_two_cpus(&p, "2", 1.7, 0);
+    fake_text(f, "config", "pin_memory", "1");
+    give_steps(f, 0.1, 0);
+    struct pp_report *r = report_of(f);
+    assert_string_equal(r->verdict.l0, "input-bound");
+    if (!r->verdict.l2 || strcmp(r->verdict.l2, "pin-memory") != 0)
+        fail_msg("%s (%s)", r->verdict.sentence,
+                 r->verdict.why_no_fixes ? r->verdict.why_no_fixes : "replayed");
+    assert_string_equal(r->verdict.l1, "loader");
+    assert_non_null(strstr(r->verdict.next_step, "pin_memory=False"));
+    pp_report_free(r);
+    fake_free(f);
+}
+
 static void test_a_prefetch_that_bridges_what_is_lost(void **state)
 {
     static const struct {
@@ -522,6 +550,7 @@ int main(void)
         cmocka_unit_test(test_a_neighbour_comes_in_mid_run),
         cmocka_unit_test(test_a_late_step_is_no_input),
         cmocka_unit_test(test_our_own_loader_says_what_pytorch_would_do),
+        cmocka_unit_test(test_a_thread_that_pins_is_the_bottleneck),
         cmocka_unit_test(test_a_prefetch_that_bridges_what_is_lost),
         cmocka_unit_test(test_costs_are_cpu_and_blocked_time),
         cmocka_unit_test(test_samples_are_whole_where_their_last_stage_ends),

@@ -143,6 +143,58 @@ static void test_a_starved_trainer_is_not_charged_to_who_owns_the_waits(void **s
     pp_arena_free(&arena);
 }
 
+/* Epochs of a few batches: the trainer waits within them too, but most of the time goes by between them. */
+static void test_the_larger_of_boundaries_and_waits_is_named(void **state)
+{
+    static const struct {
+        double wait, epoch;
+        const char *l2;
+    } rows[] = {{0.3, 0.6, "epoch-drain"},
+                {0.3, 0.14, "cpu-saturated"},
+                {0.9, 0.4, "cpu-saturated"},
+                {0.01, 0.2, "epoch-drain"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(rows[i].wait, 0);
+        f.starved = f.starved_alone = 0;
+        f.owner = PP_PHASE_DECODE;
+        f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_IDLE_CPUS] = 0.02;
+        f.metric[PP_METRIC_EPOCH] = f.metric[PP_METRIC_BOUNDARY] = rows[i].epoch;
+        pp_verdict_judge(&f, &arena, &v);
+        assert_string_equal(v.l0, "input-bound");
+        if (!v.l2 || strcmp(v.l2, rows[i].l2) != 0)
+            fail_msg("row %zu: %s", i, v.cause ? v.cause : v.reason);
+        pp_arena_free(&arena);
+    }
+}
+
+/* Workers that sleep in code of their own: not the CPUs are short, and no file is read. */
+static void test_blocked_work_is_no_want_of_cpu(void **state)
+{
+    static const struct {
+        double elsewhere, faults;
+        const char *l1, *l2;
+    } rows[] = {{0.8, 0, "loader", "blocked"},
+                {0.3, 0, "transform", "augment"},
+                {0.8, 40, "transform", "augment"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(0.6, 0);
+        f.starved = f.starved_alone = 0;
+        f.owner = PP_PHASE_TRANSFORM;
+        f.metric[PP_METRIC_OWNER_BLOCKED] = rows[i].elsewhere;
+        f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_TRANSFORM_PART] = 0.9;
+        f.metric[PP_METRIC_BLOCKED_ELSEWHERE] = rows[i].elsewhere,
+        f.metric[PP_METRIC_MAJOR_FAULTS] = rows[i].faults;
+        pp_verdict_judge(&f, &arena, &v);
+        if (!v.l1 || !v.l2 || strcmp(v.l1, rows[i].l1) != 0 || strcmp(v.l2, rows[i].l2) != 0)
+            fail_msg("row %zu: %s", i, v.cause ? v.cause : v.reason);
+        pp_arena_free(&arena);
+    }
+}
+
 /* No phase has half of the wait: without a replay, what keeps it from being made is what to change. */
 static void test_what_the_replay_lacks_is_advised(void **state)
 {
@@ -379,6 +431,8 @@ int main(void)
         cmocka_unit_test(test_who_crowds_the_trainer),
         cmocka_unit_test(test_cpus_are_contended_only_where_they_are_short),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
+        cmocka_unit_test(test_the_larger_of_boundaries_and_waits_is_named),
+        cmocka_unit_test(test_blocked_work_is_no_want_of_cpu),
         cmocka_unit_test(test_what_the_replay_lacks_is_advised),
         cmocka_unit_test(test_rules_speak_of_metrics),
         cmocka_unit_test(test_a_remedy_is_one_row),
