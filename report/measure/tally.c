@@ -65,6 +65,16 @@ static void finish_sample(struct pp_tally_thread *t)
     t->in_hand = 0;
 }
 
+/* Not every stage has a span of every sample: a batch that was fetched in one call may read nothing, one that
+ * was not detailed has one span in all. The stage with the most samples has them all. */
+static uint64_t counted(const struct pp_tally_thread *t)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < sizeof(t->counted) / sizeof(*t->counted); i++)
+        most = t->counted[i] > most ? t->counted[i] : most;
+    return most;
+}
+
 /* Errors and retries count over the whole run (none may go unseen), samples in the window that rates are
  * taken from. Samples are counted where a worker goes on to the next one: another id, or the same id (a tiny
  * dataset) back at an earlier phase. A retried read is still the same sample; what its last phase says is
@@ -74,11 +84,13 @@ static void count_sample(struct pp_tally_thread *t, const struct pp_span *s, int
     int failed = (s->flags & PP_SPAN_ERROR) != 0;
     if (s->phase == PP_PHASE_RETRY)
         t->retries++;
-    if ((s->flags & PP_SPAN_COUNT) && s->phase == PP_PHASE_READ && t->lane != PP_LANE_TRAINER && in_window)
-        t->samples += s->sample; /* summed up by a lower detail */
-    if (s->sample == PP_NO_SAMPLE || (s->flags & PP_SPAN_COUNT) || s->phase < PP_PHASE_READ ||
-        s->phase > PP_PHASE_TRANSFORM)
+    if (s->sample == PP_NO_SAMPLE || s->phase < PP_PHASE_READ || s->phase > PP_PHASE_TRANSFORM)
         return;
+    if (s->flags & PP_SPAN_COUNT) {
+        if (t->lane != PP_LANE_TRAINER && in_window)
+            t->counted[s->phase - PP_PHASE_READ] += s->sample;
+        return;
+    }
     int again = s->phase <= t->last_phase && !(s->flags & PP_SPAN_RETRY);
     if (!t->in_hand || s->sample != t->sample || s->batch != t->batch || again)
         finish_sample(t);
@@ -207,6 +219,7 @@ void pp_tally_end(struct pp_tally_pass *p)
 {
     for (size_t i = 0; p && i < p->tally->n_threads; i++) {
         finish_sample(&p->tally->threads[i]);
+        p->tally->threads[i].samples += counted(&p->tally->threads[i]);
         p->tally->threads[i].life_ns = life_of(p, &p->tally->threads[i]);
     }
     free(p);

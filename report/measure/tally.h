@@ -37,6 +37,8 @@ struct pp_tally_thread {
                        thread of the trainer's process */
     uint64_t first_ns, last_ns; /* its first span's start, its last one's end */
     struct pp_split inside;
+    /* those that spans stand for several at a time of (PP_SPAN_COUNT), by stage from read to transform */
+    uint64_t counted[PP_PHASE_TRANSFORM - PP_PHASE_READ + 1];
     /* the sample in hand; it is done when the next one begins */
     uint64_t sample;
     uint32_t batch;

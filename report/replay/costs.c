@@ -57,33 +57,58 @@ static void add_wait(struct pp_costs_pass *p, struct pp_wakes *w, const struct p
     add_wake(&p->sleeps, s);
 }
 
-/* The sample in this worker's hand goes to the others. Which of them are whole is known at the end. */
-static void finish_sample(struct pp_costs_pass *p, struct pp_costs_worker *w)
+static int keep_sample(struct pp_costs_pass *p, const struct pp_cost_sample *x)
 {
     struct pp_costs *c = p->c;
-    if (!w->busy || !w->hand.reached || c->n == MOST_SAMPLES) {
-        w->busy = 0;
-        return;
-    }
-    w->busy = 0;
     if (c->n == c->room) {
         size_t room = c->room ? 2 * c->room : 4096;
         struct pp_cost_sample *grown = realloc(c->samples, room * sizeof(*grown));
         if (!grown) {
             p->no_memory = 1;
-            return;
+            return 0;
         }
         c->samples = grown;
         c->room = room;
     }
-    c->samples[c->n++] = w->hand;
+    c->samples[c->n++] = *x;
+    return 1;
+}
+
+/* The i-th of n samples that were recorded as one: an equal part, one after the other. */
+static struct pp_cost_sample part_of(const struct pp_cost_sample *all, uint64_t i, uint64_t n)
+{
+    struct pp_cost_sample x = *all;
+    float *const times[] = {&x.read_blocked, &x.read_cpu,       &x.retry_blocked, &x.read_wake,
+                            &x.decode_cpu,   &x.decode_blocked, &x.transform_cpu, &x.transform_blocked};
+    for (size_t k = 0; k < sizeof(times) / sizeof(*times); k++)
+        *times[k] /= (float)n;
+    uint64_t ns = all->read_end_ns > all->read_start_ns ? all->read_end_ns - all->read_start_ns : 0;
+    x.bytes = (uint32_t)(all->bytes / n);
+    x.read_start_ns += ns / n * i;
+    if (all->read_end_ns)
+        x.read_end_ns = x.read_start_ns + ns / n;
+    return x;
+}
+
+/* The sample in this worker's hand goes to the others. Which of them are whole is known at the end. */
+static void finish_sample(struct pp_costs_pass *p, struct pp_costs_worker *w)
+{
+    int whole = w->busy && w->hand.reached;
+    w->busy = 0;
+    for (uint64_t i = 0; whole && i < w->many && p->c->n < MOST_SAMPLES; i++) {
+        struct pp_cost_sample x = w->many == 1 ? w->hand : part_of(&w->hand, i, w->many);
+        if (!keep_sample(p, &x))
+            return;
+    }
 }
 
 static void begin_sample(struct pp_costs_pass *p, struct pp_costs_worker *w, const struct pp_span *s)
 {
+    int counts = (s->flags & PP_SPAN_COUNT) && s->sample > 0;
     finish_sample(p, w);
     w->busy = 1;
-    w->hand = (struct pp_cost_sample){.sample = s->sample,
+    w->many = counts ? s->sample : 1;
+    w->hand = (struct pp_cost_sample){.sample = counts ? PP_NO_SAMPLE : s->sample,
                                       .read_start_ns = s->start_ns,
                                       .batch = s->batch,
                                       .worker = w->thread,
@@ -118,11 +143,13 @@ static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, 
     }
     if (s->phase == PP_PHASE_READ)
         add_read(p, w, s);
-    /* where this worker reads nothing, a sample begins with the first of its other stages */
-    if ((s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM) && !w->hand.read_end_ns &&
+    /* where this worker reads nothing, a sample begins with the first of its other stages; samples that stand
+       in one span may have been read before */
+    int unread = !w->hand.read_end_ns || (s->flags & PP_SPAN_COUNT);
+    if ((s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM) && unread &&
         s->phase <= w->hand.reached)
         finish_sample(p, w);
-    if ((s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM) && !w->busy && !w->hand.read_end_ns)
+    if ((s->phase == PP_PHASE_DECODE || s->phase == PP_PHASE_TRANSFORM) && !w->busy && unread)
         begin_sample(p, w, s);
     if (s->phase == PP_PHASE_RETRY)
         w->hand.retry_blocked += (float)blocked;

@@ -8,6 +8,7 @@
 struct pp_costs_worker {
     uint32_t thread;
     struct pp_cost_sample hand; /* the sample it works on */
+    uint64_t many;              /* how many samples that is: spans may stand for several (PP_SPAN_COUNT) */
     int busy;
 };
 

@@ -37,6 +37,8 @@ enum { PARTS = 16 };
 
 static size_t part_of(const struct pp_costs *c, const struct pp_cost_sample *x)
 {
+    if (x->sample == PP_NO_SAMPLE)
+        return PARTS; /* one of several in a span */
     size_t part = (size_t)((double)x->sample / (double)c->dataset_samples * PARTS);
     return part < PARTS ? part : PARTS - 1;
 }

@@ -692,6 +692,27 @@ static void test_samples_of_a_worker(void **state)
     fake_free(f);
 }
 
+/* Batches that were fetched in one call, and one that was recorded as a whole: the stage that has all samples
+ * counts. */
+static void test_samples_that_are_counted(void **state)
+{
+    struct fake_pipeline p = base();
+    p.workers = 0;
+    struct fake_run *f = made(&p, "2");
+    uint32_t id = fake_thread(f, PP_LANE_WORKER, "pp-worker-0");
+    uint64_t t = FAKE_T0 + 1000 * FAKE_MS;
+    work(f, id, PP_PHASE_READ, &t, 8, PP_SPAN_COUNT);
+    work(f, id, PP_PHASE_TRANSFORM, &t, 8, PP_SPAN_COUNT);
+    work(f, id, PP_PHASE_TRANSFORM, &t, 8, PP_SPAN_COUNT); /* what it needed had been read before */
+    work(f, id, PP_PHASE_TRANSFORM, &t, 5, PP_SPAN_COUNT);
+    work(f, id, PP_PHASE_TRANSFORM, &t, 3, 0); /* one sample, its number is 3 */
+    work(f, id, PP_PHASE_TRANSFORM, &t, 4, 0);
+    struct pp_report *r = build(f);
+    assert_int_equal(r->workers[0].samples, 23);
+    pp_report_free(r);
+    fake_free(f);
+}
+
 static void test_rows(void **state)
 {
     struct fake_pipeline p = base();
@@ -814,6 +835,7 @@ int main(void)
         cmocka_unit_test(test_confidence),
         cmocka_unit_test(test_the_subject_is_named),
         cmocka_unit_test(test_samples_of_a_worker),
+        cmocka_unit_test(test_samples_that_are_counted),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_stalled_before),
         cmocka_unit_test(test_stalled_between),

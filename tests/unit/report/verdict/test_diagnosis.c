@@ -352,6 +352,38 @@ static void test_costs_are_cpu_and_blocked_time(void **state)
     fake_free(f);
 }
 
+/* Every fourth batch sample by sample, the others as one span that says how many they were: each sample costs
+ * what it cost. */
+static void test_samples_in_one_span_cost_their_part(void **state)
+{
+    struct fake_run *f = calloc(1, sizeof(*f));
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"),
+             id = fake_thread(f, PP_LANE_WORKER, "worker 0");
+    struct pp_costs c;
+    struct pp_err err = {0};
+    uint64_t t = FAKE_T0;
+    for (uint32_t b = 0; b < 40; b++) {
+        for (uint64_t i = 0, n = b % 4 ? 1 : 16; i < n; i++, t += 16 * FAKE_MS / n) {
+            struct pp_span *s = fake_span(f, id, PP_PHASE_TRANSFORM, t, 16 * FAKE_MS / n);
+            fake_resources(s, &(struct fake_stage){.cpu = 1}, 0);
+            s->batch = b;
+            s->sample = n > 1 ? i : 16;
+            s->flags |= n > 1 ? 0 : PP_SPAN_COUNT;
+        }
+        fake_span(f, trainer, PP_PHASE_DATA_WAIT, t - 16 * FAKE_MS, 16 * FAKE_MS)->batch = b;
+    }
+    fake_num(f, "config", "workers", "1", NULL);
+    fake_num(f, "config", "batch_size", "16", NULL);
+    struct pp_timeline tl = {.start_ns = FAKE_T0, .end_ns = t};
+    struct pp_source source = fake_source(f);
+    assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_OK);
+    assert_int_equal(c.n, 40 * 16);
+    for (size_t i = 0; i < c.n; i++)
+        assert_near(c.samples[i].transform_cpu, 1e6, 1);
+    pp_costs_free(&c);
+    fake_free(f);
+}
+
 /* A loader of the user's own may have no transform, or read nothing: its samples are whole all the same. */
 static void test_samples_are_whole_where_their_last_stage_ends(void **state)
 {
@@ -553,6 +585,7 @@ int main(void)
         cmocka_unit_test(test_a_thread_that_pins_is_the_bottleneck),
         cmocka_unit_test(test_a_prefetch_that_bridges_what_is_lost),
         cmocka_unit_test(test_costs_are_cpu_and_blocked_time),
+        cmocka_unit_test(test_samples_in_one_span_cost_their_part),
         cmocka_unit_test(test_samples_are_whole_where_their_last_stage_ends),
         cmocka_unit_test(test_every_other_cause_says_what_it_misses),
         cmocka_unit_test(test_no_prediction_exceeds_the_ceiling),
