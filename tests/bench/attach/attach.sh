@@ -7,7 +7,7 @@ B=${B:-build/release} PYTHON=${PYTHON:-/usr/bin/python3} ROUNDS=${ROUNDS:-12}
 here=tests/bench/attach
 [ -e "$B/python/attach/_pipeprobe.abi3.so" ] || { echo "bench-attach: the extension is not built: no Python.h (make deps)" >&2; exit 2; }
 "$PYTHON" -c 'import torch, torchvision' || { echo "bench-attach: $PYTHON has no torch and torchvision; try PYTHON=..." >&2; exit 2; }
-beside=${BESIDE:-profiler$("$PYTHON" -c 'import traceml' 2>/dev/null && echo ,traceml)}
+beside=${BESIDE:-profiler$("$PYTHON" -c 'import traceml_ai' 2>/dev/null && echo ,traceml)}
 T=$(mktemp -d) || exit 2
 trap 'rm -rf "$T"' EXIT
 "$B/samples/make_dataset" "$T/images" --n 800 >/dev/null && "$B/samples/make_dataset" --tokens "$T/tokens.bin" --n 40000000 >/dev/null || exit 2

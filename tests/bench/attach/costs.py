@@ -39,8 +39,12 @@ def job(a, name, directory):
     command = [sys.executable, HERE + "/loader_job.py", a.what, a.data, "--batches", str(a.batches)]
     if name == "pipeprobe":
         command = [a.pipeprobe, "exec", "-q", "--force", "-o", directory + "/run.sqlite", "--"] + command
-    elif name in ("profiler", "traceml"):
-        command.append("--" + name)
+    elif name == "profiler":
+        command.append("--profiler")
+    elif name == "traceml":  # it needs its collector, and a new name for each run
+        traceml = os.path.join(os.path.dirname(sys.executable), "traceml")
+        around = ["--mode", "summary", "--logs-dir", directory + "/traceml", "--run-name", "run-%d" % time.monotonic_ns()]
+        command = [traceml, "run", command[1]] + around + ["--args"] + command[2:] + ["--traceml"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=directory)
     lines = [line for line in done.stdout.decode().splitlines() if line.startswith("{")]
     if done.returncode or not lines:

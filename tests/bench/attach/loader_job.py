@@ -77,11 +77,11 @@ def main():
     if a.profiler:
         around = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
     if a.traceml:
-        import traceml
+        import traceml_ai
 
-        traceml.init()
+        traceml_ai.init()
         model = torch.nn.Linear(1, 1)
-        step = lambda: traceml.trace_step(model)
+        step = lambda: traceml_ai.trace_step(model)
     taken, start, worker_kib = 0, 0, 0
     with around:
         while taken < WARM + a.batches:
