@@ -104,6 +104,19 @@ bench-diagnosis: deps
 	$(Q)$(MAKE) $(JOBS) SAN= all helpers
 	$(Q)$(foreach v,BUDGET HALF SEEDS ONLY TRUTH,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/diagnosis.sh
 
+# The same for unmodified PyTorch jobs, whose stalls data, options and the operating system make. SEEDS, ONLY, ROUNDS, TRUTH, KEEP, RUN_SECONDS, TRACEML and PYTHON as the script
+# says.
+.PHONY: lab-jobs
+lab-jobs: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all helpers
+	$(Q)$(foreach v,SEEDS ONLY ROUNDS TRUTH KEEP RUN_SECONDS TRACEML PYTHON,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/lab_jobs.sh
+
+# A recorded PyTorch job over MINUTES (60) or EPOCHS (1000): memory, files and the recording must not grow.
+.PHONY: soak-attach
+soak-attach: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)$(if $(PYTHON),PYTHON='$(PYTHON)') bash tests/bench/soak_attach.sh $(if $(MINUTES),--minutes $(MINUTES)) $(if $(EPOCHS),--epochs $(EPOCHS))
+
 # Jobs of PyTorch's frameworks, each with and without pipeprobe, in environments made from PyPI; VENVS and ONLY as the script says.
 .PHONY: test-frameworks
 test-frameworks: deps-test
@@ -190,6 +203,8 @@ help:
 	'make bench-tune   what tune predicts of DataLoader arguments against what it measures (27 min; QUICK=1: 3 min)' \
 	'make bench-top    part of it: frames of the dashboard, and what watching takes from a run' \
 	'make bench-diagnosis  verdicts, labels and predictions against stalls of known cause; BUDGET=MINUTES HALF= SEEDS= ONLY= TRUTH=' \
+	'make lab-jobs     the same for unmodified PyTorch jobs (22 min); SEEDS= ONLY= ROUNDS= TRUTH= KEEP= RUN_SECONDS= TRACEML= PYTHON=' \
+	'make soak-attach  a recorded PyTorch job for an hour or 1,000 epochs: memory, files and recording stay flat; MINUTES= EPOCHS= PYTHON=' \
 	'make portable     one binary with its libraries linked in, to carry to another machine; with the hooks for PyTorch, as an archive' \
 	'make wheel        the Python package with the program in it, for pip install: build/pipeprobe-VERSION-py3-none-PLATFORM.whl' \
 	'make gpu-check    with an NVIDIA GPU: what only a GPU can show, as one table' \

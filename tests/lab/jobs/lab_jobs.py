@@ -7,7 +7,9 @@ class that its cause belongs to, and a remedy: the same job without the cause. T
 A kind whose label its runs refute is counted apart, and its verdict is judged by neither. Knobs are workers x2, prefetch x8,
 persistent workers. Each is run ROUNDS times in turn with the job as it is; medians count.
 
-lab_jobs.py PIPEPROBE SLOW_FS MAKE_DATASET [--seeds N] [--only A,B] [--rounds N] [--seconds S] [--no-truth]"""
+--traceml PYTHON runs each job once more under TraceML, and shows what that says; the job gets the two lines that TraceML asks for, and no other.
+
+lab_jobs.py PIPEPROBE SLOW_FS MAKE_DATASET [--seeds N] [--only A,B] [--rounds N] [--seconds S] [--no-truth] [--keep DIR] [--traceml PYTHON]"""
 
 import argparse
 import json
@@ -47,9 +49,9 @@ KINDS = [
     Kind("slow-arrays", "storage", {"workers": 2, "kind": "arrays"}, "mount", data="arrays", mount="read_ms=8", fixes=["workers"]),
     Kind("slow-mapped", "storage", {"workers": 2, "kind": "mapped"}, "mount", data="arrays", mount="read_ms=5", fixes=["workers"]),
     Kind("lock", "loader", {"workers": 2, "lock": 6}, {"lock": 0}),
-    Kind("odd-samples", "loader", {"workers": 2, "odd": 400, "prefetch": 1, "step-ms": 250, "batch": 8}, {"odd": 0}, fixes=["prefetch"]),
+    Kind("odd-samples", "loader", {"workers": 2, "odd": 700, "prefetch": 1, "step-ms": 250, "batch": 8}, {"odd": 0}, fixes=["prefetch"]),
     Kind("short-epochs", "loader", {"workers": 2, "epoch-batches": 8, "step-ms": 30, "start": "spawn"}, {"persistent": True}, fixes=["persistent"]),
-    Kind("neighbours", "transform", {"workers": 2, "step-ms": 60}, "hogs", hogs=3),
+    Kind("neighbours", "transform", {"workers": 2, "step-ms": 40}, "hogs", hogs=3),
     Kind("control-slow-step", None, {"workers": 2, "step-ms": 150}),
     Kind("control-arrays", None, {"workers": 2, "step-ms": 60, "kind": "arrays"}, data="arrays"),
     Kind("control-slow-reads", None, {"workers": 2, "step-ms": 400}, mount="read_ms=5"),
@@ -92,7 +94,23 @@ class Around:
             p.wait()
 
 
-def run(a, kind, place, turned=None, record=None, seed=0):
+def under_traceml(a, job, place):
+    """The command of the job with TraceML around it, and where the summary will be."""
+    name = "run-%d" % time.monotonic_ns()
+    command = [os.path.join(os.path.dirname(a.traceml), "traceml"), "run", job[0], "--mode", "summary", "--logs-dir", place + "/traceml",
+               "--run-name", name, "--args"] + job[1:] + ["--traceml"]
+    return command, "%s/traceml/%s/final_summary.json" % (place, name)
+
+
+def said_by_traceml(summary):
+    try:
+        with open(summary) as f:
+            return json.load(f)["primary_diagnosis"]["status"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return "no summary"
+
+
+def run(a, kind, place, turned=None, record=None, seed=0, traceml=False):
     options, data, mount, hogs = dict(kind.options), kind.data, kind.mount, kind.hogs
     if turned == "remedy":
         if isinstance(kind.remedy, dict):
@@ -103,9 +121,11 @@ def run(a, kind, place, turned=None, record=None, seed=0):
         options.update(turned)
     options["seconds"] = a.seconds
     options["step-ms"] = options.get("step-ms", 10) * (0.9, 1.0, 1.1)[seed % 3]
-    command = [sys.executable, HERE + "/stalled_job.py", ""]
+    command, summary = [sys.executable, HERE + "/stalled_job.py", ""], None
     for key, value in options.items():
         command += ["--" + key] + ([] if value is True else [str(value)])
+    if traceml:
+        command, summary = under_traceml(a, command[1:], place)
     if record:
         command = [a.pipeprobe, "exec", "-q", "--force", "-o", record, "--"] + command
     with Around(a, place + "/" + data, mount, hogs, place) as root:
@@ -114,7 +134,7 @@ def run(a, kind, place, turned=None, record=None, seed=0):
     rate = re.search(rb"samples/s ([0-9.]+)", done.stdout)
     if done.returncode or not rate:
         sys.exit("lab_jobs: %s failed: %s" % (kind.name, done.stderr.decode()[-500:]))
-    return float(rate.group(1))
+    return said_by_traceml(summary) if traceml else float(rate.group(1))
 
 
 def knobs_of(kind):
@@ -161,8 +181,9 @@ def main():
     p.add_argument("--seconds", type=float, default=8)
     p.add_argument("--no-truth", action="store_true")
     p.add_argument("--keep", type=os.path.abspath)
+    p.add_argument("--traceml", type=os.path.abspath, metavar="PYTHON")
     a = p.parse_args()
-    right = judged = false_bound = controls = refuted = 0
+    right = judged = false_bound = controls = refuted = theirs = 0
     kinds = [k for k in KINDS if not a.only or k.name in a.only.split(",")]
     with tempfile.TemporaryDirectory() as place:
         make_data(a, place)
@@ -176,15 +197,20 @@ def main():
                 gains = {} if a.no_truth else truth(a, kind, place, seed)
                 true = not gains or holds(kind, gains)
                 good = said == kind.l1 and verdict["l0"] != "inconclusive"
+                other = run(a, kind, place, seed=seed, traceml=True) if a.traceml else None
                 print("%-19s seed %d: %-15s %-10s %-17s %s; %s%s" % (
                     kind.name, seed, verdict["l0"], said or "-", verdict.get("l2") or "-", "right" if good else "WRONG, is %s" % kind.l1,
-                    ", ".join("%s %+.0f %%" % (k, 100 * g) for k, g in gains.items()), "" if true else ": label refuted"), flush=True)
+                    ", ".join("%s %+.0f %%" % (k, 100 * g) for k, g in gains.items()),
+                    ("" if true else ": label refuted") + ("; TraceML: %s" % other if other else "")), flush=True)
                 refuted += not true
                 judged += true
                 right += true and good
+                theirs += true and bool(other) and other.startswith("INPUT") == (kind.l1 is not None)
                 controls += true and kind.l1 is None
                 false_bound += true and kind.l1 is None and verdict["l0"] == "input-bound"
     print("L1 right: %d of %d; controls called input-bound: %d of %d; labels refuted by their runs: %d" % (right, judged, false_bound, controls, refuted))
+    if a.traceml:
+        print("TraceML: input-bound or not, right: %d of %d; it names no cause of an input-bound job" % (theirs, judged))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,12 @@
 says the samples/s of its steady state.
 
 stalled_job.py ROOT [--kind images|arrays|mapped] [--workers N] [--prefetch N] [--persistent] [--start METHOD] [--crop N]
-               [--blur N] [--collate MS] [--lock MS] [--odd MS] [--epoch-batches N] [--batch N] [--step-ms MS] [--seconds S]"""
+               [--blur N] [--collate MS] [--lock MS] [--odd MS] [--epoch-batches N] [--batch N] [--step-ms MS] [--seconds S] [--traceml]
+
+--traceml adds the two lines that TraceML asks for, init() and trace_step() around the step; the job is then started by `traceml run`."""
 
 import argparse
+import contextlib
 import fcntl
 import glob
 import time
@@ -78,6 +81,7 @@ def main():
     p.add_argument("--kind", default="images")
     p.add_argument("--start")
     p.add_argument("--persistent", action="store_true")
+    p.add_argument("--traceml", action="store_true")
     for name, value in (("workers", 2), ("prefetch", 2), ("crop", 128), ("blur", 0), ("epoch-batches", 0), ("batch", 16)):
         p.add_argument("--" + name, type=int, default=value)
     for name, value in (("collate", 0), ("lock", 0), ("odd", 0), ("step-ms", 10), ("seconds", 8)):
@@ -96,6 +100,13 @@ def main():
     if a.collate:
         options.update(collate_fn=Collate(a.collate))
     loader = DataLoader(data, **options)
+    step = contextlib.nullcontext
+    if a.traceml:
+        import traceml_ai
+
+        traceml_ai.init()
+        model = torch.nn.Linear(1, 1)
+        step = lambda: traceml_ai.trace_step(model)
     begin = time.monotonic()
     warm = a.seconds / 4 if not a.epoch_batches else 0  # where epochs are short their starts are what it is about
     taken = since = 0
@@ -105,7 +116,8 @@ def main():
             if now >= warm and not since:
                 since, taken = now, 0
             taken += a.batch
-            time.sleep(a.step_ms / 1000)
+            with step():
+                time.sleep(a.step_ms / 1000)
             if now >= a.seconds:
                 break
     print("samples/s %.2f" % (taken / (time.monotonic() - begin - since)))
