@@ -158,13 +158,17 @@ char *pp_answer_losses(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 
 char *pp_answer_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
+    const struct pp_report_finding *only = NULL;
+    size_t n = 0;
     buf[0] = '\0';
     for (size_t i = 0; i < r->n_findings; i++)
-        if (r->findings[i].state == PP_FINDING_FOUND)
-            add(buf, "%s%s%s%s", buf[0] ? " " : "", r->findings[i].sentence,
-                r->findings[i].next_step ? ". " : ".",
-                r->findings[i].next_step ? r->findings[i].next_step : "");
-    return buf[0] ? buf : NULL;
+        if (r->findings[i].state == PP_FINDING_FOUND) {
+            only = &r->findings[i];
+            add(buf, "%s%s", n++ ? "; " : "", only->sentence);
+        }
+    if (n == 1 && only->next_step) /* of several, the next steps are in the full report */
+        add(buf, ". %s", only->next_step);
+    return n ? buf : NULL;
 }
 
 int pp_answer_fix_before(const void *a, const void *b)

@@ -1,5 +1,6 @@
 #include "report/verdict/action.h"
 
+#include "probe/base/text.h"
 #include "report/verdict/remedies.h"
 #include "report/verdict/signals.h"
 
@@ -162,6 +163,18 @@ static int lacks_ranges(const struct pp_report *r)
             !pp_report_find_phase(r, PP_PHASE_STEP));
 }
 
+/* No replay makes epochs begin faster: the most that can be gained is what they take now. NULL: not known. */
+static const char *without_boundaries(const struct pp_report *r, struct pp_arena *arena)
+{
+    char gain[32], share[32];
+    double part = r->boundary_s / r->window_s;
+    if (!(part > 0 && part < 1))
+        return NULL;
+    return pp_arena_printf(arena, "at most +%s: epoch boundaries take %s of the time",
+                           pp_text_percent(gain, sizeof(gain), part / (1 - part)),
+                           pp_text_percent(share, sizeof(share), part));
+}
+
 void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
@@ -178,6 +191,8 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
     v->action.fix = v->l1 ? choose_fix(v, &depends) : NULL;
     if (depends)
         v->action.depends = "depends on how much cheaper: pipeprobe whatif FILE --set decode=0.7";
+    else if (v->remedy == &pp_remedies[PP_REMEDY_KEEP_WORKERS_PREFETCH])
+        v->action.depends = without_boundaries(r, arena);
     const struct pp_report_fix *fix = v->action.fix;
     const struct pp_remedy *row = fix ? row_of(fix->knob) : NULL;
     const char *to = fix ? fix->to : "", *args = row && row->args ? row->args : v->remedy->args,
