@@ -335,7 +335,7 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
     if (!p)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", source->path);
     struct pp_costs *c = p->c;
-    pp_status st = pp_costs_facts(source, c, p->tl == &p->cut ? p->cut.start_ns : 0, err);
+    pp_status st = pp_costs_facts(source, c, p->tl, err);
     for (size_t i = 0; i < p->n_threads; i++)
         finish_sample(p, &p->workers[i]);
     if (p->no_memory)

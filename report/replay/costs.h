@@ -32,7 +32,7 @@ struct pp_storage {
         burst;     /* p99 / p50 of time blocked; part of the slow reads at the same time on most workers */
     double serial; /* 0..1: how exactly the times of reads follow bytes on one link (link.h) */
     double shard_skew; /* slowest of 16 parts of the data over the median one, by the median time blocked;
-                          NAN: not seen all over */
+                          NAN: not seen all over, or no more than chance */
     double drift;      /* median time blocked after the sharpest change over before it */
     double drift_at;   /* where, as a part of the window */
     double parallel;   /* reads that waited for storage at a time, at the busiest twentieth of them; NAN: too
@@ -110,6 +110,7 @@ struct pp_costs {
     double bandwidth; /* bytes/s that all reads share, where the recording shows such a limit (storage.h); 0:
                          it shows none */
     double reads_per_s;        /* likewise, reads of whatever size; at most one of the two is set */
+    double burst_ns;           /* of either: that long it makes up for what was not asked of it (replay.h) */
     struct pp_base_rate *base; /* PP_BASE_RATES of them; NULL: each is replayed again */
     int glance;                /* the source's: intervals are not asked for */
     struct pp_outage *outages; /* times from window_start_ns on in which no read completes, taken out of the

@@ -45,8 +45,9 @@ struct pp_costs_pass {
     int no_memory;
 };
 
-/* Counters from from_ns on and configuration: CPUs of others, quota, faults, how the loader was set up. */
-pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, uint64_t from_ns,
+/* Configuration, and counters over the time that is judged, which start-up is no part of: CPUs of others,
+ * quota, faults, reads from the disk. */
+pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, const struct pp_timeline *tl,
                          struct pp_err *err);
 
 /* Where other processes took more of the CPUs from some moment on, and until the end, what goes on is what

@@ -7,7 +7,7 @@
 /* ---- counters: what the system and its quota did meanwhile ---- */
 
 struct counted {
-    uint64_t from_ns; /* of what came before, the last value counts */
+    uint64_t from_ns, to_ns; /* of what came before, the last value counts; of what came after, the first */
     struct {
         double first, last;
         uint64_t first_ns, last_ns;
@@ -26,6 +26,8 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
     struct counted *k = ctx;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (strcmp(name, names[i]) == 0) {
+            if (k->row[i].n && k->row[i].last_ns >= k->to_ns)
+                continue;
             if (k->row[i].n++ == 0 || t_ns <= k->from_ns)
                 k->row[i].n = 1, k->row[i].first = value, k->row[i].first_ns = t_ns;
             k->row[i].last = value;
@@ -41,10 +43,10 @@ static double growth(const struct counted *k, int i)
     return (k->row[i].last - k->row[i].first) / (double)(k->row[i].last_ns - k->row[i].first_ns);
 }
 
-static pp_status read_counters(const struct pp_source *source, struct pp_costs *c, uint64_t from_ns,
-                               struct pp_err *err)
+static pp_status read_counters(const struct pp_source *source, struct pp_costs *c,
+                               const struct pp_timeline *tl, struct pp_err *err)
 {
-    struct counted k = {.from_ns = from_ns};
+    struct counted k = {.from_ns = tl->start_ns, .to_ns = tl->end_ns};
     c->outside_cpus = c->process_cpus = c->throttled_share = c->major_faults_per_s = NAN;
     c->disk_bytes_per_s = c->disk_reads_per_s = c->refault_bytes_per_s = NAN;
     if (!source->each_counter)
@@ -89,11 +91,11 @@ static void read_config(const struct pp_source *s, struct pp_costs *c)
     c->limit_reads_per_s = pp_source_number(s, "environment", "disk_limit_reads_per_s", NAN);
 }
 
-pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, uint64_t from_ns,
+pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, const struct pp_timeline *tl,
                          struct pp_err *err)
 {
     read_config(source, c);
-    return read_counters(source, c, from_ns, err);
+    return read_counters(source, c, tl, err);
 }
 
 /* ---- a neighbour that comes in mid-run ---- */

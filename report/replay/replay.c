@@ -147,7 +147,8 @@ static double storage_begins(const struct sim *m)
 }
 
 /* When the link that all reads share has done this one: its own part of the link's time, behind what was
- * asked before. */
+ * asked before. A limit in slices owes what was left over in the last one (the generic cell rate algorithm,
+ * ITU-T I.371). */
 static double link_done(struct sim *m, const struct pp_replay_sample *x)
 {
     double bytes_per_s = m->s->storage_bytes_per_s, reads_per_s = m->s->storage_reads_per_s;
@@ -155,7 +156,8 @@ static double link_done(struct sim *m, const struct pp_replay_sample *x)
                 (reads_per_s > 0 ? 1e9 / reads_per_s : 0);
     if (!(ns > 0) || !x->bytes)
         return m->agents.now;
-    return m->storage_free = fmax(m->storage_free, m->agents.now) + ns;
+    m->storage_free = fmax(m->storage_free, m->agents.now - m->s->storage_burst_ns) + ns;
+    return fmax(m->storage_free, m->agents.now);
 }
 
 static int sleep_until(struct sim *m, int w, double until)

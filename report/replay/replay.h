@@ -63,6 +63,8 @@ struct pp_replay_setup {
     double collate_cpu_ns;                /* per batch, on the worker that finishes it */
     double storage_bytes_per_s;           /* shared by all workers; 0: no limit */
     double storage_reads_per_s;           /* likewise, independent of their size */
+    double storage_burst_ns; /* what was not asked of either for so long is made up for at once: a limit that
+                                is granted in slices; 0: a line, of which each waits for the one before */
     const double *slow_ns; /* borrowed: what the first n_slow workers wait longer for each sample that storage
                               is asked for */
     size_t n_slow;

@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "report/replay/link.h"
 #include "report/replay/slices.h"
+#include "report/stats/tests.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -59,10 +60,33 @@ static double times_slower(double medians, double means)
     return means > medians / 2 ? medians : means;
 }
 
+/* Of 16 parts, each with few reads of which some are held up, the slowest is much slower by chance. */
+#define PART_P 0.001 /* of one part; 16 are looked at */
+#define HARDLY_SLOWER 1.5
+
+/* Whether the reads of the part differ from those of all others by more than chance. */
+static int differs(const struct pp_costs *c, size_t part)
+{
+    struct pp_mann_whitney m = {.p = 1};
+    struct pp_err ignored;
+    double *x = malloc((c->n + 1) * sizeof(*x));
+    size_t in = 0, out = 0;
+    for (size_t i = 0; x && i < c->n; i++)
+        if (part_of(c, &c->samples[i]) == part)
+            x[in++] = c->samples[i].read_blocked;
+        else
+            x[c->n - ++out] = c->samples[i].read_blocked;
+    if (!x || pp_mann_whitney(x, in, x + in, out, &m, &ignored) != PP_OK)
+        m.p = 1; /* nothing is claimed */
+    free(x);
+    return m.p < PART_P;
+}
+
 /* Within the parts: in a slow part most reads are slow, of a tail each part has its few. */
 static double shard_of(const struct pp_costs *c, float *v)
 {
     float middle[PARTS], mean[PARTS];
+    size_t slowest = 0;
     if (c->dataset_samples < 4 * PARTS)
         return NAN;
     for (size_t part = 0; part < PARTS; part++) {
@@ -75,11 +99,13 @@ static double shard_of(const struct pp_costs *c, float *v)
         qsort(v, n, sizeof(*v), by_float);
         middle[part] = (float)at(v, n, 0.5);
         mean[part] = (float)mean_of(v, n);
+        slowest = middle[part] > middle[slowest] ? part : slowest;
     }
     qsort(middle, PARTS, sizeof(*middle), by_float);
     qsort(mean, PARTS, sizeof(*mean), by_float);
-    return times_slower(middle[PARTS - 1] / fmax(at(middle, PARTS, 0.5), 1e5),
-                        mean[PARTS - 1] / fmax(at(mean, PARTS, 0.5), 1e5));
+    double slower = times_slower(middle[PARTS - 1] / fmax(at(middle, PARTS, 0.5), 1e5),
+                                 mean[PARTS - 1] / fmax(at(mean, PARTS, 0.5), 1e5));
+    return slower < HARDLY_SLOWER || differs(c, slowest) ? slower : NAN;
 }
 
 /* The split of the window at which the rate of reads finishing changes most; and how the median read changed
@@ -415,6 +441,8 @@ double pp_storage_limit_used(double got_per_s, double limit_per_s)
     return limit_per_s > 0 ? got_per_s / limit_per_s : NAN;
 }
 
+#define SLICE_NS 100e6 /* of the kernel's block throttle */
+
 /* A limit that the control group has, and that is used up: what came is what it lets through. Both may be
  * set; the one that is used more is what limits. */
 static int known_limit(struct pp_costs *c)
@@ -427,7 +455,8 @@ static int known_limit(struct pp_costs *c)
         c->bandwidth = c->samples_per_s * size / fmin(bytes, 1);
     else if (reads >= PP_LIMIT_USED)
         c->reads_per_s = c->samples_per_s / fmin(reads, 1);
-    return c->bandwidth > 0 || c->reads_per_s > 0;
+    c->burst_ns = c->bandwidth > 0 || c->reads_per_s > 0 ? SLICE_NS : 0;
+    return c->burst_ns > 0;
 }
 
 /* Bytes or reads a second: of reads that are all as large as each other they are the same, and bytes are what
@@ -455,6 +484,7 @@ static int read_limits(struct pp_costs *c, const struct pp_cost_sample **order, 
             c->bandwidth = c->samples_per_s * mean;
         else
             c->reads_per_s = c->samples_per_s;
+        c->burst_ns = SLICE_NS;
         return 1;
     }
     return 0;

@@ -143,6 +143,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
                                : k->read > 0    ? c->bandwidth / k->read
                                                 : 0,
         .storage_reads_per_s = k->read > 0 ? c->reads_per_s / k->read : 0,
+        .storage_burst_ns = c->burst_ns,
     };
 }
 

@@ -272,6 +272,25 @@ static void reads_are_counted_whatever_their_size(void **state)
          0.02); /* storage is not asked: 8 CPUs */
 }
 
+/* One worker that needs 3 ms of CPU after each read: behind a line it pays both, 8 ms. A limit in slices of
+ * 100 ms makes up for the time in which nothing was asked, and lets 200 a second through. */
+static void a_limit_in_slices_makes_up_for_idle_time(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x = {.bytes = 1000, .work_cpu = 3e6f};
+    s.workers = 1;
+    s.storage_reads_per_s = 200;
+    near(rate(s, x, NULL), 1e3 / 8, 0.01);
+    s.storage_burst_ns = 100e6;
+    near(rate(s, x, NULL), 200, 0.01);
+    s.storage_reads_per_s = 0;
+    s.storage_bytes_per_s = 200e3; /* likewise of bytes */
+    near(rate(s, x, NULL), 200, 0.01);
+    x.work_cpu = 10e6f; /* slower than the limit: it grants no more than was asked */
+    near(rate(s, x, NULL), 100, 0.01);
+}
+
 /* A thousand sleepers are a thousand times as fast, in CPU time that a test has (a scan of all of them at
  * every event took a hundred times as long). */
 static void a_thousand_workers_are_replayed_quickly(void **state)
@@ -409,6 +428,7 @@ int main(void)
         cmocka_unit_test(the_last_batch_of_an_epoch_is_short),
         cmocka_unit_test(workers_start_again_for_every_epoch),
         cmocka_unit_test(reads_are_counted_whatever_their_size),
+        cmocka_unit_test(a_limit_in_slices_makes_up_for_idle_time),
         cmocka_unit_test(a_thousand_workers_are_replayed_quickly),
         cmocka_unit_test(spinning_trainer_takes_a_cpu_from_the_workers),
         cmocka_unit_test(order_costs_under_stragglers),

@@ -1,6 +1,7 @@
 /* The signals that tell alike causes apart, each on costs made by hand that have it and on others that look
  * like it. */
 #include "tests/support/made_costs.h"
+#include "probe/base/rng.h"
 #include "report/replay/storage.h"
 #include "report/verdict/causes.h"
 
@@ -483,6 +484,46 @@ static void test_a_slow_part_a_slow_worker_a_tail_and_a_change(void **state)
     pp_costs_free(&c);
 }
 
+/* Of 128 reads, eight of each of 16 parts, some are held up for 80 ms. */
+static double skew_of(int (*is_held)(size_t sample, struct pp_rng *r), uint64_t seed)
+{
+    struct pp_costs c = made_costs_new();
+    struct pp_rng r = pp_rng_key(seed, 0, 0, 0);
+    struct pp_err err = {0};
+    c.n = c.dataset_samples = 128;
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        x->sample = i * 77 % 128;
+        x->read_blocked = is_held(x->sample, &r) ? 80e6f : 0.2e6f + (float)(i % 5) * 1e4f;
+        x->read_end_ns = x->read_start_ns + (uint64_t)x->read_blocked;
+    }
+    assert_int_equal(pp_storage_read(&c, &err), PP_OK);
+    pp_costs_free(&c);
+    return c.storage.shard_skew;
+}
+
+static int held_by_chance(size_t sample, struct pp_rng *r)
+{
+    return pp_rng_unit(r) < 0.18;
+}
+
+static int held_in_a_part(size_t sample, struct pp_rng *r)
+{
+    return sample / 8 == 5;
+}
+
+/* The slowest of 16 small parts is many times slower than the median one by chance; a slow part is slow read
+ * by read. */
+static void test_a_few_held_reads_are_no_slow_part(void **state)
+{
+    int slow = 0;
+    for (uint64_t seed = 1; seed <= 300; seed++)
+        slow += skew_of(held_by_chance, seed) >= 3;
+    if (slow > 3)
+        fail_msg("%d of 300", slow);
+    assert_true(skew_of(held_in_a_part, 1) >= 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -500,6 +541,7 @@ int main(void)
         cmocka_unit_test(test_a_quota_of_one_worker_is_seen),
         cmocka_unit_test(test_limits_have_a_name),
         cmocka_unit_test(test_a_page_cache_under_a_limit),
+        cmocka_unit_test(test_a_few_held_reads_are_no_slow_part),
         cmocka_unit_test(test_a_slow_part_a_slow_worker_a_tail_and_a_change),
     };
     return cmocka_run_group_tests_name("signals", tests, NULL, NULL);
