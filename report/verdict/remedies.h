@@ -100,7 +100,7 @@ struct pp_remedy {
     const char *offer;    /* as a ranked fix says it, what changes before its ':'; NULL without a knob */
     const char *sentence; /* as the next step of a verdict or finding; NULL: only offered. It is read under
                              recordings of any program: it names PyTorch's arguments, and no option of ours */
-    const char *by; /* knobs of other fixes that carry it out, separated by spaces; NULL: only its own */
+    const char *by;  /* knobs of other fixes that carry it out, separated by spaces; NULL: only its own */
     int looks_first; /* what to change is found first: no other fix's gain is promised in its place */
     /* What can be pasted; {to} is the fix's value. NULL: there is nothing of that kind. */
     const char *args;    /* of the DataLoader */
