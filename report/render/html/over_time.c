@@ -1,5 +1,6 @@
 /* The pictures over the run's time: steps, queues, workers, errors. */
 #include "report/render/html/figure.h"
+#include "report/render/html/heat.h"
 #include "report/render/html/parts.h"
 #include "report/render/html/section.h"
 
@@ -226,7 +227,7 @@ void pp_html_queues(FILE *out, const struct pp_report *r)
 
 /* ---- workers ---- */
 
-enum { SHADES = 6, FEW = 8 };
+enum { FEW = 8 };
 
 /* Height of a row in pixels; the style sheet has the same two. */
 static size_t row_height(const struct pp_report *r)
@@ -234,42 +235,16 @@ static size_t row_height(const struct pp_report *r)
     return r->n_heat <= FEW ? 24 : 16;
 }
 
-static int shade_of(double busy)
+static double busy_of(const void *of, size_t row, size_t slice)
 {
-    return busy <= 0.005 ? 0 : busy >= 1 ? SHADES - 1 : 1 + (int)(busy * (SHADES - 1));
-}
-
-/* One path per shade keeps the document small: a cell is some 15 bytes. Cells of one shade that follow each
- * other are one. */
-static void put_heat(FILE *out, const struct pp_report *r)
-{
-    for (int shade = 1; shade < SHADES; shade++) {
-        fprintf(out, "<path class=\"heat%d\" d=\"", shade);
-        for (size_t row = 0; row < r->n_heat; row++)
-            for (size_t i = 0, n; i < r->n_slices; i += n) {
-                for (n = 1; i + n < r->n_slices &&
-                            shade_of(r->heat[row].busy[i + n]) == shade_of(r->heat[row].busy[i]);
-                     n++)
-                    continue;
-                if (shade_of(r->heat[row].busy[i]) != shade)
-                    continue;
-                fputc('M', out);
-                pp_svg_num(out, slice_x(r, i));
-                fprintf(out, " %zuH", row * row_height(r) + 1);
-                pp_svg_num(out, slice_x(r, i + n));
-                fprintf(out, "v%zuH", row_height(r) - 2);
-                pp_svg_num(out, slice_x(r, i));
-                fputc('z', out);
-            }
-        fputs("\"/>", out);
-    }
+    const struct pp_report *r = of;
+    return r->heat[row].busy[slice];
 }
 
 void pp_html_workers(FILE *out, const struct pp_report *r)
 {
     static const char *const shade_names[] = {"",           "under 20 %", "20 to 40 %",
                                               "40 to 60 %", "60 to 80 %", "over 80 % busy"};
-    char class[16];
     if (r->n_heat == 0 && r->n_workers == 0)
         return;
     pp_html_figure_begin(
@@ -283,21 +258,14 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
             fputs("</bdi></span>", out);
         }
         fputs("</div>", out);
-        fprintf(out, "<div class=\"h\" style=\"height:%zupx\">", r->n_heat * row_height(r));
-        pp_svg_begin(out, "full", PP_HTML_WIDTH, (double)(r->n_heat * row_height(r)),
-                     "Busy share per worker and slice of time");
-        pp_svg_rect(out, "heat0", 0, 0, PP_HTML_WIDTH, (double)(r->n_heat * row_height(r)));
-        put_heat(out, r);
-        pp_svg_end(out);
-        fputs("</div></div>\n", out);
-        fputs("<div class=\"axis rows\">", out);
-        pp_html_time_axis(out, end_s(r));
-        fputs("</div><p class=\"legend\">", out);
-        for (int shade = 1; shade < SHADES; shade++) {
-            snprintf(class, sizeof(class), "heat%d", shade);
-            pp_html_key(out, class, shade_names[shade]);
-        }
-        fputs("</p>\n", out);
+        pp_html_heat(out, &(struct pp_html_heat){.n_rows = r->n_heat,
+                                                 .n_columns = r->n_slices,
+                                                 .row_height = row_height(r),
+                                                 .value = busy_of,
+                                                 .of = r,
+                                                 .title = "Busy share per worker and slice of time",
+                                                 .shade_names = shade_names,
+                                                 .end_s = end_s(r)});
     }
     if (r->n_workers)
         pp_html_section_at(out, &pp_section_workers, r, "workers");

@@ -1,6 +1,7 @@
 /* The HTML report: one file that needs nothing else. Here its frame, the verdict and the headline numbers. */
 #include "report/render/answer.h"
 #include "report/render/html/figure.h"
+#include "report/render/html/frame.h"
 #include "report/render/html/parts.h"
 #include "report/render/render.h"
 
@@ -228,31 +229,10 @@ static void put_run(FILE *out, const struct pp_report *r)
     fputs("</p>\n", out);
 }
 
-static void put_head(FILE *out, const struct pp_report *r)
-{
-    char subject[PP_ANSWER_TEXT];
-    fputs(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<meta name=\"color-scheme\" content=\"light dark\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        "<meta name=\"generator\" content=\"pipeprobe " PP_VERSION "\">\n<title>pipeprobe: ",
-        out);
-    pp_html_text(out, r->path);
-    fputs("</title>\n<style>\n", out);
-    fputs(pp_html_style, out);
-    fputs(
-        "</style>\n</head>\n<body>\n"
-        /* the hatch that marks waiting where colour cannot be seen */
-        "<svg class=\"defs\" aria-hidden=\"true\"><defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-        "<rect class=\"wait-bg\" width=\"6\" height=\"6\"/><rect class=\"wait-fg\" width=\"2\" height=\"6\"/></pattern></defs></svg>\n"
-        "<header><p class=\"brand\">pipeprobe</p><p class=\"file\"><bdi>",
-        out);
-    pp_html_text(out, pp_answer_subject(r, subject));
-    fputs("</bdi></p></header>\n<main>\n", out);
-}
-
 int pp_render_html(const struct pp_report *r, FILE *out)
 {
-    put_head(out, r);
+    char subject[PP_ANSWER_TEXT];
+    pp_html_page_begin(out, r->path, pp_answer_subject(r, subject));
     put_banner(out, r);
     put_verdict(out, r);
     put_tiles(out, r);
@@ -272,10 +252,7 @@ int pp_render_html(const struct pp_report *r, FILE *out)
     pp_html_gpu(out, r);
     pp_html_environment(out, r);
     pp_html_recording(out, r);
-    fputs(
-        "</main>\n<footer>Made by pipeprobe " PP_VERSION
-        ". One file without scripts or external resources. Shares are of the steady-state window unless a caption says otherwise; "
-        "a dash means not known, not zero.</footer>\n</body>\n</html>\n",
-        out);
-    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+    return pp_html_page_end(
+        out,
+        "Shares are of the steady-state window unless a caption says otherwise; a dash means not known, not zero.");
 }
