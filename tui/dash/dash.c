@@ -5,6 +5,7 @@
 #include "report/build/build.h"
 #include "tui/dash/click.h"
 #include "tui/dash/draw.h"
+#include "tui/dash/interrupt.h"
 #include "tui/dash/json.h"
 #include "tui/dash/keys.h"
 #include "tui/dash/knobs.h"
@@ -12,7 +13,6 @@
 #include "tui/dash/verdict.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -39,33 +39,6 @@ struct dash {
     struct pp_predicted predicted;
     struct pp_grid grid;
 };
-
-static volatile sig_atomic_t stop_signal;
-
-static void on_signal(int sig)
-{
-    stop_signal = sig;
-}
-
-/* No SA_RESTART: waiting for a key has to end. */
-static void catch_signals(void)
-{
-    struct sigaction sa = {.sa_handler = on_signal};
-    sigemptyset(&sa.sa_mask);
-    stop_signal = 0;
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    sigaction(SIGHUP, &sa, NULL);
-}
-
-static pp_status stopped(struct pp_err *err)
-{
-    return stop_signal ? pp_fail(err, PP_E_INTERRUPTED, "stopped by %s",
-                                 stop_signal == SIGINT    ? "Ctrl-C"
-                                 : stop_signal == SIGTERM ? "SIGTERM"
-                                                          : "SIGHUP")
-                       : PP_OK;
-}
 
 /* The snapshot that the state asks for; what cannot be read is said in the footer, and what was there stays.
  */
@@ -202,9 +175,9 @@ pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *
     pp_status status = open_dash(&d, o, err);
     if (status != PP_OK)
         goto out;
-    catch_signals();
+    pp_interrupt_catch();
     verdicts = pp_verdicts_start(o->path);
-    while (!stop_signal && d.snap.state == PP_LIVE_RUNNING && !d.snap.deleted) {
+    while (!pp_interrupt_signal() && d.snap.state == PP_LIVE_RUNNING && !d.snap.deleted) {
         struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u),
                                 .tv_nsec = (long)(o->interval_ns % 1000000000u)};
         nanosleep(&wait, NULL); /* a signal ends it */
@@ -223,7 +196,7 @@ pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *
         d.model.report = last;
     pp_line_text(&d.state, &d.model, line, sizeof(line));
     fprintf(out, "%s\n", line);
-    status = stopped(err);
+    status = pp_interrupt_status(err);
 out:
     pp_verdicts_stop(verdicts);
     pp_report_free(last);
@@ -323,7 +296,7 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
 {
     uint64_t look_at = 0, ticked = pp_now_ns();
     pp_status status = PP_OK;
-    while (status == PP_OK && !d->state.quit && !stop_signal) {
+    while (status == PP_OK && !d->state.quit && !pp_interrupt_signal()) {
         enum pp_live_state before = d->snap.state;
         uint64_t now = pp_now_ns();
         d->state = pp_dash_tick(d->state, now - ticked, &d->model);
@@ -345,7 +318,7 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
             serve(d, screen);
         }
     }
-    return status != PP_OK ? status : stopped(err);
+    return status != PP_OK ? status : pp_interrupt_status(err);
 }
 
 pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err)
@@ -355,7 +328,7 @@ pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err)
     struct pp_verdicts *verdicts = NULL, *moments = NULL;
     pp_status status = open_dash(&d, o, err);
     if (status == PP_OK) {
-        catch_signals(); /* before ncurses looks which signals are free */
+        pp_interrupt_catch(); /* before ncurses looks which signals are free */
         status = pp_screen_open(o->color, o->mouse, &screen, err);
     }
     if (status == PP_OK) {
