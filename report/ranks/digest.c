@@ -1,4 +1,4 @@
-#include "report/ranks/digest.h"
+#include "report/ranks/slices.h"
 
 #include "probe/base/err.h"
 #include "probe/base/text.h"
@@ -20,17 +20,30 @@ static void own_texts(struct pp_digest *d, struct pp_rank_row *row)
     }
 }
 
+static struct pp_hist *new_hists(void)
+{
+    struct pp_hist *hists = malloc(PP_DIGEST_HISTS * sizeof(*hists));
+    for (size_t h = 0; hists && h < PP_DIGEST_HISTS; h++)
+        pp_hist_clear(&hists[h]);
+    return hists;
+}
+
 pp_status pp_digest_make(const struct pp_rank_row *row, const struct pp_rank_own_step *steps, size_t n,
                          struct pp_digest *out, struct pp_err *err)
 {
     *out = (struct pp_digest){.rows = malloc(sizeof(*out->rows)),
-                              .steps = malloc((n ? n : 1) * sizeof(*out->steps))};
-    if (out->rows && out->steps) {
+                              .steps = malloc((n ? n : 1) * sizeof(*out->steps)),
+                              .hists = new_hists()};
+    if (out->rows && out->steps && out->hists) {
         out->rows[0] = *row;
+        out->rows[0].slices = NULL;
+        out->rows[0].n_slices = 0;
         out->n_rows = 1;
         own_texts(out, &out->rows[0]);
+        slices_fit(out, &out->rows[0], 0, 0, 1);
+        slices_make(out, steps, n);
     }
-    if (!out->rows || !out->steps || pp_arena_failed(&out->arena))
+    if (!out->rows || !out->steps || !out->hists || pp_arena_failed(&out->arena))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the steps of rank %lld", (long long)row->rank);
     for (size_t i = 0; i < n; i++) {
         const struct pp_rank_own_step *s = &steps[i];
@@ -42,6 +55,8 @@ pp_status pp_digest_make(const struct pp_rank_row *row, const struct pp_rank_own
             .own = {.sum_ns = s->own_ns, .max_ns = s->own_ns, .rank = row->rank},
             .input = {.sum_ns = s->input_ns, .max_ns = s->input_ns, .rank = row->rank},
             .end_utc_ns = s->end_utc_ns};
+        pp_hist_add(&out->hists[PP_DIGEST_OWN], s->own_ns);
+        pp_hist_add(&out->hists[PP_DIGEST_INPUT], s->input_ns);
     }
     return PP_OK;
 }
@@ -50,6 +65,7 @@ void pp_digest_free(struct pp_digest *d)
 {
     free(d->rows);
     free(d->steps);
+    free(d->hists);
     pp_arena_free(&d->arena);
     *d = (struct pp_digest){0};
 }
@@ -153,15 +169,18 @@ static size_t merge_steps(struct pp_rank_step *out, const struct pp_digest *a, c
     return n;
 }
 
-/* The texts of b's rows become a's: b takes its own away with it. */
+/* The texts and slices of b's rows become a's: b takes its own away with it. All slices get one length. */
 static void merge_rows(struct pp_rank_row *out, struct pp_digest *a, const struct pp_digest *b)
 {
+    unsigned before = a->slice_log2_s, after = before > b->slice_log2_s ? before : b->slice_log2_s;
     for (size_t n = 0, i = 0, k = 0; n < a->n_rows + b->n_rows; n++) {
         int first = k == b->n_rows || (i < a->n_rows && a->rows[i].rank < b->rows[k].rank);
         out[n] = first ? a->rows[i++] : b->rows[k++];
         if (!first)
             own_texts(a, &out[n]);
+        slices_fit(a, &out[n], first ? before : b->slice_log2_s, after, !first);
     }
+    a->slice_log2_s = after;
 }
 
 static size_t steps_of_both(const struct pp_digest *a, const struct pp_digest *b)
@@ -184,13 +203,17 @@ pp_status pp_digest_merge(struct pp_digest *into, const struct pp_digest *from, 
         return st;
     struct pp_rank_row *rows = malloc((n_rows ? n_rows : 1) * sizeof(*rows));
     struct pp_rank_step *steps = malloc((n_steps ? n_steps : 1) * sizeof(*steps));
-    if (!rows || !steps) {
+    if (!into->hists)
+        into->hists = new_hists();
+    if (!rows || !steps || !into->hists) {
         free(rows);
         free(steps);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", n_rows);
     }
     merge_rows(rows, into, from);
     n_steps = merge_steps(steps, into, from);
+    for (size_t h = 0; h < PP_DIGEST_HISTS && from->hists; h++)
+        pp_hist_merge(&into->hists[h], &from->hists[h]);
     free(into->rows);
     free(into->steps);
     into->rows = rows;

@@ -1,7 +1,7 @@
 /* report/ranks/digest.h: what `pipeprobe ranks` keeps of a recording, and of many of them: a row per rank
- * with sums over its steps, and a row per step with what all ranks so far came to. The recording itself is
- * read once and closed; memory is some hundred bytes per rank and PP_DIGEST_STEPS rows of steps at most,
- * however many ranks there are.
+ * with sums over its steps, its time in slices and its epochs; a row per step with what all ranks so far came
+ * to; histograms of all steps of all ranks. The recording itself is read once and closed; memory is some
+ * kilobytes per rank and PP_DIGEST_STEPS rows of steps at most, however many ranks there are.
  *
  * Digests merge: of disjoint sets of ranks, in any order and any tree, with equal results to the bit, since
  * all that is added is integers, and what is compared falls back on the lower rank (tests/unit/report/ranks).
@@ -13,6 +13,7 @@
 #define PP_REPORT_RANKS_DIGEST_H
 
 #include "probe/base/arena.h"
+#include "probe/base/hist.h"
 
 #include <pipeprobe/phase.h>
 #include <pipeprobe/status.h>
@@ -20,7 +21,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PP_DIGEST_STEPS = 1 << 20 }; /* of a rank; those after are not compared */
+enum {
+    PP_DIGEST_STEPS = 1 << 20, /* of a rank; those after are not compared */
+    PP_RANK_SLICES = 256,      /* of a rank at most */
+    PP_RANK_EPOCHS = 256       /* of a rank; those after are left out */
+};
+
+/* A part of the calendar's time: number * 2^slice_log2_s seconds since 1970. */
+struct pp_rank_slice {
+    uint32_t number, steps;   /* steps that ended in it */
+    uint64_t wait_ns, all_ns; /* of these: wait for data and device, and all of their time */
+};
+
+/* ready: from the end of the step before the epoch (of the start of the recording before the first one) until
+ * it had the epoch's first batch. */
+struct pp_rank_epoch {
+    uint32_t epoch;
+    uint64_t ready_ns;
+};
 
 struct pp_rank_row {
     int64_t rank, world_size;          /* world_size, and what follows, -1: not known */
@@ -34,6 +52,9 @@ struct pp_rank_row {
     uint64_t steps, wait_ns, sync_ns, step_ns, collective_ns;
     /* over its steady state, of all its threads: what a sample and a batch cost */
     uint64_t samples, work_ns[PP_PHASE_COUNT];
+    struct pp_rank_slice *slices; /* rising by number */
+    struct pp_rank_epoch *epochs; /* rising by epoch */
+    uint32_t n_slices, n_epochs;
 };
 
 /* Of one kind of time, what the ranks came to in a step. */
@@ -48,21 +69,27 @@ struct pp_rank_step {
     uint64_t end_utc_ns;           /* the earliest; 0: not known */
 };
 
+enum pp_digest_hist { PP_DIGEST_OWN, PP_DIGEST_INPUT, PP_DIGEST_HISTS };
+
 struct pp_digest {
-    struct pp_arena arena; /* its texts */
+    struct pp_arena arena; /* its texts, slices and epochs */
     struct pp_rank_row *rows;
     size_t n_rows;
     struct pp_rank_step *steps; /* rising by number */
     size_t n_steps;
+    unsigned slice_log2_s; /* length of its slices */
+    struct pp_hist *hists; /* PP_DIGEST_HISTS of them, over the steps of all ranks */
 };
 
 /* One step of one rank, to be added in rising order. */
 struct pp_rank_own_step {
     uint32_t number;
     uint64_t own_ns, input_ns, end_utc_ns;
+    uint64_t all_ns; /* with the wait for other ranks */
 };
 
-/* A digest of one rank. row and steps are copied. Zero-initialised *out; free with pp_digest_free. */
+/* A digest of one rank. row and steps are copied; its slices are made from the steps. Zero-initialised *out;
+ * free with pp_digest_free. */
 pp_status pp_digest_make(const struct pp_rank_row *row, const struct pp_rank_own_step *steps, size_t n,
                          struct pp_digest *out, struct pp_err *err);
 /* Reads a recording. PP_E_USAGE: it is of no rank; else as pp_report_build. */

@@ -11,7 +11,16 @@
 #include <xxhash.h>
 
 static const char magic[8] = "ppdigest";
-enum { VERSION = 1, HEAD = 20, TEXT_MAX = 4096, SMALLEST_ROW = 30, SMALLEST_STEP = 10 };
+enum {
+    VERSION = 2,
+    HEAD = 20,
+    TEXT_MAX = 4096,
+    SMALLEST_ROW = 32,
+    SMALLEST_STEP = 10,
+    SMALLEST_SLICE = 4,
+    SMALLEST_EPOCH = 2,
+    LONGEST_SLICE = 31 /* log2 of its seconds */
+};
 #define FILE_MAX ((size_t)1 << 30)
 
 /* ---- the columns of a row ---- */
@@ -115,16 +124,58 @@ static void put_top(struct writer *w, const struct pp_rank_top *t)
     put(w, (uint64_t)t->rank);
 }
 
+static void put_time(struct writer *w, const struct pp_rank_row *row)
+{
+    uint32_t number = 0, epoch = 0;
+    put(w, row->n_slices);
+    for (size_t i = 0; i < row->n_slices; i++) {
+        const struct pp_rank_slice *s = &row->slices[i];
+        put(w, s->number - number);
+        put(w, s->steps);
+        put(w, s->wait_ns);
+        put(w, s->all_ns);
+        number = s->number;
+    }
+    put(w, row->n_epochs);
+    for (size_t i = 0; i < row->n_epochs; i++) {
+        put(w, row->epochs[i].epoch - epoch);
+        put(w, row->epochs[i].ready_ns);
+        epoch = row->epochs[i].epoch;
+    }
+}
+
+static void put_hist(struct writer *w, const struct pp_hist *h)
+{
+    uint64_t filled = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < PP_HIST_BUCKETS; i++)
+        filled += h->bucket[i] != 0;
+    put(w, filled);
+    if (!filled)
+        return;
+    put(w, h->min);
+    put(w, h->max);
+    put(w, h->sum);
+    for (size_t i = 0; i < PP_HIST_BUCKETS; i++)
+        if (h->bucket[i]) {
+            put(w, i - at);
+            put(w, h->bucket[i]);
+            at = i;
+        }
+}
+
 static void put_body(struct writer *w, const struct pp_digest *d)
 {
     uint32_t number = 0;
     uint64_t end = 0;
+    put(w, d->slice_log2_s);
     put(w, d->n_rows);
     for (size_t i = 0; i < d->n_rows; i++) {
         for (size_t c = 0; c < COLUMNS; c++)
             put_column(w, &columns[c], &d->rows[i]);
         for (size_t p = 0; p < PP_PHASE_COUNT; p++)
             put(w, d->rows[i].work_ns[p]);
+        put_time(w, &d->rows[i]);
     }
     put(w, d->n_steps);
     for (size_t i = 0; i < d->n_steps; i++) {
@@ -138,6 +189,10 @@ static void put_body(struct writer *w, const struct pp_digest *d)
         number = s->number;
         end = s->end_utc_ns;
     }
+    for (size_t h = 0; h < PP_DIGEST_HISTS && d->hists; h++)
+        put_hist(w, &d->hists[h]);
+    if (!d->hists)
+        put(w, 0), put(w, 0); /* empty ones */
 }
 
 pp_status pp_digest_store(const struct pp_digest *d, const char *path, struct pp_err *err)
@@ -248,9 +303,69 @@ static void *room_for(struct cursor *c, uint64_t n, size_t smallest, size_t size
     return calloc(n ? n : 1, size);
 }
 
+/* Likewise, in the arena; NULL where there are none. */
+static void *part_for(struct cursor *c, struct pp_arena *a, uint64_t n, size_t smallest, size_t size)
+{
+    if (n > (uint64_t)(c->end - c->at) / smallest) {
+        c->bad = 1;
+        n = 0;
+    }
+    return n ? pp_arena_alloc(a, n * size) : NULL;
+}
+
+static void get_time(struct cursor *c, struct pp_rank_row *row, struct pp_arena *a)
+{
+    uint64_t n = get(c), number = 0;
+    c->bad |= n > PP_RANK_SLICES;
+    row->slices = part_for(c, a, n, SMALLEST_SLICE, sizeof(*row->slices));
+    for (uint64_t i = 0; row->slices && i < n && !c->bad; i++) {
+        uint64_t more = get(c), steps = get(c), wait = get(c), all = get(c);
+        number += more;
+        c->bad |= (i && !more) || more > UINT32_MAX || number > UINT32_MAX || steps > UINT32_MAX ||
+                  wait > all;
+        row->slices[i] = (struct pp_rank_slice){(uint32_t)number, (uint32_t)steps, wait, all};
+        row->n_slices = (uint32_t)i + 1;
+    }
+    n = get(c);
+    number = 0;
+    c->bad |= n > PP_RANK_EPOCHS;
+    row->epochs = part_for(c, a, n, SMALLEST_EPOCH, sizeof(*row->epochs));
+    for (uint64_t i = 0; row->epochs && i < n && !c->bad; i++) {
+        uint64_t more = get(c);
+        number += more;
+        c->bad |= (i && !more) || more > UINT32_MAX || number > UINT32_MAX;
+        row->epochs[i] = (struct pp_rank_epoch){(uint32_t)number, get(c)};
+        row->n_epochs = (uint32_t)i + 1;
+    }
+}
+
+/* Counts follow from the buckets. */
+static void get_hist(struct cursor *c, struct pp_hist *h)
+{
+    uint64_t filled = get(c), at = 0;
+    pp_hist_clear(h);
+    c->bad |= filled > PP_HIST_BUCKETS;
+    if (!filled || c->bad)
+        return;
+    h->min = get(c);
+    h->max = get(c);
+    h->sum = get(c);
+    for (uint64_t i = 0; i < filled && !c->bad; i++) {
+        uint64_t more = get(c), n = get(c);
+        at += more;
+        c->bad |= (i && !more) || more >= PP_HIST_BUCKETS || at >= PP_HIST_BUCKETS || !n;
+        if (!c->bad)
+            h->bucket[at] = n;
+        h->count += n;
+    }
+    c->bad |= h->min > h->max;
+}
+
 static void get_body(struct cursor *c, struct pp_digest *d)
 {
-    uint64_t n = get(c);
+    uint64_t log2_s = get(c), n = get(c);
+    c->bad |= log2_s > LONGEST_SLICE;
+    d->slice_log2_s = c->bad ? 0 : (unsigned)log2_s;
     d->rows = room_for(c, n, SMALLEST_ROW, sizeof(*d->rows));
     for (uint64_t i = 0; d->rows && i < n && !c->bad; i++) {
         struct pp_rank_row *row = &d->rows[d->n_rows];
@@ -258,6 +373,7 @@ static void get_body(struct cursor *c, struct pp_digest *d)
             get_column(c, &columns[k], row, &d->arena);
         for (size_t p = 0; p < PP_PHASE_COUNT; p++)
             row->work_ns[p] = get(c);
+        get_time(c, row, &d->arena);
         c->bad |= row->rank < 0 || (d->n_rows && row->rank <= row[-1].rank);
         d->n_rows++;
     }
@@ -276,6 +392,9 @@ static void get_body(struct cursor *c, struct pp_digest *d)
         s->input = get_top(c);
         s->end_utc_ns = end += get(c);
     }
+    d->hists = calloc(PP_DIGEST_HISTS, sizeof(*d->hists));
+    for (size_t h = 0; d->hists && h < PP_DIGEST_HISTS; h++)
+        get_hist(c, &d->hists[h]);
     c->bad |= c->at != c->end;
 }
 
@@ -312,7 +431,7 @@ pp_status pp_digest_load(const char *path, struct pp_digest *out, struct pp_err 
     if (st == PP_OK) {
         struct cursor c = {.at = f.buf + HEAD, .end = f.buf + f.size};
         get_body(&c, out);
-        if (!out->rows || !out->steps || pp_arena_failed(&out->arena))
+        if (!out->rows || !out->steps || !out->hists || pp_arena_failed(&out->arena))
             st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the digest %s", path);
         else if (c.bad)
             st = pp_fail(err, PP_E_CORRUPT, "%s is no whole digest; merge its parts again", path);

@@ -16,12 +16,28 @@ struct pass {
     size_t n, room;
     int no_memory;
     double to_utc_ns; /* added to a time of this recording; NAN: not known */
+    struct pp_rank_epoch epochs[PP_RANK_EPOCHS];
+    uint64_t
+        done_ns; /* when the step before was; 0: there was none, and not known when the recording began */
 };
+
+/* The first batch of an epoch, in warm-up or not. */
+static void note_epoch(struct pass *p, const struct pp_timeline_batch *b)
+{
+    struct pp_rank_row *r = &p->row;
+    uint64_t after = b->step_ns + b->collective_ns + b->sync_ns;
+    uint64_t had = b->end_ns > after ? b->end_ns - after : 0;
+    int rises = !r->n_epochs || b->epoch > p->epochs[r->n_epochs - 1].epoch;
+    if (rises && r->n_epochs < PP_RANK_EPOCHS && p->done_ns && had >= p->done_ns)
+        p->epochs[r->n_epochs++] = (struct pp_rank_epoch){.epoch = b->epoch, .ready_ns = had - p->done_ns};
+    p->done_ns = b->end_ns;
+}
 
 static void each_batch(void *ctx, const struct pp_timeline_batch *b)
 {
     struct pass *p = ctx;
     struct pp_rank_row *r = &p->row;
+    note_epoch(p, b);
     if (b->warmup || p->n == PP_DIGEST_STEPS || p->no_memory)
         return;
     if (p->n == p->room) {
@@ -37,6 +53,7 @@ static void each_batch(void *ctx, const struct pp_timeline_batch *b)
     p->steps[p->n++] = (struct pp_rank_own_step){.number = b->number,
                                                  .own_ns = input + b->step_ns,
                                                  .input_ns = input,
+                                                 .all_ns = input + b->step_ns + b->collective_ns,
                                                  .end_utc_ns = isnan(p->to_utc_ns)
                                                                    ? 0
                                                                    : b->end_ns + (uint64_t)p->to_utc_ns};
@@ -140,6 +157,8 @@ pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err 
     if (st == PP_OK) {
         p.row.gpu = gpu_of(&source, &p.row, gpu, sizeof(gpu));
         p.to_utc_ns = utc_offset(&source);
+        p.done_ns = (uint64_t)fmax(pp_source_number(&source, "run", "started_mono_ns", 0), 0);
+        p.row.epochs = p.epochs;
         source.glance = 1; /* pictures and intervals are not asked for */
         st = pp_timeline_build_each(&source, &tl, each_batch, &p, err);
     }

@@ -315,6 +315,17 @@ static void set_head(struct judge *j)
     }
 }
 
+/* A judgement without steps (run --ranks that failed) has no histograms. */
+static void set_percentiles(struct pp_ranks *r, const struct pp_digest *d)
+{
+    const struct pp_hist *own = d->hists ? &d->hists[PP_DIGEST_OWN] : NULL,
+                         *input = d->hists ? &d->hists[PP_DIGEST_INPUT] : NULL;
+    r->own_p50_ns = own && own->count ? (double)pp_hist_quantile(own, 0.5) : NAN;
+    r->own_p99_ns = own && own->count ? (double)pp_hist_quantile(own, 0.99) : NAN;
+    r->wait_p50_ns = input && input->count ? (double)pp_hist_quantile(input, 0.5) : NAN;
+    r->wait_p99_ns = input && input->count ? (double)pp_hist_quantile(input, 0.99) : NAN;
+}
+
 pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct pp_err *err)
 {
     static const char *const names[] = {
@@ -373,12 +384,15 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
         out->since_step = out->since_s = NAN;
     }
     out->kind_name = names[out->kind];
+    set_percentiles(out, d);
     judge_words(&j);
+    int mapped = judge_map(&j);
     free(j.sorted);
     free(j.last);
     free(j.step);
-    return pp_arena_failed(&out->arena) ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", d->n_rows)
-                                        : PP_OK;
+    return !mapped || pp_arena_failed(&out->arena)
+               ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", d->n_rows)
+               : PP_OK;
 }
 
 pp_status pp_ranks_complete(struct pp_ranks *r, const int *exit_code, size_t n, struct pp_err *err)

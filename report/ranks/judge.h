@@ -21,6 +21,8 @@ struct judge {
 
 /* Names the ranks of the job that have no row. */
 void judge_missing(struct judge *j);
+/* The map of ranks and time. 0: no memory. */
+int judge_map(struct judge *j);
 /* The sentences, when all numbers are there. */
 void judge_words(struct judge *j);
 

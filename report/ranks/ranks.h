@@ -49,8 +49,34 @@ struct pp_ranks_row {
     uint64_t steps, lost_spans;
 };
 
+/* Ranks, or groups of them where there are more than PP_RANKS_MAP_ROWS: all ranks of a machine, or ranks that
+ * follow each other. The worst group first, by the wait for data of its worst rank; what finds no room is one
+ * last row. */
+enum { PP_RANKS_MAP_ROWS = 64, PP_RANKS_MAP_COLUMNS = 96, PP_RANKS_MAP_EPOCHS = 16 };
+
+struct pp_ranks_group {
+    const char *label;
+    size_t n_ranks;
+    double worst_rank, wait_share; /* of that rank's step time, over all of its steps */
+};
+
+/* Of each group its worst rank; NAN: none of its ranks was there. */
+struct pp_ranks_map {
+    size_t n_groups, n_columns, n_epochs;
+    double column_s;               /* length of a column; the first begins with the first step of any rank */
+    struct pp_ranks_group *groups; /* n_groups */
+    double *wait_share;            /* n_groups x n_columns: wait for data and device, of step time */
+    double *ready_s;               /* n_groups x n_epochs: until its last rank had the epoch's first batch */
+    uint32_t *epoch;               /* n_epochs: their numbers */
+    uint64_t epochs_left_out;
+    int by_host;
+};
+
 struct pp_ranks {
     struct pp_arena arena;
+    struct pp_ranks_map map;
+    /* over all steps of all ranks; NAN: there is none */
+    double wait_p50_ns, wait_p99_ns, own_p50_ns, own_p99_ns;
     enum pp_ranks_kind kind;
     const char *kind_name, *sentence, *why, *where, *next_step, *note;
     const char *job, *launcher;
@@ -86,6 +112,9 @@ void pp_ranks_free(struct pp_ranks *r);
 
 /* The document of schema pipeprobe.ranks/1 (report/ranks/fields.h). */
 int pp_ranks_json(const struct pp_ranks *r, FILE *out);
+/* One page that needs nothing else: the judgement, a rank x time map of the wait for data, a rank x epoch
+ * table of readiness, and the ranks; of 10,000 ranks below 2 MB. */
+int pp_ranks_html(const struct pp_ranks *r, FILE *out);
 /* Text for a terminal; at most the 16 ranks that are last most often have a line each, unless all is set. */
 void pp_ranks_text(const struct pp_ranks *r, int all, FILE *out);
 

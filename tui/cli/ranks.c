@@ -1,5 +1,6 @@
 /* `pipeprobe ranks`: one answer from the recordings of all ranks of a job. */
 #include "tui/cli/cli.h"
+#include "tui/cli/output.h"
 #include "tui/cli/rank_files.h"
 
 #include "probe/base/err.h"
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 
 struct options {
-    int json, all;
+    const char *html;
+    int json, all, force;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -17,6 +19,10 @@ struct options {
 static const struct pp_opt opts[] = {
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .group = "Options",
      .help = "one document of schema pipeprobe.ranks/1"},
+    {.name = "html", .type = PP_OPT_STRING, .offset = AT(html), .arg = "FILE",
+     .help = "a page with a map of ranks and time, and the first batch by rank and epoch; - is stdout"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0",
+     .help = "replace FILE"},
     {.name = "all", .letter = 'a', .type = PP_OPT_FLAG, .offset = AT(all),
      .help = "text: a line for every rank, not only for those that are last most often"},
     {.name = NULL},
@@ -24,6 +30,33 @@ static const struct pp_opt opts[] = {
 /* clang-format on */
 
 /* ---- the command ---- */
+
+static pp_status write_page(const struct pp_ranks *ranks, const char *path, struct pp_err *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    pp_status st = PP_OK;
+    FILE *out = pp_output_is_stdout(path) ? stdout : open_memstream(&text, &size);
+    int failed = !out || pp_ranks_html(ranks, out) != 0;
+    if (out && out != stdout)
+        failed |= fclose(out) != 0;
+    if (failed)
+        st = pp_fail_errno(err, errno, "cannot write the page %s", path);
+    else if (out != stdout)
+        st = pp_output_write(path, text, size, err);
+    free(text);
+    return st;
+}
+
+static pp_status write_out(const struct pp_ranks *ranks, const struct options *o, struct pp_err *err)
+{
+    pp_status st = o->html ? write_page(ranks, o->html, err) : PP_OK;
+    if (st == PP_OK && o->json && pp_ranks_json(ranks, stdout) != 0)
+        st = pp_fail_errno(err, errno, "cannot write to standard output");
+    else if (st == PP_OK && !o->json && !(o->html && pp_output_is_stdout(o->html)))
+        pp_ranks_text(ranks, o->all, stdout);
+    return st;
+}
 
 static int ranks_main(int argc, char **argv)
 {
@@ -38,14 +71,16 @@ static int ranks_main(int argc, char **argv)
     pp_status st = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
     if (st == PP_OK && (code = pp_cli_parse(&pp_cmd_ranks, &set, argc, argv, operands, &n)) >= 0)
         goto out;
+    if (st == PP_OK && o.html && o.json && pp_output_is_stdout(o.html))
+        st = pp_fail(&err, PP_E_USAGE, "--html - and --json both write to standard output; name a file");
+    if (st == PP_OK && o.html && !pp_output_is_stdout(o.html))
+        st = pp_output_check(o.html, o.force, &err);
     if (st == PP_OK)
         st = pp_rank_files_read(operands, n, &all, &err);
     if (st == PP_OK)
         st = pp_ranks_judge(&all, &ranks, &err);
-    if (st == PP_OK && o.json && pp_ranks_json(&ranks, stdout) != 0)
-        st = pp_fail_errno(&err, errno, "cannot write to standard output");
-    else if (st == PP_OK && !o.json)
-        pp_ranks_text(&ranks, o.all, stdout);
+    if (st == PP_OK)
+        st = write_out(&ranks, &o, &err);
     code = st != PP_OK                           ? pp_cli_fail(&pp_cmd_ranks, &err)
            : ranks.kind == PP_RANKS_INCONCLUSIVE ? pp_status_exit_code(PP_E_INCONCLUSIVE)
                                                  : 0;
@@ -63,11 +98,11 @@ const struct pp_command pp_cmd_ranks = {
     .opts = opts,
     .notes = "Reads the recordings of a job's ranks, one each (of a directory all *.sqlite),\n"
              "and digests that pipeprobe merge wrote (*.digest).\n"
-             "Put pipeprobe in front of each process: its launcher says which rank it is, and\n"
-             "the recordings are pipeprobe-JOB/rank0000.sqlite, ... Steps are compared by\n"
+             "Put pipeprobe in front of the launcher or of each process: the launcher says\n"
+             "which rank it is; files are pipeprobe-JOB/rank0000.sqlite, ... Steps are compared by\n"
              "number; clocks of machines need not agree. Exit code: 0, or 3 when there are\n"
              "fewer than 2 ranks or 20 steps to compare.",
-    .examples = {"torchrun --nproc-per-node 4 --no-python pipeprobe exec -- python train.py",
-                 "pipeprobe ranks pipeprobe-JOB"},
+    .examples = {"pipeprobe exec -- torchrun --nproc-per-node 4 train.py",
+                 "pipeprobe ranks pipeprobe-JOB --html job.html"},
     .run = ranks_main,
 };

@@ -33,6 +33,13 @@ static const char *path_of(const char *name)
     return p;
 }
 
+/* Ranks of 20 s to 2 h, some of them with a clock that jumps. */
+static uint64_t end_of(struct pp_rng *rng, int rank, uint32_t step)
+{
+    uint64_t length_ns = (UINT64_C(1) << rank) * UINT64_C(500000000);
+    return rank == 5 ? pp_rng_next(rng) : UINT64_C(1790000000) * 1000000000 + step * length_ns;
+}
+
 static void make_one(int rank, struct pp_digest *out)
 {
     struct pp_rng rng = pp_rng_key(7, 0, (uint64_t)rank, 0);
@@ -52,6 +59,9 @@ static void make_one(int rank, struct pp_digest *out)
                               .met = rank != 2,
                               .steps = STEPS,
                               .wait_ns = pp_rng_next(&rng) >> 20};
+    struct pp_rank_epoch epochs[] = {{0, pp_rng_next(&rng) >> 20}, {(uint32_t)rank + 1, 5}};
+    row.epochs = epochs;
+    row.n_epochs = rank % 4 ? 2 : 0;
     size_t n = 0;
     row.work_ns[PP_PHASE_READ] = pp_rng_next(&rng) >> 10;
     for (uint32_t i = 0; i < STEPS; i++)
@@ -59,7 +69,8 @@ static void make_one(int rank, struct pp_digest *out)
             steps[n] = (struct pp_rank_own_step){.number = 3 * i,
                                                  .own_ns = pp_rng_below(&rng, 1u << 30),
                                                  .input_ns = pp_rng_below(&rng, 5),
-                                                 .end_utc_ns = pp_rng_next(&rng)};
+                                                 .all_ns = pp_rng_below(&rng, 1u << 31),
+                                                 .end_utc_ns = end_of(&rng, rank, i)};
             n++;
         }
     assert_int_equal(pp_digest_make(&row, steps, n, out, &err), PP_OK);
@@ -221,7 +232,7 @@ static void test_other_files(void **state)
     assert_false(pp_digest_is_file(path_of("nowhere")));
     assert_int_equal(pp_digest_load(path_of("x"), &d, &err), PP_E_CORRUPT);
     assert_non_null(strstr(err.text, "is no digest"));
-    write_bytes(path_of("x"), (const uint8_t *)"ppdigest\2\0\0\0\0\0\0\0\0\0\0\0", 20);
+    write_bytes(path_of("x"), (const uint8_t *)"ppdigest\3\0\0\0\0\0\0\0\0\0\0\0", 20);
     assert_int_equal(pp_digest_load(path_of("x"), &d, &err), PP_E_VERSION);
 }
 

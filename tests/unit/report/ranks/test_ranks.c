@@ -81,6 +81,7 @@ static void make(const struct job *j, int rank, struct pp_digest *out)
         steps[i] = (struct pp_rank_own_step){.number = (uint32_t)i + 1,
                                              .own_ns = wait + step,
                                              .input_ns = wait,
+                                             .all_ns = wait + step + others,
                                              .end_utc_ns = UINT64_C(1) << 60 | (uint64_t)i * 50 * MS};
     }
     assert_int_equal(pp_digest_make(&row, steps, (size_t)j->steps, out, &err), PP_OK);
@@ -113,8 +114,13 @@ static void assert_same(const struct pp_digest *a, const struct pp_digest *b)
     for (size_t i = 0; i < a->n_rows; i++) {
         const struct pp_rank_row *x = &a->rows[i], *y = &b->rows[i];
         assert_true(x->rank == y->rank && x->steps == y->steps && x->wait_ns == y->wait_ns);
+        assert_int_equal(x->n_slices, y->n_slices);
+        for (size_t k = 0; k < x->n_slices; k++)
+            assert_memory_equal(&x->slices[k], &y->slices[k], sizeof(x->slices[k]));
         assert_true(same_text(x->file, y->file) && same_text(x->job, y->job) && same_text(x->host, y->host));
     }
+    assert_int_equal(a->slice_log2_s, b->slice_log2_s);
+    assert_memory_equal(a->hists, b->hists, PP_DIGEST_HISTS * sizeof(*a->hists));
     for (size_t i = 0; i < a->n_steps; i++) {
         const struct pp_rank_step *x = &a->steps[i], *y = &b->steps[i];
         assert_true(x->number == y->number && x->ranks == y->ranks && x->end_utc_ns == y->end_utc_ns);

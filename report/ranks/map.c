@@ -1,0 +1,239 @@
+/* The map of ranks and time, from the slices and epochs of the digest. */
+#include "report/ranks/judge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A rank's place in the map. */
+struct place {
+    size_t row;   /* in the digest */
+    size_t group; /* before they are ordered: of the ranks that share it */
+    double share; /* wait for data of its step time */
+};
+
+static double share_of(const struct pp_rank_row *r)
+{
+    double input = (double)(r->wait_ns + r->sync_ns), all = input + (double)(r->step_ns + r->collective_ns);
+    return all > 0 ? input / all : 0;
+}
+
+/* ---- groups ---- */
+
+static int by_host(const void *a, const void *b, void *ctx)
+{
+    const struct pp_rank_row *rows = ctx;
+    const struct place *x = a, *y = b;
+    int order = strcmp(rows[x->row].host, rows[y->row].host);
+    return order ? order : (x->row > y->row) - (x->row < y->row);
+}
+
+/* Whether machines are fewer than ranks, and all are known. */
+static int have_hosts(const struct pp_digest *d)
+{
+    size_t others = 0;
+    for (size_t i = 0; i < d->n_rows; i++) {
+        if (!d->rows[i].host)
+            return 0;
+        others += i && strcmp(d->rows[i].host, d->rows[0].host) != 0;
+    }
+    return others > 0;
+}
+
+/* Numbers the groups by first appearance: how many there are. */
+static size_t group_them(struct judge *j, struct place *place)
+{
+    const struct pp_digest *d = j->d;
+    size_t n = d->n_rows, groups = 0;
+    j->r->map.by_host = n > PP_RANKS_MAP_ROWS && have_hosts(d);
+    for (size_t i = 0; i < n; i++)
+        place[i] = (struct place){.row = i, .share = share_of(&d->rows[i])};
+    if (j->r->map.by_host)
+        qsort_r(place, n, sizeof(*place), by_host, d->rows);
+    size_t each = n > PP_RANKS_MAP_ROWS ? (n + PP_RANKS_MAP_ROWS - 1) / PP_RANKS_MAP_ROWS : 1;
+    for (size_t i = 0; i < n; i++) {
+        int begins = j->r->map.by_host
+                         ? !i || strcmp(d->rows[place[i].row].host, d->rows[place[i - 1].row].host) != 0
+                         : i % each == 0;
+        groups += (size_t)begins;
+        place[i].group = groups - 1;
+    }
+    return groups;
+}
+
+/* ---- order: the worst group first ---- */
+
+struct group {
+    size_t first, n; /* places */
+    double share;    /* of its worst rank */
+    size_t worst;    /* row */
+};
+
+static int by_worst(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    return x->share != y->share ? (x->share < y->share) - (x->share > y->share)
+                                : (x->first > y->first) - (x->first < y->first);
+}
+
+static void sum_up(const struct place *place, size_t n, struct group *groups, size_t n_groups)
+{
+    for (size_t g = 0; g < n_groups; g++)
+        groups[g] = (struct group){.share = -1};
+    for (size_t i = 0; i < n; i++) {
+        struct group *g = &groups[place[i].group];
+        g->first = g->n ? g->first : i;
+        g->n++;
+        if (place[i].share > g->share) {
+            g->share = place[i].share;
+            g->worst = place[i].row;
+        }
+    }
+}
+
+static const char *label_of(struct judge *j, const struct place *place, const struct group *g)
+{
+    struct pp_arena *a = &j->r->arena;
+    const struct pp_rank_row *rows = j->d->rows, *first = &rows[place[g->first].row];
+    long long from = (long long)first->rank, to = (long long)rows[place[g->first + g->n - 1].row].rank;
+    if (j->r->map.by_host)
+        return pp_arena_printf(a, "%s", first->host);
+    return from == to ? pp_arena_printf(a, "rank %lld", from)
+                      : pp_arena_printf(a, "ranks %lld-%lld", from, to);
+}
+
+/* ---- cells ---- */
+
+struct axis {
+    uint32_t first, per; /* slices; per column */
+};
+
+static struct axis axis_of(const struct pp_digest *d, struct pp_ranks_map *m)
+{
+    uint32_t first = UINT32_MAX, last = 0;
+    for (size_t i = 0; i < d->n_rows; i++)
+        if (d->rows[i].n_slices) {
+            uint32_t low = d->rows[i].slices[0].number,
+                     high = d->rows[i].slices[d->rows[i].n_slices - 1].number;
+            first = low < first ? low : first;
+            last = high > last ? high : last;
+        }
+    uint64_t range = first <= last ? (uint64_t)last - first + 1 : 0;
+    struct axis x = {first, (uint32_t)((range + PP_RANKS_MAP_COLUMNS - 1) / PP_RANKS_MAP_COLUMNS)};
+    m->n_columns = x.per ? (size_t)((range + x.per - 1) / x.per) : 0;
+    m->column_s = (double)x.per * (double)(UINT64_C(1) << d->slice_log2_s);
+    return x;
+}
+
+static void raise_to(double *cell, double v)
+{
+    *cell = isnan(*cell) || v > *cell ? v : *cell;
+}
+
+static void add_slices(double *cells, const struct pp_rank_row *r, struct axis x)
+{
+    uint64_t wait = 0, all = 0;
+    for (size_t i = 0; i < r->n_slices; i++) {
+        uint32_t column = (r->slices[i].number - x.first) / x.per;
+        int last = i + 1 == r->n_slices || (r->slices[i + 1].number - x.first) / x.per != column;
+        wait += r->slices[i].wait_ns;
+        all += r->slices[i].all_ns;
+        if (!last)
+            continue;
+        if (all)
+            raise_to(&cells[column], (double)wait / (double)all);
+        wait = all = 0;
+    }
+}
+
+/* The epochs that the map shows: the first ones of all ranks. */
+static void choose_epochs(struct judge *j)
+{
+    struct pp_ranks_map *m = &j->r->map;
+    uint32_t shown[PP_RANKS_MAP_EPOCHS];
+    size_t n = 0;
+    for (int64_t after = -1; n < PP_RANKS_MAP_EPOCHS; n++) {
+        int64_t next = INT64_MAX;
+        for (size_t i = 0; i < j->d->n_rows; i++)
+            for (size_t k = 0; k < j->d->rows[i].n_epochs; k++)
+                if (j->d->rows[i].epochs[k].epoch > after && j->d->rows[i].epochs[k].epoch < next)
+                    next = j->d->rows[i].epochs[k].epoch;
+        if (next == INT64_MAX)
+            break;
+        shown[n] = (uint32_t)next;
+        after = next;
+    }
+    m->epoch = pp_arena_alloc(&j->r->arena, (n + 1) * sizeof(*m->epoch));
+    m->n_epochs = m->epoch ? n : 0;
+    for (size_t i = 0; i < m->n_epochs; i++)
+        m->epoch[i] = shown[i];
+    for (size_t i = 0; i < j->d->n_rows; i++) {
+        const struct pp_rank_row *r = &j->d->rows[i];
+        uint64_t more = 0;
+        for (size_t k = 0; k < r->n_epochs; k++)
+            more += n && r->epochs[k].epoch > shown[n - 1];
+        m->epochs_left_out = more > m->epochs_left_out ? more : m->epochs_left_out;
+    }
+}
+
+static void add_epochs(double *cells, const struct pp_ranks_map *m, const struct pp_rank_row *r)
+{
+    for (size_t i = 0; i < r->n_epochs; i++)
+        for (size_t k = 0; k < m->n_epochs; k++)
+            if (m->epoch[k] == r->epochs[i].epoch)
+                raise_to(&cells[k], (double)r->epochs[i].ready_ns / 1e9);
+}
+
+static double *empty_cells(struct judge *j, size_t n)
+{
+    double *cells = pp_arena_alloc(&j->r->arena, (n + 1) * sizeof(*cells));
+    for (size_t i = 0; cells && i < n; i++)
+        cells[i] = NAN;
+    return cells;
+}
+
+static void fill(struct judge *j, const struct place *place, const struct group *groups, size_t n_groups)
+{
+    struct pp_ranks_map *m = &j->r->map;
+    struct axis x = axis_of(j->d, m);
+    size_t whole = n_groups > PP_RANKS_MAP_ROWS ? PP_RANKS_MAP_ROWS - 1 : n_groups;
+    m->n_groups = n_groups > PP_RANKS_MAP_ROWS ? PP_RANKS_MAP_ROWS : n_groups;
+    choose_epochs(j);
+    m->groups = pp_arena_alloc(&j->r->arena, (m->n_groups + 1) * sizeof(*m->groups));
+    m->wait_share = empty_cells(j, m->n_groups * m->n_columns);
+    m->ready_s = empty_cells(j, m->n_groups * m->n_epochs);
+    if (!m->groups || !m->wait_share || !m->ready_s)
+        return;
+    for (size_t g = 0; g < n_groups; g++) {
+        size_t at = g < whole ? g : whole;
+        struct pp_ranks_group *out = &m->groups[at];
+        if (g <= whole) { /* the first of those that share the last row is the worst of them */
+            out->label = g < whole ? label_of(j, place, &groups[g])
+                                   : pp_arena_printf(&j->r->arena, "%zu others", n_groups - whole);
+            out->worst_rank = (double)j->d->rows[groups[g].worst].rank;
+            out->wait_share = groups[g].share;
+        }
+        out->n_ranks += groups[g].n;
+        for (size_t i = groups[g].first; i < groups[g].first + groups[g].n; i++) {
+            add_slices(&m->wait_share[at * m->n_columns], &j->d->rows[place[i].row], x);
+            add_epochs(&m->ready_s[at * m->n_epochs], m, &j->d->rows[place[i].row]);
+        }
+    }
+}
+
+int judge_map(struct judge *j)
+{
+    size_t n = j->d->n_rows;
+    struct place *place = calloc(n + 1, sizeof(*place));
+    struct group *groups = calloc(n + 1, sizeof(*groups));
+    if (place && groups) {
+        size_t n_groups = group_them(j, place);
+        sum_up(place, n, groups, n_groups);
+        qsort(groups, n_groups, sizeof(*groups), by_worst);
+        fill(j, place, groups, n_groups);
+    }
+    int done = place && groups && !pp_arena_failed(&j->r->arena);
+    free(place);
+    free(groups);
+    return done;
+}
