@@ -187,7 +187,7 @@ static void add_fact(void *ctx, const char *key, const char *value, const char *
 
 static void read_facts(struct pp_live *l, struct pp_reader *r)
 {
-    static const char *const sections[] = {"run", "config", "environment"};
+    static const char *const sections[] = {"run", "rank", "config", "environment"};
     struct fact_walk w = {.l = l};
     free(l->facts);
     l->facts = NULL;

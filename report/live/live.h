@@ -155,7 +155,8 @@ pp_status pp_live_refresh(struct pp_live *l, int *changed, struct pp_err *err);
 pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct pp_live_snapshot *out,
                      struct pp_err *err);
 
-/* Facts of the run as stored: sections "run", "config" and "environment". They live until the next refresh.
+/* Facts of the run as stored: sections "run", "rank", "config" and "environment". They live until the next
+ * refresh.
  */
 struct pp_live_fact {
     char section[16], key[48], value[160], unit[16];

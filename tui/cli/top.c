@@ -3,12 +3,14 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/find_recording.h"
 #include "tui/dash/dash.h"
+#include "tui/dash/job.h"
 #include "tui/dash/keys.h"
 #include "tui/dash/state.h"
 
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { GLYPHS_AUTO, GLYPHS_BLOCK, GLYPHS_BRAILLE, GLYPHS_ASCII };
@@ -96,18 +98,40 @@ static pp_status check(const struct options *o, const char *const *operands, int
     return PP_OK;
 }
 
+/* What is shown: one recording, or the ranks of a job. */
+struct shown {
+    pp_status (*screen)(const struct pp_dash_opts *o, struct pp_err *err);
+    pp_status (*lines)(const struct pp_dash_opts *o, FILE *out, struct pp_err *err);
+    pp_status (*once)(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err);
+};
+static const struct shown recording = {pp_dash_screen, pp_dash_lines, pp_dash_once},
+                          ranks = {pp_job_screen, pp_job_lines, pp_job_once};
+
 /* A terminal that can show no screen gets lines, and is told why. */
-static pp_status show(const struct options *o, const struct pp_dash_opts *d, struct pp_err *err)
+static pp_status show(const struct options *o, const struct pp_dash_opts *d, const struct shown *what,
+                      struct pp_err *err)
 {
     if (o->once || o->json || o->text)
-        return pp_dash_once(d, o->json, stdout, err);
+        return what->once(d, o->json, stdout, err);
     if (o->line || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
-        return pp_dash_lines(d, stdout, err);
-    pp_status status = pp_dash_screen(d, err);
+        return what->lines(d, stdout, err);
+    pp_status status = what->screen(d, err);
     if (status != PP_E_UNSUPPORTED)
         return status;
     fprintf(stderr, "pipeprobe top: %s; printing a status line every few seconds instead\n", err->text);
-    return pp_dash_lines(d, stdout, err);
+    return what->lines(d, stdout, err);
+}
+
+/* A directory with the recordings of two ranks at least. */
+static int has_ranks(const char *what)
+{
+    struct stat st;
+    struct pp_job *j = stat(what, &st) == 0 && S_ISDIR(st.st_mode) ? pp_job_open(what) : NULL;
+    size_t n = 0, more;
+    if (j)
+        pp_job_rows(j, &n, &more);
+    pp_job_close(j);
+    return n >= 2;
 }
 
 static int run(int argc, char **argv)
@@ -124,11 +148,12 @@ static int run(int argc, char **argv)
     setlocale(LC_CTYPE, ""); /* what the terminal can show */
     if (status == PP_OK)
         status = check(&o, operands, n, &err);
-    if (status == PP_OK)
+    const struct shown *what = status == PP_OK && has_ranks(operands[0]) ? &ranks : &recording;
+    if (status == PP_OK && what == &recording)
         status = pp_find_recording(operands[0], path, sizeof(path), &err);
     if (status == PP_OK) {
         struct pp_dash_opts d = {
-            .path = path,
+            .path = what == &ranks ? operands[0] : path,
             .glyphs = glyphs_of(o.glyphs),
             .color = pp_cli_use_color((enum pp_color)o.color, stdout),
             .mouse = o.mouse,
@@ -141,7 +166,7 @@ static int run(int argc, char **argv)
         };
         status = read_size(o.size, &d, &err);
         if (status == PP_OK)
-            status = show(&o, &d, &err);
+            status = show(&o, &d, what, &err);
     }
     exit_code = status == PP_OK ? 0 : pp_cli_fail(&pp_cmd_top, &err);
 out:
@@ -166,7 +191,8 @@ const struct pp_command pp_cmd_top = {
     .summary = "watch a run live, or replay a recorded one",
     .usage = "top FILE|DIR|PID [options]",
     .opts = opts,
-    .notes = "FILE may be growing or complete, yours or another user's; DIR: its newest\n"
+    .notes = "FILE may be growing or complete, yours or another user's; DIR: the ranks of a\n"
+             "job, a row each and the worst on top (Enter: its dashboard), else its newest\n"
              "recording; PID: what that process records. Keys: ? lists them, q quits.\n"
              "Exit code: 0, 130 when interrupted, 4 when FILE is damaged or not a recording.",
     .examples = {"pipeprobe top $(pgrep -n pipeprobe)",

@@ -1,0 +1,43 @@
+/* dash/job.h: the ranks of a job while they record: all recordings of a directory, one row each, the rank
+ * that the others wait for on top. As lines, as one frame, or on the terminal, where Enter opens a rank's own
+ * dashboard.
+ *
+ * Worst first: by the share of its time that a rank does not wait for the others, where that is recorded,
+ * else by its wait for data. */
+#ifndef PP_DASH_JOB_H
+#define PP_DASH_JOB_H
+
+#include "tui/dash/dash.h"
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PP_JOB_RANKS = 256 }; /* of a directory; more of them are counted, and not shown */
+
+struct pp_job_row {
+    char *path;
+    int64_t rank, world_size;
+    char host[64], state[24]; /* "running", "finished", ...; host "": not known */
+    double samples_per_s, step_ns, wait_share, others_share; /* over the window; NAN: not known */
+    uint64_t errors, dropped;
+};
+
+struct pp_job;
+
+/* The recordings of ranks in dir; n of *out is 0 where there are none. NULL: no memory. */
+struct pp_job *pp_job_open(const char *dir);
+void pp_job_close(struct pp_job *j); /* NULL is fine */
+/* Looks for new files, reads what came, and puts the worst first. */
+void pp_job_refresh(struct pp_job *j, unsigned window_s);
+const struct pp_job_row *pp_job_rows(const struct pp_job *j, size_t *n, size_t *not_shown);
+int pp_job_runs(const struct pp_job *j); /* one of them at least */
+
+/* o->path is the directory; view and at_ns do not count. */
+pp_status pp_job_screen(const struct pp_dash_opts *o, struct pp_err *err);
+pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err);
+/* json: a document of schema pipeprobe.top.ranks/1. */
+pp_status pp_job_once(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err);
+
+#endif

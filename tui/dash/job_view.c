@@ -1,0 +1,269 @@
+/* The rows of a job (job.h) on a grid, as a document, as lines, and on the terminal. */
+#include "tui/dash/job.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/json.h"
+#include "probe/base/text.h"
+#include "tui/dash/canvas.h"
+#include "tui/dash/interrupt.h"
+#include "tui/dash/keys.h"
+#include "tui/dash/screen.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#define LOOK_NS UINT64_C(500000000)
+#define FRAME_MS 250
+enum { HEAD_ROWS = 3, BAR_COLS = 20 };
+
+struct view {
+    const struct pp_dash_opts *o;
+    struct pp_job *job;
+    struct pp_grid grid;
+    int selected;
+    char chosen[4096]; /* the path of the selected row, which may move */
+};
+
+static unsigned window_of(const struct pp_dash_opts *o)
+{
+    return pp_windows[o->window];
+}
+
+/* ---- a frame ---- */
+
+static void put_row(const struct pp_canvas *c, int at, const struct pp_job_row *r)
+{
+    char rate[PP_CELL], step[PP_CELL], wait[PP_CELL], others[PP_CELL];
+    int bar = isnan(r->wait_share) ? 0 : (int)(fmin(r->wait_share, 1) * BAR_COLS + 0.5);
+    pp_put(c, at, 0, PP_STYLE_STRONG, "%5lld", (long long)r->rank);
+    pp_put(c, at, 7, PP_STYLE_PLAIN, "%-9.9s %9s %9s %9s %9s", r->state,
+           pp_text_rate(rate, sizeof(rate), r->samples_per_s), pp_short_time(step, sizeof(step), r->step_ns),
+           pp_short_share(wait, sizeof(wait), r->wait_share),
+           pp_short_share(others, sizeof(others), r->others_share));
+    pp_bar(c, at, 58, bar, PP_STYLE_STARVED, c->glyphs->starved);
+    pp_put(c, at, 58 + BAR_COLS + 1, PP_STYLE_PLAIN, "%s%s", r->host, r->dropped ? "  spans lost" : "");
+}
+
+static void draw_rows(const struct view *v, const struct pp_canvas *c)
+{
+    size_t n, not_shown;
+    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
+    int room = c->box.rows - HEAD_ROWS - 1, top = pp_list_top(v->selected, (int)n, room);
+    pp_put(c, 2, 0, PP_STYLE_TITLE, " rank  %-9s %9s %9s %9s %9s %-20s  %s", "state", "samples/s", "a step",
+           "data wait", "others", " data wait", "node");
+    for (int i = 0; i < room && top + i < (int)n; i++) {
+        put_row(c, HEAD_ROWS + i, &rows[top + i]);
+        if (top + i == v->selected)
+            pp_grid_style(c->grid, &c->box, HEAD_ROWS + i, PP_STYLE_SELECTED);
+    }
+    if (not_shown)
+        pp_put(c, c->box.rows - 1, 40, PP_STYLE_WARN, "%zu more files are not shown", not_shown);
+}
+
+static pp_status draw(struct view *v, int rows, int cols, struct pp_err *err)
+{
+    size_t n, not_shown;
+    const struct pp_job_row *all = pp_job_rows(v->job, &n, &not_shown);
+    if (!pp_grid_resize(&v->grid, rows, cols))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a screen of %dx%d", cols, rows);
+    struct pp_canvas c = {.grid = &v->grid,
+                          .box = {0, 0, rows, cols},
+                          .glyphs = &pp_glyph_sets[v->o->glyphs]};
+    v->grid.ascii = v->o->glyphs == PP_GLYPHS_ASCII;
+    pp_heading(&c, "%s: %zu of %lld ranks", v->o->path, n, n ? (long long)all[0].world_size : 0LL);
+    pp_put(&c, 1, 0, PP_STYLE_PLAIN, "%s, the last %u s; the rank that the others wait for is on top",
+           pp_job_runs(v->job) ? "LIVE" : "ENDED", window_of(v->o));
+    draw_rows(v, &c);
+    pp_put(&c, rows - 1, 0, PP_STYLE_PLAIN, "Enter: its dashboard   q: quit");
+    return PP_OK;
+}
+
+static void put_number(struct pp_json *j, const char *key, double v)
+{
+    pp_json_key(j, key);
+    pp_json_num(j, v);
+}
+
+static int put_json(const struct view *v, FILE *out)
+{
+    struct pp_json j;
+    size_t n, not_shown;
+    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
+    pp_json_begin(&j, out, 1);
+    pp_json_object(&j);
+    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.top.ranks/1");
+    put_number(&j, "window_s", window_of(v->o));
+    put_number(&j, "not_shown", (double)not_shown);
+    pp_json_key(&j, "ranks"), pp_json_array(&j);
+    for (size_t i = 0; i < n; i++) {
+        pp_json_object(&j);
+        put_number(&j, "rank", (double)rows[i].rank);
+        put_number(&j, "world_size", (double)rows[i].world_size);
+        pp_json_key(&j, "host"), pp_json_str(&j, *rows[i].host ? rows[i].host : NULL);
+        pp_json_key(&j, "file"), pp_json_str(&j, rows[i].path);
+        pp_json_key(&j, "state"), pp_json_str(&j, rows[i].state);
+        put_number(&j, "samples_per_s", rows[i].samples_per_s);
+        put_number(&j, "step_ns", rows[i].step_ns);
+        put_number(&j, "data_wait_share", rows[i].wait_share);
+        put_number(&j, "collective_share", rows[i].others_share);
+        put_number(&j, "errors", (double)rows[i].errors);
+        put_number(&j, "dropped_spans", (double)rows[i].dropped);
+        pp_json_object_end(&j);
+    }
+    pp_json_array_end(&j);
+    pp_json_object_end(&j);
+    return pp_json_end(&j);
+}
+
+/* ---- one frame, lines ---- */
+
+static pp_status open_view(struct view *v, const struct pp_dash_opts *o, struct pp_err *err)
+{
+    *v = (struct view){.o = o, .job = pp_job_open(o->path)};
+    if (!v->job)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the ranks in %s", o->path);
+    pp_job_refresh(v->job, window_of(o));
+    return PP_OK;
+}
+
+static void close_view(struct view *v)
+{
+    pp_job_close(v->job);
+    pp_grid_free(&v->grid);
+}
+
+pp_status pp_job_once(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err)
+{
+    struct view v;
+    pp_status st = open_view(&v, o, err);
+    v.selected = -1;
+    if (st == PP_OK && !json)
+        st = draw(&v, o->rows, o->cols, err);
+    if (st == PP_OK && (json ? put_json(&v, out) : pp_grid_print(&v.grid, o->color, out)) != 0)
+        st = pp_fail(err, PP_E_IO, "writing the frame of %s failed", o->path);
+    close_view(&v);
+    return st;
+}
+
+static int put_line(const struct view *v, FILE *out)
+{
+    char rate[PP_CELL], wait[PP_CELL];
+    size_t n, not_shown;
+    double sum = 0;
+    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
+    for (size_t i = 0; i < n; i++)
+        sum += rows[i].samples_per_s > 0 ? rows[i].samples_per_s : 0;
+    if (!n)
+        return 0;
+    fprintf(out, "%zu of %lld ranks, %s samples/s; worst: rank %lld, data wait %s\n", n,
+            (long long)rows[0].world_size, pp_text_rate(rate, sizeof(rate), sum), (long long)rows[0].rank,
+            pp_short_share(wait, sizeof(wait), rows[0].wait_share));
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}
+
+pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err)
+{
+    struct view v;
+    pp_status st = open_view(&v, o, err);
+    pp_interrupt_catch();
+    while (st == PP_OK && !pp_interrupt_signal() && pp_job_runs(v.job)) {
+        struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u),
+                                .tv_nsec = (long)(o->interval_ns % 1000000000u)};
+        nanosleep(&wait, NULL); /* a signal ends it */
+        pp_job_refresh(v.job, window_of(o));
+        if (pp_job_runs(v.job) && put_line(&v, out) != 0)
+            st = pp_fail(err, PP_E_IO, "writing a status line failed");
+    }
+    if (st == PP_OK) {
+        put_line(&v, out);
+        st = pp_interrupt_status(err);
+    }
+    close_view(&v);
+    return st;
+}
+
+/* ---- on the terminal ---- */
+
+/* The row that is selected stays so while the order changes. */
+static void keep_selected(struct view *v)
+{
+    size_t n, not_shown;
+    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rows[i].path, v->chosen) == 0)
+            v->selected = (int)i;
+}
+
+static void move(struct view *v, int to)
+{
+    size_t n, not_shown;
+    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
+    v->selected = to >= (int)n ? (int)n - 1 : to < 0 ? 0 : to;
+    if (n)
+        snprintf(v->chosen, sizeof(v->chosen), "%s", rows[v->selected].path);
+}
+
+static int wants_to_quit(struct view *v, int key)
+{
+    const struct pp_key *k = pp_key_find(key);
+    switch (k ? k->action : PP_DO_NOTHING) {
+    case PP_DO_QUIT: return 1;
+    case PP_DO_MOVE: move(v, v->selected + k->arg); break;
+    case PP_DO_FIRST: move(v, 0); break;
+    case PP_DO_LAST: move(v, PP_JOB_RANKS); break;
+    default: break;
+    }
+    return 0;
+}
+
+/* Until a key asks for the end, or for the dashboard of the selected rank: 1. */
+static int live_on(struct view *v, struct pp_screen *screen, pp_status *st, struct pp_err *err)
+{
+    uint64_t look_at = 0;
+    int rows, cols, key = PP_KEY_NONE;
+    do {
+        uint64_t now = pp_now_ns();
+        if (now >= look_at) {
+            pp_job_refresh(v->job, window_of(v->o));
+            keep_selected(v);
+            look_at = now + LOOK_NS;
+        }
+        pp_screen_size(screen, &rows, &cols);
+        *st = draw(v, rows, cols, err);
+        if (*st == PP_OK) {
+            pp_screen_show(screen, &v->grid);
+            key = pp_screen_key(screen, FRAME_MS);
+        }
+        if (key == PP_KEY_ENTER)
+            return 1;
+    } while (*st == PP_OK && !pp_interrupt_signal() && !wants_to_quit(v, key));
+    return 0;
+}
+
+pp_status pp_job_screen(const struct pp_dash_opts *o, struct pp_err *err)
+{
+    struct view v;
+    pp_status st = open_view(&v, o, err);
+    int opens = st == PP_OK;
+    while (opens) {
+        struct pp_screen *screen = NULL;
+        pp_interrupt_catch(); /* before ncurses looks which signals are free */
+        st = pp_screen_open(o->color, o->mouse, &screen, err);
+        opens = st == PP_OK && live_on(&v, screen, &st, err);
+        pp_screen_close(screen);
+        if (opens && !*v.chosen)
+            move(&v, v.selected);
+        if (opens && *v.chosen) {
+            struct pp_dash_opts one = *o;
+            one.path = v.chosen;
+            st = pp_dash_screen(&one, err);
+            opens = st == PP_OK;
+        }
+    }
+    if (st == PP_OK)
+        st = pp_interrupt_status(err);
+    close_view(&v);
+    return st;
+}
