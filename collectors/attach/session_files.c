@@ -15,6 +15,7 @@
 union file {
     struct pp_process_file process;
     struct pp_loaders_file loaders;
+    struct pp_rank_file rank;
 };
 
 /* A kind of file: its name, what it is known by, and who gets it. */
@@ -25,6 +26,7 @@ struct kind {
     void (*give)(const struct kind *k, const union file *f);
     pp_process_file_fn *process;
     pp_loaders_file_fn *loaders;
+    pp_rank_file_fn *rank;
     void *ctx;
     int keep; /* the files stay */
 };
@@ -49,6 +51,14 @@ static int loaders_are_sound(union file *f, long long pid)
     return memcmp(l->magic, PP_LOADERS_MAGIC, sizeof(l->magic)) == 0 && l->pid == pid;
 }
 
+static int rank_is_sound(union file *f, long long pid)
+{
+    struct pp_rank_file *r = &f->rank;
+    END(r->launcher);
+    END(r->job);
+    return memcmp(r->magic, PP_RANK_MAGIC, sizeof(r->magic)) == 0 && r->pid == pid;
+}
+
 static void give_process(const struct kind *k, const union file *f)
 {
     k->process(k->ctx, &f->process);
@@ -57,6 +67,11 @@ static void give_process(const struct kind *k, const union file *f)
 static void give_loaders(const struct kind *k, const union file *f)
 {
     k->loaders(k->ctx, &f->loaders);
+}
+
+static void give_rank(const struct kind *k, const union file *f)
+{
+    k->rank(k->ctx, &f->rank);
 }
 
 /* The process id that a name ends in; -1: it ends in something else. */
@@ -86,9 +101,10 @@ static struct pp_session_taken take(const char *path, const struct kind *k)
     for (struct dirent *e; d && (e = readdir(d));) {
         if (strncmp(e->d_name, k->prefix, strlen(k->prefix)) != 0)
             continue;
-        if ((k->process || k->loaders) && t.taken + t.unsound == PP_SESSION_FILES_MAX) {
+        int wanted = k->process || k->loaders || k->rank;
+        if (wanted && t.taken + t.unsound == PP_SESSION_FILES_MAX) {
             t.too_many++;
-        } else if (k->process || k->loaders) {
+        } else if (wanted) {
             int sound = read_file(dirfd(d), e->d_name, k, &f);
             t.taken += sound;
             t.unsound += !sound;
@@ -132,4 +148,14 @@ struct pp_session_taken pp_loaders_files_take(const char *dir, pp_loaders_file_f
 struct pp_session_taken pp_loaders_files_read(const char *dir, pp_loaders_file_fn *fn, void *ctx)
 {
     return loaders_files(dir, fn, ctx, 1);
+}
+
+struct pp_session_taken pp_rank_files_take(const char *dir, pp_rank_file_fn *fn, void *ctx)
+{
+    return take(dir, &(struct kind){.prefix = PP_RANK_FILE_PREFIX,
+                                    .size = sizeof(struct pp_rank_file),
+                                    .is_sound = rank_is_sound,
+                                    .give = give_rank,
+                                    .rank = fn,
+                                    .ctx = ctx});
 }

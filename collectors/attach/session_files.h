@@ -9,6 +9,7 @@
 
 #include "collectors/attach/loaders_file.h"
 #include "collectors/attach/process_file.h"
+#include "collectors/attach/rank_session.h"
 
 #define PP_SESSION_FILES_MAX 16384 /* of a kind that are read; as many as threads in a session */
 
@@ -21,10 +22,12 @@ struct pp_session_taken {
 /* f is the caller's until the function returns; texts in it end. n_loaders is at most PP_LOADERS_MAX. */
 typedef void pp_process_file_fn(void *ctx, const struct pp_process_file *f);
 typedef void pp_loaders_file_fn(void *ctx, const struct pp_loaders_file *f);
+typedef void pp_rank_file_fn(void *ctx, const struct pp_rank_file *f);
 
 /* Each hands every sound file of its kind to fn (NULL: to none) and removes all of its kind. */
 struct pp_session_taken pp_process_files_take(const char *dir, pp_process_file_fn *fn, void *ctx);
 struct pp_session_taken pp_loaders_files_take(const char *dir, pp_loaders_file_fn *fn, void *ctx);
+struct pp_session_taken pp_rank_files_take(const char *dir, pp_rank_file_fn *fn, void *ctx);
 /* The same without removing; their processes may be writing. */
 struct pp_session_taken pp_loaders_files_read(const char *dir, pp_loaders_file_fn *fn, void *ctx);
 

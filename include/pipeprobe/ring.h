@@ -41,6 +41,12 @@ extern "C" {
 #define PP_LOADERS_FILE_PREFIX \
     "loaders-" /* of `pipeprobe exec`: the DataLoaders of a Python process; the rest of the name is its pid \
                 */
+#define PP_RANK_FILE_PREFIX \
+    "rank-" /* of `pipeprobe exec`: a process that is a rank asks for a recording of its own; the rest of \
+               the name is its pid. Written as PP_RANK_ASKING_PREFIX, then renamed */
+#define PP_RANK_ASKING_PREFIX "asking-"
+#define PP_RANK_SESSION_PREFIX \
+    "session-of-" /* of `pipeprobe exec`: the session of that rank, which the rest of the name says */
 #define PP_UNHOOKED_FILE_NAME \
     "unhooked" /* of `pipeprobe exec`: why the first Python that could not be given the hooks has none */
 
@@ -158,6 +164,9 @@ static inline int pp_session_has_file(const char *name)
     return strncmp(name, "ring-", 5) == 0 ||
            strncmp(name, PP_PROCESS_FILE_PREFIX, sizeof(PP_PROCESS_FILE_PREFIX) - 1) == 0 ||
            strncmp(name, PP_LOADERS_FILE_PREFIX, sizeof(PP_LOADERS_FILE_PREFIX) - 1) == 0 ||
+           strncmp(name, PP_RANK_FILE_PREFIX, sizeof(PP_RANK_FILE_PREFIX) - 1) == 0 ||
+           strncmp(name, PP_RANK_ASKING_PREFIX, sizeof(PP_RANK_ASKING_PREFIX) - 1) == 0 ||
+           strncmp(name, PP_RANK_SESSION_PREFIX, sizeof(PP_RANK_SESSION_PREFIX) - 1) == 0 ||
            strcmp(name, PP_PRESENCE_FILE_NAME) == 0 || strcmp(name, PP_MAP_FILE_NAME) == 0 ||
            strcmp(name, PP_UNHOOKED_FILE_NAME) == 0;
 }

@@ -23,7 +23,7 @@ enum { PIPE = 1, LINK = 2, DIRECTORY = 4, OTHER_NAME = 8, MANY = 16, SHORT = 32 
 enum { PID = 4711, FILES_MANY = 40 };
 
 struct seen {
-    unsigned processes, loaders;
+    unsigned processes, loaders, ranks;
 };
 
 static void ends(const char *text, size_t size)
@@ -51,6 +51,20 @@ static void see_loaders(void *ctx, const struct pp_loaders_file *f)
         ends(f->loader[i].start_method, sizeof(f->loader[i].start_method));
     }
     ((struct seen *)ctx)->loaders++;
+}
+
+static void see_rank(void *ctx, const struct pp_rank_file *f)
+{
+    struct pp_identity id;
+    char key[PP_RANK_KEY];
+    ends(f->launcher, sizeof(f->launcher));
+    ends(f->job, sizeof(f->job));
+    if (pp_rank_file_identity(f, &id)) {
+        pp_rank_key(&id, key, sizeof(key));
+        if (!id.launcher || id.rank < 0 || id.rank >= id.world_size || strchr(key, '/'))
+            abort();
+    }
+    ((struct seen *)ctx)->ranks++;
 }
 
 static const char *in_session(const char *prefix, const char *rest)
@@ -118,6 +132,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mkdir(scratch_path("session"), 0700);
     put(PP_PROCESS_FILE_PREFIX, data, process, odd);
     put(PP_LOADERS_FILE_PREFIX, data + process, size - process, odd);
+    put(PP_RANK_FILE_PREFIX, data, size < sizeof(struct pp_rank_file) ? size : sizeof(struct pp_rank_file),
+        odd);
     struct pp_session_taken taken = pp_process_files_take(scratch_path("session"), see_process, &seen);
     if (taken.taken != seen.processes || taken.taken > 1)
         abort(); /* one name fits the pid in it at most */
@@ -125,6 +141,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     taken = pp_loaders_files_take(scratch_path("session"), see_loaders, &seen);
     if (taken.taken != seen.loaders || taken.taken > 1)
         abort();
+    taken = pp_rank_files_take(scratch_path("session"), see_rank, &seen);
+    if (taken.taken != seen.ranks || taken.taken > 1)
+        abort();
+    clear(PP_RANK_FILE_PREFIX);
     clear(PP_PROCESS_FILE_PREFIX);
     clear(PP_LOADERS_FILE_PREFIX);
     if (rmdir(scratch_path("session")) != 0)
@@ -132,9 +152,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
+/* The process file comes first in the input, and both begin with what they are known by. */
+static void seed_rank(struct pp_process_file *p)
+{
+    struct pp_rank_file r = {.pid = PID, .rank = 3, .world_size = 4, .local_rank = 1, .node = -1};
+    memcpy(r.magic, PP_RANK_MAGIC, sizeof(r.magic));
+    memcpy(r.launcher, "torchrun", 9);
+    memset(r.job, '/', sizeof(r.job));
+    memcpy(p, &r, sizeof(r));
+}
+
 int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
 {
-    static const uint8_t odd[] = {0, PIPE | LINK | DIRECTORY, MANY, OTHER_NAME, SHORT};
+    static const uint8_t odd[] = {0, PIPE | LINK | DIRECTORY, MANY, OTHER_NAME, SHORT, 0};
     struct pp_process_file p = {.pid = PID, .parent_pid = 1, .clients = 1, .python = 1};
     struct pp_loaders_file *l = calloc(1, sizeof(*l));
     if (!l || i >= sizeof(odd)) {
@@ -155,6 +185,8 @@ int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
         memset(l->loader[k].sampler, 's', sizeof(l->loader[k].sampler));
         memset(l->loader[k].start_method, 'f', sizeof(l->loader[k].start_method));
     }
+    if (i + 1 == sizeof(odd))
+        seed_rank(&p);
     *size = 1 + sizeof(p) + sizeof(*l);
     *data = malloc(*size);
     (*data)[0] = odd[i];

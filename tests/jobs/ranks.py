@@ -1,6 +1,8 @@
 """A data-parallel training script: gloo, DistributedDataParallel, a DataLoader per rank. It knows nothing of pipeprobe.
 
-ranks.py [--slow-rank R] [--samples N] [--step-ms MS]: the data set of rank R takes 20 ms a sample, that of the others none."""
+ranks.py [--slow-rank R] [--slow-step-rank R] [--buffers] [--samples N] [--step-ms MS]: the data set of rank R takes 20 ms a
+sample, that of the others none; the forward pass of the second R takes 100 ms more. --buffers: the model has some, which rank 0
+sends to the others before each step."""
 
 import argparse
 import time
@@ -25,6 +27,8 @@ class Numbers(Dataset):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--slow-rank", type=int, default=-1)
+    p.add_argument("--slow-step-rank", type=int, default=-1)
+    p.add_argument("--buffers", action="store_true")
     p.add_argument("--samples", type=int, default=200)
     p.add_argument("--step-ms", type=float, default=20)
     a = p.parse_args()
@@ -32,12 +36,16 @@ def main():
     dist.init_process_group("gloo")
     data = Numbers(a.samples * dist.get_world_size(), 0.02 if dist.get_rank() == a.slow_rank else 0)
     loader = DataLoader(data, batch_size=4, num_workers=1, sampler=DistributedSampler(data, shuffle=False))
-    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 2))
+    layers = [torch.nn.BatchNorm1d(64)] if a.buffers else []
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers, torch.nn.Linear(64, 2)))
     sgd = torch.optim.SGD(model.parameters(), lr=1e-9)
     total = 0
     for x in loader:
         sgd.zero_grad()
-        model(x).square().mean().backward()
+        loss = model(x).square().mean()
+        if dist.get_rank() == a.slow_step_rank:
+            time.sleep(0.1)
+        loss.backward()
         sgd.step()
         time.sleep(a.step_ms / 1000)
         total += int(x[:, 0].sum())

@@ -26,10 +26,12 @@ static void free_name(const char *stem, char *buf, size_t size)
         snprintf(buf, size, "%s-%d" SUFFIX, stem, i);
 }
 
-static void default_name(char *buf, size_t size)
+/* In dir, which ends in a slash; NULL: here. */
+static void default_name(const char *dir, char *buf, size_t size)
 {
-    char stem[64] = "pipeprobe-";
-    stamp_of(time(NULL), stem + strlen(stem), sizeof(stem) - strlen(stem));
+    char stamp[32], stem[3072];
+    stamp_of(time(NULL), stamp, sizeof(stamp));
+    snprintf(stem, sizeof(stem), "%spipeprobe-%s", dir ? dir : "", stamp);
     free_name(stem, buf, size);
 }
 
@@ -76,17 +78,29 @@ static void job_name(const struct pp_identity *rank, char *buf, size_t size)
             *c = '_';
 }
 
+static int ends_in_slash(const char *path)
+{
+    size_t n = strlen(path);
+    return n && path[n - 1] == '/';
+}
+
 static int is_directory(const char *path)
 {
     struct stat st;
-    size_t n = strlen(path);
-    return (n && path[n - 1] == '/') || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    return ends_in_slash(path) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+static pp_status make_directory(const char *dir, struct pp_err *err)
+{
+    return mkdir(dir, 0777) == 0 || errno == EEXIST
+               ? PP_OK
+               : pp_fail_errno(err, errno, "the directory %s for the recordings cannot be made", dir);
 }
 
 /* Whether the name is our own choice, and another may be taken where it exists. */
 static int chosen_by_us(const char *output, const struct pp_identity *rank)
 {
-    return !output || (of_many(rank) && is_directory(output));
+    return !output || ends_in_slash(output) || (of_many(rank) && is_directory(output));
 }
 
 /* rank0003, with the attempt of a restarted one. */
@@ -114,9 +128,8 @@ static pp_status ranked_name(const char *output, const struct pp_identity *rank,
         snprintf(dir, sizeof(dir), "%s", output);
     else
         snprintf(dir, sizeof(dir), "pipeprobe-%s", job);
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return pp_fail_errno(err, errno, "the directory %s for the recordings of the ranks cannot be made",
-                             dir);
+    if (make_directory(dir, err) != PP_OK)
+        return err->code;
     snprintf(stem, sizeof(stem), "%s%s%s%s%s", dir, dir[strlen(dir) - 1] == '/' ? "" : "/",
              output && *rank->job ? job : "", output && *rank->job ? "-" : "", own);
     free_name(stem, path, size);
@@ -139,10 +152,12 @@ pp_status pp_recording_name(const char *output, const struct pp_identity *rank, 
         return pp_fail(err, PP_E_USAGE, "--output: the name is too long (%zu bytes)", strlen(output));
     if (of_many(rank) && ranked_name(output, rank, path, size, err) != PP_OK)
         return err->code;
-    if (!of_many(rank) && output)
+    if (!of_many(rank) && output && ends_in_slash(output) && make_directory(output, err) != PP_OK)
+        return err->code;
+    if (!of_many(rank) && output && !ends_in_slash(output))
         snprintf(path, size, "%s", output);
     else if (!of_many(rank))
-        default_name(path, size);
+        default_name(output, path, size);
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", path);
     int empty = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&

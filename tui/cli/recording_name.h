@@ -10,10 +10,10 @@
  * output when that is a directory or ends in a slash, NAME-rank0003.sqlite when output is NAME.sqlite; of a
  * restarted job rank0003-attempt1.
  *
- * Else output, or pipeprobe-DATE-TIME.sqlite when it is NULL. What we choose ourselves comes with -2, -3, ...
- * where that is taken: another run of the same second may take it yet, and pp_store_create says so
- * (PP_E_EXISTS: ask again). Refuses an output that exists (unless force) and a directory that cannot be
- * written, before anything slow happens. size: at least 4096. */
+ * Else output, or pipeprobe-DATE-TIME.sqlite when it is NULL, in output when that ends in a slash. What we
+ * choose ourselves comes with -2, -3, ... where that is taken: another run of the same second may take it
+ * yet, and pp_store_create says so (PP_E_EXISTS: ask again). Refuses an output that exists (unless force) and
+ * a directory that cannot be written, before anything slow happens. size: at least 4096. */
 #define PP_RECORDING_NAME_TRIES 100
 pp_status pp_recording_name(const char *output, const struct pp_identity *rank, int force, char *path,
                             size_t size, struct pp_err *err);

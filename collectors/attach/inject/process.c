@@ -1,5 +1,6 @@
 #include "collectors/attach/inject/inject.h"
 
+#include "collectors/attach/rank_session.h"
 #include "probe/trace/guard.h"
 #include "probe/trace/join.h"
 #include "probe/trace/presence.h"
@@ -207,7 +208,7 @@ void inject_lane(struct inject_thread *t, pp_lane lane)
 
 static struct pp_namemap *read_map(const char *dir)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX + sizeof(PP_MAP_FILE_NAME)];
     struct pp_namemap *m = pp_namemap_new();
     snprintf(path, sizeof(path), "%s/" PP_MAP_FILE_NAME, dir);
     if (m && pp_namemap_add_file(m, path, NULL) != PP_OK) {
@@ -219,8 +220,11 @@ static struct pp_namemap *read_map(const char *dir)
 
 static void begin(void)
 {
+    char own[PATH_MAX];
     const char *dir = getenv("PIPEPROBE_SESSION");
     inject_process.file = &nowhere;
+    if (dir && pp_rank_session(dir, own, sizeof(own)))
+        dir = own;
     if (!dir || pthread_key_create(&at_thread_exit, end_thread) != 0 ||
         pp_session_join(dir, &inject_process.session, NULL) != PP_OK)
         return;

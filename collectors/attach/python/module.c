@@ -1,6 +1,8 @@
 /* The functions that pipeprobe_hooks.py calls. All but join do nothing when recording is off. */
 #include "collectors/attach/python/types.h"
+#include "collectors/attach/rank_session.h"
 
+#include <limits.h>
 #include <string.h>
 
 static PyObject *none(void)
@@ -18,6 +20,20 @@ static PyObject *join(PyObject *self, PyObject *args)
     int on = record_join(PyBytes_AsString(text));
     Py_DECREF(text);
     return PyBool_FromLong(on);
+}
+
+static PyObject *rank_session(PyObject *self, PyObject *args)
+{
+    PyObject *text;
+    char own[PATH_MAX];
+    int is_rank;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &text))
+        return NULL;
+    /* It may wait: other threads of the job go on. */
+    Py_BEGIN_ALLOW_THREADS is_rank = pp_rank_session(PyBytes_AsString(text), own, sizeof(own));
+    Py_END_ALLOW_THREADS Py_DECREF(text);
+    return is_rank ? PyUnicode_DecodeFSDefault(own) : none();
 }
 
 static PyObject *leave(PyObject *self, PyObject *nothing)
@@ -70,11 +86,14 @@ static const struct {
     enum timed_kind kind;
     int has_callback;
 } kinds[] = {
-    {"decode", TIMED_DECODE, 0},     {"read", TIMED_READ, 0},         {"collate", TIMED_COLLATE, 0},
-    {"next", TIMED_NEXT, 0},         {"save", TIMED_SAVE, 0},         {"index", TIMED_INDEX, 0},
-    {"before", TIMED_BEFORE, 1},     {"received", TIMED_RECEIVED, 0}, {"after", TIMED_AFTER, 1},
-    {"result", TIMED_RESULT, 1},     {"put", TIMED_PUT, 0},           {"get", TIMED_GET, 0},
-    {"backward", TIMED_BACKWARD, 0}, {"resolve", TIMED_RESOLVE, 0},
+    {"decode", TIMED_DECODE, 0},     {"read", TIMED_READ, 0},
+    {"collate", TIMED_COLLATE, 0},   {"next", TIMED_NEXT, 0},
+    {"save", TIMED_SAVE, 0},         {"index", TIMED_INDEX, 0},
+    {"before", TIMED_BEFORE, 1},     {"received", TIMED_RECEIVED, 0},
+    {"after", TIMED_AFTER, 1},       {"result", TIMED_RESULT, 1},
+    {"put", TIMED_PUT, 0},           {"get", TIMED_GET, 0},
+    {"backward", TIMED_BACKWARD, 1}, {"collective", TIMED_COLLECTIVE, 0},
+    {"resolve", TIMED_RESOLVE, 0},
 };
 
 static PyObject *timed(PyObject *self, PyObject *args)
@@ -140,6 +159,24 @@ static PyObject *pin_end(PyObject *self, PyObject *nothing)
     struct record_local *l = record_is_on() ? record_local() : NULL;
     if (l)
         record_lane_close(&l->copy);
+    return none();
+}
+
+static PyObject *meets(PyObject *self, PyObject *args)
+{
+    int on;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "p", &on))
+        return NULL;
+    meets_on_host(on);
+    return none();
+}
+
+static PyObject *arrived(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    meets_arrived();
     return none();
 }
 
@@ -240,6 +277,8 @@ static PyObject *reseed(PyObject *self, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"join", join, METH_VARARGS, "join(session): records into it. False: nothing is recorded"},
+    {"rank_session", rank_session, METH_VARARGS,
+     "rank_session(session): that of the rank which this process is; None: it is none, or has it already"},
     {"leave", leave, METH_NOARGS, "leave(): ends recording in this process, until the next join"},
     {"session", session, METH_NOARGS, "session(): the number of the one that is recorded; 0: none"},
     {"off", off, METH_VARARGS, "off(why): off for good in this process"},
@@ -248,6 +287,8 @@ static PyMethodDef functions[] = {
     {"is_timed", is_timed, METH_VARARGS, "is_timed(f)"},
     {"samples", samples, METH_VARARGS, "samples(data): data, whose items are timed"},
     {"stream", stream, METH_VARARGS, "stream(iterator): likewise"},
+    {"meets", meets, METH_VARARGS, "meets(on): whether a collective has ended when its call has"},
+    {"arrived", arrived, METH_NOARGS, "arrived(): this rank's part of a backward pass is done"},
     {"fetcher", fetcher, METH_VARARGS, "fetcher(f, is_stream, timed): f fetches from timed"},
     {"queue", queue, METH_VARARGS, "queue(q[, thread]): a worker's queue, or a pinning thread's, timed"},
     {"pin_begin", pin_begin, METH_NOARGS, "pin_begin(): of the calling thread"},

@@ -335,7 +335,70 @@ def _hook_future(module):
 
 
 def _hook_autograd(module):
-    _replace(module, "backward", "backward")
+    timed = record.timed("backward", module.backward, _pass_begins)
+    module.backward = timed
+
+
+# ---- waits for the other ranks of a job ----
+
+_engine = None  # of autograd, once a job has a group of ranks
+
+
+@_guard
+def _group_made(*args, **kwargs):
+    """Collectives of gloo and MPI end when their calls do; those of NCCL are only begun, and end on the GPU."""
+    global _engine
+    torch = sys.modules["torch"]
+    backend = str(sys.modules["torch.distributed.distributed_c10d"].get_backend()).lower()
+    no_gpu = torch.version.cuda is None and getattr(torch.version, "hip", None) is None
+    _engine = torch.autograd.Variable._execution_engine
+    record.meets(backend in ("gloo", "mpi") or (no_gpu and ("gloo" in backend or backend == "undefined")))
+
+
+@_guard
+def _pass_begins(tensors, *args, **kwargs):
+    """The first gradient of the pass has the engine tell us when the last one is there."""
+    if _engine is None:
+        return None
+    first = tensors if hasattr(tensors, "register_hook") else tensors[0]
+    return first.register_hook(_first_gradient) if first.requires_grad else None
+
+
+def _first_gradient(gradient):
+    _engine.queue_callback(record.arrived)
+
+
+def _hook_collectives(module):
+    module.init_process_group = record.timed("after", module.init_process_group, _group_made)
+    _replace(module, "collective", *_COLLECTIVES)
+
+
+def _hook_broadcast(module):
+    """Of the buffers of a DistributedDataParallel model, before each step."""
+    if module.is_available():
+        _replace(module, "collective", "_broadcast_coalesced")
+
+
+# They return nothing when they wait, and a handle when they do not.
+_COLLECTIVES = (
+    "all_reduce",
+    "reduce",
+    "broadcast",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "broadcast_object_list",
+    "gather",
+    "gather_object",
+    "scatter",
+    "scatter_object_list",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "monitored_barrier",
+)
 
 
 # Module, and what of it is recorded by which hook.
@@ -343,6 +406,8 @@ _HOOKS = {
     "queue": (("handing batches over", _hook_queue),),
     "concurrent.futures._base": (("handing batches over", _hook_future),),
     "torch.autograd": (("the thread that trains", _hook_autograd),),
+    "torch.distributed": (("buffers of ranks", _hook_broadcast),),
+    "torch.distributed.distributed_c10d": (("waits for other ranks", _hook_collectives),),
     "torch.utils.data.dataloader": (
         ("waits", _hook_iterators),
         ("later epochs", _hook_reset),

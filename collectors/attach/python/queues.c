@@ -165,12 +165,3 @@ PyObject *queues_get(PyObject *function, PyObject *args, PyObject *kwargs)
     Py_DECREF(queue);
     return out;
 }
-
-/* torch.autograd.backward */
-PyObject *queues_backward(PyObject *function, PyObject *args, PyObject *kwargs)
-{
-    struct record_local *l = record_is_on() ? record_local() : NULL;
-    if (l && l->slot < 0)
-        record_trains(l);
-    return PyObject_Call(function, args, kwargs);
-}

@@ -105,7 +105,9 @@ struct record_local {
     struct record_lane trainer;
     struct record_mark step_from; /* stamp 0: no step is running */
     struct record_about step;
-    int taking; /* depth of __next__: one loader's may call another's */
+    int taking;                 /* depth of __next__: one loader's may call another's */
+    int passing;                /* in a backward pass */
+    struct record_mark arrived; /* in it: this rank's part was done; stamp 0: not yet */
     struct record_taker taker;
 
     /* a worker, or the training thread of a loader without workers */
@@ -212,6 +214,9 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
 /* torch.save in the thread that takes the batches: the step goes on behind it */
 void record_save_begin(struct record_local *l, struct record_mark *from);
 void record_save_end(struct record_local *l, const struct record_mark *from, int failed);
+
+/* It has waited for the other ranks of the job since from, within a step: likewise */
+void record_waited(struct record_local *l, const struct record_mark *from, int failed);
 
 /* The thread that pins memory: it begins, got a batch, has pinned it, has handed it on. The lane is open. */
 void record_pin_begin(struct record_local *l);

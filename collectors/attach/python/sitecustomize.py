@@ -24,6 +24,10 @@ def _begin():
             import pipeprobe_override
     finally:
         sys.path.remove(here)
+    rank = _pipeprobe.rank_session(session)
+    if rank:  # one of several: it has a recording of its own, and so have the processes that it starts
+        session = os.environ["PIPEPROBE_SESSION"] = rank
+        os.environ["PIPEPROBE_RANKS"] = ""
     if _pipeprobe.join(session):
         if override:
             pipeprobe_override.install(pipeprobe_hooks._HOOKS, override)

@@ -359,7 +359,23 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
     record_taker_put(l, got ? PP_PHASE_DATA_WAIT : PP_PHASE_EPOCH_BOUNDARY, from, &now, &about);
 }
 
-/* ---- checkpoints ---- */
+/* ---- within a step: checkpoints, and waits for other ranks ---- */
+
+/* From from until now the thread was in phase; the step, if one is running, was interrupted by it. */
+static void interrupted(struct record_local *l, const struct record_mark *from, pp_phase phase, int failed)
+{
+    struct record_mark now = record_now(&l->trainer, 1);
+    struct record_about about = {.sample = PP_NO_SAMPLE,
+                                 .batch = l->step_from.stamp ? l->step.batch : PP_NO_BATCH,
+                                 .epoch = l->step.epoch,
+                                 .flags = failed ? PP_SPAN_ERROR : 0};
+    record_taker_put(l, phase, from, &now, &about);
+    if (!l->step_from.stamp)
+        return;
+    l->step_from = now; /* the rest of the step; its samples have been counted */
+    l->step.sample = PP_NO_SAMPLE;
+    l->step.flags = 0;
+}
 
 void record_save_begin(struct record_local *l, struct record_mark *from)
 {
@@ -370,17 +386,15 @@ void record_save_begin(struct record_local *l, struct record_mark *from)
 
 void record_save_end(struct record_local *l, const struct record_mark *from, int failed)
 {
-    struct record_mark now = record_now(&l->trainer, 1);
-    struct record_about about = {.sample = PP_NO_SAMPLE,
-                                 .batch = l->step_from.stamp ? l->step.batch : PP_NO_BATCH,
-                                 .epoch = l->step.epoch,
-                                 .flags = failed ? PP_SPAN_ERROR : 0};
-    record_taker_put(l, PP_PHASE_CHECKPOINT, from, &now, &about);
-    if (!l->step_from.stamp)
+    interrupted(l, from, PP_PHASE_CHECKPOINT, failed);
+}
+
+void record_waited(struct record_local *l, const struct record_mark *from, int failed)
+{
+    if (from->stamp <= l->step_from.stamp)
         return;
-    l->step_from = now; /* the rest of the step; its samples have been counted */
-    l->step.sample = PP_NO_SAMPLE;
-    l->step.flags = 0;
+    record_taker_put(l, PP_PHASE_STEP, &l->step_from, from, &l->step);
+    interrupted(l, from, PP_PHASE_COLLECTIVE, failed);
 }
 
 /* ---- the thread that pins memory ---- */

@@ -109,7 +109,8 @@ static PyObject *timed_apply(const struct proxy *t, PyObject *args, PyObject *kw
     case TIMED_PUT: return queues_put(t->inner, args, kwargs);
     case TIMED_RESOLVE: return queues_resolve(t->inner, args, kwargs);
     case TIMED_GET: return queues_get(t->inner, args, kwargs);
-    case TIMED_BACKWARD: return queues_backward(t->inner, args, kwargs);
+    case TIMED_COLLECTIVE: return meets_collective(t->inner, args, kwargs);
+    case TIMED_BACKWARD: return meets_backward(t->inner, args, kwargs, t->beside);
     case TIMED_MANY: return call_many(t->inner, args, kwargs);
     case TIMED_SAVE: return calls_save(t->inner, args, kwargs);
     case TIMED_INDEX: return calls_index(t->inner, args, kwargs);

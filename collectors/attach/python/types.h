@@ -12,18 +12,19 @@
 
 /* A row of Timed: what a call of the function counts as. */
 enum timed_kind {
-    TIMED_DECODE,   /* a part of the sample in work */
-    TIMED_READ,     /* likewise */
-    TIMED_COLLATE,  /* a span of the worker */
-    TIMED_NEXT,     /* DataLoader iterators' __next__: a span of the thread that takes the batch */
-    TIMED_MANY,     /* a data set's __getitems__: all samples of a batch */
-    TIMED_SAVE,     /* torch.save: a span of the thread that takes the batches */
-    TIMED_INDEX,    /* an iterator's _next_index: what the next batch is made of */
-    TIMED_RECEIVED, /* an iterator's _get_data: (number of a batch, the batch) */
-    TIMED_PUT,      /* queue.Queue's put: perhaps of a batch, for another thread */
-    TIMED_GET,      /* queue.Queue's get, a Future's result: likewise */
-    TIMED_RESOLVE,  /* a Future's set_result: as put */
-    TIMED_BACKWARD, /* its thread is the trainer */
+    TIMED_DECODE,     /* a part of the sample in work */
+    TIMED_READ,       /* likewise */
+    TIMED_COLLATE,    /* a span of the worker */
+    TIMED_NEXT,       /* DataLoader iterators' __next__: a span of the thread that takes the batch */
+    TIMED_MANY,       /* a data set's __getitems__: all samples of a batch */
+    TIMED_SAVE,       /* torch.save: a span of the thread that takes the batches */
+    TIMED_INDEX,      /* an iterator's _next_index: what the next batch is made of */
+    TIMED_RECEIVED,   /* an iterator's _get_data: (number of a batch, the batch) */
+    TIMED_PUT,        /* queue.Queue's put: perhaps of a batch, for another thread */
+    TIMED_GET,        /* queue.Queue's get, a Future's result: likewise */
+    TIMED_RESOLVE,    /* a Future's set_result: as put */
+    TIMED_COLLECTIVE, /* a call that waits for the other ranks: a span of the thread that takes the batches */
+    TIMED_BACKWARD,   /* its thread is the trainer; the end of it waits for other ranks */
     /* not timed: a callback of ours is called with the arguments before it or after it, or with its result;
      * the callback raises no exception, and no frame of it is seen in the function's own. */
     TIMED_BEFORE,
@@ -34,7 +35,7 @@ enum timed_kind {
 /* Adds the types to the module. -1 with an exception. */
 int types_add(PyObject *module);
 
-/* callback: of the last three kinds, else NULL. */
+/* callback: of the last four kinds, else NULL. */
 PyObject *types_timed(PyObject *function, enum timed_kind kind, PyObject *callback);
 int types_is_timed(PyObject *object);
 /* The data set as a fetcher sees it: obj[i] or next(obj) is a sample. */
@@ -54,7 +55,15 @@ int queues_add_type(void); /* -1 with an exception */
 PyObject *queues_put(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *queues_resolve(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *queues_get(PyObject *function, PyObject *args, PyObject *kwargs);
-PyObject *queues_backward(PyObject *function, PyObject *args, PyObject *kwargs);
+
+/* ---- meets.c: waits for the other ranks of a job ---- */
+
+void meets_on_host(int on); /* whether the job's collectives end when their calls do, until one does not */
+PyObject *meets_collective(PyObject *function, PyObject *args, PyObject *kwargs);
+/* callback: called with the arguments before the pass, it asks for meets_arrived; what it gives is removed.
+ */
+PyObject *meets_backward(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback);
+void meets_arrived(void);
 
 #define TYPES_ITERATION "_pipeprobe_iteration" /* the attribute */
 

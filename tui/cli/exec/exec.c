@@ -4,12 +4,14 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_map.h"
 #include "tui/cli/exec/exec_python.h"
+#include "tui/cli/exec/exec_ranks.h"
 #include "tui/cli/exec/exec_record.h"
 #include "tui/cli/exec/exec_session.h"
 #include "tui/cli/exec/exec_words.h"
 #include "tui/cli/shipped.h"
 
 #include "collectors/attach/launch.h"
+#include "collectors/attach/rank_session.h"
 #include "probe/base/err.h"
 
 #include <limits.h>
@@ -40,7 +42,7 @@ static const struct pp_opt opts[] = {
     {.name = "prefetch", .type = PP_OPT_INT, .offset = AT(prefetch), .min = 1, .max = 1024, .arg = "N",
      .help = "batches in flight per worker, for predictions (prefetch_factor)"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
-     .help = "the recording (default pipeprobe-DATE-TIME.sqlite)"},
+     .help = "the recording (default pipeprobe-DATE-TIME.sqlite); DIR/: into DIR"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0",
      .help = "replace FILE"},
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0",
@@ -61,15 +63,23 @@ static const struct pp_opt opts[] = {
 struct surroundings {
     char library[PATH_MAX], session[PATH_MAX];
     char set_library[PATH_MAX + 32], set_session[PATH_MAX + 32], set_next[PATH_MAX + 32];
+    char set_ranks[PP_RANK_KEY + 64];
     struct exec_python python;
-    const char *env[6];
+    const char *env[7];
     const char *next; /* the other tool that holds NVTX_INJECTION64_PATH; NULL: none */
     int nested;       /* it is our own library: an exec inside an exec */
+    /* what the recordings of ranks get as well */
+    const struct options *options;
+    char *const *program;
+    char *map_text; /* of all maps; NULL: not read yet */
+    size_t map_rows;
+    char line[4096];
+    struct exec_ranks *ranks; /* NULL: none can ask */
 };
 
-static void make_environment(struct surroundings *s)
+static void make_environment(struct surroundings *s, const struct pp_identity *rank)
 {
-    char real[PATH_MAX];
+    char real[PATH_MAX], key[PP_RANK_KEY] = "";
     const char *held = getenv("NVTX_INJECTION64_PATH");
     s->next = held && *held ? held : NULL;
     s->nested = s->next && realpath(s->next, real) && strcmp(real, s->library) == 0;
@@ -78,8 +88,12 @@ static void make_environment(struct surroundings *s)
     snprintf(s->set_library, sizeof(s->set_library), "NVTX_INJECTION64_PATH=%s", s->library);
     snprintf(s->set_session, sizeof(s->set_session), "PIPEPROBE_SESSION=%s", s->session);
     snprintf(s->set_next, sizeof(s->set_next), "PIPEPROBE_NEXT_INJECTION=%s", s->next ? s->next : "");
+    if (rank->launcher)
+        pp_rank_key(rank, key, sizeof(key));
+    snprintf(s->set_ranks, sizeof(s->set_ranks), PP_RANKS_VARIABLE "=%d:%s", (int)getpid(), key);
     size_t n = 0;
     s->env[n++] = s->set_session;
+    s->env[n++] = s->set_ranks;
     if (*s->library) {
         s->env[n++] = s->set_library;
         s->env[n++] = s->set_next;
@@ -112,18 +126,20 @@ static void store_told(struct pp_store *store, const struct options *o)
             pp_store_meta_num(store, "config", told[i].key, (double)told[i].value, told[i].unit);
 }
 
-static void store_config(struct pp_store *store, const struct options *o, char *const *program,
-                         size_t map_rows, const struct surroundings *s)
+static void store_config(void *ctx, struct pp_store *store)
 {
+    const struct surroundings *s = ctx;
+    const struct options *o = s->options;
     char text[4096] = "";
     size_t n = 0;
     for (int i = 0; i < o->maps.n && n < sizeof(text) - 1; i++)
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? " " : "", o->maps.item[i]);
     pp_store_meta_text(store, "config", "source", "nvtx");
-    pp_store_meta_text(store, "config", "python_program", exec_words_is_python(program) ? "true" : "false");
+    pp_store_meta_text(store, "config", "python_program",
+                       exec_words_is_python(s->program) ? "true" : "false");
     store_told(store, o);
     pp_store_meta_text(store, "config", "map", o->maps.n ? text : "none");
-    pp_store_meta_num(store, "config", "map_rows", (double)map_rows, "rows");
+    pp_store_meta_num(store, "config", "map_rows", (double)s->map_rows, "rows");
     pp_store_meta_num(store, "config", "ring_spans", (double)o->ring_spans, "spans");
     pp_store_meta_text(store, "config", "other_tool", s->next ? s->next : "none");
     exec_python_store_config(store, &s->python, o->serve);
@@ -144,11 +160,9 @@ static int failed_before(const struct pp_err *err)
 }
 
 /* The recording, up to where the program may begin. On failure there is none. */
-static pp_status begin_recording(const struct options *o, char *const *program, const char *map_text,
-                                 size_t map_rows, struct exec_record *rec, struct surroundings *s,
-                                 struct pp_err *err)
+static pp_status begin_recording(struct exec_record *rec, struct surroundings *s, struct pp_err *err)
 {
-    char line[4096];
+    const struct options *o = s->options;
     pp_status st = pp_shipped_find("the injection library", "PIPEPROBE_INJECT_LIB", &pp_shipped_libraries,
                                    LIBRARY, s->library, err);
     if (st != PP_OK) {
@@ -156,18 +170,29 @@ static pp_status begin_recording(const struct options *o, char *const *program, 
         s->library[0] = '\0';
     }
     rec->asked_name_only = o->serve; /* the block of code that it serves is told that the file exists */
-    st = exec_record_create(rec, o->output, o->force, (size_t)o->ring_spans, map_text, err);
+    st = exec_record_create(rec, o->output, o->force, (size_t)o->ring_spans, s->map_text, err);
     if (st == PP_OK && !realpath(pp_recording_rings_dir(rec->recording), s->session))
         st = pp_fail(err, PP_E_SYSTEM, "the session directory %s was removed",
                      pp_recording_rings_dir(rec->recording));
     if (st == PP_OK) {
-        exec_python_prepare(&s->python, program[0], !o->no_reads);
-        make_environment(s);
-        store_config(pp_recording_store(rec->recording), o, program, map_rows, s);
-        st = exec_record_start(rec, join_command_line(program, line, sizeof(line)), err);
+        exec_python_prepare(&s->python, s->program[0], !o->no_reads);
+        make_environment(s, &rec->rank);
+        store_config(s, pp_recording_store(rec->recording));
+        st = exec_record_start(rec, join_command_line(s->program, s->line, sizeof(s->line)), err);
     }
     if (st != PP_OK)
         exec_record_abandon(rec);
+    else if (!o->serve)
+        s->ranks = exec_ranks_start(&(struct exec_ranks_opts){.above = rec,
+                                                              .output = o->output,
+                                                              .map_text = s->map_text,
+                                                              .command_line = s->line,
+                                                              .ring_spans = (size_t)o->ring_spans,
+                                                              .force = o->force,
+                                                              .config = store_config,
+                                                              .ctx = s});
+    if (!s->ranks)
+        s->set_ranks[sizeof(PP_RANKS_VARIABLE)] = '\0'; /* none is to ask */
     return st;
 }
 
@@ -203,22 +228,19 @@ static int start(const struct options *o, char *const *program, struct exec_reco
                  struct surroundings *s, struct pp_launch *launch, struct pp_err *unrecorded)
 {
     struct pp_err err;
-    char *map_text = NULL;
-    size_t map_rows = 0;
     pp_err_clear(&err);
     int code = o->serve ? 0 : pp_launch_find(program[0], &err);
     if (code) {
         pp_cli_fail(&pp_cmd_exec, &err);
         return code;
     }
-    pp_status st = exec_map_read(&o->maps, &map_text, &map_rows, &err);
+    pp_status st = exec_map_read(&o->maps, &s->map_text, &s->map_rows, &err);
     if (st == PP_OK)
-        st = begin_recording(o, program, map_text, map_rows, rec, s, unrecorded);
+        st = begin_recording(rec, s, unrecorded);
     else
         code = failed_before(&err);
     if (!code && st == PP_E_USAGE && is_no_name(o->output))
         code = failed_before(unrecorded);
-    free(map_text);
     if (!code && o->serve && !rec->recording)
         code = failed_before(unrecorded);
     if (code)
@@ -227,10 +249,27 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     code = o->serve ? exec_session_print(rec, &s->python, &err)
                     : pp_launch_start(launch, program, rec->recording ? s->env : NULL, &err);
     if (code) {
+        exec_ranks_stop(s->ranks);
         exec_record_abandon(rec);
         pp_cli_fail(&pp_cmd_exec, &err);
     }
     return code;
+}
+
+/* Those that got a recording of their own. What the launcher itself recorded, mostly nothing, is in exec's.
+ */
+static void end_ranks(const struct options *o, const struct surroundings *s, int exit_code, int signalled)
+{
+    const char *outcome = signalled ? "interrupted" : exit_code ? "failed" : "finished";
+    struct pp_err err;
+    pp_err_clear(&err);
+    for (size_t i = 0; i < exec_ranks_count(s->ranks); i++)
+        if (exec_record_end(exec_ranks_record(s->ranks, i), -1, outcome, &err) != PP_OK)
+            pp_cli_fail(&pp_cmd_exec, &err);
+    if (!o->quiet && exec_ranks_trouble(s->ranks))
+        exec_say("a rank got no recording of its own: %s", exec_ranks_trouble(s->ranks));
+    if (!o->quiet && exec_ranks_count(s->ranks))
+        exec_words_job(s->ranks);
 }
 
 /* After the program's end. */
@@ -239,6 +278,15 @@ static void end_recording(const struct options *o, char *const *program, struct 
 {
     struct pp_err err;
     pp_err_clear(&err);
+    exec_ranks_stop(s->ranks);
+    if (exec_ranks_count(s->ranks)) {
+        uint64_t own = exec_record_stop(rec);
+        end_ranks(o, s, exit_code, signalled);
+        if (!own) { /* all that there is is the ranks' */
+            exec_record_abandon(rec);
+            return;
+        }
+    }
     pp_status st = exec_record_end(rec, exit_code, signalled ? "interrupted" : "finished", &err);
     if (st != PP_OK)
         pp_cli_fail(&pp_cmd_exec, &err);
@@ -259,6 +307,8 @@ static int run_program(const struct options *o, char *const *program)
     struct pp_launch launch;
     struct pp_err unrecorded;
     pp_err_clear(&unrecorded);
+    if (s)
+        *s = (struct surroundings){.options = o, .program = program};
     if (!s) {
         pp_fail(&unrecorded, PP_E_NO_MEMORY, "no memory");
         return failed_before(&unrecorded);
@@ -273,7 +323,9 @@ static int run_program(const struct options *o, char *const *program)
             exec_say("nothing of %s was recorded: %s", program[0], unrecorded.text);
     }
     pp_launch_end(&launch);
+    exec_ranks_free(s->ranks);
     exec_record_free(&rec);
+    free(s->map_text);
     free(s);
     return code;
 }
@@ -326,6 +378,8 @@ const struct pp_command pp_cmd_exec = {
              "A program with NVTX gives ranges, marks, threads and processes. A map gives range\n"
              "names a phase (read, decode, data_wait, step, ...). Where FILE exists, the next\n"
              "free name is taken; where nothing can be recorded, the program runs without.\n"
+             "Where PROGRAM is a launcher (torchrun, mpiexec, accelerate), each rank has a file\n"
+             "of its own, in pipeprobe-JOB/, and the end says which one the others wait for.\n"
              "Exit code: the program's; 128+N when signal N ended it; 127 not found, 126 not\n"
              "executable, 125 it was not started (a wrong option or map).",
     .examples = {"pipeprobe exec -o train.sqlite -- python3 train.py --epochs 1",

@@ -46,6 +46,7 @@ static void clear_session_dir(struct exec_record *r)
 {
     pp_process_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     pp_loaders_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
+    pp_rank_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     take_unhooked(r);
     unlink(map_path(r).text);
 }
@@ -88,7 +89,8 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
                                      .ring_spans = ring_spans,
                                      .resources = 1, /* for programs that use the C API in place of NVTX */
                                      .tool = "pipeprobe"};
-    pp_identity_read(&r->rank);
+    if (!r->rank.launcher)
+        pp_identity_read(&r->rank);
     opts.identity = r->rank;
     pp_status st = pp_recording_name(output, &r->rank, force, r->path, sizeof(r->path), err);
     if (st == PP_OK)
@@ -186,16 +188,22 @@ static unsigned count_trainers(const struct pp_session *s)
     return n;
 }
 
-pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outcome, struct pp_err *err)
+uint64_t exec_record_stop(struct exec_record *r)
 {
     struct pp_session *session = pp_recording_session(r->recording);
-    struct pp_store *store = pp_recording_store(r->recording);
     r->totals.threads = pp_session_threads(session);
     r->totals.ringless = pp_session_unregistered(session);
     r->totals.trainers = count_trainers(session);
     const struct pp_drain_stats *drained = pp_recording_stop(r->recording);
     r->totals.spans = drained->spans;
     r->totals.dropped = drained->dropped;
+    return drained->spans;
+}
+
+pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outcome, struct pp_err *err)
+{
+    struct pp_store *store = pp_recording_store(r->recording);
+    exec_record_stop(r);
     take_files(r);
     clear_session_dir(r);
     if (r->unhooked[0])

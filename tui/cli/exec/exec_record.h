@@ -24,7 +24,7 @@ struct exec_record {
     char unhooked[256];             /* why a Python process was not given the hooks; "": none said so */
     struct pp_recording *recording; /* NULL: not made, or abandoned */
     struct exec_totals totals;
-    struct pp_identity rank; /* launcher NULL: of no rank */
+    struct pp_identity rank; /* launcher NULL: of no rank; before exec_record_create: this process's own */
 };
 
 /* Makes the file and, beside it, the session "PATH.rings" for ring_spans spans a thread, with map_text (may
@@ -34,10 +34,12 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
                              const char *map_text, struct pp_err *err);
 /* Starts the drain: the program may begin. */
 pp_status exec_record_start(struct exec_record *r, const char *command_line, struct pp_err *err);
+/* Stops the drain: how many spans were recorded. */
+uint64_t exec_record_stop(struct exec_record *r);
 /* Stops the drain and finishes the file. exit_code is the program's, -1: it goes on; outcome: "finished" or
  * "interrupted". The file stays readable whatever fails; err says what is missing. */
 pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outcome, struct pp_err *err);
-/* The program did not start: leaves nothing behind. */
+/* The program did not start, or nothing is to be kept: leaves nothing behind. */
 void exec_record_abandon(struct exec_record *r);
 void exec_record_free(struct exec_record *r);
 

@@ -3,8 +3,10 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "report/build/build.h"
+#include "report/ranks/ranks.h"
 #include "report/render/render.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/rank_files.h"
 #include "tui/cli/shell_words.h"
 
 #include <limits.h>
@@ -224,4 +226,63 @@ void exec_words_ranks(const struct exec_record *r)
     if (r->rank.rank == 0)
         exec_say("this is rank 0 of %lld; for all of them: pipeprobe ranks %.*s",
                  (long long)r->rank.world_size, slash ? (int)(slash - r->path) : 1, slash ? r->path : ".");
+}
+
+/* ---- the ranks under one exec ---- */
+
+/* As operands of `pipeprobe ranks`: their directory, or the files in it that are of this job and attempt. */
+static void where_they_are(const struct exec_record *first, int64_t attempt, char *buf, size_t size)
+{
+    const char *slash = strrchr(first->path, '/'), *base = slash ? slash + 1 : first->path, *number = base;
+    char again[48] = "";
+    for (const char *at = base; (at = strstr(at, "rank")); at++)
+        number = at;
+    if (attempt > 0)
+        snprintf(again, sizeof(again), "-attempt%lld", (long long)attempt);
+    if (slash && number == base && attempt <= 0)
+        snprintf(buf, size, "%.*s", (int)(slash - first->path), first->path);
+    else
+        snprintf(buf, size, "%.*srank*%s.sqlite", (int)(number - first->path), first->path, again);
+}
+
+/* What they came to, when all of them are here: of the last attempt. */
+static void say_which(struct exec_ranks *x, int64_t attempt)
+{
+    struct pp_err err;
+    struct pp_digest all = {0};
+    struct pp_ranks ranks = {0};
+    const char **paths = calloc(exec_ranks_count(x), sizeof(*paths));
+    int n = 0;
+    pp_err_clear(&err);
+    for (size_t i = 0; paths && i < exec_ranks_count(x); i++)
+        if (exec_ranks_record(x, i)->rank.attempt == attempt && exec_ranks_record(x, i)->totals.spans)
+            paths[n++] = exec_ranks_record(x, i)->path;
+    if (n && n == exec_ranks_record(x, 0)->rank.world_size &&
+        pp_rank_files_read(paths, n, &all, &err) == PP_OK && pp_ranks_judge(&all, &ranks, &err) == PP_OK)
+        exec_say("%s", ranks.sentence);
+    pp_ranks_free(&ranks);
+    pp_digest_free(&all);
+    free(paths);
+}
+
+void exec_words_job(struct exec_ranks *x)
+{
+    size_t n = exec_ranks_count(x);
+    double spans = 0, dropped = 0;
+    int64_t attempt = -1;
+    for (size_t i = 0; i < n; i++) {
+        const struct exec_record *r = exec_ranks_record(x, i);
+        spans += (double)r->totals.spans;
+        dropped += (double)r->totals.dropped;
+        attempt = r->rank.attempt > attempt ? r->rank.attempt : attempt;
+    }
+    char text[32], where[PATH_MAX];
+    where_they_are(exec_ranks_record(x, 0), attempt, where, sizeof(where));
+    exec_say("%s span%s of %zu rank%s recorded in %s", pp_text_count(text, sizeof(text), spans),
+             spans == 1 ? "" : "s", n, n == 1 ? "" : "s", where);
+    if (dropped > 0)
+        exec_say("%s more were lost because rings were full; use a larger --ring-spans",
+                 pp_text_count(text, sizeof(text), dropped));
+    say_which(x, attempt);
+    exec_say("for all of it: pipeprobe ranks %s", where);
 }

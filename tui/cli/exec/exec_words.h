@@ -3,7 +3,7 @@
 #ifndef PP_TUI_CLI_EXEC_EXEC_WORDS_H
 #define PP_TUI_CLI_EXEC_EXEC_WORDS_H
 
-#include "tui/cli/exec/exec_record.h"
+#include "tui/cli/exec/exec_ranks.h"
 
 /* "pipeprobe exec: " and the sentence. */
 void exec_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -19,6 +19,10 @@ void exec_words_totals(const struct exec_record *r, char *const *program, int wi
 void exec_words_verdict(const struct exec_record *r);
 /* In its place for one of many ranks: how to read all; rank 0 alone says it. */
 void exec_words_ranks(const struct exec_record *r);
+
+/* Of the ranks that recorded under one exec: how many, where, and which one the others wait for, where all
+ * ranks of the job are here. */
+void exec_words_job(struct exec_ranks *x);
 
 /* How a job that no Python reported from would be started so that one does, into text, quoted for a shell:
  * pipeprobe behind what drops the environment, and the interpreter without -I, -E, -S. *why says which of

@@ -121,6 +121,50 @@ static void test_loaders_are_bounded(void **state)
     free(f);
 }
 
+static void get_rank(void *ctx, const struct pp_rank_file *f)
+{
+    struct got *g = ctx;
+    struct pp_identity id;
+    g->n++;
+    g->sum += f->rank;
+    g->loaders += (unsigned)pp_rank_file_identity(f, &id);
+}
+
+/* A rank that no launcher makes is given, and said to be none. */
+static void test_ranks_are_of_a_launcher(void **state)
+{
+    static const struct {
+        const char *launcher;
+        int64_t rank, world_size, attempt;
+        unsigned sound;
+    } rows[] = {
+        {"torchrun", 3, 4, -1, 1},        {"torchrun", 4, 4, -1, 0},        {"torchrun", -1, 4, -1, 0},
+        {"no launcher", 0, 4, -1, 0},     {"torchrun", 0, 1, -1, 0},        {"Open MPI", 0, 2, -1, 1},
+        {"torchrun", 0, 4, INT64_MAX, 0}, {"torchrun", 0, INT64_MAX, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct got got = {0};
+        struct pp_rank_file f = {.pid = 7,
+                                 .rank = rows[i].rank,
+                                 .world_size = rows[i].world_size,
+                                 .local_rank = -1,
+                                 .local_size = -1,
+                                 .node = -1,
+                                 .attempt = rows[i].attempt};
+        memcpy(f.magic, PP_RANK_MAGIC, sizeof(f.magic));
+        memset(f.job, 'j', sizeof(f.job)); /* without an end */
+        snprintf(f.launcher, sizeof(f.launcher), "%s", rows[i].launcher);
+        put("rank-7", &f, sizeof(f));
+        put("rank-7.part", &f, sizeof(f));
+        put("asking-7", &f, 1);
+        assert_int_equal(pp_rank_files_take(dir, get_rank, &got).taken, 1);
+        assert_int_equal(got.n, 1);
+        assert_int_equal(got.loaders, rows[i].sound);
+        assert_int_equal(unlink(name("asking-7")), 0); /* one that is being written is left alone */
+    }
+}
+
 static void test_their_number_is_limited(void **state)
 {
     enum { BEYOND = 10 };
@@ -141,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_only_sound_files_are_given, setup, teardown),
         cmocka_unit_test_setup_teardown(test_loaders_are_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ranks_are_of_a_launcher, setup, teardown),
         cmocka_unit_test_setup_teardown(test_their_number_is_limited, setup, teardown),
     };
     return cmocka_run_group_tests_name("session_files", tests, NULL, NULL);

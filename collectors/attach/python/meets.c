@@ -1,0 +1,90 @@
+/* Where a rank of a job waits for the others: torch.distributed's collectives that return when they are done,
+ * and the end of a backward pass, in which DistributedDataParallel waits for the gradients of all. */
+#include "collectors/attach/python/types.h"
+
+/* The waits are on the host, and all of them are seen. Under the interpreter's lock. */
+static int seen;
+
+void meets_on_host(int on)
+{
+    seen = on;
+}
+
+/* The thread's own state, within a step of the trainer's. */
+static struct record_local *in_step(void)
+{
+    struct record_local *l = seen && record_is_on() ? record_local_peek() : NULL;
+    int within = l && l->slot < 0 && !l->taking && record_taker_is_open(l) && l->step_from.stamp;
+    return within ? l : NULL;
+}
+
+/* A call that returns a handle goes on behind our back: what it is waited for, and when, is not seen, and the
+ * rest would be half the truth. In a backward pass the end of that waits for it. */
+static void lose_sight(const struct record_local *l)
+{
+    if (l->passing || !seen)
+        return;
+    seen = 0;
+    record_note("waits for other ranks are not recorded: the job has asynchronous collectives");
+}
+
+PyObject *meets_collective(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = in_step();
+    if (!l)
+        return PyObject_Call(function, args, kwargs);
+    struct record_mark from = record_now(&l->trainer, 1);
+    l->taking++; /* what it calls is a part of it */
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    l->taking--;
+    if (out && out != Py_None)
+        lose_sight(l);
+    else if (l->step_from.stamp)
+        record_waited(l, &from, !out);
+    return out;
+}
+
+/* What the callback gave for this pass: an object whose method takes it back. The pass may have raised. */
+static void take_back(PyObject *hook)
+{
+    PyObject *type, *value, *traceback;
+    if (!hook)
+        return;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *done = hook == Py_None ? NULL : PyObject_CallMethod(hook, "remove", NULL);
+    Py_XDECREF(done);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    Py_DECREF(hook);
+}
+
+/* torch.autograd.backward. The callback has the engine call us when all gradients of this rank are there,
+ * before DistributedDataParallel, which asks for that later in the pass, waits for those of the others. */
+PyObject *meets_backward(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (l && l->slot < 0)
+        record_trains(l);
+    if (!l || l != in_step() || l->passing)
+        return PyObject_Call(function, args, kwargs);
+    l->arrived.stamp = 0;
+    l->passing = 1;
+    PyObject *hook = PyObject_Call(callback, args, kwargs);
+    if (!hook)
+        PyErr_Clear();
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    l->passing = 0;
+    take_back(hook);
+    if (out && l->arrived.stamp && l->step_from.stamp)
+        record_waited(l, &l->arrived, 0);
+    return out;
+}
+
+/* Called by the engine, in the thread that called backward where everything is on the host; in another one it
+ * says nothing. */
+void meets_arrived(void)
+{
+    struct record_local *l = in_step();
+    if (l && l->passing && !l->arrived.stamp)
+        l->arrived = record_now(&l->trainer, 1);
+}

@@ -1,0 +1,142 @@
+#include "collectors/attach/rank_session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NAP_MS 2
+
+/* ---- keys ---- */
+
+static uint64_t fnv1a(uint64_t h, const char *text)
+{
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+    return (h ^ 0xff) * 0x100000001b3u; /* where the text ends */
+}
+
+void pp_rank_key(const struct pp_identity *id, char *buf, size_t size)
+{
+    uint64_t of = fnv1a(fnv1a(0xcbf29ce484222325u, id->launcher ? id->launcher : ""), id->job);
+    snprintf(buf, size, "%lld-%lld-%lld-%016llx", (long long)(id->attempt < 0 ? 0 : id->attempt),
+             (long long)id->rank, (long long)id->world_size, (unsigned long long)of);
+}
+
+/* ---- in the program ---- */
+
+struct asking {
+    char request[PATH_MAX], part[PATH_MAX], answer[PATH_MAX];
+    pid_t exec;
+};
+
+/* 0: there is no exec to be asked, or this process is the rank that it is itself. */
+static int is_to_ask(struct asking *a, const char *dir, struct pp_identity *id)
+{
+    const char *told = getenv(PP_RANKS_VARIABLE);
+    char key[PP_RANK_KEY], *end = NULL;
+    long exec = told && *told ? strtol(told, &end, 10) : 0;
+    if (exec <= 0 || *end != ':' || !pp_identity_read(id) || id->world_size < 2)
+        return 0;
+    pp_rank_key(id, key, sizeof(key));
+    if (strcmp(end + 1, key) == 0 || strlen(dir) + sizeof(key) + 32 >= PATH_MAX)
+        return 0;
+    a->exec = (pid_t)exec;
+    snprintf(a->request, sizeof(a->request), "%s/" PP_RANK_FILE_PREFIX "%d", dir, (int)getpid());
+    snprintf(a->part, sizeof(a->part), "%s/" PP_RANK_ASKING_PREFIX "%d", dir, (int)getpid());
+    snprintf(a->answer, sizeof(a->answer), "%s/" PP_RANK_SESSION_PREFIX "%s", dir, key);
+    return 1;
+}
+
+static int read_answer(const struct asking *a, char *own, size_t size)
+{
+    int fd = open(a->answer, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    ssize_t n = fd >= 0 ? read(fd, own, size - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    own[n > 0 ? n : 0] = '\0';
+    return n > 0 && own[0] == '/';
+}
+
+static int ask(const struct asking *a, const struct pp_identity *id)
+{
+    struct pp_rank_file f = {.pid = getpid(),
+                             .rank = id->rank,
+                             .world_size = id->world_size,
+                             .local_rank = id->local_rank,
+                             .local_size = id->local_size,
+                             .node = id->node,
+                             .attempt = id->attempt};
+    memcpy(f.magic, PP_RANK_MAGIC, sizeof(f.magic));
+    snprintf(f.launcher, sizeof(f.launcher), "%s", id->launcher);
+    snprintf(f.job, sizeof(f.job), "%s", id->job);
+    int fd = open(a->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int written = fd >= 0 && write(fd, &f, sizeof(f)) == (ssize_t)sizeof(f);
+    if (fd >= 0)
+        close(fd);
+    int asked = written && rename(a->part, a->request) == 0;
+    if (fd >= 0 && !asked)
+        unlink(a->part);
+    return asked;
+}
+
+static int is_there(pid_t pid)
+{
+    return kill(pid, 0) == 0 || errno == EPERM;
+}
+
+int pp_rank_session(const char *dir, char *own, size_t size)
+{
+    struct asking a;
+    struct pp_identity id;
+    if (!is_to_ask(&a, dir, &id))
+        return 0;
+    int answered = read_answer(&a, own, size);
+    if (answered || !is_there(a.exec) || !ask(&a, &id))
+        return answered && strcmp(own, dir) != 0;
+    for (int waited = 0; !answered && waited < PP_RANK_WAIT_MS && is_there(a.exec); waited += NAP_MS) {
+        nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000L}, NULL);
+        answered = read_answer(&a, own, size);
+    }
+    if (!answered)
+        unlink(a.request);
+    return answered && strcmp(own, dir) != 0;
+}
+
+/* ---- in exec ---- */
+
+static const char *launcher_of(const char *name)
+{
+    const char *variable, *found = NULL, *launcher;
+    for (size_t i = 0; !found && (launcher = pp_identity_launcher(i, &variable)); i++)
+        if (strcmp(launcher, name) == 0)
+            found = launcher;
+    return found;
+}
+
+static int is_number(int64_t n)
+{
+    return n >= -1 && n <= INT32_MAX;
+}
+
+int pp_rank_file_identity(const struct pp_rank_file *f, struct pp_identity *out)
+{
+    const int64_t others[] = {f->local_rank, f->local_size, f->node, f->attempt};
+    int sound = f->rank >= 0 && f->world_size > 1 && f->rank < f->world_size && is_number(f->world_size);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        sound = sound && is_number(others[i]);
+    *out = (struct pp_identity){.launcher = launcher_of(f->launcher),
+                                .rank = f->rank,
+                                .world_size = f->world_size,
+                                .local_rank = f->local_rank,
+                                .local_size = f->local_size,
+                                .node = f->node,
+                                .attempt = f->attempt};
+    snprintf(out->job, sizeof(out->job), "%s", f->job);
+    return sound && out->launcher;
+}

@@ -1,0 +1,205 @@
+#include "tui/cli/exec/exec_ranks.h"
+
+#include "collectors/attach/session_files.h"
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#define SUFFIX ".sqlite"
+#define LOOK_MS 1000    /* beside what inotify says */
+#define LOOK_OFTEN_MS 5 /* in place of it */
+
+struct exec_ranks {
+    struct exec_ranks_opts opts;
+    char dir[PATH_MAX];   /* of exec's session, where ranks ask */
+    char names[PATH_MAX]; /* directory for recordings of a job without a name; ends in a slash */
+    int changes, end;     /* inotify, -1: there is none; eventfd */
+    pthread_t thread;
+    int runs;
+    struct exec_record *rank[EXEC_RANKS_MAX];
+    size_t n;
+    struct pp_err trouble; /* the first */
+};
+
+/* ---- one rank ---- */
+
+static struct exec_record *find(struct exec_ranks *x, const struct pp_identity *id)
+{
+    char key[PP_RANK_KEY], other[PP_RANK_KEY];
+    struct exec_record *found = NULL;
+    pp_rank_key(id, key, sizeof(key));
+    for (size_t i = 0; i < x->n && !found; i++) {
+        pp_rank_key(&x->rank[i]->rank, other, sizeof(other));
+        found = strcmp(key, other) == 0 ? x->rank[i] : NULL;
+    }
+    return found;
+}
+
+/* Under the launcher all ranks have one parent, which began when exec did: a job without a name is called as
+ * exec's own recording is. */
+static const char *output_of(const struct exec_ranks *x, const struct pp_identity *id)
+{
+    return x->opts.output || *id->job ? x->opts.output : x->names;
+}
+
+static pp_status begin(struct exec_ranks *x, struct exec_record *r, struct pp_err *err)
+{
+    const struct exec_ranks_opts *o = &x->opts;
+    pp_status st = exec_record_create(r, output_of(x, &r->rank), o->force, o->ring_spans, o->map_text, err);
+    if (st != PP_OK)
+        return st;
+    o->config(o->ctx, pp_recording_store(r->recording));
+    st = exec_record_start(r, o->command_line, err);
+    if (st != PP_OK)
+        exec_record_abandon(r);
+    return st;
+}
+
+static pp_status add(struct exec_ranks *x, const struct pp_identity *id, struct exec_record **out,
+                     struct pp_err *err)
+{
+    struct exec_record *r = x->n < EXEC_RANKS_MAX ? calloc(1, sizeof(*r)) : NULL;
+    if (!r)
+        return pp_fail(err, PP_E_NO_MEMORY, "there is no room for more than %zu ranks", x->n);
+    r->rank = *id;
+    pp_status st = begin(x, r, err);
+    if (st == PP_OK)
+        *out = x->rank[x->n++] = r;
+    else
+        free(r);
+    return st;
+}
+
+/* ---- answering ---- */
+
+static void trouble(struct exec_ranks *x, const struct pp_err *err)
+{
+    if (x->trouble.code == PP_OK)
+        x->trouble = *err;
+}
+
+/* One that can have no recording of its own is told exec's, so that it does not wait. */
+static void answer(void *ctx, const struct pp_rank_file *f)
+{
+    struct exec_ranks *x = ctx;
+    struct pp_identity id;
+    struct pp_err err;
+    char key[PP_RANK_KEY], path[2 * PATH_MAX], own[PATH_MAX];
+    if (!pp_rank_file_identity(f, &id))
+        return;
+    pp_err_clear(&err);
+    struct exec_record *r = find(x, &id);
+    pp_status st = r ? PP_OK : add(x, &id, &r, &err);
+    if (st == PP_OK && !realpath(pp_recording_rings_dir(r->recording), own))
+        st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s was removed",
+                     pp_recording_rings_dir(r->recording));
+    if (st != PP_OK) {
+        trouble(x, &err);
+        memcpy(own, x->dir, sizeof(own));
+    }
+    pp_rank_key(&id, key, sizeof(key));
+    snprintf(path, sizeof(path), "%s/" PP_RANK_SESSION_PREFIX "%s", x->dir, key);
+    if (pp_io_write_atomic(path, own, strlen(own), &err) != PP_OK)
+        trouble(x, &err);
+}
+
+static void *serve(void *arg)
+{
+    struct exec_ranks *x = arg;
+    struct pollfd fds[] = {{.fd = x->end, .events = POLLIN}, {.fd = x->changes, .events = POLLIN}};
+    char events[4096];
+    pthread_setname_np(pthread_self(), "pp-ranks");
+    for (;;) {
+        poll(fds, 2, x->changes >= 0 ? LOOK_MS : LOOK_OFTEN_MS);
+        if (fds[0].revents)
+            break;
+        while (fds[1].revents && read(x->changes, events, sizeof(events)) > 0) {
+        }
+        pp_rank_files_take(x->dir, answer, x);
+    }
+    return NULL;
+}
+
+/* ---- the whole ---- */
+
+static void name_directory(struct exec_ranks *x)
+{
+    const char *path = x->opts.above->path;
+    size_t n = strlen(path), end = sizeof(SUFFIX) - 1;
+    if (n > end && strcmp(path + n - end, SUFFIX) == 0)
+        n -= end;
+    snprintf(x->names, sizeof(x->names), "%.*s/", (int)(n < PATH_MAX - 2 ? n : PATH_MAX - 2), path);
+}
+
+struct exec_ranks *exec_ranks_start(const struct exec_ranks_opts *opts)
+{
+    struct exec_ranks *x = calloc(1, sizeof(*x));
+    if (!x)
+        return NULL;
+    x->opts = *opts;
+    x->end = eventfd(0, EFD_CLOEXEC);
+    x->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    pp_err_clear(&x->trouble);
+    name_directory(x);
+    int found = realpath(pp_recording_rings_dir(opts->above->recording), x->dir) != NULL;
+    if (found && x->changes >= 0 && inotify_add_watch(x->changes, x->dir, IN_MOVED_TO) < 0) {
+        close(x->changes);
+        x->changes = -1;
+    }
+    x->runs = found && x->end >= 0 && pthread_create(&x->thread, NULL, serve, x) == 0;
+    if (!x->runs) {
+        exec_ranks_free(x);
+        x = NULL;
+    }
+    return x;
+}
+
+void exec_ranks_stop(struct exec_ranks *x)
+{
+    if (!x || !x->runs)
+        return;
+    (void)!write(x->end, &(uint64_t){1}, sizeof(uint64_t));
+    pthread_join(x->thread, NULL);
+    x->runs = 0;
+}
+
+size_t exec_ranks_count(const struct exec_ranks *x)
+{
+    return x ? x->n : 0;
+}
+
+struct exec_record *exec_ranks_record(struct exec_ranks *x, size_t i)
+{
+    return x->rank[i];
+}
+
+const char *exec_ranks_trouble(const struct exec_ranks *x)
+{
+    return x && x->trouble.code != PP_OK ? x->trouble.text : NULL;
+}
+
+void exec_ranks_free(struct exec_ranks *x)
+{
+    if (!x)
+        return;
+    exec_ranks_stop(x);
+    for (size_t i = 0; i < x->n; i++) {
+        exec_record_free(x->rank[i]);
+        free(x->rank[i]);
+    }
+    if (x->changes >= 0)
+        close(x->changes);
+    if (x->end >= 0)
+        close(x->end);
+    free(x);
+}
