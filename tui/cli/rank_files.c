@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "report/ranks/digest_file.h"
+#include "report/ranks/pile.h"
 #include "tui/cli/cli.h"
 
 #include <dirent.h>
@@ -71,44 +72,15 @@ static pp_status list_directory(struct names *f, const char *dir, struct pp_err 
 
 /* ---- reading them ---- */
 
-/* Equal numbers of files are merged, as a counter of two digits carries: each rank's row is copied as often
- * as the number of files has digits. */
-enum { LEVELS = 48 };
-struct pile {
-    struct pp_digest part[LEVELS];
-    uint64_t files[LEVELS];
-    int n;
-};
-
-static pp_status merge_last_two(struct pile *p, struct pp_err *err)
-{
-    pp_status st = pp_digest_merge(&p->part[p->n - 2], &p->part[p->n - 1], err);
-    pp_digest_free(&p->part[p->n - 1]);
-    p->n--;
-    p->files[p->n - 1] += p->files[p->n];
-    return st;
-}
-
-static pp_status add(struct pile *p, const struct pp_digest *one, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    p->part[p->n] = *one;
-    p->files[p->n] = 1;
-    p->n++;
-    while (st == PP_OK && p->n > 1 && p->files[p->n - 1] == p->files[p->n - 2])
-        st = merge_last_two(p, err);
-    return st;
-}
-
 /* A file that was named has to be one of a rank; one that only lies in the directory may be anything else,
  * which is said. */
-static pp_status read_file(const char *path, int named, struct pile *p, struct pp_err *err)
+static pp_status read_file(const char *path, int named, struct pp_digest_pile *p, struct pp_err *err)
 {
     struct pp_digest one = {0};
     pp_status st = pp_digest_is_file(path) ? pp_digest_load(path, &one, err)
                                            : pp_digest_read(path, &one, err);
     if (st == PP_OK)
-        return add(p, &one, err);
+        return pp_pile_add(p, &one, err);
     pp_digest_free(&one);
     if (named || st == PP_E_NO_MEMORY)
         return st;
@@ -116,7 +88,7 @@ static pp_status read_file(const char *path, int named, struct pile *p, struct p
     return PP_OK;
 }
 
-static pp_status read_operand(const char *operand, struct pile *p, struct pp_err *err)
+static pp_status read_operand(const char *operand, struct pp_digest_pile *p, struct pp_err *err)
 {
     struct names f = {0};
     struct stat info;
@@ -132,7 +104,7 @@ static pp_status read_operand(const char *operand, struct pile *p, struct pp_err
 
 pp_status pp_rank_files_read(const char *const *operands, int n, struct pp_digest *out, struct pp_err *err)
 {
-    struct pile p = {.n = 0};
+    struct pp_digest_pile p = {.n = 0};
     pp_status st = PP_OK;
     *out = (struct pp_digest){0};
     if (!n)
@@ -140,13 +112,12 @@ pp_status pp_rank_files_read(const char *const *operands, int n, struct pp_diges
                      "no recordings given: name the directory that they are in, or the files of the ranks");
     for (int i = 0; st == PP_OK && i < n; i++)
         st = read_operand(operands[i], &p, err);
-    while (st == PP_OK && p.n > 1)
-        st = merge_last_two(&p, err);
-    if (st == PP_OK && (!p.n || !p.part[0].n_rows))
-        st = pp_fail(err, PP_E_USAGE, "%s holds no recording of a rank", operands[0]);
     if (st == PP_OK)
-        *out = p.part[0];
-    for (int i = st == PP_OK ? 1 : 0; i < p.n; i++)
-        pp_digest_free(&p.part[i]);
+        st = pp_pile_end(&p, out, err);
+    if (st == PP_OK && !out->n_rows)
+        st = pp_fail(err, PP_E_USAGE, "%s holds no recording of a rank", operands[0]);
+    if (st != PP_OK)
+        pp_digest_free(out);
+    pp_pile_free(&p);
     return st;
 }
