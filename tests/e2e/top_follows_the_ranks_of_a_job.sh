@@ -21,6 +21,8 @@ run "$PP" top "$DIR" --once --json
 is "while they record: both have a row" "$rc $(json "$OUT" '$.schema') $(json "$OUT" '$.ranks[0].state') $(json "$OUT" '$.ranks[1].state')" "0 pipeprobe.top.ranks/1 running running"
 run timeout 60 "$PP" top "$DIR" --once --size 100x8
 like "while they record: the frame says so" "$(cat "$OUT")" "^LIVE"
+timeout 60 "$PP" top "$DIR" --line --json --interval 200ms >"$T/log" 2>"$T/log.err" &
+log=$!
 for _ in $(seq 900); do # until both have steps enough to be compared
     for rank in 0 1; do
         [ "$(sqlite3 -readonly "$DIR/rank000$rank.sqlite" "SELECT count(DISTINCT batch) > 40 FROM rollup_batch" 2>/dev/null)" = 1 ] || { sleep 0.1; continue 2; }
@@ -31,6 +33,10 @@ for rank in 0 1; do kill -INT "${pids[rank]}"; done
 wait "${pids[@]}"
 pids=()
 
+wait "$log"
+is "the log ends with the job" "$? $(cat "$T/log.err")" "0 "
+is "a line is a document with its rank" "$(jq_ranks() { while read -r line; do printf '%s' "$line" >"$T/line"; json "$T/line" '$.rank'; done; }; tail -n 2 "$T/log" | jq_ranks | sort | tr '\n' ' ')" "0 1 "
+holds "there were several intervals" "$(wc -l <"$T/log") > 4"
 run "$PP" top "$DIR" --once --json
 is "afterwards: the slow one is on top" "$(json "$OUT" '$.ranks[0].rank') $(json "$OUT" '$.ranks[0].state') $(json "$OUT" '$.ranks[1].rank')" "1 interrupted 0"
 holds "by its wait for data" "$(json "$OUT" '$.ranks[0].data_wait_share') > $(json "$OUT" '$.ranks[1].data_wait_share')"

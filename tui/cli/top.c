@@ -50,7 +50,7 @@ static const struct pp_opt opts[] = {
     {.name = "size", .type = PP_OPT_STRING, .offset = AT(size), .arg = "CxR",
      .help = "columns and rows of that frame (default: the terminal's, or 80x24)"},
     {.name = "line", .type = PP_OPT_FLAG, .offset = AT(line),
-     .help = "status lines instead of a screen; default when stdout is not a terminal"},
+     .help = "status lines instead of a screen; default when stdout is not a terminal; of ranks with --json a log"},
     {.name = "interval", .type = PP_OPT_DURATION, .offset = AT(interval_ns), .arg = "T", .dflt = "5s",
      .help = "time between status lines"},
     {.name = "mouse", .type = PP_OPT_FLAG, .offset = AT(mouse),
@@ -111,6 +111,8 @@ static const struct shown recording = {pp_dash_screen, pp_dash_lines, pp_dash_on
 static pp_status show(const struct options *o, const struct pp_dash_opts *d, const struct shown *what,
                       struct pp_err *err)
 {
+    if (o->line && o->json && what == &ranks)
+        return pp_job_log(d, stdout, err);
     if (o->once || o->json || o->text)
         return what->once(d, o->json, stdout, err);
     if (o->line || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))

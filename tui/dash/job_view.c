@@ -86,6 +86,21 @@ static void put_number(struct pp_json *j, const char *key, double v)
     pp_json_num(j, v);
 }
 
+static void put_members(struct pp_json *j, const struct pp_job_row *r)
+{
+    put_number(j, "rank", (double)r->rank);
+    put_number(j, "world_size", (double)r->world_size);
+    pp_json_key(j, "host"), pp_json_str(j, *r->host ? r->host : NULL);
+    pp_json_key(j, "file"), pp_json_str(j, r->path);
+    pp_json_key(j, "state"), pp_json_str(j, r->state);
+    put_number(j, "samples_per_s", r->samples_per_s);
+    put_number(j, "step_ns", r->step_ns);
+    put_number(j, "data_wait_share", r->wait_share);
+    put_number(j, "collective_share", r->others_share);
+    put_number(j, "errors", (double)r->errors);
+    put_number(j, "dropped_spans", (double)r->dropped);
+}
+
 static int put_json(const struct view *v, FILE *out)
 {
     struct pp_json j;
@@ -99,22 +114,31 @@ static int put_json(const struct view *v, FILE *out)
     pp_json_key(&j, "ranks"), pp_json_array(&j);
     for (size_t i = 0; i < n; i++) {
         pp_json_object(&j);
-        put_number(&j, "rank", (double)rows[i].rank);
-        put_number(&j, "world_size", (double)rows[i].world_size);
-        pp_json_key(&j, "host"), pp_json_str(&j, *rows[i].host ? rows[i].host : NULL);
-        pp_json_key(&j, "file"), pp_json_str(&j, rows[i].path);
-        pp_json_key(&j, "state"), pp_json_str(&j, rows[i].state);
-        put_number(&j, "samples_per_s", rows[i].samples_per_s);
-        put_number(&j, "step_ns", rows[i].step_ns);
-        put_number(&j, "data_wait_share", rows[i].wait_share);
-        put_number(&j, "collective_share", rows[i].others_share);
-        put_number(&j, "errors", (double)rows[i].errors);
-        put_number(&j, "dropped_spans", (double)rows[i].dropped);
+        put_members(&j, &rows[i]);
         pp_json_object_end(&j);
     }
     pp_json_array_end(&j);
     pp_json_object_end(&j);
     return pp_json_end(&j);
+}
+
+/* One line each. */
+static int put_log(const struct view *v, FILE *out)
+{
+    size_t n, not_shown;
+    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
+    double now_s = (double)pp_clock_of(CLOCK_REALTIME) / 1e9;
+    int failed = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct pp_json j;
+        pp_json_begin(&j, out, 0);
+        pp_json_object(&j);
+        put_number(&j, "t_utc_s", now_s);
+        put_members(&j, &rows[i]);
+        pp_json_object_end(&j);
+        failed |= pp_json_end(&j) != 0;
+    }
+    return !failed && fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
 /* ---- one frame, lines ---- */
@@ -163,7 +187,9 @@ static int put_line(const struct view *v, FILE *out)
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
-pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err)
+/* Whenever the interval is over, and once more when all have ended. */
+static pp_status every_interval(const struct pp_dash_opts *o, int (*put)(const struct view *v, FILE *out),
+                                FILE *out, struct pp_err *err)
 {
     struct view v;
     pp_status st = open_view(&v, o, err);
@@ -173,15 +199,25 @@ pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *e
                                 .tv_nsec = (long)(o->interval_ns % 1000000000u)};
         nanosleep(&wait, NULL); /* a signal ends it */
         pp_job_refresh(v.job, window_of(o));
-        if (pp_job_runs(v.job) && put_line(&v, out) != 0)
+        if (pp_job_runs(v.job) && put(&v, out) != 0)
             st = pp_fail(err, PP_E_IO, "writing a status line failed");
     }
     if (st == PP_OK) {
-        put_line(&v, out);
+        put(&v, out);
         st = pp_interrupt_status(err);
     }
     close_view(&v);
     return st;
+}
+
+pp_status pp_job_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err)
+{
+    return every_interval(o, put_line, out, err);
+}
+
+pp_status pp_job_log(const struct pp_dash_opts *o, FILE *out, struct pp_err *err)
+{
+    return every_interval(o, put_log, out, err);
 }
 
 /* ---- on the terminal ---- */
