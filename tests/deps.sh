@@ -35,6 +35,7 @@ libcmocka-dev|link|stdarg.h stddef.h stdint.h setjmp.h cmocka.h|-lcmocka
 g++|run|c++|
 tmux|run|tmux|
 libfuse3-dev|link|fuse3/fuse_opt.h|-lfuse3
+mpich|run|mpiexec|
 ROWS
         ;;
     checkers)

@@ -1,0 +1,75 @@
+#!/bin/bash
+# One pipeprobe exec in front of launchers other than torchrun: mpiexec (whichever is installed), SLURM's variables replayed, torchrun's within a SLURM step. Each
+# rank has a recording of its own, and the job's output and exit code are its own. PYTHON names the interpreter.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+PYTHON=${PYTHON:-/usr/bin/python3}
+export PYTHON JOB=$PWD/tests/jobs/loads.py
+cd "$T" || exit 1
+if [ ! -e "$(dirname "$PP")/python/attach/_pipeprobe.abi3.so" ]; then skip "one exec above any launcher" "the extension is not built: no Python.h"; done_testing; fi
+if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "one exec above any launcher" "$PYTHON has no torch"; done_testing; fi
+
+fact() { sql "$1" "SELECT CASE typeof(value) WHEN 'real' THEN CAST(value AS INTEGER) ELSE value END FROM meta WHERE section = 'rank' AND key = '$2'"; }
+batches() { sql "$1" "SELECT count FROM v_phase_summary WHERE phase = 'data_wait'"; }
+OUTPUT=$(printf 'rank 0 total 7140\nrank 1 total 7140\n')
+
+# ---- mpiexec
+
+if command -v mpiexec >/dev/null; then
+    mpi="mpiexec -n 2"
+    mpiexec --version 2>&1 | grep -q "Open MPI\|PRRTE\|OpenRTE" && mpi="mpiexec -n 2 --oversubscribe --allow-run-as-root"
+    # shellcheck disable=SC2086
+    run timeout 200 "$PP" exec -o mpi/ -- $mpi "$PYTHON" "$JOB"
+    is "mpiexec: the job's own output" "$rc $(sort "$OUT")" "0 $OUTPUT"
+    is "mpiexec: a file per rank" "$(ls mpi | grep -c 'rank000[01]\.sqlite$') $(ls mpi | wc -l)" "2 2"
+    like "mpiexec: who started them" "$(fact mpi/*rank0001.sqlite launcher)" "MPI"
+    is "mpiexec: which they are" "$(fact mpi/*rank0001.sqlite rank) $(fact mpi/*rank0001.sqlite world_size) $(fact mpi/*rank0001.sqlite local_rank)" "1 2 1"
+    is "mpiexec: each has its own batches" "$(batches mpi/*rank0000.sqlite) $(batches mpi/*rank0001.sqlite)" "30 30"
+else
+    skip "mpiexec" "no mpiexec: neither mpich nor openmpi-bin is installed"
+fi
+
+# ---- SLURM: its variables, as srun sets them (no SLURM runs here)
+
+cat >srun.sh <<'END'
+for rank in 0 1; do
+    SLURM_JOB_ID=77 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=$rank SLURM_LOCALID=0 SLURM_NODEID=$rank "$PYTHON" "$JOB" &
+done
+wait
+END
+run timeout 200 "$PP" exec -- sh srun.sh
+is "srun: the job's own output" "$rc $(sort "$OUT")" "0 $OUTPUT"
+is "srun: a file per rank, in the job's directory" "$(ls pipeprobe-77.0)" "$(printf 'rank000%d.sqlite\n' 0 1)"
+is "srun: which they are" "$(fact pipeprobe-77.0/rank0001.sqlite launcher) $(fact pipeprobe-77.0/rank0001.sqlite node) $(fact pipeprobe-77.0/rank0001.sqlite job)" "SLURM 1 77.0"
+run "$PP" ranks pipeprobe-77.0 --json
+is "srun: they are of one job" "$rc $(json "$OUT" '$.world_size') $(json "$OUT" '$.missing_ranks')" "0 2 0"
+
+# ---- a SLURM step of one task a machine, in which torchrun starts the ranks: pipeprobe is the task
+
+cat >torchrun.sh <<'END'
+for local in 0 1; do
+    RANK=$((2 * SLURM_NODEID + local)) WORLD_SIZE=4 LOCAL_RANK=$local GROUP_RANK=$SLURM_NODEID TORCHELASTIC_RUN_ID=none "$PYTHON" "$JOB" &
+done
+wait
+exit 5
+END
+SLURM_JOB_ID=78 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1 SLURM_LOCALID=0 SLURM_NODEID=1 run timeout 200 "$PP" exec -o both/ -- sh torchrun.sh
+is "torchrun in a step: the exit code" "$rc" 5
+is "torchrun in a step: the ranks have files, the task has none" "$(ls both)" "$(printf '78.0-rank000%d.sqlite\n' 2 3)"
+is "torchrun in a step: RANK counts, and the job is SLURM's" "$(fact both/78.0-rank0003.sqlite launcher) $(fact both/78.0-rank0003.sqlite rank) $(fact both/78.0-rank0003.sqlite job)" "torchrun 3 78.0"
+like "torchrun in a step: what to do with those of all machines" "$(cat "$ERR")" "pipeprobe ranks both/78.0-rank"
+
+# ---- exec is killed: the ranks go on, and their recordings are read
+
+cat >kill.sh <<'END'
+RANK=0 WORLD_SIZE=2 TORCHELASTIC_RUN_ID=killed "$PYTHON" "$JOB"
+kill -9 $PPID
+RANK=1 WORLD_SIZE=2 TORCHELASTIC_RUN_ID=killed timeout 60 "$PYTHON" "$JOB" >second 2>&1
+echo "rank 1 ended with $?" >ended
+END
+{ timeout 200 "$PP" exec -- sh kill.sh; } >/dev/null 2>&1 </dev/null
+for _ in $(seq 900); do [ -s ended ] && break; sleep 0.1; done
+is "exec is killed: the job goes on" "$(cat ended second)" "$(printf 'rank 1 ended with 0\nrank 1 total 7140\n')"
+run "$PP" report pipeprobe-killed/rank0000.sqlite --json
+is "exec is killed: what a rank had recorded is there" "$(json "$OUT" '$.outcome') $(json "$OUT" '$.samples')" "unfinished 120"
+done_testing
