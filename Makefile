@@ -10,7 +10,7 @@ comma := ,
 VARIANT := $(if $(SAN),$(subst $(comma),-,$(SAN)),release)
 B := build/$(VARIANT)
 
-PKGS := libjpeg libpng sqlite3 libarchive libxxhash libzstd jansson ncursesw
+PKGS := libjpeg libpng sqlite3 libarchive libxxhash libzstd zlib jansson ncursesw
 CPPFLAGS += -Iinclude -I. -D_GNU_SOURCE -DPP_VERSION='"$(VERSION)"'
 # -ffp-contract=off: the portable and the SIMD resize must give the same bits.
 # Sanitizers at -O1: at -O2 they take two and a half times as long to compile, and see no more.

@@ -19,6 +19,7 @@ libsqlite3-dev|link|sqlite3.h|-lsqlite3
 libarchive-dev|link|archive.h|-larchive
 libxxhash-dev|link|xxhash.h|-lxxhash
 libzstd-dev|link|zstd.h|-lzstd
+zlib1g-dev|link|zlib.h|-lz
 libjansson-dev|link|jansson.h|-ljansson
 libncurses-dev|link|ncurses.h|-lncursesw
 sqlite3|run|sqlite3|

@@ -47,6 +47,13 @@ static double epoch_s(const struct pp_facts_from *from)
     return from->report->boundary_s - (checkpoint ? checkpoint->inside.total_ns / 1e9 : 0);
 }
 
+/* The DataLoader's iterator says whether it has workers; another name says nothing. */
+static double made_in_trainer(const struct pp_facts_from *from)
+{
+    const char *loader = from->source->meta(from->source->ctx, "import", "loader");
+    return !loader ? NAN : strstr(loader, "SingleProcess") ? 1 : strstr(loader, "MultiProcess") ? 0 : NAN;
+}
+
 int pp_run_ended_by_itself(const struct pp_source *source)
 {
     const char *by = source->meta(source->ctx, "result", "ended_by");
@@ -71,6 +78,10 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     f->program = f->subject == PP_SUBJECT_JOB || f->subject == PP_SUBJECT_PROGRAM;
     f->python = pp_source_yes(from->source, "config", "python_program");
     f->unannotated = f->program && !t->batches && !t->has_step;
+    f->trace = r->subject_kind == PP_SUBJECT_TRACE ? from->source->meta(from->source->ctx, "run", "source")
+                                                   : NULL;
+    f->trace_waits = from->source->meta(from->source->ctx, "import", "waits");
+    m[PP_METRIC_IN_TRAINER] = f->trace ? made_in_trainer(from) : NAN;
     f->only_first_batches = t->has_steady_state && t->judged_batches == 0;
     m[PP_METRIC_SATURATION] = cpu_saturation(from);
     m[PP_METRIC_BOUNDARY] = r->window_s > 0 ? r->boundary_s / r->window_s : NAN;
@@ -240,7 +251,8 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     out->starved_ns = f->starved ? out->stretch_ns : 0;
     /* last: the GPU's overhead is what the stretch does not explain */
     pp_gpu_facts(from->report->gpu, tl, f);
-    expose_gpu(f);
+    if (!f->trace) /* a profiler makes launches slower: step time without kernels is its own, too */
+        expose_gpu(f);
 }
 
 /* ---- fixes and causes that the replay rules out ---- */

@@ -7,7 +7,8 @@ static const char *const kind_names[] = {[PP_SUBJECT_UNKNOWN] = "unknown",
                                          [PP_SUBJECT_OWN_LOADER] = "own-loader",
                                          [PP_SUBJECT_PYTORCH_LOADER] = "pytorch-loader",
                                          [PP_SUBJECT_JOB] = "job",
-                                         [PP_SUBJECT_PROGRAM] = "program"};
+                                         [PP_SUBJECT_PROGRAM] = "program",
+                                         [PP_SUBJECT_TRACE] = "trace"};
 
 static const char *meta(const struct pp_source *s, const char *section, const char *key)
 {
@@ -69,12 +70,17 @@ void pp_subject_read(const struct pp_source *s, struct pp_arena *arena, struct p
 {
     const char *tool = meta(s, "run", "tool"), *command = meta(s, "run", "command_line"),
                *source = meta(s, "config", "source"), *loader = meta(s, "config", "loader"),
-               *data = data_of(s), *name;
+               *trace = meta(s, "run", "source"), *data = data_of(s), *name;
     int exec = (source && strcmp(source, "nvtx") == 0) ||
                (command && strncmp(command, "pipeprobe exec", strlen("pipeprobe exec")) == 0);
     r->subject_kind = PP_SUBJECT_UNKNOWN;
     r->subject = "the recorded program";
-    if (loader && strcmp(loader, "pytorch") == 0) {
+    if (trace) {
+        name = meta(s, "import", "trace");
+        r->subject_kind = PP_SUBJECT_TRACE;
+        r->subject = pp_arena_printf(arena, "the job of the trace %.200s (%.40s)",
+                                     name ? name : "that was imported", trace);
+    } else if (loader && strcmp(loader, "pytorch") == 0) {
         r->subject_kind = PP_SUBJECT_PYTORCH_LOADER;
         r->subject = pp_arena_printf(arena, "PyTorch's DataLoader on %s", data ? data : "the data");
     } else if (exec) {

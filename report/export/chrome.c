@@ -167,6 +167,10 @@ static void put_args(struct chrome *c, const struct pp_span *s)
         chrome_put_arg(c, &n, "run_delay_ns", s->run_delay_ns);
     if (s->flags & PP_SPAN_HAS_CACHE)
         chrome_put_arg(c, &n, "cache_hit_kib", s->cache_hit_kib);
+    if (s->epoch)
+        chrome_put_arg(c, &n, "epoch", s->epoch);
+    if (s->flags & PP_SPAN_WARMUP)
+        chrome_put_arg(c, &n, "warmup", 1);
     if (s->flags & PP_SPAN_UNFINISHED)
         chrome_put_arg(c, &n, "unfinished", 1);
     if (n)

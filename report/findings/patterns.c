@@ -4,10 +4,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LEAST_DISTANCES = 10, LEAST_BATCHES = 12 }; /* LEAST_BATCHES: of each worker */
 #define IN_STEP 0.7                                /* of the distances */
 #define LONG_HOLD 0.6                              /* of the waiting */
+enum { MOST_INFERRED = 32, LEAST_INFERRED = 3 };   /* workers; distances */
+#define INFERRED_HOLD 0.8
 #define NEW_EPOCH (UINT64_C(1) << 63)
 #define OPEN_NS 2e9 /* a hang at the end: this long, and OPEN_TIMES the median of its phase */
 #define OPEN_TIMES 20
@@ -129,6 +132,28 @@ static void count_long_waits(const struct pp_patterns_pass *p, struct pp_lockste
     out->long_share = sum > 0 ? held / sum : 0;
 }
 
+/* 1: the waits come every W batches, for a W that out->workers then is. */
+static int infer_workers(const struct pp_patterns_pass *p, struct pp_lockstep *out)
+{
+    for (unsigned w = 2; w <= MOST_INFERRED; w++) {
+        struct pp_lockstep k = {.slowest = NAN, .workers = w};
+        count_long_waits(p, &k);
+        if (k.distances >= LEAST_INFERRED && k.in_step == k.distances && k.long_share >= INFERRED_HOLD) {
+            *out = k;
+            out->found = out->inferred = 1;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Another profiler's trace of a loader that has workers, or does not say. */
+static int tells_no_workers(const struct pp_source *source)
+{
+    const char *loader = source->meta(source->ctx, "import", "loader");
+    return source->meta(source->ctx, "run", "source") && !(loader && strstr(loader, "SingleProcess"));
+}
+
 static void compare_workers(const struct pp_patterns_pass *p, struct pp_lockstep *out)
 {
     double *per_batch = malloc((p->n_threads + 1) * sizeof(*per_batch)), most = 0;
@@ -156,6 +181,8 @@ static void find_lockstep(const struct pp_patterns_pass *p, size_t at_once, stru
                                 .workers = told >= 1 && told < PP_PATTERN_BATCHES ? (unsigned)told : 0};
     if (!p->tl->has_steady_state || !p->tl->has_step || !p->n_waits)
         out->unknown = "the trainer's waits and steps were not recorded";
+    else if (!out->workers && tells_no_workers(p->source) && infer_workers(p, out))
+        return;
     else if (!out->workers)
         out->unknown = "the number of workers is not known";
     else if (p->n_waits < (size_t)LEAST_BATCHES * out->workers)

@@ -8,6 +8,9 @@
  * chance of (1/W)(1 - 1/W)^(W-1) <= 0.25 each, so that 10 distances pass by chance less than once in 280, and
  * 40 distances never. One worker that is slower than the others gives the same rhythm: it is told by the time
  *   that each worker takes per batch.
+ *   Of a trace that another profiler wrote the number of workers is not known, and the rhythm tells it: the
+ * least W from 2 to 32 for which 4 or more long waits are all exactly W batches apart and hold 80 % of the
+ * waiting. By chance that happens once in 64 for each W.
  * - Restarts: generations of workers. A worker that begins after all of the generation before have ended
  * begins the next one. Two generations may be a training and a validation loader; workers restart when there
  * are three, or two in two epochs, or when they record a start-up for a batch.
@@ -24,7 +27,8 @@ enum { PP_PATTERN_BATCHES = 1 << 20 };
 
 struct pp_lockstep {
     const char *unknown; /* why nothing is known; NULL: it is */
-    int found;
+    int found,
+        inferred; /* inferred: a trace of another profiler does not tell the workers; the rhythm does */
     unsigned workers;
     size_t long_waits, distances, in_step; /* in_step: distances of exactly `workers` batches */
     double long_share;                     /* of the waiting: the long waits */

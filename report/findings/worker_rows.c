@@ -38,6 +38,13 @@ static void add_lockstep(const struct pp_lockstep *k, struct pp_arena *arena, st
     else if (!found)
         seen = pp_arena_printf(arena, "the trainer's long waits do not come every %u batches (%u workers)",
                                k->workers, k->workers);
+    else if (k->inferred)
+        seen = pp_arena_printf(
+            arena,
+            "waits come every %u batches (%s, %s of step time), as with num_workers=%u; the trace does "
+            "not record the workers",
+            k->workers, pp_text_counted(of, CELL, (double)k->long_waits, "long wait", "long waits"), wait,
+            k->workers);
     else
         seen = pp_arena_printf(
             arena, "waits come every %u batches, and there are %u workers (%s of %s, %s of step time): %s",

@@ -541,15 +541,15 @@ static struct pp_value schema_name(const void *row, const void *root)
 }
 static const char *const schema_values[] = {"pipeprobe.report/1", NULL};
 
-static const char *const subject_kinds[] = {"unknown", "own-loader", "pytorch-loader",
-                                            "job",     "program",    NULL};
+static const char *const subject_kinds[] = {"unknown", "own-loader", "pytorch-loader", "job", "program",
+                                            "trace",   NULL};
 
 const struct pp_field pp_report_fields[] = {
     MADE("schema", TEXT, schema_name, "of this document", .values = schema_values, ALWAYS),
     FK("file", path, NONE, "the recording", ALWAYS),
     F(subject, NONE, "whose pipeline was recorded, which is what the verdict is about", ALWAYS),
     FK("subject_kind", subject_kind_name, NONE,
-       "own-loader: pipeprobe run; pytorch-loader: run --loader pytorch; job: pipeprobe exec; program: libpipeprobe",
+       "own-loader: pipeprobe run; pytorch-loader: run --loader pytorch; job: pipeprobe exec; program: libpipeprobe; trace: pipeprobe import",
        .values = subject_kinds, ALWAYS),
     F(outcome, NONE, "how the run ended: finished, interrupted, unfinished (killed), ...", ALWAYS),
     F(samples_per_s, RATE, "throughput; of a ceiling run, the ceiling"),

@@ -306,6 +306,7 @@ enum pp_subject_kind {
     PP_SUBJECT_PYTORCH_LOADER, /* pipeprobe run --loader pytorch */
     PP_SUBJECT_JOB,            /* pipeprobe exec */
     PP_SUBJECT_PROGRAM,        /* records itself with libpipeprobe */
+    PP_SUBJECT_TRACE,          /* pipeprobe import: another profiler recorded it */
 };
 
 struct pp_report {

@@ -2,6 +2,7 @@
 
 #include "report/verdict/causes.h"
 #include "report/verdict/confidence.h"
+#include "report/verdict/trace.h"
 
 #include "probe/base/text.h"
 
@@ -119,12 +120,17 @@ static void put_advice(const struct judge *j, const char *text)
     j->out->next_step = text;
 }
 
+static double limit_of(const struct pp_facts *f, const struct pp_guard_rule *g)
+{
+    return f->trace && g->of_trace > 0 ? g->of_trace : g->limit;
+}
+
 static const struct pp_guard_rule *failing_guard(const struct pp_facts *f)
 {
     for (size_t i = 0; i < pp_guard_rules_n; i++) {
         const struct pp_guard_rule *g = &pp_guard_rules[i];
         double v = f->metric[g->metric];
-        if (!(g->at_least ? v >= g->limit : v <= g->limit) && !(g->if_known && isnan(v)))
+        if (!(g->at_least ? v >= limit_of(f, g) : v <= limit_of(f, g)) && !(g->if_known && isnan(v)))
             return g;
     }
     return NULL;
@@ -139,7 +145,11 @@ static void advise_longer(const struct judge *j)
            of_batches = 10 / fmax(f->metric[PP_METRIC_BATCHES], 1),
            more = f->batches * 1.5 * fmin(fmax(of_window, of_batches), 10);
     const char *step = NULL;
-    if (f->program)
+    if (f->trace)
+        step =
+            "Profile more steps: torch.profiler.schedule(wait=1, warmup=1, active=30). Or record the job: pipeprobe exec "
+            "-- python train.py.";
+    else if (f->program)
         step =
             "Let the program run longer: the recording ends when the program does. More epochs or steps in the program itself, or a larger data set.";
     else if (strcmp(by, "steps") == 0)
@@ -169,6 +179,12 @@ static void judge_inconclusive(const struct judge *j, const struct pp_guard_rule
     advise(j, g->remedy);
     if (g->metric == PP_METRIC_BATCHES || g->metric == PP_METRIC_WINDOW)
         advise_longer(j);
+    if (g->metric == PP_METRIC_BATCHES && f->trace)
+        v->reason = pp_arena_printf(j->arena,
+                                    "the trace has %s besides its first one, at least %.0f are needed",
+                                    pp_text_counted(limit, sizeof(limit), f->metric[PP_METRIC_BATCHES],
+                                                    "step", "steps"),
+                                    limit_of(f, g));
     if (!f->has_steady_state && f->failed) {
         v->reason = "the run failed before a steady state was reached";
         put_advice(j, "Fix the failure: its message names it, and the errors list the files.");
@@ -186,7 +202,7 @@ static void judge_inconclusive(const struct judge *j, const struct pp_guard_rule
         advise(j, PP_REMEDY_MORE_DATA);
     }
     v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", v->reason);
-    pp_unit_text(pp_metric_infos[g->metric].unit, g->limit, limit, sizeof(limit));
+    pp_unit_text(pp_metric_infos[g->metric].unit, limit_of(f, g), limit, sizeof(limit));
     add_evidence(j, g->metric,
                  pp_arena_printf(j->arena, "%s %s needed: %s", g->at_least ? "at least" : "at most", limit,
                                  g->source),
@@ -428,6 +444,8 @@ static const char *without_class(const struct pp_cause_rule *cause, const char *
 static void set_confidence(const struct judge *j, const struct pp_cause_rule *cause, int bound)
 {
     struct pp_report_verdict *v = j->out;
+    if (j->facts->trace) /* calibrated on recordings */
+        return;
     v->confidence_score = pp_confidence_score(j->facts, cause, bound, v->explained);
     v->confidence = pp_confidence_of(v->confidence_score);
 }
@@ -441,6 +459,23 @@ static const struct pp_cause_rule *find_outside(const struct pp_facts *f, int bo
     int larger = rule && rule->when[0].metric == PP_METRIC_EPOCH &&
                  m[PP_METRIC_EPOCH] > m[PP_METRIC_DATA_WAIT] * (1 - m[PP_METRIC_BOUNDARY]);
     return bound && !larger ? NULL : rule;
+}
+
+/* A trace whose waits are not known, or not well enough. */
+static void judge_doubt(const struct judge *j, const char *reason, const char *next_step)
+{
+    struct pp_report_verdict *v = j->out;
+    v->l0 = "inconclusive";
+    v->reason = reason;
+    v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", reason);
+    put_advice(j, next_step);
+    add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
+}
+
+/* What bounds it, of a trace: its own rules, or why they are silent. */
+static const struct pp_cause_rule *find_trace_cause(const struct pp_facts *f)
+{
+    return pp_cause_first(f, pp_trace_rules, pp_trace_rules_n);
 }
 
 static void judge_level(const struct judge *j)
@@ -464,7 +499,7 @@ static void judge_level(const struct judge *j)
     if (boundary >= moderate)
         add_evidence(j, PP_METRIC_BOUNDARY, "counted separately: neither steady state nor training",
                      bound ? 0 : -1);
-    const struct pp_cause_rule *outside = find_outside(f, bound);
+    const struct pp_cause_rule *outside = f->trace ? NULL : find_outside(f, bound);
     if (outside) {
         v->l0 = "input-bound";
         v->level = bound ? level->level : pp_level_moderate->level;
@@ -483,13 +518,16 @@ static void judge_level(const struct judge *j)
     }
     if (!bound) {
         set_confidence(j, NULL, 0);
-        v->next_step = fill(
-            j,
-            "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself.");
+        v->next_step = pp_arena_printf(
+            j->arena, "%s%s",
+            fill(
+                j,
+                "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself."),
+            f->trace ? pp_trace_besides(f) : "");
         add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
     }
-    const struct pp_cause_rule *cause = find_cause(f);
+    const struct pp_cause_rule *cause = f->trace ? find_trace_cause(f) : find_cause(f);
     int by_shares = cause && is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n);
     if (by_shares && cause->l1 && explained_by(f, cause) < PP_LEAST_EXPLAINED) {
         say_unexplained(j);
@@ -503,6 +541,10 @@ static void judge_level(const struct judge *j)
         v->cause = without_class(cause, fill(j, cause->sentence));
         advise(j, cause->remedy);
         show_cause(j, cause);
+    } else if (f->trace) {
+        const char *next_step;
+        v->reason = pp_trace_blind(f, &next_step);
+        put_advice(j, next_step);
     } else {
         v->reason = missing_signals(f);
         put_advice(j, advise_missing(f));
@@ -528,7 +570,13 @@ void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, stru
     memset(out, 0, sizeof(*out));
     out->confidence = out->confidence_score = out->explained = out->exposed_share = NAN;
     const struct pp_guard_rule *guard = failing_guard(facts);
-    if (guard)
+    const char *next_step = NULL, *unnamed = facts->trace ? pp_trace_unnamed(facts, &next_step) : NULL,
+               *doubt = NULL;
+    if (!guard && facts->trace && !unnamed)
+        doubt = pp_trace_few_steps(facts, arena, &next_step);
+    if (unnamed || doubt)
+        judge_doubt(&j, unnamed ? unnamed : doubt, next_step);
+    else if (guard)
         judge_inconclusive(&j, guard);
     else if (!facts->has_step)
         judge_ceiling(&j);
@@ -536,5 +584,6 @@ void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, stru
         judge_level(&j);
     show_laws(&j);
     order_evidence(out);
-    pp_causes_reject(facts, arena, out);
+    if (!facts->trace) /* of which the other causes' signals are unknown, every one */
+        pp_causes_reject(facts, arena, out);
 }

@@ -18,11 +18,13 @@ struct pp_facts {
     const char *why_no_replay; /* where there is none for another reason; NULL: unknown */
     uint64_t errors;           /* and retries, of the whole run */
     enum pp_subject_kind subject;
-    const char *ended_by; /* "duration", "steps", "epochs", ...; NULL: not recorded */
-    double batches;       /* of the whole run */
-    int has_workers;      /* the recording has threads that do the workers' stages */
-    int own_loader;       /* subject is pipeprobe run: its options may be advised */
-    int has_step;         /* without, only a ceiling can be told */
+    const char *ended_by;    /* "duration", "steps", "epochs", ...; NULL: not recorded */
+    const char *trace;       /* the profiler whose trace this is (run.source); NULL: pipeprobe recorded it */
+    const char *trace_waits; /* how its waits are known: "loader", "annotated", "none", "another thread" */
+    double batches;          /* of the whole run */
+    int has_workers;         /* the recording has threads that do the workers' stages */
+    int own_loader;          /* subject is pipeprobe run: its options may be advised */
+    int has_step;            /* without, only a ceiling can be told */
     int has_steady_state;
     int failed;                   /* the run ended by an error of its own */
     int program;                  /* somebody's own loader was recorded: it has options of its own */

@@ -14,24 +14,25 @@ const struct pp_level_rule
 const struct pp_guard_rule pp_guard_rules[] = {
     {PP_METRIC_BATCHES, 1, 0, 10, "below 10 batches the spread of a mean is not known",
      "only {batches|batch was|batches were} delivered in steady state, at least 10 are needed",
-     PP_REMEDY_MORE_BATCHES},
+     PP_REMEDY_MORE_BATCHES, .of_trace = PP_LEAST_TRACE_STEPS},
     {PP_METRIC_WINDOW, 1, 0, 1e9, "several scheduler and cgroup quota periods (100 ms each)",
-     "the steady state lasted {window}, at least 1 s is needed", PP_REMEDY_RUN_LONGER},
+     "the steady state lasted {window}, at least 1 s is needed", PP_REMEDY_RUN_LONGER, .of_trace = 1},
     {PP_METRIC_LOSS, 0, 0, 0.01, "a fifth of the smallest share that changes a verdict (5 %)",
-     "{loss} of the spans were lost, and above 1 % the shares are not reliable", PP_REMEDY_LESS_DETAIL},
+     "{loss} of the spans were lost, and above 1 % the shares are not reliable", PP_REMEDY_LESS_DETAIL,
+     .of_trace = 0},
     {PP_METRIC_DATA_WAIT, 1, 0, 0, "XProf: no verdict without a step time",
-     "no trainer time was recorded to compare the wait with", PP_REMEDY_ANNOTATE},
+     "no trainer time was recorded to compare the wait with", PP_REMEDY_ANNOTATE, .of_trace = 0},
     /* operational laws (report/findings/laws.h): what breaks one is not the pipeline but the recording of it
      */
     {PP_METRIC_LAW_UTILISATION, 0, 1, 0.05, "the smallest share that changes a verdict",
      "the recording is inconsistent: the utilisation law is violated by {law_utilisation}: {law_utilisation_where}",
-     PP_REMEDY_CHECK_SPANS},
+     PP_REMEDY_CHECK_SPANS, .of_trace = 0},
     {PP_METRIC_LAW_SERVICE, 0, 1, 0.05, "the smallest share that changes a verdict",
      "the recording is inconsistent: the service-rate law is violated by {law_service}: {law_service_where}",
-     PP_REMEDY_CHECK_WORKERS},
+     PP_REMEDY_CHECK_WORKERS, .of_trace = 0},
     {PP_METRIC_LAW_LITTLE, 0, 1, 0.05, "the smallest share that changes a verdict",
      "the recording is inconsistent: Little's law is violated by {law_little}: {law_little_where}",
-     PP_REMEDY_RECORD_AGAIN},
+     PP_REMEDY_RECORD_AGAIN, .of_trace = 0},
 };
 const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0]);
 
@@ -364,3 +365,10 @@ const struct pp_cause_rule pp_outside_rules[] = {
      "loader: start-up takes {startup} of the run", PP_REMEDY_START_ONCE},
 };
 const size_t pp_outside_rules_n = sizeof(pp_outside_rules) / sizeof(pp_outside_rules[0]);
+
+const struct pp_cause_rule pp_trace_rules[] = {
+    {"loader", "in-trainer", ANY, WHEN(AT_LEAST(IN_TRAINER, CONFIGURED)),
+     "loader: the trainer's own thread makes the batches (num_workers=0), and the step waits for it",
+     PP_REMEDY_MORE_WORKERS},
+};
+const size_t pp_trace_rules_n = sizeof(pp_trace_rules) / sizeof(pp_trace_rules[0]);

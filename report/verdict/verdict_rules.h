@@ -15,6 +15,8 @@
 
 /* Limits that other code applies too; in the tables each has its source beside it. */
 #define PP_LEAST_SHARE 0.05 /* of a step: the smallest that counts */
+#define PP_LEAST_TRACE_STEPS \
+    3 /* of a trace of another profiler: fewer have no interval; trace.h asks whether it allows a level */
 #define PP_LEAST_EXPLAINED \
     0.5 /* of the wait: a cause by shares of time owns more of it than all else together */
 #define PP_MOST_REPLAY_ERROR \
@@ -44,6 +46,7 @@ struct pp_guard_rule {
     double limit;
     const char *source, *reason;
     enum pp_remedy_id remedy;
+    double of_trace; /* the limit for a trace of another profiler, which has few steps; 0: the same */
 };
 extern const struct pp_guard_rule pp_guard_rules[];
 extern const size_t pp_guard_rules_n;
@@ -84,5 +87,9 @@ extern const size_t pp_cause_rules_shares_n;
  * than its waits. */
 extern const struct pp_cause_rule pp_outside_rules[];
 extern const size_t pp_outside_rules_n;
+
+/* Of a trace that another profiler wrote, in place of all others: what it can show (trace.h). */
+extern const struct pp_cause_rule pp_trace_rules[];
+extern const size_t pp_trace_rules_n;
 
 #endif

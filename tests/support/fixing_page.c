@@ -11,6 +11,8 @@ static const struct {
 } symptoms[] = {
     {"loader", "under-parallel",
      "GPU utilisation is low, CPUs are idle, and each worker process is near 100 %. More `num_workers` helps."},
+    {"loader", "in-trainer",
+     "`num_workers=0`: the training process is at 100 % of one CPU, and the GPU idles while it loads."},
     {"loader", "oversubscribed",
      "The load average is far above the number of CPUs; throughput falls when `num_workers` grows."},
     {"loader", "pin-memory",
@@ -110,7 +112,8 @@ static void put_fixes(FILE *out, const char *l1, const char *l2)
         size_t n;
     } blocks[] = {{pp_cause_rules_replay, pp_cause_rules_replay_n},
                   {pp_cause_rules_shares, pp_cause_rules_shares_n},
-                  {pp_outside_rules, pp_outside_rules_n}};
+                  {pp_outside_rules, pp_outside_rules_n},
+                  {pp_trace_rules, pp_trace_rules_n}};
     const struct pp_remedy *told[16];
     size_t n = 0;
     for (size_t b = 0; b < sizeof(blocks) / sizeof(*blocks); b++)

@@ -55,6 +55,8 @@ static const struct {
      "One worker is slower than the others for every sample, and batches wait for it."},
     {"loader", "epoch-drain",
      "The pipeline runs empty at the end of each epoch and fills again in the next."},
+    {"loader", "in-trainer",
+     "The trainer's own thread makes the batches (`num_workers=0`), so nothing is prepared during a step."},
     {"loader", "warm-up", "A large part of the run passes before its first batch."},
 
     {"sync", "pageable", "Batches are copied from pageable memory, so a CPU moves the bytes."},
@@ -89,7 +91,7 @@ struct block {
     const struct pp_cause_rule *rules;
     size_t n;
 };
-enum { BLOCKS = 3 };
+enum { BLOCKS = 4 };
 
 static void get_blocks(struct block b[BLOCKS])
 {
@@ -101,6 +103,9 @@ static void get_blocks(struct block b[BLOCKS])
         "outside",
         "outside the steady state; asked when it is not input-bound, or when epoch boundaries take more than its waits",
         pp_outside_rules, pp_outside_rules_n};
+    b[3] = (struct block){
+        "trace", "of a trace that another profiler wrote (`pipeprobe import`), in place of the others",
+        pp_trace_rules, pp_trace_rules_n};
 }
 
 static const char *measured_by(enum pp_metric m)

@@ -42,6 +42,7 @@ struct pp_command {
     X(merge)           \
     X(whatif)          \
     X(export)          \
+    X(import)          \
     X(compare)         \
     X(ci)              \
     X(history)         \

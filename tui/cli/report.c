@@ -3,6 +3,9 @@
 #include "report/render/render.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/output.h"
+#include "tui/cli/trace_report.h"
+
+#include "collectors/import/import.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -147,7 +150,8 @@ static int run(int argc, char **argv)
     if (status == PP_OK)
         status = check_output(&o, operands[0], &err);
     if (status == PP_OK)
-        status = pp_report_build(operands[0], &report, &err);
+        status = pp_import_is_trace(operands[0]) ? pp_trace_report(operands[0], &report, &err)
+                                                 : pp_report_build(operands[0], &report, &err);
     if (status == PP_OK && !pp_output_is_stdout(o.output))
         status = write_file(&o, report, &err);
     else if (status == PP_OK && render(&o, report, stdout) != 0)
@@ -164,7 +168,8 @@ const struct pp_command pp_cmd_report = {
     .summary = "show the bottleneck of a recorded run, with the evidence",
     .usage = "report FILE [options]",
     .opts = opts,
-    .notes = "Exit code: 0 for a verdict and for a ceiling (a run without a step), 3 when too\n"
+    .notes = "FILE may be a trace of another profiler, as 'pipeprobe import' takes it.\n"
+             "Exit code: 0 for a verdict and for a ceiling (a run without a step), 3 when too\n"
              "little was recorded for a verdict, 4 when FILE is damaged or not a recording.",
     .examples = {"pipeprobe report run.sqlite -o report.html",
                  "pipeprobe report run.sqlite --json | jq .verdict.sentence"},

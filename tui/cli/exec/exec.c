@@ -2,7 +2,7 @@
  * GPU. The program's standard streams, signals and exit status are its own; ours are one or two lines on
  * stderr, at the end. */
 #include "tui/cli/cli.h"
-#include "tui/cli/exec/exec_map.h"
+#include "tui/cli/range_maps.h"
 #include "tui/cli/exec/exec_python.h"
 #include "tui/cli/exec/exec_ranks.h"
 #include "tui/cli/exec/exec_record.h"
@@ -234,7 +234,7 @@ static int start(const struct options *o, char *const *program, struct exec_reco
         pp_cli_fail(&pp_cmd_exec, &err);
         return code;
     }
-    pp_status st = exec_map_read(&o->maps, &s->map_text, &s->map_rows, &err);
+    pp_status st = range_maps_read(&o->maps, &s->map_text, &s->map_rows, &err);
     if (st == PP_OK)
         st = begin_recording(rec, s, unrecorded);
     else

@@ -1,4 +1,4 @@
-#include "tui/cli/exec/exec_map.h"
+#include "tui/cli/range_maps.h"
 
 #include "collectors/attach/namemap.h"
 #include "probe/base/err.h"
@@ -55,7 +55,7 @@ static pp_status append_file(char **text, size_t *n, const char *path, struct pp
     return st;
 }
 
-pp_status exec_map_read(const struct pp_opt_list *maps, char **text, size_t *rows, struct pp_err *err)
+pp_status range_maps_read(const struct pp_opt_list *maps, char **text, size_t *rows, struct pp_err *err)
 {
     char path[PATH_MAX];
     size_t n = 0;

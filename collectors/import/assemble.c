@@ -1,0 +1,270 @@
+/* From ranges as a profiler names them to a trainer's timeline. A profiler's step holds the wait for its
+ * batch:
+ *
+ *     ProfilerStep#3    |-------------------|      step       ..|     |------...
+ *       the fetch         |-----|              ->  data_wait    |-----|
+ *
+ * so that waits and steps of the recording are disjoint. What lies before the fetch, some tens of
+ * microseconds of the loop and of the profiler, is of the step before. Where there are no steps, the time
+ * from one wait to the next is one. */
+#include "collectors/import/imported_impl.h"
+
+#include "probe/base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The trainer's spans by what they are to a step. */
+struct parts {
+    struct pp_span *steps, *holes; /* holes: what is in a step and is none of it */
+    size_t n_steps, n_holes;
+};
+
+/* What assembling puts into the place of both. */
+struct made {
+    struct pp_imported *im;
+    size_t last_step; /* 1 + its span; 0: none, or a wait follows it */
+    uint32_t batch;
+    int any;
+};
+
+static int is_hole(const struct pp_imported *im, unsigned phase)
+{
+    return phase == PP_PHASE_DATA_WAIT || phase == PP_PHASE_DEVICE_SYNC || phase == PP_PHASE_EPOCH_BOUNDARY ||
+           phase == PP_PHASE_CHECKPOINT || (phase == PP_PHASE_COLLECTIVE && im->facts.collectives_wait);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct pp_span *x = a, *y = b;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns); /* the longer first: it holds the other */
+}
+
+static uint64_t end_of(const struct pp_span *s)
+{
+    return s->start_ns + s->dur_ns;
+}
+
+/* The most steps; of equals the one that waits more, then the first. Without steps, the most waits. */
+static uint32_t choose_trainer(const struct pp_imported *im)
+{
+    uint32_t best = PP_IMPORT_NO_THREAD;
+    for (uint32_t i = 0; i < im->n_threads; i++) {
+        const struct import_thread *t = &im->threads[i],
+                                   *b = best == PP_IMPORT_NO_THREAD ? NULL : &im->threads[best];
+        if (!t->steps && !t->waits)
+            continue;
+        if (!b || t->steps > b->steps || (t->steps == b->steps && t->waits > b->waits))
+            best = i;
+    }
+    return best;
+}
+
+/* A range of the program's own that says "wait" counts where nothing better does. */
+static void take_annotated(struct pp_imported *im)
+{
+    for (size_t i = 0; i < im->n_spans; i++) {
+        struct import_span *s = &im->spans[i];
+        if (s->role != PP_ROLE_MAYBE_WAIT || (im->trainer != PP_IMPORT_NO_THREAD && s->thread != im->trainer))
+            continue;
+        s->s.phase = PP_PHASE_DATA_WAIT;
+        im->threads[s->thread].waits++;
+        im->facts.waits = PP_WAITS_ANNOTATED;
+    }
+}
+
+/* Moves the trainer's steps and holes out of the spans; the others stay. */
+static int split(struct pp_imported *im, struct parts *p)
+{
+    size_t kept = 0, n = im->threads[im->trainer].spans + 1;
+    p->steps = malloc(n * sizeof(*p->steps));
+    p->holes = malloc(n * sizeof(*p->holes));
+    if (!p->steps || !p->holes)
+        return 0;
+    for (size_t i = 0; i < im->n_spans; i++) {
+        struct import_span *s = &im->spans[i];
+        if (s->thread == im->trainer && s->s.phase == PP_PHASE_STEP) {
+            p->steps[p->n_steps++] = s->s;
+        } else if (s->thread == im->trainer && is_hole(im, s->s.phase)) {
+            p->holes[p->n_holes++] = s->s;
+        } else {
+            if (s->s.phase == PP_PHASE_COLLECTIVE && s->thread == im->trainer)
+                s->s.phase = PP_PHASE_USER; /* its launch; how long it takes is seen elsewhere */
+            im->spans[kept++] = *s;
+        }
+    }
+    im->n_spans = kept;
+    return 1;
+}
+
+/* In order and disjoint: what lies inside of another is a twin or a part of it, what reaches into the next is
+ * cut. */
+static size_t flatten(struct pp_imported *im, struct pp_span *a, size_t n)
+{
+    size_t kept = 0;
+    qsort(a, n, sizeof(*a), by_start);
+    for (size_t i = 0; i < n; i++) {
+        struct pp_span *last = kept ? &a[kept - 1] : NULL;
+        if (last && end_of(&a[i]) <= end_of(last)) {
+            im->facts.twins += a[i].start_ns == last->start_ns && a[i].dur_ns == last->dur_ns;
+            continue;
+        }
+        if (last && a[i].start_ns < end_of(last))
+            last->dur_ns = a[i].start_ns - last->start_ns;
+        a[kept++] = a[i];
+    }
+    return kept;
+}
+
+/* From the end of each wait to the next one; what follows the last wait has no end. */
+static void steps_between_waits(struct parts *p)
+{
+    const struct pp_span *before = NULL;
+    for (size_t i = 0; i < p->n_holes; i++) {
+        const struct pp_span *w = &p->holes[i];
+        if (w->phase != PP_PHASE_DATA_WAIT)
+            continue;
+        if (before && w->start_ns > end_of(before)) {
+            struct pp_span *s = &p->steps[p->n_steps++];
+            *s = *before;
+            s->phase = PP_PHASE_STEP;
+            s->name = 0;
+            s->start_ns = end_of(before);
+            s->dur_ns = w->start_ns - s->start_ns;
+        }
+        before = w;
+    }
+}
+
+static void put(struct made *m, const struct pp_span *like, unsigned phase, uint64_t from, uint64_t to)
+{
+    struct pp_imported *im = m->im;
+    if (to <= from || !pp_import_room(im, &im->spans, im->n_spans, &im->spans_room, sizeof(*im->spans)))
+        return;
+    struct import_span *s = &im->spans[im->n_spans++];
+    *s = (struct import_span){*like, im->trainer, PP_ROLE_NONE};
+    s->s.phase = (uint8_t)phase;
+    s->s.start_ns = from;
+    s->s.dur_ns = to - from;
+    s->s.batch = m->batch;
+    m->last_step = phase == PP_PHASE_STEP ? im->n_spans : 0;
+}
+
+#define BEFORE_THE_WAIT \
+    0.1 /* of the step: more is work of its own, as of a loop that takes its batch at the end */
+
+/* 1: the time from the begin of a step to its wait is of the step before it, or of none. */
+static int put_before(struct made *m, const struct pp_span *step, const struct pp_span *wait)
+{
+    double before = (double)(wait->start_ns - step->start_ns);
+    if (wait->start_ns < step->start_ns || before > BEFORE_THE_WAIT * (double)step->dur_ns)
+        return 0;
+    if (m->last_step) {
+        struct pp_span *last = &m->im->spans[m->last_step - 1].s;
+        last->dur_ns = wait->start_ns - last->start_ns;
+    }
+    return 1;
+}
+
+static void begin_batch(struct made *m, uint64_t start_ns)
+{
+    struct pp_imported *im = m->im;
+    size_t room = im->n_steps; /* grown below by the number of steps at once */
+    m->batch += m->any != 0;
+    m->any = 1;
+    im->step_start_ns[room] = start_ns;
+    im->n_steps++;
+}
+
+static void put_steps(struct made *m, const struct parts *p)
+{
+    size_t h = 0;
+    int whole = m->im->facts.whole_steps;
+    for (size_t i = 0; i < p->n_steps; i++) {
+        const struct pp_span *s = &p->steps[i];
+        uint64_t at = s->start_ns;
+        int waits = h < p->n_holes && p->holes[h].start_ns < end_of(s);
+        if (!m->any || whole || waits || !p->n_holes)
+            begin_batch(m, waits && p->holes[h].start_ns < at ? p->holes[h].start_ns : at);
+        if (whole && waits && put_before(m, s, &p->holes[h]))
+            at = p->holes[h].start_ns;
+        for (; h < p->n_holes && p->holes[h].start_ns < end_of(s); h++) {
+            const struct pp_span *w = &p->holes[h];
+            put(m, s, PP_PHASE_STEP, at, w->start_ns);
+            put(m, w, w->phase, w->start_ns, end_of(w));
+            at = end_of(w) > at ? end_of(w) : at;
+        }
+        put(m, s, PP_PHASE_STEP, at, end_of(s));
+    }
+    m->im->dropped_waits = p->n_holes - h; /* that no step followed */
+}
+
+static int by_thread_and_start(const void *a, const void *b)
+{
+    const struct import_span *x = a, *y = b;
+    return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1) : by_start(&x->s, &y->s);
+}
+
+static pp_status assemble(struct pp_imported *im, struct pp_err *err)
+{
+    struct parts p = {0};
+    struct made m = {.im = im};
+    pp_status status = PP_OK;
+    int ok = split(im, &p);
+    if (ok) {
+        p.n_steps = flatten(im, p.steps, p.n_steps);
+        p.n_holes = flatten(im, p.holes, p.n_holes);
+        if (!p.n_steps) {
+            struct pp_span *grown = realloc(p.steps, (p.n_holes + 1) * sizeof(*grown));
+            p.steps = grown ? grown : p.steps;
+            ok = grown != NULL;
+            if (ok)
+                steps_between_waits(&p);
+            im->facts.whole_steps = 0;
+        }
+        im->step_start_ns = calloc(p.n_steps + 1, sizeof(*im->step_start_ns));
+        ok = ok && im->step_start_ns;
+    }
+    if (ok)
+        put_steps(&m, &p);
+    if (!ok || im->no_memory)
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the steps of the trace");
+    free(p.steps);
+    free(p.holes);
+    return status;
+}
+
+static enum pp_import_waits waits_of(const struct pp_imported *im)
+{
+    if (im->threads[im->trainer].waits)
+        return PP_WAITS_LOADER;
+    return im->facts.fetches ? PP_WAITS_ELSEWHERE : PP_WAITS_NONE;
+}
+
+pp_status pp_imported_assemble(struct pp_imported *im, const char *what, struct pp_err *err)
+{
+    pp_status status = PP_OK;
+    im->trainer = choose_trainer(im);
+    if (im->trainer == PP_IMPORT_NO_THREAD || (!im->threads[im->trainer].waits && !im->facts.fetches)) {
+        take_annotated(im);
+        im->trainer = choose_trainer(im);
+    }
+    if (im->no_memory)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the events of %s", what);
+    if (im->trainer == PP_IMPORT_NO_THREAD)
+        return pp_fail(
+            err, PP_E_EMPTY,
+            "%s: none of its %llu events is a step (ProfilerStep#N) or a wait for data "
+            "(enumerate(DataLoader)#...); profile the training loop with prof.step(), or record the job: "
+            "pipeprobe exec -- python train.py",
+            what, (unsigned long long)im->facts.events);
+    if (im->facts.waits == PP_WAITS_NONE)
+        im->facts.waits = waits_of(im);
+    if (!im->facts.numbered)
+        status = assemble(im, err);
+    if (im->n_spans)
+        qsort(im->spans, im->n_spans, sizeof(*im->spans), by_thread_and_start);
+    return status;
+}

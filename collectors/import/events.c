@@ -1,0 +1,217 @@
+#include "collectors/import/events.h"
+
+#include "collectors/import/scan.h"
+#include "probe/base/err.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum kind { TEXT, TIME, COUNT };
+struct field {
+    const char *key;
+    enum kind kind;
+    size_t at, room; /* room: of a text */
+    unsigned has;
+};
+
+#define TEXT_FIELD(key, member) \
+    { \
+        key, TEXT, offsetof(struct pp_event, member), sizeof(((struct pp_event *)0)->member), 0 \
+    }
+#define FIELD(key, kind, member, bit) \
+    { \
+        key, kind, offsetof(struct pp_event, member), 0, bit \
+    }
+
+static const struct field fields[] = {
+    TEXT_FIELD("ph", ph),
+    TEXT_FIELD("name", name),
+    TEXT_FIELD("cat", cat),
+    TEXT_FIELD("pid", pid),
+    TEXT_FIELD("tid", tid),
+    FIELD("ts", TIME, ts_ns, PP_HAS_TS),
+    FIELD("dur", TIME, dur_ns, PP_HAS_DUR),
+};
+
+/* Of "args". torch.profiler has written "Bytes" and "bytes", "Device Id" and "device". */
+static const struct field args[] = {
+    TEXT_FIELD("name", label),
+    FIELD("bytes", COUNT, bytes, PP_HAS_BYTES),
+    FIELD("Bytes", COUNT, bytes, PP_HAS_BYTES),
+    FIELD("correlation", COUNT, correlation, PP_HAS_CORRELATION),
+    FIELD("stream", COUNT, stream, PP_HAS_STREAM),
+    FIELD("device", COUNT, device, PP_HAS_DEVICE),
+    FIELD("context", COUNT, context, PP_HAS_CONTEXT),
+    FIELD("batch", COUNT, batch, PP_HAS_BATCH),
+    FIELD("sample", COUNT, sample, PP_HAS_SAMPLE),
+    FIELD("samples", COUNT, samples, PP_HAS_SAMPLES),
+    FIELD("cpu_ns", COUNT, cpu_ns, PP_HAS_CPU),
+    FIELD("run_delay_ns", COUNT, run_delay_ns, PP_HAS_DELAY),
+    FIELD("cache_hit_kib", COUNT, cache_hit_kib, PP_HAS_CACHE),
+    FIELD("epoch", COUNT, epoch, PP_HAS_EPOCH),
+    FIELD("warmup", COUNT, warmup, PP_HAS_WARMUP),
+    FIELD("unfinished", COUNT, unfinished, PP_HAS_UNFINISHED),
+};
+
+struct reading {
+    struct pp_scan scan;
+    const struct pp_event_sink *sink;
+    struct pp_events_read *out;
+    struct pp_event event;
+    int stopped, any_events;
+};
+
+static int is_scalar(enum pp_token t)
+{
+    return t == PP_SCAN_STRING || t == PP_SCAN_NUMBER_TOKEN || t == PP_SCAN_WORD;
+}
+
+static int is_over(enum pp_token t)
+{
+    return t == PP_SCAN_END || t == PP_SCAN_CUT || t == PP_SCAN_BAD;
+}
+
+/* A number may stand in quotes. */
+static void put_field(struct reading *r, const struct field *f)
+{
+    char *to = (char *)&r->event + f->at;
+    int64_t ns;
+    uint64_t count;
+    if (f->kind == TEXT)
+        snprintf(to, f->room, "%s", r->scan.text);
+    else if (f->kind == TIME && pp_scan_us(r->scan.text, &ns))
+        memcpy(to, &ns, sizeof(ns)), r->event.has |= f->has;
+    else if (f->kind == COUNT && pp_scan_uint(r->scan.text, &count))
+        memcpy(to, &count, sizeof(count)), r->event.has |= f->has;
+}
+
+/* The members of an object that has been begun; those of "args" with them. */
+static enum pp_token take_members(struct reading *r, const struct field *table, size_t n)
+{
+    enum pp_token t;
+    while ((t = pp_scan_next(&r->scan)) == PP_SCAN_KEY) {
+        const struct field *f = NULL;
+        int nested = table == fields && strcmp(r->scan.text, "args") == 0;
+        for (size_t i = 0; i < n && !f; i++)
+            f = strcmp(table[i].key, r->scan.text) == 0 ? &table[i] : NULL;
+        t = pp_scan_next(&r->scan);
+        if (nested && t == PP_SCAN_OBJECT)
+            t = take_members(r, args, sizeof(args) / sizeof(*args));
+        else if (f && (t == PP_SCAN_STRING || t == PP_SCAN_NUMBER_TOKEN))
+            put_field(r, f);
+        else
+            pp_scan_skip(&r->scan, t);
+        if (is_over(t) || is_over(r->scan.ended))
+            if (r->scan.ended != PP_SCAN_END)
+                return r->scan.ended;
+    }
+    return t;
+}
+
+static enum pp_token take_event(struct reading *r)
+{
+    memset(&r->event, 0, sizeof(r->event));
+    enum pp_token t = take_members(r, fields, sizeof(fields) / sizeof(*fields));
+    if (t != PP_SCAN_OBJECT_END)
+        return t;
+    r->out->events++;
+    r->stopped = r->sink->event(r->sink->ctx, &r->event) != 0;
+    return t;
+}
+
+/* The elements of the array of events. */
+static void take_events(struct reading *r)
+{
+    enum pp_token t;
+    r->any_events = 1;
+    r->stopped = !r->sink->event;
+    while (!r->stopped && (t = pp_scan_next(&r->scan)) != PP_SCAN_ARRAY_END) {
+        if (t == PP_SCAN_OBJECT)
+            t = take_event(r);
+        else if (!is_over(t))
+            r->out->odd++, pp_scan_skip(&r->scan, t);
+        if (r->scan.ended != PP_SCAN_END)
+            return;
+    }
+}
+
+/* A value of the top level, and what is below it: "a", "a.b"; of an array its elements have the array's name.
+ */
+static void take_value(struct reading *r, const char *name, enum pp_token t)
+{
+    char below[160];
+    if (is_scalar(t)) {
+        if (r->sink->value)
+            r->stopped |= r->sink->value(r->sink->ctx, name, r->scan.text) != 0;
+        return;
+    }
+    enum pp_token end = t == PP_SCAN_OBJECT ? PP_SCAN_OBJECT_END : PP_SCAN_ARRAY_END;
+    while (!is_over(t) && !r->stopped && (t = pp_scan_next(&r->scan)) != end && !is_over(t)) {
+        int fits = (size_t)snprintf(below, sizeof(below), "%s", name) < sizeof(below);
+        if (t == PP_SCAN_KEY) {
+            fits = (size_t)snprintf(below, sizeof(below), "%s.%s", name, r->scan.text) < sizeof(below);
+            t = pp_scan_next(&r->scan);
+        }
+        if (fits)
+            take_value(r, below, t);
+        else
+            pp_scan_skip(&r->scan, t);
+        if (r->scan.ended != PP_SCAN_END)
+            return;
+    }
+}
+
+static void take_top(struct reading *r)
+{
+    enum pp_token t;
+    while (!r->stopped && (t = pp_scan_next(&r->scan)) == PP_SCAN_KEY) {
+        char name[64];
+        snprintf(name, sizeof(name), "%.63s", r->scan.text);
+        t = pp_scan_next(&r->scan);
+        if (t == PP_SCAN_ARRAY && strcmp(name, "traceEvents") == 0)
+            take_events(r);
+        else
+            take_value(r, name, t);
+        if (r->scan.ended != PP_SCAN_END)
+            return;
+    }
+}
+
+/* Cut: the bytes end inside of a value; of a gzip file its own end tells why. */
+static void note_end(struct reading *r)
+{
+    enum pp_bytes_end bytes = pp_bytes_ended(r->scan.bytes);
+    struct pp_events_read *o = r->out;
+    o->at = pp_scan_at(&r->scan);
+    if (r->stopped || r->scan.ended == PP_SCAN_END)
+        return;
+    o->cut = r->scan.ended == PP_SCAN_CUT && bytes != PP_BYTES_DAMAGED && bytes != PP_BYTES_TOO_MANY;
+    o->ended = o->cut                       ? "it ends inside of an event"
+               : bytes == PP_BYTES_DAMAGED  ? "its compressed data is damaged"
+               : bytes == PP_BYTES_TOO_MANY ? "it unpacks to more than 32 GiB"
+                                            : r->scan.why;
+}
+
+pp_status pp_events_read(const char *path, const struct pp_event_sink *sink, struct pp_events_read *out,
+                         struct pp_err *err)
+{
+    struct reading r = {.sink = sink, .out = out};
+    struct pp_bytes *bytes;
+    memset(out, 0, sizeof(*out));
+    pp_status status = pp_bytes_open(path, &bytes, err);
+    if (status != PP_OK)
+        return status;
+    pp_scan_begin(&r.scan, bytes);
+    enum pp_token t = pp_scan_next(&r.scan);
+    if (t == PP_SCAN_OBJECT)
+        take_top(&r);
+    else if (t == PP_SCAN_ARRAY)
+        take_events(&r);
+    note_end(&r);
+    if (!r.any_events && !r.stopped)
+        status = pp_fail(err, PP_E_CORRUPT, "%s has no \"traceEvents\": %s", path,
+                         out->ended ? out->ended : "it is JSON of another kind");
+    pp_bytes_close(bytes);
+    return status;
+}

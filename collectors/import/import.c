@@ -1,0 +1,197 @@
+#include "collectors/import/import.h"
+
+#include "collectors/import/bytes.h"
+#include "collectors/import/events.h"
+#include "collectors/record/recording.h"
+#include "collectors/store/reader.h"
+#include "probe/base/err.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROW(name) &pp_importer_##name,
+static const struct pp_importer *const formats[] = {PP_IMPORT_FORMATS(ROW) NULL};
+
+const struct pp_importer *pp_import_format_at(size_t i)
+{
+    return i < sizeof(formats) / sizeof(*formats) ? formats[i] : NULL;
+}
+
+/* ---- which format ---- */
+
+static pp_status read_head(const char *path, uint8_t *buf, size_t *size, struct pp_err *err)
+{
+    struct pp_bytes *bytes;
+    const uint8_t *run;
+    size_t n;
+    *size = 0;
+    pp_status status = pp_bytes_open(path, &bytes, err);
+    if (status != PP_OK)
+        return status;
+    while (*size < PP_IMPORT_HEAD && (run = pp_bytes_next(bytes, &n)) && n) {
+        n = n < PP_IMPORT_HEAD - *size ? n : PP_IMPORT_HEAD - *size;
+        memcpy(buf + *size, run, n);
+        *size += n;
+    }
+    for (size_t i = 0; i < *size; i++) /* probes search for words */
+        buf[i] = buf[i] ? buf[i] : 1;
+    buf[*size] = '\0';
+    pp_bytes_close(bytes);
+    return PP_OK;
+}
+
+static const struct pp_importer *find(const char *path, const uint8_t *buf, size_t size)
+{
+    const struct pp_import_head head = {.path = path, .data = buf, .size = size};
+    for (size_t i = 0; formats[i]; i++)
+        if (formats[i]->probe(&head))
+            return formats[i];
+    return NULL;
+}
+
+pp_status pp_import_format(const char *path, const struct pp_importer **out, struct pp_err *err)
+{
+    uint8_t *buf = malloc(PP_IMPORT_HEAD + 1);
+    size_t size;
+    *out = NULL;
+    pp_status status = buf ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+    if (status == PP_OK && pp_reader_is_recording(path))
+        status = pp_fail(err, PP_E_UNSUPPORTED, "%s is a recording already: pipeprobe report %s", path, path);
+    if (status == PP_OK)
+        status = read_head(path, buf, &size, err);
+    if (status == PP_OK && !(*out = find(path, buf, size))) {
+        char known[512] = "";
+        for (size_t i = 0; formats[i]; i++)
+            snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s", i ? "; " : "",
+                     formats[i]->what);
+        status = pp_fail(err, PP_E_UNSUPPORTED, "%s is no trace of a known format. Known are: %s", path,
+                         known);
+    }
+    free(buf);
+    return status;
+}
+
+int pp_import_is_trace(const char *path)
+{
+    const struct pp_importer *format;
+    struct pp_err err;
+    return pp_import_format(path, &format, &err) == PP_OK;
+}
+
+/* ---- which rank ---- */
+
+struct rank {
+    int64_t rank, world_size;
+};
+
+static int on_value(void *ctx, const char *name, const char *value)
+{
+    struct rank *r = ctx;
+    if (strcmp(name, "distributedInfo.rank") == 0)
+        r->rank = strtoll(value, NULL, 10);
+    if (strcmp(name, "distributedInfo.world_size") == 0)
+        r->world_size = strtoll(value, NULL, 10);
+    return 0;
+}
+
+/* "rank3", "rank-0", "rank_12" in the last part of the path. */
+static int64_t rank_in(const char *path)
+{
+    const char *base = strrchr(path, '/'), *at = strstr(base ? base : path, "rank");
+    if (!at)
+        return -1;
+    at += 4;
+    at += *at == '-' || *at == '_' || *at == '.';
+    return isdigit((unsigned char)*at) && strspn(at, "0123456789") < 8 ? strtoll(at, NULL, 10) : -1;
+}
+
+int pp_import_rank_of(const char *path, int64_t *rank, int64_t *world_size)
+{
+    struct rank r = {-1, -1};
+    struct pp_events_read read;
+    struct pp_err err;
+    pp_events_read(path, &(struct pp_event_sink){.value = on_value, .ctx = &r}, &read, &err);
+    if (r.rank < 0 || r.rank > INT32_MAX)
+        r.rank = rank_in(path);
+    *rank = r.rank;
+    *world_size = r.world_size > r.rank && r.world_size <= INT32_MAX ? r.world_size : -1;
+    return r.rank >= 0;
+}
+
+/* ---- reading and writing ---- */
+
+static pp_status write_recording(struct pp_imported *im, const char *path, const struct pp_import_opts *o,
+                                 struct pp_err *err)
+{
+    struct pp_import_facts *f = pp_imported_facts(im);
+    struct pp_recording *recording = NULL;
+    uint64_t first, last;
+    if (f->rank < 0 || f->world_size <= f->rank) {
+        f->rank = o->rank;
+        f->world_size = o->world_size;
+    }
+    pp_imported_extent(im, &first, &last);
+    struct pp_recording_opts opts = {.store = {.path = o->output, .force = o->force},
+                                     .rings = PP_RINGS_NONE,
+                                     .tool = "pipeprobe",
+                                     .started_ns = first,
+                                     .started_utc_ns = pp_imported_utc(im, path, first)};
+    if (f->rank >= 0 && f->world_size > f->rank)
+        opts.identity = (struct pp_identity){.launcher = f->source,
+                                             .rank = f->rank,
+                                             .world_size = f->world_size,
+                                             .local_rank = -1,
+                                             .local_size = -1,
+                                             .node = -1,
+                                             .attempt = -1};
+    pp_status status = pp_recording_create(&opts, &recording, err);
+    if (status == PP_OK)
+        status = pp_recording_start(recording, o->command_line, err);
+    if (status == PP_OK) {
+        const char *base = strrchr(path, '/');
+        pp_store_meta_text(pp_recording_store(recording), "import", "trace", base ? base + 1 : path);
+        status = pp_imported_write(im, pp_recording_store(recording), err);
+    }
+    if (status == PP_OK)
+        status = pp_recording_finish(recording, "finished", last, err);
+    if (status == PP_OK)
+        pp_recording_free(recording);
+    else if (recording)
+        pp_recording_abandon(recording);
+    return status;
+}
+
+pp_status pp_import_file(const char *path, const struct pp_import_opts *opts, struct pp_import_result *out,
+                         struct pp_err *err)
+{
+    const struct pp_importer *format;
+    struct pp_imported *im = NULL;
+    memset(out, 0, sizeof(*out));
+    pp_status status = pp_import_format(path, &format, err);
+    if (status == PP_OK && !(im = pp_imported_new()))
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+    if (status == PP_OK) {
+        pp_imported_facts(im)->source = format->name;
+        status = format->read(path, opts->map, im, err);
+    }
+    if (status == PP_OK)
+        status = pp_imported_assemble(im, path, err);
+    if (status == PP_OK)
+        status = write_recording(im, path, opts, err);
+    if (status == PP_OK) {
+        const struct pp_import_facts *f = pp_imported_facts(im);
+        *out = (struct pp_import_result){.source = format->name,
+                                         .what = format->what,
+                                         .events = f->events,
+                                         .fetches = f->fetches,
+                                         .steps = f->steps,
+                                         .waits = f->waits,
+                                         .workers = f->workers,
+                                         .ended = f->ended,
+                                         .ended_at = f->ended_at};
+    }
+    pp_imported_free(im);
+    return status;
+}

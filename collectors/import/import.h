@@ -1,0 +1,77 @@
+/* import/import.h: traces that other profilers wrote, as ordinary recordings. A format is one file with a
+ * struct pp_importer, and one line of PP_IMPORT_FORMATS; which one a trace has is told by its content.
+ *
+ * A trace is a stranger's file: time is bounded by its size, memory by imported.h, nothing is written before
+ * it has been read, and nothing is run or opened because it says so. What a trace does not record is said in
+ * the recording: its section "import", its losses, and run.source, by which the report knows what may be
+ * concluded from it. */
+#ifndef PP_IMPORT_IMPORT_H
+#define PP_IMPORT_IMPORT_H
+
+#include "collectors/attach/namemap.h"
+#include "collectors/import/imported.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The beginning of a trace, unpacked. */
+struct pp_import_head {
+    const char *path;
+    const uint8_t *data; /* with a zero behind the last byte */
+    size_t size;
+};
+
+enum { PP_IMPORT_HEAD = 64 << 10 };
+
+struct pp_importer {
+    const char *name; /* run.source */
+    const char *what; /* for people: "torch.profiler (Kineto), Chrome JSON" */
+    int (*probe)(const struct pp_import_head *head);
+    /* Fills im; map (may be NULL) names phases of the program's own ranges, before the format's own rules. */
+    pp_status (*read)(const char *path, const struct pp_namemap *map, struct pp_imported *im,
+                      struct pp_err *err);
+};
+
+/* In the order in which they are asked. */
+/* clang-format off */
+#define PP_IMPORT_FORMATS(X) \
+    X(pipeprobe)             \
+    X(kineto)
+/* clang-format on */
+
+#define PP_IMPORT_DECLARE(name) extern const struct pp_importer pp_importer_##name;
+PP_IMPORT_FORMATS(PP_IMPORT_DECLARE)
+#undef PP_IMPORT_DECLARE
+
+/* By content; PP_E_UNSUPPORTED names the formats that are known. A recording of pipeprobe is none of them,
+ * and the sentence says what to do with it. */
+pp_status pp_import_format(const char *path, const struct pp_importer **out, struct pp_err *err);
+/* 1: path is a trace of a known format; quiet. */
+int pp_import_is_trace(const char *path);
+/* The formats as a list, for help and sentences. */
+const struct pp_importer *pp_import_format_at(size_t i); /* NULL after the last */
+
+/* Which rank of how many wrote the trace, by its beginning, else by its name ("rank3"); 0: it does not say.
+ */
+int pp_import_rank_of(const char *path, int64_t *rank, int64_t *world_size);
+
+struct pp_import_opts {
+    const char *output; /* the file to be written */
+    int force;
+    const struct pp_namemap *map; /* may be NULL */
+    const char *command_line;
+    int64_t rank, world_size; /* where the trace does not say; -1: not known */
+};
+struct pp_import_result {
+    const char *source, *what; /* of the format */
+    uint64_t events, fetches, steps;
+    enum pp_import_waits waits;
+    int workers;       /* threads of workers were recorded */
+    const char *ended; /* how the trace ended early; NULL: it is whole */
+    uint64_t ended_at;
+};
+/* Reads path and writes output. On failure there is no output. */
+pp_status pp_import_file(const char *path, const struct pp_import_opts *opts, struct pp_import_result *out,
+                         struct pp_err *err);
+
+#endif

@@ -1,0 +1,180 @@
+#include "collectors/import/imported.h"
+
+#include "collectors/import/imported_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct pp_imported *pp_imported_new(void)
+{
+    struct pp_imported *im = calloc(1, sizeof(*im));
+    if (im) {
+        im->facts.source = "trace";
+        im->facts.rank = im->facts.world_size = -1;
+        im->trainer = PP_IMPORT_NO_THREAD;
+    }
+    return im;
+}
+
+void pp_imported_free(struct pp_imported *im)
+{
+    if (!im)
+        return;
+    for (size_t i = 0; i <= PP_IMPORT_NAMES; i++)
+        free(im->names[i]);
+    free(im->threads);
+    free(im->spans);
+    free(im->gpu);
+    free(im->step_start_ns);
+    free(im);
+}
+
+struct pp_import_facts *pp_imported_facts(struct pp_imported *im)
+{
+    return &im->facts;
+}
+
+int pp_import_room(struct pp_imported *im, void *array, size_t n, size_t *room, size_t size)
+{
+    void **a = array;
+    if (n < *room)
+        return 1;
+    size_t wanted = *room ? *room * 2 : 256;
+    void *grown = im->no_memory ? NULL : realloc(*a, wanted * size);
+    if (!grown) {
+        im->no_memory = 1;
+        return 0;
+    }
+    *a = grown;
+    *room = wanted;
+    return 1;
+}
+
+/* The first event gives the origin. */
+int pp_imported_time(struct pp_imported *im, int64_t trace_ns, uint64_t *ns)
+{
+    int64_t since;
+    if (!im->has_origin) {
+        im->has_origin = 1;
+        im->origin_ns = trace_ns;
+    }
+    if (__builtin_sub_overflow(trace_ns, im->origin_ns, &since) || since < -(int64_t)PP_IMPORT_ORIGIN_NS ||
+        since > (int64_t)PP_IMPORT_LONGEST_NS) {
+        im->facts.odd_times++;
+        return 0;
+    }
+    *ns = PP_IMPORT_ORIGIN_NS + (uint64_t)since;
+    return 1;
+}
+
+/* FNV-1a (Fowler, Noll, Vo). Names are a stranger's, but there are at most a few thousand: the tables are
+ * twice as large, and a run of equal hashes costs what a list of that length does. */
+static uint32_t hash_of(uint32_t h, const char *text)
+{
+    for (; *text; text++)
+        h = (h ^ (uint8_t)*text) * 16777619u;
+    return (h ^ 0xff) * 16777619u;
+}
+
+uint32_t pp_imported_thread(struct pp_imported *im, const char *pid, const char *tid)
+{
+    uint32_t at = hash_of(hash_of(2166136261u, pid), tid) % IMPORT_BUCKETS;
+    for (; im->thread_of[at]; at = (at + 1) % IMPORT_BUCKETS) {
+        const struct import_thread *t = &im->threads[im->thread_of[at] - 1];
+        if (strcmp(t->tid, tid) == 0 && strcmp(t->pid, pid) == 0)
+            return im->thread_of[at] - 1;
+    }
+    if (im->n_threads == PP_IMPORT_THREADS ||
+        !pp_import_room(im, &im->threads, im->n_threads, &im->threads_room, sizeof(*im->threads))) {
+        im->lost_threads++;
+        return PP_IMPORT_NO_THREAD;
+    }
+    struct import_thread *t = &im->threads[im->n_threads];
+    *t = (struct import_thread){.id = PP_IMPORT_NO_THREAD};
+    snprintf(t->pid, sizeof(t->pid), "%s", pid);
+    snprintf(t->tid, sizeof(t->tid), "%s", tid);
+    im->thread_of[at] = (uint32_t)++im->n_threads;
+    return (uint32_t)im->n_threads - 1;
+}
+
+void pp_imported_thread_name(struct pp_imported *im, uint32_t thread, const char *name)
+{
+    if (thread < im->n_threads)
+        snprintf(im->threads[thread].name, sizeof(im->threads[thread].name), "%s", name);
+}
+
+uint16_t pp_imported_name(struct pp_imported *im, const char *name)
+{
+    uint32_t at = hash_of(2166136261u, name) % IMPORT_BUCKETS;
+    if (!*name)
+        return 0;
+    for (; im->name_of[at]; at = (at + 1) % IMPORT_BUCKETS)
+        if (strcmp(im->names[im->name_of[at]], name) == 0)
+            return im->name_of[at];
+    char *copy = im->n_names < PP_IMPORT_NAMES ? strdup(name) : NULL;
+    if (!copy) {
+        im->lost_names++;
+        return 0;
+    }
+    im->names[++im->n_names] = copy;
+    im->name_of[at] = (uint16_t)im->n_names;
+    return im->name_of[at];
+}
+
+void pp_imported_span(struct pp_imported *im, uint32_t thread, const struct pp_span *s,
+                      enum pp_import_role role)
+{
+    const struct pp_phase_info *info = pp_phase_info(s->phase);
+    if (thread >= im->n_threads || !info || im->n_spans == PP_IMPORT_SPANS ||
+        s->dur_ns > PP_IMPORT_LONGEST_NS ||
+        !pp_import_room(im, &im->spans, im->n_spans, &im->spans_room, sizeof(*im->spans))) {
+        im->lost_spans++;
+        return;
+    }
+    struct import_thread *t = &im->threads[thread];
+    t->spans++;
+    t->lanes[info->lane]++;
+    t->steps += s->phase == PP_PHASE_STEP;
+    t->waits += s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY;
+    im->facts.steps += s->phase == PP_PHASE_STEP;
+    im->facts.fetches += s->phase == PP_PHASE_DATA_WAIT;
+    im->spans[im->n_spans++] = (struct import_span){*s, thread, role};
+}
+
+void pp_imported_gpu(struct pp_imported *im, const struct pp_import_gpu *g)
+{
+    if (im->lost_gpu || im->n_gpu == PP_IMPORT_GPU_ROWS ||
+        !pp_import_room(im, &im->gpu, im->n_gpu, &im->gpu_room, sizeof(*im->gpu))) {
+        im->lost_gpu++;
+        return;
+    }
+    im->gpu[im->n_gpu++] = *g;
+}
+
+void pp_imported_extent(const struct pp_imported *im, uint64_t *first_ns, uint64_t *last_ns)
+{
+    *first_ns = UINT64_MAX;
+    *last_ns = 0;
+    for (size_t i = 0; i < im->n_spans; i++) {
+        const struct pp_span *s = &im->spans[i].s;
+        *first_ns = s->start_ns < *first_ns ? s->start_ns : *first_ns;
+        *last_ns = s->start_ns + s->dur_ns > *last_ns ? s->start_ns + s->dur_ns : *last_ns;
+    }
+    *first_ns = *first_ns == UINT64_MAX ? 0 : *first_ns;
+}
+
+/* Without a base, times of 2001 and later are UTC themselves (torch.profiler until 2023). */
+#define LEAST_UTC_NS INT64_C(1000000000000000000)
+
+uint64_t pp_imported_utc(const struct pp_imported *im, const char *path, uint64_t t_ns)
+{
+    struct stat st;
+    int64_t utc, since = (int64_t)t_ns - (int64_t)PP_IMPORT_ORIGIN_NS;
+    int told = !__builtin_add_overflow(im->origin_ns, since, &utc) &&
+               !__builtin_add_overflow(utc, im->facts.utc_ns, &utc) && utc >= LEAST_UTC_NS;
+    if (told)
+        return (uint64_t)utc;
+    return stat(path, &st) == 0 && st.st_mtime > 0 ? (uint64_t)st.st_mtime * 1000000000 : 0;
+}

@@ -1,0 +1,314 @@
+#include "collectors/import/scan.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NO_MORE = -1 };
+
+void pp_scan_begin(struct pp_scan *s, struct pp_bytes *bytes)
+{
+    memset(s, 0, sizeof(*s));
+    s->bytes = bytes;
+    s->ended = PP_SCAN_END;
+}
+
+uint64_t pp_scan_at(const struct pp_scan *s)
+{
+    return s->before + (uint64_t)(s->at - s->run);
+}
+
+/* ---- bytes ---- */
+
+static int refill(struct pp_scan *s)
+{
+    size_t n;
+    s->before += (uint64_t)(s->end - s->run);
+    s->run = s->at = pp_bytes_next(s->bytes, &n);
+    s->end = s->run + n;
+    return n != 0;
+}
+
+static int peek(struct pp_scan *s)
+{
+    return s->at < s->end || refill(s) ? *s->at : NO_MORE;
+}
+
+static int take(struct pp_scan *s)
+{
+    int c = peek(s);
+    s->at += c != NO_MORE;
+    return c;
+}
+
+static enum pp_token stop(struct pp_scan *s, enum pp_token how, const char *why)
+{
+    s->ended = how;
+    s->why = why;
+    return how;
+}
+
+static enum pp_token bad(struct pp_scan *s, const char *why)
+{
+    return stop(s, PP_SCAN_BAD, why);
+}
+
+/* ---- texts ---- */
+
+static void keep(struct pp_scan *s, int c)
+{
+    if (s->length + 1 < sizeof(s->text))
+        s->text[s->length++] = (char)c;
+}
+
+static void keep_point(struct pp_scan *s, uint32_t p)
+{
+    if (p < 0x80) {
+        keep(s, (int)p);
+    } else if (p < 0x800) {
+        keep(s, (int)(0xc0 | p >> 6));
+        keep(s, (int)(0x80 | (p & 0x3f)));
+    } else if (p < 0x10000) {
+        keep(s, (int)(0xe0 | p >> 12));
+        keep(s, (int)(0x80 | (p >> 6 & 0x3f)));
+        keep(s, (int)(0x80 | (p & 0x3f)));
+    } else {
+        keep(s, (int)(0xf0 | p >> 18));
+        keep(s, (int)(0x80 | (p >> 12 & 0x3f)));
+        keep(s, (int)(0x80 | (p >> 6 & 0x3f)));
+        keep(s, (int)(0x80 | (p & 0x3f)));
+    }
+}
+
+/* The four digits of \uXXXX; what is none is left for the text. */
+static int take_hex(struct pp_scan *s, uint32_t *value)
+{
+    *value = 0;
+    for (int i = 0; i < 4; i++) {
+        int c = peek(s);
+        if (c == NO_MORE || !isxdigit(c))
+            return 0;
+        *value = *value << 4 | (uint32_t)(isdigit(c) ? c - '0' : (c | 32) - 'a' + 10);
+        s->at++;
+    }
+    return 1;
+}
+
+/* A surrogate without its other half becomes U+FFFD, and so does a zero, which would end the text. */
+static void take_point(struct pp_scan *s, uint32_t *high)
+{
+    uint32_t p;
+    if (!take_hex(s, &p))
+        return;
+    if (p >= 0xdc00 && p < 0xe000 && *high) {
+        keep_point(s, 0x10000 + ((*high & 0x3ff) << 10) + (p & 0x3ff));
+        *high = 0;
+        return;
+    }
+    if (*high)
+        keep_point(s, 0xfffd);
+    *high = p >= 0xd800 && p < 0xdc00 ? p : 0;
+    if (!*high)
+        keep_point(s, p == 0 || (p >= 0xdc00 && p < 0xe000) ? 0xfffd : p);
+}
+
+static void take_escape(struct pp_scan *s, uint32_t *high)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    int c = take(s);
+    const char *known = c > 0 ? strchr(from, c) : NULL;
+    if (c == 'u') {
+        take_point(s, high);
+        return;
+    }
+    if (known) {
+        keep(s, to[known - from]);
+    } else if (c != NO_MORE) { /* no escape: a path of Windows, written as it is */
+        keep(s, '\\');
+        keep(s, c);
+    }
+}
+
+/* The kept part may end inside of a character. */
+static void end_text(struct pp_scan *s)
+{
+    while (s->length && s->length + 1 == sizeof(s->text) && (s->text[s->length - 1] & 0x80))
+        s->length--;
+    s->text[s->length] = '\0';
+}
+
+/* Behind the opening quote. */
+static int take_string(struct pp_scan *s)
+{
+    uint32_t high = 0;
+    int c;
+    s->length = 0;
+    while ((c = take(s)) != '"' && c != NO_MORE) {
+        if (c != '\\' || peek(s) != 'u') {
+            if (high)
+                keep_point(s, 0xfffd);
+            high = 0;
+        }
+        if (c == '\\')
+            take_escape(s, &high);
+        else
+            keep(s, c ? c : ' ');
+    }
+    if (high)
+        keep_point(s, 0xfffd);
+    end_text(s);
+    return c == '"';
+}
+
+/* ---- values ---- */
+
+static enum pp_token take_word(struct pp_scan *s)
+{
+    static const char *const words[] = {"true", "false", "null", "NaN", "nan", "Infinity", "inf", "None"};
+    while (peek(s) != NO_MORE && isalpha(peek(s))) {
+        if (s->length >= PP_SCAN_NUMBER)
+            return bad(s, "a word that is no value");
+        keep(s, take(s));
+    }
+    s->text[s->length] = '\0';
+    if (peek(s) == NO_MORE && s->depth)
+        return stop(s, PP_SCAN_CUT, NULL);
+    const char *word = s->text + (s->text[0] == '-');
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (strcmp(word, words[i]) == 0)
+            return PP_SCAN_WORD;
+    return bad(s, "a word that is no value");
+}
+
+static enum pp_token take_number(struct pp_scan *s)
+{
+    int c;
+    s->length = 0;
+    while ((c = peek(s)) != NO_MORE && (isdigit(c) || strchr("+-.eE", c))) {
+        if (s->length >= PP_SCAN_NUMBER)
+            return bad(s, "a number of more than 64 characters");
+        keep(s, take(s));
+    }
+    s->text[s->length] = '\0';
+    if (s->length == 1 && s->text[0] == '-' && (c == 'I' || c == 'i' || c == 'N' || c == 'n'))
+        return take_word(s);
+    return c == NO_MORE && s->depth ? stop(s, PP_SCAN_CUT, NULL) : PP_SCAN_NUMBER_TOKEN;
+}
+
+static enum pp_token enter(struct pp_scan *s, int object)
+{
+    if (s->depth == PP_SCAN_DEPTH)
+        return bad(s, "more than 64 levels of nesting");
+    s->in_object = (s->in_object & ~(UINT64_C(1) << s->depth)) | (uint64_t)object << s->depth;
+    s->depth++;
+    return object ? PP_SCAN_OBJECT : PP_SCAN_ARRAY;
+}
+
+static enum pp_token take_value(struct pp_scan *s, int c)
+{
+    s->wants_value = 0;
+    s->begun = 1;
+    s->length = 0;
+    if (c == '{' || c == '[') {
+        s->at++;
+        return enter(s, c == '{');
+    }
+    if (c == '"') {
+        s->at++;
+        return take_string(s) ? PP_SCAN_STRING : stop(s, PP_SCAN_CUT, NULL);
+    }
+    if (isdigit(c) || c == '-')
+        return take_number(s);
+    return isalpha(c) ? take_word(s) : bad(s, "no value where one belongs");
+}
+
+static enum pp_token take_key(struct pp_scan *s, int c)
+{
+    if (c != '"')
+        return bad(s, "no name where one belongs");
+    s->at++;
+    if (!take_string(s))
+        return stop(s, PP_SCAN_CUT, NULL);
+    while ((c = peek(s)) != NO_MORE && isspace(c))
+        s->at++;
+    if (c == NO_MORE)
+        return stop(s, PP_SCAN_CUT, NULL);
+    if (c != ':')
+        return bad(s, "no colon behind a name");
+    s->at++;
+    s->wants_value = 1;
+    return PP_SCAN_KEY;
+}
+
+enum pp_token pp_scan_next(struct pp_scan *s)
+{
+    int c, in_object = s->depth && s->in_object >> (s->depth - 1) & 1;
+    if (s->ended != PP_SCAN_END)
+        return s->ended;
+    if (!s->depth && s->begun)
+        return PP_SCAN_END;
+    while ((c = peek(s)) != NO_MORE && (isspace(c) || (c == ',' && s->depth && !s->wants_value)))
+        s->at++;
+    if (c == NO_MORE)
+        return stop(s, PP_SCAN_CUT, NULL);
+    if (s->depth && !s->wants_value && c == (in_object ? '}' : ']')) {
+        s->at++;
+        s->depth--;
+        return in_object ? PP_SCAN_OBJECT_END : PP_SCAN_ARRAY_END;
+    }
+    return in_object && !s->wants_value ? take_key(s, c) : take_value(s, c);
+}
+
+void pp_scan_skip(struct pp_scan *s, enum pp_token first)
+{
+    int outside = s->depth - 1;
+    if (first != PP_SCAN_OBJECT && first != PP_SCAN_ARRAY)
+        return;
+    while (s->depth > outside && s->ended == PP_SCAN_END)
+        pp_scan_next(s);
+}
+
+/* ---- numbers ---- */
+
+#define MOST_US (INT64_MAX / 1000 - 1)
+
+static int from_double(const char *text, int64_t *ns)
+{
+    char *end;
+    double us = strtod(text, &end);
+    if (end == text || *end || !isfinite(us) || fabs(us) > (double)MOST_US)
+        return 0;
+    *ns = (int64_t)llround(us * 1000);
+    return 1;
+}
+
+int pp_scan_us(const char *text, int64_t *ns)
+{
+    const char *p = text + (*text == '-');
+    int64_t us = 0, part = 0, unit = 100;
+    int digits = 0;
+    for (; isdigit((unsigned char)*p); p++, digits++) {
+        if (us > MOST_US / 10 - 1)
+            return 0;
+        us = us * 10 + (*p - '0');
+    }
+    if (*p == '.')
+        for (p++; isdigit((unsigned char)*p); p++, unit /= 10)
+            part += unit * (*p - '0');
+    if (*p || !digits)
+        return from_double(text, ns);
+    *ns = (us * 1000 + part) * (*text == '-' ? -1 : 1);
+    return 1;
+}
+
+int pp_scan_uint(const char *text, uint64_t *value)
+{
+    char *end;
+    errno = 0;
+    if (!isdigit((unsigned char)*text))
+        return 0;
+    *value = strtoull(text, &end, 10);
+    return !*end && errno == 0;
+}

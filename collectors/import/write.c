@@ -1,0 +1,225 @@
+#include "collectors/import/imported_impl.h"
+
+#include "collectors/store/writer.h"
+#include "probe/base/err.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AT_ONCE = 4096 };
+
+/* ---- threads ---- */
+
+/* A number where the text is one that fits; else 0. */
+static int64_t number_of(const char *text)
+{
+    char *end;
+    long long v = strtoll(text, &end, 10);
+    return *text && !*end && v > 0 && v <= UINT32_MAX ? v : 0;
+}
+
+/* Of the phases it spent: where most of them belong; the trainer is known. */
+static pp_lane lane_of(const struct pp_imported *im, uint32_t i)
+{
+    const struct import_thread *t = &im->threads[i];
+    pp_lane lane = PP_LANE_MAIN;
+    if (i == im->trainer)
+        return PP_LANE_TRAINER;
+    for (int k = 0; k < PP_LANE_COUNT; k++)
+        if (k != PP_LANE_TRAINER && t->lanes[k] > t->lanes[lane])
+            lane = (pp_lane)k;
+    return lane;
+}
+
+static pp_status put_threads(struct pp_imported *im, struct pp_store *store)
+{
+    uint32_t id = 0;
+    pp_status status = PP_OK;
+    for (size_t i = 0; i < im->n_threads; i++)
+        im->threads[i].spans = 0;
+    for (size_t i = 0; i < im->n_spans; i++)
+        im->threads[im->spans[i].thread].spans++;
+    for (uint32_t i = 0; i < im->n_threads && status == PP_OK; i++) {
+        struct import_thread *t = &im->threads[i];
+        char name[96];
+        if (!t->spans)
+            continue;
+        t->id = id++;
+        im->facts.workers |= lane_of(im, i) == PP_LANE_WORKER;
+        if (t->name[0])
+            snprintf(name, sizeof(name), "%s", t->name);
+        else
+            snprintf(name, sizeof(name), i == im->trainer ? "trainer %s" : "thread %s", t->tid);
+        status = pp_store_thread(store, &(struct pp_store_thread){.id = t->id,
+                                                                  .lane = lane_of(im, i),
+                                                                  .name = name,
+                                                                  .pid = number_of(t->pid),
+                                                                  .tid = number_of(t->tid),
+                                                                  .recorded = t->spans});
+    }
+    return status;
+}
+
+/* ---- spans, GPU ---- */
+
+static pp_status put_spans(struct pp_imported *im, struct pp_store *store, struct pp_err *err)
+{
+    struct pp_span *some = malloc(AT_ONCE * sizeof(*some));
+    pp_status status = some ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to write the recording");
+    for (size_t i = 0, n; i < im->n_spans && status == PP_OK; i += n) {
+        uint32_t thread = im->spans[i].thread;
+        for (n = 0; i + n < im->n_spans && n < AT_ONCE && im->spans[i + n].thread == thread; n++)
+            some[n] = im->spans[i + n].s;
+        status = pp_store_append(store, im->threads[thread].id, some, n);
+    }
+    free(some);
+    return status;
+}
+
+static const char *const gpu_kinds[] = {[PP_IMPORT_KERNEL] = "kernel",
+                                        [PP_IMPORT_MEMCPY] = "memcpy",
+                                        [PP_IMPORT_MEMSET] = "memset",
+                                        [PP_IMPORT_SYNC] = "sync",
+                                        [PP_IMPORT_CALL] = "api"};
+static const char *const memories[] = {[PP_MEMORY_NONE] = NULL,
+                                       [PP_MEMORY_PAGEABLE] = "pageable",
+                                       [PP_MEMORY_PINNED] = "pinned",
+                                       [PP_MEMORY_DEVICE] = "device",
+                                       [PP_MEMORY_HOST] = "host"};
+
+/* The batch in whose time a call of the trainer's thread was made; PP_NO_BATCH: none. */
+static uint32_t batch_at(const struct pp_imported *im, uint64_t t)
+{
+    size_t low = 0, high = im->n_steps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (im->step_start_ns[middle] <= t)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? (uint32_t)low - 1 : PP_NO_BATCH;
+}
+
+static pp_status put_gpu_row(struct pp_imported *im, struct pp_store *store, const struct pp_import_gpu *g)
+{
+    uint32_t batch = PP_NO_BATCH;
+    const struct import_thread *t = g->thread < im->n_threads ? &im->threads[g->thread] : NULL;
+    int64_t tid = t ? number_of(t->tid) : 0;
+    pp_status status = pp_store_gpu(store,
+                                    &(struct pp_store_gpu){.kind = gpu_kinds[g->kind],
+                                                           .start_ns = g->start_ns,
+                                                           .dur_ns = g->dur_ns,
+                                                           .correlation = g->correlation,
+                                                           .device = g->device == UINT16_MAX ? PP_GPU_NONE
+                                                                                             : g->device,
+                                                           .context = PP_GPU_NONE,
+                                                           .stream = g->stream,
+                                                           .thread = tid ? (uint32_t)tid : PP_GPU_NONE,
+                                                           .bytes = g->bytes,
+                                                           .source = memories[g->source],
+                                                           .target = memories[g->target],
+                                                           .asynchronous = g->asynchronous,
+                                                           .name = g->name ? im->names[g->name] : NULL,
+                                                           .result = -1});
+    if (g->kind == PP_IMPORT_CALL && g->correlation != UINT32_MAX && g->thread == im->trainer)
+        batch = batch_at(im, g->start_ns);
+    if (status == PP_OK && batch != PP_NO_BATCH)
+        status = pp_store_gpu_batch(store, g->correlation, batch);
+    return status;
+}
+
+static pp_status put_gpu(struct pp_imported *im, struct pp_store *store)
+{
+    pp_status status = PP_OK;
+    char text[160];
+    if (im->lost_gpu) {
+        snprintf(text, sizeof(text), "not recorded: the trace has more than %u rows of GPU activity",
+                 PP_IMPORT_GPU_ROWS);
+        return pp_store_meta_text(store, "gpu", "activity", text);
+    }
+    for (size_t i = 0; i < im->n_gpu && status == PP_OK; i++)
+        status = put_gpu_row(im, store, &im->gpu[i]);
+    if (im->n_gpu && status == PP_OK) {
+        snprintf(text, sizeof(text), "from the trace (%s)", im->facts.source);
+        status = pp_store_meta_text(store, "gpu", "activity", text);
+        pp_store_meta_num(store, "gpu", "records", (double)im->n_gpu, "records");
+        pp_store_meta_num(store, "gpu", "records_dropped", 0, "records");
+    }
+    return status;
+}
+
+/* ---- what it is, and what is missing ---- */
+
+static void put_facts(const struct pp_imported *im, struct pp_store *store)
+{
+    static const char *const waits[] = {[PP_WAITS_NONE] = "none",
+                                        [PP_WAITS_LOADER] = "loader",
+                                        [PP_WAITS_ANNOTATED] = "annotated",
+                                        [PP_WAITS_ELSEWHERE] = "another thread"};
+    const struct pp_import_facts *f = &im->facts;
+    const struct {
+        const char *section, *key, *value;
+    } texts[] = {{"run", "source", f->source},         {"import", "waits", waits[f->waits]},
+                 {"import", "loader", f->loader},      {"environment", "hostname", f->host},
+                 {"config", "device_name", f->device}, {"import", "backend", f->backend}};
+    const struct {
+        const char *key, *unit;
+        uint64_t value;
+    } numbers[] = {{"events", "events", f->events},
+                   {"steps", "steps", f->steps},
+                   {"fetches", "waits", f->fetches},
+                   {"duplicate_annotations", "events", f->twins}};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        if (texts[i].value[0])
+            pp_store_meta_text(store, texts[i].section, texts[i].key, texts[i].value);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+        pp_store_meta_num(store, "import", numbers[i].key, (double)numbers[i].value, numbers[i].unit);
+}
+
+static void put_losses(const struct pp_imported *im, struct pp_store *store)
+{
+    const struct pp_import_facts *f = &im->facts;
+    char text[200];
+    const struct {
+        const char *what, *why;
+        uint64_t count;
+    } losses[] = {
+        {"spans", "the trace has more than 500,000 ranges of steps, waits and annotations", im->lost_spans},
+        {"threads", "the trace has more than 4,096 of them", im->lost_threads},
+        {"names", "there are more than 1,000 different ones: their spans are kept without a name",
+         im->lost_names},
+        {"events", "their time is none, or lies 100 days from the others", f->odd_times},
+        {"waits", "no step follows them in the trace", im->dropped_waits},
+    };
+    if (!f->workers)
+        pp_store_loss(
+            store, "workers", 0,
+            "not recorded: a profiler in the trainer's process sees no worker process; pipeprobe exec -- "
+            "python train.py records them");
+    if (f->ended) {
+        snprintf(text, sizeof(text), "%s at byte %llu: what is whole before it was taken", f->ended,
+                 (unsigned long long)f->ended_at);
+        pp_store_loss(store, "trace", 0, text);
+    }
+    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
+        if (losses[i].count)
+            pp_store_loss(store, losses[i].what, losses[i].count, losses[i].why);
+}
+
+pp_status pp_imported_write(struct pp_imported *im, struct pp_store *store, struct pp_err *err)
+{
+    pp_status status = put_threads(im, store);
+    for (size_t i = 1; i <= im->n_names && status == PP_OK; i++)
+        status = pp_store_name(store, (uint16_t)i, im->names[i]);
+    if (status == PP_OK)
+        status = put_spans(im, store, err);
+    if (status == PP_OK)
+        status = put_gpu(im, store);
+    if (status == PP_OK) {
+        put_facts(im, store);
+        put_losses(im, store);
+    }
+    return pp_store_commit(store, err); /* and the first failure of the store, in its words */
+}

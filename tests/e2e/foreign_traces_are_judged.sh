@@ -1,0 +1,89 @@
+#!/bin/bash
+# pipeprobe import and report on traces of other profilers: our own Chrome export comes back with the same verdict and shares, and what torch.profiler
+# records here agrees with a clock around next() in the same process.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+MAKE_RUN=$BUILD/tests/tools/make_run
+need_built helpers "$MAKE_RUN"
+mkdir "$T/tmp"
+export TMPDIR=$T/tmp
+verdict() { json "$1" '$.verdict.l0'; }
+share() { json "$1" '$.data_wait_share'; }
+
+# ---- there and back
+"$MAKE_RUN" "$T/run.sqlite" --batches 200 || exit 1
+run "$PP" export "$T/run.sqlite" --to chrome -o "$T/run.json"
+run "$PP" import "$T/run.json" -o "$T/back.sqlite"
+is "our Chrome export is imported" "$rc" 0
+like "and says what it found" "$(cat "$ERR")" 'imported.*back.sqlite: 200 steps, .* of the trainer .pipeprobe export'
+is "as many spans as were recorded" "$(sql "$T/back.sqlite" 'SELECT sum(n) FROM chunk')" "$(sql "$T/run.sqlite" 'SELECT sum(n) FROM chunk')"
+cp tests/recordings/train.sqlite "$T/train.sqlite"
+"$PP" report "$T/train.sqlite" --json >"$T/train.report"
+"$PP" export "$T/train.sqlite" --to chrome -o "$T/train.json" -q
+"$PP" import "$T/train.json" -o "$T/back.sqlite" --force -q
+"$PP" report "$T/back.sqlite" --json >"$T/back.report"
+is "a real job: the verdict's level is the same" "$(verdict "$T/back.report")" "$(verdict "$T/train.report")"
+holds "and the stall within 1 %" "$(share "$T/train.report") > 0.05 && ($(share "$T/back.report") - $(share "$T/train.report"))^2 <= ($(share "$T/train.report") * 0.01)^2"
+is "but no cause: an export has no CPUs" "$(json "$T/back.report" '$.verdict.l1')" ""
+gzip -k "$T/train.json"
+run "$PP" report "$T/train.json.gz" --json
+cp "$OUT" "$T/zipped.report"
+is "report takes the trace itself, zipped too" "$rc $(share "$T/zipped.report")" "0 $(share "$T/back.report")"
+is "and names it, not its temporary recording" "$(json "$T/zipped.report" '$.file')" "$T/train.json.gz"
+is "nothing is left behind" "$(ls -A "$T/tmp")" ""
+
+# ---- refused, with nothing written
+refuses "an output that is there" 2 "back.sqlite already exists" "$PP" import "$T/run.json" -o "$T/back.sqlite"
+run "$PP" import "$T/run.json" -o "$T/back.sqlite" --force --quiet
+is "--force replaces it, --quiet says nothing" "$rc $(wc -c <"$ERR")" "0 0"
+refuses "no trace" 2 "no trace given" "$PP" import
+refuses "a trace that is not there" 2 "nowhere.json" "$PP" import "$T/nowhere.json" -o "$T/x.sqlite"
+refuses "a recording" 4 "is a recording already: pipeprobe report" "$PP" import "$T/run.sqlite" -o "$T/x.sqlite"
+echo '{"a": 1}' >"$T/other.json"
+refuses "JSON of another kind" 4 "no trace of a known format. Known are" "$PP" import "$T/other.json" -o "$T/x.sqlite"
+: >"$T/empty.json"
+refuses "an empty file" 4 "empty.json is empty" "$PP" import "$T/empty.json" -o "$T/x.sqlite"
+mkdir "$T/none"
+echo text >"$T/none/notes.txt"
+refuses "a directory without a trace" 2 "none holds no trace of a known format" "$PP" import "$T/none" -o "$T/x.sqlite"
+is "none of these wrote anything" "$(ls "$T" | grep -c '^x.sqlite')" 0
+
+# ---- torch.profiler
+for PYTHON in ${PIPEPROBE_TEST_PYTHON:-/usr/bin/python3 python3}; do
+    "$PYTHON" -c 'import torch' 2>/dev/null && break
+    PYTHON=
+done
+if [ -z "$PYTHON" ]; then
+    skip "torch.profiler: shares against a clock" "no python3 with torch"
+    done_testing
+fi
+mkdir "$T/ranks"
+for row in workers:2:40:40 alone:0:10:40 fast:2:0:120; do
+    IFS=: read -r name workers sample step <<<"$row"
+    run "$PYTHON" tests/jobs/profiled.py "$T/$name.pt.trace.json" "$workers" "$sample" "$step"
+    is "$name: the job ran" "$rc" 0
+    cp "$OUT" "$T/truth"
+    truth=$(sqlite3 :memory: "SELECT json_extract(CAST(readfile('$T/truth') AS TEXT), '\$.wait_s') / json_extract(CAST(readfile('$T/truth') AS TEXT), '\$.step_s')")
+    run "$PP" report "$T/$name.pt.trace.json" --json
+    cp "$OUT" "$T/$name.report"
+    got=$(share "$T/$name.report")
+    echo "# $name: clock $truth, trace $got"
+    holds "$name: the share is that of the clock, within 2 points" "$got - $truth <= 0.02 && $truth - $got <= 0.02"
+    is "$name: all steps are there" "$(json "$T/$name.report" '$.batches')" 14
+    is "$name: never storage, never transform" "$(json "$T/$name.report" "\$.verdict.l1" | grep -c 'storage\|transform')" 0
+done
+is "a loader without workers is named" "$(json "$T/alone.report" '$.verdict.l0') $(json "$T/alone.report" '$.verdict.l1') $(json "$T/alone.report" '$.verdict.l2')" \
+    "input-bound loader in-trainer"
+is "one with workers is input-bound for a reason that the trace does not show" "$(json "$T/workers.report" '$.verdict.l0') $(json "$T/workers.report" '$.verdict.l1')" "input-bound "
+like "and the report says how to see it" "$(json "$T/workers.report" '$.verdict.next_step')" 'pipeprobe exec -- python train.py'
+like "and that workers are missing" "$(json "$T/workers.report" '$.losses')" 'sees no worker process'
+
+# ---- several ranks
+cp "$T/workers.pt.trace.json" "$T/ranks/job_rank-0.pt.trace.json"
+gzip -c "$T/fast.pt.trace.json" >"$T/ranks/job_rank-1.pt.trace.json.gz"
+run "$PP" import "$T/ranks" -o "$T/job.sqlite"
+is "a directory of two ranks" "$rc $(ls "$T" | grep -c '^job-rank000[01].sqlite$')" "0 2"
+is "each knows its rank" "$(sql "$T/job-rank0001.sqlite" "SELECT group_concat(value, ' ') FROM (SELECT value FROM meta WHERE section = 'rank' AND key IN ('rank', 'world_size') ORDER BY key)")" "1 2"
+cp "$T/ranks/job_rank-0.pt.trace.json" "$T/ranks/again_rank0.json"
+refuses "two traces of one rank" 2 "are both of rank 0" "$PP" import "$T/ranks" -o "$T/twice.sqlite"
+done_testing

@@ -1,0 +1,122 @@
+/* Fuzz target: a trace of `pipeprobe import`. An input is the bytes of a file, plain or gzip, for every
+ * format that claims it; one that begins with '#' is a recipe, from which events that are JSON are made with
+ * odd names, times and threads, so that the steps and waits behind the parser are reached. */
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/scratch.h"
+
+#include "collectors/import/import.h"
+
+#include "probe/base/err.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What assembling promises: the trainer's waits and steps do not overlap, and every span has its thread. */
+static void read_with(const struct pp_importer *format, const char *path)
+{
+    struct pp_imported *im = pp_imported_new();
+    struct pp_err err;
+    uint64_t first, last;
+    pp_err_clear(&err);
+    if (!im)
+        abort();
+    pp_status st = format->read(path, NULL, im, &err);
+    if (st == PP_OK)
+        st = pp_imported_assemble(im, "fuzz.json", &err);
+    if (st != PP_OK && !err.text[0])
+        abort(); /* a refusal is a sentence */
+    pp_imported_extent(im, &first, &last);
+    if (st == PP_OK && last < first)
+        abort();
+    pp_imported_free(im);
+}
+
+static const char *const names[] = {"ProfilerStep#1",
+                                    "ProfilerStep#2",
+                                    "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+                                    "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                                    "## data_load ##",
+                                    "nccl:all_reduce",
+                                    "cudaStreamSynchronize",
+                                    "cudaLaunchKernel",
+                                    "Memcpy HtoD (Pageable -> Device)",
+                                    "Optimizer.step#SGD.step",
+                                    "data_wait",
+                                    "step",
+                                    "epoch_boundary",
+                                    "checkpoint",
+                                    "aten::add",
+                                    "PyTorch Profiler (0)"};
+static const char *const cats[] = {"Operator",
+                                   "user_annotation",
+                                   "gpu_user_annotation",
+                                   "cpu_op",
+                                   "kernel",
+                                   "gpu_memcpy",
+                                   "cuda_runtime",
+                                   "Runtime",
+                                   "Memcpy",
+                                   "wait",
+                                   "work",
+                                   ""};
+
+/* Six bytes an event: name, category and thread, time, length, batch. */
+static void write_recipe(const char *path, const uint8_t *data, size_t size)
+{
+    FILE *f = fopen(path, "w");
+    if (!f)
+        abort();
+    fputs(data[0] & 1 ? "{\"otherData\":{\"origin_mono_ns\":\"1\"},\"traceEvents\":["
+                      : "{\"schemaVersion\":1,\"traceEvents\":[",
+          f);
+    for (size_t i = 0; i + 6 <= size; i += 6) {
+        const uint8_t *d = data + i;
+        fprintf(
+            f,
+            "%s{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%s,\"tid\":%d,\"ts\":%d%s,\"dur\":%d.%d,\"args\":{\"batch\":%d,\"correlation\":%d}}",
+            i ? "," : "", names[d[0] % 16], cats[d[1] % 12], d[1] & 128 ? "\"7\"" : "7", d[1] >> 4 & 3,
+            d[2] * 7 - 100, d[2] & 1 ? "e1" : ".25", d[3] * 5, d[4], d[5] & 7, d[4] & 15);
+    }
+    fputs("]}", f);
+    fclose(f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *path = scratch_path("trace.json");
+    if (!size)
+        return 0;
+    if (data[0] == '#')
+        write_recipe(path, data + 1, size - 1);
+    else
+        scratch_write(path, data, size);
+    read_with(&pp_importer_kineto, path);
+    read_with(&pp_importer_pipeprobe, path);
+    return 0;
+}
+
+int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
+{
+    static const char *const seeds[] = {
+        "{\"schemaVersion\":1,\"distributedInfo\":{\"rank\":1,\"world_size\":2},\"displayTimeUnit\":\"ns\",\"traceEvents\":["
+        "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":\"1\",\"args\":{\"name\":\"python\"}},"
+        "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#1\",\"pid\":1,\"tid\":1,\"ts\":1000.5,\"dur\":900},"
+        "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__\",\"pid\":1,\"tid\":1,\"ts\":1010,\"dur\":300},"
+        "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy HtoD (Pinned -> Device)\",\"pid\":0,\"tid\":7,\"ts\":1500,\"dur\":3,\"args\":{\"bytes\":7,\"correlation\":3}}"
+        "],\"traceName\":\"x\\u00e9\\ud83d\\ude00\"}",
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"origin_mono_ns\":\"12\",\"origin_utc_ns\":\"17\"},\"traceEvents\":["
+        "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":0.000,\"dur\":5.5,\"cat\":\"wait\",\"name\":\"data_wait\",\"args\":{\"batch\":0,\"samples\":8}},"
+        "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":5.5,\"dur\":9,\"cat\":\"work\",\"name\":\"step\",\"args\":{\"batch\":0,\"cpu_ns\":4,\"warmup\":1,\"epoch\":2}}]}",
+        "[{\"ph\":\"X\",\"ts\":1,\"dur\":NaN,\"name\":\"C:\\path\"}\n{\"ph\":\"B\",\"ts\":-3}]",
+        "#\1\2\3\4\5\6\0\1\20\60\2\1\2\1\22\10\2\1\1\1\40\60\2\2\2\1\42\20\2\2\7\6\50\1\3\2",
+        "#\12\11\20\1\2\0\13\12\30\2\2\0\12\11\40\1\2\1\13\12\50\2\2\1",
+    };
+    static const size_t sizes[] = {0, 0, 0, 32, 25};
+    if (i >= sizeof(seeds) / sizeof(seeds[0]))
+        return 0;
+    *size = sizes[i] ? sizes[i] : strlen(seeds[i]);
+    *data = malloc(*size);
+    memcpy(*data, seeds[i], *size);
+    return 1;
+}

@@ -1,0 +1,152 @@
+/* `pipeprobe import`: traces that other profilers wrote, as recordings. */
+#include "tui/cli/cli.h"
+#include "tui/cli/range_maps.h"
+#include "tui/cli/import_files.h"
+#include "tui/cli/recording_name.h"
+#include "tui/cli/shell_words.h"
+
+#include "collectors/import/import.h"
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct options {
+    const char *output;
+    struct pp_opt_list maps;
+    int force, quiet;
+};
+
+#define AT(field) offsetof(struct options, field)
+/* clang-format off */
+static const struct pp_opt opts[] = {
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
+     .group = "Options", .help = "default: pipeprobe-DATE-TIME.sqlite; of several traces NAME-rank0003.sqlite"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force),
+     .help = "replace existing recordings"},
+    {.name = "map", .type = PP_OPT_LIST, .offset = AT(maps), .arg = "FILE|NAME",
+     .help = "phases by the names of ranges, as of exec (pytorch, dali, a file)"},
+    {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet),
+     .help = "only errors on standard error"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+static void say(const struct import_trace *t, const struct pp_import_result *r, const char *path)
+{
+    char steps[32], waits[32], text[4608];
+    snprintf(text, sizeof(text), "%s: %s, %s of the trainer (%s)", path,
+             pp_text_counted(steps, sizeof(steps), (double)r->steps, "step", "steps"),
+             pp_text_counted(waits, sizeof(waits), (double)r->fetches, "wait", "waits"), r->what);
+    pp_cli_note("imported", text);
+    if (r->ended) {
+        snprintf(text, sizeof(text), "%s is cut: %s, at byte %llu; what is whole before it was taken",
+                 t->path, r->ended, (unsigned long long)r->ended_at);
+        pp_cli_note("note", text);
+    }
+    if (!r->workers)
+        pp_cli_note("note",
+                    "the trace has no worker process; to see them: pipeprobe exec -- python train.py");
+}
+
+/* One trace into one recording. several: the file is that of its rank. */
+static pp_status import_one(const struct options *o, const struct import_trace *t, int several,
+                            const struct pp_namemap *map, const char *command_line, struct pp_err *err)
+{
+    char path[4096], text[4200];
+    struct pp_identity rank = {.launcher = "import",
+                               .rank = t->rank,
+                               .world_size = t->world_size,
+                               .local_rank = -1,
+                               .local_size = -1,
+                               .node = -1,
+                               .attempt = -1};
+    struct pp_import_result r;
+    snprintf(rank.job, sizeof(rank.job), "import");
+    pp_status st = pp_recording_name(o->output, several ? &rank : NULL, o->force, path, sizeof(path), err);
+    if (st == PP_OK)
+        st = pp_import_file(t->path,
+                            &(struct pp_import_opts){.output = path,
+                                                     .force = o->force,
+                                                     .map = map,
+                                                     .command_line = command_line,
+                                                     .rank = t->rank,
+                                                     .world_size = t->world_size},
+                            &r, err);
+    if (st == PP_OK && !o->quiet) {
+        say(t, &r, path);
+        snprintf(text, sizeof(text), "pipeprobe report %s", path);
+        if (!several)
+            pp_cli_note("next", text);
+    }
+    return st;
+}
+
+static pp_status import_all(const struct options *o, const struct import_trace *traces, size_t n,
+                            const struct pp_namemap *map, const char *command_line, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    for (size_t i = 0; i < n && st == PP_OK; i++)
+        st = import_one(o, &traces[i], n > 1, map, command_line, err);
+    if (st == PP_OK && n > 1 && !o->quiet)
+        pp_cli_note("next", "pipeprobe ranks FILE... compares them");
+    return st;
+}
+
+static pp_status read_maps(const struct options *o, struct pp_namemap **map, struct pp_err *err)
+{
+    char *text = NULL;
+    size_t rows;
+    *map = pp_namemap_new();
+    pp_status st = *map ? range_maps_read(&o->maps, &text, &rows, err)
+                        : pp_fail(err, PP_E_NO_MEMORY, "no memory for the maps");
+    if (st == PP_OK)
+        st = pp_namemap_add_text(*map, text, "--map", err);
+    free(text);
+    return st;
+}
+
+static int import_main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pp_err err;
+    struct pp_namemap *map = NULL;
+    struct import_trace *traces = NULL;
+    size_t n_traces = 0;
+    char command[1024];
+    int n = 0, code;
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    pp_err_clear(&err);
+    pp_status st = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
+    size_t begins = (size_t)snprintf(command, sizeof(command), "pipeprobe ");
+    pp_shell_words(argv, command + begins, sizeof(command) - begins);
+    if (st == PP_OK && (code = pp_cli_parse(&pp_cmd_import, &set, argc, argv, operands, &n)) >= 0)
+        goto out;
+    if (st == PP_OK)
+        st = import_files_find(operands, n, &traces, &n_traces, &err);
+    if (st == PP_OK)
+        st = read_maps(&o, &map, &err);
+    if (st == PP_OK)
+        st = import_all(&o, traces, n_traces, map, command, &err);
+    code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_import, &err);
+out:
+    import_files_free(traces, n_traces);
+    pp_namemap_free(map);
+    free(operands);
+    return code;
+}
+
+const struct pp_command pp_cmd_import = {
+    .name = "import",
+    .summary = "make a recording of another profiler's trace",
+    .usage = "import TRACE|DIRECTORY... [-o FILE] [options]",
+    .opts = opts,
+    .notes = "TRACE: torch.profiler's Chrome JSON, .json or .json.gz, of any version since 2021; a\n"
+             "directory holds one per rank. Such a trace tells how long the trainer waits for\n"
+             "data, not why: it has no workers. pipeprobe report TRACE judges one directly.",
+    .examples = {"pipeprobe import train.pt.trace.json.gz -o train.sqlite && pipeprobe report train.sqlite",
+                 "pipeprobe import profiles/ -o job.sqlite && pipeprobe ranks job-rank*.sqlite"},
+    .run = import_main,
+};

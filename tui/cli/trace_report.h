@@ -1,0 +1,12 @@
+/* cli/trace_report.h: the report of another profiler's trace: imported into a temporary recording, which is
+ * removed. */
+#ifndef PP_CLI_TRACE_REPORT_H
+#define PP_CLI_TRACE_REPORT_H
+
+#include "report/model/model.h"
+
+/* As pp_report_build, of a trace for which pp_import_is_trace is 1. The temporary file is in $TMPDIR, else
+ * /tmp, and goes when a signal ends the process, too. */
+pp_status pp_trace_report(const char *path, struct pp_report **out, struct pp_err *err);
+
+#endif
