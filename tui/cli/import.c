@@ -143,10 +143,10 @@ const struct pp_command pp_cmd_import = {
     .summary = "make a recording of another profiler's trace",
     .usage = "import TRACE|DIRECTORY... [-o FILE] [options]",
     .opts = opts,
-    .notes = "TRACE: torch.profiler's Chrome JSON, .json or .json.gz, of any version since 2021; a\n"
-             "directory holds one per rank. Such a trace tells how long the trainer waits for\n"
-             "data, not why: it has no workers. pipeprobe report TRACE judges one directly.",
-    .examples = {"pipeprobe import train.pt.trace.json.gz -o train.sqlite && pipeprobe report train.sqlite",
-                 "pipeprobe import profiles/ -o job.sqlite && pipeprobe ranks job-rank*.sqlite"},
+    .notes = "TRACE: torch.profiler's Chrome JSON, .json or .json.gz, of any version since\n"
+             "2021. A directory holds one per rank. A trace tells how long the trainer waits\n"
+             "for data, not why: it has no workers. 'pipeprobe report TRACE' judges it too.",
+    .examples = {"pipeprobe import train.pt.trace.json.gz -o train.sqlite",
+                 "pipeprobe import profiles/ -o job.sqlite"},
     .run = import_main,
 };
