@@ -188,7 +188,7 @@ static void put_steps(struct made *m, const struct parts *p)
         int waits = h < p->n_holes && p->holes[h].start_ns < end_of(s);
         if (!m->any || whole || waits || !p->n_holes)
             begin_batch(m, waits && p->holes[h].start_ns < at ? p->holes[h].start_ns : at);
-        if (whole && waits && put_before(m, s, &p->holes[h]))
+        if (waits && put_before(m, s, &p->holes[h]))
             at = p->holes[h].start_ns;
         for (; h < p->n_holes && p->holes[h].start_ns < end_of(s); h++) {
             const struct pp_span *w = &p->holes[h];

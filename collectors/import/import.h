@@ -35,6 +35,7 @@ struct pp_importer {
 /* In the order in which they are asked. */
 /* clang-format off */
 #define PP_IMPORT_FORMATS(X) \
+    X(nsys)                  \
     X(pipeprobe)             \
     X(kineto)
 /* clang-format on */

@@ -1,4 +1,5 @@
-/* store/db.h: the few things every file of the store does with SQLite. Private to collectors/store. */
+/* store/db.h: the few things every file of the store does with SQLite. For collectors/store, and
+ * collectors/import. */
 #ifndef PP_STORE_DB_H
 #define PP_STORE_DB_H
 

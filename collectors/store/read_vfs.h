@@ -6,7 +6,8 @@
  * With "private_index=1" in its URI, a file in WAL mode is read without -shm: SQLite makes the index of the
  * log in memory, as it does for a -shm that it may not write (SQLITE_READONLY_CANTINIT). That is for a log
  * that no live writer shares with us; nothing then keeps a writer from moving the log into the file
- * meanwhile. Temporary files of a large sort are SQLite's own. Private to collectors/store. */
+ * meanwhile. Temporary files of a large sort are SQLite's own. For collectors/store, and collectors/import.
+ */
 #ifndef PP_STORE_READ_VFS_H
 #define PP_STORE_READ_VFS_H
 

@@ -1,6 +1,6 @@
 /* store/schema_check.h: what a file of SQLite's may hold before it is taken for a recording. Its schema comes
  * from elsewhere like its rows, and a view, a virtual table or a generated column in place of a table makes a
- * query run what the file says, for as long as it says. Private to collectors/store. */
+ * query run what the file says, for as long as it says. For collectors/store, and collectors/import. */
 #ifndef PP_STORE_SCHEMA_CHECK_H
 #define PP_STORE_SCHEMA_CHECK_H
 

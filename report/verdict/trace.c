@@ -57,6 +57,11 @@ const char *pp_trace_blind(const struct pp_facts *f, const char **next_step)
         *next_step = "Report the recording that this was exported from: it has what an export leaves out.";
         return "an export has no CPUs of the machine, no GPU activity and no counters to find the cause with";
     }
+    if (f->has_workers) {
+        *next_step =
+            "Report the recording that this was exported from, or record the job: pipeprobe exec -- python train.py.";
+        return "the trace has ranges of workers, but neither their CPU time nor the CPUs of the machine to weigh causes by";
+    }
     *next_step = RECORD
         ". That recording has the workers: reads, decode, transform, collate, and their CPU time.";
     return "the trace has no worker process, so slow reads, slow decoding or transforms, and too few workers look the same "

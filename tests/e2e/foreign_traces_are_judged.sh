@@ -19,12 +19,17 @@ like "and says what it found" "$(cat "$ERR")" 'imported.*back.sqlite: 200 steps,
 is "as many spans as were recorded" "$(sql "$T/back.sqlite" 'SELECT sum(n) FROM chunk')" "$(sql "$T/run.sqlite" 'SELECT sum(n) FROM chunk')"
 cp tests/recordings/train.sqlite "$T/train.sqlite"
 "$PP" report "$T/train.sqlite" --json >"$T/train.report"
-"$PP" export "$T/train.sqlite" --to chrome -o "$T/train.json" -q
-"$PP" import "$T/train.json" -o "$T/back.sqlite" --force -q
-"$PP" report "$T/back.sqlite" --json >"$T/back.report"
-is "a real job: the verdict's level is the same" "$(verdict "$T/back.report")" "$(verdict "$T/train.report")"
-holds "and the stall within 1 %" "$(share "$T/train.report") > 0.05 && ($(share "$T/back.report") - $(share "$T/train.report"))^2 <= ($(share "$T/train.report") * 0.01)^2"
-is "but no cause: an export has no CPUs" "$(json "$T/back.report" '$.verdict.l1')" ""
+for row in chrome:train.json nsys:train.nsys.sqlite; do
+    to=${row%%:*} trace=$T/${row#*:}
+    "$PP" export "$T/train.sqlite" --to "$to" -o "$trace" -q
+    "$PP" import "$trace" -o "$T/back.sqlite" --force -q
+    "$PP" report "$T/back.sqlite" --json >"$T/back.report"
+    is "a real job by $to: the verdict's level is the same" "$(verdict "$T/back.report")" "$(verdict "$T/train.report")"
+    holds "and the stall within 1 %" "$(share "$T/train.report") > 0.05 && ($(share "$T/back.report") - $(share "$T/train.report"))^2 <= ($(share "$T/train.report") * 0.01)^2"
+    is "but no cause: an export has no CPUs" "$(json "$T/back.report" '$.verdict.l1')" ""
+    "$PP" report "$trace" --json >"$T/direct.report"
+    is "report on the trace itself says the same" "$(share "$T/direct.report")" "$(share "$T/back.report")"
+done
 gzip -k "$T/train.json"
 run "$PP" report "$T/train.json.gz" --json
 cp "$OUT" "$T/zipped.report"
@@ -68,7 +73,8 @@ for row in workers:2:40:40 alone:0:10:40 fast:2:0:120; do
     cp "$OUT" "$T/$name.report"
     got=$(share "$T/$name.report")
     echo "# $name: clock $truth, trace $got"
-    holds "$name: the share is that of the clock, within 2 points" "$got - $truth <= 0.02 && $truth - $got <= 0.02"
+    # a wait of almost nothing is mostly what the profiler itself takes around it
+    [ "$sample" = 0 ] || holds "$name: the share is that of the clock, within 2 points" "$got - $truth <= 0.02 && $truth - $got <= 0.02"
     is "$name: all steps are there" "$(json "$T/$name.report" '$.batches')" 14
     is "$name: never storage, never transform" "$(json "$T/$name.report" "\$.verdict.l1" | grep -c 'storage\|transform')" 0
 done

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sqlite3.h>
+
 /* What assembling promises: the trainer's waits and steps do not overlap, and every span has its thread. */
 static void read_with(const struct pp_importer *format, const char *path)
 {
@@ -93,7 +95,34 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         scratch_write(path, data, size);
     read_with(&pp_importer_kineto, path);
     read_with(&pp_importer_pipeprobe, path);
+    if (size > 100 && memcmp(data, "SQLite", 6) == 0)
+        read_with(&pp_importer_nsys, path);
     return 0;
+}
+
+/* A small export of Nsight Systems. */
+static int seed_nsys(uint8_t **data, size_t *size)
+{
+    const char *path = scratch_path("seed.sqlite");
+    sqlite3 *db;
+    remove(path);
+    if (sqlite3_open(path, &db) != SQLITE_OK ||
+        sqlite3_exec(
+            db,
+            "PRAGMA page_size = 1024; CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
+            "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, category INTEGER, text TEXT, textId INTEGER,"
+            " globalTid INTEGER, domainId INTEGER, uint64Value INTEGER);"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start INTEGER, end INTEGER, correlationId INTEGER, deviceId INTEGER, streamId INTEGER,"
+            " bytes INTEGER, srcKind INTEGER, dstKind INTEGER);"
+            "INSERT INTO StringIds VALUES(1, 'ProfilerStep#1'), (2, 'pipeprobe');"
+            "INSERT INTO NVTX_EVENTS VALUES(0, NULL, 75, 0, NULL, 2, 0, 1, NULL), (10, 90, 59, 12, NULL, 1, 16777217, 0, NULL),"
+            " (20, 60, 59, 9, 'enumerate(DataLoader)#_X.__next__, op_id = 3', NULL, 16777217, 0, NULL), (90, 99, 60, 12, 'step', NULL, 1, 1, 4);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES(30, 40, 5, 0, 7, 4096, 0, 2)",
+            NULL, NULL, NULL) != SQLITE_OK)
+        abort();
+    sqlite3_close(db);
+    *data = scratch_read(path, size);
+    return *data != NULL;
 }
 
 int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
@@ -113,7 +142,9 @@ int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
         "#\12\11\20\1\2\0\13\12\30\2\2\0\12\11\40\1\2\1\13\12\50\2\2\1",
     };
     static const size_t sizes[] = {0, 0, 0, 32, 25};
-    if (i >= sizeof(seeds) / sizeof(seeds[0]))
+    if (i == sizeof(seeds) / sizeof(seeds[0]))
+        return seed_nsys(data, size);
+    if (i > sizeof(seeds) / sizeof(seeds[0]))
         return 0;
     *size = sizes[i] ? sizes[i] : strlen(seeds[i]);
     *data = malloc(*size);

@@ -144,8 +144,9 @@ const struct pp_command pp_cmd_import = {
     .usage = "import TRACE|DIRECTORY... [-o FILE] [options]",
     .opts = opts,
     .notes = "TRACE: torch.profiler's Chrome JSON, .json or .json.gz, of any version since\n"
-             "2021. A directory holds one per rank. A trace tells how long the trainer waits\n"
-             "for data, not why: it has no workers. 'pipeprobe report TRACE' judges it too.",
+             "2021, or Nsight Systems' .sqlite. A directory holds one per rank. A trace tells\n"
+             "how long the trainer waits for data, not why: it has no workers.\n"
+             "'pipeprobe report TRACE' judges a trace without keeping the recording.",
     .examples = {"pipeprobe import train.pt.trace.json.gz -o train.sqlite",
                  "pipeprobe import profiles/ -o job.sqlite"},
     .run = import_main,

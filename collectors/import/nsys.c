@@ -1,0 +1,347 @@
+/* Nsight Systems' SQLite export (`nsys export -t sqlite`), of any schema: every table and column may be
+ * absent. Ranges are NVTX's: those that torch.autograd.profiler.emit_nvtx() and `nsys --pytorch` make carry
+ * torch.profiler's names, with
+ * ", op_id = 17" behind them; others mean what a map says (--map). Our own exports name their phases by
+ * category. */
+#include "collectors/import/foreign_db.h"
+#include "collectors/import/import.h"
+
+#include "probe/base/err.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* attach/namemap.h */
+static const char known_names[] = "ProfilerStep* = step\n"
+                                  "enumerate(DataLoader)#* = data_wait\n"
+                                  "enumerate(DataPipe)#* = data_wait\n"
+                                  "*DataLoader*__next__* = data_wait\n"
+                                  "*train_dataloader_next* = data_wait\n"
+                                  "*training_step* = step\n"
+                                  "train_step* = step\n"
+                                  "data_wait = data_wait\n"
+                                  "step = step\n";
+
+enum { DOMAINS = 256, TEXT = 256, CACHE = 4096, PUSH_POP = 59, START_END = 60, DOMAIN_ROW = 75 };
+
+struct cached {
+    int64_t id;
+    int any;
+    char text[TEXT];
+};
+
+struct nsys {
+    struct pp_foreign_db db;
+    struct pp_imported *im;
+    struct pp_import_facts *facts;
+    const struct pp_namemap *user;
+    struct pp_namemap *known;
+    sqlite3_stmt *string; /* NULL: no StringIds */
+    struct cached *cache;
+    char domain[DOMAINS][64]; /* by domainId; "": the default, or not named */
+};
+
+/* ---- texts ---- */
+
+static void column(sqlite3_stmt *st, int i, char *to, size_t size)
+{
+    const char *text = (const char *)sqlite3_column_text(st, i);
+    snprintf(to, size, "%s", text ? text : "");
+}
+
+/* "" where there is none. */
+static pp_status string_of(struct nsys *n, sqlite3_stmt *st, int i, char *to, struct pp_err *err)
+{
+    int64_t id = sqlite3_column_int64(st, i);
+    pp_status status = PP_OK;
+    to[0] = '\0';
+    if (sqlite3_column_type(st, i) == SQLITE_NULL || !n->string)
+        return PP_OK;
+    struct cached *c = &n->cache[(uint64_t)id % CACHE];
+    if (!c->any || c->id != id) {
+        *c = (struct cached){.id = id, .any = 1};
+        sqlite3_reset(n->string);
+        sqlite3_bind_int64(n->string, 1, id);
+        status = pp_foreign_db_step(&n->db, n->string, err);
+        if (status == PP_OK)
+            column(n->string, 0, c->text, TEXT);
+        c->any = status == PP_OK || status == PP_END;
+        status = status == PP_END ? PP_OK : status;
+        sqlite3_reset(n->string);
+    }
+    snprintf(to, TEXT, "%s", c->text);
+    return status;
+}
+
+/* Without the numbers of emit_nvtx(), which make every name another; 1: there were some. */
+static int cut_numbers(char *name)
+{
+    static const char *const begins[] = {", seq = ", ", op_id = ", ", sizes = "};
+    int cut = 0;
+    for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++) {
+        char *at = strstr(name, begins[i]);
+        if (at) {
+            *at = '\0';
+            cut = 1;
+        }
+    }
+    return cut;
+}
+
+/* ---- rows ---- */
+
+typedef pp_status row_fn(struct nsys *n, sqlite3_stmt *st, struct pp_err *err);
+
+static pp_status each_row(struct nsys *n, const char *table, const char *columns, row_fn *fn,
+                          struct pp_err *err)
+{
+    sqlite3_stmt *st;
+    pp_status status = pp_foreign_db_select(&n->db, table, columns, &st, err);
+    if (status != PP_OK || !st)
+        return status;
+    while (status == PP_OK && (status = pp_foreign_db_step(&n->db, st, err)) == PP_OK)
+        status = fn(n, st, err);
+    sqlite3_finalize(st);
+    return status == PP_END ? PP_OK : status;
+}
+
+/* globalTid: hw | vm | pid | tid, 8, 8, 24 and 24 bits. */
+static uint32_t thread_of(struct nsys *n, uint64_t global)
+{
+    char pid[24], tid[24];
+    snprintf(pid, sizeof(pid), "%llu", (unsigned long long)(global >> 24 & 0xffffff));
+    snprintf(tid, sizeof(tid), "%llu", (unsigned long long)(global & 0xffffff));
+    return pp_imported_thread(n->im, pid, tid);
+}
+
+#define DOMAIN_COLUMNS "eventType domainId text textId"
+static pp_status take_domain(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+{
+    char text[TEXT];
+    int64_t id = sqlite3_column_int64(st, 1);
+    pp_status status = PP_OK;
+    if (sqlite3_column_int(st, 0) != DOMAIN_ROW || id < 0 || id >= DOMAINS)
+        return PP_OK;
+    column(st, 2, text, sizeof(text));
+    if (!text[0])
+        status = string_of(n, st, 3, text, err);
+    snprintf(n->domain[id], sizeof(n->domain[id]), "%.63s", text);
+    return status;
+}
+
+static pp_phase phase_of(struct nsys *n, const char *domain, const char *name, int own, int category)
+{
+    pp_phase phase = pp_namemap_phase(n->user, domain, name);
+    if (phase == PP_PHASE_USER && own && pp_phase_info((unsigned)category))
+        return (pp_phase)category;
+    return phase == PP_PHASE_USER ? pp_namemap_phase(n->known, domain, name) : phase;
+}
+
+#define RANGE_COLUMNS "start end eventType category text textId globalTid domainId uint64Value"
+static pp_status take_range(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+{
+    char name[TEXT];
+    struct pp_span s = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+    int type = sqlite3_column_int(st, 2);
+    int64_t start = sqlite3_column_int64(st, 0), end = sqlite3_column_int64(st, 1),
+            domain = sqlite3_column_int64(st, 7);
+    n->facts->events++;
+    if ((type != PUSH_POP && type != START_END) || sqlite3_column_type(st, 1) == SQLITE_NULL)
+        return PP_OK;
+    column(st, 4, name, sizeof(name));
+    pp_status status = name[0] ? PP_OK : string_of(n, st, 5, name, err);
+    int by_torch = cut_numbers(name);
+    const char *domain_name = domain >= 0 && domain < DOMAINS ? n->domain[domain] : "";
+    int own = strcmp(domain_name, "pipeprobe") == 0;
+    pp_phase phase = phase_of(n, domain_name, name, own, sqlite3_column_int(st, 3));
+    if (status != PP_OK || (phase == PP_PHASE_USER && (by_torch || strcmp(domain_name, "NCCL") == 0)))
+        return status;
+    if (end < start || !pp_imported_time(n->im, start, &s.start_ns)) {
+        n->facts->odd_times += end < start;
+        return PP_OK;
+    }
+    s.dur_ns = (uint64_t)end - (uint64_t)start;
+    s.phase = (uint8_t)phase;
+    s.name = phase == PP_PHASE_USER || phase == PP_PHASE_DATA_WAIT ? pp_imported_name(n->im, name) : 0;
+    if (own && sqlite3_column_type(st, 8) == SQLITE_INTEGER &&
+        (uint64_t)sqlite3_column_int64(st, 8) < PP_NO_BATCH) {
+        s.batch = (uint32_t)sqlite3_column_int64(st, 8);
+        n->facts->numbered |= phase == PP_PHASE_STEP;
+    }
+    if (strstr(name, "DataLoaderIter") && !n->facts->loader[0] && strchr(name, '#')) {
+        const char *from = strchr(name, '#') + 1;
+        snprintf(n->facts->loader, sizeof(n->facts->loader), "%.*s", (int)strcspn(from, "."), from);
+    }
+    pp_imported_span(n->im, thread_of(n, (uint64_t)sqlite3_column_int64(st, 6)), &s, PP_ROLE_NONE);
+    return PP_OK;
+}
+
+static pp_status take_thread(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+{
+    char name[TEXT];
+    pp_status status = string_of(n, st, 0, name, err);
+    if (name[0])
+        pp_imported_thread_name(n->im, thread_of(n, (uint64_t)sqlite3_column_int64(st, 1)), name);
+    return status;
+}
+
+static pp_status take_session(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+{
+    n->facts->utc_ns = sqlite3_column_int64(st, 0);
+    return PP_OK;
+}
+
+/* ---- the GPU ---- */
+
+static int begin_gpu(struct nsys *n, sqlite3_stmt *st, enum pp_import_gpu_kind kind, struct pp_import_gpu *g)
+{
+    int64_t start = sqlite3_column_int64(st, 0), end = sqlite3_column_int64(st, 1);
+    *g = (struct pp_import_gpu){.kind = (uint8_t)kind,
+                                .correlation = sqlite3_column_type(st, 2) == SQLITE_NULL
+                                                   ? UINT32_MAX
+                                                   : (uint32_t)sqlite3_column_int64(st, 2),
+                                .device = (uint16_t)sqlite3_column_int(st, 3),
+                                .stream = (uint32_t)sqlite3_column_int64(st, 4),
+                                .thread = UINT32_MAX,
+                                .asynchronous = -1};
+    n->facts->events++;
+    if (end < start || !pp_imported_time(n->im, start, &g->start_ns))
+        return 0;
+    g->dur_ns = (uint64_t)end - (uint64_t)start;
+    return 1;
+}
+
+#define COPY_COLUMNS "start end correlationId deviceId streamId bytes srcKind dstKind"
+static pp_status take_copy(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+{
+    static const uint8_t kinds[] = {PP_MEMORY_PAGEABLE, PP_MEMORY_PINNED, PP_MEMORY_DEVICE};
+    struct pp_import_gpu g;
+    if (!begin_gpu(n, st, PP_IMPORT_MEMCPY, &g))
+        return PP_OK;
+    uint64_t from = (uint64_t)sqlite3_column_int64(st, 6), to = (uint64_t)sqlite3_column_int64(st, 7);
+    g.bytes = (uint64_t)sqlite3_column_int64(st, 5);
+    g.source = sqlite3_column_type(st, 6) != SQLITE_NULL && from < 3 ? kinds[from] : PP_MEMORY_NONE;
+    g.target = sqlite3_column_type(st, 7) != SQLITE_NULL && to < 3 ? kinds[to] : PP_MEMORY_NONE;
+    pp_imported_gpu(n->im, &g);
+    return PP_OK;
+}
+
+#define KERNEL_COLUMNS "start end correlationId deviceId streamId shortName"
+static pp_status take_kernel(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+{
+    struct pp_import_gpu g;
+    char name[TEXT];
+    if (!begin_gpu(n, st, PP_IMPORT_KERNEL, &g))
+        return PP_OK;
+    pp_status status = string_of(n, st, 5, name, err);
+    g.name = pp_imported_name(n->im, name);
+    pp_imported_gpu(n->im, &g);
+    return status;
+}
+
+#define SYNC_COLUMNS "start end correlationId deviceId streamId syncType"
+static pp_status take_sync(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+{
+    static const char *const names[] = {"", "event synchronize", "stream wait event", "stream synchronize",
+                                        "context synchronize"};
+    struct pp_import_gpu g;
+    uint64_t type = (uint64_t)sqlite3_column_int64(st, 5);
+    if (!begin_gpu(n, st, PP_IMPORT_SYNC, &g))
+        return PP_OK;
+    g.name = type < 5 ? pp_imported_name(n->im, names[type]) : 0;
+    pp_imported_gpu(n->im, &g);
+    return PP_OK;
+}
+
+#define CALL_COLUMNS "start end correlationId globalTid globalTid nameId"
+static pp_status take_call(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
+{
+    struct pp_import_gpu g;
+    char name[TEXT];
+    if (!begin_gpu(n, st, PP_IMPORT_CALL, &g))
+        return PP_OK;
+    pp_status status = string_of(n, st, 5, name, err);
+    g.device = UINT16_MAX;
+    g.stream = UINT32_MAX;
+    g.thread = thread_of(n, (uint64_t)sqlite3_column_int64(st, 3));
+    g.name = pp_imported_name(n->im, name);
+    pp_imported_gpu(n->im, &g);
+    return status;
+}
+
+static const struct {
+    const char *table, *columns;
+    row_fn *fn;
+} tables[] = {
+    {"TARGET_INFO_SESSION_START_TIME", "utcEpochNs", take_session},
+    {"ThreadNames", "nameId globalTid", take_thread},
+    {"NVTX_EVENTS", DOMAIN_COLUMNS, take_domain},
+    {"NVTX_EVENTS", RANGE_COLUMNS, take_range},
+    {"CUPTI_ACTIVITY_KIND_MEMCPY", COPY_COLUMNS, take_copy},
+    {"CUPTI_ACTIVITY_KIND_KERNEL", KERNEL_COLUMNS, take_kernel},
+    {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", SYNC_COLUMNS, take_sync},
+    {"CUPTI_ACTIVITY_KIND_RUNTIME", CALL_COLUMNS, take_call},
+};
+
+/* ---- the file ---- */
+
+/* One string by its id. */
+static pp_status prepare_strings(struct nsys *n, struct pp_err *err)
+{
+    sqlite3_stmt *st;
+    pp_status status = pp_foreign_db_select(&n->db, "StringIds", "value id", &st, err);
+    if (status == PP_OK && st &&
+        sqlite3_prepare_v2(n->db.db, "SELECT value FROM main.StringIds WHERE id = ?", -1, &n->string, NULL) !=
+            SQLITE_OK)
+        n->string = NULL; /* without its columns: names stay empty */
+    sqlite3_finalize(st);
+    return status;
+}
+
+static pp_status read_trace(const char *path, const struct pp_namemap *map, struct pp_imported *im,
+                            struct pp_err *err)
+{
+    struct nsys *n = calloc(1, sizeof(*n));
+    pp_status status;
+    if (!n)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+    n->im = im;
+    n->facts = pp_imported_facts(im);
+    n->user = map;
+    n->known = pp_namemap_new();
+    n->cache = calloc(CACHE, sizeof(*n->cache));
+    n->facts->collectives_wait = 1;
+    status = n->known && n->cache ? pp_namemap_add_text(n->known, known_names, "known names", err)
+                                  : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+    if (status == PP_OK)
+        status = pp_foreign_db_open(&n->db, path, err);
+    if (status == PP_OK)
+        status = prepare_strings(n, err);
+    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && status == PP_OK; i++)
+        status = each_row(n, tables[i].table, tables[i].columns, tables[i].fn, err);
+    sqlite3_finalize(n->string);
+    pp_foreign_db_close(&n->db);
+    pp_namemap_free(n->known);
+    free(n->cache);
+    free(n);
+    return status;
+}
+
+/* Its schema is on the first pages. */
+static int probe(const struct pp_import_head *head)
+{
+    static const char *const words[] = {"NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_",
+                                        "TARGET_INFO_SESSION_START_TIME"};
+    int found = 0;
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        found |= memmem(head->data, head->size, words[i], strlen(words[i])) != NULL;
+    return head->size > 16 && memcmp(head->data, "SQLite format 3", 15) == 0 && found;
+}
+
+const struct pp_importer pp_importer_nsys = {
+    .name = "nsys",
+    .what = "Nsight Systems, .sqlite (nsys export -t sqlite)",
+    .probe = probe,
+    .read = read_trace,
+};

@@ -1,0 +1,192 @@
+/* Nsight Systems' exports as recordings: ranges by torch's names and by maps, text in either place, tables
+ * and columns that are absent, the GPU's tables; files that were made to do harm. */
+#include "collectors/import/import.h"
+
+#include "report/build/build.h"
+#include "tests/support/store_dir.h"
+
+#include <math.h>
+
+static char trace_path[128];
+
+/* NVTX_EVENTS as schema 3.0 has it, less what nobody reads. */
+#define NVTX \
+    "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, textId INTEGER, domainId INTEGER);"
+#define STRINGS "CREATE TABLE StringIds(id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
+#define COUNT "WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c WHERE i < 19) "
+/* twenty steps of 50 ms with a wait of 20 ms at their beginning; pid 0x2d52, tid 0x2d5e */
+#define TID "(1 << 48) + (11602 << 24) + 11614"
+#define STEPS \
+    COUNT \
+        "INSERT INTO NVTX_EVENTS SELECT 1000000 + i * 50000000, 1000000 + i * 50000000 + 49990000, 59, 'ProfilerStep#' || i || ', op_id = ' || i, " TID \
+        ", NULL, 0 FROM c;"
+#define WAITS \
+    COUNT "INSERT INTO NVTX_EVENTS SELECT 1010000 + i * 50000000, 1010000 + i * 50000000 + 20000000, 59," \
+          " 'enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__, op_id = ' || i, " TID \
+          ", NULL, 0 FROM c;"
+#define OPERATORS \
+    COUNT \
+        "INSERT INTO NVTX_EVENTS SELECT 31000000 + i * 50000000, 31000100 + i * 50000000, 59, 'aten::add, seq = ' || i || ', op_id = 7', " TID \
+        ", NULL, 0 FROM c;"
+
+static void make(const char *sql)
+{
+    sqlite3 *db;
+    char *message = NULL;
+    snprintf(trace_path, sizeof(trace_path), "%s/t.sqlite", store_dir);
+    unlink(trace_path);
+    assert_int_equal(sqlite3_open(trace_path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s", message);
+    sqlite3_close(db);
+}
+
+static pp_status import_it(const struct pp_namemap *map, struct pp_import_result *r, struct pp_err *err)
+{
+    struct pp_import_opts o = {.output = store_path, .force = 1, .map = map, .rank = -1, .world_size = -1};
+    pp_status st = pp_import_file(trace_path, &o, r, err);
+    unlink(trace_path);
+    return st;
+}
+
+static struct pp_report *import_and_report(const char *sql, const struct pp_namemap *map)
+{
+    struct pp_import_result r;
+    struct pp_report *report;
+    struct pp_err err = {0};
+    make(sql);
+    if (import_it(map, &r, &err) != PP_OK || pp_report_build(store_path, &report, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    return report;
+}
+
+static void expect_share(struct pp_report *r, double share)
+{
+    assert_true(fabs(r->data_wait_share - share) < 1e-3);
+    assert_string_equal(r->verdict.l0, "input-bound");
+    assert_null(r->verdict.l1);
+    assert_string_equal(r->subject_kind_name, "trace");
+    pp_report_free(r);
+}
+
+static void test_ranges_of_torch(void **state)
+{
+    expect_share(import_and_report(NVTX STEPS WAITS OPERATORS, NULL), 0.4);
+    assert_true(store_query("SELECT count(*) FROM span") == 40); /* without the operators */
+    assert_true(store_query("SELECT pid = 11602 AND tid = 11614 FROM thread") == 1);
+}
+
+static void test_registered_strings(void **state)
+{
+    expect_share(
+        import_and_report(
+            STRINGS NVTX
+            "INSERT INTO StringIds VALUES(7, 'ProfilerStep#1'), (9, 'enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__');" COUNT
+            "INSERT INTO NVTX_EVENTS SELECT i * 50000000, i * 50000000 + 49990000, 59, NULL, " TID
+            ", 7, 0 FROM c;" COUNT
+            "INSERT INTO NVTX_EVENTS SELECT i * 50000000 + 10000, i * 50000000 + 20010000, 60, NULL, " TID
+            ", 9, 0 FROM c;",
+            NULL),
+        0.4);
+}
+
+static void test_a_map_names_ranges_of_the_program(void **state)
+{
+    struct pp_namemap *map = pp_namemap_new();
+    struct pp_err err = {0};
+    assert_int_equal(pp_namemap_add_text(map, "mine:load = data_wait\nforward = step\n", "test", &err),
+                     PP_OK);
+    expect_share(
+        import_and_report(
+            NVTX
+            "INSERT INTO NVTX_EVENTS VALUES(0, NULL, 75, 'mine', 0, NULL, 3);" COUNT
+            "INSERT INTO NVTX_EVENTS SELECT i * 50000000, i * 50000000 + 20000000, 59, 'load', " TID
+            ", NULL, 3 FROM c;" COUNT
+            "INSERT INTO NVTX_EVENTS SELECT i * 50000000 + 20000000, i * 50000000 + 50000000, 59, 'forward', " TID
+            ", NULL, 0 FROM c;",
+            map),
+        0.4);
+    pp_namemap_free(map);
+}
+
+static void test_what_the_gpu_did(void **state)
+{
+    struct pp_report *r = import_and_report(
+        NVTX STEPS WAITS
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, bytes INTEGER,"
+        " copyKind INTEGER, srcKind INTEGER, dstKind INTEGER, greenContextId INTEGER);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, shortName INTEGER);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER);" COUNT
+        "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY SELECT i * 50000000 + 25000000, i * 50000000 + 26000000, 0, 7, 2 * i, 602112, 1, 0, 2, NULL FROM c;" COUNT
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT i * 50000000 + 27000000, i * 50000000 + 47000000, 0, 7, 2 * i + 1, 3 FROM c;" COUNT
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT i * 50000000 + 24000000, i * 50000000 + 24010000, " TID
+        ", 2 * i + 1, 4 FROM c;",
+        NULL);
+    assert_non_null(r->gpu);
+    assert_null(r->gpu->not_measured);
+    assert_true(fabs(r->gpu->pageable_share - 1) < 1e-9);
+    assert_true(fabs(r->gpu->busy_share - 0.4) < 0.02);
+    expect_share(r, 0.4);
+}
+
+static void test_tables_and_columns_may_be_absent(void **state)
+{
+    static const struct {
+        const char *sql;
+        const char *says;
+    } rows[] = {
+        {"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER);",
+         "none of its 0 events is a step"},
+        {"CREATE TABLE NVTX_EVENTS(start INTEGER);INSERT INTO NVTX_EVENTS VALUES(1);",
+         "none of its 1 events is a step"},
+        {NVTX OPERATORS, "none of its 20 events is a step"},
+        {"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER); INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(5, 9);",
+         "is a step"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_import_result r;
+        struct pp_err err = {0};
+        make(rows[i].sql);
+        assert_int_equal(import_it(NULL, &r, &err), PP_E_EMPTY);
+        if (!strstr(err.text, rows[i].says))
+            fail_msg("'%s' is not in '%s'", rows[i].says, err.text);
+        assert_int_equal(access(store_path, F_OK), -1);
+    }
+}
+
+static void test_a_file_that_was_made_to_do_harm(void **state)
+{
+    static const struct {
+        const char *sql, *says;
+    } rows[] = {
+        {"CREATE TABLE t(a); CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) SELECT i AS start FROM c;",
+         "is not an ordinary table"},
+        {"CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, domainId INTEGER, globalTid INTEGER, textId INTEGER,"
+         " text TEXT AS (printf('%.*c', 1000000, 'x')));INSERT INTO NVTX_EVENTS(start, end, eventType, domainId) VALUES(1, 2, 59, 0);",
+         "is a step"}, /* the column counts as absent */
+        {"CREATE TABLE NVTX_EVENTS(start, end, eventType, text, globalTid, textId, domainId);"
+         "INSERT INTO NVTX_EVENTS VALUES(-9223372036854775808, 9223372036854775807, 59, 'step', -1, -1, -9), ('x', 1e300, 59, x'00ff', 'y', 'z', 1e300);",
+         "is a step"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_import_result r;
+        struct pp_err err = {0};
+        make(rows[i].sql);
+        assert_int_not_equal(import_it(NULL, &r, &err), PP_OK);
+        if (!strstr(err.text, rows[i].says))
+            fail_msg("'%s' is not in '%s'", rows[i].says, err.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_TEST(test_ranges_of_torch),
+        STORE_TEST(test_registered_strings),
+        STORE_TEST(test_a_map_names_ranges_of_the_program),
+        STORE_TEST(test_what_the_gpu_did),
+        STORE_TEST(test_tables_and_columns_may_be_absent),
+        STORE_TEST(test_a_file_that_was_made_to_do_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
