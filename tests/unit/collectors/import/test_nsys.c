@@ -18,16 +18,16 @@ static char trace_path[128];
 #define TID "(1 << 48) + (11602 << 24) + 11614"
 #define STEPS \
     COUNT \
-        "INSERT INTO NVTX_EVENTS SELECT 1000000 + i * 50000000, 1000000 + i * 50000000 + 49990000, 59, 'ProfilerStep#' || i || ', op_id = ' || i, " TID \
-        ", NULL, 0 FROM c;"
+    "INSERT INTO NVTX_EVENTS SELECT 1000000 + i * 50000000, 1000000 + i * 50000000 + 49990000, 59, 'ProfilerStep#' || i || ', op_id = ' || i, " TID \
+    ", NULL, 0 FROM c;"
 #define WAITS \
     COUNT "INSERT INTO NVTX_EVENTS SELECT 1010000 + i * 50000000, 1010000 + i * 50000000 + 20000000, 59," \
           " 'enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__, op_id = ' || i, " TID \
           ", NULL, 0 FROM c;"
 #define OPERATORS \
     COUNT \
-        "INSERT INTO NVTX_EVENTS SELECT 31000000 + i * 50000000, 31000100 + i * 50000000, 59, 'aten::add, seq = ' || i || ', op_id = 7', " TID \
-        ", NULL, 0 FROM c;"
+    "INSERT INTO NVTX_EVENTS SELECT 31000000 + i * 50000000, 31000100 + i * 50000000, 59, 'aten::add, seq = ' || i || ', op_id = 7', " TID \
+    ", NULL, 0 FROM c;"
 
 static void make(const char *sql)
 {
