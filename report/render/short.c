@@ -121,8 +121,9 @@ static void put_more(const struct pp_page *p, const struct pp_report *r, enum pp
 {
     char text[PP_ANSWER_TEXT];
     const char *file = room == PP_ANSWER_TIGHT ? "FILE" : file_of(r);
-    snprintf(text, sizeof(text), "pipeprobe report %s --full (or -o page.html); pipeprobe whatif %s", file,
-             file);
+    int n = snprintf(text, sizeof(text), "pipeprobe report %s --full (or -o page.html)", file);
+    if (r->subject_kind != PP_SUBJECT_TRACE) /* which nothing can be replayed of */
+        snprintf(text + n, sizeof(text) - (size_t)n, "; pipeprobe whatif %s", file);
     put(p, PP_TONE_PLAIN, "More:", lines(room, 2), text);
 }
 

@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *path = scratch_path("trace.json");
     if (!size)
         return 0;
-    if (data[0] == '#')
+    if (data[0] == '#' && size > 1)
         write_recipe(path, data + 1, size - 1);
     else
         scratch_write(path, data, size);

@@ -41,14 +41,15 @@ static void on_signal(int sig)
 static pp_status make_temporary(struct pp_err *err)
 {
     const char *where = getenv("TMPDIR");
-    int n = snprintf(temporary.dir, sizeof(temporary.dir), "%s/pipeprobe-trace-XXXXXX",
-                     where && *where ? where : "/tmp");
-    if ((size_t)n >= sizeof(temporary.dir))
+    char dir[sizeof(temporary.dir)];
+    int n = snprintf(dir, sizeof(dir), "%s/pipeprobe-trace-XXXXXX", where && *where ? where : "/tmp");
+    if ((size_t)n >= sizeof(dir))
         return pp_fail(err, PP_E_USAGE, "the name of TMPDIR is too long");
-    if (!mkdtemp(temporary.dir))
-        return pp_fail_errno(err, errno, "no temporary directory can be made (%s)", temporary.dir);
+    if (!mkdtemp(dir))
+        return pp_fail_errno(err, errno, "no temporary directory can be made (%s)", dir);
+    memcpy(temporary.dir, dir, sizeof(dir));
     for (int i = 0; i < TAILS; i++)
-        snprintf(temporary.file[i], sizeof(temporary.file[i]), "%s/trace.sqlite%s", temporary.dir, tails[i]);
+        snprintf(temporary.file[i], sizeof(temporary.file[i]), "%s/trace.sqlite%s", dir, tails[i]);
     temporary.made = 1;
     struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
     sigemptyset(&sa.sa_mask);
