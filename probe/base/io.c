@@ -250,14 +250,14 @@ static int open_beside(const char *path, char **name)
     return -1;
 }
 
-pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct pp_err *err)
+static pp_status replace(const char *path, const void *buf, size_t n, int sync, struct pp_err *err)
 {
     pp_status st = PP_OK;
     char *name = NULL;
     int fd = open_beside(path, &name);
     if (fd < 0)
         return pp_fail_errno(err, errno, "cannot create a temporary file next to %s", path);
-    if (pp_io_write_full(fd, buf, n) != 0 || pp_io_fsync(fd) != 0)
+    if (pp_io_write_full(fd, buf, n) != 0 || (sync && pp_io_fsync(fd) != 0))
         st = pp_fail_errno(err, errno, "cannot write %s (%zu bytes)", path, n);
     if (close(fd) != 0 && st == PP_OK)
         st = pp_fail_errno(err, errno, "cannot close %s", name);
@@ -267,6 +267,16 @@ pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct
         unlink(name);
     free(name);
     return st;
+}
+
+pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct pp_err *err)
+{
+    return replace(path, buf, n, 1, err);
+}
+
+pp_status pp_io_replace(const char *path, const void *buf, size_t n, struct pp_err *err)
+{
+    return replace(path, buf, n, 0, err);
 }
 
 static atomic_int ignores_file_size_signal;

@@ -161,6 +161,33 @@ static int plain_length(const unsigned char *s)
     return n && pp_text_is_deceptive(pp_utf8_point(s, n)) ? 0 : n;
 }
 
+/* A password may hold any sign, an @ or a / too: what stands before the last @ of a word is taken out. */
+char *pp_text_no_secrets(char *buf, size_t size, const char *text)
+{
+    size_t out = 0;
+    while (*text && out + 1 < size) {
+        size_t word = strcspn(text, " \t\n");
+        const char *end = text + word, *scheme = memmem(text, word, "://", 3), *at = NULL;
+        const char *stop = scheme ? memchr(scheme, '?', word - (size_t)(scheme - text)) : NULL;
+        for (const char *c = scheme; c && c < end; c++)
+            at = *c == '@' ? c : at;
+        if (at && stop && at > stop)
+            stop = memchr(at, '?', (size_t)(end - at));
+        for (const char *c = text; c < end && out + 1 < size; c++) {
+            if (scheme && at && c == scheme + 3)
+                c = at + 1;
+            if (c >= end || (stop && c >= stop))
+                break;
+            buf[out++] = *c;
+        }
+        text = end;
+        if (*text && out + 1 < size)
+            buf[out++] = *text++;
+    }
+    buf[out] = '\0';
+    return buf;
+}
+
 int pp_text_is_formula(const char *text)
 {
     return text[0] && strchr("=+-@\t\r", text[0]);

@@ -28,6 +28,10 @@ int pp_text_is_deceptive(uint32_t point);
  * \xNN; NULL without memory. */
 int pp_text_is_plain(const char *text);
 char *pp_text_plain(const char *text);
+/* The text without what may be a secret: of every word with "://" the part before its last @, and what
+ * follows a
+ * ?. Into buf, cut to size; returns buf. */
+char *pp_text_no_secrets(char *buf, size_t size, const char *text);
 /* A spreadsheet would take a CSV cell with this text for a formula: a writer of CSV puts an apostrophe before
  * it. */
 int pp_text_is_formula(const char *text);

@@ -101,6 +101,7 @@ static void add_part(void *ctx, const struct pp_second_row *row)
         .bytes = row->bytes,
     };
     add_sums(l, s, row);
+    live_total_of_part(l, s, row);
     live_event_of_part(l, row);
 }
 
@@ -108,10 +109,12 @@ static void add_error(void *ctx, const struct pp_error_row *row)
 {
     struct pp_live *l = ctx;
     live_event_of_error(l, row);
+    uint32_t kind = live_total_of_error(l, row);
     if (live_room(l, (void **)&l->errors, l->n_errors, &l->cap_errors, sizeof(*l->errors)))
         l->errors[l->n_errors++] = (struct live_error){.t_ns = row->t_ns,
                                                        .count = row->count,
-                                                       .thread = row->thread};
+                                                       .thread = row->thread,
+                                                       .kind = kind};
 }
 
 /* That nothing ends is news too: the seconds go on, and a wait of the trainer's counts while it lasts. */
@@ -185,6 +188,12 @@ static void add_fact(void *ctx, const char *key, const char *value, const char *
     f->numeric = numeric;
 }
 
+/* A number of the file's as a rank or a node; -1 where it cannot be one. */
+static double count_of(double number)
+{
+    return number >= 0 && number < 1e9 ? number : -1;
+}
+
 static void read_facts(struct pp_live *l, struct pp_reader *r)
 {
     static const char *const sections[] = {"run", "rank", "config", "environment"};
@@ -203,7 +212,11 @@ static void read_facts(struct pp_live *l, struct pp_reader *r)
     pp_reader_meta_num(r, "config", "prefetch", &l->prefetch);
     const char *copies = pp_reader_meta(r, "config", "copy_buffers"); /* stored as it was typed */
     l->copy_buffers = copies ? atof(copies) : NAN;
-    double ns;
+    double ns, number;
+    l->rank = (struct pp_live_rank){
+        .rank = pp_reader_meta_num(r, "rank", "rank", &number) ? (long)count_of(number) : -1,
+        .node = pp_reader_meta_num(r, "rank", "node", &number) ? (long)count_of(number) : -1,
+    };
     if (pp_reader_meta_num(r, "run", "started_mono_ns", &ns) && ns >= 0)
         l->origin_ns = (uint64_t)ns;
     if (pp_reader_meta_num(r, "run", "ended_mono_ns", &ns) && ns >= 0)
@@ -245,6 +258,7 @@ static void forget(struct pp_live *l)
     l->state = PP_LIVE_RUNNING;
     l->batch_size = l->workers = l->prefetch = l->copy_buffers = NAN;
     memset(l->usual, 0, sizeof(l->usual));
+    l->totals = (struct pp_live_totals){.samples = NAN};
     live_forget_threads(l);
     live_near_forget(l);
 }
@@ -287,6 +301,7 @@ static pp_status read_new(struct pp_live *l, struct pp_err *err)
                                          "outcome"); /* before the rows: what it ends is then all read */
     read_facts(l, r);
     status = live_read_threads(l, r, err);
+    live_total_of_threads(l);
     if (status == PP_OK)
         status = pp_reader_each_second_after(r, &l->second_id, add_part, l, err);
     if (status == PP_OK)

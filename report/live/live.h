@@ -155,6 +155,37 @@ pp_status pp_live_refresh(struct pp_live *l, int *changed, struct pp_err *err);
 pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct pp_live_snapshot *out,
                      struct pp_err *err);
 
+/* Sums since the start of the run, for monitoring: they only grow while a pp_live is open. cache_hit_bytes is
+ * 0 also where the file system does not tell. Waits of the trainer by their length: waits[i] took at most
+ * pp_live_wait_bounds_s[i], waits[PP_LIVE_WAIT_BOUNDS] longer (to within 0.8 % of the bound). */
+enum { PP_LIVE_WAIT_BOUNDS = 7, PP_LIVE_ERROR_KINDS = 8 };
+extern const double pp_live_wait_bounds_s[PP_LIVE_WAIT_BOUNDS];
+struct pp_live_total {
+    uint64_t n, total_ns, bytes;
+};
+struct pp_live_totals {
+    struct pp_live_total phase[PP_LANE_COUNT][PP_PHASE_COUNT];
+    uint64_t waits[PP_LIVE_WAIT_BOUNDS + 1];
+    uint64_t work_n[3];       /* samples transformed, decoded, read */
+    double samples, batches;  /* finished by the workers, taken by the trainer; samples NAN: not known */
+    uint64_t cache_hit_bytes; /* of what was read */
+    uint64_t dropped;         /* spans that found their ring full */
+    struct pp_live_error_kind {
+        char name[32]; /* "": not used; the last one stands for all that have no other place: "other" */
+        uint64_t count;
+    } errors[PP_LIVE_ERROR_KINDS];
+};
+/* Of what was read up to now; of a running run also of the second that is being written. */
+const struct pp_live_totals *pp_live_totals(const struct pp_live *l);
+/* Adds what second s (of CLOCK_MONOTONIC) brought, for a walk over the seconds of a run. */
+void pp_live_totals_add(const struct pp_live *l, uint64_t s, struct pp_live_totals *sum);
+
+/* Which rank of its job the recording is of, and on which node; each -1: not known. */
+struct pp_live_rank {
+    long rank, node;
+};
+struct pp_live_rank pp_live_rank(const struct pp_live *l);
+
 /* Facts of the run as stored: sections "run", "rank", "config" and "environment". They live until the next
  * refresh.
  */

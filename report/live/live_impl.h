@@ -1,6 +1,6 @@
 /* report/live/live_impl.h: the history behind live.h, shared by the files that fill it (live.c), join threads
- * to lanes (live_lanes.c), tell what happened (live_events.c), read spans (live_near.c), sum up
- * (live_snapshot.c) and look ahead (live_outlook.c). */
+ * to lanes (live_lanes.c), add up since the start (live_totals.c), tell what happened (live_events.c), read
+ * spans (live_near.c), sum up (live_snapshot.c) and look ahead (live_outlook.c). */
 #ifndef PP_REPORT_LIVE_IMPL_H
 #define PP_REPORT_LIVE_IMPL_H
 
@@ -29,6 +29,8 @@ struct live_second {
     uint64_t wait_ns, step_ns; /* of the trainer */
     uint64_t work_n[LIVE_WORKS];
     uint64_t open_wait_ns; /* of a wait of the trainer's that had not ended when the recorder looked */
+    uint64_t cache_hit_bytes;
+    uint32_t waits[PP_LIVE_WAIT_BOUNDS + 1]; /* as in pp_live_totals */
 };
 
 /* A lane: a thread, or worker processes that follow each other, with the id of the first. */
@@ -59,6 +61,7 @@ struct live_seen {
 struct live_error {
     uint64_t t_ns, count;
     uint32_t thread;
+    uint32_t kind; /* of pp_live_totals.errors */
 };
 
 /* A reading of NVML. */
@@ -112,6 +115,8 @@ struct pp_live {
     struct pp_live_fact *facts;
     size_t n_facts;
     double batch_size, workers, prefetch, copy_buffers;
+    struct pp_live_rank rank;
+    struct pp_live_totals totals;
 
     struct live_thread *threads; /* lanes */
     size_t n_threads;
@@ -173,6 +178,11 @@ void live_put_debt(const struct pp_live *l, struct pp_live_snapshot *out);
 void live_put_hang(const struct pp_live *l, struct pp_live_snapshot *out);
 void live_put_meters(const struct pp_live *l, unsigned window_s, struct pp_live_snapshot *out);
 void live_note_meter(struct pp_live *l, uint64_t t_ns, enum live_meter what, double value);
+
+/* live_totals.c: adds to the sums of the run and, what parts do not hold, of the second. */
+void live_total_of_part(struct pp_live *l, struct live_second *s, const struct pp_second_row *row);
+void live_total_of_threads(struct pp_live *l);
+uint32_t live_total_of_error(struct pp_live *l, const struct pp_error_row *row);
 
 void live_event_of_part(struct pp_live *l, const struct pp_second_row *row);
 void live_event_of_error(struct pp_live *l, const struct pp_error_row *row);

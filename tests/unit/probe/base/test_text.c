@@ -205,6 +205,28 @@ static void test_characters_stay_whole(void **state)
     }
 }
 
+static void test_secrets(void **state)
+{
+    static const struct {
+        const char *text, *shown;
+    } rows[] = {
+        {"", ""},
+        {"pipeprobe run /data --steps 3", "pipeprobe run /data --steps 3"},
+        {"http://host:9091", "http://host:9091"},
+        {"http://user:pass@host:9091/x", "http://host:9091/x"},
+        {"--metrics-push=https://u:p@ss/w@host a@b", "--metrics-push=https://host a@b"},
+        {"run http://u:p@h?token=s3 -o x", "run http://h -o x"},
+        {"http://h/a?x=1@y", "http://y"}, /* rather too much */
+        {"http://u:p?q@h/?t=1", "http://h/"},
+        {"http://@", "http://"},
+        {"://", "://"},
+    };
+    char out[128];
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        assert_string_equal(pp_text_no_secrets(out, sizeof(out), rows[i].text), rows[i].shown);
+    assert_string_equal(pp_text_no_secrets(out, 9, "http://u:p@host"), "http://h");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +236,7 @@ int main(void)
         cmocka_unit_test(test_small_buffers), cmocka_unit_test(test_plain),
         cmocka_unit_test(test_formulas),      cmocka_unit_test(test_characters_stay_whole),
         cmocka_unit_test(test_add),
+        cmocka_unit_test(test_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
