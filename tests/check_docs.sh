@@ -10,7 +10,7 @@ export LC_ALL=C.UTF-8
 PP=$root/${BUILD:-build/release}/pipeprobe
 COMMANDS_PAGE=docs/reference/commands.md
 # Written by the program, a table row per line whatever its length.
-GENERATED='docs/(guide/fixing-a-stall|reference/(verdicts|(report|compare|ranks)-fields))\.md'
+GENERATED='docs/(guide/fixing-a-stall|reference/(verdicts|metrics|(report|compare|ranks)-fields))\.md'
 
 pages() { echo README.md; find docs -name '*.md' | sort; }
 

@@ -37,6 +37,7 @@ struct pp_command {
     X(attach)          \
     X(tune)            \
     X(top)             \
+    X(metrics)         \
     X(report)          \
     X(ranks)           \
     X(merge)           \

@@ -3,6 +3,7 @@
 #include "probe/base/text.h"
 #include "report/export/export.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/metrics/text_export.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -15,11 +16,19 @@ struct options {
 };
 
 #define ROW(name, help) {#name, help},
+#define METRICS_ROW(name, suffix, history, help) {#name, help},
 static const struct pp_opt_choice formats[] = {
     {"auto", "default: the suffix of --output"},
-    PP_EXPORT_FORMATS(ROW){NULL, NULL},
+    PP_EXPORT_FORMATS(ROW) METRICS_EXPORT_FORMATS(METRICS_ROW){NULL, NULL},
 };
 #undef ROW
+#undef METRICS_ROW
+
+/* What is written: spans in another tool's format, or metrics. One of the two is NULL. */
+struct target {
+    const struct pp_exporter *spans;
+    const struct metrics_export_format *metrics;
+};
 
 #define AT(field) offsetof(struct options, field)
 /* clang-format off */
@@ -67,12 +76,19 @@ static int on_progress(void *ctx, uint64_t done, uint64_t total)
 
 /* ---- what to export, as what, to where ---- */
 
-static pp_status choose_format(const struct options *o, const struct pp_exporter **to, struct pp_err *err)
+static pp_status choose_format(const struct options *o, struct target *to, struct pp_err *err)
 {
-    *to = o->to       ? pp_exporters[o->to - 1]
-          : o->output ? pp_exporter_by_suffix(o->output)
-                      : NULL; /* choice 0 is "auto" */
-    if (*to)
+    int n = 0;
+    while (pp_exporters[n])
+        n++;
+    *to = (struct target){0};
+    if (o->to > n) /* choice 0 is "auto" */
+        to->metrics = &metrics_export_formats[o->to - 1 - n];
+    else if (o->to)
+        to->spans = pp_exporters[o->to - 1];
+    else if (o->output && !(to->spans = pp_exporter_by_suffix(o->output)))
+        to->metrics = metrics_export_by_suffix(o->output);
+    if (to->spans || to->metrics)
         return PP_OK;
     return o->output
                ? pp_fail(
@@ -92,22 +108,23 @@ static int has_suffix(const char *path, const char *suffix)
 
 /* run.sqlite -> run.nvtxt; as nsys, whose suffix is the recording's own, run.nsys.sqlite. The caller frees.
  */
-static char *default_output(const char *input, const struct pp_exporter *to)
+static char *default_output(const char *input, const struct target *to)
 {
     size_t n = strlen(input) - (has_suffix(input, ".sqlite") ? strlen(".sqlite") : 0);
     char *path = NULL;
-    if (asprintf(&path, "%.*s%s%s", (int)n, input, to == &pp_export_nsys ? ".nsys" : "", to->suffixes[0]) < 0)
+    if (asprintf(&path, "%.*s%s%s", (int)n, input, to->spans == &pp_export_nsys ? ".nsys" : "",
+                 to->spans ? to->spans->suffixes[0] : to->metrics->suffix) < 0)
         return NULL;
     return path;
 }
 
-static pp_status choose_output(const struct options *o, const char *input, const struct pp_exporter *to,
+static pp_status choose_output(const struct options *o, const char *input, const struct target *to,
                                char **out, struct pp_err *err)
 {
     *out = o->output ? strdup(o->output) : default_output(input, to);
     if (!*out)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the arguments");
-    if (to == &pp_export_nsys && !has_suffix(*out, ".sqlite") && strcmp(*out, "-") != 0)
+    if (to->spans == &pp_export_nsys && !has_suffix(*out, ".sqlite") && strcmp(*out, "-") != 0)
         return pp_fail(err, PP_E_USAGE, "-o %s: nsys opens only names that end in .sqlite", *out);
     return PP_OK;
 }
@@ -189,6 +206,16 @@ out:
     return st;
 }
 
+static pp_status export_metrics(const char *input, const struct metrics_export_format *to, const char *out,
+                                const struct options *o, struct pp_err *err)
+{
+    pp_status st = metrics_export(input, to, out, o->force, err);
+    if (st == PP_OK && !o->quiet)
+        fprintf(stderr, "metrics%s to %s\n", to->history ? " with their times" : "",
+                strcmp(out, "-") == 0 ? "standard output" : out);
+    return st;
+}
+
 static pp_status read_operand(const char *const *operands, int n, struct pp_err *err)
 {
     if (n == 0)
@@ -204,7 +231,7 @@ static int export_main(int argc, char **argv)
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {0};
-    const struct pp_exporter *to = NULL;
+    struct target to = {0};
     char *out = NULL;
     int n = 0, exit_code = 0;
     const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
@@ -217,9 +244,10 @@ static int export_main(int argc, char **argv)
     if (st == PP_OK)
         st = choose_format(&o, &to, &err);
     if (st == PP_OK)
-        st = choose_output(&o, operands[0], to, &out, &err);
+        st = choose_output(&o, operands[0], &to, &out, &err);
     if (st == PP_OK)
-        st = export_file(operands[0], to, out, &o, &err);
+        st = to.spans ? export_file(operands[0], to.spans, out, &o, &err)
+                      : export_metrics(operands[0], to.metrics, out, &o, &err);
     exit_code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_export, &err);
 out:
     free(out);

@@ -2,6 +2,7 @@
 #include "probe/base/err.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/find_recording.h"
+#include "tui/cli/metrics/beside.h"
 #include "tui/dash/dash.h"
 #include "tui/dash/job.h"
 #include "tui/dash/keys.h"
@@ -19,6 +20,7 @@ struct options {
     int once, text, json, line, mouse, glyphs, color, window, view;
     uint64_t interval_ns, at_ns;
     const char *size;
+    struct metrics_opts metrics;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -59,6 +61,7 @@ static const struct pp_opt opts[] = {
      .help = "auto: blocks in a UTF-8 locale, else ASCII"},
     {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = pp_cli_colors, .dflt = "auto",
      .help = "auto: on a terminal, unless NO_COLOR is set"},
+    METRICS_OPT_ROWS(AT(metrics), 1),
     {.name = NULL},
 };
 /* clang-format on */
@@ -95,7 +98,7 @@ static pp_status check(const struct options *o, const char *const *operands, int
         return pp_fail(err, PP_E_USAGE, "--text and --json exclude each other");
     if (o->interval_ns == 0)
         return pp_fail(err, PP_E_USAGE, "--interval 0 is too short; give at least 100ms");
-    return PP_OK;
+    return metrics_opts_check(&o->metrics, err);
 }
 
 /* What is shown: one recording, or the ranks of a job. */
@@ -141,7 +144,7 @@ static int run(int argc, char **argv)
     struct options o = {.at_ns = UINT64_MAX};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {.code = PP_OK};
-    char path[4096];
+    char path[4096] = "";
     int n = 0, exit_code = 0;
     const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
     pp_status status = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
@@ -151,6 +154,10 @@ static int run(int argc, char **argv)
     if (status == PP_OK)
         status = check(&o, operands, n, &err);
     const struct shown *what = status == PP_OK && has_ranks(operands[0]) ? &ranks : &recording;
+    if (status == PP_OK && what == &ranks && metrics_opts_any(&o.metrics))
+        status = pp_fail(&err, PP_E_USAGE,
+                         "'%s' holds several ranks, and metrics are those of one recording; name its file",
+                         operands[0]);
     if (status == PP_OK && what == &recording)
         status = pp_find_recording(operands[0], path, sizeof(path), &err);
     if (status == PP_OK) {
@@ -167,8 +174,12 @@ static int run(int argc, char **argv)
             .cols = pp_cli_columns(stdout),
         };
         status = read_size(o.size, &d, &err);
-        if (status == PP_OK)
+        if (status == PP_OK) {
+            struct metrics_beside metrics;
+            metrics_beside_start(&metrics, &o.metrics, d.path, "pipeprobe top: ", 0);
             status = show(&o, &d, what, &err);
+            metrics_beside_end(&metrics);
+        }
     }
     exit_code = status == PP_OK ? 0 : pp_cli_fail(&pp_cmd_top, &err);
 out:

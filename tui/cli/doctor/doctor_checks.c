@@ -8,6 +8,7 @@
 #include "probe/device/cuda_driver.h"
 #include "probe/device/device.h"
 #include "probe/transform/transform.h"
+#include "report/send/sink.h"
 #include "tui/cli/exec/exec_python.h"
 
 #include <errno.h>
@@ -70,6 +71,22 @@ static void look_hooks(struct pp_finding *f)
                   ? "python/attach/_pipeprobe.abi3.so is not beside the program; use make install, "
                     "make wheel or the archive of make portable"
                   : "built without Python.h; apt-get install python3-dev and build again");
+}
+
+static void look_sink(struct pp_finding *f, const struct pp_sink_kind *kind, const char *library)
+{
+    const char *missing = kind->missing();
+    found(f, missing ? PP_NO : PP_YES, "%s", missing ? missing : library);
+}
+
+static void look_endpoint(struct pp_finding *f)
+{
+    look_sink(f, &pp_sink_http, "libmicrohttpd");
+}
+
+static void look_push(struct pp_finding *f)
+{
+    look_sink(f, &pp_sink_push, "libcurl");
 }
 
 /* ---- CPUs and memory ---- */
@@ -240,6 +257,10 @@ const struct pp_check pp_checks[] = {
      "STRICT tables need SQLite 3.37: recordings cannot be written"},
     {NULL, "PyTorch hooks", look_hooks, "exec records unmodified PyTorch jobs",
      "exec records annotated programs, and no unmodified PyTorch job"},
+    {NULL, "metrics endpoint", look_endpoint, "--metrics serves Prometheus",
+     "--metrics is not available; --metrics-textfile is"},
+    {NULL, "metrics push", look_push, "--metrics-push sends to a Pushgateway",
+     "--metrics-push is not available"},
     {NULL, "AVX2", look_avx2, "resize and normalise use it",
      "resize and normalise use portable code: same bits, slower"},
     {NULL, "all CPUs usable", look_cpus, "workers can use every CPU of the machine",

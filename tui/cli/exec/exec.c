@@ -8,6 +8,7 @@
 #include "tui/cli/exec/exec_record.h"
 #include "tui/cli/exec/exec_session.h"
 #include "tui/cli/exec/exec_words.h"
+#include "tui/cli/metrics/beside.h"
 #include "tui/cli/shipped.h"
 
 #include "collectors/attach/launch.h"
@@ -28,6 +29,7 @@ struct options {
     int force, quiet, no_reads, serve;
     int64_t ring_spans;
     int64_t workers, batch_size, prefetch; /* 0: not told */
+    struct metrics_opts metrics;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -54,6 +56,7 @@ static const struct pp_opt opts[] = {
      .help = "ring size per thread, in spans of 64 bytes"},
     {.name = "serve", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(serve), .dflt = "0",
      .help = "start nothing: print a session as JSON and record the processes that join it, until stdin ends"},
+    METRICS_OPT_ROWS(AT(metrics), 0),
     {.name = NULL},
 };
 /* clang-format on */
@@ -68,6 +71,7 @@ struct surroundings {
     const char *env[7];
     const char *next; /* the other tool that holds NVTX_INJECTION64_PATH; NULL: none */
     int nested;       /* it is our own library: an exec inside an exec */
+    struct metrics_beside metrics;
     /* what the recordings of ranks get as well */
     const struct options *options;
     char *const *program;
@@ -221,6 +225,14 @@ static void say_where(const struct options *o, const struct exec_record *rec, co
                  program);
 }
 
+static void start_metrics(const struct options *o, const struct exec_record *rec, struct surroundings *s)
+{
+    struct metrics_opts metrics = o->metrics;
+    struct metrics_of_rank own;
+    metrics_opts_for_rank(&metrics, &rec->rank, &own);
+    metrics_beside_start(&s->metrics, &metrics, rec->path, "pipeprobe exec: ", o->quiet);
+}
+
 /* Everything up to the program's start. 0, or the exit code after a message. Only what was typed wrong, and a
  * program that cannot be started, keep it from starting: where nothing can be recorded it runs all the same,
  * and unrecorded says why. */
@@ -246,10 +258,13 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     if (code)
         return code;
     say_where(o, rec, s, program[0], unrecorded);
+    if (rec->recording)
+        start_metrics(o, rec, s);
     code = o->serve ? exec_session_print(rec, &s->python, &err)
                     : pp_launch_start(launch, program, rec->recording ? s->env : NULL, &err);
     if (code) {
         exec_ranks_stop(s->ranks);
+        metrics_beside_end(&s->metrics);
         exec_record_abandon(rec);
         pp_cli_fail(&pp_cmd_exec, &err);
     }
@@ -274,7 +289,7 @@ static void end_ranks(const struct options *o, const struct surroundings *s, int
 
 /* After the program's end. */
 static void end_recording(const struct options *o, char *const *program, struct exec_record *rec,
-                          const struct surroundings *s, int exit_code, int signalled)
+                          struct surroundings *s, int exit_code, int signalled)
 {
     struct pp_err err;
     pp_err_clear(&err);
@@ -283,11 +298,13 @@ static void end_recording(const struct options *o, char *const *program, struct 
         uint64_t own = exec_record_stop(rec);
         end_ranks(o, s, exit_code, signalled);
         if (!own) { /* all that there is is the ranks' */
+            metrics_beside_end(&s->metrics);
             exec_record_abandon(rec);
             return;
         }
     }
     pp_status st = exec_record_end(rec, exit_code, signalled ? "interrupted" : "finished", &err);
+    metrics_beside_finish(&s->metrics);
     if (st != PP_OK)
         pp_cli_fail(&pp_cmd_exec, &err);
     int many = is_one_of_many(rec);
@@ -298,6 +315,7 @@ static void end_recording(const struct options *o, char *const *program, struct 
         exec_words_ranks(rec);
     else if (!o->quiet && st == PP_OK && rec->totals.spans)
         exec_words_verdict(rec);
+    metrics_beside_end(&s->metrics);
 }
 
 static int run_program(const struct options *o, char *const *program)
@@ -360,6 +378,8 @@ static int exec_main(int argc, char **argv)
         else
             pp_fail(&err, PP_E_USAGE,
                     "no program given: write it after --: pipeprobe exec -- python3 train.py");
+        code = failed_before(&err);
+    } else if (metrics_opts_check(&o.metrics, &err) != PP_OK) {
         code = failed_before(&err);
     } else {
         code = run_program(&o, argv + own + 1);

@@ -1,5 +1,7 @@
 #include "tui/cli/run/prove.h"
 
+#include "tui/cli/metrics/beside.h"
+
 #include "collectors/store/proof.h"
 #include "probe/base/err.h"
 #include "report/build/build.h"
@@ -137,7 +139,9 @@ static pp_status run_again(const struct prove_opts *o, struct claim *c, struct p
     char rank[24], world_size[24];
     const char *const always[] = {"--no-prove", "--no-top", "--no-keep-proof", "--quiet",  "--force",
                                   "--rank",     rank,       "--world-size",    world_size, "--output"};
-    char **argv = calloc((size_t)o->argc + EXTRA_MAX + sizeof(always) / sizeof(*always) + 3, sizeof(*argv));
+    enum { NO_METRICS = 6 };
+    char **argv = calloc((size_t)o->argc + EXTRA_MAX + sizeof(always) / sizeof(*always) + NO_METRICS + 3,
+                         sizeof(*argv));
     int n = 0;
     if (!argv)
         return pp_fail(err, PP_E_NO_MEMORY, "--prove: no memory for a command line");
@@ -148,6 +152,8 @@ static pp_status run_again(const struct prove_opts *o, struct claim *c, struct p
         argv[n++] = o->argv[i];
     for (int i = 0; i < c->options; i++)
         argv[n++] = (char *)c->option[i];
+    for (int i = 0; i < NO_METRICS; i++)
+        argv[n++] = (char *)metrics_beside_none[i];
     for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
         argv[n++] = (char *)always[i];
     argv[n++] = c->file;

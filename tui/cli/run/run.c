@@ -1,6 +1,7 @@
 /* `pipeprobe run`: a full loader against the user's data, recorded; then the report on the recording. */
 #include "tui/cli/cli.h"
 #include "report/build/build.h"
+#include "tui/cli/metrics/beside.h"
 #include "tui/cli/run/prove.h"
 #include "tui/cli/run/run_beside.h"
 #include "tui/cli/run/run_events.h"
@@ -179,15 +180,20 @@ static char *join_command_line(int argc, char **argv)
     size_t n = sizeof("pipeprobe");
     for (int i = 0; i < argc; i++)
         n += strlen(argv[i]) + 1;
-    char *line = malloc(n), *at = line;
-    if (!line)
+    char *line = malloc(n), *at = line, *stored = malloc(n);
+    if (!line || !stored) {
+        free(line);
+        free(stored);
         return NULL;
+    }
     at = stpcpy(at, "pipeprobe");
     for (int i = 0; i < argc; i++) {
         *at++ = ' ';
         at = stpcpy(at, argv[i]);
     }
-    return line;
+    pp_text_no_secrets(stored, n, line);
+    free(line);
+    return stored;
 }
 
 /* Without a recording there is no report: the few numbers the loader itself knows. */
@@ -328,7 +334,8 @@ struct run {
     struct pp_loader_result result;
     struct run_torch torch; /* --loader pytorch */
     pid_t top;              /* of the dashboard; 0: none */
-    int second;             /* pipeprobe's own loader, beside PyTorch's: the settings were said already */
+    struct metrics_beside metrics;
+    int second; /* pipeprobe's own loader, beside PyTorch's: the settings were said already */
 };
 
 /* -1 to go on, else the exit code: help, a usage error, or what needs no run of this process. */
@@ -359,6 +366,17 @@ static int read_command_line(struct run_request *asked, int argc, char **argv)
     return o->ranks > 1 ? run_ranks(&pp_cmd_run, asked) : -1;
 }
 
+/* Beside the recording, if anything is asked for; a failure is said, and the run goes on. */
+static void start_metrics(struct run *r)
+{
+    struct metrics_opts metrics = r->asked.o.metrics;
+    struct metrics_of_rank own;
+    if (!r->asked.o.record)
+        return;
+    metrics_opts_for_rank(&metrics, &r->asked.identity, &own);
+    metrics_beside_start(&r->metrics, &metrics, r->rec.path, "metrics    ", r->asked.o.quiet);
+}
+
 /* Everything up to the first sample. */
 static pp_status prepare(struct run *r, struct pp_err *err)
 {
@@ -381,6 +399,7 @@ static pp_status prepare(struct run *r, struct pp_err *err)
         st = run_record_begin(&r->rec, &r->asked, &r->parts, err);
     if (st != PP_OK)
         return st;
+    start_metrics(r);
     pp_nvtx_start(); /* before the threads that record */
     if (!r->second)
         note_choices(&r->asked, &r->parts, o->record ? &r->rec : NULL, &r->torch);
@@ -431,6 +450,7 @@ static int measure(struct run *r)
         run_record_abandon(&r->rec);
     else if (r->asked.o.record)
         ended = run_record_end(&r->rec, &r->result, outcome, &end_err);
+    metrics_beside_finish(&r->metrics);
     run_top_wait(r->top);
     if (r->result.given_up && !r->asked.o.quiet)
         fprintf(stderr, "note       %u read%s of the data set did not return, and %s not waited for\n",
@@ -471,7 +491,8 @@ static int run_own(const struct run *torch, const char *path)
     o->python = o->against = o->list_delivered = NULL;
     o->output = path;
     r->asked.named_by_rank = 0;
-    o->force = 1; /* whether it may be replaced was asked at the beginning */
+    o->metrics = (struct metrics_opts){0}; /* they are PyTorch's run */
+    o->force = 1;                          /* whether it may be replaced was asked at the beginning */
     o->workers = torch->parts.loader.workers;
     o->batch_size = (int64_t)torch->parts.loader.batch_size;
     o->prefetch = torch->parts.loader.prefetch;
@@ -557,6 +578,7 @@ static int run_main(int argc, char **argv)
         run_record_abandon(&r.rec);
     code = code < 0 ? pp_cli_fail(&pp_cmd_run, &err) : report(&r, code);
 out:
+    metrics_beside_end(&r.metrics);
     run_torch_free(&r.torch);
     run_record_free(&r.rec);
     if (!r.result.given_up) /* else threads are still reading with them */

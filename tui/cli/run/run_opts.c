@@ -213,6 +213,8 @@ static const struct pp_opt own_rows[] = {
      .help = "no progress, no notes on stderr"},
     {.name = "color", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(color), .choices = color_choices,
      .arg = "WHEN", .dflt = "auto", .help = "auto, always or never"},
+
+    METRICS_OPT_ROWS(AT(metrics), 1),
     {.name = NULL},
 };
 /* clang-format on */
@@ -405,7 +407,11 @@ pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int o
                        o->duration_ns ? "duration"
                        : o->steps     ? "steps"
                                       : "epochs");
+    if (!o->record && metrics_opts_any(&o->metrics))
+        return pp_fail(err, PP_E_USAGE, "metrics are those of the recording: leave out --no-record");
     st = check_pairs(set, err);
+    if (st == PP_OK)
+        st = metrics_opts_check(&o->metrics, err);
     if (st == PP_OK)
         st = check_destination("save-state", o->save_state, err);
     return st == PP_OK ? check_destination("list-delivered", o->list_delivered, err) : st;

@@ -6,6 +6,7 @@
 #include "probe/dataset/dataset_shards.h"
 #include "probe/dataset/dataset_synthetic.h"
 #include "probe/ranks/identity.h"
+#include "tui/cli/metrics/metrics_opts.h"
 
 enum { RUN_STEP_AUTO, RUN_STEP_NONE, RUN_STEP_SLEEP, RUN_STEP_SPIN, RUN_STEP_CUDA };
 enum { RUN_WIRE_DTYPE, RUN_WIRE_U8 };
@@ -56,6 +57,7 @@ struct run_opts {
     uint64_t ring_spans, max_rows, max_bytes, max_sample_memory;
     int64_t prove_rounds;
     int detail; /* enum pp_detail */
+    struct metrics_opts metrics;
 };
 
 /* The rows of run and, before them, those of the data set formats. */

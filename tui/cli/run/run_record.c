@@ -64,7 +64,7 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
 {
     const struct pp_loader_opts *l = &p->loader;
     struct pp_device_info dev;
-    char text[512];
+    char text[512], shown[512];
     pp_store_meta_text(s, "config", "dataset", data_path);
     pp_store_meta_text(s, "config", "format", pp_dataset_format_name(p->dataset));
     pp_dataset_describe(p->dataset, text, sizeof(text));
@@ -75,7 +75,9 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
         snprintf(key, sizeof(key), "%s", set->table[i].name);
         for (char *c = key; *c; c++)
             *c = *c == '-' ? '_' : *c;
-        pp_store_meta_text(s, "config", key, pp_opts_value(set, i, text, sizeof(text)));
+        pp_store_meta_text(s, "config", key,
+                           pp_text_no_secrets(shown, sizeof(shown),
+                                              pp_opts_value(set, i, text, sizeof(text))));
     }
     /* What was asked for as "auto" is stored as what it became. */
     pp_store_meta_num(s, "config", "workers", l->workers, "threads");

@@ -1,0 +1,183 @@
+/* A run as a server would have stored it: every series with its points in order of time. The format wants the
+ * points of a series together, so they are collected while the seconds go by, and put in order at the end. */
+#include "report/metrics/text.h"
+
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SERIES_MOST = 1024 };
+
+struct line {
+    const struct pp_metric *metric;
+    uint32_t series, at; /* at: which point of the walk */
+    char *text;
+};
+
+struct history {
+    const struct pp_metrics_view *view;
+    char *key[SERIES_MOST]; /* metric and labels of a series */
+    uint32_t n_keys;
+    struct line *lines;
+    size_t n, cap;
+    uint32_t at;
+    double at_s;
+    int no_memory;
+};
+
+static char *key_of(const struct pp_metric *m, const struct pp_metric_point *p)
+{
+    char *key = NULL;
+    size_t size;
+    FILE *out = open_memstream(&key, &size);
+    if (!out)
+        return NULL;
+    fprintf(out, "%s\n", m->name);
+    for (size_t i = 0; i < p->n_labels; i++)
+        fprintf(out, "%s=%s\n", p->label[i].name, p->label[i].value);
+    return fclose(out) == 0 ? key : (free(key), NULL);
+}
+
+/* SERIES_MOST: no memory, or more series than a run can have. */
+static uint32_t series_of(struct history *h, const struct pp_metric *m, const struct pp_metric_point *p)
+{
+    uint32_t i = 0;
+    char *key = key_of(m, p);
+    while (key && i < h->n_keys && strcmp(h->key[i], key) != 0)
+        i++;
+    if (!key || i == SERIES_MOST) {
+        free(key);
+        return SERIES_MOST;
+    }
+    if (i < h->n_keys)
+        free(key);
+    else
+        h->key[h->n_keys++] = key;
+    return i;
+}
+
+static int room(struct history *h)
+{
+    if (h->n < h->cap)
+        return 1;
+    size_t cap = h->cap ? h->cap * 2 : 4096;
+    struct line *grown = realloc(h->lines, cap * sizeof(*grown));
+    if (!grown)
+        return 0;
+    h->lines = grown;
+    h->cap = cap;
+    return 1;
+}
+
+static void keep_point(void *ctx, const struct pp_metric *m, const struct pp_metric_point *p)
+{
+    struct history *h = ctx;
+    struct line l = {.metric = m, .at = h->at};
+    size_t size;
+    l.series = series_of(h, m, p);
+    FILE *out = l.series < SERIES_MOST && room(h) ? open_memstream(&l.text, &size) : NULL;
+    if (!out) {
+        h->no_memory |= l.series < SERIES_MOST;
+        return;
+    }
+    pp_metric_point_text(h->view, m, p, h->at_s, out);
+    if (fclose(out) != 0) {
+        free(l.text);
+        h->no_memory = 1;
+        return;
+    }
+    h->lines[h->n++] = l;
+}
+
+static int by_series(const void *x, const void *y)
+{
+    const struct line *a = x, *b = y;
+    if (a->metric != b->metric)
+        return a->metric < b->metric ? -1 : 1; /* rows of one table */
+    if (a->series != b->series)
+        return a->series < b->series ? -1 : 1;
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* The end of second s as time since 1970. */
+static double utc_s(const struct pp_metrics_view *v, uint64_t s)
+{
+    double mono = NAN, utc = NAN;
+    for (size_t i = 0; i < v->n_facts; i++) {
+        if (strcmp(v->facts[i].key, "started_mono_ns") == 0)
+            mono = atof(v->facts[i].value) / 1e9;
+        if (strcmp(v->facts[i].key, "started_utc_ns") == 0)
+            utc = atof(v->facts[i].value) / 1e9;
+    }
+    return utc + (double)(s + 1) - mono;
+}
+
+static void write_lines(struct history *h, FILE *out)
+{
+    const struct pp_metric *last = NULL;
+    qsort(h->lines, h->n, sizeof(*h->lines), by_series);
+    for (size_t i = 0; i < h->n; i++) {
+        if (h->lines[i].metric != last)
+            pp_metric_head(h->lines[i].metric, PP_METRICS_OPENMETRICS, out);
+        last = h->lines[i].metric;
+        fputs(h->lines[i].text, out);
+    }
+    fputs("# EOF\n", out);
+}
+
+pp_status pp_metrics_walk(struct pp_live *l, const struct pp_metrics_view *last, unsigned points,
+                          pp_metrics_moment_fn *fn, void *ctx, struct pp_err *err)
+{
+    struct pp_live_snapshot snap;
+    struct pp_live_totals sum = {.samples = NAN};
+    struct pp_metrics_view view = *last;
+    uint64_t first = last->snap->first_s, end = last->snap->last_s;
+    pp_status status = PP_OK;
+    uint64_t step = points && end >= first ? (end - first) / points + 1 : 1;
+    int more = !isnan(utc_s(last, first));
+    view.totals = &sum;
+    view.snap = &snap;
+    for (uint64_t s = first; more && s <= end; s++) {
+        pp_live_totals_add(l, s, &sum);
+        if ((s - first) % step && s != end)
+            continue;
+        status = pp_live_at(l, s, step > 5 ? (unsigned)step : 5, &snap, err);
+        view.report = s == end ? last->report : NULL;
+        more = status == PP_OK && fn(ctx, &view, utc_s(last, s));
+    }
+    return status;
+}
+
+static int keep_moment(void *ctx, const struct pp_metrics_view *view, double at_s)
+{
+    struct history *h = ctx;
+    h->view = view;
+    h->at_s = at_s;
+    h->at++;
+    pp_metrics_each(view, keep_point, h);
+    return !h->no_memory;
+}
+
+pp_status pp_metrics_history(struct pp_live *l, const struct pp_metrics_view *last, unsigned points,
+                             FILE *out, struct pp_err *err)
+{
+    struct history *h = calloc(1, sizeof(*h));
+    pp_status status = h ? pp_metrics_walk(l, last, points, keep_moment, h, err) : PP_OK;
+    if (status == PP_OK && (!h || h->no_memory))
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the history of the metrics");
+    if (status == PP_OK) {
+        write_lines(h, out);
+        if (ferror(out))
+            status = pp_fail(err, PP_E_IO, "writing the metrics failed");
+    }
+    for (size_t i = 0; h && i < h->n; i++)
+        free(h->lines[i].text);
+    for (uint32_t i = 0; h && i < h->n_keys; i++)
+        free(h->key[i]);
+    if (h)
+        free(h->lines);
+    free(h);
+    return status;
+}

@@ -1,0 +1,332 @@
+/* The table of metrics, and where each value comes from. */
+#include "report/metrics/metrics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORKERS_MOST 64 /* with more, their errors are told as a sum alone */
+
+static double number_of(const struct pp_metrics_view *v, const char *section, const char *key)
+{
+    for (size_t i = 0; i < v->n_facts; i++)
+        if (strcmp(v->facts[i].section, section) == 0 && strcmp(v->facts[i].key, key) == 0)
+            return v->facts[i].numeric ? atof(v->facts[i].value) : NAN;
+    return NAN;
+}
+
+static const char *text_of(const struct pp_metrics_view *v, const char *section, const char *key)
+{
+    for (size_t i = 0; i < v->n_facts; i++)
+        if (strcmp(v->facts[i].section, section) == 0 && strcmp(v->facts[i].key, key) == 0)
+            return v->facts[i].value;
+    return NULL;
+}
+
+static void put(struct pp_metric_out *out, const struct pp_metric_point *p)
+{
+    if (!isnan(p->value) || p->histogram)
+        out->fn(out->ctx, out->metric, p);
+}
+
+static void put_one(struct pp_metric_out *out, const char *label, const char *text, double value)
+{
+    put(out, &(struct pp_metric_point){.label = {{label, text}}, .n_labels = 1, .value = value});
+}
+
+/* ---- the run ---- */
+
+static void each_run(const struct pp_metrics_view *v, struct pp_metric_out *out)
+{
+    static const struct {
+        const char *label, *section, *key;
+    } rows[] = {{"version", "run", "version"},          {"tool", "run", "tool"},
+                {"dataset_format", "config", "format"}, {"workers", "config", "workers"},
+                {"batch_size", "config", "batch_size"}, {"device", "config", "device_kind"}};
+    struct pp_metric_point p = {.value = 1};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const char *text = text_of(v, rows[i].section, rows[i].key);
+        if (text && *text)
+            p.label[p.n_labels++] = (struct pp_metric_label){rows[i].label, text};
+    }
+    put(out, &p);
+}
+
+static double utc_of(const struct pp_metrics_view *v, double mono_s)
+{
+    return number_of(v, "run", "started_utc_ns") / 1e9 + mono_s -
+           number_of(v, "run", "started_mono_ns") / 1e9;
+}
+
+static double run_start(const struct pp_metrics_view *v)
+{
+    return number_of(v, "run", "started_utc_ns") / 1e9;
+}
+
+static double run_end(const struct pp_metrics_view *v)
+{
+    int over = v->snap->last_s < v->snap->first_s || v->snap->at_s >= v->snap->last_s;
+    return over ? utc_of(v, number_of(v, "run", "ended_mono_ns") / 1e9) : NAN;
+}
+
+static double last_second(const struct pp_metrics_view *v)
+{
+    double end = number_of(v, "run", "ended_mono_ns") / 1e9;
+    return v->snap->last_s >= v->snap->first_s ? utc_of(v, fmin((double)(v->snap->at_s + 1), end)) : NAN;
+}
+
+static double workers(const struct pp_metrics_view *v)
+{
+    return v->snap->n_workers ? (double)v->snap->n_workers : NAN;
+}
+
+/* ---- counters ---- */
+
+static double samples(const struct pp_metrics_view *v)
+{
+    return v->totals->samples;
+}
+
+static double batches(const struct pp_metrics_view *v)
+{
+    return v->totals->batches;
+}
+
+static void each_phase(const struct pp_metrics_view *v, struct pp_metric_out *out, int spans)
+{
+    for (int lane = 0; lane < PP_LANE_COUNT; lane++)
+        for (unsigned phase = 1; phase < PP_PHASE_COUNT; phase++) {
+            const struct pp_live_total *t = &v->totals->phase[lane][phase];
+            if (t->n && phase != PP_PHASE_COUNTER)
+                put(out, &(struct pp_metric_point){
+                             .label = {{"phase", pp_phase_info(phase)->name},
+                                       {"lane", pp_lane_name((pp_lane)lane)}},
+                             .n_labels = 2,
+                             .value = spans ? (double)t->n : (double)t->total_ns / 1e9,
+                         });
+        }
+}
+
+static void each_phase_seconds(const struct pp_metrics_view *v, struct pp_metric_out *out)
+{
+    each_phase(v, out, 0);
+}
+
+static void each_phase_spans(const struct pp_metrics_view *v, struct pp_metric_out *out)
+{
+    each_phase(v, out, 1);
+}
+
+static void each_duration(const struct pp_metrics_view *v, struct pp_metric_out *out)
+{
+    struct pp_metric_histogram h = {.bounds = pp_live_wait_bounds_s, .n_bounds = PP_LIVE_WAIT_BOUNDS};
+    uint64_t sum = 0;
+    for (int i = 0; i <= PP_LIVE_WAIT_BOUNDS; i++)
+        h.count[i] = sum += v->totals->waits[i];
+    for (int lane = 0; lane < PP_LANE_COUNT; lane++)
+        h.sum += (double)v->totals->phase[lane][PP_PHASE_DATA_WAIT].total_ns / 1e9;
+    if (sum)
+        put(out, &(struct pp_metric_point){.label = {{"phase", pp_phase_info(PP_PHASE_DATA_WAIT)->name}},
+                                           .n_labels = 1,
+                                           .histogram = &h});
+}
+
+static double read_bytes(const struct pp_metrics_view *v)
+{
+    double sum = 0, n = 0;
+    for (int lane = 0; lane < PP_LANE_COUNT; lane++) {
+        sum += (double)v->totals->phase[lane][PP_PHASE_READ].bytes;
+        n += (double)v->totals->phase[lane][PP_PHASE_READ].n;
+    }
+    return n > 0 ? sum : NAN;
+}
+
+/* A file system that does not tell looks like one without a hit: the report knows which it is. */
+static double cache_hits(const struct pp_metrics_view *v)
+{
+    int known = v->totals->cache_hit_bytes || (v->report && !isnan(v->report->cache_hit_share));
+    return known ? (double)v->totals->cache_hit_bytes : NAN;
+}
+
+static void each_error(const struct pp_metrics_view *v, struct pp_metric_out *out)
+{
+    for (int i = 0; i < PP_LIVE_ERROR_KINDS; i++)
+        if (v->totals->errors[i].name[0])
+            put_one(out, "kind", v->totals->errors[i].name, (double)v->totals->errors[i].count);
+}
+
+static void each_worker(const struct pp_metrics_view *v, struct pp_metric_out *out)
+{
+    char index[16];
+    for (size_t i = 0; v->snap->n_workers <= WORKERS_MOST && i < v->snap->n_workers; i++) {
+        snprintf(index, sizeof(index), "%zu", i);
+        put_one(out, "worker", index, (double)v->snap->workers[i].errors);
+    }
+}
+
+static void each_lost(const struct pp_metrics_view *v, struct pp_metric_out *out)
+{
+    put_one(out, "what", "ring_full", (double)v->totals->dropped);
+}
+
+/* ---- the last seconds ---- */
+
+#define SNAP_VALUE(name, expression) \
+    static double name(const struct pp_metrics_view *v) \
+    { \
+        const struct pp_live_snapshot *s = v->snap; \
+        return expression; \
+    }
+SNAP_VALUE(wait_ratio, s->wait_share)
+SNAP_VALUE(utilization, s->accelerator_utilization)
+SNAP_VALUE(stalled, s->last_s >= s->first_s ? s->stalled_ns / 1e9 : NAN)
+SNAP_VALUE(hung, s->last_s >= s->first_s ? s->hung_ns / 1e9 : NAN)
+SNAP_VALUE(buffer_lasts, s->buffer_lasts_s)
+SNAP_VALUE(machine_cpu, s->cpu_busy)
+SNAP_VALUE(gpu_utilization, s->gpu[PP_LIVE_GPU_UTILIZATION] / 100)
+SNAP_VALUE(gpu_memory, s->gpu[PP_LIVE_GPU_MEMORY])
+#undef SNAP_VALUE
+
+static void each_depth(const struct pp_metrics_view *v, struct pp_metric_out *out)
+{
+    for (size_t i = 0; i < v->snap->n_queues; i++)
+        put_one(out, "queue", v->snap->queues[i].name, v->snap->queues[i].depth);
+}
+
+static void each_capacity(const struct pp_metrics_view *v, struct pp_metric_out *out)
+{
+    for (size_t i = 0; i < v->snap->n_queues; i++)
+        if (v->snap->queues[i].capacity)
+            put_one(out, "queue", v->snap->queues[i].name, (double)v->snap->queues[i].capacity);
+}
+
+/* ---- the report ---- */
+
+static void each_verdict(const struct pp_metrics_view *v, struct pp_metric_out *out)
+{
+    const struct pp_report_verdict *d = v->report ? &v->report->verdict : NULL;
+    if (d)
+        put(out, &(struct pp_metric_point){
+                     .label = {{"class", d->l1 ? d->l1 : d->l0}, {"cause", d->l1 && d->l2 ? d->l2 : "none"}},
+                     .n_labels = 2,
+                     .value = 1,
+                 });
+}
+
+#define REPORT_VALUE(name, expression) \
+    static double name(const struct pp_metrics_view *v) \
+    { \
+        const struct pp_report *r = v->report; \
+        return r ? (expression) : NAN; \
+    }
+REPORT_VALUE(confidence, r->verdict.confidence)
+REPORT_VALUE(exposed, r->verdict.exposed_share)
+REPORT_VALUE(explained, r->verdict.explained)
+REPORT_VALUE(window, r->has_steady_state ? r->window_s : NAN)
+REPORT_VALUE(headroom, r->headroom_gain)
+REPORT_VALUE(starved, r->gpu && !r->gpu->not_measured ? r->gpu->idle_share[PP_GPU_IDLE_DATA] : NAN)
+REPORT_VALUE(overhead, r->overhead_share)
+#undef REPORT_VALUE
+
+/* ---- the sender ---- */
+
+static double sender_cpu(const struct pp_metrics_view *v)
+{
+    return v->sender ? v->sender->cpu_s : NAN;
+}
+
+static double pushes(const struct pp_metrics_view *v)
+{
+    return v->sender && v->sender->pushing ? (double)v->sender->pushes : NAN;
+}
+
+static double pushes_lost(const struct pp_metrics_view *v)
+{
+    return v->sender && v->sender->pushing ? (double)v->sender->pushes_lost : NAN;
+}
+
+#define NAMED(metric, kind, in, own, words) \
+    .name = "pipeprobe_" metric, .type = PP_METRIC_##kind, .unit = in, .labels = own, .help = words
+/* clang-format off */
+const struct pp_metric pp_metrics[] = {
+    {NAMED("run", INFO, "", "version, tool, dataset_format, workers, batch_size, device",
+           "The recording and how it was made."), .each = each_run},
+    {NAMED("run_start_timestamp_seconds", GAUGE, "seconds", "", "When the run began."), .value = run_start},
+    {NAMED("run_end_timestamp_seconds", GAUGE, "seconds", "", "When the run ended; absent while it goes on."),
+     .value = run_end},
+    {NAMED("last_second_timestamp_seconds", GAUGE, "seconds", "",
+           "End of the newest complete second of the recording."), .value = last_second},
+    {NAMED("workers", GAUGE, "", "", "Worker and reader lanes seen."), .value = workers},
+    {NAMED("samples", COUNTER, "", "", "Samples finished by the workers since the start."), .value = samples},
+    {NAMED("batches", COUNTER, "", "", "Batches taken by the trainer since the start."), .value = batches},
+    {NAMED("phase_seconds", COUNTER, "seconds", "phase, lane",
+           "Time of the lane's threads in a phase since the start."), .each = each_phase_seconds},
+    {NAMED("phase_spans", COUNTER, "", "phase, lane", "Spans of a phase since the start."),
+     .each = each_phase_spans},
+    {NAMED("phase_duration_seconds", HISTOGRAM, "seconds", "phase",
+           "Length of the trainer's waits for a batch."), .each = each_duration},
+    {NAMED("data_wait_ratio", GAUGE, "ratio", "",
+           "Share of step time that the trainer waited for data, over the window."), .value = wait_ratio},
+    {NAMED("accelerator_utilization_ratio", GAUGE, "ratio", "",
+           "Share of the window that the trainer's steps took."), .value = utilization},
+    {NAMED("gpu_starved_ratio", GAUGE, "ratio", "",
+           "Share of the run's steady state that the GPU was idle and waited for data."), .value = starved},
+    {NAMED("queue_depth", GAUGE, "", "queue", "Batches in a queue, mean of the last second."),
+     .each = each_depth},
+    {NAMED("queue_capacity", GAUGE, "", "queue", "Batches that a queue holds."), .each = each_capacity},
+    {NAMED("read_bytes", COUNTER, "bytes", "", "Bytes read since the start."), .value = read_bytes},
+    {NAMED("cache_hit_bytes", COUNTER, "bytes", "", "Bytes of them that the page cache held."),
+     .value = cache_hits},
+    {NAMED("errors", COUNTER, "", "kind", "Errors of reading and decoding since the start."),
+     .each = each_error},
+    {NAMED("worker_errors", COUNTER, "", "worker", "Errors of a worker; absent with more than 64 workers."),
+     .each = each_worker},
+    {NAMED("spans_lost", COUNTER, "", "what", "Spans that the recording lacks."), .each = each_lost},
+    {NAMED("trainer_stalled_seconds", GAUGE, "seconds", "",
+           "How long the trainer had been in one wait at the end of the last second; 0: in none."),
+     .value = stalled},
+    {NAMED("worker_hung_seconds", GAUGE, "seconds", "",
+           "How long a worker has been in one piece of work far beyond its usual time; 0: no worker."),
+     .value = hung},
+    {NAMED("buffer_lasts_seconds", GAUGE, "seconds", "",
+           "Time until the prefetched batches are used up; absent while they do not become fewer."),
+     .value = buffer_lasts},
+    {NAMED("machine_cpu_ratio", GAUGE, "ratio", "", "Share of the machine's CPUs in use."),
+     .value = machine_cpu},
+    {NAMED("gpu_utilization_ratio", GAUGE, "ratio", "", "Share of time that a kernel ran, from NVML."),
+     .value = gpu_utilization},
+    {NAMED("gpu_memory_used_bytes", GAUGE, "bytes", "", "GPU memory in use, from NVML."), .value = gpu_memory},
+    {NAMED("verdict", GAUGE, "", "class, cause",
+           "1 for what bounds the run since its start; class is also not-input-bound or inconclusive."),
+     .each = each_verdict},
+    {NAMED("verdict_confidence_ratio", GAUGE, "ratio", "", "Calibrated chance that the class is right."),
+     .value = confidence},
+    {NAMED("verdict_exposed_ratio", GAUGE, "ratio", "",
+           "Share of the trainer's time that the verdict is decided by: data wait, device sync, collective and "
+           "stretched steps."), .value = exposed},
+    {NAMED("verdict_explained_ratio", GAUGE, "ratio", "", "Share of the wait that the named cause explains."),
+     .value = explained},
+    {NAMED("verdict_window_seconds", GAUGE, "seconds", "", "Steady-state time that the verdict rests on."),
+     .value = window},
+    {NAMED("headroom_ratio", GAUGE, "ratio", "", "Gain of throughput if the exposed time were gone."),
+     .value = headroom},
+    {NAMED("recording_overhead_ratio", GAUGE, "ratio", "", "Share of the usable CPUs that recording takes."),
+     .value = overhead},
+    {NAMED("sender_cpu_seconds", COUNTER, "seconds", "", "CPU time of the process that sends the metrics."),
+     .value = sender_cpu},
+    {NAMED("pushes", COUNTER, "", "", "Bodies that the Pushgateway took."), .value = pushes},
+    {NAMED("pushes_lost", COUNTER, "", "", "Bodies that were not sent or not taken."), .value = pushes_lost},
+    {.name = NULL},
+};
+/* clang-format on */
+
+void pp_metrics_each(const struct pp_metrics_view *v, pp_metric_fn *fn, void *ctx)
+{
+    for (const struct pp_metric *m = pp_metrics; m->name; m++) {
+        struct pp_metric_out out = {.metric = m, .fn = fn, .ctx = ctx};
+        if (m->each)
+            m->each(v, &out);
+        else
+            put(&out, &(struct pp_metric_point){.value = m->value(v)});
+    }
+}

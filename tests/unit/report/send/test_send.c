@@ -1,0 +1,188 @@
+/* Where metrics go to: addresses, files, and the endpoint over a real socket. What a server can do wrong is
+ * in tests/e2e/metrics_survive_every_server.sh. */
+#include "report/send/address.h"
+#include "report/send/sink.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void test_addresses(void **state)
+{
+    static const struct {
+        const char *text, *host, *port; /* host NULL: refused */
+    } rows[] = {
+        {"9400", "127.0.0.1", "9400"},
+        {":9400", "127.0.0.1", "9400"},
+        {"0.0.0.0:80", "0.0.0.0", "80"},
+        {"localhost:0", "localhost", "0"},
+        {"[::1]:9400", "::1", "9400"},
+        {"[::]:65535", "::", "65535"},
+        {"", NULL, NULL},
+        {"host", NULL, NULL},
+        {"host:", NULL, NULL},
+        {"host:x", NULL, NULL},
+        {"host:-1", NULL, NULL},
+        {"host:65536", NULL, NULL},
+        {"host:99999999999999999999", NULL, NULL},
+        {"::1:9400", NULL, NULL},
+        {"9400 ", NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_address a;
+        struct pp_err err;
+        pp_status st = pp_address_parse(rows[i].text, &a, &err);
+        if (st != (rows[i].host ? PP_OK : PP_E_USAGE))
+            fail_msg("'%s': status %d", rows[i].text, (int)st);
+        if (rows[i].host) {
+            assert_string_equal(a.host, rows[i].host);
+            assert_string_equal(a.port, rows[i].port);
+        }
+    }
+}
+
+static void test_taken_and_unknown(void **state)
+{
+    struct pp_address a;
+    struct pp_err err;
+    char shown[100];
+    int fd, other;
+    assert_int_equal(pp_address_parse("127.0.0.1:0", &a, &err), PP_OK);
+    assert_int_equal(pp_address_listen(&a, &fd, shown, sizeof(shown), &err), PP_OK);
+    assert_int_equal(strncmp(shown, "127.0.0.1:", 10), 0);
+    assert_int_equal(pp_address_parse(shown, &a, &err), PP_OK);
+    assert_int_equal(pp_address_listen(&a, &other, shown, sizeof(shown), &err), PP_E_EXISTS);
+    assert_non_null(strstr(err.text, "is taken by another program"));
+    close(fd);
+    assert_int_equal(pp_address_parse("no.such.host.invalid:9400", &a, &err), PP_OK);
+    assert_int_equal(pp_address_listen(&a, &fd, shown, sizeof(shown), &err), PP_E_NOT_FOUND);
+    assert_non_null(strstr(err.text, "no.such.host.invalid cannot be resolved"));
+}
+
+static void read_back(const char *path, char *text, size_t size)
+{
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    size_t n = fread(text, 1, size - 1, in);
+    text[n] = '\0';
+    fclose(in);
+}
+
+static void test_textfile(void **state)
+{
+    char dir[] = "/tmp/pp-send-XXXXXX", path[64], text[64], why[300];
+    struct pp_err err;
+    void *self;
+    struct stat st;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/run.prom", dir);
+    assert_int_equal(pp_sink_textfile.check("run.txt", &err), PP_E_USAGE);
+    assert_int_equal(pp_sink_textfile.check(".prom", &err), PP_E_USAGE);
+    assert_int_equal(pp_sink_textfile.check(dir, &err), PP_E_USAGE);
+    assert_int_equal(pp_sink_textfile.check(path, &err), PP_OK);
+    struct pp_sink_opts o = {.target = path};
+    assert_int_equal(pp_sink_textfile.open(&o, &self, &err), PP_OK);
+    pp_sink_textfile.put(self, "one\n", 4);
+    read_back(path, text, sizeof(text));
+    assert_string_equal(text, "one\n");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_nlink, 1);
+    pp_sink_textfile.finish(self, "two\n", 4, 0);
+    read_back(path, text, sizeof(text));
+    assert_string_equal(text, "two\n");
+    assert_int_equal(pp_sink_textfile.count(self).sent, 2);
+    unlink(path);
+    rmdir(dir);
+    pp_sink_textfile.put(self, "three\n", 6); /* the directory is gone */
+    assert_int_equal(pp_sink_textfile.count(self).lost, 1);
+    pp_sink_textfile.trouble(self, why, sizeof(why));
+    assert_non_null(strstr(why, path));
+    pp_sink_textfile.close(self);
+}
+
+/* ---- the endpoint ---- */
+
+static char *fetch(void *ctx, int format, size_t *n)
+{
+    const char *text = format ? "openmetrics\n" : "prometheus\n";
+    *n = strlen(text);
+    return *(int *)ctx ? NULL : strdup(text);
+}
+
+static void ask(int port, const char *request, char *answer, size_t size)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    size_t n = 0;
+    ssize_t got;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+    assert_int_equal(write(fd, request, strlen(request)), strlen(request));
+    while (n < size - 1 && (got = read(fd, answer + n, size - 1 - n)) > 0)
+        n += (size_t)got;
+    answer[n] = '\0';
+    close(fd);
+}
+
+#define END "Host: x\r\nConnection: close\r\n\r\n"
+
+static void test_endpoint(void **state)
+{
+    static const struct {
+        const char *request, *status, *has;
+    } rows[] = {
+        {"GET /metrics HTTP/1.1\r\n" END, "200", "\r\n\r\nprometheus\n"},
+        {"GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\r\n" END,
+         "200", "application/openmetrics-text; version"},
+        {"GET / HTTP/1.1\r\n" END, "200", "/metrics"},
+        {"GET /../etc/passwd HTTP/1.1\r\n" END, "404", "/metrics"},
+        {"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n" END "abc", "405", "Allow: GET, HEAD"},
+        {"DELETE /metrics HTTP/1.1\r\n" END, "405", "GET"},
+    };
+    char answer[4096];
+    int broken = 0;
+    struct pp_sink_opts o = {.target = "0",
+                             .content_types = {"text/plain; version=0.0.4",
+                                               "application/openmetrics-text; version=1.0.0"},
+                             .fetch = fetch,
+                             .ctx = &broken};
+    struct pp_err err;
+    void *self;
+    if (pp_sink_http.missing()) {
+        print_message("skipped: %s\n", pp_sink_http.missing());
+        skip();
+    }
+    assert_int_equal(pp_sink_http.open(&o, &self, &err), PP_OK);
+    int port = atoi(strrchr(pp_sink_http.where(self), ':') + 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        ask(port, rows[i].request, answer, sizeof(answer));
+        if (strncmp(answer + 9, rows[i].status, 3) != 0 || !strstr(answer, rows[i].has))
+            fail_msg("%s gave %s", rows[i].request, answer);
+    }
+    broken = 1;
+    ask(port, rows[0].request, answer, sizeof(answer));
+    assert_int_equal(strncmp(answer + 9, "503", 3), 0);
+    assert_int_equal(pp_sink_http.count(self).sent, 2);
+    assert_int_equal(pp_sink_http.count(self).lost, 1);
+    pp_sink_http.close(self);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_taken_and_unknown),
+        cmocka_unit_test(test_textfile),
+        cmocka_unit_test(test_endpoint),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,295 @@
+/* `pipeprobe metrics`: a recording as metrics for monitoring, while it grows or once. run, exec and top start
+ * it beside themselves for --metrics, --metrics-textfile and --metrics-push: what a slow server, a name that
+ * is not resolved or a full disk costs is then this process's alone. */
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "tui/cli/cli.h"
+#include "tui/cli/find_recording.h"
+#include "tui/cli/metrics/beside.h"
+#include "tui/cli/metrics/sampler.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FINISH_NS UINT64_C(4000000000) /* for the last push: longer than one may take alone */
+
+struct options {
+    struct metrics_opts m;
+    int openmetrics, beside;
+};
+
+#define AT(field) offsetof(struct options, field)
+/* clang-format off */
+static const struct pp_opt opts[] = {
+    METRICS_OPT_ROWS(AT(m), 0),
+    {.name = "openmetrics", .type = PP_OPT_FLAG, .offset = AT(openmetrics), .dflt = "0", .group = "Output",
+     .help = "on standard output: OpenMetrics instead of Prometheus' older text"},
+    {.name = "beside", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(beside), .dflt = "0",
+     .help = "for run, exec and top: until standard input ends"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int sig)
+{
+    stop_signal = sig;
+}
+
+/* Beside another command the terminal's signals are that one's business. */
+static void catch_signals(int beside)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction sa = {.sa_handler = beside ? SIG_IGN : on_signal};
+    sigemptyset(&sa.sa_mask);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+        sigaction(signals[i], &sa, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- words ---- */
+
+static void say(int beside, char kind, const char *text)
+{
+    if (beside)
+        fprintf(stderr, "%c%s\n", kind, text);
+    else
+        fprintf(stderr, "pipeprobe metrics: %s\n", text);
+    fflush(stderr);
+}
+
+/* ---- sinks ---- */
+
+enum { SINKS_MOST = 8 };
+
+struct sending {
+    const struct options *o;
+    struct metrics_sampler *sampler;
+    void *self[SINKS_MOST];
+    int told[SINKS_MOST]; /* that it loses texts */
+    int n_open, n_push;   /* n_push: of those that are sent to */
+    char host[256];
+};
+
+static char *fetch(void *ctx, int format, size_t *n)
+{
+    return metrics_sampler_text(ctx, format ? PP_METRICS_OPENMETRICS : PP_METRICS_TEXT, n);
+}
+
+static const char *label_or(const struct metrics_opts *o, const char *name, const char *otherwise)
+{
+    size_t n = strlen(name);
+    for (int i = 0; i < o->labels.n; i++)
+        if (strncmp(o->labels.item[i], name, n) == 0 && o->labels.item[i][n] == '=' &&
+            o->labels.item[i][n + 1])
+            return o->labels.item[i] + n + 1;
+    return otherwise;
+}
+
+static void open_sinks(struct sending *s)
+{
+    const struct metrics_opts *m = &s->o->m;
+    if (gethostname(s->host, sizeof(s->host) - 1) != 0 || !s->host[0])
+        snprintf(s->host, sizeof(s->host), "localhost");
+    for (int i = 0; pp_sink_kinds[i]; i++) {
+        const struct pp_sink_kind *k = pp_sink_kinds[i];
+        struct pp_sink_opts so = {
+            .target = metrics_opts_target(m, k),
+            .content_types = {pp_metrics_content_type[PP_METRICS_TEXT],
+                              pp_metrics_content_type[PP_METRICS_OPENMETRICS]},
+            .fetch = fetch,
+            .ctx = s->sampler,
+            .job = label_or(m, "job", "pipeprobe"),
+            .instance = label_or(m, "instance", s->host),
+            .rank = metrics_sampler_rank(s->sampler),
+        };
+        struct pp_err err;
+        char text[600];
+        if (!so.target)
+            continue;
+        if (k->open(&so, &s->self[i], &err) != PP_OK) {
+            snprintf(text, sizeof(text), "no --%s: %s", k->option, err.text);
+            say(s->o->beside, '!', text);
+            s->self[i] = NULL;
+            continue;
+        }
+        s->n_open++;
+        s->n_push += !k->where;
+        if (k->where)
+            say(s->o->beside, 'i', k->where(s->self[i]));
+    }
+}
+
+/* What is sent of itself, and at the end to each for the last time. */
+static void send_text(struct sending *s, int last)
+{
+    size_t n = 0;
+    for (int i = 0; pp_sink_kinds[i]; i++)
+        if (s->self[i] && pp_sink_kinds[i] == &pp_sink_push)
+            metrics_sampler_note_pushes(s->sampler, pp_sink_kinds[i]->count(s->self[i]));
+    char *text = s->n_push ? metrics_sampler_text(s->sampler, PP_METRICS_TEXT, &n) : NULL;
+    for (int i = 0; text && pp_sink_kinds[i]; i++) {
+        if (s->self[i] && last)
+            pp_sink_kinds[i]->finish(s->self[i], text, n, pp_now_ns() + FINISH_NS);
+        else if (s->self[i])
+            pp_sink_kinds[i]->put(s->self[i], text, n);
+    }
+    free(text);
+}
+
+/* One sentence per sink: at its first loss where somebody reads along, and with the numbers at the end. */
+static void say_losses(struct sending *s, int last)
+{
+    char why[400], text[600];
+    for (int i = 0; pp_sink_kinds[i]; i++) {
+        struct pp_sink_count c = s->self[i] ? pp_sink_kinds[i]->count(s->self[i]) : (struct pp_sink_count){0};
+        if (!c.lost || (!last && (s->told[i] || s->o->beside)))
+            continue;
+        pp_sink_kinds[i]->trouble(s->self[i], why, sizeof(why));
+        if (last)
+            snprintf(text, sizeof(text), "--%s: %llu of %llu texts were lost%s%s", pp_sink_kinds[i]->option,
+                     (unsigned long long)c.lost, (unsigned long long)(c.lost + c.sent), *why ? ": " : "",
+                     why);
+        else
+            snprintf(text, sizeof(text), "--%s: %s", pp_sink_kinds[i]->option,
+                     *why ? why : "a text was lost");
+        say(s->o->beside, '!', text);
+        s->told[i] = 1;
+    }
+}
+
+static void close_sinks(struct sending *s)
+{
+    for (int i = 0; pp_sink_kinds[i]; i++)
+        if (s->self[i])
+            pp_sink_kinds[i]->close(s->self[i]);
+}
+
+/* ---- the time between ---- */
+
+/* Until the next text is due; 1: the end. Beside another command, that one ends our standard input. */
+static int rest(const struct sending *s)
+{
+    uint64_t until = pp_now_ns() + s->o->m.interval_ns;
+    int beside = s->o->beside;
+    for (;;) {
+        struct pollfd fd = {.fd = beside ? STDIN_FILENO : -1, .events = POLLIN};
+        uint64_t now = pp_now_ns();
+        char byte;
+        if (stop_signal)
+            return 1;
+        if (now >= until)
+            return 0;
+        uint64_t left_ms = (until - now) / 1000000 + 1;
+        int n = poll(&fd, 1, left_ms < 1000 ? (int)left_ms : 1000);
+        if (n > 0 && read(STDIN_FILENO, &byte, 1) <= 0)
+            return 1;
+    }
+}
+
+static void live_on(struct sending *s)
+{
+    int ended = 0;
+    if (s->o->beside)
+        say(1, METRICS_READY, "");
+    while (!ended && s->n_open) {
+        send_text(s, 0);
+        say_losses(s, 0);
+        ended = rest(s);
+        if (!s->o->beside && !ended && !s->n_push) {
+            size_t n;
+            free(metrics_sampler_text(s->sampler, PP_METRICS_TEXT, &n)); /* looks at the file */
+        }
+        ended = ended || (!s->o->beside && !metrics_sampler_is_running(s->sampler));
+    }
+    if (s->n_push) {
+        metrics_sampler_complete(s->sampler);
+        send_text(s, 1);
+    }
+    say_losses(s, 1);
+}
+
+static pp_status print_once(const struct options *o, struct metrics_sampler *s, struct pp_err *err)
+{
+    size_t n;
+    char *text = metrics_sampler_text(s, o->openmetrics ? PP_METRICS_OPENMETRICS : PP_METRICS_TEXT, &n);
+    pp_status status = text ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the metrics");
+    if (text && (fwrite(text, 1, n, stdout) != n || fflush(stdout) != 0))
+        status = pp_fail_errno(err, errno, "writing the metrics failed");
+    free(text);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static pp_status check(const struct options *o, const char *const *operands, int n, struct pp_err *err)
+{
+    if (n != 1)
+        return pp_fail(
+            err, PP_E_USAGE,
+            n ? "one recording at a time, but %d were given"
+              : "no recording given: name the FILE, its directory, or the running process (given: %d)",
+            n);
+    return metrics_opts_check(&o->m, err);
+}
+
+static int metrics_main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pp_err err = {.code = PP_OK};
+    struct sending s = {.o = &o};
+    char path[PATH_MAX];
+    int n = 0, exit_code;
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    pp_status status = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
+    if (status == PP_OK && (exit_code = pp_cli_parse(&pp_cmd_metrics, &set, argc, argv, operands, &n)) >= 0)
+        goto out;
+    if (status == PP_OK)
+        status = check(&o, operands, n, &err);
+    if (status == PP_OK)
+        status = pp_find_recording(operands[0], path, sizeof(path), &err);
+    int any = metrics_opts_any(&o.m);
+    if (status == PP_OK && any)
+        catch_signals(o.beside);
+    if (status == PP_OK)
+        status = metrics_sampler_open(path, &o.m, any, &s.sampler, &err);
+    if (status == PP_OK && any) {
+        open_sinks(&s);
+        if (s.n_open)
+            live_on(&s);
+        else
+            status = pp_fail(&err, PP_E_UNSUPPORTED, "nothing was sent");
+        close_sinks(&s);
+    } else if (status == PP_OK) {
+        status = print_once(&o, s.sampler, &err);
+    }
+    metrics_sampler_close(s.sampler);
+    exit_code = status == PP_OK ? stop_signal ? 130 : 0 : 4;
+    if (status != PP_OK && o.beside)
+        say(1, '!', err.text);
+    else if (status != PP_OK)
+        exit_code = pp_cli_fail(&pp_cmd_metrics, &err);
+out:
+    free(operands);
+    return exit_code;
+}
+
+const struct pp_command pp_cmd_metrics = {
+    .name = "metrics",
+    .summary = "a run as metrics: Prometheus, node_exporter, Pushgateway",
+    .usage = "metrics FILE|DIR|PID [options]",
+    .opts = opts,
+    .notes = "Without an option the metrics of now go to standard output. With one they are\n"
+             "served or sent until the run ends, or Ctrl-C. run, exec and top take the same\n"
+             "options. A user and a password belong into PIPEPROBE_METRICS_PUSH, which no\n"
+             "other user can read. Details: docs/guide/metrics.md.",
+    .examples = {"pipeprobe metrics run.sqlite --metrics 9400",
+                 "pipeprobe exec --metrics 0.0.0.0:9400 -- python3 train.py"},
+    .run = metrics_main,
+};

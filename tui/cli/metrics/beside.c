@@ -1,0 +1,200 @@
+#include "tui/cli/metrics/beside.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_NS UINT64_C(3000000000)
+#define END_NS UINT64_C(8000000000)
+#define PUSH_VARIABLE "PIPEPROBE_METRICS_PUSH"
+
+const char *const metrics_beside_none[] = {"--metrics", "",  "--metrics-textfile", "", "--metrics-push",
+                                           "",          NULL};
+
+static void say(const struct metrics_beside *b, const char *text)
+{
+    char *plain = pp_text_plain(text);
+    fprintf(stderr, "%s%s\n", b->label, plain ? plain : text);
+    free(plain);
+}
+
+/* ---- its words ---- */
+
+/* 1: it has begun. */
+static int take_line(struct metrics_beside *b)
+{
+    if (b->line[0] == METRICS_TROUBLE || (b->line[0] == METRICS_DOES && !b->quiet))
+        say(b, b->line + 1);
+    return b->line[0] == METRICS_READY;
+}
+
+static int take_words(struct metrics_beside *b, const char *text, size_t n)
+{
+    int ready = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '\n') {
+            b->line[b->n] = '\0';
+            ready |= take_line(b);
+            b->n = 0;
+        } else if (b->n < sizeof(b->line) - 1) {
+            b->line[b->n++] = text[i];
+        }
+    }
+    return ready;
+}
+
+/* Until it has begun, its end, or the time; 1: neither came. */
+static int listen_until(struct metrics_beside *b, int until_ready, uint64_t deadline_ns)
+{
+    char text[512];
+    for (;;) {
+        struct pollfd fd = {.fd = b->words, .events = POLLIN};
+        uint64_t now = pp_now_ns();
+        if (now >= deadline_ns)
+            return 1;
+        if (poll(&fd, 1, (int)((deadline_ns - now) / 1000000) + 1) <= 0)
+            continue;
+        ssize_t n = read(b->words, text, sizeof(text));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0 || (take_words(b, text, (size_t)n) && until_ready))
+            return 0;
+    }
+}
+
+/* ---- its life ---- */
+
+/* Our environment with the URL in it: what is on a command line every user can read. The caller frees both.
+ */
+static char **environment_with(const char *url, char **variable)
+{
+    size_t n = 0, k = 0;
+    while (environ[n])
+        n++;
+    char **out = malloc((n + 2) * sizeof(*out));
+    if (!out || asprintf(variable, PUSH_VARIABLE "=%s", url ? url : "") < 0) {
+        free(out);
+        *variable = NULL;
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(environ[i], PUSH_VARIABLE "=", sizeof(PUSH_VARIABLE)) != 0)
+            out[k++] = environ[i];
+    out[k++] = *variable;
+    out[k] = NULL;
+    return out;
+}
+
+static int spawn(struct metrics_beside *b, char *const *argv, char **environment, int in, int out)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t none;
+    sigemptyset(&none);
+    if (posix_spawnattr_init(&attr) != 0)
+        return ENOMEM;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setpgroup(&attr,
+                              0); /* Ctrl-C is for the run; the metrics of its end are still to be sent */
+    int rc = posix_spawn(&b->pid, "/proc/self/exe", &actions, &attr, argv, environment);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attr);
+    return rc;
+}
+
+static int start(struct metrics_beside *b, const struct metrics_opts *o, const char *path)
+{
+    enum { WORDS_MOST = 16 + 2 * 32 };
+    char interval[32], *variable = NULL;
+    const char *argv[WORDS_MOST] = {"pipeprobe",
+                                    "metrics",
+                                    "--beside",
+                                    "--metrics-interval",
+                                    interval,
+                                    "--metrics",
+                                    o->listen ? o->listen : "",
+                                    "--metrics-textfile",
+                                    o->textfile ? o->textfile : ""};
+    int n = 9, in[2] = {-1, -1}, out[2] = {-1, -1}, rc;
+    snprintf(interval, sizeof(interval), "%llums", (unsigned long long)(o->interval_ns / 1000000));
+    for (int i = 0; i < o->labels.n; i++) {
+        argv[n++] = "--metrics-label";
+        argv[n++] = o->labels.item[i];
+    }
+    argv[n++] = "--";
+    argv[n++] = path;
+    char **environment = environment_with(o->push, &variable);
+    if (!environment)
+        rc = ENOMEM;
+    else if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
+        rc = errno;
+    else
+        rc = spawn(b, (char *const *)argv, environment, in[0], out[1]);
+    free(environment);
+    free(variable);
+    if (in[0] >= 0)
+        close(in[0]);
+    if (out[1] >= 0)
+        close(out[1]);
+    b->life = in[1];
+    b->words = out[0];
+    return rc;
+}
+
+void metrics_beside_start(struct metrics_beside *b, const struct metrics_opts *o, const char *path,
+                          const char *label, int quiet)
+{
+    char text[128];
+    *b = (struct metrics_beside){.life = -1, .words = -1, .label = label, .quiet = quiet};
+    if (!metrics_opts_any(o))
+        return;
+    int rc = start(b, o, path);
+    if (rc != 0) {
+        b->pid = 0;
+        snprintf(text, sizeof(text), "no metrics: their process cannot be started: %s", strerror(rc));
+        say(b, text);
+        metrics_beside_end(b);
+    } else if (listen_until(b, 1, pp_now_ns() + START_NS)) {
+        say(b, "the metrics take longer than 3 s to begin; the run goes on");
+    }
+}
+
+void metrics_beside_finish(struct metrics_beside *b)
+{
+    if (b->pid && b->life >= 0)
+        close(b->life);
+    if (b->pid)
+        b->life = -1;
+}
+
+void metrics_beside_end(struct metrics_beside *b)
+{
+    int status;
+    metrics_beside_finish(b);
+    if (b->pid && listen_until(b, 0, pp_now_ns() + END_NS)) {
+        kill(b->pid, SIGKILL);
+        say(b, "the metrics of the end were not sent within 8 s");
+    }
+    while (b->pid && waitpid(b->pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (b->life > 0)
+        close(b->life);
+    if (b->words > 0)
+        close(b->words);
+    *b = (struct metrics_beside){.life = -1, .words = -1};
+}

@@ -1,0 +1,156 @@
+#include "tui/cli/metrics/sampler.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "report/build/build.h"
+#include "tui/dash/verdict.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRESH_NS UINT64_C(900000000) /* a recorder commits every second */
+#define WINDOW_S 15                  /* of gauges: the usual interval of scrapes */
+#define POINTS_MOST 1000
+
+struct metrics_sampler {
+    char *path;
+    pthread_mutex_t lock; /* guards all that follows */
+    struct pp_live *live;
+    struct pp_live_snapshot snap;
+    struct pp_verdicts *verdicts; /* NULL: report is the only one */
+    struct pp_report *report;     /* of the whole run, made here; NULL: none */
+    const struct pp_report *newest;
+    struct metrics_labels labels;
+    struct pp_metrics_sender sender;
+    uint64_t looked_ns; /* when the file was read last; 0: not yet */
+    int is_sending;
+};
+
+/* A file that cannot be read just now leaves what was read. */
+static void look(struct metrics_sampler *s)
+{
+    uint64_t now = pp_now_ns();
+    if (s->looked_ns && now - s->looked_ns < FRESH_NS)
+        return;
+    if (s->looked_ns)
+        pp_live_refresh(s->live, NULL, NULL);
+    pp_live_at(s->live, UINT64_MAX, WINDOW_S, &s->snap, NULL);
+    s->newest = s->report ? s->report : pp_verdicts_newest(s->verdicts);
+    s->sender.cpu_s = (double)pp_process_cpu_ns() / 1e9;
+    s->looked_ns = now;
+}
+
+static struct pp_metrics_view view_of(struct metrics_sampler *s)
+{
+    struct pp_metrics_view v = {
+        .snap = &s->snap,
+        .totals = pp_live_totals(s->live),
+        .rank = pp_live_rank(s->live),
+        .report = s->newest,
+        .sender = s->is_sending ? &s->sender : NULL,
+        .labels = s->labels.label,
+        .n_labels = s->labels.n,
+    };
+    v.facts = pp_live_facts(s->live, &v.n_facts);
+    return v;
+}
+
+pp_status metrics_sampler_open(const char *path, const struct metrics_opts *o, int watches,
+                               struct metrics_sampler **out, struct pp_err *err)
+{
+    struct metrics_sampler *s = calloc(1, sizeof(*s));
+    *out = NULL;
+    if (!s || !(s->path = strdup(path))) {
+        free(s);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+    }
+    pthread_mutex_init(&s->lock, NULL);
+    s->is_sending = watches;
+    pp_status status = metrics_opts_labels(o, &s->labels, err);
+    if (status == PP_OK)
+        status = pp_live_open(path, &s->live, err);
+    if (status != PP_OK) {
+        metrics_sampler_close(s);
+        return status;
+    }
+    if (watches)
+        s->verdicts = pp_verdicts_start(path);
+    else
+        pp_verdict_of_all(path, &s->report, NULL); /* without one there are no metrics of it */
+    look(s);
+    *out = s;
+    return PP_OK;
+}
+
+void metrics_sampler_close(struct metrics_sampler *s)
+{
+    if (!s)
+        return;
+    pp_verdicts_stop(s->verdicts);
+    pp_report_free(s->report);
+    pp_live_close(s->live);
+    pthread_mutex_destroy(&s->lock);
+    free(s->path);
+    free(s);
+}
+
+char *metrics_sampler_text(struct metrics_sampler *s, enum pp_metrics_format format, size_t *n)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, n);
+    if (!out)
+        return NULL;
+    pthread_mutex_lock(&s->lock);
+    look(s);
+    struct pp_metrics_view v = view_of(s);
+    int failed = pp_metrics_write(&v, format, out) != 0;
+    pthread_mutex_unlock(&s->lock);
+    if (fclose(out) != 0 || failed) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+void metrics_sampler_complete(struct metrics_sampler *s)
+{
+    struct pp_report *report = NULL;
+    pp_verdict_of_all(s->path, &report, NULL);
+    pthread_mutex_lock(&s->lock);
+    if (report) {
+        pp_report_free(s->report);
+        s->report = report;
+    }
+    s->looked_ns = s->looked_ns ? 1 : 0; /* long ago */
+    look(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+int metrics_sampler_is_running(struct metrics_sampler *s)
+{
+    pthread_mutex_lock(&s->lock);
+    int running = s->snap.state == PP_LIVE_RUNNING && !s->snap.deleted;
+    pthread_mutex_unlock(&s->lock);
+    return running;
+}
+
+long metrics_sampler_rank(struct metrics_sampler *s)
+{
+    return pp_live_rank(s->live).rank;
+}
+
+void metrics_sampler_note_pushes(struct metrics_sampler *s, struct pp_sink_count pushes)
+{
+    pthread_mutex_lock(&s->lock);
+    s->sender.pushing = 1;
+    s->sender.pushes = pushes.sent;
+    s->sender.pushes_lost = pushes.lost;
+    pthread_mutex_unlock(&s->lock);
+}
+
+pp_status metrics_sampler_history(struct metrics_sampler *s, FILE *out, struct pp_err *err)
+{
+    struct pp_metrics_view v = view_of(s);
+    return pp_metrics_history(s->live, &v, POINTS_MOST, out, err);
+}
