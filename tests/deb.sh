@@ -65,6 +65,7 @@ Architecture: $arch
 Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: $depends
+Suggests: libcurl4, libmicrohttpd12
 Section: utils
 Priority: optional
 Description: find out why a training job waits for its data

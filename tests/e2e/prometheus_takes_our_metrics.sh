@@ -3,8 +3,6 @@
 # on a run imported with its times. Skipped by name where they are not installed.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
-
-
 BOARD=samples/grafana/pipeprobe.json RULES=samples/prometheus/alerts.yml
 R=$T/run.sqlite
 "$PP" run --synthetic n=400,size=160x120 --workers 2 -b 8 --step-ms 5 --duration 6 -o "$R" >"$T/run.out" 2>&1
@@ -36,26 +34,60 @@ run "$PP" export "$R" --to openmetrics
 run promtool tsdb create-blocks-from openmetrics "$T/run.om" "$T/tsdb"
 is "the history is imported" "$rc" 0
 
-# ---- a server on it
+# ---- servers
+servers=
+# shellcheck disable=SC2086
+cleanup() { kill $servers 2>/dev/null; wait $servers 2>/dev/null; rm -rf "$T"; }
+serve() { # LOG PROGRAM OPTIONS...: behind them a port of our choice; sets port
+    local log=$1 try i
+    shift
+    for try in 1 2 3; do
+        port=$((20000 + RANDOM % 20000))
+        "$@" --web.listen-address=127.0.0.1:$port >"$log" 2>&1 &
+        servers="$servers $!"
+        for ((i = 0; i < 300; i++)); do
+            (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null && return
+            kill -0 $! 2>/dev/null || break
+            sleep 0.1
+        done
+    done
+    return 1
+}
+fetch() { python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=20).read().decode())' "http://127.0.0.1:$port/metrics"; }
+
+if ! command -v prometheus-pushgateway >/dev/null; then
+    skip "the Pushgateway takes and keeps what is pushed" "prometheus-pushgateway is not installed"
+elif ! "$PP" doctor | grep -q '^yes *metrics push'; then
+    skip "the Pushgateway takes and keeps what is pushed" "no libcurl"
+elif ! serve "$T/gateway.log" prometheus-pushgateway; then
+    fail "the Pushgateway starts" <"$T/gateway.log"
+else
+    run timeout 60 "$PP" metrics "$R" --metrics-interval 1s --metrics-push "http://127.0.0.1:$port" --metrics-label job=trained --metrics-label instance=here
+    is "pushed to a Pushgateway, nothing to say" "$rc $(cat "$ERR")" "0 "
+    fetch >"$T/kept"
+    is "it keeps the sum in our group" "$(awk '/^pipeprobe_batches_total\{/ { print $1, $2 }' "$T/kept")" \
+        "pipeprobe_batches_total{instance=\"here\",job=\"trained\"} $("$PP" metrics "$R" | awk '/^pipeprobe_batches_total/ { print $2 }')"
+fi
+
+mkdir "$T/files"
+"$PP" export "$R" --to prometheus -q -o "$T/files/run.prom"
+if ! command -v prometheus-node-exporter >/dev/null; then
+    skip "node_exporter reads the file" "prometheus-node-exporter is not installed"
+elif ! serve "$T/node.log" prometheus-node-exporter --collector.disable-defaults --collector.textfile --collector.textfile.directory="$T/files"; then
+    fail "node_exporter starts" <"$T/node.log"
+else
+    fetch >"$T/node"
+    is "node_exporter reads the file" "$(grep -E '^(pipeprobe_batches_total|node_textfile_scrape_error) ' "$T/node" | sort | tr '\n' ' ')" \
+        "node_textfile_scrape_error 0 $(grep '^pipeprobe_batches_total ' "$T/files/run.prom") "
+fi
+
 if ! command -v prometheus >/dev/null; then
     skip "each query of the dashboard" "prometheus is not installed"
     done_testing
 fi
 echo '{}' >"$T/prometheus.yml"
-port=
-for try in 1 2 3; do
-    port=$((20000 + RANDOM % 20000))
-    prometheus --config.file="$T/prometheus.yml" --storage.tsdb.path="$T/tsdb" --storage.tsdb.retention.time=100y \
-        --web.listen-address=127.0.0.1:$port >"$T/server.log" 2>&1 &
-    server=$!
-    for ((i = 0; i < 300; i++)); do
-        (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null && break
-        kill -0 $server 2>/dev/null || break
-        sleep 0.1
-    done
-    kill -0 $server 2>/dev/null && break
-done
-cleanup() { kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$T"; }
+serve "$T/server.log" prometheus --config.file="$T/prometheus.yml" --storage.tsdb.path="$T/tsdb" --storage.tsdb.retention.time=100y ||
+    { fail "Prometheus starts" <"$T/server.log"; done_testing; }
 at=$(awk '/^pipeprobe_batches_total/ { t = $NF } END { print t }' "$T/run.om")
 asked=0 answered=0 wrong=
 while IFS= read -r query; do
