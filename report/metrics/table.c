@@ -157,7 +157,7 @@ static void each_error(const struct pp_metrics_view *v, struct pp_metric_out *ou
 
 static void each_worker(const struct pp_metrics_view *v, struct pp_metric_out *out)
 {
-    char index[16];
+    char index[24];
     for (size_t i = 0; v->snap->n_workers <= WORKERS_MOST && i < v->snap->n_workers; i++) {
         snprintf(index, sizeof(index), "%zu", i);
         put_one(out, "worker", index, (double)v->snap->workers[i].errors);

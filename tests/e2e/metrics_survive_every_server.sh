@@ -7,6 +7,8 @@ MAKE_RUN=$BUILD/tests/tools/make_run
 need_built helpers "$MAKE_RUN"
 R=$T/run.sqlite
 "$MAKE_RUN" "$R" --batches 50 --lossy || exit 1
+"$PP" run --synthetic n=200,size=64x64 --workers 1 -b 4 --step-ms 5 --duration 3 -o "$T/tb.sqlite" >"$T/tb.out" 2>&1 & # needed later
+tb=$!
 has() { grep -Eq -- "$2" "$1"; }
 small=(--synthetic n=200,size=64x64 --workers 1 -b 4 --force --step-ms 5)
 
@@ -27,6 +29,28 @@ is "openmetrics: exit code, by suffix" "$rc" 0
 is "openmetrics ends as it should" "$(tail -n 1 "$T/history.om")" "# EOF"
 refuses "no recording" 2 'no recording given' "$PP" metrics
 refuses "not a recording" 4 'once is not' "$PP" metrics "$T/once"
+
+# ---- TensorBoard's event file
+wait $tb
+run "$PP" export "$T/tb.sqlite" --to tensorboard -o "$T/logs"
+is "tensorboard: exit code" "$rc" 0
+is "an event file in the directory" "$(cd "$T/logs" && echo * | sed -E 's/[0-9]{10}/N/')" "events.out.tfevents.N.pipeprobe.0.0"
+run "$PP" export "$T/tb.sqlite" --to tensorboard -o "$T/logs"
+is "a second export does not replace it" "$rc" 2
+refuses "tensorboard to standard output" 2 'needs a directory' "$PP" export "$R" --to tensorboard -o -
+PYTHON=${TENSORBOARD_PYTHON:-python3}
+if "$PYTHON" -c 'import tensorboard' 2>/dev/null; then
+    "$PYTHON" - "$T/logs" >"$T/scalars" 2>/dev/null <<'PY'
+import sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+a = EventAccumulator(sys.argv[1]).Reload()
+e = a.Scalars("pipeprobe/samples_per_s")
+print(len(e) > 1, all(x.step <= y.step and x.wall_time < y.wall_time for x, y in zip(e, e[1:])), e[-1].value > 0, "pipeprobe/data_wait_ratio" in a.Tags()["scalars"])
+PY
+    is "TensorBoard reads it" "$(cat "$T/scalars")" "True True True True"
+else
+    skip "TensorBoard reads it" "no Python package tensorboard (TENSORBOARD_PYTHON names an interpreter that has it)"
+fi
 
 # ---- what cannot be: usage, before anything runs
 refuses "a port that is none" 2 'write PORT or ADDRESS:PORT' "$PP" metrics "$R" --metrics here
@@ -64,7 +88,7 @@ else
     served() { # LOG: the URL that it says, once it is there
         local i
         for ((i = 0; i < 300; i++)); do
-            grep -Eo 'http://[^ ]*/metrics' "$1" && return
+            grep -Eo 'http://[^ ]*/metrics' "$1" 2>/dev/null && return
             sleep 0.1
         done
         return 1

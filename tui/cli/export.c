@@ -16,7 +16,7 @@ struct options {
 };
 
 #define ROW(name, help) {#name, help},
-#define METRICS_ROW(name, suffix, history, help) {#name, help},
+#define METRICS_ROW(name, suffix, kind, help) {#name, help},
 static const struct pp_opt_choice formats[] = {
     {"auto", "default: the suffix of --output"},
     PP_EXPORT_FORMATS(ROW) METRICS_EXPORT_FORMATS(METRICS_ROW){NULL, NULL},
@@ -210,8 +210,10 @@ static pp_status export_metrics(const char *input, const struct metrics_export_f
                                 const struct options *o, struct pp_err *err)
 {
     pp_status st = metrics_export(input, to, out, o->force, err);
-    if (st == PP_OK && !o->quiet)
-        fprintf(stderr, "metrics%s to %s\n", to->history ? " with their times" : "",
+    if (st == PP_OK && !o->quiet && to->kind == METRICS_AS_EVENTS)
+        fprintf(stderr, "gauges with their times to %s\nnext: tensorboard --logdir %s\n", out, out);
+    else if (st == PP_OK && !o->quiet)
+        fprintf(stderr, "metrics%s to %s\n", to->kind == METRICS_AT_THE_END ? "" : " with their times",
                 strcmp(out, "-") == 0 ? "standard output" : out);
     return st;
 }

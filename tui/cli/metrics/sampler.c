@@ -3,6 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "report/build/build.h"
+#include "report/metrics/tfevents.h"
 #include "tui/dash/verdict.h"
 
 #include <pthread.h>
@@ -153,4 +154,30 @@ pp_status metrics_sampler_history(struct metrics_sampler *s, FILE *out, struct p
 {
     struct pp_metrics_view v = view_of(s);
     return pp_metrics_history(s->live, &v, POINTS_MOST, out, err);
+}
+
+static double fact(const struct pp_metrics_view *v, const char *key)
+{
+    for (size_t i = 0; i < v->n_facts; i++)
+        if (strcmp(v->facts[i].key, key) == 0)
+            return atof(v->facts[i].value);
+    return 0;
+}
+
+static int write_moment(void *ctx, const struct pp_metrics_view *view, double utc_s)
+{
+    pp_tfevents_write(view, utc_s, ctx);
+    return !ferror((FILE *)ctx);
+}
+
+/* The number of the run stands where TensorFlow has its process: a second export has the same name. */
+pp_status metrics_sampler_events(struct metrics_sampler *s, FILE *out, char *name, size_t size,
+                                 struct pp_err *err)
+{
+    struct pp_metrics_view v = view_of(s);
+    double began = fact(&v, "started_utc_ns") / 1e9;
+    snprintf(name, size, "events.out.tfevents.%010.0f.pipeprobe.%.0f.0", began < 1e11 ? began : 0,
+             v.rank.rank >= 0 ? (double)v.rank.rank : 0);
+    pp_tfevents_begin(out, began);
+    return pp_metrics_walk(s->live, &v, POINTS_MOST, write_moment, out, err);
 }

@@ -24,5 +24,8 @@ void metrics_sampler_note_pushes(struct metrics_sampler *s, struct pp_sink_count
 
 /* The run with times, as of pp_metrics_history. */
 pp_status metrics_sampler_history(struct metrics_sampler *s, FILE *out, struct pp_err *err);
+/* The same as an event file of TensorBoard's, and what that is called. */
+pp_status metrics_sampler_events(struct metrics_sampler *s, FILE *out, char *name, size_t size,
+                                 struct pp_err *err);
 
 #endif

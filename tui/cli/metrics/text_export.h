@@ -5,16 +5,19 @@
 
 #include <pipeprobe/status.h>
 
-/* X(name, suffix, history, what it is for) */
+enum metrics_export_kind { METRICS_AT_THE_END, METRICS_WITH_TIMES, METRICS_AS_EVENTS };
+
+/* X(name, suffix, kind, what it is for) */
 /* clang-format off */
 #define METRICS_EXPORT_FORMATS(X)                                                           \
-    X(prometheus, ".prom", 0, "the metrics at the end: node_exporter, promtool check")      \
-    X(openmetrics, ".om", 1, "metrics with times: promtool tsdb create-blocks-from openmetrics")
+    X(prometheus, ".prom", METRICS_AT_THE_END, "the metrics at the end: node_exporter, promtool check")      \
+    X(openmetrics, ".om", METRICS_WITH_TIMES, "metrics with times: promtool tsdb create-blocks-from openmetrics") \
+    X(tensorboard, ".tb", METRICS_AS_EVENTS, "a directory for tensorboard --logdir")
 /* clang-format on */
 
 struct metrics_export_format {
     const char *name, *suffix;
-    int history;
+    enum metrics_export_kind kind;
 };
 extern const struct metrics_export_format
     metrics_export_formats[]; /* in the order of the list; ends with NULL */
@@ -22,7 +25,8 @@ extern const struct metrics_export_format
 /* NULL when there is none. */
 const struct metrics_export_format *metrics_export_by_suffix(const char *path);
 
-/* out: a file, or "-" for standard output. PP_E_EXISTS unless force. */
+/* out: a file, or "-" for standard output; for events the directory of the file, whose name the recording
+ * decides. PP_E_EXISTS unless force. */
 pp_status metrics_export(const char *recording, const struct metrics_export_format *to, const char *out,
                          int force, struct pp_err *err);
 

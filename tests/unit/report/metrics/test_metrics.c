@@ -3,6 +3,7 @@
 #include "tests/support/made_run.h"
 
 #include "report/metrics/metrics.h"
+#include "report/metrics/tfevents.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -267,6 +268,50 @@ static void test_history(void **state)
     made_free(r);
 }
 
+/* ---- TensorBoard ---- */
+
+static uint64_t little(const uint8_t *p, int n)
+{
+    uint64_t v = 0;
+    for (int i = n; i-- > 0;)
+        v = v << 8 | p[i];
+    return v;
+}
+
+static uint32_t masked(const uint8_t *p, size_t n)
+{
+    uint32_t c = pp_crc32c(p, n);
+    return (c >> 15 | c << 17) + 0xa282ead8u;
+}
+
+static void test_event_file(void **state)
+{
+    /* Event{wall_time: 1.5, step: 300, summary{value{tag: "a", simple_value: 0.25}}} by hand */
+    static const uint8_t want[] = {0x09, 0,    0,    0,    0,    0, 0,   0xf8, 0x3f, 0x10, 0xac, 0x02,
+                                   0x2a, 0x0a, 0x0a, 0x08, 0x0a, 1, 'a', 0x15, 0,    0,    0x80, 0x3e};
+    char *text = NULL;
+    size_t n, frames = 0;
+    FILE *out = open_memstream(&text, &n);
+    assert_int_equal(pp_crc32c("123456789", 9), 0xe3069283);
+    pp_tfevents_begin(out, 1.5);
+    pp_tfevents_scalar(out, 1.5, 300, "a", 0.25f);
+    fclose(out);
+    const uint8_t *at = (const uint8_t *)text, *end = at + n;
+    for (; at < end; frames++) {
+        uint64_t length = little(at, 8);
+        assert_int_equal(little(at + 8, 4), masked(at, 8));
+        assert_true(length <= (uint64_t)(end - at) - 16);
+        assert_int_equal(little(at + 12 + length, 4), masked(at + 12, length));
+        if (frames == 1) {
+            assert_int_equal(length, sizeof(want));
+            assert_memory_equal(at + 12, want, sizeof(want));
+        }
+        at += 16 + length;
+    }
+    assert_int_equal(frames, 2);
+    free(text);
+}
+
 /* ---- labels ---- */
 
 static void test_labels(void **state)
@@ -334,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_names_and_cardinality),
         cmocka_unit_test(test_counters_only_grow),
         cmocka_unit_test(test_history),
+        cmocka_unit_test(test_event_file),
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_page_is_the_table),
     };

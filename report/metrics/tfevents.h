@@ -1,0 +1,18 @@
+/* metrics/tfevents.h: TensorBoard's event files: frames of TFRecord (length, its checksum, data, its
+ * checksum; masked CRC-32C) around protocol buffers of tensorflow.Event. Only scalars. */
+#ifndef PP_REPORT_METRICS_TFEVENTS_H
+#define PP_REPORT_METRICS_TFEVENTS_H
+
+#include "report/metrics/metrics.h"
+
+/* The first record of a file: its version. */
+void pp_tfevents_begin(FILE *out, double utc_s);
+void pp_tfevents_scalar(FILE *out, double utc_s, int64_t step, const char *tag, float value);
+
+/* The gauges of a moment, and samples per second, by their names: "pipeprobe/data_wait_ratio",
+ * "pipeprobe/queue_depth/ready_batches"; step is the number of batches taken. */
+void pp_tfevents_write(const struct pp_metrics_view *v, double utc_s, FILE *out);
+
+uint32_t pp_crc32c(const void *data, size_t n); /* for its test */
+
+#endif
