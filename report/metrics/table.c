@@ -92,12 +92,19 @@ static double batches(const struct pp_metrics_view *v)
     return v->totals->batches;
 }
 
+/* A mean length is asked of what is done per sample or batch, and of the trainer's wait. */
+static int is_counted(unsigned phase)
+{
+    return phase == PP_PHASE_DATA_WAIT || (pp_phase_info(phase)->kind == PP_KIND_WORK &&
+                                           phase != PP_PHASE_STARTUP && phase != PP_PHASE_SAMPLER);
+}
+
 static void each_phase(const struct pp_metrics_view *v, struct pp_metric_out *out, int spans)
 {
     for (int lane = 0; lane < PP_LANE_COUNT; lane++)
         for (unsigned phase = 1; phase < PP_PHASE_COUNT; phase++) {
             const struct pp_live_total *t = &v->totals->phase[lane][phase];
-            if (t->n && phase != PP_PHASE_COUNTER)
+            if (t->n && phase != PP_PHASE_COUNTER && (!spans || is_counted(phase)))
                 put(out, &(struct pp_metric_point){
                              .label = {{"phase", pp_phase_info(phase)->name},
                                        {"lane", pp_lane_name((pp_lane)lane)}},
@@ -261,7 +268,7 @@ const struct pp_metric pp_metrics[] = {
     {NAMED("batches", COUNTER, "", "", "Batches taken by the trainer since the start."), .value = batches},
     {NAMED("phase_seconds", COUNTER, "seconds", "phase, lane",
            "Time of the lane's threads in a phase since the start."), .each = each_phase_seconds},
-    {NAMED("phase_spans", COUNTER, "", "phase, lane", "Spans of a phase since the start."),
+    {NAMED("phase_spans", COUNTER, "", "phase, lane", "Spans of a phase of work, and of the data wait, since the start."),
      .each = each_phase_spans},
     {NAMED("phase_duration_seconds", HISTOGRAM, "seconds", "phase",
            "Length of the trainer's waits for a batch."), .each = each_duration},

@@ -114,6 +114,8 @@ else
     wait $pid
     is "an interrupted run ends as ever" $? 130
     check "and its endpoint with it" bash -c "! exec 3<>/dev/tcp/127.0.0.1/$port" 2>/dev/null
+    run timeout 60 "$PP" top "$T/a.sqlite" --once --metrics 0
+    like "top serves too, and shows its frame" "$rc $(wc -l <"$OUT") $(cat "$ERR")" '^0 [0-9]{2} pipeprobe top: metrics at http://127.0.0.1:[0-9]+/metrics$'
     timeout 60 "$PP" metrics "$T/a.sqlite" --metrics 0 2>"$T/m.err"
     like "a complete recording is not served on" "$? $(cat "$T/m.err")" '^0 .*http://'
 fi

@@ -12,7 +12,7 @@ R=$T/run.sqlite
 check "the dashboard is JSON" json_valid "$BOARD"
 board() { sqlite3 :memory: "SELECT $1 FROM json_each(CAST(readfile('$BOARD') AS TEXT), '\$.panels') p${2:-}"; }
 targets=", json_each(p.value, '\$.targets') t"
-is "no id, no data source of somebody's own" "$(json "$BOARD" '$.id')$(board "count(*)" "$targets WHERE json_extract(t.value, '\$.datasource.uid') != '\${DS}'")" 0
+is "no id, no data source of one installation" "$(json "$BOARD" '$.id')$(board "count(*)" "$targets WHERE json_extract(t.value, '\$.datasource.uid') != '\${DS}'")" 0
 is "panels keep to 24 columns" "$(board "count(*)" " WHERE json_extract(p.value, '\$.gridPos.x') + json_extract(p.value, '\$.gridPos.w') > 24")" 0
 queries() { board "json_extract(t.value, '\$.expr')" "$targets"; }
 run "$PP" metrics "$R"

@@ -142,7 +142,8 @@ static void send_text(struct sending *s, int last)
     free(text);
 }
 
-/* One sentence per sink: at its first loss where somebody reads along, and with the numbers at the end. */
+/* One sentence per sink: at its first loss, unless another command reads our words, and with the numbers at
+ * the end. */
 static void say_losses(struct sending *s, int last)
 {
     char why[400], text[600];

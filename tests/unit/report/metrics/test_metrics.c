@@ -178,7 +178,7 @@ static void test_names_and_cardinality(void **state)
     made_free(r);
 }
 
-/* Whoever looks now and then sees no counter fall, and at the end the same as who looked once. */
+/* Looks at a growing run see no counter fall, and the last one the same as a single look at the end. */
 static void test_counters_only_grow(void **state)
 {
     static const char *const series[] = {

@@ -1,5 +1,6 @@
 /* Where metrics go to: addresses, files, and the endpoint over a real socket. What a server can do wrong is
  * in tests/e2e/metrics_survive_every_server.sh. */
+#include "probe/base/clock.h"
 #include "report/send/address.h"
 #include "report/send/sink.h"
 
@@ -176,13 +177,89 @@ static void test_endpoint(void **state)
     pp_sink_http.close(self);
 }
 
+/* ---- the Pushgateway ---- */
+
+#define SECOND UINT64_C(1000000000)
+
+static void *open_push(int port)
+{
+    static char url[64];
+    struct pp_sink_opts o = {.target = url,
+                             .content_types = {"text/plain", "text/plain"},
+                             .job = "job",
+                             .instance = "here",
+                             .rank = 3};
+    struct pp_err err;
+    void *self = NULL;
+    snprintf(url, sizeof(url), "http://me:s3cr3t@127.0.0.1:%d", port);
+    assert_int_equal(pp_sink_push.open(&o, &self, &err), PP_OK);
+    return self;
+}
+
+static int listen_somewhere(int *port)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET};
+    socklen_t n = sizeof(sa);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+    assert_int_equal(listen(fd, 4), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &n), 0);
+    *port = ntohs(sa.sin_port);
+    return fd;
+}
+
+/* No server listens: counted, and said without the password. */
+static void test_push_to_no_server(void **state)
+{
+    char why[400];
+    int port;
+    if (pp_sink_push.missing()) {
+        print_message("skipped: %s\n", pp_sink_push.missing());
+        skip();
+    }
+    close(listen_somewhere(&port));
+    void *self = open_push(port);
+    pp_sink_push.put(self, "one\n", 4);
+    pp_sink_push.finish(self, "two\n", 4, pp_now_ns() + 60 * SECOND);
+    assert_int_equal(pp_sink_push.count(self).sent, 0);
+    assert_int_equal(pp_sink_push.count(self).lost, 2);
+    pp_sink_push.trouble(self, why, sizeof(why));
+    assert_non_null(strstr(why, "http://127.0.0.1:"));
+    assert_non_null(strstr(why, "cannot be reached"));
+    assert_null(strstr(why, "s3cr3t"));
+    pp_sink_push.close(self);
+}
+
+/* A server that takes the connection and is silent: what comes meanwhile takes the place of what waits, and
+ * is counted; closing does not wait for the server. */
+static void test_push_to_a_silent_server(void **state)
+{
+    int port, fd;
+    if (pp_sink_push.missing())
+        skip();
+    fd = listen_somewhere(&port);
+    void *self = open_push(port);
+    pp_sink_push.put(self, "one\n", 4);
+    int taken = accept(fd, NULL, NULL);
+    assert_true(taken >= 0); /* the first is on its way */
+    for (int i = 0; i < 3; i++)
+        pp_sink_push.put(self, "more\n", 5);
+    assert_int_equal(pp_sink_push.count(self).sent, 0);
+    assert_true(pp_sink_push.count(self).lost >= 2);
+    pp_sink_push.finish(self, "last\n", 5, pp_now_ns());
+    assert_true(pp_sink_push.count(self).lost >= 4);
+    pp_sink_push.close(self);
+    close(taken);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_taken_and_unknown),
-        cmocka_unit_test(test_textfile),
-        cmocka_unit_test(test_endpoint),
+        cmocka_unit_test(test_addresses),         cmocka_unit_test(test_taken_and_unknown),
+        cmocka_unit_test(test_textfile),          cmocka_unit_test(test_endpoint),
+        cmocka_unit_test(test_push_to_no_server), cmocka_unit_test(test_push_to_a_silent_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
