@@ -43,7 +43,7 @@ $(B)/report/send/%.o: CPPFLAGS += -DPP_HAVE_MICROHTTPD=$(HAVE_MICROHTTPD) -DPP_H
 
 # Every source under these is part of the program, but for what goes into other processes (mk/inject.mk).
 HALVES := probe collectors report tui
-include mk/inject.mk mk/python.mk mk/lib.mk mk/fuzz.mk
+include mk/inject.mk mk/python.mk mk/lib.mk mk/curl.mk mk/fuzz.mk
 MAIN := tui/cli/main.c
 SRC := $(sort $(filter-out $(MAIN) $(INJECT_ONLY) $(ATTACH_ONLY) $(READS_ONLY),$(shell find $(HALVES) -name '*.c')))
 OBJ := $(SRC:%.c=$(B)/%.o)

@@ -65,7 +65,8 @@ Architecture: $arch
 Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: $depends
-Suggests: libcurl4, libmicrohttpd12
+Recommends: libcurl4
+Suggests: libmicrohttpd12
 Section: utils
 Priority: optional
 Description: find out why a training job waits for its data

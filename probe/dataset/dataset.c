@@ -35,8 +35,12 @@ static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, st
         st = pp_storage_wrap_faults(p->storage, p->opts->read_faults, &p->storage, err);
     if (st != PP_OK)
         return st;
-    if (pp_storage_stat(p->storage, NULL, p->spec, "open the dataset", &p->info, missing) != PP_OK)
+    st = pp_storage_stat(p->storage, NULL, p->spec, "open the dataset", &p->info, missing);
+    if (st != PP_OK)
         p->info.kind = PP_PLACE_MISSING;
+    /* A server that does not answer, or refuses, would do so for every shard. */
+    if (pp_storage_request_bytes(p->storage) && st != PP_OK && st != PP_E_NOT_FOUND)
+        return pp_fail(err, st, "%s", missing->text);
     return p->info.kind == PP_PLACE_DIRECTORY ? look_into(p, listing, err) : PP_OK;
 }
 

@@ -202,14 +202,14 @@ static pp_status open_shard(void *ctx, uint64_t i, struct pp_err *err)
     struct shards *s = ctx;
     struct pp_object file;
     pp_status st = open_file(s, i, &file, err);
+    if (st == PP_OK) /* where opening asks nothing, this finds it missing */
+        st = index_shard(s, i, &file, err);
+    pp_object_close(&file);
     if (st == PP_E_NOT_FOUND && s->names.n > 1)
         return pp_fail(
             err, PP_E_NOT_FOUND,
             "shard %s is missing (number %llu of the %zu that %s names): add it, or name only existing shards",
             s->names.path[i], (unsigned long long)i + 1, s->names.n, s->spec);
-    if (st == PP_OK)
-        st = index_shard(s, i, &file, err);
-    pp_object_close(&file);
     return st;
 }
 
@@ -300,7 +300,7 @@ static pp_status shards_open(struct pp_dataset_place *place, const void *opts, s
     s->storage = place->storage;
     s->spec = place->spec;
     s->opts = o;
-    s->keep_open = descriptors_to_keep();
+    s->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? descriptors_to_keep() : UINT64_MAX;
     struct pp_each each = {.threads = OPENING_THREADS,
                            .piece = open_shard,
                            .ctx = s,

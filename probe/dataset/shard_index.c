@@ -17,7 +17,8 @@
 
 static const char magic[8] = "ppshard1";
 
-/* Read at each header: enough for a header, a long name, and the small members that stand between images. */
+/* Read at each header: enough for a header, a long name, and the small members that stand between images. Of
+ * a remote shard as much as is worth a request. */
 enum { INDEX_BLOCK = 8192 };
 
 _Static_assert(sizeof(struct pp_shard_header) % _Alignof(struct pp_shard_entry) == 0,
@@ -198,7 +199,8 @@ pp_status pp_shard_index_build(const struct pp_object *shard, const char *path, 
     *out = (struct pp_shard_index){0};
     memcpy(b.header.magic, magic, sizeof(magic));
     const struct pp_tar_file file = {.shard = shard, .path = path, .size = id->size};
-    pp_status st = pp_tar_open(&file, 0, INDEX_BLOCK, &tar, err);
+    size_t remote = pp_storage_request_bytes(shard->storage);
+    pp_status st = pp_tar_open(&file, 0, remote > INDEX_BLOCK ? remote : INDEX_BLOCK, &tar, err);
     if (st == PP_OK)
         st = walk(&b, tar, err);
     else if (st == PP_E_CORRUPT || st == PP_E_EMPTY) {

@@ -112,6 +112,9 @@ static pp_status add_pattern(struct pp_shard_names *out, const char *pattern, st
 static pp_status add_expanded(struct pp_shard_names *out, const char *word, struct pp_err *err)
 {
     struct pp_place_info info;
+    /* Where asking is a request of its own, a name that can only be a shard is taken for one. */
+    if (pp_storage_request_bytes(out->storage) && pp_is_shard(word) && !strpbrk(word, "*?["))
+        return add_path(out, word, err);
     if (pp_storage_stat(out->storage, NULL, word, "stat", &info, NULL) == PP_OK)
         return info.kind == PP_PLACE_DIRECTORY ? add_directory(out, word, err) : add_path(out, word, err);
     return strpbrk(word, "*?[") ? add_pattern(out, word, err) : add_path(out, word, err);

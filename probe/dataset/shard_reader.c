@@ -62,7 +62,9 @@ static pp_status open_shard(struct pp_shard_reader *r, struct pp_err *err)
             "%s has %llu bytes and cannot be resumed at byte %llu: it is not the shard of the saved cursor",
             o.name, (unsigned long long)info.size, (unsigned long long)r->at.offset);
     const struct pp_tar_file file = {.shard = &r->file, .path = o.name, .size = info.size};
-    return pp_tar_open(&file, r->at.offset, PP_SHARD_READER_BLOCK, &r->tar, err);
+    size_t remote = pp_storage_request_bytes(pp_shards_storage(r->dataset));
+    return pp_tar_open(&file, r->at.offset, remote > PP_SHARD_READER_BLOCK ? remote : PP_SHARD_READER_BLOCK,
+                       &r->tar, err);
 }
 
 /* The member read ahead, or the next one. */

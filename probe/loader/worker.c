@@ -69,7 +69,7 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
             return st;
         w->retries++;
         pp_phase_begin_sample(w->trace, PP_PHASE_RETRY, l.batch, index);
-        pp_stop_sleep(&w->loader->stop, backoff);
+        pp_stop_sleep(&w->loader->stop, pp_storage_retry_wait_ns(backoff));
         backoff *= 2;
         l = lap_of(w, slot, index);
         l.flags |= PP_SPAN_RETRY;

@@ -145,7 +145,11 @@ pp_status pp_storage_wrap_faults(struct pp_storage *inner, const struct pp_read_
         *out = NULL;
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to inject faults into reads");
     }
-    *s = (struct faulty){.base = {.ops = &faulty_ops, .flags = inner->flags}, .inner = inner, .faults = f};
+    *s = (struct faulty){
+        .base = {.ops = &faulty_ops, .flags = inner->flags, .request_bytes = inner->request_bytes},
+        .inner = inner,
+        .faults = f,
+    };
     *out = &s->base;
     return PP_OK;
 }

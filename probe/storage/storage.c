@@ -3,15 +3,19 @@
 
 #include "probe/base/err.h"
 
+#include "probe/base/clock.h"
+#include "probe/base/rng.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct pp_storage_ops pp_storage_posix;
+extern const struct pp_storage_ops pp_storage_posix, pp_storage_web;
 
 static const struct pp_storage_ops *const table[] = {
     &pp_storage_posix,
+    &pp_storage_web,
 };
 
 enum { TABLE = sizeof(table) / sizeof(*table), MORE = 8 };
@@ -43,7 +47,7 @@ pp_status pp_storage_attach(const char *place, struct pp_storage **out, struct p
     if (!best)
         return pp_fail(
             err, PP_E_USAGE,
-            "cannot open %s: data is read from file systems, not from URLs or pipes; mount the bucket, or copy the shards to a local disk",
+            "cannot open %s: data is read from file systems, http://, https:// and s3://, and not from other URLs or pipes; mount the bucket, or copy the shards to a local disk",
             place);
     return best->attach(place, out, err);
 }
@@ -62,6 +66,37 @@ const char *pp_storage_name(const struct pp_storage *s)
 unsigned pp_storage_flags(const struct pp_storage *s)
 {
     return s->flags;
+}
+
+size_t pp_storage_request_bytes(const struct pp_storage *s)
+{
+    return s->request_bytes;
+}
+
+#define REMOTE_BACKOFF_NS 100000000u
+#define MOST_ASKED_S 30u
+
+static _Thread_local struct {
+    int remote;
+    unsigned asked_s;
+} last_failure;
+
+void pp_storage_note_retry_after(unsigned seconds)
+{
+    last_failure.remote = 1;
+    last_failure.asked_s = seconds < MOST_ASKED_S ? seconds : MOST_ASKED_S;
+}
+
+uint64_t pp_storage_retry_wait_ns(uint64_t backoff_ns)
+{
+    if (!last_failure.remote)
+        return backoff_ns;
+    struct pp_rng rng = {pp_now_ns() ^ (uint64_t)(uintptr_t)&last_failure};
+    uint64_t longest = backoff_ns < REMOTE_BACKOFF_NS ? REMOTE_BACKOFF_NS : backoff_ns;
+    uint64_t wait = longest / 2 + pp_rng_below(&rng, longest / 2),
+             asked = last_failure.asked_s * UINT64_C(1000000000);
+    last_failure.remote = 0;
+    return wait > asked ? wait : asked;
 }
 
 pp_status pp_storage_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,

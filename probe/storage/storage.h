@@ -11,8 +11,9 @@
  * reads allocate nothing once the caller's buffer is large enough. A struct pp_object is plain data, held by
  * value. Units: bytes, and nanoseconds for versions. Errors: whole sentences ("cannot open the shard x.tar:
  * No such file or directory"). PP_E_TRANSIENT: the same call may succeed later (EIO, ESTALE, a busy server),
- * and the loader tries it again; a storage does not retry on its own. PP_E_NOT_FOUND, PP_E_ACCESS: as they
- * say. PP_E_UNSUPPORTED: not an object, or the storage cannot do this. */
+ * and the loader tries it again. PP_E_NOT_FOUND, PP_E_ACCESS: as they
+ * say. PP_E_UNSUPPORTED: not an object, or the storage cannot do this. A storage whose requests travel
+ * retries those that are for no sample (remote.h): an index is not given up for one busy answer. */
 #ifndef PP_STORAGE_STORAGE_H
 #define PP_STORAGE_STORAGE_H
 
@@ -114,6 +115,13 @@ pp_status pp_storage_attach(const char *place, struct pp_storage **out, struct p
 void pp_storage_detach(struct pp_storage *s);
 const char *pp_storage_name(const struct pp_storage *s);
 unsigned pp_storage_flags(const struct pp_storage *s);
+/* What one request may as well bring, because asking takes longer than bringing it; 0: requests are cheap. */
+size_t pp_storage_request_bytes(const struct pp_storage *s);
+
+/* How long the calling thread should wait before it makes its last failed call again: backoff_ns, and after a
+ * failure of a remote storage a random time between half and all of that, of 100 ms at least, or as long as
+ * the server asked for (Retry-After, up to 30 s). */
+uint64_t pp_storage_retry_wait_ns(uint64_t backoff_ns);
 
 /* What lies at name. attempt: as in struct pp_open. Nothing there is PP_E_NOT_FOUND with kind
  * PP_PLACE_MISSING. */
@@ -149,6 +157,7 @@ void pp_object_close(struct pp_object *o); /* one that is not open is fine */
 struct pp_storage {
     const struct pp_storage_ops *ops;
     unsigned flags; /* enum pp_storage_flag */
+    size_t request_bytes;
 };
 
 struct pp_storage_ops {
@@ -182,6 +191,12 @@ struct pp_storage_ops {
 /* Adds a storage that is not in the table of storage.c (a plug-in, a test): ops live as long as the process.
  * Before any thread attaches. -1: more than 8. */
 int pp_storage_register(const struct pp_storage_ops *ops);
+
+/* For the next pp_storage_retry_wait_ns of this thread: a request of a remote storage failed, and its server
+ * asked for so many seconds (0: it did not). */
+void pp_storage_note_retry_after(unsigned seconds);
+/* What a remote storage says as its request_bytes: 30 ms at 80 MB/s are 2.4 MB. */
+enum { PP_REQUEST_BYTES = 4 << 20 };
 
 /* Makes r->buf hold size bytes: for read_whole. */
 pp_status pp_read_reserve(struct pp_read *r, size_t size, struct pp_err *err);

@@ -37,7 +37,7 @@ done <<'ROWS'
 2|run nowhere -o o.sqlite
 2|run shards/shard-{000000..000009}.tar -o o.sqlite
 2|run images/class_000/img_000000.jpg -o o.sqlite
-2|run s3://bucket/images -o o.sqlite
+2|run gs://bucket/images -o o.sqlite
 2|run images -o run.sqlite
 2|run images -o empty
 2|run images -o absent/o.sqlite

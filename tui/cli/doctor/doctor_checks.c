@@ -7,6 +7,7 @@
 #include "probe/base/text.h"
 #include "probe/device/cuda_driver.h"
 #include "probe/device/device.h"
+#include "probe/storage/http.h"
 #include "probe/transform/transform.h"
 #include "report/send/sink.h"
 #include "tui/cli/exec/exec_python.h"
@@ -56,6 +57,13 @@ static void look_jpeg(struct pp_finding *f)
 static void look_sqlite(struct pp_finding *f)
 {
     found(f, sqlite3_libversion_number() >= 3037000 ? PP_YES : PP_NO, "SQLite %s", sqlite3_libversion());
+}
+
+static void look_http(struct pp_finding *f)
+{
+    char text[200];
+    int yes = pp_http_available(text, sizeof(text));
+    found(f, yes ? PP_YES : PP_NO, "%s", text);
 }
 
 static void look_hooks(struct pp_finding *f)
@@ -257,6 +265,8 @@ const struct pp_check pp_checks[] = {
      "STRICT tables need SQLite 3.37: recordings cannot be written"},
     {NULL, "PyTorch hooks", look_hooks, "exec records unmodified PyTorch jobs",
      "exec records annotated programs, and no unmodified PyTorch job"},
+    {NULL, "remote data", look_http, "data sets are read from http://, https:// and s3:// too",
+     "data sets are read from file systems alone"},
     {NULL, "metrics endpoint", look_endpoint, "--metrics serves Prometheus",
      "--metrics is not available; --metrics-textfile is"},
     {NULL, "metrics push", look_push, "--metrics-push sends to a Pushgateway",

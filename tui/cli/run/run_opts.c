@@ -174,9 +174,11 @@ static const struct pp_opt own_rows[] = {
      .arg = "POLICY", .dflt = "skip", .group = "Errors",
      .help = "for an unusable sample: skip, substitute or fail"},
     {.name = "retries", .advanced = 1, .type = PP_OPT_INT, .offset = AT(retries), .min = 0, .max = 100,
-     .arg = "N", .dflt = "3", .help = "retries of a read that failed with EIO or ESTALE"},
+     .arg = "N", .dflt = "3", .help = "retries of a read that failed and may succeed later: EIO, ESTALE, 503, a cut connection"},
     {.name = "retry-backoff-ms", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(retry_backoff_ms),
      .min = 0, .max = 60000, .arg = "MS", .dflt = "10", .help = "wait before the first retry; doubles with each retry"},
+    {.name = "remote-timeout", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(remote_timeout), .min = 1,
+     .max = 3600, .arg = "S", .dflt = "30", .help = "http, s3: a request that brings nothing for so long fails"},
 
     {.name = "max-sample-memory", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_sample_memory),
      .arg = "SIZE", .dflt = "512MiB",

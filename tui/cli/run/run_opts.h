@@ -40,7 +40,7 @@ struct run_opts {
     /* errors */
     int on_error;
     int64_t retries;
-    double retry_backoff_ms;
+    double retry_backoff_ms, remote_timeout;
     /* trainer and device */
     int step;
     uint64_t step_length_ns; /* of --step KIND:TIME; 0: none given */

@@ -9,6 +9,7 @@
 #include "probe/dataset/dataset_shards.h"
 #include "probe/loader/fault.h"
 #include "probe/ranks/collective.h"
+#include "probe/storage/http.h"
 #include "tui/cli/run/run_fits.h"
 
 #include <math.h>
@@ -47,6 +48,7 @@ static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, con
                                 .progress = on_open_progress,
                                 .progress_ctx = opening};
     uint64_t t0 = pp_now_ns();
+    pp_http_set_timeout(o->remote_timeout);
     pp_decode_image_names(decoders, sizeof(decoders) / sizeof(*decoders));
     pp_status st = pp_dataset_open(&d, &p->dataset, err);
     p->open_ns = pp_now_ns() - t0;

@@ -205,10 +205,10 @@ static void refusals_say_what_was_found(void **state)
     tree_refused(&(struct pp_dataset_opts){.spec = tree_path("none")}, PP_E_NOT_FOUND, "none",
                  "No such file");
     tree_refused(&(struct pp_dataset_opts){.spec = ""}, PP_E_USAGE, "no dataset", "");
-    tree_refused(&(struct pp_dataset_opts){.spec = "s3://bucket/shard-{000..009}.tar"}, PP_E_USAGE,
-                 "s3://bucket", "not from URLs or pipes");
+    tree_refused(&(struct pp_dataset_opts){.spec = "gs://bucket/shard-{000..009}.tar"}, PP_E_USAGE,
+                 "gs://bucket", "not from other URLs or pipes");
     tree_refused(&(struct pp_dataset_opts){.spec = "pipe:curl -s http://x/y.tar"}, PP_E_USAGE, "pipe:curl",
-                 "not from URLs or pipes");
+                 "not from other URLs or pipes");
     tree_refused(&(struct pp_dataset_opts){.spec = tree_root}, PP_E_EMPTY, tree_root, "is empty");
     assert_int_equal(mkdir(tree_path("a"), 0755), 0);
     tree_refused(&(struct pp_dataset_opts){.spec = tree_root}, PP_E_EMPTY, "no image below", "hold no files");

@@ -1,0 +1,600 @@
+#include "probe/storage/remote.h"
+
+#include "probe/base/err.h"
+#include "probe/storage/tally.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include <xxhash.h>
+
+#define KEPT_OBJECT ((uint64_t)64 << 20)
+#define KEPT_ALL ((uint64_t)512 << 20)
+#define BACKOFF_NS 100000000u
+
+enum { IGNORED_RANGES = 2 }; /* answers with the whole object, after which it is kept */
+
+struct object {
+    pthread_mutex_t lock; /* guards what follows */
+    int known, ignored;
+    uint64_t size; /* PP_SIZE_UNKNOWN: the server does not say */
+    char etag[PP_HTTP_ETAG], modified[40];
+    uint8_t *whole;           /* of a server that ignores ranges; set once */
+    struct pp_remote *remote; /* whose budget whole is of */
+    char name[];
+};
+
+static struct object *object_of(const struct pp_object *o)
+{
+    return o->state;
+}
+
+const char *pp_remote_name(const struct pp_object *o)
+{
+    return object_of(o)->name;
+}
+
+static const struct pp_remote *remote_of(const struct pp_storage *s)
+{
+    return (const struct pp_remote *)s;
+}
+
+pp_status pp_remote_begin(struct pp_remote *r, const struct pp_remote_kind *kind, void *state,
+                          struct pp_err *err)
+{
+    r->kind = kind;
+    r->state = state;
+    return pp_http_open(&r->http, err);
+}
+
+void pp_remote_end(struct pp_remote *r)
+{
+    pp_http_close(r->http);
+    r->http = NULL;
+}
+
+char *pp_remote_join(const struct pp_object *dir, const char *name)
+{
+    char *whole = NULL;
+    if (!dir)
+        return strdup(name);
+    const char *parent = pp_remote_name(dir);
+    const char *slash = *parent && parent[strlen(parent) - 1] == '/' ? "" : "/";
+    return asprintf(&whole, "%s%s%s", parent, slash, name) < 0 ? NULL : whole;
+}
+
+pp_status pp_remote_object(struct pp_object *out, const char *name, struct pp_err *err)
+{
+    size_t size = strlen(name) + 1;
+    struct object *o = calloc(1, sizeof(*o) + size);
+    if (!o)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", name);
+    pthread_mutex_init(&o->lock, NULL);
+    o->size = PP_SIZE_UNKNOWN;
+    memcpy(o->name, name, size);
+    out->state = o;
+    return PP_OK;
+}
+
+void pp_remote_close(struct pp_object *out)
+{
+    struct object *o = object_of(out);
+    if (!o)
+        return;
+    if (o->whole)
+        __atomic_sub_fetch(&o->remote->kept, o->size, __ATOMIC_RELAXED);
+    free(o->whole);
+    pthread_mutex_destroy(&o->lock);
+    free(o);
+}
+
+/* ---- one request, with its redirects ---- */
+
+/* What is to be done, and with what; of one request. */
+struct job {
+    const struct pp_remote *remote;
+    struct pp_remote_ask ask;
+    struct pp_http_request request;
+    const char *attempt, *part; /* for the sentence */
+    struct pp_remote_call call;
+    struct pp_http_answer answer;
+    char moved[PP_HTTP_URL];
+};
+
+static pp_status fail_job(const struct job *j, pp_status st, const char *why, struct pp_err *err)
+{
+    char reason[sizeof(err->text)];
+    snprintf(reason, sizeof(reason), "%s", why); /* it may stand in err */
+    return pp_fail(err, st, "cannot %s %s%s%s: %s", j->attempt, j->part ? j->part : "", j->part ? " in " : "",
+                   j->ask.name, reason);
+}
+
+static int is_redirect(const struct pp_http_answer *a)
+{
+    int s = a->head.status;
+    return a->location[0] && (s == 301 || s == 302 || s == 303 || s == 307 || s == 308);
+}
+
+/* A URL with TLS never leads to one without. */
+static int may_follow(const char *from, const char *to)
+{
+    return strncasecmp(to, "https://", 8) == 0 ||
+           (strncasecmp(to, "http://", 7) == 0 && strncasecmp(from, "https://", 8) != 0);
+}
+
+static pp_status perform_once(struct job *j, struct pp_err *err)
+{
+    memset(j->call.header, 0, sizeof(j->call.header));
+    j->call.signer[0] = '\0';
+    pp_status st = j->remote->kind->prepare(j->remote->state, &j->ask, &j->call, err);
+    if (st != PP_OK)
+        return fail_job(j, st, err ? err->text : "", err);
+    size_t n = 0;
+    while (n < PP_HTTP_HEADERS && j->call.header[n])
+        n++;
+    memcpy(j->request.header, j->call.header, sizeof(j->call.header));
+    char match[PP_HTTP_ETAG + 16];
+    if (j->ask.if_match && n < PP_HTTP_HEADERS) {
+        snprintf(match, sizeof(match), "If-Match: %s", j->ask.if_match);
+        j->request.header[n] = match;
+    }
+    j->request.url = j->call.url;
+    j->request.netrc = j->call.netrc;
+    st = pp_http_perform(j->remote->http, &j->request, &j->answer, err);
+    return st == PP_OK ? PP_OK : fail_job(j, st, err ? err->text : "", err);
+}
+
+static pp_status perform(struct job *j, struct pp_err *err)
+{
+    const struct pp_remote_kind *kind = j->remote->kind;
+    int redirects = 0, learned = 0;
+    j->ask.moved = NULL;
+    for (;;) {
+        pp_status st = perform_once(j, err);
+        const struct pp_http_answer *a = &j->answer;
+        if (st != PP_OK)
+            return st;
+        if (a->head.status >= 300 && kind->learn && learned < 3 &&
+            kind->learn(j->remote->state, &j->ask, &j->call, a)) {
+            learned++;
+            pp_tally_add(PP_TALLY_RETRIES, 1);
+            continue;
+        }
+        if (!is_redirect(a))
+            return PP_OK;
+        if (redirects++ == PP_REMOTE_REDIRECTS)
+            return fail_job(j, PP_E_IO, "more than 5 redirects in a row", err);
+        if (!may_follow(j->call.url, a->location))
+            return fail_job(j, PP_E_ACCESS,
+                            "its server redirects from https to a URL that is not, which is not followed",
+                            err);
+        snprintf(j->moved, sizeof(j->moved), "%s", a->location);
+        j->ask.moved = j->moved;
+        pp_tally_add(PP_TALLY_RETRIES, 1);
+    }
+}
+
+/* ---- what a status means ---- */
+
+static const struct {
+    int status;
+    pp_status means;
+    const char *why;
+} meanings[] = {
+    {400, PP_E_USAGE, "400 Bad Request"},
+    {401, PP_E_ACCESS, "401 Unauthorized: the server wants credentials"},
+    {403, PP_E_ACCESS, "403 Forbidden"},
+    {404, PP_E_NOT_FOUND, "404 Not Found"},
+    {408, PP_E_TRANSIENT, "408 Request Timeout"},
+    {410, PP_E_NOT_FOUND, "410 Gone"},
+    {412, PP_E_CORRUPT,
+     "the object was changed while it was being read: its ETag is another one; start the run again"},
+    {425, PP_E_TRANSIENT, "425 Too Early"},
+    {429, PP_E_TRANSIENT, "429 Too Many Requests: the server asks to slow down"},
+    {500, PP_E_TRANSIENT, "500 Internal Server Error"},
+    {502, PP_E_TRANSIENT, "502 Bad Gateway"},
+    {503, PP_E_TRANSIENT, "503 Slow Down: the server is busy"},
+    {504, PP_E_TRANSIENT, "504 Gateway Timeout"},
+};
+
+/* PP_OK for 2xx, and for 416, which is what lies beyond the end. */
+static pp_status judge(const struct job *j, struct pp_err *err)
+{
+    const struct pp_http_head *h = &j->answer.head;
+    const struct pp_remote_kind *kind = j->remote->kind;
+    char why[400], more[300] = "";
+    if (h->status / 100 == 2 || h->status == 416)
+        return PP_OK;
+    if (kind->explain)
+        kind->explain(&j->call, &j->answer, more, sizeof(more));
+    for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++) {
+        if (meanings[i].status != h->status)
+            continue;
+        snprintf(why, sizeof(why), "%s%s%s", meanings[i].why, more[0] ? ", " : "", more);
+        if (meanings[i].means == PP_E_TRANSIENT)
+            pp_storage_note_retry_after(h->retry_after_s);
+        return fail_job(j, meanings[i].means, why, err);
+    }
+    snprintf(why, sizeof(why), "the server answered with status %d%s%s", h->status, more[0] ? ", " : "",
+             more);
+    return fail_job(j, h->status / 100 == 5 ? PP_E_TRANSIENT : PP_E_IO, why, err);
+}
+
+static pp_status ask_once(struct job *j, struct pp_err *err)
+{
+    pp_status st = perform(j, err);
+    if (st == PP_E_TRANSIENT)
+        pp_storage_note_retry_after(0);
+    return st == PP_OK ? judge(j, err) : st;
+}
+
+/* reset: called before each further try; NULL: nothing is kept of the one before */
+static pp_status ask_often(struct job *j, void (*reset)(void *ctx), struct pp_err *err)
+{
+    uint64_t backoff = BACKOFF_NS;
+    for (int try = 1;; try++, backoff *= 2) {
+        pp_status st = ask_once(j, err);
+        if (st != PP_E_TRANSIENT || try == PP_REMOTE_TRIES)
+            return st;
+        uint64_t wait = pp_storage_retry_wait_ns(backoff);
+        nanosleep(&(struct timespec){.tv_sec = (time_t)(wait / 1000000000u),
+                                     .tv_nsec = (long)(wait % 1000000000u)},
+                  NULL);
+        pp_tally_add(PP_TALLY_RETRIES, 1);
+        if (reset)
+            reset(j->request.ctx);
+    }
+}
+
+static struct job *new_job(const struct pp_remote *r, const char *name, const char *attempt,
+                           struct pp_err *err)
+{
+    struct job *j = malloc(sizeof(*j));
+    if (!j) {
+        pp_fail(err, PP_E_NO_MEMORY, "no memory to %s %s", attempt, name);
+        return NULL;
+    }
+    j->remote = r;
+    j->ask = (struct pp_remote_ask){.name = name};
+    j->request = (struct pp_http_request){0};
+    j->attempt = attempt;
+    j->part = NULL;
+    return j;
+}
+
+/* ---- whole bodies ---- */
+
+static pp_status take_body(void *ctx, const struct pp_http_head *head, const uint8_t *bytes, size_t size,
+                           struct pp_err *err)
+{
+    struct pp_remote_body *b = ctx;
+    if (size > b->limit - b->size)
+        return pp_fail(err, PP_E_CORRUPT, "the answer is longer than %zu bytes", b->limit);
+    uint8_t *grown = realloc(b->bytes, b->size + size + 1);
+    if (!grown)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for an answer of %zu bytes", b->size + size);
+    b->bytes = grown;
+    memcpy(b->bytes + b->size, bytes, size);
+    b->size += size;
+    b->bytes[b->size] = '\0';
+    return PP_OK;
+}
+
+static void reset_body(void *ctx)
+{
+    ((struct pp_remote_body *)ctx)->size = 0;
+}
+
+pp_status pp_remote_fetch(const struct pp_remote *r, const struct pp_remote_ask *ask, const char *attempt,
+                          struct pp_remote_body *body, struct pp_err *err)
+{
+    struct job *j = new_job(r, ask->name, attempt, err);
+    if (!j)
+        return PP_E_NO_MEMORY;
+    j->ask = *ask;
+    j->request.body = take_body;
+    j->request.ctx = body;
+    pp_status st = ask_often(j, reset_body, err);
+    free(j);
+    return st;
+}
+
+/* ---- what an object is ---- */
+
+/* Caller holds the lock, or is alone. */
+static pp_status learn(struct object *o, const struct job *j, struct pp_err *err)
+{
+    const struct pp_http_head *h = &j->answer.head;
+    uint64_t total = h->has_range ? h->total : h->status == 200 ? h->length : PP_HTTP_UNKNOWN;
+    if (o->known && ((o->etag[0] && h->etag[0] && strcmp(o->etag, h->etag) != 0) ||
+                     (o->size != PP_SIZE_UNKNOWN && total != PP_HTTP_UNKNOWN && o->size != total)))
+        return fail_job(
+            j, PP_E_CORRUPT,
+            "the object was changed while it was being read: its ETag or size is another one; start the run again",
+            err);
+    o->ignored += h->status == 200;
+    if (o->known)
+        return PP_OK;
+    o->known = 1;
+    o->size = total == PP_HTTP_UNKNOWN ? PP_SIZE_UNKNOWN : total;
+    snprintf(o->etag, sizeof(o->etag), "%s", h->etag);
+    snprintf(o->modified, sizeof(o->modified), "%s", h->modified);
+    return PP_OK;
+}
+
+static pp_status stop_at_once(void *ctx, const struct pp_http_head *head, const uint8_t *bytes, size_t size,
+                              struct pp_err *err)
+{
+    return head->status == 206 ? PP_OK : PP_END; /* one byte, or the whole object */
+}
+
+/* Asks for one byte: the answer has size and ETag, and unlike that to HEAD, a reason where there is one. */
+static pp_status look(const struct pp_remote *r, struct object *o, const char *attempt, struct pp_err *err)
+{
+    struct job *j = new_job(r, o->name, attempt, err);
+    if (!j)
+        return PP_E_NO_MEMORY;
+    j->request.range = "0-0";
+    j->request.body = stop_at_once;
+    pp_status st = ask_often(j, NULL, err);
+    if (st == PP_OK)
+        st = learn(o, j, err);
+    o->ignored = 0; /* not asked for bytes yet */
+    free(j);
+    return st;
+}
+
+static void tell(const struct object *o, struct pp_place_info *out)
+{
+    const char *mark = o->etag[0] ? o->etag : o->modified;
+    *out = (struct pp_place_info){.kind = PP_PLACE_OBJECT,
+                                  .size = o->size,
+                                  .version = *mark ? (int64_t)XXH3_64bits(mark, strlen(mark)) : 0};
+}
+
+static pp_status make_known(const struct pp_object *out, const char *attempt, struct pp_err *err)
+{
+    struct object *o = object_of(out);
+    pthread_mutex_lock(&o->lock);
+    pp_status st = o->known ? PP_OK : look(remote_of(out->storage), o, attempt, err);
+    pthread_mutex_unlock(&o->lock);
+    return st;
+}
+
+pp_status pp_remote_info(const struct pp_object *out, const char *name, struct pp_place_info *info,
+                         struct pp_err *err)
+{
+    pp_status st = make_known(out, "open", err);
+    if (st == PP_OK)
+        tell(object_of(out), info);
+    return st;
+}
+
+pp_status pp_remote_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,
+                         const char *attempt, struct pp_place_info *info, struct pp_err *err)
+{
+    struct pp_object o = {.storage = s};
+    char *whole = pp_remote_join(dir, name);
+    pp_status st = whole ? pp_remote_object(&o, whole, err)
+                         : pp_fail(err, PP_E_NO_MEMORY, "no memory to %s %s", attempt, name);
+    if (st == PP_OK)
+        st = make_known(&o, attempt, err);
+    if (st == PP_OK)
+        tell(object_of(&o), info);
+    pp_remote_close(&o);
+    free(whole);
+    return st;
+}
+
+/* ---- ranges ---- */
+
+struct range {
+    struct pp_read *read;
+    uint64_t offset;
+    size_t size, got;
+    uint64_t passed; /* of an answer with the whole object */
+};
+
+static pp_status check_range(const struct range *w, const struct pp_http_head *h, struct pp_err *err)
+{
+    if (h->has_range && h->first == w->offset && h->last - h->first < w->size &&
+        (h->last - h->first + 1 == w->size || h->total == PP_HTTP_UNKNOWN || h->last + 1 == h->total))
+        return PP_OK;
+    if (!h->has_range)
+        return pp_fail(err, PP_E_TRANSIENT, "the answer to a range does not say which bytes it holds");
+    return pp_fail(err, PP_E_TRANSIENT, "the answer holds bytes %llu to %llu, asked for were %llu to %llu",
+                   (unsigned long long)h->first, (unsigned long long)h->last, (unsigned long long)w->offset,
+                   (unsigned long long)(w->offset + w->size - 1));
+}
+
+static pp_status take_range(void *ctx, const struct pp_http_head *head, const uint8_t *bytes, size_t size,
+                            struct pp_err *err)
+{
+    struct range *w = ctx;
+    if (head->status == 206) {
+        pp_status st = check_range(w, head, err);
+        if (st != PP_OK)
+            return st;
+    } else { /* the range is ignored: what lies before it passes by */
+        uint64_t before = w->passed < w->offset ? w->offset - w->passed : 0;
+        size_t skip = before < size ? (size_t)before : size;
+        w->passed += skip;
+        bytes += skip;
+        size -= skip;
+    }
+    size_t room = w->size - w->got, take = size < room ? size : room;
+    memcpy(w->read->buf + w->got, bytes, take);
+    w->got += take;
+    if (take == size && (head->status == 206 || w->got < w->size))
+        return PP_OK;
+    return head->status == 206 ? pp_fail(err, PP_E_TRANSIENT, "the answer is longer than what was asked for")
+                               : PP_END;
+}
+
+static void reset_range(void *ctx)
+{
+    struct range *w = ctx;
+    w->got = 0;
+    w->passed = 0;
+}
+
+/* A body that says it is short by its header alone is complete to libcurl. */
+static pp_status check_got(const struct job *j, const struct object *o, const struct range *w,
+                           struct pp_err *err)
+{
+    const struct pp_http_head *h = &j->answer.head;
+    size_t want = w->size;
+    if (h->status == 416)
+        want = 0;
+    else if (o->size != PP_SIZE_UNKNOWN)
+        want = o->size <= w->offset            ? 0
+               : o->size - w->offset < w->size ? (size_t)(o->size - w->offset)
+                                               : w->size;
+    else if (h->has_range)
+        want = (size_t)(h->last - h->first + 1);
+    else
+        return PP_OK;
+    return w->got >= want ? PP_OK : fail_job(j, PP_E_TRANSIENT, "the answer ended early", err);
+}
+
+static pp_status read_range(const struct pp_object *out, struct object *o, struct pp_read *r,
+                            struct pp_err *err)
+{
+    char range[64], etag[PP_HTTP_ETAG];
+    struct range w = {.read = r, .offset = r->offset, .size = r->size};
+    struct job *j = new_job(remote_of(out->storage), o->name, "read", err);
+    if (!j)
+        return PP_E_NO_MEMORY;
+    pthread_mutex_lock(&o->lock);
+    snprintf(etag, sizeof(etag), "%s", o->known ? o->etag : "");
+    if (o->known && o->size != PP_SIZE_UNKNOWN && o->size - r->offset < r->size)
+        w.size = (size_t)(o->size - r->offset);
+    pthread_mutex_unlock(&o->lock);
+    snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)w.offset,
+             (unsigned long long)(w.offset + w.size - 1));
+    j->part = r->part;
+    j->ask.if_match = etag[0] == '"' ? etag : NULL; /* weak ones may not be asked for */
+    j->request = (struct pp_http_request){.range = range, .body = take_range, .ctx = &w};
+    pp_status st = r->context ? ask_once(j, err) : ask_often(j, reset_range, err);
+    pthread_mutex_lock(&o->lock);
+    if (st == PP_OK)
+        st = learn(o, j, err);
+    if (st == PP_OK)
+        st = check_got(j, o, &w, err);
+    pthread_mutex_unlock(&o->lock);
+    r->got = st == PP_OK ? w.got : 0;
+    r->data = r->buf;
+    if (st == PP_E_TRANSIENT && j->answer.head.retry_after_s == 0)
+        pp_storage_note_retry_after(0);
+    free(j);
+    return st;
+}
+
+/* ---- servers that ignore ranges ---- */
+
+/* The caller holds the lock. */
+static pp_status keep_whole(struct pp_remote *remote, struct object *o, struct pp_err *err)
+{
+    struct pp_remote_body body = {.limit = KEPT_OBJECT};
+    struct pp_remote_ask ask = {.name = o->name, .if_match = o->etag[0] == '"' ? o->etag : NULL};
+    if (o->size == PP_SIZE_UNKNOWN || o->size > KEPT_OBJECT ||
+        __atomic_add_fetch(&remote->kept, o->size, __ATOMIC_RELAXED) > KEPT_ALL) {
+        if (o->size != PP_SIZE_UNKNOWN && o->size <= KEPT_OBJECT)
+            __atomic_sub_fetch(&remote->kept, o->size, __ATOMIC_RELAXED);
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "cannot read %s: its server ignores ranges, and objects are kept in memory only up to 64 MiB and 512 MiB in "
+            "all: use a server that answers ranges (nginx does), or copy the data to a local disk",
+            o->name);
+    }
+    pp_status st = pp_remote_fetch(remote, &ask, "read", &body, err);
+    if (st == PP_OK && body.size != o->size)
+        st = pp_fail(err, PP_E_CORRUPT, "cannot read %s: it has %zu bytes instead of %llu", o->name,
+                     body.size, (unsigned long long)o->size);
+    if (st != PP_OK) {
+        __atomic_sub_fetch(&remote->kept, o->size, __ATOMIC_RELAXED);
+        free(body.bytes);
+        return st;
+    }
+    o->whole = body.bytes;
+    o->remote = remote;
+    return PP_OK;
+}
+
+static void copy_part(const struct object *o, struct pp_read *r)
+{
+    uint64_t left = o->size - r->offset;
+    r->got = left < r->size ? (size_t)left : r->size;
+    memcpy(r->buf, o->whole + r->offset, r->got);
+}
+
+pp_status pp_remote_read_at(const struct pp_object *out, struct pp_read *r, struct pp_err *err)
+{
+    struct object *o = object_of(out);
+    pp_status st = PP_OK;
+    r->data = r->buf;
+    pthread_mutex_lock(&o->lock);
+    int beyond = r->size == 0 || (o->known && o->size != PP_SIZE_UNKNOWN && r->offset >= o->size);
+    if (!beyond && !o->whole && o->ignored >= IGNORED_RANGES)
+        st = keep_whole((struct pp_remote *)out->storage, o, err);
+    int kept = o->whole != NULL;
+    pthread_mutex_unlock(&o->lock);
+    if (st != PP_OK || beyond)
+        return st;
+    if (kept) {
+        copy_part(o, r);
+        return PP_OK;
+    }
+    return read_range(out, o, r, err);
+}
+
+/* ---- whole objects ---- */
+
+static pp_status take_whole(void *ctx, const struct pp_http_head *head, const uint8_t *bytes, size_t size,
+                            struct pp_err *err)
+{
+    struct pp_read *r = ctx;
+    uint64_t need = r->got + size;
+    if (head->length != PP_HTTP_UNKNOWN && head->length > need)
+        need = head->length;
+    if (r->limit && need > r->limit)
+        return pp_read_fail_limit(r, need, err);
+    if (need > SIZE_MAX / 2)
+        return pp_fail(err, PP_E_CORRUPT, "the answer is said to be longer than the memory of any machine");
+    pp_status st = pp_read_reserve(r, (size_t)need, err);
+    if (st != PP_OK)
+        return st;
+    memcpy(r->buf + r->got, bytes, size);
+    r->got += size;
+    return PP_OK;
+}
+
+static void reset_whole(void *ctx)
+{
+    ((struct pp_read *)ctx)->got = 0;
+}
+
+pp_status pp_remote_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
+                               struct pp_err *err)
+{
+    char *whole = pp_remote_join(dir, r->name);
+    struct job *j = whole ? new_job(remote_of(s), whole, "read", err) : NULL;
+    pp_status st = PP_E_NO_MEMORY;
+    if (!j)
+        goto out;
+    j->request.body = take_whole;
+    j->request.ctx = r;
+    r->got = 0;
+    st = r->context ? ask_once(j, err) : ask_often(j, reset_whole, err);
+    r->data = r->buf;
+    if (st != PP_OK)
+        r->got = 0;
+out:
+    free(j);
+    free(whole);
+    return st;
+}

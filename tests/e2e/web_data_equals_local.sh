@@ -1,0 +1,90 @@
+#!/bin/bash
+# Shards behind http:// and https:// give the batches of local ones, whatever the server does wrong; every fault is survived and counted.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../remote.sh"
+need_pipeprobe
+need_remote
+
+"$MAKE_DATASET" "$T/data" --n 96 --size 120x90 --tar 3 >/dev/null
+cp "$T/data/shard-000000.tar" "$T/data/one.tar"
+"$MAKE_DATASET" --tokens "$T/data/tokens.bin" --n 20000
+serve "$T/data"
+URL=http://127.0.0.1:$PORT
+
+LOCAL=$(digest "$T/data/shard-{000000..000002}.tar" --epochs 1 --workers 2)
+STREAM=$(digest "$T/data/shard-{000000..000002}.tar" --epochs 1 --workers 2 --stream)
+like "there is a digest" "$LOCAL" '^[0-9a-f]{8,}$'
+web=("$URL/shard-{000000..000002}.tar" --epochs 1 --workers 3)
+
+is "shards" "$(digest "${web[@]}")" "$LOCAL"
+requests=$(counted requests)
+check "connections are reused" test "$(counted connections)" -lt $((requests / 4))
+is "a list of URLs" "$(digest "$URL/shard-000000.tar,$URL/shard-{000001,000002}.tar" --epochs 1)" "$LOCAL"
+is "streamed" "$(digest "${web[@]}" --stream)" "$STREAM"
+is "file:// too" "$(digest "file://$T/data/shard-{000000..000002}.tar" --epochs 1)" "$LOCAL"
+is "tokens by ranges" "$(digest "$URL/tokens.bin" --epochs 1 --window 64)" "$(digest "$T/data/tokens.bin" --epochs 1 --window 64)"
+
+# ---- faults: each strikes once for a read, and a second try succeeds ----
+
+retried() { sql "$T/run.sqlite" "SELECT count(*) FROM v_span WHERE phase = 'retry'"; }
+for fault in busy error cut wrong; do
+    set_faults "$fault=3"
+    is "$fault: the same bytes" "$(digest "${web[@]}")" "$LOCAL"
+    is "$fault: no sample is lost" "$(sql "$T/run.sqlite" 'SELECT count(*) FROM error')" 0
+    struck=$(counted "$fault")
+    check "$fault: it struck" test "$struck" -gt 5
+    is "$fault: a retry for each" "$(retried)" "$struck"
+done
+for fault in redirect ignored; do
+    set_faults "$fault=3"
+    is "$fault: the same bytes" "$(digest "${web[@]}")" "$LOCAL"
+    check "$fault: it struck" test "$(counted $fault)" -gt 0
+    is "$fault: without a retry" "$(retried)" 0
+done
+set_faults always-ignored=1
+is "a server without ranges: the same bytes" "$(digest "${web[@]}")" "$LOCAL"
+set_faults busy=3
+rm -rf "$XDG_CACHE_HOME"
+is "busy while indexes are made: the same bytes" "$(digest "${web[@]}")" "$LOCAL"
+set_faults cut=2
+is "cut while streaming: the same bytes" "$(digest "${web[@]}" --stream)" "$STREAM"
+
+# ---- what cannot be survived is a data error or a sentence ----
+
+set_faults gone=4
+run timeout 60 "$PP" run "${web[@]}" --batch-size 8 --step none --force -o "$T/run.sqlite"
+check "404 in the middle: the run goes on" test "$rc" -eq 0 -o "$rc" -eq 3
+is "404: an error per sample" "$(sql "$T/run.sqlite" "SELECT count(*) FROM error WHERE kind = 'not-found' AND reason LIKE '%404 Not Found%'")" "$(counted gone)"
+check "404: there were some" test "$(counted gone)" -gt 5
+set_faults forbidden=4
+run timeout 60 "$PP" run "${web[@]}" --batch-size 8 --step none --force -o "$T/run.sqlite"
+is "403: an error per sample" "$(sql "$T/run.sqlite" "SELECT count(*) FROM error WHERE kind = 'access' AND reason LIKE '%403 Forbidden%'")" "$(counted forbidden)"
+set_faults changed=20
+run timeout 60 "$PP" run "${web[@]}" --batch-size 8 --step none --force -o "$T/run.sqlite"
+check "an object that changes is an error, and never mixed bytes" test "$(sql "$T/run.sqlite" "SELECT count(*) FROM error WHERE kind = 'corrupt' AND reason LIKE '%was changed while it was being read%'")" -gt 5
+set_faults ''
+
+refuses "a missing shard is named" 2 "shard .*shard-000003.tar is missing \(number 4 of the 4 " "$PP" run "$URL/shard-{000000..000003}.tar" --no-record
+refuses "a missing object" 2 "none.tar.*404 Not Found" "$PP" run "$URL/none.tar" --no-record
+refuses "a folder has no listing" 4 "web servers have no listing" "$PP" run "$URL/data/" --no-record
+refuses "a password is not taken, and not repeated" 2 "netrc" "$PP" run "http://joe:HIDDEN@127.0.0.1:$PORT/one.tar" --no-record
+check "indeed not" bash -c "! grep -q HIDDEN '$ERR'"
+refuses "a signed URL is not taken" 2 "signed" "$PP" run "$URL/one.tar?X-Amz-Signature=HIDDEN" --no-record
+set_faults loop=1
+refuses "redirects end" 4 "more than 5 redirects" "$PP" run "$URL/one.tar" --no-record
+set_faults ''
+refuses "a port without a server" 4 "accepts no connection" "$PP" run "http://127.0.0.1:1/one.tar" --no-record
+refuses "other schemes" 2 "http:// and https://" "$PP" run "ftp://127.0.0.1/one.tar" --no-record
+
+# ---- certificates ----
+
+if command -v openssl >/dev/null && openssl req -x509 -newkey rsa:2048 -nodes -keyout "$T/key.pem" -out "$T/cert.pem" -days 2 -subj /CN=localhost \
+    -addext subjectAltName=IP:127.0.0.1 >"$T/openssl" 2>&1; then
+    serve "$T/data" --tls "$T/cert.pem" "$T/key.pem"
+    refuses "a certificate of an unknown authority" 4 "certificate .*not .*trusted.*SSL_CERT_FILE" "$PP" run "https://127.0.0.1:$PORT/one.tar" --no-record
+    is "the authority in SSL_CERT_FILE" "$(SSL_CERT_FILE=$T/cert.pem digest "https://127.0.0.1:$PORT/shard-{000000..000002}.tar" --epochs 1)" "$LOCAL"
+    refuses "a certificate of another host" 4 "certificate .*not .*trusted" env SSL_CERT_FILE="$T/cert.pem" "$PP" run "https://localhost:$PORT/one.tar" --no-record
+else
+    skip "certificates" "openssl is not installed"
+fi
+done_testing
