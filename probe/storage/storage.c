@@ -11,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct pp_storage_ops pp_storage_posix, pp_storage_web;
+extern const struct pp_storage_ops pp_storage_posix, pp_storage_web, pp_storage_s3;
 
 static const struct pp_storage_ops *const table[] = {
     &pp_storage_posix,
     &pp_storage_web,
+    &pp_storage_s3,
 };
 
 enum { TABLE = sizeof(table) / sizeof(*table), MORE = 8 };

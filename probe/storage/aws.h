@@ -1,0 +1,38 @@
+/* storage/aws.h: whose requests to a bucket are: region, endpoint, and credentials, found where AWS's own
+ * tools find them. In this order: AWS_NO_SIGN_REQUEST=YES (anonymous); AWS_ACCESS_KEY_ID,
+ * AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; a web identity (AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN:
+ * EKS); the profile of AWS_PROFILE, or "default", in ~/.aws/credentials and ~/.aws/config; a container's
+ * endpoint (AWS_CONTAINER_CREDENTIALS_FULL_URI or _RELATIVE_URI: ECS, EKS); the instance's (EC2, unless
+ * AWS_EC2_METADATA_DISABLED=true). With none of these requests are anonymous.
+ *
+ * Temporary credentials are fetched anew 5 minutes before they end, and when a server says that they have.
+ * Secrets are in memory alone: no message, recording or environment of a child has them. Any thread. */
+#ifndef PP_STORAGE_AWS_H
+#define PP_STORAGE_AWS_H
+
+#include "probe/storage/http.h"
+#include "probe/storage/sigv4.h"
+
+struct pp_aws;
+
+/* http: borrowed. PP_E_USAGE for a profile that is named and not there, or of a kind that is not read. */
+pp_status pp_aws_open(struct pp_http *http, struct pp_aws **out, struct pp_err *err);
+void pp_aws_close(struct pp_aws *a);
+
+const char *pp_aws_region(const struct pp_aws *a);   /* "us-east-1" where nothing says */
+const char *pp_aws_endpoint(const struct pp_aws *a); /* "http://host:9000", or "" for AWS's own */
+/* Where the credentials are from, for a message: "AWS_ACCESS_KEY_ID", "the profile dev", "nowhere". */
+const char *pp_aws_source(const struct pp_aws *a);
+
+/* *keys has an empty id when requests are to be anonymous. Fetches what is not there or about to end. */
+pp_status pp_aws_keys(struct pp_aws *a, struct pp_aws_keys *keys, struct pp_err *err);
+/* The server refused the keys with this id as having ended. 1: others can be had. */
+int pp_aws_expire(struct pp_aws *a, const char *id);
+
+/* The answer of a container's or instance's endpoint. -1: it holds no credentials. ends: seconds since 1970;
+ * 0: never. For aws.c and tests. */
+int pp_aws_parse_json(const char *text, size_t size, struct pp_aws_keys *keys, time_t *ends);
+/* "2026-11-23T05:00:00Z", with or without a fraction; 0: not a time. */
+time_t pp_aws_parse_time(const char *text);
+
+#endif

@@ -1,0 +1,29 @@
+/* storage/s3_page.h: names and listings of S3. Pure functions; a server's answer is a stranger's text. */
+#ifndef PP_STORAGE_S3_PAGE_H
+#define PP_STORAGE_S3_PAGE_H
+
+#include "probe/storage/storage.h"
+
+enum { PP_S3_BUCKET = 64, PP_S3_KEY = 1025, PP_S3_TOKEN = 2049 };
+
+struct pp_s3_name {
+    char bucket[PP_S3_BUCKET], key[PP_S3_KEY]; /* key without a slash in front; "": the bucket itself */
+};
+/* "s3://BUCKET/KEY", taken literally. -1: not such a name, or too long. */
+int pp_s3_parse_name(const char *name, struct pp_s3_name *out);
+
+/* One answer to ListObjectsV2. */
+struct pp_s3_page {
+    const char *prefix; /* asked for; entries are named without it, others are passed over */
+    pp_entry_fn *each;
+    void *ctx;
+    /* answered */
+    size_t entries;
+    int more;                /* there are further pages */
+    char token[PP_S3_TOKEN]; /* that the next one is asked for with */
+};
+/* PP_E_CORRUPT: the text is no listing; else what each returned. name: for the sentence. */
+pp_status pp_s3_page_parse(struct pp_s3_page *page, const char *xml, size_t size, const char *name,
+                           struct pp_err *err);
+
+#endif
