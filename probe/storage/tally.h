@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(SYMBOL, "name", "unit", "one line"); the names are counters of a recording, "remote." before them. */
+/* X(SYMBOL, "name", "unit", "one line"); the counters of a recording are called remote_NAME_total. */
 #define PP_TALLY_MAP(X) \
     X(REQUESTS, "requests", "requests", "requests that were answered or failed") \
     X(FAILED, "failed", "requests", "of them: no answer, a cut one, or an answer that is an error") \
@@ -14,12 +14,12 @@
     X(RETRIES, "retries", "requests", "requests made again: after a failure, a redirect, a new region") \
     X(CONNECTIONS, "connections", "connections", "connections opened") \
     X(BYTES, "bytes", "bytes", "bytes of bodies received") \
-    X(BUSY_NS, "busy", "ns", "requests in flight, summed over time") \
-    X(RESOLVE_NS, "resolve", "ns", "looking up host names") \
-    X(CONNECT_NS, "connect", "ns", "opening connections") \
-    X(TLS_NS, "tls", "ns", "TLS handshakes") \
-    X(FIRST_BYTE_NS, "first_byte", "ns", "from the request sent to the first byte of its answer") \
-    X(TRANSFER_NS, "transfer", "ns", "from the first byte to the last")
+    X(BUSY_NS, "busy_ns", "ns", "requests in flight, summed over time") \
+    X(RESOLVE_NS, "resolve_ns", "ns", "looking up host names") \
+    X(CONNECT_NS, "connect_ns", "ns", "opening connections") \
+    X(TLS_NS, "tls_ns", "ns", "TLS handshakes") \
+    X(FIRST_BYTE_NS, "first_byte_ns", "ns", "from the request sent to the first byte of its answer") \
+    X(TRANSFER_NS, "transfer_ns", "ns", "from the first byte to the last")
 
 enum pp_tally {
 #define PP_TALLY_ENUM(sym, name, unit, help) PP_TALLY_##sym,

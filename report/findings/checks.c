@@ -1,5 +1,7 @@
 #include "report/findings/checks.h"
 
+#include "report/findings/remote.h"
+
 #include "probe/base/err.h"
 
 #include <math.h>
@@ -129,6 +131,8 @@ pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, 
     pp_status ended = pp_periodic_end(p->periodic, p->source, &out->periodic, status == PP_OK ? err : NULL);
     if (status == PP_OK && ended == PP_OK)
         ended = pp_memory_check(p->source, &out->memory, err);
+    if (status == PP_OK && ended == PP_OK)
+        ended = pp_remote_check(p->source, p->timeline->start_ns, p->timeline->end_ns, &out->remote, err);
     free(p);
     return status == PP_OK ? ended : status;
 }

@@ -24,12 +24,22 @@ struct pp_ranks {
     double world_size;
 };
 
+/* Requests to remote storages between two readings of their counters (remote.h). */
+struct pp_remote_use {
+    int recorded;        /* there were any */
+    const char *unknown; /* why nothing is known of the steady state; NULL: it is */
+    double watched_ns;
+    double requests, failed, throttled, retries, connections, bytes;
+    double busy_ns, resolve_ns, connect_ns, tls_ns, first_byte_ns, transfer_ns;
+};
+
 struct pp_checks {
     struct pp_laws laws;
     struct pp_periodic periodic;
     struct pp_visits visits;
     struct pp_patterns patterns;
     struct pp_memory_growth memory;
+    struct pp_remote_use remote;
     struct pp_ranks ranks;
     double origin_ns; /* when the run began */
 };

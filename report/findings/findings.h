@@ -16,6 +16,9 @@
  *   worker-hang        a worker's work was open at the end, or took a hundred times as long as usual
  *   memory-growth      the memory of a process grows and goes on growing (memory.h)
  *   buffer-debt        the prefetched batches ran out after they had been many, and the trainer stalled
+ *   remote-latency     requests wait for their first byte, and too few are in flight (remote.h)
+ *   remote-throttled   a server refused 1 % of the requests with 429 or 503
+ *   remote-connections opening connections takes 10 % of the requests' time
  *
  * A finding does not change the verdict; thresholds are the verdict's own where it has them
  * (verdict_rules.h). */

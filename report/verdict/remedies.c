@@ -461,6 +461,25 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
         {NULL, NULL,
          "Check that sample and its storage at that time: a server that failed over, a very large file, a lock; a time limit on reads bounds it.",
          HUNG},
+    [PP_REMEDY_REMOTE_IN_FLIGHT] =
+        {NULL, NULL,
+         "Have more requests in flight: more workers (num_workers), of which each has one; or fewer and larger requests: pack samples into shards and read these in order.",
+         WORDS("`--workers N`; `--stream` over shards",
+               "`DataLoader(num_workers=N)`; several fetches per worker in `__getitems__`",
+               "more workers, of which each streams a shard",
+               "readers with `num_threads=N`, a file system in front of the store")},
+    [PP_REMEDY_REMOTE_THROTTLED] =
+        {NULL, NULL,
+         "Ask less often: larger objects, fewer readers at a time, a cache on local disk; a bucket takes more when its keys are spread over several prefixes.",
+         WORDS("shards in place of a folder; fewer `--workers`",
+               "shards in place of single objects; retries with back-off and jitter",
+               "larger shards (`ShardWriter(maxsize=...)`), `cache_dir=`", "a copy on local disk")},
+    [PP_REMEDY_REMOTE_CONNECTIONS] =
+        {NULL, NULL,
+         "Keep connections open: one client per worker instead of one per sample, keep-alive on the server and on proxies between.",
+         WORDS("nothing: connections are kept; see what closes them (keep-alive of the server, a proxy)",
+               "one `requests.Session` or boto3 client per worker, made in the worker",
+               "one `pipe:` per shard, and larger shards", "a file system in front of the store")},
     [PP_REMEDY_BUFFER_DEBT] =
         {NULL, NULL,
          "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",

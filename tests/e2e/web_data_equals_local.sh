@@ -5,7 +5,7 @@
 need_pipeprobe
 need_remote
 
-"$MAKE_DATASET" "$T/data" --n 96 --size 120x90 --tar 3 >/dev/null
+"$MAKE_DATASET" "$T/data" --n 60 --size 120x90 --tar 3 >/dev/null
 cp "$T/data/shard-000000.tar" "$T/data/one.tar"
 "$MAKE_DATASET" --tokens "$T/data/tokens.bin" --n 20000
 serve "$T/data"
@@ -49,6 +49,24 @@ is "busy while indexes are made: the same bytes" "$(digest "${web[@]}")" "$LOCAL
 set_faults cut=2
 is "cut while streaming: the same bytes" "$(digest "${web[@]}" --stream)" "$STREAM"
 
+# ---- what requests took stands in the recording, and in findings ----
+
+finding() { sql :memory: "SELECT json_extract(value, '\$.$2') FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.findings') WHERE json_extract(value, '\$.kind') = '$1'"; }
+number() { finding "$1" "numbers.$2"; }
+set_faults 'latency-ms=60'
+run timeout 60 "$PP" run "${web[@]:0:1}" --workers 3 --duration 3 --batch-size 4 --step-ms 1 --json --force -o "$T/run.sqlite"
+is "latency with few requests in flight is found" "$(finding remote-latency state)" found
+like "with what is in flight and what is needed" "$(finding remote-latency sentence)" "too few requests in flight .* until its first byte; [0-9.]+ in flight"
+holds "as many are in flight as there are workers, at most" "$(number remote-latency in_flight) > 1 && $(number remote-latency in_flight) < 3.2"
+holds "the first byte takes what the server made it take" "$(number remote-latency first_byte_s) >= 0.06"
+is "nothing was throttled" "$(finding remote-throttled state)" not-found
+set_faults 'latency-ms=20&always-busy=5'
+run timeout 60 "$PP" run "${web[@]:0:1}" --workers 3 --duration 3 --batch-size 4 --step-ms 1 --json --force -o "$T/run.sqlite"
+is "throttling is found" "$(finding remote-throttled state)" found
+check "each refusal is counted" test "$(sql "$T/run.sqlite" "SELECT max(value) FROM counter WHERE name = 'remote_throttled_total'")" = "$(counted busy).0"
+run timeout 60 "$PP" report "$T/run.sqlite"
+check "report opens it" test "$rc" -eq 0 -o "$rc" -eq 3
+
 # ---- what cannot be survived is a data error or a sentence ----
 
 set_faults gone=4
@@ -74,7 +92,7 @@ set_faults loop=1
 refuses "redirects end" 4 "more than 5 redirects" "$PP" run "$URL/one.tar" --no-record
 set_faults ''
 refuses "a port without a server" 4 "accepts no connection" "$PP" run "http://127.0.0.1:1/one.tar" --no-record
-refuses "other schemes" 2 "http:// and https://" "$PP" run "ftp://127.0.0.1/one.tar" --no-record
+refuses "other schemes" 2 "https://.*other URLs" "$PP" run "ftp://127.0.0.1/one.tar" --no-record
 
 # ---- certificates ----
 

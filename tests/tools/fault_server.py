@@ -12,7 +12,8 @@ A fault of KIND happens to the first request of each (path, range) whose hash is
     wrong       another Content-Range         ignored    200 and the whole object to a ranged request
     redirect    302 to the same below /moved  error      500
     gone        404, at every try             forbidden  403, at every try
-Faults hit requests for more than one byte alone, so that opening an object is none. `always-ignored=1` ignores every range; `loop=1` redirects for
+Faults hit requests for more than one byte alone, so that opening an object is none. `always-ignored=1` ignores every range; `always-busy=N` is busy
+at every N-th request for bytes; `loop=1` redirects for
 ever; `changed=N` gives every object another ETag from the N-th request for bytes on; `stall=1` answers no request for bytes.
 
 GET /_counts answers with a JSON of counts. GET /_set?busy=3&latency-ms=5 changes the options, and begins to count anew.
@@ -177,6 +178,9 @@ class Handler(BaseHTTPRequestHandler):
         with lock:
             counts["reads"] += 1
             first = key not in seen
+            if int(options.get("always-busy", 0)) and counts["reads"] % int(options["always-busy"]) == 0:
+                counts["busy"] += 1
+                return "busy"
             seen.add(key)
             for kind in KINDS:
                 every = int(options.get(kind, 0))

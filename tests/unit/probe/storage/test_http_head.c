@@ -183,7 +183,7 @@ static void the_tally_only_grows(void **state)
     pp_tally_add(PP_TALLY_THROTTLED, 2);
     pp_tally_get(after);
     assert_int_equal(after[PP_TALLY_THROTTLED], before[PP_TALLY_THROTTLED] + 2);
-    assert_string_equal(pp_tally_name(PP_TALLY_FIRST_BYTE_NS), "first_byte");
+    assert_string_equal(pp_tally_name(PP_TALLY_FIRST_BYTE_NS), "first_byte_ns");
 }
 
 int main(void)

@@ -1,0 +1,191 @@
+#include "report/findings/remote.h"
+
+#include "report/findings/rows.h"
+
+#include "probe/base/text.h"
+#include "report/verdict/remedies.h"
+#include "report/verdict/verdict_rules.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CELL = 40 };
+
+#define LEAST_REQUESTS 20.0   /* fewer say nothing about their mean */
+#define MOST_OF 0.5           /* of a request's time, of the workers' time */
+#define LEAST_REFUSED 0.01    /* of the requests */
+#define LEAST_SETUP 0.1       /* of the requests' time: opening connections */
+#define LEAST_CONNECTIONS 0.1 /* per request */
+#define NEVER_FULL 0.98       /* a trainer that only waits says nothing about what it could take */
+
+/* Names as the collector stores them: remote_NAME_total. */
+static const struct {
+    const char *name;
+    size_t offset;
+} counters[] = {
+#define ROW(name, member) \
+    { \
+        "remote_" name "_total", offsetof(struct pp_remote_use, member) \
+    }
+    ROW("requests", requests),
+    ROW("failed", failed),
+    ROW("throttled", throttled),
+    ROW("retries", retries),
+    ROW("connections", connections),
+    ROW("bytes", bytes),
+    ROW("busy_ns", busy_ns),
+    ROW("resolve_ns", resolve_ns),
+    ROW("connect_ns", connect_ns),
+    ROW("tls_ns", tls_ns),
+    ROW("first_byte_ns", first_byte_ns),
+    ROW("transfer_ns", transfer_ns),
+#undef ROW
+};
+enum { COUNTERS = sizeof(counters) / sizeof(*counters) };
+
+struct walk {
+    uint64_t start_ns, end_ns;
+    struct {
+        uint64_t from_ns, to_ns; /* 0: none yet */
+        double from, to;
+    } of[COUNTERS];
+    size_t seen;
+};
+
+/* From the last reading before the window, or the first, to the first behind it, or the last. */
+static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
+{
+    struct walk *w = ctx;
+    size_t i = 0;
+    if (strncmp(name, "remote_", 7) != 0 || !isfinite(value) || value < 0)
+        return;
+    while (i < COUNTERS && strcmp(counters[i].name, name) != 0)
+        i++;
+    if (i == COUNTERS)
+        return;
+    w->seen++;
+    if (!w->of[i].from_ns || (t_ns <= w->start_ns && t_ns > w->of[i].from_ns)) {
+        w->of[i].from_ns = t_ns;
+        w->of[i].from = value;
+    }
+    if (!w->of[i].to_ns || (t_ns > w->of[i].to_ns && w->of[i].to_ns < w->end_ns)) {
+        w->of[i].to_ns = t_ns;
+        w->of[i].to = value;
+    }
+}
+
+pp_status pp_remote_check(const struct pp_source *source, uint64_t start_ns, uint64_t end_ns,
+                          struct pp_remote_use *out, struct pp_err *err)
+{
+    struct walk w = {.start_ns = start_ns, .end_ns = end_ns};
+    pp_status st = source->each_counter ? source->each_counter(source->ctx, on_counter, &w, err) : PP_OK;
+    *out = (struct pp_remote_use){.recorded = w.seen > 0};
+    for (size_t i = 0; i < COUNTERS; i++)
+        *(double *)((char *)out + counters[i].offset) = fmax(w.of[i].to - w.of[i].from, 0);
+    out->watched_ns = (double)(w.of[0].to_ns - w.of[0].from_ns);
+    if (w.of[0].to_ns <= w.of[0].from_ns || out->requests < LEAST_REQUESTS || !(out->busy_ns > 0))
+        out->unknown = "fewer than 20 requests were counted in the steady state";
+    return st;
+}
+
+/* Of the threads that read: the shard reader's when streaming. */
+static double read_share(const struct pp_report *r)
+{
+    for (size_t i = 0; i < r->n_phases; i++)
+        if (r->phases[i].phase == PP_PHASE_READ)
+            return r->phases[i].share;
+    return 0;
+}
+
+static const char *needed(double in_flight, double wait, struct pp_arena *arena, double *out)
+{
+    *out = NAN;
+    if (isnan(wait) || wait > NEVER_FULL)
+        return "";
+    *out = in_flight / (1 - wait);
+    return pp_arena_printf(arena, ", and a trainer that does not wait needs %.*f", *out < 10, *out);
+}
+
+static void add_latency(const struct pp_remote_use *u, struct pp_arena *arena, struct pp_report *r)
+{
+    static const char kind[] = "remote-latency";
+    char mean[CELL], first[CELL], share[CELL], flight[CELL];
+    double in_flight = u->busy_ns / u->watched_ns, first_share = u->first_byte_ns / u->busy_ns, need;
+    const char *more = needed(in_flight, r->data_wait_share, arena, &need);
+    int found = r->data_wait_share >= PP_LEAST_SHARE && first_share >= MOST_OF && read_share(r) >= MOST_OF;
+    snprintf(flight, CELL, "%.*f", in_flight < 10, in_flight);
+    struct pp_report_finding *f = pp_finding_add(
+        r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
+        pp_arena_printf(arena, "%sa request takes %s, of which %s (%s) until its first byte; %s in flight%s",
+                        found ? "too few requests in flight for the latency of the storage: " : "",
+                        pp_text_duration(mean, CELL, u->busy_ns / u->requests),
+                        pp_text_duration(first, CELL, u->first_byte_ns / u->requests),
+                        pp_text_percent(share, CELL, first_share), flight, found ? more : ""));
+    f->next_step = found ? pp_remedies[PP_REMEDY_REMOTE_IN_FLIGHT].sentence : NULL;
+    pp_finding_number(f, "requests", u->requests);
+    pp_finding_number(f, "in_flight", in_flight);
+    pp_finding_number(f, "needed_in_flight", need);
+    pp_finding_number(f, "mean_s", u->busy_ns / u->requests / 1e9);
+    pp_finding_number(f, "first_byte_s", u->first_byte_ns / u->requests / 1e9);
+    pp_finding_number(f, "transfer_s", u->transfer_ns / u->requests / 1e9);
+    pp_finding_number(f, "first_byte_share", first_share);
+    pp_finding_number(f, "bytes_per_s", u->bytes / u->watched_ns * 1e9);
+}
+
+static void add_throttled(const struct pp_remote_use *u, struct pp_arena *arena, struct pp_report *r)
+{
+    char count[CELL], of[CELL], share[CELL], again[CELL];
+    double part = u->throttled / u->requests;
+    int found = part >= LEAST_REFUSED;
+    struct pp_report_finding *f = pp_finding_add(
+        r, arena, "remote-throttled", found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
+        pp_arena_printf(arena, "%s of %s (%s) were refused with 429 or 503 (slow down); %s made again",
+                        pp_text_count(count, CELL, u->throttled),
+                        pp_text_counted(of, CELL, u->requests, "request", "requests"),
+                        pp_text_percent(share, CELL, part),
+                        pp_text_counted(again, CELL, u->retries, "request was", "requests were")));
+    f->next_step = found ? pp_remedies[PP_REMEDY_REMOTE_THROTTLED].sentence : NULL;
+    pp_finding_number(f, "requests", u->requests);
+    pp_finding_number(f, "throttled", u->throttled);
+    pp_finding_number(f, "failed", u->failed);
+    pp_finding_number(f, "retries", u->retries);
+    pp_finding_number(f, "requests_per_s", u->requests / u->watched_ns * 1e9);
+}
+
+static void add_connections(const struct pp_remote_use *u, struct pp_arena *arena, struct pp_report *r)
+{
+    char count[CELL], of[CELL], share[CELL];
+    double setup = (u->resolve_ns + u->connect_ns + u->tls_ns) / u->busy_ns,
+           each = u->connections / u->requests;
+    int found = setup >= LEAST_SETUP && each >= LEAST_CONNECTIONS;
+    struct pp_report_finding *f = pp_finding_add(
+        r, arena, "remote-connections", found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
+        pp_arena_printf(arena, "%s for %s; opening them (DNS, TCP, TLS) took %s of the requests' time",
+                        pp_text_counted(count, CELL, u->connections, "connection", "connections"),
+                        pp_text_counted(of, CELL, u->requests, "request", "requests"),
+                        pp_text_percent(share, CELL, setup)));
+    f->next_step = found ? pp_remedies[PP_REMEDY_REMOTE_CONNECTIONS].sentence : NULL;
+    pp_finding_number(f, "requests", u->requests);
+    pp_finding_number(f, "connections", u->connections);
+    pp_finding_number(f, "setup_share", setup);
+    pp_finding_number(f, "resolve_s", u->resolve_ns / u->requests / 1e9);
+    pp_finding_number(f, "connect_s", u->connect_ns / u->requests / 1e9);
+    pp_finding_number(f, "tls_s", u->tls_ns / u->requests / 1e9);
+}
+
+void pp_findings_of_requests(const struct pp_remote_use *u, struct pp_arena *arena, struct pp_report *r)
+{
+    static const struct {
+        const char *kind;
+        void (*add)(const struct pp_remote_use *u, struct pp_arena *arena, struct pp_report *r);
+    } rows[] = {{"remote-latency", add_latency},
+                {"remote-throttled", add_throttled},
+                {"remote-connections", add_connections}};
+    for (size_t i = 0; u->recorded && i < sizeof(rows) / sizeof(*rows); i++) {
+        if (u->unknown)
+            pp_finding_add(r, arena, rows[i].kind, PP_FINDING_NOT_MEASURED, u->unknown);
+        else
+            rows[i].add(u, arena, r);
+    }
+}
