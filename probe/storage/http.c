@@ -22,6 +22,19 @@ void pp_http_set_timeout(double seconds)
     atomic_store_explicit(&timeout_ms, (long)(seconds * 1000), memory_order_relaxed);
 }
 
+static int (*_Atomic asked_interrupted)(void);
+
+void pp_http_set_interrupted(int (*interrupted)(void))
+{
+    atomic_store_explicit(&asked_interrupted, interrupted, memory_order_relaxed);
+}
+
+int pp_http_is_interrupted(void)
+{
+    int (*interrupted)(void) = atomic_load_explicit(&asked_interrupted, memory_order_relaxed);
+    return interrupted && interrupted();
+}
+
 #if PP_HAVE_CURL
 #define CURL_DISABLE_TYPECHECK /* its macros would go around the table of functions below */
 #include <curl/curl.h>
@@ -205,6 +218,11 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
     return x->st == PP_OK ? size : 0;
 }
 
+static int on_progress(void *ctx, curl_off_t all, curl_off_t now, curl_off_t up_all, curl_off_t up_now)
+{
+    return pp_http_is_interrupted();
+}
+
 static void set_options(CURL *easy, const struct exchange *x, struct curl_slist *headers)
 {
     const struct pp_http_request *r = x->request;
@@ -232,6 +250,8 @@ static void set_options(CURL *easy, const struct exchange *x, struct curl_slist 
     curl.curl_easy_setopt(easy, CURLOPT_HEADERDATA, x);
     curl.curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl.curl_easy_setopt(easy, CURLOPT_WRITEDATA, x);
+    curl.curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl.curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
     if (r->range)
         curl.curl_easy_setopt(easy, CURLOPT_RANGE, r->range);
     if (r->post)
@@ -306,6 +326,7 @@ static pp_status fail_perform(const struct exchange *x, CURLcode code, struct pp
         return pp_fail(
             err, PP_E_ACCESS,
             "the file of trusted certificates cannot be read: check AWS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE");
+    case CURLE_ABORTED_BY_CALLBACK: return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
     case CURLE_OUT_OF_MEMORY: return pp_fail(err, PP_E_NO_MEMORY, "no memory for the request");
     case CURLE_PARTIAL_FILE:
     case CURLE_RECV_ERROR:

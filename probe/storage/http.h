@@ -75,5 +75,10 @@ int pp_http_available(char *text, size_t size);
 
 /* How long a connection may bring nothing, or less than 1 KiB/s, before the request fails (30 s). */
 void pp_http_set_timeout(double seconds);
+/* Asked once a second by every request, and between retries: not 0 ends it with PP_E_INTERRUPTED. NULL: none,
+ * which is so at first. For the time in which a data set is opened: later the loader gives a request up that
+ * does not return. */
+void pp_http_set_interrupted(int (*interrupted)(void));
+int pp_http_is_interrupted(void);
 
 #endif

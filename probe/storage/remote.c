@@ -1,5 +1,6 @@
 #include "probe/storage/remote.h"
 
+#include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/storage/tally.h"
 
@@ -8,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include <xxhash.h>
 
 #define KEPT_OBJECT ((uint64_t)64 << 20)
 #define KEPT_ALL ((uint64_t)512 << 20)
 #define BACKOFF_NS 100000000u
+#define LOOK_NS 50000000u
 
 enum { IGNORED_RANGES = 2 }; /* answers with the whole object, after which it is kept */
 
@@ -240,10 +241,11 @@ static pp_status ask_often(struct job *j, void (*reset)(void *ctx), struct pp_er
         pp_status st = ask_once(j, err);
         if (st != PP_E_TRANSIENT || try == PP_REMOTE_TRIES)
             return st;
-        uint64_t wait = pp_storage_retry_wait_ns(backoff);
-        nanosleep(&(struct timespec){.tv_sec = (time_t)(wait / 1000000000u),
-                                     .tv_nsec = (long)(wait % 1000000000u)},
-                  NULL);
+        uint64_t ends = pp_now_ns() + pp_storage_retry_wait_ns(backoff);
+        for (uint64_t now; (now = pp_now_ns()) < ends && !pp_http_is_interrupted();)
+            pp_sleep_until_ns(ends - now > LOOK_NS ? now + LOOK_NS : ends);
+        if (pp_http_is_interrupted())
+            return fail_job(j, PP_E_INTERRUPTED, "interrupted", err);
         pp_tally_add(PP_TALLY_RETRIES, 1);
         if (reset)
             reset(j->request.ctx);

@@ -67,6 +67,28 @@ check "each refusal is counted" test "$(sql "$T/run.sqlite" "SELECT max(value) F
 run timeout 60 "$PP" report "$T/run.sqlite"
 check "report opens it" test "$rc" -eq 0 -o "$rc" -eq 3
 
+# ---- a server that does not answer ----
+
+set_faults stall=1
+rm -rf "$XDG_CACHE_HOME"
+"$PP" run "${web[@]}" --no-record >"$OUT" 2>"$ERR" </dev/null &
+opening=$!
+for ((i = 0; i < 600; i++)); do
+    [ "$(counted in_flight)" -lt 1 ] || break
+    sleep 0.05
+done
+kill -INT $opening
+for ((i = 0; i < 300; i++)); do
+    kill -0 $opening 2>/dev/null || break
+    sleep 0.05
+done
+check "Ctrl-C while a data set is opened: it ends" bash -c "! kill -0 $opening 2>/dev/null"
+kill -KILL $opening 2>/dev/null
+wait $opening
+is "with the exit code of it" $? 130
+set_faults 'stall-once=1'
+is "a request that brings nothing is made again after --remote-timeout" "$(digest "${web[@]}" --remote-timeout 1)" "$LOCAL"
+
 # ---- what cannot be survived is a data error or a sentence ----
 
 set_faults gone=4

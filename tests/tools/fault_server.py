@@ -14,7 +14,7 @@ A fault of KIND happens to the first request of each (path, range) whose hash is
     gone        404, at every try             forbidden  403, at every try
 Faults hit requests for more than one byte alone, so that opening an object is none. `always-ignored=1` ignores every range; `always-busy=N` is busy
 at every N-th request for bytes; `loop=1` redirects for
-ever; `changed=N` gives every object another ETag from the N-th request for bytes on; `stall=1` answers no request for bytes.
+ever; `changed=N` gives every object another ETag from the N-th request for bytes on; `stall=1` answers no request for bytes, `stall-once=1` not the first.
 
 GET /_counts answers with a JSON of counts. GET /_set?busy=3&latency-ms=5 changes the options, and begins to count anew.
 GET /_credentials (with Authorization: let-me-in) and POST /_sts (AssumeRoleWithWebIdentity) give temporary keys that end after --lifetime seconds,
@@ -202,7 +202,12 @@ class Handler(BaseHTTPRequestHandler):
             etag = "changed" + etag
         kind = None if moved else self.fault(path, span)
         headers = [("ETag", f'"{etag}"'), ("Accept-Ranges", "bytes"), ("Content-Type", "application/octet-stream")]
-        if int(options.get("stall", 0)) and span[1] - span[0] > 1:
+        stalls = int(options.get("stall", 0)) and span[1] - span[0] > 1
+        if int(options.get("stall-once", 0)) and span[1] - span[0] > 1:
+            with lock:
+                counts["stalled"] += 1
+                stalls = counts["stalled"] == 1
+        if stalls:
             time.sleep(3600)
         if int(options.get("loop", 0)):
             return self.answer(302, headers=[("Location", path + "?again")])

@@ -50,7 +50,9 @@ static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, con
     uint64_t t0 = pp_now_ns();
     pp_http_set_timeout(o->remote_timeout);
     pp_decode_image_names(decoders, sizeof(decoders) / sizeof(*decoders));
+    pp_http_set_interrupted(opening->interrupted);
     pp_status st = pp_dataset_open(&d, &p->dataset, err);
+    pp_http_set_interrupted(NULL);
     p->open_ns = pp_now_ns() - t0;
     if (st == PP_OK && run_shards(o)->stream && !pp_dataset_streams(p->dataset))
         return pp_fail(err, PP_E_USAGE, "--stream is for tar shards, and %s is %s; leave it out",
