@@ -125,6 +125,12 @@ test-frameworks: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)$(if $(VENVS),VENVS='$(VENVS)') $(if $(ONLY),ONLY='$(ONLY)') bash tests/frameworks.sh
 
+# Buckets of another S3 server than our own: moto's, from PyPI.
+.PHONY: test-moto
+test-moto: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)bash tests/moto.sh build/venvs/moto
+
 # Every knob of the what-if against the same change made for real; QUICK=1 for two minutes of it.
 .PHONY: bench-whatif
 bench-whatif: deps
@@ -199,6 +205,7 @@ help:
 	'make quick        the tests that the files changed against HEAD touch (BASE=REVISION); ARGS=--list names them' \
 	'make check-layers only the include plan and the public headers; check-links: the same plan for what is linked' \
 	'make test-frameworks  PyTorch 1.13, 2.2, 2.6 and the newest, and frameworks on it, from PyPI into build/venvs (20 GB); VENVS= ONLY=' \
+	'make test-moto    s3:// against the S3 server of moto, from PyPI into build/venvs/moto' \
 	'make format       rewrites the C sources by .clang-format (clang-format 14); make check-format only compares' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \

@@ -56,7 +56,7 @@ refuses "no bucket of this name" 2 "NoSuchBucket" "${keys[@]}" "$PP" run s3://no
 refuses "nothing below a prefix" 2 "no object has a name that begins so|NoSuchKey" "${keys[@]}" "$PP" run s3://train/nothing/ --no-record
 refuses "an endpoint that is none" 2 "AWS_ENDPOINT_URL is no URL" env AWS_ENDPOINT_URL=host:9000 "$PP" run s3://train/shards/ --no-record
 
-# ---- temporary keys: of a container and of a web identity; they end in the middle ----
+# ---- temporary keys: of a container, a web identity, an instance; they end in the middle ----
 
 serve "$T/data" --s3 AKIDTEST SECRET/TEST+KEY --region eu-west-1 --uses 25
 export AWS_ENDPOINT_URL=http://127.0.0.1:$PORT
@@ -67,6 +67,7 @@ is "no sample is lost by it" "$(sql "$T/run.sqlite" 'SELECT count(*) FROM error'
 echo jwt-of-the-pod >"$T/jwt"
 is "a web identity's keys" "$(AWS_WEB_IDENTITY_TOKEN_FILE=$T/jwt AWS_ROLE_ARN=arn:aws:iam::1:role/x AWS_ENDPOINT_URL_STS=http://127.0.0.1:$PORT/_sts \
     digest "s3://train/$ODD" --epochs 1)" "$IMAGES"
+is "an instance's keys" "$(AWS_EC2_METADATA_DISABLED=false AWS_EC2_METADATA_SERVICE_ENDPOINT=http://127.0.0.1:$PORT digest s3://train/shards/ --epochs 1)" "$SHARDS"
 refuses "a container that refuses" 4 "no credentials from the container" env AWS_CONTAINER_CREDENTIALS_FULL_URI="http://127.0.0.1:$PORT/_credentials" \
     "$PP" run s3://train/shards/ --no-record
 is "every signature was right" "$(counted bad_signatures)" 0

@@ -18,7 +18,7 @@ ever; `changed=N` gives every object another ETag from the N-th request for byte
 
 GET /_counts answers with a JSON of counts. GET /_set?busy=3&latency-ms=5 changes the options, and begins to count anew.
 GET /_credentials (with Authorization: let-me-in) and POST /_sts (AssumeRoleWithWebIdentity) give temporary keys that end after --lifetime seconds,
-and are refused as ExpiredToken after --uses requests.
+and are refused as ExpiredToken after --uses requests; so do PUT /latest/api/token and what follows it (IMDSv2).
 """
 import argparse, base64, collections, hashlib, hmac, json, os, re, ssl, sys, threading, time, urllib.parse, zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -265,6 +265,8 @@ class Handler(BaseHTTPRequestHandler):
                 counts.clear()
                 seen.clear()
             return self.reply_json({})
+        if path.startswith("/latest/meta-data/iam/security-credentials/"):
+            return self.instance(path)
         if path == "/_credentials":
             if self.headers.get("Authorization") != "let-me-in":
                 return self.answer(403, b"no")
@@ -286,6 +288,18 @@ class Handler(BaseHTTPRequestHandler):
         finally:
             with lock:
                 counts["in_flight"] -= 1
+
+    def do_PUT(self):  # IMDSv2
+        ttl = self.headers.get("X-aws-ec2-metadata-token-ttl-seconds")
+        return self.answer(200, b"imds-token") if self.path == "/latest/api/token" and ttl else self.answer(400, b"no")
+
+    def instance(self, path):
+        if self.headers.get("X-aws-ec2-metadata-token") != "imds-token":
+            return self.answer(401, b"no")
+        if path.endswith("/security-credentials/"):
+            return self.answer(200, b"the-role\n")
+        access, secret, token, end = self.temporary_keys()
+        return self.reply_json({"Code": "Success", "AccessKeyId": access, "SecretAccessKey": secret, "Token": token, "Expiration": end})
 
     def do_POST(self):
         form = dict(urllib.parse.parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))

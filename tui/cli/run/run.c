@@ -36,7 +36,7 @@
  * person types. */
 enum { SAME_REQUEST_NS = 200 * 1000 * 1000 };
 
-static volatile sig_atomic_t interrupts;
+static atomic_int interrupts;      /* lock-free; threads that open the data set read it too */
 static int64_t first_interrupt_ns; /* the handler's own; each signal that it catches is blocked in it */
 static _Atomic(struct pp_loader *)
     running; /* what the handler stops; set while pp_loader_run may be entered */
