@@ -26,6 +26,11 @@ ifneq ($(SAN),)
 CFLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SAN)
 endif
+# Libraries that a build may do without: found by pkg-config, said by doctor. WITH_WEBP=0 builds without.
+WITH_WEBP ?= $(shell pkg-config --exists libwebp 2>/dev/null && echo 1 || echo 0)
+PKGS += $(if $(filter 1,$(WITH_WEBP)),libwebp)
+CPPFLAGS += -DPP_HAVE_WEBP=$(WITH_WEBP)
+WITHOUT := $(if $(filter 1,$(WITH_WEBP)),,probe/decode/webp.c)
 # Asked once, and only by a make that builds: test.mk installs the packages first and then calls make again.
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo $(PKGS:lib%=-l%))
@@ -45,7 +50,7 @@ $(B)/report/send/%.o: CPPFLAGS += -DPP_HAVE_MICROHTTPD=$(HAVE_MICROHTTPD) -DPP_H
 HALVES := probe collectors report tui
 include mk/inject.mk mk/python.mk mk/lib.mk mk/curl.mk mk/fuzz.mk
 MAIN := tui/cli/main.c
-SRC := $(sort $(filter-out $(MAIN) $(INJECT_ONLY) $(ATTACH_ONLY) $(READS_ONLY),$(shell find $(HALVES) -name '*.c')))
+SRC := $(sort $(filter-out $(MAIN) $(INJECT_ONLY) $(ATTACH_ONLY) $(READS_ONLY) $(WITHOUT),$(shell find $(HALVES) -name '*.c')))
 OBJ := $(SRC:%.c=$(B)/%.o)
 # make_dataset is built of several files: samples/dataset/.
 SAMPLE_PARTS := $(patsubst %.c,$(B)/%.o,$(wildcard samples/*/*.c))

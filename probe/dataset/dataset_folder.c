@@ -291,6 +291,9 @@ static pp_status fail_empty(const struct folder *f, const char *example, uint64_
 {
     const struct pp_foreign *foreign = others ? pp_foreign_look(f->root_dir.storage, &f->root_dir, example)
                                               : NULL;
+    if (foreign && foreign->role == PP_FOREIGN_READ)
+        return pp_fail(err, PP_E_EMPTY, "%s holds no image, and no sample in its %s files (such as %s): %s",
+                       f->root, foreign->noun, example, foreign->advice);
     if (foreign)
         return pp_fail(err, PP_E_EMPTY, "%s holds %s files (such as %s), which pipeprobe does not read: %s",
                        f->root, foreign->noun, example, foreign->advice);
@@ -301,8 +304,8 @@ static pp_status fail_empty(const struct folder *f, const char *example, uint64_
                        f->class_names.n);
     return pp_fail(
         err, PP_E_EMPTY,
-        "no image below %s: found %llu other file%s (such as %s) in %zu class director%s; images are known by .jpg, .jpeg or "
-        ".png; for other data, record your own loader with 'pipeprobe exec -- python train.py'",
+        "no image below %s: found %llu other file%s (such as %s) in %zu class director%s; images are known by .jpg, .jpeg, .png or "
+        ".webp; for other data, record your own loader with 'pipeprobe exec -- python train.py'",
         f->root, (unsigned long long)others, others == 1 ? "" : "s", example, f->class_names.n,
         f->class_names.n == 1 ? "y" : "ies");
 }

@@ -7,8 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct pp_decode_ops *const pp_decode_rows[] = {&pp_decode_jpeg, &pp_decode_png, &pp_decode_tokens,
-                                                      NULL};
+/* Libraries that a build may do without: the Makefile says what pkg-config found. */
+#if PP_HAVE_WEBP
+#define WEBP_NAME "a WebP image"
+#else
+#define WEBP_NAME "a WebP image, which needs libwebp (install libwebp-dev and build again)"
+#endif
+
+const struct pp_decode_ops *const pp_decode_rows[] = {&pp_decode_jpeg, &pp_decode_png,
+#if PP_HAVE_WEBP
+                                                      &pp_decode_webp,
+#endif
+                                                      &pp_decode_tokens, NULL};
 
 void pp_decode_image_names(const char **names, size_t size)
 {
@@ -40,7 +50,7 @@ static const struct signature {
     const char *bytes, *name;
 } signatures[] = {
     {0, 4, "GIF8", "a GIF"},
-    {8, 4, "WEBP", "a WebP image"},
+    {8, 4, "WEBP", WEBP_NAME},
     {0, 2, "BM", "a BMP image"},
     {0, 4, "II*\0", "a TIFF image"},
     {0, 4, "MM\0*", "a TIFF image"},

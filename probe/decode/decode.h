@@ -78,6 +78,7 @@ struct pp_decode_ops {
 };
 
 extern const struct pp_decode_ops pp_decode_jpeg, pp_decode_png, pp_decode_tokens;
+extern const struct pp_decode_ops pp_decode_webp; /* only where the build found libwebp */
 
 /* The rows in the order in which they are asked; NULL after the last. */
 extern const struct pp_decode_ops *const pp_decode_rows[];
@@ -121,9 +122,9 @@ const struct pp_decode_ops *pp_decoder_choose(const struct pp_decoder *d, const 
 pp_status pp_decoder_open(struct pp_decoder *d, const struct pp_encoded *in, struct pp_image_info *info,
                           struct pp_err *err);
 /* Decodes crop of the image last opened; may be called again for another crop. PP_E_USAGE when no image is
- * open or the crop is not inside it; PP_E_CORRUPT with libjpeg's or libpng's words for a damaged or truncated
- * body; PP_E_UNSUPPORTED for a JPEG of more scans than any real one (32 to 500, by its
- * size), and for an image that needs more memory than the limit. */
+ * open or the crop is not inside it; PP_E_CORRUPT with the library's words for a damaged or truncated body;
+ * PP_E_UNSUPPORTED for a JPEG of more scans than any real one (32 to 500, by its size), and for an image that
+ * needs more memory than the limit. */
 pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp_pixels *out,
                             struct pp_err *err);
 /* Fills a whole row of the batch, of size bytes. PP_E_USAGE when the row of the table gives pixels, else as

@@ -3,7 +3,7 @@
  *
  * A region is decoded, not the whole image: for JPEG only the rows and MCU columns the crop needs (plus one
  * MCU margin, which makes the result identical to a full decode with islow DCT and fancy upsampling), so the
- * caller says the crop first. For PNG the whole image is decoded whatever the crop.
+ * caller says the crop first. For PNG and WebP the whole image is decoded whatever the crop.
  *
  * As PIL does: CMYK and YCCK are taken as Adobe's inverted kind and converted without a profile, alpha is
  * dropped and not blended, 16-bit colour keeps its high byte, 16-bit grey is clipped to 255. What PIL calls
@@ -23,12 +23,12 @@
 #define PP_IMAGE_MAX_PIXELS ((uint64_t)1 << 28)
 
 struct pp_image_info {
-    const char *format; /* the decoder's name: "JPEG", "PNG" */
+    const char *format; /* the decoder's name: "JPEG", "PNG", "WebP" */
     int width,
         height; /* as a viewer of decoded pixels sees them: after EXIF rotation when the decoder applies it */
-    int channels; /* in the file: JPEG 1, 3, 4; PNG 1 (grey, palette) to 4 (RGBA) */
+    int channels; /* in the file: JPEG 1, 3, 4; PNG 1 (grey, palette) to 4 (RGBA); WebP 3, 4 */
     int progressive;
-    int orientation; /* EXIF 1..8, 1 when absent; of a PNG: its eXIf chunk */
+    int orientation; /* EXIF 1..8, 1 when absent; of a PNG: its eXIf chunk, of a WebP: EXIF */
 };
 
 struct pp_rect {

@@ -15,13 +15,14 @@ import zlib
 import numpy as np
 import torch
 import PIL
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, features
 from torchvision import transforms
 from torchvision.transforms import functional as F
 
 warnings.simplefilter("ignore")
 TOOL = sys.argv[1]
 EXACT = "post" not in PIL.__version__  # Pillow-SIMD calls itself 9.0.0.post1
+WEBP = features.check("webp") and "webp" in sys.argv[2:]  # of both sides
 IMAGENET = transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 
@@ -69,6 +70,10 @@ def make_files():
         files[f"cmyk {w}x{h}"] = encode(picture(rng, w, h, "CMYK"), format="JPEG", quality=85)
         files[f"cmyk subsampled {w}x{h}"] = encode(picture(rng, w, h, "CMYK"), format="JPEG", quality=85, subsampling=2)
         files[f"png rgb {w}x{h}"] = encode(picture(rng, w, h), format="PNG")
+        if WEBP:
+            files[f"webp {w}x{h}"] = encode(picture(rng, w, h), format="WEBP", quality=40 + 5 * i)
+            files[f"webp lossless {w}x{h}"] = encode(picture(rng, w, h), format="WEBP", lossless=True)
+            files[f"webp alpha {w}x{h}"] = encode(picture(rng, w, h, "RGBA"), format="WEBP", quality=80, lossless=bool(i % 2))
     for mode in ("L", "RGBA", "LA"):
         files[f"png {mode}"] = encode(picture(rng, 120, 90, mode), format="PNG")
     files["png 1"] = encode(picture(rng, 121, 90, "L").convert("1"), format="PNG")
@@ -83,12 +88,16 @@ def make_files():
         exif = Image.Exif()
         exif[0x0112] = o
         files[f"exif {o}"] = encode(picture(rng, 161, 97), format="JPEG", quality=90, exif=exif.tobytes())
+        if WEBP:
+            files[f"webp exif {o}"] = encode(picture(rng, 61, 37), format="WEBP", exif=exif.tobytes())
         files[f"png exif {o}"] = encode(picture(rng, 61, 37), format="PNG", exif=exif.tobytes())
     whole = files["jpeg 420 500x375"]
     files["without its last bytes"] = whole[:-2] + b"\0\0\0\0"
     files["trailing bytes"] = whole + b"rubbish" * 9
     files["ended early, with end marker"] = whole[: len(whole) // 2] + b"\xff\xd9"
     bad = {f"cut {n}": whole[: len(whole) * n // 10] for n in (1, 4, 9)}
+    if WEBP:
+        bad["webp cut"] = files["webp 500x375"][:-200]
     bad["png cut"] = files["png rgb 500x375"][:-2000]
     bad["gif"] = encode(picture(rng, 20, 20), format="GIF")[:3]
     return files, bad

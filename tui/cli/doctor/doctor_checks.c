@@ -54,6 +54,13 @@ static void look_jpeg(struct pp_finding *f)
           simd ? "SIMD" : "built without SIMD");
 }
 
+static void look_webp(struct pp_finding *f)
+{
+    found(f, PP_HAVE_WEBP ? PP_YES : PP_NO, "%s",
+          PP_HAVE_WEBP ? "with libwebp"
+                       : "built without libwebp; apt-get install libwebp-dev and build again");
+}
+
 static void look_sqlite(struct pp_finding *f)
 {
     found(f, sqlite3_libversion_number() >= 3037000 ? PP_YES : PP_NO, "SQLite %s", sqlite3_libversion());
@@ -261,6 +268,7 @@ static void look_kernels(struct pp_finding *f)
 
 const struct pp_check pp_checks[] = {
     {NULL, "JPEG decoding", look_jpeg, "decoding runs at full speed", "decoding is several times slower"},
+    {NULL, "WebP decoding", look_webp, "WebP images are decoded", "WebP images are errors of their samples"},
     {NULL, "recordings", look_sqlite, "recordings are read and written",
      "STRICT tables need SQLite 3.37: recordings cannot be written"},
     {NULL, "PyTorch hooks", look_hooks, "exec records unmodified PyTorch jobs",

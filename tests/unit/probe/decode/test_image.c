@@ -416,7 +416,7 @@ static void what_is_not_an_image(void **state)
         {"\xff\xd8", 2, PP_E_CORRUPT, "truncated"},
         {"\x89PNG", 4, PP_E_CORRUPT, "truncated"},
         {"GIF89a......", 12, PP_E_UNSUPPORTED, "GIF"},
-        {"RIFF\x10\0\0\0WEBPVP8 ", 16, PP_E_UNSUPPORTED, "WebP"},
+        {"RIFF\x10\0\0\0WEBPVP8 ", 16, PP_HAVE_WEBP ? PP_E_CORRUPT : PP_E_UNSUPPORTED, "WebP"},
         {"<!DOCTYPE html><html>", 21, PP_E_UNSUPPORTED, "HTML"},
         {"\0\0\0\0\0\0\0\0", 8, PP_E_UNSUPPORTED, "zero bytes"},
         {"hello, this is text", 19, PP_E_UNSUPPORTED, "0x68 0x65"},
