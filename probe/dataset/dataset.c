@@ -77,6 +77,9 @@ static pp_status fail_unknown(const struct pp_dataset_place *p, struct pp_err *e
         last = f;
     }
     const struct pp_foreign *foreign = pp_foreign_look(p->storage, NULL, p->spec);
+    if (foreign && foreign->role == PP_FOREIGN_READ)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s is a %s file, and no data set by itself: %s", p->spec,
+                       foreign->noun, foreign->advice);
     if (foreign)
         return pp_fail(err, PP_E_UNSUPPORTED, "%s is a %s file, which pipeprobe does not read: %s", p->spec,
                        foreign->noun, foreign->advice);

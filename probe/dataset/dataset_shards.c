@@ -1,4 +1,4 @@
-/* WebDataset tar shards, read at random: an index per shard says where each image lies, and a sample is one
+/* Shards of any kind, read at random: an index per shard says where each sample lies, and a sample is one
  * ranged read. */
 #include "probe/dataset/dataset_shards.h"
 #include "probe/base/err.h"
@@ -16,8 +16,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-extern const struct pp_dataset_format pp_format_shards; /* at the end */
-
 /* Building an index waits for the disk; loading one waits for look-ups. */
 enum { OPENING_THREADS = 8 };
 
@@ -33,9 +31,11 @@ struct shards {
     struct shard *shard;
     const struct pp_storage *storage;
     uint64_t keep_open; /* the first so many shards stay open */
+    const struct pp_shard_kind *kind;
+    void *kept; /* the kind's */
     /* during open only */
-    const char *spec;
-    const struct pp_shards_opts *opts;
+    const char *spec, *index_dir;
+    int stream;
 };
 
 static struct shards *shards_of(const struct pp_dataset *d)
@@ -79,6 +79,20 @@ static pp_status open_file(const struct shards *s, size_t i, struct pp_object *o
                            err);
 }
 
+static pp_status unwrap(const struct shards *all, const struct pp_shard_entry *e, const char *path,
+                        struct pp_sample *s, struct pp_err *err)
+{
+    struct pp_err why;
+    pp_status st = all->kind->unwrap(all->kept, s, &why);
+    if (st == PP_OK && s->size == 0)
+        st = pp_fail(&why, PP_E_EMPTY, "holds an image of 0 bytes");
+    if (st == PP_OK)
+        return PP_OK;
+    s->size = 0;
+    return pp_fail(err, st, "the record at byte %llu of %s %s", (unsigned long long)e->offset, path,
+                   why.text);
+}
+
 static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
                              const struct pp_read_context *context, struct pp_sample *s, struct pp_err *err)
 {
@@ -94,7 +108,8 @@ static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
         return pp_fail(err, PP_E_EMPTY, "%s in %s has 0 bytes", key, path);
     char what[512];
     snprintf(what, sizeof(what), "cannot read %s in %s", key, path);
-    pp_status st = pp_sample_reserve(s, e->size, what, err);
+    size_t size = (size_t)e->size + all->kind->tail;
+    pp_status st = pp_sample_reserve(s, size, what, err);
     if (st == PP_OK && !shard->file.storage)
         st = open_file(all, i, &opened, err);
     if (st != PP_OK)
@@ -103,7 +118,7 @@ static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
                         .part = key,
                         .context = context,
                         .offset = e->offset,
-                        .size = e->size,
+                        .size = size,
                         .buf = s->buf,
                         .cap = s->cap};
     st = pp_object_read_at(shard->file.storage ? &shard->file : &opened, &r, err);
@@ -112,11 +127,11 @@ static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
         return st;
     s->cache_known = r.cache_known;
     s->cache_hit_bytes = r.cache_hit_bytes;
-    if (r.got < e->size)
-        return pp_fail(err, PP_E_CORRUPT, "%s is shorter than its index: %s is truncated at byte %zu of %u",
-                       path, key, r.got, e->size);
+    if (r.got < size)
+        return pp_fail(err, PP_E_CORRUPT, "%s is shorter than its index: %s is truncated at byte %zu of %zu",
+                       path, key, r.got, size);
     s->size = e->size;
-    return PP_OK;
+    return all->kind->unwrap ? unwrap(all, e, path, s, err) : PP_OK;
 }
 
 static void shards_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
@@ -124,8 +139,12 @@ static void shards_path(const struct pp_dataset *d, uint64_t index, char *buf, s
     const struct shards *all = shards_of(d);
     size_t i = shard_of(all, index);
     const struct shard *shard = &all->shard[i];
-    snprintf(buf, size, "%s:%s", all->names.path[i],
-             shard->index.keys + shard->index.entry[index - shard->first].key);
+    const struct pp_shard_entry *e = &shard->index.entry[index - shard->first];
+    const char *key = shard->index.keys + e->key;
+    if (*key)
+        snprintf(buf, size, "%s:%s", all->names.path[i], key);
+    else
+        snprintf(buf, size, "%s@%llu", all->names.path[i], (unsigned long long)e->offset);
 }
 
 static void shards_describe(const struct pp_dataset *d, char *buf, size_t size)
@@ -135,10 +154,11 @@ static void shards_describe(const struct pp_dataset *d, char *buf, size_t size)
     pp_text_count(samples, sizeof(samples), (double)d->len);
     pp_text_count(shards, sizeof(shards), (double)n);
     if (d->len == 0)
-        snprintf(buf, size, "webdataset, %s shard%s to be streamed (not indexed)", shards, n == 1 ? "" : "s");
-    else
-        snprintf(buf, size, "webdataset, %s sample%s in %s shard%s", samples, d->len == 1 ? "" : "s", shards,
+        snprintf(buf, size, "%s, %s shard%s to be streamed (not indexed)", d->format->name, shards,
                  n == 1 ? "" : "s");
+    else
+        snprintf(buf, size, "%s, %s sample%s in %s shard%s", d->format->name, samples, d->len == 1 ? "" : "s",
+                 shards, n == 1 ? "" : "s");
 }
 
 static uint64_t shards_footprint(const struct pp_dataset *d)
@@ -159,17 +179,15 @@ static void shards_close(struct pp_dataset *d)
     }
     free(s->shard);
     pp_shard_names_free(&s->names);
+    if (s->kind->release)
+        s->kind->release(s->kept);
 }
 
-static const struct pp_dataset_ops shards_ops = {
-    .content = PP_CONTENT_IMAGE,
-    .read = shards_read,
-    .path = shards_path,
-    .describe = shards_describe,
-    .footprint = shards_footprint,
-    .stream = pp_shards_stream,
-    .close = shards_close,
-};
+#define SHARDS_OPS \
+    .content = PP_CONTENT_IMAGE, .read = shards_read, .path = shards_path, .describe = shards_describe, \
+    .footprint = shards_footprint, .close = shards_close
+static const struct pp_dataset_ops shards_ops = {SHARDS_OPS},
+                                   stream_ops = {SHARDS_OPS, .stream = pp_shards_stream};
 
 /* ---- open ---- */
 
@@ -183,13 +201,15 @@ static pp_status index_shard(struct shards *s, uint64_t i, struct pp_object *fil
         return st;
     if (info.kind != PP_PLACE_OBJECT)
         return pp_fail(err, PP_E_UNSUPPORTED, "the shard %s is not a regular file", path);
-    if (s->opts->stream)
+    if (s->stream)
         return PP_OK;
     if (info.size == PP_SIZE_UNKNOWN)
         return pp_fail(err, PP_E_UNSUPPORTED, "the shard %s does not say its size, which its index needs",
                        path);
     struct pp_shard_id id = {.size = info.size, .mtime_ns = info.version};
-    st = pp_shard_index_get(file, path, &id, s->opts->index_dir, &shard->index, err);
+    st = pp_shard_index_get(file, path, &id,
+                            &(struct pp_shard_index_how){.dir = s->index_dir, .build = s->kind->build},
+                            &shard->index, err);
     if (st == PP_OK && i < s->keep_open) {
         shard->file = *file;
         *file = (struct pp_object){0};
@@ -219,16 +239,18 @@ static void warn_of_shard(struct shards *s, size_t i)
     const char *path = s->names.path[i];
     unsigned long long at = (unsigned long long)h->defect_at, n = (unsigned long long)h->entries;
     struct pp_warnings *w = &s->base.warnings;
+    const char *what = s->kind->what, *piece = s->kind->piece;
     switch ((enum pp_shard_defect)h->defect) {
     case PP_SHARD_TRUNCATED:
-        pp_warn(w, "%s is truncated in the member at byte %llu: %llu of its samples are usable", path, at, n);
+        pp_warn(w, "%s is truncated in the %s at byte %llu: %llu of its samples are usable", path, piece, at,
+                n);
         break;
     case PP_SHARD_DAMAGED:
         if (at == 0)
-            pp_warn(w, "%s is not a tar archive", path);
+            pp_warn(w, "%s is not a %s", path, what);
         else
-            pp_warn(w, "%s is not a tar archive from byte %llu on: the %llu samples before it are usable",
-                    path, at, n);
+            pp_warn(w, "%s is not a %s from byte %llu on: the %llu samples before it are usable", path, what,
+                    at, n);
         break;
     case PP_SHARD_NO_END:
         pp_warn(w, "%s has no end-of-archive mark and may be truncated at byte %llu: %llu samples are usable",
@@ -239,10 +261,8 @@ static void warn_of_shard(struct shards *s, size_t i)
     case PP_SHARD_DEFECTS: break;
     }
     if (h->left_out)
-        pp_warn(
-            w,
-            "%s: %u key%s no usable image (.jpg .jpeg .png, below 4 GiB, not a link, not sparse) and %s left out",
-            path, h->left_out, h->left_out == 1 ? " has" : "s have", h->left_out == 1 ? "is" : "are");
+        pp_warn(w, s->kind->left_out, path, h->left_out, h->left_out == 1 ? " has" : "s have",
+                h->left_out == 1 ? "is" : "are");
     else if (h->entries == 0 && h->defect == PP_SHARD_SOUND)
         pp_warn(w, "%s holds no samples", path);
 }
@@ -263,18 +283,18 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
             example = h->example;
         warn_of_shard(s, i);
     }
-    if (not_kept && s->opts->index_dir)
+    if (not_kept && s->index_dir)
         pp_warn(&s->base.warnings,
                 "the indexes of %zu shards could not be saved in %s and will be rebuilt next time", not_kept,
-                s->opts->index_dir);
-    if (made && !s->opts->index_dir)
+                s->index_dir);
+    if (made && !s->index_dir)
         pp_shard_cache_trim(PP_SHARD_CACHE_BYTES);
     if (s->base.len > 0)
         return PP_OK;
     if (example[0])
         return pp_fail(
             err, PP_E_EMPTY,
-            "no sample in %s: its %zu shard%s members such as %s, but no .jpg .jpeg or .png; record your own loader with 'pipeprobe exec'",
+            "no sample in %s: its %zu shard%s members such as %s, but no .jpg .jpeg .png or .webp; record your own loader with 'pipeprobe exec'",
             s->spec, s->names.n, s->names.n == 1 ? " holds" : "s hold", example);
     return pp_fail(err, PP_E_EMPTY, "no sample in %s: %s", s->spec,
                    s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
@@ -289,24 +309,29 @@ static uint64_t descriptors_to_keep(void)
     return limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > 1 << 16 ? 1 << 15 : limit.rlim_cur / 2;
 }
 
-static pp_status shards_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
-                             struct pp_err *err)
+pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_shards_how *how,
+                         struct pp_dataset **out, struct pp_err *err)
 {
-    const struct pp_shards_opts *o = opts;
     struct shards *s = calloc(1, sizeof(*s));
-    if (!s)
+    if (!s) {
+        if (how->kind->release)
+            how->kind->release(how->kept);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
-    s->base.ops = &shards_ops;
+    }
+    s->base.ops = how->kind->streams ? &stream_ops : &shards_ops;
     s->storage = place->storage;
     s->spec = place->spec;
-    s->opts = o;
+    s->kind = how->kind;
+    s->kept = how->kept;
+    s->index_dir = how->index_dir;
+    s->stream = how->stream;
     s->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? descriptors_to_keep() : UINT64_MAX;
     struct pp_each each = {.threads = OPENING_THREADS,
                            .piece = open_shard,
                            .ctx = s,
                            .opts = place->opts,
-                           .what = o->stream ? "looking for shards" : "indexing shards"};
-    pp_status st = pp_shard_names(place->storage, place->spec, &s->names, err);
+                           .what = s->stream ? "looking for shards" : "indexing shards"};
+    pp_status st = pp_shard_names(place->storage, place->spec, s->kind->files, &s->names, err);
     if (st != PP_OK)
         goto out;
     s->shard = calloc(s->names.n, sizeof(*s->shard));
@@ -316,62 +341,13 @@ static pp_status shards_open(struct pp_dataset_place *place, const void *opts, s
     }
     each.n = s->names.n;
     st = pp_each_run(&each, err);
-    if (st == PP_OK && !o->stream)
+    if (st == PP_OK && !s->stream)
         st = sum_up(s, err);
 out:
-    s->opts = NULL;
-    s->spec = NULL;
+    s->spec = s->index_dir = NULL;
     if (st != PP_OK)
         pp_dataset_close(&s->base);
     else
         *out = &s->base;
     return st;
 }
-
-/* A directory of shards and nothing else is beyond doubt; among other things they count when no format finds
- * more. */
-static int shards_probe(const struct pp_dataset_place *place, struct pp_err *why)
-{
-    const struct pp_listing *l = place->listing;
-    if (place->info.kind != PP_PLACE_DIRECTORY)
-        return pp_is_shard_spec(place->spec) ? 60 : 0;
-    for (size_t i = 0; i < l->others.n; i++)
-        if (pp_is_shard(l->others.bytes + l->others.at[i]))
-            return l->images.n == 0 && l->subdirs.n == 0 ? 90 : 10;
-    return 0;
-}
-
-/* ---- options ---- */
-
-struct pp_shards_opts *pp_shards_opts(const struct pp_dataset_options *o)
-{
-    return pp_dataset_options_of(o, &pp_format_shards);
-}
-
-/* clang-format off */
-static const struct pp_opt stream_opts[] = {
-    {.name = "stream", .type = PP_OPT_FLAG, .offset = offsetof(struct pp_shards_opts, stream), .dflt = "0",
-     .help = "tar shards: read in order, shuffle in a buffer"},
-    {.name = "shuffle-buffer", .advanced = 1, .type = PP_OPT_INT, .offset = offsetof(struct pp_shards_opts, shuffle_buffer), .min = 0,
-     .max = 1e8, .arg = "N", .dflt = "1000", .help = "size of the shuffle buffer in samples (--stream)"},
-    {.name = "shuffle-shards", .advanced = 1, .type = PP_OPT_FLAG, .offset = offsetof(struct pp_shards_opts, shuffle_shards), .dflt = "1",
-     .help = "shuffle the shards' order too (--stream)"},
-    {.name = NULL},
-};
-static const struct pp_opt shards_opts[] = {
-    {.name = "index-dir", .advanced = 1, .type = PP_OPT_STRING, .offset = offsetof(struct pp_shards_opts, index_dir), .arg = "DIR",
-     .help = "directory of shard indexes (default: ~/.cache/pipeprobe)"},
-    {.name = NULL},
-};
-/* clang-format on */
-
-const struct pp_dataset_format pp_format_shards = {
-    .name = "webdataset",
-    .help = ".tar shards",
-    .noun = "tar shards",
-    .probe = shards_probe,
-    .open = shards_open,
-    .opts_size = sizeof(struct pp_shards_opts),
-    .opts = shards_opts,
-    .stream_opts = stream_opts,
-};

@@ -1,10 +1,41 @@
-/* dataset/dataset_shards.h: the options of tar shards, and what the stream needs to know of them. */
+/* dataset/dataset_shards.h: data sets in shards with an index each. What differs is a kind: tar shards
+ * (dataset_webdataset.c), TFRecord files (dataset_tfrecord.c). And the options of tar shards, and what their
+ * stream needs to know of them. */
 #ifndef PP_DATASET_DATASET_SHARDS_H
 #define PP_DATASET_DATASET_SHARDS_H
 
 #include "probe/dataset/dataset.h"
 #include "probe/dataset/options.h"
+#include "probe/dataset/shard_index.h"
+#include "probe/dataset/shard_names.h"
 #include "probe/storage/storage.h"
+
+struct pp_dataset_place;
+
+struct pp_shard_kind {
+    const char *what, *piece; /* "tar archive", "member": for sentences */
+    const char *left_out; /* format of the warning: the path, how many (unsigned), " has" or "s have", "is" or
+                             "are" */
+    const struct pp_shard_files *files;
+    pp_shard_index_builder *build;
+    size_t tail; /* bytes behind an entry that are read with it */
+    int streams; /* pp_shards_stream takes it */
+    /* From the bytes of an entry, tail included, to those of its sample: sets data, size and label of s. A
+     * sentence begins behind the name of the record. NULL: they are the same. Any thread. */
+    pp_status (*unwrap)(const void *kept, struct pp_sample *s, struct pp_err *err);
+    void (*release)(void *kept); /* or NULL */
+};
+
+struct pp_shards_how {
+    const struct pp_shard_kind *kind;
+    void *kept;            /* the kind's, taken over, also on failure */
+    const char *index_dir; /* borrowed during open; NULL: the cache of the user */
+    int stream;            /* will only be streamed: no index is made */
+};
+
+/* The .open of a format of shards. */
+pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_shards_how *how,
+                         struct pp_dataset **out, struct pp_err *err);
 
 struct pp_shards_opts {
     int stream; /* will only be streamed: no index is made at open, and the length is then unknown (0) */

@@ -1,11 +1,13 @@
-/* Token files: a flat array of token ids, borrowed from the storage where it maps them. Sample i is window
- * tokens from position i * (window - 1): windows overlap by one token, so that every token but the first is
- * once a target of next-token prediction. The tail shorter than a window is left out. */
+/* Token files: a flat array (.bin, .npy; a .bin with the index of Megatron-LM beside it says its own type) of
+ * token ids, borrowed from the storage where it maps them. Sample i is window tokens from position i *
+ * (window - 1): windows overlap by one token, so that every token but the first is once a target of
+ * next-token prediction. The tail shorter than a window is left out. */
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset_tokens.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/format.h"
+#include "probe/dataset/megatron.h"
 #include "probe/dataset/npy.h"
 
 #include <malloc.h>
@@ -25,6 +27,7 @@ struct tokens {
     int borrows; /* samples point into the storage's memory */
     uint64_t data_offset, count, window;
     int token_bytes;
+    uint64_t sequences; /* of a Megatron index; 0: there is none */
 };
 
 static struct tokens *tokens_of(const struct pp_dataset *d)
@@ -81,8 +84,11 @@ static void tokens_describe(const struct pp_dataset *d, char *buf, size_t size)
     char tokens[32], windows[32];
     pp_text_count(tokens, sizeof(tokens), (double)t->count);
     pp_text_count(windows, sizeof(windows), (double)d->len);
-    snprintf(buf, size, "token file, %s tokens of %d bytes in %s windows of %llu", tokens, t->token_bytes,
-             windows, (unsigned long long)t->window);
+    int n = snprintf(buf, size, "token file, %s tokens of %d bytes in %s windows of %llu", tokens,
+                     t->token_bytes, windows, (unsigned long long)t->window);
+    if (t->sequences && n > 0 && (size_t)n < size)
+        snprintf(buf + n, size - (size_t)n, ", Megatron index of %s sequences",
+                 pp_text_count(tokens, sizeof(tokens), (double)t->sequences));
 }
 
 static uint64_t tokens_footprint(const struct pp_dataset *d)
@@ -111,6 +117,27 @@ static const struct pp_dataset_ops tokens_ops = {
 static int is_npy(const char *path)
 {
     return pp_has_suffix(path, ".npy");
+}
+
+/* The spec with another ending in place of its .bin or .idx, or behind it; the caller frees. */
+static char *with_ending(const char *spec, const char *ending)
+{
+    char *path;
+    size_t n = strlen(spec);
+    if (pp_has_suffix(spec, ".bin") || pp_has_suffix(spec, ".idx"))
+        n -= 4;
+    return asprintf(&path, "%.*s%s", (int)n, spec, ending) < 0 ? NULL : path;
+}
+
+/* Megatron-LM's own tools take the name without an ending. */
+static char *path_of(const char *spec)
+{
+    return is_npy(spec) || pp_has_suffix(spec, ".bin") ? strdup(spec) : with_ending(spec, ".bin");
+}
+
+static char *index_of(const char *path)
+{
+    return with_ending(path, ".idx");
 }
 
 static pp_status layout_npy(struct tokens *t, struct pp_err *err)
@@ -149,6 +176,45 @@ static pp_status layout_bin(struct tokens *t, int token_bytes, struct pp_err *er
     return PP_OK;
 }
 
+/* NAME.idx beside NAME.bin: PP_E_NOT_FOUND without one, and for another program's file of that name. */
+static pp_status layout_megatron(struct tokens *t, const struct pp_storage *storage, int token_bytes,
+                                 struct pp_err *err)
+{
+    struct pp_megatron m;
+    uint8_t head[PP_MEGATRON_MAGIC];
+    char *idx = index_of(t->path);
+    struct pp_object o = {0};
+    struct pp_read r = {.name = idx, .size = sizeof(head), .buf = head, .cap = sizeof(head)};
+    if (!idx)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", t->path);
+    pp_status st = pp_storage_open(storage, &(struct pp_open){.name = idx, .attempt = "open"}, &o, NULL);
+    if (st == PP_OK)
+        st = pp_object_read_at(&o, &r, NULL);
+    pp_object_close(&o);
+    if (st != PP_OK || !pp_is_megatron_index(head, r.got)) {
+        free(idx);
+        return PP_E_NOT_FOUND;
+    }
+    st = pp_megatron_read(storage, idx, t->path, t->file_size, &m, err);
+    if (st == PP_OK && token_bytes && token_bytes != m.token_bytes)
+        st = pp_fail(err, PP_E_USAGE, "--token-bytes %d: %s says that its tokens have %d bytes", token_bytes,
+                     idx, m.token_bytes);
+    free(idx);
+    t->token_bytes = m.token_bytes;
+    t->count = m.tokens;
+    t->sequences = m.sequences;
+    return st;
+}
+
+static pp_status layout(struct tokens *t, const struct pp_storage *storage, int token_bytes,
+                        struct pp_err *err)
+{
+    if (is_npy(t->path))
+        return layout_npy(t, err);
+    pp_status st = layout_megatron(t, storage, token_bytes, err);
+    return st == PP_E_NOT_FOUND ? layout_bin(t, token_bytes, err) : st;
+}
+
 static pp_status count_windows(struct tokens *t, struct pp_err *err)
 {
     uint64_t window_bytes;
@@ -183,7 +249,7 @@ static pp_status tokens_open(struct pp_dataset_place *place, const void *opts, s
 {
     const struct pp_tokens_opts *o = opts;
     struct tokens *t = calloc(1, sizeof(*t));
-    if (!t || !(t->path = strdup(place->spec))) {
+    if (!t || !(t->path = path_of(place->spec))) {
         free(t);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     }
@@ -191,7 +257,7 @@ static pp_status tokens_open(struct pp_dataset_place *place, const void *opts, s
     t->window = o->window ? (uint64_t)o->window : DEFAULT_WINDOW;
     pp_status st = open_file(t, place->storage, err);
     if (st == PP_OK)
-        st = is_npy(t->path) ? layout_npy(t, err) : layout_bin(t, (int)o->token_bytes, err);
+        st = layout(t, place->storage, (int)o->token_bytes, err);
     if (st == PP_OK)
         st = count_windows(t, err);
     if (st != PP_OK)
@@ -201,12 +267,24 @@ static pp_status tokens_open(struct pp_dataset_place *place, const void *opts, s
     return st;
 }
 
+/* NAME or NAME.idx for a pair of Megatron-LM's files. */
+static int is_megatron(const struct pp_dataset_place *place)
+{
+    struct pp_place_info info;
+    char *idx = index_of(place->spec), *bin = with_ending(place->spec, ".bin");
+    int is = idx && bin && (place->info.kind == PP_PLACE_MISSING || pp_has_suffix(place->spec, ".idx")) &&
+             pp_storage_stat(place->storage, NULL, idx, "stat", &info, NULL) == PP_OK &&
+             pp_storage_stat(place->storage, NULL, bin, "stat", &info, NULL) == PP_OK;
+    free(idx);
+    free(bin);
+    return is;
+}
+
 static int tokens_probe(const struct pp_dataset_place *place, struct pp_err *why)
 {
-    return place->info.kind != PP_PLACE_DIRECTORY &&
-                   (pp_has_suffix(place->spec, ".bin") || is_npy(place->spec))
-               ? 80
-               : 0;
+    if (place->info.kind == PP_PLACE_DIRECTORY)
+        return 0;
+    return pp_has_suffix(place->spec, ".bin") || is_npy(place->spec) || is_megatron(place) ? 80 : 0;
 }
 
 /* ---- options ---- */

@@ -1,12 +1,16 @@
 #include "probe/dataset/foreign.h"
+#include "probe/dataset/shard_names.h"
+#include "probe/dataset/tfrecord.h"
 
 #include <string.h>
 #include <strings.h>
 
 #define EXEC "record your own loader with 'pipeprobe exec -- python train.py'"
 #define UNPACK "unpack it into a directory of images or of .tar shards"
+#define NAME_THEM "name the files, or the directory that holds them"
+#define NAME_INDEX "name the directory that holds its index.json"
 #define IMAGES \
-    "convert the images to JPEG or PNG, or record your own loader with 'pipeprobe exec -- python train.py'"
+    "convert the images to JPEG, PNG or WebP, or record your own loader with 'pipeprobe exec -- python train.py'"
 #define TOKENS \
     "save the tokens as .npy or .bin (uint16 or uint32), or record your own loader with 'pipeprobe exec -- python train.py'"
 
@@ -58,12 +62,12 @@ static const struct pp_foreign table[] = {
     {"NumPy .npz", TOKENS, {0}, ".npz", 0},
     {"PyTorch", EXEC, {0}, ".pt .pth .ckpt", 0},
     {"safetensors", EXEC, {0}, ".safetensors", 0},
-    {"TFRecord", EXEC, {0}, ".tfrecord .tfrecords", 0},
-    {"MosaicML MDS", EXEC, {0}, ".mds", 0},
+    {"TFRecord", NAME_THEM, {0}, ".tfrecord .tfrecords .tfrec", PP_FOREIGN_READ},
+    {"MosaicML MDS", NAME_INDEX, {0}, ".mds", PP_FOREIGN_READ},
     {"FFCV", EXEC, {0}, ".beton", 0},
     {"JSON Lines", TOKENS, {0}, ".jsonl .ndjson", 0},
-    {"JSON", EXEC, {0}, ".json", 1},
-    {"CSV", EXEC, {0}, ".csv .tsv", 1},
+    {"JSON", EXEC, {0}, ".json", PP_FOREIGN_BESIDE},
+    {"CSV", EXEC, {0}, ".csv .tsv", PP_FOREIGN_BESIDE},
     {"zip", UNPACK, {0, 4, "PK\3\4"}, ".zip", 0},
 };
 enum { TABLE = sizeof(table) / sizeof(*table) };
@@ -78,30 +82,11 @@ static const struct pp_foreign *row_of(const char *noun)
 
 /* ---- by content ---- */
 
-static uint32_t crc32c(const uint8_t *bytes, size_t size)
-{
-    uint32_t crc = ~0u;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
-    }
-    return ~crc;
-}
-
-static uint32_t little32(const uint8_t *at)
-{
-    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
-/* A TFRecord begins with a length of 8 bytes and the masked CRC-32C of these
- * (tensorflow.org/tutorials/load_data/tfrecord, "TFRecords format details"). */
+/* Only by its bytes is a TFRecord told without doubt: the checksum of its first length. */
 static int is_tfrecord(const uint8_t *head, size_t size)
 {
-    if (size < 12)
-        return 0;
-    uint32_t crc = crc32c(head, 8);
-    return little32(head + 8) == (crc >> 15 | crc << 17) + 0xa282ead8u;
+    uint64_t length;
+    return size >= PP_TFRECORD_HEAD && pp_tfrecord_head(head, &length);
 }
 
 /* A zip archive is what NumPy and PyTorch save, too: the first member's name tells. */
@@ -144,19 +129,18 @@ static int has_one(const char *name, const char *suffixes)
     return 0;
 }
 
-/* TFRecord shards often have their count behind: train.tfrecord-00001-of-00128. */
 static const struct pp_foreign *by_name(const char *name)
 {
     for (const struct pp_foreign *f = table; f < table + TABLE; f++)
         if (has_one(name, f->suffixes))
             return f;
-    return strstr(name, ".tfrecord-") || strstr(name, ".tfrecords-") ? row_of("TFRecord") : NULL;
+    return pp_is_tfrecord(name) ? row_of("TFRecord") : NULL;
 }
 
 int pp_foreign_tells(const char *name)
 {
     const struct pp_foreign *f = by_name(name);
-    return !f ? 0 : f->beside ? 1 : 2;
+    return !f ? 0 : f->role == PP_FOREIGN_BESIDE ? 1 : 2;
 }
 
 const struct pp_foreign *pp_foreign_look(const struct pp_storage *s, const struct pp_object *dir,

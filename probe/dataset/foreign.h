@@ -1,4 +1,5 @@
-/* dataset/foreign.h: what files are that no format of formats.c reads: Parquet, TFRecord, video, archives.
+/* dataset/foreign.h: what files are that no format of formats.c took: Parquet, video, archives, shards in the
+ * wrong place.
  * One table gives the name and what to do, for the sentences of a place that cannot be opened. Pure functions
  * over bytes and names; any thread. */
 #ifndef PP_DATASET_FOREIGN_H
@@ -18,7 +19,11 @@ struct pp_foreign {
         const char *bytes;
     } magic;
     const char *suffixes; /* ".h5 .hdf5", in lower case; "": told by its bytes alone */
-    int beside;           /* often lies beside data that are something else: a list, a description */
+    enum {
+        PP_FOREIGN_DATA,
+        PP_FOREIGN_BESIDE, /* often lies beside data that are something else: a list, a description */
+        PP_FOREIGN_READ    /* a format reads it; advice says what to name */
+    } role;
 };
 
 /* The first so many bytes are what pp_foreign_by_bytes wants; fewer are fine. */

@@ -15,7 +15,7 @@
 
 #include <xxhash.h>
 
-static const char magic[8] = "ppshard1";
+static const char magic[8] = "ppshard2";
 
 /* Read at each header: enough for a header, a long name, and the small members that stand between images. Of
  * a remote shard as much as is worth a request. */
@@ -167,28 +167,35 @@ static pp_status walk(struct builder *b, struct pp_tar *tar, struct pp_err *err)
     return PP_OK;
 }
 
+pp_status pp_shard_index_make(const struct pp_shard_header *header, const struct pp_shard_entry *entry,
+                              const char *keys, struct pp_shard_index *out, struct pp_err *err)
+{
+    size_t entry_bytes = header->entries * sizeof(*entry),
+           size = sizeof(*header) + entry_bytes + header->key_bytes;
+    uint8_t *bytes = malloc(size);
+    *out = (struct pp_shard_index){0};
+    if (!bytes)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with %llu samples",
+                       (unsigned long long)header->entries);
+    memcpy(bytes, header, sizeof(*header));
+    memcpy(((struct pp_shard_header *)bytes)->magic, magic, sizeof(magic));
+    if (header->entries) {
+        memcpy(bytes + sizeof(*header), entry, entry_bytes);
+        memcpy(bytes + sizeof(*header) + entry_bytes, keys, header->key_bytes);
+    }
+    ((struct pp_shard_header *)bytes)->checksum = checksum(bytes, size);
+    point_into(out, bytes, size);
+    return PP_OK;
+}
+
 /* The group cut by a defect counts when its image is whole: its label may be lost, which is no worse than
  * having none. */
 static pp_status finish(struct builder *b, struct pp_shard_index *out, struct pp_err *err)
 {
-    struct pp_shard_header *h = &b->header;
-    uint8_t *bytes = NULL;
-    if (end_group(b) == 0) {
-        size_t entry_bytes = h->entries * sizeof(*b->entry), size = sizeof(*h) + entry_bytes + h->key_bytes;
-        bytes = malloc(size);
-        if (bytes) {
-            memcpy(bytes, h, sizeof(*h));
-            if (h->entries) {
-                memcpy(bytes + sizeof(*h), b->entry, entry_bytes);
-                memcpy(bytes + sizeof(*h) + entry_bytes, b->keys, h->key_bytes);
-            }
-            ((struct pp_shard_header *)bytes)->checksum = checksum(bytes, size);
-            point_into(out, bytes, size);
-        }
-    }
-    return bytes ? PP_OK
-                 : pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with %llu samples",
-                           (unsigned long long)h->entries);
+    if (end_group(b) != 0)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with %llu samples",
+                       (unsigned long long)b->header.entries);
+    return pp_shard_index_make(&b->header, b->entry, b->keys, out, err);
 }
 
 pp_status pp_shard_index_build(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
@@ -197,7 +204,6 @@ pp_status pp_shard_index_build(const struct pp_object *shard, const char *path, 
     struct builder b = {.header = {.shard_size = id->size, .shard_mtime_ns = id->mtime_ns}};
     struct pp_tar *tar = NULL;
     *out = (struct pp_shard_index){0};
-    memcpy(b.header.magic, magic, sizeof(magic));
     const struct pp_tar_file file = {.shard = shard, .path = path, .size = id->size};
     size_t remote = pp_storage_request_bytes(shard->storage);
     pp_status st = pp_tar_open(&file, 0, remote > INDEX_BLOCK ? remote : INDEX_BLOCK, &tar, err);
@@ -270,8 +276,10 @@ static int load(const char *file, const struct pp_shard_id *id, struct pp_shard_
 }
 
 pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
-                             const char *dir, struct pp_shard_index *out, struct pp_err *err)
+                             const struct pp_shard_index_how *how, struct pp_shard_index *out,
+                             struct pp_err *err)
 {
+    const char *dir = how->dir;
     struct pp_shard_places p;
     pp_shard_cache_places(path, (pp_storage_flags(shard->storage) & PP_STORAGE_LOCAL) != 0, dir, &p);
     for (int i = 0; i < PP_SHARD_CACHE_READS; i++)
@@ -281,7 +289,7 @@ pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, co
             out->kept = 1;
             return PP_OK;
         }
-    pp_status st = pp_shard_index_build(shard, path, id, out, err);
+    pp_status st = how->build(shard, path, id, out, err);
     if (st != PP_OK || !p.write[0])
         return st;
     pp_shard_cache_prepare(&p);

@@ -1,10 +1,10 @@
-/* dataset/shard_index.h: which samples a tar shard holds and where: built by one walk, kept as a file, read
+/* dataset/shard_index.h: which samples a shard holds and where: built by one walk, kept as a file, read
  * back in one piece.
  *
- * A sample is a run of members with the same key (see pp_tar_split) of which one is an image; its label is
- * that of its .cls member. The index is held as the bytes of its file: a header, an entry per sample in the
- * shard's order, then the keys. It belongs to a shard of one size and modification time and is made anew when
- * these differ. Immutable once made: any thread may read it. */
+ * In a tar shard a sample is a run of members with the same key (see pp_tar_split) of which one is an image;
+ * its label is that of its .cls member. The index is held as the bytes of its file: a header, an entry per
+ * sample in the shard's order, then the keys. It belongs to a shard of one size and modification time and is
+ * made anew when these differ. Immutable once made: any thread may read it. */
 #ifndef PP_DATASET_SHARD_INDEX_H
 #define PP_DATASET_SHARD_INDEX_H
 
@@ -23,10 +23,10 @@ enum pp_shard_defect {
 };
 
 struct pp_shard_entry {
-    uint64_t offset; /* of the image's bytes in the shard */
+    uint64_t offset; /* of the image's bytes in the shard, or of the record's that holds it */
     uint32_t size;
     uint32_t key;  /* offset of the zero-terminated key in keys */
-    int64_t label; /* -1: no .cls, or not a number */
+    int64_t label; /* -1: none, or not a number */
 };
 
 /* The file, in the byte order of the machine that wrote it. */
@@ -58,20 +58,34 @@ struct pp_shard_id {
     int64_t mtime_ns;
 };
 
-/* Walks the shard. Defects are noted in the header, not failures; fails on I/O, lack of memory, and
+/* The index of these rows: header gives all but its magic and its checksum. PP_E_NO_MEMORY. */
+pp_status pp_shard_index_make(const struct pp_shard_header *header, const struct pp_shard_entry *entry,
+                              const char *keys, struct pp_shard_index *out, struct pp_err *err);
+
+/* Makes the index of one kind of shard. */
+typedef pp_status pp_shard_index_builder(const struct pp_object *shard, const char *path,
+                                         const struct pp_shard_id *id, struct pp_shard_index *out,
+                                         struct pp_err *err);
+
+/* Of a tar shard: walks it. Defects are noted in the header, not failures; fails on I/O, lack of memory, and
  * compressed shards. */
-pp_status pp_shard_index_build(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
-                               struct pp_shard_index *out, struct pp_err *err);
+pp_shard_index_builder pp_shard_index_build;
 
 /* Takes bytes (malloc'd) over when they are a sound index of that shard: every offset, key and label within
  * bounds. 0, or -1 and bytes stay the caller's. Safe on any bytes. */
 int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *id,
                          struct pp_shard_index *out);
 
+struct pp_shard_index_how {
+    const char *dir; /* --index-dir, or NULL */
+    pp_shard_index_builder *build;
+};
+
 /* The kept index when there is a sound one, else a new one, which is kept where shard_cache.h says. Failing
  * to keep it is no failure; kept of out says whether it was. */
 pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
-                             const char *dir, struct pp_shard_index *out, struct pp_err *err);
+                             const struct pp_shard_index_how *how, struct pp_shard_index *out,
+                             struct pp_err *err);
 
 void pp_shard_index_free(struct pp_shard_index *index);
 

@@ -11,17 +11,44 @@
 
 enum { MAX_SHARDS = 1 << 20 };
 
+/* In the order of what can be read: as a shard, and refused by a sentence of its own. */
+static const char *const endings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2"};
+enum { SHARDS = 4, ENDINGS = sizeof(endings) / sizeof(*endings) };
+
+static int has_one(const char *name, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pp_has_suffix(name, endings[i]))
+            return 1;
+    return 0;
+}
+
 int pp_is_shard(const char *name)
 {
-    return pp_has_suffix(name, ".tar");
+    return has_one(name, SHARDS);
 }
+
+int pp_is_tfrecord(const char *name)
+{
+    return pp_has_suffix(name, ".tfrecord") || pp_has_suffix(name, ".tfrecords") ||
+           pp_has_suffix(name, ".tfrec") || strstr(name, ".tfrecord-") || strstr(name, ".tfrecords-");
+}
+
+const struct pp_shard_files pp_tar_files = {".tar", pp_is_shard};
+/* Also train-00001-of-01024, as ImageNet's are called: in a directory where one of them is known to be one.
+ */
+static int is_tfrecord_shard(const char *name)
+{
+    const char *of = strstr(name, "-of-");
+    return pp_is_tfrecord(name) || (of && of[4] && of[4 + strspn(of + 4, "0123456789")] == '\0');
+}
+
+const struct pp_shard_files pp_tfrecord_files = {".tfrecord", is_tfrecord_shard};
 
 int pp_is_shard_spec(const char *spec)
 {
-    static const char *const endings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2"};
-    for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
-        if (pp_has_suffix(spec, endings[i]))
-            return 1;
+    if (has_one(spec, ENDINGS))
+        return 1;
     return strchr(spec, '{') && strstr(spec, ".tar");
 }
 
@@ -74,7 +101,7 @@ static pp_status add_entry(void *ctx, const struct pp_entry *e, struct pp_err *e
     char *full;
     if (!a->dir)
         return add_path(a->out, e->name, err);
-    if (e->name[0] == '.' || !pp_is_shard(e->name))
+    if (e->name[0] == '.' || !a->out->files->is(e->name))
         return PP_OK;
     if (asprintf(&full, "%s%s%s", a->dir, a->dir[strlen(a->dir) - 1] == '/' ? "" : "/", e->name) < 0)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to list %s", a->dir);
@@ -95,7 +122,7 @@ static pp_status add_directory(struct pp_shard_names *out, const char *path, str
         st = pp_object_list(&dir, path, add_entry, &a, err);
     pp_object_close(&dir);
     if (st == PP_OK && out->n == first)
-        return pp_fail(err, PP_E_NOT_FOUND, "%s holds no .tar files", path);
+        return pp_fail(err, PP_E_NOT_FOUND, "%s holds no %s files", path, out->files->noun);
     sort_from(out, first);
     return st;
 }
@@ -246,12 +273,12 @@ static pp_status expand_word(struct pp_shard_names *out, const char *start, size
     return st;
 }
 
-pp_status pp_shard_names(const struct pp_storage *storage, const char *spec, struct pp_shard_names *out,
-                         struct pp_err *err)
+pp_status pp_shard_names(const struct pp_storage *storage, const char *spec,
+                         const struct pp_shard_files *files, struct pp_shard_names *out, struct pp_err *err)
 {
     struct pp_place_info info;
     pp_status st = PP_OK;
-    *out = (struct pp_shard_names){.storage = storage};
+    *out = (struct pp_shard_names){.storage = storage, .files = files};
     if (pp_storage_stat(storage, NULL, spec, "stat", &info, NULL) == PP_OK)
         return add_expanded(out, spec, err);
     /* Commas outside braces separate; those inside belong to the braces. */

@@ -56,12 +56,7 @@ static pp_status open_shard(struct pp_shard_reader *r, struct pp_err *err)
         st = pp_object_info(&r->file, o.name, &info, err);
     if (st != PP_OK)
         return st;
-    if (r->at.offset > info.size)
-        return pp_fail(
-            err, PP_E_CORRUPT,
-            "%s has %llu bytes and cannot be resumed at byte %llu: it is not the shard of the saved cursor",
-            o.name, (unsigned long long)info.size, (unsigned long long)r->at.offset);
-    const struct pp_tar_file file = {.shard = &r->file, .path = o.name, .size = info.size};
+    const struct pp_tar_file file = {.shard = &r->file, .path = o.name, .size = info.size, .in_order = 1};
     size_t remote = pp_storage_request_bytes(pp_shards_storage(r->dataset));
     return pp_tar_open(&file, r->at.offset, remote > PP_SHARD_READER_BLOCK ? remote : PP_SHARD_READER_BLOCK,
                        &r->tar, err);

@@ -172,8 +172,9 @@ static pp_status stream_next(struct pp_stream *base, struct pp_sample *s, char *
     if (status == PP_END && st->reader.samples == 0 && st->reader.troubles == 0 &&
         st->opts.from.delivered == 0 && !st->said_empty) {
         st->said_empty = 1;
-        return pp_fail(err, PP_E_EMPTY,
-                       "no sample in the shards of this rank: none of their members is a .jpg .jpeg or .png");
+        return pp_fail(
+            err, PP_E_EMPTY,
+            "no sample in the shards of this rank: none of their members is a .jpg .jpeg .png or .webp");
     }
     if (status != PP_OK && status != PP_END && path && path_size > 0)
         snprintf(path, path_size, "%s", pp_shards_path(st->dataset, st->reader.troubled));

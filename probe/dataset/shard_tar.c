@@ -1,5 +1,6 @@
 #include "probe/dataset/shard_tar.h"
 #include "probe/base/err.h"
+#include "probe/dataset/unpack.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -9,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+enum { MAX_PADDING = 64 << 20 };
 
 struct pp_tar {
     struct archive *archive;
@@ -21,13 +24,35 @@ struct pp_tar {
     struct pp_read last; /* the last block read */
     size_t block;
     uint8_t *buf;
+    /* of a compressed file; all offsets are then those of the unpacked bytes, whose number is not known */
+    struct pp_unpack *unpack;
+    uint64_t from; /* members before it are gone over */
 };
 
 /* ---- what libarchive calls ---- */
 
+/* Full blocks, as a file has them: libarchive copies what it finds in pieces. A failure behind some bytes is
+ * kept for the next call. */
+static la_ssize_t read_unpacked(struct pp_tar *t, const void **out)
+{
+    size_t n = 0, got = 1;
+    for (; t->failure == PP_OK && got > 0 && n < t->block; n += got)
+        t->failure = pp_unpack_read(t->unpack, t->buf + n, t->block - n, &got, &t->failure_err);
+    t->last = *pp_unpack_last(t->unpack);
+    if (t->failure != PP_OK && n == 0) {
+        archive_set_error(t->archive, EIO, "read failed");
+        return -1;
+    }
+    t->at += n;
+    *out = t->buf;
+    return (la_ssize_t)n;
+}
+
 static la_ssize_t read_block(struct archive *a, void *ctx, const void **out)
 {
     struct pp_tar *t = ctx;
+    if (t->unpack)
+        return read_unpacked(t, out);
     t->last = (struct pp_read){
         .name = t->path, .offset = t->at, .size = t->block, .buf = t->buf, .cap = t->block};
     t->failure = pp_object_read_at(t->shard, &t->last, &t->failure_err);
@@ -66,15 +91,14 @@ static pp_status fail_archive(struct pp_tar *t, const char *what, struct pp_err 
     return pp_fail(err, PP_E_CORRUPT, "%s %s: %s", t->path, what, why ? why : "no reason given");
 }
 
-static pp_status refuse_compressed(const struct pp_tar *t, const uint8_t *head, size_t n, struct pp_err *err)
+/* Compressions that are not unpacked here. */
+static pp_status refuse_foreign(const struct pp_tar *t, const uint8_t *head, size_t n, struct pp_err *err)
 {
     static const struct {
         const char *name, *tool;
         const char magic[7];
         size_t size;
     } formats[] = {
-        {"gzip", "gunzip", "\x1f\x8b", 2},
-        {"zstd", "unzstd", "\x28\xb5\x2f\xfd", 4},
         {"xz", "unxz",
          "\xfd"
          "7zXZ",
@@ -85,9 +109,25 @@ static pp_status refuse_compressed(const struct pp_tar *t, const uint8_t *head, 
         if (n >= formats[i].size && memcmp(head, formats[i].magic, formats[i].size) == 0)
             return pp_fail(
                 err, PP_E_UNSUPPORTED,
-                "%s is compressed (%s): random access and resuming need an uncompressed tar. Unpack it first (%s); images do not get smaller by it",
+                "%s is compressed (%s), which pipeprobe does not unpack. Unpack it first (%s); images do not get smaller by it",
                 t->path, formats[i].name, formats[i].tool);
     return PP_OK;
+}
+
+/* A compressed file gives its bytes from front to back alone: a walk that starts later goes over what lies
+ * before. */
+static pp_status open_packed(struct pp_tar *t, const struct pp_tar_file *file, enum pp_packed kind,
+                             struct pp_err *err)
+{
+    if (!file->in_order)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "%s is compressed (%s): random access needs an uncompressed tar. Read it in order with --stream, or unpack it first (%s); images do not get smaller by it",
+            t->path, pp_packed_name(kind), kind == PP_PACKED_GZIP ? "gunzip" : "unzstd");
+    t->from = t->start;
+    t->start = t->at = t->last_end = 0;
+    t->file_size = UINT64_MAX;
+    return pp_unpack_open(file->shard, file->path, kind, t->block, &t->unpack, err);
 }
 
 static pp_status start_archive(struct pp_tar *t, struct pp_err *err)
@@ -97,7 +137,8 @@ static pp_status start_archive(struct pp_tar *t, struct pp_err *err)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", t->path);
     archive_read_support_format_tar(t->archive);
     archive_read_set_read_callback(t->archive, read_block);
-    archive_read_set_skip_callback(t->archive, skip_bytes);
+    if (!t->unpack)
+        archive_read_set_skip_callback(t->archive, skip_bytes);
     archive_read_set_callback_data(t->archive, t);
     if (archive_read_open1(t->archive) != ARCHIVE_OK)
         return fail_archive(t, "is not a tar archive", err);
@@ -108,6 +149,7 @@ pp_status pp_tar_open(const struct pp_tar_file *file, uint64_t start, size_t blo
                       struct pp_err *err)
 {
     uint8_t head[8];
+    enum pp_packed kind = PP_PACKED_NOT;
     pp_status st;
     struct pp_tar *t = calloc(1, sizeof(*t));
     *out = NULL;
@@ -124,8 +166,15 @@ pp_status pp_tar_open(const struct pp_tar_file *file, uint64_t start, size_t blo
     if (st == PP_OK && r.got == 0)
         st = pp_fail(err, PP_E_EMPTY, "%s has 0 bytes", file->path);
     if (st == PP_OK)
-        st = refuse_compressed(t, r.data, r.got, err);
-    if (st == PP_OK && start < file->size) /* at the very end there is nothing to open, and nothing wrong */
+        st = refuse_foreign(t, r.data, r.got, err);
+    if (st == PP_OK && (kind = pp_packed_kind(r.data, r.got)) != PP_PACKED_NOT)
+        st = open_packed(t, file, kind, err);
+    else if (st == PP_OK && start > file->size)
+        st = pp_fail(
+            err, PP_E_CORRUPT,
+            "%s has %llu bytes and cannot be resumed at byte %llu: it is not the shard of the saved cursor",
+            file->path, (unsigned long long)file->size, (unsigned long long)start);
+    if (st == PP_OK && t->start < t->file_size) /* at the very end there is nothing to open, nor wrong */
         st = start_archive(t, err);
 out:
     if (st != PP_OK)
@@ -152,14 +201,29 @@ static void describe_member(const struct pp_tar *t, struct archive_entry *e, str
     m->truncated = m->regular && (m->data_offset > t->file_size || m->size > t->file_size - m->data_offset);
 }
 
-pp_status pp_tar_next(struct pp_tar *t, struct pp_tar_member *m, struct pp_err *err)
+/* Behind the end of the archive a compressed file has padding and a checksum, which is seen by reading it. */
+static pp_status drain(struct pp_tar *t, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    size_t got = 1;
+    for (uint64_t n = 0; t->unpack && st == PP_OK && got > 0; n += got) {
+        if (n > MAX_PADDING)
+            return pp_fail(err, PP_E_CORRUPT,
+                           "%s is damaged: more than %d MiB lie behind the end of its archive", t->path,
+                           MAX_PADDING >> 20);
+        st = pp_unpack_read(t->unpack, t->buf, t->block, &got, err);
+    }
+    return st == PP_OK ? PP_END : st;
+}
+
+static pp_status next_header(struct pp_tar *t, struct pp_tar_member *m, struct pp_err *err)
 {
     struct archive_entry *e;
     if (!t->archive)
         return PP_END;
     int r = archive_read_next_header(t->archive, &e);
     if (r == ARCHIVE_EOF)
-        return PP_END;
+        return t->failure != PP_OK ? fail_archive(t, "is truncated", err) : drain(t, err);
     /* ARCHIVE_WARN is about a name that the locale cannot show; ARCHIVE_RETRY is a bad header checksum, after
      * which libarchive would look for the next block that resembles a header, inside of whatever data that
      * is. */
@@ -168,6 +232,19 @@ pp_status pp_tar_next(struct pp_tar *t, struct pp_tar_member *m, struct pp_err *
     describe_member(t, e, m);
     t->last_end = pp_tar_after(m);
     return PP_OK;
+}
+
+pp_status pp_tar_next(struct pp_tar *t, struct pp_tar_member *m, struct pp_err *err)
+{
+    pp_status st = next_header(t, m, err);
+    while (st == PP_OK && m->header_offset < t->from)
+        st = next_header(t, m, err);
+    if (st == PP_OK && t->from && m->header_offset != t->from)
+        st = pp_fail(err, PP_E_CORRUPT,
+                     "%s has no member at byte %llu: it is not the shard of the saved cursor", t->path,
+                     (unsigned long long)t->from);
+    t->from = 0;
+    return st;
 }
 
 pp_status pp_tar_data(struct pp_tar *t, void *buf, size_t n, size_t *got, struct pp_err *err)
@@ -192,7 +269,7 @@ double pp_tar_cached_share(const struct pp_tar *t)
 
 int pp_tar_lacks_end(const struct pp_tar *t)
 {
-    return t->last_end >= t->file_size;
+    return t->last_end >= (t->unpack ? t->at : t->file_size);
 }
 
 void pp_tar_close(struct pp_tar *t)
@@ -201,6 +278,7 @@ void pp_tar_close(struct pp_tar *t)
         return;
     if (t->archive)
         archive_read_free(t->archive);
+    pp_unpack_close(t->unpack);
     free(t->buf);
     free(t->path);
     free(t);
@@ -224,7 +302,11 @@ enum pp_tar_role pp_tar_role(const char *extension)
     static const struct {
         const char *extension;
         enum pp_tar_role role;
-    } roles[] = {{"jpg", PP_TAR_IMAGE}, {"jpeg", PP_TAR_IMAGE}, {"png", PP_TAR_IMAGE}, {"cls", PP_TAR_LABEL}};
+    } roles[] = {{"jpg", PP_TAR_IMAGE},
+                 {"jpeg", PP_TAR_IMAGE},
+                 {"png", PP_TAR_IMAGE},
+                 {"webp", PP_TAR_IMAGE},
+                 {"cls", PP_TAR_LABEL}};
     for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++)
         if (strcasecmp(extension, roles[i].extension) == 0)
             return roles[i].role;

@@ -1,5 +1,6 @@
-/* dataset/shard_tar.h: walks the members of one uncompressed tar file, through libarchive, and knows where
- * each one's bytes lie.
+/* dataset/shard_tar.h: walks the members of one tar file, through libarchive, and knows where each one's
+ * bytes lie. A file that gzip or Zstandard compressed (unpack.h) is walked in order: its offsets are those of
+ * the unpacked bytes, and nothing can be read at one of them.
  *
  * libarchive's own count of bytes consumed (archive_filter_bytes) stands exactly at a member's data once its
  * header has been read, long names and pax records included; the tests compare with Python's tarfile. That is
@@ -26,10 +27,12 @@ struct pp_tar_file {
     const struct pp_object *shard; /* stays the caller's, open until pp_tar_close */
     const char *path;              /* used in sentences; copied */
     uint64_t size;
+    int in_order; /* a compressed one will do */
 };
 
-/* start: 0, or the header_offset of a member. block: bytes per read. PP_E_UNSUPPORTED for a compressed file.
- */
+/* start: 0, or the header_offset of a member; in a compressed file all before it is unpacked and gone over.
+ * block: bytes per read. PP_E_UNSUPPORTED for a compressed file, unless it was compressed by gzip or
+ * Zstandard and will be read in order. */
 pp_status pp_tar_open(const struct pp_tar_file *file, uint64_t start, size_t block, struct pp_tar **out,
                       struct pp_err *err);
 /* PP_END after the last member. PP_E_CORRUPT: a damaged header, or no tar at all; nothing more can be had
@@ -53,7 +56,8 @@ void pp_tar_close(struct pp_tar *t);
 const char *pp_tar_split(const char *name, size_t *key_size);
 
 enum pp_tar_role { PP_TAR_OTHER, PP_TAR_IMAGE, PP_TAR_LABEL };
-enum pp_tar_role pp_tar_role(const char *extension); /* jpg jpeg png; cls; case ignored, as WebDataset does */
+enum pp_tar_role pp_tar_role(
+    const char *extension); /* jpg jpeg png webp; cls; case ignored, as WebDataset does */
 
 /* Reads the member at hand, a .cls, into *label. */
 pp_status pp_tar_label(struct pp_tar *t, const struct pp_tar_member *m, int64_t *label, struct pp_err *err);

@@ -5,23 +5,23 @@
 need_pipeprobe
 short=(--steps 3 --batch-size 4 --workers 1 --force -o "$T/out.sqlite")
 
-mkdir -p "$T/parquet" "$T/gz" "$T/webp/a"
+mkdir -p "$T/parquet" "$T/gz" "$T/bmp/a"
 printf 'PAR1....' >"$T/parquet/train-0.parquet" && echo '{}' >"$T/parquet/dataset_info.json"
 printf '\037\213\010' >"$T/gz/shard-000000.tar.gz"
-printf 'RIFF....WEBP' | tee "$T/webp/a/1.webp" "$T/webp/a/2.webp" >/dev/null
+printf 'BM..........' | tee "$T/bmp/a/1.bmp" "$T/bmp/a/2.bmp" >/dev/null
 refuses "a directory of Parquet" 4 "parquet holds Parquet files .*train-0.parquet.*pipeprobe exec -- python" "$PP" run "$T/parquet" "${short[@]}"
 check "and is not asked for images" bash -c "! grep -q 'no image' '$ERR'"
 refuses "one Parquet file" 4 "train-0.parquet is a Parquet file.*pipeprobe exec" "$PP" run "$T/parquet/train-0.parquet" "${short[@]}"
-refuses "a directory of .tar.gz" 4 "gzip-compressed.*unpack" "$PP" run "$T/gz" "${short[@]}"
-refuses "nothing but WebP" 4 "2 of 2 files are WebP, which pipeprobe cannot decode.*pipeprobe exec" "$PP" run "$T/webp" "${short[@]}"
+refuses "a directory of .tar.gz" 4 "compressed \(gzip\).*--stream.*unpack" "$PP" run "$T/gz" "${short[@]}"
+refuses "nothing but BMP" 4 "2 of 2 files are BMP, which pipeprobe cannot decode.*pipeprobe exec" "$PP" run "$T/bmp" "${short[@]}"
 check "and nothing was begun" test ! -e "$T/out.sqlite"
 
 "$MAKE_DATASET" "$T/half" --n 20 --size 64x64 --classes 2 >/dev/null
-for i in $(seq 20); do cp "$T/webp/a/1.webp" "$T/half/class_000/w$i.webp"; done
+for i in $(seq 20); do cp "$T/bmp/a/1.bmp" "$T/half/class_000/w$i.bmp"; done
 run timeout 60 "$PP" run "$T/half" "${short[@]}"
-like "half WebP is said before the run" "$(sed -n '1,/^recording/p' "$ERR")" "warning +20 of 40 files are WebP"
-like "in the report" "$(tr -s '\n ' ' ' <"$OUT")" "20 of 40 files are WebP, which pipeprobe cannot decode"
-is "and in the file" "$(sql "$T/out.sqlite" "SELECT count(*) FROM error WHERE kind = 'warning' AND reason LIKE '20 of 40 files are WebP%'")" 1
+like "half BMP is said before the run" "$(sed -n '1,/^recording/p' "$ERR")" "warning +20 of 40 files are BMP"
+like "in the report" "$(tr -s '\n ' ' ' <"$OUT")" "20 of 40 files are BMP, which pipeprobe cannot decode"
+is "and in the file" "$(sql "$T/out.sqlite" "SELECT count(*) FROM error WHERE kind = 'warning' AND reason LIKE '20 of 40 files are BMP%'")" 1
 run "$PP" plan "$T/half" --limit 1
 is "plan needs no decoder, and keeps torchvision's indexes" "$(cat "$ERR")" ""
 

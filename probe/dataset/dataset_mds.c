@@ -1,0 +1,393 @@
+/* MosaicML Streaming shards (MDS): a directory with an index.json, which mds_index.h reads. A sample is found
+ * by two offsets at the head of its shard. Its image column, or its column of tokens of one size, is what the
+ * loader gets. Compressed shards are unpacked whole when a sample of them is first read (mds_spool.h). */
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/dataset_tfrecord.h"
+#include "probe/dataset/dataset_walk.h"
+#include "probe/dataset/format.h"
+#include "probe/dataset/mds_index.h"
+#include "probe/dataset/mds_spool.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROBE_BYTES = 4096 };
+
+struct mds {
+    struct pp_dataset base;
+    struct pp_mds_index index;
+    const struct pp_storage *storage;
+    struct pp_mds_spool *spool; /* NULL: no shard is compressed */
+    unsigned char *packed;      /* by shard: whether it is read from the spool */
+    size_t content, label;      /* columns; label NONE: there is none */
+    int label_signed;
+};
+#define NONE SIZE_MAX
+
+static struct mds *mds_of(const struct pp_dataset *d)
+{
+    return (struct mds *)d;
+}
+
+/* ---- samples ---- */
+
+static size_t shard_of(const struct mds *m, uint64_t index)
+{
+    size_t low = 0, high = m->index.shards;
+    while (high - low > 1) {
+        size_t mid = low + (high - low) / 2;
+        if (m->index.shard[mid].first <= index)
+            low = mid;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* One sample to be read. */
+struct request {
+    const struct pp_object *file;
+    const char *path;
+    uint64_t begin;  /* of the shard in the file */
+    uint64_t number; /* of the sample in the shard */
+    const struct pp_mds_shard *shard;
+    const struct pp_read_context *context;
+};
+
+static uint32_t little_32(const uint8_t *at)
+{
+    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static pp_status read_bytes(const struct request *q, struct pp_read *r, struct pp_err *err)
+{
+    r->name = q->path;
+    r->context = q->context;
+    r->offset += q->begin;
+    pp_status st = pp_object_read_at(q->file, r, err);
+    if (st == PP_OK && r->got < r->size)
+        return pp_fail(err, PP_E_CORRUPT, "%s is truncated: it ends in sample %llu of its %u", q->path,
+                       (unsigned long long)q->number, q->shard->samples);
+    return st;
+}
+
+static pp_status read_record(const struct request *q, struct pp_sample *s, struct pp_err *err)
+{
+    uint8_t bounds[8];
+    char what[512];
+    struct pp_read r = {.offset = 4 + q->number * 4,
+                        .size = sizeof(bounds),
+                        .buf = bounds,
+                        .cap = sizeof(bounds)};
+    struct request quiet = *q;
+    quiet.context = NULL; /* the offsets are no read of a sample's bytes: an injected fault counts once */
+    pp_status st = read_bytes(&quiet, &r, err);
+    if (st != PP_OK)
+        return st;
+    uint32_t from = little_32(r.data), to = little_32(r.data + 4);
+    if (from > to || to > q->shard->bytes)
+        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: sample %llu lies from byte %u to %u of %llu",
+                       q->path, (unsigned long long)q->number, from, to, (unsigned long long)q->shard->bytes);
+    if (from == to)
+        return pp_fail(err, PP_E_EMPTY, "sample %llu in %s has 0 bytes", (unsigned long long)q->number,
+                       q->path);
+    snprintf(what, sizeof(what), "cannot read sample %llu in %s", (unsigned long long)q->number, q->path);
+    st = pp_sample_reserve(s, to - from, what, err);
+    if (st != PP_OK)
+        return st;
+    r = (struct pp_read){.offset = from, .size = to - from, .buf = s->buf, .cap = s->cap};
+    st = read_bytes(q, &r, err);
+    s->cache_known = r.cache_known;
+    s->cache_hit_bytes = r.cache_hit_bytes;
+    s->size = st == PP_OK ? r.size : 0;
+    return st;
+}
+
+/* A little-endian integer of 1 to 8 bytes. */
+static int64_t number_of(const struct pp_mds_part *p, int is_signed)
+{
+    uint64_t v = 0;
+    if (p->size == 0 || p->size > 8)
+        return -1;
+    for (size_t i = p->size; i-- > 0;)
+        v = v << 8 | p->data[i];
+    if (is_signed && p->size < 8 && v >> (p->size * 8 - 1))
+        return -1;
+    return (int64_t)v < 0 ? -1 : (int64_t)v;
+}
+
+static pp_status take_columns(const struct mds *m, const struct request *q, struct pp_sample *s,
+                              struct pp_err *err)
+{
+    struct pp_mds_part part[PP_MDS_COLUMNS];
+    if (pp_mds_split(&m->index, s->buf, s->size, part) != 0) {
+        s->size = 0;
+        return pp_fail(err, PP_E_CORRUPT, "sample %llu in %s is damaged: its columns are longer than it",
+                       (unsigned long long)q->number, q->path);
+    }
+    if (m->label != NONE)
+        s->label = number_of(&part[m->label], m->label_signed);
+    s->data = part[m->content].data;
+    s->size = part[m->content].size;
+    if (s->size == 0)
+        return pp_fail(err, PP_E_EMPTY, "column %s of sample %llu in %s has 0 bytes",
+                       m->index.column[m->content].name, (unsigned long long)q->number, q->path);
+    return PP_OK;
+}
+
+static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *context,
+                          struct pp_sample *s, struct pp_err *err)
+{
+    const struct mds *m = mds_of(d);
+    size_t i = shard_of(m, index);
+    struct request q = {.shard = &m->index.shard[i],
+                        .number = index - m->index.shard[i].first,
+                        .context = context};
+    struct pp_object opened = {0};
+    pp_status st;
+    if (m->packed[i]) {
+        q.path = q.shard->packed;
+        q.begin = q.shard->begin;
+        q.file = pp_mds_spool_object(m->spool);
+        st = pp_mds_spool_ready(m->spool, i, err);
+    } else {
+        q.path = q.shard->raw;
+        q.file = &opened;
+        st = pp_storage_open(m->storage, &(struct pp_open){.name = q.path, .attempt = "open the shard"},
+                             &opened, err);
+    }
+    if (st == PP_OK)
+        st = read_record(&q, s, err);
+    pp_object_close(&opened);
+    return st == PP_OK ? take_columns(m, &q, s, err) : st;
+}
+
+static void mds_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
+{
+    const struct mds *m = mds_of(d);
+    size_t i = shard_of(m, index);
+    const struct pp_mds_shard *s = &m->index.shard[i];
+    snprintf(buf, size, "%s:%llu", m->packed[i] ? s->packed : s->raw, (unsigned long long)(index - s->first));
+}
+
+static void mds_describe(const struct pp_dataset *d, char *buf, size_t size)
+{
+    const struct mds *m = mds_of(d);
+    char samples[32], shards[32];
+    snprintf(buf, size, "MDS, %s sample%s in %s shard%s%s, column %s",
+             pp_text_count(samples, sizeof(samples), (double)d->len), d->len == 1 ? "" : "s",
+             pp_text_count(shards, sizeof(shards), (double)m->index.shards), m->index.shards == 1 ? "" : "s",
+             m->spool ? " (compressed)" : "", m->index.column[m->content].name);
+}
+
+static uint64_t mds_footprint(const struct pp_dataset *d)
+{
+    const struct mds *m = mds_of(d);
+    uint64_t bytes = sizeof(*m) + malloc_usable_size(m->index.shard) + malloc_usable_size(m->packed);
+    for (size_t i = 0; i < m->index.shards; i++)
+        bytes += malloc_usable_size(m->index.shard[i].raw) + malloc_usable_size(m->index.shard[i].packed);
+    return bytes;
+}
+
+static void mds_close(struct pp_dataset *d)
+{
+    struct mds *m = mds_of(d);
+    pp_mds_spool_close(m->spool);
+    pp_mds_index_free(&m->index);
+    free(m->packed);
+}
+
+#define MDS_OPS \
+    .read = mds_read, .path = mds_path, .describe = mds_describe, .footprint = mds_footprint, \
+    .close = mds_close
+static const struct pp_dataset_ops image_ops = {.content = PP_CONTENT_IMAGE, MDS_OPS},
+                                   token_ops = {.content = PP_CONTENT_TOKENS, MDS_OPS};
+
+/* ---- columns ---- */
+
+static int is_one_of(const char *word, const char *const *list)
+{
+    while (*list && strcmp(*list, word) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* "ndarray:uint16:2048" and the like: tokens of 2 or 4 bytes, the same number in each sample. */
+static int is_tokens(const struct pp_mds_column *c)
+{
+    static const char *const types[] = {"ndarray:uint16:", "ndarray:int16:", "ndarray:uint32:",
+                                        "ndarray:int32:"};
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+        if (c->size > 0 && strncmp(c->encoding, types[i], strlen(types[i])) == 0)
+            return 1;
+    return 0;
+}
+
+static int is_image(const struct pp_mds_column *c)
+{
+    static const char *const images[] = {"jpeg", "png", "webp", NULL};
+    return is_one_of(c->encoding, images);
+}
+
+static int is_bytes(const struct pp_mds_column *c)
+{
+    return strcmp(c->encoding, "bytes") == 0;
+}
+
+static void find_label(struct mds *m)
+{
+    static const char *const names[] = {"label", "class", "cls", "target", NULL};
+    static const char *const with_sign[] = {"int", "int8", "int16", "int32", "int64", NULL};
+    static const char *const without[] = {"uint8", "uint16", "uint32", "uint64", NULL};
+    m->label = NONE;
+    for (const char *const *name = names; *name && m->label == NONE; name++)
+        for (size_t i = 0; i < m->index.columns; i++) {
+            const struct pp_mds_column *c = &m->index.column[i];
+            if (strcmp(c->name, *name) == 0 &&
+                (is_one_of(c->encoding, with_sign) || is_one_of(c->encoding, without))) {
+                m->label = i;
+                m->label_signed = is_one_of(c->encoding, with_sign);
+            }
+        }
+}
+
+static pp_status fail_columns(const struct mds *m, const char *feature, const char *spec, struct pp_err *err)
+{
+    char columns[200] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < m->index.columns && n < sizeof(columns); i++)
+        n += (size_t)snprintf(columns + n, sizeof(columns) - n, "%s%s (%s)", i ? ", " : "",
+                              m->index.column[i].name, m->index.column[i].encoding);
+    if (feature)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "%s has no column %s with an image (jpeg, png, bytes) or tokens of one size: its columns are %s",
+            spec, feature, columns);
+    return pp_fail(
+        err, PP_E_UNSUPPORTED,
+        "%s has no column with an image (jpeg, png, bytes) or tokens of one size (its columns are %s): record your "
+        "own loader with 'pipeprobe exec -- python train.py'",
+        spec, columns);
+}
+
+/* The column asked for, else the first image, else bytes that may be one, else tokens. */
+static pp_status find_columns(struct mds *m, const char *feature, const char *spec, struct pp_err *err)
+{
+    static int (*const kinds[])(const struct pp_mds_column *c) = {is_image, is_bytes, is_tokens};
+    m->content = NONE;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds) && m->content == NONE; k++)
+        for (size_t i = 0; i < m->index.columns && m->content == NONE; i++) {
+            const struct pp_mds_column *c = &m->index.column[i];
+            if ((!feature || strcmp(feature, c->name) == 0) && kinds[k](c))
+                m->content = i;
+        }
+    if (m->content == NONE)
+        return fail_columns(m, feature, spec, err);
+    m->base.ops = is_tokens(&m->index.column[m->content]) ? &token_ops : &image_ops;
+    find_label(m);
+    return PP_OK;
+}
+
+/* ---- open ---- */
+
+static pp_status read_index(struct mds *m, const struct pp_dataset_place *place, struct pp_err *err)
+{
+    char name[512];
+    struct pp_read r = {.name = "index.json", .limit = PP_MDS_INDEX_BYTES};
+    snprintf(name, sizeof(name), "%s/index.json", place->spec);
+    pp_status st = pp_storage_read_whole(place->storage, &place->root, &r, err);
+    if (st == PP_OK && r.got == 0)
+        st = pp_fail(err, PP_E_CORRUPT, "%s has 0 bytes", name);
+    if (st == PP_OK)
+        st = pp_mds_index_parse(r.data, r.got, place->spec, name, &m->index, err);
+    free(r.buf);
+    return st;
+}
+
+/* A shard that lies there uncompressed is read as it is, as the streaming package does. */
+static pp_status find_shards(struct mds *m, const char *index_dir, struct pp_err *err)
+{
+    int any = 0;
+    m->packed = calloc(m->index.shards, 1);
+    if (!m->packed)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", m->index.shards);
+    for (size_t i = 0; i < m->index.shards; i++) {
+        const struct pp_mds_shard *s = &m->index.shard[i];
+        struct pp_place_info info;
+        if (pp_storage_stat(m->storage, NULL, s->raw, "open the shard", &info, err) == PP_OK) {
+            if (info.size != s->bytes && info.size != PP_SIZE_UNKNOWN)
+                pp_warn(&m->base.warnings, "%s has %llu bytes instead of the %llu of the index", s->raw,
+                        (unsigned long long)info.size, (unsigned long long)s->bytes);
+            continue;
+        }
+        if (!s->packed ||
+            pp_storage_stat(m->storage, NULL, s->packed, "open the shard", &info, NULL) != PP_OK)
+            return pp_fail(
+                err, PP_E_NOT_FOUND,
+                "shard %s is missing (number %zu of the %zu of the index): add it, or download the whole data set",
+                s->packed ? s->packed : s->raw, i + 1, m->index.shards);
+        any = m->packed[i] = 1;
+    }
+    return any ? pp_mds_spool_open(m->storage, &m->index, index_dir, &m->spool, err) : PP_OK;
+}
+
+static pp_status mds_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
+                          struct pp_err *err)
+{
+    const struct pp_dataset_options *all = place->opts->options;
+    struct mds *m = calloc(1, sizeof(*m));
+    if (!m)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
+    m->base.ops = &image_ops;
+    m->storage = place->storage;
+    pp_status st = read_index(m, place, err);
+    if (st == PP_OK)
+        st = find_columns(m, all ? pp_tfrecord_opts(all)->feature : NULL, place->spec, err);
+    if (st == PP_OK && m->index.samples == 0)
+        st = pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu shards are empty", place->spec,
+                     m->index.shards);
+    if (st == PP_OK)
+        st = find_shards(m, all ? pp_shards_opts(all)->index_dir : NULL, err);
+    m->base.len = m->index.samples;
+    if (st != PP_OK)
+        pp_dataset_close(&m->base);
+    else
+        *out = &m->base;
+    return st;
+}
+
+static int lists_index(const struct pp_listing *l)
+{
+    for (size_t i = 0; i < l->others.n; i++)
+        if (strcmp(l->others.bytes + l->others.at[i], "index.json") == 0)
+            return 1;
+    return 0;
+}
+
+/* An index.json that names the format near its beginning. */
+static int mds_probe(const struct pp_dataset_place *place, struct pp_err *why)
+{
+    uint8_t head[PROBE_BYTES];
+    struct pp_object o;
+    int found = 0;
+    struct pp_read r = {.name = "index.json", .size = sizeof(head), .buf = head, .cap = sizeof(head)};
+    const struct pp_open open = {.dir = &place->root, .name = "index.json", .attempt = "open"};
+    if (place->info.kind != PP_PLACE_DIRECTORY || !lists_index(place->listing) ||
+        pp_storage_open(place->storage, &open, &o, NULL) != PP_OK)
+        return 0;
+    if (pp_object_read_at(&o, &r, NULL) == PP_OK)
+        found = memmem(r.data, r.got, "\"mds\"", 5) != NULL;
+    pp_object_close(&o);
+    return found ? 95 : 0;
+}
+
+const struct pp_dataset_format pp_format_mds = {
+    .name = "mds",
+    .help = "a directory of MDS shards",
+    .probe = mds_probe,
+    .open = mds_open,
+};

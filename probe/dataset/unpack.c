@@ -1,0 +1,225 @@
+#include "probe/dataset/unpack.h"
+#include "probe/base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+#include <zstd.h>
+
+enum { GZIP_ONLY = 16 + MAX_WBITS, ZSTD_WINDOW_LOG = 27 };
+
+/* What one step did. */
+enum step { STEP_GOES_ON, STEP_ENDED /* a member or frame is whole */, STEP_DAMAGED, STEP_NO_MEMORY };
+
+/* A compression: every hook works on u->in and gives what it could make. */
+struct codec {
+    const char *name;
+    uint8_t magic[PP_UNPACK_HEAD];
+    size_t magic_size;
+    int (*begin)(struct pp_unpack *u); /* -1: no memory */
+    int (*again)(struct pp_unpack *u); /* behind a whole member, at the next one */
+    enum step (*step)(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *made);
+    void (*end)(struct pp_unpack *u);
+};
+
+struct pp_unpack {
+    const struct codec *codec;
+    const struct pp_object *object;
+    char *name;
+    struct pp_read last;
+    uint64_t at; /* where the next block is read */
+    size_t block;
+    uint8_t *buf;
+    const uint8_t *in; /* what of the block is left */
+    size_t left;
+    int inside, at_end; /* of a member; of the object */
+    int damaged;        /* nothing more can be had */
+    const char *why;    /* a library's words for that, or NULL */
+    z_stream z;
+    ZSTD_DCtx *zstd;
+};
+
+/* ---- gzip ---- */
+
+static int gzip_begin(struct pp_unpack *u)
+{
+    return inflateInit2(&u->z, GZIP_ONLY) == Z_OK ? 0 : -1;
+}
+
+static int gzip_again(struct pp_unpack *u)
+{
+    return inflateReset(&u->z) == Z_OK ? 0 : -1;
+}
+
+static enum step gzip_step(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *made)
+{
+    /* a block and a request are far below 4 GiB each */
+    u->z.next_in = (Bytef *)(uintptr_t)u->in;
+    u->z.avail_in = (uInt)u->left;
+    u->z.next_out = buf;
+    u->z.avail_out = (uInt)size;
+    int r = inflate(&u->z, Z_NO_FLUSH);
+    *made = size - u->z.avail_out;
+    u->in = u->z.next_in;
+    u->left = u->z.avail_in;
+    u->why = u->z.msg;
+    if (r == Z_STREAM_END)
+        return STEP_ENDED;
+    return r == Z_OK || r == Z_BUF_ERROR ? STEP_GOES_ON : r == Z_MEM_ERROR ? STEP_NO_MEMORY : STEP_DAMAGED;
+}
+
+static void gzip_end(struct pp_unpack *u)
+{
+    inflateEnd(&u->z);
+}
+
+/* ---- Zstandard ---- */
+
+static int zstd_begin(struct pp_unpack *u)
+{
+    u->zstd = ZSTD_createDCtx();
+    return u->zstd && !ZSTD_isError(ZSTD_DCtx_setParameter(u->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG))
+               ? 0
+               : -1;
+}
+
+static int zstd_again(struct pp_unpack *u)
+{
+    return ZSTD_isError(ZSTD_DCtx_reset(u->zstd, ZSTD_reset_session_only)) ? -1 : 0;
+}
+
+static enum step zstd_step(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *made)
+{
+    ZSTD_inBuffer in = {.src = u->in, .size = u->left};
+    ZSTD_outBuffer out = {.dst = buf, .size = size};
+    size_t r = ZSTD_decompressStream(u->zstd, &out, &in);
+    *made = out.pos;
+    u->in += in.pos;
+    u->left -= in.pos;
+    u->why = ZSTD_isError(r) ? ZSTD_getErrorName(r) : NULL;
+    return r == 0 ? STEP_ENDED : ZSTD_isError(r) ? STEP_DAMAGED : STEP_GOES_ON;
+}
+
+static void zstd_end(struct pp_unpack *u)
+{
+    ZSTD_freeDCtx(u->zstd);
+}
+
+static const struct codec codecs[] = {
+    [PP_PACKED_GZIP] = {"gzip", {0x1f, 0x8b}, 2, gzip_begin, gzip_again, gzip_step, gzip_end},
+    [PP_PACKED_ZSTD] = {"zstd", {0x28, 0xb5, 0x2f, 0xfd}, 4, zstd_begin, zstd_again, zstd_step, zstd_end},
+};
+enum { CODECS = sizeof(codecs) / sizeof(*codecs) };
+
+enum pp_packed pp_packed_kind(const uint8_t *head, size_t size)
+{
+    for (int i = PP_PACKED_NOT + 1; i < CODECS; i++)
+        if (size >= codecs[i].magic_size && memcmp(head, codecs[i].magic, codecs[i].magic_size) == 0)
+            return (enum pp_packed)i;
+    return PP_PACKED_NOT;
+}
+
+const char *pp_packed_name(enum pp_packed kind)
+{
+    return kind == PP_PACKED_NOT ? "none" : codecs[kind].name;
+}
+
+/* ---- the stream ---- */
+
+pp_status pp_unpack_open(const struct pp_object *object, const char *name, enum pp_packed kind, size_t block,
+                         struct pp_unpack **out, struct pp_err *err)
+{
+    struct pp_unpack *u = calloc(1, sizeof(*u));
+    *out = NULL;
+    if (!u || !(u->name = strdup(name)) || !(u->buf = malloc(block)))
+        goto no_memory;
+    u->object = object;
+    u->block = block;
+    u->codec = &codecs[kind];
+    if (u->codec->begin(u) != 0)
+        goto no_memory;
+    *out = u;
+    return PP_OK;
+no_memory:
+    pp_unpack_close(u);
+    return pp_fail(err, PP_E_NO_MEMORY, "no memory to unpack %s", name);
+}
+
+static pp_status refill(struct pp_unpack *u, struct pp_err *err)
+{
+    struct pp_read r = {.name = u->name, .offset = u->at, .size = u->block, .buf = u->buf, .cap = u->block};
+    pp_status st = pp_object_read_at(u->object, &r, err);
+    if (st != PP_OK)
+        return st;
+    u->last = r;
+    u->at += r.got;
+    u->in = r.data;
+    u->left = r.got;
+    u->at_end = r.got == 0;
+    return PP_OK;
+}
+
+/* Between two members: zero bytes may stand there (tar pads what it writes to a device), then another member
+ * or the end. */
+static pp_status next_member(struct pp_unpack *u, struct pp_err *err)
+{
+    while (u->left && *u->in == 0)
+        u->in++, u->left--;
+    if (u->left == 0)
+        return PP_OK;
+    if (*u->in != u->codec->magic[0] && u->codec == &codecs[PP_PACKED_GZIP])
+        return pp_fail(err, PP_E_CORRUPT,
+                       "%s is damaged at byte %llu: behind its %s data lies something else", u->name,
+                       (unsigned long long)(u->at - u->left), u->codec->name);
+    if (u->codec->again(u) != 0)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to unpack %s", u->name);
+    u->inside = 1;
+    return PP_OK;
+}
+
+pp_status pp_unpack_read(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *got, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    *got = 0;
+    while (st == PP_OK && *got == 0) {
+        if (u->damaged)
+            return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its %s data do not unpack (%s)", u->name,
+                           u->codec->name, u->why ? u->why : "no reason given");
+        if (u->left == 0 && !u->at_end)
+            st = refill(u, err);
+        if (st == PP_OK && !u->inside)
+            st = next_member(u, err);
+        if (st != PP_OK || (u->at_end && !u->inside))
+            return st;
+        if (!u->inside)
+            continue;
+        switch (u->codec->step(u, buf, size, got)) {
+        case STEP_ENDED: u->inside = 0; break;
+        case STEP_NO_MEMORY: return pp_fail(err, PP_E_NO_MEMORY, "no memory to unpack %s", u->name);
+        case STEP_DAMAGED: u->damaged = 1; break; /* what came before it is given first */
+        case STEP_GOES_ON:
+            if (u->at_end && *got == 0)
+                return pp_fail(err, PP_E_CORRUPT, "%s is truncated at byte %llu: its %s data go on", u->name,
+                               (unsigned long long)u->at, u->codec->name);
+            break;
+        }
+    }
+    return st;
+}
+
+const struct pp_read *pp_unpack_last(const struct pp_unpack *u)
+{
+    return &u->last;
+}
+
+void pp_unpack_close(struct pp_unpack *u)
+{
+    if (!u)
+        return;
+    if (u->codec)
+        u->codec->end(u);
+    free(u->buf);
+    free(u->name);
+    free(u);
+}

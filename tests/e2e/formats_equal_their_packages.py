@@ -1,0 +1,207 @@
+"""formats_equal_their_packages.py PIPEPROBE_DUMP SCRATCH: samples, bytes, labels and order as the formats' own packages read them. TAP on stdout.
+
+The files are written by the packages where they have a writer (MDS, TFRecord, WebDataset), by Python's tarfile and zlib for compressed shards, and for
+Megatron by its published layout, which NumPy then reads back. Packages come from PYTHONPATH; one that is not there is a skip by name.
+"""
+import importlib.abc
+import importlib.util
+import io
+import os
+import struct
+import subprocess
+import sys
+import tarfile
+import types
+
+import numpy as np
+
+DUMP, SCRATCH = sys.argv[1:3]
+number = 0
+
+
+class Absent(types.ModuleType):
+    """What a package imports for a cloud or a model, and its readers of local files never call."""
+    __path__ = []
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (Exception,), {})
+
+
+class AbsentModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    ROOTS = ("transformers", "boto3", "botocore", "azure", "oci", "paramiko", "databricks", "alipcs_py", "huggingface_hub", "diskcache", "zstd", "matplotlib", "tqdm", "pyarrow", "fsspec", "requests")
+
+    def find_spec(self, name, path, target=None):
+        google = name.startswith(("google.cloud", "google.auth", "google.api_core", "google.oauth2", "google.resumable_media"))
+        return importlib.util.spec_from_loader(name, self) if google or name.split(".")[0] in self.ROOTS else None
+
+    def create_module(self, spec):
+        return Absent(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
+def say(ok, what):
+    global number
+    number += 1
+    print(f"{'ok' if ok else 'not ok'} {number} - {what}", flush=True)
+
+
+def skip(what, why):
+    global number
+    number += 1
+    print(f"ok {number} - {what} # SKIP {why}", flush=True)
+
+
+def image(i):
+    return b"\xff\xd8\xff\xe0 image %d " % i + bytes((i * 7 + j) % 256 for j in range(200 + i * 37 % 900))
+
+
+def dumped(spec, *options):
+    """(label, bytes) of each sample in order."""
+    run = subprocess.run([DUMP, spec, *options], capture_output=True, check=True)
+    data, at, out = run.stdout, 0, []
+    while at < len(data):
+        label, size = struct.unpack_from("<qQ", data, at)
+        out.append((label, data[at + 16:at + 16 + size]))
+        at += 16 + size
+    return out
+
+
+def compare(what, got, want):
+    say(got == want and len(want) > 0, f"{what}: {len(want)} samples")
+    if got != want:
+        print(f"# {len(got)} samples; the first that differs: {next((i for i, p in enumerate(zip(got, want)) if p[0] != p[1]), 'none')}")
+
+
+def mds():
+    for compression in (None, "zstd", "gz"):
+        what = f"MDS, compression {compression}"
+        try:
+            from streaming.base.format.mds.writer import MDSWriter
+            from streaming.base.format.mds.encodings import mds_decode
+            from streaming.base.format.mds.reader import MDSReader
+            import json
+        except ImportError as e:
+            skip(what, f"mosaicml-streaming: {e}")
+            continue
+        out = os.path.join(SCRATCH, f"mds-{compression}")
+        columns = {"caption": "str", "image": "bytes", "label": "int32", "weight": "float32"}
+        with MDSWriter(out=out, columns=columns, compression=compression, size_limit=20000) as w:
+            for i in range(100):
+                w.write({"caption": "c" * i, "image": image(i), "label": i * 3, "weight": 0.5})
+        mine = dumped(out)
+        raw = out
+        if compression:  # the package's readers take what its downloader has unpacked
+            from streaming.base.compression import decompress
+            for name in os.listdir(out):
+                if name.endswith("." + compression):
+                    with open(os.path.join(out, name), "rb") as f, open(os.path.join(out, name[: -len(compression) - 1]), "wb") as g:
+                        g.write(decompress(compression, f.read()))
+        want = []
+        with open(os.path.join(out, "index.json")) as f:
+            for shard in json.load(f)["shards"]:
+                reader = MDSReader.from_json(raw, None, shard)
+                for i in range(reader.samples):
+                    sample = reader.get_item(i)
+                    want.append((int(sample["label"]), sample["image"]))
+        compare(what, mine, want)
+    what = "MDS, tokens"
+    try:
+        from streaming.base.format.mds.writer import MDSWriter
+    except ImportError as e:
+        return skip(what, f"mosaicml-streaming: {e}")
+    out = os.path.join(SCRATCH, "mds-tokens")
+    rows = np.random.default_rng(1).integers(0, 60000, (50, 128)).astype(np.uint16)
+    with MDSWriter(out=out, columns={"tokens": "ndarray:uint16:128"}, size_limit=5000) as w:
+        for row in rows:
+            w.write({"tokens": row})
+    compare(what, dumped(out), [(-1, row.tobytes()) for row in rows])
+
+
+def tfrecord():
+    try:
+        from tfrecord.writer import TFRecordWriter
+        from tfrecord.reader import tfrecord_loader
+    except ImportError as e:
+        return skip("TFRecord", f"tfrecord: {e}")
+    folder, want = os.path.join(SCRATCH, "tf"), []
+    os.mkdir(folder)
+    for shard in range(3):
+        path = os.path.join(folder, f"train-{shard:05}-of-00003")
+        writer = TFRecordWriter(path)
+        for i in range(shard * 30, shard * 30 + 30):
+            writer.write({"image/encoded": (image(i), "byte"), "image/class/label": (i % 7, "int"), "image/name": (b"n%d" % i, "byte"), "w": (0.5, "float")})
+        writer.close()
+        for row in tfrecord_loader(path, None, {"image/encoded": "byte", "image/class/label": "int"}):
+            want.append((int(row["image/class/label"][0]), bytes(row["image/encoded"])))
+    compare("TFRecord", dumped(folder), want)
+
+
+def webdataset():
+    shards = []
+    for shard in range(2):
+        f = io.BytesIO()
+        with tarfile.open(fileobj=f, mode="w") as tar:
+            for i in range(shard * 40, shard * 40 + 40):
+                for name, data in ((f"{i:06}.jpg", image(i)), (f"{i:06}.cls", b"%d" % (i % 11))):
+                    info = tarfile.TarInfo(name)
+                    info.size = len(data)
+                    tar.addfile(info, io.BytesIO(data))
+        shards.append(f.getvalue())
+    import gzip
+    folder = os.path.join(SCRATCH, "wds")
+    os.mkdir(folder)
+    for i, data in enumerate(shards):
+        with open(os.path.join(folder, f"s-{i}.tar.gz"), "wb") as f:
+            f.write(gzip.compress(data))
+    what = "WebDataset .tar.gz"
+    try:
+        import webdataset as wds
+        data = wds.WebDataset([os.path.join(folder, f"s-{i}.tar.gz") for i in range(2)], shardshuffle=False)
+        compare(what, dumped(folder, "--stream"), [(int(s["cls"]), s["jpg"]) for s in data])
+    except ImportError as e:
+        skip(what, f"webdataset: {e}")
+    what = "WebDataset .tar.zst, unpacked by zstandard and read by tarfile"
+    try:
+        import zstandard
+    except ImportError as e:
+        return skip(what, f"zstandard: {e}")
+    want = []
+    for i, data in enumerate(shards):
+        packed = zstandard.ZstdCompressor(write_checksum=True).compress(data)
+        with open(os.path.join(SCRATCH, f"z-{i}.tar.zst"), "wb") as f:
+            f.write(packed)
+        with tarfile.open(fileobj=io.BytesIO(zstandard.ZstdDecompressor().decompress(packed))) as tar:
+            files = {m.name: tar.extractfile(m).read() for m in tar}
+        want += [(int(files[name[:-3] + "cls"]), files[name]) for name in files if name.endswith(".jpg")]
+    compare(what, dumped(os.path.join(SCRATCH, "z-{0..1}.tar.zst"), "--stream"), want)
+
+
+def megatron():
+    """GPTDataset's windows before it shuffles: seq_length + 1 tokens through the documents, each one token into the next."""
+    for code, kind in ((8, np.uint16), (4, np.int32)):
+        rng = np.random.default_rng(code)
+        documents = [rng.integers(0, 30000, n).astype(kind) for n in rng.integers(1, 400, 60)]
+        sizes = np.array([len(d) for d in documents], np.int32)
+        prefix = os.path.join(SCRATCH, f"text{code}_document")
+        with open(prefix + ".bin", "wb") as f:
+            f.write(b"".join(d.tobytes() for d in documents))
+        with open(prefix + ".idx", "wb") as f:
+            f.write(b"MMIDIDX\x00\x00" + struct.pack("<QBQQ", 1, code, len(sizes), len(sizes) + 1) + sizes.tobytes())
+            f.write((np.concatenate(([0], np.cumsum(sizes[:-1], dtype=np.int64))) * kind().itemsize).astype(np.int64).tobytes())
+            f.write(np.arange(len(sizes) + 1, dtype=np.int64).tobytes())
+        tokens = np.concatenate(documents)
+        windows = [(-1, tokens[i:i + 65].tobytes()) for i in range(0, len(tokens) - 64, 64)]
+        compare(f"Megatron {kind.__name__}", dumped(prefix, "--window", "65"), windows)
+
+
+sys.meta_path.append(AbsentModules())
+for part in (mds, tfrecord, webdataset, megatron):
+    try:
+        part()
+    except Exception as e:  # the TAP goes on; the failure is a row
+        say(False, f"{part.__name__}: {type(e).__name__}: {e}")
+print(f"1..{number}")
