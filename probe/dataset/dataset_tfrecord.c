@@ -221,7 +221,7 @@ struct pp_tfrecord_opts *pp_tfrecord_opts(const struct pp_dataset_options *o)
 /* clang-format off */
 static const struct pp_opt tfrecord_rows[] = {
     {.name = "feature", .advanced = 1, .type = PP_OPT_STRING, .offset = offsetof(struct pp_tfrecord_opts, feature), .arg = "NAME",
-     .help = "TFRecord feature or MDS column of the image (default: found by its bytes)"},
+     .help = "field that holds the image (TFRecord, MDS)"},
     {.name = NULL},
 };
 /* clang-format on */

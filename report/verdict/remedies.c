@@ -62,13 +62,13 @@
         "write resized images with `wds.ShardWriter`; cheaper functions in `.map()`", \
         "`fn.decoders.image_random_crop(device=\"mixed\")`: decode on the GPU, only the part that is used")
 #define CACHED \
-    WORDS("DATASET on local storage, or packed into shards", \
+    WORDS("DATASET on local storage, or packed into shards (`pipeprobe pack`)", \
           "copy the data to local NVMe before training; keep decoded samples in memory", \
           "`wds.WebDataset(urls, cache_dir=DIR)`", \
           "local copies of the files; `fn.decoders.image(device=\"mixed\", cache_size=MB)` keeps decoded " \
           "images")
 #define READS \
-    WORDS("`--workers N`, `--prefetch N`; packed shards as DATASET", \
+    WORDS("`--workers N`, `--prefetch N`; shards of `pipeprobe pack` as DATASET", \
           "more `num_workers`, a larger `prefetch_factor`; several reads at a time in `__getitems__`", \
           "more shards and more `num_workers`; `cache_dir=DIR`", \
           "a larger `prefetch_queue_depth=` of `fn.readers.*`; `fn.readers.webdataset` reads packed shards")

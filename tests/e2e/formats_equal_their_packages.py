@@ -1,4 +1,4 @@
-"""formats_equal_their_packages.py PIPEPROBE_DUMP SCRATCH: samples, bytes, labels and order as the formats' own packages read them. TAP on stdout.
+"""formats_equal_their_packages.py DATASET_DUMP SCRATCH PACKED: samples, bytes, labels and order as the formats' own packages read them. TAP on stdout.
 
 The files are written by the packages where they have a writer (MDS, TFRecord, WebDataset), by Python's tarfile and zlib for compressed shards, and for
 Megatron by its published layout, which NumPy then reads back. Packages come from PYTHONPATH; one that is not there is a skip by name.
@@ -15,7 +15,7 @@ import types
 
 import numpy as np
 
-DUMP, SCRATCH = sys.argv[1:3]
+DUMP, SCRATCH, PACKED = sys.argv[1:4]
 number = 0
 
 
@@ -121,6 +121,33 @@ def mds():
     compare(what, dumped(out), [(-1, row.tobytes()) for row in rows])
 
 
+def packed():
+    """What `pipeprobe pack` wrote, as the packages read it."""
+    want = dumped(os.path.join(PACKED, "mds"))
+    try:
+        from streaming.base.format.mds.reader import MDSReader
+        import json
+        got = []
+        with open(os.path.join(PACKED, "mds", "index.json")) as f:
+            for shard in json.load(f)["shards"]:
+                reader = MDSReader.from_json(os.path.join(PACKED, "mds"), None, shard)
+                for i in range(reader.samples):
+                    parts = reader.get_sample_data(i)
+                    sample = reader.decode_sample(parts)
+                    size = int.from_bytes(parts[:4], "little")
+                    got.append((int(sample["label"]), parts[4:4 + size]))
+                    sample["image"].load()  # an image of PIL
+        compare("pack --format mds, read by MDSReader", got, want)
+    except ImportError as e:
+        skip("pack --format mds", f"mosaicml-streaming: {e}")
+    try:
+        import webdataset as wds
+        data = wds.WebDataset(sorted(os.path.join(PACKED, "tar", name) for name in os.listdir(os.path.join(PACKED, "tar"))), shardshuffle=False)
+        compare("pack --format tar, read by WebDataset", [(int(s["cls"]), s["jpg"]) for s in data], want)
+    except ImportError as e:
+        skip("pack --format tar", f"webdataset: {e}")
+
+
 def tfrecord():
     try:
         from tfrecord.writer import TFRecordWriter
@@ -199,7 +226,7 @@ def megatron():
 
 
 sys.meta_path.append(AbsentModules())
-for part in (mds, tfrecord, webdataset, megatron):
+for part in (mds, packed, tfrecord, webdataset, megatron):
     try:
         part()
     except Exception as e:  # the TAP goes on; the failure is a row

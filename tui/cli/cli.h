@@ -48,6 +48,7 @@ struct pp_command {
     X(ci)              \
     X(history)         \
     X(plan)            \
+    X(pack)            \
     X(doctor)          \
     X(selftest)        \
     X(drain)

@@ -1,0 +1,392 @@
+/* `pipeprobe pack`: writes shards from a folder of images, so that the advice "pack into shards" can be
+ * followed. The shards are made in a directory beside DST, read back and compared with what was written, and
+ * only then called DST. */
+#include "tui/cli/cli.h"
+#include "tui/cli/pack/pack_writer.h"
+
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "probe/dataset/dataset.h"
+#include "probe/dataset/dataset_shards.h"
+#include "probe/sampler/sampler.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+struct options {
+    const char *output;
+    int format, shuffle, skip_errors, quiet;
+    int64_t seed;
+    uint64_t shard_bytes;
+};
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct pack_format *const writers[] = {&pack_tar, &pack_mds};
+/* What reads them: names of probe/dataset's formats. */
+static const char *const readers[] = {"webdataset", "mds"};
+
+/* clang-format off */
+static const struct pp_opt_choice formats[] = {
+    {"tar", "WebDataset shards: .tar"},
+    {"mds", "MosaicML Streaming shards: .mds and index.json"},
+    {NULL, NULL},
+};
+static const struct pp_opt opts[] = {
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "DST",
+     .group = "Options", .help = "the directory to make; it must not exist"},
+    {.name = "format", .type = PP_OPT_CHOICE, .offset = AT(format), .arg = "FORMAT", .choices = formats,
+     .dflt = "tar", .help = "what to write"},
+    {.name = "shard-size", .type = PP_OPT_SIZE, .offset = AT(shard_bytes), .min = 4096, .max = 2147483648.0,
+     .arg = "SIZE", .dflt = "256MiB", .help = "bytes from which on a shard is full"},
+    {.name = "shuffle", .type = PP_OPT_FLAG, .offset = AT(shuffle), .dflt = "1",
+     .help = "write in a random order, so that each shard holds all classes"},
+    {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .min = 0, .max = 9e15, .arg = "N", .dflt = "0",
+     .help = "seed of that order"},
+    {.name = "skip-errors", .type = PP_OPT_FLAG, .offset = AT(skip_errors), .dflt = "0",
+     .help = "leave out what cannot be read or is no JPEG, PNG or WebP"},
+    {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet),
+     .help = "only errors on standard error"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+/* What a sample must be when it is read back. */
+struct kept {
+    uint64_t hash;
+    int64_t label;
+};
+
+struct pack {
+    const struct options *o;
+    const char *source;
+    char *output, *partial; /* partial: exists once it is not "" */
+    struct pp_dataset *dataset;
+    struct pp_sampler *sampler;
+    struct pp_order *order;
+    struct kept *kept;
+    uint64_t samples, left_out, bytes, shards;
+    struct pp_sample sample;
+    struct pp_progress progress;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    interrupted = 1;
+}
+
+/* So that a stopped pack takes its directory along; a second Ctrl-C ends the process as usual. */
+static void catch_signals(void)
+{
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND};
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGHUP, &sa, NULL);
+}
+
+static pp_status go_on(struct pack *p, const char *what, uint64_t done, struct pp_err *err)
+{
+    char a[32], b[32];
+    if (interrupted)
+        return pp_fail(err, PP_E_INTERRUPTED, "interrupted: nothing was left behind");
+    if (done % 64 == 0)
+        pp_progress_line(&p->progress, "%s: %s of %s", what, pp_text_count(a, sizeof(a), (double)done),
+                         pp_text_count(b, sizeof(b), (double)pp_dataset_len(p->dataset)));
+    return PP_OK;
+}
+
+/* ---- open ---- */
+
+static pp_status open_source(struct pack *p, struct pp_err *err)
+{
+    const struct pp_dataset_opts d = {.spec = p->source};
+    const char *warning;
+    struct pp_sampler_opts s = {.kind = p->o->shuffle ? PP_SAMPLER_RANDOM : PP_SAMPLER_SEQUENTIAL,
+                                .seed = (uint64_t)p->o->seed};
+    pp_status st = pp_dataset_open(&d, &p->dataset, err);
+    if (st != PP_OK)
+        return st;
+    if (pp_dataset_content(p->dataset) != PP_CONTENT_IMAGE)
+        return pp_fail(err, PP_E_USAGE, "%s holds tokens, which already lie in one file: pack is for images",
+                       p->source);
+    for (size_t i = 0; !p->o->quiet && (warning = pp_dataset_warning(p->dataset, i)); i++)
+        pp_cli_note("warning", warning);
+    s.n = pp_dataset_len(p->dataset);
+    st = pp_sampler_create(&s, &p->sampler, err);
+    if (st == PP_OK)
+        st = pp_order_create(p->sampler, 0, &p->order, err);
+    if (st == PP_OK && !(p->kept = calloc(s.n, sizeof(*p->kept))))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %llu samples", (unsigned long long)s.n);
+    return st;
+}
+
+static pp_status make_partial(struct pack *p, struct pp_err *err)
+{
+    struct stat there;
+    size_t n = strlen(p->o->output);
+    while (n > 1 && p->o->output[n - 1] == '/')
+        n--;
+    p->output = strndup(p->o->output, n);
+    if (!p->output)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory");
+    if (lstat(p->output, &there) == 0)
+        return pp_fail(err, PP_E_EXISTS, "%s exists already: name a directory that does not", p->output);
+    if (asprintf(&p->partial, "%s.partial-XXXXXX", p->output) < 0)
+        return p->partial = NULL, pp_fail(err, PP_E_NO_MEMORY, "no memory");
+    if (!mkdtemp(p->partial)) {
+        int e = errno;
+        free(p->partial);
+        p->partial = NULL;
+        return pp_fail_errno(err, e, "cannot make a directory beside %s", p->output);
+    }
+    return PP_OK;
+}
+
+/* What was written so far goes; it holds nothing but our files. */
+static void remove_partial(struct pack *p)
+{
+    struct dirent *e;
+    DIR *dir = p->partial ? opendir(p->partial) : NULL;
+    while (dir && (e = readdir(dir)) != NULL)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            unlinkat(dirfd(dir), e->d_name, 0);
+    if (dir)
+        closedir(dir);
+    if (p->partial)
+        rmdir(p->partial);
+}
+
+/* ---- write ---- */
+
+static const char *kind_of(const struct pp_sample *s)
+{
+    if (s->size >= 3 && memcmp(s->data, "\xff\xd8\xff", 3) == 0)
+        return "jpg";
+    if (s->size >= 8 && memcmp(s->data, "\x89PNG\r\n\x1a\n", 8) == 0)
+        return "png";
+    if (s->size >= 12 && memcmp(s->data, "RIFF", 4) == 0 && memcmp(s->data + 8, "WEBP", 4) == 0)
+        return "webp";
+    return NULL;
+}
+
+static pp_status read_one(struct pack *p, uint64_t index, const char **kind, struct pp_err *err)
+{
+    char path[PATH_MAX];
+    pp_status st = pp_dataset_read(p->dataset, index, &p->sample, err);
+    if (st != PP_OK)
+        return st;
+    *kind = kind_of(&p->sample);
+    return *kind
+               ? PP_OK
+               : pp_fail(err, PP_E_UNSUPPORTED, "%s is neither JPEG, PNG nor WebP, which shards are read for",
+                         pp_dataset_path(p->dataset, index, path, sizeof(path)));
+}
+
+static pp_status fail_sample(const struct pp_err *why, struct pp_err *err)
+{
+    return pp_fail(err, why->code, "%s; nothing was left behind (--skip-errors leaves such samples out)",
+                   why->text);
+}
+
+static pp_status write_all(struct pack *p, void *writer, struct pp_err *err)
+{
+    uint64_t n = pp_sampler_len(p->sampler);
+    pp_status st = PP_OK;
+    for (uint64_t i = 0; st == PP_OK && i < n; i++) {
+        const char *kind = NULL;
+        struct pp_err why = {0};
+        if ((st = go_on(p, "packing", i, err)) != PP_OK)
+            break;
+        st = read_one(p, pp_order_at(p->order, i), &kind, &why);
+        if (st != PP_OK && p->o->skip_errors && st != PP_E_NO_MEMORY) {
+            p->left_out++;
+            st = PP_OK;
+            continue;
+        }
+        if (st != PP_OK)
+            return fail_sample(&why, err);
+        const struct pack_sample s = {.data = p->sample.data,
+                                      .size = p->sample.size,
+                                      .label = p->sample.label,
+                                      .number = p->samples,
+                                      .kind = kind};
+        p->kept[p->samples++] = (struct kept){XXH3_64bits(s.data, s.size), s.label};
+        p->bytes += s.size;
+        st = writers[p->o->format]->add(writer, &s, err);
+    }
+    if (st == PP_OK && p->samples == 0)
+        st = pp_fail(err, PP_E_EMPTY, "no sample of %s can be packed: all %llu are left out", p->source,
+                     (unsigned long long)p->left_out);
+    return st;
+}
+
+static pp_status write_shards(struct pack *p, struct pp_err *err)
+{
+    void *writer = NULL;
+    const struct pack_format *f = writers[p->o->format];
+    const struct pack_into into = {.dir = p->partial, .shard_bytes = p->o->shard_bytes};
+    pp_status st = f->begin(&into, &writer, err), ended;
+    if (st != PP_OK)
+        return st;
+    st = write_all(p, writer, err);
+    ended = f->end(writer, st != PP_OK, &p->shards, err);
+    return st != PP_OK ? st : ended;
+}
+
+/* ---- read back ---- */
+
+static pp_status compare_one(const struct pack *p, uint64_t i, struct pp_err *err)
+{
+    const struct pp_sample *s = &p->sample;
+    if (i < p->samples && XXH3_64bits(s->data, s->size) == p->kept[i].hash && s->label == p->kept[i].label)
+        return PP_OK;
+    return pp_fail(err, PP_E_IO, "sample %llu is not what was written: the disk or its driver changed it",
+                   (unsigned long long)i);
+}
+
+/* Tar shards are streamed, which makes no index of them. */
+static pp_status read_back(struct pack *p, struct pp_err *err)
+{
+    struct pp_dataset_options o = {0};
+    struct pp_dataset *d = NULL;
+    struct pp_stream *stream = NULL;
+    uint64_t i = 0;
+    pp_shards_opts(&o)->stream = 1;
+    const struct pp_dataset_opts how = {.spec = p->partial, .format = readers[p->o->format], .options = &o};
+    pp_status st = pp_dataset_open(&how, &d, err);
+    if (st == PP_OK && pp_dataset_streams(d))
+        st = pp_stream_open(d, &(struct pp_stream_opts){0}, &stream, err);
+    for (; st == PP_OK && i < p->samples; i++) {
+        st = go_on(p, "reading back", i, err);
+        if (st == PP_OK)
+            st = stream ? pp_stream_next(stream, &p->sample, NULL, 0, err)
+                        : pp_dataset_read(d, i, &p->sample, err);
+        if (st == PP_END)
+            st = pp_fail(err, PP_E_IO, "only %llu of %llu samples can be read back", (unsigned long long)i,
+                         (unsigned long long)p->samples);
+        if (st == PP_OK)
+            st = compare_one(p, i, err);
+    }
+    pp_stream_close(stream);
+    pp_dataset_close(d);
+    return st;
+}
+
+/* ---- the command ---- */
+
+static pp_status give_name(struct pack *p, struct pp_err *err)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    chmod(p->partial, 0777 & ~mask);
+    int failed = renameat2(AT_FDCWD, p->partial, AT_FDCWD, p->output, RENAME_NOREPLACE);
+    if (failed && (errno == EINVAL || errno == ENOSYS))
+        failed = rename(p->partial, p->output);
+    if (failed)
+        return pp_fail_errno(err, errno, "cannot rename %s to %s", p->partial, p->output);
+    free(p->partial);
+    p->partial = NULL;
+    return PP_OK;
+}
+
+static pp_status pack_all(struct pack *p, struct pp_err *err)
+{
+    pp_status st = make_partial(p, err);
+    if (st == PP_OK)
+        st = open_source(p, err);
+    if (st == PP_OK)
+        st = write_shards(p, err);
+    if (st == PP_OK)
+        st = read_back(p, err);
+    pp_progress_clear(&p->progress);
+    return st == PP_OK ? give_name(p, err) : st;
+}
+
+static void print_result(const struct pack *p)
+{
+    char samples[32], shards[32], bytes[32], left[32];
+    char *plain = pp_text_is_plain(p->output) ? NULL : pp_text_plain(p->output);
+    printf("%s (%s) in %s in %s; all of them were read back and are equal\n",
+           pp_text_counted(samples, sizeof(samples), (double)p->samples, "sample", "samples"),
+           pp_text_bytes(bytes, sizeof(bytes), (double)p->bytes),
+           pp_text_counted(shards, sizeof(shards), (double)p->shards, "shard", "shards"),
+           plain ? plain : p->output);
+    if (p->left_out)
+        printf("%s left out\n",
+               pp_text_counted(left, sizeof(left), (double)p->left_out, "sample", "samples"));
+    free(plain);
+}
+
+static void release(struct pack *p)
+{
+    remove_partial(p);
+    pp_order_destroy(p->order);
+    pp_sampler_destroy(p->sampler);
+    pp_dataset_close(p->dataset);
+    pp_sample_free(&p->sample);
+    free(p->kept);
+    free(p->output);
+    free(p->partial);
+}
+
+static int pack_main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pack p = {.o = &o};
+    struct pp_err err;
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    int n = 0, code;
+    pp_status st = PP_OK;
+    pp_err_clear(&err);
+    if (!operands) {
+        pp_fail(&err, PP_E_NO_MEMORY, "no memory");
+        return pp_cli_fail(&pp_cmd_pack, &err);
+    }
+    if ((code = pp_cli_parse(&pp_cmd_pack, &set, argc, argv, operands, &n)) >= 0)
+        goto out;
+    if (n != 1)
+        st = pp_fail(&err, PP_E_USAGE,
+                     n ? "one data set at a time: remove \"%s\"" : "name the data set to pack%s",
+                     n ? operands[1] : "");
+    else if (!o.output || !*o.output)
+        st = pp_fail(&err, PP_E_USAGE, "say where the shards go: -o DST");
+    p.source = operands[0];
+    pp_progress_begin(&p.progress, o.quiet);
+    catch_signals();
+    if (st == PP_OK)
+        st = pack_all(&p, &err);
+    if (st == PP_OK)
+        print_result(&p);
+    code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_pack, &err);
+out:
+    release(&p);
+    free(operands);
+    return code;
+}
+
+const struct pp_command pp_cmd_pack = {
+    .name = "pack",
+    .summary = "write shards from a folder of images",
+    .usage = "pack SRC -o DST [options]",
+    .opts = opts,
+    .notes = "Bytes and labels are those of SRC: a folder, or another data set of images. The label\n"
+             "is the number of the class directory in byte order, as torchvision's ImageFolder has it.\n"
+             "The shards are read back and compared before they are called DST.",
+    .examples = {"pipeprobe pack ~/imagenet/train -o ~/imagenet/shards",
+                 "pipeprobe pack ~/imagenet/train -o ~/imagenet/mds --format mds --shard-size 64MiB"},
+    .run = pack_main,
+};
