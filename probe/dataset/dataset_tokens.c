@@ -87,8 +87,8 @@ static void tokens_describe(const struct pp_dataset *d, char *buf, size_t size)
     int n = snprintf(buf, size, "token file, %s tokens of %d bytes in %s windows of %llu", tokens,
                      t->token_bytes, windows, (unsigned long long)t->window);
     if (t->sequences && n > 0 && (size_t)n < size)
-        snprintf(buf + n, size - (size_t)n, ", Megatron index of %s sequences",
-                 pp_text_count(tokens, sizeof(tokens), (double)t->sequences));
+        snprintf(buf + n, size - (size_t)n, ", Megatron index of %s",
+                 pp_text_counted(tokens, sizeof(tokens), (double)t->sequences, "sequence", "sequences"));
 }
 
 static uint64_t tokens_footprint(const struct pp_dataset *d)
@@ -306,7 +306,7 @@ static const struct pp_opt tokens_opts[] = {
     {.name = "window", .advanced = 1, .type = PP_OPT_INT, .offset = offsetof(struct pp_tokens_opts, window), .min = 2, .max = 1e9,
      .arg = "N", .dflt = "1025", .help = "tokens per sample (token files)"},
     {.name = "token-bytes", .advanced = 1, .type = PP_OPT_INT, .offset = offsetof(struct pp_tokens_opts, token_bytes), .min = 2, .max = 4,
-     .arg = "2|4", .dflt = "2", .help = "size of a token in a .bin file"},
+     .arg = "2|4", .help = "bytes of a token in a .bin (default: 2, or its .idx)"},
     {.name = NULL},
 };
 /* clang-format on */

@@ -222,7 +222,7 @@ class Folder:
 class Shards:
     """Images of WebDataset tar shards, read at random by their offsets."""
 
-    IMAGES = (".jpg", ".jpeg", ".png")
+    IMAGES = (".jpg", ".jpeg", ".png", ".webp")
 
     def __init__(self, shards):
         self.shards, self.members, self.files = shards, [], {}

@@ -16,6 +16,26 @@ refuses "a directory of .tar.gz" 4 "compressed \(gzip\).*--stream.*unpack" "$PP"
 refuses "nothing but BMP" 4 "2 of 2 files are BMP, which pipeprobe cannot decode.*pipeprobe exec" "$PP" run "$T/bmp" "${short[@]}"
 check "and nothing was begun" test ! -e "$T/out.sqlite"
 
+# Formats that are read: what is wrong with a file of theirs is one sentence.
+mkdir "$T/mds" "$T/tf" "$T/mds1" "$T/mds2"
+echo '{"version": 2, "shards": [{"format": "mds"' >"$T/mds/index.json"
+refuses "an MDS index that is cut" 4 "index.json is not JSON: line 2" "$PP" run "$T/mds" "${short[@]}"
+echo '{"version": 2, "shards": [{"format": "mds", "column_names": ["text"], "column_encodings": ["str"], "column_sizes": [null], "raw_data": {"basename": "s.mds", "bytes": 99}, "samples": 1}]}' >"$T/mds1/index.json"
+refuses "MDS without an image" 4 "its columns are text .str.*pipeprobe exec" "$PP" run "$T/mds1" "${short[@]}"
+echo '{"version": 2, "shards": [{"format": "mds", "column_names": ["i"], "column_encodings": ["png"], "column_sizes": [null], "raw_data": {"basename": "s.mds", "bytes": 99}, "samples": 1}]}' >"$T/mds2/index.json"
+refuses "an MDS shard that is missing" 2 "s.mds is missing .number 1 of the 1" "$PP" run "$T/mds2" "${short[@]}"
+head -c 5000 /dev/zero >"$T/tf/train.tfrecord"
+refuses "a TFRecord that is none" 4 "no sample in .*is not a TFRecord file" "$PP" run "$T/tf/train.tfrecord" "${short[@]}"
+head -c 5000 /dev/zero >"$T/text_document.bin" && printf 'MMIDIDX\0\0\1' >"$T/text_document.idx"
+refuses "a Megatron index that is cut" 4 "text_document.idx is truncated at byte 10" "$PP" run "$T/text_document" "${short[@]}"
+check "and nothing was begun" test ! -e "$T/out.sqlite"
+printf 'MMIDIDX\0\0\1\0\0\0\0\0\0\0\4\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\342\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' >"$T/text_document.idx"
+run timeout 60 "$PP" run "$T/text_document" --window 100 "${short[@]}"
+check "a pair of Megatron's is read by its common name" test "$rc" -eq 0 -o "$rc" -eq 3
+like "with the tokens of its index" "$(cat "$ERR")" "1,250 tokens of 4 bytes in 12 windows of 100, Megatron index of 1 sequence "
+refuses "another size of tokens" 2 "token-bytes 2: .*says that its tokens have 4 bytes" "$PP" run "$T/text_document" --token-bytes 2 "${short[@]}"
+rm -f "$T/out.sqlite"
+
 "$MAKE_DATASET" "$T/half" --n 20 --size 64x64 --classes 2 >/dev/null
 for i in $(seq 20); do cp "$T/bmp/a/1.bmp" "$T/half/class_000/w$i.bmp"; done
 run timeout 60 "$PP" run "$T/half" "${short[@]}"

@@ -383,10 +383,11 @@ const struct pp_command pp_cmd_pack = {
     .summary = "write shards from a folder of images",
     .usage = "pack SRC -o DST [options]",
     .opts = opts,
-    .notes = "Bytes and labels are those of SRC: a folder, or another data set of images. The label\n"
-             "is the number of the class directory in byte order, as torchvision's ImageFolder has it.\n"
-             "The shards are read back and compared before they are called DST.",
+    .notes = "Bytes and labels are those of SRC: a folder, or another data set of images. The\n"
+             "label is the number of the class directory in byte order, as ImageFolder of\n"
+             "torchvision has it. The shards are read back and compared before they are\n"
+             "called DST.",
     .examples = {"pipeprobe pack ~/imagenet/train -o ~/imagenet/shards",
-                 "pipeprobe pack ~/imagenet/train -o ~/imagenet/mds --format mds --shard-size 64MiB"},
+                 "pipeprobe pack ~/imagenet/train -o ~/mds --format mds --shard-size 64MiB"},
     .run = pack_main,
 };

@@ -306,7 +306,13 @@ void run_torch_free(struct run_torch *t)
 static void put_source(struct pp_json *j, const struct run_parts *p, const char *path, size_t paths_bytes)
 {
     const char *format = pp_dataset_format_name(p->dataset);
-    char name[PATH_MAX];
+    char name[PATH_MAX], file[PATH_MAX], *at_sign;
+    /* the file itself: Megatron's pairs may be named by their common part */
+    if (strcmp(format, "tokens") == 0 &&
+        (at_sign = strrchr(pp_dataset_path(p->dataset, 0, file, sizeof(file)), '@'))) {
+        *at_sign = '\0';
+        path = file;
+    }
     pp_json_key(j, "format"), pp_json_str(j, format);
     pp_json_key(j, "path"), pp_json_str(j, path);
     pp_json_key(j, "samples"), pp_json_uint(j, pp_dataset_len(p->dataset));

@@ -7,6 +7,7 @@
 #include "probe/dataset/dataset_tfrecord.h"
 #include "probe/dataset/mds_index.h"
 
+#include <pthread.h>
 #include <zstd.h>
 
 #define JPEG "\xff\xd8\xff\xe0"
@@ -139,6 +140,29 @@ static void samples_come_in_the_order_of_the_index(void **state)
     expect(d, PER_SHARD + 1);
     expect(d, 0);
     pp_dataset_close(d);
+}
+
+static void *read_all(void *d)
+{
+    for (int i = 0; i < ALL; i++)
+        expect(d, i);
+    return NULL;
+}
+
+/* Threads that come to a packed shard at once: one unpacks it, all read it. */
+static void threads_share_what_is_unpacked(void **state)
+{
+    enum { THREADS = 4 };
+    pthread_t thread[THREADS];
+    make_set("packed", ".zstd");
+    for (int round = 0; round < 5; round++) {
+        struct pp_dataset *d = open_it("packed", NULL);
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&thread[i], NULL, read_all, d), 0);
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_join(thread[i], NULL), 0);
+        pp_dataset_close(d);
+    }
 }
 
 static void put_index(const char *dir, const char *shards)
@@ -296,6 +320,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TREE_TEST(samples_come_in_the_order_of_the_index),
+        TREE_TEST(threads_share_what_is_unpacked),
         TREE_TEST(tokens_of_one_size_are_rows),
         TREE_TEST(an_index_that_cannot_be_used_is_a_sentence),
         TREE_TEST(a_damaged_shard_is_errors_of_its_samples),
