@@ -60,12 +60,12 @@ static void say_expected(struct pp_report_pytorch *p, const struct pp_costs *c, 
     if (r->has_step && !isnan(r->step_mean_ns)) {
         snprintf(low, sizeof(low), "%.0f", 100 * p->data_wait_share_low);
         snprintf(high, sizeof(high), "%.0f", 100 * p->data_wait_share_high);
-        wait = pp_arena_printf(arena, ", %s %% data wait at %s per step", range(arena, low, high),
+        wait = pp_arena_printf(arena, ", with %s %% data wait at %s per step", range(arena, low, high),
                                pp_text_duration(step, sizeof(step), r->step_mean_ns));
     }
     p->sentence = pp_arena_printf(
         arena,
-        "A PyTorch DataLoader with %d worker%s on this data: about %s samples/s expected%s (with PIL, on JPEG, pipeprobe's loader was measured %.1f to %.1f times as fast). Measure it: pipeprobe run --loader pytorch, or your own job: pipeprobe exec -- python train.py",
+        "A PyTorch DataLoader with %d worker%s would make about %s samples/s of this data%s (with PIL, on JPEG, pipeprobe's loader was measured %.1f to %.1f times as fast). Measure it: pipeprobe run --loader pytorch, or your own job: pipeprobe exec -- python train.py",
         c->workers, c->workers == 1 ? "" : "s", rate, wait, p->ratio_low, p->ratio_high);
 }
 

@@ -204,14 +204,14 @@ static void put_estimate(const struct pp_estimate *e)
     char rate[32], bytes[32], each[32], got[32], wait[32];
     printf("A step of %.4g ms per %.0f samples needs %s samples/s. At the recorded costs that is\n",
            e->step_ns / 1e6, e->batch_size, pp_text_rate(rate, sizeof(rate), e->samples_per_s));
-    printf("  %-12s %s/s; %s a sample\n", "read", pp_text_bytes(bytes, sizeof(bytes), e->bytes_per_s),
+    printf("  %-14s %s/s; %s a sample\n", "read", pp_text_bytes(bytes, sizeof(bytes), e->bytes_per_s),
            pp_text_bytes(each, sizeof(each), e->read_bytes));
-    printf("  %-12s %.1f at a time; %.3g ms a sample\n", "reads waiting", e->reads_waiting,
+    printf("  %-14s %.1f at a time; %.3g ms a sample\n", "reads waiting", e->reads_waiting,
            e->read_blocked_ns / 1e6);
-    printf("  %-12s %.2f of %.3g usable cores; %.3g ms a sample\n", "CPU", e->cores, e->usable_cores,
+    printf("  %-14s %.2f of %.3g usable cores; %.3g ms a sample\n", "CPU", e->cores, e->usable_cores,
            e->cpu_ns / 1e6);
-    printf("  %-12s %.0f %% of the step's time\n", "copies", 100 * e->copy_share);
-    printf("  %-12s %.1f busy on average", "workers", e->busy_workers);
+    printf("  %-14s %.0f %% of the step's time\n", "copies", 100 * e->copy_share);
+    printf("  %-14s %.1f busy on average", "workers", e->busy_workers);
     if (e->most_per_s < e->samples_per_s)
         putchar('\n'), put_limit(e);
     else if (!e->workers)
