@@ -98,6 +98,13 @@ static pp_status read_identity(const struct pp_source *s, struct pp_rank_row *r,
     return PP_OK;
 }
 
+/* A process that could not see all of its waits for other ranks says so (collectors/attach/python/meets.c):
+ * what it recorded of them is not the whole. */
+static void look_for_unseen(void *ctx, const char *key, const char *value, const char *unit, int numeric)
+{
+    *(int *)ctx |= value && strstr(value, "waits for other ranks are not recorded") != NULL;
+}
+
 /* The device of this rank among those that its process was given: "2" of CUDA_VISIBLE_DEVICES=2,3. */
 static const char *gpu_of(const struct pp_source *s, const struct pp_rank_row *r, char *buf, size_t size)
 {
@@ -162,6 +169,10 @@ pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err 
         source.glance = 1; /* pictures and intervals are not asked for */
         st = pp_timeline_build_each(&source, &tl, each_batch, &p, err);
     }
+    int unseen = 0;
+    if (st == PP_OK)
+        st = source.each_meta(source.ctx, "process_note", look_for_unseen, &unseen, err);
+    p.row.met = p.row.met && !unseen;
     if (st == PP_OK && p.no_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the steps of %s", path);
     if (st == PP_OK)

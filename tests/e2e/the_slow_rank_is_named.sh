@@ -113,6 +113,10 @@ refuses "a recording of no rank" 2 "alone.sqlite is of no rank" "$PP" ranks alon
 cp pipeprobe-slow/*.sqlite old && change old/rank0000.sqlite rank 0 && sql old/rank0000.sqlite "UPDATE meta SET value = '0.0.9' WHERE section = 'run' AND key = 'version'"
 run "$PP" ranks old
 like "two versions are compared, and said" "$(cat "$OUT")" "versions 0.0.9 and"
+mkdir async && cp pipeprobe-slow/*.sqlite async
+sql async/rank0001.sqlite "INSERT INTO meta (section, key, value) VALUES ('process_note', '7', 'waits for other ranks are not recorded: the job has asynchronous collectives')"
+run "$PP" ranks async --json
+like "a rank whose waits were not all seen: no own time is claimed" "$(json "$OUT" '$.note')" "slow in the step itself is not seen"
 mkdir none
 refuses "an empty directory" 2 "holds no recording" "$PP" ranks none
 refuses "nothing" 2 "no recordings given" "$PP" ranks

@@ -25,6 +25,7 @@ static void lose_sight(const struct record_local *l)
     if (l->passing || !seen)
         return;
     seen = 0;
+    /* report/ranks/digest_read.c looks for its beginning */
     record_note("waits for other ranks are not recorded: the job has asynchronous collectives");
 }
 
