@@ -176,8 +176,21 @@ static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, 
     }
 }
 
-static void keep_step(struct pp_costs_pass *p, double ns)
+/* A step that was interrupted, by a wait for other ranks or a checkpoint, has several spans. */
+static int goes_on(const struct pp_costs_pass *p, const struct pp_span *s)
 {
+    return p->n_steps && s->batch != PP_NO_BATCH && s->batch == p->step_batch;
+}
+
+static void keep_step(struct pp_costs_pass *p, const struct pp_span *s)
+{
+    double ns = (double)s->dur_ns;
+    if (goes_on(p, s)) {
+        p->step_ns[p->n_steps - 1] += (float)ns;
+        return;
+    }
+    p->steps++;
+    p->step_batch = s->batch;
     if (p->n_steps == p->step_room) {
         size_t room = p->step_room ? 2 * p->step_room : 1024;
         float *grown = realloc(p->step_ns, room * sizeof(*grown));
@@ -246,8 +259,11 @@ static void add_other_span(struct pp_costs_pass *p, const struct pp_span *s)
         c->step_stretch_ns += delay_of(s);
         if (slept(s))
             add_wake(&p->sleeps, s);
-        keep_step(p, (double)s->dur_ns);
-        p->steps++;
+        keep_step(p, s);
+    } else if (s->phase == PP_PHASE_COLLECTIVE) {
+        p->collective_cpu_ns += cpu_of(s);
+        p->collective_blocked_ns += blocked_of(s);
+        p->collective_delay_ns += delay_of(s);
     } else if (s->phase == PP_PHASE_DEVICE_SYNC) {
         p->sync_delay_ns += delay_of(s);
         keep_stretch(p, &p->sync, s->start_ns, answered_ns(s));

@@ -38,6 +38,9 @@ struct pp_costs_pass {
     struct pp_wakes trainer_waits, copy_waits, sleeps; /* sleeps: of any kind */
     float *step_ns;                                    /* of every step, for the quota's part */
     size_t n_steps, step_room;
+    uint32_t step_batch; /* of the newest one */
+    /* of collective spans, for a recording without others */
+    double collective_cpu_ns, collective_blocked_ns, collective_delay_ns;
     struct pp_stretches copy, sync; /* of every copy and device sync: what a sync waited for */
     const struct pp_source *source;
     struct pp_counter_id others; /* collective_others_ns */

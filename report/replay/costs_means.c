@@ -284,6 +284,12 @@ static void average(struct pp_costs_pass *p)
     struct pp_costs *c = p->c;
     c->window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
     c->wanting_cpus = per(c->cpu_ns + c->delay_ns, c->window_ns);
+    if (!c->n_others) { /* how long the others took is not known: what it waited for them is a part of its
+                           step */
+        c->step_cpu_ns += p->collective_cpu_ns;
+        c->step_blocked_ns += p->collective_blocked_ns;
+        c->step_stretch_ns += p->collective_delay_ns;
+    }
     /* A thread that mostly sleeps says more about being woken than about sharing CPUs: a tenth of its time on
      * one is asked for. */
     if (c->copy_cpu_ns > 0.1 * (c->copy_cpu_ns + c->copy_blocked_ns))
