@@ -312,6 +312,57 @@ static void test_knobs_are_checked(void **state)
     pp_costs_free(&c);
 }
 
+/* The trainer's steps in one span each, or in two with a wait for other ranks between them, as the hooks of a
+ * PyTorch job record it: 3, 3 and 3 ms. */
+static struct pp_costs steps_of_a_run(int interrupted)
+{
+    enum { BATCHES = 60 };
+    static const pp_phase parts[] = {PP_PHASE_STEP, PP_PHASE_COLLECTIVE, PP_PHASE_STEP};
+    struct fake_run *f = calloc(1, sizeof(*f));
+    struct pp_source source;
+    struct pp_timeline tl;
+    struct pp_costs c;
+    struct pp_err err;
+    assert_non_null(f);
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"),
+             worker = fake_thread(f, PP_LANE_WORKER, "worker 0");
+    uint64_t now = FAKE_T0;
+    fake_text(f, "run", "outcome", "finished");
+    fake_num(f, "config", "workers", "1", "threads");
+    fake_num(f, "config", "batch_size", "1", "samples");
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        struct pp_span *s = fake_span(f, worker, PP_PHASE_READ, now, 4 * FAKE_MS);
+        s->batch = b;
+        s->sample = b;
+        s->flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
+        for (int k = -1; k < 3; k += interrupted || k < 0 ? 1 : 3) {
+            uint64_t dur = (k < 0 ? 4 : interrupted ? 3 : 9) * FAKE_MS;
+            s = fake_span(f, trainer, k < 0 ? PP_PHASE_DATA_WAIT : parts[k], now, dur);
+            s->batch = b;
+            s->sample = k < 1 ? 1 : PP_NO_SAMPLE;
+            s->flags = (uint16_t)(PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY | (k < 1 ? PP_SPAN_COUNT : 0) |
+                                  (b < 2 ? PP_SPAN_WARMUP : 0));
+            now += dur;
+        }
+    }
+    source = fake_source(f);
+    assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+    pp_costs_read(&source, &tl, &c, &err); /* too little to predict from; the steps are there */
+    pp_timeline_free(&tl);
+    fake_free(f);
+    return c;
+}
+
+static void test_a_step_may_be_interrupted(void **state)
+{
+    struct pp_costs whole = steps_of_a_run(0), parts = steps_of_a_run(1);
+    (void)state;
+    assert_near(whole.step_blocked_ns + whole.step_cpu_ns, 9e6, 1e3);
+    assert_near(parts.step_blocked_ns + parts.step_cpu_ns, 9e6, 1e3);
+    pp_costs_free(&whole);
+    pp_costs_free(&parts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_idle_cpus_are_there_for_a_second_worker),
         cmocka_unit_test(test_a_small_load_is_no_competitor),
         cmocka_unit_test(test_knobs_are_checked),
+        cmocka_unit_test(test_a_step_may_be_interrupted),
     };
     return cmocka_run_group_tests_name("predictions", tests, NULL, NULL);
 }
