@@ -63,7 +63,7 @@ if [ -z "$PYTHON" ]; then
     done_testing
 fi
 mkdir "$T/ranks"
-for row in workers:2:40:40 alone:0:10:40 fast:2:0:120; do
+for row in workers:2:40:40 alone:0:10:40; do
     IFS=: read -r name workers sample step <<<"$row"
     run "$PYTHON" tests/jobs/profiled.py "$T/$name.pt.trace.json" "$workers" "$sample" "$step"
     is "$name: the job ran" "$rc" 0
@@ -73,8 +73,7 @@ for row in workers:2:40:40 alone:0:10:40 fast:2:0:120; do
     cp "$OUT" "$T/$name.report"
     got=$(share "$T/$name.report")
     echo "# $name: clock $truth, trace $got"
-    # a wait of almost nothing is mostly what the profiler itself takes around it
-    [ "$sample" = 0 ] || holds "$name: the share is that of the clock, within 2 points" "$got - $truth <= 0.02 && $truth - $got <= 0.02"
+    holds "$name: the share is that of the clock, within 2 points" "$got - $truth <= 0.02 && $truth - $got <= 0.02"
     is "$name: all steps are there" "$(json "$T/$name.report" '$.batches')" 14
     is "$name: never storage, never transform" "$(json "$T/$name.report" "\$.verdict.l1" | grep -c 'storage\|transform')" 0
 done
@@ -86,7 +85,7 @@ like "and that workers are missing" "$(json "$T/workers.report" '$.losses')" 'se
 
 # ---- several ranks
 cp "$T/workers.pt.trace.json" "$T/ranks/job_rank-0.pt.trace.json"
-gzip -c "$T/fast.pt.trace.json" >"$T/ranks/job_rank-1.pt.trace.json.gz"
+gzip -c "$T/alone.pt.trace.json" >"$T/ranks/job_rank-1.pt.trace.json.gz"
 run "$PP" import "$T/ranks" -o "$T/job.sqlite"
 is "a directory of two ranks" "$rc $(ls "$T" | grep -c '^job-rank000[01].sqlite$')" "0 2"
 is "each knows its rank" "$(sql "$T/job-rank0001.sqlite" "SELECT group_concat(value, ' ') FROM (SELECT value FROM meta WHERE section = 'rank' AND key IN ('rank', 'world_size') ORDER BY key)")" "1 2"
