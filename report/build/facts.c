@@ -230,6 +230,17 @@ static void expose_gpu(struct pp_facts *f)
         m[PP_METRIC_W_COPY] = NAN;
 }
 
+/* In a trace: while kernels run, the wait of a trainer that has launched ahead costs nothing, so that the
+ * GPU's idle time bounds what it can cost. What steps take beyond their kernels is not exposed there: a
+ * profiler makes launches slower.
+ */
+static void hide_behind_kernels(struct pp_facts *f)
+{
+    double *m = f->metric;
+    if (m[PP_METRIC_GPU_IDLE] < m[PP_METRIC_DATA_WAIT])
+        m[PP_METRIC_DATA_WAIT] = m[PP_METRIC_GPU_IDLE];
+}
+
 /* ---- all of them ---- */
 
 void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct pp_diagnosis *out)
@@ -251,7 +262,9 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     out->starved_ns = f->starved ? out->stretch_ns : 0;
     /* last: the GPU's overhead is what the stretch does not explain */
     pp_gpu_facts(from->report->gpu, tl, f);
-    if (!f->trace) /* a profiler makes launches slower: step time without kernels is its own, too */
+    if (f->trace)
+        hide_behind_kernels(f);
+    else
         expose_gpu(f);
 }
 

@@ -362,6 +362,7 @@ void pp_gpu_facts(const struct pp_report_gpu *g, const struct pp_timeline *tl, s
         return;
     for (int i = 0; i < PP_GPU_IDLES; i++)
         idle += g->idle_share[i];
+    m[PP_METRIC_GPU_IDLE] = fmax(1 - g->busy_share, 0);
     double host = g->idle_share[PP_GPU_IDLE_SYNC] + g->idle_share[PP_GPU_IDLE_LAUNCH];
     m[PP_METRIC_GPU_COPY] = idle > 0 ? g->idle_share[PP_GPU_IDLE_COPY] / idle : 0;
     m[PP_METRIC_GPU_HOST] = idle > 0 ? host / idle : 0;

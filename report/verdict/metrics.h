@@ -111,6 +111,7 @@ enum pp_metric_from {
     X(THROTTLED, "throttled", "throttled by a CPU quota", SHARE, REPLAY)                         \
     X(MAJOR_FAULTS, "major_faults", "major page faults per sample", NUMBER, REPLAY)              \
     X(GPU_TOLD, "gpu_told", "GPU activity measured (CUPTI)", NUMBER, GPU)                        \
+    X(GPU_IDLE, "gpu_idle", "GPU idle", SHARE, GPU)                                              \
     X(GPU_COPY, "gpu_copy", "GPU idle: copy not overlapped", SHARE, GPU)                         \
     X(GPU_HOST, "gpu_host", "GPU idle: sync and launch gap", SHARE, GPU)                         \
     X(GPU_PAGEABLE, "gpu_pageable", "copied from pageable memory", SHARE, GPU)                   \

@@ -68,10 +68,20 @@ const char *pp_trace_blind(const struct pp_facts *f, const char **next_step)
            "in it";
 }
 
-const char *pp_trace_besides(const struct pp_facts *f)
+const char *pp_trace_besides(const struct pp_facts *f, struct pp_arena *arena)
 {
-    return f->metric[PP_METRIC_GPU_PAGEABLE] >= 0.5
-               ? " Most bytes are copied to the GPU from pageable memory: DataLoader(pin_memory=True) and "
-                 "batch.to(device, non_blocking=True)."
-               : "";
+    char wait[32];
+    double cpu = f->metric[PP_METRIC_WAIT_ITSELF];
+    const char *pageable =
+        f->metric[PP_METRIC_GPU_PAGEABLE] >= 0.5
+            ? " Most bytes are copied to the GPU from pageable memory: DataLoader(pin_memory=True) "
+              "and batch.to(device, non_blocking=True)."
+            : "";
+    int hidden = cpu >= pp_level_moderate->at_least && f->metric[PP_METRIC_GPU_IDLE] < cpu;
+    return !hidden
+               ? pageable
+               : pp_arena_printf(
+                     arena,
+                     " The CPU waits for batches for %s of the time, while the GPU still has kernels to run.%s",
+                     pp_text_percent(wait, sizeof(wait), cpu), pageable);
 }

@@ -492,6 +492,8 @@ static void judge_level(const struct judge *j)
     int stretched = bound && f->starved, held = bound && f->metric[PP_METRIC_COLLECTIVE] >= PP_LEAST_SHARE;
     v->exposed_share = f->metric[PP_METRIC_DATA_WAIT];
     add_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
+    if (f->trace)
+        add_evidence(j, PP_METRIC_GPU_IDLE, "the most that a wait can cost: kernels hide the rest", 0);
     if (held || stretched)
         add_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
     else if (f->metric[PP_METRIC_STRETCH] >= PP_LEAST_SHARE)
@@ -523,7 +525,7 @@ static void judge_level(const struct judge *j)
             fill(
                 j,
                 "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself."),
-            f->trace ? pp_trace_besides(f) : "");
+            f->trace ? pp_trace_besides(f, j->arena) : "");
         add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
     }

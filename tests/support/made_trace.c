@@ -70,7 +70,8 @@ static void put_gpu(struct out *o, int i, double at)
     begin(o, "cudaLaunchKernel", o->t->style == TRACE_2021 ? "Runtime" : "cuda_runtime", PID, at + 30, 5);
     fprintf(o->f, ", \"args\": {\"correlation\": %d}}", 2 * i + 2);
     begin(o, "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>",
-          o->t->style == TRACE_2021 ? "Kernel" : "kernel", 7, at + 220, 1000);
+          o->t->style == TRACE_2021 ? "Kernel" : "kernel", 7, at + 220,
+          o->t->kernel_us > 0 ? o->t->kernel_us : 1000);
     fprintf(o->f, ", \"args\": {\"stream\": 7, \"correlation\": %d, \"device\": 0}}", 2 * i + 2);
 }
 

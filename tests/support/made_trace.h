@@ -26,6 +26,7 @@ struct made_trace {
     int annotated;        /* the waits are "## data_load ##" */
     int other_thread;     /* fetches on another thread */
     int operators;        /* aten:: events per step */
+    double kernel_us;     /* with gpu; 0: 1000 */
     int gpu;              /* copies from pageable memory, kernels, their calls */
     int rank, world_size; /* world_size 0: not said */
 };
