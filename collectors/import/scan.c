@@ -1,5 +1,7 @@
 #include "collectors/import/scan.h"
 
+#include "probe/base/utf8.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -131,12 +133,30 @@ static void take_escape(struct pp_scan *s, uint32_t *high)
     }
 }
 
-/* The kept part may end inside of a character. */
+/* The kept part may end inside of a character, which then goes. */
 static void end_text(struct pp_scan *s)
 {
-    while (s->length && s->length + 1 == sizeof(s->text) && (s->text[s->length - 1] & 0x80))
-        s->length--;
+    size_t lead = s->length;
+    while (lead && s->length - lead < 4 && ((uint8_t)s->text[lead - 1] & 0xc0) == 0x80)
+        lead--;
     s->text[s->length] = '\0';
+    if (s->length + 1 < sizeof(s->text) || !lead)
+        return;
+    if (!pp_utf8_length((const unsigned char *)s->text + lead - 1))
+        s->length = lead - 1;
+    s->text[s->length] = '\0';
+}
+
+/* The bytes at hand that need no look of their own, at once: most of a trace is names. */
+static void keep_plain(struct pp_scan *s)
+{
+    const uint8_t *p = s->at;
+    while (p < s->end && *p != '"' && *p != '\\' && *p)
+        p++;
+    size_t n = (size_t)(p - s->at), room = sizeof(s->text) - 1 - s->length;
+    memcpy(s->text + s->length, s->at, n < room ? n : room);
+    s->length += n < room ? n : room;
+    s->at = p;
 }
 
 /* Behind the opening quote. */
@@ -145,6 +165,7 @@ static int take_string(struct pp_scan *s)
     uint32_t high = 0;
     int c;
     s->length = 0;
+    keep_plain(s);
     while ((c = take(s)) != '"' && c != NO_MORE) {
         if (c != '\\' || peek(s) != 'u') {
             if (high)
@@ -155,6 +176,8 @@ static int take_string(struct pp_scan *s)
             take_escape(s, &high);
         else
             keep(s, c ? c : ' ');
+        if (!high)
+            keep_plain(s);
     }
     if (high)
         keep_point(s, 0xfffd);

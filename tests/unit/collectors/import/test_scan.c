@@ -91,6 +91,18 @@ static void test_limits(void **state)
     assert_true(strlen(tokens) <= PP_SCAN_TEXT + 1);
     assert_string_equal(tokens + strlen(tokens) - 3, "\xc3\xa9.");
 
+    for (int i = 0; i < 1600; i++)
+        memcpy(text + 1 + 3 * i, "\xe2\x82\xac", 3);
+    for (int from = 0; from < 3; from++) { /* whichever byte of it is the last that fits */
+        memmove(text + 1 + from, text + 1, 4800);
+        memset(text + 1, 'a', (size_t)from);
+        text[4801 + from] = '"';
+        made_trace_put(store_path, text, 4802 + (size_t)from, 0);
+        read_tokens(store_path, tokens, sizeof(tokens));
+        assert_string_equal(tokens + strlen(tokens) - 4, "\xe2\x82\xac.");
+        memmove(text + 1, text + 1 + from, 4800);
+    }
+
     memset(text, '1', 100);
     made_trace_put(store_path, text, 100, 0);
     read_tokens(store_path, tokens, sizeof(tokens));
