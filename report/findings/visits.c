@@ -1,42 +1,23 @@
 #include "report/findings/visits.h"
 
-#include "probe/base/rng.h"
 #include "report/findings/watch.h"
+#include "report/measure/visit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_BATCHES (UINT32_C(1) << 21)
-#define SAME_PART \
-    0.9 /* of the batches two epochs both have: the last ones may have been on their way when the run ended \
-         */
-#define CHANCE 13.8155106 /* ln(1e6) */
-enum { AHEAD = 32 };      /* spans: a few hundred ns */
-#define MOST_REPEATS 0.5  /* of the visits: beyond, epochs are not told, or each worker reads everything */
-
-struct batch {
-    uint64_t hash, least, most;
-    uint32_t n;
-    uint16_t epoch;
-};
-
-struct thread {
-    uint64_t sample;
-    uint32_t batch;
-    uint16_t epoch;
-    int any, failed; /* failed: what it had in hand could not be used, so what comes next may stand for it */
-};
+enum { AHEAD = 32 };     /* spans: a few hundred ns */
+#define MOST_REPEATS 0.5 /* of the visits: beyond, epochs are not told, or each worker reads everything */
 
 struct pp_visits_pass {
     const struct pp_timeline *tl;
-    const struct pp_thread_row *threads;
-    size_t n_threads, n_batches, room;
-    struct thread *hands;
-    struct batch *batches;
+    struct pp_visit_walk walk;
+    size_t n_batches, room;
+    struct pp_visit_batch *batches;
     struct pp_watch watch;
-    pp_phase phase; /* whose spans are visits; PP_PHASE_NONE: none name samples */
-    int merged, substitutes, with_replacement, cached, resumed;
+    int merged, with_replacement, cached, resumed;
     double per_epoch, slack; /* samples of a whole epoch, and how many fewer are fine; NAN: not known */
     double visits, repeats;
     uint8_t repeat_epoch[(UINT16_MAX + 1) / 8];
@@ -59,7 +40,6 @@ static void read_config(struct pp_visits_pass *p, const struct pp_source *s)
     double samples = pp_source_number(s, "config", "dataset_samples", NAN),
            ranks = pp_source_number(s, "config", "world_size", 1);
     p->resumed = resume && resume[0];
-    p->substitutes = is(s, "on_error", "substitute");
     p->with_replacement = is(s, "sampler", "weighted") || pp_source_yes(s, "config", "with_replacement");
     p->cached = is(s, "cached_batches", "true");
     p->per_epoch = samples > 0 && ranks >= 1 && !is(s, "stream", "true") ? floor(samples / ranks) : NAN;
@@ -69,20 +49,14 @@ static void read_config(struct pp_visits_pass *p, const struct pp_source *s)
 
 struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const struct pp_timeline *tl)
 {
-    static const pp_phase order[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM};
     struct pp_visits_pass *p = calloc(1, sizeof(*p));
     if (!p)
         return NULL;
     p->tl = tl;
-    p->n_threads = source->threads(source->ctx, &p->threads);
-    p->hands = calloc(p->n_threads + 1, sizeof(*p->hands));
-    if (!p->hands) {
+    if (!pp_visit_walk_begin(&p->walk, source, tl)) {
         free(p);
         return NULL;
     }
-    for (size_t i = 0; i < 3 && p->phase == PP_PHASE_NONE; i++)
-        if (tl->sample_phases >> order[i] & 1)
-            p->phase = order[i];
     p->merged = tl->merged_samples;
     read_config(p, source);
     return p;
@@ -98,18 +72,15 @@ static int note_batch(struct pp_visits_pass *p, uint32_t batch, uint16_t epoch, 
         size_t room = p->room ? p->room : 1024;
         while (room <= batch)
             room *= 2;
-        struct batch *grown = realloc(p->batches, room * sizeof(*grown));
+        struct pp_visit_batch *grown = realloc(p->batches, room * sizeof(*grown));
         if (!grown)
             return 0;
         memset(grown + p->room, 0, (room - p->room) * sizeof(*grown));
         p->batches = grown;
         p->room = room;
     }
-    struct batch *b = &p->batches[batch];
-    b->least = b->n && b->least < sample ? b->least : sample;
-    b->most = b->n && b->most > sample ? b->most : sample;
-    b->hash += pp_mix64(sample + 0xd1342543de82ef95u);
-    b->n++;
+    struct pp_visit_batch *b = &p->batches[batch];
+    pp_visit_batch_add(b, sample);
     b->epoch = epoch;
     p->n_batches = batch >= p->n_batches ? (size_t)batch + 1 : p->n_batches;
     return 1;
@@ -130,38 +101,15 @@ static int visit(struct pp_visits_pass *p, const struct pp_span *s)
            (s->batch == PP_NO_BATCH || note_batch(p, s->batch, s->epoch, s->sample));
 }
 
-static int add_span(struct pp_visits_pass *p, struct thread *t, const struct pp_span *s)
-{
-    int named = s->sample != PP_NO_SAMPLE && !(s->flags & (PP_SPAN_COUNT | PP_SPAN_UNFINISHED)), ok = 1;
-    if (s->phase != p->phase || !named || (s->flags & PP_SPAN_RETRY)) {
-        t->failed |= named && (s->flags & PP_SPAN_ERROR) && s->phase != PP_PHASE_COUNTER;
-        return 1;
-    }
-    int same = t->any && t->sample == s->sample && t->batch == s->batch &&
-               t->epoch == s->epoch; /* read in several parts */
-    int substitute = p->substitutes && t->failed && t->batch == s->batch;
-    if (!same && !substitute)
-        ok = visit(p, s);
-    *t = (struct thread){.sample = s->sample,
-                         .batch = s->batch,
-                         .epoch = s->epoch,
-                         .any = 1,
-                         .failed = (s->flags & PP_SPAN_ERROR) != 0};
-    return ok;
-}
-
 int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    size_t at = 0;
-    while (at < p->n_threads && p->threads[at].id != thread)
-        at++;
-    if (at == p->n_threads || p->phase == PP_PHASE_NONE ||
-        (p->threads[at].lane != PP_LANE_WORKER && p->threads[at].lane != PP_LANE_READER))
+    size_t at = pp_visit_walk_thread(&p->walk, thread);
+    if (at == SIZE_MAX)
         return 0;
     for (size_t i = 0; i < n; i++) {
-        if (i + AHEAD < n && spans[i + AHEAD].phase == p->phase)
+        if (i + AHEAD < n && spans[i + AHEAD].phase == p->walk.phase)
             pp_watch_expect(&p->watch, spans[i + AHEAD].sample);
-        if (!add_span(p, &p->hands[at], &spans[i]))
+        if (pp_visit_walk_is(&p->walk, at, &spans[i]) && !visit(p, &spans[i]))
             return 1;
     }
     return 0;
@@ -169,74 +117,50 @@ int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_s
 
 /* ---- order ---- */
 
-/* Two neighbouring epochs, batch by batch. */
-struct comparison {
-    uint64_t compared, same;
-    double chance;              /* -ln of what shuffles agree with */
-    double ranges, least, most; /* ranges: of sample numbers, of each batch, summed up */
-    uint64_t rising;            /* batches that begin behind the one before */
-};
-
 static uint32_t first_batch(const struct pp_timeline *tl, size_t epoch)
 {
     return epoch < tl->n_epoch_first ? tl->epoch_first[epoch] : UINT32_MAX;
 }
 
-static const struct batch *batch_of(const struct pp_visits_pass *p, uint64_t number, size_t epoch)
+static const struct pp_visit_batch *batch_of(const struct pp_visits_pass *p, uint64_t number, size_t epoch)
 {
-    const struct batch *b = number < p->n_batches && number <= p->tl->last_batch ? &p->batches[number] : NULL;
+    const struct pp_visit_batch *b = number < p->n_batches && number <= p->tl->last_batch
+                                         ? &p->batches[number]
+                                         : NULL;
     return b && b->n && b->epoch == epoch ? b : NULL;
 }
 
-static struct comparison compare(const struct pp_visits_pass *p, size_t epoch)
+/* Two neighbouring epochs. */
+static struct pp_visit_orders compare(const struct pp_visits_pass *p, size_t epoch)
 {
-    struct comparison c = {.least = INFINITY};
+    struct pp_visit_orders c = {0};
     uint32_t now = first_batch(p->tl, epoch), before = first_batch(p->tl, epoch - 1);
-    const struct batch *a, *b, *last = NULL;
-    double samples = 0;
+    const struct pp_visit_batch *a, *b;
     if (now == UINT32_MAX || before == UINT32_MAX || before >= now)
         return c;
     for (uint64_t i = 0;
          before + i < now && (a = batch_of(p, before + i, epoch - 1)) && (b = batch_of(p, now + i, epoch));
-         i++) {
-        int same = a->n == b->n && a->hash == b->hash;
-        c.compared++;
-        c.same += (uint64_t)same;
-        samples += same ? b->n : 0;
-        c.chance -= same ? lgamma(b->n + 1.0) : 0;
-        c.ranges += (double)(b->most - b->least);
-        c.least = fmin(c.least, (double)b->least);
-        c.most = fmax(c.most, (double)b->most);
-        c.rising += last && b->least > last->least;
-        last = b;
-    }
-    c.chance += lgamma(samples + 1);
+         i++)
+        pp_visit_orders_add(&c, a, b);
     return c;
-}
-
-/* Batches that span few numbers, in rising order. */
-static int is_by_number(const struct comparison *c)
-{
-    return c->compared >= 2 && c->ranges <= 1.05 * (c->most - c->least) &&
-           (double)c->rising >= SAME_PART * (double)(c->compared - 1);
 }
 
 static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
 {
     int possible = 0, by_number = 0;
     for (size_t e = 1; e < p->tl->n_epoch_first; e++) {
-        struct comparison c = compare(p, e);
+        struct pp_visit_orders c = compare(p, e);
         if (c.compared == 0)
             continue;
         possible = 1;
         if (c.compared < 2)
             continue; /* an epoch of one batch has but one order that can be told */
         out->pairs++;
-        if (is_by_number(&c)) {
+        if (pp_visit_orders_by_number(&c)) {
             by_number++;
             continue;
         }
-        if ((double)c.same >= SAME_PART * (double)c.compared && c.chance >= CHANCE && out->repeated++ == 0) {
+        if (pp_visit_orders_repeat(&c) && out->repeated++ == 0) {
             out->repeated_epoch = (uint16_t)e;
             out->same_batches = c.same;
         }
@@ -348,7 +272,7 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
     if (!p)
         return;
     out->scale = pp_watch_scale(&p->watch);
-    if (p->phase == PP_PHASE_NONE)
+    if (p->walk.phase == PP_PHASE_NONE)
         out->order_unknown = out->repeats_unknown = out->skips_unknown =
             p->merged ? "samples were recorded as sums, not one by one (--detail batch or rollup)"
                       : "no span of the workers names a sample";
@@ -359,6 +283,6 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
     }
     pp_watch_free(&p->watch);
     free(p->batches);
-    free(p->hands);
+    pp_visit_walk_free(&p->walk);
     free(p);
 }

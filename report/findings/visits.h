@@ -1,9 +1,7 @@
 /* report/findings/visits.h: which samples came in which order: is an epoch the one before over again
  * (set_epoch forgotten), did a sample come twice in an epoch, or not at all?
  *
- * A visit is the first span of the earliest phase that names samples (read, decode or transform) of a sample
- * on a thread of workers or readers; retries and substitutes for damaged samples are none. Any recording
- * whose spans carry sample and epoch will do.
+ * What a visit is: measure/visit.h. Any recording whose spans carry sample and epoch will do.
  *
  * Order: per batch the sum of the hashes of its samples (64 bits, whatever order threads record them in);
  * epochs are compared batch by batch, each counted from its epoch's first. Two epochs have the same order

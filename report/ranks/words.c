@@ -1,24 +1,12 @@
 #include "report/ranks/judge.h"
 
+#include "probe/base/ranges.h"
 #include "probe/base/text.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { CELL = 48 };
-
-/* Adds first-last to "5, 7-9"; after so many ranges "..." stands for the rest. */
-enum { RANGES = 16 };
-static const char *add_range(struct pp_arena *a, const char *list, size_t n, int64_t first, int64_t last)
-{
-    const char *comma = list ? ", " : "";
-    list = list ? list : "";
-    return n > RANGES    ? list
-           : n == RANGES ? pp_arena_printf(a, "%s%s...", list, comma)
-           : first == last
-               ? pp_arena_printf(a, "%s%s%lld", list, comma, (long long)first)
-               : pp_arena_printf(a, "%s%s%lld-%lld", list, comma, (long long)first, (long long)last);
-}
 
 void judge_missing(struct judge *j)
 {
@@ -29,7 +17,7 @@ void judge_missing(struct judge *j)
         int64_t here = i < j->d->n_rows ? j->d->rows[i].rank : world;
         if (here > next) {
             r->missing_ranks += (uint64_t)(here - next);
-            r->missing = add_range(&r->arena, r->missing, ranges++, next, here - 1);
+            r->missing = pp_ranges_add(&r->arena, r->missing, ranges++, next, here - 1);
         }
         next = here + 1;
     }
@@ -161,7 +149,7 @@ static const char *killed_of(struct judge *j)
     size_t ranges = 0;
     for (size_t i = 0; i < j->d->n_rows; i++)
         if (!j->d->rows[i].outcome)
-            ranks = add_range(&j->r->arena, ranks, ranges++, j->d->rows[i].rank, j->d->rows[i].rank);
+            ranks = pp_ranges_add(&j->r->arena, ranks, ranges++, j->d->rows[i].rank, j->d->rows[i].rank);
     return ranks ? pp_arena_printf(
                        &j->r->arena,
                        "killed before it was done: rank %s; steps that it did not reach are not compared",

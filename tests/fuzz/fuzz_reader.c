@@ -1,6 +1,7 @@
-/* Fuzz target: a run's file from a stranger: open, read everything, report. */
+/* Fuzz target: a run's file from a stranger: open, read everything, report, audit. */
 #include "tests/fuzz/fuzz.h"
 #include "collectors/store/recover.h"
+#include "report/audit/audit_read.h"
 #include "report/build/build.h"
 #include "tests/fuzz/scratch.h"
 
@@ -8,6 +9,22 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+
+static void audit(FILE *out)
+{
+    struct pp_audit_files files = {0};
+    struct pp_audit a = {0};
+    struct pp_err err = {.code = PP_OK};
+    pp_status st = pp_audit_files_add(&files, scratch_path("run.sqlite"), &err);
+    if (st == PP_OK)
+        st = pp_audit_files_judge(&files, &a, &err);
+    if (st == PP_OK)
+        pp_audit_text(&a, 1, out);
+    else if (!err.text[0])
+        abort();
+    pp_audit_free(&a);
+    pp_audit_files_free(&files);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -26,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort(); /* a refusal is a sentence */
     }
     pp_report_free(report);
+    audit(nowhere);
     return 0;
 }
 

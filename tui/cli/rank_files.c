@@ -72,46 +72,63 @@ static pp_status list_directory(struct names *f, const char *dir, struct pp_err 
 
 /* ---- reading them ---- */
 
+struct reading {
+    pp_rank_file_fn *fn;
+    void *ctx;
+};
+
 /* A file that was named has to be one of a rank; one that only lies in the directory may be anything else,
  * which is said. */
-static pp_status read_file(const char *path, int named, struct pp_digest_pile *p, struct pp_err *err)
+pp_status pp_rank_file_leave_out(pp_status st, int named, const struct pp_err *err)
 {
-    struct pp_digest one = {0};
-    pp_status st = pp_digest_is_file(path) ? pp_digest_load(path, &one, err)
-                                           : pp_digest_read(path, &one, err);
-    if (st == PP_OK)
-        return pp_pile_add(p, &one, err);
-    pp_digest_free(&one);
-    if (named || st == PP_E_NO_MEMORY)
+    if (st == PP_OK || named || st == PP_E_NO_MEMORY)
         return st;
     pp_cli_note("left out", err->text);
     return PP_OK;
 }
 
-static pp_status read_operand(const char *operand, struct pp_digest_pile *p, struct pp_err *err)
+static pp_status read_operand(const char *operand, const struct reading *g, struct pp_err *err)
 {
     struct names f = {0};
     struct stat info;
     int is_dir = stat(operand, &info) == 0 && S_ISDIR(info.st_mode);
     pp_status st = is_dir ? list_directory(&f, operand, err) : add_name(&f, NULL, operand, err);
     for (size_t i = 0; st == PP_OK && i < f.n; i++)
-        st = read_file(f.path[i], !is_dir, p, err);
+        st = g->fn(g->ctx, f.path[i], !is_dir, err);
     for (size_t i = 0; i < f.n; i++)
         free(f.path[i]);
     free(f.path);
     return st;
 }
 
-pp_status pp_rank_files_read(const char *const *operands, int n, struct pp_digest *out, struct pp_err *err)
+pp_status pp_rank_files_each(const char *const *operands, int n, pp_rank_file_fn *fn, void *ctx,
+                             struct pp_err *err)
 {
-    struct pp_digest_pile p = {.n = 0};
     pp_status st = PP_OK;
-    *out = (struct pp_digest){0};
     if (!n)
         st = pp_fail(err, PP_E_USAGE,
                      "no recordings given: name the directory that they are in, or the files of the ranks");
     for (int i = 0; st == PP_OK && i < n; i++)
-        st = read_operand(operands[i], &p, err);
+        st = read_operand(operands[i], &(struct reading){fn, ctx}, err);
+    return st;
+}
+
+static pp_status add_file(void *ctx, const char *path, int named, struct pp_err *err)
+{
+    struct pp_digest one = {0};
+    pp_status st = pp_digest_is_file(path) ? pp_digest_load(path, &one, err)
+                                           : pp_digest_read(path, &one, err);
+    if (st == PP_OK)
+        return pp_pile_add(ctx, &one, err);
+    pp_digest_free(&one);
+    return pp_rank_file_leave_out(st, named, err);
+}
+
+pp_status pp_rank_files_read(const char *const *operands, int n, struct pp_digest *out, struct pp_err *err)
+{
+    struct pp_digest_pile p = {.n = 0};
+    *out = (struct pp_digest){0};
+    pp_status st = pp_rank_files_each(operands, n, add_file, &p, err);
     if (st == PP_OK)
         st = pp_pile_end(&p, out, err);
     if (st == PP_OK && !out->n_rows)

@@ -9,4 +9,11 @@
  * pp_digest_free. */
 pp_status pp_rank_files_read(const char *const *operands, int n, struct pp_digest *out, struct pp_err *err);
 
+/* The same operands one by one. named: as a file, not as what lies in a directory. */
+typedef pp_status pp_rank_file_fn(void *ctx, const char *path, int named, struct pp_err *err);
+pp_status pp_rank_files_each(const char *const *operands, int n, pp_rank_file_fn *fn, void *ctx,
+                             struct pp_err *err);
+/* What fn makes of a file that it cannot use: PP_OK, left out and said, where that was not named. */
+pp_status pp_rank_file_leave_out(pp_status st, int named, const struct pp_err *err);
+
 #endif

@@ -4,6 +4,8 @@
 #include "tui/cli/rank_files.h"
 
 #include "probe/base/err.h"
+#include "report/audit/audit_read.h"
+#include "report/ranks/digest_file.h"
 #include "report/ranks/ranks.h"
 
 #include <errno.h>
@@ -11,23 +13,58 @@
 
 struct options {
     const char *html;
-    int json, all, force;
+    int json, all, force, audit;
 };
 
 #define AT(field) offsetof(struct options, field)
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .group = "Options",
-     .help = "one document of schema pipeprobe.ranks/1"},
+     .help = "one document of schema pipeprobe.ranks/1 (--audit: pipeprobe.audit/1)"},
     {.name = "html", .type = PP_OPT_STRING, .offset = AT(html), .arg = "FILE",
      .help = "a page with a map of ranks and time, and the first batch by rank and epoch; - is stdout"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0",
      .help = "replace FILE"},
     {.name = "all", .letter = 'a', .type = PP_OPT_FLAG, .offset = AT(all),
-     .help = "text: a line for every rank, not only for those that are last most often"},
+     .help = "text: a line for every rank (--audit: epoch), not only for those that stand out"},
+    {.name = "audit", .type = PP_OPT_FLAG, .offset = AT(audit), .dflt = "0",
+     .help = "instead: was each sample used once per epoch, and if not, why"},
     {.name = NULL},
 };
 /* clang-format on */
+
+/* ---- the audit of samples ---- */
+
+static pp_status add_recording(void *ctx, const char *path, int named, struct pp_err *err)
+{
+    pp_status st = pp_digest_is_file(path)
+                       ? pp_fail(err, PP_E_USAGE,
+                                 "%s is a digest, which holds no samples: name the recordings", path)
+                       : pp_audit_files_add(ctx, path, err);
+    return pp_rank_file_leave_out(st, named, err);
+}
+
+static pp_status audit(const struct options *o, const char *const *operands, int n, int *code,
+                       struct pp_err *err)
+{
+    struct pp_audit_files files = {0};
+    struct pp_audit a = {0};
+    pp_status st = pp_rank_files_each(operands, n, add_recording, &files, err);
+    if (st == PP_OK && !files.n)
+        st = pp_fail(err, PP_E_USAGE, "%s holds no recording", operands[0]);
+    if (st == PP_OK)
+        st = pp_audit_files_judge(&files, &a, err);
+    if (st == PP_OK && o->json && pp_audit_json(&a, stdout) != 0)
+        st = pp_fail_errno(err, errno, "cannot write to standard output");
+    else if (st == PP_OK && !o->json)
+        pp_audit_text(&a, o->all, stdout);
+    *code = a.kind == PP_AUDIT_BROKEN         ? 1
+            : a.kind == PP_AUDIT_INCONCLUSIVE ? pp_status_exit_code(PP_E_INCONCLUSIVE)
+                                              : 0;
+    pp_audit_free(&a);
+    pp_audit_files_free(&files);
+    return st;
+}
 
 /* ---- the command ---- */
 
@@ -58,13 +95,27 @@ static pp_status write_out(const struct pp_ranks *ranks, const struct options *o
     return st;
 }
 
+static pp_status judge(const struct options *o, const char *const *operands, int n, int *code,
+                       struct pp_err *err)
+{
+    struct pp_digest all = {0};
+    struct pp_ranks ranks = {0};
+    pp_status st = pp_rank_files_read(operands, n, &all, err);
+    if (st == PP_OK)
+        st = pp_ranks_judge(&all, &ranks, err);
+    if (st == PP_OK)
+        st = write_out(&ranks, o, err);
+    *code = ranks.kind == PP_RANKS_INCONCLUSIVE ? pp_status_exit_code(PP_E_INCONCLUSIVE) : 0;
+    pp_ranks_free(&ranks);
+    pp_digest_free(&all);
+    return st;
+}
+
 static int ranks_main(int argc, char **argv)
 {
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err;
-    struct pp_digest all = {0};
-    struct pp_ranks ranks = {0};
     int n = 0, code;
     const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
     pp_err_clear(&err);
@@ -73,20 +124,15 @@ static int ranks_main(int argc, char **argv)
         goto out;
     if (st == PP_OK && o.html && o.json && pp_output_is_stdout(o.html))
         st = pp_fail(&err, PP_E_USAGE, "--html - and --json both write to standard output; name a file");
+    if (st == PP_OK && o.html && o.audit)
+        st = pp_fail(&err, PP_E_USAGE, "--html and --audit exclude each other: the page has no audit");
     if (st == PP_OK && o.html && !pp_output_is_stdout(o.html))
         st = pp_output_check(o.html, o.force, &err);
     if (st == PP_OK)
-        st = pp_rank_files_read(operands, n, &all, &err);
-    if (st == PP_OK)
-        st = pp_ranks_judge(&all, &ranks, &err);
-    if (st == PP_OK)
-        st = write_out(&ranks, &o, &err);
-    code = st != PP_OK                           ? pp_cli_fail(&pp_cmd_ranks, &err)
-           : ranks.kind == PP_RANKS_INCONCLUSIVE ? pp_status_exit_code(PP_E_INCONCLUSIVE)
-                                                 : 0;
+        st = (o.audit ? audit : judge)(&o, operands, n, &code, &err);
+    if (st != PP_OK)
+        code = pp_cli_fail(&pp_cmd_ranks, &err);
 out:
-    pp_ranks_free(&ranks);
-    pp_digest_free(&all);
     free(operands);
     return code;
 }
@@ -101,7 +147,8 @@ const struct pp_command pp_cmd_ranks = {
              "Put pipeprobe in front of the launcher or of each process: the launcher says\n"
              "which rank it is; files are pipeprobe-JOB/rank0000.sqlite, ... Steps are compared by\n"
              "number; clocks of machines need not agree. Exit code: 0, or 3 when there are\n"
-             "fewer than 2 ranks or 20 steps to compare.",
+             "fewer than 2 ranks or 20 steps to compare. --audit: 1 when samples were used\n"
+             "too often or not at all, 3 when the recordings cannot tell.",
     .examples = {"pipeprobe exec -- torchrun --nproc-per-node 4 train.py",
                  "pipeprobe ranks pipeprobe-JOB --html job.html"},
     .run = ranks_main,

@@ -193,6 +193,8 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
     struct pp_store *store = pp_recording_store(r->recording);
     struct pp_session *session = pp_recording_session(r->recording);
     store_config(store, &asked->set, parts, data_path);
+    if (asked->o.resume)
+        pp_store_meta_num(store, "config", "start_position", (double)parts->loader.start_position, "samples");
     store_warnings(store, parts, data_path);
     pp_store_meta_num(store, "result", "span_cost_ns", (double)pp_lap_cost_ns(session), "ns");
     put_startup(session, asked->started_ns, r->opened_ns);

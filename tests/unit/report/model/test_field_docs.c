@@ -1,5 +1,6 @@
 /* The published schemas and pages against the tables of fields (PP_GOLDEN_UPDATE=1, `make golden`, writes
  * them again). */
+#include "report/audit/fields.h"
 #include "report/compare/render.h"
 #include "report/model/fields.h"
 #include "report/ranks/fields.h"
@@ -30,6 +31,15 @@ static const struct field_docs ranks = {
         "What `pipeprobe ranks --json` and `pipeprobe run --ranks N --json` print. Units are in the keys; shares are 0..1; null is unknown, which is not zero. Times are means over steps.",
     .source = "report/ranks/fields.c",
     .fields = pp_ranks_fields,
+};
+
+static const struct field_docs audit = {
+    .id = "pipeprobe.audit/1",
+    .title = "pipeprobe sampling audit",
+    .description =
+        "What `pipeprobe ranks --audit --json` prints. Numbers count samples; null is unknown, which is not zero.",
+    .source = "report/audit/fields.c",
+    .fields = pp_audit_fields,
 };
 
 static void hold(void (*write)(const struct field_docs *, FILE *), const struct field_docs *d,
@@ -76,6 +86,16 @@ static void the_ranks_page_is_the_tables(void **state)
     hold(field_docs_page, &ranks, "docs/reference/ranks-fields.md");
 }
 
+static void the_audit_schema_is_the_tables(void **state)
+{
+    hold(field_docs_schema, &audit, "docs/audit.schema.json");
+}
+
+static void the_audit_page_is_the_tables(void **state)
+{
+    hold(field_docs_page, &audit, "docs/reference/audit-fields.md");
+}
+
 static size_t fields_without_help(const struct pp_field *fields, int is_list)
 {
     size_t n = 0;
@@ -94,6 +114,7 @@ static void every_field_says_what_it_is(void **state)
     assert_int_equal(fields_without_help(pp_report_fields, 0), 0);
     assert_int_equal(fields_without_help(pp_compare_fields, 0), 0);
     assert_int_equal(fields_without_help(pp_ranks_fields, 0), 0);
+    assert_int_equal(fields_without_help(pp_audit_fields, 0), 0);
 }
 
 int main(void)
@@ -102,6 +123,7 @@ int main(void)
         cmocka_unit_test(the_report_schema_is_the_tables),  cmocka_unit_test(the_report_page_is_the_tables),
         cmocka_unit_test(the_compare_schema_is_the_tables), cmocka_unit_test(the_compare_page_is_the_tables),
         cmocka_unit_test(the_ranks_schema_is_the_tables),   cmocka_unit_test(the_ranks_page_is_the_tables),
+        cmocka_unit_test(the_audit_schema_is_the_tables),   cmocka_unit_test(the_audit_page_is_the_tables),
         cmocka_unit_test(every_field_says_what_it_is),
     };
     return cmocka_run_group_tests_name("field docs", tests, NULL, NULL);

@@ -1,0 +1,150 @@
+/* report/audit/audit.h: was each sample used exactly once per epoch, over all ranks of a job; if not, how
+ * often, on which ranks, and why.
+ *
+ *   recordings -> parts (audit_read.h) -> epoch by epoch, rank by rank: uses -> facts -> causes -> document
+ *
+ * A use is a sample in a batch that the trainer took. Exact for sample numbers below PP_AUDIT_EXACT: a bit
+ * per sample in each of three maps (seen by any rank, by this rank, in this part of a rank's recordings), 384
+ * MiB at the most. Larger numbers are watched as in findings/watch.h: exact up to a million of them, an
+ * estimate with a stated scale beyond. Besides, some hundred bytes per rank and epoch.
+ *
+ * What a sampler may do (world W, n samples, b per batch):
+ *   padding    every rank draws ceil(n / W): W ceil(n / W) - n samples come twice, the second time in the
+ *              last batch of a rank
+ *   drop_last  every rank draws floor(n / W) or ceil(n / W), cut to a multiple of b; what is cut is left out
+ * Anything else that is used twice or not at all in an epoch that all ranks ran from its start to its end is
+ * a finding, named after the first row of the causes that explains it. */
+#ifndef PP_REPORT_AUDIT_AUDIT_H
+#define PP_REPORT_AUDIT_AUDIT_H
+
+#include "probe/base/arena.h"
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PP_AUDIT_EXACT (UINT64_C(1) << 30)
+enum { PP_AUDIT_EXAMPLES = 5, PP_AUDIT_FACTS = 1 << 22 /* epochs x ranks that are audited */ };
+
+/* X(symbol, name, what it means). In the order in which they explain. */
+/* clang-format off */
+#define PP_AUDIT_CAUSE_MAP(X)                                                                                  \
+    X(SAME_ORDER, "same-order", "every epoch has the order of the one before")                                 \
+    X(RANKS_ALIKE, "ranks-alike", "all ranks draw the same samples")                                           \
+    X(WRONG_RANK, "wrong-rank", "some ranks draw the samples of another rank")                                 \
+    X(WORKERS_ALIKE, "workers-alike", "all workers of a rank give the same samples")                           \
+    X(RESUME_REPEATS, "resume-repeats", "a resumed rank uses samples again that it had used before")           \
+    X(RESUME_SKIPS, "resume-skips", "a resumed rank leaves samples out")                                       \
+    X(UNEVEN, "uneven-ranks", "the ranks have different numbers of samples")                                   \
+    X(REPEATED, "repeated", "a rank uses samples more than once in an epoch")                                  \
+    X(SHARED, "shared", "samples are used by more than one rank in an epoch")                                  \
+    X(LEFT_OUT, "left-out", "samples are used by no rank in an epoch")                                         \
+    X(PADDING, "padding", "the sampler repeats samples so that all ranks have as many; this is by design")     \
+    X(DROPPED, "drop-last", "the last samples are dropped so that all batches are full; this is by design")
+/* clang-format on */
+
+enum pp_audit_cause_id {
+#define PP_AUDIT_CAUSE_ENUM(sym, name, text) PP_AUDIT_##sym,
+    PP_AUDIT_CAUSE_MAP(PP_AUDIT_CAUSE_ENUM)
+#undef PP_AUDIT_CAUSE_ENUM
+        PP_AUDIT_CAUSES
+};
+/* Those from PADDING on are no findings. */
+#define PP_AUDIT_BY_DESIGN PP_AUDIT_PADDING
+
+/* ---- what is audited ---- */
+
+struct pp_audit_use {
+    uint64_t sample;
+    uint32_t batch;  /* of the epoch, from 0; UINT32_MAX: not known */
+    uint32_t worker; /* that made it; any numbers */
+};
+
+/* What a part has of an epoch. */
+struct pp_audit_span {
+    uint16_t epoch;
+    int begun, ended; /* from its first sample; to its last, as far as the recording says */
+    uint32_t batches; /* 0: not known */
+};
+
+/* One recording. A rank that was resumed has several. */
+struct pp_audit_part {
+    int64_t rank, world_size; /* 0 and 1 for a job without ranks */
+    const char *file;
+    const char *unknown;         /* why nothing is known of its samples; NULL: it is */
+    double samples;              /* of the data set; NAN: not known */
+    double batch_size;           /* NAN: not known */
+    double started_ns, ended_ns; /* UTC, of the parts of a rank; 0: not known */
+    int drop_last;               /* -1: not known */
+    int with_replacement;        /* samples repeat by design */
+    int numbers_are_local; /* streamed: a number says when this rank read the sample, not which one it is */
+    int incomplete;        /* some of its uses are not in it */
+    struct pp_audit_span *epochs;
+    size_t n_epochs; /* rising */
+};
+
+/* Non-zero stops: no memory. */
+typedef int pp_audit_use_fn(void *ctx, const struct pp_audit_use *uses, size_t n);
+/* Hands all uses of an epoch of a part to fn, in any order. Called more than once for the same. */
+typedef pp_status pp_audit_feed_fn(void *ctx, size_t part, uint16_t epoch, pp_audit_use_fn *fn, void *fn_ctx,
+                                   struct pp_err *err);
+
+struct pp_audit_input {
+    const struct pp_audit_part *parts; /* rising by rank, then by start */
+    size_t n_parts;
+    pp_audit_feed_fn *feed;
+    void *ctx;
+};
+
+/* ---- the answer: unknown is NAN or NULL ---- */
+
+struct pp_audit_epoch {
+    double epoch, ranks;          /* ranks: with a use in it */
+    double used, distinct;        /* uses; different samples */
+    double repeated;              /* uses of a sample that the epoch had had already, without padding */
+    double padding;               /* by design */
+    double left_out, dropped;     /* of the data set: used by no rank; by design. NAN: not a whole epoch */
+    double least_used, most_used; /* of the ranks that have it whole */
+    int whole;                    /* all ranks have it from start to end */
+};
+
+struct pp_audit_cause {
+    enum pp_audit_cause_id id;
+    const char *name, *sentence, *fix, *ranks; /* ranks: "0, 3-7" */
+    double epochs, first_epoch, samples;       /* samples: uses too many, or samples left out; NAN: none */
+    int by_design;
+};
+
+struct pp_audit_example {
+    double sample, epoch, uses; /* uses 0: left out */
+    const char *where;          /* "rank 0 batch 3, rank 2 batch 17" */
+};
+
+enum pp_audit_kind { PP_AUDIT_INCONCLUSIVE, PP_AUDIT_CLEAN, PP_AUDIT_BROKEN };
+
+struct pp_audit {
+    struct pp_arena arena;
+    enum pp_audit_kind kind;
+    const char *kind_name, *sentence, *note;          /* note: what limits it */
+    double ranks, world_size, missing_ranks, samples; /* samples: of the data set */
+    double used, whole_epochs, scale;                 /* scale 1: exact; else counts are estimates */
+    struct pp_audit_epoch *epochs;
+    size_t n_epochs;
+    struct pp_audit_cause *causes;
+    size_t n_causes;
+    struct pp_audit_example examples[PP_AUDIT_EXAMPLES];
+    size_t n_examples;
+};
+
+/* PP_E_NO_MEMORY, or what feed returned. Free with pp_audit_free, also after a failure. */
+pp_status pp_audit_judge(const struct pp_audit_input *in, struct pp_audit *out, struct pp_err *err);
+void pp_audit_free(struct pp_audit *a);
+
+/* The document of schema pipeprobe.audit/1 (report/audit/fields.h). */
+int pp_audit_json(const struct pp_audit *a, FILE *out);
+/* all: every epoch; else the first 8 that are not clean, or the first 3. */
+void pp_audit_text(const struct pp_audit *a, int all, FILE *out);
+
+#endif

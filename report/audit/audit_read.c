@@ -1,0 +1,413 @@
+#include "report/audit/audit_read.h"
+
+#include "probe/base/err.h"
+#include "report/measure/visit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the uses of an epoch are. */
+struct pp_audit_window {
+    uint64_t from_ns, to_ns; /* of the spans that name them */
+    uint32_t first, last;    /* batches that the trainer took */
+    int taken, ended;        /* any; its end was recorded */
+};
+
+#define VISIT_COLUMNS \
+    (PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_SAMPLE | PP_COLUMN_EPOCH | PP_COLUMN_FLAGS)
+
+/* ---- one recording ---- */
+
+struct pass {
+    const struct pp_source *source;
+    struct pp_timeline tl;
+    struct pp_visit_walk walk;
+    struct pp_audit_window *window; /* by number of epoch */
+    int any_loss, is_pytorch;
+    /* feeding one epoch */
+    const struct pp_audit_window *only;
+    uint16_t epoch;
+    pp_audit_use_fn *use;
+    void *use_ctx;
+    int stopped;
+};
+
+static void on_batch(void *ctx, const struct pp_timeline_batch *b)
+{
+    struct pass *p = ctx;
+    struct pp_audit_window *w = &p->window[b->epoch];
+    w->first = !w->taken || b->number < w->first ? b->number : w->first;
+    w->last = !w->taken || b->number > w->last ? b->number : w->last;
+    w->taken = 1;
+}
+
+static int is(const struct pp_source *s, const char *key, const char *value)
+{
+    const char *text = s->meta(s->ctx, "config", key);
+    return text && strcmp(text, value) == 0;
+}
+
+static int is_streamed(const struct pp_source *s)
+{
+    return is(s, "stream", "true");
+}
+
+/* The timeline, and which spans are visits. A streaming reader does not know batches yet. */
+static pp_status begin_pass(struct pass *p, const struct pp_source *source, struct pp_err *err)
+{
+    p->source = source;
+    p->is_pytorch = is(source, "source", "pytorch");
+    pp_status st = pp_timeline_build_each(source, &p->tl, p->window ? on_batch : NULL, p, err);
+    if (st == PP_OK && !pp_visit_walk_begin(&p->walk, source, &p->tl))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", source->path);
+    if (st == PP_OK && is_streamed(source) && p->tl.sample_phases >> PP_PHASE_DECODE & 1)
+        p->walk.phase = PP_PHASE_DECODE;
+    return st;
+}
+
+static void end_pass(struct pass *p)
+{
+    pp_visit_walk_free(&p->walk);
+    pp_timeline_free(&p->tl);
+}
+
+static int is_taken(const struct pp_audit_window *w, const struct pp_span *s)
+{
+    return w->taken && (s->batch == PP_NO_BATCH || (s->batch >= w->first && s->batch <= w->last));
+}
+
+static int find_windows(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct pass *p = ctx;
+    size_t at = pp_visit_walk_thread(&p->walk, thread);
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_span *s = &spans[i];
+        struct pp_audit_window *w = &p->window[s->epoch];
+        uint64_t end = s->start_ns + s->dur_ns;
+        if (s->phase == PP_PHASE_EPOCH_BOUNDARY && s->batch == PP_NO_BATCH && p->is_pytorch)
+            w->ended = 1;
+        if (at == SIZE_MAX || !pp_visit_walk_is(&p->walk, at, s) || !is_taken(w, s))
+            continue;
+        w->from_ns = s->start_ns < w->from_ns ? s->start_ns : w->from_ns;
+        w->to_ns = end > w->to_ns ? end : w->to_ns;
+    }
+    return 0;
+}
+
+static void on_loss(void *ctx, const char *what, uint64_t count, const char *why)
+{
+    struct pass *p = ctx;
+    p->any_loss |= count && what && strcmp(what, "spans") == 0;
+}
+
+static int has_losses(struct pass *p, uint64_t bad_chunks, struct pp_err *err)
+{
+    const struct pp_thread_row *rows;
+    size_t n = p->source->threads(p->source->ctx, &rows);
+    (void)p->source->each_loss(p->source->ctx, on_loss, p, err);
+    for (size_t i = 0; i < n; i++)
+        p->any_loss |= rows[i].dropped > 0;
+    return p->any_loss || bad_chunks || p->tl.merged_samples;
+}
+
+static double number(const struct pp_source *s, const char *key)
+{
+    double v = pp_source_number(s, "config", key, NAN);
+    return v > 0 ? v : NAN;
+}
+
+#define MOST_READS 64 /* times that the recording is read for its epochs: more lie across each other */
+
+static int lies_across(const struct pass *p)
+{
+    double all = (double)(p->tl.last_ns - p->tl.first_ns) + 1, sum = 0;
+    for (unsigned e = 0; e <= UINT16_MAX; e++)
+        if (p->window[e].taken && p->window[e].to_ns >= p->window[e].from_ns)
+            sum += (double)(p->window[e].to_ns - p->window[e].from_ns);
+    return sum > MOST_READS * all;
+}
+
+static const char *unknown_of(const struct pass *p)
+{
+    const struct pp_source *s = p->source;
+    return is(s, "cached_batches", "true") ? "batches were repeated without reading (--cached-batches)"
+           : p->is_pytorch ? "a recording of a PyTorch job does not name the samples of every batch"
+           : !p->tl.has_trainer || !p->tl.batches
+               ? "a recording has no trainer, so that it is not known which batches were used"
+           : p->walk.phase == PP_PHASE_NONE
+               ? "no span names a sample, or they were recorded as sums (--detail batch or rollup)"
+           : lies_across(p) ? "the epochs of a recording lie across each other in time"
+                            : NULL;
+}
+
+static void read_part(struct pass *p, struct pp_audit_part *part)
+{
+    const struct pp_source *s = p->source;
+    const char *section = pp_source_number(s, "rank", "rank", -1) >= 0 ? "rank" : "config";
+    double rank = pp_source_number(s, section, "rank", 0),
+           world = pp_source_number(s, section, "world_size", 1);
+    part->rank = rank >= 0 && rank < 1e9 ? (int64_t)rank : 0;
+    part->world_size = world >= 1 && world < 1e9 ? (int64_t)world : 1;
+    part->samples = is_streamed(s) ? NAN : number(s, "dataset_samples");
+    part->batch_size = number(s, "batch_size");
+    part->started_ns = pp_source_number(s, "run", "started_utc_ns", 0);
+    part->ended_ns = part->started_ns + (double)(p->tl.last_ns > p->tl.first_ns && p->tl.spans
+                                                     ? p->tl.last_ns - p->tl.first_ns
+                                                     : 0);
+    part->drop_last = is(s, "drop_last", "true") ? 1 : is(s, "drop_last", "false") ? 0 : -1;
+    part->with_replacement = is(s, "sampler", "weighted");
+    part->numbers_are_local = is_streamed(s);
+    part->unknown = unknown_of(p);
+}
+
+/* Resumed in the middle of its first epoch. */
+static int begins_inside(const struct pp_source *s)
+{
+    const char *resume = s->meta(s->ctx, "config", "resume");
+    return resume && resume[0] && pp_source_number(s, "config", "start_position", 1) > 0;
+}
+
+static pp_status list_epochs(struct pass *p, struct pp_audit_file *file, struct pp_err *err)
+{
+    const char *by = p->source->meta(p->source->ctx, "result", "ended_by");
+    int all = by && strcmp(by, "epochs") == 0, inside = begins_inside(p->source);
+    struct pp_audit_part *part = &file->part;
+    size_t n = 0;
+    for (unsigned e = 0; e <= UINT16_MAX; e++)
+        n += p->window[e].taken != 0;
+    part->epochs = calloc(n + 1, sizeof(*part->epochs));
+    file->windows = calloc(n + 1, sizeof(*file->windows));
+    if (!part->epochs || !file->windows)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the epochs of %s", file->path);
+    for (unsigned e = 0; e <= UINT16_MAX; e++) {
+        const struct pp_audit_window *w = &p->window[e];
+        if (!w->taken)
+            continue;
+        size_t at = part->n_epochs++;
+        part->epochs[at] = (struct pp_audit_span){.epoch = (uint16_t)e,
+                                                  .begun = at > 0 || !inside,
+                                                  .ended = at + 1 < n || all || w->ended,
+                                                  .batches = w->last - w->first + 1};
+        file->windows[at] = *w;
+    }
+    return PP_OK;
+}
+
+static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *source, struct pp_err *err)
+{
+    struct pass p = {.window = calloc(UINT16_MAX + 1, sizeof(*p.window))};
+    const struct pp_wanted wanted = {.columns = VISIT_COLUMNS};
+    uint64_t bad = 0;
+    if (!p.window)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the epochs of %s", file->path);
+    for (unsigned e = 0; e <= UINT16_MAX; e++)
+        p.window[e].from_ns = UINT64_MAX;
+    pp_status st = begin_pass(&p, source, err);
+    if (st == PP_OK)
+        st = source->each_chunk(source->ctx, &wanted, find_windows, &p, &bad, err);
+    if (st == PP_OK) {
+        read_part(&p, &file->part);
+        file->part.file = file->path;
+        file->visit_phase = p.walk.phase;
+        file->part.incomplete = has_losses(&p, bad, err);
+        if (!file->part.unknown)
+            st = list_epochs(&p, file, err);
+    }
+    end_pass(&p);
+    free(p.window);
+    return st;
+}
+
+/* ---- the files ---- */
+
+static pp_status add(struct pp_audit_files *f, const char *path, const struct pp_source *source, int stays,
+                     struct pp_err *err)
+{
+    if (f->n == f->room) {
+        size_t room = f->room ? 2 * f->room : 16;
+        struct pp_audit_file *grown = realloc(f->file, room * sizeof(*grown));
+        if (!grown)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu recordings", room);
+        f->file = grown;
+        f->room = room;
+    }
+    struct pp_audit_file *file = &f->file[f->n];
+    *file = (struct pp_audit_file){.path = strdup(path), .source = stays ? source : NULL};
+    if (!file->path)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the name of %s", path);
+    f->n++;
+    return read_facts(file, source, err);
+}
+
+static void close_file(struct pp_audit_file *file)
+{
+    if (file->is_open)
+        pp_source_close(&file->own);
+    file->is_open = 0;
+}
+
+static void drop_last_file(struct pp_audit_files *f)
+{
+    struct pp_audit_file *file = &f->file[--f->n];
+    close_file(file);
+    free(file->path);
+    free(file->windows);
+    free(file->part.epochs);
+}
+
+pp_status pp_audit_files_add(struct pp_audit_files *f, const char *path, struct pp_err *err)
+{
+    struct pp_source source;
+    size_t before = f->n;
+    pp_status st = pp_source_open(path, &source, err);
+    if (st == PP_OK)
+        st = add(f, path, &source, 0, err);
+    if (st != PP_OK && f->n > before)
+        drop_last_file(f);
+    pp_source_close(&source);
+    return st;
+}
+
+pp_status pp_audit_files_add_source(struct pp_audit_files *f, const struct pp_source *source,
+                                    struct pp_err *err)
+{
+    return add(f, source->path, source, 1, err);
+}
+
+void pp_audit_files_free(struct pp_audit_files *f)
+{
+    while (f->n)
+        drop_last_file(f);
+    free(f->file);
+    *f = (struct pp_audit_files){0};
+}
+
+/* ---- feeding ---- */
+
+enum { USES = 512 };
+
+static int feed_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct pass *p = ctx;
+    struct pp_audit_use uses[USES];
+    size_t at = pp_visit_walk_thread(&p->walk, thread), k = 0;
+    for (size_t i = 0; i < n && at != SIZE_MAX && !p->stopped; i++) {
+        const struct pp_span *s = &spans[i];
+        if (!pp_visit_walk_is(&p->walk, at, s) || s->epoch != p->epoch || !is_taken(p->only, s))
+            continue;
+        uses[k++] = (struct pp_audit_use){.sample = s->sample,
+                                          .batch = s->batch == PP_NO_BATCH ? UINT32_MAX
+                                                                           : s->batch - p->only->first,
+                                          .worker = (uint32_t)at};
+        if (k == USES) {
+            p->stopped = p->use(p->use_ctx, uses, k);
+            k = 0;
+        }
+    }
+    if (k && !p->stopped)
+        p->stopped = p->use(p->use_ctx, uses, k);
+    return p->stopped;
+}
+
+static pp_status feed_from(const struct pp_audit_file *file, const struct pp_source *source, struct pass *p,
+                           struct pp_err *err)
+{
+    const struct pp_audit_window *w = p->only;
+    const struct pp_wanted wanted = {.columns = VISIT_COLUMNS, .from_ns = w->from_ns, .to_ns = w->to_ns};
+    if (w->from_ns > w->to_ns)
+        return PP_OK; /* batches without a sample */
+    p->source = source;
+    pp_status st = pp_visit_walk_begin(&p->walk, source, &p->tl)
+                       ? PP_OK
+                       : pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", file->path);
+    p->walk.phase = (pp_phase)file->visit_phase;
+    if (st == PP_OK)
+        st = source->each_chunk(source->ctx, &wanted, feed_chunk, p, NULL, err);
+    pp_visit_walk_free(&p->walk);
+    return st;
+}
+
+static pp_status open_file(struct pp_audit_file *file, struct pp_err *err)
+{
+    if (file->source || file->is_open)
+        return PP_OK;
+    pp_status st = pp_source_open(file->path, &file->own, err);
+    file->is_open = st == PP_OK;
+    if (st != PP_OK)
+        pp_source_close(&file->own);
+    return st;
+}
+
+static pp_status feed(void *ctx, size_t part, uint16_t epoch, pp_audit_use_fn *fn, void *fn_ctx,
+                      struct pp_err *err)
+{
+    struct pp_audit_files *f = ctx;
+    struct pp_audit_file *file = &f->file[part];
+    struct pass p = {.epoch = epoch, .use = fn, .use_ctx = fn_ctx};
+    for (size_t i = 0; i < file->part.n_epochs; i++)
+        if (file->part.epochs[i].epoch == epoch)
+            p.only = &file->windows[i];
+    if (!p.only)
+        return PP_OK;
+    pp_status st = open_file(file, err);
+    if (st == PP_OK)
+        st = feed_from(file, file->source ? file->source : &file->own, &p, err);
+    if (f->n > PP_AUDIT_OPEN)
+        close_file(file);
+    return st;
+}
+
+/* ---- together ---- */
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct pp_audit_part *x = &((const struct pp_audit_file *)a)->part,
+                               *y = &((const struct pp_audit_file *)b)->part;
+    return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank)
+                              : (x->started_ns > y->started_ns) - (x->started_ns < y->started_ns);
+}
+
+static int differ(double a, double b)
+{
+    return !isnan(a) && !isnan(b) && a != b;
+}
+
+static pp_status check_together(const struct pp_audit_files *f, struct pp_err *err)
+{
+    for (size_t i = 1; i < f->n; i++) {
+        const struct pp_audit_part *a = &f->file[i - 1].part, *b = &f->file[i].part;
+        if (a->world_size != b->world_size)
+            return pp_fail(
+                err, PP_E_USAGE,
+                "%s is of %lld ranks and %s of %lld: samples are divided differently; audit them apart",
+                a->file, (long long)a->world_size, b->file, (long long)b->world_size);
+        if (differ(a->samples, b->samples))
+            return pp_fail(err, PP_E_USAGE,
+                           "%s is of %.0f samples and %s of %.0f: two data sets; audit them apart", a->file,
+                           a->samples, b->file, b->samples);
+        if (a->rank == b->rank && b->started_ns < a->ended_ns)
+            return pp_fail(err, PP_E_USAGE,
+                           "%s and %s are both of rank %lld at the same time: name one of them", a->file,
+                           b->file, (long long)a->rank);
+    }
+    return PP_OK;
+}
+
+pp_status pp_audit_files_judge(struct pp_audit_files *f, struct pp_audit *out, struct pp_err *err)
+{
+    struct pp_audit_part *parts = calloc(f->n + 1, sizeof(*parts));
+    *out = (struct pp_audit){0};
+    if (!parts)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the audit of %zu recordings", f->n);
+    if (f->n)
+        qsort(f->file, f->n, sizeof(*f->file), by_rank);
+    pp_status st = check_together(f, err);
+    for (size_t i = 0; i < f->n; i++)
+        parts[i] = f->file[i].part;
+    if (st == PP_OK)
+        st = pp_audit_judge(&(struct pp_audit_input){.parts = parts, .n_parts = f->n, .feed = feed, .ctx = f},
+                            out, err);
+    free(parts);
+    return st;
+}

@@ -1,0 +1,428 @@
+#include "report/audit/facts.h"
+
+#include "probe/base/err.h"
+#include "probe/base/rng.h"
+#include "report/audit/seen.h"
+#include "report/measure/visit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PREFIX = 64, /* batches of an epoch whose order is compared with the epoch before */
+    WORKERS = 256,
+};
+
+struct worker {
+    uint32_t number;
+    uint64_t uses, set;
+};
+
+/* The first batches of a rank's newest epoch, and of the one before. */
+struct prefix {
+    struct pp_visit_batch batch[PREFIX];
+    uint16_t epoch;
+    int any;
+};
+
+struct walk {
+    struct audit_facts *f;
+    struct pp_seen all, rank, part;
+    struct audit_fact *now;
+    struct prefix *prefix; /* per rank: newest, then the one before */
+    struct prefix *filling;
+    struct worker worker[WORKERS];
+    size_t n_workers;
+    uint32_t last_batch; /* of the part in this epoch; UINT32_MAX: not known */
+    int resumed;         /* the rank has earlier parts in this epoch */
+    uint64_t again[PP_AUDIT_EXAMPLES];
+    size_t n_again;
+};
+
+/* ---- one use ---- */
+
+static uint64_t hash_of(uint64_t sample)
+{
+    return pp_mix64(sample + 0x9e3779b97f4a7c15u);
+}
+
+static void note_again(struct walk *w, uint64_t sample)
+{
+    if (w->f->n_examples + w->n_again == PP_AUDIT_EXAMPLES)
+        return;
+    for (size_t i = 0; i < w->n_again; i++)
+        if (w->again[i] == sample)
+            return;
+    w->again[w->n_again++] = sample;
+}
+
+static void note_worker(struct walk *w, const struct pp_audit_use *u)
+{
+    size_t i = 0;
+    while (i < w->n_workers && w->worker[i].number != u->worker)
+        i++;
+    if (i == WORKERS)
+        return;
+    if (i == w->n_workers)
+        w->worker[w->n_workers++] = (struct worker){.number = u->worker};
+    w->worker[i].uses++;
+    w->worker[i].set += hash_of(u->sample);
+}
+
+/* What one that is watched stands for. */
+static uint64_t weight(const struct pp_seen *s, uint64_t sample)
+{
+    return sample < PP_AUDIT_EXACT ? 1 : (uint64_t)pp_watch_scale(&s->watch);
+}
+
+/* 0: no memory. */
+static int add_use(struct walk *w, struct audit_epoch *e, const struct pp_audit_use *u)
+{
+    struct audit_fact *f = w->now;
+    enum pp_watch_answer part = w->resumed ? pp_seen_add(&w->part, u->sample) : PP_WATCH_FIRST,
+                         rank = pp_seen_add(&w->rank, u->sample),
+                         all = w->f->numbers_are_local ? rank : pp_seen_add(&w->all, u->sample);
+    f->uses++;
+    f->set += hash_of(u->sample);
+    note_worker(w, u);
+    if (w->filling && u->batch < PREFIX)
+        pp_visit_batch_add(&w->filling->batch[u->batch], u->sample);
+    if (all == PP_WATCH_FIRST)
+        e->distinct += weight(w->f->numbers_are_local ? &w->rank : &w->all, u->sample);
+    if (rank == PP_WATCH_AGAIN) {
+        int of_this = !w->resumed || part == PP_WATCH_AGAIN;
+        *(of_this ? &f->own_again : &f->resume_again) += weight(&w->rank, u->sample);
+        note_again(w, u->sample);
+    } else if (all == PP_WATCH_AGAIN) {
+        int last = w->last_batch == UINT32_MAX || u->batch == UINT32_MAX || u->batch == w->last_batch;
+        f->cross_again += weight(&w->all, u->sample);
+        f->cross_last += last ? weight(&w->all, u->sample) : 0;
+        if (!last)
+            note_again(w, u->sample);
+    }
+    return part != PP_WATCH_NO_MEMORY && rank != PP_WATCH_NO_MEMORY && all != PP_WATCH_NO_MEMORY;
+}
+
+struct feeding {
+    struct walk *walk;
+    struct audit_epoch *epoch;
+    int no_memory;
+};
+
+static int take_uses(void *ctx, const struct pp_audit_use *uses, size_t n)
+{
+    struct feeding *g = ctx;
+    for (size_t i = 0; i < n && !g->no_memory; i++)
+        g->no_memory = !add_use(g->walk, g->epoch, &uses[i]);
+    return g->no_memory;
+}
+
+/* ---- a rank in an epoch ---- */
+
+static const struct pp_audit_span *span_of(const struct pp_audit_part *p, uint16_t epoch)
+{
+    for (size_t i = 0; i < p->n_epochs; i++)
+        if (p->epochs[i].epoch == epoch)
+            return &p->epochs[i];
+    return NULL;
+}
+
+/* All workers that gave anything gave the same. */
+static int workers_alike(const struct walk *w)
+{
+    for (size_t i = 1; i < w->n_workers; i++)
+        if (w->worker[i].set != w->worker[0].set || w->worker[i].uses != w->worker[0].uses)
+            return 0;
+    return w->n_workers > 1 && w->n_workers < WORKERS && w->worker[0].uses > 1;
+}
+
+/* The newest prefix becomes the one before, and an empty one the newest. */
+static struct prefix *next_prefix(struct prefix *two, uint16_t epoch)
+{
+    two[1] = two[0];
+    two[0] = (struct prefix){.epoch = epoch, .any = 1};
+    return &two[0];
+}
+
+static void compare_orders(struct audit_fact *f, const struct prefix *two)
+{
+    struct pp_visit_orders c = {0};
+    if (!two[0].any || !two[1].any || two[1].epoch + 1 != two[0].epoch)
+        return;
+    for (size_t i = 0; i < PREFIX && two[0].batch[i].n && two[1].batch[i].n; i++)
+        pp_visit_orders_add(&c, &two[1].batch[i], &two[0].batch[i]);
+    f->same_order = !pp_visit_orders_by_number(&c) && pp_visit_orders_repeat(&c);
+}
+
+static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, struct pp_err *err)
+{
+    struct audit_facts *f = w->f;
+    const struct audit_rank *r = &f->ranks[rank];
+    struct feeding g = {w, e, 0};
+    int begun = 0, ended = 0, alike = 0;
+    pp_status st = PP_OK;
+    w->now = &f->fact[(size_t)(e - f->epochs) * f->n_ranks + rank];
+    w->now->leader = rank;
+    w->resumed = 0;
+    for (size_t i = r->first_part; st == PP_OK && i < r->first_part + r->n_parts; i++) {
+        const struct pp_audit_part *p = &f->in->parts[i];
+        const struct pp_audit_span *s = span_of(p, e->number);
+        if (!s)
+            continue;
+        w->resumed = w->now->parts++ > 0;
+        begun = w->resumed ? begun : s->begun;
+        ended = s->ended && !p->incomplete;
+        w->last_batch = s->batches ? s->batches - 1 : UINT32_MAX;
+        w->n_workers = 0;
+        w->filling = s->begun && !w->resumed && s->batches ? next_prefix(w->prefix + 2 * rank, e->number)
+                                                           : NULL;
+        st = f->in->feed(f->in->ctx, i, e->number, take_uses, &g, err);
+        if (st == PP_OK && g.no_memory)
+            st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s", p->file);
+        if (w->filling)
+            compare_orders(w->now, w->prefix + 2 * rank);
+        w->now->batches += s->batches;
+        alike |= ended && workers_alike(w);
+        pp_seen_clear(&w->part);
+    }
+    w->now->whole = (uint8_t)(begun && ended);
+    w->now->workers_alike = (uint8_t)(alike && w->now->own_again);
+    pp_seen_clear(&w->rank);
+    return st;
+}
+
+/* ---- ranks that draw what another draws ---- */
+
+struct drawn {
+    const struct audit_facts *f;
+    const struct walk *w;
+    struct audit_fact *fact; /* of the epoch */
+};
+
+static int by_set(const void *a, const void *b, void *ctx)
+{
+    const struct drawn *d = ctx;
+    size_t i = *(const size_t *)a, j = *(const size_t *)b;
+    const struct audit_fact *x = &d->fact[i], *y = &d->fact[j];
+    return x->set != y->set ? (x->set > y->set) - (x->set < y->set) : (i > j) - (i < j);
+}
+
+static int by_first_batch(const void *a, const void *b, void *ctx)
+{
+    const struct drawn *d = ctx;
+    size_t i = *(const size_t *)a, j = *(const size_t *)b;
+    uint64_t x = d->w->prefix[2 * i].batch[0].hash, y = d->w->prefix[2 * j].batch[0].hash;
+    return x != y ? (x > y) - (x < y) : (i > j) - (i < j);
+}
+
+static int same_set(const struct drawn *d, size_t i, size_t j)
+{
+    const struct audit_fact *x = &d->fact[i], *y = &d->fact[j];
+    return x->whole && y->whole && x->uses > 1 && x->uses == y->uses && x->set == y->set;
+}
+
+static int same_prefix(const struct drawn *d, size_t i, size_t j)
+{
+    const struct prefix *x = &d->w->prefix[2 * i], *y = &d->w->prefix[2 * j];
+    struct pp_visit_orders c = {0};
+    for (size_t k = 0;
+         x->any && y->any && x->epoch == y->epoch && k < PREFIX && x->batch[k].n && y->batch[k].n; k++)
+        pp_visit_orders_add(&c, &x->batch[k], &y->batch[k]);
+    return pp_visit_orders_repeat(&c);
+}
+
+/* Equal ones stand next to each other, the lowest rank first. */
+static void find_leaders(struct drawn *d, size_t *order, int (*compare)(const void *, const void *, void *),
+                         int (*same)(const struct drawn *, size_t, size_t))
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d->f->n_ranks; i++)
+        if (d->fact[i].uses && d->fact[i].leader == i)
+            order[n++] = i;
+    qsort_r(order, n, sizeof(*order), compare, d);
+    for (size_t i = 1; i < n; i++)
+        if (same(d, order[i - 1], order[i]))
+            d->fact[order[i]].leader = d->fact[order[i - 1]].leader;
+}
+
+/* ---- examples ---- */
+
+struct finding {
+    struct audit_facts *f;
+    const uint64_t *sample;
+    size_t n, part;
+    const char **where;
+    unsigned *uses;
+};
+
+static int find_uses(void *ctx, const struct pp_audit_use *uses, size_t n)
+{
+    struct finding *g = ctx;
+    const struct pp_audit_part *p = &g->f->in->parts[g->part];
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < g->n; k++) {
+            if (uses[i].sample != g->sample[k] || g->uses[k]++ > 3)
+                continue;
+            const char *before = g->where[k] ? g->where[k] : "", *comma = g->where[k] ? ", " : "";
+            g->where[k] = g->uses[k] == 4 ? pp_arena_printf(g->f->arena, "%s%s...", before, comma)
+                          : uses[i].batch == UINT32_MAX
+                              ? pp_arena_printf(g->f->arena, "%s%srank %lld", before, comma,
+                                                (long long)p->rank)
+                              : pp_arena_printf(g->f->arena, "%s%srank %lld batch %u", before, comma,
+                                                (long long)p->rank, uses[i].batch);
+        }
+    return 0;
+}
+
+static pp_status find_examples(struct walk *w, const struct audit_epoch *e, struct pp_err *err)
+{
+    struct audit_facts *f = w->f;
+    const char *where[PP_AUDIT_EXAMPLES] = {0};
+    unsigned uses[PP_AUDIT_EXAMPLES] = {0};
+    struct finding g = {.f = f, .sample = w->again, .n = w->n_again, .where = where, .uses = uses};
+    pp_status st = PP_OK;
+    for (g.part = 0; st == PP_OK && g.n && g.part < f->in->n_parts; g.part++)
+        if (span_of(&f->in->parts[g.part], e->number))
+            st = f->in->feed(f->in->ctx, g.part, e->number, find_uses, &g, err);
+    for (size_t k = 0; st == PP_OK && k < g.n; k++)
+        f->examples[f->n_examples++] = (struct pp_audit_example){.sample = (double)w->again[k],
+                                                                 .epoch = e->number,
+                                                                 .uses = uses[k],
+                                                                 .where = where[k]};
+    w->n_again = 0;
+    return st;
+}
+
+/* Of a whole epoch the first samples of the data set that no rank used; not where drop_last may have left so
+ * many out. */
+static void find_left_out(struct walk *w, const struct audit_epoch *e)
+{
+    struct audit_facts *f = w->f;
+    double missing = f->samples - (double)e->distinct,
+           by_design = f->drop_last == 0 ? 0 : f->world * (isnan(f->batch_size) ? 1 : f->batch_size);
+    for (uint64_t i = 0; missing > 0 && missing >= by_design && f->samples <= (double)PP_AUDIT_EXACT &&
+                         i < (uint64_t)f->samples && f->n_examples + w->n_again < PP_AUDIT_EXAMPLES;
+         i++)
+        if (!pp_seen_has(&w->all, i))
+            f->examples[f->n_examples++] = (struct pp_audit_example){.sample = (double)i, .epoch = e->number};
+}
+
+/* ---- an epoch ---- */
+
+static int all_whole(const struct audit_facts *f, const struct audit_fact *fact)
+{
+    for (size_t i = 0; i < f->n_ranks; i++)
+        if (!fact[i].whole)
+            return 0;
+    return (double)f->n_ranks == f->world;
+}
+
+static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order, struct pp_err *err)
+{
+    struct audit_facts *f = w->f;
+    struct drawn d = {f, w, f->fact + (size_t)(e - f->epochs) * f->n_ranks};
+    pp_status st = PP_OK;
+    w->n_again = 0;
+    for (size_t i = 0; st == PP_OK && i < f->n_ranks; i++)
+        st = walk_rank(w, e, i, err);
+    if (st != PP_OK)
+        return st;
+    if (!f->numbers_are_local) {
+        find_leaders(&d, order, by_set, same_set);
+        find_leaders(&d, order, by_first_batch, same_prefix);
+        if (all_whole(f, d.fact))
+            find_left_out(w, e);
+    }
+    f->scale = fmax(f->scale, pp_watch_scale(&w->all.watch));
+    pp_seen_clear(&w->all);
+    return find_examples(w, e, err);
+}
+
+/* ---- all ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    const struct audit_epoch *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static int list_epochs(struct audit_facts *f)
+{
+    uint8_t *has = calloc(UINT16_MAX + 1, 1);
+    size_t n = 0;
+    for (size_t i = 0; has && i < f->in->n_parts; i++)
+        for (size_t k = 0; k < f->in->parts[i].n_epochs; k++) {
+            n += !has[f->in->parts[i].epochs[k].epoch];
+            has[f->in->parts[i].epochs[k].epoch] = 1;
+        }
+    f->epochs = has ? calloc(n + 1, sizeof(*f->epochs)) : NULL;
+    for (unsigned e = 0; f->epochs && e <= UINT16_MAX; e++)
+        if (has[e])
+            f->epochs[f->n_epochs++].number = (uint16_t)e;
+    if (f->epochs)
+        qsort(f->epochs, f->n_epochs, sizeof(*f->epochs), by_number);
+    if (f->n_ranks && f->n_epochs > PP_AUDIT_FACTS / f->n_ranks) {
+        f->n_epochs = PP_AUDIT_FACTS / f->n_ranks;
+        f->cut = 1;
+    }
+    free(has);
+    return f->epochs != NULL;
+}
+
+/* Of several parts the first that knows. */
+static double known(double have, double v)
+{
+    return isnan(have) ? v : have;
+}
+
+static int list_ranks(struct audit_facts *f)
+{
+    const struct pp_audit_input *in = f->in;
+    f->ranks = calloc(in->n_parts + 1, sizeof(*f->ranks));
+    f->samples = f->batch_size = NAN;
+    f->world = 1;
+    f->drop_last = -1;
+    for (size_t i = 0; f->ranks && i < in->n_parts; i++) {
+        const struct pp_audit_part *p = &in->parts[i];
+        if (!f->n_ranks || f->ranks[f->n_ranks - 1].number != p->rank)
+            f->ranks[f->n_ranks++] = (struct audit_rank){.number = p->rank, .first_part = i};
+        f->ranks[f->n_ranks - 1].n_parts++;
+        f->samples = known(f->samples, p->samples);
+        f->batch_size = known(f->batch_size, p->batch_size);
+        f->drop_last = f->drop_last < 0 ? p->drop_last : f->drop_last;
+        f->world = fmax(f->world, (double)p->world_size);
+        f->numbers_are_local |= p->numbers_are_local;
+    }
+    f->numbers_are_local &= f->world > 1;
+    return f->ranks != NULL;
+}
+
+pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *arena, struct audit_facts *f,
+                              struct pp_err *err)
+{
+    struct walk w = {.f = f};
+    size_t *order = NULL;
+    pp_status st = PP_OK;
+    *f = (struct audit_facts){.in = in, .arena = arena, .scale = 1};
+    if (!list_ranks(f) || !list_epochs(f) ||
+        !(f->fact = calloc(f->n_epochs * f->n_ranks + 1, sizeof(*f->fact))) ||
+        !(w.prefix = calloc(2 * f->n_ranks + 1, sizeof(*w.prefix))) ||
+        !(order = calloc(f->n_ranks + 1, sizeof(*order))))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the audit of %zu recordings", in->n_parts);
+    for (size_t i = 0; st == PP_OK && i < f->n_epochs; i++)
+        st = walk_epoch(&w, &f->epochs[i], order, err);
+    pp_seen_free(&w.all);
+    pp_seen_free(&w.rank);
+    pp_seen_free(&w.part);
+    free(w.prefix);
+    free(order);
+    return st;
+}
+
+void audit_facts_free(struct audit_facts *f)
+{
+    free(f->ranks);
+    free(f->epochs);
+    free(f->fact);
+}
