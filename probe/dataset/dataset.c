@@ -289,6 +289,27 @@ pp_status pp_dataset_read_for(const struct pp_dataset *d, const struct pp_read_c
     return read_sample(d, c->sample, c, s, err);
 }
 
+pp_status pp_dataset_labels(const struct pp_dataset *d, int64_t **out, struct pp_err *err)
+{
+    uint64_t labelled = 0;
+    *out = NULL;
+    int64_t *labels = d->ops->label ? malloc((d->len + 1) * sizeof(*labels)) : NULL;
+    if (d->ops->label && !labels)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the classes of %llu samples",
+                       (unsigned long long)d->len);
+    for (uint64_t i = 0; labels && i < d->len; i++)
+        labelled += (labels[i] = d->ops->label(d, i)) >= 0;
+    if (!labelled) {
+        free(labels);
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "the samples of this %s data set have no classes: give --classes FILE, a number per sample",
+            pp_dataset_format_name(d));
+    }
+    *out = labels;
+    return PP_OK;
+}
+
 const char *pp_dataset_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
 {
     if (size == 0)

@@ -69,6 +69,10 @@ pp_status pp_dataset_read_for(const struct pp_dataset *d, const struct pp_read_c
  * buf. */
 const char *pp_dataset_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size);
 
+/* The labels of all samples, without reading one: *out has pp_dataset_len of them, to be freed.
+ * PP_E_UNSUPPORTED where the format has none or no sample has one. */
+pp_status pp_dataset_labels(const struct pp_dataset *d, int64_t **out, struct pp_err *err);
+
 /* ---- streaming: in the order of the places (shards), one reader thread, shuffle buffer ---- */
 
 /* A place in the stream from which to go on: everything not yet handed out lies at or behind it. */

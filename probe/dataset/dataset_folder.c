@@ -138,10 +138,16 @@ static void folder_close(struct pp_dataset *d)
     pp_object_close(&f->root_dir);
 }
 
+static int64_t folder_label(const struct pp_dataset *d, uint64_t index)
+{
+    return dir_of(folder_of(d), index)->label;
+}
+
 static const struct pp_dataset_ops folder_ops = {
     .content = PP_CONTENT_IMAGE,
     .read = folder_read,
     .path = folder_path,
+    .label = folder_label,
     .describe = folder_describe,
     .footprint = folder_footprint,
     .close = folder_close,

@@ -183,9 +183,16 @@ static void shards_close(struct pp_dataset *d)
         s->kind->release(s->kept);
 }
 
+static int64_t shards_label(const struct pp_dataset *d, uint64_t index)
+{
+    const struct shards *all = shards_of(d);
+    const struct shard *shard = &all->shard[shard_of(all, index)];
+    return shard->index.entry[index - shard->first].label;
+}
+
 #define SHARDS_OPS \
-    .content = PP_CONTENT_IMAGE, .read = shards_read, .path = shards_path, .describe = shards_describe, \
-    .footprint = shards_footprint, .close = shards_close
+    .content = PP_CONTENT_IMAGE, .read = shards_read, .path = shards_path, .label = shards_label, \
+    .describe = shards_describe, .footprint = shards_footprint, .close = shards_close
 static const struct pp_dataset_ops shards_ops = {SHARDS_OPS},
                                    stream_ops = {SHARDS_OPS, .stream = pp_shards_stream};
 

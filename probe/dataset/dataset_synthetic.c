@@ -90,6 +90,11 @@ static const struct pp_storage_ops made_ops = {
 
 /* ---- the data set ---- */
 
+static int64_t synthetic_label(const struct pp_dataset *d, uint64_t index)
+{
+    return (int64_t)(index % made_of(d)->spec.classes);
+}
+
 static pp_status synthetic_read(const struct pp_dataset *d, uint64_t index,
                                 const struct pp_read_context *context, struct pp_sample *s,
                                 struct pp_err *err)
@@ -103,7 +108,7 @@ static pp_status synthetic_read(const struct pp_dataset *d, uint64_t index,
     struct pp_read r = {.name = "synthetic", .size = size, .context = context, .buf = s->buf, .cap = s->cap};
     st = pp_object_read_at(&o, &r, err);
     s->size = st == PP_OK ? r.got : 0;
-    s->label = (int64_t)(index % m->spec.classes);
+    s->label = synthetic_label(d, index);
     s->cache_known = r.cache_known;
     s->cache_hit_bytes = r.cache_hit_bytes;
     return st;
@@ -153,6 +158,7 @@ static const struct pp_dataset_ops synthetic_ops = {
     .content = PP_CONTENT_IMAGE,
     .read = synthetic_read,
     .path = synthetic_path,
+    .label = synthetic_label,
     .describe = synthetic_describe,
     .footprint = synthetic_footprint,
     .close = synthetic_close,

@@ -32,6 +32,8 @@ struct pp_dataset_ops {
     pp_status (*read)(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *c,
                       struct pp_sample *s, struct pp_err *err);
     void (*path)(const struct pp_dataset *d, uint64_t index, char *buf, size_t size);
+    /* The label that read would give, from memory; NULL: it is not known before a sample is read */
+    int64_t (*label)(const struct pp_dataset *d, uint64_t index);
     void (*describe)(const struct pp_dataset *d, char *buf, size_t size);
     uint64_t (*footprint)(const struct pp_dataset *d);
     /* Opens a stream over d, which outlives it; opts have a world_size of at least 1 and a rank below it.

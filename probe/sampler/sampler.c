@@ -5,6 +5,7 @@
 #include "probe/sampler/mt19937.h"
 #include "probe/sampler/sampler_alias.h"
 #include "probe/sampler/sampler_permutation.h"
+#include "probe/sampler/sampler_strata.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,13 +21,14 @@ struct pp_sampler {
     uint64_t total; /* samples in an epoch before padding or cutting: n, or the draws of a weighted sampler */
     uint64_t len;   /* of them, this rank's */
     struct pp_alias *alias;
+    struct pp_strata *strata;
 };
 
 struct pp_order {
     const struct pp_sampler *s;
     uint64_t epoch;
     struct pp_permutation permutation; /* random */
-    uint32_t *share;                   /* torch: this rank's samples, by position */
+    uint32_t *share;                   /* torch, stratified: this rank's samples, by position */
 };
 
 /* What a kind knows. at gets the position in the epoch's order over all ranks, padding already wrapped to its
@@ -39,7 +41,7 @@ struct kind_ops {
     uint64_t (*at)(const struct pp_order *o, uint64_t global);
 };
 
-/* ---- the four kinds ---- */
+/* ---- the five kinds ---- */
 
 static pp_status begin_nothing(struct pp_order *o, struct pp_err *err)
 {
@@ -118,6 +120,18 @@ static pp_status torch_begin(struct pp_order *o, struct pp_err *err)
     return PP_OK;
 }
 
+static pp_status stratified_begin(struct pp_order *o, struct pp_err *err)
+{
+    const struct pp_sampler *s = o->s;
+    const struct pp_strata_share share = {
+        .seed = s->seed, .epoch = o->epoch, .rank = s->rank, .world = s->world, .len = s->len};
+    o->share = malloc(s->len * sizeof(*o->share));
+    if (!o->share)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stratified order of %" PRIu64 " samples",
+                       s->len);
+    return pp_strata_order(s->strata, &share, o->share, err);
+}
+
 static const struct kind_ops kinds[PP_SAMPLER_KIND_COUNT] = {
     [PP_SAMPLER_SEQUENTIAL] = {"sequential", PP_SAMPLER_MAX_N + 1, "2^40 at most", begin_nothing,
                                sequential_at},
@@ -127,6 +141,8 @@ static const struct kind_ops kinds[PP_SAMPLER_KIND_COUNT] = {
          "fewer than 214,748,364, because beyond that the order depends on PyTorch's version", torch_begin,
          NULL /* pp_order_at reads share */},
     [PP_SAMPLER_WEIGHTED] = {"weighted", (UINT64_C(1) << 32) + 1, "2^32 at most", begin_nothing, weighted_at},
+    [PP_SAMPLER_STRATIFIED] = {"stratified", UINT64_C(1) << 32, "fewer than 2^32", stratified_begin,
+                               NULL /* pp_order_at reads share */},
 };
 
 const char *pp_sampler_kind_name(enum pp_sampler_kind kind)
@@ -179,6 +195,9 @@ static pp_status check(const struct pp_sampler_opts *o, struct pp_err *err)
     if (o->kind == PP_SAMPLER_WEIGHTED && !o->weights)
         return pp_fail(err, PP_E_USAGE,
                        "the weighted sampler needs weights: one per sample, %" PRIu64 " in all", o->n);
+    if (o->kind == PP_SAMPLER_STRATIFIED && !o->classes)
+        return pp_fail(err, PP_E_USAGE,
+                       "the stratified sampler needs classes: one per sample, %" PRIu64 " in all", o->n);
     return PP_OK;
 }
 
@@ -207,6 +226,8 @@ pp_status pp_sampler_create(const struct pp_sampler_opts *opts, struct pp_sample
     };
     if (s->kind == PP_SAMPLER_WEIGHTED)
         status = pp_alias_create(opts->weights, opts->n, &s->alias, err);
+    else if (s->kind == PP_SAMPLER_STRATIFIED)
+        status = pp_strata_create(opts->classes, opts->n, &s->strata, err);
     if (status == PP_OK) {
         *out = s;
         s = NULL;
@@ -221,6 +242,7 @@ void pp_sampler_destroy(struct pp_sampler *s)
     if (!s)
         return;
     pp_alias_destroy(s->alias);
+    pp_strata_destroy(s->strata);
     free(s);
 }
 
@@ -231,7 +253,8 @@ uint64_t pp_sampler_len(const struct pp_sampler *s)
 
 size_t pp_sampler_footprint(const struct pp_sampler *s)
 {
-    return sizeof(*s) + (s->alias ? pp_alias_footprint(s->alias) : 0);
+    return sizeof(*s) + (s->alias ? pp_alias_footprint(s->alias) : 0) +
+           (s->strata ? pp_strata_footprint(s->strata) : 0);
 }
 
 /* ---- order ---- */

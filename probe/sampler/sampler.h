@@ -5,13 +5,14 @@
  * without replay. Ranks are disjoint and their union is the epoch (padded or cut at the end as drop_last
  * says, in PyTorch's DistributedSampler's way).
  *
- * The rule for ranks, for every kind: the epoch's order of n samples is repeated from its start until its
- * length is a multiple of the world size (or, with drop_last, cut to one), and rank r takes positions r, r +
- * world size, r + 2 world size, ...
+ * The rule for ranks, for every kind (stratified orders what a rank got by it once more, sampler_strata.h):
+ * the epoch's order of n samples is repeated from its start until its length is a multiple of the world size
+ * (or, with drop_last, cut to one), and rank r takes positions r, r + world size, r + 2 world size, ...
  *
  * Memory: sequential and random a few words at any n up to 2^40. Weighted draws with replacement, each draw
  * keyed by (seed, epoch, position), and holds 12 bytes per weight in the sampler. Torch shuffles 4 bytes per
- * sample when an order is made and keeps this rank's share of them. */
+ * sample when an order is made and keeps this rank's share of them. Stratified holds 4 bytes per sample in
+ * the sampler, and 4 per sample of the rank in an order. */
 #ifndef PP_SAMPLER_SAMPLER_H
 #define PP_SAMPLER_SAMPLER_H
 
@@ -31,6 +32,7 @@ enum pp_sampler_kind {
     PP_SAMPLER_RANDOM,
     PP_SAMPLER_TORCH,
     PP_SAMPLER_WEIGHTED,
+    PP_SAMPLER_STRATIFIED,
     PP_SAMPLER_KIND_COUNT
 };
 const char *pp_sampler_kind_name(
@@ -38,13 +40,16 @@ const char *pp_sampler_kind_name(
 
 struct pp_sampler_opts {
     enum pp_sampler_kind kind;
-    uint64_t n; /* dataset length, 1..2^40 (2^32 for weighted, PP_SAMPLER_TORCH_END - 1 for torch) */
+    uint64_t n; /* dataset length, 1..2^40 (2^32 for weighted and stratified, PP_SAMPLER_TORCH_END - 1 for
+                   torch) */
     uint64_t seed;
     uint64_t rank, world_size; /* world_size 0 counts as 1; at most 2^32 */
     int drop_last;             /* cut the epoch to a multiple of world_size instead of padding it */
     /* weighted: draws with replacement, probability proportional to weight */
     const double *weights; /* n of them, copied; all >= 0, finite, some > 0 */
     uint64_t draws;        /* samples per epoch over all ranks; 0: n */
+    /* stratified: classes in proportion in every batch */
+    const int64_t *classes; /* n labels, copied */
 };
 
 struct pp_sampler;
@@ -78,6 +83,9 @@ size_t pp_order_footprint(const struct pp_order *o); /* bytes */
  * when the file holds another count than n. */
 pp_status pp_weights_load(const char *path, uint64_t n, double **out, struct pp_err *err);
 
+/* The same for the classes of the stratified sampler: n whole numbers. */
+pp_status pp_classes_load(const char *path, uint64_t n, int64_t **out, struct pp_err *err);
+
 /* Where a run stands, saved with --save-state and resumed with --resume. Small JSON, written atomically. */
 struct pp_loader_state {
     uint64_t epoch, consumed; /* consumed: samples of (epoch, rank) already delivered to the trainer */
@@ -87,8 +95,8 @@ struct pp_loader_state {
     int streaming;                                   /* with a shard cursor: */
     uint64_t shard, offset, number;                  /* as pp_stream_cursor has them */
     uint64_t shuffle_buffer, shards, shuffle_shards; /* what else the order of a stream depends on */
-    uint64_t
-        weights_digest; /* weighted: of the weights and draws; 0: not recorded, then it is not compared */
+    uint64_t weights_digest; /* of the weights and draws, of the classes; 0: not recorded, then it is not
+                                compared */
 };
 /* Fills everything opts knows (kind, n, seed, rank, world size, drop_last, weights) for a run that starts;
  * the rest is zero. */

@@ -56,6 +56,8 @@ static uint64_t *field_of(struct pp_loader_state *st, const struct field *f)
 
 static uint64_t weights_digest(const struct pp_sampler_opts *opts)
 {
+    if (opts->kind == PP_SAMPLER_STRATIFIED && opts->classes)
+        return XXH3_64bits(opts->classes, opts->n * sizeof(*opts->classes));
     if (opts->kind != PP_SAMPLER_WEIGHTED || !opts->weights)
         return 0;
     return XXH3_64bits_withSeed(opts->weights, opts->n * sizeof(*opts->weights),
@@ -273,11 +275,12 @@ pp_status pp_state_matches(const struct pp_loader_state *st, const struct pp_sam
     if (st->kind != now.kind)
         return differs(err, "the sampler", pp_sampler_kind_name(st->kind), pp_sampler_kind_name(now.kind));
     if (st->weights_digest && st->weights_digest != now.weights_digest)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "the saved run used other weights (digest %016" PRIx64 ", now %016" PRIx64
-            "), which gives another order: resume with the same weights and draws, or start without --resume",
-            st->weights_digest, now.weights_digest);
+        return pp_fail(err, PP_E_USAGE,
+                       "the saved run used other %s (digest %016" PRIx64 ", now %016" PRIx64
+                       "), which gives another order: resume with the same %s, or start without --resume",
+                       now.kind == PP_SAMPLER_STRATIFIED ? "classes" : "weights", st->weights_digest,
+                       now.weights_digest,
+                       now.kind == PP_SAMPLER_STRATIFIED ? "classes" : "weights and draws");
     if (!st->drop_last != !now.drop_last)
         return differs(err, "drop-last", st->drop_last ? "on" : "off", now.drop_last ? "on" : "off");
     const struct {

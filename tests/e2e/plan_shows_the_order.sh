@@ -29,6 +29,15 @@ printf '1 0\n2 # twice as often\n0' >"$T/weights"
 run "$PP" plan --n 4 --sampler weighted --weights "$T/weights"
 is "weights of zero are never drawn" "$rc $(grep -c '[13]' "$OUT")" "0 0"
 
+"$MAKE_DATASET" "$T/images" --n 60 --size 8x8 --classes 3 >/dev/null
+"$PP" plan "$T/images" --sampler stratified >"$T/stratified"
+is "stratified: every index once" "$(cut -f 1 "$T/stratified" | sort -n | uniq | wc -l)" 60
+# A class of n_c among 60 has less than 2 more or fewer than 12 n_c / 60 in each batch of 12.
+is "stratified: classes in proportion in every batch" "$(cut -f 2 "$T/stratified" | awk -F / '{ c = $(NF - 1); all[c]++; in_batch[int((NR - 1) / 12) " " c]++ }
+    END { for (b = 0; b < 5; b++) for (c in all) { d = in_batch[b " " c] - all[c] / 5; if (d >= 2 || d <= -2) bad++ } print bad + 0 }')" 0
+refuses "stratified without classes" 2 "needs --classes" "$PP" plan --n 5 --sampler stratified
+refuses "classes for another sampler" 2 "goes with" "$PP" plan --n 5 --classes "$T/weights"
+
 run bash -c "set -o pipefail; '$PP' plan --n 1G | head -n 2"
 is "a reader that leaves ends it quietly" "$rc $(wc -l <"$OUT") $(wc -c <"$ERR")" "0 2 0"
 run timeout 20 "$PP" plan --n 1T --start 999999999999

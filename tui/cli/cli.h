@@ -79,6 +79,11 @@ enum pp_color {
 }; /* --color; NO_COLOR and TERM=dumb mean never under auto */
 /* The words of --sampler, in the order of enum pp_sampler_kind. */
 extern const struct pp_opt_choice pp_cli_samplers[];
+/* The classes of --sampler stratified: of the file (--classes), else the data set's labels (d may be NULL).
+ * *out is freed by the caller. */
+struct pp_dataset;
+pp_status pp_cli_classes(const char *path, const struct pp_dataset *d, uint64_t n, int64_t **out,
+                         struct pp_err *err);
 /* The words of --color. */
 extern const struct pp_opt_choice pp_cli_colors[];
 int pp_cli_use_color(enum pp_color when, FILE *out);

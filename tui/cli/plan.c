@@ -20,7 +20,7 @@
 
 struct plan_opts {
     struct pp_dataset_options formats;
-    const char *weights;
+    const char *weights, *classes;
     int64_t n;
     int sampler, drop_last, json;
     int64_t seed, epoch, rank, world_size, start, limit;
@@ -31,6 +31,7 @@ const struct pp_opt_choice pp_cli_samplers[] = {
     {"random", "a new permutation every epoch, in O(1) memory"},
     {"torch", "exactly the order of PyTorch's DistributedSampler"},
     {"weighted", "with replacement, by --weights"},
+    {"stratified", "classes in proportion in every batch"},
     {NULL, NULL},
 };
 
@@ -42,9 +43,11 @@ static const struct pp_opt count_row = {
     .arg = "N", .help = "no data: N samples, indexes only"};
 static const struct pp_opt own_rows[] = {
     {.name = "sampler", .type = PP_OPT_CHOICE, .offset = AT(sampler), .choices = pp_cli_samplers,
-     .arg = "KIND", .dflt = "random", .group = "Order", .help = "sequential, random, torch or weighted"},
+     .arg = "KIND", .dflt = "random", .group = "Order", .help = "sequential, random, torch, weighted or stratified"},
     {.name = "weights", .type = PP_OPT_STRING, .offset = AT(weights), .arg = "FILE",
      .help = "one weight per sample, for --sampler weighted"},
+    {.name = "classes", .type = PP_OPT_STRING, .offset = AT(classes), .arg = "FILE",
+     .help = "one class per sample, for --sampler stratified (default: the labels)"},
     {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .min = 0, .max = MANY, .arg = "N", .dflt = "0",
      .help = "seed of the order"},
     {.name = "epoch", .type = PP_OPT_INT, .offset = AT(epoch), .min = 0, .max = MANY, .arg = "E", .dflt = "0",
@@ -91,6 +94,16 @@ struct plan {
 };
 
 /* ---- open ---- */
+
+pp_status pp_cli_classes(const char *path, const struct pp_dataset *d, uint64_t n, int64_t **out,
+                         struct pp_err *err)
+{
+    *out = NULL;
+    if (path)
+        return pp_classes_load(path, n, out, err);
+    return d ? pp_dataset_labels(d, out, err)
+             : pp_fail(err, PP_E_USAGE, "--sampler stratified without data needs --classes FILE");
+}
 
 static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t total)
 {
@@ -140,18 +153,25 @@ static pp_status open_order(struct plan *p, const struct plan_opts *o, struct pp
                                 .world_size = (uint64_t)o->world_size,
                                 .drop_last = o->drop_last};
     double *weights = NULL;
+    int64_t *classes = NULL;
     pp_status st = PP_OK;
 
     if ((s.kind == PP_SAMPLER_WEIGHTED) != (o->weights != NULL))
         return pp_fail(err, PP_E_USAGE, "--sampler weighted and --weights FILE go together");
+    if (o->classes && s.kind != PP_SAMPLER_STRATIFIED)
+        return pp_fail(err, PP_E_USAGE, "--classes FILE goes with --sampler stratified");
     if (o->weights)
         st = pp_weights_load(o->weights, p->n, &weights, err);
+    if (st == PP_OK && s.kind == PP_SAMPLER_STRATIFIED)
+        st = pp_cli_classes(o->classes, p->dataset, p->n, &classes, err);
     s.weights = weights;
+    s.classes = classes;
     if (st == PP_OK)
         st = pp_sampler_create(&s, &p->sampler, err);
     if (st == PP_OK)
         st = pp_order_create(p->sampler, (uint64_t)o->epoch, &p->order, err);
     free(weights);
+    free(classes);
     return st;
 }
 

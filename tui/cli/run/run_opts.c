@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/dataset/format.h"
+#include "probe/sampler/sampler.h"
 #include "tui/cli/cli.h"
 
 #include <assert.h>
@@ -105,9 +106,11 @@ static const struct pp_opt own_rows[] = {
 
     {.name = "sampler", .type = PP_OPT_CHOICE, .offset = AT(sampler), .choices = pp_cli_samplers,
      .arg = "KIND", .dflt = "random", .group = "Order",
-     .help = "sequential, random, torch or weighted"},
+     .help = "sequential, random, torch, weighted or stratified"},
     {.name = "weights", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(weights), .arg = "FILE",
      .help = "one weight per line, for --sampler weighted"},
+    {.name = "classes", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(classes), .arg = "FILE",
+     .help = "one class per line, for --sampler stratified (default: the labels)"},
     {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .min = 0, .max = MANY, .arg = "N", .dflt = "0",
      .help = "seed of order and augmentation"},
     {.name = "rank", .advanced = 1, .type = PP_OPT_INT, .offset = AT(rank), .min = 0, .max = 1e6, .arg = "R",
@@ -354,7 +357,9 @@ static pp_status check_together(const struct run_opts *o, const struct pp_opt_se
          "--stream reads shards in their own order: --sampler does not apply; use --shuffle-buffer, or leave out --stream"},
         {o->resume_cursor && !(run_shards(o)->stream && o->resume),
          "--resume-cursor goes with --stream and --resume FILE"},
-        {(o->sampler == 3) != (o->weights != NULL), "--sampler weighted and --weights FILE go together"},
+        {(o->sampler == PP_SAMPLER_WEIGHTED) != (o->weights != NULL),
+         "--sampler weighted and --weights FILE go together"},
+        {o->classes && o->sampler != PP_SAMPLER_STRATIFIED, "--classes FILE goes with --sampler stratified"},
         {o->max_sample_memory < 1 << 20,
          "--max-sample-memory: 1 MiB at least; leave it out for 512 MiB per sample"},
         {o->max_bytes && o->max_bytes < 1 << 20, "--max-bytes: a recording needs 1 MiB at least"},

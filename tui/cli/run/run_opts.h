@@ -27,7 +27,7 @@ struct run_opts {
     const char *transform;
     /* order */
     int sampler;
-    const char *weights;
+    const char *weights, *classes;
     int64_t seed, rank, world_size, ranks;
     const char *collective;
     uint64_t collective_limit_ns;

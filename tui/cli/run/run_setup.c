@@ -60,20 +60,27 @@ static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, con
     return st;
 }
 
-/* What the sampler is asked for; also what a saved state is held against. *weights is the caller's to free.
- */
+/* What the sampler is asked for; also what a saved state is held against. *lists is the caller's to free. */
+struct lists {
+    double *weights;
+    int64_t *classes;
+};
+
 static pp_status sampler_opts(const struct run_parts *p, const struct run_opts *o,
-                              struct pp_sampler_opts *out, double **weights, struct pp_err *err)
+                              struct pp_sampler_opts *out, struct lists *lists, struct pp_err *err)
 {
-    *weights = NULL;
+    *lists = (struct lists){NULL, NULL};
     *out = (struct pp_sampler_opts){.kind = (enum pp_sampler_kind)o->sampler,
                                     .n = pp_dataset_len(p->dataset),
                                     .seed = (uint64_t)o->seed,
                                     .rank = (uint64_t)o->rank,
                                     .world_size = (uint64_t)o->world_size,
                                     .drop_last = o->drop_last};
-    pp_status st = o->weights ? pp_weights_load(o->weights, out->n, weights, err) : PP_OK;
-    out->weights = *weights;
+    pp_status st = o->weights ? pp_weights_load(o->weights, out->n, &lists->weights, err) : PP_OK;
+    if (st == PP_OK && out->kind == PP_SAMPLER_STRATIFIED)
+        st = pp_cli_classes(o->classes, p->dataset, out->n, &lists->classes, err);
+    out->weights = lists->weights;
+    out->classes = lists->classes;
     return st;
 }
 
@@ -130,8 +137,8 @@ static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, con
 static pp_status make_order(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
 {
     struct pp_sampler_opts s;
-    double *weights;
-    pp_status st = sampler_opts(p, o, &s, &weights, err);
+    struct lists lists;
+    pp_status st = sampler_opts(p, o, &s, &lists, err);
     if (st == PP_OK && !run_shards(o)->stream)
         st = pp_sampler_create(&s, &p->sampler, err);
     if (st == PP_OK && o->resume)
@@ -142,7 +149,8 @@ static pp_status make_order(struct run_parts *p, const struct run_opts *o, struc
     p->state.shuffle_buffer = (uint64_t)run_shards(o)->shuffle_buffer;
     p->state.shuffle_shards = run_shards(o)->shuffle_shards != 0;
     p->state.shards = run_shards(o)->stream ? pp_shards_count(p->dataset) : 0;
-    free(weights);
+    free(lists.weights);
+    free(lists.classes);
     return st;
 }
 

@@ -93,6 +93,10 @@ pp_status run_torch_check(const struct run_opts *o, const struct pp_opt_set *set
             err, PP_E_USAGE,
             "--loader pytorch steps on the CPU's clock: give the GPU's time per batch as --step-ms, without --%s cuda",
             o->step == RUN_STEP_CUDA ? "step" : "device");
+    if (o->sampler == PP_SAMPLER_STRATIFIED)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--loader pytorch: PyTorch has no stratified sampler; use another --sampler, or --loader pipeprobe");
     if (o->world_size > 1 && o->sampler == PP_SAMPLER_WEIGHTED)
         return pp_fail(
             err, PP_E_USAGE,
