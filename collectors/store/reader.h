@@ -9,6 +9,7 @@
 #define PP_STORE_READER_H
 
 #include "collectors/store/columns.h"
+#include "collectors/store/order.h"
 #include "collectors/store/proof.h"
 
 #include <pipeprobe/phase.h>
@@ -159,6 +160,13 @@ pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint6
 
 typedef void pp_loss_fn(void *ctx, const char *what, uint64_t count, const char *why);
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err);
+
+/* Which samples a DataLoader asked for, in the order stored; none but for a PyTorch job. Of one epoch of one
+ * loader alone (only: its pid, loader and epoch), or of all, then without lists. Lists are valid during the
+ * call. */
+typedef void pp_order_fn(void *ctx, const struct pp_order_row *row);
+pp_status pp_reader_each_order(struct pp_reader *r, const struct pp_order_row *only, pp_order_fn *fn,
+                               void *ctx, struct pp_err *err);
 
 /* What running predictions for real gave; none where nothing was proved, or by an older version. Texts are
  * valid during the call. */

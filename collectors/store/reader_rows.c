@@ -191,3 +191,47 @@ pp_status pp_reader_each_proof(struct pp_reader *r, pp_proof_fn *fn, void *ctx, 
                 });
     return query_end(&q, err);
 }
+
+/* Numbers that a recording cannot have are those of no batch. */
+static int take_order(struct query *q, int with_list, struct pp_order_row *o)
+{
+    uint64_t first = col_num(q, 3), batches = col_num(q, 4), epoch = col_num(q, 2), loader = col_num(q, 1);
+    *o = (struct pp_order_row){.pid = (int64_t)col_num(q, 0),
+                               .loader = (uint32_t)loader,
+                               .epoch = (uint32_t)epoch,
+                               .first_batch = (uint32_t)first,
+                               .batches = (uint32_t)batches,
+                               .samples = col_num(q, 5),
+                               .ended = col_num(q, 6) != 0};
+    if (with_list) {
+        query_fetched(q, 7);
+        o->list = sqlite3_column_blob(q->st, 7);
+        o->list_bytes = o->list ? (size_t)sqlite3_column_bytes(q->st, 7) : 0;
+    }
+    return loader <= UINT32_MAX && epoch <= UINT16_MAX && batches && first < PP_NO_BATCH &&
+           batches <= PP_NO_BATCH - first;
+}
+
+pp_status pp_reader_each_order(struct pp_reader *r, const struct pp_order_row *only, pp_order_fn *fn,
+                               void *ctx, struct pp_err *err)
+{
+    static const char
+        all[] =
+            "SELECT pid, loader, epoch, first_batch, batches, samples, ended FROM sample_order ORDER BY id",
+        some[] = "SELECT pid, loader, epoch, first_batch, batches, samples, ended, list FROM sample_order"
+                 " WHERE pid = ? AND loader = ? AND epoch = ? ORDER BY id";
+    pp_status status;
+    struct pp_order_row o;
+    if (!has_table(r, "sample_order", &status, err) || status) /* recorded by an older version */
+        return status;
+    struct query q = reader_query(r, only ? some : all);
+    if (only) {
+        sqlite3_bind_int64(q.st, 1, only->pid);
+        sqlite3_bind_int64(q.st, 2, only->loader);
+        sqlite3_bind_int64(q.st, 3, only->epoch);
+    }
+    while (query_row(&q))
+        if (take_order(&q, only != NULL, &o))
+            fn(ctx, &o);
+    return query_end(&q, err);
+}

@@ -37,6 +37,9 @@ const char pp_schema_tables[] =
        began. */
     "CREATE TABLE open_phase(t_ns INTEGER NOT NULL, thread INTEGER NOT NULL, phase INTEGER NOT NULL, batch INTEGER, sample INTEGER, since_ns INTEGER NOT NULL,"
     " path TEXT, PRIMARY KEY(t_ns, thread)) WITHOUT ROWID;"
+    /* What the samplers of a PyTorch job gave; list: probe/base/sample_list.h. */
+    "CREATE TABLE sample_order(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, loader INTEGER NOT NULL, epoch INTEGER NOT NULL, first_batch INTEGER NOT NULL,"
+    " batches INTEGER NOT NULL, samples INTEGER NOT NULL, ended INTEGER NOT NULL, list BLOB NOT NULL);"
     "CREATE TABLE loss(what TEXT NOT NULL, count INTEGER NOT NULL, why TEXT NOT NULL);" PROOF_TABLE
     /* Both roll-ups grow with the chunks, in the same transactions, and hold parts: sum over (second, thread,
      * phase), over (batch, phase). A row that is appended costs a third of one that is looked up and changed.

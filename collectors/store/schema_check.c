@@ -46,6 +46,7 @@ static const struct {
     {"rollup_second", 0,
      "second thread phase n total_ns max_ns cpu_ns run_delay_ns bytes cache_hit_kib hist"},
     {"open_phase", 0, "t_ns thread phase batch sample since_ns path"},
+    {"sample_order", 0, "id pid loader epoch first_batch batches samples ended list"},
     {"gpu", 0,
      "id kind start_ns dur_ns correlation device context stream thread bytes source target asynchronous name result"},
     {"gpu_batch", 0, "correlation batch"},

@@ -89,6 +89,8 @@ struct pp_store {
     sqlite3_stmt *gpu[PP_STORE_GPU_STATEMENTS]; /* gpu.c's, prepared when first used */
     sqlite3_stmt *open_phase;                   /* open_phase.c's, likewise */
     uint64_t open_phases;                       /* rows it has written */
+    sqlite3_stmt *order;                        /* order.c's, likewise */
+    uint64_t order_bytes;                       /* of lists it has written */
     struct pp_checkpoint
         *checkpoint; /* while there is a log; NULL: none, or SQLite sees to it in the commit */
     struct pp_store_cost cost;

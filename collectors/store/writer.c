@@ -77,6 +77,8 @@ void pp_store_release_db(struct pp_store *s)
     }
     sqlite3_finalize(s->open_phase);
     s->open_phase = NULL;
+    sqlite3_finalize(s->order);
+    s->order = NULL;
     sqlite3_close(s->db);
     s->db = NULL;
     pp_store_clear_place(s);

@@ -9,6 +9,8 @@
 #ifndef PP_STORE_WRITER_H
 #define PP_STORE_WRITER_H
 
+#include "collectors/store/order.h"
+
 #include <pipeprobe/phase.h>
 #include <pipeprobe/ring.h>
 #include <pipeprobe/span.h>
@@ -147,6 +149,9 @@ struct pp_store_open_phase {
     const char *path; /* of the sample; NULL: not known */
 };
 pp_status pp_store_open_phase(struct pp_store *s, const struct pp_store_open_phase *o);
+
+/* Which samples batches had; with max_bytes a quarter of it at the most, the rest is a loss. */
+pp_status pp_store_order(struct pp_store *s, const struct pp_order_row *o);
 
 /* What was lost or left out: (what, how many, why); shown by every report. */
 pp_status pp_store_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);

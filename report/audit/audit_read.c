@@ -1,6 +1,7 @@
 #include "report/audit/audit_read.h"
 
 #include "probe/base/err.h"
+#include "probe/base/sample_list.h"
 #include "report/measure/visit.h"
 
 #include <math.h>
@@ -19,12 +20,21 @@ struct pp_audit_window {
 
 /* ---- one recording ---- */
 
+/* What the sampler of a PyTorch job gave in an epoch. */
+struct order {
+    uint32_t epoch, first, end; /* batches */
+    int ended;
+};
+
 struct pass {
     const struct pp_source *source;
     struct pp_timeline tl;
     struct pp_visit_walk walk;
     struct pp_audit_window *window; /* by number of epoch */
-    int any_loss, is_pytorch;
+    int any_loss, is_pytorch, unnumbered;
+    struct order *order; /* of a PyTorch job: the epochs of the loader that is audited, rising by batch */
+    size_t n_order;
+    struct pp_order_row loader; /* which one; ended: its samples have numbers */
     /* feeding one epoch */
     const struct pp_audit_window *only;
     uint16_t epoch;
@@ -33,10 +43,30 @@ struct pass {
     int stopped;
 };
 
+/* A PyTorch job has several loaders, each of which numbers its own epochs: a batch is of the epoch whose
+ * sampler gave it. PP_NO_BATCH: of another loader. */
+static uint32_t epoch_of(const struct pass *p, const struct pp_timeline_batch *b)
+{
+    size_t low = 0, high = p->n_order;
+    if (!p->is_pytorch)
+        return b->epoch;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->order[middle].end <= b->number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < p->n_order && p->order[low].first <= b->number ? p->order[low].epoch : PP_NO_BATCH;
+}
+
 static void on_batch(void *ctx, const struct pp_timeline_batch *b)
 {
     struct pass *p = ctx;
-    struct pp_audit_window *w = &p->window[b->epoch];
+    uint32_t epoch = epoch_of(p, b);
+    if (epoch == PP_NO_BATCH)
+        return;
+    struct pp_audit_window *w = &p->window[epoch];
     w->first = !w->taken || b->number < w->first ? b->number : w->first;
     w->last = !w->taken || b->number > w->last ? b->number : w->last;
     w->taken = 1;
@@ -53,12 +83,108 @@ static int is_streamed(const struct pp_source *s)
     return is(s, "stream", "true");
 }
 
+/* ---- the order that a PyTorch job's samplers gave ---- */
+
+enum { LOADERS = 64 }; /* that are told apart */
+
+struct loaders {
+    struct pp_order_row seen[LOADERS]; /* samples: batches, summed up; ended: any of them has numbers */
+    size_t n;
+    struct pass *p;
+    size_t room;
+    int no_memory;
+};
+
+static void sum_loader(void *ctx, const struct pp_order_row *o)
+{
+    struct loaders *g = ctx;
+    size_t i = 0;
+    while (i < g->n && (g->seen[i].pid != o->pid || g->seen[i].loader != o->loader))
+        i++;
+    if (i == LOADERS)
+        return;
+    if (i == g->n)
+        g->seen[g->n++] = (struct pp_order_row){.pid = o->pid, .loader = o->loader};
+    g->seen[i].samples += o->batches;
+    g->seen[i].ended |= o->samples > 0;
+}
+
+static void add_order(void *ctx, const struct pp_order_row *o)
+{
+    struct loaders *g = ctx;
+    struct pass *p = g->p;
+    struct order *last = p->n_order ? &p->order[p->n_order - 1] : NULL;
+    if (o->pid != p->loader.pid || o->loader != p->loader.loader || g->no_memory)
+        return;
+    p->unnumbered |= !o->samples;
+    if (last && last->epoch == o->epoch && last->end == o->first_batch) {
+        last->end += o->batches;
+        last->ended |= o->ended;
+        return;
+    }
+    if (last && o->first_batch < last->end)
+        return; /* not as a recording has them */
+    if (p->n_order == g->room) {
+        size_t room = g->room ? 2 * g->room : 64;
+        struct order *grown = realloc(p->order, room * sizeof(*grown));
+        g->no_memory = !grown;
+        if (!grown)
+            return;
+        p->order = grown;
+        g->room = room;
+    }
+    p->order[p->n_order++] = (struct order){.epoch = o->epoch,
+                                            .first = o->first_batch,
+                                            .end = o->first_batch + o->batches,
+                                            .ended = o->ended};
+}
+
+/* The loader that gave most batches is the one that is audited: ranks may well validate on the same samples.
+ */
+static pp_status read_order(struct pass *p, struct pp_err *err)
+{
+    struct loaders g = {.p = p};
+    const struct pp_source *s = p->source;
+    if (!p->is_pytorch || !s->each_order)
+        return PP_OK;
+    pp_status st = s->each_order(s->ctx, NULL, sum_loader, &g, err);
+    for (size_t i = 0; i < g.n; i++)
+        if (i == 0 || g.seen[i].samples > p->loader.samples)
+            p->loader = g.seen[i];
+    if (st == PP_OK && g.n)
+        st = s->each_order(s->ctx, NULL, add_order, &g, err);
+    return st == PP_OK && g.no_memory
+               ? pp_fail(err, PP_E_NO_MEMORY, "no memory for the epochs of %s", s->path)
+               : st;
+}
+
+/* What the loader's row says: "... samples=60 sampler=torch.utils.data.sampler.RandomSampler ...". */
+static double told_number(const char *text, const char *key)
+{
+    const char *at = text ? strstr(text, key) : NULL;
+    double v = at ? strtod(at + strlen(key), NULL) : 0;
+    return v > 0 ? v : NAN;
+}
+
+static void take_loader(const struct pass *p, struct pp_audit_part *part)
+{
+    char key[48];
+    snprintf(key, sizeof(key), "%lld.%u", (long long)p->loader.pid, p->loader.loader);
+    const char *text = p->source->meta(p->source->ctx, "loader", key);
+    part->samples = told_number(text, " samples=");
+    part->batch_size = told_number(text, " batch_size=");
+    part->drop_last = told_number(text, " drop_last=") == 1 ? 1 : -1;
+    part->with_replacement = text && (strstr(text, "WeightedRandomSampler") || strstr(text, "(replacement)"));
+}
+
 /* The timeline, and which spans are visits. A streaming reader does not know batches yet. */
 static pp_status begin_pass(struct pass *p, const struct pp_source *source, struct pp_err *err)
 {
     p->source = source;
     p->is_pytorch = is(source, "source", "pytorch");
-    pp_status st = pp_timeline_build_each(source, &p->tl, p->window ? on_batch : NULL, p, err);
+    pp_status st = read_order(p, err);
+    if (st == PP_OK)
+        st = pp_timeline_build_each(source, &p->tl, p->window ? on_batch : NULL, p, err);
     if (st == PP_OK && !pp_visit_walk_begin(&p->walk, source, &p->tl))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", source->path);
     if (st == PP_OK && is_streamed(source) && p->tl.sample_phases >> PP_PHASE_DECODE & 1)
@@ -70,6 +196,7 @@ static void end_pass(struct pass *p)
 {
     pp_visit_walk_free(&p->walk);
     pp_timeline_free(&p->tl);
+    free(p->order);
 }
 
 static int is_taken(const struct pp_audit_window *w, const struct pp_span *s)
@@ -85,8 +212,6 @@ static int find_windows(void *ctx, uint32_t thread, const struct pp_span *spans,
         const struct pp_span *s = &spans[i];
         struct pp_audit_window *w = &p->window[s->epoch];
         uint64_t end = s->start_ns + s->dur_ns;
-        if (s->phase == PP_PHASE_EPOCH_BOUNDARY && s->batch == PP_NO_BATCH && p->is_pytorch)
-            w->ended = 1;
         if (at == SIZE_MAX || !pp_visit_walk_is(&p->walk, at, s) || !is_taken(w, s))
             continue;
         w->from_ns = s->start_ns < w->from_ns ? s->start_ns : w->from_ns;
@@ -108,7 +233,7 @@ static int has_losses(struct pass *p, uint64_t bad_chunks, struct pp_err *err)
     (void)p->source->each_loss(p->source->ctx, on_loss, p, err);
     for (size_t i = 0; i < n; i++)
         p->any_loss |= rows[i].dropped > 0;
-    return p->any_loss || bad_chunks || p->tl.merged_samples;
+    return p->any_loss || p->unnumbered || bad_chunks || (p->tl.merged_samples && !p->n_order);
 }
 
 static double number(const struct pp_source *s, const char *key)
@@ -132,10 +257,11 @@ static const char *unknown_of(const struct pass *p)
 {
     const struct pp_source *s = p->source;
     return is(s, "cached_batches", "true") ? "batches were repeated without reading (--cached-batches)"
-           : p->is_pytorch ? "a recording of a PyTorch job does not name the samples of every batch"
+           : p->is_pytorch && !p->loader.ended
+               ? "a recording of a PyTorch job has no list of its samples (an iterable data set, or an older version)"
            : !p->tl.has_trainer || !p->tl.batches
                ? "a recording has no trainer, so that it is not known which batches were used"
-           : p->walk.phase == PP_PHASE_NONE
+           : p->walk.phase == PP_PHASE_NONE && !p->is_pytorch
                ? "no span names a sample, or they were recorded as sums (--detail batch or rollup)"
            : lies_across(p) ? "the epochs of a recording lie across each other in time"
                             : NULL;
@@ -158,6 +284,8 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
     part->drop_last = is(s, "drop_last", "true") ? 1 : is(s, "drop_last", "false") ? 0 : -1;
     part->with_replacement = is(s, "sampler", "weighted");
     part->numbers_are_local = is_streamed(s);
+    if (p->n_order)
+        take_loader(p, part);
     part->unknown = unknown_of(p);
 }
 
@@ -180,6 +308,10 @@ static pp_status list_epochs(struct pass *p, struct pp_audit_file *file, struct 
     file->windows = calloc(n + 1, sizeof(*file->windows));
     if (!part->epochs || !file->windows)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the epochs of %s", file->path);
+    for (size_t i = 0; i < p->n_order; i++) {
+        struct pp_audit_window *w = &p->window[p->order[i].epoch];
+        w->ended |= p->order[i].ended && w->last + 1 == p->order[i].end;
+    }
     for (unsigned e = 0; e <= UINT16_MAX; e++) {
         const struct pp_audit_window *w = &p->window[e];
         if (!w->taken)
@@ -187,7 +319,7 @@ static pp_status list_epochs(struct pass *p, struct pp_audit_file *file, struct 
         size_t at = part->n_epochs++;
         part->epochs[at] = (struct pp_audit_span){.epoch = (uint16_t)e,
                                                   .begun = at > 0 || !inside,
-                                                  .ended = at + 1 < n || all || w->ended,
+                                                  .ended = w->ended || (!p->n_order && (at + 1 < n || all)),
                                                   .batches = w->last - w->first + 1};
         file->windows[at] = *w;
     }
@@ -210,6 +342,8 @@ static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *
         read_part(&p, &file->part);
         file->part.file = file->path;
         file->visit_phase = p.walk.phase;
+        file->has_order = p.n_order > 0;
+        file->loader = p.loader;
         file->part.incomplete = has_losses(&p, bad, err);
         if (!file->part.unknown)
             st = list_epochs(&p, file, err);
@@ -310,11 +444,31 @@ static int feed_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
     return p->stopped;
 }
 
+/* The lists of an epoch. */
+static void feed_order(void *ctx, const struct pp_order_row *o)
+{
+    struct pass *p = ctx;
+    struct pp_sample_list l = {.at = o->list, .end = o->list + o->list_bytes};
+    struct pp_audit_use u = {0};
+    uint64_t n;
+    for (uint32_t b = o->first_batch; o->list && !p->stopped && pp_sample_list_batch(&l, &n); b++) {
+        if (b < p->only->first || b > p->only->last)
+            continue;
+        u.batch = b - p->only->first;
+        while (!p->stopped && pp_sample_list_next(&l, &u.sample))
+            p->stopped = p->use(p->use_ctx, &u, 1);
+    }
+}
+
 static pp_status feed_from(const struct pp_audit_file *file, const struct pp_source *source, struct pass *p,
                            struct pp_err *err)
 {
     const struct pp_audit_window *w = p->only;
     const struct pp_wanted wanted = {.columns = VISIT_COLUMNS, .from_ns = w->from_ns, .to_ns = w->to_ns};
+    struct pp_order_row only = file->loader;
+    only.epoch = p->epoch;
+    if (file->has_order)
+        return source->each_order(source->ctx, &only, feed_order, p, err);
     if (w->from_ns > w->to_ns)
         return PP_OK; /* batches without a sample */
     p->source = source;

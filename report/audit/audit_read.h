@@ -18,6 +18,8 @@ struct pp_audit_file {
     int is_open;
     struct pp_audit_window *windows; /* by the part's epochs */
     int visit_phase;                 /* whose spans name its samples */
+    int has_order;                   /* lists name them: of this loader of a PyTorch job */
+    struct pp_order_row loader;
 };
 
 struct pp_audit_files {

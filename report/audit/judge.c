@@ -350,8 +350,8 @@ static void say(struct judge *j, struct pp_audit_cause *c)
                                       est, samples);
         break;
     case PP_AUDIT_RESUME_SKIPS:
-        c->sentence = pp_arena_printf(a, "%s%s of %s were used by no rank, and rank %s was resumed in it.",
-                                      est, samples, epochs, r);
+        c->sentence = pp_arena_printf(a, "No rank used %s%s of %s, and rank %s was resumed in it.", est,
+                                      samples, epochs, r);
         break;
     case PP_AUDIT_UNEVEN:
         c->sentence = pp_arena_printf(
@@ -364,19 +364,18 @@ static void say(struct judge *j, struct pp_audit_cause *c)
                                       samples, epochs);
         break;
     case PP_AUDIT_SHARED:
-        c->sentence = pp_arena_printf(a, "%s%s were used by more than one rank in %s, found on rank %s.", est,
+        c->sentence = pp_arena_printf(a, "More than one rank used %s%s in %s, found on rank %s.", est,
                                       samples, epochs, r);
         break;
     case PP_AUDIT_LEFT_OUT:
-        c->sentence = pp_arena_printf(a, "%s%s were used by no rank in %s.", est, samples, epochs);
+        c->sentence = pp_arena_printf(a, "No rank used %s%s in %s.", est, samples, epochs);
         break;
     case PP_AUDIT_PADDING:
-        c->sentence = pp_arena_printf(
-            a, "%s%s came twice in %s, so that all ranks have as many: padding of the sampler.", est, samples,
-            epochs);
+        c->sentence = pp_arena_printf(a, "The sampler repeated %s%s in %s, so that all ranks have as many.",
+                                      est, samples, epochs);
         break;
     default:
-        c->sentence = pp_arena_printf(a, "%s%s were left out in %s, so that all batches are full: drop_last.",
+        c->sentence = pp_arena_printf(a, "The sampler left out %s%s in %s, so that all batches are full.",
                                       est, samples, epochs);
     }
 }

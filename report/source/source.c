@@ -319,6 +319,13 @@ static pp_status each_proof(void *ctx, pp_proof_fn *fn, void *fn_ctx, struct pp_
     return pp_reader_each_proof(o->reader, fn, fn_ctx, err);
 }
 
+static pp_status each_order(void *ctx, const struct pp_order_row *only, pp_order_fn *fn, void *fn_ctx,
+                            struct pp_err *err)
+{
+    const struct opened *o = ctx;
+    return pp_reader_each_order(o->reader, only, fn, fn_ctx, err);
+}
+
 static pp_status each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     const struct opened *o = ctx;
@@ -343,6 +350,7 @@ static pp_status open_source(const char *path, const struct opened *how, struct 
         .each_queue = each_queue,
         .each_counter = each_counter,
         .each_loss = each_loss,
+        .each_order = each_order,
         .each_proof = each_proof,
         .each_gpu = each_gpu,
     };

@@ -3,9 +3,11 @@
  * and the recording that is made of them. The first byte says what else is odd: names, lengths, links, pipes,
  * directories, and many files. */
 #include "tests/fuzz/fuzz.h"
+#include "probe/base/sample_list.h"
 #include "tests/fuzz/scratch.h"
 
 #include "collectors/attach/loaders.h"
+#include "collectors/attach/order_files.h"
 #include "collectors/attach/session_files.h"
 #include "collectors/store/reader.h"
 #include "collectors/store/writer.h"
@@ -121,6 +123,17 @@ static void store_and_read(void)
     pp_reader_close(r);
 }
 
+static void see_order(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *list)
+{
+    struct pp_sample_list l = {.at = list, .end = list + b->bytes};
+    uint64_t n, sample;
+    while (pp_sample_list_batch(&l, &n))
+        while (pp_sample_list_next(&l, &sample)) {
+        }
+    if (l.at > l.end)
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct seen seen = {0};
@@ -145,6 +158,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (taken.taken != seen.ranks || taken.taken > 1)
         abort();
     clear(PP_RANK_FILE_PREFIX);
+    put(PP_ORDER_FILE_PREFIX, data, size, odd);
+    pp_order_files_take(scratch_path("session"), see_order, &seen);
+    clear(PP_ORDER_FILE_PREFIX);
     clear(PP_PROCESS_FILE_PREFIX);
     clear(PP_LOADERS_FILE_PREFIX);
     if (rmdir(scratch_path("session")) != 0)

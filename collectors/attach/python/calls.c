@@ -150,13 +150,67 @@ PyObject *calls_save(PyObject *function, PyObject *args, PyObject *kwargs)
     return out;
 }
 
+/* A number that fits; a sample may have any key. */
+static int number_of(PyObject *key, uint64_t *number)
+{
+    if (!PyLong_Check(key))
+        return 0;
+    *number = PyLong_AsUnsignedLongLong(key);
+    if (*number != (uint64_t)-1 || !PyErr_Occurred())
+        return 1;
+    PyErr_Clear();
+    return 0;
+}
+
+/* The keys of a batch; those that are no numbers make it one of unknown samples. */
+static void note_order(const struct record_iteration *it, PyObject *index, int batched, Py_ssize_t n)
+{
+    uint64_t number;
+    int list = PyList_Check(index), known = n > 0;
+    for (Py_ssize_t i = 0; i < n && known; i++)
+        known = number_of(!batched ? index
+                          : list   ? PyList_GetItem(index, i)
+                                   : PyTuple_GetItem(index, i),
+                          &number);
+    if (!known || !record_order_batch(it, (uint64_t)n)) {
+        record_order_unknown(it);
+        return;
+    }
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (number_of(!batched ? index
+                      : list   ? PyList_GetItem(index, i)
+                               : PyTuple_GetItem(index, i),
+                      &number))
+            record_order_sample(number);
+    record_order_batch_end();
+}
+
+/* The sampler's StopIteration stays as it is. */
+static void note_end(PyObject *args)
+{
+    PyObject *type, *value, *trace, *held = NULL;
+    if (!PyErr_ExceptionMatches(PyExc_StopIteration))
+        return;
+    PyErr_Fetch(&type, &value, &trace);
+    struct record_iteration *it = iteration_of_self(args, &held);
+    if (it)
+        record_order_end(it);
+    Py_XDECREF(held);
+    PyErr_Restore(type, value, trace);
+}
+
 PyObject *calls_index(PyObject *function, PyObject *args, PyObject *kwargs)
 {
     PyObject *index = PyObject_Call(function, args, kwargs), *held = NULL;
-    struct record_iteration *it = index ? iteration_of_self(args, &held) : NULL;
+    if (!index) {
+        note_end(args);
+        return NULL;
+    }
+    struct record_iteration *it = iteration_of_self(args, &held);
     if (it) {
         int batched = PyList_Check(index) || PyTuple_Check(index); /* else a key, None for a stream's next */
         Py_ssize_t n = batched ? PyObject_Size(index) : index != Py_None;
+        note_order(it, index, batched, n);
         it->length[it->sent++ % RECORD_LENGTHS] = n > 0 ? (uint32_t)n : 0;
     }
     Py_XDECREF(held);

@@ -141,6 +141,7 @@ void record_leave(void)
     int busy = 0;
     if (!process.session)
         return;
+    record_order_flush();
     pthread_mutex_lock(&locals_lock);
     for (struct record_local *l = process.locals; l; l = l->next)
         busy |= let_go(l);
@@ -173,6 +174,11 @@ void record_saw_loader(void)
     struct pp_process_file *f = process_file();
     if (f)
         f->python = PP_PROCESS_LOADER;
+}
+
+const char *record_dir(void)
+{
+    return process.session ? process.dir : NULL;
 }
 
 uint32_t record_session(void)

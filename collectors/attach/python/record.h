@@ -184,6 +184,19 @@ struct pp_iteration_row *record_iteration_find(int64_t parent_pid, uint64_t base
 void record_short_add(struct pp_iteration_row *row, uint32_t index, uint64_t samples);
 uint64_t record_short_find(const struct record_iteration *it, uint32_t index);
 
+const char *record_dir(void); /* of the session; NULL: there is none */
+
+/* ---- order.c: which samples the job's samplers gave ---- */
+
+/* The next batch of the iteration, it->sent not yet counted up, has n samples. 0: they are not recorded. Then
+ * n numbers, and the end. */
+int record_order_batch(const struct record_iteration *it, uint64_t n);
+void record_order_sample(uint64_t sample);
+void record_order_batch_end(void);
+void record_order_unknown(const struct record_iteration *it); /* a batch whose samples have no numbers */
+void record_order_end(const struct record_iteration *it);     /* the sampler has no more */
+void record_order_flush(void);                                /* before the session is left */
+
 /* ---- spans.c ---- */
 
 struct pp_span record_span(struct record_lane *lane, pp_phase phase, const struct record_mark *from,

@@ -1,5 +1,6 @@
 #include "tui/cli/exec/exec_record.h"
 
+#include "collectors/attach/order_files.h"
 #include "collectors/attach/session_files.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
@@ -47,6 +48,7 @@ static void clear_session_dir(struct exec_record *r)
     pp_process_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     pp_loaders_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     pp_rank_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
+    pp_order_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     take_unhooked(r);
     unlink(map_path(r).text);
 }
@@ -160,6 +162,21 @@ static void stored_already(void *ctx, const struct pp_loaders_file *f)
 {
 }
 
+static void take_order(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *list)
+{
+    struct exec_record *r = ctx;
+    pp_store_order(pp_recording_store(r->recording),
+                   &(struct pp_order_row){.pid = pid,
+                                          .loader = b->loader,
+                                          .epoch = b->epoch,
+                                          .first_batch = b->first_batch,
+                                          .batches = b->batches,
+                                          .samples = b->samples,
+                                          .ended = (b->flags & PP_ORDER_ENDED) != 0,
+                                          .list = list,
+                                          .list_bytes = b->bytes});
+}
+
 static void take_files(struct exec_record *r)
 {
     const char *dir = pp_recording_rings_dir(r->recording);
@@ -168,6 +185,7 @@ static void take_files(struct exec_record *r)
     struct pp_session_taken loaders = pp_loaders_files_take(dir, stored_already, NULL);
     lose_files(store, "loaders", loaders);
     r->totals.loading = loaders.taken;
+    lose_files(store, "sample lists", pp_order_files_take(dir, take_order, r));
 }
 
 /* A process that took batches has a thread of the trainer's lane. Of a job, a handful have. */

@@ -1,0 +1,15 @@
+/* collectors/attach/order_files.h: takes the order files of a session. */
+#ifndef PP_COLLECTORS_ATTACH_ORDER_FILES_H
+#define PP_COLLECTORS_ATTACH_ORDER_FILES_H
+
+#include "collectors/attach/order_file.h"
+#include "collectors/attach/session_files.h"
+
+/* list has block->bytes bytes and is the caller's until the function returns. */
+typedef void pp_order_block_fn(void *ctx, int64_t pid, const struct pp_order_block *block,
+                               const uint8_t *list);
+/* Hands each sound block to fn (NULL: to none) and removes all files of the kind. taken: files; unsound:
+ * those that are no ordinary file or end in a damaged block. */
+struct pp_session_taken pp_order_files_take(const char *dir, pp_order_block_fn *fn, void *ctx);
+
+#endif

@@ -1,0 +1,40 @@
+#!/bin/bash
+# The sampling of an unmodified PyTorch job: a forgotten set_epoch and a sampler without rank are named, a right one raises no alarm, and
+# what cannot be known is said. Processes that run one after the other play the ranks. PYTHON names the interpreter.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+PYTHON=${PYTHON:-/usr/bin/python3}
+JOB=$PWD/tests/jobs/sampled.py
+
+if [ ! -e "$PWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "the audit of a PyTorch job" "the extension is not built: no Python.h"; done_testing; fi
+if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "the audit of a PyTorch job" "$PYTHON has no torch"; done_testing; fi
+
+# record HOW WORKERS RANK...
+record() {
+    local how=$1 workers=$2 rank
+    shift 2
+    for rank; do
+        RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank run timeout 120 "$PP" exec -q -o "$T/$how/" -- "$PYTHON" "$JOB" "$how" "$workers"
+        is "$how: rank $rank runs as it does alone" "$rc" 0
+    done
+}
+audit() { run "$PP" ranks "$T/$1" --audit --json; }
+
+record right 2 0 1
+audit right
+is "each sample once per epoch" "$rc $(json "$OUT" '$.kind') $(json "$OUT" '$.samples') $(json "$OUT" '$.whole_epochs')" "0 clean 203 3"
+is "padding is by design" "$(json "$OUT" '$.causes[0].name') $(json "$OUT" '$.causes[0].samples')" "padding 3"
+one=$(find "$T/right" -name '*0000.sqlite')
+is "the lists have what the samplers gave" "$(sql "$one" "SELECT sum(samples), sum(batches), sum(ended) FROM sample_order WHERE loader = 0")" "306|39|3"
+is "and the session left nothing" "$(find "$T/right" -name '*.rings')" ""
+record frozen 0 0
+audit frozen
+is "a forgotten set_epoch is named" "$rc $(json "$OUT" '$.causes[0].name') $(json "$OUT" '$.causes[0].epochs')" "1 same-order 2"
+record alike 2 0 1
+audit alike
+is "a sampler without rank is named" "$rc $(json "$OUT" '$.causes[0].name') $(json "$OUT" '$.causes[0].samples')" "1 ranks-alike 609"
+record iterable 2 0
+audit iterable
+is "an iterable data set has no numbers" "$rc $(json "$OUT" '$.kind')" "3 inconclusive"
+like "which is said" "$(json "$OUT" '$.note')" "iterable"
+done_testing

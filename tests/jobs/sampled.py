@@ -1,0 +1,62 @@
+"""A training job of one or many processes whose sampling is right, or wrong in a way that the command line says:
+right, frozen (set_epoch forgotten), alike (no DistributedSampler), twin (rank 1 has the sampler of rank 0), repeat, skip, iterable.
+
+One process after the other plays the ranks: RANK and WORLD_SIZE say which one this is."""
+
+import os
+import sys
+
+import torch
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset, Subset
+
+N, BATCH, EPOCHS = 203, 8, 3
+how, workers = sys.argv[1], int(sys.argv[2])
+rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+class Numbers(Dataset):
+    def __len__(self):
+        return N
+
+    def __getitem__(self, i):
+        return torch.tensor([float(i)])
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return (torch.tensor([float(i)]) for i in range(64))
+
+
+class Wrong(DistributedSampler):
+    def __iter__(self):
+        order = list(super().__iter__())
+        if self.epoch == 1 and self.rank == 0:
+            order = order[:4] + order[5:] if how == "skip" else order + order[:1]
+        return iter(order)
+
+
+def main():
+    data = Numbers()
+    if how == "iterable":
+        loader = DataLoader(Stream(), BATCH, num_workers=workers)
+    elif how == "alike":
+        torch.manual_seed(1)
+        loader = DataLoader(data, BATCH, shuffle=True, num_workers=workers)
+    else:
+        kind = Wrong if how in ("repeat", "skip") else DistributedSampler
+        sampler = kind(data, world, 0 if how == "twin" else rank, seed=5)
+        loader = DataLoader(data, BATCH, sampler=sampler, num_workers=workers)
+    validation = DataLoader(Subset(data, range(40)), BATCH)
+    weight = torch.zeros(1, requires_grad=True)
+    for epoch in range(EPOCHS):
+        if hasattr(loader.sampler, "set_epoch") and how != "frozen":
+            loader.sampler.set_epoch(epoch)
+        for batch in loader:
+            (weight * batch).sum().backward()
+        with torch.no_grad():
+            total = sum(float(batch.sum()) for batch in validation)
+    print(how, rank, float(weight.grad), total)
+
+
+if __name__ == "__main__":
+    main()
