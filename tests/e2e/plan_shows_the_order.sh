@@ -38,6 +38,16 @@ is "stratified: classes in proportion in every batch" "$(cut -f 2 "$T/stratified
 refuses "stratified without classes" 2 "needs --classes" "$PP" plan --n 5 --sampler stratified
 refuses "classes for another sampler" 2 "goes with" "$PP" plan --n 5 --classes "$T/weights"
 
+"$MAKE_DATASET" "$T/shards" --n 400 --tar 8 --size 8x8 --classes 4 >/dev/null
+run "$PP" plan "$T/shards" --stream --shuffle-buffer 60 --batch-size 16 --json
+is "a stream's shuffle is judged before it is read" "$rc $(json "$OUT" '$.schema') $(json "$OUT" '$.samples') $(json "$OUT" '$.shards') $(json "$OUT" '$.most_places')" \
+    "0 pipeprobe.shuffle/1 400 8 60"
+holds "a small buffer keeps shards together" "$(json "$OUT" '$.own_shard_samples') > 2 * $(json "$OUT" '$.own_shard_samples_full')"
+run "$PP" plan "$T/shards" --stream --shuffle-buffer 400
+like "a buffer of all samples is a full shuffle" "$(cat "$OUT")" "The buffer is enough"
+refuses "what is no stream" 2 "tar shards" "$PP" plan --n 5 --stream
+refuses "too few shards for the ranks" 2 "too few" "$PP" plan "$T/shards" --stream --world-size 9
+
 run bash -c "set -o pipefail; '$PP' plan --n 1G | head -n 2"
 is "a reader that leaves ends it quietly" "$rc $(wc -l <"$OUT") $(wc -c <"$ERR")" "0 2 0"
 run timeout 20 "$PP" plan --n 1T --start 999999999999

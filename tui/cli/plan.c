@@ -1,10 +1,12 @@
 /* `pipeprobe plan`: which sample comes at which position of one (epoch, rank), before anything is read. */
 #include "tui/cli/cli.h"
+#include "tui/cli/plan_stream.h"
 
 #include "probe/base/err.h"
 #include "probe/base/json.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset.h"
+#include "probe/dataset/dataset_shards.h"
 #include "probe/dataset/dataset_synthetic.h"
 #include "probe/sampler/sampler.h"
 
@@ -23,7 +25,7 @@ struct plan_opts {
     const char *weights, *classes;
     int64_t n;
     int sampler, drop_last, json;
-    int64_t seed, epoch, rank, world_size, start, limit;
+    int64_t seed, epoch, rank, world_size, start, limit, batch_size;
 };
 
 const struct pp_opt_choice pp_cli_samplers[] = {
@@ -59,6 +61,9 @@ static const struct pp_opt own_rows[] = {
     {.name = "drop-last", .type = PP_OPT_FLAG, .offset = AT(drop_last), .dflt = "0",
      .help = "cut the epoch to a multiple of W instead of padding it"},
 
+    {.name = "batch-size", .letter = 'b', .type = PP_OPT_INT, .offset = AT(batch_size), .min = 1, .max = 1e6,
+     .arg = "N", .dflt = "64", .help = "samples per batch (--stream)"},
+
     {.name = "start", .type = PP_OPT_INT, .offset = AT(start), .min = 0, .max = MANY, .arg = "P", .dflt = "0",
      .group = "Output", .help = "start at position P, like a resumed run"},
     {.name = "limit", .type = PP_OPT_INT, .offset = AT(limit), .min = 0, .max = MANY, .arg = "N",
@@ -78,7 +83,7 @@ __attribute__((constructor)) static void make_table(void)
     struct pp_opt *end = pp_dataset_options_rows(plan_opt_table, 0, 0, 0, AT(formats));
     plan_opt_table[0].help = "generated images instead of DATASET: n=10000,size=500x375";
     *end++ = count_row;
-    end = pp_dataset_options_rows(end, 1, SIZE_MAX, 0, AT(formats));
+    end = pp_dataset_options_rows(end, 1, SIZE_MAX, 1, AT(formats));
     for (struct pp_opt *o = plan_opt_table; o < end; o++)
         o->advanced = 0;
     memcpy(end, own_rows, sizeof(own_rows));
@@ -295,13 +300,24 @@ static int plan_main(int argc, char **argv)
         goto out;
     if (n_operands > 1)
         st = pp_fail(&err, PP_E_USAGE, "one dataset at a time: remove \"%s\"", operands[1]);
+    int stream = pp_shards_opts(&o.formats)->stream;
+    pp_shards_opts(&o.formats)->stream = 0; /* what is asked of a stream needs its index */
     if (st == PP_OK)
         st = open_data(p, &o, operands[0], &err);
-    if (st == PP_OK)
+    if (st == PP_OK && stream)
+        st = pp_plan_stream(
+            &(struct pp_plan_stream){.dataset = p->dataset,
+                                     .buffer = (uint64_t)pp_shards_opts(&o.formats)->shuffle_buffer,
+                                     .batch = (uint64_t)o.batch_size,
+                                     .world_size = (uint64_t)o.world_size,
+                                     .shuffle_shards = pp_shards_opts(&o.formats)->shuffle_shards,
+                                     .json = o.json},
+            &err);
+    if (st == PP_OK && !stream)
         st = open_order(p, &o, &err);
-    if (st == PP_OK)
+    if (st == PP_OK && !stream)
         st = choose_range(p, &o, &err);
-    if (st == PP_OK)
+    if (st == PP_OK && !stream)
         st = print_plan(p, &o, &err);
     code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_plan, &err);
 out:
@@ -317,13 +333,14 @@ out:
 
 const struct pp_command pp_cmd_plan = {
     .name = "plan",
-    .summary = "print the sample order of an epoch",
+    .summary = "print the sample order of an epoch, or how good a stream's shuffle is",
     .usage = "plan DATASET [options]   or   plan --n N [options]",
     .opts = plan_opt_table,
     .notes = "One line per position: the sample's index, a tab and its path (the index alone\n"
              "with --n). Control characters of a path are shown as \\n, \\x1b; --json has the\n"
              "exact name. `pipeprobe run` with the same options delivers this order, with any\n"
-             "number of workers.",
+             "number of workers. With --stream: how good the shuffle will be, in place of the\n"
+             "order.",
     .examples = {"pipeprobe plan ~/imagenet/train --sampler torch --rank 2 --world-size 8",
                  "pipeprobe plan --n 1281167 --sampler torch --limit 10"},
     .run = plan_main,
