@@ -25,17 +25,27 @@ static pp_status insert(struct pp_store *s, const struct pp_order_row *o)
     return code == SQLITE_DONE ? PP_OK : pp_store_fail(s, "cannot write to");
 }
 
+static pp_status prepare(struct pp_store *s)
+{
+    static const char sql[] = "INSERT INTO sample_order VALUES(NULL,?,?,?,?,?,?,?,?)";
+    return s->order ||
+                   sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->order, NULL) == SQLITE_OK
+               ? PP_OK
+               : pp_store_fail(s, "cannot write to");
+}
+
 pp_status pp_store_order(struct pp_store *s, const struct pp_order_row *o)
 {
     pthread_mutex_lock(&s->lock);
     pp_status status = pp_store_begin(s);
-    if (!status && s->max_bytes && s->order_bytes + o->list_bytes > s->max_bytes / PART)
+    int full = s->max_bytes && s->order_bytes + o->list_bytes > s->max_bytes / PART;
+    if (!status && full && s->order_bytes < s->max_bytes) {
+        s->order_bytes = s->max_bytes; /* said once */
         status = pp_store_put_loss(s, "sample lists", 1, "they had a quarter of --max-bytes");
-    else if (!status && !s->order &&
-             sqlite3_prepare_v3(s->db, "INSERT INTO sample_order VALUES(NULL,?,?,?,?,?,?,?,?)", -1,
-                                SQLITE_PREPARE_PERSISTENT, &s->order, NULL) != SQLITE_OK)
-        status = pp_store_fail(s, "cannot write to");
-    else if (!status)
+    }
+    if (!status && !full)
+        status = prepare(s);
+    if (!status && !full)
         status = insert(s, o);
     pthread_mutex_unlock(&s->lock);
     return status;

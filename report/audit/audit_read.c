@@ -223,7 +223,7 @@ static int find_windows(void *ctx, uint32_t thread, const struct pp_span *spans,
 static void on_loss(void *ctx, const char *what, uint64_t count, const char *why)
 {
     struct pass *p = ctx;
-    p->any_loss |= count && what && strcmp(what, "spans") == 0;
+    p->any_loss |= count && what && (strcmp(what, "spans") == 0 || strcmp(what, "sample lists") == 0);
 }
 
 static int has_losses(struct pass *p, uint64_t bad_chunks, struct pp_err *err)

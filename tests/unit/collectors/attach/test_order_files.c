@@ -131,6 +131,12 @@ static void check_row(void *ctx, const struct pp_order_row *o)
     s->epochs |= 1u << o->epoch;
 }
 
+static void note_epoch(void *ctx, const struct pp_order_row *o)
+{
+    struct seen *s = ctx;
+    s->epochs |= 1u << o->epoch;
+}
+
 static void the_store_gives_back_what_it_got(void **state)
 {
     struct pp_store *store;
@@ -165,12 +171,48 @@ static void the_store_gives_back_what_it_got(void **state)
     unlink(name("run.sqlite"));
 }
 
+static void count_losses(void *ctx, const char *what, uint64_t count, const char *why)
+{
+    *(int *)ctx += strcmp(what, "sample lists") == 0;
+}
+
+/* Of --max-bytes lists take a quarter; what is left out is one loss. */
+static void lists_keep_to_the_limit(void **state)
+{
+    static uint8_t list[100 << 10];
+    struct pp_store *store;
+    struct pp_reader *reader;
+    struct pp_err err;
+    struct seen s = {0};
+    int losses = 0;
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = name("run.sqlite"),
+                                                             .max_bytes = 1 << 20},
+                                     &store, &err),
+                     PP_OK);
+    for (uint32_t e = 0; e < 10; e++)
+        assert_int_equal(pp_store_order(store, &(struct pp_order_row){.batches = 1,
+                                                                      .epoch = e,
+                                                                      .list = list,
+                                                                      .list_bytes = sizeof(list)}),
+                         PP_OK);
+    assert_int_equal(pp_store_finish(store, &err), PP_OK);
+    pp_store_close(store);
+    assert_int_equal(pp_reader_open(name("run.sqlite"), &reader, &err), PP_OK);
+    assert_int_equal(pp_reader_each_order(reader, NULL, note_epoch, &s, &err), PP_OK);
+    assert_int_equal(s.epochs, 3);
+    assert_int_equal(pp_reader_each_loss(reader, count_losses, &losses, &err), PP_OK);
+    assert_int_equal(losses, 1);
+    pp_reader_close(reader);
+    unlink(name("run.sqlite"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sound_blocks_are_taken, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_damaged_is_counted_and_goes, setup, teardown),
         cmocka_unit_test_setup_teardown(the_store_gives_back_what_it_got, setup, teardown),
+        cmocka_unit_test_setup_teardown(lists_keep_to_the_limit, setup, teardown),
     };
     return cmocka_run_group_tests_name("order files", tests, NULL, NULL);
 }
