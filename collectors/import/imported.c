@@ -123,14 +123,20 @@ uint16_t pp_imported_name(struct pp_imported *im, const char *name)
     return im->name_of[at];
 }
 
+/* A fifth of the room is kept for what the report is made of: steps, waits and their like. */
+static size_t most_of(const struct pp_span *s, enum pp_import_role role)
+{
+    return s->phase == PP_PHASE_USER && role == PP_ROLE_NONE ? PP_IMPORT_SPANS / 5 * 4 : PP_IMPORT_SPANS;
+}
+
 void pp_imported_span(struct pp_imported *im, uint32_t thread, const struct pp_span *s,
                       enum pp_import_role role)
 {
     const struct pp_phase_info *info = pp_phase_info(s->phase);
-    if (thread >= im->n_threads || !info || im->n_spans == PP_IMPORT_SPANS ||
+    if (thread >= im->n_threads || !info || im->n_spans >= most_of(s, role) ||
         s->dur_ns > PP_IMPORT_LONGEST_NS ||
         !pp_import_room(im, &im->spans, im->n_spans, &im->spans_room, sizeof(*im->spans))) {
-        im->lost_spans++;
+        *(s->phase == PP_PHASE_USER ? &im->lost_ranges : &im->lost_spans) += 1;
         return;
     }
     struct import_thread *t = &im->threads[thread];

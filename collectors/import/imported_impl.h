@@ -31,7 +31,7 @@ struct pp_imported {
     size_t n_spans, spans_room;
     struct pp_import_gpu *gpu;
     size_t n_gpu, gpu_room;
-    uint64_t lost_spans, lost_gpu, lost_threads, lost_names, dropped_waits;
+    uint64_t lost_ranges, lost_spans, lost_gpu, lost_threads, lost_names, dropped_waits;
     int64_t origin_ns;
     int has_origin, no_memory;
     uint32_t trainer;        /* index of its thread */

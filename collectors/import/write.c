@@ -186,7 +186,8 @@ static void put_losses(const struct pp_imported *im, struct pp_store *store)
         const char *what, *why;
         uint64_t count;
     } losses[] = {
-        {"spans", "the trace has more than 500,000 ranges of steps, waits and annotations", im->lost_spans},
+        {"spans", "the trace has more than 500,000 steps, waits and collectives", im->lost_spans},
+        {"ranges", "the trace has more than 400,000 ranges of the program", im->lost_ranges},
         {"threads", "the trace has more than 4,096 of them", im->lost_threads},
         {"names", "there are more than 1,000 different ones: their spans are kept without a name",
          im->lost_names},

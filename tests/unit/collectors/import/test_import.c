@@ -311,6 +311,38 @@ static void test_gpu_activity_comes_along(void **state)
     pp_report_free(r);
 }
 
+static void test_a_flood_of_ranges_leaves_the_steps(void **state)
+{
+    struct pp_import_result r;
+    struct pp_err err = {0};
+    snprintf(trace_path, sizeof(trace_path), "%s/flood.json", store_dir);
+    FILE *f = fopen(trace_path, "w");
+    assert_non_null(f);
+    fputs("{\"schemaVersion\": 1, \"traceEvents\": [", f);
+    for (int i = 0; i < 410000; i++)
+        fprintf(
+            f,
+            "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"mine%d\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":1},\n",
+            i % 1100, i * 2);
+    for (int i = 0; i < 20; i++)
+        fprintf(
+            f,
+            "{\"ph\":\"X\",\"name\":\"ProfilerStep#%d\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":9999},"
+            "{\"ph\":\"X\",\"name\":\"enumerate(DataLoader)#_X.__next__\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":5000},\n",
+            i, i * 10000, i * 10000 + 1);
+    fputs("]}", f);
+    fclose(f);
+    assert_int_equal(import_it("flood.json", &r, &err), PP_OK);
+    unlink(trace_path);
+    assert_int_equal(r.steps, 20);
+    struct pp_report *report = report_of();
+    assert_string_equal(report->verdict.l0, "input-bound"); /* what is lost is no step */
+    assert_true(fabs(report->data_wait_share - 0.5) < 0.001);
+    assert_true(count_loss(report, "ranges", "more than 400,000"));
+    assert_true(count_loss(report, "names", "more than 1,000"));
+    pp_report_free(report);
+}
+
 static void test_the_rank_is_stored(void **state)
 {
     struct made_trace t = {.style = TRACE_2024,
@@ -432,6 +464,7 @@ int main(void)
         STORE_TEST(test_the_rhythm_of_waits_tells_the_workers),
         STORE_TEST(test_a_cut_trace_is_taken_to_its_last_whole_event),
         STORE_TEST(test_gpu_activity_comes_along),
+        STORE_TEST(test_a_flood_of_ranges_leaves_the_steps),
         STORE_TEST(test_the_rank_is_stored),
         STORE_TEST(test_ranks_are_read_from_the_beginning_or_the_name),
         STORE_TEST(test_what_is_refused),
