@@ -93,7 +93,7 @@ else
         done
         return 1
     }
-    "$PP" run "${small[@]}" --duration 30 -o "$T/c.sqlite" --metrics 0 >"$T/c.out" 2>"$T/c.err" &
+    "$PP" run "${small[@]}" --duration 120 -o "$T/c.sqlite" --metrics 0 >"$T/c.out" 2>"$T/c.err" &
     pid=$!
     url=$(served "$T/c.err")
     like "run says where" "$url" '^http://127\.0\.0\.1:[0-9]+/metrics$'

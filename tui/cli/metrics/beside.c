@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define START_NS UINT64_C(3000000000)
+#define START_NS UINT64_C(5000000000)
 #define END_NS UINT64_C(8000000000)
 #define PUSH_VARIABLE "PIPEPROBE_METRICS_PUSH"
 
@@ -170,7 +170,7 @@ void metrics_beside_start(struct metrics_beside *b, const struct metrics_opts *o
         say(b, text);
         metrics_beside_end(b);
     } else if (listen_until(b, 1, pp_now_ns() + START_NS)) {
-        say(b, "the metrics take longer than 3 s to begin; the run goes on");
+        say(b, "the metrics take longer than 5 s to begin; the run goes on");
     }
 }
 

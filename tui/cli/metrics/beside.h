@@ -2,7 +2,7 @@
  * sending shares no lock, no thread and no CPU account with what is measured. It lives as long as a pipe to
  * it is open; what it has to say comes back through another one.
  *
- *   start     waits until it serves or sends, 3 s at most, and says what did not work
+ *   start     waits until it serves or sends, 5 s at most, and says what did not work
  *   finish    the recording is complete: the last texts are sent while we go on
  *   end       waits for that, 8 s at most, and says what was lost
  *
