@@ -300,7 +300,7 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
     return PP_OK;
 }
 
-pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim)
+static pp_status claim_row(struct pp_dispatch *d, struct pp_thread *t, int now, struct pp_claim *claim)
 {
     pp_status st = PP_OK;
     *claim = (struct pp_claim){0};
@@ -308,11 +308,23 @@ pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, struct p
     while (st == PP_OK && !claim->slot) {
         if (d->stopped || (d->no_more && !d->open))
             st = PP_END;
+        else if (now && !d->open && !d->n_free)
+            st = PP_E_TRANSIENT;
         else
             st = d->opts->streaming ? claim_streamed(d, t, claim) : claim_sampled(d, t, claim);
     }
     pthread_mutex_unlock(&d->lock);
     return st;
+}
+
+pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim)
+{
+    return claim_row(d, t, 0, claim);
+}
+
+pp_status pp_dispatch_claim_now(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim)
+{
+    return claim_row(d, t, 1, claim);
 }
 
 /* Runs without the lock. */
@@ -416,4 +428,12 @@ void pp_dispatch_stop(struct pp_dispatch *d)
     no_more(d);
     pp_queue_close(d->ready);
     pthread_mutex_unlock(&d->lock);
+}
+
+int pp_dispatch_is_stopped(struct pp_dispatch *d)
+{
+    pthread_mutex_lock(&d->lock);
+    int stopped = d->stopped;
+    pthread_mutex_unlock(&d->lock);
+    return stopped;
 }

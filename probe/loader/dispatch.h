@@ -103,6 +103,9 @@ void pp_dispatch_free(struct pp_dispatch *d);
 /* Worker: the next row to fill. PP_END: nothing more to do. Waits are recorded on t as slot_wait or
  * dispatch_wait. */
 pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim);
+/* The same without a wait, for who holds rows already: PP_E_TRANSIENT when there is none now. Not when
+ * streaming. */
+pp_status pp_dispatch_claim_now(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim);
 /* Worker: its row is finished. 1 when it was the batch's last: the caller then collates and calls
  * pp_dispatch_finish. */
 int pp_dispatch_row_done(struct pp_dispatch *d, struct pp_slot *slot);
@@ -125,5 +128,6 @@ size_t pp_dispatch_free_slots(struct pp_dispatch *d);
 void pp_dispatch_drain(struct pp_dispatch *d);
 /* Stop now: every claim ends, the ready queue closes. */
 void pp_dispatch_stop(struct pp_dispatch *d);
+int pp_dispatch_is_stopped(struct pp_dispatch *d);
 
 #endif

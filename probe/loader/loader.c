@@ -81,6 +81,7 @@ static pp_status make_workers(struct pp_loader *l, struct pp_err *err)
         struct pp_worker *w = &l->workers[i];
         w->loader = l;
         w->number = i;
+        w->in_hand = &w->sample;
         w->sample.limit = l->opts.sample_memory;
         st = pp_decoder_create(&(struct pp_decoder_opts){.content = pp_dataset_content(l->opts.dataset),
                                                          .exif_rotate = l->opts.exif_rotate,
@@ -88,6 +89,8 @@ static pp_status make_workers(struct pp_loader *l, struct pp_err *err)
                                &w->decoder, err);
         if (st == PP_OK && l->opts.transform)
             st = pp_scratch_create(&w->scratch, err);
+        if (st == PP_OK && l->opts.inflight > 1 && !l->opts.streaming && !l->opts.cached_batches)
+            st = pp_ahead_create(&l->opts, i, &w->ahead, err);
     }
     return st;
 }
@@ -150,6 +153,7 @@ void pp_loader_destroy(struct pp_loader *l)
         pp_scratch_destroy(l->workers[i].scratch);
         pp_decoder_destroy(l->workers[i].decoder);
         pp_sample_free(&l->workers[i].sample);
+        pp_ahead_destroy(l->workers[i].ahead);
     }
     free(l->workers);
     pp_dispatch_free(&l->dispatch);
@@ -260,7 +264,7 @@ static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
         if (w->given_up) /* its buffers are its own */
             continue;
         r->allocations_warm += w->warm ? pp_worker_grown(w) - w->grown_before_warm : 0;
-        r->footprint_bytes += w->sample.cap + pp_decoder_footprint(w->decoder);
+        r->footprint_bytes += w->sample.cap + w->ahead_bytes + pp_decoder_footprint(w->decoder);
     }
     r->given_up = l->given_up;
     if (!l->reader_given_up) {

@@ -70,6 +70,7 @@ struct pp_loader_opts {
     struct pp_faults *faults; /* borrowed; NULL: none. Those of reads act in the dataset's storage */
     struct pp_loader_events events;
     int workers, prefetch; /* >= 1 each */
+    int inflight; /* reads of a worker at a time; 0 is 1. Not when streaming, nor with cached_batches */
     uint64_t batch_size;
     int in_order, drop_last_batch;
     int exif_rotate;

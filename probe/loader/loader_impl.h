@@ -4,6 +4,7 @@
 #define PP_LOADER_LOADER_IMPL_H
 
 #include "probe/base/io.h"
+#include "probe/loader/ahead.h"
 #include "probe/loader/ballast.h"
 #include "probe/loader/dispatch.h"
 #include "probe/loader/gate.h"
@@ -31,6 +32,9 @@ struct pp_worker {
     int given_up;        /* of the ending thread: it is in a read for good, and its sample is its own */
     struct pp_thread *trace;
     struct pp_sample sample;
+    const struct pp_sample *in_hand;   /* what was read last: sample, or one that was read ahead */
+    struct pp_ahead *ahead;            /* NULL: one read at a time; the worker's own */
+    uint64_t ahead_grown, ahead_bytes; /* when it ended */
     struct pp_decoder *decoder;
     struct pp_scratch *scratch;
     uint64_t errors, retries, skipped, substituted;

@@ -20,7 +20,8 @@
 
 uint64_t pp_worker_grown(const struct pp_worker *w)
 {
-    return w->sample.grown + pp_decoder_grown(w->decoder) + (w->scratch ? pp_scratch_grown(w->scratch) : 0);
+    return w->sample.grown + w->ahead_grown + (w->ahead ? pp_ahead_grown(w->ahead) : 0) +
+           pp_decoder_grown(w->decoder) + (w->scratch ? pp_scratch_grown(w->scratch) : 0);
 }
 
 static struct pp_lap lap_of(const struct pp_worker *w, const struct pp_slot *slot, uint64_t index)
@@ -43,11 +44,31 @@ static struct pp_fault_at fault_at(const struct pp_worker *w, const struct pp_sl
     return (struct pp_fault_at){.epoch = slot->epoch, .sample = index, .worker = w->number};
 }
 
+/* The first read of a sample may have been made ahead. *wait_ns: before the next one. */
+static pp_status read_once(struct pp_worker *w, const struct pp_read_context *c, uint64_t backoff,
+                           uint64_t *wait_ns, struct pp_err *err)
+{
+    struct pp_ahead_result result;
+    pp_status st;
+    pp_gate_enter(&w->gate);
+    if (w->ahead && c->attempt == 0 && pp_ahead_head(w->ahead)->index == c->sample) {
+        st = pp_ahead_wait(w->ahead, &result, err);
+        w->in_hand = result.sample;
+        *wait_ns = result.wait_ns;
+    } else {
+        st = pp_dataset_read_for(w->loader->opts.dataset, c, &w->sample, err);
+        w->in_hand = &w->sample;
+        *wait_ns = st == PP_E_TRANSIENT ? pp_storage_retry_wait_ns(backoff) : 0;
+    }
+    pp_gate_leave(&w->gate);
+    return st;
+}
+
 static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *slot, uint64_t index,
                                    struct pp_err *err)
 {
     const struct pp_loader_opts *o = &w->loader->opts;
-    uint64_t backoff = o->retry_backoff_ns;
+    uint64_t backoff = o->retry_backoff_ns, wait_ns;
     for (int attempt = 0;; attempt++) {
         struct pp_lap l = lap_of(w, slot, index);
         pp_phase_begin_sample(w->trace, PP_PHASE_READ, l.batch, index);
@@ -55,13 +76,11 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
                                                 .sample = index,
                                                 .worker = w->number,
                                                 .attempt = attempt};
-        pp_gate_enter(&w->gate);
-        pp_status st = pp_dataset_read_for(o->dataset, &context, &w->sample, err);
-        pp_gate_leave(&w->gate);
-        l.bytes = st == PP_OK ? w->sample.size : 0;
-        if (st == PP_OK && w->sample.cache_known) {
+        pp_status st = read_once(w, &context, backoff, &wait_ns, err);
+        l.bytes = st == PP_OK ? w->in_hand->size : 0;
+        if (st == PP_OK && w->in_hand->cache_known) {
             l.flags |= PP_SPAN_HAS_CACHE;
-            l.cache_hit_kib = (uint32_t)((w->sample.cache_hit_bytes + 512) >> 10);
+            l.cache_hit_kib = (uint32_t)((w->in_hand->cache_hit_bytes + 512) >> 10);
         }
         l.flags |= attempt ? PP_SPAN_RETRY : 0;
         lap(w, PP_PHASE_READ, &l, st);
@@ -69,7 +88,7 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
             return st;
         w->retries++;
         pp_phase_begin_sample(w->trace, PP_PHASE_RETRY, l.batch, index);
-        pp_stop_sleep(&w->loader->stop, pp_storage_retry_wait_ns(backoff));
+        pp_stop_sleep(&w->loader->stop, wait_ns);
         backoff *= 2;
         l = lap_of(w, slot, index);
         l.flags |= PP_SPAN_RETRY;
@@ -123,8 +142,8 @@ static pp_status fill_by_decoder(struct pp_worker *w, const struct pp_claim *c, 
 /* Brings dataset sample `index` (or the streamed item's bytes) into the row. */
 static pp_status fill_row(struct pp_worker *w, const struct pp_claim *c, uint64_t index, struct pp_err *err)
 {
-    const struct pp_sample *s = c->item ? &c->item->sample : &w->sample;
     pp_status st = c->item ? PP_OK : read_with_retries(w, c->slot, index, err);
+    const struct pp_sample *s = c->item ? &c->item->sample : w->in_hand;
     if (st == PP_OK) {
         struct pp_encoded in = {.data = s->data, .size = s->size, .index = index};
         const struct pp_decode_ops *ops = pp_decoder_choose(w->decoder, &in);
@@ -234,6 +253,41 @@ static void do_claim(struct pp_worker *w, const struct pp_claim *c)
     }
 }
 
+/* With reads ahead as many rows are claimed as there is room for, but a worker that holds some waits for no
+ * further one: the slot that it would wait for may be behind its own rows. What is claimed is finished,
+ * unless all is stopped: other workers' batches wait for it. 0: there is nothing more to do. */
+static int next_claim(struct pp_worker *w, struct pp_claim *c)
+{
+    struct pp_dispatch *d = &w->loader->dispatch;
+    pp_status st = PP_OK;
+    if (!w->ahead)
+        return pp_dispatch_claim(d, w->trace, c) == PP_OK;
+    while (st == PP_OK && pp_ahead_count(w->ahead) < w->loader->opts.inflight) {
+        st = pp_ahead_count(w->ahead) ? pp_dispatch_claim_now(d, w->trace, c)
+                                      : pp_dispatch_claim(d, w->trace, c);
+        if (st == PP_OK)
+            pp_ahead_push(w->ahead, c);
+    }
+    if (pp_ahead_count(w->ahead) == 0 || pp_dispatch_is_stopped(d))
+        return 0;
+    *c = *pp_ahead_head(w->ahead);
+    return 1;
+}
+
+/* Reads that do not return are waited for as any other: within the gate. */
+static void end_ahead(struct pp_worker *w)
+{
+    if (!w->ahead)
+        return;
+    pp_gate_enter(&w->gate);
+    pp_ahead_stop(w->ahead);
+    w->ahead_grown = pp_ahead_grown(w->ahead);
+    w->ahead_bytes = pp_ahead_footprint(w->ahead);
+    pp_ahead_destroy(w->ahead);
+    w->ahead = NULL;
+    pp_gate_leave(&w->gate);
+}
+
 void *pp_worker_main(void *arg)
 {
     struct pp_worker *w = arg;
@@ -249,7 +303,7 @@ void *pp_worker_main(void *arg)
         pp_fault_start(l->opts.faults);
         pp_phase_end(w->trace, PP_PHASE_STARTUP, NULL);
     }
-    while (pp_dispatch_claim(&l->dispatch, w->trace, &c) == PP_OK) {
+    while (next_claim(w, &c)) {
         if (!w->warm && c.slot->batch >= l->opts.warmup_steps) {
             w->warm = 1;
             w->grown_before_warm = pp_worker_grown(w);
@@ -261,7 +315,10 @@ void *pp_worker_main(void *arg)
             lap(w, PP_PHASE_STARTUP, &restart, PP_OK);
         }
         do_claim(w, &c);
+        if (w->ahead)
+            pp_ahead_pop(w->ahead);
     }
+    end_ahead(w);
     w->io = pp_io_tally();
     pp_thread_retire(w->trace);
     pp_gate_end(&w->gate);

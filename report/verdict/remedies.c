@@ -464,7 +464,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_REMOTE_IN_FLIGHT] =
         {NULL, NULL,
          "Have more requests in flight: more workers (num_workers), of which each has one; or fewer and larger requests: pack samples into shards and read these in order.",
-         WORDS("`--workers N`; `--stream` over shards",
+         WORDS("`--inflight N`, `--workers N`; `--stream` over shards",
                "`DataLoader(num_workers=N)`; several fetches per worker in `__getitems__`",
                "more workers, of which each streams a shard",
                "readers with `num_threads=N`, a file system in front of the store")},

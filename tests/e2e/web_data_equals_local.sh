@@ -49,6 +49,21 @@ is "busy while indexes are made: the same bytes" "$(digest "${web[@]}")" "$LOCAL
 set_faults cut=2
 is "cut while streaming: the same bytes" "$(digest "${web[@]}" --stream)" "$STREAM"
 
+# ---- several reads in flight per worker ----
+
+set_faults 'latency-ms=60'
+is "--inflight: the same bytes" "$(digest "${web[@]}" --workers 2 --inflight 8)" "$LOCAL"
+most=$(counted most_in_flight)
+check "--inflight: that many reads are in flight, and no more" test "$most" -gt 4 -a "$most" -le 16
+set_faults 'busy=3&cut=4&gone=0'
+is "--inflight with faults: the same bytes" "$(digest "${web[@]}" --workers 2 --inflight 5)" "$LOCAL"
+is "--inflight with faults: a retry for each" "$(retried)" "$(($(counted busy) + $(counted cut)))"
+is "--inflight with local files" "$(digest "$T/data/shard-{000000..000002}.tar" --epochs 1 --workers 2 --inflight 3)" "$LOCAL"
+set_faults gone=4
+run timeout 60 "$PP" run "${web[@]}" --inflight 4 --batch-size 8 --step none --force -o "$T/run.sqlite"
+is "--inflight with 404: an error per sample" "$(sql "$T/run.sqlite" "SELECT count(*) FROM error WHERE kind = 'not-found'")" "$(counted gone)"
+refuses "--inflight is not for streams" 2 "--inflight is for samples read by index" "$PP" run "$URL/one.tar" --stream --inflight 2 --no-record
+
 # ---- what requests took stands in the recording, and in findings ----
 
 finding() { sql :memory: "SELECT json_extract(value, '\$.$2') FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.findings') WHERE json_extract(value, '\$.kind') = '$1'"; }

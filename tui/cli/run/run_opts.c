@@ -93,6 +93,8 @@ static const struct pp_opt own_rows[] = {
     {.name = "prefetch", .type = PP_OPT_INT, .offset = AT(prefetch), .min = 1, .max = 1024, .arg = "N",
      .dflt = "auto", .has_auto = 1,
      .help = "batches in flight per worker (auto: 2, or 1 if memory is short)"},
+    {.name = "inflight", .advanced = 1, .type = PP_OPT_INT, .offset = AT(inflight), .min = 1, .max = 256,
+     .arg = "N", .dflt = "1", .help = "reads in flight per worker, for storage with latency"},
     {.name = "transform", .letter = 't', .type = PP_OPT_STRING, .offset = AT(transform), .arg = "SPEC",
      .help = "default rrc:224,hflip,normalize=imagenet (u8: not normalised)"},
     {.name = "dtype", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(dtype), .choices = dtype_choices,

@@ -39,7 +39,7 @@ struct run_opts {
     int resume_cursor;
     /* errors */
     int on_error;
-    int64_t retries;
+    int64_t retries, inflight;
     double retry_backoff_ms, remote_timeout;
     /* trainer and device */
     int step;

@@ -54,6 +54,10 @@ static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, con
     pp_status st = pp_dataset_open(&d, &p->dataset, err);
     pp_http_set_interrupted(NULL);
     p->open_ns = pp_now_ns() - t0;
+    if (st == PP_OK && run_shards(o)->stream && o->inflight > 1)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--inflight is for samples read by index, and --stream reads shards in order; leave one of them out");
     if (st == PP_OK && run_shards(o)->stream && !pp_dataset_streams(p->dataset))
         return pp_fail(err, PP_E_USAGE, "--stream is for tar shards, and %s is %s; leave it out",
                        path ? path : run_synthetic(o), pp_dataset_format_name(p->dataset));
@@ -284,6 +288,7 @@ static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
     l->warmup_steps = clamp_warmup(p, o);
     l->on_error = (enum pp_on_error)o->on_error;
     l->sample_memory = o->max_sample_memory;
+    l->inflight = (int)o->inflight;
     l->retries = (int)o->retries;
     l->retry_backoff_ns = (uint64_t)(o->retry_backoff_ms * 1e6);
     l->step_ns = (uint64_t)(o->step_ms * 1e6);

@@ -219,6 +219,42 @@ static void batches_are_bit_identical_for_any_number_of_workers(void **state)
     assert_int_equal(digest[0], digest[2]);
 }
 
+/* The smallest number of slots, so that a worker that waited for one with rows in hand would wait for ever.
+ */
+static void reads_ahead_change_no_batch(void **state)
+{
+    (void)state;
+    static const struct {
+        int workers, inflight, in_order, drop;
+    } rows[] = {{1, 1, 1, 0}, {1, 2, 1, 0}, {3, 5, 1, 0}, {2, 64, 1, 0}, {3, 5, 1, 1}, {3, 5, 0, 0}};
+    uint64_t digest[6];
+    for (int i = 0; i < 6; i++) {
+        struct rig r;
+        struct pp_loader_result res;
+        make_faulty_rig(&r, "n=100,size=40x30..160x120,unique=16", 1, PP_SAMPLER_RANDOM,
+                        "read-errors=0.3,fails=1");
+        r.opts.workers = rows[i].workers;
+        r.opts.inflight = rows[i].inflight;
+        r.opts.in_order = rows[i].in_order;
+        r.opts.drop_last_batch = rows[i].drop;
+        r.opts.prefetch = 1;
+        r.opts.max_epochs = 2;
+        r.opts.retries = 2;
+        struct delivered *d = must_run(&r, &res);
+        assert_int_equal(d->n, rows[i].drop ? 192 : 200);
+        assert_int_equal(d->errors, 0);
+        assert_true(res.retries > 20);
+        if (rows[i].in_order && !rows[i].drop)
+            assert_follows_sampler(&r, d, 0, 0);
+        digest[i] = d->digest;
+        free(d);
+        pp_faults_destroy(r.opts.faults);
+        free_rig(&r);
+    }
+    for (int i = 1; i < 4; i++)
+        assert_int_equal(digest[0], digest[i]);
+}
+
 static void resume_at_every_offset_repeats_and_skips_nothing(void **state)
 {
     (void)state;
@@ -247,15 +283,15 @@ static void resume_at_every_offset_repeats_and_skips_nothing(void **state)
     }
 }
 
-static void out_of_order_delivers_each_sample_once_even_when_stopped(void **state)
+static void deliver_out_of_order_and_stop(int inflight)
 {
-    (void)state;
     struct rig r;
     struct pp_loader_result first, second;
     unsigned char seen[128] = {0};
     make_rig(&r, "n=128,size=16x16..400x300,unique=32", 1, PP_SAMPLER_RANDOM);
     r.opts.in_order = 0;
     r.opts.workers = 4;
+    r.opts.inflight = inflight;
     struct delivered *a = calloc(1, sizeof(*a));
     a->stop_after = 3;
     assert_int_equal(run(&r, a, &first, NULL), PP_OK);
@@ -272,6 +308,13 @@ static void out_of_order_delivers_each_sample_once_even_when_stopped(void **stat
     free(a);
     free(b);
     free_rig(&r);
+}
+
+static void out_of_order_delivers_each_sample_once_even_when_stopped(void **state)
+{
+    (void)state;
+    deliver_out_of_order_and_stop(1);
+    deliver_out_of_order_and_stop(4);
 }
 
 static void drop_last_drops_the_short_batch(void **state)
@@ -436,6 +479,7 @@ static void substitutes_do_not_depend_on_workers(void **state)
         make_rig(&r, folder, 0, PP_SAMPLER_SEQUENTIAL);
         r.opts.on_error = PP_ON_ERROR_SUBSTITUTE;
         r.opts.workers = i ? 5 : 1;
+        r.opts.inflight = i ? 3 : 1;
         struct delivered *d = must_run(&r, &res);
         assert_int_equal(res.substituted, 3);
         assert_int_equal(d->n, 12);
@@ -605,6 +649,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_bit_identical_for_any_number_of_workers),
+        cmocka_unit_test(reads_ahead_change_no_batch),
         cmocka_unit_test(resume_at_every_offset_repeats_and_skips_nothing),
         cmocka_unit_test(out_of_order_delivers_each_sample_once_even_when_stopped),
         cmocka_unit_test(drop_last_drops_the_short_batch),
