@@ -51,7 +51,7 @@ mkdir -p "$T/all/a" && for i in 1 2 3; do echo "no picture" >"$T/all/a/$i.jpg"; 
 run timeout 60 "$PP" run "$T/all" --epochs 1 --batch-size 2 --force -o "$T/all.sqlite"
 check "nothing but damage ends" test "$rc" -eq 3 -o "$rc" -eq 4
 like "and says why" "$(cat "$OUT" "$ERR")" "error|no sample|could not|inconclusive"
-like "with the most frequent reason and an example" "$(cat "$ERR")" "none of the last 3 samples could be used; most often they are unsupported \(3\), for example .*all/a/[123]\.jpg: neither JPEG nor PNG"
+like "with the most frequent reason and an example" "$(cat "$ERR")" "none of the last 3 samples could be used; most often they are unsupported \(3\), for example .*all/a/[123]\.jpg: (neither JPEG nor PNG|none of JPEG, PNG, WebP)"
 
 # Descriptors that run out are no property of a sample.
 run timeout 60 bash -c 'ulimit -n 19; exec "$0" "$@"' "$PP" run "$T/images" --epochs 1 --batch-size 8 --workers 8 --force -o "$T/few.sqlite"

@@ -1,11 +1,11 @@
 /* WebDataset shards: shard-000000.tar, members 000000000.jpg and 000000000.cls. Owner and time are always the
- * same, so that the same samples give the same bytes. */
+ * same, so that the same samples give the same bytes. The headers (POSIX ustar) are made here: libarchive's
+ * writer needs all of its formats and their libraries in a static binary. */
 #include "tui/cli/pack/pack_writer.h"
 
 #include "probe/base/err.h"
 
-#include <archive.h>
-#include <archive_entry.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +13,22 @@
 
 enum { BLOCK = 512 };
 
+struct header {
+    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100], magic[6],
+        version[2], rest[247];
+};
+_Static_assert(sizeof(struct header) == BLOCK, "a header is one block");
+
 struct tar {
     struct pack_into into;
-    struct archive *archive; /* NULL: no shard is open */
+    FILE *file; /* NULL: no shard is open */
     char path[PATH_MAX];
     uint64_t shards, bytes; /* bytes: of the one at hand */
 };
 
-static pp_status fail_tar(struct tar *t, struct pp_err *err)
+static pp_status fail_write(const struct tar *t, struct pp_err *err)
 {
-    const char *why = archive_error_string(t->archive);
-    return pp_fail(err, PP_E_IO, "cannot write %s: %s", t->path, why ? why : "no reason given");
+    return pp_fail_errno(err, errno ? errno : EIO, "cannot write %s", t->path);
 }
 
 static pp_status begin(const struct pack_into *into, void **state, struct pp_err *err)
@@ -40,48 +45,62 @@ static pp_status open_shard(struct tar *t, struct pp_err *err)
 {
     snprintf(t->path, sizeof(t->path), "%s/shard-%06llu.tar", t->into.dir, (unsigned long long)t->shards);
     t->bytes = 0;
-    t->archive = archive_write_new();
-    if (!t->archive)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", t->path);
-    if (archive_write_set_format_ustar(t->archive) != ARCHIVE_OK ||
-        archive_write_open_filename(t->archive, t->path) != ARCHIVE_OK)
-        return fail_tar(t, err);
+    t->file = fopen(t->path, "wxe");
+    if (!t->file)
+        return fail_write(t, err);
     t->shards++;
     return PP_OK;
 }
 
+/* Two blocks of zeros end an archive. */
 static pp_status close_shard(struct tar *t, struct pp_err *err)
 {
-    pp_status st = t->archive && archive_write_close(t->archive) != ARCHIVE_OK ? fail_tar(t, err) : PP_OK;
-    if (t->archive)
-        archive_write_free(t->archive);
-    t->archive = NULL;
-    return st;
+    static const char zeros[2 * BLOCK];
+    if (!t->file)
+        return PP_OK;
+    int failed = fwrite(zeros, 1, sizeof(zeros), t->file) != sizeof(zeros);
+    failed |= fclose(t->file) != 0;
+    t->file = NULL;
+    return failed ? fail_write(t, err) : PP_OK;
+}
+
+static void make_header(struct header *h, const char *name, size_t size)
+{
+    unsigned sum = 0;
+    *h = (struct header){.mode = "0000644",
+                         .uid = "0000000",
+                         .gid = "0000000",
+                         .type = '0',
+                         .magic = "ustar",
+                         .version = {'0', '0'}};
+    snprintf(h->name, sizeof(h->name), "%s", name);
+    snprintf(h->size, sizeof(h->size), "%011llo", (unsigned long long)size);
+    snprintf(h->mtime, sizeof(h->mtime), "%011o", 0u);
+    memset(h->checksum, ' ', sizeof(h->checksum));
+    for (size_t i = 0; i < sizeof(*h); i++)
+        sum += ((const unsigned char *)h)[i];
+    snprintf(h->checksum, sizeof(h->checksum), "%06o", sum); /* then a zero and the space that stands there */
 }
 
 static pp_status add_member(struct tar *t, const char *name, const void *data, size_t size,
                             struct pp_err *err)
 {
-    struct archive_entry *e = archive_entry_new();
-    if (!e)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", t->path);
-    archive_entry_set_pathname(e, name);
-    archive_entry_set_filetype(e, AE_IFREG);
-    archive_entry_set_perm(e, 0644);
-    archive_entry_set_size(e, (la_int64_t)size);
-    archive_entry_set_mtime(e, 0, 0);
-    int ok = archive_write_header(t->archive, e) == ARCHIVE_OK &&
-             archive_write_data(t->archive, data, size) == (la_ssize_t)size;
-    archive_entry_free(e);
-    t->bytes += BLOCK + (size + BLOCK - 1) / BLOCK * BLOCK;
-    return ok ? PP_OK : fail_tar(t, err);
+    static const char zeros[BLOCK];
+    struct header h;
+    size_t padding = (BLOCK - size % BLOCK) % BLOCK;
+    make_header(&h, name, size);
+    t->bytes += sizeof(h) + size + padding;
+    if (fwrite(&h, 1, sizeof(h), t->file) != sizeof(h) || fwrite(data, 1, size, t->file) != size ||
+        fwrite(zeros, 1, padding, t->file) != padding)
+        return fail_write(t, err);
+    return PP_OK;
 }
 
 static pp_status add(void *state, const struct pack_sample *s, struct pp_err *err)
 {
     struct tar *t = state;
     char name[40], label[24];
-    pp_status st = t->archive ? PP_OK : open_shard(t, err);
+    pp_status st = t->file ? PP_OK : open_shard(t, err);
     if (st == PP_OK && s->label >= 0) {
         snprintf(name, sizeof(name), "%09llu.cls", (unsigned long long)s->number);
         int n = snprintf(label, sizeof(label), "%lld", (long long)s->label);
