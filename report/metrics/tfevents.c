@@ -1,38 +1,13 @@
 #include "report/metrics/tfevents.h"
 
+#include "probe/base/crc32c.h"
 #include "probe/base/text.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define TAG_MOST 160
-
-/* ---- checksums ---- */
-
-static uint32_t crc_table[256];
-static pthread_once_t crc_made = PTHREAD_ONCE_INIT;
-
-static void make_crc(void)
-{
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t c = i;
-        for (int k = 0; k < 8; k++)
-            c = c & 1 ? c >> 1 ^ 0x82f63b78u : c >> 1; /* Castagnoli, reflected */
-        crc_table[i] = c;
-    }
-}
-
-uint32_t pp_crc32c(const void *data, size_t n)
-{
-    const uint8_t *p = data;
-    uint32_t c = 0xffffffffu;
-    pthread_once(&crc_made, make_crc);
-    for (size_t i = 0; i < n; i++)
-        c = crc_table[(c ^ p[i]) & 0xff] ^ c >> 8;
-    return ~c;
-}
 
 /* TFRecord's: a checksum over data that has checksums in it would be weak. */
 static uint32_t masked(const void *data, size_t n)

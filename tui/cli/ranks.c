@@ -145,10 +145,10 @@ const struct pp_command pp_cmd_ranks = {
     .notes = "Reads the recordings of a job's ranks, one each (of a directory all *.sqlite),\n"
              "and digests that pipeprobe merge wrote (*.digest).\n"
              "Put pipeprobe in front of the launcher or of each process: the launcher says\n"
-             "which rank it is; files are pipeprobe-JOB/rank0000.sqlite, ... Steps are compared by\n"
-             "number; clocks of machines need not agree. Exit code: 0, or 3 when there are\n"
-             "fewer than 2 ranks or 20 steps to compare. --audit: 1 when samples were used\n"
-             "too often or not at all, 3 when the recordings cannot tell.",
+             "which rank it is; files are pipeprobe-JOB/rank0000.sqlite, ... Steps are\n"
+             "compared by number; clocks of machines need not agree. Exit code: 0, or 3 when\n"
+             "there are fewer than 2 ranks or 20 steps to compare. --audit: 1 when\n"
+             "samples were used too often or not at all, 3 when the recordings cannot tell.",
     .examples = {"pipeprobe exec -- torchrun --nproc-per-node 4 train.py",
                  "pipeprobe ranks pipeprobe-JOB --html job.html"},
     .run = ranks_main,

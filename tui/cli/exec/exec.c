@@ -398,8 +398,8 @@ const struct pp_command pp_cmd_exec = {
              "A program with NVTX gives ranges, marks, threads and processes. A map gives range\n"
              "names a phase (read, decode, data_wait, step, ...). Where FILE exists, the next\n"
              "free name is taken; where nothing can be recorded, the program runs without.\n"
-             "Where PROGRAM is a launcher (torchrun, mpiexec, accelerate), each rank has a file\n"
-             "of its own, in pipeprobe-JOB/, and the end says which one the others wait for.\n"
+             "Where PROGRAM is a launcher (torchrun, mpiexec, accelerate), each rank has a\n"
+             "file of its own, in pipeprobe-JOB/; the end says which one the others wait for.\n"
              "Exit code: the program's; 128+N when signal N ended it; 127 not found, 126 not\n"
              "executable, 125 it was not started (a wrong option or map).",
     .examples = {"pipeprobe exec -o train.sqlite -- python3 train.py --epochs 1",

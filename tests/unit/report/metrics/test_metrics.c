@@ -3,6 +3,7 @@
 #include "tests/support/made_run.h"
 
 #include "report/metrics/metrics.h"
+#include "probe/base/crc32c.h"
 #include "report/metrics/tfevents.h"
 
 #include <ctype.h>
@@ -292,7 +293,7 @@ static void test_event_file(void **state)
     char *text = NULL;
     size_t n, frames = 0;
     FILE *out = open_memstream(&text, &n);
-    assert_int_equal(pp_crc32c("123456789", 9), 0xe3069283);
+    assert_int_equal(pp_crc32c((const uint8_t *)"123456789", 9), 0xe3069283);
     pp_tfevents_begin(out, 1.5);
     pp_tfevents_scalar(out, 1.5, 300, "a", 0.25f);
     fclose(out);
