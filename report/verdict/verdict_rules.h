@@ -22,9 +22,10 @@
 #define PP_MOST_REPLAY_ERROR \
     0.25 /* how far the replay of the run as recorded may be from it before its answers are \
             not used: three times the median error of predictions */
-#define PP_WORTH_A_FIX 0.15   /* of throughput: what a fix has to gain */
-#define PP_LARGEST_WEIGHT 0.4 /* of a cause, in what all of them gain: the largest, or tied for the largest \
-                               */
+#define PP_WORTH_A_FIX 0.15 /* of throughput: what a fix has to gain */
+#define PP_LARGEST_WEIGHT \
+    0.4 /* of a cause, in what all of them gain: the largest, or tied for the largest \
+         */
 #define PP_MOST_MEETINGS \
     (2.0 / 3.0) /* of the collective steps: one rank is last more than all others together */
 
