@@ -7,6 +7,7 @@ rows.py --able ROW...   prints the rows that can run here, and to standard error
 import gc
 import hashlib
 import importlib
+import inspect
 import os
 import sys
 import tempfile
@@ -17,7 +18,7 @@ SCRATCH = tempfile.gettempdir()
 
 
 def row(*needs):
-    """needs: modules, and attributes of modules as "module:attribute"."""
+    """needs: modules, attributes of modules as "module:attribute", and arguments of those as "module:attribute?argument"."""
 
     def add(f):
         ROWS[f.__name__] = (f, needs)
@@ -28,7 +29,8 @@ def row(*needs):
 
 def lacks(needs):
     for need in needs:
-        module, _, attribute = need.partition(":")
+        module, _, attribute = need.partition("?")[0].partition(":")
+        argument = need.partition("?")[2]
         try:
             found = importlib.import_module(module)
         except Exception as e:
@@ -37,6 +39,8 @@ def lacks(needs):
             if not hasattr(found, name):
                 return "no %s.%s" % (module, attribute)
             found = getattr(found, name)
+        if argument and argument not in inspect.signature(found).parameters:
+            return "no argument %s of %s.%s" % (argument, module, attribute)
     return None
 
 
@@ -172,15 +176,11 @@ def two_loaders(root):
     train("left early", (batch for _, batch in zip(range(3), DataLoader(data, 8, num_workers=2))))
 
 
-@row("torch", "PIL", "torch:nn.Module.compile")
+@row("torch", "PIL", "torch.utils.data:DataLoader?in_order")
 def any_order(root):
     from torch.utils.data import DataLoader
 
-    try:
-        loader = DataLoader(images(root), 4, num_workers=2, in_order=False)
-    except TypeError:
-        return told("any order: this torch has no in_order")
-    train("any order", loader, order=False)
+    train("any order", DataLoader(images(root), 4, num_workers=2, in_order=False), order=False)
 
 
 @row("torch", "PIL")
