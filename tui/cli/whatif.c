@@ -121,10 +121,10 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     if (!a->o->json) {
         printf("  %-30s %9s samples/s (%s to %s)  %+5.0f %% (%+.0f to %+.0f)  data wait %s%s%.*s\n", what,
                pp_text_rate(rate, sizeof(rate), p->samples_per_s), pp_text_rate(low, sizeof(low), p->low),
-               pp_text_rate(high, sizeof(high), p->high), 100 * p->gain, 100 * p->gain_low,
-               100 * p->gain_high, pp_text_percent(wait, sizeof(wait), p->data_wait_share),
-               most > 0 ? "  " : "", most > 0 ? (int)lround(BAR * p->samples_per_s / most) : 0,
-               "########################");
+               pp_text_rate(high, sizeof(high), p->high), round(100 * p->gain) + 0.0,
+               round(100 * p->gain_low) + 0.0, round(100 * p->gain_high) + 0.0, /* no "-0" */
+               pp_text_percent(wait, sizeof(wait), p->data_wait_share), most > 0 ? "  " : "",
+               most > 0 ? (int)lround(BAR * p->samples_per_s / most) : 0, "########################");
         return;
     }
     pp_json_object(&a->json);
