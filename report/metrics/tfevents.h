@@ -13,5 +13,4 @@ void pp_tfevents_scalar(FILE *out, double utc_s, int64_t step, const char *tag, 
  * "pipeprobe/queue_depth/ready_batches"; step is the number of batches taken. */
 void pp_tfevents_write(const struct pp_metrics_view *v, double utc_s, FILE *out);
 
-
 #endif

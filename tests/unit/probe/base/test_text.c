@@ -235,8 +235,7 @@ int main(void)
         cmocka_unit_test(test_rate),          cmocka_unit_test(test_counted),
         cmocka_unit_test(test_small_buffers), cmocka_unit_test(test_plain),
         cmocka_unit_test(test_formulas),      cmocka_unit_test(test_characters_stay_whole),
-        cmocka_unit_test(test_add),
-        cmocka_unit_test(test_secrets),
+        cmocka_unit_test(test_add),           cmocka_unit_test(test_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

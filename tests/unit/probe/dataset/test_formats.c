@@ -258,7 +258,7 @@ static void options_are_composed_into_a_commands_table(void **state)
     assert_int_equal(c.own, 4);
     assert_int_equal(((struct lines_opts *)pp_dataset_options_of(&c.formats, &lines))->skip, 2);
     assert_int_equal(pp_tokens_opts(&c.formats)->window, 5);
-    assert_int_equal(pp_tokens_opts(&c.formats)->token_bytes, 2); /* the row's default */
+    assert_int_equal(pp_tokens_opts(&c.formats)->token_bytes, 0); /* an index beside the file may say it */
     assert_int_equal(pp_dataset_options_check(&c.formats, &err), PP_OK);
 
     tree_put_text("x.lines", "alpha\nbeta\ngamma\n");
