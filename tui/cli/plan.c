@@ -333,7 +333,7 @@ out:
 
 const struct pp_command pp_cmd_plan = {
     .name = "plan",
-    .summary = "print the sample order of an epoch, or how good a stream's shuffle is",
+    .summary = "print the sample order of an epoch, or how good a stream shuffles",
     .usage = "plan DATASET [options]   or   plan --n N [options]",
     .opts = plan_opt_table,
     .notes = "One line per position: the sample's index, a tab and its path (the index alone\n"

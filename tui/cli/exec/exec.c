@@ -395,9 +395,9 @@ const struct pp_command pp_cmd_exec = {
     .usage = "exec [options] -- PROGRAM [ARGUMENTS]",
     .opts = opts,
     .notes = "A PyTorch job needs no change: its DataLoaders and their workers are recorded.\n"
-             "A program with NVTX gives ranges, marks, threads and processes. A map gives range\n"
-             "names a phase (read, decode, data_wait, step, ...). Where FILE exists, the next\n"
-             "free name is taken; where nothing can be recorded, the program runs without.\n"
+             "A program with NVTX gives ranges, marks, threads and processes. A map gives\n"
+             "range names a phase (read, decode, data_wait, step, ...). Where FILE exists, the\n"
+             "next free name is taken; if nothing can be recorded, the program runs without.\n"
              "Where PROGRAM is a launcher (torchrun, mpiexec, accelerate), each rank has a\n"
              "file of its own, in pipeprobe-JOB/; the end says which one the others wait for.\n"
              "Exit code: the program's; 128+N when signal N ended it; 127 not found, 126 not\n"
