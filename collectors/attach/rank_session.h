@@ -4,7 +4,7 @@
  * directory; exec makes the recording (tui/cli/exec/exec_ranks.h) and answers with a file "session-of-KEY",
  * which holds the directory of that rank's session. Further processes of the rank find the answer there.
  *
- * PIPEPROBE_RANKS tells the program that there is an exec to be asked: "PID:KEY", of exec and of the rank
+ * PIPEPROBE_EXEC_RANKS tells the program that there is an exec to be asked: "PID:KEY", of exec and of the rank
  * that exec itself is ("" where it is none). Libc alone: this goes into foreign processes. */
 #ifndef PP_COLLECTORS_ATTACH_RANK_SESSION_H
 #define PP_COLLECTORS_ATTACH_RANK_SESSION_H
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define PP_RANK_MAGIC "PPRANK\0"
-#define PP_RANKS_VARIABLE "PIPEPROBE_RANKS"
+#define PP_RANKS_VARIABLE "PIPEPROBE_EXEC_RANKS"
 enum { PP_RANK_KEY = 96 }; /* bytes that hold a key */
 
 /* What a rank says of itself; the numbers as in struct pp_identity. */

@@ -70,7 +70,7 @@ static const struct {
     const char *name, *only; /* only: the one value that it is read for, NULL: any */
 } variables[] = {{"CLOCK", "monotonic"}, {"COLLECTOR", NULL}, {"INJECT_LIB", NULL},     {"LIB", NULL},
                  {"PYTHON_DIR", NULL},   {"MAPS", NULL},      {"NEXT_INJECTION", NULL}, {"OVERRIDE", NULL},
-                 {"RANKS", NULL},        {"SESSION", NULL},   {"SIMD", "portable"}};
+                 {"EXEC_RANKS", NULL},   {"SESSION", NULL},   {"SIMD", "portable"}};
 enum { VARIABLES = sizeof(variables) / sizeof(*variables) };
 
 int pp_cli_mistyped(const struct pp_command *const *commands, char *const *environment, FILE *out)

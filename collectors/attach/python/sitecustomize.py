@@ -27,7 +27,7 @@ def _begin():
     rank = _pipeprobe.rank_session(session)
     if rank:  # one of several: it has a recording of its own, and so have the processes that it starts
         session = os.environ["PIPEPROBE_SESSION"] = rank
-        os.environ["PIPEPROBE_RANKS"] = ""
+        os.environ["PIPEPROBE_EXEC_RANKS"] = ""
     if _pipeprobe.join(session):
         if override:
             pipeprobe_override.install(pipeprobe_hooks._HOOKS, override)
