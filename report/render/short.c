@@ -81,7 +81,8 @@ static void put_action(const struct pp_page *p, const struct pp_report *r, enum 
     const char *gap = room <= PP_ANSWER_ROOMY && v->action.python ? "\n" : "";
     put(p, PP_TONE_STRONG, "Do:", lines(room, 3), v->next_step);
     put(p, PP_TONE_PLAIN, "Gain:", lines(room, 2), pp_answer_predicted(r, text));
-    put(p, PP_TONE_PLAIN, "Assumes:", lines(room, 2), pp_answer_assumes(r));
+    if (!r->n_proofs) /* what was measured needs no assumption */
+        put(p, PP_TONE_PLAIN, "Assumes:", lines(room, 2), pp_answer_assumes(r));
     fputs(gap, p->out);
     if (v->action.python)
         put_code(p, v->action.python);

@@ -164,6 +164,21 @@ static int lacks_ranges(const struct pp_report *r)
             !pp_report_find_phase(r, PP_PHASE_STEP));
 }
 
+/* What has to be found first may be hidden by more workers until then, unless they take turns at it. NULL: it
+ * is not. */
+static const char *unless_it_is_a_lock(const struct pp_report_verdict *v, struct pp_arena *arena)
+{
+    char rate[32], gain[32];
+    for (size_t i = 0; i < v->n_fixes; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        if (strcmp(f->knob, "workers") == 0 && is_sure(f) && f->gain >= WORTH_SAYING)
+            return pp_arena_printf(arena, "%s: %s samples/s, +%s, unless it is a lock", f->change,
+                                   pp_text_rate(rate, sizeof(rate), f->samples_per_s),
+                                   pp_text_percent(gain, sizeof(gain), f->gain));
+    }
+    return NULL;
+}
+
 /* No replay makes epochs begin faster: the most that can be gained is what they take now. NULL: not known. */
 static const char *without_boundaries(const struct pp_report *r, struct pp_arena *arena)
 {
@@ -194,6 +209,8 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
         v->action.depends = "depends on how much cheaper: pipeprobe whatif FILE --set decode=0.7";
     else if (v->remedy == &pp_remedies[PP_REMEDY_KEEP_WORKERS_PREFETCH])
         v->action.depends = without_boundaries(r, arena);
+    else if (v->remedy->looks_first && !v->action.fix)
+        v->action.depends = unless_it_is_a_lock(v, arena);
     const struct pp_report_fix *fix = v->action.fix;
     const struct pp_remedy *row = fix ? row_of(fix->knob) : NULL;
     const char *to = fix ? fix->to : "", *args = row && row->args ? row->args : v->remedy->args,

@@ -219,16 +219,16 @@ static struct pp_fix *offer(struct pp_signals *s, enum pp_remedy_id id, int cost
     return f;
 }
 
-/* A worker for every usable CPU. Beyond that only where storage is what they wait for: then as many as keep
- * the CPUs busy meanwhile. More threads than CPUs may take time from other processes, too; that is no gain to
- * advise. */
+/* A worker for every usable CPU. Beyond that only where they wait most of the time, for storage or for what
+ * decoding and transforming are blocked in: then as many as keep the CPUs busy meanwhile. More threads than
+ * CPUs may take time from other processes, too; that is no gain to advise. */
 static int most_workers(const struct pp_costs *c, const struct pp_signals *s)
 {
     struct pp_knobs none = pp_knobs_none();
     struct pp_demand d;
     double storage = s->metric[PP_METRIC_W_STORAGE], errors = s->metric[PP_METRIC_W_ERRORS], cpus = c->cpus;
     pp_whatif_demand(c, &none, &d);
-    if (storage + errors >= PP_LARGEST_WEIGHT)
+    if (storage + errors >= PP_LARGEST_WEIGHT || c->work_blocked_ns > 0.5 * c->work_wall_ns)
         cpus *= d.worker_ns / d.worker_cpu_ns;
     return cpus < MOST_WORKERS ? (int)ceil(cpus) : MOST_WORKERS; /* no CPU time at all: no bound */
 }
