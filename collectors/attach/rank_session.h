@@ -4,8 +4,8 @@
  * directory; exec makes the recording (tui/cli/exec/exec_ranks.h) and answers with a file "session-of-KEY",
  * which holds the directory of that rank's session. Further processes of the rank find the answer there.
  *
- * PIPEPROBE_EXEC_RANKS tells the program that there is an exec to be asked: "PID:KEY", of exec and of the rank
- * that exec itself is ("" where it is none). Libc alone: this goes into foreign processes. */
+ * PIPEPROBE_EXEC_RANKS tells the program that there is an exec to be asked: "PID:KEY", of exec and of the
+ * rank that exec itself is ("" where it is none). Libc alone: this goes into foreign processes. */
 #ifndef PP_COLLECTORS_ATTACH_RANK_SESSION_H
 #define PP_COLLECTORS_ATTACH_RANK_SESSION_H
 
