@@ -41,11 +41,6 @@ MAKEFLAGS += --no-print-directory
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
-# What sends metrics opens these at run time (report/send): only their headers are asked for here.
-HAVE_MICROHTTPD := $(if $(shell pkg-config --exists libmicrohttpd 2>/dev/null && echo 1),1,0)
-HAVE_CURL := $(if $(shell pkg-config --exists libcurl 2>/dev/null && echo 1),1,0)
-$(B)/report/send/%.o: CPPFLAGS += -DPP_HAVE_MICROHTTPD=$(HAVE_MICROHTTPD) -DPP_HAVE_CURL=$(HAVE_CURL)
-
 # Every source under these is part of the program, but for what goes into other processes (mk/inject.mk).
 HALVES := probe collectors report tui
 include mk/inject.mk mk/python.mk mk/lib.mk mk/curl.mk mk/fuzz.mk

@@ -2,6 +2,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/library.h"
 #include "probe/storage/tally.h"
 
 #include <pthread.h>
@@ -38,7 +39,6 @@ int pp_http_is_interrupted(void)
 #if PP_HAVE_CURL
 #define CURL_DISABLE_TYPECHECK /* its macros would go around the table of functions below */
 #include <curl/curl.h>
-#include <dlfcn.h>
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
@@ -67,35 +67,19 @@ static struct {
     char why[200];
 } curl;
 
-static int load_from(void *library)
-{
-    const struct {
-        const char *name;
-        void *to;
-    } calls[] = {
-#define ROW(name) {#name, &curl.name},
-        CALLS(ROW)
-#undef ROW
-    };
-    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
-        void *call = dlsym(library, calls[i].name);
-        if (!call)
-            return 0;
-        memcpy(calls[i].to, &call, sizeof(call));
-    }
-    return curl.curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-}
-
 /* Debian has it built with either of two TLS libraries. */
 static void load(void)
 {
-    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
-    snprintf(curl.why, sizeof(curl.why), "libcurl.so.4 is not installed (Debian: libcurl4)");
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !curl.loaded; i++) {
-        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-        if (library && !(curl.loaded = load_from(library)))
-            snprintf(curl.why, sizeof(curl.why), "%s lacks a function that pipeprobe calls", names[i]);
-    }
+    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
+    static const struct pp_library_call calls[] = {
+#define ROW(name) {#name, (void **)&curl.name},
+        CALLS(ROW)
+#undef ROW
+    };
+    curl.loaded = pp_library_open(names, calls, sizeof(calls) / sizeof(*calls)) &&
+                  curl.curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    if (!curl.loaded)
+        snprintf(curl.why, sizeof(curl.why), "libcurl.so.4 is not installed, or too old (Debian: libcurl4)");
 }
 
 static int is_loaded(void)

@@ -12,7 +12,7 @@ int pp_url_has_scheme(const char *place, const char *scheme)
     return strncasecmp(place, scheme, n) == 0 && strncmp(place + n, "://", 3) == 0;
 }
 
-/* Names of query parameters that let in whoever has the URL: S3, CloudFront, GCS, Azure, others. */
+/* Names of query parameters that carry a signature or a key: S3, CloudFront, GCS, Azure, others. */
 static int is_credential(const char *query, size_t size)
 {
     static const char *const names[] = {"x-amz-signature", "x-amz-credential", "x-amz-security-token",

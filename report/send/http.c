@@ -2,6 +2,7 @@
 #include "report/send/sink.h"
 
 #include "probe/base/err.h"
+#include "probe/base/library.h"
 #include "report/send/address.h"
 
 #if !PP_HAVE_MICROHTTPD
@@ -17,8 +18,6 @@ static pp_status open_http(const struct pp_sink_opts *o, void **self, struct pp_
 }
 
 #else
-
-#include "report/send/library.h"
 
 #include <microhttpd.h>
 #include <stdatomic.h>

@@ -6,6 +6,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/cond.h"
 #include "probe/base/err.h"
+#include "probe/base/library.h"
 #include "probe/base/text.h"
 
 #include <stdio.h>
@@ -35,8 +36,6 @@ static pp_status open_push(const struct pp_sink_opts *o, void **self, struct pp_
 }
 
 #else
-
-#include "report/send/library.h"
 
 #include <curl/curl.h>
 

@@ -9,7 +9,7 @@
 
 static char trace_path[128];
 
-/* NVTX_EVENTS as schema 3.0 has it, less what nobody reads. */
+/* NVTX_EVENTS as schema 3.0 has it, without the columns that the import does not read. */
 #define NVTX \
     "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, textId INTEGER, domainId INTEGER);"
 #define STRINGS "CREATE TABLE StringIds(id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"

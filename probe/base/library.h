@@ -1,7 +1,7 @@
-/* send/library.h: a system library that is opened when it is needed and not before: linked with, it would be
- * loaded by every pipeprobe that sends nothing. */
-#ifndef PP_REPORT_SEND_LIBRARY_H
-#define PP_REPORT_SEND_LIBRARY_H
+/* base/library.h: a system library that is opened when it is needed and not before: linked with, it would be
+ * loaded by every pipeprobe that does not need it. */
+#ifndef PP_BASE_LIBRARY_H
+#define PP_BASE_LIBRARY_H
 
 #include <stddef.h>
 

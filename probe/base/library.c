@@ -1,4 +1,4 @@
-#include "report/send/library.h"
+#include "probe/base/library.h"
 
 #include <dlfcn.h>
 
