@@ -10,7 +10,7 @@
 
 #include "collectors/store/columns.h"
 #include "collectors/store/order.h"
-#include "collectors/store/proof.h"
+#include "collectors/store/amend.h"
 
 #include <pipeprobe/phase.h>
 #include <pipeprobe/span.h>

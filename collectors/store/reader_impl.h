@@ -1,6 +1,6 @@
 /* store/reader_impl.h: the reader behind reader.h, shared by the files that open and check it (reader.c),
- * tell what the recording says of itself (reader_facts.c), walk its spans (reader_chunks.c) and its roll-ups
- * (reader_seconds.c), and list its other rows (reader_rows.c). */
+ * tell what the recording says of itself (reader_facts.c), walk its spans (reader_chunks.c), and list its
+ * other rows (reader_rows.c). */
 #ifndef PP_STORE_READER_IMPL_H
 #define PP_STORE_READER_IMPL_H
 

@@ -7,7 +7,7 @@
     " predicted_low REAL, predicted_high REAL, measured_samples_per_s REAL, measured_low REAL, measured_high REAL, rounds INTEGER NOT NULL, ballast_cpus REAL," \
     " recording TEXT);"
 
-const char pp_schema_proof[] = PROOF_TABLE;
+const char pp_schema_empty_proof[] = PROOF_TABLE "DELETE FROM proof;";
 
 const char pp_schema_tables[] =
     "CREATE TABLE meta(section TEXT NOT NULL, key TEXT NOT NULL, value, unit TEXT, UNIQUE(section, key));"

@@ -1,7 +1,7 @@
 /* store/store.h: the writer's insides. Private to collectors/store.
  *
- *   create.c makes the file -> spans.c chunks, facts.c rows, gpu.c and open_phase.c theirs, each in
- * transaction.c's transactions -> writer.c commits -> finish.c one ordinary file recover.c does all of it for
+ *   create.c makes the file -> spans.c chunks, facts.c and rare_rows.c rows, in a
+ * transaction that writer.c begins and commits -> finish.c one ordinary file recover.c does all of it for
  * what a killed run left, which rings.c finds */
 #ifndef PP_STORE_STORE_H
 #define PP_STORE_STORE_H
@@ -22,7 +22,7 @@
 #define PP_STORE_MANY_SPANS 4096u   /* a chunk of as many is not compressed */
 #define PP_STORE_ERROR_ROWS 100000u
 #define PP_STORE_ERROR_KINDS 32u
-#define PP_STORE_GPU_STATEMENTS 3
+#define PP_STORE_RARE_STATEMENTS 5
 #define PP_STORE_OPEN_PHASES 262144u /* rows kept: nine hours of eight threads, about 30 MB */
 #define PP_STORE_LOG_FILES 2
 #define PP_STORE_PAGE_BYTES \
@@ -86,11 +86,9 @@ struct pp_store {
     int lost;                               /* the file is not under its name any more */
     uint64_t log_inode[PP_STORE_LOG_FILES]; /* of the files of the write-ahead log that we made; 0: none */
     struct pp_err failure; /* code != PP_OK: the first failure; nothing is written after it */
-    sqlite3_stmt *gpu[PP_STORE_GPU_STATEMENTS]; /* gpu.c's, prepared when first used */
-    sqlite3_stmt *open_phase;                   /* open_phase.c's, likewise */
-    uint64_t open_phases;                       /* rows it has written */
-    sqlite3_stmt *order;                        /* order.c's, likewise */
-    uint64_t order_bytes;                       /* of lists it has written */
+    sqlite3_stmt *rare[PP_STORE_RARE_STATEMENTS]; /* rare_rows.c's, prepared when first used */
+    uint64_t open_phases;                         /* rows it has written */
+    uint64_t order_bytes;                         /* of lists it has written */
     struct pp_checkpoint
         *checkpoint; /* while there is a log; NULL: none, or SQLite sees to it in the commit */
     struct pp_store_cost cost;

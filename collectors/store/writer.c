@@ -1,10 +1,58 @@
-/* A store's life after its making: what was appended becomes a commit, and in the end all of it is released.
- */
+/* A store's life after its making: the lock, the first failure, a transaction and a statement in it; what was
+ * appended becomes a commit, and in the end all of it is released. */
 #include "collectors/store/claim.h"
 #include "collectors/store/store.h"
 
 #include <stdlib.h>
 #include <unistd.h>
+
+pp_status pp_store_fail(struct pp_store *s, const char *what)
+{
+    if (!s->failure.code) {
+        pp_db_fail(s->db, &s->failure, what, s->path);
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have done it already */
+        s->in_transaction = 0;
+    }
+    return s->failure.code;
+}
+
+pp_status pp_store_usable(const struct pp_store *s)
+{
+    return s->failure.code ? s->failure.code : s->db ? PP_OK : PP_E_USAGE;
+}
+
+pp_status pp_store_enter(struct pp_store *s)
+{
+    pthread_mutex_lock(&s->lock);
+    return pp_store_usable(s);
+}
+
+pp_status pp_store_leave(struct pp_store *s, pp_status status)
+{
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+pp_status pp_store_begin(struct pp_store *s)
+{
+    pp_status status = pp_store_usable(s);
+    if (status || s->in_transaction)
+        return status;
+    if (sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+        return pp_store_fail(s, "cannot write to");
+    s->in_transaction = 1;
+    return PP_OK;
+}
+
+pp_status pp_store_step(struct pp_store *s, enum pp_store_statement st, const char *what)
+{
+    pp_status status = pp_store_begin(s);
+    if (!status && sqlite3_step(s->st[st]) != SQLITE_DONE)
+        status = pp_store_fail(s, what);
+    sqlite3_reset(s->st[st]);
+    sqlite3_clear_bindings(s->st[st]);
+    return status;
+}
 
 pp_status pp_store_flush(struct pp_store *s)
 {
@@ -71,14 +119,10 @@ void pp_store_release_db(struct pp_store *s)
         sqlite3_finalize(s->st[i]);
         s->st[i] = NULL;
     }
-    for (int i = 0; i < PP_STORE_GPU_STATEMENTS; i++) {
-        sqlite3_finalize(s->gpu[i]);
-        s->gpu[i] = NULL;
+    for (int i = 0; i < PP_STORE_RARE_STATEMENTS; i++) {
+        sqlite3_finalize(s->rare[i]);
+        s->rare[i] = NULL;
     }
-    sqlite3_finalize(s->open_phase);
-    s->open_phase = NULL;
-    sqlite3_finalize(s->order);
-    s->order = NULL;
     sqlite3_close(s->db);
     s->db = NULL;
     pp_store_clear_place(s);

@@ -2,7 +2,7 @@
 
 #include "tui/cli/metrics/beside.h"
 
-#include "collectors/store/proof.h"
+#include "collectors/store/amend.h"
 #include "probe/base/err.h"
 #include "report/build/build.h"
 

@@ -1,6 +1,6 @@
 #include "tui/cli/tune/tune.h"
 
-#include "collectors/store/proof.h"
+#include "collectors/store/amend.h"
 #include "probe/base/json.h"
 #include "probe/base/text.h"
 

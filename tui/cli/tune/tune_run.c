@@ -1,6 +1,6 @@
 #include "tui/cli/tune/tune_run.h"
 
-#include "collectors/store/note.h"
+#include "collectors/store/amend.h"
 #include "collectors/store/reader.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"

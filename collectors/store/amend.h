@@ -1,12 +1,20 @@
-/* store/proof.h: what came of running a prediction for real, kept in the file of the run that it was made
- * from (table proof, docs/reference/file-format.md). */
-#ifndef PP_STORE_PROOF_H
-#define PP_STORE_PROOF_H
+/* store/amend.h: what is put into a finished recording because it was known only afterwards: notes (table
+ * meta) and what came of running a prediction for real (table proof, docs/reference/file-format.md). */
+#ifndef PP_STORE_AMEND_H
+#define PP_STORE_AMEND_H
 
 #include <pipeprobe/status.h>
 
 #include <stddef.h>
 #include <stdint.h>
+
+struct pp_note {
+    const char *key, *value;
+};
+
+/* The notes as rows of section, each in place of one of that key. All or nothing. */
+pp_status pp_note_write(const char *path, const char *section, const struct pp_note *notes, size_t n,
+                        struct pp_err *err);
 
 /* Rates are samples/s; NAN: not known. */
 struct pp_proof_row {
