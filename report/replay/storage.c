@@ -218,7 +218,9 @@ static double at_a_pace(const struct pp_costs *c, const struct pp_cost_sample **
  * what stopped was time, not a sample. So they are taken out of the samples and given to the replay as times
  * in which no read begins. */
 
-/* Slow: beyond five times the median, and 5 ms. Together: ended within 5 ms of another worker's. */
+/* Slow: beyond five times the median, and 5 ms. Together: ended within 5 ms of another worker's. Workers
+ * whose slow samples take equally long do that too, when they have fallen into step; but then reads of others
+ * go on. */
 #define OUTAGE_TIMES 5
 #define OUTAGE_NS 5e6
 /* More slow reads come together than alone. */
@@ -229,11 +231,28 @@ static double slow_read_ns(double median)
     return fmax(OUTAGE_TIMES * median, OUTAGE_NS);
 }
 
+/* Whether another worker's read began and ended while that one, order[i], was slow: then storage went on.
+ * What waits less than half as long as usual may have come from a cache. */
+static int storage_went_on(const struct pp_cost_sample **order, size_t i, double median)
+{
+    enum { MOST_LOOKED_AT = 4096 };
+    const struct pp_cost_sample *slow = order[i];
+    for (size_t k = i; k > 0 && i - k < MOST_LOOKED_AT; k--) {
+        const struct pp_cost_sample *x = order[k - 1];
+        if (x->read_end_ns <= slow->read_start_ns)
+            return 0;
+        if (x->worker != slow->worker && x->read_start_ns > slow->read_start_ns &&
+            x->read_blocked >= 0.5 * median && x->read_blocked < slow_read_ns(median))
+            return 1;
+    }
+    return 0;
+}
+
 /* The part of the slow reads at the same time; 0: too few to tell. median: of the time blocked in reads. */
 static double outages_share(const struct pp_costs *c, const struct pp_cost_sample **order, double median)
 {
     double limit = slow_read_ns(median);
-    size_t slow = 0, together = 0;
+    size_t slow = 0, together = 0, went_on = 0;
     const struct pp_cost_sample *last = NULL;
     int last_counted = 0;
     for (size_t i = 0; i < c->n; i++) {
@@ -243,11 +262,13 @@ static double outages_share(const struct pp_costs *c, const struct pp_cost_sampl
         int pair = last && last->worker != x->worker &&
                    (double)(x->read_end_ns - last->read_end_ns) < OUTAGE_NS;
         slow++;
+        went_on += (size_t)storage_went_on(order, i, median);
         together += (size_t)pair + (size_t)(pair && !last_counted);
         last_counted = pair;
         last = x;
     }
-    return slow >= 4 && c->workers > 1 ? (double)together / (double)slow : 0;
+    int all_stopped = (double)went_on < (1 - OUTAGE_SHARE) * (double)slow;
+    return slow >= 4 && c->workers > 1 && all_stopped ? (double)together / (double)slow : 0;
 }
 
 /* From the first of these reads to the end of the first to end, less the time that a read takes anyway: the

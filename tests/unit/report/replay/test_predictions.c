@@ -202,6 +202,29 @@ static void test_outages_are_times_and_no_samples(void **state)
     pp_costs_free(&c);
 }
 
+/* Two workers, every seventh sample of which takes 80 ms: they fall into step, and their slow reads end
+ * together because they began together. */
+static void test_slow_samples_in_step_are_no_outages(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    struct pp_err err = {0};
+    uint64_t at[2] = {0, FAKE_MS};
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        uint64_t *t = &at[i % 2], took = i / 2 % 7 == 0 ? 80 * FAKE_MS : FAKE_MS / 100;
+        x->worker = i % 2;
+        x->read_start_ns = *t;
+        x->read_blocked = (float)took;
+        x->read_end_ns = *t + took;
+        *t = x->read_end_ns + FAKE_MS / 2 + i % 5 * FAKE_MS / 50;
+    }
+    c.window_ns = (double)at[0];
+    c.samples_per_s = (double)c.n * 1e9 / c.window_ns;
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_int_equal(c.n_outages, 0);
+    pp_costs_free(&c);
+}
+
 static void test_a_full_link_gains_nothing_from_workers(void **state)
 {
     struct pp_costs c = made_costs_new();
@@ -374,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_what_a_step_needs),
         cmocka_unit_test(test_an_estimate_agrees_with_itself),
         cmocka_unit_test(test_outages_are_times_and_no_samples),
+        cmocka_unit_test(test_slow_samples_in_step_are_no_outages),
         cmocka_unit_test(test_a_full_link_gains_nothing_from_workers),
         cmocka_unit_test(test_others_take_their_share),
         cmocka_unit_test(test_idle_cpus_are_there_for_a_second_worker),
