@@ -11,10 +11,9 @@
 #define PP_STORE_APPLICATION_ID 0x70707231 /* "ppr1" */
 #define PP_STORE_VERSION 2 /* 1: chunks without palettes, one row per batch and phase in rollup_batch */
 
-extern const char pp_schema_tables[]; /* at creation */
-extern const char
-    pp_schema_empty_proof[]; /* table proof, made where a file of an older version has none, without rows */
-extern const char pp_schema_finish[]; /* indexes, when the rows are there */
+extern const char pp_schema_tables[];      /* at creation */
+extern const char pp_schema_empty_proof[]; /* makes table proof where it is not there yet, and empties it */
+extern const char pp_schema_finish[];      /* indexes, when the rows are there */
 
 /* Sentence "what: SQLite's reason" with the status that fits (SQLITE_FULL and a full disk or quota behind an
  * I/O error: PP_E_NO_SPACE). */

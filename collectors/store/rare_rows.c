@@ -99,14 +99,14 @@ pp_status pp_store_gpu_clock(struct pp_store *s, uint64_t t_ns, int64_t offset_n
 /* The oldest go: who looks at a run of many hours looks at its newest. */
 static pp_status forget_oldest(struct pp_store *s)
 {
-    char sql[160];
+    char text[160];
     snprintf(
-        sql, sizeof(sql),
+        text, sizeof(text),
         "DELETE FROM open_phase WHERE t_ns < (SELECT t_ns FROM open_phase ORDER BY t_ns, thread LIMIT 1 OFFSET %u)",
         AT_ONCE);
     s->open_phases -= AT_ONCE;
-    return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? PP_OK
-                                                                   : pp_store_fail(s, "cannot write to");
+    return sqlite3_exec(s->db, text, NULL, NULL, NULL) == SQLITE_OK ? PP_OK
+                                                                    : pp_store_fail(s, "cannot write to");
 }
 
 pp_status pp_store_open_phase(struct pp_store *s, const struct pp_store_open_phase *o)
