@@ -2,6 +2,7 @@
 # tests/run.sh [-t SECONDS] [-j N] [-r] PROGRAM...: runs every program (a cmocka binary, or a script printing TAP) under a time limit, N at a time, and counts.
 #
 # A script with a line "# alone" judges times or has the build directory to itself: it runs after the others, with nothing beside it.
+# A script with a line "# idle" mostly waits and needs a fifth of a CPU at most: one of them runs beside the N others.
 #
 # -r: a script that failed runs once more after all the others, by itself, and that result counts; where it passes, the first failure is
 # listed under "Passed only in a second run". A binary, or a script with a line "# once", never runs twice: a race that shows once is a race.
@@ -34,7 +35,7 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 
 work=$(mktemp -d) || exit 1
 passed=0 failed=0 skipped=0 started=0
-declare -A path=() began=() output=() # of what runs, by process id
+declare -A path=() began=() output=() waits=() # of what runs, by process id; waits: 1 for an "# idle" one
 declare -A first=() # of scripts that run twice: what failed first
 stop() { [ ${#path[@]} -eq 0 ] || { kill "${!path[@]}"; wait; } 2>/dev/null; rm -rf "$work"; } # timeout passes it on
 trap stop EXIT
@@ -92,11 +93,11 @@ finish() {
     wait -n -p pid
     rc=$?
     program=${path[$pid]} name=${program#./} name=${name#build/} out=${output[$pid]} took=$((SECONDS - began[$pid]))
-    unset "path[$pid]"
+    unset "path[$pid]" "waits[$pid]"
     awk -v rc=$rc -v limit="$limit" -v last_line="$(tail -n 1 "$out.out" | tr -d '\\')" "$count" "$out.out" >"$work/counted"
     read -r p s <"$work/counted"
     f=$(grep -c '^F ' "$work/counted")
-    if [ "$f" -gt 0 ] && [ -n "$second_run" ] && [[ $program = *.sh ]] && ! grep -qs '^# once$' "$program"; then
+    if [ "$f" -gt 0 ] && [ -n "$second_run" ] && [[ $program = *.sh ]] && ! marked once "$program"; then
         show_failures AGAIN "$name" "$out" $took
         first[$program]=$(sed -n 's/^F //p' "$work/counted" | paste -sd ';')
         rm -f "$out".*
@@ -113,21 +114,34 @@ finish() {
     rm -f "$out".*
 }
 
+marked() { [[ $2 = *.sh ]] && grep -qs "^# $1\$" "$2"; } # WORD PROGRAM
+
 run_all() { # N PROGRAM...
-    local most=$1 program
+    local most=$1 program busy=() idle=()
     shift
     for program; do
-        [ ${#path[@]} -lt "$most" ] || finish
-        start "$program"
+        if [ -n "$beside" ] && marked idle "$program"; then idle+=("$program"); else busy+=("$program"); fi
     done
-    while [ ${#path[@]} -gt 0 ]; do finish; done
+    while [ $((${#busy[@]} + ${#idle[@]} + ${#path[@]})) -gt 0 ]; do
+        if [ ${#idle[@]} -gt 0 ] && [ ${#waits[@]} -eq 0 ]; then
+            start "${idle[0]}"
+            waits[$!]=1 idle=("${idle[@]:1}")
+        elif [ ${#busy[@]} -gt 0 ] && [ $((${#path[@]} - ${#waits[@]})) -lt "$most" ]; then
+            start "${busy[0]}"
+            busy=("${busy[@]:1}")
+        else
+            finish
+        fi
+    done
 }
 
 together=() alone=()
 for program; do
-    if [[ $program = *.sh ]] && grep -qs '^# alone$' "$program"; then alone+=("$program"); else together+=("$program"); fi
+    if marked alone "$program"; then alone+=("$program"); else together+=("$program"); fi
 done
+beside=1
 run_all "$jobs" "${together[@]}"
+beside=
 run_all 1 "${alone[@]}"
 second_run=
 run_all 1 "${!first[@]}"

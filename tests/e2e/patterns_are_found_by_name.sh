@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # What people ask about by name, made for real by a loader that links libpipeprobe: each pattern is found, and its counterpart is not.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
@@ -8,7 +9,17 @@ finding() { # FILE KIND FIELD
     "$PP" report "$T/$1.sqlite" --json >"$T/report.json"
     sqlite3 :memory: "SELECT json_extract(value, '\$.$3') FROM json_each(CAST(readfile('$T/report.json') AS TEXT), '\$.findings') WHERE json_extract(value, '\$.kind') = '$2'"
 }
-client() { run timeout 120 "$BUILD/tests/tools/pattern_client" "$T/$1.sqlite" "$1"; is "a loader: $1" "$rc" 0; }
+# All loaders sleep instead of working, so they run at the same time.
+declare -A running
+for pattern in lockstep slow fast restarts keeps leaks steady drains; do
+    timeout 120 "$BUILD/tests/tools/pattern_client" "$T/$pattern.sqlite" $pattern >"$T/$pattern.log" 2>&1 &
+    running[$pattern]=$!
+done
+client() { # NAME: waits for it
+    wait ${running[$1]}
+    rc=$?
+    if [ $rc -eq 0 ]; then pass "a loader: $1"; else fail "a loader: $1: exit code $rc" <"$T/$1.log"; fi
+}
 
 client lockstep
 is "waits every num_workers batches are found" "$(finding lockstep lockstep-waits state)" found

@@ -54,6 +54,11 @@ is "-j 2: side by side" "$(tail -n 1 "$OUT")" "2 passed, 0 failed, 0 skipped"
 rm "$T"/here.*
 run bash tests/run.sh -t 2 -j 1 "$T"/one.sh "$T"/bad
 is "-j 1: one by one" "$(tail -n 1 "$OUT")" "1 passed, 2 failed, 0 skipped"
+program idle.sh "# idle
+$(meets two one)"
+run bash tests/run.sh -t 2 -j 1 "$T"/one.sh "$T"/idle.sh
+is "idle: beside the one of -j 1" "$(tail -n 1 "$OUT")" "2 passed, 0 failed, 0 skipped"
+rm "$T"/here.*
 run bash tests/run.sh -t 2 -j 2 "$T"/alone.sh "$T"/busy.sh
 is "alone: after the others" "$(grep -c . "$OUT") $(tail -n 1 "$OUT")" "3 2 passed, 0 failed, 0 skipped"
 
