@@ -188,6 +188,12 @@ char *pp_text_no_secrets(char *buf, size_t size, const char *text)
     return buf;
 }
 
+int pp_text_is_shell_word(const char *text)
+{
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    return *text && !text[strspn(text, safe)];
+}
+
 int pp_text_is_formula(const char *text)
 {
     return text[0] && strchr("=+-@\t\r", text[0]);

@@ -65,7 +65,7 @@ static void say_expected(struct pp_report_pytorch *p, const struct pp_costs *c, 
     }
     p->sentence = pp_arena_printf(
         arena,
-        "A PyTorch DataLoader with %d worker%s would make about %s samples/s of this data%s (with PIL, on JPEG, pipeprobe's loader was measured %.1f to %.1f times as fast). Measure it: pipeprobe run --loader pytorch, or your own job: pipeprobe exec -- python train.py",
+        "A PyTorch DataLoader with %d worker%s would make about %s samples/s of this data%s. Measure it: pipeprobe run --loader pytorch, or your own job: pipeprobe exec -- python train.py. (With PIL, on JPEG, pipeprobe's loader was measured %.1f to %.1f times as fast.)",
         c->workers, c->workers == 1 ? "" : "s", rate, wait, p->ratio_low, p->ratio_high);
 }
 

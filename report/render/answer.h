@@ -42,9 +42,16 @@ size_t pp_answer_fixes(const struct pp_report *r, double least, const struct pp_
 const char *pp_answer_change(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT]);
 
 /* All of it on a page of text. FULL: no sentence is cut, and what the sections below show is left to them.
- * The others end in three numbers, errors and where more is, each with fewer lines than the one before: TIGHT
- * has at most 20 at 80 columns. */
-enum pp_answer_room { PP_ANSWER_FULL, PP_ANSWER_ROOMY, PP_ANSWER_CLOSE, PP_ANSWER_SNUG, PP_ANSWER_TIGHT };
+ * The others end in three numbers, errors and where more is. WIDE cuts none either; the rest have each fewer
+ * lines than the one before: TIGHT has at most 20 at 80 columns. */
+enum pp_answer_room {
+    PP_ANSWER_FULL,
+    PP_ANSWER_WIDE,
+    PP_ANSWER_ROOMY,
+    PP_ANSWER_CLOSE,
+    PP_ANSWER_SNUG,
+    PP_ANSWER_TIGHT
+};
 void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room);
 
 #endif

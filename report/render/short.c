@@ -3,6 +3,7 @@
 #include "report/render/render.h"
 
 #include "probe/base/page.h"
+#include "probe/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static void put(const struct pp_page *p, enum pp_tone tone, const char *lead, in
 /* How many a sentence may have that needs `most` where there is room. */
 static int lines(enum pp_answer_room room, int most)
 {
-    return room == PP_ANSWER_FULL   ? 0
+    return room <= PP_ANSWER_WIDE   ? 0
            : room < PP_ANSWER_SNUG  ? most
            : most <= 2              ? 1
            : room == PP_ANSWER_SNUG ? most
@@ -113,9 +114,7 @@ static void put_evidence(const struct pp_page *p, const struct pp_report *r, enu
 /* A name that a shell takes as one word; else FILE. */
 static const char *file_of(const struct pp_report *r)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+-";
-    size_t n = strlen(r->path);
-    return n && n <= 48 && r->path[0] != '-' && strspn(r->path, plain) == n ? r->path : "FILE";
+    return strlen(r->path) <= 48 && r->path[0] != '-' && pp_text_is_shell_word(r->path) ? r->path : "FILE";
 }
 
 static void put_more(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
@@ -141,7 +140,7 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
     for (size_t i = 0; i < r->n_proofs && i < (room == PP_ANSWER_TIGHT ? 1 : 2); i++)
         put(p, PP_TONE_PLAIN, i ? " " : "Proved:", 1, pp_answer_proof(&r->proofs[i], text));
     put_evidence(p, r, room);
-    put(p, PP_TONE_PLAIN, "Also:", room == PP_ANSWER_TIGHT ? 1 : 3, pp_answer_findings(r, text));
+    put(p, PP_TONE_PLAIN, "Also:", room == PP_ANSWER_TIGHT ? 1 : lines(room, 3), pp_answer_findings(r, text));
     put(p, PP_TONE_PLAIN, "Errors:", lines(room, 2), pp_answer_errors(r, text));
     put(p, PP_TONE_PLAIN, "Lost:", 1, pp_answer_losses(r, text));
     put_more(p, r, room);
@@ -162,7 +161,7 @@ int pp_render_short(const struct pp_report *r, FILE *out, int color, int columns
 {
     struct pp_page p = {.color = color, .columns = columns < 40 ? 40 : columns > 120 ? 120 : columns};
     int failed = 0, done = 0;
-    for (int room = PP_ANSWER_ROOMY; room <= PP_ANSWER_TIGHT && !done && !failed; room++) {
+    for (int room = PP_ANSWER_WIDE; room <= PP_ANSWER_TIGHT && !done && !failed; room++) {
         char *text = NULL;
         size_t size = 0;
         p.out = open_memstream(&text, &size);

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int is_safe(const char *word)
-{
-    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-    return *word && !word[strspn(word, safe)];
-}
-
 /* Adds text, or nothing and returns 0 where it does not fit whole. */
 static int add(char *out, size_t size, size_t *n, const char *text)
 {
@@ -26,7 +20,7 @@ static int add(char *out, size_t size, size_t *n, const char *text)
 static int add_quoted(char *out, size_t size, size_t *n, const char *word)
 {
     char one[2] = "";
-    if (is_safe(word))
+    if (pp_text_is_shell_word(word))
         return add(out, size, n, word);
     int fits = add(out, size, n, "'");
     for (; fits && *word; word++) {

@@ -182,6 +182,18 @@ static void test_formulas(void **state)
         assert_false(pp_text_is_formula(texts[i]));
 }
 
+static void test_shell_words(void **state)
+{
+    static const char *const words[] = {"a", "-o", "dir/run-2.sqlite", "a=1", "A_b@c%d:e,f+g"};
+    static const char *const others[] = {"",     "a b", "$(x)", "`x`", "a;b", "~/x",  "a'b",
+                                         "a\"b", "a|b", "a&b",  "a>b", "*",   "a\nb", "{a,b}",
+                                         "#x",   "!x",  "a?",   "[a]", "a\\", "^a",   "\xc3\xa9"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        assert_true(pp_text_is_shell_word(words[i]));
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        assert_false(pp_text_is_shell_word(others[i]));
+}
+
 static void test_characters_stay_whole(void **state)
 {
     static const struct {
@@ -230,12 +242,19 @@ static void test_secrets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_duration),      cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_count),         cmocka_unit_test(test_percent),
-        cmocka_unit_test(test_rate),          cmocka_unit_test(test_counted),
-        cmocka_unit_test(test_small_buffers), cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_formulas),      cmocka_unit_test(test_characters_stay_whole),
-        cmocka_unit_test(test_add),           cmocka_unit_test(test_secrets),
+        cmocka_unit_test(test_duration),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_count),
+        cmocka_unit_test(test_percent),
+        cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_small_buffers),
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_shell_words),
+        cmocka_unit_test(test_characters_stay_whole),
+        cmocka_unit_test(test_add),
+        cmocka_unit_test(test_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
