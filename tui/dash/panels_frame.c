@@ -43,7 +43,7 @@ static double elapsed_s(const struct pp_live_snapshot *snap)
     return snap->last_s >= snap->first_s ? (double)(snap->at_s + 1) - (double)snap->origin_ns / 1e9 : 0;
 }
 
-enum { PARTS = 9 };
+enum { PARTS = 10 };
 
 /* "GPU 42 %, 3.00 GiB, PCIe 1.91 MiB/s": of what NVML tells. */
 static void put_gpu(const struct pp_live_snapshot *snap, char *buf, size_t size)
@@ -69,6 +69,18 @@ static int has_gpu(const struct pp_live_snapshot *snap)
     return known;
 }
 
+/* "pipeprobe's loader", "job train.py": whose pipeline this is, in few columns. */
+static void put_subject(const struct pp_report *r, char *buf, size_t size)
+{
+    const char *from = strncmp(r->subject, "the ", 4) == 0 ? r->subject + 4 : r->subject,
+               *behind = strstr(from, " (");
+    if (r->subject_kind == PP_SUBJECT_OWN_LOADER || r->subject_kind == PP_SUBJECT_PYTORCH_LOADER)
+        snprintf(buf, size,
+                 r->subject_kind == PP_SUBJECT_OWN_LOADER ? "pipeprobe's loader" : "PyTorch DataLoader");
+    else
+        snprintf(buf, size, "%.*s", behind && behind - from < 40 ? (int)(behind - from) : 40, from);
+}
+
 /* The parts of a status line, the most important first; brief: for the narrowest screens. */
 static int status_parts(const struct pp_dash_state *s, const struct pp_dash_model *m, int brief,
                         char part[PARTS][96])
@@ -81,16 +93,16 @@ static int status_parts(const struct pp_dash_state *s, const struct pp_dash_mode
              pp_clock_text(a, sizeof(a), elapsed_s(snap)));
     snprintf(part[n++], 96, brief ? "%s/s" : "%s samples/s", pp_text_rate(a, sizeof(a), snap->samples_per_s));
     snprintf(part[n++], 96, "wait %s", pp_short_share(a, sizeof(a), snap->wait_share));
-    if (!isnan(snap->accelerator_utilization) && !brief)
-        snprintf(part[n++], 96, "AU %s", pp_short_share(a, sizeof(a), snap->accelerator_utilization));
+    if (m->report && m->report->subject_kind != PP_SUBJECT_UNKNOWN)
+        put_subject(m->report, part[n++], 96);
     snprintf(part[n++], 96, "errors %s", pp_text_count(a, sizeof(a), (double)snap->errors));
     snprintf(part[n++], 96, "over %u s", pp_windows[s->window]);
+    if (!isnan(snap->accelerator_utilization) && !brief)
+        snprintf(part[n++], 96, "AU %s", pp_short_share(a, sizeof(a), snap->accelerator_utilization));
     if (has_gpu(snap))
         put_gpu(snap, part[n++], 96);
     if (snap->dropped)
         snprintf(part[n++], 96, "spans lost %s", pp_text_count(a, sizeof(a), (double)snap->dropped));
-    if (m->report && m->report->subject_kind != PP_SUBJECT_UNKNOWN)
-        snprintf(part[n++], 96, "%.90s", m->report->subject);
     snprintf(part[n++], 96, "%.80s", base && base[1] ? base + 1 : m->path);
     return n;
 }

@@ -113,6 +113,43 @@ static void test_golden_views(void **state)
     free(text);
 }
 
+/* ---- the status line ---- */
+
+/* Whose pipeline it is stands there at 80 columns; and all that the line may say at once has room. */
+static void test_status_names_its_subject(void **state)
+{
+    static const struct {
+        enum pp_subject_kind kind;
+        const char *subject, *shown;
+    } rows[] = {
+        {PP_SUBJECT_OWN_LOADER, "pipeprobe's own loader on /data/imagenet/train", " pipeprobe's loader  "},
+        {PP_SUBJECT_PYTORCH_LOADER, "PyTorch's DataLoader on /data", " PyTorch DataLoader  "},
+        {PP_SUBJECT_JOB, "the job train.py", " job train.py  "},
+        {PP_SUBJECT_PROGRAM, "the program x (libpipeprobe)", " program x  "},
+    };
+    struct pp_dash_state s = dash_press(pp_dash_start(), ":33\n");
+    struct pp_report before = dash_report;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        dash_report.subject_kind = rows[i].kind;
+        dash_report.subject = rows[i].subject;
+        char *text = dash_print(24, 80, PP_GLYPHS_ASCII, 0, &s);
+        assert_non_null(strstr(text, rows[i].shown));
+        assert_non_null(strstr(text, "errors 0"));
+        free(text);
+    }
+    dash_look(&s);
+    dash_snap.gpu[PP_LIVE_GPU_UTILIZATION] = 42;
+    dash_snap.dropped = 7;
+    char *text = dash_print(24, 200, PP_GLYPHS_ASCII, 0, &s);
+    static const char *const parts[] = {"samples/s", "wait ",    "program x",    "errors ",   "AU ",
+                                        "over 5 s",  "GPU 42 %", "spans lost 7", "run.sqlite"};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        assert_non_null(strstr(text, parts[i]));
+    free(text);
+    dash_report = before;
+    dash_look(&s);
+}
+
 /* ---- pictures ---- */
 
 static char *read_all(const char *path)
@@ -211,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_sizes),
         cmocka_unit_test(test_golden_views),
+        cmocka_unit_test(test_status_names_its_subject),
         cmocka_unit_test(test_pictures),
     };
     return cmocka_run_group_tests_name("dash", tests, dash_setup, dash_teardown);
