@@ -252,6 +252,7 @@ static const char *get_text(struct cursor *c, struct pp_arena *a)
     c->at += n;
     if (raw && !pp_text_is_plain(raw)) { /* it was not written by us */
         plain = pp_text_plain(raw);
+        c->bad |= plain && strlen(plain) > TEXT_MAX;
         raw = pp_arena_copy(a, plain);
         free(plain);
     }

@@ -33,6 +33,12 @@ static const char *place_of(struct judge *j)
                            row->gpu ? row->gpu : "");
 }
 
+/* The command is going to be pasted, and a digest may have been made to call its file anything. */
+static const char *file_of(const struct pp_ranks_row *row)
+{
+    return row->file && row->file[0] != '-' && pp_text_is_shell_word(row->file) ? row->file : "FILE";
+}
+
 static void say(struct judge *j)
 {
     struct pp_ranks *r = j->r;
@@ -121,7 +127,7 @@ static void say(struct judge *j)
                                      isnan(r->since_s)
                                          ? ""
                                          : pp_text_duration(more, sizeof(more), r->since_s * 1e9));
-    r->next_step = pp_arena_printf(&r->arena, "pipeprobe report %s", slow->file ? slow->file : "FILE");
+    r->next_step = pp_arena_printf(&r->arena, "pipeprobe report %s", file_of(slow));
 }
 
 static const char *join(struct pp_arena *a, const char *list, const char *more)

@@ -452,6 +452,33 @@ static void test_documents(void **state)
     }
 }
 
+/* A digest that was made to call its file anything: what is to be pasted is a command all the same. */
+static void test_no_foreign_command_is_to_be_pasted(void **state)
+{
+    static const char *const names[][2] = {{"dir/rank1.sqlite", "pipeprobe report dir/rank1.sqlite"},
+                                           {"x; rm -rf ~", "pipeprobe report FILE"},
+                                           {"$(id)", "pipeprobe report FILE"},
+                                           {"--output=/etc/passwd", "pipeprobe report FILE"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const struct job j = {.ranks = 3, .steps = 100, .met = 1, .wait_ns = {1 * MS, 90 * MS, 1 * MS}};
+        struct pp_digest all = {0};
+        struct pp_ranks r;
+        for (int rank = 0; rank < j.ranks; rank++) {
+            struct pp_digest one;
+            make(&j, rank, &one);
+            one.rows[0].file = names[i][0];
+            assert_int_equal(pp_digest_merge(&all, &one, &err), PP_OK);
+            pp_digest_free(&one);
+        }
+        assert_int_equal(pp_ranks_judge(&all, &r, &err), PP_OK);
+        assert_int_equal(r.kind, PP_RANKS_STRAGGLER);
+        assert_string_equal(r.next_step, names[i][1]);
+        pp_ranks_free(&r);
+        pp_digest_free(&all);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -465,6 +492,7 @@ int main(void)
         cmocka_unit_test(test_versions_and_kills_are_said),
         cmocka_unit_test(test_the_list_of_missing_ranks_is_bounded),
         cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_no_foreign_command_is_to_be_pasted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
