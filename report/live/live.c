@@ -268,14 +268,17 @@ static int look(struct pp_live *l)
 {
     struct stat st, wal;
     char log[PATH_MAX];
+    uint64_t now = pp_now_ns(), looked = l->looked_mono_ns;
     l->deleted = stat(l->path, &st) != 0;
     if (l->deleted)
         return 0;
+    l->looked_mono_ns = now;
     if (st.st_ino != l->ino || st.st_dev != l->dev) {
         forget(l);
         l->ino = st.st_ino;
         l->dev = st.st_dev;
         l->changed_ns = 0;
+        looked = 0;
     }
     int64_t changed = modified_ns(&st);
     if ((size_t)snprintf(log, sizeof(log), "%s-wal", l->path) < sizeof(log) && stat(log, &wal) == 0 &&
@@ -283,10 +286,12 @@ static int look(struct pp_live *l)
         changed = modified_ns(&wal);
     if (changed == l->changed_ns)
         return 0;
-    /* How long ago that was is asked of the wall clock once; from then on the monotonic one counts. */
-    uint64_t now = pp_now_ns();
+    /* How long ago that was is asked of the wall clock, which a file server may have another of: it was after
+     * the last look. From then on the monotonic one counts. */
     int64_t ago = (int64_t)pp_clock_of(CLOCK_REALTIME) - changed;
     l->last_change_mono_ns = ago > 0 && (uint64_t)ago < now ? now - (uint64_t)ago : now;
+    if (looked && l->last_change_mono_ns < looked)
+        l->last_change_mono_ns = looked;
     l->changed_ns = changed;
     return 1;
 }

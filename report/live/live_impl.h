@@ -105,7 +105,7 @@ struct pp_live {
     ino_t ino;
     int deleted;
     int64_t changed_ns; /* newest modification time (wall clock) of the file or its log, as last seen */
-    uint64_t last_change_mono_ns;
+    uint64_t last_change_mono_ns, looked_mono_ns;
     int64_t second_id, error_id, counter_id, chunk_id; /* read up to here */
     uint64_t open_ns;                                  /* likewise of open phases */
 

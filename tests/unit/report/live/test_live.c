@@ -6,7 +6,10 @@
 
 #include <pipeprobe/span.h>
 
+#include <fcntl.h>
 #include <math.h>
+#include <sys/stat.h>
+#include <time.h>
 
 static struct pp_live_snapshot snap;
 
@@ -149,6 +152,40 @@ static void test_growing_equals_whole(void **state)
     made_free(r);
 }
 
+static void set_back(const struct made_run *r, const char *tail, time_t by_s)
+{
+    char name[128];
+    struct timespec t[2];
+    snprintf(name, sizeof(name), "%s%s", r->path, tail);
+    clock_gettime(CLOCK_REALTIME, &t[0]);
+    t[0].tv_sec -= by_s;
+    t[1] = t[0];
+    assert_int_equal(utimensat(AT_FDCWD, name, t, 0), 0);
+}
+
+/* The clock of a file server may be behind ours by hours: a file that changes between two looks is live. */
+static void test_a_servers_clock_is_no_silence(void **state)
+{
+    struct made_run *r = made_begin();
+    struct pp_live *l;
+    int changed;
+    made_seconds(r, 0, 5);
+    set_back(r, "", 7200);
+    set_back(r, "-wal", 7200);
+    assert_int_equal(pp_live_open(r->path, &l, NULL), PP_OK);
+    at(l, UINT64_MAX, 5);
+    assert_true(snap.quiet_s > 7000); /* there was no look before */
+    made_seconds(r, 5, 10);
+    set_back(r, "", 3600);
+    set_back(r, "-wal", 3600);
+    assert_int_equal(pp_live_refresh(l, &changed, NULL), PP_OK);
+    assert_true(changed);
+    at(l, UINT64_MAX, 5);
+    assert_true(snap.quiet_s < 1800);
+    pp_live_close(l);
+    made_free(r);
+}
+
 /* Workers that hang in a read end no span. The seconds go on all the same, the trainer's wait grows, and who
  * hangs on what is told. */
 static void test_hanging_run(void **state)
@@ -252,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_finished_run),
         cmocka_unit_test(test_stalls_and_events),
         cmocka_unit_test(test_growing_equals_whole),
+        cmocka_unit_test(test_a_servers_clock_is_no_silence),
         cmocka_unit_test(test_hanging_run),
         cmocka_unit_test(test_file_goes),
         cmocka_unit_test(test_replaced_by_another_run),
