@@ -10,7 +10,7 @@
 #include "report/export/export.h"
 #include "report/export/gpu_tracks.h"
 #include "report/export/out.h"
-#include "report/export/proto.h"
+#include "probe/base/proto.h"
 
 enum { PACKET_TIMESTAMP = 8, PACKET_TRACK_EVENT = 11, PACKET_INTERNED = 12, PACKET_TRACK = 60 };
 enum {

@@ -9,8 +9,7 @@
 void pp_tfevents_begin(FILE *out, double utc_s);
 void pp_tfevents_scalar(FILE *out, double utc_s, int64_t step, const char *tag, float value);
 
-/* The gauges of a moment, and samples per second, by their names: "pipeprobe/data_wait_ratio",
- * "pipeprobe/queue_depth/ready_batches"; step is the number of batches taken. */
+/* The curves of a moment (curves.h). */
 void pp_tfevents_write(const struct pp_metrics_view *v, double utc_s, FILE *out);
 
 #endif

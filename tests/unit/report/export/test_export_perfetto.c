@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "tests/support/export_source.h"
-#include "report/export/proto.h"
+#include "probe/base/proto.h"
 
 /* ---- the wire format ---- */
 

@@ -1,9 +1,9 @@
-#include "report/export/proto.h"
+#include "probe/base/proto.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2 };
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
 
 static int room(struct pp_proto *p, size_t n)
 {
@@ -61,13 +61,18 @@ void pp_proto_int(struct pp_proto *p, unsigned field, int64_t v)
     pp_proto_uint(p, field, (uint64_t)v);
 }
 
-void pp_proto_fixed64(struct pp_proto *p, unsigned field, uint64_t v)
+static void put_little(struct pp_proto *p, uint64_t v, int n)
 {
     uint8_t little[8];
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < n; i++)
         little[i] = (uint8_t)(v >> (8 * i));
+    put_bytes(p, little, (size_t)n);
+}
+
+void pp_proto_fixed64(struct pp_proto *p, unsigned field, uint64_t v)
+{
     put_tag(p, field, WIRE_FIXED64);
-    put_bytes(p, little, sizeof(little));
+    put_little(p, v, 8);
 }
 
 void pp_proto_double(struct pp_proto *p, unsigned field, double v)
@@ -77,12 +82,32 @@ void pp_proto_double(struct pp_proto *p, unsigned field, double v)
     pp_proto_fixed64(p, field, bits);
 }
 
+void pp_proto_float(struct pp_proto *p, unsigned field, float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof(bits));
+    put_tag(p, field, WIRE_FIXED32);
+    put_little(p, bits, 4);
+}
+
 void pp_proto_str(struct pp_proto *p, unsigned field, const char *s)
 {
-    size_t n = strlen(s);
+    pp_proto_bytes(p, field, s, strlen(s));
+}
+
+void pp_proto_bytes(struct pp_proto *p, unsigned field, const void *bytes, size_t n)
+{
     put_tag(p, field, WIRE_LENGTH);
     put_varint(p, n);
-    put_bytes(p, s, n);
+    put_bytes(p, bytes, n);
+}
+
+void pp_proto_packed_fixed64(struct pp_proto *p, unsigned field, const uint64_t *v, size_t n)
+{
+    put_tag(p, field, WIRE_LENGTH);
+    put_varint(p, n * 8);
+    for (size_t i = 0; i < n; i++)
+        put_little(p, v[i], 8);
 }
 
 size_t pp_proto_begin(struct pp_proto *p, unsigned field)
