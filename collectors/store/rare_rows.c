@@ -2,6 +2,7 @@
  * and which samples a DataLoader asked for. Their statements are prepared at the first use, so that a file
  * made before these tables existed can still be recovered. */
 #include "collectors/store/bind.h"
+#include "collectors/store/request.h"
 #include "collectors/store/store.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #define AT_ONCE 4096u /* rows that go together once there are too many */
 #define ORDER_PART 4  /* of max_bytes: what lists of samples may take */
 
-enum { GPU_ROW, GPU_BATCH, GPU_CLOCK, OPEN_PHASE, ORDER };
+enum { GPU_ROW, GPU_BATCH, GPU_CLOCK, OPEN_PHASE, ORDER, REQUEST, REQUEST_PLACE };
 
 static const char *const sql[PP_STORE_RARE_STATEMENTS] = {
     [GPU_ROW] =
@@ -19,6 +20,8 @@ static const char *const sql[PP_STORE_RARE_STATEMENTS] = {
     [GPU_CLOCK] = "INSERT INTO gpu_clock VALUES(?,?,?)",
     [OPEN_PHASE] = "INSERT OR REPLACE INTO open_phase VALUES(?,?,?,?,?,?,?)",
     [ORDER] = "INSERT INTO sample_order VALUES(NULL,?,?,?,?,?,?,?,?)",
+    [REQUEST] = "INSERT OR REPLACE INTO request VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [REQUEST_PLACE] = "INSERT OR REPLACE INTO request_place VALUES(?,?,?)",
 };
 
 /* With the lock held: the statement, its transaction open; NULL: the store writes no more, and *status says
@@ -160,6 +163,59 @@ pp_status pp_store_order(struct pp_store *s, const struct pp_order_row *o)
         sqlite3_bind_blob64(st, 8, o->list, o->list_bytes, SQLITE_STATIC);
         status = step(s, st);
         s->order_bytes += o->list_bytes;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+/* The oldest go: the newest are of the steady state. */
+static pp_status forget_oldest_requests(struct pp_store *s)
+{
+    char text[96];
+    s->requests_first += AT_ONCE;
+    snprintf(text, sizeof(text), "DELETE FROM request WHERE id <= %llu",
+             (unsigned long long)s->requests_first);
+    return sqlite3_exec(s->db, text, NULL, NULL, NULL) == SQLITE_OK ? PP_OK
+                                                                    : pp_store_fail(s, "cannot write to");
+}
+
+pp_status pp_store_request(struct pp_store *s, const struct pp_request_row *r)
+{
+    pp_status status = PP_OK;
+    pthread_mutex_lock(&s->lock);
+    sqlite3_stmt *st = s->detail == PP_DETAIL_ROLLUP ? NULL : ready(s, REQUEST, &status);
+    if (st) {
+        const uint64_t times[] = {r->start_ns, r->queue_ns,      r->resolve_ns,  r->connect_ns,
+                                  r->tls_ns,   r->first_byte_ns, r->transfer_ns, r->cpu_ns};
+        int at = 1;
+        pp_bind_uint(st, at++, ++s->requests);
+        for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+            pp_bind_uint(st, at++, times[i]);
+        pp_bind_uint(st, at++, r->bytes);
+        pp_bind_uint(st, at++, r->status);
+        pp_bind_uint(st, at++, r->attempt);
+        pp_bind_unless(st, at++, r->epoch, UINT32_MAX);
+        pp_bind_unless(st, at++, r->sample, PP_NO_SAMPLE);
+        pp_bind_uint(st, at++, r->flags);
+        pp_bind_if(st, at++, r->place > 0, r->place);
+        status = step(s, st);
+    }
+    if (!status && s->requests - s->requests_first > PP_STORE_REQUESTS)
+        status = forget_oldest_requests(s);
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+pp_status pp_store_request_place(struct pp_store *s, uint32_t id, const char *address, const char *prefix)
+{
+    pp_status status = PP_OK;
+    pthread_mutex_lock(&s->lock);
+    sqlite3_stmt *st = s->detail == PP_DETAIL_ROLLUP ? NULL : ready(s, REQUEST_PLACE, &status);
+    if (st) {
+        sqlite3_bind_int64(st, 1, id);
+        pp_bind_text(st, 2, address);
+        pp_bind_text(st, 3, prefix);
+        status = step(s, st);
     }
     pthread_mutex_unlock(&s->lock);
     return status;

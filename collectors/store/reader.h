@@ -8,9 +8,10 @@
 #ifndef PP_STORE_READER_H
 #define PP_STORE_READER_H
 
+#include "collectors/store/amend.h"
 #include "collectors/store/columns.h"
 #include "collectors/store/order.h"
-#include "collectors/store/amend.h"
+#include "collectors/store/request.h"
 
 #include <pipeprobe/phase.h>
 #include <pipeprobe/span.h>
@@ -157,6 +158,11 @@ struct pp_open_phase_row {
 typedef void pp_open_phase_fn(void *ctx, const struct pp_open_phase_row *row);
 pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns,
                                     pp_open_phase_fn *fn, void *ctx, struct pp_err *err);
+
+/* Requests to remote storages, in the order in which they ended; none where data are local, or in a file from
+ * before this table. Rows whose times cannot be are left out. */
+typedef void pp_request_fn(void *ctx, const struct pp_request_row *row);
+pp_status pp_reader_each_request(struct pp_reader *r, pp_request_fn *fn, void *ctx, struct pp_err *err);
 
 typedef void pp_loss_fn(void *ctx, const char *what, uint64_t count, const char *why);
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err);

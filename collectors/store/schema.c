@@ -40,6 +40,12 @@ const char pp_schema_tables[] =
     /* What the samplers of a PyTorch job gave; list: probe/base/sample_list.h. */
     "CREATE TABLE sample_order(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, loader INTEGER NOT NULL, epoch INTEGER NOT NULL, first_batch INTEGER NOT NULL,"
     " batches INTEGER NOT NULL, samples INTEGER NOT NULL, ended INTEGER NOT NULL, list BLOB NOT NULL);"
+    /* Requests to remote storages; the newest of a long run. The times are parts of one stretch, in this
+       order. */
+    "CREATE TABLE request(id INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, queue_ns INTEGER NOT NULL, resolve_ns INTEGER NOT NULL, connect_ns INTEGER NOT NULL,"
+    " tls_ns INTEGER NOT NULL, first_byte_ns INTEGER NOT NULL, transfer_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, bytes INTEGER NOT NULL, status INTEGER NOT NULL,"
+    " attempt INTEGER NOT NULL, epoch INTEGER, sample INTEGER, flags INTEGER NOT NULL, place INTEGER);"
+    "CREATE TABLE request_place(id INTEGER PRIMARY KEY, address TEXT NOT NULL, prefix TEXT NOT NULL);"
     "CREATE TABLE loss(what TEXT NOT NULL, count INTEGER NOT NULL, why TEXT NOT NULL);" PROOF_TABLE
     /* Both roll-ups grow with the chunks, in the same transactions, and hold parts: sum over (second, thread,
      * phase), over (batch, phase). A row that is appended costs a third of one that is looked up and changed.
@@ -83,6 +89,13 @@ const char pp_schema_tables[] =
     " g.asynchronous, g.result FROM gpu g LEFT JOIN gpu_batch b ON b.correlation = g.correlation;"
     "CREATE VIEW v_gpu_summary AS SELECT kind, name, source, count(*) AS count, sum(dur_ns) / 1e9 AS total_s, sum(dur_ns) / 1e6 / count(*) AS mean_ms,"
     " max(dur_ns) / 1e6 AS max_ms, sum(bytes) AS bytes FROM gpu GROUP BY kind, name, source ORDER BY total_s DESC;"
+    "CREATE VIEW v_request AS SELECT r.id, r.start_ns, (r.queue_ns + r.resolve_ns + r.connect_ns + r.tls_ns + r.first_byte_ns + r.transfer_ns) / 1e6 AS total_ms,"
+    " r.queue_ns / 1e6 AS queue_ms, r.resolve_ns / 1e6 AS resolve_ms, r.connect_ns / 1e6 AS connect_ms, r.tls_ns / 1e6 AS tls_ms,"
+    " r.first_byte_ns / 1e6 AS first_byte_ms, r.transfer_ns / 1e6 AS transfer_ms, r.cpu_ns / 1e6 AS cpu_ms, r.bytes, r.status, r.attempt, r.epoch, r.sample,"
+    " r.flags, p.address, p.prefix FROM request r LEFT JOIN request_place p ON p.id = r.place;"
+    "CREATE VIEW v_request_summary AS SELECT p.address, p.prefix, r.status, count(*) AS count, sum(r.bytes) AS bytes, avg(r.first_byte_ns) / 1e6 AS mean_first_byte_ms,"
+    " max(r.first_byte_ns) / 1e6 AS max_first_byte_ms, avg(r.transfer_ns) / 1e6 AS mean_transfer_ms, sum(r.flags & 1) AS connections"
+    " FROM request r LEFT JOIN request_place p ON p.id = r.place GROUP BY r.place, r.status ORDER BY count DESC;"
     /* path and reason of one and the same row: the first of its kind */
     "CREATE VIEW v_error AS SELECT g.kind, g.action, g.count, e.path AS example_path, e.reason AS example_reason, g.files"
     " FROM (SELECT kind, action, sum(count) AS count, count(DISTINCT path) AS files, min(id) AS first FROM error GROUP BY kind, action) g"

@@ -22,7 +22,8 @@
 #define PP_STORE_MANY_SPANS 4096u   /* a chunk of as many is not compressed */
 #define PP_STORE_ERROR_ROWS 100000u
 #define PP_STORE_ERROR_KINDS 32u
-#define PP_STORE_RARE_STATEMENTS 5
+#define PP_STORE_RARE_STATEMENTS 7
+#define PP_STORE_REQUESTS 262144u    /* rows kept, about 20 MB */
 #define PP_STORE_OPEN_PHASES 262144u /* rows kept: nine hours of eight threads, about 30 MB */
 #define PP_STORE_LOG_FILES 2
 #define PP_STORE_PAGE_BYTES \
@@ -88,6 +89,7 @@ struct pp_store {
     struct pp_err failure; /* code != PP_OK: the first failure; nothing is written after it */
     sqlite3_stmt *rare[PP_STORE_RARE_STATEMENTS]; /* rare_rows.c's, prepared when first used */
     uint64_t open_phases;                         /* rows it has written */
+    uint64_t requests, requests_first;            /* rows it has written, and those that are gone */
     uint64_t order_bytes;                         /* of lists it has written */
     struct pp_checkpoint
         *checkpoint; /* while there is a log; NULL: none, or SQLite sees to it in the commit */

@@ -10,6 +10,7 @@
 #define PP_STORE_WRITER_H
 
 #include "collectors/store/order.h"
+#include "collectors/store/request.h"
 
 #include <pipeprobe/phase.h>
 #include <pipeprobe/ring.h>
@@ -149,6 +150,11 @@ struct pp_store_open_phase {
     const char *path; /* of the sample; NULL: not known */
 };
 pp_status pp_store_open_phase(struct pp_store *s, const struct pp_store_open_phase *o);
+
+/* A request to a remote storage, and where requests of its place go. The newest 262,144 stay; under
+ * PP_DETAIL_ROLLUP none is kept. */
+pp_status pp_store_request(struct pp_store *s, const struct pp_request_row *r);
+pp_status pp_store_request_place(struct pp_store *s, uint32_t id, const char *address, const char *prefix);
 
 /* Which samples batches had; with max_bytes a quarter of it at the most, the rest is a loss. */
 pp_status pp_store_order(struct pp_store *s, const struct pp_order_row *o);

@@ -3,6 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/library.h"
+#include "probe/storage/request_log.h"
 #include "probe/storage/tally.h"
 
 #include <pthread.h>
@@ -255,32 +256,82 @@ static uint64_t time_of(CURL *easy, CURLINFO what)
     return us > 0 ? (uint64_t)us * 1000 : 0;
 }
 
-/* libcurl's times all count from the start of the request; a step that was not taken is 0. */
-static void count(CURL *easy, const struct exchange *x, uint64_t began)
+/* What one request took. */
+struct took {
+    uint64_t began_ns, all_ns, cpu_ns;
+    uint64_t resolve_ns, connect_ns, tls_ns, first_byte_ns, transfer_ns;
+    long connections;
+};
+
+static uint64_t above(uint64_t a, uint64_t b)
 {
-    long connections = 0;
-    int status = x->answer->head.status;
+    return a > b ? a - b : 0;
+}
+
+/* libcurl's times all count from the start of the request; a step that was not taken is 0. */
+static void read_times(CURL *easy, struct took *t)
+{
     uint64_t resolved = time_of(easy, CURLINFO_NAMELOOKUP_TIME_T);
     uint64_t connected = time_of(easy, CURLINFO_CONNECT_TIME_T),
              tls = time_of(easy, CURLINFO_APPCONNECT_TIME_T);
     uint64_t sent = time_of(easy, CURLINFO_PRETRANSFER_TIME_T);
     uint64_t first = time_of(easy, CURLINFO_STARTTRANSFER_TIME_T), end = time_of(easy, CURLINFO_TOTAL_TIME_T);
-    curl.curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &connections);
+    curl.curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &t->connections);
+    if (t->connections) {
+        t->resolve_ns = resolved;
+        t->connect_ns = above(connected, resolved);
+        t->tls_ns = above(tls, connected);
+    }
+    if (first > sent) {
+        t->first_byte_ns = first - sent;
+        t->transfer_ns = above(end, first);
+    }
+}
+
+static void count(const struct exchange *x, const struct took *t)
+{
+    int status = x->answer->head.status;
     pp_tally_add(PP_TALLY_REQUESTS, 1);
     pp_tally_add(PP_TALLY_FAILED, status == 0 || status >= 400);
     pp_tally_add(PP_TALLY_THROTTLED, status == 429 || status == 503);
-    pp_tally_add(PP_TALLY_CONNECTIONS, (uint64_t)connections);
+    pp_tally_add(PP_TALLY_CONNECTIONS, (uint64_t)t->connections);
     pp_tally_add(PP_TALLY_BYTES, x->received);
-    pp_tally_add(PP_TALLY_BUSY_NS, pp_now_ns() - began);
-    if (connections) {
-        pp_tally_add(PP_TALLY_RESOLVE_NS, resolved);
-        pp_tally_add(PP_TALLY_CONNECT_NS, connected > resolved ? connected - resolved : 0);
-        pp_tally_add(PP_TALLY_TLS_NS, tls > connected ? tls - connected : 0);
-    }
-    if (first > sent) {
-        pp_tally_add(PP_TALLY_FIRST_BYTE_NS, first - sent);
-        pp_tally_add(PP_TALLY_TRANSFER_NS, end > first ? end - first : 0);
-    }
+    pp_tally_add(PP_TALLY_BUSY_NS, t->all_ns);
+    pp_tally_add(PP_TALLY_RESOLVE_NS, t->resolve_ns);
+    pp_tally_add(PP_TALLY_CONNECT_NS, t->connect_ns);
+    pp_tally_add(PP_TALLY_TLS_NS, t->tls_ns);
+    pp_tally_add(PP_TALLY_FIRST_BYTE_NS, t->first_byte_ns);
+    pp_tally_add(PP_TALLY_TRANSFER_NS, t->transfer_ns);
+}
+
+static void note(CURL *easy, const struct exchange *x, const struct took *t)
+{
+    const struct pp_http_subject *of = x->request->subject;
+    char address[PP_REQUEST_ADDRESS] = "";
+    const char *ip = NULL;
+    long port = 0;
+    if (!of || !pp_request_log_is_on())
+        return;
+    curl.curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, &ip);
+    curl.curl_easy_getinfo(easy, CURLINFO_PRIMARY_PORT, &port);
+    if (ip && *ip)
+        snprintf(address, sizeof(address), strchr(ip, ':') ? "[%s]:%ld" : "%s:%ld", ip, port);
+    uint64_t parts = t->resolve_ns + t->connect_ns + t->tls_ns + t->first_byte_ns + t->transfer_ns;
+    pp_request_log_add(&(struct pp_request){.start_ns = t->began_ns,
+                                            .queue_ns = above(t->all_ns, parts),
+                                            .resolve_ns = t->resolve_ns,
+                                            .connect_ns = t->connect_ns,
+                                            .tls_ns = t->tls_ns,
+                                            .first_byte_ns = t->first_byte_ns,
+                                            .transfer_ns = t->transfer_ns,
+                                            .cpu_ns = t->cpu_ns,
+                                            .bytes = x->received,
+                                            .sample = of->sample,
+                                            .epoch = of->epoch,
+                                            .status = x->answer->head.status,
+                                            .attempt = of->attempt,
+                                            .flags = t->connections ? PP_REQUEST_CONNECTED : 0},
+                       address, of->name);
 }
 
 static pp_status fail_perform(const struct exchange *x, CURLcode code, struct pp_err *err)
@@ -336,10 +387,14 @@ static pp_status perform(CURL *easy, struct exchange *x, struct pp_err *err)
     }
     if (st == PP_OK) {
         const char *location = NULL;
-        uint64_t began = pp_now_ns();
+        struct took t = {.began_ns = pp_now_ns(), .cpu_ns = pp_thread_cpu_ns()};
         set_options(easy, x, headers);
         CURLcode code = curl.curl_easy_perform(easy);
-        count(easy, x, began);
+        t.all_ns = pp_now_ns() - t.began_ns;
+        t.cpu_ns = pp_thread_cpu_ns() - t.cpu_ns;
+        read_times(easy, &t);
+        count(x, &t);
+        note(easy, x, &t);
         curl.curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &location);
         if (location && strlen(location) < sizeof(x->answer->location))
             snprintf(x->answer->location, sizeof(x->answer->location), "%s", location);

@@ -41,6 +41,13 @@ void pp_http_head_line(struct pp_http_head *h, const char *line, size_t size);
 typedef pp_status pp_http_body_fn(void *ctx, const struct pp_http_head *head, const uint8_t *bytes,
                                   size_t size, struct pp_err *err);
 
+/* What a request is for, as its record says (request_log.h). */
+struct pp_http_subject {
+    const char *name;       /* of the object, as a user writes it */
+    uint64_t sample, epoch; /* UINT64_MAX: for none */
+    int attempt;            /* 0 for the first */
+};
+
 struct pp_http_request {
     const char *method;                  /* NULL: GET */
     const char *url;                     /* encoded */
@@ -49,6 +56,7 @@ struct pp_http_request {
     const char *post;                    /* body of a POST; NULL: none */
     int netrc;                           /* user and password may come from ~/.netrc */
     int local; /* answered within seconds or not at all, without a proxy: a service of this machine */
+    const struct pp_http_subject *subject; /* NULL: it is for no object, and has no record of its own */
     pp_http_body_fn *body;
     void *ctx;
 };

@@ -101,6 +101,7 @@ struct job {
     struct pp_remote_ask ask;
     struct pp_http_request request;
     const char *attempt, *part; /* for the sentence */
+    struct pp_http_subject subject;
     struct pp_remote_call call;
     struct pp_http_answer answer;
     char moved[PP_HTTP_URL];
@@ -145,6 +146,7 @@ static pp_status perform_once(struct job *j, struct pp_err *err)
     }
     j->request.url = j->call.url;
     j->request.netrc = j->call.netrc;
+    j->request.subject = j->ask.query ? NULL : &j->subject;
     st = pp_http_perform(j->remote->http, &j->request, &j->answer, err);
     return st == PP_OK ? PP_OK : fail_job(j, st, err ? err->text : "", err);
 }
@@ -247,8 +249,19 @@ static pp_status ask_often(struct job *j, void (*reset)(void *ctx), struct pp_er
         if (pp_http_is_interrupted())
             return fail_job(j, PP_E_INTERRUPTED, "interrupted", err);
         pp_tally_add(PP_TALLY_RETRIES, 1);
+        j->subject.attempt++;
         if (reset)
             reset(j->request.ctx);
+    }
+}
+
+static void read_for(struct job *j, const struct pp_read *r)
+{
+    j->part = r->part;
+    if (r->context) {
+        j->subject.sample = r->context->sample;
+        j->subject.epoch = r->context->epoch;
+        j->subject.attempt = r->context->attempt;
     }
 }
 
@@ -263,6 +276,7 @@ static struct job *new_job(const struct pp_remote *r, const char *name, const ch
     j->remote = r;
     j->ask = (struct pp_remote_ask){.name = name};
     j->request = (struct pp_http_request){0};
+    j->subject = (struct pp_http_subject){.name = name, .sample = UINT64_MAX, .epoch = UINT64_MAX};
     j->attempt = attempt;
     j->part = NULL;
     return j;
@@ -478,7 +492,7 @@ static pp_status read_range(const struct pp_object *out, struct object *o, struc
     pthread_mutex_unlock(&o->lock);
     snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)w.offset,
              (unsigned long long)(w.offset + w.size - 1));
-    j->part = r->part;
+    read_for(j, r);
     j->ask.if_match = etag[0] == '"' ? etag : NULL; /* weak ones may not be asked for */
     j->request = (struct pp_http_request){.range = range, .body = take_range, .ctx = &w};
     pp_status st = r->context ? ask_once(j, err) : ask_often(j, reset_range, err);
@@ -588,6 +602,8 @@ pp_status pp_remote_read_whole(const struct pp_storage *s, const struct pp_objec
     pp_status st = PP_E_NO_MEMORY;
     if (!j)
         goto out;
+    read_for(j, r);
+    j->part = NULL;
     j->request.body = take_whole;
     j->request.ctx = r;
     r->got = 0;

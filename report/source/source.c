@@ -326,6 +326,25 @@ static pp_status each_order(void *ctx, const struct pp_order_row *only, pp_order
     return pp_reader_each_order(o->reader, only, fn, fn_ctx, err);
 }
 
+struct requests {
+    const struct opened *o;
+    pp_request_fn *fn;
+    void *ctx;
+};
+
+static void clip_request(void *ctx, const struct pp_request_row *row)
+{
+    const struct requests *c = ctx;
+    if (!c->o->part || (row->start_ns >= c->o->from_ns && row->start_ns < c->o->to_ns))
+        c->fn(c->ctx, row);
+}
+
+static pp_status each_request(void *ctx, pp_request_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    const struct opened *o = ctx;
+    return pp_reader_each_request(o->reader, clip_request, &(struct requests){o, fn, fn_ctx}, err);
+}
+
 static pp_status each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     const struct opened *o = ctx;
@@ -353,6 +372,7 @@ static pp_status open_source(const char *path, const struct opened *how, struct 
         .each_order = each_order,
         .each_proof = each_proof,
         .each_gpu = each_gpu,
+        .each_request = each_request,
     };
     if (!o)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);

@@ -19,6 +19,8 @@ web=("$URL/shard-{000000..000002}.tar" --epochs 1 --workers 3)
 is "shards" "$(digest "${web[@]}")" "$LOCAL"
 requests=$(counted requests)
 check "connections are reused" test "$(counted connections)" -lt $((requests / 4))
+is "each request for a sample is a row" "$(sql "$T/run.sqlite" 'SELECT count(*) FROM request WHERE sample IS NOT NULL AND status = 206')" 60
+is "with address and prefix" "$(sql "$T/run.sqlite" 'SELECT DISTINCT address, prefix FROM v_request WHERE sample IS NOT NULL')" "127.0.0.1:$PORT|$URL"
 is "a list of URLs" "$(digest "$URL/shard-000000.tar,$URL/shard-{000001,000002}.tar" --epochs 1)" "$LOCAL"
 is "streamed" "$(digest "${web[@]}" --stream)" "$STREAM"
 is "file:// too" "$(digest "file://$T/data/shard-{000000..000002}.tar" --epochs 1)" "$LOCAL"
@@ -34,6 +36,7 @@ for fault in busy error cut wrong; do
     struck=$(counted "$fault")
     check "$fault: it struck" test "$struck" -gt 5
     is "$fault: a retry for each" "$(retried)" "$struck"
+    is "$fault: a second request for each" "$(sql "$T/run.sqlite" 'SELECT count(*) FROM request WHERE attempt = 1 AND sample IS NOT NULL')" "$struck"
 done
 for fault in redirect ignored; do
     set_faults "$fault=3"

@@ -37,6 +37,8 @@ static void make_recording(void)
                         .kind = "kernel", .start_ns = 3, .name = "k", .asynchronous = -1, .result = -1});
     pp_store_gpu(s, &(struct pp_store_gpu){
                         .kind = "memcpy", .start_ns = 1, .name = "m", .asynchronous = -1, .result = -1});
+    pp_store_request_place(s, 1, "127.0.0.1:80", "http://h");
+    pp_store_request(s, &(struct pp_request_row){.start_ns = 3, .first_byte_ns = 9, .place = 1});
     pp_store_open_phase(s, &(struct pp_store_open_phase){.t_ns = 9, .since_ns = 3, .phase = PP_PHASE_READ});
     assert_int_equal(pp_store_finish(s, &err), PP_OK);
     pp_store_close(s);
@@ -66,6 +68,10 @@ static void queue_row(void *ctx, const struct pp_queue_row *row)
     ((struct rows *)ctx)->n++;
 }
 static void counter_row(void *ctx, uint64_t t_ns, const char *name, double value)
+{
+    ((struct rows *)ctx)->n++;
+}
+static void request_row(void *ctx, const struct pp_request_row *row)
 {
     ((struct rows *)ctx)->n++;
 }
@@ -118,6 +124,7 @@ static struct rows read_all(pp_status *opened, struct pp_err *err)
         pp_reader_each_queue(r, queue_row, &rows, err),
         pp_reader_each_counter(r, counter_row, &rows, err),
         pp_reader_each_gpu(r, gpu_row, &rows, err),
+        pp_reader_each_request(r, request_row, &rows, err),
         pp_reader_each_open_phase(r, 0, UINT64_MAX, open_phase_row, &rows, err),
         pp_reader_each_loss(r, loss_row, &rows, err),
         pp_reader_each_proof(r, proof_row, &rows, err),

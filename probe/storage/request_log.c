@@ -1,0 +1,135 @@
+#include "probe/storage/request_log.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+enum { SLOTS = 2 * PP_REQUEST_PLACES }; /* of the hash table of places, open addressing */
+
+struct kept {
+    struct pp_request ring[PP_REQUESTS_KEPT];
+    size_t head, n;
+    uint64_t lost;
+    struct pp_request_place place[PP_REQUEST_PLACES];
+    size_t n_places; /* place 0 is that of all others */
+    uint16_t slot[SLOTS];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kept *kept; /* guarded by lock, and so is what it points to */
+static atomic_int is_on;
+
+int pp_request_log_on(void)
+{
+    struct kept *made = calloc(1, sizeof(*made));
+    if (made)
+        made->n_places = 1;
+    pthread_mutex_lock(&lock);
+    free(kept);
+    kept = made;
+    pthread_mutex_unlock(&lock);
+    atomic_store_explicit(&is_on, made != NULL, memory_order_relaxed);
+    return made != NULL;
+}
+
+void pp_request_log_off(void)
+{
+    atomic_store_explicit(&is_on, 0, memory_order_relaxed);
+    pthread_mutex_lock(&lock);
+    free(kept);
+    kept = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+int pp_request_log_is_on(void)
+{
+    return atomic_load_explicit(&is_on, memory_order_relaxed);
+}
+
+static struct pp_request_place place_of(const char *address, const char *name)
+{
+    struct pp_request_place p = {"", ""};
+    const char *query = strpbrk(name, "?#"), *slash = query ? query : name + strlen(name);
+    while (slash > name && slash[-1] != '/')
+        slash--;
+    while (slash > name && slash[-1] == '/')
+        slash--;
+    snprintf(p.address, sizeof(p.address), "%s", address);
+    snprintf(p.prefix, sizeof(p.prefix), "%.*s", (int)(slash - name), name);
+    return p;
+}
+
+static int same(const struct pp_request_place *a, const struct pp_request_place *b)
+{
+    return strcmp(a->address, b->address) == 0 && strcmp(a->prefix, b->prefix) == 0;
+}
+
+/* The lock is held. */
+static uint16_t number_of(struct kept *k, const struct pp_request_place *p)
+{
+    uint64_t hash = XXH3_64bits(p->address, strlen(p->address)) ^
+                    XXH3_64bits_withSeed(p->prefix, strlen(p->prefix), 1);
+    size_t at = (size_t)(hash % SLOTS);
+    while (k->slot[at]) {
+        if (same(&k->place[k->slot[at]], p))
+            return k->slot[at];
+        at = (at + 1) % SLOTS;
+    }
+    if (k->n_places == PP_REQUEST_PLACES)
+        return 0;
+    k->place[k->n_places] = *p;
+    k->slot[at] = (uint16_t)k->n_places;
+    return (uint16_t)k->n_places++;
+}
+
+void pp_request_log_add(const struct pp_request *r, const char *address, const char *name)
+{
+    struct pp_request_place p;
+    if (!pp_request_log_is_on())
+        return;
+    p = place_of(address, name);
+    pthread_mutex_lock(&lock);
+    if (kept && kept->n == PP_REQUESTS_KEPT) {
+        kept->lost++;
+    } else if (kept) {
+        struct pp_request *to = &kept->ring[(kept->head + kept->n++) % PP_REQUESTS_KEPT];
+        *to = *r;
+        to->place = number_of(kept, &p);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+size_t pp_request_log_take(struct pp_request *out, size_t max)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&lock);
+    while (kept && kept->n && n < max) {
+        out[n++] = kept->ring[kept->head];
+        kept->head = (kept->head + 1) % PP_REQUESTS_KEPT;
+        kept->n--;
+    }
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+uint64_t pp_request_log_lost(void)
+{
+    pthread_mutex_lock(&lock);
+    uint64_t lost = kept ? kept->lost : 0;
+    pthread_mutex_unlock(&lock);
+    return lost;
+}
+
+int pp_request_log_place(uint16_t id, struct pp_request_place *out)
+{
+    pthread_mutex_lock(&lock);
+    int there = kept && id < kept->n_places;
+    if (there)
+        *out = kept->place[id];
+    pthread_mutex_unlock(&lock);
+    return there;
+}
