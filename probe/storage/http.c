@@ -24,6 +24,13 @@ void pp_http_set_timeout(double seconds)
     atomic_store_explicit(&timeout_ms, (long)(seconds * 1000), memory_order_relaxed);
 }
 
+static _Atomic double hedge_quantile;
+
+void pp_http_set_hedge(double quantile)
+{
+    atomic_store_explicit(&hedge_quantile, quantile, memory_order_relaxed);
+}
+
 static int (*_Atomic asked_interrupted)(void);
 
 void pp_http_set_interrupted(int (*interrupted)(void))
@@ -57,6 +64,13 @@ enum { KEEP_TEXT = PP_HTTP_TEXT - 1, DRAIN = 1 << 16, CONNECT_MS = 10000, LOCAL_
     X(curl_easy_getinfo) \
     X(curl_easy_perform) \
     X(curl_easy_strerror) \
+    X(curl_multi_init) \
+    X(curl_multi_cleanup) \
+    X(curl_multi_add_handle) \
+    X(curl_multi_remove_handle) \
+    X(curl_multi_perform) \
+    X(curl_multi_poll) \
+    X(curl_multi_info_read) \
     X(curl_slist_append) \
     X(curl_slist_free_all)
 
@@ -101,16 +115,58 @@ int pp_http_available(char *text, size_t size)
     return 1;
 }
 
+static struct curl_slist *resolve; /* set before the first client */
+
+static pp_status check_resolve(const char *text, struct pp_err *err)
+{
+    const char *port = strchr(text, ':'), *address = port ? strchr(port + 1, ':') : NULL;
+    return address && port > text && address > port + 1 && address[1] &&
+                   strspn(port + 1, "0123456789") == (size_t)(address - port - 1)
+               ? PP_OK
+               : pp_fail(
+                     err, PP_E_USAGE,
+                     "--resolve %s: give HOST:PORT:ADDRESS[,ADDRESS...], for example store:80:10.0.0.1,10.0.0.2",
+                     text);
+}
+
+pp_status pp_http_set_resolve(const char *const *texts, size_t n, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    for (size_t i = 0; i < n && st == PP_OK; i++) {
+        st = check_resolve(texts[i], err);
+        struct curl_slist *longer = st == PP_OK && is_loaded() ? curl.curl_slist_append(resolve, texts[i])
+                                                               : NULL;
+        resolve = longer ? longer : resolve;
+    }
+    return st;
+}
+
 /* ---- a client ---- */
+
+enum { RECENT = 256, LEAST_RECENT = 50, EACH = 16 };
+#define MOST_SPARE 5.0 /* requests that may be made twice in a row */
+
+/* What the newest requests took to their first bytes, and how many may be made twice. */
+struct late {
+    float recent[RECENT];
+    uint64_t n; /* ever */
+    double quantile, spare;
+    uint64_t ns; /* at the quantile; computed anew after every EACH requests */
+};
 
 struct handle {
     struct handle *next;
     CURL *easy;
+    /* for requests that may be made twice; NULL: none was */
+    CURLM *multi;
+    CURL *second;
+    struct pp_http_answer *answer; /* of the second */
 };
 
 struct pp_http {
     pthread_mutex_t lock;
-    struct handle *idle; /* guarded by lock */
+    struct handle *idle; /* guarded by lock, as what follows */
+    struct late late;
 };
 
 pp_status pp_http_open(struct pp_http **out, struct pp_err *err)
@@ -122,6 +178,7 @@ pp_status pp_http_open(struct pp_http **out, struct pp_err *err)
     if (!h)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for an HTTP client");
     pthread_mutex_init(&h->lock, NULL);
+    h->late.quantile = atomic_load_explicit(&hedge_quantile, memory_order_relaxed);
     *out = h;
     return PP_OK;
 }
@@ -133,6 +190,11 @@ void pp_http_close(struct pp_http *h)
     for (struct handle *i = h->idle, *next; i; i = next) {
         next = i->next;
         curl.curl_easy_cleanup(i->easy);
+        if (i->second)
+            curl.curl_easy_cleanup(i->second);
+        if (i->multi)
+            curl.curl_multi_cleanup(i->multi);
+        free(i->answer);
         free(i);
     }
     pthread_mutex_destroy(&h->lock);
@@ -160,10 +222,53 @@ static struct handle *take_handle(struct pp_http *h)
 static void give_handle(struct pp_http *h, struct handle *taken)
 {
     curl.curl_easy_reset(taken->easy); /* options; connections stay */
+    if (taken->second)
+        curl.curl_easy_reset(taken->second);
     pthread_mutex_lock(&h->lock);
     taken->next = h->idle;
     h->idle = taken;
     pthread_mutex_unlock(&h->lock);
+}
+
+static int by_float(const void *a, const void *b)
+{
+    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
+}
+
+/* UINT64_MAX: no request is late. */
+static uint64_t late_after_ns(struct pp_http *h)
+{
+    pthread_mutex_lock(&h->lock);
+    struct late *l = &h->late;
+    uint64_t ns = l->quantile > 0 && l->n >= LEAST_RECENT ? l->ns : UINT64_MAX;
+    pthread_mutex_unlock(&h->lock);
+    return ns;
+}
+
+static void note_first_byte(struct pp_http *h, uint64_t ns)
+{
+    float sorted[RECENT];
+    pthread_mutex_lock(&h->lock);
+    struct late *l = &h->late;
+    l->recent[l->n++ % RECENT] = (float)ns;
+    l->spare = l->spare + 1 - l->quantile < MOST_SPARE ? l->spare + 1 - l->quantile : MOST_SPARE;
+    if (l->n >= LEAST_RECENT && (l->n == LEAST_RECENT || l->n % EACH == 0)) {
+        size_t n = l->n < RECENT ? (size_t)l->n : RECENT;
+        memcpy(sorted, l->recent, n * sizeof(*sorted));
+        qsort(sorted, n, sizeof(*sorted), by_float);
+        l->ns = (uint64_t)sorted[(size_t)(l->quantile * (double)(n - 1))];
+    }
+    pthread_mutex_unlock(&h->lock);
+}
+
+/* 1: it may be made twice. */
+static int spend_spare(struct pp_http *h)
+{
+    pthread_mutex_lock(&h->lock);
+    int may = h->late.spare >= 1;
+    h->late.spare -= may;
+    pthread_mutex_unlock(&h->lock);
+    return may;
 }
 
 /* ---- one request ---- */
@@ -174,6 +279,7 @@ struct exchange {
     struct pp_err *err;
     pp_status st; /* of the body function */
     uint64_t received;
+    struct exchange **winner; /* of the two whose first bytes came first; NULL: there is one */
 };
 
 static size_t on_header(char *line, size_t size, size_t n, void *ctx)
@@ -188,6 +294,10 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
     struct exchange *x = ctx;
     struct pp_http_answer *a = x->answer;
     size *= n;
+    if (x->winner && !*x->winner && a->head.status / 100 == 2)
+        *x->winner = x;
+    if (x->winner && *x->winner && *x->winner != x)
+        return 0;
     x->received += size;
     if (a->head.status / 100 == 2) {
         x->st = x->request->body
@@ -222,6 +332,9 @@ static void set_options(CURL *easy, const struct exchange *x, struct curl_slist 
     curl.curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl.curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 512L << 10);
     curl.curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    if (resolve)
+        curl.curl_easy_setopt(easy, CURLOPT_RESOLVE, resolve);
+    curl.curl_easy_setopt(easy, CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
     curl.curl_easy_setopt(easy, CURLOPT_USERAGENT, "pipeprobe/" PP_VERSION);
     curl.curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(r->local ? LOCAL_MS : CONNECT_MS));
     if (r->local) {
@@ -261,6 +374,7 @@ struct took {
     uint64_t began_ns, all_ns, cpu_ns;
     uint64_t resolve_ns, connect_ns, tls_ns, first_byte_ns, transfer_ns;
     long connections;
+    unsigned flags; /* PP_REQUEST_HEDGE, PP_REQUEST_DROPPED */
 };
 
 static uint64_t above(uint64_t a, uint64_t b)
@@ -292,7 +406,9 @@ static void count(const struct exchange *x, const struct took *t)
 {
     int status = x->answer->head.status;
     pp_tally_add(PP_TALLY_REQUESTS, 1);
-    pp_tally_add(PP_TALLY_FAILED, status == 0 || status >= 400);
+    pp_tally_add(PP_TALLY_HEDGES, (t->flags & PP_REQUEST_HEDGE) != 0);
+    pp_tally_add(PP_TALLY_HEDGES_WON, (t->flags & PP_REQUEST_HEDGE) && !(t->flags & PP_REQUEST_DROPPED));
+    pp_tally_add(PP_TALLY_FAILED, !(t->flags & PP_REQUEST_DROPPED) && (status == 0 || status >= 400));
     pp_tally_add(PP_TALLY_THROTTLED, status == 429 || status == 503);
     pp_tally_add(PP_TALLY_CONNECTIONS, (uint64_t)t->connections);
     pp_tally_add(PP_TALLY_BYTES, x->received);
@@ -330,7 +446,7 @@ static void note(CURL *easy, const struct exchange *x, const struct took *t)
                                             .epoch = of->epoch,
                                             .status = x->answer->head.status,
                                             .attempt = of->attempt,
-                                            .flags = t->connections ? PP_REQUEST_CONNECTED : 0},
+                                            .flags = t->flags | (t->connections ? PP_REQUEST_CONNECTED : 0u)},
                        address, of->name);
 }
 
@@ -375,51 +491,176 @@ static pp_status fail_perform(const struct exchange *x, CURLcode code, struct pp
     }
 }
 
-static pp_status perform(CURL *easy, struct exchange *x, struct pp_err *err)
+/* ---- a request, and a second one where the first is late ---- */
+
+/* Both of them. The second one has an answer of its own, and the bytes of the winner alone are handed on. */
+struct race {
+    struct handle *handle;
+    struct exchange first, second;
+    struct exchange *winner;
+    struct took took[2];
+    CURLcode code[2];
+    int running[2];
+    uint64_t cpu_ns;  /* of the thread when it began */
+    uint64_t late_ns; /* from the beginning on; UINT64_MAX: never */
+    struct curl_slist *headers;
+};
+
+static void begin(struct race *r, int which)
 {
-    struct curl_slist *headers = NULL;
-    const struct pp_http_request *r = x->request;
+    struct exchange *x = which ? &r->second : &r->first;
+    CURL *easy = which ? r->handle->second : r->handle->easy;
+    r->took[which] = (struct took){.began_ns = pp_now_ns(), .flags = which ? PP_REQUEST_HEDGE : 0};
+    x->answer->head = (struct pp_http_head){.total = PP_HTTP_UNKNOWN, .length = PP_HTTP_UNKNOWN};
+    x->answer->location[0] = x->answer->text[0] = '\0';
+    x->answer->text_size = 0;
+    set_options(easy, x, r->headers);
+}
+
+static void finish(struct race *r, int which)
+{
+    struct took *t = &r->took[which];
+    const struct exchange *x = which ? &r->second : &r->first;
+    CURL *easy = which ? r->handle->second : r->handle->easy;
+    t->all_ns = pp_now_ns() - t->began_ns;
+    t->cpu_ns = which ? 0 : pp_thread_cpu_ns() - r->cpu_ns; /* of both, if there are two */
+    t->flags |= r->winner && r->winner != x ? PP_REQUEST_DROPPED : 0;
+    read_times(easy, t);
+    count(x, t);
+    note(easy, x, t);
+    r->running[which] = 0;
+}
+
+static void end_in_multi(struct race *r, int which)
+{
+    curl.curl_multi_remove_handle(r->handle->multi, which ? r->handle->second : r->handle->easy);
+    finish(r, which);
+}
+
+static int prepare_second(struct handle *t)
+{
+    if (!t->multi)
+        t->multi = curl.curl_multi_init();
+    if (!t->second)
+        t->second = curl.curl_easy_init();
+    if (!t->answer)
+        t->answer = malloc(sizeof(*t->answer));
+    return t->multi && t->second && t->answer;
+}
+
+/* The other one is not waited for once bytes of one have come, nor one that is the last to run. */
+static void take_ended(struct race *r)
+{
+    CURLMsg *m;
+    int left;
+    while ((m = curl.curl_multi_info_read(r->handle->multi, &left)) != NULL) {
+        int which = m->easy_handle == r->handle->second;
+        if (m->msg != CURLMSG_DONE)
+            continue;
+        r->code[which] = m->data.result;
+        end_in_multi(r, which);
+    }
+    for (int i = 0; i < 2; i++)
+        if (r->running[i] && r->winner && r->winner != (i ? &r->second : &r->first))
+            end_in_multi(r, i);
+}
+
+/* Whether a second one may be made is asked once, when the first is late. */
+static void run_race(struct pp_http *h, struct race *r)
+{
+    int active = 0, hedged = 0;
+    curl.curl_multi_add_handle(r->handle->multi, r->handle->easy);
+    r->running[0] = 1;
+    while (r->running[0] || r->running[1]) {
+        uint64_t waited = pp_now_ns() - r->took[0].began_ns;
+        int late = !hedged && !r->winner && r->first.answer->head.status == 0 && waited >= r->late_ns;
+        hedged |= late;
+        if (late && spend_spare(h)) {
+            begin(r, 1);
+            curl.curl_multi_add_handle(r->handle->multi, r->handle->second);
+            r->running[1] = 1;
+        }
+        uint64_t ms = hedged || waited >= r->late_ns ? 1000 : (r->late_ns - waited) / 1000000 + 1;
+        if (curl.curl_multi_perform(r->handle->multi, &active) != CURLM_OK)
+            break;
+        take_ended(r);
+        if (r->running[0] || r->running[1])
+            curl.curl_multi_poll(r->handle->multi, NULL, 0, ms < 1000 ? (int)ms : 1000, NULL);
+    }
+    for (int i = 0; i < 2; i++)
+        if (r->running[i])
+            end_in_multi(r, i);
+}
+
+/* One that failed or was refused loses against one that was not. */
+static int who_counts(const struct race *r)
+{
+    int first = r->winner == &r->first || !r->took[1].began_ns ||
+                (!r->winner && r->first.answer->head.status && r->first.answer->head.status < 500);
+    return !first;
+}
+
+static CURLcode carry(struct pp_http *h, struct race *r, int *which)
+{
+    r->cpu_ns = pp_thread_cpu_ns();
+    begin(r, 0);
+    *which = 0;
+    if (r->late_ns != UINT64_MAX && prepare_second(r->handle)) {
+        r->second = r->first;
+        r->second.answer = r->handle->answer;
+        r->first.winner = r->second.winner = &r->winner;
+        run_race(h, r);
+        *which = who_counts(r);
+    } else {
+        r->code[0] = curl.curl_easy_perform(r->handle->easy);
+        finish(r, 0);
+    }
+    if (h->late.quantile > 0 && r->took[*which].first_byte_ns)
+        note_first_byte(h, r->took[*which].first_byte_ns);
+    return r->code[*which];
+}
+
+static pp_status perform(struct pp_http *h, struct race *r, struct pp_err *err)
+{
+    const struct pp_http_request *request = r->first.request;
     pp_status st = PP_OK;
-    for (size_t i = 0; st == PP_OK && i < PP_HTTP_HEADERS && r->header[i]; i++) {
-        struct curl_slist *longer = curl.curl_slist_append(headers, r->header[i]);
+    for (size_t i = 0; st == PP_OK && i < PP_HTTP_HEADERS && request->header[i]; i++) {
+        struct curl_slist *longer = curl.curl_slist_append(r->headers, request->header[i]);
         st = longer ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the request");
-        headers = longer ? longer : headers;
+        r->headers = longer ? longer : r->headers;
     }
     if (st == PP_OK) {
         const char *location = NULL;
-        struct took t = {.began_ns = pp_now_ns(), .cpu_ns = pp_thread_cpu_ns()};
-        set_options(easy, x, headers);
-        CURLcode code = curl.curl_easy_perform(easy);
-        t.all_ns = pp_now_ns() - t.began_ns;
-        t.cpu_ns = pp_thread_cpu_ns() - t.cpu_ns;
-        read_times(easy, &t);
-        count(x, &t);
-        note(easy, x, &t);
-        curl.curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &location);
+        int which;
+        CURLcode code = carry(h, r, &which);
+        const struct exchange *x = which ? &r->second : &r->first;
+        curl.curl_easy_getinfo(which ? r->handle->second : r->handle->easy, CURLINFO_REDIRECT_URL, &location);
         if (location && strlen(location) < sizeof(x->answer->location))
             snprintf(x->answer->location, sizeof(x->answer->location), "%s", location);
         if (x->st != PP_OK && x->st != PP_END)
             st = x->st;
         else if (code != CURLE_OK && x->st != PP_END)
             st = fail_perform(x, code, err);
+        x->answer->text[x->answer->text_size] = '\0';
+        if (which)
+            *r->first.answer = *x->answer;
     }
-    curl.curl_slist_free_all(headers);
+    curl.curl_slist_free_all(r->headers);
     return st;
 }
 
 pp_status pp_http_perform(struct pp_http *h, const struct pp_http_request *request,
                           struct pp_http_answer *answer, struct pp_err *err)
 {
-    struct exchange x = {.request = request, .answer = answer, .err = err};
-    struct handle *taken = take_handle(h);
+    struct race r = {.first = {.request = request, .answer = answer, .err = err}, .handle = take_handle(h)};
     answer->head = (struct pp_http_head){.total = PP_HTTP_UNKNOWN, .length = PP_HTTP_UNKNOWN};
     answer->location[0] = answer->text[0] = '\0';
     answer->text_size = 0;
-    if (!taken)
+    if (!r.handle)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for a connection");
-    pp_status st = perform(taken->easy, &x, err);
-    answer->text[answer->text_size] = '\0';
-    give_handle(h, taken);
+    r.late_ns = request->may_hedge ? late_after_ns(h) : UINT64_MAX;
+    pp_status st = perform(h, &r, err);
+    give_handle(h, r.handle);
     return st;
 }
 
@@ -431,6 +672,11 @@ int pp_http_available(char *text, size_t size)
 {
     snprintf(text, size, "%s", WHY);
     return 0;
+}
+
+pp_status pp_http_set_resolve(const char *const *texts, size_t n, struct pp_err *err)
+{
+    return PP_OK;
 }
 
 pp_status pp_http_open(struct pp_http **out, struct pp_err *err)

@@ -12,6 +12,8 @@
     X(FAILED, "failed", "requests", "of them: no answer, a cut one, or an answer that is an error") \
     X(THROTTLED, "throttled", "requests", "of them: 429 or 503, the server asks to slow down") \
     X(RETRIES, "retries", "requests", "requests made again: after a failure, a redirect, a new region") \
+    X(HEDGES, "hedges", "requests", "second requests for bytes that were late (--hedge)") \
+    X(HEDGES_WON, "hedges_won", "requests", "of them: the second answered first") \
     X(CONNECTIONS, "connections", "connections", "connections opened") \
     X(BYTES, "bytes", "bytes", "bytes of bodies received") \
     X(BUSY_NS, "busy_ns", "ns", "requests in flight, summed over time") \

@@ -2,7 +2,7 @@
 """A web and S3 server with faults on purpose, for tests: stdlib alone.
 
     fault_server.py DIR --port-file FILE [--tls CERT KEY] [--s3 ID SECRET] [--region R] [--page N]
-                    [--lifetime S] [--uses N] [--set KIND=EVERY ...]
+                    [--lifetime S] [--uses N] [--also ADDRESS ...] [--set KIND=EVERY ...]
 
 The files of DIR are served as /NAME, with ranges and ETags; with --s3 they are objects of buckets (the first directory is the bucket), path style,
 and each request must be signed (SigV4) unless its bucket is called public-*: the signature is computed here anew and compared.
@@ -13,20 +13,27 @@ A fault of KIND happens to the first request of each (path, range) whose hash is
     redirect    302 to the same below /moved  error      500
     gone        404, at every try             forbidden  403, at every try
 Faults hit requests for more than one byte alone, so that opening an object is none. `always-ignored=1` ignores every range; `always-busy=N` is busy
-at every N-th request for bytes; `loop=1` redirects for
+at every N-th request for bytes; `always-late=N&late-ms=M` answers every N-th that much later; `loop=1` redirects for
 ever; `changed=N` gives every object another ETag from the N-th request for bytes on; `stall=1` answers no request for bytes, `stall-once=1` not the first.
+
+Options of speed: `latency-ms=N` before each answer, with `latency-p99-ms=M` as a log-normal distribution of that median; `stream-bps=N` bytes/s of each
+connection, `link-bps=N` of all together; `close=1` closes each connection after its answer; `handshake-ms=N` before each TLS handshake;
+`slow-ms=N` more latency at the addresses of --also; `busy-rate=N` is busy beyond N requests/s, `busy-prefix=/DIR` for paths that begin so alone (also of
+`always-busy`).
 
 GET /_counts answers with a JSON of counts. GET /_set?busy=3&latency-ms=5 changes the options, and begins to count anew.
 GET /_credentials (with Authorization: let-me-in) and POST /_sts (AssumeRoleWithWebIdentity) give temporary keys that end after --lifetime seconds,
 and are refused as ExpiredToken after --uses requests; so do PUT /latest/api/token and what follows it (IMDSv2).
 """
-import argparse, base64, collections, hashlib, hmac, json, os, re, ssl, sys, threading, time, urllib.parse, zlib
+import argparse, base64, collections, hashlib, hmac, json, math, os, random, re, ssl, sys, threading, time, urllib.parse, zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from xml.sax.saxutils import escape
 
 KINDS = ("busy", "cut", "wrong", "ignored", "redirect", "error", "gone", "forbidden")
 lock = threading.Lock()
 options, counts, seen = {}, collections.Counter(), set()
+link = {"free": 0.0, "rate": 0.0}  # when all that was sent has passed the shared link; when busy-rate has room again
+dice = random.Random(1)
 keys = {}  # id: (secret, token, uses left or None)
 args = None
 
@@ -58,6 +65,9 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def setup(self):
+        if args.tls:
+            time.sleep(float(options.get("handshake-ms", 0)) / 1000)
+            self.request.do_handshake()
         super().setup()
         with lock:
             counts["connections"] += 1
@@ -172,15 +182,26 @@ class Handler(BaseHTTPRequestHandler):
     # ---- objects ----
 
     def fault(self, path, span):
-        key = (path, self.headers.get("Range"))
+        key, self.late = (path, self.headers.get("Range")), 0
         if span[1] - span[0] < 2:
             return None
         with lock:
             counts["reads"] += 1
             first = key not in seen
-            if int(options.get("always-busy", 0)) and counts["reads"] % int(options["always-busy"]) == 0:
+            if int(options.get("always-late", 0)) and counts["reads"] % int(options["always-late"]) == 0:
+                counts["late"] += 1
+                self.late = float(options.get("late-ms", 0)) / 1000
+            prefixed = path.startswith(options.get("busy-prefix", "/"))
+            counts["prefixed"] += prefixed
+            if prefixed and int(options.get("always-busy", 0)) and counts["prefixed"] % int(options["always-busy"]) == 0:
                 counts["busy"] += 1
                 return "busy"
+            if prefixed and float(options.get("busy-rate", 0)):
+                now = time.monotonic()
+                if link["rate"] > now + 0.05:
+                    counts["busy"] += 1
+                    return "busy"
+                link["rate"] = max(link["rate"], now) + 1 / float(options["busy-rate"])
             seen.add(key)
             for kind in KINDS:
                 every = int(options.get(kind, 0))
@@ -201,6 +222,8 @@ class Handler(BaseHTTPRequestHandler):
         if int(options.get("changed", 0)) and counts["reads"] >= int(options["changed"]):
             etag = "changed" + etag
         kind = None if moved else self.fault(path, span)
+        if not moved and self.late:
+            time.sleep(self.late)
         headers = [("ETag", f'"{etag}"'), ("Accept-Ranges", "bytes"), ("Content-Type", "application/octet-stream")]
         stalls = int(options.get("stall", 0)) and span[1] - span[0] > 1
         if int(options.get("stall-once", 0)) and span[1] - span[0] > 1:
@@ -247,9 +270,34 @@ class Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 self.connection.shutdown(2)
             else:
-                self.wfile.write(body)
+                self.send_slowly(body)
         except OSError:  # the client has had enough
             self.close_connection = True
+
+    def send_slowly(self, body):
+        stream, shared = float(options.get("stream-bps", 0)), float(options.get("link-bps", 0))
+        if not stream and not shared:
+            return self.wfile.write(body)
+        piece, began, sent = 16384, time.monotonic(), 0
+        for at in range(0, len(body), piece):
+            part = body[at:at + piece]
+            sent += len(part)
+            until = began + sent / stream if stream else 0
+            if shared:
+                with lock:
+                    link["free"] = max(link["free"], time.monotonic()) + len(part) / shared
+                    until = max(until, link["free"])
+            time.sleep(max(until - time.monotonic(), 0))
+            self.wfile.write(part)
+
+    def first_byte_s(self):
+        median, tail = float(options.get("latency-ms", 0)) / 1000, float(options.get("latency-p99-ms", 0)) / 1000
+        if tail and median:
+            with lock:
+                median *= math.exp(dice.gauss(0, 1) * math.log(tail / median) / 2.326)
+        if self.connection.getsockname()[0] in args.also:
+            median += float(options.get("slow-ms", 0)) / 1000
+        return median
 
     # ---- requests ----
 
@@ -277,9 +325,11 @@ class Handler(BaseHTTPRequestHandler):
             counts["in_flight"] += 1
             counts["most_in_flight"] = max(counts["most_in_flight"], counts["in_flight"])
         try:
-            latency = float(options.get("latency-ms", 0)) / 1000
+            latency = self.first_byte_s()
             if latency:
                 time.sleep(latency)
+            if int(options.get("close", 0)):
+                self.close_connection = True
             if not self.is_allowed(path, query):
                 return None
             if args.s3 and path.strip("/").count("/") == 0 and "list-type=2" in query:
@@ -338,6 +388,7 @@ def main():
     p.add_argument("--page", type=int, default=1000)
     p.add_argument("--lifetime", type=float, default=3600)
     p.add_argument("--uses", type=int, default=0)
+    p.add_argument("--also", action="append", default=[])
     p.add_argument("--set", action="append", default=[])
     args = p.parse_args()
     args.dir = os.path.abspath(args.dir)
@@ -345,10 +396,14 @@ def main():
     if args.s3:
         keys[args.s3[0]] = (args.s3[1], None, None)
     server = Server(("127.0.0.1", 0), Handler)
+    others = [Server((address, server.server_address[1]), Handler) for address in args.also]
     if args.tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*args.tls)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+        for s in [server] + others:
+            s.socket = context.wrap_socket(s.socket, server_side=True, do_handshake_on_connect=False)
+    for s in others:
+        threading.Thread(target=s.serve_forever, daemon=True).start()
     with open(args.port_file + ".new", "w") as f:
         f.write(str(server.server_address[1]))
     os.rename(args.port_file + ".new", args.port_file)

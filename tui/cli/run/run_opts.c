@@ -61,6 +61,12 @@ static const struct pp_opt_choice h2d_choices[] = {
     {"sync", "copy and step do not overlap, as with a blocking copy"},
     {NULL, NULL},
 };
+static const struct pp_opt_choice hedge_choices[] = {
+    {"off", NULL},
+    {"p95", "later than 95 % of the newest"},
+    {"p99", "later than 99 %"},
+    {NULL, NULL},
+};
 static const struct pp_opt_choice color_choices[] = {
     {"auto", "when stdout is a terminal"},
     {"always", NULL},
@@ -184,6 +190,11 @@ static const struct pp_opt own_rows[] = {
      .min = 0, .max = 60000, .arg = "MS", .dflt = "10", .help = "wait before the first retry; doubles with each retry"},
     {.name = "remote-timeout", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(remote_timeout), .min = 1,
      .max = 3600, .arg = "S", .dflt = "30", .help = "http, s3: a request that brings nothing for so long fails"},
+
+    {.name = "hedge", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(hedge), .choices = hedge_choices,
+     .arg = "off|p95|p99", .dflt = "off", .help = "http, s3: make a request again that is later than most; the first answer counts"},
+    {.name = "resolve", .advanced = 1, .type = PP_OPT_LIST, .offset = AT(resolve), .arg = "H:P:ADDR",
+     .help = "http, s3: addresses of host H, port P (ADDR,ADDR...), as curl has it"},
 
     {.name = "max-sample-memory", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_sample_memory),
      .arg = "SIZE", .dflt = "512MiB",

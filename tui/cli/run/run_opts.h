@@ -41,6 +41,8 @@ struct run_opts {
     int on_error;
     int64_t retries, inflight;
     double retry_backoff_ms, remote_timeout;
+    int hedge; /* 0: off, 1: p95, 2: p99 */
+    struct pp_opt_list resolve;
     /* trainer and device */
     int step;
     uint64_t step_length_ns; /* of --step KIND:TIME; 0: none given */

@@ -63,6 +63,8 @@ pp_status run_torch_check(const struct run_opts *o, const struct pp_opt_set *set
         "cached-batches",
         "cpu-ballast",
         "inject",
+        "hedge",
+        "resolve",
         "retries",
         "retry-backoff-ms",
         "prove",
