@@ -3,6 +3,7 @@
 #include "collectors/attach/loaders.h"
 #include "collectors/gpu/gpu.h"
 #include "collectors/nvtx/nvtx.h"
+#include "collectors/remote/cache.h"
 #include "collectors/remote/requests.h"
 #include "collectors/system/counters.h"
 #include "collectors/system/memory.h"
@@ -21,12 +22,19 @@
 
 #define PERIOD_NS 1000000000u
 
-const struct pp_collector *const pp_collector_rows[] = {&pp_collector_process,  &pp_collector_machine,
-                                                        &pp_collector_pressure, &pp_collector_cgroup,
-                                                        &pp_collector_memory,   &pp_collector_traffic,
-                                                        &pp_collector_requests, &pp_collector_cupti,
-                                                        &pp_collector_nvml,     &pp_collector_nvtx,
-                                                        &pp_collector_loaders,  NULL};
+const struct pp_collector *const pp_collector_rows[] = {&pp_collector_process,
+                                                        &pp_collector_machine,
+                                                        &pp_collector_pressure,
+                                                        &pp_collector_cgroup,
+                                                        &pp_collector_memory,
+                                                        &pp_collector_traffic,
+                                                        &pp_collector_requests,
+                                                        &pp_collector_cache,
+                                                        &pp_collector_cupti,
+                                                        &pp_collector_nvml,
+                                                        &pp_collector_nvtx,
+                                                        &pp_collector_loaders,
+                                                        NULL};
 
 struct running {
     const struct pp_collector *row; /* that applies */

@@ -4,6 +4,7 @@
 #include "probe/dataset/foreign.h"
 #include "probe/dataset/format.h"
 #include "probe/dataset/options.h"
+#include "probe/storage/cache/cache.h"
 #include "probe/storage/fault.h"
 
 #include <stdio.h>
@@ -33,6 +34,8 @@ static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, st
     pp_status st = pp_storage_attach(p->spec, &p->storage, err);
     if (st == PP_OK)
         st = pp_storage_wrap_faults(p->storage, p->opts->read_faults, &p->storage, err);
+    if (st == PP_OK)
+        st = pp_storage_wrap_cache(p->storage, p->spec, p->opts->cache, &p->storage, err);
     if (st != PP_OK)
         return st;
     st = pp_storage_stat(p->storage, NULL, p->spec, "open the dataset", &p->info, missing);

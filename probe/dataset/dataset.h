@@ -11,6 +11,7 @@
 #include "probe/base/content.h"
 #include "probe/dataset/sample.h"
 
+struct pp_cache_opts;
 struct pp_dataset_options;
 struct pp_read_context;
 struct pp_read_faults;
@@ -30,7 +31,8 @@ struct pp_dataset_opts {
      * open. */
     const char *const *decoders;
     const struct pp_read_faults
-        *read_faults; /* done to the reads for samples, borrowed until close; NULL: none */
+        *read_faults;                  /* done to the reads for samples, borrowed until close; NULL: none */
+    const struct pp_cache_opts *cache; /* what is read is kept there (storage/cache); NULL: nowhere */
     /* progress during open: called at most every 100 ms by the opening thread; return non-zero to stop
      * (PP_E_INTERRUPTED) */
     int (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total /* 0: unknown */);

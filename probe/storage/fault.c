@@ -146,7 +146,10 @@ pp_status pp_storage_wrap_faults(struct pp_storage *inner, const struct pp_read_
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to inject faults into reads");
     }
     *s = (struct faulty){
-        .base = {.ops = &faulty_ops, .flags = inner->flags, .request_bytes = inner->request_bytes},
+        .base = {.ops = &faulty_ops,
+                 .flags = inner->flags,
+                 .request_bytes = inner->request_bytes,
+                 .scope = inner->scope},
         .inner = inner,
         .faults = f,
     };

@@ -364,12 +364,17 @@ static pp_status look(const struct pp_remote *r, struct object *o, const char *a
     return st;
 }
 
+static int64_t version_of(const char *etag, const char *modified)
+{
+    const char *mark = *etag ? etag : modified;
+    return *mark ? (int64_t)XXH3_64bits(mark, strlen(mark)) : 0;
+}
+
 static void tell(const struct object *o, struct pp_place_info *out)
 {
-    const char *mark = o->etag[0] ? o->etag : o->modified;
     *out = (struct pp_place_info){.kind = PP_PLACE_OBJECT,
                                   .size = o->size,
-                                  .version = *mark ? (int64_t)XXH3_64bits(mark, strlen(mark)) : 0};
+                                  .version = version_of(o->etag, o->modified)};
 }
 
 static pp_status make_known(const struct pp_object *out, const char *attempt, struct pp_err *err)
@@ -615,6 +620,8 @@ pp_status pp_remote_read_whole(const struct pp_storage *s, const struct pp_objec
     r->data = r->buf;
     if (st != PP_OK)
         r->got = 0;
+    else
+        r->version = version_of(j->answer.head.etag, j->answer.head.modified);
 out:
     free(j);
     free(whole);

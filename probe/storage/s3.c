@@ -276,6 +276,7 @@ static pp_status s3_attach(const char *place, struct pp_storage **out, struct pp
         s3_detach(&s->remote.base);
         return st;
     }
+    s->remote.base.scope = pp_aws_endpoint(s->aws);
     *out = &s->remote.base;
     return PP_OK;
 }

@@ -139,6 +139,7 @@ static void begin(struct pp_read *r)
     r->got = 0;
     r->cache_known = 0;
     r->cache_hit_bytes = 0;
+    r->version = 0;
 }
 
 pp_status pp_object_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)

@@ -92,6 +92,7 @@ struct pp_read {
     size_t got;             /* less than size only at the end of the object */
     int cache_known;        /* whether the next line is known */
     size_t cache_hit_bytes; /* came from the page cache without waiting: a lower bound */
+    int64_t version;        /* read_whole: of the object, as in pp_place_info; 0: its answer did not say */
 };
 
 /* One entry of a directory. */
@@ -158,6 +159,8 @@ struct pp_storage {
     const struct pp_storage_ops *ops;
     unsigned flags; /* enum pp_storage_flag */
     size_t request_bytes;
+    const char
+        *scope; /* which store it is, where names do not say it (the endpoint of s3://); NULL: they do */
 };
 
 struct pp_storage_ops {

@@ -1,0 +1,384 @@
+#include "probe/storage/cache/cache_ring.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+#include "probe/storage/cache/cache.h"
+#include "probe/storage/cache/cache_tally.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOOK_AFTER_MISS_NS 100000000u
+#define LOOK_AFTER_HIT_NS 1000000000u
+#define TOUCH_NS 1000000000u
+
+struct pp_cache_file pp_cache_file_of(const struct pp_cache_ring *r, const struct pp_cache_segment *s)
+{
+    return (struct pp_cache_file){.fd = s->fd, .seed = r->dir.seed};
+}
+
+uint64_t pp_cache_ring_place(const struct pp_cache_ring *r)
+{
+    return r->place;
+}
+
+/* ---- segments ---- */
+
+struct pp_cache_segment *pp_cache_new_segment(struct pp_cache_ring *r, uint64_t number, int fd)
+{
+    for (size_t i = 0; i < PP_CACHE_SEGMENTS; i++)
+        if (r->segment[i].fd < 0) {
+            r->segment[i] = (struct pp_cache_segment){
+                .fd = fd, .number = number, .walked = PP_CACHE_SEGMENT_HEAD, .epoch = r->epochs, .listed = 1};
+            return &r->segment[i];
+        }
+    return NULL;
+}
+
+void pp_cache_unref(struct pp_cache_segment *s)
+{
+    if (--s->refs == 0 && s->dead) {
+        close(s->fd);
+        s->fd = -1;
+    }
+}
+
+void pp_cache_retire(struct pp_cache_ring *r, struct pp_cache_segment *s, unsigned flags)
+{
+    size_t n = pp_cache_index_drop(&r->index, (uint16_t)(s - r->segment), flags);
+    if (flags & PP_CACHE_EVICTED)
+        pp_cache_tally_add(PP_CACHE_TALLY_EVICTED, n);
+    s->dead = 1;
+    s->refs++;
+    pp_cache_unref(s);
+}
+
+struct walk {
+    struct pp_cache_ring *r;
+    struct pp_cache_segment *s;
+};
+
+static int take_row(void *ctx, const struct pp_cache_row *row)
+{
+    struct walk *w = ctx;
+    struct pp_cache_slot *slot = pp_cache_index_put(&w->r->index, row->key);
+    if (!slot)
+        return 1;
+    slot->version = row->version;
+    slot->at8 = row->at8;
+    slot->length = row->length;
+    slot->segment = (uint16_t)(w->s - w->r->segment);
+    slot->flags = (uint16_t)((slot->flags & PP_CACHE_SEEN) | PP_CACHE_STORED);
+    if (row->place == w->r->place)
+        w->s->here += row->length;
+    return 0;
+}
+
+/* What has been written since, and whether another process has read it. */
+static void renew(struct pp_cache_ring *r, struct pp_cache_segment *s)
+{
+    struct stat st;
+    struct walk w = {r, s};
+    if (s->own || fstat(s->fd, &st) != 0)
+        return;
+    int64_t mtime = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+    if (s->mtime_ns && s->mtime_ns != mtime) {
+        s->used = 1;
+        s->epoch = r->epochs;
+    }
+    s->mtime_ns = mtime;
+    s->size = (uint64_t)st.st_size;
+    if (!s->closed && s->size > s->walked) {
+        struct pp_cache_file f = pp_cache_file_of(r, s);
+        pp_cache_walk(&f, s->size, &s->walked, &s->closed, take_row, &w);
+    }
+}
+
+static void take_in(struct pp_cache_ring *r, uint64_t number, int may_remove)
+{
+    int fd = pp_cache_dir_segment(&r->dir, number, 0);
+    struct pp_cache_file f = {.fd = fd, .seed = r->dir.seed};
+    struct pp_cache_segment *s = fd >= 0 && pp_cache_check_segment(&f, number)
+                                     ? pp_cache_new_segment(r, number, fd)
+                                     : NULL;
+    if (s) {
+        renew(r, s);
+        return;
+    }
+    if (fd >= 0 && may_remove && !pp_cache_check_segment(&f, number))
+        pp_cache_dir_remove_segment(&r->dir, number);
+    if (fd >= 0)
+        close(fd);
+}
+
+static struct pp_cache_segment *known(struct pp_cache_ring *r, uint64_t number)
+{
+    for (size_t i = 0; i < PP_CACHE_SEGMENTS; i++)
+        if (r->segment[i].fd >= 0 && !r->segment[i].dead && r->segment[i].number == number)
+            return &r->segment[i];
+    return NULL;
+}
+
+void pp_cache_look_around(struct pp_cache_ring *r, int may_remove)
+{
+    uint64_t *number, held = 0;
+    size_t n;
+    r->looked_ns = pp_now_ns();
+    if (pp_cache_dir_list(&r->dir, &number, &n) != 0)
+        n = 0;
+    for (size_t i = 0; i < PP_CACHE_SEGMENTS; i++)
+        r->segment[i].listed = 0;
+    for (size_t i = n > PP_CACHE_SEGMENTS_USED ? n - PP_CACHE_SEGMENTS_USED : 0; i < n; i++) {
+        struct pp_cache_segment *s = known(r, number[i]);
+        if (s) {
+            s->listed = 1;
+            renew(r, s);
+        } else {
+            take_in(r, number[i], may_remove);
+        }
+    }
+    free(number);
+    for (size_t i = 0; i < PP_CACHE_SEGMENTS; i++) {
+        struct pp_cache_segment *s = &r->segment[i];
+        if (s->fd >= 0 && !s->dead && !s->listed)
+            pp_cache_retire(r, s, PP_CACHE_EVICTED);
+        else if (s->fd >= 0 && !s->dead)
+            held += s->size;
+    }
+    pp_cache_tally_set(PP_CACHE_TALLY_HELD_BYTES, held);
+}
+
+/* ---- opening ---- */
+
+/* So many that evicting one costs little, so few that all can be open, and each large enough for a piece of a
+ * stream (4 MiB) once the cache is. */
+static uint64_t segment_size(uint64_t bytes)
+{
+    uint64_t size = bytes / 128, least = bytes / 8;
+    if (least > (uint64_t)16 << 20)
+        least = (uint64_t)16 << 20;
+    if (size < least)
+        size = least;
+    return size < PP_CACHE_SEGMENT_MOST / 2 ? size : PP_CACHE_SEGMENT_MOST / 2;
+}
+
+pp_status pp_cache_ring_open(const struct pp_cache_opts *o, const char *place, struct pp_cache_ring **out,
+                             struct pp_err *err)
+{
+    struct pp_cache_ring *r = calloc(1, sizeof(*r));
+    *out = NULL;
+    if (!r)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open the cache %s", o->dir);
+    pp_status st = pp_cache_dir_open(o->dir, &r->dir, err);
+    if (st != PP_OK) {
+        free(r);
+        return st;
+    }
+    for (size_t i = 0; i < PP_CACHE_SEGMENTS; i++)
+        r->segment[i].fd = -1;
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_mutex_init(&r->storing, NULL);
+    pthread_cond_init(&r->landed, NULL);
+    r->policy = &pp_cache_policies[o->policy];
+    r->bytes = o->bytes;
+    r->segment_bytes = segment_size(o->bytes);
+    r->place = pp_cache_place(place);
+    r->full_epoch = -1;
+    pp_cache_tally_reset();
+    pp_cache_tally_set(PP_CACHE_TALLY_LIMIT_BYTES, o->bytes);
+    if (r->dir.read_only) {
+        r->stopped = 1;
+        pp_cache_say("the cache %s cannot be written: it is read, and nothing is stored in it", o->dir);
+    }
+    pp_cache_look_around(r, 0);
+    pp_cache_trim(r);
+    *out = r;
+    return PP_OK;
+}
+
+void pp_cache_ring_close(struct pp_cache_ring *r)
+{
+    if (!r)
+        return;
+    pp_cache_close_own(r);
+    for (size_t i = 0; i < PP_CACHE_SEGMENTS; i++)
+        if (r->segment[i].fd >= 0)
+            close(r->segment[i].fd);
+    pp_cache_index_free(&r->index);
+    pp_cache_dir_close(&r->dir);
+    pthread_cond_destroy(&r->landed);
+    pthread_mutex_destroy(&r->storing);
+    pthread_mutex_destroy(&r->lock);
+    free(r->rows);
+    free(r);
+}
+
+/* ---- hits ---- */
+
+static void note_epoch(struct pp_cache_ring *r, uint64_t epoch)
+{
+    if (r->has_epoch && epoch > r->epoch)
+        r->epochs++;
+    if (!r->has_epoch || epoch > r->epoch)
+        r->epoch = epoch;
+    r->has_epoch = 1;
+}
+
+static struct pp_cache_slot *stored(struct pp_cache_ring *r, const struct pp_cache_id *id)
+{
+    struct pp_cache_slot *s = pp_cache_index_find(&r->index, pp_cache_key(id));
+    if (!s || !(s->flags & PP_CACHE_STORED))
+        return NULL;
+    if (!id->version || s->version == id->version)
+        return s;
+    s->flags &= PP_CACHE_SEEN;
+    pp_cache_tally_add(PP_CACHE_TALLY_CHANGED, 1);
+    return NULL;
+}
+
+int pp_cache_ring_find(struct pp_cache_ring *r, const struct pp_cache_id *id, uint64_t epoch,
+                       struct pp_cache_found *out)
+{
+    pthread_mutex_lock(&r->lock);
+    note_epoch(r, epoch);
+    struct pp_cache_slot *s = stored(r, id);
+    if (pp_now_ns() - r->looked_ns > (s ? LOOK_AFTER_HIT_NS : LOOK_AFTER_MISS_NS)) {
+        pp_cache_look_around(r, 0);
+        s = stored(r, id);
+    }
+    if (s) {
+        *out = (struct pp_cache_found){
+            .row = {.key = s->key, .version = s->version, .at8 = s->at8, .length = s->length},
+            .segment = s->segment,
+            .checked = (s->flags & PP_CACHE_CHECKED) != 0};
+        r->segment[s->segment].refs++;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return s != NULL;
+}
+
+void pp_cache_ring_pass(struct pp_cache_ring *r, const struct pp_cache_found *f)
+{
+    pthread_mutex_lock(&r->lock);
+    pp_cache_unref(&r->segment[f->segment]);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void forget(struct pp_cache_ring *r, const struct pp_cache_found *f)
+{
+    struct pp_cache_slot *s = pp_cache_index_find(&r->index, f->row.key);
+    if (s && (s->flags & PP_CACHE_STORED) && s->segment == f->segment && s->at8 == f->row.at8)
+        s->flags &= PP_CACHE_SEEN;
+}
+
+/* With lock held: other processes are told that the segment is of use. */
+static void touch(struct pp_cache_ring *r, struct pp_cache_segment *s)
+{
+    struct stat st;
+    uint64_t now = pp_now_ns();
+    s->used = 1;
+    s->epoch = r->epochs;
+    if (s->own || r->dir.read_only || now - s->touched_ns < TOUCH_NS)
+        return;
+    s->touched_ns = now;
+    if (futimens(s->fd, NULL) == 0 && fstat(s->fd, &st) == 0)
+        s->mtime_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+}
+
+int pp_cache_ring_take(struct pp_cache_ring *r, const struct pp_cache_found *f, const struct pp_cache_id *id,
+                       void *buf, struct pp_io_cached *cached)
+{
+    struct pp_cache_segment *s = &r->segment[f->segment];
+    struct pp_cache_file file = pp_cache_file_of(r, s);
+    enum pp_cache_got got = pp_cache_read_entry(&file, &f->row, id, buf, cached);
+    pthread_mutex_lock(&r->lock);
+    if (got == PP_CACHE_GOT)
+        touch(r, s);
+    else
+        forget(r, f);
+    pp_cache_unref(s);
+    pthread_mutex_unlock(&r->lock);
+    if (got == PP_CACHE_DAMAGED)
+        pp_cache_tally_add(PP_CACHE_TALLY_DAMAGED, 1);
+    return got == PP_CACHE_GOT;
+}
+
+void pp_cache_ring_check(struct pp_cache_ring *r, uint64_t key, uint64_t version)
+{
+    pthread_mutex_lock(&r->lock);
+    struct pp_cache_slot *s = pp_cache_index_find(&r->index, key);
+    int there = s && (s->flags & PP_CACHE_STORED);
+    if (there && s->version == version) {
+        s->flags |= PP_CACHE_CHECKED;
+    } else if (there) {
+        s->flags &= PP_CACHE_SEEN;
+        pp_cache_tally_add(PP_CACHE_TALLY_CHANGED, 1);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- misses ---- */
+
+int pp_cache_ring_enter(struct pp_cache_ring *r, uint64_t key, struct pp_cache_flight *f)
+{
+    uint64_t from = 0;
+    *f = (struct pp_cache_flight){.key = key};
+    pthread_mutex_lock(&r->lock);
+    for (const struct pp_cache_flight *other = r->flights; other;) {
+        if (other->key != key) {
+            other = other->next;
+            continue;
+        }
+        from = from ? from : pp_now_ns();
+        r->waiting++;
+        pthread_cond_wait(&r->landed, &r->lock);
+        r->waiting--;
+        other = r->flights;
+    }
+    if (!from) {
+        f->next = r->flights;
+        r->flights = f;
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (from) {
+        pp_cache_tally_add(PP_CACHE_TALLY_COALESCED, 1);
+        pp_cache_tally_add(PP_CACHE_TALLY_WAIT_NS, pp_now_ns() - from);
+    }
+    return from != 0;
+}
+
+void pp_cache_ring_leave(struct pp_cache_ring *r, struct pp_cache_flight *f)
+{
+    pthread_mutex_lock(&r->lock);
+    struct pp_cache_flight **at = &r->flights;
+    while (*at && *at != f)
+        at = &(*at)->next;
+    if (*at)
+        *at = f->next;
+    if (r->waiting)
+        pthread_cond_broadcast(&r->landed);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void pp_cache_ring_count(struct pp_cache_ring *r, uint64_t key, uint64_t length, int hit)
+{
+    int first = 0, again = 0;
+    pthread_mutex_lock(&r->lock);
+    struct pp_cache_slot *s = pp_cache_index_put(&r->index, key);
+    if (s) {
+        first = !(s->flags & PP_CACHE_SEEN);
+        again = !hit && (s->flags & PP_CACHE_EVICTED);
+        s->flags = (uint16_t)((s->flags | PP_CACHE_SEEN) & ~PP_CACHE_EVICTED);
+    }
+    pthread_mutex_unlock(&r->lock);
+    pp_cache_tally_add(PP_CACHE_TALLY_REQUESTS, 1);
+    pp_cache_tally_add(PP_CACHE_TALLY_BYTES, length);
+    pp_cache_tally_add(PP_CACHE_TALLY_DATA_BYTES, first ? length : 0);
+    pp_cache_tally_add(PP_CACHE_TALLY_COLD, first && !hit);
+    pp_cache_tally_add(PP_CACHE_TALLY_AGAIN, again);
+    pp_cache_tally_add(hit ? PP_CACHE_TALLY_HITS : PP_CACHE_TALLY_FETCHED_BYTES, hit ? 1 : length);
+    pp_cache_tally_add(PP_CACHE_TALLY_HIT_BYTES, hit ? length : 0);
+}
