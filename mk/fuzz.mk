@@ -6,7 +6,7 @@ FUZZ_ENGINE ?= $(B)/tests/fuzz/driver.o
 HAVE_CLANG := $(shell command -v clang 2>/dev/null)
 
 # The rooms that parse files: an older clang may not build the others.
-FUZZ_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(filter-out $(WITHOUT),$(shell find probe/base probe/trace probe/storage probe/dataset probe/decode collectors/store report -name '*.c'))) collectors/attach/namemap.c \
+FUZZ_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(filter-out $(WITHOUT),$(shell find probe/base probe/trace probe/storage probe/columns probe/dataset probe/decode collectors/store report -name '*.c'))) collectors/attach/namemap.c \
   collectors/attach/session_files.c collectors/attach/rank_session.c collectors/attach/loaders.c collectors/attach/order_files.c probe/ranks/identity.c \
   $(filter-out collectors/import/import.c,$(wildcard collectors/import/*.c)))
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -15,7 +15,7 @@ FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz-bins: $(FUZZ)
 helpers: $(if $(findstring address,$(SAN)),fuzz-bins)
 
-$(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/scratch.o $(B)/tests/support/hostile_schema.o $(B)/tests/support/chunk_encode.o $(FUZZ_ENGINE) $(FUZZ_OBJ)
+$(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/scratch.o $(B)/tests/support/hostile_schema.o $(B)/tests/support/chunk_encode.o $(B)/tests/support/made_parquet.o $(FUZZ_ENGINE) $(FUZZ_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# tests/deps.sh build|python|decoders|remote|metrics|test|checkers|peers|cuda|nsight|portable: finds out what is missing and installs only that, by its Debian package name.
+# tests/deps.sh build|python|decoders|formats|remote|metrics|test|checkers|peers|cuda|nsight|portable: finds out what is missing and installs only that, by its Debian package name.
 #
 # Found by trying: a program by `command -v`, a library by compiling and linking a three-line program. Nothing missing means nothing
 # is run. As root apt-get is called, else through sudo; when it cannot be done, one sentence says what is needed.
@@ -44,6 +44,12 @@ ROWS
     decoders) # for image formats beside JPEG and PNG; the build does without
         cat <<'ROWS'
 libwebp-dev|link|webp/decode.h|-lwebp
+ROWS
+        ;;
+    formats) # for files of columns: opened when one needs them; the build does without
+        cat <<'ROWS'
+libsnappy1v5|link||-l:libsnappy.so.1
+liblz4-1|link||-l:liblz4.so.1
 ROWS
         ;;
     test)
@@ -158,7 +164,7 @@ add_non_free() {
     as_root rm -f $list
 }
 
-set=${1:?usage: tests/deps.sh build|python|decoders|remote|metrics|test|checkers|peers|cuda|nsight|portable}
+set=${1:?usage: tests/deps.sh build|python|decoders|formats|remote|metrics|test|checkers|peers|cuda|nsight|portable}
 command -v "$CC" >/dev/null || { echo "pipeprobe needs a C compiler: on Debian the package gcc (looked for $CC)." >&2; exit 1; }
 packages=$(missing "$set" | tr '\n' ' ')
 [ -n "$packages" ] || exit 0

@@ -4,6 +4,7 @@
 #include "probe/dataset/foreign.h"
 #include "probe/dataset/format.h"
 #include "probe/dataset/options.h"
+#include "probe/dataset/shard_names.h"
 #include "probe/storage/cache/cache.h"
 #include "probe/storage/fault.h"
 
@@ -27,6 +28,13 @@ static pp_status look_into(struct pp_dataset_place *p, struct pp_listing *listin
     return st;
 }
 
+/* A name of a format that tells its files by their names: such a file is not opened for a look. */
+static int has_known_name(const char *name)
+{
+    return pp_is_shard_spec(name) || pp_has_image_extension(name) || pp_has_suffix(name, ".bin") ||
+           pp_has_suffix(name, ".npy");
+}
+
 /* *missing gets the sentence when nothing is called spec: a pattern or a range is not, either. */
 static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, struct pp_err *missing,
                       struct pp_err *err)
@@ -44,6 +52,8 @@ static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, st
     /* A server that does not answer, or refuses, would do so for every shard. */
     if (pp_storage_request_bytes(p->storage) && st != PP_OK && st != PP_E_NOT_FOUND)
         return pp_fail(err, st, "%s", missing->text);
+    if (p->info.kind == PP_PLACE_OBJECT && !has_known_name(p->spec))
+        p->foreign = pp_foreign_look(p->storage, NULL, p->spec);
     return p->info.kind == PP_PLACE_DIRECTORY ? look_into(p, listing, err) : PP_OK;
 }
 
@@ -290,6 +300,24 @@ pp_status pp_dataset_read_for(const struct pp_dataset *d, const struct pp_read_c
                               struct pp_sample *s, struct pp_err *err)
 {
     return read_sample(d, c->sample, c, s, err);
+}
+
+pp_status pp_dataset_row_bytes(const struct pp_dataset *d, size_t *out, struct pp_err *err)
+{
+    enum { TRIED = 64 };
+    struct pp_sample s = {0};
+    struct pp_err why = {0};
+    *out = PP_TEXT_ROW;
+    if (d->ops->content == PP_CONTENT_TEXT)
+        return PP_OK;
+    pp_status first = pp_dataset_read(d, 0, &s, err), st = first;
+    for (uint64_t i = 1; st != PP_OK && i < TRIED && i < d->len; i++)
+        st = pp_dataset_read(d, i, &s, &why);
+    *out = s.size;
+    pp_sample_free(&s);
+    if (st == PP_OK)
+        pp_err_clear(err);
+    return st == PP_OK ? PP_OK : first;
 }
 
 pp_status pp_dataset_labels(const struct pp_dataset *d, int64_t **out, struct pp_err *err)

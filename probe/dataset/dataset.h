@@ -67,6 +67,9 @@ pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_
 /* The same for the sample c->sample, told to the storage: what injected faults are decided by. */
 pp_status pp_dataset_read_for(const struct pp_dataset *d, const struct pp_read_context *c,
                               struct pp_sample *s, struct pp_err *err);
+/* Bytes of a sample in a batch, where no transform makes its row: those of the first sample that can be read
+ * (of 64), or PP_TEXT_ROW. */
+pp_status pp_dataset_row_bytes(const struct pp_dataset *d, size_t *out, struct pp_err *err);
 /* The name a person knows the sample by: path, "shard.tar:key", "file.bin@offset", "synthetic:17". Returns
  * buf. */
 const char *pp_dataset_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size);

@@ -3,6 +3,7 @@
  * loader gets. Compressed shards are unpacked whole when a sample of them is first read (mds_spool.h). */
 #include "probe/base/err.h"
 #include "probe/base/text.h"
+#include "probe/dataset/dataset_columns.h"
 #include "probe/dataset/dataset_shards.h"
 #include "probe/dataset/dataset_tfrecord.h"
 #include "probe/dataset/dataset_walk.h"
@@ -240,11 +241,10 @@ static int is_bytes(const struct pp_mds_column *c)
 
 static void find_label(struct mds *m)
 {
-    static const char *const names[] = {"label", "class", "cls", "target", NULL};
     static const char *const with_sign[] = {"int", "int8", "int16", "int32", "int64", NULL};
     static const char *const without[] = {"uint8", "uint16", "uint32", "uint64", NULL};
     m->label = NONE;
-    for (const char *const *name = names; *name && m->label == NONE; name++)
+    for (const char *const *name = pp_label_names; *name && m->label == NONE; name++)
         for (size_t i = 0; i < m->index.columns; i++) {
             const struct pp_mds_column *c = &m->index.column[i];
             if (strcmp(c->name, *name) == 0 &&
@@ -388,6 +388,7 @@ static int mds_probe(const struct pp_dataset_place *place, struct pp_err *why)
 const struct pp_dataset_format pp_format_mds = {
     .name = "mds",
     .help = "a directory of MDS shards",
+    .shares = "feature index-dir",
     .probe = mds_probe,
     .open = mds_open,
 };

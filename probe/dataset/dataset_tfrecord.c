@@ -181,18 +181,9 @@ static pp_status tfrecord_open(struct pp_dataset_place *place, const void *opts,
     return st;
 }
 
-static int is_tfrecord_file(const struct pp_dataset_place *place, const struct pp_object *dir,
-                            const char *name)
+static int is_tfrecord(const struct pp_foreign *f)
 {
-    const struct pp_foreign *f = pp_foreign_look(place->storage, dir, name);
     return f && strcmp(f->noun, "TFRecord") == 0;
-}
-
-/* A name of another format: the file is not opened for a look. */
-static int has_other_name(const char *name)
-{
-    return pp_is_shard_spec(name) || pp_has_image_extension(name) || pp_has_suffix(name, ".bin") ||
-           pp_has_suffix(name, ".npy");
 }
 
 /* A file whose first bytes check out is beyond doubt, as is a directory of such files and nothing else. */
@@ -200,14 +191,14 @@ static int tfrecord_probe(const struct pp_dataset_place *place, struct pp_err *w
 {
     const struct pp_listing *l = place->listing;
     if (place->info.kind == PP_PLACE_OBJECT)
-        return !has_other_name(place->spec) && is_tfrecord_file(place, NULL, place->spec) ? 95 : 0;
+        return is_tfrecord(place->foreign) ? 95 : 0;
     if (place->info.kind != PP_PLACE_DIRECTORY)
         return strchr(place->spec, '{') || strpbrk(place->spec, "*?,")
                    ? (strstr(place->spec, ".tfrec") ? 70 : 0)
                    : 0;
     for (size_t i = 0; i < l->others.n; i++) {
         const char *name = l->others.bytes + l->others.at[i];
-        if (pp_tfrecord_files.is(name) && is_tfrecord_file(place, &place->root, name))
+        if (pp_tfrecord_files.is(name) && is_tfrecord(pp_foreign_look(place->storage, &place->root, name)))
             return l->images.n == 0 && l->subdirs.n == 0 ? 90 : 10;
     }
     return 0;
@@ -221,7 +212,7 @@ struct pp_tfrecord_opts *pp_tfrecord_opts(const struct pp_dataset_options *o)
 /* clang-format off */
 static const struct pp_opt tfrecord_rows[] = {
     {.name = "feature", .advanced = 1, .type = PP_OPT_STRING, .offset = offsetof(struct pp_tfrecord_opts, feature), .arg = "NAME",
-     .help = "field that holds the image (TFRecord, MDS)"},
+     .help = "field that is the sample (TFRecord, MDS, Parquet)"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -229,6 +220,7 @@ static const struct pp_opt tfrecord_rows[] = {
 const struct pp_dataset_format pp_format_tfrecord = {
     .name = "tfrecord",
     .help = "TFRecord files",
+    .shares = "index-dir",
     .noun = "TFRecord files",
     .probe = tfrecord_probe,
     .open = tfrecord_open,

@@ -1,5 +1,5 @@
-/* dataset/dataset_tfrecord.h: the option of formats whose samples have several fields: TFRecord files, and
- * MDS shards. */
+/* dataset/dataset_tfrecord.h: the option of formats whose samples have several fields: TFRecord files, MDS
+ * shards, files of columns. */
 #ifndef PP_DATASET_DATASET_TFRECORD_H
 #define PP_DATASET_DATASET_TFRECORD_H
 

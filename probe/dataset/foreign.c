@@ -17,7 +17,7 @@
 /* A row with bytes is asked before any row is asked by its suffix. Where one signature begins another one,
  * the longer stands first; two bytes prove little, so they stand last. */
 static const struct pp_foreign table[] = {
-    {"Parquet", EXEC, {0, 4, "PAR1"}, ".parquet .pq", 0},
+    {"Parquet", NAME_THEM, {0, 4, "PAR1"}, ".parquet .pq", PP_FOREIGN_READ},
     {"Arrow", EXEC, {0, 6, "ARROW1"}, ".arrow .feather .ipc", 0},
     {"Arrow stream", EXEC, {0, 4, "\xff\xff\xff\xff"}, "", 0},
     {"HDF5", EXEC, {0, 8, "\x89HDF\r\n\x1a\n"}, ".h5 .hdf5 .he5", 0},

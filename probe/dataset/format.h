@@ -24,6 +24,9 @@ struct pp_dataset_place {
     struct pp_place_info info;  /* of spec taken literally; PP_PLACE_MISSING: nothing is called so */
     struct pp_object root;      /* of a directory: open, and what lies directly in it */
     struct pp_listing *listing; /* dataset_walk.h */
+    const struct pp_foreign
+        *foreign; /* what the first bytes of an object say that it is (foreign.h), else its
+                   * name; NULL: nothing, or a name of images, tokens or tar files says enough */
 };
 
 struct pp_dataset_ops {
@@ -66,10 +69,11 @@ struct pp_dataset {
 };
 
 struct pp_dataset_format {
-    const char *name; /* stored in recordings: "webdataset" */
-    const char *help; /* what a place of this format is: ".tar shards" */
-    const char *noun; /* what its options are for: "tar shards"; NULL: it has none */
-    int no_place;     /* the spec names nothing in a storage: probe is not asked */
+    const char *name;   /* stored in recordings: "webdataset" */
+    const char *help;   /* what a place of this format is: ".tar shards" */
+    const char *noun;   /* what its options are for: "tar shards"; NULL: it has none */
+    const char *shares; /* options of other formats that it takes too: "feature index-dir"; NULL: none */
+    int no_place;       /* the spec names nothing in a storage: probe is not asked */
 
     /* How sure the format is that place is its own: 0 no, 100 beyond doubt; a guess by suffix is 60 to 80.
      * With 0 it may say in why what is wrong with a place that is nearly its own. */
@@ -92,12 +96,14 @@ struct pp_dataset_format {
 /* clang-format off */
 /* A new format is one file and one row in formats.c:
  *
- *   struct parquet_opts { const char *column; };
- *   static const struct pp_opt parquet_rows[] = {{.name = "column", .offset = offsetof(struct parquet_opts, column), ...}, {.name = NULL}};
- *   static int parquet_probe(...)        80 for *.parquet, and for a directory whose listing holds some
- *   static pp_status parquet_open(...)   reads the footers through place->storage, fills ops and len
- *   static pp_status parquet_read(...)   pp_sample_reserve, then pp_object_read_at with the context that was handed in
- *   const struct pp_dataset_format pp_format_parquet = {.name = "parquet", .help = ".parquet files", .opts = parquet_rows, ...};
+ *   struct lmdb_opts { const char *key; };
+ *   static const struct pp_opt lmdb_rows[] = {{.name = "key", .offset = offsetof(struct lmdb_opts, key), ...}, {.name = NULL}};
+ *   static int lmdb_probe(...)        80 for *.mdb, and for a directory whose listing holds some
+ *   static pp_status lmdb_open(...)   reads the tree through place->storage, fills ops and len
+ *   static pp_status lmdb_read(...)   pp_sample_reserve, then pp_object_read_at with the context that was handed in
+ *   const struct pp_dataset_format pp_format_lmdb = {.name = "lmdb", .help = ".mdb files", .opts = lmdb_rows, ...};
+ *
+ * Files of columns (Parquet) are a kind of dataset_columns.h and a reader in probe/columns (columns/table.h).
  */
 /* clang-format on */
 

@@ -14,11 +14,11 @@
 #define WEBP_NAME "a WebP image, which needs libwebp (install libwebp-dev and build again)"
 #endif
 
-const struct pp_decode_ops *const pp_decode_rows[] = {&pp_decode_jpeg, &pp_decode_png,
+const struct pp_decode_ops *const pp_decode_rows[] = {&pp_decode_jpeg,   &pp_decode_png,
 #if PP_HAVE_WEBP
                                                       &pp_decode_webp,
 #endif
-                                                      &pp_decode_tokens, NULL};
+                                                      &pp_decode_tokens, &pp_decode_text, NULL};
 
 void pp_decode_image_names(const char **names, size_t size)
 {

@@ -77,7 +77,7 @@ struct pp_decode_ops {
     pp_status (*row)(void *state, const struct pp_encoded *in, void *out, size_t size, struct pp_err *err);
 };
 
-extern const struct pp_decode_ops pp_decode_jpeg, pp_decode_png, pp_decode_tokens;
+extern const struct pp_decode_ops pp_decode_jpeg, pp_decode_png, pp_decode_tokens, pp_decode_text;
 extern const struct pp_decode_ops pp_decode_webp; /* only where the build found libwebp */
 
 /* The rows in the order in which they are asked; NULL after the last. */

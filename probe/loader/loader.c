@@ -63,10 +63,7 @@ static pp_status find_row_bytes(const struct pp_loader_opts *o, size_t *out, str
     if (o->transform) {
         *out = pp_transform_bytes(o->transform);
     } else {
-        struct pp_sample s = {0};
-        st = pp_dataset_read(o->dataset, 0, &s, err);
-        *out = s.size;
-        pp_sample_free(&s);
+        st = pp_dataset_row_bytes(o->dataset, out, err);
     }
     return st;
 }

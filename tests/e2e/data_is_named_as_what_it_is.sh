@@ -5,13 +5,17 @@
 need_pipeprobe
 short=(--steps 3 --batch-size 4 --workers 1 --force -o "$T/out.sqlite")
 
-mkdir -p "$T/parquet" "$T/gz" "$T/bmp/a"
-printf 'PAR1....' >"$T/parquet/train-0.parquet" && echo '{}' >"$T/parquet/dataset_info.json"
+mkdir -p "$T/lmdb" "$T/parquet" "$T/hub/data" "$T/gz" "$T/bmp/a"
+printf '................\336\300\357\276' >"$T/lmdb/data.mdb" && echo '{}' >"$T/lmdb/dataset_info.json"
+printf 'PAR1.............' | tee "$T/parquet/train-0.parquet" >"$T/hub/data/train-0.parquet"
 printf '\037\213\010' >"$T/gz/shard-000000.tar.gz"
 printf 'BM..........' | tee "$T/bmp/a/1.bmp" "$T/bmp/a/2.bmp" >/dev/null
-refuses "a directory of Parquet" 4 "parquet holds Parquet files .*train-0.parquet.*pipeprobe exec -- python" "$PP" run "$T/parquet" "${short[@]}"
+refuses "a directory of LMDB" 4 "lmdb holds LMDB files .*data.mdb.*pipeprobe exec -- python" "$PP" run "$T/lmdb" "${short[@]}"
 check "and is not asked for images" bash -c "! grep -q 'no image' '$ERR'"
-refuses "one Parquet file" 4 "train-0.parquet is a Parquet file.*pipeprobe exec" "$PP" run "$T/parquet/train-0.parquet" "${short[@]}"
+refuses "one LMDB file" 4 "data.mdb is a LMDB file.*pipeprobe exec" "$PP" run "$T/lmdb/data.mdb" "${short[@]}"
+refuses "a Parquet file that is cut" 4 "train-0.parquet is truncated, or no Parquet file: it does not end in PAR1" "$PP" run "$T/parquet/train-0.parquet" "${short[@]}"
+refuses "a directory of such" 4 "train-0.parquet is truncated" "$PP" run "$T/parquet" "${short[@]}"
+refuses "Parquet below the directory" 4 "no sample in its Parquet files .such as data/train-0.parquet.: name the files, or the directory" "$PP" run "$T/hub" "${short[@]}"
 refuses "a directory of .tar.gz" 4 "compressed \(gzip\).*--stream.*unpack" "$PP" run "$T/gz" "${short[@]}"
 refuses "nothing but BMP" 4 "2 of 2 files are BMP, which pipeprobe cannot decode.*pipeprobe exec" "$PP" run "$T/bmp" "${short[@]}"
 check "and nothing was begun" test ! -e "$T/out.sqlite"

@@ -42,7 +42,7 @@ refuses "what exists already" 2 "tars exists already" "$PP" pack "$T/images" -o 
 refuses "no output" 2 "-o DST" "$PP" pack "$T/images"
 refuses "no source" 2 "name the data set" "$PP" pack -o "$T/x"
 head -c 9000 /dev/zero >"$T/tokens.bin"
-refuses "tokens" 2 "holds tokens" "$PP" pack "$T/tokens.bin" -o "$T/x"
+refuses "tokens" 2 "holds no images" "$PP" pack "$T/tokens.bin" -o "$T/x"
 refuses "a directory that cannot be made" 2 "cannot make a directory beside" "$PP" pack "$T/images" -o "$T/none/x"
 : >"$T/images/class_000/empty.jpg" && echo "GIF89a" >"$T/images/class_001/gif.png"
 run "$PP" pack "$T/images" -o "$T/x" --no-shuffle

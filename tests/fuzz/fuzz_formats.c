@@ -1,8 +1,10 @@
 /* Fuzz target: files of a data set. The first byte of the input says which file the rest is: a TFRecord, the
  * index of Megatron's tokens, an MDS index.json, an MDS shard, a tar shard, compressed or not, as it is
- * streamed. The others lie there sound. What opens is read to its end: each sample is bytes or a sentence. */
+ * streamed, a Parquet file. The others lie there sound. What opens is read to its end: each sample is bytes
+ * or a sentence. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
+#include "tests/support/made_parquet.h"
 
 #include "probe/base/crc32c.h"
 #include "probe/dataset/dataset.h"
@@ -26,7 +28,7 @@ static const struct file {
     {"x.tfrecord", "x.tfrecord", 0}, {"tokens.idx", "tokens.bin", 0},
     {"mds/index.json", "mds", 0},    {"set/shard.00000.mds", "set", 0},
     {"s.tar.gz", "s.tar.gz", 1},     {"s.tar.zst", "s.tar.zst", 1},
-    {"s.tar", "s.tar", 1},
+    {"s.tar", "s.tar", 1},           {"x.parquet", "x.parquet", 0},
 };
 enum { FILES = sizeof(files) / sizeof(*files) };
 
@@ -176,6 +178,24 @@ static size_t make_tar(uint8_t *to)
     return at + 1024;
 }
 
+/* Version 1 with lists that go on in the next page; version 2 with an index of pages. */
+static const struct made_parquet parquets[] = {
+    {.rows = 12, .group_rows = 7, .page_rows = 3, .dictionary = 1, .nulls = 1, .split = 1},
+    {.rows = 12, .group_rows = 7, .page_rows = 3, .codec = 6, .version_2 = 1, .index = 1},
+};
+enum { PARQUETS = sizeof(parquets) / sizeof(*parquets) };
+
+static size_t make_parquet(unsigned i, uint8_t *to, size_t room)
+{
+    size_t n;
+    uint8_t *made = made_parquet(&parquets[i], &n);
+    if (n > room)
+        abort();
+    memcpy(to, made, n);
+    free(made);
+    return n;
+}
+
 static size_t make(unsigned i, uint8_t *to, size_t room)
 {
     uint8_t tar[8192];
@@ -194,16 +214,17 @@ static size_t make(unsigned i, uint8_t *to, size_t room)
         return z.total_out;
     }
     case 5: return ZSTD_compress(to, room, tar, n, 1);
-    default: memcpy(to, tar, n); return n;
+    case 6: memcpy(to, tar, n); return n;
+    default: return make_parquet(i - 7, to, room);
     }
 }
 
 int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
 {
     enum { ROOM = 16384 };
-    if (i >= FILES || !(*data = malloc(ROOM)))
+    if (i >= FILES - 1 + PARQUETS || !(*data = malloc(ROOM)))
         return 0;
-    (*data)[0] = (uint8_t)i;
+    (*data)[0] = (uint8_t)(i < FILES ? i : FILES - 1);
     *size = 1 + make(i, *data + 1, ROOM - 1);
     return 1;
 }

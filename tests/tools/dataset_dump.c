@@ -1,8 +1,10 @@
-/* dataset_dump SPEC [--stream] [--window N]: the samples of a data set in their order, for comparison with
- * other readers. Per sample on stdout: i64 label, u64 size, the bytes. A failure ends it with its sentence.
+/* dataset_dump SPEC [--stream] [--window N] [--feature NAME]: the samples of a data set in their order, for
+ * comparison with other readers. Per sample on stdout: i64 label, u64 size, the bytes. A failure ends it with
+ * its sentence.
  */
 #include "probe/dataset/dataset.h"
 #include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/dataset_tfrecord.h"
 #include "probe/dataset/dataset_tokens.h"
 
 #include <pipeprobe/status.h>
@@ -54,6 +56,8 @@ int main(int argc, char **argv)
             stream = pp_shards_opts(&o)->stream = 1;
         else if (strcmp(argv[i], "--window") == 0 && i + 1 < argc)
             pp_tokens_opts(&o)->window = atoll(argv[++i]);
+        else if (strcmp(argv[i], "--feature") == 0 && i + 1 < argc)
+            pp_tfrecord_opts(&o)->feature = argv[++i];
     }
     pp_status st = pp_dataset_open(&(struct pp_dataset_opts){.spec = argc > 1 ? argv[1] : "", .options = &o},
                                    &d, &err);

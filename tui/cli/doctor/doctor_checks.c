@@ -5,6 +5,7 @@
 #include "collectors/system/counters.h"
 #include "collectors/system/environment.h"
 #include "probe/base/text.h"
+#include "probe/columns/codec.h"
 #include "probe/device/cuda_driver.h"
 #include "probe/device/device.h"
 #include "probe/storage/http.h"
@@ -71,6 +72,18 @@ static void look_http(struct pp_finding *f)
     char text[200];
     int yes = pp_http_available(text, sizeof(text));
     found(f, yes ? PP_YES : PP_NO, "%s", text);
+}
+
+static void look_codecs(struct pp_finding *f)
+{
+    struct pp_err snappy = {0}, lz4 = {0};
+    pp_status st = pp_codec_ready(PP_CODEC_SNAPPY, &snappy), other = pp_codec_ready(PP_CODEC_LZ4, &lz4);
+    if (st == PP_OK && other == PP_OK)
+        found(f, PP_YES, "Snappy, LZ4, gzip, Zstandard");
+    else
+        found(f, PP_NO, "%s%s%s not installed (Debian: libsnappy1v5, liblz4-1)",
+              st == PP_OK ? "" : "libsnappy.so.1", st != PP_OK && other != PP_OK ? ", " : "",
+              other == PP_OK ? "" : "liblz4.so.1");
 }
 
 static void look_hooks(struct pp_finding *f)
@@ -275,6 +288,8 @@ const struct pp_check pp_checks[] = {
      "exec records annotated programs, and no unmodified PyTorch job"},
     {NULL, "remote data", look_http, "data sets are read from http://, https:// and s3:// too",
      "data sets are read from file systems alone"},
+    {NULL, "Parquet codecs", look_codecs, "Parquet files are read with any of them",
+     "Parquet files are read unless compressed by what is missing"},
     {NULL, "metrics endpoint", look_endpoint, "--metrics serves Prometheus",
      "--metrics is not available; --metrics-textfile is"},
     {NULL, "metrics push", look_push, "--metrics-push sends to a Pushgateway",

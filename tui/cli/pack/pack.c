@@ -120,8 +120,7 @@ static pp_status open_source(struct pack *p, struct pp_err *err)
     if (st != PP_OK)
         return st;
     if (pp_dataset_content(p->dataset) != PP_CONTENT_IMAGE)
-        return pp_fail(err, PP_E_USAGE, "%s holds tokens, which already lie in one file: pack is for images",
-                       p->source);
+        return pp_fail(err, PP_E_USAGE, "%s holds no images, and pack is for images", p->source);
     for (size_t i = 0; !p->o->quiet && (warning = pp_dataset_warning(p->dataset, i)); i++)
         pp_cli_note("warning", warning);
     s.n = pp_dataset_len(p->dataset);

@@ -312,16 +312,10 @@ static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
 
 static pp_status find_row_bytes(struct run_parts *p, struct pp_err *err)
 {
-    struct pp_sample s = {0};
-    pp_status st = PP_OK;
-    if (p->transform) {
-        p->row_bytes = pp_transform_bytes(p->transform);
-    } else {
-        st = pp_dataset_read(p->dataset, 0, &s, err);
-        p->row_bytes = s.size;
-        pp_sample_free(&s);
-    }
-    return st;
+    if (!p->transform)
+        return pp_dataset_row_bytes(p->dataset, &p->row_bytes, err);
+    p->row_bytes = pp_transform_bytes(p->transform);
+    return PP_OK;
 }
 
 static pp_status open_device(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
@@ -392,11 +386,11 @@ pp_status run_parts_make(struct run_parts *p, const struct run_request *asked, s
         st = pp_faults_set_dataset(p->faults, pp_dataset_len(p->dataset), err);
     if (st != PP_OK)
         return st;
-    if (pp_dataset_content(p->dataset) == PP_CONTENT_TOKENS) {
+    if (pp_dataset_content(p->dataset) != PP_CONTENT_IMAGE) {
         pp_transform_destroy(p->transform);
         p->transform = NULL;
         if (p->delivered)
-            return pp_fail(err, PP_E_USAGE, "--wire is for images, and %s holds tokens; leave it out", path);
+            return pp_fail(err, PP_E_USAGE, "--wire is for images, and %s holds none; leave it out", path);
     }
     st = run_fits_dataset(&asked->set, p->dataset, path ? path : "the synthetic set", err);
     if (st == PP_OK)

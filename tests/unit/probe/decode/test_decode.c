@@ -262,7 +262,7 @@ static void tokens_are_a_row_like_any_other(void **state)
     assert_int_equal(pp_decoder_row(d, &in, out, 4, &err), PP_OK);
     assert_memory_equal(out, in.data, 4);
     assert_int_equal(pp_decoder_row(d, &in, out, 8, &err), PP_E_CORRUPT);
-    assert_string_equal(err.text, "window 17 holds 4 bytes instead of 8");
+    assert_string_equal(err.text, "sample 17 holds 4 bytes, and the first one 8");
     assert_int_equal(pp_decoder_open(d, &in, &info, &err), PP_E_USAGE);
     pp_decoder_destroy(d);
     d = make(&(struct pp_decoder_opts){.content = PP_CONTENT_IMAGE});

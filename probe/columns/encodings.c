@@ -1,0 +1,166 @@
+#include "probe/columns/encodings.h"
+
+/* An unsigned LEB128 of at most 64 bits. */
+static int take_varint(const uint8_t **at, const uint8_t *end, uint64_t *out)
+{
+    *out = 0;
+    for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
+        uint8_t byte = *(*at)++;
+        *out |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return 0;
+    }
+    return -1;
+}
+
+/* ---- the hybrid ---- */
+
+static int next_run(struct pp_runs *r)
+{
+    uint64_t head;
+    unsigned bytes = (r->width + 7) / 8;
+    if (take_varint(&r->at, r->end, &head) != 0 || head >> 1 == 0)
+        return -1;
+    if (head & 1) {
+        if (head >> 1 > UINT64_MAX / 64)
+            return -1;
+        r->packed = (head >> 1) * 8;
+        r->bits = 0;
+        r->n_bits = 0;
+        return 0;
+    }
+    if ((size_t)(r->end - r->at) < bytes)
+        return -1;
+    r->run = head >> 1;
+    r->value = 0;
+    for (unsigned i = 0; i < bytes; i++)
+        r->value |= (uint32_t)*r->at++ << 8 * i;
+    return 0;
+}
+
+static int take_packed(struct pp_runs *r, uint32_t *out, size_t n)
+{
+    uint64_t mask = ((uint64_t)1 << r->width) - 1;
+    for (size_t i = 0; i < n; i++) {
+        while (r->n_bits < r->width) {
+            if (r->at == r->end)
+                return -1;
+            r->bits |= (uint64_t)*r->at++ << r->n_bits;
+            r->n_bits += 8;
+        }
+        out[i] = (uint32_t)(r->bits & mask);
+        r->bits >>= r->width;
+        r->n_bits -= r->width;
+    }
+    return 0;
+}
+
+int pp_runs_take(struct pp_runs *r, uint32_t *out, size_t n)
+{
+    while (n > 0) {
+        if (r->run == 0 && r->packed == 0 && next_run(r) != 0)
+            return -1;
+        uint64_t left = r->run ? r->run : r->packed;
+        size_t now = left < n ? (size_t)left : n;
+        if (r->run) {
+            for (size_t i = 0; i < now; i++)
+                out[i] = r->value;
+            r->run -= now;
+        } else {
+            if (take_packed(r, out, now) != 0)
+                return -1;
+            r->packed -= now;
+        }
+        out += now;
+        n -= now;
+    }
+    return 0;
+}
+
+/* ---- deltas ---- */
+
+struct delta {
+    const uint8_t *at, *end;
+    uint64_t block, per_mini, total; /* values of a block, of a miniblock, of all */
+    uint64_t minis;
+    uint64_t value;
+};
+
+static uint64_t from_zigzag(uint64_t v)
+{
+    return v >> 1 ^ (0 - (v & 1));
+}
+
+static int delta_begin(struct delta *d, size_t n)
+{
+    uint64_t first;
+    enum { MOST_BLOCK = 1 << 20 };
+    if (take_varint(&d->at, d->end, &d->block) != 0 || take_varint(&d->at, d->end, &d->minis) != 0 ||
+        take_varint(&d->at, d->end, &d->total) != 0 || take_varint(&d->at, d->end, &first) != 0)
+        return -1;
+    if (d->block == 0 || d->block > MOST_BLOCK || d->minis == 0 || d->block % d->minis != 0 || d->total != n)
+        return -1;
+    d->per_mini = d->block / d->minis;
+    d->value = from_zigzag(first);
+    return d->per_mini % 8 == 0 ? 0 : -1;
+}
+
+/* `now` values of a miniblock of d->per_mini, whose padding is passed over. */
+static int take_mini(struct delta *d, uint64_t least, unsigned width, int64_t *out, size_t now)
+{
+    uint64_t bytes = d->per_mini / 8 * width;
+    if (width > 64 || bytes > (size_t)(d->end - d->at))
+        return -1;
+    const uint8_t *at = d->at;
+    unsigned __int128 bits = 0;
+    unsigned n_bits = 0;
+    uint64_t mask = width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1;
+    for (size_t i = 0; i < now; i++) {
+        while (n_bits < width) {
+            bits |= (unsigned __int128)*at++ << n_bits;
+            n_bits += 8;
+        }
+        d->value += least + ((uint64_t)bits & mask);
+        out[i] = (int64_t)d->value;
+        bits >>= width;
+        n_bits -= width;
+    }
+    d->at += bytes;
+    return 0;
+}
+
+static int take_block(struct delta *d, int64_t *out, size_t n, size_t *took)
+{
+    uint64_t least;
+    if (take_varint(&d->at, d->end, &least) != 0 || d->minis > (size_t)(d->end - d->at))
+        return -1;
+    const uint8_t *width = d->at;
+    d->at += d->minis;
+    least = from_zigzag(least);
+    *took = 0;
+    for (uint64_t i = 0; i < d->minis && *took < n; i++) {
+        size_t now = n - *took < d->per_mini ? n - *took : (size_t)d->per_mini;
+        if (take_mini(d, least, width[i], out + *took, now) != 0)
+            return -1;
+        *took += now;
+    }
+    return 0;
+}
+
+int pp_delta_take(const uint8_t *bytes, size_t size, int64_t *out, size_t n, size_t *used)
+{
+    struct delta d = {.at = bytes, .end = bytes + size};
+    size_t took;
+    if (delta_begin(&d, n) != 0)
+        return -1;
+    for (size_t i = n > 0 ? 1 : 0; i < n; i += took) {
+        if (i == 1)
+            out[0] = (int64_t)d.value;
+        if (take_block(&d, out + i, n - i, &took) != 0)
+            return -1;
+    }
+    if (n == 1)
+        out[0] = (int64_t)d.value;
+    *used = (size_t)(d.at - bytes);
+    return 0;
+}

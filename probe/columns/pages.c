@@ -1,0 +1,180 @@
+#include "probe/columns/pages.h"
+#include "probe/base/err.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKETS = 1024 };
+
+/* A page that a thread is making: on that thread's stack. */
+struct making {
+    struct pp_page_key key;
+    struct making *next;
+};
+
+struct pp_pages {
+    uint64_t limit;
+    pthread_mutex_t lock;
+    pthread_cond_t made;
+    /* below: under lock */
+    uint64_t bytes;
+    struct pp_page *bucket[BUCKETS];
+    struct pp_page *newest, *oldest;
+    struct making *making;
+};
+
+pp_status pp_pages_create(uint64_t limit, struct pp_pages **out, struct pp_err *err)
+{
+    struct pp_pages *c = calloc(1, sizeof(*c));
+    *out = c;
+    if (!c)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to keep decoded pages");
+    c->limit = limit;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->made, NULL);
+    return PP_OK;
+}
+
+static int is_same(const struct pp_page_key *a, const struct pp_page_key *b)
+{
+    return a->table == b->table && a->chunk == b->chunk && a->page == b->page;
+}
+
+static struct pp_page **bucket_of(struct pp_pages *c, const struct pp_page_key *k)
+{
+    uint64_t h = ((uint64_t)(uintptr_t)k->table >> 4) * 0x9e3779b97f4a7c15u;
+    h = (h ^ k->chunk) * 0x9e3779b97f4a7c15u;
+    h = (h ^ k->page) * 0x9e3779b97f4a7c15u;
+    return &c->bucket[h >> 54];
+}
+
+static struct pp_page *find(struct pp_pages *c, const struct pp_page_key *k)
+{
+    struct pp_page *p = *bucket_of(c, k);
+    while (p && !is_same(&p->key, k))
+        p = p->next;
+    return p;
+}
+
+/* ---- by age ---- */
+
+static void leave_age(struct pp_pages *c, struct pp_page *p)
+{
+    *(p->newer ? &p->newer->older : &c->newest) = p->older;
+    *(p->older ? &p->older->newer : &c->oldest) = p->newer;
+}
+
+static void enter_newest(struct pp_pages *c, struct pp_page *p)
+{
+    p->newer = NULL;
+    p->older = c->newest;
+    *(c->newest ? &c->newest->newer : &c->oldest) = p;
+    c->newest = p;
+}
+
+static void forget(struct pp_pages *c, struct pp_page *p)
+{
+    struct pp_page **at = bucket_of(c, &p->key);
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    leave_age(c, p);
+    c->bytes -= p->bytes;
+    p->free(p);
+}
+
+static void trim(struct pp_pages *c)
+{
+    for (struct pp_page *p = c->oldest, *newer; p && c->bytes > c->limit; p = newer) {
+        newer = p->newer;
+        if (p->users == 0)
+            forget(c, p);
+    }
+}
+
+static void keep(struct pp_pages *c, const struct pp_page_key *key, struct pp_page *p)
+{
+    struct pp_page **at = bucket_of(c, key);
+    p->key = *key;
+    p->users = 1;
+    p->next = *at;
+    *at = p;
+    enter_newest(c, p);
+    c->bytes += p->bytes;
+    trim(c);
+}
+
+/* ---- getting ---- */
+
+static int is_made_now(const struct pp_pages *c, const struct pp_page_key *key)
+{
+    const struct making *m = c->making;
+    while (m && !is_same(&m->key, key))
+        m = m->next;
+    return m != NULL;
+}
+
+static void end_making(struct pp_pages *c, struct making *mine)
+{
+    struct making **at = &c->making;
+    while (*at != mine)
+        at = &(*at)->next;
+    *at = mine->next;
+    pthread_cond_broadcast(&c->made);
+}
+
+pp_status pp_pages_get(struct pp_pages *c, const struct pp_page_key *key, pp_page_maker *make, void *ctx,
+                       struct pp_page **out, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    *out = NULL;
+    pthread_mutex_lock(&c->lock);
+    while (!(*out = find(c, key)) && is_made_now(c, key))
+        pthread_cond_wait(&c->made, &c->lock);
+    if (*out) {
+        (*out)->users++;
+        leave_age(c, *out);
+        enter_newest(c, *out);
+    } else {
+        struct making mine = {.key = *key, .next = c->making};
+        c->making = &mine;
+        pthread_mutex_unlock(&c->lock);
+        st = make(ctx, out, err);
+        pthread_mutex_lock(&c->lock);
+        if (st == PP_OK)
+            keep(c, key, *out);
+        end_making(c, &mine);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return st;
+}
+
+void pp_pages_put(struct pp_pages *c, struct pp_page *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&c->lock);
+    p->users--;
+    trim(c);
+    pthread_mutex_unlock(&c->lock);
+}
+
+uint64_t pp_pages_footprint(struct pp_pages *c)
+{
+    pthread_mutex_lock(&c->lock);
+    uint64_t bytes = c->bytes + sizeof(*c);
+    pthread_mutex_unlock(&c->lock);
+    return bytes;
+}
+
+void pp_pages_destroy(struct pp_pages *c)
+{
+    if (!c)
+        return;
+    while (c->oldest)
+        forget(c, c->oldest);
+    pthread_cond_destroy(&c->made);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}

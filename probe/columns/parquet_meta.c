@@ -1,0 +1,540 @@
+#include "probe/columns/parquet_meta.h"
+#include "probe/base/err.h"
+#include "probe/columns/thrift.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEEPEST = 16, REQUIRED = 0, OPTIONAL = 1, REPEATED = 2, NO_TYPE = -1, MOST_CHUNKS = 1 << 22 };
+
+pp_status pp_parquet_tail(const uint8_t *tail, uint64_t file_size, const char *path, size_t *size,
+                          struct pp_err *err)
+{
+    uint32_t n = tail[0] | (uint32_t)tail[1] << 8 | (uint32_t)tail[2] << 16 | (uint32_t)tail[3] << 24;
+    if (memcmp(tail + 4, "PARE", 4) == 0)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "%s is encrypted, which is not read: record your own loader with 'pipeprobe exec -- python "
+            "train.py'",
+            path);
+    if (memcmp(tail + 4, "PAR1", 4) != 0)
+        return pp_fail(err, PP_E_CORRUPT, "%s is truncated, or no Parquet file: it does not end in PAR1",
+                       path);
+    if (n == 0 || n > file_size - PP_PARQUET_TAIL || n > PP_PARQUET_FOOTER)
+        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer claims %u of its %llu bytes", path, n,
+                       (unsigned long long)file_size);
+    *size = n;
+    return PP_OK;
+}
+
+/* ---- schema ---- */
+
+/* A SchemaElement: https://github.com/apache/parquet-format, parquet.thrift. */
+struct element {
+    int type, repetition, converted;
+    int32_t type_length;
+    uint32_t children;
+    const uint8_t *name;
+    size_t name_size;
+    int logical;    /* field of LogicalType; 0: none */
+    int bits, sign; /* of its INTEGER */
+};
+enum {
+    CONVERTED_NONE = -1,
+    CONVERTED_UTF8 = 0,
+    CONVERTED_LIST = 3,
+    CONVERTED_ENUM = 4,
+    CONVERTED_DECIMAL = 5,
+    CONVERTED_UINT_8 = 11,
+    CONVERTED_INT_64 = 18,
+    CONVERTED_JSON = 19,
+    CONVERTED_INTERVAL = 21,
+    LOGICAL_STRING = 1,
+    LOGICAL_LIST = 3,
+    LOGICAL_ENUM = 4,
+    LOGICAL_DECIMAL = 5,
+    LOGICAL_INTEGER = 10,
+    LOGICAL_JSON = 12,
+    LOGICAL_FLOAT16 = 15
+};
+
+static void read_integer(struct pp_thrift *t, struct element *e)
+{
+    int id = 0, type;
+    while ((type = pp_thrift_field(t, &id))) {
+        if (id == 1)
+            e->bits = (int)pp_thrift_int(t, type);
+        else if (id == 2)
+            e->sign = pp_thrift_bool(t, type);
+        else
+            pp_thrift_skip(t, type);
+    }
+}
+
+static void read_logical(struct pp_thrift *t, int type, struct element *e)
+{
+    int id = 0, member;
+    pp_thrift_begin(t, type);
+    while ((member = pp_thrift_field(t, &id))) {
+        e->logical = id;
+        if (id == LOGICAL_INTEGER && member == PP_THRIFT_STRUCT)
+            read_integer(t, e);
+        else
+            pp_thrift_skip(t, member);
+    }
+}
+
+static void read_element(struct pp_thrift *t, struct element *e)
+{
+    int id = 0, type;
+    int64_t children = 0;
+    *e = (struct element){.type = NO_TYPE, .converted = CONVERTED_NONE};
+    while ((type = pp_thrift_field(t, &id))) {
+        switch (id) {
+        case 1: e->type = (int)pp_thrift_int(t, type); break;
+        case 2: e->type_length = (int32_t)pp_thrift_int(t, type); break;
+        case 3: e->repetition = (int)pp_thrift_int(t, type); break;
+        case 4: e->name = pp_thrift_bytes(t, type, &e->name_size); break;
+        case 5: children = pp_thrift_int(t, type); break;
+        case 6: e->converted = (int)pp_thrift_int(t, type); break;
+        case 10: read_logical(t, type, e); break;
+        default: pp_thrift_skip(t, type);
+        }
+    }
+    if (children < 0 || e->repetition < REQUIRED || e->repetition > REPEATED)
+        t->bad = 1;
+    e->children = (uint32_t)children;
+}
+
+/* Where in the tree a walk is. */
+struct level {
+    char name[PP_TABLE_NAME];
+    int definition, repetition, list_definition;
+    int in_list; /* 1: children are the repeated group of a list; 2: are its element; neither is named */
+    int is_map;
+};
+
+struct walk {
+    struct pp_thrift t;
+    size_t left; /* elements of the schema that were not read */
+    struct pp_table *table;
+    struct pp_parquet_meta *meta;
+    int no_memory;
+};
+
+static void name_child(const struct level *up, const struct element *e, struct level *own)
+{
+    int n = 0;
+    if (up->in_list) {
+        memcpy(own->name, up->name, sizeof(own->name));
+        return;
+    }
+    if (up->name[0])
+        n = snprintf(own->name, sizeof(own->name), "%s.", up->name);
+    for (size_t i = 0; i < e->name_size && n >= 0 && (size_t)n + 1 < sizeof(own->name); i++)
+        own->name[n++] = (char)(e->name[i] ? e->name[i] : '?');
+    own->name[n < (int)sizeof(own->name) ? n : (int)sizeof(own->name) - 1] = '\0';
+}
+
+static int is_text(const struct element *e)
+{
+    return e->logical == LOGICAL_STRING || e->logical == LOGICAL_ENUM || e->logical == LOGICAL_JSON ||
+           e->converted == CONVERTED_UTF8 || e->converted == CONVERTED_ENUM || e->converted == CONVERTED_JSON;
+}
+
+/* Width and sign as Arrow gives them: an INT32 may be declared to hold 8 bits. */
+static void set_integer(const struct element *e, unsigned stored, struct pp_column *c)
+{
+    int bits = (int)stored * 8, sign = 1;
+    if (e->logical == LOGICAL_INTEGER) {
+        bits = e->bits;
+        sign = e->sign;
+    } else if (e->converted >= CONVERTED_UINT_8 && e->converted <= CONVERTED_INT_64) {
+        bits = 8 << (e->converted - CONVERTED_UINT_8) % 4;
+        sign = e->converted - CONVERTED_UINT_8 >= 4;
+    }
+    if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
+        bits = (int)stored * 8;
+    c->width = (unsigned)bits / 8 > stored ? stored : (unsigned)bits / 8;
+    c->number = sign ? PP_COLUMN_SIGNED : PP_COLUMN_UNSIGNED;
+    c->kind = PP_COLUMN_NUMBER;
+}
+
+static const char *set_leaf(const struct element *e, struct pp_parquet_leaf *l, struct pp_column *c)
+{
+    int is_decimal = e->logical == LOGICAL_DECIMAL || e->converted == CONVERTED_DECIMAL;
+    l->type = (enum pp_parquet_type)e->type;
+    c->number = PP_COLUMN_FLOAT;
+    switch (l->type) {
+    case PP_PARQUET_BOOLEAN:
+        c->kind = PP_COLUMN_NUMBER;
+        c->number = PP_COLUMN_UNSIGNED;
+        c->width = 1;
+        break;
+    case PP_PARQUET_INT32:
+    case PP_PARQUET_INT64:
+        l->width = l->type == PP_PARQUET_INT32 ? 4 : 8;
+        set_integer(e, l->width, c);
+        break;
+    case PP_PARQUET_FLOAT:
+    case PP_PARQUET_DOUBLE:
+        l->width = c->width = l->type == PP_PARQUET_FLOAT ? 4 : 8;
+        c->kind = PP_COLUMN_NUMBER;
+        break;
+    case PP_PARQUET_BYTE_ARRAY: c->kind = PP_COLUMN_BYTES; break;
+    case PP_PARQUET_FIXED:
+        l->width = (uint32_t)e->type_length;
+        c->kind = PP_COLUMN_BYTES;
+        if (e->logical == LOGICAL_FLOAT16 && l->width == 2) {
+            c->kind = PP_COLUMN_NUMBER;
+            c->width = 2;
+        }
+        break;
+    default: return "timestamp of 96 bits";
+    }
+    c->is_text = c->kind == PP_COLUMN_BYTES && is_text(e);
+    if (is_decimal)
+        return "decimal";
+    return e->converted == CONVERTED_INTERVAL ? "interval" : NULL;
+}
+
+static void add_leaf(struct walk *w, const struct level *at, const struct element *e)
+{
+    struct pp_parquet_leaf *l;
+    struct pp_column *c;
+    char number[16];
+    const char *other;
+    if (e->type < 0 || e->type > PP_PARQUET_FIXED ||
+        (e->type == PP_PARQUET_FIXED && (e->type_length <= 0 || e->type_length > 1 << 20))) {
+        w->t.bad = 1;
+        return;
+    }
+    if (!(c = pp_table_add_column(w->table, at->name))) {
+        w->no_memory = 1;
+        return;
+    }
+    l = &w->meta->leaf[w->table->columns - 1];
+    *l = (struct pp_parquet_leaf){.max_definition = (uint8_t)at->definition,
+                                  .max_repetition = (uint8_t)at->repetition,
+                                  .list_definition = (uint8_t)at->list_definition};
+    other = set_leaf(e, l, c);
+    if (!other && at->is_map)
+        other = "map";
+    else if (!other && at->repetition > 1)
+        other = "list of lists";
+    else if (!other && at->repetition == 1 && c->kind == PP_COLUMN_BYTES)
+        other = c->is_text ? "list of strings" : "list of binary";
+    if (other)
+        c->kind = PP_COLUMN_OTHER;
+    else if (at->repetition == 1)
+        c->kind = PP_COLUMN_NUMBERS;
+    snprintf(c->type, sizeof(c->type), "%s%s", c->kind == PP_COLUMN_NUMBERS ? "list of " : "",
+             other                        ? other
+             : c->kind == PP_COLUMN_BYTES ? (c->is_text ? "string" : "binary")
+                                          : pp_column_number_name(c, number, sizeof(number)));
+}
+
+static void walk_children(struct walk *w, const struct level *up, uint32_t children, int depth);
+
+static void walk_one(struct walk *w, const struct level *up, int depth)
+{
+    struct element e;
+    struct level own = {.definition = up->definition,
+                        .repetition = up->repetition,
+                        .list_definition = up->list_definition,
+                        .is_map = up->is_map};
+    read_element(&w->t, &e);
+    w->left--;
+    if (w->t.bad)
+        return;
+    name_child(up, &e, &own);
+    own.definition += e.repetition != REQUIRED;
+    if (e.repetition == REPEATED) {
+        own.repetition++;
+        own.list_definition = own.definition;
+    }
+    if (e.children == 0) {
+        add_leaf(w, &own, &e);
+        return;
+    }
+    int is_list = e.logical == LOGICAL_LIST || e.converted == CONVERTED_LIST;
+    own.in_list = is_list && e.children == 1                                        ? 1
+                  : up->in_list == 1 && e.repetition == REPEATED && e.children == 1 ? 2
+                                                                                    : 0;
+    own.is_map |= e.logical == 2 || e.converted == 1 || e.converted == 2;
+    walk_children(w, &own, e.children, depth + 1);
+}
+
+static void walk_children(struct walk *w, const struct level *up, uint32_t children, int depth)
+{
+    if (depth > DEEPEST || children > w->left)
+        w->t.bad = 1;
+    for (uint32_t i = 0; i < children && !w->t.bad && !w->no_memory && w->left; i++)
+        walk_one(w, up, depth);
+}
+
+static pp_status read_schema(struct walk *w, int type, struct pp_err *err)
+{
+    int element;
+    struct element root;
+    const struct level top = {.name = ""};
+    const char *path = w->table->place.path;
+    w->left = pp_thrift_list(&w->t, type, &element);
+    if (element != PP_THRIFT_STRUCT || w->left < 2 || w->meta->leaf)
+        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer has no schema", path);
+    if (w->left > PP_TABLE_COLUMNS * 4)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s has %zu fields: up to %d are read", path, w->left,
+                       PP_TABLE_COLUMNS * 4);
+    w->meta->leaf = calloc(PP_TABLE_COLUMNS, sizeof(*w->meta->leaf));
+    if (!w->meta->leaf)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the schema of %s", path);
+    read_element(&w->t, &root);
+    w->left--;
+    walk_children(w, &top, root.children, 0);
+    if (w->no_memory && w->table->columns == PP_TABLE_COLUMNS)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s has more than %d columns", path, PP_TABLE_COLUMNS);
+    if (w->no_memory)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the schema of %s", path);
+    if (w->t.bad || w->left || w->table->columns == 0)
+        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its schema is not whole", path);
+    return PP_OK;
+}
+
+/* ---- row groups ---- */
+
+/* What a chunk's metadata say, before they are checked. */
+struct raw_chunk {
+    int type, codec, encrypted, elsewhere, seen;
+    int64_t values, packed, data_at, dictionary_at, index_at, index_bytes;
+};
+
+static void read_column_meta(struct pp_thrift *t, int type, struct raw_chunk *c)
+{
+    int id = 0, field;
+    pp_thrift_begin(t, type);
+    c->seen = 1;
+    while ((field = pp_thrift_field(t, &id))) {
+        switch (id) {
+        case 1: c->type = (int)pp_thrift_int(t, field); break;
+        case 4: c->codec = (int)pp_thrift_int(t, field); break;
+        case 5: c->values = pp_thrift_int(t, field); break;
+        case 7: c->packed = pp_thrift_int(t, field); break;
+        case 9: c->data_at = pp_thrift_int(t, field); break;
+        case 11: c->dictionary_at = pp_thrift_int(t, field); break;
+        default: pp_thrift_skip(t, field);
+        }
+    }
+}
+
+static void read_chunk(struct pp_thrift *t, struct raw_chunk *c)
+{
+    int id = 0, field;
+    size_t size;
+    *c = (struct raw_chunk){0};
+    while ((field = pp_thrift_field(t, &id))) {
+        switch (id) {
+        case 1:
+            pp_thrift_bytes(t, field, &size);
+            c->elsewhere = size > 0;
+            break;
+        case 3: read_column_meta(t, field, c); break;
+        case 4: c->index_at = pp_thrift_int(t, field); break;
+        case 5: c->index_bytes = pp_thrift_int(t, field); break;
+        case 8:
+        case 9:
+            c->encrypted = 1;
+            pp_thrift_skip(t, field);
+            break;
+        default: pp_thrift_skip(t, field);
+        }
+    }
+}
+
+static pp_status fail_codec(const struct pp_table *t, const char *column, int codec, struct pp_err *err)
+{
+    static const char *const names[] = {"LZO", "Brotli"};
+    return pp_fail(
+        err, PP_E_UNSUPPORTED,
+        "column %s of %s is compressed by %s, which is not read: write it with Zstandard, Snappy, gzip or "
+        "LZ4, or record your own loader with 'pipeprobe exec -- python train.py'",
+        column, t->place.path, codec == 3 || codec == 4 ? names[codec - 3] : "an unknown codec");
+}
+
+/* Within the file, and not before its first four bytes. */
+static int is_within(int64_t at, int64_t bytes, uint64_t size)
+{
+    return at >= 4 && bytes >= 0 && (uint64_t)at <= size && (uint64_t)bytes <= size - (uint64_t)at;
+}
+
+static pp_status check_chunk(const struct pp_table *t, size_t column, const struct raw_chunk *raw,
+                             struct pp_parquet_chunk *c, struct pp_err *err)
+{
+    static const int codecs[] = {PP_CODEC_NONE,       PP_CODEC_SNAPPY, PP_CODEC_GZIP, -1, -1,
+                                 PP_CODEC_LZ4_HADOOP, PP_CODEC_ZSTD,   PP_CODEC_LZ4};
+    const char *name = t->column[column].name;
+    int64_t begin = raw->dictionary_at > 0 && raw->dictionary_at < raw->data_at ? raw->dictionary_at
+                                                                                : raw->data_at;
+    if (raw->encrypted || raw->elsewhere)
+        return pp_fail(err, PP_E_UNSUPPORTED, "column %s of %s %s, which is not read", name, t->place.path,
+                       raw->encrypted ? "is encrypted" : "lies in another file");
+    if (raw->codec < 0 || (size_t)raw->codec >= sizeof(codecs) / sizeof(*codecs) || codecs[raw->codec] < 0)
+        return fail_codec(t, name, raw->codec, err);
+    if (!raw->seen || raw->values < 0 || !is_within(begin, raw->packed, t->place.size) ||
+        raw->data_at - begin > raw->packed)
+        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: column %s does not lie within the file",
+                       t->place.path, name);
+    *c = (struct pp_parquet_chunk){.begin = (uint64_t)begin,
+                                   .end = (uint64_t)(begin + raw->packed),
+                                   .data_at = (uint64_t)raw->data_at,
+                                   .dictionary_at = begin == raw->data_at ? 0 : (uint64_t)begin,
+                                   .values = (uint64_t)raw->values,
+                                   .codec = (enum pp_codec)codecs[raw->codec]};
+    if (raw->index_at > 0 && raw->index_bytes > 0 && raw->index_bytes <= 64 << 20 &&
+        is_within(raw->index_at, raw->index_bytes, t->place.size)) {
+        c->index_at = (uint64_t)raw->index_at;
+        c->index_bytes = (uint32_t)raw->index_bytes;
+    }
+    return PP_OK;
+}
+
+/* The wanted columns; NULL chunk: none are wanted yet. */
+struct wanted {
+    const struct pp_table *table;
+    const size_t *columns;
+    size_t n;
+    struct pp_parquet_chunk *chunk; /* of this group */
+};
+
+static pp_status read_columns(struct pp_thrift *t, int type, const struct wanted *want, struct pp_err *err)
+{
+    int element;
+    size_t n = pp_thrift_list(t, type, &element);
+    pp_status st = PP_OK;
+    struct raw_chunk raw;
+    if (element != PP_THRIFT_STRUCT || n != want->table->columns)
+        t->bad = 1;
+    for (size_t i = 0; i < n && !t->bad && st == PP_OK; i++) {
+        size_t k = 0;
+        while (k < want->n && want->columns[k] != i)
+            k++;
+        if (k == want->n) {
+            pp_thrift_skip(t, PP_THRIFT_STRUCT);
+            continue;
+        }
+        read_chunk(t, &raw);
+        if (!t->bad)
+            st = check_chunk(want->table, i, &raw, &want->chunk[k], err);
+    }
+    return st;
+}
+
+static pp_status read_group(struct pp_thrift *t, const struct wanted *want, int64_t *rows, struct pp_err *err)
+{
+    int id = 0, type;
+    pp_status st = PP_OK;
+    *rows = -1;
+    while (st == PP_OK && (type = pp_thrift_field(t, &id))) {
+        if (id == 1 && want->chunk)
+            st = read_columns(t, type, want, err);
+        else if (id == 3)
+            *rows = pp_thrift_int(t, type);
+        else
+            pp_thrift_skip(t, type);
+    }
+    return st;
+}
+
+static pp_status fail_groups(const struct pp_table *t, struct pp_err *err)
+{
+    return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its row groups are not whole", t->place.path);
+}
+
+/* Counts rows on the first walk; on the second takes the chunks. */
+static pp_status read_groups(struct pp_thrift *t, int type, struct wanted *want, struct pp_parquet_meta *m,
+                             struct pp_err *err)
+{
+    int element;
+    int64_t rows;
+    uint64_t first = 0;
+    pp_status st = PP_OK;
+    struct pp_parquet_chunk *chunk = want->chunk;
+    size_t n = pp_thrift_list(t, type, &element);
+    if (n > PP_PARQUET_GROUPS || (n && element != PP_THRIFT_STRUCT) ||
+        (chunk ? n != m->groups : m->group != NULL))
+        return fail_groups(want->table, err);
+    if (!chunk && !(m->group = calloc(n + 1, sizeof(*m->group))))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the row groups of %s", want->table->place.path);
+    for (size_t i = 0; i < n && st == PP_OK; i++) {
+        want->chunk = chunk ? chunk + i * want->n : NULL;
+        st = read_group(t, want, &rows, err);
+        if (st == PP_OK &&
+            (t->bad || rows < 0 || rows > (int64_t)1 << 48 || first + (uint64_t)rows > (uint64_t)1 << 48))
+            st = fail_groups(want->table, err);
+        m->group[i] = (struct pp_parquet_group){.first = first, .rows = (uint64_t)rows};
+        first += (uint64_t)rows;
+    }
+    m->groups = n;
+    return st;
+}
+
+/* ---- the footer ---- */
+
+pp_status pp_parquet_schema(const uint8_t *footer, size_t size, struct pp_table *t, struct pp_parquet_meta *m,
+                            struct pp_err *err)
+{
+    struct walk w = {.t = {.at = footer, .end = footer + size}, .table = t, .meta = m};
+    struct wanted none = {.table = t};
+    int id = 0, type;
+    pp_status st = PP_OK;
+    while (st == PP_OK && (type = pp_thrift_field(&w.t, &id))) {
+        if (id == 2)
+            st = read_schema(&w, type, err);
+        else if (id == 4)
+            st = read_groups(&w.t, type, &none, m, err);
+        else if (id == 8)
+            st = pp_fail(err, PP_E_UNSUPPORTED, "%s is encrypted, which is not read", t->place.path);
+        else
+            pp_thrift_skip(&w.t, type);
+    }
+    if (st == PP_OK && (w.t.bad || !m->leaf || !m->group))
+        st = pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer is not whole", t->place.path);
+    if (st == PP_OK && m->groups)
+        t->rows = m->group[m->groups - 1].first + m->group[m->groups - 1].rows;
+    return st;
+}
+
+pp_status pp_parquet_chunks(const uint8_t *footer, size_t size, const struct pp_table *t,
+                            const size_t *columns, size_t n, struct pp_parquet_meta *m, struct pp_err *err)
+{
+    struct pp_thrift in = {.at = footer, .end = footer + size};
+    struct wanted want = {.table = t, .columns = columns, .n = n};
+    int id = 0, type;
+    pp_status st = PP_OK;
+    if (m->groups * n > MOST_CHUNKS)
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "%s has %zu row groups, which are too many to read %zu columns of", t->place.path,
+                       m->groups, n);
+    m->chunk = calloc(m->groups * n + 1, sizeof(*m->chunk));
+    if (!m->chunk)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the row groups of %s", t->place.path);
+    want.chunk = m->chunk;
+    while (st == PP_OK && (type = pp_thrift_field(&in, &id))) {
+        if (id == 4)
+            st = read_groups(&in, type, &want, m, err);
+        else
+            pp_thrift_skip(&in, type);
+    }
+    for (size_t i = 0; st == PP_OK && i < m->groups * n; i++)
+        if (m->chunk[i].end == 0 && m->group[i / n].rows)
+            st = fail_groups(t, err);
+    return st;
+}
+
+void pp_parquet_meta_free(struct pp_parquet_meta *m)
+{
+    free(m->leaf);
+    free(m->group);
+    free(m->chunk);
+    *m = (struct pp_parquet_meta){0};
+}

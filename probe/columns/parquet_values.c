@@ -1,0 +1,329 @@
+#include "probe/columns/parquet_values.h"
+#include "probe/columns/encodings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 1024 };
+
+static const char *fail(pp_status *status, pp_status code, const char *why)
+{
+    *status = code;
+    return why;
+}
+
+#define TOO_SHORT(status) fail(status, PP_E_CORRUPT, "is shorter than its values")
+#define NO_MEMORY(status) fail(status, PP_E_NO_MEMORY, "needs more memory than there is")
+
+static uint32_t little_32(const uint8_t *at)
+{
+    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+/* ---- bytes ---- */
+
+/* PLAIN: u32 size, bytes; of a fixed size: bytes. base: what spans are of. */
+static int find_spans(const uint8_t *base, const uint8_t *at, size_t left, const struct pp_parquet_leaf *leaf,
+                      uint32_t n, struct pp_parquet_span *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t size = leaf->width;
+        if (leaf->type == PP_PARQUET_BYTE_ARRAY) {
+            if (left < 4)
+                return -1;
+            size = little_32(at);
+            at += 4;
+            left -= 4;
+        }
+        if (size > left)
+            return -1;
+        out[i] = (struct pp_parquet_span){(uint32_t)(at - base), size};
+        at += size;
+        left -= size;
+    }
+    return 0;
+}
+
+static const char *plain_bytes(const struct pp_parquet_values *v, struct pp_parquet_page *p,
+                               pp_status *status)
+{
+    p->bytes = p->raw;
+    return find_spans(p->raw, v->at, v->left, v->body->leaf, v->n, p->span) == 0 ? NULL : TOO_SHORT(status);
+}
+
+/* n sizes, deltas of which stand at *at. */
+static int take_sizes(const uint8_t **at, size_t *left, int64_t *out, uint32_t n)
+{
+    size_t used;
+    if (pp_delta_take(*at, *left, out, n, &used) != 0)
+        return -1;
+    *at += used;
+    *left -= used;
+    for (uint32_t i = 0; i < n; i++)
+        if (out[i] < 0 || out[i] > PP_PARQUET_BODY)
+            return -1;
+    return 0;
+}
+
+/* DELTA_LENGTH_BYTE_ARRAY: all sizes, then all bytes. */
+static const char *delta_length(const struct pp_parquet_values *v, struct pp_parquet_page *p,
+                                pp_status *status)
+{
+    const uint8_t *at = v->at;
+    size_t left = v->left;
+    const char *why = NULL;
+    int64_t *size = malloc(((size_t)v->n + 1) * sizeof(*size));
+    if (!size)
+        return NO_MEMORY(status);
+    if (take_sizes(&at, &left, size, v->n) != 0)
+        why = TOO_SHORT(status);
+    for (uint32_t i = 0; !why && i < v->n; i++) {
+        if ((uint64_t)size[i] > left) {
+            why = TOO_SHORT(status);
+            break;
+        }
+        p->span[i] = (struct pp_parquet_span){(uint32_t)(at - p->raw), (uint32_t)size[i]};
+        at += size[i];
+        left -= (size_t)size[i];
+    }
+    p->bytes = p->raw;
+    free(size);
+    return why;
+}
+
+/* The bytes that a value shares with the one before, and its own: put together in memory of their own. */
+static const char *join_prefixes(const struct pp_parquet_values *v, struct pp_parquet_page *p,
+                                 const int64_t *size, const uint8_t *at, pp_status *status)
+{
+    const int64_t *prefix = size, *own = size + v->n;
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < v->n; i++) {
+        uint64_t before = i ? (uint64_t)prefix[i - 1] + (uint64_t)own[i - 1] : 0;
+        if ((uint64_t)prefix[i] > before)
+            return fail(status, PP_E_CORRUPT, "shares more bytes with a value than it has");
+        total += (uint64_t)prefix[i] + (uint64_t)own[i];
+        if (total > PP_PARQUET_BODY)
+            return fail(status, PP_E_UNSUPPORTED,
+                        "unpacks to more than 512 MiB, which is the most that is read");
+    }
+    uint8_t *joined = malloc((size_t)total + 1), *to = joined;
+    if (!joined)
+        return NO_MEMORY(status);
+    for (uint32_t i = 0; i < v->n; i++) {
+        size_t shared = (size_t)prefix[i], n = (size_t)own[i];
+        if (shared)
+            memmove(to, joined + p->span[i - 1].at, shared);
+        if (n)
+            memcpy(to + shared, at, n);
+        p->span[i] = (struct pp_parquet_span){(uint32_t)(to - joined), (uint32_t)(shared + n)};
+        to += shared + n;
+        at += n;
+    }
+    free(p->raw);
+    p->raw = joined;
+    p->bytes = joined;
+    return NULL;
+}
+
+/* DELTA_BYTE_ARRAY: sizes of the shared prefixes, then the rest as DELTA_LENGTH_BYTE_ARRAY. */
+static const char *delta_prefix(const struct pp_parquet_values *v, struct pp_parquet_page *p,
+                                pp_status *status)
+{
+    const uint8_t *at = v->at;
+    size_t left = v->left;
+    uint64_t sum = 0;
+    const char *why = NULL;
+    int64_t *size = malloc(((size_t)v->n * 2 + 1) * sizeof(*size));
+    if (!size)
+        return NO_MEMORY(status);
+    if (take_sizes(&at, &left, size, v->n) != 0 || take_sizes(&at, &left, size + v->n, v->n) != 0)
+        why = TOO_SHORT(status);
+    for (uint32_t i = 0; !why && i < v->n; i++)
+        sum += (uint64_t)size[v->n + i];
+    if (!why && sum > left)
+        why = TOO_SHORT(status);
+    if (!why)
+        why = join_prefixes(v, p, size, at, status);
+    free(size);
+    return why;
+}
+
+/* ---- numbers ---- */
+
+/* From the stored width to that of the column: the lower bytes, as both are little-endian. */
+static void put_number(const struct pp_parquet_values *v, struct pp_parquet_page *p, uint32_t i,
+                       uint64_t number)
+{
+    unsigned width = v->body->column->width;
+    memcpy(p->number + (size_t)i * width, &number, width);
+}
+
+static const char *plain_numbers(const struct pp_parquet_values *v, struct pp_parquet_page *p,
+                                 pp_status *status)
+{
+    unsigned stored = v->body->leaf->width, width = v->body->column->width;
+    if (stored == 0) { /* BOOLEAN */
+        if (v->n > (uint64_t)v->left * 8)
+            return TOO_SHORT(status);
+        for (uint32_t i = 0; i < v->n; i++)
+            p->number[i] = v->at[i / 8] >> i % 8 & 1;
+        return NULL;
+    }
+    if (v->n > v->left / stored)
+        return TOO_SHORT(status);
+    if (stored == width && v->n)
+        memcpy(p->number, v->at, (size_t)v->n * width);
+    for (uint32_t i = 0; stored != width && i < v->n; i++)
+        memcpy(p->number + (size_t)i * width, v->at + (size_t)i * stored, width);
+    return NULL;
+}
+
+/* RLE of booleans: u32 size, then runs of one bit. */
+static const char *run_numbers(const struct pp_parquet_values *v, struct pp_parquet_page *p,
+                               pp_status *status)
+{
+    uint32_t some[BATCH];
+    if (v->body->leaf->type != PP_PARQUET_BOOLEAN)
+        return fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
+    if (v->left < 4 || little_32(v->at) > v->left - 4)
+        return TOO_SHORT(status);
+    struct pp_runs r = {.at = v->at + 4, .end = v->at + 4 + little_32(v->at), .width = 1};
+    for (uint32_t i = 0; i < v->n;) {
+        uint32_t now = v->n - i < BATCH ? v->n - i : BATCH;
+        if (pp_runs_take(&r, some, now) != 0)
+            return TOO_SHORT(status);
+        for (uint32_t k = 0; k < now; k++)
+            p->number[i++] = (uint8_t)some[k];
+    }
+    return NULL;
+}
+
+static const char *delta_numbers(const struct pp_parquet_values *v, struct pp_parquet_page *p,
+                                 pp_status *status)
+{
+    size_t used;
+    if (v->body->leaf->type != PP_PARQUET_INT32 && v->body->leaf->type != PP_PARQUET_INT64)
+        return fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
+    int64_t *number = malloc(((size_t)v->n + 1) * sizeof(*number));
+    if (!number)
+        return NO_MEMORY(status);
+    int damaged = pp_delta_take(v->at, v->left, number, v->n, &used) != 0;
+    for (uint32_t i = 0; !damaged && i < v->n; i++)
+        put_number(v, p, i, (uint64_t)number[i]);
+    free(number);
+    return damaged ? TOO_SHORT(status) : NULL;
+}
+
+/* BYTE_STREAM_SPLIT: the first bytes of all numbers, then the second ones, ... */
+static const char *split_numbers(const struct pp_parquet_values *v, struct pp_parquet_page *p,
+                                 pp_status *status)
+{
+    unsigned stored = v->body->leaf->width, width = v->body->column->width;
+    if (stored == 0)
+        return fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
+    size_t each = v->left / stored;
+    if (each < v->n)
+        return TOO_SHORT(status);
+    for (uint32_t i = 0; i < v->n; i++)
+        for (unsigned k = 0; k < width; k++)
+            p->number[(size_t)i * width + k] = v->at[k * each + i];
+    return NULL;
+}
+
+/* ---- by dictionary ---- */
+
+static int look_up(const struct pp_parquet_values *v, struct pp_parquet_page *p, uint32_t first,
+                   const uint32_t *some, uint32_t n)
+{
+    const struct pp_parquet_dictionary *d = v->body->dictionary;
+    unsigned stored = v->body->leaf->width, width = v->body->column->width;
+    for (uint32_t i = 0; i < n; i++) {
+        if (some[i] >= d->n)
+            return -1;
+        if (p->span)
+            p->span[first + i] = d->span[some[i]];
+        else
+            memcpy(p->number + (size_t)(first + i) * width, d->raw + (size_t)some[i] * stored, width);
+    }
+    return 0;
+}
+
+/* One byte with the width, then runs of numbers in the dictionary. */
+static const char *dictionary_values(const struct pp_parquet_values *v, struct pp_parquet_page *p,
+                                     pp_status *status)
+{
+    uint32_t some[BATCH];
+    if (!v->body->dictionary)
+        return fail(status, PP_E_CORRUPT, "needs a dictionary, and its column has none");
+    if (v->n == 0)
+        return NULL;
+    if (v->left < 1 || v->at[0] > 32)
+        return TOO_SHORT(status);
+    struct pp_runs r = {.at = v->at + 1, .end = v->at + v->left, .width = v->at[0]};
+    for (uint32_t i = 0; i < v->n;) {
+        uint32_t now = v->n - i < BATCH ? v->n - i : BATCH;
+        if (pp_runs_take(&r, some, now) != 0)
+            return TOO_SHORT(status);
+        if (look_up(v, p, i, some, now) != 0)
+            return fail(status, PP_E_CORRUPT, "names values that its dictionary does not have");
+        i += now;
+    }
+    if (p->span) { /* spans are of the dictionary, which lives as long as the page */
+        p->dictionary = v->body->dictionary;
+        atomic_fetch_add_explicit(&p->dictionary->users, 1, memory_order_relaxed);
+        p->bytes = p->dictionary->raw;
+    }
+    return NULL;
+}
+
+const char *pp_parquet_dictionary_index(const struct pp_parquet_body *in, struct pp_parquet_dictionary *d,
+                                        pp_status *status)
+{
+    if (in->leaf->type == PP_PARQUET_BOOLEAN)
+        return fail(status, PP_E_UNSUPPORTED, "is a dictionary of booleans, which is not read");
+    if (in->column->width) /* numbers */
+        return d->n <= d->bytes / in->leaf->width ? NULL : TOO_SHORT(status);
+    d->span = malloc(((size_t)d->n + 1) * sizeof(*d->span));
+    if (!d->span)
+        return NO_MEMORY(status);
+    return find_spans(d->raw, d->raw, d->bytes, in->leaf, d->n, d->span) == 0 ? NULL : TOO_SHORT(status);
+}
+
+/* ---- encodings ---- */
+
+typedef const char *taker(const struct pp_parquet_values *v, struct pp_parquet_page *p, pp_status *status);
+
+/* By the number of the encoding; NULL: not read for such values. */
+static const struct {
+    taker *bytes, *numbers;
+} encodings[] = {
+    [0] = {plain_bytes, plain_numbers},           /* PLAIN */
+    [2] = {dictionary_values, dictionary_values}, /* PLAIN_DICTIONARY */
+    [3] = {NULL, run_numbers},                    /* RLE */
+    [5] = {NULL, delta_numbers},                  /* DELTA_BINARY_PACKED */
+    [6] = {delta_length, NULL},                   /* DELTA_LENGTH_BYTE_ARRAY */
+    [7] = {delta_prefix, NULL},                   /* DELTA_BYTE_ARRAY */
+    [8] = {dictionary_values, dictionary_values}, /* RLE_DICTIONARY */
+    [9] = {NULL, split_numbers},                  /* BYTE_STREAM_SPLIT */
+};
+enum { ENCODINGS = sizeof(encodings) / sizeof(*encodings) };
+
+const char *pp_parquet_values_take(const struct pp_parquet_values *v, struct pp_parquet_page *page,
+                                   pp_status *status)
+{
+    unsigned width = v->body->column->width;
+    int encoding = v->body->head->encoding;
+    taker *take = encoding < 0 || encoding >= ENCODINGS ? NULL
+                  : width                               ? encodings[encoding].numbers
+                                                        : encodings[encoding].bytes;
+    if (!take || (take == delta_prefix && v->body->leaf->type != PP_PARQUET_BYTE_ARRAY) ||
+        (take == delta_length && v->body->leaf->type != PP_PARQUET_BYTE_ARRAY))
+        return fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
+    if (width)
+        page->number = malloc((size_t)v->room * width + 1);
+    else
+        page->span = malloc(((size_t)v->room + 1) * sizeof(*page->span));
+    if (!page->number && !page->span)
+        return NO_MEMORY(status);
+    return take(v, page, status);
+}

@@ -1,0 +1,167 @@
+#include "probe/columns/thrift.h"
+
+enum { DEEPEST = 24 }; /* the metadata of Parquet nest 7 deep */
+
+static void spoil(struct pp_thrift *t)
+{
+    t->bad = 1;
+    t->at = t->end;
+}
+
+static uint8_t take_byte(struct pp_thrift *t)
+{
+    if (t->at == t->end) {
+        spoil(t);
+        return 0;
+    }
+    return *t->at++;
+}
+
+static uint64_t take_varint(struct pp_thrift *t)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = take_byte(t);
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return v;
+    }
+    spoil(t);
+    return 0;
+}
+
+static int64_t take_zigzag(struct pp_thrift *t)
+{
+    uint64_t v = take_varint(t);
+    return (int64_t)(v >> 1 ^ (0 - (v & 1)));
+}
+
+int pp_thrift_field(struct pp_thrift *t, int *id)
+{
+    uint8_t head = take_byte(t);
+    int type = head & 15;
+    if (t->bad || type == 0)
+        return 0;
+    int64_t next = head >> 4 ? *id + (head >> 4) : take_zigzag(t);
+    if (type > PP_THRIFT_STRUCT || next <= 0 || next > INT16_MAX)
+        spoil(t);
+    *id = t->bad ? 0 : (int)next;
+    return t->bad ? 0 : type;
+}
+
+int64_t pp_thrift_int(struct pp_thrift *t, int type)
+{
+    if (type == PP_THRIFT_BYTE)
+        return (int8_t)take_byte(t);
+    if (type != PP_THRIFT_I16 && type != PP_THRIFT_I32 && type != PP_THRIFT_I64)
+        spoil(t);
+    int64_t v = t->bad ? 0 : take_zigzag(t);
+    if ((type == PP_THRIFT_I32 && (v < INT32_MIN || v > INT32_MAX)) ||
+        (type == PP_THRIFT_I16 && (v < INT16_MIN || v > INT16_MAX)))
+        spoil(t);
+    return t->bad ? 0 : v;
+}
+
+int pp_thrift_bool(struct pp_thrift *t, int type)
+{
+    if (type != PP_THRIFT_TRUE && type != PP_THRIFT_FALSE)
+        spoil(t);
+    return type == PP_THRIFT_TRUE;
+}
+
+const uint8_t *pp_thrift_bytes(struct pp_thrift *t, int type, size_t *size)
+{
+    if (type != PP_THRIFT_BINARY)
+        spoil(t);
+    uint64_t n = t->bad ? 0 : take_varint(t);
+    if (n > (size_t)(t->end - t->at))
+        spoil(t);
+    *size = t->bad ? 0 : (size_t)n;
+    const uint8_t *bytes = t->at;
+    t->at += *size;
+    return bytes;
+}
+
+size_t pp_thrift_list(struct pp_thrift *t, int type, int *element)
+{
+    if (type != PP_THRIFT_LIST && type != PP_THRIFT_SET)
+        spoil(t);
+    uint8_t head = take_byte(t);
+    uint64_t n = head >> 4 == 15 ? take_varint(t) : head >> 4;
+    *element = head & 15;
+    if (n > (size_t)(t->end - t->at) || *element == 0 || *element > PP_THRIFT_STRUCT)
+        spoil(t);
+    return t->bad ? 0 : (size_t)n;
+}
+
+void pp_thrift_begin(struct pp_thrift *t, int type)
+{
+    if (type != PP_THRIFT_STRUCT)
+        spoil(t);
+}
+
+static void skip(struct pp_thrift *t, int type, int depth);
+
+static void skip_many(struct pp_thrift *t, size_t n, const int element[2], int depth)
+{
+    for (size_t i = 0; i < n && !t->bad; i++)
+        for (int k = 0; k < 2 && element[k]; k++)
+            if (element[k] <= PP_THRIFT_FALSE)
+                take_byte(t); /* outside of a field a bool is a byte */
+            else
+                skip(t, element[k], depth);
+}
+
+static void skip_map(struct pp_thrift *t, int depth)
+{
+    uint64_t n = take_varint(t);
+    if (n == 0 || t->bad)
+        return;
+    uint8_t kinds = take_byte(t);
+    int element[2] = {kinds >> 4, kinds & 15};
+    if (n > (size_t)(t->end - t->at) || !element[0] || !element[1])
+        spoil(t);
+    else
+        skip_many(t, (size_t)n, element, depth);
+}
+
+static void skip(struct pp_thrift *t, int type, int depth)
+{
+    size_t size;
+    int element[2] = {0, 0}, id = 0, field;
+    if (depth == DEEPEST || t->bad) {
+        spoil(t);
+        return;
+    }
+    switch (type) {
+    case PP_THRIFT_TRUE:
+    case PP_THRIFT_FALSE: break;
+    case PP_THRIFT_BYTE: take_byte(t); break;
+    case PP_THRIFT_I16:
+    case PP_THRIFT_I32:
+    case PP_THRIFT_I64: take_varint(t); break;
+    case PP_THRIFT_DOUBLE:
+        if (t->end - t->at < 8)
+            spoil(t);
+        else
+            t->at += 8;
+        break;
+    case PP_THRIFT_BINARY: pp_thrift_bytes(t, type, &size); break;
+    case PP_THRIFT_LIST:
+    case PP_THRIFT_SET:
+        size = pp_thrift_list(t, type, &element[0]);
+        skip_many(t, size, element, depth + 1);
+        break;
+    case PP_THRIFT_MAP: skip_map(t, depth + 1); break;
+    case PP_THRIFT_STRUCT:
+        while ((field = pp_thrift_field(t, &id)))
+            skip(t, field, depth + 1);
+        break;
+    default: spoil(t);
+    }
+}
+
+void pp_thrift_skip(struct pp_thrift *t, int type)
+{
+    skip(t, type, 0);
+}

@@ -1,0 +1,44 @@
+/* columns/thrift.h: Thrift's compact protocol (thrift/doc/specs/thrift-compact-protocol.md), as far as the
+ * metadata of Parquet need it: a reader that goes forward over bytes in memory. The bytes are a stranger's:
+ * nothing is read behind their end, nesting is bounded, and damage is remembered in `bad`, which is asked
+ * once at the end. After damage every call answers zeros. One thread at a time. */
+#ifndef PP_COLUMNS_THRIFT_H
+#define PP_COLUMNS_THRIFT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_thrift {
+    const uint8_t *at, *end;
+    int bad;
+};
+
+enum pp_thrift_type {
+    PP_THRIFT_TRUE = 1,
+    PP_THRIFT_FALSE,
+    PP_THRIFT_BYTE,
+    PP_THRIFT_I16,
+    PP_THRIFT_I32,
+    PP_THRIFT_I64,
+    PP_THRIFT_DOUBLE,
+    PP_THRIFT_BINARY,
+    PP_THRIFT_LIST,
+    PP_THRIFT_SET,
+    PP_THRIFT_MAP,
+    PP_THRIFT_STRUCT
+};
+
+/* The next field of a struct: its type, or 0 at the struct's end. *id holds the id of the field before (0 at
+ * the start) and gets that of this one. Its value has to be taken by one of the calls below. */
+int pp_thrift_field(struct pp_thrift *t, int *id);
+
+/* Each takes a value of the type that pp_thrift_field gave; another type than it is for is damage. */
+int64_t pp_thrift_int(struct pp_thrift *t, int type);
+int pp_thrift_bool(struct pp_thrift *t, int type);
+const uint8_t *pp_thrift_bytes(struct pp_thrift *t, int type, size_t *size);
+/* The number of elements, which follow; *element gets their type. Never more than there are bytes left. */
+size_t pp_thrift_list(struct pp_thrift *t, int type, int *element);
+void pp_thrift_begin(struct pp_thrift *t, int type); /* of a struct, whose fields follow */
+void pp_thrift_skip(struct pp_thrift *t, int type);
+
+#endif

@@ -1,0 +1,212 @@
+"""columns_equal_their_packages.py DATASET_DUMP SCRATCH PIPEPROBE IMAGES: samples, bytes, labels and order of files of columns as the formats' own packages read them. TAP on
+stdout.
+
+Each file is written by the package, in every variant that is read, and compared with what the package reads back. A package that is not there is a skip by
+name.
+"""
+import itertools
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+
+DUMP, SCRATCH, PIPEPROBE, IMAGES = sys.argv[1:5]
+number = 0
+
+
+def say(ok, what):
+    global number
+    number += 1
+    print(f"{'ok' if ok else 'not ok'} {number} - {what}", flush=True)
+
+
+def skip(what, why):
+    global number
+    number += 1
+    print(f"ok {number} - {what} # SKIP {why}", flush=True)
+
+
+def dumped(spec, *options):
+    """(label, bytes) of each sample in order; a sentence instead where it fails."""
+    run = subprocess.run([DUMP, spec, *options], capture_output=True)
+    if run.returncode:
+        return run.stderr.decode()
+    data, at, out = run.stdout, 0, []
+    while at < len(data):
+        label, size = struct.unpack_from("<qQ", data, at)
+        out.append((label, data[at + 16:at + 16 + size]))
+        at += 16 + size
+    return out
+
+
+def differs(got, want):
+    """None; or in what."""
+    if isinstance(got, str):
+        return got.strip()
+    if not want or len(got) != len(want):
+        return f"{len(got)} samples instead of {len(want)}"
+    for i, (a, b) in enumerate(zip(got, want)):
+        if a != b:
+            return f"sample {i}: label {a[0]}, {len(a[1])} bytes instead of label {b[0]}, {len(b[1])} bytes"
+    return None
+
+
+def judge(what, cases):
+    """cases: (name, differs(...)) of each variant; one row for all."""
+    cases = list(cases)
+    bad = [f"{name}: {why}" for name, why in cases if why]
+    say(not bad and cases, f"{what}: {len(cases)} variants")
+    for line in bad[:8]:
+        print(f"# {line}")
+
+
+def image(i):
+    return b"\xff\xd8\xff\xe0 image %d " % i + random.Random(i).randbytes(40 + i * 37 % 300) + b"\0" * (i % 90)
+
+
+def label_of(value):
+    return -1 if value is None or value < 0 else int(value)
+
+
+
+
+def path_of(name):
+    return os.path.join(SCRATCH, name)
+
+
+def parquet():
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def rows(n):
+        return {"image": [{"bytes": image(i), "path": f"{i}.jpg"} for i in range(n)], "label": [None if i % 17 == 3 else i % 10 - 1 for i in range(n)]}
+
+    feature = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    table = pa.table(rows(230), schema=pa.schema([("image", feature), ("label", pa.int64())]))
+    path = path_of("a.parquet")
+
+    def images():
+        for codec, version, pages, index, words in itertools.product(("none", "snappy", "zstd", "gzip", "lz4"), ("1.0", "2.0"), (700, 1 << 20), (False, True), (False, True)):
+            pq.write_table(table, path, compression=codec, data_page_version=version, data_page_size=pages, write_page_index=index, use_dictionary=words, row_group_size=100,
+                           write_batch_size=7, write_page_checksum=index)
+            back = pq.read_table(path)
+            want = [(label_of(label), row["bytes"]) for row, label in zip(back["image"].to_pylist(), back["label"].to_pylist())]
+            yield f"{codec} v{version} pages of {pages}{' index' * index}{' dictionary' * words}", differs(dumped(path), want)
+    judge("Parquet, images of {bytes, path} with a label that may be null", images())
+
+    rng = np.random.default_rng(1)
+    def lists():
+        for kind, fixed, words, version, pages, index, nullable in itertools.product(("int32", "int64", "uint16"), (True, False), (False, True), ("1.0", "2.0"), (300, 1 << 20), (False, True), (False, True)):
+            values = [rng.integers(0, 100, 64 if fixed else int(rng.integers(1, 200))).astype(kind) for _ in range(150)]
+            of = pa.large_list if nullable else pa.list_
+            element = pa.field("element", pa.from_numpy_dtype(kind), nullable=nullable)
+            t = pa.table({"name": pa.array([f"n{i}" for i in range(150)]), "input_ids": pa.array(values, type=of(element))},
+                         schema=pa.schema([("name", pa.string()), pa.field("input_ids", of(element), nullable=nullable)]))
+            pq.write_table(t, path, use_dictionary=words, data_page_version=version, data_page_size=pages, write_page_index=index, row_group_size=64, write_batch_size=50)
+            back = pq.read_table(path)["input_ids"]
+            want = [(-1, np.asarray(row.values).tobytes()) for chunk in back.chunks for row in chunk]
+            yield f"{kind}{' of one size' * fixed}{' dictionary' * words} v{version} pages of {pages}{' index' * index}{' nullable' * nullable}", differs(dumped(path), want)
+    judge("Parquet, lists of numbers, also through the ends of pages", lists())
+
+    def encodings():
+        n = 3000
+        numbers = {"a": pa.array(rng.integers(-2**31, 2**31 - 1, n), pa.int32()), "b": pa.array(rng.integers(-2**62, 2**62, n), pa.int64()),
+                   "c": pa.array(np.arange(n) * 3, pa.int64()), "d": pa.array(rng.integers(0, 2**16, n), pa.uint16()), "e": pa.array(rng.random(n), pa.float32()),
+                   "f": pa.array(rng.random(n), pa.float64()), "g": pa.array(rng.random(n) < 0.3, pa.bool_()), "h": pa.array(rng.integers(-128, 127, n), pa.int8())}
+        text = [f"a shared beginning {i // 7} and {'x' * (i % 40)}{i}" for i in range(n)]
+        for version, encoding in itertools.product(("1.0", "2.0"), ("PLAIN", "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT", "dictionary")):
+            fits = {"DELTA_BINARY_PACKED": ("a", "b", "c", "d", "h"), "BYTE_STREAM_SPLIT": ("a", "b", "c", "e", "f")}.get(encoding, tuple(numbers))
+            t = pa.table({k: numbers[k] for k in fits})
+            how = {"use_dictionary": True} if encoding == "dictionary" else {"use_dictionary": False, "column_encoding": {k: encoding if k != "g" else "PLAIN" for k in fits}}
+            pq.write_table(t, path, data_page_version=version, data_page_size=1000, row_group_size=1100, **how)
+            back = pq.read_table(path)
+            columns = [back[k].to_numpy() for k in fits]
+            want = [(-1, b"".join(c[i].tobytes() for c in columns)) for i in range(n)]
+            yield f"numbers, {encoding} v{version}", differs(dumped(path), want)
+        for version, encoding, binary in itertools.product(("1.0", "2.0"), ("PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "dictionary"), (False, True)):
+            t = pa.table({"t": pa.array([s.encode() for s in text], pa.binary()) if binary else pa.array(text)})
+            how = {"use_dictionary": True} if encoding == "dictionary" else {"use_dictionary": False, "column_encoding": {"t": encoding}}
+            pq.write_table(t, path, data_page_version=version, data_page_size=1000, row_group_size=1100, **how)
+            back = pq.read_table(path)["t"].to_pylist()
+            want = [(-1, s if binary else s.encode()) for s in back]
+            yield f"{'binary' if binary else 'string'}, {encoding} v{version}", differs(dumped(path, "--feature", "t"), want)
+    judge("Parquet, encodings", encodings())
+
+    def many():
+        os.mkdir(path_of("set"))
+        for i in range(3):
+            pq.write_table(table.slice(i * 60, 60), path_of(f"set/train-{i:05}-of-00003.parquet"), row_group_size=25)
+        want = [(label_of(label), row["bytes"]) for row, label in zip(table["image"].to_pylist()[:180], table["label"].to_pylist())]
+        yield "a directory", differs(dumped(path_of("set")), want)
+        yield "a range", differs(dumped(path_of("set/train-{00000..00002}-of-00003.parquet")), want)
+        yield "a pattern", differs(dumped(path_of("set/train-*.parquet")), want)
+        yield "the column by its name", differs(dumped(path_of("set"), "--feature", "image"), want)
+        yield "another one", differs(dumped(path_of("set"), "--feature", "image.path"), [(label, f"{i}.jpg".encode()) for i, (label, _) in enumerate(want)])
+    judge("Parquet, several files", many())
+
+    def refused():
+        for what, t, how, word in (
+            ("Brotli", table, {"compression": "brotli"}, "compressed by Brotli"),
+            ("lists of lists", pa.table({"x": pa.array([[[1]], [[2, 3]]])}), {}, "list of lists"),
+            ("maps", pa.table({"x": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int32()))}), {}, "map"),
+            ("lists of strings", pa.table({"x": pa.array([["a"], ["b"]])}), {}, "list of strings"),
+            ("decimals", pa.table({"x": pa.array([1, 2], pa.decimal128(20, 2))}), {}, "decimal"),
+            ("a null sample", pa.table({"x": pa.array([None, b"x"], pa.binary())}), {}, "is null"),
+            ("a null in a list", pa.table({"x": pa.array([[1, None]])}), {}, "holds a null"),
+            ("no rows", pa.table({"x": pa.array([], pa.binary())}), {}, "hold"),
+        ):
+            pq.write_table(t, path, **how)
+            got = dumped(path)
+            yield what, None if isinstance(got, str) and word in got and got.startswith("dataset_dump: ") else f"'{got}' does not say {word}"
+    judge("Parquet, what is not read is a sentence", refused())
+
+
+def real_images():
+    """(bytes, number of the class) of the images of a folder, as torchvision's ImageFolder has them."""
+    for label, name in enumerate(sorted(os.listdir(IMAGES))):
+        for file in sorted(os.listdir(os.path.join(IMAGES, name))):
+            with open(os.path.join(IMAGES, name, file), "rb") as f:
+                yield f.read(), label
+
+
+def is_run(what, spec, samples, *options):
+    """A run of one epoch delivers every sample, without an error."""
+    out = path_of("run.sqlite")
+    run = subprocess.run([PIPEPROBE, "run", spec, "--epochs", "1", "--workers", "2", "--batch-size", "8", "--step", "none", "--json", "--force", "-o", out, *options], capture_output=True)
+    try:
+        result = json.loads(run.stdout)
+        got = (run.returncode in (0, 3), result["samples"], len(result["errors"]))
+    except (ValueError, KeyError) as e:
+        got = f"{type(e).__name__} {e}: {run.stderr.decode()[:300]}"
+    say(got == (True, samples, 0), f"{what} is decoded and delivered")
+    if got != (True, samples, 0):
+        print(f"# {got} {run.stderr.decode()[:300]}")
+
+
+def parquet_runs():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    feature = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    images = list(real_images())
+    pq.write_table(pa.table({"image": pa.array([{"bytes": data, "path": None} for data, _ in images], feature), "label": [label for _, label in images]}), path_of("real.parquet"), row_group_size=16)
+    compare = differs(dumped(path_of("real.parquet")), [(label, data) for data, label in images])
+    say(not compare, f"Parquet of real images{': ' * bool(compare)}{compare or ''}")
+    is_run("Parquet of images", path_of("real.parquet"), len(images))
+    pq.write_table(pa.table({"text": [f"sentence {i} " * (i % 300 + 1) for i in range(100)]}), path_of("text.parquet"))
+    is_run("Parquet of texts", path_of("text.parquet"), 100, "--feature", "text")
+
+
+for part, package in ((parquet, "pyarrow"), (parquet_runs, "pyarrow")):
+    try:
+        __import__(package)
+    except ImportError as e:
+        skip(part.__name__, f"{package}: {e}")
+        continue
+    try:
+        part()
+    except Exception as e:  # the TAP goes on; the failure is a row
+        say(False, f"{part.__name__}: {type(e).__name__}: {e}")
+print(f"1..{number}")
