@@ -3,7 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/heap.h"
-#include "probe/trace/guard.h"
+#include "probe/base/guard.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -219,7 +219,7 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
     }
     if (!status && sqlite3_exec(s->db, pp_schema_finish, NULL, NULL, NULL) != SQLITE_OK)
         status = pp_store_fail(s, "cannot write indexes to");
-    if (s->lost)
+    if (s->lost || s->index_cut)
         pp_fail(err, status, "%s", s->failure.text);
     else if (status)
         say_what_is_left(s, status, err);

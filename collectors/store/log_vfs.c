@@ -1,5 +1,7 @@
 #include "collectors/store/log_vfs.h"
 
+#include "collectors/store/index_guard.h"
+
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stddef.h>
@@ -123,12 +125,21 @@ static const sqlite3_io_methods methods = {
     .xDeviceCharacteristics = log_device,
 };
 
-/* Files other than the log are the base's from here on; so is a log there is no memory for. */
+/* Files other than the log are the base's from here on, with the index guarded; so is a log there is no
+ * memory for. */
+static int open_base(const char *name, sqlite3_file *file, int flags, int *out_flags)
+{
+    int code = over.base->xOpen(over.base, name, file, flags, out_flags);
+    if (code == SQLITE_OK && flags & SQLITE_OPEN_MAIN_DB)
+        pp_index_guard(file, (char *)file + over.base->szOsFile);
+    return code;
+}
+
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags)
 {
     uint8_t *waiting = flags & SQLITE_OPEN_WAL ? malloc(WAITING_BYTES) : NULL;
     if (!waiting)
-        return over.base->xOpen(over.base, name, file, flags, out_flags);
+        return open_base(name, file, flags, out_flags);
     struct log_file *f = (struct log_file *)file;
     *f = (struct log_file){.base = (sqlite3_file *)(f + 1), .waiting = waiting};
     int code = over.base->xOpen(over.base, name, f->base, flags, out_flags);
@@ -158,7 +169,9 @@ static void add(void)
         return;
     over.vfs = *over.base; /* which works on its own files' data only, whichever name it is called by */
     over.vfs.zName = "pipeprobe-log";
-    over.vfs.szOsFile = (int)sizeof(struct log_file) + over.base->szOsFile;
+    int more = pp_index_guard_bytes() > (int)sizeof(struct log_file) ? pp_index_guard_bytes()
+                                                                     : (int)sizeof(struct log_file);
+    over.vfs.szOsFile = over.base->szOsFile + more;
     over.vfs.xOpen = open_file;
     over.vfs.xDelete = delete_file;
     if (sqlite3_vfs_register(&over.vfs, 0) != SQLITE_OK)

@@ -1,5 +1,5 @@
-/* store/log_vfs.h: SQLite's own file system but for two things: the write-ahead log is written in large
- * pieces, and nothing is deleted but a log or a journal.
+/* store/log_vfs.h: SQLite's own file system but for three things: the write-ahead log is written in large
+ * pieces, nothing is deleted but a log or a journal, and the log's index is guarded (index_guard.h).
  *
  * SQLite writes two pieces per page of a transaction, 24 bytes that say which page it is and the page. Each
  * is a system call and a page of the kernel's cache to look up: 6 us a page where 64 KiB at a time take 1.2

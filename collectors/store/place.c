@@ -1,6 +1,7 @@
 /* Whether the run's file is still where it was made. After a
  * deletion, a move or a replacement the recorder would write into a file without a name, with its log beside
  * another file: SQLite would take the log's pages for that file's. */
+#include "collectors/store/index_guard.h"
 #include "collectors/store/store.h"
 
 #include "probe/base/err.h"
@@ -26,9 +27,26 @@ void pp_store_note_place(struct pp_store *s)
         s->log_inode[i] = inode_of(s->path, suffix[i], name, sizeof(name));
 }
 
+/* What SQLite would find by an index that was cut is not what the log holds: nothing is committed, and the
+ * log is not taken in, neither here nor when the file is closed. */
+static pp_status leave_the_log(struct pp_store *s)
+{
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    sqlite3_wal_autocheckpoint(s->db, 0);
+    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    s->in_transaction = 0;
+    s->index_cut = 1;
+    return pp_fail(
+        &s->failure, PP_E_IO,
+        "another program truncated %s-shm during the recording; what was committed before is in the file and its log, and is read by any command. Record again to a path that nothing else writes",
+        s->path);
+}
+
 pp_status pp_store_check_place(struct pp_store *s)
 {
     int moved = 0;
+    if (!s->failure.code && pp_index_was_cut(s->db))
+        return leave_the_log(s);
     if (s->failure.code || sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK ||
         !moved)
         return s->failure.code;

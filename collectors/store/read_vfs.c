@@ -1,5 +1,7 @@
 #include "collectors/store/read_vfs.h"
 
+#include "collectors/store/index_guard.h"
+
 #include <pthread.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -71,8 +73,12 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
      * takes for one of its lesser files. */
     int lesser = flags & SQLITE_OPEN_MAIN_DB ? flags : (flags & ~of_recording) | SQLITE_OPEN_SUBJOURNAL;
     int code = over.base->xOpen(over.base, name, file, (lesser & ~writes) | SQLITE_OPEN_READONLY, out_flags);
-    if (code == SQLITE_OK && flags & SQLITE_OPEN_MAIN_DB && sqlite3_uri_boolean(name, "private_index", 0))
-        keep_index_private(file);
+    if (code == SQLITE_OK && flags & SQLITE_OPEN_MAIN_DB) {
+        if (sqlite3_uri_boolean(name, "private_index", 0))
+            keep_index_private(file);
+        else
+            pp_index_guard(file, (char *)file + over.base->szOsFile);
+    }
     return code;
 }
 
@@ -95,7 +101,9 @@ static void add(void)
         return;
     over.vfs = *over.base; /* which works on its own files' data only, whichever name it is called by */
     over.vfs.zName = "pipeprobe-read";
-    over.vfs.szOsFile = over.base->szOsFile + (int)sizeof(sqlite3_io_methods);
+    int more = pp_index_guard_bytes() > (int)sizeof(sqlite3_io_methods) ? pp_index_guard_bytes()
+                                                                        : (int)sizeof(sqlite3_io_methods);
+    over.vfs.szOsFile = over.base->szOsFile + more;
     over.vfs.xOpen = open_file;
     over.vfs.xDelete = delete_nothing;
     over.vfs.xSleep = sleep_shortly;

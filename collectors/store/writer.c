@@ -79,7 +79,13 @@ pp_status pp_store_commit(struct pp_store *s, struct pp_err *err)
     pp_status status = pp_store_flush(s);
     if (status && s->failure.code && err)
         *err = s->failure;
+    __atomic_store_n(&s->failed, s->failure.code != PP_OK, __ATOMIC_RELAXED);
     return pp_store_leave(s, status);
+}
+
+int pp_store_failed(const struct pp_store *s)
+{
+    return __atomic_load_n(&s->failed, __ATOMIC_RELAXED);
 }
 
 int pp_store_lost(const struct pp_store *s)

@@ -1,4 +1,4 @@
-#include "probe/trace/guard.h"
+#include "probe/base/guard.h"
 
 #include <pipeprobe/ring.h>
 
@@ -28,10 +28,11 @@ static uint64_t cuts;
 
 static void on_bus(int sig, siginfo_t *info, void *context);
 
-static struct mapping *mapping_of(uintptr_t address)
+/* The first one from entry i on; what two have added is there twice. */
+static struct mapping *mapping_from(unsigned i, uintptr_t address)
 {
     unsigned n = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
-    for (unsigned i = 0; i < n; i++) {
+    for (; i < n; i++) {
         uintptr_t at = __atomic_load_n(&mappings[i].at, __ATOMIC_ACQUIRE);
         if (at && address >= at && address - at < mappings[i].bytes)
             return &mappings[i];
@@ -43,7 +44,7 @@ static struct mapping *mapping_of(uintptr_t address)
  * give the same. */
 static int mend(uintptr_t address)
 {
-    struct mapping *m = mapping_of(address);
+    struct mapping *m = mapping_from(0, address);
     uintptr_t page = address & ~(uintptr_t)(page_bytes - 1);
     if (!m)
         return 0;
@@ -52,6 +53,8 @@ static int mend(uintptr_t address)
         return 0;
     if (!__atomic_exchange_n(&m->cut, 1, __ATOMIC_RELAXED))
         __atomic_fetch_add(&cuts, 1, __ATOMIC_RELAXED);
+    while ((m = mapping_from((unsigned)(m - mappings) + 1, address)))
+        __atomic_store_n(&m->cut, 1, __ATOMIC_RELAXED);
     return 1;
 }
 
@@ -145,7 +148,7 @@ void pp_guard_remove(void *at)
 
 int pp_guard_was_cut(const void *at)
 {
-    const struct mapping *m = mapping_of((uintptr_t)at);
+    const struct mapping *m = mapping_from(0, (uintptr_t)at);
     return m && __atomic_load_n(&m->cut, __ATOMIC_RELAXED);
 }
 

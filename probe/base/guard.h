@@ -1,4 +1,4 @@
-/* trace/guard.h: rings outlive a file that is cut under them.
+/* base/guard.h: mapped files that are cut under their process.
  *
  * A session's files are mapped and shared, so that a killed process's spans can be recovered from them. Files
  * cannot be sealed against truncation (a memfd can, and dies with the last process that holds it). When
@@ -10,8 +10,8 @@
  * Any other SIGBUS goes to the handler before, or ends the process as it would have. The handler is
  * installed with the first mapping and taken away with the last one; a program that installs its own later
  * replaces it, and is unguarded. */
-#ifndef PP_TRACE_GUARD_H
-#define PP_TRACE_GUARD_H
+#ifndef PP_BASE_GUARD_H
+#define PP_BASE_GUARD_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "probe/trace/drain_side.h"
 
-#include "probe/trace/guard.h"
+#include "probe/base/guard.h"
 #include "probe/trace/session.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/utf8.h"
-#include "probe/trace/guard.h"
+#include "probe/base/guard.h"
 
 #include <dirent.h>
 #include <errno.h>

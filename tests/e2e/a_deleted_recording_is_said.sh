@@ -1,11 +1,11 @@
 #!/bin/bash
 # The file of a recording is deleted, replaced, moved, or goes with its directory while it is being written: one sentence, exit code 4, no file of pipeprobe's left beside
-# the name, and whatever was put there untouched. Of a program that records with libpipeprobe, pp_close says it; a program under exec keeps its own exit code.
+# the name, and whatever was put there untouched; a run of minutes ends at once. Of a program that records with libpipeprobe, pp_close says it; a program under exec keeps its own exit code.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 
 mkdir "$T/deleted" "$T/replaced" "$T/moved" "$T/dir"
-record() { timeout 60 "$PP" run --synthetic n=200,size=32x32 --workers 1 --batch-size 4 --step-ms 5 --duration 5 --quiet -o "$T/$1/run.sqlite" >"$T/$1.out" 2>"$T/$1.err"; echo $? >"$T/$1.rc"; }
+record() { timeout 60 "$PP" run --synthetic n=200,size=32x32 --workers 1 --batch-size 4 --step-ms 5 --duration 300 --quiet -o "$T/$1/run.sqlite" >"$T/$1.out" 2>"$T/$1.err"; echo $? >"$T/$1.rc"; }
 for way in deleted replaced moved dir; do record $way & done
 mkdir "$T/exec" "$T/client"
 (timeout 60 "$PP" exec -o "$T/exec/run.sqlite" -- sh -c 'while [ ! -e '"$T"'/go ]; do sleep 0.1; done; sleep 2; exit 7' 2>"$T/exec.err"; echo $? >"$T/exec.rc") &

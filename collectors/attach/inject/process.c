@@ -1,7 +1,7 @@
 #include "collectors/attach/inject/inject.h"
 
 #include "collectors/attach/rank_session.h"
-#include "probe/trace/guard.h"
+#include "probe/base/guard.h"
 #include "probe/trace/join.h"
 #include "probe/trace/presence.h"
 

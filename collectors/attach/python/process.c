@@ -1,7 +1,7 @@
 #include "collectors/attach/python/record.h"
 
 #include "collectors/attach/process_file.h"
-#include "probe/trace/guard.h"
+#include "probe/base/guard.h"
 #include "probe/trace/join.h"
 #include "probe/trace/presence.h"
 

@@ -105,6 +105,8 @@ static int on_tick(void *ctx, const struct pp_loader_progress *p)
 {
     struct run_events *ev = ctx;
     take_terminal_back(ev);
+    if (ev->store && pp_store_failed(ev->store))
+        return 1; /* what is measured from here on is not recorded */
     if (!ev->progress.on || p->elapsed_ns < ev->next_line_ns)
         return 0;
     ev->next_line_ns = p->elapsed_ns + LINE_EVERY_NS;

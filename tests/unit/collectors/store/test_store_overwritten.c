@@ -131,8 +131,47 @@ static void test_what_is_said_to_be_left_is_left(void **state)
             check_way(ways[i].name, ways[i].overwrite, more);
 }
 
+/* The index of the log, which SQLite maps, is cut: no signal ends the recorder, it ends with a sentence, and
+ * what was committed until then can be read. */
+static void test_an_index_that_is_cut_ends_with_a_sentence(void **state)
+{
+    static const off_t sizes[] = {0, 100, 4096, 16384, 20000};
+    for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct pp_store *s = store_create_with((struct pp_store_opts){.force = 1});
+        char index[sizeof(store_path) + 8];
+        struct pp_err err;
+        uint64_t committed = COMMITTED;
+        int commits = i & 1 ? 3 : 1;
+        pp_err_clear(&err);
+        spans_append(s, 0, COMMITTED);
+        assert_int_equal(pp_store_commit(s, &err), PP_OK);
+        struct pp_reader *r = store_open_reader(); /* maps the index too */
+        assert_int_equal(spans_count(r, NULL), COMMITTED);
+        snprintf(index, sizeof(index), "%s-shm", store_path);
+        assert_int_equal(truncate(index, sizes[i / 2]), 0);
+        pp_reader_meta(r, "run", "outcome");
+        pp_reader_close(r);
+        for (int k = 0; k < commits; k++) {
+            spans_append(s, COMMITTED + (uint64_t)k * LATER, LATER);
+            if (pp_store_commit(s, &err) != PP_OK)
+                break;
+            committed += LATER;
+        }
+        pp_err_clear(&err);
+        pp_status status = pp_store_finish(s, &err);
+        pp_store_close(s);
+        uint64_t left = readable();
+        if (status == PP_OK ? left != committed : !strstr(err.text, "-shm") || left < committed)
+            fail_msg("cut to %lld, %d commits: \"%s\", and %llu of %llu spans can be read",
+                     (long long)sizes[i / 2], commits, err.text, (unsigned long long)left,
+                     (unsigned long long)committed);
+        store_assert_integrity();
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {STORE_TEST(test_what_is_said_to_be_left_is_left)};
+    const struct CMUnitTest tests[] = {STORE_TEST(test_what_is_said_to_be_left_is_left),
+                                       STORE_TEST(test_an_index_that_is_cut_ends_with_a_sentence)};
     return cmocka_run_group_tests_name("store_overwritten", tests, NULL, NULL);
 }

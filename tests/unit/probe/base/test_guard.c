@@ -1,6 +1,6 @@
 /* The guard of mapped files: what is cut is mended and counted, and every other SIGBUS stays as it was. Each
  * case is a child process, for most of them end. */
-#include "probe/trace/guard.h"
+#include "probe/base/guard.h"
 
 #include <setjmp.h>
 #include <signal.h>
