@@ -26,6 +26,10 @@ compare $1 $OTHER
 whatif $1
 history add $1 --db $T/history.sqlite --label x$RANDOM$RANDOM
 ci baseline save $1 --baseline $T/baseline.json
+ranks $1
+ranks --audit $1
+merge $1 --force -o $T/out.digest
+metrics $1
 ROWS
 }
 

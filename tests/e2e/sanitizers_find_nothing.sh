@@ -2,7 +2,9 @@
 # once
 # The whole program under AddressSanitizer + UBSan and under ThreadSanitizer, on every kind of data set, damaged files and a Ctrl-C included.
 . "$(dirname "$0")/../lib.sh"
+. tests/tmux.sh
 need_pipeprobe
+last_run() { echo "command: $(cat "$T/command")"; echo "exit code $rc"; head -n 20 "$OUT"; echo "stderr:"; head -n 20 "$ERR"; }
 
 "$MAKE_DATASET" "$T/images" --n 48 --size 120x100 --odd --classes 4 >/dev/null
 "$MAKE_DATASET" "$T/shards" --n 48 --size 120x100 --tar 3 >/dev/null
@@ -49,5 +51,19 @@ for variant in address-undefined thread; do
         clean "$variant: no such path" "2" run "$T/nowhere" $common
         stop="-s INT 3" clean "$variant: interrupted" "130" run "$T/images" $common --duration 60 --step-ms 5
     }
+    # The dashboard beside the run that it shows, in a terminal: the threads of both.
+    if command -v tmux >/dev/null; then
+        log=log_path=$T/top-reports
+        tm new-session -d -s top -x 100 -y 30 "env TSAN_OPTIONS=${TSAN_OPTIONS:-}:$log ASAN_OPTIONS=${ASAN_OPTIONS:-}:$log UBSAN_OPTIONS=${UBSAN_OPTIONS:-}:$log $prefix $binary run $T/images $common --duration 8 --step-ms 5 --top; echo code \$?; sleep 60"
+        wait_for "$variant: run --top shows its run" 'LIVE 0:' 60
+        for key in w b e i W '+' o '[' f; do type "$key"; done
+        wait_for "$variant: run --top to its end" 'ENDED finished' 60
+        type q
+        wait_for "$variant: run --top ends" '^code [03]' 60
+        tm kill-server
+        is "$variant: run --top: no report" "$(cat "$T"/top-reports* 2>/dev/null | head -n 20)" ""
+    else
+        skip "$variant: run --top" "tmux is not installed"
+    fi
 done
 done_testing

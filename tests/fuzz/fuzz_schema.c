@@ -1,15 +1,17 @@
 /* Fuzz target: a recording whose schema and rows were changed, by the table of changes in
  * tests/support/hostile_schema.c: tables to views, to virtual tables and triggers, generated columns, types,
  * counts, pages. The input is four bytes per change: kind, table, column, value. Whatever comes of them is
- * reported, exported, and shown live, within a time. */
+ * reported, exported, audited, reduced to a digest, and shown live, within a time. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
 
 #include "collectors/store/recover.h"
 #include "probe/base/clock.h"
+#include "report/audit/audit_read.h"
 #include "report/build/build.h"
 #include "report/export/export.h"
 #include "report/live/live.h"
+#include "report/ranks/ranks.h"
 #include "report/render/render.h"
 #include "tests/support/hostile_schema.h"
 
@@ -66,6 +68,32 @@ static void export_all(const char *path)
     pp_source_close(&source);
 }
 
+static void audit(const char *path)
+{
+    struct pp_audit_files files = {0};
+    struct pp_audit a = {0};
+    struct pp_err err = {.code = PP_OK};
+    pp_status status = pp_audit_files_add(&files, path, &err);
+    if (status == PP_OK)
+        status = pp_audit_files_judge(&files, &a, &err);
+    must_say(status, &err);
+    pp_audit_free(&a);
+    pp_audit_files_free(&files);
+}
+
+static void digest(const char *path)
+{
+    struct pp_digest d = {0};
+    struct pp_ranks r = {.kind = PP_RANKS_INCONCLUSIVE};
+    struct pp_err err = {.code = PP_OK};
+    pp_status status = pp_digest_read(path, &d, &err);
+    if (status == PP_OK)
+        status = pp_ranks_judge(&d, &r, &err);
+    must_say(status, &err);
+    pp_ranks_free(&r);
+    pp_digest_free(&d);
+}
+
 static void watch(const char *path)
 {
     struct pp_live *l = NULL;
@@ -88,6 +116,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t from = pp_now_ns();
     report(path);
     export_all(path);
+    audit(path);
+    digest(path);
     watch(path);
     if (pp_now_ns() - from > MOST_NS)
         abort();

@@ -6,6 +6,7 @@
 #include "collectors/store/recover.h"
 #include "probe/base/clock.h"
 #include "probe/base/rng.h"
+#include "probe/base/sample_list.h"
 
 #include <fcntl.h>
 #include <pipeprobe/ring.h>
@@ -40,6 +41,12 @@ static void make_recording(void)
     pp_store_request_place(s, 1, "127.0.0.1:80", "http://h");
     pp_store_request(s, &(struct pp_request_row){.start_ns = 3, .first_byte_ns = 9, .place = 1});
     pp_store_open_phase(s, &(struct pp_store_open_phase){.t_ns = 9, .since_ns = 3, .phase = PP_PHASE_READ});
+    pp_store_order(s, &(struct pp_order_row){.pid = 1,
+                                             .batches = 1,
+                                             .samples = 2,
+                                             .ended = 1,
+                                             .list = (const uint8_t[]){3, 0, 2},
+                                             .list_bytes = 3});
     assert_int_equal(pp_store_finish(s, &err), PP_OK);
     pp_store_close(s);
 }
@@ -87,6 +94,14 @@ static void proof_row(void *ctx, const struct pp_proof_row *row)
 {
     ((struct rows *)ctx)->n++;
 }
+static void order_row(void *ctx, const struct pp_order_row *row)
+{
+    struct pp_sample_list l = {.at = row->list, .end = row->list + row->list_bytes};
+    uint64_t n, sample;
+    while (row->list && pp_sample_list_batch(&l, &n))
+        while (pp_sample_list_next(&l, &sample))
+            ((struct rows *)ctx)->n++;
+}
 static void loss_row(void *ctx, const char *what, uint64_t count, const char *why)
 {
     struct rows *rows = ctx;
@@ -128,6 +143,7 @@ static struct rows read_all(pp_status *opened, struct pp_err *err)
         pp_reader_each_open_phase(r, 0, UINT64_MAX, open_phase_row, &rows, err),
         pp_reader_each_loss(r, loss_row, &rows, err),
         pp_reader_each_proof(r, proof_row, &rows, err),
+        pp_reader_each_order(r, NULL, order_row, &rows, err),
     };
     for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
         *opened = *opened ? *opened : each[i];
@@ -190,8 +206,8 @@ static void test_disguises_are_refused(void **state)
 
 static void test_pages_without_end_end(void **state)
 {
-    static const char *const tables[] = {"loss", "chunk",         "thread", "meta",
-                                         "gpu",  "rollup_second", "counter"};
+    static const char *const tables[] = {"loss", "chunk",         "thread",  "meta",
+                                         "gpu",  "rollup_second", "counter", "sample_order"};
     for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
         struct pp_err err;
         pp_status status;
