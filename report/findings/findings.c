@@ -165,7 +165,9 @@ static void add_first_batch(const struct pp_timeline *tl, int given_length, stru
 
 /* ---- epoch boundaries ---- */
 
-static void add_boundaries(const struct pp_timeline *tl, struct pp_arena *arena, struct pp_report *r)
+/* Workers that start again for every epoch say so by a start-up, or are others behind each boundary. */
+static void add_boundaries(const struct pp_timeline *tl, const struct pp_restarts *k, struct pp_arena *arena,
+                           struct pp_report *r)
 {
     static const char kind[] = "epoch-boundaries";
     char each[CELL], usual[CELL], count[CELL], longest[CELL], share_text[CELL];
@@ -180,7 +182,8 @@ static void add_boundaries(const struct pp_timeline *tl, struct pp_arena *arena,
            mean = (double)tl->epoch_ns / n;
     double beyond = fmax(mean - wait, 0), share = beyond * n / (r->window_s * 1e9),
            restart = tl->restarts ? (double)tl->restart_ns / (double)tl->restarts : 0;
-    int found = share >= BOUNDARY_SHARE, restarts = restart > beyond / 2;
+    int found = share >= BOUNDARY_SHARE,
+        restarts = restart > beyond / 2 || (k->started_again && k->generations > tl->boundaries);
     struct pp_report_finding *f = pp_finding_add(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
         pp_arena_printf(
@@ -340,7 +343,7 @@ void pp_findings_add(const struct pp_source *source, const struct pp_timeline *t
 {
     add_periodic(tl, &checks->periodic, arena, r);
     add_first_batch(tl, given_length, arena, r);
-    add_boundaries(tl, arena, r);
+    add_boundaries(tl, &checks->patterns.restarts, arena, r);
     add_order(&checks->visits, arena, r);
     add_repeats(&checks->visits, arena, r);
     add_skips(&checks->visits, arena, r);

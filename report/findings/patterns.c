@@ -228,6 +228,13 @@ static size_t find_restarts(struct pp_patterns_pass *p, struct pp_restarts *out)
     }
     out->threads = n;
     out->started_again = n - first;
+    if (p->source->generations && p->source->joined) { /* those of a lane are one thread of the source */
+        const uint64_t *starts_ns;
+        size_t again = p->source->joined(p->source->ctx);
+        out->generations += p->source->generations(p->source->ctx, &starts_ns);
+        out->threads += again;
+        out->started_again += again;
+    }
     if (!n)
         out->unknown = order ? "no worker was recorded" : "there was no memory for it";
     free(order);

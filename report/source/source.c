@@ -209,6 +209,16 @@ static size_t generations(void *ctx, const uint64_t **starts_ns)
     return o->n_generations;
 }
 
+static size_t joined(void *ctx)
+{
+    struct opened *o = ctx;
+    size_t n = 0;
+    look_for_lanes(o);
+    for (size_t i = 0; i < o->n_place; i++)
+        n += o->place[i].row != i;
+    return n;
+}
+
 static const char *name(void *ctx, uint16_t id)
 {
     return pp_reader_name(((struct opened *)ctx)->reader, id);
@@ -363,6 +373,7 @@ static pp_status open_source(const char *path, const struct opened *how, struct 
         .each_meta = each_meta,
         .threads = threads,
         .generations = generations,
+        .joined = joined,
         .name = name,
         .each_chunk = each_chunk,
         .each_error = each_error,

@@ -21,6 +21,8 @@ struct pp_source {
     /* When each generation of worker processes after the first began, rising: an epoch each, for a recording
      * that numbers none; NULL: none did */
     size_t (*generations)(void *ctx, const uint64_t **starts_ns);
+    /* Worker processes that took the place of one before: no threads of their own here; NULL: none did */
+    size_t (*joined)(void *ctx);
     const char *(*name)(void *ctx, uint16_t id); /* NULL: no interned names */
     pp_status (*each_chunk)(void *ctx, const struct pp_wanted *wanted, pp_spans_fn *fn, void *fn_ctx,
                             uint64_t *bad_chunks, struct pp_err *err); /* each_chunk_of */

@@ -19,6 +19,9 @@ for name in python worker; do
     is "$name: three epochs" "$(json "$OUT" '$.epochs')" 3
     is "$name: level of the wait" "$(json "$OUT" '$.verdict.l0')" input-bound
     like "$name: decode is what is waited for" "$(json "$OUT" '$.verdict.sentence')" "decode"
+    finding() { sqlite3 :memory: "SELECT json_extract(value, '$.$2') FROM json_each(CAST(readfile('$OUT') AS TEXT), '$.findings') WHERE json_extract(value, '$.kind') = '$1'"; }
+    is "$name: the workers of each epoch are others, although they share lanes" "$(finding worker-restarts numbers.generations), $(finding worker-restarts numbers.started_again)" "3, 4"
+    like "$name: and it is said" "$(finding worker-restarts sentence)" "4 workers were started again in 3 epochs"
     first=$(sqlite3 :memory: "SELECT json_extract(value, '$.sentence') FROM json_each(CAST(readfile('$OUT') AS TEXT), '$.findings') WHERE json_extract(value, '$.kind') = 'first-batch'")
     like "$name: imports are not the first batch" "$first" "before the program asked for data"
     run timeout 60 "$PP" top --once --json "$A"
