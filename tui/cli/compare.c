@@ -14,10 +14,10 @@ struct options {
 
 /* clang-format off */
 static const struct pp_opt opts[] = {
-    GATE_OPT_ROWS(struct options, gate, "no"),
     {.name = "paired", .advanced = 1, .type = PP_OPT_FLAG, .offset = offsetof(struct options, paired),
      .group = "Gate",
      .help = "pairwise: run k of BASE and run k of HEAD ran side by side"},
+    GATE_OPT_ROWS(struct options, gate, "no"),
     {.name = NULL},
 };
 /* clang-format on */

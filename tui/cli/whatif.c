@@ -217,9 +217,10 @@ static void put_estimate(const struct pp_estimate *e)
     else if (!e->workers)
         printf(": more workers than the replay supports\n");
     else
-        printf("; replayed with %s%d: %s samples/s, data wait %s\n",
-               e->with_workers.data_wait_share > 0.05 ? "even " : "", e->workers,
-               pp_text_rate(got, sizeof(got), e->with_workers.samples_per_s),
+        printf(e->with_workers.data_wait_share > 0.05
+                   ? "; even with %d the replay gives %s samples/s, data wait %s\n"
+                   : "; replayed with %d: %s samples/s, data wait %s\n",
+               e->workers, pp_text_rate(got, sizeof(got), e->with_workers.samples_per_s),
                pp_text_percent(wait, sizeof(wait), e->with_workers.data_wait_share));
 }
 
