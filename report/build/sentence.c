@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { CELL = 40, TEXT = 1024 };
+#define UNUSED_SHARE 0.01 /* from which on the first sentence says it */
 
 #define add(buf, ...) pp_text_add(buf, TEXT, __VA_ARGS__)
 
@@ -59,6 +60,21 @@ static void add_stall(const struct pp_report *r, char buf[TEXT])
             pp_text_percent(a, CELL, boundary));
 }
 
+/* A rate is that of what could be used: "; 33.3 % of the samples could not be used". */
+static void add_unused(const struct pp_report *r, char buf[TEXT])
+{
+    char share[CELL];
+    double skipped = 0, replaced = 0;
+    for (size_t i = 0; i < r->n_error_kinds; i++) {
+        const struct pp_report_error_kind *k = &r->error_kinds[i];
+        skipped += strcmp(k->action, "skipped") == 0 ? (double)k->count : 0;
+        replaced += strcmp(k->action, "substituted") == 0 ? (double)k->count : 0;
+    }
+    double all = (double)r->samples + skipped, unused = all > 0 ? (skipped + replaced) / all : 0;
+    if (unused >= UNUSED_SHARE)
+        add(buf, "; %s of the samples could not be used", pp_text_percent(share, CELL, fmin(unused, 1)));
+}
+
 /* ", confidence 80.0 %, explains 78.0 % of the wait"; as much of it as is known. */
 static void add_certainty(const struct pp_report_verdict *v, char buf[TEXT])
 {
@@ -91,6 +107,7 @@ void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
         add_unjudged(r, head);
     else
         add_stall(r, head);
+    add_unused(r, head);
     add_cause(v, cause);
     v->head = pp_arena_copy(arena, head);
     v->cause_line = cause[0] ? pp_arena_copy(arena, cause) : NULL;

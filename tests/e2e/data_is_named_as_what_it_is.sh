@@ -45,6 +45,7 @@ for i in $(seq 20); do cp "$T/bmp/a/1.bmp" "$T/half/class_000/w$i.bmp"; done
 run timeout 60 "$PP" run "$T/half" "${short[@]}"
 like "half BMP is said before the run" "$(sed -n '1,/^recording/p' "$ERR")" "warning +20 of 40 files are BMP"
 like "in the report" "$(tr -s '\n ' ' ' <"$OUT")" "20 of 40 files are BMP, which pipeprobe cannot decode"
+like "in its first sentence, by what it cost" "$(tr -s '\n ' ' ' <"$OUT")" "INCONCLUSIVE.* [0-9.]+ % of the samples could not be used"
 is "and in the file" "$(sql "$T/out.sqlite" "SELECT count(*) FROM error WHERE kind = 'warning' AND reason LIKE '20 of 40 files are BMP%'")" 1
 run "$PP" plan "$T/half" --limit 1
 is "plan needs no decoder, and keeps torchvision's indexes" "$(cat "$ERR")" ""

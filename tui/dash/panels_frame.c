@@ -93,9 +93,12 @@ static int status_parts(const struct pp_dash_state *s, const struct pp_dash_mode
              pp_clock_text(a, sizeof(a), elapsed_s(snap)));
     snprintf(part[n++], 96, brief ? "%s/s" : "%s samples/s", pp_text_rate(a, sizeof(a), snap->samples_per_s));
     snprintf(part[n++], 96, "wait %s", pp_short_share(a, sizeof(a), snap->wait_share));
+    if (snap->errors)
+        snprintf(part[n++], 96, "errors %s", pp_text_count(a, sizeof(a), (double)snap->errors));
     if (m->report && m->report->subject_kind != PP_SUBJECT_UNKNOWN)
         put_subject(m->report, part[n++], 96);
-    snprintf(part[n++], 96, "errors %s", pp_text_count(a, sizeof(a), (double)snap->errors));
+    if (!snap->errors)
+        snprintf(part[n++], 96, "errors 0");
     snprintf(part[n++], 96, "over %u s", pp_windows[s->window]);
     if (!isnan(snap->accelerator_utilization) && !brief)
         snprintf(part[n++], 96, "AU %s", pp_short_share(a, sizeof(a), snap->accelerator_utilization));
