@@ -1,5 +1,6 @@
 #include "report/findings/checks.h"
 
+#include "report/findings/cache.h"
 #include "report/findings/remote.h"
 
 #include "probe/base/err.h"
@@ -133,6 +134,8 @@ pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, 
         ended = pp_memory_check(p->source, &out->memory, err);
     if (status == PP_OK && ended == PP_OK)
         ended = pp_remote_check(p->source, p->timeline->start_ns, p->timeline->end_ns, &out->remote, err);
+    if (status == PP_OK && ended == PP_OK)
+        ended = pp_cache_check(p->source, p->timeline->start_ns, p->timeline->end_ns, &out->cache, err);
     free(p);
     return status == PP_OK ? ended : status;
 }

@@ -33,6 +33,15 @@ struct pp_remote_use {
     double busy_ns, resolve_ns, connect_ns, tls_ns, first_byte_ns, transfer_ns;
 };
 
+/* The cache over a storage, likewise (cache.h). */
+struct pp_cache_use {
+    int recorded;        /* there was one */
+    const char *unknown; /* as above */
+    double requests, hits, cold, coalesced, evicted, again, changed, damaged;
+    double bytes, hit_bytes, page_bytes, fetched_bytes, wait_ns;
+    double data_bytes, limit_bytes, held_bytes; /* at the end */
+};
+
 struct pp_checks {
     struct pp_laws laws;
     struct pp_periodic periodic;
@@ -40,6 +49,7 @@ struct pp_checks {
     struct pp_patterns patterns;
     struct pp_memory_growth memory;
     struct pp_remote_use remote;
+    struct pp_cache_use cache;
     struct pp_ranks ranks;
     double origin_ns; /* when the run began */
 };

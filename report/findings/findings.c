@@ -1,5 +1,6 @@
 #include "report/findings/findings.h"
 
+#include "report/findings/cache.h"
 #include "report/findings/remote.h"
 #include "report/findings/rows.h"
 
@@ -350,4 +351,5 @@ void pp_findings_add(const struct pp_source *source, const struct pp_timeline *t
     add_late_rank(tl, &checks->ranks, arena, r);
     pp_findings_of_workers(source, tl, checks, arena, r);
     pp_findings_of_requests(&checks->remote, arena, r);
+    pp_findings_of_cache(source, &checks->cache, arena, r);
 }

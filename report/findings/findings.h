@@ -19,6 +19,9 @@
  *   remote-latency     requests wait for their first byte, and too few are in flight (remote.h)
  *   remote-throttled   a server refused 1 % of the requests with 429 or 503
  *   remote-connections opening connections takes 10 % of the requests' time
+ *   cache-hits         10 % of the reads were in the cache's data before, and are not in it (cache.h)
+ *   cache-thrash       1 % of the reads fetch again what had made room for other data
+ *   cache-trouble      the cache could not be written, or had damaged entries
  *
  * A finding does not change the verdict; thresholds are the verdict's own where it has them
  * (verdict_rules.h). */

@@ -1,5 +1,6 @@
 #include "report/findings/remote.h"
 
+#include "report/findings/counters.h"
 #include "report/findings/rows.h"
 
 #include "probe/base/text.h"
@@ -19,14 +20,11 @@ enum { CELL = 40 };
 #define LEAST_CONNECTIONS 0.1 /* per request */
 #define NEVER_FULL 0.98       /* a trainer that only waits says nothing about what it could take */
 
-/* Names as the collector stores them: remote_NAME_total. */
-static const struct {
-    const char *name;
-    size_t offset;
-} counters[] = {
+/* Names as the collector stores them. */
+static const struct pp_counter_row counters[] = {
 #define ROW(name, member) \
     { \
-        "remote_" name "_total", offsetof(struct pp_remote_use, member) \
+        "remote_" name "_total", offsetof(struct pp_remote_use, member), 0 \
     }
     ROW("requests", requests),
     ROW("failed", failed),
@@ -42,49 +40,16 @@ static const struct {
     ROW("transfer_ns", transfer_ns),
 #undef ROW
 };
-enum { COUNTERS = sizeof(counters) / sizeof(*counters) };
-
-struct walk {
-    uint64_t start_ns, end_ns;
-    struct {
-        uint64_t from_ns, to_ns; /* 0: none yet */
-        double from, to;
-    } of[COUNTERS];
-    size_t seen;
-};
-
-/* From the last reading before the window, or the first, to the first behind it, or the last. */
-static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
-{
-    struct walk *w = ctx;
-    size_t i = 0;
-    if (strncmp(name, "remote_", 7) != 0 || !isfinite(value) || value < 0)
-        return;
-    while (i < COUNTERS && strcmp(counters[i].name, name) != 0)
-        i++;
-    if (i == COUNTERS)
-        return;
-    w->seen++;
-    if (!w->of[i].from_ns || (t_ns <= w->start_ns && t_ns > w->of[i].from_ns)) {
-        w->of[i].from_ns = t_ns;
-        w->of[i].from = value;
-    }
-    if (!w->of[i].to_ns || (t_ns > w->of[i].to_ns && w->of[i].to_ns < w->end_ns)) {
-        w->of[i].to_ns = t_ns;
-        w->of[i].to = value;
-    }
-}
 
 pp_status pp_remote_check(const struct pp_source *source, uint64_t start_ns, uint64_t end_ns,
                           struct pp_remote_use *out, struct pp_err *err)
 {
-    struct walk w = {.start_ns = start_ns, .end_ns = end_ns};
-    pp_status st = source->each_counter ? source->each_counter(source->ctx, on_counter, &w, err) : PP_OK;
-    *out = (struct pp_remote_use){.recorded = w.seen > 0};
-    for (size_t i = 0; i < COUNTERS; i++)
-        *(double *)((char *)out + counters[i].offset) = fmax(w.of[i].to - w.of[i].from, 0);
-    out->watched_ns = (double)(w.of[0].to_ns - w.of[0].from_ns);
-    if (w.of[0].to_ns <= w.of[0].from_ns || out->requests < LEAST_REQUESTS || !(out->busy_ns > 0))
+    const struct pp_counters_asked asked = {counters, sizeof(counters) / sizeof(*counters), start_ns, end_ns};
+    size_t seen;
+    *out = (struct pp_remote_use){.recorded = 0};
+    pp_status st = pp_counters_between(source, &asked, out, &out->watched_ns, &seen, err);
+    out->recorded = seen > 0;
+    if (!(out->watched_ns > 0) || out->requests < LEAST_REQUESTS || !(out->busy_ns > 0))
         out->unknown = "fewer than 20 requests were counted in the steady state";
     return st;
 }

@@ -480,6 +480,22 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          WORDS("nothing: connections are kept; see what closes them (keep-alive of the server, a proxy)",
                "one `requests.Session` or boto3 client per worker, made in the worker",
                "one `pipe:` per shard, and larger shards", "a file system in front of the store")},
+    [PP_REMEDY_CACHE_SIZE] =
+        {NULL, NULL,
+         "Make the cache as large as the data, or the data smaller; in a smaller cache no more than cache bytes over data bytes can be found.",
+         WORDS("`--cache-bytes SIZE`", "a larger local disk for what the data set downloads",
+               "`wds.WebDataset(urls, cache_dir=DIR, cache_size=BYTES)`", "local copies of the files")},
+    [PP_REMEDY_CACHE_THRASH] =
+        {NULL, NULL,
+         "Keep what is in the cache instead of replacing it: of a set that is read once per epoch what was used last is needed last.",
+         WORDS("`--cache-policy keep`, or a larger `--cache-bytes`",
+               "a cache that stops storing when it is full, or holds the whole set",
+               "a larger `cache_size`: it removes the shards used longest ago", "local copies of the files")},
+    [PP_REMEDY_CACHE_TROUBLE] = {NULL, NULL,
+                                 "Give the cache a directory of its own on a local disk with room for it.",
+                                 WORDS("`--cache DIR`, `--cache-bytes SIZE`",
+                                       "a local disk with room for what is downloaded",
+                                       "`cache_dir=DIR` on a local disk", "a local disk")},
     [PP_REMEDY_BUFFER_DEBT] =
         {NULL, NULL,
          "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",

@@ -19,6 +19,8 @@
 #include "probe/base/json.h"
 #include "probe/base/text.h"
 #include "probe/loader/fault.h"
+#include "probe/storage/cache/cache_policy.h"
+#include "probe/storage/cache/cache_tally.h"
 #include "report/render/render.h"
 
 #include <errno.h>
@@ -124,6 +126,9 @@ static void note_choices(const struct run_request *asked, const struct run_parts
                 pp_transform_text(p->delivered ? p->delivered : p->transform),
                 pp_dtype_name((enum pp_dtype)o->dtype),
                 p->delivered ? "; copied as u8 and normalised on the device" : "");
+    if (o->cache)
+        fprintf(stderr, "cache      %s, up to %s, policy %s\n", o->cache,
+                pp_text_bytes(t, sizeof(t), (double)o->cache_bytes), pp_cache_policies[o->cache_policy].name);
     if (l->streaming)
         fprintf(
             stderr,
@@ -438,6 +443,7 @@ static void connect(struct run *r)
 static int measure(struct run *r)
 {
     struct pp_err err, end_err;
+    char said[480];
     pp_status ended = PP_OK;
     pp_err_clear(&err);
     connect(r);
@@ -456,6 +462,8 @@ static int measure(struct run *r)
         fprintf(stderr, "note       %u read%s of the data set did not return, and %s not waited for\n",
                 r->result.given_up, r->result.given_up == 1 ? "" : "s",
                 r->result.given_up == 1 ? "is" : "are");
+    if (pp_cache_said(said, sizeof(said)) && !r->asked.o.quiet)
+        pp_cli_note("note", said);
     if (st != PP_OK)
         could_not_measure(&err);
     if (ended != PP_OK)

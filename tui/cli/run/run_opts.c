@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "probe/dataset/format.h"
 #include "probe/sampler/sampler.h"
+#include "probe/storage/cache/cache.h"
 #include "tui/cli/cli.h"
 
 #include <assert.h>
@@ -40,6 +41,13 @@ static const struct pp_opt_choice detail_choices[] = {
     {"sample", "every span"},
     {"batch", "spans of samples summed per batch"},
     {"rollup", "spans except the trainer's summed per phase"},
+    {NULL, NULL},
+};
+/* In the order of enum pp_cache_policy_id. */
+static const struct pp_opt_choice cache_choices[] = {
+    {"keep", "what each epoch reads stays, the rest is not stored: the most hits of epochs"},
+    {"clock", "what was not read for the longest goes"},
+    {"fifo", "what was stored first goes"},
     {NULL, NULL},
 };
 static const struct pp_opt_choice step_choices[] = {
@@ -101,6 +109,12 @@ static const struct pp_opt own_rows[] = {
      .help = "batches in flight per worker (auto: 2, or 1 if memory is short)"},
     {.name = "inflight", .advanced = 1, .type = PP_OPT_INT, .offset = AT(inflight), .min = 1, .max = 256,
      .arg = "N", .dflt = "1", .help = "reads in flight per worker, for storage with latency"},
+    {.name = "cache", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(cache), .arg = "DIR",
+     .help = "keep what is read of http, s3 or a slow disk in DIR, for later epochs and runs"},
+    {.name = "cache-bytes", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(cache_bytes), .arg = "SIZE",
+     .dflt = "10GiB", .help = "what the cache may take, at least 1MiB"},
+    {.name = "cache-policy", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(cache_policy),
+     .choices = cache_choices, .arg = "POLICY", .dflt = "keep", .help = "a full cache: keep, clock or fifo"},
     {.name = "transform", .letter = 't', .type = PP_OPT_STRING, .offset = AT(transform), .arg = "SPEC",
      .help = "default rrc:224,hflip,normalize=imagenet (u8: not normalised)"},
     {.name = "dtype", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(dtype), .choices = dtype_choices,
@@ -307,7 +321,10 @@ static pp_status check_pairs(const struct pp_opt_set *set, struct pp_err *err)
 {
     static const struct {
         const char *option, *needs;
-    } rows[] = {{"prove-rounds", "prove"}, {"keep-proof", "prove"}};
+    } rows[] = {{"prove-rounds", "prove"},
+                {"keep-proof", "prove"},
+                {"cache-bytes", "cache"},
+                {"cache-policy", "cache"}};
     const struct pp_dataset_format *f;
     pp_status st = PP_OK;
     for (size_t i = 0; st == PP_OK && (f = pp_dataset_format_at(i)); i++)
@@ -387,6 +404,12 @@ static pp_status check_together(const struct run_opts *o, const struct pp_opt_se
         {o->top && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)),
          "--top needs a terminal; leave it out, and use 'pipeprobe top FILE' in another terminal"},
         {o->top && !o->record, "--top reads the recording: leave out --no-record"},
+        {o->cache && o->cache_bytes < PP_CACHE_LEAST_BYTES, "--cache-bytes: a cache needs 1 MiB at least"},
+        {o->cache && run_synthetic(o), "--synthetic is made in memory: leave out --cache"},
+        {o->cache && o->loader == RUN_LOADER_PYTORCH,
+         "--cache is for pipeprobe's own loader: leave out --loader pytorch"},
+        {o->cache && o->prove,
+         "--prove compares runs over the same storage, and --cache makes each faster than the one before; leave out one of the two"},
         {run_opt_given(set, "duration") && o->duration_ns == 0,
          "--duration 0 is too short; leave it out, or give a time such as 30s"},
     };

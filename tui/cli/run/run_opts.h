@@ -40,6 +40,9 @@ struct run_opts {
     /* errors */
     int on_error;
     int64_t retries, inflight;
+    const char *cache; /* DIR; NULL: none */
+    uint64_t cache_bytes;
+    int cache_policy; /* enum pp_cache_policy_id */
     double retry_backoff_ms, remote_timeout;
     int hedge; /* 0: off, 1: p95, 2: p99 */
     struct pp_opt_list resolve;

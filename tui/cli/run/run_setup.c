@@ -9,6 +9,7 @@
 #include "probe/dataset/dataset_shards.h"
 #include "probe/loader/fault.h"
 #include "probe/ranks/collective.h"
+#include "probe/storage/cache/cache.h"
 #include "probe/storage/http.h"
 #include "tui/cli/run/run_fits.h"
 
@@ -41,10 +42,14 @@ static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, con
                               struct opening *opening, struct pp_err *err)
 {
     const char *decoders[16];
+    const struct pp_cache_opts cache = {.dir = o->cache,
+                                        .bytes = o->cache_bytes,
+                                        .policy = (enum pp_cache_policy_id)o->cache_policy};
     struct pp_dataset_opts d = {.spec = path,
                                 .options = &o->formats,
                                 .decoders = decoders,
                                 .read_faults = pp_faults_reads(p->faults),
+                                .cache = o->cache ? &cache : NULL,
                                 .progress = on_open_progress,
                                 .progress_ctx = opening};
     uint64_t t0 = pp_now_ns();

@@ -1,0 +1,19 @@
+/* report/findings/cache.h: the cache over a storage (run --cache) in the steady state, from the counters of
+ * collectors/remote/cache.c: where the bytes came from (page cache, cache, storage), and what could be had.
+ *
+ * No policy can hit more of a set that is read once per epoch than cache bytes over data bytes: each epoch
+ * asks for all of it. That is the attainable rate, beside the measured one. */
+#ifndef PP_REPORT_FINDINGS_CACHE_H
+#define PP_REPORT_FINDINGS_CACHE_H
+
+#include "report/findings/checks.h"
+
+/* start, end: of the steady state. */
+pp_status pp_cache_check(const struct pp_source *source, uint64_t start_ns, uint64_t end_ns,
+                         struct pp_cache_use *out, struct pp_err *err);
+
+/* cache-hits, cache-thrash, cache-trouble: rows of a recording that had a cache, and of no other. */
+void pp_findings_of_cache(const struct pp_source *source, const struct pp_cache_use *u,
+                          struct pp_arena *arena, struct pp_report *r);
+
+#endif
