@@ -26,7 +26,7 @@ deps:
 	$(Q)CC='$(CC)' bash tests/deps.sh decoders || echo "going on without libwebp: WebP images will not be decoded"
 	$(Q)CC='$(CC)' bash tests/deps.sh formats || echo "going on without them: Parquet files compressed by Snappy or LZ4 will not be read"
 	$(Q)CC='$(CC)' bash tests/deps.sh remote || echo "going on without curl/curl.h: data sets will be read from file systems alone, and not from http:// and s3://"
-	$(Q)CC='$(CC)' bash tests/deps.sh metrics || echo "going on without them: --metrics (libmicrohttpd) or --metrics-push (libcurl) will not be available"
+	$(Q)CC='$(CC)' bash tests/deps.sh metrics || echo "going on without them: --metrics (libmicrohttpd), or --metrics-push and --otlp (libcurl), will not be available"
 
 # Checkers (of pages, packages, completion) and peers (PyTorch, PIL) are best effort: without them the tests that ask them are skipped by name.
 deps-test: deps

@@ -18,8 +18,8 @@ enum pp_metric_type { PP_METRIC_COUNTER, PP_METRIC_GAUGE, PP_METRIC_INFO, PP_MET
 /* What the sender of the metrics knows of itself. */
 struct pp_metrics_sender {
     double cpu_s;                 /* of its process */
-    uint64_t pushes, pushes_lost; /* to a Pushgateway */
-    int pushing;                  /* there is one */
+    uint64_t pushes, pushes_lost; /* to servers: bodies */
+    int pushing;                  /* to any */
 };
 
 /* A label that every series gets. */

@@ -321,7 +321,7 @@ const struct pp_metric pp_metrics[] = {
      .value = overhead},
     {NAMED("sender_cpu_seconds", COUNTER, "seconds", "", "CPU time of the process that sends the metrics."),
      .value = sender_cpu},
-    {NAMED("pushes", COUNTER, "", "", "Bodies that the Pushgateway took."), .value = pushes},
+    {NAMED("pushes", COUNTER, "", "", "Bodies that servers took, of a Pushgateway or OpenTelemetry."), .value = pushes},
     {NAMED("pushes_lost", COUNTER, "", "", "Bodies that were not sent or not taken."), .value = pushes_lost},
     {.name = NULL},
 };

@@ -93,7 +93,7 @@ static enum MHD_Result reply_words(struct MHD_Connection *c, unsigned code, cons
 static enum MHD_Result reply_metrics(struct http *h, struct MHD_Connection *c)
 {
     size_t n = 0;
-    int format = is_openmetrics(c);
+    enum pp_sink_format format = is_openmetrics(c) ? PP_SINK_OPENMETRICS : PP_SINK_PROMETHEUS;
     char *text = h->o.fetch(h->o.ctx, format, &n);
     atomic_fetch_add_explicit(text ? &h->sent : &h->lost, 1, memory_order_relaxed);
     enum MHD_Result r = text
@@ -202,7 +202,7 @@ static void put(void *self, const char *text, size_t n)
 {
 }
 
-static void finish(void *self, const char *text, size_t n, uint64_t deadline_ns)
+static void finish(void *self, const char *text, size_t n)
 {
 }
 

@@ -13,13 +13,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A text made just now, or some moments ago; malloc'd. format: 0 Prometheus, 1 OpenMetrics. NULL: none. May
- * be called by a sink's thread. */
-typedef char *pp_sink_fetch_fn(void *ctx, int format, size_t *n);
+/* What a sink takes. The first two are those of report/metrics. */
+enum pp_sink_format {
+    PP_SINK_PROMETHEUS,
+    PP_SINK_OPENMETRICS,
+    PP_SINK_OTLP_PROTOBUF,
+    PP_SINK_OTLP_JSON,
+    PP_SINK_EVENTS_HEAD, /* TensorBoard: the first record of a file */
+    PP_SINK_EVENTS,
+    PP_SINK_MLFLOW_METRICS, /* {"metrics": [...]} */
+    PP_SINK_MLFLOW_PARAMS,  /* {"params": [...]} */
+    PP_SINK_PAGE            /* the report as HTML */
+};
+
+/* A text made just now, or some moments ago; malloc'd. NULL: none. May be called by a sink's thread. */
+typedef char *pp_sink_fetch_fn(void *ctx, enum pp_sink_format format, size_t *n);
 
 struct pp_sink_opts {
     const char *target;           /* what the user gave */
-    const char *content_types[2]; /* of the formats */
+    const char *content_types[2]; /* of the first two formats */
     pp_sink_fetch_fn *fetch;
     void *ctx;
     const char *job, *instance; /* names of the group, for a kind that groups */
@@ -32,6 +44,7 @@ struct pp_sink_count {
 
 struct pp_sink_kind {
     const char *option; /* "metrics": what it is asked for with */
+    int is_remote;      /* sends over a network, and counts what a server took */
     /* NULL, or a sentence: what this build or this machine lacks. */
     const char *(*missing)(void);
     /* PP_E_USAGE for a target that cannot be one: nothing is opened. */
@@ -39,16 +52,20 @@ struct pp_sink_kind {
     pp_status (*open)(const struct pp_sink_opts *o, void **self, struct pp_err *err);
     /* Where it can be found, as a sentence; NULL: there is nothing to say. */
     const char *(*where)(void *self);
+    /* Of the text that put and finish get; NULL: it asks itself, with fetch. */
+    enum pp_sink_format (*format)(void *self);
     void (*put)(void *self, const char *text, size_t n);
-    /* The last text; waits until it is sent, or until deadline_ns. */
-    void (*finish)(void *self, const char *text, size_t n, uint64_t deadline_ns);
+    /* The last text. */
+    void (*finish)(void *self, const char *text, size_t n);
+    /* Until that is sent, or deadline_ns; NULL: it is. */
+    void (*wait)(void *self, uint64_t deadline_ns);
     struct pp_sink_count (*count)(void *self);
     /* Why the last loss happened, as a sentence without what was lost; "": there was none. */
     void (*trouble)(void *self, char *text, size_t size);
     void (*close)(void *self); /* NULL is fine */
 };
 
-extern const struct pp_sink_kind pp_sink_http, pp_sink_textfile, pp_sink_push;
+extern const struct pp_sink_kind pp_sink_http, pp_sink_textfile, pp_sink_push, pp_sink_otlp;
 extern const struct pp_sink_kind *const pp_sink_kinds[]; /* ends with NULL */
 
 #endif

@@ -46,6 +46,11 @@ static pp_status open_textfile(const struct pp_sink_opts *o, void **self, struct
     return PP_OK;
 }
 
+static enum pp_sink_format format(void *self)
+{
+    return PP_SINK_PROMETHEUS;
+}
+
 static void put(void *self, const char *text, size_t n)
 {
     struct textfile *f = self;
@@ -55,7 +60,7 @@ static void put(void *self, const char *text, size_t n)
         f->count.lost++;
 }
 
-static void finish(void *self, const char *text, size_t n, uint64_t deadline_ns)
+static void finish(void *self, const char *text, size_t n)
 {
     put(self, text, n);
 }
@@ -84,6 +89,7 @@ const struct pp_sink_kind pp_sink_textfile = {
     .missing = nothing_missing,
     .check = check,
     .open = open_textfile,
+    .format = format,
     .put = put,
     .finish = finish,
     .count = count,

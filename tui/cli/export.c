@@ -3,6 +3,7 @@
 #include "probe/base/text.h"
 #include "report/export/export.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/export_otlp.h"
 #include "tui/cli/metrics/text_export.h"
 
 #include <signal.h>
@@ -13,21 +14,24 @@
 struct options {
     const char *output;
     int to, force, quiet;
+    uint64_t max_bytes;
 };
 
 #define ROW(name, help) {#name, help},
 #define METRICS_ROW(name, suffix, kind, help) {#name, help},
 static const struct pp_opt_choice formats[] = {
     {"auto", "default: the suffix of --output"},
-    PP_EXPORT_FORMATS(ROW) METRICS_EXPORT_FORMATS(METRICS_ROW){NULL, NULL},
+    PP_EXPORT_FORMATS(ROW) METRICS_EXPORT_FORMATS(METRICS_ROW){"otlp", EXPORT_OTLP_HELP},
+    {NULL, NULL},
 };
 #undef ROW
 #undef METRICS_ROW
 
-/* What is written: spans in another tool's format, or metrics. One of the two is NULL. */
+/* What is written: spans in another tool's format, metrics, or traces. One of the three is there. */
 struct target {
     const struct pp_exporter *spans;
     const struct metrics_export_format *metrics;
+    int traces;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -37,6 +41,8 @@ static const struct pp_opt opts[] = {
      .choices = formats, .dflt = "auto", .group = "Options", .help = "what to write"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
      .help = "default: FILE with the format's suffix; - is standard output"},
+    {.name = "max-bytes", .type = PP_OPT_SIZE, .offset = AT(max_bytes), .arg = "SIZE", .dflt = "64M", .min = 4096,
+     .max = 1e12, .help = "of otlp: the batches that were waited for longest come first"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force),
      .help = "replace an existing output file"},
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet),
@@ -64,6 +70,11 @@ static void catch_signals(void)
     sigaction(SIGHUP, &sa, NULL);
 }
 
+static int is_interrupted(void)
+{
+    return interrupted;
+}
+
 static int on_progress(void *ctx, uint64_t done, uint64_t total)
 {
     struct pp_progress *p = ctx;
@@ -76,19 +87,31 @@ static int on_progress(void *ctx, uint64_t done, uint64_t total)
 
 /* ---- what to export, as what, to where ---- */
 
+static int has_suffix(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
 static pp_status choose_format(const struct options *o, struct target *to, struct pp_err *err)
 {
-    int n = 0;
+    int n = 0, m = 0;
     while (pp_exporters[n])
         n++;
+    while (metrics_export_formats[m].name)
+        m++;
     *to = (struct target){0};
-    if (o->to > n) /* choice 0 is "auto" */
+    if (o->to > n + m) /* choice 0 is "auto" */
+        to->traces = 1;
+    else if (o->to > n)
         to->metrics = &metrics_export_formats[o->to - 1 - n];
     else if (o->to)
         to->spans = pp_exporters[o->to - 1];
+    else if (o->output && (export_otlp_is_url(o->output) || has_suffix(o->output, EXPORT_OTLP_SUFFIX)))
+        to->traces = 1;
     else if (o->output && !(to->spans = pp_exporter_by_suffix(o->output)))
         to->metrics = metrics_export_by_suffix(o->output);
-    if (to->spans || to->metrics)
+    if (to->spans || to->metrics || to->traces)
         return PP_OK;
     return o->output
                ? pp_fail(
@@ -100,12 +123,6 @@ static pp_status choose_format(const struct options *o, struct target *to, struc
                      "no format given: use --to, or -o with the format's suffix; 'pipeprobe export --help' lists them");
 }
 
-static int has_suffix(const char *path, const char *suffix)
-{
-    size_t n = strlen(path), m = strlen(suffix);
-    return n > m && strcmp(path + n - m, suffix) == 0;
-}
-
 /* run.sqlite -> run.nvtxt; as nsys, whose suffix is the recording's own, run.nsys.sqlite. The caller frees.
  */
 static char *default_output(const char *input, const struct target *to)
@@ -113,7 +130,9 @@ static char *default_output(const char *input, const struct target *to)
     size_t n = strlen(input) - (has_suffix(input, ".sqlite") ? strlen(".sqlite") : 0);
     char *path = NULL;
     if (asprintf(&path, "%.*s%s%s", (int)n, input, to->spans == &pp_export_nsys ? ".nsys" : "",
-                 to->spans ? to->spans->suffixes[0] : to->metrics->suffix) < 0)
+                 to->spans     ? to->spans->suffixes[0]
+                 : to->metrics ? to->metrics->suffix
+                               : EXPORT_OTLP_SUFFIX) < 0)
         return NULL;
     return path;
 }
@@ -218,6 +237,17 @@ static pp_status export_metrics(const char *input, const struct metrics_export_f
     return st;
 }
 
+static pp_status export_traces(const char *input, const char *out, const struct options *o,
+                               struct pp_err *err)
+{
+    struct export_otlp_opts eo = {.out = out,
+                                  .force = o->force,
+                                  .quiet = o->quiet,
+                                  .max_bytes = o->max_bytes,
+                                  .interrupted = is_interrupted};
+    return export_otlp(input, &eo, err);
+}
+
 static pp_status read_operand(const char *const *operands, int n, struct pp_err *err)
 {
     if (n == 0)
@@ -248,8 +278,9 @@ static int export_main(int argc, char **argv)
     if (st == PP_OK)
         st = choose_output(&o, operands[0], &to, &out, &err);
     if (st == PP_OK)
-        st = to.spans ? export_file(operands[0], to.spans, out, &o, &err)
-                      : export_metrics(operands[0], to.metrics, out, &o, &err);
+        st = to.spans     ? export_file(operands[0], to.spans, out, &o, &err)
+             : to.metrics ? export_metrics(operands[0], to.metrics, out, &o, &err)
+                          : export_traces(operands[0], out, &o, &err);
     exit_code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_export, &err);
 out:
     free(out);

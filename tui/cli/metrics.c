@@ -1,6 +1,6 @@
 /* `pipeprobe metrics`: a recording as metrics for monitoring, while it grows or once. run, exec and top start
- * it beside themselves for --metrics, --metrics-textfile and --metrics-push: what a slow server, a name that
- * is not resolved or a full disk costs is then this process's alone. */
+ * it beside themselves for --metrics, --otlp and the like: what a slow server, a name that is not resolved or
+ * a full disk costs is then this process's alone. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "tui/cli/cli.h"
@@ -76,9 +76,9 @@ struct sending {
     char host[256];
 };
 
-static char *fetch(void *ctx, int format, size_t *n)
+static char *fetch(void *ctx, enum pp_sink_format format, size_t *n)
 {
-    return metrics_sampler_text(ctx, format ? PP_METRICS_OPENMETRICS : PP_METRICS_TEXT, n);
+    return metrics_sampler_text(ctx, format, n);
 }
 
 static const char *label_or(const struct metrics_opts *o, const char *name, const char *otherwise)
@@ -119,34 +119,63 @@ static void open_sinks(struct sending *s)
             continue;
         }
         s->n_open++;
-        s->n_push += !k->where;
+        s->n_push += k->format != NULL;
         if (k->where)
             say(s->o->beside, 'i', k->where(s->self[i]));
     }
 }
 
-/* What is sent of itself, and at the end to each for the last time. */
-static void send_text(struct sending *s, int last)
+static void note_pushes(struct sending *s)
 {
-    size_t n = 0;
+    struct pp_sink_count sum = {0};
+    int remote = 0;
     for (int i = 0; pp_sink_kinds[i]; i++)
-        if (s->self[i] && pp_sink_kinds[i] == &pp_sink_push)
-            metrics_sampler_note_pushes(s->sampler, pp_sink_kinds[i]->count(s->self[i]));
-    char *text = s->n_push ? metrics_sampler_text(s->sampler, PP_METRICS_TEXT, &n) : NULL;
-    for (int i = 0; text && pp_sink_kinds[i]; i++) {
-        if (s->self[i] && last)
-            pp_sink_kinds[i]->finish(s->self[i], text, n, pp_now_ns() + FINISH_NS);
-        else if (s->self[i])
-            pp_sink_kinds[i]->put(s->self[i], text, n);
+        if (s->self[i] && pp_sink_kinds[i]->is_remote) {
+            struct pp_sink_count c = pp_sink_kinds[i]->count(s->self[i]);
+            sum.sent += c.sent;
+            sum.lost += c.lost;
+            remote = 1;
+        }
+    if (remote)
+        metrics_sampler_note_pushes(s->sampler, sum);
+}
+
+/* What is sent of itself. A text that several take is made once. */
+static void send_texts(struct sending *s, int last)
+{
+    struct {
+        char *bytes;
+        size_t n;
+    } text[PP_SINK_PAGE + 1] = {{0}};
+    note_pushes(s);
+    for (int i = 0; pp_sink_kinds[i]; i++) {
+        const struct pp_sink_kind *k = pp_sink_kinds[i];
+        if (!s->self[i] || !k->format)
+            continue;
+        enum pp_sink_format f = k->format(s->self[i]);
+        if (!text[f].bytes)
+            text[f].bytes = metrics_sampler_text(s->sampler, f, &text[f].n);
+        if (text[f].bytes)
+            (last ? k->finish : k->put)(s->self[i], text[f].bytes, text[f].n);
     }
-    free(text);
+    for (size_t f = 0; f < sizeof(text) / sizeof(*text); f++)
+        free(text[f].bytes);
+}
+
+/* One deadline for all: a server that is silent takes no time of another. */
+static void wait_for_last(struct sending *s)
+{
+    uint64_t deadline = pp_now_ns() + FINISH_NS;
+    for (int i = 0; pp_sink_kinds[i]; i++)
+        if (s->self[i] && pp_sink_kinds[i]->wait)
+            pp_sink_kinds[i]->wait(s->self[i], deadline);
 }
 
 /* One sentence per sink: at its first loss, unless another command reads our words, and with the numbers at
  * the end. */
 static void say_losses(struct sending *s, int last)
 {
-    char why[400], text[600];
+    char why[500], text[700];
     for (int i = 0; pp_sink_kinds[i]; i++) {
         struct pp_sink_count c = s->self[i] ? pp_sink_kinds[i]->count(s->self[i]) : (struct pp_sink_count){0};
         if (!c.lost || (!last && (s->told[i] || s->o->beside)))
@@ -199,18 +228,19 @@ static void live_on(struct sending *s)
     if (s->o->beside)
         say(1, METRICS_READY, "");
     while (!ended && s->n_open) {
-        send_text(s, 0);
+        send_texts(s, 0);
         say_losses(s, 0);
         ended = rest(s);
         if (!s->o->beside && !ended && !s->n_push) {
             size_t n;
-            free(metrics_sampler_text(s->sampler, PP_METRICS_TEXT, &n)); /* looks at the file */
+            free(metrics_sampler_text(s->sampler, PP_SINK_PROMETHEUS, &n)); /* looks at the file */
         }
         ended = ended || (!s->o->beside && !metrics_sampler_is_running(s->sampler));
     }
     if (s->n_push) {
         metrics_sampler_complete(s->sampler);
-        send_text(s, 1);
+        send_texts(s, 1);
+        wait_for_last(s);
     }
     say_losses(s, 1);
 }
@@ -218,7 +248,7 @@ static void live_on(struct sending *s)
 static pp_status print_once(const struct options *o, struct metrics_sampler *s, struct pp_err *err)
 {
     size_t n;
-    char *text = metrics_sampler_text(s, o->openmetrics ? PP_METRICS_OPENMETRICS : PP_METRICS_TEXT, &n);
+    char *text = metrics_sampler_text(s, o->openmetrics ? PP_SINK_OPENMETRICS : PP_SINK_PROMETHEUS, &n);
     pp_status status = text ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the metrics");
     if (text && (fwrite(text, 1, n, stdout) != n || fflush(stdout) != 0))
         status = pp_fail_errno(err, errno, "writing the metrics failed");

@@ -16,10 +16,10 @@
 
 #define START_NS UINT64_C(5000000000)
 #define END_NS UINT64_C(8000000000)
-#define PUSH_VARIABLE "PIPEPROBE_METRICS_PUSH"
+enum { TARGETS_MOST = 8 };
 
-const char *const metrics_beside_none[] = {"--metrics", "",  "--metrics-textfile", "", "--metrics-push",
-                                           "",          NULL};
+const char *const metrics_beside_none[] = {
+    "--metrics", "", "--metrics-textfile", "", "--metrics-push", "", "--otlp", "", NULL};
 
 static void say(const struct metrics_beside *b, const char *text)
 {
@@ -74,25 +74,54 @@ static int listen_until(struct metrics_beside *b, int until_ready, uint64_t dead
 
 /* ---- its life ---- */
 
-/* Our environment with the URL in it: what is on a command line every user can read. The caller frees both.
- */
-static char **environment_with(const char *url, char **variable)
+/* Our environment with what was asked for in it, as the variables of the options: a URL may hold a password,
+ * and what is on a command line every user can read. */
+struct environment {
+    char **all; /* the caller frees, as */
+    char *own[TARGETS_MOST];
+};
+
+static void free_environment(struct environment *e)
 {
+    for (int i = 0; i < TARGETS_MOST; i++)
+        free(e->own[i]);
+    free(e->all);
+}
+
+static int is_own(const struct environment *e, const char *variable)
+{
+    size_t n = strcspn(variable, "=") + 1;
+    for (int i = 0; i < TARGETS_MOST && e->own[i]; i++)
+        if (strncmp(e->own[i], variable, n) == 0)
+            return 1;
+    return 0;
+}
+
+static int make_environment(struct environment *e, const struct metrics_opts *o)
+{
+    char name[64];
     size_t n = 0, k = 0;
+    *e = (struct environment){0};
+    for (int i = 0; pp_sink_kinds[i]; i++) {
+        const char *target = metrics_opts_target(o, pp_sink_kinds[i]);
+        pp_opt_variable(name, sizeof(name), pp_sink_kinds[i]->option);
+        if (asprintf(&e->own[i], "%s=%s", name, target ? target : "") < 0) {
+            e->own[i] = NULL;
+            return ENOMEM;
+        }
+    }
     while (environ[n])
         n++;
-    char **out = malloc((n + 2) * sizeof(*out));
-    if (!out || asprintf(variable, PUSH_VARIABLE "=%s", url ? url : "") < 0) {
-        free(out);
-        *variable = NULL;
-        return NULL;
-    }
+    e->all = malloc((n + TARGETS_MOST + 1) * sizeof(*e->all));
+    if (!e->all)
+        return ENOMEM;
     for (size_t i = 0; i < n; i++)
-        if (strncmp(environ[i], PUSH_VARIABLE "=", sizeof(PUSH_VARIABLE)) != 0)
-            out[k++] = environ[i];
-    out[k++] = *variable;
-    out[k] = NULL;
-    return out;
+        if (!is_own(e, environ[i]))
+            e->all[k++] = environ[i];
+    for (int i = 0; i < TARGETS_MOST && e->own[i]; i++)
+        e->all[k++] = e->own[i];
+    e->all[k] = NULL;
+    return 0;
 }
 
 static int spawn(struct metrics_beside *b, char *const *argv, char **environment, int in, int out)
@@ -120,17 +149,10 @@ static int spawn(struct metrics_beside *b, char *const *argv, char **environment
 static int start(struct metrics_beside *b, const struct metrics_opts *o, const char *path)
 {
     enum { WORDS_MOST = 16 + 2 * 32 };
-    char interval[32], *variable = NULL;
-    const char *argv[WORDS_MOST] = {"pipeprobe",
-                                    "metrics",
-                                    "--beside",
-                                    "--metrics-interval",
-                                    interval,
-                                    "--metrics",
-                                    o->listen ? o->listen : "",
-                                    "--metrics-textfile",
-                                    o->textfile ? o->textfile : ""};
-    int n = 9, in[2] = {-1, -1}, out[2] = {-1, -1}, rc;
+    char interval[32];
+    struct environment environment;
+    const char *argv[WORDS_MOST] = {"pipeprobe", "metrics", "--beside", "--metrics-interval", interval};
+    int n = 5, in[2] = {-1, -1}, out[2] = {-1, -1}, rc;
     snprintf(interval, sizeof(interval), "%llums", (unsigned long long)(o->interval_ns / 1000000));
     for (int i = 0; i < o->labels.n; i++) {
         argv[n++] = "--metrics-label";
@@ -138,15 +160,12 @@ static int start(struct metrics_beside *b, const struct metrics_opts *o, const c
     }
     argv[n++] = "--";
     argv[n++] = path;
-    char **environment = environment_with(o->push, &variable);
-    if (!environment)
-        rc = ENOMEM;
-    else if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
+    rc = make_environment(&environment, o);
+    if (rc == 0 && (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0))
         rc = errno;
-    else
-        rc = spawn(b, (char *const *)argv, environment, in[0], out[1]);
-    free(environment);
-    free(variable);
+    if (rc == 0)
+        rc = spawn(b, (char *const *)argv, environment.all, in[0], out[1]);
+    free_environment(&environment);
     if (in[0] >= 0)
         close(in[0]);
     if (out[1] >= 0)

@@ -23,7 +23,7 @@ struct metrics_beside {
     int life, words;   /* pipes */
     const char *label; /* before each sentence: "pipeprobe exec: " */
     int quiet;         /* sentences about trouble alone */
-    char line[700];    /* of words, not complete yet */
+    char line[800];    /* of words, not complete yet */
     size_t n;
 };
 

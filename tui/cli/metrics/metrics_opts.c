@@ -9,11 +9,17 @@
 
 const char *metrics_opts_target(const struct metrics_opts *o, const struct pp_sink_kind *kind)
 {
-    const char *target = kind == &pp_sink_http       ? o->listen
-                         : kind == &pp_sink_textfile ? o->textfile
-                         : kind == &pp_sink_push     ? o->push
-                                                     : NULL;
-    return target && *target ? target : NULL;
+    const struct {
+        const struct pp_sink_kind *kind;
+        const char *target;
+    } rows[] = {{&pp_sink_http, o->listen},
+                {&pp_sink_textfile, o->textfile},
+                {&pp_sink_push, o->push},
+                {&pp_sink_otlp, o->otlp}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (rows[i].kind == kind && rows[i].target && *rows[i].target)
+            return rows[i].target;
+    return NULL;
 }
 
 int metrics_opts_any(const struct metrics_opts *o)

@@ -11,7 +11,7 @@
 #include <limits.h>
 
 struct metrics_opts {
-    const char *listen, *textfile, *push; /* NULL or "": not asked for */
+    const char *listen, *textfile, *push, *otlp; /* NULL or "": not asked for */
     uint64_t interval_ns;
     struct pp_opt_list labels;
 };
@@ -27,6 +27,9 @@ struct metrics_opts {
     {.name = "metrics-push", .advanced = also_advanced, .type = PP_OPT_STRING, \
      .offset = (at) + offsetof(struct metrics_opts, push), .arg = "URL", \
      .help = "push them to a Prometheus Pushgateway"}, \
+    {.name = "otlp", .advanced = also_advanced, .type = PP_OPT_STRING, \
+     .offset = (at) + offsetof(struct metrics_opts, otlp), .arg = "URL", \
+     .help = "send them to a server of OpenTelemetry; env: as OTEL_* say"}, \
     {.name = "metrics-interval", .advanced = also_advanced, .type = PP_OPT_DURATION, \
      .offset = (at) + offsetof(struct metrics_opts, interval_ns), .arg = "TIME", .dflt = "5s", .min = 1e9, \
      .max = 3600e9, .help = "between two files or pushes"}, \

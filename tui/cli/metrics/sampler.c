@@ -3,6 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "report/build/build.h"
+#include "report/metrics/otlp.h"
 #include "report/metrics/tfevents.h"
 #include "tui/dash/verdict.h"
 
@@ -96,7 +97,49 @@ void metrics_sampler_close(struct metrics_sampler *s)
     free(s);
 }
 
-char *metrics_sampler_text(struct metrics_sampler *s, enum pp_metrics_format format, size_t *n)
+static double utc_now(void)
+{
+    return (double)pp_clock_of(CLOCK_REALTIME) / 1e9;
+}
+
+static int write_prometheus(const struct pp_metrics_view *v, FILE *out)
+{
+    return pp_metrics_write(v, PP_METRICS_TEXT, out);
+}
+
+static int write_openmetrics(const struct pp_metrics_view *v, FILE *out)
+{
+    return pp_metrics_write(v, PP_METRICS_OPENMETRICS, out);
+}
+
+static int write_otlp(const struct pp_metrics_view *v, int is_json, FILE *out)
+{
+    size_t n = 0;
+    char *text = pp_metrics_otlp(v, is_json, utc_now(), &n);
+    int failed = !text || fwrite(text, 1, n, out) != n;
+    free(text);
+    return failed ? -1 : 0;
+}
+
+static int write_otlp_protobuf(const struct pp_metrics_view *v, FILE *out)
+{
+    return write_otlp(v, 0, out);
+}
+
+static int write_otlp_json(const struct pp_metrics_view *v, FILE *out)
+{
+    return write_otlp(v, 1, out);
+}
+
+/* 0, or -1 when writing failed. */
+static int (*const writers[])(const struct pp_metrics_view *v, FILE *out) = {
+    [PP_SINK_PROMETHEUS] = write_prometheus,
+    [PP_SINK_OPENMETRICS] = write_openmetrics,
+    [PP_SINK_OTLP_PROTOBUF] = write_otlp_protobuf,
+    [PP_SINK_OTLP_JSON] = write_otlp_json,
+};
+
+char *metrics_sampler_text(struct metrics_sampler *s, enum pp_sink_format format, size_t *n)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, n);
@@ -105,7 +148,7 @@ char *metrics_sampler_text(struct metrics_sampler *s, enum pp_metrics_format for
     pthread_mutex_lock(&s->lock);
     look(s);
     struct pp_metrics_view v = view_of(s);
-    int failed = pp_metrics_write(&v, format, out) != 0;
+    int failed = writers[format](&v, out) != 0;
     pthread_mutex_unlock(&s->lock);
     if (fclose(out) != 0 || failed) {
         free(text);

@@ -13,7 +13,7 @@ pp_status metrics_sampler_open(const char *path, const struct metrics_opts *o, i
 void metrics_sampler_close(struct metrics_sampler *s);
 
 /* The text of now, of a second ago at most; the caller frees. NULL: no memory. Any thread. */
-char *metrics_sampler_text(struct metrics_sampler *s, enum pp_metrics_format format, size_t *n);
+char *metrics_sampler_text(struct metrics_sampler *s, enum pp_sink_format format, size_t *n);
 /* The run has ended: reads the rest, and makes the verdict on all of it. By the thread that opened. */
 void metrics_sampler_complete(struct metrics_sampler *s);
 /* As of the last text. */

@@ -36,7 +36,7 @@ static pp_status make_text(const char *recording, enum metrics_export_kind kind,
     pp_status status = metrics_sampler_open(recording, &none, 0, &s, err);
     *text = NULL;
     if (status == PP_OK && kind == METRICS_AT_THE_END) {
-        *text = metrics_sampler_text(s, PP_METRICS_TEXT, n);
+        *text = metrics_sampler_text(s, PP_SINK_PROMETHEUS, n);
         status = *text ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the metrics of %s", recording);
     } else if (status == PP_OK) {
         FILE *out = open_memstream(text, n);

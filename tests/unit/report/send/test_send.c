@@ -97,7 +97,7 @@ static void test_textfile(void **state)
     assert_string_equal(text, "one\n");
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_nlink, 1);
-    pp_sink_textfile.finish(self, "two\n", 4, 0);
+    pp_sink_textfile.finish(self, "two\n", 4);
     read_back(path, text, sizeof(text));
     assert_string_equal(text, "two\n");
     assert_int_equal(pp_sink_textfile.count(self).sent, 2);
@@ -112,7 +112,7 @@ static void test_textfile(void **state)
 
 /* ---- the endpoint ---- */
 
-static char *fetch(void *ctx, int format, size_t *n)
+static char *fetch(void *ctx, enum pp_sink_format format, size_t *n)
 {
     const char *text = format ? "openmetrics\n" : "prometheus\n";
     *n = strlen(text);
@@ -221,7 +221,8 @@ static void test_push_to_no_server(void **state)
     close(listen_somewhere(&port));
     void *self = open_push(port);
     pp_sink_push.put(self, "one\n", 4);
-    pp_sink_push.finish(self, "two\n", 4, pp_now_ns() + 60 * SECOND);
+    pp_sink_push.finish(self, "two\n", 4);
+    pp_sink_push.wait(self, pp_now_ns() + 60 * SECOND);
     assert_int_equal(pp_sink_push.count(self).sent, 0);
     assert_int_equal(pp_sink_push.count(self).lost, 2);
     pp_sink_push.trouble(self, why, sizeof(why));
@@ -247,7 +248,8 @@ static void test_push_to_a_silent_server(void **state)
         pp_sink_push.put(self, "more\n", 5);
     assert_int_equal(pp_sink_push.count(self).sent, 0);
     assert_true(pp_sink_push.count(self).lost >= 2);
-    pp_sink_push.finish(self, "last\n", 5, pp_now_ns());
+    pp_sink_push.finish(self, "last\n", 5);
+    pp_sink_push.wait(self, pp_now_ns());
     assert_true(pp_sink_push.count(self).lost >= 4);
     pp_sink_push.close(self);
     close(taken);

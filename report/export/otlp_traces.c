@@ -1,0 +1,336 @@
+#include "report/export/otlp_traces.h"
+
+#include "probe/base/err.h"
+#include "probe/base/rng.h"
+#include "report/export/otlp_batches.h"
+#include "report/export/scan.h"
+#include "report/otlp/doc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BODY_SPANS = 512, INTERNAL = 1, STATUS_ERROR = 2 };
+/* The least that a span takes, without attributes: what the choice is made by; what is delivered is counted
+ * exactly. */
+enum { SPAN_LEAST = 60, SPAN_LEAST_JSON = 220 };
+
+struct trace_id {
+    uint8_t bytes[16];
+};
+
+struct writing {
+    const struct pp_source *source;
+    const struct pp_otlp_traces_opts *opts;
+    struct pp_export_run run;
+    struct otlp_batches batches;
+    struct pp_otlp doc;
+    size_t in_body; /* spans */
+    uint64_t seed;
+    pp_otlp_body_fn *fn;
+    void *ctx;
+    struct pp_otlp_traces_result *done;
+};
+
+/* ---- ids ---- */
+
+static uint64_t mixed(uint64_t h, uint64_t v)
+{
+    return pp_mix64(h ^ (v + 0x9e3779b97f4a7c15u + (h << 6)));
+}
+
+static uint64_t mixed_text(uint64_t h, const char *text)
+{
+    for (; text && *text; text++)
+        h = mixed(h, (unsigned char)*text);
+    return h;
+}
+
+/* The run, whatever its file is called. */
+static uint64_t seed_of(const struct pp_source *source)
+{
+    static const char *const keys[] = {"session_id", "started_utc_ns"};
+    uint64_t h = 1;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        h = mixed_text(h, source->meta(source->ctx, "run", keys[i]));
+    h = mixed_text(h, source->meta(source->ctx, "environment", "hostname"));
+    return mixed_text(h, source->meta(source->ctx, "rank", "rank"));
+}
+
+static void put_id(uint8_t *to, uint64_t v)
+{
+    v = v ? v : 1; /* all zeros is no id */
+    for (int i = 0; i < 8; i++)
+        to[i] = (uint8_t)(v >> (56 - 8 * i));
+}
+
+static struct trace_id trace_of(const struct writing *w, uint32_t batch)
+{
+    struct trace_id id;
+    put_id(id.bytes, mixed(w->seed, batch));
+    put_id(id.bytes + 8, mixed(w->seed + 1, batch));
+    return id;
+}
+
+static void span_id(const struct writing *w, const struct otlp_span *s, uint8_t id[8])
+{
+    uint64_t h = mixed(mixed(w->seed, s->span.batch), s->thread);
+    h = mixed(mixed(h, s->span.start_ns), s->span.dur_ns);
+    put_id(id, mixed(mixed(h, s->span.phase), s->span.sample));
+}
+
+static void root_id(const struct writing *w, uint32_t batch, uint8_t id[8])
+{
+    put_id(id, mixed(w->seed + 2, batch));
+}
+
+/* ---- spans: trace_id=1, span_id=2, parent=4, name=5, kind=6, start=7, end=8, attributes=9, links=13,
+ * status=15 ---- */
+
+static uint64_t utc_of(const struct writing *w, uint64_t mono_ns)
+{
+    return w->run.utc_known ? w->run.utc_ns + (mono_ns - w->run.origin_ns) : mono_ns;
+}
+
+static void begin_span(struct writing *w, const struct trace_id *trace, const uint8_t id[8], const char *name)
+{
+    pp_otlp_item(&w->doc, 2);
+    pp_otlp_id(&w->doc, 1, "traceId", trace->bytes, 16);
+    pp_otlp_id(&w->doc, 2, "spanId", id, 8);
+    pp_otlp_text(&w->doc, 5, "name", name);
+    pp_otlp_enum(&w->doc, 6, "kind", INTERNAL);
+}
+
+static void put_times(struct writing *w, uint64_t start_ns, uint64_t end_ns)
+{
+    pp_otlp_fixed64(&w->doc, 7, "startTimeUnixNano", utc_of(w, start_ns));
+    pp_otlp_fixed64(&w->doc, 8, "endTimeUnixNano", utc_of(w, end_ns));
+}
+
+static void put_number(struct writing *w, const char *key, int known, uint64_t v)
+{
+    if (known)
+        pp_otlp_attribute_number(&w->doc, 9, key, v < INT64_MAX ? (int64_t)v : INT64_MAX);
+}
+
+static void put_attributes(struct writing *w, const struct pp_span *s, const struct pp_thread_row *t)
+{
+    int counts = (s->flags & PP_SPAN_COUNT) != 0;
+    pp_otlp_list(&w->doc, "attributes");
+    if (t) {
+        pp_otlp_attribute(&w->doc, 9, "thread.name", t->name);
+        put_number(w, "thread.id", t->tid > 0, (uint64_t)t->tid);
+        put_number(w, "process.pid", t->pid > 0, (uint64_t)t->pid);
+        pp_otlp_attribute(&w->doc, 9, "pipeprobe.lane", pp_lane_name(t->lane));
+    }
+    put_number(w, "pipeprobe.sample", !counts && s->sample != PP_NO_SAMPLE, s->sample);
+    put_number(w, "pipeprobe.samples", counts, s->sample);
+    put_number(w, "pipeprobe.bytes", s->bytes != 0, s->bytes);
+    put_number(w, "pipeprobe.cpu_ns", s->flags & PP_SPAN_HAS_CPU, s->cpu_ns);
+    put_number(w, "pipeprobe.run_delay_ns", s->flags & PP_SPAN_HAS_DELAY, s->run_delay_ns);
+    put_number(w, "pipeprobe.cache_hit_bytes", s->flags & PP_SPAN_HAS_CACHE,
+               (uint64_t)s->cache_hit_kib << 10);
+    put_number(w, "pipeprobe.unfinished", s->flags & PP_SPAN_UNFINISHED, 1);
+    pp_otlp_list_end(&w->doc);
+}
+
+/* To the span that finished the batch on a worker. */
+static void put_link(struct writing *w, const struct trace_id *trace, const struct otlp_span *finished)
+{
+    uint8_t id[8];
+    span_id(w, finished, id);
+    pp_otlp_list(&w->doc, "links");
+    pp_otlp_item(&w->doc, 13);
+    pp_otlp_id(&w->doc, 1, "traceId", trace->bytes, 16);
+    pp_otlp_id(&w->doc, 2, "spanId", id, 8);
+    pp_otlp_end(&w->doc);
+    pp_otlp_list_end(&w->doc);
+}
+
+static const char *name_of(const struct writing *w, const struct pp_span *s)
+{
+    const struct pp_source *src = w->source;
+    const char *own = s->name && src->name ? src->name(src->ctx, s->name) : NULL;
+    const struct pp_phase_info *info = pp_phase_info(s->phase);
+    return own ? own : info ? info->name : "span";
+}
+
+static const struct pp_thread_row *thread_of(const struct writing *w, uint32_t id)
+{
+    size_t i = pp_scan_thread(&w->run, id);
+    return i < w->run.n_threads ? &w->run.threads[i] : NULL;
+}
+
+static void put_span(struct writing *w, const struct otlp_span *s, const struct otlp_span *finished)
+{
+    struct trace_id trace = trace_of(w, s->span.batch);
+    unsigned phase = s->span.phase;
+    uint8_t id[8];
+    span_id(w, s, id);
+    begin_span(w, &trace, id, name_of(w, &s->span));
+    root_id(w, s->span.batch, id);
+    pp_otlp_id(&w->doc, 4, "parentSpanId", id, 8);
+    put_times(w, s->span.start_ns, pp_span_end(&s->span));
+    put_attributes(w, &s->span, thread_of(w, s->thread));
+    if (finished && (phase == PP_PHASE_DATA_WAIT || phase == PP_PHASE_STEP))
+        put_link(w, &trace, finished);
+    if (s->span.flags & PP_SPAN_ERROR) {
+        pp_otlp_message(&w->doc, 15, "status");
+        pp_otlp_enum(&w->doc, 3, "code", STATUS_ERROR);
+        pp_otlp_end(&w->doc);
+    }
+    pp_otlp_end(&w->doc);
+}
+
+static void put_root(struct writing *w, const struct otlp_batch *batch, const struct otlp_span *s, size_t n)
+{
+    struct trace_id trace = trace_of(w, batch->batch);
+    uint64_t start = UINT64_MAX, end = 0;
+    uint8_t id[8];
+    for (size_t i = 0; i < n; i++) {
+        start = s[i].span.start_ns < start ? s[i].span.start_ns : start;
+        end = pp_span_end(&s[i].span) > end ? pp_span_end(&s[i].span) : end;
+    }
+    root_id(w, batch->batch, id);
+    begin_span(w, &trace, id, "pipeprobe.batch");
+    put_times(w, start, end);
+    pp_otlp_list(&w->doc, "attributes");
+    put_number(w, "pipeprobe.batch", 1, batch->batch);
+    put_number(w, "pipeprobe.epoch", 1, s->span.epoch);
+    put_number(w, "pipeprobe.data_wait_ns", 1, batch->wait_ns);
+    pp_otlp_list_end(&w->doc);
+    pp_otlp_end(&w->doc);
+}
+
+/* ---- bodies: resource_spans=1 {resource=1, scope_spans=2 {scope=1, spans=2}} ---- */
+
+static void begin_body(struct writing *w)
+{
+    const struct pp_source *s = w->source;
+    const char *host = s->meta(s->ctx, "environment", "hostname");
+    const char *rank = s->meta(s->ctx, "rank", "rank");
+    char instance[160] = "";
+    snprintf(instance, sizeof(instance), rank ? "%s:%s" : "%s", host ? host : "", rank);
+    const struct pp_otlp_attr attrs[] = {
+        {"service.name", "pipeprobe"}, {"service.instance.id", instance},
+        {"host.name", host},           {"pipeprobe.session", s->meta(s->ctx, "run", "session_id")},
+        {"pipeprobe.rank", rank},
+    };
+    pp_otlp_begin(&w->doc, w->opts->is_json);
+    pp_otlp_list(&w->doc, "resourceSpans");
+    pp_otlp_item(&w->doc, 1);
+    pp_otlp_resource(&w->doc, attrs, sizeof(attrs) / sizeof(*attrs));
+    pp_otlp_list(&w->doc, "scopeSpans");
+    pp_otlp_item(&w->doc, 2);
+    pp_otlp_scope(&w->doc);
+    pp_otlp_list(&w->doc, "spans");
+    w->in_body = 0;
+}
+
+/* PP_END: the budget is used up, and this body is not delivered. */
+static pp_status end_body(struct writing *w, struct pp_err *err)
+{
+    size_t n = 0;
+    pp_status st = PP_OK;
+    pp_otlp_list_end(&w->doc);
+    pp_otlp_end(&w->doc);
+    pp_otlp_list_end(&w->doc);
+    pp_otlp_end(&w->doc);
+    pp_otlp_list_end(&w->doc);
+    char *body = pp_otlp_finish(&w->doc, &n);
+    if (!body)
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting %s: out of memory", w->source->path);
+    if (w->done->bytes + n > w->opts->max_bytes)
+        st = PP_END;
+    else if (w->fn(w->ctx, body, n, w->in_body))
+        st = pp_fail(err, PP_E_INTERRUPTED, "interrupted");
+    if (st == PP_OK) {
+        w->done->bodies++;
+        w->done->bytes += n;
+        w->done->spans += w->in_body;
+    }
+    free(body);
+    return st;
+}
+
+static const struct otlp_span *finished_by_worker(const struct writing *w, const struct otlp_span *s,
+                                                  size_t n)
+{
+    const struct otlp_span *last = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_thread_row *t = thread_of(w, s[i].thread);
+        if (t && (t->lane == PP_LANE_WORKER || t->lane == PP_LANE_READER) &&
+            (!last || pp_span_end(&s[i].span) >= pp_span_end(&last->span)))
+            last = &s[i];
+    }
+    return last;
+}
+
+static pp_status end_of_batches(struct writing *w, size_t *batches, struct pp_err *err)
+{
+    pp_status st = end_body(w, err);
+    w->done->batches += st == PP_OK ? *batches : 0;
+    *batches = 0;
+    return st;
+}
+
+/* Whole batches to a body, but for one that is larger than four. */
+static pp_status deliver(struct writing *w, struct pp_err *err)
+{
+    const struct otlp_batches *b = &w->batches;
+    size_t most = w->opts->body_spans ? w->opts->body_spans : BODY_SPANS, at = 0, n, batches = 0;
+    pp_status st = PP_OK;
+    begin_body(w);
+    for (size_t i = 0; st == PP_OK && i < b->n_order; i++) {
+        for (n = 0; at + n < b->n_span && b->span[at + n].place == i;)
+            n++;
+        if (!n)
+            continue;
+        const struct otlp_span *s = &b->span[at], *finished = finished_by_worker(w, s, n);
+        put_root(w, b->order[i], s, n);
+        w->in_body++;
+        batches++;
+        for (size_t k = 0; st == PP_OK && k < n; k++) {
+            if (w->in_body >= 4 * most && (st = end_body(w, err)) == PP_OK)
+                begin_body(w);
+            if (st == PP_OK)
+                put_span(w, &s[k], finished);
+            w->in_body++;
+        }
+        at += n;
+        /* a small budget is filled by small bodies */
+        int full = w->in_body >= most || pp_otlp_size(&w->doc) >= w->opts->max_bytes / 8;
+        if (st == PP_OK && full && (st = end_of_batches(w, &batches, err)) == PP_OK)
+            begin_body(w);
+    }
+    if (st == PP_OK && w->in_body)
+        st = end_of_batches(w, &batches, err);
+    pp_otlp_drop(&w->doc);
+    return st == PP_END ? PP_OK : st;
+}
+
+pp_status pp_otlp_traces(const struct pp_source *source, const struct pp_otlp_traces_opts *opts,
+                         pp_otlp_body_fn *fn, void *ctx, struct pp_otlp_traces_result *result,
+                         struct pp_err *err)
+{
+    struct writing w = {.source = source, .opts = opts, .fn = fn, .ctx = ctx, .done = result};
+    *result = (struct pp_otlp_traces_result){0};
+    pp_status st = pp_scan(source, &w.run, err);
+    if (st != PP_OK)
+        goto out;
+    w.seed = seed_of(source);
+    result->utc_known = w.run.utc_known;
+    st = otlp_batches_read(source, opts->max_bytes / (opts->is_json ? SPAN_LEAST_JSON : SPAN_LEAST),
+                           &w.batches, err);
+    if (st == PP_OK)
+        st = deliver(&w, err);
+    result->spans_alone = w.batches.spans_alone;
+    result->damaged_chunks = w.batches.damaged_chunks;
+    result->batches_left = w.batches.n - result->batches;
+    uint64_t of_batches = w.batches.spans - w.batches.spans_alone, sent = result->spans - result->batches;
+    result->spans_left = of_batches > sent ? of_batches - sent : 0;
+out:
+    otlp_batches_free(&w.batches);
+    pp_scan_free(&w.run);
+    return st;
+}

@@ -1,0 +1,304 @@
+#include "report/otlp/doc.h"
+
+#include "probe/base/text.h"
+#include "probe/base/utf8.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MOST = 1000 };
+
+void pp_otlp_begin(struct pp_otlp *o, int is_json)
+{
+    *o = (struct pp_otlp){.is_json = is_json};
+    if (!is_json || !(o->out = open_memstream(&o->text, &o->size)))
+        return;
+    pp_json_begin(&o->json, o->out, 0);
+    pp_json_object(&o->json);
+}
+
+char *pp_otlp_finish(struct pp_otlp *o, size_t *n)
+{
+    char *text = NULL;
+    if (o->is_json && o->out) {
+        pp_json_object_end(&o->json);
+        int failed = pp_json_end(&o->json) != 0;
+        failed |= fclose(o->out) != 0;
+        text = o->text; /* fclose has put it there */
+        *n = o->size;
+        if (failed) {
+            free(text);
+            text = NULL;
+        }
+    } else if (!o->is_json) {
+        if (o->proto.failed)
+            pp_proto_free(&o->proto);
+        text = o->proto.buf ? (char *)o->proto.buf : calloc(1, 1); /* an empty message is one */
+        *n = o->proto.n;
+    }
+    *o = (struct pp_otlp){.is_json = o->is_json};
+    return text;
+}
+
+size_t pp_otlp_size(const struct pp_otlp *o)
+{
+    long at = o->out ? ftell(o->out) : 0;
+    return o->is_json ? (at > 0 ? (size_t)at : 0) : o->proto.n;
+}
+
+void pp_otlp_drop(struct pp_otlp *o)
+{
+    if (o->out)
+        fclose(o->out);
+    free(o->text);
+    pp_proto_free(&o->proto);
+    *o = (struct pp_otlp){.is_json = o->is_json};
+}
+
+/* ---- messages in messages ---- */
+
+/* Whether what follows is JSON's; without memory for a JSON nothing is. */
+static int json_at(struct pp_otlp *o, const char *name)
+{
+    if (o->is_json && o->out && name)
+        pp_json_key(&o->json, name);
+    return o->is_json && o->out;
+}
+
+void pp_otlp_list(struct pp_otlp *o, const char *name)
+{
+    if (json_at(o, name))
+        pp_json_array(&o->json);
+}
+
+void pp_otlp_list_end(struct pp_otlp *o)
+{
+    if (json_at(o, NULL))
+        pp_json_array_end(&o->json);
+}
+
+void pp_otlp_message(struct pp_otlp *o, unsigned number, const char *name)
+{
+    if (json_at(o, name))
+        pp_json_object(&o->json);
+    else if (!o->is_json)
+        o->opened[o->depth++] = pp_proto_begin(&o->proto, number);
+}
+
+void pp_otlp_item(struct pp_otlp *o, unsigned number)
+{
+    pp_otlp_message(o, number, NULL);
+}
+
+void pp_otlp_end(struct pp_otlp *o)
+{
+    if (json_at(o, NULL))
+        pp_json_object_end(&o->json);
+    else if (!o->is_json)
+        pp_proto_end(&o->proto, o->opened[--o->depth]);
+}
+
+/* ---- values ---- */
+
+void pp_otlp_text(struct pp_otlp *o, unsigned number, const char *name, const char *text)
+{
+    char cut[TEXT_MOST + 1], *plain = NULL;
+    if (strnlen(text, sizeof(cut)) == sizeof(cut)) {
+        pp_utf8_copy(cut, sizeof(cut), text);
+        text = cut;
+    }
+    if (!pp_text_is_plain(text))
+        text = (plain = pp_text_plain(text)) ? plain : "";
+    if (json_at(o, name))
+        pp_json_str(&o->json, text);
+    else if (!o->is_json)
+        pp_proto_str(&o->proto, number, text);
+    free(plain);
+}
+
+void pp_otlp_id(struct pp_otlp *o, unsigned number, const char *name, const uint8_t *id, size_t n)
+{
+    char digits[2 * 16 + 1] = "";
+    for (size_t i = 0; i < n && i < 16; i++)
+        snprintf(digits + 2 * i, 3, "%02x", id[i]);
+    if (json_at(o, name))
+        pp_json_str(&o->json, digits);
+    else if (!o->is_json)
+        pp_proto_bytes(&o->proto, number, id, n);
+}
+
+void pp_otlp_enum(struct pp_otlp *o, unsigned number, const char *name, unsigned value)
+{
+    if (json_at(o, name))
+        pp_json_uint(&o->json, value);
+    else if (!o->is_json)
+        pp_proto_uint(&o->proto, number, value);
+}
+
+void pp_otlp_bool(struct pp_otlp *o, unsigned number, const char *name, int value)
+{
+    if (json_at(o, name))
+        pp_json_bool(&o->json, value);
+    else if (!o->is_json)
+        pp_proto_uint(&o->proto, number, value != 0);
+}
+
+static void json_digits(struct pp_otlp *o, uint64_t value)
+{
+    char digits[24];
+    snprintf(digits, sizeof(digits), "%" PRIu64, value);
+    pp_json_str(&o->json, digits);
+}
+
+void pp_otlp_fixed64(struct pp_otlp *o, unsigned number, const char *name, uint64_t value)
+{
+    if (json_at(o, name))
+        json_digits(o, value);
+    else if (!o->is_json)
+        pp_proto_fixed64(&o->proto, number, value);
+}
+
+void pp_otlp_double(struct pp_otlp *o, unsigned number, const char *name, double value)
+{
+    if (json_at(o, name))
+        pp_json_num(&o->json, value);
+    else if (!o->is_json)
+        pp_proto_double(&o->proto, number, value);
+}
+
+void pp_otlp_counts(struct pp_otlp *o, unsigned number, const char *name, const uint64_t *v, size_t n)
+{
+    if (json_at(o, name)) {
+        pp_json_array(&o->json);
+        for (size_t i = 0; i < n; i++)
+            json_digits(o, v[i]);
+        pp_json_array_end(&o->json);
+    } else if (!o->is_json) {
+        pp_proto_packed_fixed64(&o->proto, number, v, n);
+    }
+}
+
+void pp_otlp_doubles(struct pp_otlp *o, unsigned number, const char *name, const double *v, size_t n)
+{
+    if (json_at(o, name)) {
+        pp_json_array(&o->json);
+        for (size_t i = 0; i < n; i++)
+            pp_json_num(&o->json, v[i]);
+        pp_json_array_end(&o->json);
+        return;
+    }
+    uint64_t *bits = o->is_json ? NULL : malloc((n ? n : 1) * sizeof(*bits));
+    if (bits) {
+        memcpy(bits, v, n * sizeof(*bits));
+        pp_proto_packed_fixed64(&o->proto, number, bits, n);
+    } else {
+        o->proto.failed = 1;
+    }
+    free(bits);
+}
+
+/* ---- KeyValue{key=1, value=2}, AnyValue{string=1, int=3} ---- */
+
+void pp_otlp_attribute(struct pp_otlp *o, unsigned number, const char *key, const char *text)
+{
+    pp_otlp_item(o, number);
+    pp_otlp_text(o, 1, "key", key);
+    pp_otlp_message(o, 2, "value");
+    pp_otlp_text(o, 1, "stringValue", text);
+    pp_otlp_end(o);
+    pp_otlp_end(o);
+}
+
+void pp_otlp_attribute_number(struct pp_otlp *o, unsigned number, const char *key, int64_t value)
+{
+    char digits[24];
+    pp_otlp_item(o, number);
+    pp_otlp_text(o, 1, "key", key);
+    pp_otlp_message(o, 2, "value");
+    if (json_at(o, "intValue")) {
+        snprintf(digits, sizeof(digits), "%" PRId64, value);
+        pp_json_str(&o->json, digits);
+    } else if (!o->is_json) {
+        pp_proto_int(&o->proto, 3, value);
+    }
+    pp_otlp_end(o);
+    pp_otlp_end(o);
+}
+
+/* ---- who sends ---- */
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+}
+
+/* n bytes of text without %XX, into out. */
+static void decode(char *out, size_t size, const char *text, size_t n)
+{
+    size_t k = 0;
+    while (n && (*text == ' ' || *text == '\t'))
+        text++, n--;
+    while (n && (text[n - 1] == ' ' || text[n - 1] == '\t'))
+        n--;
+    for (size_t i = 0; i < n && k + 1 < size; i++) {
+        int escaped = text[i] == '%' && i + 2 < n && hex(text[i + 1]) >= 0 && hex(text[i + 2]) > 0;
+        out[k++] = escaped ? (char)(hex(text[i + 1]) << 4 | hex(text[i + 2])) : text[i];
+        i += escaped ? 2 : 0;
+    }
+    out[k] = '\0';
+}
+
+enum { GIVEN_MOST = 32 };
+struct given {
+    char key[100], text[300];
+};
+
+/* OTEL_RESOURCE_ATTRIBUTES: key=value,key2=value2, percent-encoded. */
+static size_t read_given(struct given *given)
+{
+    const char *at = getenv("OTEL_RESOURCE_ATTRIBUTES"), *service = getenv("OTEL_SERVICE_NAME");
+    size_t n = 0;
+    if (service && *service) {
+        snprintf(given[n].key, sizeof(given[n].key), "service.name");
+        snprintf(given[n++].text, sizeof(given[0].text), "%s", service);
+    }
+    while (at && *at && n < GIVEN_MOST) {
+        size_t all = strcspn(at, ","), key = strcspn(at, ",=");
+        decode(given[n].key, sizeof(given[n].key), at, key);
+        if (key < all && given[n].key[0]) {
+            decode(given[n].text, sizeof(given[n].text), at + key + 1, all - key - 1);
+            n += strcmp(given[n].key, "service.name") != 0 || !service || !*service;
+        }
+        at += all + (at[all] == ',');
+    }
+    return n;
+}
+
+void pp_otlp_resource(struct pp_otlp *o, const struct pp_otlp_attr *attrs, size_t n)
+{
+    struct given *given = calloc(GIVEN_MOST, sizeof(*given));
+    size_t n_given = given ? read_given(given) : 0;
+    pp_otlp_message(o, 1, "resource");
+    pp_otlp_list(o, "attributes");
+    for (size_t i = 0; i < n_given; i++)
+        pp_otlp_attribute(o, 1, given[i].key, given[i].text);
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        while (k < n_given && strcmp(given[k].key, attrs[i].key) != 0)
+            k++;
+        if (k == n_given && attrs[i].text && *attrs[i].text)
+            pp_otlp_attribute(o, 1, attrs[i].key, attrs[i].text);
+    }
+    pp_otlp_list_end(o);
+    pp_otlp_end(o);
+    free(given);
+}
+
+void pp_otlp_scope(struct pp_otlp *o)
+{
+    pp_otlp_message(o, 1, "scope");
+    pp_otlp_text(o, 1, "name", "pipeprobe");
+    pp_otlp_text(o, 2, "version", PP_VERSION);
+    pp_otlp_end(o);
+}

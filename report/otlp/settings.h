@@ -1,0 +1,32 @@
+/* otlp/settings.h: where OTLP goes to and how: the URL that a user gave, and the standard variables of
+ * OpenTelemetry (OTEL_EXPORTER_OTLP_*) for what it does not say. Of a variable that there is for one signal
+ * (_METRICS_, _TRACES_) that one counts.
+ *
+ * Headers may be secrets: no sentence has them. */
+#ifndef PP_REPORT_OTLP_SETTINGS_H
+#define PP_REPORT_OTLP_SETTINGS_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+
+enum { PP_OTLP_HEADERS = 16 };
+
+struct pp_otlp_settings {
+    char *url;                      /* complete; may hold a password */
+    char *headers[PP_OTLP_HEADERS]; /* "name: value" */
+    size_t n_headers;
+    int is_json, gzip;
+    long timeout_ms;
+    const char *authorities, *certificate, *key; /* PEM files; NULL: the system's, none, none */
+};
+
+/* target: a URL (http, https) or "env": that of the variables. signal: "metrics", "traces". PP_E_USAGE for
+ * what cannot be: no URL, gRPC, a header that is none. Free in any case. */
+pp_status pp_otlp_settings_read(const char *target, const char *signal, struct pp_otlp_settings *out,
+                                struct pp_err *err);
+void pp_otlp_settings_free(struct pp_otlp_settings *s);
+/* Whether the variables name a server for the signal. */
+int pp_otlp_settings_in_environment(const char *signal);
+
+#endif

@@ -1,0 +1,26 @@
+/* send/otlp.h: one body of OTLP over HTTP to a server: of metrics by the sink (otlp.c), of traces by
+ * `pipeprobe export`. */
+#ifndef PP_REPORT_SEND_OTLP_H
+#define PP_REPORT_SEND_OTLP_H
+
+#include "report/otlp/settings.h"
+#include "report/send/client.h"
+#include "report/send/sender.h"
+
+struct pp_otlp_sending {
+    uint64_t things;    /* how many are in the body; UINT64_MAX: not known */
+    const char *called; /* "spans" */
+    /* out */
+    uint64_t rejected;   /* of them */
+    uint64_t wire_bytes; /* added to: what was sent, after compression */
+    long retry_s;
+    char why[500]; /* a sentence, unless all was taken */
+};
+
+/* stop as in pp_client_opts. */
+pp_status pp_otlp_client(const struct pp_otlp_settings *s, int (*stop)(void *ctx), void *ctx,
+                         struct pp_client **out, struct pp_err *err);
+enum pp_sent pp_otlp_send(struct pp_client *c, const struct pp_otlp_settings *s, const char *body, size_t n,
+                          struct pp_otlp_sending *x);
+
+#endif
