@@ -26,7 +26,7 @@
     1000000000u /* between two levels of detail: what was backed up must have gone through the lower one */
 
 /* A thread that had retired when its row was written writes no more: once that is committed with its spans,
- * nothing of it is looked at again. */
+ * nothing of it is looked at again, unless another thread takes over its place. */
 enum stage { RECORDS, ROW_IS_LAST, STORED };
 
 struct pp_drain {
@@ -34,10 +34,11 @@ struct pp_drain {
     pthread_t thread;
     int stop; /* set by pp_drain_stop, read by the thread; __atomic */
     struct pp_collectors *collectors;
-    uint32_t named;                   /* names 1..named are stored */
-    uint64_t dropped, dropped_before; /* as the last thread rows said; at the last look */
-    uint64_t lowered_ns;              /* when detail was last turned down */
-    uint8_t stage[PP_THREADS_MAX];    /* enum stage */
+    uint32_t named;                       /* names 1..named are stored */
+    uint64_t dropped, dropped_before;     /* as the last thread rows said; at the last look */
+    uint64_t taken_over, taken_over_said; /* threads that went on where another one ended; as the file says */
+    uint64_t lowered_ns;                  /* when detail was last turned down */
+    uint8_t stage[PP_THREADS_MAX];        /* enum stage */
     struct pp_drain_stats stats;
 };
 
@@ -55,6 +56,9 @@ static pp_status put_thread(struct pp_drain *d, uint32_t id)
     struct pp_ring_info info;
     pp_session_ring_info(d->opts.session, id, &info);
     d->dropped += info.dropped;
+    d->taken_over += info.taken_over;
+    if (d->stage[id] == STORED && !pp_ring_is_over(d->opts.session, id))
+        d->stage[id] = RECORDS;
     if (info.retired && d->stage[id] == RECORDS)
         d->stage[id] = ROW_IS_LAST;
     if (!info.pid || d->stage[id] == STORED) /* its ring is being made, or could not be */
@@ -78,6 +82,15 @@ static pp_status put_new_names(struct pp_drain *d)
            pp_session_name(d->opts.session, (uint16_t)(d->named + 1), name))
         status = pp_store_name(d->opts.store, (uint16_t)++d->named, name);
     return status;
+}
+
+/* Where threads are very many a row stands for several: how many there were beside those that have one. */
+static pp_status put_taken_over(struct pp_drain *d)
+{
+    if (d->taken_over == d->taken_over_said)
+        return PP_OK;
+    d->taken_over_said = d->taken_over;
+    return pp_store_meta_num(d->opts.store, "result", "threads_taken_over", (double)d->taken_over, "threads");
 }
 
 /* Spans were dropped since the last look: what is stored gets less, one level at a time, and the file says
@@ -113,7 +126,9 @@ static void release(struct pp_drain *d, uint32_t thread)
     pp_ring_release(d->opts.session, thread);
     if (d->stage[thread] != ROW_IS_LAST)
         return;
-    d->stage[thread] = STORED;
+    d->stage[thread] = pp_ring_is_over(d->opts.session, thread) ? STORED : RECORDS;
+    if (d->stage[thread] == RECORDS)
+        return;
     pp_store_thread_ended(d->opts.store, thread);
 }
 
@@ -128,9 +143,11 @@ static void drain_and_commit(struct pp_drain *d)
     uint64_t moved = 0;
     if (d->stats.first_failure)
         return;
-    d->dropped = 0;
+    d->dropped = d->taken_over = 0;
     for (uint32_t i = 0; i < threads && !status; i++)
         status = put_thread(d, i); /* each time: a live view wants the counts */
+    if (!status)
+        status = put_taken_over(d);
     if (!status)
         status = put_new_names(d);
     for (uint32_t i = 0; i < threads && !status; i++)
@@ -298,9 +315,12 @@ static void put_totals(struct pp_drain *d)
     struct pp_err err = {.code = PP_OK};
     char why[96];
     uint32_t threads = pp_session_threads(d->opts.session);
+    d->taken_over = 0;
     for (uint32_t i = 0; i < threads; i++) {
         struct pp_ring_info info;
         pp_session_ring_info(d->opts.session, i, &info);
+        if (info.taken_over) /* one may have come and gone between its row and its spans */
+            d->stage[i] = RECORDS;
         put_thread(d, i);
         put_unfinished(d, i);
         d->stats.dropped += info.dropped;
@@ -309,6 +329,7 @@ static void put_totals(struct pp_drain *d)
         snprintf(why, sizeof(why), "the ring of thread %s was full", info.name);
         pp_store_loss(d->opts.store, "spans", info.dropped, why);
     }
+    put_taken_over(d);
     struct pp_store_cost cost;
     pp_store_cost(d->opts.store, &cost);
     d->stats.cpu_ns += cost.checkpoint_cpu_ns;

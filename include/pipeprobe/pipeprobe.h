@@ -77,8 +77,9 @@ pp_status pp_close(struct pp_recorder *rec, struct pp_err *err);
 /* Called by the thread that will record, once. The handle belongs to the recorder and is valid until it is
  * closed; only that thread may use it. NULL when there is no room (counted in the file) or rec is NULL. lane
  * says what kind of thread it is: the report looks for data_wait and step on a PP_LANE_TRAINER. name is
- * copied, 31 bytes at most. Up to 16384 threads in the life of a run; what a retired one recorded takes room
- * on disk only until it is stored. */
+ * copied, 31 bytes at most. Up to 16384 threads in the life of a run; from the 4096th on a thread goes on as
+ * one of its lane and name that has retired, where there is one, so that workers may start anew for as long
+ * as the run lasts. What a retired thread recorded takes room on disk only until it is stored. */
 struct pp_thread *pp_thread_open(struct pp_recorder *rec, pp_lane lane, const char *name);
 /* The thread has recorded its last span. NULL is fine. */
 void pp_thread_retire(struct pp_thread *t);

@@ -28,7 +28,7 @@ extern "C" {
 
 #define PP_SESSION_MAGIC "PPSESSN" /* 8 bytes with the NUL */
 #define PP_RING_MAGIC "PPRING\0"
-#define PP_RING_ABI 3
+#define PP_RING_ABI 4
 #define PP_SESSION_FILE_NAME "session"
 #define PP_RING_FILE_FORMAT "ring-%04u"
 #define PP_PRESENCE_FILE_NAME "alive" /* every process of the session holds a shared OFD lock on it */
@@ -51,6 +51,10 @@ extern "C" {
     "unhooked" /* of `pipeprobe exec`: why the first Python that could not be given the hooks has none */
 
 #define PP_THREADS_MAX 16384
+#define PP_THREADS_ONCE \
+    4096 /* slots below this one have one thread each. From here on a thread takes over the slot and the \
+            ring of an ended thread of its lane and name, where there is one: a job may start workers for \
+            months */
 #define PP_NAMES_MAX 1024
 #define PP_NAME_BYTES 60
 #define PP_CLOCK_SEGMENTS 1024
@@ -81,7 +85,20 @@ enum {
         PP_STATED
 };
 
-enum { PP_SLOT_FREE = 0, PP_SLOT_CLAIMED = 1, PP_SLOT_READY = 2, PP_SLOT_FAILED = 3 };
+/* FREE to FAILED: of threads and names. A thread of a slot from PP_THREADS_ONCE on that retires leaves it
+ * ENDED; once its records are stored and their pages given back the drain makes that EMPTY. Either may be
+ * taken over: CLAIMED, then READY again. */
+enum {
+    PP_SLOT_FREE = 0,
+    PP_SLOT_CLAIMED = 1,
+    PP_SLOT_READY = 2,
+    PP_SLOT_FAILED = 3,
+    PP_SLOT_ENDED = 4,
+    PP_SLOT_EMPTY = 5
+};
+/* thread_state holds one of them in its lower bits; with ENDED and EMPTY, the others are a hash of the lane
+ * and the name that the thread had. */
+#define PP_SLOT_KIND(state) ((state)&7u)
 
 struct pp_name_slot {
     uint32_t state; /* (shared) PP_SLOT_* */
@@ -107,7 +124,7 @@ struct pp_session_file {
     uint32_t
         segments; /* (shared) published since the start; segment i lies in segment[i % PP_CLOCK_SEGMENTS] */
     struct pp_clock_segment segment[PP_CLOCK_SEGMENTS];
-    uint32_t thread_state[PP_THREADS_MAX];  /* (shared) PP_SLOT_* */
+    uint32_t thread_state[PP_THREADS_MAX];  /* (shared) PP_SLOT_KIND() */
     struct pp_name_slot name[PP_NAMES_MAX]; /* name[0] stays empty: 0 means "the phase's own name" */
 };
 
@@ -140,7 +157,8 @@ struct pp_ring_file {
     uint32_t retired;       /* (shared) */
     uint32_t open;          /* (shared) spans that have begun: opened[0..open-1], the outermost first; beyond
                                PP_OPEN_SPANS_MAX they are only counted */
-    uint8_t pad1[128 - 24]; /* its own cache lines, and those the prefetcher pairs with them */
+    uint32_t taken_over;    /* (shared) threads after the first: head and dropped go on from what they were */
+    uint8_t pad1[128 - 28]; /* its own cache lines, and those the prefetcher pairs with them */
 
     /* written by the consumer alone */
     uint64_t tail; /* (shared) records freed since the start */

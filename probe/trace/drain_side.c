@@ -58,16 +58,6 @@ const char *pp_session_name(const struct pp_session *s, uint16_t name, char out[
     return out;
 }
 
-/* Another process's file is checked before it is believed. */
-static int believable(const struct pp_session *s, const struct pp_ring_file *r, size_t bytes, uint32_t thread)
-{
-    const uint64_t capacity = __atomic_load_n(&r->capacity, __ATOMIC_RELAXED); /* once: it may change */
-    return memcmp(r->magic, PP_RING_MAGIC, sizeof(r->magic)) == 0 && r->abi == PP_RING_ABI &&
-           r->session_id == s->file->session_id && r->thread == thread && capacity &&
-           (capacity & (capacity - 1)) == 0 && capacity <= PP_RING_SPANS_MAX &&
-           bytes == sizeof(*r) + capacity * sizeof(struct pp_span);
-}
-
 static void map_ring(struct pp_session *s, uint32_t thread)
 {
     char path[PATH_MAX + 32];
@@ -81,14 +71,18 @@ static void map_ring(struct pp_session *s, uint32_t thread)
         void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (p != MAP_FAILED)
             pp_guard_add(p, bytes);
-        if (p != MAP_FAILED && believable(s, p, bytes, thread)) {
+        if (p != MAP_FAILED && pp_ring_believable(s, p, bytes, thread)) {
             s->map[thread] = (struct pp_ring_map){.ring = p, .bytes = bytes};
         } else if (p != MAP_FAILED) {
-            pp_guard_remove(p);
-            munmap(p, bytes);
+            pp_session_unmap(p, bytes);
         }
     }
     close(fd);
+}
+
+static uint32_t slot_kind(const struct pp_session *s, uint32_t thread)
+{
+    return PP_SLOT_KIND(__atomic_load_n(&s->file->thread_state[thread], __ATOMIC_ACQUIRE));
 }
 
 /* The ring of a thread, mapped on first sight when another process made it; NULL while it is being made or
@@ -98,9 +92,11 @@ static struct pp_ring_map *ring_of(struct pp_session *s, uint32_t thread)
     if (!s || thread >= PP_THREADS_MAX)
         return NULL;
     pthread_mutex_lock(&s->lock);
-    if (!s->map[thread].ring &&
-        __atomic_load_n(&s->file->thread_state[thread], __ATOMIC_ACQUIRE) == PP_SLOT_READY)
-        map_ring(s, thread);
+    if (!s->map[thread].ring) {
+        uint32_t kind = slot_kind(s, thread);
+        if (kind == PP_SLOT_READY || kind == PP_SLOT_ENDED || kind == PP_SLOT_EMPTY)
+            map_ring(s, thread);
+    }
     struct pp_ring_map *m = s->map[thread].ring ? &s->map[thread] : NULL;
     pthread_mutex_unlock(&s->lock);
     return m;
@@ -115,8 +111,9 @@ void pp_session_ring_info(const struct pp_session *s, uint32_t thread, struct pp
     const struct pp_ring_file *r = m->ring;
     out->lane = (pp_lane)r->lane;
     snprintf(out->name, sizeof(out->name), "%.31s", r->name);
-    out->pid = r->pid;
-    out->tid = r->tid;
+    out->pid = __atomic_load_n(&r->pid, __ATOMIC_RELAXED); /* another thread's, when that takes over */
+    out->tid = __atomic_load_n(&r->tid, __ATOMIC_RELAXED);
+    out->taken_over = __atomic_load_n(&r->taken_over, __ATOMIC_RELAXED);
     out->retired = (int)__atomic_load_n(&r->retired, __ATOMIC_ACQUIRE);
     out->recorded = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
     out->dropped = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED);
@@ -176,17 +173,46 @@ size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max)
     return n;
 }
 
-/* The records of a ring whose thread has retired and whose spans are stored are of no more use: their
- * pages go, on disk and in memory, and so does its name, for a job may start workers for days. Its header
- * stays mapped here. Where the file system cannot do that they stay until the session ends. */
-static void give_back(const struct pp_session *s, struct pp_ring_map *m, uint32_t thread)
+static int all_read(const struct pp_ring_map *m)
+{
+    return __atomic_load_n(&m->ring->head, __ATOMIC_ACQUIRE) == m->handed_out;
+}
+
+/* The records' pages go, on disk and in memory. Where the file system cannot do that they stay until the
+ * session ends. */
+static void drop_records(const struct pp_ring_map *m)
+{
+    madvise((char *)m->ring + sizeof(*m->ring), m->bytes - sizeof(*m->ring), MADV_REMOVE);
+}
+
+/* Of a slot that may be taken over: claimed while its pages go, for they would go from under the records of a
+ * newcomer. It can have been taken over and left again since it was read. */
+static void empty_slot(struct pp_session *s, const struct pp_ring_map *m, uint32_t thread)
+{
+    uint32_t *state = &s->file->thread_state[thread], was = __atomic_load_n(state, __ATOMIC_RELAXED);
+    if (PP_SLOT_KIND(was) != PP_SLOT_ENDED ||
+        !__atomic_compare_exchange_n(state, &was, PP_SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    if (all_read(m)) {
+        drop_records(m);
+        was = (was & ~PP_SLOT_KIND(UINT32_MAX)) | PP_SLOT_EMPTY;
+    }
+    __atomic_store_n(state, was, __ATOMIC_RELEASE); /* pairs with the acquire in take_over */
+}
+
+/* The records of a ring whose thread has retired and whose spans are stored are of no more use, and where no
+ * thread takes over nor is its name, for a job may start workers for days. Its header stays mapped here. */
+static void give_back(struct pp_session *s, struct pp_ring_map *m, uint32_t thread)
 {
     char path[PATH_MAX + 32];
-    if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) ||
-        __atomic_load_n(&m->ring->head, __ATOMIC_ACQUIRE) != m->handed_out)
+    if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) || !all_read(m))
         return;
+    if (thread >= PP_THREADS_ONCE) {
+        empty_slot(s, m, thread);
+        return;
+    }
     m->emptied = 1;
-    madvise((char *)m->ring + sizeof(*m->ring), m->bytes - sizeof(*m->ring), MADV_REMOVE);
+    drop_records(m);
     snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, thread);
     unlink(path);
 }
@@ -199,6 +225,13 @@ void pp_ring_release(struct pp_session *s, uint32_t thread)
     __atomic_store_n(&m->ring->tail, m->handed_out,
                      __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
     give_back(s, m, thread);
+}
+
+int pp_ring_is_over(struct pp_session *s, uint32_t thread)
+{
+    struct pp_ring_map *m = ring_of(s, thread);
+    return m && __atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) &&
+           (thread < PP_THREADS_ONCE || slot_kind(s, thread) == PP_SLOT_EMPTY);
 }
 
 size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns, struct pp_span *out,

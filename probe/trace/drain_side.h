@@ -16,6 +16,8 @@ struct pp_ring_info {
     uint64_t recorded; /* spans accepted into the ring since the start */
     uint64_t dropped;  /* spans refused because the ring was full */
     int retired;
+    uint32_t taken_over; /* threads that went on where the one before had ended (ring.h); pid and tid are the
+                            last one's, the counts those of all */
 };
 
 /* Number of threads registered so far; they are numbered 0..n-1. */
@@ -40,6 +42,9 @@ struct pp_ring_reader pp_ring_reader(struct pp_session *s, uint32_t thread);
  * COMMIT. The ring of a thread that has retired gives the space of its records back then. */
 size_t pp_ring_read(struct pp_ring_reader *r, struct pp_span *out, size_t max);
 void pp_ring_release(struct pp_session *s, uint32_t thread);
+/* After pp_ring_release: 1: the thread has retired and no other one goes on where it ended. That may change
+ * for threads from PP_THREADS_ONCE on, which then have records again. */
+int pp_ring_is_over(struct pp_session *s, uint32_t thread);
 /* Largest fill of any ring, 0..1: the drain wakes early above one half. */
 double pp_session_fill(const struct pp_session *s);
 

@@ -16,7 +16,6 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -86,9 +85,30 @@ static int populate(int fd)
     return fstatfs(fd, &fs) == 0 && (unsigned long)fs.f_type == TMPFS_MAGIC ? MAP_POPULATE : 0;
 }
 
-/* Blocks are reserved before they are mapped: a store into a hole on a full disk is a SIGBUS in somebody's
- * training job. A file over RLIMIT_FSIZE would raise SIGXFSZ, hence the look beforehand. */
-static int create_mapped(const char *path, size_t bytes, void **out)
+int pp_session_reserve(int fd, size_t bytes)
+{
+    int e;
+    do {
+        e = posix_fallocate(fd, 0, (off_t)bytes);
+    } while (e == EINTR);
+    return e;
+}
+
+int pp_session_map_file(int fd, size_t bytes, void **out)
+{
+    int e = pp_session_reserve(fd, bytes);
+    if (e)
+        return e;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | populate(fd), fd, 0);
+    if (p == MAP_FAILED)
+        return errno;
+    pp_guard_add(p, bytes);
+    *out = p;
+    return 0;
+}
+
+/* A file over RLIMIT_FSIZE would raise SIGXFSZ, hence the look beforehand. */
+int pp_session_make_file(const char *path, size_t bytes, void **out)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur)
@@ -96,21 +116,11 @@ static int create_mapped(const char *path, size_t bytes, void **out)
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return errno;
-    int e;
-    do {
-        e = posix_fallocate(fd, 0, (off_t)bytes);
-    } while (e == EINTR);
-    void *p = e ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | populate(fd), fd, 0);
-    if (!e && p == MAP_FAILED)
-        e = errno;
+    int e = pp_session_map_file(fd, bytes, out);
     close(fd);
-    if (e) {
+    if (e)
         unlink(path);
-        return e;
-    }
-    pp_guard_add(p, bytes);
-    *out = p;
-    return 0;
+    return e;
 }
 
 /* An open-file-description lock: it conflicts with any other opener, in this process too, ends with the
@@ -205,7 +215,7 @@ pp_status pp_session_open(const struct pp_session_opts *opts, struct pp_session 
         goto out;
     }
     void *p = NULL;
-    int e = create_mapped(path, sizeof(*s->file), &p);
+    int e = pp_session_make_file(path, sizeof(*s->file), &p);
     if (e == EEXIST) {
         status = pp_fail(
             err, PP_E_EXISTS,
@@ -287,13 +297,23 @@ void pp_session_hand_over(struct pp_session *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+int pp_ring_believable(const struct pp_session *s, const struct pp_ring_file *r, size_t bytes,
+                       uint32_t thread)
+{
+    const uint64_t capacity = __atomic_load_n(&r->capacity, __ATOMIC_RELAXED); /* once: it may change */
+    return memcmp(r->magic, PP_RING_MAGIC, sizeof(r->magic)) == 0 && r->abi == PP_RING_ABI &&
+           r->session_id == s->file->session_id && r->thread == thread && capacity &&
+           (capacity & (capacity - 1)) == 0 && capacity <= PP_RING_SPANS_MAX &&
+           bytes == sizeof(*r) + capacity * sizeof(struct pp_span);
+}
+
 void pp_session_retire_all(struct pp_session *s)
 {
     for (struct pp_thread *t = s->handles; t; t = t->next)
         pp_thread_retire(t);
 }
 
-static void unmap(void *at, size_t bytes)
+void pp_session_unmap(void *at, size_t bytes)
 {
     if (!at)
         return;
@@ -316,8 +336,8 @@ void pp_session_close(struct pp_session *s, int keep_files)
         free(t);
     }
     for (uint32_t i = 0; i < PP_THREADS_MAX; i++)
-        unmap(s->map[i].ring, s->map[i].bytes);
-    unmap(s->file, sizeof(*s->file));
+        pp_session_unmap(s->map[i].ring, s->map[i].bytes);
+    pp_session_unmap(s->file, sizeof(*s->file));
     if (s->lock_fd >= 0)
         close(s->lock_fd);
     pthread_mutex_destroy(&s->lock);
@@ -328,79 +348,6 @@ void pp_session_close(struct pp_session *s, int keep_files)
 const char *pp_session_dir(const struct pp_session *s)
 {
     return s ? s->dir : NULL;
-}
-
-static struct pp_ring_file *make_ring(struct pp_session *s, uint32_t id, pp_lane lane, const char *name)
-{
-    char path[PATH_MAX + 32];
-    void *p = NULL;
-    snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, id);
-    const uint64_t spans = __atomic_load_n(&s->file->ring_spans,
-                                           __ATOMIC_RELAXED); /* other processes write there */
-    size_t bytes = sizeof(struct pp_ring_file) + spans * sizeof(struct pp_span);
-    if (!spans || spans > PP_RING_SPANS_MAX || (spans & (spans - 1)) || create_mapped(path, bytes, &p) != 0)
-        return NULL;
-    struct pp_ring_file *r = p;
-    r->abi = PP_RING_ABI;
-    r->file_bytes_header = sizeof(*r);
-    r->session_id = s->file->session_id;
-    r->capacity = spans;
-    r->pid = getpid();
-    r->tid = (int64_t)syscall(SYS_gettid);
-    r->thread = id;
-    r->lane = (uint32_t)lane;
-    pp_utf8_copy(r->name, sizeof(r->name), name ? name : "");
-    memcpy(r->magic, PP_RING_MAGIC, sizeof(r->magic));
-    s->map[id] = (struct pp_ring_map){.ring = r, .bytes = bytes};
-    return r;
-}
-
-static struct pp_thread *make_handle(struct pp_session *s, uint32_t id, struct pp_ring_file *r)
-{
-    void *p = NULL;
-    if (posix_memalign(&p, 64, sizeof(struct pp_thread)) != 0)
-        return NULL;
-    struct pp_thread *t = p;
-    *t = (struct pp_thread){
-        .ring = r,
-        .slots = (struct pp_span *)(void *)(r + 1),
-        .mask = r->capacity - 1,
-        .check_at = r->capacity / 2,
-        .recording = 1,
-        .tsc = s->file->clock == PP_CLOCK_TSC,
-        .resources = (int)s->file->resources,
-        .schedstat_fd = -1,
-        .id = id,
-        .session = s,
-        .next = s->handles,
-    };
-    if (t->resources)
-        t->schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    s->handles = t;
-    return t;
-}
-
-struct pp_thread *pp_thread_register(struct pp_session *s, pp_lane lane, const char *name)
-{
-    if (!s)
-        return NULL;
-    struct pp_thread *t = NULL;
-    pthread_mutex_lock(&s->lock);
-    /* Ids are claimed in shared memory: other processes of the session register too. */
-    uint32_t id = __atomic_load_n(&s->file->threads, __ATOMIC_RELAXED);
-    while (id < PP_THREADS_MAX && !__atomic_compare_exchange_n(&s->file->threads, &id, id + 1, 0,
-                                                               __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-    }
-    if (id < PP_THREADS_MAX) {
-        struct pp_ring_file *r = make_ring(s, id, lane, name);
-        t = r ? make_handle(s, id, r) : NULL;
-        /* release: pairs with the acquire in ring_of, which maps the file */
-        __atomic_store_n(&s->file->thread_state[id], t ? PP_SLOT_READY : PP_SLOT_FAILED, __ATOMIC_RELEASE);
-    }
-    if (!t)
-        __atomic_fetch_add(&s->file->unregistered, 1, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&s->lock);
-    return t;
 }
 
 uint32_t pp_thread_id(const struct pp_thread *t)

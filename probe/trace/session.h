@@ -1,5 +1,5 @@
-/* trace/session.h: what session.c, thread.c and drain_side.c share about a session in this process. Private
- * to probe/trace. */
+/* trace/session.h: what session.c, slot.c, thread.c and drain_side.c share about a session in this process.
+ * Private to probe/trace. */
 #ifndef PP_TRACE_SESSION_H
 #define PP_TRACE_SESSION_H
 
@@ -66,6 +66,19 @@ void pp_session_state_loader(struct pp_session *s, const uint32_t said[PP_STATED
 void pp_session_discard(const char *dir);
 /* Retires every handle of this process. Its threads must have stopped recording. */
 void pp_session_retire_all(struct pp_session *s);
+
+/* Reserves the blocks of a file before it is mapped, for a store into a hole on a full disk is a SIGBUS in
+ * somebody's training job; maps it, shared and guarded; makes it first. 0 or an errno. */
+int pp_session_reserve(int fd, size_t bytes);
+int pp_session_map_file(int fd, size_t bytes, void **out);
+int pp_session_make_file(const char *path, size_t bytes, void **out);
+void pp_session_unmap(void *at, size_t bytes); /* NULL is fine */
+/* Another process's file is checked before it is believed: the ring of a thread, mapped at r. */
+int pp_ring_believable(const struct pp_session *s, const struct pp_ring_file *r, size_t bytes,
+                       uint32_t thread);
+
+/* slot.c: the retiring thread's last step; its slot may be taken over from here on. */
+void pp_slot_leave(struct pp_session *s, uint32_t id);
 
 /* Asks the drain to come before its poll is due. One system call per drain visit at most. */
 void pp_session_wake_once(struct pp_session_file *f);

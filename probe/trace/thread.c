@@ -263,6 +263,7 @@ void pp_thread_retire(struct pp_thread *t)
     t->schedstat_fd = -1;
     __atomic_store_n(&t->ring->retired, 1,
                      __ATOMIC_RELEASE); /* pairs with the acquire in pp_session_ring_info */
+    pp_slot_leave(t->session, t->id);
 }
 
 const struct pp_observer *pp_observer_now;

@@ -369,13 +369,76 @@ static void test_threads_come_and_go(void **state)
     pp_reader_close(r);
 }
 
+/* One epoch's workers, all at once. */
+static void work(struct pp_session *session, int workers)
+{
+    struct pp_thread *t[8];
+    for (int w = 0; w < workers; w++) {
+        char name[16];
+        snprintf(name, sizeof(name), "worker %d", w);
+        t[w] = pp_thread_register(session, PP_LANE_WORKER, name);
+        assert_non_null(t[w]);
+        for (int k = 0; k < 2; k++)
+            pp_span_put(t[w], &(struct pp_span){.phase = PP_PHASE_READ, .dur_ns = 1, .batch = PP_NO_BATCH});
+    }
+    for (int w = 0; w < workers; w++)
+        pp_thread_retire(t[w]);
+}
+
+/* More workers than there are slots: all that they recorded is stored, in few rows, and what the last one
+ * recorded when the drain had gone is recovered. */
+static void test_workers_without_end(void **state)
+{
+    enum { EPOCHS = 3000, WORKERS = 8, ALL = EPOCHS * WORKERS };
+    struct run run;
+    struct pp_drain_stats stats;
+    struct pp_err err;
+    const struct pp_thread_row *rows;
+    struct pp_reader *r;
+    uint64_t n = 0, recorded = 0;
+    double taken_over = 0;
+    _Static_assert(ALL > PP_THREADS_MAX, "more than there are slots");
+    assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = store_path}, &run.store, &err), PP_OK);
+    assert_int_equal(pp_session_open(&(struct pp_session_opts){.dir = store_rings, .ring_spans = 256},
+                                     &run.session, &err),
+                     PP_OK);
+    assert_int_equal(pp_drain_start(&(struct pp_drain_opts){.session = run.session,
+                                                            .store = run.store,
+                                                            .poll_ns = 1000000,
+                                                            .commit_ns = 5000000},
+                                    &run.drain, &err),
+                     PP_OK);
+    for (int e = 0; e < EPOCHS; e++) {
+        work(run.session, WORKERS);
+        while (e % 50 == 0 && pp_session_fill(run.session) > 0.25)
+            usleep(1000);
+    }
+    pp_drain_stop(run.drain, &stats);
+    assert_int_equal(stats.spans, 2 * ALL);
+    work(run.session, 1);
+    assert_int_equal(pp_session_unregistered(run.session), 0);
+    pp_store_close(run.store);
+    pp_session_close(run.session, 1);
+    assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
+    size_t threads = pp_reader_threads(r, &rows);
+    assert_in_range(threads, PP_THREADS_ONCE + WORKERS, PP_THREADS_MAX / 2);
+    for (size_t i = 0; i < threads; i++)
+        recorded += rows[i].recorded;
+    assert_int_equal(recorded, 2 * ALL + 2);
+    assert_int_equal(pp_reader_meta_num(r, "result", "threads_taken_over", &taken_over), 1);
+    assert_int_equal((uint64_t)taken_over + threads, ALL);
+    assert_int_equal(pp_reader_each_chunk(r, count_spans, &n, NULL, &err), PP_OK);
+    assert_int_equal(n, 2 * ALL + 2);
+    pp_reader_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_producers_and_drain), STORE_TEST(test_losses_are_rows),
         STORE_TEST(test_child_process),       STORE_TEST(test_open_phases),
         STORE_TEST(test_disk_fills),          cmocka_unit_test(test_counter_parsing),
-        STORE_TEST(test_threads_come_and_go),
+        STORE_TEST(test_threads_come_and_go), STORE_TEST(test_workers_without_end),
     };
     pp_reader_set_before(pp_recording_recover); /* as the program does */
     return cmocka_run_group_tests(tests, NULL, NULL);

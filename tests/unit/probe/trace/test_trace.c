@@ -514,6 +514,96 @@ static void test_retired_rings_give_space_back(void **state)
     pp_session_close(s, 0);
 }
 
+static struct pp_thread *with_spans(struct pp_session *s, const char *name, uint64_t first, int n)
+{
+    struct pp_thread *t = pp_thread_register(s, PP_LANE_WORKER, name);
+    assert_non_null(t);
+    for (int i = 0; i < n; i++)
+        pp_span_put(t, &(struct pp_span){.phase = PP_PHASE_READ, .sample = first + (uint64_t)i});
+    return t;
+}
+
+/* From PP_THREADS_ONCE on a thread goes on where one of its lane and name has ended: behind its records,
+ * whether these are read yet or not, and never where one still records. */
+static void test_ended_threads_are_followed(void **state)
+{
+    struct pp_session *s = open_session(16, 0);
+    struct pp_span out[32];
+    struct pp_ring_info info;
+    for (uint32_t i = 0; i < PP_THREADS_ONCE; i++)
+        pp_thread_retire(with_spans(s, "w", 0, 0)); /* none of these is followed */
+    struct pp_thread *first = with_spans(s, "w", 0, 10);
+    uint32_t id = pp_thread_id(first);
+    assert_int_equal(id, PP_THREADS_ONCE);
+    struct pp_thread *beside = with_spans(s, "w", 0, 1);
+    assert_int_equal(pp_thread_id(beside), id + 1); /* the first one still records */
+    pp_thread_retire(first);
+    assert_int_equal(pp_thread_id(pp_thread_register(s, PP_LANE_COPY, "w")), id + 2);
+    assert_int_equal(pp_thread_id(with_spans(s, "v", 0, 0)), id + 3);
+    struct pp_thread *second = with_spans(s, "w", 10, 7); /* a ring of 16 that nobody has emptied */
+    assert_int_equal(pp_thread_id(second), id);
+    pp_span_put(first, &(struct pp_span){.phase = PP_PHASE_READ}); /* it has retired */
+    pp_session_ring_info(s, id, &info);
+    assert_true(!info.retired && info.taken_over == 1 && info.recorded == 16 && info.dropped == 1);
+    assert_int_equal(ring_peek(s, id, out, 32), 16);
+    for (uint64_t i = 0; i < 16; i++)
+        assert_int_equal(out[i].sample, i);
+    pp_ring_release(s, id);
+    assert_false(pp_ring_is_over(s, id)); /* the second one goes on */
+    long full = blocks_of(s, id);
+    pp_thread_retire(second);
+    pp_ring_release(s, id);
+    assert_true(pp_ring_is_over(s, id));
+    assert_true(blocks_of(s, id) <= full);
+    struct pp_thread *third = with_spans(s, "w", 50, 3);
+    assert_int_equal(pp_thread_id(third), id);
+    assert_false(pp_ring_is_over(s, id));
+    assert_int_equal(blocks_of(s, id), full); /* reserved again */
+    pp_thread_retire(third);
+    pp_thread_retire(with_spans(s, "w", 60, 2)); /* before anything was read */
+    pp_ring_release(s, id);
+    assert_false(pp_ring_is_over(s, id)); /* there is something in it */
+    assert_int_equal(ring_peek(s, id, out, 32), 5);
+    assert_int_equal(out[0].sample, 50);
+    assert_int_equal(out[4].sample, 61);
+    pp_ring_release(s, id);
+    assert_true(pp_ring_is_over(s, id));
+    assert_int_equal(pp_session_threads(s), PP_THREADS_ONCE + 4);
+    assert_int_equal(pp_session_unregistered(s), 0);
+    pp_session_close(s, 0);
+}
+
+/* As above, of another process. */
+static void test_a_child_follows_a_child(void **state)
+{
+    struct pp_session *s = open_session(16, 0);
+    struct pp_span out[32];
+    struct pp_ring_info info;
+    int wstatus;
+    for (uint32_t i = 0; i < PP_THREADS_ONCE; i++)
+        pp_thread_retire(with_spans(s, "w", 0, 0));
+    for (uint64_t i = 0; i < 3; i++) {
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            pp_thread_retire(with_spans(s, "w", 10 * i, 2));
+            _exit(0);
+        }
+        assert_int_equal(waitpid(pid, &wstatus, 0), pid);
+        assert_int_equal(wstatus, 0);
+        pp_session_ring_info(s, PP_THREADS_ONCE, &info);
+        assert_int_equal(info.pid, pid);
+        if (i == 0)
+            continue; /* the second one comes before the first one's records are read */
+        assert_int_equal(ring_peek(s, PP_THREADS_ONCE, out, 32), i == 1 ? 4 : 2);
+        assert_int_equal(out[0].sample, i == 1 ? 0 : 20);
+        pp_ring_release(s, PP_THREADS_ONCE);
+        assert_true(pp_ring_is_over(s, PP_THREADS_ONCE));
+    }
+    assert_int_equal(pp_session_threads(s), PP_THREADS_ONCE + 1);
+    pp_session_close(s, 0);
+}
+
 static void test_ring_that_cannot_be_made(void **state)
 {
     struct pp_session *s = open_session(64, 0);
@@ -614,6 +704,8 @@ int main(void)
         cmocka_unit_test(test_fork_child_is_silent_then_fresh),
         cmocka_unit_test(test_fork_child_does_not_hold_the_lock),
         cmocka_unit_test(test_directory),
+        cmocka_unit_test(test_ended_threads_are_followed),
+        cmocka_unit_test(test_a_child_follows_a_child),
         cmocka_unit_test(test_ring_that_cannot_be_made),
         cmocka_unit_test(test_retired_rings_give_space_back),
         cmocka_unit_test(test_clock_segments),
