@@ -53,9 +53,38 @@ is "inference: who waited for what" "$(lanes)" "$handed"
 recorded "inference from a pool" --inference --pool
 is "inference from a pool: who waited for what" "$(lanes)" "$handed"
 
+# A queue whose type is in C.
+"$PYTHON" "$JOB" >"$T/plain.out"
+sed 's/queue.Queue(2)/queue.SimpleQueue()/; s/ready.put(/ready.put_nowait(/' "$JOB" >"$T/simple.py"
+JOB=$T/simple.py
+recorded "a simple queue"
+is "a simple queue: who waited for what" "$(lanes)" "$handed"
+run timeout 60 "$PP" exec -q --force -o "$R" -- "$PYTHON" -c '
+import _queue, pickle, queue, torch.utils.data, weakref
+q = queue.SimpleQueue()
+q.put(1); q.put_nowait(2); q.put(3, block=False, timeout=None)
+print(isinstance(q, _queue.SimpleQueue), queue.SimpleQueue[int], q.qsize(), q.get(), q.get_nowait(), q.get(True, 5), q.empty(), weakref.ref(q)() is q)
+print(pickle.loads(pickle.dumps(queue.SimpleQueue)) is queue.SimpleQueue, queue.SimpleQueue.__name__, queue.SimpleQueue.put.__text_signature__)
+for call in (q.get_nowait, lambda: q.get(timeout=-1), lambda: q.put(), lambda: pickle.dumps(q)):
+    try: call()
+    except Exception as e: print(type(e).__name__)'
+is "a simple queue is as it was" "$(cat "$OUT" "$ERR")" "$("$PYTHON" -c '
+import queue
+print("True %s 3 1 2 3 True True" % (queue.SimpleQueue[int],))
+print("True SimpleQueue", queue.SimpleQueue.put.__text_signature__)
+print("Empty", "ValueError", "TypeError", "TypeError", sep=chr(10))' | sed 's/_queue\./queue./')"
+
 # A hand-over that is not seen: no data wait, and no verdict from the wrong thread's.
-sed 's/queue.Queue(2)/queue.SimpleQueue()/' "$JOB" >"$T/simple.py"
-run timeout 240 "$PP" exec --force -o "$R" -- "$PYTHON" "$T/simple.py"
+cat >"$T/box.py" <<'EOT'
+import collections, threading
+class Box:
+    def __init__(self): self.items, self.there = collections.deque(), threading.Semaphore(0)
+    def put(self, item): self.items.append(item); self.there.release()
+    def get(self, timeout): self.there.acquire(); return self.items.popleft()
+EOT
+{ cat "$T/box.py"; sed 's/queue.Queue(2)/Box()/' tests/jobs/prefetched.py; } >"$T/boxed.py"
+run timeout 240 "$PP" exec --force -o "$R" -- "$PYTHON" "$T/boxed.py"
+is "another way to hand over: exit status" "$rc" 0
 is "another way to hand over: nobody's wait is the trainer's" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase IN ('data_wait', 'step')")" 0
 like "another way to hand over: said" "$(cat "$ERR")" "no verdict: another thread takes the batches"
 done_testing

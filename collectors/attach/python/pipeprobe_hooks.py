@@ -329,6 +329,15 @@ def _hook_queue(module):
     _replace(module.Queue, "get", "get")
 
 
+def _hook_simple_queue(module):
+    """Its methods are in C and not to be replaced: a subclass takes its place in the module."""
+    theirs = module.SimpleQueue
+    kinds = {"put": "put", "put_nowait": "put", "get": "get", "get_nowait": "get"}
+    timed = {name: record.timed(kind, getattr(theirs, name)) for name, kind in kinds.items()}
+    ours = type(theirs.__name__, (theirs,), {"__module__": module.__name__, "__doc__": theirs.__doc__, **timed})
+    module.SimpleQueue = ours
+
+
 def _hook_future(module):
     _replace(module.Future, "resolve", "set_result")
     _replace(module.Future, "get", "result")
@@ -403,7 +412,7 @@ _COLLECTIVES = (
 
 # Module, and what of it is recorded by which hook.
 _HOOKS = {
-    "queue": (("handing batches over", _hook_queue),),
+    "queue": (("handing batches over", _hook_queue), ("simple queues", _hook_simple_queue)),
     "concurrent.futures._base": (("handing batches over", _hook_future),),
     "torch.autograd": (("the thread that trains", _hook_autograd),),
     "torch.distributed": (("buffers of ranks", _hook_broadcast),),

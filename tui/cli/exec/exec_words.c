@@ -209,7 +209,7 @@ void exec_words_verdict(const struct exec_record *r)
     else if (r->totals.loading && !has_phase(report, PP_PHASE_DATA_WAIT))
         exec_say(
             "no verdict: another thread takes the batches than the one that trains, and they do not come to it "
-            "through a queue.Queue: how long it waits for them was not seen");
+            "through a queue of the module queue or a future: how long it waits for them was not seen");
     else if (!has_phase(report, PP_PHASE_DATA_WAIT) || !has_phase(report, PP_PHASE_STEP))
         exec_say("no verdict: it needs ranges mapped to data_wait and step, and there are %s; see --map",
                  has_phase(report, PP_PHASE_DATA_WAIT) ? "none for step"
