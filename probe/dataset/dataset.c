@@ -380,6 +380,36 @@ void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out)
     st->ops->cursor(st, out);
 }
 
+const uint64_t *pp_stream_order(const struct pp_stream *st)
+{
+    return st->ops->lease->order(st);
+}
+
+int pp_stream_wants(const struct pp_stream *st)
+{
+    return st->ops->lease->wants(st);
+}
+
+pp_status pp_stream_add(struct pp_stream *st, uint64_t shard, struct pp_err *err)
+{
+    return st->ops->lease->add(st, shard, err);
+}
+
+void pp_stream_drain(struct pp_stream *st, int on)
+{
+    st->ops->lease->drain(st, on);
+}
+
+uint64_t pp_stream_at(const struct pp_stream *st)
+{
+    return st->ops->lease->at(st);
+}
+
+void pp_stream_leave(struct pp_stream *st)
+{
+    st->ops->lease->leave(st);
+}
+
 void pp_stream_close(struct pp_stream *st)
 {
     if (st)

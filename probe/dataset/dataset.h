@@ -99,7 +99,12 @@ struct pp_stream_opts {
     uint64_t skip; /* resume: samples of this (epoch, rank) already delivered, to be gone through again */
     struct pp_stream_cursor from; /* resume: start here instead of at the epoch's start; all zero: at the
                                      start. Not together with skip */
+    int leased; /* shards come one by one, by pp_stream_add: rank and world_size divide nothing. A sample's
+                   number is PP_LEASED_SAMPLE(shard, place in it), and so the same whichever rank reads it;
+                   a cursor's shard is a position among those that were added */
 };
+
+#define PP_LEASED_SAMPLE(shard, place) ((uint64_t)(shard) << 32 | (place))
 
 struct pp_stream;
 
@@ -119,6 +124,20 @@ pp_status pp_stream_open(const struct pp_dataset *d, const struct pp_stream_opts
 pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, size_t path_size,
                          struct pp_err *err);
 void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out);
+
+/* ---- a leased stream: after pp_stream_next came back with PP_E_INTERRUPTED, and before each call ---- */
+
+/* The data set's shards in the order of this epoch, the same on all ranks. Lives as long as st. */
+const uint64_t *pp_stream_order(const struct pp_stream *st);
+/* Whether a shard is to be added before more can be read. */
+int pp_stream_wants(const struct pp_stream *st);
+pp_status pp_stream_add(struct pp_stream *st, uint64_t shard, struct pp_err *err);
+/* 1: there is no shard now; the buffer is emptied, and PP_END then. 0: there is one again. */
+void pp_stream_drain(struct pp_stream *st, int on);
+/* The shard being read, as a position among those added; UINT64_MAX: none. And leaves the rest of it. */
+uint64_t pp_stream_at(const struct pp_stream *st);
+void pp_stream_leave(struct pp_stream *st);
+
 void pp_stream_close(struct pp_stream *st);
 
 #endif

@@ -21,12 +21,13 @@ void pp_shard_reader_close(struct pp_shard_reader *r)
     pp_object_close(&r->file);
 }
 
-static void leave_shard(struct pp_shard_reader *r)
+void pp_shard_reader_leave(struct pp_shard_reader *r)
 {
     pp_shard_reader_close(r);
     r->at.position += r->step;
     r->at.offset = 0;
     r->failures = 0;
+    r->in_shard = 0;
 }
 
 /* What a failure means for the reader: one that may pass leaves it before the sample at hand, to be tried
@@ -43,7 +44,7 @@ static pp_status after_failure(struct pp_shard_reader *r, pp_status why, struct 
         why = pp_fail(err, PP_E_IO,
                       "gave up on %s at byte %llu after %d failures in a row; its other samples are left out",
                       shard_path(r), (unsigned long long)r->at.offset, MAX_FAILURES);
-    leave_shard(r);
+    pp_shard_reader_leave(r);
     return why;
 }
 
@@ -179,14 +180,16 @@ pp_status pp_shard_reader_next(struct pp_shard_reader *r, struct pp_shard_sample
         pp_err_clear(&why);
         *where = r->at;
         h->has_image = 0;
+        h->place = r->in_shard;
         pp_status s = r->tar ? PP_OK : open_shard(r, &why);
         if (s == PP_OK)
             s = read_group(r, h, &why);
+        r->in_shard += s == PP_OK && h->has_image;
         if (s == PP_OK) {
             r->at.offset = r->member.header_offset;
             r->failures = 0;
         } else if (s == PP_END) {
-            leave_shard(r);
+            pp_shard_reader_leave(r);
         } else {
             r->troubled = r->order[where->position];
             s = after_failure(r, s, &why);

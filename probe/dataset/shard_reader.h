@@ -18,6 +18,7 @@ struct pp_shard_sample {
     char *key;              /* owned, zero-terminated */
     size_t key_cap, key_size;
     uint64_t shard; /* index in the dataset */
+    uint64_t place; /* in the shard: images before it */
     int has_image;
 };
 
@@ -28,6 +29,7 @@ struct pp_shard_reader {
     uint64_t shards, step;      /* every step-th position below shards is read */
     struct pp_shard_place at;   /* where the next sample begins; position >= shards: all is read */
     uint64_t samples, troubles; /* found so far; failures met so far */
+    uint64_t in_shard;          /* samples of the shard at hand */
     /* the shard at hand */
     struct pp_tar *tar;
     struct pp_object file;
@@ -45,5 +47,7 @@ pp_status pp_shard_reader_next(struct pp_shard_reader *r, struct pp_shard_sample
                                struct pp_shard_place *where, struct pp_err *err);
 /* Lets go of the shard at hand; reading could go on from at. */
 void pp_shard_reader_close(struct pp_shard_reader *r);
+/* Goes on with the next shard. */
+void pp_shard_reader_leave(struct pp_shard_reader *r);
 
 #endif

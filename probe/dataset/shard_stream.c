@@ -1,4 +1,5 @@
 /* Streaming: the shards of one rank in their order, each read from front to back, through a shuffle buffer.
+ * Leased, they are those that are added one by one.
  *
  * The buffer holds B samples; the next one out is drawn at random, then one is read in its place. Left to
  * itself a draw can leave a sample behind for any length of time, and a resume from the oldest sample held
@@ -35,6 +36,9 @@ struct shard_stream {
     const struct pp_dataset *dataset;
     struct pp_stream_opts opts;
     uint64_t *order; /* shard by position in this epoch's order */
+    uint64_t *added; /* opts.leased: shard by position among those that came; the reader's order then */
+    size_t added_room;
+    int draining; /* leased: there is no shard now */
     struct pp_rng rng;
     struct pp_shard_reader reader;
     struct held *held; /* capacity of them, the first n_held in use */
@@ -52,11 +56,18 @@ static struct ledger_entry *ledger_of(struct shard_stream *st, uint64_t number)
     return &st->ledger[number % (2 * st->capacity + 1)];
 }
 
+static int wants(const struct shard_stream *st)
+{
+    return st->opts.leased && st->reader.at.position >= st->reader.shards && st->reader.late == PP_OK;
+}
+
 static pp_status fill(struct shard_stream *st, struct pp_err *err)
 {
     while (st->n_held < st->capacity) {
         struct pp_shard_place place;
         struct held *h = &st->held[st->n_held];
+        if (wants(st))
+            return st->draining ? PP_END : PP_E_INTERRUPTED;
         pp_status s = pp_shard_reader_next(&st->reader, &h->sample, &place, err);
         if (s != PP_OK)
             return s;
@@ -105,7 +116,7 @@ static pp_status next_held(struct shard_stream *st, struct held **out, struct pp
 static void shuffle_shards(struct shard_stream *st)
 {
     struct pp_rng rng = pp_rng_key(st->opts.seed, st->opts.epoch, 0, SHARD_ORDER_STREAM);
-    for (uint64_t i = st->reader.shards; i > 1; i--) {
+    for (uint64_t i = pp_shards_count(st->dataset); i > 1; i--) {
         uint64_t k = pp_rng_below(&rng, i), kept = st->order[i - 1];
         st->order[i - 1] = st->order[k];
         st->order[k] = kept;
@@ -114,7 +125,9 @@ static void shuffle_shards(struct shard_stream *st)
 
 static pp_status check_opts(const struct pp_dataset *d, const struct pp_stream_opts *o, struct pp_err *err)
 {
-    if (o->rank >= pp_shards_count(d))
+    if (o->leased && (o->skip || o->from.shard || o->from.offset))
+        return pp_fail(err, PP_E_USAGE, "a leased stream cannot be resumed: the leases say what is done");
+    if (!o->leased && o->rank >= pp_shards_count(d))
         return pp_fail(
             err, PP_E_USAGE,
             "%llu shards are too few for %llu ranks: rank %llu gets none; use fewer ranks or more shards",
@@ -153,7 +166,7 @@ static void hand_over(struct shard_stream *st, struct held *h, struct pp_sample 
     struct pp_sample given = {.buf = s->buf, .cap = s->cap, .limit = h->sample.bytes.limit};
     *s = h->sample.bytes;
     s->data = s->buf;
-    s->index = h->number;
+    s->index = st->opts.leased ? PP_LEASED_SAMPLE(h->sample.shard, h->sample.place) : h->number;
     s->grown = grown;
     h->sample.bytes = given;
     if (path && path_size > 0)
@@ -169,7 +182,9 @@ static pp_status stream_next(struct pp_stream *base, struct pp_sample *s, char *
     pp_status status = skip(st, err);
     if (status == PP_OK)
         status = next_held(st, &h, err);
-    if (status == PP_END && st->reader.samples == 0 && st->reader.troubles == 0 &&
+    if (status == PP_E_INTERRUPTED)
+        return pp_fail(err, status, "the stream waits for a shard");
+    if (status == PP_END && !st->opts.leased && st->reader.samples == 0 && st->reader.troubles == 0 &&
         st->opts.from.delivered == 0 && !st->said_empty) {
         st->said_empty = 1;
         return pp_fail(
@@ -198,6 +213,59 @@ static void stream_cursor(const struct pp_stream *base, struct pp_stream_cursor 
                                      .number = st->oldest};
 }
 
+/* ---- leased: shards are added one by one ---- */
+
+static const uint64_t *stream_order(const struct pp_stream *base)
+{
+    return ((const struct shard_stream *)base)->order;
+}
+
+static int stream_wants(const struct pp_stream *base)
+{
+    return wants((const struct shard_stream *)base);
+}
+
+static pp_status stream_add(struct pp_stream *base, uint64_t shard, struct pp_err *err)
+{
+    struct shard_stream *st = (struct shard_stream *)base;
+    if (st->reader.shards == st->added_room) {
+        size_t room = st->added_room ? st->added_room * 2 : 16;
+        uint64_t *grown = realloc(st->added, room * sizeof(*grown));
+        if (!grown)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory for the leases of %zu shards", room);
+        st->reader.order = st->added = grown;
+        st->added_room = room;
+    }
+    st->added[st->reader.shards++] = shard;
+    st->draining = 0;
+    return PP_OK;
+}
+
+static void stream_drain(struct pp_stream *base, int on)
+{
+    ((struct shard_stream *)base)->draining = on;
+}
+
+static uint64_t stream_at(const struct pp_stream *base)
+{
+    const struct shard_stream *st = (const struct shard_stream *)base;
+    return wants(st) ? UINT64_MAX : st->reader.at.position;
+}
+
+static void stream_leave(struct pp_stream *base)
+{
+    struct shard_stream *st = (struct shard_stream *)base;
+    if (!wants(st))
+        pp_shard_reader_leave(&st->reader);
+}
+
+static const struct pp_stream_lease_ops lease_ops = {.order = stream_order,
+                                                     .wants = stream_wants,
+                                                     .add = stream_add,
+                                                     .drain = stream_drain,
+                                                     .at = stream_at,
+                                                     .leave = stream_leave};
+
 static void stream_close(struct pp_stream *base)
 {
     struct shard_stream *st = (struct shard_stream *)base;
@@ -209,12 +277,14 @@ static void stream_close(struct pp_stream *base)
     free(st->held);
     free(st->ledger);
     free(st->order);
+    free(st->added);
     free(st);
 }
 
 static const struct pp_stream_ops shard_stream_ops = {.next = stream_next,
                                                       .cursor = stream_cursor,
-                                                      .close = stream_close};
+                                                      .close = stream_close,
+                                                      .lease = &lease_ops};
 
 pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_opts *opts,
                            struct pp_stream **out, struct pp_err *err)
@@ -251,6 +321,12 @@ pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_op
         .step = o.world_size,
         .at = {.position = resumed ? o.from.shard : o.rank, .offset = o.from.offset},
     };
+    if (o.leased) {
+        st->reader.order = st->added;
+        st->reader.shards = 0;
+        st->reader.step = 1;
+        st->reader.at.position = 0;
+    }
     if (o.shuffle_shards)
         shuffle_shards(st);
     st->rng = pp_rng_key(o.seed, o.epoch, o.rank, SHUFFLE_STREAM + (resumed ? o.from.delivered : 0));

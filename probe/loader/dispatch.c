@@ -266,7 +266,7 @@ static void close_short(struct pp_dispatch *d, struct pp_claim *claim)
 
 static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim)
 {
-    if (!d->item_count && !d->stream_ended) {
+    if (!d->item_count && !d->stream_ended && !(d->flushing && d->open)) {
         wait_recorded(d, &d->item_ready, t, PP_PHASE_DISPATCH_WAIT, &d->item_meter.get_wait_ns);
         return PP_OK;
     }
@@ -374,6 +374,7 @@ void pp_dispatch_item_put(struct pp_dispatch *d, struct pp_item *item)
     pthread_mutex_lock(&d->lock);
     if (item) {
         d->item_queue[(d->item_head + d->item_count++) % d->n_items] = item;
+        d->flushing = 0;
         d->item_meter.puts++;
         pp_meter_set(&d->item_meter, d->item_count, pp_now_ns());
         pthread_cond_signal(&d->item_ready);
@@ -382,6 +383,24 @@ void pp_dispatch_item_put(struct pp_dispatch *d, struct pp_item *item)
         pthread_cond_broadcast(&d->item_ready);
     }
     pthread_mutex_unlock(&d->lock);
+}
+
+int pp_dispatch_flush(struct pp_dispatch *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->flushing = 1;
+    pthread_cond_broadcast(&d->item_ready);
+    int wanted = !d->no_more && !d->stopped;
+    pthread_mutex_unlock(&d->lock);
+    return wanted;
+}
+
+int pp_dispatch_is_idle(struct pp_dispatch *d)
+{
+    pthread_mutex_lock(&d->lock);
+    int idle = !d->item_count && d->n_item_free == d->n_items && !d->open && d->n_free == d->n_slots;
+    pthread_mutex_unlock(&d->lock);
+    return idle;
 }
 
 void pp_dispatch_item_done(struct pp_dispatch *d, struct pp_item *item)

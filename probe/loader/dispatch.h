@@ -83,6 +83,7 @@ struct pp_dispatch {
     struct pp_item **item_free_list, **item_queue;
     size_t n_items, n_item_free, item_head, item_count;
     int stream_ended;
+    int flushing; /* no item comes for now: the open batch is not to wait for one */
     struct pp_meter item_meter;
 
     pp_status failure; /* the sampler could not make an epoch */
@@ -116,6 +117,11 @@ void pp_dispatch_release(struct pp_dispatch *d, struct pp_slot *slot);
 /* Reader: an empty item (PP_END when stopping), and a filled one; NULL at the end of the whole stream. */
 pp_status pp_dispatch_item_get(struct pp_dispatch *d, struct pp_item **item);
 void pp_dispatch_item_put(struct pp_dispatch *d, struct pp_item *item);
+/* Reader: nothing comes for some time. Batches that are begun are finished with fewer rows once the items
+ * that were put are used. 0: the run takes no more items. */
+int pp_dispatch_flush(struct pp_dispatch *d);
+/* Reader: whether every sample that it put has been copied to the device or left out. */
+int pp_dispatch_is_idle(struct pp_dispatch *d);
 /* Worker: the item's bytes are used up. */
 void pp_dispatch_item_done(struct pp_dispatch *d, struct pp_item *item);
 

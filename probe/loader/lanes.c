@@ -6,6 +6,7 @@
 #include "probe/base/err.h"
 #include "probe/device/device.h"
 #include "probe/loader/fault.h"
+#include "probe/ranks/lease.h"
 #include "probe/sampler/sampler.h"
 #include "probe/trace/observe.h"
 #include "probe/trace/trace.h"
@@ -18,6 +19,9 @@ struct reader {
     struct pp_stream *stream;
     uint64_t epoch, samples;
     struct pp_err first_error; /* of the epoch; code PP_OK: none */
+    uint64_t leased;           /* shards, in this epoch */
+    int dry, over;             /* no shard is free now; all shards of the epoch are done */
+    uint16_t leases_held;      /* counter */
 };
 
 static struct pp_lap reader_lap(const struct reader *r)
@@ -59,6 +63,84 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
     return fails ? st : PP_OK;
 }
 
+/* ---- leases (probe/ranks/lease.h) ---- */
+
+/* When all that was read has gone through the trainer, the shards are done whose last samples no batch told
+ * of: those that end in damage, or hold none. Device buffers are free again after their step. */
+static void settle(const struct reader *r)
+{
+    struct pp_loader *l = r->l;
+    if (pp_dispatch_is_idle(&l->dispatch) && pp_queue_depth(&l->buffers) == (size_t)l->opts.copy_buffers)
+        pp_lease_delivered(l->opts.lease, r->epoch, r->leased);
+}
+
+/* What the stream still held is on its way: the batch that it is in is closed short, and the shards of other
+ * ranks, or the last steps on this one's, are waited for. */
+static pp_status wait_for_lease(struct reader *r)
+{
+    enum { STEP_NS = 10000000 };
+    struct pp_lap lap = reader_lap(r);
+    int wanted = pp_dispatch_flush(&r->l->dispatch);
+    uint64_t now = pp_now_ns(), until = now + pp_lease_look_ns(r->l->opts.lease);
+    pp_phase_begin(r->trace, PP_PHASE_LEASE_WAIT, PP_NO_BATCH);
+    for (; wanted && now < until; now = pp_now_ns()) {
+        settle(r);
+        pp_sleep_until_ns(now + STEP_NS < until ? now + STEP_NS : until);
+        wanted = pp_dispatch_flush(&r->l->dispatch) && !pp_stop_is_requested(&r->l->stop);
+    }
+    pp_phase_end(r->trace, PP_PHASE_LEASE_WAIT, &lap);
+    return wanted ? PP_OK : PP_E_INTERRUPTED;
+}
+
+/* Leases the next shard for the stream, or finds that there is none now (r->dry). */
+static pp_status lease_one(struct reader *r, struct pp_err *err)
+{
+    const struct pp_loader_opts *o = &r->l->opts;
+    struct pp_lap lap = reader_lap(r);
+    enum pp_lease_answer answer = PP_LEASE_WAIT;
+    uint64_t shard;
+    pp_phase_begin(r->trace, PP_PHASE_LEASE, PP_NO_BATCH);
+    pp_status st = pp_lease_take(o->lease, r->epoch, pp_stream_order(r->stream), &shard, &answer, err);
+    if (st == PP_OK && answer == PP_LEASE_TAKEN)
+        st = pp_stream_add(r->stream, shard, err);
+    lap.flags = st == PP_OK ? 0 : PP_SPAN_ERROR;
+    pp_phase_end(r->trace, PP_PHASE_LEASE, &lap);
+    if (st != PP_OK)
+        return st;
+    pp_counter_put(r->trace, r->leases_held, pp_lease_held(o->lease));
+    r->leased += answer == PP_LEASE_TAKEN;
+    r->dry = answer != PP_LEASE_TAKEN;
+    r->over = answer == PP_LEASE_OVER;
+    if (r->dry)
+        pp_stream_drain(r->stream, 1);
+    return PP_OK;
+}
+
+/* Before the stream is asked for its next sample: what it reads is this rank's. */
+static pp_status keep_leases(struct reader *r, struct pp_err *err)
+{
+    const struct pp_loader_opts *o = &r->l->opts;
+    uint64_t at = pp_stream_at(r->stream);
+    pp_status st = PP_OK;
+    if (at != UINT64_MAX && pp_lease_is_lost(o->lease, r->epoch, at))
+        pp_stream_leave(r->stream);
+    if (r->dry || !pp_stream_wants(r->stream))
+        return PP_OK;
+    for (int tries = 0; (st = lease_one(r, err)) == PP_E_TRANSIENT && tries < o->retries; tries++)
+        pp_stop_sleep(&r->l->stop, o->retry_backoff_ns << tries);
+    return st;
+}
+
+/* The stream has nothing. PP_OK: go on; it was waited for a lease. */
+static pp_status stream_is_dry(struct reader *r)
+{
+    int over = !r->l->opts.lease || r->over;
+    r->dry = r->over = 0;
+    return over ? PP_END : wait_for_lease(r);
+}
+
+/* ---- an epoch ---- */
+
 /* One epoch of the stream into items. PP_END: the epoch is over; PP_E_INTERRUPTED: the loader is stopping. */
 static pp_status read_epoch(struct reader *r, struct pp_err *err)
 {
@@ -66,6 +148,9 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
     for (;;) {
         struct pp_item *item;
         struct pp_lap lap = reader_lap(r);
+        pp_status leased = r->l->opts.lease ? keep_leases(r, err) : PP_OK;
+        if (leased != PP_OK)
+            return leased;
         pp_phase_begin(r->trace, PP_PHASE_PUT_WAIT, PP_NO_BATCH);
         if (pp_dispatch_item_get(d, &item) != PP_OK)
             return PP_E_INTERRUPTED;
@@ -75,9 +160,17 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
         pp_gate_enter(&r->l->reader_gate);
         pp_status st = pp_stream_next(r->stream, &item->sample, item->path, sizeof(item->path), err);
         pp_gate_leave(&r->l->reader_gate);
+        if (st == PP_E_INTERRUPTED && r->l->opts.lease &&
+            pp_stream_wants(r->stream)) { /* the buffer is not full, and the next shard is to be leased */
+            pp_phase_end(r->trace, PP_PHASE_READ, &lap);
+            pp_dispatch_item_done(d, item);
+            continue;
+        }
         if (st != PP_OK) {
             pp_status go_on = st == PP_END ? st : stream_error(r, item, st, err);
             pp_dispatch_item_done(d, item);
+            if (st == PP_END)
+                go_on = stream_is_dry(r);
             if (go_on != PP_OK)
                 return go_on;
             continue;
@@ -104,7 +197,8 @@ struct pp_stream_opts pp_reader_stream_opts(const struct pp_loader_opts *o, uint
                                 .shuffle_buffer = o->shuffle_buffer,
                                 .rank = o->rank,
                                 .world_size = o->world_size,
-                                .sample_limit = o->sample_memory};
+                                .sample_limit = o->sample_memory,
+                                .leased = o->lease != NULL};
     if (epoch == o->start_epoch && o->from_cursor)
         so.from = o->start_cursor;
     else if (epoch == o->start_epoch)
@@ -120,7 +214,8 @@ void *pp_reader_main(void *arg)
     pthread_setname_np(pthread_self(), "pp-reader-0");
     struct reader r = {.l = l,
                        .trace = pp_thread_register(o->session, PP_LANE_READER, "pp-reader-0"),
-                       .epoch = o->start_epoch};
+                       .epoch = o->start_epoch,
+                       .leases_held = o->lease ? pp_name_intern(o->session, "leases_held") : 0};
     pp_lap_start(r.trace);
     pp_err_clear(&err);
     for (; !o->max_epochs || r.epoch < o->max_epochs; r.epoch++) {
@@ -129,7 +224,7 @@ void *pp_reader_main(void *arg)
         pp_gate_enter(&l->reader_gate);
         pp_status st = pp_stream_open(o->dataset, &so, &r.stream, &err);
         pp_gate_leave(&l->reader_gate);
-        r.samples = 0;
+        r.samples = r.leased = 0;
         pp_err_clear(&r.first_error);
         struct pp_lap lap = reader_lap(&r);
         pp_phase_end(r.trace, PP_PHASE_SAMPLER, &lap); /* the order of the shards */
@@ -137,7 +232,7 @@ void *pp_reader_main(void *arg)
             st = read_epoch(&r, &err);
         pp_stream_close(r.stream);
         r.stream = NULL;
-        if (st == PP_END && !r.samples && !resumed)
+        if (st == PP_END && !r.samples && !resumed && !o->lease)
             st = pp_fail(&err, PP_E_EMPTY, "epoch %llu of the stream had no sample: %s",
                          (unsigned long long)r.epoch,
                          r.first_error.code != PP_OK

@@ -6,6 +6,7 @@
 #include "probe/decode/decode.h"
 #include "probe/device/device.h"
 #include "probe/loader/fault.h"
+#include "probe/ranks/lease.h"
 #include "probe/sampler/sampler.h"
 #include "probe/transform/transform.h"
 
@@ -272,6 +273,12 @@ static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
     r->retries += atomic_load_explicit(&l->stream_retries, memory_order_relaxed);
     r->footprint_bytes += pp_dataset_footprint(l->opts.dataset) +
                           (l->dispatch.order ? pp_order_footprint(l->dispatch.order) : 0);
+    if (l->opts.lease) {
+        struct pp_lease_counts c = pp_lease_counts(l->opts.lease);
+        r->leases = c.taken;
+        r->leases_stolen = c.stolen;
+        r->leases_lost = c.lost;
+    }
     r->slots = l->n_slots;
     r->slot_bytes = l->n_slots * l->opts.batch_size * l->row_bytes;
     r->queues = 0;

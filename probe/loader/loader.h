@@ -19,6 +19,7 @@
 struct pp_collective; /* probe/ranks/collective.h */
 struct pp_device;     /* probe/device/device.h */
 struct pp_faults;     /* probe/loader/fault.h */
+struct pp_lease;      /* probe/ranks/lease.h */
 struct pp_sampler;    /* probe/sampler/sampler.h */
 struct pp_session;    /* probe/trace/trace.h */
 struct pp_transform;  /* probe/transform/transform.h */
@@ -98,6 +99,8 @@ struct pp_loader_opts {
     int streaming;
     int shuffle_shards;
     uint64_t shuffle_buffer, rank, world_size;
+    struct pp_lease *lease; /* borrowed, used by reader and trainer; NULL: shards are divided by rank. Batches
+                               in order, none dropped, from the beginning */
     int from_cursor; /* start_epoch begins at start_cursor instead of being gone through up to start_position
                       */
     struct pp_stream_cursor start_cursor;
@@ -115,6 +118,7 @@ struct pp_loader_result {
     uint64_t opens, reads; /* of files, by workers and reader (base/io.h: pp_io_tally); opening the data set
                               is not among them */
     uint64_t meetings;     /* steps after which other ranks were met */
+    uint64_t leases, leases_stolen, leases_lost; /* shards leased; see ranks/lease.h */
     uint64_t warm_ns, warm_samples; /* when the warm-up steps were done, and their samples; 0: never */
     uint64_t epoch, position;       /* where the trainer stands: resume from here */
     struct pp_stream_cursor

@@ -6,6 +6,7 @@
 #include "probe/device/device.h"
 #include "probe/loader/fault.h"
 #include "probe/ranks/collective.h"
+#include "probe/ranks/lease.h"
 #include "probe/trace/observe.h"
 #include "probe/trace/trace.h"
 
@@ -138,8 +139,12 @@ static void meet_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp
 static void tell_news(struct pp_loader *l)
 {
     const char *text = l->opts.collective ? pp_collective_news(l->opts.collective) : NULL;
+    char leased[320];
     if (text && l->opts.events.note)
         l->opts.events.note(l->opts.events.ctx, text);
+    while (l->opts.lease && pp_lease_news(l->opts.lease, leased, sizeof(leased)))
+        if (l->opts.events.note)
+            l->opts.events.note(l->opts.events.ctx, leased);
 }
 
 static void record_depths(struct pp_loader *l, struct pp_thread *t, const uint16_t names[3])
@@ -239,6 +244,8 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
                        r);
             r->batches++;
             r->samples += b->samples;
+            if (o->lease)
+                pp_lease_delivered(o->lease, b->epoch, b->cursor.shard);
             pp_queue_put(&l->buffers, b); /* never blocks: it holds every buffer there is */
             if (r->batches == o->warmup_steps) {
                 r->warm_ns = pp_now_ns();
@@ -257,5 +264,7 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
         }
     }
     r->end_ns = pp_now_ns();
+    if (o->lease)
+        tell_news(l);
     pp_thread_retire(t);
 }

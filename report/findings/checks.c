@@ -1,6 +1,7 @@
 #include "report/findings/checks.h"
 
 #include "report/findings/cache.h"
+#include "report/findings/leases.h"
 #include "report/findings/remote.h"
 
 #include "probe/base/err.h"
@@ -73,6 +74,7 @@ struct pp_checks_pass {
     struct pp_visits_pass *visits;
     struct pp_patterns_pass *patterns;
     struct ranks_pass *ranks;
+    struct pp_leases_pass *leases;
 };
 
 struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const struct pp_timeline *timeline)
@@ -86,13 +88,14 @@ struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const str
                                  pp_periodic_begin(source, timeline),
                                  pp_visits_begin(source, timeline),
                                  pp_patterns_begin(source, timeline),
-                                 ranks_begin(source, timeline)};
+                                 ranks_begin(source, timeline),
+                                 pp_leases_begin(source, timeline)};
     return p;
 }
 
 static int is_whole(const struct pp_checks_pass *p)
 {
-    return p && p->laws && p->periodic && p->visits && p->patterns && p->ranks;
+    return p && p->laws && p->periodic && p->visits && p->patterns && p->ranks && p->leases;
 }
 
 int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
@@ -100,6 +103,7 @@ int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_s
     if (!is_whole(p))
         return 1;
     ranks_chunk(p->ranks, thread, spans, n);
+    pp_leases_chunk(p->leases, spans, n);
     return pp_laws_chunk(p->laws, thread, spans, n) || pp_periodic_chunk(p->periodic, thread, spans, n) ||
            pp_visits_chunk(p->visits, thread, spans, n) || pp_patterns_chunk(p->patterns, thread, spans, n);
 }
@@ -128,6 +132,7 @@ pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, 
     pp_visits_end(p->visits, is_lossy(p->source, p->timeline, r), &out->visits);
     pp_patterns_end(p->patterns, tally, &out->patterns);
     ranks_end(p->ranks, &out->ranks);
+    pp_leases_end(p->leases, &out->leases);
     out->origin_ns = pp_source_number(p->source, "run", "started_mono_ns", (double)p->timeline->first_ns);
     pp_status ended = pp_periodic_end(p->periodic, p->source, &out->periodic, status == PP_OK ? err : NULL);
     if (status == PP_OK && ended == PP_OK)

@@ -42,6 +42,13 @@ struct pp_cache_use {
     double data_bytes, limit_bytes, held_bytes; /* at the end */
 };
 
+/* Shards that the ranks of a run lease (leases.h). */
+struct pp_lease_use {
+    uint64_t looks; /* spans `lease`: asked for a shard, with one or without; 0: shards are not leased */
+    double looks_ns, wait_ns, longest_ns, run_ns;
+    double taken, stolen, lost; /* NAN: the run was killed */
+};
+
 struct pp_checks {
     struct pp_laws laws;
     struct pp_periodic periodic;
@@ -50,6 +57,7 @@ struct pp_checks {
     struct pp_memory_growth memory;
     struct pp_remote_use remote;
     struct pp_cache_use cache;
+    struct pp_lease_use leases;
     struct pp_ranks ranks;
     double origin_ns; /* when the run began */
 };

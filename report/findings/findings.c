@@ -1,6 +1,7 @@
 #include "report/findings/findings.h"
 
 #include "report/findings/cache.h"
+#include "report/findings/leases.h"
 #include "report/findings/remote.h"
 #include "report/findings/rows.h"
 
@@ -352,4 +353,5 @@ void pp_findings_add(const struct pp_source *source, const struct pp_timeline *t
     pp_findings_of_workers(source, tl, checks, arena, r);
     pp_findings_of_requests(&checks->remote, arena, r);
     pp_findings_of_cache(source, &checks->cache, arena, r);
+    pp_findings_of_leases(&checks->leases, arena, r);
 }

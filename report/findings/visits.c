@@ -17,7 +17,7 @@ struct pp_visits_pass {
     size_t n_batches, room;
     struct pp_visit_batch *batches;
     struct pp_watch watch;
-    int merged, with_replacement, cached, resumed;
+    int merged, with_replacement, cached, resumed, leased;
     double per_epoch, slack; /* samples of a whole epoch, and how many fewer are fine; NAN: not known */
     double visits, repeats;
     uint8_t repeat_epoch[(UINT16_MAX + 1) / 8];
@@ -42,6 +42,8 @@ static void read_config(struct pp_visits_pass *p, const struct pp_source *s)
     p->resumed = resume && resume[0];
     p->with_replacement = is(s, "sampler", "weighted") || pp_source_yes(s, "config", "with_replacement");
     p->cached = is(s, "cached_batches", "true");
+    const char *lease = s->meta(s->ctx, "config", "lease");
+    p->leased = lease && lease[0];
     p->per_epoch = samples > 0 && ranks >= 1 && !is(s, "stream", "true") ? floor(samples / ranks) : NAN;
     p->slack = pp_source_yes(s, "config", "drop_last") ? pp_source_number(s, "config", "batch_size", 1) - 1
                                                        : 0;
@@ -255,6 +257,8 @@ static void judge_skips(const struct pp_visits_pass *p, int lost, struct pp_visi
     }
     if (p->with_replacement)
         out->skips_unknown = "the sampler draws with replacement, so an epoch leaves samples out by design";
+    else if (p->leased)
+        out->skips_unknown = "each epoch leases other shards to this rank (--lease)";
     else if (p->cached)
         out->skips_unknown = "batches were repeated without reading (--cached-batches)";
     else if (lost || p->merged)

@@ -12,7 +12,7 @@
 
 static const char magic[8] = "ppdigest";
 enum {
-    VERSION = 2,
+    VERSION = 3,
     HEAD = 20,
     TEXT_MAX = 4096,
     SMALLEST_ROW = 32,
@@ -170,6 +170,7 @@ static void put_body(struct writer *w, const struct pp_digest *d)
     uint64_t end = 0;
     put(w, d->slice_log2_s);
     put(w, d->n_rows);
+    put(w, PP_PHASE_COUNT);
     for (size_t i = 0; i < d->n_rows; i++) {
         for (size_t c = 0; c < COLUMNS; c++)
             put_column(w, &columns[c], &d->rows[i]);
@@ -367,13 +368,18 @@ static void get_body(struct cursor *c, struct pp_digest *d)
     uint64_t log2_s = get(c), n = get(c);
     c->bad |= log2_s > LONGEST_SLICE;
     d->slice_log2_s = c->bad ? 0 : (unsigned)log2_s;
+    uint64_t phases = get(c); /* of the pipeprobe that wrote it */
+    c->bad |= phases > UINT8_MAX;
     d->rows = room_for(c, n, SMALLEST_ROW, sizeof(*d->rows));
     for (uint64_t i = 0; d->rows && i < n && !c->bad; i++) {
         struct pp_rank_row *row = &d->rows[d->n_rows];
         for (size_t k = 0; k < COLUMNS; k++)
             get_column(c, &columns[k], row, &d->arena);
-        for (size_t p = 0; p < PP_PHASE_COUNT; p++)
-            row->work_ns[p] = get(c);
+        for (uint64_t p = 0; p < phases; p++) {
+            uint64_t ns = get(c);
+            if (p < PP_PHASE_COUNT)
+                row->work_ns[p] = ns;
+        }
         get_time(c, row, &d->arena);
         c->bad |= row->rank < 0 || (d->n_rows && row->rank <= row[-1].rank);
         d->n_rows++;

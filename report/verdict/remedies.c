@@ -496,6 +496,11 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                                  WORDS("`--cache DIR`, `--cache-bytes SIZE`",
                                        "a local disk with room for what is downloaded",
                                        "`cache_dir=DIR` on a local disk", "a local disk")},
+    [PP_REMEDY_LEASES] =
+        {NULL, NULL,
+         "Use more and smaller shards, of equal size: the last shard of the slowest rank decides how long the others wait at the end of an epoch.",
+         WORDS("`pipeprobe pack SRC -o DST --shard-size 64MiB`", "many small shards per rank",
+               "`ShardWriter(maxsize=...)` with a smaller size", "many small shards per rank")},
     [PP_REMEDY_BUFFER_DEBT] =
         {NULL, NULL,
          "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",

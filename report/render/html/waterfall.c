@@ -27,6 +27,7 @@ static const char *class_of(pp_phase phase)
     case PP_PHASE_DISPATCH_WAIT:
     case PP_PHASE_SLOT_WAIT:
     case PP_PHASE_PUT_WAIT:
+    case PP_PHASE_LEASE_WAIT:
     case PP_PHASE_GET_WAIT: return "idle";
     default: return "apart";
     }

@@ -21,6 +21,7 @@
 #include "probe/loader/fault.h"
 #include "probe/storage/cache/cache_policy.h"
 #include "probe/storage/cache/cache_tally.h"
+#include "probe/ranks/lease.h"
 #include "report/render/render.h"
 
 #include <errno.h>
@@ -129,7 +130,10 @@ static void note_choices(const struct run_request *asked, const struct run_parts
     if (o->cache)
         fprintf(stderr, "cache      %s, up to %s, policy %s\n", o->cache,
                 pp_text_bytes(t, sizeof(t), (double)o->cache_bytes), pp_cache_policies[o->cache_policy].name);
-    if (l->streaming)
+    if (o->lease)
+        fprintf(stderr, "order      stream, shards %s as they are leased, shuffle buffer %llu\n",
+                l->shuffle_shards ? "shuffled and" : "in order,", (unsigned long long)l->shuffle_buffer);
+    else if (l->streaming)
         fprintf(
             stderr,
             "order      stream, shards %s, shuffle buffer %llu; resumed exactly (the epoch is replayed up to that position), or from\n"
@@ -174,6 +178,11 @@ static void note_choices(const struct run_request *asked, const struct run_parts
         fprintf(stderr, "collective %lld ranks synchronise after each step through %s; timeout %s\n",
                 (long long)o->world_size, o->collective,
                 pp_text_duration(t, sizeof(t), (double)o->collective_limit_ns));
+    if (o->lease)
+        fprintf(
+            stderr,
+            "lease      shards are leased in %s; a rank without a heartbeat for %s is taken for dead, and its shards are read again\n",
+            o->lease, pp_text_duration(t, sizeof(t), (double)o->lease_expiry_ns));
     fprintf(stderr, "recording  %s%s\n\n", rec ? rec->path : "off",
             l->max_ns ? "" : " (no time limit; Ctrl-C stops)");
 }
@@ -426,7 +435,7 @@ static void connect(struct run *r)
         ev->session = r->parts.loader.session;
         ev->path = r->rec.path;
     }
-    ev->collective = o->collective;
+    ev->shared = o->collective ? o->collective : o->lease;
     ev->top = &r->top;
     ev->quiet = o->quiet;
     ev->max_ns = l->max_ns;
@@ -450,6 +459,10 @@ static int measure(struct run *r)
     pp_status st = r->torch.pid
                        ? run_torch_measure(&r->torch, &r->asked, &r->parts, &r->rec, &r->result, &err)
                        : run_loader(&r->parts, &r->rec, &r->result, &err);
+    if (!r->result.given_up) { /* the other ranks need not wait for the report */
+        pp_lease_leave(r->parts.lease);
+        r->parts.lease = NULL;
+    }
     const char *outcome = st != PP_OK ? "failed" : interrupted() ? "interrupted" : "finished";
     pp_progress_clear(&r->events.progress);
     if (r->asked.o.record && st != PP_OK && !r->result.start_ns && r->asked.o.loader != RUN_LOADER_PYTORCH)

@@ -54,7 +54,7 @@ static void on_note(void *ctx, const char *text)
         pp_store_error(ev->store, &(struct pp_store_error){.t_ns = pp_now_ns(),
                                                            .batch = PP_NO_BATCH,
                                                            .sample = PP_NO_SAMPLE,
-                                                           .path = ev->collective,
+                                                           .path = ev->shared,
                                                            .kind = "warning",
                                                            .action = "noted",
                                                            .reason = text});

@@ -13,7 +13,7 @@
 struct run_events {
     struct pp_progress progress;
     struct pp_store *store;     /* NULL: not recorded */
-    const char *collective;     /* the ranks' file, for notes on them; NULL: none */
+    const char *shared;         /* what the ranks share, for notes on them: a file or directory; NULL: none */
     struct pp_session *session; /* whose threads' open work is looked at; NULL: not recorded */
     const char *path;           /* of the recording; NULL: not recorded */
     pid_t *top;                 /* of the dashboard, 0 when it has gone; NULL: there was none */

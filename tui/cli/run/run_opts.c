@@ -145,6 +145,10 @@ static const struct pp_opt own_rows[] = {
      .help = "synchronise with the other ranks after each step; a shared file"},
     {.name = "collective-limit", .advanced = 1, .type = PP_OPT_DURATION, .offset = AT(collective_limit_ns),
      .arg = "TIME", .dflt = "60s", .help = "timeout for a missing rank"},
+    {.name = "lease", .advanced = 1, .type = PP_OPT_STRING, .offset = AT(lease), .arg = "DIR",
+     .help = "--stream: ranks lease shards in a shared directory; uneven ranks"},
+    {.name = "lease-expiry", .advanced = 1, .type = PP_OPT_DURATION, .offset = AT(lease_expiry_ns),
+     .arg = "TIME", .dflt = "60s", .help = "a rank without a heartbeat for so long is dead"},
 
     {.name = "duration", .letter = 'd', .type = PP_OPT_DURATION, .offset = AT(duration_ns), .arg = "TIME",
      .group = "End of the run",
@@ -324,7 +328,8 @@ static pp_status check_pairs(const struct pp_opt_set *set, struct pp_err *err)
     } rows[] = {{"prove-rounds", "prove"},
                 {"keep-proof", "prove"},
                 {"cache-bytes", "cache"},
-                {"cache-policy", "cache"}};
+                {"cache-policy", "cache"},
+                {"lease-expiry", "lease"}};
     const struct pp_dataset_format *f;
     pp_status st = PP_OK;
     for (size_t i = 0; st == PP_OK && (f = pp_dataset_format_at(i)); i++)
@@ -385,6 +390,21 @@ static pp_status check_together(const struct run_opts *o, const struct pp_opt_se
          "--step cuda runs on the GPU: use it with --device cuda, or --step sleep with the host"},
         {run_shards(o)->stream && run_opt_given(set, "sampler"),
          "--stream reads shards in their own order: --sampler does not apply; use --shuffle-buffer, or leave out --stream"},
+        {o->lease && !run_shards(o)->stream,
+         "--lease deals out shards that are streamed: give --stream, or leave out --lease"},
+        {o->lease && !o->lease[0], "--lease needs a directory that all ranks see"},
+        {o->lease && o->collective,
+         "--collective makes ranks take equally many steps, and --lease as many as they can; leave out one of the two"},
+        {o->lease && (o->resume || o->save_state),
+         "--lease DIR itself keeps what is done: a run with the same DIR goes on; leave out --resume and --save-state"},
+        {o->lease && o->drop_last,
+         "--drop-last leaves samples out, and --lease hands each to a rank; leave out one of the two"},
+        {o->lease && o->out_of_order,
+         "--lease finds by the order of the batches which shards are done; leave out --out-of-order"},
+        {o->lease && o->prove,
+         "--prove runs the loader twice, and --lease DIR deals out its shards once; leave out one of the two"},
+        {o->lease && o->lease_expiry_ns < 1000000000,
+         "--lease-expiry: 1s at least; a heartbeat may be late on a busy machine"},
         {o->resume_cursor && !(run_shards(o)->stream && o->resume),
          "--resume-cursor goes with --stream and --resume FILE"},
         {(o->sampler == PP_SAMPLER_WEIGHTED) != (o->weights != NULL),

@@ -29,8 +29,8 @@ struct run_opts {
     int sampler;
     const char *weights, *classes;
     int64_t seed, rank, world_size, ranks;
-    const char *collective;
-    uint64_t collective_limit_ns;
+    const char *collective, *lease;
+    uint64_t collective_limit_ns, lease_expiry_ns;
     /* end */
     uint64_t duration_ns;
     int quick; /* 1: 5 s, and three sentences */

@@ -119,7 +119,7 @@ static pp_status prepare(struct crew *k, struct pp_err *err)
     const char *dir = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm"
                       : getenv("TMPDIR")                   ? getenv("TMPDIR")
                                                            : "/tmp";
-    if (st != PP_OK)
+    if (st != PP_OK || k->o->lease)
         return st;
     if (k->o->collective) {
         snprintf(k->meeting, sizeof(k->meeting), "%s", k->o->collective);
@@ -150,8 +150,8 @@ static char **words_of(const struct crew *k, int r, int argc, char **argv, char 
                          number[0],
                          "--world-size",
                          number[1],
-                         "--collective",
-                         k->meeting,
+                         k->o->lease ? NULL : "--collective", /* leases let ranks be uneven */
+                         k->o->lease ? NULL : k->meeting,
                          "--output",
                          k->rank[r].file,
                          k->o->workers < 0 ? "--workers" : NULL,

@@ -245,6 +245,11 @@ static void store_loader(struct pp_store *s, const struct pp_loader_result *res)
         {"position", "samples", (double)res->position},
     };
     store_rows(s, rows, sizeof(rows) / sizeof(rows[0]));
+    if (res->leases) {
+        pp_store_meta_num(s, "result", "leases", (double)res->leases, "shards");
+        pp_store_meta_num(s, "result", "leases_stolen", (double)res->leases_stolen, "shards");
+        pp_store_meta_num(s, "result", "leases_lost", (double)res->leases_lost, "shards");
+    }
     if (res->meetings)
         pp_store_meta_num(s, "result", "meetings", (double)res->meetings, "steps");
     for (size_t i = 0; i < res->queues; i++) {

@@ -10,12 +10,14 @@
 #include "probe/loader/fault.h"
 #include "probe/ranks/collective.h"
 #include "probe/storage/cache/cache.h"
+#include "probe/ranks/lease.h"
 #include "probe/storage/http.h"
 #include "tui/cli/run/run_fits.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define DEFAULT_BATCH 64
 #define DEFAULT_PREFETCH 2
@@ -306,6 +308,7 @@ static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
     l->copy_buffers = o->h2d && strcmp(dev.kind, "host") == 0 ? 1 : (int)o->copy_buffers;
     l->sync_every_step = o->sync_every_step;
     l->collective = p->collective;
+    l->lease = p->lease;
     l->cached_batches = o->cached_batches;
     l->ballast_cpus = o->cpu_ballast;
     l->streaming = run_shards(o)->stream;
@@ -369,6 +372,34 @@ static pp_status join_ranks(struct run_parts *p, const struct run_opts *o, struc
                               &p->collective, err);
 }
 
+/* By the last parts of their names: hosts may have the directory mounted elsewhere. */
+static uint64_t list_of(const struct pp_dataset *d)
+{
+    uint64_t digest = pp_shards_count(d);
+    for (uint64_t i = 0; i < pp_shards_count(d); i++) {
+        const char *path = pp_shards_path(d, i), *slash = strrchr(path, '/'),
+                   *name = slash ? slash + 1 : path;
+        digest = XXH3_64bits_withSeed(name, strlen(name), digest);
+    }
+    return digest;
+}
+
+static pp_status join_leases(struct run_parts *p, const struct run_request *asked, struct pp_err *err)
+{
+    const struct run_opts *o = &asked->o;
+    if (!o->lease)
+        return PP_OK;
+    return pp_lease_join(&(struct pp_lease_opts){.dir = o->lease,
+                                                 .shards = pp_shards_count(p->dataset),
+                                                 .list = list_of(p->dataset),
+                                                 .seed = (uint64_t)o->seed,
+                                                 .shuffled = run_shards(o)->shuffle_shards,
+                                                 .job = asked->identity.job,
+                                                 .expiry_ns = o->lease_expiry_ns,
+                                                 .epochs = (uint64_t)o->epochs},
+                         &p->lease, err);
+}
+
 pp_status run_parts_make(struct run_parts *p, const struct run_request *asked, struct pp_progress *progress,
                          int (*interrupted)(void), struct pp_err *err)
 {
@@ -402,6 +433,8 @@ pp_status run_parts_make(struct run_parts *p, const struct run_request *asked, s
         st = make_order(p, o, err);
     if (st == PP_OK)
         st = find_row_bytes(p, err);
+    if (st == PP_OK)
+        st = join_leases(p, asked, err);
     if (st != PP_OK)
         return st;
     choose(p, o);
@@ -416,6 +449,7 @@ void run_parts_free(struct run_parts *p)
     pp_transform_destroy(p->transform);
     pp_transform_destroy(p->delivered);
     pp_collective_leave(p->collective);
+    pp_lease_leave(p->lease);
     if (p->device)
         pp_device_close(p->device);
     pp_dataset_close(p->dataset);

@@ -19,6 +19,7 @@ struct run_parts {
     struct pp_device *device;
     struct pp_faults *faults;         /* NULL: none injected */
     struct pp_collective *collective; /* NULL: no other ranks are met */
+    struct pp_lease *lease;           /* NULL: shards are divided by rank */
     struct pp_loader_opts loader;     /* filled except session and events */
     struct pp_loader_state state;     /* of this order, standing nowhere yet: --save-state fills in where */
     size_t row_bytes;

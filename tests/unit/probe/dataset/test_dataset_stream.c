@@ -370,6 +370,126 @@ static void a_stream_without_images_says_so_once(void **state)
     pp_dataset_close(d);
 }
 
+/* Adds shards as they are wanted until there are none left, and takes every sample. */
+static void take_leased(struct pp_stream *st, const int *shards, size_t n, struct seen *seen)
+{
+    struct pp_sample s = {0};
+    struct pp_err err;
+    size_t next = 0;
+    for (;;) {
+        if (pp_stream_wants(st) && next < n)
+            assert_int_equal(pp_stream_add(st, (uint64_t)shards[next++], &err), PP_OK);
+        else if (pp_stream_wants(st))
+            pp_stream_drain(st, 1);
+        pp_status status = pp_stream_next(st, &s, NULL, 0, &err);
+        if (status == PP_END)
+            break;
+        if (status == PP_E_INTERRUPTED) { /* the buffer is larger than a shard */
+            assert_true(pp_stream_wants(st));
+            continue;
+        }
+        assert_int_equal(status, PP_OK);
+        char text[16] = "";
+        memcpy(text, s.data, s.size);
+        seen->index[seen->n] = s.index;
+        seen->number[seen->n++] = atoi(text);
+    }
+    assert_int_equal(next, n);
+    pp_sample_free(&s);
+}
+
+static void leased_shards_are_read_as_they_are_added(void **state)
+{
+    static const int some[] = {3, 0, 4}, more[] = {1};
+    struct pp_dataset *d = make_set();
+    for (uint64_t buffer = 0; buffer <= 20; buffer += 10) {
+        struct pp_stream *st;
+        struct pp_stream_cursor at;
+        struct pp_err err;
+        struct seen seen = {0};
+        int times[ALL] = {0};
+        const struct pp_stream_opts o = {.leased = 1,
+                                         .shuffle_shards = 1,
+                                         .seed = 3,
+                                         .epoch = 1,
+                                         .shuffle_buffer = buffer,
+                                         .rank = 9,
+                                         .world_size = 10};
+        assert_int_equal(pp_stream_open(d, &o, &st, &err), PP_OK); /* more ranks than shards */
+        assert_int_equal(pp_stream_at(st), UINT64_MAX);
+        take_leased(st, some, 3, &seen);
+        assert_int_equal(seen.n, 3 * PER_SHARD);
+        pp_stream_cursor(st, &at);
+        assert_int_equal(at.shard, 3);   /* all three are behind it */
+        take_leased(st, more, 1, &seen); /* one came free */
+        assert_int_equal(seen.n, 4 * PER_SHARD);
+        for (size_t i = 0; i < seen.n; i++) {
+            times[seen.number[i]]++;
+            assert_int_equal(seen.index[i], PP_LEASED_SAMPLE((uint64_t)(seen.number[i] / PER_SHARD),
+                                                             (uint64_t)(seen.number[i] % PER_SHARD)));
+            if (!buffer)
+                assert_int_equal(seen.number[i],
+                                 (i < 21 ? some[i / PER_SHARD] : 1) * PER_SHARD + (int)i % PER_SHARD);
+        }
+        for (int i = 0; i < ALL; i++)
+            assert_int_equal(times[i], i / PER_SHARD != 2);
+        pp_stream_close(st);
+    }
+    pp_dataset_close(d);
+}
+
+static void the_order_of_shards_to_lease_is_the_same_on_all_ranks(void **state)
+{
+    struct pp_dataset *d = make_set();
+    uint64_t first[SHARDS];
+    for (uint64_t rank = 0; rank < 3; rank++) {
+        struct pp_stream *st;
+        struct pp_err err;
+        int times[SHARDS] = {0};
+        assert_int_equal(pp_stream_open(d,
+                                        &(struct pp_stream_opts){.leased = 1,
+                                                                 .shuffle_shards = 1,
+                                                                 .epoch = 2,
+                                                                 .rank = rank,
+                                                                 .world_size = 3},
+                                        &st, &err),
+                         PP_OK);
+        if (rank == 0)
+            memcpy(first, pp_stream_order(st), sizeof(first));
+        assert_memory_equal(first, pp_stream_order(st), sizeof(first));
+        for (int i = 0; i < SHARDS; i++)
+            times[first[i]]++;
+        for (int i = 0; i < SHARDS; i++)
+            assert_int_equal(times[i], 1);
+        pp_stream_close(st);
+    }
+    pp_dataset_close(d);
+}
+
+static void a_shard_that_was_lost_is_left(void **state)
+{
+    struct pp_dataset *d = make_set();
+    struct pp_stream *st;
+    struct pp_err err;
+    struct pp_sample s = {0};
+    assert_int_equal(pp_stream_open(d, &(struct pp_stream_opts){.leased = 1}, &st, &err), PP_OK);
+    assert_int_equal(pp_stream_add(st, 2, &err), PP_OK);
+    assert_int_equal(pp_stream_add(st, 4, &err), PP_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pp_stream_next(st, &s, NULL, 0, &err), PP_OK);
+    assert_int_equal(pp_stream_at(st), 0);
+    pp_stream_leave(st);
+    assert_int_equal(pp_stream_at(st), 1);
+    for (int i = 0; i < PER_SHARD; i++) {
+        assert_int_equal(pp_stream_next(st, &s, NULL, 0, &err), PP_OK);
+        assert_int_equal(s.index, PP_LEASED_SAMPLE(4, (uint64_t)i));
+    }
+    assert_true(pp_stream_wants(st));
+    pp_sample_free(&s);
+    pp_stream_close(st);
+    pp_dataset_close(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +503,9 @@ int main(void)
         TREE_TEST(failures_that_pass_lose_nothing),
         TREE_TEST(buffers_are_reused),
         TREE_TEST(a_stream_without_images_says_so_once),
+        TREE_TEST(leased_shards_are_read_as_they_are_added),
+        TREE_TEST(the_order_of_shards_to_lease_is_the_same_on_all_ranks),
+        TREE_TEST(a_shard_that_was_lost_is_left),
     };
     return cmocka_run_group_tests_name("dataset_stream", tests, NULL, NULL);
 }

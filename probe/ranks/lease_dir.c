@@ -1,0 +1,445 @@
+#include "probe/ranks/lease_dir.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+#include "probe/base/rng.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAME = 64, JOB_BYTES = 1024 };
+
+static const char job_head[] = "pipeprobe lease 1\n";
+
+/* ---- names ---- */
+
+static const char *epoch_name(char buf[NAME], uint64_t epoch)
+{
+    snprintf(buf, NAME, "epoch-%05llu", (unsigned long long)epoch);
+    return buf;
+}
+
+static const char *lease_name(char buf[NAME], uint64_t epoch, uint64_t shard, int turn)
+{
+    snprintf(buf, NAME, "epoch-%05llu/%llu.%d", (unsigned long long)epoch, (unsigned long long)shard, turn);
+    return buf;
+}
+
+static const char *done_name(char buf[NAME], uint64_t epoch, uint64_t shard)
+{
+    snprintf(buf, NAME, "epoch-%05llu/%llu.done", (unsigned long long)epoch, (unsigned long long)shard);
+    return buf;
+}
+
+static void beat_name(char *buf, size_t size, const char *token)
+{
+    snprintf(buf, size, "ranks/%s", token);
+}
+
+/* Host, process and 64 random bits: a name for people that no other rank has. */
+static void make_token(char token[PP_LEASE_TOKEN])
+{
+    char host[48] = "host";
+    uint64_t random;
+    gethostname(host, sizeof(host) - 1);
+    host[sizeof(host) - 1] = '\0';
+    for (char *c = host; *c; c++)
+        if (!((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '-'))
+            *c = '-';
+    if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
+        random = pp_mix64(pp_now_ns() ^ (uint64_t)getpid() << 32 ^ (uintptr_t)token);
+    snprintf(token, PP_LEASE_TOKEN, "%.48s.%ld.%016llx", host, (long)getpid(), (unsigned long long)random);
+}
+
+/* A token that was read becomes a part of a name. */
+static int is_token(const char *t)
+{
+    size_t n = strspn(t, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-.");
+    return n > 0 && t[n] == '\0' && t[0] != '.' && n < PP_LEASE_TOKEN;
+}
+
+/* ---- small files ---- */
+
+/* At most size - 1 bytes of a regular file, as text without its last newline. 0, or errno. */
+static int read_text(int dir, const char *name, char *buf, size_t size)
+{
+    struct stat info;
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int rc = fd < 0 ? errno : 0;
+    ssize_t n = 0;
+    if (rc == 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)))
+        rc = EINVAL;
+    if (rc == 0 && (n = read(fd, buf, size - 1)) < 0)
+        rc = errno;
+    if (fd >= 0)
+        close(fd);
+    buf[n > 0 ? n : 0] = '\0';
+    if (n > 0 && buf[n - 1] == '\n')
+        buf[n - 1] = '\0';
+    return rc;
+}
+
+/* 0, or errno; EEXIST: it is there. A file that was made and not written holds nothing: whoever reads it
+ * takes its maker for one that sends no heartbeats. */
+static int make_text(int dir, const char *name, const char *text)
+{
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return errno;
+    int rc = pp_io_write_full(fd, text, strlen(text)) == 0 ? 0 : errno;
+    if (close(fd) != 0 && rc == 0) /* NFS: the server's answer to the write comes here */
+        rc = errno;
+    if (rc)
+        unlinkat(dir, name, 0);
+    return rc;
+}
+
+static pp_status fail_dir(const struct pp_lease_dir *d, int errnum, const char *what, struct pp_err *err)
+{
+    const char *hint = errnum == EROFS || errnum == EACCES || errnum == EPERM
+                           ? "; every rank writes there: name a directory that can be written"
+                       : errnum == ENOSPC || errnum == EDQUOT ? "; free some space there"
+                                                              : "";
+    pp_status st = pp_fail_errno(NULL, errnum, "x");
+    return pp_fail(err, st, "--lease %s: %s failed: %s%s", d->path, what, strerror(errnum), hint);
+}
+
+/* ---- whose directory it is ---- */
+
+static void job_text(const struct pp_lease_opts *o, char *buf, size_t size)
+{
+    char job[128];
+    snprintf(job, sizeof(job), "%s", o->job ? o->job : "");
+    for (char *c = job; *c; c++)
+        *c = *c < ' ' ? ' ' : *c;
+    snprintf(buf, size, "%sshards %llu\nlist %016llx\nseed %llu\nshuffled %d\njob %s\n", job_head,
+             (unsigned long long)o->shards, (unsigned long long)o->list, (unsigned long long)o->seed,
+             o->shuffled != 0, job);
+}
+
+/* The value of a line "key value"; "" when there is none. */
+static void value_of(const char *text, const char *key, char *buf, size_t size)
+{
+    size_t n = strlen(key);
+    buf[0] = '\0';
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (strncmp(line, key, n) == 0 && line[n] == ' ') {
+            size_t length = strcspn(line + n + 1, "\n");
+            snprintf(buf, size, "%.*s", (int)(length < size ? length : size - 1), line + n + 1);
+            return;
+        }
+}
+
+/* The first difference that matters, in words of the person who chose the directory. */
+static pp_status compare_jobs(const struct pp_lease_dir *d, const char *theirs, const char *own,
+                              struct pp_err *err)
+{
+    static const struct {
+        const char *key, *format;
+    } rows[] = {
+        {"shards",
+         "holds the leases of %s shards, and this run has %s: name the same shards, or another directory"},
+        {"list",
+         "holds the leases of other shards (list %s, and this run's is %s): name the same shards, or another directory"},
+        {"seed", "holds the leases of a job with --seed %s, and this run has %s: give all ranks the same"},
+        {"shuffled",
+         "holds the leases of a job with shuffled shards: %s, and this run has %s (--no-shuffle-shards)"},
+        {"job", "holds the leases of job %s, and this is job %s: give each job a directory of its own"},
+    };
+    if (strncmp(theirs, job_head, sizeof(job_head) - 1) != 0) {
+        int newer = strncmp(theirs, "pipeprobe lease ", 16) == 0;
+        return pp_fail(
+            err, newer ? PP_E_VERSION : PP_E_USAGE,
+            newer ? "--lease %s: is of another version of pipeprobe; use the same on all ranks"
+                  : "--lease %s: its file 'job' is not pipeprobe's; name an empty or a new directory",
+            d->path);
+    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char a[160], b[160], what[400];
+        value_of(theirs, rows[i].key, a, sizeof(a));
+        value_of(own, rows[i].key, b, sizeof(b));
+        int unknown = strcmp(rows[i].key, "job") == 0 && (!a[0] || !b[0]);
+        if (unknown || strcmp(a, b) == 0)
+            continue;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(what, sizeof(what), rows[i].format, a, b);
+#pragma GCC diagnostic pop
+        return pp_fail(err, PP_E_USAGE, "--lease %s: %s", d->path, what);
+    }
+    return PP_OK;
+}
+
+/* A directory that is empty, but for what other ranks are beginning, may become the job's. */
+static pp_status check_empty(const struct pp_lease_dir *d, struct pp_err *err)
+{
+    const struct dirent *e;
+    char foreign[NAME] = "";
+    int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        int errnum = errno;
+        if (fd >= 0)
+            close(fd);
+        return fail_dir(d, errnum, "listing it", err);
+    }
+    while (!foreign[0] && (e = readdir(dir)))
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && strcmp(e->d_name, "ranks") != 0 &&
+            strcmp(e->d_name, "job") != 0)
+            snprintf(foreign, sizeof(foreign), "%.60s", e->d_name);
+    closedir(dir);
+    if (!foreign[0])
+        return PP_OK;
+    for (char *c = foreign; *c; c++)
+        *c = *c < ' ' || *c == 127 ? '?' : *c;
+    return pp_fail(
+        err, PP_E_USAGE,
+        "--lease %s: is no lease directory, for it holds %s and no file 'job'; name an empty or a new one",
+        d->path, foreign);
+}
+
+/* The file 'job' appears whole or not at all. Where links cannot be made it is renamed into place: ranks of
+ * one job write the same. */
+static pp_status make_job(const struct pp_lease_dir *d, const char *text, struct pp_err *err)
+{
+    char made[PP_LEASE_TOKEN + 16];
+    snprintf(made, sizeof(made), "ranks/%s.job", d->token);
+    int rc = make_text(d->fd, made, text);
+    if (rc)
+        return fail_dir(d, rc, "writing into it", err);
+    if (linkat(d->fd, made, d->fd, "job", 0) != 0 && errno != EEXIST)
+        rc = renameat(d->fd, made, d->fd, "job") == 0 ? 0 : errno;
+    unlinkat(d->fd, made, 0);
+    return rc ? fail_dir(d, rc, "making its file 'job'", err) : PP_OK;
+}
+
+static pp_status claim_job(const struct pp_lease_dir *d, const struct pp_lease_opts *o, struct pp_err *err)
+{
+    char own[JOB_BYTES], theirs[JOB_BYTES];
+    job_text(o, own, sizeof(own));
+    int rc = read_text(d->fd, "job", theirs, sizeof(theirs));
+    pp_status st = PP_OK;
+    if (rc == ENOENT) {
+        st = check_empty(d, err);
+        if (st == PP_OK)
+            st = make_job(d, own, err);
+        if (st == PP_OK)
+            rc = read_text(d->fd, "job", theirs, sizeof(theirs));
+    }
+    if (st == PP_OK && rc == EINVAL)
+        st = pp_fail(err, PP_E_USAGE, "--lease %s: its 'job' is no file; name an empty or a new directory",
+                     d->path);
+    if (st == PP_OK && (rc == ELOOP || rc == EMLINK))
+        st = pp_fail(err, PP_E_USAGE,
+                     "--lease %s: its 'job' is a symbolic link; name an empty or a new directory", d->path);
+    if (st == PP_OK && rc)
+        st = fail_dir(d, rc, "reading its file 'job'", err);
+    return st == PP_OK ? compare_jobs(d, theirs, own, err) : st;
+}
+
+static pp_status open_dir(struct pp_lease_dir *d, struct pp_err *err)
+{
+    struct stat info;
+    if (mkdir(d->path, 0755) != 0 && errno != EEXIST)
+        return errno == ENOENT
+                   ? pp_fail(err, PP_E_NOT_FOUND,
+                             "--lease %s: the directory above it does not exist; make it first", d->path)
+                   : fail_dir(d, errno, "making the directory", err);
+    d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->fd < 0 && errno == ENOTDIR)
+        return pp_fail(err, PP_E_USAGE, "--lease %s: is no directory; name one that all ranks see", d->path);
+    if (d->fd < 0 || fstat(d->fd, &info) != 0)
+        return fail_dir(d, errno, "opening it", err);
+    if (info.st_mode & S_IWOTH)
+        return pp_fail(
+            err, PP_E_ACCESS,
+            "--lease %s: can be written by every user; name a directory of your own, or a new one in it",
+            d->path);
+    return PP_OK;
+}
+
+pp_status pp_lease_dir_join(struct pp_lease_dir *d, const struct pp_lease_opts *o, struct pp_err *err)
+{
+    *d = (struct pp_lease_dir){.fd = -1, .shards = o->shards, .expiry_ns = o->expiry_ns};
+    d->path = strdup(o->dir);
+    if (!d->path)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to lease shards");
+    make_token(d->token);
+    pp_status st = open_dir(d, err);
+    if (st == PP_OK && faccessat(d->fd, "job", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+        st = check_empty(d, err); /* nothing is made in a stranger's directory */
+    if (st == PP_OK && mkdirat(d->fd, "ranks", 0755) != 0 && errno != EEXIST)
+        st = fail_dir(d, errno, "writing into it", err);
+    if (st == PP_OK)
+        st = claim_job(d, o, err);
+    return st == PP_OK ? pp_lease_dir_beat(d, 0, err) : st;
+}
+
+void pp_lease_dir_free(struct pp_lease_dir *d)
+{
+    if (d->fd >= 0)
+        close(d->fd);
+    free(d->path);
+    free(d->others);
+}
+
+/* ---- heartbeats ---- */
+
+/* In place: a reader that has the name cached (NFS) sees the new contents when it opens it. */
+pp_status pp_lease_dir_beat(struct pp_lease_dir *d, int left, struct pp_err *err)
+{
+    char name[PP_LEASE_TOKEN + 8], text[32];
+    beat_name(name, sizeof(name), d->token);
+    int n = snprintf(text, sizeof(text), left ? "left %012llu\n" : "beat %012llu\n",
+                     (unsigned long long)++d->beats);
+    int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    int rc = fd < 0 ? errno : 0;
+    if (rc == 0 && pp_io_write_full(fd, text, (size_t)n) != 0)
+        rc = errno;
+    if (fd >= 0 && close(fd) != 0 && rc == 0)
+        rc = errno;
+    return rc ? fail_dir(d, rc, "writing the heartbeat", err) : PP_OK;
+}
+
+static struct pp_lease_other *other(struct pp_lease_dir *d, const char *token, uint64_t now)
+{
+    for (size_t i = 0; i < d->n_others; i++)
+        if (strcmp(d->others[i].token, token) == 0)
+            return &d->others[i];
+    if (d->n_others == d->others_room) {
+        size_t room = d->others_room ? d->others_room * 2 : 16;
+        struct pp_lease_other *grown = realloc(d->others, room * sizeof(*grown));
+        if (!grown)
+            return NULL;
+        d->others = grown;
+        d->others_room = room;
+    }
+    struct pp_lease_other *o = &d->others[d->n_others++];
+    *o = (struct pp_lease_other){.changed_ns = now};
+    snprintf(o->token, sizeof(o->token), "%s", token);
+    return o;
+}
+
+enum pp_lease_owner pp_lease_dir_owner(struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn,
+                                       char *token)
+{
+    char name[NAME], of_beat[PP_LEASE_TOKEN + 8], beat[32] = "";
+    uint64_t now = pp_now_ns();
+    int known = read_text(d->fd, lease_name(name, epoch, shard, turn), token, PP_LEASE_TOKEN) == 0 &&
+                is_token(token);
+    if (!known) /* its maker died before it wrote its name, or is about to write it: watched by itself */
+        snprintf(token, PP_LEASE_TOKEN, "?%.64s", name);
+    struct pp_lease_other *o = other(d, token, now);
+    if (known) {
+        beat_name(of_beat, sizeof(of_beat), token);
+        read_text(d->fd, of_beat, beat, sizeof(beat));
+    }
+    if (!o)
+        return PP_LEASE_ALIVE;
+    if (strncmp(beat, "left ", 5) == 0)
+        return PP_LEASE_LEFT;
+    if (strcmp(beat, o->beat) != 0) {
+        snprintf(o->beat, sizeof(o->beat), "%s", beat);
+        o->changed_ns = now;
+    }
+    return now - o->changed_ns >= d->expiry_ns ? PP_LEASE_EXPIRED : PP_LEASE_ALIVE;
+}
+
+/* ---- leases ---- */
+
+pp_status pp_lease_dir_enter(struct pp_lease_dir *d, uint64_t epoch, struct pp_err *err)
+{
+    char name[NAME];
+    return mkdirat(d->fd, epoch_name(name, epoch), 0755) == 0 || errno == EEXIST
+               ? PP_OK
+               : fail_dir(d, errno, "making the directory of an epoch", err);
+}
+
+pp_status pp_lease_dir_take(struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn,
+                            struct pp_err *err)
+{
+    char name[NAME], text[PP_LEASE_TOKEN + 2];
+    if (turn >= PP_LEASE_MOST_TURNS)
+        return pp_fail(
+            err, PP_E_LIMIT,
+            "--lease %s: shard %llu was leased %d times in epoch %llu: no rank reads it to its end", d->path,
+            (unsigned long long)shard, turn, (unsigned long long)epoch);
+    snprintf(text, sizeof(text), "%s\n", d->token);
+    int rc = make_text(d->fd, lease_name(name, epoch, shard, turn), text);
+    return rc == EEXIST ? PP_E_EXISTS : rc ? fail_dir(d, rc, "leasing a shard", err) : PP_OK;
+}
+
+int pp_lease_dir_is_taken(const struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn)
+{
+    char name[NAME];
+    return faccessat(d->fd, lease_name(name, epoch, shard, turn), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int pp_lease_dir_is_done(const struct pp_lease_dir *d, uint64_t epoch, uint64_t shard)
+{
+    char name[NAME];
+    return faccessat(d->fd, done_name(name, epoch, shard), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+pp_status pp_lease_dir_done(struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, struct pp_err *err)
+{
+    char name[NAME], text[PP_LEASE_TOKEN + 2];
+    snprintf(text, sizeof(text), "%s\n", d->token);
+    int rc = make_text(d->fd, done_name(name, epoch, shard), text);
+    return rc == 0 || rc == EEXIST ? PP_OK : fail_dir(d, rc, "marking a shard as done", err);
+}
+
+static void note_name(struct pp_lease_dir *d, const char *name, struct pp_lease_state *state)
+{
+    char *end;
+    if (name[0] < '0' || name[0] > '9')
+        return;
+    errno = 0;
+    unsigned long long shard = strtoull(name, &end, 10);
+    if (errno || *end != '.' || shard >= d->shards)
+        return;
+    if (strcmp(end + 1, "done") == 0) {
+        state[shard].done = 1;
+        return;
+    }
+    if (end[1] < '0' || end[1] > '9')
+        return;
+    unsigned long turn = strtoul(end + 1, &end, 10);
+    if (!errno && *end == '\0' && turn <= PP_LEASE_MOST_TURNS && (int)turn > state[shard].turn)
+        state[shard].turn = (int)turn;
+}
+
+pp_status pp_lease_dir_look(struct pp_lease_dir *d, uint64_t epoch, struct pp_lease_state *state,
+                            struct pp_err *err)
+{
+    char name[NAME];
+    const struct dirent *e;
+    uint64_t most = 65536 + 16 * d->shards, seen = 0;
+    for (uint64_t i = 0; i < d->shards; i++)
+        state[i] = (struct pp_lease_state){.turn = -1};
+    int fd = openat(d->fd, epoch_name(name, epoch), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return PP_OK;
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        int errnum = errno;
+        if (fd >= 0)
+            close(fd);
+        return fail_dir(d, errnum, "listing the leases of an epoch", err);
+    }
+    while ((e = readdir(dir)) && seen++ < most)
+        note_name(d, e->d_name, state);
+    closedir(dir);
+    return seen <= most ? PP_OK
+                        : pp_fail(err, PP_E_LIMIT,
+                                  "--lease %s: %s holds more than %llu files, and is not pipeprobe's alone",
+                                  d->path, name, (unsigned long long)most);
+}

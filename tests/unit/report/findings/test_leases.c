@@ -1,0 +1,124 @@
+/* The finding about leases: its numbers, when it counts, and that other runs have no such row. */
+#include "tests/support/fake_run.h"
+#include "report/build/build.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { BATCHES = 60, LEASES = 6 };
+
+/* A run of some 2 s whose reader leased LEASES shards and waited wait_ns in all. */
+static struct fake_run *made(uint64_t wait_ns, const char *stolen)
+{
+    struct fake_run *f = fake_pipeline(&(struct fake_pipeline){.workers = 1,
+                                                               .batches = BATCHES,
+                                                               .warmup = 10,
+                                                               .batch_size = 8,
+                                                               .wait_ns = FAKE_MS,
+                                                               .step_ns = 30 * FAKE_MS,
+                                                               .stage = {{PP_PHASE_DECODE, FAKE_MS, 1, 0}}});
+    uint32_t reader = fake_thread(f, PP_LANE_READER, "pp-reader-0");
+    uint64_t t = FAKE_T0;
+    fake_text(f, "run", "outcome", "finished");
+    fake_text(f, "config", "step", "sleep");
+    fake_text(f, "config", "lease", "/scratch/leases");
+    fake_num(f, "environment", "usable_cpus", "2", NULL);
+    for (int i = 0; i < LEASES; i++, t += 200 * FAKE_MS) {
+        fake_span(f, reader, PP_PHASE_LEASE, t, 2 * FAKE_MS);
+        if (wait_ns)
+            fake_span(f, reader, PP_PHASE_LEASE_WAIT, t + 2 * FAKE_MS, wait_ns / LEASES);
+    }
+    if (stolen) {
+        fake_num(f, "result", "leases", "6", "shards");
+        fake_num(f, "result", "leases_stolen", stolen, "shards");
+        fake_num(f, "result", "leases_lost", "0", "shards");
+    }
+    return f;
+}
+
+static struct pp_report *build(struct fake_run *f)
+{
+    struct pp_source source = fake_source(f);
+    struct pp_report *r;
+    struct pp_err err = {0};
+    if (pp_report_from(&source, &r, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    return r;
+}
+
+static const struct pp_report_finding *row_of(const struct pp_report *r)
+{
+    for (size_t i = 0; i < r->n_findings; i++)
+        if (strcmp(r->findings[i].kind, "lease-waits") == 0)
+            return &r->findings[i];
+    return NULL;
+}
+
+static double number(const struct pp_report_finding *f, const char *name)
+{
+    for (size_t i = 0; i < f->numbers; i++)
+        if (strcmp(f->number[i].name, name) == 0)
+            return f->number[i].value;
+    return NAN;
+}
+
+static void waits_are_summed_and_count_from_a_share_on(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t wait_ns;
+        const char *stolen;
+        enum pp_finding_state want;
+        const char *words;
+    } rows[] = {
+        {0, "0", PP_FINDING_NOT_FOUND, "6 shards leased; the shard reader waited 0"},
+        {60 * FAKE_MS, "0", PP_FINDING_NOT_FOUND, "waited 60.0 ms"},
+        {600 * FAKE_MS, "1", PP_FINDING_FOUND,
+         "6 shards leased; 1 was of ranks that died or left; the shard reader"},
+        {600 * FAKE_MS, NULL, PP_FINDING_NOT_MEASURED, "killed"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct fake_run *f = made(rows[i].wait_ns, rows[i].stolen);
+        struct pp_report *r = build(f);
+        const struct pp_report_finding *row = row_of(r);
+        assert_non_null(row);
+        assert_int_equal(row->state, rows[i].want);
+        if (!strstr(row->sentence, rows[i].words))
+            fail_msg("'%s' does not say '%s'", row->sentence, rows[i].words);
+        if (rows[i].stolen) {
+            assert_true(fabs(number(row, "wait_s") - (double)rows[i].wait_ns / 1e9) < 1e-6);
+            assert_true(fabs(number(row, "leasing_s") - 0.012) < 1e-6);
+        }
+        assert_int_equal(row->next_step != NULL, rows[i].want == PP_FINDING_FOUND);
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
+static void other_runs_have_no_such_row(void **state)
+{
+    (void)state;
+    struct fake_run *f = fake_pipeline(&(struct fake_pipeline){.workers = 1,
+                                                               .batches = BATCHES,
+                                                               .warmup = 10,
+                                                               .batch_size = 8,
+                                                               .wait_ns = FAKE_MS,
+                                                               .step_ns = 30 * FAKE_MS,
+                                                               .stage = {{PP_PHASE_DECODE, FAKE_MS, 1, 0}}});
+    struct pp_report *r = build(f);
+    assert_null(row_of(r));
+    pp_report_free(r);
+    fake_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_are_summed_and_count_from_a_share_on),
+        cmocka_unit_test(other_runs_have_no_such_row),
+    };
+    return cmocka_run_group_tests_name("leases", tests, NULL, NULL);
+}
