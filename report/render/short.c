@@ -192,8 +192,9 @@ int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns
         snprintf(text, sizeof(text), "%s (predicted: %s)", advice, pp_answer_gain(v->action.fix, gain));
         advice = text;
     }
+    put_subject(&p, r);
     put(&p, PP_TONE_BAD, "", MOST, pp_answer_outcome(r, gain));
-    put(&p, tone_of(v), "", MOST, v->head);
+    put(&p, tone_of(v), "", MOST + 1, v->head);
     put(&p, PP_TONE_PLAIN, "Cause:", MOST, v->cause_line);
     put(&p, PP_TONE_STRONG, "Do:", MOST, advice);
     put(&p, PP_TONE_PLAIN, "Errors:", MOST, pp_answer_errors(r, gain));
