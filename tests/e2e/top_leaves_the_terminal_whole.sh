@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # The dashboard in a real terminal (tmux): its main keys on a run that goes on (all of them: every_top_key_works.sh), resizing, the ends a run can come to, and the terminal as it was after each.
 . "$(dirname "$0")/../lib.sh"
 . tests/tmux.sh
