@@ -87,7 +87,7 @@ struct pp_store {
     int lost;                               /* the file is not under its name any more */
     int index_cut;                          /* FILE-shm was truncated by another program */
     uint64_t log_inode[PP_STORE_LOG_FILES]; /* of the files of the write-ahead log that we made; 0: none */
-    int failed;            /* __atomic: a commit did */
+    int failed;                             /* __atomic: a commit did */
     struct pp_err failure; /* code != PP_OK: the first failure; nothing is written after it */
     sqlite3_stmt *rare[PP_STORE_RARE_STATEMENTS]; /* rare_rows.c's, prepared when first used */
     uint64_t open_phases;                         /* rows it has written */

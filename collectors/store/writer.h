@@ -92,7 +92,8 @@ pp_status pp_store_commit(struct pp_store *s,
  * under the file's name to be read. */
 int pp_store_lost(const struct pp_store *s);
 
-/* 1: a commit has failed, and nothing will be written any more. Any thread, without waiting for one that commits.
+/* 1: a commit has failed, and nothing will be written any more. Any thread, without waiting for one that
+ * commits.
  */
 int pp_store_failed(const struct pp_store *s);
 
