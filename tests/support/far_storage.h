@@ -18,7 +18,6 @@ struct far {
 
 /* All objects have this size, and version 1. Lives as long as the caller's. */
 void far_begin(struct far *f, uint64_t size);
-uint8_t far_byte(unsigned object, int64_t version, uint64_t offset);
 /* Whether bytes are those of the object from offset on. */
 int far_is(unsigned object, int64_t version, uint64_t offset, const uint8_t *bytes, size_t n);
 

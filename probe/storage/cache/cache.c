@@ -201,9 +201,9 @@ static pp_status cached_read_at(const struct pp_object *o, struct pp_read *r, st
     if (hit_range(c, &id, r))
         return PP_OK;
     int waited = pp_cache_ring_enter(c->ring, pp_cache_key(&id), &flight);
-    if (waited && hit_range(c, &id, r))
-        return PP_OK;
-    pp_status st = fetch_range(c, &state->inner, &id, r, err);
+    pp_status st = PP_OK; /* another may have ended between the look and the entering */
+    if (!hit_range(c, &id, r))
+        st = fetch_range(c, &state->inner, &id, r, err);
     if (!waited)
         pp_cache_ring_leave(c->ring, &flight);
     return st;
@@ -280,9 +280,8 @@ static pp_status cached_read_whole(const struct pp_storage *s, const struct pp_o
     if (hit_whole(c, dir, &id, r, &st, err))
         return st;
     int waited = pp_cache_ring_enter(c->ring, pp_cache_key(&id), &flight);
-    if (waited && hit_whole(c, dir, &id, r, &st, err))
-        return st;
-    st = fetch_whole(c, dir, &id, r, err);
+    if (!hit_whole(c, dir, &id, r, &st, err))
+        st = fetch_whole(c, dir, &id, r, err);
     if (!waited)
         pp_cache_ring_leave(c->ring, &flight);
     return st;
