@@ -15,7 +15,7 @@ FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz-bins: $(FUZZ)
 helpers: $(if $(findstring address,$(SAN)),fuzz-bins)
 
-FUZZ_SUPPORT := $(addprefix $(B)/tests/support/,hostile_schema.o chunk_encode.o made_parquet.o far_storage.o)
+FUZZ_SUPPORT := $(addprefix $(B)/tests/support/,hostile_schema.o chunk_encode.o made_parquet.o made_arrow.o far_storage.o)
 $(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/scratch.o $(FUZZ_SUPPORT) $(FUZZ_ENGINE) $(FUZZ_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)

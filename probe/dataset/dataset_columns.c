@@ -28,6 +28,7 @@ struct columns {
     struct pp_table **table; /* one per name */
     uint64_t *first;         /* number of its first sample */
     struct pp_pages *pages;
+    uint64_t keep_open;              /* the first so many files stay open */
     struct pp_columns_choice choice; /* of the first table that has rows */
     size_t chosen;                   /* that table */
 };
@@ -253,8 +254,7 @@ static pp_status open_table(void *ctx, uint64_t i, struct pp_err *err)
     }
     place.size = info.size;
     st = c->kind->open(&place, &c->table[i], err);
-    /* A descriptor each would be many; where opening costs a request, the object stays open. */
-    if (st == PP_OK && pp_storage_flags(c->storage) & PP_STORAGE_LOCAL)
+    if (st == PP_OK && i >= c->keep_open)
         pp_object_close(&c->table[i]->place.object);
     return st;
 }
@@ -295,6 +295,7 @@ pp_status pp_columns_open(const struct pp_dataset_place *place, const struct pp_
     c->base.ops = &ops_of[PP_CONTENT_IMAGE];
     c->kind = kind;
     c->storage = place->storage;
+    c->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? pp_each_descriptors() : UINT64_MAX;
     struct pp_each each = {.threads = OPENING_THREADS,
                            .piece = open_table,
                            .ctx = c,

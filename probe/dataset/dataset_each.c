@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <time.h>
+#include <sys/resource.h>
 
 enum { MAX_THREADS = 32, PROGRESS_MS = 100 };
 
@@ -122,4 +123,12 @@ pp_status pp_each_run(const struct pp_each *each, struct pp_err *err)
     if (p.status != PP_OK && err)
         *err = p.err;
     return p.status;
+}
+
+uint64_t pp_each_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 256;
+    return limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > 1 << 16 ? 1 << 15 : limit.rlim_cur / 2;
 }

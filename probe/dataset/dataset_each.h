@@ -24,4 +24,8 @@ struct pp_each {
  * so of several failures the one with the lowest i is returned, whatever the timing. */
 pp_status pp_each_run(const struct pp_each *each, struct pp_err *err);
 
+/* How many files a data set may keep open: half of the descriptors the process may have, for the rest is for
+ * the other code in the process. */
+uint64_t pp_each_descriptors(void);
+
 #endif

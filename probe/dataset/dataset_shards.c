@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 /* Building an index waits for the disk; loading one waits for look-ups. */
 enum { OPENING_THREADS = 8 };
@@ -307,15 +306,6 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
                    s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
 }
 
-/* Half of the descriptors the process may have: the rest is for the other code in the process. */
-static uint64_t descriptors_to_keep(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return 256;
-    return limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > 1 << 16 ? 1 << 15 : limit.rlim_cur / 2;
-}
-
 pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_shards_how *how,
                          struct pp_dataset **out, struct pp_err *err)
 {
@@ -332,7 +322,7 @@ pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_s
     s->kept = how->kept;
     s->index_dir = how->index_dir;
     s->stream = how->stream;
-    s->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? descriptors_to_keep() : UINT64_MAX;
+    s->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? pp_each_descriptors() : UINT64_MAX;
     struct pp_each each = {.threads = OPENING_THREADS,
                            .piece = open_shard,
                            .ctx = s,

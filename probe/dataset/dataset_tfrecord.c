@@ -212,7 +212,7 @@ struct pp_tfrecord_opts *pp_tfrecord_opts(const struct pp_dataset_options *o)
 /* clang-format off */
 static const struct pp_opt tfrecord_rows[] = {
     {.name = "feature", .advanced = 1, .type = PP_OPT_STRING, .offset = offsetof(struct pp_tfrecord_opts, feature), .arg = "NAME",
-     .help = "field that is the sample (TFRecord, MDS, Parquet)"},
+     .help = "field that is the sample (TFRecord, MDS, columns)"},
     {.name = NULL},
 };
 /* clang-format on */

@@ -186,6 +186,83 @@ def is_run(what, spec, samples, *options):
         print(f"# {got} {run.stderr.decode()[:300]}")
 
 
+def arrow():
+    import numpy as np
+    import pyarrow as pa
+    path = path_of("a.arrow")
+    rng = np.random.default_rng(2)
+    n = 120
+    labels = [None if i % 17 == 3 else i % 10 - 1 for i in range(n)]
+    short = [rng.integers(0, 100, int(rng.integers(1, 30))).tolist() for _ in range(n)]
+    long = [rng.integers(0, 100, 16).tolist() for _ in range(n)]
+    samples = {"bytes and path": (pa.array([{"bytes": image(i), "path": f"{i}.jpg"} for i in range(n)], pa.struct([("bytes", pa.binary()), ("path", pa.string())])), [image(i) for i in range(n)]),
+               "binary": (pa.array([image(i) for i in range(n)], pa.binary()), [image(i) for i in range(n)]),
+               "large binary": (pa.array([image(i) for i in range(n)], pa.large_binary()), [image(i) for i in range(n)]),
+               "binary of one size": (pa.array([image(i)[:20] for i in range(n)], pa.binary(20)), [image(i)[:20] for i in range(n)]),
+               "list of int32": (pa.array(short, pa.list_(pa.int32())), [np.array(v, np.int32).tobytes() for v in short]),
+               "large list of int64": (pa.array(short, pa.large_list(pa.int64())), [np.array(v, np.int64).tobytes() for v in short]),
+               "lists of one size of uint16": (pa.array(long, pa.list_(pa.uint16(), 16)), [np.array(v, np.uint16).tobytes() for v in long]),
+               "list of float16": (pa.array([np.array(v, np.float16) for v in long], pa.list_(pa.float16())), [np.array(v, np.float16).tobytes() for v in long]),
+               "string": (pa.array([f"text {i} é" for i in range(n)]), [f"text {i} é".encode() for i in range(n)]),
+               "large string": (pa.array([f"text {i}" for i in range(n)], pa.large_string()), [f"text {i}".encode() for i in range(n)]),
+               "bool": (pa.array([i % 3 == 0 for i in range(n)]), [bytes([i % 3 == 0]) for i in range(n)]),
+               "float": (pa.array([i / 7 for i in range(n)], pa.float64()), [np.float64(i / 7).tobytes() for i in range(n)])}
+
+    def layouts():
+        for (what, (column, want)), opener, rows, before in itertools.product(samples.items(), (pa.ipc.new_stream, pa.ipc.new_file), (7, 1000), (False, True)):
+            others = {"when": pa.array(range(n), pa.timestamp("us")), "word": pa.array(["a", "b"] * (n // 2)).dictionary_encode(), "none": pa.nulls(n)} if before else {}
+            table = pa.table({**others, "sample": column, "label": pa.array(labels, pa.int64())}).slice(3)
+            with opener(path, table.schema) as w:
+                w.write_table(table, max_chunksize=rows)
+            reader = pa.ipc.open_stream(path) if opener is pa.ipc.new_stream else pa.ipc.open_file(path)
+            back = [label_of(v) for v in reader.read_all()["label"].to_pylist()]
+            yield f"{what}, {opener.__name__} of {rows} rows{' behind others' * before}", differs(dumped(path, "--feature", "sample"), list(zip(back, want[3:])))
+    judge("Arrow, streams and files", layouts())
+
+    def refused():
+        table = pa.table({"x": pa.array([b"x"] * 50)})
+        for what, t, options, word in (
+            ("compressed batches", table, pa.ipc.IpcWriteOptions(compression="zstd"), "compressed"),
+            ("views", pa.table({"x": pa.array([b"x"], pa.binary_view())}), None, "views"),
+            ("lists of lists", pa.table({"x": pa.array([[[1]], [[2, 3]]])}), None, "list of list"),
+            ("a null sample", pa.table({"x": pa.array([None, b"x"], pa.binary())}), None, "is null"),
+            ("a null in a list", pa.table({"x": pa.array([[1, None]])}), None, "holds a null"),
+            ("dictionaries", pa.table({"x": pa.array(["a", "b"]).dictionary_encode()}), None, "dictionary-encoded"),
+        ):
+            with pa.ipc.new_stream(path, t.schema, options=options) as w:
+                w.write_table(t)
+            got = dumped(path)
+            yield what, None if isinstance(got, str) and word in got and got.startswith("dataset_dump: ") else f"'{got}' does not say {word}"
+    judge("Arrow, what is not read is a sentence", refused())
+
+
+def hugging_face():
+    import datasets
+    import pyarrow as pa
+    datasets.disable_progress_bars()
+    images = list(real_images())
+    # datasets would have dill pickle half of pyarrow for a name of its cache: the name is given
+    def dataset(columns):
+        return datasets.Dataset(datasets.table.InMemoryTable(pa.table(columns)), fingerprint="made")
+
+    made = dataset({"image": pa.array([{"bytes": data, "path": None} for data, _ in images], pa.struct([("bytes", pa.binary()), ("path", pa.string())])), "label": [label for _, label in images]})
+    made.save_to_disk(path_of("saved"), num_shards=3)
+    back = datasets.load_from_disk(path_of("saved"))
+    want = [(row["label"], row["image"]["bytes"]) for row in back]
+    why = differs(dumped(path_of("saved")), want)
+    say(not why and [data for _, data in want] == [data for data, _ in images], f"datasets.save_to_disk, read as load_from_disk does{': ' * bool(why)}{why or ''}")
+    is_run("what datasets saved", path_of("saved"), len(images))
+    made.to_parquet(path_of("hub.parquet"), batch_size=20)
+    why = differs(dumped(path_of("hub.parquet")), want)
+    say(not why, f"datasets.to_parquet{': ' * bool(why)}{why or ''}")
+    tokens = dataset({"input_ids": pa.array([[i * 10 + k for k in range(32)] for i in range(50)], pa.list_(pa.int32())), "attention_mask": pa.array([[1] * 32] * 50, pa.list_(pa.int8()))})
+    tokens.save_to_disk(path_of("tokens"))
+    back = datasets.load_from_disk(path_of("tokens"))
+    why = differs(dumped(path_of("tokens")), [(-1, struct.pack("<32i", *row["input_ids"])) for row in back])
+    say(not why, f"input_ids that datasets saved{': ' * bool(why)}{why or ''}")
+    is_run("input_ids", path_of("tokens"), 50)
+
+
 def parquet_runs():
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -199,7 +276,7 @@ def parquet_runs():
     is_run("Parquet of texts", path_of("text.parquet"), 100, "--feature", "text")
 
 
-for part, package in ((parquet, "pyarrow"), (parquet_runs, "pyarrow")):
+for part, package in ((parquet, "pyarrow"), (parquet_runs, "pyarrow"), (arrow, "pyarrow"), (hugging_face, "datasets")):
     try:
         __import__(package)
     except ImportError as e:

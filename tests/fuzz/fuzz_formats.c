@@ -1,9 +1,10 @@
 /* Fuzz target: files of a data set. The first byte of the input says which file the rest is: a TFRecord, the
  * index of Megatron's tokens, an MDS index.json, an MDS shard, a tar shard, compressed or not, as it is
- * streamed, a Parquet file. The others lie there sound. What opens is read to its end: each sample is bytes
- * or a sentence. */
+ * streamed, an Arrow or a Parquet file. The others lie there sound. What opens is read to its end: each
+ * sample is bytes or a sentence. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
+#include "tests/support/made_arrow.h"
 #include "tests/support/made_parquet.h"
 
 #include "probe/base/crc32c.h"
@@ -28,7 +29,8 @@ static const struct file {
     {"x.tfrecord", "x.tfrecord", 0}, {"tokens.idx", "tokens.bin", 0},
     {"mds/index.json", "mds", 0},    {"set/shard.00000.mds", "set", 0},
     {"s.tar.gz", "s.tar.gz", 1},     {"s.tar.zst", "s.tar.zst", 1},
-    {"s.tar", "s.tar", 1},           {"x.parquet", "x.parquet", 0},
+    {"s.tar", "s.tar", 1},           {"x.arrow", "x.arrow", 0},
+    {"x.parquet", "x.parquet", 0},
 };
 enum { FILES = sizeof(files) / sizeof(*files) };
 
@@ -215,16 +217,23 @@ static size_t make(unsigned i, uint8_t *to, size_t room)
     }
     case 5: return ZSTD_compress(to, room, tar, n, 1);
     case 6: memcpy(to, tar, n); return n;
-    default: return make_parquet(i - 7, to, room);
+    case 7:
+    case 8: {
+        const struct made_arrow *arrow = i == 7 ? &made_arrow_stream : &made_arrow_file;
+        memcpy(to, arrow->bytes, arrow->size);
+        return arrow->size;
+    }
+    default: return make_parquet(i - 9, to, room);
     }
 }
 
 int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
 {
     enum { ROOM = 16384 };
-    if (i >= FILES - 1 + PARQUETS || !(*data = malloc(ROOM)))
+    enum { ARROW = 7, PARQUET = 8, SEEDS = PARQUET + 1 + PARQUETS };
+    if (i >= SEEDS || !(*data = malloc(ROOM)))
         return 0;
-    (*data)[0] = (uint8_t)(i < FILES ? i : FILES - 1);
+    (*data)[0] = (uint8_t)(i < PARQUET ? i : i == PARQUET ? ARROW : PARQUET);
     *size = 1 + make(i, *data + 1, ROOM - 1);
     return 1;
 }

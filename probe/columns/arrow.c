@@ -1,0 +1,525 @@
+/* Arrow IPC, the stream format (what Hugging Face's `datasets` saves) and the file format: at open the
+ * messages are gone through for the rows of each record batch; where the buffers of a batch lie is looked up
+ * when a row of it is first wanted. Nothing is decoded: a value is bytes of the file. */
+#include "probe/base/err.h"
+#include "probe/columns/arrow_meta.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    STRIPES = 16,
+    MOST_BATCHES = 1 << 20,
+    HEAD = 8,          /* continuation, size of the metadata */
+    ENDS_BLOCK = 4096, /* bytes read at a message: most metadata are shorter */
+    FILE_HEAD = 8,     /* "ARROW1", padded */
+    FILE_TAIL = 10,    /* i32 size of the footer, "ARROW1" */
+    BLOCK = 24         /* of the footer: offset, size of the metadata, size of the body */
+};
+static const char magic[] = "ARROW1";
+
+struct batch {
+    uint64_t at, body_at, body; /* of the metadata and of the buffers, in the file */
+    uint32_t metadata;          /* bytes */
+    uint64_t first, rows;
+    _Atomic(struct pp_arrow_place *) place; /* by used column; NULL: not looked up yet */
+};
+
+struct arrow {
+    struct pp_table t;
+    struct pp_arrow_schema schema;
+    struct batch *batch;
+    size_t batches, cap;
+    size_t used[PP_TABLE_USED], n_used;
+    pthread_mutex_t stripe[STRIPES];
+};
+
+static struct arrow *arrow_of(const struct pp_table *t)
+{
+    return (struct arrow *)t;
+}
+
+/* ---- reading ---- */
+
+static pp_status fail_cut(const struct arrow *a, uint64_t at, struct pp_err *err)
+{
+    return pp_fail(err, PP_E_CORRUPT, "%s is truncated: it ends at byte %llu within its data",
+                   a->t.place.path, (unsigned long long)at);
+}
+
+static pp_status fail_damaged(const struct arrow *a, uint64_t at, const char *what, struct pp_err *err)
+{
+    return pp_fail(err, PP_E_CORRUPT, "%s is damaged: the message at byte %llu %s", a->t.place.path,
+                   (unsigned long long)at, what);
+}
+
+/* As many bytes as there are, at most size. */
+static pp_status read_some(struct arrow *a, uint64_t at, uint8_t *buf, size_t size, struct pp_read *r,
+                           struct pp_err *err)
+{
+    const struct pp_table_place *file = &a->t.place;
+    struct pp_object opened = {0};
+    pp_status st = PP_OK;
+    *r = (struct pp_read){.name = file->path, .offset = at, .size = size, .buf = buf, .cap = size};
+    if (!file->object.storage)
+        st = pp_storage_open(file->storage, &(struct pp_open){.name = file->path, .attempt = "open"}, &opened,
+                             err);
+    if (st == PP_OK)
+        st = pp_object_read_at(opened.storage ? &opened : &file->object, r, err);
+    pp_object_close(&opened);
+    return st;
+}
+
+static pp_status read_all(struct arrow *a, uint64_t at, uint8_t *buf, size_t size, struct pp_err *err)
+{
+    struct pp_read r;
+    pp_status st = read_some(a, at, buf, size, &r, err);
+    return st == PP_OK && r.got < size ? fail_cut(a, at + r.got, err) : st;
+}
+
+/* ---- messages ---- */
+
+struct message {
+    uint64_t at;    /* of its 8 bytes before the metadata */
+    uint8_t *bytes; /* the metadata, of malloc */
+    uint32_t size;
+    struct pp_arrow_message m;
+};
+
+/* *size 0: the end of the stream. */
+static pp_status message_size(struct arrow *a, uint64_t at, const uint8_t *head, size_t got, uint32_t *size,
+                              struct pp_err *err)
+{
+    int32_t n;
+    *size = 0;
+    if (got == 0)
+        return PP_OK;
+    if (got < HEAD)
+        return fail_cut(a, at + got, err);
+    memcpy(&n, head + 4, sizeof(n));
+    if (memcmp(head, "\xff\xff\xff\xff", 4) != 0)
+        return fail_damaged(a, at, "does not begin with FFFFFFFF (files of Arrow before 0.15 are not read)",
+                            err);
+    if (n < 0 || n > PP_ARROW_METADATA)
+        return fail_damaged(a, at, "has metadata of a size that cannot be", err);
+    *size = (uint32_t)n;
+    return PP_OK;
+}
+
+/* The message at `at`; bytes NULL: the stream ends there. The caller frees bytes, also after a failure. */
+static pp_status read_message(struct arrow *a, uint64_t at, struct message *out, struct pp_err *err)
+{
+    struct pp_read r;
+    *out = (struct message){.at = at, .bytes = malloc(ENDS_BLOCK)};
+    if (!out->bytes)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", a->t.place.path);
+    pp_status st = read_some(a, at, out->bytes, ENDS_BLOCK, &r, err);
+    if (st == PP_OK)
+        st = message_size(a, at, out->bytes, r.got, &out->size, err);
+    if (st != PP_OK || out->size == 0) {
+        free(out->bytes);
+        out->bytes = NULL;
+        return st;
+    }
+    if (out->size > r.got - HEAD) {
+        uint8_t *grown = realloc(out->bytes, out->size);
+        if (!grown)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", a->t.place.path);
+        out->bytes = grown;
+        st = read_all(a, at + HEAD, out->bytes, out->size, err);
+    } else {
+        memmove(out->bytes, out->bytes + HEAD, out->size);
+    }
+    const struct pp_flat f = {out->bytes, out->size};
+    if (st == PP_OK && pp_arrow_message(&f, &out->m) != 0)
+        st = fail_damaged(a, at, "has no header", err);
+    return st;
+}
+
+static pp_status take_schema(struct arrow *a, const struct message *m, struct pp_err *err)
+{
+    const struct pp_flat f = {m->bytes, m->size};
+    if (m->m.kind != PP_ARROW_SCHEMA)
+        return fail_damaged(a, m->at, "is no schema", err);
+    return pp_arrow_schema(&f, m->m.header, &a->t, &a->schema, err);
+}
+
+static pp_status add_batch(struct arrow *a, const struct message *m, struct pp_err *err)
+{
+    const struct pp_flat f = {m->bytes, m->size};
+    const struct pp_table_place *file = &a->t.place;
+    int packed;
+    int64_t rows = pp_arrow_rows(&f, m->m.header, &packed);
+    uint64_t body_at = m->at + HEAD + m->size;
+    if (rows < 0)
+        return fail_damaged(a, m->at, "is a record batch without a number of rows", err);
+    if (packed)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "the record batches of %s are compressed, which is not read: write it without compression "
+            "(as datasets.save_to_disk does), or as Parquet",
+            file->path);
+    if (body_at > file->size || m->m.body > file->size - body_at)
+        return fail_cut(a, file->size, err);
+    if (a->batches == MOST_BATCHES || a->t.rows + (uint64_t)rows > (uint64_t)1 << 48)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s holds more than %d record batches", file->path,
+                       MOST_BATCHES);
+    if (a->batches == a->cap) {
+        size_t cap = a->cap ? a->cap * 2 : 64;
+        struct batch *grown = realloc(a->batch, cap * sizeof(*grown));
+        if (!grown)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory for the record batches of %s", file->path);
+        a->batch = grown;
+        a->cap = cap;
+    }
+    struct batch *b = &a->batch[a->batches++];
+    *b = (struct batch){.at = m->at + HEAD,
+                        .body_at = body_at,
+                        .body = m->m.body,
+                        .metadata = m->size,
+                        .first = a->t.rows,
+                        .rows = (uint64_t)rows};
+    atomic_init(&b->place, NULL);
+    a->t.rows += (uint64_t)rows;
+    return PP_OK;
+}
+
+/* ---- open ---- */
+
+static pp_status walk_stream(struct arrow *a, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    uint64_t at = 0;
+    int ended = 0;
+    for (int n = 0; st == PP_OK && !ended; n++) {
+        struct message m = {0};
+        st = read_message(a, at, &m, err);
+        ended = st == PP_OK && !m.bytes;
+        if (st == PP_OK && !ended) {
+            if (n == 0)
+                st = take_schema(a, &m, err);
+            else if (m.m.kind == PP_ARROW_BATCH)
+                st = add_batch(a, &m, err);
+            at += HEAD + (uint64_t)m.size;
+            if (st == PP_OK && m.m.body > a->t.place.size - (at < a->t.place.size ? at : a->t.place.size))
+                st = fail_cut(a, a->t.place.size, err);
+            at += m.m.body;
+        }
+        free(m.bytes);
+        if (st == PP_OK && n == 2 * MOST_BATCHES)
+            st = fail_damaged(a, at, "is one of millions", err);
+    }
+    if (st == PP_OK && !a->schema.leaf)
+        st = pp_fail(err, PP_E_CORRUPT, "%s holds no schema", a->t.place.path);
+    return st;
+}
+
+/* The footer has the schema again, and where each record batch is. */
+static pp_status take_footer(struct arrow *a, const struct pp_flat *f, struct pp_err *err)
+{
+    enum { SCHEMA = 1, BATCHES = 3 };
+    size_t root = pp_flat_root(f), first, schema = pp_flat_refer(f, root, SCHEMA);
+    size_t n = pp_flat_vector(f, pp_flat_refer(f, root, BATCHES), BLOCK, &first);
+    if (!schema)
+        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer has no schema", a->t.place.path);
+    pp_status st = pp_arrow_schema(f, schema, &a->t, &a->schema, err);
+    for (size_t i = 0; st == PP_OK && i < n; i++) {
+        struct message m = {0};
+        int64_t at = pp_flat_read(f, first + i * BLOCK, 8);
+        if (at < FILE_HEAD || (uint64_t)at > a->t.place.size - HEAD)
+            return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer names byte %lld for a record batch",
+                           a->t.place.path, (long long)at);
+        st = read_message(a, (uint64_t)at, &m, err);
+        if (st == PP_OK && (!m.bytes || m.m.kind != PP_ARROW_BATCH))
+            st = fail_damaged(a, (uint64_t)at, "is no record batch", err);
+        if (st == PP_OK)
+            st = add_batch(a, &m, err);
+        free(m.bytes);
+    }
+    return st;
+}
+
+static pp_status read_file(struct arrow *a, struct pp_err *err)
+{
+    const struct pp_table_place *file = &a->t.place;
+    uint8_t tail[FILE_TAIL];
+    int32_t n;
+    if (file->size < FILE_HEAD + FILE_TAIL)
+        return fail_cut(a, file->size, err);
+    pp_status st = read_all(a, file->size - FILE_TAIL, tail, FILE_TAIL, err);
+    if (st != PP_OK)
+        return st;
+    memcpy(&n, tail, sizeof(n));
+    if (memcmp(tail + 4, magic, 6) != 0)
+        return pp_fail(err, PP_E_CORRUPT, "%s is truncated: it does not end in ARROW1", file->path);
+    if (n <= 0 || (uint64_t)n > file->size - FILE_HEAD - FILE_TAIL || n > PP_ARROW_METADATA * 4)
+        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer claims %d of its %llu bytes", file->path,
+                       n, (unsigned long long)file->size);
+    uint8_t *footer = malloc((size_t)n);
+    if (!footer)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the footer of %s", file->path);
+    st = read_all(a, file->size - FILE_TAIL - (uint64_t)n, footer, (size_t)n, err);
+    if (st == PP_OK)
+        st = take_footer(a, &(struct pp_flat){footer, (size_t)n}, err);
+    free(footer);
+    return st;
+}
+
+/* ---- values ---- */
+
+static pp_status look_up(struct arrow *a, struct batch *b, struct pp_arrow_place **out, struct pp_err *err)
+{
+    uint8_t *bytes = malloc(b->metadata);
+    struct pp_arrow_place *place = calloc(a->n_used, sizeof(*place));
+    const struct pp_flat f = {bytes, b->metadata};
+    struct pp_arrow_message m;
+    pp_status st = bytes && place
+                       ? read_all(a, b->at, bytes, b->metadata, err)
+                       : pp_fail(err, PP_E_NO_MEMORY, "no memory for a record batch of %s", a->t.place.path);
+    int bad = st == PP_OK && (pp_arrow_message(&f, &m) != 0 || m.kind != PP_ARROW_BATCH || m.body != b->body);
+    for (size_t i = 0; st == PP_OK && !bad && i < a->n_used; i++)
+        bad = pp_arrow_place(&f, m.header, b->body, &a->schema, &a->schema.leaf[a->used[i]], &place[i]) != 0;
+    if (bad)
+        st = fail_damaged(a, b->at - HEAD, "is a record batch whose buffers do not fit its rows", err);
+    free(bytes);
+    if (st != PP_OK)
+        free(place);
+    else
+        *out = place;
+    return st;
+}
+
+static pp_status get_place(struct arrow *a, size_t batch, size_t column, const struct pp_arrow_place **out,
+                           struct pp_err *err)
+{
+    struct batch *b = &a->batch[batch];
+    pp_status st = PP_OK;
+    /* acquire: pairs with the release below, so that the places are whole */
+    struct pp_arrow_place *place = atomic_load_explicit(&b->place, memory_order_acquire);
+    if (!place) {
+        pthread_mutex_lock(&a->stripe[batch % STRIPES]);
+        place = atomic_load_explicit(&b->place, memory_order_relaxed);
+        if (!place && (st = look_up(a, b, &place, err)) == PP_OK)
+            atomic_store_explicit(&b->place, place, memory_order_release);
+        pthread_mutex_unlock(&a->stripe[batch % STRIPES]);
+    }
+    *out = st == PP_OK ? place + column : NULL;
+    return st;
+}
+
+/* One row that is read. */
+struct row {
+    struct arrow *a;
+    const struct batch *b;
+    const struct pp_arrow_leaf *leaf;
+    const struct pp_arrow_place *place;
+    const struct pp_column *column;
+    uint64_t number; /* in the batch */
+};
+
+static pp_status fail_row(const struct row *r, const char *what, struct pp_err *err)
+{
+    return pp_fail(err, PP_E_CORRUPT,
+                   "%s is damaged: column %s of row %llu of the record batch at byte %llu %s",
+                   r->a->t.place.path, r->column->name, (unsigned long long)r->number,
+                   (unsigned long long)(r->b->at - HEAD), what);
+}
+
+static pp_status is_null(const struct row *r, int *null, struct pp_err *err)
+{
+    uint8_t byte;
+    pp_status st = PP_OK;
+    *null = 0;
+    for (uint32_t i = 0; i < r->leaf->levels && st == PP_OK && !*null; i++) {
+        if (r->place->validity[i].size == 0)
+            continue;
+        st = read_all(r->a, r->b->body_at + r->place->validity[i].at + r->number / 8, &byte, 1, err);
+        *null = st == PP_OK && !(byte >> r->number % 8 & 1);
+    }
+    return st;
+}
+
+/* From where to where the row's bytes, or numbers, go. */
+static pp_status bounds_of(const struct row *r, uint64_t *from, uint64_t *to, struct pp_err *err)
+{
+    uint8_t pair[16];
+    unsigned width = r->leaf->offset_width;
+    if (!r->leaf->offsets) {
+        uint64_t each = r->leaf->fixed ? r->leaf->fixed : 1;
+        *from = r->number * each;
+        *to = *from + each;
+        return PP_OK;
+    }
+    pp_status st = read_all(r->a, r->b->body_at + r->place->offsets.at + r->number * width, pair, width * 2,
+                            err);
+    const struct pp_flat f = {pair, sizeof(pair)};
+    int64_t a = st == PP_OK ? pp_flat_read(&f, 0, width) : 0,
+            b = st == PP_OK ? pp_flat_read(&f, width, width) : 0;
+    if (a < 0 || b < a)
+        return fail_row(r, "ends before it begins", err);
+    *from = (uint64_t)a;
+    *to = (uint64_t)b;
+    return st;
+}
+
+static pp_status no_null_between(const struct row *r, uint64_t from, uint64_t to, struct pp_err *err)
+{
+    const struct pp_arrow_part *v = &r->place->element_validity;
+    uint8_t some[256];
+    pp_status st = PP_OK;
+    if (v->size == 0)
+        return PP_OK;
+    if (to > r->place->elements)
+        return fail_row(r, "lies outside of its list", err);
+    for (uint64_t i = from; st == PP_OK && i < to;) {
+        uint64_t byte = i / 8, n = (to + 7) / 8 - byte;
+        n = n < sizeof(some) ? n : sizeof(some);
+        st = read_all(r->a, r->b->body_at + v->at + byte, some, (size_t)n, err);
+        for (; st == PP_OK && i < to && i / 8 < byte + n; i++)
+            if (!(some[i / 8 - byte] >> i % 8 & 1))
+                return pp_fail(err, PP_E_UNSUPPORTED, "%s: a list of column %s holds a null",
+                               r->a->t.place.path, r->column->name);
+    }
+    return st;
+}
+
+static void release_byte(void *hold, struct pp_pages *pages)
+{
+    (void)pages;
+    free(hold);
+}
+
+static pp_status take_bit(const struct row *r, struct pp_value *out, struct pp_err *err)
+{
+    uint8_t *byte = malloc(1);
+    if (!byte)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a value of %s", r->a->t.place.path);
+    out->hold = byte;
+    out->release = release_byte;
+    out->data = byte;
+    out->size = 1;
+    if (r->number / 8 >= r->place->data.size)
+        return fail_row(r, "lies outside of its buffer", err);
+    pp_status st = read_all(r->a, r->b->body_at + r->place->data.at + r->number / 8, byte, 1, err);
+    *byte = *byte >> r->number % 8 & 1;
+    return st;
+}
+
+static pp_status take_value(const struct row *r, struct pp_value *out, struct pp_err *err)
+{
+    uint64_t from = 0, to = 0, each = r->column->width ? r->column->width : 1;
+    pp_status st = is_null(r, &out->is_null, err);
+    if (st != PP_OK || out->is_null)
+        return st;
+    if (r->leaf->is_bits)
+        return take_bit(r, out, err);
+    st = bounds_of(r, &from, &to, err);
+    if (st == PP_OK && r->leaf->element_node)
+        st = no_null_between(r, from, to, err);
+    if (st != PP_OK)
+        return st;
+    if (to > r->place->data.size / each)
+        return fail_row(r, "lies outside of its buffer", err);
+    out->at = r->b->body_at + r->place->data.at + from * each;
+    out->size = (to - from) * each;
+    return PP_OK;
+}
+
+static size_t batch_of(const struct arrow *a, uint64_t row)
+{
+    size_t low = 0, high = a->batches;
+    while (high - low > 1) {
+        size_t mid = low + (high - low) / 2;
+        if (a->batch[mid].first <= row)
+            low = mid;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static pp_status arrow_value(struct pp_table *t, uint64_t row, size_t column, const struct pp_read_context *c,
+                             struct pp_value *out, struct pp_err *err)
+{
+    struct arrow *a = arrow_of(t);
+    size_t batch = batch_of(a, row);
+    struct row r = {.a = a,
+                    .b = &a->batch[batch],
+                    .leaf = &a->schema.leaf[a->used[column]],
+                    .column = &t->column[a->used[column]],
+                    .number = row - a->batch[batch].first};
+    (void)c; /* the bytes themselves are read by the caller */
+    *out = (struct pp_value){.pages = t->place.pages};
+    pp_status st = get_place(a, batch, column, &r.place, err);
+    if (st == PP_OK)
+        st = take_value(&r, out, err);
+    if (st != PP_OK)
+        pp_value_release(out);
+    return st;
+}
+
+/* ---- the table ---- */
+
+static pp_status arrow_use(struct pp_table *t, const size_t *columns, size_t n, struct pp_err *err)
+{
+    struct arrow *a = arrow_of(t);
+    (void)err;
+    memcpy(a->used, columns, n * sizeof(*columns));
+    a->n_used = n;
+    return PP_OK;
+}
+
+static uint64_t arrow_footprint(const struct pp_table *t)
+{
+    const struct arrow *a = arrow_of(t);
+    uint64_t bytes = sizeof(*a) + a->cap * sizeof(*a->batch) + PP_TABLE_COLUMNS * sizeof(*a->schema.leaf);
+    for (size_t i = 0; i < a->batches; i++)
+        if (atomic_load_explicit(&a->batch[i].place, memory_order_relaxed))
+            bytes += a->n_used * sizeof(struct pp_arrow_place);
+    return bytes;
+}
+
+static void arrow_close(struct pp_table *t)
+{
+    struct arrow *a = arrow_of(t);
+    for (size_t i = 0; i < a->batches; i++)
+        free(atomic_load_explicit(&a->batch[i].place, memory_order_relaxed));
+    for (int i = 0; i < STRIPES; i++)
+        pthread_mutex_destroy(&a->stripe[i]);
+    free(a->batch);
+    free(a->schema.leaf);
+}
+
+static const struct pp_table_ops arrow_ops = {
+    .use = arrow_use,
+    .value = arrow_value,
+    .footprint = arrow_footprint,
+    .close = arrow_close,
+};
+
+pp_status pp_arrow_open(const struct pp_table_place *place, struct pp_table **out, struct pp_err *err)
+{
+    struct arrow *a = calloc(1, sizeof(*a));
+    uint8_t head[FILE_HEAD] = {0};
+    struct pp_read r;
+    *out = NULL;
+    if (!a) {
+        struct pp_object object = place->object;
+        pp_object_close(&object);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->path);
+    }
+    a->t.ops = &arrow_ops;
+    a->t.place = *place;
+    for (int i = 0; i < STRIPES; i++)
+        pthread_mutex_init(&a->stripe[i], NULL);
+    pp_status st = read_some(a, 0, head, sizeof(head), &r, err);
+    if (st == PP_OK)
+        st = memcmp(head, magic, 6) == 0 ? read_file(a, err) : walk_stream(a, err);
+    if (st != PP_OK)
+        pp_table_close(&a->t);
+    else
+        *out = &a->t;
+    return st;
+}

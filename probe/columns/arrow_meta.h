@@ -1,0 +1,63 @@
+/* columns/arrow_meta.h: messages of the Arrow IPC format (arrow.apache.org/docs/format/Columnar.html,
+ * Schema.fbs, Message.fbs): the schema as leaf columns, and where the buffers of a record batch lie. A
+ * stranger's bytes: nesting and counts are bounded, and every buffer is checked against its batch. */
+#ifndef PP_COLUMNS_ARROW_META_H
+#define PP_COLUMNS_ARROW_META_H
+
+#include "probe/columns/flat.h"
+#include "probe/columns/table.h"
+
+enum { PP_ARROW_DEPTH = 8, PP_ARROW_METADATA = 16 << 20 /* bytes of one message's */ };
+
+enum pp_arrow_kind { PP_ARROW_SCHEMA = 1, PP_ARROW_DICTIONARY = 2, PP_ARROW_BATCH = 3 };
+
+/* What a leaf adds to its struct pp_column of the same place. Nodes and buffers are numbered in the order of
+ * a record batch. */
+struct pp_arrow_leaf {
+    uint32_t node[PP_ARROW_DEPTH],
+        validity[PP_ARROW_DEPTH]; /* of the structs it is in, and of itself at last */
+    uint32_t levels;
+    uint32_t offsets;      /* buffer of offsets; 0: none (validity is always 0 at least) */
+    unsigned offset_width; /* 4 or 8 */
+    uint32_t data;
+    uint32_t fixed; /* bytes of a value, or numbers of a list, that has one size; 0: it varies */
+    int is_bits;
+    uint32_t element_node, element_validity; /* of a list */
+};
+
+struct pp_arrow_schema {
+    struct pp_arrow_leaf *leaf;
+    uint32_t nodes, buffers; /* that each record batch has */
+};
+
+struct pp_arrow_message {
+    int kind; /* enum pp_arrow_kind */
+    uint64_t body;
+    size_t header; /* place of its table */
+};
+
+/* -1: not a message. */
+int pp_arrow_message(const struct pp_flat *f, struct pp_arrow_message *out);
+
+/* header: place of a Schema. Columns of t, and leaves. Free s->leaf, also after a failure. */
+pp_status pp_arrow_schema(const struct pp_flat *f, size_t header, struct pp_table *t,
+                          struct pp_arrow_schema *s, struct pp_err *err);
+
+/* Rows of a RecordBatch whose table is at header; -1: damaged. *packed tells whether its buffers are
+ * compressed. */
+int64_t pp_arrow_rows(const struct pp_flat *f, size_t header, int *packed);
+
+/* Where the parts of a leaf are in a batch: offsets from the beginning of its body. */
+struct pp_arrow_part {
+    uint64_t at, size;
+};
+struct pp_arrow_place {
+    struct pp_arrow_part validity[PP_ARROW_DEPTH]; /* size 0: nothing is null */
+    struct pp_arrow_part offsets, data, element_validity;
+    uint64_t elements; /* of the list's child */
+};
+/* -1: damaged: a buffer that is missing, too short for the rows, or outside of the body. */
+int pp_arrow_place(const struct pp_flat *f, size_t header, uint64_t body, const struct pp_arrow_schema *s,
+                   const struct pp_arrow_leaf *leaf, struct pp_arrow_place *out);
+
+#endif
