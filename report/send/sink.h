@@ -65,7 +65,8 @@ struct pp_sink_kind {
     void (*close)(void *self); /* NULL is fine */
 };
 
-extern const struct pp_sink_kind pp_sink_http, pp_sink_textfile, pp_sink_push, pp_sink_otlp;
+extern const struct pp_sink_kind pp_sink_http, pp_sink_textfile, pp_sink_push, pp_sink_otlp,
+    pp_sink_tensorboard;
 extern const struct pp_sink_kind *const pp_sink_kinds[]; /* ends with NULL */
 
 #endif

@@ -52,6 +52,25 @@ else
     skip "TensorBoard reads it" "no Python package tensorboard (TENSORBOARD_PYTHON names an interpreter that has it)"
 fi
 
+"$PP" run "${small[@]}" --steps 40 -o "$T/live.sqlite" --tensorboard "$T/live" --metrics-interval 1s >"$T/live.out" 2>&1
+rc=$?
+is "tensorboard, while a run goes on: exit code of the run" "$((rc == 0 || rc == 3))" 1
+is "one event file" "$(cd "$T/live" && echo * | sed -E 's/[0-9]{10}/N/; s/\.[0-9]+\.pipeprobe/.PID.pipeprobe/')" "events.out.tfevents.N.$(hostname).PID.pipeprobe"
+run "$PP" run "${small[@]}" --steps 10 --ranks 2 -o "$T/rb.sqlite" --tensorboard "$T/ranks"
+is "of two ranks two runs" "$(cd "$T/ranks" && echo */events.out.* | sed -E 's/events[^ ]*/E/g')" "rank0000/E rank0001/E"
+run "$PP" run "${small[@]}" --steps 10 -o "$T/nb.sqlite" --tensorboard /proc/no/such
+like "no directory can be made: the run goes on" "$rc $(grep -F /proc/no "$ERR")" '^[03] .*no --tensorboard: cannot make the directory /proc/no/such'
+refuses "a file is no directory" 2 'is no directory' "$PP" metrics "$R" --tensorboard "$R"
+PYTHON=${TENSORBOARD_PYTHON:-python3}
+if "$PYTHON" -c 'import tensorboard' 2>/dev/null; then
+    is "TensorBoard reads the live one" "$("$PYTHON" -c 'import sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+e = EventAccumulator(sys.argv[1]).Reload().Scalars("pipeprobe/data_wait_ratio")
+print(len(e) > 0, e[-1].step >= 40)' "$T/live" 2>/dev/null)" "True True"
+else
+    skip "TensorBoard reads the live one" "no Python package tensorboard"
+fi
+
 # ---- what cannot be: usage, before anything runs
 refuses "a port that is none" 2 'write PORT or ADDRESS:PORT' "$PP" metrics "$R" --metrics here
 refuses "a name that node_exporter does not read" 2 'must end in .prom' "$PP" run "${small[@]}" -o "$T/x.sqlite" --metrics-textfile "$T/x.txt"

@@ -19,7 +19,7 @@
 enum { TARGETS_MOST = 8 };
 
 const char *const metrics_beside_none[] = {
-    "--metrics", "", "--metrics-textfile", "", "--metrics-push", "", "--otlp", "", NULL};
+    "--metrics", "", "--metrics-textfile", "", "--metrics-push", "", "--otlp", "", "--tensorboard", "", NULL};
 
 static void say(const struct metrics_beside *b, const char *text)
 {

@@ -15,7 +15,8 @@ const char *metrics_opts_target(const struct metrics_opts *o, const struct pp_si
     } rows[] = {{&pp_sink_http, o->listen},
                 {&pp_sink_textfile, o->textfile},
                 {&pp_sink_push, o->push},
-                {&pp_sink_otlp, o->otlp}};
+                {&pp_sink_otlp, o->otlp},
+                {&pp_sink_tensorboard, o->tensorboard}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         if (rows[i].kind == kind && rows[i].target && *rows[i].target)
             return rows[i].target;
@@ -76,4 +77,8 @@ void metrics_opts_for_rank(struct metrics_opts *o, const struct pp_identity *id,
     if (n > 5 && (size_t)snprintf(own->textfile, sizeof(own->textfile), "%.*s-rank%04lld.prom", (int)(n - 5),
                                   o->textfile, (long long)id->rank) < sizeof(own->textfile))
         o->textfile = own->textfile;
+    if (o->tensorboard && *o->tensorboard &&
+        (size_t)snprintf(own->tensorboard, sizeof(own->tensorboard), "%s/rank%04lld", o->tensorboard,
+                         (long long)id->rank) < sizeof(own->tensorboard))
+        o->tensorboard = own->tensorboard;
 }

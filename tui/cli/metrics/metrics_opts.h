@@ -11,7 +11,7 @@
 #include <limits.h>
 
 struct metrics_opts {
-    const char *listen, *textfile, *push, *otlp; /* NULL or "": not asked for */
+    const char *listen, *textfile, *push, *otlp, *tensorboard; /* NULL or "": not asked for */
     uint64_t interval_ns;
     struct pp_opt_list labels;
 };
@@ -30,6 +30,9 @@ struct metrics_opts {
     {.name = "otlp", .advanced = also_advanced, .type = PP_OPT_STRING, \
      .offset = (at) + offsetof(struct metrics_opts, otlp), .arg = "URL", \
      .help = "send them to a server of OpenTelemetry; env: as OTEL_* say"}, \
+    {.name = "tensorboard", .advanced = also_advanced, .type = PP_OPT_STRING, \
+     .offset = (at) + offsetof(struct metrics_opts, tensorboard), .arg = "DIR", \
+     .help = "write their curves there, for TensorBoard"}, \
     {.name = "metrics-interval", .advanced = also_advanced, .type = PP_OPT_DURATION, \
      .offset = (at) + offsetof(struct metrics_opts, interval_ns), .arg = "TIME", .dflt = "5s", .min = 1e9, \
      .max = 3600e9, .help = "between two files or pushes"}, \
@@ -54,9 +57,9 @@ struct metrics_labels {
 pp_status metrics_opts_labels(const struct metrics_opts *o, struct metrics_labels *out, struct pp_err *err);
 
 /* Ranks of one machine cannot share a port or a file: of several, this one has the port plus its local rank,
- * and NAME-rank0003.prom. The texts are in *own. */
+ * NAME-rank0003.prom, and DIR/rank0003. The texts are in *own. */
 struct metrics_of_rank {
-    char listen[300], textfile[PATH_MAX];
+    char listen[300], textfile[PATH_MAX], tensorboard[PATH_MAX];
 };
 void metrics_opts_for_rank(struct metrics_opts *o, const struct pp_identity *id, struct metrics_of_rank *own);
 

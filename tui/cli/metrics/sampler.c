@@ -131,12 +131,23 @@ static int write_otlp_json(const struct pp_metrics_view *v, FILE *out)
     return write_otlp(v, 1, out);
 }
 
+static int write_events_head(const struct pp_metrics_view *v, FILE *out)
+{
+    pp_tfevents_begin(out, utc_now());
+    return ferror(out) ? -1 : 0;
+}
+
+static int write_events(const struct pp_metrics_view *v, FILE *out)
+{
+    pp_tfevents_write(v, utc_now(), out);
+    return ferror(out) ? -1 : 0;
+}
+
 /* 0, or -1 when writing failed. */
 static int (*const writers[])(const struct pp_metrics_view *v, FILE *out) = {
-    [PP_SINK_PROMETHEUS] = write_prometheus,
-    [PP_SINK_OPENMETRICS] = write_openmetrics,
-    [PP_SINK_OTLP_PROTOBUF] = write_otlp_protobuf,
-    [PP_SINK_OTLP_JSON] = write_otlp_json,
+    [PP_SINK_PROMETHEUS] = write_prometheus,       [PP_SINK_OPENMETRICS] = write_openmetrics,
+    [PP_SINK_OTLP_PROTOBUF] = write_otlp_protobuf, [PP_SINK_OTLP_JSON] = write_otlp_json,
+    [PP_SINK_EVENTS_HEAD] = write_events_head,     [PP_SINK_EVENTS] = write_events,
 };
 
 char *metrics_sampler_text(struct metrics_sampler *s, enum pp_sink_format format, size_t *n)

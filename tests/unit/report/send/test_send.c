@@ -1,10 +1,13 @@
 /* Where metrics go to: addresses, files, and the endpoint over a real socket. What a server can do wrong is
  * in tests/e2e/metrics_survive_every_server.sh. */
 #include "probe/base/clock.h"
+#include "probe/base/io.h"
 #include "report/send/address.h"
 #include "report/send/sink.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <glob.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,6 +111,51 @@ static void test_textfile(void **state)
     pp_sink_textfile.trouble(self, why, sizeof(why));
     assert_non_null(strstr(why, path));
     pp_sink_textfile.close(self);
+}
+
+/* ---- TensorBoard ---- */
+
+static char *fetch_head(void *ctx, enum pp_sink_format format, size_t *n)
+{
+    *n = 4;
+    return format == PP_SINK_EVENTS_HEAD ? strdup("head") : NULL;
+}
+
+/* One file with the records behind each other; a disk that is full leaves whole ones. */
+static void test_event_file(void **state)
+{
+    char dir[] = "/tmp/pp-send-XXXXXX", deep[64], path[300] = "", text[64], why[300];
+    struct pp_err err;
+    void *self;
+    assert_non_null(mkdtemp(dir));
+    snprintf(deep, sizeof(deep), "%s/runs/rank0003", dir);
+    struct pp_sink_opts o = {.target = deep, .instance = "my/host", .fetch = fetch_head};
+    assert_int_equal(pp_sink_tensorboard.check(deep, &err), PP_OK);
+    assert_int_equal(pp_sink_tensorboard.open(&o, &self, &err), PP_OK);
+    glob_t found;
+    snprintf(path, sizeof(path), "%s/events.out.tfevents.*.my_host.*.pipeprobe", deep);
+    assert_int_equal(glob(path, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    snprintf(path, sizeof(path), "%s", found.gl_pathv[0]);
+    globfree(&found);
+    pp_sink_tensorboard.put(self, "one", 3);
+    pp_io_fault(PP_IO_FAULT_WRITE, 1, ENOSPC, 0);
+    pp_sink_tensorboard.put(self, "two", 3);
+    pp_io_fault(0, 0, 0, 0);
+    pp_sink_tensorboard.finish(self, "three", 5);
+    read_back(path, text, sizeof(text));
+    assert_string_equal(text, "headonethree");
+    assert_int_equal(pp_sink_tensorboard.count(self).sent, 2);
+    assert_int_equal(pp_sink_tensorboard.count(self).lost, 1);
+    pp_sink_tensorboard.trouble(self, why, sizeof(why));
+    assert_non_null(strstr(why, "No space left"));
+    pp_sink_tensorboard.close(self);
+    assert_int_equal(pp_sink_tensorboard.check(path, &err), PP_E_USAGE);
+    unlink(path);
+    rmdir(deep);
+    *strrchr(deep, '/') = '\0';
+    rmdir(deep);
+    rmdir(dir);
 }
 
 /* ---- the endpoint ---- */
@@ -259,9 +307,13 @@ static void test_push_to_a_silent_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_addresses),         cmocka_unit_test(test_taken_and_unknown),
-        cmocka_unit_test(test_textfile),          cmocka_unit_test(test_endpoint),
-        cmocka_unit_test(test_push_to_no_server), cmocka_unit_test(test_push_to_a_silent_server),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_taken_and_unknown),
+        cmocka_unit_test(test_textfile),
+        cmocka_unit_test(test_event_file),
+        cmocka_unit_test(test_endpoint),
+        cmocka_unit_test(test_push_to_no_server),
+        cmocka_unit_test(test_push_to_a_silent_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
