@@ -192,6 +192,8 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
                  "the replay of the unchanged run is off by %.0f %%", 100 * out->signals.replay_error);
     f->replay_error = out->replayed ? out->signals.replay_error : NAN;
     f->replay_off = st == PP_OK && !out->replayed ? out->signals.replay_error : NAN;
+    f->host = costs->requests.host;
+    f->prefix = costs->requests.prefix;
     f->why_no_replay = st != PP_OK && out->why_not.text[0] ? out->why_not.text : NULL;
     for (int m = 0; m < PP_METRIC_COUNT && out->replayed; m++)
         if (pp_metric_infos[m].from == PP_FROM_REPLAY)

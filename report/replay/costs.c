@@ -1,6 +1,7 @@
 #include "report/replay/costs_impl.h"
 
 #include "probe/base/err.h"
+#include "report/replay/requests.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -356,6 +357,8 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
         finish_sample(p, &p->workers[i]);
     if (p->no_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s", source->path);
+    if (st == PP_OK)
+        st = pp_requests_read(source, p->tl, c, err);
     if (st == PP_OK) {
         pp_costs_sum_up(p);
         st = refuse(c, source->path, err);
@@ -384,6 +387,7 @@ pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline
 
 void pp_costs_free(struct pp_costs *c)
 {
+    pp_requests_free(&c->requests);
     free(c->outages);
     free(c->samples);
     free(c->others_ns);

@@ -19,7 +19,11 @@ struct pp_cost_sample {
                         a read that did not is in delay_ns below */
     float decode_cpu, decode_blocked, transform_cpu, transform_blocked;
     uint32_t bytes, batch, worker; /* worker: thread id */
-    uint16_t epoch;
+    float first_byte, transfer, setup,
+        refused; /* ns of its requests (requests.h): to the first byte, of the
+                    bytes, and of new connections; all of those that were refused */
+    uint16_t epoch, place;
+    uint8_t requests, slow_host; /* how many it had; 1: the slow host (struct pp_requests) answered */
     uint8_t hit, hit_known; /* most of its bytes came from the page cache; not known on file systems that do
                                not tell */
     uint8_t reached;        /* pp_phase: the last stage that it came through; 0: that one failed */
@@ -46,6 +50,24 @@ struct pp_base_rate {
         reads_per_s; /* samples_per_s 0: not replayed yet */
     size_t n, n_outages;
 };
+/* Requests to remote storages in the steady state (requests.h). */
+enum { PP_REQUESTS_HOST = 64, PP_REQUESTS_PREFIX = 200 };
+struct pp_requests {
+    double n, refused; /* n 0: none is recorded; refused: 429 and 503 */
+    double connections, bytes, hedges;
+    double busy_ns, resolve_ns, connect_ns, first_byte_ns, transfer_ns; /* sums; connect: TCP and TLS */
+    double joined;                                                      /* part of the samples that had any */
+    float *first_byte; /* ns, of those that were answered, ascending */
+    size_t answers;
+    double slow_host, slow_host_part;   /* median answer of the slowest host over that of the others, and its
+                                           part of the answers; NAN: there is one host */
+    double hot_prefix, hot_prefix_part; /* part of the refusals that one prefix got, and of the answers; NAN:
+                                           no refusals, or one prefix */
+    char host[PP_REQUESTS_HOST], prefix[PP_REQUESTS_PREFIX]; /* of these two */
+    double link;  /* bytes/s that all connections share (request_link.h); 0: none that shows */
+    int modelled; /* no requests: a storage model let their time pass */
+};
+
 enum { PP_BASE_RATES = 10, PP_SLOW_MOST = 16 };
 
 struct pp_costs {
@@ -106,6 +128,8 @@ struct pp_costs {
     int workers, prefetch, copy_buffers, in_order, pageable, sync_every_step;
     int in_trainer; /* num_workers=0: the training thread is the one worker, and makes a batch when it wants
                        it */
+    int inflight;   /* reads of a worker at a time; 0: not known, or a loader that has no such thing */
+    struct pp_requests requests;
     int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */
     double bandwidth; /* bytes/s that all reads share, where the recording shows such a limit (storage.h); 0:
                          it shows none */
@@ -131,7 +155,7 @@ struct pp_costs {
 };
 
 /* PP_E_INCONCLUSIVE, with the reason, when the recording cannot tell: no step or no steady state is fine, but
- * no worker spans, no CPU accounting or a streamed run is not. Memory: 64 bytes a sample, of at most a
+ * no worker spans, no CPU accounting or a streamed run is not. Memory: 96 bytes a sample, of at most a
  * million samples. Free with pp_costs_free, also after a failure. */
 pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline *timeline,
                         struct pp_costs *out, struct pp_err *err);

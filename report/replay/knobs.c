@@ -8,10 +8,30 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind { COUNT, FACTOR, CPUS, BATCH, ORDER, PINNED, OVERLAP, CACHE, BANDWIDTH, LATENCY, STEP, STEP_MS };
+enum kind {
+    COUNT,
+    FACTOR,
+    CPUS,
+    BATCH,
+    ORDER,
+    PINNED,
+    OVERLAP,
+    CACHE,
+    BANDWIDTH,
+    LATENCY,
+    STEP,
+    STEP_MS,
+    INFLIGHT,
+    FIRST_BYTE,
+    STREAM,
+    HEDGE,
+    KEPT,
+    HOSTS
+};
 
 #define MOST_COUNT 1024
 #define MOST_BATCH 1000000
+#define MOST_INFLIGHT 256
 #define TEXT_OF(n) #n
 #define TEXT(n) TEXT_OF(n)
 
@@ -29,6 +49,12 @@ static const char *const ranges[] = {
     [LATENCY] = ", a number from 0 on",
     [STEP] = ", a number from 0 on",
     [STEP_MS] = ", a number above 0",
+    [INFLIGHT] = ", a whole number from 1 to " TEXT(MOST_INFLIGHT),
+    [FIRST_BYTE] = ", a number from 0 on",
+    [STREAM] = ", such as 80M",
+    [HEDGE] = "",
+    [KEPT] = "",
+    [HOSTS] = "",
 };
 
 static const struct {
@@ -48,6 +74,12 @@ static const struct {
     {"cache", "warm|SHARE", "share of the reads served from the page cache", CACHE, 0},
     {"storage-latency", "FACTOR", "factor on the time blocked in reads", LATENCY, 0},
     {"storage-bandwidth", "BYTES_PER_S", "bandwidth shared by all reads", BANDWIDTH, 0},
+    {"inflight", "N", "reads in flight per worker", INFLIGHT, 0},
+    {"object-latency", "FACTOR", "factor on the time to the first byte of requests", FIRST_BYTE, 0},
+    {"stream-bandwidth", "BYTES_PER_S", "bandwidth of each connection", STREAM, 0},
+    {"hedge", "p95|p99", "requests slower than that are made twice", HEDGE, 0},
+    {"connections", "kept", "no request opens a connection: no DNS, TCP, TLS", KEPT, 0},
+    {"hosts", "even", "the slowest host answers as the others do", HOSTS, 0},
     {"decode", "FACTOR", "factor on the CPU time of decoding", FACTOR, AT(decode)},
     {"transform", "FACTOR", "factor on the CPU time of transforms", FACTOR, AT(transform)},
     {"collate", "FACTOR", "factor on the CPU time of collating", FACTOR, AT(collate)},
@@ -55,7 +87,7 @@ static const struct {
     {"sync", "FACTOR", "factor on the time in device syncs", FACTOR, AT(sync)},
     {"collective", "FACTOR", "factor on the other ranks' step; 0: no waits for other ranks", FACTOR,
      AT(collective)},
-    {"retries", "FACTOR", "factor on the back-off time of failed reads", FACTOR, AT(retry)},
+    {"retries", "FACTOR", "factor on the time of refused requests and of back-off", FACTOR, AT(retry)},
     {"step", "FACTOR", "factor on the trainer's step", STEP, 0},
     {"step-ms", "MS", "the trainer's step, without waiting", STEP_MS, 0},
 #undef AT
@@ -68,6 +100,8 @@ static const struct {
     {"gpu-decode", "the device's decode speed is not in the recording; measure a run with it"},
     {"format",
      "the cost of another file format is not in the recording; convert a part of the data and record it"},
+    {"shard-size",
+     "reads of whole shards are not in a recording of single samples; pack a part of the data (pipeprobe pack) and record it with --stream"},
     {"device",
      "another device's step and link are not in the recording; step-ms and copy-buffers can be set"},
 };
@@ -144,6 +178,13 @@ static int set(struct pp_knobs *k, int i, const char *v)
     case LATENCY: return factor(v, &k->read);
     case BANDWIDTH:
         return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->bandwidth = (double)bytes, 1);
+    case INFLIGHT:
+        return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= MOST_INFLIGHT && (k->inflight = (int)n, 1);
+    case FIRST_BYTE: return factor(v, &k->first_byte);
+    case STREAM: return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->stream = (double)bytes, 1);
+    case HEDGE: return (k->hedge = is(v, "p95") ? 0.95 : is(v, "p99") ? 0.99 : 0) > 0;
+    case KEPT: return is(v, "kept") && (k->kept = 1);
+    case HOSTS: return is(v, "even") && (k->even_hosts = 1);
     case STEP: return factor(v, &k->step) && (k->step_stated = 1);
     case STEP_MS: return set_step_ms(k, v);
     }
@@ -169,6 +210,17 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
     if (!eq || !set(k, i, eq + 1))
         return pp_fail(err, PP_E_USAGE, "'%s' is not valid; use %s=%s%s", text, name, knobs[i].values,
                        ranges[knobs[i].kind]);
+    if (knobs[i].kind == INFLIGHT && !c->inflight)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "inflight cannot be predicted: this loader reads one sample at a time, or what its reads took alone was not recorded; set workers");
+    if (knobs[i].kind > INFLIGHT && !c->requests.answers)
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "%s cannot be predicted: there are no requests to a remote storage in the recording",
+                       name);
+    if (knobs[i].kind == HOSTS && isnan(c->requests.slow_host))
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "hosts cannot be predicted: all requests went to one host, or too few to any other");
     if (knobs[i].kind == PINNED && k->pinned != !c->pageable && c->pageable == 0)
         return pp_fail(
             err, PP_E_UNSUPPORTED,

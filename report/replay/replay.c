@@ -16,6 +16,15 @@ struct worker {
     uint64_t epoch;
     int starts_again; /* for this epoch, before the sample at hand */
     double parked_at; /* since when it waits for a slot */
+    /* with reads ahead: */
+    uint64_t first, end; /* claims that it holds: the one at hand, and behind the newest */
+    int holds, waits;    /* one is at hand; its read is waited for */
+};
+
+/* A claim of a worker's that is read ahead. */
+struct ahead {
+    int stage; /* W_READ_LATENCY and on; W_NO_SAMPLE: it has been read */
+    size_t slot, sample;
 };
 
 /* Of a batch in flight, until it has been copied. */
@@ -38,6 +47,8 @@ struct sim {
 
     struct pp_agents agents; /* the workers, then the copy lane, then the trainer */
     struct worker *workers;
+    struct ahead *ahead; /* s->inflight of each worker; the agents behind the trainer. NULL: none are ahead */
+    size_t per_worker;
     int copy, trainer;
     struct line parked;    /* workers for whom there is no slot */
     struct line lock_line; /* workers who wait for the lock */
@@ -189,13 +200,42 @@ static int begin_serial(struct sim *m, int w, double cpu_ns)
     return 1;
 }
 
-static int wait_for_answer(struct sim *m, int w, const struct pp_replay_sample *x)
+/* who: the agent that reads, for worker w. */
+static int wait_for_answer(struct sim *m, int who, int w, const struct pp_replay_sample *x)
 {
     double slow = (size_t)w < m->s->n_slow ? m->s->slow_ns[w] : 0, until = m->agents.now + x->read_blocked;
     if (x->bytes)
         until += storage_begins(m) - m->agents.now + slow;
     m->read_waited += until - m->agents.now;
-    return sleep_until(m, w, until);
+    return sleep_until(m, who, until);
+}
+
+/* Begins a stage of a read. 0: it takes no time. */
+static int begin_read(struct sim *m, int stage, int who, int w, const struct pp_replay_sample *x)
+{
+    switch (stage) {
+    case W_READ_LATENCY: return wait_for_answer(m, who, w, x);
+    case W_READ_LINK: return sleep_until(m, who, link_done(m, x));
+    default: return run_for(m, who, x->read_cpu);
+    }
+}
+
+static struct ahead *ahead_of(const struct sim *m, int w, uint64_t number)
+{
+    return &m->ahead[(size_t)w * m->per_worker + number % m->per_worker];
+}
+
+static int agent_of(const struct sim *m, const struct ahead *e)
+{
+    return m->trainer + 1 + (int)(e - m->ahead);
+}
+
+/* What was read ahead costs the worker the time until it is there. */
+static int wait_for_head(struct sim *m, int w)
+{
+    struct worker *a = &m->workers[w];
+    a->waits = ahead_of(m, w, a->first)->stage != W_NO_SAMPLE;
+    return a->waits;
 }
 
 /* Begins the stage that the worker stands in. 0: it takes no time. */
@@ -206,9 +246,12 @@ static int begin_stage(struct sim *m, int w)
     double now = m->agents.now;
     switch (a->stage) {
     case W_START_AGAIN: return sleep_until(m, w, now + (a->starts_again ? m->s->restart_ns : 0));
-    case W_READ_LATENCY: return wait_for_answer(m, w, x);
-    case W_READ_LINK: return sleep_until(m, w, link_done(m, x));
-    case W_READ_CPU: return run_for(m, w, x->read_cpu);
+    case W_READ_LATENCY:
+        if (m->ahead)
+            return wait_for_head(m, w);
+        return begin_read(m, a->stage, w, w, x);
+    case W_READ_LINK:
+    case W_READ_CPU: return m->ahead ? 0 : begin_read(m, a->stage, w, w, x);
     case W_SERIAL: return begin_serial(m, w, x->serial_cpu);
     case W_WORK_BLOCKED: return sleep_until(m, w, now + x->work_blocked);
     case W_WORK_CPU: return run_for(m, w, x->work_cpu);
@@ -216,19 +259,57 @@ static int begin_stage(struct sim *m, int w)
     }
 }
 
-static int claim(struct sim *m, int w)
+/* The next sample that nobody has; 0: there is no slot for it. */
+static int take_row(struct sim *m, size_t *slot, size_t *sample)
 {
-    struct worker *a = &m->workers[w];
     if (!m->open && !open_batch(m))
         return 0;
     struct slot *b = &m->slots[m->open - 1];
-    a->slot = m->open - 1;
-    a->sample = m->next_sample++ % m->n;
-    a->stage = W_START_AGAIN;
-    a->starts_again = a->epoch != b->epoch;
-    a->epoch = b->epoch;
+    *slot = m->open - 1;
+    *sample = m->next_sample++ % m->n;
     if (++b->claimed == b->samples)
         m->open = 0;
+    return 1;
+}
+
+/* Stages of a read that take no time are passed. */
+static void read_stages(struct sim *m, struct ahead *e)
+{
+    int w = (int)((size_t)(e - m->ahead) / m->per_worker);
+    while (e->stage != W_NO_SAMPLE && !begin_read(m, e->stage, agent_of(m, e), w, &m->samples[e->sample]))
+        e->stage = e->stage == W_READ_CPU ? W_NO_SAMPLE : e->stage + 1;
+}
+
+/* As many as there is room for, and the oldest is at hand. */
+static int claim_ahead(struct sim *m, int w)
+{
+    struct worker *a = &m->workers[w];
+    a->first += (uint64_t)a->holds;
+    a->holds = 0;
+    while (a->end - a->first < m->per_worker) {
+        struct ahead *e = ahead_of(m, w, a->end);
+        if (!take_row(m, &e->slot, &e->sample))
+            break;
+        a->end++;
+        e->stage = W_READ_LATENCY;
+        read_stages(m, e);
+    }
+    if (a->end == a->first)
+        return 0;
+    a->holds = 1;
+    a->slot = ahead_of(m, w, a->first)->slot;
+    a->sample = ahead_of(m, w, a->first)->sample;
+    return 1;
+}
+
+static int claim(struct sim *m, int w)
+{
+    struct worker *a = &m->workers[w];
+    if (!(m->ahead ? claim_ahead(m, w) : take_row(m, &a->slot, &a->sample)))
+        return 0;
+    a->stage = W_START_AGAIN;
+    a->starts_again = a->epoch != m->slots[a->slot].epoch;
+    a->epoch = m->slots[a->slot].epoch;
     return 1;
 }
 
@@ -299,6 +380,19 @@ static void work_on(struct sim *m, int worker)
 {
     end_stage(m, worker);
     take_stages(m, worker);
+}
+
+static void read_on(struct sim *m, int who)
+{
+    struct ahead *e = &m->ahead[who - m->trainer - 1];
+    int w = (int)((size_t)(e - m->ahead) / m->per_worker);
+    struct worker *a = &m->workers[w];
+    e->stage = e->stage == W_READ_CPU ? W_NO_SAMPLE : e->stage + 1;
+    read_stages(m, e);
+    if (a->waits && e->stage == W_NO_SAMPLE && e == ahead_of(m, w, a->first)) {
+        a->waits = 0;
+        work_on(m, w);
+    }
 }
 
 /* ---- copy lane and trainer: finished batches over the link into device buffers, and a step on each ---- */
@@ -401,7 +495,9 @@ static void step_on(struct sim *m)
 
 static void end_of(struct sim *m, int who)
 {
-    if (who == m->trainer)
+    if (who > m->trainer)
+        read_on(m, who);
+    else if (who == m->trainer)
         step_on(m);
     else if (who == m->copy)
         copy_on(m);
@@ -456,13 +552,16 @@ static int sim_init(struct sim *m)
     m->epoch_left = s->epoch_samples;
     m->copy = s->workers;
     m->trainer = s->workers + 1;
+    m->per_worker = s->inflight > 1 ? (size_t)s->inflight : 0;
+    m->ahead = m->per_worker ? calloc(workers * m->per_worker, sizeof(*m->ahead)) : NULL;
     m->workers = calloc(workers, sizeof(*m->workers));
     m->slots = calloc(m->n_slots, sizeof(*m->slots));
     m->finished = calloc(m->n_slots, sizeof(*m->finished));
-    int there = pp_agents_init(&m->agents, s->workers + 2, &cpus) && line_init(&m->parked, workers) &&
-                line_init(&m->lock_line, workers) && line_init(&m->free_slots, m->n_slots) &&
-                line_init(&m->ready, m->n_slots) && line_init(&m->arrived, (size_t)s->copy_buffers) &&
-                m->workers && m->slots && m->finished;
+    int there = pp_agents_init(&m->agents, (int)(workers * (1 + m->per_worker)) + 2, &cpus) &&
+                line_init(&m->parked, workers) && line_init(&m->lock_line, workers) &&
+                line_init(&m->free_slots, m->n_slots) && line_init(&m->ready, m->n_slots) &&
+                line_init(&m->arrived, (size_t)s->copy_buffers) && m->workers && m->slots && m->finished &&
+                (m->ahead || !m->per_worker);
     for (size_t i = 0; there && i < m->n_slots; i++)
         line_join(&m->free_slots, i);
     return there;
@@ -472,6 +571,7 @@ static void sim_free(struct sim *m)
 {
     pp_agents_free(&m->agents);
     free(m->workers);
+    free(m->ahead);
     free(m->slots);
     free(m->finished);
     free(m->parked.at);

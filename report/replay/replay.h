@@ -8,10 +8,11 @@
  * min(1, C / n, M / (n + m)). Where the scheduler is fair to groups (cgroups, autogroups), each of G busy
  * groups gets as much as all of ours together: min(1, C / n, M / (n (1 + G))). Others that want less than
  * that, D CPUs and no more, leave (M - D) / n at least. The wiring is the loader's own
- * (loader/loader.h): workers take samples in order, W x prefetch + 1 slots bound what is in flight, one copy
- * lane, copy_buffers batches on the device, one trainer. A read is a latency, during which any number of
- * others may be under way, and then its turn on a link that all reads share, for as long as its bytes take
- * there, or as any read takes where reads are counted; while storage stands still for all, no read begins.
+ * (loader/loader.h): workers take samples in order, of which each may have several reads in flight, W x
+ * prefetch + 1 slots bound what is in flight, one copy lane, copy_buffers batches on the device, one trainer.
+ * A read is a latency, during which any number of others may be under way, and then its turn on a link that
+ * all reads share, for as long as its bytes take there, or as any read takes where reads are counted; while
+ * storage stands still for all, no read begins.
  *
  * Pure computation: no I/O, no clock, no randomness; the same input gives the same output. Any thread. */
 #ifndef PP_REPORT_REPLAY_REPLAY_H
@@ -39,6 +40,8 @@ struct pp_outage {
 
 struct pp_replay_setup {
     int workers, prefetch, copy_buffers, in_order;
+    int inflight;  /* reads of a worker at a time, each by a thread of its own, and taken in order; up to 1:
+                      the  worker reads by itself */
     int on_demand; /* nothing is made ahead: a batch is begun when the trainer wants it */
     uint64_t batch_size;
     uint64_t epoch_samples; /* the last batch of an epoch holds what is left of them; 0: there is no end */

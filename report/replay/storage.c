@@ -376,6 +376,15 @@ static size_t medians(struct read *r, size_t n)
     return workers;
 }
 
+/* A slow host is slow for whichever worker asks it. */
+static float without_host(const struct pp_costs *c, const struct pp_cost_sample *x)
+{
+    double more = x->slow_host && c->requests.slow_host > 1
+                      ? (x->first_byte + x->transfer) * (1 - 1 / c->requests.slow_host)
+                      : 0;
+    return fmaxf(x->read_blocked - (float)more, 0);
+}
+
 pp_status pp_slow_workers_find(struct pp_costs *c, struct pp_err *err)
 {
     struct read *r = malloc((c->n + 1) * sizeof(*r));
@@ -383,7 +392,7 @@ pp_status pp_slow_workers_find(struct pp_costs *c, struct pp_err *err)
     if (!r)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the reads of %zu samples", c->n);
     for (size_t i = 0; i < c->n; i++)
-        r[i] = (struct read){c->samples[i].worker, c->samples[i].read_blocked};
+        r[i] = (struct read){c->samples[i].worker, without_host(c, &c->samples[i])};
     qsort(r, c->n, sizeof(*r), by_worker);
     size_t n = medians(r, c->n);
     qsort(r, n, sizeof(*r), by_blocked);
@@ -494,7 +503,10 @@ static int read_limits(struct pp_costs *c, const struct pp_cost_sample **order, 
         mean += c->samples[i].bytes / (double)c->n;
     if (known_limit(c))
         return 1;
-    if (link.serial >= PP_SERIAL)
+    if (c->requests.link > 0) { /* from every connection's bytes, which says more than whole reads do */
+        c->bandwidth = c->requests.link;
+        c->storage.serial = fmax(link.serial, PP_SERIAL);
+    } else if (link.serial >= PP_SERIAL)
         c->bandwidth = link.bytes_per_s;
     else if ((paced = at_a_pace(c, order, v)) > 0 && same_sizes(c))
         c->bandwidth = c->samples[0].bytes * paced;

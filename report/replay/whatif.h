@@ -18,7 +18,13 @@ struct pp_knobs {
     int alone;                           /* 1: the run has the CPUs to itself */
     double read, bandwidth; /* multiplier of blocked read time; bytes/s of all reads together, 0: no limit
                                beyond what was recorded */
-    double cached;          /* share of the reads served from the page cache, 0..1 */
+    int inflight;           /* reads of a worker at a time; 0: as recorded */
+    double first_byte;      /* multiplier of the time to the first byte of requests */
+    double stream;          /* bytes/s of a connection; 0: as recorded */
+    double hedge;   /* requests slower than this quantile are made twice; 0: none more than recorded */
+    int kept;       /* 1: no request opens a connection */
+    int even_hosts; /* 1: no host is slower than the others */
+    double cached;  /* share of the reads served from the page cache, 0..1 */
     double decode, transform, collate; /* multipliers of CPU time */
     double step;                       /* multiplier of the trainer's own time */
     double step_ns;                    /* or that time; 0: as the multiplier says */

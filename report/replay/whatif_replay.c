@@ -3,6 +3,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
+#include "report/replay/requests.h"
 #include "report/replay/storage.h"
 
 #include <math.h>
@@ -15,6 +16,7 @@ enum { MIN_BATCHES = 60, MANY_SAMPLES = 200000, MOST_IN_FLIGHT = 500000 };
 struct pp_knobs pp_knobs_none(void)
 {
     return (struct pp_knobs){.read = 1,
+                             .first_byte = 1,
                              .decode = 1,
                              .transform = 1,
                              .collate = 1,
@@ -73,12 +75,38 @@ static int in_line(const struct pp_costs *c)
     return c->bandwidth > 0 || c->reads_per_s > 0;
 }
 
+/* The second request draws from the same distribution, so long as what makes a request late is its own. */
+static double hedged(const struct pp_costs *c, const struct pp_knobs *k, double first, size_t i)
+{
+    const struct pp_requests *q = &c->requests;
+    double late = pp_requests_first_byte(q, k->hedge);
+    if (!(k->hedge > 0) || !(first > late))
+        return first;
+    return fmin(first, late + q->first_byte[mix((uint32_t)i ^ 0x5bd1e995u) % q->answers]);
+}
+
+/* What the knobs take from the time blocked in a read that had requests. */
+static double saved_ns(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *x,
+                       size_t i)
+{
+    double slower = k->even_hosts && x->slow_host ? fmax(c->requests.slow_host, 1) : 1;
+    double first = hedged(c, k, x->first_byte / slower, i) * k->first_byte;
+    double transfer = k->bandwidth > 0 || in_line(c) ? 0 /* on the link then */
+                      : k->stream > 0                ? x->bytes / k->stream * 1e9
+                                                     : x->transfer / slower;
+    return x->requests ? x->first_byte - first + x->transfer - transfer + (k->kept ? x->setup : 0) +
+                             x->refused * (1 - k->retry)
+                       : 0;
+}
+
 static struct pp_replay_sample replayed(const struct pp_costs *c, const struct pp_knobs *k,
                                         const struct pp_cost_sample *x, size_t i, float limit)
 {
     /* where storage answers one after another, the time a read was blocked is the queue of the recorded
-     * set-up: the replay makes its own */
-    float blocked = in_line(c) ? 0 : fmaxf(x->read_blocked - (float)pp_slow_worker_ns(c, x->worker), 0);
+     * set-up: the replay makes its own. Of a request the queue is the transfer, and the first byte is not. */
+    double slow_worker = in_line(c) ? 0 : pp_slow_worker_ns(c, x->worker);
+    float blocked = x->read_blocked - (float)slow_worker - (float)saved_ns(c, k, x, i);
+    blocked = in_line(c) && !x->requests ? 0 : fmaxf(blocked, 0);
     int stored = !(k->cached > 0 && mix((uint32_t)i) < k->cached * 4294967296.0);
     struct pp_replay_sample r = {
         .read_blocked = (float)((stored ? blocked * k->read : 0) +
@@ -115,6 +143,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
     return (struct pp_replay_setup){
         .workers = k->workers ? k->workers : c->workers,
         .on_demand = c->in_trainer && !k->workers,
+        .inflight = k->inflight ? k->inflight : c->inflight,
         .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers,
         .in_order = k->order ? k->order == 1 : c->in_order,

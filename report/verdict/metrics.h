@@ -76,6 +76,10 @@ enum pp_metric_from {
     X(G_CPUS, "g_cpus", "replay: gain of exclusive CPUs", SHARE, REPLAY)                        \
     X(CPUS_LEAD, "cpus_lead", "replay: exclusive CPUs vs. 25 % less work", SHARE, REPLAY)              \
     X(G_CPUS_WORKERS, "g_cpus_workers", "replay: exclusive CPUs, a worker each", SHARE, REPLAY)    \
+    X(G_INFLIGHT, "g_inflight", "replay: gain of reads in flight", SHARE, REPLAY)                \
+    X(G_HEDGE, "g_hedge", "replay: gain of hedged requests", SHARE, REPLAY)                      \
+    X(G_KEPT, "g_kept", "replay: gain of kept connections", SHARE, REPLAY)                       \
+    X(G_HOSTS, "g_hosts", "replay: gain of even hosts", SHARE, REPLAY)                           \
     X(G_WORK, "g_work", "replay: gain of half the work", SHARE, REPLAY)                          \
     X(PREFETCH_PART, "prefetch_part", "replay: prefetch share of storage gain", SHARE, REPLAY) \
     X(READ_TAIL, "read_tail", "blocked in reads, p99 / p50", NUMBER, REPLAY)                     \
@@ -100,6 +104,23 @@ enum pp_metric_from {
     X(FREE_MEMORY, "free_memory", "memory left with data cached", SHARE, REPLAY)               \
     X(FIRST_TOUCH, "first_touch", "samples read for the first time", SHARE, REPLAY)              \
     X(DRIFT, "drift", "median read after / before a change", NUMBER, REPLAY)                     \
+    X(REMOTE_FLIGHT, "remote_flight", "requests in flight", NUMBER, REPLAY)                      \
+    X(REMOTE_NEEDED, "remote_needed", "requests in flight needed", COUNT, REPLAY)                \
+    X(REMOTE_TIME, "remote_time", "time of a request", TIME, REPLAY)                             \
+    X(REMOTE_FIRST, "remote_first", "of it: to the first byte", TIME, REPLAY)                    \
+    X(REMOTE_FIRST_PART, "remote_first_part", "requests: first byte", SHARE, REPLAY)             \
+    X(REMOTE_TRANSFER_PART, "remote_transfer_part", "requests: transfer", SHARE, REPLAY)         \
+    X(REMOTE_DNS_PART, "remote_dns_part", "requests: DNS", SHARE, REPLAY)                        \
+    X(REMOTE_SETUP_PART, "remote_setup_part", "requests: DNS, TCP, TLS", SHARE, REPLAY)          \
+    X(REMOTE_STREAM, "remote_stream", "bytes/s of a connection", BYTES, REPLAY)                  \
+    X(REMOTE_BYTES, "remote_bytes", "bytes per request", BYTES, REPLAY)                          \
+    X(REMOTE_REFUSED, "remote_refused", "requests refused (429, 503)", SHARE, REPLAY)            \
+    X(REMOTE_CONNECTS, "remote_connects", "connections per request", NUMBER, REPLAY)             \
+    X(REMOTE_TAIL, "remote_tail", "first byte, p99 / p50", NUMBER, REPLAY)                       \
+    X(SLOW_HOST, "slow_host", "slowest host / the others", NUMBER, REPLAY)                       \
+    X(SLOW_HOST_PART, "slow_host_part", "requests to that host", SHARE, REPLAY)                  \
+    X(HOT_PREFIX, "hot_prefix", "refusals of one prefix", SHARE, REPLAY)                         \
+    X(HOT_PREFIX_PART, "hot_prefix_part", "answers of that prefix", SHARE, REPLAY)              \
     X(TRANSFORM_PART, "transform_part", "transform's share of CPU work", SHARE, REPLAY)              \
     X(COLLATE_PART, "collate_part", "collate's share of CPU work", SHARE, REPLAY)                    \
     X(COPY_CPU, "copy_cpu", "CPU share of copy time", SHARE, REPLAY)                                 \

@@ -231,7 +231,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_READ_TAIL] =
         {NULL, NULL,
          "Hedge or repeat slow reads, deepen the prefetch (prefetch_factor), or try in_order=False.",
-         OUT_OF_ORDER, .by = "order prefetch workers storage"},
+         OUT_OF_ORDER, .by = "hedge order prefetch inflight workers storage"},
     [PP_REMEDY_MEMORY_LIMIT] =
         {NULL, NULL,
          "Raise the memory limit of the control group (memory.max) by {data_bytes}, so that the data stays in the page cache; or make the data smaller.",
@@ -462,20 +462,67 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          "Check that sample and its storage at that time: a server that failed over, a very large file, a lock; a time limit on reads bounds it.",
          HUNG},
     [PP_REMEDY_REMOTE_IN_FLIGHT] =
-        {NULL, NULL,
+        {"inflight", "more reads in flight per worker",
          "Have more requests in flight: more workers (num_workers), of which each has one; or fewer and larger requests: pack samples into shards and read these in order.",
          WORDS("`--inflight N`, `--workers N`; `--stream` over shards",
                "`DataLoader(num_workers=N)`; several fetches per worker in `__getitems__`",
                "more workers, of which each streams a shard",
-               "readers with `num_threads=N`, a file system in front of the store")},
+               "readers with `num_threads=N`, a file system in front of the store"),
+         .options = "--inflight {to}", .by = "workers"},
     [PP_REMEDY_REMOTE_THROTTLED] =
-        {NULL, NULL,
-         "Ask less often: larger objects, fewer readers at a time, a cache on local disk; a bucket takes more when its keys are spread over several prefixes.",
+        {.by = "errors",
+         .sentence =
+             "Ask less often: larger objects, fewer readers at a time, a cache on local disk; a bucket takes more when its keys are spread over several prefixes.",
          WORDS("shards in place of a folder; fewer `--workers`",
                "shards in place of single objects; retries with back-off and jitter",
                "larger shards (`ShardWriter(maxsize=...)`), `cache_dir=`", "a copy on local disk")},
+    [PP_REMEDY_REMOTE_DNS] =
+        {.by = "connections",
+         .sentence =
+             "Look host names up less often: connections that are kept, a cache of DNS on the node (nscd, systemd-resolved, NodeLocal DNSCache), a name that needs no search list.",
+         WORDS("nothing: connections are kept; see what closes them, and how long `getent hosts NAME` takes",
+               "one client per worker, made in the worker; a cache of DNS on the node",
+               "one `pipe:` per shard, and larger shards; a cache of DNS on the node",
+               "a cache of DNS on the node")},
+    [PP_REMEDY_REMOTE_HOST] =
+        {"hosts", "even hosts: the slow one as fast as the others, or no requests to it",
+         "Take {host} out of the name's addresses, or find what makes it slow; hedged requests hide a part of it.",
+         WORDS("the address of another host in DATASET; `--hedge p95` until then",
+               "take the host out of the service or of DNS; a client that hedges (CRT, s3torchconnector)",
+               "take the host out of the service or of DNS", "take the host out of the service or of DNS"),
+         .by = "hedge"},
+    [PP_REMEDY_REMOTE_PREFIX] =
+        {.by = "errors",
+         .sentence =
+             "Spread the keys below {prefix} over several prefixes (a hash in front), or ask less often: larger objects, a cache.",
+         WORDS("shards in place of a folder; fewer `--workers`, a lower `--inflight`",
+               "keys that begin with a hash; shards in place of single objects",
+               "shards under several prefixes; larger shards (`ShardWriter(maxsize=...)`)",
+               "shards under several prefixes")},
+    [PP_REMEDY_REMOTE_HEDGE] = {"hedge", "hedged requests: a second one where the first is late",
+                                "Hedge slow requests: make a second one when the first byte is late.",
+                                WORDS("`--hedge p95`",
+                                      "a client that hedges or retries slow requests (CRT, s3torchconnector)",
+                                      "`pipe:` of a client that hedges",
+                                      "a file system in front of the store"),
+                                .options = "--hedge {to}"},
+    [PP_REMEDY_REMOTE_STREAM] =
+        {.by = "inflight workers storage",
+         .sentence =
+             "Have more connections at a time: more requests in flight, of parts of an object; or fewer bytes: smaller images.",
+         WORDS("`--inflight N`, `--workers N`; smaller images in DATASET",
+               "more `num_workers`; several ranges at a time in `__getitems__`",
+               "more workers, of which each streams a shard", "more readers; smaller images")},
+    [PP_REMEDY_REMOTE_PACK] =
+        {.by = "inflight workers storage",
+         .sentence =
+             "Pack the objects into shards (pipeprobe pack), and read these in order: one request brings many samples.",
+         WORDS("shards of `pipeprobe pack` as DATASET, with `--stream`",
+               "shards of 100 MB to 1 GB (WebDataset, MosaicML streaming, litdata)",
+               "`wds.ShardWriter(pattern, maxsize=)`: shards of 100 MB to 1 GB",
+               "`fn.readers.webdataset` over packed shards")},
     [PP_REMEDY_REMOTE_CONNECTIONS] =
-        {NULL, NULL,
+        {"connections", "connections that are kept: no DNS, TCP, TLS in a request",
          "Keep connections open: one client per worker instead of one per sample, keep-alive on the server and on proxies between.",
          WORDS("nothing: connections are kept; see what closes them (keep-alive of the server, a proxy)",
                "one `requests.Session` or boto3 client per worker, made in the worker",

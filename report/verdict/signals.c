@@ -1,8 +1,10 @@
 #include "report/verdict/signals.h"
 
 #include "probe/base/err.h"
+#include "report/replay/requests.h"
 #include "report/replay/storage.h"
 #include "report/verdict/remedies.h"
+#include "report/verdict/remote_signals.h"
 #include "report/verdict/verdict_rules.h"
 
 #include <math.h>
@@ -342,6 +344,45 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
     }
 }
 
+#define LEAST_SETUP 0.05  /* of the requests' time: opening connections */
+#define LEAST_TAIL 3      /* p99 over p50 of the first bytes: below it there is little to hedge */
+#define LEAST_SLOW_HOST 2 /* median over that of the other hosts */
+enum { HEDGED_AFTER = 100, MOST_INFLIGHT = 256 };
+
+/* Of requests to a remote storage. */
+static pp_status offer_remote(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
+{
+    const struct pp_requests *q = &c->requests;
+    const double *m = s->metric;
+    int counts[8];
+    struct pp_fix *f;
+    pp_status st = PP_OK;
+    if (!(q->n >= PP_LEAST_REQUESTS))
+        return PP_OK;
+    for (int i = 0; i < 8; i++)
+        counts[i] = c->inflight << (i + 1) < MOST_INFLIGHT ? c->inflight << (i + 1) : MOST_INFLIGHT;
+    if (c->inflight && c->inflight < MOST_INFLIGHT) {
+        f = offer(s, PP_REMEDY_REMOTE_IN_FLIGHT, 0);
+        st = choose_count(c, f, &f->knobs.inflight, counts, 8, err);
+    }
+    if (m[PP_METRIC_REMOTE_SETUP_PART] >= LEAST_SETUP) {
+        f = offer(s, PP_REMEDY_REMOTE_CONNECTIONS, 1);
+        f->knobs.kept = 1;
+        snprintf(f->to, sizeof(f->to), "kept");
+    }
+    if (m[PP_METRIC_SLOW_HOST] >= LEAST_SLOW_HOST) {
+        f = offer(s, PP_REMEDY_REMOTE_HOST, 1);
+        f->knobs.even_hosts = 1;
+        snprintf(f->to, sizeof(f->to), "even");
+    }
+    if (q->answers >= HEDGED_AFTER && m[PP_METRIC_REMOTE_TAIL] >= LEAST_TAIL) {
+        f = offer(s, PP_REMEDY_REMOTE_HEDGE, 0);
+        f->knobs.hedge = 0.95;
+        snprintf(f->to, sizeof(f->to), "p95");
+    }
+    return st;
+}
+
 static int by_gain(const void *a, const void *b)
 {
     const struct pp_fix *x = a, *y = b;
@@ -370,6 +411,8 @@ static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, stru
 {
     s->fixes = 0;
     pp_status st = offer_counts(c, s, err);
+    if (st == PP_OK)
+        st = offer_remote(c, s, err);
     if (st == PP_OK)
         offer_rest(c, s);
     for (int i = 0; i < s->fixes && st == PP_OK; i++)
@@ -403,6 +446,10 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_BUFFERS] = gain_of(s, "buffers");
     m[PP_METRIC_G_CPUS] = gain_of(s, "cpus");
     m[PP_METRIC_G_WORK] = gain_of(s, "work");
+    m[PP_METRIC_G_INFLIGHT] = gain_of(s, "inflight");
+    m[PP_METRIC_G_HEDGE] = gain_of(s, "hedge");
+    m[PP_METRIC_G_KEPT] = gain_of(s, "connections");
+    m[PP_METRIC_G_HOSTS] = gain_of(s, "hosts");
     m[PP_METRIC_CPUS_LEAD] = (1 + gain_of(s, "cpus")) / (1 + (isnan(less_work) ? 0 : less_work)) - 1;
     m[PP_METRIC_PREFETCH_PART] = gain_of(s, "prefetch") / gain_of(s, "storage");
 }
@@ -432,6 +479,7 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
         add_cache(c, out->metric);
         add_limits(c, out->metric);
         add_parts(c, out->metric);
+        pp_remote_signals(c, out->metric);
         st = pp_whatif_error(c, &out->replay_error, err);
     }
     if (st == PP_OK)

@@ -278,7 +278,7 @@ class Handler(BaseHTTPRequestHandler):
         stream, shared = float(options.get("stream-bps", 0)), float(options.get("link-bps", 0))
         if not stream and not shared:
             return self.wfile.write(body)
-        piece, began, sent = 16384, time.monotonic(), 0
+        piece, began, sent = 4096, time.monotonic(), 0
         for at in range(0, len(body), piece):
             part = body[at:at + piece]
             sent += len(part)

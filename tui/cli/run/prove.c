@@ -26,7 +26,7 @@ static const struct {
 } turns[] = {
     {"workers", "--workers", 1},         {"fewer-workers", "--workers", 1}, {"prefetch", "--prefetch", 1},
     {"buffers", "--copy-buffers", 1},    {"order", "--out-of-order", 0},    {"pinned", "--no-pageable", 0},
-    {"sync", "--no-sync-every-step", 0},
+    {"sync", "--no-sync-every-step", 0}, {"inflight", "--inflight", 1},     {"hedge", "--hedge", 1},
 };
 enum {
     TURNS = sizeof(turns) / sizeof(*turns),

@@ -45,6 +45,45 @@ static void latency_scales_with_workers(void **state)
         near(rate(s, x, NULL), s.workers * 100.0, 0.01);
 }
 
+/* Little's law: as many reads in flight, as many times the rate of one worker; what a link, or the CPUs,
+ * allow at the most; and one in flight is a worker that reads by itself. */
+static void reads_in_flight_hide_latency(void **state)
+{
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x = {.read_blocked = 10e6f, .bytes = 10000};
+    s.workers = 1, s.prefetch = 4;
+    double alone = rate(s, x, NULL);
+    for (s.inflight = 1; s.inflight <= 16; s.inflight *= 2)
+        near(rate(s, x, NULL), s.inflight * 100.0, 0.02);
+    s.inflight = 1;
+    assert_true(rate(s, x, NULL) == alone);
+    s.inflight = 8, s.workers = 2;
+    near(rate(s, x, NULL), 1600, 0.02);
+    s.storage_bytes_per_s = 1e6;
+    near(rate(s, x, NULL), 100, 0.02);
+    s.storage_bytes_per_s = 0;
+    s.cpus = s.machine_cpus = 1, s.inflight = 16;
+    x.read_cpu = 0.5e6f, x.work_cpu = 1.5e6f;
+    near(rate(s, x, NULL), 500, 0.03);
+    s.in_order = 0;
+    near(rate(s, x, NULL), 500, 0.03);
+}
+
+/* One slow read holds up its own worker's samples, in their order, and later reads are under way meanwhile.
+ */
+static void a_slow_read_ahead_is_waited_for(void **state)
+{
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x[8] = {{.read_blocked = 80e6f}};
+    struct pp_replay_result r;
+    struct pp_err err;
+    s.workers = 1, s.prefetch = 8, s.inflight = 8;
+    for (int i = 1; i < 8; i++)
+        x[i].read_blocked = 1e6f;
+    assert_int_equal(pp_replay(&s, x, 8, 400, &r, &err), PP_OK);
+    near(r.samples_per_s, 8 / 0.081, 0.03);
+}
+
 /* A batch of 8 is begun when the trainer wants it: its samples, then the step, and so on. */
 static void on_demand_nothing_is_made_ahead(void **state)
 {
@@ -409,6 +448,8 @@ static void nonsense_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_in_flight_hide_latency),
+        cmocka_unit_test(a_slow_read_ahead_is_waited_for),
         cmocka_unit_test(latency_scales_with_workers),
         cmocka_unit_test(on_demand_nothing_is_made_ahead),
         cmocka_unit_test(cpu_is_shared_not_multiplied),

@@ -24,8 +24,8 @@ enum { BLOCKS = sizeof(blocks) / sizeof(*blocks) };
 
 static int known_name(const char *name, size_t len)
 {
-    static const char *const texts[] = {"owner", "gpu_not_measured"};
-    for (int i = 0; i < 2; i++)
+    static const char *const texts[] = {"owner", "gpu_not_measured", "host", "prefix"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         if (strlen(texts[i]) == len && memcmp(texts[i], name, len) == 0)
             return 1;
     for (int m = 0; m < PP_METRIC_COUNT; m++)
@@ -95,6 +95,75 @@ static void test_who_crowds_the_trainer(void **state)
         assert_null(strstr(v.cause, "waits for data"));
         assert_null(strchr(v.cause, '{'));
         assert_null(strstr(v.cause, " - ")); /* no value that is not known */
+        pp_arena_free(&arena);
+    }
+}
+
+/* Reads are what is waited for, and the parts of the requests behind them say why. What could have been left
+ * out (refusals, new connections) comes before what more requests in flight would hide. */
+static void test_requests_name_their_cause(void **state)
+{
+    enum { SET = 5 };
+    static const struct {
+        const char *l2;
+        struct {
+            enum pp_metric metric;
+            double value;
+        } set[SET];
+    } rows[] = {
+        {"in-flight", {{PP_METRIC_REMOTE_FIRST_PART, 0.9}, {PP_METRIC_REMOTE_NEEDED, 60}}},
+        {"in-flight", {{PP_METRIC_REMOTE_FIRST_PART, 0.9}}},
+        {"small-objects",
+         {{PP_METRIC_REMOTE_FIRST_PART, 0.9}, {PP_METRIC_REMOTE_NEEDED, 600}, {PP_METRIC_REMOTE_BYTES, 1e4}}},
+        {"in-flight",
+         {{PP_METRIC_REMOTE_FIRST_PART, 0.9}, {PP_METRIC_REMOTE_NEEDED, 600}, {PP_METRIC_REMOTE_BYTES, 4e6}}},
+        {"stream-bandwidth", {{PP_METRIC_REMOTE_TRANSFER_PART, 0.8}, {PP_METRIC_REMOTE_FIRST_PART, 0.2}}},
+        {"bandwidth",
+         {{PP_METRIC_REMOTE_TRANSFER_PART, 0.8}, {PP_METRIC_READ_SERIAL, 0.9}, {PP_METRIC_LINK, 1e6}}},
+        {"latency-tail", {{PP_METRIC_REMOTE_FIRST_PART, 0.9}, {PP_METRIC_READ_TAIL, 30}}},
+        {"throttled", {{PP_METRIC_W_ERRORS, 0.5}, {PP_METRIC_REMOTE_REFUSED, 0.2}}},
+        {"throttled",
+         {{PP_METRIC_W_ERRORS, 0.5},
+          {PP_METRIC_REMOTE_REFUSED, 0.2},
+          {PP_METRIC_HOT_PREFIX, 0.5},
+          {PP_METRIC_HOT_PREFIX_PART, 0.5}}},
+        {"hot-prefix",
+         {{PP_METRIC_W_ERRORS, 0.5},
+          {PP_METRIC_REMOTE_REFUSED, 0.2},
+          {PP_METRIC_HOT_PREFIX, 0.99},
+          {PP_METRIC_HOT_PREFIX_PART, 0.3}}},
+        {"connections",
+         {{PP_METRIC_REMOTE_SETUP_PART, 0.6},
+          {PP_METRIC_G_KEPT, 1},
+          {PP_METRIC_REMOTE_FIRST_PART, 0.3},
+          {PP_METRIC_REMOTE_DNS_PART, 0.01}}},
+        {"dns",
+         {{PP_METRIC_REMOTE_SETUP_PART, 0.6},
+          {PP_METRIC_G_KEPT, 1},
+          {PP_METRIC_REMOTE_FIRST_PART, 0.3},
+          {PP_METRIC_REMOTE_DNS_PART, 0.5}}},
+        {"slow-host",
+         {{PP_METRIC_SLOW_HOST, 5},
+          {PP_METRIC_G_HOSTS, 0.5},
+          {PP_METRIC_REMOTE_FIRST_PART, 0.9},
+          {PP_METRIC_WORKER_SKEW, 4}}},
+        {"latency", {{PP_METRIC_REMOTE_FIRST_PART, NAN}}}, /* no requests */
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(0.8, 0);
+        f.starved = f.starved_alone = 0;
+        f.owner = PP_PHASE_READ, f.owner_is_worker = 1;
+        f.host = "10.0.0.2:80", f.prefix = "s3://bucket/a";
+        f.metric[PP_METRIC_W_STORAGE] = 0.99, f.metric[PP_METRIC_W_WORK] = 0.01;
+        for (int k = 0; k < SET && rows[i].set[k].value != 0; k++)
+            f.metric[rows[i].set[k].metric] = rows[i].set[k].value;
+        pp_verdict_judge(&f, &arena, &v);
+        assert_string_equal(v.l1, "storage");
+        if (strcmp(v.l2, rows[i].l2) != 0)
+            fail_msg("row %zu: %s, not %s", i, v.l2, rows[i].l2);
+        assert_null(strchr(v.cause, '{'));
         pp_arena_free(&arena);
     }
 }
@@ -430,6 +499,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_crowds_the_trainer),
+        cmocka_unit_test(test_requests_name_their_cause),
         cmocka_unit_test(test_cpus_are_contended_only_where_they_are_short),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
         cmocka_unit_test(test_the_larger_of_boundaries_and_waits_is_named),

@@ -1,0 +1,322 @@
+#include "report/replay/requests.h"
+#include "report/replay/request_link.h"
+
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PLACES = 1024 };
+#define MOST_JOINED 0.9 /* of the samples */
+
+/* An address with a prefix, as the recording numbers them. */
+struct place {
+    char address[PP_REQUESTS_HOST], prefix[PP_REQUESTS_PREFIX];
+    double n, refused;
+};
+
+/* Of a request that brought bytes. */
+struct answer {
+    float first_ns, all_ns;
+    uint32_t place;
+    struct pp_transfer transfer; /* ns from from_ns on */
+};
+
+struct walk {
+    struct pp_costs *c;
+    uint64_t from_ns, to_ns;
+    size_t *order; /* of the samples, by epoch and number */
+    struct place *place;
+    size_t n_places;
+    struct answer *answer;
+    size_t n, room;
+    int no_memory;
+};
+
+static int by_float(const void *a, const void *b)
+{
+    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
+}
+
+/* ---- samples and their requests ---- */
+
+static int compare(const struct pp_cost_sample *x, uint64_t sample, uint32_t epoch)
+{
+    if (x->epoch != epoch)
+        return x->epoch < epoch ? -1 : 1;
+    return (x->sample > sample) - (x->sample < sample);
+}
+
+static int by_sample(const void *a, const void *b, void *samples)
+{
+    const struct pp_cost_sample *x = (const struct pp_cost_sample *)samples + *(const size_t *)a,
+                                *y = (const struct pp_cost_sample *)samples + *(const size_t *)b;
+    return compare(x, y->sample, y->epoch);
+}
+
+static struct pp_cost_sample *find(const struct walk *w, uint64_t sample, uint32_t epoch)
+{
+    size_t low = 0, high = w->c->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare(&w->c->samples[w->order[middle]], sample, epoch) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct pp_cost_sample *x = low < w->c->n ? &w->c->samples[w->order[low]] : NULL;
+    return x && compare(x, sample, epoch) == 0 ? x : NULL;
+}
+
+static int is_refused(const struct pp_request_row *r)
+{
+    return r->status == 429 || r->status == 503;
+}
+
+/* A read ahead may begin before the time that is judged. */
+static uint64_t in_window(const struct walk *w, uint64_t t)
+{
+    return t < w->from_ns ? w->from_ns : t >= w->to_ns ? w->to_ns - 1 : t;
+}
+
+/* The first of them is when the sample was asked for; what the worker read by itself stands in its span
+ * already. */
+static void add_to_sample(const struct walk *w, struct pp_cost_sample *x, const struct pp_request_row *r)
+{
+    double ns = (double)pp_request_row_ns(r), cpu = (double)r->cpu_ns;
+    int ahead = w->c->inflight > 1;
+    if (ahead && !x->requests) {
+        x->read_blocked = x->read_cpu = x->read_wake = 0;
+        x->read_start_ns = in_window(w, r->start_ns);
+    }
+    if (ahead) {
+        x->read_blocked += (float)fmax(ns - cpu, 0);
+        x->read_cpu += (float)cpu;
+        x->read_end_ns = in_window(w, r->start_ns + pp_request_row_ns(r));
+    }
+    x->requests += x->requests < UINT8_MAX;
+    if (is_refused(r)) {
+        x->refused += (float)ns;
+        return;
+    }
+    x->first_byte += (float)r->first_byte_ns;
+    x->transfer += (float)r->transfer_ns;
+    x->setup += (float)(r->resolve_ns + r->connect_ns + r->tls_ns);
+    x->place = (uint16_t)(r->place < MOST_PLACES ? r->place : 0);
+}
+
+/* ---- sums, places ---- */
+
+static void keep_answer(struct walk *w, const struct pp_request_row *r)
+{
+    if (w->n == w->room) {
+        size_t room = w->room ? 2 * w->room : 4096;
+        struct answer *grown = realloc(w->answer, room * sizeof(*grown));
+        if (!grown) {
+            w->no_memory = 1;
+            return;
+        }
+        w->answer = grown;
+        w->room = room;
+    }
+    w->answer[w->n++] = (struct answer){.first_ns = (float)r->first_byte_ns,
+                                        .all_ns = (float)(r->first_byte_ns + r->transfer_ns),
+                                        .place = r->place < MOST_PLACES ? r->place : 0};
+    double end = (double)(r->start_ns - w->from_ns) + (double)pp_request_row_ns(r);
+    w->answer[w->n - 1].transfer = (struct pp_transfer){end - (double)r->transfer_ns, end, (double)r->bytes};
+}
+
+static void note_place(struct walk *w, const struct pp_request_row *r, int refused)
+{
+    struct place *p = &w->place[r->place < MOST_PLACES ? r->place : 0];
+    if (p->n == 0 && r->place && r->address && r->prefix) {
+        snprintf(p->address, sizeof(p->address), "%s", r->address);
+        snprintf(p->prefix, sizeof(p->prefix), "%s", r->prefix);
+    }
+    p->n++;
+    p->refused += refused;
+}
+
+static void on_request(void *ctx, const struct pp_request_row *r)
+{
+    struct walk *w = ctx;
+    struct pp_requests *q = &w->c->requests;
+    struct pp_cost_sample *x;
+    int refused = is_refused(r);
+    if (r->sample == PP_NO_SAMPLE || (r->flags & PP_REQUEST_ROW_DROPPED) || w->no_memory)
+        return;
+    if ((x = find(w, r->sample, r->epoch)) != NULL)
+        add_to_sample(w, x, r);
+    if (r->start_ns < w->from_ns || r->start_ns >= w->to_ns)
+        return;
+    q->n++;
+    q->refused += refused;
+    q->connections += (r->flags & PP_REQUEST_ROW_CONNECTED) != 0;
+    q->bytes += (double)r->bytes;
+    q->busy_ns += (double)pp_request_row_ns(r);
+    q->resolve_ns += (double)r->resolve_ns;
+    q->connect_ns += (double)(r->connect_ns + r->tls_ns);
+    q->first_byte_ns += (double)r->first_byte_ns;
+    q->transfer_ns += (double)r->transfer_ns;
+    q->hedges += (r->flags & PP_REQUEST_ROW_HEDGE) != 0;
+    q->modelled |= (r->flags & PP_REQUEST_ROW_MODEL) != 0;
+    note_place(w, r, refused);
+    if (r->status / 100 == 2)
+        keep_answer(w, r);
+}
+
+/* ---- one host, one prefix ---- */
+
+enum { HOSTS = 64 };
+
+static size_t host_of(const struct walk *w, const char *hosts[HOSTS], size_t *n, uint32_t place)
+{
+    const char *address = w->place[place].address;
+    size_t at = 0;
+    while (at < *n && strcmp(hosts[at], address) != 0)
+        at++;
+    if (at == *n && *n < HOSTS && address[0])
+        hosts[(*n)++] = address;
+    return at < *n ? at : HOSTS;
+}
+
+/* The median answer of one host, or of all others. */
+static double median_of(const struct walk *w, const uint8_t *host, size_t which, int others, float *v,
+                        size_t *n)
+{
+    *n = 0;
+    for (size_t i = 0; i < w->n; i++)
+        if (host[i] < HOSTS && (host[i] == which) != others)
+            v[(*n)++] = w->answer[i].all_ns;
+    qsort(v, *n, sizeof(*v), by_float);
+    return *n ? v[*n / 2] : NAN;
+}
+
+/* The slowest host against all others, by the median of what it answered. */
+static void find_slow_host(struct walk *w, float *v, uint8_t *host)
+{
+    struct pp_requests *q = &w->c->requests;
+    const char *hosts[HOSTS];
+    size_t n_hosts = 0, n, rest;
+    q->slow_host = NAN;
+    for (size_t i = 0; i < w->n; i++)
+        host[i] = (uint8_t)host_of(w, hosts, &n_hosts, w->answer[i].place);
+    for (size_t h = 0; h < n_hosts && n_hosts > 1; h++) {
+        double own = median_of(w, host, h, 0, v, &n), others = median_of(w, host, h, 1, v, &rest);
+        double ratio = own / fmax(others, 1e5);
+        if (n < PP_LEAST_REQUESTS || rest < PP_LEAST_REQUESTS ||
+            !(isnan(q->slow_host) || ratio > q->slow_host))
+            continue;
+        q->slow_host = ratio;
+        q->slow_host_part = (double)n / (double)w->n;
+        snprintf(q->host, sizeof(q->host), "%s", hosts[h]);
+    }
+    for (size_t i = 0; i < w->c->n && !isnan(q->slow_host); i++)
+        w->c->samples[i].slow_host = w->c->samples[i].place &&
+                                     strcmp(w->place[w->c->samples[i].place].address, q->host) == 0;
+}
+
+/* The prefix with the most refusals, of two or more. */
+static void find_hot_prefix(const struct walk *w)
+{
+    struct pp_requests *q = &w->c->requests;
+    q->hot_prefix = q->hot_prefix_part = NAN;
+    for (size_t i = 1; i < MOST_PLACES && q->refused > 0; i++) {
+        double n = 0, refused = 0;
+        for (size_t k = 1; k < MOST_PLACES && w->place[i].n > 0; k++)
+            if (w->place[k].n > 0 && strcmp(w->place[k].prefix, w->place[i].prefix) == 0) {
+                n += w->place[k].n;
+                refused += w->place[k].refused;
+            }
+        if (n < PP_LEAST_REQUESTS || q->n - n < PP_LEAST_REQUESTS ||
+            !(isnan(q->hot_prefix) || refused / q->refused > q->hot_prefix))
+            continue;
+        q->hot_prefix = refused / q->refused;
+        q->hot_prefix_part = (n - refused) / fmax(q->n - q->refused, 1);
+        snprintf(q->prefix, sizeof(q->prefix), "%s", w->place[i].prefix);
+    }
+}
+
+/* Where the bytes are most of the requests' time. */
+static pp_status find_link(const struct walk *w, struct pp_err *err)
+{
+    struct pp_requests *q = &w->c->requests;
+    if (q->transfer_ns < 0.5 * q->busy_ns || !w->n)
+        return PP_OK;
+    struct pp_transfer *t = malloc(w->n * sizeof(*t));
+    for (size_t i = 0; t && i < w->n; i++)
+        t[i] = w->answer[i].transfer;
+    q->link = t ? pp_request_link(t, w->n) : NAN;
+    free(t);
+    return isnan(q->link) ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu requests", w->n) : PP_OK;
+}
+
+/* ---- all of it ---- */
+
+static pp_status sum_up(struct walk *w, struct pp_err *err)
+{
+    struct pp_requests *q = &w->c->requests;
+    float *v = malloc((w->n + 1) * sizeof(*v));
+    uint8_t *host = malloc(w->n + 1);
+    size_t joined = 0;
+    pp_status st = v && host && !w->no_memory
+                       ? PP_OK
+                       : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu requests", w->n);
+    if (st == PP_OK) {
+        find_slow_host(w, v, host);
+        find_hot_prefix(w);
+        st = find_link(w, err);
+        for (size_t i = 0; i < w->n; i++)
+            v[i] = w->answer[i].first_ns;
+        qsort(v, w->n, sizeof(*v), by_float);
+        q->first_byte = v;
+        q->answers = w->n;
+        v = NULL;
+    }
+    for (size_t i = 0; i < w->c->n; i++)
+        joined += w->c->samples[i].requests > 0;
+    q->joined = w->c->n ? (double)joined / (double)w->c->n : 0;
+    if (w->c->inflight > 1 && q->joined < MOST_JOINED)
+        w->c->inflight = 0; /* what reads took is not known: their spans have what was left of it */
+    free(host);
+    free(v);
+    return st;
+}
+
+pp_status pp_requests_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_costs *c,
+                           struct pp_err *err)
+{
+    struct walk w = {.c = c, .from_ns = tl->start_ns, .to_ns = tl->end_ns};
+    c->requests = (struct pp_requests){0};
+    if (!source->each_request || !c->n)
+        return PP_OK;
+    w.order = malloc(c->n * sizeof(*w.order));
+    w.place = calloc(MOST_PLACES, sizeof(*w.place));
+    pp_status st = w.order && w.place ? PP_OK
+                                      : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", c->n);
+    for (size_t i = 0; st == PP_OK && i < c->n; i++)
+        w.order[i] = i;
+    if (st == PP_OK) {
+        qsort_r(w.order, c->n, sizeof(*w.order), by_sample, c->samples);
+        st = source->each_request(source->ctx, on_request, &w, err);
+    }
+    if (st == PP_OK)
+        st = sum_up(&w, err);
+    free(w.answer);
+    free(w.place);
+    free(w.order);
+    return st;
+}
+
+void pp_requests_free(struct pp_requests *r)
+{
+    free(r->first_byte);
+    *r = (struct pp_requests){0};
+}
+
+double pp_requests_first_byte(const struct pp_requests *r, double q)
+{
+    return r->answers ? r->first_byte[(size_t)(q * (double)(r->answers - 1))] : NAN;
+}

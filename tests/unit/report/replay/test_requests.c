@@ -1,0 +1,225 @@
+/* Requests behind the reads of a recording: joined with their samples, compared by host and prefix, and what
+ * the knobs of requests make of them. */
+#include "tests/support/made_costs.h"
+
+#include "probe/base/rng.h"
+#include "report/replay/requests.h"
+#include "report/verdict/causes.h"
+
+enum { MOST = 2 * MADE_SAMPLES };
+
+static struct {
+    struct pp_request_row row[MOST];
+    size_t n;
+} made;
+
+static pp_status each_request(void *ctx, pp_request_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    for (size_t i = 0; i < made.n; i++)
+        fn(fn_ctx, &made.row[i]);
+    return PP_OK;
+}
+
+/* One request per sample, of 10 ms like its read: 8 ms to the first byte, 2 ms of bytes. */
+static void make_requests(const struct pp_costs *c)
+{
+    made.n = c->n;
+    for (size_t i = 0; i < c->n; i++)
+        made.row[i] = (struct pp_request_row){.start_ns = c->samples[i].read_start_ns,
+                                              .first_byte_ns = 8 * FAKE_MS,
+                                              .transfer_ns = 2 * FAKE_MS,
+                                              .bytes = c->samples[i].bytes,
+                                              .sample = c->samples[i].sample,
+                                              .status = 206,
+                                              .place = 1,
+                                              .address = "10.0.0.1:80",
+                                              .prefix = "s3://b/a"};
+}
+
+static void read_requests(struct pp_costs *c)
+{
+    struct pp_source source = {.path = "x", .each_request = each_request};
+    struct pp_timeline tl = {.start_ns = 0, .end_ns = UINT64_MAX};
+    struct pp_err err = {0};
+    if (pp_requests_read(&source, &tl, c, &err) != PP_OK)
+        fail_msg("%s", err.text);
+}
+
+static void without_requests_nothing_changes(void **state)
+{
+    struct pp_costs c = made_costs_new(), before = c;
+    made.n = 0;
+    read_requests(&c);
+    assert_true(c.requests.n == 0);
+    assert_true(c.samples[5].read_blocked == before.samples[5].read_blocked);
+    struct pp_signals s = made_costs_signals(&c);
+    assert_true(isnan(s.metric[PP_METRIC_REMOTE_FLIGHT]));
+    assert_null(pp_signals_fix(&s, "inflight"));
+    pp_costs_free(&c);
+}
+
+static void samples_have_the_parts_of_their_requests(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    make_requests(&c);
+    made.row[3].connect_ns = 4 * FAKE_MS, made.row[3].tls_ns = 1 * FAKE_MS;
+    made.row[made.n] = made.row[3]; /* a second try */
+    made.row[made.n++].attempt = 1;
+    made.row[7].sample = PP_NO_SAMPLE;
+    made.row[8].flags = PP_REQUEST_ROW_DROPPED;
+    made.row[9].epoch = 1; /* of another epoch */
+    read_requests(&c);
+    assert_int_equal(c.samples[3].requests, 2);
+    assert_true(c.samples[3].setup == 10e6f && c.samples[3].first_byte == 16e6f);
+    assert_true(c.samples[4].requests == 1 && c.samples[4].transfer == 2e6f && c.samples[4].setup == 0);
+    assert_true(c.samples[7].requests == 0 && c.samples[8].requests == 0 && c.samples[9].requests == 0);
+    assert_true(c.samples[4].read_blocked == 10e6f); /* as its span says */
+    assert_near(c.requests.n, MADE_SAMPLES - 1, 0);
+    assert_near(c.requests.joined, 1 - 3.0 / MADE_SAMPLES, 1e-9);
+    assert_near(pp_requests_first_byte(&c.requests, 0.5), 8e6, 1);
+    assert_true(isnan(c.requests.slow_host) && isnan(c.requests.hot_prefix));
+    pp_costs_free(&c);
+}
+
+/* The worker's span has what was left to wait for; the request has all of it. */
+static void reads_ahead_cost_what_their_requests_took(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    make_requests(&c);
+    c.inflight = 4;
+    for (size_t i = 0; i < c.n; i++) {
+        c.samples[i].read_blocked = 1e5f;
+        made.row[i].cpu_ns = FAKE_MS / 2;
+    }
+    read_requests(&c);
+    assert_int_equal(c.inflight, 4);
+    assert_true(c.samples[9].read_blocked == 9.5e6f && c.samples[9].read_cpu == 0.5e6f);
+    assert_true(c.samples[0].read_start_ns == c.samples[1].read_start_ns - 3 * FAKE_MS);
+    pp_costs_free(&c);
+    c = made_costs_new();
+    c.inflight = 4;
+    made.n = MADE_SAMPLES / 2;
+    read_requests(&c);
+    assert_int_equal(c.inflight, 0); /* of half of them it is not known */
+    pp_costs_free(&c);
+}
+
+static void a_slow_host_is_compared_with_the_others(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    make_requests(&c);
+    for (size_t i = 0; i < made.n; i++)
+        if (i % 4 == 0) {
+            made.row[i].first_byte_ns = 58 * FAKE_MS;
+            made.row[i].address = "10.0.0.2:80";
+            made.row[i].place = 2;
+            c.samples[i].read_blocked = 60e6f;
+        }
+    read_requests(&c);
+    assert_near(c.requests.slow_host, 6, 0.01);
+    assert_near(c.requests.slow_host_part, 0.25, 0.01);
+    assert_string_equal(c.requests.host, "10.0.0.2:80");
+    assert_true(c.samples[4].slow_host && !c.samples[5].slow_host);
+    c.samples_per_s = 2 / 0.0235;
+    double even = made_costs_predicted(&c, "hosts=even");
+    assert_near(even / (2 / 0.011), 1, 0.05);
+    pp_costs_free(&c);
+}
+
+static void refusals_of_one_prefix_are_told_from_those_of_all(void **state)
+{
+    static const struct {
+        int one;
+        double share, answers;
+    } rows[] = {{1, 1, 3.0 / 7}, {0, 0.5, 0.5}};
+    for (size_t k = 0; k < 2; k++) {
+        struct pp_costs c = made_costs_new();
+        make_requests(&c);
+        for (size_t i = 0; i < made.n; i++) {
+            int b = i % 2 == 1;
+            made.row[i].prefix = b ? "s3://b/b" : "s3://b/a";
+            made.row[i].place = b ? 2 : 1;
+            if (i % 8 == 1 || (!rows[k].one && i % 8 == 2))
+                made.row[i].status = 503;
+        }
+        read_requests(&c);
+        assert_near(c.requests.hot_prefix, rows[k].share, 0.01);
+        assert_near(c.requests.hot_prefix_part, rows[k].answers, 0.01);
+        if (rows[k].one)
+            assert_string_equal(c.requests.prefix, "s3://b/b");
+        pp_costs_free(&c);
+    }
+}
+
+/* Two workers of one read each: what a knob takes from a read shows in the rate, 11 ms a sample before. */
+static void knobs_change_their_part_of_a_read(void **state)
+{
+    static const struct {
+        const char *set;
+        double ms;
+    } rows[] = {
+        {"object-latency=0.5", 7}, {"object-latency=2", 19}, {"connections=kept", 11},
+        {"inflight=1", 11},        {"hedge=p95", 11},
+    };
+    struct pp_costs c = made_costs_new();
+    make_requests(&c);
+    c.inflight = 1;
+    c.step_blocked_ns = 1e5;
+    read_requests(&c);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        assert_near(made_costs_predicted(&c, rows[i].set) * rows[i].ms / 2000, 1, 0.03);
+    assert_near(made_costs_predicted(&c, "inflight=4") / (2 * 4 / 0.011), 1, 0.15);
+    assert_true(made_costs_predicted(&c, "stream-bandwidth=1M") < c.samples_per_s * 0.7);
+    pp_costs_free(&c);
+}
+
+static void what_was_not_recorded_is_refused(void **state)
+{
+    static const char *const sets[] = {"inflight=4",      "object-latency=0.5", "stream-bandwidth=1M",
+                                       "hedge=p95",       "connections=kept",   "hosts=even",
+                                       "shard-size=100MB"};
+    struct pp_costs c = made_costs_new();
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_err err = {0};
+    for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++) {
+        assert_int_equal(pp_knobs_set(&k, &c, sets[i], &err), PP_E_UNSUPPORTED);
+        assert_non_null(strstr(err.text, "cannot be predicted"));
+    }
+    assert_int_equal(pp_knobs_set(&k, &c, "hedge=p50", &err), PP_E_USAGE);
+    assert_int_equal(pp_knobs_set(&k, &c, "inflight=0", &err), PP_E_USAGE);
+    pp_costs_free(&c);
+}
+
+/* One request of twenty takes 200 ms: a second one is nearly always quick. */
+static void a_hedge_cuts_the_tail(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    make_requests(&c);
+    for (size_t i = 0; i < made.n; i += 25) {
+        made.row[i].first_byte_ns = 198 * FAKE_MS;
+        c.samples[i].read_blocked = 200e6f;
+    }
+    c.samples_per_s = 2 / 0.0186;
+    c.step_blocked_ns = 1e5;
+    read_requests(&c);
+    struct pp_signals s = made_costs_signals(&c);
+    const struct pp_fix *f = pp_signals_fix(&s, "hedge");
+    assert_non_null(f);
+    assert_true(f->p.gain > 0.5);
+    pp_costs_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_requests_nothing_changes),
+        cmocka_unit_test(samples_have_the_parts_of_their_requests),
+        cmocka_unit_test(reads_ahead_cost_what_their_requests_took),
+        cmocka_unit_test(a_slow_host_is_compared_with_the_others),
+        cmocka_unit_test(refusals_of_one_prefix_are_told_from_those_of_all),
+        cmocka_unit_test(knobs_change_their_part_of_a_read),
+        cmocka_unit_test(what_was_not_recorded_is_refused),
+        cmocka_unit_test(a_hedge_cuts_the_tail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
