@@ -7,7 +7,7 @@ HAVE_CLANG := $(shell command -v clang 2>/dev/null)
 
 # The rooms that parse files: an older clang may not build the others.
 FUZZ_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(filter-out $(WITHOUT),$(shell find probe/base probe/trace probe/storage probe/columns probe/dataset probe/decode collectors/store report -name '*.c'))) collectors/attach/namemap.c \
-  collectors/attach/session_files.c collectors/attach/rank_session.c collectors/attach/loaders.c collectors/attach/order_files.c probe/ranks/identity.c probe/ranks/lease_dir.c \
+  collectors/attach/session_files.c collectors/attach/rank_session.c collectors/attach/loaders.c collectors/attach/order_files.c collectors/attach/elf_section.c probe/ranks/identity.c probe/ranks/lease_dir.c \
   $(filter-out collectors/import/import.c,$(wildcard collectors/import/*.c)))
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 

@@ -127,6 +127,12 @@ test-frameworks: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)$(if $(VENVS),VENVS='$(VENVS)') $(if $(ONLY),ONLY='$(ONLY)') bash tests/frameworks.sh
 
+# Python 3.14 and later with PyTorch: attach and exec; VENVS and PIPEPROBE_PYTHON314, 314T and 315 as the script says.
+.PHONY: test-python314
+test-python314: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)$(if $(VENVS),VENVS='$(VENVS)') bash tests/python314.sh
+
 # Buckets of another S3 server than our own: moto's, from PyPI.
 .PHONY: test-moto
 test-moto: deps-test
@@ -207,6 +213,7 @@ help:
 	'make quick        the tests that the files changed against HEAD touch (BASE=REVISION); ARGS=--list names them' \
 	'make check-layers only the include plan and the public headers; check-links: the same plan for what is linked' \
 	'make test-frameworks  PyTorch 1.13, 2.2, 2.6 and the newest, and frameworks on it, from PyPI into build/venvs (20 GB); VENVS= ONLY=' \
+	'make test-python314  attach and exec under Python 3.14 and 3.15: of a newer Debian, with its PyTorch, unpacked into build/venvs (1.3 GB)' \
 	'make test-moto    s3:// against the S3 server of moto, from PyPI into build/venvs/moto' \
 	'make format       rewrites the C sources by .clang-format (clang-format 14); make check-format only compares' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \

@@ -72,7 +72,8 @@ void pp_subject_read(const struct pp_source *s, struct pp_arena *arena, struct p
                *source = meta(s, "config", "source"), *loader = meta(s, "config", "loader"),
                *trace = meta(s, "run", "source"), *data = data_of(s), *name;
     int exec = (source && strcmp(source, "nvtx") == 0) ||
-               (command && strncmp(command, "pipeprobe exec", strlen("pipeprobe exec")) == 0);
+               (command && (strncmp(command, "pipeprobe exec", strlen("pipeprobe exec")) == 0 ||
+                            strncmp(command, "pipeprobe attach", strlen("pipeprobe attach")) == 0));
     r->subject_kind = PP_SUBJECT_UNKNOWN;
     r->subject = "the recorded program";
     if (trace) {

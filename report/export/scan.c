@@ -136,11 +136,13 @@ static void choose_flow(struct pp_export_run *run)
         run->phase_flow[present[i]] = i == 0 ? PP_FLOW_START : i == n - 1 ? PP_FLOW_END : PP_FLOW_STEP;
 }
 
-/* "pipeprobe exec -- /usr/bin/python3 train.py" was run in processes of python3. */
+/* "pipeprobe exec -- /usr/bin/python3 train.py" was run in processes of python3; likewise of attach. */
 static void name_program(struct pp_export_run *run)
 {
     const char *line = run->source->meta(run->source->ctx, "run", "command_line");
-    const char *foreign = line && strncmp(line, "pipeprobe exec ", 15) == 0 ? strstr(line, " -- ") : NULL;
+    int is_foreign = line && (strncmp(line, "pipeprobe exec ", 15) == 0 ||
+                              strncmp(line, "pipeprobe attach ", 17) == 0);
+    const char *foreign = is_foreign ? strstr(line, " -- ") : NULL;
     size_t n = foreign ? strcspn(foreign + 4, " ") : 0;
     const char *slash = foreign ? memrchr(foreign + 4, '/', n) : NULL;
     const char *name = slash ? slash + 1 : foreign ? foreign + 4 : "";

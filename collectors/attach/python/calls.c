@@ -106,13 +106,33 @@ static void note_index(PyObject *loader_iter, struct record_iteration *it)
     Py_XDECREF(next_index);
 }
 
+/* The callback's errors are its own business: it has said so in the recording. */
+static void call_back(PyObject *callback, PyObject *args, PyObject *kwargs)
+{
+    PyObject *nothing = PyObject_Call(callback, args, kwargs);
+    if (!nothing)
+        PyErr_Clear();
+    Py_XDECREF(nothing);
+}
+
+/* Of an iterator that is older than the recording late may make one. */
+static struct record_iteration *iteration_to_take(PyObject *args, PyObject **held, PyObject *late)
+{
+    struct record_iteration *it = iteration_of_self(args, held);
+    if (it)
+        return it;
+    Py_XDECREF(*held);
+    call_back(late, args, NULL);
+    return iteration_of_self(args, held);
+}
+
 /* The thread that takes the batches; a worker process that has a loader of its own is not that. */
-PyObject *calls_next(PyObject *function, PyObject *args, PyObject *kwargs)
+PyObject *calls_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *late)
 {
     struct record_local *l = record_is_on() ? record_local() : NULL;
     PyObject *held = NULL;
     struct record_iteration *it = l && l->slot < 0 && !l->taking && PyTuple_Size(args) == 1
-                                      ? iteration_of(PyTuple_GetItem(args, 0), &held)
+                                      ? iteration_to_take(args, &held, late)
                                       : NULL;
     struct record_mark from;
     if (!it || !record_taker_open(l)) {
@@ -193,7 +213,7 @@ static void note_end(PyObject *args)
         return;
     PyErr_Fetch(&type, &value, &trace);
     struct record_iteration *it = iteration_of_self(args, &held);
-    if (it)
+    if (it && !it->late)
         record_order_end(it);
     Py_XDECREF(held);
     PyErr_Restore(type, value, trace);
@@ -210,7 +230,8 @@ PyObject *calls_index(PyObject *function, PyObject *args, PyObject *kwargs)
     if (it) {
         int batched = PyList_Check(index) || PyTuple_Check(index); /* else a key, None for a stream's next */
         Py_ssize_t n = batched ? PyObject_Size(index) : index != Py_None;
-        note_order(it, index, batched, n);
+        if (!it->late) /* of a part of an epoch nothing can be said */
+            note_order(it, index, batched, n);
         it->length[it->sent++ % RECORD_LENGTHS] = n > 0 ? (uint32_t)n : 0;
     }
     Py_XDECREF(held);
@@ -231,15 +252,6 @@ PyObject *calls_received(PyObject *function, PyObject *args, PyObject *kwargs)
     }
     Py_XDECREF(held);
     return got;
-}
-
-/* The callback's errors are its own business: it has said so in the recording. */
-static void call_back(PyObject *callback, PyObject *args, PyObject *kwargs)
-{
-    PyObject *nothing = PyObject_Call(callback, args, kwargs);
-    if (!nothing)
-        PyErr_Clear();
-    Py_XDECREF(nothing);
 }
 
 PyObject *calls_with(PyObject *function, PyObject *args, PyObject *kwargs, enum timed_kind kind,

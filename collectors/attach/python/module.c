@@ -87,7 +87,7 @@ static const struct {
     int has_callback;
 } kinds[] = {
     {"decode", TIMED_DECODE, 0},     {"read", TIMED_READ, 0},
-    {"collate", TIMED_COLLATE, 0},   {"next", TIMED_NEXT, 0},
+    {"collate", TIMED_COLLATE, 0},   {"next", TIMED_NEXT, 1},
     {"save", TIMED_SAVE, 0},         {"index", TIMED_INDEX, 0},
     {"before", TIMED_BEFORE, 1},     {"received", TIMED_RECEIVED, 0},
     {"after", TIMED_AFTER, 1},       {"result", TIMED_RESULT, 1},
@@ -275,6 +275,29 @@ static PyObject *reseed(PyObject *self, PyObject *args)
     return none();
 }
 
+static PyObject *resume(PyObject *self, PyObject *args)
+{
+    PyObject *held;
+    unsigned taken, sent;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OII", &held, &taken, &sent))
+        return NULL;
+    struct record_iteration *it = types_iteration_of(held);
+    if (it)
+        record_iteration_resume(it, taken, sent);
+    return none();
+}
+
+static PyObject *worker_is_late(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (l)
+        l->late = 1;
+    return none();
+}
+
 static PyMethodDef functions[] = {
     {"join", join, METH_VARARGS, "join(session): records into it. False: nothing is recorded"},
     {"rank_session", rank_session, METH_VARARGS,
@@ -298,6 +321,8 @@ static PyMethodDef functions[] = {
     {"loader", loader, METH_VARARGS, "loader(arguments): its number"},
     {"iteration", iteration, METH_VARARGS, "iteration(arguments): what its iterator holds"},
     {"reseed", reseed, METH_VARARGS, "reseed(iteration, base seed)"},
+    {"resume", resume, METH_VARARGS, "resume(iteration, taken, sent): it had been going on, so far"},
+    {"worker_is_late", worker_is_late, METH_NOARGS, "worker_is_late(): it ran before it was recorded"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -8,6 +8,8 @@ import sys
 record = None
 _iterators_are_seen = False  # when they are made
 _in_worker = False  # this process is a worker whose queues are recorded
+late = False  # iterators that are older than the recording are recorded as well
+_late_states = []  # of their loaders: (weak reference to what gives the indices, state)
 
 
 def _guard(function):
@@ -68,6 +70,9 @@ def _start_method(loader):
 def _state_of(loader):
     """What is known of the loader in this recording."""
     state = loader.__dict__.get("_pipeprobe")
+    if _late_states and (state is None or state["session"] != record.session()):
+        indices = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
+        state = loader.__dict__["_pipeprobe"] = _late_state(indices) or state
     if state is None or state["session"] != record.session():
         workers = loader.num_workers
         lengths = _lengths(loader)
@@ -133,12 +138,98 @@ def _iterator_reset(iterator, loader, first_iter=False, *args, **kwargs):
         thread._pipeprobe_iteration = getattr(iterator, "_pipeprobe_iteration", None)
 
 
+# ---- an iterator that is older than the recording ----
+
+
+def _late_state(sampler):
+    for of, state in _late_states:
+        if of() is sampler and state["session"] == record.session():
+            return state
+    return None
+
+
+class _Loader:
+    """What an iterator knows of the loader that made it, under the loader's own names."""
+
+    def __init__(self, iterator):
+        index, batched = iterator._index_sampler, iterator._auto_collation
+        self.batch_sampler = index if batched else None
+        self.sampler = getattr(index, "sampler", None) if batched else index
+        self.batch_size = getattr(index, "batch_size", None) if batched else None
+        self.drop_last = iterator._drop_last
+        self.dataset = iterator._dataset
+        self.num_workers = iterator._num_workers
+        self.prefetch_factor = getattr(iterator, "_prefetch_factor", None)
+        self.timeout = iterator._timeout
+        self.pin_memory = iterator._pin_memory
+        self.persistent_workers = getattr(iterator, "_persistent_workers", False)
+        self.in_order = getattr(iterator, "_in_order", True)
+        self._dataset_kind = iterator._dataset_kind
+        self.multiprocessing_context = self
+        self._workers = getattr(iterator, "_workers", None)
+
+    def get_start_method(self):
+        import multiprocessing
+
+        return getattr(self._workers[0], "_start_method", None) or multiprocessing.get_start_method()
+
+
+@_guard
+def _iterator_is_late(iterator):
+    """Called before each batch of an iterator that has no iteration in this recording."""
+    if not late or not record.session() or getattr(iterator, "_pipeprobe_session", 0) == record.session():
+        return
+    iterator._pipeprobe_session = record.session()  # tried once
+    try:
+        taken = iterator._num_yielded
+        sent = getattr(iterator, "_send_idx", taken)
+        loader = _Loader(iterator)
+        state = _late_state(iterator._index_sampler)
+        if state is None:
+            state = _state_of(loader)
+            import weakref
+
+            _late_states.append((weakref.ref(iterator._index_sampler), state))
+        _iteration_begins(iterator, loader, state, getattr(iterator, "_pipeprobe_round", 0))
+        record.resume(iterator._pipeprobe_iteration, taken, sent)
+        fetcher = getattr(iterator, "_dataset_fetcher", None)
+        if fetcher is not None and not loader.num_workers:
+            _fetcher_made(fetcher)
+    except Exception as e:
+        record.note("a loader that was iterated before is not recorded until it begins anew (%s)" % str(e)[:80])
+
+
+def enter_worker():
+    """In a worker that runs already: its loop gets the queues and the fetcher as if it had begun with them."""
+    global _in_worker
+    module = sys.modules.get("torch.utils.data._utils.worker")
+    frame = sys._getframe()
+    if module is None or module._worker_info is None or _in_worker:
+        return _in_worker
+    while frame is not None and not (frame.f_code.co_name == "_worker_loop" and "data_queue" in frame.f_locals):
+        frame = frame.f_back
+    if frame is None:
+        raise RuntimeError("the loop of the worker was not found")
+    import multiprocessing
+
+    names = frame.f_locals  # written through to the frame since Python 3.13
+    parent = multiprocessing.parent_process()
+    record.worker_begin(names["worker_id"], parent.pid if parent else 0, names["base_seed"] & 0xFFFFFFFFFFFFFFFF)
+    record.worker_is_late()
+    for name in ("index_queue", "data_queue"):
+        names[name] = record.queue(names[name])
+    _in_worker = True
+    if names.get("fetcher") is not None:
+        _fetcher_made(names["fetcher"])
+    return True
+
+
 def _hook_iterators(module):
     global _iterators_are_seen
     base = module._BaseDataLoaderIter
     base.__init__ = record.timed("after", base.__init__, _iterator_made)
     _iterators_are_seen = True
-    base.__next__ = record.timed("next", base.__next__)
+    base.__next__ = record.timed("next", base.__next__, _iterator_is_late)
 
 
 def _hook_reset(module):

@@ -370,6 +370,13 @@ void record_iteration_reseed(struct record_iteration *it, uint64_t base_seed)
     it->base_seed = base_seed;
 }
 
+void record_iteration_resume(struct record_iteration *it, uint32_t taken, uint32_t sent)
+{
+    it->taken = it->given = taken;
+    it->sent = sent;
+    it->late = 1;
+}
+
 void record_iteration_forget(const struct record_iteration *it)
 {
     if (process.newest != it)

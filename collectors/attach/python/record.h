@@ -59,6 +59,7 @@ struct record_iteration {
     uint64_t batches, samples;       /* of an epoch; 0: not known */
     struct pp_iteration_row *row;    /* NULL: it was not published */
     int ended, in_order;
+    int late; /* the recording began in the middle of it */
 };
 
 enum {
@@ -116,6 +117,7 @@ struct record_local {
     int64_t parent_pid;             /* where it takes its tasks from */
     uint64_t base_seed;             /* of the iterator it works for */
     int found;                      /* its iteration was looked for */
+    int late;                       /* it may be entered before its iteration is published */
     uint32_t round;                 /* how often it was told to begin anew */
     struct pp_iteration_row *row;   /* of a worker; NULL: not found */
     struct record_iteration *taken; /* of a loader without workers, while a batch is made */
@@ -175,6 +177,8 @@ uint32_t record_loader_new(const struct pp_loader_row *row);
 void record_iteration_begin(struct record_iteration *it);
 /* The loader has chosen another seed for its workers than it had at first. */
 void record_iteration_reseed(struct record_iteration *it, uint64_t base_seed);
+/* It had been going on: so many batches have been taken, so many asked for. */
+void record_iteration_resume(struct record_iteration *it, uint32_t taken, uint32_t sent);
 void record_iteration_forget(const struct record_iteration *it); /* before its memory goes */
 /* In a worker: the iteration of parent that has this seed and round; NULL: it is not there. It stays mapped.
  */

@@ -75,7 +75,8 @@ static void find_iteration(struct record_local *l)
         return;
     l->found = 1;
     l->row = record_iteration_find(l->parent_pid, l->base_seed, l->round);
-    if (!l->row)
+    l->found = l->row || !l->late;
+    if (!l->row && !l->late)
         record_note("a worker did not find its iteration: its batches have no numbers");
     l->first_batch = l->row ? l->row->first_batch : PP_NO_BATCH;
     l->epoch = (uint16_t)(l->row ? l->row->epoch : 0);

@@ -35,7 +35,7 @@ enum timed_kind {
 /* Adds the types to the module. -1 with an exception. */
 int types_add(PyObject *module);
 
-/* callback: of the last four kinds, else NULL. */
+/* callback: of TIMED_NEXT and the last four kinds, else NULL. */
 PyObject *types_timed(PyObject *function, enum timed_kind kind, PyObject *callback);
 int types_is_timed(PyObject *object);
 /* The data set as a fetcher sees it: obj[i] or next(obj) is a sample. */
@@ -72,7 +72,8 @@ void meets_arrived(void);
 /* The lane that this thread's samples go to: of the worker process, or of a loader without workers. */
 struct record_local *calls_worker(void);
 PyObject *calls_collate(PyObject *function, PyObject *args, PyObject *kwargs);
-PyObject *calls_next(PyObject *function, PyObject *args, PyObject *kwargs);
+/* late: called with the iterator when it has no iteration in this recording, and may give it one. */
+PyObject *calls_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *late);
 PyObject *calls_decode(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *calls_read(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *calls_save(PyObject *function, PyObject *args, PyObject *kwargs);

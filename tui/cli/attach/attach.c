@@ -1,7 +1,9 @@
-/* `pipeprobe attach`: looks at a running job from outside, once a second. Nothing is put into it. */
-#include "tui/cli/attach/attach_rows.h"
+/* `pipeprobe attach`: looks at a running job once a second, from outside; one that takes them gets the hooks,
+ * and is recorded as well. */
+#include "tui/cli/attach/attach_enter.h"
 #include "tui/cli/attach/attach_words.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/exec/exec_words.h"
 
 #include "collectors/system/environment.h"
 #include "probe/base/clock.h"
@@ -16,10 +18,12 @@
 #include <time.h>
 
 #define LOOK_NS 1000000000u
+#define ANSWER_NS 50000000u /* between looks for the job's answer, in the first second */
 
 struct options {
     uint64_t duration_ns; /* 0: until Ctrl-C or the job's end */
-    int quiet;
+    struct attach_output output;
+    int outside, quiet;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -27,6 +31,12 @@ struct options {
 static const struct pp_opt opts[] = {
     {.name = "duration", .letter = 'd', .type = PP_OPT_DURATION, .offset = AT(duration_ns), .arg = "T",
      .group = "Options", .help = "look for this long (default: until Ctrl-C or the job's end)"},
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output.path), .arg = "FILE",
+     .help = "the recording (default pipeprobe-DATE-TIME.sqlite); DIR/: into DIR"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(output.force), .dflt = "0",
+     .help = "replace FILE"},
+    {.name = "outside", .type = PP_OPT_FLAG, .offset = AT(outside), .dflt = "0",
+     .help = "only look at it: put nothing into the job, and record nothing"},
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0",
      .help = "no progress on stderr"},
     {.name = NULL},
@@ -60,8 +70,20 @@ static void sleep_until(uint64_t ns)
         continue;
 }
 
+/* The moment at which it takes the hooks is said: from then on it is recorded. */
+static void look_inside(struct attach_enter *e, const struct attach_rows *r, struct pp_progress *p, int quiet)
+{
+    enum attach_state before = e->state;
+    attach_enter_look(e, r);
+    if (before == e->state || e->state != ATTACH_INSIDE || quiet)
+        return;
+    pp_progress_clear(p);
+    exec_say("process %lld took the hooks; it is recorded into %s until Ctrl-C, --duration or its end",
+             (long long)r->pid, e->record.path);
+}
+
 /* Returns whether the job is still there. */
-static int watch(struct attach_rows *r, const struct options *o)
+static int watch(struct attach_rows *r, struct attach_enter *e, const struct options *o)
 {
     struct pp_progress progress;
     uint64_t began = pp_now_ns(), until = o->duration_ns ? began + o->duration_ns : UINT64_MAX, next = began;
@@ -69,27 +91,67 @@ static int watch(struct attach_rows *r, const struct options *o)
     pp_progress_begin(&progress, o->quiet);
     while (there && !stopped && pp_now_ns() < until) {
         next += LOOK_NS;
+        for (uint64_t at = pp_now_ns(); e->state == ATTACH_ASKED && at < next && at < until && !stopped;) {
+            at += ANSWER_NS;
+            sleep_until(at < until ? at : until);
+            look_inside(e, r, &progress, o->quiet);
+        }
         sleep_until(next < until ? next : until);
         there = attach_rows_look(r);
+        look_inside(e, r, &progress, o->quiet);
         show_progress(&progress, r);
     }
     pp_progress_clear(&progress);
     return there;
 }
 
-static void print(const struct attach_rows *r, const struct attach_machine *m, int there)
+static void print_recording(const struct attach_rows *r, const struct attach_enter *e,
+                            const struct pp_page *page)
+{
+    const struct exec_record *record = &e->record;
+    attach_print_inside(r, e, page);
+    if (!record->totals.spans) {
+        exec_say(
+            "no batch of a DataLoader was taken while the hooks were in process %lld, so %s has no spans; "
+            "watch it for longer",
+            (long long)r->pid, record->path);
+        return;
+    }
+    fputc('\n', page->out);
+    exec_words_verdict(record, page->out);
+    fflush(page->out);
+    exec_words_totals(record, (char *const[]){(char *)"the job", NULL}, 1);
+}
+
+static void print(const struct attach_rows *r, const struct attach_enter *e, const struct attach_machine *m,
+                  int there)
 {
     const struct attach_workers w = attach_rows_workers(r);
     const struct pp_page page = {.out = stdout,
                                  .columns = pp_cli_columns(stdout),
                                  .color = pp_cli_use_color(PP_COLOR_AUTO, stdout)};
     char took[32], hint[400];
-    printf("process %lld, watched from outside for %s (%u looks)%s\n\n", (long long)r->pid,
+    const char *from = e->state == ATTACH_INSIDE ? "recorded and watched" : "watched from outside";
+    printf("process %lld, %s for %s (%u looks)%s\n\n", (long long)r->pid, from,
            pp_text_duration(took, sizeof(took), 1e9 * r->watched_s), r->looks, there ? "" : "; it has ended");
     attach_print_table(r, stdout);
     putchar('\n');
+    if (e->state == ATTACH_INSIDE) {
+        print_recording(r, e, &page);
+        return;
+    }
     pp_page_text(&page, PP_TONE_STRONG, "Hint:", ATTACH_INDENT, 0, attach_hint(&w, m, hint, sizeof(hint)));
-    attach_print_rest(r, &page);
+    attach_print_rest(r, *e->why.text ? e->why.text : NULL, &page);
+}
+
+/* The threads of the recording take no signals: they are for the one that sleeps. */
+static void begin_inside(struct attach_enter *e, const struct attach_rows *r, const struct attach_output *o)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    (void)attach_enter_begin(e, r, o); /* e->why has the sentence */
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static pp_status parse_pid(const char *text, int64_t *pid, struct pp_err *err)
@@ -109,6 +171,7 @@ static int attach_main(int argc, char **argv)
     struct pp_opt_set set = {.table = opts, .fields = &o};
     const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
     struct attach_rows *rows = calloc(1, sizeof(*rows));
+    struct attach_enter *enter = calloc(1, sizeof(*enter));
     struct attach_machine machine = {.busy_cpus = NAN};
     struct sigaction act = {.sa_handler = on_signal};
     struct pp_cpus cpus;
@@ -117,13 +180,15 @@ static int attach_main(int argc, char **argv)
     int n_operands = 0, code = -1;
     int64_t pid = 0;
     pp_err_clear(&err);
-    pp_status st = operands && rows ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
+    pp_status st = operands && rows && enter ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
     if (st == PP_OK)
         code = pp_cli_parse(&pp_cmd_attach, &set, argc, argv, operands, &n_operands);
     if (code >= 0)
         goto out;
     if (st == PP_OK && n_operands != 1)
         st = pp_fail(&err, PP_E_USAGE, "give the process id of a running job: pipeprobe attach PID");
+    if (st == PP_OK && o.outside && o.output.path)
+        st = pp_fail(&err, PP_E_USAGE, "--outside records nothing: leave out --output");
     if (st == PP_OK)
         st = parse_pid(operands[0], &pid, &err);
     if (st == PP_OK)
@@ -136,15 +201,23 @@ static int attach_main(int argc, char **argv)
     }
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);
+    sigaction(SIGHUP, &act, NULL);
     pp_cpus_read(&cpus);
     machine.usable_cpus = cpus.usable;
     int has_machine = pp_watch_machine(&busy_s[0], &all_s[0]);
-    int there = watch(rows, &o);
+    exec_words_speak_as("attach");
+    if (!o.outside)
+        begin_inside(enter, rows, &o.output);
+    int there = watch(rows, enter, &o);
     if (has_machine && pp_watch_machine(&busy_s[1], &all_s[1]) && all_s[1] > all_s[0])
         machine.busy_cpus = cpus.online * (busy_s[1] - busy_s[0]) / (all_s[1] - all_s[0]);
-    print(rows, &machine, there);
-    code = 0;
+    attach_enter_end(enter, rows, there);
+    print(rows, enter, &machine, there);
+    code = o.output.path && enter->state != ATTACH_INSIDE ? pp_status_exit_code(enter->why.code) : 0;
 out:
+    if (enter)
+        attach_enter_free(enter);
+    free(enter);
     free(rows);
     free(operands);
     return code;
@@ -152,14 +225,16 @@ out:
 
 const struct pp_command pp_cmd_attach = {
     .name = "attach",
-    .summary = "look at a running PyTorch job from outside",
+    .summary = "record a running PyTorch job, or look at it from outside",
     .usage = "attach PID [options]",
     .opts = opts,
     .notes = "The job's process and its DataLoader workers, once a second: CPU, time ready\n"
              "without a CPU (run delay), bytes read, state (R runs, S sleeps, D waits for\n"
-             "I/O). Nothing is put into the job, and nothing is recorded. It ends with a hint,\n"
-             "not a verdict: how long the training waits for data cannot be seen from outside.\n"
-             "It prints the command that would tell.",
-    .examples = {"pipeprobe attach 4711 --duration 10s", "pipeprobe attach $(pgrep -of train.py)"},
+             "I/O). A job of Python 3.14 or later, of your own or for root, takes the hooks of\n"
+             "pipeprobe exec while it runs: it is recorded until attach or the job ends, and\n"
+             "attach ends with the verdict. Else nothing is put into it, a sentence says why,\n"
+             "and attach ends with a hint and the command that would tell more.",
+    .examples = {"pipeprobe attach 4711 --duration 60s -o train.sqlite",
+                 "pipeprobe attach $(pgrep -of train.py) --outside"},
     .run = attach_main,
 };

@@ -156,6 +156,8 @@ int attach_rows_look(struct attach_rows *r)
     look_at_level(r, &job, passed_s, &servers);
     if (servers.n)
         look_at_level(r, &servers, passed_s, &none);
+    r->n_servers = servers.n < ATTACH_SERVERS_MAX ? servers.n : ATTACH_SERVERS_MAX;
+    memcpy(r->server, servers.parent, r->n_servers * sizeof(r->server[0]));
     if (r->looks)
         add_look(&r->row[0], &now, passed_s);
     else

@@ -5,7 +5,7 @@
 
 #include "collectors/attach/watch.h"
 
-enum { ATTACH_ROWS_MAX = 256, ATTACH_COMMAND_MAX = 65536 };
+enum { ATTACH_ROWS_MAX = 256, ATTACH_SERVERS_MAX = 16, ATTACH_COMMAND_MAX = 65536 };
 
 enum attach_row_kind { ATTACH_JOB, ATTACH_WORKER, ATTACH_OTHER };
 
@@ -28,6 +28,8 @@ struct attach_rows {
     size_t command_bytes;
     struct attach_row row[ATTACH_ROWS_MAX]; /* row[0] is the job */
     size_t n;
+    int64_t server[ATTACH_SERVERS_MAX]; /* the processes that fork the workers, at the last look */
+    size_t n_servers;
     unsigned looks, left_out; /* left_out: children beyond ATTACH_ROWS_MAX, at most at once */
     double watched_s;
     uint64_t last_ns;

@@ -164,20 +164,39 @@ static void exec_line(const struct attach_rows *r, char *line, size_t size)
     free(command);
 }
 
-void attach_print_rest(const struct attach_rows *r, const struct pp_page *page)
+void attach_print_rest(const struct attach_rows *r, const char *why, const struct pp_page *page)
 {
     char line[8192], path[64], dir[PATH_MAX], own[PATH_MAX], text[PATH_MAX + 64];
     snprintf(path, sizeof(path), "/proc/%lld/cwd", (long long)r->pid);
     ssize_t n = readlink(path, dir, sizeof(dir) - 1);
     dir[n > 0 ? n : 0] = '\0';
     char *plain = *dir && (!getcwd(own, sizeof(own)) || strcmp(own, dir) != 0) ? pp_text_plain(dir) : NULL;
-    pp_page_text(
-        page, PP_TONE_PLAIN, "Not known:", ATTACH_INDENT, 0,
-        "How long the training waits for data, and which part of a sample (read, decode, transform, "
-        "collate) takes the time. pipeprobe puts no hook into a running process, whatever its Python.");
+    pp_page_text(page, PP_TONE_PLAIN, "Not known:", ATTACH_INDENT, 0,
+                 "How long the training waits for data, and which part of a sample (read, decode, transform, "
+                 "collate) takes the time.");
+    pp_page_text(page, PP_TONE_PLAIN, "Why:", ATTACH_INDENT, 0,
+                 why ? why : "With --outside nothing is put into the job.");
     snprintf(text, sizeof(text), "Start the job so%s%s:", plain ? ", in " : "", plain ? plain : "");
     pp_page_text(page, PP_TONE_PLAIN, "To know it:", ATTACH_INDENT, 0, text);
     exec_line(r, line, sizeof(line));
     fprintf(page->out, "\n    %s\n", line);
     free(plain);
+}
+
+void attach_print_inside(const struct attach_rows *r, const struct attach_enter *e,
+                         const struct pp_page *page)
+{
+    char text[600], after[32];
+    size_t n = (size_t)snprintf(text, sizeof(text), "Process %lld took the hooks ", (long long)r->pid);
+    if (e->since_s < 1)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "at once");
+    else
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "after %s",
+                              pp_text_duration(after, sizeof(after), 1e9 * e->since_s));
+    if (e->workers)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "; so did %u of the %u workers that ran already",
+                              e->entered, e->workers);
+    snprintf(text + n, sizeof(text) - n,
+             ". Reads count as decoding, except in workers that are spawned anew.");
+    pp_page_text(page, PP_TONE_PLAIN, "Recorded:", ATTACH_INDENT, 0, text);
 }

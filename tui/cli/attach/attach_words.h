@@ -4,6 +4,7 @@
 #define PP_TUI_CLI_ATTACH_ATTACH_WORDS_H
 
 #include "probe/base/page.h"
+#include "tui/cli/attach/attach_enter.h"
 #include "tui/cli/attach/attach_rows.h"
 
 #include <stdio.h>
@@ -18,7 +19,11 @@ struct attach_machine {
 void attach_print_table(const struct attach_rows *r, FILE *out);
 /* One sentence into text. */
 char *attach_hint(const struct attach_workers *w, const struct attach_machine *m, char *text, size_t size);
-/* What is not known this way, and the command that would tell: the job's own, under pipeprobe exec. */
-void attach_print_rest(const struct attach_rows *r, const struct pp_page *page);
+/* What is not known this way, and the command that would tell: the job's own, under pipeprobe exec. why: what
+ * keeps the hooks out of it; NULL: they were not wanted. */
+void attach_print_rest(const struct attach_rows *r, const char *why, const struct pp_page *page);
+/* Of a job that took the hooks: since when, which of its processes, and what that leaves out. */
+void attach_print_inside(const struct attach_rows *r, const struct attach_enter *e,
+                         const struct pp_page *page);
 
 #endif

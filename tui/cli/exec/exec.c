@@ -314,7 +314,7 @@ static void end_recording(const struct options *o, char *const *program, struct 
     if (!o->quiet && st == PP_OK && many)
         exec_words_ranks(rec);
     else if (!o->quiet && st == PP_OK && rec->totals.spans)
-        exec_words_verdict(rec);
+        exec_words_verdict(rec, stderr);
     metrics_beside_end(&s->metrics);
 }
 

@@ -14,6 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *speaker = "exec"; /* the command that the sentences begin with */
+
+void exec_words_speak_as(const char *command)
+{
+    speaker = command;
+}
+
 void exec_say(const char *fmt, ...)
 {
     char *text = NULL;
@@ -23,7 +30,7 @@ void exec_say(const char *fmt, ...)
         text = NULL;
     va_end(ap);
     char *plain = text ? pp_text_plain(text) : NULL;
-    fprintf(stderr, "pipeprobe exec: %s\n", plain ? plain : "no memory for a message");
+    fprintf(stderr, "pipeprobe %s: %s\n", speaker, plain ? plain : "no memory for a message");
     free(plain);
     free(text);
 }
@@ -200,7 +207,7 @@ static int has_phase(const struct pp_report *r, pp_phase phase)
     return 0;
 }
 
-void exec_words_verdict(const struct exec_record *r)
+void exec_words_verdict(const struct exec_record *r, FILE *out)
 {
     struct pp_err err;
     struct pp_report *report = NULL;
@@ -216,7 +223,7 @@ void exec_words_verdict(const struct exec_record *r)
                  : has_phase(report, PP_PHASE_STEP)    ? "none for data_wait"
                                                        : "neither");
     else
-        pp_render_short(report, stderr, pp_cli_use_color(PP_COLOR_AUTO, stderr), pp_cli_columns(stderr));
+        pp_render_short(report, out, pp_cli_use_color(PP_COLOR_AUTO, out), pp_cli_columns(out));
     pp_report_free(report);
 }
 

@@ -5,7 +5,10 @@
 
 #include "tui/cli/exec/exec_ranks.h"
 
-/* "pipeprobe exec: " and the sentence. */
+#include <stdio.h>
+
+/* "pipeprobe exec: " and the sentence. Another command that uses these words gives its name first. */
+void exec_words_speak_as(const char *command);
 void exec_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* An interpreter called python..., torchrun, or a script called *.py. */
@@ -16,7 +19,7 @@ int exec_words_is_python(char *const *program);
 void exec_words_totals(const struct exec_record *r, char *const *program, int with_hooks);
 /* The verdict on one screen. It needs to know when the trainer waited and when it worked; without both there
  * is none, and it is said what is missing. */
-void exec_words_verdict(const struct exec_record *r);
+void exec_words_verdict(const struct exec_record *r, FILE *out);
 /* In its place for one of many ranks: how to read all; rank 0 alone says it. */
 void exec_words_ranks(const struct exec_record *r);
 

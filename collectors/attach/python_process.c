@@ -1,0 +1,289 @@
+#include "collectors/attach/python_process.h"
+
+#include "collectors/attach/elf_section.h"
+#include "collectors/attach/watch.h"
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define COOKIE "xdebugpy"
+#define LOOK_NOW 32u    /* the breaker's bit that is for requests from outside (_PY_EVAL_PLEASE_STOP_BIT) */
+#define PATH_BYTES 512u /* of the script's path, in all versions so far */
+#define INTERPRETERS 64 /* that are looked through for the main one */
+#define WORDS_MAX 128   /* of the table */
+
+/* The table is a row of 64-bit words, of which these are the same in all versions: */
+enum {
+    COOKIE_AT,
+    VERSION,
+    FREE_THREADED,
+    INTERPRETERS_HEAD = 5,
+    INTERPRETER_ID = 7,
+    INTERPRETER_NEXT,
+    MAIN_THREAD = 10
+};
+/* and these begin where the version has put its last group: */
+enum { BREAKER, SUPPORT, ENABLED, PENDING, SCRIPT, SCRIPT_SIZE, GROUP_WORDS };
+
+/* Include/internal/pycore_debug_offsets.h of each version, counted. */
+static const struct layout {
+    unsigned minor, group;
+} layouts[] = {{14, 89}, {15, 105}};
+
+/* ---- memory of the other process ---- */
+
+static int transfer(const struct pp_python *p, int out, void *buf, size_t size, uint64_t at)
+{
+    struct iovec here = {.iov_base = buf, .iov_len = size};
+    struct iovec there = {.iov_base = (void *)(uintptr_t)at, .iov_len = size}; /* NOLINT: an address of it */
+    ssize_t n = out ? process_vm_writev((pid_t)p->pid, &here, 1, &there, 1, 0)
+                    : process_vm_readv((pid_t)p->pid, &here, 1, &there, 1, 0);
+    return n == (ssize_t)size;
+}
+
+static int get(const struct pp_python *p, void *buf, size_t size, uint64_t at)
+{
+    return transfer(p, 0, buf, size, at);
+}
+
+static int put(const struct pp_python *p, const void *buf, size_t size, uint64_t at)
+{
+    return transfer(p, 1, (void *)(uintptr_t)buf, size, at);
+}
+
+static int is_same_process(const struct pp_python *p)
+{
+    struct pp_watch_look look;
+    return pp_watch_look(p->pid, &look) && look.started == p->started && look.state != 'Z';
+}
+
+/* ---- where its Python lies ---- */
+
+const char *pp_python_map_line(char *line, uint64_t *start)
+{
+    unsigned long long from, offset;
+    int at = 0;
+    line[strcspn(line, "\n")] = '\0';
+    if (sscanf(line, "%llx-%*x %*s %llx %*s %*s %n", &from, &offset, &at) != 2 || !at || offset)
+        return NULL;
+    char *path = line + at;
+    const char *slash = strrchr(path, '/');
+    if (path[0] != '/' || !strstr(slash, "python"))
+        return NULL;
+    *start = from;
+    return path;
+}
+
+unsigned pp_python_minor_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+               *found = strstr(name, "python3.");
+    char *end = NULL;
+    unsigned long minor = found ? strtoul(found + strlen("python3."), &end, 10) : 0;
+    return found && end > found + strlen("python3.") && minor < 1000 ? (unsigned)minor : 0;
+}
+
+/* Seen as the process sees it, which may have another root. */
+static int open_of(int64_t pid, const char *path)
+{
+    char inside[PATH_MAX + 64];
+    snprintf(inside, sizeof(inside), "/proc/%lld/root%s", (long long)pid, path);
+    int fd = pp_io_open(inside, O_RDONLY | O_NONBLOCK, 0);
+    return fd >= 0 ? fd : pp_io_open(path, O_RDONLY | O_NONBLOCK, 0);
+}
+
+/* The address of its table. 0: there is none; *minor as file names tell it, *denied: it was not to be read.
+ */
+static uint64_t find_table(int64_t pid, unsigned *minor, int *denied)
+{
+    char path[64], line[PATH_MAX + 128];
+    uint64_t start, distance, table = 0;
+    snprintf(path, sizeof(path), "/proc/%lld/maps", (long long)pid);
+    FILE *f = fopen(path, "re");
+    *denied = !f && (errno == EACCES || errno == EPERM);
+    while (f && !table && fgets(line, sizeof(line), f)) {
+        const char *of = pp_python_map_line(line, &start);
+        int fd = of ? open_of(pid, of) : -1;
+        if (of && pp_python_minor_of(of))
+            *minor = pp_python_minor_of(of);
+        if (fd >= 0 && pp_elf_section(fd, ".PyRuntime", &distance))
+            table = start + distance;
+        if (fd >= 0)
+            close(fd);
+    }
+    *denied |= f && ferror(f) && (errno == EACCES || errno == EPERM);
+    if (f)
+        fclose(f);
+    return table;
+}
+
+/* ---- what it says ---- */
+
+static pp_status denied(int64_t pid, struct pp_err *err)
+{
+    char text[16] = "";
+    int fd = pp_io_open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY, 0);
+    if (fd >= 0) {
+        (void)!read(fd, text, sizeof(text) - 1);
+        close(fd);
+    }
+    int scope = atoi(text);
+    return pp_fail(err, PP_E_ACCESS, "process %lld: its memory may not be written from here (%s); %s",
+                   (long long)pid,
+                   scope >= 3   ? "kernel.yama.ptrace_scope is 3: no process may"
+                   : scope == 2 ? "kernel.yama.ptrace_scope is 2: only root may"
+                   : scope == 1 ? "kernel.yama.ptrace_scope is 1: only root and its own parent may"
+                                : "the right to trace it, CAP_SYS_PTRACE in a container, is missing",
+                   scope >= 3 ? "start the job under pipeprobe exec" : "run pipeprobe attach as root");
+}
+
+static pp_status too_old(int64_t pid, unsigned minor, struct pp_err *err)
+{
+    char name[32] = "a Python older than 3.13";
+    if (minor)
+        snprintf(name, sizeof(name), "Python 3.%u", minor);
+    return pp_fail(err, PP_E_UNSUPPORTED,
+                   "process %lld runs %s, and only Python 3.14 and later take hooks while they run",
+                   (long long)pid, name);
+}
+
+static const struct layout *layout_of(const uint64_t *table, struct pp_python *p, struct pp_err *err)
+{
+    const struct layout *found = NULL;
+    const long long pid = p->pid;
+    p->major = (unsigned)(table[VERSION] >> 24) & 0xff;
+    p->minor = (unsigned)(table[VERSION] >> 16) & 0xff;
+    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+        if (p->major == 3 && p->minor == layouts[i].minor)
+            found = &layouts[i];
+    const uint64_t *group = found ? table + found->group : NULL;
+    if (p->major == 3 && p->minor < layouts[0].minor)
+        (void)too_old(pid, p->minor, err);
+    else if (!found)
+        (void)pp_fail(err, PP_E_UNSUPPORTED,
+                      "process %lld runs Python %u.%u, which this pipeprobe does not know", pid, p->major,
+                      p->minor);
+    else if (table[FREE_THREADED])
+        (void)
+            pp_fail(err, PP_E_UNSUPPORTED,
+                    "process %lld runs a free-threaded Python %u.%u, which cannot load the hooks; a build of "
+                    "Python with the GIL can",
+                    pid, p->major, p->minor);
+    else if (group[SCRIPT_SIZE] != PATH_BYTES || group[PENDING] > PATH_BYTES || group[SCRIPT] > PATH_BYTES)
+        (void)pp_fail(err, PP_E_UNSUPPORTED,
+                      "process %lld runs a Python %u.%u that is laid out otherwise than its release: a "
+                      "pre-release, or one that was changed",
+                      pid, p->major, p->minor);
+    else
+        return found;
+    return NULL;
+}
+
+/* The one with the number 0 is the main one. */
+static uint64_t main_interpreter(const struct pp_python *p, uint64_t table_at, const uint64_t *table)
+{
+    uint64_t at = 0, id = 1;
+    if (!get(p, &at, sizeof(at), table_at + table[INTERPRETERS_HEAD]))
+        return 0;
+    for (int i = 0; i < INTERPRETERS && at; i++) {
+        if (!get(p, &id, sizeof(id), at + table[INTERPRETER_ID]))
+            return 0;
+        if (id == 0)
+            return at;
+        if (!get(p, &at, sizeof(at), at + table[INTERPRETER_NEXT]))
+            return 0;
+    }
+    return 0;
+}
+
+pp_status pp_python_find(int64_t pid, struct pp_python *out, struct pp_err *err)
+{
+    uint64_t table[WORDS_MAX] = {0}, thread = 0;
+    unsigned minor = 0;
+    int is_denied, enabled = 0;
+    struct pp_watch_look look;
+    *out = (struct pp_python){.pid = pid};
+    if (!pp_watch_look(pid, &look))
+        return pp_fail(err, PP_E_NOT_FOUND, "process %lld has ended", (long long)pid);
+    out->started = look.started;
+    uint64_t at = find_table(pid, &minor, &is_denied);
+    if (minor && minor < layouts[0].minor)
+        return too_old(pid, minor, err);
+    if (is_denied)
+        return denied(pid, err);
+    if (!at)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "process %lld: no Python was found in it; its file may have been replaced since it started",
+            (long long)pid);
+    if (!get(out, table, sizeof(table), at))
+        return errno == EPERM || errno == EACCES || errno == ENOSYS ? denied(pid, err)
+                                                                    : too_old(pid, minor, err);
+    if (memcmp(&table[COOKIE_AT], COOKIE, sizeof(table[0])) != 0)
+        return too_old(pid, minor, err);
+    const struct layout *layout = layout_of(table, out, err);
+    if (!layout)
+        return PP_E_UNSUPPORTED;
+    const uint64_t *group = table + layout->group;
+    uint64_t interpreter = main_interpreter(out, at, table);
+    if (!interpreter || !get(out, &thread, sizeof(thread), interpreter + table[MAIN_THREAD]) || !thread)
+        return pp_fail(err, PP_E_UNSUPPORTED, "process %lld: its Python is starting or ending",
+                       (long long)pid);
+    if (!get(out, &enabled, sizeof(enabled), interpreter + group[ENABLED]) || enabled != 1)
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "process %lld has remote debugging switched off: by PYTHON_DISABLE_REMOTE_DEBUG, -X "
+                       "disable-remote-debug, or when its Python was built",
+                       (long long)pid);
+    out->script = thread + group[SUPPORT] + group[SCRIPT];
+    out->script_size = group[SCRIPT_SIZE];
+    out->pending = thread + group[SUPPORT] + group[PENDING];
+    out->breaker = thread + group[BREAKER];
+    return PP_OK;
+}
+
+/* ---- asking ---- */
+
+pp_status pp_python_ask(const struct pp_python *p, const char *script, struct pp_err *err)
+{
+    const int yes = 1;
+    uint64_t breaker;
+    const long long pid = p->pid;
+    size_t size = strlen(script) + 1;
+    if (size > p->script_size)
+        return pp_fail(err, PP_E_UNSUPPORTED, "the path is longer than the %llu bytes that Python takes: %s",
+                       (unsigned long long)p->script_size - 1, script);
+    if (!is_same_process(p))
+        return pp_fail(err, PP_E_NOT_FOUND, "process %lld has ended", pid);
+    if (pp_python_is_asked(p))
+        return pp_fail(err, PP_E_SYSTEM,
+                       "process %lld has been asked by another debugger and has not answered yet", pid);
+    if (!put(p, script, size, p->script) || !put(p, &yes, sizeof(yes), p->pending) ||
+        !get(p, &breaker, sizeof(breaker), p->breaker))
+        return errno == EPERM || errno == ENOSYS ? denied(pid, err)
+                                                 : pp_fail(err, PP_E_SYSTEM, "process %lld has ended", pid);
+    breaker |= LOOK_NOW;
+    return put(p, &breaker, sizeof(breaker), p->breaker)
+               ? PP_OK
+               : pp_fail(err, PP_E_SYSTEM, "process %lld has ended", pid);
+}
+
+int pp_python_is_asked(const struct pp_python *p)
+{
+    int pending = 0;
+    return get(p, &pending, sizeof(pending), p->pending) && pending == 1;
+}
+
+void pp_python_withdraw(const struct pp_python *p)
+{
+    const int no = 0;
+    if (is_same_process(p) && pp_python_is_asked(p))
+        (void)put(p, &no, sizeof(no), p->pending);
+}

@@ -1,0 +1,44 @@
+/* collectors/attach/python_process.h: a Python interpreter that runs in another process, and the request that
+ * it run a script: the protocol of PEP 768, which sys.remote_exec speaks. The script runs in the
+ * interpreter's main thread, where that next looks for signals: between two bytecodes, never inside a C call.
+ * The process is neither stopped nor traced; what is written into it is the path of the script, a flag, and a
+ * bit of the word that makes the interpreter look.
+ *
+ * Python publishes where these lie in a table at the beginning of its section .PyRuntime; each minor version
+ * has its own. What is read from the process is believed of that process alone: as addresses in it. */
+#ifndef PP_COLLECTORS_ATTACH_PYTHON_PROCESS_H
+#define PP_COLLECTORS_ATTACH_PYTHON_PROCESS_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_python {
+    int64_t pid;
+    uint64_t started;             /* as pp_watch_look has it: with the pid it names one process for good */
+    unsigned major, minor;        /* of its version */
+    uint64_t script, script_size; /* where the path goes, and how many bytes with its end */
+    uint64_t pending;             /* the flag, an int */
+    uint64_t breaker;             /* the word */
+};
+
+/* PP_E_UNSUPPORTED: no Python that takes requests: an older one, one that knows no request of ours, one with
+ * them switched off, a free-threaded one. PP_E_ACCESS: its memory is not to be had. The sentence begins with
+ * "process PID". */
+pp_status pp_python_find(int64_t pid, struct pp_python *out, struct pp_err *err);
+
+/* Asks it to run the script, a path that it can read. One request at a time. */
+pp_status pp_python_ask(const struct pp_python *p, const char *script, struct pp_err *err);
+/* 1: asked, and not begun. */
+int pp_python_is_asked(const struct pp_python *p);
+/* Takes a request back that was not begun. */
+void pp_python_withdraw(const struct pp_python *p);
+
+/* The file of the mapping that this line of /proc/PID/maps is of, and where it begins, when it is the first
+ * of a program or library of Python. The path is in line. NULL: it is not. */
+const char *pp_python_map_line(char *line, uint64_t *start);
+/* "python3.11", "libpython3.11.so.1.0": 11. 0: the name does not tell. */
+unsigned pp_python_minor_of(const char *path);
+
+#endif

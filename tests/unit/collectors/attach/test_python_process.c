@@ -1,0 +1,358 @@
+/* Requests to a Python in another process, against a child of this program that looks like one: the table at
+ * the beginning of .PyRuntime, an interpreter, its main thread. */
+#include "collectors/attach/python_process.h"
+#include "probe/base/err.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct thread {
+    char before[40];
+    uint64_t breaker;
+    char between[24];
+    struct {
+        int32_t pending;
+        char script[512];
+    } support;
+};
+
+struct interpreter {
+    char before[16];
+    uint64_t id;
+    struct interpreter *next;
+    struct thread *main;
+    int32_t enabled;
+};
+
+static struct {
+    uint64_t table[128];
+    struct interpreter *head;
+} runtime __attribute__((section(".PyRuntime"), used)) = {.table = {1}};
+
+static struct thread main_thread;
+static struct interpreter main_interpreter, newer;
+
+enum { IN_314 = 89, IN_315 = 105 };
+
+static void make(unsigned minor, int group)
+{
+    uint64_t *t = runtime.table;
+    memset(&runtime, 0, sizeof(runtime));
+    memset(&main_thread, 0, sizeof(main_thread));
+    memcpy(t, "xdebugpy", 8);
+    t[1] = 3u << 24 | (uint64_t)minor << 16 | 0x1f0;
+    t[5] = offsetof(__typeof__(runtime), head);
+    t[7] = offsetof(struct interpreter, id);
+    t[8] = offsetof(struct interpreter, next);
+    t[10] = offsetof(struct interpreter, main);
+    t[group] = offsetof(struct thread, breaker);
+    t[group + 1] = offsetof(struct thread, support);
+    t[group + 2] = offsetof(struct interpreter, enabled);
+    t[group + 3] = 0;
+    t[group + 4] = 4;
+    t[group + 5] = sizeof(main_thread.support.script);
+    runtime.head = &newer;
+    newer = (struct interpreter){.id = 1, .next = &main_interpreter};
+    main_interpreter = (struct interpreter){.main = &main_thread, .enabled = 1};
+    main_thread.breaker = 0x700; /* its upper bits are a version, and stay */
+}
+
+/* ---- children ---- */
+
+static pid_t begin(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* As an interpreter does: when it is told to look, it takes the flag away and does what the path says. */
+static pid_t begin_answering(const char *expected)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        volatile struct thread *t = &main_thread;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (t->breaker == 0x700)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        int right = t->support.pending == 1 && t->breaker == 0x720 &&
+                    strcmp(main_thread.support.script, expected) == 0;
+        t->support.pending = 0;
+        _exit(right ? 0 : 1);
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void a_request_arrives(void **state)
+{
+    static const struct {
+        unsigned minor;
+        int group;
+    } cases[] = {{14, IN_314}, {15, IN_315}};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct pp_python p;
+        struct pp_err err;
+        int status = -1;
+        make(cases[i].minor, cases[i].group);
+        pid_t pid = begin_answering("/a/script.py");
+        assert_int_equal(pp_python_find(pid, &p, &err), PP_OK);
+        assert_int_equal(p.minor, cases[i].minor);
+        assert_int_equal(pp_python_ask(&p, "/a/script.py", &err), PP_OK);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        assert_int_equal(pp_python_is_asked(&p), 0);
+        assert_int_equal(pp_python_ask(&p, "/a/script.py", &err), PP_E_NOT_FOUND);
+        pp_python_withdraw(&p);
+    }
+}
+
+static void a_request_is_taken_back(void **state)
+{
+    struct pp_python p;
+    struct pp_err err;
+    char path[600];
+    (void)state;
+    make(14, IN_314);
+    pid_t pid = begin();
+    assert_int_equal(pp_python_find(pid, &p, &err), PP_OK);
+    memset(path, 'a', sizeof(path));
+    path[512] = '\0'; /* 512 bytes, and no room for the end */
+    assert_int_equal(pp_python_ask(&p, path, &err), PP_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "511 bytes"));
+    assert_int_equal(pp_python_is_asked(&p), 0);
+    path[511] = '\0';
+    assert_int_equal(pp_python_ask(&p, path, &err), PP_OK);
+    assert_int_equal(pp_python_is_asked(&p), 1);
+    assert_int_equal(pp_python_ask(&p, "/b.py", &err), PP_E_SYSTEM);
+    assert_non_null(strstr(err.text, "another debugger"));
+    pp_python_withdraw(&p);
+    assert_int_equal(pp_python_is_asked(&p), 0);
+    assert_int_equal(pp_python_ask(&p, "/b.py", &err), PP_OK);
+    end(pid);
+}
+
+/* ---- what is refused, with which words ---- */
+
+static void no_cookie(void)
+{
+    memset(runtime.table, 0, 8);
+}
+static void older(void)
+{
+    runtime.table[1] = 0x030d00f0;
+}
+static void newer_one(void)
+{
+    runtime.table[1] = 0x031000f0;
+}
+static void another_major(void)
+{
+    runtime.table[1] = 0x040e00f0;
+}
+static void free_threaded(void)
+{
+    runtime.table[2] = 1;
+}
+static void shifted(void)
+{
+    memmove(&runtime.table[IN_314 + 1], &runtime.table[IN_314], 6 * sizeof(uint64_t));
+}
+static void switched_off(void)
+{
+    main_interpreter.enabled = 0;
+}
+static void starting(void)
+{
+    runtime.head = NULL;
+}
+static void lost(void)
+{
+    runtime.head = (struct interpreter *)16;
+}
+static void in_a_ring(void)
+{
+    newer.next = &newer;
+}
+static void without_thread(void)
+{
+    main_interpreter.main = NULL;
+}
+
+static void others_are_refused(void **state)
+{
+    static const struct {
+        void (*change)(void);
+        const char *says;
+    } cases[] = {
+        {no_cookie, "runs a Python older than 3.13, and only Python 3.14 and later take hooks"},
+        {older, "runs Python 3.13, and only Python 3.14"},
+        {newer_one, "runs Python 3.16, which this pipeprobe does not know"},
+        {another_major, "runs Python 4.14, which this pipeprobe does not know"},
+        {free_threaded, "runs a free-threaded Python 3.14, which cannot load the hooks"},
+        {shifted, "laid out otherwise than its release"},
+        {switched_off, "has remote debugging switched off: by PYTHON_DISABLE_REMOTE_DEBUG"},
+        {starting, "is starting or ending"},
+        {lost, "is starting or ending"},
+        {in_a_ring, "is starting or ending"},
+        {without_thread, "is starting or ending"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct pp_python p;
+        struct pp_err err;
+        make(14, IN_314);
+        cases[i].change();
+        pid_t pid = begin();
+        assert_int_equal(pp_python_find(pid, &p, &err), PP_E_UNSUPPORTED);
+        end(pid);
+        if (!strstr(err.text, cases[i].says))
+            print_error("%s\n", err.text);
+        assert_non_null(strstr(err.text, cases[i].says));
+    }
+}
+
+/* A process that may not read others' memory is refused by the kernel, here as a container's filter does it.
+ */
+static void missing_rights_are_said(void **state)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1 /* EPERM */),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = 4, .filter = filter};
+    int status = -1;
+    (void)state;
+    make(14, IN_314);
+    pid_t pid = begin(), asker = fork();
+    if (asker == 0) {
+        struct pp_python p;
+        struct pp_err err;
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+            _exit(77);
+        pp_status st = pp_python_find(pid, &p, &err);
+        _exit(st == PP_E_ACCESS && strstr(err.text, "may not be written from here") ? 0 : 1);
+    }
+    waitpid(asker, &status, 0);
+    end(pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) {
+        puts("# skip: no filter of system calls can be set here");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void a_process_without_python_is_said(void **state)
+{
+    struct pp_python p;
+    struct pp_err err;
+    pid_t pid = fork();
+    (void)state;
+    if (pid == 0) {
+        execlp("sleep", "sleep", "60", (char *)NULL);
+        _exit(1);
+    }
+    pp_status st = PP_OK;
+    for (int i = 0; i < 2000 && (i == 0 || st == PP_OK); i++) { /* until it is sleep */
+        st = pp_python_find(pid, &p, &err);
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    assert_int_not_equal(st, PP_OK);
+    end(pid);
+    assert_int_equal(pp_python_find(pid, &p, &err), PP_E_NOT_FOUND);
+}
+
+/* ---- names ---- */
+
+static void mappings_of_python_are_found(void **state)
+{
+    static const struct {
+        const char *line, *path;
+        uint64_t start;
+    } cases[] = {
+        {"55d0c0a00000-55d0c0a01000 r--p 00000000 fe:01 77 /usr/bin/python3.14\n", "/usr/bin/python3.14",
+         0x55d0c0a00000},
+        {"7f0000000000-7f0000001000 r--p 00000000 fe:01 7    /a b/libpython3.15.so.1.0\n",
+         "/a b/libpython3.15.so.1.0", 0x7f0000000000},
+        {"7f0000000000-7f0000001000 r-xp 00001000 fe:01 7 /usr/bin/python3.14\n", NULL,
+         0}, /* not the first */
+        {"7f0000000000-7f0000001000 r--p 00000000 fe:01 7 /usr/lib/python3/x.so\n", NULL, 0},
+        {"7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n", NULL, 0},
+        {"7f0000000000-7f0000001000 rw-p 00000000 00:00 0 [heap]\n", NULL, 0},
+        {"python", NULL, 0},
+        {"", NULL, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char line[128];
+        uint64_t start = 0;
+        snprintf(line, sizeof(line), "%s", cases[i].line);
+        const char *path = pp_python_map_line(line, &start);
+        if (cases[i].path)
+            assert_string_equal(path, cases[i].path);
+        else
+            assert_null(path);
+        assert_int_equal(start, cases[i].start);
+    }
+}
+
+static void versions_are_read_from_names(void **state)
+{
+    static const struct {
+        const char *path;
+        unsigned minor;
+    } cases[] = {{"/usr/bin/python3.11", 11},
+                 {"/a/libpython3.9.so.1.0", 9},
+                 {"/usr/bin/python3", 0},
+                 {"/python3.14/bin/python", 0},
+                 {"python3.", 0},
+                 {"python3.99999999999999999999", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal(pp_python_minor_of(cases[i].path), cases[i].minor);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_arrives),
+        cmocka_unit_test(a_request_is_taken_back),
+        cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(missing_rights_are_said),
+        cmocka_unit_test(a_process_without_python_is_said),
+        cmocka_unit_test(mappings_of_python_are_found),
+        cmocka_unit_test(versions_are_read_from_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,414 @@
+#include "tui/cli/attach/attach_enter.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+#include "tui/cli/shell_words.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RING_SPANS 16384 /* a thread, as pipeprobe exec */
+#define LEAVE_MS 5000    /* for the job to leave */
+#define OTHERS_MS 300    /* for its workers, behind it: an idle one looks up every 5 s */
+#define BEGUN_MS 1000    /* a script that was begun, and has not answered */
+#define NAP_MS 20
+#define ANSWER_MAX 512
+
+/* ---- whose files ---- */
+
+/* What root makes for another user's job is that user's: its processes write into the session. Asking alone
+ * needs root, for this thread alone. */
+static pp_status become_owner(struct attach_enter *e, int64_t pid, struct pp_err *err)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%lld", (long long)pid);
+    if (geteuid() != 0 || stat(path, &st) != 0 || st.st_uid == 0)
+        return PP_OK;
+    const struct passwd *user = getpwuid(st.st_uid);
+    int groups = user ? initgroups(user->pw_name, st.st_gid) : setgroups(0, NULL);
+    if (groups != 0 || setegid(st.st_gid) != 0 || seteuid(st.st_uid) != 0)
+        return pp_fail_errno(err, errno, "cannot become user %u, whose job it is", (unsigned)st.st_uid);
+    e->user = st.st_uid;
+    return PP_OK;
+}
+
+static void as_root(const struct attach_enter *e, int on)
+{
+    if (e->user)
+        (void)syscall(SYS_setresuid, (uid_t)-1, on ? 0 : e->user, (uid_t)-1);
+}
+
+static pp_status ask(const struct attach_enter *e, const struct pp_python *p, const char *script,
+                     struct pp_err *err)
+{
+    as_root(e, 1);
+    pp_status st = pp_python_ask(p, script, err);
+    as_root(e, 0);
+    return st;
+}
+
+static int is_asked(const struct attach_enter *e, const struct pp_python *p)
+{
+    as_root(e, 1);
+    int asked = pp_python_is_asked(p);
+    as_root(e, 0);
+    return asked;
+}
+
+/* ---- the scripts ---- */
+
+/* Any path as a literal of Python. */
+static void put_path(FILE *f, const char *path)
+{
+    fputs("os.fsdecode(bytes.fromhex('", f);
+    for (; *path; path++)
+        fprintf(f, "%02x", (unsigned char)*path);
+    fputs("'))", f);
+}
+
+/* What is wrong before our module is there is written by hand. */
+static pp_status write_script(const struct attach_enter *e, const char *path, int enters, struct pp_err *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    if (!f)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory");
+    fputs("def _pipeprobe():\n    import os, sys\n    session, hooks, reads = (", f);
+    put_path(f, e->session);
+    fputs(", ", f);
+    put_path(f, e->hooks.hooks);
+    fputs(", ", f);
+    put_path(f, e->hooks.reads);
+    fputs(")\n    sys.path.insert(0, hooks)\n    try:\n        import pipeprobe_attach\n"
+          "    except Exception as e:\n"
+          "        with open(os.path.join(session, 'answer-%d' % os.getpid()), 'w') as f:\n"
+          "            f.write('not: %s: %s' % (type(e).__name__, e))\n        return\n"
+          "    finally:\n        sys.path.remove(hooks)\n",
+          f);
+    if (enters)
+        fprintf(f, "    pipeprobe_attach.enter(session, %d, hooks, reads)\n", (int)getpid());
+    else
+        fputs("    pipeprobe_attach.leave(session)\n", f);
+    fputs("try:\n    _pipeprobe()\nexcept Exception:\n    pass\n", f);
+    pp_status st = fclose(f) == 0 ? pp_io_write_atomic(path, text, size, err)
+                                  : pp_fail(err, PP_E_NO_MEMORY, "no memory");
+    free(text);
+    return st;
+}
+
+static void answer_path(const struct attach_enter *e, int64_t pid, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s/answer-%lld", e->session, (long long)pid);
+}
+
+/* What it answered into text; the file goes. 0: nothing yet. */
+static int take_answer(const struct attach_enter *e, int64_t pid, char *text, size_t size)
+{
+    char path[PATH_MAX + 32];
+    answer_path(e, pid, path, sizeof(path));
+    int fd = pp_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (fd < 0)
+        return 0;
+    ssize_t n = pp_io_pread_full(fd, text, size - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    close(fd);
+    unlink(path);
+    return 1;
+}
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000L}, NULL);
+}
+
+/* ---- making the recording ---- */
+
+/* A container or a chroot shows the job other files under these names, or none. */
+static int sees(int64_t pid, const char *path)
+{
+    char inside[PATH_MAX + 64];
+    struct stat here, there;
+    snprintf(inside, sizeof(inside), "/proc/%lld/root", (long long)pid);
+    if (stat(inside, &there) != 0)
+        return 1; /* not to be told */
+    snprintf(inside, sizeof(inside), "/proc/%lld/root%s", (long long)pid, path);
+    return stat(path, &here) == 0 && stat(inside, &there) == 0 && here.st_dev == there.st_dev &&
+           here.st_ino == there.st_ino;
+}
+
+static pp_status find_hooks(struct attach_enter *e, int64_t pid, struct pp_err *err)
+{
+    char exe[64];
+    snprintf(exe, sizeof(exe), "/proc/%lld/exe", (long long)pid);
+    exec_python_prepare(&e->hooks, exe, 1);
+    if (!*e->hooks.hooks)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "this pipeprobe was built without its Python hooks; pipeprobe doctor says what is missing");
+    if (!sees(pid, e->hooks.hooks))
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "process %lld does not see %s: it runs in a container or a chroot; run pipeprobe attach in "
+            "there",
+            (long long)pid, e->hooks.hooks);
+    return PP_OK;
+}
+
+static void store_config(const struct attach_enter *e, const struct attach_rows *r)
+{
+    struct pp_store *store = pp_recording_store(e->record.recording);
+    pp_store_meta_text(store, "config", "source", "nvtx");
+    pp_store_meta_text(store, "config", "python_program", "true");
+    pp_store_meta_text(store, "config", "map", "none");
+    pp_store_meta_num(store, "config", "attached_pid", (double)r->pid, NULL);
+    pp_store_meta_num(store, "config", "ring_spans", RING_SPANS, "spans");
+    exec_python_store_config(store, &e->hooks, 1);
+}
+
+static const char *command_line(const struct attach_rows *r, char *text, size_t size)
+{
+    char *words[64], *copy = malloc(r->command_bytes + 1);
+    size_t n = 0;
+    int head = snprintf(text, size, "pipeprobe attach %lld -- ", (long long)r->pid);
+    if (copy) {
+        memcpy(copy, r->command, r->command_bytes);
+        copy[r->command_bytes] = '\0';
+        for (size_t at = 0; at < r->command_bytes && n < 63; at += strlen(copy + at) + 1)
+            words[n++] = copy + at;
+        words[n] = NULL;
+        pp_shell_words(words, text + head, size - (size_t)head);
+    }
+    free(copy);
+    return text;
+}
+
+static pp_status make_recording(struct attach_enter *e, const struct attach_rows *r,
+                                const struct attach_output *o, struct pp_err *err)
+{
+    char line[4096];
+    pp_status st = exec_record_create(&e->record, o->path, o->force, RING_SPANS, "", err);
+    if (st != PP_OK)
+        return st;
+    if (!realpath(pp_recording_rings_dir(e->record.recording), e->session))
+        return pp_fail_errno(err, errno, "the session of %s was removed", e->record.path);
+    if (!sees(r->pid, e->session))
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "process %lld does not see %s: it runs in a container or a chroot; run pipeprobe attach in "
+            "there",
+            (long long)r->pid, e->session);
+    if ((size_t)snprintf(e->script, sizeof(e->script), "%s/enter.py", e->session) >= sizeof(e->script) ||
+        (size_t)snprintf(e->leave_script, sizeof(e->leave_script), "%s/leave.py", e->session) >=
+            sizeof(e->leave_script))
+        return pp_fail(err, PP_E_USAGE, "the name is too long: %s", e->session);
+    st = write_script(e, e->script, 1, err);
+    if (st != PP_OK)
+        return st;
+    store_config(e, r);
+    return exec_record_start(&e->record, command_line(r, line, sizeof(line)), err);
+}
+
+static void remove_scripts(const struct attach_enter *e)
+{
+    char text[ANSWER_MAX];
+    for (size_t i = 0; i < e->n_asked; i++)
+        (void)take_answer(e, e->asked[i].python.pid, text, sizeof(text));
+    if (*e->script)
+        unlink(e->script);
+    if (*e->leave_script)
+        unlink(e->leave_script);
+}
+
+static void abandon(struct attach_enter *e)
+{
+    if (!e->record.recording)
+        return;
+    remove_scripts(e);
+    exec_record_abandon(&e->record);
+}
+
+/* ---- asking ---- */
+
+static int has_answered(struct attach_enter *e, struct attach_asked *a)
+{
+    char text[ANSWER_MAX];
+    struct pp_watch_look look;
+    if (!a->answered && take_answer(e, a->python.pid, text, sizeof(text))) {
+        const char *colon = strchr(text, ':');
+        a->answered = 1;
+        a->took_hooks |= strcmp(text, "done") == 0;
+        if (a == e->asked && !a->took_hooks)
+            (void)pp_fail(&e->why, PP_E_UNSUPPORTED, "process %lld took no hooks: %s",
+                          (long long)a->python.pid, colon ? colon + 1 + strspn(colon + 1, " ") : text);
+    }
+    if (!a->answered)
+        a->answered = !pp_watch_look(a->python.pid, &look) || look.started != a->python.started;
+    return a->answered;
+}
+
+static int have_answered(struct attach_enter *e, size_t n)
+{
+    size_t answered = 0;
+    for (size_t i = 0; i < n; i++)
+        answered += has_answered(e, &e->asked[i]) != 0;
+    return answered == n;
+}
+
+static void await(struct attach_enter *e, size_t n, unsigned wait_ms)
+{
+    uint64_t until = pp_now_ns() + wait_ms * 1000000ull;
+    while (!have_answered(e, n) && pp_now_ns() < until)
+        nap();
+}
+
+static struct attach_asked *ask_one(struct attach_enter *e, int64_t pid, struct pp_err *err)
+{
+    struct attach_asked *a = &e->asked[e->n_asked];
+    if (e->n_asked == sizeof(e->asked) / sizeof(e->asked[0]))
+        return NULL;
+    as_root(e, 1);
+    pp_status st = pp_python_find(pid, &a->python, err);
+    as_root(e, 0);
+    if (st == PP_OK)
+        st = ask(e, &a->python, e->script, err);
+    a->answered = a->is_worker = a->took_hooks = 0;
+    if (st != PP_OK)
+        return NULL;
+    e->n_asked++;
+    return a;
+}
+
+pp_status attach_enter_begin(struct attach_enter *e, const struct attach_rows *r,
+                             const struct attach_output *o)
+{
+    struct pp_python python;
+    struct pp_err *err = &e->why;
+    pp_err_clear(err);
+    e->state = ATTACH_OUTSIDE;
+    pp_status st = pp_python_find(r->pid, &python, err);
+    if (st == PP_OK)
+        st = find_hooks(e, r->pid, err);
+    if (st == PP_OK)
+        st = become_owner(e, r->pid, err);
+    if (st == PP_OK)
+        st = make_recording(e, r, o, err);
+    if (st == PP_OK && !ask_one(e, r->pid, err))
+        st = err->code;
+    if (st == PP_OK)
+        e->state = ATTACH_ASKED;
+    else
+        abandon(e);
+    return st;
+}
+
+/* The job has the hooks: now those that it had started. Others inherit them. */
+static void ask_children(struct attach_enter *e, const struct attach_rows *r)
+{
+    struct pp_err err;
+    pp_err_clear(&err);
+    for (size_t i = 0; i < r->n_servers; i++)
+        (void)ask_one(e, r->server[i], &err);
+    for (size_t i = 1; i < r->n; i++) {
+        struct attach_asked *a = NULL;
+        if (r->row[i].kind == ATTACH_WORKER && r->row[i].alive)
+            a = ask_one(e, r->row[i].last.pid, &err);
+        if (a) {
+            a->is_worker = 1;
+            e->workers++;
+        }
+    }
+}
+
+void attach_enter_look(struct attach_enter *e, const struct attach_rows *r)
+{
+    if (e->state == ATTACH_INSIDE)
+        (void)have_answered(e, e->n_asked);
+    if (e->state != ATTACH_ASKED || !has_answered(e, &e->asked[0]))
+        return;
+    if (e->asked[0].took_hooks) {
+        e->state = ATTACH_INSIDE;
+        e->since_s = r->watched_s;
+        ask_children(e, r);
+    } else if (e->why.code != PP_OK) { /* else it has ended */
+        e->state = ATTACH_OUTSIDE;
+        abandon(e);
+    }
+}
+
+/* ---- leaving ---- */
+
+/* Takes back what was asked and not begun. A script that was begun is let finish: its file goes afterwards.
+ */
+static void take_back(struct attach_enter *e)
+{
+    for (size_t i = 0; i < e->n_asked; i++) {
+        struct attach_asked *a = &e->asked[i];
+        if (has_answered(e, a) || !is_asked(e, &a->python))
+            continue;
+        as_root(e, 1);
+        pp_python_withdraw(&a->python);
+        as_root(e, 0);
+        a->answered = 1;
+    }
+    await(e, e->n_asked, BEGUN_MS);
+}
+
+static void leave(struct attach_enter *e)
+{
+    struct pp_err err;
+    pp_err_clear(&err);
+    if (write_script(e, e->leave_script, 0, &err) != PP_OK)
+        return;
+    for (size_t i = 0; i < e->n_asked; i++)
+        e->asked[i].answered = ask(e, &e->asked[i].python, e->leave_script, &err) != PP_OK;
+    await(e, 1, LEAVE_MS);
+    await(e, e->n_asked, OTHERS_MS);
+    take_back(e);
+}
+
+void attach_enter_end(struct attach_enter *e, const struct attach_rows *r, int there)
+{
+    struct pp_err err;
+    pp_err_clear(&err);
+    if (e->state == ATTACH_ASKED) {
+        take_back(e);
+        e->state = e->asked[0].took_hooks ? ATTACH_INSIDE : ATTACH_OUTSIDE;
+        e->since_s = r->watched_s;
+    }
+    if (e->state == ATTACH_OUTSIDE && e->record.recording) {
+        if (e->why.code == PP_OK)
+            (void)
+                pp_fail(&e->why, PP_E_UNSUPPORTED,
+                        "process %lld took no hooks: its main thread ran no Python while it was watched, and "
+                        "the request was taken back",
+                        (long long)r->pid);
+        abandon(e);
+    }
+    if (e->state != ATTACH_INSIDE)
+        return;
+    take_back(e); /* workers that have not entered yet */
+    for (size_t i = 0; i < e->n_asked; i++)
+        e->entered += e->asked[i].is_worker && e->asked[i].took_hooks;
+    if (there)
+        leave(e);
+    remove_scripts(e);
+    if (exec_record_end(&e->record, -1, "finished", &err) != PP_OK)
+        e->why = err;
+}
+
+void attach_enter_free(struct attach_enter *e)
+{
+    exec_record_free(&e->record);
+}
