@@ -54,8 +54,8 @@ for variant in address-undefined thread; do
     # The dashboard beside the run that it shows, in a terminal: the threads of both.
     if command -v tmux >/dev/null; then
         log=log_path=$T/top-reports
-        tm new-session -d -s top -x 100 -y 30 "env TSAN_OPTIONS=${TSAN_OPTIONS:-}:$log ASAN_OPTIONS=${ASAN_OPTIONS:-}:$log UBSAN_OPTIONS=${UBSAN_OPTIONS:-}:$log $prefix $binary run $T/images $common --duration 8 --step-ms 5 --top; echo code \$?; sleep 60"
-        wait_for "$variant: run --top shows its run" 'LIVE 0:' 60
+        tm new-session -d -s top -x 100 -y 30 "env TSAN_OPTIONS=${TSAN_OPTIONS:-}:$log ASAN_OPTIONS=${ASAN_OPTIONS:-}:$log UBSAN_OPTIONS=${UBSAN_OPTIONS:-}:$log $prefix $binary run $T/images $common --duration 5 --step-ms 5 --top; echo code \$?; sleep 60"
+        wait_for "$variant: run --top shows its run" '(LIVE|ENDED finished) 0:' 60
         for key in w b e i W '+' o '[' f; do type "$key"; done
         wait_for "$variant: run --top to its end" 'ENDED finished' 60
         type q
