@@ -17,6 +17,7 @@ enum kind {
     PINNED,
     OVERLAP,
     CACHE,
+    CACHE_BYTES,
     BANDWIDTH,
     LATENCY,
     STEP,
@@ -45,6 +46,7 @@ static const char *const ranges[] = {
     [PINNED] = "",
     [OVERLAP] = "",
     [CACHE] = " from 0 to 1",
+    [CACHE_BYTES] = ", such as 200GiB",
     [BANDWIDTH] = ", such as 200M",
     [LATENCY] = ", a number from 0 on",
     [STEP] = ", a number from 0 on",
@@ -72,6 +74,7 @@ static const struct {
     {"pinned", "yes|no", "page-locked batch memory: copies cost no CPU", PINNED, 0},
     {"cpus", "N", "usable CPUs; fractions for a quota", CPUS, 0},
     {"cache", "warm|SHARE", "share of the reads served from the page cache", CACHE, 0},
+    {"cache-bytes", "SIZE", "a local cache of that size, of a recording without one", CACHE_BYTES, 0},
     {"storage-latency", "FACTOR", "factor on the time blocked in reads", LATENCY, 0},
     {"storage-bandwidth", "BYTES_PER_S", "bandwidth shared by all reads", BANDWIDTH, 0},
     {"inflight", "N", "reads in flight per worker", INFLIGHT, 0},
@@ -148,6 +151,16 @@ static int set_cache(struct pp_knobs *k, const char *v)
     return pp_parse_double(v, &k->cached) == PP_OK && k->cached >= 0 && k->cached <= 1;
 }
 
+/* What a cache can hold of the data, and so of each epoch; NAN: how much that is was not recorded. */
+static double held_share(const struct pp_costs *c, uint64_t cache_bytes)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < c->n; i++)
+        bytes += (double)c->samples[i].bytes / (double)c->n;
+    double data = bytes * (double)c->dataset_samples;
+    return data > 0 ? fmin((double)cache_bytes / data, 1) : NAN;
+}
+
 static int factor(const char *v, double *out)
 {
     return pp_parse_double(v, out) == PP_OK && *out >= 0 && *out < 1e9;
@@ -159,7 +172,7 @@ static int set_step_ms(struct pp_knobs *k, const char *v)
     return positive(v, &ms) && (k->step_ns = ms * 1e6, 1);
 }
 
-static int set(struct pp_knobs *k, int i, const char *v)
+static int set(struct pp_knobs *k, const struct pp_costs *c, int i, const char *v)
 {
     int64_t n;
     uint64_t bytes;
@@ -175,6 +188,8 @@ static int set(struct pp_knobs *k, int i, const char *v)
     case PINNED: return answer >= 0 && (k->pinned = answer, 1);
     case OVERLAP: return answer >= 0 && (k->copy_buffers = answer ? 2 : 1, 1);
     case CACHE: return set_cache(k, v);
+    case CACHE_BYTES:
+        return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->cached = held_share(c, bytes), 1);
     case LATENCY: return factor(v, &k->read);
     case BANDWIDTH:
         return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->bandwidth = (double)bytes, 1);
@@ -207,7 +222,7 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
         return pp_fail(err, PP_E_USAGE, "unknown knob '%s'%s%s%s (pipeprobe whatif --set list shows all)",
                        name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
-    if (!eq || !set(k, i, eq + 1))
+    if (!eq || !set(k, c, i, eq + 1))
         return pp_fail(err, PP_E_USAGE, "'%s' is not valid; use %s=%s%s", text, name, knobs[i].values,
                        ranges[knobs[i].kind]);
     if (knobs[i].kind == INFLIGHT && !c->inflight)
@@ -221,6 +236,10 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
     if (knobs[i].kind == HOSTS && isnan(c->requests.slow_host))
         return pp_fail(err, PP_E_UNSUPPORTED,
                        "hosts cannot be predicted: all requests went to one host, or too few to any other");
+    if (knobs[i].kind == CACHE_BYTES && isnan(k->cached))
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "cache-bytes cannot be predicted: the size of the data set is not in the recording; use cache=SHARE");
     if (knobs[i].kind == PINNED && k->pinned != !c->pageable && c->pageable == 0)
         return pp_fail(
             err, PP_E_UNSUPPORTED,

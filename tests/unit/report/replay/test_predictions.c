@@ -14,6 +14,9 @@ static void test_predictions_follow_the_laws(void **state)
                 0.02 * 1600); /* until the trainer is the limit */
     assert_near(made_costs_predicted(&c, "storage-latency=0.5"), 2 / 0.006, 0.02 * 333);
     assert_near(made_costs_predicted(&c, "cache=warm"), 8 / 0.005, 0.02 * 1600);
+    c.dataset_samples = 1000; /* of 20 kB */
+    assert_near(made_costs_predicted(&c, "cache-bytes=10MB"), made_costs_predicted(&c, "cache=0.5"), 1e-6);
+    assert_near(made_costs_predicted(&c, "cache-bytes=1GB"), made_costs_predicted(&c, "cache=warm"), 1e-6);
     assert_near(made_costs_predicted(&c, "storage-bandwidth=1MB"), 1e6 / 20000, 0.05 * 50);
     assert_near(made_costs_predicted(&c, "decode=11"), 2 / 0.019,
                 0.02 * 105); /* 8.8 + 0.2 + 10 ms, on CPUs enough */
@@ -316,6 +319,9 @@ static void test_knobs_are_checked(void **state)
                 {"workers=0", "workers=N", PP_E_USAGE},
                 {"workers", "workers=N", PP_E_USAGE},
                 {"cache=1.5", "SHARE", PP_E_USAGE},
+                {"cache-bytes=much", "SIZE", PP_E_USAGE},
+                {"cache-bytes=0", "SIZE", PP_E_USAGE},
+                {"cache-bytes=1GiB", "size of the data set", PP_E_UNSUPPORTED},
                 {"order=maybe", "in-order", PP_E_USAGE},
                 {"step=inf", "FACTOR", PP_E_USAGE},
                 {"decode=-1", "FACTOR", PP_E_USAGE},
@@ -325,6 +331,7 @@ static void test_knobs_are_checked(void **state)
                 {"gpu-decode=yes", "device", PP_E_UNSUPPORTED},
                 {"pinned=no", "pageable", PP_E_UNSUPPORTED}};
     struct pp_costs c = made_costs_new();
+    c.dataset_samples = 0;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_knobs k = pp_knobs_none();
         struct pp_err err = {0};
