@@ -90,6 +90,8 @@ static void renew(struct pp_cache_ring *r, struct pp_cache_segment *s)
         s->epoch = r->epochs;
     }
     s->mtime_ns = mtime;
+    if (s->closed && s->size != (uint64_t)st.st_size && s->size > 0)
+        s->closed = 0; /* its table made way for entries: another process writes on */
     s->size = (uint64_t)st.st_size;
     if (!s->closed && s->size > s->walked) {
         struct pp_cache_file f = pp_cache_file_of(r, s);

@@ -326,6 +326,27 @@ static void two_runs_share_one_cache(void **state)
     pp_storage_detach(b);
 }
 
+/* A segment that was closed is written on by one run, and read by another that knew it before. */
+static void what_is_written_on_is_seen(void **state)
+{
+    struct pp_storage *a = attach(8 * MIB, PP_CACHE_KEEP);
+    read_range(a, 0, 0, 20000, 0);
+    pp_storage_detach(a);
+    a = attach(8 * MIB, PP_CACHE_KEEP);
+    struct pp_storage *b = attach(8 * MIB, PP_CACHE_KEEP);
+    for (int part = 0; part < 2; part++) {
+        for (unsigned i = 1; i < 10; i++)
+            read_range(a, i + 10 * (unsigned)part, 0, 20000, 0);
+        assert_int_equal(access(tree_path("cache/segment-0000000000000002"), F_OK), -1);
+        usleep(250000);
+        for (unsigned i = 1; i < 10; i++)
+            read_range(b, i + 10 * (unsigned)part, 0, 20000, 0);
+        assert_int_equal(far.reads, 1 + 9 * (part + 1));
+    }
+    pp_storage_detach(a);
+    pp_storage_detach(b);
+}
+
 static void *read_one(void *arg)
 {
     read_range(arg, 7, 0, 50000, 0);
@@ -509,6 +530,7 @@ int main(void)
         CACHE_TEST(keep_gives_way_to_the_data_set_at_hand),
         CACHE_TEST(the_limit_holds),
         CACHE_TEST(two_runs_share_one_cache),
+        CACHE_TEST(what_is_written_on_is_seen),
         CACHE_TEST(misses_of_the_same_bytes_are_one),
         CACHE_TEST(threads_do_not_disturb_each_other),
         CACHE_TEST(what_is_no_cache_is_refused_and_left_alone),
