@@ -1,6 +1,7 @@
 #include "collectors/record/collectors.h"
 
 #include "collectors/attach/loaders.h"
+#include "collectors/columns/pages.h"
 #include "collectors/gpu/gpu.h"
 #include "collectors/nvtx/nvtx.h"
 #include "collectors/remote/cache.h"
@@ -22,19 +23,13 @@
 
 #define PERIOD_NS 1000000000u
 
-const struct pp_collector *const pp_collector_rows[] = {&pp_collector_process,
-                                                        &pp_collector_machine,
-                                                        &pp_collector_pressure,
-                                                        &pp_collector_cgroup,
-                                                        &pp_collector_memory,
-                                                        &pp_collector_traffic,
-                                                        &pp_collector_requests,
-                                                        &pp_collector_cache,
-                                                        &pp_collector_cupti,
-                                                        &pp_collector_nvml,
-                                                        &pp_collector_nvtx,
-                                                        &pp_collector_loaders,
-                                                        NULL};
+const struct pp_collector *const pp_collector_rows[] = {&pp_collector_process,  &pp_collector_machine,
+                                                        &pp_collector_pressure, &pp_collector_cgroup,
+                                                        &pp_collector_memory,   &pp_collector_traffic,
+                                                        &pp_collector_requests, &pp_collector_cache,
+                                                        &pp_collector_cupti,    &pp_collector_nvml,
+                                                        &pp_collector_nvtx,     &pp_collector_loaders,
+                                                        &pp_collector_pages,    NULL};
 
 struct running {
     const struct pp_collector *row; /* that applies */

@@ -49,6 +49,14 @@ struct pp_lease_use {
     double taken, stolen, lost; /* NAN: the run was killed */
 };
 
+/* Pages and chunks that were decoded for samples (pages.h). */
+struct pp_pages_use {
+    int recorded;
+    const char *unknown;
+    double watched_ns;
+    double samples, used_bytes, decoded, decoded_bytes, decode_ns;
+};
+
 struct pp_checks {
     struct pp_laws laws;
     struct pp_periodic periodic;
@@ -58,6 +66,7 @@ struct pp_checks {
     struct pp_remote_use remote;
     struct pp_cache_use cache;
     struct pp_lease_use leases;
+    struct pp_pages_use pages;
     struct pp_ranks ranks;
     double origin_ns; /* when the run began */
 };

@@ -2,6 +2,7 @@
 
 #include "report/findings/cache.h"
 #include "report/findings/leases.h"
+#include "report/findings/pages.h"
 #include "report/findings/remote.h"
 #include "report/findings/rows.h"
 
@@ -339,6 +340,14 @@ static void add_late_rank(const struct pp_timeline *tl, const struct pp_ranks *k
     pp_finding_number(f, "time_share", share);
 }
 
+double pp_finding_read_share(const struct pp_report *r)
+{
+    for (size_t i = 0; i < r->n_phases; i++)
+        if (r->phases[i].phase == PP_PHASE_READ)
+            return r->phases[i].share;
+    return 0;
+}
+
 void pp_findings_add(const struct pp_source *source, const struct pp_timeline *tl,
                      const struct pp_checks *checks, int given_length, struct pp_arena *arena,
                      struct pp_report *r)
@@ -354,4 +363,5 @@ void pp_findings_add(const struct pp_source *source, const struct pp_timeline *t
     pp_findings_of_requests(&checks->remote, arena, r);
     pp_findings_of_cache(source, &checks->cache, arena, r);
     pp_findings_of_leases(&checks->leases, arena, r);
+    pp_findings_of_pages(&checks->pages, arena, r);
 }

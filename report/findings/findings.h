@@ -23,6 +23,7 @@
  *   cache-thrash       1 % of the reads fetch again what had made room for other data
  *   cache-trouble      the cache could not be written, or had damaged entries
  *   lease-waits        waiting for shards that other ranks hold takes 5 % of the run (leases.h)
+ *   read-amplification pages or chunks are decoded for a part of their bytes (pages.h)
  *
  * A finding does not change the verdict; thresholds are the verdict's own where it has them
  * (verdict_rules.h). */

@@ -54,15 +54,6 @@ pp_status pp_remote_check(const struct pp_source *source, uint64_t start_ns, uin
     return st;
 }
 
-/* Of the threads that read: the shard reader's when streaming. */
-static double read_share(const struct pp_report *r)
-{
-    for (size_t i = 0; i < r->n_phases; i++)
-        if (r->phases[i].phase == PP_PHASE_READ)
-            return r->phases[i].share;
-    return 0;
-}
-
 static const char *needed(double in_flight, double wait, struct pp_arena *arena, double *out)
 {
     *out = NAN;
@@ -78,7 +69,8 @@ static void add_latency(const struct pp_remote_use *u, struct pp_arena *arena, s
     char mean[CELL], first[CELL], share[CELL], flight[CELL];
     double in_flight = u->busy_ns / u->watched_ns, first_share = u->first_byte_ns / u->busy_ns, need;
     const char *more = needed(in_flight, r->data_wait_share, arena, &need);
-    int found = r->data_wait_share >= PP_LEAST_SHARE && first_share >= MOST_OF && read_share(r) >= MOST_OF;
+    int found = r->data_wait_share >= PP_LEAST_SHARE && first_share >= MOST_OF &&
+                pp_finding_read_share(r) >= MOST_OF;
     snprintf(flight, CELL, "%.*f", in_flight < 10, in_flight);
     struct pp_report_finding *f = pp_finding_add(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,

@@ -548,6 +548,13 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          "Use more and smaller shards, of equal size: the last shard of the slowest rank decides how long the others wait at the end of an epoch.",
          WORDS("`pipeprobe pack SRC -o DST --shard-size 64MiB`", "many small shards per rank",
                "`ShardWriter(maxsize=...)` with a smaller size", "many small shards per rank")},
+    [PP_REMEDY_AMPLIFIED] =
+        {NULL, NULL,
+         "Read rows together that lie together: smaller pages and row groups, or an order of shuffled row groups with a buffer; else shards of single samples.",
+         WORDS(
+             "`--sampler sequential` shows what the pages cost; write the file with small pages (`data_page_size`)",
+             "an `IterableDataset` over shuffled row groups with a shuffle buffer",
+             "tar shards in place of Parquet", "tar shards or WebDataset in place of Parquet")},
     [PP_REMEDY_BUFFER_DEBT] =
         {NULL, NULL,
          "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",
