@@ -35,7 +35,7 @@ ROWS
 libcurl4-openssl-dev|link|curl/curl.h|
 ROWS
         ;;
-    metrics) # for --metrics, --metrics-push and --otlp; the build does without
+    metrics) # for --metrics, --metrics-push, --otlp and --mlflow; the build does without
         cat <<'ROWS'
 libmicrohttpd-dev|link|microhttpd.h|-lmicrohttpd
 libcurl4-openssl-dev|link|curl/curl.h|

@@ -26,7 +26,7 @@ deps:
 	$(Q)CC='$(CC)' bash tests/deps.sh decoders || echo "going on without libwebp: WebP images will not be decoded"
 	$(Q)CC='$(CC)' bash tests/deps.sh formats || echo "going on without them: Parquet files compressed by Snappy or LZ4 will not be read"
 	$(Q)CC='$(CC)' bash tests/deps.sh remote || echo "going on without curl/curl.h: data sets will be read from file systems alone, and not from http:// and s3://"
-	$(Q)CC='$(CC)' bash tests/deps.sh metrics || echo "going on without them: --metrics (libmicrohttpd), or --metrics-push and --otlp (libcurl), will not be available"
+	$(Q)CC='$(CC)' bash tests/deps.sh metrics || echo "going on without them: --metrics (libmicrohttpd), or --metrics-push, --otlp and --mlflow (libcurl), will not be available"
 
 # Checkers (of pages, packages, completion) and peers (PyTorch, PIL) are best effort: without them the tests that ask them are skipped by name.
 deps-test: deps
@@ -139,6 +139,12 @@ test-moto: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)bash tests/moto.sh build/venvs/moto
 
+# The real MLflow server, from PyPI: runs, artifacts, traces.
+.PHONY: test-mlflow
+test-mlflow: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)bash tests/mlflow.sh build/venvs/mlflow
+
 # Every knob of the what-if against the same change made for real; QUICK=1 for two minutes of it.
 .PHONY: bench-whatif
 bench-whatif: deps
@@ -215,6 +221,7 @@ help:
 	'make test-frameworks  PyTorch 1.13, 2.2, 2.6 and the newest, and frameworks on it, from PyPI into build/venvs (20 GB); VENVS= ONLY=' \
 	'make test-python314  attach and exec under Python 3.14 and 3.15: of a newer Debian, with its PyTorch, unpacked into build/venvs (1.3 GB)' \
 	'make test-moto    s3:// against the S3 server of moto, from PyPI into build/venvs/moto' \
+	'make test-mlflow  --mlflow and export --to otlp against the MLflow server, from PyPI into build/venvs/mlflow (1 GB)' \
 	'make format       rewrites the C sources by .clang-format (clang-format 14); make check-format only compares' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \

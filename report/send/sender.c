@@ -26,7 +26,8 @@ struct pp_sender {
     /* under lock */
     struct text next; /* to be sent; a newer one takes its place */
     int sending, hurry, last,
-        stop; /* hurry: next is sent without waiting out a pause; last: no other comes */
+        stop;     /* hurry: next is sent without waiting out a pause; last: no other comes */
+    int too_slow; /* a text was replaced */
     struct pp_sink_count count;
     char trouble[500];
     /* the thread's alone */
@@ -145,6 +146,7 @@ static void hand_over(struct pp_sender *s, const char *text, size_t n, int last)
         memcpy(copy, text, n);
     pthread_mutex_lock(&s->lock);
     s->count.lost += s->next.bytes != NULL || !copy;
+    s->too_slow |= s->next.bytes != NULL;
     free(s->next.bytes);
     s->next = (struct text){copy, n};
     s->hurry = s->last = last;
@@ -185,6 +187,9 @@ struct pp_sink_count pp_sender_count(struct pp_sender *s)
 void pp_sender_trouble(struct pp_sender *s, char *text, size_t size)
 {
     pthread_mutex_lock(&s->lock);
-    snprintf(text, size, "%s", s->trouble);
+    snprintf(text, size, "%s",
+             s->trouble[0] ? s->trouble
+             : s->too_slow ? "the server takes longer than --metrics-interval"
+                           : "");
     pthread_mutex_unlock(&s->lock);
 }

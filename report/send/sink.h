@@ -66,7 +66,7 @@ struct pp_sink_kind {
 };
 
 extern const struct pp_sink_kind pp_sink_http, pp_sink_textfile, pp_sink_push, pp_sink_otlp,
-    pp_sink_tensorboard;
+    pp_sink_tensorboard, pp_sink_mlflow;
 extern const struct pp_sink_kind *const pp_sink_kinds[]; /* ends with NULL */
 
 #endif

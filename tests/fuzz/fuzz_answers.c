@@ -1,8 +1,9 @@
-/* Fuzz target: what the senders of metrics and traces read of strangers: answers of OpenTelemetry's servers.
- * The first byte says which. */
+/* Fuzz target: what the senders of metrics and traces read of strangers: answers of OpenTelemetry's servers
+ * and of MLflow's. The first byte says which. */
 #include "tests/fuzz/fuzz.h"
 
 #include "report/otlp/answer.h"
+#include "report/send/mlflow_api.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,28 @@ static void fuzz_refusal(const char *body, size_t n)
     check(&a);
 }
 
-static void (*const parts[])(const char *body, size_t n) = {fuzz_answer, fuzz_refusal};
+/* What goes into a path leads nowhere else. */
+static void fuzz_run(const char *body, size_t n)
+{
+    struct pp_mlflow_run run;
+    char id[65] = "";
+    if (pp_mlflow_read_run(body, n, &run) &&
+        (!run.id[0] || strpbrk(run.id, "/.%?\"\\") || strstr(run.artifacts, "..") || run.artifacts[0] == '/'))
+        abort();
+    if (pp_mlflow_read_experiment(body, n, id) && (!id[0] || strpbrk(id, "/.%?\"\\")))
+        abort();
+}
+
+static void fuzz_words(const char *body, size_t n)
+{
+    char words[120];
+    pp_mlflow_read_refusal(body, n, words, sizeof(words));
+    for (const char *c = words; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            abort();
+}
+
+static void (*const parts[])(const char *body, size_t n) = {fuzz_answer, fuzz_refusal, fuzz_run, fuzz_words};
 enum { PARTS = sizeof(parts) / sizeof(*parts) };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -61,6 +83,9 @@ static const struct {
     SEED("\1\x08\x03\x12\x03"
          "bad"),
     SEED("\1{\"code\":3,\"message\":\"bad\",\"details\":[]}"),
+    SEED("\2{\"run\":{\"info\":{\"run_id\":\"0a\",\"artifact_uri\":\"mlflow-artifacts:/0/0a/artifacts\"}}}"),
+    SEED("\2{\"experiment\":{\"experiment_id\":\"1\"}}"),
+    SEED("\3{\"error_code\":\"BAD\",\"message\":\"no such run\"}"),
 #undef SEED
 };
 

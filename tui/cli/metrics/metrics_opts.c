@@ -12,11 +12,9 @@ const char *metrics_opts_target(const struct metrics_opts *o, const struct pp_si
     const struct {
         const struct pp_sink_kind *kind;
         const char *target;
-    } rows[] = {{&pp_sink_http, o->listen},
-                {&pp_sink_textfile, o->textfile},
-                {&pp_sink_push, o->push},
-                {&pp_sink_otlp, o->otlp},
-                {&pp_sink_tensorboard, o->tensorboard}};
+    } rows[] = {
+        {&pp_sink_http, o->listen}, {&pp_sink_textfile, o->textfile},       {&pp_sink_push, o->push},
+        {&pp_sink_otlp, o->otlp},   {&pp_sink_tensorboard, o->tensorboard}, {&pp_sink_mlflow, o->mlflow}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         if (rows[i].kind == kind && rows[i].target && *rows[i].target)
             return rows[i].target;

@@ -11,7 +11,7 @@
 #include <limits.h>
 
 struct metrics_opts {
-    const char *listen, *textfile, *push, *otlp, *tensorboard; /* NULL or "": not asked for */
+    const char *listen, *textfile, *push, *otlp, *tensorboard, *mlflow; /* NULL or "": not asked for */
     uint64_t interval_ns;
     struct pp_opt_list labels;
 };
@@ -33,6 +33,9 @@ struct metrics_opts {
     {.name = "tensorboard", .advanced = also_advanced, .type = PP_OPT_STRING, \
      .offset = (at) + offsetof(struct metrics_opts, tensorboard), .arg = "DIR", \
      .help = "write their curves there, for TensorBoard"}, \
+    {.name = "mlflow", .advanced = also_advanced, .type = PP_OPT_STRING, \
+     .offset = (at) + offsetof(struct metrics_opts, mlflow), .arg = "URL", \
+     .help = "log them, and the report, to an MLflow server; env: as MLFLOW_* say"}, \
     {.name = "metrics-interval", .advanced = also_advanced, .type = PP_OPT_DURATION, \
      .offset = (at) + offsetof(struct metrics_opts, interval_ns), .arg = "TIME", .dflt = "5s", .min = 1e9, \
      .max = 3600e9, .help = "between two files or pushes"}, \

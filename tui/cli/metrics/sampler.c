@@ -3,8 +3,10 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "report/build/build.h"
+#include "report/metrics/mlflow.h"
 #include "report/metrics/otlp.h"
 #include "report/metrics/tfevents.h"
+#include "report/render/render.h"
 #include "tui/dash/verdict.h"
 
 #include <pthread.h>
@@ -143,16 +145,41 @@ static int write_events(const struct pp_metrics_view *v, FILE *out)
     return ferror(out) ? -1 : 0;
 }
 
+static int write_mlflow(const struct pp_metrics_view *v, FILE *out)
+{
+    return pp_metrics_mlflow(v, utc_now(), out);
+}
+
 /* 0, or -1 when writing failed. */
 static int (*const writers[])(const struct pp_metrics_view *v, FILE *out) = {
     [PP_SINK_PROMETHEUS] = write_prometheus,       [PP_SINK_OPENMETRICS] = write_openmetrics,
     [PP_SINK_OTLP_PROTOBUF] = write_otlp_protobuf, [PP_SINK_OTLP_JSON] = write_otlp_json,
     [PP_SINK_EVENTS_HEAD] = write_events_head,     [PP_SINK_EVENTS] = write_events,
+    [PP_SINK_MLFLOW_METRICS] = write_mlflow,       [PP_SINK_MLFLOW_PARAMS] = pp_metrics_mlflow_params,
 };
+
+/* The report as it is shown by `report`: what a look brings has no intervals and no series. */
+static char *page_of(const char *path, size_t *n)
+{
+    struct pp_report *report = NULL;
+    char *text = NULL;
+    FILE *out = pp_report_build(path, &report, NULL) == PP_OK ? open_memstream(&text, n) : NULL;
+    int failed = !out || pp_render_html(report, out) != 0;
+    if (out && fclose(out) != 0)
+        failed = 1;
+    pp_report_free(report);
+    if (failed) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
 
 char *metrics_sampler_text(struct metrics_sampler *s, enum pp_sink_format format, size_t *n)
 {
     char *text = NULL;
+    if (format == PP_SINK_PAGE)
+        return page_of(s->path, n);
     FILE *out = open_memstream(&text, n);
     if (!out)
         return NULL;
