@@ -7,6 +7,7 @@
 #include "probe/dataset/shard_names.h"
 #include "probe/storage/cache/cache.h"
 #include "probe/storage/fault.h"
+#include "probe/storage/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,8 @@ static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, st
                       struct pp_err *err)
 {
     pp_status st = pp_storage_attach(p->spec, &p->storage, err);
+    if (st == PP_OK)
+        st = pp_storage_wrap_model(p->storage, p->opts->model, &p->storage, err);
     if (st == PP_OK)
         st = pp_storage_wrap_faults(p->storage, p->opts->read_faults, &p->storage, err);
     if (st == PP_OK)

@@ -15,6 +15,7 @@ struct pp_cache_opts;
 struct pp_dataset_options;
 struct pp_read_context;
 struct pp_read_faults;
+struct pp_storage_model;
 
 struct pp_dataset_opts {
     /* Directory of class directories with images, or of images (no labels), or of .tar shards; .tar paths:
@@ -33,6 +34,7 @@ struct pp_dataset_opts {
     const struct pp_read_faults
         *read_faults;                  /* done to the reads for samples, borrowed until close; NULL: none */
     const struct pp_cache_opts *cache; /* what is read is kept there (storage/cache); NULL: nowhere */
+    const struct pp_storage_model *model; /* whose time reads take, borrowed until close; NULL: their own */
     /* progress during open: called at most every 100 ms by the opening thread; return non-zero to stop
      * (PP_E_INTERRUPTED) */
     int (*progress)(void *ctx, const char *what, uint64_t done, uint64_t total /* 0: unknown */);

@@ -13,6 +13,7 @@
 #include "probe/dataset/format.h"
 #include "probe/dataset/synthetic_image.h"
 #include "probe/storage/fault.h"
+#include "probe/storage/model.h"
 
 #include <malloc.h>
 #include <math.h>
@@ -385,7 +386,9 @@ static pp_status synthetic_open(struct pp_dataset_place *place, const void *opts
     y->base.ops = &synthetic_ops;
     y->base.len = spec.n;
     y->made = made;
-    st = pp_storage_wrap_faults(&made->base, place->opts->read_faults, &y->base.storage, err);
+    st = pp_storage_wrap_model(&made->base, place->opts->model, &y->base.storage, err);
+    if (st == PP_OK)
+        st = pp_storage_wrap_faults(y->base.storage, place->opts->read_faults, &y->base.storage, err);
     if (st != PP_OK)
         pp_dataset_close(&y->base);
     else

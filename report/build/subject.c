@@ -94,8 +94,14 @@ void pp_subject_read(const struct pp_source *s, struct pp_arena *arena, struct p
         r->subject = name ? pp_arena_printf(arena, "the program %s (libpipeprobe)", name)
                           : "a program that records itself (libpipeprobe)";
     } else if (data && meta(s, "config", "format")) { /* only pipeprobe run stores both */
+        const char *like = meta(s, "config", "like");
         r->subject_kind = PP_SUBJECT_OWN_LOADER;
-        r->subject = pp_arena_printf(arena, "pipeprobe's own loader on %s", data);
+        r->subject = like && strcmp(like, "none") != 0
+                         ? pp_arena_printf(
+                               arena,
+                               "pipeprobe's own loader on %s, with the read times that --like %.20s assumes",
+                               data, like)
+                         : pp_arena_printf(arena, "pipeprobe's own loader on %s", data);
     }
     r->subject_kind_name = kind_names[r->subject_kind];
 }

@@ -18,6 +18,7 @@
 #include "probe/base/err.h"
 #include "probe/base/json.h"
 #include "probe/base/text.h"
+#include "probe/storage/model.h"
 #include "probe/loader/fault.h"
 #include "probe/storage/cache/cache_policy.h"
 #include "probe/storage/cache/cache_tally.h"
@@ -111,6 +112,9 @@ static void note_choices(const struct run_request *asked, const struct run_parts
             pp_text_duration(t, sizeof(t), (double)p->open_ns));
     for (size_t i = 0; (warning = pp_dataset_warning(p->dataset, i)); i++)
         pp_cli_note("warning", warning);
+    if (p->model)
+        fprintf(stderr, "storage    --like %s, an assumption and no measurement: %s\n", p->model->name,
+                p->model->text);
     note_choice(a, sizeof(a), "workers", (uint64_t)l->workers, p->chosen[0]);
     note_choice(b, sizeof(b), "batch size", l->batch_size, p->chosen[1]);
     note_choice(c, sizeof(c), "prefetch", (uint64_t)l->prefetch, p->chosen[2]);

@@ -69,6 +69,11 @@ static const struct pp_opt_choice h2d_choices[] = {
     {"sync", "copy and step do not overlap, as with a blocking copy"},
     {NULL, NULL},
 };
+/* As the table of storage/model.h has them. */
+static const struct pp_opt_choice like_choices[] = {
+    {"none", NULL},   {"s3", NULL},      {"s3-express", NULL}, {"nfs", NULL},
+    {"lustre", NULL}, {"aistore", NULL}, {NULL, NULL},
+};
 static const struct pp_opt_choice hedge_choices[] = {
     {"off", NULL},
     {"p95", "later than 95 % of the newest"},
@@ -209,6 +214,9 @@ static const struct pp_opt own_rows[] = {
     {.name = "remote-timeout", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(remote_timeout), .min = 1,
      .max = 3600, .arg = "S", .dflt = "30", .help = "http, s3: a request that brings nothing for so long fails"},
 
+    {.name = "like", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(like), .choices = like_choices,
+     .arg = "KIND", .dflt = "none",
+     .help = "for planning: reads take the time of s3, s3-express, nfs, lustre or aistore (an assumption)"},
     {.name = "hedge", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(hedge), .choices = hedge_choices,
      .arg = "off|p95|p99", .dflt = "off", .help = "http, s3: make a request again that is later than most; the first answer counts"},
     {.name = "resolve", .advanced = 1, .type = PP_OPT_LIST, .offset = AT(resolve), .arg = "H:P:ADDR",

@@ -3,6 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
+#include "probe/storage/model.h"
 #include "tui/cli/recording_name.h"
 
 #include <libgen.h>
@@ -98,6 +99,10 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     for (int i = 0; i < 3; i++)
         if (p->chosen[i][0])
             pp_store_meta_text(s, "chosen", keys[i], p->chosen[i]);
+    if (p->model) {
+        snprintf(text, sizeof(text), "an assumption, and no measurement: %s", p->model->text);
+        pp_store_meta_text(s, "chosen", "like", text);
+    }
     pp_device_info(p->device, &dev);
     pp_store_meta_text(s, "config", "device", dev.kind);
     pp_store_meta_text(s, "config", "device_kind", dev.kind);

@@ -12,6 +12,7 @@
 #include "probe/storage/cache/cache.h"
 #include "probe/ranks/lease.h"
 #include "probe/storage/http.h"
+#include "probe/storage/model.h"
 #include "tui/cli/run/run_fits.h"
 
 #include <math.h>
@@ -47,11 +48,13 @@ static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, con
     const struct pp_cache_opts cache = {.dir = o->cache,
                                         .bytes = o->cache_bytes,
                                         .policy = (enum pp_cache_policy_id)o->cache_policy};
+    p->model = o->like ? pp_storage_model_at((size_t)o->like - 1) : NULL;
     struct pp_dataset_opts d = {.spec = path,
                                 .options = &o->formats,
                                 .decoders = decoders,
                                 .read_faults = pp_faults_reads(p->faults),
                                 .cache = o->cache ? &cache : NULL,
+                                .model = p->model,
                                 .progress = on_open_progress,
                                 .progress_ctx = opening};
     uint64_t t0 = pp_now_ns();

@@ -17,11 +17,12 @@ struct run_parts {
     struct pp_transform
         *delivered; /* --wire u8: the same with the normalisation that the device does; else NULL */
     struct pp_device *device;
-    struct pp_faults *faults;         /* NULL: none injected */
-    struct pp_collective *collective; /* NULL: no other ranks are met */
-    struct pp_lease *lease;           /* NULL: shards are divided by rank */
-    struct pp_loader_opts loader;     /* filled except session and events */
-    struct pp_loader_state state;     /* of this order, standing nowhere yet: --save-state fills in where */
+    const struct pp_storage_model *model; /* --like; NULL: none */
+    struct pp_faults *faults;             /* NULL: none injected */
+    struct pp_collective *collective;     /* NULL: no other ranks are met */
+    struct pp_lease *lease;               /* NULL: shards are divided by rank */
+    struct pp_loader_opts loader;         /* filled except session and events */
+    struct pp_loader_state state; /* of this order, standing nowhere yet: --save-state fills in where */
     size_t row_bytes;
     double usable_cpus;
     char chosen[3]

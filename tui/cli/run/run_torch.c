@@ -63,6 +63,7 @@ pp_status run_torch_check(const struct run_opts *o, const struct pp_opt_set *set
         "cached-batches",
         "cpu-ballast",
         "inject",
+        "like",
         "hedge",
         "resolve",
         "retries",
