@@ -221,10 +221,15 @@ pp_status pp_storage_wrap_model(struct pp_storage *inner, const struct pp_storag
     *out = inner;
     if (!m)
         return PP_OK;
-    struct modelled *s = calloc(1, sizeof(*s));
+    pp_status st = inner->request_bytes ? PP_E_USAGE : PP_OK;
+    struct modelled *s = st == PP_OK ? calloc(1, sizeof(*s)) : NULL;
     if (!s) {
         pp_storage_detach(inner);
         *out = NULL;
+        if (st != PP_OK)
+            return pp_fail(err, st,
+                           "--like %s is for local data, and these are behind requests already; leave it out",
+                           m->name);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to model a storage");
     }
     unsigned without = PP_STORAGE_PAGE_CACHE | PP_STORAGE_BORROWS;

@@ -85,10 +85,28 @@ static void a_read_takes_the_time_and_has_the_bytes(void **state)
     unlink(path);
 }
 
+static int detached;
+
+static void detach(struct pp_storage *s)
+{
+    detached++;
+}
+
+static void requests_are_not_modelled_again(void **state)
+{
+    static const struct pp_storage_ops ops = {.name = "remote", .detach = detach};
+    struct pp_storage remote = {.ops = &ops, .request_bytes = 1}, *s = NULL;
+    struct pp_err err = {0};
+    assert_int_equal(pp_storage_wrap_model(&remote, pp_storage_model_at(0), &s, &err), PP_E_USAGE);
+    assert_non_null(strstr(err.text, "local data"));
+    assert_true(detached == 1 && !s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_percentiles_are_those_of_the_text),
+        cmocka_unit_test(requests_are_not_modelled_again),
         cmocka_unit_test(a_read_takes_the_time_and_has_the_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
