@@ -151,6 +151,13 @@ bench-whatif: deps
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)bash tests/bench/bench_whatif.sh $(if $(QUICK),--quick)
 
+# Stalls of remote storage, made by the fault server: causes, and predictions against the changes made for real. QUICK=1: every third; ONLY= and SECONDS_PER_RUN= as
+# the script says.
+.PHONY: bench-remote
+bench-remote: deps
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)$(foreach v,ONLY SECONDS_PER_RUN,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/remote_stalls.sh $(if $(QUICK),--quick)
+
 # Predictions of `pipeprobe tune` against what it measures. QUICK=1 takes 3 minutes of the 27; JOBS_OF='NAME...' some jobs alone.
 .PHONY: bench-tune
 bench-tune: deps
@@ -225,6 +232,7 @@ help:
 	'make format       rewrites the C sources by .clang-format (clang-format 14); make check-format only compares' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \
+	'make bench-remote stalls of remote storage by a fault server: causes and predictions (8 min; QUICK=1: 2 min); ONLY= SECONDS_PER_RUN=' \
 	'make bench-tune   what tune predicts of DataLoader arguments against what it measures (27 min; QUICK=1: 3 min)' \
 	'make bench-top    part of it: frames of the dashboard, and what watching takes from a run' \
 	'make bench-diagnosis  verdicts, labels and predictions against stalls of known cause; BUDGET=MINUTES HALF= SEEDS= ONLY= TRUTH=' \
