@@ -83,25 +83,34 @@ static uint64_t in_window(const struct walk *w, uint64_t t)
 
 /* The first of them is when the sample was asked for; what the worker read by itself stands in its span
  * already. */
-static void add_to_sample(const struct walk *w, struct pp_cost_sample *x, const struct pp_request_row *r)
+static void begin_sample(const struct walk *w, struct pp_cost_sample *x, const struct pp_request_row *r)
 {
-    double ns = (double)pp_request_row_ns(r), cpu = (double)r->cpu_ns;
-    int ahead = w->c->inflight > 1;
-    if (ahead && !x->requests) {
+    if (w->c->inflight > 1 && !x->requests) {
         x->read_blocked = x->read_cpu = x->read_wake = 0;
         x->read_start_ns = in_window(w, r->start_ns);
     }
+    x->requests += x->requests < UINT8_MAX;
+}
+
+/* Of a request that was made twice, the time until the second was made is a part of what the answer took. The
+ * first, which was late, ends before it. */
+static void add_to_sample(const struct walk *w, struct pp_cost_sample *x, const struct pp_request_row *r)
+{
+    int ahead = w->c->inflight > 1, hedge = (r->flags & PP_REQUEST_ROW_HEDGE) != 0;
+    begin_sample(w, x, r);
+    double late = ahead && hedge && r->start_ns > x->read_start_ns ? (double)(r->start_ns - x->read_start_ns)
+                                                                   : 0,
+           ns = (double)pp_request_row_ns(r) + late, cpu = (double)r->cpu_ns;
     if (ahead) {
         x->read_blocked += (float)fmax(ns - cpu, 0);
         x->read_cpu += (float)cpu;
         x->read_end_ns = in_window(w, r->start_ns + pp_request_row_ns(r));
     }
-    x->requests += x->requests < UINT8_MAX;
     if (is_refused(r)) {
         x->refused += (float)ns;
         return;
     }
-    x->first_byte += (float)r->first_byte_ns;
+    x->first_byte += (float)((double)r->first_byte_ns + late);
     x->transfer += (float)r->transfer_ns;
     x->setup += (float)(r->resolve_ns + r->connect_ns + r->tls_ns);
     x->place = (uint16_t)(r->place < MOST_PLACES ? r->place : 0);
@@ -145,9 +154,15 @@ static void on_request(void *ctx, const struct pp_request_row *r)
     struct pp_requests *q = &w->c->requests;
     struct pp_cost_sample *x;
     int refused = is_refused(r);
-    if (r->sample == PP_NO_SAMPLE || (r->flags & PP_REQUEST_ROW_DROPPED) || w->no_memory)
+    if (r->sample == PP_NO_SAMPLE || w->no_memory)
         return;
-    if ((x = find(w, r->sample, r->epoch)) != NULL)
+    x = find(w, r->sample, r->epoch);
+    if (r->flags & PP_REQUEST_ROW_DROPPED) {
+        if (x && !(r->flags & PP_REQUEST_ROW_HEDGE))
+            begin_sample(w, x, r);
+        return;
+    }
+    if (x)
         add_to_sample(w, x, r);
     if (r->start_ns < w->from_ns || r->start_ns >= w->to_ns)
         return;

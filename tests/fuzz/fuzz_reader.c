@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void audit(FILE *out)
 {
@@ -24,6 +25,23 @@ static void audit(FILE *out)
         abort();
     pp_audit_free(&a);
     pp_audit_files_free(&files);
+}
+
+static void add_up(void *ctx, const struct pp_request_row *row)
+{
+    if (row->start_ns > INT64_MAX || pp_request_row_ns(row) > UINT64_C(6) * 86400000000000)
+        abort(); /* times that cannot be */
+    *(size_t *)ctx += (row->address ? strlen(row->address) : 0) + (row->prefix ? strlen(row->prefix) : 0);
+}
+
+static void requests(void)
+{
+    struct pp_reader *r = NULL;
+    struct pp_err err = {.code = PP_OK};
+    size_t bytes = 0;
+    if (pp_reader_open(scratch_path("run.sqlite"), &r, &err) == PP_OK)
+        pp_reader_each_request(r, add_up, &bytes, &err);
+    pp_reader_close(r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -44,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     pp_report_free(report);
     audit(nowhere);
+    requests();
     return 0;
 }
 

@@ -77,6 +77,14 @@ static void record(struct pp_session *session, struct pp_store *s)
                                                .action = "skipped",
                                                .reason = "cut short"});
     pp_store_counter(s, 5, "rss_bytes", 1e6);
+    pp_store_request_place(s, 1, "10.0.0.1:443", "s3://bucket/a");
+    for (uint64_t i = 0; i < 4; i++)
+        pp_store_request(s, &(struct pp_request_row){.start_ns = i,
+                                                     .first_byte_ns = 5,
+                                                     .transfer_ns = i,
+                                                     .sample = i,
+                                                     .status = i ? 206 : 503,
+                                                     .place = 1});
     pp_store_loss(s, "spans", 3, "the ring was full");
     pp_lap_start(t);
     for (uint32_t i = 0; i < 12; i++)
