@@ -102,12 +102,15 @@ def under_traceml(a, job, place):
     return command, "%s/traceml/%s/final_summary.json" % (place, name)
 
 
+NO_SUMMARY = "no summary"
+
+
 def said_by_traceml(summary):
     try:
         with open(summary) as f:
             return json.load(f)["primary_diagnosis"]["status"]
     except (OSError, ValueError, KeyError, TypeError):
-        return "no summary"
+        return NO_SUMMARY
 
 
 def run(a, kind, place, turned=None, record=None, seed=0, traceml=False):
@@ -185,7 +188,7 @@ def main():
     p.add_argument("--keep", type=os.path.abspath)
     p.add_argument("--traceml", type=os.path.abspath, metavar="PYTHON")
     a = p.parse_args()
-    right = judged = false_bound = controls = refuted = theirs = 0
+    right = judged = false_bound = controls = refuted = theirs = bound = their_false = silent = 0
     kinds = [k for k in KINDS if not a.only or k.name in a.only.split(",")]
     with tempfile.TemporaryDirectory() as place:
         make_data(a, place)
@@ -200,19 +203,25 @@ def main():
                 true = not gains or holds(kind, gains)
                 good = said == kind.l1 and verdict["l0"] != "inconclusive"
                 other = run(a, kind, place, seed=seed, traceml=True) if a.traceml else None
-                print("%-19s seed %d: %-15s %-10s %-17s %s; %s%s" % (
+                print("%-19s seed %d: %-15s %-10s %-17s %s%s%s" % (
                     kind.name, seed, verdict["l0"], said or "-", verdict.get("l2") or "-", "right" if good else "WRONG, is %s" % kind.l1,
-                    ", ".join("%s %+.0f %%" % (k, 100 * g) for k, g in gains.items()),
+                    "".join(", %s %+.0f %%" % (k, 100 * g) for k, g in gains.items()),
                     ("" if true else ": label refuted") + ("; TraceML: %s" % other if other else "")), flush=True)
                 refuted += not true
                 judged += true
                 right += true and good
-                theirs += true and bool(other) and other.startswith("INPUT") == (kind.l1 is not None)
+                bound += true and verdict["l0"] == ("input-bound" if kind.l1 else "not-input-bound")
+                answered = other and other != NO_SUMMARY and not other.startswith("INSUFFICIENT")
+                theirs += bool(true and answered and other.startswith("INPUT") == (kind.l1 is not None))
+                their_false += bool(true and answered and kind.l1 is None and other.startswith("INPUT"))
+                silent += true and not answered
                 controls += true and kind.l1 is None
                 false_bound += true and kind.l1 is None and verdict["l0"] == "input-bound"
     print("L1 right: %d of %d; controls called input-bound: %d of %d; labels refuted by their runs: %d" % (right, judged, false_bound, controls, refuted))
-    if a.traceml:
-        print("TraceML: input-bound or not, right: %d of %d; it names no cause of an input-bound job" % (theirs, judged))
+    if a.traceml:  # rows for docs/results/accuracy.md
+        print("\n| of the same jobs | input-bound or not: right | its class: right | false input-bound | no answer |\n|---|--:|--:|--:|--:|")
+        print("| pipeprobe | %d of %d | %d of %d | %d of %d | |" % (bound, judged, right, judged, false_bound, controls))
+        print("| TraceML | %d of %d | names none | %d of %d | %d |" % (theirs, judged, their_false, controls, silent))
 
 
 if __name__ == "__main__":
