@@ -3,10 +3,11 @@
 #
 # Interpreters are Debian's and virtual environments in $VENVS (build/venvs), made from PyPI where it is reachable; one takes up to 7 GB. --slice is what
 # `make test` runs: Debian's interpreter with a few small packages beside it, all jobs in one process, and the newest PyTorch where its environment is there.
-# ONLY=REGEX chooses rows "INTERPRETER ROW".
+# ONLY=REGEX chooses rows "INTERPRETER ROW"; TOGETHER=1 runs all jobs of an interpreter in one process, where importing torch is most of the time.
+# LIMIT: seconds that a process may take (250).
 . "$(dirname "$0")/lib.sh"
 need_pipeprobe
-VENVS=${VENVS:-$PWD/build/venvs} ONLY=${ONLY:-.}
+VENVS=${VENVS:-$PWD/build/venvs} ONLY=${ONLY:-.} LIMIT=${LIMIT:-250}
 JOB=$PWD/tests/jobs/rows.py R=$T/run.sqlite
 export PYTHONHASHSEED=0 OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false HF_HUB_OFFLINE=1 ROWS_SCRATCH=$T
 slice=
@@ -20,6 +21,7 @@ debian||torch
 newest|torch torchvision torchdata webdataset datasets transformers accelerate lightning h5py opencv-python-headless monai|torch
 2.6|torch==2.6.0 torchvision==0.21.0 torchdata==0.11.0 numpy|torch
 2.2|torch==2.2.2 torchvision==0.17.2 numpy<2|torch
+dali|nvidia-dali-cuda120 nvtx numpy|nvidia.dali
 ROWS
 }
 # Beside Debian's torch; what the newest release of each asks of numpy is more than Debian has.
@@ -29,6 +31,8 @@ SMALL='webdataset==0.2.111 braceexpand==0.1.7 h5py==3.11.0 opencv-python-headles
 rows() {
     cat <<'ROWS'
 plain|dispatch_wait read decode transform collate put_wait data_wait step
+start_methods|dispatch_wait read decode transform collate put_wait data_wait step
+subsets|read decode transform collate put_wait data_wait step
 samplers|read decode transform collate put_wait data_wait step
 unequal_streams|read decode transform collate put_wait data_wait step
 two_loaders|read decode transform collate put_wait data_wait step
@@ -36,10 +40,12 @@ any_order|read decode transform collate put_wait data_wait step
 checkpoints|read decode transform collate put_wait data_wait step checkpoint
 pinned|read decode transform collate get_wait pin put_wait data_wait step
 worker_fails|read decode transform collate put_wait data_wait step
+worker_killed|read decode transform collate put_wait data_wait step
 torchvision_io|read decode transform collate put_wait data_wait step
 numpy_files|read transform collate put_wait data_wait step
 hdf5|read transform collate put_wait data_wait step
 opencv|read decode transform collate put_wait data_wait step
+transforms_v1|read decode transform collate put_wait data_wait step
 transforms_v2|read decode transform collate put_wait data_wait step
 stateful|read decode transform collate put_wait data_wait step
 web_dataset|read decode transform collate put_wait data_wait step
@@ -59,10 +65,10 @@ recorded() {
     local name=$1 phases=$2 plain_rc missing
     shift 2
     rm -rf "$T/rows"
-    timeout 250 "$PYTHON" "$JOB" "$T/images" "$@" >"$T/plain.out" 2>"$T/plain.err" </dev/null
+    timeout "$LIMIT" "$PYTHON" "$JOB" "$T/images" "$@" >"$T/plain.out" 2>"$T/plain.err" </dev/null
     plain_rc=$?
     rm -rf "$T/rows"
-    run timeout 250 "$PP" exec -q --force -o "$R" -- "$PYTHON" "$JOB" "$T/images" "$@"
+    run timeout "$LIMIT" "$PP" exec -q --force -o "$R" -- "$PYTHON" "$JOB" "$T/images" "$@"
     is "$name: exit status" "$rc $plain_rc" "0 0"
     is "$name: output, losses, order, random state" "$(grep -v train_runtime "$OUT")" "$(grep -v train_runtime "$T/plain.out")"
     is "$name: standard error" "$(masked "$ERR")" "$(masked "$T/plain.err")"
@@ -94,7 +100,7 @@ ranks() { # INTERPRETER
         [ "$who" != debian ] || set -- env MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + RANDOM % 12000)) WORLD_SIZE=2 bash -c \
             'RANK=0 "$@" & RANK=1 "$@"; status=$?; wait $! && exit $status' ranks "$PYTHON" "$JOB" "$T/images" ranks
         [ $how = plain ] || set -- "$PP" exec -q --force -o "$R" -- "$@"
-        ROWS_SCRATCH=$T/$how run timeout 250 "$@"
+        ROWS_SCRATCH=$T/$how run timeout "$LIMIT" "$@"
         is "$who two ranks: exit status, $how" "$rc" 0
     done
     for rank in 0 1; do is "$who two ranks: samples and order of rank $rank" "$(cat "$T"/recorded/*/rank$rank)" "$(cat "$T"/plain/*/rank$rank)"; done
@@ -106,6 +112,20 @@ ranks() { # INTERPRETER
         rm -f "$file"
     done
     rm -rf "$T/plain" "$T/recorded"
+}
+
+# A pipeline of DALI, which is no DataLoader: its own NVTX ranges, and those that its user puts around a wait and a step.
+dali() {
+    printf 'next_batch = data_wait\ntrain_step = step\n' >"$T/loop.map"
+    run timeout "$LIMIT" "$PYTHON" "$PWD/tests/jobs/dali.py" "$T/images" 40
+    cp "$OUT" "$T/plain.out"
+    is "dali: it runs without" "$rc" 0
+    run timeout "$LIMIT" "$PP" exec -q --force --map dali --map "$T/loop.map" -o "$R" -- "$PYTHON" "$PWD/tests/jobs/dali.py" "$T/images" 40
+    is "dali: exit status and standard error" "$rc $(cat "$ERR")" "0 "
+    is "dali: batches" "$(cat "$OUT")" "$(cat "$T/plain.out")"
+    is "dali: nothing went wrong" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""
+    is "dali: waits and steps" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase IN ('data_wait', 'step')")" 80
+    is "dali: what its threads do" "$(for phase in read decode transform; do [ "$(sql "$R" "SELECT count(*) >= 40 FROM v_span WHERE phase = '$phase' AND lane = 'worker'")" = 1 ] || echo "$phase"; done)" ""
 }
 
 interpreter() { # NAME REQUIREMENTS: $PYTHON, or $why it cannot be had
@@ -138,18 +158,21 @@ beside_debian() { # small packages for the slice, within two minutes
 
 "$PWD/$BUILD/samples/make_dataset" "$T/images" --n 60 --classes 3 --size 160x120 >/dev/null
 while IFS='|' read -r who requirements import <&3; do
-    { rows; echo ranks; } | sed "s/|.*//; s/^/$who /" | grep -Eq -- "$ONLY" || continue
+    if [ "$who" = dali ]; then echo dali; else rows; echo ranks; fi | sed "s/|.*//; s/^/$who /" | grep -Eq -- "$ONLY" || continue
     interpreter "$who" "$requirements"
     if [ -z "$why" ] && ! "$PYTHON" -c "import $import" 2>"$T/import"; then why=$(tail -n 1 "$T/import"); fi
     if [ -n "$why" ]; then skip "$who" "$why"; continue; fi
     unset PYTHONPATH
+    if [ "$who" = dali ]; then dali; continue; fi
     [ "$who" != debian ] || beside_debian
     mapfile -t jobs < <(rows | while IFS='|' read -r job _; do grep -Eq -- "$ONLY" <<<"$who $job" && echo "$job"; done)
     [ ${#jobs[@]} -gt 0 ] || continue
+    # Workers that are not forked are another test's: an_unmodified_pytorch_job_is_recorded.sh.
+    [ -z "$slice" ] || mapfile -t jobs < <(printf '%s\n' "${jobs[@]}" | grep -vx start_methods)
     [ -z "$slice" ] || [ "$who" = debian ] || jobs=(any_order torchvision_io transforms_v2 stateful hf_datasets) # what Debian's cannot
     able "$who" "${jobs[@]}"
     mapfile -t jobs <"$T/able"
-    if [ $slice ]; then
+    if [ "${slice}${TOGETHER:-}" ]; then
         recorded "$who" "$(rows | grep -wF "$(printf '%s\n' "${jobs[@]}")" | cut -d'|' -f2 | tr ' ' '\n' | sort -u | tr '\n' ' ')" "${jobs[@]}"
     else
         for job in "${jobs[@]}"; do recorded "$who $job" "$(rows | sed -n "s/^$job|//p")" "$job"; done

@@ -121,11 +121,11 @@ soak-attach: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)$(if $(PYTHON),PYTHON='$(PYTHON)') bash tests/bench/soak_attach.sh $(if $(MINUTES),--minutes $(MINUTES)) $(if $(EPOCHS),--epochs $(EPOCHS))
 
-# Jobs of PyTorch's frameworks, each with and without pipeprobe, in environments made from PyPI; VENVS and ONLY as the script says.
+# Jobs of PyTorch's frameworks, each with and without pipeprobe, in environments made from PyPI; VENVS, ONLY, TOGETHER and LIMIT as the script says.
 .PHONY: test-frameworks
 test-frameworks: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
-	$(Q)$(if $(VENVS),VENVS='$(VENVS)') $(if $(ONLY),ONLY='$(ONLY)') bash tests/frameworks.sh
+	$(Q)$(foreach v,VENVS ONLY TOGETHER LIMIT,$(if $($(v)),$(v)='$($(v))')) bash tests/frameworks.sh
 
 # Python 3.14 and later with PyTorch: attach and exec; VENVS and PIPEPROBE_PYTHON314, 314T and 315 as the script says.
 .PHONY: test-python314
@@ -225,7 +225,7 @@ help:
 	'make check        the fast part of it: unit tests, quick end-to-end tests, include plan (< 2 min)' \
 	'make quick        the tests that the files changed against HEAD touch (BASE=REVISION); ARGS=--list names them' \
 	'make check-layers only the include plan and the public headers; check-links: the same plan for what is linked' \
-	'make test-frameworks  PyTorch 1.13, 2.2, 2.6 and the newest, and frameworks on it, from PyPI into build/venvs (20 GB); VENVS= ONLY=' \
+	'make test-frameworks  PyTorch 1.13, 2.2, 2.6 and the newest, frameworks on it, DALI, from PyPI into build/venvs (20 GB); VENVS= ONLY= TOGETHER=1 LIMIT=' \
 	'make test-python314  attach and exec under Python 3.14 and 3.15: of a newer Debian, with its PyTorch, unpacked into build/venvs (1.3 GB)' \
 	'make test-moto    s3:// against the S3 server of moto, from PyPI into build/venvs/moto' \
 	'make test-mlflow  --mlflow and export --to otlp against the MLflow server, from PyPI into build/venvs/mlflow (1 GB)' \

@@ -9,8 +9,10 @@ import hashlib
 import importlib
 import inspect
 import os
+import signal
 import sys
 import tempfile
+import time
 
 ROWS = {}
 GIVEN = {"samples": 0}
@@ -81,6 +83,39 @@ def images(root):
     return dataset(lambda i: (pixels(paths[i]), i), len(paths))
 
 
+class Pictures:
+    """At the top of the module, for workers that are not forked."""
+
+    def __init__(self, root):
+        self.paths = files(root)
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, i):
+        return pixels(self.paths[i]), i
+
+
+class ByBatch(Pictures):
+    def __getitems__(self, ids):
+        return [self[i] for i in ids]
+
+
+class Deadly(Pictures):
+    """Its worker is killed with sample 24, when the training loop has had all before it."""
+
+    def __init__(self, root, ready):
+        super().__init__(root)
+        self.ready = ready
+
+    def __getitem__(self, i):
+        while i == 24:
+            if os.path.exists(self.ready):
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(0.1)
+        return super().__getitem__(i)
+
+
 def told(*what):
     print(*what, flush=True)
 
@@ -123,6 +158,27 @@ def plain(root):
         train("plain %d" % workers, DataLoader(images(root), batch_size=8, shuffle=True, num_workers=workers))
     data = images(root)
     train("timeout, worker_init_fn", DataLoader(data, 8, num_workers=2, timeout=100, worker_init_fn=counted, drop_last=True))
+
+
+@row("torch", "PIL")
+def start_methods(root):
+    from torch.utils.data import DataLoader
+
+    for method in ("fork", "spawn", "forkserver"):
+        train(method, DataLoader(Pictures(root), 8, shuffle=True, num_workers=2, multiprocessing_context=method))
+
+
+@row("torch", "PIL")
+def subsets(root):
+    from torch.utils.data import ConcatDataset, DataLoader, Subset
+
+    halves = Subset(Pictures(root), range(0, 60, 2)), Subset(Subset(Pictures(root), range(1, 60, 2)), range(20))
+    for workers in (0, 2):
+        for half in halves:
+            train("subset %d" % workers, DataLoader(half, 8, shuffle=True, num_workers=workers))
+        train("both %d" % workers, DataLoader(ConcatDataset(halves), 8, shuffle=True, num_workers=workers))
+        train("by batch %d" % workers, DataLoader(ByBatch(root), 8, shuffle=True, num_workers=workers))
+        train("subset by batch %d" % workers, DataLoader(Subset(ByBatch(root), range(17)), 8, num_workers=workers))
 
 
 @row("torch", "PIL")
@@ -257,6 +313,24 @@ def worker_fails(root):
             told("failed", type(e).__name__, "pipeprobe" in text, hashlib.md5("".join(c for c in text if not c.isdigit()).encode()).hexdigest())
 
 
+@row("torch", "PIL")
+def worker_killed(root):
+    from torch.utils.data import DataLoader
+
+    ready = os.path.join(SCRATCH, "ready")
+
+    def telling(loader):
+        for n, batch in enumerate(loader, 1):
+            yield batch
+            if n == 3:
+                open(ready, "w").close()
+
+    try:
+        train("killed", telling(DataLoader(Deadly(root, ready), 8, num_workers=1)))
+    except RuntimeError as e:
+        told("killed", "killed by signal" in str(e) or "exited unexpectedly" in str(e))
+
+
 @row("torch", "torchvision.io:decode_jpeg")
 def torchvision_io(root):
     import torch
@@ -335,6 +409,18 @@ def opencv(root):
 
 
 # ---- frameworks ----
+
+
+@row("torch", "torchvision", "PIL")
+def transforms_v1(root):
+    import torch
+    import torchvision
+    from torch.utils.data import DataLoader
+    from torchvision import transforms
+
+    steps = [transforms.RandomResizedCrop(32), transforms.ColorJitter(0.1, 0.1), transforms.RandomHorizontalFlip(), transforms.ToTensor(), transforms.Normalize([0.5] * 3, [0.2] * 3)]
+    torch.manual_seed(2)
+    train("v1", DataLoader(torchvision.datasets.ImageFolder(root, transforms.Compose(steps)), 8, shuffle=True, num_workers=2))
 
 
 @row("torch", "torchvision.transforms.v2", "PIL")
