@@ -14,7 +14,7 @@
 
 #define FULL_NS 1000000000u /* so long is not asked again whether there is room */
 
-enum { LEAST_ENTRIES = 1 };
+enum { LEAST_ENTRIES = 1, TAKEN = 100 };
 
 static void stop(struct pp_cache_ring *r, int e, const char *what)
 {
@@ -194,7 +194,12 @@ static int write_on(struct pp_cache_ring *r, struct census *c, uint64_t need)
 static int begin_segment(struct pp_cache_ring *r, uint64_t number, uint64_t limit)
 {
     struct pp_cache_segment_head h;
-    int fd = pp_cache_dir_make_segment(&r->dir, number), e = errno;
+    int fd = -1, e = EEXIST;
+    for (int i = 0; fd < 0 && e == EEXIST && i < TAKEN; i++) { /* a name that is taken is by no segment */
+        number += i > 0;
+        fd = pp_cache_dir_make_segment(&r->dir, number);
+        e = fd < 0 ? errno : 0;
+    }
     pp_cache_make_segment_head(&h, number, r->dir.seed);
     if (fd >= 0 && pp_io_write_full(fd, &h, sizeof(h)) != 0) {
         e = errno;

@@ -438,6 +438,7 @@ static void what_is_no_cache_is_refused_and_left_alone(void **state)
 /* Files with a segment's name that are none: not followed, not read, not harmful. */
 static void odd_files_in_a_cache_harm_nothing(void **state)
 {
+    char said[480];
     struct pp_storage *s = attach(4 * MIB, PP_CACHE_FIFO);
     read_range(s, 1, 0, 30000, 0);
     pp_storage_detach(s);
@@ -450,6 +451,7 @@ static void odd_files_in_a_cache_harm_nothing(void **state)
     s = attach(4 * MIB, PP_CACHE_FIFO);
     for (unsigned i = 0; i < 40; i++)
         read_range(s, i, 0, 200000, 0);
+    assert_int_equal(pp_cache_said(said, sizeof(said)), 0);
     pp_storage_detach(s);
     assert_int_equal(access(tree_path("elsewhere"), F_OK), 0);
     assert_int_equal(access(tree_path("cache/notes.txt"), F_OK), 0);
