@@ -383,6 +383,11 @@ void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out)
     st->ops->cursor(st, out);
 }
 
+int pp_stream_begun(struct pp_stream *st, uint64_t *shard, uint64_t *first)
+{
+    return st->ops->begun && st->ops->begun(st, shard, first);
+}
+
 const uint64_t *pp_stream_order(const struct pp_stream *st)
 {
     return st->ops->lease->order(st);

@@ -127,6 +127,10 @@ pp_status pp_stream_next(struct pp_stream *st, struct pp_sample *s, char *path, 
                          struct pp_err *err);
 void pp_stream_cursor(const struct pp_stream *st, struct pp_stream_cursor *out);
 
+/* The shards that were begun since it was asked last, one by one: which, and the number of its first sample
+ * in the order read (from 0, or where a cursor says). 0: no more. */
+int pp_stream_begun(struct pp_stream *st, uint64_t *shard, uint64_t *first);
+
 /* ---- a leased stream: after pp_stream_next came back with PP_E_INTERRUPTED, and before each call ---- */
 
 /* The data set's shards in the order of this epoch, the same on all ranks. Lives as long as st. */

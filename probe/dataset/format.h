@@ -54,6 +54,7 @@ struct pp_stream_ops {
                       struct pp_err *err);
     void (*cursor)(const struct pp_stream *st, struct pp_stream_cursor *out);
     void (*close)(struct pp_stream *st);
+    int (*begun)(struct pp_stream *st, uint64_t *shard, uint64_t *first); /* NULL: never any */
     /* NULL: opts.leased is PP_E_UNSUPPORTED */
     const struct pp_stream_lease_ops *lease;
 };

@@ -39,6 +39,11 @@ struct shard_stream {
     uint64_t *added; /* opts.leased: shard by position among those that came; the reader's order then */
     size_t added_room;
     int draining; /* leased: there is no shard now */
+    struct begun {
+        uint64_t shard, first;
+    } * begun; /* and not told yet */
+    size_t n_begun, begun_told, begun_room;
+    uint64_t begun_at; /* position of the newest; UINT64_MAX: none */
     struct pp_rng rng;
     struct pp_shard_reader reader;
     struct held *held; /* capacity of them, the first n_held in use */
@@ -54,6 +59,25 @@ struct shard_stream {
 static struct ledger_entry *ledger_of(struct shard_stream *st, uint64_t number)
 {
     return &st->ledger[number % (2 * st->capacity + 1)];
+}
+
+/* Without memory a shard is not told of. */
+static void note_begun(struct shard_stream *st, const struct held *h, uint64_t position)
+{
+    if (position == st->begun_at)
+        return;
+    st->begun_at = position;
+    if (st->begun_told == st->n_begun)
+        st->begun_told = st->n_begun = 0;
+    if (st->n_begun == st->begun_room) {
+        size_t room = st->begun_room ? st->begun_room * 2 : 16;
+        struct begun *grown = realloc(st->begun, room * sizeof(*grown));
+        if (!grown)
+            return;
+        st->begun = grown;
+        st->begun_room = room;
+    }
+    st->begun[st->n_begun++] = (struct begun){h->sample.shard, h->number};
 }
 
 static int wants(const struct shard_stream *st)
@@ -72,6 +96,7 @@ static pp_status fill(struct shard_stream *st, struct pp_err *err)
         if (s != PP_OK)
             return s;
         h->number = st->next_number;
+        note_begun(st, h, place.position);
         *ledger_of(st, st->next_number++) = (struct ledger_entry){.place = place, .slot = st->n_held++};
     }
     return PP_OK;
@@ -213,6 +238,16 @@ static void stream_cursor(const struct pp_stream *base, struct pp_stream_cursor 
                                      .number = st->oldest};
 }
 
+static int stream_begun(struct pp_stream *base, uint64_t *shard, uint64_t *first)
+{
+    struct shard_stream *st = (struct shard_stream *)base;
+    if (st->begun_told == st->n_begun)
+        return 0;
+    *shard = st->begun[st->begun_told].shard;
+    *first = st->begun[st->begun_told++].first;
+    return 1;
+}
+
 /* ---- leased: shards are added one by one ---- */
 
 static const uint64_t *stream_order(const struct pp_stream *base)
@@ -278,12 +313,14 @@ static void stream_close(struct pp_stream *base)
     free(st->ledger);
     free(st->order);
     free(st->added);
+    free(st->begun);
     free(st);
 }
 
 static const struct pp_stream_ops shard_stream_ops = {.next = stream_next,
                                                       .cursor = stream_cursor,
                                                       .close = stream_close,
+                                                      .begun = stream_begun,
                                                       .lease = &lease_ops};
 
 pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_opts *opts,
@@ -297,6 +334,7 @@ pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_op
     if (!st)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the stream");
     st->base.ops = &shard_stream_ops;
+    st->begun_at = UINT64_MAX;
     uint64_t shards = pp_shards_count(d);
     st->dataset = d;
     st->opts = o;

@@ -18,10 +18,10 @@ struct reader {
     struct pp_thread *trace;
     struct pp_stream *stream;
     uint64_t epoch, samples;
-    struct pp_err first_error; /* of the epoch; code PP_OK: none */
-    uint64_t leased;           /* shards, in this epoch */
-    int dry, over;             /* no shard is free now; all shards of the epoch are done */
-    uint16_t leases_held;      /* counter */
+    struct pp_err first_error;                /* of the epoch; code PP_OK: none */
+    uint64_t leased;                          /* shards, in this epoch */
+    int dry, over;                            /* no shard is free now; all shards of the epoch are done */
+    uint16_t leases_held, shard, shard_first; /* counters */
 };
 
 static struct pp_lap reader_lap(const struct reader *r)
@@ -141,6 +141,16 @@ static pp_status stream_is_dry(struct reader *r)
 
 /* ---- an epoch ---- */
 
+/* For the judgement of the order afterwards (report/findings/shuffle.h). */
+static void tell_begun(struct reader *r)
+{
+    uint64_t shard, first;
+    while (pp_stream_begun(r->stream, &shard, &first)) {
+        pp_counter_put(r->trace, r->shard, shard);
+        pp_counter_put(r->trace, r->shard_first, first);
+    }
+}
+
 /* One epoch of the stream into items. PP_END: the epoch is over; PP_E_INTERRUPTED: the loader is stopping. */
 static pp_status read_epoch(struct reader *r, struct pp_err *err)
 {
@@ -175,6 +185,7 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
                 return go_on;
             continue;
         }
+        tell_begun(r);
         lap.sample = item->sample.index;
         lap.bytes = item->sample.size;
         if (item->sample.cache_known) {
@@ -215,6 +226,8 @@ void *pp_reader_main(void *arg)
     struct reader r = {.l = l,
                        .trace = pp_thread_register(o->session, PP_LANE_READER, "pp-reader-0"),
                        .epoch = o->start_epoch,
+                       .shard = pp_name_intern(o->session, "stream_shard"),
+                       .shard_first = pp_name_intern(o->session, "stream_shard_first"),
                        .leases_held = o->lease ? pp_name_intern(o->session, "leases_held") : 0};
     pp_lap_start(r.trace);
     pp_err_clear(&err);

@@ -4,6 +4,7 @@
 #include "report/findings/leases.h"
 #include "report/findings/pages.h"
 #include "report/findings/remote.h"
+#include "report/findings/shuffle.h"
 
 #include "probe/base/err.h"
 
@@ -76,6 +77,7 @@ struct pp_checks_pass {
     struct pp_patterns_pass *patterns;
     struct ranks_pass *ranks;
     struct pp_leases_pass *leases;
+    struct pp_shuffle_pass *shuffle;
 };
 
 struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const struct pp_timeline *timeline)
@@ -90,13 +92,14 @@ struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const str
                                  pp_visits_begin(source, timeline),
                                  pp_patterns_begin(source, timeline),
                                  ranks_begin(source, timeline),
-                                 pp_leases_begin(source, timeline)};
+                                 pp_leases_begin(source, timeline),
+                                 pp_shuffle_begin(source, timeline)};
     return p;
 }
 
 static int is_whole(const struct pp_checks_pass *p)
 {
-    return p && p->laws && p->periodic && p->visits && p->patterns && p->ranks && p->leases;
+    return p && p->laws && p->periodic && p->visits && p->patterns && p->ranks && p->leases && p->shuffle;
 }
 
 int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
@@ -106,7 +109,8 @@ int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_s
     ranks_chunk(p->ranks, thread, spans, n);
     pp_leases_chunk(p->leases, spans, n);
     return pp_laws_chunk(p->laws, thread, spans, n) || pp_periodic_chunk(p->periodic, thread, spans, n) ||
-           pp_visits_chunk(p->visits, thread, spans, n) || pp_patterns_chunk(p->patterns, thread, spans, n);
+           pp_visits_chunk(p->visits, thread, spans, n) || pp_patterns_chunk(p->patterns, thread, spans, n) ||
+           pp_shuffle_chunk(p->shuffle, thread, spans, n);
 }
 
 /* Whether spans are missing from the recording. */
@@ -134,6 +138,7 @@ pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, 
     pp_patterns_end(p->patterns, tally, &out->patterns);
     ranks_end(p->ranks, &out->ranks);
     pp_leases_end(p->leases, &out->leases);
+    pp_shuffle_end(p->shuffle, &out->shuffle);
     out->origin_ns = pp_source_number(p->source, "run", "started_mono_ns", (double)p->timeline->first_ns);
     pp_status ended = pp_periodic_end(p->periodic, p->source, &out->periodic, status == PP_OK ? err : NULL);
     if (status == PP_OK && ended == PP_OK)

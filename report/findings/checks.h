@@ -57,6 +57,17 @@ struct pp_pages_use {
     double samples, used_bytes, decoded, decoded_bytes, decode_ns;
 };
 
+/* The order of a streamed run, as it was (shuffle.h). */
+struct pp_shuffle_seen {
+    int streamed;                         /* 0: the run was none */
+    const char *unknown;                  /* why nothing is known; NULL: it is */
+    double visits, batch, buffer, shards; /* shards: of one rank in an epoch */
+    double shard_samples, sample_bytes;   /* means */
+    double most_places, mean_places;      /* between where a sample is stored and where it came */
+    double own_shard;                     /* others of its own shard in its batch: mean number */
+    double largest_share;                 /* of a batch: the shard with most of its samples; mean */
+};
+
 struct pp_checks {
     struct pp_laws laws;
     struct pp_periodic periodic;
@@ -67,6 +78,7 @@ struct pp_checks {
     struct pp_cache_use cache;
     struct pp_lease_use leases;
     struct pp_pages_use pages;
+    struct pp_shuffle_seen shuffle;
     struct pp_ranks ranks;
     double origin_ns; /* when the run began */
 };

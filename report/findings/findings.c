@@ -5,6 +5,7 @@
 #include "report/findings/pages.h"
 #include "report/findings/remote.h"
 #include "report/findings/rows.h"
+#include "report/findings/shuffle.h"
 
 #include "probe/base/text.h"
 #include "report/verdict/remedies.h"
@@ -364,4 +365,5 @@ void pp_findings_add(const struct pp_source *source, const struct pp_timeline *t
     pp_findings_of_cache(source, &checks->cache, arena, r);
     pp_findings_of_leases(&checks->leases, arena, r);
     pp_findings_of_pages(&checks->pages, arena, r);
+    pp_findings_of_shuffle(&checks->shuffle, arena, r);
 }

@@ -22,6 +22,7 @@
  *   cache-hits         10 % of the reads were in the cache's data before, and are not in it (cache.h)
  *   cache-thrash       1 % of the reads fetch again what had made room for other data
  *   cache-trouble      the cache could not be written, or had damaged entries
+ *   stream-shuffle     a batch of a streamed run has more of one shard than a full shuffle gives (shuffle.h)
  *   lease-waits        waiting for shards that other ranks hold takes 5 % of the run (leases.h)
  *   read-amplification pages or chunks are decoded for a part of their bytes (pages.h)
  *

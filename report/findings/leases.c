@@ -84,7 +84,7 @@ void pp_findings_of_leases(const struct pp_lease_use *u, struct pp_arena *arena,
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
         pp_arena_printf(
             arena,
-            "%s leased%s; the shard reader waited %s (%s of the run) while other ranks held the shards that were left, and %s to lease",
+            "%s leased%s; the shard reader waited %s (%s of the run) for the shards that were left at the end of an epoch, and %s to lease",
             pp_text_counted(leased, CELL, u->taken, "shard", "shards"), accidents(u, arena),
             pp_text_duration(wait, CELL, u->wait_ns), pp_text_percent(share_text, CELL, share),
             pp_text_duration(look, CELL, u->looks_ns)));

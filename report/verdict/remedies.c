@@ -555,6 +555,12 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
              "`--sampler sequential` shows what the pages cost; write the file with small pages (`data_page_size`)",
              "an `IterableDataset` over shuffled row groups with a shuffle buffer",
              "tar shards in place of Parquet", "tar shards or WebDataset in place of Parquet")},
+    [PP_REMEDY_SHUFFLE] =
+        {NULL, NULL,
+         "Use the larger shuffle buffer, or shards whose samples are stored in random order; a data set that is read by index is shuffled in full.",
+         WORDS("`--shuffle-buffer N`; without `--stream` a full shuffle",
+               "a map-style data set with `shuffle=True`, or a larger buffer of an iterable one",
+               "`.shuffle(N)`", "`initial_fill=N` with `random_shuffle=True` of `fn.readers.*`")},
     [PP_REMEDY_BUFFER_DEBT] =
         {NULL, NULL,
          "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",

@@ -71,6 +71,11 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
     pp_dataset_describe(p->dataset, text, sizeof(text));
     pp_store_meta_text(s, "config", "dataset_description", text);
     pp_store_meta_num(s, "config", "dataset_samples", (double)pp_dataset_len(p->dataset), "samples");
+    if (l->streaming) {
+        double shards = (double)pp_shards_count(p->dataset),
+               ranks = l->world_size ? (double)l->world_size : 1;
+        pp_store_meta_num(s, "config", "stream_shards", l->lease ? shards : shards / ranks, "shards");
+    }
     for (int i = 0; set->table[i].name; i++) {
         char key[64];
         snprintf(key, sizeof(key), "%s", set->table[i].name);

@@ -232,7 +232,7 @@ static void test_other_files(void **state)
     assert_false(pp_digest_is_file(path_of("nowhere")));
     assert_int_equal(pp_digest_load(path_of("x"), &d, &err), PP_E_CORRUPT);
     assert_non_null(strstr(err.text, "is no digest"));
-    write_bytes(path_of("x"), (const uint8_t *)"ppdigest\3\0\0\0\0\0\0\0\0\0\0\0", 20);
+    write_bytes(path_of("x"), (const uint8_t *)"ppdigest\4\0\0\0\0\0\0\0\0\0\0\0", 20);
     assert_int_equal(pp_digest_load(path_of("x"), &d, &err), PP_E_VERSION);
 }
 
