@@ -113,6 +113,7 @@ const struct pp_exporter *pp_exporter_by_suffix(const char *path);
 struct pp_export_opts {
     const char *out; /* a file name, or "-" for standard output */
     int force;       /* replace what is there */
+    int no_flows;    /* batches of several ranks have the same numbers: none is followed */
     /* After each chunk; non-zero stops the export (PP_E_INTERRUPTED). NULL is fine. */
     int (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;

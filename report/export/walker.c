@@ -95,7 +95,7 @@ static pp_status deliver_span(struct walk *w, size_t thread, const struct pp_spa
     s.name = interned ? interned : phase_name(w, span->phase);
     s.key = interned ? 256u + span->name : span->phase;
     s.waits = info && info->kind == PP_KIND_WAIT;
-    s.flow = span->batch != PP_NO_BATCH ? w->run.phase_flow[span->phase] : PP_FLOW_NONE;
+    s.flow = span->batch != PP_NO_BATCH && !w->opts->no_flows ? w->run.phase_flow[span->phase] : PP_FLOW_NONE;
     s.track = pp_tracks_place(&w->tracks[thread], span->start_ns, s.end_ns, &ok);
     if (!ok)
         return pp_fail(w->err, PP_E_NO_MEMORY, "exporting %s: out of memory", w->source->path);

@@ -65,7 +65,7 @@ refuses "a format that is not there" 2 "perfeto.*perfetto" "$PP" export "$R" --t
 refuses "nsys under a name nsys would not open" 2 "end in .sqlite" "$PP" export "$R" --to nsys -o "$T/x.db"
 refuses "nsys on standard output" 2 "cannot go to standard output" "$PP" export "$R" --to nsys -o -
 refuses "no recording" 2 "no recording given" "$PP" export --to csv
-refuses "two recordings" 2 "one recording at a time" "$PP" export "$R" "$R" --to csv
+refuses "a recording twice" 2 "is named twice" "$PP" export "$R" "$R" --to csv
 refuses "a recording that is not there" 2 "nothing.sqlite" "$PP" export "$T/nothing.sqlite" --to csv
 refuses "a directory that is not there" 2 "no/x.csv" "$PP" export "$R" -o "$T/no/x.csv"
 head -c 5000 "$R" >"$T/cut.sqlite"

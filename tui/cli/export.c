@@ -4,6 +4,7 @@
 #include "report/export/export.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/export_otlp.h"
+#include "tui/cli/export_ranks.h"
 #include "tui/cli/metrics/text_export.h"
 
 #include <signal.h>
@@ -202,17 +203,18 @@ static void note_done(const struct pp_source *source, const struct pp_exporter *
         warn_sibling(out);
 }
 
-static pp_status export_file(const char *input, const struct pp_exporter *to, const char *out,
-                             const struct options *o, struct pp_err *err)
+/* One recording, or those of several ranks on one clock. */
+static pp_status export_files(const char *const *inputs, int n, const struct pp_exporter *to, const char *out,
+                              const struct options *o, struct pp_err *err)
 {
-    struct pp_source source;
+    struct pp_source source = {0};
+    struct export_ranks *ranks = NULL;
     struct pp_export_result result;
     struct pp_progress progress;
-    struct pp_export_opts eo = {.out = out,
-                                .force = o->force,
-                                .progress = on_progress,
-                                .progress_ctx = &progress};
-    pp_status st = pp_source_open_threads(input, &source, err);
+    struct pp_export_opts eo = {
+        .out = out, .force = o->force, .no_flows = n > 1, .progress = on_progress, .progress_ctx = &progress};
+    pp_status st = n > 1 ? export_ranks_open(inputs, (size_t)n, o->quiet, &ranks, &source, err)
+                         : pp_source_open_threads(inputs[0], &source, err);
     if (st != PP_OK)
         goto out;
     pp_progress_begin(&progress, o->quiet);
@@ -221,7 +223,10 @@ static pp_status export_file(const char *input, const struct pp_exporter *to, co
     if (st == PP_OK && !o->quiet)
         note_done(&source, to, out, &result);
 out:
-    pp_source_close(&source);
+    if (n > 1)
+        export_ranks_free(ranks);
+    else
+        pp_source_close(&source);
     return st;
 }
 
@@ -248,13 +253,24 @@ static pp_status export_traces(const char *input, const char *out, const struct 
     return export_otlp(input, &eo, err);
 }
 
-static pp_status read_operand(const char *const *operands, int n, struct pp_err *err)
+enum { MOST_RANKS = 256 };
+
+static pp_status check_operands(const char *const *operands, int n, const struct target *to,
+                                struct pp_err *err)
 {
-    if (n == 0)
-        return pp_fail(err, PP_E_USAGE, "no recording given: name the FILE that 'pipeprobe run' wrote");
-    if (n > 1)
-        return pp_fail(err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n,
-                       operands[0], operands[1], n > 2 ? ", ..." : "");
+    if (n > 1 && !to->spans)
+        return pp_fail(err, PP_E_USAGE,
+                       "metrics and traces for a server are of one recording, but %d were given (%s, %s%s)",
+                       n, operands[0], operands[1], n > 2 ? ", ..." : "");
+    if (n > MOST_RANKS)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "a timeline of %d recordings cannot be read; name at most %d, such as the straggler's and one other rank's",
+            n, MOST_RANKS);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(operands[i], operands[k]) == 0)
+                return pp_fail(err, PP_E_USAGE, "%s is named twice", operands[i]);
     return PP_OK;
 }
 
@@ -272,13 +288,16 @@ static int export_main(int argc, char **argv)
         goto out;
     catch_signals();
     if (st == PP_OK)
-        st = read_operand(operands, n, &err);
+        st = n ? PP_OK
+               : pp_fail(&err, PP_E_USAGE, "no recording given: name the FILE that 'pipeprobe run' wrote");
     if (st == PP_OK)
         st = choose_format(&o, &to, &err);
     if (st == PP_OK)
+        st = check_operands(operands, n, &to, &err);
+    if (st == PP_OK)
         st = choose_output(&o, operands[0], &to, &out, &err);
     if (st == PP_OK)
-        st = to.spans     ? export_file(operands[0], to.spans, out, &o, &err)
+        st = to.spans     ? export_files(operands, n, to.spans, out, &o, &err)
              : to.metrics ? export_metrics(operands[0], to.metrics, out, &o, &err)
                           : export_traces(operands[0], out, &o, &err);
     exit_code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_export, &err);
@@ -291,9 +310,12 @@ out:
 const struct pp_command pp_cmd_export = {
     .name = "export",
     .summary = "write a recorded run in another tool's format",
-    .usage = "export FILE --to FORMAT [-o OUT] [options]",
+    .usage = "export FILE... --to FORMAT [-o OUT] [options]",
     .opts = opts,
-    .notes = "OUT is created when it is complete. Details: docs/reference/exports.md.",
-    .examples = {"pipeprobe export run.sqlite --to nsys", "pipeprobe export run.sqlite --to csv -o - | head"},
+    .notes = "OUT is created when it is complete. Several FILEs are ranks of one job, in one\n"
+             "timeline: the clocks of ranks on other hosts are aligned with the first FILE's\n"
+             "by the ends of collective steps. Details: docs/reference/exports.md.",
+    .examples = {"pipeprobe export run.sqlite --to nsys",
+                 "pipeprobe export job/rank0000.sqlite job/rank0003.sqlite --to perfetto"},
     .run = export_main,
 };
