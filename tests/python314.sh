@@ -3,6 +3,7 @@
 #
 # The interpreter is $PIPEPROBE_PYTHON314, python3.14 in PATH, or Debian's of a newer suite, unpacked into $VENVS/python3.14 (60 MB). --slice is what `make test`
 # runs: no torch. All of it takes Debian's with its torch into $VENVS/python3.14-torch (1.2 GB); $PIPEPROBE_PYTHON314T names a free-threaded one (3.14t).
+# ONLY=REGEX chooses: sentences, the name of an attached job, leaving, exec_METHOD, newer.
 where=${PIPEPROBE_PYTHON314:-} free=${PIPEPROBE_PYTHON314T:-} newer=${PIPEPROBE_PYTHON315:-}
 . "$(dirname "$0")/lib.sh"
 need_pipeprobe
@@ -69,18 +70,19 @@ ends_well() { # NAME WHAT
     is "$2: the job is left alone" "$? $(cat "$T/$1.out") $(cat "$T/$1.err")" "0 done [] True "
 }
 
+sentences() {
 # ---- a Python that takes the hooks ----
 
 loops enters
 attach "$job" --duration 2s -o "$T/enters.sqlite"
 is "a job without torch: exit code" "$rc" 0
-like "a job without torch: it took the hooks" "$(text)" "Recorded: Process $job took the hooks at once"
+like "a job without torch: it took the hooks" "$(text)" "Recorded: Process $job took the hooks (at once|after)"
 like "a job without torch: nothing to record" "$(cat "$ERR")" "^pipeprobe attach: no batch of a DataLoader was taken while the hooks were in process $job"
 is "a job without torch: the file is whole" "$(meta "$T/enters.sqlite" run outcome) $(sql "$T/enters.sqlite" 'PRAGMA integrity_check') $(meta "$T/enters.sqlite" config attached_pid)" "finished ok $job"
 is "a job without torch: its process is named" "$(sql "$T/enters.sqlite" "SELECT count(*) FROM meta WHERE section = 'process' AND key = '$job'")" 1
 is "a job without torch: nothing is left" "$(find "$T" -name '*.rings')" ""
 attach "$job" --duration 1s -o "$T/again.sqlite"
-like "again: it took the hooks" "$(text)" "Recorded: Process $job took the hooks at once"
+like "again: it took the hooks" "$(text)" "Recorded: Process $job took the hooks (at once|after)"
 attach "$job" --duration 1s --outside
 is "--outside: exit code" "$rc" 0
 like "--outside: said" "$(text)" "Why: With --outside nothing is put into the job"
@@ -97,7 +99,7 @@ like "two at once: said" "$(text)" "Why: process $job took no hooks: another pip
 is "two at once: the second leaves nothing" "$(ls -d "$T"/second* 2>/dev/null)" ""
 end $first
 attach "$job" --duration 1s -o "$T/third.sqlite"
-like "one that was killed: the next one is let in" "$(text)" "Recorded: Process $job took the hooks at once"
+like "one that was killed: the next one is let in" "$(text)" "Recorded: Process $job took the hooks (at once|after)"
 "$PP" attach "$job" -o "$T/stopped.sqlite" >"$T/stopped.out" 2>"$T/stopped.err" &
 first=$!
 pids+=("$first")
@@ -168,7 +170,7 @@ if [ "$(id -u)" -eq 0 ] && setpriv --reuid 65534 --regid 65534 --clear-groups "$
     begin theirs setpriv --reuid 65534 --regid 65534 --clear-groups "$PYTHON" "$T/loops.py" "$T/theirs/job"
     await test -e "$T/theirs/job"
     attach "$job" --duration 1s -o "$T/theirs/run.sqlite"
-    like "another user's job, by root: it took the hooks" "$(text)" "Recorded: Process $job took the hooks at once"
+    like "another user's job, by root: it took the hooks" "$(text)" "Recorded: Process $job took the hooks (at once|after)"
     is "another user's job: whose file it is" "$(stat -c %u "$T/theirs/run.sqlite")" 65534
     : >"$T/theirs/job.go"
     wait "$job"
@@ -184,21 +186,30 @@ if [ -n "$free" ]; then
     is "a free-threaded Python under exec: the job runs" "$rc $(cat "$OUT")" "0 ran"
     like "a free-threaded Python under exec: why it is not recorded" "$(cat "$ERR")" "a free-threaded Python cannot load them; a build of Python with the GIL can"
 else skip "a free-threaded Python" "PIPEPROBE_PYTHON314T names none"; fi
+}
+chosen() { grep -Eq -- "$ONLY" <<<"$1"; }
 
 # ---- jobs of PyTorch ----
 
+! chosen sentences || sentences
 [ -z "$slice" ] || done_testing
 if ! "$PYTHON" -c 'import torch' 2>"$T/import"; then skip "jobs of PyTorch under 3.14" "$(tail -n 1 "$T/import")"; done_testing; fi
 JOB=$PWD/tests/jobs/attached.py
 
 spans() { sql "$1" "SELECT count(*) FROM v_span WHERE phase = '$2' AND epoch ${3:-> 0}"; }
-attached() { # NAME METHOD WORKERS OPTION...: attached in the middle of the first of four epochs
-    local name=$1 method=$2 workers=$3 R=$T/$1.sqlite plain
+plain() { # WORKERS OPTION...: what the job says without pipeprobe, with any start method
+    local dir="$T/plain.$*"
+    mkdir -p "$dir"
+    : >"$dir/go"
+    [ -e "$dir/out" ] || "$PYTHON" "$JOB" "$dir" fork "$1" 3 "${@:2}" >"$dir/out" 2>"$dir/err"
+    grep result "$dir/out"
+}
+attached() { # NAME METHOD WORKERS OPTION...: attached in the middle of the first of three epochs
+    local name=$1 method=$2 workers=$3 R=$T/$1.sqlite
+    chosen "$name" || return 0
     shift 3
-    mkdir -p "$T/$name.d" "$T/$name.plain.d"
-    : >"$T/$name.plain.d/go"
-    plain=$("$PYTHON" "$JOB" "$T/$name.plain.d" "$method" "$workers" 4 "$@" 2>"$T/$name.plain.err")
-    begin "$name" "$PYTHON" "$JOB" "$T/$name.d" "$method" "$workers" 4 "$@"
+    mkdir -p "$T/$name.d"
+    begin "$name" "$PYTHON" "$JOB" "$T/$name.d" "$method" "$workers" 3 "$@"
     if ! await test -e "$T/$name.d/stands"; then fail "$name: the job runs" <"$T/$name.err"; return; fi
     COLUMNS=400 "$PP" attach "$job" -o "$R" >"$OUT" 2>"$ERR" &
     first=$!
@@ -206,19 +217,19 @@ attached() { # NAME METHOD WORKERS OPTION...: attached in the middle of the firs
     await grep -qs "took the hooks" "$ERR" # and its workers are asked: they do it before their next task
     : >"$T/$name.d/go"
     wait "$job"
-    is "$name: the job's exit code and standard error" "$? $(cat "$T/$name.err")" "0 $(cat "$T/$name.plain.err")"
-    is "$name: results and random state are those of the plain run" "$(grep result "$T/$name.out")" "$(grep result <<<"$plain")"
+    is "$name: the job's exit code and standard error" "$? $(cat "$T/$name.err")" "0 "
+    is "$name: results and random state are those of the plain run" "$(grep result "$T/$name.out")" "$(plain "$workers" "$@")"
     wait $first
     rc=$?
     is "$name: attach ends with the job" "$rc" 0
     is "$name: every hook fits" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""
-    is "$name: later epochs: batches taken" "$(spans "$R" data_wait)" 36
-    is "$name: later epochs: steps" "$((10#$(spans "$R" step) >= 35))" 1
-    is "$name: later epochs: samples made" "$(sql "$R" "SELECT count(DISTINCT batch * 1000000 + sample) FROM v_span WHERE phase = 'transform' AND epoch > 0")" 144
-    is "$name: later epochs: batches collated" "$(spans "$R" collate)" 36
+    is "$name: later epochs: batches taken" "$(spans "$R" data_wait)" 24
+    is "$name: later epochs: steps" "$((10#$(spans "$R" step) >= 23))" 1
+    is "$name: later epochs: samples made" "$(sql "$R" "SELECT count(DISTINCT batch * 1000000 + sample) FROM v_span WHERE phase = 'transform' AND epoch > 0")" 96
+    is "$name: later epochs: batches collated" "$(spans "$R" collate)" 24
     is "$name: the trainer's batches are the workers'" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase = 'data_wait' AND epoch > 0 AND batch NOT IN (SELECT batch FROM v_span WHERE phase = 'collate')")" 0
     holds "$name: the epoch that was going on is recorded from there on" "$(spans "$R" data_wait '= 0') >= 1 && $(spans "$R" data_wait '= 0') <= 10"
-    is "$name: one loader, with its arguments" "$(sql "$R" "SELECT count(*) FROM meta WHERE section = 'loader'") $(meta "$R" config workers | sed 's/\.0//')" "1 $workers"
+    is "$name: one loader, with its arguments" "$(sql "$R" "SELECT count(*) FROM meta WHERE section = 'loader'") $(meta "$R" config num_workers)" "1 $workers"
     "$PP" report --json "$R" >"$T/report.json" 2>"$T/report.err"
     like "$name: the report has a verdict" "$(json "$T/report.json" '$.verdict.l0')" 'input-bound|inconclusive'
     like "$name: attach says it, about this job" "$(cat "$OUT")" 'the job attached.py'
@@ -230,38 +241,44 @@ attached spawn spawn 2
 attached none fork 0
 attached persistent forkserver 2 persistent
 attached persistent_fork fork 2 persistent
-like "workers that ran already are told" "$(cat "$T/persistent_fork.said")" "so did 2 of the 2 workers that ran already"
+! chosen persistent_fork || like "workers that ran already are told" "$(cat "$T/persistent_fork.said")" "so did 2 of the 2 workers that ran already"
 
 # It leaves a job that goes on: nothing of it in what the job starts afterwards, and the numbers are the same.
-mkdir -p "$T/left.d"
-begin left "$PYTHON" "$JOB" "$T/left.d" forkserver 2 4
-await test -e "$T/left.d/stands"
-attach "$job" --duration 2s -o "$T/left.sqlite"
-is "attach ends before the job" "$rc" 0
-: >"$T/left.d/go"
-wait "$job"
-is "attach ends before the job: results" "$? $(cat "$T/left.out") $(cat "$T/left.err")" "0 $(grep result "$T/forkserver.out")
+leaving() {
+    mkdir -p "$T/left.d"
+    begin left "$PYTHON" "$JOB" "$T/left.d" forkserver 2 3
+    await test -e "$T/left.d/stands"
+    attach "$job" --duration 2s -o "$T/left.sqlite"
+    is "attach ends before the job" "$rc" 0
+    : >"$T/left.d/go"
+    wait "$job"
+    is "attach ends before the job: results, environment" "$? $(cat "$T/left.out") $(cat "$T/left.err")" "0 $(plain 2)
 environment [] False "
+}
+! chosen leaving || leaving
 
 # ---- pipeprobe exec ----
 
 recorded() { # NAME METHOD
+    chosen "$1" || return 0
     mkdir -p "$T/$1.d"
     : >"$T/$1.d/go"
-    run timeout 200 "$PP" exec -q -o "$T/$1.sqlite" -- "$PYTHON" "$JOB" "$T/$1.d" "$2" 2 4
-    is "exec, $1: exit code and results" "$rc $(grep result "$OUT")" "0 $(grep result "$T/${2/None/forkserver}.out")"
+    run timeout 200 "$PP" exec -q -o "$T/$1.sqlite" -- "$PYTHON" "$JOB" "$T/$1.d" "$2" 2 3
+    is "exec, $1: exit code and results" "$rc $(grep result "$OUT")" "0 $(plain 2)"
     is "exec, $1: every hook fits" "$(sql "$T/$1.sqlite" "SELECT value FROM meta WHERE section = 'process_note'")" ""
-    is "exec, $1: batches and samples" "$(spans "$T/$1.sqlite" data_wait '>= 0') $(spans "$T/$1.sqlite" transform '>= 0')" "48 192"
+    is "exec, $1: batches and samples" "$(spans "$T/$1.sqlite" data_wait '>= 0') $(spans "$T/$1.sqlite" transform '>= 0')" "36 144"
 }
 for method in forkserver fork spawn; do recorded "exec_$method" $method; done
-if [ -z "$newer" ]; then of_debian 3.15; newer=$where; fi
-if [ -z "$newer" ]; then skip "Python 3.15" "$why"; else
+newer() {
+    if [ -z "$newer" ]; then of_debian 3.15; newer=$where; fi
+    if [ -z "$newer" ]; then skip "Python 3.15" "$why"; return; fi
     PYTHON=$newer
     loops newer
     attach "$job" --duration 2s -o "$T/newer.sqlite"
-    like "Python 3.15: it took the hooks" "$(text)" "Recorded: Process $job took the hooks at once"
+    like "Python 3.15: it took the hooks" "$(text)" "Recorded: Process $job took the hooks (at once|after)"
     ends_well newer "Python 3.15"
     run "$PP" exec -o "$T/newer_exec.sqlite" -- "$PYTHON" -c 'print("ran")'
     is "Python 3.15 under exec: it loads the hooks" "$rc $(cat "$OUT") $(sql "$T/newer_exec.sqlite" "SELECT count(*) FROM meta WHERE section = 'process'")" "0 ran 1"
-fi
+}
+! chosen newer || newer
 done_testing

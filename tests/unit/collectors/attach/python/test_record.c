@@ -23,6 +23,7 @@ struct seen {
     struct pp_session *session;
     size_t n, of_phase[PP_PHASE_COUNT], taken;
     uint32_t first_batch;
+    uint32_t task[4]; /* batches of the first tasks that workers got */
 };
 
 static void open_session(struct seen *s)
@@ -44,6 +45,8 @@ static void read_session(struct seen *s)
     for (uint32_t t = 0; t < pp_session_threads(s->session); t++)
         while ((n = ring_peek(s->session, t, piece, 4096))) {
             for (size_t i = 0; i < n; i++) {
+                if (piece[i].phase == PP_PHASE_DISPATCH_WAIT && s->of_phase[PP_PHASE_DISPATCH_WAIT] < 4)
+                    s->task[s->of_phase[PP_PHASE_DISPATCH_WAIT]] = piece[i].batch;
                 s->n++;
                 s->of_phase[piece[i].phase]++;
                 if (piece[i].phase == PP_PHASE_DATA_WAIT && piece[i].batch < s->first_batch)
@@ -228,12 +231,67 @@ static void children_have_the_session_that_they_were_forked_in(void **state)
     close_session(&s);
 }
 
+/* The recording may begin in the middle of an epoch: its batches have the numbers that they have in it, and a
+ * worker that is recorded before its loader gets them as soon as the loader is. */
+static void an_epoch_may_be_entered_in_the_middle(void **state)
+{
+    struct seen s;
+    int go[2], come[2];
+    char byte = 0;
+    (void)state;
+    open_session(&s);
+    assert_int_equal(pipe(go) | pipe(come), 0);
+    assert_true(record_join(s.dir));
+    pid_t worker = fork();
+    if (worker == 0) {
+        struct record_local *l = record_local();
+        record_worker_begin(l, 0, getppid(), 77);
+        l->late = 1;
+        record_batch_begin(l, 3, 4);
+        (void)!write(come[1], &byte, 1);
+        (void)!read(go[0], &byte, 1);
+        record_batch_begin(l, 4, 4);
+        record_worker_end(l);
+        _exit(0);
+    }
+    assert_int_equal(read(come[0], &byte, 1), 1);
+    struct record_iteration it = five_batches(), next = five_batches();
+    struct record_mark from;
+    it.base_seed = 77;
+    record_iteration_begin(&it);
+    record_iteration_resume(&it, 3, 5);
+    struct record_local *l = record_local();
+    assert_true(record_taker_open(l));
+    record_take_begin(l, &it, &from);
+    it.given = it.taken;
+    record_take_end(l, &it, &from, 1);
+    l->taken = NULL;
+    record_iteration_begin(&next);
+    assert_int_equal(next.first_batch, it.first_batch + 5);
+    assert_int_equal(write(go[1], &byte, 1), 1);
+    assert_int_equal(waitpid(worker, NULL, 0), worker);
+    record_leave();
+    read_session(&s);
+    assert_int_equal(s.first_batch, it.first_batch + 3);
+    assert_int_equal(s.of_phase[PP_PHASE_DISPATCH_WAIT], 2);
+    assert_int_equal(s.task[0], PP_NO_BATCH);
+    assert_int_equal(s.task[1], it.first_batch + 4);
+    record_iteration_forget(&next);
+    record_iteration_forget(&it);
+    close_session(&s);
+    for (int i = 0; i < 2; i++) {
+        close(go[i]);
+        close(come[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_of_one_session_reaches_the_next),
         cmocka_unit_test(threads_may_be_in_the_middle_of_anything),
         cmocka_unit_test(children_have_the_session_that_they_were_forked_in),
+        cmocka_unit_test(an_epoch_may_be_entered_in_the_middle),
     };
     return cmocka_run_group_tests_name("python recorder", tests, NULL, NULL);
 }
