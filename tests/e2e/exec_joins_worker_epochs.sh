@@ -15,7 +15,7 @@ for name in python worker; do
     like "$name: what was recorded is said" "$(cat "$ERR")" "spans of 7 threads( in 1 process)? recorded in $A"
     run timeout 60 "$PP" report --json "$A"
     is "$name: two lanes with names" "$(json "$OUT" '$.workers[0].name'), $(json "$OUT" '$.workers[1].name'), $(json "$OUT" '$.workers[2].name')" "worker 0, worker 1, "
-    holds "$name: a worker that works all the time is busy" "$(json "$OUT" '$.workers[0].busy_share') > 0.7"
+    holds "$name: a worker that works all the time is busy" "$(json "$OUT" '$.workers[0].busy_share') > 0.5"
     is "$name: three epochs" "$(json "$OUT" '$.epochs')" 3
     is "$name: level of the wait" "$(json "$OUT" '$.verdict.l0')" input-bound
     like "$name: decode is what is waited for" "$(json "$OUT" '$.verdict.sentence')" "decode"
