@@ -65,7 +65,7 @@ Architecture: $arch
 Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: $depends
-Recommends: libcurl4, liblz4-1, libsnappy1v5
+Recommends: libcurl4, libhdf5-103-1, liblz4-1, libsnappy1v5
 Suggests: libmicrohttpd12
 Section: utils
 Priority: optional

@@ -50,6 +50,7 @@ ROWS
         cat <<'ROWS'
 libsnappy1v5|link||-l:libsnappy.so.1
 liblz4-1|link||-l:liblz4.so.1
+libhdf5-103-1|link||-l:libhdf5_serial.so.103
 ROWS
         ;;
     test)

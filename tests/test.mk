@@ -24,7 +24,7 @@ deps:
 	$(Q)CC='$(CC)' bash tests/deps.sh build
 	$(Q)CC='$(CC)' bash tests/deps.sh python || echo "going on without Python.h: pipeprobe exec will record annotated programs, and no unmodified PyTorch job"
 	$(Q)CC='$(CC)' bash tests/deps.sh decoders || echo "going on without libwebp: WebP images will not be decoded"
-	$(Q)CC='$(CC)' bash tests/deps.sh formats || echo "going on without them: Parquet files compressed by Snappy or LZ4 will not be read"
+	$(Q)CC='$(CC)' bash tests/deps.sh formats || echo "going on without them: Parquet files compressed by Snappy or LZ4, and HDF5 files, will not be read"
 	$(Q)CC='$(CC)' bash tests/deps.sh remote || echo "going on without curl/curl.h: data sets will be read from file systems alone, and not from http:// and s3://"
 	$(Q)CC='$(CC)' bash tests/deps.sh metrics || echo "going on without them: --metrics (libmicrohttpd), or --metrics-push, --otlp and --mlflow (libcurl), will not be available"
 

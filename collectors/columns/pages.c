@@ -20,13 +20,14 @@ static void pages_poll(void *state)
     const struct state *s = state;
     uint64_t sum[PP_PAGES_TALLIES], now = pp_now_ns();
     pp_pages_tally_get(sum);
-    for (int i = 0; sum[PP_PAGES_TALLY_DECODED] && i < PP_PAGES_TALLIES; i++)
+    int any = sum[PP_PAGES_TALLY_DECODED] || sum[PP_PAGES_TALLY_LOCK_HELD_NS];
+    for (int i = 0; any && i < PP_PAGES_TALLIES; i++)
         pp_store_counter(s->store, now, s->name[i], (double)sum[i]);
 }
 
 static int pages_available(char *text, size_t size)
 {
-    snprintf(text, size, "pages of Parquet files, where the data are some");
+    snprintf(text, size, "pages of Parquet and HDF5 files, where the data are some");
     return 1;
 }
 

@@ -79,6 +79,7 @@ struct pp_table {
 typedef pp_status pp_table_opener(const struct pp_table_place *place, struct pp_table **out,
                                   struct pp_err *err);
 pp_status pp_parquet_open(const struct pp_table_place *place, struct pp_table **out, struct pp_err *err);
+pp_status pp_hdf5_open(const struct pp_table_place *place, struct pp_table **out, struct pp_err *err);
 pp_status pp_arrow_open(const struct pp_table_place *place, struct pp_table **out, struct pp_err *err);
 
 void pp_value_release(struct pp_value *v); /* one that holds nothing is fine */

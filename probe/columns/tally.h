@@ -11,7 +11,9 @@
     X(USED, "used_bytes", "bytes", "bytes of these samples") \
     X(DECODED, "decoded", "pages", "pages and chunks that were decoded") \
     X(DECODED_BYTES, "decoded_bytes", "bytes", "bytes that they decode to") \
-    X(DECODE_NS, "decode_ns", "ns", "reading and decoding them, summed over threads")
+    X(DECODE_NS, "decode_ns", "ns", "reading and decoding them, summed over threads") \
+    X(LOCK_NS, "lock_ns", "ns", "waiting for the lock of a library that reads for one thread at a time") \
+    X(LOCK_HELD_NS, "lock_held_ns", "ns", "holding it")
 
 enum pp_pages_tally {
 #define PP_PAGES_TALLY_ENUM(sym, name, unit, help) PP_PAGES_TALLY_##sym,

@@ -20,7 +20,7 @@ static const struct pp_foreign table[] = {
     {"Parquet", NAME_THEM, {0, 4, "PAR1"}, ".parquet .pq", PP_FOREIGN_READ},
     {"Arrow", NAME_THEM, {0, 6, "ARROW1"}, ".arrow .feather .ipc", PP_FOREIGN_READ},
     {"Arrow stream", NAME_THEM, {0, 4, "\xff\xff\xff\xff"}, "", PP_FOREIGN_READ},
-    {"HDF5", EXEC, {0, 8, "\x89HDF\r\n\x1a\n"}, ".h5 .hdf5 .he5", 0},
+    {"HDF5", NAME_THEM, {0, 8, "\x89HDF\r\n\x1a\n"}, ".h5 .hdf5 .he5", PP_FOREIGN_READ},
     {"LMDB", EXEC, {16, 4, "\xde\xc0\xef\xbe"}, ".lmdb .mdb", 0},
     {"MP4 video", EXEC, {4, 8, "ftypisom"}, ".mp4 .m4v", 0},
     {"MP4 video", EXEC, {4, 7, "ftypmp4"}, "", 0},

@@ -7,12 +7,12 @@
 #include <string.h>
 
 extern const struct pp_dataset_format pp_format_folder, pp_format_synthetic, pp_format_shards,
-    pp_format_tfrecord, pp_format_mds, pp_format_parquet, pp_format_arrow, pp_format_tokens;
+    pp_format_tfrecord, pp_format_mds, pp_format_parquet, pp_format_arrow, pp_format_hdf5, pp_format_tokens;
 
 /* In the order in which --help shows their options, and an error lists them. */
 static const struct pp_dataset_format *const table[] = {
-    &pp_format_synthetic, &pp_format_folder,  &pp_format_shards, &pp_format_tfrecord,
-    &pp_format_mds,       &pp_format_parquet, &pp_format_arrow,  &pp_format_tokens,
+    &pp_format_synthetic, &pp_format_folder, &pp_format_shards, &pp_format_tfrecord, &pp_format_mds,
+    &pp_format_parquet,   &pp_format_arrow,  &pp_format_hdf5,   &pp_format_tokens,
 };
 
 enum { TABLE = sizeof(table) / sizeof(*table), MORE = 8, ALIGN = 16 };

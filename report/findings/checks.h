@@ -54,7 +54,7 @@ struct pp_pages_use {
     int recorded;
     const char *unknown;
     double watched_ns;
-    double samples, used_bytes, decoded, decoded_bytes, decode_ns;
+    double samples, used_bytes, decoded, decoded_bytes, decode_ns, lock_ns, lock_held_ns;
 };
 
 /* The order of a streamed run, as it was (shuffle.h). */

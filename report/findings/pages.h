@@ -2,7 +2,8 @@
  * from the counters of collectors/columns/pages.c.
  *
  * A page is decoded whole. An epoch in order uses all of it; a random one uses one row of it, and decodes it
- * again for the next. The amplification is the bytes decoded over the bytes of the samples. */
+ * again for the next. The amplification is the bytes decoded over the bytes of the samples. HDF5 is read
+ * by a library with one lock: its utilisation, and the threads that wait for it. */
 #ifndef PP_REPORT_FINDINGS_PAGES_H
 #define PP_REPORT_FINDINGS_PAGES_H
 
@@ -11,7 +12,7 @@
 pp_status pp_pages_check(const struct pp_source *source, uint64_t start_ns, uint64_t end_ns,
                          struct pp_pages_use *out, struct pp_err *err);
 
-/* read-amplification: of a recording with such counters, and of no other. */
+/* read-amplification, reader-lock: of a recording with such counters, and of no other. */
 void pp_findings_of_pages(const struct pp_pages_use *u, struct pp_arena *arena, struct pp_report *r);
 
 #endif

@@ -561,6 +561,12 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          WORDS("`--shuffle-buffer N`; without `--stream` a full shuffle",
                "a map-style data set with `shuffle=True`, or a larger buffer of an iterable one",
                "`.shuffle(N)`", "`initial_fill=N` with `random_shuffle=True` of `fn.readers.*`")},
+    [PP_REMEDY_READER_LOCK] =
+        {NULL, NULL,
+         "More threads read no faster: read in processes, each with the file opened in it, or write the data as shards or Parquet; whole chunks per read cost less.",
+         WORDS("write the data as tar shards, MDS or Parquet",
+               "`DataLoader(num_workers=N)` with the file opened in the worker, not before",
+               "tar shards in place of HDF5", "tar shards or NumPy files in place of HDF5")},
     [PP_REMEDY_BUFFER_DEBT] =
         {NULL, NULL,
          "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",

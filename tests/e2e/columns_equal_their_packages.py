@@ -263,6 +263,62 @@ def hugging_face():
     is_run("input_ids", path_of("tokens"), 50)
 
 
+def hdf5():
+    import h5py
+    import numpy as np
+    path = path_of("a.h5")
+    rng = np.random.default_rng(3)
+    n = 90
+    got = dumped(make_h5(h5py, path, {"x": np.arange(3)}))
+    if isinstance(got, str) and "is not installed" in got:
+        return skip("HDF5", got.strip())
+    labels = np.array([i % 10 - 1 for i in range(n)], np.int64)
+    files = np.array([np.frombuffer(image(i), np.uint8) for i in range(n)], dtype=object)
+    short = np.array([rng.integers(0, 1000, int(rng.integers(1, 40))).astype(np.int32) for _ in range(n)], dtype=object)
+    samples = {"uint8 images": (rng.integers(0, 255, (n, 9, 7, 3)).astype(np.uint8), None), "float32 rows": (rng.random((n, 13)).astype(np.float32), None),
+               "int16 rows": (rng.integers(-9, 9, (n, 4)).astype(np.int16), None), "numbers": (rng.random(n), None), "files of any length": (files, h5py.vlen_dtype(np.uint8)),
+               "lists of any length": (short, h5py.vlen_dtype(np.int32)), "text": (np.array([f"text {i} é" for i in range(n)], dtype=object), h5py.string_dtype()),
+               "text of one size": (np.array([f"text {i}".encode() for i in range(n)], dtype="S12"), None)}
+
+    def layouts():
+        for (what, (values, dtype)), how, group in itertools.product(samples.items(), ({}, {"chunks": True}, {"chunks": True, "compression": "gzip", "shuffle": True}), ("", "train/set/")):
+            with h5py.File(path, "w") as f:
+                made = f.create_dataset(group + "sample", data=values, dtype=dtype, **how)
+                f["label"] = labels
+                f["about"] = "attributes"
+                f["classes"] = np.arange(3)
+                f["soft"] = h5py.SoftLink("/label")
+                f["elsewhere"] = h5py.ExternalLink("/etc/passwd", "/x")
+            with h5py.File(path) as f:
+                back = f[group + "sample"]
+                rows = [v if isinstance(v, bytes) else v.tobytes() for v in (back[i] for i in range(n))]
+                want = [(label_of(v), row) for v, row in zip(f["label"], rows)]
+            yield f"{what}, {how or 'in one piece'}, in /{group}", differs(dumped(path, "--feature", (group + "sample").replace("/", ".")), want)
+    judge("HDF5, datasets", layouts())
+
+    def refused():
+        with h5py.File(path, "w") as f:
+            f["label"] = labels
+            f.create_dataset("x", data=np.zeros(n, dtype=[("a", "i4"), ("b", "f4")]))
+        for what, options, word in (("a compound type", ("--feature", "x"), "of another type"), ("no such dataset", ("--feature", "y"), "no column y")):
+            got = dumped(path, *options)
+            yield what, None if isinstance(got, str) and word in got else f"'{got}' does not say {word}"
+        with open(path, "r+b") as f:
+            f.truncate(100)
+        got = dumped(path)
+        yield "a cut file", None if isinstance(got, str) and "libhdf5 cannot open" in got else str(got)
+    judge("HDF5, what is not read is a sentence", refused())
+    make_h5(h5py, path, {"image": rng.integers(0, 255, (n, 9, 7, 3)).astype(np.uint8), "label": labels})
+    is_run("HDF5", path, n)
+
+
+def make_h5(h5py, path, columns):
+    with h5py.File(path, "w") as f:
+        for name, values in columns.items():
+            f[name] = values
+    return path
+
+
 def parquet_runs():
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -276,7 +332,7 @@ def parquet_runs():
     is_run("Parquet of texts", path_of("text.parquet"), 100, "--feature", "text")
 
 
-for part, package in ((parquet, "pyarrow"), (parquet_runs, "pyarrow"), (arrow, "pyarrow"), (hugging_face, "datasets")):
+for part, package in ((parquet, "pyarrow"), (parquet_runs, "pyarrow"), (arrow, "pyarrow"), (hugging_face, "datasets"), (hdf5, "h5py")):
     try:
         __import__(package)
     except ImportError as e:

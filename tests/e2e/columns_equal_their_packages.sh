@@ -1,5 +1,5 @@
 #!/bin/bash
-# Samples, bytes, labels and order of files of columns (Parquet, Arrow) as the formats' own packages read them: pyarrow, datasets. The packages come from PyPI, kept in
+# Samples, bytes, labels and order of files of columns (Parquet, Arrow, HDF5) as the formats' own packages read them: pyarrow, datasets, h5py. The packages come from PyPI, kept in
 # build/venvs/columns; without them each is skipped by name.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
@@ -8,7 +8,7 @@ python=${PYTHON:-/usr/bin/python3}
 [ -x "$python" ] || skip_all "python3 is not installed"
 
 dir=${VENVS:-$PWD/build/venvs}/columns
-PACKAGES='pyarrow==26.0.1 numpy datasets pillow'
+PACKAGES='pyarrow==26.0.1 numpy datasets h5py'
 # shellcheck disable=SC2086
 if [ ! -e "$dir/complete" ] && ! { timeout 240 python3 -m pip --python "$python" install -q --retries 0 --target "$dir" $PACKAGES && touch "$dir/complete"; } >"$T/pip" 2>&1; then
     rm -rf "$dir"

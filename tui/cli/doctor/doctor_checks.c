@@ -6,6 +6,7 @@
 #include "collectors/system/environment.h"
 #include "probe/base/text.h"
 #include "probe/columns/codec.h"
+#include "probe/columns/hdf5_library.h"
 #include "probe/device/cuda_driver.h"
 #include "probe/device/device.h"
 #include "probe/storage/http.h"
@@ -84,6 +85,13 @@ static void look_codecs(struct pp_finding *f)
         found(f, PP_NO, "%s%s%s not installed (Debian: libsnappy1v5, liblz4-1)",
               st == PP_OK ? "" : "libsnappy.so.1", st != PP_OK && other != PP_OK ? ", " : "",
               other == PP_OK ? "" : "liblz4.so.1");
+}
+
+static void look_hdf5(struct pp_finding *f)
+{
+    char text[200];
+    int yes = pp_hdf5_available(text, sizeof(text));
+    found(f, yes ? PP_YES : PP_NO, "%s", text);
 }
 
 static void look_hooks(struct pp_finding *f)
@@ -290,6 +298,7 @@ const struct pp_check pp_checks[] = {
      "data sets are read from file systems alone"},
     {NULL, "Parquet codecs", look_codecs, "Parquet files are read with any of them",
      "Parquet files are read unless compressed by what is missing"},
+    {NULL, "HDF5", look_hdf5, "HDF5 files are read", "HDF5 files are refused"},
     {NULL, "metrics endpoint", look_endpoint, "--metrics serves Prometheus",
      "--metrics is not available; --metrics-textfile is"},
     {NULL, "metrics push", look_push, "--metrics-push, --otlp and --mlflow send to servers",

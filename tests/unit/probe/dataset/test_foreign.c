@@ -14,8 +14,8 @@ static const struct {
     {"train-00000", "PAR1....", 0, "Parquet", "name the files"},
     {"data.arrow", "ARROW1..", 0, "Arrow", "name the files"},
     {"data.arrow", "\xff\xff\xff\xff....", 0, "Arrow stream", "name the files"},
-    {"x.h5", "\x89HDF\r\n\x1a\n", 0, "HDF5", "exec"},
-    {"x.hdf5", "", 0, "HDF5", "exec"},
+    {"x.h5", "\x89HDF\r\n\x1a\n", 0, "HDF5", "name the files"},
+    {"x.hdf5", "", 0, "HDF5", "name the files"},
     {"data.mdb", "................\xde\xc0\xef\xbe", 0, "LMDB", "exec"},
     {"x.mp4",
      "\0\0\0\x20"

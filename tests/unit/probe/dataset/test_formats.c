@@ -229,7 +229,7 @@ static void a_format_can_be_named_or_say_why_not(void **state)
                  "compressed: unpack");
     tree_refused(
         &(struct pp_dataset_opts){.spec = tree_path("x.odd")}, PP_E_UNSUPPORTED,
-        "a directory of images, .tar shards, TFRecord files, a directory of MDS shards, .parquet files, .arrow files, a .bin or .npy file of tokens, "
+        "a directory of images, .tar shards, TFRecord files, a directory of MDS shards, .parquet files, .arrow files, .h5 files, a .bin or .npy file of tokens, "
         "or a .lines file of text",
         "is not a known dataset");
 }

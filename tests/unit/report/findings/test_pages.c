@@ -49,12 +49,47 @@ static struct pp_report *report(struct fake_run *f)
     return r;
 }
 
-static const struct pp_report_finding *find(const struct pp_report *r)
+static const struct pp_report_finding *find_kind(const struct pp_report *r, const char *kind)
 {
     for (size_t i = 0; i < r->n_findings; i++)
-        if (strcmp(r->findings[i].kind, "read-amplification") == 0)
+        if (strcmp(r->findings[i].kind, kind) == 0)
             return &r->findings[i];
     return NULL;
+}
+
+static const struct pp_report_finding *find(const struct pp_report *r)
+{
+    return find_kind(r, "read-amplification");
+}
+
+static void a_lock_that_is_held_is_found(void **state)
+{
+    static const struct {
+        double held_ms, waiting_ms; /* of a second */
+        enum pp_finding_state state;
+    } rows[] = {{950, 2800, PP_FINDING_FOUND},
+                {950, 100, PP_FINDING_NOT_FOUND},
+                {300, 700, PP_FINDING_NOT_FOUND}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const struct use use = {100, 100 * 1024, 0, 0, 0, 0.5, 0.9};
+        struct fake_run *f = begin(&use, 1);
+        for (int s = 0; s <= 8; s++) {
+            uint64_t t = FAKE_T0 + (uint64_t)s * 1000 * FAKE_MS;
+            fake_counter(f, "pages_lock_ns_total", t, s * rows[i].waiting_ms * 1e6);
+            fake_counter(f, "pages_lock_held_ns_total", t, s * rows[i].held_ms * 1e6);
+        }
+        struct pp_report *r = report(f);
+        const struct pp_report_finding *found = find_kind(r, "reader-lock");
+        assert_non_null(found);
+        assert_null(find(r));
+        assert_int_equal(found->state, rows[i].state);
+        if (i == 0)
+            assert_string_equal(found->sentence,
+                                "libhdf5 reads for one thread at a time: its lock was held 95.0 % of "
+                                "the time, and 2.8 threads waited for it");
+        pp_report_free(r);
+        fake_free(f);
+    }
 }
 
 static void it_is_found_where_it_owns_the_wait(void **state)
@@ -102,6 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_found_where_it_owns_the_wait),
+        cmocka_unit_test(a_lock_that_is_held_is_found),
         cmocka_unit_test(other_data_has_no_such_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
