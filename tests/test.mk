@@ -145,6 +145,12 @@ test-mlflow: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)bash tests/mlflow.sh build/venvs/mlflow
 
+# Every format beside its own package: samples per second of CPU time. ROUNDS, IMAGES, VENVS and PYTHON as the script says.
+.PHONY: bench-formats
+bench-formats: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all helpers
+	$(Q)B=$(B) $(foreach v,ROUNDS IMAGES VENVS PYTHON,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/formats.sh
+
 # Every knob of the what-if against the same change made for real; QUICK=1 for two minutes of it.
 .PHONY: bench-whatif
 bench-whatif: deps
@@ -231,6 +237,7 @@ help:
 	'make test-mlflow  --mlflow and export --to otlp against the MLflow server, from PyPI into build/venvs/mlflow (1 GB)' \
 	'make format       rewrites the C sources by .clang-format (clang-format 14); make check-format only compares' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
+	'make bench-formats samples per second of each format beside its own package (3 min)' \
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \
 	'make bench-remote stalls of remote storage by a fault server: causes and predictions (8 min; QUICK=1: 2 min); ONLY= SECONDS_PER_RUN=' \
 	'make bench-tune   what tune predicts of DataLoader arguments against what it measures (27 min; QUICK=1: 3 min)' \

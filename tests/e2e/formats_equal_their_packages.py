@@ -3,44 +3,22 @@
 The files are written by the packages where they have a writer (MDS, TFRecord, WebDataset), by Python's tarfile and zlib for compressed shards, and for
 Megatron by its published layout, which NumPy then reads back. Packages come from PYTHONPATH; one that is not there is a skip by name.
 """
-import importlib.abc
-import importlib.util
 import io
 import os
 import struct
 import subprocess
 import sys
 import tarfile
-import types
 
 import numpy as np
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "tools"))
+import absent_modules
+
+absent_modules.install()
+
 DUMP, SCRATCH, PACKED = sys.argv[1:4]
 number = 0
-
-
-class Absent(types.ModuleType):
-    """What a package imports for a cloud or a model, and its readers of local files never call."""
-    __path__ = []
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return type(name, (Exception,), {})
-
-
-class AbsentModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    ROOTS = ("transformers", "boto3", "botocore", "azure", "oci", "paramiko", "databricks", "alipcs_py", "huggingface_hub", "diskcache", "zstd", "matplotlib", "tqdm", "pyarrow", "fsspec", "requests")
-
-    def find_spec(self, name, path, target=None):
-        google = name.startswith(("google.cloud", "google.auth", "google.api_core", "google.oauth2", "google.resumable_media"))
-        return importlib.util.spec_from_loader(name, self) if google or name.split(".")[0] in self.ROOTS else None
-
-    def create_module(self, spec):
-        return Absent(spec.name)
-
-    def exec_module(self, module):
-        pass
 
 
 def say(ok, what):
@@ -225,7 +203,6 @@ def megatron():
         compare(f"Megatron {kind.__name__}", dumped(prefix, "--window", "65"), windows)
 
 
-sys.meta_path.append(AbsentModules())
 for part in (mds, packed, tfrecord, webdataset, megatron):
     try:
         part()

@@ -259,9 +259,9 @@ static pp_status check_operands(const char *const *operands, int n, const struct
                                 struct pp_err *err)
 {
     if (n > 1 && !to->spans)
-        return pp_fail(err, PP_E_USAGE,
-                       "metrics and traces for a server are of one recording, but %d were given (%s, %s%s)",
-                       n, operands[0], operands[1], n > 2 ? ", ..." : "");
+        return pp_fail(err, PP_E_USAGE, "%s are of one recording, but %d were given (%s, %s%s)",
+                       to->metrics ? "metrics" : "traces for a server", n, operands[0], operands[1],
+                       n > 2 ? ", ..." : "");
     if (n > MOST_RANKS)
         return pp_fail(
             err, PP_E_USAGE,
