@@ -11,6 +11,7 @@ import random
 import struct
 import subprocess
 import sys
+import time
 
 DUMP, SCRATCH, PIPEPROBE, IMAGES = sys.argv[1:5]
 number = 0
@@ -332,7 +333,38 @@ def parquet_runs():
     is_run("Parquet of texts", path_of("text.parquet"), 100, "--feature", "text")
 
 
-for part, package in ((parquet, "pyarrow"), (parquet_runs, "pyarrow"), (arrow, "pyarrow"), (hugging_face, "datasets"), (hdf5, "h5py")):
+def over_http():
+    """The same samples by ranges of a server as from the disk."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    images = list(real_images())
+    folder = path_of("www")
+    os.mkdir(folder)
+    table = pa.table({"image": pa.array([{"bytes": data, "path": None} for data, _ in images], pa.struct([("bytes", pa.binary()), ("path", pa.string())])), "label": [label for _, label in images]})
+    for i in range(2):
+        pq.write_table(table.slice(i * 30, 30), os.path.join(folder, f"train-{i}.parquet"), row_group_size=11, data_page_size=4000, write_batch_size=2)
+    with pa.ipc.new_stream(os.path.join(folder, "x.arrow"), table.schema) as w:
+        w.write_table(table, max_chunksize=20)
+    want = [(label, data) for data, label in images]
+    port_file = path_of("port")
+    server = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(__file__), "..", "tools", "fault_server.py"), folder, "--port-file", port_file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            if os.path.exists(port_file) and os.path.getsize(port_file):
+                break
+            time.sleep(0.05)
+        with open(port_file) as f:
+            url = f"http://127.0.0.1:{f.read().strip()}"
+        got = dumped(url + "/train-{0..1}.parquet")
+        if isinstance(got, str) and "libcurl" in got:
+            return skip("over http", got.strip())
+        judge("over http", (("Parquet", differs(got, want)), ("Arrow", differs(dumped(url + "/x.arrow"), want))))
+    finally:
+        server.terminate()
+        server.wait()
+
+
+for part, package in ((parquet, "pyarrow"), (parquet_runs, "pyarrow"), (arrow, "pyarrow"), (hugging_face, "datasets"), (hdf5, "h5py"), (over_http, "pyarrow")):
     try:
         __import__(package)
     except ImportError as e:
