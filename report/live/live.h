@@ -158,7 +158,7 @@ pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct
 /* Sums since the start of the run, for monitoring: they only grow while a pp_live is open. cache_hit_bytes is
  * 0 also where the file system does not tell. Waits of the trainer by their length: waits[i] took at most
  * pp_live_wait_bounds_s[i], waits[PP_LIVE_WAIT_BOUNDS] longer (to within 0.8 % of the bound). */
-enum { PP_LIVE_WAIT_BOUNDS = 7, PP_LIVE_ERROR_KINDS = 8 };
+enum { PP_LIVE_WAIT_BOUNDS = 5, PP_LIVE_ERROR_KINDS = 8 };
 extern const double pp_live_wait_bounds_s[PP_LIVE_WAIT_BOUNDS];
 struct pp_live_total {
     uint64_t n, total_ns, bytes;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const double pp_live_wait_bounds_s[PP_LIVE_WAIT_BOUNDS] = {0.001, 0.005, 0.02, 0.1, 0.5, 2, 10};
+const double pp_live_wait_bounds_s[PP_LIVE_WAIT_BOUNDS] = {0.001, 0.01, 0.1, 1, 10};
 
 static void add(struct pp_live_total *to, uint64_t n, uint64_t total_ns, uint64_t bytes)
 {

@@ -92,36 +92,27 @@ static double batches(const struct pp_metrics_view *v)
     return v->totals->batches;
 }
 
-/* A mean length is asked of what is done per sample or batch, and of the trainer's wait. */
-static int is_counted(unsigned phase)
+/* What happens once, and what the copy lane's other phases leave of its time, are in the report. */
+static int is_told(unsigned phase, int lane)
 {
-    return phase == PP_PHASE_DATA_WAIT || (pp_phase_info(phase)->kind == PP_KIND_WORK &&
-                                           phase != PP_PHASE_STARTUP && phase != PP_PHASE_SAMPLER);
+    int once = phase == PP_PHASE_STARTUP || phase == PP_PHASE_SAMPLER || phase == PP_PHASE_COUNTER;
+    int idle = lane == PP_LANE_COPY && (phase == PP_PHASE_GET_WAIT || phase == PP_PHASE_PUT_WAIT);
+    return !once && !idle;
 }
 
-static void each_phase(const struct pp_metrics_view *v, struct pp_metric_out *out, int spans)
+static void each_phase(const struct pp_metrics_view *v, struct pp_metric_out *out)
 {
     for (int lane = 0; lane < PP_LANE_COUNT; lane++)
         for (unsigned phase = 1; phase < PP_PHASE_COUNT; phase++) {
             const struct pp_live_total *t = &v->totals->phase[lane][phase];
-            if (t->n && phase != PP_PHASE_COUNTER && (!spans || is_counted(phase)))
+            if (t->n && is_told(phase, lane))
                 put(out, &(struct pp_metric_point){
                              .label = {{"phase", pp_phase_info(phase)->name},
                                        {"lane", pp_lane_name((pp_lane)lane)}},
                              .n_labels = 2,
-                             .value = spans ? (double)t->n : (double)t->total_ns / 1e9,
+                             .value = (double)t->total_ns / 1e9,
                          });
         }
-}
-
-static void each_phase_seconds(const struct pp_metrics_view *v, struct pp_metric_out *out)
-{
-    each_phase(v, out, 0);
-}
-
-static void each_phase_spans(const struct pp_metrics_view *v, struct pp_metric_out *out)
-{
-    each_phase(v, out, 1);
 }
 
 static void each_duration(const struct pp_metrics_view *v, struct pp_metric_out *out)
@@ -167,7 +158,8 @@ static void each_worker(const struct pp_metrics_view *v, struct pp_metric_out *o
     char index[24];
     for (size_t i = 0; v->snap->n_workers <= WORKERS_MOST && i < v->snap->n_workers; i++) {
         snprintf(index, sizeof(index), "%zu", i);
-        put_one(out, "worker", index, (double)v->snap->workers[i].errors);
+        if (v->snap->workers[i].errors)
+            put_one(out, "worker", index, (double)v->snap->workers[i].errors);
     }
 }
 
@@ -267,9 +259,8 @@ const struct pp_metric pp_metrics[] = {
     {NAMED("samples", COUNTER, "", "", "Samples finished by the workers since the start."), .value = samples},
     {NAMED("batches", COUNTER, "", "", "Batches taken by the trainer since the start."), .value = batches},
     {NAMED("phase_seconds", COUNTER, "seconds", "phase, lane",
-           "Time of the lane's threads in a phase since the start."), .each = each_phase_seconds},
-    {NAMED("phase_spans", COUNTER, "", "phase, lane", "Spans of a phase of work, and of the data wait, since the start."),
-     .each = each_phase_spans},
+           "Time of the lane's threads in a phase since the start; over samples or batches the mean of one."),
+     .each = each_phase},
     {NAMED("phase_duration_seconds", HISTOGRAM, "seconds", "phase",
            "Length of the trainer's waits for a batch."), .each = each_duration},
     {NAMED("data_wait_ratio", GAUGE, "ratio", "",
@@ -286,7 +277,7 @@ const struct pp_metric pp_metrics[] = {
      .value = cache_hits},
     {NAMED("errors", COUNTER, "", "kind", "Errors of reading and decoding since the start."),
      .each = each_error},
-    {NAMED("worker_errors", COUNTER, "", "worker", "Errors of a worker; absent with more than 64 workers."),
+    {NAMED("worker_errors", COUNTER, "", "worker", "Errors of a worker that had any; absent with more than 64 workers."),
      .each = each_worker},
     {NAMED("spans_lost", COUNTER, "", "what", "Spans that the recording lacks."), .each = each_lost},
     {NAMED("trainer_stalled_seconds", GAUGE, "seconds", "",

@@ -176,7 +176,7 @@ pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *
     if (status != PP_OK)
         goto out;
     pp_interrupt_catch();
-    verdicts = pp_verdicts_start(o->path);
+    verdicts = pp_verdicts_start(o->path, PP_VERDICTS_SHARE);
     while (!pp_interrupt_signal() && d.snap.state == PP_LIVE_RUNNING && !d.snap.deleted) {
         struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u),
                                 .tv_nsec = (long)(o->interval_ns % 1000000000u)};
@@ -332,7 +332,7 @@ pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err)
         status = pp_screen_open(o->color, o->mouse, &screen, err);
     }
     if (status == PP_OK) {
-        verdicts = pp_verdicts_start(o->path);
+        verdicts = pp_verdicts_start(o->path, PP_VERDICTS_SHARE);
         moments = pp_verdicts_start_parts(o->path);
         status = live_on(&d, screen, verdicts, moments, err);
     }

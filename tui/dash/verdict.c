@@ -10,9 +10,6 @@
 #include <unistd.h>
 
 #define LEAST_PAUSE_NS UINT64_C(2000000000)
-#define SHARE \
-    0.001 /* of the CPUs of the machine: a dashboard has two of these, and may slow the run it watches by \
-             less than 0.5 % */
 
 struct part {
     uint64_t from_ns, to_ns;
@@ -20,6 +17,7 @@ struct part {
 
 struct pp_verdicts {
     char *path;
+    double share;
     int parts; /* builds what is asked for; without, the whole run */
     pthread_t thread;
     pthread_mutex_t lock;
@@ -61,10 +59,10 @@ static int nothing_to_do(const struct pp_verdicts *v)
     return v->parts && memcmp(&v->asked, &v->done, sizeof(v->asked)) == 0;
 }
 
-static uint64_t pause_after(uint64_t cost_ns)
+static uint64_t pause_after(double share, uint64_t cost_ns)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    double pause = (double)cost_ns / (SHARE * (cpus > 0 ? (double)cpus : 1));
+    double pause = (double)cost_ns / (share * (cpus > 0 ? (double)cpus : 1));
     return pause > (double)LEAST_PAUSE_NS ? (uint64_t)pause : LEAST_PAUSE_NS;
 }
 
@@ -79,7 +77,7 @@ static uint64_t build(struct pp_verdicts *v, const struct part *part, struct pp_
         return began + LEAST_PAUSE_NS;
     }
     int final = !v->parts && strcmp((*out)->outcome, "unfinished") != 0;
-    return final ? UINT64_MAX : began + pause_after(pp_thread_cpu_ns() - cpu);
+    return final ? UINT64_MAX : began + pause_after(v->share, pp_thread_cpu_ns() - cpu);
 }
 
 static void *build_main(void *arg)
@@ -111,7 +109,7 @@ static void *build_main(void *arg)
     return NULL;
 }
 
-static struct pp_verdicts *start(const char *path, int parts)
+static struct pp_verdicts *start(const char *path, double share, int parts)
 {
     struct pp_verdicts *v = calloc(1, sizeof(*v));
     if (!v || !(v->path = strdup(path))) {
@@ -119,6 +117,7 @@ static struct pp_verdicts *start(const char *path, int parts)
         return NULL;
     }
     v->parts = parts;
+    v->share = share;
     pthread_mutex_init(&v->lock, NULL);
     pp_cond_init(&v->wake);
     if (pthread_create(&v->thread, NULL, build_main, v) != 0) {
@@ -129,14 +128,14 @@ static struct pp_verdicts *start(const char *path, int parts)
     return v;
 }
 
-struct pp_verdicts *pp_verdicts_start(const char *path)
+struct pp_verdicts *pp_verdicts_start(const char *path, double share)
 {
-    return start(path, 0);
+    return start(path, share, 0);
 }
 
 struct pp_verdicts *pp_verdicts_start_parts(const char *path)
 {
-    return start(path, 1);
+    return start(path, PP_VERDICTS_SHARE, 1);
 }
 
 void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, int hurry)

@@ -1,6 +1,6 @@
 /* dash/verdict.h: the report model of a growing file, built again and again on a thread of its own, so that
  * no frame waits for it: of the whole run, or of the part of it that is looked at. A build is followed by a
- * pause that its cost decides, so that it takes at most a thousandth of the machine's CPUs; only a user who
+ * pause that its cost decides, so that it takes no more than its share of the machine's CPUs; only a user who
  * moves to another moment is answered at once. */
 #ifndef PP_DASH_VERDICT_H
 #define PP_DASH_VERDICT_H
@@ -11,8 +11,12 @@
 
 struct pp_verdicts;
 
-/* path is copied. NULL: no memory or no thread; the dashboard then has no verdict. */
-struct pp_verdicts *pp_verdicts_start(const char *path);
+/* Of the machine's CPUs: a dashboard has two of these, and may slow the run it watches by less than 0.5 %. */
+#define PP_VERDICTS_SHARE 0.001
+
+/* share: of the machine's CPUs, at most, over time. path is copied. NULL: no memory or no thread; the caller
+ * then has no verdict. */
+struct pp_verdicts *pp_verdicts_start(const char *path, double share);
 void pp_verdicts_stop(struct pp_verdicts *v);
 /* The newest report, or NULL; stays valid until the next call. Only the thread that started it calls this. */
 const struct pp_report *pp_verdicts_newest(struct pp_verdicts *v);

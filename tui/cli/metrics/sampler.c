@@ -16,6 +16,7 @@
 #define FRESH_NS UINT64_C(900000000) /* a recorder commits every second */
 #define WINDOW_S 15                  /* of gauges: the usual interval of scrapes */
 #define POINTS_MOST 1000
+#define VERDICT_SHARE 0.0005 /* of the CPUs: with what is sent less than 0.1 % */
 
 struct metrics_sampler {
     char *path;
@@ -79,7 +80,7 @@ pp_status metrics_sampler_open(const char *path, const struct metrics_opts *o, i
         return status;
     }
     if (watches)
-        s->verdicts = pp_verdicts_start(path);
+        s->verdicts = pp_verdicts_start(path, VERDICT_SHARE);
     else
         pp_verdict_of_all(path, &s->report, NULL); /* without one there are no metrics of it */
     look(s);

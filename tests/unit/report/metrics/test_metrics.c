@@ -159,7 +159,7 @@ static void test_names_and_cardinality(void **state)
     made_finish(r);
     open_run(&x, r->path);
     pp_metrics_each(&x.view, lint_point, &l);
-    if (l.series > 60)
+    if (l.series > 40)
         fail_msg("%zu series for one rank", l.series);
     for (const struct pp_metric *m = pp_metrics; m->name; m++) {
         int known = 0;

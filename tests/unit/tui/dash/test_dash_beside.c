@@ -31,7 +31,7 @@ static void test_glance_is_the_verdict(void **state)
  * for. */
 static void test_threads_beside(void **state)
 {
-    struct pp_verdicts *v = pp_verdicts_start(dash_run->path);
+    struct pp_verdicts *v = pp_verdicts_start(dash_run->path, PP_VERDICTS_SHARE);
     struct pp_predictor *p = pp_predictor_start(dash_run->path);
     const struct pp_report *r = NULL;
     struct pp_predicted answer = {.set = "none"};
@@ -74,7 +74,7 @@ static void test_threads_beside(void **state)
     }
     pp_verdicts_stop(v);
     /* a file that is not there gives no verdict, and stopping does not wait for one */
-    v = pp_verdicts_start("/tmp/there/is/no/such.sqlite");
+    v = pp_verdicts_start("/tmp/there/is/no/such.sqlite", PP_VERDICTS_SHARE);
     assert_null(pp_verdicts_newest(v));
     pp_verdicts_stop(v);
 }
