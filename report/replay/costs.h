@@ -56,8 +56,10 @@ struct pp_requests {
     double n, refused; /* n 0: none is recorded; refused: 429 and 503 */
     double connections, bytes, hedges;
     double busy_ns, resolve_ns, connect_ns, first_byte_ns, transfer_ns; /* sums; connect: TCP and TLS */
-    double joined;                                                      /* part of the samples that had any */
-    float *first_byte; /* ns, of those that were answered, ascending */
+    double
+        connect_cpu_ns; /* CPU time that opening a connection takes a request, TLS above all; 0: not known */
+    double joined;      /* part of the samples that had any */
+    float *first_byte;  /* ns, of those that were answered, ascending */
     size_t answers;
     double slow_host, slow_host_part;   /* median answer of the slowest host over that of the others, and its
                                            part of the answers; NAN: there is one host */

@@ -32,6 +32,7 @@ struct walk {
     size_t n_places;
     struct answer *answer;
     size_t n, room;
+    double cpu_ns[2]; /* of requests: on connections that were kept, and that were opened for them */
     int no_memory;
 };
 
@@ -169,6 +170,7 @@ static void on_request(void *ctx, const struct pp_request_row *r)
     q->n++;
     q->refused += refused;
     q->connections += (r->flags & PP_REQUEST_ROW_CONNECTED) != 0;
+    w->cpu_ns[(r->flags & PP_REQUEST_ROW_CONNECTED) != 0] += (double)r->cpu_ns;
     q->bytes += (double)r->bytes;
     q->busy_ns += (double)pp_request_row_ns(r);
     q->resolve_ns += (double)r->resolve_ns;
@@ -292,6 +294,8 @@ static pp_status sum_up(struct walk *w, struct pp_err *err)
     }
     for (size_t i = 0; i < w->c->n; i++)
         joined += w->c->samples[i].requests > 0;
+    if (q->connections >= PP_LEAST_REQUESTS && q->n - q->connections >= PP_LEAST_REQUESTS)
+        q->connect_cpu_ns = fmax(w->cpu_ns[1] / q->connections - w->cpu_ns[0] / (q->n - q->connections), 0);
     q->joined = w->c->n ? (double)joined / (double)w->c->n : 0;
     if (w->c->inflight > 1 && q->joined < MOST_JOINED)
         w->c->inflight = 0; /* what reads took is not known: their spans have what was left of it */

@@ -85,6 +85,13 @@ static double hedged(const struct pp_costs *c, const struct pp_knobs *k, double 
     return fmin(first, late + q->first_byte[mix((uint32_t)i ^ 0x5bd1e995u) % q->answers]);
 }
 
+/* Of opening connections, what is CPU time and gone with them. */
+static double connect_cpu_ns(const struct pp_costs *c, const struct pp_knobs *k,
+                             const struct pp_cost_sample *x)
+{
+    return k->kept && x->setup > 0 ? fmin(c->requests.connect_cpu_ns, x->read_cpu) : 0;
+}
+
 /* What the knobs take from the time blocked in a read that had requests. */
 static double saved_ns(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *x,
                        size_t i)
@@ -94,8 +101,8 @@ static double saved_ns(const struct pp_costs *c, const struct pp_knobs *k, const
     double transfer = k->bandwidth > 0 || in_line(c) ? 0 /* on the link then */
                       : k->stream > 0                ? x->bytes / k->stream * 1e9
                                                      : x->transfer / slower;
-    return x->requests ? x->first_byte - first + x->transfer - transfer + (k->kept ? x->setup : 0) +
-                             x->refused * (1 - k->retry)
+    double kept = k->kept ? fmax(x->setup - connect_cpu_ns(c, k, x), 0) : 0;
+    return x->requests ? x->first_byte - first + x->transfer - transfer + kept + x->refused * (1 - k->retry)
                        : 0;
 }
 
@@ -112,7 +119,7 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
         .read_blocked = (float)((stored ? blocked * k->read : 0) +
                                 (stored && k->read > 0 ? x->read_wake * wake_part(c, k) : 0) +
                                 x->retry_blocked * k->retry),
-        .read_cpu = x->read_cpu,
+        .read_cpu = x->read_cpu - (float)connect_cpu_ns(c, k, x),
         .bytes = stored ? x->bytes : 0,
         .work_cpu = (float)(x->decode_cpu * k->decode + x->transform_cpu * k->transform),
         .work_blocked = c->throttled_share > 0.05 ? 0 : x->decode_blocked + x->transform_blocked,

@@ -54,8 +54,8 @@ throttled-5|throttled|$small|latency-ms=10&always-busy=5|--step-ms 10|retries=0|
 throttled-many|throttled|$small|latency-ms=10&always-busy=4|--step-ms 10 --inflight 2|retries=0|latency-ms=10|
 hot-prefix-2|hot-prefix|$hot|latency-ms=10&always-busy=2&busy-prefix=/hot/|--step-ms 10|retries=0|latency-ms=10|
 hot-prefix-3|hot-prefix|$hot|latency-ms=10&always-busy=3&busy-prefix=/hot/|--step-ms 10|retries=0|latency-ms=10|
-churn-20|connections|$secure|latency-ms=10&close=1&handshake-ms=20|--step-ms 10|connections=kept|latency-ms=10|
-churn-60|connections|$secure|latency-ms=20&close=1&handshake-ms=60|--step-ms 10|connections=kept|latency-ms=20|
+churn-40|connections|$secure|latency-ms=10&close=2&handshake-ms=40|--step-ms 10|connections=kept|latency-ms=10|
+churn-80|connections|$secure|latency-ms=20&close=2&handshake-ms=80|--step-ms 10|connections=kept|latency-ms=20|
 slow-host-100|slow-host|$named|latency-ms=15&slow-ms=100|--step-ms 10 --inflight 4|hosts=even|latency-ms=15|
 slow-host-200|slow-host|$named|latency-ms=20&slow-ms=200|--step-ms 10 --inflight 4|hosts=even|latency-ms=20|
 tail-300|latency-tail|$small|latency-ms=8&latency-p99-ms=300|--step-ms 10|hedge=p95||--hedge p95

@@ -17,7 +17,7 @@ at every N-th request for bytes; `always-late=N&late-ms=M` answers every N-th th
 ever; `changed=N` gives every object another ETag from the N-th request for bytes on; `stall=1` answers no request for bytes, `stall-once=1` not the first.
 
 Options of speed: `latency-ms=N` before each answer, with `latency-p99-ms=M` as a log-normal distribution of that median; `stream-bps=N` bytes/s of each
-connection, `link-bps=N` of all together; `close=1` closes each connection after its answer; `handshake-ms=N` before each TLS handshake;
+connection, `link-bps=N` of all together; `close=N` closes each connection after its N-th answer; `handshake-ms=N` before each TLS handshake;
 `slow-ms=N` more latency at the addresses of --also; `busy-rate=N` is busy beyond N requests/s, `busy-prefix=/DIR` for paths that begin so alone (also of
 `always-busy`).
 
@@ -328,7 +328,8 @@ class Handler(BaseHTTPRequestHandler):
             latency = self.first_byte_s()
             if latency:
                 time.sleep(latency)
-            if int(options.get("close", 0)):
+            self.answered = getattr(self, "answered", 0) + 1
+            if int(options.get("close", 0)) and self.answered % int(options["close"]) == 0:
                 self.close_connection = True
             if not self.is_allowed(path, query):
                 return None

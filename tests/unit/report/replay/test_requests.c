@@ -178,6 +178,27 @@ static void knobs_change_their_part_of_a_read(void **state)
     pp_costs_free(&c);
 }
 
+/* Every second request opens a connection: 6 ms, of which 2 ms are CPU time. */
+static void kept_connections_take_no_cpu(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    make_requests(&c);
+    c.step_blocked_ns = 1e5;
+    for (size_t i = 0; i < made.n; i++) {
+        int opens = i % 4 < 2; /* both workers do */
+        made.row[i].cpu_ns = opens ? 25 * FAKE_MS / 10 : FAKE_MS / 2;
+        made.row[i].tls_ns = opens ? 6 * FAKE_MS : 0;
+        made.row[i].flags = opens ? PP_REQUEST_ROW_CONNECTED : 0;
+        c.samples[i].read_cpu = (float)made.row[i].cpu_ns;
+        c.samples[i].read_blocked = opens ? 14e6f : 10e6f;
+    }
+    c.samples_per_s = 2 / 0.0145;
+    read_requests(&c);
+    assert_near(c.requests.connect_cpu_ns, 2e6, 1e3);
+    assert_near(made_costs_predicted(&c, "connections=kept") * 11.5 / 2000, 1, 0.04);
+    pp_costs_free(&c);
+}
+
 static void what_was_not_recorded_is_refused(void **state)
 {
     static const char *const sets[] = {"inflight=4",      "object-latency=0.5", "stream-bandwidth=1M",
@@ -223,6 +244,7 @@ int main(void)
         cmocka_unit_test(a_slow_host_is_compared_with_the_others),
         cmocka_unit_test(refusals_of_one_prefix_are_told_from_those_of_all),
         cmocka_unit_test(knobs_change_their_part_of_a_read),
+        cmocka_unit_test(kept_connections_take_no_cpu),
         cmocka_unit_test(what_was_not_recorded_is_refused),
         cmocka_unit_test(a_hedge_cuts_the_tail),
     };
