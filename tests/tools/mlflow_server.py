@@ -30,7 +30,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         name, _, path = self.path[1:].partition("/api/2.0/")
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        row = {"method": self.command, "path": path, "authorization": self.headers.get("Authorization")}
+        row = {"method": self.command, "path": path, "bytes": len(body), "authorization": self.headers.get("Authorization")}
         if self.command == "PUT":
             with open(os.path.join(where, name + ".put"), "wb") as out:
                 out.write(body)

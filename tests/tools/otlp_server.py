@@ -12,6 +12,7 @@ import os
 import ssl
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from google.protobuf import json_format
@@ -105,7 +106,7 @@ class Handler(BaseHTTPRequestHandler):
         with lock:
             asked[name] = asked.get(name, 0) + 1
             first = asked[name] == 1
-        row = {"path": self.path, "kind": kind, "gzip": gzipped, "wire": len(wire), "authorization": self.headers.get("Authorization"), "x": self.headers.get("X-Extra")}
+        row = {"path": self.path, "kind": kind, "gzip": gzipped, "wire": len(wire), "at": time.time(), "authorization": self.headers.get("Authorization"), "x": self.headers.get("X-Extra")}
         try:
             body = gzip.decompress(wire) if gzipped else wire
             row["bytes"] = len(body)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define LEAST_PAUSE_NS UINT64_C(2000000000)
+#define PATIENT_PAUSE_NS UINT64_C(30000000000)
 
 struct part {
     uint64_t from_ns, to_ns;
@@ -18,7 +19,8 @@ struct part {
 struct pp_verdicts {
     char *path;
     double share;
-    int parts; /* builds what is asked for; without, the whole run */
+    uint64_t began_ns, spent_ns; /* spent: the thread's alone */
+    int parts;                   /* builds what is asked for; without, the whole run */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -59,11 +61,18 @@ static int nothing_to_do(const struct pp_verdicts *v)
     return v->parts && memcmp(&v->asked, &v->done, sizeof(v->asked)) == 0;
 }
 
-static uint64_t pause_after(double share, uint64_t cost_ns)
+/* When the next one may begin. One that is patient has paid for it by then. */
+static uint64_t next_at(struct pp_verdicts *v, uint64_t began_ns, uint64_t cost_ns)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    double pause = (double)cost_ns / (share * (cpus > 0 ? (double)cpus : 1));
-    return pause > (double)LEAST_PAUSE_NS ? (uint64_t)pause : LEAST_PAUSE_NS;
+    double per_ns = v->share * (cpus > 0 ? (double)cpus : 1), pause = (double)cost_ns / per_ns;
+    uint64_t least = v->share < PP_VERDICTS_SHARE ? PATIENT_PAUSE_NS : LEAST_PAUSE_NS;
+    uint64_t at = began_ns + (pause > (double)least ? (uint64_t)pause : least);
+    v->spent_ns += cost_ns;
+    if (v->share >= PP_VERDICTS_SHARE)
+        return at;
+    uint64_t paid = v->began_ns + (uint64_t)((double)(v->spent_ns + cost_ns) / per_ns);
+    return paid > at ? paid : at;
 }
 
 /* Without the lock; returns until when to rest. */
@@ -77,7 +86,7 @@ static uint64_t build(struct pp_verdicts *v, const struct part *part, struct pp_
         return began + LEAST_PAUSE_NS;
     }
     int final = !v->parts && strcmp((*out)->outcome, "unfinished") != 0;
-    return final ? UINT64_MAX : began + pause_after(v->share, pp_thread_cpu_ns() - cpu);
+    return final ? UINT64_MAX : next_at(v, began, pp_thread_cpu_ns() - cpu);
 }
 
 static void *build_main(void *arg)
@@ -118,6 +127,7 @@ static struct pp_verdicts *start(const char *path, double share, int parts)
     }
     v->parts = parts;
     v->share = share;
+    v->began_ns = pp_now_ns();
     pthread_mutex_init(&v->lock, NULL);
     pp_cond_init(&v->wake);
     if (pthread_create(&v->thread, NULL, build_main, v) != 0) {
