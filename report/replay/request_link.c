@@ -5,10 +5,11 @@
 #include <stdlib.h>
 
 enum { FEWEST = 20 };
-/* ln of how many times likelier a link is; and how much smaller the squares of what it is off by are at
+/* ln of how many times likelier a link is (Laplace's errors); and how much smaller what it is off by is at
  * least: errors that are no chance may be alike */
 #define LIKELIER 10
-#define BETTER 1.15
+#define BETTER 1.5
+#define LEAST_OFF 1e-4 /* of a rate: nothing is measured more exactly */
 
 struct event {
     double at;
@@ -35,26 +36,32 @@ static void share_link(const struct event *e, size_t events, double *share)
     }
 }
 
-/* Bytes per ns by least squares, and the mean square of what that is off by. */
-static double fit(const struct pp_transfer *t, const double *ns, size_t n, double *off)
+static int by_double(const void *a, const void *b)
 {
-    double product = 0, square = 0;
-    for (size_t i = 0; i < n; i++) {
-        product += ns[i] * t[i].bytes;
-        square += ns[i] * ns[i];
-    }
-    double rate = square > 0 ? product / square : 0;
-    *off = 0;
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
+
+/* Bytes per ns in the median, and how far half of the transfers are from that, as a part of it. A few that
+ * were held up by something else move neither. v: room for n. */
+static double fit(const struct pp_transfer *t, const double *ns, size_t n, double *v, double *off)
+{
     for (size_t i = 0; i < n; i++)
-        *off += pow(t[i].bytes - rate * ns[i], 2) / (double)n;
+        v[i] = t[i].bytes / fmax(ns[i], 1);
+    qsort(v, n, sizeof(*v), by_double);
+    double rate = v[n / 2];
+    for (size_t i = 0; i < n; i++)
+        v[i] = fabs(v[i] / rate - 1);
+    qsort(v, n, sizeof(*v), by_double);
+    *off = fmax(v[n / 2], LEAST_OFF);
     return rate;
 }
 
 double pp_request_link(const struct pp_transfer *t, size_t n)
 {
     double *share = malloc((n + 1) * sizeof(*share)), *alone = malloc((n + 1) * sizeof(*alone));
+    double *v = malloc((n + 1) * sizeof(*v));
     struct event *e = malloc((2 * n + 1) * sizeof(*e));
-    double link = share && alone && e ? 0 : NAN, off_link, off_alone;
+    double link = share && alone && v && e ? 0 : NAN, off_link, off_alone;
     for (size_t i = 0; i < n && link == 0; i++) {
         e[2 * i] = (struct event){t[i].start_ns, i, 1};
         e[2 * i + 1] = (struct event){fmax(t[i].end_ns, t[i].start_ns + 1), i, 0};
@@ -63,12 +70,13 @@ double pp_request_link(const struct pp_transfer *t, size_t n)
     if (link == 0 && n >= FEWEST) {
         qsort(e, 2 * n, sizeof(*e), by_time);
         share_link(e, 2 * n, share);
-        double rate = fit(t, share, n, &off_link);
-        fit(t, alone, n, &off_alone);
+        double rate = fit(t, share, n, v, &off_link);
+        fit(t, alone, n, v, &off_alone);
         double better = off_alone / off_link;
-        link = better >= BETTER && (double)n / 2 * log(better) >= LIKELIER ? rate * 1e9 : 0;
+        link = better >= BETTER && (double)n * log(better) >= LIKELIER && isfinite(rate) ? rate * 1e9 : 0;
     }
     free(e);
+    free(v);
     free(alone);
     free(share);
     return link;

@@ -2,8 +2,8 @@
  * of its own.
  *
  * On a link of L bytes/s that k transfers share, a transfer gets L / k at every moment; with a rate of its
- * own it gets that, whatever the others do. Both are fitted to all transfers, by least squares of their
- * bytes, and it is a link where that is e^10 times as likely (normal errors). Where the number of transfers
+ * own it gets that, whatever the others do. Both are fitted to the median transfer, and it
+ * is a link where half of the transfers are much nearer to that. Where the number of transfers
  * never changes, the two cannot be told apart. */
 #ifndef PP_REPORT_REPLAY_REQUEST_LINK_H
 #define PP_REPORT_REPLAY_REQUEST_LINK_H
