@@ -63,7 +63,7 @@ static double enough(const struct shape *s)
     if (own_shard(s, low) < s->full + 1)
         return low;
     while (high - low > 1 && high / low > 1.005) {
-        double middle = floor(sqrt(low * high));
+        double middle = fmax(floor(sqrt(low * high)), low + 1); /* below high, and never low again */
         if (own_shard(s, middle) < s->full + 1)
             high = middle;
         else

@@ -151,6 +151,24 @@ static void what_is_not_known_stays_so(void **state)
     assert_true(q.own_shard == 0 && q.enough_buffer == 1);
 }
 
+/* Also of few samples, and of parts of them, as a division by ranks leaves. */
+static void the_search_ends_whatever_the_numbers(void **state)
+{
+    for (double samples = 2; samples < 300; samples += 4.3)
+        for (double shards = 1; shards <= samples; shards *= 2)
+            for (double batch = 1; batch < 200; batch *= 4) {
+                struct pp_shuffle_quality q;
+                pp_shuffle_quality(&(struct pp_shuffle_setup){.samples = samples,
+                                                              .shards = shards,
+                                                              .buffer = 10,
+                                                              .batch = batch,
+                                                              .class_run = NAN,
+                                                              .class_same = NAN},
+                                   &q);
+                assert_true(q.enough_buffer >= 1 && q.enough_buffer <= ceil(samples));
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +177,7 @@ int main(void)
         cmocka_unit_test(enough_is_enough),
         cmocka_unit_test(no_buffer_is_the_stored_order),
         cmocka_unit_test(what_is_not_known_stays_so),
+        cmocka_unit_test(the_search_ends_whatever_the_numbers),
     };
     return cmocka_run_group_tests_name("shuffle quality", tests, NULL, NULL);
 }
