@@ -6,9 +6,11 @@ FUZZ_ENGINE ?= $(B)/tests/fuzz/driver.o
 HAVE_CLANG := $(shell command -v clang 2>/dev/null)
 
 # The rooms that parse files: an older clang may not build the others.
-FUZZ_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(filter-out $(WITHOUT),$(shell find probe/base probe/trace probe/storage probe/columns probe/dataset probe/decode collectors/store report -name '*.c'))) collectors/attach/namemap.c \
-  collectors/attach/session_files.c collectors/attach/rank_session.c collectors/attach/loaders.c collectors/attach/order_files.c collectors/attach/elf_section.c probe/ranks/identity.c probe/ranks/lease_dir.c \
-  $(filter-out collectors/import/import.c,$(wildcard collectors/import/*.c)))
+FUZZ_ROOMS := probe/base probe/trace probe/storage probe/columns probe/dataset probe/decode collectors/store report
+FUZZ_FILES := $(addprefix collectors/attach/,namemap.c session_files.c rank_session.c loaders.c order_files.c elf_section.c) \
+  $(addprefix probe/ranks/,identity.c lease_dir.c) probe/sampler/shuffle_quality.c \
+  $(filter-out collectors/import/import.c,$(wildcard collectors/import/*.c))
+FUZZ_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(filter-out $(WITHOUT),$(shell find $(FUZZ_ROOMS) -name '*.c'))) $(FUZZ_FILES))
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .PHONY: fuzz-bins fuzz
