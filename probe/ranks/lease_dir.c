@@ -196,7 +196,8 @@ static pp_status check_empty(const struct pp_lease_dir *d, struct pp_err *err)
             strcmp(e->d_name, "job") != 0)
             snprintf(foreign, sizeof(foreign), "%.60s", e->d_name);
     closedir(dir);
-    if (!foreign[0])
+    /* What another rank made meanwhile came behind its 'job'. */
+    if (!foreign[0] || faccessat(d->fd, "job", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return PP_OK;
     for (char *c = foreign; *c; c++)
         *c = *c < ' ' || *c == 127 ? '?' : *c;
