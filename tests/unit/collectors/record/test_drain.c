@@ -374,7 +374,7 @@ static void work(struct pp_session *session, int workers)
 {
     struct pp_thread *t[8];
     for (int w = 0; w < workers; w++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof(name), "worker %d", w);
         t[w] = pp_thread_register(session, PP_LANE_WORKER, name);
         assert_non_null(t[w]);

@@ -298,7 +298,7 @@ static void every_failing_call_ends_in_a_sentence(void **state)
 
 static void memory_per_file_is_small(void **state)
 {
-    char name[48];
+    char name[64];
     /* ImageNet's names are 20 bytes long; 1,281,167 files must fit in 64 MiB, that is 52 bytes each. */
     for (int c = 0; c < 4; c++)
         for (int i = 0; i < 500; i++) {
