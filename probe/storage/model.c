@@ -6,11 +6,13 @@
 #include "probe/storage/http.h"
 #include "probe/storage/request_log.h"
 #include "probe/storage/tally.h"
+#include "probe/storage/wrap.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LOOK_NS 100000000u /* how often a long wait looks whether the run is interrupted */
 
@@ -37,8 +39,7 @@ double pp_storage_model_first_ns(const struct pp_storage_model *m, uint64_t draw
 }
 
 struct modelled {
-    struct pp_storage base;
-    struct pp_storage *inner;
+    struct pp_wrapper wrap;
     const struct pp_storage_model *model;
     char address[PP_REQUEST_ADDRESS];
     atomic_uint_least64_t reads; /* that are for no sample */
@@ -47,68 +48,6 @@ struct modelled {
 static struct modelled *modelled_of(const struct pp_storage *s)
 {
     return (struct modelled *)s;
-}
-
-/* As fault.c: an object of the wrapper is the inner one with the wrapper as its storage. */
-static struct pp_object inner_of(const struct pp_object *o)
-{
-    struct pp_object inner = *o;
-    inner.storage = modelled_of(o->storage)->inner;
-    return inner;
-}
-
-static void model_detach(struct pp_storage *s)
-{
-    pp_storage_detach(modelled_of(s)->inner);
-    free(s);
-}
-
-static pp_status model_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,
-                            const char *attempt, struct pp_place_info *out, struct pp_err *err)
-{
-    struct pp_object in;
-    return pp_storage_stat(modelled_of(s)->inner, dir ? (in = inner_of(dir), &in) : NULL, name, attempt, out,
-                           err);
-}
-
-static pp_status model_open(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,
-                            struct pp_err *err)
-{
-    struct pp_object in;
-    struct pp_open how = *o;
-    if (o->dir) {
-        in = inner_of(o->dir);
-        how.dir = &in;
-    }
-    pp_status st = pp_storage_open(modelled_of(s)->inner, &how, out, err);
-    out->storage = s;
-    return st;
-}
-
-static void model_close(struct pp_object *o)
-{
-    struct pp_object in = inner_of(o);
-    pp_object_close(&in);
-}
-
-static pp_status model_info(const struct pp_object *o, const char *name, struct pp_place_info *out,
-                            struct pp_err *err)
-{
-    struct pp_object in = inner_of(o);
-    return pp_object_info(&in, name, out, err);
-}
-
-static pp_status model_list(const struct pp_object *dir, const char *name, pp_entry_fn *each, void *ctx,
-                            struct pp_err *err)
-{
-    struct pp_object in = inner_of(dir);
-    return pp_object_list(&in, name, each, ctx, err);
-}
-
-static pp_status model_match(const struct pp_storage *s, const char *pattern, pp_entry_fn *each, void *ctx,
-                             struct pp_err *err)
-{
-    return pp_storage_match(modelled_of(s)->inner, pattern, each, ctx, err);
 }
 
 /* ---- the time of a request ---- */
@@ -173,7 +112,7 @@ static pp_status end(const struct modelled *m, struct pp_read *r, uint64_t began
 static pp_status model_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
     struct modelled *m = modelled_of(o->storage);
-    struct pp_object in = inner_of(o);
+    struct pp_object in = pp_wrapped_object(o);
     uint64_t began, first_ns, cpu = pp_thread_cpu_ns();
     pp_status st = begin(m, r, &began, &first_ns, err);
     if (st == PP_OK)
@@ -185,17 +124,28 @@ static pp_status model_read_at(const struct pp_object *o, struct pp_read *r, str
     return st;
 }
 
+/* What a store's answer says of the object; version 0: nothing. */
+static struct pp_place_info ask(const struct pp_storage *s, const struct pp_object *dir, const char *name)
+{
+    struct pp_place_info info;
+    return pp_wrapped_stat(s, dir, name, "read", &info, NULL) == PP_OK ? info : (struct pp_place_info){0};
+}
+
+/* The version is that of the bytes, unless the file changed while they were read. */
 static pp_status model_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
                                   struct pp_err *err)
 {
     struct modelled *m = modelled_of(s);
-    struct pp_object in;
     uint64_t began, first_ns, cpu = pp_thread_cpu_ns();
+    struct pp_place_info info = ask(s, dir, r->name);
     pp_status st = begin(m, r, &began, &first_ns, err);
     if (st == PP_OK)
-        st = pp_storage_read_whole(m->inner, dir ? (in = inner_of(dir), &in) : NULL, r, err);
-    if (st == PP_OK)
+        st = pp_wrapped_read_whole(s, dir, r, err);
+    if (st == PP_OK) {
+        r->version = ask(s, dir, r->name).version == info.version ? info.version : 0;
+        memcpy(r->id, info.id, sizeof(r->id));
         st = end(m, r, began, first_ns, err);
+    }
     if (st == PP_OK)
         note(m, r, began, first_ns, cpu);
     return st;
@@ -204,15 +154,15 @@ static pp_status model_read_whole(const struct pp_storage *s, const struct pp_ob
 static const struct pp_storage_ops model_ops = {
     .name = "model",
     .help = "the time that another kind of storage would take, over one that is there",
-    .detach = model_detach,
-    .stat = model_stat,
-    .open = model_open,
-    .close = model_close,
-    .info = model_info,
+    .detach = pp_wrapped_detach,
+    .stat = pp_wrapped_stat,
+    .open = pp_wrapped_open,
+    .close = pp_wrapped_close,
+    .info = pp_wrapped_info,
     .read_at = model_read_at,
     .read_whole = model_read_whole,
-    .list = model_list,
-    .match = model_match,
+    .list = pp_wrapped_list,
+    .match = pp_wrapped_match,
 };
 
 pp_status pp_storage_wrap_model(struct pp_storage *inner, const struct pp_storage_model *m,
@@ -233,12 +183,13 @@ pp_status pp_storage_wrap_model(struct pp_storage *inner, const struct pp_storag
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to model a storage");
     }
     unsigned without = PP_STORAGE_PAGE_CACHE | PP_STORAGE_BORROWS;
-    s->base = (struct pp_storage){.ops = &model_ops,
-                                  .flags = inner->flags & ~without,
-                                  .request_bytes = PP_REQUEST_BYTES};
-    s->inner = inner;
+    s->wrap = (struct pp_wrapper){.base = {.ops = &model_ops,
+                                           .flags = inner->flags & ~without,
+                                           .request_bytes = PP_REQUEST_BYTES,
+                                           .scope = inner->scope},
+                                  .inner = inner};
     s->model = m;
     snprintf(s->address, sizeof(s->address), "model:%s", m->name);
-    *out = &s->base;
+    *out = &s->wrap.base;
     return PP_OK;
 }

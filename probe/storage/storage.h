@@ -93,6 +93,7 @@ struct pp_read {
     int cache_known;        /* whether the next line is known */
     size_t cache_hit_bytes; /* came from the page cache without waiting: a lower bound */
     int64_t version;        /* read_whole: of the object, as in pp_place_info; 0: its answer did not say */
+    uint64_t id[2];         /* likewise */
 };
 
 /* One entry of a directory. */

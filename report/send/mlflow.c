@@ -16,10 +16,10 @@
 enum { TIMEOUT_S = 10, TIMEOUT_MOST_S = 120 };
 
 struct mlflow {
+    struct pp_sending sending;
     struct pp_client *client;
-    struct pp_sender *sender;
     char *url, *bearer;
-    char shown[200], unanswered[300], name[200];
+    char shown[200], name[200];
     pp_sink_fetch_fn *fetch;
     void *ctx;
     /* the thread's alone */
@@ -256,16 +256,11 @@ static void close_mlflow(void *self)
     struct mlflow *p = self;
     if (!p)
         return;
-    pp_sender_stop(p->sender);
+    pp_sender_stop(p->sending.sender);
     pp_client_close(p->client);
     free(p->bearer);
     free(p->url);
     free(p);
-}
-
-static int is_stopping(void *ctx)
-{
-    return pp_sender_is_stopping(((struct mlflow *)ctx)->sender);
 }
 
 static pp_status set_up(struct mlflow *p, const struct pp_sink_opts *o, struct pp_err *err)
@@ -280,7 +275,7 @@ static pp_status set_up(struct mlflow *p, const struct pp_sink_opts *o, struct p
     p->fetch = o->fetch;
     p->ctx = o->ctx;
     pp_text_no_secrets(p->shown, sizeof(p->shown), p->url);
-    snprintf(p->unanswered, sizeof(p->unanswered), "%s did not answer in time", p->shown);
+    snprintf(p->sending.unanswered, sizeof(p->sending.unanswered), "%s did not answer in time", p->shown);
     if (o->rank >= 0)
         snprintf(p->name, sizeof(p->name), "%s rank %ld", o->job, o->rank);
     else
@@ -289,7 +284,7 @@ static pp_status set_up(struct mlflow *p, const struct pp_sink_opts *o, struct p
                                 .user = token ? NULL : variable("MLFLOW_TRACKING_USERNAME"),
                                 .password = token ? NULL : variable("MLFLOW_TRACKING_PASSWORD"),
                                 .timeout_ms = timeout_ms(),
-                                .stop = is_stopping,
+                                .stop = pp_sending_is_stopping,
                                 .ctx = p};
     return pp_client_open(&co, &p->client, err);
 }
@@ -302,7 +297,7 @@ static pp_status open_mlflow(const struct pp_sink_opts *o, void **self, struct p
     if (st == PP_OK)
         st = set_up(p, o, err);
     if (st == PP_OK)
-        st = pp_sender_start("pp-mlflow", send_text, p, &p->sender, err);
+        st = pp_sender_start("pp-mlflow", send_text, p, &p->sending.sender, err);
     if (st == PP_OK)
         *self = p;
     else
@@ -315,32 +310,6 @@ static enum pp_sink_format format(void *self)
     return PP_SINK_MLFLOW_METRICS;
 }
 
-static void put(void *self, const char *text, size_t n)
-{
-    pp_sender_put(((struct mlflow *)self)->sender, text, n);
-}
-
-static void finish(void *self, const char *text, size_t n)
-{
-    pp_sender_finish(((struct mlflow *)self)->sender, text, n);
-}
-
-static void wait_for_last(void *self, uint64_t deadline_ns)
-{
-    struct mlflow *p = self;
-    pp_sender_wait(p->sender, deadline_ns, p->unanswered);
-}
-
-static struct pp_sink_count count(void *self)
-{
-    return pp_sender_count(((struct mlflow *)self)->sender);
-}
-
-static void trouble(void *self, char *text, size_t size)
-{
-    pp_sender_trouble(((struct mlflow *)self)->sender, text, size);
-}
-
 const struct pp_sink_kind pp_sink_mlflow = {
     .option = "mlflow",
     .is_remote = 1,
@@ -348,10 +317,10 @@ const struct pp_sink_kind pp_sink_mlflow = {
     .check = check,
     .open = open_mlflow,
     .format = format,
-    .put = put,
-    .finish = finish,
-    .wait = wait_for_last,
-    .count = count,
-    .trouble = trouble,
+    .put = pp_sending_put,
+    .finish = pp_sending_finish,
+    .wait = pp_sending_wait,
+    .count = pp_sending_count,
+    .trouble = pp_sending_trouble,
     .close = close_mlflow,
 };

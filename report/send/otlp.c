@@ -88,10 +88,9 @@ pp_status pp_otlp_client(const struct pp_otlp_settings *s, int (*stop)(void *ctx
 /* ---- the sink of metrics ---- */
 
 struct otlp {
+    struct pp_sending sending;
     struct pp_otlp_settings settings;
     struct pp_client *client;
-    struct pp_sender *sender;
-    char unanswered[300];
 };
 
 static pp_status check(const char *target, struct pp_err *err)
@@ -117,15 +116,10 @@ static void close_otlp(void *self)
     struct otlp *p = self;
     if (!p)
         return;
-    pp_sender_stop(p->sender);
+    pp_sender_stop(p->sending.sender);
     pp_client_close(p->client);
     pp_otlp_settings_free(&p->settings);
     free(p);
-}
-
-static int is_stopping(void *ctx)
-{
-    return pp_sender_is_stopping(((struct otlp *)ctx)->sender);
 }
 
 static pp_status open_otlp(const struct pp_sink_opts *o, void **self, struct pp_err *err)
@@ -135,11 +129,11 @@ static pp_status open_otlp(const struct pp_sink_opts *o, void **self, struct pp_
     pp_status st = p ? pp_otlp_settings_read(o->target, "metrics", &p->settings, err)
                      : pp_fail(err, PP_E_NO_MEMORY, "no memory to send metrics");
     if (st == PP_OK)
-        st = pp_otlp_client(&p->settings, is_stopping, p, &p->client, err);
+        st = pp_otlp_client(&p->settings, pp_sending_is_stopping, p, &p->client, err);
     if (st == PP_OK) {
-        snprintf(p->unanswered, sizeof(p->unanswered), "%s did not answer in time",
+        snprintf(p->sending.unanswered, sizeof(p->sending.unanswered), "%s did not answer in time",
                  pp_text_no_secrets(shown, sizeof(shown), p->settings.url));
-        st = pp_sender_start("pp-otlp", send_text, p, &p->sender, err);
+        st = pp_sender_start("pp-otlp", send_text, p, &p->sending.sender, err);
     }
     if (st == PP_OK)
         *self = p;
@@ -153,32 +147,6 @@ static enum pp_sink_format format(void *self)
     return ((struct otlp *)self)->settings.is_json ? PP_SINK_OTLP_JSON : PP_SINK_OTLP_PROTOBUF;
 }
 
-static void put(void *self, const char *text, size_t n)
-{
-    pp_sender_put(((struct otlp *)self)->sender, text, n);
-}
-
-static void finish(void *self, const char *text, size_t n)
-{
-    pp_sender_finish(((struct otlp *)self)->sender, text, n);
-}
-
-static void wait_for_last(void *self, uint64_t deadline_ns)
-{
-    struct otlp *p = self;
-    pp_sender_wait(p->sender, deadline_ns, p->unanswered);
-}
-
-static struct pp_sink_count count(void *self)
-{
-    return pp_sender_count(((struct otlp *)self)->sender);
-}
-
-static void trouble(void *self, char *text, size_t size)
-{
-    pp_sender_trouble(((struct otlp *)self)->sender, text, size);
-}
-
 const struct pp_sink_kind pp_sink_otlp = {
     .option = "otlp",
     .is_remote = 1,
@@ -186,10 +154,10 @@ const struct pp_sink_kind pp_sink_otlp = {
     .check = check,
     .open = open_otlp,
     .format = format,
-    .put = put,
-    .finish = finish,
-    .wait = wait_for_last,
-    .count = count,
-    .trouble = trouble,
+    .put = pp_sending_put,
+    .finish = pp_sending_finish,
+    .wait = pp_sending_wait,
+    .count = pp_sending_count,
+    .trouble = pp_sending_trouble,
     .close = close_otlp,
 };

@@ -21,10 +21,10 @@ static pp_status check(const char *target, struct pp_err *err)
 }
 
 struct push {
+    struct pp_sending sending;
     struct pp_client *client;
-    struct pp_sender *sender;
     char *url;
-    char shown[200], type[128], unanswered[300];
+    char shown[200], type[128];
 };
 
 static const struct pp_status_words words[] = {
@@ -74,28 +74,23 @@ static void close_push(void *self)
     struct push *p = self;
     if (!p)
         return;
-    pp_sender_stop(p->sender);
+    pp_sender_stop(p->sending.sender);
     pp_client_close(p->client);
     free(p->url);
     free(p);
 }
 
-static int is_stopping(void *ctx)
-{
-    return pp_sender_is_stopping(((struct push *)ctx)->sender);
-}
-
 static pp_status open_push(const struct pp_sink_opts *o, void **self, struct pp_err *err)
 {
     struct push *p = calloc(1, sizeof(*p));
-    struct pp_client_opts co = {.stop = is_stopping, .ctx = p};
+    struct pp_client_opts co = {.stop = pp_sending_is_stopping, .ctx = p};
     pp_status st = p && (p->url = url_of(o)) ? pp_client_open(&co, &p->client, err)
                                              : pp_fail(err, PP_E_NO_MEMORY, "no memory to send metrics");
     if (st == PP_OK) {
         snprintf(p->type, sizeof(p->type), "Content-Type: %s", o->content_types[0]);
         pp_text_no_secrets(p->shown, sizeof(p->shown), o->target);
-        snprintf(p->unanswered, sizeof(p->unanswered), "%s did not answer in time", p->shown);
-        st = pp_sender_start("pp-push", send_text, p, &p->sender, err);
+        snprintf(p->sending.unanswered, sizeof(p->sending.unanswered), "%s did not answer in time", p->shown);
+        st = pp_sender_start("pp-push", send_text, p, &p->sending.sender, err);
     }
     if (st == PP_OK)
         *self = p;
@@ -109,32 +104,6 @@ static enum pp_sink_format format(void *self)
     return PP_SINK_PROMETHEUS;
 }
 
-static void put(void *self, const char *text, size_t n)
-{
-    pp_sender_put(((struct push *)self)->sender, text, n);
-}
-
-static void finish(void *self, const char *text, size_t n)
-{
-    pp_sender_finish(((struct push *)self)->sender, text, n);
-}
-
-static void wait_for_last(void *self, uint64_t deadline_ns)
-{
-    struct push *p = self;
-    pp_sender_wait(p->sender, deadline_ns, p->unanswered);
-}
-
-static struct pp_sink_count count(void *self)
-{
-    return pp_sender_count(((struct push *)self)->sender);
-}
-
-static void trouble(void *self, char *text, size_t size)
-{
-    pp_sender_trouble(((struct push *)self)->sender, text, size);
-}
-
 const struct pp_sink_kind pp_sink_push = {
     .option = "metrics-push",
     .is_remote = 1,
@@ -142,10 +111,10 @@ const struct pp_sink_kind pp_sink_push = {
     .check = check,
     .open = open_push,
     .format = format,
-    .put = put,
-    .finish = finish,
-    .wait = wait_for_last,
-    .count = count,
-    .trouble = trouble,
+    .put = pp_sending_put,
+    .finish = pp_sending_finish,
+    .wait = pp_sending_wait,
+    .count = pp_sending_count,
+    .trouble = pp_sending_trouble,
     .close = close_push,
 };

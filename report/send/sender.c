@@ -193,3 +193,36 @@ void pp_sender_trouble(struct pp_sender *s, char *text, size_t size)
                            : "");
     pthread_mutex_unlock(&s->lock);
 }
+
+/* ---- of a sink ---- */
+
+void pp_sending_put(void *self, const char *text, size_t n)
+{
+    pp_sender_put(((struct pp_sending *)self)->sender, text, n);
+}
+
+void pp_sending_finish(void *self, const char *text, size_t n)
+{
+    pp_sender_finish(((struct pp_sending *)self)->sender, text, n);
+}
+
+void pp_sending_wait(void *self, uint64_t deadline_ns)
+{
+    struct pp_sending *s = self;
+    pp_sender_wait(s->sender, deadline_ns, s->unanswered);
+}
+
+struct pp_sink_count pp_sending_count(void *self)
+{
+    return pp_sender_count(((struct pp_sending *)self)->sender);
+}
+
+void pp_sending_trouble(void *self, char *text, size_t size)
+{
+    pp_sender_trouble(((struct pp_sending *)self)->sender, text, size);
+}
+
+int pp_sending_is_stopping(void *self)
+{
+    return pp_sender_is_stopping(((struct pp_sending *)self)->sender);
+}

@@ -38,4 +38,17 @@ void pp_sender_wait(struct pp_sender *s, uint64_t deadline_ns, const char *unans
 struct pp_sink_count pp_sender_count(struct pp_sender *s);
 void pp_sender_trouble(struct pp_sender *s, char *text, size_t size);
 
+/* What a sink whose texts a sender sends begins with. The functions are those of pp_sink_kind, and
+ * pp_client_opts.stop, of such a sink. */
+struct pp_sending {
+    struct pp_sender *sender;
+    char unanswered[300];
+};
+void pp_sending_put(void *self, const char *text, size_t n);
+void pp_sending_finish(void *self, const char *text, size_t n);
+void pp_sending_wait(void *self, uint64_t deadline_ns);
+struct pp_sink_count pp_sending_count(void *self);
+void pp_sending_trouble(void *self, char *text, size_t size);
+int pp_sending_is_stopping(void *self);
+
 #endif

@@ -17,6 +17,12 @@ holds "s3 takes longer than s3-express to the first byte" "$(digest "$T/data" --
     sql "$T/run.sqlite" 'SELECT avg(first_byte_ns) FROM request') > 2 * $(digest "$T/data" --epochs 2 --workers 4 --like s3-express >/dev/null
     sql "$T/run.sqlite" 'SELECT avg(first_byte_ns) FROM request')"
 
+# Below a cache: what one run kept, another finds, as of a real store.
+for words in "the first run asks for each sample" "a second run finds all in the cache"; do
+    is "$words: the same bytes" "$(digest "$T/data" --epochs 1 --workers 4 --like nfs --cache "$T/cache" --cache-bytes 8MiB)" "$LOCAL"
+done
+is "and makes no request" "$(sql "$T/run.sqlite" 'SELECT count(*) FROM request WHERE sample IS NOT NULL')" 0
+
 run timeout 60 "$PP" run "$T/data" --like s3 --workers 2 --batch-size 4 --step-ms 4 --duration 4 --json --force -o "$T/run.sqlite"
 check "the run ends well" test "$rc" -eq 0 -o "$rc" -eq 3
 cp "$OUT" "$T/report.json"

@@ -255,7 +255,7 @@ static pp_status fetch_whole(const struct cached *c, const struct pp_object *dir
     if (st != PP_OK || r->got == 0)
         return st;
     pp_cache_ring_count(c->ring, pp_cache_key(id), r->got, 0);
-    id->version = !local                                   ? version_of(r->version, r->got, NULL)
+    id->version = !local                                   ? version_of(r->version, r->got, r->id)
                   : before == ask_version(c, dir, r->name) ? before
                                                            : 0;
     if (id->version)
