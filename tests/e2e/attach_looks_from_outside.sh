@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # pipeprobe attach: a running job and its workers as /proc shows them, a hint, and the command that would tell more. The job is left alone.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # Ctrl-C finishes the file, prints the summary so far and exits 130; a second Ctrl-C ends at once and still leaves a readable file.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

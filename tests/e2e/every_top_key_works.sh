@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # Every key of the table in docs/guide/dashboard.md (test_dash_keys: it equals the program's), by its own name and its aliases, in a real terminal: what it shows.
 . "$(dirname "$0")/../lib.sh"
 . tests/tmux.sh

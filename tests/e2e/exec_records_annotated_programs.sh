@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # pipeprobe exec: any annotated program becomes a recording, and is otherwise left as it is.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -8,7 +8,7 @@ for source in tests/fuzz/fuzz_*.c; do
     name=$(basename "$source" .c) name=${name#fuzz_}
     target=build/address-undefined/tests/fuzz/fuzz_$name
     need_built "SAN=address,undefined helpers" "$target"
-    run "$target" --seconds 4
+    run "$target" --seconds 3
     is "fuzz_$name survives 4 s" "$rc" 0
 done
 done_testing

@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # 200 kills at random moments: every span that was acknowledged is in the file, none twice, and the file is sound.
 . "$(dirname "$0")/../lib.sh"
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # A request that is late is made again (--hedge), within its budget, and the bytes stay the same; connections spread over several addresses.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../remote.sh"

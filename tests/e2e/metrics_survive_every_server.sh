@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # pipeprobe metrics: text, file, endpoint and Pushgateway of a recording; what a server or a directory can do wrong is a sentence, and the
 # run goes on. Nothing asks how long anything took.
 . "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # MLflow: parameters, metrics and the report of a run on a tracking server; what such a server can answer is a sentence, and the run goes on. The server here is
 # tests/tools/mlflow_server.py; the real one is make test-mlflow.
 . "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # OTLP over HTTP: metrics while a run goes on and traces of a recording, as OpenTelemetry's own package (PyPI) reads them, in both encodings; what a server
 # can answer is a sentence, and the run goes on; credentials stay out of files and sentences; TLS is verified. The package is kept in build/venvs/otlp.
 . "$(dirname "$0")/../lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # run --lease: ranks that come and go share the shards of an epoch. Without accidents each sample is used once; a rank that is killed costs none.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # What pipeprobe top can open: a run that goes on or was killed, by a user who may only read it; runs of other programs, recorded through NVTX and through the
 # C API; a run that kept sums only. Every view of each.
 . "$(dirname "$0")/../lib.sh"
@@ -32,6 +33,10 @@ like "exec: the pipeline" "$(show "$T/train.sqlite" overview)" '^step .*/s'
 
 run timeout 60 "$BUILD/samples/c_loader" "$T/client.sqlite"
 is "a program with libpipeprobe ran" "$rc" 0
+for _ in $(seq 100); do # its collector finishes the file after it
+    ! show "$T/client.sqlite" overview | grep -q ENDED || break
+    sleep 0.1
+done
 all_views "libpipeprobe" "$T/client.sqlite"
 like "libpipeprobe: the pipeline" "$(show "$T/client.sqlite" overview)" '^decode .*/s'
 check "libpipeprobe: its file is there" bash -c "! '$PP' top '$T/client.sqlite' --once | grep -q 'file deleted'"

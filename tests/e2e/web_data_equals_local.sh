@@ -1,4 +1,5 @@
 #!/bin/bash
+# idle
 # Shards behind http:// and https:// give the batches of local ones, whatever the server does wrong; every fault is survived and counted.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../remote.sh"
