@@ -46,7 +46,7 @@ check: deps
 	$(Q)$(MAKE) $(JOBS) check-built
 
 check-built: all unit helpers
-	$(Q)$(RUN_TESTS) $(UNIT) $(QUICK_E2E) $(CHECKS)
+	$(Q)$(RUN_TESTS) $(CHECKS) $(UNIT) $(QUICK_E2E)
 
 check-links: all
 	$(Q)BUILD='$(B)' bash tests/check_links.sh
@@ -68,7 +68,7 @@ test: deps-test
 
 # The slowest first, so that none is left to run by itself at the end.
 test-built: all unit helpers bench-bins
-	$(Q)$(RUN_TESTS) -r $(call THREADED,build/thread) $(UNIT:build/release/%=build/address-undefined/%) $(E2E) $(UNIT) $(CHECKS)
+	$(Q)$(RUN_TESTS) -r $(call THREADED,build/thread) $(UNIT:build/release/%=build/address-undefined/%) $(E2E) $(CHECKS) $(UNIT)
 
 demo: deps
 	$(Q)$(MAKE) $(JOBS) SAN= demo-built

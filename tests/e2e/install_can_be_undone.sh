@@ -1,6 +1,5 @@
 #!/bin/bash
 # alone
-# quick
 # make install puts binary, headers and licence where it is told; make uninstall takes all of it away.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # pipeprobe run on every kind of data set: the file opens with sqlite3, the JSON document has its keys, report agrees with run.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
