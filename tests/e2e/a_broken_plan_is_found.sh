@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # The plan of the house must be able to fail: small houses with one forbidden include each, held against the real plan; and small plans.
 . "$(dirname "$0")/../lib.sh"
 

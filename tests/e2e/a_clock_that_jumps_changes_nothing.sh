@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # The calendar's clock is set, by days and back, while a run is recorded, shown and reported: durations, rates and outcome are those of the monotonic clock.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # A run whose threads cannot be started, whichever of them is the first that cannot: one sentence, the exit code of a failed start, and no file and no directory of a run that never began.
 # Under exec the program runs all the same, unrecorded: a sentence before and one at the end.
 . "$(dirname "$0")/../lib.sh"

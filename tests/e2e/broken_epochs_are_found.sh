@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # Epochs gone wrong, made on purpose by a loader that links libpipeprobe, are findings; those that are fine, and what the recording does not hold, are not.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -1,5 +1,4 @@
 #!/bin/bash
-# quick
 # run --ranks meets in a directory that no other user can enter or foretell, and leaves nothing of it.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
