@@ -156,13 +156,20 @@ char *pp_answer_losses(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     return buf[0] ? buf : NULL;
 }
 
+/* It has the same next step as the verdict, which names the same thing. */
+static int says_the_action(const struct pp_report *r, const struct pp_report_finding *f)
+{
+    const char *step = r->verdict.next_step;
+    return step && f->next_step && strcmp(step, f->next_step) == 0;
+}
+
 char *pp_answer_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
     const struct pp_report_finding *only = NULL;
     size_t n = 0;
     buf[0] = '\0';
     for (size_t i = 0; i < r->n_findings; i++)
-        if (r->findings[i].state == PP_FINDING_FOUND) {
+        if (r->findings[i].state == PP_FINDING_FOUND && !says_the_action(r, &r->findings[i])) {
             only = &r->findings[i];
             add(buf, "%s%s", n++ ? "; " : "", only->sentence);
         }

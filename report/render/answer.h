@@ -33,7 +33,7 @@ char *pp_answer_errors(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT]);
 /* "2 counter samples: the monitor fell behind" */
 char *pp_answer_losses(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* What was found, each with what to do. */
+/* What was found beside the verdict, each with what to do. */
 char *pp_answer_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* 1: change a is listed before b: settings first, then what needs work, then amounts, each by gain. */
 int pp_answer_fix_before(const void *a, const void *b);
@@ -50,6 +50,7 @@ enum pp_answer_room {
     PP_ANSWER_ROOMY,
     PP_ANSWER_CLOSE,
     PP_ANSWER_SNUG,
+    PP_ANSWER_DENSE, /* without what PyTorch is expected to do, but cause and action whole */
     PP_ANSWER_TIGHT
 };
 void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room);

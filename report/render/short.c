@@ -49,7 +49,7 @@ static int lines(enum pp_answer_room room, int most)
     return room <= PP_ANSWER_WIDE   ? 0
            : room < PP_ANSWER_SNUG  ? most
            : most <= 2              ? 1
-           : room == PP_ANSWER_SNUG ? most
+           : room < PP_ANSWER_TIGHT ? most
                                     : 2;
 }
 
@@ -91,7 +91,7 @@ static void put_action(const struct pp_page *p, const struct pp_report *r, enum 
         put(p, PP_TONE_PLAIN, "PyTorch:", lines(room, 2), v->action.words);
     fputs(gap, p->out);
     put(p, PP_TONE_PLAIN, "Flags:", lines(room, 2), v->action.command);
-    if (room != PP_ANSWER_TIGHT)
+    if (room < PP_ANSWER_DENSE)
         put(p, PP_TONE_PLAIN, "PyTorch:", lines(room, 3), pp_answer_pytorch(r));
 }
 
@@ -120,7 +120,7 @@ static const char *file_of(const struct pp_report *r)
 static void put_more(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
 {
     char text[PP_ANSWER_TEXT];
-    const char *file = room == PP_ANSWER_TIGHT ? "FILE" : file_of(r);
+    const char *file = room >= PP_ANSWER_DENSE ? "FILE" : file_of(r);
     int n = snprintf(text, sizeof(text), "pipeprobe report %s --full (or -o page.html)", file);
     if (r->subject_kind != PP_SUBJECT_TRACE) /* which nothing can be replayed of */
         snprintf(text + n, sizeof(text) - (size_t)n, "; pipeprobe whatif %s", file);
