@@ -575,7 +575,8 @@ static pp_status parquet_value(struct pp_table *t, uint64_t row, size_t column,
 static pp_status parquet_use(struct pp_table *t, const size_t *columns, size_t n, struct pp_err *err)
 {
     struct parquet *p = parquet_of(t);
-    pp_status st = pp_parquet_chunks(p->footer, p->footer_size, t, columns, n, &p->meta, err);
+    const struct pp_parquet_wanted wanted = {t, columns, n};
+    pp_status st = pp_parquet_chunks(p->footer, p->footer_size, &wanted, &p->meta, err);
     free(p->footer);
     p->footer = NULL;
     memcpy(p->used, columns, n * sizeof(*columns));

@@ -400,9 +400,7 @@ static pp_status check_chunk(const struct pp_table *t, size_t column, const stru
 
 /* The wanted columns; NULL chunk: none are wanted yet. */
 struct wanted {
-    const struct pp_table *table;
-    const size_t *columns;
-    size_t n;
+    const struct pp_parquet_wanted *of;
     struct pp_parquet_chunk *chunk; /* of this group */
 };
 
@@ -412,19 +410,19 @@ static pp_status read_columns(struct pp_thrift *t, int type, const struct wanted
     size_t n = pp_thrift_list(t, type, &element);
     pp_status st = PP_OK;
     struct raw_chunk raw;
-    if (element != PP_THRIFT_STRUCT || n != want->table->columns)
+    if (element != PP_THRIFT_STRUCT || n != want->of->table->columns)
         t->bad = 1;
     for (size_t i = 0; i < n && !t->bad && st == PP_OK; i++) {
         size_t k = 0;
-        while (k < want->n && want->columns[k] != i)
+        while (k < want->of->n && want->of->columns[k] != i)
             k++;
-        if (k == want->n) {
+        if (k == want->of->n) {
             pp_thrift_skip(t, PP_THRIFT_STRUCT);
             continue;
         }
         read_chunk(t, &raw);
         if (!t->bad)
-            st = check_chunk(want->table, i, &raw, &want->chunk[k], err);
+            st = check_chunk(want->of->table, i, &raw, &want->chunk[k], err);
     }
     return st;
 }
@@ -462,15 +460,16 @@ static pp_status read_groups(struct pp_thrift *t, int type, struct wanted *want,
     size_t n = pp_thrift_list(t, type, &element);
     if (n > PP_PARQUET_GROUPS || (n && element != PP_THRIFT_STRUCT) ||
         (chunk ? n != m->groups : m->group != NULL))
-        return fail_groups(want->table, err);
+        return fail_groups(want->of->table, err);
     if (!chunk && !(m->group = calloc(n + 1, sizeof(*m->group))))
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the row groups of %s", want->table->place.path);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the row groups of %s",
+                       want->of->table->place.path);
     for (size_t i = 0; i < n && st == PP_OK; i++) {
-        want->chunk = chunk ? chunk + i * want->n : NULL;
+        want->chunk = chunk ? chunk + i * want->of->n : NULL;
         st = read_group(t, want, &rows, err);
         if (st == PP_OK &&
             (t->bad || rows < 0 || rows > (int64_t)1 << 48 || first + (uint64_t)rows > (uint64_t)1 << 48))
-            st = fail_groups(want->table, err);
+            st = fail_groups(want->of->table, err);
         m->group[i] = (struct pp_parquet_group){.first = first, .rows = (uint64_t)rows};
         first += (uint64_t)rows;
     }
@@ -484,7 +483,8 @@ pp_status pp_parquet_schema(const uint8_t *footer, size_t size, struct pp_table 
                             struct pp_err *err)
 {
     struct walk w = {.t = {.at = footer, .end = footer + size}, .table = t, .meta = m};
-    struct wanted none = {.table = t};
+    const struct pp_parquet_wanted no_columns = {.table = t};
+    struct wanted none = {.of = &no_columns};
     int id = 0, type;
     pp_status st = PP_OK;
     while (st == PP_OK && (type = pp_thrift_field(&w.t, &id))) {
@@ -504,11 +504,13 @@ pp_status pp_parquet_schema(const uint8_t *footer, size_t size, struct pp_table 
     return st;
 }
 
-pp_status pp_parquet_chunks(const uint8_t *footer, size_t size, const struct pp_table *t,
-                            const size_t *columns, size_t n, struct pp_parquet_meta *m, struct pp_err *err)
+pp_status pp_parquet_chunks(const uint8_t *footer, size_t size, const struct pp_parquet_wanted *wanted,
+                            struct pp_parquet_meta *m, struct pp_err *err)
 {
+    const struct pp_table *t = wanted->table;
+    size_t n = wanted->n;
     struct pp_thrift in = {.at = footer, .end = footer + size};
-    struct wanted want = {.table = t, .columns = columns, .n = n};
+    struct wanted want = {.of = wanted};
     int id = 0, type;
     pp_status st = PP_OK;
     if (m->groups * n > MOST_CHUNKS)

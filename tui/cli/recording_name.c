@@ -176,7 +176,7 @@ pp_status pp_recording_name(const char *output, const struct pp_identity *rank, 
 }
 
 pp_status pp_recording_create_named(const char *output, const struct pp_identity *rank,
-                                    const struct pp_recording_opts *opts, char *path, size_t size,
+                                    const struct pp_recording_opts *opts, char path[PP_RECORDING_PATH],
                                     struct pp_recording **out, struct pp_err *err)
 {
     struct pp_recording_opts named = *opts;
@@ -186,6 +186,6 @@ pp_status pp_recording_create_named(const char *output, const struct pp_identity
     do
         st = pp_recording_create(&named, out, err);
     while (st == PP_E_EXISTS && chosen_by_us(output, rank) && --tries > 0 &&
-           pp_recording_name(output, rank, opts->store.force, path, size, err) == PP_OK);
+           pp_recording_name(output, rank, opts->store.force, path, PP_RECORDING_PATH, err) == PP_OK);
     return st;
 }

@@ -13,15 +13,16 @@
  * Else output, or pipeprobe-DATE-TIME.sqlite when it is NULL, in output when that ends in a slash. What we
  * choose ourselves comes with -2, -3, ... where that is taken: another run of the same second may take it
  * yet, and pp_store_create says so (PP_E_EXISTS: ask again). Refuses an output that exists (unless force) and
- * a directory that cannot be written, before anything slow happens. size: at least 4096. */
+ * a directory that cannot be written, before anything slow happens. size: at least PP_RECORDING_PATH. */
 #define PP_RECORDING_NAME_TRIES 100
+#define PP_RECORDING_PATH 4096
 pp_status pp_recording_name(const char *output, const struct pp_identity *rank, int force, char *path,
                             size_t size, struct pp_err *err);
 
 /* pp_recording_create under the name that pp_recording_name chose; where that was our own choice and has been
  * taken meanwhile, under the next one, which path is then. opts->store.path is set here. */
 pp_status pp_recording_create_named(const char *output, const struct pp_identity *rank,
-                                    const struct pp_recording_opts *opts, char *path, size_t size,
+                                    const struct pp_recording_opts *opts, char path[PP_RECORDING_PATH],
                                     struct pp_recording **out, struct pp_err *err);
 
 #endif

@@ -196,8 +196,7 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
     r->dataset = o->loader == RUN_LOADER_PYTORCH ? parts->dataset : NULL;
     pp_status st = check_room(r, parts->loader.workers, err);
     if (st == PP_OK)
-        st = pp_recording_create_named(o->output, named_by(asked), &opts, r->path, sizeof(r->path),
-                                       &r->recording, err);
+        st = pp_recording_create_named(o->output, named_by(asked), &opts, r->path, &r->recording, err);
     if (st != PP_OK)
         return st;
     struct pp_store *store = pp_recording_store(r->recording);

@@ -152,7 +152,9 @@ static pp_status run_baseline(struct tune_session *s, const struct options *o, s
     char text[512];
     struct tune_run *r = &s->baseline;
     note(o, "running", "01-baseline");
-    pp_status st = tune_run_make(&s->job, "01-baseline", o->duration_ns, NULL, NULL, r, err);
+    pp_status st = tune_run_make(&s->job,
+                                 &(struct tune_ask){.name = "01-baseline", .duration_ns = o->duration_ns}, r,
+                                 err);
     if (st != PP_OK)
         return st;
     s->loader = tune_log_choose(&r->loaders, (long)o->loader_number);
@@ -244,7 +246,8 @@ static pp_status run_one(struct tune_session *s, const struct options *o, int wh
         *p = *p == '=' ? '-' : *p == ',' ? '_' : *p;
     snprintf(name, sizeof(name), "%02d-%s", number, words);
     note(o, "running", name);
-    pp_status st = r ? tune_run_make(&s->job, name, o->proof_ns, c ? &c->set : NULL, s->loader, r, err)
+    const struct tune_ask ask = {name, o->proof_ns, c ? &c->set : NULL, s->loader};
+    pp_status st = r ? tune_run_make(&s->job, &ask, r, err)
                      : pp_fail(err, PP_E_NO_MEMORY, "no memory for a run");
     if (st == PP_OK && c)
         take_candidate(c, r);

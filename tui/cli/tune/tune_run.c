@@ -337,23 +337,22 @@ static pp_status make_notes(const char *notes, struct pp_err *err)
     return PP_OK;
 }
 
-pp_status tune_run_make(const struct tune_job *job, const char *name, uint64_t duration_ns,
-                        const struct tune_set *set, const struct tune_loader *of, struct tune_run *r,
+pp_status tune_run_make(const struct tune_job *job, const struct tune_ask *ask, struct tune_run *r,
                         struct pp_err *err)
 {
     char notes[PATH_MAX], words[168], *override = NULL;
     pid_t exec = 0;
     *r = (struct tune_run){.end = TUNE_END_ITSELF, .rate = NAN, .noise = NAN};
-    snprintf(r->path, sizeof(r->path), "%s/%s.sqlite", job->dir, name);
-    snprintf(r->log, sizeof(r->log), "%s/%s.log", job->dir, name);
-    snprintf(notes, sizeof(notes), "%s/%s.loaders", job->dir, name);
-    override = override_text(notes, set, of);
+    snprintf(r->path, sizeof(r->path), "%s/%s.sqlite", job->dir, ask->name);
+    snprintf(r->log, sizeof(r->log), "%s/%s.log", job->dir, ask->name);
+    snprintf(notes, sizeof(notes), "%s/%s.loaders", job->dir, ask->name);
+    override = override_text(notes, ask->set, ask->of);
     pp_status st = override ? make_notes(notes, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory");
     if (st == PP_OK)
         st = start(job, r, override, &exec, err);
     if (st != PP_OK)
         goto out;
-    int status = watch_over(job, duration_ns, r, exec, notes);
+    int status = watch_over(job, ask->duration_ns, r, exec, notes);
     r->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     st = tune_log_read(notes, &r->loaders, err);
     unlink(notes);
@@ -363,7 +362,7 @@ pp_status tune_run_make(const struct tune_job *job, const char *name, uint64_t d
     }
     if (st == PP_OK) {
         measure(r);
-        write_notes(r, set, of);
+        write_notes(r, ask->set, ask->of);
     }
 out:
     free(override);

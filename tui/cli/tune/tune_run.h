@@ -42,8 +42,13 @@ int tune_stopped(void);
 /* Runs the job as DIR/NAME.sqlite and .log; its DataLoaders are told (NULL set: none is changed) what to
  * change in those like `of`. A job that fails or gives no batch is PP_OK with rate NAN. PP_E_SYSTEM, ...: the
  * run could not be made. */
-pp_status tune_run_make(const struct tune_job *job, const char *name, uint64_t duration_ns,
-                        const struct tune_set *set, const struct tune_loader *of, struct tune_run *r,
+struct tune_ask {
+    const char *name;
+    uint64_t duration_ns;
+    const struct tune_set *set;
+    const struct tune_loader *of;
+};
+pp_status tune_run_make(const struct tune_job *job, const struct tune_ask *ask, struct tune_run *r,
                         struct pp_err *err);
 
 #endif
