@@ -87,8 +87,8 @@ static int read_text(int dir, const char *name, char *buf, size_t size)
     return rc;
 }
 
-/* 0, or errno; EEXIST: it is there. A file that was made and not written holds nothing: whoever reads it
- * takes its maker for one that sends no heartbeats. */
+/* 0, or errno; EEXIST: it is there. A file that was made and not yet written is empty: its readers
+ * see a rank without a heartbeat. */
 static int make_text(int dir, const char *name, const char *text)
 {
     int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);

@@ -259,7 +259,7 @@ static int begin_stage(struct sim *m, int w)
     }
 }
 
-/* The next sample that nobody has; 0: there is no slot for it. */
+/* The next sample that no worker has taken; 0: there is no slot for it. */
 static int take_row(struct sim *m, size_t *slot, size_t *sample)
 {
     if (!m->open && !open_batch(m))

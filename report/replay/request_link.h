@@ -4,7 +4,7 @@
  * On a link of L bytes/s that k transfers share, a transfer gets L / k at every moment; with a rate of its
  * own it gets that, whatever the others do. Both are fitted to the median transfer, and it
  * is a link where half of the transfers are much nearer to that. Where the number of transfers
- * never changes, the two cannot be told apart. */
+ * never changes, both fit. */
 #ifndef PP_REPORT_REPLAY_REQUEST_LINK_H
 #define PP_REPORT_REPLAY_REQUEST_LINK_H
 

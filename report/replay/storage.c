@@ -95,7 +95,8 @@ static double shard_of(const struct pp_costs *c, float *v)
             if (part_of(c, &c->samples[i]) == part)
                 v[n++] = c->samples[i].read_blocked;
         if (n < 5)
-            return NAN; /* not seen all over, or not in random order: time and place cannot be told apart */
+            return NAN; /* not seen all over, or not in random order: a slow place would look like a slow time
+                         */
         qsort(v, n, sizeof(*v), by_float);
         middle[part] = (float)at(v, n, 0.5);
         mean[part] = (float)mean_of(v, n);
@@ -235,7 +236,7 @@ static double slow_read_ns(double median)
  * What waits less than half as long as usual may have come from a cache. */
 static int storage_went_on(const struct pp_cost_sample **order, size_t i, double median)
 {
-    enum { MOST_LOOKED_AT = 4096 };
+    enum { MOST_LOOKED_AT = 512 };
     const struct pp_cost_sample *slow = order[i];
     for (size_t k = i; k > 0 && i - k < MOST_LOOKED_AT; k--) {
         const struct pp_cost_sample *x = order[k - 1];

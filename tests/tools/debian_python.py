@@ -46,16 +46,16 @@ def needed(packages, wanted):
     for name, fields in packages.items():
         for other in re.split(r",\s*", fields.get("Provides", "")):
             provides.setdefault(other.split(" ")[0], name)
-    todo, done = list(wanted), {}
-    while todo:
-        name = todo.pop()
+    waiting, done = list(wanted), {}
+    while waiting:
+        name = waiting.pop()
         name = name if name in packages else provides.get(name)
         if name is None or name in done or name in ALREADY:
             continue
         done[name] = fields = packages[name]
         for clause in re.split(r",\s*", fields.get("Pre-Depends", "") + ", " + fields.get("Depends", "")):
             names = [re.split(r"[ (:]", c.strip())[0] for c in clause.split("|") if c.strip()]
-            todo += [n for n in names if n in packages or n in provides][:1]
+            waiting += [n for n in names if n in packages or n in provides][:1]
     return done
 
 

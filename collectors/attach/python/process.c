@@ -113,7 +113,7 @@ int record_join(const char *dir)
     return 1;
 }
 
-/* 1: its thread is in the middle of something, and writes its end. Nothing of this session is to reach the
+/* 1: its thread has a span open, and writes its end. Nothing of this session is to reach the
  * next one. */
 static int let_go(struct record_local *l)
 {

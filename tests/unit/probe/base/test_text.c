@@ -107,7 +107,7 @@ static void test_add(void **state)
     assert_string_equal(buf, "3 of 40 wor");
     pp_text_add(buf, sizeof(buf), "%s", "k");
     assert_string_equal(buf, "3 of 40 wor");
-    memset(buf, 'x', sizeof(buf)); /* no end within its size: left alone */
+    memset(buf, 'x', sizeof(buf)); /* no end within its size: nothing is added */
     pp_text_add(buf, sizeof(buf) - 1, "%s", "y");
     assert_int_equal(buf[sizeof(buf) - 1], 'x');
 }

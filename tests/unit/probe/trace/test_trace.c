@@ -458,7 +458,7 @@ static void test_directory(void **state)
     assert_int_equal(pp_session_open(&opts, &s, &err), PP_OK);
     pp_session_close(s, 1); /* nothing unread: nothing kept */
     assert_int_not_equal(stat(path, &st), 0);
-    /* A directory that is there already may be another's. */
+    /* A directory that exists already may belong to another user. */
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(chmod(path, 0777), 0);
     assert_int_equal(pp_session_open(&opts, &s, &err), PP_E_ACCESS);
@@ -540,7 +540,7 @@ static void test_ended_threads_are_followed(void **state)
     pp_thread_retire(first);
     assert_int_equal(pp_thread_id(pp_thread_register(s, PP_LANE_COPY, "w")), id + 2);
     assert_int_equal(pp_thread_id(with_spans(s, "v", 0, 0)), id + 3);
-    struct pp_thread *second = with_spans(s, "w", 10, 7); /* a ring of 16 that nobody has emptied */
+    struct pp_thread *second = with_spans(s, "w", 10, 7); /* a ring of 16, not emptied */
     assert_int_equal(pp_thread_id(second), id);
     pp_span_put(first, &(struct pp_span){.phase = PP_PHASE_READ}); /* it has retired */
     pp_session_ring_info(s, id, &info);
