@@ -167,7 +167,8 @@ static int names_python(const char *path)
     return strncmp(slash ? slash + 1 : path, "python", 6) == 0;
 }
 
-int pp_watch_is_python(int64_t pid)
+/* Whether it is a Python interpreter, by its executable or its first word. */
+static int is_python(int64_t pid)
 {
     char path[64], exe[PATH_MAX], command[COMMAND_MAX];
     snprintf(path, sizeof(path), "/proc/%lld/exe", (long long)pid);
@@ -184,7 +185,7 @@ static int64_t python_below(int64_t pid)
     for (int depth = 0; depth < 4 && n && !found; depth++) {
         n = pp_watch_children(level, n, below, 64);
         for (size_t i = 0; i < n && !found; i++)
-            found = pp_watch_is_python(below[i]) ? below[i] : 0;
+            found = is_python(below[i]) ? below[i] : 0;
         memcpy(level, below, sizeof(level));
     }
     return found;
@@ -207,7 +208,7 @@ pp_status pp_watch_check(int64_t pid, struct pp_err *err)
         return pp_fail(err, PP_E_ACCESS,
                        "process %lld belongs to user %u; run pipeprobe attach as that user or as root", id,
                        (unsigned)st.st_uid);
-    if (pp_watch_is_python(pid))
+    if (is_python(pid))
         return PP_OK;
     int64_t child = python_below(pid);
     if (child)

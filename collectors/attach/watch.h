@@ -44,9 +44,6 @@ enum pp_watch_kind {
 enum pp_watch_kind pp_watch_kind_of(const struct pp_watch_look *look, const char *command, size_t n,
                                     const char *parents, size_t parents_n);
 
-/* Whether it is a Python interpreter, by its executable or its first word. */
-int pp_watch_is_python(int64_t pid);
-
 /* PP_E_NOT_FOUND: no such process. PP_E_ACCESS: somebody else's. PP_E_SYSTEM: it has ended. PP_E_USAGE: it is
  * no Python; where a child of it is one, the sentence names that. */
 pp_status pp_watch_check(int64_t pid, struct pp_err *err);

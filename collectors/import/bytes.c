@@ -18,7 +18,7 @@ enum { IN = 128 << 10, OUT = 512 << 10, GZIP = 16 };
 struct pp_bytes {
     int fd, zipped, at_end; /* at_end: of the file */
     z_stream z;
-    uint64_t taken, size, given;
+    uint64_t given;
     enum pp_bytes_end end;
     int failed; /* errno of a read */
     uint8_t in[IN], out[OUT];
@@ -53,7 +53,6 @@ pp_status pp_bytes_open(const char *path, struct pp_bytes **out, struct pp_err *
         pp_bytes_close(b);
         return status;
     }
-    b->size = (uint64_t)st.st_size;
     *out = b;
     return PP_OK;
 }
@@ -78,7 +77,6 @@ static size_t fill(struct pp_bytes *b)
         b->at_end = 1;
         return 0;
     }
-    b->taken += (uint64_t)n;
     return (size_t)n;
 }
 
@@ -133,10 +131,4 @@ const uint8_t *pp_bytes_next(struct pp_bytes *b, size_t *n)
 enum pp_bytes_end pp_bytes_ended(const struct pp_bytes *b)
 {
     return b->end;
-}
-
-uint64_t pp_bytes_taken(const struct pp_bytes *b, uint64_t *size)
-{
-    *size = b->size;
-    return b->taken;
 }

@@ -21,7 +21,5 @@ void pp_bytes_close(struct pp_bytes *b); /* NULL is fine */
  * call. */
 const uint8_t *pp_bytes_next(struct pp_bytes *b, size_t *n);
 enum pp_bytes_end pp_bytes_ended(const struct pp_bytes *b);
-/* Of the file, for a progress line: bytes taken, and its size. */
-uint64_t pp_bytes_taken(const struct pp_bytes *b, uint64_t *size);
 
 #endif

@@ -14,11 +14,6 @@
 #define ROW(name) &pp_importer_##name,
 static const struct pp_importer *const formats[] = {PP_IMPORT_FORMATS(ROW) NULL};
 
-const struct pp_importer *pp_import_format_at(size_t i)
-{
-    return i < sizeof(formats) / sizeof(*formats) ? formats[i] : NULL;
-}
-
 /* ---- which format ---- */
 
 static pp_status read_head(const char *path, uint8_t *buf, size_t *size, struct pp_err *err)

@@ -49,8 +49,6 @@ PP_IMPORT_FORMATS(PP_IMPORT_DECLARE)
 pp_status pp_import_format(const char *path, const struct pp_importer **out, struct pp_err *err);
 /* 1: path is a trace of a known format; quiet. */
 int pp_import_is_trace(const char *path);
-/* The formats as a list, for help and sentences. */
-const struct pp_importer *pp_import_format_at(size_t i); /* NULL after the last */
 
 /* Which rank of how many wrote the trace, by its beginning, else by its name ("rank3"); 0: it does not say.
  */

@@ -101,11 +101,6 @@ size_t pp_strata_footprint(const struct pp_strata *s)
     return sizeof(*s) + s->n * sizeof(*s->member) + s->n_classes * sizeof(*s->classes);
 }
 
-size_t pp_strata_classes(const struct pp_strata *s)
-{
-    return s->n_classes;
-}
-
 /* ---- the share of a rank ---- */
 
 /* One class's samples of this rank, in the order in which they come. */

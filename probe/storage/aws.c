@@ -21,7 +21,7 @@ enum source { NOWHERE, ANONYMOUS, ENVIRONMENT, PROFILE, IDENTITY, CONTAINER, INS
 struct pp_aws {
     struct pp_http *http;
     enum source source;
-    char profile[128], region[64], endpoint[512], source_name[192], role[512], token_file[4096];
+    char profile[128], region[64], endpoint[512], role[512], token_file[4096];
     pthread_mutex_t lock; /* guards what follows */
     struct pp_aws_keys keys;
     time_t ends, fetched; /* ends 0: they do not */
@@ -77,7 +77,6 @@ static void take_keys(struct pp_aws *a, const char *text, size_t size)
         pp_ini_get(text, size, a->profile, "aws_secret_access_key", k->secret, sizeof(k->secret))) {
         pp_ini_get(text, size, a->profile, "aws_session_token", k->token, sizeof(k->token));
         a->source = PROFILE;
-        snprintf(a->source_name, sizeof(a->source_name), "the profile %s", a->profile);
     } else {
         *k = (struct pp_aws_keys){0};
     }
@@ -344,16 +343,9 @@ static void take_environment(struct pp_aws *a)
         if (token)
             copy(k->token, sizeof(k->token), token);
         a->source = ENVIRONMENT;
-        snprintf(a->source_name, sizeof(a->source_name), "AWS_ACCESS_KEY_ID");
     } else {
         *k = (struct pp_aws_keys){0};
     }
-}
-
-static void name_source(struct pp_aws *a, enum source source, const char *name)
-{
-    a->source = source;
-    snprintf(a->source_name, sizeof(a->source_name), "%s", name);
 }
 
 /* What needs requests is asked when the first keys are wanted. */
@@ -362,20 +354,20 @@ static pp_status choose(struct pp_aws *a, struct pp_err *err)
     const char *unsigned_ = variable("AWS_NO_SIGN_REQUEST"),
                *disabled = variable("AWS_EC2_METADATA_DISABLED");
     if (unsigned_ && strcasecmp(unsigned_, "no") != 0 && strcasecmp(unsigned_, "false") != 0)
-        name_source(a, ANONYMOUS, "AWS_NO_SIGN_REQUEST");
+        a->source = ANONYMOUS;
     if (a->source == NOWHERE)
         take_environment(a);
     if (a->source == NOWHERE && copy(a->role, sizeof(a->role), variable("AWS_ROLE_ARN")) &&
         copy(a->token_file, sizeof(a->token_file), variable("AWS_WEB_IDENTITY_TOKEN_FILE")))
-        name_source(a, IDENTITY, "AWS_WEB_IDENTITY_TOKEN_FILE");
+        a->source = IDENTITY;
     pp_status st = look_into_profile(a, a->source == NOWHERE, err);
     if (st != PP_OK)
         return st;
     if (a->source == NOWHERE && (variable("AWS_CONTAINER_CREDENTIALS_FULL_URI") ||
                                  variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")))
-        name_source(a, CONTAINER, "the container's endpoint");
+        a->source = CONTAINER;
     else if (a->source == NOWHERE && !(disabled && strcasecmp(disabled, "true") == 0))
-        name_source(a, INSTANCE, "the instance's metadata service");
+        a->source = INSTANCE;
     return PP_OK;
 }
 
@@ -389,7 +381,7 @@ pp_status pp_aws_open(struct pp_http *http, struct pp_aws **out, struct pp_err *
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for credentials");
     a->http = http;
     pthread_mutex_init(&a->lock, NULL);
-    name_source(a, NOWHERE, "nowhere");
+    a->source = NOWHERE;
     copy(a->profile, sizeof(a->profile), profile ? profile : "default");
     region = region ? region : variable("AWS_DEFAULT_REGION");
     endpoint = endpoint ? endpoint : variable("AWS_ENDPOINT_URL");
@@ -431,11 +423,6 @@ const char *pp_aws_region(const struct pp_aws *a)
 const char *pp_aws_endpoint(const struct pp_aws *a)
 {
     return a->endpoint;
-}
-
-const char *pp_aws_source(const struct pp_aws *a)
-{
-    return a->source_name;
 }
 
 static int is_fetched(const struct pp_aws *a)

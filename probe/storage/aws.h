@@ -21,8 +21,6 @@ void pp_aws_close(struct pp_aws *a);
 
 const char *pp_aws_region(const struct pp_aws *a);   /* "us-east-1" where nothing says */
 const char *pp_aws_endpoint(const struct pp_aws *a); /* "http://host:9000", or "" for AWS's own */
-/* Where the credentials are from, for a message: "AWS_ACCESS_KEY_ID", "the profile dev", "nowhere". */
-const char *pp_aws_source(const struct pp_aws *a);
 
 /* *keys has an empty id when requests are to be anonymous. Fetches what is not there or about to end. */
 pp_status pp_aws_keys(struct pp_aws *a, struct pp_aws_keys *keys, struct pp_err *err);

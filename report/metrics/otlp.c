@@ -28,7 +28,8 @@ static const char *unit_of(const char *unit)
     return "";
 }
 
-void pp_metrics_otlp_name(const struct pp_metric *m, char *name, size_t size, const char **unit)
+/* "pipeprobe.data_wait" and "1" of pipeprobe_data_wait_ratio. */
+static void name_of(const struct pp_metric *m, char *name, size_t size, const char **unit)
 {
     size_t n = strlen(m->name), k = strlen(m->unit);
     if (k && n > k + 1 && m->name[n - k - 1] == '_' && strcmp(m->name + n - k, m->unit) == 0)
@@ -145,7 +146,7 @@ static void open_metric(struct writing *w, const struct pp_metric *m)
 {
     char name[100];
     const char *unit;
-    pp_metrics_otlp_name(m, name, sizeof(name), &unit);
+    name_of(m, name, sizeof(name), &unit);
     pp_otlp_item(&w->doc, 2);
     pp_otlp_text(&w->doc, 1, "name", name);
     pp_otlp_text(&w->doc, 2, "description", m->help);

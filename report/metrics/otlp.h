@@ -11,7 +11,4 @@
 /* malloc'd; NULL without memory. */
 char *pp_metrics_otlp(const struct pp_metrics_view *v, int is_json, double utc_s, size_t *n);
 
-/* "pipeprobe.data_wait" and "1" of pipeprobe_data_wait_ratio. */
-void pp_metrics_otlp_name(const struct pp_metric *m, char *name, size_t size, const char **unit);
-
 #endif

@@ -31,11 +31,6 @@ static const char *variable(const char *signal, const char *what, int *of_signal
     return text && *text ? text : NULL;
 }
 
-int pp_otlp_settings_in_environment(const char *signal)
-{
-    return variable(signal, "ENDPOINT", NULL) != NULL;
-}
-
 /* ---- the URL ---- */
 
 static int has_port(const char *url, const char *port)

@@ -26,7 +26,5 @@ struct pp_otlp_settings {
 pp_status pp_otlp_settings_read(const char *target, const char *signal, struct pp_otlp_settings *out,
                                 struct pp_err *err);
 void pp_otlp_settings_free(struct pp_otlp_settings *s);
-/* Whether the variables name a server for the signal. */
-int pp_otlp_settings_in_environment(const char *signal);
 
 #endif

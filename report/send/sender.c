@@ -35,17 +35,6 @@ struct pp_sender {
     uint64_t pause_until_ns;
 };
 
-int pp_sender_is_stopping(void *self)
-{
-    struct pp_sender *s = self;
-    if (!s)
-        return 0;
-    pthread_mutex_lock(&s->lock);
-    int stop = s->stop;
-    pthread_mutex_unlock(&s->lock);
-    return stop;
-}
-
 static void pause_after(struct pp_sender *s, long retry_s)
 {
     unsigned pause_s = s->failures < 6 ? 1u << s->failures : PAUSE_MOST_S;
@@ -154,75 +143,63 @@ static void hand_over(struct pp_sender *s, const char *text, size_t n, int last)
     pthread_mutex_unlock(&s->lock);
 }
 
-void pp_sender_put(struct pp_sender *s, const char *text, size_t n)
+/* ---- of a sink ---- */
+
+static struct pp_sender *sender_of(void *self)
 {
-    hand_over(s, text, n, 0);
+    return ((struct pp_sending *)self)->sender;
 }
 
-void pp_sender_finish(struct pp_sender *s, const char *text, size_t n)
+int pp_sending_is_stopping(void *self)
 {
-    hand_over(s, text, n, 1);
+    struct pp_sender *s = sender_of(self);
+    if (!s)
+        return 0;
+    pthread_mutex_lock(&s->lock);
+    int stop = s->stop;
+    pthread_mutex_unlock(&s->lock);
+    return stop;
 }
 
-void pp_sender_wait(struct pp_sender *s, uint64_t deadline_ns, const char *unanswered)
+void pp_sending_put(void *self, const char *text, size_t n)
 {
+    hand_over(sender_of(self), text, n, 0);
+}
+
+void pp_sending_finish(void *self, const char *text, size_t n)
+{
+    hand_over(sender_of(self), text, n, 1);
+}
+
+void pp_sending_wait(void *self, uint64_t deadline_ns)
+{
+    struct pp_sender *s = sender_of(self);
     pthread_mutex_lock(&s->lock);
     while ((s->next.bytes || s->sending) && pp_now_ns() < deadline_ns)
         pp_cond_wait_until(&s->idle, &s->lock, deadline_ns);
     int left = s->next.bytes || s->sending;
     s->count.lost += left != 0;
     if (left && !s->trouble[0])
-        snprintf(s->trouble, sizeof(s->trouble), "%s", unanswered);
+        snprintf(s->trouble, sizeof(s->trouble), "%s", ((struct pp_sending *)self)->unanswered);
     pthread_mutex_unlock(&s->lock);
 }
 
-struct pp_sink_count pp_sender_count(struct pp_sender *s)
+struct pp_sink_count pp_sending_count(void *self)
 {
+    struct pp_sender *s = sender_of(self);
     pthread_mutex_lock(&s->lock);
     struct pp_sink_count c = s->count;
     pthread_mutex_unlock(&s->lock);
     return c;
 }
 
-void pp_sender_trouble(struct pp_sender *s, char *text, size_t size)
+void pp_sending_trouble(void *self, char *text, size_t size)
 {
+    struct pp_sender *s = sender_of(self);
     pthread_mutex_lock(&s->lock);
     snprintf(text, size, "%s",
              s->trouble[0] ? s->trouble
              : s->too_slow ? "the server takes longer than --metrics-interval"
                            : "");
     pthread_mutex_unlock(&s->lock);
-}
-
-/* ---- of a sink ---- */
-
-void pp_sending_put(void *self, const char *text, size_t n)
-{
-    pp_sender_put(((struct pp_sending *)self)->sender, text, n);
-}
-
-void pp_sending_finish(void *self, const char *text, size_t n)
-{
-    pp_sender_finish(((struct pp_sending *)self)->sender, text, n);
-}
-
-void pp_sending_wait(void *self, uint64_t deadline_ns)
-{
-    struct pp_sending *s = self;
-    pp_sender_wait(s->sender, deadline_ns, s->unanswered);
-}
-
-struct pp_sink_count pp_sending_count(void *self)
-{
-    return pp_sender_count(((struct pp_sending *)self)->sender);
-}
-
-void pp_sending_trouble(void *self, char *text, size_t size)
-{
-    pp_sender_trouble(((struct pp_sending *)self)->sender, text, size);
-}
-
-int pp_sending_is_stopping(void *self)
-{
-    return pp_sender_is_stopping(((struct pp_sending *)self)->sender);
 }

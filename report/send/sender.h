@@ -28,18 +28,10 @@ pp_status pp_sender_start(const char *name, pp_send_fn *fn, void *ctx, struct pp
                           struct pp_err *err);
 /* Ends a request that is under way; waits for the thread. NULL is fine. */
 void pp_sender_stop(struct pp_sender *s);
-/* For pp_client_opts.stop. */
-int pp_sender_is_stopping(void *s);
 
-/* As those of a sink; unanswered: the sentence when the last text is still under way at the deadline. */
-void pp_sender_put(struct pp_sender *s, const char *text, size_t n);
-void pp_sender_finish(struct pp_sender *s, const char *text, size_t n);
-void pp_sender_wait(struct pp_sender *s, uint64_t deadline_ns, const char *unanswered);
-struct pp_sink_count pp_sender_count(struct pp_sender *s);
-void pp_sender_trouble(struct pp_sender *s, char *text, size_t size);
-
-/* What a sink whose texts a sender sends begins with. The functions are those of pp_sink_kind, and
- * pp_client_opts.stop, of such a sink. */
+/* What a sink whose texts a sender sends begins with; unanswered: the sentence when the last text is still
+ * under way at the deadline. The functions are those of pp_sink_kind, and pp_client_opts.stop, of such a
+ * sink. */
 struct pp_sending {
     struct pp_sender *sender;
     char unanswered[300];

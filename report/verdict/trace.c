@@ -7,8 +7,9 @@
 
 #define RECORD "Record the job itself for some minutes: pipeprobe exec -- python train.py"
 
-/* Student's t for 1, 2, ... degrees of freedom (Abramowitz and Stegun, table 26.10); beyond, the normal's. */
-double pp_trace_t95(double degrees)
+/* The two-sided 95 % quantile of Student's t for 1, 2, ... degrees of freedom (Abramowitz and Stegun,
+ * table 26.10); beyond, the normal's. */
+static double t95(double degrees)
 {
     static const double t[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23,
                                2.20,  2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09, 2.09};
@@ -29,7 +30,7 @@ const char *pp_trace_few_steps(const struct pp_facts *f, struct pp_arena *arena,
         "Profile more steps: torch.profiler.schedule(wait=1, warmup=1, active=30). Or record the job: pipeprobe exec "
         "-- python train.py.";
     double share = f->metric[PP_METRIC_DATA_WAIT], n = f->metric[PP_METRIC_BATCHES],
-           off = f->data_wait_se * pp_trace_t95(n - 1), limit = pp_level_moderate->at_least;
+           off = f->data_wait_se * t95(n - 1), limit = pp_level_moderate->at_least;
     char low[32], high[32], at[32], count[32];
     if (!(off > 0) || share - off >= limit || share + off < limit)
         return NULL;

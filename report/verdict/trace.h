@@ -19,7 +19,4 @@ const char *pp_trace_blind(const struct pp_facts *f, const char **next_step);
 /* Of a trainer that hardly waits: what the trace shows besides, behind that sentence; "" for nothing. */
 const char *pp_trace_besides(const struct pp_facts *f, struct pp_arena *arena);
 
-/* The two-sided 95 % quantile of Student's t. */
-double pp_trace_t95(double degrees);
-
 #endif

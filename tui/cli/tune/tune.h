@@ -49,8 +49,6 @@ pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FIL
 
 /* Gains, the best candidate, and the table of proofs of the first baseline's recording. */
 pp_status tune_sum_up(struct tune_session *s, struct pp_err *err);
-/* "DataLoader(..., num_workers=8)", with what the job sets besides. */
-char *tune_line(const struct tune_session *s, const struct tune_candidate *c, char text[2 * TUNE_TEXT]);
 /* "+41 % (+36 to +47 %)"; "not known" */
 char *tune_percent(const struct tune_gain *g, char *text, size_t size);
 /* "the DataLoader made first of 2: ImageFolder, 1,281 samples, batch_size=64, num_workers=2" */

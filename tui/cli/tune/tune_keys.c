@@ -26,7 +26,7 @@ static const struct {
              {"order", TUNE_IN_ORDER, 0},
              {"pinned", TUNE_PIN, 1}};
 
-struct tune_set tune_set_none(void)
+static struct tune_set none(void)
 {
     struct tune_set set;
     for (int k = 0; k < TUNE_KEYS; k++)
@@ -64,7 +64,7 @@ static pp_status parse_pair(const char *pair, size_t length, struct tune_set *se
 pp_status tune_set_parse(const char *text, struct tune_set *set, struct pp_err *err)
 {
     pp_status st = PP_OK;
-    *set = tune_set_none();
+    *set = none();
     for (const char *p = text; st == PP_OK; p++) {
         size_t length = strcspn(p, ",");
         st = parse_pair(p, length, set, err);
@@ -82,7 +82,7 @@ int tune_set_of_fix(const char *knob, const char *to, struct tune_set *set)
         if (strcmp(fixes[i].knob, knob) != 0)
             continue;
         const struct tune_key_row *row = &tune_keys[fixes[i].key];
-        *set = tune_set_none();
+        *set = none();
         if (fixes[i].value < 0 && (pp_parse_int(to, &n) != PP_OK || n < row->from || n > row->to))
             return 0;
         set->value[fixes[i].key] = fixes[i].value < 0 ? (int)n : fixes[i].value;

@@ -22,7 +22,6 @@ extern const struct tune_key_row tune_keys[TUNE_KEYS];
 struct tune_set {
     int value[TUNE_KEYS];
 };
-struct tune_set tune_set_none(void);
 /* "workers=8,prefetch=4", "in_order=0". PP_E_USAGE: a key or a value that there is not. */
 pp_status tune_set_parse(const char *text, struct tune_set *set, struct pp_err *err);
 /* The change that a fix of the report stands for: its knob ("fewer-workers") and value. 0: it is no argument

@@ -91,7 +91,8 @@ char *tune_percent(const struct tune_gain *g, char *text, size_t size)
     return text;
 }
 
-char *tune_line(const struct tune_session *s, const struct tune_candidate *c, char text[2 * TUNE_TEXT])
+/* "DataLoader(..., num_workers=8)", with what the job sets besides. */
+static char *line_of(const struct tune_session *s, const struct tune_candidate *c, char text[2 * TUNE_TEXT])
 {
     static const int usual[TUNE_KEYS] = {
         [TUNE_WORKERS] = 0, [TUNE_PREFETCH] = 2, [TUNE_PIN] = 0, [TUNE_PERSISTENT] = 0, [TUNE_IN_ORDER] = 1};
@@ -202,7 +203,7 @@ void tune_print(const struct tune_session *s, FILE *out)
     else if (s->best < 0)
         fputs("Paste:     nothing: no change gains 3 % beyond the noise\n", out);
     else
-        fprintf(out, "Paste:     %s\n", tune_line(s, &s->candidate[s->best], line));
+        fprintf(out, "Paste:     %s\n", line_of(s, &s->candidate[s->best], line));
     fprintf(out, "Files:     %s\n", dir ? dir : "?");
     free(dir);
 }
@@ -281,7 +282,7 @@ void tune_print_json(const struct tune_session *s, FILE *out)
         put_candidate(&j, &s->candidate[i]);
     pp_json_array_end(&j);
     pp_json_key(&j, "python"),
-        pp_json_str(&j, s->best >= 0 ? tune_line(s, &s->candidate[s->best], line) : NULL);
+        pp_json_str(&j, s->best >= 0 ? line_of(s, &s->candidate[s->best], line) : NULL);
     pp_json_object_end(&j);
     pp_json_end(&j);
 }
