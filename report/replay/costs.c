@@ -241,8 +241,12 @@ static void add_other_span(struct pp_costs_pass *p, const struct pp_span *s)
 {
     struct pp_costs *c = p->c;
     p->all_ns += cpu_of(s) + delay_of(s);
-    if (s->phase == PP_PHASE_DATA_WAIT)
+    if (s->phase == PP_PHASE_DATA_WAIT) {
         add_wait(p, &p->trainer_waits, s);
+        p->data_waits++;
+        p->data_wait_cpu_ns += cpu_of(s);
+        p->data_wait_blocked_ns += blocked_of(s);
+    }
     if (s->phase == PP_PHASE_GET_WAIT || s->phase == PP_PHASE_PUT_WAIT)
         add_wait(p, &p->copy_waits, s);
     if (s->phase == PP_PHASE_H2D || s->phase == PP_PHASE_PIN) {
@@ -285,6 +289,8 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
         if (s->phase == PP_PHASE_COUNTER) {
             if (pp_counter_is(&p->others, p->source, s))
                 keep_others(p, (double)s->bytes);
+            else if (pp_counter_is(&p->unpickle, p->source, s))
+                p->unpickle_ns += (double)s->bytes;
             continue;
         }
         if (p->threads[at].lane == PP_LANE_WORKER)
@@ -332,6 +338,7 @@ struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struc
     p->tl = p->whole = tl;
     p->source = source;
     p->others.text = "collective_others_ns";
+    p->unpickle.text = "unpickle_ns";
     p->n_threads = source->threads(source->ctx, &p->threads);
     p->workers = calloc(p->n_threads + 1, sizeof(*p->workers));
     if (!p->workers) {

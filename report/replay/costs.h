@@ -80,6 +80,8 @@ struct pp_costs {
     double copy_cpu_ns, copy_blocked_ns;       /* per batch */
     double step_cpu_ns, step_blocked_ns,
         step_stretch_ns;    /* per batch; stretch: its run-queue delay, and what a quota took from it */
+    double fetch_cpu_ns, fetch_blocked_ns; /* per batch: of the trainer's data waits, what taking a batch that
+                                              is there costs (unpickling, mapping of shared memory) */
     double trainer_rest_ns; /* per batch: of the trainer's time what is neither a step nor exposed (loop,
                                epoch boundaries, checkpoints), so that step and rest are the pace of the
                                report's "if data were always available" */

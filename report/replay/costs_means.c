@@ -280,6 +280,17 @@ static double trainer_rest_ns(const struct pp_costs *c, const struct pp_timeline
     return fmax(left / (double)tl->window_samples * c->batch_size - c->step_blocked_ns - c->step_cpu_ns, 0);
 }
 
+/* A trainer that is its own worker makes the batch in its data wait, and one that hardly blocks there may poll:
+ * neither says what taking a batch costs. */
+static void cost_of_fetching(const struct pp_costs_pass *p, struct pp_costs *c)
+{
+    int sleeps = p->data_wait_blocked_ns > 0.05 * p->data_wait_cpu_ns;
+    if (!sleeps || c->in_trainer)
+        return;
+    c->fetch_cpu_ns = per(p->data_wait_cpu_ns, p->data_waits);
+    c->fetch_blocked_ns = fmax(per(p->unpickle_ns, p->data_waits) - c->fetch_cpu_ns, 0);
+}
+
 static void average(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
@@ -311,6 +322,7 @@ static void average(struct pp_costs_pass *p)
     c->step_cpu_ns = per(c->step_cpu_ns, p->steps);
     c->step_blocked_ns = per(c->step_blocked_ns, p->steps);
     c->step_stretch_ns = per(c->step_stretch_ns, p->steps);
+    cost_of_fetching(p, c);
     c->sync_ns = per(own_sync_ns(p), p->steps);
     c->sync_wake_ns = per(p->sync_delay_ns, p->steps);
     c->window_start_ns = p->tl->start_ns;

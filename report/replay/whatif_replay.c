@@ -162,8 +162,8 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .others = k->alone ? 0 : c->others,
         .groups = k->alone ? 0 : c->groups,
         .left = fmax(c->online_cpus - c->wanted_by_others, 0),
-        .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake,
-        .step_cpu_ns = step_ns * step_cpu,
+        .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake + c->fetch_blocked_ns * larger,
+        .step_cpu_ns = step_ns * step_cpu + c->fetch_cpu_ns * larger,
         .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0,
         .sync_ns = c->sync_ns * k->sync + c->sync_wake_ns * wake,
         .others_ns = c->others_ns,
@@ -187,8 +187,9 @@ double pp_whatif_wait_share(const struct pp_costs *c, const struct pp_knobs *k, 
 {
     struct pp_replay_setup s = setup_of(c, k);
     double step_ns = s.step_ns + s.step_cpu_ns + (s.sync ? s.sync_ns : 0), batch = (double)s.batch_size * 1e9,
-           wait_ns = fmax(batch / samples_per_s - batch / pp_whatif_trainer_most(c, k), 0);
-    return wait_ns + step_ns > 0 ? wait_ns / (wait_ns + step_ns) : 0;
+           wait_ns = fmax(batch / samples_per_s - batch / pp_whatif_trainer_most(c, k), 0),
+           fetch_ns = (c->fetch_cpu_ns + c->fetch_blocked_ns) * (double)s.batch_size / c->batch_size;
+    return wait_ns + step_ns > 0 ? (wait_ns + fetch_ns) / (wait_ns + step_ns) : 0;
 }
 
 double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k)

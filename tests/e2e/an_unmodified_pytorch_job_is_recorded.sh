@@ -49,12 +49,15 @@ is "the last batch of an epoch is short" "$(sql "$R" "SELECT sum(samples) FROM v
 is "what the DataLoader was told" "$(sql "$R" "SELECT group_concat(key || '=' || value, ' ') FROM (SELECT * FROM meta WHERE section = 'config' AND key IN ('workers', 'batch_size', 'prefetch', 'source') ORDER BY key)" | sed 's/\.0//g')" \
     "batch_size=8 prefetch=2 source=pytorch workers=2"
 like "the loader's row" "$(sql "$R" "SELECT value FROM meta WHERE section = 'loader'")" "dataset=torchvision.datasets.folder.ImageFolder samples=60 .* start_method=fork epochs=2"
+unpickled() { sql "$R" "SELECT count(*) > 0 AND count(*) <= (SELECT count(*) FROM v_span WHERE phase = 'data_wait') AND sum(value) < (SELECT sum(dur_ns) FROM v_span WHERE phase = 'data_wait') FROM counter WHERE name = 'unpickle_ns'"; }
+is "unpickling is a part of the waits" "$(unpickled)" 1
 recorded spawn --start spawn --epochs 1
 has spawn 60 1 8
 recorded forkserver --start forkserver --epochs 1
 has forkserver 60 1 8
 recorded "without workers" --workers 0
 has "without workers" 120 2 16
+is "without workers nothing is unpickled" "$(sql "$R" "SELECT count(*) FROM counter WHERE name = 'unpickle_ns'")" 0
 recorded "persistent workers" --persistent --epochs 3
 has "persistent workers" 180 3 24
 is "persistent workers: no more lanes than workers" "$(sql "$R" "SELECT count(*) FROM thread WHERE lane = 'worker'")" 2

@@ -254,6 +254,17 @@ PyObject *calls_received(PyObject *function, PyObject *args, PyObject *kwargs)
     return got;
 }
 
+PyObject *calls_loads(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    struct record_local *l = record_is_on() ? record_local_peek() : NULL;
+    if (!l || !l->taking)
+        return PyObject_Call(function, args, kwargs);
+    struct record_mark from = record_now(&l->trainer, 0);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    record_unpickled(l, &from);
+    return out;
+}
+
 PyObject *calls_with(PyObject *function, PyObject *args, PyObject *kwargs, enum timed_kind kind,
                      PyObject *callback)
 {

@@ -93,7 +93,7 @@ static const struct {
     {"after", TIMED_AFTER, 1},       {"result", TIMED_RESULT, 1},
     {"put", TIMED_PUT, 0},           {"get", TIMED_GET, 0},
     {"backward", TIMED_BACKWARD, 1}, {"collective", TIMED_COLLECTIVE, 0},
-    {"resolve", TIMED_RESOLVE, 0},
+    {"resolve", TIMED_RESOLVE, 0},   {"loads", TIMED_LOADS, 0},
 };
 
 static PyObject *timed(PyObject *self, PyObject *args)

@@ -420,6 +420,11 @@ def _hook_queue(module):
     _replace(module.Queue, "get", "get")
 
 
+def _hook_unpickling(module):
+    """Of what comes through multiprocessing's queues: a part of the wait for it, and not of its making."""
+    module.ForkingPickler.loads = staticmethod(record.timed("loads", module.ForkingPickler.loads))
+
+
 def _hook_simple_queue(module):
     """Its methods are in C and not to be replaced: a subclass takes its place in the module."""
     theirs = module.SimpleQueue
@@ -504,6 +509,7 @@ _COLLECTIVES = (
 # Module, and what of it is recorded by which hook.
 _HOOKS = {
     "queue": (("handing batches over", _hook_queue), ("simple queues", _hook_simple_queue)),
+    "multiprocessing.reduction": (("unpickling", _hook_unpickling),),
     "concurrent.futures._base": (("handing batches over", _hook_future),),
     "torch.autograd": (("the thread that trains", _hook_autograd),),
     "torch.distributed": (("buffers of ranks", _hook_broadcast),),

@@ -254,6 +254,12 @@ int record_lane_open(struct record_lane *lane, pp_lane kind, const char *name)
     return lane->trace != NULL;
 }
 
+void record_count(const struct record_lane *lane, const char *name, uint64_t value)
+{
+    if (lane->trace && lane->forks == process.forks)
+        pp_counter_put(lane->trace, pp_name_intern(process.session, name), value);
+}
+
 void record_lane_close(struct record_lane *lane)
 {
     if (lane->trace && lane->forks == process.forks)

@@ -107,6 +107,7 @@ struct record_local {
     struct record_mark step_from; /* stamp 0: no step is running */
     struct record_about step;
     int taking;                 /* depth of __next__: one loader's may call another's */
+    uint64_t unpickle_stamps;   /* in it: for batches that had come */
     int passing;                /* in a backward pass */
     struct record_mark arrived; /* in it: this rank's part was done; stamp 0: not yet */
     struct record_taker taker;
@@ -170,6 +171,8 @@ uint64_t record_forks(void);
 /* Opens the lane if it is not open in this process. 0: there is no ring for it. */
 int record_lane_open(struct record_lane *lane, pp_lane kind, const char *name);
 void record_lane_close(struct record_lane *lane);
+/* A counter of the lane's thread, by its name. */
+void record_count(const struct record_lane *lane, const char *name, uint64_t value);
 
 /* A loader's number, for a row not seen before; its arguments are kept for the first PP_LOADERS_MAX. */
 uint32_t record_loader_new(const struct pp_loader_row *row);
@@ -223,6 +226,8 @@ void record_sample_begin(struct record_local *l);
 /* sample: its number, or with `many` how many they were. */
 void record_sample_end(struct record_local *l, uint64_t sample, int many, int failed);
 
+/* Within a wait for a batch: what came was made into objects since from. */
+void record_unpickled(struct record_local *l, const struct record_mark *from);
 void record_take_begin(struct record_local *l, struct record_iteration *it, struct record_mark *from);
 /* got: 1 a batch, 0 the end of the epoch, -1 an exception */
 void record_take_end(struct record_local *l, struct record_iteration *it, const struct record_mark *from,

@@ -106,6 +106,7 @@ static PyObject *timed_apply(const struct proxy *t, PyObject *args, PyObject *kw
     case TIMED_READ: return calls_read(t->inner, args, kwargs);
     case TIMED_COLLATE: return calls_collate(t->inner, args, kwargs);
     case TIMED_NEXT: return calls_next(t->inner, args, kwargs, t->beside);
+    case TIMED_LOADS: return calls_loads(t->inner, args, kwargs);
     case TIMED_PUT: return queues_put(t->inner, args, kwargs);
     case TIMED_RESOLVE: return queues_resolve(t->inner, args, kwargs);
     case TIMED_GET: return queues_get(t->inner, args, kwargs);

@@ -20,6 +20,7 @@ enum timed_kind {
     TIMED_SAVE,       /* torch.save: a span of the thread that takes the batches */
     TIMED_INDEX,      /* an iterator's _next_index: what the next batch is made of */
     TIMED_RECEIVED,   /* an iterator's _get_data: (number of a batch, the batch) */
+    TIMED_LOADS,      /* what came from another process becomes objects: time of the wait that it ends */
     TIMED_PUT,        /* queue.Queue's put: perhaps of a batch, for another thread */
     TIMED_GET,        /* queue.Queue's get, a Future's result: likewise */
     TIMED_RESOLVE,    /* a Future's set_result: as put */
@@ -79,6 +80,7 @@ PyObject *calls_read(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *calls_save(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *calls_index(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *calls_received(PyObject *function, PyObject *args, PyObject *kwargs);
+PyObject *calls_loads(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *calls_with(PyObject *function, PyObject *args, PyObject *kwargs, enum timed_kind kind,
                      PyObject *callback);
 /* A batch that the thread got for pinning. */

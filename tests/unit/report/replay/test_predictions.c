@@ -3,6 +3,16 @@
 #include "report/replay/estimate.h"
 #include "report/replay/storage.h"
 
+static struct pp_prediction predict(const struct pp_costs *c, const char *set)
+{
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_prediction p;
+    struct pp_err err = {0};
+    assert_int_equal(pp_knobs_set(&k, c, set, &err), PP_OK);
+    assert_int_equal(pp_whatif(c, &k, &p, &err), PP_OK);
+    return p;
+}
+
 static void test_predictions_follow_the_laws(void **state)
 {
     struct pp_costs c = made_costs_new();
@@ -25,6 +35,19 @@ static void test_predictions_follow_the_laws(void **state)
     pp_costs_free(&c);
 }
 
+/* What the trainer does to take a batch is no wait that workers could end: 2 ms before a step of 5 ms. */
+static void test_taking_a_batch_costs_the_trainer(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    double now = c.samples_per_s;
+    c.fetch_cpu_ns = 1.5e6, c.fetch_blocked_ns = 0.5e6;
+    assert_near(made_costs_predicted(&c, "workers=2"), now, 0.001 * now); /* the workers are the limit */
+    assert_near(made_costs_predicted(&c, "workers=64"), 8 / 0.007, 0.02 * 1143);
+    struct pp_prediction p = predict(&c, "workers=64");
+    assert_near(p.data_wait_share, 2.0 / 7, 0.02);
+    pp_costs_free(&c);
+}
+
 /* num_workers=0: the first worker is gained whole, since the trainer no longer waits while it makes a batch.
  */
 static void test_the_trainer_gets_a_worker(void **state)
@@ -39,16 +62,6 @@ static void test_the_trainer_gets_a_worker(void **state)
     assert_string_equal(more->to, "1");
     assert_near(more->p.gain, 1, 0.05);
     pp_costs_free(&c);
-}
-
-static struct pp_prediction predict(const struct pp_costs *c, const char *set)
-{
-    struct pp_knobs k = pp_knobs_none();
-    struct pp_prediction p;
-    struct pp_err err = {0};
-    assert_int_equal(pp_knobs_set(&k, c, set, &err), PP_OK);
-    assert_int_equal(pp_whatif(c, &k, &p, &err), PP_OK);
-    return p;
 }
 
 /* Two reads at a time were seen. That storage serves sixteen as quickly is an assumption: it is said, and the
@@ -397,6 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_predictions_follow_the_laws),
+        cmocka_unit_test(test_taking_a_batch_costs_the_trainer),
         cmocka_unit_test(test_the_trainer_gets_a_worker),
         cmocka_unit_test(test_more_reads_than_were_seen_are_assumed),
         cmocka_unit_test(test_no_change_is_no_change),
