@@ -284,11 +284,12 @@ static double trainer_rest_ns(const struct pp_costs *c, const struct pp_timeline
  * neither says what taking a batch costs. */
 static void cost_of_fetching(const struct pp_costs_pass *p, struct pp_costs *c)
 {
+    c->unpickle_ns = p->unpickle_ns > 0 ? per(p->unpickle_ns, p->data_waits) : NAN;
     int sleeps = p->data_wait_blocked_ns > 0.05 * p->data_wait_cpu_ns;
     if (!sleeps || c->in_trainer)
         return;
     c->fetch_cpu_ns = per(p->data_wait_cpu_ns, p->data_waits);
-    c->fetch_blocked_ns = fmax(per(p->unpickle_ns, p->data_waits) - c->fetch_cpu_ns, 0);
+    c->fetch_blocked_ns = fmax(c->unpickle_ns - c->fetch_cpu_ns, 0);
 }
 
 static void average(struct pp_costs_pass *p)

@@ -51,6 +51,8 @@ enum pp_metric_from {
     X(WORKERS_PER_CPU, "workers_per_cpu", "workers per usable CPU", NUMBER, RUN)                 \
     X(WAIT_ITSELF, "wait_itself", "of it: waiting for data", SHARE, WAIT)                        \
     X(STRETCH, "stretch", "step stretched by CPU wait", SHARE, COSTS)                        \
+    X(UNPICKLE, "unpickle", "of it: unpickling batches", SHARE, COSTS)                           \
+    X(UNPICKLE_TIME, "unpickle_time", "time to unpickle a batch", TIME, COSTS)                   \
     X(OWN_CROWD, "own_crowd", "own share of runnable threads", SHARE, COSTS)                \
     X(EPOCH, "epoch", "epoch boundaries", SHARE, RUN)                                            \
     X(IN_TRAINER, "in_trainer", "batches made by the trainer's thread", NUMBER, RUN)             \

@@ -319,6 +319,14 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`uint8` tensors, normalised on the device; a `collate_fn` that makes one tensor of many; "
                "`DataLoader(pin_memory=False)`: workers' memory is then copied by the step",
                "keep `uint8` through `.batched(N)`; `wds.WebLoader(pin_memory=False)`", NULL)},
+    [PP_REMEDY_UNPICKLE_LESS] =
+        {.sentence =
+             "Send fewer tensors per batch: one in place of many small ones; or larger batches. With a GPU, pin_memory=True has a thread of its own take them.",
+         WORDS(NULL,
+               "a `collate_fn` that makes one tensor of many; a larger `batch_size`; on a GPU "
+               "`DataLoader(pin_memory=True)`",
+               "one tensor in place of many before `.batched(N)`; on a GPU `wds.WebLoader(pin_memory=True)`",
+               NULL)},
     [PP_REMEDY_ERRORS_FIRST] =
         {NULL, NULL,
          "Fix or take out the files that fail (see Errors), then record again: with failing reads a run cannot be replayed.",

@@ -282,7 +282,7 @@ static int is_of(const struct pp_cause_rule *cause, const struct pp_cause_rule *
 }
 
 /* By shares of time: the part of the workers' time in the phases that the rule speaks of, without the time in
- * which they waited for a slot or for work; or the owner's part. By the replay: the cause's weight, or what
+ * which they waited for a slot or for work; or the owner's part. Unpickling is timed by itself. By the replay: the cause's weight, or what
  * its remedy gains over what there is to gain. */
 static double explained_by(const struct pp_facts *f, const struct pp_cause_rule *cause)
 {
@@ -295,9 +295,10 @@ static double explained_by(const struct pp_facts *f, const struct pp_cause_rule 
                 {PP_METRIC_GPU_COPY, 0},  {PP_METRIC_GPU_HOST, 0},
                 {PP_METRIC_W_WORK, 0},    {PP_METRIC_BLOCKED_ELSEWHERE, 0},
                 {PP_METRIC_G_FEWER, 1},   {PP_METRIC_G_CPUS_WORKERS, 1},
-                {PP_METRIC_G_CPUS, 1}};
+                {PP_METRIC_G_CPUS, 1},    {PP_METRIC_UNPICKLE, 0}};
     double lost = f->metric[PP_METRIC_DATA_WAIT], sum = 0;
-    if (is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n)) {
+    if (is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n) &&
+        cause->when[0].metric != PP_METRIC_UNPICKLE) {
         if (!f->owner_is_worker || f->owner == PP_PHASE_NONE || !(cause->owners & (1u << f->owner)))
             return fmin(f->metric[PP_METRIC_OWNER_SHARE], 1);
         for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)

@@ -41,6 +41,7 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 #define LEAST_OF_STEP PP_LEAST_SHARE, "the smallest share of a step that counts (5 %)"
 /* a label is right when its fix gains at least 15 % (docs/internals/scenarios.md) */
 #define WORTH_A_FIX PP_WORTH_A_FIX, "a remedy must gain at least 15 %"
+#define NOT_WORTH_A_FIX PP_WORTH_A_FIX, "a remedy that gains 15 % would be one"
 #define HALF_A_FIX 0.08, "half of 15 %: fewer workers cost nothing"
 /* each cause is made a quarter better in the replay; its weight is its part of what all of them gain. Two
  * causes can both have 0.4: both hold the run up */
@@ -50,6 +51,7 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 #define CHEAPER_FIRST -0.03, "gain within 3 % of the gain of 25 % less work: the cheaper remedy is preferred"
 #define MOST_MEETINGS PP_MOST_MEETINGS, "twice as often as all other ranks together"
 #define MOST_TIME 0.5, "more than half of its time"
+#define MOST_OF_WAIT PP_LEAST_EXPLAINED, "more than half of the wait"
 #define MOST_IDLE_TIME 0.5, "more than half of its idle time"
 #define MOST_CPU_WORK 0.5, "more than half of the CPU work"
 #define SATURATED 0.9, "utilisation law: a bottleneck's utilisation is near 1; 10 % for the system's own work"
@@ -93,8 +95,14 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
     "loader: one thread copies every batch into pinned memory (pin_memory=True), and is busy with that for {pin_busy} of the stalls", \
         PP_REMEDY_PIN_LESS
 
+#define UNPICKLING \
+    "loader: batches wait for nothing but the training thread, which takes {unpickle_time} to unpickle one and to map its tensors: {unpickle} of the wait", \
+        PP_REMEDY_UNPICKLE_LESS
+
 /* What the GPU's own records decide, then what a replay decides. */
 const struct pp_cause_rule pp_cause_rules_replay[] = {
+    {"loader", "unpickle", ANY, WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT), BELOW(G_CPUS, NOT_WORTH_A_FIX)),
+     UNPICKLING},
     {"sync", "rank-straggler", ANY,
      WHEN(AT_LEAST(W_COLLECTIVE, LARGEST), AT_LEAST(COLLECTIVE, LEAST_OF_STEP),
           AT_LEAST(LAST_SHARE, MOST_MEETINGS)),
@@ -351,6 +359,7 @@ const size_t pp_cause_rules_replay_n = sizeof(pp_cause_rules_replay) / sizeof(pp
 /* Without a replay (a streamed run, too few samples, no CPU accounting), and where it decides nothing: the
  * phase that owns the stalls, and its shares of CPU time, run-queue delay and blocked time. */
 const struct pp_cause_rule pp_cause_rules_shares[] = {
+    {"loader", "unpickle", ANY, WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT)), UNPICKLING},
     {NULL, NULL, BIT(DEVICE_SYNC) | BIT(H2D), WHEN(BELOW(GPU_TOLD, RECORDED)),
      "{owner} takes {owner_share} of the stalls, but GPU activity is NOT MEASURED: {gpu_not_measured}",
      PP_REMEDY_CUPTI},

@@ -1,7 +1,7 @@
 """A training script whose samples take time and no CPU: what a change of its DataLoader gains depends on the change alone. It knows nothing of
 pipeprobe. Prints the workers that it has and the epochs it finished.
 
-sleeps.py [--workers N] [--sample-ms MS] [--step-ms MS] [--epochs N] [--samples N] [--batch N] [--prefetch N] [--long-ms MS]
+sleeps.py [--workers N] [--sample-ms MS] [--step-ms MS] [--epochs N] [--samples N] [--batch N] [--prefetch N] [--long-ms MS] [--tensors N]
           [--stream sharded|plain] [--validate] [--again] [--ignore] [--fail-with N]"""
 
 import argparse
@@ -14,15 +14,15 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_in
 
 
 class Slow(Dataset):
-    def __init__(self, n, ms, long_ms):
-        self.n, self.ms, self.long_ms = n, ms, long_ms
+    def __init__(self, n, ms, long_ms, tensors=1):
+        self.n, self.ms, self.long_ms, self.tensors = n, ms, long_ms, tensors
 
     def __len__(self):
         return self.n
 
     def __getitem__(self, i):
         time.sleep((self.long_ms if self.long_ms and i % 64 == 63 else self.ms) / 1000)
-        return torch.tensor([i])
+        return torch.tensor([i]) if self.tensors == 1 else [torch.tensor([i])] * self.tensors
 
 
 class Plain(IterableDataset):
@@ -49,6 +49,7 @@ def main():
     p.add_argument("--samples", type=int, default=100000)
     p.add_argument("--batch", type=int, default=4)
     p.add_argument("--prefetch", type=int, default=2)
+    p.add_argument("--tensors", type=int, default=1, help="of a sample, and so of a batch")
     p.add_argument("--stream", choices=["sharded", "plain"])
     p.add_argument("--validate", action="store_true", help="a second loader of the same data set")
     p.add_argument("--again", action="store_true", help="a new loader for each epoch")
@@ -58,7 +59,7 @@ def main():
     torch.set_num_threads(1)
     if a.ignore:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    data = Slow(a.samples, a.sample_ms, a.long_ms)
+    data = Slow(a.samples, a.sample_ms, a.long_ms, a.tensors)
     if a.stream:
         data = (Sharded if a.stream == "sharded" else Plain)(data)
     options = dict(prefetch_factor=a.prefetch) if a.workers else {}

@@ -17,6 +17,8 @@ static const struct {
      "The load average is far above the number of CPUs; throughput falls when `num_workers` grows."},
     {"loader", "pin-memory",
      "The thread `pt_data_pin` is at 100 % of a CPU, and more workers change nothing."},
+    {"loader", "unpickle",
+     "Batches of many small tensors; workers are idle, `in_order=False` and a larger `prefetch_factor` change nothing."},
     {"loader", "blocked", "Workers and CPUs are idle, and the disk is too."},
     {"loader", "prefetch",
      "Throughput is good on average, with pauses in which all workers wait for the disk."},

@@ -55,6 +55,8 @@ static const struct {
      "There are so many workers that they take the CPUs from each other or from the trainer."},
     {"loader", "pin-memory",
      "One thread copies all batches into pinned memory, and is as fast as it can be."},
+    {"loader", "unpickle",
+     "Batches are there, and the training thread needs most of its wait to unpickle them and to map their tensors."},
     {"loader", "blocked", "Workers wait in their own code for something that is no timed read."},
     {"loader", "prefetch",
      "Storage is fast enough on average; the prefetch is too shallow to bridge its pauses."},
