@@ -79,7 +79,7 @@ struct pp_costs {
     double collate_cpu_ns, collate_blocked_ns; /* per batch */
     double copy_cpu_ns, copy_blocked_ns;       /* per batch */
     double step_cpu_ns, step_blocked_ns,
-        step_stretch_ns;    /* per batch; stretch: its run-queue delay, and what a quota took from it */
+        step_stretch_ns; /* per batch; stretch: its run-queue delay, and what a quota took from it */
     double fetch_cpu_ns, fetch_blocked_ns; /* per batch: of the trainer's data waits, what taking a batch that
                                               is there costs (unpickling, mapping of shared memory) */
     double unpickle_ns;     /* per batch: of its arrival, until it was objects again; NAN: not recorded */

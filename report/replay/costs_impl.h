@@ -37,7 +37,7 @@ struct pp_costs_pass {
         all_ns; /* all_ns: CPU time and run-queue delay of all threads */
     struct pp_wakes trainer_waits, copy_waits, sleeps; /* sleeps: of any kind */
     double data_waits, data_wait_cpu_ns, data_wait_blocked_ns;
-    float *step_ns;                                    /* of every step, for the quota's part */
+    float *step_ns; /* of every step, for the quota's part */
     size_t n_steps, step_room;
     uint32_t step_batch; /* of the newest one */
     /* of collective spans, for a recording without others */

@@ -280,8 +280,8 @@ static double trainer_rest_ns(const struct pp_costs *c, const struct pp_timeline
     return fmax(left / (double)tl->window_samples * c->batch_size - c->step_blocked_ns - c->step_cpu_ns, 0);
 }
 
-/* A trainer that is its own worker makes the batch in its data wait, and one that hardly blocks there may poll:
- * neither says what taking a batch costs. */
+/* A trainer that is its own worker makes the batch in its data wait, and one that hardly blocks there may
+ * poll: neither says what taking a batch costs. */
 static void cost_of_fetching(const struct pp_costs_pass *p, struct pp_costs *c)
 {
     c->unpickle_ns = p->unpickle_ns > 0 ? per(p->unpickle_ns, p->data_waits) : NAN;

@@ -282,8 +282,8 @@ static int is_of(const struct pp_cause_rule *cause, const struct pp_cause_rule *
 }
 
 /* By shares of time: the part of the workers' time in the phases that the rule speaks of, without the time in
- * which they waited for a slot or for work; or the owner's part. Unpickling is timed by itself. By the replay: the cause's weight, or what
- * its remedy gains over what there is to gain. */
+ * which they waited for a slot or for work; or the owner's part. Unpickling is timed by itself. By the
+ * replay: the cause's weight, or what its remedy gains over what there is to gain. */
 static double explained_by(const struct pp_facts *f, const struct pp_cause_rule *cause)
 {
     static const struct {
