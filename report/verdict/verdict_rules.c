@@ -96,7 +96,7 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
         PP_REMEDY_PIN_LESS
 
 #define UNPICKLING \
-    "loader: batches wait for nothing but the training thread, which takes {unpickle_time} to unpickle one and to map its tensors: {unpickle} of the wait", \
+    "loader: the training thread takes {unpickle_time} to unpickle a batch and to map its tensors, {unpickle} of the wait", \
         PP_REMEDY_UNPICKLE_LESS
 
 /* What the GPU's own records decide, then what a replay decides. */
