@@ -34,7 +34,7 @@ static int is_hole(const struct pp_imported *im, unsigned phase)
            phase == PP_PHASE_CHECKPOINT || (phase == PP_PHASE_COLLECTIVE && im->facts.collectives_wait);
 }
 
-static int by_start(const void *a, const void *b)
+int pp_import_by_start(const void *a, const void *b)
 {
     const struct pp_span *x = a, *y = b;
     if (x->start_ns != y->start_ns)
@@ -75,6 +75,33 @@ static void take_annotated(struct pp_imported *im)
     }
 }
 
+/* What the trainer reads or transforms itself (num_workers=0) stays a range of its: the wait holds it. */
+static void keep_as_range(const struct pp_imported *im, struct import_span *s)
+{
+    if (!(im->facts.calls || im->facts.stages) || pp_phase_info(s->s.phase)->lane != PP_LANE_WORKER)
+        return;
+    s->s.phase = PP_PHASE_USER;
+    s->role = PP_ROLE_OWN_WORK;
+}
+
+/* How much of that is done while it waits for data. */
+static void count_own_work(struct pp_imported *im, const struct parts *p)
+{
+    for (size_t i = 0; i < im->n_spans; i++) {
+        const struct pp_span *s = &im->spans[i].s;
+        size_t low = 0, high = p->n_holes;
+        while (im->spans[i].role == PP_ROLE_OWN_WORK && low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (p->holes[middle].start_ns <= s->start_ns)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        const struct pp_span *w = low ? &p->holes[low - 1] : NULL;
+        im->facts.trainer_calls += w && w->phase == PP_PHASE_DATA_WAIT && end_of(s) <= end_of(w);
+    }
+}
+
 /* Moves the trainer's steps and holes out of the spans; the others stay. */
 static int split(struct pp_imported *im, struct parts *p)
 {
@@ -92,6 +119,8 @@ static int split(struct pp_imported *im, struct parts *p)
         } else {
             if (s->s.phase == PP_PHASE_COLLECTIVE && s->thread == im->trainer)
                 s->s.phase = PP_PHASE_USER; /* its launch; how long it takes is seen elsewhere */
+            if (s->thread == im->trainer)
+                keep_as_range(im, s);
             im->spans[kept++] = *s;
         }
     }
@@ -104,7 +133,7 @@ static int split(struct pp_imported *im, struct parts *p)
 static size_t flatten(struct pp_imported *im, struct pp_span *a, size_t n)
 {
     size_t kept = 0;
-    qsort(a, n, sizeof(*a), by_start);
+    qsort(a, n, sizeof(*a), pp_import_by_start);
     for (size_t i = 0; i < n; i++) {
         struct pp_span *last = kept ? &a[kept - 1] : NULL;
         if (last && end_of(&a[i]) <= end_of(last)) {
@@ -204,7 +233,7 @@ static void put_steps(struct made *m, const struct parts *p)
 static int by_thread_and_start(const void *a, const void *b)
 {
     const struct import_span *x = a, *y = b;
-    return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1) : by_start(&x->s, &y->s);
+    return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1) : pp_import_by_start(&x->s, &y->s);
 }
 
 static pp_status assemble(struct pp_imported *im, struct pp_err *err)
@@ -216,6 +245,7 @@ static pp_status assemble(struct pp_imported *im, struct pp_err *err)
     if (ok) {
         p.n_steps = flatten(im, p.steps, p.n_steps);
         p.n_holes = flatten(im, p.holes, p.n_holes);
+        count_own_work(im, &p);
         if (!p.n_steps) {
             struct pp_span *grown = realloc(p.steps, (p.n_holes + 1) * sizeof(*grown));
             p.steps = grown ? grown : p.steps;
@@ -256,13 +286,23 @@ pp_status pp_imported_assemble(struct pp_imported *im, const char *what, struct 
     if (im->trainer == PP_IMPORT_NO_THREAD)
         return pp_fail(
             err, PP_E_EMPTY,
-            "%s: none of its %llu events is a step (ProfilerStep#N) or a wait for data "
-            "(enumerate(DataLoader)#...); profile the training loop with prof.step(), or record the job: "
+            "%s: none of its %llu events is a step (%s) or a wait for data (%s); %s, or record the job: "
             "pipeprobe exec -- python train.py",
-            what, (unsigned long long)im->facts.events);
+            what, (unsigned long long)im->facts.events,
+            im->facts.steps_are ? im->facts.steps_are : "ProfilerStep#N",
+            im->facts.waits_are ? im->facts.waits_are : "enumerate(DataLoader)#...",
+            im->facts.instead ? im->facts.instead : "profile the training loop with prof.step()");
+    if (im->facts.stages)
+        pp_import_adopt_waits(im);
     if (im->facts.waits == PP_WAITS_NONE)
         im->facts.waits = waits_of(im);
-    if (!im->facts.numbered)
+    if (im->facts.processes)
+        pp_import_join_processes(im);
+    if (im->facts.stages)
+        pp_import_part_stages(im);
+    if (im->no_memory)
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the processes of %s", what);
+    else if (!im->facts.numbered)
         status = assemble(im, err);
     if (im->n_spans)
         qsort(im->spans, im->n_spans, sizeof(*im->spans), by_thread_and_start);

@@ -37,6 +37,9 @@ static const struct field fields[] = {
 /* Of "args". torch.profiler has written "Bytes" and "bytes", "Device Id" and "device". */
 static const struct field args[] = {
     TEXT_FIELD("name", label),
+    TEXT_FIELD("value", value),
+    TEXT_FIELD("ppid", ppid),
+    FIELD("ret", COUNT, ret, PP_HAS_RET),
     FIELD("bytes", COUNT, bytes, PP_HAS_BYTES),
     FIELD("Bytes", COUNT, bytes, PP_HAS_BYTES),
     FIELD("correlation", COUNT, correlation, PP_HAS_CORRELATION),
@@ -136,6 +139,23 @@ static void take_events(struct reading *r)
     }
 }
 
+/* Values one after the other: events, or the array in which they begin. */
+static void take_lines(struct reading *r)
+{
+    enum pp_token t;
+    r->any_events = 1;
+    do {
+        pp_scan_again(&r->scan);
+        t = pp_scan_next(&r->scan);
+        if (t == PP_SCAN_ARRAY)
+            take_events(r);
+        else if (t == PP_SCAN_OBJECT)
+            take_event(r);
+        else if (!is_over(t))
+            r->out->odd++;
+    } while (!r->stopped && r->scan.ended == PP_SCAN_END);
+}
+
 /* A value of the top level, and what is below it: "a", "a.b"; of an array its elements have the array's name.
  */
 static void take_value(struct reading *r, const char *name, enum pp_token t)
@@ -183,8 +203,9 @@ static void note_end(struct reading *r)
 {
     enum pp_bytes_end bytes = pp_bytes_ended(r->scan.bytes);
     struct pp_events_read *o = r->out;
+    int between = r->sink->lines && r->scan.ended == PP_SCAN_CUT && pp_scan_between(&r->scan);
     o->at = pp_scan_at(&r->scan);
-    if (r->stopped || r->scan.ended == PP_SCAN_END)
+    if (r->stopped || r->scan.ended == PP_SCAN_END || (between && bytes == PP_BYTES_WHOLE))
         return;
     o->cut = r->scan.ended == PP_SCAN_CUT && bytes != PP_BYTES_DAMAGED && bytes != PP_BYTES_TOO_MANY;
     o->ended = o->cut                       ? "it ends inside of an event"
@@ -203,8 +224,10 @@ pp_status pp_events_read(const char *path, const struct pp_event_sink *sink, str
     if (status != PP_OK)
         return status;
     pp_scan_begin(&r.scan, bytes);
-    enum pp_token t = pp_scan_next(&r.scan);
-    if (t == PP_SCAN_OBJECT)
+    enum pp_token t = sink->lines ? PP_SCAN_END : pp_scan_next(&r.scan);
+    if (sink->lines)
+        take_lines(&r);
+    else if (t == PP_SCAN_OBJECT)
         take_top(&r);
     else if (t == PP_SCAN_ARRAY)
         take_events(&r);

@@ -24,7 +24,8 @@ enum {
     PP_HAS_EPOCH = 1 << 12,
     PP_HAS_WARMUP = 1 << 13,
     PP_HAS_UNFINISHED = 1 << 14,
-    PP_HAS_CONTEXT = 1 << 15
+    PP_HAS_CONTEXT = 1 << 15,
+    PP_HAS_RET = 1 << 16
 };
 
 /* One event. Texts are cut to their room; "": absent. pid and tid are texts because writers of traces have
@@ -35,7 +36,8 @@ struct pp_event {
     int64_t ts_ns, dur_ns; /* in the trace they are microseconds, whatever displayTimeUnit says */
     uint64_t bytes, correlation, stream, device, context;
     uint64_t batch, sample, samples, cpu_ns, run_delay_ns, cache_hit_kib, epoch, warmup, unfinished;
-    char label[128]; /* args.name, of ph M */
+    uint64_t ret;                          /* what a call returned */
+    char label[128], value[128], ppid[24]; /* args.name and args.value, of ph M; args.ppid */
 };
 
 /* Non-zero from a function ends the reading. */
@@ -43,6 +45,8 @@ struct pp_event_sink {
     int (*event)(void *ctx, const struct pp_event *e); /* NULL: the reading ends where events begin */
     int (*value)(void *ctx, const char *name, const char *value); /* may be NULL */
     void *ctx;
+    int lines; /* events follow each other, one a line, in an array that need not end, or in none (DFTracer)
+                */
 };
 
 struct pp_events_read {

@@ -68,11 +68,11 @@ pp_status pp_import_format(const char *path, const struct pp_importer **out, str
     return status;
 }
 
-int pp_import_is_trace(const char *path)
+const struct pp_importer *pp_import_trace_format(const char *path)
 {
     const struct pp_importer *format;
     struct pp_err err;
-    return pp_import_format(path, &format, &err) == PP_OK;
+    return pp_import_format(path, &format, &err) == PP_OK ? format : NULL;
 }
 
 /* ---- which rank ---- */
@@ -171,6 +171,8 @@ pp_status pp_import_file(const char *path, const struct pp_import_opts *opts, st
         pp_imported_facts(im)->source = format->name;
         status = format->read(path, opts->map, im, err);
     }
+    for (size_t i = 0; i < opts->n_more && status == PP_OK; i++)
+        status = format->read(opts->more[i], opts->map, im, err);
     if (status == PP_OK)
         status = pp_imported_assemble(im, path, err);
     if (status == PP_OK)
@@ -184,6 +186,7 @@ pp_status pp_import_file(const char *path, const struct pp_import_opts *opts, st
                                          .steps = f->steps,
                                          .waits = f->waits,
                                          .workers = f->workers,
+                                         .other_trainers = f->other_trainers,
                                          .ended = f->ended,
                                          .ended_at = f->ended_at};
     }

@@ -26,8 +26,10 @@ enum { PP_IMPORT_HEAD = 64 << 10 };
 struct pp_importer {
     const char *name; /* run.source */
     const char *what; /* for people: "torch.profiler (Kineto), Chrome JSON" */
+    int joins;        /* the processes of a job write a file each, which become one recording */
     int (*probe)(const struct pp_import_head *head);
-    /* Fills im; map (may be NULL) names phases of the program's own ranges, before the format's own rules. */
+    /* Adds to im; map (may be NULL) names phases of the program's own ranges, before the format's own rules.
+     */
     pp_status (*read)(const char *path, const struct pp_namemap *map, struct pp_imported *im,
                       struct pp_err *err);
 };
@@ -37,6 +39,8 @@ struct pp_importer {
 #define PP_IMPORT_FORMATS(X) \
     X(nsys)                  \
     X(pipeprobe)             \
+    X(dftracer)              \
+    X(xplane)                \
     X(kineto)
 /* clang-format on */
 
@@ -47,8 +51,8 @@ PP_IMPORT_FORMATS(PP_IMPORT_DECLARE)
 /* By content; PP_E_UNSUPPORTED names the formats that are known. A recording of pipeprobe is none of them,
  * and the sentence says what to do with it. */
 pp_status pp_import_format(const char *path, const struct pp_importer **out, struct pp_err *err);
-/* 1: path is a trace of a known format; quiet. */
-int pp_import_is_trace(const char *path);
+/* The format of path, NULL: none that is known; quiet. */
+const struct pp_importer *pp_import_trace_format(const char *path);
 
 /* Which rank of how many wrote the trace, by its beginning, else by its name ("rank3"); 0: it does not say.
  */
@@ -60,12 +64,15 @@ struct pp_import_opts {
     const struct pp_namemap *map; /* may be NULL */
     const char *command_line;
     int64_t rank, world_size; /* where the trace does not say; -1: not known */
+    const char *const *more;  /* further files of the same job, of a format that joins them */
+    size_t n_more;
 };
 struct pp_import_result {
     const char *source, *what; /* of the format */
     uint64_t events, fetches, steps;
     enum pp_import_waits waits;
-    int workers;       /* threads of workers were recorded */
+    int workers; /* threads of workers were recorded */
+    uint64_t other_trainers;
     const char *ended; /* how the trace ended early; NULL: it is whole */
     uint64_t ended_at;
 };

@@ -25,6 +25,7 @@ void pp_imported_free(struct pp_imported *im)
     for (size_t i = 0; i <= PP_IMPORT_NAMES; i++)
         free(im->names[i]);
     free(im->threads);
+    free(im->processes);
     free(im->spans);
     free(im->gpu);
     free(im->step_start_ns);
@@ -105,6 +106,16 @@ void pp_imported_thread_name(struct pp_imported *im, uint32_t thread, const char
         snprintf(im->threads[thread].name, sizeof(im->threads[thread].name), "%s", name);
 }
 
+void pp_imported_parent(struct pp_imported *im, const char *pid, const char *parent)
+{
+    if (im->n_processes == PP_IMPORT_THREADS ||
+        !pp_import_room(im, &im->processes, im->n_processes, &im->processes_room, sizeof(*im->processes)))
+        return;
+    struct import_process *p = &im->processes[im->n_processes++];
+    snprintf(p->pid, sizeof(p->pid), "%s", pid);
+    snprintf(p->parent, sizeof(p->parent), "%s", parent);
+}
+
 uint16_t pp_imported_name(struct pp_imported *im, const char *name)
 {
     uint32_t at = hash_of(2166136261u, name) % IMPORT_BUCKETS;
@@ -124,24 +135,27 @@ uint16_t pp_imported_name(struct pp_imported *im, const char *name)
 }
 
 /* A fifth of the room is kept for what the report is made of: steps, waits and their like. */
-static size_t most_of(const struct pp_span *s, enum pp_import_role role)
+static int is_plenty(const struct pp_imported *im, const struct pp_span *s, enum pp_import_role role)
 {
-    return s->phase == PP_PHASE_USER && role == PP_ROLE_NONE ? PP_IMPORT_SPANS / 5 * 4 : PP_IMPORT_SPANS;
+    return role == PP_ROLE_NONE &&
+           (s->phase == PP_PHASE_USER || (im->facts.calls && s->phase == PP_PHASE_READ));
 }
 
 void pp_imported_span(struct pp_imported *im, uint32_t thread, const struct pp_span *s,
                       enum pp_import_role role)
 {
     const struct pp_phase_info *info = pp_phase_info(s->phase);
-    if (thread >= im->n_threads || !info || im->n_spans >= most_of(s, role) ||
+    int plenty = is_plenty(im, s, role);
+    if (thread >= im->n_threads || !info ||
+        im->n_spans >= (plenty ? PP_IMPORT_SPANS / 5 * 4 : PP_IMPORT_SPANS) ||
         s->dur_ns > PP_IMPORT_LONGEST_NS ||
         !pp_import_room(im, &im->spans, im->n_spans, &im->spans_room, sizeof(*im->spans))) {
-        *(s->phase == PP_PHASE_USER ? &im->lost_ranges : &im->lost_spans) += 1;
+        *(s->phase == PP_PHASE_USER ? &im->lost_ranges : plenty ? &im->lost_calls : &im->lost_spans) += 1;
         return;
     }
     struct import_thread *t = &im->threads[thread];
     t->spans++;
-    t->lanes[info->lane]++;
+    t->lanes[info->lane] += s->phase != PP_PHASE_USER;
     t->steps += s->phase == PP_PHASE_STEP;
     t->waits += s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY;
     im->facts.steps += s->phase == PP_PHASE_STEP;

@@ -49,20 +49,32 @@ struct pp_import_facts {
     int collectives_wait; /* those of the trainer's thread are waits; else only their launch is seen */
     uint64_t events;      /* of the trace */
     uint64_t fetches, steps;    /* as found, before assembling */
+    uint64_t folded;            /* events that stand for many calls: their times are not known */
     uint64_t twins;             /* annotations that came twice, for the CPU and for the GPU */
     uint64_t odd_times;         /* events whose time is none, or far from the others */
     enum pp_import_waits waits; /* set by pp_imported_assemble */
     int workers;                /* it has threads that do the workers' stages; set by pp_imported_write */
-    const char *ended;          /* how the trace ended before its end; NULL: it is whole */
+    int calls;                  /* of files are spans of their own, of every process */
+    int processes;              /* there may be other training processes in it */
+    int stages;                 /* of tf.data: a range holds those of its inputs, on its thread */
+    uint64_t lost_meanings;     /* names of events beyond those that are kept: their events are not */
+    uint64_t trainer_calls;     /* of them on the trainer's thread, while it waits for data; by assemble */
+    uint64_t other_trainers;    /* processes that wait for data too, and were left out; by assemble */
+    const char *steps_are, *waits_are, *instead; /* for a trace without either: their names, what would help;
+                                                    NULL: those of torch.profiler */
+    const char *no_workers; /* why there are none, for a loss; NULL: as of a profiler of one process */
+    const char *blind;      /* what the source never records, for a loss; NULL: nothing to be said */
+    const char *ended;      /* how the trace ended before its end; NULL: it is whole */
     uint64_t ended_at;
 };
 
 /* Roles of a span beside its phase. */
-enum pp_import_role { PP_ROLE_NONE, PP_ROLE_MAYBE_WAIT };
+enum pp_import_role { PP_ROLE_NONE, PP_ROLE_MAYBE_WAIT, PP_ROLE_OWN_WORK /* of assemble */ };
 
 struct pp_import_gpu {
     uint64_t start_ns, dur_ns, bytes;
     uint32_t correlation, stream, thread; /* UINT32_MAX: none; thread: of pp_imported_thread, of a call */
+    uint32_t process;                     /* 0: not known */
     uint16_t name, device;
     uint8_t kind, source, target; /* enum pp_import_gpu_kind, pp_import_memory */
     int8_t asynchronous;
@@ -91,6 +103,8 @@ int pp_imported_time(struct pp_imported *im, int64_t trace_ns, uint64_t *ns);
 /* The thread of these texts (numbers or not); PP_IMPORT_NO_THREAD: there are too many. */
 uint32_t pp_imported_thread(struct pp_imported *im, const char *pid, const char *tid);
 void pp_imported_thread_name(struct pp_imported *im, uint32_t thread, const char *name);
+/* The process of this text was started by that one. */
+void pp_imported_parent(struct pp_imported *im, const char *pid, const char *parent);
 /* 0 where there are too many different names, and for "". */
 uint16_t pp_imported_name(struct pp_imported *im, const char *name);
 /* s->start_ns is a time of the recording. Without memory nothing more is kept, and assemble says so. */

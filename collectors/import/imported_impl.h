@@ -17,6 +17,10 @@ struct import_thread {
     uint32_t id;                   /* in the recording; PP_IMPORT_NO_THREAD: it has no spans */
 };
 
+struct import_process {
+    char pid[40], parent[40];
+};
+
 enum { IMPORT_BUCKETS = 8192 }; /* of the hashes of threads and names; more than twice as many as either */
 
 struct pp_imported {
@@ -24,6 +28,8 @@ struct pp_imported {
     struct import_thread *threads;
     size_t n_threads, threads_room;
     uint32_t thread_of[IMPORT_BUCKETS]; /* 1 + index; 0: free */
+    struct import_process *processes;   /* whose parents are known */
+    size_t n_processes, processes_room;
     char *names[PP_IMPORT_NAMES + 1];
     size_t n_names;
     uint16_t name_of[IMPORT_BUCKETS];
@@ -31,7 +37,8 @@ struct pp_imported {
     size_t n_spans, spans_room;
     struct pp_import_gpu *gpu;
     size_t n_gpu, gpu_room;
-    uint64_t lost_ranges, lost_spans, lost_gpu, lost_threads, lost_names, dropped_waits;
+    uint64_t lost_ranges, lost_calls, lost_spans, lost_gpu, other_gpu, lost_threads, lost_names,
+        dropped_waits;
     int64_t origin_ns;
     int has_origin, no_memory;
     uint32_t trainer;        /* index of its thread */
@@ -41,5 +48,31 @@ struct pp_imported {
 
 /* Room for n + 1 of size bytes in an array that grows by doubling up to most; 0: none. */
 int pp_import_room(struct pp_imported *im, void *array, size_t n, size_t *room, size_t size);
+
+/* Of a trace of many processes: keeps the trainer's and those that it started, and gives workers that follow
+ * each other, as those of epochs do, one thread. */
+void pp_import_join_processes(struct pp_imported *im);
+
+/* The executor of TensorFlow waits on a thread of its own for what a step on the trainer's thread needs: such
+ * a wait becomes the trainer's. */
+void pp_import_adopt_waits(struct pp_imported *im);
+/* Of ranges that hold each other, on other threads than the trainer's: each keeps the time that is its own.
+ */
+void pp_import_part_stages(struct pp_imported *im);
+/* In the order of starts; of equals the longer first. */
+int pp_import_by_start(const void *a, const void *b);
+
+/* Of a trace of many processes, whose trainer is known: keeps its process and those that it started, and
+ * gives workers that follow each other, as those of epochs do, one thread. */
+void pp_import_join_processes(struct pp_imported *im);
+
+/* The executor of TensorFlow waits on a thread of its own for what a step on the trainer's thread needs: such
+ * a wait becomes the trainer's. */
+void pp_import_adopt_waits(struct pp_imported *im);
+/* Of ranges that hold each other, on other threads than the trainer's: each keeps the time that is its own.
+ */
+void pp_import_part_stages(struct pp_imported *im);
+/* In the order of starts; of equals the longer first. */
+int pp_import_by_start(const void *a, const void *b);
 
 #endif

@@ -5,6 +5,7 @@
  * annotations themselves. */
 #include "collectors/import/events.h"
 #include "collectors/import/import.h"
+#include "collectors/import/names.h"
 
 #include "probe/base/err.h"
 
@@ -17,28 +18,12 @@
 static const char known_names[] = "ProfilerStep* = step\n"
                                   "enumerate(DataLoader)#* = data_wait\n"
                                   "enumerate(DataPipe)#* = data_wait\n"
-                                  "\"nccl:*\" = collective\n"
-                                  "\"gloo:*\" = collective\n"
-                                  "\"mpi:*\" = collective\n"
-                                  "\"ucc:*\" = collective\n"
+                                  "nccl\\:* = collective\n"
+                                  "gloo\\:* = collective\n"
+                                  "mpi\\:* = collective\n"
+                                  "ucc\\:* = collective\n"
                                   "\"Optimizer.*\" = ignore\n"
                                   "DistributedDataParallel.forward = ignore\n";
-
-/* What people call the range around next(), where nothing better names the wait. */
-static const char maybe_waits[] = "\"## data_load ##\" = data_wait\n"
-                                  "\"## load_batch ##\" = data_wait\n"
-                                  "\"## wait_for_batch ##\" = data_wait\n"
-                                  "data_load = data_wait\n"
-                                  "data_loading = data_wait\n"
-                                  "dataloader* = data_wait\n"
-                                  "data_wait = data_wait\n"
-                                  "data_time = data_wait\n"
-                                  "load_batch = data_wait\n"
-                                  "load_data = data_wait\n"
-                                  "get_batch = data_wait\n"
-                                  "next_batch = data_wait\n"
-                                  "wait_for_batch = data_wait\n"
-                                  "fetch_data = data_wait\n";
 
 enum gpu_role { GPU_NONE, GPU_KERNEL, GPU_COPY, GPU_SET, GPU_CALL, GPU_TWIN, GPU_ANNOTATION };
 static const struct {
@@ -237,7 +222,7 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
     if (status == PP_OK)
         status = pp_namemap_add_text(m.known, known_names, "known names", err);
     if (status == PP_OK)
-        status = pp_namemap_add_text(m.maybe, maybe_waits, "names of waits", err);
+        status = pp_namemap_add_text(m.maybe, pp_import_maybe_waits, "names of waits", err);
     if (status == PP_OK)
         status = pp_events_read(path,
                                 &(struct pp_event_sink){.event = on_event, .value = on_value, .ctx = &m},

@@ -23,7 +23,16 @@ static const char known_names[] = "ProfilerStep* = step\n"
                                   "data_wait = data_wait\n"
                                   "step = step\n";
 
-enum { DOMAINS = 256, TEXT = 256, CACHE = 4096, PUSH_POP = 59, START_END = 60, DOMAIN_ROW = 75 };
+enum { DOMAINS = 256, TEXT = 256, CACHE = 4096 };
+/* eventType; the second of each is that of ranges which were imported from a text (NVTXT) */
+enum {
+    THREAD_NAME = 39,
+    PUSH_POP = 59,
+    START_END = 60,
+    PUSH_POP_TEXT = 70,
+    START_END_TEXT = 71,
+    DOMAIN_ROW = 75
+};
 
 struct cached {
     int64_t id;
@@ -147,10 +156,16 @@ static pp_status take_range(struct nsys *n, sqlite3_stmt *st, struct pp_err *err
     int64_t start = sqlite3_column_int64(st, 0), end = sqlite3_column_int64(st, 1),
             domain = sqlite3_column_int64(st, 7);
     n->facts->events++;
-    if ((type != PUSH_POP && type != START_END) || sqlite3_column_type(st, 1) == SQLITE_NULL)
+    int is_range = type == PUSH_POP || type == START_END || type == PUSH_POP_TEXT || type == START_END_TEXT;
+    if (type != THREAD_NAME && (!is_range || sqlite3_column_type(st, 1) == SQLITE_NULL))
         return PP_OK;
     column(st, 4, name, sizeof(name));
     pp_status status = name[0] ? PP_OK : string_of(n, st, 5, name, err);
+    if (type == THREAD_NAME) {
+        if (name[0])
+            pp_imported_thread_name(n->im, thread_of(n, (uint64_t)sqlite3_column_int64(st, 6)), name);
+        return status;
+    }
     int by_torch = cut_numbers(name);
     const char *domain_name = domain >= 0 && domain < DOMAINS ? n->domain[domain] : "";
     int own = strcmp(domain_name, "pipeprobe") == 0;
@@ -204,6 +219,7 @@ static int begin_gpu(struct nsys *n, sqlite3_stmt *st, enum pp_import_gpu_kind k
                                 .device = (uint16_t)sqlite3_column_int(st, 3),
                                 .stream = (uint32_t)sqlite3_column_int64(st, 4),
                                 .thread = UINT32_MAX,
+                                .process = (uint32_t)((uint64_t)sqlite3_column_int64(st, 5) >> 24 & 0xffffff),
                                 .asynchronous = -1};
     n->facts->events++;
     if (end < start || !pp_imported_time(n->im, start, &g->start_ns))
@@ -212,41 +228,41 @@ static int begin_gpu(struct nsys *n, sqlite3_stmt *st, enum pp_import_gpu_kind k
     return 1;
 }
 
-#define COPY_COLUMNS "start end correlationId deviceId streamId bytes srcKind dstKind"
+#define COPY_COLUMNS "start end correlationId deviceId streamId globalPid bytes srcKind dstKind"
 static pp_status take_copy(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
 {
     static const uint8_t kinds[] = {PP_MEMORY_PAGEABLE, PP_MEMORY_PINNED, PP_MEMORY_DEVICE};
     struct pp_import_gpu g;
     if (!begin_gpu(n, st, PP_IMPORT_MEMCPY, &g))
         return PP_OK;
-    uint64_t from = (uint64_t)sqlite3_column_int64(st, 6), to = (uint64_t)sqlite3_column_int64(st, 7);
-    g.bytes = (uint64_t)sqlite3_column_int64(st, 5);
-    g.source = sqlite3_column_type(st, 6) != SQLITE_NULL && from < 3 ? kinds[from] : PP_MEMORY_NONE;
-    g.target = sqlite3_column_type(st, 7) != SQLITE_NULL && to < 3 ? kinds[to] : PP_MEMORY_NONE;
+    uint64_t from = (uint64_t)sqlite3_column_int64(st, 7), to = (uint64_t)sqlite3_column_int64(st, 8);
+    g.bytes = (uint64_t)sqlite3_column_int64(st, 6);
+    g.source = sqlite3_column_type(st, 7) != SQLITE_NULL && from < 3 ? kinds[from] : PP_MEMORY_NONE;
+    g.target = sqlite3_column_type(st, 8) != SQLITE_NULL && to < 3 ? kinds[to] : PP_MEMORY_NONE;
     pp_imported_gpu(n->im, &g);
     return PP_OK;
 }
 
-#define KERNEL_COLUMNS "start end correlationId deviceId streamId shortName"
+#define KERNEL_COLUMNS "start end correlationId deviceId streamId globalPid shortName"
 static pp_status take_kernel(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
 {
     struct pp_import_gpu g;
     char name[TEXT];
     if (!begin_gpu(n, st, PP_IMPORT_KERNEL, &g))
         return PP_OK;
-    pp_status status = string_of(n, st, 5, name, err);
+    pp_status status = string_of(n, st, 6, name, err);
     g.name = pp_imported_name(n->im, name);
     pp_imported_gpu(n->im, &g);
     return status;
 }
 
-#define SYNC_COLUMNS "start end correlationId deviceId streamId syncType"
+#define SYNC_COLUMNS "start end correlationId deviceId streamId globalPid syncType"
 static pp_status take_sync(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
 {
     static const char *const names[] = {"", "event synchronize", "stream wait event", "stream synchronize",
                                         "context synchronize"};
     struct pp_import_gpu g;
-    uint64_t type = (uint64_t)sqlite3_column_int64(st, 5);
+    uint64_t type = (uint64_t)sqlite3_column_int64(st, 6);
     if (!begin_gpu(n, st, PP_IMPORT_SYNC, &g))
         return PP_OK;
     g.name = type < 5 ? pp_imported_name(n->im, names[type]) : 0;
@@ -254,14 +270,14 @@ static pp_status take_sync(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
     return PP_OK;
 }
 
-#define CALL_COLUMNS "start end correlationId globalTid globalTid nameId"
+#define CALL_COLUMNS "start end correlationId globalTid globalTid globalTid nameId"
 static pp_status take_call(struct nsys *n, sqlite3_stmt *st, struct pp_err *err)
 {
     struct pp_import_gpu g;
     char name[TEXT];
     if (!begin_gpu(n, st, PP_IMPORT_CALL, &g))
         return PP_OK;
-    pp_status status = string_of(n, st, 5, name, err);
+    pp_status status = string_of(n, st, 6, name, err);
     g.device = UINT16_MAX;
     g.stream = UINT32_MAX;
     g.thread = thread_of(n, (uint64_t)sqlite3_column_int64(st, 3));
@@ -311,7 +327,11 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
     n->user = map;
     n->known = pp_namemap_new();
     n->cache = calloc(CACHE, sizeof(*n->cache));
-    n->facts->collectives_wait = 1;
+    n->facts->collectives_wait = n->facts->processes = 1;
+    n->facts->steps_are = "an NVTX range such as ProfilerStep#N, or one that --map calls step";
+    n->facts->waits_are = "enumerate(DataLoader)#..., or a range that --map calls data_wait";
+    n->facts->instead =
+        "record again with nsys profile --pytorch=autograd-nvtx or torch.autograd.profiler.emit_nvtx()";
     status = n->known && n->cache ? pp_namemap_add_text(n->known, known_names, "known names", err)
                                   : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     if (status == PP_OK)

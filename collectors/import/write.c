@@ -130,10 +130,24 @@ static pp_status put_gpu_row(struct pp_imported *im, struct pp_store *store, con
     return status;
 }
 
+/* A file may hold several training processes (Nsight Systems): only what the trainer's did is judged with it.
+ */
+static void drop_other_processes(struct pp_imported *im)
+{
+    int64_t trainer = number_of(im->threads[im->trainer].pid);
+    size_t kept = 0;
+    for (size_t i = 0; i < im->n_gpu; i++)
+        if (!im->gpu[i].process || !trainer || im->gpu[i].process == trainer)
+            im->gpu[kept++] = im->gpu[i];
+    im->other_gpu = im->n_gpu - kept;
+    im->n_gpu = kept;
+}
+
 static pp_status put_gpu(struct pp_imported *im, struct pp_store *store)
 {
     pp_status status = PP_OK;
     char text[160];
+    drop_other_processes(im);
     if (im->lost_gpu) {
         snprintf(text, sizeof(text), "not recorded: the trace has more than %u rows of GPU activity",
                  PP_IMPORT_GPU_ROWS);
@@ -161,9 +175,17 @@ static void put_facts(const struct pp_imported *im, struct pp_store *store)
     const struct pp_import_facts *f = &im->facts;
     const struct {
         const char *section, *key, *value;
-    } texts[] = {{"run", "source", f->source},         {"import", "waits", waits[f->waits]},
-                 {"import", "loader", f->loader},      {"environment", "hostname", f->host},
-                 {"config", "device_name", f->device}, {"import", "backend", f->backend}};
+    } texts[] = {{"run", "source", f->source},
+                 {"import", "waits", waits[f->waits]},
+                 {"import", "loader", f->loader},
+                 {"environment", "hostname", f->host},
+                 {"config", "device_name", f->device},
+                 {"import", "backend", f->backend},
+                 {"import", "calls",
+                  !f->calls          ? ""
+                  : f->workers       ? "of workers"
+                  : f->trainer_calls ? "of the trainer"
+                                     : "none"}};
     const struct {
         const char *key, *unit;
         uint64_t value;
@@ -189,16 +211,30 @@ static void put_losses(const struct pp_imported *im, struct pp_store *store)
         {"spans", "the trace has more than 500,000 steps, waits and collectives", im->lost_spans},
         {"ranges", "the trace has more than 400,000 ranges of the program", im->lost_ranges},
         {"threads", "the trace has more than 4,096 of them", im->lost_threads},
+        {"calls", "the trace has more than 400,000 calls and ranges: shares of reads are too low",
+         im->lost_calls},
+        {"calls", "folded into sums (DFTRACER_ENABLE_AGGREGATION): when they were made is not known",
+         f->folded},
+        {"ranks",
+         "other processes wait for data too, and are left out: the one with the most steps is judged",
+         f->other_trainers},
+        {"gpu", "rows of other processes than the trainer's", im->other_gpu},
         {"names", "there are more than 1,000 different ones: their spans are kept without a name",
          im->lost_names},
+        {"events", "the trace has more than 262,144 names of events: those of the rest are left out",
+         f->lost_meanings},
         {"events", "their time is none, or lies 100 days from the others", f->odd_times},
         {"waits", "no step follows them in the trace", im->dropped_waits},
     };
     if (!f->workers)
         pp_store_loss(
             store, "workers", 0,
-            "not recorded: a profiler in the trainer's process sees no worker process; pipeprobe exec -- "
-            "python train.py records them");
+            f->no_workers
+                ? f->no_workers
+                : "not recorded: a profiler in the trainer's process sees no worker process; pipeprobe exec -- "
+                  "python train.py records them");
+    if (f->blind)
+        pp_store_loss(store, "resources", 0, f->blind);
     if (f->ended) {
         snprintf(text, sizeof(text), "%s at byte %llu: what is whole before it was taken", f->ended,
                  (unsigned long long)f->ended_at);

@@ -47,10 +47,19 @@ static double epoch_s(const struct pp_facts_from *from)
     return from->report->boundary_s - (checkpoint ? checkpoint->inside.total_ns / 1e9 : 0);
 }
 
-/* The DataLoader's iterator says whether it has workers; another name says nothing. */
+static int calls_are(const struct pp_facts_from *from, const char *whose)
+{
+    const char *calls = from->source->meta(from->source->ctx, "import", "calls");
+    return calls && strcmp(calls, whose) == 0;
+}
+
+/* The DataLoader's iterator says whether it has workers; another name says nothing. Neither does a trace of
+ * calls, but whose calls they are. */
 static double made_in_trainer(const struct pp_facts_from *from)
 {
     const char *loader = from->source->meta(from->source->ctx, "import", "loader");
+    if (calls_are(from, "of the trainer"))
+        return 1;
     return !loader ? NAN : strstr(loader, "SingleProcess") ? 1 : strstr(loader, "MultiProcess") ? 0 : NAN;
 }
 
@@ -82,6 +91,7 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
                                                    : NULL;
     f->trace_waits = from->source->meta(from->source->ctx, "import", "waits");
     m[PP_METRIC_IN_TRAINER] = f->trace ? made_in_trainer(from) : NAN;
+    m[PP_METRIC_CALLS] = f->trace && calls_are(from, "of workers") ? 1 : NAN;
     f->only_first_batches = t->has_steady_state && t->judged_batches == 0;
     m[PP_METRIC_SATURATION] = cpu_saturation(from);
     m[PP_METRIC_BOUNDARY] = r->window_s > 0 ? r->boundary_s / r->window_s : NAN;

@@ -56,6 +56,7 @@ enum pp_metric_from {
     X(OWN_CROWD, "own_crowd", "own share of runnable threads", SHARE, COSTS)                \
     X(EPOCH, "epoch", "epoch boundaries", SHARE, RUN)                                            \
     X(IN_TRAINER, "in_trainer", "batches made by the trainer's thread", NUMBER, RUN)             \
+    X(CALLS, "calls", "workers' calls of files in the trace", NUMBER, RUN)                       \
     X(STARTUP, "startup", "time to the first batch", SHARE, RUN)                                 \
     X(COLLECTIVE, "collective", "of it: waiting for other ranks", SHARE, WAIT)                   \
     X(LAST_RANK, "last_rank", "the slowest rank", COUNT, RANKS)                           \

@@ -148,9 +148,7 @@ static void advise_longer(const struct judge *j)
            more = f->batches * 1.5 * fmin(fmax(of_window, of_batches), 10);
     const char *step = NULL;
     if (f->trace)
-        step =
-            "Profile more steps: torch.profiler.schedule(wait=1, warmup=1, active=30). Or record the job: pipeprobe exec "
-            "-- python train.py.";
+        step = pp_trace_more_steps(f);
     else if (f->program)
         step =
             "Let the program run longer: the recording ends when the program does. More epochs or steps in the program itself, or a larger data set.";
@@ -548,8 +546,8 @@ static void judge_level(const struct judge *j)
         show_cause(j, cause);
     } else if (f->trace) {
         const char *next_step;
-        v->reason = pp_trace_blind(f, &next_step);
-        put_advice(j, next_step);
+        v->reason = pp_trace_blind(f, j->arena, &next_step);
+        put_advice(j, pp_arena_printf(j->arena, "%s%s", next_step, pp_trace_besides(f, j->arena)));
     } else {
         v->reason = missing_signals(f);
         put_advice(j, advise_missing(f));
@@ -575,7 +573,7 @@ void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, stru
     memset(out, 0, sizeof(*out));
     out->confidence = out->confidence_score = out->explained = out->exposed_share = NAN;
     const struct pp_guard_rule *guard = failing_guard(facts);
-    const char *next_step = NULL, *unnamed = facts->trace ? pp_trace_unnamed(facts, &next_step) : NULL,
+    const char *next_step = NULL, *unnamed = facts->trace ? pp_trace_unnamed(facts, arena, &next_step) : NULL,
                *doubt = NULL;
     if (!guard && facts->trace && !unnamed)
         doubt = pp_trace_few_steps(facts, arena, &next_step);

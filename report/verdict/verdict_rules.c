@@ -63,6 +63,7 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 #define SOME_REFUSED 0.01, "1 % of the requests; a store that is not overloaded refuses far fewer"
 #define MOST_OF_REQUESTS 0.5, "more than half of the requests' time"
 #define RECORDED 1, "the recording has the GPU's activity, or not"
+#define TRACED 1, "the trace has calls of processes that are not the trainer's, or not"
 
 /* ---- causes ---- */
 
@@ -428,5 +429,8 @@ const struct pp_cause_rule pp_trace_rules[] = {
     {"loader", "in-trainer", ANY, WHEN(AT_LEAST(IN_TRAINER, CONFIGURED)),
      "loader: the trainer's own thread makes the batches (num_workers=0), and the step waits for it",
      PP_REMEDY_MORE_WORKERS},
+    {"storage", NULL, BIT(READ), WHEN(AT_LEAST(CALLS, TRACED), AT_LEAST(OWNER_SHARE, MOST_TIME)),
+     "storage: during the stalls the workers are in calls of files (open, read, close) for {owner_share} of their time",
+     PP_REMEDY_STORAGE},
 };
 const size_t pp_trace_rules_n = sizeof(pp_trace_rules) / sizeof(pp_trace_rules[0]);

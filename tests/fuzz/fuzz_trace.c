@@ -7,6 +7,7 @@
 #include "collectors/import/import.h"
 
 #include "probe/base/err.h"
+#include "probe/base/proto.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,11 @@ static const char *const names[] = {"ProfilerStep#1",
                                     "epoch_boundary",
                                     "checkpoint",
                                     "aten::add",
-                                    "PyTorch Profiler (0)"};
+                                    "PyTorch Profiler (0)",
+                                    "fetch.iter",
+                                    "fetch.block",
+                                    "read",
+                                    "start"};
 static const char *const cats[] = {"Operator",
                                    "user_annotation",
                                    "gpu_user_annotation",
@@ -61,26 +66,38 @@ static const char *const cats[] = {"Operator",
                                    "Memcpy",
                                    "wait",
                                    "work",
-                                   ""};
+                                   "",
+                                   "dataloader",
+                                   "POSIX",
+                                   "dftracer"};
 
 /* Six bytes an event: name, category and thread, time, length, batch. */
 static void write_recipe(const char *path, const uint8_t *data, size_t size)
 {
     FILE *f = fopen(path, "w");
+    int lines = (data[0] & 3) == 3;
     if (!f)
         abort();
-    fputs(data[0] & 1 ? "{\"otherData\":{\"origin_mono_ns\":\"1\"},\"traceEvents\":["
-                      : "{\"schemaVersion\":1,\"traceEvents\":[",
+    fputs(lines         ? ""
+          : data[0] & 1 ? "{\"otherData\":{\"origin_mono_ns\":\"1\"},\"traceEvents\":["
+                        : "{\"schemaVersion\":1,\"traceEvents\":[",
           f);
     for (size_t i = 0; i + 6 <= size; i += 6) {
         const uint8_t *d = data + i;
         fprintf(
             f,
-            "%s{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%s,\"tid\":%d,\"ts\":%d%s,\"dur\":%d.%d,\"args\":{\"batch\":%d,\"correlation\":%d}}",
-            i ? "," : "", names[d[0] % 16], cats[d[1] % 12], d[1] & 128 ? "\"7\"" : "7", d[1] >> 4 & 3,
-            d[2] * 7 - 100, d[2] & 1 ? "e1" : ".25", d[3] * 5, d[4], d[5] & 7, d[4] & 15);
+            "%s{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%s,\"tid\":%d,\"ts\":%d%s,\"dur\":%d.%d,\"args\":{\"batch\":%d,\"correlation\":%d,\"ppid\":%d}}",
+            lines ? "\n"
+            : i   ? ","
+                  : "",
+            names[d[0] % 20], cats[d[1] % 15],
+            d[1] & 128 ? "\"7\""
+            : d[5] & 8 ? "9"
+                       : "7",
+            d[1] >> 4 & 3, d[2] * 7 - 100, d[2] & 1 ? "e1" : ".25", d[3] * 5, d[4], d[5] & 7, d[4] & 15,
+            6 + (d[5] >> 4 & 3));
     }
-    fputs("]}", f);
+    fputs(lines ? "" : "]}", f);
     fclose(f);
 }
 
@@ -95,9 +112,49 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         scratch_write(path, data, size);
     read_with(&pp_importer_kineto, path);
     read_with(&pp_importer_pipeprobe, path);
+    read_with(&pp_importer_dftracer, path);
+    read_with(&pp_importer_xplane, path);
     if (size > 100 && memcmp(data, "SQLite", 6) == 0)
         read_with(&pp_importer_nsys, path);
     return 0;
+}
+
+/* A small trace of JAX: a host with a step, a wait and a stage, and a GPU. */
+static int seed_xplane(uint8_t **data, size_t *size)
+{
+    static const char *const event_names[] = {"train", "data_wait", "Iterator::Batch", "MemcpyH2D"};
+    struct pp_proto p = {0};
+    for (int device = 0; device < 2; device++) {
+        size_t plane = pp_proto_begin(&p, 1), line;
+        pp_proto_str(&p, 2, device ? "/device:GPU:0" : "/host:CPU");
+        line = pp_proto_begin(&p, 3);
+        pp_proto_uint(&p, 1, 7);
+        pp_proto_str(&p, 2, device ? "Stream #7" : "python");
+        for (unsigned i = 0; i < 12; i++) {
+            size_t event = pp_proto_begin(&p, 4);
+            pp_proto_uint(&p, 1, 1 + i % 4);
+            pp_proto_uint(&p, 2, i * 900000);
+            pp_proto_uint(&p, 3, 4000000 / (1 + i % 4));
+            size_t stat = pp_proto_begin(&p, 4);
+            pp_proto_uint(&p, 1, i % 4 == 0 ? 1 : 2);
+            pp_proto_str(&p, 5, "kind_src:pinned kind_dst:device size:9 async:1");
+            pp_proto_end(&p, stat);
+            pp_proto_end(&p, event);
+        }
+        pp_proto_end(&p, line);
+        for (unsigned i = 0; i < 6; i++) {
+            size_t entry = pp_proto_begin(&p, i < 4 ? 4 : 5), value;
+            pp_proto_uint(&p, 1, i < 4 ? i + 1 : i - 3);
+            value = pp_proto_begin(&p, 2);
+            pp_proto_str(&p, 2, i < 4 ? event_names[i] : i == 4 ? "step_num" : "memcpy_details");
+            pp_proto_end(&p, value);
+            pp_proto_end(&p, entry);
+        }
+        pp_proto_end(&p, plane);
+    }
+    *data = p.buf;
+    *size = p.n;
+    return !p.failed;
 }
 
 /* A small export of Nsight Systems. */
@@ -138,12 +195,19 @@ int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
         "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":0.000,\"dur\":5.5,\"cat\":\"wait\",\"name\":\"data_wait\",\"args\":{\"batch\":0,\"samples\":8}},"
         "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":5.5,\"dur\":9,\"cat\":\"work\",\"name\":\"step\",\"args\":{\"batch\":0,\"cpu_ns\":4,\"warmup\":1,\"epoch\":2}}]}",
         "[{\"ph\":\"X\",\"ts\":1,\"dur\":NaN,\"name\":\"C:\\path\"}\n{\"ph\":\"B\",\"ts\":-3}]",
+        "{\"id\":1,\"name\":\"start\",\"cat\":\"dftracer\",\"pid\":8,\"tid\":8,\"ts\":1000,\"dur\":0,\"ph\":1,\"args\":{\"hhash\":\"8e\",\"ppid\":7}}\n"
+        "{\"id\":2,\"name\":\"read\",\"cat\":\"POSIX\",\"pid\":8,\"tid\":8,\"ts\":1010,\"dur\":5,\"ph\":1,\"args\":{\"ret\":512}}\n"
+        "{\"name\":\"PR\",\"cat\":\"dftracer\",\"pid\":7,\"tid\":7,\"ph\":4,\"args\":{\"name\":\"rank\",\"value\":\"3\"}}\n"
+        "{\"name\":\"fetch.iter\",\"cat\":\"dataloader\",\"pid\":7,\"tid\":7,\"ts\":1001,\"dur\":50,\"ph\":\"X\"}\n"
+        "{\"name\":\"fetch.block\",\"cat\":\"dataloader\",\"pid\":7,\"tid\":7,\"ts\":1051,\"dur\":50,\"ph\":1}\n",
         "#\1\2\3\4\5\6\0\1\20\60\2\1\2\1\22\10\2\1\1\1\40\60\2\2\2\1\42\20\2\2\7\6\50\1\3\2",
         "#\12\11\20\1\2\0\13\12\30\2\2\0\12\11\40\1\2\1\13\12\50\2\2\1",
     };
-    static const size_t sizes[] = {0, 0, 0, 32, 25};
+    static const size_t sizes[] = {0, 0, 0, 0, 32, 25};
     if (i == sizeof(seeds) / sizeof(seeds[0]))
         return seed_nsys(data, size);
+    if (i == sizeof(seeds) / sizeof(seeds[0]) + 1)
+        return seed_xplane(data, size);
     if (i > sizeof(seeds) / sizeof(seeds[0]))
         return 0;
     *size = sizes[i] ? sizes[i] : strlen(seeds[i]);

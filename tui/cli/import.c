@@ -48,6 +48,13 @@ static void say(const struct import_trace *t, const struct pp_import_result *r, 
     if (!r->workers)
         pp_cli_note("note",
                     "the trace has no worker process; to see them: pipeprobe exec -- python train.py");
+    if (r->other_trainers) {
+        snprintf(
+            text, sizeof(text),
+            "%llu other training processes are left out; where they have files of their own, import these by themselves",
+            (unsigned long long)r->other_trainers);
+        pp_cli_note("note", text);
+    }
 }
 
 /* One trace into one recording. several: the file is that of its rank. */
@@ -72,7 +79,9 @@ static pp_status import_one(const struct options *o, const struct import_trace *
                                                      .map = map,
                                                      .command_line = command_line,
                                                      .rank = t->rank,
-                                                     .world_size = t->world_size},
+                                                     .world_size = t->world_size,
+                                                     .more = (const char *const *)t->more,
+                                                     .n_more = t->n_more},
                             &r, err);
     if (st == PP_OK && !o->quiet) {
         say(t, &r, path);
@@ -144,8 +153,10 @@ const struct pp_command pp_cmd_import = {
     .usage = "import TRACE|DIRECTORY... [-o FILE] [options]",
     .opts = opts,
     .notes = "TRACE: torch.profiler's Chrome JSON, .json or .json.gz, of any version since\n"
-             "2021, or Nsight Systems' .sqlite. A directory holds one per rank. A trace tells\n"
-             "how long the trainer waits for data, not why: it has no workers.\n"
+             "2021; Nsight Systems' .sqlite; .xplane.pb of JAX or TensorFlow. A directory\n"
+             "holds one per rank. They tell how long the trainer waits for data, not why:\n"
+             "they have no workers. DFTracer's .pfw or .pfw.gz have the reads of workers:\n"
+             "a directory holds one per process of one rank.\n"
              "'pipeprobe report TRACE' judges a trace without keeping the recording.",
     .examples = {"pipeprobe import train.pt.trace.json.gz -o train.sqlite",
                  "pipeprobe import profiles/ -o job.sqlite"},

@@ -32,7 +32,7 @@ static pp_status add(struct found *f, const char *dir, const char *name, struct 
     }
     if (asprintf(&path, "%s%s%s", dir ? dir : "", dir && dir[strlen(dir) - 1] != '/' ? "/" : "", name) < 0)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the names of %zu traces", f->n);
-    f->traces[f->n++] = (struct import_trace){path, -1, -1};
+    f->traces[f->n++] = (struct import_trace){.path = path, .rank = -1, .world_size = -1};
     return PP_OK;
 }
 
@@ -57,7 +57,7 @@ static pp_status add_directory(struct found *f, const char *dir, struct pp_err *
         if (e->d_name[0] == '.')
             continue;
         st = add(f, dir, e->d_name, err);
-        if (st == PP_OK && !pp_import_is_trace(f->traces[f->n - 1].path))
+        if (st == PP_OK && !pp_import_trace_format(f->traces[f->n - 1].path))
             free(f->traces[--f->n].path);
     }
     if (d)
@@ -67,6 +67,34 @@ static pp_status add_directory(struct found *f, const char *dir, struct pp_err *
             err, PP_E_USAGE,
             "the directory %s holds no trace of a known format; 'pipeprobe import --help' lists them", dir);
     return st;
+}
+
+/* Files of a format of which each process of a job writes one become one trace, the first of them. */
+static pp_status join_them(struct found *f, struct pp_err *err)
+{
+    struct import_trace *first = NULL;
+    size_t kept = 0;
+    char **more = calloc(f->n, sizeof(*more));
+    if (!more)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the names of %zu traces", f->n);
+    qsort(f->traces, f->n, sizeof(*f->traces), by_name);
+    for (size_t i = 0; i < f->n; i++) {
+        const struct pp_importer *format = pp_import_trace_format(f->traces[i].path);
+        if (format && format->joins && first) {
+            more[first->n_more++] = f->traces[i].path;
+            continue;
+        }
+        f->traces[kept] = f->traces[i];
+        if (format && format->joins) {
+            first = &f->traces[kept];
+            first->more = more;
+        }
+        kept++;
+    }
+    f->n = kept;
+    if (!first)
+        free(more);
+    return PP_OK;
 }
 
 /* A rank each; a rank of its own for every one. */
@@ -106,6 +134,8 @@ pp_status import_files_find(const char *const *operands, int n, struct import_tr
         st = stat(operands[i], &info) == 0 && S_ISDIR(info.st_mode) ? add_directory(&f, operands[i], err)
                                                                     : add(&f, NULL, operands[i], err);
     if (st == PP_OK && f.n > 1)
+        st = join_them(&f, err);
+    if (st == PP_OK && f.n > 1)
         st = rank_them(&f, err);
     *out = f.traces;
     *n_out = f.n;
@@ -114,7 +144,11 @@ pp_status import_files_find(const char *const *operands, int n, struct import_tr
 
 void import_files_free(struct import_trace *traces, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < traces[i].n_more; k++)
+            free(traces[i].more[k]);
+        free(traces[i].more);
         free(traces[i].path);
+    }
     free(traces);
 }

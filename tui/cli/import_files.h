@@ -11,6 +11,8 @@
 struct import_trace {
     char *path;
     int64_t rank, world_size; /* world_size: of the job, or how many traces there are; both -1: of no rank */
+    char **more; /* further files of the same trace: of a format of which each process writes one */
+    size_t n_more;
 };
 
 /* In the order of their ranks. Several traces are of a rank each, by what they say, else by "rank3" in their

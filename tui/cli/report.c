@@ -150,8 +150,8 @@ static int run(int argc, char **argv)
     if (status == PP_OK)
         status = check_output(&o, operands[0], &err);
     if (status == PP_OK)
-        status = pp_import_is_trace(operands[0]) ? pp_trace_report(operands[0], &report, &err)
-                                                 : pp_report_build(operands[0], &report, &err);
+        status = pp_import_trace_format(operands[0]) ? pp_trace_report(operands[0], &report, &err)
+                                                     : pp_report_build(operands[0], &report, &err);
     if (status == PP_OK && !pp_output_is_stdout(o.output))
         status = write_file(&o, report, &err);
     else if (status == PP_OK && render(&o, report, stdout) != 0)

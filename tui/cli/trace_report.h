@@ -5,7 +5,7 @@
 
 #include "report/model/model.h"
 
-/* As pp_report_build, of a trace for which pp_import_is_trace is 1. The temporary file is in $TMPDIR, else
+/* As pp_report_build, of a trace that has a pp_import_trace_format. The temporary file is in $TMPDIR, else
  * /tmp, and goes when a signal ends the process, too. */
 pp_status pp_trace_report(const char *path, struct pp_report **out, struct pp_err *err);
 

@@ -437,7 +437,7 @@ static void test_a_recording_is_no_trace(void **state)
     import_made(&t, 0);
     assert_int_equal(pp_import_format(store_path, &format, &err), PP_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "is a recording already"));
-    assert_false(pp_import_is_trace(store_path));
+    assert_null(pp_import_trace_format(store_path));
 }
 
 static void test_an_existing_output_stays(void **state)

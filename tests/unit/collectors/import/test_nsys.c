@@ -129,6 +129,133 @@ static void test_what_the_gpu_did(void **state)
     expect_share(r, 0.4);
 }
 
+/* Tables as versions of Nsight Systems write them, with their columns in their order: 2022.4 (schema 3.0),
+ * 2024.6 (3.16: green contexts, binary data), 2026.2 (3.25: copy counts, other meta data). Ranges of torch
+ * have their text inline, those of registered strings by number. */
+#define NVTX_LEAD \
+    "CREATE TABLE NVTX_EVENTS(start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, category INTEGER, color INTEGER," \
+    " text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, uint64Value INTEGER, int64Value INTEGER, doubleValue REAL," \
+    " uint32Value INTEGER, int32Value INTEGER, floatValue REAL, jsonTextId INTEGER, jsonText TEXT"
+#define COPY_TAIL \
+    " bytes INTEGER NOT NULL, copyKind INTEGER NOT NULL, deprecatedSrcId INTEGER, srcKind INTEGER, dstKind INTEGER, srcDeviceId INTEGER," \
+    " srcContextId INTEGER, dstDeviceId INTEGER, dstContextId INTEGER, migrationCause INTEGER, graphNodeId INTEGER, virtualAddress INTEGER"
+#define LEAD \
+    "(start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL,"
+#define IDS "streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER,"
+#define KERNEL_TAIL \
+    " demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL, mangledName INTEGER, launchType INTEGER"
+#define RUNTIME \
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER," \
+    " correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, callchainId INTEGER);"
+#define SCHEMA_3_0 \
+    STRINGS NVTX_LEAD ");" RUNTIME "CREATE TABLE EXPORT_META_DATA(name TEXT, value TEXT);" \
+                      "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY" LEAD IDS COPY_TAIL ");" \
+                      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL" LEAD IDS KERNEL_TAIL ");" \
+                      "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION" LEAD IDS \
+                      " syncType INTEGER NOT NULL, eventId INTEGER);"
+#define SCHEMA_3_16 \
+    STRINGS NVTX_LEAD \
+        ", binaryData BLOB);" RUNTIME "CREATE TABLE META_DATA_EXPORT(name TEXT, value TEXT);" \
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY" LEAD "greenContextId INTEGER, " IDS COPY_TAIL ");" \
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL" LEAD "greenContextId INTEGER, " IDS KERNEL_TAIL ");" \
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION" LEAD "greenContextId INTEGER, " IDS \
+        " syncType INTEGER NOT NULL, eventId INTEGER);"
+#define SCHEMA_3_25 \
+    STRINGS RUNTIME "CREATE TABLE META_DATA_EXPORT(name TEXT, value TEXT);" NVTX_LEAD ", binaryData BLOB);" \
+                    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL" LEAD \
+                    "greenContextId INTEGER, " IDS KERNEL_TAIL ");" \
+                    "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY" LEAD "greenContextId INTEGER, " IDS COPY_TAIL \
+                    ", copyCount INTEGER);" \
+                    "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION" LEAD "greenContextId INTEGER, " IDS \
+                    " syncType INTEGER NOT NULL, eventId INTEGER);"
+
+/* In each step a pageable copy, a launch, a kernel of 10 ms and a synchronisation that waits for its end; a
+ * second process has a copy and a kernel of its own. */
+#define PID "(1 << 48) + (11602 << 24)"
+#define GPU_ROWS \
+    "INSERT INTO StringIds VALUES(3, 'conv'), (4, 'cudaLaunchKernel'), (5, 'cudaStreamSynchronize'), (6, 'cudaMemcpyAsync');" COUNT \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, srcKind, dstKind)" \
+    " SELECT i * 50000000 + 25000000, i * 50000000 + 26000000, 0, 1, 7, 9 * i, " PID \
+    ", 602112, 1, 0, 2 FROM c;" COUNT \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, shortName)" \
+    " SELECT i * 50000000 + 27000000, i * 50000000 + 37000000, 0, 1, 7, 9 * i + 1, " PID \
+    ", 3, 3 FROM c;" COUNT \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, shortName)" \
+    " SELECT i * 50000000, i * 50000000 + 49000000, 1, 1, 7, 9 * i + 1, (1 << 48) + (99 << 24), 3, 3 FROM c;" COUNT \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT i * 50000000 + 23000000, i * 50000000 + 23010000, 0, " TID \
+    ", 9 * i, 6, 0, NULL FROM c;" COUNT \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT i * 50000000 + 24000000, i * 50000000 + 24010000, 0, " TID \
+    ", 9 * i + 1, 4, 0, NULL FROM c;" COUNT \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT i * 50000000 + 28000000, i * 50000000 + 37100000, 0, " TID \
+    ", 9 * i + 2, 5, 0, NULL FROM c;" COUNT \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start, end, deviceId, contextId, streamId, correlationId, globalPid, syncType)" \
+    " SELECT i * 50000000 + 28000000, i * 50000000 + 37000000, 0, 1, 7, 9 * i + 2, " PID ", 3 FROM c;"
+#define INLINE_RANGES \
+    COUNT \
+    "INSERT INTO NVTX_EVENTS(start, end, eventType, text, globalTid, domainId) SELECT i * 50000000, i * 50000000 + 49990000, 59," \
+    " 'ProfilerStep#' || i || ', op_id = ' || i, " TID ", 0 FROM c;" COUNT \
+    "INSERT INTO NVTX_EVENTS(start, end, eventType, text, globalTid, domainId) SELECT i * 50000000 + 10000, i * 50000000 + 20010000, 59," \
+    " 'enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__, op_id = ' || i, " TID ", 0 FROM c;"
+#define REGISTERED_RANGES \
+    "INSERT INTO StringIds VALUES(11, 'ProfilerStep#1'), (12, 'enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__');" COUNT \
+    "INSERT INTO NVTX_EVENTS(start, end, eventType, textId, globalTid, domainId) SELECT i * 50000000, i * 50000000 + 49990000, 59, 11, " TID \
+    ", 0 FROM c;" COUNT \
+    "INSERT INTO NVTX_EVENTS(start, end, eventType, textId, globalTid, domainId) SELECT i * 50000000 + 10000, i * 50000000 + 20010000, 60, 12, " TID \
+    ", 0 FROM c;"
+#define OTHER_TRAINER \
+    COUNT \
+    "INSERT INTO NVTX_EVENTS(start, end, eventType, text, globalTid, domainId) SELECT i * 50000000, i * 50000000 + 40000000, 59," \
+    " 'ProfilerStep#' || i, (1 << 48) + (99 << 24) + 99, 0 FROM c WHERE i < 9;" \
+    "INSERT INTO NVTX_EVENTS(start, eventType, text, globalTid, domainId) VALUES(5, 39, 'main', " TID \
+    ", 0);"
+
+static void test_every_version_of_the_schema(void **state)
+{
+    static const struct {
+        const char *name, *sql;
+    } rows[] = {
+        {"3.0, text inline", SCHEMA_3_0 INLINE_RANGES GPU_ROWS OTHER_TRAINER},
+        {"3.0, registered strings", SCHEMA_3_0 REGISTERED_RANGES GPU_ROWS OTHER_TRAINER},
+        {"3.16, text inline", SCHEMA_3_16 INLINE_RANGES GPU_ROWS OTHER_TRAINER},
+        {"3.16, registered strings", SCHEMA_3_16 REGISTERED_RANGES GPU_ROWS OTHER_TRAINER},
+        {"3.25, text inline", SCHEMA_3_25 INLINE_RANGES GPU_ROWS OTHER_TRAINER},
+        {"3.25, registered strings", SCHEMA_3_25 REGISTERED_RANGES GPU_ROWS OTHER_TRAINER},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_report *r = import_and_report(rows[i].sql, NULL);
+        print_message("%s: %s %s\n", rows[i].name, r->verdict.sentence, r->verdict.next_step);
+        assert_non_null(r->gpu);
+        assert_true(fabs(r->gpu->pageable_share - 1) < 1e-9);
+        assert_true(fabs(r->gpu->busy_share - 0.2) < 0.02); /* without the other process's kernels */
+        assert_non_null(strstr(r->verdict.next_step, "pin_memory=True"));
+        assert_true(store_query("SELECT count(*) FROM gpu WHERE kind = 'kernel' AND name = 'conv'") == 20);
+        assert_true(
+            store_query("SELECT count(*) FROM gpu WHERE kind = 'sync' AND name = 'stream synchronize'") ==
+            20);
+        assert_true(store_query("SELECT count FROM loss WHERE what = 'ranks'") == 1);
+        assert_true(store_query("SELECT count FROM loss WHERE what = 'gpu'") == 20);
+        assert_true(store_query("SELECT count(*) FROM thread WHERE name = 'main' AND pid = 11602") == 1);
+        expect_share(r, 0.4);
+    }
+}
+
+/* A trainer that waits for the GPU in each step, and hardly for data. */
+static void test_synchronisation_is_named(void **state)
+{
+    struct pp_report *r = import_and_report(
+        SCHEMA_3_25 COUNT
+        "INSERT INTO NVTX_EVENTS(start, end, eventType, text, globalTid, domainId) SELECT i * 50000000, i * 50000000 + 49990000, 59,"
+        " 'ProfilerStep#' || i, " TID ", 0 FROM c;" COUNT
+        "INSERT INTO NVTX_EVENTS(start, end, eventType, text, globalTid, domainId) SELECT i * 50000000 + 10000, i * 50000000 + 60000, 59,"
+        " 'enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__', " TID ", 0 FROM c;" GPU_ROWS,
+        NULL);
+    print_message("%s\n", r->verdict.next_step);
+    assert_string_equal(r->verdict.l0, "not-input-bound");
+    assert_non_null(strstr(r->verdict.next_step, "synchronising calls per step"));
+    assert_non_null(strstr(r->verdict.next_step, "pin_memory=True"));
+    pp_report_free(r);
+}
+
 static void test_tables_and_columns_may_be_absent(void **state)
 {
     static const struct {
@@ -141,7 +268,7 @@ static void test_tables_and_columns_may_be_absent(void **state)
          "none of its 1 events is a step"},
         {NVTX OPERATORS, "none of its 20 events is a step"},
         {"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER); INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(5, 9);",
-         "is a step"},
+         "nsys profile --pytorch=autograd-nvtx"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_import_result r;
@@ -185,6 +312,8 @@ int main(void)
         STORE_TEST(test_registered_strings),
         STORE_TEST(test_a_map_names_ranges_of_the_program),
         STORE_TEST(test_what_the_gpu_did),
+        STORE_TEST(test_every_version_of_the_schema),
+        STORE_TEST(test_synchronisation_is_named),
         STORE_TEST(test_tables_and_columns_may_be_absent),
         STORE_TEST(test_a_file_that_was_made_to_do_harm),
     };

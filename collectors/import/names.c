@@ -1,0 +1,16 @@
+#include "collectors/import/names.h"
+
+const char pp_import_maybe_waits[] = "\"## data_load ##\" = data_wait\n"
+                                     "\"## load_batch ##\" = data_wait\n"
+                                     "\"## wait_for_batch ##\" = data_wait\n"
+                                     "data_load = data_wait\n"
+                                     "data_loading = data_wait\n"
+                                     "dataloader* = data_wait\n"
+                                     "data_wait = data_wait\n"
+                                     "data_time = data_wait\n"
+                                     "load_batch = data_wait\n"
+                                     "load_data = data_wait\n"
+                                     "get_batch = data_wait\n"
+                                     "next_batch = data_wait\n"
+                                     "wait_for_batch = data_wait\n"
+                                     "fetch_data = data_wait\n";
