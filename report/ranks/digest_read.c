@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "report/build/build.h"
 #include "report/measure/timeline.h"
+#include "report/ranks/collectives.h"
 #include "report/source/source.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@
 struct pass {
     struct pp_rank_row row;
     struct pp_rank_own_step *steps;
+    struct pp_covered_step *times; /* of the same steps */
     size_t n, room;
     int no_memory;
     double to_utc_ns; /* added to a time of this recording; NAN: not known */
@@ -43,13 +45,17 @@ static void each_batch(void *ctx, const struct pp_timeline_batch *b)
     if (p->n == p->room) {
         size_t room = p->room ? 2 * p->room : 1024;
         struct pp_rank_own_step *grown = realloc(p->steps, room * sizeof(*grown));
-        p->no_memory = !grown;
-        if (!grown)
+        p->steps = grown ? grown : p->steps;
+        struct pp_covered_step *times = grown ? realloc(p->times, room * sizeof(*times)) : NULL;
+        p->times = times ? times : p->times;
+        p->no_memory = !times;
+        if (!times)
             return;
-        p->steps = grown;
         p->room = room;
     }
     uint64_t input = b->wait_ns + b->sync_ns;
+    p->times[p->n] = (struct pp_covered_step){
+        b->end_ns > b->step_ns + b->sync_ns ? b->end_ns - b->step_ns - b->sync_ns : 0, b->end_ns, 0};
     p->steps[p->n++] = (struct pp_rank_own_step){.number = b->number,
                                                  .own_ns = input + b->step_ns,
                                                  .input_ns = input,
@@ -63,6 +69,24 @@ static void each_batch(void *ctx, const struct pp_timeline_batch *b)
     r->step_ns += b->step_ns;
     r->collective_ns += b->collective_ns;
     r->met |= b->collective_ns > 0;
+}
+
+/* A trace of another profiler has its collectives beside the trainer's steps, which hold them. */
+static pp_status take_collectives(const struct pp_source *source, struct pass *p, struct pp_err *err)
+{
+    struct pp_rank_row *r = &p->row;
+    int any = 0;
+    pp_status st = r->met ? PP_OK : pp_collectives_cover(source, p->times, p->n, &any, err);
+    for (size_t i = 0; i < p->n && st == PP_OK && any; i++) {
+        struct pp_rank_own_step *s = &p->steps[i];
+        uint64_t most = s->own_ns - s->input_ns,
+                 covered = p->times[i].covered_ns < most ? p->times[i].covered_ns : most;
+        s->own_ns -= covered;
+        r->step_ns -= covered;
+        r->collective_ns += covered;
+    }
+    r->met |= any;
+    return st;
 }
 
 static int64_t whole(const struct pp_source *s, const char *section, const char *key)
@@ -169,6 +193,8 @@ pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err 
         source.glance = 1; /* pictures and intervals are not asked for */
         st = pp_timeline_build_each(&source, &tl, each_batch, &p, err);
     }
+    if (st == PP_OK && !p.no_memory)
+        st = take_collectives(&source, &p, err);
     int unseen = 0;
     if (st == PP_OK)
         st = source.each_meta(source.ctx, "process_note", look_for_unseen, &unseen, err);
@@ -185,5 +211,6 @@ pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err 
     pp_timeline_free(&tl);
     pp_source_close(&source);
     free(p.steps);
+    free(p.times);
     return st;
 }

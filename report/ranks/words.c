@@ -163,6 +163,19 @@ static const char *killed_of(struct judge *j)
                  : NULL;
 }
 
+/* The launcher of an imported trace is the profiler that wrote it (collectors/import). */
+static const char *imported_of(const struct judge *j)
+{
+    static const char *const profilers[] = {"kineto", "nsys"};
+    int imported = 0;
+    for (size_t i = 0; i < sizeof(profilers) / sizeof(*profilers); i++)
+        imported |= j->r->launcher && strcmp(j->r->launcher, profilers[i]) == 0;
+    return imported && j->met
+               ? "imported traces: the wait for other ranks is the time of collectives inside of a step, whether the step waits "
+                 "for them or not; NCCL's kernels run beside it on the GPU, and hold the transfer too"
+               : NULL;
+}
+
 static void note_what_limits(struct judge *j)
 {
     struct pp_ranks *r = j->r;
@@ -170,6 +183,7 @@ static void note_what_limits(struct judge *j)
         r->note =
             "the ranks' waits for each other were not recorded, so only input is compared: a rank that is "
             "slow in the step itself is not seen";
+    r->note = join(&r->arena, r->note, imported_of(j));
     r->note = join(&r->arena, r->note, killed_of(j));
     r->note = join(&r->arena, r->note, versions_of(j));
 }

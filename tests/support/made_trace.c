@@ -75,6 +75,19 @@ static void put_gpu(struct out *o, int i, double at)
     fprintf(o->f, ", \"args\": {\"stream\": 7, \"correlation\": %d, \"device\": 0}}", 2 * i + 2);
 }
 
+/* Its end is that of the step; of gloo's two, on threads of their own, the second is inside of the first. */
+static void put_collectives(struct out *o, double end)
+{
+    double us = o->t->collective_us;
+    if (o->t->nccl) {
+        begin(o, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "kernel", 20, end - us - 100, us);
+        fputs(", \"args\": {\"stream\": 20, \"device\": 0}}", o->f);
+        return;
+    }
+    put(o, "gloo:all_reduce", "user_annotation", OTHER + 1, end - us - 100, us);
+    put(o, "gloo:all_reduce", "user_annotation", OTHER + 2, end - us / 2 - 100, us / 2);
+}
+
 static void put_step(struct out *o, int i)
 {
     const struct made_trace *t = o->t;
@@ -93,6 +106,8 @@ static void put_step(struct out *o, int i)
     put(o, "Optimizer.step#SGD.step", annotation, PID, at + t->step_us - 60, 50);
     if (t->gpu)
         put_gpu(o, i, at + wait + 200);
+    if (t->collective_us > 0)
+        put_collectives(o, at + t->step_us);
     if (t->no_steps)
         return;
     put(o, step, annotation, PID, at, t->step_us - 1);

@@ -28,6 +28,9 @@ struct made_trace {
     int operators;        /* aten:: events per step */
     double kernel_us;     /* with gpu; 0: 1000 */
     int gpu;              /* copies from pageable memory, kernels, their calls */
+    double collective_us; /* two of gloo that overlap, or with nccl one on the GPU, at the end of each step;
+                             0: none */
+    int nccl;
     int rank, world_size; /* world_size 0: not said */
 };
 
