@@ -38,6 +38,7 @@ struct pp_metrics_view {
     const struct pp_metrics_sender *sender; /* NULL: nothing is sent */
     const struct pp_metric_label *labels;   /* besides rank and node */
     size_t n_labels;
+    int all; /* also the metrics that are rarely asked for */
 };
 
 /* Counts of a histogram by upper bound, each with those before it; the last bound is +Inf. */
@@ -72,12 +73,14 @@ struct pp_metric {
     const char *unit;   /* "seconds", "bytes", "ratio"; "" for numbers of things */
     const char *labels; /* of its own, as "phase, lane"; "" none */
     const char *help;
+    const char *use; /* what asks for it: a panel or an alert of samples/, or a question */
+    int rare;        /* no dashboard or alert of ours asks for it: one series less of each rank */
     double (*value)(const struct pp_metrics_view *v); /* one series without labels; NAN: none */
     void (*each)(const struct pp_metrics_view *v, struct pp_metric_out *out); /* in its place */
 };
 extern const struct pp_metric pp_metrics[]; /* ends with name NULL */
 
-/* The points of all rows, in the order of the table, those of a row together. */
+/* The points of all rows that are asked for, in the order of the table, those of a row together. */
 void pp_metrics_each(const struct pp_metrics_view *v, pp_metric_fn *fn, void *ctx);
 
 enum pp_metrics_format {

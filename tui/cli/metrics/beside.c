@@ -149,7 +149,7 @@ static int spawn(struct metrics_beside *b, char *const *argv, char **environment
 
 static int start(struct metrics_beside *b, const struct metrics_opts *o, const char *path)
 {
-    enum { WORDS_MOST = 16 + 2 * 32 };
+    enum { WORDS_MOST = 17 + 2 * 32 };
     char interval[32];
     struct environment environment;
     const char *argv[WORDS_MOST] = {"pipeprobe", "metrics", "--beside", "--metrics-interval", interval};
@@ -159,6 +159,8 @@ static int start(struct metrics_beside *b, const struct metrics_opts *o, const c
         argv[n++] = "--metrics-label";
         argv[n++] = o->labels.item[i];
     }
+    if (o->all)
+        argv[n++] = "--metrics-all";
     argv[n++] = "--";
     argv[n++] = path;
     rc = make_environment(&environment, o);

@@ -14,6 +14,7 @@ struct metrics_opts {
     const char *listen, *textfile, *push, *otlp, *tensorboard, *mlflow; /* NULL or "": not asked for */
     uint64_t interval_ns;
     struct pp_opt_list labels;
+    int all;
 };
 
 /* at: offset of a struct metrics_opts in the command's; also_advanced: 1 where help has no room. */
@@ -41,7 +42,10 @@ struct metrics_opts {
      .max = 3600e9, .help = "between two files or pushes"}, \
     {.name = "metrics-label", .advanced = also_advanced, .type = PP_OPT_LIST, \
      .offset = (at) + offsetof(struct metrics_opts, labels), .arg = "NAME=VALUE", \
-     .help = "a label of every series (repeatable)"}
+     .help = "a label of every series (repeatable)"}, \
+    {.name = "metrics-all", .advanced = 1, .type = PP_OPT_FLAG, \
+     .offset = (at) + offsetof(struct metrics_opts, all), .dflt = "0", \
+     .help = "also the series that are rarely asked for"}
 /* clang-format on */
 
 /* Whether anything is asked for. */

@@ -30,6 +30,7 @@ struct metrics_sampler {
     struct pp_metrics_sender sender;
     uint64_t looked_ns; /* when the file was read last; 0: not yet */
     int is_sending;
+    int all; /* also the metrics that are rarely asked for */
 };
 
 /* A file that cannot be read just now leaves what was read. */
@@ -56,6 +57,7 @@ static struct pp_metrics_view view_of(struct metrics_sampler *s)
         .sender = s->is_sending ? &s->sender : NULL,
         .labels = s->labels.label,
         .n_labels = s->labels.n,
+        .all = s->all,
     };
     v.facts = pp_live_facts(s->live, &v.n_facts);
     return v;
@@ -72,6 +74,7 @@ pp_status metrics_sampler_open(const char *path, const struct metrics_opts *o, i
     }
     pthread_mutex_init(&s->lock, NULL);
     s->is_sending = watches;
+    s->all = o->all || !watches; /* a recording as a whole has them all */
     pp_status status = metrics_opts_labels(o, &s->labels, err);
     if (status == PP_OK)
         status = pp_live_open(path, &s->live, err);
@@ -140,15 +143,20 @@ static int write_events_head(const struct pp_metrics_view *v, FILE *out)
     return ferror(out) ? -1 : 0;
 }
 
+/* Curves and a run's page cost a server no series: they have all. */
 static int write_events(const struct pp_metrics_view *v, FILE *out)
 {
-    pp_tfevents_write(v, utc_now(), out);
+    struct pp_metrics_view all = *v;
+    all.all = 1;
+    pp_tfevents_write(&all, utc_now(), out);
     return ferror(out) ? -1 : 0;
 }
 
 static int write_mlflow(const struct pp_metrics_view *v, FILE *out)
 {
-    return pp_metrics_mlflow(v, utc_now(), out);
+    struct pp_metrics_view all = *v;
+    all.all = 1;
+    return pp_metrics_mlflow(&all, utc_now(), out);
 }
 
 /* 0, or -1 when writing failed. */
