@@ -159,10 +159,16 @@ typedef void pp_open_phase_fn(void *ctx, const struct pp_open_phase_row *row);
 pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint64_t to_ns,
                                     pp_open_phase_fn *fn, void *ctx, struct pp_err *err);
 
-/* Requests to remote storages, in the order in which they ended; none where data are local, or in a file from
- * before this table. Rows whose times cannot be are left out. */
+/* Requests to remote storages that began in [from_ns, to_ns), in the order in which they ended, or in which
+ * they began; none where data are local, or in a file from before this table. Rows whose times cannot be are
+ * left out. wanted NULL: all of them, as they ended. */
+struct pp_request_wanted {
+    uint64_t from_ns, to_ns; /* to_ns 0: to the end */
+    int by_start;
+};
 typedef void pp_request_fn(void *ctx, const struct pp_request_row *row);
-pp_status pp_reader_each_request(struct pp_reader *r, pp_request_fn *fn, void *ctx, struct pp_err *err);
+pp_status pp_reader_each_request(struct pp_reader *r, const struct pp_request_wanted *wanted,
+                                 pp_request_fn *fn, void *ctx, struct pp_err *err);
 
 typedef void pp_loss_fn(void *ctx, const char *what, uint64_t count, const char *why);
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err);

@@ -100,6 +100,17 @@ static inline void query_fetched(struct query *q, int i)
         q->code = SQLITE_INTERRUPT;
 }
 
+/* A file from before a table has none of it. */
+static inline int reader_has_table(struct pp_reader *r, const char *name, pp_status *status,
+                                   struct pp_err *err)
+{
+    struct query known = reader_query(r, "SELECT 1 FROM sqlite_master WHERE name = ?");
+    sqlite3_bind_text(known.st, 1, name, -1, SQLITE_STATIC);
+    int there = query_row(&known);
+    *status = query_end(&known, err);
+    return there;
+}
+
 /* ---- columns of the row ---- */
 
 /* A file may come from anywhere: its texts are made safe to print here (base/text.h). */

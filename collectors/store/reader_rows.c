@@ -5,16 +5,6 @@
 
 #include <pipeprobe/phase.h>
 
-/* A file from before a table has none of it. */
-static int has_table(struct pp_reader *r, const char *name, pp_status *status, struct pp_err *err)
-{
-    struct query known = reader_query(r, "SELECT 1 FROM sqlite_master WHERE name = ?");
-    sqlite3_bind_text(known.st, 1, name, -1, SQLITE_STATIC);
-    int there = query_row(&known);
-    *status = query_end(&known, err);
-    return there;
-}
-
 pp_status pp_reader_each_error_after(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx,
                                      struct pp_err *err)
 {
@@ -90,7 +80,7 @@ pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint6
                                     pp_open_phase_fn *fn, void *ctx, struct pp_err *err)
 {
     pp_status status;
-    if (!has_table(r, "open_phase", &status, err) || status)
+    if (!reader_has_table(r, "open_phase", &status, err) || status)
         return status;
     struct query q = reader_query(
         r,
@@ -119,7 +109,7 @@ pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, stru
     pp_status status;
     /* Places are sorted, and rows fetched one by one: a sort of rows with their texts takes a disk that the
      * file does not. */
-    if (!has_table(r, "gpu_batch", &status, err) || status) /* a file from before these tables */
+    if (!reader_has_table(r, "gpu_batch", &status, err) || status) /* a file from before these tables */
         return status;
     struct query row = reader_query(
         r,
@@ -156,47 +146,6 @@ pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, stru
     return status ? status : ordered;
 }
 
-/* A request takes a day at most: sums of its parts, and of all rows, stay whole. */
-#define LONGEST_NS UINT64_C(86400000000000)
-
-static int take_request(struct query *q, struct pp_request_row *r)
-{
-    uint64_t *const parts[] = {&r->queue_ns,      &r->resolve_ns,  &r->connect_ns, &r->tls_ns,
-                               &r->first_byte_ns, &r->transfer_ns, &r->cpu_ns};
-    int sound = col_num(q, 2) <= INT64_MAX && col_num(q, 10) <= INT64_MAX;
-    *r = (struct pp_request_row){.address = col_text_or_null(q, 0),
-                                 .prefix = col_text_or_null(q, 1),
-                                 .start_ns = col_num(q, 2),
-                                 .bytes = col_num(q, 10),
-                                 .status = (uint32_t)col_num(q, 11),
-                                 .attempt = (uint32_t)col_num(q, 12),
-                                 .epoch = col_id_or_none(q, 13),
-                                 .sample = col_num_or(q, 14, PP_NO_SAMPLE),
-                                 .flags = (uint32_t)col_num(q, 15),
-                                 .place = (uint32_t)col_num_or(q, 16, 0)};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-        *parts[i] = col_num(q, 3 + (int)i);
-        sound &= *parts[i] <= LONGEST_NS;
-    }
-    return sound;
-}
-
-pp_status pp_reader_each_request(struct pp_reader *r, pp_request_fn *fn, void *ctx, struct pp_err *err)
-{
-    pp_status status;
-    struct pp_request_row row;
-    if (!has_table(r, "request_place", &status, err) || status) /* a file from before these tables */
-        return status;
-    struct query q = reader_query(
-        r,
-        "SELECT p.address, p.prefix, q.start_ns, q.queue_ns, q.resolve_ns, q.connect_ns, q.tls_ns, q.first_byte_ns, q.transfer_ns, q.cpu_ns, q.bytes,"
-        " q.status, q.attempt, q.epoch, q.sample, q.flags, q.place FROM request q LEFT JOIN request_place p ON p.id = q.place ORDER BY q.id");
-    while (query_row(&q))
-        if (take_request(&q, &row))
-            fn(ctx, &row);
-    return query_end(&q, err);
-}
-
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err)
 {
     struct query q = reader_query(r, "SELECT what, count, why FROM loss ORDER BY rowid");
@@ -212,7 +161,7 @@ pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, st
 pp_status pp_reader_each_proof(struct pp_reader *r, pp_proof_fn *fn, void *ctx, struct pp_err *err)
 {
     pp_status status;
-    if (!has_table(r, "proof", &status, err) || status) /* recorded by an older version */
+    if (!reader_has_table(r, "proof", &status, err) || status) /* recorded by an older version */
         return status;
     struct query q = reader_query(
         r,
@@ -267,7 +216,7 @@ pp_status pp_reader_each_order(struct pp_reader *r, const struct pp_order_row *o
                  " WHERE pid = ? AND loader = ? AND epoch = ? ORDER BY id";
     pp_status status;
     struct pp_order_row o;
-    if (!has_table(r, "sample_order", &status, err) || status) /* recorded by an older version */
+    if (!reader_has_table(r, "sample_order", &status, err) || status) /* recorded by an older version */
         return status;
     struct query q = reader_query(r, only ? some : all);
     if (only) {

@@ -336,23 +336,23 @@ static pp_status each_order(void *ctx, const struct pp_order_row *only, pp_order
     return pp_reader_each_order(o->reader, only, fn, fn_ctx, err);
 }
 
-struct requests {
-    const struct opened *o;
-    pp_request_fn *fn;
-    void *ctx;
-};
-
-static void clip_request(void *ctx, const struct pp_request_row *row)
+static pp_status requests_of(const struct opened *o, int by_start, pp_request_fn *fn, void *fn_ctx,
+                             struct pp_err *err)
 {
-    const struct requests *c = ctx;
-    if (!c->o->part || (row->start_ns >= c->o->from_ns && row->start_ns < c->o->to_ns))
-        c->fn(c->ctx, row);
+    struct pp_request_wanted wanted = {.by_start = by_start};
+    if (o->part)
+        wanted.from_ns = o->from_ns, wanted.to_ns = o->to_ns;
+    return pp_reader_each_request(o->reader, &wanted, fn, fn_ctx, err);
 }
 
 static pp_status each_request(void *ctx, pp_request_fn *fn, void *fn_ctx, struct pp_err *err)
 {
-    const struct opened *o = ctx;
-    return pp_reader_each_request(o->reader, clip_request, &(struct requests){o, fn, fn_ctx}, err);
+    return requests_of(ctx, 0, fn, fn_ctx, err);
+}
+
+static pp_status each_request_by_start(void *ctx, pp_request_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    return requests_of(ctx, 1, fn, fn_ctx, err);
 }
 
 static pp_status each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err)
@@ -384,6 +384,7 @@ static pp_status open_source(const char *path, const struct opened *how, struct 
         .each_proof = each_proof,
         .each_gpu = each_gpu,
         .each_request = each_request,
+        .each_request_by_start = each_request_by_start,
     };
     if (!o)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);

@@ -34,6 +34,8 @@ struct pp_source {
                           struct pp_err *err); /* NULL: nothing of a GPU */
     pp_status (*each_request)(void *ctx, pp_request_fn *fn, void *fn_ctx,
                               struct pp_err *err); /* NULL: none is recorded */
+    pp_status (*each_request_by_start)(void *ctx, pp_request_fn *fn, void *fn_ctx,
+                                       struct pp_err *err); /* likewise */
     pp_status (*each_loss)(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_order)(void *ctx, const struct pp_order_row *only, pp_order_fn *fn, void *fn_ctx,
                             struct pp_err *err); /* NULL: none is recorded */

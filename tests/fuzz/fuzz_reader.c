@@ -40,7 +40,9 @@ static void requests(void)
     struct pp_err err = {.code = PP_OK};
     size_t bytes = 0;
     if (pp_reader_open(scratch_path("run.sqlite"), &r, &err) == PP_OK)
-        pp_reader_each_request(r, add_up, &bytes, &err);
+        pp_reader_each_request(r, NULL, add_up, &bytes, &err);
+    if (r)
+        pp_reader_each_request(r, &(struct pp_request_wanted){.by_start = 1}, add_up, &bytes, &err);
     pp_reader_close(r);
 }
 

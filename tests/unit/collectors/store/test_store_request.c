@@ -19,16 +19,21 @@ static void on_request(void *ctx, const struct pp_request_row *row)
     snprintf(g->prefix[at], sizeof(g->prefix[at]), "%s", row->prefix ? row->prefix : "-");
 }
 
-static struct got read_back(void)
+static struct got read_wanted(const struct pp_request_wanted *wanted)
 {
     struct got g = {.n = 0};
     struct pp_reader *r = NULL;
     struct pp_err err = {0};
     if (pp_reader_open(store_path, &r, &err) != PP_OK ||
-        pp_reader_each_request(r, on_request, &g, &err) != PP_OK)
+        pp_reader_each_request(r, wanted, on_request, &g, &err) != PP_OK)
         fail_msg("%s", err.text);
     pp_reader_close(r);
     return g;
+}
+
+static struct got read_back(void)
+{
+    return read_wanted(NULL);
 }
 
 static void finish(struct pp_store *s)
@@ -79,6 +84,29 @@ static void what_is_stored_comes_back(void **state)
     assert_int_equal(store_query("SELECT sum(connections) FROM v_request_summary"), 2);
 }
 
+static void times_and_orders_can_be_asked_for(void **state)
+{
+    static const uint64_t starts[] = {300, 100, 400, 200};
+    struct pp_store *s = store_create_with((struct pp_store_opts){.path = store_path});
+    struct pp_request_row r = example;
+    pp_store_request_place(s, 2, "10.0.0.7:443", "s3://bucket/train");
+    for (size_t i = 0; i < 4; i++) {
+        r.start_ns = starts[i];
+        assert_int_equal(pp_store_request(s, &r), PP_OK);
+    }
+    finish(s);
+    struct got g = read_wanted(&(struct pp_request_wanted){.by_start = 1});
+    assert_int_equal(g.n, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(g.row[i].start_ns, 100 * (i + 1));
+    assert_string_equal(g.prefix[3], "s3://bucket/train");
+    g = read_wanted(&(struct pp_request_wanted){.from_ns = 200, .to_ns = 400});
+    assert_int_equal(g.n, 2);
+    assert_true(g.row[0].start_ns == 300 && g.row[1].start_ns == 200); /* as they ended */
+    g = read_wanted(&(struct pp_request_wanted){.from_ns = 250, .by_start = 1});
+    assert_true(g.n == 2 && g.row[0].start_ns == 300 && g.row[1].start_ns == 400);
+}
+
 static void the_newest_stay(void **state)
 {
     struct pp_store *s = store_create_with((struct pp_store_opts){.path = store_path});
@@ -119,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(what_is_stored_comes_back),
+        STORE_TEST(times_and_orders_can_be_asked_for),
         STORE_TEST(the_newest_stay),
         STORE_TEST(rollups_alone_have_none),
         STORE_TEST(rows_that_cannot_be_are_left_out),
