@@ -212,6 +212,11 @@ static pp_status put_gpu_row(void *self, const struct pp_gpu_row *row, struct pp
     return chrome_put_gpu(self, row, err);
 }
 
+static pp_status put_request_row(void *self, const struct pp_request_row *row, struct pp_err *err)
+{
+    return chrome_put_request(self, row, err);
+}
+
 static pp_status chrome_close(void *self, int complete, struct pp_err *err)
 {
     struct chrome *c = self;
@@ -225,6 +230,7 @@ static pp_status chrome_close(void *self, int complete, struct pp_err *err)
     for (size_t i = 0; i < PP_EXPORT_KEYS; i++)
         free(c->quoted[i]);
     pp_gpu_tracks_free(&c->gpu);
+    pp_request_tracks_free(&c->requests);
     free(c->named);
     free(c);
     return st;
@@ -240,6 +246,7 @@ const struct pp_exporter pp_export_chrome = {
     .error = chrome_error,
     .counter = chrome_counter,
     .gpu = put_gpu_row,
+    .request = put_request_row,
     .span = chrome_span,
     .close = chrome_close,
 };

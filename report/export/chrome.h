@@ -1,10 +1,12 @@
 /* export/chrome.h: what the rooms of the Chrome exporter share. Private to chrome*.c: chrome.c the exporter,
- * chrome_event.c how an event is spelled, chrome_gpu.c what the GPU did. */
+ * chrome_event.c how an event is spelled, chrome_gpu.c what the GPU did,
+ * chrome_requests.c requests to storages. */
 #ifndef PP_EXPORT_CHROME_H
 #define PP_EXPORT_CHROME_H
 
 #include "report/export/export.h"
 #include "report/export/gpu_tracks.h"
+#include "report/export/request_tracks.h"
 #include "report/export/out.h"
 #include "report/export/tracks.h"
 
@@ -12,6 +14,7 @@
  * Devices are processes beyond the last. */
 #define TRACK_STEP (INT64_C(1) << 22)
 #define GPU_TRACKS (TRACK_STEP * PP_TRACKS_MAX)
+#define REQUEST_TRACKS (GPU_TRACKS + TRACK_STEP)
 #define DEVICES TRACK_STEP
 
 struct chrome {
@@ -20,6 +23,7 @@ struct chrome {
     char *quoted[PP_EXPORT_KEYS]; /* span names as JSON strings, made when first met */
     uint64_t *named;              /* per thread: bit k: track k has its name */
     struct pp_gpu_tracks gpu;
+    struct pp_request_tracks requests;
     int comma;
     int out_of_memory;
 };
@@ -39,5 +43,6 @@ char *chrome_quote(const char *s);      /* s as a JSON string, the caller frees;
 pp_status chrome_check(const struct chrome *c, struct pp_err *err);
 
 pp_status chrome_put_gpu(struct chrome *c, const struct pp_gpu_row *row, struct pp_err *err);
+pp_status chrome_put_request(struct chrome *c, const struct pp_request_row *row, struct pp_err *err);
 
 #endif

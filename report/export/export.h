@@ -33,6 +33,7 @@ struct pp_export_run {
     int utc_known;
     uint64_t spans;    /* to be delivered; counters are not among them */
     uint64_t gpu_rows; /* what CUPTI recorded */
+    uint64_t requests; /* to remote storages */
     uint64_t phase_spans[256];
     enum pp_flow phase_flow[256];
     struct pp_thread_row *threads; /* every thread that spans name, in the order of their ids; one the file
@@ -71,8 +72,8 @@ struct pp_export_counter {
     double value;
 };
 
-/* One format. Calls come as open, thread*, error*, counter*, gpu*, then spans with counters between them,
- * close. A hook that is NULL means the format has no place for it. */
+/* One format. Calls come as open, thread*, error*, counter*, gpu*, request*, then spans with counters between
+ * them, close. A hook that is NULL means the format has no place for it. */
 struct pp_exporter {
     const char *name;
     const char *suffixes[3]; /* of file names; the first is what a default name gets */
@@ -87,6 +88,8 @@ struct pp_exporter {
     pp_status (*counter)(void *self, const struct pp_export_counter *c, struct pp_err *err);
     pp_status (*gpu)(void *self, const struct pp_gpu_row *row,
                      struct pp_err *err); /* row and its strings: during the call */
+    pp_status (*request)(void *self, const struct pp_request_row *row,
+                         struct pp_err *err); /* likewise; by their starts */
     pp_status (*span)(void *self, const struct pp_export_span *s, struct pp_err *err);
     /* Completes the output when complete is set, and frees self (NULL is fine). */
     pp_status (*close)(void *self, int complete, struct pp_err *err);
@@ -122,6 +125,7 @@ struct pp_export_opts {
 struct pp_export_result {
     uint64_t spans, counters, errors;
     uint64_t gpu_rows; /* what the GPU did, in formats with a place for it */
+    uint64_t requests; /* to remote storages, likewise */
     uint64_t losses; /* loss rows carried along or, in formats without a place for them, only counted here */
     uint64_t damaged_chunks; /* of the recording: their spans are missing; one more of the losses, and not a
                                 row of the recording's own */

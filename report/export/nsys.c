@@ -10,6 +10,7 @@
 #include "report/export/nsight.h"
 #include "report/export/nsys.h"
 #include "report/export/nsys_gpu.h"
+#include "report/export/nsys_requests.h"
 #include "report/export/place.h"
 
 #include "probe/base/err.h"
@@ -20,7 +21,6 @@
 #include <string.h>
 #include <time.h>
 
-#define DOMAIN_ID 1 /* 0 is NVTX's default domain */
 #define DEVICE_ID 0
 #define CONTEXT_ID 1
 #define STREAM_ID 7 /* CUDA's first stream that is not the default one, as nsys numbers them */
@@ -38,7 +38,8 @@ struct nsys {
     int64_t range_id, correlation_id;
     uint32_t string_of[PP_EXPORT_KEYS]; /* 0: not yet */
     uint32_t call_name;
-    struct nsys_gpu *gpu; /* NULL: CUPTI recorded nothing */
+    struct nsys_gpu *gpu;           /* NULL: CUPTI recorded nothing */
+    struct nsys_requests *requests; /* NULL: there were none */
 };
 
 /* ---- what the file says about itself ---- */
@@ -152,6 +153,8 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
         st = nsys_gpu_open(&n->db, run, &n->gpu, err);
     else if (st == PP_OK && run->device_rows)
         st = prepare_device(n, err);
+    if (st == PP_OK && run->requests)
+        st = nsys_requests_open(&n->db, run, &n->ranges, &n->requests, err);
     if (st == PP_OK)
         st = put_versions(n, err);
     if (st == PP_OK)
@@ -161,37 +164,21 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
 
 /* ---- processes and threads ---- */
 
-/* A row of NVTX_EVENTS that names something: ranges go the fast way. */
-struct text_event {
-    int64_t start;
-    int type, category; /* category 0: none; no phase has this number */
-    const char *text;
-};
-
-static pp_status put_text_event(struct nsys *n, const struct pp_thread_row *t, const struct text_event *e,
-                                struct pp_err *err)
-{
-    return nsys_row(
-        &n->db, err,
-        "INSERT INTO NVTX_EVENTS(start, eventType, category, globalTid, domainId, text) VALUES(?,?,nullif(?,0),?,?,?)",
-        "iiiiis", e->start, (int64_t)e->type, (int64_t)e->category, nsys_global_tid(t), (int64_t)DOMAIN_ID,
-        e->text);
-}
-
 /* Exactly one domain row per process: reports join ranges with it, two would double every count. */
 static pp_status put_process(struct nsys *n, const struct pp_thread_row *t, struct pp_err *err)
 {
     pp_status st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,?)", "iis",
                             nsys_global_pid(t), (int64_t)pp_nsight_pid(t), n->run->program);
     if (st == PP_OK)
-        st = put_text_event(n, t, &(struct text_event){.type = NSYS_DOMAIN, .text = "pipeprobe"}, err);
+        st = nsys_text_event(&n->db, nsys_global_tid(t),
+                             &(struct nsys_text_event){.type = NSYS_DOMAIN, .text = "pipeprobe"}, err);
     for (unsigned i = 1; i < PP_PHASE_COUNT && st == PP_OK; i++)
         if (i != PP_PHASE_COUNTER && pp_phase_info(i))
-            st = put_text_event(n, t,
-                                &(struct text_event){.type = NSYS_CATEGORY,
-                                                     .category = (int)i,
-                                                     .text = pp_phase_info(i)->name},
-                                err);
+            st = nsys_text_event(&n->db, nsys_global_tid(t),
+                                 &(struct nsys_text_event){.type = NSYS_CATEGORY,
+                                                           .category = (int)i,
+                                                           .text = pp_phase_info(i)->name},
+                                 err);
     return st;
 }
 
@@ -209,7 +196,6 @@ static pp_status nsys_thread(void *self, const struct pp_thread_row *t, struct p
 {
     struct nsys *n = self;
     int first = 1;
-    uint32_t name;
     pp_status st = PP_OK;
     for (const struct pp_thread_row *u = n->run->threads; u < t; u++)
         first &= nsys_global_pid(u) != nsys_global_pid(t);
@@ -217,13 +203,7 @@ static pp_status nsys_thread(void *self, const struct pp_thread_row *t, struct p
         st = put_process(n, t, err);
     if (st != PP_OK || named_later(n->run, t))
         return st;
-    st = nsys_string(&n->db, t->name, &name, err);
-    if (st == PP_OK)
-        st = nsys_row(&n->db, err, "INSERT INTO ThreadNames(nameId, priority, globalTid) VALUES(?,0,?)", "ii",
-                      (int64_t)name, nsys_global_tid(t));
-    if (st == PP_OK)
-        st = put_text_event(n, t, &(struct text_event){.type = NSYS_THREAD_NAME, .text = t->name}, err);
-    return st;
+    return nsys_name_thread(&n->db, nsys_global_tid(t), t->name, err);
 }
 
 static pp_status nsys_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t,
@@ -236,8 +216,10 @@ static pp_status nsys_error(void *self, const struct pp_error_row *e, const stru
         return PP_OK;
     snprintf(text, sizeof(text), "error %s: %s: %s", e->kind ? e->kind : "?", e->path ? e->path : "?",
              e->reason ? e->reason : "");
-    const struct text_event mark = {.start = nsys_time(n->run, e->t_ns), .type = NSYS_MARK, .text = text};
-    return put_text_event(n, at, &mark, err);
+    const struct nsys_text_event mark = {.start = nsys_time(n->run, e->t_ns),
+                                         .type = NSYS_MARK,
+                                         .text = text};
+    return nsys_text_event(&n->db, nsys_global_tid(at), &mark, err);
 }
 
 static pp_status nsys_counter(void *self, const struct pp_export_counter *c, struct pp_err *err)
@@ -260,6 +242,13 @@ static pp_status put_gpu_row(void *self, const struct pp_gpu_row *row, struct pp
     struct nsys *n = self;
     return n->gpu ? nsys_gpu_put(n->gpu, row, err)
                   : PP_OK; /* NULL: they began after the scan, the file is being written */
+}
+
+static pp_status put_request_row(void *self, const struct pp_request_row *row, struct pp_err *err)
+{
+    struct nsys *n = self;
+    return n->requests ? nsys_requests_put(n->requests, row, err)
+                       : PP_OK; /* NULL: they began after the scan, the file is being written */
 }
 
 /* ---- spans ---- */
@@ -307,7 +296,7 @@ static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp
                              pp_nsight_colour(e->span->phase),
                              nsys_global_tid(e->thread),
                              *string,
-                             DOMAIN_ID,
+                             NSYS_DOMAIN_ID,
                              e->span->batch == PP_NO_BATCH ? NSYS_NULL : (int64_t)e->span->batch};
     st = nsys_rows_put(&n->db, &n->ranges, range, err);
     if (st == PP_OK && e->span->phase == PP_PHASE_H2D && n->run->device_rows && !n->gpu &&
@@ -339,6 +328,7 @@ static pp_status nsys_close(void *self, int complete, struct pp_err *err)
     nsys_rows_close(&n->copies);
     sqlite3_finalize(n->counter);
     nsys_gpu_free(n->gpu);
+    nsys_requests_free(n->requests);
     if (complete && st == PP_OK)
         st = nsys_db_finish(&n->db, err);
     nsys_db_close(&n->db);
@@ -355,6 +345,7 @@ const struct pp_exporter pp_export_nsys = {
     .error = nsys_error,
     .counter = nsys_counter,
     .gpu = put_gpu_row,
+    .request = put_request_row,
     .span = nsys_span,
     .close = nsys_close,
 };

@@ -37,6 +37,8 @@ enum {
 };
 enum { NSYS_MEMORY_PAGEABLE = 0, NSYS_MEMORY_PINNED = 1, NSYS_MEMORY_DEVICE = 2, NSYS_MEMORY_UNKNOWN = 7 };
 
+#define NSYS_DOMAIN_ID 1 /* 0 is NVTX's default domain */
+
 struct nsys_db {
     sqlite3 *db;
     const char *label; /* the output, for sentences */
@@ -89,6 +91,16 @@ void nsys_rows_close(struct nsys_rows *r);     /* what is pending is gone */
 pp_status nsys_string(struct nsys_db *d, const char *text, uint32_t *id, struct pp_err *err);
 /* A row of TARGET_INFO_GPU; name NULL: unknown. */
 pp_status nsys_device(struct nsys_db *d, const char *name, uint32_t id, struct pp_err *err);
+
+/* A row of NVTX_EVENTS that names something: ranges go the fast way. */
+struct nsys_text_event {
+    int64_t start;
+    int type, category; /* category 0: none; no phase has this number */
+    const char *text;
+};
+pp_status nsys_text_event(struct nsys_db *d, int64_t global_tid, const struct nsys_text_event *e,
+                          struct pp_err *err);
+pp_status nsys_name_thread(struct nsys_db *d, int64_t global_tid, const char *name, struct pp_err *err);
 
 /* hw 8 | vm 8 | pid 24 | tid 24 bits; nsys numbers the only virtual machine 1. */
 static inline int64_t nsys_global_pid(const struct pp_thread_row *t)

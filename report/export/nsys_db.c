@@ -105,3 +105,26 @@ pp_status nsys_row(struct nsys_db *d, struct pp_err *err, const char *sql, const
     sqlite3_finalize(st);
     return status;
 }
+
+pp_status nsys_text_event(struct nsys_db *d, int64_t global_tid, const struct nsys_text_event *e,
+                          struct pp_err *err)
+{
+    return nsys_row(
+        d, err,
+        "INSERT INTO NVTX_EVENTS(start, eventType, category, globalTid, domainId, text) VALUES(?,?,nullif(?,0),?,?,?)",
+        "iiiiis", e->start, (int64_t)e->type, (int64_t)e->category, global_tid, (int64_t)NSYS_DOMAIN_ID,
+        e->text);
+}
+
+pp_status nsys_name_thread(struct nsys_db *d, int64_t global_tid, const char *name, struct pp_err *err)
+{
+    uint32_t id;
+    pp_status st = nsys_string(d, name, &id, err);
+    if (st == PP_OK)
+        st = nsys_row(d, err, "INSERT INTO ThreadNames(nameId, priority, globalTid) VALUES(?,0,?)", "ii",
+                      (int64_t)id, global_tid);
+    return st == PP_OK
+               ? nsys_text_event(d, global_tid,
+                                 &(struct nsys_text_event){.type = NSYS_THREAD_NAME, .text = name}, err)
+               : st;
+}

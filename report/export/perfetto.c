@@ -192,6 +192,11 @@ static pp_status put_gpu_row(void *self, const struct pp_gpu_row *row, struct pp
     return perfetto_put_gpu(self, row, err);
 }
 
+static pp_status put_request_row(void *self, const struct pp_request_row *row, struct pp_err *err)
+{
+    return perfetto_put_request(self, row, err);
+}
+
 static pp_status perfetto_close(void *self, int complete, struct pp_err *err)
 {
     struct perfetto *p = self;
@@ -205,6 +210,7 @@ static pp_status perfetto_close(void *self, int complete, struct pp_err *err)
     free(p->counters);
     free(p->tracks);
     pp_gpu_tracks_free(&p->gpu);
+    pp_request_tracks_free(&p->requests);
     pp_proto_free(&p->proto);
     free(p);
     return st;
@@ -220,6 +226,7 @@ const struct pp_exporter pp_export_perfetto = {
     .error = perfetto_error,
     .counter = perfetto_counter,
     .gpu = put_gpu_row,
+    .request = put_request_row,
     .span = perfetto_span,
     .close = perfetto_close,
 };

@@ -1,7 +1,7 @@
 /* export/perfetto.h: what the rooms of the Perfetto exporter share. Private to perfetto*.c.
  *
  *   perfetto.c the exporter: spans, counters, errors, losses -> perfetto_tracks.c tracks, perfetto_gpu.c
- *     what the GPU did -> perfetto_packet.c packets
+ *     what the GPU did, perfetto_requests.c requests to storages -> perfetto_packet.c packets
  *
  * Field numbers are those of the public protos (protos/perfetto/trace/ in the Perfetto sources). */
 #ifndef PP_EXPORT_PERFETTO_H
@@ -9,6 +9,7 @@
 
 #include "report/export/export.h"
 #include "report/export/gpu_tracks.h"
+#include "report/export/request_tracks.h"
 #include "report/export/out.h"
 #include "probe/base/proto.h"
 
@@ -43,6 +44,8 @@ enum { ANNOTATION_NAME_IID = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 6, ANNO
 #define COUNTER_TRACKS 0x2000000ull
 #define DEVICE_TRACKS 0x3000000ull
 #define GPU_TRACKS 0x4000000ull
+#define REQUESTS_TRACK 0x5000000ull /* the parent of all of them */
+#define REQUEST_TRACKS 0x5000001ull
 #define THREAD_TRACKS 0x100000000ull
 
 /* Annotations and categories of spans, interned by these numbers. */
@@ -74,6 +77,7 @@ struct perfetto {
     struct counter_track *counters;
     size_t n_counters;
     struct pp_gpu_tracks gpu;
+    struct pp_request_tracks requests;
 };
 
 /* ---- perfetto_packet.c: a packet begins, gets its fields, ends ---- */
@@ -104,5 +108,8 @@ pp_status perfetto_put_counter_track(struct perfetto *p, size_t number, struct p
 
 /* ---- perfetto_gpu.c ---- */
 pp_status perfetto_put_gpu(struct perfetto *p, const struct pp_gpu_row *row, struct pp_err *err);
+
+/* ---- perfetto_requests.c ---- */
+pp_status perfetto_put_request(struct perfetto *p, const struct pp_request_row *row, struct pp_err *err);
 
 #endif

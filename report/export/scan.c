@@ -122,6 +122,13 @@ static void on_gpu(void *ctx, const struct pp_gpu_row *g)
     s->run->gpu_rows++;
 }
 
+static void on_request(void *ctx, const struct pp_request_row *r)
+{
+    struct scan *s = ctx;
+    see(s->run, r->start_ns, r->start_ns + pp_request_row_ns(r));
+    s->run->requests++;
+}
+
 /* The chain a batch is followed along; a run without one of the links (no step, a foreign program) is
  * followed along the others. */
 static void choose_flow(struct pp_export_run *run)
@@ -193,6 +200,8 @@ pp_status pp_scan(const struct pp_source *src, struct pp_export_run *run, struct
         st = src->each_counter(src->ctx, on_time, &s, err);
     if (st == PP_OK && src->each_gpu)
         st = src->each_gpu(src->ctx, on_gpu, &s, err);
+    if (st == PP_OK && src->each_request)
+        st = src->each_request(src->ctx, on_request, &s, err);
     if (st == PP_OK)
         st = src->each_loss(src->ctx, on_loss, &s, err);
     if (st == PP_OK && run->damaged_chunks)

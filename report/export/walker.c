@@ -146,6 +146,15 @@ static void on_gpu(void *ctx, const struct pp_gpu_row *row)
     w->done.gpu_rows++;
 }
 
+static void on_request(void *ctx, const struct pp_request_row *row)
+{
+    struct walk *w = ctx;
+    if (w->status != PP_OK)
+        return;
+    w->status = w->to->request(w->self, row, w->err);
+    w->done.requests++;
+}
+
 static pp_status deliver(struct walk *w)
 {
     const struct pp_source *src = w->source;
@@ -158,6 +167,8 @@ static pp_status deliver(struct walk *w)
         st = src->each_counter(src->ctx, on_counter, w, w->err);
     if (st == PP_OK && w->status == PP_OK && w->to->gpu && src->each_gpu)
         st = src->each_gpu(src->ctx, on_gpu, w, w->err);
+    if (st == PP_OK && w->status == PP_OK && w->to->request && src->each_request_by_start)
+        st = src->each_request_by_start(src->ctx, on_request, w, w->err);
     if (st == PP_OK && w->status == PP_OK)
         st = src->each_chunk(src->ctx, NULL, on_chunk, w, NULL, w->err);
     return w->status != PP_OK ? w->status : st;

@@ -1,5 +1,5 @@
 """Decodes a Perfetto trace with the reference protos and checks what a reader relies on; prints "name got want" per check.
-With a second argument the trace is of a run on a GPU, and the file says what its table gpu holds: category|rows|ns|bytes."""
+With a second argument the trace is of a run on a GPU or with requests, and the file says what these tables hold: category|rows|ns|bytes."""
 import sys
 from collections import Counter, defaultdict
 
@@ -87,6 +87,9 @@ if len(sys.argv) > 2:
     of_gpu = {e.track_uuid for e in (p.track_event for p in trace.packet) if e.type == Event.TYPE_SLICE_BEGIN and e.categories}
     got = "".join(f"{c}|{len(ns)}|{sum(ns)}|{gpu_bytes[c]}\n" for c, ns in sorted(of_category.items()) if c != "span")
     check("each row of the table", got.split(), open(sys.argv[2]).read().split())
+    if "request" in of_category:
+        check("requests lie under one track", {a[-2] for a in map(above, of_gpu)}, {"requests to storage"})
+        sys.exit()
     check("streams lie under their device", {a[0].split(" (")[0] for a in map(above, of_gpu) if a[-1].startswith("stream")}, {"GPU 0: Fake GPU 0"})
     check("calls beside who made them", all(a[-2] in a[-1] for a in map(above, of_gpu) if "CUDA calls" in a[-1]), True)
     sys.exit()

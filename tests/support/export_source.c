@@ -67,6 +67,14 @@ static pp_status fx_each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_e
     return PP_OK;
 }
 
+static pp_status fx_each_request(void *ctx, pp_request_fn *fn, void *fn_ctx, struct pp_err *err)
+{
+    struct fake_export *f = ctx;
+    for (size_t i = 0; i < f->n_requests; i++)
+        fn(fn_ctx, &f->request[i]);
+    return PP_OK;
+}
+
 static pp_status fx_each_loss(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     return fake_each_loss(((struct fake_export *)ctx)->run, fn, fn_ctx, err);
@@ -85,6 +93,8 @@ struct pp_source fx_source(struct fake_export *f)
                               .each_error = fx_each_error,
                               .each_counter = fx_each_counter,
                               .each_gpu = fx_each_gpu,
+                              .each_request = fx_each_request,
+                              .each_request_by_start = fx_each_request,
                               .each_loss = fx_each_loss};
 }
 
@@ -129,6 +139,72 @@ void fx_batch(struct fake_export *f, uint32_t b)
     fx_span(f, FX_TRAINER, PP_PHASE_DATA_WAIT, t, t + 400, b);
     fx_span(f, FX_TRAINER, PP_PHASE_STEP, t + 400, t + 1000, b);
 }
+
+void fx_requests(struct fake_export *f)
+{
+    static const char one[] = "10.0.0.1:443", two[] = "10.0.0.2:443", prefix[] = "s3://b/train";
+    static const struct pp_request_row rows[] = {
+        {.start_ns = FX_T0 + 10 * FX_US,
+         .queue_ns = 5 * FX_US,
+         .connect_ns = 20 * FX_US,
+         .tls_ns = 30 * FX_US,
+         .first_byte_ns = 100 * FX_US,
+         .transfer_ns = 45 * FX_US,
+         .bytes = 5000,
+         .sample = 10,
+         .status = 206,
+         .flags = PP_REQUEST_ROW_CONNECTED,
+         .place = 1,
+         .address = one,
+         .prefix = prefix},
+        {.start_ns = FX_T0 + 50 * FX_US,
+         .first_byte_ns = 10 * FX_US,
+         .bytes = 7,
+         .sample = 11,
+         .status = 503,
+         .place = 1,
+         .address = one,
+         .prefix = prefix},
+        {.start_ns = FX_T0 + 220 * FX_US,
+         .first_byte_ns = 80 * FX_US,
+         .transfer_ns = 5 * FX_US,
+         .bytes = 100,
+         .sample = PP_NO_SAMPLE,
+         .epoch = UINT32_MAX,
+         .status = 206,
+         .attempt = 1,
+         .flags = PP_REQUEST_ROW_HEDGE,
+         .place = 2,
+         .address = two,
+         .prefix = prefix},
+        {.start_ns = FX_T0 + 400 * FX_US,
+         .queue_ns = 60 * FX_US,
+         .sample = 12,
+         .flags = PP_REQUEST_ROW_DROPPED,
+         .address = two},
+        {.start_ns = FX_T0 + 500 * FX_US, .resolve_ns = 9 * FX_US, .sample = 12},
+    };
+    f->request = rows;
+    f->n_requests = sizeof(rows) / sizeof(rows[0]);
+}
+
+const struct fx_asked fx_asked[FX_ASKED] = {
+    {"requests to 10.0.0.1:443", "GET 206", 10, 200, 5000, 0, 0},
+    {"requests to 10.0.0.1:443", "queue", 10, 5, 0, 0, 1},
+    {"requests to 10.0.0.1:443", "connect", 15, 20, 0, 0, 1},
+    {"requests to 10.0.0.1:443", "tls", 35, 30, 0, 0, 1},
+    {"requests to 10.0.0.1:443", "first byte", 65, 100, 0, 0, 1},
+    {"requests to 10.0.0.1:443", "transfer", 165, 45, 0, 0, 1},
+    {"requests to 10.0.0.1:443 (overlapping 1)", "GET 503", 50, 10, 7, 1, 0},
+    {"requests to 10.0.0.1:443 (overlapping 1)", "first byte", 50, 10, 0, 0, 1},
+    {"requests to 10.0.0.2:443", "GET 206", 220, 85, 100, 0, 0},
+    {"requests to 10.0.0.2:443", "first byte", 220, 80, 0, 0, 1},
+    {"requests to 10.0.0.2:443", "transfer", 300, 5, 0, 0, 1},
+    {"requests to 10.0.0.2:443", "no answer", 400, 60, 0, 0, 0},
+    {"requests to 10.0.0.2:443", "queue", 400, 60, 0, 0, 1},
+    {"requests", "no answer", 500, 9, 0, 1, 0},
+    {"requests", "resolve", 500, 9, 0, 0, 1},
+};
 
 void fx_gpu(struct fake_export *f)
 {

@@ -22,6 +22,8 @@ struct fake_export {
     size_t n_counters;
     const struct pp_gpu_row *gpu;
     size_t n_gpu;
+    const struct pp_request_row *request; /* by their starts */
+    size_t n_requests;
     uint32_t id_offset; /* of threads in chunks: what the file does not declare */
 };
 
@@ -42,6 +44,21 @@ void fx_batch(struct fake_export *f, uint32_t b);
 
 /* What CUPTI told of two GPUs: copies, a kernel, the calls they were made by, a wait, its own overhead. */
 void fx_gpu(struct fake_export *f);
+
+/* Requests to two addresses: one that opens a connection, one beside it that is refused, one that another one
+ * was quicker than, and one that got no answer. */
+void fx_requests(struct fake_export *f);
+
+/* Where timelines draw them: each request, and after it the parts of its time. */
+struct fx_asked {
+    const char *track, *name;
+    uint64_t start_us, length_us, bytes; /* of a part: bytes 0 */
+    int failed, part;
+};
+
+enum { FX_ASKED = 15 };
+
+extern const struct fx_asked fx_asked[FX_ASKED];
 
 /* Where timelines draw those rows. */
 struct fx_drawn {

@@ -189,6 +189,9 @@ static void note_done(const struct pp_source *source, const struct pp_exporter *
     if (r->gpu_rows)
         fprintf(stderr, "%s rows of GPU activity with them\n",
                 pp_text_count(text, sizeof(text), (double)r->gpu_rows));
+    if (r->requests)
+        fprintf(stderr, "%s to storage with them\n",
+                pp_text_counted(text, sizeof(text), (double)r->requests, "request", "requests"));
     note_losses(source);
     if (r->damaged_chunks)
         fprintf(stderr, "note: %s damaged (checksum): those spans are missing\n",

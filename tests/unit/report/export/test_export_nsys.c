@@ -213,6 +213,28 @@ static void what_cupti_recorded_is_in_its_tables(void **state)
     close_export(&f);
 }
 
+static void requests_are_ranges_of_threads_for_them(void **state)
+{
+    struct fake_export f;
+    three_batches(&f);
+    fx_requests(&f);
+    open_export(&f);
+    assert_string_equal(
+        ask("SELECT n.start, n.end, s.value, uint64Value, t.value FROM NVTX_EVENTS n JOIN StringIds s ON s.id = n.textId"
+            " JOIN ThreadNames USING(globalTid) JOIN StringIds t ON t.id = nameId WHERE category = 1000 AND eventType = 59 AND n.start < 60000 ORDER BY n.rowid"),
+        "10000|210000|GET 206|10|requests to 10.0.0.1:443 10000|15000|queue|NULL|requests to 10.0.0.1:443"
+        " 15000|35000|connect|NULL|requests to 10.0.0.1:443 35000|65000|tls|NULL|requests to 10.0.0.1:443"
+        " 50000|60000|GET 503|11|requests to 10.0.0.1:443 (overlapping 1)"
+        " 50000|60000|first byte|NULL|requests to 10.0.0.1:443 (overlapping 1)");
+    assert_string_equal(ask("SELECT count(*) FROM NVTX_EVENTS WHERE category = 1000 AND eventType = 59"),
+                        "15");
+    assert_string_equal(
+        ask("SELECT text, globalTid >> 24 = (SELECT globalPid >> 24 FROM PROCESSES) FROM NVTX_EVENTS WHERE category = 1000 AND eventType = 33"),
+        "request|1");
+    assert_string_equal(ask("SELECT count(*) FROM StringIds GROUP BY value HAVING count(*) > 1"), "");
+    close_export(&f);
+}
+
 static void pageable_copies_are_told_apart(void **state)
 {
     static const struct {
@@ -319,6 +341,7 @@ int main(void)
         cmocka_unit_test(copies_keep_their_calls_beyond_one_statement),
         cmocka_unit_test(absurd_numbers_are_cut),
         cmocka_unit_test(what_cupti_recorded_is_in_its_tables),
+        cmocka_unit_test(requests_are_ranges_of_threads_for_them),
         cmocka_unit_test(pageable_copies_are_told_apart),
         cmocka_unit_test(overlapping_spans_are_start_end_ranges),
         cmocka_unit_test(the_rest_lies_beside),

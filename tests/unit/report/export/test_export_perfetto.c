@@ -413,6 +413,53 @@ static void gpu_rows_that_overlap_lie_side_by_side(void **state)
     unload(&f);
 }
 
+/* Each request and, after it, the parts of its time; a request ends behind its parts. */
+static void requests_have_tracks_of_their_own(void **state)
+{
+    struct fake_export f;
+    struct event b, e;
+    struct field track, parent;
+    int ends = 0, parts = 0;
+    fx_begin(&f);
+    fx_batch(&f, 0);
+    fx_requests(&f);
+    load(&f);
+    for (int i = 0; i < FX_ASKED; i++) {
+        const struct fx_asked *a = &fx_asked[i];
+        int last = i + 1 == FX_ASKED || !fx_asked[i + 1].part, whole = i;
+        assert_true(nth_event(1, i, &b));
+        assert_true(text_is(&b.event, 23, a->name) && text_is(&b.event, 22, "request"));
+        assert_int_equal(b.t_ns, FX_T0 + a->start_us * FX_US);
+        assert_int_equal(note_named(&b.event, "bytes", 0), a->bytes);
+        assert_int_equal(number_of(&b.event, 3, 0), a->failed ? 3 : 0); /* the category of errors */
+        track_of(b.track, &track);
+        track_of(number_of(&track, 5, 0), &parent);
+        assert_true(text_is(&track, 2, a->track) && text_is(&parent, 2, "requests to storage"));
+        if (a->part) {
+            parts++;
+            assert_true(nth_event(2, ends++, &e));
+            assert_int_equal(e.t_ns, FX_T0 + (a->start_us + a->length_us) * FX_US);
+            assert_int_equal(e.track, b.track);
+        }
+        while (fx_asked[whole].part)
+            whole--;
+        if (last) {
+            assert_true(nth_event(2, ends++, &e));
+            assert_int_equal(e.t_ns, FX_T0 + (fx_asked[whole].start_us + fx_asked[whole].length_us) * FX_US);
+        }
+    }
+    assert_int_equal(parts, FX_ASKED - 5);
+    assert_true(nth_event(1, 8, &b));
+    assert_int_equal(note_named(&b.event, "sample", 99), 99); /* for none */
+    assert_int_equal(note_named(&b.event, "try", 0), 2);
+    assert_int_equal(note_named(&b.event, "hedge", 0), 1);
+    assert_true(nth_event(1, 11, &b));
+    assert_int_equal(note_named(&b.event, "dropped", 0), 1);
+    assert_true(nth_event(1, FX_ASKED + 4, &b)); /* and the five spans of the batch */
+    assert_false(nth_event(1, FX_ASKED + 5, &b));
+    unload(&f);
+}
+
 static int tear_down(void **state)
 {
     return rmdir(fx_dir);
@@ -429,6 +476,7 @@ int main(void)
         cmocka_unit_test(counters_overlaps_errors_and_losses_have_their_place),
         cmocka_unit_test(what_the_gpu_did_has_tracks_of_its_own),
         cmocka_unit_test(gpu_rows_that_overlap_lie_side_by_side),
+        cmocka_unit_test(requests_have_tracks_of_their_own),
     };
     return cmocka_run_group_tests_name("export_perfetto", tests, fx_set_up, tear_down);
 }

@@ -266,6 +266,33 @@ static void chrome_draws_what_the_gpu_did(void **state)
     fx_end(&f);
 }
 
+static void chrome_draws_requests(void **state)
+{
+    struct fake_export f;
+    fx_begin(&f);
+    fx_batch(&f, 0);
+    fx_requests(&f);
+    json_t *doc = export_json(&f);
+    for (int i = 0; i < FX_ASKED; i++) {
+        const struct fx_asked *a = &fx_asked[i];
+        int nth = 0;
+        for (int k = 0; k < i; k++)
+            nth += strcmp(fx_asked[k].name, a->name) == 0;
+        json_t *e = need_event(doc, "X", a->name, nth), *args = json_object_get(e, "args");
+        assert_true(number_at(e, "ts") == (double)a->start_us && number_at(e, "dur") == (double)a->length_us);
+        assert_string_equal(string_at(e, "cat"), a->failed ? "request,error" : "request");
+        assert_string_equal(named(doc, "thread_name", e), a->track);
+        assert_string_equal(named(doc, "process_name", e), "pipeprobe");
+        assert_int_equal(json_integer_value(json_object_get(args, "bytes")), a->bytes);
+        assert_true(a->part == !args);
+    }
+    json_t *args = json_object_get(need_event(doc, "X", "GET 206", 0), "args");
+    assert_string_equal(string_at(args, "prefix"), "s3://b/train");
+    assert_int_equal(json_integer_value(json_object_get(args, "sample")), 10);
+    json_decref(doc);
+    fx_end(&f);
+}
+
 /* ---- nvtxt ---- */
 
 static void nvtxt_says_what_the_importer_understands(void **state)
@@ -315,6 +342,7 @@ int main(void)
         cmocka_unit_test(chrome_survives_odd_content),
         cmocka_unit_test(chrome_of_an_empty_run_is_a_document),
         cmocka_unit_test(chrome_draws_what_the_gpu_did),
+        cmocka_unit_test(chrome_draws_requests),
         cmocka_unit_test(nvtxt_says_what_the_importer_understands),
     };
     return cmocka_run_group_tests_name("export_text", tests, fx_set_up, tear_down);
