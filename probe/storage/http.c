@@ -2,6 +2,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/hedge.h"
 #include "probe/base/library.h"
 #include "probe/storage/request_log.h"
 #include "probe/storage/tally.h"
@@ -143,17 +144,6 @@ pp_status pp_http_set_resolve(const char *const *texts, size_t n, struct pp_err 
 
 /* ---- a client ---- */
 
-enum { RECENT = 256, LEAST_RECENT = 50, EACH = 16 };
-#define MOST_SPARE 5.0 /* requests that may be made twice in a row */
-
-/* What the newest requests took to their first bytes, and how many may be made twice. */
-struct late {
-    float recent[RECENT];
-    uint64_t n; /* ever */
-    double quantile, spare;
-    uint64_t ns; /* at the quantile; computed anew after every EACH requests */
-};
-
 struct handle {
     struct handle *next;
     CURL *easy;
@@ -165,8 +155,8 @@ struct handle {
 
 struct pp_http {
     pthread_mutex_t lock;
-    struct handle *idle; /* guarded by lock, as what follows */
-    struct late late;
+    struct handle *idle;  /* guarded by lock, as what follows */
+    struct pp_hedge late; /* what requests took to their first bytes, and how many may be made twice */
 };
 
 pp_status pp_http_open(struct pp_http **out, struct pp_err *err)
@@ -230,34 +220,18 @@ static void give_handle(struct pp_http *h, struct handle *taken)
     pthread_mutex_unlock(&h->lock);
 }
 
-static int by_float(const void *a, const void *b)
-{
-    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
-}
-
-/* UINT64_MAX: no request is late. */
 static uint64_t late_after_ns(struct pp_http *h)
 {
     pthread_mutex_lock(&h->lock);
-    struct late *l = &h->late;
-    uint64_t ns = l->quantile > 0 && l->n >= LEAST_RECENT ? l->ns : UINT64_MAX;
+    uint64_t ns = pp_hedge_after_ns(&h->late);
     pthread_mutex_unlock(&h->lock);
     return ns;
 }
 
 static void note_first_byte(struct pp_http *h, uint64_t ns)
 {
-    float sorted[RECENT];
     pthread_mutex_lock(&h->lock);
-    struct late *l = &h->late;
-    l->recent[l->n++ % RECENT] = (float)ns;
-    l->spare = l->spare + 1 - l->quantile < MOST_SPARE ? l->spare + 1 - l->quantile : MOST_SPARE;
-    if (l->n >= LEAST_RECENT && (l->n == LEAST_RECENT || l->n % EACH == 0)) {
-        size_t n = l->n < RECENT ? (size_t)l->n : RECENT;
-        memcpy(sorted, l->recent, n * sizeof(*sorted));
-        qsort(sorted, n, sizeof(*sorted), by_float);
-        l->ns = (uint64_t)sorted[(size_t)(l->quantile * (double)(n - 1))];
-    }
+    pp_hedge_note(&h->late, ns);
     pthread_mutex_unlock(&h->lock);
 }
 
@@ -265,8 +239,7 @@ static void note_first_byte(struct pp_http *h, uint64_t ns)
 static int spend_spare(struct pp_http *h)
 {
     pthread_mutex_lock(&h->lock);
-    int may = h->late.spare >= 1;
-    h->late.spare -= may;
+    int may = pp_hedge_spend(&h->late);
     pthread_mutex_unlock(&h->lock);
     return may;
 }

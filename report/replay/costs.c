@@ -237,6 +237,39 @@ static void keep_stretch(struct pp_costs_pass *p, struct pp_stretches *k, uint64
     k->at[k->n++].end_ns = end_ns < start_ns ? start_ns : end_ns;
 }
 
+/* The reader of a stream. What it takes until it has a sample counts for that sample: a piece of a shard
+ * holds many, of which the first pays for all. */
+static void add_reader_span(struct pp_costs_pass *p, uint32_t thread, const struct pp_span *s)
+{
+    struct pp_stream_read *r = &p->stream_next;
+    p->all_ns += cpu_of(s) + delay_of(s);
+    if (s->phase == PP_PHASE_RETRY)
+        r->retry += (float)blocked_of(s);
+    if (s->phase != PP_PHASE_READ)
+        return;
+    r->start_ns = r->start_ns ? r->start_ns : s->start_ns;
+    r->blocked += (float)blocked_of(s);
+    r->cpu += (float)cpu_of(s);
+    if (slept(s)) {
+        r->wake += (float)delay_of(s);
+        add_wake(&p->sleeps, s);
+    } else {
+        p->c->cpu_ns += cpu_of(s);
+        p->c->delay_ns += delay_of(s);
+    }
+    if ((s->flags & PP_SPAN_ERROR) || s->sample == PP_NO_SAMPLE)
+        return; /* it goes on with the next */
+    r->sample = s->sample;
+    r->epoch = s->epoch;
+    r->end_ns = answered_ns(s);
+    r->thread = thread;
+    r->bytes = s->bytes < UINT32_MAX ? (uint32_t)s->bytes : UINT32_MAX;
+    r->hit_known = (s->flags & PP_SPAN_HAS_CACHE) != 0;
+    r->hit = r->hit_known && ((uint64_t)s->cache_hit_kib << 10) * 2 >= s->bytes;
+    p->no_memory |= p->stream.n < MOST_SAMPLES && !pp_stream_reads_add(&p->stream, r);
+    *r = (struct pp_stream_read){0};
+}
+
 static void add_other_span(struct pp_costs_pass *p, const struct pp_span *s)
 {
     struct pp_costs *c = p->c;
@@ -295,6 +328,8 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
         }
         if (p->threads[at].lane == PP_LANE_WORKER)
             add_worker_span(p, &p->workers[at], s);
+        else if (p->threads[at].lane == PP_LANE_READER)
+            add_reader_span(p, thread, s);
         else
             add_other_span(p, s);
     }
@@ -305,11 +340,6 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
 
 static pp_status refuse(const struct pp_costs *c, const char *path, struct pp_err *err)
 {
-    if (c->streaming)
-        return pp_fail(
-            err, PP_E_INCONCLUSIVE,
-            "%s is a streamed run (--stream): its samples come from a reader thread, which the replay does not model",
-            path);
     if (c->n < 8)
         return pp_fail(err, PP_E_INCONCLUSIVE,
                        "%s has %zu samples in the steady state, too few to replay; record longer", path,
@@ -364,6 +394,8 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
         finish_sample(p, &p->workers[i]);
     if (p->no_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s", source->path);
+    if (st == PP_OK && c->streaming)
+        pp_stream_reads_join(&p->stream, c);
     if (st == PP_OK)
         st = pp_requests_read(source, p->tl, c, err);
     if (st == PP_OK) {
@@ -372,6 +404,7 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
     }
     free(p->sync.at);
     free(p->copy.at);
+    pp_stream_reads_free(&p->stream);
     free(p->step_ns);
     free(p->workers);
     free(p);

@@ -22,6 +22,7 @@ struct pp_cost_sample {
     float first_byte, transfer, setup,
         refused; /* ns of its requests (requests.h): to the first byte, of the
                     bytes, and of new connections; all of those that were refused */
+    float asked; /* bytes that its requests brought */
     uint16_t epoch, place;
     uint8_t requests, slow_host; /* how many it had; 1: the slow host (struct pp_requests) answered */
     uint8_t hit, hit_known; /* most of its bytes came from the page cache; not known on file systems that do
@@ -57,9 +58,11 @@ struct pp_requests {
     double connections, bytes, hedges;
     double busy_ns, resolve_ns, connect_ns, first_byte_ns, transfer_ns; /* sums; connect: TCP and TLS */
     double
-        connect_cpu_ns; /* CPU time that opening a connection takes a request, TLS above all; 0: not known */
-    double joined;      /* part of the samples that had any */
-    float *first_byte;  /* ns, of those that were answered, ascending */
+        connect_cpu_ns,  /* CPU time that opening a connection takes a request, TLS above all; 0: not known */
+        connect_more_ns; /* by how much an answer on a new connection is later and slower than on one that was
+                            kept, beside the opening; 0: not known, or not at all */
+    double joined;       /* part of the samples that had any */
+    float *first_byte;   /* ns, of those that were answered, ascending */
     size_t answers;
     double slow_host, slow_host_part;   /* median answer of the slowest host over that of the others, and its
                                            part of the answers; NAN: there is one host */
@@ -135,7 +138,8 @@ struct pp_costs {
                        it */
     int inflight;   /* reads of a worker at a time; 0: not known, or a loader that has no such thing */
     struct pp_requests requests;
-    int has_resources, streaming, locked; /* locked: the workers' decoding excludes each other */
+    int has_resources, streaming, locked; /* streaming: one thread reads for all workers (stream_reads.h);
+                                             locked: the workers' decoding excludes each other */
     double bandwidth; /* bytes/s that all reads share, where the recording shows such a limit (storage.h); 0:
                          it shows none */
     double reads_per_s;        /* likewise, reads of whatever size; at most one of the two is set */
@@ -160,8 +164,8 @@ struct pp_costs {
 };
 
 /* PP_E_INCONCLUSIVE, with the reason, when the recording cannot tell: no step or no steady state is fine, but
- * no worker spans, no CPU accounting or a streamed run is not. Memory: 96 bytes a sample, of at most a
- * million samples. Free with pp_costs_free, also after a failure. */
+ * no worker spans or no CPU accounting is not. Memory: 104 bytes a sample, of at most a million samples; of a
+ * streamed run 56 more while it is read. Free with pp_costs_free, also after a failure. */
 pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline *timeline,
                         struct pp_costs *out, struct pp_err *err);
 

@@ -4,6 +4,7 @@
 #define PP_REPORT_REPLAY_COSTS_IMPL_H
 
 #include "report/replay/costs.h"
+#include "report/replay/stream_reads.h"
 
 struct pp_costs_worker {
     uint32_t thread;
@@ -42,7 +43,9 @@ struct pp_costs_pass {
     uint32_t step_batch; /* of the newest one */
     /* of collective spans, for a recording without others */
     double collective_cpu_ns, collective_blocked_ns, collective_delay_ns;
-    struct pp_stretches copy, sync; /* of every copy and device sync: what a sync waited for */
+    struct pp_stream_reads stream;     /* --stream: of the reader's thread */
+    struct pp_stream_read stream_next; /* of the sample that it is at */
+    struct pp_stretches copy, sync;    /* of every copy and device sync: what a sync waited for */
     const struct pp_source *source;
     struct pp_counter_id others; /* collective_others_ns */
     struct pp_counter_id unpickle;

@@ -77,8 +77,8 @@ static void read_config(const struct pp_source *s, struct pp_costs *c)
                   pp_source_number(s, "config", "in_order", 1) != 0;
     c->pageable = pp_source_yes(s, "config", "pageable");
     c->sync_every_step = pp_source_yes(s, "config", "sync_every_step");
-    c->inflight = (int)pp_source_number(s, "config", "inflight", 0);
     c->streaming = pp_source_yes(s, "config", "stream");
+    c->inflight = c->streaming ? 0 : (int)pp_source_number(s, "config", "inflight", 0);
     c->dataset_samples = (uint64_t)pp_source_number(s, "config", "dataset_samples", 0);
     c->usable_cpus = pp_source_number(s, "environment", "usable_cpus", NAN);
     c->machine_cpus = pp_source_number(s, "environment", "cpus_affinity", c->usable_cpus);

@@ -24,6 +24,7 @@ static void find_most(const struct pp_demand *d, struct pp_estimate *out)
                                                ? d->setup.storage_reads_per_s / d->reads
                                                : INFINITY},
         {"a lock that the workers share", d->serial_ns > 0 ? 1e9 / d->serial_ns : INFINITY},
+        {"the one reader of the stream", d->reader_ns > 0 ? 1e9 / d->reader_ns : INFINITY},
     };
     out->most_per_s = INFINITY;
     for (size_t i = 0; i < sizeof(bound) / sizeof(*bound); i++)

@@ -225,10 +225,18 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
     if (!eq || !set(k, c, i, eq + 1))
         return pp_fail(err, PP_E_USAGE, "'%s' is not valid; use %s=%s%s", text, name, knobs[i].values,
                        ranges[knobs[i].kind]);
+    if (knobs[i].kind == INFLIGHT && c->streaming)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "inflight cannot be predicted: a stream (--stream) is read by one thread, a piece at a "
+            "time; record a run by index");
     if (knobs[i].kind == INFLIGHT && !c->inflight)
         return pp_fail(
             err, PP_E_UNSUPPORTED,
             "inflight cannot be predicted: this loader reads one sample at a time, or what its reads took alone was not recorded; set workers");
+    if (knobs[i].kind == HEDGE && c->streaming)
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "hedge cannot be predicted: the requests of a stream (--stream) are made once");
     if (knobs[i].kind > INFLIGHT && !c->requests.answers)
         return pp_fail(err, PP_E_UNSUPPORTED,
                        "%s cannot be predicted: there are no requests to a remote storage in the recording",

@@ -62,6 +62,10 @@ struct sim {
     uint64_t next_open, next_sample, next_ready;
     uint64_t epoch, epoch_left; /* samples of it that are in no batch yet */
     double last_opened;         /* when there were no more batches to begin */
+    int reader;                 /* the agent that reads a stream */
+    int reader_stage;           /* W_READ_LATENCY and on; W_NO_SAMPLE: it waits for room */
+    uint64_t read;              /* samples that it has read */
+    size_t items;               /* that it has read or begun, and no worker has finished */
     double storage_free;        /* when the link has moved what was asked of it so far */
     double read_waited;         /* of all reads, for the answer */
 
@@ -249,9 +253,9 @@ static int begin_stage(struct sim *m, int w)
     case W_READ_LATENCY:
         if (m->ahead)
             return wait_for_head(m, w);
-        return begin_read(m, a->stage, w, w, x);
+        return m->s->stream_items ? 0 : begin_read(m, a->stage, w, w, x);
     case W_READ_LINK:
-    case W_READ_CPU: return m->ahead ? 0 : begin_read(m, a->stage, w, w, x);
+    case W_READ_CPU: return m->ahead || m->s->stream_items ? 0 : begin_read(m, a->stage, w, w, x);
     case W_SERIAL: return begin_serial(m, w, x->serial_cpu);
     case W_WORK_BLOCKED: return sleep_until(m, w, now + x->work_blocked);
     case W_WORK_CPU: return run_for(m, w, x->work_cpu);
@@ -259,10 +263,16 @@ static int begin_stage(struct sim *m, int w)
     }
 }
 
-/* The next sample that no worker has taken; 0: there is no slot for it. */
+/* Of a stream, there is no sample before it has been read. */
+static int is_read(const struct sim *m)
+{
+    return !m->s->stream_items || m->read > m->next_sample;
+}
+
+/* The next sample that no worker has taken; 0: there is no slot for it, or it has not been read. */
 static int take_row(struct sim *m, size_t *slot, size_t *sample)
 {
-    if (!m->open && !open_batch(m))
+    if (!is_read(m) || (!m->open && !open_batch(m)))
         return 0;
     struct slot *b = &m->slots[m->open - 1];
     *slot = m->open - 1;
@@ -346,6 +356,7 @@ static void end_stage(struct sim *m, int w)
     if (a->stage == W_COLLATE)
         finish_batch(m, a->slot);
     a->stage = a->stage == W_COLLATE ? W_NO_SAMPLE : a->stage + 1;
+    m->items -= a->stage == W_COLLATE && m->s->stream_items;
     if (a->stage == W_COLLATE && --m->slots[a->slot].unfinished > 0)
         a->stage = W_NO_SAMPLE;
 }
@@ -368,7 +379,7 @@ static void take_stages(struct sim *m, int w)
 
 static int try_work(struct sim *m)
 {
-    if (!m->parked.n || (!m->open && !open_batch(m)))
+    if (!m->parked.n || !is_read(m) || (!m->open && !open_batch(m)))
         return 0;
     int w = (int)line_leave(&m->parked);
     m->slot_waited += m->agents.now - m->workers[w].parked_at;
@@ -393,6 +404,40 @@ static void read_on(struct sim *m, int who)
         a->waits = 0;
         work_on(m, w);
     }
+}
+
+/* ---- the reader of a stream: samples in their order, as long as there is room for them ---- */
+
+static const struct pp_replay_sample *reads_now(const struct sim *m)
+{
+    return &m->samples[m->read % m->n];
+}
+
+/* On to the next stage that takes time, of this sample or of a later one. */
+static void reader_stages(struct sim *m)
+{
+    while (m->reader_stage != W_NO_SAMPLE &&
+           !begin_read(m, m->reader_stage, m->reader, m->s->workers, reads_now(m))) {
+        m->reader_stage = m->reader_stage == W_READ_CPU ? W_NO_SAMPLE : m->reader_stage + 1;
+        m->read += m->reader_stage == W_NO_SAMPLE;
+    }
+}
+
+static int try_read(struct sim *m)
+{
+    if (m->reader_stage != W_NO_SAMPLE || m->items >= (size_t)m->s->stream_items)
+        return 0;
+    m->items++;
+    m->reader_stage = W_READ_LATENCY;
+    reader_stages(m);
+    return 1;
+}
+
+static void reader_on(struct sim *m)
+{
+    m->reader_stage = m->reader_stage == W_READ_CPU ? W_NO_SAMPLE : m->reader_stage + 1;
+    m->read += m->reader_stage == W_NO_SAMPLE;
+    reader_stages(m);
 }
 
 /* ---- copy lane and trainer: finished batches over the link into device buffers, and a step on each ---- */
@@ -495,7 +540,9 @@ static void step_on(struct sim *m)
 
 static void end_of(struct sim *m, int who)
 {
-    if (who > m->trainer)
+    if (who == m->reader)
+        reader_on(m);
+    else if (who > m->trainer)
         read_on(m, who);
     else if (who == m->trainer)
         step_on(m);
@@ -510,7 +557,7 @@ static pp_status play(struct sim *m, struct pp_err *err)
     for (size_t w = 0; w < (size_t)m->s->workers; w++)
         line_join(&m->parked, w);
     while (m->stepped < m->batches) {
-        while (try_step(m) || try_copy(m) || try_work(m)) {
+        while (try_step(m) || try_copy(m) || try_work(m) || try_read(m)) {
         }
         int who = pp_agents_next(&m->agents);
         if (who < 0)
@@ -552,16 +599,16 @@ static int sim_init(struct sim *m)
     m->epoch_left = s->epoch_samples;
     m->copy = s->workers;
     m->trainer = s->workers + 1;
-    m->per_worker = s->inflight > 1 ? (size_t)s->inflight : 0;
+    m->per_worker = s->inflight > 1 && !s->stream_items ? (size_t)s->inflight : 0;
     m->ahead = m->per_worker ? calloc(workers * m->per_worker, sizeof(*m->ahead)) : NULL;
     m->workers = calloc(workers, sizeof(*m->workers));
     m->slots = calloc(m->n_slots, sizeof(*m->slots));
     m->finished = calloc(m->n_slots, sizeof(*m->finished));
-    int there = pp_agents_init(&m->agents, (int)(workers * (1 + m->per_worker)) + 2, &cpus) &&
-                line_init(&m->parked, workers) && line_init(&m->lock_line, workers) &&
-                line_init(&m->free_slots, m->n_slots) && line_init(&m->ready, m->n_slots) &&
-                line_init(&m->arrived, (size_t)s->copy_buffers) && m->workers && m->slots && m->finished &&
-                (m->ahead || !m->per_worker);
+    m->reader = m->trainer + 1 + (int)(workers * m->per_worker);
+    int there = pp_agents_init(&m->agents, m->reader + 1, &cpus) && line_init(&m->parked, workers) &&
+                line_init(&m->lock_line, workers) && line_init(&m->free_slots, m->n_slots) &&
+                line_init(&m->ready, m->n_slots) && line_init(&m->arrived, (size_t)s->copy_buffers) &&
+                m->workers && m->slots && m->finished && (m->ahead || !m->per_worker);
     for (size_t i = 0; there && i < m->n_slots; i++)
         line_join(&m->free_slots, i);
     return there;

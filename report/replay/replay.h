@@ -10,6 +10,7 @@
  * that, D CPUs and no more, leave (M - D) / n at least. The wiring is the loader's own
  * (loader/loader.h): workers take samples in order, of which each may have several reads in flight, W x
  * prefetch + 1 slots bound what is in flight, one copy lane, copy_buffers batches on the device, one trainer.
+ * Of a stream, one reader brings the samples to all workers.
  * A read is a latency, during which any number of others may be under way, and then its turn on a link that
  * all reads share, for as long as its bytes take there, or as any read takes where reads are counted; while
  * storage stands still for all, no read begins.
@@ -40,9 +41,11 @@ struct pp_outage {
 
 struct pp_replay_setup {
     int workers, prefetch, copy_buffers, in_order;
-    int inflight;  /* reads of a worker at a time, each by a thread of its own, and taken in order; up to 1:
-                      the  worker reads by itself */
-    int on_demand; /* nothing is made ahead: a batch is begun when the trainer wants it */
+    int inflight; /* reads of a worker at a time, each by a thread of its own, and taken in order; up to 1:
+                     the  worker reads by itself */
+    int stream_items; /* one reader of its own reads for all workers, and is at most so many samples ahead of
+                         what they have finished; 0: they read by themselves */
+    int on_demand;    /* nothing is made ahead: a batch is begun when the trainer wants it */
     uint64_t batch_size;
     uint64_t epoch_samples; /* the last batch of an epoch holds what is left of them; 0: there is no end */
     double restart_ns;      /* before a worker's first sample of an epoch, but the first */

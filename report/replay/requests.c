@@ -21,13 +21,14 @@ struct place {
 struct answer {
     float first_ns, all_ns;
     uint32_t place;
+    int opened;                  /* a connection for it */
     struct pp_transfer transfer; /* ns from from_ns on */
 };
 
 struct walk {
     struct pp_costs *c;
     uint64_t from_ns, to_ns;
-    size_t *order; /* of the samples, by epoch and number */
+    size_t *order; /* of the samples, by epoch and number; of a stream, by the time of their reads */
     struct place *place;
     size_t n_places;
     struct answer *answer;
@@ -55,6 +56,28 @@ static int by_sample(const void *a, const void *b, void *samples)
     const struct pp_cost_sample *x = (const struct pp_cost_sample *)samples + *(const size_t *)a,
                                 *y = (const struct pp_cost_sample *)samples + *(const size_t *)b;
     return compare(x, y->sample, y->epoch);
+}
+
+static int by_read(const void *a, const void *b, void *samples)
+{
+    const struct pp_cost_sample *x = (const struct pp_cost_sample *)samples + *(const size_t *)a,
+                                *y = (const struct pp_cost_sample *)samples + *(const size_t *)b;
+    return (x->read_start_ns > y->read_start_ns) - (x->read_start_ns < y->read_start_ns);
+}
+
+/* The sample that a stream's reader was at; NULL: none, as while it waits for room. */
+static struct pp_cost_sample *find_read(const struct walk *w, uint64_t t)
+{
+    size_t low = 0, high = w->c->n; /* the first that begins behind t */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (w->c->samples[w->order[middle]].read_start_ns <= t)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct pp_cost_sample *x = low ? &w->c->samples[w->order[low - 1]] : NULL;
+    return x && t <= x->read_end_ns ? x : NULL;
 }
 
 static struct pp_cost_sample *find(const struct walk *w, uint64_t sample, uint32_t epoch)
@@ -113,6 +136,7 @@ static void add_to_sample(const struct walk *w, struct pp_cost_sample *x, const 
     }
     x->first_byte += (float)((double)r->first_byte_ns + late);
     x->transfer += (float)r->transfer_ns;
+    x->asked += (float)r->bytes;
     x->setup += (float)(r->resolve_ns + r->connect_ns + r->tls_ns);
     x->place = (uint16_t)(r->place < MOST_PLACES ? r->place : 0);
 }
@@ -133,6 +157,7 @@ static void keep_answer(struct walk *w, const struct pp_request_row *r)
     }
     w->answer[w->n++] = (struct answer){.first_ns = (float)r->first_byte_ns,
                                         .all_ns = (float)(r->first_byte_ns + r->transfer_ns),
+                                        .opened = (r->flags & PP_REQUEST_ROW_CONNECTED) != 0,
                                         .place = r->place < MOST_PLACES ? r->place : 0};
     double end = (double)(r->start_ns - w->from_ns) + (double)pp_request_row_ns(r);
     w->answer[w->n - 1].transfer = (struct pp_transfer){end - (double)r->transfer_ns, end, (double)r->bytes};
@@ -154,10 +179,10 @@ static void on_request(void *ctx, const struct pp_request_row *r)
     struct walk *w = ctx;
     struct pp_requests *q = &w->c->requests;
     struct pp_cost_sample *x;
-    int refused = is_refused(r);
-    if (r->sample == PP_NO_SAMPLE || w->no_memory)
+    int refused = is_refused(r), streams = w->c->streaming && r->sample == PP_NO_SAMPLE;
+    x = streams ? find_read(w, r->start_ns) : find(w, r->sample, r->epoch);
+    if ((r->sample == PP_NO_SAMPLE && !x) || w->no_memory)
         return;
-    x = find(w, r->sample, r->epoch);
     if (r->flags & PP_REQUEST_ROW_DROPPED) {
         if (x && !(r->flags & PP_REQUEST_ROW_HEDGE))
             begin_sample(w, x, r);
@@ -256,6 +281,33 @@ static void find_hot_prefix(const struct walk *w)
     }
 }
 
+/* The median answer on new connections, or on those that were kept. */
+static double median_answer(const struct walk *w, int opened, float *v, size_t *n)
+{
+    *n = 0;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->answer[i].opened == opened)
+            v[(*n)++] = w->answer[i].all_ns;
+    qsort(v, *n, sizeof(*v), by_float);
+    return *n ? v[*n / 2] : NAN;
+}
+
+/* What opening a connection costs beside its own time: CPU time, and an answer that comes later and slower
+ * (the server's part of the handshake, the slow start of TCP). Where some requests opened one and others did
+ * not, that is the difference between the two. */
+static void find_opening(const struct walk *w, float *v)
+{
+    struct pp_requests *q = &w->c->requests;
+    double kept = q->n - q->connections;
+    size_t n_new, n_kept;
+    if (q->connections < PP_LEAST_REQUESTS || kept < PP_LEAST_REQUESTS)
+        return;
+    q->connect_cpu_ns = fmax(w->cpu_ns[1] / q->connections - w->cpu_ns[0] / kept, 0);
+    double more = median_answer(w, 1, v, &n_new) - median_answer(w, 0, v, &n_kept);
+    if (n_new >= PP_LEAST_REQUESTS && n_kept >= PP_LEAST_REQUESTS)
+        q->connect_more_ns = fmax(more, 0);
+}
+
 /* Where the bytes are most of the requests' time. */
 static pp_status find_link(const struct walk *w, struct pp_err *err)
 {
@@ -284,6 +336,7 @@ static pp_status sum_up(struct walk *w, struct pp_err *err)
     if (st == PP_OK) {
         find_slow_host(w, v, host);
         find_hot_prefix(w);
+        find_opening(w, v);
         st = find_link(w, err);
         for (size_t i = 0; i < w->n; i++)
             v[i] = w->answer[i].first_ns;
@@ -292,10 +345,12 @@ static pp_status sum_up(struct walk *w, struct pp_err *err)
         q->answers = w->n;
         v = NULL;
     }
-    for (size_t i = 0; i < w->c->n; i++)
-        joined += w->c->samples[i].requests > 0;
-    if (q->connections >= PP_LEAST_REQUESTS && q->n - q->connections >= PP_LEAST_REQUESTS)
-        q->connect_cpu_ns = fmax(w->cpu_ns[1] / q->connections - w->cpu_ns[0] / (q->n - q->connections), 0);
+    for (size_t i = 0; i < w->c->n; i++) {
+        struct pp_cost_sample *x = &w->c->samples[i];
+        joined += x->requests > 0;
+        if (w->c->streaming && q->n > 0) /* a piece holds many samples */
+            x->bytes = x->asked < (float)UINT32_MAX ? (uint32_t)x->asked : UINT32_MAX;
+    }
     q->joined = w->c->n ? (double)joined / (double)w->c->n : 0;
     if (w->c->inflight > 1 && q->joined < MOST_JOINED)
         w->c->inflight = 0; /* what reads took is not known: their spans have what was left of it */
@@ -318,7 +373,7 @@ pp_status pp_requests_read(const struct pp_source *source, const struct pp_timel
     for (size_t i = 0; st == PP_OK && i < c->n; i++)
         w.order[i] = i;
     if (st == PP_OK) {
-        qsort_r(w.order, c->n, sizeof(*w.order), by_sample, c->samples);
+        qsort_r(w.order, c->n, sizeof(*w.order), c->streaming ? by_read : by_sample, c->samples);
         st = source->each_request(source->ctx, on_request, &w, err);
     }
     if (st == PP_OK)

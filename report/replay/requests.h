@@ -3,7 +3,9 @@
  * unlike the others. What a read ahead (--inflight) took stands in its request alone: the worker's span has
  * what was left to wait for.
  *
- * A sample is known by its number and epoch, and its requests are those of all its tries. */
+ * A sample is known by its number and epoch, and its requests are those of all its tries. Those of a stream
+ * bring pieces of a shard and are for no sample: they are the cost of the sample for which the reader had to
+ * make them, known by the time of its read. */
 #ifndef PP_REPORT_REPLAY_REQUESTS_H
 #define PP_REPORT_REPLAY_REQUESTS_H
 

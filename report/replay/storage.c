@@ -498,6 +498,8 @@ static int read_limits(struct pp_costs *c, const struct pp_cost_sample **order, 
     double paced, mean = 0;
     enum pp_ration ration;
     struct pp_link link;
+    if (c->streaming) /* read by one thread, they take turns in any case */
+        return known_limit(c);
     pp_link_find(c, order, &link);
     c->storage.serial = link.serial;
     for (size_t i = 0; i < c->n; i++)
@@ -540,9 +542,11 @@ pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
             v[i] = c->samples[i].read_blocked;
         qsort(v, c->n, sizeof(*v), by_float);
         double median = at(v, c->n, 0.5);
-        out->tail = at(v, c->n, 0.99) / fmax(median, 1e5);
+        /* a piece of a stream holds many samples, of which the first pays; and their numbers are their order
+         */
+        out->tail = c->streaming ? NAN : at(v, c->n, 0.99) / fmax(median, 1e5);
         out->burst = outages_share(c, order, median);
-        out->shard_skew = shard_of(c, v);
+        out->shard_skew = c->streaming ? NAN : shard_of(c, v);
         out->parallel = parallel_of(c, v);
         if (read_limits(c, order, v))
             out->shard_skew = NAN; /* whose turn comes in the next slice is no part of the data's doing */

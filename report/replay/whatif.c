@@ -67,7 +67,7 @@ static double storage_sure(const struct pp_costs *c, const struct pp_knobs *k)
     for (size_t i = 0; i < c->n; i++)
         ns += c->samples[i].read_blocked / (double)c->n;
     ns *= k->read * (1 - k->cached);
-    int each = !(c->bandwidth > 0) && !(c->reads_per_s > 0);
+    int each = !(c->bandwidth > 0) && !(c->reads_per_s > 0) && !c->streaming; /* a stream has one reader */
     return each && ns > 0 && c->storage.parallel > 0 ? PP_PARALLEL_BEYOND * c->storage.parallel * 1e9 / ns
                                                      : INFINITY;
 }

@@ -75,7 +75,8 @@ struct pp_demand {
     double worker_cpu_ns;                 /* of it, of the workers */
     double serial_ns;                     /* of it, under the one lock that workers share */
     double worker_ns;                     /* that a worker is busy or blocked */
-    double copy_ns;                       /* of a batch */
+    double reader_ns; /* likewise, of the one thread that reads a stream; 0: there is none */
+    double copy_ns;   /* of a batch */
 };
 void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct pp_demand *out);
 

@@ -2,6 +2,7 @@
 #include "report/replay/whatif_impl.h"
 
 #include "probe/base/err.h"
+#include "probe/base/hedge.h"
 #include "probe/base/rng.h"
 #include "report/replay/requests.h"
 #include "report/replay/storage.h"
@@ -12,6 +13,9 @@
 /* At least so many batches, if they are not too large; for more samples in flight than that a replay takes
  * seconds. */
 enum { MIN_BATCHES = 60, MANY_SAMPLES = 200000, MOST_IN_FLIGHT = 500000 };
+/* Batches that are made side by side are done at about the same time: that often they are, unless it takes
+ * more samples than these. */
+enum { MANY_ROUNDS = 60, SAMPLES_OF_ROUNDS = 6000 };
 
 struct pp_knobs pp_knobs_none(void)
 {
@@ -75,14 +79,36 @@ static int in_line(const struct pp_costs *c)
     return c->bandwidth > 0 || c->reads_per_s > 0;
 }
 
-/* The second request draws from the same distribution, so long as what makes a request late is its own. */
-static double hedged(const struct pp_costs *c, const struct pp_knobs *k, double first, size_t i)
+/* Follows the samples in their order, as the client of requests follows them (base/hedge.h): what is late
+ * depends on the answers before, and how many are made again on a budget. The second request draws from the
+ * recorded first bytes, so long as what makes a request late is its own. */
+static double hedged(const struct pp_costs *c, struct pp_hedge *h, double first, size_t i)
 {
     const struct pp_requests *q = &c->requests;
-    double late = pp_requests_first_byte(q, k->hedge);
-    if (!(k->hedge > 0) || !(first > late))
+    uint64_t late = pp_hedge_after_ns(h);
+    double takes = first, second;
+    if (!(h->quantile > 0))
         return first;
-    return fmin(first, late + q->first_byte[mix((uint32_t)i ^ 0x5bd1e995u) % q->answers]);
+    if (first > (double)late && pp_hedge_spend(h)) {
+        second = q->first_byte[mix((uint32_t)i ^ 0x5bd1e995u) % q->answers];
+        takes = fmin(first, (double)late + second);
+        first = takes < first ? second : first; /* that of the answer which counts */
+    }
+    pp_hedge_note(h, (uint64_t)first);
+    return takes;
+}
+
+enum { HEDGES_SETTLE = 2 * PP_HEDGE_RECENT };
+
+/* As it is once the run is under way. */
+static struct pp_hedge settled(const struct pp_costs *c, const struct pp_knobs *k,
+                               const struct pp_cost_sample *s, size_t n)
+{
+    struct pp_hedge h = {.quantile = k->hedge};
+    for (size_t i = 0; h.quantile > 0 && i < HEDGES_SETTLE; i++)
+        if (s[i % n].requests)
+            hedged(c, &h, s[i % n].first_byte, i + n);
+    return h;
 }
 
 /* Of opening connections, what is CPU time and gone with them. */
@@ -92,27 +118,36 @@ static double connect_cpu_ns(const struct pp_costs *c, const struct pp_knobs *k,
     return k->kept && x->setup > 0 ? fmin(c->requests.connect_cpu_ns, x->read_cpu) : 0;
 }
 
+/* Of a request that opened one, what would have been quicker on a connection that was kept. */
+static double opening_ns(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *x)
+{
+    if (!k->kept || !(x->setup > 0))
+        return 0;
+    return fmax(x->setup - connect_cpu_ns(c, k, x), 0) +
+           fmin(c->requests.connect_more_ns, x->first_byte + x->transfer);
+}
+
 /* What the knobs take from the time blocked in a read that had requests. */
 static double saved_ns(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *x,
-                       size_t i)
+                       size_t i, struct pp_hedge *h)
 {
+    if (!x->requests)
+        return 0;
     double slower = k->even_hosts && x->slow_host ? fmax(c->requests.slow_host, 1) : 1;
-    double first = hedged(c, k, x->first_byte / slower, i) * k->first_byte;
+    double first = hedged(c, h, x->first_byte / slower, i) * k->first_byte;
     double transfer = k->bandwidth > 0 || in_line(c) ? 0 /* on the link then */
                       : k->stream > 0                ? x->bytes / k->stream * 1e9
                                                      : x->transfer / slower;
-    double kept = k->kept ? fmax(x->setup - connect_cpu_ns(c, k, x), 0) : 0;
-    return x->requests ? x->first_byte - first + x->transfer - transfer + kept + x->refused * (1 - k->retry)
-                       : 0;
+    return x->first_byte - first + x->transfer - transfer + opening_ns(c, k, x) + x->refused * (1 - k->retry);
 }
 
 static struct pp_replay_sample replayed(const struct pp_costs *c, const struct pp_knobs *k,
-                                        const struct pp_cost_sample *x, size_t i, float limit)
+                                        const struct pp_cost_sample *x, size_t i, struct pp_hedge *h)
 {
     /* where storage answers one after another, the time a read was blocked is the queue of the recorded
      * set-up: the replay makes its own. Of a request the queue is the transfer, and the first byte is not. */
     double slow_worker = in_line(c) ? 0 : pp_slow_worker_ns(c, x->worker);
-    float blocked = x->read_blocked - (float)slow_worker - (float)saved_ns(c, k, x, i);
+    float blocked = x->read_blocked - (float)slow_worker - (float)saved_ns(c, k, x, i, h);
     blocked = in_line(c) && !x->requests ? 0 : fmaxf(blocked, 0);
     int stored = !(k->cached > 0 && mix((uint32_t)i) < k->cached * 4294967296.0);
     struct pp_replay_sample r = {
@@ -131,12 +166,21 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
             r.work_cpu -= r.serial_cpu;
         }
     }
-    float over = occupancy(x);
-    if (over > limit) { /* scaled down to the limit, in proportion */
-        float f = limit / over;
-        r.read_blocked *= f, r.read_cpu *= f, r.work_cpu *= f, r.serial_cpu *= f, r.work_blocked *= f;
-    }
     return r;
+}
+
+/* What the reader of a stream may be ahead of the workers (loader/dispatch.c). */
+static int stream_items(int workers, double batch)
+{
+    return 2 * workers + (int)fmin(batch, 256);
+}
+
+/* Scaled down to the limit, in proportion. */
+static void keep_below(struct pp_replay_sample *r, const struct pp_cost_sample *x, float limit)
+{
+    float over = occupancy(x), f = limit / over;
+    if (over > limit)
+        r->read_blocked *= f, r->read_cpu *= f, r->work_cpu *= f, r->serial_cpu *= f, r->work_blocked *= f;
 }
 
 static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp_knobs *k)
@@ -151,6 +195,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .workers = k->workers ? k->workers : c->workers,
         .on_demand = c->in_trainer && !k->workers,
         .inflight = k->inflight ? k->inflight : c->inflight,
+        .stream_items = c->streaming ? stream_items(k->workers ? k->workers : c->workers, batch) : 0,
         .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers,
         .in_order = k->order ? k->order == 1 : c->in_order,
@@ -201,15 +246,18 @@ double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k
 
 void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct pp_demand *out)
 {
-    double n = (double)c->n, batch, link_ns = 0;
+    double n = (double)c->n, batch, link_ns = 0, read_cpu_ns = 0;
     float limit = sample_limit(k, c->samples, c->n);
+    struct pp_hedge hedge = settled(c, k, c->samples, c->n);
     *out = (struct pp_demand){.setup = setup_of(c, k)};
     batch = (double)out->setup.batch_size;
     for (size_t i = 0; i < c->n; i++) {
-        struct pp_replay_sample r = replayed(c, k, &c->samples[i], i, limit);
+        struct pp_replay_sample r = replayed(c, k, &c->samples[i], i, &hedge);
+        keep_below(&r, &c->samples[i], limit);
         out->read_blocked_ns += r.read_blocked / n;
         out->bytes += r.bytes / n;
         out->reads += (r.bytes > 0) / n;
+        read_cpu_ns += r.read_cpu / n;
         out->cpu_ns += ((double)r.read_cpu + r.work_cpu + r.serial_cpu) / n;
         out->serial_ns += r.serial_cpu / n;
         out->worker_ns += r.work_blocked / n;
@@ -218,8 +266,11 @@ void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct
         link_ns += out->bytes / out->setup.storage_bytes_per_s * 1e9;
     if (out->setup.storage_reads_per_s > 0)
         link_ns += out->reads / out->setup.storage_reads_per_s * 1e9;
-    out->worker_cpu_ns = out->cpu_ns += out->setup.collate_cpu_ns / batch;
-    out->worker_ns += out->cpu_ns + out->read_blocked_ns + link_ns;
+    out->cpu_ns += out->setup.collate_cpu_ns / batch;
+    out->worker_cpu_ns = out->cpu_ns - (c->streaming ? read_cpu_ns : 0);
+    if (c->streaming)
+        out->reader_ns = out->read_blocked_ns + link_ns + read_cpu_ns;
+    out->worker_ns += out->cpu_ns + out->read_blocked_ns + link_ns - out->reader_ns;
     out->cpu_ns += (out->setup.copy_cpu_ns + out->setup.step_cpu_ns) / batch;
     out->copy_ns = out->setup.copy_ns + out->setup.copy_cpu_ns + out->setup.copy_link_wake_ns;
 }
@@ -246,11 +297,13 @@ static pp_status check_size(const struct pp_replay_setup *s, struct pp_err *err)
 }
 
 /* Twice through the samples, and long enough for everything that can be in flight to fill up before the half
- * that counts. */
+ * that counts. The rate is counted from one batch to another: where a dozen are done at a time, as many reads
+ * in flight make them, a few of these rounds would count one more or less. */
 static uint64_t batches_of(const struct pp_replay_setup *s, size_t n)
 {
-    double size = (double)s->batch_size,
-           batches = fmax(2 * (double)n / size, 4 * ((double)s->workers * s->prefetch + 1));
+    double size = (double)s->batch_size, in_flight = (double)s->workers * s->prefetch + 1,
+           batches = fmax(2 * (double)n / size, 4 * in_flight);
+    batches = fmax(batches, fmin(MANY_ROUNDS * in_flight, SAMPLES_OF_ROUNDS / size));
     return (uint64_t)fmax(batches, fmin(MIN_BATCHES, MANY_SAMPLES / size));
 }
 
@@ -275,8 +328,11 @@ pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, c
     setup.n_outages = c->n_outages;
     setup.outage_period_ns = c->window_ns;
     float limit = sample_limit(k, s, n);
-    for (size_t i = 0; i < n; i++)
-        r[i] = replayed(c, k, &s[i], i, limit);
+    struct pp_hedge hedge = settled(c, k, s, n);
+    for (size_t i = 0; i < n; i++) {
+        r[i] = replayed(c, k, &s[i], i, &hedge);
+        keep_below(&r[i], &s[i], limit);
+    }
     st = pp_replay(&setup, r, n, batches_of(&setup, n), result, err);
 out:
     free(outages);

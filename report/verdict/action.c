@@ -10,6 +10,8 @@
 
 /* A fix that is predicted to gain less is not promised. */
 #define WORTH_SAYING 0.03
+/* So much of another fix's gain is as good as that. */
+#define NEARLY 0.9
 
 static const struct pp_remedy *row_of(const char *knob)
 {
@@ -31,8 +33,9 @@ const char *pp_action_change(const char *knob, const char *to, struct pp_arena *
     const struct pp_remedy *row = row_of(knob);
     if (!row)
         return pp_arena_printf(arena, "%s=%s", knob, to);
-    return row->args ? with_value(row->args, to, arena)
-                     : pp_arena_printf(arena, "%.*s", (int)strcspn(row->offer, ":"), row->offer);
+    return row->args && !row->of_each_worker
+               ? with_value(row->args, to, arena)
+               : pp_arena_printf(arena, "%.*s", (int)strcspn(row->offer, ":"), row->offer);
 }
 
 /* ---- which prediction ---- */
@@ -144,6 +147,20 @@ static const char *loader_line(const struct pp_report *r, const char *changed, s
     return pp_arena_printf(arena, "DataLoader(...%s)", a.text);
 }
 
+/* As many workers as a loader needs that has one read in each: what was predicted for workers, where that
+ * gains nearly as much, or as many as there would be reads in flight. NULL: the recording does not say. */
+static const char *one_read_each(const struct pp_report *r, const struct pp_report_fix *fix,
+                                 struct pp_arena *arena)
+{
+    const char *workers = count_of(config(r, "workers"));
+    for (size_t i = 0; i < r->verdict.n_fixes; i++) {
+        const struct pp_report_fix *f = &r->verdict.fixes[i];
+        if (strcmp(f->knob, "workers") == 0 && is_sure(f) && f->gain >= NEARLY * fix->gain)
+            return f->to;
+    }
+    return workers && count_of(fix->to) ? pp_arena_printf(arena, "%d", atoi(workers) * atoi(fix->to)) : NULL;
+}
+
 /* Prose for a terminal: Markdown's marks of code are dropped. */
 static const char *without_marks(const char *text, struct pp_arena *arena)
 {
@@ -214,9 +231,10 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
     const struct pp_report_fix *fix = v->action.fix;
     const struct pp_remedy *row = fix ? row_of(fix->knob) : NULL;
     const char *to = fix ? fix->to : "", *args = row && row->args ? row->args : v->remedy->args,
+               *all = row && row->of_each_worker ? one_read_each(r, fix, arena) : to,
                *line = row && row->line ? row->line : v->remedy->line, *options = row ? row->options : NULL;
-    if (args && (fix || !strstr(args, "{to}")))
-        v->action.python = loader_line(r, with_value(args, to, arena), arena);
+    if (args && all && (fix || !strstr(args, "{to}")))
+        v->action.python = loader_line(r, with_value(args, all, arena), arena);
     else
         v->action.python = line;
     if (!v->action.python)

@@ -107,6 +107,7 @@ enum pp_metric_from {
     X(FREE_MEMORY, "free_memory", "memory left with data cached", SHARE, REPLAY)               \
     X(FIRST_TOUCH, "first_touch", "samples read for the first time", SHARE, REPLAY)              \
     X(DRIFT, "drift", "median read after / before a change", NUMBER, REPLAY)                     \
+    X(STREAMED, "streamed", "one thread reads for all workers", NUMBER, REPLAY)                  \
     X(REMOTE_FLIGHT, "remote_flight", "requests in flight", NUMBER, REPLAY)                      \
     X(REMOTE_NEEDED, "remote_needed", "requests in flight needed", COUNT, REPLAY)                \
     X(REMOTE_TIME, "remote_time", "time of a request", TIME, REPLAY)                             \

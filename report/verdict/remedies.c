@@ -476,7 +476,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`DataLoader(num_workers=N)`; several fetches per worker in `__getitems__`",
                "more workers, of which each streams a shard",
                "readers with `num_threads=N`, a file system in front of the store"),
-         .options = "--inflight {to}", .by = "workers"},
+         .options = "--inflight {to}", .args = "num_workers={to}", .of_each_worker = 1, .by = "workers"},
     [PP_REMEDY_REMOTE_THROTTLED] =
         {.by = "errors",
          .sentence =
@@ -575,6 +575,14 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          WORDS("write the data as tar shards, MDS or Parquet",
                "`DataLoader(num_workers=N)` with the file opened in the worker, not before",
                "tar shards in place of HDF5", "tar shards or NumPy files in place of HDF5")},
+    [PP_REMEDY_STREAM_READER] =
+        {.by = "storage",
+         .sentence =
+             "Of a stream that one thread reads: read the shards by index, with more reads in flight, or with more readers of which each streams shards of its own; a cache on local disk helps from the second epoch on.",
+         WORDS("leave out `--stream`, with `--inflight N`; `--ranks N`; `--cache DIR`",
+               "more `num_workers`, of which each streams its own shards",
+               "more workers, of which each streams a shard; `cache_dir=DIR`",
+               "readers with `num_threads=N`; several readers with `num_shards=`")},
     [PP_REMEDY_BUFFER_DEBT] =
         {NULL, NULL,
          "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",

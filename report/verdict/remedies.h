@@ -109,6 +109,7 @@ enum pp_remedy_id {
     PP_REMEDY_AMPLIFIED,
     PP_REMEDY_SHUFFLE,
     PP_REMEDY_READER_LOCK,
+    PP_REMEDY_STREAM_READER,
     PP_REMEDIES
 };
 
@@ -123,6 +124,8 @@ struct pp_remedy {
     const char *args;    /* of the DataLoader */
     const char *line;    /* of the training loop, in Python */
     const char *options; /* of pipeprobe run */
+    int of_each_worker;  /* in a DataLoader, whose workers have one each, {to} of args is that of all together
+                          */
     /* The change in each program, as its documentation calls it; NULL: there is nothing to set in it. */
     const char *pipeprobe, *pytorch, *webdataset, *dali;
 };

@@ -375,7 +375,7 @@ static pp_status offer_remote(const struct pp_costs *c, struct pp_signals *s, st
         f->knobs.even_hosts = 1;
         snprintf(f->to, sizeof(f->to), "even");
     }
-    if (q->answers >= HEDGED_AFTER && m[PP_METRIC_REMOTE_TAIL] >= LEAST_TAIL) {
+    if (!c->streaming && q->answers >= HEDGED_AFTER && m[PP_METRIC_REMOTE_TAIL] >= LEAST_TAIL) {
         f = offer(s, PP_REMEDY_REMOTE_HEDGE, 0);
         f->knobs.hedge = 0.95;
         snprintf(f->to, sizeof(f->to), "p95");
@@ -474,6 +474,7 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", c->n);
     if (st == PP_OK) {
         add_storage(&c->storage, out->metric);
+        out->metric[PP_METRIC_STREAMED] = c->streaming ? 1 : NAN;
         out->metric[PP_METRIC_WORK_TAIL] = work_tail_of(c, v);
         out->metric[PP_METRIC_WORKER_SKEW] = worker_skew_of(c);
         add_cache(c, out->metric);

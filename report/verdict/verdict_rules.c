@@ -249,6 +249,19 @@ const struct pp_cause_rule pp_cause_rules_replay[] = {
      "storage: all reads share one saturated link: more reads at a time are no faster",
      PP_REMEDY_FEWER_BYTES},
     {"storage", "stream-bandwidth", ANY,
+     WHEN(AT_LEAST(W_STORAGE, LARGEST), AT_LEAST(STREAMED, CONFIGURED),
+          AT_LEAST(REMOTE_TRANSFER_PART, MOST_OF_REQUESTS)),
+     "storage: the stream's one connection brings {remote_stream}/s, and the transfer of a piece of {remote_bytes} is {remote_transfer_part} of a request's time",
+     PP_REMEDY_STREAM_READER},
+    {"storage", "in-flight", ANY,
+     WHEN(AT_LEAST(W_STORAGE, LARGEST), AT_LEAST(STREAMED, CONFIGURED),
+          AT_LEAST(REMOTE_FIRST_PART, MOST_OF_REQUESTS)),
+     "storage: the stream is read by one request after the other, {remote_bytes} each on average, and each takes {remote_first} until its first byte",
+     PP_REMEDY_STREAM_READER},
+    {"storage", "latency", ANY, WHEN(AT_LEAST(W_STORAGE, LARGEST), AT_LEAST(STREAMED, CONFIGURED)),
+     "storage: one thread reads the stream for all workers, and its reads are {w_storage} of the possible gain",
+     PP_REMEDY_STREAM_READER},
+    {"storage", "stream-bandwidth", ANY,
      WHEN(AT_LEAST(W_STORAGE, LARGEST), AT_LEAST(REMOTE_TRANSFER_PART, MOST_OF_REQUESTS)),
      "storage: a connection brings {remote_stream}/s, and the transfer of {remote_bytes} is {remote_transfer_part} of a request's time; {remote_flight} are in flight",
      PP_REMEDY_REMOTE_STREAM},
@@ -357,7 +370,7 @@ const struct pp_cause_rule pp_cause_rules_replay[] = {
 };
 const size_t pp_cause_rules_replay_n = sizeof(pp_cause_rules_replay) / sizeof(pp_cause_rules_replay[0]);
 
-/* Without a replay (a streamed run, too few samples, no CPU accounting), and where it decides nothing: the
+/* Without a replay (too few samples, no CPU accounting), and where it decides nothing: the
  * phase that owns the stalls, and its shares of CPU time, run-queue delay and blocked time. */
 const struct pp_cause_rule pp_cause_rules_shares[] = {
     {"loader", "unpickle", ANY, WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT)), UNPICKLING},

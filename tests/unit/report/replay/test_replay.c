@@ -97,6 +97,37 @@ static void on_demand_nothing_is_made_ahead(void **state)
     near(r.data_wait_share, 2.0 / 3, 0.01);
 }
 
+/* A stream: its one reader is the pace however many workers there are, unless they are slower; and it is no
+ * further ahead of them than there is room. */
+static void one_reader_serves_all_workers(void **state)
+{
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x = {.read_blocked = 10e6f, .work_cpu = 1e6f}, piece[16] = {{.work_cpu = 10e6f}};
+    struct pp_replay_result r;
+    struct pp_err err;
+    s.stream_items = 16;
+    for (s.workers = 1; s.workers <= 16; s.workers *= 4)
+        near(rate(s, x, NULL), 100, 0.01);
+    x = (struct pp_replay_sample){.read_blocked = 1e6f, .work_cpu = 16e6f};
+    for (s.workers = 1; s.workers <= 4; s.workers *= 2)
+        near(rate(s, x, NULL), s.workers * 62.5, 0.01);
+    s.cpus = s.machine_cpus = 1;
+    near(rate(s, (struct pp_replay_sample){.read_cpu = 1e6f, .work_cpu = 4e6f}, NULL), 200, 0.02);
+    s = base;
+    s.workers = 1;
+    for (size_t i = 0; i < 16; i++)
+        piece[i] = (struct pp_replay_sample){.read_blocked = i ? 0 : 160e6f, .work_cpu = 10e6f};
+    static const struct {
+        int items;
+        double per_s;
+    } rows[] = {{1, 50}, {17, 100}};
+    for (size_t i = 0; i < 2; i++) {
+        s.stream_items = rows[i].items;
+        assert_int_equal(pp_replay(&s, piece, 16, 400, &r, &err), PP_OK);
+        near(r.samples_per_s, rows[i].per_s, 0.03);
+    }
+}
+
 static void cpu_is_shared_not_multiplied(void **state)
 {
     (void)state;
@@ -452,6 +483,7 @@ int main(void)
         cmocka_unit_test(a_slow_read_ahead_is_waited_for),
         cmocka_unit_test(latency_scales_with_workers),
         cmocka_unit_test(on_demand_nothing_is_made_ahead),
+        cmocka_unit_test(one_reader_serves_all_workers),
         cmocka_unit_test(cpu_is_shared_not_multiplied),
         cmocka_unit_test(groups_share_as_groups),
         cmocka_unit_test(the_slowest_rank_sets_the_pace),

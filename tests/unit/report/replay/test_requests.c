@@ -4,6 +4,7 @@
 
 #include "probe/base/rng.h"
 #include "report/replay/requests.h"
+#include "report/replay/stream_reads.h"
 #include "report/verdict/causes.h"
 
 enum { MOST = 2 * MADE_SAMPLES };
@@ -199,6 +200,112 @@ static void kept_connections_take_no_cpu(void **state)
     pp_costs_free(&c);
 }
 
+/* An answer on a new connection comes 3 ms later: that is gone with it, too. */
+static void answers_on_new_connections_are_slower(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    make_requests(&c);
+    c.step_blocked_ns = 1e5;
+    for (size_t i = 0; i < made.n; i++)
+        if (i % 4 < 2) {
+            made.row[i].first_byte_ns = 11 * FAKE_MS;
+            made.row[i].tls_ns = 4 * FAKE_MS;
+            made.row[i].flags = PP_REQUEST_ROW_CONNECTED;
+            c.samples[i].read_blocked = 17e6f;
+        }
+    c.samples_per_s = 2 / 0.0145;
+    read_requests(&c);
+    assert_near(c.requests.connect_more_ns, 3e6, 1);
+    assert_near(made_costs_predicted(&c, "connections=kept") * 11 / 2000, 1, 0.03);
+    pp_costs_free(&c);
+}
+
+enum { PIECE = 20 };
+
+/* 10 ms for a piece of 20 samples, which are then at hand. */
+static struct pp_costs streamed_costs(void)
+{
+    struct pp_costs c = made_costs_new();
+    struct pp_stream_reads reads = {0};
+    c.streaming = 1, c.step_blocked_ns = 1e5, c.samples_per_s = PIECE / 0.010;
+    c.batch_size = 2 * PIECE; /* the reader may be a piece ahead */
+    made.n = 0;
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        uint64_t at = i / PIECE * 20 * FAKE_MS + (i % PIECE ? 10 * FAKE_MS + i % PIECE * 1000 : 0);
+        x->read_start_ns = x->read_end_ns = 0;
+        x->read_blocked = 0;
+        x->decode_cpu = 0.2e6f, x->transform_cpu = 0.05e6f;
+        struct pp_stream_read read = {.sample = x->sample,
+                                      .start_ns = at,
+                                      .end_ns = at + (i % PIECE ? 100 : 10 * FAKE_MS),
+                                      .blocked = i % PIECE ? 0 : 10e6f,
+                                      .thread = 9,
+                                      .bytes = x->bytes};
+        if (i < c.n - PIECE && !pp_stream_reads_add(&reads, &read))
+            fail_msg("no memory");
+        if (i % PIECE == 0)
+            made.row[made.n++] = (struct pp_request_row){.start_ns = at + 100,
+                                                         .first_byte_ns = 8 * FAKE_MS,
+                                                         .transfer_ns = 2 * FAKE_MS - 100,
+                                                         .bytes = 1000000,
+                                                         .sample = PP_NO_SAMPLE,
+                                                         .epoch = UINT32_MAX,
+                                                         .status = 206,
+                                                         .place = 1,
+                                                         .address = "10.0.0.1:80",
+                                                         .prefix = "s3://b/a"};
+    }
+    pp_stream_reads_join(&reads, &c);
+    pp_stream_reads_free(&reads);
+    read_requests(&c);
+    return c;
+}
+
+/* The requests of a stream are for no sample: each is the cost of the sample that had to wait for its piece.
+ */
+static void a_stream_is_asked_for_in_pieces(void **state)
+{
+    static const struct {
+        const char *set;
+        double ms; /* a piece */
+    } rows[] = {{"workers=2", 10},
+                {"workers=8", 10},
+                {"object-latency=0.5", 6},
+                {"stream-bandwidth=100MB", 18},
+                {"storage-latency=0.5", 5}};
+    struct pp_costs c = streamed_costs();
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_err err = {0};
+    assert_int_equal(c.n, MADE_SAMPLES - PIECE); /* what was read before the window is not known */
+    assert_near(c.requests.n, (double)(MADE_SAMPLES / PIECE - 1), 0);
+    assert_int_equal(c.samples[PIECE].requests, 1);
+    assert_int_equal(c.samples[PIECE].bytes, 1000000);
+    assert_true(c.samples[PIECE].first_byte == 8e6f && c.samples[PIECE + 1].requests == 0);
+    assert_true(c.samples[PIECE + 1].bytes == 0 && c.samples[PIECE + 1].worker == 9);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        assert_near(made_costs_predicted(&c, rows[i].set) * rows[i].ms / 1000 / PIECE, 1, 0.04);
+    for (const char **set = (const char *[]){"inflight=4", "hedge=p95", NULL}; *set; set++) {
+        assert_int_equal(pp_knobs_set(&k, &c, *set, &err), PP_E_UNSUPPORTED);
+        assert_non_null(strstr(err.text, "--stream"));
+    }
+    pp_costs_free(&c);
+}
+
+/* More workers gain nothing, and are not advised; nor is hedging, which no request of a stream does. */
+static void the_reader_of_a_stream_is_the_cause(void **state)
+{
+    struct pp_costs c = streamed_costs();
+    struct pp_signals s = made_costs_signals(&c);
+    assert_near(s.metric[PP_METRIC_STREAMED], 1, 0);
+    assert_true(s.metric[PP_METRIC_W_STORAGE] > 0.9);
+    assert_true(isnan(s.metric[PP_METRIC_READ_TAIL]));
+    assert_true(pp_signals_fix(&s, "workers") == NULL || pp_signals_fix(&s, "workers")->p.gain < 0.02);
+    assert_null(pp_signals_fix(&s, "inflight"));
+    assert_null(pp_signals_fix(&s, "hedge"));
+    pp_costs_free(&c);
+}
+
 static void what_was_not_recorded_is_refused(void **state)
 {
     static const char *const sets[] = {"inflight=4",      "object-latency=0.5", "stream-bandwidth=1M",
@@ -245,6 +352,9 @@ int main(void)
         cmocka_unit_test(refusals_of_one_prefix_are_told_from_those_of_all),
         cmocka_unit_test(knobs_change_their_part_of_a_read),
         cmocka_unit_test(kept_connections_take_no_cpu),
+        cmocka_unit_test(answers_on_new_connections_are_slower),
+        cmocka_unit_test(a_stream_is_asked_for_in_pieces),
+        cmocka_unit_test(the_reader_of_a_stream_is_the_cause),
         cmocka_unit_test(what_was_not_recorded_is_refused),
         cmocka_unit_test(a_hedge_cuts_the_tail),
     };

@@ -30,7 +30,8 @@ static const char *advised(struct pp_report *r, struct pp_report_fix *fixes, siz
     static struct pp_arena arena;
     r->verdict.l1 = "loader";
     r->verdict.l0 = "input-bound";
-    r->verdict.remedy = &pp_remedies[PP_REMEDY_MORE_WORKERS];
+    if (!r->verdict.remedy)
+        r->verdict.remedy = &pp_remedies[PP_REMEDY_MORE_WORKERS];
     r->verdict.fixes = fixes;
     r->verdict.n_fixes = n;
     r->own_loader = 1;
@@ -108,6 +109,31 @@ static void test_the_assumption_is_the_advised_fix_s(void **state)
     assert_null(pp_answer_assumes(&r));
 }
 
+/* Reads in flight are of each worker; a DataLoader's workers have one each. */
+static void test_reads_in_flight_are_said_as_workers(void **state)
+{
+    static const struct {
+        double workers_gain;
+        const char *recorded, *line;
+    } rows[] = {{0.1, "2", "num_workers=32"}, {0.95, "2", "num_workers=24"}, {0.1, "2; rm -rf", NULL}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_report_pair config = {.key = "workers", .value = rows[i].recorded};
+        struct pp_report r = {.config = &config, .n_config = 1};
+        struct pp_report_fix fixes[] = {fix("inflight", "more reads in flight per worker", 1, 0.8, 1.2),
+                                        fix("workers", "num_workers=24", rows[i].workers_gain, 0.05, 1)};
+        char text[PP_ANSWER_TEXT];
+        fixes[1].to = "24";
+        r.verdict.remedy = &pp_remedies[PP_REMEDY_REMOTE_IN_FLIGHT];
+        advised(&r, fixes, 2, text);
+        assert_ptr_equal(r.verdict.action.fix, &fixes[0]);
+        assert_non_null(strstr(r.verdict.action.command, "--inflight 16"));
+        if (rows[i].line)
+            assert_non_null(strstr(r.verdict.action.python, rows[i].line));
+        else
+            assert_true(!r.verdict.action.python || !strstr(r.verdict.action.python, "num_workers"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +142,7 @@ int main(void)
         cmocka_unit_test(test_a_sure_gain_goes_before_a_larger_one),
         cmocka_unit_test(test_without_an_interval_the_number_stands),
         cmocka_unit_test(test_the_assumption_is_the_advised_fix_s),
+        cmocka_unit_test(test_reads_in_flight_are_said_as_workers),
     };
     return cmocka_run_group_tests_name("action", tests, NULL, NULL);
 }
