@@ -164,6 +164,14 @@ bench-remote: deps
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)$(foreach v,ONLY SECONDS_PER_RUN,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/remote_stalls.sh $(if $(QUICK),--quick)
 
+# pipeprobe beside PyTorch with boto3 and s3fs, and WebDataset with curl, on one server with latency; then a warm cache beside local files. IN_FLIGHT=, ROUNDS=,
+# SECONDS_PER_RUN=, IMAGES=, LATENCY_MS= and PYTHON= as the script says.
+.PHONY: bench-remote-peers
+bench-remote-peers: deps
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)$(foreach v,IN_FLIGHT ROUNDS SECONDS_PER_RUN IMAGES LATENCY_MS PYTHON,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/remote_peers.sh
+	$(Q)bash tests/bench/bench_cache.sh
+
 # Predictions of `pipeprobe tune` against what it measures. QUICK=1 takes 3 minutes of the 27; JOBS_OF='NAME...' some jobs alone.
 .PHONY: bench-tune
 bench-tune: deps
@@ -240,6 +248,7 @@ help:
 	'make bench-formats samples per second of each format beside its own package (3 min)' \
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \
 	'make bench-remote stalls of remote storage by a fault server: causes and predictions (8 min; QUICK=1: 2 min); ONLY= SECONDS_PER_RUN=' \
+	'make bench-remote-peers  pipeprobe, PyTorch with boto3 and s3fs, and WebDataset on one server with 30 ms latency; a warm cache beside local files (5 min)' \
 	'make bench-tune   what tune predicts of DataLoader arguments against what it measures (27 min; QUICK=1: 3 min)' \
 	'make bench-top    part of it: frames of the dashboard, and what watching takes from a run' \
 	'make bench-diagnosis  verdicts, labels and predictions against stalls of known cause; BUDGET=MINUTES HALF= SEEDS= ONLY= TRUTH=' \
