@@ -40,6 +40,8 @@ struct pp_rank_epoch {
     uint64_t ready_ns;
 };
 
+#define PP_RANK_KILLED "killed" /* outcome: a signal ended its program, and exec finished the recording */
+
 struct pp_rank_row {
     int64_t rank, world_size;          /* world_size, and what follows, -1: not known */
     int64_t local_rank, node, attempt; /* attempt: restarts before this one */

@@ -7,6 +7,7 @@
 #include "report/source/source.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,17 @@ static int64_t whole(const struct pp_source *s, const char *section, const char 
     return v >= 0 && v <= INT32_MAX ? (int64_t)v : -1;
 }
 
+/* exec outlives its program and finishes the file. What a launcher sends to all ranks when one has failed
+ * (SIGTERM) is no sign of the one. */
+static int was_killed(const struct pp_source *s)
+{
+    static const int signals[] = {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    int status = (int)whole(s, "result", "exit_status"), found = 0;
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        found |= status == 128 + signals[i];
+    return found;
+}
+
 /* A launcher says more than the options of `run`, which older recordings have alone. */
 static pp_status read_identity(const struct pp_source *s, struct pp_rank_row *r, struct pp_err *err)
 {
@@ -109,7 +121,7 @@ static pp_status read_identity(const struct pp_source *s, struct pp_rank_row *r,
     r->launcher = s->meta(s->ctx, "rank", "launcher");
     r->host = s->meta(s->ctx, "environment", "hostname");
     r->version = s->meta(s->ctx, "run", "version");
-    r->outcome = s->meta(s->ctx, "run", "outcome");
+    r->outcome = was_killed(s) ? PP_RANK_KILLED : s->meta(s->ctx, "run", "outcome");
     if (r->rank < 0 || (!said && r->world_size < 2))
         return pp_fail(
             err, PP_E_USAGE,

@@ -20,7 +20,7 @@ static const struct pp_field row_fields[] = {
     F(gpu, NONE, "number of its device"),
     F(exit_code, COUNT, "of its process, where pipeprobe started it"),
     F(file, NONE, "its recording; null: there is none"),
-    F(outcome, NONE, "how its recording ended: finished, interrupted, ...; null: it was killed"),
+    F(outcome, NONE, "how it ended: finished, failed, ...; killed: its program was; null: and pipeprobe"),
     F(samples_per_s, RATE, "in its steady state"),
     F(data_wait_share, SHARE, "of its step time: waiting for data and the device", TO_1),
     F(collective_share, SHARE, "of its step time: waiting for other ranks; null: not recorded", TO_1),

@@ -149,12 +149,17 @@ static const char *versions_of(struct judge *j)
 }
 
 /* A recording that was not finished has no outcome. */
+static int is_killed(const struct pp_rank_row *row)
+{
+    return !row->outcome || strcmp(row->outcome, PP_RANK_KILLED) == 0;
+}
+
 static const char *killed_of(struct judge *j)
 {
     const char *ranks = NULL;
     size_t ranges = 0;
     for (size_t i = 0; i < j->d->n_rows; i++)
-        if (!j->d->rows[i].outcome)
+        if (is_killed(&j->d->rows[i]))
             ranks = pp_ranges_add(&j->r->arena, ranks, ranges++, j->d->rows[i].rank, j->d->rows[i].rank);
     return ranks ? pp_arena_printf(
                        &j->r->arena,

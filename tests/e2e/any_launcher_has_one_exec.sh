@@ -59,6 +59,18 @@ is "torchrun in a step: the ranks have files, the task has none" "$(ls both)" "$
 is "torchrun in a step: RANK counts, and the job is SLURM's" "$(fact both/78.0-rank0003.sqlite launcher) $(fact both/78.0-rank0003.sqlite rank) $(fact both/78.0-rank0003.sqlite job)" "torchrun 3 78.0"
 like "torchrun in a step: what to do with those of all machines" "$(cat "$ERR")" "pipeprobe ranks both/78.0-rank"
 
+# ---- a rank whose program is killed, and exec in front of it goes on
+
+for rank in 0 1; do
+    # shellcheck disable=SC2016
+    RANK=$rank WORLD_SIZE=2 timeout 100 "$PP" exec -q -o program/ -- sh -c '"$PYTHON" "$JOB"; [ "$RANK" = 0 ] || kill -9 $$' >program-$rank.out 2>&1
+    echo $? >program-$rank.rc
+done
+run "$PP" ranks program --json
+is "a program is killed: exit codes" "$(cat program-0.rc program-1.rc | paste -sd' ')" "0 137"
+is "a program is killed: how they ended" "$(json "$OUT" '$.ranks[0].outcome') $(json "$OUT" '$.ranks[1].outcome')" "finished killed"
+like "a program is killed: which rank" "$(json "$OUT" '$.note')" "killed before it was done: rank 1;"
+
 # ---- exec is killed: the ranks go on, and their recordings are read
 
 cat >kill.sh <<'END'

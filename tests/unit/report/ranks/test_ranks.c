@@ -380,21 +380,27 @@ static void test_missing_ranks_by_number(void **state)
 
 static void test_versions_and_kills_are_said(void **state)
 {
-    struct pp_rank_row a = row_of(0, 2), b = row_of(1, 2);
+    const struct {
+        const char *outcome;
+        int killed;
+    } rows[] = {{NULL, 1}, {PP_RANK_KILLED, 1}, {"interrupted", 0}};
     struct pp_digest x, y;
     struct pp_ranks r;
     (void)state;
-    b.version = "0.2.0";
-    b.outcome = NULL;
-    assert_int_equal(pp_digest_make(&a, NULL, 0, &x, &err), PP_OK);
-    assert_int_equal(pp_digest_make(&b, NULL, 0, &y, &err), PP_OK);
-    assert_int_equal(pp_digest_merge(&x, &y, &err), PP_OK);
-    assert_int_equal(pp_ranks_judge(&x, &r, &err), PP_OK);
-    assert_non_null(strstr(r.note, "versions 0.1.0 and 0.2.0"));
-    assert_non_null(strstr(r.note, "killed before it was done: rank 1;"));
-    pp_ranks_free(&r);
-    pp_digest_free(&x);
-    pp_digest_free(&y);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_rank_row a = row_of(0, 2), b = row_of(1, 2);
+        b.version = "0.2.0";
+        b.outcome = rows[i].outcome;
+        assert_int_equal(pp_digest_make(&a, NULL, 0, &x, &err), PP_OK);
+        assert_int_equal(pp_digest_make(&b, NULL, 0, &y, &err), PP_OK);
+        assert_int_equal(pp_digest_merge(&x, &y, &err), PP_OK);
+        assert_int_equal(pp_ranks_judge(&x, &r, &err), PP_OK);
+        assert_non_null(strstr(r.note, "versions 0.1.0 and 0.2.0"));
+        assert_int_equal(strstr(r.note, "killed before it was done: rank 1;") != NULL, rows[i].killed);
+        pp_ranks_free(&r);
+        pp_digest_free(&x);
+        pp_digest_free(&y);
+    }
 }
 
 /* Of a job of which every second rank is missing, not all are listed. */
