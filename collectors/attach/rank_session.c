@@ -36,12 +36,20 @@ struct asking {
 };
 
 /* 0: there is no exec to be asked, or this process is the rank that it is itself. */
-static int is_to_ask(struct asking *a, const char *dir, struct pp_identity *id)
+static int is_to_ask(struct asking *a, const char *dir, int64_t rank, int64_t world_size,
+                     struct pp_identity *id)
 {
     const char *told = getenv(PP_RANKS_VARIABLE);
     char key[PP_RANK_KEY], *end = NULL;
     long exec = told && *told ? strtol(told, &end, 10) : 0;
-    if (exec <= 0 || *end != ':' || !pp_identity_read(id) || id->world_size < 2)
+    if (exec <= 0 || *end != ':')
+        return 0;
+    if (!pp_identity_read(id)) {
+        id->launcher = PP_RANK_OF_PROGRAM;
+        id->rank = rank;
+        id->world_size = world_size;
+    }
+    if (id->rank < 0 || id->world_size < 2)
         return 0;
     pp_rank_key(id, key, sizeof(key));
     if (strcmp(end + 1, key) == 0 || strlen(dir) + sizeof(key) + 32 >= PATH_MAX)
@@ -92,9 +100,14 @@ static int is_there(pid_t pid)
 
 int pp_rank_session(const char *dir, char *own, size_t size)
 {
+    return pp_rank_session_as(dir, -1, -1, own, size);
+}
+
+int pp_rank_session_as(const char *dir, int64_t rank, int64_t world_size, char *own, size_t size)
+{
     struct asking a;
     struct pp_identity id;
-    if (!is_to_ask(&a, dir, &id))
+    if (!is_to_ask(&a, dir, rank, world_size, &id))
         return 0;
     int answered = read_answer(&a, own, size);
     if (answered || !is_there(a.exec) || !ask(&a, &id))
@@ -112,7 +125,8 @@ int pp_rank_session(const char *dir, char *own, size_t size)
 
 static const char *launcher_of(const char *name)
 {
-    const char *variable, *found = NULL, *launcher;
+    const char *variable, *launcher;
+    const char *found = strcmp(name, PP_RANK_OF_PROGRAM) == 0 ? PP_RANK_OF_PROGRAM : NULL;
     for (size_t i = 0; !found && (launcher = pp_identity_launcher(i, &variable)); i++)
         if (strcmp(launcher, name) == 0)
             found = launcher;

@@ -4,6 +4,8 @@
  * directory; exec makes the recording (tui/cli/exec/exec_ranks.h) and answers with a file "session-of-KEY",
  * which holds the directory of that rank's session. Further processes of the rank find the answer there.
  *
+ * A process that the environment calls none may have learnt from its process group that it is one.
+ *
  * PIPEPROBE_EXEC_RANKS tells the program that there is an exec to be asked: "PID:KEY", of exec and of the
  * rank that exec itself is ("" where it is none). Libc alone: this goes into foreign processes. */
 #ifndef PP_COLLECTORS_ATTACH_RANK_SESSION_H
@@ -34,6 +36,9 @@ void pp_rank_key(const struct pp_identity *id, char *buf, size_t size);
  * 0: there. Waits for the answer while exec lives, PP_RANK_WAIT_MS at most. */
 enum { PP_RANK_WAIT_MS = 10000 };
 int pp_rank_session(const char *dir, char *own, size_t size);
+/* The same for rank of world_size, where the environment says nothing. */
+int pp_rank_session_as(const char *dir, int64_t rank, int64_t world_size, char *own, size_t size);
+#define PP_RANK_OF_PROGRAM "the program" /* the launcher of such a rank */
 
 /* In exec. 0: no launcher of the table makes such a rank. */
 int pp_rank_file_identity(const struct pp_rank_file *f, struct pp_identity *out);

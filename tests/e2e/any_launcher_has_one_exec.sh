@@ -59,6 +59,35 @@ is "torchrun in a step: the ranks have files, the task has none" "$(ls both)" "$
 is "torchrun in a step: RANK counts, and the job is SLURM's" "$(fact both/78.0-rank0003.sqlite launcher) $(fact both/78.0-rank0003.sqlite rank) $(fact both/78.0-rank0003.sqlite job)" "torchrun 3 78.0"
 like "torchrun in a step: what to do with those of all machines" "$(cat "$ERR")" "pipeprobe ranks both/78.0-rank"
 
+# ---- ranks that a program starts itself: the variables are set in processes that run already, or none, and the process group knows
+
+cat >own_ranks.py <<'END'
+import multiprocessing, os, runpy, sys
+
+def rank(number):
+    if sys.argv[1] == "group":
+        import torch.distributed as dist
+        dist.init_process_group("gloo", init_method="file://" + os.path.abspath("met"), rank=number, world_size=2)
+    else:
+        os.environ.update(RANK=str(number), WORLD_SIZE="2", LOCAL_RANK=str(number))
+    runpy.run_path(os.environ["JOB"], run_name="__main__")
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn" if sys.argv[1] == "group" else "fork")
+    ranks = [context.Process(target=rank, args=(n,)) for n in range(2)]
+    [p.start() for p in ranks]
+    [p.join() for p in ranks]
+    sys.exit(sum(p.exitcode for p in ranks))
+END
+for method in fork group; do
+    run timeout 200 "$PP" exec -o own-$method/ -- "$PYTHON" own_ranks.py $method
+    is "ranks of a program, $method: its own output" "$rc $(sed 's/rank none/rank 0/' "$OUT" | grep -c 'rank [01] total 7140')" "0 2"
+    is "ranks of a program, $method: a file per rank, and none beside them" "$(ls own-$method | sed 's/.*rank/rank/' | paste -sd' ')" "rank0000.sqlite rank0001.sqlite"
+    is "ranks of a program, $method: each has its own batches" "$(batches own-$method/*rank0000.sqlite) $(batches own-$method/*rank0001.sqlite)" "30 30"
+    run "$PP" ranks own-$method --json
+    is "ranks of a program, $method: they are of one job" "$rc $(json "$OUT" '$.world_size') $(json "$OUT" '$.missing_ranks')" "0 2 0"
+done
+
 # ---- a rank whose program is killed, and exec in front of it goes on
 
 for rank in 0 1; do

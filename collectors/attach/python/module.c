@@ -27,11 +27,13 @@ static PyObject *rank_session(PyObject *self, PyObject *args)
     PyObject *text;
     char own[PATH_MAX];
     int is_rank;
+    long long rank = -1, world_size = -1;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &text))
+    if (!PyArg_ParseTuple(args, "O&|LL", PyUnicode_FSConverter, &text, &rank, &world_size))
         return NULL;
     /* It may wait: other threads of the job go on. */
-    Py_BEGIN_ALLOW_THREADS is_rank = pp_rank_session(PyBytes_AsString(text), own, sizeof(own));
+    Py_BEGIN_ALLOW_THREADS is_rank = pp_rank_session_as(PyBytes_AsString(text), rank, world_size, own,
+                                                        sizeof(own));
     Py_END_ALLOW_THREADS Py_DECREF(text);
     return is_rank ? PyUnicode_DecodeFSDefault(own) : none();
 }
@@ -301,7 +303,7 @@ static PyObject *worker_is_late(PyObject *self, PyObject *nothing)
 static PyMethodDef functions[] = {
     {"join", join, METH_VARARGS, "join(session): records into it. False: nothing is recorded"},
     {"rank_session", rank_session, METH_VARARGS,
-     "rank_session(session): that of the rank which this process is; None: it is none, or has it already"},
+     "rank_session(session[, rank, world size]): the rank's that this process is; None: none, or it has it"},
     {"leave", leave, METH_NOARGS, "leave(): ends recording in this process, until the next join"},
     {"session", session, METH_NOARGS, "session(): the number of the one that is recorded; 0: none"},
     {"off", off, METH_VARARGS, "off(why): off for good in this process"},

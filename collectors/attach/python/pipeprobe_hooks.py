@@ -3,6 +3,7 @@ not fit the version at hand is left out, and the recording says which. The C ext
 
 Nothing here imports what the job does not import, draws a random number, starts a thread, prints or warns."""
 
+import os
 import sys
 
 record = None
@@ -23,6 +24,23 @@ def _guard(function):
             return None
 
     return guarded
+
+
+# ---- a rank whose variables are set while it runs ----
+
+
+def _take_rank(*told):
+    """Ray, and a program that starts its ranks itself, set the variables of a rank in a process that runs already, or none.
+    Before its first batch, and when it enters its group, such a process moves from the recording of its launcher into one of
+    its own. told: rank and world size, where the variables say nothing."""
+    session = os.environ.get("PIPEPROBE_SESSION")
+    if not session or not os.environ.get("PIPEPROBE_EXEC_RANKS") or not record.session():
+        return
+    own = record.rank_session(session, *told)
+    if own:
+        record.leave()
+        os.environ.update(PIPEPROBE_SESSION=own, PIPEPROBE_EXEC_RANKS="")  # for the processes that it starts
+        record.join(own)
 
 
 # ---- the loader, in the process that takes the batches ----
@@ -102,6 +120,7 @@ def _state_of(loader):
 
 @_guard
 def _iterator_made(iterator, loader, *args, **kwargs):
+    _take_rank()
     if record.session():
         _iteration_begins(iterator, loader, _state_of(loader), 0)
 
@@ -453,8 +472,9 @@ _engine = None  # of autograd, once a job has a group of ranks
 def _group_made(*args, **kwargs):
     """Collectives of gloo and MPI end when their calls do; those of NCCL are only begun, and end on the GPU."""
     global _engine
-    torch = sys.modules["torch"]
-    backend = str(sys.modules["torch.distributed.distributed_c10d"].get_backend()).lower()
+    torch, groups = sys.modules["torch"], sys.modules["torch.distributed.distributed_c10d"]
+    _take_rank(groups.get_rank(), groups.get_world_size())
+    backend = str(groups.get_backend()).lower()
     no_gpu = torch.version.cuda is None and getattr(torch.version, "hip", None) is None
     _engine = torch.autograd.Variable._execution_engine
     record.meets(backend in ("gloo", "mpi") or (no_gpu and ("gloo" in backend or backend == "undefined")))
@@ -476,6 +496,8 @@ def _first_gradient(gradient):
 def _hook_collectives(module):
     module.init_process_group = record.timed("after", module.init_process_group, _group_made)
     _replace(module, "collective", *_COLLECTIVES)
+    if module.is_initialized():  # the recording begins in a job that runs
+        _group_made()
 
 
 def _hook_broadcast(module):

@@ -101,6 +101,28 @@ static void test_an_answer_that_is_there_is_taken(void **state)
     assert_int_equal(unlink(answer_path()), 0);
 }
 
+/* Its process group has told it. */
+static void test_one_without_variables(void **state)
+{
+    char own[256];
+    struct pp_identity id;
+    struct pp_rank_file f = {.rank = 1, .world_size = 2, .launcher = PP_RANK_OF_PROGRAM};
+    (void)state;
+    offer(999999999, "");
+    answer("/of/the/environment");
+    assert_int_equal(pp_rank_session_as(dir, 1, 2, own, sizeof(own)), 1);
+    assert_string_equal(own, "/of/the/environment"); /* which counts first */
+    assert_int_equal(unlink(answer_path()), 0);
+    unsetenv("RANK");
+    assert_int_equal(pp_rank_session_as(dir, -1, -1, own, sizeof(own)), 0);
+    assert_int_equal(pp_rank_session_as(dir, 0, 1, own, sizeof(own)), 0);
+    assert_int_equal(pp_rank_session_as(dir, 1, 2, own, sizeof(own)),
+                     0); /* it would ask, but exec has gone */
+    f.local_rank = f.local_size = f.node = f.attempt = -1;
+    assert_int_equal(pp_rank_file_identity(&f, &id), 1);
+    assert_string_equal(id.launcher, PP_RANK_OF_PROGRAM);
+}
+
 static void take(void *ctx, const struct pp_rank_file *f)
 {
     struct pp_identity id;
@@ -157,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_who_asks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_answer_that_is_there_is_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_without_variables, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_question_is_answered, setup, teardown),
         cmocka_unit_test(test_keys_tell_ranks_apart),
     };
