@@ -17,3 +17,4 @@ extern "C" __global__ void pp_spin(unsigned long long ns)
 
 #define PP_KERNEL extern "C" __global__
 #include "normalize.cuh"
+#include "resize.cuh"

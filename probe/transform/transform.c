@@ -1,6 +1,5 @@
 #include "probe/base/err.h"
 #include "probe/decode/image_memory.h"
-#include "probe/transform/resize.h"
 #include "probe/transform/transform_internal.h"
 #include "probe/transform/transform_store.h"
 
@@ -104,6 +103,15 @@ uint64_t pp_scratch_grown(const struct pp_scratch *s)
     return s->buffer.grown;
 }
 
+uint8_t *pp_scratch_reserve(struct pp_scratch *s, size_t size, struct pp_err *err)
+{
+    pp_buffer_trim(&s->buffer);
+    if (pp_buffer_reserve(&s->buffer, size) == 0)
+        return s->buffer.data;
+    pp_fail(err, PP_E_NO_MEMORY, "no memory to resize an image (%zu bytes)", size);
+    return NULL;
+}
+
 static uint8_t *ring_row(const struct work *w, int row)
 {
     return w->ring + (size_t)(row % w->ring_rows) * w->row_stride;
@@ -139,14 +147,17 @@ static void run(struct work *w)
     }
 }
 
-struct visible {
-    int first, count; /* outputs of the resized picture */
-};
-
-static struct visible visible_of(int out, int offset, int window)
+static struct pp_resize_part seen(int in, int out, int offset, int window)
 {
     int first = offset > 0 ? offset : 0, end = offset + window < out ? offset + window : out;
-    return (struct visible){.first = first, .count = end - first};
+    return (struct pp_resize_part){.in = in, .out = out, .first = first, .count = end - first};
+}
+
+struct pp_transform_parts pp_transform_parts(const struct pp_transform *t,
+                                             const struct pp_transform_plan *plan)
+{
+    return (struct pp_transform_parts){.x = seen((int)plan->w, plan->out_w, plan->off_x, t->width),
+                                       .y = seen((int)plan->h, plan->out_h, plan->off_y, t->height)};
 }
 
 static size_t aligned(size_t size)
@@ -158,27 +169,24 @@ static size_t aligned(size_t size)
 static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, struct pp_scratch *scratch,
                         struct pp_err *err)
 {
-    struct visible x = visible_of(plan->out_w, plan->off_x, w->t->width),
-                   y = visible_of(plan->out_h, plan->off_y, w->t->height);
-    int in_x = (int)plan->w, in_y = (int)plan->h, taps_y = pp_axis_max_taps(in_y, plan->out_h);
+    struct pp_transform_parts seen = pp_transform_parts(w->t, plan);
+    const struct pp_resize_part *x = &seen.x, *y = &seen.y;
+    int taps_y = pp_axis_max_taps(y->in, y->out);
     if (taps_y > w->pixels->height + 1)
         taps_y = w->pixels->height + 1;
     w->ring_rows = taps_y + 2 * ROWS_AT_ONCE;
-    w->row_stride = aligned((size_t)x.count * 3 + PP_STORE_OVERREAD);
-    size_t x_bytes = aligned(pp_axis_bytes(in_x, plan->out_w, x.count)),
-           y_bytes = aligned(pp_axis_bytes(in_y, plan->out_h, y.count));
+    w->row_stride = aligned((size_t)x->count * 3 + PP_STORE_OVERREAD);
+    size_t x_bytes = aligned(pp_axis_bytes(x->in, x->out, x->count)),
+           y_bytes = aligned(pp_axis_bytes(y->in, y->out, y->count));
     size_t taps_bytes = aligned((size_t)taps_y * sizeof(*w->taps)),
            ring_bytes = w->row_stride * (size_t)w->ring_rows;
     size_t size = x_bytes + y_bytes + taps_bytes + ring_bytes + w->row_stride;
 
-    pp_buffer_trim(&scratch->buffer);
-    if (pp_buffer_reserve(&scratch->buffer, size) != 0)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to resize an image (%zu bytes)", size);
-    uint8_t *at = scratch->buffer.data;
-    struct pp_resize_part part_x = {.in = in_x, .out = plan->out_w, .first = x.first, .count = x.count},
-                          part_y = {.in = in_y, .out = plan->out_h, .first = y.first, .count = y.count};
-    pp_axis_fill(&w->x, &part_x, (int)-plan->x0, w->pixels->width, at);
-    pp_axis_fill(&w->y, &part_y, (int)-plan->y0, w->pixels->height, at += x_bytes);
+    uint8_t *at = pp_scratch_reserve(scratch, size, err);
+    if (!at)
+        return PP_E_NO_MEMORY;
+    pp_axis_fill(&w->x, x, (int)-plan->x0, w->pixels->width, at);
+    pp_axis_fill(&w->y, y, (int)-plan->y0, w->pixels->height, at += x_bytes);
     w->taps = (const uint8_t **)(void *)(at += y_bytes);
     w->ring = at += taps_bytes;
     w->row = at + ring_bytes;

@@ -3,6 +3,7 @@
 #ifndef PP_TRANSFORM_TRANSFORM_INTERNAL_H
 #define PP_TRANSFORM_TRANSFORM_INTERNAL_H
 
+#include "probe/transform/resize.h"
 #include "probe/transform/transform.h"
 
 #define PP_TRANSFORM_MAX_SIZE \
@@ -29,5 +30,15 @@ struct pp_transform {
     uint16_t value_f16[3][256];
     int simd_is_exact; /* pp_store_simd_is_exact */
 };
+
+/* What of the resized picture is seen, for each axis. */
+struct pp_transform_parts {
+    struct pp_resize_part x, y;
+};
+struct pp_transform_parts pp_transform_parts(const struct pp_transform *t,
+                                             const struct pp_transform_plan *plan);
+
+/* At least size bytes of scratch memory, contents lost; NULL with err set. */
+uint8_t *pp_scratch_reserve(struct pp_scratch *s, size_t size, struct pp_err *err);
 
 #endif

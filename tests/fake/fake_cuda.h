@@ -46,4 +46,10 @@ const void *fake_cuda_device_bytes(void); /* where the last copy went */
 const void *fake_cuda_normalized(void);   /* where the last kernel that normalises wrote */
 void fake_cuda_observe(fake_observer *o);
 
+/* For other fakes that work on the device. Whether size bytes from p on are the device's; keeps a stream busy
+ * for so much longer; makes every later call return rc, as a context does in which a kernel went wrong. */
+int fake_cuda_owns(const void *p, size_t size);
+void fake_cuda_occupy(void *stream, uint64_t ns);
+void fake_cuda_poison(int rc);
+
 #endif

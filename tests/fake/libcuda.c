@@ -39,6 +39,7 @@ static struct {
     uint64_t link_free_ns, legacy_done_ns, timer_ns; /* legacy: of the default stream */
     struct fault fault[MAX_FAULTS];
     int n_faults;
+    int poison;                       /* 0, or what every call returns */
     unsigned calls, lose_at, once_at; /* of any name; 0: none fails */
     int lose_rc;
     struct {
@@ -181,6 +182,8 @@ static int begin(struct call *c, const char *name)
     fake.calls++;
     if ((fake.lose_at && fake.calls >= fake.lose_at) || fake.calls == fake.once_at)
         rc = fake.lose_rc;
+    if (fake.poison)
+        rc = fake.poison;
     *c = (struct call){name, pp_now_ns(), ++fake.correlation};
     pthread_mutex_unlock(&lock);
     return rc;
@@ -583,6 +586,28 @@ static int is_on_device(const void *p, size_t size)
     return t && (size_t)((const char *)p - (char *)memory_of[t - things]) + size <= t->size;
 }
 
+EXPORT int fake_cuda_owns(const void *p, size_t size)
+{
+    pthread_mutex_lock(&lock);
+    int owned = is_on_device(p, size);
+    pthread_mutex_unlock(&lock);
+    return owned;
+}
+
+EXPORT void fake_cuda_occupy(void *stream, uint64_t ns)
+{
+    struct thing *s = stream;
+    pthread_mutex_lock(&lock);
+    uint64_t *done = s ? &s->at_ns : &fake.legacy_done_ns;
+    *done = later(*done, pp_now_ns()) + ns;
+    pthread_mutex_unlock(&lock);
+}
+
+EXPORT void fake_cuda_poison(int rc)
+{
+    fake.poison = rc;
+}
+
 /* Does the work now and says how long a device with 500 GB/s takes for it; 0 when an address is not its own.
  * Lock held. */
 static uint64_t normalize(const struct fake_kernel *k, void **args, struct fake_index grid,
@@ -600,6 +625,47 @@ static uint64_t normalize(const struct fake_kernel *k, void **args, struct fake_
     return 1000 + n * (1 + k->value_bytes) / 500;
 }
 
+/* Every address that the jobs of the kernel reach is the device's, as far as that can be told before it runs.
+ */
+static int jobs_are_sound(const struct fake_kernel *k, const struct fake_resize_args *a)
+{
+    size_t sample = (size_t)a->width * a->height * 3 * k->value_bytes;
+    if (!is_on_device(a->jobs, a->images * sizeof(*a->jobs)) ||
+        (k->value_bytes > 1 && !is_on_device(a->table, 768 * k->value_bytes)))
+        return 0;
+    for (unsigned i = 0; i < a->images; i++) {
+        const struct pp_resize_job *j = &a->jobs[i];
+        const int *x = (const int *)(uintptr_t)j->tables, *x_start = x + j->x_count * j->x_taps,
+                  *y = x_start + j->x_count, *y_start = y + j->y_count * j->y_taps;
+        size_t tables = sizeof(int) * ((size_t)j->x_count * (size_t)(j->x_taps + 1) +
+                                       (size_t)j->y_count * (size_t)(j->y_taps + 1));
+        if (!is_on_device(x, tables) || !is_on_device((void *)(uintptr_t)j->out, sample))
+            return 0;
+        for (int r = 0; r<j->y_count; r += j->y_count> 1 ? j->y_count - 1 : 1)
+            for (int c = 0; c<j->x_count; c += j->x_count> 1 ? j->x_count - 1 : 1) {
+                const char *p = (const char *)(uintptr_t)j->pixels;
+                if (!is_on_device(p + (size_t)j->pitch * (size_t)(y_start[r] + j->y_taps - 1) +
+                                      3 * (size_t)x_start[c],
+                                  3 * (size_t)j->x_taps) ||
+                    !is_on_device(p + (size_t)j->pitch * (size_t)y_start[r] + 3 * (size_t)x_start[c], 1))
+                    return 0;
+            }
+    }
+    return 1;
+}
+
+/* As normalize. */
+static uint64_t resize(const struct fake_kernel *k, void **args, struct fake_index grid,
+                       struct fake_index block)
+{
+    struct fake_resize_args a = fake_resize_args(args);
+    if (!jobs_are_sound(k, &a))
+        return 0;
+    fake_resize(k, &a, grid, block);
+    fake.last_normalized = (void *)(uintptr_t)a.jobs[0].out;
+    return 1000 + (size_t)a.width * a.height * a.images * 3 * k->value_bytes / 500;
+}
+
 EXPORT int cuLaunchKernel(pp_cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                           unsigned bz, unsigned shared_bytes, pp_cu_stream stream, void **args, void **extra)
 {
@@ -608,8 +674,10 @@ EXPORT int cuLaunchKernel(pp_cu_function f, unsigned gx, unsigned gy, unsigned g
     const struct fake_kernel *k = (const struct fake_kernel *)f;
     struct thing *s = (struct thing *)stream;
     pthread_mutex_lock(&lock);
-    uint64_t ns = k->value_bytes
-                      ? normalize(k, args, (struct fake_index){gx, gy}, (struct fake_index){bx, by})
+    struct fake_index grid = {gx, gy}, block = {bx, by};
+    uint64_t ns = k->resizes ? resize(k, args, grid, block)
+                  : k->value_bytes
+                      ? normalize(k, args, grid, block)
                       : (*(unsigned long long *)args[0] + fake.timer_ns - 1) / fake.timer_ns * fake.timer_ns;
     uint64_t *done = s ? &s->at_ns : &fake.legacy_done_ns;
     uint64_t from = later(pp_now_ns() + fake.launch_ns, *done);
