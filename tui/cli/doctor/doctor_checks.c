@@ -12,6 +12,7 @@
 #include "probe/storage/http.h"
 #include "probe/transform/transform.h"
 #include "report/send/sink.h"
+#include "tui/cli/doctor/doctor_nvjpeg.h"
 #include "tui/cli/exec/exec_python.h"
 
 #include <errno.h>
@@ -322,6 +323,7 @@ const struct pp_check pp_checks[] = {
      "copies use the host device: a simulated link of given bandwidth"},
     {NULL, "CUDA kernels", look_kernels, "--wire u8 normalises on the device, --step cuda keeps it busy",
      "neither --wire u8 nor --step cuda can be used on a device"},
+    {NULL, "nvJPEG", pp_look_nvjpeg, "JPEG can be decoded on the GPU", "JPEG is decoded on the CPU"},
     {.collector = &pp_collector_cupti},
     {.collector = &pp_collector_nvml},
     {.collector = &pp_collector_nvtx},
