@@ -123,10 +123,9 @@ static pp_status fail_unknown(const struct pp_decoder *d, const struct pp_encode
                    in->size > 1 ? "s" : "", in->data[0], in->size > 1 ? in->data[1] : 0u);
 }
 
-/* DEVICE rows wait for their batch hook (decode.h). */
 static int takes_part(const struct pp_decode_ops *ops, const struct pp_decoder_opts *opts)
 {
-    return ops->content == opts->content && ops->where == PP_DECODE_HOST;
+    return ops->content == opts->content;
 }
 
 pp_status pp_decoder_create(const struct pp_decoder_opts *opts, struct pp_decoder **out, struct pp_err *err)

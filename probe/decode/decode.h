@@ -6,7 +6,8 @@
  *
  * The content that the dataset declares (base/content.h) selects the rows that are asked, the sample's first
  * bytes select the one that decodes it. A new decoder is one file with one struct pp_decode_ops, and one line
- * in pp_decode_rows (decode.c); test_decode.c has the smallest one there is. */
+ * in pp_decode_rows (decode.c); test_decode.c has the smallest one there is. What a GPU decodes is no row: it
+ * takes a batch at a time (loader/decoding.h), and rows decode what it does not take. */
 #ifndef PP_DECODE_DECODE_H
 #define PP_DECODE_DECODE_H
 
@@ -32,14 +33,6 @@ enum pp_decode_result {
     PP_DECODED_ROW     /* the row of the batch itself; the row has row, and the loader has no transform */
 };
 
-/* A DEVICE row decodes on the GPU; there is none yet, and pp_decoder_create passes such rows over. How one
- * fits (nvJPEG): accepts and open run on the worker, as for a HOST row, since the crop is drawn from the
- * header. region keeps the bytes and the crop in the slot instead of pixels. A hook `batch`, to be added with
- * the first such row, decodes all regions of one batch on the copy lane, between pp_device_begin and
- * pp_device_end. Rows of both kinds may share a batch: what a DEVICE row does not accept goes to the next
- * row. */
-enum pp_decode_where { PP_DECODE_HOST, PP_DECODE_DEVICE };
-
 enum pp_decode_accept {
     PP_DECODE_REFUSED,
     PP_DECODE_ACCEPTED,
@@ -50,7 +43,6 @@ enum pp_decode_accept {
 struct pp_decode_ops {
     const char *name; /* "JPEG"; in pp_image_info and in sentences */
     enum pp_content content;
-    enum pp_decode_where where;
     enum pp_decode_result result;
     pp_phase phase; /* PP_DECODED_ROW: the phase that its work is recorded as */
 

@@ -394,7 +394,6 @@ static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffe
 const struct pp_decode_ops pp_decode_jpeg = {
     .name = "JPEG",
     .content = PP_CONTENT_IMAGE,
-    .where = PP_DECODE_HOST,
     .result = PP_DECODED_PIXELS,
     .accepts = accepts,
     .create = create,

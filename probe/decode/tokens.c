@@ -19,7 +19,6 @@ static pp_status copy_window(void *state, const struct pp_encoded *in, void *out
 const struct pp_decode_ops pp_decode_tokens = {
     .name = "tokens",
     .content = PP_CONTENT_TOKENS,
-    .where = PP_DECODE_HOST,
     .result = PP_DECODED_ROW,
     .phase = PP_PHASE_TRANSFORM,
     .row = copy_window,
@@ -39,7 +38,6 @@ static pp_status copy_text(void *state, const struct pp_encoded *in, void *out, 
 const struct pp_decode_ops pp_decode_text = {
     .name = "text",
     .content = PP_CONTENT_TEXT,
-    .where = PP_DECODE_HOST,
     .result = PP_DECODED_ROW,
     .phase = PP_PHASE_TRANSFORM,
     .row = copy_text,

@@ -139,7 +139,6 @@ static pp_status create(struct pp_image_arena *arena, void **out, struct pp_err 
 const struct pp_decode_ops pp_decode_webp = {
     .name = "WebP",
     .content = PP_CONTENT_IMAGE,
-    .where = PP_DECODE_HOST,
     .result = PP_DECODED_PIXELS,
     .accepts = accepts,
     .create = create,

@@ -1,8 +1,10 @@
 /* Fuzz target: a sample's bytes through the decoder: JPEG, PNG, and WebP where the build has it. Whatever
- * they are, the answer is a sentence or a region of pixels, within the memory limit. */
+ * they are, the answer is a sentence or a region of pixels, within the memory limit. What is taken for a
+ * plain JPEG has a header that says the same. */
 #include "tests/fuzz/fuzz.h"
 
 #include "probe/decode/decode.h"
+#include "probe/decode/jpeg_plain.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +19,10 @@ static void decode(struct pp_decoder *d, const struct pp_encoded *in)
     struct pp_image_info info;
     struct pp_pixels p;
     struct pp_err err = {0};
+    int plain = !pp_jpeg_not_plain(in->data, in->size);
     pp_status st = pp_decoder_open(d, in, &info, &err);
+    if (plain && st == PP_OK && (info.progressive || info.channels != 3))
+        abort();
     if (st == PP_OK)
         st = pp_decoder_region(d,
                                (struct pp_rect){.x = info.width / 3,

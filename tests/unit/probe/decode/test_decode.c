@@ -82,7 +82,6 @@ static void ppm_close(void *state)
 static const struct pp_decode_ops ppm = {
     .name = "PPM",
     .content = PP_CONTENT_IMAGE,
-    .where = PP_DECODE_HOST,
     .result = PP_DECODED_PIXELS,
     .accepts = ppm_accepts,
     .create = ppm_create,
@@ -270,17 +269,6 @@ static void tokens_are_a_row_like_any_other(void **state)
     pp_decoder_destroy(d);
 }
 
-static void a_row_for_the_device_is_passed_over(void **state)
-{
-    (void)state;
-    struct pp_decode_ops on_device = ppm;
-    on_device.where = PP_DECODE_DEVICE;
-    const struct pp_decode_ops *const rows[] = {&on_device, &ppm, NULL};
-    struct pp_decoder *d = make(&(struct pp_decoder_opts){.rows = rows});
-    assert_ptr_equal(pp_decoder_choose(d, BYTES(image)), &ppm);
-    pp_decoder_destroy(d);
-}
-
 static pp_status fails_to_create(struct pp_image_arena *arena, void **out, struct pp_err *err)
 {
     (void)arena;
@@ -310,7 +298,6 @@ int main(void)
         cmocka_unit_test(the_exif_rotation_is_every_rows),
         cmocka_unit_test(what_no_row_takes_is_said),
         cmocka_unit_test(tokens_are_a_row_like_any_other),
-        cmocka_unit_test(a_row_for_the_device_is_passed_over),
         cmocka_unit_test(a_row_that_cannot_be_made_ends_the_creation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,15 @@
+/* decode/jpeg_plain.h: whether a JPEG is of the plain kind that another decoder may be given: a look at its
+ * markers from first to last, on the CPU. A stream that is not what it seems can leave a GPU's context
+ * unusable, so whatever is odd is decoded by libjpeg-turbo, which says what is wrong with it. */
+#ifndef PP_DECODE_JPEG_PLAIN_H
+#define PP_DECODE_JPEG_PLAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* NULL: baseline, 8 bits, three components of YCbCr in one interleaved scan, tables and end-of-image marker
+ * there. Else what it is instead: "progressive", "4 components", "truncated". Any bytes; reads size of them
+ * at most. */
+const char *pp_jpeg_not_plain(const uint8_t *data, size_t size);
+
+#endif
