@@ -52,6 +52,16 @@ uint64_t pp_clock_to_reference(const struct pp_clock *c, uint64_t own_ns);
 /* Which of two events was first: -1 a, 1 b, 0: not known, for they are closer than the errors of both. */
 int pp_clock_order(const struct pp_clock *a, uint64_t a_ns, const struct pp_clock *b, uint64_t b_ns);
 
+/* By batch: when its last collective ended on the trainer's thread; 0: none, or not known. */
+struct pp_collective_ends {
+    uint64_t *at; /* n, to be freed */
+    size_t n;
+};
+/* Adds those of a recording; none where some of them were of a part of the ranks. Batches beyond 2^21 are
+ * left out. */
+pp_status pp_collective_ends_read(const struct pp_source *s, struct pp_collective_ends *io,
+                                  struct pp_err *err);
+
 /* The clocks of n recordings of one job against that of the first: from the ends of their spans `collective`
  * by batch. Where that is not possible, by the hosts' clocks, with unknown set. out: n of them, to be freed
  * one by one, also after a failure. */

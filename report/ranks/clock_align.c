@@ -10,11 +10,9 @@
 
 enum { MOST_BATCHES = 1 << 21 };
 
-/* By batch: when its last collective ended; 0: none. */
 struct ends {
     const struct pp_source *source;
-    uint64_t *at;
-    size_t n;
+    struct pp_collective_ends *to;
     int no_memory;
 };
 
@@ -31,36 +29,48 @@ static int is_trainer(const struct pp_source *s, uint32_t id)
 static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct ends *e = ctx;
+    struct pp_collective_ends *to = e->to;
     if (!is_trainer(e->source, thread))
         return 0;
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
         if (s->phase != PP_PHASE_COLLECTIVE || s->batch >= MOST_BATCHES || (s->flags & PP_SPAN_UNFINISHED))
             continue;
-        if (s->batch >= e->n) {
-            size_t room = e->n ? e->n : 1024;
+        if (s->batch >= to->n) {
+            size_t room = to->n ? to->n : 1024;
             while (room <= s->batch)
                 room *= 2;
-            uint64_t *grown = realloc(e->at, room * sizeof(*grown));
+            uint64_t *grown = realloc(to->at, room * sizeof(*grown));
             if (!grown)
                 return e->no_memory = 1;
-            memset(grown + e->n, 0, (room - e->n) * sizeof(*grown));
-            e->at = grown;
-            e->n = room;
+            memset(grown + to->n, 0, (room - to->n) * sizeof(*grown));
+            to->at = grown;
+            to->n = room;
         }
         uint64_t end = s->start_ns + s->dur_ns;
-        e->at[s->batch] = end > e->at[s->batch] ? end : e->at[s->batch];
+        to->at[s->batch] = end > to->at[s->batch] ? end : to->at[s->batch];
     }
     return 0;
 }
 
-static pp_status read_ends(const struct pp_source *s, struct ends *out, struct pp_err *err)
+/* A process that met a part of the ranks alone says so (collectors/attach/python/meets.c). */
+static void look_for_groups(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
+    *(int *)ctx |= value && strstr(value, "clocks are not compared") != NULL;
+}
+
+pp_status pp_collective_ends_read(const struct pp_source *s, struct pp_collective_ends *io,
+                                  struct pp_err *err)
+{
+    static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_FLAGS};
     uint64_t bad = 0;
-    *out = (struct ends){.source = s};
-    pp_status st = s->each_chunk(s->ctx, NULL, on_chunk, out, &bad, err);
-    return st == PP_OK && out->no_memory ? pp_fail(err, PP_E_NO_MEMORY, "no memory to align %s", s->path)
-                                         : st;
+    struct ends e = {.source = s, .to = io};
+    int groups = 0;
+    pp_status st = s->each_meta(s->ctx, "process_note", look_for_groups, &groups, err);
+    if (st != PP_OK || groups)
+        return st;
+    st = s->each_chunk(s->ctx, &wanted, on_chunk, &e, &bad, err);
+    return st == PP_OK && e.no_memory ? pp_fail(err, PP_E_NO_MEMORY, "no memory to align %s", s->path) : st;
 }
 
 /* What the hosts' own clocks say: right where they are synchronised, and no error is known. */
@@ -75,8 +85,8 @@ static void by_host_clock(const struct pp_source *reference, const struct pp_sou
         out->ahead_ns = (int64_t)ahead;
 }
 
-static pp_status align_one(const struct ends *reference, const struct ends *own, struct pp_clock *out,
-                           struct pp_err *err)
+static pp_status align_one(const struct pp_collective_ends *reference, const struct pp_collective_ends *own,
+                           struct pp_clock *out, struct pp_err *err)
 {
     size_t n = 0, most = reference->n < own->n ? reference->n : own->n;
     struct pp_clock_pair *pairs = calloc(most + 1, sizeof(*pairs));
@@ -86,23 +96,23 @@ static pp_status align_one(const struct ends *reference, const struct ends *own,
         if (reference->at[b] && own->at[b])
             pairs[n++] = (struct pp_clock_pair){own->at[b], reference->at[b]};
     pp_status st = pp_clock_fit(pairs, n, out, err);
-    if (st == PP_OK && out->unknown)
-        by_host_clock(reference->source, own->source, out);
     free(pairs);
     return st;
 }
 
 pp_status pp_clock_align(const struct pp_source *sources, size_t n, struct pp_clock *out, struct pp_err *err)
 {
-    struct ends reference = {0}, own = {0};
+    struct pp_collective_ends reference = {0};
     memset(out, 0, n * sizeof(*out));
-    pp_status st = n ? read_ends(&sources[0], &reference, err) : PP_OK;
+    pp_status st = n ? pp_collective_ends_read(&sources[0], &reference, err) : PP_OK;
     for (size_t i = 1; st == PP_OK && i < n; i++) {
-        st = read_ends(&sources[i], &own, err);
+        struct pp_collective_ends own = {0};
+        st = pp_collective_ends_read(&sources[i], &own, err);
         if (st == PP_OK)
             st = align_one(&reference, &own, &out[i], err);
+        if (st == PP_OK && out[i].unknown)
+            by_host_clock(&sources[0], &sources[i], &out[i]);
         free(own.at);
-        own.at = NULL;
     }
     free(reference.at);
     return st;

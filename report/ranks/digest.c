@@ -20,6 +20,12 @@ static void own_texts(struct pp_digest *d, struct pp_rank_row *row)
     }
 }
 
+int pp_rank_end_is_kept(uint32_t number)
+{
+    unsigned octave = number ? 31u - (unsigned)__builtin_clz(number) : 0;
+    return octave < 6 || number % (UINT32_C(1) << (octave - 5)) == 0;
+}
+
 static struct pp_hist *new_hists(void)
 {
     struct pp_hist *hists = malloc(PP_DIGEST_HISTS * sizeof(*hists));

@@ -8,7 +8,11 @@
  *
  * Steps are compared by number, not by time: ranks of a data-parallel job take the same steps in the same
  * order, so no clocks of machines need to agree. What a rank takes until it meets the others is its own time
- * of a step: wait for data, device sync and step, without the wait for the others. */
+ * of a step: wait for data, device sync and step, without the wait for the others. Of some steps a row has
+ * the time at which their collective ended, by its own clock: against those of another row they say how far
+ * the two clocks are apart (clock.h).
+ *
+ * A digest may be of a recording that has no end yet (digest_follow.h): a row says until when it holds. */
 #ifndef PP_REPORT_RANKS_DIGEST_H
 #define PP_REPORT_RANKS_DIGEST_H
 
@@ -22,9 +26,10 @@
 #include <stdint.h>
 
 enum {
-    PP_DIGEST_STEPS = 1 << 20, /* of a rank; those after are not compared */
-    PP_RANK_SLICES = 256,      /* of a rank at most */
-    PP_RANK_EPOCHS = 256       /* of a rank; those after are left out */
+    PP_DIGEST_STEPS = 1 << 20,  /* of a rank; those after are not compared */
+    PP_RANK_SLICES = 256,       /* of a rank at most */
+    PP_RANK_EPOCHS = 256,       /* of a rank; those after are left out */
+    PP_RANK_ENDS = 64 + 26 * 32 /* of a rank: of its first 64 steps, and 32 of each doubling of the number */
 };
 
 /* A part of the calendar's time: number * 2^slice_log2_s seconds since 1970. */
@@ -49,15 +54,27 @@ struct pp_rank_row {
     const char *l0, *l1, *l2, *sentence;                                          /* its own verdict */
     double samples_per_s, data_wait_share, collective_share; /* of its own steady state */
     uint64_t lost_spans;
-    int met; /* it recorded when it waited for other ranks */
+    int met;               /* it recorded when it waited for other ranks */
+    int running;           /* its recording had no end, and was still written */
+    uint64_t until_utc_ns; /* it has what was recorded until then, by its own clock; 0: not known */
     /* over its judged steps */
     uint64_t steps, wait_ns, sync_ns, step_ns, collective_ns;
     /* over its steady state, of all its threads: what a sample and a batch cost */
     uint64_t samples, work_ns[PP_PHASE_COUNT];
     struct pp_rank_slice *slices; /* rising by number */
     struct pp_rank_epoch *epochs; /* rising by epoch */
-    uint32_t n_slices, n_epochs;
+    struct pp_rank_end *ends;     /* rising by number */
+    uint32_t n_slices, n_epochs, n_ends;
 };
+
+/* When the blocking collective of a step ended, by the rank's own clock. */
+struct pp_rank_end {
+    uint32_t number; /* of the step */
+    uint64_t utc_ns;
+};
+/* Whether the end of that step is kept: it depends on the number alone, so that ranks have those of the same
+ * steps, however many each of them took. */
+int pp_rank_end_is_kept(uint32_t number);
 
 /* Of one kind of time, what the ranks came to in a step. */
 struct pp_rank_top {
@@ -74,7 +91,7 @@ struct pp_rank_step {
 enum pp_digest_hist { PP_DIGEST_OWN, PP_DIGEST_INPUT, PP_DIGEST_HISTS };
 
 struct pp_digest {
-    struct pp_arena arena; /* its texts, slices and epochs */
+    struct pp_arena arena; /* its texts, slices, epochs and ends */
     struct pp_rank_row *rows;
     size_t n_rows;
     struct pp_rank_step *steps; /* rising by number */

@@ -12,13 +12,14 @@
 
 static const char magic[8] = "ppdigest";
 enum {
-    VERSION = 3,
+    VERSION = 4,
     HEAD = 20,
     TEXT_MAX = 4096,
     SMALLEST_ROW = 32,
     SMALLEST_STEP = 10,
     SMALLEST_SLICE = 4,
     SMALLEST_EPOCH = 2,
+    SMALLEST_END = 2,
     LONGEST_SLICE = 31 /* log2 of its seconds */
 };
 #define FILE_MAX ((size_t)1 << 30)
@@ -54,6 +55,8 @@ static const struct column {
     {NUMBER, AT(collective_share)},
     {COUNT, AT(lost_spans)},
     {FLAG, AT(met)},
+    {FLAG, AT(running)},
+    {COUNT, AT(until_utc_ns)},
     {COUNT, AT(steps)},
     {COUNT, AT(wait_ns)},
     {COUNT, AT(sync_ns)},
@@ -126,7 +129,8 @@ static void put_top(struct writer *w, const struct pp_rank_top *t)
 
 static void put_time(struct writer *w, const struct pp_rank_row *row)
 {
-    uint32_t number = 0, epoch = 0;
+    uint32_t number = 0, epoch = 0, step = 0;
+    uint64_t end = 0;
     put(w, row->n_slices);
     for (size_t i = 0; i < row->n_slices; i++) {
         const struct pp_rank_slice *s = &row->slices[i];
@@ -141,6 +145,13 @@ static void put_time(struct writer *w, const struct pp_rank_row *row)
         put(w, row->epochs[i].epoch - epoch);
         put(w, row->epochs[i].ready_ns);
         epoch = row->epochs[i].epoch;
+    }
+    put(w, row->n_ends);
+    for (size_t i = 0; i < row->n_ends; i++) {
+        put(w, row->ends[i].number - step);
+        put(w, row->ends[i].utc_ns - end); /* as those of steps below */
+        step = row->ends[i].number;
+        end = row->ends[i].utc_ns;
     }
 }
 
@@ -341,6 +352,21 @@ static void get_time(struct cursor *c, struct pp_rank_row *row, struct pp_arena 
     }
 }
 
+static void get_ends(struct cursor *c, struct pp_rank_row *row, struct pp_arena *a)
+{
+    uint64_t n = get(c), number = 0, end = 0;
+    c->bad |= n > PP_RANK_ENDS;
+    row->ends = part_for(c, a, n, SMALLEST_END, sizeof(*row->ends));
+    for (uint64_t i = 0; row->ends && i < n && !c->bad; i++) {
+        uint64_t more = get(c);
+        number += more;
+        c->bad |= (i && !more) || more > UINT32_MAX || number > UINT32_MAX;
+        end += get(c);
+        row->ends[i] = (struct pp_rank_end){(uint32_t)number, end};
+        row->n_ends = (uint32_t)i + 1;
+    }
+}
+
 /* Counts follow from the buckets. */
 static void get_hist(struct cursor *c, struct pp_hist *h)
 {
@@ -381,6 +407,7 @@ static void get_body(struct cursor *c, struct pp_digest *d)
                 row->work_ns[p] = ns;
         }
         get_time(c, row, &d->arena);
+        get_ends(c, row, &d->arena);
         c->bad |= row->rank < 0 || (d->n_rows && row->rank <= row[-1].rank);
         d->n_rows++;
     }

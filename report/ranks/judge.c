@@ -296,6 +296,10 @@ static void fill_row(const struct judge *j, size_t i)
         .sync_ns = sync_of(j, i),
         .step_ns = step_of(j, i),
         .collective_ns = in->met ? per_step(j, i, in->collective_ns) : NAN,
+        .until = judge_utc(a, in->until_utc_ns),
+        .running = in->running,
+        .clock_offset_ns = NAN,
+        .clock_error_ns = NAN,
         .steps = in->steps,
         .lost_spans = in->lost_spans,
     };
@@ -349,23 +353,25 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
                              .cause_share = NAN,
                              .input_cause_ns = NAN,
                              .input_median_ns = NAN,
+                             .clock_error_ns = NAN,
                              .since_step = NAN,
                              .since_s = NAN};
     struct judge j = {.d = d, .r = out};
+    pp_status st = PP_OK;
     out->rows = pp_arena_alloc(&out->arena, (d->n_rows + 1) * sizeof(*out->rows));
     j.sorted = calloc(d->n_rows + 1, sizeof(*j.sorted));
     j.last = calloc(d->n_rows + 1, sizeof(*j.last));
     j.step = calloc(d->n_steps + 1, sizeof(*j.step));
-    if (!out->rows || !j.sorted || !j.last || !j.step) {
-        free(j.sorted);
-        free(j.last);
-        free(j.step);
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", d->n_rows);
-    }
+    j.ahead_ns = calloc(d->n_rows + 1, sizeof(*j.ahead_ns));
+    int filled = 0;
+    if (!out->rows || !j.sorted || !j.last || !j.step || !j.ahead_ns)
+        goto out;
     set_head(&j);
     out->n_rows = d->n_rows;
     for (size_t i = 0; i < d->n_rows; i++)
         fill_row(&j, i);
+    if (!judge_clocks(&j))
+        goto out;
     judge_missing(&j);
     choose_steps(&j);
     out->compared_steps = j.n_steps;
@@ -386,13 +392,15 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
     out->kind_name = names[out->kind];
     set_percentiles(out, d);
     judge_words(&j);
-    int mapped = judge_map(&j);
+    filled = judge_map(&j);
+out:
+    if (!filled || pp_arena_failed(&out->arena))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", d->n_rows);
     free(j.sorted);
     free(j.last);
     free(j.step);
-    return !mapped || pp_arena_failed(&out->arena)
-               ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", d->n_rows)
-               : PP_OK;
+    free(j.ahead_ns);
+    return st;
 }
 
 pp_status pp_ranks_complete(struct pp_ranks *r, const int *exit_code, size_t n, struct pp_err *err)
@@ -415,7 +423,9 @@ pp_status pp_ranks_complete(struct pp_ranks *r, const int *exit_code, size_t n, 
                                             .wait_ns = NAN,
                                             .sync_ns = NAN,
                                             .step_ns = NAN,
-                                            .collective_ns = NAN};
+                                            .collective_ns = NAN,
+                                            .clock_offset_ns = NAN,
+                                            .clock_error_ns = NAN};
         rows[i].exit_code = exit_code[i];
     }
     r->rows = rows;

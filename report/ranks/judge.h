@@ -17,13 +17,21 @@ struct judge {
     /* for the words: of the slow one's machine, its steps; how much longer its whole steps are than the
      * median rank's; what the median rank waits for data per step */
     double node_share, apart_ns, median_wait_ns;
+    int64_t *ahead_ns; /* by row: added to a time of its clock it is one of the first rank's; 0: not known */
+    size_t slowest_clock; /* row whose clock is furthest from it; n_rows: none is known to be */
 };
+
+/* A moment in UTC, as documents have it; NULL: not known. */
+const char *judge_utc(struct pp_arena *a, uint64_t utc_ns);
+/* The clocks of the ranks against that of the first one. 0: no memory. */
+int judge_clocks(struct judge *j);
 
 /* Names the ranks of the job that have no row. */
 void judge_missing(struct judge *j);
 /* The map of ranks and time. 0: no memory. */
 int judge_map(struct judge *j);
-/* The sentences, when all numbers are there. */
+/* The sentences, when all numbers are there; those about recordings without an end, and about clocks. */
 void judge_words(struct judge *j);
+void judge_words_of_time(struct judge *j);
 
 #endif

@@ -108,13 +108,22 @@ struct axis {
     uint32_t first, per; /* slices; per column */
 };
 
-static struct axis axis_of(const struct pp_digest *d, struct pp_ranks_map *m)
+/* A slice's number on the first rank's clock. */
+static uint32_t number_of(const struct judge *j, size_t row, const struct pp_rank_slice *s)
 {
+    double slice_ns = 1e9 * (double)(UINT64_C(1) << j->d->slice_log2_s),
+           number = (double)s->number + round((double)j->ahead_ns[row] / slice_ns);
+    return number <= 0 ? 0 : number >= UINT32_MAX - 1 ? UINT32_MAX - 1 : (uint32_t)number;
+}
+
+static struct axis axis_of(const struct judge *j, struct pp_ranks_map *m)
+{
+    const struct pp_digest *d = j->d;
     uint32_t first = UINT32_MAX, last = 0;
     for (size_t i = 0; i < d->n_rows; i++)
         if (d->rows[i].n_slices) {
-            uint32_t low = d->rows[i].slices[0].number,
-                     high = d->rows[i].slices[d->rows[i].n_slices - 1].number;
+            uint32_t low = number_of(j, i, &d->rows[i].slices[0]),
+                     high = number_of(j, i, &d->rows[i].slices[d->rows[i].n_slices - 1]);
             first = low < first ? low : first;
             last = high > last ? high : last;
         }
@@ -130,12 +139,13 @@ static void raise_to(double *cell, double v)
     *cell = isnan(*cell) || v > *cell ? v : *cell;
 }
 
-static void add_slices(double *cells, const struct pp_rank_row *r, struct axis x)
+static void add_slices(const struct judge *j, double *cells, size_t row, struct axis x)
 {
+    const struct pp_rank_row *r = &j->d->rows[row];
     uint64_t wait = 0, all = 0;
     for (size_t i = 0; i < r->n_slices; i++) {
-        uint32_t column = (r->slices[i].number - x.first) / x.per;
-        int last = i + 1 == r->n_slices || (r->slices[i + 1].number - x.first) / x.per != column;
+        uint32_t column = (number_of(j, row, &r->slices[i]) - x.first) / x.per;
+        int last = i + 1 == r->n_slices || (number_of(j, row, &r->slices[i + 1]) - x.first) / x.per != column;
         wait += r->slices[i].wait_ns;
         all += r->slices[i].all_ns;
         if (!last)
@@ -195,7 +205,7 @@ static double *empty_cells(struct judge *j, size_t n)
 static void fill(struct judge *j, const struct place *place, const struct group *groups, size_t n_groups)
 {
     struct pp_ranks_map *m = &j->r->map;
-    struct axis x = axis_of(j->d, m);
+    struct axis x = axis_of(j, m);
     size_t whole = n_groups > PP_RANKS_MAP_ROWS ? PP_RANKS_MAP_ROWS - 1 : n_groups;
     m->n_groups = n_groups > PP_RANKS_MAP_ROWS ? PP_RANKS_MAP_ROWS : n_groups;
     choose_epochs(j);
@@ -215,7 +225,7 @@ static void fill(struct judge *j, const struct place *place, const struct group 
         }
         out->n_ranks += groups[g].n;
         for (size_t i = groups[g].first; i < groups[g].first + groups[g].n; i++) {
-            add_slices(&m->wait_share[at * m->n_columns], &j->d->rows[place[i].row], x);
+            add_slices(j, &m->wait_share[at * m->n_columns], place[i].row, x);
             add_epochs(&m->ready_s[at * m->n_epochs], m, &j->d->rows[place[i].row]);
         }
     }

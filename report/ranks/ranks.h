@@ -46,6 +46,9 @@ struct pp_ranks_row {
     double samples_per_s, data_wait_share, collective_share;
     double last_share;                                       /* of the compared steps */
     double own_ns, wait_ns, sync_ns, step_ns, collective_ns; /* wait: for data */
+    const char *until; /* what it recorded up to then is here, by its clock: 2026-11-23T14:02:31Z */
+    int running;       /* its recording had no end, and was still written */
+    double clock_offset_ns, clock_error_ns; /* its clock less that of the first rank that has one */
     uint64_t steps, lost_spans;
 };
 
@@ -79,6 +82,10 @@ struct pp_ranks {
     double wait_p50_ns, wait_p99_ns, own_p50_ns, own_p99_ns;
     enum pp_ranks_kind kind;
     const char *kind_name, *sentence, *why, *where, *next_step, *note;
+    const char
+        *no_end; /* ranks whose recordings have no end yet, and until when they are known; NULL: none */
+    const char *clocks;    /* how far they are apart; NULL: not known, or too little to matter */
+    double clock_error_ns; /* the largest: no order of events of two ranks is known below it */
     const char *job, *launcher;
     double attempt, world_size;
     uint64_t compared_steps;

@@ -117,6 +117,8 @@ void pp_ranks_text(const struct pp_ranks *r, int all, FILE *out)
     if (r->missing_ranks)
         fprintf(out, "%-9s rank%s %s of %.0f: no recording here\n", "missing",
                 r->missing_ranks == 1 ? "" : "s", r->missing, r->world_size);
+    put_line("no end", r->no_end, out);
+    put_line("clocks", r->clocks, out);
     put_line("note", r->note, out);
     put_line("next", r->next_step, out);
 }

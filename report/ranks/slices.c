@@ -70,23 +70,25 @@ int slices_make(struct pp_digest *d, const struct pp_rank_own_step *steps, size_
     return 1;
 }
 
+static void *copy_of(struct pp_digest *d, const void *from, size_t bytes)
+{
+    void *own = bytes ? pp_arena_alloc(&d->arena, bytes) : NULL;
+    if (own)
+        memcpy(own, from, bytes);
+    return own;
+}
+
 int slices_fit(struct pp_digest *d, struct pp_rank_row *row, unsigned from_log2_s, unsigned to_log2_s,
                int copy)
 {
-    size_t bytes = row->n_slices * sizeof(*row->slices);
     if (copy) {
-        struct pp_rank_slice *own = bytes ? pp_arena_alloc(&d->arena, bytes) : NULL;
-        struct pp_rank_epoch *epochs = row->n_epochs
-                                           ? pp_arena_alloc(&d->arena, row->n_epochs * sizeof(*epochs))
-                                           : NULL;
-        if ((bytes && !own) || (row->n_epochs && !epochs))
+        size_t slices = row->n_slices * sizeof(*row->slices), epochs = row->n_epochs * sizeof(*row->epochs),
+               ends = row->n_ends * sizeof(*row->ends);
+        row->slices = copy_of(d, row->slices, slices);
+        row->epochs = copy_of(d, row->epochs, epochs);
+        row->ends = copy_of(d, row->ends, ends);
+        if ((slices && !row->slices) || (epochs && !row->epochs) || (ends && !row->ends))
             return 0;
-        if (own)
-            memcpy(own, row->slices, bytes);
-        if (epochs)
-            memcpy(epochs, row->epochs, row->n_epochs * sizeof(*epochs));
-        row->slices = own;
-        row->epochs = epochs;
     }
     if (to_log2_s > from_log2_s)
         row->n_slices = (uint32_t)coarsen(row->slices, row->n_slices, to_log2_s - from_log2_s);

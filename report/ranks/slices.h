@@ -11,7 +11,8 @@
  */
 int slices_make(struct pp_digest *d, const struct pp_rank_own_step *steps, size_t n);
 /* Before the rows of from come into d: slices of both have one length, the longer one. copy: the rows get
- * slices of their own in d's arena, which they need when they are another digest's. 0: no memory. */
+ * slices, epochs and ends of their own in d's arena, which they need when they are another digest's. 0: no
+ * memory. */
 int slices_fit(struct pp_digest *d, struct pp_rank_row *row, unsigned from_log2_s, unsigned to_log2_s,
                int copy);
 

@@ -39,6 +39,7 @@ static pp_status make(int rank, int world, uint32_t n, struct pp_rank_own_step *
     struct pp_rng rng = pp_rng_key(1, 0, (uint64_t)rank, 0);
     struct pp_rank_epoch epochs[EPOCHS];
     char host[32], file[64];
+    struct pp_rank_end ends[PP_RANK_ENDS];
     struct pp_rank_row row = {.rank = rank,
                               .world_size = world,
                               .local_rank = rank % PER_NODE,
@@ -61,6 +62,8 @@ static pp_status make(int rank, int world, uint32_t n, struct pp_rank_own_step *
                               .samples = (uint64_t)n * 64,
                               .epochs = epochs,
                               .n_epochs = EPOCHS};
+    row.ends = ends;
+    row.until_utc_ns = UINT64_C(1790000000) * 1000 * MS + n * 250 * MS;
     snprintf(host, sizeof(host), "node%05d", rank / PER_NODE);
     snprintf(file, sizeof(file), "/scratch/job/rank%05d.sqlite", rank);
     for (uint32_t i = 0; i < EPOCHS; i++)
@@ -74,6 +77,8 @@ static pp_status make(int rank, int world, uint32_t n, struct pp_rank_own_step *
                                              .all_ns = 250 * MS,
                                              .end_utc_ns = UINT64_C(1790000000) * 1000 * MS + i * 250 * MS +
                                                            pp_rng_below(&rng, MS)};
+        if (pp_rank_end_is_kept(i + 1))
+            ends[row.n_ends++] = (struct pp_rank_end){i + 1, steps[i].end_utc_ns};
         row.wait_ns += wait;
         row.step_ns += own - wait;
         row.collective_ns += 250 * MS - own;

@@ -45,7 +45,11 @@ static void make(int rank, struct pp_digest *out)
                               .wait_ns = STEPS * 1000000,
                               .samples = 8 * STEPS,
                               .epochs = epochs,
-                              .n_epochs = 2};
+                              .n_epochs = 2,
+                              .until_utc_ns = UINT64_C(1790000000000000000),
+                              .running = rank == 2};
+    struct pp_rank_end ends[STEPS + 20];
+    row.ends = ends;
     row.work_ns[PP_PHASE_READ] = 1000000;
     for (uint32_t i = 0; i < STEPS; i++)
         steps[i] = (struct pp_rank_own_step){.number = i,
@@ -54,6 +58,10 @@ static void make(int rank, struct pp_digest *out)
                                              .all_ns = 1u << 25,
                                              .end_utc_ns = UINT64_C(1790000000000000000) +
                                                            i * UINT64_C(90000000)};
+    for (uint32_t i = 0; i < STEPS + 20; i++)
+        if (pp_rank_end_is_kept(i))
+            ends[row.n_ends++] = (struct pp_rank_end){i, UINT64_C(1790000000000000000) + i * 90000000 +
+                                                             pp_rng_below(&rng, 100000)};
     if (pp_digest_make(&row, steps, STEPS, out, NULL) != PP_OK)
         abort();
 }

@@ -11,6 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define DIGEST ".digest"
+enum { MOST_RANKS = 1 << 20 };
+
 /* ---- which files ---- */
 
 struct names {
@@ -40,16 +43,23 @@ static pp_status add_name(struct names *f, const char *dir, const char *name, st
     return PP_OK;
 }
 
+static int ends_in(const char *name, const char *tail)
+{
+    size_t n = strlen(name), m = strlen(tail);
+    return n > m && strcmp(name + n - m, tail) == 0;
+}
+
+/* Recordings before digests, which may be of them. */
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    int later = ends_in(x, DIGEST) - ends_in(y, DIGEST);
+    return later ? later : strcmp(x, y);
 }
 
 static int is_recording_name(const char *name)
 {
-    size_t n = strlen(name);
-    return name[0] != '.' && ((n > 7 && strcmp(name + n - 7, ".sqlite") == 0) ||
-                              (n > 7 && strcmp(name + n - 7, ".digest") == 0));
+    return name[0] != '.' && (ends_in(name, ".sqlite") || ends_in(name, DIGEST));
 }
 
 /* Of a directory the *.sqlite and *.digest in it, by name. */
@@ -113,28 +123,51 @@ pp_status pp_rank_files_each(const char *const *operands, int n, pp_rank_file_fn
     return st;
 }
 
+struct gathering {
+    struct pp_digest_pile pile;
+    uint8_t *recorded; /* ranks of which a recording was read: MOST_RANKS of them, or NULL */
+};
+
+/* A digest that was written beside the recordings it is of says nothing that they do not. */
+static int is_of_recordings(const struct gathering *g, const struct pp_digest *d)
+{
+    for (size_t i = 0; i < d->n_rows; i++)
+        if (d->rows[i].rank >= MOST_RANKS || !g->recorded[d->rows[i].rank])
+            return 0;
+    return d->n_rows > 0;
+}
+
 static pp_status add_file(void *ctx, const char *path, int named, struct pp_err *err)
 {
+    struct gathering *g = ctx;
     struct pp_digest one = {0};
-    pp_status st = pp_digest_is_file(path) ? pp_digest_load(path, &one, err)
-                                           : pp_digest_read(path, &one, err);
-    if (st == PP_OK)
-        return pp_pile_add(ctx, &one, err);
+    int is_digest = pp_digest_is_file(path);
+    pp_status st = is_digest ? pp_digest_load(path, &one, err) : pp_digest_read(path, &one, err);
+    if (st == PP_OK && is_digest && !named && is_of_recordings(g, &one))
+        st = pp_fail(err, PP_E_USAGE, "%s is of ranks whose recordings are here", path);
+    else if (st == PP_OK) {
+        for (size_t i = 0; !is_digest && i < one.n_rows; i++)
+            if (one.rows[i].rank < MOST_RANKS)
+                g->recorded[one.rows[i].rank] = 1;
+        return pp_pile_add(&g->pile, &one, err);
+    }
     pp_digest_free(&one);
     return pp_rank_file_leave_out(st, named, err);
 }
 
 pp_status pp_rank_files_read(const char *const *operands, int n, struct pp_digest *out, struct pp_err *err)
 {
-    struct pp_digest_pile p = {.n = 0};
+    struct gathering g = {.recorded = calloc(MOST_RANKS, 1)};
     *out = (struct pp_digest){0};
-    pp_status st = pp_rank_files_each(operands, n, add_file, &p, err);
+    pp_status st = g.recorded ? pp_rank_files_each(operands, n, add_file, &g, err)
+                              : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %d files", n);
     if (st == PP_OK)
-        st = pp_pile_end(&p, out, err);
+        st = pp_pile_end(&g.pile, out, err);
     if (st == PP_OK && !out->n_rows)
         st = pp_fail(err, PP_E_USAGE, "%s holds no recording of a rank", operands[0]);
     if (st != PP_OK)
         pp_digest_free(out);
-    pp_pile_free(&p);
+    pp_pile_free(&g.pile);
+    free(g.recorded);
     return st;
 }

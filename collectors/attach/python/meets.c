@@ -29,6 +29,38 @@ static void lose_sight(const struct record_local *l)
     record_note("waits for other ranks are not recorded: the job has asynchronous collectives");
 }
 
+static PyObject *group_name; /* ours for good */
+
+static int is_group(PyObject *o)
+{
+    if (!o || o == Py_None)
+        return 0;
+    PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(o), "__name__");
+    int is = name && PyUnicode_Check(name) &&
+             PyUnicode_Find(name, group_name, 0, PyUnicode_GetLength(name), 1) >= 0;
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return is;
+}
+
+/* Of a group that the call names, which need not be all ranks: all_reduce(tensor, group=tensor_parallel). The
+ * end of such a collective is no event that all ranks share, and says nothing of their clocks. (What
+ * DistributedDataParallel broadcasts has its group as the first argument.) */
+static void note_group(PyObject *args, PyObject *kwargs)
+{
+    static int noted;
+    if (noted || (!group_name && !(group_name = PyUnicode_FromString("ProcessGroup"))))
+        return;
+    int named = kwargs && is_group(PyDict_GetItemString(kwargs, "group"));
+    for (Py_ssize_t i = 1; !named && i < PyTuple_Size(args); i++)
+        named = is_group(PyTuple_GetItem(args, i));
+    if (!named)
+        return;
+    noted = 1;
+    /* report/ranks/clock_align.c looks for its beginning */
+    record_note("clocks are not compared: the job has collectives of a named group of ranks");
+}
+
 PyObject *meets_collective(PyObject *function, PyObject *args, PyObject *kwargs)
 {
     struct record_local *l = in_step();
@@ -42,6 +74,8 @@ PyObject *meets_collective(PyObject *function, PyObject *args, PyObject *kwargs)
         lose_sight(l);
     else if (l->step_from.stamp)
         record_waited(l, &from, !out);
+    if (out) /* else its exception is on its way */
+        note_group(args, kwargs);
     return out;
 }
 

@@ -3,6 +3,7 @@
  * stderr, at the end. */
 #include "tui/cli/cli.h"
 #include "tui/cli/range_maps.h"
+#include "tui/cli/digest_beside.h"
 #include "tui/cli/exec/exec_python.h"
 #include "tui/cli/exec/exec_ranks.h"
 #include "tui/cli/exec/exec_record.h"
@@ -30,6 +31,7 @@ struct options {
     int64_t ring_spans;
     int64_t workers, batch_size, prefetch; /* 0: not told */
     struct metrics_opts metrics;
+    struct digest_opts digest;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -56,6 +58,7 @@ static const struct pp_opt opts[] = {
      .help = "ring size per thread, in spans of 64 bytes"},
     {.name = "serve", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(serve), .dflt = "0",
      .help = "start nothing: print a session as JSON and record the processes that join it, until stdin ends"},
+    DIGEST_OPT_ROWS(AT(digest), 0),
     METRICS_OPT_ROWS(AT(metrics), 0),
     {.name = NULL},
 };
@@ -72,6 +75,7 @@ struct surroundings {
     const char *next; /* the other tool that holds NVTX_INJECTION64_PATH; NULL: none */
     int nested;       /* it is our own library: an exec inside an exec */
     struct metrics_beside metrics;
+    struct digest_beside digest;
     /* what the recordings of ranks get as well */
     const struct options *options;
     char *const *program;
@@ -149,6 +153,12 @@ static void store_config(void *ctx, struct pp_store *store)
     exec_python_store_config(store, &s->python, o->serve);
 }
 
+/* A rank's recording is part of the digest of this machine. */
+static void add_to_digest(void *ctx, const char *path)
+{
+    digest_beside_add(&((struct surroundings *)ctx)->digest, path);
+}
+
 /* Of many ranks the first one speaks for all, and the others only of what they lost. */
 static int is_one_of_many(const struct exec_record *r)
 {
@@ -186,7 +196,11 @@ static pp_status begin_recording(struct exec_record *rec, struct surroundings *s
     }
     if (st != PP_OK)
         exec_record_abandon(rec);
-    else if (!o->serve)
+    else
+        digest_beside_start(&s->digest, &o->digest, rec->path, !rec->rank.launcher, "pipeprobe exec: ");
+    if (st == PP_OK && rec->rank.launcher)
+        add_to_digest(s, rec->path);
+    if (st == PP_OK && !o->serve)
         s->ranks = exec_ranks_start(&(struct exec_ranks_opts){.above = rec,
                                                               .output = o->output,
                                                               .map_text = s->map_text,
@@ -194,6 +208,7 @@ static pp_status begin_recording(struct exec_record *rec, struct surroundings *s
                                                               .ring_spans = (size_t)o->ring_spans,
                                                               .force = o->force,
                                                               .config = store_config,
+                                                              .begun = add_to_digest,
                                                               .ctx = s});
     if (!s->ranks)
         s->set_ranks[sizeof(PP_RANKS_VARIABLE)] = '\0'; /* none is to ask */
@@ -266,6 +281,7 @@ static int start(const struct options *o, char *const *program, struct exec_reco
         exec_ranks_stop(s->ranks);
         metrics_beside_end(&s->metrics);
         exec_record_abandon(rec);
+        digest_beside_end(&s->digest, 1);
         pp_cli_fail(&pp_cmd_exec, &err);
     }
     return code;
@@ -300,11 +316,13 @@ static void end_recording(const struct options *o, char *const *program, struct 
         if (!own) { /* all that there is is the ranks' */
             metrics_beside_end(&s->metrics);
             exec_record_abandon(rec);
+            digest_beside_end(&s->digest, o->quiet);
             return;
         }
     }
     pp_status st = exec_record_end(rec, exit_code, signalled ? "interrupted" : "finished", &err);
     metrics_beside_finish(&s->metrics);
+    digest_beside_finish(&s->digest);
     if (st != PP_OK)
         pp_cli_fail(&pp_cmd_exec, &err);
     int many = is_one_of_many(rec);
@@ -316,6 +334,7 @@ static void end_recording(const struct options *o, char *const *program, struct 
     else if (!o->quiet && st == PP_OK && rec->totals.spans)
         exec_words_verdict(rec, stderr);
     metrics_beside_end(&s->metrics);
+    digest_beside_end(&s->digest, o->quiet);
 }
 
 static int run_program(const struct options *o, char *const *program)

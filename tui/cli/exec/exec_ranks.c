@@ -62,6 +62,8 @@ static pp_status begin(struct exec_ranks *x, struct exec_record *r, struct pp_er
     st = exec_record_start(r, o->command_line, err);
     if (st != PP_OK)
         exec_record_abandon(r);
+    else
+        o->begun(o->ctx, r->path);
     return st;
 }
 

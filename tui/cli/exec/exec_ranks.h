@@ -20,6 +20,7 @@ struct exec_ranks_opts {
     size_t ring_spans;
     int force;
     void (*config)(void *ctx, struct pp_store *store); /* what the recording of exec says as well */
+    void (*begun)(void *ctx, const char *path);        /* the recording of a rank; by the thread */
     void *ctx;
 };
 

@@ -18,9 +18,9 @@
 #define END_NS UINT64_C(8000000000)
 enum { TARGETS_MOST = 8 };
 
-const char *const metrics_beside_none[] = {"--metrics", "", "--metrics-textfile", "", "--metrics-push", "",
-                                           "--otlp",    "", "--tensorboard",      "", "--mlflow",       "",
-                                           NULL};
+const char *const metrics_beside_none[] = {
+    "--metrics",     "", "--metrics-textfile", "", "--metrics-push", "", "--otlp", "",
+    "--tensorboard", "", "--mlflow",           "", "--digest-to",    "", NULL};
 
 static void say(const struct metrics_beside *b, const char *text)
 {

@@ -139,7 +139,7 @@ static pp_status run_again(const struct prove_opts *o, struct claim *c, struct p
     char rank[24], world_size[24];
     const char *const always[] = {"--no-prove", "--no-top", "--no-keep-proof", "--quiet",  "--force",
                                   "--rank",     rank,       "--world-size",    world_size, "--output"};
-    enum { NO_METRICS = 6 };
+    enum { NO_METRICS = 32 };
     char **argv = calloc((size_t)o->argc + EXTRA_MAX + sizeof(always) / sizeof(*always) + NO_METRICS + 3,
                          sizeof(*argv));
     int n = 0;
@@ -152,7 +152,7 @@ static pp_status run_again(const struct prove_opts *o, struct claim *c, struct p
         argv[n++] = o->argv[i];
     for (int i = 0; i < c->options; i++)
         argv[n++] = (char *)c->option[i];
-    for (int i = 0; i < NO_METRICS; i++)
+    for (int i = 0; i < NO_METRICS && metrics_beside_none[i]; i++)
         argv[n++] = (char *)metrics_beside_none[i];
     for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
         argv[n++] = (char *)always[i];

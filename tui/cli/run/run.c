@@ -1,6 +1,7 @@
 /* `pipeprobe run`: a full loader against the user's data, recorded; then the report on the recording. */
 #include "tui/cli/cli.h"
 #include "report/build/build.h"
+#include "tui/cli/digest_beside.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/run/prove.h"
 #include "tui/cli/run/run_beside.h"
@@ -353,6 +354,7 @@ struct run {
     struct run_torch torch; /* --loader pytorch */
     pid_t top;              /* of the dashboard; 0: none */
     struct metrics_beside metrics;
+    struct digest_beside digest;
     int second; /* pipeprobe's own loader, beside PyTorch's: the settings were said already */
 };
 
@@ -395,6 +397,14 @@ static void start_metrics(struct run *r)
     metrics_beside_start(&r->metrics, &metrics, r->rec.path, "metrics    ", r->asked.o.quiet);
 }
 
+static void start_digest(struct run *r)
+{
+    if (!r->asked.o.record || r->asked.o.world_size < 2)
+        return;
+    digest_beside_start(&r->digest, &r->asked.o.digest_to, r->rec.path, 0, "digest     ");
+    digest_beside_add(&r->digest, r->rec.path);
+}
+
 /* Everything up to the first sample. */
 static pp_status prepare(struct run *r, struct pp_err *err)
 {
@@ -418,6 +428,7 @@ static pp_status prepare(struct run *r, struct pp_err *err)
     if (st != PP_OK)
         return st;
     start_metrics(r);
+    start_digest(r);
     pp_nvtx_start(); /* before the threads that record */
     if (!r->second)
         note_choices(&r->asked, &r->parts, o->record ? &r->rec : NULL, &r->torch);
@@ -474,6 +485,7 @@ static int measure(struct run *r)
     else if (r->asked.o.record)
         ended = run_record_end(&r->rec, &r->result, outcome, &end_err);
     metrics_beside_finish(&r->metrics);
+    digest_beside_finish(&r->digest);
     run_top_wait(r->top);
     if (r->result.given_up && !r->asked.o.quiet)
         fprintf(stderr, "note       %u read%s of the data set did not return, and %s not waited for\n",
@@ -517,7 +529,8 @@ static int run_own(const struct run *torch, const char *path)
     o->output = path;
     r->asked.named_by_rank = 0;
     o->metrics = (struct metrics_opts){0}; /* they are PyTorch's run */
-    o->force = 1;                          /* whether it may be replaced was asked at the beginning */
+    o->digest_to = (struct digest_opts){0};
+    o->force = 1; /* whether it may be replaced was asked at the beginning */
     o->workers = torch->parts.loader.workers;
     o->batch_size = (int64_t)torch->parts.loader.batch_size;
     o->prefetch = torch->parts.loader.prefetch;
@@ -604,6 +617,7 @@ static int run_main(int argc, char **argv)
     code = code < 0 ? pp_cli_fail(&pp_cmd_run, &err) : report(&r, code);
 out:
     metrics_beside_end(&r.metrics);
+    digest_beside_end(&r.digest, r.asked.o.quiet);
     run_torch_free(&r.torch);
     run_record_free(&r.rec);
     if (!r.result.given_up) /* else threads are still reading with them */

@@ -258,6 +258,7 @@ static const struct pp_opt own_rows[] = {
     {.name = "color", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(color), .choices = color_choices,
      .arg = "WHEN", .dflt = "auto", .help = "auto, always or never"},
 
+    DIGEST_OPT_ROWS(AT(digest_to), 1),
     METRICS_OPT_ROWS(AT(metrics), 1),
     {.name = NULL},
 };
@@ -390,6 +391,11 @@ static pp_status check_together(const struct run_opts *o, const struct pp_opt_se
         {!operands && !run_synthetic(o),
          "no DATASET given: name a directory of images, tar shards, a token file, or --synthetic SPEC"},
         {operands && run_synthetic(o), "--synthetic replaces DATASET; leave out one of the two"},
+        {run_opt_source(set, "digest-to") == PP_OPT_GIVEN && o->digest_to.directory[0] && o->world_size < 2 &&
+             o->ranks < 2,
+         "--digest-to is for the ranks of a job: start it with a launcher, or give --ranks, or leave it out"},
+        {o->digest_to.directory && o->digest_to.directory[0] && !o->record,
+         "a digest is of the recording: leave out --digest-to, or --no-record"},
         {o->collective && o->prove,
          "--prove runs this rank alone, and --collective waits for other ranks; leave out one of the two"},
         {o->step == RUN_STEP_NONE && o->step_ms > 0,

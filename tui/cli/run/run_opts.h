@@ -6,6 +6,7 @@
 #include "probe/dataset/dataset_shards.h"
 #include "probe/dataset/dataset_synthetic.h"
 #include "probe/ranks/identity.h"
+#include "tui/cli/digest_beside.h"
 #include "tui/cli/metrics/metrics_opts.h"
 
 enum { RUN_STEP_AUTO, RUN_STEP_NONE, RUN_STEP_SLEEP, RUN_STEP_SPIN, RUN_STEP_CUDA };
@@ -64,6 +65,7 @@ struct run_opts {
     int64_t prove_rounds;
     int detail; /* enum pp_detail */
     struct metrics_opts metrics;
+    struct digest_opts digest_to;
 };
 
 /* The rows of run and, before them, those of the data set formats. */

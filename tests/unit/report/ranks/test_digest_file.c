@@ -62,6 +62,11 @@ static void make_one(int rank, struct pp_digest *out)
     struct pp_rank_epoch epochs[] = {{0, pp_rng_next(&rng) >> 20}, {(uint32_t)rank + 1, 5}};
     row.epochs = epochs;
     row.n_epochs = rank % 4 ? 2 : 0;
+    struct pp_rank_end ends[] = {{0, pp_rng_next(&rng) >> 2}, {7, 5}, {(uint32_t)rank + 8, UINT64_MAX}};
+    row.ends = ends;
+    row.n_ends = rank % 5 ? 3 : 0;
+    row.running = rank == 7;
+    row.until_utc_ns = pp_rng_next(&rng) >> 1;
     size_t n = 0;
     row.work_ns[PP_PHASE_READ] = pp_rng_next(&rng) >> 10;
     for (uint32_t i = 0; i < STEPS; i++)
@@ -155,6 +160,9 @@ static void test_what_is_read_is_what_was_written(void **state)
     assert_null(y->gpu);
     assert_string_equal(y->sentence, x->sentence);
     assert_memory_equal(x->work_ns, y->work_ns, sizeof(x->work_ns));
+    assert_true(x->until_utc_ns == y->until_utc_ns && x->running == y->running && y->n_ends == 3);
+    for (size_t i = 0; i < y->n_ends; i++)
+        assert_true(x->ends[i].number == y->ends[i].number && x->ends[i].utc_ns == y->ends[i].utc_ns);
     pp_digest_free(&a);
     pp_digest_free(&b);
 }
@@ -232,7 +240,7 @@ static void test_other_files(void **state)
     assert_false(pp_digest_is_file(path_of("nowhere")));
     assert_int_equal(pp_digest_load(path_of("x"), &d, &err), PP_E_CORRUPT);
     assert_non_null(strstr(err.text, "is no digest"));
-    write_bytes(path_of("x"), (const uint8_t *)"ppdigest\4\0\0\0\0\0\0\0\0\0\0\0", 20);
+    write_bytes(path_of("x"), (const uint8_t *)"ppdigest\5\0\0\0\0\0\0\0\0\0\0\0", 20);
     assert_int_equal(pp_digest_load(path_of("x"), &d, &err), PP_E_VERSION);
 }
 

@@ -117,6 +117,10 @@ static void assert_same(const struct pp_digest *a, const struct pp_digest *b)
         assert_int_equal(x->n_slices, y->n_slices);
         for (size_t k = 0; k < x->n_slices; k++)
             assert_memory_equal(&x->slices[k], &y->slices[k], sizeof(x->slices[k]));
+        assert_true(x->running == y->running && x->until_utc_ns == y->until_utc_ns);
+        assert_int_equal(x->n_ends, y->n_ends);
+        for (size_t k = 0; k < x->n_ends; k++)
+            assert_true(x->ends[k].number == y->ends[k].number && x->ends[k].utc_ns == y->ends[k].utc_ns);
         assert_true(same_text(x->file, y->file) && same_text(x->job, y->job) && same_text(x->host, y->host));
     }
     assert_int_equal(a->slice_log2_s, b->slice_log2_s);
@@ -148,6 +152,14 @@ static void make_random(struct pp_rng *rng, int rank, struct pp_digest *out)
     row.file = file;
     row.attempt = rank % 2 ? 3 : -1;
     row.wait_ns = pp_rng_below(rng, 1000);
+    struct pp_rank_end ends[8];
+    for (uint32_t k = 0; k < 8; k++)
+        ends[k] = (struct pp_rank_end){3 * k, pp_rng_below(rng, 5)};
+    row.ends = ends;
+    row.n_ends = (uint32_t)pp_rng_below(rng, 9);
+    row.running = rank % 3 == 0;
+    row.outcome = row.running ? NULL : row.outcome;
+    row.until_utc_ns = pp_rng_below(rng, 5);
     assert_int_equal(pp_digest_make(&row, steps, n, out, &err), PP_OK);
 }
 
@@ -313,6 +325,95 @@ static void test_kinds(void **state)
         pp_ranks_free(&r);
         pp_digest_free(&all);
     }
+}
+
+/* ---- clocks, and recordings without an end ---- */
+
+#define SECOND (1000 * MS)
+#define NOW (UINT64_C(1790000000) * SECOND) /* 2026-09-21 14:13:20 UTC */
+
+/* A rank whose collectives end when rank 0's do, but for delays of up to 50 us and what its clock is off. */
+static void make_ended(int rank, int64_t off_ns, uint32_t steps, uint64_t until_utc_ns, int running,
+                       struct pp_digest *out)
+{
+    struct pp_rng rng = pp_rng_key(17, 0, (uint64_t)rank, 0);
+    struct pp_rank_row row = row_of(rank, 4);
+    struct pp_rank_end ends[PP_RANK_ENDS];
+    row.running = running;
+    row.outcome = running ? NULL : "finished";
+    row.until_utc_ns = until_utc_ns;
+    row.ends = ends;
+    for (uint32_t k = 0; k < steps; k++)
+        if (pp_rank_end_is_kept(k)) {
+            ends[row.n_ends] = (struct pp_rank_end){k, NOW + k * 250 * MS + (uint64_t)off_ns +
+                                                           pp_rng_below(&rng, 50000)};
+            row.n_ends++;
+        }
+    assert_int_equal(pp_digest_make(&row, NULL, 0, out, &err), PP_OK);
+}
+
+static void test_the_ends_that_are_kept_do_not_depend_on_how_many_there_are(void **state)
+{
+    (void)state;
+    uint32_t kept = 0, of_octave = 0;
+    for (uint32_t k = 0; k < 1u << 20; k++) {
+        kept += (uint32_t)pp_rank_end_is_kept(k);
+        of_octave += (uint32_t)pp_rank_end_is_kept(k) && k >= 1u << 19;
+        if (k < 64)
+            assert_int_equal(kept, k + 1);
+    }
+    assert_int_equal(of_octave, 32);
+    assert_true(kept <= PP_RANK_ENDS);
+    for (uint32_t k = UINT32_MAX - 100000000; k < UINT32_MAX; k++) /* nor overflow */
+        if (pp_rank_end_is_kept(k))
+            return;
+    fail_msg("none of the last numbers is kept");
+}
+
+static void test_clocks_are_held_against_each_other(void **state)
+{
+    const int64_t off[] = {0, -30 * (int64_t)MS, 48 * (int64_t)MS, 0};
+    const uint32_t steps[] = {14400, 14400, 900, 30}; /* one died early; of one there is too little */
+    struct pp_digest all = {0}, one;
+    struct pp_ranks r;
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        make_ended(i, off[i], steps[i], NOW, 0, &one);
+        assert_int_equal(pp_digest_merge(&all, &one, &err), PP_OK);
+        pp_digest_free(&one);
+    }
+    assert_int_equal(pp_ranks_judge(&all, &r, &err), PP_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_true(fabs(r.rows[i].clock_offset_ns - (double)off[i]) <= r.rows[i].clock_error_ns + 50000);
+        assert_true(i == 0 ? r.rows[i].clock_error_ns == 0
+                           : r.rows[i].clock_error_ns > 0 && r.rows[i].clock_error_ns < 50000);
+        assert_true(r.rows[i].clock_error_ns <= r.clock_error_ns);
+    }
+    assert_true(isnan(r.rows[3].clock_error_ns) && isnan(r.rows[3].clock_offset_ns));
+    assert_non_null(strstr(r.clocks, "rank 2's is 48.0 ms ahead of rank 0's, to within"));
+    assert_null(r.no_end);
+    pp_ranks_free(&r);
+    pp_digest_free(&all);
+}
+
+static void test_recordings_without_an_end_are_named(void **state)
+{
+    struct pp_digest all = {0}, one;
+    struct pp_ranks r;
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        make_ended(i, 0, 0, i == 3 ? NOW - 700 * SECOND : NOW + (uint64_t)i * SECOND, i > 0, &one);
+        assert_int_equal(pp_digest_merge(&all, &one, &err), PP_OK);
+        pp_digest_free(&one);
+    }
+    assert_int_equal(pp_ranks_judge(&all, &r, &err), PP_OK);
+    assert_string_equal(r.no_end, "rank 3: no end, last digest 2026-09-21 14:01:40 UTC; "
+                                  "ranks 1-2: no end, last digest 2026-09-21 14:13:22 UTC");
+    assert_string_equal(r.rows[0].until, "2026-09-21T14:13:20Z");
+    assert_true(!r.note || !strstr(r.note, "killed"));
+    assert_true(isnan(r.clock_error_ns) && !r.clocks);
+    pp_ranks_free(&r);
+    pp_digest_free(&all);
 }
 
 static void test_numbers(void **state)
@@ -492,6 +593,9 @@ int main(void)
         cmocka_unit_test(test_what_is_merged_is_the_sum),
         cmocka_unit_test(test_what_does_not_belong_together),
         cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_the_ends_that_are_kept_do_not_depend_on_how_many_there_are),
+        cmocka_unit_test(test_clocks_are_held_against_each_other),
+        cmocka_unit_test(test_recordings_without_an_end_are_named),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_since_when),
         cmocka_unit_test(test_missing_ranks_by_number),

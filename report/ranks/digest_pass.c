@@ -1,0 +1,221 @@
+#include "report/ranks/digest_pass.h"
+
+#include "probe/base/err.h"
+
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The first batch of an epoch, in warm-up or not. */
+static void note_epoch(struct digest_pass *p, const struct pp_timeline_batch *b)
+{
+    struct pp_rank_row *r = &p->row;
+    uint64_t after = b->step_ns + b->collective_ns + b->sync_ns;
+    uint64_t had = b->end_ns > after ? b->end_ns - after : 0;
+    int rises = !r->n_epochs || b->epoch > p->epochs[r->n_epochs - 1].epoch;
+    if (rises && r->n_epochs < PP_RANK_EPOCHS && p->done_ns && had >= p->done_ns)
+        p->epochs[r->n_epochs++] = (struct pp_rank_epoch){.epoch = b->epoch, .ready_ns = had - p->done_ns};
+    p->done_ns = b->end_ns;
+}
+
+uint64_t digest_pass_utc(const struct digest_pass *p, uint64_t ns)
+{
+    return isnan(p->to_utc_ns) || !ns ? 0 : ns + (uint64_t)p->to_utc_ns;
+}
+
+void digest_pass_batch(void *ctx, const struct pp_timeline_batch *b)
+{
+    struct digest_pass *p = ctx;
+    struct pp_rank_row *r = &p->row;
+    note_epoch(p, b);
+    if (b->warmup || p->n == PP_DIGEST_STEPS || p->no_memory)
+        return;
+    if (p->n == p->room) {
+        size_t room = p->room ? 2 * p->room : 1024;
+        struct pp_rank_own_step *grown = realloc(p->steps, room * sizeof(*grown));
+        p->steps = grown ? grown : p->steps;
+        struct pp_covered_step *times = grown ? realloc(p->times, room * sizeof(*times)) : NULL;
+        p->times = times ? times : p->times;
+        p->no_memory = !times;
+        if (!times)
+            return;
+        p->room = room;
+    }
+    uint64_t input = b->wait_ns + b->sync_ns;
+    p->times[p->n] = (struct pp_covered_step){
+        b->end_ns > b->step_ns + b->sync_ns ? b->end_ns - b->step_ns - b->sync_ns : 0, b->end_ns, 0};
+    p->steps[p->n++] = (struct pp_rank_own_step){.number = b->number,
+                                                 .own_ns = input + b->step_ns,
+                                                 .input_ns = input,
+                                                 .all_ns = input + b->step_ns + b->collective_ns,
+                                                 .end_utc_ns = digest_pass_utc(p, b->end_ns)};
+    r->steps++;
+    r->wait_ns += b->wait_ns;
+    r->sync_ns += b->sync_ns;
+    r->step_ns += b->step_ns;
+    r->collective_ns += b->collective_ns;
+}
+
+static int64_t whole(const struct pp_source *s, const char *section, const char *key)
+{
+    double v = pp_source_number(s, section, key, -1);
+    return v >= 0 && v <= INT32_MAX ? (int64_t)v : -1;
+}
+
+/* exec outlives its program and finishes the file. What a launcher sends to all ranks when one has failed
+ * (SIGTERM) is no sign of the one. */
+static int was_killed(const struct pp_source *s)
+{
+    static const int signals[] = {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    int status = (int)whole(s, "result", "exit_status"), found = 0;
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        found |= status == 128 + signals[i];
+    return found;
+}
+
+/* A launcher says more than the options of `run`, which older recordings have alone. */
+static pp_status read_identity(const struct pp_source *s, struct pp_rank_row *r, struct pp_err *err)
+{
+    int said = whole(s, "rank", "rank") >= 0;
+    const char *section = said ? "rank" : "config";
+    r->rank = whole(s, section, "rank");
+    r->world_size = whole(s, section, "world_size");
+    r->local_rank = whole(s, "rank", "local_rank");
+    r->node = whole(s, "rank", "node");
+    r->attempt = whole(s, "rank", "attempt");
+    r->job = s->meta(s->ctx, "rank", "job");
+    r->launcher = s->meta(s->ctx, "rank", "launcher");
+    r->host = s->meta(s->ctx, "environment", "hostname");
+    r->version = s->meta(s->ctx, "run", "version");
+    r->outcome = was_killed(s) ? PP_RANK_KILLED : s->meta(s->ctx, "run", "outcome");
+    if (r->rank < 0 || (!said && r->world_size < 2))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "%s is of no rank: it was recorded without a launcher's variables (RANK and WORLD_SIZE, "
+            "PMI_RANK, SLURM_PROCID, ...) and without --rank; see pipeprobe report for a single one",
+            s->path);
+    if (r->world_size >= 0 && r->rank >= r->world_size)
+        return pp_fail(err, PP_E_USAGE, "%s says that it is rank %lld of %lld, which cannot be", s->path,
+                       (long long)r->rank, (long long)r->world_size);
+    return PP_OK;
+}
+
+/* A process that could not see all of its waits for other ranks says so (collectors/attach/python/meets.c):
+ * what it recorded of them is not the whole. */
+static void look_for_unseen(void *ctx, const char *key, const char *value, const char *unit, int numeric)
+{
+    *(int *)ctx |= value && strstr(value, "waits for other ranks are not recorded") != NULL;
+}
+
+/* The device of this rank among those that its process was given: "2" of CUDA_VISIBLE_DEVICES=2,3. */
+static const char *gpu_of(const struct pp_source *s, const struct pp_rank_row *r, char *buf, size_t size)
+{
+    const char *name = s->meta(s->ctx, "environment", "gpu"),
+               *given = s->meta(s->ctx, "environment", "CUDA_VISIBLE_DEVICES");
+    if (!name)
+        return NULL;
+    snprintf(buf, size, "%lld", (long long)(r->local_rank < 0 ? 0 : r->local_rank));
+    for (int64_t i = 0; given && *given; i++) {
+        size_t n = strcspn(given, ",");
+        if (i == r->local_rank || !given[n]) { /* one alone is this rank's whatever its number */
+            snprintf(buf, size, "%.*s", (int)n, given);
+            break;
+        }
+        given += n + 1;
+    }
+    return buf;
+}
+
+/* The clock of the recording against the calendar. */
+static double utc_offset(const struct pp_source *s)
+{
+    double utc = pp_source_number(s, "run", "started_utc_ns", NAN),
+           mono = pp_source_number(s, "run", "started_mono_ns", NAN);
+    return utc >= mono ? utc - mono : NAN;
+}
+
+/* ---- the whole ---- */
+
+pp_status digest_pass_begin(struct digest_pass *p, const struct pp_source *s, struct pp_err *err)
+{
+    pp_status st = read_identity(s, &p->row, err);
+    if (st != PP_OK)
+        return st;
+    p->row.file = s->path;
+    p->row.gpu = gpu_of(s, &p->row, p->gpu, sizeof(p->gpu));
+    p->row.epochs = p->epochs;
+    p->to_utc_ns = utc_offset(s);
+    if (!p->done_ns)
+        p->done_ns = (uint64_t)fmax(pp_source_number(s, "run", "started_mono_ns", 0), 0);
+    return PP_OK;
+}
+
+pp_status digest_pass_collectives(struct digest_pass *p, const struct pp_source *s, struct pp_err *err)
+{
+    struct pp_rank_row *r = &p->row;
+    int any = 0;
+    if (r->collective_ns || p->no_memory)
+        return PP_OK;
+    pp_status st = pp_collectives_cover(s, p->times, p->n, &any, err);
+    for (size_t i = 0; i < p->n && st == PP_OK && any; i++) {
+        struct pp_rank_own_step *step = &p->steps[i];
+        uint64_t most = step->own_ns - step->input_ns,
+                 covered = p->times[i].covered_ns < most ? p->times[i].covered_ns : most;
+        step->own_ns -= covered;
+        r->step_ns -= covered;
+        r->collective_ns += covered;
+    }
+    return st;
+}
+
+pp_status digest_pass_waits(struct digest_pass *p, const struct pp_source *s, struct pp_err *err)
+{
+    int unseen = 0;
+    pp_status st = s->each_meta(s->ctx, "process_note", look_for_unseen, &unseen, err);
+    p->row.met = p->row.collective_ns > 0 && !unseen;
+    return st == PP_OK && p->row.met ? pp_collective_ends_read(s, &p->ends, err) : st;
+}
+
+static void keep_ends(struct digest_pass *p)
+{
+    struct pp_rank_row *r = &p->row;
+    r->n_ends = 0;
+    r->ends = p->kept;
+    for (size_t i = 0; i < p->ends.n && r->n_ends < PP_RANK_ENDS; i++)
+        if (p->ends.at[i] && pp_rank_end_is_kept((uint32_t)i) && digest_pass_utc(p, p->ends.at[i]))
+            p->kept[r->n_ends++] = (struct pp_rank_end){(uint32_t)i, digest_pass_utc(p, p->ends.at[i])};
+}
+
+pp_status digest_pass_make(struct digest_pass *p, struct pp_digest *out, struct pp_err *err)
+{
+    if (p->no_memory)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the steps of %s", p->row.file);
+    keep_ends(p);
+    return pp_digest_make(&p->row, p->steps, p->n, out, err);
+}
+
+uint64_t digest_pass_until(const struct digest_pass *p, const struct pp_source *s, uint64_t last_span_ns)
+{
+    double ended = pp_source_number(s, "run", "ended_mono_ns", 0);
+    return digest_pass_utc(p, ended >= (double)last_span_ns ? (uint64_t)ended : last_span_ns);
+}
+
+/* Opening it has recovered what a killed run left, and removed its rings. */
+int digest_pass_is_written(const char *path)
+{
+    char rings[PATH_MAX];
+    return (size_t)snprintf(rings, sizeof(rings), "%s.rings", path) < sizeof(rings) &&
+           access(rings, F_OK) == 0;
+}
+
+void digest_pass_free(struct digest_pass *p)
+{
+    free(p->steps);
+    free(p->times);
+    free(p->ends.at);
+    *p = (struct digest_pass){0};
+}

@@ -1,0 +1,46 @@
+/* report/ranks/digest_pass.h: what a digest takes from a recording, in one look (digest_read.c) or in many
+ * (digest_follow.c): who the rank is, its steps, its epochs, and when its collectives ended. Private to the
+ * room. */
+#ifndef PP_REPORT_RANKS_DIGEST_PASS_H
+#define PP_REPORT_RANKS_DIGEST_PASS_H
+
+#include "report/measure/timeline.h"
+#include "report/ranks/clock.h"
+#include "report/ranks/collectives.h"
+#include "report/ranks/digest.h"
+
+struct digest_pass {
+    struct pp_rank_row row; /* its texts are the source's, but for gpu */
+    struct pp_rank_own_step *steps;
+    struct pp_covered_step *times; /* of the same steps */
+    size_t n, room;
+    int no_memory;
+    char gpu[64];
+    double to_utc_ns; /* added to a time of this recording; NAN: not known */
+    struct pp_collective_ends ends;
+    struct pp_rank_epoch epochs[PP_RANK_EPOCHS];
+    struct pp_rank_end kept[PP_RANK_ENDS];
+    uint64_t
+        done_ns; /* when the step before was; 0: there was none, and not known when the recording began */
+};
+
+/* Who it is, and what its clock says. What was counted before stays. PP_E_USAGE: it is of no rank. */
+pp_status digest_pass_begin(struct digest_pass *p, const struct pp_source *s, struct pp_err *err);
+/* The next batch of the trainer: a pp_timeline_batch_fn. */
+void digest_pass_batch(void *ctx, const struct pp_timeline_batch *b);
+/* Of a trace of another profiler, whose collectives are beside the trainer's steps, which hold them: they are
+ * taken out of the steps. Once, after all batches, before digest_pass_waits. */
+pp_status digest_pass_collectives(struct digest_pass *p, const struct pp_source *s, struct pp_err *err);
+/* Whether its waits for other ranks are whole, and the ends of its collectives. */
+pp_status digest_pass_waits(struct digest_pass *p, const struct pp_source *s, struct pp_err *err);
+/* The digest of all that was counted; the source is to be open still. */
+pp_status digest_pass_make(struct digest_pass *p, struct pp_digest *out, struct pp_err *err);
+/* A time of the recording on the calendar; 0: not known. */
+uint64_t digest_pass_utc(const struct digest_pass *p, uint64_t ns);
+/* Until when it was recorded: its end, or its last span. */
+uint64_t digest_pass_until(const struct digest_pass *p, const struct pp_source *s, uint64_t last_span_ns);
+/* Of one without an outcome, when it has been opened: whether it is still written. */
+int digest_pass_is_written(const char *path);
+void digest_pass_free(struct digest_pass *p);
+
+#endif

@@ -1,0 +1,139 @@
+#include "tui/cli/digest_beside.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "report/ranks/digest_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define END_NS UINT64_C(60000000000)
+#define LOOK_NS UINT64_C(10000000)
+
+static void say(const struct digest_beside *b, const char *fmt, const char *what, const char *why)
+{
+    char text[PATH_MAX + 300];
+    snprintf(text, sizeof(text), fmt, what, why);
+    char *plain = pp_text_plain(text);
+    fprintf(stderr, "%s%s\n", b->label, plain ? plain : text);
+    free(plain);
+}
+
+/* DIR/rank0003.digest of .../rank0003.sqlite. */
+static void name_it(struct digest_beside *b, const char *dir, const char *recording, int of_host)
+{
+    const char *slash = strrchr(recording, '/'), *base = slash ? slash + 1 : recording;
+    size_t n = strlen(base), d = strlen(dir);
+    char host[HOST_NAME_MAX + 2] = "";
+    if (of_host && gethostname(host, HOST_NAME_MAX) == 0)
+        strcat(host, "-");
+    if (n > 7 && strcmp(base + n - 7, ".sqlite") == 0)
+        n -= 7;
+    snprintf(b->path, sizeof(b->path), "%s%s%s%.*s.digest", dir, d && dir[d - 1] == '/' ? "" : "/", host,
+             (int)n, base);
+}
+
+static int spawn(struct digest_beside *b, uint64_t every_ns, int in)
+{
+    char every[32];
+    const char *argv[] = {"pipeprobe", "merge", "--beside", "--force", "--every", every, "-o", b->path, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t none;
+    snprintf(every, sizeof(every), "%llums", (unsigned long long)(every_ns / 1000000));
+    sigemptyset(&none);
+    if (posix_spawnattr_init(&attr) != 0)
+        return ENOMEM;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setpgroup(&attr, 0); /* Ctrl-C is for the job; the digest of its end is to be written */
+    int rc = posix_spawn(&b->pid, "/proc/self/exe", &actions, &attr, (char *const *)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attr);
+    return rc;
+}
+
+void digest_beside_start(struct digest_beside *b, const struct digest_opts *o, const char *recording,
+                         int of_host, const char *label)
+{
+    int in[2] = {-1, -1}, rc;
+    struct stat info;
+    *b = (struct digest_beside){.names = -1, .label = label};
+    if (!o->directory || !*o->directory)
+        return;
+    name_it(b, o->directory, recording, of_host);
+    rc = mkdir(o->directory, 0777) == 0 || errno == EEXIST ? 0 : errno;
+    if (rc) {
+        say(b, "no digest in %s: %s", o->directory, strerror(rc));
+        return;
+    }
+    if (stat(b->path, &info) == 0 && !pp_digest_is_file(b->path)) {
+        say(b, "no digest: %s is there, and is %s", b->path, "no digest; move it away");
+        return;
+    }
+    /* a socket, as a pipe whose reader is gone would end the process that writes */
+    rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) == 0 ? spawn(b, o->every_ns, in[0]) : errno;
+    if (in[0] >= 0)
+        close(in[0]);
+    b->names = in[1];
+    if (rc == 0)
+        return;
+    say(b, "no digest%s: its process cannot be started: %s", "", strerror(rc));
+    b->pid = 0;
+    if (b->names >= 0)
+        close(b->names);
+    b->names = -1;
+}
+
+void digest_beside_add(const struct digest_beside *b, const char *recording)
+{
+    char line[PATH_MAX + 2];
+    char *whole = b->pid ? realpath(recording, NULL) : NULL;
+    int n = whole ? snprintf(line, sizeof(line), "%s\n", whole) : 0;
+    free(whole);
+    if (n <= 0 || (size_t)n >= sizeof(line))
+        return;
+    while (send(b->names, line, (size_t)n, MSG_NOSIGNAL) < 0 && errno == EINTR)
+        continue;
+}
+
+void digest_beside_finish(struct digest_beside *b)
+{
+    if (b->pid && b->names >= 0)
+        close(b->names);
+    if (b->pid)
+        b->names = -1;
+}
+
+void digest_beside_end(struct digest_beside *b, int quiet)
+{
+    uint64_t deadline = pp_now_ns() + END_NS;
+    int status = 0;
+    pid_t done = 0;
+    if (!b->pid)
+        return;
+    digest_beside_finish(b);
+    while ((done = waitpid(b->pid, &status, WNOHANG)) == 0 || (done < 0 && errno == EINTR)) {
+        if (pp_now_ns() > deadline)
+            break;
+        pp_sleep_until_ns(pp_now_ns() + LOOK_NS);
+    }
+    if (done == 0)
+        say(b, "the digest %s is still being made%s", b->path, "");
+    else if (!quiet && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        say(b, "the digest of the ranks here is %s%s", b->path, "");
+    *b = (struct digest_beside){.names = -1, .label = b->label};
+}

@@ -1,0 +1,327 @@
+#include "tui/cli/merge_follow.h"
+
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "report/ranks/digest_file.h"
+#include "report/ranks/digest_follow.h"
+#include "report/ranks/pile.h"
+#include "tui/cli/cli.h"
+#include "tui/cli/rank_files.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LEAST_REST 2000 /* times the CPU time of a look: at most 0.05 % of a CPU */
+#define WAKE_MS 1000
+enum { STRANGE_LOOKS = 3 };
+
+struct file {
+    char *path;
+    struct pp_digest_follow *follow; /* NULL: it is a digest */
+    struct pp_digest last;           /* rows 0: none yet */
+    int ended;
+    int strange; /* looks at which it was of no rank and not being written */
+    int apart;   /* of no rank, or of another job: said, and left out */
+};
+
+struct follow {
+    const struct merge_follow_opts *o;
+    struct file *file;
+    size_t n, room;
+    struct stat output; /* which is none of the files; st_ino 0: it is not there */
+    char line[PATH_MAX];
+    size_t n_line;
+    int words_ended; /* of standard input */
+    int is_told;     /* that it could not be written */
+};
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int sig)
+{
+    stop_signal = sig;
+}
+
+/* Beside another command the end of that one is the end. */
+static void catch_signals(int beside)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction sa = {.sa_handler = beside ? SIG_IGN : on_signal};
+    sigemptyset(&sa.sa_mask);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+        sigaction(signals[i], &sa, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- the files ---- */
+
+static int is_output(const struct follow *g, const char *path)
+{
+    struct stat info;
+    return g->output.st_ino && stat(path, &info) == 0 && info.st_ino == g->output.st_ino &&
+           info.st_dev == g->output.st_dev;
+}
+
+static pp_status add_file(void *ctx, const char *path, int named, struct pp_err *err)
+{
+    struct follow *g = ctx;
+    (void)named;
+    for (size_t i = 0; i < g->n; i++)
+        if (strcmp(g->file[i].path, path) == 0)
+            return PP_OK;
+    if (is_output(g, path))
+        return PP_OK;
+    if (g->n == g->room) {
+        size_t room = g->room ? 2 * g->room : 16;
+        struct file *grown = realloc(g->file, room * sizeof(*grown));
+        if (!grown)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu recordings", room);
+        g->file = grown;
+        g->room = room;
+    }
+    int is_digest = pp_digest_is_file(path);
+    struct file f = {.path = strdup(path), .follow = is_digest ? NULL : pp_digest_follow_new(path)};
+    if (!f.path || (!is_digest && !f.follow)) {
+        free(f.path);
+        pp_digest_follow_free(f.follow);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to follow %s", path);
+    }
+    g->file[g->n++] = f;
+    return PP_OK;
+}
+
+static void free_files(struct follow *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        free(g->file[i].path);
+        pp_digest_follow_free(g->file[i].follow);
+        pp_digest_free(&g->file[i].last);
+    }
+    free(g->file);
+}
+
+/* ---- a look ---- */
+
+static void leave_out(struct file *f, const struct pp_err *err)
+{
+    pp_cli_note("left out", err->text);
+    f->apart = 1;
+}
+
+static int any_running(const struct pp_digest *d)
+{
+    for (size_t i = 0; i < d->n_rows; i++)
+        if (d->rows[i].running)
+            return 1;
+    return 0;
+}
+
+/* What is there by now. A file that cannot be read at the moment keeps what was read before. complete: it is
+ * the last look, which has time for a whole report. */
+static pp_status look_at(struct file *f, int complete, struct pp_err *err)
+{
+    struct pp_digest d = {0};
+    pp_status st = !f->follow ? pp_digest_load(f->path, &d, err)
+                   : complete ? pp_digest_read(f->path, &d, err)
+                              : pp_digest_follow_look(f->follow, UINT64_MAX, pp_clock_of(CLOCK_REALTIME), &d,
+                                                      &f->ended, err);
+    if (st == PP_OK) {
+        pp_digest_free(&f->last);
+        f->last = d;
+        f->ended = f->follow ? f->ended : !any_running(&d);
+        return PP_OK;
+    }
+    pp_digest_free(&d);
+    if (st == PP_E_USAGE) { /* one that has just begun does not say yet which rank it is of */
+        if (complete || (f->ended && ++f->strange == STRANGE_LOOKS))
+            leave_out(f, err);
+        f->ended = 0;
+    }
+    return st == PP_E_NO_MEMORY ? st : PP_OK;
+}
+
+static pp_status look(struct follow *g, int complete, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    for (size_t i = 0; st == PP_OK && i < g->n; i++)
+        if (!g->file[i].apart && (complete || !g->file[i].ended))
+            st = look_at(&g->file[i], complete, err);
+    return st;
+}
+
+/* ---- the digest of all ---- */
+
+/* A job that was started again numbers its ranks anew: its last attempt counts. */
+static int64_t last_attempt(const struct follow *g)
+{
+    int64_t attempt = -1;
+    for (size_t i = 0; i < g->n; i++)
+        for (size_t k = 0; k < g->file[i].last.n_rows && !g->file[i].apart; k++)
+            if (g->file[i].last.rows[k].attempt > attempt)
+                attempt = g->file[i].last.rows[k].attempt;
+    return attempt;
+}
+
+static int is_part(const struct file *f, int64_t attempt)
+{
+    return !f->apart && f->last.n_rows && (f->last.rows[0].attempt < 0 || f->last.rows[0].attempt == attempt);
+}
+
+/* One by one: what does not belong to those before it is left out. */
+static pp_status merge_what_fits(struct follow *g, int64_t attempt, struct pp_digest *all, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    for (size_t i = 0; st == PP_OK && i < g->n; i++) {
+        if (!is_part(&g->file[i], attempt))
+            continue;
+        st = pp_digest_merge(all, &g->file[i].last, err);
+        if (st == PP_E_USAGE) {
+            leave_out(&g->file[i], err);
+            st = PP_OK;
+        }
+    }
+    return st;
+}
+
+static pp_status merge_all(struct follow *g, struct pp_digest *all, struct pp_err *err)
+{
+    struct pp_digest_pile pile = {.n = 0};
+    int64_t attempt = last_attempt(g);
+    pp_status st = PP_OK;
+    for (size_t i = 0; st == PP_OK && i < g->n; i++) {
+        struct pp_digest copy = {0};
+        if (!is_part(&g->file[i], attempt))
+            continue;
+        st = pp_digest_merge(&copy, &g->file[i].last, err);
+        if (st == PP_OK)
+            st = pp_pile_add(&pile, &copy, err);
+        else
+            pp_digest_free(&copy);
+    }
+    if (st == PP_OK)
+        st = pp_pile_end(&pile, all, err);
+    pp_pile_free(&pile);
+    return st == PP_E_USAGE ? merge_what_fits(g, attempt, all, err) : st;
+}
+
+/* A disk that is full for a while is said once; the job goes on. */
+static pp_status write_out(struct follow *g, struct pp_err *err)
+{
+    struct pp_digest all = {0};
+    pp_status st = merge_all(g, &all, err);
+    if (st == PP_OK && all.n_rows) {
+        st = pp_digest_store(&all, g->o->output, err);
+        if (stat(g->o->output, &g->output) != 0)
+            g->output = (struct stat){0};
+        if (st != PP_OK && !g->is_told)
+            pp_cli_note("digest", err->text);
+        g->is_told |= st != PP_OK;
+    }
+    pp_digest_free(&all);
+    return st;
+}
+
+/* ---- the time between ---- */
+
+static pp_status take_words(struct follow *g, struct pp_err *err)
+{
+    char text[4096];
+    pp_status st = PP_OK;
+    ssize_t n = read(STDIN_FILENO, text, sizeof(text));
+    g->words_ended |= n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
+    for (ssize_t i = 0; i < n && st == PP_OK; i++) {
+        if (text[i] != '\n' && g->n_line < sizeof(g->line) - 1)
+            g->line[g->n_line++] = text[i];
+        if (text[i] != '\n')
+            continue;
+        g->line[g->n_line] = '\0';
+        g->n_line = 0;
+        st = add_file(g, g->line, 1, err);
+    }
+    return st;
+}
+
+/* Until then, or the end. */
+static pp_status rest(struct follow *g, uint64_t until_ns, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    for (uint64_t now; st == PP_OK && !stop_signal && !g->words_ended && (now = pp_now_ns()) < until_ns;) {
+        struct pollfd fd = {.fd = g->o->beside ? STDIN_FILENO : -1, .events = POLLIN};
+        uint64_t left_ms = (until_ns - now) / 1000000 + 1;
+        if (poll(&fd, 1, left_ms < WAKE_MS ? (int)left_ms : WAKE_MS) > 0)
+            st = take_words(g, err);
+    }
+    return st;
+}
+
+static int all_ended(const struct follow *g)
+{
+    size_t parts = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        if (!g->file[i].apart && !g->file[i].ended)
+            return 0;
+        parts += !g->file[i].apart;
+    }
+    return parts > 0;
+}
+
+/* A directory is looked through again: a rank may have begun. */
+static pp_status find_files(struct follow *g, int first, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    struct stat info;
+    if (first && !g->o->beside && !g->o->n)
+        return pp_fail(err, PP_E_USAGE, "no recordings given: name the directory that they are in");
+    for (int i = 0; st == PP_OK && !g->o->beside && i < g->o->n; i++) {
+        const char *operand = g->o->operands[i];
+        if (stat(operand, &info) != 0)
+            st = first ? pp_fail_errno(err, errno, "reading %s failed", operand) : PP_OK;
+        else if ((st = pp_rank_files_each(&operand, 1, add_file, g, err)) == PP_E_USAGE)
+            st = PP_OK; /* an empty directory: a rank is going to begin */
+    }
+    return st;
+}
+
+pp_status merge_follow(const struct merge_follow_opts *o, struct pp_err *err)
+{
+    struct follow g = {.o = o};
+    int first = 1, ended = 0;
+    catch_signals(o->beside);
+    pp_status st = PP_OK, written = PP_OK;
+    while (st == PP_OK && !ended) {
+        uint64_t began = pp_now_ns(), cpu = pp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
+        st = find_files(&g, first, err);
+        if (st == PP_OK)
+            st = look(&g, 0, err);
+        if (st == PP_OK)
+            written = write_out(&g, err);
+        cpu = pp_clock_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        uint64_t apart = cpu * LEAST_REST > o->every_ns ? cpu * LEAST_REST : o->every_ns;
+        ended = !o->beside && all_ended(&g);
+        if (st == PP_OK && !ended)
+            st = rest(&g, began + apart, err);
+        ended |= stop_signal || g.words_ended;
+        first = 0;
+    }
+    if (st == PP_OK)
+        st = look(&g, 0, err); /* quick, in case that there is no time for the next one */
+    if (st == PP_OK)
+        written = write_out(&g, err);
+    if (st == PP_OK && !stop_signal)
+        st = look(&g, 1, err);
+    if (st == PP_OK && !stop_signal)
+        written = write_out(&g, err);
+    st = st == PP_OK ? written : st;
+    if (st == PP_OK && !g.output.st_ino)
+        st = pp_fail(err, PP_E_USAGE, "no rank was recorded, so that there is no digest %s", o->output);
+    free_files(&g);
+    return st;
+}
