@@ -278,6 +278,7 @@ static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
         r->leases = c.taken;
         r->leases_stolen = c.stolen;
         r->leases_lost = c.lost;
+        memcpy(r->leases_holder, c.holder, sizeof(r->leases_holder));
     }
     r->slots = l->n_slots;
     r->slot_bytes = l->n_slots * l->opts.batch_size * l->row_bytes;

@@ -119,6 +119,7 @@ struct pp_loader_result {
                               is not among them */
     uint64_t meetings;     /* steps after which other ranks were met */
     uint64_t leases, leases_stolen, leases_lost; /* shards leased; see ranks/lease.h */
+    char leases_holder[96];                      /* "HOST.PID"; "": none was waited for */
     uint64_t warm_ns, warm_samples; /* when the warm-up steps were done, and their samples; 0: never */
     uint64_t epoch, position;       /* where the trainer stands: resume from here */
     struct pp_stream_cursor

@@ -4,6 +4,7 @@
 #include "probe/base/cond.h"
 #include "probe/base/err.h"
 #include "probe/ranks/lease_dir.h"
+#include "probe/ranks/lease_words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,13 @@
 #define MOST_LOOK_NS UINT64_C(1000000000)
 #define LOOK_COSTS 20 /* a waiter spends at most this part of its time in the directory */
 
-enum { NEWS = 8, NEWS_BYTES = 320 };
+enum { NEWS = 8, NEWS_BYTES = 320, HOLDERS = 16 };
+
+/* A rank whose shards were waited for: at how many looks it held one. */
+struct holder {
+    char token[PP_LEASE_TOKEN];
+    uint64_t looks;
+};
 
 struct held {
     uint64_t epoch, position, shard;
@@ -36,6 +43,7 @@ struct pp_lease {
     size_t n_held, room;
     uint64_t done_epoch, done_position; /* what the trainer has said */
     struct pp_lease_counts counts;
+    struct holder holder[HOLDERS];
     char news[NEWS][NEWS_BYTES];
     size_t first_news, n_news;
     pp_status failure; /* the directory does not take heartbeats any more */
@@ -72,10 +80,31 @@ int pp_lease_news(struct pp_lease *l, char *buf, size_t size)
 
 struct pp_lease_counts pp_lease_counts(struct pp_lease *l)
 {
+    const struct holder *most = NULL;
     pthread_mutex_lock(&l->lock);
     struct pp_lease_counts c = l->counts;
+    for (size_t i = 0; i < HOLDERS; i++)
+        if (l->holder[i].looks && (!most || l->holder[i].looks > most->looks))
+            most = &l->holder[i];
+    if (most) /* host and process; what makes it unique is for no person */
+        snprintf(c.holder, sizeof(c.holder), "%.*s", (int)(strrchr(most->token, '.') - most->token),
+                 most->token);
     pthread_mutex_unlock(&l->lock);
     return c;
+}
+
+/* More than HOLDERS ranks are not told apart: those that came first are counted. */
+static void note_holder(struct pp_lease *l, const char *token)
+{
+    size_t i = 0;
+    pthread_mutex_lock(&l->lock);
+    while (i < HOLDERS && l->holder[i].looks && strcmp(l->holder[i].token, token) != 0)
+        i++;
+    if (i < HOLDERS && strchr(token, '.')) {
+        snprintf(l->holder[i].token, sizeof(l->holder[i].token), "%s", token);
+        l->holder[i].looks++;
+    }
+    pthread_mutex_unlock(&l->lock);
 }
 
 size_t pp_lease_held(struct pp_lease *l)
@@ -333,14 +362,16 @@ static pp_status try_steal(struct pp_lease *l, uint64_t shard, enum pp_lease_ans
     char token[PP_LEASE_TOKEN], text[NEWS_BYTES];
     int turn = l->state[shard].turn;
     enum pp_lease_owner owner = pp_lease_dir_owner(&l->dir, l->epoch, shard, turn, token);
-    if (owner == PP_LEASE_ALIVE)
+    if (owner == PP_LEASE_ALIVE) {
+        note_holder(l, token);
         return PP_OK;
+    }
     if (pp_lease_dir_is_done(&l->dir, l->epoch, shard)) /* the next look sees it */
         return PP_OK;
     pp_status st = try_take(l, shard, turn + 1, answer, err);
     if (st != PP_OK || *answer != PP_LEASE_TAKEN)
         return st;
-    snprintf(text, sizeof(text), "shard %llu of epoch %llu is read again: %s %s", (unsigned long long)shard,
+    snprintf(text, sizeof(text), PP_LEASE_STOLEN_FORMAT, (unsigned long long)shard,
              (unsigned long long)l->epoch, token,
              owner == PP_LEASE_LEFT ? "left in the middle of it"
                                     : "held it and sent no heartbeat for the expiry time");

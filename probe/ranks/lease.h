@@ -44,6 +44,7 @@ enum pp_lease_answer {
 struct pp_lease_counts {
     uint64_t taken, stolen; /* stolen: of those, from ranks that died or left */
     uint64_t lost;          /* to another rank */
+    char holder[96]; /* the rank that was found most often to hold what this one waited for; "": none */
 };
 
 struct pp_lease;

@@ -170,6 +170,14 @@ static void add_ranks(const struct pp_ranks *ranks, struct pp_facts *f)
     f->metric[PP_METRIC_LAST_SHARE] = ranks->last_share;
 }
 
+static void add_leases(const struct pp_facts_from *from, struct pp_facts *f)
+{
+    const struct pp_lease_use *u = &from->gathered->checks.leases;
+    double window_ns = from->report->window_s * 1e9;
+    f->metric[PP_METRIC_LEASE_EPOCH] = u->looks && window_ns > 0 ? u->epoch_wait_ns / window_ns : NAN;
+    f->lease_holder = u->holder;
+}
+
 /* ---- PP_FROM_COSTS, REPLAY ---- */
 
 /* CPU contention stretches the trainer's own step instead of its wait. */
@@ -269,6 +277,7 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     add_owner(from, f);
     add_laws(&from->gathered->checks.laws, f);
     add_ranks(&from->gathered->checks.ranks, f);
+    add_leases(from, f);
     add_replay(from, f, out);
     /* may be charged to a cause only when all of the above is known */
     expose_stretch(f, out->replayed);

@@ -46,6 +46,8 @@ struct pp_cache_use {
 struct pp_lease_use {
     uint64_t looks; /* spans `lease`: asked for a shard, with one or without; 0: shards are not leased */
     double looks_ns, wait_ns, longest_ns, run_ns;
+    double epoch_wait_ns;       /* of wait_ns: while the trainer waited for the first batch of an epoch */
+    const char *holder;         /* rank that held most of what was waited for; NULL: not known */
     double taken, stolen, lost; /* NAN: the run was killed */
 };
 

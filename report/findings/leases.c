@@ -12,10 +12,23 @@ enum { CELL = 40 };
 
 #define LEAST_WAIT_SHARE 0.05 /* the smallest share that counts, as at the boundaries of epochs */
 
+/* Stretches of time, rising; those that hardly part are one. */
+enum { STRETCHES = 4096 };
+#define HARDLY_NS UINT64_C(5000000)
+
+struct stretches {
+    struct stretch {
+        uint64_t from_ns, to_ns;
+    } of[STRETCHES];
+    size_t n;
+};
+
 struct pp_leases_pass {
     const struct pp_source *source;
     const struct pp_timeline *tl;
     struct pp_lease_use use;
+    struct stretches waits, boundaries; /* of the reader; of the trainer */
+    uint32_t epoch;                     /* of the trainer's last wait, and one more; 0: none */
 };
 
 struct pp_leases_pass *pp_leases_begin(const struct pp_source *source, const struct pp_timeline *tl)
@@ -28,16 +41,53 @@ struct pp_leases_pass *pp_leases_begin(const struct pp_source *source, const str
     return p;
 }
 
+static void add_stretch(struct stretches *x, const struct pp_span *s)
+{
+    uint64_t end = s->start_ns + s->dur_ns;
+    struct stretch *last = x->n ? &x->of[x->n - 1] : NULL;
+    if (last && s->start_ns >= last->from_ns && s->start_ns <= last->to_ns + HARDLY_NS)
+        last->to_ns = end > last->to_ns ? end : last->to_ns;
+    else if (x->n < STRETCHES)
+        x->of[x->n++] = (struct stretch){s->start_ns, end};
+}
+
+/* Both rise by time, as each is of one thread. */
+static double overlap_ns(const struct stretches *a, const struct stretches *b)
+{
+    double sum = 0;
+    for (size_t i = 0, k = 0; i < a->n && k < b->n;) {
+        const struct stretch *x = &a->of[i], *y = &b->of[k];
+        uint64_t from = x->from_ns > y->from_ns ? x->from_ns : y->from_ns,
+                 to = x->to_ns < y->to_ns ? x->to_ns : y->to_ns;
+        sum += to > from ? (double)(to - from) : 0;
+        i += x->to_ns <= y->to_ns;
+        k += x->to_ns > y->to_ns;
+    }
+    return sum;
+}
+
+/* The wait for an epoch's first batch. */
+static void add_trainer(struct pp_leases_pass *p, const struct pp_span *s)
+{
+    if (s->phase != PP_PHASE_EPOCH_BOUNDARY && s->phase != PP_PHASE_DATA_WAIT)
+        return;
+    if (s->phase == PP_PHASE_EPOCH_BOUNDARY || (p->epoch && s->epoch + 1u != p->epoch))
+        add_stretch(&p->boundaries, s);
+    p->epoch = s->epoch + 1u;
+}
+
 void pp_leases_chunk(struct pp_leases_pass *p, const struct pp_span *spans, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
+        add_trainer(p, s);
         if (s->phase == PP_PHASE_LEASE) {
             p->use.looks++;
             p->use.looks_ns += (double)s->dur_ns;
         } else if (s->phase == PP_PHASE_LEASE_WAIT) {
             p->use.wait_ns += (double)s->dur_ns;
             p->use.longest_ns = fmax(p->use.longest_ns, (double)s->dur_ns);
+            add_stretch(&p->waits, s);
         }
     }
 }
@@ -52,6 +102,8 @@ void pp_leases_end(struct pp_leases_pass *p, struct pp_lease_use *out)
     out->taken = pp_source_number(p->source, "result", "leases", NAN);
     out->stolen = pp_source_number(p->source, "result", "leases_stolen", NAN);
     out->lost = pp_source_number(p->source, "result", "leases_lost", NAN);
+    out->epoch_wait_ns = overlap_ns(&p->waits, &p->boundaries);
+    out->holder = p->source->meta(p->source->ctx, "result", "leases_holder");
     free(p);
 }
 
@@ -88,6 +140,9 @@ void pp_findings_of_leases(const struct pp_lease_use *u, struct pp_arena *arena,
             pp_text_counted(leased, CELL, u->taken, "shard", "shards"), accidents(u, arena),
             pp_text_duration(wait, CELL, u->wait_ns), pp_text_percent(share_text, CELL, share),
             pp_text_duration(look, CELL, u->looks_ns)));
+    if (found && u->holder)
+        f->sentence = pp_arena_printf(arena, "%s; most of what it waited for was with %s", f->sentence,
+                                      u->holder);
     f->next_step = found ? pp_remedies[PP_REMEDY_LEASES].sentence : NULL;
     pp_finding_number(f, "leases", u->taken);
     pp_finding_number(f, "stolen", u->stolen);
@@ -95,5 +150,6 @@ void pp_findings_of_leases(const struct pp_lease_use *u, struct pp_arena *arena,
     pp_finding_number(f, "wait_s", u->wait_ns / 1e9);
     pp_finding_number(f, "wait_share", share);
     pp_finding_number(f, "longest_wait_s", u->longest_ns / 1e9);
+    pp_finding_number(f, "epoch_wait_s", u->epoch_wait_ns / 1e9);
     pp_finding_number(f, "leasing_s", u->looks_ns / 1e9);
 }

@@ -85,6 +85,9 @@ void pp_attribute(const struct pp_timeline *tl, const struct pp_tally *t, struct
     double reader_busy = share_of_lane(tl, t, PP_LANE_READER,
                                        stalled(t, PP_LANE_READER, PP_PHASE_READ)->total_ns);
 
+    double lease_wait = share_of_lane(tl, t, PP_LANE_READER,
+                                      stalled(t, PP_LANE_READER, PP_PHASE_LEASE_WAIT)->total_ns);
+
     if (tl->collective_ns > tl->wait_ns && tl->collective_ns > tl->sync_ns) {
         own_trainer(out, tl, t, PP_PHASE_COLLECTIVE, tl->collective_ns);
     } else if (tl->sync_ns > tl->wait_ns) {
@@ -100,6 +103,8 @@ void pp_attribute(const struct pp_timeline *tl, const struct pp_tally *t, struct
         own(out, tl, t, PP_LANE_COPY, PP_PHASE_PIN);
     } else if (mostly(reader_busy)) {
         own(out, tl, t, PP_LANE_READER, PP_PHASE_READ);
+    } else if (mostly(lease_wait)) {
+        own(out, tl, t, PP_LANE_READER, PP_PHASE_LEASE_WAIT);
     } else {
         out->known = 1;
         out->lane = PP_LANE_WORKER;

@@ -3,8 +3,8 @@
  *
  * Time is thread-time: with four workers a stall of 1 s is 4 s of worker time. The stage with the largest
  * part owns the wait; when the workers themselves mostly waited for a slot or for work, they were not what
- * was missing, and the copy lane or the shard reader is asked. When those were idle too, the hand-off between
- * them is what is left (phase PP_PHASE_NONE). */
+ * was missing, and the copy lane or the shard reader is asked, which may wait for the leases of other ranks.
+ * When those were idle too, the hand-off between them is what is left (phase PP_PHASE_NONE). */
 #ifndef PP_REPORT_MEASURE_ATTRIBUTE_H
 #define PP_REPORT_MEASURE_ATTRIBUTE_H
 

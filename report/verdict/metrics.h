@@ -61,6 +61,7 @@ enum pp_metric_from {
     X(COLLECTIVE, "collective", "of it: waiting for other ranks", SHARE, WAIT)                   \
     X(LAST_RANK, "last_rank", "the slowest rank", COUNT, RANKS)                           \
     X(LAST_SHARE, "last_share", "steps in which it was last", SHARE, RANKS)                     \
+    X(LEASE_EPOCH, "lease_epoch", "epoch boundaries: wait for leases", SHARE, RANKS)              \
     X(LAW_UTILISATION, "law_utilisation", "utilisation law, off by", SHARE, LAWS)                \
     X(LAW_SERVICE, "law_service", "service-rate law, off by", SHARE, LAWS)                       \
     X(LAW_LITTLE, "law_little", "Little's law, off by", SHARE, LAWS)                             \

@@ -47,6 +47,12 @@ static const char *value_of(const struct pp_facts *f, const char *name, size_t l
         return f->gpu_not_measured;
     if (strcmp(text, "host") == 0 || strcmp(text, "prefix") == 0)
         return *text == 'h' ? f->host ? f->host : "" : f->prefix ? f->prefix : "";
+    if (strcmp(text, "lease_holder") == 0) {
+        if (!f->lease_holder)
+            return "";
+        snprintf(buf, size, ", most of them %s", f->lease_holder);
+        return buf;
+    }
     for (int m = 0; m < PP_METRIC_COUNT; m++)
         if (strcmp(pp_metric_infos[m].name, text) == 0) {
             pp_unit_text(pp_metric_infos[m].unit, f->metric[m], value, sizeof(value));

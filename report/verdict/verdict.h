@@ -32,7 +32,8 @@ struct pp_facts {
     int unannotated;              /* it has neither waits nor steps */
     int only_first_batches;       /* an epoch is one batch: every wait of the window is an epoch boundary */
     const char *gpu_not_measured; /* why not, on a CUDA device without CUPTI's records; else NULL */
-    const char *host, *prefix;    /* the slowest host, and the prefix with the most refusals; "": none */
+    const char *lease_holder;  /* rank that held most of the leases that were waited for; NULL: not known */
+    const char *host, *prefix; /* the slowest host, and the prefix with the most refusals; "": none */
     int owner_known;
     int owner_is_worker;                /* its lane */
     double phase_share[PP_PHASE_COUNT]; /* of the workers' thread-time during the stalls */

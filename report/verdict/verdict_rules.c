@@ -397,6 +397,9 @@ const struct pp_cause_rule pp_cause_rules_shares[] = {
     {"loader", "errors", BIT(RETRY), ALWAYS,
      "loader: during the stalls the workers wait to retry failed reads for {owner_share} of the time",
      PP_REMEDY_ERRORS},
+    {"loader", "lease-wait", BIT(LEASE_WAIT), ALWAYS,
+     "loader: during the stalls the shard reader waits for {owner_share} of the time for shards that other ranks hold{lease_holder}",
+     PP_REMEDY_LEASES},
     /* threads / CPUs = r leaves 1 - 1/r of the time in the run queue: 2 per CPU give 0.50, 4 per CPU 0.75 */
     {"loader", "oversubscribed", WORK,
      WHEN(AT_LEAST(OWNER_DELAY, 0.6, "more than 2.5 runnable threads per usable CPU"),
@@ -431,6 +434,9 @@ const struct pp_cause_rule pp_cause_rules_shares[] = {
 const size_t pp_cause_rules_shares_n = sizeof(pp_cause_rules_shares) / sizeof(pp_cause_rules_shares[0]);
 
 const struct pp_cause_rule pp_outside_rules[] = {
+    {"loader", "lease-wait", ANY, WHEN(AT_LEAST(LEASE_EPOCH, WORTH_A_FIX)),
+     "loader: {lease_epoch} of the time is spent at the end of epochs without a shard, while other ranks hold those that are left{lease_holder}",
+     PP_REMEDY_LEASES},
     {"loader", "epoch-drain", ANY, WHEN(AT_LEAST(EPOCH, WORTH_A_FIX)),
      "loader: epoch boundaries take {epoch} of the time", PP_REMEDY_KEEP_WORKERS_PREFETCH},
     {"loader", "warm-up", ANY, WHEN(AT_LEAST(STARTUP, WORTH_A_FIX)),

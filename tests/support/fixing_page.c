@@ -30,6 +30,8 @@ static const struct {
      "More workers change nothing and CPUs are idle: threads hold the GIL, or share one file handle or a lock."},
     {"loader", "errors",
      "The log is full of warnings about files; some batches take as long as the retries."},
+    {"loader", "lease-wait",
+     "Fast ranks stand still at the end of every epoch, until the slowest has read its last shard."},
     {"loader", "epoch-drain", "The job stands still at the start of every epoch, then runs well."},
     {"loader", "warm-up", "Minutes pass before the first batch."},
     {"loader", NULL, "Workers are blocked, or wait for each other, without using a CPU or the disk."},

@@ -66,6 +66,8 @@ static const struct {
      "A few samples cost many times as much CPU time as the others, and the batches behind them wait."},
     {"loader", "straggler-worker",
      "One worker is slower than the others for every sample, and batches wait for it."},
+    {"loader", "lease-wait",
+     "The shards that are left of an epoch are with other ranks (`run --lease`), and this one has none."},
     {"loader", "epoch-drain",
      "The pipeline runs empty at the end of each epoch and fills again in the next."},
     {"loader", "in-trainer",

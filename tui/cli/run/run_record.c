@@ -258,6 +258,8 @@ static void store_loader(struct pp_store *s, const struct pp_loader_result *res)
         pp_store_meta_num(s, "result", "leases", (double)res->leases, "shards");
         pp_store_meta_num(s, "result", "leases_stolen", (double)res->leases_stolen, "shards");
         pp_store_meta_num(s, "result", "leases_lost", (double)res->leases_lost, "shards");
+        if (res->leases_holder[0])
+            pp_store_meta_text(s, "result", "leases_holder", res->leases_holder);
     }
     if (res->meetings)
         pp_store_meta_num(s, "result", "meetings", (double)res->meetings, "steps");

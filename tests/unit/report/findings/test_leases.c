@@ -114,11 +114,83 @@ static void other_runs_have_no_such_row(void **state)
     fake_free(f);
 }
 
+/* A job of 3 s in two epochs, whose trainer waits wait_ns for every batch and epoch_ns for the second epoch,
+ * while its worker has no work and its reader waits for leases. */
+static struct fake_run *waiting(uint64_t wait_ns, uint64_t epoch_ns)
+{
+    struct fake_run *f = calloc(1, sizeof(*f));
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "t"), worker = fake_thread(f, PP_LANE_WORKER, "w"),
+             reader = fake_thread(f, PP_LANE_READER, "r");
+    uint64_t t = FAKE_T0;
+    fake_text(f, "run", "outcome", "finished");
+    fake_text(f, "config", "step", "sleep");
+    fake_text(f, "config", "stream", "true");
+    fake_text(f, "config", "lease", "/scratch/leases");
+    fake_num(f, "result", "leases", "6", "shards");
+    fake_num(f, "result", "leases_stolen", "0", "shards");
+    fake_num(f, "result", "leases_lost", "0", "shards");
+    fake_text(f, "result", "leases_holder", "node3.4711");
+    fake_num(f, "environment", "usable_cpus", "2", NULL);
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        uint16_t epoch = b >= BATCHES / 2;
+        uint64_t wait = b == BATCHES / 2 ? epoch_ns : wait_ns;
+        struct {
+            uint32_t thread;
+            pp_phase phase;
+            uint64_t from, ns;
+        } spans[] = {
+            {reader, PP_PHASE_LEASE, t, 1000},
+            {reader, PP_PHASE_LEASE_WAIT, t + 1000, wait - 1000},
+            {worker, PP_PHASE_DISPATCH_WAIT, t, wait},
+            {trainer, PP_PHASE_DATA_WAIT, t, wait},
+            {worker, PP_PHASE_DECODE, t + wait, 10 * FAKE_MS},
+            {trainer, PP_PHASE_STEP, t + wait, 40 * FAKE_MS},
+        };
+        for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++) {
+            struct pp_span *s = fake_span(f, spans[i].thread, spans[i].phase, spans[i].from, spans[i].ns);
+            s->batch = spans[i].thread == reader ? PP_NO_BATCH : b;
+            s->epoch = epoch;
+            s->sample = PP_NO_SAMPLE;
+        }
+        t += wait + 40 * FAKE_MS;
+    }
+    return f;
+}
+
+static void waits_for_leases_are_a_cause(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t wait_ns, epoch_ns;
+        const char *l2, *words; /* NULL: not input-bound */
+    } rows[] = {
+        {20 * FAKE_MS, 20 * FAKE_MS, "lease-wait", "shards that other ranks hold, most of them node3.4711"},
+        {FAKE_MS / 2, 1500 * FAKE_MS, "lease-wait",
+         "while other ranks hold those that are left, most of them node3.4711"},
+        {FAKE_MS / 2, 100 * FAKE_MS, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct fake_run *f = waiting(rows[i].wait_ns, rows[i].epoch_ns);
+        struct pp_report *r = build(f);
+        const struct pp_report_finding *row = row_of(r);
+        if (!rows[i].l2 ? r->verdict.l2 != NULL
+                        : !r->verdict.l2 || strcmp(r->verdict.l2, rows[i].l2) != 0 ||
+                              !strstr(r->verdict.sentence, rows[i].words))
+            fail_msg("%zu: %s / %s: %s", i, r->verdict.l0, r->verdict.l2 ? r->verdict.l2 : "-",
+                     r->verdict.sentence);
+        assert_non_null(row);
+        assert_true(fabs(number(row, "epoch_wait_s") - (double)(rows[i].epoch_ns - 1000) / 1e9) < 1e-6);
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_are_summed_and_count_from_a_share_on),
         cmocka_unit_test(other_runs_have_no_such_row),
+        cmocka_unit_test(waits_for_leases_are_a_cause),
     };
     return cmocka_run_group_tests_name("leases", tests, NULL, NULL);
 }

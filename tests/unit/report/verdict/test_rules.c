@@ -24,7 +24,7 @@ enum { BLOCKS = sizeof(blocks) / sizeof(*blocks) };
 
 static int known_name(const char *name, size_t len)
 {
-    static const char *const texts[] = {"owner", "gpu_not_measured", "host", "prefix"};
+    static const char *const texts[] = {"owner", "gpu_not_measured", "host", "prefix", "lease_holder"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         if (strlen(texts[i]) == len && memcmp(texts[i], name, len) == 0)
             return 1;
