@@ -5,13 +5,20 @@
  *
  * A use is a sample in a batch that the trainer took. Exact for sample numbers below PP_AUDIT_EXACT: a bit
  * per sample in each of three maps (seen by any rank, by this rank, in this part of a rank's recordings), 384
- * MiB at the most. Larger numbers are watched as in findings/watch.h: exact up to a million of them, an
- * estimate with a stated scale beyond. Besides, some hundred bytes per rank and epoch.
+ * MiB at the most. Larger numbers, those of leased shards, have bits in pages (seen.h): exact up to some 1e9
+ * of them in shards of 500 samples and more, an estimate with a stated scale beyond. Besides, some hundred
+ * bytes per rank and epoch.
  *
  * What a sampler may do (world W, n samples, b per batch):
  *   padding    every rank draws ceil(n / W): W ceil(n / W) - n samples come twice, the second time in the
- *              last batch of a rank
+ *              last batch of a rank (of a stratified sampler in any batch)
  *   drop_last  every rank draws floor(n / W) or ceil(n / W), cut to a multiple of b; what is cut is left out
+ *
+ * Of leased shards (run --lease) a sample's number is shard x 2^32 + place on all ranks. Ranks have as many
+ * as they can take; what comes again because a lease was taken over from a rank that died or left is by
+ * design; and the epoch of a rank that was killed counts as whole where another one ended, which it does only
+ * when all shards are done.
+ *
  * Anything else that is used twice or not at all in an epoch that all ranks ran from its start to its end is
  * a finding, named after the first row of the causes that explains it. */
 #ifndef PP_REPORT_AUDIT_AUDIT_H
@@ -26,6 +33,7 @@
 #include <stdio.h>
 
 #define PP_AUDIT_EXACT (UINT64_C(1) << 30)
+#define PP_AUDIT_SHARD 4294967296.0 /* from the numbers of a leased shard to those of the next one */
 enum { PP_AUDIT_EXAMPLES = 5, PP_AUDIT_FACTS = 1 << 22 /* epochs x ranks that are audited */ };
 
 /* X(symbol, name, what it means). In the order in which they explain. */
@@ -41,8 +49,10 @@ enum { PP_AUDIT_EXAMPLES = 5, PP_AUDIT_FACTS = 1 << 22 /* epochs x ranks that ar
     X(REPEATED, "repeated", "a rank uses samples more than once in an epoch")                                  \
     X(SHARED, "shared", "samples are used by more than one rank in an epoch")                                  \
     X(LEFT_OUT, "left-out", "samples are used by no rank in an epoch")                                         \
+    X(SHARDS_LEFT, "shards-left-out", "leased shards of which no rank used a sample in an epoch")              \
     X(PADDING, "padding", "the sampler repeats samples so that all ranks have as many; this is by design")     \
-    X(DROPPED, "drop-last", "the last samples are dropped so that all batches are full; this is by design")
+    X(DROPPED, "drop-last", "the last samples are dropped so that all batches are full; this is by design")    \
+    X(TAKEN_OVER, "taken-over", "samples of leases that were taken over from a rank that died or left; this is by design")
 /* clang-format on */
 
 enum pp_audit_cause_id {
@@ -69,6 +79,13 @@ struct pp_audit_span {
     uint32_t batches; /* 0: not known */
 };
 
+/* A lease that the rank took over. */
+struct pp_audit_lease {
+    uint64_t shard;
+    uint16_t epoch;
+    char from[96]; /* the rank that had it */
+};
+
 /* One recording. A rank that was resumed has several. */
 struct pp_audit_part {
     int64_t rank, world_size; /* 0 and 1 for a job without ranks */
@@ -79,8 +96,14 @@ struct pp_audit_part {
     double started_ns, ended_ns; /* UTC, of the parts of a rank; 0: not known */
     int drop_last;               /* -1: not known */
     int with_replacement;        /* samples repeat by design */
+    int stratified;              /* a sample that pads may stand anywhere in a rank's order */
     int numbers_are_local; /* streamed: a number says when this rank read the sample, not which one it is */
     int incomplete;        /* some of its uses are not in it */
+    int leased;            /* numbers are of leased shards */
+    int finished;          /* and the run went on until all epochs were done */
+    double shards;         /* in all; NAN: not known */
+    struct pp_audit_lease *taken_over;
+    size_t n_taken_over;
     struct pp_audit_span *epochs;
     size_t n_epochs; /* rising */
 };
@@ -105,6 +128,8 @@ struct pp_audit_epoch {
     double used, distinct;        /* uses; different samples */
     double repeated;              /* uses of a sample that the epoch had had already, without padding */
     double padding;               /* by design */
+    double taken_over;            /* by design: uses of samples of leases that changed hands */
+    double shards, shards_left;   /* leased ones with a use, and without; NAN: there are no leases */
     double left_out, dropped;     /* of the data set: used by no rank; by design. NAN: not a whole epoch */
     double least_used, most_used; /* of the ranks that have it whole */
     int whole;                    /* all ranks have it from start to end */
@@ -129,6 +154,7 @@ struct pp_audit {
     enum pp_audit_kind kind;
     const char *kind_name, *sentence, *note;          /* note: what limits it */
     double ranks, world_size, missing_ranks, samples; /* samples: of the data set */
+    int leased;                                       /* numbers are shard x 2^32 + place */
     double used, whole_epochs, scale;                 /* scale 1: exact; else counts are estimates */
     struct pp_audit_epoch *epochs;
     size_t n_epochs;

@@ -2,9 +2,11 @@
 
 #include "probe/base/err.h"
 #include "probe/base/sample_list.h"
+#include "probe/ranks/lease_words.h"
 #include "report/measure/visit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +83,12 @@ static int is(const struct pp_source *s, const char *key, const char *value)
 static int is_streamed(const struct pp_source *s)
 {
     return is(s, "stream", "true");
+}
+
+static int is_leased(const struct pp_source *s)
+{
+    const char *lease = s->meta(s->ctx, "config", "lease");
+    return is_streamed(s) && lease && lease[0];
 }
 
 /* ---- the order that a PyTorch job's samplers gave ---- */
@@ -283,7 +291,10 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
                                                      : 0);
     part->drop_last = is(s, "drop_last", "true") ? 1 : is(s, "drop_last", "false") ? 0 : -1;
     part->with_replacement = is(s, "sampler", "weighted");
-    part->numbers_are_local = is_streamed(s);
+    part->stratified = is(s, "sampler", "stratified");
+    part->leased = is_leased(s);
+    part->shards = part->leased ? number(s, "stream_shards") : NAN;
+    part->numbers_are_local = is_streamed(s) && !part->leased;
     if (p->n_order)
         take_loader(p, part);
     part->unknown = unknown_of(p);
@@ -304,6 +315,7 @@ static pp_status list_epochs(struct pass *p, struct pp_audit_file *file, struct 
     size_t n = 0;
     for (unsigned e = 0; e <= UINT16_MAX; e++)
         n += p->window[e].taken != 0;
+    part->finished = all;
     part->epochs = calloc(n + 1, sizeof(*part->epochs));
     file->windows = calloc(n + 1, sizeof(*file->windows));
     if (!part->epochs || !file->windows)
@@ -324,6 +336,48 @@ static pp_status list_epochs(struct pass *p, struct pp_audit_file *file, struct 
         file->windows[at] = *w;
     }
     return PP_OK;
+}
+
+/* ---- leases that it took over ---- */
+
+enum { LEASES_MOST = 1 << 20 };
+
+struct leases {
+    struct pp_audit_part *part;
+    size_t room;
+    int no_memory;
+};
+
+static void add_lease(void *ctx, const struct pp_error_row *row)
+{
+    struct leases *g = ctx;
+    struct pp_audit_part *p = g->part;
+    struct pp_audit_lease l = {0};
+    unsigned long long shard, epoch;
+    if (!row->reason || sscanf(row->reason, PP_LEASE_STOLEN_SCAN, &shard, &epoch, l.from) != 3 ||
+        epoch > UINT16_MAX || p->n_taken_over == LEASES_MOST)
+        return;
+    if (p->n_taken_over == g->room) {
+        size_t room = g->room ? 2 * g->room : 16;
+        struct pp_audit_lease *grown = realloc(p->taken_over, room * sizeof(*grown));
+        g->no_memory |= !grown;
+        if (!grown)
+            return;
+        p->taken_over = grown;
+        g->room = room;
+    }
+    l.shard = shard;
+    l.epoch = (uint16_t)epoch;
+    p->taken_over[p->n_taken_over++] = l;
+}
+
+static pp_status read_leases(struct pp_audit_file *file, const struct pp_source *s, struct pp_err *err)
+{
+    struct leases g = {.part = &file->part};
+    pp_status st = file->part.leased ? s->each_error(s->ctx, add_lease, &g, err) : PP_OK;
+    return st == PP_OK && g.no_memory
+               ? pp_fail(err, PP_E_NO_MEMORY, "no memory for the leases of %s", file->path)
+               : st;
 }
 
 static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *source, struct pp_err *err)
@@ -347,6 +401,8 @@ static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *
         file->part.incomplete = has_losses(&p, bad, err);
         if (!file->part.unknown)
             st = list_epochs(&p, file, err);
+        if (st == PP_OK)
+            st = read_leases(file, source, err);
     }
     end_pass(&p);
     free(p.window);
@@ -388,6 +444,7 @@ static void drop_last_file(struct pp_audit_files *f)
     free(file->path);
     free(file->windows);
     free(file->part.epochs);
+    free(file->part.taken_over);
 }
 
 pp_status pp_audit_files_add(struct pp_audit_files *f, const char *path, struct pp_err *err)

@@ -28,7 +28,7 @@ struct prefix {
 
 struct walk {
     struct audit_facts *f;
-    struct pp_seen all, rank, part;
+    struct pp_seen all, rank, part, shards;
     struct audit_fact *now;
     struct prefix *prefix; /* per rank: newest, then the one before */
     struct prefix *filling;
@@ -70,10 +70,17 @@ static void note_worker(struct walk *w, const struct pp_audit_use *u)
     w->worker[i].set += hash_of(u->sample);
 }
 
-/* What one that is watched stands for. */
-static uint64_t weight(const struct pp_seen *s, uint64_t sample)
+static int by_lease(const void *a, const void *b)
 {
-    return sample < PP_AUDIT_EXACT ? 1 : (uint64_t)pp_watch_scale(&s->watch);
+    const struct pp_audit_lease *x = a, *y = b;
+    return x->epoch != y->epoch ? (x->epoch > y->epoch) - (x->epoch < y->epoch)
+                                : (x->shard > y->shard) - (x->shard < y->shard);
+}
+
+static int changed_hands(const struct audit_facts *f, uint16_t epoch, uint64_t sample)
+{
+    struct pp_audit_lease key = {.epoch = epoch, .shard = sample >> 32};
+    return f->n_taken_over && bsearch(&key, f->taken_over, f->n_taken_over, sizeof(key), by_lease);
 }
 
 /* 0: no memory. */
@@ -89,15 +96,20 @@ static int add_use(struct walk *w, struct audit_epoch *e, const struct pp_audit_
     if (w->filling && u->batch < PREFIX)
         pp_visit_batch_add(&w->filling->batch[u->batch], u->sample);
     if (all == PP_WATCH_FIRST)
-        e->distinct += weight(w->f->numbers_are_local ? &w->rank : &w->all, u->sample);
-    if (rank == PP_WATCH_AGAIN) {
+        e->distinct += pp_seen_weight(w->f->numbers_are_local ? &w->rank : &w->all, u->sample);
+    if (w->f->leased)
+        e->shards += pp_seen_add(&w->shards, u->sample >> 32) == PP_WATCH_FIRST;
+    if ((rank == PP_WATCH_AGAIN || all == PP_WATCH_AGAIN) && changed_hands(w->f, e->number, u->sample)) {
+        f->taken_over += pp_seen_weight(&w->all, u->sample);
+    } else if (rank == PP_WATCH_AGAIN) {
         int of_this = !w->resumed || part == PP_WATCH_AGAIN;
-        *(of_this ? &f->own_again : &f->resume_again) += weight(&w->rank, u->sample);
+        *(of_this ? &f->own_again : &f->resume_again) += pp_seen_weight(&w->rank, u->sample);
         note_again(w, u->sample);
     } else if (all == PP_WATCH_AGAIN) {
-        int last = w->last_batch == UINT32_MAX || u->batch == UINT32_MAX || u->batch == w->last_batch;
-        f->cross_again += weight(&w->all, u->sample);
-        f->cross_last += last ? weight(&w->all, u->sample) : 0;
+        int last = w->f->stratified || w->last_batch == UINT32_MAX || u->batch == UINT32_MAX ||
+                   u->batch == w->last_batch;
+        f->cross_again += pp_seen_weight(&w->all, u->sample);
+        f->cross_last += last ? pp_seen_weight(&w->all, u->sample) : 0;
         if (!last)
             note_again(w, u->sample);
     }
@@ -160,7 +172,7 @@ static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, s
     struct audit_facts *f = w->f;
     const struct audit_rank *r = &f->ranks[rank];
     struct feeding g = {w, e, 0};
-    int begun = 0, ended = 0, alike = 0;
+    int begun = 0, ended = 0, alike = 0, complete = 1;
     pp_status st = PP_OK;
     w->now = &f->fact[(size_t)(e - f->epochs) * f->n_ranks + rank];
     w->now->leader = rank;
@@ -168,6 +180,7 @@ static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, s
     for (size_t i = r->first_part; st == PP_OK && i < r->first_part + r->n_parts; i++) {
         const struct pp_audit_part *p = &f->in->parts[i];
         const struct pp_audit_span *s = span_of(p, e->number);
+        complete &= !p->incomplete && !p->unknown;
         if (!s)
             continue;
         w->resumed = w->now->parts++ > 0;
@@ -175,8 +188,9 @@ static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, s
         ended = s->ended && !p->incomplete;
         w->last_batch = s->batches ? s->batches - 1 : UINT32_MAX;
         w->n_workers = 0;
-        w->filling = s->begun && !w->resumed && s->batches ? next_prefix(w->prefix + 2 * rank, e->number)
-                                                           : NULL;
+        w->filling = s->begun && !w->resumed && s->batches && !f->leased
+                         ? next_prefix(w->prefix + 2 * rank, e->number)
+                         : NULL;
         st = f->in->feed(f->in->ctx, i, e->number, take_uses, &g, err);
         if (st == PP_OK && g.no_memory)
             st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s", p->file);
@@ -186,7 +200,7 @@ static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, s
         alike |= ended && workers_alike(w);
         pp_seen_clear(&w->part);
     }
-    w->now->whole = (uint8_t)(begun && ended);
+    w->now->whole = (uint8_t)(f->leased ? f->leases_done && complete : begun && ended);
     w->now->workers_alike = (uint8_t)(alike && w->now->own_again);
     pp_seen_clear(&w->rank);
     return st;
@@ -336,6 +350,7 @@ static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order
     }
     f->scale = fmax(f->scale, pp_watch_scale(&w->all.watch));
     pp_seen_clear(&w->all);
+    pp_seen_clear(&w->shards);
     return find_examples(w, e, err);
 }
 
@@ -393,9 +408,30 @@ static int list_ranks(struct audit_facts *f)
         f->drop_last = f->drop_last < 0 ? p->drop_last : f->drop_last;
         f->world = fmax(f->world, (double)p->world_size);
         f->numbers_are_local |= p->numbers_are_local;
+        f->stratified |= p->stratified;
     }
     f->numbers_are_local &= f->world > 1;
     return f->ranks != NULL;
+}
+
+static int list_leases(struct audit_facts *f)
+{
+    const struct pp_audit_input *in = f->in;
+    size_t n = 0;
+    f->shards = NAN;
+    for (size_t i = 0; i < in->n_parts; i++) {
+        f->leased |= in->parts[i].leased;
+        f->leases_done |= in->parts[i].leased && in->parts[i].finished;
+        f->shards = known(f->shards, in->parts[i].leased ? in->parts[i].shards : NAN);
+        n += in->parts[i].n_taken_over;
+    }
+    f->taken_over = calloc(n + 1, sizeof(*f->taken_over));
+    for (size_t i = 0; f->taken_over && i < in->n_parts; i++)
+        for (size_t k = 0; k < in->parts[i].n_taken_over; k++)
+            f->taken_over[f->n_taken_over++] = in->parts[i].taken_over[k];
+    if (f->n_taken_over)
+        qsort(f->taken_over, f->n_taken_over, sizeof(*f->taken_over), by_lease);
+    return f->taken_over != NULL;
 }
 
 pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *arena, struct audit_facts *f,
@@ -405,7 +441,7 @@ pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *
     size_t *order = NULL;
     pp_status st = PP_OK;
     *f = (struct audit_facts){.in = in, .arena = arena, .scale = 1};
-    if (!list_ranks(f) || !list_epochs(f) ||
+    if (!list_ranks(f) || !list_epochs(f) || !list_leases(f) ||
         !(f->fact = calloc(f->n_epochs * f->n_ranks + 1, sizeof(*f->fact))) ||
         !(w.prefix = calloc(2 * f->n_ranks + 1, sizeof(*w.prefix))) ||
         !(order = calloc(f->n_ranks + 1, sizeof(*order))))
@@ -415,6 +451,7 @@ pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *
     pp_seen_free(&w.all);
     pp_seen_free(&w.rank);
     pp_seen_free(&w.part);
+    pp_seen_free(&w.shards);
     free(w.prefix);
     free(order);
     return st;
@@ -425,4 +462,5 @@ void audit_facts_free(struct audit_facts *f)
     free(f->ranks);
     free(f->epochs);
     free(f->fact);
+    free(f->taken_over);
 }

@@ -12,6 +12,7 @@ struct audit_fact {
     uint64_t resume_again; /* ... in an earlier part */
     uint64_t cross_again;  /* ... that another rank had used, of lower number */
     uint64_t cross_last;   /* of them in the rank's last batch */
+    uint64_t taken_over;   /* none of these: of a lease that changed hands in the epoch */
     uint64_t set;          /* sum of the hashes of its samples */
     uint32_t batches;
     uint32_t parts;
@@ -21,7 +22,7 @@ struct audit_fact {
 
 struct audit_epoch {
     uint16_t number;
-    uint64_t distinct;
+    uint64_t distinct, shards; /* shards: leased ones with a use */
 };
 
 /* The number of a rank in the list of ranks. */
@@ -39,9 +40,15 @@ struct audit_facts {
     struct audit_fact *fact; /* [epoch * n_ranks + rank] */
     double samples;          /* of the data set; NAN: not known */
     double world, batch_size;
-    int drop_last;         /* -1: not known */
+    int drop_last; /* -1: not known */
+    int stratified;
     int numbers_are_local; /* and there are several ranks: they are not held against each other */
-    int cut;               /* epochs beyond PP_AUDIT_FACTS are not in it */
+    int leased,
+        leases_done; /* leases_done: a rank saw the end of the last epoch, at which all shards are done */
+    double shards;   /* that are leased; NAN: not known */
+    struct pp_audit_lease *taken_over; /* of all parts, by epoch and shard */
+    size_t n_taken_over;
+    int cut; /* epochs beyond PP_AUDIT_FACTS are not in it */
     double scale;
     struct pp_audit_example examples[PP_AUDIT_EXAMPLES];
     size_t n_examples;

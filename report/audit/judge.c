@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CELL = 48 };
 #define MOST_REPEATS 0.5 /* of the uses: beyond, the recording does not tell its epochs apart */
@@ -31,6 +32,7 @@ struct epoch {
     struct pp_audit_epoch *row;
     uint64_t followed; /* uses of ranks that draw another's samples */
     uint64_t shared;   /* by several ranks, which nothing explains */
+    uint64_t taken_over;
     size_t present, followers;
 };
 
@@ -52,6 +54,8 @@ static void name_rank(struct judge *j, enum pp_audit_cause_id id, size_t rank)
 /* Samples that come twice so that all ranks have as many. */
 static double padding_of(const struct audit_facts *f)
 {
+    if (f->leased)
+        return 0;
     return isnan(f->samples) ? f->world - 1 : f->world * ceil(f->samples / f->world) - f->samples;
 }
 
@@ -100,6 +104,7 @@ static void count(const struct judge *j, struct epoch *e)
         e->present += r->uses > 0;
         e->row->used += (double)r->uses;
         own += r->own_again + r->resume_again;
+        e->taken_over += r->taken_over;
         all += draws_all(f, r);
         if (r->leader != i) {
             e->followers++;
@@ -119,6 +124,8 @@ static void count(const struct judge *j, struct epoch *e)
     e->row->ranks = (double)e->present;
     e->row->distinct = (double)f->epochs[e->at].distinct;
     e->row->padding = (double)padding;
+    e->row->taken_over = (double)e->taken_over;
+    e->row->shards = f->leased ? (double)f->epochs[e->at].shards : NAN;
     e->row->repeated = (double)(own + e->shared + e->followed);
 }
 
@@ -225,6 +232,8 @@ static void judge_uneven(struct judge *j, struct epoch *e)
     }
     e->row->least_used = (double)least->uses;
     e->row->most_used = (double)most->uses;
+    if (f->leased) /* it is what leases are for */
+        return;
     int uneven = least->batches && most->batches ? least->batches != most->batches
                                                  : most->uses > least->uses + 1;
     if (!uneven || resumed || f->n_ranks < 2)
@@ -232,6 +241,23 @@ static void judge_uneven(struct judge *j, struct epoch *e)
     blame(j, PP_AUDIT_UNEVEN, e, most->uses - least->uses);
     name_rank(j, PP_AUDIT_UNEVEN, (size_t)(least - e->fact));
     name_rank(j, PP_AUDIT_UNEVEN, (size_t)(most - e->fact));
+}
+
+/* Leases: an epoch ends for a rank when all shards are done. */
+static void judge_leases(struct judge *j, struct epoch *e)
+{
+    const struct audit_facts *f = j->f;
+    if (e->taken_over) {
+        blame(j, PP_AUDIT_TAKEN_OVER, e, e->taken_over);
+        for (size_t i = 0; i < f->n_ranks; i++)
+            if (e->fact[i].taken_over)
+                name_rank(j, PP_AUDIT_TAKEN_OVER, i);
+    }
+    if (!e->row->whole || isnan(f->shards))
+        return;
+    e->row->shards_left = fmax(f->shards - e->row->shards, 0);
+    if (e->row->shards_left > 0)
+        blame(j, PP_AUDIT_SHARDS_LEFT, e, (uint64_t)e->row->shards_left);
 }
 
 static int is_whole(const struct audit_facts *f, const struct audit_fact *fact)
@@ -251,6 +277,8 @@ static void judge_epoch(struct judge *j, size_t at)
                                      .dropped = NAN,
                                      .least_used = NAN,
                                      .most_used = NAN,
+                                     .shards = NAN,
+                                     .shards_left = NAN,
                                      .whole = is_whole(f, e.fact)};
     count(j, &e);
     judge_order(j, &e);
@@ -266,6 +294,8 @@ static void judge_epoch(struct judge *j, size_t at)
         if (e.row->whole)
             judge_left_out(j, &e);
     }
+    if (f->leased)
+        judge_leases(j, &e);
     judge_own(j, &e);
     if (e.row->whole)
         judge_uneven(j, &e);
@@ -295,6 +325,24 @@ static const char *const cause_names[PP_AUDIT_CAUSES] = {
 #undef PP_AUDIT_NAME
 };
 
+/* "shard 17 of epoch 0, which node3.4711 had": up to three of those that were taken over. */
+static const char *leases_of(struct judge *j)
+{
+    enum { MOST = 3 };
+    struct pp_arena *a = &j->out->arena;
+    const struct audit_facts *f = j->f;
+    const char *list = NULL;
+    for (size_t i = 0; i < f->n_taken_over && i < MOST; i++) {
+        const struct pp_audit_lease *l = &f->taken_over[i];
+        int named = (int)(strrchr(l->from, '.') ? strrchr(l->from, '.') - l->from
+                                                : (ptrdiff_t)strlen(l->from));
+        list = pp_arena_printf(a, "%s%sshard %llu of epoch %u, which %.*s had", list ? list : "",
+                               list ? "; " : "", (unsigned long long)l->shard, l->epoch, named, l->from);
+    }
+    return f->n_taken_over > MOST ? pp_arena_printf(a, "%s; and %zu more", list, f->n_taken_over - MOST)
+                                  : list;
+}
+
 static void say(struct judge *j, struct pp_audit_cause *c)
 {
     static const char *const fixes[PP_AUDIT_CAUSES] = {
@@ -315,6 +363,8 @@ static void say(struct judge *j, struct pp_audit_cause *c)
         [PP_AUDIT_SHARED] =
             "Look at how ranks split the data: the same seed on all ranks, and rank::world_size of one order.",
         [PP_AUDIT_LEFT_OUT] = "Look at how ranks split the data, and at drop_last.",
+        [PP_AUDIT_SHARDS_LEFT] =
+            "Look for data errors in these shards, and for a recording of a rank that is not here.",
     };
     char samples[CELL], epochs[CELL];
     struct pp_arena *a = &j->out->arena;
@@ -369,6 +419,15 @@ static void say(struct judge *j, struct pp_audit_cause *c)
         break;
     case PP_AUDIT_LEFT_OUT:
         c->sentence = pp_arena_printf(a, "No rank used %s%s in %s.", est, samples, epochs);
+        break;
+    case PP_AUDIT_SHARDS_LEFT:
+        c->sentence = pp_arena_printf(a, "No rank used a sample of %.0f of %.0f leased shards in %s.",
+                                      c->samples, j->f->shards * c->epochs, epochs);
+        break;
+    case PP_AUDIT_TAKEN_OVER:
+        c->sentence = pp_arena_printf(a,
+                                      "Rank %s used %s%s again: %s, and died or left before they were done.",
+                                      r, est, samples, leases_of(j));
         break;
     case PP_AUDIT_PADDING:
         c->sentence = pp_arena_printf(a, "The sampler repeated %s%s in %s, so that all ranks have as many.",
@@ -428,9 +487,13 @@ static void note_what_limits(struct judge *j)
          "streamed shards: a sample's number is its place in its rank's own reading, so that ranks are not held against each other"},
         {j->epochs_untold,
          "most samples repeat and all have epoch 0: the recording does not tell its epochs apart"},
-        {isnan(f->samples) && !f->numbers_are_local && !j->with_replacement,
+        {f->leased && !f->leases_done && out->n_epochs,
+         "no rank saw the end of the last epoch, so that it is not known which leases were done"},
+        {isnan(f->samples) && !f->numbers_are_local && !j->with_replacement && !f->leased,
          "the data set's size is not recorded: epochs are held against the largest one"},
-        {f->scale > 1, "sample numbers beyond 2^30: counts are estimates"},
+        {f->scale > 1, f->leased
+                           ? "more than some 1e9 samples, or very small shards: counts are estimates"
+                           : "sample numbers beyond 2^30 that do not lie together: counts are estimates"},
         {f->cut, "the last epochs are not audited: there are too many epochs and ranks"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -485,6 +548,7 @@ void audit_judge(const struct audit_facts *f, struct pp_audit *out)
     out->missing_ranks = fmax(f->world - (double)f->n_ranks, 0);
     out->samples = f->samples;
     out->scale = f->scale;
+    out->leased = f->leased;
     out->n_epochs = f->n_epochs;
     for (size_t i = 0; i < f->n_epochs; i++)
         judge_epoch(&j, i);

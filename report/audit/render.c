@@ -62,8 +62,12 @@ void pp_audit_text(const struct pp_audit *a, int all, FILE *out)
     }
     for (size_t i = 0; i < a->n_examples; i++) {
         const struct pp_audit_example *e = &a->examples[i];
-        fprintf(out, "%-15s sample %.0f, epoch %.0f: %s\n", "example", e->sample, e->epoch,
-                e->uses > 0 ? e->where : "used by no rank");
+        double shard = a->leased ? floor(e->sample / PP_AUDIT_SHARD) : NAN;
+        fprintf(out, "%-15s sample %.0f", "example",
+                a->leased ? e->sample - shard * PP_AUDIT_SHARD : e->sample);
+        if (a->leased)
+            fprintf(out, " of shard %.0f", shard);
+        fprintf(out, ", epoch %.0f: %s\n", e->epoch, e->uses > 0 ? e->where : "used by no rank");
     }
     if (a->note)
         fprintf(out, "%-15s %s\n", "note", a->note);

@@ -1,5 +1,6 @@
 #include "report/audit/seen.h"
 
+#include "probe/base/rng.h"
 #include "report/audit/audit.h"
 
 #include <stdlib.h>
@@ -26,11 +27,96 @@ static int grow(struct pp_seen *s, uint64_t word)
     return 1;
 }
 
+/* ---- pages ---- */
+
+static size_t place_of(const struct pp_seen *s, uint64_t number)
+{
+    size_t i = (size_t)pp_mix64(number) & (s->places - 1);
+    while (s->number[i] && s->number[i] != number + 1)
+        i = (i + 1) & (s->places - 1);
+    return i;
+}
+
+/* At most half of the places are taken. */
+static int grow_places(struct pp_seen *s)
+{
+    struct pp_seen grown = *s;
+    grown.places = s->places ? 2 * s->places : 1024;
+    grown.number = calloc(grown.places, sizeof(*grown.number));
+    grown.at = calloc(grown.places, sizeof(*grown.at));
+    if (!grown.number || !grown.at) {
+        free(grown.number);
+        free(grown.at);
+        return 0;
+    }
+    for (size_t i = 0; i < s->places; i++)
+        if (s->number[i]) {
+            size_t to = place_of(&grown, s->number[i] - 1);
+            grown.number[to] = s->number[i];
+            grown.at[to] = s->at[i];
+        }
+    free(s->number);
+    free(s->at);
+    *s = grown;
+    return 1;
+}
+
+static int grow_pages(struct pp_seen *s)
+{
+    size_t room = s->room ? 2 * s->room : 256;
+    void *grown = s->pages == s->room ? realloc(s->page, room * sizeof(*s->page)) : s->page;
+    if (!grown)
+        return 0;
+    s->room = s->pages == s->room ? room : s->room;
+    s->page = grown;
+    return 2 * s->pages < s->places || grow_places(s);
+}
+
+/* The page of that number, NULL: it has none. */
+static uint64_t *page_of(const struct pp_seen *s, uint64_t number)
+{
+    size_t i = s->places ? place_of(s, number) : 0;
+    return s->places && s->number[i] ? s->page[s->at[i]] : NULL;
+}
+
+static uint64_t *new_page(struct pp_seen *s, uint64_t number)
+{
+    if (!grow_pages(s))
+        return NULL;
+    size_t i = place_of(s, number);
+    s->number[i] = number + 1;
+    s->at[i] = (uint32_t)s->pages;
+    memset(s->page[s->pages], 0, sizeof(*s->page));
+    return s->page[s->pages++];
+}
+
+static enum pp_watch_answer add_to_page(struct pp_seen *s, uint64_t sample)
+{
+    uint64_t number = sample / PP_SEEN_PAGE, bit = UINT64_C(1) << sample % 64, *page = page_of(s, number);
+    if (!page && s->pages == PP_SEEN_PAGES)
+        return pp_watch_see(&s->watch, sample, 0);
+    if (!page && !(page = new_page(s, number)))
+        return PP_WATCH_NO_MEMORY;
+    uint64_t *word = &page[sample % PP_SEEN_PAGE / 64];
+    if (*word & bit)
+        return PP_WATCH_AGAIN;
+    *word |= bit;
+    return PP_WATCH_FIRST;
+}
+
+uint64_t pp_seen_weight(const struct pp_seen *s, uint64_t sample)
+{
+    return sample < PP_AUDIT_EXACT || page_of(s, sample / PP_SEEN_PAGE) ? 1
+                                                                        : (uint64_t)pp_watch_scale(&s->watch);
+}
+
+/* ---- all numbers ---- */
+
 enum pp_watch_answer pp_seen_add(struct pp_seen *s, uint64_t sample)
 {
     uint64_t word = sample / 64, bit = UINT64_C(1) << sample % 64;
     if (sample >= PP_AUDIT_EXACT)
-        return pp_watch_see(&s->watch, sample, 0);
+        return add_to_page(s, sample);
     if (word >= s->words && !grow(s, word))
         return PP_WATCH_NO_MEMORY;
     if (s->bits[word] & bit)
@@ -42,7 +128,9 @@ enum pp_watch_answer pp_seen_add(struct pp_seen *s, uint64_t sample)
 
 int pp_seen_has(const struct pp_seen *s, uint64_t sample)
 {
-    return sample / 64 < s->words && (s->bits[sample / 64] >> sample % 64 & 1);
+    const uint64_t *page = sample < PP_AUDIT_EXACT ? NULL : page_of(s, sample / PP_SEEN_PAGE);
+    return page ? page[sample % PP_SEEN_PAGE / 64] >> sample % 64 & 1
+                : sample / 64 < s->words && (s->bits[sample / 64] >> sample % 64 & 1);
 }
 
 void pp_seen_clear(struct pp_seen *s)
@@ -52,6 +140,9 @@ void pp_seen_clear(struct pp_seen *s)
             memset(s->bits + i * BLOCK, 0, BLOCK * sizeof(*s->bits));
             s->touched[i] = 0;
         }
+    if (s->pages)
+        memset(s->number, 0, s->places * sizeof(*s->number));
+    s->pages = 0;
     pp_watch_free(&s->watch);
     s->watch = (struct pp_watch){0};
 }
@@ -60,6 +151,9 @@ void pp_seen_free(struct pp_seen *s)
 {
     free(s->bits);
     free(s->touched);
+    free(s->page);
+    free(s->number);
+    free(s->at);
     pp_watch_free(&s->watch);
     *s = (struct pp_seen){0};
 }

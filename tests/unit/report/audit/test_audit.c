@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { EPOCHS = 3, WORLD = 64 };
+enum { EPOCHS = 3, WORLD = 64, CLASSED = 1600 /* samples with a class and a weight */ };
 
 /* ---- a job ---- */
 
@@ -33,7 +33,8 @@ struct job {
     int short_rank, short_by; /* this rank has so many samples less, which others have more */
     int steal_rank;           /* this rank uses a sample of another one in place of its own, in epoch 1 */
     int parts, back, ahead;   /* rank 0 is resumed in epoch 1: so many samples again, so many left out */
-    int no_epoch_end;         /* the recording ends within its last epoch */
+    int with_replacement;
+    int no_epoch_end; /* the recording ends within its last epoch */
 };
 
 struct lane {
@@ -54,6 +55,14 @@ static struct lane draw(const struct job *j, int rank, int epoch)
                                    .rank = j->whole_set ? 0 : (uint64_t)of,
                                    .world_size = j->whole_set ? 1 : (uint64_t)j->world,
                                    .drop_last = j->drop_last};
+    int64_t classes[CLASSED];
+    double weights[CLASSED];
+    for (uint64_t i = 0; i < CLASSED; i++) {
+        classes[i] = (int64_t)(i % 7 < 4 ? 0 : i % 3);
+        weights[i] = 1 + (double)(i % 5);
+    }
+    opts.classes = j->kind == PP_SAMPLER_STRATIFIED ? classes : NULL;
+    opts.weights = j->kind == PP_SAMPLER_WEIGHTED ? weights : NULL;
     assert_int_equal(pp_sampler_create(&opts, &s, &err), PP_OK);
     assert_int_equal(pp_order_create(s, j->frozen ? 0 : (uint64_t)epoch, &o, &err), PP_OK);
     struct lane l = {.n = pp_sampler_len(s)};
@@ -143,6 +152,8 @@ static void audit(const struct job *j, struct pp_audit *out)
                                               .samples = (double)j->n,
                                               .batch_size = (double)j->batch,
                                               .drop_last = j->drop_last_known ? j->drop_last : -1,
+                                              .with_replacement = j->with_replacement,
+                                              .stratified = j->kind == PP_SAMPLER_STRATIFIED,
                                               .epochs = spans[n]};
             for (int e = 0; e < EPOCHS; e++) {
                 struct lane l = lane_of(j, rank, e);
@@ -207,16 +218,20 @@ static void expect_clean(const struct job *j)
 
 static void test_no_sampler_raises_an_alarm(void **state)
 {
-    static const int worlds[] = {1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 63, 64};
+    static const enum pp_sampler_kind kinds[] = {PP_SAMPLER_SEQUENTIAL, PP_SAMPLER_RANDOM, PP_SAMPLER_TORCH,
+                                                 PP_SAMPLER_STRATIFIED};
     int runs = 0;
-    for (size_t w = 0; w < sizeof(worlds) / sizeof(*worlds); w++)
-        for (int kind = PP_SAMPLER_SEQUENTIAL; kind <= PP_SAMPLER_TORCH; kind++)
+    for (int world = 1; world <= WORLD; world++)
+        for (int k = 0; k < 4; k++)
             for (int drop = 0; drop < 2; drop++)
                 for (int size = 0; size < 4; size++) {
                     static const uint64_t n[] = {101, 640, 1537, 2};
                     struct job j = none;
+                    int kind = (int)kinds[k];
+                    if (world > 8 && size != (world + k) % 4)
+                        continue; /* not every size for every number of ranks */
                     j.kind = (enum pp_sampler_kind)kind;
-                    j.world = worlds[w];
+                    j.world = world;
                     j.n = n[size];
                     j.batch = size == 0 ? 1 : size == 1 ? 4 : 7;
                     j.seed = (uint64_t)(runs * 7);
@@ -230,6 +245,22 @@ static void test_no_sampler_raises_an_alarm(void **state)
                 }
     print_message("%d clean jobs\n", runs);
     assert_true(runs >= 200);
+}
+
+/* It repeats samples and leaves some out, by design. */
+static void test_draws_with_replacement_are_no_fault(void **state)
+{
+    for (int world = 1; world <= WORLD; world += 7) {
+        struct job j = none;
+        struct pp_audit a;
+        j.kind = PP_SAMPLER_WEIGHTED;
+        j.world = world;
+        j.with_replacement = 1;
+        audit(&j, &a);
+        assert_int_equal(a.kind, PP_AUDIT_INCONCLUSIVE);
+        assert_int_equal(findings(&a), 0);
+        pp_audit_free(&a);
+    }
 }
 
 static void test_a_resume_at_the_right_place_is_clean(void **state)
@@ -394,6 +425,161 @@ static void test_seen_is_exact_and_can_be_cleared(void **state)
     pp_seen_free(&s);
 }
 
+/* A number that has no page any more is watched. */
+static void test_far_numbers_are_exact_while_there_are_pages(void **state)
+{
+    struct pp_seen s = {0};
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        for (uint64_t shard = 1; shard <= 4000; shard++)
+            for (uint64_t place = 0; place < 700; place += 7)
+                assert_int_equal(pp_seen_add(&s, shard << 32 | place), PP_WATCH_FIRST);
+        for (uint64_t shard = 1; shard <= 4000; shard += 13)
+            for (uint64_t place = 0; place < 700; place++) {
+                assert_int_equal(pp_seen_has(&s, shard << 32 | place), place % 7 == 0);
+                assert_int_equal(pp_seen_weight(&s, shard << 32 | place), 1);
+            }
+        assert_int_equal(pp_seen_add(&s, UINT64_C(9) << 32 | 14), PP_WATCH_AGAIN);
+        assert_int_equal(s.pages, 8000);
+        pp_seen_clear(&s);
+        assert_false(pp_seen_has(&s, UINT64_C(9) << 32 | 14));
+    }
+    pp_seen_free(&s);
+}
+
+/* ---- leased shards ---- */
+
+enum { SHARDS = 60 };
+
+struct leased {
+    int world;
+    uint64_t seed;
+    uint64_t samples;       /* of a shard */
+    int twice, twice_noted; /* this shard is read by two ranks in epoch 1; noted: its lease changed hands */
+    int left;               /* this shard is read by none in epoch 1 */
+    int killed;             /* this rank has no end, and the last epoch in part */
+    int none_ended;         /* no rank has */
+    struct pp_audit_part parts[WORLD];
+};
+
+static const struct leased no_lease = {.world = 4, .samples = 20, .twice = -1, .left = -1, .killed = -1};
+
+/* Ranks take what they can: a rank may have none. */
+static int holder_of(const struct leased *j, int epoch, int shard)
+{
+    struct pp_rng r = pp_rng_key(j->seed, (uint64_t)epoch, (uint64_t)shard, 7);
+    return (int)(pp_rng_below(&r, (uint64_t)j->world) * pp_rng_below(&r, 4) / 4);
+}
+
+static int reads(const struct leased *j, int rank, int epoch, int shard)
+{
+    int holder = holder_of(j, epoch, shard);
+    if (epoch == 1 && shard == j->left)
+        return 0;
+    return rank == holder || (epoch == 1 && shard == j->twice && rank == (holder + 1) % j->world);
+}
+
+static pp_status feed_leased(void *ctx, size_t part, uint16_t epoch, pp_audit_use_fn *fn, void *fn_ctx,
+                             struct pp_err *err)
+{
+    const struct leased *j = ctx;
+    for (int shard = 0; shard < SHARDS; shard++)
+        for (uint64_t i = 0; reads(j, (int)part, epoch, shard) && i < j->samples; i++) {
+            struct pp_audit_use u = {.sample = (uint64_t)shard << 32 | i, .batch = (uint32_t)shard};
+            fn(fn_ctx, &u, 1);
+        }
+    return PP_OK;
+}
+
+static void audit_leased(struct leased *j, struct pp_audit *out)
+{
+    static struct pp_audit_span spans[WORLD][EPOCHS];
+    struct pp_audit_lease taken = {.shard = (uint64_t)j->twice,
+                                   .epoch = 1,
+                                   .from = "node3.4711.0123456789abcdef"};
+    struct pp_err err;
+    for (int rank = 0; rank < j->world; rank++) {
+        struct pp_audit_part *p = &j->parts[rank];
+        int ended = rank != j->killed && !j->none_ended, taker = (holder_of(j, 1, j->twice) + 1) % j->world;
+        *p = (struct pp_audit_part){.rank = rank,
+                                    .world_size = j->world,
+                                    .file = "x",
+                                    .samples = NAN,
+                                    .batch_size = 8,
+                                    .drop_last = 0,
+                                    .leased = 1,
+                                    .finished = ended,
+                                    .shards = SHARDS,
+                                    .epochs = spans[rank]};
+        for (int e = 0; e < EPOCHS; e++) {
+            int any = 0;
+            for (int shard = 0; shard < SHARDS; shard++)
+                any |= reads(j, rank, e, shard);
+            if (any)
+                spans[rank][p->n_epochs++] = (struct pp_audit_span){.epoch = (uint16_t)e,
+                                                                    .begun = 1,
+                                                                    .ended = ended || e < EPOCHS - 1,
+                                                                    .batches = SHARDS};
+        }
+        p->taken_over = &taken;
+        p->n_taken_over = j->twice_noted && rank == taker;
+    }
+    assert_int_equal(pp_audit_judge(&(struct pp_audit_input){j->parts, (size_t)j->world, feed_leased, j}, out,
+                                    &err),
+                     PP_OK);
+}
+
+static void test_leased_shards(void **state)
+{
+    int clean = 0;
+    (void)state;
+    for (int world = 1; world <= WORLD; world++)
+        for (uint64_t seed = 0; seed < 4; seed++) {
+            struct leased j = no_lease;
+            struct pp_audit a;
+            j.world = world;
+            j.seed = seed;
+            j.killed = seed == 3 && world > 1 ? world / 2 : -1; /* what it trained on is in its recording */
+            audit_leased(&j, &a);
+            if (a.kind != PP_AUDIT_CLEAN)
+                fail_msg("world %d: %s", world, a.sentence);
+            assert_int_equal(a.n_causes, 0);
+            for (size_t e = 0; e < a.n_epochs; e++)
+                assert_true(a.epochs[e].whole && a.epochs[e].shards == SHARDS &&
+                            a.epochs[e].used == SHARDS * 20);
+            pp_audit_free(&a);
+            clean++;
+            j.none_ended = 1;
+            audit_leased(&j, &a);
+            assert_int_equal(a.kind, PP_AUDIT_INCONCLUSIVE);
+            assert_non_null(strstr(a.note, "no rank saw the end"));
+            pp_audit_free(&a);
+            j.none_ended = 0;
+            j.left = 17;
+            audit_leased(&j, &a);
+            const struct pp_audit_cause *c = cause_of(&a, PP_AUDIT_SHARDS_LEFT);
+            assert_true(a.kind == PP_AUDIT_BROKEN && c && c->samples == 1 && c->first_epoch == 1);
+            pp_audit_free(&a);
+            j.left = -1;
+            j.twice = 23;
+            if (world == 1)
+                continue;
+            audit_leased(&j, &a);
+            c = cause_of(&a, PP_AUDIT_SHARED);
+            assert_true(a.kind == PP_AUDIT_BROKEN && c && c->samples == 20);
+            pp_audit_free(&a);
+            j.twice_noted = 1;
+            audit_leased(&j, &a);
+            c = cause_of(&a, PP_AUDIT_TAKEN_OVER);
+            assert_true(a.kind == PP_AUDIT_CLEAN && findings(&a) == 0 && c && c->by_design &&
+                        c->samples == 20);
+            assert_non_null(strstr(c->sentence, "shard 23 of epoch 1, which node3.4711 had"));
+            assert_true(a.epochs[1].taken_over == 20 && a.epochs[1].repeated == 0);
+            pp_audit_free(&a);
+        }
+    print_message("%d clean jobs with leases\n", clean);
+}
+
 /* ---- what cannot be told ---- */
 
 static void test_what_is_not_known_is_said(void **state)
@@ -454,11 +640,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_sampler_raises_an_alarm),
+        cmocka_unit_test(test_draws_with_replacement_are_no_fault),
         cmocka_unit_test(test_a_resume_at_the_right_place_is_clean),
         cmocka_unit_test(test_an_epoch_that_was_not_finished_is_no_omission),
         cmocka_unit_test(test_every_planted_fault_is_named),
         cmocka_unit_test(test_a_repeated_sample_is_shown_with_its_places),
         cmocka_unit_test(test_seen_is_exact_and_can_be_cleared),
+        cmocka_unit_test(test_far_numbers_are_exact_while_there_are_pages),
+        cmocka_unit_test(test_leased_shards),
         cmocka_unit_test(test_what_is_not_known_is_said),
         cmocka_unit_test(test_the_document_fits_its_schema),
     };
