@@ -257,6 +257,9 @@ static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
         r->retries += w->retries;
         r->skipped += w->skipped;
         r->substituted += w->substituted;
+        r->images += w->images.n;
+        r->images_baseline_jpeg += w->images.baseline_jpeg;
+        r->image_pixels += w->images.pixels;
         r->opens += w->io.opens;
         r->reads += w->io.reads;
         if (w->given_up) /* its buffers are its own */

@@ -117,9 +117,11 @@ struct pp_loader_result {
     uint64_t start_ns, first_batch_ns, end_ns; /* monotonic; 0: the trainer never began, never had a batch */
     uint64_t opens, reads; /* of files, by workers and reader (base/io.h: pp_io_tally); opening the data set
                               is not among them */
-    uint64_t meetings;     /* steps after which other ranks were met */
-    uint64_t leases, leases_stolen, leases_lost; /* shards leased; see ranks/lease.h */
-    char leases_holder[96];                      /* "HOST.PID"; "": none was waited for */
+    uint64_t images, images_baseline_jpeg, image_pixels; /* whose header was read; of them baseline JPEG of
+                                                            one or three components; pixels of all */
+    uint64_t meetings;                                   /* steps after which other ranks were met */
+    uint64_t leases, leases_stolen, leases_lost;         /* shards leased; see ranks/lease.h */
+    char leases_holder[96];                              /* "HOST.PID"; "": none was waited for */
     uint64_t warm_ns, warm_samples; /* when the warm-up steps were done, and their samples; 0: never */
     uint64_t epoch, position;       /* where the trainer stands: resume from here */
     struct pp_stream_cursor

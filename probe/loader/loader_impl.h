@@ -24,6 +24,11 @@ struct pp_device_batch {
     struct pp_stream_cursor cursor;
 };
 
+/* Images whose header was read. */
+struct pp_image_tally {
+    uint64_t n, baseline_jpeg, pixels;
+};
+
 struct pp_worker {
     struct pp_loader *loader;
     pthread_t thread;
@@ -38,6 +43,7 @@ struct pp_worker {
     struct pp_decoder *decoder;
     struct pp_scratch *scratch;
     uint64_t errors, retries, skipped, substituted;
+    struct pp_image_tally images;
     struct pp_io_tally io;      /* when it ended */
     uint64_t grown_before_warm; /* buffer growths up to the first steady-state batch */
     int warm;

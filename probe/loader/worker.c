@@ -96,6 +96,15 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
     }
 }
 
+/* What a JPEG engine takes, and how large: for the what-if of decoding on a GPU. */
+static void count_image(struct pp_image_tally *t, const struct pp_image_info *info)
+{
+    t->n++;
+    t->pixels += (uint64_t)info->width * (uint64_t)info->height;
+    t->baseline_jpeg += strcmp(info->format, "JPEG") == 0 && !info->progressive &&
+                        (info->channels == 1 || info->channels == 3);
+}
+
 /* decode, then transform, straight into the slot */
 static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
                                   void *out, struct pp_err *err)
@@ -110,6 +119,7 @@ static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c,
     uint64_t token = pp_fault_decode_begin(o->faults);
     pp_status st = pp_decoder_open(w->decoder, in, &info, err);
     if (st == PP_OK) {
+        count_image(&w->images, &info);
         pp_transform_draw(o->transform, info.width, info.height,
                           (struct pp_sample_key){o->seed, c->slot->epoch, in->index}, &plan);
         st = pp_decoder_region(w->decoder, plan.crop, &pixels, err);

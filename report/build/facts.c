@@ -2,6 +2,7 @@
 
 #include "report/gpu/gpu.h"
 #include "report/measure/attribute.h"
+#include "report/replay/nvjpeg.h"
 #include "report/source/rows.h"
 #include "report/verdict/action.h"
 #include "report/verdict/causes.h"
@@ -317,7 +318,9 @@ void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_arena *arena, str
     struct pp_report_fix *fixes = NULL;
     for (int i = 0; i < d->signals.fixes; i++) {
         const struct pp_fix *f = &d->signals.fix[i];
-        char assumes[160];
+        char assumes[PP_NVJPEG_TEXT];
+        const char *assumed = pp_nvjpeg_assumes(&f->knobs, assumes);
+        assumed = assumed ? assumed : pp_whatif_assumes(&f->p, assumes, sizeof(assumes));
         struct pp_report_fix *to = pp_arena_push(arena, (void **)&fixes, &v->n_fixes, sizeof(*to));
         if (!to)
             return;
@@ -330,8 +333,7 @@ void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_arena *arena, str
                                      .low = f->p.gain_low,
                                      .high = f->p.gain_high,
                                      .samples_per_s = f->p.samples_per_s,
-                                     .assumes = pp_arena_copy(arena, pp_whatif_assumes(&f->p, assumes,
-                                                                                       sizeof(assumes)))};
+                                     .assumes = pp_arena_copy(arena, assumed)};
         v->fixes = fixes;
     }
 }

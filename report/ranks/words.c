@@ -148,26 +148,18 @@ static const char *versions_of(struct judge *j)
                  : NULL;
 }
 
-<<<<<<< HEAD
-/* A recording that was not finished has no outcome. */
+/* A recording that was not finished has no outcome; one that is still written is another matter. */
 static int is_killed(const struct pp_rank_row *row)
 {
-    return !row->outcome || strcmp(row->outcome, PP_RANK_KILLED) == 0;
+    return row->outcome ? strcmp(row->outcome, PP_RANK_KILLED) == 0 : !row->running;
 }
 
-=======
-/* A recording that was not finished has no outcome; one that is still written is another matter. */
->>>>>>> 9cf90d3 (ranks, merge: a digest every minute while a job runs, until when it holds, and clocks)
 static const char *killed_of(struct judge *j)
 {
     const char *ranks = NULL;
     size_t ranges = 0;
     for (size_t i = 0; i < j->d->n_rows; i++)
-<<<<<<< HEAD
         if (is_killed(&j->d->rows[i]))
-=======
-        if (!j->d->rows[i].outcome && !j->d->rows[i].running)
->>>>>>> 9cf90d3 (ranks, merge: a digest every minute while a job runs, until when it holds, and clocks)
             ranks = pp_ranges_add(&j->r->arena, ranks, ranges++, j->d->rows[i].rank, j->d->rows[i].rank);
     return ranks ? pp_arena_printf(
                        &j->r->arena,

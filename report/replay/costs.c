@@ -157,6 +157,8 @@ static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, 
     if (s->phase == PP_PHASE_DECODE) {
         w->hand.decode_cpu += (float)cpu;
         w->hand.decode_blocked += (float)blocked;
+        p->decoded_bytes += (double)s->bytes;
+        p->decoded += !s->bytes ? 0 : s->flags & PP_SPAN_COUNT ? (double)s->sample : 1;
         c->decode_busy_ns += (double)s->dur_ns - blocked;
     }
     if (s->phase == PP_PHASE_TRANSFORM) {
@@ -289,6 +291,7 @@ static void add_other_span(struct pp_costs_pass *p, const struct pp_span *s)
         p->copies++;
         if (slept(s))
             add_wake(&p->sleeps, s);
+        c->copy_bytes += (double)s->bytes;
         if (s->phase == PP_PHASE_H2D) /* on the link: behind the staging, until the lane was woken */
             keep_stretch(p, &p->copy, s->start_ns + (uint64_t)cpu_of(s), answered_ns(s));
     } else if (s->phase == PP_PHASE_STEP) {

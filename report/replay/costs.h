@@ -73,7 +73,7 @@ struct pp_requests {
     int modelled; /* no requests: a storage model let their time pass */
 };
 
-enum { PP_BASE_RATES = 10, PP_SLOW_MOST = 16 };
+enum { PP_BASE_RATES = 10, PP_SLOW_MOST = 16, PP_COSTS_GPU = 64 };
 
 struct pp_costs {
     struct pp_cost_sample *samples; /* of the steady state, in the order they were claimed */
@@ -81,6 +81,7 @@ struct pp_costs {
     double batch_size;
     double collate_cpu_ns, collate_blocked_ns; /* per batch */
     double copy_cpu_ns, copy_blocked_ns;       /* per batch */
+    double copy_bytes;                         /* per batch; 0: not known */
     double step_cpu_ns, step_blocked_ns,
         step_stretch_ns; /* per batch; stretch: its run-queue delay, and what a quota took from it */
     double fetch_cpu_ns, fetch_blocked_ns; /* per batch: of the trainer's data waits, what taking a batch that
@@ -156,6 +157,11 @@ struct pp_costs {
         double more_ns;   /* blocked for every sample, beyond what the others are */
     } slow[PP_SLOW_MOST]; /* the slowest first (storage.h) */
     size_t n_slow;
+    struct {
+        double n, baseline; /* that were decoded, and of them baseline JPEG */
+    } images;               /* n 0: not counted */
+    double image_pixels;    /* of an image, on average; 0: not known */
+    char gpu[PP_COSTS_GPU]; /* name of the device; "": none is known */
     uint64_t dataset_samples;
     uint64_t
         epoch_samples; /* that an epoch hands out; 0: not known, or not seen in the batches that there were */

@@ -1,6 +1,7 @@
 #include "report/replay/costs_impl.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,11 @@ static void read_config(const struct pp_source *s, struct pp_costs *c)
     c->memory_total = pp_source_number(s, "environment", "memory_total", NAN);
     c->limit_bytes_per_s = pp_source_number(s, "environment", "disk_limit_bytes_per_s", NAN);
     c->limit_reads_per_s = pp_source_number(s, "environment", "disk_limit_reads_per_s", NAN);
+    c->images.n = pp_source_number(s, "result", "images", 0);
+    c->images.baseline = pp_source_number(s, "result", "images_baseline_jpeg", 0);
+    c->image_pixels = c->images.n > 0 ? pp_source_number(s, "result", "image_pixels", 0) / c->images.n : 0;
+    const char *gpu = s->meta(s->ctx, "environment", "gpu");
+    snprintf(c->gpu, sizeof(c->gpu), "%s", gpu ? gpu : "");
 }
 
 pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, const struct pp_timeline *tl,
@@ -320,6 +326,11 @@ static void average(struct pp_costs_pass *p)
     c->collate_blocked_ns = per(c->collate_blocked_ns, p->collates);
     c->copy_cpu_ns = per(c->copy_cpu_ns, p->copies);
     c->copy_blocked_ns = per(c->copy_blocked_ns, p->copies);
+    c->copy_bytes = per(c->copy_bytes, p->copies);
+    /* another program decodes whole images; our loader the part that is used, of which config has the format
+     */
+    if (!(c->image_pixels > 0) && !p->source->meta(p->source->ctx, "config", "format"))
+        c->image_pixels = per(p->decoded_bytes / 3, p->decoded);
     c->step_cpu_ns = per(c->step_cpu_ns, p->steps);
     c->step_blocked_ns = per(c->step_blocked_ns, p->steps);
     c->step_stretch_ns = per(c->step_stretch_ns, p->steps);

@@ -23,6 +23,7 @@ static void find_most(const struct pp_demand *d, struct pp_estimate *out)
         {"the storage's reads per second", d->setup.storage_reads_per_s > 0 && d->reads > 0
                                                ? d->setup.storage_reads_per_s / d->reads
                                                : INFINITY},
+        {"the GPU's JPEG decoder", d->on_device > 0 ? d->setup.decoder_per_s / d->on_device : INFINITY},
         {"a lock that the workers share", d->serial_ns > 0 ? 1e9 / d->serial_ns : INFINITY},
         {"the one reader of the stream", d->reader_ns > 0 ? 1e9 / d->reader_ns : INFINITY},
     };

@@ -2,7 +2,7 @@
  * refused, with the reason. */
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
-#include "report/replay/whatif.h"
+#include "report/replay/nvjpeg.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 enum kind {
     COUNT,
     FACTOR,
+    DECODE,
     CPUS,
     BATCH,
     ORDER,
@@ -30,6 +31,7 @@ enum kind {
     HOSTS
 };
 
+#define ON_GPU "nvjpeg"
 #define MOST_COUNT 1024
 #define MOST_BATCH 1000000
 #define MOST_INFLIGHT 256
@@ -40,6 +42,7 @@ enum kind {
 static const char *const ranges[] = {
     [COUNT] = ", a whole number from 1 to " TEXT(MOST_COUNT),
     [FACTOR] = ", a number from 0 on",
+    [DECODE] = ", a number from 0 on",
     [CPUS] = ", a number above 0",
     [BATCH] = ", a whole number from 1 to " TEXT(MOST_BATCH),
     [ORDER] = "",
@@ -83,7 +86,8 @@ static const struct {
     {"hedge", "p95|p99", "requests slower than that are made twice", HEDGE, 0},
     {"connections", "kept", "no request opens a connection: no DNS, TCP, TLS", KEPT, 0},
     {"hosts", "even", "the slowest host answers as the others do", HOSTS, 0},
-    {"decode", "FACTOR", "factor on the CPU time of decoding", FACTOR, AT(decode)},
+    {"decode", "FACTOR|nvjpeg[:RATE[:MS]]",
+     "factor on the CPU time of decoding; on the GPU, RATE images/s, MS a batch", DECODE, 0},
     {"transform", "FACTOR", "factor on the CPU time of transforms", FACTOR, AT(transform)},
     {"collate", "FACTOR", "factor on the CPU time of collating", FACTOR, AT(collate)},
     {"copy", "FACTOR", "factor on the time of copies to the device", FACTOR, AT(copy)},
@@ -100,7 +104,7 @@ static const struct {
     const char *name, *why;
 } refused[] = {
     {"gil", "interpreter lock hold times are not in the recording; measure a run without it"},
-    {"gpu-decode", "the device's decode speed is not in the recording; measure a run with it"},
+    {"gpu-decode", "the device's decode speed is not in the recording; decode=nvjpeg:IMAGES_PER_S states it"},
     {"format",
      "the cost of another file format is not in the recording; convert a part of the data and record it"},
     {"shard-size",
@@ -182,6 +186,7 @@ static int set(struct pp_knobs *k, const struct pp_costs *c, int i, const char *
         return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= MOST_COUNT &&
                (*(int *)((char *)k + knobs[i].offset) = (int)n, 1);
     case FACTOR: return factor(v, (double *)((char *)k + knobs[i].offset));
+    case DECODE: return factor(v, &k->decode);
     case CPUS: return positive(v, &k->cpus);
     case BATCH: return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= MOST_BATCH && (k->batch = (double)n, 1);
     case ORDER: return set_order(k, v);
@@ -222,6 +227,8 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
         return pp_fail(err, PP_E_USAGE, "unknown knob '%s'%s%s%s (pipeprobe whatif --set list shows all)",
                        name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
+    if (eq && knobs[i].kind == DECODE && strncmp(eq + 1, ON_GPU, strlen(ON_GPU)) == 0)
+        return pp_nvjpeg_set(k, c, eq + 1 + strlen(ON_GPU), err);
     if (!eq || !set(k, c, i, eq + 1))
         return pp_fail(err, PP_E_USAGE, "'%s' is not valid; use %s=%s%s", text, name, knobs[i].values,
                        ranges[knobs[i].kind]);

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* One replay is three parts: the workers with storage and slots, the copy lane, and the trainer. Each leaves
- * for the next what that waits for: finished batches in `ready`, batches on the device in `arrived`, free
- * slots and device buffers. No part calls another. */
+/* One replay is four parts: the workers with storage and slots, the copy lane, the device's decoder, and the
+ * trainer. Each leaves for the next what that waits for: finished batches in `ready`, copied ones in
+ * `encoded`, batches to step on in `arrived`, free slots and device buffers. No part calls another. */
 
 struct worker {
     int stage; /* of the sample at hand; 0: none */
@@ -30,7 +30,7 @@ struct ahead {
 /* Of a batch in flight, until it has been copied. */
 struct slot {
     uint64_t batch, epoch;
-    uint64_t samples, claimed, unfinished;
+    uint64_t samples, claimed, unfinished, on_device;
 };
 
 /* Who waits, or what is ready, in order of coming. There is room for all there are. */
@@ -45,11 +45,11 @@ struct sim {
     size_t n;
     uint64_t batches;
 
-    struct pp_agents agents; /* the workers, then the copy lane, then the trainer */
+    struct pp_agents agents; /* the workers, then the copy lane, the trainer, the device's decoder */
     struct worker *workers;
-    struct ahead *ahead; /* s->inflight of each worker; the agents behind the trainer. NULL: none are ahead */
+    struct ahead *ahead; /* s->inflight of each worker; the agents behind the decoder. NULL: none are ahead */
     size_t per_worker;
-    int copy, trainer;
+    int copy, trainer, decoder;
     struct line parked;    /* workers for whom there is no slot */
     struct line lock_line; /* workers who wait for the lock */
     int locked;
@@ -71,8 +71,12 @@ struct sim {
 
     int copy_stage;
     size_t copied; /* the slot under way */
-    double copy_idle_since, copy_link_done;
+    double copy_idle_since;
+    double device_done; /* when copies on the link and decodes that have begun will have ended */
     int buffers_used;
+    struct line encoded; /* slots that have been copied and hold samples for the device's decoder */
+    int decoding;
+    size_t decoded;      /* the slot under way there */
     struct line arrived; /* batches on the device, waiting for their step: how many samples each has */
 
     int trainer_stage;
@@ -231,7 +235,7 @@ static struct ahead *ahead_of(const struct sim *m, int w, uint64_t number)
 
 static int agent_of(const struct sim *m, const struct ahead *e)
 {
-    return m->trainer + 1 + (int)(e - m->ahead);
+    return m->decoder + 1 + (int)(e - m->ahead);
 }
 
 /* What was read ahead costs the worker the time until it is there. */
@@ -356,8 +360,11 @@ static void end_stage(struct sim *m, int w)
     if (a->stage == W_COLLATE)
         finish_batch(m, a->slot);
     a->stage = a->stage == W_COLLATE ? W_NO_SAMPLE : a->stage + 1;
-    m->items -= a->stage == W_COLLATE && m->s->stream_items;
-    if (a->stage == W_COLLATE && --m->slots[a->slot].unfinished > 0)
+    if (a->stage != W_COLLATE)
+        return;
+    m->items -= m->s->stream_items > 0;
+    m->slots[a->slot].on_device += m->samples[a->sample].on_device;
+    if (--m->slots[a->slot].unfinished > 0)
         a->stage = W_NO_SAMPLE;
 }
 
@@ -395,7 +402,7 @@ static void work_on(struct sim *m, int worker)
 
 static void read_on(struct sim *m, int who)
 {
-    struct ahead *e = &m->ahead[who - m->trainer - 1];
+    struct ahead *e = &m->ahead[who - m->decoder - 1];
     int w = (int)((size_t)(e - m->ahead) / m->per_worker);
     struct worker *a = &m->workers[w];
     e->stage = e->stage == W_READ_CPU ? W_NO_SAMPLE : e->stage + 1;
@@ -440,7 +447,8 @@ static void reader_on(struct sim *m)
     reader_stages(m);
 }
 
-/* ---- copy lane and trainer: finished batches over the link into device buffers, and a step on each ---- */
+/* ---- copy lane, decoder and trainer: finished batches over the link into device buffers, and a step on each
+ * ---- */
 
 enum { C_IDLE, C_WAKE, C_CPU, C_LINK, C_LINK_WAKE, C_DONE };
 
@@ -454,7 +462,10 @@ static void begin_copy_stage(struct sim *m)
         pp_agents_sleep(&m->agents, m->copy, now > m->copy_idle_since ? now + s->copy_wake_ns : now);
         break;
     case C_CPU: pp_agents_run(&m->agents, m->copy, s->copy_cpu_ns); break;
-    case C_LINK: pp_agents_sleep(&m->agents, m->copy, m->copy_link_done = now + s->copy_ns); break;
+    case C_LINK:
+        m->device_done = fmax(m->device_done, now + s->copy_ns);
+        pp_agents_sleep(&m->agents, m->copy, now + s->copy_ns);
+        break;
     default: pp_agents_sleep(&m->agents, m->copy, now + s->copy_link_wake_ns); break;
     }
 }
@@ -470,6 +481,12 @@ static int try_copy(struct sim *m)
     return 1;
 }
 
+static void arrive(struct sim *m, size_t slot)
+{
+    line_join(&m->arrived, m->slots[slot].samples);
+    line_join(&m->free_slots, slot);
+}
+
 static void copy_on(struct sim *m)
 {
     if (++m->copy_stage < C_DONE) {
@@ -478,8 +495,31 @@ static void copy_on(struct sim *m)
     }
     m->copy_stage = C_IDLE;
     m->copy_idle_since = m->agents.now;
-    line_join(&m->arrived, m->slots[m->copied].samples);
-    line_join(&m->free_slots, m->copied);
+    if (m->s->decoder_per_s > 0)
+        line_join(&m->encoded, m->copied);
+    else
+        arrive(m, m->copied);
+}
+
+/* One batch at a time, in the order of their copies, and none overtakes: one without samples for the decoder
+ * waits its turn. Its slot is read until then, and a device sync waits for it. */
+static int try_decode(struct sim *m)
+{
+    if (m->decoding || !m->encoded.n)
+        return 0;
+    m->decoded = line_leave(&m->encoded);
+    m->decoding = 1;
+    double images = (double)m->slots[m->decoded].on_device,
+           ns = images > 0 ? fmax(images * 1e9 / m->s->decoder_per_s, m->s->decoder_floor_ns) : 0;
+    m->device_done = fmax(m->device_done, m->agents.now + ns);
+    pp_agents_sleep(&m->agents, m->decoder, m->agents.now + ns);
+    return 1;
+}
+
+static void decode_on(struct sim *m)
+{
+    m->decoding = 0;
+    arrive(m, m->decoded);
 }
 
 /* When the other ranks have done the step too: so long after the meeting before, at which this one began to
@@ -490,8 +530,8 @@ static double ranks_meet(const struct sim *m)
     return s->n_others ? m->wait_since + s->others_ns[m->stepped % s->n_others] * s->others_factor : 0;
 }
 
-/* A device sync ends when the copy that is on the link then has ended (one that begins meanwhile is not
- * waited for), and takes its own time. */
+/* A device sync ends when the copy that is on the link then, and the decode under way, have ended (what
+ * begins meanwhile is not waited for), and takes its own time. */
 static void begin_step_stage(struct sim *m)
 {
     const struct pp_replay_setup *s = m->s;
@@ -502,7 +542,7 @@ static void begin_step_stage(struct sim *m)
                         now + (now > m->wait_since ? s->trainer_wake_ns : 0) + s->step_ns);
         break;
     case T_CPU: pp_agents_run(&m->agents, m->trainer, s->step_cpu_ns); break;
-    case T_SYNC: pp_agents_sleep(&m->agents, m->trainer, fmax(m->copy_link_done, now) + s->sync_ns); break;
+    case T_SYNC: pp_agents_sleep(&m->agents, m->trainer, fmax(m->device_done, now) + s->sync_ns); break;
     default: pp_agents_sleep(&m->agents, m->trainer, fmax(ranks_meet(m), now)); break;
     }
 }
@@ -542,8 +582,10 @@ static void end_of(struct sim *m, int who)
 {
     if (who == m->reader)
         reader_on(m);
-    else if (who > m->trainer)
+    else if (who > m->decoder)
         read_on(m, who);
+    else if (who == m->decoder)
+        decode_on(m);
     else if (who == m->trainer)
         step_on(m);
     else if (who == m->copy)
@@ -557,7 +599,7 @@ static pp_status play(struct sim *m, struct pp_err *err)
     for (size_t w = 0; w < (size_t)m->s->workers; w++)
         line_join(&m->parked, w);
     while (m->stepped < m->batches) {
-        while (try_step(m) || try_copy(m) || try_work(m) || try_read(m)) {
+        while (try_step(m) || try_decode(m) || try_copy(m) || try_work(m) || try_read(m)) {
         }
         int who = pp_agents_next(&m->agents);
         if (who < 0)
@@ -599,16 +641,18 @@ static int sim_init(struct sim *m)
     m->epoch_left = s->epoch_samples;
     m->copy = s->workers;
     m->trainer = s->workers + 1;
+    m->decoder = s->workers + 2;
     m->per_worker = s->inflight > 1 && !s->stream_items ? (size_t)s->inflight : 0;
     m->ahead = m->per_worker ? calloc(workers * m->per_worker, sizeof(*m->ahead)) : NULL;
     m->workers = calloc(workers, sizeof(*m->workers));
     m->slots = calloc(m->n_slots, sizeof(*m->slots));
     m->finished = calloc(m->n_slots, sizeof(*m->finished));
-    m->reader = m->trainer + 1 + (int)(workers * m->per_worker);
+    m->reader = m->decoder + 1 + (int)(workers * m->per_worker);
     int there = pp_agents_init(&m->agents, m->reader + 1, &cpus) && line_init(&m->parked, workers) &&
                 line_init(&m->lock_line, workers) && line_init(&m->free_slots, m->n_slots) &&
-                line_init(&m->ready, m->n_slots) && line_init(&m->arrived, (size_t)s->copy_buffers) &&
-                m->workers && m->slots && m->finished && (m->ahead || !m->per_worker);
+                line_init(&m->ready, m->n_slots) && line_init(&m->encoded, (size_t)s->copy_buffers) &&
+                line_init(&m->arrived, (size_t)s->copy_buffers) && m->workers && m->slots && m->finished &&
+                (m->ahead || !m->per_worker);
     for (size_t i = 0; there && i < m->n_slots; i++)
         line_join(&m->free_slots, i);
     return there;
@@ -625,13 +669,15 @@ static void sim_free(struct sim *m)
     free(m->lock_line.at);
     free(m->free_slots.at);
     free(m->ready.at);
+    free(m->encoded.at);
     free(m->arrived.at);
 }
 
 static pp_status check(const struct pp_replay_setup *s, size_t n, uint64_t batches, struct pp_err *err)
 {
     if (s->workers < 1 || s->prefetch < 1 || s->copy_buffers < 1 || s->batch_size < 1 || !(s->cpus > 0) ||
-        !(s->machine_cpus >= s->cpus) || !(s->others >= 0) || !(s->groups >= 0) || n < 1 || batches < 4)
+        !(s->machine_cpus >= s->cpus) || !(s->others >= 0) || !(s->groups >= 0) || n < 1 || batches < 4 ||
+        !(s->decoder_per_s >= 0) || !(s->decoder_floor_ns >= 0))
         return pp_fail(
             err, PP_E_USAGE,
             "replay: workers, prefetch, copy buffers, batch size and CPUs must be positive, with samples and at least 4 batches");

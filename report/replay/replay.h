@@ -30,8 +30,9 @@ struct pp_replay_sample {
                                      storage_bytes_per_s), and the CPU part of the read */
     float work_cpu;               /* decode + transform */
     float work_blocked;           /* blocked inside decode or transform: locks, page faults */
-    float serial_cpu; /* CPU time spent under one lock shared by all workers, part of neither above */
-    uint32_t bytes;   /* asked of storage; 0: it is not asked, the sample is at hand */
+    float serial_cpu;   /* CPU time spent under one lock shared by all workers, part of neither above */
+    uint32_t bytes;     /* asked of storage; 0: it is not asked, the sample is at hand */
+    uint32_t on_device; /* 1: the device's decoder takes it, behind the copy of its batch */
 };
 
 /* No read completes from start to end, in ns from the beginning of the run. */
@@ -64,6 +65,9 @@ struct pp_replay_setup {
     size_t n_others;        /* 0: there are none */
     double others_factor;   /* times that */
     double copy_ns, copy_cpu_ns; /* copy lane, per batch: link time, and before it CPU time (bounce copies) */
+    double decoder_per_s;        /* samples/s of the device's decoder, one batch at a time; INFINITY: it takes
+                                    no time; 0: there is none, and no sample is on_device */
+    double decoder_floor_ns;     /* of a batch there, if it has any sample for it */
     double trainer_wake_ns, copy_wake_ns; /* from what they waited for to having a CPU */
     double copy_link_wake_ns;             /* likewise, from the end of the copy on the link */
     double collate_cpu_ns;                /* per batch, on the worker that finishes it */

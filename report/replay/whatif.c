@@ -191,6 +191,12 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         other.wake_part = fmin(c->wake_part * (i % 2 ? 1.25 : 0.75), 1);
         st = widen(&other, k, BASE_OTHERS + i, c->samples, out, err);
     }
+    for (int i = 0; i < 2 && st == PP_OK && k->gpu_decode.low_per_s < k->gpu_decode.high_per_s; i++) {
+        struct pp_knobs end = *k; /* of what is published of the GPU */
+        end.gpu_decode.per_s = i ? k->gpu_decode.high_per_s : k->gpu_decode.low_per_s;
+        end.gpu_decode.floor_ns = i ? k->gpu_decode.low_floor_ns : k->gpu_decode.high_floor_ns;
+        st = widen(c, &end, BASE, c->samples, out, err);
+    }
     if (st == PP_OK && k->batch > 0 && !k->step_stated &&
         !(k->step_ns > 0)) { /* how a step grows with the batch takes two sizes to know: from not at all to in
                                 proportion */

@@ -9,6 +9,16 @@
 
 #include "report/replay/costs.h"
 
+/* Images that a GPU decodes (nvjpeg.h). */
+struct pp_gpu_decode {
+    double per_s, low_per_s, high_per_s; /* images/s, and the interval; 0: decoding stays on the CPU */
+    double floor_ns, low_floor_ns, high_floor_ns; /* of a batch, however small */
+    double part;                                  /* of the images, that it takes */
+    double copied;                                /* bytes of a batch over the recorded ones */
+    int published;                                /* 1: the rate is; 0: it was stated */
+    int counted;                                  /* part is of the recording, and no assumption */
+};
+
 /* Multipliers are 1 and counts 0 where nothing changes: see pp_knobs_none. */
 struct pp_knobs {
     int workers, prefetch, copy_buffers; /* 0: as recorded */
@@ -26,8 +36,9 @@ struct pp_knobs {
     int even_hosts; /* 1: no host is slower than the others */
     double cached;  /* share of the reads served from the page cache, 0..1 */
     double decode, transform, collate; /* multipliers of CPU time */
-    double step;                       /* multiplier of the trainer's own time */
-    double step_ns;                    /* or that time; 0: as the multiplier says */
+    struct pp_gpu_decode gpu_decode;
+    double step;     /* multiplier of the trainer's own time */
+    double step_ns;  /* or that time; 0: as the multiplier says */
     int step_stated; /* 1: the multiplier holds at any batch size; 0: with another one a step is taken to grow
                         in proportion besides */
     double copy, sync, retry; /* multipliers; sync 0: no step waits for the device */
@@ -77,6 +88,7 @@ struct pp_demand {
     double worker_ns;                     /* that a worker is busy or blocked */
     double reader_ns; /* likewise, of the one thread that reads a stream; 0: there is none */
     double copy_ns;   /* of a batch */
+    double on_device; /* part of the samples that the device decodes */
 };
 void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct pp_demand *out);
 

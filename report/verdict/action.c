@@ -71,7 +71,8 @@ static const struct pp_report_fix *choose_fix(struct pp_report_verdict *v, int *
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
         int amount = f->effort == PP_AN_AMOUNT, said = is_said(v->remedy, f->knob);
-        if (!(f->gain >= WORTH_SAYING))
+        const struct pp_remedy *row = row_of(f->knob);
+        if (!(f->gain >= WORTH_SAYING) || (row && row->only_listed))
             continue;
         if (!amount && !is_sure(f)) {
             candidate = candidate ? candidate : f;

@@ -164,6 +164,15 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "the shards of that worker: `workersplitter=wds.split_by_worker` gives each its own",
                "`DALI_AFFINITY_MASK`: a CPU on the far NUMA node; `set_affinity=True`")},
 
+    [PP_REMEDY_GPU_DECODE] =
+        {"gpu-decode", "decode on the GPU (nvJPEG), rate published, not measured", NULL,
+         WORDS(NULL,
+               "`torchvision.io.decode_jpeg(list_of_bytes, device=\"cuda\")` in the training process, then "
+               "`torchvision.transforms.v2` on the device; the DataLoader gives bytes",
+               "`.to_tuple(\"jpg\", \"cls\")` without `.decode()`, then as in PyTorch",
+               "`fn.decoders.image(device=\"mixed\")`"),
+         .only_listed = 1},
+
     [PP_REMEDY_FEWER_WORKERS_AUTO] = {NULL, NULL, "Use fewer workers (num_workers): one per usable CPU.",
                                       FEWER_WORKERS, .by = "fewer-workers"},
     [PP_REMEDY_FEWER_WORKERS_LESS_WORK] =

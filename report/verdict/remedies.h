@@ -23,6 +23,7 @@ enum pp_remedy_id {
     PP_REMEDY_OTHER_LOAD,
     PP_REMEDY_SLOW_RANK,
     PP_REMEDY_SLOW_WORKER,
+    PP_REMEDY_GPU_DECODE,
     /* likewise, where the sentence differs or no fix is offered */
     PP_REMEDY_FEWER_WORKERS_AUTO,
     PP_REMEDY_FEWER_WORKERS_LESS_WORK,
@@ -119,6 +120,7 @@ struct pp_remedy {
     const char *sentence; /* as the next step of a verdict or finding; NULL: only offered. It is read under
                              recordings of any program: it names PyTorch's arguments, and no option of ours */
     const char *by;  /* knobs of other fixes that carry it out, separated by spaces; NULL: only its own */
+    int only_listed; /* its prediction rests on what others published: no next step promises its gain */
     int looks_first; /* what to change is found first: no other fix's gain is promised in its place */
     /* What can be pasted; {to} is the fix's value. NULL: there is nothing of that kind. */
     const char *args;    /* of the DataLoader */

@@ -1,6 +1,7 @@
 #include "report/verdict/signals.h"
 
 #include "probe/base/err.h"
+#include "report/replay/nvjpeg.h"
 #include "report/replay/requests.h"
 #include "report/replay/storage.h"
 #include "report/verdict/remedies.h"
@@ -284,9 +285,19 @@ static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, st
     return st;
 }
 
+/* The work of the CPUs is the largest cause, and most of it is decoding. */
+static int decode_owns(const struct pp_signals *s)
+{
+    const double *m = s->metric;
+    return m[PP_METRIC_W_WORK] >= PP_LARGEST_WEIGHT &&
+           m[PP_METRIC_TRANSFORM_PART] + m[PP_METRIC_COLLATE_PART] < 0.5;
+}
+
 static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
 {
     struct pp_fix *f;
+    struct pp_knobs on_gpu = pp_knobs_none();
+    struct pp_err ignored = {0};
     if (c->in_order) {
         f = offer(s, PP_REMEDY_OUT_OF_ORDER, 0);
         f->knobs.order = 2;
@@ -336,6 +347,11 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
         f = offer(s, PP_REMEDY_SLOW_RANK, 1);
         f->knobs.collective = 0;
         snprintf(f->to, sizeof(f->to), "mended");
+    }
+    if (decode_owns(s) && pp_nvjpeg_engine_in(c) && pp_nvjpeg_set(&on_gpu, c, "", &ignored) == PP_OK) {
+        f = offer(s, PP_REMEDY_GPU_DECODE, 1);
+        f->knobs = on_gpu;
+        snprintf(f->to, sizeof(f->to), "nvJPEG (%s)", pp_nvjpeg_published.gpu);
     }
     if (s->metric[PP_METRIC_WORKER_SKEW] >= 2) {
         f = offer(s, PP_REMEDY_SLOW_WORKER, 1);

@@ -44,6 +44,10 @@ has() {
 
 recorded fork --start fork
 has fork 120 2 16
+PIXELS=$("$PYTHON" -c 'import glob, sys; from PIL import Image; print(sum(w * h for w, h in (Image.open(f).size for f in glob.glob(sys.argv[1] + "/*/*"))))' "$T/images")
+is "how large the decoded images are" "$(sql "$R" "SELECT sum(bytes) / 3 / 2 FROM v_span WHERE phase = 'decode'")" "$PIXELS"
+run "$PP" whatif "$R" --set decode=nvjpeg
+like "decoding on a GPU, at a published rate, where the replay fits" "$rc $(cat "$OUT" "$ERR" | tr '\n' ' ')" "^0 .*published for an A100|^3 "
 is "the samples are the data set's, each once an epoch" "$(sql "$R" "SELECT count(*), count(DISTINCT sample), min(sample), max(sample) FROM v_span WHERE phase = 'transform' AND epoch = 1")" "60|60|0|59"
 is "the last batch of an epoch is short" "$(sql "$R" "SELECT sum(samples) FROM v_span WHERE phase = 'data_wait'")" 120
 is "what the DataLoader was told" "$(sql "$R" "SELECT group_concat(key || '=' || value, ' ') FROM (SELECT * FROM meta WHERE section = 'config' AND key IN ('workers', 'batch_size', 'prefetch', 'source') ORDER BY key)" | sed 's/\.0//g')" \

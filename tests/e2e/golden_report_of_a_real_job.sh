@@ -17,4 +17,8 @@ is "what it is about" "$(head -n 1 said)" "train.sqlite: the job train.py"
 run "$PP" whatif train.sqlite --set workers=8
 is "a prediction from it" "$rc" 0
 like "its rate" "$(cat "$OUT")" "samples/s"
+run "$PP" whatif train.sqlite --set decode=nvjpeg:5000
+is "decoding on a GPU, of a PyTorch job" "$rc" 0
+like "with the rate that was stated" "$(cat "$OUT")" "rate is stated, not measured: 5,000 images/s\\. "
+refuses "a published rate without the size of the images" 4 "size of the images is not in the recording" "$PP" whatif train.sqlite --set decode=nvjpeg
 done_testing

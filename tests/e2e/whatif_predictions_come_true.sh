@@ -40,6 +40,17 @@ run timeout 60 "$PP" whatif "$T/two.sqlite" --json
 check "the list is sorted by gain" test "$(sqlite3 :memory: "SELECT group_concat(key) FROM (SELECT key FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.predictions') ORDER BY json_extract(value, '\$.set') LIKE 'work ->%', json_extract(value, '\$.gain') DESC, key)")" = \
     "$(seq -s, 0 $(($(sqlite3 :memory: "SELECT json_array_length(CAST(readfile('$OUT') AS TEXT), '\$.predictions')") - 1)))"
 
+# Decoding that leaves the CPU: the images of the run are baseline JPEG of known size.
+is "the images are counted" "$(sql "$T/two.sqlite" "SELECT group_concat(key || ' ' || (value > 0), ', ') FROM (SELECT * FROM meta WHERE section = 'result' AND key LIKE 'image%' ORDER BY key)")" \
+    "image_pixels 1, images 1, images_baseline_jpeg 1"
+is "and how large they are" "$(sql "$T/two.sqlite" "SELECT (SELECT value FROM meta WHERE section = 'result' AND key = 'image_pixels') / (SELECT value FROM meta WHERE section = 'result' AND key = 'images') = 256 * 192")" 1
+run timeout 60 "$PP" whatif "$T/two.sqlite" --set decode=nvjpeg
+like "a published rate is called that" "$(cat "$OUT")" "published for an A100 .*not measured.*All images are baseline JPEG"
+run timeout 60 "$PP" whatif "$T/two.sqlite" --set decode=nvjpeg:3 --json
+cp "$OUT" "$T/nvjpeg.json"
+is "a stated one as well" "$(json "$T/nvjpeg.json" '$.gpu_decode.rate')" stated
+holds "and it is the bound" "$(json "$T/nvjpeg.json" '$.predictions[0].samples_per_s') > 2.7 && $(json "$T/nvjpeg.json" '$.predictions[0].samples_per_s') < 3.3"
+
 refuses "a sweep that ends before it begins" 2 "whole numbers from 1 on" "$PP" whatif "$T/two.sqlite" --sweep workers=4..2
 refuses "a sweep with more behind it" 2 "workers=1..32" "$PP" whatif "$T/two.sqlite" --sweep workers=1..4x
 refuses "a sweep of what has no numbers" 2 "in-order" "$PP" whatif "$T/two.sqlite" --sweep order=1..2

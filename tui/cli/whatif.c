@@ -3,6 +3,7 @@
 #include "probe/base/json.h"
 #include "probe/base/text.h"
 #include "report/replay/estimate.h"
+#include "report/replay/nvjpeg.h"
 #include "report/verdict/signals.h"
 #include "tui/cli/cli.h"
 
@@ -144,6 +145,34 @@ static void put_caution(const struct asked *a)
     char text[160];
     if (!a->o->json && pp_whatif_assumes(&a->boldest, text, sizeof(text)))
         printf("  Assumes that %s; verify with a run.\n", text);
+}
+
+/* Decoding on a GPU rests on a rate that is not in the recording. */
+static void put_gpu_decode(const struct asked *a)
+{
+    char text[PP_NVJPEG_TEXT];
+    if (!a->o->json && pp_nvjpeg_assumes(&a->knobs, text))
+        printf("  %s\n", text);
+}
+
+static void put_gpu_decode_json(struct pp_json *j, const struct pp_gpu_decode *d)
+{
+    const struct {
+        const char *key;
+        double value;
+    } rows[] = {{"images_per_s", d->per_s},
+                {"images_per_s_low", d->low_per_s},
+                {"images_per_s_high", d->high_per_s},
+                {"batch_ms", d->floor_ns / 1e6},
+                {"batch_ms_low", d->low_floor_ns / 1e6},
+                {"batch_ms_high", d->high_floor_ns / 1e6},
+                {"images_share", d->counted ? d->part : NAN}};
+    pp_json_key(j, "gpu_decode"), pp_json_object(j);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        pp_json_key(j, rows[i].key), pp_json_num(j, rows[i].value);
+    pp_json_key(j, "rate"), pp_json_str(j, d->published ? "published" : "stated");
+    pp_json_key(j, "source"), pp_json_str(j, d->published ? pp_nvjpeg_published.source : NULL);
+    pp_json_object_end(j);
 }
 
 /* A rank of a data-parallel run: what it saves it waits. */
@@ -341,6 +370,8 @@ static void show_fixes(struct asked *a)
         char what[80];
         snprintf(what, sizeof(what), "%s -> %s", a->signals.fix[i].knob, a->signals.fix[i].to);
         put_prediction(a, what, &a->signals.fix[i].p, 0);
+        if (a->signals.fix[i].knobs.gpu_decode.per_s > 0) /* what it assumes is said below */
+            a->knobs.gpu_decode = a->signals.fix[i].knobs.gpu_decode;
     }
 }
 
@@ -375,6 +406,8 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
         pp_json_array_end(&a->json);
         if (a->o->estimate_ms > 0)
             put_estimate_json(&a->json, &e);
+        if (a->knobs.gpu_decode.per_s > 0)
+            put_gpu_decode_json(&a->json, &a->knobs.gpu_decode);
         pp_json_object_end(&a->json);
         pp_json_end(&a->json);
     } else if (a->o->estimate_ms > 0) {
@@ -384,6 +417,7 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
     }
     if (st == PP_OK) {
         put_caution(a);
+        put_gpu_decode(a);
         put_ranks(a);
     }
     return st;

@@ -36,6 +36,54 @@ static struct pp_reads reads_so_far(const struct record_local *l)
     return l->reads ? *l->reads : (struct pp_reads){0};
 }
 
+/* A number that fits; a sample may have any key. */
+static int number_of(PyObject *key, uint64_t *number)
+{
+    if (!PyLong_Check(key))
+        return 0;
+    *number = PyLong_AsUnsignedLongLong(key);
+    if (*number != (uint64_t)-1 || !PyErr_Occurred())
+        return 1;
+    PyErr_Clear();
+    return 0;
+}
+
+/* The product of a tuple's numbers, without the channels of three (of 4 at most, first or last); 0: it is not
+ * a size. */
+static uint64_t area_of(PyObject *size)
+{
+    Py_ssize_t n = size && PyTuple_Check(size) ? PyTuple_Size(size) : 0;
+    uint64_t side[3] = {1, 1, 1}, most = UINT64_C(1) << 20;
+    if (n != 2 && n != 3)
+        return 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!number_of(PyTuple_GetItem(size, i), &side[i]) || side[i] < 1 || side[i] > most)
+            return 0;
+    return n == 2 ? side[0] * side[1] : side[0] <= 4 ? side[1] * side[2] : side[0] * side[1];
+}
+
+/* How large the image is that was decoded: PIL's, which is asked for its pixels, or the tensor or array that
+ * came out. */
+static void note_pixels(struct record_local *l, PyObject *args, PyObject *out)
+{
+    PyObject *self = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    PyObject *held = self ? PyObject_GetAttrString(self, "size") : NULL;
+    const void *image = self;
+    uint64_t pixels = area_of(held);
+    if (!pixels) {
+        PyErr_Clear();
+        Py_XDECREF(held);
+        held = PyObject_GetAttrString(out, "shape");
+        image = out;
+        pixels = area_of(held);
+    }
+    PyErr_Clear();
+    Py_XDECREF(held);
+    if (pixels && image != l->decoded)
+        l->decode_pixels += pixels;
+    l->decoded = pixels ? image : l->decoded;
+}
+
 /* The outermost call within a sample; a decoder may call another. */
 PyObject *calls_decode(PyObject *function, PyObject *args, PyObject *kwargs)
 {
@@ -57,6 +105,8 @@ PyObject *calls_decode(PyObject *function, PyObject *args, PyObject *kwargs)
     l->decode_stamps += to.stamp - from.stamp;
     l->decode_cpu_ns += to.cpu_ns - from.cpu_ns;
     l->timing--;
+    if (out)
+        note_pixels(l, args, out);
     return out;
 }
 
@@ -168,18 +218,6 @@ PyObject *calls_save(PyObject *function, PyObject *args, PyObject *kwargs)
     l->taking--;
     record_save_end(l, &from, !out);
     return out;
-}
-
-/* A number that fits; a sample may have any key. */
-static int number_of(PyObject *key, uint64_t *number)
-{
-    if (!PyLong_Check(key))
-        return 0;
-    *number = PyLong_AsUnsignedLongLong(key);
-    if (*number != (uint64_t)-1 || !PyErr_Occurred())
-        return 1;
-    PyErr_Clear();
-    return 0;
 }
 
 /* The keys of a batch; those that are no numbers make it one of unknown samples. */

@@ -137,6 +137,8 @@ struct record_local {
     struct pp_reads *reads; /* of this thread; own_reads where the preloaded library is not there */
     struct pp_reads own_reads;
     uint64_t decode_stamps, decode_cpu_ns;
+    uint64_t decode_pixels;      /* of images whose size the call told */
+    const void *decoded;         /* the image that was counted last: it may be asked for its pixels again */
     struct pp_reads decode_read; /* what was read within decoding: ns and cpu_ns */
     uint64_t batch_samples;      /* of the batch in work */
     int in_batch;                /* a worker has taken a task and not yet put its batch */

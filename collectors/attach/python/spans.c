@@ -189,7 +189,8 @@ void record_batch_put(struct record_local *l, const struct record_mark *from)
 
 void record_sample_begin(struct record_local *l)
 {
-    l->decode_stamps = l->decode_cpu_ns = 0;
+    l->decode_stamps = l->decode_cpu_ns = l->decode_pixels = 0;
+    l->decoded = NULL;
     l->decode_read = (struct pp_reads){0};
     l->timing = 0;
     if (l->reads)
@@ -279,7 +280,8 @@ void record_sample_end(struct record_local *l, uint64_t sample, int many, int fa
     struct part decode = {.phase = PP_PHASE_DECODE,
                           .wall_ns = less(pp_thread_stamps_ns(l->worker.trace, 0, l->decode_stamps),
                                           l->decode_read.ns),
-                          .cpu_ns = less(l->decode_cpu_ns, l->decode_read.cpu_ns)};
+                          .cpu_ns = less(l->decode_cpu_ns, l->decode_read.cpu_ns),
+                          .bytes = 3 * l->decode_pixels};
     struct part *const told[] = {r->calls ? &read : NULL, l->decode_stamps ? &decode : NULL};
     for (size_t i = 0; i < 2; i++) {
         struct part *p = told[i];

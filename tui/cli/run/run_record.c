@@ -254,6 +254,11 @@ static void store_loader(struct pp_store *s, const struct pp_loader_result *res)
         {"position", "samples", (double)res->position},
     };
     store_rows(s, rows, sizeof(rows) / sizeof(rows[0]));
+    if (res->images) {
+        pp_store_meta_num(s, "result", "images", (double)res->images, "images");
+        pp_store_meta_num(s, "result", "images_baseline_jpeg", (double)res->images_baseline_jpeg, "images");
+        pp_store_meta_num(s, "result", "image_pixels", (double)res->image_pixels, "pixels");
+    }
     if (res->leases) {
         pp_store_meta_num(s, "result", "leases", (double)res->leases, "shards");
         pp_store_meta_num(s, "result", "leases_stolen", (double)res->leases_stolen, "shards");

@@ -50,6 +50,18 @@ static void test_a_gain_is_advised_with_its_number(void **state)
     assert_non_null(strstr(r.verdict.action.python, "num_workers=16"));
 }
 
+/* The rate that it rests on was not measured: it is listed, and the next step promises what was recorded. */
+static void test_a_published_rate_promises_nothing(void **state)
+{
+    struct pp_report r = {0};
+    struct pp_report_fix fixes[] = {fix("gpu-decode", "decode on the GPU (nvJPEG)", 2, 1.5, 3),
+                                    fix("workers", "num_workers=16", 0.5, 0.3, 0.7)};
+    char text[PP_ANSWER_TEXT];
+    assert_string_equal(advised(&r, fixes, 2, text), "num_workers=16: 150 samples/s, +50 % (+30 to +70 %)");
+    assert_string_equal(advised(&r, fixes, 1, text), "");
+    assert_null(r.verdict.action.candidate);
+}
+
 /* "+8 % (-10 to +28)" is no promise, and no line with that number is there to paste. */
 static void test_an_interval_that_holds_nothing_is_no_gain(void **state)
 {
@@ -138,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_gain_is_advised_with_its_number),
+        cmocka_unit_test(test_a_published_rate_promises_nothing),
         cmocka_unit_test(test_an_interval_that_holds_nothing_is_no_gain),
         cmocka_unit_test(test_a_sure_gain_goes_before_a_larger_one),
         cmocka_unit_test(test_without_an_interval_the_number_stands),
