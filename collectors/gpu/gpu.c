@@ -4,6 +4,7 @@
 #include "collectors/gpu/cupti.h"
 #include "collectors/gpu/cupti_abi.h"
 #include "collectors/gpu/nvml.h"
+#include "collectors/system/environment.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/device/cuda_driver.h"
@@ -140,6 +141,8 @@ static pp_status nvml_start(const struct pp_collect_opts *opts, void **state, st
     struct pp_device_info dev;
     pp_device_info(opts->device, &dev);
     pp_store_meta_text(opts->store, "environment", "gpu", dev.name); /* known, whatever NVML says */
+    if (dev.pci_bus_id)
+        pp_environment_store_numa(opts->store, dev.pci_bus_id);
     struct nvml *n = calloc(1, sizeof(*n));
     if (!n)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read NVML");

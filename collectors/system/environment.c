@@ -2,6 +2,7 @@
 
 #include "collectors/system/cgroup.h"
 #include "collectors/system/mounts.h"
+#include "collectors/system/topology.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -222,11 +223,39 @@ static void store_launcher(struct pp_store *s)
     }
 }
 
+void pp_environment_store_numa(struct pp_store *s, const char *pci)
+{
+    struct pp_topology t;
+    char nodes[256];
+    uint64_t bits = 0;
+    int node = -1;
+    pp_topology_read(NULL, &t);
+    for (size_t i = 0; i < t.devices; i++) {
+        const struct pp_topology_device *d = &t.device[i];
+        if (d->kind != PP_TOPOLOGY_GPU || d->node < 0 || d->node >= PP_TOPOLOGY_NODES ||
+            (pci && pp_topology_node_of(&t, pci) != d->node))
+            continue;
+        bits |= UINT64_C(1) << (node = d->node);
+    }
+    if (t.nodes < 2 || !t.own_bits || !bits)
+        return;
+    number(s, "numa_nodes", t.nodes, "nodes");
+    text(s, "cpu_numa_nodes", pp_topology_nodes(t.own_bits, nodes, sizeof(nodes)));
+    text(s, "gpu_numa_nodes", pp_topology_nodes(bits, nodes, sizeof(nodes)));
+    if (bits & (bits - 1)) /* of several */
+        return;
+    int distance = pp_topology_distance(NULL, &t, node);
+    text(s, "gpu_numa_cpus", t.cpus[node]);
+    if (distance)
+        number(s, "gpu_numa_distance", distance, "10 is the own node");
+}
+
 pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct pp_err *err)
 {
     store_machine(s);
     store_cpus(s);
     store_memory(s);
+    pp_environment_store_numa(s, NULL);
     store_limit(s, "limit_memlock", RLIMIT_MEMLOCK, "bytes");
     store_limit(s, "limit_open_files", RLIMIT_NOFILE, "files");
     store_data_path(s, data_path);

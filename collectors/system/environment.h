@@ -22,6 +22,10 @@ uint64_t pp_memory_available(void);
  * LOCAL_RANK, SLURM_*). */
 pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct pp_err *err);
 
+/* The NUMA nodes of this process's CPUs and of the NVIDIA GPUs, or of the one at that PCI address, into the
+ * same section; nothing on a machine with one node, or without a GPU whose node is known. */
+void pp_environment_store_numa(struct pp_store *s, const char *pci);
+
 /* The value of "key : value" in the text of /proc/cpuinfo, /proc/meminfo and the like; 0 when the key is not
  * there. */
 int pp_proc_field(const char *text, const char *key, char *out, size_t size);

@@ -2,6 +2,7 @@
 
 #include "report/findings/cache.h"
 #include "report/findings/leases.h"
+#include "report/findings/numa.h"
 #include "report/findings/pages.h"
 #include "report/findings/remote.h"
 #include "report/findings/rows.h"
@@ -366,4 +367,5 @@ void pp_findings_add(const struct pp_source *source, const struct pp_timeline *t
     pp_findings_of_leases(&checks->leases, arena, r);
     pp_findings_of_pages(&checks->pages, arena, r);
     pp_findings_of_shuffle(&checks->shuffle, arena, r);
+    pp_findings_of_numa(source, arena, r);
 }

@@ -25,6 +25,7 @@
  *   stream-shuffle     a batch of a streamed run has more of one shard than a full shuffle gives (shuffle.h)
  *   lease-waits        waiting for shards that other ranks hold takes 5 % of the run (leases.h)
  *   read-amplification pages or chunks are decoded for a part of their bytes (pages.h)
+ *   gpu-node           the CPUs of the job are on another NUMA node than its GPU (numa.h)
  *   reader-lock        workers wait for a library that reads for one thread at a time (pages.h)
  *
  * A finding does not change the verdict; thresholds are the verdict's own where it has them

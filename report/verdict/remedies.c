@@ -592,6 +592,13 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "more `num_workers`, of which each streams its own shards",
                "more workers, of which each streams a shard; `cache_dir=DIR`",
                "readers with `num_threads=N`; several readers with `num_shards=`")},
+    [PP_REMEDY_NUMA] =
+        {NULL, NULL,
+         "Run the job on the GPU's NUMA node N: `numactl --cpunodebind=N --preferred=N` in front of its command; measure it, since copies may be hidden.",
+         WORDS("`numactl --cpunodebind=N --preferred=N pipeprobe run ...`",
+               "`numactl --cpunodebind=N --preferred=N` in front of each rank's command; `torchrun` has "
+               "`--numa-binding=node` ",
+               "the same as in PyTorch", "`set_affinity=True` of the pipeline; or `numactl` as in PyTorch")},
     [PP_REMEDY_BUFFER_DEBT] =
         {NULL, NULL,
          "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",

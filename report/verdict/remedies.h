@@ -111,6 +111,7 @@ enum pp_remedy_id {
     PP_REMEDY_SHUFFLE,
     PP_REMEDY_READER_LOCK,
     PP_REMEDY_STREAM_READER,
+    PP_REMEDY_NUMA,
     PP_REMEDIES
 };
 

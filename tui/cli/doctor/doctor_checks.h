@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 struct pp_collector;
+struct pp_topology;
 
 enum pp_answer { PP_NO, PP_YES, PP_CANNOT_TELL };
 
@@ -26,6 +27,13 @@ struct pp_check {
 };
 extern const struct pp_check pp_checks[];
 extern const size_t pp_checks_n;
+
+/* Checks of doctor_places.c. The first is of a given topology. */
+void pp_describe_numa(const struct pp_topology *t, struct pp_finding *f);
+void pp_look_numa(struct pp_finding *f);
+void pp_look_container(struct pp_finding *f);
+void pp_look_mig(struct pp_finding *f);
+void pp_look_cufile(struct pp_finding *f);
 
 void pp_check_run(const struct pp_check *c, struct pp_finding *f);
 

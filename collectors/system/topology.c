@@ -1,0 +1,282 @@
+#include "collectors/system/topology.h"
+
+#include "collectors/system/environment.h"
+#include "collectors/system/mounts.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+static const struct pp_topology_root machine = {.sys = "/sys", .proc = "/proc"};
+
+/* ---- files of one line ---- */
+
+static int read_line(const char *path, char *line, size_t size)
+{
+    FILE *in = fopen(path, "re");
+    int ok = in && fgets(line, (int)size, in);
+    if (in)
+        fclose(in);
+    if (ok)
+        line[strcspn(line, "\n")] = '\0';
+    return ok;
+}
+
+static int read_number(const char *path, int otherwise)
+{
+    char line[32], *end;
+    if (!read_line(path, line, sizeof(line)))
+        return otherwise;
+    long n = strtol(line, &end, 10);
+    return end != line && n >= INT_MIN && n <= INT_MAX ? (int)n : otherwise;
+}
+
+/* ---- lists of CPUs ---- */
+
+/* One range from *p on, which moves behind it; 0: there is none. */
+static int next_range(const char **p, long *from, long *to)
+{
+    char *end;
+    *from = *to = strtol(*p, &end, 10);
+    if (end == *p || *from < 0)
+        return 0;
+    if (*end == '-') {
+        const char *second = end + 1;
+        *to = strtol(second, &end, 10);
+        if (end == second || *to < *from)
+            return 0;
+    }
+    *p = *end == ',' ? end + 1 : end;
+    return 1;
+}
+
+int pp_cpu_lists_meet(const char *a, const char *b)
+{
+    long a_from, a_to, b_from, b_to;
+    while (next_range(&a, &a_from, &a_to))
+        for (const char *p = b; next_range(&p, &b_from, &b_to);)
+            if (a_from <= b_to && b_from <= a_to)
+                return 1;
+    return 0;
+}
+
+/* ---- nodes ---- */
+
+/* The part of /proc/self/status that names the CPUs of this process. */
+static int own_cpus(const struct pp_topology_root *root, char *list, size_t size)
+{
+    char path[PATH_MAX], text[8192];
+    snprintf(path, sizeof(path), "%s/self/status", root->proc);
+    FILE *in = fopen(path, "re");
+    size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
+    if (in)
+        fclose(in);
+    text[n] = '\0';
+    return pp_proc_field(text, "Cpus_allowed_list", list, size);
+}
+
+static void read_nodes(const struct pp_topology_root *root, struct pp_topology *t)
+{
+    char path[PATH_MAX], own[4096], list[4096];
+    int known = own_cpus(root, own, sizeof(own));
+    for (int i = 0; i < PP_TOPOLOGY_NODES; i++) {
+        snprintf(path, sizeof(path), "%s/devices/system/node/node%d/cpulist", root->sys, i);
+        if (!read_line(path, list, sizeof(list)))
+            continue;
+        if (strlen(list) < sizeof(t->cpus[i])) /* a longer one is not shown */
+            strcpy(t->cpus[i], list);
+        t->nodes++;
+        t->node_bits |= UINT64_C(1) << i;
+        if (known && pp_cpu_lists_meet(list, own))
+            t->own_bits |= UINT64_C(1) << i;
+    }
+}
+
+/* A node's file has its distance to each node there is, in their order. */
+static int distance_between(const struct pp_topology_root *root, const struct pp_topology *t, int from,
+                            int to)
+{
+    char path[PATH_MAX], line[1024];
+    snprintf(path, sizeof(path), "%s/devices/system/node/node%d/distance", root->sys, from);
+    if (!read_line(path, line, sizeof(line)))
+        return 0;
+    char *p = line, *end;
+    for (int i = 0; i < PP_TOPOLOGY_NODES; i++) {
+        if (!(t->node_bits >> i & 1))
+            continue;
+        long n = strtol(p, &end, 10);
+        if (end == p)
+            return 0;
+        if (i == to)
+            return n > 0 && n < 256 ? (int)n : 0;
+        p = end;
+    }
+    return 0;
+}
+
+int pp_topology_distance(const struct pp_topology_root *root, const struct pp_topology *t, int node)
+{
+    int nearest = 0;
+    root = root ? root : &machine;
+    for (int i = 0; i < PP_TOPOLOGY_NODES && node >= 0; i++) {
+        int d = t->own_bits >> i & 1 ? distance_between(root, t, i, node) : 0;
+        if (d > 0 && (!nearest || d < nearest))
+            nearest = d;
+    }
+    return nearest;
+}
+
+/* ---- devices ---- */
+
+static struct pp_topology_device *add(struct pp_topology *t, enum pp_topology_kind kind, const char *name)
+{
+    if (t->devices == PP_TOPOLOGY_DEVICES)
+        return NULL;
+    struct pp_topology_device *d = &t->device[t->devices++];
+    *d = (struct pp_topology_device){.kind = kind, .node = -1};
+    snprintf(d->name, sizeof(d->name), "%s", name);
+    return d;
+}
+
+static void read_model(const struct pp_topology_root *root, struct pp_topology_device *d)
+{
+    char path[PATH_MAX], text[2048];
+    snprintf(path, sizeof(path), "%s/driver/nvidia/gpus/%s/information", root->proc, d->name);
+    FILE *in = fopen(path, "re");
+    size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
+    if (in)
+        fclose(in);
+    text[n] = '\0';
+    if (!pp_proc_field(text, "Model", d->model, sizeof(d->model)))
+        d->model[0] = '\0';
+}
+
+/* What one entry of a folder of devices is; NULL to pass it over. */
+typedef struct pp_topology_device *each_fn(const struct pp_topology_root *root, const char *name,
+                                           struct pp_topology *t);
+
+static struct pp_topology_device *add_gpu(const struct pp_topology_root *root, const char *name,
+                                          struct pp_topology *t)
+{
+    char path[PATH_MAX], vendor[16] = "", class[16] = "";
+    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/vendor", root->sys, name);
+    read_line(path, vendor, sizeof(vendor));
+    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/class", root->sys, name);
+    read_line(path, class, sizeof(class));
+    if (strcmp(vendor, "0x10de") != 0 || strncmp(class, "0x03", 4) != 0)
+        return NULL;
+    struct pp_topology_device *d = add(t, PP_TOPOLOGY_GPU, name);
+    if (d) {
+        snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/numa_node", root->sys, name);
+        d->node = read_number(path, -1);
+        read_model(root, d);
+    }
+    return d;
+}
+
+/* A network of hardware, that is up. */
+static struct pp_topology_device *add_network(const struct pp_topology_root *root, const char *name,
+                                              struct pp_topology *t)
+{
+    char path[PATH_MAX], up[16] = "";
+    snprintf(path, sizeof(path), "%s/class/net/%s/operstate", root->sys, name);
+    read_line(path, up, sizeof(up));
+    snprintf(path, sizeof(path), "%s/class/net/%s/device/numa_node", root->sys, name);
+    if (strcmp(up, "up") != 0 || access(path, F_OK) != 0)
+        return NULL;
+    struct pp_topology_device *d = add(t, PP_TOPOLOGY_NETWORK, name);
+    if (d)
+        d->node = read_number(path, -1);
+    return d;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct pp_topology_device *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+static void read_folder(const struct pp_topology_root *root, const char *folder, each_fn *each,
+                        struct pp_topology *t)
+{
+    char path[PATH_MAX];
+    size_t first = t->devices;
+    snprintf(path, sizeof(path), "%s/%s", root->sys, folder);
+    DIR *dir = opendir(path);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (e->d_name[0] != '.')
+            each(root, e->d_name, t);
+    if (dir)
+        closedir(dir);
+    qsort(t->device + first, t->devices - first, sizeof(*t->device), by_name);
+}
+
+/* A block device has no node of its own: one of the devices above it does. */
+static void read_disk(const struct pp_topology_root *root, const char *disk, struct pp_topology *t)
+{
+    char path[PATH_MAX], real[PATH_MAX], file[PATH_MAX + 16];
+    snprintf(path, sizeof(path), "%s/dev/block/%s", root->sys, disk);
+    if (!realpath(path, real) || !strrchr(real, '/'))
+        return;
+    struct pp_topology_device *d = add(t, PP_TOPOLOGY_DISK, strrchr(real, '/') + 1);
+    for (char *end; d && d->node < 0 && (end = strrchr(real, '/')) && end != real; *end = '\0') {
+        snprintf(file, sizeof(file), "%s/numa_node", real);
+        d->node = read_number(file, -1);
+    }
+}
+
+void pp_topology_read_at(const struct pp_topology_root *root, const char *disk, struct pp_topology *out)
+{
+    *out = (struct pp_topology){.nodes = 0};
+    read_nodes(root, out);
+    read_folder(root, "bus/pci/devices", add_gpu, out);
+    read_folder(root, "class/net", add_network, out);
+    if (disk)
+        read_disk(root, disk, out);
+    for (size_t i = 0; i < out->devices; i++)
+        out->device[i].distance = pp_topology_distance(root, out, out->device[i].node);
+}
+
+void pp_topology_read(const char *data_path, struct pp_topology *out)
+{
+    char real[PATH_MAX], disk[24];
+    int known = data_path && realpath(data_path, real) && pp_disk_of(real, disk, sizeof(disk));
+    pp_topology_read_at(&machine, known ? disk : NULL, out);
+}
+
+/* The driver writes the domain with eight digits, the kernel with four. */
+static const char *without_zeros(const char *pci)
+{
+    while (*pci == '0' && pci[1] != ':')
+        pci++;
+    return pci;
+}
+
+int pp_topology_node_of(const struct pp_topology *t, const char *pci)
+{
+    for (size_t i = 0; i < t->devices; i++)
+        if (t->device[i].kind == PP_TOPOLOGY_GPU &&
+            strcasecmp(without_zeros(t->device[i].name), without_zeros(pci)) == 0)
+            return t->device[i].node;
+    return -1;
+}
+
+int pp_topology_is_far(const struct pp_topology *t, const struct pp_topology_device *d)
+{
+    return d->node >= 0 && d->node < PP_TOPOLOGY_NODES && t->own_bits && !(t->own_bits >> d->node & 1) &&
+           (t->node_bits >> d->node & 1);
+}
+
+const char *pp_topology_nodes(uint64_t bits, char *buf, size_t size)
+{
+    size_t at = 0;
+    buf[0] = '\0';
+    for (int i = 0; i < PP_TOPOLOGY_NODES && at < size; i++)
+        if (bits >> i & 1)
+            at += (size_t)snprintf(buf + at, size - at, "%s%d", at ? "," : "", i);
+    return buf;
+}

@@ -1,0 +1,79 @@
+/* Where things are: NUMA nodes of CPUs, GPUs, networks and disk; what of a GPU a container, MIG and cuFile
+ * leave within reach. */
+#include "tui/cli/doctor/doctor_checks.h"
+
+#include "collectors/gpu/reach.h"
+#include "collectors/system/topology.h"
+
+#include <stdio.h>
+
+/* "; GPU 0000:17:00.0 on node 1 (distance 21)" */
+static void add_device(const struct pp_topology_device *d, char *text, size_t size, size_t *at)
+{
+    static const char *const kinds[] = {
+        [PP_TOPOLOGY_GPU] = "GPU ", [PP_TOPOLOGY_NETWORK] = "network ", [PP_TOPOLOGY_DISK] = "disk "};
+    char distance[24] = "";
+    if (d->distance)
+        snprintf(distance, sizeof(distance), " (distance %d)", d->distance);
+    int n = snprintf(text + *at, size - *at, "; %s%s on node %d%s", kinds[d->kind], d->name, d->node,
+                     distance);
+    *at = n > 0 && (size_t)n < size - *at ? *at + (size_t)n : size;
+}
+
+void pp_describe_numa(const struct pp_topology *t, struct pp_finding *f)
+{
+    char nodes[128];
+    const struct pp_topology_device *gpu = NULL;
+    size_t at, far = 0;
+    f->answer = t->nodes ? PP_YES : PP_CANNOT_TELL;
+    if (t->nodes < 2) {
+        snprintf(f->value, sizeof(f->value), "%s", t->nodes ? "one node" : "not in /sys/devices/system/node");
+        return;
+    }
+    at = (size_t)snprintf(f->value, sizeof(f->value), "CPUs of %s %s, of %d",
+                          t->own_bits & (t->own_bits - 1) ? "nodes" : "node",
+                          pp_topology_nodes(t->own_bits, nodes, sizeof(nodes)), t->nodes);
+    for (int wanted = 1; wanted >= 0; wanted--) /* what is far first: there may be no room for all */
+        for (size_t i = 0; i < t->devices && at < sizeof(f->value); i++) {
+            const struct pp_topology_device *d = &t->device[i];
+            if (d->node < 0 || pp_topology_is_far(t, d) != wanted)
+                continue;
+            far += (size_t)wanted;
+            gpu = wanted && d->kind == PP_TOPOLOGY_GPU && !gpu ? d : gpu;
+            add_device(d, f->value, sizeof(f->value), &at);
+        }
+    if (gpu && at < sizeof(f->value))
+        snprintf(f->value + at, sizeof(f->value) - at, "; numactl --cpunodebind=%d --preferred=%d", gpu->node,
+                 gpu->node);
+    f->answer = far ? PP_NO : PP_YES;
+}
+
+void pp_look_numa(struct pp_finding *f)
+{
+    struct pp_topology t;
+    pp_topology_read(".", &t);
+    pp_describe_numa(&t, f);
+}
+
+static void answer(struct pp_finding *f, int yes)
+{
+    f->answer = yes > 0 ? PP_YES : yes == 0 ? PP_NO : PP_CANNOT_TELL;
+}
+
+void pp_look_container(struct pp_finding *f)
+{
+    struct pp_reach_root here = pp_reach_here();
+    answer(f, pp_reach_capabilities(&here, f->value, sizeof(f->value)));
+}
+
+void pp_look_mig(struct pp_finding *f)
+{
+    struct pp_reach_root here = pp_reach_here();
+    answer(f, pp_reach_mig(&here, f->value, sizeof(f->value)));
+}
+
+void pp_look_cufile(struct pp_finding *f)
+{
+    struct pp_reach_root here = pp_reach_here();
+    answer(f, pp_reach_cufile(&here, f->value, sizeof(f->value)));
+}
