@@ -1,6 +1,7 @@
 /* A loader annotated with NVTX, for the tests of `pipeprobe exec`: nvtx_client MODE... runs each mode in
  * turn. train=N     N steps: the trainer waits 3 ms and works 1 ms per batch, two worker threads decode
  *   fork=N      N forked children, ten ranges each         spawn=N   the same in a new program
+ *   burn=N      N ranges of some ms of CPU time
  *   push=N      N ranges, as fast as they go               names     a thread name, a domain, registered
  *                                                          strings, a mark
  *   sleep=MS    waits                                      trap      exits 42 on SIGTERM and SIGUSR1, 43
@@ -60,6 +61,17 @@ static void train(long steps)
     }
     for (int i = 0; i < 2; i++)
         pthread_join(t[i], NULL);
+}
+
+/* Without a system call in the range. */
+static void burn(long n)
+{
+    for (long i = 0; i < n; i++) {
+        tiny_push("decode_jpeg");
+        for (volatile int k = 0; k < 5000000; k++) {
+        }
+        tiny_pop();
+    }
 }
 
 static void push(long n)
@@ -127,6 +139,8 @@ int main(int argc, char **argv)
             spawns(argv[0], n);
         else if (!strncmp(argv[i], "push=", 5))
             push(n);
+        else if (!strncmp(argv[i], "burn=", 5))
+            burn(n);
         else if (!strncmp(argv[i], "sleep=", 6))
             sleep_ms(n);
         else if (!strncmp(argv[i], "kill=", 5))

@@ -7,29 +7,32 @@
 #define UNEXPLAINED_NS \
     20000u /* as the recorder: less wall time than this beyond CPU time is not worth a look at schedstat */
 
+/* Reading the CPU clock lets the kernel take the CPU away where the time slice is over. What the thread then
+ * waits must not be run delay of the range, whose stamps do not hold it: at the beginning the CPU clock is
+ * read before the delay, at the end behind it. */
 void inject_account_begin(struct accounts *a, struct open_range *r)
 {
     r->measured = 0;
     if (a->brief[r->label.phase])
         return;
     r->measured = PP_SPAN_HAS_CPU;
+    r->cpu_ns = pp_thread_cpu_ns();
     if (pp_run_delay_read(a->delay.fd, &r->run_delay_ns))
         r->measured |= PP_SPAN_HAS_DELAY;
-    r->cpu_ns = pp_thread_cpu_ns();
 }
 
 void inject_account_end(struct accounts *a, const struct open_range *r, uint64_t wall_ns, struct pp_span *s)
 {
-    uint64_t now;
+    uint64_t now = 0;
     a->brief[r->label.phase] = wall_ns < WORTH_NS;
     if (!r->measured)
         return;
+    int delayed = wall_ns > UNEXPLAINED_NS && r->measured & PP_SPAN_HAS_DELAY,
+        read = delayed && pp_run_delay_read(a->delay.fd, &now) && now >= r->run_delay_ns;
     s->cpu_ns = pp_thread_cpu_ns() - r->cpu_ns;
     s->flags |= r->measured;
-    if (wall_ns > s->cpu_ns + UNEXPLAINED_NS && r->measured & PP_SPAN_HAS_DELAY) {
-        if (pp_run_delay_read(a->delay.fd, &now) && now >= r->run_delay_ns)
-            s->run_delay_ns = now - r->run_delay_ns;
-        else
-            s->flags &= (uint16_t)~PP_SPAN_HAS_DELAY;
-    }
+    if (read && wall_ns > s->cpu_ns + UNEXPLAINED_NS)
+        s->run_delay_ns = now - r->run_delay_ns;
+    else if (delayed && !read)
+        s->flags &= (uint16_t)~PP_SPAN_HAS_DELAY;
 }
