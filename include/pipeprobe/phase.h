@@ -22,6 +22,7 @@ typedef enum pp_lane {
     PP_LANE_WORKER,
     PP_LANE_COPY,
     PP_LANE_TRAINER,
+    PP_LANE_DEVICE, /* no thread: what a device says of itself */
     PP_LANE_COUNT
 } pp_lane;
 typedef enum pp_phase_kind { PP_KIND_WORK, PP_KIND_WAIT } pp_phase_kind;

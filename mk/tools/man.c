@@ -161,6 +161,8 @@ static void put_settings(FILE *out, const struct pp_command *cmd)
          "takes time stamps with clock_gettime(2) instead of the CPU's time stamp counter"},
         {"PIPEPROBE_SIMD=portable", "transforms images without AVX2; the pixels are the same"},
         {"PIPEPROBE_MAPS", "a directory of maps that \\fBexec\\fR finds by name, before the shipped ones"},
+        {"PIPEPROBE_NVJPEG_LIB",
+         "the file of nvJPEG for \\fBrun --decode\\fR, where it is not found by its name"},
         {"PIPEPROBE_INJECT_LIB",
          "the injection library of \\fBexec\\fR, when it is not in the program's directory or its ../lib"},
         {"PIPEPROBE_LIB", "libpipeprobe.so.0 for pipeprobe_record.py, when it is not where it was installed"},

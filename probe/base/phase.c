@@ -23,7 +23,7 @@ const char *pp_lane_name(pp_lane lane)
 {
     static const char *const names[PP_LANE_COUNT] = {
         [PP_LANE_MAIN] = "main", [PP_LANE_READER] = "reader",   [PP_LANE_WORKER] = "worker",
-        [PP_LANE_COPY] = "copy", [PP_LANE_TRAINER] = "trainer",
+        [PP_LANE_COPY] = "copy", [PP_LANE_TRAINER] = "trainer", [PP_LANE_DEVICE] = "device",
     };
     return (unsigned)lane < PP_LANE_COUNT ? names[lane] : "unknown";
 }

@@ -6,6 +6,7 @@
  * cudaMemcpy in a training script does. Waiting threads sleep (blocking events): a spinning copy lane would
  * take a core from the workers under test. The primary context is used, and made current by every call, for
  * the loader's threads come and go. */
+#include "probe/device/cuda_decode.h"
 #include "probe/device/cuda_driver.h"
 #include "probe/device/cuda_normalize.h"
 #include "probe/device/ops.h"
@@ -44,6 +45,7 @@ struct cuda {
     pp_cu_module module;
     pp_cu_function spin;
     struct pp_cuda_normalize normalize;
+    struct pp_cuda_decode decode;
     struct target target[MAX_COPY_BUFFERS];
     int n_targets, pageable, sync_copies;
     uint64_t copies; /* started so far; the copy lane's */
@@ -81,6 +83,7 @@ static void cuda_close(struct pp_device *d)
                 cu->cuEventDestroy_v2(c->target[i].copied);
         }
         pp_cuda_normalize_free(&c->normalize);
+        pp_cuda_decode_free(&c->decode);
         if (c->module)
             cu->cuModuleUnload(c->module);
         if (c->stepped)
@@ -223,6 +226,159 @@ static pp_status cuda_sync(struct pp_device *d, struct pp_err *err)
     return pp_cuda_check(&c->cu, rc, err, lost_hint, "waiting for the device failed");
 }
 
+/* ---- decoding: the targets and their tickets are those of the copies ---- */
+
+struct parser {
+    struct pp_device_parser base;
+    struct cuda *device;
+    pp_nvjpeg_stream header;
+};
+
+static size_t flight_of(const struct cuda *c, uint64_t ticket)
+{
+    return ticket % (uint64_t)c->n_targets;
+}
+
+static pp_status enter_to_decode(const struct cuda *c, struct pp_err *err)
+{
+    return pp_cuda_check(&c->cu, enter(c), err, lost_hint, "decoding on the device failed");
+}
+
+static pp_status decode_open(struct pp_device *d, const struct pp_device_decode_opts *opts,
+                             struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    pp_status st = enter_to_decode(c, err);
+    return st == PP_OK ? pp_cuda_decode_make(&c->decode, &c->cu, c->module, (size_t)c->n_targets, opts, err)
+                       : st;
+}
+
+static void decode_info(const struct pp_device *d, struct pp_device_decode_info *out)
+{
+    const struct pp_cuda_decode *c = &((const struct cuda *)d)->decode;
+    *out = (struct pp_device_decode_info){.library = c->nv.library,
+                                          .backend = pp_nvjpeg_backend_name(c->choice.backend),
+                                          .note = c->choice.passed_over[0] ? c->choice.passed_over : NULL,
+                                          .version = c->nv.version,
+                                          .engines = c->choice.engines,
+                                          .cores = c->choice.cores};
+}
+
+static pp_status parser_create(struct pp_device *d, struct pp_device_parser **out, struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    struct parser *p = calloc(1, sizeof(*p));
+    if (!p || enter(c) != 0 ||
+        c->decode.nv.nvjpegJpegStreamCreate(c->decode.choice.handle, &p->header) != 0) {
+        free(p);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for nvJPEG to parse headers");
+    }
+    p->base.ops = d->ops->decode;
+    p->device = c;
+    *out = &p->base;
+    return PP_OK;
+}
+
+/* The headers are parsed on the CPU; no context is needed. */
+static int parser_accepts(struct pp_device_parser *base, const uint8_t *data, size_t size)
+{
+    struct parser *p = (struct parser *)base;
+    const struct pp_nvjpeg *nv = &p->device->decode.nv;
+    pp_nvjpeg_handle h = p->device->decode.choice.handle;
+    int unsupported = 1;
+    return nv->nvjpegJpegStreamParseHeader(h, data, size, p->header) == 0 &&
+           nv->nvjpegDecodeBatchedSupported(h, p->header, &unsupported) == 0 && !unsupported;
+}
+
+static void parser_destroy(struct pp_device_parser *base)
+{
+    struct parser *p = (struct parser *)base;
+    p->device->decode.nv.nvjpegJpegStreamDestroy(p->header);
+    free(p);
+}
+
+static pp_status decode_start(struct pp_device *d, struct pp_device_image *images, size_t n, uint64_t *ticket,
+                              struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    pp_status st = enter_to_decode(c, err);
+    if (st == PP_OK)
+        st = pp_cuda_decode_start(&c->decode, flight_of(c, c->copies), images, n, err);
+    if (st == PP_OK)
+        *ticket = c->copies++;
+    return st;
+}
+
+static pp_status decode_settle(struct pp_device *d, uint64_t ticket, struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    pp_status st = enter_to_decode(c, err);
+    return st == PP_OK ? pp_cuda_decode_settle(&c->decode, flight_of(c, ticket), err) : st;
+}
+
+static pp_status decode_pixels(struct pp_device *d, uint64_t ticket, size_t i, uint8_t *to,
+                               struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    pp_status st = enter_to_decode(c, err);
+    return st == PP_OK ? pp_cuda_decode_pixels(&c->decode, flight_of(c, ticket), i, to, err) : st;
+}
+
+static pp_status decode_finish(struct pp_device *d, uint64_t ticket, const struct pp_device_rows *rows,
+                               struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    struct target *t = &c->target[flight_of(c, ticket)];
+    size_t size = rows->count * rows->row_bytes;
+    pp_cu_stream stream;
+    pp_status st = enter_to_decode(c, err);
+    if (st == PP_OK)
+        st = grow(c, t, size, err);
+    if (st == PP_OK)
+        st = pp_cuda_decode_finish(&c->decode, flight_of(c, ticket), rows, t->at, &stream, err);
+    if (st != PP_OK) {
+        c->copies = ticket; /* the next batch takes the same target */
+        return st;
+    }
+    pp_cu_result rc = 0;
+    if (c->normalize.kernel)
+        rc = pp_cuda_normalize_start(&c->normalize, t->at, size, t->normalized, stream);
+    if (rc == 0)
+        rc = pp_cuda_decode_close(&c->decode, flight_of(c, ticket));
+    return pp_cuda_check(&c->cu, rc, err, lost_hint, "making samples of decoded pixels on the device failed");
+}
+
+static pp_status decode_wait(struct pp_device *d, uint64_t ticket, struct pp_device_decode_times *out,
+                             struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    pp_status st = enter_to_decode(c, err);
+    return st == PP_OK ? pp_cuda_decode_wait(&c->decode, flight_of(c, ticket), out, err) : st;
+}
+
+static pp_status decode_read(struct pp_device *d, uint64_t ticket, void *to, size_t size, struct pp_err *err)
+{
+    struct cuda *c = of(d);
+    pp_cu_result rc = enter(c);
+    if (rc == 0)
+        rc = c->cu.cuMemcpyDtoH_v2(to, c->target[flight_of(c, ticket)].at, size);
+    return pp_cuda_check(&c->cu, rc, err, lost_hint, "reading a batch back from the device failed");
+}
+
+static const struct pp_device_decode_ops cuda_decode_ops = {
+    .open = decode_open,
+    .info = decode_info,
+    .parser_create = parser_create,
+    .parser_accepts = parser_accepts,
+    .parser_destroy = parser_destroy,
+    .start = decode_start,
+    .settle = decode_settle,
+    .pixels = decode_pixels,
+    .finish = decode_finish,
+    .wait = decode_wait,
+    .read = decode_read,
+};
+
 /* ---- opening ---- */
 
 static pp_status make_context(struct cuda *c, struct pp_err *err)
@@ -356,6 +512,7 @@ static const struct pp_device_ops cuda_ops = {
     .step_start = cuda_step_start,
     .step_wait = cuda_step_wait,
     .sync = cuda_sync,
+    .decode = &cuda_decode_ops,
 };
 
 const struct pp_device_ops *const pp_device_cuda = &cuda_ops;

@@ -16,7 +16,8 @@
 
 #include <stdatomic.h>
 
-struct pp_thread; /* pipeprobe/pipeprobe.h */
+struct pp_row_input; /* loader/decoding.h */
+struct pp_thread;    /* pipeprobe/pipeprobe.h */
 
 /* A batch in the making: pinned memory for the samples, ordinary memory for the rest. Owned by the
  * dispatcher; held by its workers from claim to pp_dispatch_row_done, then by the lane that takes it from the
@@ -36,6 +37,8 @@ struct pp_slot {
     int copied;                     /* to the device, at least once: cached_batches copies it no more */
     int discard;                    /* a stream's short last batch under drop_last: not delivered */
     _Atomic uint32_t remaining;     /* rows not finished yet */
+    struct pp_row_input
+        *inputs; /* batch_size, the loader's: loader/decoding.h; NULL: none is decoded later */
 };
 
 /* Streaming: one sample on its way from the reader to a worker. */

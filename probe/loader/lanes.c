@@ -266,7 +266,7 @@ void *pp_reader_main(void *arg)
 
 /* ---- copy lane: ready slots -> device ---- */
 
-static struct pp_lap batch_lap(const struct pp_loader *l, const struct pp_slot *s)
+struct pp_lap pp_batch_lap(const struct pp_loader *l, const struct pp_slot *s)
 {
     return (struct pp_lap){.sample = s->valid,
                            .batch = (uint32_t)s->batch,
@@ -291,7 +291,7 @@ static pp_status copy_slot(struct pp_loader *l, const struct pp_slot *s, size_t 
 static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_slot *s, struct pp_err *err)
 {
     const struct pp_loader_events *ev = &l->opts.events;
-    struct pp_lap lap = batch_lap(l, s);
+    struct pp_lap lap = pp_batch_lap(l, s);
     struct pp_device_batch *b;
     void *item;
     size_t bytes = s->valid * l->row_bytes;
@@ -329,7 +329,7 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
 
 /* A run in which nothing can be used would read for ever and deliver nothing: after a whole epoch of it, say
  * so. */
-static pp_status check_useless(struct pp_loader *l, uint64_t useless, struct pp_err *err)
+pp_status pp_check_useless(struct pp_loader *l, uint64_t useless, struct pp_err *err)
 {
     uint64_t epoch = l->opts.streaming ? 100000 : pp_sampler_len(l->opts.sampler);
     return useless < epoch ? PP_OK : pp_stop_fail_useless(&l->stop, useless, err);
@@ -351,14 +351,14 @@ void *pp_copy_main(void *arg)
         if (pp_queue_get(&l->ready, &item, UINT64_MAX) != PP_OK)
             break;
         struct pp_slot *s = item;
-        struct pp_lap lap = batch_lap(l, s);
+        struct pp_lap lap = pp_batch_lap(l, s);
         pp_phase_end(t, PP_PHASE_GET_WAIT, &lap);
         if (s->valid && !s->discard) {
             st = copy_batch(l, t, s, &err);
             useless = 0;
         } else if (!s->discard) {
             useless += s->rows;
-            st = check_useless(l, useless, &err);
+            st = pp_check_useless(l, useless, &err);
         }
         pp_dispatch_release(&l->dispatch, s);
     }

@@ -115,8 +115,10 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
     l->opts = *opts;
     pp_stop_init(&l->stop);
     pp_faults_set_stop(opts->faults, &l->stop);
-    /* workers x prefetch batches in the making or ready, and one under the copy lane's hands */
-    l->n_slots = (size_t)opts->workers * (size_t)opts->prefetch + 1;
+    /* workers x prefetch batches in the making or ready, and one under the copy lane's hands, or as many as
+     * it has decoded at a time */
+    l->n_slots = (size_t)opts->workers * (size_t)opts->prefetch +
+                 (size_t)(opts->decode_on_device ? opts->copy_buffers : 1);
     if ((st = find_row_bytes(opts, &l->row_bytes, err)) != PP_OK ||
         (st = pp_device_alloc(opts->device, l->n_slots * opts->batch_size * l->row_bytes, &l->slot_data,
                               err)) != PP_OK ||
@@ -128,7 +130,7 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
              &l->dispatch, &l->opts, &l->ready,
              &(struct pp_slot_memory){.data = l->slot_data, .n_slots = l->n_slots, .row_bytes = l->row_bytes},
              err)) != PP_OK ||
-        (st = make_workers(l, err)) != PP_OK) {
+        (st = make_workers(l, err)) != PP_OK || (st = pp_decoding_init(l, err)) != PP_OK) {
         pp_loader_destroy(l);
         return st;
     }
@@ -147,6 +149,7 @@ void pp_loader_destroy(struct pp_loader *l)
         kept = l;
         return;
     }
+    pp_decoding_free(l);
     for (int i = 0; l->workers && i < l->opts.workers; i++) {
         pp_scratch_destroy(l->workers[i].scratch);
         pp_decoder_destroy(l->workers[i].decoder);
@@ -192,7 +195,7 @@ int pp_loader_sample_path(struct pp_loader *l, uint64_t index, char *buf, size_t
 
 static pp_status start(struct pp_loader *l, struct pp_err *err)
 {
-    int rc = pthread_create(&l->copy_thread, NULL, pp_copy_main, l);
+    int rc = pthread_create(&l->copy_thread, NULL, l->decoding.device ? pp_decoding_main : pp_copy_main, l);
     l->copy_started = rc == 0;
     if (!rc && l->opts.streaming) {
         rc = pthread_create(&l->reader_thread, NULL, pp_reader_main, l);
@@ -282,6 +285,13 @@ static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
         r->leases_stolen = c.stolen;
         r->leases_lost = c.lost;
         memcpy(r->leases_holder, c.holder, sizeof(r->leases_holder));
+    }
+    if (l->decoding.device) {
+        const struct pp_worker *w = l->decoding.rescue;
+        pp_decoding_report(l, &r->decode);
+        r->errors += w->errors;
+        r->skipped += w->skipped;
+        r->substituted += w->substituted;
     }
     r->slots = l->n_slots;
     r->slot_bytes = l->n_slots * l->opts.batch_size * l->row_bytes;

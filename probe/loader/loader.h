@@ -55,8 +55,8 @@ struct pp_loader_events {
     void (*error)(void *ctx, const struct pp_loader_error *e);
     /* by the trainer after each batch and every 50 ms of a long wait; non-zero stops the run */
     int (*tick)(void *ctx, const struct pp_loader_progress *p);
-    /* by the trainer: one sentence on something that changes how the run goes on (a rank that is not waited
-     * for any longer), valid during the call */
+    /* by the trainer and the copy lane: one sentence on something that changes how the run goes on (a rank
+     * that is not waited for any longer, a decoder that failed), valid during the call */
     void (*note)(void *ctx, const char *text);
     /* by the copy lane, in delivery order; valid during the call */
     void (*deliver)(void *ctx, const struct pp_loader_delivery *d);
@@ -85,7 +85,9 @@ struct pp_loader_opts {
     uint64_t retry_backoff_ns;
     enum pp_step_kind step;
     uint64_t step_ns;
-    int copy_buffers; /* device-side batches in flight, >= 1 */
+    int copy_buffers;     /* device-side batches in flight, >= 1 */
+    int decode_on_device; /* the device's decoder is open (device/decode.h), and decodes what it takes */
+    int decode_required;  /* a decoder that fails ends the run instead of leaving the work to the CPU */
     int sync_every_step;
     struct pp_collective
         *collective; /* borrowed, used by the trainer until it ends; NULL: no other ranks are waited for */
@@ -112,6 +114,16 @@ struct pp_loader_queue {
     double mean_depth, share_empty, share_full;
 };
 
+/* Of a run with decode_on_device. */
+struct pp_loader_decode {
+    uint64_t images;   /* decoded on the device */
+    uint64_t refused;  /* given to the device, and decoded on the CPU after all */
+    uint64_t compared; /* images whose pixels were compared with libjpeg-turbo's */
+    double mean;       /* of the absolute differences of all their values, of 255 */
+    int largest;       /* of them */
+    char gave_up[480]; /* "" or why the decoding went on on the CPU */
+};
+
 struct pp_loader_result {
     uint64_t batches, samples, errors, retries, substituted, skipped;
     uint64_t start_ns, first_batch_ns, end_ns; /* monotonic; 0: the trainer never began, never had a batch */
@@ -134,6 +146,7 @@ struct pp_loader_result {
     /* Threads that pp_loader_stop left in a read that did not return. What they read from and into (data set,
      * storage, loader) must not be freed: they end with the process. */
     unsigned given_up;
+    struct pp_loader_decode decode;
 };
 
 /* Samples per second from the end of the warm-up steps (from the start, where they never ended) to the end,

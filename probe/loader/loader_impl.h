@@ -6,6 +6,7 @@
 #include "probe/base/io.h"
 #include "probe/loader/ahead.h"
 #include "probe/loader/ballast.h"
+#include "probe/loader/decoding.h"
 #include "probe/loader/dispatch.h"
 #include "probe/loader/gate.h"
 #include "probe/loader/loader.h"
@@ -42,6 +43,7 @@ struct pp_worker {
     uint64_t ahead_grown, ahead_bytes; /* when it ended */
     struct pp_decoder *decoder;
     struct pp_scratch *scratch;
+    struct pp_device_parser *parser; /* NULL: decodes everything itself */
     uint64_t errors, retries, skipped, substituted;
     struct pp_image_tally images;
     struct pp_io_tally io;      /* when it ended */
@@ -63,6 +65,7 @@ struct pp_loader {
     atomic_int hurried;         /* pp_loader_stop: what does not come back from a read is not waited for */
     unsigned given_up;          /* threads; their memory, and this, stays until the process ends */
     struct pp_ballast *ballast;
+    struct pp_decoding decoding;
     void *slot_data;
     size_t row_bytes, n_slots;
     struct pp_io_tally reader_io;                /* when the reader ended */
@@ -79,6 +82,16 @@ void *pp_copy_main(void *loader);
 void *pp_reader_main(void *loader);
 /* On the calling thread: the trainer. Fills what it sees of result. */
 void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *result);
+
+/* On the copy lane, whose worker w is: the sample of a row that is not made yet, from its bytes. 0: it cannot
+ * be used. */
+int pp_worker_make_row(struct pp_worker *w, struct pp_slot *s, uint32_t row, const struct pp_encoded *in);
+/* Moves usable rows together, in row order: of the first n those whose flag is what it says. Returns how
+ * many. */
+uint32_t pp_slot_close_up(const struct pp_loader *l, struct pp_slot *s, uint32_t n, const uint8_t *usable);
+struct pp_lap pp_batch_lap(const struct pp_loader *l, const struct pp_slot *s);
+/* A whole epoch of samples of which none could be used: the failure of the run. */
+pp_status pp_check_useless(struct pp_loader *l, uint64_t useless, struct pp_err *err);
 
 /* Buffer growths of a worker so far. */
 uint64_t pp_worker_grown(const struct pp_worker *w);

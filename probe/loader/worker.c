@@ -105,7 +105,7 @@ static void count_image(struct pp_image_tally *t, const struct pp_image_info *in
                         (info->channels == 1 || info->channels == 3);
 }
 
-/* decode, then transform, straight into the slot */
+/* decode, then transform, straight into the slot; or what the device needs for both */
 static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
                                   void *out, struct pp_err *err)
 {
@@ -115,19 +115,24 @@ static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c,
     struct pp_transform_plan plan;
     struct pp_pixels pixels;
     struct pp_fault_at at = fault_at(w, c->slot, in->index);
+    int later = 0; /* on the device */
     pp_phase_begin_sample(w->trace, PP_PHASE_DECODE, l.batch, in->index);
     uint64_t token = pp_fault_decode_begin(o->faults);
     pp_status st = pp_decoder_open(w->decoder, in, &info, err);
+    if (c->slot->inputs)
+        c->slot->inputs[c->row].on_device = 0;
     if (st == PP_OK) {
         count_image(&w->images, &info);
         pp_transform_draw(o->transform, info.width, info.height,
                           (struct pp_sample_key){o->seed, c->slot->epoch, in->index}, &plan);
-        st = pp_decoder_region(w->decoder, plan.crop, &pixels, err);
+        later = w->parser && pp_decoding_takes(w, in, &info) &&
+                pp_decoding_put(w, c, in, &info, &plan, err) == PP_OK;
+        st = later ? PP_OK : pp_decoder_region(w->decoder, plan.crop, &pixels, err);
     }
     pp_fault_decode_end(o->faults, &at, token);
-    l.bytes = st == PP_OK ? (uint64_t)pixels.width * (uint64_t)pixels.height * 3 : 0;
+    l.bytes = st != PP_OK ? 0 : later ? in->size : (uint64_t)pixels.width * (uint64_t)pixels.height * 3;
     lap(w, PP_PHASE_DECODE, &l, st);
-    if (st != PP_OK)
+    if (st != PP_OK || later)
         return st;
     pp_phase_begin_sample(w->trace, PP_PHASE_TRANSFORM, l.batch, in->index);
     st = pp_transform_apply(o->transform, &plan, &pixels, w->scratch, out, err);
@@ -213,31 +218,52 @@ static int recover_row(struct pp_worker *w, const struct pp_claim *c, pp_status 
     return 0;
 }
 
+int pp_worker_make_row(struct pp_worker *w, struct pp_slot *s, uint32_t row, const struct pp_encoded *in)
+{
+    struct pp_item streamed = {.sample = {0}};
+    struct pp_claim c = {.slot = s, .row = row, .index = in->index};
+    struct pp_err err;
+    pp_err_clear(&err);
+    if (w->loader->opts.streaming) { /* its item has gone; what is left of it is a number */
+        snprintf(streamed.path, sizeof(streamed.path), "sample %llu of the stream",
+                 (unsigned long long)in->index);
+        c.item = &streamed;
+    }
+    pp_status st = fill_from_pixels(w, &c, in, s->data + row * w->loader->row_bytes, &err);
+    return st == PP_OK || recover_row(w, &c, st, &err);
+}
+
 /* The slot has been delivered before, and cached_batches delivers it again as it is. */
 static int is_cached(const struct pp_worker *w, const struct pp_slot *s)
 {
     return w->loader->opts.cached_batches && s->copied;
 }
 
-/* Moves usable rows together, in row order. With no errors there is nothing to move: the workers wrote in
- * place. The phase begins where the worker's last one ended, so that no time between the two is without a
- * phase. */
-static void collate(struct pp_worker *w, struct pp_slot *s)
+uint32_t pp_slot_close_up(const struct pp_loader *l, struct pp_slot *s, uint32_t n, const uint8_t *usable)
 {
-    size_t row_bytes = w->loader->row_bytes;
     uint32_t to = 0;
-    pp_phase_begin(w->trace, PP_PHASE_COLLATE, (uint32_t)s->batch);
-    for (uint32_t from = 0; from < s->rows; from++) {
-        if (!s->usable[from])
+    for (uint32_t from = 0; from < n; from++) {
+        if (!usable[from])
             continue;
         if (to != from) {
-            memcpy(s->data + to * row_bytes, s->data + from * row_bytes, row_bytes);
+            memcpy(s->data + to * l->row_bytes, s->data + from * l->row_bytes, l->row_bytes);
             s->labels[to] = s->labels[from];
             s->indexes[to] = s->indexes[from];
+            if (s->inputs)
+                pp_decoding_move(s, to, from);
         }
         to++;
     }
-    s->valid = to;
+    return to;
+}
+
+/* With no errors there is nothing to move: the workers wrote in place. The phase begins where the worker's
+ * last one ended, so that no time between the two is without a phase. */
+static void collate(struct pp_worker *w, struct pp_slot *s)
+{
+    size_t row_bytes = w->loader->row_bytes;
+    pp_phase_begin(w->trace, PP_PHASE_COLLATE, (uint32_t)s->batch);
+    uint32_t to = s->valid = pp_slot_close_up(w->loader, s, s->rows, s->usable);
     if (!is_cached(w, s))
         pp_fault_collate(w->loader->opts.faults);
     struct pp_lap l = lap_of(w, s, to);

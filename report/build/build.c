@@ -89,8 +89,8 @@ static void add_phase(struct build *b, pp_lane lane, unsigned phase)
 
 static void add_phases(struct build *b)
 {
-    static const pp_lane order[] = {PP_LANE_READER, PP_LANE_WORKER, PP_LANE_COPY, PP_LANE_TRAINER,
-                                    PP_LANE_MAIN};
+    static const pp_lane order[] = {PP_LANE_READER, PP_LANE_WORKER,  PP_LANE_COPY,
+                                    PP_LANE_DEVICE, PP_LANE_TRAINER, PP_LANE_MAIN};
     for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
         for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)
             add_phase(b, order[i], phase);

@@ -169,7 +169,9 @@ static void check_utilisation(const struct pp_laws_pass *p, double usable_cpus, 
         const struct account *a = &p->accounts[i];
         nested |= a->nested;
         cpu_ns += a->cpu_ns;
-        if (a->lane == PP_LANE_MAIN || a->merged || a->rolled_up || !a->last_end_ns)
+        /* batches that a device has under way together overlap, and use no CPU */
+        if (a->lane == PP_LANE_MAIN || a->lane == PP_LANE_DEVICE || a->merged || a->rolled_up ||
+            !a->last_end_ns)
             continue;
         seen = 1;
         keep_worst(out, PP_LAW_UTILISATION, a->twice_ns / window_ns,

@@ -75,6 +75,8 @@ void pp_attribute(const struct pp_timeline *tl, const struct pp_tally *t, struct
     out->worker_idle = share_of_lane(tl, t, PP_LANE_WORKER, idle_ns);
     out->copy_busy = share_of_lane(tl, t, PP_LANE_COPY, stalled(t, PP_LANE_COPY, PP_PHASE_H2D)->total_ns);
     out->pin_busy = share_of_lane(tl, t, PP_LANE_COPY, stalled(t, PP_LANE_COPY, PP_PHASE_PIN)->total_ns);
+    out->decode_busy = share_of_lane(tl, t, PP_LANE_COPY,
+                                     stalled(t, PP_LANE_COPY, PP_PHASE_GPU_DECODE)->total_ns);
     double named = 0;
     for (unsigned phase = 0; phase < PP_PHASE_COUNT && !isnan(out->worker_idle); phase++) {
         out->phase_share[phase] = share_of_lane(tl, t, PP_LANE_WORKER,
@@ -97,6 +99,8 @@ void pp_attribute(const struct pp_timeline *tl, const struct pp_tally *t, struct
     } else if (!mostly(out->worker_idle)) {
         own(out, tl, t, PP_LANE_WORKER, largest_of_workers(t));
         out->known = out->phase != PP_PHASE_NONE; /* without spans of work there is nothing to judge */
+    } else if (mostly(out->decode_busy)) {
+        own(out, tl, t, PP_LANE_COPY, PP_PHASE_GPU_DECODE);
     } else if (mostly(out->copy_busy)) {
         own(out, tl, t, PP_LANE_COPY, PP_PHASE_H2D);
     } else if (mostly(out->pin_busy)) {

@@ -22,6 +22,7 @@ struct pp_owner {
                                            unknown */
     double unnamed;                     /* the rest of it, which no span covers; NAN likewise */
     double copy_busy, pin_busy;         /* copy lane's time in h2d, in pin; likewise */
+    double decode_busy;                 /* in gpu_decode: it waits for the device's decoder */
 };
 
 /* Lane time above which it counts as busy, or idle: more than not. */

@@ -19,7 +19,7 @@ static const char *const phase_names[] = {
 #undef PP_PHASE
     NULL,
 };
-static const char *const lane_names[] = {"main", "reader", "worker", "copy", "trainer", NULL};
+static const char *const lane_names[] = {"main", "reader", "worker", "copy", "trainer", "device", NULL};
 
 static const char *name_of_phase(pp_phase phase)
 {

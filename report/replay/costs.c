@@ -272,7 +272,7 @@ static void add_reader_span(struct pp_costs_pass *p, uint32_t thread, const stru
     *r = (struct pp_stream_read){0};
 }
 
-static void add_other_span(struct pp_costs_pass *p, const struct pp_span *s)
+static void add_other_span(struct pp_costs_pass *p, pp_lane lane, const struct pp_span *s)
 {
     struct pp_costs *c = p->c;
     p->all_ns += cpu_of(s) + delay_of(s);
@@ -294,6 +294,11 @@ static void add_other_span(struct pp_costs_pass *p, const struct pp_span *s)
         c->copy_bytes += (double)s->bytes;
         if (s->phase == PP_PHASE_H2D) /* on the link: behind the staging, until the lane was woken */
             keep_stretch(p, &p->copy, s->start_ns + (uint64_t)cpu_of(s), answered_ns(s));
+    } else if (s->phase == PP_PHASE_GPU_DECODE &&
+               lane == PP_LANE_COPY) { /* part of what the lane does per batch */
+        c->copy_cpu_ns += cpu_of(s);
+        c->copy_blocked_ns += blocked_of(s);
+        p->copy_delay_ns += delay_of(s);
     } else if (s->phase == PP_PHASE_STEP) {
         c->step_cpu_ns += cpu_of(s);
         c->step_blocked_ns += blocked_of(s);
@@ -334,7 +339,7 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
         else if (p->threads[at].lane == PP_LANE_READER)
             add_reader_span(p, thread, s);
         else
-            add_other_span(p, s);
+            add_other_span(p, p->threads[at].lane, s);
     }
     return p->no_memory;
 }

@@ -29,7 +29,7 @@ ERROR = 0x0001  # the phase failed
 WARMUP = 0x0008  # before the steady state
 COUNT = 0x0080  # sample is a number of samples, not an index
 
-LANES = {"main": 0, "reader": 1, "worker": 2, "copy": 3, "trainer": 4}
+LANES = {"main": 0, "reader": 1, "worker": 2, "copy": 3, "trainer": 4, "device": 5}
 
 
 class _Err(ctypes.Structure):

@@ -175,7 +175,7 @@ static char letter(pp_phase p)
         [PP_PHASE_H2D] = 'H',        [PP_PHASE_DEVICE_SYNC] = 'Y',   [PP_PHASE_STEP] = 'S',
         [PP_PHASE_RETRY] = 'r',      [PP_PHASE_GET_WAIT] = '.',      [PP_PHASE_EPOCH_BOUNDARY] = 'W',
         [PP_PHASE_COLLECTIVE] = 'A', [PP_PHASE_PIN] = 'P',           [PP_PHASE_LEASE] = 'l',
-        [PP_PHASE_LEASE_WAIT] = '.',
+        [PP_PHASE_LEASE_WAIT] = '.', [PP_PHASE_GPU_DECODE] = 'G',
     };
     return p < PP_PHASE_COUNT && letters[p] ? letters[p] : '?';
 }

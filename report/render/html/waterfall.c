@@ -14,6 +14,7 @@ static const char *class_of(pp_phase phase)
 {
     switch (phase) {
     case PP_PHASE_READ: return "read";
+    case PP_PHASE_GPU_DECODE:
     case PP_PHASE_DECODE: return "decode";
     case PP_PHASE_TRANSFORM: return "transform";
     case PP_PHASE_COLLATE: return "collate";

@@ -5,6 +5,7 @@
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/run/prove.h"
 #include "tui/cli/run/run_beside.h"
+#include "tui/cli/run/run_decode.h"
 #include "tui/cli/run/run_events.h"
 #include "tui/cli/run/run_opts.h"
 #include "tui/cli/run/run_ranks.h"
@@ -170,6 +171,7 @@ static void note_choices(const struct run_request *asked, const struct run_parts
             "           no GPU takes part: copying a batch takes the time that such a link would (--link-gbps)\n");
     if (dev.passed_over && run_gpu_expected())
         fprintf(stderr, "           not CUDA: %s\n", dev.passed_over);
+    run_decode_note(p);
     const char *activity = rec ? pp_recording_describe(rec->recording, &pp_collector_cupti) : NULL;
     if (activity)
         fprintf(stderr, "GPU        activity %s\n", activity);
@@ -491,6 +493,8 @@ static int measure(struct run *r)
         fprintf(stderr, "note       %u read%s of the data set did not return, and %s not waited for\n",
                 r->result.given_up, r->result.given_up == 1 ? "" : "s",
                 r->result.given_up == 1 ? "is" : "are");
+    if (!r->asked.o.quiet)
+        run_decode_note_result(&r->result.decode);
     if (pp_cache_said(said, sizeof(said)) && !r->asked.o.quiet)
         pp_cli_note("note", said);
     if (st != PP_OK)

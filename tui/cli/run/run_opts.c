@@ -64,6 +64,13 @@ static const struct pp_opt_choice device_choices[] = {
     {"cuda", "an NVIDIA GPU"},
     {NULL, NULL},
 };
+/* In the order of enum run_decode. */
+static const struct pp_opt_choice decode_choices[] = {
+    {"cpu", "JPEG by libjpeg-turbo, in the workers"},
+    {"nvjpeg", "JPEG, resize and normalise on the GPU, a batch at a time"},
+    {"auto", "nvjpeg where it can be used, else cpu"},
+    {NULL, NULL},
+};
 static const struct pp_opt_choice h2d_choices[] = {
     {"async", "copies overlap the step"},
     {"sync", "copy and step do not overlap, as with a blocking copy"},
@@ -182,6 +189,8 @@ static const struct pp_opt own_rows[] = {
      .help = "none, sleep, spin or cuda; cuda:20ms sets the length too"},
     {.name = "device", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(device), .choices = device_choices,
      .arg = "KIND", .dflt = "auto", .help = "auto, host or cuda"},
+    {.name = "decode", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(decode), .choices = decode_choices,
+     .arg = "WHERE", .dflt = "cpu", .help = "where JPEG is decoded: cpu, nvjpeg or auto"},
     {.name = "link-gbps", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(link_gbps), .min = 0.001,
      .max = 10000, .arg = "GB/s", .dflt = "25", .help = "bandwidth of the host device's link, in 1e9 bytes/s"},
     {.name = "pageable", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(pageable), .dflt = "0",
@@ -402,6 +411,10 @@ static pp_status check_together(const struct run_opts *o, const struct pp_opt_se
          "--step none has no length; leave out --step-ms or use --step sleep"},
         {o->step == RUN_STEP_CUDA && o->device == RUN_DEVICE_HOST,
          "--step cuda runs on the GPU: use it with --device cuda, or --step sleep with the host"},
+        {o->decode == RUN_DECODE_NVJPEG && o->device == RUN_DEVICE_HOST,
+         "--decode nvjpeg decodes on the GPU: use it with --device cuda, or leave it out"},
+        {o->decode == RUN_DECODE_NVJPEG && o->loader == RUN_LOADER_PYTORCH,
+         "--decode is of pipeprobe's own loader; leave it out, or --loader pytorch"},
         {run_shards(o)->stream && run_opt_given(set, "sampler"),
          "--stream reads shards in their own order: --sampler does not apply; use --shuffle-buffer, or leave out --stream"},
         {o->lease && !run_shards(o)->stream,

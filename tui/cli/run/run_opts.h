@@ -13,6 +13,7 @@ enum { RUN_STEP_AUTO, RUN_STEP_NONE, RUN_STEP_SLEEP, RUN_STEP_SPIN, RUN_STEP_CUD
 enum { RUN_WIRE_DTYPE, RUN_WIRE_U8 };
 enum { RUN_LOADER_PIPEPROBE, RUN_LOADER_PYTORCH };
 enum { RUN_DEVICE_AUTO, RUN_DEVICE_HOST, RUN_DEVICE_CUDA };
+enum run_decode { RUN_DECODE_CPU, RUN_DECODE_NVJPEG, RUN_DECODE_AUTO };
 
 #define RUN_MEETING_PREFIX "pipeprobe-ranks-" /* of the directory in which the ranks of --ranks meet */
 
@@ -53,6 +54,7 @@ struct run_opts {
     uint64_t step_length_ns; /* of --step KIND:TIME; 0: none given */
     double step_ms, link_gbps;
     int device, h2d; /* h2d 1: sync */
+    int decode;
     int pageable, sync_every_step, gpu_activity;
     int64_t copy_buffers;
     int cached_batches;

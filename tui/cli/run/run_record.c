@@ -5,6 +5,7 @@
 #include "probe/base/text.h"
 #include "probe/storage/model.h"
 #include "tui/cli/recording_name.h"
+#include "tui/cli/run/run_decode.h"
 
 #include <libgen.h>
 #include <stdio.h>
@@ -116,6 +117,7 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
         snprintf(text, sizeof(text), "auto: %s", dev.passed_over);
         pp_store_meta_text(s, "chosen", "device", text);
     }
+    run_decode_store(s, p);
     pp_store_meta_num(s, "config", "copy_buffers", l->copy_buffers, "batches");
     pp_store_meta_num(s, "config", "pinned", dev.pinned, NULL);
 }
@@ -291,8 +293,10 @@ pp_status run_record_end(struct run_record *r, const struct pp_loader_result *re
         pp_store_loss(
             pp_recording_store(r->recording), "reads", result->given_up,
             "they had not returned half a second after the run was interrupted; their spans are unfinished");
-    if (!r->dataset)
+    if (!r->dataset) {
         store_loader(pp_recording_store(r->recording), result);
+        run_decode_store_result(pp_recording_store(r->recording), &result->decode);
+    }
     return pp_recording_finish(r->recording, outcome, 0, err);
 }
 

@@ -13,6 +13,7 @@
 #include "probe/ranks/lease.h"
 #include "probe/storage/http.h"
 #include "probe/storage/model.h"
+#include "tui/cli/run/run_decode.h"
 #include "tui/cli/run/run_fits.h"
 
 #include <math.h>
@@ -217,7 +218,8 @@ static void choose(struct run_parts *p, const struct run_opts *o)
 static pp_status check_memory(const struct run_parts *p, int record, struct pp_err *err)
 {
     const struct pp_loader_opts *l = &p->loader;
-    double row = (double)p->row_bytes, slots = (double)l->workers * l->prefetch + 1,
+    double row = (double)p->row_bytes,
+           slots = (double)l->workers * l->prefetch + (l->decode_on_device ? l->copy_buffers : 1),
            recorder = record ? RECORDER_BYTES : 0, others = recorder + (double)WORKER_BYTES * l->workers,
            need = slots * (double)l->batch_size * row, least = 2 * row + recorder + WORKER_BYTES;
     struct pp_cgroup_memory group;
@@ -443,6 +445,8 @@ pp_status run_parts_make(struct run_parts *p, const struct run_request *asked, s
     choose(p, o);
     fill_loader_opts(p, o);
     st = pp_loader_check(&p->loader, err);
+    if (st == PP_OK)
+        st = run_decode_open(p, o, err);
     return st == PP_OK ? check_memory(p, o->record, err) : st;
 }
 

@@ -27,7 +27,8 @@ struct run_parts {
     double usable_cpus;
     char chosen[3]
                [120]; /* why workers, batch size and prefetch are what they are; "" when the user said so */
-    uint64_t open_ns; /* listing and indexing took this long */
+    char not_decoding[480]; /* --decode auto: why the CPU decodes; "": it does not, or was asked for */
+    uint64_t open_ns;       /* listing and indexing took this long */
 };
 
 /* interrupted: asked by the progress callback; non-zero stops the opening. parts is to be passed to

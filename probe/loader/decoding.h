@@ -1,0 +1,69 @@
+/* loader/decoding.h: images of a batch that the device decodes (--decode).
+ *
+ *   worker      reads, parses the header, draws the crop; the bytes of an image that the device takes, and
+ * the tables of its resizing, go into the row's own place in the slot, which is page-locked; other images are
+ *               decoded into it as ever
+ *   copy lane   several batches under way: decoded on the device, resized into the batch there, joined by the
+ * rows that the CPU made
+ *
+ * Where the device's decoder refuses an image, it is decoded here on the CPU, and a damaged one becomes an
+ * error of its sample. Where the decoder as a whole fails, the run ends (required), or decoding goes on on
+ * the CPU. */
+#ifndef PP_LOADER_DECODING_H
+#define PP_LOADER_DECODING_H
+
+#include "probe/device/decode.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct pp_claim;
+struct pp_encoded;
+struct pp_image_info;
+struct pp_loader;
+struct pp_loader_decode;
+struct pp_slot;
+struct pp_transform_plan;
+struct pp_worker;
+
+/* Beside a row of a slot. */
+struct pp_row_input {
+    int on_device; /* the row holds, or wide does, tables and bytes for the device, and no sample */
+    int is_wide;
+    uint8_t *wide; /* page-locked; for what does not fit into the row. Kept for the slot's next batches */
+    size_t wide_size;
+    struct pp_device_image image; /* data and tables are set when the batch is gathered: rows move */
+};
+
+struct pp_decoding {
+    struct pp_device *device; /* NULL: everything is decoded on the CPU */
+    atomic_int off; /* no longer: relaxed, it orders nothing; what is in the slots is decoded either way */
+    pthread_mutex_t lock;           /* around allocations of page-locked memory by workers */
+    struct pp_device_image *images; /* the copy lane's, of the batch in hand; batch_size */
+    uint8_t *usable;                /* rows of it; batch_size */
+    struct pp_worker *rescue;       /* the copy lane's own decoder */
+    char reason[480];               /* why off; the copy lane's */
+    uint64_t on_device, refused;    /* images; the copy lane's */
+    /* Pixels of the first images against libjpeg-turbo's */
+    uint64_t compared, values, difference;
+    int largest;
+};
+
+pp_status pp_decoding_init(struct pp_loader *l, struct pp_err *err);
+void pp_decoding_free(struct pp_loader *l);
+
+/* Worker: whether the device takes the image, which its decoder has open; and puts it into the row. Where no
+ * memory is left for that, the CPU decodes it. */
+int pp_decoding_takes(struct pp_worker *w, const struct pp_encoded *in, const struct pp_image_info *info);
+pp_status pp_decoding_put(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
+                          const struct pp_image_info *info, const struct pp_transform_plan *plan,
+                          struct pp_err *err);
+/* Row from's image becomes row to's; to had none that is needed. */
+void pp_decoding_move(struct pp_slot *s, uint32_t to, uint32_t from);
+
+/* The copy lane of a run that decodes on the device. */
+void *pp_decoding_main(void *loader);
+
+void pp_decoding_report(const struct pp_loader *l, struct pp_loader_decode *out);
+
+#endif

@@ -1,0 +1,100 @@
+#!/bin/bash
+# JPEG decoded on the GPU through the whole program, on the stand-ins of driver and nvJPEG: the same batches as on the CPU, what is recorded, what is
+# decoded where, and what happens without the library, without engines, without memory, and when the decoder or the device fails.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+FAKES=$PWD/$BUILD/tests/fake
+need_built helpers "$FAKES/libcuda.so.1" "$FAKES/libnvjpeg.so.12" "$MAKE_DATASET"
+
+"$MAKE_DATASET" "$T/images" --n 150 --size 120x90 --odd >/dev/null
+gpu_run() { # DRIVER NVJPEG ARGUMENTS...: pipeprobe run with the stand-ins so configured
+    local cuda=$1 nvjpeg=$2
+    shift 2
+    run timeout 100 env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="$cuda" PP_FAKE_NVJPEG="$nvjpeg" "$PP" run "$T/images" --transform rrc:48,hflip,normalize=imagenet --workers 2 --batch-size 16 --epochs 1 --seed 5 --force -o "$T/run.sqlite" "$@"
+}
+meta() { sql "$T/run.sqlite" "SELECT value FROM meta WHERE section = '$1' AND key = '$2'"; }
+ended_well() { test "$rc" -eq 0 -o "$rc" -eq 3; } # 3: so short a run may be inconclusive
+digest() { sed -n 's/^digest *//p' "$OUT" "$ERR"; }
+
+gpu_run "" "" --decode cpu --digest
+check "on the CPU" ended_well
+cpu=$(digest) errors=$(meta result errors) samples=$(meta result samples)
+holds "there are damaged files" "$errors >= 3"
+is "config.decode" "$(meta config decode)" cpu
+
+# With the CPU's way of upsampling the pixels are equal, so the batches are: bytes, resize, flip, normalise, and the rows of other files between them.
+for words in "fancy=1" "fancy=1;engines=0" "fancy=1;refuse=120"; do
+    gpu_run "" "$words" --decode nvjpeg --copy-buffers 4 --digest
+    check "$words: decoded on the GPU" ended_well
+    is "$words: the same batches" "$(digest)" "$cpu"
+    is "$words: the same errors" "$(meta result errors), $(meta result samples)" "$errors, $samples"
+done
+gpu_run "" "fancy=1" --decode nvjpeg --wire u8 --digest
+u8=$(digest)
+gpu_run "" "" --decode cpu --wire u8 --digest
+is "--wire u8: the same batches" "$u8" "$(digest)"
+
+gpu_run "" "engines=7;cores=1" --decode auto --copy-buffers 4
+check "an engine's upsampling" ended_well
+like "the back end is named" "$(cat "$ERR")" "decode +nvJPEG 12.4, back end HARDWARE, 7 engines of 1 cores"
+like "and how pixels differ" "$(cat "$ERR")" "pixels of the first 16 differ from libjpeg-turbo's by [0-9.]+ of 255 on average, [1-9][0-9]* at most"
+is "config.decode is what auto became" "$(meta config decode), $(meta decode backend), $(meta decode engines)" "nvjpeg, HARDWARE, 7"
+is "the differences are in the file" "$(sql "$T/run.sqlite" "SELECT count(*) FROM meta WHERE section = 'decode' AND key IN ('compared', 'difference_mean', 'difference_max')")" 3
+holds "most images are decoded on the device" "$(meta decode images) > 0.6 * $samples"
+holds "and not all" "$(meta decode images) < $samples"
+is "a span of the device for each batch" "$(sql "$T/run.sqlite" "SELECT count(DISTINCT batch) = (SELECT count(DISTINCT batch) FROM v_span WHERE phase = 'h2d'), sum(samples) = $(meta decode images) FROM v_span
+    WHERE phase = 'gpu_decode' AND lane = 'device'")" "1|1"
+is "between its batch's last row and its arrival" "$(sql "$T/run.sqlite" "SELECT count(*) FROM v_span s JOIN v_span h ON h.batch = s.batch AND h.phase = 'h2d' JOIN v_span c ON c.batch = s.batch AND c.phase = 'collate'
+    WHERE s.phase = 'gpu_decode' AND s.lane = 'device' AND (s.start_ns + s.dur_ns < c.start_ns OR s.start_ns > h.start_ns + h.dur_ns)")" 0
+is "the workers decode the other images" "$(sql "$T/run.sqlite" "SELECT count(DISTINCT sample) > 0 FROM v_span WHERE phase = 'transform'")" 1
+run "$PP" report "$T/run.sqlite" --json
+is "the report has the device's lane" "$(sql :memory: "SELECT count(*) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.phases') WHERE json_extract(value, '\$.phase') = 'gpu_decode' AND json_extract(value, '\$.lane') = 'device'")" 1
+run "$PP" export "$T/run.sqlite" --to perfetto -o "$T/trace.json" --force
+check "and so has the timeline" grep -q gpu_decode "$T/trace.json"
+
+# What cannot be used is said in a sentence, and auto goes on.
+for row in "no library|there is no nvJPEG here|none" "too old|libnvjpeg.so.11 is too old: nvJPEG 12.4 has no nvjpegGetHardwareDecoderInfo|old" "it does not start|cannot be started on this device .status 6|start"; do
+    IFS='|' read -r name says how <<<"$row"
+    mkdir -p "$T/$how" && ln -sf "$FAKES/libcuda.so.1" "$T/$how/"
+    words="" lib=
+    case $how in
+    none) lib= ;;
+    old) lib=$FAKES/libnvjpeg.so.11 ;;
+    start) lib=$FAKES/libnvjpeg.so.12 words="create-any=6" ;;
+    esac
+    if [ "$how" = none ] && ldconfig -p | grep -q libnvjpeg; then
+        skip "$name" "nvJPEG is installed in the system"
+        continue
+    fi
+    FAKES=$T/$how PIPEPROBE_NVJPEG_LIB=$lib gpu_run "" "$words" --decode auto --digest
+    check "$name: auto goes on" ended_well
+    like "$name: and says why" "$(cat "$ERR")" "decode +on the CPU: .*$says"
+    is "$name: on the CPU, as the file knows" "$(digest), $(meta config decode)" "$cpu, cpu"
+    like "$name: with the reason" "$(meta chosen decode)" "$says"
+    FAKES=$T/$how PIPEPROBE_NVJPEG_LIB=$lib gpu_run "" "$words" --decode nvjpeg
+    is "$name: asked for by name it is an error" "$rc" 4
+    like "$name: of one sentence" "$(cat "$ERR")" "--decode nvjpeg: .*$says.*--decode auto"
+done
+NVIDIA_DRIVER_CAPABILITIES=compute,utility gpu_run "" "create=8" --decode auto
+like "a container without video decodes without engines, and says why" "$(cat "$ERR")" "back end HYBRID; this container may not use the GPU's JPEG engines: NVIDIA_DRIVER_CAPABILITIES=compute,utility lacks video"
+refuses "on the host device" 2 "--decode nvjpeg decodes on the GPU" "$PP" run "$T/images" --decode nvjpeg --device host
+
+# In the middle of a run.
+gpu_run "" "fancy=1;fail=3:5" --decode auto --digest
+check "no memory for nvJPEG: auto goes on" ended_well
+like "and says so" "$(cat "$ERR")" "--decode auto goes on on the CPU: .*ALLOCATOR_FAILURE"
+is "with the same batches" "$(digest)" "$cpu"
+like "the file knows" "$(meta decode gave_up)" "ALLOCATOR_FAILURE"
+gpu_run "" "fail=3:8" --decode nvjpeg
+is "nvjpeg ends: exit code" "$rc" 4
+is "the recording is kept" "$(meta run outcome), $(sql "$T/run.sqlite" 'PRAGMA integrity_check')" "failed, ok"
+gpu_run "" "poison=120" --decode auto
+is "a device that is lost ends the run: exit code" "$rc" 4
+like "one sentence" "$(cat "$ERR")" "an illegal memory access.*the device may be lost"
+is "its recording is kept" "$(meta run outcome), $(sql "$T/run.sqlite" 'PRAGMA integrity_check')" "failed, ok"
+
+run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_NVJPEG="engines=7;cores=1" "$PP" doctor
+like "doctor: engines and back end" "$(tr -s ' \n' ' ' <"$OUT")" "yes nvJPEG nvJPEG 12.4, 7 engines of 1 cores, back end HARDWARE"
+run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_NVJPEG="create=8" NVIDIA_DRIVER_CAPABILITIES=compute,utility "$PP" doctor
+like "doctor: a container without video" "$(tr -s ' \n' ' ' <"$OUT")" "back end GPU_HYBRID: this container may not use the GPU's JPEG engines: NVIDIA_DRIVER_CAPABILITIES=compute,utility lacks video"
+done_testing

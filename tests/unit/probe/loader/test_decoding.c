@@ -1,0 +1,411 @@
+/* The loader with JPEG decoded on the device, on the fakes of driver and nvJPEG: the same batches as on the
+ * CPU, whatever is among the files and whatever fails. */
+#include "probe/base/err.h"
+#include "probe/device/decode.h"
+#include "probe/device/device.h"
+#include "probe/loader/loader.h"
+#include "probe/sampler/sampler.h"
+#include "probe/trace/trace.h"
+#include "probe/transform/transform.h"
+#include "tests/fake/fake_cuda.h"
+#include "tests/fake/fake_nvjpeg.h"
+#include "tests/fake/fake_open.h"
+#include "tests/support/dataset_tree.h"
+#include "tests/support/image_samples.h"
+
+#include <xxhash.h>
+
+enum { FILES = 40, ODD = 61, BATCH = 8 };
+
+static __typeof__(fake_cuda_reset) *reset_cuda;
+static __typeof__(fake_cuda_leaks) *leaks_cuda;
+static __typeof__(fake_nvjpeg_reset) *reset;
+static __typeof__(fake_nvjpeg_leaks) *leaks;
+static __typeof__(fake_nvjpeg_singles) *singles;
+
+/* ---- the files ---- */
+
+/* Forty images: most are plain; 3 is cut, 7 has a marker in its data, 5 is progressive, 11 CMYK, 13 grey, 17
+ * a PNG, 19 wants to be rotated, 23 and 31 are ODD pixels wide. */
+static struct bytes file_of(int i)
+{
+    struct jpeg_kind k = {.width = 40 + i,
+                          .height = 70 - i,
+                          .space = JCS_YCbCr,
+                          .h = {1 + i % 2, 1, 1},
+                          .v = {1 + i % 3 / 2, 1, 1},
+                          .quality = 60 + i};
+    if (i == 17) {
+        uint8_t rows[16 * 48];
+        memset(rows, 77, sizeof(rows));
+        return encode_png(16, 16, 8, PNG_COLOR_TYPE_RGB, 0, rows, 48, NULL, 0);
+    }
+    k.progressive = i == 5;
+    if (i == 11)
+        k.space = JCS_CMYK, k.h[3] = k.v[3] = 1, k.h[0] = k.v[0] = 1;
+    if (i == 13)
+        k.space = JCS_GRAYSCALE, k.h[0] = k.v[0] = 1;
+    if (i == 19)
+        k.orientation = 6;
+    k.width = i == 23 || i == 31 ? ODD : k.width == ODD ? ODD + 100 : k.width;
+    struct bytes b = encode_jpeg(&k, (uint64_t)i);
+    if (i == 3)
+        b.size /= 2;
+    if (i == 7) /* a marker in the midst of the data */
+        b.data[b.size - 60] = 0xff, b.data[b.size - 59] = 0xc0;
+    return b;
+}
+
+static void put_files(void)
+{
+    for (int i = 0; i < FILES; i++) {
+        char name[32];
+        struct bytes b = file_of(i);
+        snprintf(name, sizeof(name), "set/c/%02d.%s", i, i == 17 ? "png" : "jpg");
+        tree_put(name, b.data, b.size);
+        free(b.data);
+    }
+}
+
+/* ---- a run ---- */
+
+struct outcome {
+    uint64_t digest, errors;
+    size_t row_bytes, samples;
+    char notes[600], path[512];
+    struct pp_loader_result result;
+    struct pp_err err;
+    pp_status st;
+};
+
+static void on_deliver(void *ctx, const struct pp_loader_delivery *got)
+{
+    struct outcome *o = ctx;
+    o->digest = XXH3_64bits_withSeed(got->data, got->samples * o->row_bytes, o->digest + got->batch);
+    o->digest = XXH3_64bits_withSeed(got->indexes, got->samples * sizeof(*got->indexes), o->digest);
+    o->samples += got->samples;
+}
+
+static void on_error(void *ctx, const struct pp_loader_error *e)
+{
+    struct outcome *o = ctx;
+    if (__atomic_fetch_add(&o->errors, 1, __ATOMIC_RELAXED) == 0)
+        snprintf(o->path, sizeof(o->path), "%s", e->path);
+}
+
+static void on_note(void *ctx, const char *text)
+{
+    struct outcome *o = ctx;
+    snprintf(o->notes + strlen(o->notes), sizeof(o->notes) - strlen(o->notes), "%s\n", text);
+}
+
+struct asked {
+    const char *cuda, *nvjpeg; /* NULL: on the CPU */
+    const char *transform;
+    enum pp_dtype dtype;
+    int required, workers, copy_buffers, rotate;
+    enum pp_on_error on_error;
+    struct pp_session *session;
+};
+
+static struct outcome run(const struct asked *a)
+{
+    struct outcome o = {.st = PP_OK};
+    struct pp_dataset *data;
+    struct pp_sampler *sampler;
+    struct pp_transform *t;
+    struct pp_device *device;
+    struct pp_loader *l = NULL;
+    const char *spec = a->transform ? a->transform : "rrc:32,hflip,normalize=imagenet";
+    reset_cuda(a->cuda);
+    reset(a->nvjpeg);
+    if (pp_dataset_open(&(struct pp_dataset_opts){.spec = tree_path("set")}, &data, &o.err) != PP_OK ||
+        pp_sampler_create(&(struct pp_sampler_opts){.kind = PP_SAMPLER_SEQUENTIAL, .n = pp_dataset_len(data)},
+                          &sampler, &o.err) != PP_OK ||
+        pp_transform_parse(spec, a->dtype, &t, &o.err) != PP_OK)
+        fail_msg("%s", o.err.text);
+    o.st = pp_device_open(&(struct pp_device_opts){.kind = "cuda",
+                                                   .copy_buffers = a->copy_buffers ? a->copy_buffers : 2},
+                          &device, &o.err);
+    o.row_bytes = pp_transform_bytes(t);
+    struct pp_loader_opts opts = {.dataset = data,
+                                  .sampler = sampler,
+                                  .transform = t,
+                                  .device = device,
+                                  .session = a->session,
+                                  .events = {&o, on_error, NULL, on_note, on_deliver},
+                                  .workers = a->workers ? a->workers : 2,
+                                  .prefetch = 2,
+                                  .batch_size = BATCH,
+                                  .in_order = 1,
+                                  .seed = 7,
+                                  .max_epochs = 2,
+                                  .exif_rotate = a->rotate,
+                                  .copy_buffers = a->copy_buffers ? a->copy_buffers : 2,
+                                  .on_error = a->on_error,
+                                  .decode_on_device = a->nvjpeg != NULL,
+                                  .decode_required = a->required};
+    if (o.st == PP_OK && a->nvjpeg)
+        o.st = pp_device_decode_open(device,
+                                     &(struct pp_device_decode_opts){.batch = BATCH,
+                                                                     .cpu_threads = 2,
+                                                                     .width = pp_transform_width(t),
+                                                                     .height = pp_transform_height(t),
+                                                                     .value_bytes = (int)pp_dtype_size(
+                                                                         a->dtype),
+                                                                     .table = pp_transform_values(t)},
+                                     &o.err);
+    if (o.st == PP_OK)
+        o.st = pp_loader_create(&opts, &l, &o.err);
+    if (o.st == PP_OK)
+        o.st = pp_loader_run(l, &o.result, &o.err);
+    pp_loader_destroy(l);
+    pp_device_close(device);
+    pp_transform_destroy(t);
+    pp_sampler_destroy(sampler);
+    pp_dataset_close(data);
+    return o;
+}
+
+static void assert_clean(void)
+{
+    assert_int_equal(leaks(), 0);
+    assert_int_equal(leaks_cuda(), 0);
+}
+
+static void assert_same(const struct outcome *cpu, const struct outcome *gpu)
+{
+    if (gpu->st != PP_OK)
+        fail_msg("%s", gpu->err.text);
+    assert_int_equal(gpu->samples, cpu->samples);
+    assert_int_equal(gpu->errors, cpu->errors);
+    assert_int_equal(gpu->result.skipped, cpu->result.skipped);
+    assert_int_equal(gpu->result.substituted, cpu->result.substituted);
+    assert_true(gpu->digest == cpu->digest);
+    assert_clean();
+}
+
+/* ---- the tests ---- */
+
+/* With the CPU's upsampling the fake gives the CPU's pixels, so that whole batches are equal bit for bit:
+ * bytes, tables, kernel, and rows that were made on the CPU in their places among those of the device. */
+static void batches_are_the_cpus_bit_for_bit(void **state)
+{
+    static const struct asked rows[] = {
+        {.transform = "rrc:32,hflip,normalize=imagenet", .dtype = PP_DTYPE_F32},
+        {.transform = "rrc:32,hflip,normalize=imagenet", .dtype = PP_DTYPE_F16},
+        {.transform = "rrc:24x40,hflip", .dtype = PP_DTYPE_U8},
+        {.transform = "resize:20,center:28,normalize=imagenet", .dtype = PP_DTYPE_F32}, /* padding */
+        {.dtype = PP_DTYPE_F32, .on_error = PP_ON_ERROR_SUBSTITUTE},
+        {.dtype = PP_DTYPE_F32, .rotate = 1},
+        {.dtype = PP_DTYPE_F32, .workers = 5, .copy_buffers = 6},
+        {.dtype = PP_DTYPE_F32, .workers = 1, .copy_buffers = 1},
+    };
+    static const char *const devices[] = {"fancy=1", "fancy=1;engines=0"};
+    (void)state;
+    put_files();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct asked a = rows[i];
+        struct outcome cpu = run(&a);
+        assert_int_equal(cpu.st, PP_OK);
+        assert_int_equal(cpu.errors, 2); /* the one that is cut, in each of two epochs */
+        for (size_t d = 0; d < 2; d++) {
+            a.nvjpeg = devices[d];
+            struct outcome gpu = run(&a);
+            assert_same(&cpu, &gpu);
+            /* without the cut one, the one with a marker, progressive, CMYK, grey, PNG, and perhaps the one
+             * that is rotated; the substitute of the cut one is decoded twice */
+            assert_int_equal(gpu.result.decode.images,
+                             2 * (FILES - 6 - (a.rotate != 0) + (a.on_error == PP_ON_ERROR_SUBSTITUTE)));
+            assert_int_equal(gpu.result.decode.refused, 0);
+            assert_int_equal(gpu.result.decode.compared, 16);
+            assert_int_equal(gpu.result.decode.largest, 0);
+            assert_int_equal(singles(), 0);
+        }
+    }
+}
+
+/* Without it the pixels are an engine's: close, and not equal. */
+static void differences_are_measured(void **state)
+{
+    struct asked a = {.nvjpeg = ""};
+    (void)state;
+    put_files();
+    struct outcome o = run(&a);
+    assert_int_equal(o.st, PP_OK);
+    assert_int_equal(o.result.decode.compared, 16);
+    assert_in_range(o.result.decode.largest, 1, 255);
+    assert_true(o.result.decode.mean > 0 && o.result.decode.mean < 10);
+    assert_clean();
+}
+
+/* A batch with an image that the decoder refuses fails as a whole: each image alone, and that one on the CPU.
+ */
+static void a_refused_image_is_decoded_on_the_cpu(void **state)
+{
+    struct asked a = {0};
+    char words[64];
+    (void)state;
+    put_files();
+    struct outcome cpu = run(&a);
+    static const int codes[] = {3, 4, 10};
+    for (int i = 0; i < 3; i++) {
+        snprintf(words, sizeof(words), "fancy=1;bad=%d:%d", ODD, codes[i]);
+        a.nvjpeg = words;
+        struct outcome gpu = run(&a);
+        assert_same(&cpu, &gpu);
+        assert_int_equal(gpu.result.decode.refused, 4); /* two images in each of two epochs */
+        assert_true(singles() >= 2 * 2);
+    }
+    snprintf(words, sizeof(words), "fancy=1;refuse=%d", ODD); /* said by the header already */
+    a.nvjpeg = words;
+    struct outcome gpu = run(&a);
+    assert_same(&cpu, &gpu);
+    assert_int_equal(gpu.result.decode.refused, 0);
+    assert_int_equal(gpu.result.decode.images, 2 * (FILES - 6 - 2));
+    assert_int_equal(singles(), 0);
+}
+
+/* What the device refuses and the CPU finds damaged is an error of its sample. The fake is told to take a
+ * file that our own look at the markers lets through: bits flipped inside the data. */
+static void a_damaged_image_that_reaches_the_device_is_an_error_of_its_sample(void **state)
+{
+    struct asked a = {0};
+    (void)state;
+    put_files();
+    struct bytes b = file_of(9);
+    /* A Huffman table with a symbol count that cannot be: the markers are sound, the tables are not. */
+    for (size_t i = 0; i + 20 < b.size; i++)
+        if (b.data[i] == 0xff && b.data[i + 1] == 0xc4) {
+            memset(b.data + i + 5, 0xff, 4);
+            break;
+        }
+    tree_put("set/c/09.jpg", b.data, b.size);
+    free(b.data);
+    struct outcome cpu = run(&a);
+    assert_int_equal(cpu.errors, 2 * 2);
+    a.nvjpeg = "fancy=1";
+    struct outcome gpu = run(&a);
+    assert_same(&cpu, &gpu);
+}
+
+/* Memory runs out while the run goes: for the pixels of a batch with a large image, for nvJPEG itself. */
+static void without_memory_the_cpu_goes_on_or_the_run_ends(void **state)
+{
+    static const struct {
+        const char *cuda, *nvjpeg, *says;
+    } rows[] = {
+        {"device-mib=1", "fancy=1", "MiB on the device for the pixels of 8 images failed"},
+        {"", "fancy=1;fail=1:5", "ALLOCATOR_FAILURE"},
+        {"", "fancy=1;fail=3:5", "ALLOCATOR_FAILURE"},
+    };
+    struct asked a = {0};
+    struct jpeg_kind large = {
+        .width = 1000, .height = 700, .space = JCS_YCbCr, .h = {2, 1, 1}, .v = {2, 1, 1}};
+    (void)state;
+    put_files();
+    struct bytes b = encode_jpeg(&large, 1);
+    tree_put("set/c/35.jpg", b.data, b.size); /* more bytes than a row of the batch, and 2 MB of pixels */
+    free(b.data);
+    struct outcome cpu = run(&a);
+    a.nvjpeg = "fancy=1";
+    struct outcome gpu = run(&a);
+    assert_same(&cpu, &gpu);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        a = (struct asked){.cuda = rows[i].cuda, .nvjpeg = rows[i].nvjpeg};
+        gpu = run(&a);
+        assert_same(&cpu, &gpu);
+        if (!strstr(gpu.notes, rows[i].says))
+            fail_msg("\"%s\" instead of \"%s\"", gpu.notes, rows[i].says);
+        assert_non_null(strstr(gpu.notes, "--decode auto goes on on the CPU: "));
+        assert_non_null(strstr(gpu.result.decode.gave_up, rows[i].says));
+        a.required = 1;
+        gpu = run(&a);
+        assert_int_equal(gpu.st, PP_E_NO_MEMORY);
+        assert_non_null(strstr(gpu.err.text, rows[i].says));
+        assert_clean();
+    }
+}
+
+/* A decoder that fails for another reason is given up once, and said once. */
+static void a_decoder_that_fails_is_given_up(void **state)
+{
+    struct asked a = {0};
+    (void)state;
+    put_files();
+    struct outcome cpu = run(&a);
+    a.nvjpeg = "fancy=1;fail=2:8";
+    a.copy_buffers = 4;
+    struct outcome gpu = run(&a);
+    assert_same(&cpu, &gpu);
+    assert_non_null(strstr(gpu.notes, "status 8, INTERNAL_ERROR"));
+    assert_ptr_equal(strchr(gpu.notes, '\n'), gpu.notes + strlen(gpu.notes) - 1);
+    assert_true(gpu.result.decode.images >= 1 && gpu.result.decode.images <= BATCH);
+    a.required = 1;
+    gpu = run(&a);
+    assert_int_equal(gpu.st, PP_E_UNSUPPORTED);
+    assert_clean();
+}
+
+/* A kernel that went wrong leaves a context in which nothing works: a device is lost, and there is no going
+ * on. */
+static void a_poisoned_context_ends_the_run(void **state)
+{
+    char words[64];
+    (void)state;
+    put_files();
+    snprintf(words, sizeof(words), "poison=%d", ODD);
+    for (int required = 0; required < 2; required++) {
+        struct asked a = {.nvjpeg = words, .required = required};
+        struct outcome o = run(&a);
+        assert_int_equal(o.st, PP_E_SYSTEM);
+        assert_non_null(strstr(o.err.text, "an illegal memory access"));
+        assert_non_null(strstr(o.err.text, "the device may be lost"));
+        assert_string_equal(o.result.ended_by, "error");
+        assert_true(o.result.batches >= 1); /* before the batch of that image */
+    }
+}
+
+/* Each call of the driver that decoding makes may fail, once or from then on: an error or the right batches,
+ * and nothing is left behind where the driver still takes things back. */
+static void any_call_may_fail(void **state)
+{
+    struct asked cpu_asked = {0};
+    (void)state;
+    put_files();
+    struct outcome cpu = run(&cpu_asked);
+    for (unsigned at = 20; at < 400; at += 13) {
+        char words[32];
+        snprintf(words, sizeof(words), "once=%u:2", at);
+        struct asked a = {.cuda = words, .nvjpeg = "fancy=1;batch-us=10;image-us=1"};
+        struct outcome gpu = run(&a);
+        if (gpu.st == PP_OK) {
+            assert_true(gpu.digest == cpu.digest);
+            assert_int_equal(gpu.samples, cpu.samples);
+        } else {
+            assert_true(gpu.err.text[0]);
+        }
+        assert_int_equal(leaks(), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TREE_TEST(batches_are_the_cpus_bit_for_bit),
+        TREE_TEST(differences_are_measured),
+        TREE_TEST(a_refused_image_is_decoded_on_the_cpu),
+        TREE_TEST(a_damaged_image_that_reaches_the_device_is_an_error_of_its_sample),
+        TREE_TEST(without_memory_the_cpu_goes_on_or_the_run_ends),
+        TREE_TEST(a_decoder_that_fails_is_given_up),
+        TREE_TEST(a_poisoned_context_ends_the_run),
+        TREE_TEST(any_call_may_fail),
+    };
+    void *cuda = fake_open("libcuda.so.1"), *nvjpeg = fake_open("libnvjpeg.so.12");
+    *(void **)&reset_cuda = dlsym(cuda, "fake_cuda_reset");
+    *(void **)&leaks_cuda = dlsym(cuda, "fake_cuda_leaks");
+    *(void **)&reset = dlsym(nvjpeg, "fake_nvjpeg_reset");
+    *(void **)&leaks = dlsym(nvjpeg, "fake_nvjpeg_leaks");
+    *(void **)&singles = dlsym(nvjpeg, "fake_nvjpeg_singles");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
