@@ -14,8 +14,8 @@
 #include <string.h>
 
 /* attach/namemap.h. A stage of tf.data is the last part of its name; it holds its inputs (stages.c). A
- * parallel stage waits for threads of its own, whose work is InstantiatedCapturedFunction's. Operators are
- * "name:type". */
+ * parallel stage waits for threads of its own, which are called tf_data...: there ExecutorState::Process is
+ * the function that map() was given, and holds its operators, "name:type". */
 static const char known_names[] = "IteratorGetNextOp\\:\\:DoCompute = data_wait\n"
                                   "IteratorGetNextAsOptionalOp\\:\\:DoCompute = data_wait\n"
                                   "$iterator_ops.py\\:* __next__ = data_wait\n"
@@ -29,6 +29,7 @@ static const char known_names[] = "IteratorGetNextOp\\:\\:DoCompute = data_wait\
                                   "Iterator\\:\\:Map = transform\n"
                                   "Iterator\\:\\:*\\:\\:Map = transform\n"
                                   "InstantiatedCapturedFunction\\:\\:Run* = transform\n"
+                                  "ExecutorState\\:\\:Process = transform\n"
                                   "Iterator\\:\\:Batch* = collate\n"
                                   "Iterator\\:\\:*\\:\\:Batch = collate\n"
                                   "Iterator\\:\\:*\\:\\:BatchV2 = collate\n";
@@ -58,6 +59,7 @@ struct meaning {
     uint64_t id;
     uint16_t plane, name;
     uint8_t phase, role, used, copies;
+    uint8_t of_stages; /* means that on threads of tf.data alone */
 };
 
 struct xplane {
@@ -116,6 +118,7 @@ static void learn_event(struct xplane *x, unsigned plane, uint64_t id, const cha
         if (phase == PP_PHASE_USER && !m.role && strncmp(name, "Iterator::", 10) != 0)
             return; /* of the runtime */
         m.phase = (uint8_t)phase;
+        m.of_stages = strcmp(name, "ExecutorState::Process") == 0;
     }
     m.copies = strncmp(name, "Memcpy", 6) == 0 ? 1 : strncmp(name, "Memset", 6) == 0 ? 2 : 0;
     struct meaning *to = place_of(x, plane, id);
@@ -241,7 +244,8 @@ static void take_span(struct xplane *x, struct line *l, const struct event *e)
 {
     const struct meaning *m = place_of(x, l->plane, e->id);
     struct pp_span s = {.dur_ns = e->duration_ps / 1000, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    if ((!m->used && !e->is_step) || !time_of(x, l, e, &s.start_ns))
+    if ((!m->used && !e->is_step) || (m->of_stages && strncmp(l->name, "tf_data", 7) != 0) ||
+        !time_of(x, l, e, &s.start_ns))
         return;
     s.phase = e->is_step ? PP_PHASE_STEP : m->phase;
     s.name = e->is_step ? 0 : m->name;
@@ -249,6 +253,7 @@ static void take_span(struct xplane *x, struct line *l, const struct event *e)
         char tid[24];
         snprintf(tid, sizeof(tid), "%llu", (unsigned long long)l->id);
         l->thread = pp_imported_thread(x->im, "host", tid);
+        l->name[strcspn(l->name, "/")] = '\0'; /* "tf_data_private_threadpool/-28..." */
         pp_imported_thread_name(x->im, l->thread, l->name);
     }
     pp_imported_span(x->im, l->thread, &s, e->is_step ? PP_ROLE_NONE : (enum pp_import_role)m->role);

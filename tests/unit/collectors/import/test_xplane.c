@@ -108,17 +108,19 @@ static void put_host(struct pp_proto *p, const struct job *j)
         put_event(p, "PjitFunction(step)", at + WAIT_US + 100, 500, 0);
     }
     pp_proto_end(p, line);
-    line = begin_line(p, 4712, "tf_Compute");
+    line = begin_line(p, 4712, "tf_Compute/77");
+    put_event(p, "ExecutorState::Process", 5, 30, 0); /* of the model, not of the input */
     for (int i = 0; i < STEPS && j->elsewhere; i++)
         put_event(p, j->wait, (int64_t)i * STEP_US + 10, WAIT_US, 0);
     pp_proto_end(p, line);
-    line = begin_line(p, 4713, "tf_data_private_threadpool");
+    line = begin_line(p, 4713, "tf_data_private_threadpool/-28");
     for (int i = 0; i < STEPS && j->stages; i++) {
         int64_t at = (int64_t)i * STEP_US + 1000;
         put_event(p, "Iterator::Root::Prefetch::Batch", at, 16000, 0);
         put_event(p, "Iterator::Root::Prefetch::Batch::Map", at + 1000, 6000, 0);
         put_event(p, "Iterator::Root::Prefetch::Batch::Map::TFRecord", at + 2000, 4000, 0);
         put_event(p, "Iterator::Root::Prefetch::Batch::Map", at + 8000, 6000, 0);
+        put_event(p, "ExecutorState::Process", at + 8000, 5000, 0);
         put_event(p, "decode:DecodeJpeg", at + 9000, 3000, 0);
     }
     pp_proto_end(p, line);
@@ -247,6 +249,26 @@ static void test_a_trace_that_was_recorded(void **state)
     pp_report_free(report);
 }
 
+/* tests/recordings/tensorflow.xplane.pb.gz: 20 steps of a tf.data pipeline whose map() sleeps 4 ms a sample
+ * and decodes a small JPEG, TensorFlow 2.21 on CPUs; a clock around next() gave the share. */
+static void test_stages_that_were_recorded(void **state)
+{
+    struct pp_import_opts o = {.output = store_path, .force = 1, .rank = -1, .world_size = -1};
+    struct pp_import_result r;
+    struct pp_report *report;
+    struct pp_err err = {0};
+    if (pp_import_file("tests/recordings/tensorflow.xplane.pb.gz", &o, &r, &err) != PP_OK ||
+        pp_report_build(store_path, &report, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    print_message("%s\n", report->verdict.sentence);
+    assert_int_equal(r.steps, 20);
+    assert_true(r.workers);
+    assert_true(fabs(report->data_wait_share - 0.6335) < 0.02);
+    assert_non_null(strstr(report->verdict.sentence, "transforms 9")); /* 9x %: the sleep */
+    assert_null(report->verdict.l1);
+    pp_report_free(report);
+}
+
 static void test_a_stage_has_the_time_that_is_its_own(void **state)
 {
     static const struct {
@@ -265,7 +287,10 @@ static void test_a_stage_has_the_time_that_is_its_own(void **state)
         assert_true(store_query(sql) == rows[i].us * 1000 * STEPS);
     }
     assert_true(r.workers);
-    assert_true(store_query("SELECT count(*) FROM thread WHERE tid = 4713 AND lane = 'worker'") == 1);
+    assert_true(
+        store_query(
+            "SELECT count(*) FROM thread WHERE tid = 4713 AND lane = 'worker' AND name = 'tf_data_private_threadpool'") ==
+        1);
 }
 
 static void test_devices(void **state)
@@ -357,6 +382,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_what_may_be_said),
         STORE_TEST(test_a_trace_that_was_recorded),
+        STORE_TEST(test_stages_that_were_recorded),
         STORE_TEST(test_a_stage_has_the_time_that_is_its_own),
         STORE_TEST(test_devices),
         STORE_TEST(test_files_that_end_early),
