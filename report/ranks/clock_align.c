@@ -53,6 +53,22 @@ static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, siz
     return 0;
 }
 
+/* Its one thread, which saves to read the others; NULL: there are several. */
+static const uint32_t *only_trainer(const struct pp_source *s)
+{
+    const struct pp_thread_row *rows;
+    const uint32_t *only = NULL;
+    size_t n = s->threads(s->ctx, &rows);
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].lane != PP_LANE_TRAINER)
+            continue;
+        if (only)
+            return NULL;
+        only = &rows[i].id;
+    }
+    return only;
+}
+
 /* A process that met a part of the ranks alone says so (collectors/attach/python/meets.c). */
 static void look_for_groups(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
@@ -62,7 +78,8 @@ static void look_for_groups(void *ctx, const char *key, const char *value, const
 pp_status pp_collective_ends_read(const struct pp_source *s, struct pp_collective_ends *io,
                                   struct pp_err *err)
 {
-    static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_FLAGS};
+    const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_FLAGS,
+                                     .thread = only_trainer(s)};
     uint64_t bad = 0;
     struct ends e = {.source = s, .to = io};
     int groups = 0;

@@ -463,8 +463,9 @@ static const struct pp_cause_rule *find_outside(const struct pp_facts *f, int bo
 {
     const double *m = f->metric;
     const struct pp_cause_rule *rule = pp_cause_first(f, pp_outside_rules, pp_outside_rules_n);
-    int larger = rule && rule->when[0].metric == PP_METRIC_EPOCH &&
-                 m[PP_METRIC_EPOCH] > m[PP_METRIC_DATA_WAIT] * (1 - m[PP_METRIC_BOUNDARY]);
+    enum pp_metric share = rule ? rule->when[0].metric : PP_METRIC_COUNT;
+    int larger = (share == PP_METRIC_EPOCH || share == PP_METRIC_LEASE_EPOCH) &&
+                 m[share] > m[PP_METRIC_DATA_WAIT] * (1 - m[PP_METRIC_BOUNDARY]);
     return bound && !larger ? NULL : rule;
 }
 

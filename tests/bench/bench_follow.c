@@ -5,6 +5,7 @@
  * digest each time. CPU time of this thread, looks and writes, as a share of the time between them. Goal:
  * 0.1 % of one CPU. */
 #include "collectors/store/writer.h"
+#include "probe/base/err.h"
 #include "report/ranks/digest_file.h"
 #include "report/ranks/digest_follow.h"
 
@@ -91,7 +92,7 @@ static pp_status make(const char *path, const struct size *z, struct pp_err *err
     for (int i = 0; st == PP_OK && i < z->minutes * 60; i++)
         st = put_second(s, z, i);
     pp_store_close(s);
-    return st == PP_OK ? PP_OK : (snprintf(err->text, sizeof(err->text), "writing %s failed", path), st);
+    return st == PP_OK ? PP_OK : pp_fail(err, st, "writing %s failed", path);
 }
 
 static pp_status follow(const char *path, const char *digest, const struct size *z, struct pp_err *err)

@@ -33,10 +33,10 @@ until_leases() { # DIR NUMBER PID: at most a minute, and while that rank is ther
 }
 
 # ---- nobody dies; a rank joins later ----
-rank a "$T/l1" --epochs 3 --step sleep:20ms --lease-expiry 60s
+rank a "$T/l1" --epochs 3 --step sleep:20ms --lease-expiry 60s --rank 0 --world-size 2
 first=$!
 check "the first rank leases" until_leases "$T/l1" 1 $first
-rank b "$T/l1" --epochs 3 --step sleep:60ms --lease-expiry 60s
+rank b "$T/l1" --epochs 3 --step sleep:60ms --lease-expiry 60s --rank 1 --world-size 2
 second=$!
 wait $first; codes=$?
 wait $second; codes="$codes $?"
@@ -47,6 +47,11 @@ is "and none twice" "$(uniq -d <"$T/used" | wc -l)" 0
 is "each shard is leased once per epoch" "$(leases "$T/l1")" $((3 * SHARDS))
 is "and done" "$(ls "$T/l1"/epoch-*/*.done | wc -l)" $((3 * SHARDS))
 check "the rank that joined has samples" test "$(used b | wc -l)" -gt 0
+run "$PP" ranks "$T/a.sqlite" "$T/b.sqlite" --audit --json
+is "the audit says so too" "$rc $(json "$OUT" '$.kind') $(json "$OUT" '$.whole_epochs') $(json "$OUT" '$.used') $(json "$OUT" '$.scale')" "0 clean 3 $((3 * N)) 1"
+is "and of each epoch that all shards were read" "$(json "$OUT" '$.epochs[0].shards') $(json "$OUT" '$.epochs[2].shards_left')" "$SHARDS 0"
+run "$PP" ranks "$T/a.sqlite" --audit --json
+is "with a rank missing nothing is claimed" "$rc $(json "$OUT" '$.kind')" "3 inconclusive"
 run "$PP" report "$T/a.sqlite" --json
 finding=$(sqlite3 :memory: "SELECT json_extract(value, '$.sentence') FROM json_each(CAST(readfile('$OUT') AS TEXT), '$.findings') WHERE json_extract(value, '$.kind') = 'lease-waits'")
 like "the report has the leases and their waits" "$finding" 'shards? leased; the shard reader waited .* of the run'
@@ -58,10 +63,10 @@ refuses "a directory in which all is done" 2 "all shards of epochs 0 to 2 are do
 check "and no file is left" test ! -e "$T/x.sqlite"
 
 # ---- one is killed in the middle of its shards ----
-rank c "$T/l2" --epochs 1 --step sleep:40ms --lease-expiry 2s
+rank c "$T/l2" --epochs 1 --step sleep:40ms --lease-expiry 2s --rank 0 --world-size 2
 victim=$!
 check "the victim leases" until_leases "$T/l2" 3 $victim
-rank d "$T/l2" --epochs 1 --step sleep:10ms --lease-expiry 2s
+rank d "$T/l2" --epochs 1 --step sleep:10ms --lease-expiry 2s --rank 1 --world-size 2
 third=$!
 kill -9 $victim
 wait $victim 2>/dev/null
@@ -74,6 +79,15 @@ repeats=$(($(wc -l <"$T/used") - N))
 check "at most the bound is repeated ($repeats)" test "$repeats" -ge 0 -a "$repeats" -le $((40 + 60 + 70))
 is "a stolen lease is a note" "$(sql "$T/d.sqlite" "SELECT count(*) > 0 FROM error WHERE kind = 'warning' AND reason LIKE 'shard % is read again: %'")" 1
 check "and counted" test "$(sql "$T/d.sqlite" "SELECT CAST(value AS INTEGER) FROM meta WHERE section = 'result' AND key = 'leases_stolen'")" -gt 0
+
+run "$PP" ranks "$T/c.sqlite" "$T/d.sqlite" --audit --json
+is "the audit finds no sample lost, and no repeat without a stolen lease" "$rc $(json "$OUT" '$.kind') $(json "$OUT" '$.epochs[0].repeated') $(json "$OUT" '$.epochs[0].shards_left')" "0 clean 0 0"
+if [ "$repeats" -gt 0 ]; then
+    like "the repeats are named with the rank and the stolen lease" "$(json "$OUT" '$.causes[0].name') $(json "$OUT" '$.causes[0].sentence')" \
+        '^taken-over Rank 1 used [0-9]+ samples? again: shard [0-9]+ of epoch 0, which [A-Za-z0-9-]+\.[0-9]+ had'
+else
+    is "nothing is named" "$(json "$OUT" '$.causes[0].name')" ""
+fi
 
 # ---- one that is interrupted gives back ----
 rank e "$T/l3" --epochs 1 --step sleep:40ms

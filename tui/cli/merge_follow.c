@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LEAST_REST 2000 /* times the CPU time of a look: at most 0.05 % of a CPU */
+#define LEAST_REST 1000 /* times the CPU time of a look: at most 0.1 % of a CPU */
 #define WAKE_MS 1000
 enum { STRANGE_LOOKS = 3 };
 

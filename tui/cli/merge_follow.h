@@ -1,6 +1,6 @@
 /* cli/merge_follow.h: `pipeprobe merge --every TIME`: the digest of recordings that are still written, anew
  * each TIME until all of them have ended, and then once more with what a complete recording tells. Each look
- * costs what came since the one before; where that is more than a 2,000th of the time between looks, the
+ * costs what came since the one before; where that is more than a 1,000th of the time between looks, the
  * looks are further apart. */
 #ifndef PP_CLI_MERGE_FOLLOW_H
 #define PP_CLI_MERGE_FOLLOW_H
