@@ -10,9 +10,9 @@
 
 static void own_texts(struct pp_digest *d, struct pp_rank_row *row)
 {
-    const char **const texts[] = {&row->job,  &row->launcher, &row->host,     &row->gpu,
-                                  &row->file, &row->version,  &row->outcome,  &row->l0,
-                                  &row->l1,   &row->l2,       &row->sentence, &row->subject};
+    const char **const texts[] = {&row->job,      &row->launcher, &row->host, &row->gpu, &row->file,
+                                  &row->version,  &row->outcome,  &row->l0,   &row->l1,  &row->l2,
+                                  &row->sentence, &row->subject,  &row->via};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         char *plain = *texts[i] ? pp_text_plain(*texts[i]) : NULL; /* a stranger's, for a terminal */
         *texts[i] = plain ? pp_arena_copy(&d->arena, plain) : NULL;
@@ -80,7 +80,7 @@ void pp_digest_free(struct pp_digest *d)
 
 static const char *name_of(const struct pp_rank_row *r)
 {
-    return r->file ? r->file : "a digest";
+    return r->via ? r->via : r->file ? r->file : "a digest";
 }
 
 /* What is not known contradicts nothing. */
@@ -108,10 +108,11 @@ static pp_status check_pair(const struct pp_rank_row *a, const struct pp_rank_ro
  * stands for all. */
 static struct pp_rank_row known_of(const struct pp_digest *d)
 {
-    struct pp_rank_row known = {.rank = -1, .world_size = -1, .attempt = -1, .file = NULL};
+    struct pp_rank_row known = {.rank = -1, .world_size = -1, .attempt = -1};
     for (size_t i = 0; i < d->n_rows; i++) {
         const struct pp_rank_row *r = &d->rows[i];
         known.file = known.file ? known.file : r->file;
+        known.via = i ? known.via : r->via;
         known.job = known.job ? known.job : r->job;
         known.attempt = known.attempt >= 0 ? known.attempt : r->attempt;
         known.world_size = known.world_size >= 0 ? known.world_size : r->world_size;

@@ -52,6 +52,7 @@ struct pp_rank_row {
     int64_t local_rank, node, attempt; /* attempt: restarts before this one */
     const char *job, *launcher, *host, *gpu, *file, *version, *outcome, *subject; /* NULL: not known */
     const char *l0, *l1, *l2, *sentence;                                          /* its own verdict */
+    const char *via; /* the digest that it was loaded from, for sentences; NULL: none */
     double samples_per_s, data_wait_share, collective_share; /* of its own steady state */
     uint64_t lost_spans;
     int met;               /* it recorded when it waited for other ranks */

@@ -456,9 +456,11 @@ pp_status pp_digest_load(const char *path, struct pp_digest *out, struct pp_err 
         memcpy(&version, f.buf + 8, sizeof(version));
         memcpy(&sum, f.buf + 12, sizeof(sum));
         if (version != VERSION)
-            st = pp_fail(err, PP_E_VERSION,
-                         "%s is a digest of version %u, and this pipeprobe reads version %d", path, version,
-                         VERSION);
+            st = pp_fail(
+                err, PP_E_VERSION,
+                "%s is a digest of version %u, and this pipeprobe reads version %d: make it again from the "
+                "recordings with pipeprobe merge",
+                path, version, VERSION);
         else if (sum != XXH3_64bits(f.buf + HEAD, f.size - HEAD))
             st = pp_fail(err, PP_E_CORRUPT, "%s is damaged or half-written; merge its parts again", path);
     }
@@ -469,6 +471,9 @@ pp_status pp_digest_load(const char *path, struct pp_digest *out, struct pp_err 
             st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the digest %s", path);
         else if (c.bad)
             st = pp_fail(err, PP_E_CORRUPT, "%s is no whole digest; merge its parts again", path);
+        const char *via = st == PP_OK ? pp_arena_copy(&out->arena, path) : NULL;
+        for (size_t i = 0; i < out->n_rows && via; i++)
+            out->rows[i].via = via;
     }
     free(f.buf);
     if (st != PP_OK)

@@ -50,6 +50,8 @@ static void put_judgement(FILE *out, const struct pp_ranks *r)
     put_line(out, "Why", r->why);
     put_line(out, "Where", r->where);
     put_missing(out, r);
+    put_line(out, "No end", r->no_end);
+    put_line(out, "Clocks", r->clocks);
     put_line(out, "Note", r->note);
     if (r->next_step) {
         fputs("<div class=\"next\"><h2>Next</h2><pre class=\"paste\"><code>", out);

@@ -79,6 +79,13 @@ mkdir both && cp local0/*.sqlite local1/*.sqlite shared/*.digest both
 run "$PP" ranks both --json
 is "a digest of recordings that are there is left out" "$rc $(json "$OUT" '$.ranks[1].rank')" "0 1"
 like "which is said" "$(cat "$ERR")" "left out +both/job-rank0000.digest is of ranks whose recordings are here"
+mkdir half mixed && cp shared/*.digest half && cp shared/*.digest mixed && head -c 200 shared/job-rank0001.digest >half/job-rank0001.digest
+run "$PP" ranks half
+like "a digest that was half copied is left out" "$(cat "$ERR")" "left out +half/job-rank0001.digest is damaged or half-written"
+like "and its rank is missing" "$(cat "$OUT")" "missing +rank 1 of 2"
+RANK=1 WORLD_SIZE=2 TORCHELASTIC_RUN_ID=other run "$PP" run --synthetic n=400,size=32x32 --steps 20 --workers 1 -o other/ --digest-to mixed -q
+refuses "digests of two jobs" 2 "mixed/job-rank0001.digest is of job job and mixed/other-rank0001.digest of job other|mixed/.*digest is of job [a-z]+ and mixed/.*digest of job" \
+    "$PP" ranks mixed
 refuses "a run that is no rank" 2 "--digest-to is for the ranks of a job" "$PP" run --synthetic n=100 --steps 5 --digest-to shared -o x.sqlite -q
 mkdir taken && echo mine >taken/x-rank0000.digest
 RANK=0 WORLD_SIZE=2 run "$PP" run --synthetic n=400,size=32x32 --steps 20 --workers 1 --digest-to taken -o x.sqlite -q
