@@ -115,6 +115,13 @@ lab-jobs: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all helpers
 	$(Q)$(foreach v,SEEDS ONLY ROUNDS TRUTH KEEP RUN_SECONDS TRACEML PYTHON,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/lab_jobs.sh
 
+# A slow rank among four, made from outside, under torchrun and mpiexec (docs/results/accuracy.md). ROUNDS, ONLY, FAULTS, KEEP, STEPS and PYTHON as the
+# script says.
+.PHONY: bench-ranks
+bench-ranks: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all helpers
+	$(Q)$(foreach v,ROUNDS ONLY FAULTS KEEP STEPS PYTHON,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/ranks.sh
+
 # A recorded PyTorch job over MINUTES (60) or EPOCHS (1000): memory, files and the recording must not grow.
 .PHONY: soak-attach
 soak-attach: deps-test
@@ -260,6 +267,7 @@ help:
 	'make bench-top    part of it: frames of the dashboard, and what watching takes from a run' \
 	'make bench-diagnosis  verdicts, labels and predictions against stalls of known cause; BUDGET=MINUTES HALF= SEEDS= ONLY= TRUTH=' \
 	'make lab-jobs     the same for unmodified PyTorch jobs (22 min); SEEDS= ONLY= ROUNDS= TRUTH= KEEP= RUN_SECONDS= TRACEML= PYTHON=' \
+	'make bench-ranks  a slow rank among four (storage, CPU) under torchrun and mpiexec: is it named, what is gained (15 min); ROUNDS= ONLY= FAULTS= KEEP= STEPS= PYTHON=' \
 	'make soak-attach  a recorded PyTorch job for an hour or 1,000 epochs: memory, files and recording stay flat; MINUTES= EPOCHS= PYTHON=' \
 	'make portable     one binary with its libraries linked in, to carry to another machine; with the hooks for PyTorch, as an archive' \
 	'make wheel        the Python package with the program in it, for pip install: build/pipeprobe-VERSION-py3-none-PLATFORM.whl' \
