@@ -4,7 +4,6 @@
  *     bench_reads [FILE]: a file of 1 GiB is made where none is (build/bench/reads), and left there
  *
  * System calls alone, no liburing. Where io_uring is not permitted, one line says so. */
-#define _GNU_SOURCE
 #include "probe/base/clock.h"
 #include "probe/base/rng.h"
 
