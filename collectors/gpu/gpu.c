@@ -1,9 +1,11 @@
-/* The two collectors of the GPU, CUPTI's records and NVML's counters, as rows of the table
- * (collectors/collector.h). Both only for a recording whose loader copies to a CUDA device. */
+/* The collectors of the GPU, CUPTI's records and NVML's counters, as rows of the table
+ * (collectors/collector.h): both only for a recording whose loader copies to a CUDA device. And why another
+ * program's has neither. */
 #include "collectors/gpu/gpu.h"
 #include "collectors/gpu/cupti.h"
 #include "collectors/gpu/cupti_abi.h"
 #include "collectors/gpu/nvml.h"
+#include "collectors/gpu/reach.h"
 #include "collectors/system/environment.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
@@ -197,3 +199,13 @@ const struct pp_collector pp_collector_nvml = {
     .describe = nvml_describe,
     .stop = nvml_stop,
 };
+
+/* ---- another program's GPU ---- */
+
+void pp_program_gpu_store(const struct pp_reach_root *root, struct pp_store *store)
+{
+    if (pp_reach_a_gpu(root))
+        pp_store_meta_text(store, "gpu", "activity",
+                           "not recorded: kernels and copies of another program are not read; its profiler's "
+                           "trace has them (torch.profiler, nsys: pipeprobe import)");
+}

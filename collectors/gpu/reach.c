@@ -14,6 +14,7 @@ struct pp_reach_root pp_reach_here(void)
     return (struct pp_reach_root){.folder = "",
                                   .capabilities = getenv("NVIDIA_DRIVER_CAPABILITIES"),
                                   .cufile_json = getenv("CUFILE_ENV_PATH_JSON"),
+                                  .visible = getenv("CUDA_VISIBLE_DEVICES"),
                                   .library_path = getenv("LD_LIBRARY_PATH")};
 }
 
@@ -33,6 +34,12 @@ static int has_device(const struct pp_reach_root *root)
         found = exists(root, path);
     }
     return found;
+}
+
+int pp_reach_a_gpu(const struct pp_reach_root *root)
+{
+    int hidden = root->visible && (!*root->visible || strncmp(root->visible, "-1", 2) == 0);
+    return has_device(root) && !hidden;
 }
 
 /* ---- what a container was given ---- */

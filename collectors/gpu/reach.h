@@ -10,11 +10,15 @@ struct pp_reach_root {
     const char *folder;
     const char *capabilities; /* NVIDIA_DRIVER_CAPABILITIES; NULL: not set */
     const char *cufile_json;  /* CUFILE_ENV_PATH_JSON; NULL: /etc/cufile.json */
+    const char *visible;      /* CUDA_VISIBLE_DEVICES; NULL: not set */
     const char *library_path; /* LD_LIBRARY_PATH, where libcufile is looked for first; NULL */
 };
 /* Of this process. */
 struct pp_reach_root pp_reach_here(void);
 
+/* A program that is started here may find a GPU: there is a device, and CUDA_VISIBLE_DEVICES does not hide
+ * all. */
+int pp_reach_a_gpu(const struct pp_reach_root *root);
 /* 1: all that pipeprobe and nvJPEG need; 0: something is missing; -1: there is no device to reach. What was
  * found, and what cannot be reached, in text. */
 int pp_reach_capabilities(const struct pp_reach_root *root, char *text, size_t size);

@@ -3,6 +3,7 @@
 #include "collectors/attach/loaders.h"
 #include "collectors/columns/pages.h"
 #include "collectors/gpu/gpu.h"
+#include "collectors/gpu/reach.h"
 #include "collectors/nvtx/nvtx.h"
 #include "collectors/remote/cache.h"
 #include "collectors/remote/requests.h"
@@ -118,6 +119,7 @@ pp_status pp_collectors_start(const struct pp_collect_opts *opts, struct pp_coll
 {
     const struct pp_collector *const *rows = opts->rows ? opts->rows : pp_collector_rows;
     struct pp_device_info device = {0};
+    struct pp_reach_root here = pp_reach_here();
     size_t n = 0;
     *out = NULL;
     while (rows[n])
@@ -131,6 +133,8 @@ pp_status pp_collectors_start(const struct pp_collect_opts *opts, struct pp_coll
     pp_cond_init(&c->wake);
     if (opts->device)
         pp_device_info(opts->device, &device);
+    else if (!opts->rows)
+        pp_program_gpu_store(&here, opts->store);
     for (size_t i = 0; i < n; i++) {
         if (!applies(rows[i], &device))
             continue;

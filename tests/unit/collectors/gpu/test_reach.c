@@ -67,6 +67,23 @@ static void test_instances_of_mig(void **state)
     (void)state;
 }
 
+/* Whether a program that is recorded may use a GPU: CUDA_VISIBLE_DEVICES may hide all there are. */
+static void test_a_gpu_for_a_program(void **state)
+{
+    static const struct {
+        const char *visible;
+        int reached;
+    } rows[] = {{NULL, 1}, {"", 0}, {"-1", 0}, {"-1,0", 0}, {"0", 1}, {"MIG-5c2f", 1}};
+    struct pp_reach_root r = root_of(NULL);
+    assert_int_equal(pp_reach_a_gpu(&r), 0);
+    tree_put_text("dev/nvidia0", "");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        r.visible = rows[i].visible;
+        assert_int_equal(pp_reach_a_gpu(&r), rows[i].reached);
+    }
+    (void)state;
+}
+
 static void test_cufile(void **state)
 {
     char text[240];
@@ -100,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TREE_TEST(test_capabilities_of_a_container),
         TREE_TEST(test_instances_of_mig),
+        TREE_TEST(test_a_gpu_for_a_program),
         TREE_TEST(test_cufile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

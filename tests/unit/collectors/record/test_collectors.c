@@ -2,6 +2,8 @@
  * start is a sentence in the file and not a failure. */
 #include "tests/support/store_dir.h"
 
+#include "collectors/gpu/gpu.h"
+#include "collectors/gpu/reach.h"
 #include "collectors/record/collectors.h"
 #include "collectors/store/reader.h"
 #include "probe/base/clock.h"
@@ -11,6 +13,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- collectors that count their calls ---- */
 
@@ -164,6 +167,47 @@ static void without_a_device_there_is_no_thread(void **state)
     pp_collectors_stop(NULL);
 }
 
+/* Beside a GPU the recording of another program says why nothing of it is recorded; elsewhere it says
+ * nothing. */
+static void another_programs_gpu_is_not_measured(void **state)
+{
+    static const char *const visible[] = {"0", "", NULL};
+    char folder[80], path[128];
+    struct pp_err err;
+    snprintf(folder, sizeof(folder), "%s/root", store_dir);
+    mkdir(folder, 0700);
+    snprintf(path, sizeof(path), "%s/dev", folder);
+    mkdir(path, 0700);
+    for (int i = 0; i < 3; i++) {
+        struct pp_store *store;
+        struct pp_reader *r;
+        assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = store_path, .force = 1}, &store,
+                                         &err),
+                         PP_OK);
+        if (i == 0) {
+            snprintf(path, sizeof(path), "%s/dev/nvidia1", folder);
+            fclose(fopen(path, "w"));
+        } else if (i == 2) {
+            unlink(path);
+        }
+        pp_program_gpu_store(&(struct pp_reach_root){.folder = folder, .visible = visible[i]}, store);
+        assert_int_equal(pp_store_finish(store, &err), PP_OK);
+        pp_store_close(store);
+        assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
+        const char *said = pp_reader_meta(r, "gpu", "activity");
+        if (i == 0)
+            assert_non_null(strstr(said, "not recorded: kernels and copies of another program are not read"));
+        else
+            assert_null(said);
+        pp_reader_close(r);
+        unlink(store_path);
+    }
+    snprintf(path, sizeof(path), "%s/dev", folder);
+    rmdir(path);
+    rmdir(folder);
+    (void)state;
+}
+
 static void count_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
     static const char *const prefix[] = {"process_", "rss_", "machine_"};
@@ -229,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORE_TEST(rows_run_where_they_apply),
         STORE_TEST(without_a_device_there_is_no_thread),
+        STORE_TEST(another_programs_gpu_is_not_measured),
         STORE_TEST(the_shipped_rows_count_process_and_machine),
         cmocka_unit_test(every_row_of_the_table_is_complete),
         cmocka_unit_test(doctor_shows_every_collector_with_a_meaning),

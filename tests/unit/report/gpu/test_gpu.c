@@ -352,6 +352,29 @@ static void without_cupti_it_is_not_measured(void **state)
     fake_free(f);
 }
 
+/* A job of which nothing else is known: the reason alone makes the part of the report, and no cause is named.
+ */
+static void another_programs_gpu_is_not_measured(void **state)
+{
+    const struct shape s = {.copy = {500, 10000}, .kernel = {10000, 30000}, .launch = 10000};
+    static const char why[] = "not recorded: kernels and copies of another program are not read";
+    struct fake_run *f = make(&s, 10000, 20000);
+    set_meta(f, "activity", why);
+    for (size_t i = 0; i < f->n_meta; i++)
+        if (strncmp(f->meta[i].key, "device", 6) == 0)
+            f->meta[i].section = "nowhere";
+    n_rows = 0;
+    struct pp_report *r = report(f);
+    assert_non_null(r->gpu);
+    assert_string_equal(r->gpu->not_measured, why);
+    assert_true(isnan(r->gpu->pageable_share) && isnan(r->gpu->idle_share[PP_GPU_IDLE_COPY]));
+    assert_null(r->verdict.l1);
+    assert_non_null(strstr(r->verdict.sentence, "NOT MEASURED: not recorded: kernels and copies of another"));
+    pp_report_free(r);
+    fake_free(f);
+    (void)state;
+}
+
 static void dropped_records_and_no_kernels_are_reasons(void **state)
 {
     const struct shape s = {.copy = {500, 10000}, .kernel = {10000, 30000}, .launch = 10000};
@@ -452,6 +475,7 @@ int main(void)
         cmocka_unit_test(copies_and_calls_are_summed),
         cmocka_unit_test(sync_is_decided_by_the_device),
         cmocka_unit_test(without_cupti_it_is_not_measured),
+        cmocka_unit_test(another_programs_gpu_is_not_measured),
         cmocka_unit_test(dropped_records_and_no_kernels_are_reasons),
         cmocka_unit_test(nvml_is_summed_up_in_the_window),
         cmocka_unit_test(a_host_run_has_no_gpu),
