@@ -299,6 +299,8 @@ static int look(struct pp_live *l)
 static pp_status read_new(struct pp_live *l, struct pp_err *err)
 {
     struct pp_reader *r = NULL;
+    pp_reader_close(l->reader);
+    l->reader = NULL;
     pp_status status = pp_reader_open(l->path, &r, err);
     if (status != PP_OK)
         return status;
@@ -317,7 +319,7 @@ static pp_status read_new(struct pp_live *l, struct pp_err *err)
         status = pp_reader_each_open_phase(r, l->open_ns + 1, UINT64_MAX, add_open_phase, l, err);
     if (status == PP_OK)
         l->state = outcome ? state_of(outcome) : PP_LIVE_RUNNING;
-    pp_reader_close(r);
+    l->reader = r;
     live_near_forget(l);
     if (status == PP_OK && l->no_memory)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the history of %s", l->path);
@@ -364,11 +366,17 @@ pp_status pp_live_open(const char *path, struct pp_live **out, struct pp_err *er
     return PP_OK;
 }
 
+void pp_live_without_bars(struct pp_live *l)
+{
+    l->without_bars = 1;
+}
+
 void pp_live_close(struct pp_live *l)
 {
     if (!l)
         return;
     forget(l);
+    pp_reader_close(l->reader);
     free(l->seconds);
     free(l->stalled);
     free(l->events);

@@ -146,6 +146,8 @@ struct pp_live_snapshot {
 /* Reads what is there. Failures as pp_reader_open. */
 pp_status pp_live_open(const char *path, struct pp_live **out, struct pp_err *err);
 void pp_live_close(struct pp_live *l);
+/* Snapshots have no bars from now on: they are most of what a look reads. */
+void pp_live_without_bars(struct pp_live *l);
 /* Reads what came since; *changed (may be NULL) says whether anything did. After a failure what was read
  * before stays. A file replaced by another run is read from its beginning. */
 pp_status pp_live_refresh(struct pp_live *l, int *changed, struct pp_err *err);

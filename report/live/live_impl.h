@@ -140,6 +140,8 @@ struct pp_live {
     size_t n_meters, cap_meters;
 
     /* around the second looked at */
+    struct pp_reader *reader; /* of the newest refresh, for the look that follows it; NULL: none */
+    int without_bars;
     uint64_t near_s;        /* UINT64_MAX: nothing read */
     struct live_seen *seen; /* per lane */
     uint16_t queue_name[8];

@@ -153,7 +153,11 @@ pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", l->path);
     for (size_t i = 0; i < l->n_threads; i++)
         l->seen[i].sample = PP_NO_SAMPLE;
-    pp_status status = pp_reader_open(l->path, &r, err);
+    pp_status status = PP_OK;
+    r = l->reader; /* opening costs more than what is read here */
+    l->reader = NULL;
+    if (!r)
+        status = pp_reader_open(l->path, &r, err);
     if (status != PP_OK)
         return status;
     struct walk w = {.l = l, .from_ns = s * LIVE_SECOND_NS, .to_ns = (s + 1) * LIVE_SECOND_NS};
@@ -161,7 +165,7 @@ pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err)
                                      &w, NULL, err);
     if (status == PP_OK) /* commits drift: a second may have got no look of its own */
         status = pp_reader_each_open_phase(r, w.from_ns - LIVE_SECOND_NS / 2, w.to_ns - 1, note_open, l, err);
-    if (status == PP_OK && l->batch != PP_NO_BATCH) {
+    if (status == PP_OK && l->batch != PP_NO_BATCH && !l->without_bars) {
         uint64_t reach = l->batch_wait_ns + BATCH_REACH_NS, to = l->batch_to_ns;
         l->batch_from_ns = to - l->batch_wait_ns;
         w.spans = 0;

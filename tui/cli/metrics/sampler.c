@@ -16,7 +16,7 @@
 #define FRESH_NS UINT64_C(900000000) /* a recorder commits every second */
 #define WINDOW_S 15                  /* of gauges: the usual interval of scrapes */
 #define POINTS_MOST 1000
-#define VERDICT_SHARE 0.0005 /* of the CPUs: with what is sent less than 0.1 % */
+#define VERDICT_SHARE 0.0004 /* of the CPUs: with what is sent less than 0.1 % */
 
 struct metrics_sampler {
     char *path;
@@ -78,6 +78,8 @@ pp_status metrics_sampler_open(const char *path, const struct metrics_opts *o, i
     pp_status status = metrics_opts_labels(o, &s->labels, err);
     if (status == PP_OK)
         status = pp_live_open(path, &s->live, err);
+    if (status == PP_OK)
+        pp_live_without_bars(s->live);
     if (status != PP_OK) {
         metrics_sampler_close(s);
         return status;
