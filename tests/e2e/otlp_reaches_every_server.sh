@@ -52,7 +52,7 @@ took() { # NAME QUERY: of what was taken as the table t(row)
 # ---- metrics while a run goes on
 for kind in protobuf json; do
     OTEL_EXPORTER_OTLP_PROTOCOL=http/$kind OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20s3cr3t,x-extra=1 OTEL_RESOURCE_ATTRIBUTES=team=vision \
-        run "$PP" run "${small[@]}" --steps 40 -o "$T/$kind.sqlite" --otlp "$plain/$kind" --metrics-label job=train --metrics-label run=a
+        run "$PP" run "${small[@]}" --steps 40 -o "$T/$kind.sqlite" --otlp "$plain/$kind" --metrics-all --metrics-label job=train --metrics-label run=a
     is "$kind: exit code of the run" "$((rc == 0 || rc == 3))" 1
     check "$kind: nothing is said" bash -c "! grep -Ei 'lost|otlp' '$ERR'"
     is "$kind: OpenTelemetry's package reads all" "$(took $kind "SELECT count(*) > 0, sum(json_extract(row, '\$.wrong') IS NOT NULL), sum(json_extract(row, '\$.gzip') = 0) FROM t")" "1|0|0"
