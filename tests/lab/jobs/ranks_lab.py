@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -111,6 +112,7 @@ def main():
     a = p.parse_args()
     if len(os.sched_getaffinity(0)) < 2:
         sys.exit("ranks_lab: the bad rank needs a CPU to itself, and there is one")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # mounts and hogs end with us
     rows = collections.defaultdict(Row)
     with tempfile.TemporaryDirectory() as place:
         for launcher in [a.only] if a.only else LAUNCHERS:
