@@ -1,7 +1,7 @@
 /* bench_reads: ways to read samples of a local file at random: threads with pread, as the loader has it, and
  * one thread with io_uring; through the page cache and past it (O_DIRECT). Reads/s, CPU time per read.
  *
- *     bench_reads [FILE]: a file of 1 GiB is made where none is (build/bench/reads), and left there
+ *     bench_reads [FILE]: without FILE, one of 1 GiB is made (build/bench/reads), and removed in the end
  *
  * System calls alone, no liburing. Where io_uring is not permitted, one line says so. */
 #include "probe/base/clock.h"
@@ -245,5 +245,7 @@ int main(int argc, char **argv)
             fflush(stdout);
         }
     free(buffers);
+    if (argc < 2)
+        unlink(path);
     return 0;
 }

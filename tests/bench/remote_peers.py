@@ -57,7 +57,7 @@ class Objects(torch.utils.data.Dataset):
             return self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
         if not self.client:
             import s3fs
-            self.client = s3fs.S3FileSystem(endpoint_url=os.environ["AWS_ENDPOINT_URL"])
+            self.client = s3fs.S3FileSystem(client_kwargs={"endpoint_url": os.environ["AWS_ENDPOINT_URL"]})
         return self.client.cat_file(f"{self.bucket}/{key}")
 
     def __getitem__(self, i):

@@ -3,8 +3,9 @@
 #
 # The bound of a row is the requests in flight over the time of a request, as recorded with one in flight. Below it stands the share that is reached, and the CPU
 # time per sample, of decoding and cropping too. WebDataset streams whole shards: its requests are few, and the bound is none of its. Environment: IN_FLIGHT (8),
-# ROUNDS (3), SECONDS_PER_RUN (6), IMAGES (400), LATENCY_MS (30), PYTHON (/usr/bin/python3, with Debian's torch and torchvision). boto3, s3fs and webdataset come
-# from PyPI into build/venvs/remote; what cannot be installed is left out by name. Server and clients share the CPUs: keep the rates far below what these allow.
+# VARIANTS (all), ROUNDS (3), SECONDS_PER_RUN (6), IMAGES (400), LATENCY_MS (30), PYTHON (/usr/bin/python3, with Debian's torch and torchvision). boto3, s3fs and
+# webdataset come from PyPI into build/venvs/remote; what cannot be installed is left out by name. Server and clients share the CPUs: keep the rates far below
+# what these allow.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../remote.sh"
 need_pipeprobe
@@ -17,6 +18,7 @@ if ! [ -e "$venv/complete" ]; then
         echo "# the packages of the peers cannot be installed: $(tail -n 1 "$T/pip")"
 fi
 
+mkdir "$T/data"
 "$MAKE_DATASET" "$T/data/public-shards" --n "$images" --tar $((2 * in_flight)) >/dev/null
 "$MAKE_DATASET" "$T/data/public-objects" --n "$images" --classes 1 >/dev/null
 serve "$T/data" --s3 AKIDEXAMPLE wJalrXUtnFEMI
@@ -32,7 +34,7 @@ ours() { # PLACE OPTIONS...: "samples/s CPU-us-per-sample"; the recording is run
 }
 peer() { # KIND PLACE: likewise; "- -" where it cannot run
     timeout 120 "$venv/bin/python" tests/bench/remote_peers.py "$1" "$2" --in-flight "$in_flight" --seconds "$seconds" >"$T/peer.json" 2>"$T/peer.err" ||
-        { echo "# $1: $(cat "$T/peer.json" "$T/peer.err" | tail -n 1)" >&2; echo "- -"; return; }
+        { echo "# $1: $(cat "$T/peer.json" "$T/peer.err" | grep . | tail -n 1)" >&2; echo "- -"; return; }
     sqlite3 :memory: "SELECT round(j ->> 'samples_per_s', 1) || ' ' || CAST(j ->> 'cpu_us_per_sample' AS INTEGER) FROM (SELECT CAST(readfile('$T/peer.json') AS TEXT) j)"
 }
 variant() {
@@ -52,10 +54,11 @@ ours s3://public-objects/ --workers 1 >"$T/one" || { cat "$T/err" >&2; exit 1; }
 one_ms=$(sql "$T/run.sqlite" "SELECT avg(queue_ns + resolve_ns + connect_ns + tls_ns + first_byte_ns + transfer_ns) / 1e6 FROM request WHERE sample IS NOT NULL")
 kb=$(sql "$T/run.sqlite" "SELECT avg(bytes) / 1e3 FROM request WHERE sample IS NOT NULL")
 ours s3://public-objects/ --workers 2 >"$T/two"
-predicted=$("$PP" whatif "$T/run.sqlite" --set "inflight=$((in_flight / 2))" --json | sqlite3 :memory: "SELECT CAST(readfile('/dev/stdin') AS TEXT) ->> '\$.predictions[0].samples_per_s'")
+"$PP" whatif "$T/run.sqlite" --set "inflight=$((in_flight / 2))" --json >"$T/whatif.json"
+predicted=$(json "$T/whatif.json" '$.predictions[0].samples_per_s')
 bound=$(awk -v n="$in_flight" -v ms="$one_ms" 'BEGIN { print n * 1e3 / ms }')
 
-variants="objects shards stream boto3 s3fs webdataset"
+variants=${VARIANTS:-objects shards stream boto3 s3fs webdataset}
 for ((r = 0; r < rounds; r++)); do
     for v in $variants; do
         variant "$v" >>"$T/rounds.$v"
@@ -69,8 +72,8 @@ echo "| $in_flight in flight | samples/s | over what $in_flight in flight allow 
 echo "|---|---|---|---|"
 row() { # NAME VARIANT BOUND
     local rate cpu
-    rate=$(awk '$1 != "-" { print $1 }' "$T/rounds.$2" | median 0) cpu=$(awk '$2 != "-" { print $2 / 1e3 }' "$T/rounds.$2" | median 2)
     [ -s "$T/rounds.$2" ] && ! grep -q '^-' "$T/rounds.$2" || { echo "| $1 | not run | | |"; return; }
+    rate=$(cut -d' ' -f1 "$T/rounds.$2" | median 0) cpu=$(awk '{ print $2 / 1e3 }' "$T/rounds.$2" | median 2)
     echo "| $1 | $rate | $([ "$3" = - ] && echo - || awk -v r="$rate" -v b="$3" 'BEGIN { printf "%.3f", r / b }') | $cpu ms |"
 }
 row "pipeprobe, single objects" objects "$bound"

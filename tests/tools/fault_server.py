@@ -80,7 +80,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if not head_only:
+        if not head_only and self.command != "HEAD":
             self.wfile.write(body)
         with lock:
             counts[f"status_{status}"] += 1
@@ -256,6 +256,8 @@ class Handler(BaseHTTPRequestHandler):
         if asked:
             shift = kind == "wrong"
             headers.append(("Content-Range", f"bytes {span[0] + shift}-{span[0] + shift + len(body) - 1}/{size}"))
+        if self.command == "HEAD":
+            headers.append(("Last-Modified", self.date_time_string(os.stat(name).st_mtime)))
         self.send_response(206 if asked else 200)
         for header in headers:
             self.send_header(*header)
@@ -263,6 +265,8 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         with lock:
             counts["status_206" if asked else "status_200"] += 1
+        if self.command == "HEAD":
+            return None
         try:
             if kind == "cut":
                 self.wfile.write(body[:len(body) // 2])
@@ -339,6 +343,8 @@ class Handler(BaseHTTPRequestHandler):
         finally:
             with lock:
                 counts["in_flight"] -= 1
+
+    do_HEAD = do_GET  # what other clients ask before they read
 
     def do_PUT(self):  # IMDSv2
         ttl = self.headers.get("X-aws-ec2-metadata-token-ttl-seconds")
