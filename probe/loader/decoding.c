@@ -1,5 +1,6 @@
 #include "probe/loader/decoding.h"
 
+#include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
 #include "probe/decode/jpeg_plain.h"
@@ -476,12 +477,28 @@ static pp_status begin(struct lane *lane, struct pp_slot *s, struct pp_err *err)
     return st;
 }
 
+/* A batch that was there: when it left its queue is told all the same, by a wait of no length. */
+static void put_taken(const struct lane *lane, const struct pp_slot *s)
+{
+    struct pp_lap lap = pp_batch_lap(lane->l, s);
+    pp_span_put(lane->trace, &(struct pp_span){.start_ns = pp_now_ns(),
+                                               .sample = lap.sample,
+                                               .batch = lap.batch,
+                                               .epoch = lap.epoch,
+                                               .phase = PP_PHASE_GET_WAIT,
+                                               .flags = lap.flags});
+}
+
 /* PP_E_INTERRUPTED: there is none now, and batches are under way. */
 static pp_status take(struct lane *lane, struct pp_queue *q, pp_phase waiting, void **item)
 {
     struct pp_lap lap = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    if (lane->n)
-        return pp_queue_get(q, item, 0);
+    if (lane->n) {
+        pp_status now = pp_queue_get(q, item, 0);
+        if (now == PP_OK && waiting == PP_PHASE_GET_WAIT)
+            put_taken(lane, *item);
+        return now;
+    }
     pp_phase_begin(lane->trace, waiting, PP_NO_BATCH);
     pp_status st = pp_queue_get(q, item, UINT64_MAX);
     if (st == PP_OK && waiting == PP_PHASE_GET_WAIT)

@@ -150,6 +150,7 @@ static void add_owner(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_WORKER_IDLE] = owner.worker_idle;
     m[PP_METRIC_COPY_BUSY] = owner.copy_busy;
     m[PP_METRIC_PIN_BUSY] = owner.pin_busy;
+    m[PP_METRIC_DECODE_BUSY] = owner.decode_busy;
 }
 
 static void add_laws(const struct pp_laws *laws, struct pp_facts *f)
@@ -249,7 +250,8 @@ static void expose_gpu(struct pp_facts *f)
         m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_GPU_OVERHEAD], 1);
     if (m[PP_METRIC_GPU_TOLD] == 1)
         m[PP_METRIC_W_SYNC] = NAN;
-    if (m[PP_METRIC_GPU_TOLD] == 1 && !(m[PP_METRIC_PIN_BUSY] > 0))
+    if (m[PP_METRIC_GPU_TOLD] == 1 && !(m[PP_METRIC_PIN_BUSY] > 0) &&
+        !(m[PP_METRIC_DECODE_BUSY] >= PP_ATTRIBUTE_MOST))
         m[PP_METRIC_W_COPY] = NAN;
 }
 

@@ -294,10 +294,10 @@ static void add_other_span(struct pp_costs_pass *p, pp_lane lane, const struct p
         c->copy_bytes += (double)s->bytes;
         if (s->phase == PP_PHASE_H2D) /* on the link: behind the staging, until the lane was woken */
             keep_stretch(p, &p->copy, s->start_ns + (uint64_t)cpu_of(s), answered_ns(s));
-    } else if (s->phase == PP_PHASE_GPU_DECODE &&
-               lane == PP_LANE_COPY) { /* part of what the lane does per batch */
+    } else if (s->phase == PP_PHASE_GPU_DECODE && lane == PP_LANE_COPY) { /* it does so for each batch */
         c->copy_cpu_ns += cpu_of(s);
-        c->copy_blocked_ns += blocked_of(s);
+        c->gpu_decode_ns += blocked_of(s);
+        p->decodings++;
         p->copy_delay_ns += delay_of(s);
     } else if (s->phase == PP_PHASE_STEP) {
         c->step_cpu_ns += cpu_of(s);

@@ -82,6 +82,7 @@ struct pp_costs {
     double collate_cpu_ns, collate_blocked_ns; /* per batch */
     double copy_cpu_ns, copy_blocked_ns;       /* per batch */
     double copy_bytes;                         /* per batch; 0: not known */
+    double gpu_decode_ns;                      /* per batch: the copy lane waits for the device's decoder */
     double step_cpu_ns, step_blocked_ns,
         step_stretch_ns; /* per batch; stretch: its run-queue delay, and what a quota took from it */
     double fetch_cpu_ns, fetch_blocked_ns; /* per batch: of the trainer's data waits, what taking a batch that

@@ -35,7 +35,7 @@ struct pp_costs_pass {
     size_t n_threads;
     struct pp_costs_worker *workers; /* by place in threads */
     double decoded, decoded_bytes;   /* samples whose decoding tells what it produced */
-    double collates, copies, steps, copy_delay_ns, sync_delay_ns,
+    double collates, copies, decodings, steps, copy_delay_ns, sync_delay_ns,
         all_ns; /* all_ns: CPU time and run-queue delay of all threads */
     struct pp_wakes trainer_waits, copy_waits, sleeps; /* sleeps: of any kind */
     double data_waits, data_wait_cpu_ns, data_wait_blocked_ns;

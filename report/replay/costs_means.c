@@ -311,7 +311,7 @@ static void average(struct pp_costs_pass *p)
     }
     /* A thread that mostly sleeps says more about being woken than about sharing CPUs: a tenth of its time on
      * one is asked for. */
-    if (c->copy_cpu_ns > 0.1 * (c->copy_cpu_ns + c->copy_blocked_ns))
+    if (c->copy_cpu_ns > 0.1 * (c->copy_cpu_ns + c->copy_blocked_ns + c->gpu_decode_ns))
         c->cpu_ns += c->copy_cpu_ns, c->delay_ns += p->copy_delay_ns;
     else
         c->copy_wake_ns = per(p->copy_delay_ns, p->copies);
@@ -331,6 +331,7 @@ static void average(struct pp_costs_pass *p)
      */
     if (!(c->image_pixels > 0) && !p->source->meta(p->source->ctx, "config", "format"))
         c->image_pixels = per(p->decoded_bytes / 3, p->decoded);
+    c->gpu_decode_ns = per(c->gpu_decode_ns, p->decodings);
     c->step_cpu_ns = per(c->step_cpu_ns, p->steps);
     c->step_blocked_ns = per(c->step_blocked_ns, p->steps);
     c->step_stretch_ns = per(c->step_stretch_ns, p->steps);

@@ -37,6 +37,7 @@ enum pp_metric_from {
     X(BLOCKED_ELSEWHERE, "blocked_elsewhere", "stall blocked in no read", SHARE, OWNER)          \
     X(COPY_BUSY, "copy_busy", "copy lane busy in stalls", SHARE, OWNER)                          \
     X(PIN_BUSY, "pin_busy", "pinning thread busy in stalls", SHARE, OWNER)                       \
+    X(DECODE_BUSY, "decode_busy", "copy lane waits for GPU decode", SHARE, OWNER)                \
     X(BOUNDARY, "boundary", "epoch boundaries, checkpoints", SHARE, RUN)                         \
     X(LOSS, "loss", "spans lost", SHARE, RUN)                                                    \
     X(BATCHES, "batches", "steady-state batches", COUNT, RUN)                                    \

@@ -336,6 +336,14 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`DataLoader(pin_memory=True)`",
                "one tensor in place of many before `.batched(N)`; on a GPU `wds.WebLoader(pin_memory=True)`",
                NULL)},
+    [PP_REMEDY_DECODE_ELSEWHERE] =
+        {.sentence =
+             "Decode less on the GPU: let idle CPUs do it, store images at the size that training needs, or use a GPU with more JPEG engines.",
+         WORDS(
+             "`--decode cpu` where CPUs are idle; `--copy-buffers 4`: more batches under way",
+             "`torchvision.io.decode_jpeg` on CPU tensors where CPUs are idle; larger lists of images per call on the GPU",
+             NULL,
+             "`fn.decoders.image(device=\"mixed\", hw_decoder_load=...)` divides the images between engines and CUDA")},
     [PP_REMEDY_ERRORS_FIRST] =
         {NULL, NULL,
          "Fix or take out the files that fail (see Errors), then record again: with failing reads a run cannot be replayed.",

@@ -156,7 +156,7 @@ static void make_better(struct pp_knobs *k, enum pp_metric weight)
     case PP_METRIC_W_ERRORS: k->retry = BETTER; break;
     case PP_METRIC_W_LOCK: k->unlocked = 1; break;
     case PP_METRIC_W_WORK: k->decode = k->transform = k->collate = BETTER; break;
-    case PP_METRIC_W_COPY: k->copy = BETTER; break;
+    case PP_METRIC_W_COPY: k->copy = k->device_decode = BETTER; break;
     case PP_METRIC_W_SYNC: k->sync = BETTER; break;
     default: k->collective = BETTER; break;
     }

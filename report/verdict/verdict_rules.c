@@ -99,6 +99,9 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 #define UNPICKLING \
     "loader: the training thread takes {unpickle_time} to unpickle a batch and to map its tensors, {unpickle} of the wait", \
         PP_REMEDY_UNPICKLE_LESS
+#define GPU_DECODING \
+    "transform: JPEG decoding on the GPU is the bottleneck, the copy lane waits for it for {decode_busy} of the stalls", \
+        PP_REMEDY_DECODE_ELSEWHERE
 
 /* What the GPU's own records decide, then what a replay decides. */
 const struct pp_cause_rule pp_cause_rules_replay[] = {
@@ -130,6 +133,8 @@ const struct pp_cause_rule pp_cause_rules_replay[] = {
      WHEN(AT_LEAST(GPU_HOST, MOST_IDLE_TIME), AT_LEAST(GPU_OVERHEAD, LEAST_OF_STEP)),
      "sync: steps on {batch_size|sample|samples} are too short: kernel launches and device syncs take {gpu_overhead} of the time",
      PP_REMEDY_LARGER_BATCH},
+    {"transform", "gpu-decode", ANY, WHEN(AT_LEAST(W_COPY, LARGEST), AT_LEAST(DECODE_BUSY, MOST_TIME)),
+     GPU_DECODING},
     {"loader", "pin-memory", ANY, WHEN(AT_LEAST(W_COPY, LARGEST), AT_LEAST(PIN_BUSY, MOST_TIME)), PINNING},
     {NULL, NULL, ANY, WHEN(AT_LEAST(W_COPY, LARGEST), BELOW(GPU_TOLD, RECORDED)),
      "copies may delay the batches, but GPU activity is NOT MEASURED: {gpu_not_measured}", PP_REMEDY_CUPTI},
@@ -393,6 +398,7 @@ const struct pp_cause_rule pp_cause_rules_shares[] = {
     {"sync", NULL, BIT(H2D), ALWAYS,
      "sync: during the stalls the copy lane is in h2d for {owner_share} of the time, while the workers wait for free slots",
      PP_REMEDY_LESS_OR_OVERLAPPED},
+    {"transform", "gpu-decode", BIT(GPU_DECODE), ALWAYS, GPU_DECODING},
     {"loader", "pin-memory", BIT(PIN), ALWAYS, PINNING},
     {"loader", "errors", BIT(RETRY), ALWAYS,
      "loader: during the stalls the workers wait to retry failed reads for {owner_share} of the time",

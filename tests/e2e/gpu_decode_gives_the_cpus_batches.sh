@@ -46,6 +46,7 @@ is "a span of the device for each batch" "$(sql "$T/run.sqlite" "SELECT count(DI
     WHERE phase = 'gpu_decode' AND lane = 'device'")" "1|1"
 is "between its batch's last row and its arrival" "$(sql "$T/run.sqlite" "SELECT count(*) FROM v_span s JOIN v_span h ON h.batch = s.batch AND h.phase = 'h2d' JOIN v_span c ON c.batch = s.batch AND c.phase = 'collate'
     WHERE s.phase = 'gpu_decode' AND s.lane = 'device' AND (s.start_ns + s.dur_ns < c.start_ns OR s.start_ns > h.start_ns + h.dur_ns)")" 0
+is "when a batch left its queue is known of each" "$(sql "$T/run.sqlite" "SELECT count(DISTINCT batch) = (SELECT count(DISTINCT batch) FROM v_span WHERE phase = 'h2d') FROM v_span WHERE phase = 'get_wait'")" 1
 is "the workers decode the other images" "$(sql "$T/run.sqlite" "SELECT count(DISTINCT sample) > 0 FROM v_span WHERE phase = 'transform'")" 1
 run "$PP" report "$T/run.sqlite" --json
 is "the report has the device's lane" "$(sql :memory: "SELECT count(*) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.phases') WHERE json_extract(value, '\$.phase') = 'gpu_decode' AND json_extract(value, '\$.lane') = 'device'")" 1

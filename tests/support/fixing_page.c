@@ -72,6 +72,8 @@ static const struct {
     {"transform", "augment", "All CPUs are busy, and the augmentations take longer than the decoding."},
     {"transform", "collate",
      "Large tensors: `torch.stack` and copies of the `collate_fn` are at the top of the profile."},
+    {"transform", "gpu-decode",
+     "Images are decoded on the GPU; workers wait for free slots, and the GPU waits for batches."},
 
     {"sync", "pageable", "`.to(device)` takes long and uses a CPU; `pin_memory` is not set."},
     {"sync", "serial-copy", "Copies and kernels take turns on the timeline."},

@@ -49,6 +49,8 @@ static const struct {
     {"transform", "cgroup-throttled", "A CPU quota of the control group stops the run's threads."},
     {"transform", "augment", "The transforms are most of the CPU work."},
     {"transform", "collate", "Putting samples together into batches is most of the CPU work."},
+    {"transform", "gpu-decode",
+     "JPEG is decoded on the GPU (`--decode`), and its decoder makes batches more slowly than the steps need them."},
 
     {"loader", "under-parallel", "All workers are busy while CPUs are idle: there are too few workers."},
     {"loader", "oversubscribed",

@@ -336,6 +336,9 @@ static void test_causes(void **state)
     expect(
         &p, "2", "input-bound", "loader", "pin-memory",
         "one thread copies every batch into pinned memory (pin_memory=True), and is busy with that for 93.3 %");
+    p.copies = (struct fake_stage){.phase = PP_PHASE_GPU_DECODE, .cpu = 0.02};
+    expect(&p, "2", "input-bound", "transform", "gpu-decode",
+           "JPEG decoding on the GPU is the bottleneck, the copy lane waits for it for 93.3 %");
     p.copies = (struct fake_stage){0};
     p.h2d_ns = FAKE_MS;
     expect(&p, "2", "input-bound", "loader", NULL, "batches are delayed between them");

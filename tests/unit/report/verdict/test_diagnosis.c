@@ -289,6 +289,35 @@ static void test_a_thread_that_pins_is_the_bottleneck(void **state)
     fake_free(f);
 }
 
+/* The copy lane waits for the device's decoder: it is that, and not the link. */
+static void test_a_busy_gpu_decoder_is_named(void **state)
+{
+    struct fake_pipeline p = {
+        .workers = 2,
+        .batches = 60,
+        .warmup = 10,
+        .batch_size = 8,
+        .wait_ns = 36 * FAKE_MS,
+        .step_ns = 4 * FAKE_MS,
+        .h2d_ns = 36 * FAKE_MS,
+        .copies = {.phase = PP_PHASE_GPU_DECODE, .cpu = 0.02, .delay = 0.01},
+        .stage = {{PP_PHASE_DECODE, 4 * FAKE_MS, 0.9, 0.1}, {PP_PHASE_SLOT_WAIT, 6 * FAKE_MS, 0, 0}},
+    };
+    struct fake_run *f = on_two_cpus(&p, "2", 1.7, 0);
+    give_steps(f, 0.1, 0);
+    struct pp_report *r = report_of(f);
+    assert_string_equal(r->verdict.l0, "input-bound");
+    if (!r->verdict.l2 || strcmp(r->verdict.l2, "gpu-decode") != 0)
+        fail_msg("%s (%s)", r->verdict.sentence,
+                 r->verdict.why_no_fixes ? r->verdict.why_no_fixes : "replayed");
+    for (size_t i = 0; i < r->verdict.n_fixes; i++) /* fewer bytes to copy make no decoder faster */
+        if (strcmp(r->verdict.fixes[i].knob, "link") == 0)
+            assert_true(r->verdict.fixes[i].gain < 0.05);
+    assert_string_equal(r->verdict.l1, "transform");
+    pp_report_free(r);
+    fake_free(f);
+}
+
 static void test_a_prefetch_that_bridges_what_is_lost(void **state)
 {
     static const struct {
@@ -583,6 +612,7 @@ int main(void)
         cmocka_unit_test(test_a_late_step_is_no_input),
         cmocka_unit_test(test_our_own_loader_says_what_pytorch_would_do),
         cmocka_unit_test(test_a_thread_that_pins_is_the_bottleneck),
+        cmocka_unit_test(test_a_busy_gpu_decoder_is_named),
         cmocka_unit_test(test_a_prefetch_that_bridges_what_is_lost),
         cmocka_unit_test(test_costs_are_cpu_and_blocked_time),
         cmocka_unit_test(test_samples_in_one_span_cost_their_part),
