@@ -75,15 +75,17 @@ static void cuda_close(struct pp_device *d)
 {
     struct cuda *c = of(d);
     const struct pp_cuda_driver *cu = &c->cu;
-    if (c->context && enter(c) == 0) {
+    int is_there = c->context && enter(c) == 0;
+    if (is_there)
         cu->cuCtxSynchronize();
+    pp_cuda_decode_free(&c->decode); /* of a device that is lost too: much of it is memory of the host */
+    if (is_there) {
         for (int i = 0; i < MAX_COPY_BUFFERS; i++) {
             free_target(c, &c->target[i]);
             if (c->target[i].copied)
                 cu->cuEventDestroy_v2(c->target[i].copied);
         }
         pp_cuda_normalize_free(&c->normalize);
-        pp_cuda_decode_free(&c->decode);
         if (c->module)
             cu->cuModuleUnload(c->module);
         if (c->stepped)

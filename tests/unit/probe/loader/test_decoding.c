@@ -363,6 +363,7 @@ static void a_poisoned_context_ends_the_run(void **state)
         assert_non_null(strstr(o.err.text, "the device may be lost"));
         assert_string_equal(o.result.ended_by, "error");
         assert_true(o.result.batches >= 1); /* before the batch of that image */
+        assert_int_equal(leaks(), 0);
     }
 }
 
