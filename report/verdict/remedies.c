@@ -166,7 +166,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
 
     [PP_REMEDY_GPU_DECODE] =
         {"gpu-decode", "decode on the GPU (nvJPEG), rate published, not measured", NULL,
-         WORDS(NULL,
+         WORDS("`--decode nvjpeg`",
                "`torchvision.io.decode_jpeg(list_of_bytes, device=\"cuda\")` in the training process, then "
                "`torchvision.transforms.v2` on the device; the DataLoader gives bytes",
                "`.to_tuple(\"jpg\", \"cls\")` without `.decode()`, then as in PyTorch",
