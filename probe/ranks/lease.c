@@ -93,7 +93,7 @@ struct pp_lease_counts pp_lease_counts(struct pp_lease *l)
     return c;
 }
 
-/* More than HOLDERS ranks are not told apart: those that came first are counted. */
+/* Counts the first HOLDERS ranks, and no more. */
 static void note_holder(struct pp_lease *l, const char *token)
 {
     size_t i = 0;

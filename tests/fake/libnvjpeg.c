@@ -78,7 +78,7 @@ __attribute__((constructor)) static void start(void)
     configure(getenv("PP_FAKE_NVJPEG"));
 }
 
-/* Whoever decodes has opened the driver before. */
+/* A program that decodes has opened the driver before. */
 static int find_driver(void)
 {
     void *cuda = owns ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);

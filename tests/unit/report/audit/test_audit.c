@@ -396,7 +396,7 @@ static void test_a_repeated_sample_is_shown_with_its_places(void **state)
     j.drop_last_known = 1;
     put_steal(&j);
     audit(&j, &a);
-    assert_int_equal(a.n_examples, 2); /* the stolen one, and its own that nobody used */
+    assert_int_equal(a.n_examples, 2); /* the stolen one, and its own that no rank used */
     int shared = a.examples[0].uses > 0 ? 0 : 1;
     assert_true(a.examples[shared].uses == 2 && a.examples[!shared].uses == 0);
     assert_non_null(strstr(a.examples[shared].where, "rank 1 batch 0"));
