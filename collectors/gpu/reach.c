@@ -1,10 +1,12 @@
 #include "collectors/gpu/reach.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum { GPUS = 32 };
@@ -15,7 +17,9 @@ struct pp_reach_root pp_reach_here(void)
                                   .capabilities = getenv("NVIDIA_DRIVER_CAPABILITIES"),
                                   .cufile_json = getenv("CUFILE_ENV_PATH_JSON"),
                                   .visible = getenv("CUDA_VISIBLE_DEVICES"),
-                                  .library_path = getenv("LD_LIBRARY_PATH")};
+                                  .library_path = getenv("LD_LIBRARY_PATH"),
+                                  .kubernetes = getenv("KUBERNETES_SERVICE_HOST"),
+                                  .force_compat = getenv("CUFILE_FORCE_COMPAT_MODE")};
 }
 
 static int exists(const struct pp_reach_root *root, const char *path)
@@ -69,7 +73,9 @@ static int lists(const char *list, const char *word)
 int pp_reach_capabilities(const struct pp_reach_root *root, char *text, size_t size)
 {
     const char *given = root->capabilities;
-    int contained = exists(root, "/.dockerenv") || exists(root, "/run/.containerenv"), missing = 0;
+    int contained = exists(root, "/.dockerenv") || exists(root, "/run/.containerenv") ||
+                    exists(root, "/run/secrets/kubernetes.io") || (root->kubernetes && *root->kubernetes);
+    int missing = 0;
     if (!has_device(root))
         return snprintf(text, size, "no NVIDIA device in /dev"), -1;
     if (!given && !contained)
@@ -117,6 +123,8 @@ int pp_reach_mig(const struct pp_reach_root *root, char *text, size_t size)
     size_t at = 0;
     if (!has_device(root))
         return snprintf(text, size, "no NVIDIA device in /dev"), -1;
+    if (!exists(root, "/proc/driver/nvidia/capabilities"))
+        return snprintf(text, size, "not in /proc/driver/nvidia/capabilities"), -1;
     for (int gpu = 0; gpu < GPUS && at < size; gpu++) {
         snprintf(folder, sizeof(folder), "/proc/driver/nvidia/capabilities/gpu%d/mig", gpu);
         int n = count(root, folder, "gi");
@@ -161,11 +169,11 @@ static int compat_allowed(const struct pp_reach_root *root)
     char path[PATH_MAX], text[32768];
     snprintf(path, sizeof(path), "%s%s", root->folder,
              root->cufile_json ? root->cufile_json : "/etc/cufile.json");
-    FILE *in = fopen(path, "re");
-    size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
-    if (in)
-        fclose(in);
-    text[n] = '\0';
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is not waited for */
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
     for (char *line = text, *next; *line; line = next) {
         next = line + strcspn(line, "\n");
         next += *next == '\n';
@@ -179,6 +187,12 @@ static int compat_allowed(const struct pp_reach_root *root)
     return -1;
 }
 
+/* As cuFile reads its variables. */
+static int is_true(const char *value)
+{
+    return value && (strcasecmp(value, "true") == 0 || strcmp(value, "1") == 0);
+}
+
 int pp_reach_cufile(const struct pp_reach_root *root, char *text, size_t size)
 {
     char library[PATH_MAX];
@@ -188,6 +202,11 @@ int pp_reach_cufile(const struct pp_reach_root *root, char *text, size_t size)
     }
     int direct = exists(root, "/proc/driver/nvidia-fs/version") || exists(root, "/proc/driver/nvidia-fs"),
         compat = compat_allowed(root);
+    if (is_true(root->force_compat)) {
+        snprintf(text, size, "%.120s; compatibility mode (CUFILE_FORCE_COMPAT_MODE=%.8s)", library,
+                 root->force_compat);
+        return 0;
+    }
     snprintf(text, size, "%.120s; %s%s", library, direct ? "nvidia-fs is loaded" : "no nvidia-fs",
              direct        ? ""
              : compat == 0 ? ", and cufile.json does not allow the compatibility mode"

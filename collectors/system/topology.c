@@ -91,6 +91,8 @@ static void read_nodes(const struct pp_topology_root *root, struct pp_topology *
             strcpy(t->cpus[i], list);
         t->nodes++;
         t->node_bits |= UINT64_C(1) << i;
+        if (pp_cpu_lists_meet(list, "0-2147483647"))
+            t->cpu_bits |= UINT64_C(1) << i;
         if (known && pp_cpu_lists_meet(list, own))
             t->own_bits |= UINT64_C(1) << i;
     }
@@ -268,7 +270,7 @@ int pp_topology_node_of(const struct pp_topology *t, const char *pci)
 int pp_topology_is_far(const struct pp_topology *t, const struct pp_topology_device *d)
 {
     return d->node >= 0 && d->node < PP_TOPOLOGY_NODES && t->own_bits && !(t->own_bits >> d->node & 1) &&
-           (t->node_bits >> d->node & 1);
+           (t->cpu_bits >> d->node & 1);
 }
 
 const char *pp_topology_nodes(uint64_t bits, char *buf, size_t size)

@@ -31,6 +31,7 @@ struct pp_topology_device {
 struct pp_topology {
     int nodes;                    /* 0: not told */
     uint64_t node_bits, own_bits; /* nodes there are; those with a CPU that this process may use */
+    uint64_t cpu_bits;            /* those with a CPU: memory, of a GPU too, may be a node of its own */
     char cpus[PP_TOPOLOGY_NODES][PP_TOPOLOGY_LIST]; /* of each, "8-15,24-31" */
     struct pp_topology_device device[PP_TOPOLOGY_DEVICES];
     size_t devices;
@@ -43,7 +44,7 @@ void pp_topology_read(const char *data_path, struct pp_topology *out);
 
 /* The node of a PCI address, in either case ("0000:17:00.0", "00000000:17:00.0"); -1: not told. */
 int pp_topology_node_of(const struct pp_topology *t, const char *pci);
-/* None of the CPUs of this process is on the device's node, and both are known. */
+/* None of the CPUs of this process is on the device's node, which has CPUs, and both are known. */
 int pp_topology_is_far(const struct pp_topology *t, const struct pp_topology_device *d);
 /* From the nearest node of ours to that one; 0: not told. */
 int pp_topology_distance(const struct pp_topology_root *root, const struct pp_topology *t, int node);

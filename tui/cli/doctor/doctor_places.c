@@ -30,6 +30,12 @@ void pp_describe_numa(const struct pp_topology *t, struct pp_finding *f)
         snprintf(f->value, sizeof(f->value), "%s", t->nodes ? "one node" : "not in /sys/devices/system/node");
         return;
     }
+    if (!t->own_bits) {
+        f->answer = PP_CANNOT_TELL;
+        snprintf(f->value, sizeof(f->value),
+                 "%d nodes; which CPUs this shell may use is not in /proc/self/status", t->nodes);
+        return;
+    }
     at = (size_t)snprintf(f->value, sizeof(f->value), "CPUs of %s %s, of %d",
                           t->own_bits & (t->own_bits - 1) ? "nodes" : "node",
                           pp_topology_nodes(t->own_bits, nodes, sizeof(nodes)), t->nodes);

@@ -3,6 +3,9 @@
 
 #include "collectors/gpu/reach.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 static struct pp_reach_root root_of(const char *capabilities)
 {
     return (struct pp_reach_root){.folder = tree_root, .capabilities = capabilities};
@@ -42,6 +45,17 @@ static void test_capabilities_of_a_container(void **state)
         if (all != rows[i].all || !strstr(text, rows[i].words) || strstr(text, rows[i].not_words))
             fail_msg("row %zu: %d, %s", i, all, text);
     }
+    /* a pod of Kubernetes has neither file: its service, or its account, tells */
+    unlink(tree_path(".dockerenv"));
+    r = root_of(NULL);
+    r.kubernetes = "";
+    assert_int_equal(pp_reach_capabilities(&r, text, sizeof(text)), 1);
+    r.kubernetes = "10.0.0.1";
+    assert_int_equal(pp_reach_capabilities(&r, text, sizeof(text)), 0);
+    assert_non_null(strstr(text, "no video: the JPEG engine"));
+    r.kubernetes = NULL;
+    tree_put_text("run/secrets/kubernetes.io/serviceaccount/token", "");
+    assert_int_equal(pp_reach_capabilities(&r, text, sizeof(text)), 0);
     char tiny[16];
     r = root_of("graphics");
     assert_int_equal(pp_reach_capabilities(&r, tiny, sizeof(tiny)), 0);
@@ -55,6 +69,9 @@ static void test_instances_of_mig(void **state)
     struct pp_reach_root r = root_of(NULL);
     assert_int_equal(pp_reach_mig(&r, text, sizeof(text)), -1);
     tree_put_text("dev/nvidia0", "");
+    assert_int_equal(pp_reach_mig(&r, text, sizeof(text)),
+                     -1); /* a driver before MIG, or a container without */
+    assert_string_equal(text, "not in /proc/driver/nvidia/capabilities");
     tree_put_text("proc/driver/nvidia/capabilities/gpu0/mig/config", "");
     assert_int_equal(pp_reach_mig(&r, text, sizeof(text)), 0);
     assert_string_equal(text, "no GPU is divided");
@@ -109,6 +126,18 @@ static void test_cufile(void **state)
     r.library_path = "/nowhere::/opt/cuda";
     assert_int_equal(pp_reach_cufile(&r, text, sizeof(text)), 1);
     assert_string_equal(text, "/opt/cuda/libcufile.so.0; nvidia-fs is loaded");
+    r.force_compat = "false";
+    assert_int_equal(pp_reach_cufile(&r, text, sizeof(text)), 1);
+    r.force_compat = "TRUE";
+    assert_int_equal(pp_reach_cufile(&r, text, sizeof(text)), 0);
+    assert_string_equal(text, "/opt/cuda/libcufile.so.0; compatibility mode (CUFILE_FORCE_COMPAT_MODE=TRUE)");
+    r.force_compat = NULL;
+    unlink(tree_path("proc/driver/nvidia-fs/version"));
+    rmdir(tree_path("proc/driver/nvidia-fs"));
+    unlink(tree_path("own.json")); /* and no file that is waited for */
+    assert_int_equal(mkfifo(tree_path("own.json"), 0600), 0);
+    assert_int_equal(pp_reach_cufile(&r, text, sizeof(text)), 0);
+    assert_non_null(strstr(text, "unless cufile.json forbids it"));
     (void)state;
 }
 

@@ -30,12 +30,17 @@ static void put_gpu(const char *address, const char *vendor, const char *class, 
     tree_put_text(path, node);
 }
 
-/* Two sockets; a GPU at each, networks, a drive at the second. own: Cpus_allowed_list. */
-static void put_machine(const char *own)
+static void put_machine_status(const char *own)
 {
     char status[128];
     snprintf(status, sizeof(status), "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t%s\n", own);
     tree_put_text("proc/self/status", status);
+}
+
+/* Two sockets; a GPU at each, networks, a drive at the second. own: Cpus_allowed_list. */
+static void put_machine(const char *own)
+{
+    put_machine_status(own);
     tree_put_text("sys/devices/system/node/node0/cpulist", "0-7,16-23\n");
     tree_put_text("sys/devices/system/node/node0/distance", "10 21\n");
     tree_put_text("sys/devices/system/node/node2/cpulist", "8-15,24-31\n"); /* numbers may have gaps */
@@ -149,6 +154,31 @@ static void test_other_machines(void **state)
     (void)state;
 }
 
+/* A GPU's own memory may be a node, which has no CPU to move to; and a shell whose CPUs are not told is on no
+ * node. */
+static void test_nodes_without_cpus(void **state)
+{
+    struct pp_topology t;
+    struct pp_finding f = {.name = ""};
+    put_machine("0-31");
+    tree_put_text("sys/devices/system/node/node3/cpulist", "\n");
+    tree_put_text("sys/bus/pci/devices/0000:17:00.0/numa_node", "3\n");
+    read_machine(NULL, &t);
+    assert_int_equal(t.nodes, 3);
+    assert_int_equal(t.device[0].node, 3);
+    assert_int_equal(pp_topology_is_far(&t, &t.device[0]), 0);
+    pp_describe_numa(&t, &f);
+    assert_int_equal(f.answer, PP_YES);
+    assert_null(strstr(f.value, "numactl"));
+
+    put_machine_status("garbage");
+    read_machine(NULL, &t);
+    pp_describe_numa(&t, &f);
+    assert_int_equal(f.answer, PP_CANNOT_TELL);
+    assert_string_equal(f.value, "3 nodes; which CPUs this shell may use is not in /proc/self/status");
+    (void)state;
+}
+
 /* More than there is room for. */
 static void test_many_devices(void **state)
 {
@@ -171,8 +201,9 @@ static void test_many_devices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists_of_cpus), TREE_TEST(test_two_sockets),  TREE_TEST(test_what_doctor_says),
-        TREE_TEST(test_other_machines),       TREE_TEST(test_many_devices),
+        cmocka_unit_test(test_lists_of_cpus), TREE_TEST(test_two_sockets),
+        TREE_TEST(test_what_doctor_says),     TREE_TEST(test_other_machines),
+        TREE_TEST(test_many_devices),         TREE_TEST(test_nodes_without_cpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
