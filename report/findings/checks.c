@@ -1,6 +1,7 @@
 #include "report/findings/checks.h"
 
 #include "report/findings/cache.h"
+#include "report/findings/device_decode.h"
 #include "report/findings/leases.h"
 #include "report/findings/pages.h"
 #include "report/findings/remote.h"
@@ -78,6 +79,7 @@ struct pp_checks_pass {
     struct ranks_pass *ranks;
     struct pp_leases_pass *leases;
     struct pp_shuffle_pass *shuffle;
+    struct pp_device_decode_pass *device_decode;
 };
 
 struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const struct pp_timeline *timeline)
@@ -93,13 +95,15 @@ struct pp_checks_pass *pp_checks_begin(const struct pp_source *source, const str
                                  pp_patterns_begin(source, timeline),
                                  ranks_begin(source, timeline),
                                  pp_leases_begin(source, timeline),
-                                 pp_shuffle_begin(source, timeline)};
+                                 pp_shuffle_begin(source, timeline),
+                                 pp_device_decode_begin(source, timeline)};
     return p;
 }
 
 static int is_whole(const struct pp_checks_pass *p)
 {
-    return p && p->laws && p->periodic && p->visits && p->patterns && p->ranks && p->leases && p->shuffle;
+    return p && p->laws && p->periodic && p->visits && p->patterns && p->ranks && p->leases && p->shuffle &&
+           p->device_decode;
 }
 
 int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
@@ -110,7 +114,8 @@ int pp_checks_chunk(struct pp_checks_pass *p, uint32_t thread, const struct pp_s
     pp_leases_chunk(p->leases, spans, n);
     return pp_laws_chunk(p->laws, thread, spans, n) || pp_periodic_chunk(p->periodic, thread, spans, n) ||
            pp_visits_chunk(p->visits, thread, spans, n) || pp_patterns_chunk(p->patterns, thread, spans, n) ||
-           pp_shuffle_chunk(p->shuffle, thread, spans, n);
+           pp_shuffle_chunk(p->shuffle, thread, spans, n) ||
+           pp_device_decode_chunk(p->device_decode, thread, spans, n);
 }
 
 /* Whether spans are missing from the recording. */
@@ -139,6 +144,7 @@ pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, 
     ranks_end(p->ranks, &out->ranks);
     pp_leases_end(p->leases, &out->leases);
     pp_shuffle_end(p->shuffle, &out->shuffle);
+    pp_device_decode_end(p->device_decode, &out->device_decode);
     out->origin_ns = pp_source_number(p->source, "run", "started_mono_ns", (double)p->timeline->first_ns);
     pp_status ended = pp_periodic_end(p->periodic, p->source, &out->periodic, status == PP_OK ? err : NULL);
     if (status == PP_OK && ended == PP_OK)

@@ -59,6 +59,16 @@ struct pp_pages_use {
     double samples, used_bytes, decoded, decoded_bytes, decode_ns, lock_ns, lock_held_ns;
 };
 
+/* JPEGs that the GPU decodes, in the steady state (device_decode.h). */
+struct pp_device_decode_use {
+    double batches, images; /* decoded there; batches 0: none are */
+    double busy_ns;         /* of the device's decoder */
+    double cpu_decode_ns;   /* of the workers, in all */
+    double copies, copied_bytes;
+    double beside, apart; /* steps beside decoding and apart from it, and how long they take */
+    double beside_ns, apart_ns, difference_se_ns;
+};
+
 /* The order of a streamed run, as it was (shuffle.h). */
 struct pp_shuffle_seen {
     int streamed;                         /* 0: the run was none */
@@ -81,6 +91,7 @@ struct pp_checks {
     struct pp_lease_use leases;
     struct pp_pages_use pages;
     struct pp_shuffle_seen shuffle;
+    struct pp_device_decode_use device_decode;
     struct pp_ranks ranks;
     double origin_ns; /* when the run began */
 };

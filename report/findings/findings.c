@@ -1,6 +1,7 @@
 #include "report/findings/findings.h"
 
 #include "report/findings/cache.h"
+#include "report/findings/device_decode.h"
 #include "report/findings/leases.h"
 #include "report/findings/numa.h"
 #include "report/findings/pages.h"
@@ -368,4 +369,5 @@ void pp_findings_add(const struct pp_source *source, const struct pp_timeline *t
     pp_findings_of_pages(&checks->pages, arena, r);
     pp_findings_of_shuffle(&checks->shuffle, arena, r);
     pp_findings_of_numa(source, arena, r);
+    pp_findings_of_device_decode(source, tl, &checks->device_decode, arena, r);
 }

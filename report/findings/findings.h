@@ -27,6 +27,10 @@
  *   read-amplification pages or chunks are decoded for a part of their bytes (pages.h)
  *   gpu-node           the CPUs of the job are on another NUMA node than its GPU (numa.h)
  *   reader-lock        workers wait for a library that reads for one thread at a time (pages.h)
+ *   decode-offload     the CPU still decodes 5 % of the images of a run that decodes on the GPU
+ * (device_decode.h) decode-engine      the GPU's decoder is busy 90 % of the time, and the trainer waits
+ *   decode-steps       steps are 5 % longer while the GPU decodes
+ *   decode-copies      half of the bytes of pixels are copied although the GPU decodes
  *
  * A finding does not change the verdict; thresholds are the verdict's own where it has them
  * (verdict_rules.h). */

@@ -149,14 +149,14 @@ static const struct pp_field verdict_fields[] = {
 
 /* ---- findings, proofs ---- */
 
-static const char *const finding_kinds[] = {"periodic-stalls", "first-batch",      "epoch-boundaries",
-                                            "epoch-order",     "samples-repeated", "samples-skipped",
-                                            "late-rank",       "lockstep-waits",   "worker-restarts",
-                                            "worker-hang",     "memory-growth",    "buffer-debt",
-                                            "remote-latency",  "remote-throttled", "remote-connections",
-                                            "cache-hits",      "cache-thrash",     "cache-trouble",
-                                            "lease-waits",     "stream-shuffle",   "read-amplification",
-                                            "reader-lock",     "gpu-node",         NULL},
+static const char *const finding_kinds[] =
+    {"periodic-stalls",    "first-batch",      "epoch-boundaries",   "epoch-order",
+     "samples-repeated",   "samples-skipped",  "late-rank",          "lockstep-waits",
+     "worker-restarts",    "worker-hang",      "memory-growth",      "buffer-debt",
+     "remote-latency",     "remote-throttled", "remote-connections", "cache-hits",
+     "cache-thrash",       "cache-trouble",    "lease-waits",        "stream-shuffle",
+     "read-amplification", "reader-lock",      "gpu-node",           "decode-offload",
+     "decode-engine",      "decode-steps",     "decode-copies",      NULL},
                          *const finding_states[] = {"found", "not-found", "not-measured", NULL},
                          *const proof_kinds[] = {"fix", "headroom", NULL};
 

@@ -100,6 +100,20 @@
 #define COPY_LINE "batch = batch.to(device, non_blocking=True)  # on a second torch.cuda.Stream"
 #define COPY_BYTES_LINE "x = x.to(device, non_blocking=True).half() / 255  # x is uint8"
 
+#define PLAIN_JPEG \
+    .sentence = \
+        "Store the images as baseline JPEG (YCbCr, one scan, no EXIF rotation): progressive, grey, CMYK and rotated files and other formats are decoded on the CPU.", \
+    WORDS("`jpegtran -copy none` rewrites a progressive file without loss", \
+          "the same files for `torchvision.io.decode_jpeg(device=\"cuda\")`", NULL, \
+          "the same files for `fn.decoders.image(device=\"mixed\")`")
+#define DECODE_STEALS \
+    .sentence = \
+        "Decode with the GPU's JPEG engines, which leave its multiprocessors to the step; where it has none, decode a part on the CPU, and measure both.", \
+    WORDS("`pipeprobe doctor`, row nvJPEG: the back end, and why it is no engine; `--decode cpu` for " \
+          "comparison", \
+          "`torchvision.io.decode_jpeg` on CPU tensors, for comparison", NULL, \
+          "`fn.decoders.image(device=\"mixed\", hw_decoder_load=1.0)` on a GPU with engines")
+
 /* ---- the table ---- */
 
 const struct pp_remedy pp_remedies[PP_REMEDIES] = {
@@ -607,6 +621,8 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`numactl --cpunodebind=N --preferred=N` in front of each rank's command; `torchrun` has "
                "`--numa-binding=node` ",
                "the same as in PyTorch", "`set_affinity=True` of the pipeline; or `numactl` as in PyTorch")},
+    [PP_REMEDY_PLAIN_JPEG] = {PLAIN_JPEG},
+    [PP_REMEDY_DECODE_STEALS] = {DECODE_STEALS},
     [PP_REMEDY_BUFFER_DEBT] =
         {NULL, NULL,
          "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",
