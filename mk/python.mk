@@ -12,6 +12,7 @@ ATTACH_DIR := $(B)/python/attach
 ATTACH_PY := $(patsubst collectors/attach/python/%,$(ATTACH_DIR)/%,$(wildcard collectors/attach/python/*.py))
 ATTACH_ONLY := $(wildcard collectors/attach/python/*.c)
 ATTACH_EXT_SRC := $(ATTACH_ONLY) $(addprefix collectors/attach/,process_file.c accounts.c rank_session.c) probe/ranks/identity.c \
+  $(addprefix collectors/gpu/,cupti.c cupti_holder.c cupti_load.c cupti_records.c) \
   $(addprefix probe/trace/,session.c slot.c thread.c stamp.c join.c open_span.c presence.c) $(addprefix probe/base/,err.c guard.c nearest.c phase.c sample_list.c)
 ATTACH_EXT_OBJ := $(ATTACH_EXT_SRC:%.c=$(B)/pic/%.o)
 READS_ONLY := $(wildcard collectors/attach/reads/*.c)
@@ -46,7 +47,7 @@ $(ATTACH_DIR)/_pipeprobe.abi3.so: $(ATTACH_EXT_OBJ)
 
 # The parts of the extension that know nothing of Python have a test without it, under sanitizers too.
 $(B)/tests/unit/collectors/attach/python/test_record: $(addprefix $(B)/,tests/unit/collectors/attach/python/test_record.o \
-  $(addprefix collectors/attach/python/,process.o spans.o takers.o order.o) libpipeprobe-all.a)
+  $(addprefix collectors/attach/python/,process.o spans.o takers.o order.o activity.o) libpipeprobe-all.a)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS) -ldl
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define BUFFER_BYTES ((size_t)1 << 20)
+#define GUEST_BUFFER_BYTES ((size_t)256 << 10) /* some 1,700 records: what a killed program takes with it */
 #define BUFFERS 16
 #define CLOCK_TRIES 16
 
@@ -23,26 +24,47 @@ struct buffer {
 
 struct pp_cupti {
     struct pp_cupti_api_table cupti;
-    struct pp_store *store;
+    struct pp_cupti_sink sink;
+    int guest;
     char name[128];
     pthread_mutex_t lock;
     struct buffer *pool, *full, **full_end; /* guarded by lock */
     int made;                               /* buffers; likewise */
     uint64_t dropped;                       /* likewise */
-    struct pp_cupti_anchor anchor;          /* the last; poll's */
-    double slope;                           /* of the offset, in ns per ns, before it; likewise */
-    struct pp_cupti_stats stats;            /* poll's, but for dropped */
+    pthread_mutex_t reading;       /* held while records go to the sink; what follows is its holder's */
+    int closed;                    /* the sink is no more */
+    struct pp_cupti_anchor anchor; /* the last */
+    double slope;                  /* of the offset, in ns per ns, before it */
+    struct pp_cupti_stats stats;   /* but for dropped */
 };
 
 /* CUPTI passes its callbacks no user pointer. Set before the first callback, cleared after the last. */
 static struct pp_cupti *the_consumer;
 
-static const uint32_t kinds[] = {
-    PP_CUPTI_EXTERNAL_CORRELATION, PP_CUPTI_MEMCPY,  PP_CUPTI_MEMSET, PP_CUPTI_KERNEL, PP_CUPTI_DRIVER,
-    PP_CUPTI_SYNCHRONIZATION,      PP_CUPTI_OVERHEAD};
+/* The last one is ours, or a guest's: our calls are the driver's and carry their batch; a program's are the
+ * runtime's as well. */
+static const uint32_t kinds[] = {PP_CUPTI_MEMCPY,
+                                 PP_CUPTI_MEMSET,
+                                 PP_CUPTI_KERNEL,
+                                 PP_CUPTI_DRIVER,
+                                 PP_CUPTI_SYNCHRONIZATION,
+                                 PP_CUPTI_OVERHEAD,
+                                 0};
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
+static uint32_t kind_of(const struct pp_cupti *c, size_t i)
+{
+    return kinds[i] ? kinds[i] : c->guest ? PP_CUPTI_RUNTIME : PP_CUPTI_EXTERNAL_CORRELATION;
+}
+
+static void read_full(struct pp_cupti *c);
+
 /* ---- buffers: CUPTI's thread ---- */
+
+static size_t buffer_bytes(const struct pp_cupti *c)
+{
+    return c->guest ? GUEST_BUFFER_BYTES : BUFFER_BYTES;
+}
 
 static void on_requested(uint8_t **bytes, size_t *size, size_t *max_records)
 {
@@ -57,13 +79,13 @@ static void on_requested(uint8_t **bytes, size_t *size, size_t *max_records)
     if (c->pool) {
         b = c->pool;
         c->pool = b->next;
-    } else if (c->made < BUFFERS && (b = malloc(sizeof(*b) + BUFFER_BYTES))) {
+    } else if (c->made < BUFFERS && (b = malloc(sizeof(*b) + buffer_bytes(c)))) {
         c->made++;
     }
     pthread_mutex_unlock(&c->lock);
     if (b) {
         *bytes = b->bytes;
-        *size = BUFFER_BYTES;
+        *size = buffer_bytes(c);
     }
 }
 
@@ -83,6 +105,8 @@ static void on_completed(void *context, uint32_t stream, uint8_t *bytes, size_t 
     c->full_end = &b->next;
     c->dropped += dropped;
     pthread_mutex_unlock(&c->lock);
+    if (c->guest)
+        read_full(c);
 }
 
 /* ---- clock ---- */
@@ -125,7 +149,7 @@ static void follow_clock(struct pp_cupti *c, struct pp_cupti_anchor *now)
 
 static void note_clock(struct pp_cupti *c, const struct pp_cupti_anchor *a)
 {
-    pp_store_gpu_clock(c->store, a->t_ns, a->offset_ns, a->error_ns);
+    c->sink.clock(c->sink.ctx, a->t_ns, a->offset_ns, a->error_ns);
     if (a->error_ns > c->stats.clock_error_ns)
         c->stats.clock_error_ns = a->error_ns;
 }
@@ -155,12 +179,33 @@ static pp_status refused(const struct pp_cupti_api_table *t, pp_cupti_result rc,
 static void turn_off(struct pp_cupti *c, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        c->cupti.cuptiActivityDisable(kinds[i]);
+        c->cupti.cuptiActivityDisable(kind_of(c, i));
+}
+
+static void on_call(void *ctx, uint32_t domain, uint32_t call, const void *data)
+{
+}
+
+/* CUPTI's rule for profilers that stand beside others: who subscribes first has it, also a tool that the
+ * program was started by. Ours is given back at once: a profiler that the program itself starts later has
+ * CUPTI, and not we. */
+static pp_status is_free(const struct pp_cupti_api_table *t, struct pp_err *err)
+{
+    pp_cupti_subscriber mine = NULL;
+    pp_cupti_result rc = t->cuptiSubscribe && t->cuptiUnsubscribe ? t->cuptiSubscribe(&mine, on_call, NULL)
+                                                                  : 0;
+    if (rc != 0)
+        return refused(t, rc, "cuptiSubscribe", err);
+    if (mine)
+        t->cuptiUnsubscribe(mine);
+    return PP_OK;
 }
 
 static pp_status turn_on(struct pp_cupti *c, struct pp_err *err)
 {
     const struct pp_cupti_api_table *t = &c->cupti;
+    if (c->guest && is_free(t, err) != PP_OK)
+        return err->code;
     /* A version without the call, or that refuses, numbers threads its own way: their calls then belong to no
      * thread of ours. */
     if (t->cuptiSetThreadIdType)
@@ -173,7 +218,7 @@ static pp_status turn_on(struct pp_cupti *c, struct pp_err *err)
     if (rc != 0)
         return refused(t, rc, "cuptiActivityRegisterCallbacks", err);
     for (size_t i = 0; i < KINDS; i++) {
-        rc = t->cuptiActivityEnable(kinds[i]);
+        rc = t->cuptiActivityEnable(kind_of(c, i));
         if (rc != 0) {
             turn_off(c, i);
             return refused(t, rc, "cuptiActivityEnable", err);
@@ -186,6 +231,8 @@ static void release(struct pp_cupti *c)
 {
     struct buffer *lists[] = {c->pool, c->full};
     __atomic_store_n(&the_consumer, NULL, __ATOMIC_RELEASE);
+    if (c->guest && c->made) /* its thread may be in a callback, and have a buffer: they stay */
+        return;
     for (size_t i = 0; i < 2; i++) {
         while (lists[i]) {
             struct buffer *next = lists[i]->next;
@@ -194,6 +241,7 @@ static void release(struct pp_cupti *c)
         }
     }
     pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->reading);
     free(c);
 }
 
@@ -205,9 +253,11 @@ pp_status pp_cupti_open(const struct pp_cupti_opts *opts, struct pp_cupti **out,
     struct pp_cupti *c = calloc(1, sizeof(*c));
     if (!c)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to record GPU activity");
-    c->store = opts->store;
+    c->sink = opts->sink;
+    c->guest = opts->guest;
     c->full_end = &c->full;
     pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->reading, NULL);
     pp_status st = pp_cupti_load(&c->cupti, opts->libraries, opts->driver_version, err);
     __atomic_store_n(&the_consumer, c, __ATOMIC_RELEASE); /* pairs with the acquires in the callbacks */
     if (st == PP_OK)
@@ -217,7 +267,9 @@ pp_status pp_cupti_open(const struct pp_cupti_opts *opts, struct pp_cupti **out,
         return st;
     }
     snprintf(c->name, sizeof(c->name), "CUPTI of %s, interface %u", c->cupti.library, c->cupti.version);
+    pthread_mutex_lock(&c->reading);
     note_clock(c, &c->anchor);
+    pthread_mutex_unlock(&c->reading);
     *out = c;
     return PP_OK;
 }
@@ -247,10 +299,9 @@ struct pp_device_watch pp_cupti_watch(struct pp_cupti *c)
     return (struct pp_device_watch){.ctx = c, .begin = on_begin, .end = on_end};
 }
 
-/* ---- records: poll's thread ---- */
+/* ---- records: one thread at a time, poll's or CUPTI's ---- */
 
-static void store_record(struct pp_cupti *c, const struct pp_cupti_record *r,
-                         const struct pp_cupti_anchor *now)
+static void hand_on(struct pp_cupti *c, const struct pp_cupti_record *r, const struct pp_cupti_anchor *now)
 {
     struct pp_store_gpu row;
     uint32_t correlation;
@@ -258,11 +309,11 @@ static void store_record(struct pp_cupti *c, const struct pp_cupti_record *r,
     switch (pp_cupti_read(&c->cupti, r, &row, &correlation, &batch)) {
     case PP_CUPTI_ROW:
         row.start_ns = pp_cupti_to_monotonic(&c->anchor, now, row.start_ns);
-        pp_store_gpu(c->store, &row);
+        c->sink.row(c->sink.ctx, &row);
         c->stats.rows++;
         break;
     case PP_CUPTI_BATCH:
-        pp_store_gpu_batch(c->store, correlation, batch);
+        c->sink.batch(c->sink.ctx, correlation, batch);
         c->stats.batches++;
         break;
     case PP_CUPTI_IGNORED: c->stats.ignored++; break;
@@ -287,20 +338,28 @@ static void give_back(struct pp_cupti *c, struct buffer *b)
     pthread_mutex_unlock(&c->lock);
 }
 
-static void drain(struct pp_cupti *c, uint32_t flush)
+static void read_full(struct pp_cupti *c)
 {
-    struct pp_cupti_anchor now = compare_clocks(c);
     struct buffer *b;
+    pthread_mutex_lock(&c->reading);
+    struct pp_cupti_anchor now = compare_clocks(c);
     follow_clock(c, &now);
-    c->cupti.cuptiActivityFlushAll(flush);
-    while ((b = take_full(c))) {
+    while (!c->closed && (b = take_full(c))) {
         struct pp_cupti_record *r = NULL;
         while (b->valid && c->cupti.cuptiActivityGetNextRecord(b->bytes, b->valid, &r) == 0)
-            store_record(c, r, &now);
+            hand_on(c, r, &now);
         give_back(c, b);
     }
-    note_clock(c, &now);
+    if (!c->closed)
+        note_clock(c, &now);
     c->anchor = now;
+    pthread_mutex_unlock(&c->reading);
+}
+
+static void drain(struct pp_cupti *c, uint32_t flush)
+{
+    c->cupti.cuptiActivityFlushAll(flush);
+    read_full(c);
 }
 
 void pp_cupti_poll(struct pp_cupti *c)
@@ -315,6 +374,9 @@ void pp_cupti_close(struct pp_cupti *c, struct pp_cupti_stats *stats)
     drain(c, 1); /* 1: also buffers with unfinished records */
     turn_off(c, KINDS);
     drain(c, 1);
+    pthread_mutex_lock(&c->reading); /* a guest's callback may be on its way still */
+    c->closed = 1;
+    pthread_mutex_unlock(&c->reading);
     pthread_mutex_lock(&c->lock);
     c->stats.dropped = c->dropped;
     pthread_mutex_unlock(&c->lock);

@@ -1,11 +1,13 @@
-/* collectors/gpu/cupti.h: what the GPU did, from CUPTI's activity records into the store, on our clock,
- * joined to batches.
+/* collectors/gpu/cupti.h: what the GPU did, from CUPTI's activity records into a sink, on our clock, joined
+ * to batches.
  *
- *   CUPTI's thread -> full buffers -> poll (one thread) -> rows in the store
+ *   CUPTI's thread -> full buffers -> poll (one thread) -> the sink: rows of the store
+ *   in another program:  CUPTI's thread -> the sink
  *
  * CUPTI knows one consumer per process, so there is at most one pp_cupti at a time. Its callbacks take a
  * buffer from a pool and put it into a list; all else happens in poll. With the pool used up CUPTI drops
- * records, and we count them. */
+ * records, and we count them. As a guest in another program nothing polls: what is in a full buffer goes to
+ * the sink at once. */
 #ifndef PP_COLLECTORS_GPU_CUPTI_H
 #define PP_COLLECTORS_GPU_CUPTI_H
 
@@ -14,10 +16,23 @@
 
 struct pp_cupti;
 
+/* Where records go, never by two threads at once. Times are CLOCK_MONOTONIC; texts are the sink's until it
+ * returns. */
+struct pp_cupti_sink {
+    void *ctx;
+    void (*row)(void *ctx, const struct pp_store_gpu *row);
+    void (*batch)(void *ctx, uint32_t correlation, uint64_t batch);                /* as pp_store_gpu_batch */
+    void (*clock)(void *ctx, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns); /* as pp_store_gpu_clock */
+};
+
 struct pp_cupti_opts {
-    struct pp_store *store;       /* borrowed */
+    struct pp_cupti_sink sink;
     int driver_version;           /* of CUDA: 12020 is 12.2 */
     const char *const *libraries; /* NULL: the usual ones */
+    /* In a program that is not ours: calls of the CUDA runtime are read as well, and batches are not, for its
+     * calls carry none; buffers are smaller, and kept for good once CUPTI has had them; a profiler that is
+     * there first keeps CUPTI, and one that comes later is not kept from it. */
+    int guest;
 };
 
 struct pp_cupti_stats {
@@ -34,9 +49,10 @@ const char *pp_cupti_name(const struct pp_cupti *c);
 /* What to give pp_device_watch, so that records know their batch. Valid until close; the hooks may be called
  * by any thread. */
 struct pp_device_watch pp_cupti_watch(struct pp_cupti *c);
-/* Stores what is complete. About once a second, by one thread. */
+/* Hands on what is complete. About once a second, by one thread; not as a guest. */
 void pp_cupti_poll(struct pp_cupti *c);
-/* Turns the records off, stores the rest, frees. Nothing may run on the device any more. */
+/* Turns the records off, hands on the rest, frees. Nothing may run on the device any more; as a guest it may,
+ * and its records are not counted. */
 void pp_cupti_close(struct pp_cupti *c, struct pp_cupti_stats *stats);
 
 #endif

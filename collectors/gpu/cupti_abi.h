@@ -104,12 +104,14 @@ _Static_assert(offsetof(struct pp_cupti_external, external) == 8 &&
 typedef void pp_cupti_requested(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void pp_cupti_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
 typedef uint64_t pp_cupti_clock(void);
+typedef struct pp_cupti_subscription *pp_cupti_subscriber;
+typedef void pp_cupti_called(void *ctx, uint32_t domain, uint32_t call, const void *data);
 
 /* What an API record calls its thread: pthread_self() unless asked for the system's number, by which we know
  * our threads. */
 enum { PP_CUPTI_THREAD_SYSTEM = 1 };
 
-/* X(symbol, arguments). The last two are not in every version. */
+/* X(symbol, arguments). The last four are not in every version, or can be done without. */
 /* clang-format off */
 #define PP_CUPTI_CALLS(X)                                                                          \
     X(cuptiGetVersion, (uint32_t *version))                                                        \
@@ -125,7 +127,9 @@ enum { PP_CUPTI_THREAD_SYSTEM = 1 };
     X(cuptiActivityPushExternalCorrelationId, (uint32_t kind, uint64_t id))                        \
     X(cuptiActivityPopExternalCorrelationId, (uint32_t kind, uint64_t *last))                      \
     X(cuptiSetThreadIdType, (int type))                                                            \
-    X(cuptiActivityRegisterTimestampCallback, (pp_cupti_clock *clock))
+    X(cuptiActivityRegisterTimestampCallback, (pp_cupti_clock *clock))                             \
+    X(cuptiSubscribe, (pp_cupti_subscriber *subscriber, pp_cupti_called *called, void *ctx))       \
+    X(cuptiUnsubscribe, (pp_cupti_subscriber subscriber))
 /* clang-format on */
 
 struct pp_cupti_api_table {
@@ -136,8 +140,11 @@ struct pp_cupti_api_table {
     char library[64]; /* the name it was found by */
 };
 
+/* The usual names and places, ended by NULL. */
+extern const char *const pp_cupti_places[];
+
 /* Finds CUPTI: one that is mapped already (a process has one), else the first of libraries that fits a driver
- * for CUDA driver_version (12020: 12.2). libraries NULL: the usual names and places. PP_E_NOT_FOUND: none;
+ * for CUDA driver_version (12020: 12.2). libraries NULL: pp_cupti_places. PP_E_NOT_FOUND: none;
  * PP_E_UNSUPPORTED: it is newer than the driver, or too old. */
 pp_status pp_cupti_load(struct pp_cupti_api_table *t, const char *const *libraries, int driver_version,
                         struct pp_err *err);

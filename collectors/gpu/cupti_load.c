@@ -7,13 +7,13 @@
 #include <string.h>
 
 /* Newest first. The last are where NVIDIA's installer puts it without telling the loader. */
-static const char *const usual[] = {"libcupti.so.13",
-                                    "libcupti.so.12",
-                                    "libcupti.so.11.8",
-                                    "libcupti.so",
-                                    "/usr/local/cuda/lib64/libcupti.so",
-                                    "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
-                                    NULL};
+const char *const pp_cupti_places[] = {"libcupti.so.13",
+                                       "libcupti.so.12",
+                                       "libcupti.so.11.8",
+                                       "libcupti.so",
+                                       "/usr/local/cuda/lib64/libcupti.so",
+                                       "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
+                                       NULL};
 
 /* Of CUDA, by the version of CUPTI's interface; 0 for the old numbering, which does not tell. */
 static int major_of(uint32_t version)
@@ -23,8 +23,12 @@ static int major_of(uint32_t version)
 
 static int optional(const char *symbol)
 {
-    return strcmp(symbol, "cuptiActivityRegisterTimestampCallback") == 0 ||
-           strcmp(symbol, "cuptiSetThreadIdType") == 0;
+    static const char *const names[] = {"cuptiActivityRegisterTimestampCallback", "cuptiSetThreadIdType",
+                                        "cuptiSubscribe", "cuptiUnsubscribe"};
+    int found = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        found |= strcmp(symbol, names[i]) == 0;
+    return found;
 }
 
 static pp_status bind(struct pp_cupti_api_table *t, void *lib, const char *name, struct pp_err *err)
@@ -49,7 +53,7 @@ pp_status pp_cupti_load(struct pp_cupti_api_table *t, const char *const *librari
     pp_status st = pp_fail(
         err, PP_E_NOT_FOUND,
         "CUPTI (libcupti.so) is not installed: it comes with the CUDA toolkit, or as the package libcupti-dev");
-    libraries = libraries ? libraries : usual;
+    libraries = libraries ? libraries : pp_cupti_places;
     for (int mapped = 1; mapped >= 0; mapped--) {
         for (int i = 0; libraries[i]; i++) {
             void *lib = dlopen(libraries[i],

@@ -38,6 +38,26 @@ static int cupti_available(char *text, size_t size)
     return 1;
 }
 
+static void put_row(void *ctx, const struct pp_store_gpu *row)
+{
+    pp_store_gpu(ctx, row);
+}
+
+static void put_batch(void *ctx, uint32_t correlation, uint64_t batch)
+{
+    pp_store_gpu_batch(ctx, correlation, batch);
+}
+
+static void put_clock(void *ctx, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns)
+{
+    pp_store_gpu_clock(ctx, t_ns, offset_ns, error_ns);
+}
+
+struct pp_cupti_sink pp_cupti_into(struct pp_store *store)
+{
+    return (struct pp_cupti_sink){store, put_row, put_batch, put_clock};
+}
+
 static pp_status cupti_start(const struct pp_collect_opts *opts, void **state, struct pp_err *err)
 {
     struct pp_device_info dev;
@@ -48,7 +68,7 @@ static pp_status cupti_start(const struct pp_collect_opts *opts, void **state, s
     if (!c)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read CUPTI");
     c->opts = *opts;
-    struct pp_cupti_opts co = {.store = opts->store, .driver_version = dev.driver_version};
+    struct pp_cupti_opts co = {.sink = pp_cupti_into(opts->store), .driver_version = dev.driver_version};
     pp_status st = pp_cupti_open(&co, &c->records, err);
     if (st != PP_OK) {
         free(c);
@@ -202,10 +222,14 @@ const struct pp_collector pp_collector_nvml = {
 
 /* ---- another program's GPU ---- */
 
-void pp_program_gpu_store(const struct pp_reach_root *root, struct pp_store *store)
+void pp_program_gpu_store(const struct pp_reach_root *root, int wanted, struct pp_store *store)
 {
     if (pp_reach_a_gpu(root))
-        pp_store_meta_text(store, "gpu", "activity",
-                           "not recorded: kernels and copies of another program are not read; its profiler's "
-                           "trace has them (torch.profiler, nsys: pipeprobe import)");
+        pp_store_meta_text(
+            store, "gpu", "activity",
+            wanted ? "not recorded: no process that takes batches from a PyTorch DataLoader has used the "
+                     "GPU; of other programs the profiler's trace has kernels and copies (nsys: "
+                     "pipeprobe import)"
+                   : "not recorded: kernels and copies of another program are not read; its profiler's "
+                     "trace has them (torch.profiler, nsys: pipeprobe import)");
 }

@@ -1,5 +1,6 @@
 #include "collectors/record/collectors.h"
 
+#include "collectors/attach/activity.h"
 #include "collectors/attach/loaders.h"
 #include "collectors/columns/pages.h"
 #include "collectors/gpu/gpu.h"
@@ -24,13 +25,12 @@
 
 #define PERIOD_NS 1000000000u
 
-const struct pp_collector *const pp_collector_rows[] = {&pp_collector_process,  &pp_collector_machine,
-                                                        &pp_collector_pressure, &pp_collector_cgroup,
-                                                        &pp_collector_memory,   &pp_collector_traffic,
-                                                        &pp_collector_requests, &pp_collector_cache,
-                                                        &pp_collector_cupti,    &pp_collector_nvml,
-                                                        &pp_collector_nvtx,     &pp_collector_loaders,
-                                                        &pp_collector_pages,    NULL};
+const struct pp_collector *const pp_collector_rows[] = {
+    &pp_collector_process,  &pp_collector_machine,  &pp_collector_pressure,
+    &pp_collector_cgroup,   &pp_collector_memory,   &pp_collector_traffic,
+    &pp_collector_requests, &pp_collector_cache,    &pp_collector_cupti,
+    &pp_collector_nvml,     &pp_collector_nvtx,     &pp_collector_loaders,
+    &pp_collector_pages,    &pp_collector_activity, NULL};
 
 struct running {
     const struct pp_collector *row; /* that applies */
@@ -134,7 +134,7 @@ pp_status pp_collectors_start(const struct pp_collect_opts *opts, struct pp_coll
     if (opts->device)
         pp_device_info(opts->device, &device);
     else if (!opts->rows)
-        pp_program_gpu_store(&here, opts->store);
+        pp_program_gpu_store(&here, opts->gpu_activity, opts->store);
     for (size_t i = 0; i < n; i++) {
         if (!applies(rows[i], &device))
             continue;

@@ -47,6 +47,9 @@ extern "C" {
 #define PP_RANK_ASKING_PREFIX "asking-"
 #define PP_RANK_SESSION_PREFIX \
     "session-of-" /* of `pipeprobe exec`: the session of that rank, which the rest of the name says */
+#define PP_ACTIVITY_FILE_NAME \
+    "gpu-activity" /* of `pipeprobe exec`: what the GPU does for a Python process \
+                    */
 #define PP_UNHOOKED_FILE_NAME \
     "unhooked" /* of `pipeprobe exec`: why the first Python that could not be given the hooks has none */
 
@@ -186,7 +189,7 @@ static inline int pp_session_has_file(const char *name)
            strncmp(name, PP_RANK_ASKING_PREFIX, sizeof(PP_RANK_ASKING_PREFIX) - 1) == 0 ||
            strncmp(name, PP_RANK_SESSION_PREFIX, sizeof(PP_RANK_SESSION_PREFIX) - 1) == 0 ||
            strcmp(name, PP_PRESENCE_FILE_NAME) == 0 || strcmp(name, PP_MAP_FILE_NAME) == 0 ||
-           strcmp(name, PP_UNHOOKED_FILE_NAME) == 0;
+           strcmp(name, PP_ACTIVITY_FILE_NAME) == 0 || strcmp(name, PP_UNHOOKED_FILE_NAME) == 0;
 }
 
 static inline uint64_t pp_clock_apply(const struct pp_clock_segment *s, uint64_t tick)

@@ -240,30 +240,33 @@ static void expose_stretch(struct pp_facts *f, int replayed)
         m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_STRETCH], 1);
 }
 
-/* So is what steps take beyond their kernels. And where the GPU was measured, its records decide on copies
- * and syncs: what a replay of host spans says of them is dropped. A thread that pins memory is none of the
- * GPU's. */
+/* While kernels run, the wait of a trainer that has launched ahead costs nothing, so that the GPU's idle time
+ * bounds what it can cost. What steps take beyond their kernels is not exposed there: they are launched ahead
+ * as well. */
+static void hide_behind_kernels(struct pp_facts *f)
+{
+    double *m = f->metric;
+    if (m[PP_METRIC_GPU_IDLE] < m[PP_METRIC_DATA_WAIT])
+        m[PP_METRIC_DATA_WAIT] = m[PP_METRIC_GPU_IDLE];
+    m[PP_METRIC_GPU_OVERHEAD] = NAN;
+}
+
+/* The trainer of our own loader waits for its step, and what steps take beyond their kernels is exposed time
+ * too; another program's launches ahead. And where the GPU was measured, its records decide on copies and
+ * syncs: what a replay of host spans says of them is dropped. A thread that pins memory is none of the GPU's.
+ */
 static void expose_gpu(struct pp_facts *f)
 {
     double *m = f->metric;
-    if (m[PP_METRIC_GPU_OVERHEAD] >= PP_LEAST_SHARE)
+    if (!f->own_loader)
+        hide_behind_kernels(f);
+    else if (m[PP_METRIC_GPU_OVERHEAD] >= PP_LEAST_SHARE)
         m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_GPU_OVERHEAD], 1);
     if (m[PP_METRIC_GPU_TOLD] == 1)
         m[PP_METRIC_W_SYNC] = NAN;
     if (m[PP_METRIC_GPU_TOLD] == 1 && !(m[PP_METRIC_PIN_BUSY] > 0) &&
         !(m[PP_METRIC_DECODE_BUSY] >= PP_ATTRIBUTE_MOST))
         m[PP_METRIC_W_COPY] = NAN;
-}
-
-/* In a trace: while kernels run, the wait of a trainer that has launched ahead costs nothing, so that the
- * GPU's idle time bounds what it can cost. What steps take beyond their kernels is not exposed there: a
- * profiler makes launches slower.
- */
-static void hide_behind_kernels(struct pp_facts *f)
-{
-    double *m = f->metric;
-    if (m[PP_METRIC_GPU_IDLE] < m[PP_METRIC_DATA_WAIT])
-        m[PP_METRIC_DATA_WAIT] = m[PP_METRIC_GPU_IDLE];
 }
 
 /* ---- all of them ---- */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST_RECORDED 0.5 /* of the steady state, to speak of all of it: most of it */
 #define MOST_DROPPED \
     0.01 /* of the records, as of spans: a fifth of the smallest share that changes a verdict (5 %) \
           */
@@ -14,6 +15,9 @@ struct split {
     const struct pp_gpu_rows *rows;
     uint64_t from_ns, to_ns; /* the window */
     double idle_ns[PP_GPU_IDLES], busy_ns;
+    const struct pp_timeline *timeline;
+    double idle_in_wait_ns; /* while the trainer waited for data */
+    size_t next_stall;
     size_t next_sync, next_blocking; /* what is before them ended before the stretch in hand */
 };
 
@@ -104,6 +108,7 @@ static void idle_stretch(struct split *s, uint64_t from, uint64_t to, size_t *cu
 {
     if (from >= to)
         return;
+    s->idle_in_wait_ns += (double)pp_timeline_stalled_between(s->timeline, from, to, &s->next_stall);
     while (s->next_sync < s->rows->n_syncs && s->rows->syncs[s->next_sync].end_ns <= from)
         s->next_sync++;
     while (s->next_blocking < s->rows->n_blocking && s->rows->blocking[s->next_blocking].end_ns <= from)
@@ -166,6 +171,7 @@ static void sum_copies(const struct split *s, struct pp_gpu_copy *copies, struct
     g->copies = n;
     double under = fmin(overlapped(s->rows, copies, n), ns), window = length(s->from_ns, s->to_ns),
            hidden = fmax(fmin(ns, s->busy_ns) - under, 0);
+    g->exposed_copy_ns = ns - under;
     g->copy_bytes_per_s = ns > 0 ? (double)g->copied_bytes * 1e9 / ns : NAN;
     g->overlap_share = ns > 0 ? under / ns : NAN;
     g->overlap_gain = hidden < window ? window / (window - hidden) - 1 : NAN;
@@ -207,6 +213,8 @@ static void sum_steps(const struct split *s, struct pp_report_gpu *g)
         syncs += waits != 0;
     }
     g->kernel_ns = steps ? ns / (double)steps : NAN;
+    g->exposed_copy_ns = steps ? g->exposed_copy_ns / (double)steps : NAN;
+    g->idle_in_wait_ns = steps ? s->idle_in_wait_ns / (double)steps : NAN;
     g->syncs_per_step = steps ? (double)syncs / (double)steps : NAN;
 }
 
@@ -268,14 +276,31 @@ static double meta_num(const struct pp_source *source, const char *key)
     return source->meta_num(source->ctx, "gpu", key, &v) ? v : NAN;
 }
 
+/* The part of the steady state that has records: in another program they may begin later, and end sooner. */
+struct window {
+    uint64_t from_ns, to_ns;
+};
+
+static struct window recorded(const struct pp_source *source, const struct pp_timeline *tl)
+{
+    double from = meta_num(source, "from_ns"), until = meta_num(source, "until_ns");
+    struct window w = {tl->start_ns, tl->end_ns};
+    if (from > (double)w.from_ns)
+        w.from_ns = from < (double)w.to_ns ? (uint64_t)from : w.to_ns;
+    if (until < (double)w.to_ns)
+        w.to_ns = until > (double)w.from_ns ? (uint64_t)until : w.from_ns;
+    return w;
+}
+
 static const char *why_not(const struct pp_source *source, const struct pp_timeline *tl,
                            const struct pp_gpu_rows *rows, const char *activity, struct pp_arena *arena)
 {
     double dropped = meta_num(source, "records_dropped"), kept = meta_num(source, "records");
+    struct window w = recorded(source, tl);
     size_t kernels = 0;
     for (size_t i = 0; i < rows->n_kernels; i++)
-        kernels += rows->kernels[i].trainer && rows->kernels[i].start_ns >= tl->start_ns &&
-                   rows->kernels[i].start_ns < tl->end_ns;
+        kernels += rows->kernels[i].trainer && rows->kernels[i].start_ns >= w.from_ns &&
+                   rows->kernels[i].start_ns < w.to_ns;
     if (!activity)
         return "GPU activity was not recorded";
     if (strncmp(activity, "not recorded", 12) == 0)
@@ -284,16 +309,21 @@ static const char *why_not(const struct pp_source *source, const struct pp_timel
         return pp_arena_printf(
             arena, "%.0f of %.0f records were dropped, and above 1 %% the shares are not reliable", dropped,
             kept + dropped);
+    if (w.to_ns <= w.from_ns && tl->end_ns > tl->start_ns)
+        return "GPU activity was recorded outside the steady state only";
     if (!tl->has_trainer || tl->end_ns <= tl->start_ns || !kernels)
-        return "no kernel of a step ran in the steady state (--step cuda runs one)";
+        return isnan(meta_num(source, "from_ns"))
+                   ? "no kernel of a step ran in the steady state (--step cuda runs one)"
+                   : "no kernel of a step ran in the steady state";
     return NULL;
 }
 
-static void measure(const struct pp_timeline *tl, const struct pp_gpu_rows *rows, struct pp_gpu_copy *copies,
-                    struct pp_report_gpu *g)
+static void measure(const struct pp_timeline *tl, struct window w, const struct pp_gpu_rows *rows,
+                    struct pp_gpu_copy *copies, struct pp_report_gpu *g)
 {
-    struct split s = {.rows = rows, .from_ns = tl->start_ns, .to_ns = tl->end_ns};
+    struct split s = {.rows = rows, .timeline = tl, .from_ns = w.from_ns, .to_ns = w.to_ns};
     double window = length(s.from_ns, s.to_ns);
+    g->recorded_share = window / length(tl->start_ns, tl->end_ns);
     split_window(&s);
     g->busy_share = s.busy_ns / window;
     for (int i = 0; i < PP_GPU_IDLES; i++)
@@ -306,6 +336,7 @@ pp_status pp_gpu_build(const struct pp_source *source, const struct pp_timeline 
                        const struct pp_report_gpu **out, struct pp_err *err)
 {
     const char *kind = source->meta(source->ctx, "config", "device_kind"),
+               *name = source->meta(source->ctx, "config", "device_name"),
                *activity = source->meta(source->ctx, "gpu", "activity");
     struct pp_gpu_rows rows;
     *out = NULL;
@@ -316,10 +347,13 @@ pp_status pp_gpu_build(const struct pp_source *source, const struct pp_timeline 
     struct pp_gpu_copy *copies = st == PP_OK ? pp_arena_alloc(arena, (rows.n_copies + 1) * sizeof(*copies))
                                              : NULL;
     if (st == PP_OK && g && copies) { /* an arena without memory fails the report as a whole */
-        *g = (struct pp_report_gpu){.name = pp_arena_copy(arena,
-                                                          source->meta(source->ctx, "config", "device_name")),
+        name = name ? name : source->meta(source->ctx, "environment", "gpu");
+        *g = (struct pp_report_gpu){.name = pp_arena_copy(arena, name),
                                     .activity = pp_arena_copy(arena, activity ? activity : "not recorded"),
+                                    .recorded_share = NAN,
                                     .busy_share = NAN,
+                                    .exposed_copy_ns = NAN,
+                                    .idle_in_wait_ns = NAN,
                                     .copy_bytes_per_s = NAN,
                                     .overlap_share = NAN,
                                     .overlap_gain = NAN,
@@ -332,7 +366,7 @@ pp_status pp_gpu_build(const struct pp_source *source, const struct pp_timeline 
             g->idle_share[i] = NAN;
         g->not_measured = pp_arena_copy(arena, why_not(source, tl, &rows, activity, arena));
         if (!g->not_measured)
-            measure(tl, &rows, copies, g);
+            measure(tl, recorded(source, tl), &rows, copies, g);
         st = read_counters(source, tl->start_ns, tl->end_ns, arena, g, err);
         *out = g;
     }
@@ -362,7 +396,8 @@ void pp_gpu_facts(const struct pp_report_gpu *g, const struct pp_timeline *tl, s
         return;
     for (int i = 0; i < PP_GPU_IDLES; i++)
         idle += g->idle_share[i];
-    m[PP_METRIC_GPU_IDLE] = fmax(1 - g->busy_share, 0);
+    /* What was recorded of a few seconds bounds no wait of an hour. */
+    m[PP_METRIC_GPU_IDLE] = g->recorded_share >= LEAST_RECORDED ? fmax(1 - g->busy_share, 0) : NAN;
     double host = g->idle_share[PP_GPU_IDLE_SYNC] + g->idle_share[PP_GPU_IDLE_LAUNCH];
     m[PP_METRIC_GPU_COPY] = idle > 0 ? g->idle_share[PP_GPU_IDLE_COPY] / idle : 0;
     m[PP_METRIC_GPU_HOST] = idle > 0 ? host / idle : 0;

@@ -147,12 +147,18 @@ static const struct pp_gpu_call *call_of(const struct pp_gpu_rows *rows, uint32_
                : NULL;
 }
 
-static int is_trainer(const struct pp_thread_row *rows, size_t n, uint32_t os_thread)
+/* unknown: what a thread without a lane is. */
+static int is_trainer(const struct pp_thread_row *rows, size_t n, uint32_t os_thread, int unknown)
 {
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].lane == PP_LANE_TRAINER && rows[i].tid == (int64_t)os_thread)
+    int is = unknown;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].tid != (int64_t)os_thread)
+            continue;
+        if (rows[i].lane == PP_LANE_TRAINER)
             return 1;
-    return 0;
+        is = 0;
+    }
+    return is;
 }
 
 /* Who launched each kernel and when, who waited. A kernel whose launch is not known may be the trainer's. */
@@ -160,6 +166,8 @@ static void join_calls(const struct pp_source *source, struct pp_gpu_rows *rows)
 {
     const struct pp_thread_row *threads;
     size_t n_threads = source->threads(source->ctx, &threads);
+    double from;
+    int of_job = source->meta_num(source->ctx, "gpu", "from_ns", &from);
     for (size_t i = 0; i < rows->n_kernels; i++) {
         struct pp_gpu_kernel *k = &rows->kernels[i];
         const struct pp_gpu_call *c = call_of(rows, k->correlation);
@@ -167,7 +175,7 @@ static void join_calls(const struct pp_source *source, struct pp_gpu_rows *rows)
             k->launch_ns = c->start_ns;
             k->thread = c->thread;
         }
-        k->trainer = !c || is_trainer(threads, n_threads, k->thread);
+        k->trainer = !c || is_trainer(threads, n_threads, k->thread, of_job);
     }
     for (size_t i = 0; i < rows->n_syncs; i++) {
         const struct pp_gpu_call *c = call_of(rows, rows->syncs[i].correlation);

@@ -10,7 +10,8 @@ struct pp_gpu_kernel {
     uint32_t batch, correlation; /* UINT32_MAX: not known */
     uint64_t launch_ns;          /* when its launch was called; 0: not known */
     uint32_t thread;             /* that launched it; UINT32_MAX: not known */
-    int trainer;                 /* of the step, not of what prepares a batch */
+    int trainer; /* of the step, not of what prepares a batch. In a job that is not ours autograd's threads
+                    launch as well: all are the step's but those of lanes that are another's */
 };
 struct pp_gpu_copy {
     uint64_t start_ns, end_ns, bytes;

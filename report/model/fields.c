@@ -357,7 +357,13 @@ static const struct pp_field gpu_fields[] = {
     {"idle", PP_FIELD_OBJECT, .fields = idle_fields, .flags = PP_FIELD_LAST,
      .help =
          "shares of the window in which no kernel ran, by what the awaited batch was doing; with busy_share they add up to 1"},
+    F(recorded_share, SHARE, "of the steady state has GPU records: the window of what follows", TO_1,
+      .name = "steady state with GPU records"),
     F(kernel_ns, NS, "time of a step's kernels, mean", FROM_0, .name = "kernels of a step"),
+    F(exposed_copy_ns, NS, "time spent copying while no kernel ran, per step, mean", FROM_0,
+      .name = "copy outside kernels, per step"),
+    F(idle_in_wait_ns, NS, "time the GPU idled while the trainer waited for data, per step, mean", FROM_0,
+      .name = "GPU idle in the data wait, per step"),
     MADE("copies", NUMBER, gpu_copies, "copies to the device that began in the window", FROM_0,
          .unit = PP_UNIT_COUNT, .name = "copies to the GPU"),
     MADE("copied_bytes", NUMBER, gpu_copied_bytes, "by them", FROM_0, .unit = PP_UNIT_BYTES,

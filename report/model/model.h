@@ -269,18 +269,21 @@ struct pp_report_gpu {
     const char *name;                /* of the device; NULL: unknown */
     const char *activity;            /* where the records came from, or "not recorded: ..." */
     const char *not_measured;        /* NULL: measured; else why not, and all that follows is NAN or 0 */
+    double recorded_share;           /* of the steady state: has records, and is the window */
     double busy_share;               /* of the window: a kernel ran */
     double idle_share[PP_GPU_IDLES]; /* of the window */
     uint64_t kernels, copies, copied_bytes; /* that began in the window; kernels: the trainer's */
     double copy_bytes_per_s;                /* while copying */
     double overlap_share;                   /* of the time spent copying, a kernel ran too */
-    double overlap_gain;   /* of throughput, had all copies run under kernels as far as they fit; an upper
-                              bound, for other limits may come first */
-    double pageable_share; /* of the bytes copied came from pageable memory */
-    double blocking_share; /* of the copies, calls that return when the copy is done */
-    double syncs_per_step; /* context and stream synchronisations by the threads that launch */
-    double kernel_ns;      /* mean time of the trainer's kernels, per step */
-    double clock_error_ns; /* of the rows' times against spans */
+    double overlap_gain;    /* of throughput, had all copies run under kernels as far as they fit; an upper
+                               bound, for other limits may come first */
+    double pageable_share;  /* of the bytes copied came from pageable memory */
+    double blocking_share;  /* of the copies, calls that return when the copy is done */
+    double syncs_per_step;  /* context and stream synchronisations by the threads that launch */
+    double kernel_ns;       /* mean time of the trainer's kernels, per step */
+    double exposed_copy_ns; /* mean time spent copying while no kernel ran, per step */
+    double idle_in_wait_ns; /* mean time the GPU idled while the trainer waited for data, per step */
+    double clock_error_ns;  /* of the rows' times against spans */
     /* NVML's readings in the window, about one a second; known or not whatever CUPTI did */
     const char *counters_missing; /* NULL: read; else why not, and the following are NAN. What a device does
                                      not tell (MIG) is NAN as well */

@@ -486,6 +486,12 @@ static const struct pp_cause_rule *find_trace_cause(const struct pp_facts *f)
     return pp_cause_first(f, pp_trace_rules, pp_trace_rules_n);
 }
 
+/* The GPU is another program's, which launches ahead: its kernels hide waits. */
+static int hides(const struct pp_facts *f)
+{
+    return f->trace || (!f->own_loader && f->metric[PP_METRIC_GPU_TOLD] == 1);
+}
+
 static void judge_level(const struct judge *j)
 {
     const struct pp_facts *f = j->facts;
@@ -500,7 +506,7 @@ static void judge_level(const struct judge *j)
     int stretched = bound && f->starved, held = bound && f->metric[PP_METRIC_COLLECTIVE] >= PP_LEAST_SHARE;
     v->exposed_share = f->metric[PP_METRIC_DATA_WAIT];
     add_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
-    if (f->trace)
+    if (hides(f))
         add_evidence(j, PP_METRIC_GPU_IDLE, "the most that a wait can cost: kernels hide the rest", 0);
     if (held || stretched)
         add_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
@@ -533,7 +539,7 @@ static void judge_level(const struct judge *j)
             fill(
                 j,
                 "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself."),
-            f->trace ? pp_trace_besides(f, j->arena) : "");
+            hides(f) ? pp_trace_besides(f, j->arena) : "");
         add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
     }

@@ -3,7 +3,8 @@
  *
  * It starts from the environment variable PP_FAKE_CUPTI, or from fake_cupti_reset: words apart by ';':
  *   version=N      130001; below 100000 the records have the shorter tails of CUDA 11.8
- *   enable=RC      cuptiActivityEnable fails; callbacks=RC: cuptiActivityRegisterCallbacks does
+ *   enable=RC      cuptiActivityEnable fails; callbacks=RC: cuptiActivityRegisterCallbacks does;
+ *                  subscribe=RC: cuptiSubscribe does, as when another profiler was there first
  *   clock=RC       cuptiActivityRegisterTimestampCallback fails (0: it is taken)
  *   skew-ns=N      its own clock stands N ns after CLOCK_MONOTONIC (5e9)
  *   drift-ppm=N    and runs so much faster

@@ -336,6 +336,22 @@ EXPORT int cuCtxSetCurrent(pp_cu_context ctx)
     DONE;
 }
 
+/* What a profiler asks that is a guest in the program. */
+EXPORT int cuCtxGetCurrent(pp_cu_context *out)
+{
+    CALL(cuCtxGetCurrent);
+    *out = has_context ? (pp_cu_context)&fake : NULL;
+    return end(&call, fake.initialised ? 0 : PP_CU_NOT_INITIALIZED);
+}
+
+EXPORT int cuCtxGetDevice(int *dev)
+{
+    CALL(cuCtxGetDevice);
+    NEEDS_CONTEXT;
+    *dev = 0;
+    DONE;
+}
+
 /* ---- memory ---- */
 
 EXPORT int cuMemHostAlloc(void **out, size_t size, unsigned flags)

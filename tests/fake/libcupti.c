@@ -20,7 +20,7 @@
 
 static struct {
     uint32_t version, enabled[2];
-    int enable_rc, callbacks_rc, clock_rc, odd, small, thread_type;
+    int enable_rc, callbacks_rc, subscribe_rc, clock_rc, odd, small, thread_type, subscribed;
     double skew_ns, drift_ppm, jump_ns;
     uint64_t began_ns, enabled_ns; /* enabled: the first kind; 0: not yet */
     pp_cupti_requested *requested;
@@ -57,6 +57,8 @@ static void configure(const char *words)
             fake.enable_rc = (int)v;
         else if (sscanf(word, "callbacks=%lf", &v) == 1)
             fake.callbacks_rc = (int)v;
+        else if (sscanf(word, "subscribe=%lf", &v) == 1)
+            fake.subscribe_rc = (int)v;
         else if (sscanf(word, "clock=%lf", &v) == 1)
             fake.clock_rc = (int)v;
         else if (sscanf(word, "skew-ns=%lf", &v) == 1)
@@ -110,7 +112,8 @@ static size_t stride(uint32_t kind)
     case PP_CUPTI_MEMCPY: return old ? 88 : 96;
     case PP_CUPTI_MEMSET: return 88;
     case PP_CUPTI_KERNEL: return old ? 200 : 216;
-    case PP_CUPTI_DRIVER: return 40;
+    case PP_CUPTI_DRIVER:
+    case PP_CUPTI_RUNTIME: return 40;
     case PP_CUPTI_SYNCHRONIZATION: return old ? 40 : 56;
     case PP_CUPTI_OVERHEAD: return old ? 40 : 56;
     case PP_CUPTI_EXTERNAL_CORRELATION: return 24;
@@ -287,6 +290,23 @@ EXPORT int cuptiActivityRegisterCallbacks(pp_cupti_requested *requested, pp_cupt
     fake.requested = requested;
     fake.completed = completed;
     return 0;
+}
+
+EXPORT int cuptiSubscribe(pp_cupti_subscriber *subscriber, pp_cupti_called *called, void *ctx)
+{
+    int taken = fake.subscribed;
+    if (fake.subscribe_rc || taken)
+        return taken ? PP_CUPTI_MULTIPLE_SUBSCRIBERS : fake.subscribe_rc;
+    fake.subscribed = 1;
+    *subscriber = (pp_cupti_subscriber)&fake;
+    return 0;
+}
+
+EXPORT int cuptiUnsubscribe(pp_cupti_subscriber subscriber)
+{
+    int known = fake.subscribed && subscriber == (pp_cupti_subscriber)&fake;
+    fake.subscribed = 0;
+    return known ? 0 : 1;
 }
 
 EXPORT int cuptiActivityEnable(uint32_t kind)

@@ -1,11 +1,13 @@
 /* Fuzz target: what the processes of a recorded program left in the session directory, as the collector of
  * loaders reads it and `pipeprobe exec` takes it: a process file and a loaders file, one behind the other,
- * and the recording that is made of them. The first byte says what else is odd: names, lengths, links, pipes,
- * directories, and many files. */
+ * and the recording that is made of them; and the ring of a job's GPU activity, filled with the same bytes.
+ * The first byte says what else is odd: names, lengths, links, pipes, directories, and many files. */
 #include "tests/fuzz/fuzz.h"
 #include "probe/base/sample_list.h"
 #include "tests/fuzz/scratch.h"
 
+#include "collectors/attach/activity.h"
+#include "collectors/attach/activity_file.h"
 #include "collectors/attach/loaders.h"
 #include "collectors/attach/order_files.h"
 #include "collectors/attach/session_files.h"
@@ -18,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,12 +101,33 @@ static void clear(const char *prefix)
     rmdir(in_session(prefix, "3"));
 }
 
-/* The recording must be one that can be read. */
-static void store_and_read(void)
+/* What a process may write at any time: the head of the ring, names, rows; and the file may be cut. */
+static void fill_ring(const uint8_t *data, size_t size, unsigned odd)
 {
-    struct pp_collect_opts opts = {.session_dir = scratch_path("session")};
+    const size_t head = offsetof(struct pp_activity_file, name), row = offsetof(struct pp_activity_file, row);
+    struct pp_activity_file *f = MAP_FAILED;
+    int fd = open(in_session(PP_ACTIVITY_FILE_NAME, ""), O_RDWR);
+    if (fd >= 0)
+        f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (f == MAP_FAILED)
+        abort();
+    memcpy(f, data, size < head ? size : head);
+    memcpy(f->name, data, size < row - head ? size : row - head);
+    memcpy(f->row, data, size < sizeof(f->row) ? size : sizeof(f->row));
+    if (!(odd & MANY))
+        f->head %= PP_ACTIVITY_ROWS / 64;
+    munmap(f, sizeof(*f));
+    if (odd & SHORT && ftruncate(fd, (off_t)(row / 2)) != 0)
+        abort();
+    close(fd);
+}
+
+/* The recording must be one that can be read. */
+static void store_and_read(const uint8_t *data, size_t size, unsigned odd)
+{
+    struct pp_collect_opts opts = {.session_dir = scratch_path("session"), .gpu_activity = 200};
     struct pp_store *s = NULL;
-    void *collector = NULL;
+    void *collector = NULL, *activity = NULL;
     struct pp_reader *r = NULL;
     struct pp_err err;
     const char *path = scratch_path("taken.sqlite");
@@ -115,6 +139,12 @@ static void store_and_read(void)
     for (int i = 0; i < 2; i++) /* the second time nothing is new */
         pp_collector_loaders.poll(collector);
     pp_collector_loaders.stop(collector);
+    if (pp_collector_activity.start(&opts, &activity, &err) != PP_OK)
+        abort();
+    fill_ring(data, size, odd);
+    for (int i = 0; i < 2; i++)
+        pp_collector_activity.poll(activity);
+    pp_collector_activity.stop(activity);
     if (pp_store_finish(s, &err) != PP_OK)
         abort();
     pp_store_close(s);
@@ -150,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pp_session_taken taken = pp_process_files_take(scratch_path("session"), see_process, &seen);
     if (taken.taken != seen.processes || taken.taken > 1)
         abort(); /* one name fits the pid in it at most */
-    store_and_read();
+    store_and_read(data, size, odd);
     taken = pp_loaders_files_take(scratch_path("session"), see_loaders, &seen);
     if (taken.taken != seen.loaders || taken.taken > 1)
         abort();

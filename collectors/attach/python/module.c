@@ -76,6 +76,24 @@ static PyObject *note(PyObject *self, PyObject *args)
     return none();
 }
 
+static PyObject *gpu_end(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    record_gpu_end();
+    return none();
+}
+
+static PyObject *gpu_yield(PyObject *self, PyObject *args)
+{
+    const char *to;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "s", &to))
+        return NULL;
+    record_gpu_yield(to);
+    return none();
+}
+
 static PyObject *stand_in(PyObject *args, PyObject *(*make)(PyObject *))
 {
     PyObject *object;
@@ -308,6 +326,8 @@ static PyMethodDef functions[] = {
     {"session", session, METH_NOARGS, "session(): the number of the one that is recorded; 0: none"},
     {"off", off, METH_VARARGS, "off(why): off for good in this process"},
     {"note", note, METH_VARARGS, "note(what): what was left out, into the recording"},
+    {"gpu_end", gpu_end, METH_NOARGS, "gpu_end(): of the GPU's records, before the process ends"},
+    {"gpu_yield", gpu_yield, METH_VARARGS, "gpu_yield(to): likewise, for another profiler of the job"},
     {"timed", timed, METH_VARARGS, "timed(kind, f[, callback]): f, timed as what the kind says"},
     {"is_timed", is_timed, METH_VARARGS, "is_timed(f)"},
     {"samples", samples, METH_VARARGS, "samples(data): data, whose items are timed"},

@@ -251,6 +251,23 @@ def _hook_iterators(module):
     base.__next__ = record.timed("next", base.__next__, _iterator_is_late)
 
 
+def _hook_gpu(module):
+    """CUPTI's records are complete while CUDA still works: before the interpreter ends, not behind it."""
+    import atexit
+
+    atexit.register(record.gpu_end)
+
+
+@_guard
+def _profiler_begins(*args, **kwargs):
+    record.gpu_yield("PyTorch's profiler, which the job has started")
+
+
+def _hook_profiler(module):
+    """The job's own: CUPTI serves one at a time, and it is the job's."""
+    module._prepare_profiler = record.timed("before", module._prepare_profiler, _profiler_begins)
+
+
 def _hook_reset(module):
     _hook_method(module._MultiProcessingDataLoaderIter, "_reset", "before", _iterator_reset)
 
@@ -542,7 +559,9 @@ _HOOKS = {
         ("batch lengths", _hook_next_index),
         ("order", _hook_get_data),
         ("samples", _hook_fetcher),
+        ("the GPU at the end", _hook_gpu),
     ),
+    "torch.autograd.profiler": (("the job's own profiler", _hook_profiler),),
     "torch.utils.data._utils.worker": (("workers", _hook_worker),),
     "torch.utils.data._utils.pin_memory": (("pinning", _hook_pin_memory),),
     "torchdata.stateful_dataloader.worker": (("workers", _hook_worker),),

@@ -142,6 +142,7 @@ void record_leave(void)
     if (!process.session)
         return;
     record_order_flush();
+    record_gpu_end();
     pthread_mutex_lock(&locals_lock);
     for (struct record_local *l = process.locals; l; l = l->next)
         busy |= let_go(l);

@@ -2,9 +2,9 @@
  * unmodified PyTorch job. Python installs the hooks (pipeprobe_hooks.py), C records: types.c, calls.c and
  * module.c are called by Python, process.c and spans.c know nothing of it.
  *
- * The extension lives in somebody else's program: it never prints, exits, starts a thread, touches a random
- * state or raises an exception of its own while the job runs. Recording is off where there is no session, and
- * on the first trouble of its own (record_off).
+ * The extension lives in somebody else's program: it never prints, exits, starts a thread (CUPTI does, where
+ * a GPU is recorded), touches a random state or raises an exception of its own while the job runs. Recording
+ * is off where there is no session, and on the first trouble of its own (record_off).
  *
  * What is recorded: in a worker, per sample, READ, DECODE and TRANSFORM, adjacent and disjoint; per batch
  * DISPATCH_WAIT, COLLATE, PUT_WAIT. In the thread that takes the batches DATA_WAIT, STEP and CHECKPOINT; in
@@ -205,6 +205,16 @@ void record_order_batch_end(void);
 void record_order_unknown(const struct record_iteration *it); /* a batch whose samples have no numbers */
 void record_order_end(const struct record_iteration *it);     /* the sampler has no more */
 void record_order_flush(void);                                /* before the session is left */
+
+/* ---- activity.c: what the GPU does, where CUDA is in use ---- */
+
+/* The thread has a batch and works on it from now on. The first one that finds CUDA in use turns CUPTI's
+ * records on. */
+void record_gpu_batch(const struct record_local *l, uint32_t batch);
+/* Before the session is left, and before the process ends: turns them off, and writes the rest. */
+void record_gpu_end(void);
+/* Another profiler of the program takes CUPTI: likewise, for good. */
+void record_gpu_yield(const char *to);
 
 /* ---- spans.c ---- */
 

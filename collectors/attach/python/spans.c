@@ -369,6 +369,8 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
     if (got > 0 && l->unpickle_stamps && l->taker.role != RECORD_PREFETCHES)
         record_count(&l->trainer, "unpickle_ns",
                      pp_thread_stamps_ns(l->trainer.trace, now.stamp - l->unpickle_stamps, now.stamp));
+    if (got > 0)
+        record_gpu_batch(l, about.batch);
 }
 
 /* ---- within a step: checkpoints, and waits for other ranks ---- */

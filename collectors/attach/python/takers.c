@@ -223,4 +223,5 @@ void record_get_end(struct record_local *l, const struct record_mark *from, stru
     l->step_from = now;
     l->step = got.about;
     record_holds(l, &got.about);
+    record_gpu_batch(l, got.about.batch);
 }

@@ -22,13 +22,14 @@
 #include <unistd.h>
 
 #define LIBRARY "libpipeprobe_inject.so"
-#define RING_SPANS "16Ki" /* 1 MiB a thread; foreign programs may have hundreds of threads */
+#define GPU_RECORDS "1000000" /* EXEC_GPU_RECORDS */
+#define RING_SPANS "16Ki"     /* 1 MiB a thread; foreign programs may have hundreds of threads */
 
 struct options {
     struct pp_opt_list maps;
     const char *output;
     int force, quiet, no_reads, serve;
-    int64_t ring_spans;
+    int64_t ring_spans, gpu_records;
     int64_t workers, batch_size, prefetch; /* 0: not told */
     struct metrics_opts metrics;
     struct digest_opts digest;
@@ -53,6 +54,9 @@ static const struct pp_opt opts[] = {
      .help = "no notes on stderr, only errors"},
     {.name = "no-reads", .type = PP_OPT_FLAG, .offset = AT(no_reads), .dflt = "0",
      .help = "do not time a Python job's file reads (no LD_PRELOAD)"},
+    {.name = "gpu-records", .advanced = 1, .type = PP_OPT_INT, .offset = AT(gpu_records), .arg = "N",
+     .dflt = GPU_RECORDS, .max = 100000000,
+     .help = "kernels, copies and calls of a PyTorch job's GPU to record (CUPTI); 0: none"},
     {.name = "ring-spans", .type = PP_OPT_INT, .offset = AT(ring_spans), .arg = "N", .dflt = RING_SPANS,
      .min = 1024, .max = 4194304,
      .help = "ring size per thread, in spans of 64 bytes"},
@@ -183,6 +187,7 @@ static pp_status begin_recording(struct exec_record *rec, struct surroundings *s
         exec_say("NVTX ranges are not recorded: %s", err->text);
         s->library[0] = '\0';
     }
+    rec->gpu_records = (int)o->gpu_records;
     rec->asked_name_only = o->serve; /* the block of code that it serves is told that the file exists */
     st = exec_record_create(rec, o->output, o->force, (size_t)o->ring_spans, s->map_text, err);
     if (st == PP_OK && !realpath(pp_recording_rings_dir(rec->recording), s->session))

@@ -55,6 +55,7 @@ static const char *output_of(const struct exec_ranks *x, const struct pp_identit
 static pp_status begin(struct exec_ranks *x, struct exec_record *r, struct pp_err *err)
 {
     const struct exec_ranks_opts *o = &x->opts;
+    r->gpu_records = o->above->gpu_records;
     pp_status st = exec_record_create(r, output_of(x, &r->rank), o->force, o->ring_spans, o->map_text, err);
     if (st != PP_OK)
         return st;

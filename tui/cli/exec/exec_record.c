@@ -90,7 +90,8 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
     struct pp_recording_opts opts = {.store = {.force = force},
                                      .ring_spans = ring_spans,
                                      .resources = 1, /* for programs that use the C API in place of NVTX */
-                                     .tool = "pipeprobe"};
+                                     .tool = "pipeprobe",
+                                     .gpu_activity = r->gpu_records};
     if (!r->rank.launcher)
         pp_identity_read(&r->rank);
     opts.identity = r->rank;

@@ -6,6 +6,8 @@
 
 #include "collectors/record/recording.h"
 
+#define EXEC_GPU_RECORDS 1000000 /* some 100 MB of the file */
+
 /* What was recorded, for the closing words. */
 struct exec_totals {
     uint64_t spans, dropped, ringless; /* ringless: threads that could be given no ring */
@@ -21,6 +23,7 @@ struct exec_record {
     char path[4096];
     char taken[4096];               /* the name that was asked for, and is another's; "": path is that name */
     int asked_name_only;            /* set before exec_record_create: where output exists, it fails */
+    int gpu_records;                /* likewise: rows of the GPU's activity at most; 0: none are asked for */
     char unhooked[256];             /* why a Python process was not given the hooks; "": none said so */
     struct pp_recording *recording; /* NULL: not made, or abandoned */
     struct exec_totals totals;

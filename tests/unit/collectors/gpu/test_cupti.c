@@ -240,8 +240,9 @@ static void what_is_dropped_is_counted(void **state)
     reset_cupti("small=1");
     assert_int_equal(pp_device_open(&(struct pp_device_opts){.kind = "cuda"}, &d, &err), PP_OK);
     assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = path}, &store, &err), PP_OK);
-    assert_int_equal(pp_cupti_open(&(struct pp_cupti_opts){.store = store, .driver_version = 13000}, &c,
-                                   &err),
+    assert_int_equal(pp_cupti_open(&(struct pp_cupti_opts){.sink = pp_cupti_into(store),
+                                                           .driver_version = 13000},
+                                   &c, &err),
                      PP_OK);
     for (int i = 0; i < 100; i++)
         assert_int_equal(pp_device_sync(d, &err), PP_OK);

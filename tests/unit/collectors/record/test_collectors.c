@@ -171,14 +171,22 @@ static void without_a_device_there_is_no_thread(void **state)
  * nothing. */
 static void another_programs_gpu_is_not_measured(void **state)
 {
-    static const char *const visible[] = {"0", "", NULL};
+    static const struct {
+        const char *visible;
+        int wanted;
+        const char *said; /* NULL: nothing */
+    } cases[] = {{"0", 0, "not recorded: kernels and copies of another program are not read"},
+                 {"0", 1,
+                  "not recorded: no process that takes batches from a PyTorch DataLoader has used the GPU"},
+                 {"", 1, NULL},
+                 {NULL, 1, NULL}};
     char folder[80], path[128];
     struct pp_err err;
     snprintf(folder, sizeof(folder), "%s/root", store_dir);
     mkdir(folder, 0700);
     snprintf(path, sizeof(path), "%s/dev", folder);
     mkdir(path, 0700);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         struct pp_store *store;
         struct pp_reader *r;
         assert_int_equal(pp_store_create(&(struct pp_store_opts){.path = store_path, .force = 1}, &store,
@@ -187,16 +195,17 @@ static void another_programs_gpu_is_not_measured(void **state)
         if (i == 0) {
             snprintf(path, sizeof(path), "%s/dev/nvidia1", folder);
             fclose(fopen(path, "w"));
-        } else if (i == 2) {
+        } else if (i == 3) {
             unlink(path);
         }
-        pp_program_gpu_store(&(struct pp_reach_root){.folder = folder, .visible = visible[i]}, store);
+        pp_program_gpu_store(&(struct pp_reach_root){.folder = folder, .visible = cases[i].visible},
+                             cases[i].wanted, store);
         assert_int_equal(pp_store_finish(store, &err), PP_OK);
         pp_store_close(store);
         assert_int_equal(pp_reader_open(store_path, &r, &err), PP_OK);
         const char *said = pp_reader_meta(r, "gpu", "activity");
-        if (i == 0)
-            assert_non_null(strstr(said, "not recorded: kernels and copies of another program are not read"));
+        if (cases[i].said)
+            assert_non_null(strstr(said, cases[i].said));
         else
             assert_null(said);
         pp_reader_close(r);

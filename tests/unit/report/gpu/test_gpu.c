@@ -236,6 +236,9 @@ static void copies_and_calls_are_summed(void **state)
     assert_true(g->pageable_share == 1 && g->blocking_share == 0);
     assert_true(fabs(g->syncs_per_step - 1) < 1e-9);
     assert_true(fabs(g->kernel_ns - 20e6) < 1);
+    assert_true(fabs(g->exposed_copy_ns - 5e6) < 1);
+    assert_true(fabs(g->idle_in_wait_ns - 10e6) < 1);
+    assert_true(g->recorded_share == 1);
     pp_report_free(r);
     fake_free(f);
 }
@@ -375,6 +378,80 @@ static void another_programs_gpu_is_not_measured(void **state)
     (void)state;
 }
 
+/* A PyTorch job, of which the process recorded its own GPU: kernels of a thread without a lane, as
+ * autograd's, are the step's; while they run, a wait costs nothing. */
+static struct fake_run *make_job(const struct shape *s)
+{
+    struct fake_run *f = make(s, 10000, 20000);
+    for (size_t i = 0; i < f->n_meta; i++)
+        if (strncmp(f->meta[i].key, "device", 6) == 0 || strcmp(f->meta[i].key, "step") == 0)
+            f->meta[i].section = "nowhere";
+    for (size_t i = 0; i < n_rows; i++)
+        if (strcmp(row[i].kind, "api") == 0 && row[i].thread == TRAINER_TID)
+            row[i].thread = 77;
+    fake_text(f, "config", "source", "pytorch");
+    fake_text(f, "environment", "gpu", "Fake GPU 0");
+    fake_num(f, "gpu", "from_ns", "5000000000", "ns");
+    return f;
+}
+
+static void a_jobs_kernels_hide_its_waits(void **state)
+{
+    static const struct {
+        const char *what;
+        struct shape shape;
+        const char *until; /* FAKE_T0 is 5 s, the steady state begins 0.7 s later and lasts 1.8 s */
+        double busy, recorded;
+        int bound;
+    } rows[] = {
+        {"kernels all the time", {.copy = {1, 2}, .kernel = {0, 30000}}, NULL, 1, 1, 0},
+        {"the GPU waits as well",
+         {.copy = {9000, 10000}, .kernel = {10000, 30000}, .launch = 10000},
+         NULL,
+         20.0 / 30,
+         1,
+         1},
+        {"known of a quarter, which does not speak for the rest",
+         {.copy = {1, 2}, .kernel = {0, 30000}},
+         "6150000000",
+         1,
+         0.25,
+         1},
+        {"known of three quarters", {.copy = {1, 2}, .kernel = {0, 30000}}, "7050000000", 1, 0.75, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct fake_run *f = make_job(&rows[i].shape);
+        if (rows[i].until)
+            fake_num(f, "gpu", "until_ns", rows[i].until, "ns");
+        struct pp_report *r = report(f);
+        assert_non_null(r->gpu);
+        assert_null(r->gpu->not_measured);
+        assert_string_equal(r->gpu->name, "Fake GPU 0");
+        if (fabs(r->gpu->busy_share - rows[i].busy) > 1e-6 ||
+            fabs(r->gpu->recorded_share - rows[i].recorded) > 1e-6)
+            fail_msg("%s: busy %.4f of %.4f", rows[i].what, r->gpu->busy_share, r->gpu->recorded_share);
+        if (strcmp(r->verdict.l0, rows[i].bound ? "input-bound" : "not-input-bound") != 0)
+            fail_msg("%s: %s", rows[i].what, r->verdict.l0);
+        if (!rows[i].bound)
+            assert_non_null(strstr(r->verdict.next_step, "while the GPU still has kernels to run"));
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
+static void what_was_recorded_elsewhere_is_not_measured(void **state)
+{
+    const struct shape s = {.copy = {9000, 10000}, .kernel = {10000, 30000}, .launch = 10000};
+    struct fake_run *f = make_job(&s);
+    (void)state;
+    fake_num(f, "gpu", "until_ns", "5600000000", "ns"); /* in the warm-up */
+    struct pp_report *r = report(f);
+    assert_string_equal(r->gpu->not_measured, "GPU activity was recorded outside the steady state only");
+    pp_report_free(r);
+    fake_free(f);
+}
+
 static void dropped_records_and_no_kernels_are_reasons(void **state)
 {
     const struct shape s = {.copy = {500, 10000}, .kernel = {10000, 30000}, .launch = 10000};
@@ -476,6 +553,8 @@ int main(void)
         cmocka_unit_test(sync_is_decided_by_the_device),
         cmocka_unit_test(without_cupti_it_is_not_measured),
         cmocka_unit_test(another_programs_gpu_is_not_measured),
+        cmocka_unit_test(a_jobs_kernels_hide_its_waits),
+        cmocka_unit_test(what_was_recorded_elsewhere_is_not_measured),
         cmocka_unit_test(dropped_records_and_no_kernels_are_reasons),
         cmocka_unit_test(nvml_is_summed_up_in_the_window),
         cmocka_unit_test(a_host_run_has_no_gpu),

@@ -1,0 +1,363 @@
+/* What the GPU does for the job, by CUPTI's records, from the first batch on that finds CUDA in use. The
+ * hooks look for that at their 1st, 2nd, 4th, 8th, ... batch, and at every 256th: a job without a GPU pays
+ * for some dozen looks.
+ *
+ * Rows are written by CUPTI's thread, from its callback. The thread that takes batches says which batch is
+ * worked on from when; a call is the last batch's that its thread had before it. Threads that take none, such
+ * as autograd's, work for the trainer's. */
+#include "collectors/attach/python/record.h"
+
+#include "collectors/attach/activity_file.h"
+#include "collectors/gpu/cupti.h"
+#include "collectors/gpu/cupti_abi.h"
+#include "probe/base/clock.h"
+#include "probe/base/guard.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    MARKS = 8192,     /* batches that a record may lie behind the newest */
+    MARKS_SAFE = 256, /* of them may be written over while they are read */
+    MARKS_BACK = 64,  /* looked through for the calling thread's own */
+    LOOKS = 256,
+    SLOTS = 2 * PP_ACTIVITY_NAMES,
+    PLACES = 4,
+};
+
+struct mark {
+    uint64_t t_ns;
+    uint32_t batch, thread;
+    int trainer;
+};
+
+static struct {
+    struct pp_activity_file *file; /* NULL: not claimed */
+    struct pp_cupti *cupti;        /* NULL: nothing is recorded */
+    uint64_t forks;                /* of the process that records: a child has none of it */
+    uint32_t session;              /* that was looked at last */
+    uint32_t looks;
+    int off;         /* of this session */
+    char yields[96]; /* to whom CUPTI is left; "": to nobody else */
+    struct mark mark[MARKS];
+    uint64_t marks; /* written so far; released after the mark */
+    /* the sink's */
+    uint16_t slot[SLOTS]; /* names by their hash; 0: free */
+    int8_t kept[PP_ACTIVITY_NAMES];
+} gpu;
+
+/* ---- names ---- */
+
+static uint32_t hash_of(const char *text, size_t n)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (uint8_t)text[i]) * 16777619u;
+    return h;
+}
+
+/* Calls that make the device work, or wait for it: the others are many and tell nothing. */
+static int is_kept(const char *call)
+{
+    return strstr(call, "Launch") || strstr(call, "Memcpy") || strstr(call, "Memset") ||
+           strstr(call, "Synchronize");
+}
+
+/* 0: none, or no room. */
+static uint16_t number_of(const char *text)
+{
+    struct pp_activity_file *f = gpu.file;
+    size_t n = text ? strnlen(text, PP_ACTIVITY_NAME - 1) : 0;
+    if (!n)
+        return 0;
+    uint32_t at = hash_of(text, n) % SLOTS;
+    for (; gpu.slot[at]; at = (at + 1) % SLOTS)
+        if (strncmp(f->name[gpu.slot[at]], text, n) == 0 && !f->name[gpu.slot[at]][n])
+            return gpu.slot[at];
+    uint32_t number = f->names + 1;
+    if (number >= PP_ACTIVITY_NAMES)
+        return 0;
+    memcpy(f->name[number], text, n);
+    f->name[number][n] = '\0';
+    gpu.kept[number] = is_kept(f->name[number]) != 0;
+    gpu.slot[at] = (uint16_t)number;
+    __atomic_store_n(&f->names, number, __ATOMIC_RELEASE); /* pairs with the acquire of the collector */
+    return (uint16_t)number;
+}
+
+/* ---- batches ---- */
+
+static void add_mark(uint32_t batch, int trainer)
+{
+    static __thread uint32_t thread;
+    if (!thread)
+        thread = (uint32_t)syscall(SYS_gettid);
+    gpu.mark[gpu.marks % MARKS] = (struct mark){pp_now_ns(), batch, thread, trainer};
+    __atomic_store_n(&gpu.marks, gpu.marks + 1, __ATOMIC_RELEASE); /* pairs with the acquire in batch_at */
+}
+
+/* Whose call it is that the thread made at t_ns. */
+static uint32_t batch_at(uint64_t t_ns, uint32_t thread)
+{
+    uint64_t n = __atomic_load_n(&gpu.marks, __ATOMIC_ACQUIRE);
+    uint64_t first = n > MARKS - MARKS_SAFE ? n - (MARKS - MARKS_SAFE) : 0, low = first, high = n;
+    uint32_t trainers = PP_NO_BATCH;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (gpu.mark[middle % MARKS].t_ns <= t_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (uint64_t i = low; i > first && i + MARKS_BACK > low; i--) {
+        const struct mark *m = &gpu.mark[(i - 1) % MARKS];
+        if (m->thread == thread)
+            return m->batch;
+        if (m->trainer && trainers == PP_NO_BATCH)
+            trainers = m->batch;
+    }
+    return trainers;
+}
+
+/* ---- the sink: CUPTI's thread, or the one that ends the recording ---- */
+
+static void put(const struct pp_activity_row *row)
+{
+    struct pp_activity_file *f = gpu.file;
+    /* acquire: pairs with the release of the collector, which has read what is written over */
+    if (f->head - __atomic_load_n(&f->tail, __ATOMIC_ACQUIRE) >= PP_ACTIVITY_ROWS) {
+        f->no_room++;
+        return;
+    }
+    f->row[f->head % PP_ACTIVITY_ROWS] = *row;
+    __atomic_store_n(&f->head, f->head + 1, __ATOMIC_RELEASE); /* pairs with the acquire of the collector */
+}
+
+static void put_row(void *ctx, const struct pp_store_gpu *g)
+{
+    struct pp_activity_row row = {.start_ns = g->start_ns,
+                                  .dur_ns = g->dur_ns,
+                                  .bytes = g->bytes,
+                                  .correlation = g->correlation,
+                                  .device = g->device,
+                                  .context = g->context,
+                                  .stream = g->stream,
+                                  .thread = g->thread,
+                                  .batch = PP_NO_BATCH,
+                                  .result = g->result,
+                                  .kind = number_of(g->kind),
+                                  .name = number_of(g->name),
+                                  .source = number_of(g->source),
+                                  .target = number_of(g->target),
+                                  .asynchronous = (int8_t)g->asynchronous};
+    (void)ctx;
+    int is_call = g->thread != PP_GPU_NONE;
+    if (!row.kind || (is_call && !gpu.kept[row.name]))
+        return;
+    if (is_call)
+        row.batch = batch_at(g->start_ns, g->thread);
+    put(&row);
+}
+
+static void put_clock(void *ctx, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns)
+{
+    (void)ctx;
+    put(&(struct pp_activity_row){.start_ns = t_ns, .bytes = (uint64_t)offset_ns, .dur_ns = error_ns});
+}
+
+/* None: the program's calls carry no batch. */
+static void put_batch(void *ctx, uint32_t correlation, uint64_t batch)
+{
+}
+
+/* ---- where CUPTI is ---- */
+
+/* NVIDIA's wheels lie beside each other: where the runtime was loaded from, CUPTI is not far. */
+struct places {
+    char path[PLACES][PATH_MAX];
+    const char *list[PLACES + 8];
+    size_t n;
+};
+
+static int on_library(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    static const char *const beside[] = {"cuda_cupti/lib/libcupti.so.12", "cu13/lib/libcupti.so.13"};
+    struct places *p = ctx;
+    const char *at = strstr(info->dlpi_name, "/nvidia/");
+    (void)size;
+    for (size_t i = 0; at && !p->n && i < sizeof(beside) / sizeof(*beside); i++) {
+        int n = snprintf(p->path[p->n], PATH_MAX, "%.*s/nvidia/%s", (int)(at - info->dlpi_name),
+                         info->dlpi_name, beside[i]);
+        if (n > 0 && n < PATH_MAX && access(p->path[p->n], R_OK) == 0)
+            p->n++;
+    }
+    return 0;
+}
+
+static const char *const *where(struct places *p)
+{
+    size_t n = 0;
+    p->n = 0;
+    dl_iterate_phdr(on_library, p);
+    for (; n < p->n; n++)
+        p->list[n] = p->path[n];
+    for (size_t i = 0; pp_cupti_places[i] && n + 1 < sizeof(p->list) / sizeof(*p->list); i++)
+        p->list[n++] = pp_cupti_places[i];
+    p->list[n] = NULL;
+    return p->list;
+}
+
+/* ---- the driver, if the program has it ---- */
+
+struct driver {
+    void *library;
+    int version;
+    char device[128];
+};
+
+/* 0: CUDA is not in use, or not in this thread. Nothing is loaded, and nothing in CUDA changes. */
+static int in_use(struct driver *d)
+{
+    int (*current)(void **), (*device_of)(int *), (*name_of)(char *, int, int), (*version_of)(int *);
+    void *context = NULL;
+    int device = 0;
+    d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (!d->library)
+        return 0;
+    *(void **)&current = dlsym(d->library, "cuCtxGetCurrent");
+    *(void **)&device_of = dlsym(d->library, "cuCtxGetDevice");
+    *(void **)&name_of = dlsym(d->library, "cuDeviceGetName");
+    *(void **)&version_of = dlsym(d->library, "cuDriverGetVersion");
+    int used = current && version_of && current(&context) == 0 && context && version_of(&d->version) == 0;
+    if (used && device_of && name_of && device_of(&device) == 0)
+        (void)name_of(d->device, sizeof(d->device) - 1, device);
+    dlclose(d->library); /* the program has it open itself */
+    return used;
+}
+
+/* ---- begin and end ---- */
+
+/* The session's file, claimed for this process. NULL: there is none, it is full, or another process has it.
+ */
+static struct pp_activity_file *claim(void)
+{
+    char path[PATH_MAX + 32];
+    struct pp_activity_file *f = MAP_FAILED;
+    int64_t none = 0;
+    snprintf(path, sizeof(path), "%s/" PP_ACTIVITY_FILE_NAME, record_dir());
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    if (lseek(fd, 0, SEEK_END) >= (off_t)sizeof(*f))
+        f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (f == MAP_FAILED)
+        return NULL;
+    pp_guard_add(f, sizeof(*f));
+    if (memcmp(f->magic, PP_ACTIVITY_MAGIC, sizeof(f->magic)) == 0 && !f->stop &&
+        __atomic_compare_exchange_n(&f->pid, &none, getpid(), 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return f;
+    pp_guard_remove(f);
+    munmap(f, sizeof(*f));
+    return NULL;
+}
+
+static void say(enum pp_activity_state state, const char *text)
+{
+    snprintf(gpu.file->text, sizeof(gpu.file->text), "%s", text);
+    __atomic_store_n(&gpu.file->state, state, __ATOMIC_RELEASE); /* pairs with the acquire of the collector */
+}
+
+static void let_go_of_file(void)
+{
+    pp_guard_remove(gpu.file);
+    munmap(gpu.file, sizeof(*gpu.file));
+    gpu.file = NULL;
+}
+
+static void begin(const struct driver *d)
+{
+    static struct places places;
+    struct pp_err err = {.code = PP_OK};
+    gpu.file = claim();
+    gpu.off = 1; /* whatever comes, there is no second try */
+    if (!gpu.file)
+        return;
+    memset(gpu.slot, 0, sizeof(gpu.slot));
+    gpu.marks = 0;
+    gpu.forks = record_forks();
+    memcpy(gpu.file->device, d->device, sizeof(d->device));
+    struct pp_cupti_opts opts = {.sink = {NULL, put_row, put_batch, put_clock},
+                                 .driver_version = d->version,
+                                 .libraries = where(&places),
+                                 .guest = 1};
+    if (*gpu.yields)
+        snprintf(err.text, sizeof(err.text), "CUPTI is used by %s", gpu.yields);
+    else if (getenv("KINETO_USE_DAEMON"))
+        snprintf(
+            err.text, sizeof(err.text),
+            "PyTorch's profiler may be started from outside (KINETO_USE_DAEMON), and CUPTI is left to it");
+    else if (pp_cupti_open(&opts, &gpu.cupti, &err) == PP_OK)
+        snprintf(err.text, sizeof(err.text), "%s, in the job", pp_cupti_name(gpu.cupti));
+    say(gpu.cupti ? PP_ACTIVITY_ON : PP_ACTIVITY_REFUSED, err.text);
+    if (!gpu.cupti)
+        let_go_of_file();
+}
+
+static int is_ours(void)
+{
+    return gpu.cupti && gpu.forks == record_forks();
+}
+
+static void end(const char *until)
+{
+    struct pp_cupti_stats stats = {0};
+    if (!is_ours())
+        return;
+    pp_cupti_close(gpu.cupti, &stats);
+    gpu.cupti = NULL;
+    gpu.file->dropped = stats.dropped;
+    snprintf(gpu.file->until, sizeof(gpu.file->until), "%s", until);
+    __atomic_store_n(&gpu.file->state, PP_ACTIVITY_ENDED, __ATOMIC_RELEASE); /* as in say */
+    let_go_of_file();
+}
+
+void record_gpu_end(void)
+{
+    end("");
+}
+
+void record_gpu_yield(const char *to)
+{
+    char until[128];
+    snprintf(gpu.yields, sizeof(gpu.yields), "%s", to);
+    snprintf(until, sizeof(until), "CUPTI was needed by %s", to);
+    end(until);
+}
+
+void record_gpu_batch(const struct record_local *l, uint32_t batch)
+{
+    struct driver d = {0};
+    if (gpu.session != record_session()) {
+        gpu.session = record_session();
+        gpu.off = 0;
+        gpu.looks = 0;
+    }
+    if (is_ours() && __atomic_load_n(&gpu.file->stop, __ATOMIC_RELAXED))
+        end("enough was recorded");
+    if (!gpu.cupti && !gpu.off) {
+        gpu.looks++;
+        if (((gpu.looks & (gpu.looks - 1)) == 0 || gpu.looks % LOOKS == 0) && in_use(&d))
+            begin(&d);
+    }
+    if (is_ours())
+        add_mark(batch, l->taker.role != RECORD_PREFETCHES);
+}
