@@ -358,6 +358,13 @@ static pp_status decode_wait(struct pp_device *d, uint64_t ticket, struct pp_dev
     return st == PP_OK ? pp_cuda_decode_wait(&c->decode, flight_of(c, ticket), out, err) : st;
 }
 
+static void decode_trim(struct pp_device *d)
+{
+    struct cuda *c = of(d);
+    if (enter(c) == 0)
+        pp_cuda_decode_trim(&c->decode);
+}
+
 static pp_status decode_read(struct pp_device *d, uint64_t ticket, void *to, size_t size, struct pp_err *err)
 {
     struct cuda *c = of(d);
@@ -378,6 +385,7 @@ static const struct pp_device_decode_ops cuda_decode_ops = {
     .pixels = decode_pixels,
     .finish = decode_finish,
     .wait = decode_wait,
+    .trim = decode_trim,
     .read = decode_read,
 };
 

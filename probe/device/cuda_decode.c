@@ -82,6 +82,14 @@ static void free_flight(struct pp_cuda_decode *c, struct pp_cuda_flight *f)
     free(f->place);
 }
 
+void pp_cuda_decode_trim(struct pp_cuda_decode *c)
+{
+    for (size_t i = 0; i < c->flights; i++) {
+        free_pool(c, &c->flight[i].pixels);
+        free_pool(c, &c->flight[i].jobs);
+    }
+}
+
 void pp_cuda_decode_free(struct pp_cuda_decode *c)
 {
     for (size_t i = 0; c->flight && i < c->flights; i++)
@@ -147,7 +155,7 @@ pp_status pp_cuda_decode_make(struct pp_cuda_decode *c, const struct pp_cuda_dri
     *c = (struct pp_cuda_decode){.cu = cu, .opts = *opts, .flights = flights};
     pp_status st = pp_nvjpeg_load(&c->nv, err);
     if (st == PP_OK)
-        st = pp_nvjpeg_choose(&c->nv, opts->batch, &c->choice, err);
+        st = pp_nvjpeg_choose(&c->nv, cu, opts->batch, &c->choice, err);
     if (st == PP_OK)
         st = pp_cuda_check(cu, load_table(c, module), err, "a newer driver may accept it",
                            "loading the kernel that resizes into the device failed");

@@ -26,6 +26,7 @@ struct pp_cuda_decode {
 
 pp_status pp_cuda_decode_make(struct pp_cuda_decode *c, const struct pp_cuda_driver *cu, pp_cu_module module,
                               size_t flights, const struct pp_device_decode_opts *opts, struct pp_err *err);
+void pp_cuda_decode_trim(struct pp_cuda_decode *c); /* nothing is under way */
 void pp_cuda_decode_free(struct pp_cuda_decode *c); /* a zeroed one too */
 
 pp_status pp_cuda_decode_start(struct pp_cuda_decode *c, size_t flight, struct pp_device_image *images,

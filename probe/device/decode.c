@@ -64,6 +64,11 @@ pp_status pp_device_decode_wait(struct pp_device *d, uint64_t ticket, struct pp_
     return d->ops->decode->wait(d, ticket, out, err);
 }
 
+void pp_device_decode_trim(struct pp_device *d)
+{
+    d->ops->decode->trim(d);
+}
+
 pp_status pp_device_decode_read(struct pp_device *d, uint64_t ticket, void *to, size_t size,
                                 struct pp_err *err)
 {

@@ -89,6 +89,9 @@ pp_status pp_device_decode_finish(struct pp_device *d, uint64_t ticket, const st
                                   struct pp_err *err);
 pp_status pp_device_decode_wait(struct pp_device *d, uint64_t ticket, struct pp_device_decode_times *out,
                                 struct pp_err *err);
+/* Gives the memory for pixels back to the device, for who decodes no more: after pp_device_sync. Batches that
+ * are finished may still be waited for and read. */
+void pp_device_decode_trim(struct pp_device *d);
 /* After wait: the first size bytes of the batch as it lies on the device. */
 pp_status pp_device_decode_read(struct pp_device *d, uint64_t ticket, void *to, size_t size,
                                 struct pp_err *err);

@@ -94,14 +94,29 @@ static int lacks_video(const char **capabilities)
     return *capabilities && !strstr(*capabilities, "video") && !strstr(*capabilities, "all");
 }
 
-static void explain_no_engine(struct pp_nvjpeg_choice *c, pp_nvjpeg_result rc)
+/* "NVIDIA A100-SXM4-40GB MIG 1g.5gb" */
+static int is_slice(const struct pp_cuda_driver *cu, char *name, int size)
+{
+    pp_cu_device device;
+    return cu->cuDeviceGet(&device, 0) == 0 && cu->cuDeviceGetName(name, size, device) == 0 &&
+           strstr(name, " MIG ");
+}
+
+static void explain_no_engine(const struct pp_cuda_driver *cu, struct pp_nvjpeg_choice *c,
+                              pp_nvjpeg_result rc)
 {
     const char *capabilities;
+    char name[128];
     if (lacks_video(&capabilities))
         snprintf(
             c->passed_over, sizeof(c->passed_over),
             "this container may not use the GPU's JPEG engines: NVIDIA_DRIVER_CAPABILITIES=%.80s lacks video; start it with compute,utility,video",
             capabilities);
+    else if ((rc == PP_NVJPEG_ARCH_MISMATCH || rc == 0) && is_slice(cu, name, sizeof(name)))
+        snprintf(c->passed_over, sizeof(c->passed_over),
+                 "this MIG slice has no JPEG engine (%s); whole GPUs and slices with media extensions "
+                 "(+me) have",
+                 name);
     else if (rc == PP_NVJPEG_ARCH_MISMATCH || rc == 0)
         snprintf(c->passed_over, sizeof(c->passed_over), "this GPU has no JPEG engine (an A100 or H100 has)");
     else
@@ -111,7 +126,8 @@ static void explain_no_engine(struct pp_nvjpeg_choice *c, pp_nvjpeg_result rc)
             rc, pp_nvjpeg_result_name(rc));
 }
 
-static int take_engines(const struct pp_nvjpeg *n, struct pp_nvjpeg_choice *c)
+static int take_engines(const struct pp_nvjpeg *n, const struct pp_cuda_driver *cu,
+                        struct pp_nvjpeg_choice *c)
 {
     pp_nvjpeg_result rc = n->nvjpegCreateEx(PP_NVJPEG_HARDWARE, NULL, NULL, 0, &c->handle);
     if (rc != 0)
@@ -125,15 +141,15 @@ static int take_engines(const struct pp_nvjpeg *n, struct pp_nvjpeg_choice *c)
     if (c->handle)
         n->nvjpegDestroy(c->handle);
     c->handle = NULL;
-    explain_no_engine(c, rc);
+    explain_no_engine(cu, c, rc);
     return 0;
 }
 
-pp_status pp_nvjpeg_choose(const struct pp_nvjpeg *n, size_t batch, struct pp_nvjpeg_choice *out,
-                           struct pp_err *err)
+pp_status pp_nvjpeg_choose(const struct pp_nvjpeg *n, const struct pp_cuda_driver *cu, size_t batch,
+                           struct pp_nvjpeg_choice *out, struct pp_err *err)
 {
     *out = (struct pp_nvjpeg_choice){.backend = PP_NVJPEG_HYBRID};
-    if (take_engines(n, out))
+    if (take_engines(n, cu, out))
         return PP_OK;
     out->backend = batch > PP_NVJPEG_GPU_BATCH ? PP_NVJPEG_GPU_HYBRID : PP_NVJPEG_HYBRID;
     pp_nvjpeg_result rc = n->nvjpegCreateEx((int)out->backend, NULL, NULL, 0, &out->handle);
@@ -172,7 +188,7 @@ pp_status pp_nvjpeg_look(size_t batch, struct pp_nvjpeg_found *out, struct pp_er
         rc = cu.cuCtxSetCurrent(context);
     st = pp_cuda_check(&cu, rc, err, "see nvidia-smi", "making a context on the device failed");
     if (st == PP_OK)
-        st = pp_nvjpeg_choose(&n, batch, &out->choice, err);
+        st = pp_nvjpeg_choose(&n, &cu, batch, &out->choice, err);
     if (out->choice.handle)
         n.nvjpegDestroy(out->choice.handle);
     out->choice.handle = NULL;

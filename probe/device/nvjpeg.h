@@ -82,10 +82,10 @@ struct pp_nvjpeg_choice {
 };
 
 /* The engines where the device has some that may be used; else the GPU for batches that are large enough;
- * else the CPU for the first half of the work. The context must be current. PP_E_UNSUPPORTED: not even that
- * works. */
-pp_status pp_nvjpeg_choose(const struct pp_nvjpeg *n, size_t batch, struct pp_nvjpeg_choice *out,
-                           struct pp_err *err);
+ * else the CPU for the first half of the work. The context must be current; cu names the device.
+ * PP_E_UNSUPPORTED: not even that works. */
+pp_status pp_nvjpeg_choose(const struct pp_nvjpeg *n, const struct pp_cuda_driver *cu, size_t batch,
+                           struct pp_nvjpeg_choice *out, struct pp_err *err);
 
 /* "HARDWARE"; "BAD_JPEG". */
 const char *pp_nvjpeg_backend_name(enum pp_nvjpeg_backend backend);

@@ -20,6 +20,7 @@ struct pp_device_decode_ops {
                         struct pp_err *err);
     pp_status (*wait)(struct pp_device *d, uint64_t ticket, struct pp_device_decode_times *out,
                       struct pp_err *err);
+    void (*trim)(struct pp_device *d);
     pp_status (*read)(struct pp_device *d, uint64_t ticket, void *to, size_t size, struct pp_err *err);
 };
 

@@ -8,7 +8,10 @@
  *
  * Where the device's decoder refuses an image, it is decoded here on the CPU, and a damaged one becomes an
  * error of its sample. Where the decoder as a whole fails, the run ends (required), or decoding goes on on
- * the CPU. */
+ * the CPU; where the device is lost, so does all the rest (loader/fallback.h).
+ *
+ * decoding.c has the worker's part, decoding_lane.c the copy lane's, decoding_compare.c the comparison of
+ * pixels. */
 #ifndef PP_LOADER_DECODING_H
 #define PP_LOADER_DECODING_H
 
@@ -37,10 +40,12 @@ struct pp_row_input {
 
 struct pp_decoding {
     struct pp_device *device; /* NULL: everything is decoded on the CPU */
-    atomic_int off; /* no longer: relaxed, it orders nothing; what is in the slots is decoded either way */
+    atomic_int
+        off; /* no longer: relaxed, it orders nothing; what is in the slots is decoded by the copy lane */
     pthread_mutex_t lock;           /* around allocations of page-locked memory by workers */
     struct pp_device_image *images; /* the copy lane's, of the batch in hand; batch_size */
     uint8_t *usable;                /* rows of it; batch_size */
+    uint8_t *delivered;             /* a batch that is read back; NULL: nothing is handed over */
     struct pp_worker *rescue;       /* the copy lane's own decoder */
     char reason[480];               /* why off; the copy lane's */
     uint64_t on_device, refused;    /* images; the copy lane's */
@@ -63,6 +68,17 @@ void pp_decoding_move(struct pp_slot *s, uint32_t to, uint32_t from);
 
 /* The copy lane of a run that decodes on the device. */
 void *pp_decoding_main(void *loader);
+/* Its parts: the images of the slot's rows, in row order, into images of struct pp_decoding (returns how
+ * many); the encoded bytes of one; and, of the run's first images, how far the pixels of the last start are
+ * off libjpeg-turbo's. */
+size_t pp_decoding_gather(struct pp_loader *l, const struct pp_slot *s);
+struct pp_encoded pp_decoding_bytes(const struct pp_slot *s, const struct pp_device_image *image);
+void pp_decoding_compare(struct pp_loader *l, const struct pp_slot *s, uint64_t ticket, size_t n);
+
+static inline int pp_decoding_is_off(const struct pp_decoding *d)
+{
+    return atomic_load_explicit(&((struct pp_decoding *)d)->off, memory_order_relaxed);
+}
 
 void pp_decoding_report(const struct pp_loader *l, struct pp_loader_decode *out);
 

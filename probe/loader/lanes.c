@@ -274,6 +274,28 @@ struct pp_lap pp_batch_lap(const struct pp_loader *l, const struct pp_slot *s)
                            .flags = PP_SPAN_COUNT | pp_batch_flags(l, s->batch)};
 }
 
+void pp_slot_deliver(const struct pp_loader *l, const struct pp_slot *s, const void *data)
+{
+    const struct pp_loader_events *ev = &l->opts.events;
+    if (ev->deliver)
+        ev->deliver(ev->ctx, &(struct pp_loader_delivery){.batch = s->batch,
+                                                          .epoch = s->epoch,
+                                                          .data = data,
+                                                          .labels = s->labels,
+                                                          .indexes = s->indexes,
+                                                          .samples = s->valid});
+}
+
+void pp_slot_arrive(const struct pp_slot *s, uint64_t bytes, struct pp_device_batch *out)
+{
+    *out = (struct pp_device_batch){.batch = s->batch,
+                                    .epoch = s->epoch,
+                                    .samples = s->valid,
+                                    .bytes = bytes,
+                                    .end_position = s->end_position,
+                                    .cursor = s->cursor};
+}
+
 static pp_status copy_slot(struct pp_loader *l, const struct pp_slot *s, size_t bytes, struct pp_err *err)
 {
     struct pp_device_info device;
@@ -290,9 +312,7 @@ static pp_status copy_slot(struct pp_loader *l, const struct pp_slot *s, size_t 
 
 static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_slot *s, struct pp_err *err)
 {
-    const struct pp_loader_events *ev = &l->opts.events;
     struct pp_lap lap = pp_batch_lap(l, s);
-    struct pp_device_batch *b;
     void *item;
     size_t bytes = s->valid * l->row_bytes;
     pp_phase_begin(t, PP_PHASE_PUT_WAIT, lap.batch);
@@ -300,7 +320,6 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
     pp_phase_end(t, PP_PHASE_PUT_WAIT, &lap);
     if (st != PP_OK)
         return st;
-    b = item;
     pp_phase_begin(t, PP_PHASE_H2D, lap.batch);
     if (!(l->opts.cached_batches && s->copied)) {
         st = copy_slot(l, s, bytes, err);
@@ -311,20 +330,9 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
     pp_phase_end(t, PP_PHASE_H2D, &lap);
     if (st != PP_OK)
         return st;
-    if (ev->deliver)
-        ev->deliver(ev->ctx, &(struct pp_loader_delivery){.batch = s->batch,
-                                                          .epoch = s->epoch,
-                                                          .data = s->data,
-                                                          .labels = s->labels,
-                                                          .indexes = s->indexes,
-                                                          .samples = s->valid});
-    *b = (struct pp_device_batch){.batch = s->batch,
-                                  .epoch = s->epoch,
-                                  .samples = s->valid,
-                                  .bytes = bytes,
-                                  .end_position = s->end_position,
-                                  .cursor = s->cursor};
-    return pp_queue_put(&l->arrived, b);
+    pp_slot_deliver(l, s, s->data);
+    pp_slot_arrive(s, bytes, item);
+    return pp_queue_put(&l->arrived, item);
 }
 
 /* A run in which nothing can be used would read for ever and deliver nothing: after a whole epoch of it, say

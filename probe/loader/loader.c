@@ -130,7 +130,8 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
              &l->dispatch, &l->opts, &l->ready,
              &(struct pp_slot_memory){.data = l->slot_data, .n_slots = l->n_slots, .row_bytes = l->row_bytes},
              err)) != PP_OK ||
-        (st = make_workers(l, err)) != PP_OK || (st = pp_decoding_init(l, err)) != PP_OK) {
+        (st = make_workers(l, err)) != PP_OK || (st = pp_decoding_init(l, err)) != PP_OK ||
+        (st = pp_fallback_init(l, err)) != PP_OK) {
         pp_loader_destroy(l);
         return st;
     }
@@ -150,6 +151,7 @@ void pp_loader_destroy(struct pp_loader *l)
         return;
     }
     pp_decoding_free(l);
+    pp_fallback_free(l);
     for (int i = 0; l->workers && i < l->opts.workers; i++) {
         pp_scratch_destroy(l->workers[i].scratch);
         pp_decoder_destroy(l->workers[i].decoder);

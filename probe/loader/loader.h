@@ -87,7 +87,8 @@ struct pp_loader_opts {
     uint64_t step_ns;
     int copy_buffers;     /* device-side batches in flight, >= 1 */
     int decode_on_device; /* the device's decoder is open (device/decode.h), and decodes what it takes */
-    int decode_required;  /* a decoder that fails ends the run instead of leaving the work to the CPU */
+    int decode_required;  /* a decoder that fails, or a device, ends the run instead of leaving the work to
+                             the CPU */
     int sync_every_step;
     struct pp_collective
         *collective; /* borrowed, used by the trainer until it ends; NULL: no other ranks are waited for */
@@ -122,6 +123,8 @@ struct pp_loader_decode {
     double mean;       /* of the absolute differences of all their values, of 255 */
     int largest;       /* of them */
     char gave_up[480]; /* "" or why the decoding went on on the CPU */
+    char lost[480];    /* "" or why the run went on without the device (loader/fallback.h) */
+    uint64_t lost_ns;  /* when; monotonic */
 };
 
 struct pp_loader_result {

@@ -8,6 +8,7 @@
 #include "probe/loader/ballast.h"
 #include "probe/loader/decoding.h"
 #include "probe/loader/dispatch.h"
+#include "probe/loader/fallback.h"
 #include "probe/loader/gate.h"
 #include "probe/loader/loader.h"
 #include "probe/loader/queue.h"
@@ -66,6 +67,7 @@ struct pp_loader {
     unsigned given_up;          /* threads; their memory, and this, stays until the process ends */
     struct pp_ballast *ballast;
     struct pp_decoding decoding;
+    struct pp_fallback fallback;
     void *slot_data;
     size_t row_bytes, n_slots;
     struct pp_io_tally reader_io;                /* when the reader ended */
@@ -90,6 +92,10 @@ int pp_worker_make_row(struct pp_worker *w, struct pp_slot *s, uint32_t row, con
  * many. */
 uint32_t pp_slot_close_up(const struct pp_loader *l, struct pp_slot *s, uint32_t n, const uint8_t *usable);
 struct pp_lap pp_batch_lap(const struct pp_loader *l, const struct pp_slot *s);
+/* Copy lanes: hands the batch to the event deliver, where one is wanted; data: its rows. And what the trainer
+ * is told of a batch of which so many bytes have gone to the device. */
+void pp_slot_deliver(const struct pp_loader *l, const struct pp_slot *s, const void *data);
+void pp_slot_arrive(const struct pp_slot *s, uint64_t bytes, struct pp_device_batch *out);
 /* A whole epoch of samples of which none could be used: the failure of the run. */
 pp_status pp_check_useless(struct pp_loader *l, uint64_t useless, struct pp_err *err);
 

@@ -47,7 +47,31 @@ static pp_status wait_batch(struct pp_loader *l, const struct pp_loader_result *
     }
 }
 
-static pp_status step(const struct pp_loader *l, uint64_t batch, struct pp_err *err)
+static pp_status device_step(struct pp_loader *l, uint64_t batch, struct pp_err *err)
+{
+    pp_device_begin(l->opts.device, batch);
+    pp_status st = pp_device_step_start(l->opts.device, l->opts.step_ns, err);
+    if (st == PP_OK)
+        st = pp_device_step_wait(l->opts.device, err);
+    pp_device_end(l->opts.device);
+    return st;
+}
+
+/* Without the device, a sleep. */
+static pp_status step_on_device(struct pp_loader *l, uint64_t batch, struct pp_err *err)
+{
+    int sleeps = pp_fallback_is_taken(&l->fallback);
+    pp_status st = sleeps ? PP_OK : device_step(l, batch, err);
+    if (st != PP_OK && pp_fallback_take(l, err)) {
+        sleeps = 1;
+        st = PP_OK;
+    }
+    if (sleeps)
+        pp_stop_sleep(&l->stop, l->opts.step_ns);
+    return st;
+}
+
+static pp_status step(struct pp_loader *l, uint64_t batch, struct pp_err *err)
 {
     uint64_t cpu_end = pp_thread_cpu_ns() + l->opts.step_ns;
     switch (l->opts.step) {
@@ -58,14 +82,7 @@ static pp_status step(const struct pp_loader *l, uint64_t batch, struct pp_err *
         }
         break;
     case PP_STEP_SLEEP: pp_stop_sleep(&l->stop, l->opts.step_ns); break;
-    case PP_STEP_DEVICE: {
-        pp_device_begin(l->opts.device, batch);
-        pp_status st = pp_device_step_start(l->opts.device, l->opts.step_ns, err);
-        if (st == PP_OK)
-            st = pp_device_step_wait(l->opts.device, err);
-        pp_device_end(l->opts.device);
-        return st;
-    }
+    case PP_STEP_DEVICE: return step_on_device(l, batch, err);
     }
     return PP_OK;
 }
@@ -188,7 +205,7 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
     }
     if (l->opts.sync_every_step) {
         pp_phase_begin(t, PP_PHASE_DEVICE_SYNC, lap.batch);
-        if (pp_device_sync(l->opts.device, &err) != PP_OK)
+        if (pp_device_sync(pp_fallback_device(l), &err) != PP_OK && !pp_fallback_take(l, &err))
             pp_stop_fail(&l->stop, err.code, &err);
         pp_fault_sync(l->opts.faults);
         pp_phase_end(t, PP_PHASE_DEVICE_SYNC, &lap);

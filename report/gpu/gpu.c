@@ -296,11 +296,14 @@ static const char *why_not(const struct pp_source *source, const struct pp_timel
                            const struct pp_gpu_rows *rows, const char *activity, struct pp_arena *arena)
 {
     double dropped = meta_num(source, "records_dropped"), kept = meta_num(source, "records");
+    const char *lost = source->meta(source->ctx, "decode", "lost");
     struct window w = recorded(source, tl);
     size_t kernels = 0;
     for (size_t i = 0; i < rows->n_kernels; i++)
         kernels += rows->kernels[i].trainer && rows->kernels[i].start_ns >= w.from_ns &&
                    rows->kernels[i].start_ns < w.to_ns;
+    if (lost)
+        return pp_arena_printf(arena, "the GPU was lost, and the run went on without it: %s", lost);
     if (!activity)
         return "GPU activity was not recorded";
     if (strncmp(activity, "not recorded", 12) == 0)

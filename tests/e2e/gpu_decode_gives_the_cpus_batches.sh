@@ -78,9 +78,23 @@ for row in "no library|there is no nvJPEG here|none" "too old|libnvjpeg.so.11 is
 done
 NVIDIA_DRIVER_CAPABILITIES=compute,utility gpu_run "" "create=8" --decode auto
 like "a container without video decodes without engines, and says why" "$(cat "$ERR")" "back end HYBRID; this container may not use the GPU's JPEG engines: NVIDIA_DRIVER_CAPABILITIES=compute,utility lacks video"
+CUDA_VISIBLE_DEVICES= gpu_run "" "" --decode auto --digest
+check "CUDA_VISIBLE_DEVICES=: auto goes on" ended_well
+like "and says why" "$(cat "$ERR")" 'decode +on the CPU: .*CUDA_VISIBLE_DEVICES="" leaves no CUDA device'
+is "on the CPU" "$(digest), $(meta config decode)" "$cpu, cpu"
+CUDA_VISIBLE_DEVICES= gpu_run "" "" --decode nvjpeg
+is "nvjpeg is an error" "$rc" 4
+like "of one sentence" "$(cat "$ERR")" '--decode nvjpeg: .*CUDA_VISIBLE_DEVICES="" leaves no CUDA device.*--decode auto'
+gpu_run "name=NVIDIA A100-SXM4-40GB MIG 1g.5gb" "engines=0" --decode auto
+like "a slice without engines decodes without them, and says why" "$(cat "$ERR")" "back end HYBRID; this MIG slice has no JPEG engine .NVIDIA A100-SXM4-40GB MIG 1g.5gb"
+gpu_run "name=NVIDIA H100 MIG 4g.40gb" "engines=4;cores=1" --decode auto
+like "one with engines names those of the slice" "$(cat "$ERR")" "back end HARDWARE, 4 engines of 1 cores"
 refuses "on the host device" 2 "--decode nvjpeg decodes on the GPU" "$PP" run "$T/images" --decode nvjpeg --device host
 
 # In the middle of a run.
+gpu_run "device-mib=1" "fancy=1" --decode auto --digest --batch-size 64
+check "no memory on the device: auto goes on" ended_well
+like "and says so" "$(cat "$ERR")" "--decode auto goes on on the CPU: reserving [0-9]+ MiB on the device for .* failed"
 gpu_run "" "fancy=1;fail=3:5" --decode auto --digest
 check "no memory for nvJPEG: auto goes on" ended_well
 like "and says so" "$(cat "$ERR")" "--decode auto goes on on the CPU: .*ALLOCATOR_FAILURE"
@@ -89,10 +103,21 @@ like "the file knows" "$(meta decode gave_up)" "ALLOCATOR_FAILURE"
 gpu_run "" "fail=3:8" --decode nvjpeg
 is "nvjpeg ends: exit code" "$rc" 4
 is "the recording is kept" "$(meta run outcome), $(sql "$T/run.sqlite" 'PRAGMA integrity_check')" "failed, ok"
-gpu_run "" "poison=120" --decode auto
-is "a device that is lost ends the run: exit code" "$rc" 4
+gpu_run "" "poison=120" --decode nvjpeg
+is "a device that is lost ends a run of nvjpeg: exit code" "$rc" 4
 like "one sentence" "$(cat "$ERR")" "an illegal memory access.*the device may be lost"
 is "its recording is kept" "$(meta run outcome), $(sql "$T/run.sqlite" 'PRAGMA integrity_check')" "failed, ok"
+gpu_run "" "fancy=1;poison=120" --decode auto --step-ms 1 --sync-every-step --digest
+check "auto goes on without the device" ended_well
+like "and says what it does" "$(cat "$ERR")" "--decode auto goes on without the GPU: from here on the CPU decodes.*the steps sleep; .*an illegal memory access"
+is "with the same batches and errors" "$(digest), $(meta result errors), $(meta run outcome)" "$cpu, $errors, finished"
+like "the file knows" "$(meta decode lost)" "an illegal memory access"
+holds "and when" "$(meta decode lost_mono_ns) > $(meta result trainer_start_mono_ns)"
+is "the event is among its notes" "$(sql "$T/run.sqlite" "SELECT count(*) FROM error WHERE kind = 'warning' AND action = 'noted' AND reason LIKE '%goes on without the GPU%'")" 1
+run "$PP" report "$T/run.sqlite"
+like "the report has the sentence" "$(tr -s ' \n' ' ' <"$OUT")" "goes on without the GPU"
+run "$PP" report "$T/run.sqlite" --json
+like "and does not judge the GPU" "$(json "$OUT" '$.gpu.not_measured')" "the GPU was lost, and the run went on without it"
 
 run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_NVJPEG="engines=7;cores=1" "$PP" doctor
 like "doctor: engines and back end" "$(tr -s ' \n' ' ' <"$OUT")" "yes nvJPEG nvJPEG 12.4, 7 engines of 1 cores, back end HARDWARE"

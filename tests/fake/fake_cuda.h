@@ -8,6 +8,7 @@
  * Everything starts from the environment variable PP_FAKE_CUDA, or from fake_cuda_reset: words apart by ';':
  *   devices=N        (1)
  *   version=N        13000
+ *   name=TEXT        "Fake GPU"; the device's number follows
  *   gbps=X           link for pinned memory, in 1e9 bytes/s (25); pageable=X the same for other memory
  *                    (6); combined=X write-combined (26)
  *   host-mib=N       how much cuMemHostAlloc gives in all; device-mib=N likewise cuMemAlloc

@@ -32,6 +32,7 @@ struct fault {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     int devices, version, initialised, contexts;
+    char name[64];
     double gbps, pageable_gbps, combined_gbps;
     size_t host_limit, device_limit, host_used, device_used;
     uint64_t sync_ns, launch_ns;
@@ -67,6 +68,7 @@ static void configure(const char *words)
     char copy[512], *rest = copy, *word;
     snprintf(copy, sizeof(copy), "%s", words ? words : "");
     fake.devices = 1;
+    snprintf(fake.name, sizeof(fake.name), "Fake GPU");
     fake.version = 13000;
     fake.gbps = 25;
     fake.pageable_gbps = 6;
@@ -100,6 +102,8 @@ static void configure(const char *words)
         else if (sscanf(word, "lose=%u:%d", &fake.lose_at, &fake.lose_rc) == 2 ||
                  sscanf(word, "once=%u:%d", &fake.once_at, &fake.lose_rc) == 2)
             continue;
+        else if (strncmp(word, "name=", 5) == 0)
+            snprintf(fake.name, sizeof(fake.name), "%s", word + 5);
         else if (strncmp(word, "fail=", 5) == 0)
             read_fault(word + 5);
     }
@@ -296,7 +300,7 @@ EXPORT int cuDeviceGet(int *out, int ordinal)
 EXPORT int cuDeviceGetName(char *name, int size, int dev)
 {
     CALL(cuDeviceGetName);
-    snprintf(name, (size_t)size, "Fake GPU %d", dev);
+    snprintf(name, (size_t)size, "%s %d", fake.name, dev);
     DONE;
 }
 

@@ -94,12 +94,16 @@ void run_decode_store(struct pp_store *s, const struct run_parts *p)
 
 void run_decode_store_result(struct pp_store *s, const struct pp_loader_decode *r)
 {
-    if (!r->images && !r->refused && !r->gave_up[0])
+    if (!r->images && !r->refused && !r->gave_up[0] && !r->lost[0])
         return;
     pp_store_meta_num(s, "decode", "images", (double)r->images, "images");
     pp_store_meta_num(s, "decode", "refused", (double)r->refused, "images");
     if (r->gave_up[0])
         pp_store_meta_text(s, "decode", "gave_up", r->gave_up);
+    if (r->lost[0]) {
+        pp_store_meta_text(s, "decode", "lost", r->lost);
+        pp_store_meta_num(s, "decode", "lost_mono_ns", (double)r->lost_ns, "ns");
+    }
     if (!r->compared)
         return;
     pp_store_meta_num(s, "decode", "compared", (double)r->compared, "images");

@@ -18,6 +18,8 @@ static __typeof__(fake_cuda_leaks) *leaks_cuda;
 static __typeof__(fake_nvjpeg_reset) *reset;
 static __typeof__(fake_nvjpeg_leaks) *leaks;
 
+static struct pp_cuda_driver cu;
+
 static void the_library_is_found_and_named(void **state)
 {
     struct pp_nvjpeg n;
@@ -69,6 +71,8 @@ static void the_best_back_end_is_chosen(void **state)
         {"engines=0", NULL, 51, PP_NVJPEG_GPU_HYBRID, 0, 0, "this GPU has no JPEG engine"},
         {"engines=0", NULL, 50, PP_NVJPEG_HYBRID, 0, 0, "this GPU has no JPEG engine"},
         {"engines=0", "all", 50, PP_NVJPEG_HYBRID, 0, 0, "this GPU has no JPEG engine"},
+        {"engines=0;name=NVIDIA A100-SXM4-40GB MIG 1g.5gb", NULL, 51, PP_NVJPEG_GPU_HYBRID, 0, 0,
+         "this MIG slice has no JPEG engine (NVIDIA A100-SXM4-40GB MIG 1g.5gb"},
         {"create=8", "compute,utility", 64, PP_NVJPEG_GPU_HYBRID, 0, 0,
          "NVIDIA_DRIVER_CAPABILITIES=compute,utility lacks video"},
         {"create=8", "compute,video", 64, PP_NVJPEG_GPU_HYBRID, 0, 0, "nvJPEG status 8, INTERNAL_ERROR"},
@@ -76,12 +80,13 @@ static void the_best_back_end_is_chosen(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct pp_nvjpeg n;
         struct pp_nvjpeg_choice c;
+        reset_cuda(cases[i].words); /* each of both takes the words that are its own */
         reset(cases[i].words);
         unsetenv("NVIDIA_DRIVER_CAPABILITIES");
         if (cases[i].capabilities)
             setenv("NVIDIA_DRIVER_CAPABILITIES", cases[i].capabilities, 1);
         assert_int_equal(pp_nvjpeg_load(&n, NULL), PP_OK);
-        assert_int_equal(pp_nvjpeg_choose(&n, cases[i].batch, &c, NULL), PP_OK);
+        assert_int_equal(pp_nvjpeg_choose(&n, &cu, cases[i].batch, &c, NULL), PP_OK);
         assert_int_equal(c.backend, cases[i].backend);
         assert_int_equal(c.engines, cases[i].engines);
         assert_int_equal(c.cores, cases[i].cores);
@@ -101,7 +106,7 @@ static void a_library_that_does_not_start_is_an_error(void **state)
     struct pp_err err;
     reset("create-any=6");
     assert_int_equal(pp_nvjpeg_load(&n, NULL), PP_OK);
-    assert_int_equal(pp_nvjpeg_choose(&n, 64, &c, &err), PP_E_UNSUPPORTED);
+    assert_int_equal(pp_nvjpeg_choose(&n, &cu, 64, &c, &err), PP_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "cannot be started on this device (status 6, EXECUTION_FAILED)"));
     assert_int_equal(leaks(), 0);
 }
@@ -139,5 +144,8 @@ int main(void)
     *(void **)&leaks_cuda = dlsym(cuda, "fake_cuda_leaks");
     *(void **)&reset = dlsym(nvjpeg, "fake_nvjpeg_reset");
     *(void **)&leaks = dlsym(nvjpeg, "fake_nvjpeg_leaks");
+    reset_cuda("");
+    if (pp_cuda_driver_load(&cu, PP_CUDA_LIBRARY, NULL) != PP_OK)
+        return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,7 +103,8 @@ struct asked {
     const char *cuda, *nvjpeg; /* NULL: on the CPU */
     const char *transform;
     enum pp_dtype dtype;
-    int required, workers, copy_buffers, rotate;
+    int required, workers, copy_buffers, rotate, sync;
+    uint64_t step_ns; /* on the device; 0: none */
     enum pp_on_error on_error;
     struct pp_session *session;
 };
@@ -142,6 +143,9 @@ static struct outcome run(const struct asked *a)
                                   .max_epochs = 2,
                                   .exif_rotate = a->rotate,
                                   .copy_buffers = a->copy_buffers ? a->copy_buffers : 2,
+                                  .step = a->step_ns ? PP_STEP_DEVICE : PP_STEP_NONE,
+                                  .step_ns = a->step_ns,
+                                  .sync_every_step = a->sync,
                                   .on_error = a->on_error,
                                   .decode_on_device = a->nvjpeg != NULL,
                                   .decode_required = a->required};
@@ -347,28 +351,82 @@ static void a_decoder_that_fails_is_given_up(void **state)
     assert_clean();
 }
 
-/* A kernel that went wrong leaves a context in which nothing works: a device is lost, and there is no going
- * on. */
-static void a_poisoned_context_ends_the_run(void **state)
+/* ---- a device that is lost ---- */
+
+/* The run has gone on without its device: the CPU's batches, one sentence, nothing of nvJPEG left behind.
+ * What the driver had given, a lost device does not take back. */
+static void assert_went_on(const struct outcome *cpu, const struct outcome *gpu, const char *says)
+{
+    if (gpu->st != PP_OK)
+        fail_msg("%s", gpu->err.text);
+    assert_int_equal(gpu->samples, cpu->samples);
+    assert_int_equal(gpu->errors, cpu->errors);
+    assert_true(gpu->digest == cpu->digest);
+    assert_string_equal(gpu->result.ended_by, "epochs");
+    if (!strstr(gpu->result.decode.lost, says))
+        fail_msg("\"%s\" instead of \"%s\"", gpu->result.decode.lost, says);
+    assert_true(gpu->result.decode.lost_ns >= gpu->result.start_ns);
+    assert_non_null(strstr(gpu->notes, "--decode auto goes on without the GPU: "));
+    assert_non_null(strstr(gpu->notes, gpu->result.decode.lost));
+    assert_ptr_equal(strchr(gpu->notes, '\n'), gpu->notes + strlen(gpu->notes) - 1);
+    assert_int_equal(leaks(), 0);
+}
+
+/* A kernel that went wrong leaves a context in which nothing works. */
+static void a_poisoned_context_ends_the_run_or_leaves_it_to_the_cpu(void **state)
 {
     char words[64];
     (void)state;
     put_files();
-    snprintf(words, sizeof(words), "poison=%d", ODD);
-    for (int required = 0; required < 2; required++) {
-        struct asked a = {.nvjpeg = words, .required = required};
-        struct outcome o = run(&a);
-        assert_int_equal(o.st, PP_E_SYSTEM);
-        assert_non_null(strstr(o.err.text, "an illegal memory access"));
-        assert_non_null(strstr(o.err.text, "the device may be lost"));
-        assert_string_equal(o.result.ended_by, "error");
-        assert_true(o.result.batches >= 1); /* before the batch of that image */
-        assert_int_equal(leaks(), 0);
+    struct outcome cpu = run(&(struct asked){0});
+    snprintf(words, sizeof(words), "fancy=1;poison=%d", ODD);
+    struct outcome o = run(&(struct asked){.nvjpeg = words, .required = 1});
+    assert_int_equal(o.st, PP_E_SYSTEM);
+    assert_non_null(strstr(o.err.text, "an illegal memory access"));
+    assert_non_null(strstr(o.err.text, "the device may be lost"));
+    assert_string_equal(o.result.ended_by, "error");
+    assert_true(o.result.batches >= 1); /* before the batch of that image */
+    assert_int_equal(o.result.decode.lost_ns, 0);
+    assert_int_equal(leaks(), 0);
+    for (int buffers = 1; buffers <= 4; buffers++) {
+        o = run(&(struct asked){.nvjpeg = words, .copy_buffers = buffers});
+        assert_went_on(&cpu, &o, "an illegal memory access");
+        /* The first batches were decoded there, and those after it were not. */
+        assert_true(o.result.decode.images < FILES);
     }
 }
 
-/* Each call of the driver that decoding makes may fail, once or from then on: an error or the right batches,
- * and nothing is left behind where the driver still takes things back. */
+/* At whatever call the device is lost, while it decodes, copies, steps or is waited for. */
+static void a_device_may_be_lost_at_any_call(void **state)
+{
+    unsigned lost = 0;
+    (void)state;
+    put_files();
+    struct outcome cpu = run(&(struct asked){0});
+    for (unsigned at = 30; at < 900; at += 37) {
+        char words[32];
+        snprintf(words, sizeof(words), "lose=%u:719", at);
+        struct asked a = {.cuda = words,
+                          .nvjpeg = "fancy=1;batch-us=10;image-us=1",
+                          .copy_buffers = 1 + (int)(at % 3),
+                          .step_ns = at % 2 ? 20000 : 0,
+                          .sync = at % 5 == 0};
+        struct outcome gpu = run(&a);
+        if (gpu.result.start_ns && gpu.result.decode.lost[0]) {
+            assert_went_on(&cpu, &gpu, "CUDA error 719");
+            lost++;
+        } else if (gpu.result.start_ns) { /* it was over before */
+            assert_int_equal(gpu.st, PP_OK);
+            assert_true(gpu.digest == cpu.digest);
+        } else {
+            assert_true(gpu.st != PP_OK && gpu.err.text[0]);
+        }
+    }
+    assert_true(lost >= 5);
+}
+
+/* Each call of the driver that decoding makes may fail, once: the right batches, unless the run had not begun
+ * yet, and nothing is left behind. */
 static void any_call_may_fail(void **state)
 {
     struct asked cpu_asked = {0};
@@ -380,7 +438,9 @@ static void any_call_may_fail(void **state)
         snprintf(words, sizeof(words), "once=%u:2", at);
         struct asked a = {.cuda = words, .nvjpeg = "fancy=1;batch-us=10;image-us=1"};
         struct outcome gpu = run(&a);
-        if (gpu.st == PP_OK) {
+        if (gpu.result.start_ns) {
+            if (gpu.st != PP_OK)
+                fail_msg("call %u: %s", at, gpu.err.text);
             assert_true(gpu.digest == cpu.digest);
             assert_int_equal(gpu.samples, cpu.samples);
         } else {
@@ -399,7 +459,8 @@ int main(void)
         TREE_TEST(a_damaged_image_that_reaches_the_device_is_an_error_of_its_sample),
         TREE_TEST(without_memory_the_cpu_goes_on_or_the_run_ends),
         TREE_TEST(a_decoder_that_fails_is_given_up),
-        TREE_TEST(a_poisoned_context_ends_the_run),
+        TREE_TEST(a_poisoned_context_ends_the_run_or_leaves_it_to_the_cpu),
+        TREE_TEST(a_device_may_be_lost_at_any_call),
         TREE_TEST(any_call_may_fail),
     };
     void *cuda = fake_open("libcuda.so.1"), *nvjpeg = fake_open("libnvjpeg.so.12");
