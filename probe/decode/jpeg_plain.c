@@ -16,7 +16,8 @@ enum {
 enum { SOS = 0xda, DQT = 0xdb, DRI = 0xdd, APP14 = 0xee, TEM = 0x01 };
 
 struct seen {
-    int frame, huffman, quantisation, restarts;
+    int components; /* 0: no frame yet */
+    int huffman, quantisation, restarts;
 };
 
 static const char truncated[] = "truncated", damaged[] = "a damaged header";
@@ -29,33 +30,34 @@ static unsigned number(const uint8_t *p)
 /* p: the segment's length field. */
 static const char *check_frame(const uint8_t *p, size_t length)
 {
-    static const char *const names[] = {"not of 8 bits", "1 component", "4 components"};
     if (length < 8)
         return damaged;
     if (p[2] != 8)
-        return names[0];
-    if (p[7] != 3)
-        return p[7] == 1 ? names[1] : p[7] == 4 ? names[2] : "an odd number of components";
-    if (length != 8 + 3 * 3 || number(p + 3) == 0 || number(p + 5) == 0)
+        return "not of 8 bits";
+    if (p[7] != 3 && p[7] != 1)
+        return p[7] == 4 ? "4 components" : "an odd number of components";
+    if (length != 8 + 3 * (size_t)p[7] || number(p + 3) == 0 || number(p + 5) == 0)
         return damaged;
     /* As libjpeg guesses without an Adobe marker. */
-    return p[8] == 'R' && p[11] == 'G' && p[14] == 'B' ? "not YCbCr" : NULL;
+    return p[7] == 3 && p[8] == 'R' && p[11] == 'G' && p[14] == 'B' ? "not YCbCr" : NULL;
 }
 
 static const char *check_scan(const uint8_t *p, size_t length, const struct seen *s)
 {
-    if (!s->frame || !s->huffman || !s->quantisation)
+    size_t components = (size_t)s->components;
+    if (!s->components || !s->huffman || !s->quantisation)
         return "without tables";
-    if (length < 3 || p[2] != 3)
+    if (length < 3 || p[2] != components)
         return "several scans";
-    return length == 6 + 2 * 3 && p[9] == 0 && p[10] == 63 && p[11] == 0 ? NULL : damaged;
+    const uint8_t *band = p + 3 + 2 * components;
+    return length == 6 + 2 * components && band[0] == 0 && band[1] == 63 && band[2] == 0 ? NULL : damaged;
 }
 
 static const char *check_segment(int marker, const uint8_t *p, size_t length, struct seen *s)
 {
     if (marker == SOF0) {
-        const char *odd = s->frame ? damaged : check_frame(p, length);
-        s->frame = 1;
+        const char *odd = s->components ? damaged : check_frame(p, length);
+        s->components = odd ? 0 : p[7];
         return odd;
     }
     if (marker == SOF0 + 2)
@@ -88,6 +90,24 @@ static const char *check_data(const uint8_t *p, const uint8_t *end, const struct
     return truncated;
 }
 
+/* The marker at *p: *p becomes its segment's length field, which says *length. NULL, or what is odd. */
+static const char *next_segment(const uint8_t **p, const uint8_t *end, int *marker, size_t *length)
+{
+    if (end - *p < 4)
+        return truncated;
+    if (*(*p)++ != 0xff)
+        return damaged;
+    while (end - *p > 3 && **p == 0xff)
+        ++*p;
+    *marker = *(*p)++;
+    if (end - *p < 2)
+        return truncated;
+    *length = number(*p);
+    if (*marker == TEM || (*marker >= RST0 && *marker <= EOI) || *marker == 0 || *length < 2)
+        return damaged;
+    return (size_t)(end - *p) < *length ? truncated : NULL;
+}
+
 const char *pp_jpeg_not_plain(const uint8_t *data, size_t size)
 {
     struct seen seen = {0};
@@ -95,26 +115,53 @@ const char *pp_jpeg_not_plain(const uint8_t *data, size_t size)
     if (size < 2 || data[0] != 0xff || data[1] != SOI)
         return "no JPEG";
     for (;;) {
-        if (end - p < 4)
-            return truncated;
-        if (*p++ != 0xff)
-            return damaged;
-        while (end - p > 3 && *p == 0xff)
-            p++;
-        int marker = *p++;
-        if (end - p < 2)
-            return truncated;
-        size_t length = number(p);
-        if (marker == TEM || (marker >= RST0 && marker <= EOI) || marker == 0 || length < 2)
-            return damaged;
-        if ((size_t)(end - p) < length)
-            return truncated;
-        const char *odd = marker == SOS ? check_scan(p, length, &seen)
-                                        : check_segment(marker, p, length, &seen);
+        int marker = 0;
+        size_t length = 0;
+        const char *odd = next_segment(&p, end, &marker, &length);
+        if (!odd)
+            odd = marker == SOS ? check_scan(p, length, &seen) : check_segment(marker, p, length, &seen);
         if (odd)
             return odd;
         p += length;
         if (marker == SOS)
             return check_data(p, end, &seen);
     }
+}
+
+/* ---- sampling ---- */
+
+/* p: the length field of a frame that check_frame finds nothing odd in. */
+static enum pp_jpeg_sampling sampling_of(const uint8_t *p)
+{
+    static const struct {
+        int luma;
+        enum pp_jpeg_sampling sampling;
+    } rows[] = {{0x11, PP_JPEG_444}, {0x21, PP_JPEG_422}, {0x22, PP_JPEG_420}, {0x12, PP_JPEG_440}};
+    if (p[7] == 1)
+        return PP_JPEG_GRAY;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && p[12] == 0x11 && p[15] == 0x11; i++)
+        if (p[9] == rows[i].luma)
+            return rows[i].sampling;
+    return PP_JPEG_OTHER;
+}
+
+enum pp_jpeg_sampling pp_jpeg_sampling(const uint8_t *data, size_t size)
+{
+    const uint8_t *p = data + 2, *end = data + size;
+    int marker = 0;
+    size_t length = 0;
+    if (size < 2)
+        return PP_JPEG_OTHER;
+    for (; !next_segment(&p, end, &marker, &length) && marker != SOS; p += length)
+        if (marker == SOF0)
+            return check_frame(p, length) ? PP_JPEG_OTHER : sampling_of(p);
+    return PP_JPEG_OTHER;
+}
+
+const char *pp_jpeg_sampling_name(enum pp_jpeg_sampling s)
+{
+    static const char *const names[PP_JPEG_SAMPLINGS] = {
+        [PP_JPEG_444] = "4:4:4", [PP_JPEG_422] = "4:2:2", [PP_JPEG_420] = "4:2:0",
+        [PP_JPEG_440] = "4:4:0", [PP_JPEG_GRAY] = "gray", [PP_JPEG_OTHER] = "other"};
+    return names[s];
 }

@@ -48,7 +48,8 @@ struct pp_device_image {
     size_t tables_bytes;
     int x_count, x_taps, y_count, y_taps, left, top, flip;
     uint32_t row; /* of the batch; may change until finish */
-    int failed;   /* set by start: the decoder refuses this image, and it has no pixels */
+    int failed;   /* set by start: the decoder refuses this image, and it has no pixels; or, before finish, by
+                     who does not want them */
 };
 
 /* A batch: row `image->row` from each image that did not fail, the others from the host's memory. */

@@ -3,7 +3,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
-#include "probe/decode/jpeg_plain.h"
 #include "probe/device/device.h"
 #include "probe/loader/fault.h"
 #include "probe/loader/loader_impl.h"
@@ -97,7 +96,9 @@ int pp_decoding_takes(struct pp_worker *w, const struct pp_encoded *in, const st
 {
     const struct pp_loader *l = w->loader;
     int rotates = l->opts.exif_rotate && info->orientation > 1;
-    return !pp_decoding_is_off(&l->decoding) && !strcmp(info->format, pp_decode_jpeg.name) && !rotates &&
+    int is_off = pp_decoding_is_off(&l->decoding) ||
+                 (info->channels == 1 && pp_decoding_is_off_gray(&l->decoding));
+    return !is_off && !strcmp(info->format, pp_decode_jpeg.name) && !rotates &&
            (uint64_t)info->width * (uint64_t)info->height <= MOST_PIXELS &&
            !pp_jpeg_not_plain(in->data, in->size) && pp_device_parser_accepts(w->parser, in->data, in->size);
 }
@@ -156,6 +157,7 @@ pp_status pp_decoding_put(struct pp_worker *w, const struct pp_claim *c, const s
                                             .left = axes.left,
                                             .top = axes.top,
                                             .flip = axes.flip};
+    input->sampling = pp_jpeg_sampling(in->data, in->size);
     input->on_device = 1;
     return PP_OK;
 }
@@ -192,14 +194,29 @@ struct pp_encoded pp_decoding_bytes(const struct pp_slot *s, const struct pp_dev
     return (struct pp_encoded){.data = image->data, .size = image->size, .index = s->indexes[image->row]};
 }
 
+static void report_difference(const struct pp_decoding_difference *from, enum pp_jpeg_sampling sampling,
+                              struct pp_loader_decode *out)
+{
+    double sum = out->mean * out->values + (double)from->sum;
+    out->values += (double)from->values;
+    out->mean = sum / out->values;
+    out->largest = from->largest > out->largest ? from->largest : out->largest;
+    out->compared += from->images;
+    out->difference[out->differences++] = (struct pp_loader_difference){
+        .sampling = pp_jpeg_sampling_name(sampling),
+        .images = from->images,
+        .mean = (double)from->sum / (double)from->values,
+        .largest = from->largest,
+    };
+}
+
 void pp_decoding_report(const struct pp_loader *l, struct pp_loader_decode *out)
 {
     const struct pp_decoding *d = &l->decoding;
-    *out = (struct pp_loader_decode){.images = d->on_device,
-                                     .refused = d->refused,
-                                     .compared = d->compared,
-                                     .mean = d->values ? (double)d->difference / (double)d->values : 0,
-                                     .largest = d->largest};
+    *out = (struct pp_loader_decode){.images = d->on_device, .refused = d->refused};
+    for (int i = 0; i < PP_JPEG_SAMPLINGS; i++)
+        if (d->difference[i].images)
+            report_difference(&d->difference[i], i, out);
     snprintf(out->gave_up, sizeof(out->gave_up), "%s", d->reason);
     snprintf(out->lost, sizeof(out->lost), "%s", l->fallback.reason);
     out->lost_ns = l->fallback.taken_ns;

@@ -15,6 +15,7 @@
 #ifndef PP_LOADER_DECODING_H
 #define PP_LOADER_DECODING_H
 
+#include "probe/decode/jpeg_plain.h"
 #include "probe/device/decode.h"
 
 #include <pthread.h>
@@ -35,6 +36,7 @@ struct pp_row_input {
     int is_wide;
     uint8_t *wide; /* page-locked; for what does not fit into the row. Kept for the slot's next batches */
     size_t wide_size;
+    enum pp_jpeg_sampling sampling;
     struct pp_device_image image; /* data and tables are set when the batch is gathered: rows move */
 };
 
@@ -49,9 +51,12 @@ struct pp_decoding {
     struct pp_worker *rescue;       /* the copy lane's own decoder */
     char reason[480];               /* why off; the copy lane's */
     uint64_t on_device, refused;    /* images; the copy lane's */
-    /* Pixels of the first images against libjpeg-turbo's */
-    uint64_t compared, values, difference;
-    int largest;
+    atomic_int off_gray;            /* relaxed: the decoder's grey images are none, and it gets no more */
+    /* Pixels of the first images of each kind against libjpeg-turbo's; the copy lane's */
+    struct pp_decoding_difference {
+        uint64_t images, values, sum;
+        int largest;
+    } difference[PP_JPEG_SAMPLINGS];
 };
 
 pp_status pp_decoding_init(struct pp_loader *l, struct pp_err *err);
@@ -69,11 +74,16 @@ void pp_decoding_move(struct pp_slot *s, uint32_t to, uint32_t from);
 /* The copy lane of a run that decodes on the device. */
 void *pp_decoding_main(void *loader);
 /* Its parts: the images of the slot's rows, in row order, into images of struct pp_decoding (returns how
- * many); the encoded bytes of one; and, of the run's first images, how far the pixels of the last start are
- * off libjpeg-turbo's. */
+ * many); the encoded bytes of one; and, of the run's first images of each kind, how far the pixels of
+ * the last start are off libjpeg-turbo's: images that cannot be right become failed. */
 size_t pp_decoding_gather(struct pp_loader *l, const struct pp_slot *s);
 struct pp_encoded pp_decoding_bytes(const struct pp_slot *s, const struct pp_device_image *image);
 void pp_decoding_compare(struct pp_loader *l, const struct pp_slot *s, uint64_t ticket, size_t n);
+
+static inline int pp_decoding_is_off_gray(const struct pp_decoding *d)
+{
+    return atomic_load_explicit(&((struct pp_decoding *)d)->off_gray, memory_order_relaxed);
+}
 
 static inline int pp_decoding_is_off(const struct pp_decoding *d)
 {

@@ -122,12 +122,11 @@ static pp_status decode_rows(struct lane *lane, struct flight *f, size_t n, stru
     pp_status st = pp_device_decode_start(d->device, d->images, n, &f->ticket, err);
     if (st != PP_OK)
         return st;
+    pp_decoding_compare(l, s, f->ticket, n);
     for (size_t i = 0; i < n; i++)
         failed += d->images[i].failed != 0;
     if (failed) /* rows will be overwritten */
         st = pp_device_decode_settle(d->device, f->ticket, err);
-    if (st == PP_OK)
-        pp_decoding_compare(l, s, f->ticket, n);
     if (st == PP_OK && failed)
         make_here(lane, s, n, 0);
     size_t images = n - failed;

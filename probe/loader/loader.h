@@ -115,13 +115,26 @@ struct pp_loader_queue {
     double mean_depth, share_empty, share_full;
 };
 
+/* How far pixels of the device's decoder are off libjpeg-turbo's, of the first images of one kind: absolute
+ * differences of their values, of 255. */
+enum { PP_LOADER_DIFFERENCES = 6 };
+struct pp_loader_difference {
+    const char *sampling; /* "4:2:0", "gray" */
+    uint64_t images;
+    double mean;
+    int largest;
+};
+
 /* Of a run with decode_on_device. */
 struct pp_loader_decode {
     uint64_t images;   /* decoded on the device */
     uint64_t refused;  /* given to the device, and decoded on the CPU after all */
     uint64_t compared; /* images whose pixels were compared with libjpeg-turbo's */
     double mean;       /* of the absolute differences of all their values, of 255 */
+    double values;     /* how many */
     int largest;       /* of them */
+    struct pp_loader_difference difference[PP_LOADER_DIFFERENCES];
+    size_t differences;
     char gave_up[480]; /* "" or why the decoding went on on the CPU */
     char lost[480];    /* "" or why the run went on without the device (loader/fallback.h) */
     uint64_t lost_ns;  /* when; monotonic */

@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "probe/base/arena.h"
 #include "probe/base/text.h"
+#include "report/build/decode.h"
 #include "report/build/facts.h"
 #include "report/build/pytorch.h"
 #include "report/build/sentence.h"
@@ -364,6 +365,7 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
         status = pp_gather(source, &b.timeline, b.arena, b.r, &b.got, err);
     if (status == PP_OK)
         status = pp_gpu_build(source, &b.timeline, b.arena, &b.r->gpu, err);
+    b.r->decode = pp_decode_read(source, b.arena);
     if (status == PP_OK)
         compute(&b);
     if (status == PP_OK && b.r->n_slices)

@@ -393,6 +393,38 @@ static const struct pp_field gpu_fields[] = {
 };
 #undef ROW
 
+/* ---- decoding on the GPU ---- */
+
+#define ROW struct pp_report_difference
+static const struct pp_field difference_fields[] = {
+    F(sampling, NONE, "of chroma: 4:4:4, 4:2:2, 4:2:0, 4:4:0, gray, other"),
+    F(images, COUNT, "compared: the first of the run"),
+    F(mean, NUMBER, "absolute difference of their values, of 255: mean", FROM_0),
+    FK("max", largest, NONE, "the largest", FROM_0),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_decode
+static const struct pp_field decode_fields[] = {
+    F(library, NONE, "nvJPEG as it was found"),
+    F(backend, NONE, "of nvJPEG: HARDWARE (engines), GPU_HYBRID, HYBRID"),
+    F(engines, NONE, "of the device that decode JPEG and do nothing else", FROM_0),
+    FK("cores_per_engine", cores, NONE, "of each", FROM_0),
+    F(passed_over, NONE, "why no engine is used; null: one is"),
+    F(images, COUNT, "decoded on the GPU", FROM_0),
+    F(refused, COUNT, "given to the GPU, and decoded on the CPU after all", FROM_0),
+    F(gave_up, NONE, "why the CPU decoded from the middle of the run on; null: it did not"),
+    F(lost, NONE, "why the run went on without its GPU; null: it did not"),
+    F(difference_mean, NUMBER,
+      "absolute difference to libjpeg-turbo's values, of 255, of the images compared", FROM_0),
+    F(difference_max, NONE, "the largest of them", FROM_0),
+    {"differences", PP_FIELD_ROWS, PP_ROWS_AT(ROW, differences, n_differences), .fields = difference_fields,
+     .help = "the same by the sampling of chroma"},
+    PP_FIELDS_END,
+};
+#undef ROW
+
 /* ---- environment and configuration ---- */
 
 #define ROW struct pp_report_pair
@@ -599,6 +631,9 @@ const struct pp_field pp_report_fields[] = {
          "what a PyTorch DataLoader is expected to do on this data; null: the subject is not pipeprobe's own loader"},
     {"gpu", PP_FIELD_OBJECT, .at = offsetof(ROW, gpu), .flags = PP_FIELD_INDIRECT, .fields = gpu_fields,
      .help = "what the GPU did in the window, from CUPTI; null: the run had no CUDA device"},
+    {"decode", PP_FIELD_OBJECT, .at = offsetof(ROW, decode), .flags = PP_FIELD_INDIRECT,
+     .fields = decode_fields,
+     .help = "images that the GPU decoded (run --decode), of the whole run; null: none"},
     {"environment", PP_FIELD_MAP, PP_ROWS_AT(ROW, environment, n_environment), .fields = pair_fields,
      .help = "the fingerprint of the machine, as stored"},
     {"config", PP_FIELD_MAP, PP_ROWS_AT(ROW, config, n_config), .fields = pair_fields,

@@ -292,6 +292,24 @@ struct pp_report_gpu {
     double pcie_rx_bytes_per_s, pcie_tx_bytes_per_s; /* mean; rx: to the GPU */
 };
 
+/* Images that the GPU decoded (run --decode), of the whole run. */
+struct pp_report_difference {
+    const char *sampling; /* "4:2:0", "gray" */
+    uint64_t images;
+    double mean, largest; /* of the absolute differences to libjpeg-turbo's values, of 255 */
+};
+struct pp_report_decode {
+    const char *library, *backend;
+    double engines, cores; /* cores: of each engine */
+    double images, refused;
+    const char *passed_over; /* NULL or why no engine is used */
+    const char *gave_up;     /* NULL or why the CPU decoded from the middle of the run on */
+    const char *lost;        /* NULL or why the run went on without its GPU */
+    double difference_mean, difference_max;
+    struct pp_report_difference *differences;
+    size_t n_differences;
+};
+
 /* What a PyTorch DataLoader would be expected to do in the place of pipeprobe's own loader
  * (report/build/pytorch.h). Numbers are NAN where it is not known; the sentence then says why. */
 struct pp_report_pytorch {
@@ -362,6 +380,7 @@ struct pp_report {
     double overhead_cpu_s;
     const struct pp_report_pytorch *pytorch; /* NULL: the subject is not pipeprobe's own loader */
     const struct pp_report_gpu *gpu;         /* NULL: the run had no CUDA device */
+    const struct pp_report_decode *decode;   /* NULL: it decoded nothing on a GPU */
     struct pp_report_verdict verdict;
     struct pp_report_proof *proofs;
     size_t n_proofs;

@@ -156,6 +156,32 @@ char *pp_answer_losses(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     return buf[0] ? buf : NULL;
 }
 
+char *pp_answer_decode(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    const struct pp_report_decode *d = r->decode;
+    char count[CELL];
+    if (!d)
+        return NULL;
+    buf[0] = '\0';
+    add(buf, "back end %s of %s", d->backend ? d->backend : "?", d->library ? d->library : "nvJPEG");
+    if (d->engines >= 1)
+        add(buf, " (%.0f engine%s of %.0f cores)", d->engines, d->engines >= 2 ? "s" : "", d->cores);
+    if (!isnan(d->images))
+        add(buf, ": %s", pp_text_counted(count, CELL, d->images, "image", "images"));
+    if (d->refused > 0)
+        add(buf, ", and %s that the CPU decoded after all", pp_text_count(count, CELL, d->refused));
+    if (d->difference_mean >= 0)
+        add(buf, "; pixels are off libjpeg-turbo's by %.2f of 255 on average, %.0f at most",
+            d->difference_mean, d->difference_max);
+    if (d->passed_over)
+        add(buf, "; %s", d->passed_over);
+    if (d->gave_up)
+        add(buf, "; given up during the run: %s", d->gave_up);
+    if (d->lost)
+        add(buf, "; the GPU was lost during the run: %s", d->lost);
+    return buf;
+}
+
 /* It has the same next step as the verdict, which names the same thing. */
 static int says_the_action(const struct pp_report *r, const struct pp_report_finding *f)
 {

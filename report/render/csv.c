@@ -34,6 +34,8 @@ static const struct csv_section {
     {"overhead", "overhead", NULL},
     {"pytorch", "pytorch", NULL},
     {"gpu", "gpu", NULL},
+    {"decode", "decode", NULL},
+    {"decode", "decode.differences", "{sampling}"},
     {"slices", "series.slices", "{#}"},
     {"environment", "environment", NULL},
     {"config", "config", NULL},
@@ -154,6 +156,8 @@ static void put_section(struct csv *c)
     const struct pp_field *f = pp_fields_find(pp_report_fields, c->section->path, &in);
     const char *row;
     char item[256];
+    if (!in) /* rows of an object that the run has none of */
+        return;
     if (!f) {
         put_fields(c, "", pp_report_fields, in);
     } else if (f->type == PP_FIELD_OBJECT) {

@@ -244,6 +244,18 @@ static void put_gpu(FILE *out, const struct pp_report *r)
     unfold(out);
 }
 
+static void put_decode(FILE *out, const struct pp_report *r)
+{
+    char text[PP_ANSWER_TEXT];
+    if (!r->decode)
+        return;
+    fold(out, "Decoded on the GPU");
+    pp_md_text(out, pp_answer_decode(r, text));
+    fputs("\n\n", out);
+    put_table(out, r, &pp_section_differences, "decode.differences", SIZE_MAX);
+    unfold(out);
+}
+
 static void put_recording(FILE *out, const struct pp_report *r)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL];
@@ -282,6 +294,7 @@ int pp_render_md(const struct pp_report *r, FILE *out)
     put_workers(out, r);
     put_errors(out, r);
     put_gpu(out, r);
+    put_decode(out, r);
     put_recording(out, r);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }

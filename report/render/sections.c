@@ -394,6 +394,16 @@ static const struct pp_section_column gpu[] = {
 };
 SECTION(gpu, OPEN, HTML("Busy time, and idle time by cause"));
 
+static const struct pp_section_column differences[] = {
+    {.form = "sampling",
+     .head = {TEXT("pixels against libjpeg-turbo's"), MD("sampling"), HTML("sampling")},
+     .width = -32},
+    {.form = "images", .head = {NUMBERS("images")}, .width = 8},
+    {.form = "mean", .head = {TEXT("mean, of 255"), MD("#mean, of 255"), HTML("#mean, of 255")}, .width = 14},
+    {.form = "max", .head = {NUMBERS("max")}, .width = 6},
+};
+SECTION(differences, OPEN, HTML("How far the first images' pixels are off libjpeg-turbo's"));
+
 static const struct pp_section_column error_files[] = {
     {.form = "path", .head = {HTML("file")}, .flags = PP_CELL_PATH},
     {.form = "count", .head = {HTML("#visits")}},

@@ -185,6 +185,16 @@ static void put_gpu(const struct pp_page *p, const struct pp_report *r)
         pp_page_text(p, PP_TONE_STRONG, "  NVML NOT MEASURED: ", 2, 0, r->gpu->counters_missing);
 }
 
+static void put_decode(const struct pp_page *p, const struct pp_report *r)
+{
+    char text[PP_ANSWER_TEXT];
+    if (!r->decode)
+        return;
+    pp_page_heading(p, "Decoded on the GPU (whole run)");
+    pp_page_text(p, PP_TONE_PLAIN, "  ", 2, 0, pp_answer_decode(r, text));
+    put_section(p, r, &pp_section_differences, "decode.differences");
+}
+
 static void add_losses(struct line *l, const struct pp_report *r)
 {
     char count[CELL];
@@ -294,6 +304,7 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
     put_section(&p, r, &pp_section_queues, "queues");
     put_errors(&p, r);
     put_gpu(&p, r);
+    put_decode(&p, r);
     put_recording(&p, r);
     fputc('\n', out);
     put_config(&p, r);

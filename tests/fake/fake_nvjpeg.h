@@ -7,13 +7,17 @@
  * a batch without Initialize, are INVALID_PARAMETER.
  *
  * Everything starts from the environment variable PP_FAKE_NVJPEG, or from fake_nvjpeg_reset: words apart by
- * ';': version=MAJOR.MINOR   (12.4) engines=N, cores=N    (1, 5); engines=0: creating HARDWARE gives
- * ARCH_MISMATCH create=RC             creating HARDWARE gives RC; create-any=RC: any back end batch-us=N,
- * image-us=N  a batch takes so long at least (200), and each image so long (20) of a core fancy=1 upsampling
- * as on the CPU refuse=WIDTH          images of that width are not supported by the engines bad=WIDTH:RC a
- * call with an image of that width returns RC, alone or in a batch poison=WIDTH          an image of that
- * width makes every later call of the driver return 700 fail=NTH:RC           the NTH decoding call (1: the
- * first), and every one after it, returns RC */
+ * ';':
+ *   version=MAJOR.MINOR  (12.4)
+ *   engines=N, cores=N   (1, 5); engines=0: creating HARDWARE gives ARCH_MISMATCH
+ *   create=RC            creating HARDWARE gives RC; create-any=RC: any back end
+ *   batch-us=N           a batch takes so long at least (200); image-us=N: each image so long of a core (20)
+ *   fancy=1              upsampling as on the CPU
+ *   red=1                grey images have their values in red alone
+ *   refuse=WIDTH         images of that width are not supported by the engines
+ *   bad=WIDTH:RC         a call with an image of that width returns RC, alone or in a batch
+ *   poison=WIDTH         an image of that width makes every later call of the driver return 700
+ *   fail=NTH:RC          the NTH decoding call (1: the first), and every one after it, returns RC */
 #ifndef FAKE_NVJPEG_H
 #define FAKE_NVJPEG_H
 

@@ -20,7 +20,7 @@
 enum { INVALID_PARAMETER = 2, INTERNAL_ERROR = 8 };
 
 static struct {
-    int major, minor, engines, cores, create, create_any, fancy, refuse, poison;
+    int major, minor, engines, cores, create, create_any, fancy, refuse, poison, red;
     int bad_width, bad_rc, fail_rc;
     unsigned fail_at;
     uint64_t batch_ns, image_ns;
@@ -63,7 +63,7 @@ static void configure(const char *words)
             sscanf(word, "create-any=%d", &fake.create_any) == 1 ||
             sscanf(word, "fancy=%d", &fake.fancy) == 1 || sscanf(word, "refuse=%d", &fake.refuse) == 1 ||
             sscanf(word, "bad=%d:%d", &fake.bad_width, &fake.bad_rc) == 2 ||
-            sscanf(word, "poison=%d", &fake.poison) == 1 ||
+            sscanf(word, "poison=%d", &fake.poison) == 1 || sscanf(word, "red=%d", &fake.red) == 1 ||
             sscanf(word, "fail=%u:%d", &fake.fail_at, &fake.fail_rc) == 2)
             continue;
         if (sscanf(word, "batch-us=%lu", &us) == 1)
@@ -143,12 +143,20 @@ static void open_reader(struct reader *r, const unsigned char *data, size_t size
     jpeg_mem_src(&r->c, data, size);
 }
 
-/* What the engines take: baseline, three components, not 4:1:0 or 4:1:1. */
+/* What the engines take: baseline, grey or three components, not 4:1:0 or 4:1:1. */
 static int engine_takes(const struct jpeg_decompress_struct *c)
 {
     const jpeg_component_info *y = c->comp_info;
-    return !c->progressive_mode && !c->arith_code && c->num_components == 3 && y->h_samp_factor <= 2 &&
-           y->v_samp_factor <= 2 && (int)c->image_width != fake.refuse;
+    return !c->progressive_mode && !c->arith_code && (c->num_components == 3 || c->num_components == 1) &&
+           y->h_samp_factor <= 2 && y->v_samp_factor <= 2 && (int)c->image_width != fake.refuse;
+}
+
+/* As a decoder would that fills a grey image's first channel alone. */
+static void blacken(const struct jpeg_decompress_struct *c, const struct pp_nvjpeg_image *to)
+{
+    for (JDIMENSION y = 0; y < c->output_height; y++)
+        for (JDIMENSION x = 0; x < c->output_width; x++)
+            memset(to->channel[0] + y * to->pitch[0] + 3 * x + 1, 0, 2);
 }
 
 /* Row after row into memory that is the device's. */
@@ -178,6 +186,8 @@ static int decode(const unsigned char *data, size_t size, const struct pp_nvjpeg
                 jpeg_read_scanlines(&r.c, &row, 1);
             }
             jpeg_finish_decompress(&r.c);
+            if (fake.red && r.c.num_components == 1)
+                blacken(&r.c, to);
             rc = r.errors.num_warnings ? PP_NVJPEG_BAD_JPEG : 0;
             fake.images++;
             if (width == fake.poison)

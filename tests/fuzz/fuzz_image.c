@@ -21,7 +21,10 @@ static void decode(struct pp_decoder *d, const struct pp_encoded *in)
     struct pp_err err = {0};
     int plain = !pp_jpeg_not_plain(in->data, in->size);
     pp_status st = pp_decoder_open(d, in, &info, &err);
-    if (plain && st == PP_OK && (info.progressive || info.channels != 3))
+    enum pp_jpeg_sampling sampling = pp_jpeg_sampling(in->data, in->size);
+    if (plain && st == PP_OK &&
+        (info.progressive || (info.channels == 1) != (sampling == PP_JPEG_GRAY) ||
+         (info.channels != 3 && info.channels != 1)))
         abort();
     if (st == PP_OK)
         st = pp_decoder_region(d,

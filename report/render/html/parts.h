@@ -25,6 +25,7 @@ void pp_html_waterfalls(FILE *out, const struct pp_report *r);
 void pp_html_evidence(FILE *out, const struct pp_report *r);
 void pp_html_phases(FILE *out, const struct pp_report *r);
 void pp_html_gpu(FILE *out, const struct pp_report *r);
+void pp_html_decode(FILE *out, const struct pp_report *r);
 void pp_html_environment(FILE *out, const struct pp_report *r);
 void pp_html_recording(FILE *out, const struct pp_report *r);
 

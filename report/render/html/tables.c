@@ -1,4 +1,5 @@
 /* The tables of the HTML report: evidence, phases, environment and configuration, the recording itself. */
+#include "report/render/answer.h"
 #include "report/render/html/figure.h"
 #include "report/render/html/parts.h"
 #include "report/render/html/section.h"
@@ -88,6 +89,20 @@ void pp_html_gpu(FILE *out, const struct pp_report *r)
     put_not_measured(out, "NVML ", r->gpu->counters_missing);
     if (rows.n)
         pp_html_section(out, &rows);
+    pp_html_figure_end(out);
+}
+
+void pp_html_decode(FILE *out, const struct pp_report *r)
+{
+    char text[PP_ANSWER_TEXT];
+    if (!r->decode)
+        return;
+    pp_html_figure_begin(out, "decode", "Decoded on the GPU",
+                         "Images that the GPU decoded, of the whole run.");
+    fputs("<p>", out);
+    pp_html_text(out, pp_answer_decode(r, text));
+    fputs("</p>\n", out);
+    pp_html_section_at(out, &pp_section_differences, r, "decode.differences");
     pp_html_figure_end(out);
 }
 

@@ -72,6 +72,10 @@ void run_decode_note_result(const struct pp_loader_decode *r)
             stderr,
             "           pixels of the first %llu differ from libjpeg-turbo's by %.2f of 255 on average, %d at most\n",
             (unsigned long long)r->compared, r->mean, r->largest);
+    for (size_t i = 0; i < r->differences && r->differences > 1; i++)
+        fprintf(stderr, "           %-5s %3llu images: %.2f on average, %d at most\n",
+                r->difference[i].sampling, (unsigned long long)r->difference[i].images, r->difference[i].mean,
+                r->difference[i].largest);
 }
 
 void run_decode_store(struct pp_store *s, const struct run_parts *p)
@@ -92,6 +96,22 @@ void run_decode_store(struct pp_store *s, const struct run_parts *p)
         pp_store_meta_text(s, "decode", "passed_over", i.note);
 }
 
+/* "4:2:0" is 420 in a key. */
+static void store_difference(struct pp_store *s, const struct pp_loader_difference *d)
+{
+    static const char *const names[] = {"images", "mean", "max"};
+    const double values[] = {(double)d->images, d->mean, d->largest};
+    char key[48], kind[16], *to = kind;
+    for (const char *c = d->sampling; *c && to < kind + sizeof(kind) - 1; c++)
+        if (*c != ':')
+            *to++ = *c;
+    *to = '\0';
+    for (int i = 0; i < 3; i++) {
+        snprintf(key, sizeof(key), "difference_%s_%s", kind, names[i]);
+        pp_store_meta_num(s, "decode", key, values[i], i ? "of 255" : "images");
+    }
+}
+
 void run_decode_store_result(struct pp_store *s, const struct pp_loader_decode *r)
 {
     if (!r->images && !r->refused && !r->gave_up[0] && !r->lost[0])
@@ -109,4 +129,6 @@ void run_decode_store_result(struct pp_store *s, const struct pp_loader_decode *
     pp_store_meta_num(s, "decode", "compared", (double)r->compared, "images");
     pp_store_meta_num(s, "decode", "difference_mean", r->mean, "of 255");
     pp_store_meta_num(s, "decode", "difference_max", r->largest, "of 255");
+    for (size_t i = 0; i < r->differences; i++)
+        store_difference(s, &r->difference[i]);
 }

@@ -23,9 +23,9 @@ static void kinds_are_told_apart(void **state)
 {
     struct jpeg_kind rows[12] = {kind(2, 2), kind(1, 1), kind(2, 1), kind(2, 2), kind(2, 2), kind(2, 2),
                                  kind(2, 2), kind(2, 2), kind(1, 1), kind(1, 1), kind(1, 1), kind(2, 2)};
-    static const char *const want[12] = {NULL,          NULL,        NULL,          NULL,
-                                         NULL,          NULL,        "progressive", "several scans",
-                                         "1 component", "not YCbCr", "not YCbCr",   "not baseline"};
+    static const char *const want[12] = {NULL, NULL,        NULL,          NULL,
+                                         NULL, NULL,        "progressive", "several scans",
+                                         NULL, "not YCbCr", "not YCbCr",   "not baseline"};
     (void)state;
     rows[3].restart_rows = 1;
     rows[4].restart_blocks = 3;
@@ -40,6 +40,32 @@ static void kinds_are_told_apart(void **state)
     for (int i = 0; i < 12; i++) {
         struct bytes b = encode_jpeg(&rows[i], 7);
         expect(b, want[i]);
+        free(b.data);
+    }
+}
+
+static void samplings_are_told_apart(void **state)
+{
+    static const struct {
+        int h, v, gray;
+        enum pp_jpeg_sampling want;
+    } rows[] = {{1, 1, 0, PP_JPEG_444}, {2, 1, 0, PP_JPEG_422},   {2, 2, 0, PP_JPEG_420},
+                {1, 2, 0, PP_JPEG_440}, {4, 1, 0, PP_JPEG_OTHER}, {1, 1, 1, PP_JPEG_GRAY}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct jpeg_kind k = kind(rows[i].h, rows[i].v);
+        if (rows[i].gray)
+            k.space = JCS_GRAYSCALE;
+        struct bytes b = encode_jpeg(&k, 1);
+        assert_string_equal(pp_jpeg_sampling_name(pp_jpeg_sampling(b.data, b.size)),
+                            pp_jpeg_sampling_name(rows[i].want));
+        for (size_t n = 0; n < b.size; n++) { /* nothing beyond a cut is read (by the sanitizers) */
+            uint8_t *exact = malloc(n ? n : 1);
+            memcpy(exact, b.data, n);
+            enum pp_jpeg_sampling s = pp_jpeg_sampling(exact, n);
+            assert_true(s == rows[i].want || s == PP_JPEG_OTHER);
+            free(exact);
+        }
         free(b.data);
     }
 }
@@ -84,6 +110,7 @@ static void damage_is_not_plain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(kinds_are_told_apart),
+                                       cmocka_unit_test(samplings_are_told_apart),
                                        cmocka_unit_test(a_cut_file_is_not_plain),
                                        cmocka_unit_test(damage_is_not_plain)};
     return cmocka_run_group_tests(tests, NULL, NULL);

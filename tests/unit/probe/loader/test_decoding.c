@@ -217,30 +217,56 @@ static void batches_are_the_cpus_bit_for_bit(void **state)
             a.nvjpeg = devices[d];
             struct outcome gpu = run(&a);
             assert_same(&cpu, &gpu);
-            /* without the cut one, the one with a marker, progressive, CMYK, grey, PNG, and perhaps the one
+            /* without the cut one, the one with a marker, progressive, CMYK, PNG, and perhaps the one
              * that is rotated; the substitute of the cut one is decoded twice */
             assert_int_equal(gpu.result.decode.images,
-                             2 * (FILES - 6 - (a.rotate != 0) + (a.on_error == PP_ON_ERROR_SUBSTITUTE)));
+                             2 * (FILES - 5 - (a.rotate != 0) + (a.on_error == PP_ON_ERROR_SUBSTITUTE)));
             assert_int_equal(gpu.result.decode.refused, 0);
-            assert_int_equal(gpu.result.decode.compared, 16);
+            assert_int_equal(gpu.result.decode.differences, 5);
+            assert_in_range(gpu.result.decode.compared, 20, 5 * 16);
             assert_int_equal(gpu.result.decode.largest, 0);
             assert_int_equal(singles(), 0);
         }
     }
 }
 
-/* Without it the pixels are an engine's: close, and not equal. */
+/* Without it the pixels are an engine's: close, and not equal where chroma is scaled up. */
 static void differences_are_measured(void **state)
 {
     struct asked a = {.nvjpeg = ""};
+    uint64_t images = 0;
     (void)state;
     put_files();
     struct outcome o = run(&a);
+    const struct pp_loader_decode *d = &o.result.decode;
     assert_int_equal(o.st, PP_OK);
-    assert_int_equal(o.result.decode.compared, 16);
-    assert_in_range(o.result.decode.largest, 1, 255);
-    assert_true(o.result.decode.mean > 0 && o.result.decode.mean < 10);
+    assert_in_range(d->largest, 1, 255);
+    assert_true(d->mean > 0 && d->mean < 10);
+    assert_int_equal(d->differences, 5);
+    for (size_t i = 0; i < d->differences; i++) {
+        int whole = !strcmp(d->difference[i].sampling, "4:4:4") || !strcmp(d->difference[i].sampling, "gray");
+        assert_in_range(d->difference[i].images, 1, 16);
+        assert_in_range(d->difference[i].largest, whole ? 0 : 1, whole ? 0 : d->largest);
+        assert_true(whole ? d->difference[i].mean == 0 : d->difference[i].mean > 0);
+        images += d->difference[i].images;
+    }
+    assert_int_equal(d->compared, images);
     assert_clean();
+}
+
+/* A decoder whose grey images are none is found out by their pixels, and gets no more of them. */
+static void grey_images_that_are_none_go_to_the_cpu(void **state)
+{
+    struct asked a = {0};
+    (void)state;
+    put_files();
+    struct outcome cpu = run(&a);
+    a.nvjpeg = "fancy=1;red=1";
+    struct outcome gpu = run(&a);
+    assert_same(&cpu, &gpu);
+    assert_in_range(gpu.result.decode.refused, 1, 2);
+    assert_non_null(strstr(gpu.notes, "from here on the CPU decodes grey images"));
+    assert_ptr_equal(strchr(gpu.notes, '\n'), gpu.notes + strlen(gpu.notes) - 1);
 }
 
 /* A batch with an image that the decoder refuses fails as a whole: each image alone, and that one on the CPU.
@@ -266,7 +292,7 @@ static void a_refused_image_is_decoded_on_the_cpu(void **state)
     struct outcome gpu = run(&a);
     assert_same(&cpu, &gpu);
     assert_int_equal(gpu.result.decode.refused, 0);
-    assert_int_equal(gpu.result.decode.images, 2 * (FILES - 6 - 2));
+    assert_int_equal(gpu.result.decode.images, 2 * (FILES - 5 - 2));
     assert_int_equal(singles(), 0);
 }
 
@@ -455,6 +481,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TREE_TEST(batches_are_the_cpus_bit_for_bit),
         TREE_TEST(differences_are_measured),
+        TREE_TEST(grey_images_that_are_none_go_to_the_cpu),
         TREE_TEST(a_refused_image_is_decoded_on_the_cpu),
         TREE_TEST(a_damaged_image_that_reaches_the_device_is_an_error_of_its_sample),
         TREE_TEST(without_memory_the_cpu_goes_on_or_the_run_ends),

@@ -32,6 +32,7 @@ static const struct {
     {&pp_section_queues, "queues"},
     {&pp_section_errors, "errors"},
     {&pp_section_error_examples, "errors.examples"},
+    {&pp_section_differences, "decode.differences"},
     {&pp_section_losses, "losses.items"},
     {&pp_section_steps_over_time, "series.coarse"},
     {&pp_section_queues_over_time, "series.coarse"},

@@ -1,0 +1,108 @@
+/* What a GPU decoded, as every report shows it: from a recording's section "decode". */
+#include "tests/support/report_fixture.h"
+
+#include <stdint.h>
+
+static struct fake_run *run_that_decoded(void)
+{
+    static const struct {
+        const char *key, *value;
+    } numbers[] = {{"engines", "7"},
+                   {"cores", "1"},
+                   {"images", "4950"},
+                   {"refused", "3"},
+                   {"compared", "17"},
+                   {"difference_mean", "0.61"},
+                   {"difference_max", "40"},
+                   {"difference_420_images", "16"},
+                   {"difference_420_mean", "0.83"},
+                   {"difference_420_max", "40"},
+                   {"difference_gray_images", "1"},
+                   {"difference_gray_mean", "0"},
+                   {"difference_gray_max", "0"},
+                   {"difference_411_images", "1"}};
+    struct fake_run *f = report_of_class(0);
+    fake_text(f, "decode", "library", "libnvjpeg.so.12");
+    fake_text(f, "decode", "backend", "HARDWARE");
+    fake_text(f, "decode", "gave_up", "nvJPEG failed");
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        fake_num(f, "decode", numbers[i].key, numbers[i].value, NULL);
+    return f;
+}
+
+static void differences_are_read_by_sampling(void **state)
+{
+    struct fake_run *f = run_that_decoded();
+    struct pp_report *r = report_built(f);
+    (void)state;
+    assert_non_null(r->decode);
+    assert_true(r->decode->images == 4950 && r->decode->engines == 7);
+    assert_null(r->decode->lost);
+    assert_int_equal(r->decode->n_differences, 2); /* a kind that is not known is left out */
+    assert_string_equal(r->decode->differences[0].sampling, "4:2:0");
+    assert_int_equal(r->decode->differences[0].images, 16);
+    assert_true(r->decode->differences[0].mean == 0.83 && r->decode->differences[0].largest == 40);
+    assert_string_equal(r->decode->differences[1].sampling, "gray");
+    pp_report_free(r);
+    fake_free(f);
+}
+
+static int in_text(const struct pp_report *r, FILE *out)
+{
+    return pp_render_text(r, out, 0, 120);
+}
+
+/* Each renderer has the back end, why it was given up, and the row of a kind. */
+static void every_renderer_shows_them(void **state)
+{
+    static const struct {
+        int (*render)(const struct pp_report *r, FILE *out);
+        const char *says[3];
+    } rows[] = {
+        {in_text, {"back end HARDWARE of libnvjpeg.so.12", "nvJPEG failed", "4:2:0 "}},
+        {pp_render_md, {"back end HARDWARE of libnvjpeg.so.12", "nvJPEG failed", "4:2:0"}},
+        {pp_render_html, {"back end HARDWARE of libnvjpeg.so.12", "nvJPEG failed", "4:2:0"}},
+        {pp_render_json,
+         {"\"backend\": \"HARDWARE\"", "\"gave_up\": \"nvJPEG failed\"", "\"sampling\": \"4:2:0\""}},
+        {pp_render_csv, {"decode,\"\",backend,\"HARDWARE\"", "nvJPEG failed", "4:2:0"}},
+    };
+    struct fake_run *f = run_that_decoded();
+    struct pp_report *r = report_built(f);
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        FILE *out = open_memstream(&report_text, &report_text_size);
+        assert_int_equal(rows[i].render(r, out), 0);
+        fclose(out);
+        for (int k = 0; k < 3; k++)
+            if (!strstr(report_text, rows[i].says[k]))
+                fail_msg("renderer %zu lacks '%s':\n%s", i, rows[i].says[k], report_text);
+        free(report_text);
+    }
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* A run that decoded nothing there says nothing of it. */
+static void without_a_gpu_there_is_no_section(void **state)
+{
+    struct fake_run *f = report_of_class(0);
+    struct pp_report *r = report_built(f);
+    (void)state;
+    assert_null(r->decode);
+    FILE *out = open_memstream(&report_text, &report_text_size);
+    assert_int_equal(pp_render_text(r, out, 0, 80), 0);
+    assert_int_equal(pp_render_csv(r, out), 0);
+    fclose(out);
+    assert_null(strstr(report_text, "Decoded on the GPU"));
+    free(report_text);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(differences_are_read_by_sampling),
+                                       cmocka_unit_test(every_renderer_shows_them),
+                                       cmocka_unit_test(without_a_gpu_there_is_no_section)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
