@@ -234,6 +234,7 @@ struct parser {
     struct pp_device_parser base;
     struct cuda *device;
     pp_nvjpeg_stream header;
+    pp_nvjpeg_params params; /* NULL: images are decoded as a whole */
 };
 
 static size_t flight_of(const struct cuda *c, uint64_t ticket)
@@ -266,37 +267,65 @@ static void decode_info(const struct pp_device *d, struct pp_device_decode_info 
                                           .cores = c->choice.cores};
 }
 
+static void parser_destroy(struct pp_device_parser *base)
+{
+    struct parser *p = (struct parser *)base;
+    const struct pp_nvjpeg *nv = &p->device->decode.nv;
+    if (p->params)
+        nv->nvjpegDecodeParamsDestroy(p->params);
+    if (p->header)
+        nv->nvjpegJpegStreamDestroy(p->header);
+    free(p);
+}
+
 static pp_status parser_create(struct pp_device *d, struct pp_device_parser **out, struct pp_err *err)
 {
     struct cuda *c = of(d);
+    const struct pp_nvjpeg *nv = &c->decode.nv;
+    pp_nvjpeg_handle h = c->decode.choice.handle;
     struct parser *p = calloc(1, sizeof(*p));
-    if (!p || enter(c) != 0 ||
-        c->decode.nv.nvjpegJpegStreamCreate(c->decode.choice.handle, &p->header) != 0) {
-        free(p);
+    if (!p)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for nvJPEG to parse headers");
-    }
     p->base.ops = d->ops->decode;
     p->device = c;
+    int failed = enter(c) != 0;
+    if (!failed && (failed = nv->nvjpegJpegStreamCreate(h, &p->header) != 0))
+        p->header = NULL;
+    if (!failed && c->decode.choice.regions && (failed = nv->nvjpegDecodeParamsCreate(h, &p->params) != 0))
+        p->params = NULL;
+    if (failed) {
+        parser_destroy(&p->base);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for nvJPEG to parse headers");
+    }
     *out = &p->base;
     return PP_OK;
 }
 
+static int takes_region(const struct parser *p, const struct pp_device_region *r)
+{
+    const struct pp_nvjpeg *nv = &p->device->decode.nv;
+    int unsupported = 1;
+    return p->params && r->width &&
+           nv->nvjpegDecodeParamsSetROI(p->params, r->x, r->y, r->width, r->height) == 0 &&
+           nv->nvjpegDecodeBatchedSupportedEx(p->device->decode.choice.handle, p->header, p->params,
+                                              &unsupported) == 0 &&
+           !unsupported;
+}
+
 /* The headers are parsed on the CPU; no context is needed. */
-static int parser_accepts(struct pp_device_parser *base, const uint8_t *data, size_t size)
+static int parser_accepts(struct pp_device_parser *base, const uint8_t *data, size_t size,
+                          struct pp_device_region *region)
 {
     struct parser *p = (struct parser *)base;
     const struct pp_nvjpeg *nv = &p->device->decode.nv;
     pp_nvjpeg_handle h = p->device->decode.choice.handle;
     int unsupported = 1;
-    return nv->nvjpegJpegStreamParseHeader(h, data, size, p->header) == 0 &&
-           nv->nvjpegDecodeBatchedSupported(h, p->header, &unsupported) == 0 && !unsupported;
-}
-
-static void parser_destroy(struct pp_device_parser *base)
-{
-    struct parser *p = (struct parser *)base;
-    p->device->decode.nv.nvjpegJpegStreamDestroy(p->header);
-    free(p);
+    if (nv->nvjpegJpegStreamParseHeader(h, data, size, p->header) != 0)
+        return 0;
+    if (takes_region(p, region))
+        return 1;
+    *region = (struct pp_device_region){0};
+    return nv->nvjpegDecodeBatchedSupported(h, p->header, &unsupported) == 0 && !unsupported;
 }
 
 static pp_status decode_start(struct pp_device *d, struct pp_device_image *images, size_t n, uint64_t *ticket,

@@ -29,15 +29,14 @@ struct pp_cuda_flight {
     pp_cu_stream stream;
     pp_cu_event started, decoded, done;
     pp_nvjpeg_state state, single;
-    int initialised; /* batch size of state; 0: none, or it failed */
-    struct pool pixels, jobs;
+    int initialised;                 /* batch size of state; 0: none, or it failed */
+    struct pool pixels, jobs, bytes; /* bytes: encoded, for back ends that read them there */
     /* opts.batch of each */
-    const unsigned char **data;
+    const unsigned char **data, **device_data;
+    pp_nvjpeg_params *params; /* NULL: no regions */
     size_t *sizes;
     struct pp_nvjpeg_image *to;
-    struct place {
-        int width, height;
-    } * place;
+    struct pp_device_region *place;
 };
 
 static size_t aligned(size_t n, size_t to)
@@ -69,14 +68,20 @@ static void free_flight(struct pp_cuda_decode *c, struct pp_cuda_flight *f)
         c->nv.nvjpegJpegStateDestroy(f->state);
     if (f->single)
         c->nv.nvjpegJpegStateDestroy(f->single);
+    for (size_t i = 0; f->params && i < c->opts.batch; i++)
+        if (f->params[i])
+            c->nv.nvjpegDecodeParamsDestroy(f->params[i]);
     free_pool(c, &f->pixels);
     free_pool(c, &f->jobs);
+    free_pool(c, &f->bytes);
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         if (events[i])
             c->cu->cuEventDestroy_v2(events[i]);
     if (f->stream)
         c->cu->cuStreamDestroy_v2(f->stream);
     free(f->data);
+    free(f->device_data);
+    free(f->params);
     free(f->sizes);
     free(f->to);
     free(f->place);
@@ -87,6 +92,7 @@ void pp_cuda_decode_trim(struct pp_cuda_decode *c)
     for (size_t i = 0; i < c->flights; i++) {
         free_pool(c, &c->flight[i].pixels);
         free_pool(c, &c->flight[i].jobs);
+        free_pool(c, &c->flight[i].bytes);
     }
 }
 
@@ -113,10 +119,13 @@ static pp_status make_flight(struct pp_cuda_decode *c, struct pp_cuda_flight *f,
     const struct pp_cuda_driver *cu = c->cu;
     size_t n = c->opts.batch;
     f->data = calloc(n, sizeof(*f->data));
+    f->device_data = calloc(n, sizeof(*f->device_data));
     f->sizes = calloc(n, sizeof(*f->sizes));
     f->to = calloc(n, sizeof(*f->to));
     f->place = calloc(n, sizeof(*f->place));
-    if (!f->data || !f->sizes || !f->to || !f->place)
+    if (c->regions)
+        f->params = calloc(n, sizeof(*f->params));
+    if (!f->data || !f->device_data || !f->sizes || !f->to || !f->place || (c->regions && !f->params))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for a batch of %zu images to decode", n);
     pp_cu_result rc = cu->cuStreamCreate(&f->stream, PP_CU_STREAM_NON_BLOCKING);
     if (rc == 0)
@@ -130,6 +139,11 @@ static pp_status make_flight(struct pp_cuda_decode *c, struct pp_cuda_flight *f,
         return pp_fail(err, PP_E_NO_MEMORY,
                        "nvJPEG has no room for a decoder state; use fewer --copy-buffers");
     }
+    for (size_t i = 0; f->params && i < n && rc == 0; i++)
+        if (c->nv.nvjpegDecodeParamsCreate(c->choice.handle, &f->params[i]) != 0) {
+            f->params[i] = NULL;
+            return pp_fail(err, PP_E_NO_MEMORY, "nvJPEG has no room for the regions of %zu images", n);
+        }
     return check(c, rc, "making a stream and events for decoding failed", err);
 }
 
@@ -155,7 +169,9 @@ pp_status pp_cuda_decode_make(struct pp_cuda_decode *c, const struct pp_cuda_dri
     *c = (struct pp_cuda_decode){.cu = cu, .opts = *opts, .flights = flights};
     pp_status st = pp_nvjpeg_load(&c->nv, err);
     if (st == PP_OK)
-        st = pp_nvjpeg_choose(&c->nv, cu, opts->batch, &c->choice, err);
+        st = pp_nvjpeg_choose(&c->nv, cu, opts->batch, (enum pp_nvjpeg_backend)opts->backend, &c->choice,
+                              err);
+    c->regions = c->choice.regions;
     if (st == PP_OK)
         st = pp_cuda_check(cu, load_table(c, module), err, "a newer driver may accept it",
                            "loading the kernel that resizes into the device failed");
@@ -193,16 +209,53 @@ static size_t lay_out(struct pp_cuda_flight *f, const struct pp_device_image *im
 {
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
-        size_t pitch = aligned((size_t)images[i].width * CHANNELS, PITCH_ALIGN);
+        f->place[i] = pp_device_decoded(&images[i]);
+        size_t pitch = aligned((size_t)f->place[i].width * CHANNELS, PITCH_ALIGN);
         f->to[i] = (struct pp_nvjpeg_image){.channel = {(unsigned char *)(uintptr_t)(base + at)},
                                             .pitch = {pitch}};
-        f->place[i].width = images[i].width;
-        f->place[i].height = images[i].height;
         f->data[i] = images[i].data;
         f->sizes[i] = images[i].size;
-        at += aligned(pitch * (size_t)images[i].height, IMAGE_ALIGN);
+        at += aligned(pitch * (size_t)f->place[i].height, IMAGE_ALIGN);
     }
     return at;
+}
+
+/* Room for the pixels of the batch. */
+static pp_status reserve(const struct pp_cuda_decode *c, struct pp_cuda_flight *f,
+                         const struct pp_device_image *images, size_t n, struct pp_err *err)
+{
+    size_t size = lay_out(f, images, n, 0);
+    pp_cu_result rc = grow(c, &f->pixels, size, 0);
+    if (rc == PP_CU_OUT_OF_MEMORY)
+        return pp_cuda_check(c->cu, rc, err, "try a smaller --batch-size or fewer --copy-buffers",
+                             "reserving %zu MiB on the device for the pixels of %zu images failed",
+                             size >> 20, n);
+    lay_out(f, images, n, f->pixels.device);
+    return check(c, rc, failed_batch, err);
+}
+
+/* The encoded bytes onto the device, where the back end reads them there; padding goes with them. */
+static pp_cu_result send_bytes(const struct pp_cuda_decode *c, struct pp_cuda_flight *f, size_t n)
+{
+    size_t size = 0;
+    if (!pp_nvjpeg_reads_device(c->choice.backend))
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        size += aligned(f->sizes[i] + PP_DEVICE_DECODE_PADDING, IMAGE_ALIGN);
+    pp_cu_result rc = grow(c, &f->bytes, size, 0);
+    pp_cu_pointer at = f->bytes.device;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        f->device_data[i] = (const unsigned char *)(uintptr_t)at;
+        rc = c->cu->cuMemcpyHtoDAsync_v2(at, f->data[i], f->sizes[i] + PP_DEVICE_DECODE_PADDING, f->stream);
+        at += aligned(f->sizes[i] + PP_DEVICE_DECODE_PADDING, IMAGE_ALIGN);
+    }
+    return rc;
+}
+
+static void forget_regions(struct pp_device_image *images, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        images[i].region = (struct pp_device_region){0};
 }
 
 /* What a failure that is not of an image means: memory, the decoder, or the device. */
@@ -223,6 +276,10 @@ static pp_status decode_singly(struct pp_cuda_decode *c, struct pp_cuda_flight *
                                struct pp_device_image *images, size_t n, struct pp_err *err)
 {
     pp_nvjpeg_result rc = 0;
+    forget_regions(images, n); /* one image alone is decoded as a whole */
+    pp_status made = reserve(c, f, images, n, err);
+    if (made != PP_OK)
+        return made;
     if (!c->single && (rc = c->nv.nvjpegCreateEx(PP_NVJPEG_HYBRID, NULL, NULL, 0, &c->single)) != 0)
         c->single = NULL;
     if (rc == 0 && !f->single && (rc = c->nv.nvjpegJpegStateCreate(c->single, &f->single)) != 0)
@@ -244,39 +301,77 @@ static pp_status decode_singly(struct pp_cuda_decode *c, struct pp_cuda_flight *
     return rc ? fail_decoder(c, f, rc, err) : PP_OK;
 }
 
-static pp_nvjpeg_result decode_batch(struct pp_cuda_decode *c, struct pp_cuda_flight *f, size_t n)
+static int has_region(const struct pp_device_image *images, size_t n)
+{
+    size_t i = 0;
+    while (i < n && !images[i].region.width)
+        i++;
+    return i < n;
+}
+
+static pp_nvjpeg_result decode_regions(struct pp_cuda_decode *c, struct pp_cuda_flight *f,
+                                       const struct pp_device_image *images, size_t n)
+{
+    pp_nvjpeg_result rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct pp_device_region *r = &images[i].region;
+        rc = r->width ? c->nv.nvjpegDecodeParamsSetROI(f->params[i], r->x, r->y, r->width, r->height)
+                      : c->nv.nvjpegDecodeParamsSetROI(f->params[i], 0, 0, -1, -1);
+    }
+    return rc ? rc
+              : c->nv.nvjpegDecodeBatchedEx(c->choice.handle, f->state, f->data, f->sizes, f->to, f->params,
+                                            f->stream);
+}
+
+static pp_nvjpeg_result decode_batch(struct pp_cuda_decode *c, struct pp_cuda_flight *f,
+                                     const struct pp_device_image *images, size_t n)
 {
     pp_nvjpeg_handle h = c->choice.handle;
     pp_nvjpeg_result rc = 0;
     if (f->initialised != (int)n)
         rc = c->nv.nvjpegDecodeBatchedInitialize(h, f->state, (int)n, c->opts.cpu_threads, PP_NVJPEG_RGBI);
-    if (rc == 0)
-        rc = c->nv.nvjpegDecodeBatched(h, f->state, f->data, f->sizes, f->to, f->stream);
+    if (rc == 0 && has_region(images, n))
+        rc = decode_regions(c, f, images, n);
+    else if (rc == 0)
+        rc = c->nv.nvjpegDecodeBatched(h, f->state,
+                                       pp_nvjpeg_reads_device(c->choice.backend) ? f->device_data : f->data,
+                                       f->sizes, f->to, f->stream);
     f->initialised = rc == 0 ? (int)n : 0;
     return rc;
+}
+
+/* A library that says that it decodes regions and does not, is given whole images from then on. */
+static pp_status decode(struct pp_cuda_decode *c, struct pp_cuda_flight *f, struct pp_device_image *images,
+                        size_t n, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    pp_nvjpeg_result failed = decode_batch(c, f, images, n);
+    if (failed == PP_NVJPEG_NOT_IMPLEMENTED && has_region(images, n)) {
+        c->regions = 0;
+        forget_regions(images, n);
+        st = reserve(c, f, images, n, err);
+        failed = st == PP_OK ? decode_batch(c, f, images, n) : 0;
+    }
+    if (failed && (pp_nvjpeg_is_of_image(failed) || failed == PP_NVJPEG_EXECUTION_FAILED))
+        st = decode_singly(c, f, images, n, err);
+    else if (failed)
+        st = fail_decoder(c, f, failed, err);
+    return st;
 }
 
 pp_status pp_cuda_decode_start(struct pp_cuda_decode *c, size_t flight, struct pp_device_image *images,
                                size_t n, struct pp_err *err)
 {
     struct pp_cuda_flight *f = &c->flight[flight];
-    size_t size = lay_out(f, images, n, 0);
-    pp_cu_result rc = grow(c, &f->pixels, size, 0);
-    if (rc == PP_CU_OUT_OF_MEMORY)
-        return pp_cuda_check(c->cu, rc, err, "try a smaller --batch-size or fewer --copy-buffers",
-                             "reserving %zu MiB on the device for the pixels of %zu images failed",
-                             size >> 20, n);
-    lay_out(f, images, n, f->pixels.device);
-    if (rc == 0)
-        rc = c->cu->cuEventRecord(f->started, f->stream);
-    pp_status st = check(c, rc, failed_batch, err);
-    if (st == PP_OK && n) {
-        pp_nvjpeg_result failed = decode_batch(c, f, n);
-        if (failed && (pp_nvjpeg_is_of_image(failed) || failed == PP_NVJPEG_EXECUTION_FAILED))
-            st = decode_singly(c, f, images, n, err);
-        else if (failed)
-            st = fail_decoder(c, f, failed, err);
-    }
+    if (!c->regions)
+        forget_regions(images, n);
+    pp_status st = reserve(c, f, images, n, err);
+    if (st == PP_OK)
+        st = check(c, c->cu->cuEventRecord(f->started, f->stream), failed_batch, err);
+    if (st == PP_OK)
+        st = check(c, send_bytes(c, f, n), "copying encoded images to the device failed", err);
+    if (st == PP_OK && n)
+        st = decode(c, f, images, n, err);
     if (st == PP_OK)
         st = check(c, c->cu->cuEventRecord(f->decoded, f->stream), failed_batch, err);
     return st;
@@ -317,8 +412,9 @@ static unsigned write_jobs(struct pp_cuda_flight *f, const struct pp_device_rows
         size_t pitch = f->to[i].pitch[0];
         memcpy((char *)f->jobs.host + at, image->tables, image->tables_bytes);
         jobs[n++] = (struct pp_resize_job){
-            .pixels = (pp_cu_pointer)(uintptr_t)f->to[i].channel[0] + (size_t)image->crop_y * pitch +
-                      (size_t)image->crop_x * CHANNELS,
+            .pixels = (pp_cu_pointer)(uintptr_t)f->to[i].channel[0] +
+                      (size_t)(image->crop_y - f->place[i].y) * pitch +
+                      (size_t)(image->crop_x - f->place[i].x) * CHANNELS,
             .out = to + image->row * rows->row_bytes,
             .tables = f->jobs.device + at,
             .pitch = (unsigned)pitch,

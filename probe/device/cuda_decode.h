@@ -17,6 +17,7 @@ struct pp_cuda_decode {
     pp_nvjpeg_handle single; /* for images of a batch that failed; made when the first one does */
     pp_cu_function kernel;
     pp_cu_pointer table;
+    int regions; /* parts of images are decoded; 0 also once the library has refused one */
     struct pp_device_decode_opts opts;
     pp_cu_stream idle; /* nothing runs on it: an event there is now */
     pp_cu_event now;

@@ -24,9 +24,10 @@ pp_status pp_device_parser_create(struct pp_device *d, struct pp_device_parser *
     return d->ops->decode->parser_create(d, out, err);
 }
 
-int pp_device_parser_accepts(struct pp_device_parser *p, const uint8_t *data, size_t size)
+int pp_device_parser_accepts(struct pp_device_parser *p, const uint8_t *data, size_t size,
+                             struct pp_device_region *region)
 {
-    return p->ops->parser_accepts(p, data, size);
+    return p->ops->parser_accepts(p, data, size, region);
 }
 
 void pp_device_parser_destroy(struct pp_device_parser *p)

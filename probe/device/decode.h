@@ -22,7 +22,8 @@ struct pp_device;
 #define PP_DEVICE_DECODE_PADDING 256
 
 struct pp_device_decode_opts {
-    size_t batch;      /* samples of a batch at most */
+    int backend;  /* 0: the best that can be had; else of enum pp_nvjpeg_backend (device/nvjpeg.h), or fail */
+    size_t batch; /* samples of a batch at most */
     int cpu_threads;   /* that the decoder may use where it needs the CPU; at least 1 */
     int width, height; /* of a finished sample */
     int value_bytes;   /* 1: interleaved bytes (NHWC); 2, 4: planes (NCHW) of values from the table */
@@ -37,13 +38,20 @@ struct pp_device_decode_info {
     unsigned engines, cores;       /* of the device that decode and do nothing else; cores: of each */
 };
 
+/* A part of an image. width 0: the whole image. */
+struct pp_device_region {
+    int x, y, width, height;
+};
+
 /* One image, and how its pixels become a sample: probe/transform/axes.h has the meaning of tables and counts.
  */
 struct pp_device_image {
     const uint8_t *data; /* padding behind; not changed until the decoding is done */
     size_t size;
-    int width, height;  /* of the whole image */
-    int crop_x, crop_y; /* the first pixel that the tables speak of */
+    int width, height;              /* of the whole image */
+    struct pp_device_region region; /* that is decoded, and has the pixels that the tables speak of; start may
+                                       make it the whole */
+    int crop_x, crop_y;             /* the first pixel that the tables speak of */
     const void *tables;
     size_t tables_bytes;
     int x_count, x_taps, y_count, y_taps, left, top, flip;
@@ -72,7 +80,9 @@ void pp_device_decode_info(const struct pp_device *d, struct pp_device_decode_in
 
 struct pp_device_parser;
 pp_status pp_device_parser_create(struct pp_device *d, struct pp_device_parser **out, struct pp_err *err);
-int pp_device_parser_accepts(struct pp_device_parser *p, const uint8_t *data, size_t size);
+/* region: what of the image is wanted; becomes the whole image where the decoder gives no part of it. */
+int pp_device_parser_accepts(struct pp_device_parser *p, const uint8_t *data, size_t size,
+                             struct pp_device_region *region);
 void pp_device_parser_destroy(struct pp_device_parser *p); /* NULL is fine */
 
 /* PP_OK also when images failed. PP_E_NO_MEMORY: not on the device now. PP_E_UNSUPPORTED: the decoder works
@@ -82,7 +92,14 @@ pp_status pp_device_decode_start(struct pp_device *d, struct pp_device_image *im
                                  uint64_t *ticket, struct pp_err *err);
 /* Blocks until the images of start are pixels: their bytes may be overwritten. */
 pp_status pp_device_decode_settle(struct pp_device *d, uint64_t ticket, struct pp_err *err);
-/* Of image i of the last start, after settle: its pixels, RGB, width x height x 3 bytes. */
+/* What is decoded of an image: its region, or all of it. */
+static inline struct pp_device_region pp_device_decoded(const struct pp_device_image *image)
+{
+    return image->region.width ? image->region
+                               : (struct pp_device_region){.width = image->width, .height = image->height};
+}
+/* Of image i of the last start, after settle: the pixels of what was decoded of it, RGB, width x height x 3
+ * bytes. */
 pp_status pp_device_decode_pixels(struct pp_device *d, uint64_t ticket, size_t i, uint8_t *to,
                                   struct pp_err *err);
 /* Errors as start, and then the ticket is gone. */

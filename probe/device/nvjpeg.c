@@ -14,7 +14,9 @@ const char *pp_nvjpeg_backend_name(enum pp_nvjpeg_backend backend)
 {
     static const char *const names[] = {[PP_NVJPEG_HYBRID] = "HYBRID",
                                         [PP_NVJPEG_GPU_HYBRID] = "GPU_HYBRID",
-                                        [PP_NVJPEG_HARDWARE] = "HARDWARE"};
+                                        [PP_NVJPEG_HARDWARE] = "HARDWARE",
+                                        [PP_NVJPEG_GPU_HYBRID_DEVICE] = "GPU_HYBRID_DEVICE",
+                                        [PP_NVJPEG_HARDWARE_DEVICE] = "HARDWARE_DEVICE"};
     return (unsigned)backend < sizeof(names) / sizeof(names[0]) && names[backend] ? names[backend]
                                                                                   : "unknown";
 }
@@ -74,6 +76,12 @@ pp_status pp_nvjpeg_load(struct pp_nvjpeg *n, struct pp_err *err)
         missing = #name;
     PP_NVJPEG_CALLS(FIND)
 #undef FIND
+    n->has_regions = 1;
+#define FIND(name, args) \
+    if (!(*(void **)&n->name = dlsym(lib, #name))) \
+        n->has_regions = 0;
+    PP_NVJPEG_NEWER_CALLS(FIND)
+#undef FIND
     if (n->nvjpegGetProperty && n->nvjpegGetProperty(0, &major) == 0 && n->nvjpegGetProperty(1, &minor) == 0)
         n->version = major * 1000 + minor;
     if (!n->nvjpegGetProperty)
@@ -126,16 +134,22 @@ static void explain_no_engine(const struct pp_cuda_driver *cu, struct pp_nvjpeg_
             rc, pp_nvjpeg_result_name(rc));
 }
 
-static int take_engines(const struct pp_nvjpeg *n, const struct pp_cuda_driver *cu,
-                        struct pp_nvjpeg_choice *c)
+static int is_of_engines(enum pp_nvjpeg_backend backend)
 {
-    pp_nvjpeg_result rc = n->nvjpegCreateEx(PP_NVJPEG_HARDWARE, NULL, NULL, 0, &c->handle);
+    return backend == PP_NVJPEG_HARDWARE || backend == PP_NVJPEG_HARDWARE_DEVICE;
+}
+
+static int take_engines(const struct pp_nvjpeg *n, const struct pp_cuda_driver *cu,
+                        enum pp_nvjpeg_backend backend, struct pp_nvjpeg_choice *c)
+{
+    pp_nvjpeg_result rc = n->nvjpegCreateEx((int)backend, NULL, NULL, 0, &c->handle);
     if (rc != 0)
         c->handle = NULL;
     if (rc == 0 && n->nvjpegGetHardwareDecoderInfo(c->handle, &c->engines, &c->cores) != 0)
         c->engines = c->cores = 0;
     if (rc == 0 && c->engines) {
-        c->backend = PP_NVJPEG_HARDWARE;
+        c->backend = backend;
+        c->regions = backend == PP_NVJPEG_HARDWARE && n->has_regions;
         return 1;
     }
     if (c->handle)
@@ -145,13 +159,9 @@ static int take_engines(const struct pp_nvjpeg *n, const struct pp_cuda_driver *
     return 0;
 }
 
-pp_status pp_nvjpeg_choose(const struct pp_nvjpeg *n, const struct pp_cuda_driver *cu, size_t batch,
-                           struct pp_nvjpeg_choice *out, struct pp_err *err)
+/* Without engines. */
+static pp_status take_other(const struct pp_nvjpeg *n, struct pp_nvjpeg_choice *out, struct pp_err *err)
 {
-    *out = (struct pp_nvjpeg_choice){.backend = PP_NVJPEG_HYBRID};
-    if (take_engines(n, cu, out))
-        return PP_OK;
-    out->backend = batch > PP_NVJPEG_GPU_BATCH ? PP_NVJPEG_GPU_HYBRID : PP_NVJPEG_HYBRID;
     pp_nvjpeg_result rc = n->nvjpegCreateEx((int)out->backend, NULL, NULL, 0, &out->handle);
     if (rc == 0)
         return PP_OK;
@@ -160,6 +170,21 @@ pp_status pp_nvjpeg_choose(const struct pp_nvjpeg *n, const struct pp_cuda_drive
         err, rc == PP_NVJPEG_ALLOCATOR_FAILURE ? PP_E_NO_MEMORY : PP_E_UNSUPPORTED,
         "nvJPEG %d.%d cannot be started on this device (status %d, %s); is the driver older than it?",
         n->version / 1000, n->version % 1000, rc, pp_nvjpeg_result_name(rc));
+}
+
+pp_status pp_nvjpeg_choose(const struct pp_nvjpeg *n, const struct pp_cuda_driver *cu, size_t batch,
+                           enum pp_nvjpeg_backend wanted, struct pp_nvjpeg_choice *out, struct pp_err *err)
+{
+    enum pp_nvjpeg_backend engines = wanted == PP_NVJPEG_AUTO ? PP_NVJPEG_HARDWARE : wanted;
+    *out = (struct pp_nvjpeg_choice){.backend = wanted};
+    if (is_of_engines(engines) && take_engines(n, cu, engines, out))
+        return PP_OK;
+    if (is_of_engines(wanted))
+        return pp_fail(err, PP_E_UNSUPPORTED, "nvJPEG's back end %s cannot be used: %s",
+                       pp_nvjpeg_backend_name(wanted), out->passed_over);
+    if (wanted == PP_NVJPEG_AUTO)
+        out->backend = batch > PP_NVJPEG_GPU_BATCH ? PP_NVJPEG_GPU_HYBRID : PP_NVJPEG_HYBRID;
+    return take_other(n, out, err);
 }
 
 /* ---- a look without a decoder ---- */
@@ -188,7 +213,7 @@ pp_status pp_nvjpeg_look(size_t batch, struct pp_nvjpeg_found *out, struct pp_er
         rc = cu.cuCtxSetCurrent(context);
     st = pp_cuda_check(&cu, rc, err, "see nvidia-smi", "making a context on the device failed");
     if (st == PP_OK)
-        st = pp_nvjpeg_choose(&n, &cu, batch, &out->choice, err);
+        st = pp_nvjpeg_choose(&n, &cu, batch, PP_NVJPEG_AUTO, &out->choice, err);
     if (out->choice.handle)
         n.nvjpegDestroy(out->choice.handle);
     out->choice.handle = NULL;

@@ -10,7 +10,8 @@ struct pp_device_decode_ops {
     pp_status (*open)(struct pp_device *d, const struct pp_device_decode_opts *opts, struct pp_err *err);
     void (*info)(const struct pp_device *d, struct pp_device_decode_info *out);
     pp_status (*parser_create)(struct pp_device *d, struct pp_device_parser **out, struct pp_err *err);
-    int (*parser_accepts)(struct pp_device_parser *p, const uint8_t *data, size_t size);
+    int (*parser_accepts)(struct pp_device_parser *p, const uint8_t *data, size_t size,
+                          struct pp_device_region *region);
     void (*parser_destroy)(struct pp_device_parser *p);
     pp_status (*start)(struct pp_device *d, struct pp_device_image *images, size_t n, uint64_t *ticket,
                        struct pp_err *err);

@@ -92,7 +92,9 @@ void pp_decoding_free(struct pp_loader *l)
 
 /* ---- the worker's part ---- */
 
-int pp_decoding_takes(struct pp_worker *w, const struct pp_encoded *in, const struct pp_image_info *info)
+/* Whether the device takes the image, and what of it it decodes. */
+static int accepts(struct pp_worker *w, const struct pp_encoded *in, const struct pp_image_info *info,
+                   struct pp_device_image *image)
 {
     const struct pp_loader *l = w->loader;
     int rotates = l->opts.exif_rotate && info->orientation > 1;
@@ -100,7 +102,8 @@ int pp_decoding_takes(struct pp_worker *w, const struct pp_encoded *in, const st
                  (info->channels == 1 && pp_decoding_is_off_gray(&l->decoding));
     return !is_off && !strcmp(info->format, pp_decode_jpeg.name) && !rotates &&
            (uint64_t)info->width * (uint64_t)info->height <= MOST_PIXELS &&
-           !pp_jpeg_not_plain(in->data, in->size) && pp_device_parser_accepts(w->parser, in->data, in->size);
+           !pp_jpeg_not_plain(in->data, in->size) &&
+           pp_device_parser_accepts(w->parser, in->data, in->size, &image->region);
 }
 
 /* Room for size bytes beside the row. */
@@ -124,9 +127,10 @@ static uint8_t *base_of(const struct pp_loader *l, const struct pp_slot *s, uint
     return input->is_wide ? input->wide : s->data + row * l->row_bytes;
 }
 
-pp_status pp_decoding_put(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
-                          const struct pp_image_info *info, const struct pp_transform_plan *plan,
-                          struct pp_err *err)
+/* Bytes and tables into the row, or beside it. */
+static pp_status put(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
+                     const struct pp_transform_plan *plan, const struct pp_device_image *image,
+                     struct pp_err *err)
 {
     struct pp_loader *l = w->loader;
     struct pp_row_input *input = &c->slot->inputs[c->row];
@@ -144,22 +148,34 @@ pp_status pp_decoding_put(struct pp_worker *w, const struct pp_claim *c, const s
     at += aligned(axes.bytes);
     memcpy(at, in->data, in->size);
     memset(at + in->size, 0, PP_DEVICE_DECODE_PADDING);
-    input->image = (struct pp_device_image){.size = in->size,
-                                            .width = info->width,
-                                            .height = info->height,
-                                            .crop_x = plan->crop.x,
-                                            .crop_y = plan->crop.y,
-                                            .tables_bytes = axes.bytes,
-                                            .x_count = axes.x_count,
-                                            .x_taps = axes.x_taps,
-                                            .y_count = axes.y_count,
-                                            .y_taps = axes.y_taps,
-                                            .left = axes.left,
-                                            .top = axes.top,
-                                            .flip = axes.flip};
+    input->image = *image;
+    input->image.size = in->size;
+    input->image.tables_bytes = axes.bytes;
+    input->image.x_count = axes.x_count;
+    input->image.x_taps = axes.x_taps;
+    input->image.y_count = axes.y_count;
+    input->image.y_taps = axes.y_taps;
+    input->image.left = axes.left;
+    input->image.top = axes.top;
+    input->image.flip = axes.flip;
     input->sampling = pp_jpeg_sampling(in->data, in->size);
     input->on_device = 1;
     return PP_OK;
+}
+
+int pp_decoding_take(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
+                     const struct pp_image_info *info, const struct pp_transform_plan *plan)
+{
+    const struct pp_rect *crop = &plan->crop;
+    int is_part = crop->width < info->width || crop->height < info->height;
+    struct pp_device_image image = {.width = info->width,
+                                    .height = info->height,
+                                    .crop_x = crop->x,
+                                    .crop_y = crop->y};
+    struct pp_err err;
+    if (is_part)
+        image.region = (struct pp_device_region){crop->x, crop->y, crop->width, crop->height};
+    return accepts(w, in, info, &image) && put(w, c, in, plan, &image, &err) == PP_OK;
 }
 
 void pp_decoding_move(struct pp_slot *s, uint32_t to, uint32_t from)
@@ -213,7 +229,7 @@ static void report_difference(const struct pp_decoding_difference *from, enum pp
 void pp_decoding_report(const struct pp_loader *l, struct pp_loader_decode *out)
 {
     const struct pp_decoding *d = &l->decoding;
-    *out = (struct pp_loader_decode){.images = d->on_device, .refused = d->refused};
+    *out = (struct pp_loader_decode){.images = d->on_device, .refused = d->refused, .regions = d->regions};
     for (int i = 0; i < PP_JPEG_SAMPLINGS; i++)
         if (d->difference[i].images)
             report_difference(&d->difference[i], i, out);

@@ -44,14 +44,14 @@ struct pp_decoding {
     struct pp_device *device; /* NULL: everything is decoded on the CPU */
     atomic_int
         off; /* no longer: relaxed, it orders nothing; what is in the slots is decoded by the copy lane */
-    pthread_mutex_t lock;           /* around allocations of page-locked memory by workers */
-    struct pp_device_image *images; /* the copy lane's, of the batch in hand; batch_size */
-    uint8_t *usable;                /* rows of it; batch_size */
-    uint8_t *delivered;             /* a batch that is read back; NULL: nothing is handed over */
-    struct pp_worker *rescue;       /* the copy lane's own decoder */
-    char reason[480];               /* why off; the copy lane's */
-    uint64_t on_device, refused;    /* images; the copy lane's */
-    atomic_int off_gray;            /* relaxed: the decoder's grey images are none, and it gets no more */
+    pthread_mutex_t lock;                 /* around allocations of page-locked memory by workers */
+    struct pp_device_image *images;       /* the copy lane's, of the batch in hand; batch_size */
+    uint8_t *usable;                      /* rows of it; batch_size */
+    uint8_t *delivered;                   /* a batch that is read back; NULL: nothing is handed over */
+    struct pp_worker *rescue;             /* the copy lane's own decoder */
+    char reason[480];                     /* why off; the copy lane's */
+    uint64_t on_device, refused, regions; /* images; regions: of those on the device; the copy lane's */
+    atomic_int off_gray; /* relaxed: the decoder's grey images are none, and it gets no more */
     /* Pixels of the first images of each kind against libjpeg-turbo's; the copy lane's */
     struct pp_decoding_difference {
         uint64_t images, values, sum;
@@ -62,12 +62,10 @@ struct pp_decoding {
 pp_status pp_decoding_init(struct pp_loader *l, struct pp_err *err);
 void pp_decoding_free(struct pp_loader *l);
 
-/* Worker: whether the device takes the image, which its decoder has open; and puts it into the row. Where no
- * memory is left for that, the CPU decodes it. */
-int pp_decoding_takes(struct pp_worker *w, const struct pp_encoded *in, const struct pp_image_info *info);
-pp_status pp_decoding_put(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
-                          const struct pp_image_info *info, const struct pp_transform_plan *plan,
-                          struct pp_err *err);
+/* Worker: 1 when the device takes the image, which the worker's decoder has open, and it is in its row. Where
+ * no memory is left for that, the CPU decodes it. */
+int pp_decoding_take(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
+                     const struct pp_image_info *info, const struct pp_transform_plan *plan);
 /* Row from's image becomes row to's; to had none that is needed. */
 void pp_decoding_move(struct pp_slot *s, uint32_t to, uint32_t from);
 

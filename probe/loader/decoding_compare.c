@@ -47,12 +47,13 @@ static int compare_image(struct pp_loader *l, const struct pp_slot *s, uint64_t 
     struct pp_pixels pixels;
     struct pp_err err;
     int largest = -1;
-    uint64_t size = (uint64_t)image->width * (uint64_t)image->height;
+    struct pp_device_region part = pp_device_decoded(image);
+    uint64_t size = (uint64_t)part.width * (uint64_t)part.height;
     uint8_t *rgb = image->failed || size > COMPARED_PIXELS ? NULL : malloc(size * 3);
     if (rgb && pp_device_decode_settle(d->device, ticket, &err) == PP_OK &&
         pp_device_decode_pixels(d->device, ticket, i, rgb, &err) == PP_OK &&
         pp_decoder_open(d->rescue->decoder, &in, &info, &err) == PP_OK &&
-        pp_decoder_region(d->rescue->decoder, (struct pp_rect){.width = info.width, .height = info.height},
+        pp_decoder_region(d->rescue->decoder, (struct pp_rect){part.x, part.y, part.width, part.height},
                           &pixels, &err) == PP_OK)
         largest = compare_pixels(&d->difference[s->inputs[image->row].sampling], rgb, &pixels);
     free(rgb);

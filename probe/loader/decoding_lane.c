@@ -20,6 +20,7 @@ struct flight {
     struct pp_device *device;         /* that was given it */
     uint64_t ticket, pixels, crossed; /* bytes: of decoded pixels; that go to the device */
     size_t images;                    /* decoded there; 0: the batch is copied, as the CPU made it */
+    size_t regions;                   /* of them, as a part */
 };
 
 struct lane {
@@ -62,6 +63,7 @@ static void make_here(struct lane *lane, struct pp_slot *s, size_t n, int all)
 static void remake(struct lane *lane, struct flight *f)
 {
     lane->l->decoding.on_device -= f->images;
+    lane->l->decoding.regions -= f->images ? f->regions : 0;
     f->images = 0;
     make_here(lane, f->slot, pp_decoding_gather(lane->l, f->slot), 1);
 }
@@ -131,10 +133,12 @@ static pp_status decode_rows(struct lane *lane, struct flight *f, size_t n, stru
         make_here(lane, s, n, 0);
     size_t images = n - failed;
     f->crossed = (s->valid - images) * l->row_bytes;
-    f->pixels = 0;
+    f->pixels = f->regions = 0;
     for (size_t i = 0; i < n; i++)
         if (!d->images[i].failed) {
-            f->pixels += 3 * (uint64_t)d->images[i].width * (uint64_t)d->images[i].height;
+            struct pp_device_region decoded = pp_device_decoded(&d->images[i]);
+            f->pixels += 3 * (uint64_t)decoded.width * (uint64_t)decoded.height;
+            f->regions += d->images[i].region.width != 0;
             f->crossed += d->images[i].size + d->images[i].tables_bytes;
         }
     if (st == PP_OK)
@@ -149,6 +153,7 @@ static pp_status decode_rows(struct lane *lane, struct flight *f, size_t n, stru
         f->device = d->device;
         f->images = images;
         d->on_device += images;
+        d->regions += f->regions;
     }
     return st;
 }

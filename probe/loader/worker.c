@@ -125,8 +125,7 @@ static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c,
         count_image(&w->images, &info);
         pp_transform_draw(o->transform, info.width, info.height,
                           (struct pp_sample_key){o->seed, c->slot->epoch, in->index}, &plan);
-        later = w->parser && pp_decoding_takes(w, in, &info) &&
-                pp_decoding_put(w, c, in, &info, &plan, err) == PP_OK;
+        later = w->parser && pp_decoding_take(w, c, in, &info, &plan);
         st = later ? PP_OK : pp_decoder_region(w->decoder, plan.crop, &pixels, err);
     }
     pp_fault_decode_end(o->faults, &at, token);

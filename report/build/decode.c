@@ -56,6 +56,7 @@ const struct pp_report_decode *pp_decode_read(const struct pp_source *source, st
                                    .engines = number(source, "engines"),
                                    .cores = number(source, "cores"),
                                    .images = number(source, "images"),
+                                   .regions = number(source, "regions"),
                                    .refused = number(source, "refused"),
                                    .passed_over = text(source, arena, "passed_over"),
                                    .gave_up = text(source, arena, "gave_up"),

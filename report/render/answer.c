@@ -168,6 +168,8 @@ char *pp_answer_decode(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
         add(buf, " (%.0f engine%s of %.0f cores)", d->engines, d->engines >= 2 ? "s" : "", d->cores);
     if (!isnan(d->images))
         add(buf, ": %s", pp_text_counted(count, CELL, d->images, "image", "images"));
+    if (d->regions > 0)
+        add(buf, ", %s of them only where the crop is", pp_text_count(count, CELL, d->regions));
     if (d->refused > 0)
         add(buf, ", and %s that the CPU decoded after all", pp_text_count(count, CELL, d->refused));
     if (d->difference_mean >= 0)

@@ -23,12 +23,24 @@ holds "there are damaged files" "$errors >= 3"
 is "config.decode" "$(meta config decode)" cpu
 
 # With the CPU's way of upsampling the pixels are equal, so the batches are: bytes, resize, flip, normalise, and the rows of other files between them.
-for words in "fancy=1" "fancy=1;engines=0" "fancy=1;refuse=120"; do
+for words in "fancy=1" "fancy=1;roi=0" "fancy=1;engines=0" "fancy=1;refuse=120"; do
     gpu_run "" "$words" --decode nvjpeg --copy-buffers 4 --digest
     check "$words: decoded on the GPU" ended_well
     is "$words: the same batches" "$(digest)" "$cpu"
     is "$words: the same errors" "$(meta result errors), $(meta result samples)" "$errors, $samples"
 done
+for backend in hardware hardware-device gpu-hybrid hybrid; do
+    gpu_run "" "fancy=1" --decode nvjpeg --nvjpeg-backend $backend --digest
+    is "--nvjpeg-backend $backend: the same batches" "$(digest)" "$cpu"
+    is "$backend: in the file, and whether it decodes parts of images" "$(meta decode backend | tr A-Z_ a-z-) $(sql "$T/run.sqlite" "SELECT value > 0 FROM meta WHERE section = 'decode' AND key = 'regions'")" \
+        "$backend $([ $backend = hardware ] && echo 1 || echo 0)"
+done
+PIPEPROBE_NVJPEG_LIB=$FAKES/libnvjpeg.so.10 gpu_run "" "fancy=1" --decode nvjpeg --digest
+is "an older library decodes whole images, and gives the same batches" "$(digest), $(meta decode backend), $(meta decode regions)" "$cpu, HARDWARE, 0"
+gpu_run "" "engines=0" --decode nvjpeg --nvjpeg-backend hardware
+is "engines that are not there: exit code" "$rc" 4
+like "and one sentence" "$(cat "$ERR")" "--decode nvjpeg: nvJPEG's back end HARDWARE cannot be used: this GPU has no JPEG engine"
+refuses "a back end without --decode" 2 "--nvjpeg-backend goes with --decode" "$PP" run "$T/images" --nvjpeg-backend hybrid
 gpu_run "" "fancy=1" --decode nvjpeg --wire u8 --digest
 u8=$(digest)
 gpu_run "" "" --decode cpu --wire u8 --digest

@@ -14,6 +14,7 @@
  *   batch-us=N           a batch takes so long at least (200); image-us=N: each image so long of a core (20)
  *   fancy=1              upsampling as on the CPU
  *   red=1                grey images have their values in red alone
+ *   roi=0                no image is supported with a region of interest; roi-rc=RC: decoding any returns RC
  *   refuse=WIDTH         images of that width are not supported by the engines
  *   bad=WIDTH:RC         a call with an image of that width returns RC, alone or in a batch
  *   poison=WIDTH         an image of that width makes every later call of the driver return 700
@@ -26,7 +27,8 @@
 void fake_nvjpeg_reset(const char *words);
 unsigned fake_nvjpeg_batches(void); /* DecodeBatched calls; _singles: Decode */
 unsigned fake_nvjpeg_singles(void);
-unsigned fake_nvjpeg_images(void); /* decoded */
-size_t fake_nvjpeg_leaks(void);    /* handles, states, parsed headers that are alive */
+unsigned fake_nvjpeg_images(void);  /* decoded */
+unsigned fake_nvjpeg_regions(void); /* of them, as a region of interest */
+size_t fake_nvjpeg_leaks(void);     /* handles, states, parsed headers that are alive */
 
 #endif

@@ -1,5 +1,6 @@
 /* nvJPEG without a GPU: see fake_nvjpeg.h. Build: a shared library with the soname libnvjpeg.so.12; and, as
- * an older version that lacks a call, libnvjpeg.so.11. */
+ * older versions, libnvjpeg.so.11, which lacks a call that is needed, and libnvjpeg.so.10, which decodes no
+ * regions of interest. */
 #include "probe/device/nvjpeg.h"
 #include "tests/fake/fake_cuda.h"
 #include "tests/fake/fake_nvjpeg.h"
@@ -20,11 +21,11 @@
 enum { INVALID_PARAMETER = 2, INTERNAL_ERROR = 8 };
 
 static struct {
-    int major, minor, engines, cores, create, create_any, fancy, refuse, poison, red;
+    int major, minor, engines, cores, create, create_any, fancy, refuse, poison, red, roi, roi_rc;
     int bad_width, bad_rc, fail_rc;
     unsigned fail_at;
     uint64_t batch_ns, image_ns;
-    atomic_uint calls, batches, singles, images;
+    atomic_uint calls, batches, singles, images, regions;
     atomic_int alive;
 } fake;
 
@@ -41,8 +42,12 @@ struct pp_nvjpeg_state_st {
     int batch; /* 0: not initialised */
 };
 struct pp_nvjpeg_stream_st {
-    int width, supported;
+    int width, height, supported;
 };
+struct pp_nvjpeg_params_st {
+    int x, y, width, height; /* -1: the whole image */
+};
+static const struct pp_nvjpeg_params_st whole = {.width = -1, .height = -1};
 
 static void configure(const char *words)
 {
@@ -53,6 +58,7 @@ static void configure(const char *words)
     fake.minor = 4;
     fake.engines = 1;
     fake.cores = 5;
+    fake.roi = 1;
     fake.batch_ns = 200000;
     fake.image_ns = 20000;
     while ((word = strsep(&rest, ";"))) {
@@ -64,6 +70,7 @@ static void configure(const char *words)
             sscanf(word, "fancy=%d", &fake.fancy) == 1 || sscanf(word, "refuse=%d", &fake.refuse) == 1 ||
             sscanf(word, "bad=%d:%d", &fake.bad_width, &fake.bad_rc) == 2 ||
             sscanf(word, "poison=%d", &fake.poison) == 1 || sscanf(word, "red=%d", &fake.red) == 1 ||
+            sscanf(word, "roi=%d", &fake.roi) == 1 || sscanf(word, "roi-rc=%d", &fake.roi_rc) == 1 ||
             sscanf(word, "fail=%u:%d", &fake.fail_at, &fake.fail_rc) == 2)
             continue;
         if (sscanf(word, "batch-us=%lu", &us) == 1)
@@ -110,6 +117,11 @@ EXPORT unsigned fake_nvjpeg_images(void)
     return fake.images;
 }
 
+EXPORT unsigned fake_nvjpeg_regions(void)
+{
+    return fake.regions;
+}
+
 EXPORT size_t fake_nvjpeg_leaks(void)
 {
     return (size_t)fake.alive;
@@ -121,6 +133,7 @@ struct reader {
     struct jpeg_decompress_struct c;
     struct jpeg_error_mgr errors;
     jmp_buf on_error;
+    JSAMPLE *volatile row; /* of the whole image */
 };
 
 static _Noreturn void give_up(j_common_ptr c)
@@ -135,7 +148,7 @@ static void count_warning(j_common_ptr c, int level)
 
 static void open_reader(struct reader *r, const unsigned char *data, size_t size)
 {
-    memset(r, 0, sizeof(*r));
+    memset(&r->c, 0, sizeof(r->c));
     r->c.err = jpeg_std_error(&r->errors);
     r->errors.error_exit = give_up;
     r->errors.emit_message = count_warning;
@@ -152,48 +165,80 @@ static int engine_takes(const struct jpeg_decompress_struct *c)
 }
 
 /* As a decoder would that fills a grey image's first channel alone. */
-static void blacken(const struct jpeg_decompress_struct *c, const struct pp_nvjpeg_image *to)
+static void blacken(const struct pp_nvjpeg_image *to, int width, int height)
 {
-    for (JDIMENSION y = 0; y < c->output_height; y++)
-        for (JDIMENSION x = 0; x < c->output_width; x++)
-            memset(to->channel[0] + y * to->pitch[0] + 3 * x + 1, 0, 2);
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            memset(to->channel[0] + (size_t)y * to->pitch[0] + 3 * (size_t)x + 1, 0, 2);
 }
 
-/* Row after row into memory that is the device's. */
-static int decode(const unsigned char *data, size_t size, const struct pp_nvjpeg_image *to, int backend)
+static int is_of_engines(int backend)
+{
+    return backend == PP_NVJPEG_HARDWARE || backend == PP_NVJPEG_HARDWARE_DEVICE;
+}
+
+/* Whether the window is within an image of that size. */
+static int is_within(const struct pp_nvjpeg_params_st *p, int width, int height)
+{
+    return p->width == -1 ? p->height == -1 && p->x == 0 && p->y == 0
+                          : p->x >= 0 && p->y >= 0 && p->width > 0 && p->height > 0 &&
+                                p->x + p->width <= width && p->y + p->height <= height;
+}
+
+/* Row after row into memory that is the device's. A window has the pixels that the whole image has there: so
+ * the image is decoded, and the window kept. */
+static void put_rows(struct reader *r, const struct pp_nvjpeg_params_st *p, const struct pp_nvjpeg_image *to)
+{
+    struct jpeg_decompress_struct *c = &r->c;
+    size_t x = 3 * (size_t)p->x, size = 3 * (size_t)(p->width == -1 ? (int)c->output_width : p->width);
+    int from = p->y, end = p->width == -1 ? (int)c->output_height : p->y + p->height;
+    while (c->output_scanline < c->output_height) {
+        int y = (int)c->output_scanline;
+        JSAMPROW row = r->row;
+        jpeg_read_scanlines(c, &row, 1);
+        if (y >= from && y < end)
+            memcpy(to->channel[0] + (size_t)(y - from) * to->pitch[0], r->row + x, size);
+    }
+    if (fake.red && c->num_components == 1)
+        blacken(to, (int)size / 3, end - from);
+}
+
+static int decode(const unsigned char *data, size_t size, const struct pp_nvjpeg_params_st *p,
+                  const struct pp_nvjpeg_image *to, int backend)
 {
     struct reader r;
     volatile int rc = PP_NVJPEG_BAD_JPEG;
+    r.row = NULL;
     if (!data || !size)
         return INVALID_PARAMETER;
     if (setjmp(r.on_error) == 0) {
         open_reader(&r, data, size);
         jpeg_read_header(&r.c, TRUE);
-        int width = (int)r.c.image_width;
-        if (backend == PP_NVJPEG_HARDWARE && !engine_takes(&r.c))
+        int width = (int)r.c.image_width, height = (int)r.c.image_height;
+        size_t wide = 3 * (size_t)(p->width == -1 ? width : p->width),
+               high = (size_t)(p->width == -1 ? height : p->height);
+        if (is_of_engines(backend) && !engine_takes(&r.c))
             rc = PP_NVJPEG_NOT_SUPPORTED;
         else if (width == fake.bad_width)
             rc = fake.bad_rc;
-        else if (to->pitch[0] < (size_t)width * 3 ||
-                 !owns(to->channel[0], to->pitch[0] * (r.c.image_height - 1) + (size_t)width * 3))
+        else if (!is_within(p, width, height) || to->pitch[0] < wide ||
+                 !owns(to->channel[0], to->pitch[0] * (high - 1) + wide))
             rc = INVALID_PARAMETER;
         else {
             r.c.out_color_space = JCS_RGB;
             r.c.do_fancy_upsampling = fake.fancy ? TRUE : FALSE;
+            r.row = malloc(3 * (size_t)width);
             jpeg_start_decompress(&r.c);
-            while (r.c.output_scanline < r.c.output_height) {
-                JSAMPROW row = to->channel[0] + r.c.output_scanline * to->pitch[0];
-                jpeg_read_scanlines(&r.c, &row, 1);
-            }
+            put_rows(&r, p, to);
             jpeg_finish_decompress(&r.c);
-            if (fake.red && r.c.num_components == 1)
-                blacken(&r.c, to);
             rc = r.errors.num_warnings ? PP_NVJPEG_BAD_JPEG : 0;
             fake.images++;
+            fake.regions += p->width != -1;
             if (width == fake.poison)
                 poison(700);
         }
     }
+    free(r.row);
     jpeg_destroy_decompress(&r.c);
     return rc;
 }
@@ -224,11 +269,11 @@ EXPORT int nvjpegCreateEx(int backend, void *device, void *pinned, unsigned flag
     (void)device;
     (void)pinned;
     (void)flags;
-    int rc = fake.create_any                 ? fake.create_any
-             : backend != PP_NVJPEG_HARDWARE ? 0
-             : fake.create                   ? fake.create
-             : fake.engines == 0             ? PP_NVJPEG_ARCH_MISMATCH
-                                             : 0;
+    int rc = fake.create_any           ? fake.create_any
+             : !is_of_engines(backend) ? 0
+             : fake.create             ? fake.create
+             : fake.engines == 0       ? PP_NVJPEG_ARCH_MISMATCH
+                                       : 0;
     if (rc)
         return rc;
     *out = alive(sizeof(**out));
@@ -285,6 +330,7 @@ EXPORT int nvjpegJpegStreamParseHeader(pp_nvjpeg_handle h, const unsigned char *
         open_reader(&r, data, size);
         jpeg_read_header(&r.c, TRUE);
         s->width = (int)r.c.image_width;
+        s->height = (int)r.c.image_height;
         s->supported = engine_takes(&r.c);
         rc = 0;
     }
@@ -294,9 +340,39 @@ EXPORT int nvjpegJpegStreamParseHeader(pp_nvjpeg_handle h, const unsigned char *
 
 EXPORT int nvjpegDecodeBatchedSupported(pp_nvjpeg_handle h, pp_nvjpeg_stream s, int *unsupported)
 {
-    *unsupported = h->backend == PP_NVJPEG_HARDWARE && !s->supported;
+    *unsupported = is_of_engines(h->backend) && !s->supported;
     return 0;
 }
+
+#ifndef FAKE_WHOLE
+EXPORT int nvjpegDecodeParamsCreate(pp_nvjpeg_handle h, pp_nvjpeg_params *out)
+{
+    (void)h;
+    *out = alive(sizeof(**out));
+    **out = whole;
+    return 0;
+}
+
+EXPORT int nvjpegDecodeParamsDestroy(pp_nvjpeg_params p)
+{
+    return gone(p);
+}
+
+EXPORT int nvjpegDecodeParamsSetROI(pp_nvjpeg_params p, int x, int y, int width, int height)
+{
+    *p = (struct pp_nvjpeg_params_st){x, y, width, height};
+    return is_within(p, 65535, 65535) ? 0 : INVALID_PARAMETER;
+}
+
+/* As the documentation has it: of HARDWARE alone. */
+EXPORT int nvjpegDecodeBatchedSupportedEx(pp_nvjpeg_handle h, pp_nvjpeg_stream s, pp_nvjpeg_params p,
+                                          int *unsupported)
+{
+    *unsupported = h->backend != PP_NVJPEG_HARDWARE || !s->supported || !is_within(p, s->width, s->height) ||
+                   (p->width != -1 && !fake.roi);
+    return 0;
+}
+#endif
 
 /* ---- decoding ---- */
 
@@ -343,25 +419,48 @@ EXPORT int nvjpegDecodeBatchedPreAllocate(pp_nvjpeg_handle h, pp_nvjpeg_state s,
 
 static void take_time(const struct pp_nvjpeg_handle_st *h, int images, pp_cu_stream stream)
 {
-    int cores = h->backend == PP_NVJPEG_HARDWARE ? fake.engines * fake.cores : 1;
+    int cores = is_of_engines(h->backend) ? fake.engines * fake.cores : 1;
     occupy(stream, fake.batch_ns + fake.image_ns * (uint64_t)images / (uint64_t)(cores > 0 ? cores : 1));
 }
 
-/* As a whole or not at all: a bad image fails the call, and what came before it is lost. */
-EXPORT int nvjpegDecodeBatched(pp_nvjpeg_handle h, pp_nvjpeg_state s, const unsigned char *const *data,
-                               const size_t *sizes, struct pp_nvjpeg_image *to, pp_cu_stream stream)
+/* As a whole or not at all: a bad image fails the call, and what came before it is lost. Encoded bytes are
+ * the host's, or the device's, as the back end wants them. */
+static int decode_batch(pp_nvjpeg_handle h, pp_nvjpeg_state s, const unsigned char *const *data,
+                        const size_t *sizes, const struct pp_nvjpeg_image *to, pp_nvjpeg_params const *params,
+                        pp_cu_stream stream)
 {
-    enter(s);
     fake.batches++;
     int rc = !s->batch || !find_driver() ? INVALID_PARAMETER : planned_failure();
     for (int i = 0; i < s->batch && rc == 0; i++)
-        rc = decode(data[i], sizes[i], &to[i], h->backend);
+        rc = !pp_nvjpeg_reads_device(h->backend) != !owns(data[i], sizes[i])
+                 ? INVALID_PARAMETER
+                 : decode(data[i], sizes[i], params ? params[i] : &whole, &to[i], h->backend);
     if (rc == 0)
         take_time(h, s->batch, stream);
     else
         s->batch = 0; /* "also use to reset failed batches" */
-    return leave(s, rc);
+    return rc;
 }
+
+EXPORT int nvjpegDecodeBatched(pp_nvjpeg_handle h, pp_nvjpeg_state s, const unsigned char *const *data,
+                               const size_t *sizes, struct pp_nvjpeg_image *to, pp_cu_stream stream)
+{
+    enter(s);
+    return leave(s, decode_batch(h, s, data, sizes, to, NULL, stream));
+}
+
+#ifndef FAKE_WHOLE
+EXPORT int nvjpegDecodeBatchedEx(pp_nvjpeg_handle h, pp_nvjpeg_state s, const unsigned char *const *data,
+                                 const size_t *sizes, struct pp_nvjpeg_image *to, pp_nvjpeg_params *params,
+                                 pp_cu_stream stream)
+{
+    enter(s);
+    int rc = h->backend != PP_NVJPEG_HARDWARE ? PP_NVJPEG_NOT_IMPLEMENTED : fake.roi_rc;
+    if (rc)
+        s->batch = 0;
+    return leave(s, rc ? rc : decode_batch(h, s, data, sizes, to, params, stream));
+}
+#endif
 
 EXPORT int nvjpegDecode(pp_nvjpeg_handle h, pp_nvjpeg_state s, const unsigned char *data, size_t size,
                         int format, struct pp_nvjpeg_image *to, pp_cu_stream stream)
@@ -370,7 +469,7 @@ EXPORT int nvjpegDecode(pp_nvjpeg_handle h, pp_nvjpeg_state s, const unsigned ch
     fake.singles++;
     int rc = format != PP_NVJPEG_RGBI || !find_driver() ? INVALID_PARAMETER : planned_failure();
     if (rc == 0)
-        rc = decode(data, size, to, h->backend);
+        rc = owns(data, size) ? INVALID_PARAMETER : decode(data, size, &whole, to, h->backend);
     if (rc == 0)
         take_time(h, 1, stream);
     return leave(s, rc);

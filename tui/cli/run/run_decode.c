@@ -4,10 +4,16 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/device/decode.h"
+#include "probe/device/nvjpeg.h"
 #include "tui/cli/run/run_setup.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* In the order of the option's choices. */
+static const enum pp_nvjpeg_backend backends[] = {
+    PP_NVJPEG_AUTO,       PP_NVJPEG_HARDWARE,          PP_NVJPEG_HARDWARE_DEVICE,
+    PP_NVJPEG_GPU_HYBRID, PP_NVJPEG_GPU_HYBRID_DEVICE, PP_NVJPEG_HYBRID};
 
 pp_status run_decode_open(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
 {
@@ -20,7 +26,8 @@ pp_status run_decode_open(struct run_parts *p, const struct run_opts *o, struct 
                    : pp_fail(err, PP_E_USAGE,
                              "--decode is for images, and the data set holds none; leave it out");
     enum pp_dtype wire = p->delivered ? PP_DTYPE_U8 : (enum pp_dtype)o->dtype;
-    const struct pp_device_decode_opts opts = {.batch = p->loader.batch_size,
+    const struct pp_device_decode_opts opts = {.backend = backends[o->nvjpeg_backend],
+                                               .batch = p->loader.batch_size,
                                                .cpu_threads = p->loader.workers,
                                                .width = pp_transform_width(p->transform),
                                                .height = pp_transform_height(p->transform),
@@ -64,9 +71,11 @@ void run_decode_note_result(const struct pp_loader_decode *r)
 {
     char a[32];
     if (r->images)
-        fprintf(stderr, "decode     %s on the GPU, and %llu that it refused on the CPU\n",
-                pp_text_counted(a, sizeof(a), (double)r->images, "image", "images"),
-                (unsigned long long)r->refused);
+        fprintf(
+            stderr,
+            "decode     %s on the GPU, %llu of them only where the crop is, and %llu that it refused on the CPU\n",
+            pp_text_counted(a, sizeof(a), (double)r->images, "image", "images"),
+            (unsigned long long)r->regions, (unsigned long long)r->refused);
     if (r->compared)
         fprintf(
             stderr,
@@ -117,6 +126,7 @@ void run_decode_store_result(struct pp_store *s, const struct pp_loader_decode *
     if (!r->images && !r->refused && !r->gave_up[0] && !r->lost[0])
         return;
     pp_store_meta_num(s, "decode", "images", (double)r->images, "images");
+    pp_store_meta_num(s, "decode", "regions", (double)r->regions, "images");
     pp_store_meta_num(s, "decode", "refused", (double)r->refused, "images");
     if (r->gave_up[0])
         pp_store_meta_text(s, "decode", "gave_up", r->gave_up);

@@ -71,6 +71,16 @@ static const struct pp_opt_choice decode_choices[] = {
     {"auto", "nvjpeg where it can be used, else cpu"},
     {NULL, NULL},
 };
+/* In the order of run_decode.c's table. */
+static const struct pp_opt_choice backend_choices[] = {
+    {"auto", "engines where there are any, else what the batch size is for"},
+    {"hardware", "the device's JPEG engines"},
+    {"hardware-device", "engines that read encoded bytes from the device's memory"},
+    {"gpu-hybrid", "the GPU's multiprocessors; for batches above 50"},
+    {"gpu-hybrid-device", "the same from the device's memory"},
+    {"hybrid", "the CPU decodes Huffman codes, the GPU the rest"},
+    {NULL, NULL},
+};
 static const struct pp_opt_choice h2d_choices[] = {
     {"async", "copies overlap the step"},
     {"sync", "copy and step do not overlap, as with a blocking copy"},
@@ -191,6 +201,9 @@ static const struct pp_opt own_rows[] = {
      .arg = "KIND", .dflt = "auto", .help = "auto, host or cuda"},
     {.name = "decode", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(decode), .choices = decode_choices,
      .arg = "WHERE", .dflt = "cpu", .help = "where JPEG is decoded: cpu, nvjpeg or auto"},
+    {.name = "nvjpeg-backend", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(nvjpeg_backend),
+     .choices = backend_choices, .arg = "NAME", .dflt = "auto",
+     .help = "of nvJPEG: auto, hardware, gpu-hybrid, hybrid, ..."},
     {.name = "link-gbps", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(link_gbps), .min = 0.001,
      .max = 10000, .arg = "GB/s", .dflt = "25", .help = "bandwidth of the host device's link, in 1e9 bytes/s"},
     {.name = "pageable", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(pageable), .dflt = "0",
@@ -343,11 +356,8 @@ static pp_status check_pairs(const struct pp_opt_set *set, struct pp_err *err)
 {
     static const struct {
         const char *option, *needs;
-    } rows[] = {{"prove-rounds", "prove"},
-                {"keep-proof", "prove"},
-                {"cache-bytes", "cache"},
-                {"cache-policy", "cache"},
-                {"lease-expiry", "lease"}};
+    } rows[] = {{"prove-rounds", "prove"}, {"keep-proof", "prove"},   {"cache-bytes", "cache"},
+                {"cache-policy", "cache"}, {"lease-expiry", "lease"}, {"nvjpeg-backend", "decode"}};
     const struct pp_dataset_format *f;
     pp_status st = PP_OK;
     for (size_t i = 0; st == PP_OK && (f = pp_dataset_format_at(i)); i++)

@@ -54,7 +54,7 @@ struct run_opts {
     uint64_t step_length_ns; /* of --step KIND:TIME; 0: none given */
     double step_ms, link_gbps;
     int device, h2d; /* h2d 1: sync */
-    int decode;
+    int decode, nvjpeg_backend;
     int pageable, sync_every_step, gpu_activity;
     int64_t copy_buffers;
     int cached_batches;

@@ -86,7 +86,7 @@ static void the_best_back_end_is_chosen(void **state)
         if (cases[i].capabilities)
             setenv("NVIDIA_DRIVER_CAPABILITIES", cases[i].capabilities, 1);
         assert_int_equal(pp_nvjpeg_load(&n, NULL), PP_OK);
-        assert_int_equal(pp_nvjpeg_choose(&n, &cu, cases[i].batch, &c, NULL), PP_OK);
+        assert_int_equal(pp_nvjpeg_choose(&n, &cu, cases[i].batch, PP_NVJPEG_AUTO, &c, NULL), PP_OK);
         assert_int_equal(c.backend, cases[i].backend);
         assert_int_equal(c.engines, cases[i].engines);
         assert_int_equal(c.cores, cases[i].cores);
@@ -99,6 +99,45 @@ static void the_best_back_end_is_chosen(void **state)
     unsetenv("NVIDIA_DRIVER_CAPABILITIES");
 }
 
+static void the_back_end_that_is_asked_for_or_none(void **state)
+{
+    static const struct {
+        const char *words;
+        enum pp_nvjpeg_backend wanted;
+        int regions;
+        const char *fails; /* NULL: it does not */
+    } cases[] = {
+        {"engines=7", PP_NVJPEG_AUTO, 1, NULL},
+        {"engines=7", PP_NVJPEG_HARDWARE, 1, NULL},
+        {"engines=7", PP_NVJPEG_HARDWARE_DEVICE, 0, NULL},
+        {"engines=7", PP_NVJPEG_GPU_HYBRID, 0, NULL},
+        {"engines=7", PP_NVJPEG_GPU_HYBRID_DEVICE, 0, NULL},
+        {"engines=7", PP_NVJPEG_HYBRID, 0, NULL},
+        {"engines=0", PP_NVJPEG_HARDWARE, 0, "back end HARDWARE cannot be used: this GPU has no JPEG engine"},
+        {"engines=0", PP_NVJPEG_HARDWARE_DEVICE, 0, "HARDWARE_DEVICE cannot be used: this GPU has no JPEG"},
+        {"create-any=6", PP_NVJPEG_GPU_HYBRID, 0, "cannot be started on this device"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct pp_nvjpeg n;
+        struct pp_nvjpeg_choice c;
+        struct pp_err err;
+        reset(cases[i].words);
+        assert_int_equal(pp_nvjpeg_load(&n, NULL), PP_OK);
+        pp_status st = pp_nvjpeg_choose(&n, &cu, 64, cases[i].wanted, &c, &err);
+        if (cases[i].fails) {
+            assert_int_equal(st, PP_E_UNSUPPORTED);
+            if (!strstr(err.text, cases[i].fails))
+                fail_msg("%s", err.text);
+        } else {
+            assert_int_equal(st, PP_OK);
+            assert_int_equal(c.backend, cases[i].wanted ? cases[i].wanted : PP_NVJPEG_HARDWARE);
+            assert_int_equal(c.regions, cases[i].regions);
+            n.nvjpegDestroy(c.handle);
+        }
+        assert_int_equal(leaks(), 0);
+    }
+}
+
 static void a_library_that_does_not_start_is_an_error(void **state)
 {
     struct pp_nvjpeg n;
@@ -106,7 +145,7 @@ static void a_library_that_does_not_start_is_an_error(void **state)
     struct pp_err err;
     reset("create-any=6");
     assert_int_equal(pp_nvjpeg_load(&n, NULL), PP_OK);
-    assert_int_equal(pp_nvjpeg_choose(&n, &cu, 64, &c, &err), PP_E_UNSUPPORTED);
+    assert_int_equal(pp_nvjpeg_choose(&n, &cu, 64, PP_NVJPEG_AUTO, &c, &err), PP_E_UNSUPPORTED);
     assert_non_null(strstr(err.text, "cannot be started on this device (status 6, EXECUTION_FAILED)"));
     assert_int_equal(leaks(), 0);
 }
@@ -136,6 +175,7 @@ int main(void)
         cmocka_unit_test(the_library_is_found_and_named),
         cmocka_unit_test(a_library_that_cannot_be_used_is_named),
         cmocka_unit_test(the_best_back_end_is_chosen),
+        cmocka_unit_test(the_back_end_that_is_asked_for_or_none),
         cmocka_unit_test(a_library_that_does_not_start_is_an_error),
         cmocka_unit_test(a_look_leaves_nothing_behind),
     };

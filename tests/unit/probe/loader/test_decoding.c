@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "probe/device/decode.h"
 #include "probe/device/device.h"
+#include "probe/device/nvjpeg.h"
 #include "probe/loader/loader.h"
 #include "probe/sampler/sampler.h"
 #include "probe/trace/trace.h"
@@ -22,6 +23,7 @@ static __typeof__(fake_cuda_leaks) *leaks_cuda;
 static __typeof__(fake_nvjpeg_reset) *reset;
 static __typeof__(fake_nvjpeg_leaks) *leaks;
 static __typeof__(fake_nvjpeg_singles) *singles;
+static __typeof__(fake_nvjpeg_regions) *regions;
 
 /* ---- the files ---- */
 
@@ -103,7 +105,7 @@ struct asked {
     const char *cuda, *nvjpeg; /* NULL: on the CPU */
     const char *transform;
     enum pp_dtype dtype;
-    int required, workers, copy_buffers, rotate, sync;
+    int backend, required, workers, copy_buffers, rotate, sync;
     uint64_t step_ns; /* on the device; 0: none */
     enum pp_on_error on_error;
     struct pp_session *session;
@@ -151,7 +153,8 @@ static struct outcome run(const struct asked *a)
                                   .decode_required = a->required};
     if (o.st == PP_OK && a->nvjpeg)
         o.st = pp_device_decode_open(device,
-                                     &(struct pp_device_decode_opts){.batch = BATCH,
+                                     &(struct pp_device_decode_opts){.backend = a->backend,
+                                                                     .batch = BATCH,
                                                                      .cpu_threads = 2,
                                                                      .width = pp_transform_width(t),
                                                                      .height = pp_transform_height(t),
@@ -205,7 +208,9 @@ static void batches_are_the_cpus_bit_for_bit(void **state)
         {.dtype = PP_DTYPE_F32, .workers = 5, .copy_buffers = 6},
         {.dtype = PP_DTYPE_F32, .workers = 1, .copy_buffers = 1},
     };
-    static const char *const devices[] = {"fancy=1", "fancy=1;engines=0"};
+    /* the engines with regions of interest; without; a library that refuses them after all; no engines */
+    static const char *const devices[] = {"fancy=1", "fancy=1;roi=0", "fancy=1;roi-rc=9",
+                                          "fancy=1;engines=0"};
     (void)state;
     put_files();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -213,7 +218,7 @@ static void batches_are_the_cpus_bit_for_bit(void **state)
         struct outcome cpu = run(&a);
         assert_int_equal(cpu.st, PP_OK);
         assert_int_equal(cpu.errors, 2); /* the one that is cut, in each of two epochs */
-        for (size_t d = 0; d < 2; d++) {
+        for (size_t d = 0; d < sizeof(devices) / sizeof(devices[0]); d++) {
             a.nvjpeg = devices[d];
             struct outcome gpu = run(&a);
             assert_same(&cpu, &gpu);
@@ -222,12 +227,63 @@ static void batches_are_the_cpus_bit_for_bit(void **state)
             assert_int_equal(gpu.result.decode.images,
                              2 * (FILES - 5 - (a.rotate != 0) + (a.on_error == PP_ON_ERROR_SUBSTITUTE)));
             assert_int_equal(gpu.result.decode.refused, 0);
+            assert_int_equal(gpu.result.decode.regions, regions());
+            if (d == 0) /* nearly every crop is a part of its image */
+                assert_in_range(regions(), gpu.result.decode.images / 2, gpu.result.decode.images);
+            else
+                assert_int_equal(regions(), 0);
             assert_int_equal(gpu.result.decode.differences, 5);
             assert_in_range(gpu.result.decode.compared, 20, 5 * 16);
             assert_int_equal(gpu.result.decode.largest, 0);
             assert_int_equal(singles(), 0);
         }
     }
+}
+
+/* Whichever back end is asked for, from the host's memory or the device's. */
+static void every_back_end_gives_the_same(void **state)
+{
+    static const struct {
+        int backend, parts;
+    } rows[] = {{PP_NVJPEG_HARDWARE, 1},
+                {PP_NVJPEG_HARDWARE_DEVICE, 0},
+                {PP_NVJPEG_GPU_HYBRID, 0},
+                {PP_NVJPEG_GPU_HYBRID_DEVICE, 0},
+                {PP_NVJPEG_HYBRID, 0}};
+    struct asked a = {0};
+    (void)state;
+    put_files();
+    struct outcome cpu = run(&a);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        a = (struct asked){.nvjpeg = "fancy=1", .backend = rows[i].backend, .copy_buffers = 3};
+        struct outcome gpu = run(&a);
+        assert_same(&cpu, &gpu);
+        assert_int_equal(gpu.result.decode.images, 2 * (FILES - 5));
+        assert_int_equal(gpu.result.decode.regions > 0, rows[i].parts);
+        assert_int_equal(singles(), 0);
+    }
+    a = (struct asked){.nvjpeg = "fancy=1;engines=0", .backend = PP_NVJPEG_HARDWARE_DEVICE};
+    struct outcome none = run(&a);
+    assert_int_equal(none.st, PP_E_UNSUPPORTED);
+    assert_non_null(
+        strstr(none.err.text, "back end HARDWARE_DEVICE cannot be used: this GPU has no JPEG engine"));
+    assert_clean();
+}
+
+/* A batch with a damaged image falls apart into whole images. */
+static void regions_are_forgotten_where_images_are_decoded_singly(void **state)
+{
+    struct asked a = {0};
+    char words[64];
+    (void)state;
+    put_files();
+    struct outcome cpu = run(&a);
+    snprintf(words, sizeof(words), "fancy=1;bad=%d:3", ODD);
+    a.nvjpeg = words;
+    struct outcome gpu = run(&a);
+    assert_same(&cpu, &gpu);
+    assert_true(singles() > 0 && gpu.result.decode.regions > 0);
+    assert_true(gpu.result.decode.regions < gpu.result.decode.images);
 }
 
 /* Without it the pixels are an engine's: close, and not equal where chroma is scaled up. */
@@ -480,6 +536,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TREE_TEST(batches_are_the_cpus_bit_for_bit),
+        TREE_TEST(every_back_end_gives_the_same),
+        TREE_TEST(regions_are_forgotten_where_images_are_decoded_singly),
         TREE_TEST(differences_are_measured),
         TREE_TEST(grey_images_that_are_none_go_to_the_cpu),
         TREE_TEST(a_refused_image_is_decoded_on_the_cpu),
@@ -496,5 +554,6 @@ int main(void)
     *(void **)&reset = dlsym(nvjpeg, "fake_nvjpeg_reset");
     *(void **)&leaks = dlsym(nvjpeg, "fake_nvjpeg_leaks");
     *(void **)&singles = dlsym(nvjpeg, "fake_nvjpeg_singles");
+    *(void **)&regions = dlsym(nvjpeg, "fake_nvjpeg_regions");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
