@@ -136,6 +136,20 @@ like "the report has the sentence" "$(tr -s ' \n' ' ' <"$OUT")" "goes on without
 run "$PP" report "$T/run.sqlite" --json
 like "and does not judge the GPU" "$(json "$OUT" '$.gpu.not_measured')" "the GPU was lost, and the run went on without it"
 
+# What is predicted of decoding on the GPU is run: beside the fix that gains most, or in its place.
+proved() { # NVJPEG-LIBRARY
+    run timeout 100 env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="name=NVIDIA A100-SXM4-40GB" PIPEPROBE_NVJPEG_LIB="$1" "$PP" run "$T/images" --transform resize:48,center:48 --workers 1 --batch-size 8 --step-ms 1 \
+        --inject decode-cost=6 --duration 1.5 --device cuda --prove --keep-proof --force -o "$T/prove.sqlite"
+}
+proved "$FAKES/libnvjpeg.so.12"
+check "--prove" ended_well
+is "it ran decode=nvjpeg" "$(sql "$T/prove.sqlite" "SELECT kind, change, rounds, measured_samples_per_s > 0 FROM proof WHERE change = 'gpu-decode'")" "fix|gpu-decode|1|1"
+is "with the GPU's decoder" "$(sql "$(sql "$T/prove.sqlite" "SELECT recording FROM proof WHERE change = 'gpu-decode'")" "SELECT value FROM meta WHERE section = 'config' AND key = 'decode'")" nvjpeg
+is "and no change twice" "$(sql "$T/prove.sqlite" "SELECT count(*) = count(DISTINCT change) AND count(*) <= 3 FROM proof")" 1
+proved "$T/none.so"
+like "where there is none it says why, and proves the rest" "$(cat "$ERR")" "proving +not --decode nvjpeg: PIPEPROBE_NVJPEG_LIB: nvJPEG cannot be opened"
+is "it has no such row" "$(sql "$T/prove.sqlite" "SELECT sum(change = 'gpu-decode'), sum(kind = 'headroom') FROM proof")" "0|1"
+
 run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_NVJPEG="engines=7;cores=1" "$PP" doctor
 like "doctor: engines and back end" "$(tr -s ' \n' ' ' <"$OUT")" "yes nvJPEG nvJPEG 12.4, 7 engines of 1 cores, back end HARDWARE"
 run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_NVJPEG="create=8" NVIDIA_DRIVER_CAPABILITIES=compute,utility "$PP" doctor

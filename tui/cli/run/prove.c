@@ -4,6 +4,7 @@
 
 #include "collectors/store/amend.h"
 #include "probe/base/err.h"
+#include "probe/device/nvjpeg.h"
 #include "report/build/build.h"
 
 #include <errno.h>
@@ -19,20 +20,31 @@
 
 extern char **environ;
 
-/* Knobs of the replay that an option of `run` turns; with_value: the fix's value follows. */
-static const struct {
-    const char *knob, *option;
-    int with_value;
+/* Knobs of the replay that an option of `run` turns. value: what follows it; "": the fix's value; NULL:
+ * nothing. possible: whether it can be done here, else why not; NULL: always. One that is beside the best is
+ * put to the test whatever else gains more. */
+static int decodes_on_gpu(const struct pp_report *r, struct pp_err *why);
+static const struct turn {
+    const char *knob, *option, *value;
+    int (*possible)(const struct pp_report *r, struct pp_err *why);
+    int beside;
 } turns[] = {
-    {"workers", "--workers", 1},         {"fewer-workers", "--workers", 1}, {"prefetch", "--prefetch", 1},
-    {"buffers", "--copy-buffers", 1},    {"order", "--out-of-order", 0},    {"pinned", "--no-pageable", 0},
-    {"sync", "--no-sync-every-step", 0}, {"inflight", "--inflight", 1},     {"hedge", "--hedge", 1},
+    {"workers", "--workers", "", NULL, 0},
+    {"fewer-workers", "--workers", "", NULL, 0},
+    {"prefetch", "--prefetch", "", NULL, 0},
+    {"buffers", "--copy-buffers", "", NULL, 0},
+    {"order", "--out-of-order", NULL, NULL, 0},
+    {"pinned", "--no-pageable", NULL, NULL, 0},
+    {"sync", "--no-sync-every-step", NULL, NULL, 0},
+    {"inflight", "--inflight", "", NULL, 0},
+    {"hedge", "--hedge", "", NULL, 0},
+    {"gpu-decode", "--decode", "nvjpeg", decodes_on_gpu, 1},
 };
 enum {
     TURNS = sizeof(turns) / sizeof(*turns),
     WORTH_A_RUN = 3,
     EXTRA_MAX = 8,
-    CLAIMS_MAX = 2,
+    CLAIMS_MAX = 3, /* the best fix, one beside it, the headroom */
     ROUNDS_MAX = 100
 };
 
@@ -47,28 +59,69 @@ struct claim {
 
 /* ---- what there is to prove ---- */
 
-static int claim_fix(const struct pp_report *r, struct claim *c)
+static int config_is(const struct pp_report *r, const char *key, const char *value)
 {
-    for (size_t i = 0; i < r->verdict.n_fixes; i++) {
-        const struct pp_report_fix *f = &r->verdict.fixes[i];
-        for (int t = 0; t < TURNS; t++) {
-            if (strcmp(f->knob, turns[t].knob) != 0 || 100 * f->gain < WORTH_A_RUN)
-                continue;
-            *c = (struct claim){.row = {.kind = "fix",
-                                        .change = f->knob,
-                                        .value = f->to,
-                                        .base = r->samples_per_s,
-                                        .predicted = f->samples_per_s,
-                                        .predicted_low = r->samples_per_s * (1 + f->low),
-                                        .predicted_high = r->samples_per_s * (1 + f->high),
-                                        .ballast_cpus = NAN}};
-            c->option[c->options++] = turns[t].option;
-            if (turns[t].with_value)
-                c->option[c->options++] = f->to;
-            return 1;
-        }
-    }
+    for (size_t i = 0; i < r->n_config; i++)
+        if (strcmp(r->config[i].key, key) == 0)
+            return r->config[i].value && strcmp(r->config[i].value, value) == 0;
     return 0;
+}
+
+static int decodes_on_gpu(const struct pp_report *r, struct pp_err *why)
+{
+    enum { BATCH = 64 };
+    struct pp_nvjpeg_found found;
+    if (!config_is(r, "device_kind", "cuda")) {
+        pp_fail(why, PP_E_UNSUPPORTED, "the run had no CUDA device");
+        return 0;
+    }
+    return pp_nvjpeg_look(BATCH, &found, why) == PP_OK;
+}
+
+static const struct turn *turn_of(const struct pp_report_fix *f)
+{
+    for (int t = 0; t < TURNS; t++)
+        if (strcmp(f->knob, turns[t].knob) == 0)
+            return &turns[t];
+    return NULL;
+}
+
+static void claim_fix(const struct pp_report *r, const struct pp_report_fix *f, const struct turn *t,
+                      struct claim *c)
+{
+    *c = (struct claim){.row = {.kind = "fix",
+                                .change = f->knob,
+                                .value = f->to,
+                                .base = r->samples_per_s,
+                                .predicted = f->samples_per_s,
+                                .predicted_low = r->samples_per_s * (1 + f->low),
+                                .predicted_high = r->samples_per_s * (1 + f->high),
+                                .ballast_cpus = NAN}};
+    c->option[c->options++] = t->option;
+    if (t->value)
+        c->option[c->options++] = t->value[0] ? t->value : f->to;
+}
+
+/* Fixes come by what they gain. */
+static int claim_fixes(const struct prove_opts *o, const struct pp_report *r, struct claim *c)
+{
+    int n = 0, has_best = 0;
+    struct pp_err why;
+    for (size_t i = 0; i < r->verdict.n_fixes && n < CLAIMS_MAX - 1; i++) {
+        const struct pp_report_fix *f = &r->verdict.fixes[i];
+        const struct turn *t = turn_of(f);
+        if (!t || 100 * f->gain < WORTH_A_RUN || (has_best && !t->beside))
+            continue;
+        pp_err_clear(&why);
+        if (t->possible && !t->possible(r, &why)) {
+            if (!o->quiet)
+                fprintf(stderr, "proving    not %s %s: %s\n", t->option, t->value, why.text);
+            continue;
+        }
+        claim_fix(r, f, t, &c[n++]);
+        has_best = 1;
+    }
+    return n;
 }
 
 /* CPUs that the workers used in the steady state; NAN where their CPU time was not recorded. */
@@ -82,10 +135,7 @@ static double worker_cpus(const struct pp_report *r)
 
 static int is_streamed(const struct pp_report *r)
 {
-    for (size_t i = 0; i < r->n_config; i++)
-        if (strcmp(r->config[i].key, "stream") == 0)
-            return strcmp(r->config[i].value, "true") == 0 || strcmp(r->config[i].value, "1") == 0;
-    return 0;
+    return config_is(r, "stream", "true") || config_is(r, "stream", "1");
 }
 
 static int claim_headroom(const struct pp_report *r, struct claim *c)
@@ -219,7 +269,7 @@ pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
                           : pp_fail(err, PP_E_NO_MEMORY, "--prove: no memory");
     if (st != PP_OK)
         goto out;
-    n += claim_fix(before, &claims[n]);
+    n += claim_fixes(o, before, claims);
     if (!n && !o->quiet)
         fputs("proving    no remedy: no option of run is predicted to gain 3 %\n", stderr);
     int with_fix = n;

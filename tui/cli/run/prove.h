@@ -19,10 +19,10 @@ struct prove_opts {
 };
 
 /* Runs this command line again with the first fix of the recording's report that is an option (workers,
- * prefetch, order, pinned, buffers, sync) and at least 3 % better, and with input free: cached batches, and a
- * ballast on the CPUs that the workers used. Writes both into the recording's table proof. A run without a
- * step has no headroom, and one may have no such fix: what cannot be proved is said on stderr and is no
- * failure. */
+ * prefetch, order, pinned, buffers, sync, decode) and at least 3 % better; with JPEG decoded on the GPU,
+ * where that is offered and not the first; and with input free: cached batches, and a ballast on the CPUs
+ * that the workers used. Writes both into the recording's table proof. A run without a step has no headroom,
+ * and one may have no such fix: what cannot be proved is said on stderr and is no failure. */
 pp_status pp_prove(const struct prove_opts *o, struct pp_err *err);
 
 #endif
