@@ -13,7 +13,7 @@ elif command -v python3 >/dev/null; then
 for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print("|".join("" if v is None else str(v) for v in row))' "$1" "$2"; }
 else echo "gpu-check needs sqlite3 or python3 to read the recordings"; exit 77; fi
 
-"$PP" doctor >"$T/doctor" 2>&1
+"$PP" doctor --nvjpeg >"$T/doctor" 2>&1
 if ! grep -Eq '^yes +CUDA driver' "$T/doctor"; then
     echo "no usable CUDA device:"
     grep -A3 'CUDA driver' "$T/doctor"
@@ -40,6 +40,13 @@ tokens() { # NAME ARGUMENTS...: likewise
     local name=$1
     shift
     "$PP" run "$T/tokens.bin" --window 1048576 --device cuda --workers 8 --prefetch 1 --batch-size 8 --duration "${SECONDS_EACH:-6}" --json --quiet --force -o "$T/$name.sqlite" "$@" >"$T/$name.json" 2>"$T/$name.err"
+    ended "$name" $?
+}
+# Images as large as photographs in a data set, decoded here or there.
+photos() { # NAME ARGUMENTS...: likewise
+    local name=$1
+    shift
+    "$PP" run --synthetic n=20000,size=500x375,unique=32 --transform rrc:224,hflip,normalize=imagenet --device cuda --batch-size "${PHOTOS:-64}" --step cuda:5ms --duration "${SECONDS_EACH:-6}" --json --quiet --force -o "$T/$name.sqlite" "$@" >"$T/$name.json" 2>"$T/$name.err"
     ended "$name" $?
 }
 ended() { # NAME EXIT-CODE
@@ -87,6 +94,34 @@ result "kernels that normalise, against the CPU" "$(sed -n 's/^yes *CUDA kernels
 if scenario wire --step-ms 5 --wire u8; then
     result "--wire u8: bytes copied, of f32's" "$(gpu wire "SELECT round(max(bytes) / (64 * 3 * 64 * 64 * 4.0), 3) FROM gpu WHERE kind = 'memcpy'")" "0.25" "$(gpu wire "SELECT max(bytes) = 64 * 3 * 64 * 64 FROM gpu WHERE kind = 'memcpy'")"
     result "--wire u8: normalising a batch, us" "$(gpu wire "SELECT round(avg(dur_ns) / 1e3, 1) FROM gpu WHERE name LIKE 'pp_normalize%'")" "" -
+fi
+
+# JPEG on the device: each back end alone, then beside a step. Rates say nothing without the engines they are of, so none is wanted.
+jpeg() { awk -v row="$1" -v what="$2" '$1 == row { if ($2 == "not") print (what == "rates" ? "not measured" : ""); else if (what == "rates") print $2 " / " $3 " / " $4 " / " $5; else print $6; exit }' "$T/doctor"; }
+off() { sed -n "s/^  $1 *mean \([0-9.]*\), largest \([0-9]*\)\$/\1 \2/p" "$T/doctor"; }
+result "nvJPEG" "$(sed -n 's/^yes *nvJPEG *\([^:]*\).*/\1/p' "$T/doctor" | cut -c1-26)" "found" "$(grep -Eq '^yes +nvJPEG' "$T/doctor" && echo 1 || echo 0)"
+for backend in HARDWARE HARDWARE_DEVICE GPU_HYBRID HYBRID; do
+    result "$backend images/s, batch 1/8/64/256" "$(jpeg $backend rates)" "" -
+    result "$backend least time of a batch, ms" "$(jpeg $backend least)" "" -
+done
+result "one CPU thread, images/s" "$(sed -n 's/^  one CPU thread *//p' "$T/doctor")" "" -
+for kind in 4:4:4 4:2:2 4:2:0 gray; do
+    read -r mean most <<<"$(off $kind)"
+    result "$kind pixels off, mean / largest, of 255" "${mean:-not decoded} / ${most:--}" "mean <= 1" "$([ -z "$mean" ] && echo - || holds "$mean <= 1")"
+done
+mean_step() { gpu "$1" "SELECT ifnull(avg(dur_ns), 0) FROM v_span WHERE phase = 'step'"; }
+copied() { gpu "$1" "SELECT ifnull(sum(bytes) * 1.0 / sum(samples), 0) FROM v_span WHERE phase = 'h2d'"; }
+percent() { awk "BEGIN { if ($2 > 0) printf \"%.1f\", 100 * ($1) / ($2) }"; }
+if photos d_cpu --decode cpu; then
+    cpu_step=$(mean_step d_cpu) cpu_bytes=$(copied d_cpu)
+    result "samples/s of a run, --decode cpu" "$(rate d_cpu | cut -d. -f1)" "" -
+    for backend in hardware gpu-hybrid hybrid; do
+        case $backend$(jpeg HARDWARE rates) in hardwarenot*) continue ;; esac
+        photos "d_$backend" --decode nvjpeg --nvjpeg-backend $backend --copy-buffers 4 || continue
+        result "samples/s of a run, $backend" "$(rate "d_$backend" | cut -d. -f1)" "" -
+        result "$backend: a step takes, of --decode cpu's, %" "$(percent "$(mean_step "d_$backend")" "$cpu_step")" "" -
+        result "$backend: bytes copied, of --decode cpu's, %" "$(percent "$(copied "d_$backend")" "$cpu_bytes")" "< 50" "$(holds "$(copied "d_$backend") < 0.5 * $cpu_bytes")"
+    done
 fi
 
 # What each does wrong is what its verdict must say; the fed trainer is not input-bound.

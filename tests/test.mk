@@ -164,6 +164,12 @@ bench-formats: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all helpers
 	$(Q)B=$(B) $(foreach v,ROUNDS IMAGES VENVS PYTHON,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/formats.sh
 
+# JPEG decoded on the GPU: each back end of nvJPEG beside NVIDIA DALI on the same files; without a device a sentence, and exit code 77 (make says 2).
+.PHONY: bench-gpu
+bench-gpu: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all helpers
+	$(Q)B=$(B) $(foreach v,ROUNDS IMAGES BATCH VENVS PYTHON,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/gpu_decode.sh
+
 # Every knob of the what-if against the same change made for real; QUICK=1 for two minutes of it.
 .PHONY: bench-whatif
 bench-whatif: deps
@@ -260,6 +266,7 @@ help:
 	'make format       rewrites the C sources by .clang-format (clang-format 14); make check-format only compares' \
 	'make bench        the numbers: against the raw loop and PyTorch, recording cost, memory, sampler' \
 	'make bench-formats samples per second of each format beside its own package (3 min)' \
+	'make bench-gpu    with an NVIDIA GPU: JPEG decoded there beside NVIDIA DALI on the same files (5 min); ROUNDS= IMAGES= BATCH= VENVS= PYTHON=' \
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \
 	'make bench-remote stalls of remote storage by a fault server: causes and predictions (8 min; QUICK=1: 2 min); ONLY= SECONDS_PER_RUN=' \
 	'make bench-remote-peers  pipeprobe, PyTorch with boto3 and s3fs, and WebDataset on one server with 30 ms latency; a warm cache beside local files (5 min)' \

@@ -92,10 +92,10 @@ static pp_status encode_jpeg(const struct pp_synthetic_spec *spec, uint8_t *rgb,
 {
     struct jpeg_compress_struct c;
     struct jpeg_failure failure;
-    /* The most 4:2:0 can need, as libjpeg-turbo's tjBufSize has it: libjpeg then never replaces the buffer
-     * behind our back. */
+    /* The most 4:2:0 can need, as libjpeg-turbo's tjBufSize has it, and twice as much for 4:4:4: libjpeg then
+     * never replaces the buffer behind our back. */
     unsigned long length = ((unsigned long)spec->width + 15) / 16 * 16 *
-                               (((unsigned long)spec->height + 15) / 16 * 16) * 3 +
+                               (((unsigned long)spec->height + 15) / 16 * 16) * (spec->luma_h ? 6 : 3) +
                            2048;
 
     *data = malloc(length);
@@ -118,6 +118,12 @@ static pp_status encode_jpeg(const struct pp_synthetic_spec *spec, uint8_t *rgb,
     c.input_components = 3;
     c.in_color_space = JCS_RGB;
     jpeg_set_defaults(&c);
+    if (spec->gray)
+        jpeg_set_colorspace(&c, JCS_GRAYSCALE);
+    if (spec->luma_h)
+        c.comp_info[0].h_samp_factor = spec->luma_h;
+    if (spec->luma_v)
+        c.comp_info[0].v_samp_factor = spec->luma_v;
     jpeg_set_quality(&c, spec->quality, TRUE);
     jpeg_start_compress(&c, TRUE);
     while (c.next_scanline < c.image_height) {

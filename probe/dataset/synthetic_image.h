@@ -14,8 +14,10 @@ enum pp_synthetic_format { PP_SYNTHETIC_JPEG, PP_SYNTHETIC_PNG };
 struct pp_synthetic_spec {
     int width, height; /* 1..16384 each */
     enum pp_synthetic_format format;
-    int quality; /* JPEG: 1..100; chroma is subsampled 4:2:0 */
+    int quality; /* JPEG: 1..100 */
     uint64_t seed;
+    int luma_h, luma_v; /* JPEG: values of luma for one of chroma; 0: 2, which is 4:2:0 */
+    int gray;           /* JPEG: luma alone */
 };
 
 /* *data is the caller's to free. Any thread. */

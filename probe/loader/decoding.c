@@ -210,7 +210,7 @@ struct pp_encoded pp_decoding_bytes(const struct pp_slot *s, const struct pp_dev
     return (struct pp_encoded){.data = image->data, .size = image->size, .index = s->indexes[image->row]};
 }
 
-static void report_difference(const struct pp_decoding_difference *from, enum pp_jpeg_sampling sampling,
+static void report_difference(const struct pp_pixels_off *from, enum pp_jpeg_sampling sampling,
                               struct pp_loader_decode *out)
 {
     double sum = out->mean * out->values + (double)from->sum;

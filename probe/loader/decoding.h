@@ -16,6 +16,7 @@
 #define PP_LOADER_DECODING_H
 
 #include "probe/decode/jpeg_plain.h"
+#include "probe/decode/pixels_off.h"
 #include "probe/device/decode.h"
 
 #include <pthread.h>
@@ -53,10 +54,7 @@ struct pp_decoding {
     uint64_t on_device, refused, regions; /* images; regions: of those on the device; the copy lane's */
     atomic_int off_gray; /* relaxed: the decoder's grey images are none, and it gets no more */
     /* Pixels of the first images of each kind against libjpeg-turbo's; the copy lane's */
-    struct pp_decoding_difference {
-        uint64_t images, values, sum;
-        int largest;
-    } difference[PP_JPEG_SAMPLINGS];
+    struct pp_pixels_off difference[PP_JPEG_SAMPLINGS];
 };
 
 pp_status pp_decoding_init(struct pp_loader *l, struct pp_err *err);

@@ -18,25 +18,6 @@
 
 _Static_assert((int)PP_LOADER_DIFFERENCES == (int)PP_JPEG_SAMPLINGS, "a row for each kind");
 
-/* Returns the largest difference. */
-static int compare_pixels(struct pp_decoding_difference *d, const uint8_t *rgb, const struct pp_pixels *p)
-{
-    int largest = 0;
-    for (int y = 0; y < p->height; y++)
-        for (int x = 0; x < p->width; x++) {
-            const uint8_t *ours = p->data + (size_t)y * p->stride + (size_t)x * 4;
-            for (int c = 0; c < 3; c++, rgb++) {
-                int off = abs(*rgb - ours[c]);
-                d->sum += (uint64_t)off;
-                largest = off > largest ? off : largest;
-            }
-        }
-    d->largest = largest > d->largest ? largest : d->largest;
-    d->values += (uint64_t)p->width * (uint64_t)p->height * 3;
-    d->images++;
-    return largest;
-}
-
 /* -1: it cannot be compared. */
 static int compare_image(struct pp_loader *l, const struct pp_slot *s, uint64_t ticket, size_t i)
 {
@@ -55,7 +36,7 @@ static int compare_image(struct pp_loader *l, const struct pp_slot *s, uint64_t 
         pp_decoder_open(d->rescue->decoder, &in, &info, &err) == PP_OK &&
         pp_decoder_region(d->rescue->decoder, (struct pp_rect){part.x, part.y, part.width, part.height},
                           &pixels, &err) == PP_OK)
-        largest = compare_pixels(&d->difference[s->inputs[image->row].sampling], rgb, &pixels);
+        largest = pp_pixels_off_add(&d->difference[s->inputs[image->row].sampling], rgb, &pixels);
     free(rgb);
     return largest;
 }

@@ -152,6 +152,12 @@ is "it has no such row" "$(sql "$T/prove.sqlite" "SELECT sum(change = 'gpu-decod
 
 run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_NVJPEG="engines=7;cores=1" "$PP" doctor
 like "doctor: engines and back end" "$(tr -s ' \n' ' ' <"$OUT")" "yes nvJPEG nvJPEG 12.4, 7 engines of 1 cores, back end HARDWARE"
+run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_NVJPEG="engines=0;batch-us=1;image-us=1" "$PP" doctor --nvjpeg --json
+is "doctor --nvjpeg: a rate for each batch of each back end" "$(sql :memory: "SELECT group_concat(json_extract(value, '\$.backend') || ' ' || json_array_length(value, '\$.rates')) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.nvjpeg.backends')")" "HARDWARE 0,HARDWARE_DEVICE 0,GPU_HYBRID 4,HYBRID 4"
+like "and why engines have none" "$(json "$OUT" '$.nvjpeg.backends[0].not_measured')" "this GPU has no JPEG engine"
+is "pixels by sampling" "$(sql :memory: "SELECT group_concat(json_extract(value, '\$.sampling') || ' ' || json_extract(value, '\$.images') || ' ' || (json_extract(value, '\$.max') > 0)) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.nvjpeg.differences')")" "4:4:4 8 0,4:2:2 8 1,4:2:0 8 1,gray 8 0"
+run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA=devices=0 "$PP" doctor --nvjpeg
+like "doctor --nvjpeg without a device" "$(cat "$OUT")" "JPEG on the GPU was not measured: .*there is no CUDA device"
 run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_NVJPEG="create=8" NVIDIA_DRIVER_CAPABILITIES=compute,utility "$PP" doctor
 like "doctor: a container without video" "$(tr -s ' \n' ' ' <"$OUT")" "back end GPU_HYBRID: this container may not use the GPU's JPEG engines: NVIDIA_DRIVER_CAPABILITIES=compute,utility lacks video"
 done_testing

@@ -5,12 +5,13 @@
 #include "probe/base/page.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/doctor/doctor_checks.h"
+#include "tui/cli/doctor/doctor_decode.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 struct options {
-    int json, color;
+    int json, nvjpeg, color;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -18,6 +19,8 @@ struct options {
 static const struct pp_opt opts[] = {
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .group = "Options",
      .help = "one document of schema pipeprobe.doctor/1"},
+    {.name = "nvjpeg", .type = PP_OPT_FLAG, .offset = AT(nvjpeg),
+     .help = "measure JPEG decoding on the GPU too, by back end and batch; some seconds"},
     {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = pp_cli_colors, .dflt = "auto",
      .help = "auto: on a terminal, unless NO_COLOR is set"},
     {.name = NULL},
@@ -64,6 +67,8 @@ static void put_text(const struct options *o)
         pp_page_text(&page, tone[f.answer], lead, n, 0, text);
     }
     put_bandwidth(stdout);
+    if (o->nvjpeg)
+        pp_decode_rates_text(stdout);
 }
 
 /* "h2d": one row per kind of memory and size; null where nothing was measured. */
@@ -91,7 +96,7 @@ static void put_bandwidth_json(struct pp_json *j)
     pp_json_array_end(j);
 }
 
-static int put_json(void)
+static int put_json(const struct options *o)
 {
     struct pp_json j;
     pp_json_begin(&j, stdout, 2);
@@ -121,6 +126,8 @@ static int put_json(void)
     }
     pp_json_array_end(&j);
     put_bandwidth_json(&j);
+    if (o->nvjpeg)
+        pp_decode_rates_json(&j);
     pp_json_object_end(&j);
     return pp_json_end(&j);
 }
@@ -145,7 +152,7 @@ static int run(int argc, char **argv)
     else if (!o.json)
         put_text(&o);
     else
-        put_json();
+        put_json(&o);
     if (err.code == PP_OK && (fflush(stdout) != 0 || ferror(stdout)))
         pp_fail_errno(&err, errno, "cannot write to standard output");
     if (err.code != PP_OK)
