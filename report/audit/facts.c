@@ -12,6 +12,7 @@
 enum {
     PREFIX = 64, /* batches of an epoch whose order is compared with the epoch before */
     WORKERS = 256,
+    AHEAD = 24 /* uses whose bits are on their way from memory */
 };
 
 struct worker {
@@ -125,8 +126,13 @@ struct feeding {
 static int take_uses(void *ctx, const struct pp_audit_use *uses, size_t n)
 {
     struct feeding *g = ctx;
-    for (size_t i = 0; i < n && !g->no_memory; i++)
+    for (size_t i = 0; i < n && !g->no_memory; i++) {
+        if (i + AHEAD < n) {
+            pp_seen_expect(&g->walk->rank, uses[i + AHEAD].sample);
+            pp_seen_expect(&g->walk->all, uses[i + AHEAD].sample);
+        }
         g->no_memory = !add_use(g->walk, g->epoch, &uses[i]);
+    }
     return g->no_memory;
 }
 

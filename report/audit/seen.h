@@ -20,6 +20,13 @@ struct pp_seen {
     struct pp_watch watch;
 };
 
+/* A sample that is going to be added soon: its bit is fetched meanwhile. In random order each is in another
+ * line of memory. */
+static inline void pp_seen_expect(const struct pp_seen *s, uint64_t sample)
+{
+    if (sample / 64 < s->words)
+        __builtin_prefetch(&s->bits[sample / 64], 1);
+}
 /* Zero-initialise; free with pp_seen_free. */
 enum pp_watch_answer pp_seen_add(struct pp_seen *s, uint64_t sample);
 /* For how many samples one that was added stands: 1 but for those that are watched. */
