@@ -136,6 +136,10 @@ check "the answer from the digest is that from the recordings" cmp "$OUT" "$T/of
 mkdir parts && cp c.digest ab.digest parts
 run "$PP" ranks parts --json
 check "and that from a directory of digests" cmp "$OUT" "$T/of-recordings.json"
+run "$PP" merge parts -o parts/all.digest
+check "a digest of a directory may lie in it" cmp parts/all.digest all.digest
+run "$PP" merge parts -o parts/all.digest --force
+check "and is no part of the next one" cmp parts/all.digest all.digest
 refuses "a rank twice" 2 "are both of rank 2" "$PP" merge c.digest all.digest -o twice.digest
 check "and nothing is written" test ! -e twice.digest
 refuses "a digest that is there" 2 "all.digest exists; --force" "$PP" merge c.digest -o all.digest

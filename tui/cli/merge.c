@@ -49,7 +49,7 @@ static int merge_main(int argc, char **argv)
     if (st == PP_OK && o.every_ns)
         st = merge_follow(&(struct merge_follow_opts){operands, n, o.beside, o.output, o.every_ns}, &err);
     else if (st == PP_OK)
-        st = pp_rank_files_read(operands, n, &all, &err);
+        st = pp_rank_files_read(operands, n, o.output, &all, &err);
     if (st == PP_OK && !o.every_ns)
         st = pp_digest_store(&all, o.output, &err);
     code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_merge, &err);

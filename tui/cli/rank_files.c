@@ -125,8 +125,16 @@ pp_status pp_rank_files_each(const char *const *operands, int n, pp_rank_file_fn
 
 struct gathering {
     struct pp_digest_pile pile;
-    uint8_t *recorded; /* ranks of which a recording was read: MOST_RANKS of them, or NULL */
+    uint8_t *recorded;  /* ranks of which a recording was read: MOST_RANKS of them, or NULL */
+    struct stat output; /* st_ino 0: there is none */
 };
+
+static int is_output(const struct gathering *g, const char *path)
+{
+    struct stat info;
+    return g->output.st_ino && stat(path, &info) == 0 && info.st_ino == g->output.st_ino &&
+           info.st_dev == g->output.st_dev;
+}
 
 /* A digest that was written beside the recordings it is of says nothing that they do not. */
 static int is_of_recordings(const struct gathering *g, const struct pp_digest *d)
@@ -141,6 +149,8 @@ static pp_status add_file(void *ctx, const char *path, int named, struct pp_err 
 {
     struct gathering *g = ctx;
     struct pp_digest one = {0};
+    if (!named && is_output(g, path))
+        return PP_OK;
     int is_digest = pp_digest_is_file(path);
     pp_status st = is_digest ? pp_digest_load(path, &one, err) : pp_digest_read(path, &one, err);
     if (st == PP_OK && is_digest && !named && is_of_recordings(g, &one))
@@ -155,9 +165,12 @@ static pp_status add_file(void *ctx, const char *path, int named, struct pp_err 
     return pp_rank_file_leave_out(st, named, err);
 }
 
-pp_status pp_rank_files_read(const char *const *operands, int n, struct pp_digest *out, struct pp_err *err)
+pp_status pp_rank_files_read(const char *const *operands, int n, const char *output, struct pp_digest *out,
+                             struct pp_err *err)
 {
     struct gathering g = {.recorded = calloc(MOST_RANKS, 1)};
+    if (!output || stat(output, &g.output) != 0)
+        g.output = (struct stat){0};
     *out = (struct pp_digest){0};
     pp_status st = g.recorded ? pp_rank_files_each(operands, n, add_file, &g, err)
                               : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %d files", n);

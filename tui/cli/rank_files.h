@@ -5,9 +5,11 @@
 #include "report/ranks/digest.h"
 
 /* Reads all of them into one digest, in a tree of merges; one recording at a time is open. Of a directory
- * what is of no rank is left out and named on stderr; elsewhere it is an error. Free *out with
+ * what is of no rank is left out and named on stderr; elsewhere it is an error. output: in a directory it is
+ * no operand, the digest that an earlier merge wrote there; NULL: there is none. Free *out with
  * pp_digest_free. */
-pp_status pp_rank_files_read(const char *const *operands, int n, struct pp_digest *out, struct pp_err *err);
+pp_status pp_rank_files_read(const char *const *operands, int n, const char *output, struct pp_digest *out,
+                             struct pp_err *err);
 
 /* The same operands one by one. named: as a file, not as what lies in a directory. */
 typedef pp_status pp_rank_file_fn(void *ctx, const char *path, int named, struct pp_err *err);

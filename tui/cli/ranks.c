@@ -100,7 +100,7 @@ static pp_status judge(const struct options *o, const char *const *operands, int
 {
     struct pp_digest all = {0};
     struct pp_ranks ranks = {0};
-    pp_status st = pp_rank_files_read(operands, n, &all, err);
+    pp_status st = pp_rank_files_read(operands, n, NULL, &all, err);
     if (st == PP_OK)
         st = pp_ranks_judge(&all, &ranks, err);
     if (st == PP_OK)

@@ -265,7 +265,7 @@ static void say_which(struct exec_ranks *x, int64_t attempt)
         if (exec_ranks_record(x, i)->rank.attempt == attempt && exec_ranks_record(x, i)->totals.spans)
             paths[n++] = exec_ranks_record(x, i)->path;
     if (n && n == exec_ranks_record(x, 0)->rank.world_size &&
-        pp_rank_files_read(paths, n, &all, &err) == PP_OK && pp_ranks_judge(&all, &ranks, &err) == PP_OK)
+        pp_rank_files_read(paths, n, NULL, &all, &err) == PP_OK && pp_ranks_judge(&all, &ranks, &err) == PP_OK)
         exec_say("%s", ranks.sentence);
     pp_ranks_free(&ranks);
     pp_digest_free(&all);
