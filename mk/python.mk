@@ -47,7 +47,7 @@ $(ATTACH_DIR)/_pipeprobe.abi3.so: $(ATTACH_EXT_OBJ)
 
 # The parts of the extension that know nothing of Python have a test without it, under sanitizers too.
 $(B)/tests/unit/collectors/attach/python/test_record: $(addprefix $(B)/,tests/unit/collectors/attach/python/test_record.o \
-  $(addprefix collectors/attach/python/,process.o spans.o takers.o order.o activity.o) libpipeprobe-all.a)
+  $(addprefix collectors/attach/python/,process.o spans.o takers.o order.o others.o activity.o) libpipeprobe-all.a)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS) -ldl
 

@@ -13,7 +13,8 @@ struct batch {
     uint16_t epoch;
     int open, warmup, boundary;
     int inferred; /* its number is ours: the recording numbers no batches */
-    uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, collective_ns, step_ns;
+    uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, collective_ns, step_ns, wait_delay_ns,
+        step_delay_ns, exchanges, sampled_exchanges, exchange_delay_ns;
     size_t stalls; /* of this batch, at the end of the stalls array */
 };
 
@@ -29,6 +30,8 @@ struct pass {
     size_t n_generations, next_generation;
     pp_timeline_batch_fn *each; /* NULL: no one asks */
     void *each_ctx;
+    const struct pp_source *source;
+    struct pp_counter_id exchange;
 };
 
 static int is_trainer(struct pass *p, uint32_t thread)
@@ -106,7 +109,12 @@ static void close_batch(struct pass *p)
                                                          .wait_ns = b->wait_ns,
                                                          .sync_ns = b->sync_ns,
                                                          .collective_ns = b->collective_ns,
-                                                         .step_ns = b->step_ns});
+                                                         .step_ns = b->step_ns,
+                                                         .wait_delay_ns = b->wait_delay_ns,
+                                                         .step_delay_ns = b->step_delay_ns,
+                                                         .exchanges = b->exchanges,
+                                                         .sampled_exchanges = b->sampled_exchanges,
+                                                         .exchange_delay_ns = b->exchange_delay_ns});
     if (tl->batches++ == 0)
         p->run_start_ns = b->start_ns;
     p->run_end_ns = b->end_ns;
@@ -207,6 +215,11 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
     struct pp_timeline *tl = p->tl;
     struct batch *b = &p->batch;
     int boundary = s->phase == PP_PHASE_EPOCH_BOUNDARY;
+    if (p->each && b->open && pp_counter_is(&p->exchange, p->source, s)) {
+        b->sampled_exchanges++;
+        b->exchange_delay_ns += s->bytes;
+        return;
+    }
     if (s->phase == PP_PHASE_CHECKPOINT || (boundary && s->batch == PP_NO_BATCH)) {
         if (tl->window_batches && !(s->flags & PP_SPAN_WARMUP)) {
             tl->boundary_ns += s->dur_ns;
@@ -228,6 +241,10 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
     if (!b->open || number != b->number)
         open_batch(p, s, number);
     b->end_ns = s->start_ns + s->dur_ns;
+    if ((s->flags & PP_SPAN_HAS_DELAY) && s->phase != PP_PHASE_COLLECTIVE) {
+        uint64_t *of = boundary || s->phase == PP_PHASE_DATA_WAIT ? &b->wait_delay_ns : &b->step_delay_ns;
+        *of += s->run_delay_ns < s->dur_ns ? s->run_delay_ns : s->dur_ns;
+    }
     b->warmup |= (s->flags & PP_SPAN_WARMUP) != 0;
     if ((s->flags & PP_SPAN_COUNT) && s->sample > b->samples)
         b->samples = s->sample;
@@ -245,6 +262,7 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         b->sync_ns += s->dur_ns;
     } else if (s->phase == PP_PHASE_COLLECTIVE) {
         b->collective_ns += s->dur_ns;
+        b->exchanges++;
     } else {
         b->step_ns += s->dur_ns;
         tl->has_step |= s->dur_ns > 0;
@@ -315,9 +333,11 @@ pp_status pp_timeline_build(const struct pp_source *source, struct pp_timeline *
 pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timeline *out,
                                  pp_timeline_batch_fn *fn, void *ctx, struct pp_err *err)
 {
-    static const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_SAMPLE |
-                                                       PP_COLUMN_EPOCH | PP_COLUMN_FLAGS};
-    struct pass p = {.tl = out, .each = fn, .each_ctx = ctx};
+    const struct pp_wanted wanted = {
+        .columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_SAMPLE | PP_COLUMN_EPOCH | PP_COLUMN_FLAGS |
+                   (fn ? PP_COLUMN_RUN_DELAY | PP_COLUMN_NAME | PP_COLUMN_BYTES : 0)};
+    struct pass p = {
+        .tl = out, .each = fn, .each_ctx = ctx, .source = source, .exchange = {.text = "exchange_delay_ns"}};
     memset(out, 0, sizeof(*out));
     out->first_ns = out->startup_start_ns = UINT64_MAX;
     p.n_threads = source->threads(source->ctx, &p.threads);

@@ -66,6 +66,10 @@ struct pp_timeline_batch {
     uint16_t epoch;
     int warmup, boundary;
     uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, collective_ns, step_ns;
+    uint64_t wait_delay_ns, step_delay_ns; /* of wait, and of sync and step: it was ready and had no CPU, as
+                                              far as that was measured */
+    /* its waits for other ranks; of those that were sampled, how long threads that carry them lacked a CPU */
+    uint64_t exchanges, sampled_exchanges, exchange_delay_ns;
 };
 typedef void pp_timeline_batch_fn(void *ctx, const struct pp_timeline_batch *batch);
 

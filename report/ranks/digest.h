@@ -60,8 +60,14 @@ struct pp_rank_row {
     uint64_t until_utc_ns; /* it has what was recorded until then, by its own clock; 0: not known */
     /* over its judged steps */
     uint64_t steps, wait_ns, sync_ns, step_ns, collective_ns;
+    uint64_t wait_delay_ns,
+        step_delay_ns; /* of wait, and of sync and step: its trainer was ready and had no CPU */
+    uint64_t exchanges, sampled_exchanges; /* waits for other ranks, */
+    uint64_t exchange_delay_ns; /* and of those sampled: other threads of its process lacked a CPU */
     /* over its steady state, of all its threads: what a sample and a batch cost */
     uint64_t samples, work_ns[PP_PHASE_COUNT];
+    uint64_t
+        work_delay_ns; /* of what its workers take to make samples and batches: ready, and without a CPU */
     struct pp_rank_slice *slices; /* rising by number */
     struct pp_rank_epoch *epochs; /* rising by epoch */
     struct pp_rank_end *ends;     /* rising by number */

@@ -12,7 +12,7 @@
 
 static const char magic[8] = "ppdigest";
 enum {
-    VERSION = 4,
+    VERSION = 5,
     HEAD = 20,
     TEXT_MAX = 4096,
     SMALLEST_ROW = 32,
@@ -62,6 +62,12 @@ static const struct column {
     {COUNT, AT(sync_ns)},
     {COUNT, AT(step_ns)},
     {COUNT, AT(collective_ns)},
+    {COUNT, AT(wait_delay_ns)},
+    {COUNT, AT(step_delay_ns)},
+    {COUNT, AT(work_delay_ns)},
+    {COUNT, AT(exchanges)},
+    {COUNT, AT(sampled_exchanges)},
+    {COUNT, AT(exchange_delay_ns)},
     {COUNT, AT(samples)},
 };
 enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };

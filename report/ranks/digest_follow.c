@@ -91,8 +91,12 @@ static int add_work(void *ctx, uint32_t thread, const struct pp_span *spans, siz
         return 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t end = spans[i].start_ns + spans[i].dur_ns;
-        if (end > f->work_from_ns && end <= f->judged_to_ns && (unsigned)spans[i].phase < PP_PHASE_COUNT)
-            f->pass.row.work_ns[spans[i].phase] += spans[i].dur_ns;
+        if (end <= f->work_from_ns || end > f->judged_to_ns || (unsigned)spans[i].phase >= PP_PHASE_COUNT)
+            continue;
+        f->pass.row.work_ns[spans[i].phase] += spans[i].dur_ns;
+        if (digest_pass_is_work(spans[i].phase) && (spans[i].flags & PP_SPAN_HAS_DELAY))
+            f->pass.row.work_delay_ns += spans[i].run_delay_ns < spans[i].dur_ns ? spans[i].run_delay_ns
+                                                                                 : spans[i].dur_ns;
     }
     return 0;
 }
@@ -102,7 +106,7 @@ static pp_status read_work(struct pp_digest_follow *f, struct pp_err *err)
     f->work_from_ns = f->work_from_ns ? f->work_from_ns : f->judged_from_ns;
     if (f->judged_to_ns <= f->work_from_ns)
         return PP_OK;
-    const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES,
+    const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_FLAGS | PP_COLUMN_RUN_DELAY,
                                      .from_ns = f->work_from_ns,
                                      .to_ns = f->judged_to_ns};
     pp_status st = f->source->each_chunk(f->source->ctx, &wanted, add_work, f, NULL, err);

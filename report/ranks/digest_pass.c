@@ -58,6 +58,11 @@ void digest_pass_batch(void *ctx, const struct pp_timeline_batch *b)
     r->sync_ns += b->sync_ns;
     r->step_ns += b->step_ns;
     r->collective_ns += b->collective_ns;
+    r->wait_delay_ns += b->wait_delay_ns;
+    r->step_delay_ns += b->step_delay_ns;
+    r->exchanges += b->exchanges;
+    r->sampled_exchanges += b->sampled_exchanges;
+    r->exchange_delay_ns += b->exchange_delay_ns;
 }
 
 static int64_t whole(const struct pp_source *s, const char *section, const char *key)

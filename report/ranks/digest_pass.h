@@ -35,6 +35,12 @@ pp_status digest_pass_collectives(struct digest_pass *p, const struct pp_source 
 pp_status digest_pass_waits(struct digest_pass *p, const struct pp_source *s, struct pp_err *err);
 /* The digest of all that was counted; the source is to be open still. */
 pp_status digest_pass_make(struct digest_pass *p, struct pp_digest *out, struct pp_err *err);
+/* Whether the phase is one in which workers make samples and batches: it stretches where they lack a CPU. */
+static inline int digest_pass_is_work(pp_phase phase)
+{
+    return phase == PP_PHASE_READ || phase == PP_PHASE_DECODE || phase == PP_PHASE_TRANSFORM ||
+           phase == PP_PHASE_COLLATE;
+}
 /* A time of the recording on the calendar; 0: not known. */
 uint64_t digest_pass_utc(const struct digest_pass *p, uint64_t ns);
 /* Until when it was recorded: its end, or its last span. */

@@ -16,9 +16,14 @@ static void take_report(const struct pp_report *report, struct pp_rank_row *r)
     r->data_wait_share = report->data_wait_share;
     r->collective_share = report->collective_share;
     r->samples = report->window_samples;
-    for (size_t i = 0; i < report->n_phases; i++)
-        if (report->phases[i].lane != PP_LANE_TRAINER && (unsigned)report->phases[i].phase < PP_PHASE_COUNT)
-            r->work_ns[report->phases[i].phase] += report->phases[i].total_ns;
+    for (size_t i = 0; i < report->n_phases; i++) {
+        const struct pp_report_phase *p = &report->phases[i];
+        if (p->lane == PP_LANE_TRAINER || (unsigned)p->phase >= PP_PHASE_COUNT)
+            continue;
+        r->work_ns[p->phase] += p->total_ns;
+        if (digest_pass_is_work(p->phase) && p->run_delay_share > 0)
+            r->work_delay_ns += (uint64_t)(p->run_delay_share * (double)p->total_ns);
+    }
     for (size_t i = 0; i < report->n_losses; i++)
         r->lost_spans += report->losses[i].count;
 }

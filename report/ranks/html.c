@@ -82,7 +82,8 @@ static void put_tiles(FILE *out, const struct pp_ranks *r)
              "all steps of all ranks");
     put_tile(out, "Wait for data, p99", PP_HTML_TIME, r->wait_p99_ns, "wait_p99_ns",
              "all steps of all ranks");
-    put_tile(out, "Gain", PP_HTML_SHARE, r->gain_share, "gain_share", "if the last were as the next");
+    put_tile(out, "Gain", PP_HTML_SHARE, r->gain_share, "gain_share",
+             isnan(r->exchange_delay_ns) ? "if the last were as the next" : "if the last had its CPUs");
     fputs("</div>\n", out);
 }
 

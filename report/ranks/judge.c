@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COSTLY 0.1 /* of a step */
-#define MOST_OF_GAP 0.8
+#define COSTLY 0.1       /* of a step */
 #define SYNCHRONISED 0.5 /* of the gap may be left in the length of whole steps */
+
 /* ---- over ranks ---- */
 
 static int by_value(const void *a, const void *b)
@@ -18,10 +18,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-typedef double value_fn(const struct judge *j, size_t row);
-
 /* The median of all ranks but one. */
-static double median_but(const struct judge *j, size_t but, value_fn *value)
+double judge_median_but(const struct judge *j, size_t but, judge_value_fn *value)
 {
     size_t n = 0;
     for (size_t i = 0; i < j->d->n_rows; i++)
@@ -31,49 +29,32 @@ static double median_but(const struct judge *j, size_t but, value_fn *value)
     return n ? (j->sorted[(n - 1) / 2] + j->sorted[n / 2]) / 2 : NAN;
 }
 
-static double per_step(const struct judge *j, size_t row, uint64_t ns)
-{
-    uint64_t steps = j->d->rows[row].steps;
-    return steps ? (double)ns / (double)steps : 0;
-}
-
 static double own_of(const struct judge *j, size_t row)
 {
     const struct pp_rank_row *r = &j->d->rows[row];
-    return per_step(j, row, r->wait_ns + r->sync_ns + (j->met ? r->step_ns : 0));
+    return judge_per_step(j, row, r->wait_ns + r->sync_ns + (j->met ? r->step_ns : 0));
 }
 
 static double whole_of(const struct judge *j, size_t row)
 {
     const struct pp_rank_row *r = &j->d->rows[row];
-    return per_step(j, row, r->wait_ns + r->sync_ns + r->step_ns + r->collective_ns);
+    return judge_per_step(j, row, r->wait_ns + r->sync_ns + r->step_ns + r->collective_ns);
 }
 
-static double wait_of(const struct judge *j, size_t row)
+double judge_wait_of(const struct judge *j, size_t row)
 {
-    return per_step(j, row, j->d->rows[row].wait_ns);
+    return judge_per_step(j, row, j->d->rows[row].wait_ns);
 }
 
-static double sync_of(const struct judge *j, size_t row)
+double judge_sync_of(const struct judge *j, size_t row)
 {
-    return per_step(j, row, j->d->rows[row].sync_ns);
+    return judge_per_step(j, row, j->d->rows[row].sync_ns);
 }
 
-static double step_of(const struct judge *j, size_t row)
+double judge_step_of(const struct judge *j, size_t row)
 {
-    return per_step(j, row, j->d->rows[row].step_ns);
+    return judge_per_step(j, row, j->d->rows[row].step_ns);
 }
-
-#define WORK_OF(symbol, phase) \
-    static double symbol(const struct judge *j, size_t row) \
-    { \
-        const struct pp_rank_row *r = &j->d->rows[row]; \
-        return r->samples ? (double)r->work_ns[phase] / (double)r->samples : 0; \
-    }
-WORK_OF(read_of, PP_PHASE_READ)
-WORK_OF(decode_of, PP_PHASE_DECODE)
-WORK_OF(transform_of, PP_PHASE_TRANSFORM)
-WORK_OF(collate_of, PP_PHASE_COLLATE)
 
 /* ---- what is compared ---- */
 
@@ -120,48 +101,13 @@ static void count_last(struct judge *j)
             j->slow = i;
     r->last_rank = r->rows[j->slow].rank;
     r->last_share = r->rows[j->slow].last_share;
-    r->step_ns = median_but(j, r->n_rows, whole_of);
+    r->step_ns = judge_median_but(j, r->n_rows, whole_of);
     r->lost_ns = lost / (double)j->n_steps / (n - 1);
     r->lost_share = r->step_ns > 0 ? r->lost_ns / r->step_ns : NAN;
     r->lost_rank_s = lost / 1e9;
     saved /= (double)j->n_steps;
+    j->saved_ns = saved;
     r->gain_share = r->step_ns > saved ? r->step_ns / (r->step_ns - saved) - 1 : NAN;
-}
-
-/* ---- why ---- */
-
-static void name_cause(struct judge *j)
-{
-    static const struct {
-        pp_phase phase;
-        value_fn *value;
-    } own[] = {{PP_PHASE_DATA_WAIT, wait_of}, {PP_PHASE_DEVICE_SYNC, sync_of}, {PP_PHASE_STEP, step_of}},
-      work[] = {{PP_PHASE_READ, read_of},
-                {PP_PHASE_DECODE, decode_of},
-                {PP_PHASE_TRANSFORM, transform_of},
-                {PP_PHASE_COLLATE, collate_of}};
-    struct pp_ranks *r = j->r;
-    double of_work = 0;
-    for (size_t i = 0; i < (j->met ? 3u : 2u); i++) {
-        double more = own[i].value(j, j->slow) - median_but(j, j->slow, own[i].value);
-        if (more >= MOST_OF_GAP * r->gap_ns && !r->cause) {
-            r->cause = pp_phase_info(own[i].phase)->name;
-            r->cause_ns = more;
-            r->cause_share = fmin(more / r->gap_ns, 1);
-        }
-    }
-    for (size_t i = 0; i < sizeof(work) / sizeof(work[0]); i++)
-        of_work += fmax(work[i].value(j, j->slow) - median_but(j, j->slow, work[i].value), 0);
-    if (!r->cause || strcmp(r->cause, pp_phase_info(PP_PHASE_DATA_WAIT)->name) != 0 || !(of_work > 0))
-        return;
-    for (size_t i = 0; i < sizeof(work) / sizeof(work[0]); i++) {
-        double own_ns = work[i].value(j, j->slow), median = median_but(j, j->slow, work[i].value);
-        if (own_ns - median >= MOST_OF_GAP * of_work) {
-            r->input_cause = pp_phase_info(work[i].phase)->name;
-            r->input_cause_ns = own_ns;
-            r->input_median_ns = median;
-        }
-    }
 }
 
 #define CHANGED_AFTER 0.75 /* last in that part of the steps after the cut, */
@@ -245,11 +191,11 @@ static enum pp_ranks_kind kind_of(struct judge *j)
 {
     struct pp_ranks *r = j->r;
     int costly = r->lost_share >= COSTLY;
-    r->gap_ns = own_of(j, j->slow) - median_but(j, j->slow, own_of);
+    r->gap_ns = own_of(j, j->slow) - judge_median_but(j, j->slow, own_of);
     date_it(j);
     int often = r->last_share >= PP_MOST_MEETINGS || !isnan(r->since_step);
-    j->apart_ns = whole_of(j, j->slow) - median_but(j, j->slow, whole_of);
-    j->median_wait_ns = median_but(j, r->n_rows, wait_of);
+    j->apart_ns = whole_of(j, j->slow) - judge_median_but(j, j->slow, whole_of);
+    j->median_wait_ns = judge_median_but(j, r->n_rows, judge_wait_of);
     j->node_share = node_share(j);
     if (costly && !j->met && often && j->apart_ns > SYNCHRONISED * r->gap_ns)
         return PP_RANKS_APART;
@@ -292,10 +238,10 @@ static void fill_row(const struct judge *j, size_t i)
         .collective_share = in->collective_share,
         .last_share = NAN,
         .own_ns = own_of(j, i),
-        .wait_ns = wait_of(j, i),
-        .sync_ns = sync_of(j, i),
-        .step_ns = step_of(j, i),
-        .collective_ns = in->met ? per_step(j, i, in->collective_ns) : NAN,
+        .wait_ns = judge_wait_of(j, i),
+        .sync_ns = judge_sync_of(j, i),
+        .step_ns = judge_step_of(j, i),
+        .collective_ns = in->met ? judge_per_step(j, i, in->collective_ns) : NAN,
         .until = judge_utc(a, in->until_utc_ns),
         .running = in->running,
         .clock_offset_ns = NAN,
@@ -351,6 +297,9 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
                              .gap_ns = NAN,
                              .cause_ns = NAN,
                              .cause_share = NAN,
+                             .cpu_wait_ns = NAN,
+                             .cpu_wait_share = NAN,
+                             .exchange_delay_ns = NAN,
                              .input_cause_ns = NAN,
                              .input_median_ns = NAN,
                              .clock_error_ns = NAN,
@@ -381,7 +330,7 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
         out->kind = kind_of(&j);
     }
     if (out->kind == PP_RANKS_STRAGGLER || out->kind == PP_RANKS_APART || out->kind == PP_RANKS_NODE) {
-        name_cause(&j);
+        judge_why(&j);
         out->straggler_rank = out->kind == PP_RANKS_NODE ? NAN : out->rows[j.slow].rank;
         out->straggler_host = out->rows[j.slow].host;
         out->straggler_gpu = out->kind == PP_RANKS_NODE ? NULL : out->rows[j.slow].gpu;

@@ -17,10 +17,28 @@ struct judge {
     /* for the words: of the slow one's machine, its steps; how much longer its whole steps are than the
      * median rank's; what the median rank waits for data per step */
     double node_share, apart_ns, median_wait_ns;
+    double saved_ns;                          /* per step, were the last rank as fast as the next one */
+    double trainer_delay_ns, worker_delay_ns; /* the parts of cpu_wait_ns */
     int64_t *ahead_ns; /* by row: added to a time of its clock it is one of the first rank's; 0: not known */
     size_t slowest_clock; /* row whose clock is furthest from it; n_rows: none is known to be */
 };
 
+/* ---- of the rank in a row, means per step ---- */
+
+typedef double judge_value_fn(const struct judge *j, size_t row);
+static inline double judge_per_step(const struct judge *j, size_t row, uint64_t ns)
+{
+    uint64_t steps = j->d->rows[row].steps;
+    return steps ? (double)ns / (double)steps : 0;
+}
+double judge_wait_of(const struct judge *j, size_t row);
+double judge_sync_of(const struct judge *j, size_t row);
+double judge_step_of(const struct judge *j, size_t row);
+/* The median of all ranks but one; NAN: there is no other. */
+double judge_median_but(const struct judge *j, size_t but, judge_value_fn *value);
+
+/* Names the cause. */
+void judge_why(struct judge *j);
 /* A moment in UTC, as documents have it; NULL: not known. */
 const char *judge_utc(struct pp_arena *a, uint64_t utc_ns);
 /* The clocks of the ranks against that of the first one. 0: no memory. */

@@ -18,6 +18,7 @@
 #include <stdio.h>
 
 enum { PP_RANKS_LEAST_STEPS = 20 };
+#define PP_RANKS_CONTENDED "cpu-contended" /* the cause, in whatever phases, is the wait for a CPU */
 
 /* X(symbol, name, what it says) */
 /* clang-format off */
@@ -94,15 +95,18 @@ struct pp_ranks {
     double last_rank, last_share; /* most often last, straggler or not */
     double straggler_rank;        /* NAN: no single one */
     const char *straggler_host, *straggler_gpu, *straggler_file;
-    double step_ns;                         /* a whole step of the median rank, waits included */
-    double lost_ns;                         /* per step, mean of the ranks that were not last */
-    double lost_share;                      /* of step_ns */
-    double lost_rank_s;                     /* all ranks, all compared steps: GPU time where each has one */
-    double gain_share;                      /* of throughput, were the last rank as fast as the next one */
-    double gap_ns;                          /* own time of the straggler over that of the median rank */
-    const char *cause;                      /* phase that has 80 % of it; NULL: none */
-    double cause_ns, cause_share;           /* excess over the median rank, and its part of the gap */
-    const char *input_cause;                /* where it is the wait for data: phase of the workers */
+    double step_ns;                     /* a whole step of the median rank, waits included */
+    double lost_ns;                     /* per step, mean of the ranks that were not last */
+    double lost_share;                  /* of step_ns */
+    double lost_rank_s;                 /* all ranks, all compared steps: GPU time where each has one */
+    double gain_share;                  /* of throughput, were the last rank as fast as the next one */
+    double gap_ns;                      /* own time of the straggler over that of the median rank */
+    const char *cause;                  /* phase that has 80 % of it, or PP_RANKS_CONTENDED; NULL: none has */
+    double cause_ns, cause_share;       /* excess over the median rank, and its part of the gap */
+    double cpu_wait_ns, cpu_wait_share; /* of the gap: its threads were ready and had no CPU */
+    double exchange_delay_ns; /* per step, of a contended one: likewise threads that carry the collectives, in
+                                 which all wait; NAN: another cause */
+    const char *input_cause;  /* where it is the wait for data: phase of the workers */
     double input_cause_ns, input_median_ns; /* per sample: of the straggler, of the median rank */
     double since_step, since_s;             /* s from the first compared step; NAN: from the beginning on */
     const char *missing;                    /* "5, 7-9"; NULL: none */

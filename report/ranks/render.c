@@ -109,10 +109,11 @@ void pp_ranks_text(const struct pp_ranks *r, int all, FILE *out)
                 put_line("verdict", r->rows[i].sentence, out);
     if (r->lost_share >= 0.1) {
         double hours = r->lost_rank_s / 3600;
-        fprintf(out, "%-9s %.*f %s over %s; throughput +%s if the last rank were as fast as the next one\n",
-                "cost", hours < 1 ? 4 : 1, hours, have_gpus(r) ? "GPU-hours" : "rank-hours",
+        fprintf(out, "%-9s %.*f %s over %s; throughput +%s if the last rank %s\n", "cost", hours < 1 ? 4 : 1,
+                hours, have_gpus(r) ? "GPU-hours" : "rank-hours",
                 pp_text_counted(a, sizeof(a), (double)r->compared_steps, "step", "steps"),
-                isnan(r->gain_share) ? "unknown" : pp_text_percent(b, sizeof(b), r->gain_share));
+                isnan(r->gain_share) ? "unknown" : pp_text_percent(b, sizeof(b), r->gain_share),
+                isnan(r->exchange_delay_ns) ? "were as fast as the next one" : "had its CPUs");
     }
     if (r->missing_ranks)
         fprintf(out, "%-9s rank%s %s of %.0f: no recording here\n", "missing",

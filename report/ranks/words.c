@@ -39,6 +39,24 @@ static const char *file_of(const struct pp_ranks_row *row)
     return row->file && row->file[0] != '-' && pp_text_is_shell_word(row->file) ? row->file : "FILE";
 }
 
+/* Its threads wait for CPUs that others use: which of them, and in what. */
+static const char *why_contended(struct judge *j, const char *gap)
+{
+    struct pp_ranks *r = j->r;
+    char part[CELL], trainer[CELL], workers[CELL], exchange[CELL];
+    pp_text_percent(part, sizeof(part), r->cpu_wait_share);
+    pp_text_duration(trainer, sizeof(trainer), j->trainer_delay_ns);
+    pp_text_duration(workers, sizeof(workers), j->worker_delay_ns);
+    int exchanges = r->exchange_delay_ns >= 0.01 * r->step_ns;
+    return pp_arena_printf(
+        &r->arena,
+        "CPU contention: waiting for a CPU has %s of the %s by which it is behind the median rank; its trainer was ready "
+        "without one for %s a step, its workers' wait for one delays data by %s a step%s%s%s",
+        part, gap, trainer, workers, exchanges ? "; the exchange with the other ranks waits " : "",
+        exchanges ? pp_text_duration(exchange, sizeof(exchange), r->exchange_delay_ns) : "",
+        exchanges ? " a step for one" : "");
+}
+
 static void say(struct judge *j)
 {
     struct pp_ranks *r = j->r;
@@ -104,7 +122,9 @@ static void say(struct judge *j)
         return;
     }
     pp_text_duration(gap, sizeof(gap), r->gap_ns);
-    if (r->cause)
+    if (r->cause && strcmp(r->cause, PP_RANKS_CONTENDED) == 0)
+        r->why = why_contended(j, gap);
+    else if (r->cause)
         r->why = pp_arena_printf(&r->arena,
                                  "%s has %s of the %s by which it is behind the median rank%s%s%s%s%s%s",
                                  r->cause, pp_text_percent(part, sizeof(part), r->cause_share), gap,

@@ -66,7 +66,8 @@ PyObject *meets_collective(PyObject *function, PyObject *args, PyObject *kwargs)
     struct record_local *l = in_step();
     if (!l)
         return PyObject_Call(function, args, kwargs);
-    struct record_mark from = record_now(&l->trainer, 1);
+    struct record_mark from = record_now_delayed(&l->trainer);
+    record_exchange_begin();
     l->taking++; /* what it calls is a part of it */
     PyObject *out = PyObject_Call(function, args, kwargs);
     l->taking--;
@@ -74,6 +75,7 @@ PyObject *meets_collective(PyObject *function, PyObject *args, PyObject *kwargs)
         lose_sight(l);
     else if (l->step_from.stamp)
         record_waited(l, &from, !out);
+    record_exchange_end(l);
     if (out) /* else its exception is on its way */
         note_group(args, kwargs);
     return out;
@@ -110,8 +112,10 @@ PyObject *meets_backward(PyObject *function, PyObject *args, PyObject *kwargs, P
     PyObject *out = PyObject_Call(function, args, kwargs);
     l->passing = 0;
     take_back(hook);
-    if (out && l->arrived.stamp && l->step_from.stamp)
+    if (out && l->arrived.stamp && l->step_from.stamp) {
         record_waited(l, &l->arrived, 0);
+        record_exchange_end(l);
+    }
     return out;
 }
 
@@ -120,6 +124,8 @@ PyObject *meets_backward(PyObject *function, PyObject *args, PyObject *kwargs, P
 void meets_arrived(void)
 {
     struct record_local *l = in_step();
-    if (l && l->passing && !l->arrived.stamp)
-        l->arrived = record_now(&l->trainer, 1);
+    if (l && l->passing && !l->arrived.stamp) {
+        l->arrived = record_now_delayed(&l->trainer);
+        record_exchange_begin();
+    }
 }

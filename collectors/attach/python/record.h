@@ -33,7 +33,8 @@ struct record_lane {
 /* A moment of a lane. */
 struct record_mark {
     uint64_t stamp;
-    uint64_t cpu_ns; /* 0 where it was not read */
+    uint64_t cpu_ns;   /* 0 where it was not read */
+    uint64_t delay_ns; /* run delay until then; 0 where it was not read: what is put takes it from now */
 };
 
 /* What is known of a span besides its times. */
@@ -221,6 +222,8 @@ void record_gpu_yield(const char *to);
 struct pp_span record_span(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
                            const struct record_mark *to, const struct record_about *about);
 struct record_mark record_now(const struct record_lane *lane, int with_cpu);
+/* The same with the run delay: for a mark at which a span ends that is put later. */
+struct record_mark record_now_delayed(const struct record_lane *lane);
 /* A span of the lane from one moment to another. */
 void record_put(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
                 const struct record_mark *to, const struct record_about *about);
@@ -251,6 +254,12 @@ void record_save_end(struct record_local *l, const struct record_mark *from, int
 
 /* It has waited for the other ranks of the job since from, within a step: likewise */
 void record_waited(struct record_local *l, const struct record_mark *from, int failed);
+
+/* ---- others.c: about a wait for the other ranks: what the process's other threads lacked a CPU meanwhile
+ * ---- */
+
+void record_exchange_begin(void);
+void record_exchange_end(struct record_local *l); /* after record_waited */
 
 /* The thread that pins memory: it begins, got a batch, has pinned it, has handed it on. The lane is open. */
 void record_pin_begin(struct record_local *l);

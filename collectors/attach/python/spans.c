@@ -23,18 +23,28 @@ struct record_mark record_now(const struct record_lane *lane, int with_cpu)
     return m;
 }
 
-/* Run delay since the last look, when the wall time beyond the CPU time is worth one. */
-static int run_delay(struct record_lane *lane, uint64_t wall_ns, uint64_t cpu_ns, uint64_t *out)
+struct record_mark record_now_delayed(const struct record_lane *lane)
 {
-    uint64_t now;
+    struct record_mark m = record_now(lane, 1);
+    if (!pp_run_delay_read(lane->accounts.fd, &m.delay_ns))
+        m.delay_ns = 0;
+    return m;
+}
+
+/* Run delay since the last look, when the wall time beyond the CPU time is worth one. known: that of now, if
+ * it has been read. */
+static int run_delay(struct record_lane *lane, uint64_t wall_ns, uint64_t cpu_ns, uint64_t known,
+                     uint64_t *out)
+{
+    uint64_t now = known;
     *out = 0;
-    if (wall_ns <= cpu_ns + UNEXPLAINED_NS)
+    if (!known && wall_ns <= cpu_ns + UNEXPLAINED_NS)
         return 1;
-    if (!pp_run_delay_read(lane->accounts.fd, &now))
+    if (!known && !pp_run_delay_read(lane->accounts.fd, &now))
         return 0;
     if (lane->delay_ns && now > lane->delay_ns)
         *out = now - lane->delay_ns;
-    lane->delay_ns = now;
+    lane->delay_ns = now > lane->delay_ns ? now : lane->delay_ns;
     return 1;
 }
 
@@ -52,7 +62,7 @@ struct pp_span record_span(struct record_lane *lane, pp_phase phase, const struc
     if (from->cpu_ns && to->cpu_ns) {
         s.cpu_ns = to->cpu_ns - from->cpu_ns;
         s.flags |= PP_SPAN_HAS_CPU;
-        if (run_delay(lane, pp_thread_stamps_ns(lane->trace, from->stamp, to->stamp), s.cpu_ns,
+        if (run_delay(lane, pp_thread_stamps_ns(lane->trace, from->stamp, to->stamp), s.cpu_ns, to->delay_ns,
                       &s.run_delay_ns))
             s.flags |= PP_SPAN_HAS_DELAY;
     }
@@ -222,7 +232,7 @@ static void put_parts(struct record_local *l, const struct part *part, size_t n,
         cpu_ns += part[i].cpu_ns;
         idle += idle_ns(&part[i]);
     }
-    int has_delay = l->at.cpu_ns && run_delay(lane, wall_ns, cpu_ns, &delay);
+    int has_delay = l->at.cpu_ns && run_delay(lane, wall_ns, cpu_ns, 0, &delay);
     double share = idle ? (double)delay / (double)idle : 0;
     for (size_t i = 0; i < n; i++) {
         struct pp_span s = {.start_ns = at,

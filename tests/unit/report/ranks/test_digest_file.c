@@ -58,7 +58,13 @@ static void make_one(int rank, struct pp_digest *out)
                               .collective_share = 0.25,
                               .met = rank != 2,
                               .steps = STEPS,
-                              .wait_ns = pp_rng_next(&rng) >> 20};
+                              .wait_ns = pp_rng_next(&rng) >> 20,
+                              .wait_delay_ns = pp_rng_next(&rng) >> 20,
+                              .step_delay_ns = pp_rng_next(&rng) >> 20,
+                              .work_delay_ns = pp_rng_next(&rng) >> 20,
+                              .exchanges = 40,
+                              .sampled_exchanges = (uint64_t)rank,
+                              .exchange_delay_ns = pp_rng_next(&rng) >> 20};
     struct pp_rank_epoch epochs[] = {{0, pp_rng_next(&rng) >> 20}, {(uint32_t)rank + 1, 5}};
     row.epochs = epochs;
     row.n_epochs = rank % 4 ? 2 : 0;
@@ -155,6 +161,8 @@ static void test_what_is_read_is_what_was_written(void **state)
     const struct pp_rank_row *x = &a.rows[0], *y = &b.rows[0];
     assert_true(y->rank == 4 && y->world_size == -1 && y->node == 1 && y->met && isnan(y->data_wait_share));
     assert_true(x->samples_per_s == y->samples_per_s && x->wait_ns == y->wait_ns);
+    assert_true(x->wait_delay_ns == y->wait_delay_ns && x->step_delay_ns == y->step_delay_ns);
+    assert_true(x->work_delay_ns == y->work_delay_ns && x->exchange_delay_ns == y->exchange_delay_ns);
     assert_string_equal(y->job, "job 1");
     assert_string_equal(y->host, "");
     assert_null(y->gpu);
@@ -240,7 +248,7 @@ static void test_other_files(void **state)
     assert_false(pp_digest_is_file(path_of("nowhere")));
     assert_int_equal(pp_digest_load(path_of("x"), &d, &err), PP_E_CORRUPT);
     assert_non_null(strstr(err.text, "is no digest"));
-    write_bytes(path_of("x"), (const uint8_t *)"ppdigest\5\0\0\0\0\0\0\0\0\0\0\0", 20);
+    write_bytes(path_of("x"), (const uint8_t *)"ppdigest\6\0\0\0\0\0\0\0\0\0\0\0", 20);
     assert_int_equal(pp_digest_load(path_of("x"), &d, &err), PP_E_VERSION);
 }
 

@@ -34,7 +34,8 @@ static void put(struct growing *g, uint32_t thread, pp_phase phase, uint64_t fro
                            .sample = sample,
                            .batch = g->numbered ? g->batch : PP_NO_BATCH,
                            .epoch = (uint16_t)(g->numbered ? g->batch / EPOCH : 0),
-                           .flags = flags};
+                           .run_delay_ns = ns / 3,
+                           .flags = (uint16_t)(flags | PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY)};
     assert_int_equal(pp_store_append(g->store, thread, &span, 1), PP_OK);
 }
 
@@ -113,6 +114,8 @@ static void assert_same_steps(const struct pp_digest *a, const struct pp_digest 
     assert_memory_equal(a->hists, b->hists, PP_DIGEST_HISTS * sizeof(*a->hists));
     assert_true(x->steps == y->steps && x->wait_ns == y->wait_ns && x->sync_ns == y->sync_ns);
     assert_true(x->step_ns == y->step_ns && x->collective_ns == y->collective_ns && x->met == y->met);
+    assert_true(x->wait_delay_ns == y->wait_delay_ns && x->step_delay_ns == y->step_delay_ns);
+    assert_true(x->wait_delay_ns > x->wait_ns / 4 && x->step_delay_ns > x->step_ns / 4);
     assert_true(x->samples == y->samples && x->until_utc_ns == y->until_utc_ns);
     assert_int_equal(x->n_ends, y->n_ends);
     for (size_t i = 0; i < x->n_ends; i++)
@@ -152,6 +155,10 @@ static void any_looks_give_the_same(int numbered)
     look(once, g.at, &at_once, NULL);
     assert_same_steps(&grown, &at_once);
     assert_true(grown.rows[0].work_ns[PP_PHASE_READ] == at_once.rows[0].work_ns[PP_PHASE_READ]);
+    assert_true(grown.rows[0].work_delay_ns == at_once.rows[0].work_delay_ns);
+    uint64_t read_ns = grown.rows[0].work_ns[PP_PHASE_READ];
+    assert_true(read_ns / 3 - grown.rows[0].work_delay_ns <=
+                read_ns / MS); /* a third, rounded down in each */
     assert_int_equal(pp_digest_read(store_path, &complete, &err), PP_OK);
     assert_same_steps(&grown, &complete);
     assert_int_equal(grown.rows[0].n_epochs > 1, numbered);
@@ -198,6 +205,42 @@ static void test_a_killed_one_has_ended(void **state)
     pp_digest_follow_free(f);
 }
 
+/* What the process says of a collective of some ranks: its end says nothing of the clocks of all. The waits
+ * are waits for other ranks all the same. */
+static void collectives_of_a_group(int named)
+{
+    struct growing g;
+    struct pp_digest looked = {0}, read = {0};
+    begin(&g, 1);
+    while (g.batch < 60)
+        grow(&g);
+    if (named)
+        pp_store_meta_text(g.store, "process_note", "1",
+                           "clocks are not compared: the job has collectives of a named group of ranks");
+    end(&g);
+    struct pp_digest_follow *f = pp_digest_follow_new(store_path);
+    look(f, g.at, &looked, NULL);
+    assert_int_equal(pp_digest_read(store_path, &read, &err), PP_OK);
+    assert_same_steps(&looked, &read);
+    assert_int_equal(read.rows[0].n_ends > 50, !named);
+    assert_true(read.rows[0].met && read.rows[0].collective_ns > 0);
+    pp_digest_free(&looked);
+    pp_digest_free(&read);
+    pp_digest_follow_free(f);
+}
+
+static void test_collectives_of_all_ranks_tell_the_clocks(void **state)
+{
+    (void)state;
+    collectives_of_a_group(0);
+}
+
+static void test_collectives_of_a_named_group_are_no_clock(void **state)
+{
+    (void)state;
+    collectives_of_a_group(1);
+}
+
 static void test_what_is_not_there_is_said(void **state)
 {
     struct pp_digest d = {0};
@@ -214,6 +257,8 @@ int main(void)
         STORE_TEST(test_any_looks_give_the_same),
         STORE_TEST(test_also_where_batches_have_no_numbers),
         STORE_TEST(test_a_killed_one_has_ended),
+        STORE_TEST(test_collectives_of_all_ranks_tell_the_clocks),
+        STORE_TEST(test_collectives_of_a_named_group_are_no_clock),
         STORE_TEST(test_what_is_not_there_is_said),
     };
     return cmocka_run_group_tests_name("digests of growing recordings", tests, NULL, NULL);

@@ -31,6 +31,12 @@ struct job {
     int late_by;            /* rotating: in step i rank i % ranks waits so many ms more */
     int rare_by;            /* in every fourth step rank 0 waits so many ms more */
     int apart;              /* the ranks do not wait for each other */
+    /* ready and without a CPU: the trainer of a rank per step, its workers per step of one sample; how long
+     * those take for it; 0: neither was measured */
+    uint64_t wait_delay_ns[RANKS], step_delay_ns[RANKS], work_ns[RANKS], work_delay_ns[RANKS];
+    /* all ranks: of a step, behind the wait for the last one; of each, how long its threads lack a CPU in it
+     */
+    uint64_t exchange_ns, exchange_delay_ns[RANKS];
 };
 
 static struct pp_rank_row row_of(int rank, int world)
@@ -67,7 +73,15 @@ static void make(const struct job *j, int rank, struct pp_digest *out)
     row.file = file;
     row.host = j->host[rank] ? j->host[rank] : "a";
     row.met = j->met;
-    row.steps = (uint64_t)j->steps;
+    row.steps = row.samples = (uint64_t)j->steps;
+    row.wait_delay_ns = row.steps * j->wait_delay_ns[rank];
+    row.step_delay_ns = row.steps * j->step_delay_ns[rank];
+    row.work_ns[PP_PHASE_DECODE] = row.steps * j->work_ns[rank];
+    row.work_delay_ns = row.steps * j->work_delay_ns[rank];
+    row.exchanges = 2 * row.steps; /* two a step, and every eighth sampled */
+    row.sampled_exchanges = row.steps / 4;
+    row.exchange_delay_ns = row.sampled_exchanges * j->exchange_delay_ns[rank] / 2;
+    row.collective_ns = row.steps * j->exchange_ns;
     for (int i = 0; i < j->steps; i++) {
         uint64_t wait = wait_in(j, rank, i), step = j->step_ns[rank], longest = 0;
         for (int r = 0; r < j->ranks; r++) {
@@ -114,6 +128,7 @@ static void assert_same(const struct pp_digest *a, const struct pp_digest *b)
     for (size_t i = 0; i < a->n_rows; i++) {
         const struct pp_rank_row *x = &a->rows[i], *y = &b->rows[i];
         assert_true(x->rank == y->rank && x->steps == y->steps && x->wait_ns == y->wait_ns);
+        assert_true(x->wait_delay_ns == y->wait_delay_ns && x->work_delay_ns == y->work_delay_ns);
         assert_int_equal(x->n_slices, y->n_slices);
         for (size_t k = 0; k < x->n_slices; k++)
             assert_memory_equal(&x->slices[k], &y->slices[k], sizeof(x->slices[k]));
@@ -152,6 +167,8 @@ static void make_random(struct pp_rng *rng, int rank, struct pp_digest *out)
     row.file = file;
     row.attempt = rank % 2 ? 3 : -1;
     row.wait_ns = pp_rng_below(rng, 1000);
+    row.wait_delay_ns = pp_rng_below(rng, 1000);
+    row.work_delay_ns = pp_rng_below(rng, 1000);
     struct pp_rank_end ends[8];
     for (uint32_t k = 0; k < 8; k++)
         ends[k] = (struct pp_rank_end){3 * k, pp_rng_below(rng, 5)};
@@ -416,6 +433,81 @@ static void test_recordings_without_an_end_are_named(void **state)
     pp_digest_free(&all);
 }
 
+/* The gap of rank 2 is 20 ms of wait and 20 ms of step: no phase has 80 % of it. */
+static void test_the_wait_for_a_cpu_is_a_cause_in_whatever_phases(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t wait_delay_ns, step_delay_ns, work_ns, work_delay_ns, of_all_ns;
+        int met;
+        const char *cause;
+        double cpu_wait_ms;
+    } rows[] = {
+        {"trainer and workers wait for a CPU", 2 * MS, 18 * MS, 40 * MS, 36 * MS, 0, 1, "cpu-contended",
+         36.2},
+        {"the workers have more to do", 0, 18 * MS, 40 * MS, 0, 0, 1, NULL, 18},
+        {"half of what they take longer is work", 0, 18 * MS, 40 * MS, 20 * MS, 0, 1, NULL, 28},
+        {"the workers wait, and the trainer does not", 0, 0, 40 * MS, 40 * MS, 0, 1, NULL, 20},
+        {"all ranks lack CPUs alike", 2 * MS, 18 * MS, 40 * MS, 36 * MS, 40 * MS, 1, NULL, 0},
+        {"nothing was measured", 0, 0, 0, 0, 0, 1, NULL, 0},
+        {"the wait for others hides steps", 2 * MS, 0, 40 * MS, 39 * MS, 0, 0, "cpu-contended", 19.55},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct job j = even(4, rows[i].met);
+        struct pp_digest all;
+        struct pp_ranks r;
+        for (int k = 0; k < 4; k++)
+            j.wait_delay_ns[k] = j.step_delay_ns[k] = j.work_ns[k] = j.work_delay_ns[k] = rows[i].of_all_ns;
+        j.wait_ns[2] += 20 * MS;
+        j.step_ns[2] += rows[i].met ? 20 * MS : 0;
+        j.wait_delay_ns[2] = rows[i].of_all_ns ? rows[i].of_all_ns : rows[i].wait_delay_ns;
+        j.step_delay_ns[2] = rows[i].of_all_ns ? rows[i].of_all_ns : rows[i].step_delay_ns;
+        j.work_ns[2] = rows[i].of_all_ns ? rows[i].of_all_ns : rows[i].work_ns;
+        j.work_delay_ns[2] = rows[i].of_all_ns ? rows[i].of_all_ns : rows[i].work_delay_ns;
+        judge(&j, &all, &r);
+        if (r.straggler_rank != 2 || !same_text(r.cause, rows[i].cause) ||
+            fabs(r.cpu_wait_ns / 1e6 - rows[i].cpu_wait_ms) > 0.3)
+            fail_msg("%s: rank %g, cause %s, %.2f ms: %s", rows[i].name, r.straggler_rank,
+                     r.cause ? r.cause : "none", r.cpu_wait_ns / 1e6, r.why ? r.why : "");
+        if (rows[i].cause)
+            assert_non_null(strstr(r.why, "CPU contention: waiting for a CPU has 9"));
+        pp_ranks_free(&r);
+        pp_digest_free(&all);
+    }
+}
+
+/* Rank 2 takes 40 ms longer, and all of them 30 ms to exchange, in which its threads lack a CPU. */
+static void test_the_gain_counts_the_exchange_of_a_contended_rank(void **state)
+{
+    static const struct {
+        double delay_ms, of_all_ms, counted_ms;
+        int contended;
+    } rows[] = {{25, 1, 24, 1}, {100, 0, 30, 1}, {0, 0, 0, 1}, {25, 25, 0, 1}, {25, 1, NAN, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct job j = even(4, 1);
+        struct pp_digest all;
+        struct pp_ranks r;
+        for (int k = 0; k < 4; k++)
+            j.exchange_delay_ns[k] = (uint64_t)((k == 2 ? rows[i].delay_ms : rows[i].of_all_ms) * 1e6);
+        j.exchange_ns = 30 * MS;
+        j.step_ns[2] += 40 * MS;
+        j.step_delay_ns[2] = rows[i].contended ? 39 * MS : 0;
+        judge(&j, &all, &r);
+        assert_true(r.straggler_rank == 2);
+        assert_string_equal(r.cause, rows[i].contended ? "cpu-contended" : "step");
+        assert_true(isnan(rows[i].counted_ms) ? isnan(r.exchange_delay_ns)
+                                              : fabs(r.exchange_delay_ns / 1e6 - rows[i].counted_ms) < 0.01);
+        double left = 91 - 40 - (isnan(rows[i].counted_ms) ? 0 : rows[i].counted_ms);
+        assert_true(fabs(r.gain_share - (91 / left - 1)) < 0.01);
+        assert_int_equal(strstr(r.why, "the exchange with the other ranks waits") != NULL,
+                         rows[i].counted_ms > 0);
+        pp_ranks_free(&r);
+        pp_digest_free(&all);
+    }
+}
+
 static void test_numbers(void **state)
 {
     struct job j = even(4, 1);
@@ -596,6 +688,8 @@ int main(void)
         cmocka_unit_test(test_the_ends_that_are_kept_do_not_depend_on_how_many_there_are),
         cmocka_unit_test(test_clocks_are_held_against_each_other),
         cmocka_unit_test(test_recordings_without_an_end_are_named),
+        cmocka_unit_test(test_the_wait_for_a_cpu_is_a_cause_in_whatever_phases),
+        cmocka_unit_test(test_the_gain_counts_the_exchange_of_a_contended_rank),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_since_when),
         cmocka_unit_test(test_missing_ranks_by_number),

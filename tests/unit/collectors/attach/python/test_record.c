@@ -3,9 +3,13 @@
  * lock. */
 #include "collectors/attach/python/record.h"
 #include "collectors/attach/process_file.h"
+#include "probe/base/clock.h"
+#include "probe/trace/run_delay.h"
 #include "tests/tools/ring_peek.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,6 +28,7 @@ struct seen {
     size_t n, of_phase[PP_PHASE_COUNT], taken;
     uint32_t first_batch;
     uint32_t task[4]; /* batches of the first tasks that workers got */
+    uint64_t counted; /* values of all counters */
 };
 
 static void open_session(struct seen *s)
@@ -47,6 +52,7 @@ static void read_session(struct seen *s)
             for (size_t i = 0; i < n; i++) {
                 if (piece[i].phase == PP_PHASE_DISPATCH_WAIT && s->of_phase[PP_PHASE_DISPATCH_WAIT] < 4)
                     s->task[s->of_phase[PP_PHASE_DISPATCH_WAIT]] = piece[i].batch;
+                s->counted += piece[i].phase == PP_PHASE_COUNTER ? piece[i].bytes : 0;
                 s->n++;
                 s->of_phase[piece[i].phase]++;
                 if (piece[i].phase == PP_PHASE_DATA_WAIT && piece[i].batch < s->first_batch)
@@ -203,6 +209,61 @@ static void threads_may_be_in_the_middle_of_anything(void **state)
 }
 
 /* A worker that was forked before the session was left, or after: it records into it, or into none. */
+/* ---- what carries the collectives ---- */
+
+static void *spin(void *arg)
+{
+    while (!__atomic_load_n((int *)arg, __ATOMIC_RELAXED))
+        continue;
+    return NULL;
+}
+
+/* Two threads want one CPU during a wait for the other ranks: what they lack is counted, not in every wait.
+ */
+static void what_other_threads_lack_a_cpu_for_is_sampled(void **state)
+{
+    struct seen s;
+    struct record_local *l = record_local();
+    cpu_set_t allowed, one;
+    pthread_t thread[2];
+    uint64_t delay, from = pp_now_ns();
+    int stop = 0, fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    size_t cpu = 0;
+    if (!pp_run_delay_read(fd, &delay)) {
+        close(fd);
+        skip();
+    }
+    close(fd);
+    assert_int_equal(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+    while (!CPU_ISSET(cpu, &allowed))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    open_session(&s);
+    assert_true(record_join(s.dir));
+    assert_true(record_taker_open(l));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&thread[i], NULL, spin, &stop), 0);
+        assert_int_equal(pthread_setaffinity_np(thread[i], sizeof(one), &one), 0);
+    }
+    record_exchange_begin();
+    usleep(300000);
+    record_exchange_end(l);
+    for (int i = 0; i < 1000; i++) {
+        record_exchange_begin();
+        record_exchange_end(l);
+    }
+    uint64_t most = 2 + (pp_now_ns() - from) / 500000000;
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    record_leave();
+    read_session(&s);
+    assert_true(s.of_phase[PP_PHASE_COUNTER] >= 1 && s.of_phase[PP_PHASE_COUNTER] <= most);
+    assert_true(s.counted > 1000000);
+    close_session(&s);
+}
+
 static void children_have_the_session_that_they_were_forked_in(void **state)
 {
     struct seen s;
@@ -290,6 +351,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_of_one_session_reaches_the_next),
         cmocka_unit_test(threads_may_be_in_the_middle_of_anything),
+        cmocka_unit_test(what_other_threads_lack_a_cpu_for_is_sampled),
         cmocka_unit_test(children_have_the_session_that_they_were_forked_in),
         cmocka_unit_test(an_epoch_may_be_entered_in_the_middle),
     };

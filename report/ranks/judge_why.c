@@ -1,0 +1,124 @@
+/* Why the slow one is slow: what it spends more time on than the median rank does. */
+#include "report/ranks/judge.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_OF_GAP 0.8
+
+/* ---- of a rank ---- */
+
+#define WORK_OF(symbol, phase) \
+    static double symbol(const struct judge *j, size_t row) \
+    { \
+        const struct pp_rank_row *r = &j->d->rows[row]; \
+        return r->samples ? (double)r->work_ns[phase] / (double)r->samples : 0; \
+    }
+WORK_OF(read_of, PP_PHASE_READ)
+WORK_OF(decode_of, PP_PHASE_DECODE)
+WORK_OF(transform_of, PP_PHASE_TRANSFORM)
+WORK_OF(collate_of, PP_PHASE_COLLATE)
+
+/* What its workers take per sample, and how much of that they are ready and have no CPU. */
+static double work_of(const struct judge *j, size_t row)
+{
+    return read_of(j, row) + decode_of(j, row) + transform_of(j, row) + collate_of(j, row);
+}
+
+static double work_delay_of(const struct judge *j, size_t row)
+{
+    const struct pp_rank_row *r = &j->d->rows[row];
+    return r->samples ? (double)r->work_delay_ns / (double)r->samples : 0;
+}
+
+static double wait_delay_of(const struct judge *j, size_t row)
+{
+    return judge_per_step(j, row, j->d->rows[row].wait_delay_ns);
+}
+
+static double step_delay_of(const struct judge *j, size_t row)
+{
+    return judge_per_step(j, row, j->d->rows[row].step_delay_ns);
+}
+
+static double exchange_of(const struct judge *j, size_t row)
+{
+    const struct pp_rank_row *r = &j->d->rows[row];
+    double each = r->sampled_exchanges ? (double)r->exchange_delay_ns / (double)r->sampled_exchanges : 0;
+    return each * judge_per_step(j, row, r->exchanges);
+}
+
+/* Of the slow one, over the median rank; 0 where it has less. */
+static double excess_of(const struct judge *j, judge_value_fn *value)
+{
+    return fmax(value(j, j->slow) - judge_median_but(j, j->slow, value), 0);
+}
+
+/* What of the gap its threads were ready for and had no CPU: its trainer, and of the wait for data as much as
+ * that is of what its workers take longer. */
+static void count_contention(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    double work = excess_of(j, work_of), wait = excess_of(j, judge_wait_of),
+           of_work = work > 0 ? fmin(excess_of(j, work_delay_of) / work, 1) : 0;
+    double woken_late = fmin(excess_of(j, wait_delay_of), wait);
+    j->trainer_delay_ns = woken_late + (j->met ? excess_of(j, step_delay_of) : 0);
+    j->worker_delay_ns = (wait - woken_late) * of_work;
+    r->cpu_wait_ns = j->trainer_delay_ns + j->worker_delay_ns;
+    r->cpu_wait_share = r->gap_ns > 0 ? fmin(r->cpu_wait_ns / r->gap_ns, 1) : NAN;
+}
+
+/* What a step is shorter by when the threads that exchange with the others have their CPUs too: no more than
+ * the exchange takes the slow one, for which the others do not wait then. */
+static void count_exchange(struct judge *j)
+{
+    struct pp_ranks *r = j->r;
+    double most = judge_per_step(j, j->slow, j->d->rows[j->slow].collective_ns), left;
+    r->exchange_delay_ns = fmin(excess_of(j, exchange_of), most);
+    left = r->step_ns - j->saved_ns - r->exchange_delay_ns;
+    r->gain_share = left > 0 ? r->step_ns / left - 1 : NAN;
+}
+
+void judge_why(struct judge *j)
+{
+    static const struct {
+        pp_phase phase;
+        judge_value_fn *value;
+    } own[] = {{PP_PHASE_DATA_WAIT, judge_wait_of},
+               {PP_PHASE_DEVICE_SYNC, judge_sync_of},
+               {PP_PHASE_STEP, judge_step_of}},
+      work[] = {{PP_PHASE_READ, read_of},
+                {PP_PHASE_DECODE, decode_of},
+                {PP_PHASE_TRANSFORM, transform_of},
+                {PP_PHASE_COLLATE, collate_of}};
+    struct pp_ranks *r = j->r;
+    double of_work = 0;
+    count_contention(j);
+    if (r->cpu_wait_share >= MOST_OF_GAP) {
+        r->cause = PP_RANKS_CONTENDED;
+        r->cause_ns = r->cpu_wait_ns;
+        r->cause_share = r->cpu_wait_share;
+        count_exchange(j);
+        return;
+    }
+    for (size_t i = 0; i < (j->met ? 3u : 2u); i++) {
+        double more = own[i].value(j, j->slow) - judge_median_but(j, j->slow, own[i].value);
+        if (more >= MOST_OF_GAP * r->gap_ns && !r->cause) {
+            r->cause = pp_phase_info(own[i].phase)->name;
+            r->cause_ns = more;
+            r->cause_share = fmin(more / r->gap_ns, 1);
+        }
+    }
+    for (size_t i = 0; i < sizeof(work) / sizeof(work[0]); i++)
+        of_work += fmax(work[i].value(j, j->slow) - judge_median_but(j, j->slow, work[i].value), 0);
+    if (!r->cause || strcmp(r->cause, pp_phase_info(PP_PHASE_DATA_WAIT)->name) != 0 || !(of_work > 0))
+        return;
+    for (size_t i = 0; i < sizeof(work) / sizeof(work[0]); i++) {
+        double own_ns = work[i].value(j, j->slow), median = judge_median_but(j, j->slow, work[i].value);
+        if (own_ns - median >= MOST_OF_GAP * of_work) {
+            r->input_cause = pp_phase_info(work[i].phase)->name;
+            r->input_cause_ns = own_ns;
+            r->input_median_ns = median;
+        }
+    }
+}
