@@ -57,6 +57,8 @@ struct pp_rank_row {
     uint64_t lost_spans;
     int met;               /* it recorded when it waited for other ranks */
     int running;           /* its recording had no end, and was still written */
+    uint64_t first_by_ns;  /* its job failed, and its process ended first, so long before the next rank's; 0:
+                              it did  not, or that is not known */
     uint64_t until_utc_ns; /* it has what was recorded until then, by its own clock; 0: not known */
     /* over its judged steps */
     uint64_t steps, wait_ns, sync_ns, step_ns, collective_ns;

@@ -56,6 +56,7 @@ static const struct column {
     {COUNT, AT(lost_spans)},
     {FLAG, AT(met)},
     {FLAG, AT(running)},
+    {COUNT, AT(first_by_ns)},
     {COUNT, AT(until_utc_ns)},
     {COUNT, AT(steps)},
     {COUNT, AT(wait_ns)},

@@ -96,6 +96,7 @@ static pp_status read_identity(const struct pp_source *s, struct pp_rank_row *r,
     r->launcher = s->meta(s->ctx, "rank", "launcher");
     r->host = s->meta(s->ctx, "environment", "hostname");
     r->version = s->meta(s->ctx, "run", "version");
+    r->first_by_ns = (uint64_t)fmin(fmax(pp_source_number(s, "result", "ended_first_by_ns", 0), 0), 1e18);
     r->outcome = was_killed(s) ? PP_RANK_KILLED : s->meta(s->ctx, "run", "outcome");
     if (r->rank < 0 || (!said && r->world_size < 2))
         return pp_fail(

@@ -21,6 +21,8 @@ static const struct pp_field row_fields[] = {
     F(exit_code, COUNT, "of its process, where pipeprobe started it"),
     F(file, NONE, "its recording; null: there is none"),
     F(outcome, NONE, "how it ended: finished, failed, ...; killed: its program was; null: and pipeprobe"),
+    F(first_by_ns, NS,
+      "where one exec was in front of the launcher and the job failed: it ended first, so long before the next rank"),
     F(samples_per_s, RATE, "in its steady state"),
     F(data_wait_share, SHARE, "of its step time: waiting for data and the device", TO_1),
     F(collective_share, SHARE, "of its step time: waiting for other ranks; null: not recorded", TO_1),

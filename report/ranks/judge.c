@@ -248,6 +248,7 @@ static void fill_row(const struct judge *j, size_t i)
         .clock_error_ns = NAN,
         .steps = in->steps,
         .lost_spans = in->lost_spans,
+        .first_by_ns = in->first_by_ns ? (double)in->first_by_ns : NAN,
     };
 }
 
@@ -374,7 +375,8 @@ pp_status pp_ranks_complete(struct pp_ranks *r, const int *exit_code, size_t n, 
                                             .step_ns = NAN,
                                             .collective_ns = NAN,
                                             .clock_offset_ns = NAN,
-                                            .clock_error_ns = NAN};
+                                            .clock_error_ns = NAN,
+                                            .first_by_ns = NAN};
         rows[i].exit_code = exit_code[i];
     }
     r->rows = rows;

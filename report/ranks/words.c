@@ -188,6 +188,20 @@ static const char *killed_of(struct judge *j)
                  : NULL;
 }
 
+/* Of a job that failed under one exec, whose ranks all end with the launcher. */
+static const char *first_of(struct judge *j)
+{
+    const char *said = NULL;
+    char by[CELL];
+    for (size_t i = 0; i < j->r->n_rows && !said; i++)
+        if (j->r->rows[i].first_by_ns > 0)
+            said = pp_arena_printf(&j->r->arena,
+                                   "the job failed, and rank %.0f ended first, %s before the next one",
+                                   j->r->rows[i].rank,
+                                   pp_text_duration(by, sizeof(by), j->r->rows[i].first_by_ns));
+    return said;
+}
+
 /* The launcher of an imported trace is the profiler that wrote it (collectors/import). */
 static const char *imported_of(const struct judge *j)
 {
@@ -210,6 +224,7 @@ static void note_what_limits(struct judge *j)
             "slow in the step itself is not seen";
     r->note = join(&r->arena, r->note, imported_of(j));
     r->note = join(&r->arena, r->note, killed_of(j));
+    r->note = join(&r->arena, r->note, first_of(j));
     r->note = join(&r->arena, r->note, versions_of(j));
 }
 

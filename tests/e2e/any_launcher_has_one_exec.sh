@@ -100,6 +100,37 @@ is "a program is killed: exit codes" "$(cat program-0.rc program-1.rc | paste -s
 is "a program is killed: how they ended" "$(json "$OUT" '$.ranks[0].outcome') $(json "$OUT" '$.ranks[1].outcome')" "finished killed"
 like "a program is killed: which rank" "$(json "$OUT" '$.note')" "killed before it was done: rank 1;"
 
+# ---- a rank is killed under one exec in front of the launcher, which then ends the others and fails
+
+cat >first.sh <<'END'
+export WORLD_SIZE=2 TORCHELASTIC_RUN_ID=first
+LONG='import time, torch.utils.data as d
+for x in d.DataLoader(range(100000), batch_size=4, num_workers=1): time.sleep(0.02)'
+RANK=0 "$PYTHON" -c "$LONG" & others=$!
+RANK=1 "$PYTHON" -c "$LONG" & victim=$!
+for rank in 0 1; do
+    for _ in $(seq 1200); do
+        [ "$(sqlite3 -readonly first/*rank000$rank.sqlite "SELECT count(*) > 0 FROM rollup_batch" 2>/dev/null)" = 1 ] && break
+        sleep 0.05
+    done
+done
+kill -KILL $victim
+sleep 1
+kill -TERM $others
+wait
+exit 1
+END
+run timeout 200 "$PP" exec -o first/ -- sh first.sh
+is "a rank is killed under one exec: the exit code" "$rc" 1
+like "a rank is killed under one exec: it is said at the end" "$(cat "$ERR")" "pipeprobe exec: the job failed, and rank 1 ended first, "
+run "$PP" ranks first --json
+like "a rank is killed under one exec: which one" "$(json "$OUT" '$.note')" "the job failed, and rank 1 ended first, .* before the next one"
+is "a rank is killed under one exec: of the others nothing is said" "$(json "$OUT" '$.ranks[0].first_by_ns')" ""
+run "$PP" merge first -o first.digest
+run "$PP" ranks first.digest --json
+like "a rank is killed under one exec: a digest tells it too" "$(json "$OUT" '$.note')" "rank 1 ended first"
+is "a job that ends well has no rank that ended first" "$("$PP" ranks pipeprobe-77.0 --json | grep -c 'ended first')" 0
+
 # ---- exec is killed: the ranks go on, and their recordings are read
 
 cat >kill.sh <<'END'

@@ -1,6 +1,7 @@
 #include "tui/cli/exec/exec_ranks.h"
 
 #include "collectors/attach/session_files.h"
+#include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SUFFIX ".sqlite"
@@ -28,6 +30,10 @@ struct exec_ranks {
     int runs;
     struct exec_record *rank[EXEC_RANKS_MAX];
     size_t n;
+    /* of each rank the process that asked: a pidfd, -1: none any more; when it ended, 0: not seen */
+    int process[EXEC_RANKS_MAX];
+    uint64_t ended_ns[EXEC_RANKS_MAX];
+    struct pollfd fds[2 + EXEC_RANKS_MAX];
     struct pp_err trouble; /* the first */
 };
 
@@ -68,18 +74,20 @@ static pp_status begin(struct exec_ranks *x, struct exec_record *r, struct pp_er
     return st;
 }
 
-static pp_status add(struct exec_ranks *x, const struct pp_identity *id, struct exec_record **out,
-                     struct pp_err *err)
+static pp_status add(struct exec_ranks *x, const struct pp_identity *id, int64_t pid,
+                     struct exec_record **out, struct pp_err *err)
 {
     struct exec_record *r = x->n < EXEC_RANKS_MAX ? calloc(1, sizeof(*r)) : NULL;
     if (!r)
         return pp_fail(err, PP_E_NO_MEMORY, "there is no room for more than %zu ranks", x->n);
     r->rank = *id;
     pp_status st = begin(x, r, err);
-    if (st == PP_OK)
+    if (st == PP_OK) {
+        x->process[x->n] = pid > 0 && pid <= INT32_MAX ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
         *out = x->rank[x->n++] = r;
-    else
+    } else {
         free(r);
+    }
     return st;
 }
 
@@ -102,7 +110,7 @@ static void answer(void *ctx, const struct pp_rank_file *f)
         return;
     pp_err_clear(&err);
     struct exec_record *r = find(x, &id);
-    pp_status st = r ? PP_OK : add(x, &id, &r, &err);
+    pp_status st = r ? PP_OK : add(x, &id, f->pid, &r, &err);
     if (st == PP_OK && !realpath(pp_recording_rings_dir(r->recording), own))
         st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s was removed",
                      pp_recording_rings_dir(r->recording));
@@ -116,21 +124,65 @@ static void answer(void *ctx, const struct pp_rank_file *f)
         trouble(x, &err);
 }
 
+/* Those whose processes have ended since the last look have one time: which of them was first is not known.
+ */
+static void note_ends(struct exec_ranks *x, const struct pollfd *process)
+{
+    uint64_t now = pp_now_ns();
+    for (size_t i = 0; i < x->n; i++)
+        if (x->process[i] >= 0 && process[i].fd == x->process[i] && process[i].revents) {
+            x->ended_ns[i] = now;
+            close(x->process[i]);
+            x->process[i] = -1;
+        }
+}
+
 static void *serve(void *arg)
 {
     struct exec_ranks *x = arg;
-    struct pollfd fds[] = {{.fd = x->end, .events = POLLIN}, {.fd = x->changes, .events = POLLIN}};
+    struct pollfd *fds = x->fds;
     char events[4096];
+    int goes_on = 1;
     pthread_setname_np(pthread_self(), "pp-ranks");
-    for (;;) {
-        poll(fds, 2, x->changes >= 0 ? LOOK_MS : LOOK_OFTEN_MS);
-        if (fds[0].revents)
-            break;
-        while (fds[1].revents && read(x->changes, events, sizeof(events)) > 0) {
+    while (goes_on) {
+        fds[0] = (struct pollfd){.fd = x->end, .events = POLLIN};
+        fds[1] = (struct pollfd){.fd = x->changes, .events = POLLIN};
+        for (size_t i = 0; i < x->n; i++)
+            fds[2 + i] = (struct pollfd){.fd = x->process[i], .events = POLLIN};
+        if (poll(fds, 2 + x->n, x->changes >= 0 ? LOOK_MS : LOOK_OFTEN_MS) > 0)
+            note_ends(x, fds + 2);
+        goes_on = !fds[0].revents;
+        while (goes_on && fds[1].revents && read(x->changes, events, sizeof(events)) > 0) {
         }
-        pp_rank_files_take(x->dir, answer, x);
+        if (goes_on)
+            pp_rank_files_take(x->dir, answer, x);
     }
     return NULL;
+}
+
+/* ---- which rank ended first ---- */
+
+static int of_one_job(const struct pp_identity *a, const struct pp_identity *b)
+{
+    return a->attempt == b->attempt && strcmp(a->job, b->job) == 0;
+}
+
+/* A process that is still there ends later than now. */
+static void find_first(struct exec_ranks *x)
+{
+    uint64_t now = pp_now_ns();
+    for (size_t i = 0; i < x->n; i++) {
+        uint64_t next = 0;
+        int first = x->ended_ns[i] != 0;
+        for (size_t k = 0; k < x->n && first; k++) {
+            if (k == i || !of_one_job(&x->rank[i]->rank, &x->rank[k]->rank))
+                continue;
+            uint64_t end = x->process[k] >= 0 ? now : x->ended_ns[k];
+            first = end > x->ended_ns[i];
+            next = !next || end < next ? end : next;
+        }
+        x->rank[i]->first_by_ns = first && next ? next - x->ended_ns[i] : 0;
+    }
 }
 
 /* ---- the whole ---- */
@@ -174,6 +226,7 @@ void exec_ranks_stop(struct exec_ranks *x)
     (void)!write(x->end, &(uint64_t){1}, sizeof(uint64_t));
     pthread_join(x->thread, NULL);
     x->runs = 0;
+    find_first(x);
 }
 
 size_t exec_ranks_count(const struct exec_ranks *x)
@@ -197,6 +250,8 @@ void exec_ranks_free(struct exec_ranks *x)
         return;
     exec_ranks_stop(x);
     for (size_t i = 0; i < x->n; i++) {
+        if (x->process[i] >= 0)
+            close(x->process[i]);
         exec_record_free(x->rank[i]);
         free(x->rank[i]);
     }

@@ -29,7 +29,8 @@ struct exec_ranks;
 /* Before the program starts, where signals are blocked. NULL: no memory or no thread, and all record into one
  * file. */
 struct exec_ranks *exec_ranks_start(const struct exec_ranks_opts *opts);
-/* Answers no more. */
+/* Answers no more. Where the end of all ranks of a job was seen, the record of the one whose process ended
+ * first says so (first_by_ns): the launcher ends the others, and its exit code tells nothing of them. */
 void exec_ranks_stop(struct exec_ranks *x); /* NULL is fine */
 size_t exec_ranks_count(const struct exec_ranks *x);
 /* Of the rank that was made i-th. */

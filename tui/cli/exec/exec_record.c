@@ -229,6 +229,10 @@ pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outc
         pp_store_meta_text(store, "process_note", PP_UNHOOKED_FILE_NAME, r->unhooked);
     if (exit_code >= 0)
         pp_store_meta_num(store, "result", "exit_status", exit_code, NULL);
+    if (strcmp(outcome, "failed") != 0)
+        r->first_by_ns = 0;
+    if (r->first_by_ns)
+        pp_store_meta_num(store, "result", "ended_first_by_ns", (double)r->first_by_ns, "ns");
     pp_store_meta_num(store, "result", "processes", r->totals.processes, "processes");
     return pp_recording_finish(r->recording, outcome, 0, err);
 }

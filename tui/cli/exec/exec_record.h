@@ -27,6 +27,8 @@ struct exec_record {
     char unhooked[256];             /* why a Python process was not given the hooks; "": none said so */
     struct pp_recording *recording; /* NULL: not made, or abandoned */
     struct exec_totals totals;
+    uint64_t first_by_ns;    /* of the ranks under one exec: its process ended first, so long before the next
+                                one;    0: it did not, or that is not known, or the job did not fail */
     struct pp_identity rank; /* launcher NULL: of no rank; before exec_record_create: this process's own */
 };
 

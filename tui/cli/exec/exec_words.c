@@ -265,7 +265,8 @@ static void say_which(struct exec_ranks *x, int64_t attempt)
         if (exec_ranks_record(x, i)->rank.attempt == attempt && exec_ranks_record(x, i)->totals.spans)
             paths[n++] = exec_ranks_record(x, i)->path;
     if (n && n == exec_ranks_record(x, 0)->rank.world_size &&
-        pp_rank_files_read(paths, n, NULL, &all, &err) == PP_OK && pp_ranks_judge(&all, &ranks, &err) == PP_OK)
+        pp_rank_files_read(paths, n, NULL, &all, &err) == PP_OK &&
+        pp_ranks_judge(&all, &ranks, &err) == PP_OK)
         exec_say("%s", ranks.sentence);
     pp_ranks_free(&ranks);
     pp_digest_free(&all);
@@ -291,5 +292,11 @@ void exec_words_job(struct exec_ranks *x)
         exec_say("%s more were lost because rings were full; use a larger --ring-spans",
                  pp_text_count(text, sizeof(text), dropped));
     say_which(x, attempt);
+    for (size_t i = 0; i < n; i++) {
+        const struct exec_record *r = exec_ranks_record(x, i);
+        if (r->first_by_ns && r->rank.attempt == attempt)
+            exec_say("the job failed, and rank %lld ended first, %s before the next one",
+                     (long long)r->rank.rank, pp_text_duration(text, sizeof(text), (double)r->first_by_ns));
+    }
     exec_say("for all of it: pipeprobe ranks %s", where);
 }

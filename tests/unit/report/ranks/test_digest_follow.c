@@ -217,6 +217,7 @@ static void collectives_of_a_group(int named)
     if (named)
         pp_store_meta_text(g.store, "process_note", "1",
                            "clocks are not compared: the job has collectives of a named group of ranks");
+    pp_store_meta_num(g.store, "result", "ended_first_by_ns", named ? 5e6 : -1, "ns");
     end(&g);
     struct pp_digest_follow *f = pp_digest_follow_new(store_path);
     look(f, g.at, &looked, NULL);
@@ -224,6 +225,7 @@ static void collectives_of_a_group(int named)
     assert_same_steps(&looked, &read);
     assert_int_equal(read.rows[0].n_ends > 50, !named);
     assert_true(read.rows[0].met && read.rows[0].collective_ns > 0);
+    assert_int_equal(read.rows[0].first_by_ns, named ? 5 * MS : 0);
     pp_digest_free(&looked);
     pp_digest_free(&read);
     pp_digest_follow_free(f);
