@@ -42,7 +42,7 @@ is "two ranks were compared" "$(json "$OUT" '$.ranks[1].rank') $(json "$OUT" '$.
 
 # One exec in front of the launcher. The slow rank is slow in its step, and sends its buffers to the other one before each.
 PORT=$(free_port)
-run timeout 250 "$PP" exec -o above/ -- "$PYTHON" -m torch.distributed.run -r 1 -t 1 --master_port "$PORT" --nproc_per_node 2 "$JOB" --slow-step-rank 0 --buffers --samples 120
+run timeout 250 "$PP" exec -o above/ -- "$PYTHON" -m torch.distributed.run -r 1 -t 1 --master_port "$PORT" --nproc_per_node 2 "$JOB" --slow-step-rank 0 --buffers --group --samples 120
 is "above the launcher: it ends well" "$rc" 0
 is "above the launcher: the job's own output" "$(sed -n 's/.*\(rank [01] of 2.*\)/\1/p' "$OUT" | sort)" "$(printf 'rank 0 of 2 total 14280\nrank 1 of 2 total 14400\n')"
 is "above the launcher: a file per rank, and none beside them" "$(ls above | sed 's/.*rank/rank/')" "$(printf 'rank000%d.sqlite\n' 0 1)"
@@ -50,6 +50,8 @@ like "above the launcher: who is slow is said" "$(cat "$ERR")" "pipeprobe exec: 
 like "above the launcher: what to do next" "$(cat "$ERR")" "for all of it: pipeprobe ranks above"
 run "$PP" ranks above --json
 is "above the launcher: the slow rank is named" "$rc $(json "$OUT" '$.kind') $(json "$OUT" '$.straggler_rank') $(json "$OUT" '$.cause')" "0 rank-straggler 0 step"
+is "above the launcher: sums over a named group are waits, and no clocks" "$(for f in above/*; do sql "$f" "SELECT count(*) FROM meta WHERE section = 'process_note' AND value LIKE 'clocks are not compared: %named group%'"; done | paste -sd' ')" "1 1"
+holds "above the launcher: which are recorded" "$(json "$OUT" '$.collective_steps') > 0"
 is "above the launcher: who they are" "$(json "$OUT" '$.launcher') $(json "$OUT" '$.ranks[1].local_rank') $(json "$OUT" '$.world_size')" "torchrun 1 2"
 
 # Ranks of two attempts, as after an elastic restart, and what belongs to no rank.

@@ -1,8 +1,8 @@
 """A data-parallel training script: gloo, DistributedDataParallel, a DataLoader per rank. It knows nothing of pipeprobe.
 
-ranks.py [--slow-rank R] [--slow-step-rank R] [--buffers] [--samples N] [--step-ms MS]: the data set of rank R takes 20 ms a
+ranks.py [--slow-rank R] [--slow-step-rank R] [--buffers] [--group] [--samples N] [--step-ms MS]: the data set of rank R takes 20 ms a
 sample, that of the others none; the forward pass of the second R takes 100 ms more. --buffers: the model has some, which rank 0
-sends to the others before each step."""
+sends to the others before each step. --group: after each step a sum over a group of ranks with a name."""
 
 import argparse
 import time
@@ -29,6 +29,7 @@ def main():
     p.add_argument("--slow-rank", type=int, default=-1)
     p.add_argument("--slow-step-rank", type=int, default=-1)
     p.add_argument("--buffers", action="store_true")
+    p.add_argument("--group", action="store_true")
     p.add_argument("--samples", type=int, default=200)
     p.add_argument("--step-ms", type=float, default=20)
     a = p.parse_args()
@@ -39,6 +40,7 @@ def main():
     layers = [torch.nn.BatchNorm1d(64)] if a.buffers else []
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers, torch.nn.Linear(64, 2)))
     sgd = torch.optim.SGD(model.parameters(), lr=1e-9)
+    group = dist.new_group(list(range(dist.get_world_size()))) if a.group else None
     total = 0
     for x in loader:
         sgd.zero_grad()
@@ -48,6 +50,8 @@ def main():
         loss.backward()
         sgd.step()
         time.sleep(a.step_ms / 1000)
+        if group:
+            dist.all_reduce(torch.ones(1), group=group)
         total += int(x[:, 0].sum())
     print("rank", dist.get_rank(), "of", dist.get_world_size(), "total", total, flush=True)
     dist.destroy_process_group()
