@@ -16,11 +16,12 @@
 #define PATTERN_BYTES 256
 #define FILE_BYTES_MAX (1 << 20)
 #define IGNORE "ignore"
+#define OF_PROCESS "of process"
 
 struct row {
     char domain[PATTERN_BYTES], name[PATTERN_BYTES]; /* domain "" with any_domain: every domain */
     pp_phase phase;
-    int any_domain;
+    int any_domain, of_process;
 };
 
 struct pp_namemap {
@@ -145,6 +146,18 @@ static pp_status parse_phase(const char *word, pp_phase *out, const struct place
         at->file, at->line, word);
 }
 
+/* Cuts "of process" behind a phase: whether it was there. */
+static int cut_of_process(char *phase)
+{
+    size_t n = strlen(phase), length = strlen(OF_PROCESS);
+    if (n <= length || strcmp(phase + n - length, OF_PROCESS) != 0 ||
+        !isspace((unsigned char)phase[n - length - 1]))
+        return 0;
+    phase[n - length] = '\0';
+    trim(phase);
+    return 1;
+}
+
 /* A row of a line; *has_row is 0 for an empty one or a comment. */
 static pp_status parse_line(char *line, struct row *out, int *has_row, const struct place *at,
                             struct pp_err *err)
@@ -177,7 +190,13 @@ static pp_status parse_line(char *line, struct row *out, int *has_row, const str
     }
     snprintf(out->name, sizeof(out->name), "%s", pattern);
     *has_row = 1;
-    return parse_phase(phase, &out->phase, at, err);
+    out->of_process = cut_of_process(phase);
+    pp_status status = parse_phase(phase, &out->phase, at, err);
+    if (status == PP_OK && out->of_process && out->phase == PP_PHASE_USER)
+        status = pp_fail(err, PP_E_USAGE,
+                         "%s:%d: \"" OF_PROCESS "\" stands behind a phase, and " IGNORE " is none", at->file,
+                         at->line);
+    return status;
 }
 
 static pp_status append(struct pp_namemap *m, const struct row *row, struct pp_err *err)
@@ -252,12 +271,21 @@ out:
     return status;
 }
 
-pp_phase pp_namemap_phase(const struct pp_namemap *m, const char *domain, const char *name)
+pp_phase pp_namemap_find(const struct pp_namemap *m, const char *domain, const char *name, int *of_process)
 {
+    *of_process = 0;
     for (size_t i = 0; m && i < m->n; i++) {
         const struct row *r = &m->rows[i];
-        if ((r->any_domain || fnmatch(r->domain, domain, 0) == 0) && fnmatch(r->name, name, 0) == 0)
+        if ((r->any_domain || fnmatch(r->domain, domain, 0) == 0) && fnmatch(r->name, name, 0) == 0) {
+            *of_process = r->of_process;
             return r->phase;
+        }
     }
     return PP_PHASE_USER;
+}
+
+pp_phase pp_namemap_phase(const struct pp_namemap *m, const char *domain, const char *name)
+{
+    int of_process;
+    return pp_namemap_find(m, domain, name, &of_process);
 }

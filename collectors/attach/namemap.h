@@ -6,6 +6,8 @@
  *                                    `ignore`
  *     DALI:*Reader*  = read          with the NVTX domain, a pattern too; without one the row is for every
  *                                    domain
+ *     run_batch*     = decode of process
+ *                                    the thread hands the work to others of its process and waits for them
  *     "a = b"        = transform     quotes for a name with '=' or '#' or spaces at its ends; "\:" is a
  *                                    colon of the name itself
  *
@@ -34,6 +36,8 @@ pp_status pp_namemap_add_file(struct pp_namemap *m, const char *path, struct pp_
 /* The phase of a range, PP_PHASE_USER when no row (or an `ignore` row) matches or m is NULL. domain "" is
  * NVTX's default domain. */
 pp_phase pp_namemap_phase(const struct pp_namemap *m, const char *domain, const char *name);
+/* The same, and whether the row says `of process`. */
+pp_phase pp_namemap_find(const struct pp_namemap *m, const char *domain, const char *name, int *of_process);
 size_t pp_namemap_rows(const struct pp_namemap *m);
 
 #endif

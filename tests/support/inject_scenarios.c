@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MUST(x) \
@@ -298,6 +299,92 @@ static void lanes(void)
     pthread_join(t, NULL);
 }
 
+/* A thread of a pool: works as long as it is told, by its own clock. */
+static void *pool_main(void *ms)
+{
+    struct timespec t;
+    double until = 0, now;
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        now = (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+        until = until > 0 ? until : now + *(const double *)ms;
+    } while (now < until);
+    return NULL;
+}
+
+/* The range's work is another thread's. */
+static void handed_out(const char *name, double ms)
+{
+    pthread_t t;
+    void *d = tiny_domain("DALI");
+    struct nvtx_attributes a = tiny_text(name);
+    tiny_domain_push(d, &a);
+    MUST(pthread_create(&t, NULL, pool_main, &ms) == 0);
+    pthread_join(t, NULL);
+    tiny_domain_pop(d);
+}
+
+static void *executor_main(void *name)
+{
+    handed_out(name, 5);
+    return NULL;
+}
+
+/* Two threads hand work out in turns; then a range within another thread's. */
+static void of_process(void)
+{
+    pthread_t t;
+    struct nvtx_attributes around = tiny_text("work around");
+    void *d = tiny_domain("DALI");
+    handed_out("work here", 20);
+    MUST(pthread_create(&t, NULL, executor_main, "work there") == 0);
+    pthread_join(t, NULL);
+    tiny_domain_push(d, &around);
+    MUST(pthread_create(&t, NULL, executor_main, "work within") == 0);
+    pthread_join(t, NULL);
+    usleep(2000);
+    tiny_domain_pop(d);
+}
+
+/* A batch of a DALI pipeline that decodes on the GPU, as its names are: of the executor's thread, of the
+ * pool's, of the reader's. */
+static void *dali_pool_main(void *names)
+{
+    for (const char *const *name = names; *name; name++) {
+        tiny_push(*name);
+        tiny_pop();
+    }
+    return NULL;
+}
+
+static void dali_on_gpu(void)
+{
+    static const char *const executor[][2] = {
+        {"[DALI][CPU op] Setup readers__File", NULL},
+        {"[DALI][CPU op] Run readers__File", "[DALI][DataReader] ConsumerWait #0"},
+        {"[DALI][Mixed op] Setup decoders__Image", NULL},
+        {"[DALI][Mixed op] Run decoders__Image", "nvimgcodecDecoderDecode"},
+        {"[DALI][GPU op] Run CropMirrorNormalize", NULL},
+        {"[DALI][Mixed op] Run MakeContiguous", "[DALI][MakeContiguousMixed] H2D coalesced"},
+        {"[DALI][Executor] OutputTask", NULL},
+    };
+    static const char *const pool[] = {"decode #3", "nvjpeg_cuda_decoder process #3",
+                                       "[DALI][DataReader] Prefetch #0", "[DALI][Loader] ReadOne", NULL};
+    pthread_t t;
+    void *d = tiny_domain("DALI");
+    MUST(pthread_create(&t, NULL, dali_pool_main, (void *)pool) == 0);
+    pthread_join(t, NULL);
+    for (size_t i = 0; i < sizeof(executor) / sizeof(*executor); i++) {
+        for (int k = 0; k < 2 && executor[i][k]; k++) {
+            struct nvtx_attributes a = tiny_text(executor[i][k]);
+            tiny_domain_push(d, &a);
+        }
+        usleep(1000);
+        for (int k = 0; k < 2 && executor[i][k]; k++)
+            tiny_domain_pop(d);
+    }
+}
+
 static void on_alarm(int sig)
 {
     int saved_errno = errno;
@@ -395,6 +482,8 @@ static const struct {
     {"without_a_ring", without_a_ring, 1},
     {"mapped", mapped, 1},
     {"lanes", lanes, 1},
+    {"of_process", of_process, 1},
+    {"dali_on_gpu", dali_on_gpu, 1},
     {"signals", signals, 1},
     {"keeps_errno", keeps_errno, 1},
     {"two_clients", two_clients, 1},

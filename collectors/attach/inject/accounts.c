@@ -7,6 +7,11 @@
 #define UNEXPLAINED_NS \
     20000u /* as the recorder: less wall time than this beyond CPU time is not worth a look at schedstat */
 
+static uint64_t cpu_ns(const struct open_range *r)
+{
+    return r->label.of_process ? pp_process_cpu_ns() : pp_thread_cpu_ns();
+}
+
 /* Reading the CPU clock lets the kernel take the CPU away where the time slice is over. What the thread then
  * waits must not be run delay of the range, whose stamps do not hold it: at the beginning the CPU clock is
  * read before the delay, at the end behind it. */
@@ -16,7 +21,7 @@ void inject_account_begin(struct accounts *a, struct open_range *r)
     if (a->brief[r->label.phase])
         return;
     r->measured = PP_SPAN_HAS_CPU;
-    r->cpu_ns = pp_thread_cpu_ns();
+    r->cpu_ns = cpu_ns(r);
     if (pp_run_delay_read(a->delay.fd, &r->run_delay_ns))
         r->measured |= PP_SPAN_HAS_DELAY;
 }
@@ -29,7 +34,9 @@ void inject_account_end(struct accounts *a, const struct open_range *r, uint64_t
         return;
     int delayed = wall_ns > UNEXPLAINED_NS && r->measured & PP_SPAN_HAS_DELAY,
         read = delayed && pp_run_delay_read(a->delay.fd, &now) && now >= r->run_delay_ns;
-    s->cpu_ns = pp_thread_cpu_ns() - r->cpu_ns;
+    s->cpu_ns = cpu_ns(r) - r->cpu_ns;
+    if (r->label.of_process && s->cpu_ns > wall_ns) /* of several threads: some of them ran all the time */
+        s->cpu_ns = wall_ns;
     s->flags |= r->measured;
     if (read && wall_ns > s->cpu_ns + UNEXPLAINED_NS)
         s->run_delay_ns = now - r->run_delay_ns;

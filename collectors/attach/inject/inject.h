@@ -29,8 +29,9 @@
 
 /* What a text became. Fits in a pointer, so that it is also the handle of a registered string. */
 struct label {
-    uint16_t name; /* interned; 0: none */
-    uint8_t phase; /* PP_PHASE_USER when no map names it */
+    uint16_t name;      /* interned; 0: none */
+    uint8_t phase;      /* PP_PHASE_USER when no map names it */
+    uint8_t of_process; /* other threads of the process do the work meanwhile: its CPU time is theirs */
 };
 
 /* domain: a number of pp_domain_number. text may be NULL (no message). Calls from one thread of enter() and
@@ -119,6 +120,9 @@ void inject_leave(void);
 
 void inject_name_thread(uint32_t tid, const char *name);
 void inject_lane(struct inject_thread *t, pp_lane lane); /* the thread does work of this lane */
+/* A span whose work other threads of the process do: into a ring of its own, as if one worker did all of it.
+ * Several threads may hand such work out in turns; what overlaps a span that was put before is left out. */
+void inject_put_of_process(const struct pp_span *s);
 
 struct inject_process {
     struct pp_session *session;

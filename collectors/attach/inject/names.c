@@ -65,14 +65,14 @@ const char *inject_domain_name(unsigned domain)
 
 static uint64_t pack(struct label l)
 {
-    return LABEL_TAG | (uint64_t)l.phase << 16 | l.name;
+    return LABEL_TAG | (uint64_t)(l.of_process != 0) << 24 | (uint64_t)l.phase << 16 | l.name;
 }
 
 /* A client may hand in what no registration returned. */
 static struct label unpack(uint64_t v)
 {
-    struct label l = {.name = (uint16_t)v, .phase = (uint8_t)(v >> 16)};
-    int ours = l.name < PP_NAMES_MAX && pp_phase_info(l.phase) && v >> 24 == LABEL_TAG >> 24;
+    struct label l = {.name = (uint16_t)v, .phase = (uint8_t)(v >> 16), .of_process = v >> 24 & 1};
+    int ours = l.name < PP_NAMES_MAX && pp_phase_info(l.phase) && v >> 25 == LABEL_TAG >> 25;
     return ours ? l : (struct label){.phase = PP_PHASE_USER};
 }
 
@@ -159,8 +159,11 @@ static void full_name(unsigned domain, const char *text, char *out, size_t size)
 static struct label intern(unsigned domain, const char *text, const char *shown)
 {
     char name[PP_NAME_BYTES];
+    int of_process;
     full_name(domain, shown, name, sizeof(name));
-    struct label l = {.phase = (uint8_t)pp_namemap_phase(inject_process.map, domains[domain].name, text),
+    pp_phase phase = pp_namemap_find(inject_process.map, domains[domain].name, text, &of_process);
+    struct label l = {.phase = (uint8_t)phase,
+                      .of_process = (uint8_t)of_process,
                       .name = pp_name_intern(inject_process.session, name)};
     if (l.name >= PP_NAMES_MAX / 2)
         __atomic_store_n(&folding, 1, __ATOMIC_RELAXED);

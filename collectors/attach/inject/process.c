@@ -204,6 +204,36 @@ void inject_lane(struct inject_thread *t, pp_lane lane)
     pp_thread_set_lane(t->trace, lane);
 }
 
+static struct {
+    struct pp_thread *trace;
+    uint64_t fork_count, until; /* until: where its last span ended, as a stamp */
+} of_process;                   /* under the lock */
+
+void inject_put_of_process(const struct pp_span *span)
+{
+    struct pp_span s = *span;
+    uint64_t end = s.start_ns + s.dur_ns;
+    inject_lock();
+    if (!of_process.trace || of_process.fork_count != inject_fork_count()) {
+        of_process.trace = pp_thread_register(inject_process.session, (pp_lane)pp_phase_info(s.phase)->lane,
+                                              "of process");
+        of_process.fork_count = inject_fork_count();
+        of_process.until = 0;
+    }
+    if (s.start_ns < of_process.until) {
+        s.start_ns = of_process.until < end ? of_process.until : end;
+        double left = s.dur_ns ? (double)(end - s.start_ns) / (double)s.dur_ns : 0;
+        s.dur_ns = end - s.start_ns;
+        s.cpu_ns = (uint64_t)((double)s.cpu_ns * left);
+        s.run_delay_ns = (uint64_t)((double)s.run_delay_ns * left);
+    }
+    if (of_process.trace && s.dur_ns) {
+        pp_span_put_stamped(of_process.trace, &s);
+        of_process.until = end;
+    }
+    inject_unlock();
+}
+
 /* ---- the process ---- */
 
 static struct pp_namemap *read_map(const char *dir)

@@ -51,10 +51,20 @@ static void put(struct inject_thread *t, const struct open_range *r, uint64_t en
         .flags = flags,
     };
     if (is_mapped(r->label)) {
-        if (r->label.phase != PP_PHASE_COLLECTIVE) /* which autograd's threads launch as well: it says nothing
-                                                      of a thread's place */
-            inject_lane(t, pp_phase_info(r->label.phase)->lane);
         inject_account_end(&t->accounts, r, pp_thread_stamps_ns(t->trace, r->start, end), &s);
+        if (r->label.of_process) {
+            inject_put_of_process(&s);
+            s = (struct pp_span){.start_ns = r->start,
+                                 .dur_ns = end - r->start,
+                                 .sample = PP_NO_SAMPLE,
+                                 .batch = r->batch,
+                                 .name = r->label.name,
+                                 .phase = PP_PHASE_USER,
+                                 .flags = flags};
+        } else if (r->label.phase != PP_PHASE_COLLECTIVE) { /* which autograd's threads launch as well: it
+                                                               says nothing of a thread's place */
+            inject_lane(t, pp_phase_info(r->label.phase)->lane);
+        }
     }
     pp_span_put_stamped(t->trace, &s);
 }

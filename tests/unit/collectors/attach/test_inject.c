@@ -151,6 +151,77 @@ static void a_map_gives_phases(void **state)
     inject_done(r);
 }
 
+/* The span of that name in the ring of what is handed out; NULL: there is none. */
+static const struct inject_seen *handed_out(const struct inject_result *r, const char *name)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (strcmp(r->seen[i].name, name) == 0 && strcmp(r->seen[i].thread.name, "of process") == 0)
+            return &r->seen[i];
+    return NULL;
+}
+
+/* Work that other threads do: one lane has it, with their CPU time; the threads that wait keep the name. */
+static void work_of_the_process_is_one_workers(void **state)
+{
+    struct inject_result *r = inject_run_with("of_process", "DALI:work* = decode of process\n", NULL, 1024);
+    const struct inject_seen *here = handed_out(r, "DALI:work here"),
+                             *there = handed_out(r, "DALI:work there"),
+                             *within = handed_out(r, "DALI:work within"),
+                             *around = handed_out(r, "DALI:work around");
+    assert_int_equal(r->status, 0);
+    assert_true(here && there && within && around);
+    const struct inject_seen *all[] = {here, there, within, around};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(all[i]->span.phase, PP_PHASE_DECODE);
+        assert_int_equal(all[i]->thread.lane, PP_LANE_WORKER);
+        assert_true(all[i]->span.cpu_ns <= all[i]->span.dur_ns + 1000000);
+        if (i) /* disjoint, in the order in which they ended */
+            assert_true(all[i]->span.start_ns + 1000 >= all[i - 1]->span.start_ns + all[i - 1]->span.dur_ns);
+    }
+    assert_true(here->span.cpu_ns > 18000000); /* 20 ms of another thread */
+    assert_int_equal(inject_count(r, "DALI:work here"), 2);
+    for (size_t i = 0; i < r->n; i++)
+        if (strcmp(r->seen[i].thread.name, "of process") != 0) {
+            assert_int_equal(r->seen[i].span.phase, PP_PHASE_USER);
+            assert_int_equal(r->seen[i].thread.lane, PP_LANE_MAIN);
+        }
+    inject_done(r);
+}
+
+/* GPU and mixed operators by their names, with the map that is shipped; ranges within them and of other
+ * threads are no work besides. */
+static void dalis_operators_are_phases(void **state)
+{
+    static const struct {
+        const char *name;
+        pp_phase phase;
+    } want[] = {{"DALI:[DALI][CPU op] Run readers__File", PP_PHASE_READ},
+                {"DALI:[DALI][Mixed op] Run decoders__Image", PP_PHASE_DECODE},
+                {"DALI:[DALI][GPU op] Run CropMirrorNormalize", PP_PHASE_TRANSFORM},
+                {"DALI:[DALI][Mixed op] Run MakeContiguous", PP_PHASE_COLLATE}};
+    char map[8192];
+    FILE *in = fopen("samples/maps/dali.map", "r");
+    assert_non_null(in);
+    size_t n = fread(map, 1, sizeof(map) - 1, in), handed = 0;
+    assert_true(n < sizeof(map) - 1);
+    map[n] = '\0';
+    fclose(in);
+    struct inject_result *r = inject_run_with("dali_on_gpu", map, NULL, 1024);
+    assert_int_equal(r->status, 0);
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        const struct inject_seen *s = handed_out(r, want[i].name);
+        assert_non_null(s);
+        assert_int_equal(s->span.phase, want[i].phase);
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        int in_ring = strcmp(r->seen[i].thread.name, "of process") == 0;
+        handed += (size_t)in_ring;
+        assert_true(in_ring || r->seen[i].span.phase == PP_PHASE_USER);
+    }
+    assert_int_equal(handed, sizeof(want) / sizeof(*want));
+    inject_done(r);
+}
+
 static void lanes_follow_the_phases(void **state)
 {
     struct inject_result *r = inject_run_with("lanes",
@@ -170,7 +241,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_thread_has_its_ring),   cmocka_unit_test(forked_children_have_theirs),
     cmocka_unit_test(forks_while_threads_record), cmocka_unit_test(what_is_open_at_exit_is_unfinished),
     cmocka_unit_test(endless_names_become_one),   cmocka_unit_test(a_map_gives_phases),
-    cmocka_unit_test(lanes_follow_the_phases),
+    cmocka_unit_test(lanes_follow_the_phases),    cmocka_unit_test(work_of_the_process_is_one_workers),
+    cmocka_unit_test(dalis_operators_are_phases),
 };
 
 INJECT_MAIN(tests)

@@ -68,6 +68,23 @@ static void rows_match(void **state)
     pp_namemap_free(m);
 }
 
+static void work_may_be_the_processes(void **state)
+{
+    static const struct {
+        const char *name;
+        pp_phase phase;
+        int of_process;
+    } rows[] = {{"run", PP_PHASE_DECODE, 1}, {"walk", PP_PHASE_READ, 0}, {"stand", PP_PHASE_USER, 0}};
+    struct pp_namemap *m = map_of("run = decode \t of process # comment\nwalk = read\n");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        int of_process = -1;
+        assert_int_equal(pp_namemap_find(m, "", rows[i].name, &of_process), rows[i].phase);
+        assert_int_equal(of_process, rows[i].of_process);
+        assert_int_equal(pp_namemap_phase(m, "", rows[i].name), rows[i].phase);
+    }
+    pp_namemap_free(m);
+}
+
 static void without_a_map_everything_is_the_users(void **state)
 {
     assert_int_equal(pp_namemap_phase(NULL, "", "decode"), PP_PHASE_USER);
@@ -92,6 +109,9 @@ static void errors_name_the_line(void **state)
         {"\"open = decode", {"bad.map:1:", "quote", "not closed"}},
         {"x = counter", {"bad.map:1:", "counter", "is not a phase"}},
         {"x = user", {"bad.map:1:", "user", "is not a phase"}},
+        {"x = ignore of process", {"bad.map:1:", "of process", "ignore is none"}},
+        {"x = of process", {"bad.map:1:", "of process", "is not a phase"}},
+        {"x = decodeof process", {"bad.map:1:", "decodeof process", "is not a phase"}},
         {long_pattern, {"bad.map:1:", "longer", "255"}},
     };
     memset(long_pattern, 'a', 300);
@@ -145,15 +165,19 @@ static void shipped_maps(void **state)
         {"samples/maps/pytorch.map", "NCCL", "ncclAllReduce", PP_PHASE_COLLECTIVE},
         {"samples/maps/pytorch.map", "", "barrier", PP_PHASE_COLLECTIVE},
         {"samples/maps/pytorch.map", "", "something else", PP_PHASE_USER},
-        {"samples/maps/dali.map", "DALI", "[DALI][Loader] ReadOne", PP_PHASE_READ},
-        {"samples/maps/dali.map", "DALI", "[DALI][NumpyReaderCPU] Prefetch #3", PP_PHASE_READ},
+        {"samples/maps/dali.map", "DALI", "[DALI][Loader] ReadOne", PP_PHASE_USER},
+        {"samples/maps/dali.map", "DALI", "[DALI][NumpyReaderCPU] Prefetch #3", PP_PHASE_USER},
+        {"samples/maps/dali.map", "DALI", "[DALI][CPU op] Run readers__Numpy", PP_PHASE_READ},
+        {"samples/maps/dali.map", "DALI", "[DALI][CPU op] Setup readers__Numpy", PP_PHASE_USER},
+        {"samples/maps/dali.map", "DALI", "libjpeg_turbo_decoder process #2", PP_PHASE_USER},
         {"samples/maps/dali.map", "DALI", "[DALI][OpTask] Run CPU op decoders.Image", PP_PHASE_DECODE},
         {"samples/maps/dali.map", "DALI", "[DALI][CPU op] ImageDecoderRandomCrop", PP_PHASE_DECODE},
         {"samples/maps/dali.map", "DALI", "[DALI][CPU op] CropMirrorNormalize", PP_PHASE_TRANSFORM},
         {"samples/maps/dali.map", "DALI", "[DALI][GPU op] Resize", PP_PHASE_TRANSFORM},
-        {"samples/maps/dali.map", "DALI", "[DALI][Mixed op] MakeContiguous", PP_PHASE_H2D},
+        {"samples/maps/dali.map", "DALI", "[DALI][Mixed op] MakeContiguous", PP_PHASE_COLLATE},
+        {"samples/maps/dali.map", "DALI", "[DALI][MakeContiguousMixed] H2D coalesced", PP_PHASE_USER},
         {"samples/maps/dali.map", "DALI", "[DALI][Executor] RunCPU", PP_PHASE_USER},
-        {"samples/maps/dali.map", "", "[DALI][Loader] ReadOne", PP_PHASE_READ},
+        {"samples/maps/dali.map", "", "[DALI][CPU op] FileReader", PP_PHASE_READ},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pp_err err;
@@ -173,7 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_match),           cmocka_unit_test(without_a_map_everything_is_the_users),
         cmocka_unit_test(errors_name_the_line), cmocka_unit_test(files_that_are_no_map),
-        cmocka_unit_test(shipped_maps),
+        cmocka_unit_test(shipped_maps),         cmocka_unit_test(work_may_be_the_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
