@@ -184,6 +184,18 @@ char *pp_answer_decode(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     return buf;
 }
 
+char *pp_answer_gpu_gone(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    const struct pp_report_decode *d = r->decode;
+    if (!d || (!d->lost && !d->gave_up))
+        return NULL;
+    buf[0] = '\0';
+    add(buf, "%s: %s",
+        d->lost ? "lost during the run, which went on without it" : "gave up decoding during the run",
+        d->lost ? d->lost : d->gave_up);
+    return buf;
+}
+
 /* It has the same next step as the verdict, which names the same thing. */
 static int says_the_action(const struct pp_report *r, const struct pp_report_finding *f)
 {

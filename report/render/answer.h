@@ -35,6 +35,9 @@ char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT])
 char *pp_answer_losses(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* What a GPU decoded: "back end HARDWARE of libnvjpeg.so.12 (7 engines of 1 cores): 4,950 images; ..." */
 char *pp_answer_decode(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
+/* Of a run that began to decode on a GPU and ended without: since when what is measured is another pipeline.
+ */
+char *pp_answer_gpu_gone(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* What was found beside the verdict, each with what to do. */
 char *pp_answer_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* 1: change a is listed before b: settings first, then what needs work, then amounts, each by gain. */

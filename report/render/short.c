@@ -100,9 +100,10 @@ static void put_evidence(const struct pp_page *p, const struct pp_report *r, enu
 {
     const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE];
     size_t n = pp_answer_evidence(r, e);
-    if (room == PP_ANSWER_TIGHT && n == PP_ANSWER_EVIDENCE && pp_answer_assumes(r))
-        n--; /* it has the line */
     char text[PP_ANSWER_TEXT];
+    size_t taken = (pp_answer_assumes(r) != NULL) + (pp_answer_gpu_gone(r, text) != NULL);
+    if (room == PP_ANSWER_TIGHT && n + taken > PP_ANSWER_EVIDENCE)
+        n = PP_ANSWER_EVIDENCE - taken; /* they have the lines */
     for (size_t i = 0; i < n; i++) {
         const char *limit = e[i]->threshold ? e[i]->threshold : "";
         snprintf(text, sizeof(text), "%s %s%s%.*s%s", e[i]->name, e[i]->value, limit[0] ? " (" : "",
@@ -132,6 +133,7 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
     char text[PP_ANSWER_TEXT];
     put_subject(p, r);
     put(p, PP_TONE_BAD, "", lines(room, 2), pp_answer_outcome(r, text));
+    put(p, PP_TONE_BAD, "GPU:", lines(room, 2), pp_answer_gpu_gone(r, text));
     put(p, tone_of(&r->verdict), "", lines(room, 3), r->verdict.head);
     put(p, PP_TONE_PLAIN, "Cause:", lines(room, 4), r->verdict.cause_line);
     put_action(p, r, room);

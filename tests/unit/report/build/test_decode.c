@@ -47,6 +47,11 @@ static void differences_are_read_by_sampling(void **state)
     fake_free(f);
 }
 
+static int in_short(const struct pp_report *r, FILE *out)
+{
+    return pp_render_short(r, out, 0, 200);
+}
+
 static int in_text(const struct pp_report *r, FILE *out)
 {
     return pp_render_text(r, out, 0, 120);
@@ -59,6 +64,7 @@ static void every_renderer_shows_them(void **state)
         int (*render)(const struct pp_report *r, FILE *out);
         const char *says[3];
     } rows[] = {
+        {in_short, {"GPU:     gave up decoding during the run", "nvJPEG failed", "Do:"}},
         {in_text, {"back end HARDWARE of libnvjpeg.so.12", "nvJPEG failed", "4:2:0 "}},
         {pp_render_md, {"back end HARDWARE of libnvjpeg.so.12", "nvJPEG failed", "4:2:0"}},
         {pp_render_html, {"back end HARDWARE of libnvjpeg.so.12", "nvJPEG failed", "4:2:0"}},

@@ -86,6 +86,9 @@ static void test_short_is_one_screen(void **state)
                 proofs[k] = (struct pp_report_proof){.kind = "fix", .change = reason, .value = "8"};
                 losses[k] = (struct pp_report_loss){.what = reason, .why = reason, .count = 1};
             }
+            static struct pp_report_decode decode;
+            decode = (struct pp_report_decode){.lost = reason, .gave_up = reason};
+            r->decode = &decode;
             r->proofs = proofs, r->n_proofs = 2;
             r->error_kinds = kinds, r->n_error_kinds = 6;
             r->losses = losses, r->n_losses = 2;
@@ -106,6 +109,7 @@ static void test_short_is_one_screen(void **state)
         if (lines > 20)
             fail_msg("%d lines:\n%s", lines, report_text);
         assert_true(i < 0 || i % 3 == 0 || strstr(report_text, "\nINTERRUPTED after "));
+        assert_true(i < 0 || i % 3 == 0 || strstr(report_text, "\nGPU:     lost during the run"));
         free(report_text);
         pp_report_free(r);
         fake_free(f);
