@@ -165,10 +165,13 @@ pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint6
 struct pp_request_wanted {
     uint64_t from_ns, to_ns; /* to_ns 0: to the end */
     int by_start;
+    uint64_t from_id; /* the row of this number, and those after it; 0: all */
 };
 typedef void pp_request_fn(void *ctx, const struct pp_request_row *row);
 pp_status pp_reader_each_request(struct pp_reader *r, const struct pp_request_wanted *wanted,
                                  pp_request_fn *fn, void *ctx, struct pp_err *err);
+/* The number of the oldest row that there is: a long run keeps its newest. 0: there is none. Cheap. */
+pp_status pp_reader_first_request(struct pp_reader *r, uint64_t *id, struct pp_err *err);
 
 typedef void pp_loss_fn(void *ctx, const char *what, uint64_t count, const char *why);
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err);

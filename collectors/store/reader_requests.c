@@ -1,6 +1,5 @@
-/* Requests to remote storages, row by row. A long run has some hundred thousand, and the dashboard reads them
- * again and again: the texts of their places, of which there are few, are read once, and not with every row.
- */
+/* Requests to remote storages, row by row. A long run has some hundred thousand: the texts of their places,
+ * of which there are few, are read once, and not with every row. */
 #include "collectors/store/reader_impl.h"
 
 #include "probe/base/err.h"
@@ -55,7 +54,8 @@ static int take_request(const struct query *q, const struct place *places, struc
                                  .epoch = col_id_or_none(q, 11),
                                  .sample = col_num_or(q, 12, PP_NO_SAMPLE),
                                  .flags = (uint32_t)col_num(q, 13),
-                                 .place = (uint32_t)col_num_or(q, 14, 0)};
+                                 .place = (uint32_t)col_num_or(q, 14, 0),
+                                 .id = col_num(q, 15)};
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
         *parts[i] = col_num(q, 1 + (int)i);
         sound &= *parts[i] <= LONGEST_NS;
@@ -68,14 +68,15 @@ static int take_request(const struct query *q, const struct place *places, struc
 }
 
 #define COLUMNS \
-    "start_ns, queue_ns, resolve_ns, connect_ns, tls_ns, first_byte_ns, transfer_ns, cpu_ns, bytes, status, attempt, epoch, sample, flags, place FROM request "
-#define IN_TIME "WHERE start_ns >= ?1 AND start_ns < ?2 "
+    "start_ns, queue_ns, resolve_ns, connect_ns, tls_ns, first_byte_ns, transfer_ns, cpu_ns, bytes, status, attempt, epoch, sample, flags, place, id FROM request "
+#define WANTED "WHERE start_ns >= ?1 AND start_ns < ?2 AND id >= ?3 "
 
-static void bind_time(const struct query *q, const struct pp_request_wanted *wanted)
+static void bind_wanted(const struct query *q, const struct pp_request_wanted *wanted)
 {
     uint64_t to = wanted && wanted->to_ns && wanted->to_ns < INT64_MAX ? wanted->to_ns : INT64_MAX;
     sqlite3_bind_int64(q->st, 1, wanted && wanted->from_ns < to ? (sqlite3_int64)wanted->from_ns : 0);
     sqlite3_bind_int64(q->st, 2, (sqlite3_int64)to);
+    sqlite3_bind_int64(q->st, 3, wanted && wanted->from_id ? (sqlite3_int64)wanted->from_id : INT64_MIN);
 }
 
 struct call {
@@ -88,8 +89,8 @@ struct call {
 static pp_status as_they_ended(struct pp_reader *r, const struct call *c, struct pp_err *err)
 {
     struct pp_request_row row;
-    struct query q = reader_query(r, "SELECT " COLUMNS IN_TIME "ORDER BY id");
-    bind_time(&q, c->wanted);
+    struct query q = reader_query(r, "SELECT " COLUMNS WANTED "ORDER BY id");
+    bind_wanted(&q, c->wanted);
     while (query_row(&q))
         if (take_request(&q, c->places, &row))
             c->fn(c->ctx, &row);
@@ -101,8 +102,8 @@ static pp_status as_they_began(struct pp_reader *r, const struct call *c, struct
 {
     struct pp_request_row taken;
     struct query row = reader_query(r, "SELECT " COLUMNS "WHERE id = ?1"),
-                 order = reader_query(r, "SELECT id FROM request " IN_TIME "ORDER BY start_ns, id");
-    bind_time(&order, c->wanted);
+                 order = reader_query(r, "SELECT id FROM request " WANTED "ORDER BY start_ns, id");
+    bind_wanted(&order, c->wanted);
     while (row.code == SQLITE_OK && query_row(&order)) {
         sqlite3_reset(row.st);
         row.code = sqlite3_bind_int64(row.st, 1, (sqlite3_int64)col_num(&order, 0));
@@ -131,4 +132,16 @@ pp_status pp_reader_each_request(struct pp_reader *r, const struct pp_request_wa
         status = wanted && wanted->by_start ? as_they_began(r, &call, err) : as_they_ended(r, &call, err);
     free_places(places);
     return status;
+}
+
+pp_status pp_reader_first_request(struct pp_reader *r, uint64_t *id, struct pp_err *err)
+{
+    pp_status status;
+    *id = 0;
+    if (!reader_has_table(r, "request", &status, err) || status)
+        return status;
+    struct query q = reader_query(r, "SELECT id FROM request ORDER BY id LIMIT 1");
+    if (query_row(&q))
+        *id = col_num(&q, 0);
+    return query_end(&q, err);
 }

@@ -14,6 +14,7 @@ enum pp_request_row_flag {
 };
 
 struct pp_request_row {
+    uint64_t id; /* rising, of the row; reading, not of those that are written */
     uint64_t start_ns, queue_ns, resolve_ns, connect_ns, tls_ns, first_byte_ns, transfer_ns, cpu_ns;
     uint64_t bytes;
     uint64_t sample;              /* PP_NO_SAMPLE: for none */

@@ -2,6 +2,8 @@
 #include "report/replay/request_link.h"
 
 #include "probe/base/err.h"
+#include "probe/base/rng.h"
+#include "report/stats/order.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +11,7 @@
 #include <string.h>
 
 enum { MOST_PLACES = 1024 };
-#define MOST_JOINED 0.9 /* of the samples */
+#define MOST_JOINED 0.9  /* of the samples */
 
 /* An address with a prefix, as the recording numbers them. */
 struct place {
@@ -28,7 +30,9 @@ struct answer {
 struct walk {
     struct pp_costs *c;
     uint64_t from_ns, to_ns;
-    size_t *order; /* of the samples, by epoch and number; of a stream, by the time of their reads */
+    size_t *order;  /* of the samples, by epoch and number; of a stream, by the time of their reads. NULL: */
+    uint32_t *slot; /* the table of find_in_table is there */
+    size_t slots;
     struct place *place;
     size_t n_places;
     struct answer *answer;
@@ -80,8 +84,64 @@ static struct pp_cost_sample *find_read(const struct walk *w, uint64_t t)
     return x && t <= x->read_end_ns ? x : NULL;
 }
 
+/* The table of samples: at most a quarter of it is used, and each sample stands within so many slots from
+ * where it belongs. Numbers that were made to stand in one place get no table. */
+enum { SLOTS_EACH = 4, MOST_STEPS = 128 };
+
+static size_t slot_of(const struct walk *w, uint64_t sample, uint32_t epoch)
+{
+    return pp_mix64(sample + pp_mix64(epoch)) & (w->slots - 1);
+}
+
+static struct pp_cost_sample *find_in_table(const struct walk *w, uint64_t sample, uint32_t epoch)
+{
+    size_t at = slot_of(w, sample, epoch);
+    for (int i = 0; i < MOST_STEPS && w->slot[at]; i++, at = (at + 1) & (w->slots - 1)) {
+        struct pp_cost_sample *x = &w->c->samples[w->slot[at] - 1];
+        if (x->sample == sample && x->epoch == epoch)
+            return x;
+    }
+    return NULL;
+}
+
+/* 0: no memory, or they crowd. */
+static int make_table(struct walk *w)
+{
+    w->slots = 1024;
+    while (w->slots < w->c->n * SLOTS_EACH)
+        w->slots *= 2;
+    w->slot = calloc(w->slots, sizeof(*w->slot));
+    int sound = w->slot != NULL;
+    for (size_t i = 0; i < w->c->n && sound; i++) {
+        size_t at = slot_of(w, w->c->samples[i].sample, w->c->samples[i].epoch);
+        int steps = 0;
+        for (; steps < MOST_STEPS && w->slot[at]; steps++)
+            at = (at + 1) & (w->slots - 1);
+        sound = steps < MOST_STEPS;
+        if (sound)
+            w->slot[at] = (uint32_t)i + 1;
+    }
+    if (!sound) {
+        free(w->slot);
+        w->slot = NULL;
+    }
+    return sound;
+}
+
+static int make_order(struct walk *w)
+{
+    w->order = malloc(w->c->n * sizeof(*w->order));
+    for (size_t i = 0; w->order && i < w->c->n; i++)
+        w->order[i] = i;
+    if (w->order)
+        qsort_r(w->order, w->c->n, sizeof(*w->order), w->c->streaming ? by_read : by_sample, w->c->samples);
+    return w->order != NULL;
+}
+
 static struct pp_cost_sample *find(const struct walk *w, uint64_t sample, uint32_t epoch)
 {
+    if (w->slot)
+        return find_in_table(w, sample, epoch);
     size_t low = 0, high = w->c->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -232,8 +292,7 @@ static double median_of(const struct walk *w, const uint8_t *host, size_t which,
     for (size_t i = 0; i < w->n; i++)
         if (host[i] < HOSTS && (host[i] == which) != others)
             v[(*n)++] = w->answer[i].all_ns;
-    qsort(v, *n, sizeof(*v), by_float);
-    return *n ? v[*n / 2] : NAN;
+    return *n ? pp_stats_nth(v, *n, *n / 2) : NAN;
 }
 
 /* The slowest host against all others, by the median of what it answered. */
@@ -288,8 +347,7 @@ static double median_answer(const struct walk *w, int opened, float *v, size_t *
     for (size_t i = 0; i < w->n; i++)
         if (w->answer[i].opened == opened)
             v[(*n)++] = w->answer[i].all_ns;
-    qsort(v, *n, sizeof(*v), by_float);
-    return *n ? v[*n / 2] : NAN;
+    return *n ? pp_stats_nth(v, *n, *n / 2) : NAN;
 }
 
 /* What opening a connection costs beside its own time: CPU time, and an answer that comes later and slower
@@ -366,20 +424,15 @@ pp_status pp_requests_read(const struct pp_source *source, const struct pp_timel
     c->requests = (struct pp_requests){0};
     if (!source->each_request || !c->n)
         return PP_OK;
-    w.order = malloc(c->n * sizeof(*w.order));
     w.place = calloc(MOST_PLACES, sizeof(*w.place));
-    pp_status st = w.order && w.place ? PP_OK
-                                      : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", c->n);
-    for (size_t i = 0; st == PP_OK && i < c->n; i++)
-        w.order[i] = i;
-    if (st == PP_OK) {
-        qsort_r(w.order, c->n, sizeof(*w.order), c->streaming ? by_read : by_sample, c->samples);
-        st = source->each_request(source->ctx, on_request, &w, err);
-    }
+    pp_status st = w.place && ((!c->streaming && make_table(&w)) || make_order(&w))
+                       ? source->each_request(source->ctx, on_request, &w, err)
+                       : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", c->n);
     if (st == PP_OK)
         st = sum_up(&w, err);
     free(w.answer);
     free(w.place);
+    free(w.slot);
     free(w.order);
     return st;
 }

@@ -1,6 +1,7 @@
 #include "report/source/source.h"
 
 #include "probe/base/err.h"
+#include "report/source/kept_requests.h"
 #include "report/source/lanes.h"
 
 #include <stdint.h>
@@ -24,7 +25,8 @@ struct opened {
     size_t n_place;
     char (*names)[32];
     uint64_t *generation_ns;
-    size_t n_generations; /* after the first */
+    size_t n_generations;          /* after the first */
+    struct pp_kept_requests *kept; /* NULL: requests are read each time */
 };
 
 /* What stands for the whole run says nothing of a part: its totals are absent, and it begins and ends where
@@ -347,7 +349,9 @@ static pp_status requests_of(const struct opened *o, int by_start, pp_request_fn
 
 static pp_status each_request(void *ctx, pp_request_fn *fn, void *fn_ctx, struct pp_err *err)
 {
-    return requests_of(ctx, 0, fn, fn_ctx, err);
+    const struct opened *o = ctx;
+    return o->kept && !o->part ? pp_kept_requests_each(o->kept, o->reader, fn, fn_ctx, err)
+                               : requests_of(o, 0, fn, fn_ctx, err);
 }
 
 static pp_status each_request_by_start(void *ctx, pp_request_fn *fn, void *fn_ctx, struct pp_err *err)
@@ -406,6 +410,13 @@ pp_status pp_source_open_part(const char *path, uint64_t from_ns, uint64_t to_ns
                               struct pp_err *err)
 {
     return open_source(path, &(struct opened){.part = 1, .from_ns = from_ns, .to_ns = to_ns}, out, err);
+}
+
+void pp_source_keep_requests(struct pp_source *source, struct pp_kept_requests *kept)
+{
+    struct opened *o = source->ctx;
+    if (o)
+        o->kept = kept;
 }
 
 void pp_source_close(struct pp_source *source)

@@ -55,6 +55,12 @@ pp_status pp_source_open_part(const char *path, uint64_t from_ns, uint64_t to_ns
                               struct pp_err *err);
 void pp_source_close(struct pp_source *source);
 
+/* Requests that were read of the same file before (kept_requests.h) are not read again by each_request of
+ * this source, which is of a whole recording and of this thread. kept is borrowed until the source is closed;
+ * NULL: all are read. */
+struct pp_kept_requests;
+void pp_source_keep_requests(struct pp_source *source, struct pp_kept_requests *kept);
+
 /* A value of the section as a number, also where it was stored as text (options as they were given);
  * otherwise, where it is absent or empty. */
 double pp_source_number(const struct pp_source *source, const char *section, const char *key,

@@ -54,6 +54,44 @@ double pp_stats_median(const double *x, size_t n)
     return median;
 }
 
+static int ascending_floats(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Made for it, an order of values can let each round take one value only: then they are sorted. */
+enum { MOST_ROUNDS = 64 };
+
+float pp_stats_nth(float *x, size_t n, size_t k)
+{
+    ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, at = (ptrdiff_t)k;
+    for (int round = 0; low < high; round++) {
+        float pivot = x[at];
+        ptrdiff_t i = low, j = high;
+        if (round == MOST_ROUNDS) {
+            qsort(x + low, (size_t)(high - low + 1), sizeof(*x), ascending_floats);
+            break;
+        }
+        while (i <= j) {
+            while (x[i] < pivot)
+                i++;
+            while (pivot < x[j])
+                j--;
+            if (i > j)
+                break;
+            float t = x[i];
+            x[i++] = x[j];
+            x[j--] = t;
+        }
+        if (j < at)
+            low = i;
+        if (at < i)
+            high = j;
+    }
+    return x[k];
+}
+
 struct pp_outliers pp_stats_outliers(const double *x, size_t n)
 {
     struct pp_outliers out = {0, 0};

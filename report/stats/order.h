@@ -17,6 +17,10 @@ double pp_stats_quantile_sorted(const double *x, size_t n, double q);
 /* Of a sample in any order, which is not changed. NAN when n is 0 or memory ran out. */
 double pp_stats_median(const double *x, size_t n);
 
+/* The value that would stand at k < n were x sorted; x is reordered. Hoare's selection (FIND, 1961), which
+ * takes time in proportion to n, and in the worst case that of sorting. Of numbers; not NAN. */
+float pp_stats_nth(float *x, size_t n, size_t k);
+
 /* Tukey's fences (Exploratory Data Analysis, 1977): mild beyond 1.5, severe beyond 3 interquartile ranges
  * from the quartiles. A severe value is not counted as mild too. Below four values there are no quartiles
  * worth the name: both are 0. */

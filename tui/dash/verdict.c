@@ -3,6 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/cond.h"
 #include "report/build/build.h"
+#include "report/source/kept_requests.h"
 #include "report/source/source.h"
 
 #include <stdlib.h>
@@ -19,8 +20,9 @@ struct part {
 struct pp_verdicts {
     char *path;
     double share;
-    uint64_t began_ns, spent_ns; /* spent: the thread's alone */
-    int parts;                   /* builds what is asked for; without, the whole run */
+    uint64_t began_ns, spent_ns;   /* spent: the thread's alone */
+    int parts;                     /* builds what is asked for; without, the whole run */
+    struct pp_kept_requests *kept; /* the thread's: of the whole run; NULL: read each time */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -50,10 +52,18 @@ pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns,
     return judge(pp_source_open_part(path, from_ns, to_ns, &source, err), &source, out, err);
 }
 
-pp_status pp_verdict_of_all(const char *path, struct pp_report **out, struct pp_err *err)
+static pp_status verdict_of_all(const char *path, struct pp_kept_requests *kept, struct pp_report **out,
+                                struct pp_err *err)
 {
     struct pp_source source;
-    return judge(pp_source_open(path, &source, err), &source, out, err);
+    pp_status opened = pp_source_open(path, &source, err);
+    pp_source_keep_requests(&source, kept);
+    return judge(opened, &source, out, err);
+}
+
+pp_status pp_verdict_of_all(const char *path, struct pp_report **out, struct pp_err *err)
+{
+    return verdict_of_all(path, NULL, out, err);
 }
 
 static int nothing_to_do(const struct pp_verdicts *v)
@@ -80,7 +90,7 @@ static uint64_t build(struct pp_verdicts *v, const struct part *part, struct pp_
 {
     uint64_t began = pp_now_ns(), cpu = pp_thread_cpu_ns();
     pp_status status = v->parts ? pp_verdict_of_part(v->path, part->from_ns, part->to_ns, out, NULL)
-                                : pp_verdict_of_all(v->path, out, NULL);
+                                : verdict_of_all(v->path, v->kept, out, NULL);
     if (status != PP_OK) {
         *out = NULL;
         return began + LEAST_PAUSE_NS;
@@ -126,11 +136,13 @@ static struct pp_verdicts *start(const char *path, double share, int parts)
         return NULL;
     }
     v->parts = parts;
+    v->kept = parts ? NULL : pp_kept_requests_new();
     v->share = share;
     v->began_ns = pp_now_ns();
     pthread_mutex_init(&v->lock, NULL);
     pp_cond_init(&v->wake);
     if (pthread_create(&v->thread, NULL, build_main, v) != 0) {
+        pp_kept_requests_free(v->kept);
         free(v->path);
         free(v);
         return NULL;
@@ -190,6 +202,7 @@ void pp_verdicts_stop(struct pp_verdicts *v)
     pthread_mutex_destroy(&v->lock);
     pp_report_free(v->built);
     pp_report_free(v->with_caller);
+    pp_kept_requests_free(v->kept);
     free(v->path);
     free(v);
 }

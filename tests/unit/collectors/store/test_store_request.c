@@ -36,6 +36,17 @@ static struct got read_back(void)
     return read_wanted(NULL);
 }
 
+static uint64_t first_row(void)
+{
+    uint64_t id = 7;
+    struct pp_reader *r = NULL;
+    struct pp_err err = {0};
+    if (pp_reader_open(store_path, &r, &err) != PP_OK || pp_reader_first_request(r, &id, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    pp_reader_close(r);
+    return id;
+}
+
 static void finish(struct pp_store *s)
 {
     struct pp_err err = {0};
@@ -74,7 +85,8 @@ static void what_is_stored_comes_back(void **state)
     struct pp_request_row r = g.row[0];
     assert_string_equal(g.address[0], "10.0.0.7:443");
     assert_string_equal(g.prefix[0], "s3://bucket/train");
-    r.address = r.prefix = NULL;
+    assert_int_equal(r.id, 1);
+    r.address = r.prefix = NULL, r.id = 0;
     assert_memory_equal(&r, &example, sizeof(r));
     assert_int_equal(pp_request_row_ns(&r), 63);
     assert_true(g.row[1].sample == PP_NO_SAMPLE && g.row[1].epoch == UINT32_MAX);
@@ -105,6 +117,9 @@ static void times_and_orders_can_be_asked_for(void **state)
     assert_true(g.row[0].start_ns == 300 && g.row[1].start_ns == 200); /* as they ended */
     g = read_wanted(&(struct pp_request_wanted){.from_ns = 250, .by_start = 1});
     assert_true(g.n == 2 && g.row[0].start_ns == 300 && g.row[1].start_ns == 400);
+    g = read_wanted(&(struct pp_request_wanted){.from_id = 3});
+    assert_true(g.n == 2 && g.row[0].id == 3 && g.row[1].id == 4);
+    assert_int_equal(first_row(), 1);
 }
 
 static void the_newest_stay(void **state)
@@ -119,6 +134,7 @@ static void the_newest_stay(void **state)
     assert_true(store_query("SELECT count(*) FROM request") <= PP_STORE_REQUESTS);
     assert_true(store_query("SELECT count(*) FROM request") > PP_STORE_REQUESTS - 5000);
     assert_int_equal(store_query("SELECT max(start_ns) FROM request"), PP_STORE_REQUESTS + 9);
+    assert_int_equal(first_row(), store_query("SELECT min(id) FROM request"));
 }
 
 static void rollups_alone_have_none(void **state)
@@ -128,6 +144,7 @@ static void rollups_alone_have_none(void **state)
     assert_int_equal(pp_store_request(s, &example), PP_OK);
     finish(s);
     assert_int_equal(read_back().n, 0);
+    assert_int_equal(first_row(), 0);
 }
 
 static void rows_that_cannot_be_are_left_out(void **state)

@@ -82,6 +82,24 @@ static void samples_have_the_parts_of_their_requests(void **state)
     pp_costs_free(&c);
 }
 
+/* A recording whose sample numbers were made to stand in one place of any table takes no longer for it. */
+static void samples_that_crowd_are_found(void **state)
+{
+    struct pp_costs c = made_costs_new();
+    uint64_t number = 0;
+    for (size_t i = 0; i < c.n; i++, number++) {
+        while ((pp_mix64(number + pp_mix64(0)) & 8191) != 77)
+            number++;
+        c.samples[i].sample = number;
+    }
+    make_requests(&c);
+    read_requests(&c);
+    assert_near(c.requests.joined, 1, 0);
+    for (size_t i = 0; i < c.n; i++)
+        assert_int_equal(c.samples[i].requests, 1);
+    pp_costs_free(&c);
+}
+
 /* The worker's span has what was left to wait for; the request has all of it. */
 static void reads_ahead_cost_what_their_requests_took(void **state)
 {
@@ -347,6 +365,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_requests_nothing_changes),
         cmocka_unit_test(samples_have_the_parts_of_their_requests),
+        cmocka_unit_test(samples_that_crowd_are_found),
         cmocka_unit_test(reads_ahead_cost_what_their_requests_took),
         cmocka_unit_test(a_slow_host_is_compared_with_the_others),
         cmocka_unit_test(refusals_of_one_prefix_are_told_from_those_of_all),

@@ -319,9 +319,40 @@ static void noise_floor_is_the_noise(void **state)
     assert_in_range(beyond, 20, 240);
 }
 
+static int ascending_floats(const void *a, const void *b)
+{
+    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
+}
+
+/* In any order, with many equal ones, and in one that takes a value a round from it. */
+static void the_nth_is_that_of_the_sorted(void **state)
+{
+    enum { MOST = 3000 };
+    static float x[MOST], sorted[MOST], y[MOST];
+    for (unsigned kind = 0; kind < 5; kind++)
+        for (size_t n = 1; n <= MOST; n = n * 3 / 2 + 1) {
+            struct pp_rng rng = pp_rng_key(kind, n, 0, 3);
+            for (size_t i = 0; i < n; i++)
+                x[i] = kind == 0   ? (float)pp_rng_unit(&rng)
+                       : kind == 1 ? (float)pp_rng_below(&rng, 4)
+                       : kind == 2 ? (float)i
+                       : kind == 3 ? (float)(n - i)
+                                   : (float)(i % 2 ? i : n - i);
+            memcpy(sorted, x, n * sizeof(*x));
+            qsort(sorted, n, sizeof(*sorted), ascending_floats);
+            for (size_t k = 0; k < n; k += n / 7 + 1) {
+                memcpy(y, x, n * sizeof(*x));
+                assert_true(pp_stats_nth(y, n, k) == sorted[k]);
+                qsort(y, n, sizeof(*y), ascending_floats);
+                assert_memory_equal(y, sorted, n * sizeof(*y)); /* reordered, and no more */
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_nth_is_that_of_the_sorted),
         cmocka_unit_test(quantiles_are_numpys),
         cmocka_unit_test(outliers_are_beyond_tukeys_fences),
         cmocka_unit_test(mann_whitney_is_scipys),

@@ -1,0 +1,179 @@
+#include "report/source/kept_requests.h"
+
+#include "probe/base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_ROWS = 1 << 19, /* twice what a recorder keeps */
+    PLACES = 4096,       /* as many as the reader tells apart */
+    FIRST_ROOM = 1024
+};
+
+struct pp_kept_requests {
+    struct pp_request_row *row; /* of [first, n), without the texts of their places */
+    size_t first, n, room;
+    char *address[PLACES], *prefix[PLACES]; /* NULL: not known */
+    uint64_t read;
+    int too_many; /* this file is read each time */
+    int no_memory;
+};
+
+struct pp_kept_requests *pp_kept_requests_new(void)
+{
+    return calloc(1, sizeof(struct pp_kept_requests));
+}
+
+static void forget(struct pp_kept_requests *k)
+{
+    for (size_t i = 0; i < PLACES; i++) {
+        free(k->address[i]);
+        free(k->prefix[i]);
+        k->address[i] = k->prefix[i] = NULL;
+    }
+    free(k->row);
+    k->row = NULL;
+    k->first = k->n = k->room = 0;
+    k->too_many = k->no_memory = 0;
+}
+
+void pp_kept_requests_free(struct pp_kept_requests *k)
+{
+    if (k)
+        forget(k);
+    free(k);
+}
+
+uint64_t pp_kept_requests_read(const struct pp_kept_requests *k)
+{
+    return k->read;
+}
+
+/* ---- keeping ---- */
+
+/* What the recorder removed makes room first. */
+static int make_room(struct pp_kept_requests *k)
+{
+    if (k->n < k->room)
+        return 1;
+    if (k->first > k->n / 2) {
+        memmove(k->row, k->row + k->first, (k->n - k->first) * sizeof(*k->row));
+        k->n -= k->first;
+        k->first = 0;
+        return 1;
+    }
+    size_t room = k->room ? 2 * k->room : FIRST_ROOM;
+    struct pp_request_row *grown = realloc(k->row, room * sizeof(*grown));
+    if (!grown)
+        return 0;
+    k->row = grown;
+    k->room = room;
+    return 1;
+}
+
+/* A place's texts never change, and stand in the file before its first request. */
+static int keep_text(char **to, const char *text)
+{
+    if (!text || *to)
+        return 1;
+    *to = strdup(text);
+    return *to != NULL;
+}
+
+static void keep(struct pp_kept_requests *k, const struct pp_request_row *r)
+{
+    if (k->no_memory || k->too_many)
+        return;
+    k->too_many = k->n - k->first >= MOST_ROWS;
+    k->no_memory = !k->too_many && !make_room(k);
+    if (k->no_memory || k->too_many)
+        return;
+    if (r->place < PLACES)
+        k->no_memory = !keep_text(&k->address[r->place], r->address) ||
+                       !keep_text(&k->prefix[r->place], r->prefix);
+    k->row[k->n] = *r;
+    k->row[k->n].address = k->row[k->n].prefix = NULL;
+    k->n++;
+}
+
+/* ---- what came since ---- */
+
+struct update {
+    struct pp_kept_requests *k;
+    const struct pp_request_row *newest; /* that was kept; it comes first, or the file is another one */
+    int met, other;
+};
+
+static int same(const struct pp_request_row *a, const struct pp_request_row *b)
+{
+    return a->id == b->id && a->start_ns == b->start_ns && a->first_byte_ns == b->first_byte_ns &&
+           a->transfer_ns == b->transfer_ns && a->cpu_ns == b->cpu_ns && a->bytes == b->bytes &&
+           a->sample == b->sample && a->status == b->status && a->place == b->place;
+}
+
+static void on_row(void *ctx, const struct pp_request_row *r)
+{
+    struct update *u = ctx;
+    u->k->read++;
+    if (u->newest && !u->met) {
+        u->met = 1;
+        u->other = !same(u->newest, r);
+        return;
+    }
+    if (!u->other)
+        keep(u->k, r);
+}
+
+static pp_status read_all(struct pp_kept_requests *k, struct pp_reader *r, struct pp_err *err)
+{
+    struct update u = {.k = k};
+    forget(k);
+    return pp_reader_each_request(r, NULL, on_row, &u, err);
+}
+
+static pp_status read_since(struct pp_kept_requests *k, struct pp_reader *r, struct pp_err *err)
+{
+    if (k->first == k->n)
+        return read_all(k, r, err);
+    const struct pp_request_row newest = k->row[k->n - 1]; /* the array may move */
+    struct update u = {.k = k, .newest = &newest};
+    pp_status st = pp_reader_each_request(r, &(struct pp_request_wanted){.from_id = newest.id}, on_row, &u,
+                                          err);
+    return st == PP_OK && (!u.met || u.other) ? read_all(k, r, err) : st;
+}
+
+static pp_status bring_up_to_date(struct pp_kept_requests *k, struct pp_reader *r, struct pp_err *err)
+{
+    uint64_t oldest;
+    pp_status st = read_since(k, r, err);
+    if (st == PP_OK)
+        st = pp_reader_first_request(r, &oldest, err);
+    while (st == PP_OK && k->first < k->n && (int64_t)k->row[k->first].id < (int64_t)oldest)
+        k->first++;
+    if (st == PP_OK && k->no_memory)
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu requests", k->n);
+    if (st != PP_OK || k->too_many) {
+        int too_many = k->too_many;
+        forget(k);
+        k->too_many = too_many;
+    }
+    return st;
+}
+
+pp_status pp_kept_requests_each(struct pp_kept_requests *k, struct pp_reader *r, pp_request_fn *fn, void *ctx,
+                                struct pp_err *err)
+{
+    pp_status st = k && !k->too_many ? bring_up_to_date(k, r, err) : PP_OK;
+    if (!k || (st == PP_OK && k->too_many))
+        return pp_reader_each_request(r, NULL, fn, ctx, err);
+    for (size_t i = k->first; st == PP_OK && i < k->n; i++) {
+        struct pp_request_row row = k->row[i];
+        if (row.place < PLACES) {
+            row.address = k->address[row.place];
+            row.prefix = k->prefix[row.place];
+        }
+        fn(ctx, &row);
+    }
+    return st;
+}
