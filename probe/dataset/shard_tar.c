@@ -148,7 +148,7 @@ static pp_status start_archive(struct pp_tar *t, struct pp_err *err)
 pp_status pp_tar_open(const struct pp_tar_file *file, uint64_t start, size_t block, struct pp_tar **out,
                       struct pp_err *err)
 {
-    uint8_t head[8];
+    uint8_t head[8]; /* report/replay/requests.c counts shards by this read */
     enum pp_packed kind = PP_PACKED_NOT;
     pp_status st;
     struct pp_tar *t = calloc(1, sizeof(*t));

@@ -69,8 +69,10 @@ struct pp_requests {
     double hot_prefix, hot_prefix_part; /* part of the refusals that one prefix got, and of the answers; NAN:
                                            no refusals, or one prefix */
     char host[PP_REQUESTS_HOST], prefix[PP_REQUESTS_PREFIX]; /* of these two */
-    double link;  /* bytes/s that all connections share (request_link.h); 0: none that shows */
-    int modelled; /* no requests: a storage model let their time pass */
+    double shards;   /* that a stream opened; 0: none, or no stream (shards.h) */
+    double openings; /* requests that this took, which bring none of its samples */
+    double link;     /* bytes/s that all connections share (request_link.h); 0: none that shows */
+    int modelled;    /* no requests: a storage model let their time pass */
 };
 
 enum { PP_BASE_RATES = 10, PP_SLOW_MOST = 16, PP_COSTS_GPU = 64 };
@@ -163,6 +165,8 @@ struct pp_costs {
     } images;               /* n 0: not counted */
     double image_pixels;    /* of an image, on average; 0: not known */
     char gpu[PP_COSTS_GPU]; /* name of the device; "": none is known */
+    double piece_bytes;     /* that a stream asks for at a time; 0: not known */
+    double stream_shards;   /* of this rank, in an epoch; 0: not known */
     uint64_t dataset_samples;
     uint64_t
         epoch_samples; /* that an epoch hands out; 0: not known, or not seen in the batches that there were */

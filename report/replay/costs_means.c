@@ -80,6 +80,8 @@ static void read_config(const struct pp_source *s, struct pp_costs *c)
     c->sync_every_step = pp_source_yes(s, "config", "sync_every_step");
     c->streaming = pp_source_yes(s, "config", "stream");
     c->inflight = c->streaming ? 0 : (int)pp_source_number(s, "config", "inflight", 0);
+    c->piece_bytes = pp_source_number(s, "config", "request_bytes", 0);
+    c->stream_shards = pp_source_number(s, "config", "stream_shards", 0);
     c->dataset_samples = (uint64_t)pp_source_number(s, "config", "dataset_samples", 0);
     c->usable_cpus = pp_source_number(s, "environment", "usable_cpus", NAN);
     c->machine_cpus = pp_source_number(s, "environment", "cpus_affinity", c->usable_cpus);

@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
 #include "report/replay/nvjpeg.h"
+#include "report/replay/shards.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +29,8 @@ enum kind {
     STREAM,
     HEDGE,
     KEPT,
-    HOSTS
+    HOSTS,
+    SHARD_SIZE
 };
 
 #define ON_GPU "nvjpeg"
@@ -60,6 +62,7 @@ static const char *const ranges[] = {
     [HEDGE] = "",
     [KEPT] = "",
     [HOSTS] = "",
+    [SHARD_SIZE] = ", such as 256MiB",
 };
 
 static const struct {
@@ -86,6 +89,7 @@ static const struct {
     {"hedge", "p95|p99", "requests slower than that are made twice", HEDGE, 0},
     {"connections", "kept", "no request opens a connection: no DNS, TCP, TLS", KEPT, 0},
     {"hosts", "even", "the slowest host answers as the others do", HOSTS, 0},
+    {"shard-size", "SIZE", "shards of that size behind a stream: fewer requests, or more", SHARD_SIZE, 0},
     {"decode", "FACTOR|nvjpeg[:RATE[:MS]]",
      "factor on the CPU time of decoding; on the GPU, RATE images/s, MS a batch", DECODE, 0},
     {"transform", "FACTOR", "factor on the CPU time of transforms", FACTOR, AT(transform)},
@@ -107,8 +111,6 @@ static const struct {
     {"gpu-decode", "the device's decode speed is not in the recording; decode=nvjpeg:IMAGES_PER_S states it"},
     {"format",
      "the cost of another file format is not in the recording; convert a part of the data and record it"},
-    {"shard-size",
-     "reads of whole shards are not in a recording of single samples; pack a part of the data (pipeprobe pack) and record it with --stream"},
     {"device",
      "another device's step and link are not in the recording; step-ms and copy-buffers can be set"},
 };
@@ -204,6 +206,8 @@ static int set(struct pp_knobs *k, const struct pp_costs *c, int i, const char *
     case STREAM: return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->stream = (double)bytes, 1);
     case HEDGE: return (k->hedge = is(v, "p95") ? 0.95 : is(v, "p99") ? 0.99 : 0) > 0;
     case KEPT: return is(v, "kept") && (k->kept = 1);
+    case SHARD_SIZE:
+        return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->shard_bytes = (double)bytes, 1);
     case HOSTS: return is(v, "even") && (k->even_hosts = 1);
     case STEP: return factor(v, &k->step) && (k->step_stated = 1);
     case STEP_MS: return set_step_ms(k, v);
@@ -244,6 +248,8 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
     if (knobs[i].kind == HEDGE && c->streaming)
         return pp_fail(err, PP_E_UNSUPPORTED,
                        "hedge cannot be predicted: the requests of a stream (--stream) are made once");
+    if (knobs[i].kind == SHARD_SIZE && pp_shards_unknown(c))
+        return pp_fail(err, PP_E_UNSUPPORTED, "shard-size cannot be predicted: %s", pp_shards_unknown(c));
     if (knobs[i].kind > INFLIGHT && !c->requests.answers)
         return pp_fail(err, PP_E_UNSUPPORTED,
                        "%s cannot be predicted: there are no requests to a remote storage in the recording",

@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum { MOST_PLACES = 1024 };
+enum { SHARD_HEAD = 8 }; /* bytes by which a stream sees what a shard is (probe/dataset/shard_tar.c) */
 #define MOST_JOINED 0.9  /* of the samples */
 
 /* An address with a prefix, as the recording numbers them. */
@@ -265,8 +266,11 @@ static void on_request(void *ctx, const struct pp_request_row *r)
     q->hedges += (r->flags & PP_REQUEST_ROW_HEDGE) != 0;
     q->modelled |= (r->flags & PP_REQUEST_ROW_MODEL) != 0;
     note_place(w, r, refused);
-    if (r->status / 100 == 2)
-        keep_answer(w, r);
+    if (r->status / 100 != 2)
+        return;
+    q->shards += streams && r->bytes == SHARD_HEAD;
+    q->openings += streams && r->bytes <= SHARD_HEAD;
+    keep_answer(w, r);
 }
 
 /* ---- one host, one prefix ---- */

@@ -31,10 +31,11 @@ struct pp_knobs {
     int inflight;           /* reads of a worker at a time; 0: as recorded */
     double first_byte;      /* multiplier of the time to the first byte of requests */
     double stream;          /* bytes/s of a connection; 0: as recorded */
-    double hedge;   /* requests slower than this quantile are made twice; 0: none more than recorded */
-    int kept;       /* 1: no request opens a connection */
-    int even_hosts; /* 1: no host is slower than the others */
-    double cached;  /* share of the reads served from the page cache, 0..1 */
+    double hedge;       /* requests slower than this quantile are made twice; 0: none more than recorded */
+    double shard_bytes; /* of a stream's shards; 0: as recorded (shards.h) */
+    int kept;           /* 1: no request opens a connection */
+    int even_hosts;     /* 1: no host is slower than the others */
+    double cached;      /* share of the reads served from the page cache, 0..1 */
     double decode, transform, collate; /* multipliers of CPU time */
     struct pp_gpu_decode gpu_decode;
     double step;     /* multiplier of the trainer's own time */

@@ -5,6 +5,7 @@
 #include "probe/base/hedge.h"
 #include "probe/base/rng.h"
 #include "report/replay/requests.h"
+#include "report/replay/shards.h"
 #include "report/replay/storage.h"
 
 #include <math.h>
@@ -101,6 +102,25 @@ static double hedged(const struct pp_costs *c, struct pp_hedge *h, double first,
 
 enum { HEDGES_SETTLE = 2 * PP_HEDGE_RECENT };
 
+/* What follows the samples in their order. */
+struct walk {
+    struct pp_hedge hedge;
+    double shards;  /* pp_shards_factor; 1: as recorded */
+    double owed_ns; /* of first bytes that fewer requests still wait for */
+};
+
+/* Fewer requests are some of the recorded ones, each as long as it was; more are made of each. */
+static double first_bytes(struct walk *w, double first)
+{
+    if (w->shards >= 1)
+        return first * w->shards;
+    w->owed_ns += first * w->shards;
+    if (w->owed_ns < first / 2)
+        return 0;
+    w->owed_ns -= first;
+    return first;
+}
+
 /* As it is once the run is under way. */
 static struct pp_hedge settled(const struct pp_costs *c, const struct pp_knobs *k,
                                const struct pp_cost_sample *s, size_t n)
@@ -110,6 +130,13 @@ static struct pp_hedge settled(const struct pp_costs *c, const struct pp_knobs *
         if (s[i % n].requests)
             hedged(c, &h, s[i % n].first_byte, i + n);
     return h;
+}
+
+static struct walk walk_of(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s,
+                           size_t n)
+{
+    return (struct walk){.hedge = settled(c, k, s, n),
+                         .shards = k->shard_bytes > 0 ? pp_shards_factor(c, k->shard_bytes) : 1};
 }
 
 /* Of opening connections, what is CPU time and gone with them. */
@@ -130,12 +157,12 @@ static double opening_ns(const struct pp_costs *c, const struct pp_knobs *k, con
 
 /* What the knobs take from the time blocked in a read that had requests. */
 static double saved_ns(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *x,
-                       size_t i, struct pp_hedge *h)
+                       size_t i, struct walk *w)
 {
     if (!x->requests)
         return 0;
     double slower = k->even_hosts && x->slow_host ? fmax(c->requests.slow_host, 1) : 1;
-    double first = hedged(c, h, x->first_byte / slower, i) * k->first_byte;
+    double first = first_bytes(w, hedged(c, &w->hedge, x->first_byte / slower, i) * k->first_byte);
     double transfer = k->bandwidth > 0 || in_line(c) ? 0 /* on the link then */
                       : k->stream > 0                ? x->bytes / k->stream * 1e9
                                                      : x->transfer / slower;
@@ -154,12 +181,12 @@ static void decode_on_device(const struct pp_knobs *k, size_t i, struct pp_repla
 }
 
 static struct pp_replay_sample replayed(const struct pp_costs *c, const struct pp_knobs *k,
-                                        const struct pp_cost_sample *x, size_t i, struct pp_hedge *h)
+                                        const struct pp_cost_sample *x, size_t i, struct walk *w)
 {
     /* where storage answers one after another, the time a read was blocked is the queue of the recorded
      * set-up: the replay makes its own. Of a request the queue is the transfer, and the first byte is not. */
     double slow_worker = in_line(c) ? 0 : pp_slow_worker_ns(c, x->worker);
-    float blocked = x->read_blocked - (float)slow_worker - (float)saved_ns(c, k, x, i, h);
+    float blocked = x->read_blocked - (float)slow_worker - (float)saved_ns(c, k, x, i, w);
     blocked = in_line(c) && !x->requests ? 0 : fmaxf(blocked, 0);
     int stored = !(k->cached > 0 && mix((uint32_t)i) < k->cached * 4294967296.0);
     struct pp_replay_sample r = {
@@ -263,11 +290,11 @@ void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct
 {
     double n = (double)c->n, batch, link_ns = 0, read_cpu_ns = 0;
     float limit = sample_limit(k, c->samples, c->n);
-    struct pp_hedge hedge = settled(c, k, c->samples, c->n);
+    struct walk walk = walk_of(c, k, c->samples, c->n);
     *out = (struct pp_demand){.setup = setup_of(c, k)};
     batch = (double)out->setup.batch_size;
     for (size_t i = 0; i < c->n; i++) {
-        struct pp_replay_sample r = replayed(c, k, &c->samples[i], i, &hedge);
+        struct pp_replay_sample r = replayed(c, k, &c->samples[i], i, &walk);
         keep_below(&r, &c->samples[i], limit);
         out->read_blocked_ns += r.read_blocked / n;
         out->bytes += r.bytes / n;
@@ -323,11 +350,24 @@ static uint64_t batches_of(const struct pp_replay_setup *s, size_t n)
     return (uint64_t)fmax(batches, fmin(MIN_BATCHES, MANY_SAMPLES / size));
 }
 
+/* How often the samples are gone through, so that some of the few requests that are left come. */
+enum { SOME_REQUESTS = 8, MOST_REPEATED = 60000 };
+static size_t rounds_of(const struct walk *w, const struct pp_cost_sample *s, size_t n)
+{
+    double asked = 0;
+    for (size_t i = 0; i < n; i++)
+        asked += s[i].requests > 0;
+    double rounds = w->shards < 1 && asked > 0 ? ceil(SOME_REQUESTS / (asked * w->shards)) : 1;
+    return (size_t)fmax(fmin(rounds, (double)MOST_REPEATED / (double)n), 1);
+}
+
 pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s,
                            size_t n, struct pp_replay_result *result, struct pp_err *err)
 {
     struct pp_replay_setup setup = setup_of(c, k);
-    struct pp_replay_sample *r = malloc(n * sizeof(*r));
+    struct walk walk = walk_of(c, k, s, n);
+    size_t all = n * rounds_of(&walk, s, n);
+    struct pp_replay_sample *r = malloc(all * sizeof(*r));
     struct pp_outage *outages = outages_of(c, k);
     pp_status st = check_size(&setup, err);
     if (st == PP_OK && (!r || !outages))
@@ -344,12 +384,11 @@ pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, c
     setup.n_outages = c->n_outages;
     setup.outage_period_ns = c->window_ns;
     float limit = sample_limit(k, s, n);
-    struct pp_hedge hedge = settled(c, k, s, n);
-    for (size_t i = 0; i < n; i++) {
-        r[i] = replayed(c, k, &s[i], i, &hedge);
-        keep_below(&r[i], &s[i], limit);
+    for (size_t i = 0; i < all; i++) {
+        r[i] = replayed(c, k, &s[i % n], i, &walk);
+        keep_below(&r[i], &s[i % n], limit);
     }
-    st = pp_replay(&setup, r, n, batches_of(&setup, n), result, err);
+    st = pp_replay(&setup, r, all, batches_of(&setup, all), result, err);
 out:
     free(outages);
     free(r);

@@ -123,6 +123,9 @@ enum pp_metric_from {
     X(REMOTE_REFUSED, "remote_refused", "requests refused (429, 503)", SHARE, REPLAY)            \
     X(REMOTE_CONNECTS, "remote_connects", "connections per request", NUMBER, REPLAY)             \
     X(REMOTE_TAIL, "remote_tail", "first byte, p99 / p50", NUMBER, REPLAY)                       \
+    X(REMOTE_SHARD, "remote_shard", "bytes of a shard", BYTES, REPLAY)                           \
+    X(SHARD_REQUESTS, "shard_requests", "requests for a shard", COUNT, REPLAY)                   \
+    X(SMALL_SHARDS, "small_shards", "requests: gone with shards of 256 MiB", SHARE, REPLAY)      \
     X(SLOW_HOST, "slow_host", "slowest host / the others", NUMBER, REPLAY)                       \
     X(SLOW_HOST_PART, "slow_host_part", "requests to that host", SHARE, REPLAY)                  \
     X(HOT_PREFIX, "hot_prefix", "refusals of one prefix", SHARE, REPLAY)                         \

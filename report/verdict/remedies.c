@@ -560,6 +560,12 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "shards of 100 MB to 1 GB (WebDataset, MosaicML streaming, litdata)",
                "`wds.ShardWriter(pattern, maxsize=)`: shards of 100 MB to 1 GB",
                "`fn.readers.webdataset` over packed shards")},
+    [PP_REMEDY_LARGER_SHARDS] =
+        {"shard-size", "larger shards",
+         "Write larger shards (pipeprobe pack): each takes requests of its own before its first sample.",
+         WORDS("`pipeprobe pack SRC -o DST --shard-size 256MiB`",
+               "shards of 100 MB to 1 GB (`MDSWriter(size_limit=)`)",
+               "`wds.ShardWriter(pattern, maxsize=256e6)`", "larger shards")},
     [PP_REMEDY_REMOTE_CONNECTIONS] =
         {"connections", "connections that are kept: no DNS, TCP, TLS in a request",
          "Keep connections open: one client per worker instead of one per sample, keep-alive on the server and on proxies between.",

@@ -1,6 +1,7 @@
 #include "report/verdict/remote_signals.h"
 
 #include "report/replay/requests.h"
+#include "report/replay/shards.h"
 #include "report/replay/whatif_impl.h"
 #include "report/verdict/metrics.h"
 
@@ -33,6 +34,11 @@ void pp_remote_signals(const struct pp_costs *c, double *m)
     m[PP_METRIC_REMOTE_REFUSED] = q->refused / q->n;
     m[PP_METRIC_REMOTE_CONNECTS] = q->connections / q->n;
     m[PP_METRIC_REMOTE_TAIL] = pp_requests_first_byte(q, 0.99) / fmax(pp_requests_first_byte(q, 0.5), 1e5);
+    m[PP_METRIC_REMOTE_SHARD] = pp_shards_bytes(c);
+    m[PP_METRIC_SHARD_REQUESTS] = pp_shards_requests(c);
+    if (!pp_shards_unknown(c))
+        m[PP_METRIC_SMALL_SHARDS] = fmax(1 - pp_shards_factor(c, PP_SHARDS_ADVISED), 0) *
+                                    m[PP_METRIC_REMOTE_FIRST_PART];
     m[PP_METRIC_SLOW_HOST] = q->slow_host;
     m[PP_METRIC_SLOW_HOST_PART] = isnan(q->slow_host) ? NAN : q->slow_host_part;
     m[PP_METRIC_HOT_PREFIX] = q->hot_prefix;

@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "report/replay/nvjpeg.h"
 #include "report/replay/requests.h"
+#include "report/replay/shards.h"
 #include "report/replay/storage.h"
 #include "report/verdict/remedies.h"
 #include "report/verdict/remote_signals.h"
@@ -361,6 +362,7 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
 }
 
 #define LEAST_SETUP 0.05  /* of the requests' time: opening connections */
+#define LEAST_SHARDS 0.05 /* of the requests' time: what larger shards would not take */
 #define LEAST_TAIL 3      /* p99 over p50 of the first bytes: below it there is little to hedge */
 #define LEAST_SLOW_HOST 2 /* median over that of the other hosts */
 enum { HEDGED_AFTER = 100, MOST_INFLIGHT = 256 };
@@ -390,6 +392,11 @@ static pp_status offer_remote(const struct pp_costs *c, struct pp_signals *s, st
         f = offer(s, PP_REMEDY_REMOTE_HOST, 1);
         f->knobs.even_hosts = 1;
         snprintf(f->to, sizeof(f->to), "even");
+    }
+    if (m[PP_METRIC_SMALL_SHARDS] >= LEAST_SHARDS) {
+        f = offer(s, PP_REMEDY_LARGER_SHARDS, 1);
+        f->knobs.shard_bytes = PP_SHARDS_ADVISED;
+        snprintf(f->to, sizeof(f->to), "%.0fMiB", PP_SHARDS_ADVISED / 1048576);
     }
     if (!c->streaming && q->answers >= HEDGED_AFTER && m[PP_METRIC_REMOTE_TAIL] >= LEAST_TAIL) {
         f = offer(s, PP_REMEDY_REMOTE_HEDGE, 0);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # remote_stalls.sh [--quick]: stalls of remote storage made on purpose by the fault server: is the cause right, and does the prediction come true?
 #
-# Each of 24 stalls is recorded, its cause compared with the label, and one change predicted from that recording (pipeprobe whatif). Then the change is made, at the
+# Each of 26 stalls is recorded, its cause compared with the label, and one change predicted from that recording (pipeprobe whatif). Then the change is made, at the
 # server or in the options of the run, and its rate measured. Printed per stall: label, cause, rate, predicted and measured rate, error; at the end the share of right
 # causes, and median and 95th percentile of the errors. --quick: every third stall, 4 s each. Environment: SECONDS_PER_RUN (8), ONLY (names by a regular expression).
 # The machine should be idle: server, loader and decoder share its CPUs, so that the rates are kept far below what these allow.
@@ -14,6 +14,8 @@ seconds=${SECONDS_PER_RUN:-$([ "$quick" = 1 ] && echo 4 || echo 8)}
 
 "$MAKE_DATASET" "$T/data" --n 400 --size 96x72 --tar 4 >/dev/null
 "$MAKE_DATASET" "$T/data/hot" --n 200 --size 96x72 --tar 2 >/dev/null
+"$MAKE_DATASET" "$T/data/tiny" --n 400 --size 96x72 --tar 40 >/dev/null
+"$MAKE_DATASET" "$T/data/whole" --n 400 --size 96x72 --tar 1 >/dev/null
 "$MAKE_DATASET" "$T/data/large" --n 200 --size 400x300 --tar 2 >/dev/null
 serve "$T/data" --also 127.0.0.2
 plain=$PORT
@@ -26,6 +28,8 @@ small=http://127.0.0.1:$plain/shard-{000000..000003}.tar
 hot=http://127.0.0.1:$plain/shard-{000000..000001}.tar,http://127.0.0.1:$plain/hot/shard-{000000..000001}.tar
 large=http://127.0.0.1:$plain/large/shard-{000000..000001}.tar
 secure=https://127.0.0.1:$tls/shard-{000000..000003}.tar
+tiny=http://127.0.0.1:$plain/tiny/shard-{000000..000039}.tar
+whole=http://127.0.0.1:$plain/whole/shard-000000.tar
 named=http://store.test:$plain/shard-{000000..000003}.tar
 set_server() { # OPTIONS: of both servers
     local kept=$PORT
@@ -60,6 +64,8 @@ slow-host-100|slow-host|$named|latency-ms=15&slow-ms=100|--step-ms 10 --inflight
 slow-host-200|slow-host|$named|latency-ms=20&slow-ms=200|--step-ms 10 --inflight 4|hosts=even|latency-ms=20|
 tail-300|latency-tail|$small|latency-ms=8&latency-p99-ms=300|--step-ms 10|hedge=p95||--hedge p95
 tail-500|latency-tail|$small|latency-ms=10&latency-p99-ms=500|--step-ms 10|hedge=p95||--hedge p95
+small-shards-40|small-objects|$tiny|latency-ms=40|--stream --shuffle-buffer 1 --step-ms 10|shard-size=256MiB||$whole
+small-shards-100|small-objects|$tiny|latency-ms=100|--stream --shuffle-buffer 1 --step-ms 10|shard-size=256MiB||$whole
 END
 
 run_once() { # URL OPTIONS...: samples/s; the recording is run.sqlite, the report run.json
@@ -86,6 +92,7 @@ while IFS='|' read -r name label url server options knob changed_server changed_
     fi
     set_server "${changed_server:-$server}"
     # shellcheck disable=SC2086
+    case $changed_options in http*) url=$changed_options changed_options= ;; esac # the same data in other shards
     measured=$(run_once "$url" $options $changed_options) || exit 1
     echo "$name $label ${cause:--} $knob $base $predicted $low $high $measured" | tee -a "$T/rows" |
         awk '{ e = $6 == "-" ? "-" : sprintf("%+.1f %%", 100 * ($6 / $9 - 1)); printf "%-16s %-17s %-17s %-26s %8.1f %8.1f %8.1f  %s\n", $1, $2, $3, $4, $5, $6, $9, e }' >&2

@@ -51,7 +51,7 @@ static const struct {
     {"storage", "straggler-shard", "Some batches are always slow: one mount, one server, one shard."},
     {"storage", "in-flight",
      "A bucket or web server answers after tens of milliseconds; network, disk and CPUs are nearly idle."},
-    {"storage", "small-objects", "A bucket with millions of small objects, read one by one."},
+    {"storage", "small-objects", "A bucket with millions of small objects, read one by one, or with shards of a few megabytes."},
     {"storage", "stream-bandwidth",
      "Large objects: each connection is at its limit, and the network of the machine is not."},
     {"storage", "throttled", "The store answers 503 SlowDown or 429; the log is full of retries."},

@@ -35,7 +35,7 @@ static const struct {
     {"storage", "in-flight",
      "Requests to a remote storage wait for their first byte, and fewer are in flight than that latency takes (Little's law)."},
     {"storage", "small-objects",
-     "Objects are so small that the latency of a request is the cost, and no reasonable number of requests in flight makes up for it."},
+     "Objects are so small that the latency of a request is the cost, and no reasonable number of requests in flight makes up for it; or streamed shards are, of which each takes requests before its first sample."},
     {"storage", "stream-bandwidth",
      "The bytes of a request take most of its time: a connection has a bandwidth of its own, and there are too few connections."},
     {"storage", "throttled", "The store refuses requests (429, 503), and they are made again after a wait."},

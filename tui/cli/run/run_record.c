@@ -76,6 +76,8 @@ static void store_config(struct pp_store *s, const struct pp_opt_set *set, const
         double shards = (double)pp_shards_count(p->dataset),
                ranks = l->world_size ? (double)l->world_size : 1;
         pp_store_meta_num(s, "config", "stream_shards", l->lease ? shards : shards / ranks, "shards");
+        pp_store_meta_num(s, "config", "request_bytes",
+                          (double)pp_storage_request_bytes(pp_shards_storage(p->dataset)), "bytes");
     }
     for (int i = 0; set->table[i].name; i++) {
         char key[64];

@@ -4,6 +4,7 @@
 
 #include "probe/base/rng.h"
 #include "report/replay/requests.h"
+#include "report/replay/shards.h"
 #include "report/replay/stream_reads.h"
 #include "report/verdict/causes.h"
 
@@ -324,6 +325,110 @@ static void the_reader_of_a_stream_is_the_cause(void **state)
     pp_costs_free(&c);
 }
 
+static void ask(uint64_t start_ns, uint64_t first_byte_ns, uint64_t transfer_ns, uint64_t bytes)
+{
+    made.row[made.n++] = (struct pp_request_row){.start_ns = start_ns,
+                                                 .first_byte_ns = first_byte_ns,
+                                                 .transfer_ns = transfer_ns,
+                                                 .bytes = bytes,
+                                                 .sample = PP_NO_SAMPLE,
+                                                 .epoch = UINT32_MAX,
+                                                 .status = 206,
+                                                 .place = 1,
+                                                 .address = "10.0.0.1:80",
+                                                 .prefix = "s3://b/a"};
+}
+
+/* A shard of 1 MB for every 20 samples: what it is and how it begins are asked for by themselves, 10 ms each,
+ * and then its bytes, 8 ms to the first and 2 ms for all. 80 MB in all. */
+static struct pp_costs small_shards_costs(void)
+{
+    struct pp_costs c = made_costs_new();
+    struct pp_stream_reads reads = {0};
+    c.streaming = 1, c.step_blocked_ns = 1e5, c.samples_per_s = PIECE / 0.030;
+    c.batch_size = 2 * PIECE, c.piece_bytes = 4194304, c.stream_shards = 80;
+    made.n = 0;
+    for (size_t i = 0; i < c.n; i++) {
+        struct pp_cost_sample *x = &c.samples[i];
+        int first = i % PIECE == 0;
+        uint64_t at = i / PIECE * 40 * FAKE_MS + (first ? 0 : 30 * FAKE_MS + i % PIECE * 1000);
+        x->read_start_ns = x->read_end_ns = 0;
+        x->read_blocked = 0;
+        x->decode_cpu = 0.1e6f, x->transform_cpu = 0.02e6f;
+        struct pp_stream_read read = {.sample = x->sample,
+                                      .start_ns = at,
+                                      .end_ns = at + (first ? 30 * FAKE_MS : 100),
+                                      .blocked = first ? 30e6f : 0,
+                                      .thread = 9,
+                                      .bytes = 50000};
+        if (!pp_stream_reads_add(&reads, &read))
+            fail_msg("no memory");
+        if (!first)
+            continue;
+        ask(at + 100, 10 * FAKE_MS - 100, 0, 1);
+        ask(at + 10 * FAKE_MS, 10 * FAKE_MS, 0, 8);
+        ask(at + 20 * FAKE_MS, 8 * FAKE_MS, 2 * FAKE_MS, 1000000);
+    }
+    pp_stream_reads_join(&reads, &c);
+    pp_stream_reads_free(&reads);
+    read_requests(&c);
+    return c;
+}
+
+/* ms for 20 samples: what is left of 28 ms to first bytes, and the 2 ms of the bytes. */
+static void shards_of_another_size_take_other_requests(void **state)
+{
+    static const struct {
+        const char *set;
+        double factor, tolerance; /* on the requests per byte */
+    } rows[] = {{"shard-size=1000009", 1, 0.02},
+                {"shard-size=2000018", 0.5, 0.04},
+                {"shard-size=500004", 2, 0.04},
+                {"shard-size=8000072", (2 + 2) / 8.0 / 3, 0.06},
+                {"shard-size=4GiB", (2 + 20) / 80.0 / 3, 0.1}}; /* no more than there is */
+    struct pp_costs c = small_shards_costs();
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_err err = {0};
+    assert_near(c.requests.shards, MADE_SAMPLES / PIECE, 0);
+    assert_near(c.requests.openings, 2 * MADE_SAMPLES / PIECE, 0);
+    assert_near(pp_shards_bytes(&c), 1000009, 1);
+    assert_near(pp_shards_requests(&c), 3, 0);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        assert_int_equal(pp_knobs_set(&k, &c, rows[i].set, &err), PP_OK);
+        assert_near(pp_shards_factor(&c, k.shard_bytes), rows[i].factor, 1e-3);
+        assert_near(made_costs_predicted(&c, rows[i].set) * (28 * rows[i].factor + 2) / 1000 / PIECE, 1,
+                    rows[i].tolerance);
+    }
+    assert_int_equal(pp_knobs_set(&k, &c, "shard-size=0", &err), PP_E_USAGE);
+    c.piece_bytes = 0;
+    assert_int_equal(pp_knobs_set(&k, &c, "shard-size=1GiB", &err), PP_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "record it again"));
+    c.piece_bytes = 4194304, c.requests.shards = 2;
+    assert_int_equal(pp_knobs_set(&k, &c, "shard-size=1GiB", &err), PP_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "fewer than 4 shards"));
+    pp_costs_free(&c);
+}
+
+/* Where opening shards is most of the requests' time, larger ones are what gains most; pieces of large shards
+ * are as large as they get. */
+static void small_shards_are_named(void **state)
+{
+    struct pp_costs c = small_shards_costs();
+    struct pp_signals s = made_costs_signals(&c);
+    const struct pp_fix *f = pp_signals_fix(&s, "shard-size");
+    assert_near(s.metric[PP_METRIC_SMALL_SHARDS], 28.0 / 30 * (1 - 22 / 240.0), 0.01);
+    assert_non_null(f);
+    assert_string_equal(f->to, "256MiB");
+    assert_true(f->p.gain > 3);
+    pp_costs_free(&c);
+    c = streamed_costs();
+    c.piece_bytes = 4194304;
+    s = made_costs_signals(&c);
+    assert_true(isnan(s.metric[PP_METRIC_SMALL_SHARDS])); /* no shard was opened */
+    assert_null(pp_signals_fix(&s, "shard-size"));
+    pp_costs_free(&c);
+}
+
 static void what_was_not_recorded_is_refused(void **state)
 {
     static const char *const sets[] = {"inflight=4",      "object-latency=0.5", "stream-bandwidth=1M",
@@ -374,6 +479,8 @@ int main(void)
         cmocka_unit_test(answers_on_new_connections_are_slower),
         cmocka_unit_test(a_stream_is_asked_for_in_pieces),
         cmocka_unit_test(the_reader_of_a_stream_is_the_cause),
+        cmocka_unit_test(shards_of_another_size_take_other_requests),
+        cmocka_unit_test(small_shards_are_named),
         cmocka_unit_test(what_was_not_recorded_is_refused),
         cmocka_unit_test(a_hedge_cuts_the_tail),
     };
