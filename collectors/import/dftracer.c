@@ -80,7 +80,7 @@ static void take_metadata(struct mapper *m, const struct pp_event *e)
     if (is(e->name, "PR") && is(e->label, "rank") && f->rank < 0)
         f->rank = strtoll(e->value, NULL, 10);
     if (is(e->name, "CM") && is(e->label, "time_metric") && !is(e->value, "US"))
-        snprintf(m->unit, sizeof(m->unit), "%s", e->value);
+        snprintf(m->unit, sizeof(m->unit), "%.15s", e->value);
 }
 
 static int on_event(void *ctx, const struct pp_event *e)

@@ -46,6 +46,29 @@ static const struct pp_importer *find(const char *path, const uint8_t *buf, size
     return NULL;
 }
 
+/* A text that begins as the traces of events do, and ends before its first event does: `{"id":0,"name":"HH`
+ */
+static int ends_too_early(const uint8_t *text, size_t size)
+{
+    int depth = 0, in_text = 0;
+    size_t i = 0;
+    while (i < size && (isspace(text[i]) || text[i] == '['))
+        i++;
+    if (size >= PP_IMPORT_HEAD || (i < size && text[i] != '{') || (i == size && !memchr(text, '[', size)))
+        return 0;
+    for (; i < size; i++) {
+        if (in_text && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            in_text = !in_text;
+        else if (!in_text)
+            depth += (text[i] == '{') - (text[i] == '}');
+        if (!in_text && !depth)
+            return 0;
+    }
+    return 1;
+}
+
 pp_status pp_import_format(const char *path, const struct pp_importer **out, struct pp_err *err)
 {
     uint8_t *buf = malloc(PP_IMPORT_HEAD + 1);
@@ -56,7 +79,10 @@ pp_status pp_import_format(const char *path, const struct pp_importer **out, str
         status = pp_fail(err, PP_E_UNSUPPORTED, "%s is a recording already: pipeprobe report %s", path, path);
     if (status == PP_OK)
         status = read_head(path, buf, &size, err);
-    if (status == PP_OK && !(*out = find(path, buf, size))) {
+    if (status == PP_OK && !(*out = find(path, buf, size)) && ends_too_early(buf, size)) {
+        status = pp_fail(err, PP_E_CORRUPT,
+                         "%s is cut inside of its first event: nothing of it can be judged", path);
+    } else if (status == PP_OK && !*out) {
         char known[512] = "";
         for (size_t i = 0; formats[i]; i++)
             snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s", i ? "; " : "",

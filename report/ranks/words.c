@@ -33,6 +33,16 @@ static const char *place_of(struct judge *j)
                            row->gpu ? row->gpu : "");
 }
 
+/* The launcher of an imported trace is the profiler that wrote it (collectors/import). */
+static int is_imported(const struct judge *j)
+{
+    static const char *const profilers[] = {"kineto", "nsys"};
+    int imported = 0;
+    for (size_t i = 0; i < sizeof(profilers) / sizeof(*profilers); i++)
+        imported |= j->r->launcher && strcmp(j->r->launcher, profilers[i]) == 0;
+    return imported;
+}
+
 /* The command is going to be pasted, and a digest may have been made to call its file anything. */
 static const char *file_of(const struct pp_ranks_row *row)
 {
@@ -78,6 +88,9 @@ static void say(struct judge *j)
                                 "Only rank %d was recorded: there is no other rank to compare it with.", rank)
                           : pp_arena_printf(&r->arena, "%s are in all recordings: at least %d are compared.",
                                             steps, PP_RANKS_LEAST_STEPS);
+        if (r->n_rows >= 2 && is_imported(j))
+            r->next_step =
+                "Profile 20 steps or more of each rank: torch.profiler.schedule(wait=1, warmup=1, active=21).";
         return;
     case PP_RANKS_STRAGGLER:
         r->sentence = pp_arena_printf(
@@ -202,14 +215,9 @@ static const char *first_of(struct judge *j)
     return said;
 }
 
-/* The launcher of an imported trace is the profiler that wrote it (collectors/import). */
 static const char *imported_of(const struct judge *j)
 {
-    static const char *const profilers[] = {"kineto", "nsys"};
-    int imported = 0;
-    for (size_t i = 0; i < sizeof(profilers) / sizeof(*profilers); i++)
-        imported |= j->r->launcher && strcmp(j->r->launcher, profilers[i]) == 0;
-    return imported && j->met
+    return is_imported(j) && j->met
                ? "imported traces: the wait for other ranks is the time of collectives inside of a step, whether the step waits "
                  "for them or not; NCCL's kernels run beside it on the GPU, and hold the transfer too"
                : NULL;

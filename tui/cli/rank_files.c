@@ -4,6 +4,7 @@
 #include "report/ranks/digest_file.h"
 #include "report/ranks/pile.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/trace_report.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -165,6 +166,26 @@ static pp_status add_file(void *ctx, const char *path, int named, struct pp_err 
     return pp_rank_file_leave_out(st, named, err);
 }
 
+/* Traces of another profiler, one of each rank. */
+static pp_status read_traces(const char *const *operands, int n, struct gathering *g, struct pp_err *err)
+{
+    struct import_trace *traces = NULL;
+    size_t n_traces = 0;
+    pp_status st = import_files_find(operands, n, &traces, &n_traces, err);
+    if (st == PP_OK && n_traces == 1 && traces[0].rank < 0)
+        traces[0].rank = 0, traces[0].world_size = 1;
+    for (size_t i = 0; st == PP_OK && i < n_traces; i++) {
+        struct pp_digest one;
+        st = pp_trace_digest(&traces[i], &one, err);
+        if (st == PP_OK)
+            st = pp_pile_add(&g->pile, &one, err);
+        else
+            pp_digest_free(&one);
+    }
+    import_files_free(traces, n_traces);
+    return st;
+}
+
 pp_status pp_rank_files_read(const char *const *operands, int n, const char *output, struct pp_digest *out,
                              struct pp_err *err)
 {
@@ -172,8 +193,10 @@ pp_status pp_rank_files_read(const char *const *operands, int n, const char *out
     if (!output || stat(output, &g.output) != 0)
         g.output = (struct stat){0};
     *out = (struct pp_digest){0};
-    pp_status st = g.recorded ? pp_rank_files_each(operands, n, add_file, &g, err)
-                              : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %d files", n);
+    pp_status st = g.recorded ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %d files", n);
+    if (st == PP_OK)
+        st = pp_traces_only(operands, n) ? read_traces(operands, n, &g, err)
+                                         : pp_rank_files_each(operands, n, add_file, &g, err);
     if (st == PP_OK)
         st = pp_pile_end(&g.pile, out, err);
     if (st == PP_OK && !out->n_rows)

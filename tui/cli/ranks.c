@@ -2,6 +2,7 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/output.h"
 #include "tui/cli/rank_files.h"
+#include "tui/cli/trace_report.h"
 
 #include "probe/base/err.h"
 #include "report/audit/audit_read.h"
@@ -49,7 +50,13 @@ static pp_status audit(const struct options *o, const char *const *operands, int
 {
     struct pp_audit_files files = {0};
     struct pp_audit a = {0};
-    pp_status st = pp_rank_files_each(operands, n, add_recording, &files, err);
+    pp_status st = pp_traces_only(operands, n)
+                       ? pp_fail(
+                             err, PP_E_UNSUPPORTED,
+                             "%s: traces of other profilers do not say which samples were used; record the "
+                             "job: pipeprobe exec -- torchrun train.py",
+                             operands[0])
+                       : pp_rank_files_each(operands, n, add_recording, &files, err);
     if (st == PP_OK && !files.n)
         st = pp_fail(err, PP_E_USAGE, "%s holds no recording", operands[0]);
     if (st == PP_OK)
@@ -143,7 +150,8 @@ const struct pp_command pp_cmd_ranks = {
     .usage = "ranks DIRECTORY | FILE... [options]",
     .opts = opts,
     .notes = "Reads the recordings of a job's ranks, one each (of a directory all *.sqlite),\n"
-             "and digests that pipeprobe merge wrote (*.digest).\n"
+             "and digests that pipeprobe merge wrote (*.digest); or a directory of traces,\n"
+             "one of each rank, as pipeprobe import takes them.\n"
              "Put pipeprobe in front of the launcher or of each process: the launcher says\n"
              "which rank it is; files are pipeprobe-JOB/rank0000.sqlite, ... Steps are\n"
              "compared by number; clocks of machines need not agree. Exit code: 0, or 3 when\n"

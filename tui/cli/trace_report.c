@@ -1,15 +1,19 @@
 #include "tui/cli/trace_report.h"
 
 #include "collectors/import/import.h"
+#include "collectors/store/recover.h"
 #include "probe/base/err.h"
 #include "report/build/build.h"
 #include "report/source/source.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const tails[] = {"", "-wal", "-shm", "-journal"};
@@ -59,17 +63,26 @@ static pp_status make_temporary(struct pp_err *err)
     return PP_OK;
 }
 
-pp_status pp_trace_report(const char *path, struct pp_report **out, struct pp_err *err)
+/* Into temporary.file[0]. */
+static pp_status import_temporary(const struct import_trace *t, struct pp_err *err)
 {
     struct pp_import_result result;
+    const struct pp_import_opts o = {.output = temporary.file[0],
+                                     .rank = t->rank,
+                                     .world_size = t->world_size,
+                                     .more = (const char *const *)t->more,
+                                     .n_more = t->n_more};
+    pp_status st = make_temporary(err);
+    return st == PP_OK ? pp_import_file(t->path, &o, &result, err) : st;
+}
+
+pp_status pp_trace_report(const char *path, struct pp_report **out, struct pp_err *err)
+{
     struct pp_source source;
     memset(&source, 0, sizeof(source));
     *out = NULL;
-    pp_status st = make_temporary(err);
-    if (st == PP_OK)
-        st = pp_import_file(
-            path, &(struct pp_import_opts){.output = temporary.file[0], .rank = -1, .world_size = -1},
-            &result, err);
+    pp_status st = import_temporary(
+        &(struct import_trace){.path = (char *)path, .rank = -1, .world_size = -1}, err);
     if (st == PP_OK && (st = pp_source_open(temporary.file[0], &source, err)) == PP_OK) {
         source.path = path; /* the recording has no name that lasts */
         st = pp_report_from(&source, out, err);
@@ -77,4 +90,72 @@ pp_status pp_trace_report(const char *path, struct pp_report **out, struct pp_er
     pp_source_close(&source);
     remove_temporary();
     return st;
+}
+
+pp_status pp_trace_digest(const struct import_trace *trace, struct pp_digest *out, struct pp_err *err)
+{
+    *out = (struct pp_digest){0};
+    pp_status st = import_temporary(trace, err);
+    if (st == PP_OK)
+        st = pp_digest_read(temporary.file[0], out, err);
+    for (size_t i = 0; st == PP_OK && i < out->n_rows; i++) /* likewise */
+        out->rows[i].file = pp_arena_printf(&out->arena, "%s", trace->path);
+    remove_temporary();
+    return st;
+}
+
+/* ---- what is there ---- */
+
+static int ends_in(const char *name, const char *tail)
+{
+    size_t n = strlen(name), m = strlen(tail);
+    return n > m && strcmp(name + n - m, tail) == 0;
+}
+
+static int is_directory_of_traces(const char *dir)
+{
+    DIR *d = opendir(dir);
+    int traces = 0, recordings = 0;
+    for (struct dirent *e; d && !recordings && (e = readdir(d));) {
+        char path[PATH_MAX];
+        if (e->d_name[0] == '.' ||
+            (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) >= sizeof(path))
+            continue;
+        recordings |= ends_in(path, ".digest") || pp_reader_is_recording(path);
+        traces = traces || pp_import_trace_format(path);
+    }
+    if (d)
+        closedir(d);
+    return traces && !recordings;
+}
+
+int pp_traces_only(const char *const *operands, int n)
+{
+    struct stat info;
+    int only = n > 0;
+    for (int i = 0; i < n && only; i++)
+        only = stat(operands[i], &info) == 0 && S_ISDIR(info.st_mode)
+                   ? is_directory_of_traces(operands[i])
+                   : pp_import_trace_format(operands[i]) != NULL;
+    return only;
+}
+
+pp_status pp_trace_before_reading(const char *path, struct pp_missing *missing, struct pp_err *err)
+{
+    struct stat info;
+    struct pp_err why;
+    const struct pp_importer *format;
+    pp_status st = pp_recording_recover(path, missing, err);
+    if (st != PP_OK || stat(path, &info) != 0 || !S_ISREG(info.st_mode) || pp_reader_is_recording(path))
+        return st;
+    pp_status trace = pp_import_format(path, &format, &why);
+    if (trace == PP_E_CORRUPT)
+        return pp_fail(err, PP_E_CORRUPT, "%s", why.text);
+    return trace == PP_OK
+               ? pp_fail(
+                     err, PP_E_UNSUPPORTED,
+                     "%s is a trace of another profiler (%s) and no recording: pipeprobe report judges it, "
+                     "and pipeprobe import makes a recording of it",
+                     path, format->what)
+               : PP_OK;
 }

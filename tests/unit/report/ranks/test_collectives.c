@@ -82,6 +82,8 @@ static void test_the_late_rank_has_the_short_collectives(void **state)
         if (rows[i].rank >= 0)
             assert_true(r.straggler_rank == rows[i].rank);
         assert_string_equal(r.cause ? r.cause : "-", rows[i].cause ? rows[i].cause : "-");
+        if (rows[i].kind == PP_RANKS_INCONCLUSIVE)
+            assert_non_null(strstr(r.next_step, "Profile 20 steps or more"));
         assert_non_null(strstr(r.note, "NCCL's kernels run beside it on the GPU"));
         pp_ranks_free(&r);
     }
