@@ -263,6 +263,7 @@ static void decode_info(const struct pp_device *d, struct pp_device_decode_info 
                                           .backend = pp_nvjpeg_backend_name(c->choice.backend),
                                           .note = c->choice.passed_over[0] ? c->choice.passed_over : NULL,
                                           .version = c->nv.version,
+                                          .most_pixels = c->most_pixels,
                                           .engines = c->choice.engines,
                                           .cores = c->choice.cores};
 }

@@ -19,7 +19,8 @@ struct pp_cuda_decode {
     pp_cu_pointer table;
     int regions; /* parts of images are decoded; 0 also once the library has refused one */
     struct pp_device_decode_opts opts;
-    pp_cu_stream idle; /* nothing runs on it: an event there is now */
+    uint64_t most_pixels; /* of an image */
+    pp_cu_stream idle;    /* nothing runs on it: an event there is now */
     pp_cu_event now;
     struct pp_cuda_flight *flight;
     size_t flights;

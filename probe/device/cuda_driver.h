@@ -58,6 +58,7 @@ enum { PP_CU_ATTRIBUTE_MAJOR = 75, PP_CU_ATTRIBUTE_MINOR = 76 }; /* compute capa
     X(cuMemHostAlloc, (void **out, size_t size, unsigned flags)) \
     X(cuMemFreeHost, (void *p)) \
     X(cuMemAlloc_v2, (pp_cu_pointer *out, size_t size)) \
+    X(cuMemGetInfo_v2, (size_t *free, size_t *total)) \
     X(cuMemFree_v2, (pp_cu_pointer p)) \
     X(cuMemcpyHtoD_v2, (pp_cu_pointer to, const void *from, size_t size)) \
     X(cuMemcpyDtoH_v2, (void *to, pp_cu_pointer from, size_t size)) \

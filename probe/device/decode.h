@@ -35,6 +35,7 @@ struct pp_device_decode_info {
     const char *library, *backend; /* "libnvjpeg.so.12", "HARDWARE" */
     const char *note;              /* NULL or why it is not a better back end */
     int version;                   /* of the library: 12004 is 12.4 */
+    uint64_t most_pixels;          /* of an image: a larger one has no room there */
     unsigned engines, cores;       /* of the device that decode and do nothing else; cores: of each */
 };
 

@@ -16,7 +16,8 @@
 #include <string.h>
 
 #define TABLES_ALIGN 64u
-#define MOST_PIXELS ((uint64_t)1 << 28) /* of one image: its pixels are 800 MB on the device */
+#define MOST_PIXELS \
+    ((uint64_t)1 << 28) /* of one image: its pixels are 800 MB, wherever there is room for them */
 
 static size_t aligned(size_t n)
 {
@@ -48,7 +49,10 @@ pp_status pp_decoding_init(struct pp_loader *l, struct pp_err *err)
     if (!l->opts.decode_on_device)
         return PP_OK;
     pthread_mutex_init(&d->lock, NULL);
+    struct pp_device_decode_info info;
+    pp_device_decode_info(l->opts.device, &info);
     d->device = l->opts.device;
+    d->most_pixels = info.most_pixels < MOST_PIXELS ? info.most_pixels : MOST_PIXELS;
     d->images = calloc(batch, sizeof(*d->images));
     d->usable = calloc(batch, 1);
     if (l->opts.events.deliver)
@@ -92,6 +96,17 @@ void pp_decoding_free(struct pp_loader *l)
 
 /* ---- the worker's part ---- */
 
+static int is_too_large(struct pp_worker *w, const struct pp_image_info *info)
+{
+    struct pp_decoding *d = &w->loader->decoding;
+    int too_large = (uint64_t)info->width * (uint64_t)info->height > d->most_pixels;
+    if (too_large && atomic_fetch_add_explicit(&d->too_large, 1, memory_order_relaxed) == 0) {
+        atomic_store_explicit(&d->too_wide, info->width, memory_order_relaxed);
+        atomic_store_explicit(&d->too_high, info->height, memory_order_relaxed);
+    }
+    return too_large;
+}
+
 /* Whether the device takes the image, and what of it it decodes. */
 static int accepts(struct pp_worker *w, const struct pp_encoded *in, const struct pp_image_info *info,
                    struct pp_device_image *image)
@@ -101,8 +116,7 @@ static int accepts(struct pp_worker *w, const struct pp_encoded *in, const struc
     int is_off = pp_decoding_is_off(&l->decoding) ||
                  (info->channels == 1 && pp_decoding_is_off_gray(&l->decoding));
     return !is_off && !strcmp(info->format, pp_decode_jpeg.name) && !rotates &&
-           (uint64_t)info->width * (uint64_t)info->height <= MOST_PIXELS &&
-           !pp_jpeg_not_plain(in->data, in->size) &&
+           !pp_jpeg_not_plain(in->data, in->size) && !is_too_large(w, info) &&
            pp_device_parser_accepts(w->parser, in->data, in->size, &image->region);
 }
 
@@ -229,7 +243,10 @@ static void report_difference(const struct pp_pixels_off *from, enum pp_jpeg_sam
 void pp_decoding_report(const struct pp_loader *l, struct pp_loader_decode *out)
 {
     const struct pp_decoding *d = &l->decoding;
-    *out = (struct pp_loader_decode){.images = d->on_device, .refused = d->refused, .regions = d->regions};
+    *out = (struct pp_loader_decode){.too_large = atomic_load_explicit(&d->too_large, memory_order_relaxed),
+                                     .images = d->on_device,
+                                     .refused = d->refused,
+                                     .regions = d->regions};
     for (int i = 0; i < PP_JPEG_SAMPLINGS; i++)
         if (d->difference[i].images)
             report_difference(&d->difference[i], i, out);

@@ -52,6 +52,11 @@ struct pp_decoding {
     struct pp_worker *rescue;             /* the copy lane's own decoder */
     char reason[480];                     /* why off; the copy lane's */
     uint64_t on_device, refused, regions; /* images; regions: of those on the device; the copy lane's */
+    uint64_t most_pixels;                 /* of an image that the device is given */
+    /* Images that were larger; the first one. Relaxed: they are for a sentence. */
+    atomic_ullong too_large;
+    atomic_int too_wide, too_high;
+    int told_too_large;  /* the copy lane's */
     atomic_int off_gray; /* relaxed: the decoder's grey images are none, and it gets no more */
     /* Pixels of the first images of each kind against libjpeg-turbo's; the copy lane's */
     struct pp_pixels_off difference[PP_JPEG_SAMPLINGS];

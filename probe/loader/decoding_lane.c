@@ -158,9 +158,28 @@ static pp_status decode_rows(struct lane *lane, struct flight *f, size_t n, stru
     return st;
 }
 
+/* Once. */
+static void tell_too_large(struct pp_loader *l)
+{
+    struct pp_decoding *d = &l->decoding;
+    int width = atomic_load_explicit(&d->too_wide, memory_order_relaxed),
+        height = atomic_load_explicit(&d->too_high, memory_order_relaxed);
+    char text[200];
+    if (d->told_too_large || !height)
+        return;
+    d->told_too_large = 1;
+    snprintf(
+        text, sizeof(text),
+        "an image of %d x %d pixels is too large for the GPU's memory (%llu pixels at most): the CPU decodes such images",
+        width, height, (unsigned long long)d->most_pixels);
+    if (l->opts.events.note)
+        l->opts.events.note(l->opts.events.ctx, text);
+}
+
 static pp_status launch(struct lane *lane, struct flight *f, struct pp_err *err)
 {
     struct pp_loader *l = lane->l;
+    tell_too_large(l);
     struct pp_slot *s = f->slot;
     struct pp_device_info device;
     int is_there = l->opts.cached_batches && s->copied;

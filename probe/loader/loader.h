@@ -127,13 +127,14 @@ struct pp_loader_difference {
 
 /* Of a run with decode_on_device. */
 struct pp_loader_decode {
-    uint64_t images;   /* decoded on the device */
-    uint64_t regions;  /* of which no more than the part that the crop needs */
-    uint64_t refused;  /* given to the device, and decoded on the CPU after all */
-    uint64_t compared; /* images whose pixels were compared with libjpeg-turbo's */
-    double mean;       /* of the absolute differences of all their values, of 255 */
-    double values;     /* how many */
-    int largest;       /* of them */
+    uint64_t images;    /* decoded on the device */
+    uint64_t regions;   /* of which no more than the part that the crop needs */
+    uint64_t too_large; /* JPEGs that it had no room for */
+    uint64_t refused;   /* given to the device, and decoded on the CPU after all */
+    uint64_t compared;  /* images whose pixels were compared with libjpeg-turbo's */
+    double mean;        /* of the absolute differences of all their values, of 255 */
+    double values;      /* how many */
+    int largest;        /* of them */
     struct pp_loader_difference difference[PP_LOADER_DIFFERENCES];
     size_t differences;
     char gave_up[480]; /* "" or why the decoding went on on the CPU */

@@ -57,6 +57,7 @@ const struct pp_report_decode *pp_decode_read(const struct pp_source *source, st
                                    .cores = number(source, "cores"),
                                    .images = number(source, "images"),
                                    .regions = number(source, "regions"),
+                                   .too_large = number(source, "too_large"),
                                    .refused = number(source, "refused"),
                                    .passed_over = text(source, arena, "passed_over"),
                                    .gave_up = text(source, arena, "gave_up"),

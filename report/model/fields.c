@@ -414,6 +414,7 @@ static const struct pp_field decode_fields[] = {
     F(passed_over, NONE, "why no engine is used; null: one is"),
     F(images, COUNT, "decoded on the GPU", FROM_0),
     F(regions, COUNT, "of them only the part that the crop needs", FROM_0),
+    F(too_large, COUNT, "JPEGs that the GPU's memory has no room for, decoded on the CPU", FROM_0),
     F(refused, COUNT, "given to the GPU, and decoded on the CPU after all", FROM_0),
     F(gave_up, NONE, "why the CPU decoded from the middle of the run on; null: it did not"),
     F(lost, NONE, "why the run went on without its GPU; null: it did not"),

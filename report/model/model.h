@@ -301,7 +301,7 @@ struct pp_report_difference {
 struct pp_report_decode {
     const char *library, *backend;
     double engines, cores; /* cores: of each engine */
-    double images, regions, refused;
+    double images, regions, too_large, refused;
     const char *passed_over; /* NULL or why no engine is used */
     const char *gave_up;     /* NULL or why the CPU decoded from the middle of the run on */
     const char *lost;        /* NULL or why the run went on without its GPU */

@@ -172,6 +172,8 @@ char *pp_answer_decode(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
         add(buf, ", %s of them only where the crop is", pp_text_count(count, CELL, d->regions));
     if (d->refused > 0)
         add(buf, ", and %s that the CPU decoded after all", pp_text_count(count, CELL, d->refused));
+    if (d->too_large > 0)
+        add(buf, ", and %s that the GPU's memory has no room for", pp_text_count(count, CELL, d->too_large));
     if (d->difference_mean >= 0)
         add(buf, "; pixels are off libjpeg-turbo's by %.2f of 255 on average, %.0f at most",
             d->difference_mean, d->difference_max);

@@ -109,9 +109,19 @@ like "one with engines names those of the slice" "$(cat "$ERR")" "back end HARDW
 refuses "on the host device" 2 "--decode nvjpeg decodes on the GPU" "$PP" run "$T/images" --decode nvjpeg --device host
 
 # In the middle of a run.
-gpu_run "device-mib=1" "fancy=1" --decode auto --digest --batch-size 64
+gpu_run "fail=cuMemAlloc_v2:2:2" "fancy=1" --decode auto --digest
 check "no memory on the device: auto goes on" ended_well
-like "and says so" "$(cat "$ERR")" "--decode auto goes on on the CPU: reserving [0-9]+ MiB on the device for .* failed"
+like "and says so" "$(cat "$ERR")" "--decode auto goes on on the CPU: reserving [0-9]+ MiB on the device for the pixels of [0-9]+ images failed"
+is "with the same batches" "$(digest)" "$cpu"
+"$MAKE_DATASET" "$T/large" --n 1 --size 1600x1200 >/dev/null
+class=$(find "$T/images" -mindepth 1 -type d | sort | head -n 1)
+cp "$(find "$T/large" -name '*.jpg' | head -n 1)" "$class/large.jpg"
+gpu_run "" "" --decode cpu --digest
+large=$(digest)
+gpu_run "device-mib=16" "fancy=1" --decode nvjpeg --digest
+is "an image too large for the device is the CPU's, and the others are not" "$rc $(digest) $(meta decode too_large) $(sql "$T/run.sqlite" "SELECT value > 50 FROM meta WHERE section = 'decode' AND key = 'images'")" "$([ "$rc" -eq 3 ] && echo 3 || echo 0) $large 1 1"
+like "which is said" "$(cat "$ERR")" "note +an image of [0-9]+ x [0-9]+ pixels is too large for the GPU's memory .[0-9]+ pixels at most.: the CPU decodes such images"
+rm "$class/large.jpg"
 gpu_run "" "fancy=1;fail=3:5" --decode auto --digest
 check "no memory for nvJPEG: auto goes on" ended_well
 like "and says so" "$(cat "$ERR")" "--decode auto goes on on the CPU: .*ALLOCATOR_FAILURE"

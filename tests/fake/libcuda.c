@@ -411,6 +411,15 @@ EXPORT int cuMemAlloc_v2(pp_cu_pointer *out, size_t size)
     DONE;
 }
 
+EXPORT int cuMemGetInfo_v2(size_t *available, size_t *total)
+{
+    CALL(cuMemGetInfo_v2);
+    NEEDS_CONTEXT;
+    *total = fake.device_limit == (size_t)-1 ? (size_t)80 << 30 : fake.device_limit;
+    *available = *total - fake.device_used;
+    DONE;
+}
+
 EXPORT int cuMemFree_v2(pp_cu_pointer p)
 {
     CALL(cuMemFree_v2);

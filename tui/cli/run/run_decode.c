@@ -123,10 +123,11 @@ static void store_difference(struct pp_store *s, const struct pp_loader_differen
 
 void run_decode_store_result(struct pp_store *s, const struct pp_loader_decode *r)
 {
-    if (!r->images && !r->refused && !r->gave_up[0] && !r->lost[0])
+    if (!r->images && !r->refused && !r->too_large && !r->gave_up[0] && !r->lost[0])
         return;
     pp_store_meta_num(s, "decode", "images", (double)r->images, "images");
     pp_store_meta_num(s, "decode", "regions", (double)r->regions, "images");
+    pp_store_meta_num(s, "decode", "too_large", (double)r->too_large, "images");
     pp_store_meta_num(s, "decode", "refused", (double)r->refused, "images");
     if (r->gave_up[0])
         pp_store_meta_text(s, "decode", "gave_up", r->gave_up);

@@ -381,7 +381,7 @@ static void without_memory_the_cpu_goes_on_or_the_run_ends(void **state)
     static const struct {
         const char *cuda, *nvjpeg, *says;
     } rows[] = {
-        {"device-mib=1", "fancy=1", "MiB on the device for the pixels of 8 images failed"},
+        {"fail=cuMemAlloc_v2:2:2", "fancy=1", "MiB on the device for the pixels of "},
         {"", "fancy=1;fail=1:5", "ALLOCATOR_FAILURE"},
         {"", "fancy=1;fail=3:5", "ALLOCATOR_FAILURE"},
     };
@@ -410,6 +410,31 @@ static void without_memory_the_cpu_goes_on_or_the_run_ends(void **state)
         assert_int_equal(gpu.st, PP_E_NO_MEMORY);
         assert_non_null(strstr(gpu.err.text, rows[i].says));
         assert_clean();
+    }
+}
+
+/* An image that the device's memory has no room for is the CPU's, whatever is required, and the others stay
+ * where they are. */
+static void an_image_that_is_too_large_is_the_cpus(void **state)
+{
+    struct jpeg_kind large = {
+        .width = 1000, .height = 700, .space = JCS_YCbCr, .h = {2, 1, 1}, .v = {2, 1, 1}};
+    struct asked a = {0};
+    (void)state;
+    put_files();
+    struct bytes b = encode_jpeg(&large, 1);
+    tree_put("set/c/35.jpg", b.data, b.size);
+    free(b.data);
+    struct outcome cpu = run(&a);
+    for (int required = 0; required < 2; required++) {
+        a = (struct asked){.cuda = "device-mib=4", .nvjpeg = "fancy=1", .required = required};
+        struct outcome gpu = run(&a);
+        assert_same(&cpu, &gpu);
+        assert_int_equal(gpu.result.decode.too_large, 2); /* one in each of two epochs */
+        assert_int_equal(gpu.result.decode.images, 2 * (FILES - 5 - 1));
+        assert_string_equal(gpu.result.decode.gave_up, "");
+        assert_non_null(strstr(gpu.notes, "an image of 1000 x 700 pixels is too large for the GPU's memory"));
+        assert_ptr_equal(strchr(gpu.notes, '\n'), gpu.notes + strlen(gpu.notes) - 1);
     }
 }
 
@@ -543,6 +568,7 @@ int main(void)
         TREE_TEST(a_refused_image_is_decoded_on_the_cpu),
         TREE_TEST(a_damaged_image_that_reaches_the_device_is_an_error_of_its_sample),
         TREE_TEST(without_memory_the_cpu_goes_on_or_the_run_ends),
+        TREE_TEST(an_image_that_is_too_large_is_the_cpus),
         TREE_TEST(a_decoder_that_fails_is_given_up),
         TREE_TEST(a_poisoned_context_ends_the_run_or_leaves_it_to_the_cpu),
         TREE_TEST(a_device_may_be_lost_at_any_call),
