@@ -111,6 +111,11 @@ refuses "other shards" 2 "leases of 12 shards, and this run has 11" "$PP" run "$
 refuses "without --stream" 2 "give --stream" "$PP" run "$DATA" --lease "$T/l5" -q -o "$T/x.sqlite"
 refuses "--drop-last" 2 "leaves samples out" "$PP" run "$DATA" --stream --lease "$T/l5" --drop-last -q -o "$T/x.sqlite"
 refuses "a file system that takes no directory" 4 "name a directory that can be written|failed" "$PP" run "$DATA" --stream --lease /sys/pipeprobe-leases -q -o "$T/x.sqlite"
+mkdir "$T/l6" "$T/elsewhere" && ln -s "$T/elsewhere" "$T/l6/ranks"
+refuses "a link in place of its ranks" 2 "its 'ranks' is no directory" "$PP" run "$DATA" --stream --lease "$T/l6" -q -o "$T/x.sqlite"
+mkdir "$T/l7" && echo "notes on a job" >"$T/l7/job"
+refuses "a job of something else" 2 "its file 'job' is not pipeprobe's" "$PP" run "$DATA" --stream --lease "$T/l7" -q -o "$T/x.sqlite"
+is "nothing was made there" "$(ls "$T/elsewhere" "$T/l7" | grep -v : | paste -sd' ')" " job"
 refuses "a directory of something else" 2 "is no lease directory" "$PP" run "$DATA" --stream --lease "$T/d" -q -o "$T/x.sqlite"
 check "nothing was made in it" test ! -e "$T/d/ranks"
 done_testing

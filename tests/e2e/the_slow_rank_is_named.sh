@@ -145,6 +145,8 @@ check "and nothing is written" test ! -e twice.digest
 refuses "a digest that is there" 2 "all.digest exists; --force" "$PP" merge c.digest -o all.digest
 head -c 500 all.digest >half.digest
 refuses "half a digest" 4 "half.digest is damaged or half-written" "$PP" ranks half.digest
+: >empty.digest
+refuses "an empty digest" 4 "empty.digest is no digest; make one with pipeprobe merge" "$PP" ranks empty.digest
 refuses "a digest without a name" 2 "--output" "$PP" merge c.digest
 
 # ---- pipeprobe in front of the launcher, not of its processes: two trainers in one recording

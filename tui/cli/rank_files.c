@@ -146,6 +146,13 @@ static int is_of_recordings(const struct gathering *g, const struct pp_digest *d
     return d->n_rows > 0;
 }
 
+/* What has that name and is neither is said to be no digest, not to be no recording. */
+static int is_called_digest(const char *path)
+{
+    struct stat info;
+    return ends_in(path, DIGEST) && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 static pp_status add_file(void *ctx, const char *path, int named, struct pp_err *err)
 {
     struct gathering *g = ctx;
@@ -154,6 +161,8 @@ static pp_status add_file(void *ctx, const char *path, int named, struct pp_err 
         return PP_OK;
     int is_digest = pp_digest_is_file(path);
     pp_status st = is_digest ? pp_digest_load(path, &one, err) : pp_digest_read(path, &one, err);
+    if (st != PP_OK && st != PP_E_NO_MEMORY && !is_digest && is_called_digest(path))
+        st = pp_digest_load(path, &one, err);
     if (st == PP_OK && is_digest && !named && is_of_recordings(g, &one))
         st = pp_fail(err, PP_E_USAGE, "%s is of ranks whose recordings are here", path);
     else if (st == PP_OK) {
