@@ -279,6 +279,7 @@ static void add_other_span(struct pp_costs_pass *p, pp_lane lane, const struct p
     if (s->phase == PP_PHASE_DATA_WAIT) {
         add_wait(p, &p->trainer_waits, s);
         p->data_waits++;
+        p->data_wait_ns += (double)s->dur_ns;
         p->data_wait_cpu_ns += cpu_of(s);
         p->data_wait_blocked_ns += blocked_of(s);
     }
@@ -332,6 +333,8 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
                 keep_others(p, (double)s->bytes);
             else if (pp_counter_is(&p->unpickle, p->source, s))
                 p->unpickle_ns += (double)s->bytes;
+            else if (pp_counter_is(&p->tensors, p->source, s))
+                p->unpickled_tensors += (double)s->bytes;
             continue;
         }
         if (p->threads[at].lane == PP_LANE_WORKER)
@@ -377,6 +380,7 @@ struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struc
     p->source = source;
     p->others.text = "collective_others_ns";
     p->unpickle.text = "unpickle_ns";
+    p->tensors.text = "unpickle_tensors";
     p->n_threads = source->threads(source->ctx, &p->threads);
     p->workers = calloc(p->n_threads + 1, sizeof(*p->workers));
     if (!p->workers) {

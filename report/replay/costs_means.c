@@ -288,16 +288,25 @@ static double trainer_rest_ns(const struct pp_costs *c, const struct pp_timeline
     return fmax(left / (double)tl->window_samples * c->batch_size - c->step_blocked_ns - c->step_cpu_ns, 0);
 }
 
-/* A trainer that is its own worker makes the batch in its data wait, and one that hardly blocks there may
- * poll: neither says what taking a batch costs. */
-static void cost_of_fetching(const struct pp_costs_pass *p, struct pp_costs *c)
+/* A trainer that is its own worker makes the batch in its data wait: that does not say what taking one costs.
+ * One that hardly blocks there may poll, and of its CPU time no more than the unpickling counts. Of the
+ * run-queue delay of the waits the unpickling has its part of their time: it is none of being woken when a
+ * batch comes, and the replay makes its own of it. */
+static void cost_of_fetching(struct pp_costs_pass *p, struct pp_costs *c)
 {
     c->unpickle_ns = p->unpickle_ns > 0 ? per(p->unpickle_ns, p->data_waits) : NAN;
+    c->batch_tensors = p->unpickled_tensors > 0 ? per(p->unpickled_tensors, p->data_waits) : NAN;
     int sleeps = p->data_wait_blocked_ns > 0.05 * p->data_wait_cpu_ns;
-    if (!sleeps || c->in_trainer)
+    double cpu_ns = per(p->data_wait_cpu_ns, p->data_waits),
+           unpickle_ns = p->unpickle_ns > 0 ? c->unpickle_ns : 0;
+    if (c->in_trainer)
         return;
-    c->fetch_cpu_ns = per(p->data_wait_cpu_ns, p->data_waits);
-    c->fetch_blocked_ns = fmax(c->unpickle_ns - c->fetch_cpu_ns, 0);
+    double delay_ns = p->data_wait_ns > 0 ? p->trainer_waits.ns * fmin(p->unpickle_ns / p->data_wait_ns, 1)
+                                          : 0;
+    p->trainer_waits.ns -= delay_ns;
+    p->sleeps.ns -= delay_ns;
+    c->fetch_cpu_ns = sleeps ? cpu_ns : fmin(cpu_ns, unpickle_ns);
+    c->fetch_blocked_ns = fmax(unpickle_ns - c->fetch_cpu_ns - per(delay_ns, p->data_waits), 0);
 }
 
 static void average(struct pp_costs_pass *p)
@@ -321,6 +330,7 @@ static void average(struct pp_costs_pass *p)
         c->cpu_ns += c->step_cpu_ns, c->delay_ns += c->step_stretch_ns;
     else
         c->step_wake_ns = per(c->step_stretch_ns, p->steps);
+    cost_of_fetching(p, c);
     c->trainer_wait_wake_ns = mean_wake(p, &p->trainer_waits);
     c->copy_wait_wake_ns = mean_wake(p, &p->copy_waits);
     c->runnable = per(p->all_ns, (double)(p->tl->end_ns - p->tl->start_ns));
@@ -337,7 +347,6 @@ static void average(struct pp_costs_pass *p)
     c->step_cpu_ns = per(c->step_cpu_ns, p->steps);
     c->step_blocked_ns = per(c->step_blocked_ns, p->steps);
     c->step_stretch_ns = per(c->step_stretch_ns, p->steps);
-    cost_of_fetching(p, c);
     c->sync_ns = per(own_sync_ns(p), p->steps);
     c->sync_wake_ns = per(p->sync_delay_ns, p->steps);
     c->window_start_ns = p->tl->start_ns;

@@ -24,6 +24,7 @@ enum kind {
     LATENCY,
     STEP,
     STEP_MS,
+    UNPICKLE,
     INFLIGHT,
     FIRST_BYTE,
     STREAM,
@@ -56,6 +57,7 @@ static const char *const ranges[] = {
     [LATENCY] = ", a number from 0 on",
     [STEP] = ", a number from 0 on",
     [STEP_MS] = ", a number above 0",
+    [UNPICKLE] = ", a number from 0 on",
     [INFLIGHT] = ", a whole number from 1 to " TEXT(MOST_INFLIGHT),
     [FIRST_BYTE] = ", a number from 0 on",
     [STREAM] = ", such as 80M",
@@ -94,6 +96,7 @@ static const struct {
      "factor on the CPU time of decoding; on the GPU, RATE images/s, MS a batch", DECODE, 0},
     {"transform", "FACTOR", "factor on the CPU time of transforms", FACTOR, AT(transform)},
     {"collate", "FACTOR", "factor on the CPU time of collating", FACTOR, AT(collate)},
+    {"unpickle", "FACTOR", "factor on the time in which the trainer unpickles batches", UNPICKLE, 0},
     {"copy", "FACTOR", "factor on the time of copies to the device", FACTOR, AT(copy)},
     {"sync", "FACTOR", "factor on the time in device syncs", FACTOR, AT(sync)},
     {"collective", "FACTOR", "factor on the other ranks' step; 0: no waits for other ranks", FACTOR,
@@ -211,6 +214,7 @@ static int set(struct pp_knobs *k, const struct pp_costs *c, int i, const char *
     case HOSTS: return is(v, "even") && (k->even_hosts = 1);
     case STEP: return factor(v, &k->step) && (k->step_stated = 1);
     case STEP_MS: return set_step_ms(k, v);
+    case UNPICKLE: return factor(v, &k->unpickle);
     }
     return 0;
 }
@@ -236,6 +240,10 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
     if (!eq || !set(k, c, i, eq + 1))
         return pp_fail(err, PP_E_USAGE, "'%s' is not valid; use %s=%s%s", text, name, knobs[i].values,
                        ranges[knobs[i].kind]);
+    if (knobs[i].kind == UNPICKLE && !(c->unpickle_ns > 0))
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "unpickle cannot be predicted: what it takes is not in the recording; pipeprobe exec records it of PyTorch jobs with workers");
     if (knobs[i].kind == INFLIGHT && c->streaming)
         return pp_fail(
             err, PP_E_UNSUPPORTED,

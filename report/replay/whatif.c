@@ -197,6 +197,11 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         end.gpu_decode.floor_ns = i ? k->gpu_decode.low_floor_ns : k->gpu_decode.high_floor_ns;
         st = widen(c, &end, BASE, c->samples, out, err);
     }
+    if (st == PP_OK && k->unpickle_most > k->unpickle) {
+        struct pp_knobs most = *k;
+        most.unpickle = k->unpickle_most;
+        st = widen(c, &most, BASE, c->samples, out, err);
+    }
     if (st == PP_OK && k->batch > 0 && !k->step_stated &&
         !(k->step_ns > 0)) { /* how a step grows with the batch takes two sizes to know: from not at all to in
                                 proportion */

@@ -38,8 +38,10 @@ struct pp_knobs {
     double cached;      /* share of the reads served from the page cache, 0..1 */
     double decode, transform, collate; /* multipliers of CPU time */
     struct pp_gpu_decode gpu_decode;
-    double step;     /* multiplier of the trainer's own time */
-    double step_ns;  /* or that time; 0: as the multiplier says */
+    double unpickle;      /* multiplier of the time in which the trainer unpickles batches */
+    double unpickle_most; /* the most that it may be; 0: it is what it is */
+    double step;          /* multiplier of the trainer's own time */
+    double step_ns;       /* or that time; 0: as the multiplier says */
     int step_stated; /* 1: the multiplier holds at any batch size; 0: with another one a step is taken to grow
                         in proportion besides */
     double device_decode;     /* multiplier on the copy lane's waiting for the device's decoder */

@@ -11,7 +11,8 @@ pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k,
                            const struct pp_cost_sample *samples, size_t n, struct pp_replay_result *result,
                            struct pp_err *err);
 
-/* samples/s of a trainer that never waits: the report's "if data were always available", for these knobs. */
+/* samples/s of a trainer that never waits for a batch, and still has to take it: the report's "if data were
+ * always available", for these knobs. */
 double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k);
 /* Of its step time what it waits at that rate: what a prediction says of the wait follows from its rate. */
 double pp_whatif_wait_share(const struct pp_costs *c, const struct pp_knobs *k, double samples_per_s);

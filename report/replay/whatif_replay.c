@@ -25,6 +25,7 @@ struct pp_knobs pp_knobs_none(void)
                              .decode = 1,
                              .transform = 1,
                              .collate = 1,
+                             .unpickle = 1,
                              .step = 1,
                              .device_decode = 1,
                              .copy = 1,
@@ -223,13 +224,21 @@ static void keep_below(struct pp_replay_sample *r, const struct pp_cost_sample *
         r->read_blocked *= f, r->read_cpu *= f, r->work_cpu *= f, r->serial_cpu *= f, r->work_blocked *= f;
 }
 
+/* Of what taking a batch costs, the part that is left of it. */
+static double taking_part(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    double all = c->fetch_cpu_ns + c->fetch_blocked_ns;
+    return c->unpickle_ns > 0 && all > 0 ? 1 - (1 - k->unpickle) * fmin(c->unpickle_ns / all, 1) : 1;
+}
+
 static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp_knobs *k)
 {
     double batch = k->batch > 0 ? k->batch : c->batch_size, larger = batch / c->batch_size,
            step = k->step * (k->step_stated ? 1 : larger);
     double cpus = k->cpus > 0 ? k->cpus : c->cpus, step_ns = c->step_blocked_ns + c->step_cpu_ns,
            step_cpu = step_ns > 0 ? c->step_cpu_ns / step_ns : 0;
-    double wake = wake_part(c, k), copied = k->gpu_decode.per_s > 0 ? larger * k->gpu_decode.copied : larger;
+    double taking = larger * taking_part(c, k), wake = wake_part(c, k),
+           copied = k->gpu_decode.per_s > 0 ? larger * k->gpu_decode.copied : larger;
     step_ns = k->step_ns > 0 ? k->step_ns : step_ns * step;
     return (struct pp_replay_setup){
         .workers = k->workers ? k->workers : c->workers,
@@ -247,8 +256,8 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .others = k->alone ? 0 : c->others,
         .groups = k->alone ? 0 : c->groups,
         .left = fmax(c->online_cpus - c->wanted_by_others, 0),
-        .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake + c->fetch_blocked_ns * larger,
-        .step_cpu_ns = step_ns * step_cpu + c->fetch_cpu_ns * larger,
+        .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake + c->fetch_blocked_ns * taking,
+        .step_cpu_ns = step_ns * step_cpu + c->fetch_cpu_ns * taking,
         .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0,
         .sync_ns = c->sync_ns * k->sync + c->sync_wake_ns * wake,
         .others_ns = c->others_ns,
@@ -275,7 +284,8 @@ double pp_whatif_wait_share(const struct pp_costs *c, const struct pp_knobs *k, 
     struct pp_replay_setup s = setup_of(c, k);
     double step_ns = s.step_ns + s.step_cpu_ns + (s.sync ? s.sync_ns : 0), batch = (double)s.batch_size * 1e9,
            wait_ns = fmax(batch / samples_per_s - batch / pp_whatif_trainer_most(c, k), 0),
-           fetch_ns = (c->fetch_cpu_ns + c->fetch_blocked_ns) * (double)s.batch_size / c->batch_size;
+           fetch_ns = (c->fetch_cpu_ns + c->fetch_blocked_ns) * taking_part(c, k) * (double)s.batch_size /
+                      c->batch_size;
     return wait_ns + step_ns > 0 ? (wait_ns + fetch_ns) / (wait_ns + step_ns) : 0;
 }
 

@@ -64,10 +64,10 @@ static int is_sure(const struct pp_report_fix *f)
 /* The best fix that does what the next step says, a setting before what needs work when it gains half as
  * much; where none gains, the best of all. They are ranked. Of an amount no number is promised, nor that of
  * another change in its place. Of those that may gain nothing, the best becomes the candidate. */
-static const struct pp_report_fix *choose_fix(struct pp_report_verdict *v, int *depends)
+static const struct pp_report_fix *choose_fix(struct pp_report_verdict *v, const char **depends)
 {
     const struct pp_report_fix *best = NULL, *done = NULL, *candidate = NULL;
-    *depends = 0;
+    *depends = NULL;
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
         int amount = f->effort == PP_AN_AMOUNT, said = is_said(v->remedy, f->knob);
@@ -80,10 +80,11 @@ static const struct pp_report_fix *choose_fix(struct pp_report_verdict *v, int *
         }
         if (said && !amount && (!done || (done->effort && !f->effort && f->gain >= done->gain / 2)))
             done = f;
-        *depends |= said && amount;
+        if (said && amount && row)
+            *depends = row->amount;
         best = best || amount ? best : f;
     }
-    *depends &= !done;
+    *depends = done ? NULL : *depends;
     best = done ? done : *depends || v->remedy->looks_first ? NULL : best;
     v->action.candidate = best || *depends ? NULL : candidate;
     return best;
@@ -221,10 +222,12 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
     }
     if (!v->remedy)
         return;
-    int depends = 0;
+    const char *depends = NULL;
     v->action.fix = v->l1 ? choose_fix(v, &depends) : NULL;
     if (depends)
-        v->action.depends = "depends on how much cheaper: pipeprobe whatif FILE --set decode=0.7";
+        v->action.depends = pp_arena_printf(arena,
+                                            "depends on how much cheaper: pipeprobe whatif FILE --set %s",
+                                            depends);
     else if (v->remedy == &pp_remedies[PP_REMEDY_KEEP_WORKERS_PREFETCH])
         v->action.depends = without_boundaries(r, arena);
     else if (v->remedy->looks_first && !v->action.fix)

@@ -151,7 +151,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
         {"work",
          "half the decode and transform work: smaller images offline, cached decoded data, cheaper augmentation",
          "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
-         LESS_WORK},
+         LESS_WORK, .amount = "decode=0.7"},
     [PP_REMEDY_ERRORS] = {"errors", "no failing reads: fix or quarantine the files in table error",
                           "Fix or quarantine the failing files (listed in table error), or retry less often.",
                           ERRORS},
@@ -343,7 +343,10 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`DataLoader(pin_memory=False)`: workers' memory is then copied by the step",
                "keep `uint8` through `.batched(N)`; `wds.WebLoader(pin_memory=False)`", NULL)},
     [PP_REMEDY_UNPICKLE_LESS] =
-        {.sentence =
+        {.knob = "unpickle",
+         .offer = "one tensor per batch in place of many small ones",
+         .amount = "unpickle=0.5",
+         .sentence =
              "Send fewer tensors per batch: one in place of many small ones; or larger batches. With a GPU, pin_memory=True has a thread of its own take them.",
          WORDS(NULL,
                "a `collate_fn` that makes one tensor of many; a larger `batch_size`; on a GPU "

@@ -124,9 +124,10 @@ struct pp_remedy {
     const char *offer;    /* as a ranked fix says it, what changes before its ':'; NULL without a knob */
     const char *sentence; /* as the next step of a verdict or finding; NULL: only offered. It is read under
                              recordings of any program: it names PyTorch's arguments, and no option of ours */
-    const char *by;  /* knobs of other fixes that carry it out, separated by spaces; NULL: only its own */
-    int only_listed; /* its prediction rests on what others published: no next step promises its gain */
-    int looks_first; /* what to change is found first: no other fix's gain is promised in its place */
+    const char *amount; /* a value of the what-if to try where the fix is only an amount; NULL: it is none */
+    const char *by;     /* knobs of other fixes that carry it out, separated by spaces; NULL: only its own */
+    int only_listed;    /* its prediction rests on what others published: no next step promises its gain */
+    int looks_first;    /* what to change is found first: no other fix's gain is promised in its place */
     /* What can be pasted; {to} is the fix's value. NULL: there is nothing of that kind. */
     const char *args;    /* of the DataLoader */
     const char *line;    /* of the training loop, in Python */

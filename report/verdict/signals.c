@@ -361,6 +361,21 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
     }
 }
 
+#define FIRST_TENSOR 2 /* costs as much as that many more at most: the message itself is read besides */
+
+/* Of tensors that were counted one in place of all is taken for one of them; without a count it is an amount.
+ */
+static void offer_fewer_tensors(const struct pp_costs *c, struct pp_signals *s)
+{
+    int many = c->batch_tensors >= 2; /* NAN: not known */
+    if (!(c->unpickle_ns * c->samples_per_s >= PP_LEAST_SHARE * 1e9 * c->batch_size))
+        return;
+    struct pp_fix *f = offer(s, PP_REMEDY_UNPICKLE_LESS, many ? 1 : PP_AN_AMOUNT);
+    f->knobs.unpickle = many ? 1 / c->batch_tensors : 0.5;
+    f->knobs.unpickle_most = many ? fmin(FIRST_TENSOR / c->batch_tensors, 1) : 0;
+    snprintf(f->to, sizeof(f->to), "%s", many ? "one tensor" : "half");
+}
+
 #define LEAST_SETUP 0.05  /* of the requests' time: opening connections */
 #define LEAST_SHARDS 0.05 /* of the requests' time: what larger shards would not take */
 #define LEAST_TAIL 3      /* p99 over p50 of the first bytes: below it there is little to hedge */
@@ -437,7 +452,7 @@ static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, stru
     if (st == PP_OK)
         st = offer_remote(c, s, err);
     if (st == PP_OK)
-        offer_rest(c, s);
+        offer_rest(c, s), offer_fewer_tensors(c, s);
     for (int i = 0; i < s->fixes && st == PP_OK; i++)
         st = pp_whatif(c, &s->fix[i].knobs, &s->fix[i].p, err);
     if (st == PP_OK)

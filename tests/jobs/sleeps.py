@@ -1,7 +1,7 @@
 """A training script whose samples take time and no CPU: what a change of its DataLoader gains depends on the change alone. It knows nothing of
 pipeprobe. Prints the workers that it has and the epochs it finished.
 
-sleeps.py [--workers N] [--sample-ms MS] [--step-ms MS] [--epochs N] [--samples N] [--batch N] [--prefetch N] [--long-ms MS] [--tensors N]
+sleeps.py [--workers N] [--sample-ms MS] [--step-ms MS] [--epochs N] [--samples N] [--batch N] [--prefetch N] [--long-ms MS] [--tensors N] [--join]
           [--stream sharded|plain] [--validate] [--again] [--ignore] [--fail-with N]"""
 
 import argparse
@@ -23,6 +23,10 @@ class Slow(Dataset):
     def __getitem__(self, i):
         time.sleep((self.long_ms if self.long_ms and i % 64 == 63 else self.ms) / 1000)
         return torch.tensor([i]) if self.tensors == 1 else [torch.tensor([i])] * self.tensors
+
+
+def joined(samples):
+    return torch.stack(torch.utils.data.default_collate(samples))
 
 
 class Plain(IterableDataset):
@@ -50,6 +54,7 @@ def main():
     p.add_argument("--batch", type=int, default=4)
     p.add_argument("--prefetch", type=int, default=2)
     p.add_argument("--tensors", type=int, default=1, help="of a sample, and so of a batch")
+    p.add_argument("--join", action="store_true", help="the tensors of a batch are sent as one")
     p.add_argument("--stream", choices=["sharded", "plain"])
     p.add_argument("--validate", action="store_true", help="a second loader of the same data set")
     p.add_argument("--again", action="store_true", help="a new loader for each epoch")
@@ -63,6 +68,8 @@ def main():
     if a.stream:
         data = (Sharded if a.stream == "sharded" else Plain)(data)
     options = dict(prefetch_factor=a.prefetch) if a.workers else {}
+    if a.join:
+        options["collate_fn"] = joined
     shuffle = None if a.stream else True
 
     def train_loader():

@@ -109,6 +109,7 @@ struct record_local {
     struct record_about step;
     int taking;                 /* depth of __next__: one loader's may call another's */
     uint64_t unpickle_stamps;   /* in it: for batches that had come */
+    uint64_t unpickle_tensors;  /* in it: that these batches have */
     int passing;                /* in a backward pass */
     struct record_mark arrived; /* in it: this rank's part was done; stamp 0: not yet */
     struct record_taker taker;
@@ -241,8 +242,8 @@ void record_sample_begin(struct record_local *l);
 /* sample: its number, or with `many` how many they were. */
 void record_sample_end(struct record_local *l, uint64_t sample, int many, int failed);
 
-/* Within a wait for a batch: what came was made into objects since from. */
-void record_unpickled(struct record_local *l, const struct record_mark *from);
+/* Within a wait for a batch: what came was made into objects since from, and has so many tensors. */
+void record_unpickled(struct record_local *l, const struct record_mark *from, uint64_t tensors);
 void record_take_begin(struct record_local *l, struct record_iteration *it, struct record_mark *from);
 /* got: 1 a batch, 0 the end of the epoch, -1 an exception */
 void record_take_end(struct record_local *l, struct record_iteration *it, const struct record_mark *from,

@@ -321,7 +321,7 @@ void record_take_begin(struct record_local *l, struct record_iteration *it, stru
     if (l->step_from.stamp)
         record_taker_put(l, PP_PHASE_STEP, &l->step_from, from, &l->step);
     l->step_from.stamp = l->taker.get_from.stamp = 0;
-    l->unpickle_stamps = 0;
+    l->unpickle_stamps = l->unpickle_tensors = 0;
     /* A loader without workers makes the batch in this thread. */
     l->taken = it;
     l->first_batch = it->first_batch;
@@ -346,8 +346,9 @@ static uint64_t samples_of(const struct record_iteration *it)
                : it->batch_size;
 }
 
-void record_unpickled(struct record_local *l, const struct record_mark *from)
+void record_unpickled(struct record_local *l, const struct record_mark *from, uint64_t tensors)
 {
+    l->unpickle_tensors += tensors;
     l->unpickle_stamps += record_now(&l->trainer, 0).stamp - from->stamp;
 }
 
@@ -376,11 +377,15 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
         about.flags = PP_SPAN_ERROR;
     }
     record_taker_put(l, got ? PP_PHASE_DATA_WAIT : PP_PHASE_EPOCH_BOUNDARY, from, &now, &about);
-    if (got > 0 && l->unpickle_stamps && l->taker.role != RECORD_PREFETCHES)
-        record_count(&l->trainer, "unpickle_ns",
-                     pp_thread_stamps_ns(l->trainer.trace, now.stamp - l->unpickle_stamps, now.stamp));
-    if (got > 0)
-        record_gpu_batch(l, about.batch);
+    if (got <= 0)
+        return;
+    record_gpu_batch(l, about.batch);
+    if (!l->unpickle_stamps || l->taker.role == RECORD_PREFETCHES)
+        return;
+    record_count(&l->trainer, "unpickle_ns",
+                 pp_thread_stamps_ns(l->trainer.trace, now.stamp - l->unpickle_stamps, now.stamp));
+    if (l->unpickle_tensors)
+        record_count(&l->trainer, "unpickle_tensors", l->unpickle_tensors);
 }
 
 /* ---- within a step: checkpoints, and waits for other ranks ---- */
