@@ -278,28 +278,47 @@ static double rate_without(const struct pp_report *r, double s)
 }
 
 /* Exposed is what the trainer waits, for data or other ranks, and what its own steps take longer for want of
- * a CPU. */
-static void set_headroom(struct build *b, double starved_ns)
+ * a CPU. Batches that are always there still have to be taken: that part of its waits stays, unless it is
+ * what a fix ends. */
+static void set_headroom(struct build *b, double starved_ns, double taking_ns)
 {
     const struct pp_timeline *t = &b->timeline;
     struct pp_report *r = b->r;
-    double wait_s = (double)pp_timeline_exposed_ns(t) / 1e9, exposed_s;
+    double wait_s = ((double)pp_timeline_exposed_ns(t) - taking_ns) / 1e9, exposed_s;
     r->starved_s = starved_ns / 1e9;
     exposed_s = wait_s + r->starved_s;
     r->headroom_if = r->collective_share > r->data_wait_share ? "there were no waits for other ranks"
-                     : r->starved_s > 0                       ? "data and CPUs were always available"
-                                                              : "data were always available";
+                     : r->taken_for_free ? "data were always available and batches cost nothing to take"
+                     : r->starved_s > 0  ? "data and CPUs were always available"
+                                         : "data were always available";
     r->without_waits_samples_per_s = rate_without(r, wait_s);
     r->headroom_samples_per_s = rate_without(r, exposed_s);
     r->headroom_gain = r->has_step && r->window_s > exposed_s ? exposed_s / (r->window_s - exposed_s) : NAN;
 }
 
-static double best_fix(const struct pp_diagnosis *d)
+/* The rate with the best fix of those that make taking batches cheaper, or of the others. */
+static double best_fix(const struct pp_diagnosis *d, int takes_less)
 {
     double best = 0;
-    for (int i = 0; i < d->signals.fixes; i++)
-        best = fmax(best, d->signals.fix[i].p.samples_per_s);
+    for (int i = 0; d->replayed && i < d->signals.fixes; i++)
+        if ((d->signals.fix[i].knobs.unpickle < 1) == takes_less)
+            best = fmax(best, d->signals.fix[i].p.samples_per_s);
     return best;
+}
+
+/* No fix is said to gain more than there is to gain. */
+static void find_headroom(struct build *b, const struct pp_diagnosis *d)
+{
+    double starved_ns = d->starved_ns;
+    set_headroom(b, starved_ns, d->taking_ns);
+    if (!(starved_ns > 0) && best_fix(d, 0) > b->r->headroom_samples_per_s) {
+        starved_ns = d->stretch_ns; /* it frees the CPUs that the steps wait for, too */
+        set_headroom(b, starved_ns, d->taking_ns);
+    }
+    if (best_fix(d, 1) > b->r->headroom_samples_per_s) {
+        b->r->taken_for_free = 1;
+        set_headroom(b, starved_ns, 0);
+    }
 }
 
 static void judge(struct build *b)
@@ -313,9 +332,7 @@ static void judge(struct build *b)
     struct pp_facts facts;
     struct pp_diagnosis d;
     pp_facts_build(&from, &facts, &d);
-    set_headroom(b, d.starved_ns);
-    if (d.replayed && !(d.starved_ns > 0) && best_fix(&d) > b->r->headroom_samples_per_s)
-        set_headroom(b, d.stretch_ns); /* a fix frees the CPUs that the steps wait for, too */
+    find_headroom(b, &d);
     pp_verdict_judge(&facts, b->arena, &b->r->verdict);
     pp_diagnosis_show(&d, b->arena, &b->r->verdict);
     pp_pytorch_expect(d.replayed ? &b->got.costs : NULL, b->arena, b->r);

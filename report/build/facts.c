@@ -196,6 +196,17 @@ static void add_costs(const struct pp_costs *c, const struct pp_timeline *tl, st
                                          : NAN;
 }
 
+/* As the what-if has it: a prediction and the report's ceiling are not at odds. */
+static double taking_ns(const struct pp_facts_from *from)
+{
+    const struct pp_costs *c = &from->gathered->costs;
+    const struct pp_timeline *tl = from->timeline;
+    return from->gathered->costs_status == PP_OK
+               ? fmin((c->fetch_cpu_ns + c->fetch_blocked_ns) * (double)tl->judged_batches,
+                      (double)tl->wait_ns)
+               : 0;
+}
+
 /* The costs are calibrated, and replayed with one thing better at a time. Metrics of a replay that does not
  * come out as the run did are dropped. */
 static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, struct pp_diagnosis *out)
@@ -289,6 +300,7 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     expose_stretch(f, out->replayed);
     out->stretch_ns = from->gathered->costs.step_stretch_ns * (double)tl->judged_batches;
     out->starved_ns = f->starved ? out->stretch_ns : 0;
+    out->taking_ns = taking_ns(from);
     /* last: the GPU's overhead is what the stretch does not explain */
     pp_gpu_facts(from->report->gpu, tl, f);
     if (f->trace)

@@ -24,6 +24,7 @@ struct pp_diagnosis {
     double starved_ns; /* of the judged batches: how much longer the trainer's steps took for want of a CPU; 0
                           where that is not exposed time */
     double stretch_ns; /* likewise, exposed or not */
+    double taking_ns; /* of the judged batches' waits, what taking batches that are there costs; 0: unknown */
     struct pp_err why_not;
 };
 

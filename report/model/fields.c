@@ -131,7 +131,7 @@ static const struct pp_field verdict_fields[] = {
     FK("command", verdict.action.command, NONE,
        "the next step in options of pipeprobe run; null when another loader was recorded"),
     F(headroom_samples_per_s, RATE,
-      "if the exposed time (waits for data, and the step's own waiting for a CPU where the sentence counts it) were gone and nothing else changed"),
+      "if the exposed time (waits for data, and the step's own waiting for a CPU where the sentence counts it) were gone and nothing else changed: what taking a batch costs the trainer stays, unless a fix ends it"),
     F(headroom_gain, SHARE, "over the recorded rate: 0.25 is a quarter more"),
     FK("replay_error", verdict.replay_error, SHARE,
        "rate of the replay of the run as it was over the measured one, minus 1", .flags = PP_FIELD_LAST),

@@ -347,9 +347,11 @@ struct pp_report {
     uint64_t window_samples, window_batches;
     double samples_per_s, batches_per_s, bytes_per_s, step_mean_ns;
     double headroom_samples_per_s; /* if the exposed time, the wait for other ranks too, were gone and nothing
-                                      else changed; NAN without a step */
+                                      else changed: batches that are there are still taken; NAN without a
+                                      step */
     double headroom_gain;          /* of it over samples_per_s: 0.25 is a quarter more */
     const char *headroom_if;       /* what would have to be so: "data were always available"; after "if" */
+    int taken_for_free;            /* taking them is gone too: a fix does that */
     double starved_s; /* in the window, how much longer the steps took for want of a CPU; 0 where that does
                          not count as exposed */
     double without_waits_samples_per_s; /* if only the waits were gone, and the steps stayed as long as they

@@ -178,6 +178,106 @@ static void test_a_late_step_is_no_input(void **state)
     expect_verdict(f, "input-bound", "transform", "cpu-contended");
 }
 
+/* ---- what taking a batch costs ---- */
+
+static void give_waits(struct fake_run *f, double cpu)
+{
+    for (size_t i = 0; i < f->n_spans[0]; i++)
+        if (f->span[0][i].phase == PP_PHASE_DATA_WAIT)
+            fake_resources(&f->span[0][i], &(struct fake_stage){.cpu = cpu}, 0);
+}
+
+enum { UNPICKLE_NS = 1, UNPICKLE_TENSORS };
+
+static const char *counter_name(void *ctx, uint16_t id)
+{
+    return id == UNPICKLE_NS ? "unpickle_ns" : id == UNPICKLE_TENSORS ? "unpickle_tensors" : "";
+}
+
+/* Workers with little to do, and waits of 12 ms, 11 of which the trainer unpickles. tensors 0: not counted.
+ */
+static struct pp_report *of_many_tensors(struct fake_run **run, uint64_t tensors)
+{
+    struct fake_pipeline p = {.workers = 2,
+                              .batches = 60,
+                              .warmup = 10,
+                              .batch_size = 8,
+                              .wait_ns = 12 * FAKE_MS,
+                              .step_ns = 12 * FAKE_MS,
+                              .h2d_ns = FAKE_MS / 10,
+                              .stage = {{PP_PHASE_READ, FAKE_MS / 10, 0.5, 0},
+                                        {PP_PHASE_DECODE, FAKE_MS, 1, 0},
+                                        {PP_PHASE_SLOT_WAIT, 49 * FAKE_MS / 10, 0, 0}}};
+    struct fake_run *f = *run = on_two_cpus(&p, "2", 0.5, 0);
+    give_waits(f, 0.3);
+    for (size_t i = 0, n = f->n_spans[0]; i < n; i++) {
+        struct pp_span s = f->span[0][i], *counter;
+        if (s.phase != PP_PHASE_DATA_WAIT)
+            continue;
+        counter = fake_span(f, 0, PP_PHASE_COUNTER, s.start_ns + s.dur_ns - 1, 0);
+        counter->name = UNPICKLE_NS;
+        counter->bytes = 11 * FAKE_MS;
+        if (!tensors)
+            continue;
+        counter = fake_span(f, 0, PP_PHASE_COUNTER, s.start_ns + s.dur_ns - 1, 0);
+        counter->name = UNPICKLE_TENSORS;
+        counter->bytes = tensors;
+    }
+    struct pp_source source = fake_source(f);
+    struct pp_report *r = NULL;
+    struct pp_err err = {0};
+    source.name = counter_name;
+    assert_int_equal(pp_report_from(&source, &r, &err), PP_OK);
+    if (!r->verdict.l2 || strcmp(r->verdict.l2, "unpickle") != 0)
+        fail_msg("%s (%s)", r->verdict.sentence,
+                 r->verdict.why_no_fixes ? r->verdict.why_no_fixes : "replayed");
+    return r;
+}
+
+/* Data that is always there would gain next to nothing; one tensor gains most of the wait. */
+static void test_fewer_tensors_have_a_gain(void **state)
+{
+    struct fake_run *f;
+    struct pp_report *r = of_many_tensors(&f, 80);
+    const struct pp_report_fix *fix = r->verdict.action.fix;
+    assert_non_null(fix);
+    assert_string_equal(fix->knob, "unpickle");
+    assert_string_equal(fix->to, "one tensor");
+    assert_near(fix->samples_per_s, 8 / (0.012 + 0.011 / 80), 0.06 * 660);
+    assert_true(fix->low > 0.7 && fix->low < fix->gain && fix->gain < fix->high);
+    assert_near(r->headroom_samples_per_s, 8 / 0.012, 0.1);
+    assert_non_null(
+        strstr(r->verdict.sentence, "if data were always available and batches cost nothing to take"));
+    pp_report_free(r);
+    fake_free(f);
+
+    r = of_many_tensors(&f, 0); /* how many there are is not known: no number is promised */
+    assert_null(r->verdict.action.fix);
+    assert_non_null(strstr(r->verdict.action.depends, "--set unpickle=0.5"));
+    pp_report_free(r);
+    fake_free(f);
+
+    r = of_many_tensors(&f, 1); /* one in place of one is no change */
+    assert_null(r->verdict.action.fix);
+    pp_report_free(r);
+    fake_free(f);
+}
+
+/* Of a wait of 36 ms, 3.6 are CPU time of the trainer: batches that are there are taken all the same. */
+static void test_batches_that_are_there_are_taken(void **state)
+{
+    struct fake_run *f = recorded(0, 0);
+    give_waits(f, 0.1);
+    struct pp_report *r = report_of(f);
+    assert_near(r->headroom_samples_per_s, 8 / 0.0156, 0.1);
+    assert_non_null(strstr(r->verdict.sentence, "if data were always available"));
+    assert_null(strstr(r->verdict.sentence, "cost nothing"));
+    for (size_t i = 0; i < r->verdict.n_fixes; i++)
+        assert_true(r->verdict.fixes[i].samples_per_s <= r->headroom_samples_per_s * (1 + 1e-9));
+    pp_report_free(r);
+    fake_free(f);
+}
+
 /* Two workers that keep up with the step; a PyTorch loader with three times the CPU work does not. */
 static struct fake_run *keeps_up(const char *format, const char *transform, int own)
 {
@@ -507,6 +607,8 @@ static struct fake_run *any_pipeline(uint64_t seed)
         give_steps(f, 0.3, 0.3 * pp_rng_unit(&r));
     if (pp_rng_unit(&r) < 0.5)
         fake_cpu_counters(f, &p, 1, 2 * pp_rng_unit(&r));
+    if (pp_rng_unit(&r) < 0.5)
+        give_waits(f, 0.3 * pp_rng_unit(&r));
     return f;
 }
 
@@ -534,7 +636,8 @@ static void test_no_prediction_exceeds_the_ceiling(void **state)
         if (pp_costs_read(&source, &tl, &c, &err) != PP_OK)
             fail_msg("seed %d: %s", (int)seed, err.text);
         assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
-        double lost = (double)pp_timeline_exposed_ns(&tl) + c.step_stretch_ns * (double)tl.judged_batches;
+        double judged = (double)tl.judged_batches, taking = (c.fetch_cpu_ns + c.fetch_blocked_ns) * judged;
+        double lost = (double)pp_timeline_exposed_ns(&tl) - taking + c.step_stretch_ns * judged;
         most = (double)tl.window_samples * 1e9 / (c.window_ns - lost) * (1 + 1e-9);
         for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++) {
             double rate = made_costs_predicted(&c, sets[i]);
@@ -613,6 +716,8 @@ int main(void)
         cmocka_unit_test(test_our_own_loader_says_what_pytorch_would_do),
         cmocka_unit_test(test_a_thread_that_pins_is_the_bottleneck),
         cmocka_unit_test(test_a_busy_gpu_decoder_is_named),
+        cmocka_unit_test(test_fewer_tensors_have_a_gain),
+        cmocka_unit_test(test_batches_that_are_there_are_taken),
         cmocka_unit_test(test_a_prefetch_that_bridges_what_is_lost),
         cmocka_unit_test(test_costs_are_cpu_and_blocked_time),
         cmocka_unit_test(test_samples_in_one_span_cost_their_part),
