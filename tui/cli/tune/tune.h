@@ -7,6 +7,7 @@
 #include "tui/cli/tune/tune_stats.h"
 
 #include "probe/base/opts.h"
+#include "report/render/answer.h"
 
 #include <stdio.h>
 
@@ -34,8 +35,10 @@ struct tune_session {
     size_t freedom;
     int best;          /* of the candidates; -1: none gains for sure */
     char verdict[480]; /* the sentence of the first baseline's report */
-    int asked;         /* the changes are the user's (--try) */
-    int inconclusive;  /* its verdict */
+    char advice[480];  /* its next step, and what that is predicted to gain; "": none */
+    char advice_gain[PP_ANSWER_TEXT];
+    int asked;        /* the changes are the user's (--try) */
+    int inconclusive; /* its verdict */
 };
 
 /* ---- tune_plan.c ---- */

@@ -134,6 +134,9 @@ pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FIL
     if (st == PP_OK) {
         snprintf(s->verdict, sizeof(s->verdict), "%s",
                  report->verdict.sentence ? report->verdict.sentence : "");
+        snprintf(s->advice, sizeof(s->advice), "%s",
+                 report->verdict.next_step ? report->verdict.next_step : "");
+        pp_answer_predicted(report, s->advice_gain);
         s->inconclusive = strcmp(report->verdict.l0, "inconclusive") == 0;
     }
     if (st == PP_OK && !tries->n)

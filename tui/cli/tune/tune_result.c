@@ -181,6 +181,18 @@ static void print_control(const struct tune_session *s, FILE *out)
             100 * drift);
 }
 
+/* What there is to gain is in no argument: what the report says. */
+static void print_verdict(const struct tune_session *s, FILE *out)
+{
+    fprintf(out,
+            "Nothing to prove: no argument of this DataLoader is predicted to gain 3 %%.\nVerdict:   %s\n",
+            s->verdict);
+    if (s->advice[0])
+        fprintf(out, "Do:        %s\n", s->advice);
+    if (s->advice_gain[0])
+        fprintf(out, "Gain:      %s\n", s->advice_gain);
+}
+
 void tune_print(const struct tune_session *s, FILE *out)
 {
     char text[512], line[2 * TUNE_TEXT];
@@ -196,10 +208,7 @@ void tune_print(const struct tune_session *s, FILE *out)
     if (!s->candidates && s->asked)
         fputs("Nothing to prove: no change that was asked for can be made to this DataLoader.\n", out);
     else if (!s->candidates)
-        fprintf(
-            out,
-            "Nothing to prove: no argument of this DataLoader is predicted to gain 3 %%.\nVerdict:   %s\n",
-            s->verdict);
+        print_verdict(s, out);
     else if (s->best < 0)
         fputs("Paste:     nothing: no change gains 3 % beyond the noise\n", out);
     else
@@ -265,6 +274,8 @@ void tune_print_json(const struct tune_session *s, FILE *out)
     pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.tune/1");
     pp_json_key(&j, "directory"), pp_json_str(&j, s->job.dir);
     pp_json_key(&j, "verdict"), pp_json_str(&j, s->verdict);
+    pp_json_key(&j, "next_step"), pp_json_str(&j, s->advice[0] ? s->advice : NULL);
+    pp_json_key(&j, "next_step_gain"), pp_json_str(&j, s->advice_gain[0] ? s->advice_gain : NULL);
     pp_json_key(&j, "loader"), pp_json_object(&j);
     pp_json_key(&j, "made"), pp_json_int(&j, s->loader->made + 1);
     pp_json_key(&j, "loaders_made"), pp_json_uint(&j, s->baseline.loaders.made);

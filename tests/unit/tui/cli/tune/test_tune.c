@@ -1,7 +1,6 @@
 /* The parts of `pipeprobe tune` that start nothing: changes as text, the hooks' log, what a gain is and how
  * sure. */
-#include "tui/cli/tune/tune_log.h"
-#include "tui/cli/tune/tune_stats.h"
+#include "tui/cli/tune/tune.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -212,11 +211,41 @@ static void test_gains_cover(void **state)
     assert_in_range(held, 0.775 * TRIALS, 0.825 * TRIALS);
 }
 
+/* Where no argument gains, the report's advice is what is left to say. */
+static void test_without_an_argument_the_advice_is_said(void **state)
+{
+    static const struct tune_loader loader = {.dataset = "D", .order = "shuffled", .batch = 4};
+    struct tune_session *s = calloc(1, sizeof(*s));
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    (void)state;
+    assert_non_null(s);
+    s->loader = &loader;
+    s->base = (struct tune_sample){.rate = {100}, .noise = {NAN}, .n = 1};
+    snprintf(s->verdict, sizeof(s->verdict), "It waits.");
+    snprintf(s->advice, sizeof(s->advice), "Send fewer tensors.");
+    snprintf(s->advice_gain, sizeof(s->advice_gain), "one tensor: 250 samples/s, +150 %%");
+    tune_print(s, out);
+    fclose(out);
+    assert_non_null(strstr(text,
+                           "Nothing to prove: no argument of this DataLoader is predicted to gain 3 %.\n"
+                           "Verdict:   It waits.\nDo:        Send fewer tensors.\n"
+                           "Gain:      one tensor: 250 samples/s, +150 %\nFiles:"));
+    free(text);
+    free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes),     cmocka_unit_test(test_fixes), cmocka_unit_test(test_log),
-        cmocka_unit_test(test_strange_log), cmocka_unit_test(test_gains), cmocka_unit_test(test_gains_cover),
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_fixes),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_strange_log),
+        cmocka_unit_test(test_gains),
+        cmocka_unit_test(test_gains_cover),
+        cmocka_unit_test(test_without_an_argument_the_advice_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
