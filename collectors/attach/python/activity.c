@@ -218,28 +218,49 @@ static const char *const *where(struct places *p)
 /* ---- the driver, if the program has it ---- */
 
 struct driver {
-    void *library;
     int version;
     char device[128];
 };
 
+/* What the loader has loaded so far: a look at it costs some 0.1 us where nothing is new. */
+struct loaded {
+    unsigned long long adds; /* as of the look before */
+    int is_new, has_driver;
+};
+
+static int on_loaded(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    struct loaded *l = ctx;
+    const char *file = strrchr(info->dlpi_name, '/');
+    (void)size;
+    if (!l->is_new && info->dlpi_adds == l->adds)
+        return 1;
+    l->is_new = 1;
+    l->adds = info->dlpi_adds;
+    l->has_driver |= strncmp(file ? file + 1 : info->dlpi_name, "libcuda.so", 10) == 0;
+    return 0;
+}
+
 /* 0: CUDA is not in use, or not in this thread. Nothing is loaded, and nothing in CUDA changes. */
 static int in_use(struct driver *d)
 {
+    static struct loaded loaded;
     int (*current)(void **), (*device_of)(int *), (*name_of)(char *, int, int), (*version_of)(int *);
     void *context = NULL;
     int device = 0;
-    d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    if (!d->library)
+    loaded.is_new = 0;
+    dl_iterate_phdr(on_loaded, &loaded);
+    void *library = loaded.has_driver ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
+    if (!library)
         return 0;
-    *(void **)&current = dlsym(d->library, "cuCtxGetCurrent");
-    *(void **)&device_of = dlsym(d->library, "cuCtxGetDevice");
-    *(void **)&name_of = dlsym(d->library, "cuDeviceGetName");
-    *(void **)&version_of = dlsym(d->library, "cuDriverGetVersion");
+    *(void **)&current = dlsym(library, "cuCtxGetCurrent");
+    *(void **)&device_of = dlsym(library, "cuCtxGetDevice");
+    *(void **)&name_of = dlsym(library, "cuDeviceGetName");
+    *(void **)&version_of = dlsym(library, "cuDriverGetVersion");
     int used = current && version_of && current(&context) == 0 && context && version_of(&d->version) == 0;
     if (used && device_of && name_of && device_of(&device) == 0)
         (void)name_of(d->device, sizeof(d->device) - 1, device);
-    dlclose(d->library); /* the program has it open itself */
+    dlclose(library); /* the program has it open itself */
     return used;
 }
 
