@@ -183,6 +183,25 @@ static int lacks_ranges(const struct pp_report *r)
             !pp_report_find_phase(r, PP_PHASE_STEP));
 }
 
+/* A PyTorch job whose DataLoaders were recorded needs no ranges: it ended, or failed, before a second batch. */
+static int lacks_batches(const struct pp_report *r)
+{
+    const char *source = config(r, "source");
+    return source && strcmp(source, "pytorch") == 0 && pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
+}
+
+static void say_what_lacks(struct pp_report *r, struct pp_arena *arena)
+{
+    struct pp_report_verdict *v = &r->verdict;
+    int batches = lacks_batches(r);
+    v->remedy = &pp_remedies[batches ? PP_REMEDY_MORE_BATCHES : PP_REMEDY_ANNOTATE];
+    v->next_step = v->remedy->sentence;
+    v->ceiling = 0;
+    v->reason = batches ? "the job took no second batch, and a step is what lies between two"
+                        : "the recording does not say when the trainer waited and when it worked";
+    v->sentence = pp_arena_printf(arena, "INCONCLUSIVE: %s", v->reason);
+}
+
 /* What has to be found first may be hidden by more workers until then, unless they take turns at it. NULL: it
  * is not. */
 static const char *unless_it_is_a_lock(const struct pp_report_verdict *v, struct pp_arena *arena)
@@ -213,13 +232,8 @@ static const char *without_boundaries(const struct pp_report *r, struct pp_arena
 void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
-    if (lacks_ranges(r)) {
-        v->remedy = &pp_remedies[PP_REMEDY_ANNOTATE];
-        v->next_step = v->remedy->sentence;
-        v->ceiling = 0;
-        v->reason = "the recording does not say when the trainer waited and when it worked";
-        v->sentence = pp_arena_printf(arena, "INCONCLUSIVE: %s", v->reason);
-    }
+    if (lacks_ranges(r))
+        say_what_lacks(r, arena);
     if (!v->remedy)
         return;
     const char *depends = NULL;

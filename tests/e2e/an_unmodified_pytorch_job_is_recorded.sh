@@ -80,6 +80,14 @@ for start in fork spawn; do
     is "an exception in a worker ($start): the sample is marked" "$(sql "$R" "SELECT DISTINCT sample FROM v_span WHERE phase = 'transform' AND flags & 1")" 17
 done
 recorded "an exception without workers" --workers 0 --fail-at 17
+run timeout 60 "$PP" exec --force -o "$R" -- "$PYTHON" -c 'import torch
+from torch.utils.data import DataLoader
+class D(torch.utils.data.Dataset):
+    def __len__(self): return 8
+    def __getitem__(self, i): raise OSError("no such image")
+next(iter(DataLoader(D(), num_workers=1)))'
+is "the first batch fails: status" "$rc" 1
+like "the first batch fails: nothing is said of ranges" "$(tail -1 "$ERR")" "no verdict: the job took no second batch of its DataLoader"
 
 # The user's own sitecustomize runs, and its errors are said as ever.
 mkdir "$T/site"

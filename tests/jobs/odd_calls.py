@@ -1,7 +1,7 @@
 """Calls the extension that records Python jobs (_pipeprobe) as no hook does: odd arguments, stand-ins of stand-ins, objects whose methods raise, copies
 and pickles of them, while the files in the session directory are overwritten. odd_calls.py HOOKS SEED: exits with 7 when all calls have come back."""
 
-import copy, gc, glob, os, pickle, random, sys, threading, weakref
+import copy, gc, glob, os, pickle, random, sys, threading, types, weakref
 
 sys.path.insert(0, sys.argv[1])
 import _pipeprobe as record
@@ -56,7 +56,8 @@ class Iterator:
 
 NUMBERS = [0, 1, -1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 - 1, 2**64, -(2**63), 10**30, True, 1.5, float("nan")]
 TEXTS = ["", "a", "a" * 100000, "a\0b", "\ud800", "\u202e\x1b]0;x\x07", "%s%n", b"bytes", None]
-KINDS = ["decode", "read", "collate", "next", "save", "index", "received", "before", "after", "result", "put", "get", "backward"]
+WITH_CALLBACK = ["next", "before", "after", "result", "backward"]
+KINDS = WITH_CALLBACK + ["decode", "read", "collate", "save", "index", "received", "put", "get", "collective", "resolve", "loads"]
 OBJECTS = [None, Odd, Odd(), [], {}, (1, 2), object(), len, iter([1, 2]), lambda *a: None, session]
 made = []
 
@@ -89,8 +90,34 @@ def use(thing):
     attempt(lambda: thing.__get__(argument(), argument()))
     attempt(lambda: setattr(iterator, "_pipeprobe_iteration", record.iteration(1, 2, 3, 4, 5, 6, 7, argument())))
     for kind in KINDS:
-        callback = [argument()] if kind in ("before", "after", "result") else []
+        callback = [argument()] if kind in WITH_CALLBACK else []
         attempt(lambda: record.timed(kind, Odd(), *callback)(iterator))
+
+
+class Tensor(Odd):
+    pass
+
+
+sys.modules["torch"] = types.ModuleType("torch")
+sys.modules["torch"].Tensor = random.choice([Tensor, Tensor, None, 5])
+
+
+def batch(*args):
+    """Containers within containers, and within themselves."""
+    if random.random() < 0.2:
+        raise random.choice([OSError, EOFError, StopIteration])("odd")
+    within = [Tensor(), [Tensor()] * 3, Odd(), None]
+    within.append(random.choice([within, tuple(within), {"a": within, 1: [within] * 50}, [[]] * 20000, Tensor]))
+    return random.choice([tuple(within), within, {"x": within}, Tensor()])
+
+
+def take_a_batch():
+    """What comes from a worker, within the wait for it."""
+    iterator = Iterator()
+    iterator._pipeprobe_iteration = record.iteration(0, 1, 0, 5, 8, 5, 40, 1)
+    loads = record.timed("loads", batch)
+    loads(b"")
+    record.timed("next", lambda i: [attempt(loads, b"") for _ in range(3)], lambda i: None)(iterator)
 
 
 def calls(n):
@@ -113,6 +140,7 @@ def calls(n):
         attempt(record.worker_begin, random.choice([-5, 0, 1, 2**31 - 1]), random.choice([0, os.getpid(), -1, 2**62]), 5)
         attempt(record.note, "n" * random.randrange(400))
         attempt(record.worker_end)
+        attempt(take_a_batch)
 
 
 def overwrite():

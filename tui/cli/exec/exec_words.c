@@ -217,6 +217,9 @@ void exec_words_verdict(const struct exec_record *r, FILE *out)
         exec_say(
             "no verdict: another thread takes the batches than the one that trains, and they do not come to it "
             "through a queue of the module queue or a future: how long it waits for them was not seen");
+    else if (r->totals.loading && !has_phase(report, PP_PHASE_STEP))
+        exec_say(
+            "no verdict: the job took no second batch of its DataLoader, and a step is what lies between two");
     else if (!has_phase(report, PP_PHASE_DATA_WAIT) || !has_phase(report, PP_PHASE_STEP))
         exec_say("no verdict: it needs ranges mapped to data_wait and step, and there are %s; see --map",
                  has_phase(report, PP_PHASE_DATA_WAIT) ? "none for step"

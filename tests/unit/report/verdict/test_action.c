@@ -146,6 +146,31 @@ static void test_reads_in_flight_are_said_as_workers(void **state)
     }
 }
 
+/* A DataLoader's job that ended early is not told to map ranges. */
+static void test_a_job_of_one_batch_lacks_another(void **state)
+{
+    static const struct {
+        const char *source, *advice;
+    } rows[] = {{"pytorch", "Record more batches"}, {"nvtx", "--map"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_report_pair config = {.key = "source", .value = rows[i].source};
+        struct pp_report_phase wait = {.phase = PP_PHASE_DATA_WAIT, .lane = PP_LANE_TRAINER, .count = 1};
+        struct pp_report r = {.config = &config,
+                              .n_config = 1,
+                              .phases = &wait,
+                              .n_phases = 1,
+                              .spans = 9,
+                              .batches = 1,
+                              .subject_kind = PP_SUBJECT_JOB,
+                              .verdict = {.l0 = "inconclusive"}};
+        struct pp_arena arena = {0};
+        pp_action_choose(&r, &arena);
+        assert_non_null(strstr(r.verdict.next_step, rows[i].advice));
+        assert_int_equal(strstr(r.verdict.sentence, "no second batch") != NULL, i == 0);
+        pp_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +180,7 @@ int main(void)
         cmocka_unit_test(test_a_sure_gain_goes_before_a_larger_one),
         cmocka_unit_test(test_without_an_interval_the_number_stands),
         cmocka_unit_test(test_the_assumption_is_the_advised_fix_s),
+        cmocka_unit_test(test_a_job_of_one_batch_lacks_another),
         cmocka_unit_test(test_reads_in_flight_are_said_as_workers),
     };
     return cmocka_run_group_tests_name("action", tests, NULL, NULL);
