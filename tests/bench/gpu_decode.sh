@@ -11,7 +11,7 @@ trap 'rm -rf "$T"' EXIT
 
 "$PP" doctor >"$T/doctor" 2>&1
 if ! grep -Eq '^yes +CUDA driver' "$T/doctor"; then
-    echo "not run: no usable CUDA device ($(grep -A2 'CUDA driver' "$T/doctor" | tr -s '\n ' ' ' | cut -c1-160))"
+    echo "not run: no usable CUDA device ($(sed -n '/CUDA driver/,/^\(yes\|no\|?\) *CUDA kernels/p' "$T/doctor" | grep -v 'CUDA kernels' | tr -s '\n ' ' ' | sed 's/^no CUDA driver //; s/: copies use .*//'))"
     exit 77
 fi
 echo "pipeprobe bench-gpu, $(date -u +%Y-%m-%d), $(uname -n)"
