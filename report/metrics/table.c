@@ -295,7 +295,7 @@ const struct pp_metric pp_metrics[] = {
      .use = "panel *Data wait beside GPU utilisation*", .value = gpu_utilization},
     {NAMED("gpu_memory_used_bytes", GAUGE, "bytes", "", "GPU memory in use, from NVML."), .use = "machines without dcgm-exporter", .rare = 1, .value = gpu_memory},
     {NAMED("verdict", GAUGE, "", "class, cause",
-           "1 for what bounds the run since its start; class is also not-input-bound or inconclusive."),
+           "1 for what bounds the newest 64 batches (10 s at least), after the end the run; class is also not-input-bound or inconclusive."),
      .use = "panel *Verdict*", .each = each_verdict},
     {NAMED("verdict_confidence_ratio", GAUGE, "ratio", "", "Calibrated chance that the class is right."),
      .use = "panel *Confidence of the verdict*", .value = confidence},

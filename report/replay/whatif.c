@@ -11,11 +11,12 @@
 
 /* ---- predictions ---- */
 
-enum { REPLAY_SAMPLES = 6000, BOOTSTRAPS = 5 };
+enum { REPLAY_SAMPLES = 6000, SHORT_SAMPLES = 1500, BOOTSTRAPS = 5 };
 
 static size_t replay_length(const struct pp_costs *c)
 {
-    return c->n < REPLAY_SAMPLES ? c->n : REPLAY_SAMPLES;
+    size_t most = c->glance == PP_GLANCE_SHORT ? SHORT_SAMPLES : REPLAY_SAMPLES;
+    return c->n < most ? c->n : most;
 }
 
 /* Which replay as recorded: of the recording, of one of its resampled copies, with one of four ideas of who

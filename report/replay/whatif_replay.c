@@ -16,7 +16,7 @@
 enum { MIN_BATCHES = 60, MANY_SAMPLES = 200000, MOST_IN_FLIGHT = 500000 };
 /* Batches that are made side by side are done at about the same time: that often they are, unless it takes
  * more samples than these. */
-enum { MANY_ROUNDS = 60, SAMPLES_OF_ROUNDS = 6000 };
+enum { MANY_ROUNDS = 60, SAMPLES_OF_ROUNDS = 6000, SHORT_ROUNDS = 1500 };
 
 struct pp_knobs pp_knobs_none(void)
 {
@@ -352,11 +352,12 @@ static pp_status check_size(const struct pp_replay_setup *s, struct pp_err *err)
 /* Twice through the samples, and long enough for everything that can be in flight to fill up before the half
  * that counts. The rate is counted from one batch to another: where a dozen are done at a time, as many reads
  * in flight make them, a few of these rounds would count one more or less. */
-static uint64_t batches_of(const struct pp_replay_setup *s, size_t n)
+static uint64_t batches_of(const struct pp_costs *c, const struct pp_replay_setup *s, size_t n)
 {
+    int most = c->glance == PP_GLANCE_SHORT ? SHORT_ROUNDS : SAMPLES_OF_ROUNDS;
     double size = (double)s->batch_size, in_flight = (double)s->workers * s->prefetch + 1,
            batches = fmax(2 * (double)n / size, 4 * in_flight);
-    batches = fmax(batches, fmin(MANY_ROUNDS * in_flight, SAMPLES_OF_ROUNDS / size));
+    batches = fmax(batches, fmin(MANY_ROUNDS * in_flight, most / size));
     return (uint64_t)fmax(batches, fmin(MIN_BATCHES, MANY_SAMPLES / size));
 }
 
@@ -398,7 +399,7 @@ pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, c
         r[i] = replayed(c, k, &s[i % n], i, &walk);
         keep_below(&r[i], &s[i % n], limit);
     }
-    st = pp_replay(&setup, r, all, batches_of(&setup, all), result, err);
+    st = pp_replay(&setup, r, all, batches_of(c, &setup, all), result, err);
 out:
     free(outages);
     free(r);

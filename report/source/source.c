@@ -338,6 +338,19 @@ static pp_status each_order(void *ctx, const struct pp_order_row *only, pp_order
     return pp_reader_each_order(o->reader, only, fn, fn_ctx, err);
 }
 
+struct requests {
+    const struct opened *o;
+    pp_request_fn *fn;
+    void *ctx;
+};
+
+static void clip_request(void *ctx, const struct pp_request_row *row)
+{
+    const struct requests *q = ctx;
+    if (!q->o->part || (row->start_ns >= q->o->from_ns && row->start_ns < q->o->to_ns))
+        q->fn(q->ctx, row);
+}
+
 static pp_status requests_of(const struct opened *o, int by_start, pp_request_fn *fn, void *fn_ctx,
                              struct pp_err *err)
 {
@@ -350,8 +363,9 @@ static pp_status requests_of(const struct opened *o, int by_start, pp_request_fn
 static pp_status each_request(void *ctx, pp_request_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     const struct opened *o = ctx;
-    return o->kept && !o->part ? pp_kept_requests_each(o->kept, o->reader, fn, fn_ctx, err)
-                               : requests_of(o, 0, fn, fn_ctx, err);
+    return o->kept ? pp_kept_requests_each(o->kept, o->reader, clip_request,
+                                           &(struct requests){o, fn, fn_ctx}, err)
+                   : requests_of(o, 0, fn, fn_ctx, err);
 }
 
 static pp_status each_request_by_start(void *ctx, pp_request_fn *fn, void *fn_ctx, struct pp_err *err)

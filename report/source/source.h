@@ -6,11 +6,13 @@
 
 #include "collectors/store/reader.h"
 
+enum { PP_GLANCE_SHORT = 2 };
+
 struct pp_source {
     const char *path; /* as shown */
     void *ctx;
     int glance; /* for who looks again and again: the same verdict, but predictions without intervals, and no
-                   series */
+                   series; PP_GLANCE_SHORT: from shorter replays, at a third of the cost */
     struct {
         double workers, batch_size;
     } stated; /* by the user, for recordings that do not say (a foreign program's); 0: not stated */
@@ -56,7 +58,7 @@ pp_status pp_source_open_part(const char *path, uint64_t from_ns, uint64_t to_ns
 void pp_source_close(struct pp_source *source);
 
 /* Requests that were read of the same file before (kept_requests.h) are not read again by each_request of
- * this source, which is of a whole recording and of this thread. kept is borrowed until the source is closed;
+ * this source, which is of this thread. kept is borrowed until the source is closed;
  * NULL: all are read. */
 struct pp_kept_requests;
 void pp_source_keep_requests(struct pp_source *source, struct pp_kept_requests *kept);

@@ -333,7 +333,7 @@ pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err)
     }
     if (status == PP_OK) {
         verdicts = pp_verdicts_start(o->path, PP_VERDICTS_SHARE);
-        moments = pp_verdicts_start_parts(o->path);
+        moments = pp_verdicts_start_parts(o->path, PP_VERDICTS_SHARE);
         status = live_on(&d, screen, verdicts, moments, err);
     }
     pp_screen_close(screen);

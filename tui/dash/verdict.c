@@ -22,7 +22,7 @@ struct pp_verdicts {
     double share;
     uint64_t began_ns, spent_ns;   /* spent: the thread's alone */
     int parts;                     /* builds what is asked for; without, the whole run */
-    struct pp_kept_requests *kept; /* the thread's: of the whole run; NULL: read each time */
+    struct pp_kept_requests *kept; /* the thread's; NULL: read each time */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -34,36 +34,41 @@ struct pp_verdicts {
     struct part with_caller_of;
 };
 
+static int is_patient(const struct pp_verdicts *v)
+{
+    return v->share < PP_VERDICTS_SHARE;
+}
+
 static pp_status judge(pp_status opened, struct pp_source *source, struct pp_report **out, struct pp_err *err)
 {
     pp_status status = opened;
     *out = NULL;
-    source->glance = 1;
     if (status == PP_OK)
         status = pp_report_from(source, out, err);
     pp_source_close(source);
     return status;
 }
 
+static pp_status verdict_of(const char *path, const struct part *part, const struct pp_verdicts *v,
+                            struct pp_report **out, struct pp_err *err)
+{
+    struct pp_source source;
+    pp_status opened = part ? pp_source_open_part(path, part->from_ns, part->to_ns, &source, err)
+                            : pp_source_open(path, &source, err);
+    pp_source_keep_requests(&source, v ? v->kept : NULL);
+    source.glance = v && is_patient(v) ? PP_GLANCE_SHORT : 1;
+    return judge(opened, &source, out, err);
+}
+
 pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out,
                              struct pp_err *err)
 {
-    struct pp_source source;
-    return judge(pp_source_open_part(path, from_ns, to_ns, &source, err), &source, out, err);
-}
-
-static pp_status verdict_of_all(const char *path, struct pp_kept_requests *kept, struct pp_report **out,
-                                struct pp_err *err)
-{
-    struct pp_source source;
-    pp_status opened = pp_source_open(path, &source, err);
-    pp_source_keep_requests(&source, kept);
-    return judge(opened, &source, out, err);
+    return verdict_of(path, &(struct part){from_ns, to_ns}, NULL, out, err);
 }
 
 pp_status pp_verdict_of_all(const char *path, struct pp_report **out, struct pp_err *err)
 {
-    return verdict_of_all(path, NULL, out, err);
+    return verdict_of(path, NULL, NULL, out, err);
 }
 
 static int nothing_to_do(const struct pp_verdicts *v)
@@ -76,10 +81,10 @@ static uint64_t next_at(struct pp_verdicts *v, uint64_t began_ns, uint64_t cost_
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     double per_ns = v->share * (cpus > 0 ? (double)cpus : 1), pause = (double)cost_ns / per_ns;
-    uint64_t least = v->share < PP_VERDICTS_SHARE ? PATIENT_PAUSE_NS : LEAST_PAUSE_NS;
+    uint64_t least = is_patient(v) ? PATIENT_PAUSE_NS : LEAST_PAUSE_NS;
     uint64_t at = began_ns + (pause > (double)least ? (uint64_t)pause : least);
     v->spent_ns += cost_ns;
-    if (v->share >= PP_VERDICTS_SHARE)
+    if (!is_patient(v))
         return at;
     uint64_t paid = v->began_ns + (uint64_t)((double)(v->spent_ns + cost_ns) / per_ns);
     return paid > at ? paid : at;
@@ -89,8 +94,7 @@ static uint64_t next_at(struct pp_verdicts *v, uint64_t began_ns, uint64_t cost_
 static uint64_t build(struct pp_verdicts *v, const struct part *part, struct pp_report **out)
 {
     uint64_t began = pp_now_ns(), cpu = pp_thread_cpu_ns();
-    pp_status status = v->parts ? pp_verdict_of_part(v->path, part->from_ns, part->to_ns, out, NULL)
-                                : verdict_of_all(v->path, v->kept, out, NULL);
+    pp_status status = verdict_of(v->path, v->parts ? part : NULL, v, out, NULL);
     if (status != PP_OK) {
         *out = NULL;
         return began + LEAST_PAUSE_NS;
@@ -136,7 +140,7 @@ static struct pp_verdicts *start(const char *path, double share, int parts)
         return NULL;
     }
     v->parts = parts;
-    v->kept = parts ? NULL : pp_kept_requests_new();
+    v->kept = pp_kept_requests_new();
     v->share = share;
     v->began_ns = pp_now_ns();
     pthread_mutex_init(&v->lock, NULL);
@@ -155,9 +159,9 @@ struct pp_verdicts *pp_verdicts_start(const char *path, double share)
     return start(path, share, 0);
 }
 
-struct pp_verdicts *pp_verdicts_start_parts(const char *path)
+struct pp_verdicts *pp_verdicts_start_parts(const char *path, double share)
 {
-    return start(path, PP_VERDICTS_SHARE, 1);
+    return start(path, share, 1);
 }
 
 void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, int hurry)

@@ -24,7 +24,7 @@ const struct pp_report *pp_verdicts_newest(struct pp_verdicts *v);
 void pp_verdicts_wake(struct pp_verdicts *v);
 
 /* Another one, which builds nothing until a part is asked for: what began in [from_ns, to_ns). */
-struct pp_verdicts *pp_verdicts_start_parts(const char *path);
+struct pp_verdicts *pp_verdicts_start_parts(const char *path, double share);
 /* hurry: without waiting out the pause. Asking for the same part again costs nothing. */
 void pp_verdicts_ask(struct pp_verdicts *v, uint64_t from_ns, uint64_t to_ns, int hurry);
 /* The part that the report which pp_verdicts_newest returned is of. */

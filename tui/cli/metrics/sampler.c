@@ -9,14 +9,22 @@
 #include "report/render/render.h"
 #include "tui/dash/verdict.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define SECOND_NS UINT64_C(1000000000)
 #define FRESH_NS UINT64_C(900000000) /* a recorder commits every second */
 #define WINDOW_S 15                  /* of gauges: the usual interval of scrapes */
 #define POINTS_MOST 1000
 #define VERDICT_SHARE 0.0004 /* of the CPUs: with what is sent less than 0.1 % */
+/* The verdict while a run goes on is of its newest part, so that it says what is, and costs as much after a
+ * day as after a minute: this many batches, but not less than 10 s and not more than 5 minutes. */
+#define VERDICT_BATCHES 64
+#define VERDICT_LEAST_S 10
+#define VERDICT_MOST_S 300
+#define VERDICT_FROM_S 4 /* before, there is little more than warm-up */
 
 struct metrics_sampler {
     char *path;
@@ -24,6 +32,7 @@ struct metrics_sampler {
     struct pp_live *live;
     struct pp_live_snapshot snap;
     struct pp_verdicts *verdicts; /* NULL: report is the only one */
+    int parts;                    /* of the newest part of a run that goes on */
     struct pp_report *report;     /* of the whole run, made here; NULL: none */
     const struct pp_report *newest;
     struct metrics_labels labels;
@@ -32,6 +41,17 @@ struct metrics_sampler {
     int is_sending;
     int all; /* also the metrics that are rarely asked for */
 };
+
+static void ask_for_newest(struct metrics_sampler *s)
+{
+    const struct pp_live_snapshot *n = &s->snap;
+    if (!s->parts || n->last_s < n->first_s + VERDICT_FROM_S)
+        return;
+    double wanted = n->batches_per_s > 0 ? VERDICT_BATCHES / n->batches_per_s : VERDICT_MOST_S;
+    uint64_t part_s = (uint64_t)fmin(fmax(ceil(wanted), VERDICT_LEAST_S), VERDICT_MOST_S),
+             from_s = n->last_s + 1 - n->first_s > part_s ? n->last_s + 1 - part_s : n->first_s;
+    pp_verdicts_ask(s->verdicts, from_s * SECOND_NS, (n->last_s + 1) * SECOND_NS, 0);
+}
 
 /* A file that cannot be read just now leaves what was read. */
 static void look(struct metrics_sampler *s)
@@ -42,6 +62,7 @@ static void look(struct metrics_sampler *s)
     if (s->looked_ns)
         pp_live_refresh(s->live, NULL, NULL);
     pp_live_at(s->live, UINT64_MAX, WINDOW_S, &s->snap, NULL);
+    ask_for_newest(s);
     s->newest = s->report ? s->report : pp_verdicts_newest(s->verdicts);
     s->sender.cpu_s = (double)pp_process_cpu_ns() / 1e9;
     s->looked_ns = now;
@@ -84,8 +105,11 @@ pp_status metrics_sampler_open(const char *path, const struct metrics_opts *o, i
         metrics_sampler_close(s);
         return status;
     }
+    pp_live_at(s->live, UINT64_MAX, WINDOW_S, &s->snap, NULL);
+    s->parts = watches && s->snap.state == PP_LIVE_RUNNING;
     if (watches)
-        s->verdicts = pp_verdicts_start(path, VERDICT_SHARE);
+        s->verdicts = s->parts ? pp_verdicts_start_parts(path, VERDICT_SHARE)
+                               : pp_verdicts_start(path, VERDICT_SHARE);
     else
         pp_verdict_of_all(path, &s->report, NULL); /* without one there are no metrics of it */
     look(s);

@@ -59,7 +59,7 @@ static void test_threads_beside(void **state)
         uint64_t from_s, to_s;
         const char *level;
     } parts[] = {{1030, 1035, "highly"}, {1010, 1025, "not"}, {1030, 1035, "highly"}};
-    v = pp_verdicts_start_parts(dash_run->path);
+    v = pp_verdicts_start_parts(dash_run->path, PP_VERDICTS_SHARE);
     assert_null(pp_verdicts_newest(v));
     for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++) {
         uint64_t from = parts[k].from_s * MADE_S, to = parts[k].to_s * MADE_S, of_from = 0, of_to = 0;
