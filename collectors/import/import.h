@@ -48,9 +48,8 @@ struct pp_importer {
 PP_IMPORT_FORMATS(PP_IMPORT_DECLARE)
 #undef PP_IMPORT_DECLARE
 
-/* By content; PP_E_UNSUPPORTED names the formats that are known, PP_E_CORRUPT: of a trace of events nothing is
- * there. A recording of pipeprobe is none of them,
- * and the sentence says what to do with it. */
+/* By content; PP_E_UNSUPPORTED names the formats that are known, PP_E_CORRUPT: of a trace of events nothing
+ * is there. A recording of pipeprobe is none of them, and the sentence says what to do with it. */
 pp_status pp_import_format(const char *path, const struct pp_importer **out, struct pp_err *err);
 /* The format of path, NULL: none that is known; quiet. */
 const struct pp_importer *pp_import_trace_format(const char *path);
