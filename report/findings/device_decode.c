@@ -274,10 +274,12 @@ static void add_steps(const struct pp_device_decode_use *u, struct pp_arena *are
     pp_text_percent(longer, CELL, fabs(stretch));
     struct pp_report_finding *f = pp_finding_add(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
-        pp_arena_printf(arena,
-                        "%sstep of %s beside decoding, of %s apart from it: %s %s (%.0f and %.0f steps)",
-                        found ? "decoding takes time from the step: " : "", beside, apart, longer,
-                        stretch < 0 ? "shorter" : "longer", u->beside, u->apart));
+        pp_arena_printf(
+            arena, "%sa step takes %s beside decoding and %s apart from it, %s %s%s (%.0f and %.0f steps)",
+            found ? "decoding takes time from the step: " : "", beside, apart, longer,
+            stretch < 0 ? "shorter" : "longer",
+            !found && stretch >= LEAST_STRETCH ? ": within the spread of the steps" : "", u->beside,
+            u->apart));
     f->next_step = found ? pp_remedies[PP_REMEDY_DECODE_STEALS].sentence : NULL;
     pp_finding_number(f, "step_beside_s", u->beside_ns / 1e9);
     pp_finding_number(f, "step_apart_s", u->apart_ns / 1e9);

@@ -4,6 +4,7 @@
 
 #include "report/build/build.h"
 #include "report/verdict/remedies.h"
+#include "tests/support/golden.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -174,8 +175,8 @@ static const struct {
       .noise_ns = FAKE_MS},
      {{"decode-offload", PP_FINDING_NOT_FOUND, "decode moved off the CPU", 0},
       {"decode-engine", PP_FINDING_NOT_FOUND, "busy for", 0},
-      {"decode-steps", PP_FINDING_FOUND, "decoding takes time from the step: step of 24.3 ms beside decoding",
-       PP_REMEDY_DECODE_STEALS},
+      {"decode-steps", PP_FINDING_FOUND,
+       "decoding takes time from the step: a step takes 24.3 ms beside decoding", PP_REMEDY_DECODE_STEALS},
       {"decode-copies", PP_FINDING_NOT_FOUND, "compressed", 0}}},
     {"steps beside decoding are as long as the others",
      {.wait_ns = FAKE_MS,
@@ -201,7 +202,7 @@ static const struct {
       .noise_ns = 60 * FAKE_MS},
      {{"decode-offload", PP_FINDING_NOT_FOUND, "decode moved off the CPU", 0},
       {"decode-engine", PP_FINDING_NOT_FOUND, "busy for", 0},
-      {"decode-steps", PP_FINDING_NOT_FOUND, "longer", 0},
+      {"decode-steps", PP_FINDING_NOT_FOUND, "longer: within the spread of the steps", 0},
       {"decode-copies", PP_FINDING_NOT_FOUND, "compressed", 0}}},
 };
 
@@ -241,6 +242,28 @@ static void the_numbers_are_those_of_the_spans(void **state)
     pp_report_free(r);
 }
 
+/* All of them as people read them, found or not: sentence and next step. */
+static void the_sentences_are_kept(void **state)
+{
+    static char text[16384];
+    size_t at = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_report *r = build(&rows[i].made);
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s\n", rows[i].what);
+        for (size_t k = 0; k < r->n_findings && at < sizeof(text); k++) {
+            const struct pp_report_finding *f = &r->findings[k];
+            if (strncmp(f->kind, "decode-", 7) == 0)
+                at += (size_t)snprintf(text + at, sizeof(text) - at, "  %s, %s: %s\n%s%s%s", f->kind,
+                                       f->state_name, f->sentence, f->next_step ? "    " : "",
+                                       f->next_step ? f->next_step : "", f->next_step ? "\n" : "");
+        }
+        pp_report_free(r);
+        assert_true(at < sizeof(text));
+    }
+    golden_check("findings-gpu-decode.txt", text);
+}
+
 static void other_runs_have_no_such_row(void **state)
 {
     static const char *const kinds[] = {"decode-offload", "decode-engine", "decode-steps", "decode-copies"};
@@ -258,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_found_and_has_its_control),
         cmocka_unit_test(the_numbers_are_those_of_the_spans),
+        cmocka_unit_test(the_sentences_are_kept),
         cmocka_unit_test(other_runs_have_no_such_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
