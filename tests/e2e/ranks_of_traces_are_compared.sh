@@ -18,6 +18,8 @@ refuses "a trace that is cut inside of its first event" 4 "tiny.pfw is cut insid
 refuses "import says the same" 4 "tiny.pfw is cut inside of its first event" "$PP" import "$T/tiny.pfw" -o "$T/x.sqlite"
 gzip -k "$T/tiny.pfw"
 refuses "zipped too" 4 "tiny.pfw.gz is cut inside of its first event" "$PP" report "$T/tiny.pfw.gz"
+echo hello >"$T/words.pfw"
+refuses "what is neither recording nor trace" 4 "words.pfw is neither a recording of pipeprobe.* nor a trace" "$PP" report "$T/words.pfw"
 echo '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1, "pid": 1, "tid": 1}]}' >"$T/some.json"
 for command in 'whatif --set workers=4' 'export --to csv' metrics 'top --once'; do
     # shellcheck disable=SC2086

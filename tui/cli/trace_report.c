@@ -140,6 +140,18 @@ int pp_traces_only(const char *const *operands, int n)
     return only;
 }
 
+static int begins_as_sqlite(const char *path)
+{
+    static const char magic[] = "SQLite format 3";
+    char head[sizeof(magic)] = "";
+    FILE *f = fopen(path, "rb");
+    int whole = !f ||
+                fread(head, 1, sizeof(head), f) == sizeof(head); /* what cannot be read, the reader says */
+    if (f)
+        fclose(f);
+    return !f || (whole && memcmp(head, magic, sizeof(magic)) == 0);
+}
+
 pp_status pp_trace_before_reading(const char *path, struct pp_missing *missing, struct pp_err *err)
 {
     struct stat info;
@@ -151,6 +163,12 @@ pp_status pp_trace_before_reading(const char *path, struct pp_missing *missing, 
     pp_status trace = pp_import_format(path, &format, &why);
     if (trace == PP_E_CORRUPT)
         return pp_fail(err, PP_E_CORRUPT, "%s", why.text);
+    if (trace == PP_E_UNSUPPORTED && !begins_as_sqlite(path))
+        return pp_fail(
+            err, PP_E_CORRUPT,
+            "%s is neither a recording of pipeprobe, which is an SQLite file, nor a trace of a format "
+            "that pipeprobe import takes",
+            path);
     return trace == PP_OK
                ? pp_fail(
                      err, PP_E_UNSUPPORTED,
