@@ -183,13 +183,11 @@ static int lacks_ranges(const struct pp_report *r)
             !pp_report_find_phase(r, PP_PHASE_STEP));
 }
 
-/* A PyTorch job whose DataLoaders were recorded needs no ranges: it ended, or failed, before a second batch;
- * unless another thread takes them. */
+/* A PyTorch job whose DataLoaders were recorded needs no ranges: it ended before a second batch. */
 static int lacks_batches(const struct pp_report *r)
 {
     const char *source = config(r, "source");
-    return source && strcmp(source, "pytorch") == 0 &&
-           (pp_report_find_phase(r, PP_PHASE_DATA_WAIT) || !pp_report_find_phase(r, PP_PHASE_GET_WAIT));
+    return source && strcmp(source, "pytorch") == 0 && pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
 }
 
 static void say_what_lacks(struct pp_report *r, struct pp_arena *arena)

@@ -213,8 +213,7 @@ void exec_words_verdict(const struct exec_record *r, FILE *out)
     struct pp_report *report = NULL;
     if (pp_report_build(r->path, &report, &err) != PP_OK)
         exec_say("no verdict: %s", err.text);
-    else if (r->totals.loading && !has_phase(report, PP_PHASE_DATA_WAIT) &&
-             has_phase(report, PP_PHASE_GET_WAIT))
+    else if (r->totals.loading && !r->totals.trainers) /* no process has a thread of its lane */
         exec_say(
             "no verdict: another thread takes the batches than the one that trains, and they do not come to it "
             "through a queue of the module queue or a future: how long it waits for them was not seen");

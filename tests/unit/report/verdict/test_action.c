@@ -154,8 +154,7 @@ static void test_a_job_of_one_batch_lacks_another(void **state)
         pp_phase wait;
         const char *advice;
     } rows[] = {{"pytorch", PP_PHASE_DATA_WAIT, "Record more batches"},
-                {"pytorch", PP_PHASE_TRANSFORM, "Record more batches"}, /* the first one failed */
-                {"pytorch", PP_PHASE_GET_WAIT, "--map"},                /* another thread takes them */
+                {"pytorch", PP_PHASE_GET_WAIT, "--map"}, /* another thread takes them */
                 {"nvtx", PP_PHASE_DATA_WAIT, "--map"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_report_pair config = {.key = "source", .value = rows[i].source};
@@ -171,7 +170,7 @@ static void test_a_job_of_one_batch_lacks_another(void **state)
         struct pp_arena arena = {0};
         pp_action_choose(&r, &arena);
         assert_non_null(strstr(r.verdict.next_step, rows[i].advice));
-        assert_int_equal(strstr(r.verdict.sentence, "no second batch") != NULL, i < 2);
+        assert_int_equal(strstr(r.verdict.sentence, "no second batch") != NULL, i == 0);
         pp_arena_free(&arena);
     }
 }
