@@ -7,6 +7,8 @@ PYTHON=${PYTHON:-/usr/bin/python3} FAKES=$PWD/$BUILD/tests/fake JOB=$PWD/tests/j
 need_built helpers "$FAKES/libcuda.so.1"
 [ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
 "$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch"
+# NVIDIA's own CUPTI, which torch's wheels bring, crashes beside a driver that is a stand-in, with pipeprobe or without.
+"$PYTHON" -c 'import sys, torch; sys.exit(torch.version.cuda is not None)' || skip_all "the torch of $PYTHON brings a CUPTI of its own"
 
 meta() { sql "$R" "SELECT value FROM meta WHERE section = '$1' AND key = '$2'"; }
 cupti="" options=() plain=none

@@ -266,6 +266,8 @@ def _profiler_begins(*args, **kwargs):
 def _hook_profiler(module):
     """The job's own: CUPTI serves one at a time, and it is the job's."""
     module._prepare_profiler = record.timed("before", module._prepare_profiler, _profiler_begins)
+    if sys.modules["torch._C"]._autograd._profiler_enabled():  # the recording begins in a job that is profiled
+        _profiler_begins()
 
 
 def _hook_reset(module):
