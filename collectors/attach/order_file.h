@@ -8,10 +8,10 @@
 #ifndef PP_COLLECTORS_ATTACH_ORDER_FILE_H
 #define PP_COLLECTORS_ATTACH_ORDER_FILE_H
 
+#include <pipeprobe/ring.h> /* PP_ORDER_FILE_PREFIX */
 #include <stdint.h>
 
 #define PP_ORDER_MAGIC 0x4f425050u /* "PPBO" */
-#define PP_ORDER_FILE_PREFIX "order-"
 enum {
     PP_ORDER_BYTES = 256 << 10, /* of a block, at the most */
     PP_ORDER_ENDED = 1,         /* flags: the sampler had no more behind these */

@@ -41,6 +41,9 @@ extern "C" {
 #define PP_LOADERS_FILE_PREFIX \
     "loaders-" /* of `pipeprobe exec`: the DataLoaders of a Python process; the rest of the name is its pid \
                 */
+#define PP_ORDER_FILE_PREFIX \
+    "order-" /* of `pipeprobe exec`: the samples that a Python process's DataLoaders asked for; the rest of \
+                the name is its pid */
 #define PP_RANK_FILE_PREFIX \
     "rank-" /* of `pipeprobe exec`: a process that is a rank asks for a recording of its own; the rest of \
                the name is its pid. Written as PP_RANK_ASKING_PREFIX, then renamed */
@@ -185,6 +188,7 @@ static inline int pp_session_has_file(const char *name)
     return strncmp(name, "ring-", 5) == 0 ||
            strncmp(name, PP_PROCESS_FILE_PREFIX, sizeof(PP_PROCESS_FILE_PREFIX) - 1) == 0 ||
            strncmp(name, PP_LOADERS_FILE_PREFIX, sizeof(PP_LOADERS_FILE_PREFIX) - 1) == 0 ||
+           strncmp(name, PP_ORDER_FILE_PREFIX, sizeof(PP_ORDER_FILE_PREFIX) - 1) == 0 ||
            strncmp(name, PP_RANK_FILE_PREFIX, sizeof(PP_RANK_FILE_PREFIX) - 1) == 0 ||
            strncmp(name, PP_RANK_ASKING_PREFIX, sizeof(PP_RANK_ASKING_PREFIX) - 1) == 0 ||
            strncmp(name, PP_RANK_SESSION_PREFIX, sizeof(PP_RANK_SESSION_PREFIX) - 1) == 0 ||

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <pipeprobe/ring.h>
 
 static char dir[64];
 
@@ -180,6 +181,19 @@ static void test_their_number_is_limited(void **state)
     assert_int_equal(got.n, 0);
 }
 
+/* What a killed collector left is removed later: a file that is not known would keep the directory there. */
+static void test_every_file_of_a_session_is_known(void **state)
+{
+    static const char *const ours[] = {"ring-3",    "process-7",    "loaders-7",    "order-7",
+                                       "rank-7",    "asking-7",     "session-of-7", "alive",
+                                       "names.map", "gpu-activity", "unhooked"};
+    static const char *const foreign[] = {"orders", "train.py", "session", "", ".."};
+    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+        assert_true(pp_session_has_file(ours[i]));
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++)
+        assert_false(pp_session_has_file(foreign[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +201,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_loaders_are_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ranks_are_of_a_launcher, setup, teardown),
         cmocka_unit_test_setup_teardown(test_their_number_is_limited, setup, teardown),
+        cmocka_unit_test(test_every_file_of_a_session_is_known),
     };
     return cmocka_run_group_tests_name("session_files", tests, NULL, NULL);
 }
