@@ -30,11 +30,12 @@ struct pp_laws_pass {
     size_t n_threads;
     uint64_t begun_ns, ended_ns;
     uint64_t *finished_ns; /* by batch: end of its collate; 0: not seen */
-    size_t batches, room;
+    uint8_t *taken;        /* by batch: the trainer had it */
+    size_t batches, room, n_taken;
     struct passage ready, device;
 };
 
-#define MOST_BATCHES (UINT32_C(1) << 24) /* 128 MiB of moments; beyond, the ready queue is not checked */
+#define MOST_BATCHES (UINT32_C(1) << 24) /* 144 MiB; beyond, the ready queue is not checked */
 #define ALLOWED 0.05
 
 /* ---- adding spans ---- */
@@ -82,23 +83,39 @@ static void add_to_account(struct account *a, const struct pp_timeline *tl, cons
     }
 }
 
-static int keep_finished(struct pp_laws_pass *p, uint32_t batch, uint64_t end)
+static int make_room(struct pp_laws_pass *p, uint32_t batch)
+{
+    size_t room = p->room ? p->room : 1024;
+    while (room <= batch)
+        room *= 2;
+    uint64_t *finished = realloc(p->finished_ns, room * sizeof(*finished));
+    if (!finished)
+        return 0;
+    p->finished_ns = finished;
+    uint8_t *taken = realloc(p->taken, room);
+    if (!taken)
+        return 0;
+    p->taken = taken;
+    memset(finished + p->room, 0, (room - p->room) * sizeof(*finished));
+    memset(taken + p->room, 0, room - p->room);
+    p->room = room;
+    return 1;
+}
+
+/* end: of its collate; 0: the trainer has it. */
+static int keep_batch(struct pp_laws_pass *p, uint32_t batch, uint64_t end)
 {
     if (batch >= MOST_BATCHES)
         return 1;
-    if (batch >= p->room) {
-        size_t room = p->room ? p->room : 1024;
-        while (room <= batch)
-            room *= 2;
-        uint64_t *grown = realloc(p->finished_ns, room * sizeof(*grown));
-        if (!grown)
-            return 0;
-        memset(grown + p->room, 0, (room - p->room) * sizeof(*grown));
-        p->finished_ns = grown;
-        p->room = room;
-    }
-    p->finished_ns[batch] = end;
+    if (batch >= p->room && !make_room(p, batch))
+        return 0;
     p->batches = batch >= p->batches ? (size_t)batch + 1 : p->batches;
+    if (end) {
+        p->finished_ns[batch] = end;
+    } else {
+        p->n_taken += !p->taken[batch];
+        p->taken[batch] = 1;
+    }
     return 1;
 }
 
@@ -117,7 +134,7 @@ static int add_to_queues(struct pp_laws_pass *p, pp_lane lane, const struct pp_s
     if (s->batch == PP_NO_BATCH)
         return 1;
     if (lane == PP_LANE_WORKER && s->phase == PP_PHASE_COLLATE)
-        return keep_finished(p, s->batch, end);
+        return keep_batch(p, s->batch, end);
     if (lane == PP_LANE_COPY && s->phase == PP_PHASE_GET_WAIT)
         note(&p->ready.out_sum, &p->ready.out, end);
     if (lane == PP_LANE_COPY && s->phase == PP_PHASE_H2D &&
@@ -125,7 +142,7 @@ static int add_to_queues(struct pp_laws_pass *p, pp_lane lane, const struct pp_s
         note(&p->device.in_sum, &p->device.in, end);
     if (lane == PP_LANE_TRAINER && (s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY))
         note(&p->device.out_sum, &p->device.out, end);
-    return 1;
+    return lane != PP_LANE_TRAINER || keep_batch(p, s->batch, 0);
 }
 
 int pp_laws_chunk(struct pp_laws_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
@@ -212,6 +229,16 @@ static void bound(struct pp_laws *out, const char *who, double share)
     }
 }
 
+/* Batches that were made in the window and never taken, though later ones were: a job that leaves an epoch
+ * before its end throws away what was prefetched. 0 where not every batch of the trainer is seen. */
+static double thrown_away(const struct pp_laws_pass *p)
+{
+    uint64_t thrown = 0;
+    for (size_t b = 0; p->n_taken == p->tl->batches && b < p->batches && b < p->tl->last_batch; b++)
+        thrown += !p->taken[b] && p->finished_ns[b] >= p->tl->start_ns && p->finished_ns[b] < p->tl->end_ns;
+    return (double)thrown;
+}
+
 static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t, const struct pp_report *r,
                           struct pp_arena *arena, struct pp_laws *out)
 {
@@ -243,15 +270,20 @@ static void check_service(const struct pp_laws_pass *p, const struct pp_tally *t
     /* What the trainer got beyond what the workers made in the window was in flight when it began. Their
      * limit in the window is what they can make at the recorded cost, and that stock: no window exceeds it.
      */
-    double can_make = made * (double)t->lane_threads[PP_LANE_WORKER] * window_ns / busy_ns;
-    bound(out, "the workers", made > 0 && busy_ns > 0 ? got / (can_make + fmax(got - made, 0)) : NAN);
+    double can_make = made * (double)t->lane_threads[PP_LANE_WORKER] * window_ns / busy_ns,
+           thrown = thrown_away(p) * number(r, "batch_size"), asked = got + (isnan(thrown) ? 0 : thrown);
+    bound(out, "the workers", made > 0 && busy_ns > 0 ? asked / (can_make + fmax(asked - made, 0)) : NAN);
     if (!(made > 0) || !(got > 0) || isnan(in_flight))
         return;
-    keep_worst(out, PP_LAW_SERVICE, (fabs(made - got) - in_flight) / got,
-               pp_arena_printf(
-                   arena,
-                   "the workers produced %.0f samples and the trainer got %.0f, with at most %.0f in flight",
-                   made, got, in_flight));
+    keep_worst(
+        out, PP_LAW_SERVICE, (fabs(made - asked) - in_flight) / got,
+        pp_arena_printf(
+            arena,
+            "the workers produced %.0f samples and the trainer got %.0f%s, with at most %.0f in flight", made,
+            got,
+            thrown > 0 ? pp_arena_printf(arena, " and left %.0f with epochs that it ended early", thrown)
+                       : "",
+            in_flight));
     keep_worst(out, PP_LAW_SERVICE,
                (got - in_flight) / made * busy_ns / ((double)t->lane_threads[PP_LANE_WORKER] * window_ns) - 1,
                pp_arena_printf(
@@ -324,6 +356,7 @@ void pp_laws_end(struct pp_laws_pass *p, const struct pp_tally *tally, const str
     check_service(p, tally, r, arena, out);
     check_little(p, r, arena, out);
     free(p->finished_ns);
+    free(p->taken);
     free(p->accounts);
     free(p);
 }

@@ -2,7 +2,7 @@
 pipeprobe. Prints the workers that it has and the epochs it finished.
 
 sleeps.py [--workers N] [--sample-ms MS] [--step-ms MS] [--epochs N] [--samples N] [--batch N] [--prefetch N] [--long-ms MS] [--tensors N] [--join]
-          [--stream sharded|plain] [--validate] [--again] [--ignore] [--fail-with N]"""
+          [--stream sharded|plain] [--validate] [--again] [--persistent] [--leave-after N] [--ignore] [--fail-with N]"""
 
 import argparse
 import signal
@@ -58,6 +58,8 @@ def main():
     p.add_argument("--stream", choices=["sharded", "plain"])
     p.add_argument("--validate", action="store_true", help="a second loader of the same data set")
     p.add_argument("--again", action="store_true", help="a new loader for each epoch")
+    p.add_argument("--persistent", action="store_true", help="workers that stay for all epochs")
+    p.add_argument("--leave-after", type=int, default=0, help="batches of an epoch; those that were prefetched are thrown away")
     p.add_argument("--ignore", action="store_true", help="SIGINT is ignored")
     p.add_argument("--fail-with", type=int, help="fail when the workers are so many")
     a = p.parse_args()
@@ -67,7 +69,7 @@ def main():
     data = Slow(a.samples, a.sample_ms, a.long_ms, a.tensors)
     if a.stream:
         data = (Sharded if a.stream == "sharded" else Plain)(data)
-    options = dict(prefetch_factor=a.prefetch) if a.workers else {}
+    options = dict(prefetch_factor=a.prefetch, persistent_workers=a.persistent) if a.workers else {}
     if a.join:
         options["collate_fn"] = joined
     shuffle = None if a.stream else True
@@ -83,8 +85,10 @@ def main():
     for epoch in range(a.epochs):
         if a.again and epoch:
             loader = train_loader()
-        for batch in loader:
+        for n, batch in enumerate(loader, 1):
             time.sleep(a.step_ms / 1000)
+            if n == a.leave_after:
+                break
         if check is not None:
             print("validated", sum(len(b) for b in check), flush=True)
         print("epoch", epoch, flush=True)

@@ -180,6 +180,33 @@ static void test_a_worker_is_missing(void **state)
     (void)state;
 }
 
+/* The trainer never has every fourth batch. finished: the workers have made those, and they were thrown away.
+ */
+static struct fake_run *left_early(int finished)
+{
+    struct fake_run *f = lawful(0.9, 0.05);
+    for (uint32_t thread = 0; thread <= 4; thread += 4) { /* the trainer, the collator */
+        size_t kept = 0;
+        for (size_t i = 0; i < f->n_spans[thread]; i++)
+            if (f->span[thread][i].batch == PP_NO_BATCH || f->span[thread][i].batch % 4 != 3 ||
+                (thread && finished))
+                f->span[thread][kept++] = f->span[thread][i];
+        f->n_spans[thread] = kept;
+    }
+    return f;
+}
+
+static void test_batches_that_are_thrown_away(void **state)
+{
+    struct fake_run *f = left_early(1);
+    struct pp_report *r = build(f);
+    assert_string_not_equal(r->verdict.l0, "inconclusive");
+    assert_string_equal(shown(r, "service-rate law, off by"), "0 %");
+    pp_report_free(r);
+    fake_free(f);
+    rejected(left_early(0), "service-rate law", "service-rate law, off by", "the trainer got 6");
+}
+
 static void test_a_queue_says_otherwise(void **state)
 {
     struct fake_run *f = lawful(0.9, 0.05);
@@ -253,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_more_cpu_time_than_time),
         cmocka_unit_test(test_more_cpu_time_than_cpus),
         cmocka_unit_test(test_a_worker_is_missing),
+        cmocka_unit_test(test_batches_that_are_thrown_away),
         cmocka_unit_test(test_a_queue_says_otherwise),
         cmocka_unit_test(test_order_of_delivery),
         cmocka_unit_test(test_left_out),
