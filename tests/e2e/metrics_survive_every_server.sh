@@ -29,7 +29,7 @@ run "$PP" export "$R" -o "$T/history.om"
 is "openmetrics: exit code, by suffix" "$rc" 0
 is "openmetrics ends as it should" "$(tail -n 1 "$T/history.om")" "# EOF"
 refuses "no recording" 2 'no recording given' "$PP" metrics
-refuses "not a recording" 4 'once is not' "$PP" metrics "$T/once"
+refuses "not a recording" 4 'once is neither a recording' "$PP" metrics "$T/once"
 
 # ---- TensorBoard's event file
 wait $tb
