@@ -115,16 +115,17 @@ ranks() { # INTERPRETER
 }
 
 # A pipeline of DALI, which is no DataLoader: its own NVTX ranges, and those that its user puts around a wait and a step.
+# A verdict needs a second of steady state: a batch of these small images takes 2 ms.
 dali() {
     printf 'next_batch = data_wait\ntrain_step = step\n' >"$T/loop.map"
-    run timeout "$LIMIT" "$PYTHON" "$PWD/tests/jobs/dali.py" "$T/images" 400
+    run timeout "$LIMIT" "$PYTHON" "$PWD/tests/jobs/dali.py" "$T/images" 1500
     cp "$OUT" "$T/plain.out"
     is "dali: it runs without" "$rc" 0
-    run timeout "$LIMIT" "$PP" exec -q --force --map dali --map "$T/loop.map" -o "$R" -- "$PYTHON" "$PWD/tests/jobs/dali.py" "$T/images" 400
+    run timeout "$LIMIT" "$PP" exec -q --force --map dali --map "$T/loop.map" -o "$R" -- "$PYTHON" "$PWD/tests/jobs/dali.py" "$T/images" 1500
     is "dali: exit status and standard error" "$rc $(cat "$ERR")" "0 "
     is "dali: batches" "$(cat "$OUT")" "$(cat "$T/plain.out")"
     is "dali: nothing went wrong" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""
-    is "dali: waits and steps" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase IN ('data_wait', 'step')")" 800
+    is "dali: waits and steps" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase IN ('data_wait', 'step')")" 3000
     run "$PP" report "$R" --json
     like "dali: the cause of the stalls" "$(json "$OUT" '$.verdict.l1')" "^(loader|transform)$"
     is "dali: what its threads do" "$(for phase in read decode transform; do [ "$(sql "$R" "SELECT count(*) >= 40 FROM v_span WHERE phase = '$phase' AND lane = 'worker'")" = 1 ] || echo "$phase"; done)" ""
