@@ -74,12 +74,12 @@ static void *thread_main(void *arg)
 pp_status pp_ahead_create(const struct pp_loader_opts *opts, int worker, struct pp_ahead **out,
                           struct pp_err *err)
 {
-    int n = opts->inflight * PP_AHEAD_ROUNDS, rc = 0;
+    int n = opts->inflight, rc = 0;
     struct pp_ahead *a = calloc(1, sizeof(*a) + (size_t)n * sizeof(a->entry[0]));
     *out = NULL;
-    if (!a || !(a->thread = calloc((size_t)opts->inflight, sizeof(*a->thread)))) {
+    if (!a || !(a->thread = calloc((size_t)n, sizeof(*a->thread)))) {
         free(a);
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %d reads in flight", opts->inflight);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %d reads in flight", n);
     }
     a->opts = opts;
     a->worker = worker;
@@ -89,13 +89,12 @@ pp_status pp_ahead_create(const struct pp_loader_opts *opts, int worker, struct 
     pthread_cond_init(&a->ended, NULL);
     for (int i = 0; i < n; i++)
         a->entry[i].sample.limit = opts->sample_memory;
-    for (; a->threads < opts->inflight && rc == 0; a->threads += rc == 0)
+    for (; a->threads < n && rc == 0; a->threads += rc == 0)
         rc = pthread_create(&a->thread[a->threads], NULL, thread_main, a);
     if (rc) {
         pp_ahead_destroy(a);
         return pp_fail_errno(err, rc,
-                             "starting the threads for %d reads in flight failed; try a lower --inflight",
-                             opts->inflight);
+                             "starting the threads for %d reads in flight failed; try a lower --inflight", n);
     }
     *out = a;
     return PP_OK;
@@ -129,11 +128,6 @@ void pp_ahead_destroy(struct pp_ahead *a)
 int pp_ahead_count(const struct pp_ahead *a)
 {
     return (int)(a->end - a->first); /* end is written by the worker alone, which asks */
-}
-
-int pp_ahead_is_full(const struct pp_ahead *a)
-{
-    return pp_ahead_count(a) == a->n;
 }
 
 void pp_ahead_push(struct pp_ahead *a, const struct pp_claim *claim)

@@ -3,9 +3,6 @@
  * order; the time that it then still waits is its read. Each sample is read once here; the worker makes a
  * read that failed again by itself.
  *
- * There is room for twice as many claims as reads in flight: samples that have come wait for the worker,
- * which decodes one, or waits for an earlier one, while the threads go on with the reads behind them.
- *
  * All calls are the worker's. A sample belongs to the worker from pp_ahead_wait to pp_ahead_pop. */
 #ifndef PP_LOADER_AHEAD_H
 #define PP_LOADER_AHEAD_H
@@ -22,10 +19,8 @@ pp_status pp_ahead_create(const struct pp_loader_opts *opts, int worker, struct 
 void pp_ahead_stop(struct pp_ahead *a);
 void pp_ahead_destroy(struct pp_ahead *a); /* stops it; NULL is fine */
 
-/* Claims handed in and not popped; at most PP_AHEAD_ROUNDS times opts->inflight, which is when it is full. */
-enum { PP_AHEAD_ROUNDS = 2 };
+/* Claims handed in and not popped; at most opts->inflight. */
 int pp_ahead_count(const struct pp_ahead *a);
-int pp_ahead_is_full(const struct pp_ahead *a);
 void pp_ahead_push(struct pp_ahead *a, const struct pp_claim *claim);
 /* The one handed in first; there is one. */
 const struct pp_claim *pp_ahead_head(const struct pp_ahead *a);

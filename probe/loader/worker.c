@@ -297,7 +297,7 @@ static int next_claim(struct pp_worker *w, struct pp_claim *c)
     pp_status st = PP_OK;
     if (!w->ahead)
         return pp_dispatch_claim(d, w->trace, c) == PP_OK;
-    while (st == PP_OK && !pp_ahead_is_full(w->ahead)) {
+    while (st == PP_OK && pp_ahead_count(w->ahead) < w->loader->opts.inflight) {
         st = pp_ahead_count(w->ahead) ? pp_dispatch_claim_now(d, w->trace, c)
                                       : pp_dispatch_claim(d, w->trace, c);
         if (st == PP_OK)

@@ -17,10 +17,8 @@ struct worker {
     int starts_again; /* for this epoch, before the sample at hand */
     double parked_at; /* since when it waits for a slot */
     /* with reads ahead: */
-    uint64_t first, next, end; /* claims that it holds: the one at hand, the first whose read has not begun,
-                                  and behind the newest */
-    int reading;               /* reads under way */
-    int holds, waits;          /* one is at hand; its read is waited for */
+    uint64_t first, end; /* claims that it holds: the one at hand, and behind the newest */
+    int holds, waits;    /* one is at hand; its read is waited for */
 };
 
 /* A claim of a worker's that is read ahead. */
@@ -49,7 +47,7 @@ struct sim {
 
     struct pp_agents agents; /* the workers, then the copy lane, the trainer, the device's decoder */
     struct worker *workers;
-    struct ahead *ahead; /* per_worker of each; the agents behind the decoder. NULL: none are ahead */
+    struct ahead *ahead; /* s->inflight of each worker; the agents behind the decoder. NULL: none are ahead */
     size_t per_worker;
     int copy, trainer, decoder;
     struct line parked;    /* workers for whom there is no slot */
@@ -296,18 +294,6 @@ static void read_stages(struct sim *m, struct ahead *e)
         e->stage = e->stage == W_READ_CPU ? W_NO_SAMPLE : e->stage + 1;
 }
 
-/* In the order of the claims, as many at a time as may be in flight. */
-static void begin_reads(struct sim *m, int w)
-{
-    struct worker *a = &m->workers[w];
-    while (a->next < a->end && a->reading < m->s->inflight) {
-        struct ahead *e = ahead_of(m, w, a->next++);
-        e->stage = W_READ_LATENCY;
-        read_stages(m, e);
-        a->reading += e->stage != W_NO_SAMPLE;
-    }
-}
-
 /* As many as there is room for, and the oldest is at hand. */
 static int claim_ahead(struct sim *m, int w)
 {
@@ -318,10 +304,10 @@ static int claim_ahead(struct sim *m, int w)
         struct ahead *e = ahead_of(m, w, a->end);
         if (!take_row(m, &e->slot, &e->sample))
             break;
-        e->stage = W_READ_LATENCY;
         a->end++;
+        e->stage = W_READ_LATENCY;
+        read_stages(m, e);
     }
-    begin_reads(m, w);
     if (a->end == a->first)
         return 0;
     a->holds = 1;
@@ -421,10 +407,6 @@ static void read_on(struct sim *m, int who)
     struct worker *a = &m->workers[w];
     e->stage = e->stage == W_READ_CPU ? W_NO_SAMPLE : e->stage + 1;
     read_stages(m, e);
-    if (e->stage == W_NO_SAMPLE) {
-        a->reading--;
-        begin_reads(m, w);
-    }
     if (a->waits && e->stage == W_NO_SAMPLE && e == ahead_of(m, w, a->first)) {
         a->waits = 0;
         work_on(m, w);
@@ -660,7 +642,7 @@ static int sim_init(struct sim *m)
     m->copy = s->workers;
     m->trainer = s->workers + 1;
     m->decoder = s->workers + 2;
-    m->per_worker = s->inflight > 1 && !s->stream_items ? (size_t)s->inflight * PP_REPLAY_AHEAD : 0;
+    m->per_worker = s->inflight > 1 && !s->stream_items ? (size_t)s->inflight : 0;
     m->ahead = m->per_worker ? calloc(workers * m->per_worker, sizeof(*m->ahead)) : NULL;
     m->workers = calloc(workers, sizeof(*m->workers));
     m->slots = calloc(m->n_slots, sizeof(*m->slots));

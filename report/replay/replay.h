@@ -24,8 +24,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PP_REPLAY_AHEAD = 2 };
-
 /* Cost of one sample, in ns. */
 struct pp_replay_sample {
     float read_blocked, read_cpu; /* waiting for storage (latency; the bytes' own time is
@@ -45,8 +43,7 @@ struct pp_outage {
 struct pp_replay_setup {
     int workers, prefetch, copy_buffers, in_order;
     int inflight; /* reads of a worker at a time, each by a thread of its own, and taken in order; up to 1:
-                     the worker reads by itself. It holds PP_REPLAY_AHEAD times as many claims
-                     (loader/ahead.h) */
+                     the  worker reads by itself */
     int stream_items; /* one reader of its own reads for all workers, and is at most so many samples ahead of
                          what they have finished; 0: they read by themselves */
     int on_demand;    /* nothing is made ahead: a batch is begun when the trainer wants it */
