@@ -51,7 +51,7 @@ refuses "nor are hedged requests" 4 "made once" "$PP" whatif "$T/run.sqlite" --s
 # ---- local shards: what decodes is the limit, and a shuffle buffer changes nothing of that ----
 
 run timeout 60 "$PP" run "$T/data/shard-{000000..000011}.tar" --stream --shuffle-buffer 50 --workers 1 --batch-size 4 --transform rrc:32 --step-ms 1 --inject decode-cost=30 \
-    --steps 200 --quiet --force -o "$T/run.sqlite" --json
+    --steps 800 --quiet --force -o "$T/run.sqlite" --json
 is "a local stream is recorded" "$rc" 0
 like "it is no storage" "$(json "$OUT" '$.verdict.l1')" "^(loader|transform)$"
 holds "cheaper decoding is predicted to gain" "$(predicted decode=0.5) > 0.3"
