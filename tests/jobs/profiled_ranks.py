@@ -7,19 +7,9 @@ import time
 
 import torch
 import torch.distributed as dist
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
-
-class Numbers(Dataset):
-    def __init__(self, n, delay_s):
-        self.n, self.delay_s = n, delay_s
-
-    def __len__(self):
-        return self.n
-
-    def __getitem__(self, i):
-        time.sleep(self.delay_s)
-        return torch.zeros(64) + i
+from ranks import Numbers
 
 
 def main():

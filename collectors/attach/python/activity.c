@@ -46,7 +46,7 @@ static struct {
     uint32_t session;              /* that was looked at last */
     uint32_t looks;
     int off;         /* of this session */
-    char yields[96]; /* to whom CUPTI is left; "": to nobody else */
+    char yields[96]; /* the profiler that CUPTI is left to; "": none */
     struct mark mark[MARKS];
     uint64_t marks; /* written so far; released after the mark */
     /* the sink's */
