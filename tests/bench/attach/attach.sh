@@ -1,16 +1,17 @@
 #!/bin/bash
-# make bench-attach: what recording an unmodified PyTorch job costs. PYTHON names an interpreter with torch and torchvision, ROUNDS how often
-# each variant runs (12), BESIDE the other tools in the table (profiler; traceml where PYTHON has it). Idle machine: 15 minutes.
+# make bench-attach: what recording an unmodified PyTorch job costs. PYTHON names an interpreter with torch and torchvision, TURNS how often each job goes
+# on for half a second (600), ROUNDS how often each variant runs as a whole (5), BESIDE the other tools in that table (profiler; traceml where PYTHON has
+# it). Idle machine: 45 minutes.
 set -u
 cd "$(dirname "$0")/../../.." || exit 2
-B=${B:-build/release} PYTHON=${PYTHON:-/usr/bin/python3} ROUNDS=${ROUNDS:-12}
+B=${B:-build/release} PYTHON=${PYTHON:-/usr/bin/python3} TURNS=${TURNS:-600} ROUNDS=${ROUNDS:-5}
 here=tests/bench/attach
 [ -e "$B/python/attach/_pipeprobe.abi3.so" ] || { echo "bench-attach: the extension is not built: no Python.h (make deps)" >&2; exit 2; }
 "$PYTHON" -c 'import torch, torchvision' || { echo "bench-attach: $PYTHON has no torch and torchvision; try PYTHON=..." >&2; exit 2; }
 beside=${BESIDE:-profiler$("$PYTHON" -c 'import traceml_ai' 2>/dev/null && echo ,traceml)}
 T=$(mktemp -d) || exit 2
 trap 'rm -rf "$T"' EXIT
-"$B/samples/make_dataset" "$T/images" --n 800 >/dev/null && "$B/samples/make_dataset" --tokens "$T/tokens.bin" --n 40000000 >/dev/null || exit 2
+"$B/samples/make_dataset" "$T/images" --n 800 >/dev/null && "$B/samples/make_dataset" --tokens "$T/tokens.bin" --n 200000000 >/dev/null || exit 2
 
 echo "start of a Python process (goal: at most +15 ms)"
 "$PYTHON" $here/costs.py "$B/pipeprobe" start --rounds 100
@@ -18,6 +19,9 @@ echo
 echo "one JPEG sample, by thread CPU time (goal: at most +1 %)"
 "$B/pipeprobe" exec -q --force -o "$T/run.sqlite" -- "$PYTHON" $here/sample_cost.py "$T/images" 2
 echo
-"$PYTHON" $here/costs.py "$B/pipeprobe" images "$T/images" --rounds "$ROUNDS" --batches 60 --beside "$beside"
+echo "throughput, the jobs in turns (goal: at least 0.99)"
+"$PYTHON" $here/turns.py "$B/pipeprobe" images "$T/images" --rounds "$TURNS"
+"$PYTHON" $here/turns.py "$B/pipeprobe" tokens "$T/tokens.bin" --rounds "$TURNS"
 echo
-"$PYTHON" $here/costs.py "$B/pipeprobe" tokens "$T/tokens.bin" --rounds "$ROUNDS" --batches 2000 --beside "$beside"
+echo "beside other tools, whole jobs"
+"$PYTHON" $here/costs.py "$B/pipeprobe" images "$T/images" --rounds "$ROUNDS" --batches 60 --beside "$beside"

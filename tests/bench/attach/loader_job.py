@@ -1,12 +1,16 @@
 """A job of which only the loader is timed: images decoded by PIL, or tokens out of a mapped file. Prints one line of
 JSON: samples/s of the steady state, CPU time per sample of all processes, and private memory of trainer and workers.
 
-loader_job.py images ROOT | tokens FILE  [--workers N] [--batches N] [--profiler] [--traceml]"""
+loader_job.py images ROOT | tokens FILE  [--workers N] [--length TOKENS] [--batches N | --taken FILE] [--profiler] [--traceml]
+
+With --taken the job goes on until it is killed, and the number of the batches taken stands in the first 8 bytes of FILE."""
 
 import argparse
 import contextlib
 import json
+import mmap
 import resource
+import struct
 import time
 
 import numpy
@@ -22,7 +26,7 @@ def private_kib():
 
 
 class Tokens(Dataset):
-    def __init__(self, path, length=1024):
+    def __init__(self, path, length):
         self.tokens, self.length = numpy.memmap(path, dtype=numpy.uint16, mode="r"), length
 
     def __len__(self):
@@ -59,19 +63,34 @@ def cpu_s():
     )
 
 
+def endless(loader, path):
+    with open(path, "r+b") as f:
+        taken, count = 0, mmap.mmap(f.fileno(), 8)
+    while True:
+        for _ in loader:
+            taken += 1
+            struct.pack_into("=q", count, 0, taken)
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("kind", choices=("images", "tokens"))
     p.add_argument("data")
     p.add_argument("--workers", type=int, default=2)
+    p.add_argument("--length", type=int, default=1024)
     p.add_argument("--batches", type=int, default=60)
+    p.add_argument("--taken")
     p.add_argument("--profiler", action="store_true")
     p.add_argument("--traceml", action="store_true")
     a = p.parse_args()
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    data = images(a.data) if a.kind == "images" else Tokens(a.data)
+    data = images(a.data) if a.kind == "images" else Tokens(a.data, a.length)
     batch = 32 if a.kind == "images" else 256
+    if a.taken:
+        if a.kind == "images":
+            data.samples *= 10  # epochs of half a minute
+        return endless(DataLoader(data, batch_size=batch, shuffle=True, num_workers=a.workers), a.taken)
     loader = DataLoader(WithMemory(data), batch_size=batch, shuffle=True, num_workers=a.workers)
     around, step = contextlib.nullcontext(), contextlib.nullcontext
     if a.profiler:
