@@ -282,6 +282,7 @@ static void add_other_span(struct pp_costs_pass *p, pp_lane lane, const struct p
         p->data_wait_ns += (double)s->dur_ns;
         p->data_wait_cpu_ns += cpu_of(s);
         p->data_wait_blocked_ns += blocked_of(s);
+        p->data_wait_delay_ns += delay_of(s);
     }
     if (s->phase == PP_PHASE_GET_WAIT || s->phase == PP_PHASE_PUT_WAIT)
         add_wait(p, &p->copy_waits, s);

@@ -90,6 +90,7 @@ struct pp_costs {
     double fetch_cpu_ns, fetch_blocked_ns; /* per batch: of the trainer's data waits, what taking a batch that
                                               is there costs (unpickling, mapping of shared memory) */
     double unpickle_ns;     /* per batch: of its arrival, until it was objects again; NAN: not recorded */
+    double unpickle_own_ns; /* of it, at least: without any run-queue delay of the waits; NAN: likewise */
     double batch_tensors;   /* that were unpickled for it; NAN: not recorded */
     double trainer_rest_ns; /* per batch: of the trainer's time what is neither a step nor exposed (loop,
                                epoch boundaries, checkpoints), so that step and rest are the pace of the

@@ -38,7 +38,7 @@ struct pp_costs_pass {
     double collates, copies, decodings, steps, copy_delay_ns, sync_delay_ns,
         all_ns; /* all_ns: CPU time and run-queue delay of all threads */
     struct pp_wakes trainer_waits, copy_waits, sleeps; /* sleeps: of any kind */
-    double data_waits, data_wait_ns, data_wait_cpu_ns, data_wait_blocked_ns;
+    double data_waits, data_wait_ns, data_wait_cpu_ns, data_wait_blocked_ns, data_wait_delay_ns;
     float *step_ns; /* of every step, for the quota's part */
     size_t n_steps, step_room;
     uint32_t step_batch; /* of the newest one */

@@ -295,6 +295,9 @@ static double trainer_rest_ns(const struct pp_costs *c, const struct pp_timeline
 static void cost_of_fetching(struct pp_costs_pass *p, struct pp_costs *c)
 {
     c->unpickle_ns = p->unpickle_ns > 0 ? per(p->unpickle_ns, p->data_waits) : NAN;
+    c->unpickle_own_ns = p->unpickle_ns > 0
+                             ? per(fmax(p->unpickle_ns - p->data_wait_delay_ns, 0), p->data_waits)
+                             : NAN;
     c->batch_tensors = p->unpickled_tensors > 0 ? per(p->unpickled_tensors, p->data_waits) : NAN;
     int sleeps = p->data_wait_blocked_ns > 0.05 * p->data_wait_cpu_ns;
     double cpu_ns = per(p->data_wait_cpu_ns, p->data_waits),

@@ -105,7 +105,14 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 
 /* What the GPU's own records decide, then what a replay decides. */
 const struct pp_cause_rule pp_cause_rules_replay[] = {
-    {"loader", "unpickle", ANY, WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT), BELOW(G_CPUS, NOT_WORTH_A_FIX)),
+    /* A tensor is asked of a thread of the worker that made it: where other processes keep that thread from a
+     * CPU, fewer tensors are not what is missing. */
+    {"loader", "unpickle", ANY,
+     WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT), BELOW(G_CPUS, NOT_WORTH_A_FIX), BELOW(CONTENDED, OTHERS_COUNT)),
+     UNPICKLING},
+    {"loader", "unpickle", ANY,
+     WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT), BELOW(G_CPUS, NOT_WORTH_A_FIX),
+          AT_LEAST(IDLE_CPUS, CPUS_ARE_SHORT)),
      UNPICKLING},
     {"sync", "rank-straggler", ANY,
      WHEN(AT_LEAST(W_COLLECTIVE, LARGEST), AT_LEAST(COLLECTIVE, LEAST_OF_STEP),
@@ -383,7 +390,10 @@ const size_t pp_cause_rules_replay_n = sizeof(pp_cause_rules_replay) / sizeof(pp
 /* Without a replay (too few samples, no CPU accounting), and where it decides nothing: the
  * phase that owns the stalls, and its shares of CPU time, run-queue delay and blocked time. */
 const struct pp_cause_rule pp_cause_rules_shares[] = {
-    {"loader", "unpickle", ANY, WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT)), UNPICKLING},
+    {"loader", "unpickle", ANY, WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT), BELOW(CONTENDED, OTHERS_COUNT)),
+     UNPICKLING},
+    {"loader", "unpickle", ANY, WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT), AT_LEAST(IDLE_CPUS, CPUS_ARE_SHORT)),
+     UNPICKLING},
     {NULL, NULL, BIT(DEVICE_SYNC) | BIT(H2D), WHEN(BELOW(GPU_TOLD, RECORDED)),
      "{owner} takes {owner_share} of the stalls, but GPU activity is NOT MEASURED: {gpu_not_measured}",
      PP_REMEDY_CUPTI},

@@ -1,4 +1,5 @@
 #!/bin/bash
+# alone
 # A job whose batches are many small tensors: the training thread maps each of them, and neither workers nor a prefetch help. The same data as one
 # tensor: the wait is gone.
 . "$(dirname "$0")/../lib.sh"

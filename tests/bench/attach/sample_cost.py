@@ -1,5 +1,5 @@
 """What recording one sample costs: the same sample of an image folder with and without the wrappers, in turn, in one
-process, by thread CPU time. Run under `pipeprobe exec -- python3 tests/bench/attach/sample_cost.py IMAGES [rounds]`. The
+process, by thread CPU time; and what a wrapped call adds that does nothing else. Run under `pipeprobe exec -- python3 tests/bench/attach/sample_cost.py IMAGES [rounds]`. The
 control is the plain data set against itself; its interval says what can be told."""
 
 import random
@@ -19,6 +19,39 @@ def interval(values):
     n = len(v)
     k = max(0, int(n / 2 - 0.98 * n**0.5) - 1)
     return v[n // 2], v[k], v[n - 1 - k]
+
+
+class Nothing:
+    def __getitem__(self, i):
+        return i
+
+
+def collate(samples):
+    return samples
+
+
+def wrapped_calls(loops=400, calls=500):
+    """Of the same loop over both, in turn, with a rest in which the ring is emptied."""
+
+    def loop(f, argument):
+        t = time.perf_counter_ns()
+        for _ in range(calls):
+            f(argument)
+        return (time.perf_counter_ns() - t) / calls
+
+    data = Nothing()
+    pairs = {
+        "a sample": (data.__getitem__, _pipeprobe.samples(data).__getitem__, 7),
+        "a span with its CPU time (collate)": (collate, _pipeprobe.timed("collate", collate), [7]),
+    }
+    for name, (plain, timed, argument) in pairs.items():
+        more, control = [], []
+        for _ in range(loops):
+            bare = loop(plain, argument)
+            more.append(loop(timed, argument) - bare)
+            control.append(loop(plain, argument) - bare)
+            time.sleep(0.005)
+        print("%s, nothing but recorded: %+.0f ns (%+.0f .. %+.0f), control %+.0f ns (%+.0f .. %+.0f)" % ((name,) + interval(more) + interval(control)))
 
 
 def main():
@@ -53,6 +86,7 @@ def main():
             "%-8s %+7.2f us (%+.2f .. %+.2f), %+.2f %% (%+.2f .. %+.2f); of sums %+.2f %%"
             % (name, m / 1e3, low / 1e3, high / 1e3, 100 * m / plain, 100 * low / plain, 100 * high / plain, 100 * total)
         )
+    wrapped_calls()
 
 
 main()

@@ -180,11 +180,11 @@ static void test_a_late_step_is_no_input(void **state)
 
 /* ---- what taking a batch costs ---- */
 
-static void give_waits(struct fake_run *f, double cpu)
+static void give_waits(struct fake_run *f, double cpu, double delay)
 {
     for (size_t i = 0; i < f->n_spans[0]; i++)
         if (f->span[0][i].phase == PP_PHASE_DATA_WAIT)
-            fake_resources(&f->span[0][i], &(struct fake_stage){.cpu = cpu}, 0);
+            fake_resources(&f->span[0][i], &(struct fake_stage){.cpu = cpu, .delay = delay}, 0);
 }
 
 enum { UNPICKLE_NS = 1, UNPICKLE_TENSORS };
@@ -195,8 +195,8 @@ static const char *counter_name(void *ctx, uint16_t id)
 }
 
 /* Workers with little to do, and waits of 12 ms, 11 of which the trainer unpickles. tensors 0: not counted.
- */
-static struct pp_report *of_many_tensors(struct fake_run **run, uint64_t tensors)
+ * delay: the share of the waits in which it waits for a CPU, which others use. */
+static struct pp_report *of_unpickling(struct fake_run **run, uint64_t tensors, double delay, double others)
 {
     struct fake_pipeline p = {.workers = 2,
                               .batches = 60,
@@ -208,8 +208,8 @@ static struct pp_report *of_many_tensors(struct fake_run **run, uint64_t tensors
                               .stage = {{PP_PHASE_READ, FAKE_MS / 10, 0.5, 0},
                                         {PP_PHASE_DECODE, FAKE_MS, 1, 0},
                                         {PP_PHASE_SLOT_WAIT, 49 * FAKE_MS / 10, 0, 0}}};
-    struct fake_run *f = *run = on_two_cpus(&p, "2", 0.5, 0);
-    give_waits(f, 0.3);
+    struct fake_run *f = *run = on_two_cpus(&p, "2", 0.5, others);
+    give_waits(f, 0.3, delay);
     for (size_t i = 0, n = f->n_spans[0]; i < n; i++) {
         struct pp_span s = f->span[0][i], *counter;
         if (s.phase != PP_PHASE_DATA_WAIT)
@@ -228,10 +228,33 @@ static struct pp_report *of_many_tensors(struct fake_run **run, uint64_t tensors
     struct pp_err err = {0};
     source.name = counter_name;
     assert_int_equal(pp_report_from(&source, &r, &err), PP_OK);
+    return r;
+}
+
+static struct pp_report *of_many_tensors(struct fake_run **run, uint64_t tensors)
+{
+    struct pp_report *r = of_unpickling(run, tensors, 0, 0);
     if (!r->verdict.l2 || strcmp(r->verdict.l2, "unpickle") != 0)
         fail_msg("%s (%s)", r->verdict.sentence,
                  r->verdict.why_no_fixes ? r->verdict.why_no_fixes : "replayed");
     return r;
+}
+
+/* A trainer that is kept from its CPU while it unpickles, or others that keep the workers' threads from
+ * theirs, which hand the tensors over: fewer tensors are not what it needs. */
+static void test_waiting_for_a_cpu_is_no_unpickling(void **state)
+{
+    static const struct {
+        double delay, others;
+    } rows[] = {{0.65, 0}, {0, 1.45}, {0.65, 1.45}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct fake_run *f;
+        struct pp_report *r = of_unpickling(&f, 80, rows[i].delay, rows[i].others);
+        if (r->verdict.l2 && strcmp(r->verdict.l2, "unpickle") == 0)
+            fail_msg("%zu: %s", i, r->verdict.sentence);
+        pp_report_free(r);
+        fake_free(f);
+    }
 }
 
 /* Data that is always there would gain next to nothing; one tensor gains most of the wait. */
@@ -267,7 +290,7 @@ static void test_fewer_tensors_have_a_gain(void **state)
 static void test_batches_that_are_there_are_taken(void **state)
 {
     struct fake_run *f = recorded(0, 0);
-    give_waits(f, 0.1);
+    give_waits(f, 0.1, 0);
     struct pp_report *r = report_of(f);
     assert_near(r->headroom_samples_per_s, 8 / 0.0156, 0.1);
     assert_non_null(strstr(r->verdict.sentence, "if data were always available"));
@@ -716,6 +739,7 @@ int main(void)
         cmocka_unit_test(test_our_own_loader_says_what_pytorch_would_do),
         cmocka_unit_test(test_a_thread_that_pins_is_the_bottleneck),
         cmocka_unit_test(test_a_busy_gpu_decoder_is_named),
+        cmocka_unit_test(test_waiting_for_a_cpu_is_no_unpickling),
         cmocka_unit_test(test_fewer_tensors_have_a_gain),
         cmocka_unit_test(test_batches_that_are_there_are_taken),
         cmocka_unit_test(test_a_prefetch_that_bridges_what_is_lost),
