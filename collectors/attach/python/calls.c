@@ -220,27 +220,31 @@ PyObject *calls_save(PyObject *function, PyObject *args, PyObject *kwargs)
     return out;
 }
 
+/* 0: one of them is no number. */
+static int note_keys(PyObject *index, int batched, Py_ssize_t n)
+{
+    uint64_t number;
+    int list = PyList_Check(index);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *key = !batched ? index : list ? PyList_GetItem(index, i) : PyTuple_GetItem(index, i);
+        if (!number_of(key, &number))
+            return 0;
+        record_order_sample(number);
+    }
+    return 1;
+}
+
 /* The keys of a batch; those that are no numbers make it one of unknown samples. */
 static void note_order(const struct record_iteration *it, PyObject *index, int batched, Py_ssize_t n)
 {
-    uint64_t number;
-    int list = PyList_Check(index), known = n > 0;
-    for (Py_ssize_t i = 0; i < n && known; i++)
-        known = number_of(!batched ? index
-                          : list   ? PyList_GetItem(index, i)
-                                   : PyTuple_GetItem(index, i),
-                          &number);
-    if (!known || !record_order_batch(it, (uint64_t)n)) {
-        record_order_unknown(it);
-        return;
+    if (n > 0 && record_order_batch(it, (uint64_t)n)) {
+        if (note_keys(index, batched, n)) {
+            record_order_batch_end();
+            return;
+        }
+        record_order_undo();
     }
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (number_of(!batched ? index
-                      : list   ? PyList_GetItem(index, i)
-                               : PyTuple_GetItem(index, i),
-                      &number))
-            record_order_sample(number);
-    record_order_batch_end();
+    record_order_unknown(it);
 }
 
 /* The sampler's StopIteration stays as it is. */

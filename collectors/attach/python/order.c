@@ -19,6 +19,9 @@ static struct {
     struct pp_order_block head;
     const struct record_iteration *it; /* whose it is; NULL: there is none */
     uint64_t last, written;
+    size_t before; /* of the batch that is begun: where it begins, and the sample before it */
+    uint64_t last_before;
+    uint32_t n;     /* its samples */
     uint64_t forks; /* of the process that filled the buffer: a child has nothing of it to write */
     int off;
 } order;
@@ -116,10 +119,11 @@ int record_order_batch(const struct record_iteration *it, uint64_t n)
 {
     if (!make_room(it, n))
         return 0;
+    order.before = order.used;
+    order.last_before = order.last;
     uint8_t *end = pp_sample_list_put_batch(order.buf + order.used, n);
     order.used = (size_t)(end - order.buf);
-    order.head.batches++;
-    order.head.samples += (uint32_t)n;
+    order.n = (uint32_t)n;
     return 1;
 }
 
@@ -130,7 +134,15 @@ void record_order_sample(uint64_t sample)
 
 void record_order_batch_end(void)
 {
+    order.head.batches++;
+    order.head.samples += order.n;
     put_head();
+}
+
+void record_order_undo(void)
+{
+    order.used = order.before;
+    order.last = order.last_before;
 }
 
 void record_order_unknown(const struct record_iteration *it)

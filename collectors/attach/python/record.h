@@ -200,10 +200,11 @@ const char *record_dir(void); /* of the session; NULL: there is none */
 /* ---- order.c: which samples the job's samplers gave ---- */
 
 /* The next batch of the iteration, it->sent not yet counted up, has n samples. 0: they are not recorded. Then
- * n numbers, and the end. */
+ * n numbers, and the end; or undo, and the batch is none. */
 int record_order_batch(const struct record_iteration *it, uint64_t n);
 void record_order_sample(uint64_t sample);
 void record_order_batch_end(void);
+void record_order_undo(void);
 void record_order_unknown(const struct record_iteration *it); /* a batch whose samples have no numbers */
 void record_order_end(const struct record_iteration *it);     /* the sampler has no more */
 void record_order_flush(void);                                /* before the session is left */

@@ -203,10 +203,12 @@ void record_sample_begin(struct record_local *l)
     l->decoded = NULL;
     l->decode_read = (struct pp_reads){0};
     l->timing = 0;
-    if (l->reads)
-        *l->reads = (struct pp_reads){.counting = l->worth_cpu ? 2 : 1};
     if (l->slot < 0 || !l->worth_cpu || !l->at.cpu_ns)
         l->at = record_now(&l->worker, l->worth_cpu);
+    if (l->reads)
+        *l->reads = (struct pp_reads){.counting = l->worth_cpu ? 2 : 1,
+                                      .at_ns = pp_now_ns(),
+                                      .at_cpu_ns = l->at.cpu_ns};
 }
 
 /* A part of a sample: its length, and how much of it the thread ran. */

@@ -44,20 +44,28 @@ __attribute__((constructor)) static void find_real_ones(void)
     *(void **)&real_fopen = dlsym(RTLD_NEXT, "fopen64");
 }
 
-struct began {
-    uint64_t wall, cpu;
-};
+/* A CPU clock is a system call, as the read is. A call this short ran all the time, near enough; of a longer
+ * one the CPU time is what has passed since the clock was read last, less the time before the call. */
+#define SHORT_NS 30000u
 
-static struct began begin(void)
+static uint64_t cpu_of(uint64_t from_ns, uint64_t to_ns)
 {
-    return (struct began){.wall = pp_now_ns(), .cpu = counted.counting > 1 ? pp_thread_cpu_ns() : 0};
+    uint64_t wall_ns = to_ns - from_ns;
+    if (wall_ns < SHORT_NS)
+        return wall_ns;
+    uint64_t cpu_ns = pp_thread_cpu_ns(), ran_ns = cpu_ns - counted.at_cpu_ns,
+             before_ns = from_ns - counted.at_ns;
+    counted.at_ns = to_ns;
+    counted.at_cpu_ns = cpu_ns;
+    ran_ns = ran_ns > before_ns ? ran_ns - before_ns : 0;
+    return ran_ns < wall_ns ? ran_ns : wall_ns;
 }
 
-static void add(struct began from, ssize_t bytes)
+static void add(uint64_t from_ns, ssize_t bytes)
 {
-    if (from.cpu)
-        counted.cpu_ns += pp_thread_cpu_ns() - from.cpu;
-    counted.ns += pp_now_ns() - from.wall;
+    uint64_t to_ns = pp_now_ns();
+    counted.ns += to_ns - from_ns;
+    counted.cpu_ns += counted.counting > 1 ? cpu_of(from_ns, to_ns) : 0;
     counted.bytes += bytes > 0 ? (uint64_t)bytes : 0;
     counted.calls++;
 }
@@ -66,7 +74,7 @@ static void add(struct began from, ssize_t bytes)
 #define COUNTED(TYPE, CALL, BYTES) \
     if (__builtin_expect(!counted.counting, 1)) \
         return CALL; \
-    struct began from = begin(); \
+    uint64_t from = pp_now_ns(); \
     TYPE out = CALL; \
     add(from, BYTES); \
     return out

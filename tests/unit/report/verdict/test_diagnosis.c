@@ -631,7 +631,7 @@ static struct fake_run *any_pipeline(uint64_t seed)
     if (pp_rng_unit(&r) < 0.5)
         fake_cpu_counters(f, &p, 1, 2 * pp_rng_unit(&r));
     if (pp_rng_unit(&r) < 0.5)
-        give_waits(f, 0.3 * pp_rng_unit(&r));
+        give_waits(f, 0.3 * pp_rng_unit(&r), 0);
     return f;
 }
 
