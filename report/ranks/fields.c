@@ -88,13 +88,17 @@ const struct pp_field pp_ranks_fields[] = {
     F(wait_p99_ns, NS, "likewise: 99th percentile"),
     F(own_p50_ns, NS, "over all steps of all ranks: what a rank takes until it meets the others, median"),
     F(own_p99_ns, NS, "likewise: 99th percentile"),
-    F(lost_ns, NS, "per step: what a rank that is not last waits for the last one, mean"),
+    F(lost_ns, NS,
+      "per step: what a rank that is not last waits for the last one, mean; where the cause is cpu-contended, with "
+      "exchange_delay_ns"),
     F(lost_share, SHARE, "of step_ns"),
     F(lost_rank_s, S, "the same over all ranks and compared steps: GPU seconds where each rank has a GPU"),
     F(gain_share, SHARE,
-      "of throughput, were the last rank of each step as fast as the next one; where the cause is cpu-contended, "
-      "also without exchange_delay_ns"),
-    F(gap_ns, NS, "own time per step of the straggler over that of the median rank"),
+      "of throughput, were the last rank of each step as fast as the next one; of a rank-straggler that rank, in the "
+      "steps that it is last in; where the cause is cpu-contended, also without exchange_delay_ns"),
+    F(gap_ns, NS,
+      "own time per step of the straggler over that of the median rank; where all wait for its part in the exchange, "
+      "with exchange_delay_ns"),
     F(cause, NONE,
       "cpu-contended: waiting for a CPU has 80 % of the gap; else the phase that has 80 % of it; null: none has"),
     F(cause_ns, NS, "its excess over the median rank, per step"),

@@ -105,9 +105,20 @@ static void count_last(struct judge *j)
     r->lost_ns = lost / (double)j->n_steps / (n - 1);
     r->lost_share = r->step_ns > 0 ? r->lost_ns / r->step_ns : NAN;
     r->lost_rank_s = lost / 1e9;
-    saved /= (double)j->n_steps;
-    j->saved_ns = saved;
-    r->gain_share = r->step_ns > saved ? r->step_ns / (r->step_ns - saved) - 1 : NAN;
+    j->saved_ns = saved / (double)j->n_steps;
+    r->gain_share = r->step_ns > j->saved_ns ? r->step_ns / (r->step_ns - j->saved_ns) - 1 : NAN;
+}
+
+/* A single rank is mended in the steps that it is last in, and in no others. */
+static void count_saved_by_one(struct judge *j)
+{
+    double saved = 0;
+    for (size_t i = 0; i < j->n_steps; i++) {
+        const struct pp_rank_top *t = top_of(j, j->step[i]);
+        saved += row_of(j, t->rank) == j->slow ? (double)(t->max_ns - t->second_ns) : 0;
+    }
+    j->saved_ns = saved / (double)j->n_steps;
+    j->r->gain_share = j->r->step_ns > j->saved_ns ? j->r->step_ns / (j->r->step_ns - j->saved_ns) - 1 : NAN;
 }
 
 #define CHANGED_AFTER 0.75 /* last in that part of the steps after the cut, */
@@ -187,6 +198,20 @@ static double blame_of(const struct judge *j)
     return all > 0 ? its / all : 0;
 }
 
+/* It need not come late: the others wait when it is there. */
+static int is_slow_in_exchange(struct judge *j)
+{
+    size_t row = j->slow;
+    double cost = j->met ? judge_exchange(j, &row) : 0;
+    if (!(cost >= COSTLY * j->r->step_ns))
+        return 0;
+    j->slow = row;
+    j->exchange_ns = cost;
+    j->r->gap_ns = fmax(own_of(j, row) - judge_median_but(j, row, own_of), 0) + cost;
+    j->r->since_step = j->r->since_s = NAN;
+    return 1;
+}
+
 static enum pp_ranks_kind kind_of(struct judge *j)
 {
     struct pp_ranks *r = j->r;
@@ -202,6 +227,8 @@ static enum pp_ranks_kind kind_of(struct judge *j)
     if (costly && is_node(j) && j->node_share >= PP_MOST_MEETINGS)
         return PP_RANKS_NODE;
     if (costly && often && blame_of(j) >= PP_MOST_MEETINGS)
+        return PP_RANKS_STRAGGLER;
+    if (is_slow_in_exchange(j))
         return PP_RANKS_STRAGGLER;
     if (costly && j->met)
         return PP_RANKS_ROTATING;
@@ -331,6 +358,8 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
         out->kind = kind_of(&j);
     }
     if (out->kind == PP_RANKS_STRAGGLER || out->kind == PP_RANKS_APART || out->kind == PP_RANKS_NODE) {
+        if (out->kind == PP_RANKS_STRAGGLER)
+            count_saved_by_one(&j);
         judge_why(&j);
         out->straggler_rank = out->kind == PP_RANKS_NODE ? NAN : out->rows[j.slow].rank;
         out->straggler_host = out->rows[j.slow].host;

@@ -17,7 +17,8 @@ struct judge {
     /* for the words: of the slow one's machine, its steps; how much longer its whole steps are than the
      * median rank's; what the median rank waits for data per step */
     double node_share, apart_ns, median_wait_ns;
-    double saved_ns;                          /* per step, were the last rank as fast as the next one */
+    double saved_ns;    /* per step, were the last rank (of a straggler: that one) as fast as the next one */
+    double exchange_ns; /* per step: it is slow in the exchange itself (judge_exchange); else 0 */
     double trainer_delay_ns, worker_delay_ns; /* the parts of cpu_wait_ns */
     int64_t *ahead_ns; /* by row: added to a time of its clock it is one of the first rank's; 0: not known */
     size_t slowest_clock; /* row whose clock is furthest from it; n_rows: none is known to be */
@@ -37,6 +38,9 @@ double judge_step_of(const struct judge *j, size_t row);
 /* The median of all ranks but one; NAN: there is no other. */
 double judge_median_but(const struct judge *j, size_t but, judge_value_fn *value);
 
+/* The rank that all others wait for within the exchange: its threads that carry it lack CPUs, and no other
+ * rank's. 0: there is none; else what it costs per step. */
+double judge_exchange(const struct judge *j, size_t *row);
 /* Names the cause. */
 void judge_why(struct judge *j);
 /* A moment in UTC, as documents have it; NULL: not known. */

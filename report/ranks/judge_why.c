@@ -1,10 +1,13 @@
 /* Why the slow one is slow: what it spends more time on than the median rank does. */
 #include "report/ranks/judge.h"
 
+#include "report/verdict/verdict_rules.h"
+
 #include <math.h>
 #include <string.h>
 
 #define MOST_OF_GAP 0.8
+enum { LEAST_SAMPLED = 8 }; /* of a rank's waits for the others */
 
 /* ---- of a rank ---- */
 
@@ -41,10 +44,13 @@ static double step_delay_of(const struct judge *j, size_t row)
     return judge_per_step(j, row, j->d->rows[row].step_delay_ns);
 }
 
+/* Of too few samples no mean is taken. */
 static double exchange_of(const struct judge *j, size_t row)
 {
     const struct pp_rank_row *r = &j->d->rows[row];
-    double each = r->sampled_exchanges ? (double)r->exchange_delay_ns / (double)r->sampled_exchanges : 0;
+    double each = r->sampled_exchanges >= LEAST_SAMPLED
+                      ? (double)r->exchange_delay_ns / (double)r->sampled_exchanges
+                      : 0;
     return each * judge_per_step(j, row, r->exchanges);
 }
 
@@ -64,19 +70,43 @@ static void count_contention(struct judge *j)
     double woken_late = fmin(excess_of(j, wait_delay_of), wait);
     j->trainer_delay_ns = woken_late + (j->met ? excess_of(j, step_delay_of) : 0);
     j->worker_delay_ns = (wait - woken_late) * of_work;
-    r->cpu_wait_ns = j->trainer_delay_ns + j->worker_delay_ns;
+    r->cpu_wait_ns = j->trainer_delay_ns + j->worker_delay_ns + j->exchange_ns;
     r->cpu_wait_share = r->gap_ns > 0 ? fmin(r->cpu_wait_ns / r->gap_ns, 1) : NAN;
 }
 
-/* What a step is shorter by when the threads that exchange with the others have their CPUs too: no more than
- * the exchange takes the slow one, for which the others do not wait then. */
+/* No more than the exchange takes it, for which the others do not wait then. */
+static double exchange_excess(const struct judge *j, size_t row)
+{
+    double usual = judge_median_but(j, row, exchange_of);
+    return fmin(fmax(exchange_of(j, row) - usual, 0), judge_per_step(j, row, j->d->rows[row].collective_ns));
+}
+
+double judge_exchange(const struct judge *j, size_t *row)
+{
+    double usual, all = 0;
+    size_t at = 0;
+    for (size_t i = 1; i < j->d->n_rows; i++)
+        at = exchange_of(j, i) > exchange_of(j, at) ? i : at;
+    usual = judge_median_but(j, at, exchange_of);
+    for (size_t i = 0; i < j->d->n_rows; i++)
+        all += fmax(exchange_of(j, i) - usual, 0);
+    if (!(exchange_of(j, at) - usual >= PP_MOST_MEETINGS * all))
+        return 0;
+    *row = at;
+    return exchange_excess(j, at);
+}
+
+/* What a step is shorter by when the threads that exchange with the others have their CPUs too; all of them
+ * wait for that as they do for the last one to come. */
 static void count_exchange(struct judge *j)
 {
     struct pp_ranks *r = j->r;
-    double most = judge_per_step(j, j->slow, j->d->rows[j->slow].collective_ns), left;
-    r->exchange_delay_ns = fmin(excess_of(j, exchange_of), most);
-    left = r->step_ns - j->saved_ns - r->exchange_delay_ns;
+    r->exchange_delay_ns = exchange_excess(j, j->slow);
+    double left = r->step_ns - j->saved_ns - r->exchange_delay_ns;
     r->gain_share = left > 0 ? r->step_ns / left - 1 : NAN;
+    r->lost_ns += r->exchange_delay_ns;
+    r->lost_share = r->step_ns > 0 ? r->lost_ns / r->step_ns : NAN;
+    r->lost_rank_s += r->exchange_delay_ns / 1e9 * (double)j->n_steps * (double)(j->d->n_rows - 1);
 }
 
 void judge_why(struct judge *j)

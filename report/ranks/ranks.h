@@ -8,8 +8,11 @@
  * other at all is held against the lengths of whole steps: ranks that meet take equally long.
  *
  * Thresholds: a straggler is last in two thirds of the steps (PP_MOST_MEETINGS) and costs the others a tenth
- * of a step; a cause is named when it is four fifths of the gap to the median rank; nothing is said of fewer
- * than 2 ranks or 20 steps. The latter three are TraceML's (rank-straggler-policy.md). */
+ * of a step; or the threads of one rank that carry the exchange lack CPUs for a tenth of a step, and for two
+ * thirds of what those of all ranks do; a cause is named when it is four fifths of the gap to the median
+ * rank; nothing is said of fewer than 2 ranks or 20 steps. The latter three are TraceML's
+ * (rank-straggler-policy.md).
+ */
 #ifndef PP_REPORT_RANKS_RANKS_H
 #define PP_REPORT_RANKS_RANKS_H
 
@@ -24,7 +27,7 @@ enum { PP_RANKS_LEAST_STEPS = 20 };
 /* clang-format off */
 #define PP_RANKS_KIND_MAP(X)                                                                              \
     X(INCONCLUSIVE, "inconclusive", "too few ranks or steps to compare")                                  \
-    X(STRAGGLER, "rank-straggler", "one rank is last in most steps, and the others wait for it")          \
+    X(STRAGGLER, "rank-straggler", "the others wait for one rank: last in most steps, or in the exchange") \
     X(NODE, "node-straggler", "all ranks of one machine are slow, and the others wait for them")          \
     X(ROTATING, "rotating", "the ranks wait for each other, now for one and now for another")             \
     X(APART, "not-synchronised", "one rank is slower, and the others do not wait for it")                 \
@@ -97,14 +100,17 @@ struct pp_ranks {
     double last_rank, last_share; /* most often last, straggler or not */
     double straggler_rank;        /* NAN: no single one */
     const char *straggler_host, *straggler_gpu, *straggler_file;
-    double step_ns;                     /* a whole step of the median rank, waits included */
-    double lost_ns;                     /* per step, mean of the ranks that were not last */
-    double lost_share;                  /* of step_ns */
-    double lost_rank_s;                 /* all ranks, all compared steps: GPU time where each has one */
-    double gain_share;                  /* of throughput, were the last rank as fast as the next one */
-    double gap_ns;                      /* own time of the straggler over that of the median rank */
-    const char *cause;                  /* phase that has 80 % of it, or PP_RANKS_CONTENDED; NULL: none has */
-    double cause_ns, cause_share;       /* excess over the median rank, and its part of the gap */
+    double step_ns;               /* a whole step of the median rank, waits included */
+    double lost_ns;               /* per step, mean of the ranks that were not last; of a contended one
+                                     with exchange_delay_ns */
+    double lost_share;            /* of step_ns */
+    double lost_rank_s;           /* all ranks, all compared steps: GPU time where each has one */
+    double gain_share;            /* of throughput, were the last rank (of a straggler: that one) as fast
+                                     as the next one */
+    double gap_ns;                /* own time of the straggler over that of the median rank; with
+                                     exchange_delay_ns where all wait for its part in the exchange */
+    const char *cause;            /* phase that has 80 % of it, or PP_RANKS_CONTENDED; NULL: none has */
+    double cause_ns, cause_share; /* excess over the median rank, and its part of the gap */
     double cpu_wait_ns, cpu_wait_share; /* of the gap: its threads were ready and had no CPU */
     double exchange_delay_ns; /* per step, of a contended one: likewise threads that carry the collectives, in
                                  which all wait; NAN: another cause */

@@ -107,7 +107,7 @@ void pp_ranks_text(const struct pp_ranks *r, int all, FILE *out)
         for (size_t i = 0; i < r->n_rows; i++)
             if (r->rows[i].file && strcmp(r->rows[i].file, r->straggler_file) == 0)
                 put_line("verdict", r->rows[i].sentence, out);
-    if (r->lost_share >= 0.1) {
+    if (r->lost_share >= 0.1 || r->exchange_delay_ns > 0) {
         double hours = r->lost_rank_s / 3600;
         fprintf(out, "%-9s %.*f %s over %s; throughput +%s if the last rank %s\n", "cost", hours < 1 ? 4 : 1,
                 hours, have_gpus(r) ? "GPU-hours" : "rank-hours",

@@ -58,6 +58,12 @@ static const char *why_contended(struct judge *j, const char *gap)
     pp_text_duration(trainer, sizeof(trainer), j->trainer_delay_ns);
     pp_text_duration(workers, sizeof(workers), j->worker_delay_ns);
     int exchanges = r->exchange_delay_ns >= 0.01 * r->step_ns;
+    if (j->exchange_ns > 0)
+        return pp_arena_printf(
+            &r->arena,
+            "CPU contention: its threads that exchange with the other ranks were ready and had no CPU for %s a step, its trainer "
+            "for %s; its workers' wait for one delays data by %s a step",
+            pp_text_duration(exchange, sizeof(exchange), r->exchange_delay_ns), trainer, workers);
     return pp_arena_printf(
         &r->arena,
         "CPU contention: waiting for a CPU has %s of the %s by which it is behind the median rank; its trainer was ready "
@@ -65,6 +71,39 @@ static const char *why_contended(struct judge *j, const char *gap)
         part, gap, trainer, workers, exchanges ? "; the exchange with the other ranks waits " : "",
         exchanges ? pp_text_duration(exchange, sizeof(exchange), r->exchange_delay_ns) : "",
         exchanges ? " a step for one" : "");
+}
+
+/* A straggler that need not come last. */
+static const char *in_exchange(struct judge *j, const char *place, const char *close)
+{
+    struct pp_ranks *r = j->r;
+    char share[CELL], steps[CELL], cost[CELL], of_step[CELL];
+    return pp_arena_printf(
+        &r->arena,
+        "Rank %d%s%s is the straggler: all ranks wait %s per step for its part in the exchange, %s of a step. It comes last in "
+        "%s of %s.",
+        (int)r->rows[j->slow].rank, place, close, pp_text_duration(cost, sizeof(cost), j->exchange_ns),
+        pp_text_percent(of_step, sizeof(of_step), j->exchange_ns / r->step_ns),
+        pp_text_percent(share, sizeof(share), r->rows[j->slow].last_share),
+        pp_text_counted(steps, sizeof(steps), (double)r->compared_steps, "step", "steps"));
+}
+
+/* One rank or all of a node, in what part of its data where its own verdict says so, and since when. */
+static const char *where_of(struct judge *j, const struct pp_ranks_row *slow)
+{
+    struct pp_ranks *r = j->r;
+    char after[CELL];
+    const char *who = r->kind == PP_RANKS_NODE ? "all ranks of one node"
+                      : slow->l2 && strcmp(slow->l2, "straggler-shard") == 0
+                          ? "one rank, in one part of its data"
+                          : "one rank";
+    if (j->exchange_ns > 0)
+        return who;
+    if (isnan(r->since_step))
+        return pp_arena_printf(&r->arena, "%s, from the first compared step on", who);
+    return pp_arena_printf(&r->arena, "%s, since step %.0f%s%s", who, r->since_step,
+                           isnan(r->since_s) ? "" : ", after ",
+                           isnan(r->since_s) ? "" : pp_text_duration(after, sizeof(after), r->since_s * 1e9));
 }
 
 static void say(struct judge *j)
@@ -93,10 +132,13 @@ static void say(struct judge *j)
                 "Profile 20 steps or more of each rank: torch.profiler.schedule(wait=1, warmup=1, active=21).";
         return;
     case PP_RANKS_STRAGGLER:
-        r->sentence = pp_arena_printf(
-            &r->arena,
-            "Rank %d%s%s is the straggler: last in %s of %s. Each other rank waits %s per step for it, %s of a step.",
-            rank, place, close, share, steps, lost, of_step);
+        r->sentence =
+            j->exchange_ns > 0
+                ? in_exchange(j, place, close)
+                : pp_arena_printf(
+                      &r->arena,
+                      "Rank %d%s%s is the straggler: last in %s of %s. Each other rank waits %s per step for it, %s of a step.",
+                      rank, place, close, share, steps, lost, of_step);
         break;
     case PP_RANKS_NODE:
         r->sentence = pp_arena_printf(
@@ -151,15 +193,7 @@ static void say(struct judge *j)
         r->why = pp_arena_printf(
             &r->arena, "unattributed: no phase has 80 %% of the %s by which it is behind the median rank",
             gap);
-    r->where = isnan(r->since_step)
-                   ? pp_arena_printf(&r->arena, "%s, from the first compared step on",
-                                     r->kind == PP_RANKS_NODE ? "all ranks of one node" : "one rank")
-                   : pp_arena_printf(&r->arena, "%s, since step %.0f%s%s",
-                                     r->kind == PP_RANKS_NODE ? "all ranks of one node" : "one rank",
-                                     r->since_step, isnan(r->since_s) ? "" : ", after ",
-                                     isnan(r->since_s)
-                                         ? ""
-                                         : pp_text_duration(more, sizeof(more), r->since_s * 1e9));
+    r->where = where_of(j, slow);
     r->next_step = pp_arena_printf(&r->arena, "pipeprobe report %s", file_of(slow));
 }
 

@@ -20,7 +20,7 @@ enum { THREADS_MAX = 64 };
 
 /* Of the one thread that trains, under the interpreter's lock. */
 static struct {
-    uint64_t next_ns, before_ns;
+    uint64_t next_ns, before_ns, from_ns;
     int looked;
 } exchange;
 
@@ -60,13 +60,16 @@ void record_exchange_begin(void)
     exchange.looked = others_delay(&exchange.before_ns);
     uint64_t rest = (pp_thread_cpu_ns() - cpu_ns) * REST;
     exchange.next_ns = now + (rest > EVERY_NS ? rest : EVERY_NS);
+    exchange.from_ns = pp_now_ns();
 }
 
+/* Several threads may lack a CPU at once, and none holds the wait up for longer than it took. */
 void record_exchange_end(struct record_local *l)
 {
-    uint64_t after;
-    if (exchange.looked && others_delay(&after))
-        record_count(&l->trainer, "exchange_delay_ns",
-                     after > exchange.before_ns ? after - exchange.before_ns : 0);
+    uint64_t after, took = pp_now_ns() - exchange.from_ns;
+    if (exchange.looked && others_delay(&after)) {
+        uint64_t delay = after > exchange.before_ns ? after - exchange.before_ns : 0;
+        record_count(&l->trainer, "exchange_delay_ns", delay < took ? delay : took);
+    }
     exchange.looked = 0;
 }

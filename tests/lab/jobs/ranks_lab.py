@@ -136,10 +136,10 @@ def main():
                     row.causes["/".join(filter(None, (answer["cause"] or "unattributed", answer["input_cause"])))] += 1
                     row.rates.append(answer["rate"])
                     slow = next((r for r in answer["ranks"] if r["rank"] == named), {})
-                    print("round %d: %-8s %-7s of rank %d: %s%s; %.1f steps/s; %s" % (
+                    print("round %d: %-8s %-7s of rank %d: %s%s; gain %+.0f %%; %.1f steps/s; %s" % (
                         number, launcher, fault, bad, answer["kind"], "" if named is None else ", rank %d, %s, its own verdict %s/%s" % (
                             named, answer["why"], slow.get("l1"), slow.get("l2")),
-                        answer["rate"], "right" if named == wanted else "WRONG"), flush=True)
+                        100 * (answer["gain_share"] or 0), answer["rate"], "right" if named == wanted else "WRONG"), flush=True)
                     if not a.keep:
                         shutil.rmtree(out)
                 for fault in FAULTS[:2] if set(FAULTS) == set(a.faults) else ():

@@ -31,6 +31,7 @@ struct job {
     int late_by;            /* rotating: in step i rank i % ranks waits so many ms more */
     int rare_by;            /* in every fourth step rank 0 waits so many ms more */
     int apart;              /* the ranks do not wait for each other */
+    const char *l2;         /* of their own verdicts */
     /* ready and without a CPU: the trainer of a rank per step, its workers per step of one sample; how long
      * those take for it; 0: neither was measured */
     uint64_t wait_delay_ns[RANKS], step_delay_ns[RANKS], work_ns[RANKS], work_delay_ns[RANKS];
@@ -73,6 +74,7 @@ static void make(const struct job *j, int rank, struct pp_digest *out)
     row.file = file;
     row.host = j->host[rank] ? j->host[rank] : "a";
     row.met = j->met;
+    row.l2 = j->l2;
     row.steps = row.samples = (uint64_t)j->steps;
     row.wait_delay_ns = row.steps * j->wait_delay_ns[rank];
     row.step_delay_ns = row.steps * j->step_delay_ns[rank];
@@ -508,6 +510,71 @@ static void test_the_gain_counts_the_exchange_of_a_contended_rank(void **state)
     }
 }
 
+/* All ranks come alike, now one last and now another, and wait for the threads of rank 2 when they are there.
+ */
+static void test_a_rank_that_is_slow_in_the_exchange_is_named(void **state)
+{
+    static const struct {
+        const char *name;
+        double delay_ms[4], exchange_ms, named_ms; /* named_ms: what it costs; NAN: none is named */
+        int late_by, steps, met;
+    } rows[] = {
+        {"it alone lacks CPUs", {1, 1, 31, 2}, 40, 30, 0, STEPS, 1},
+        {"no more than the exchange takes", {0, 0, 90, 0}, 25, 25, 0, STEPS, 1},
+        {"ranks come late in turn, and it lacks CPUs", {1, 1, 31, 1}, 40, 30, 4, STEPS, 1},
+        {"a tenth of a step is the least", {1, 1, 5, 1}, 40, NAN, 0, STEPS, 1},
+        {"two lack CPUs", {1, 1, 31, 31}, 40, NAN, 0, STEPS, 1},
+        {"all lack CPUs", {31, 31, 31, 31}, 40, NAN, 0, STEPS, 1},
+        {"too few samples", {1, 1, 31, 2}, 40, NAN, 0, 28, 1},
+        {"the waits for others were not recorded", {1, 1, 31, 2}, 40, NAN, 0, STEPS, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct job j = even(4, rows[i].met);
+        struct pp_digest all;
+        struct pp_ranks r;
+        for (int k = 0; k < 4; k++)
+            j.exchange_delay_ns[k] = (uint64_t)(rows[i].delay_ms[k] * 1e6);
+        j.exchange_ns = (uint64_t)(rows[i].exchange_ms * 1e6);
+        j.late_by = rows[i].late_by;
+        j.steps = rows[i].steps;
+        judge(&j, &all, &r);
+        if (isnan(rows[i].named_ms) ? !isnan(r.straggler_rank) || !isnan(r.exchange_delay_ns)
+                                    : r.straggler_rank != 2 || !same_text(r.cause, "cpu-contended") ||
+                                          fabs(r.exchange_delay_ns / 1e6 - rows[i].named_ms) > 0.01 ||
+                                          r.gap_ns < r.exchange_delay_ns || r.lost_ns < r.exchange_delay_ns)
+            fail_msg("%s: %s, rank %g, cause %s, %.2f ms: %s", rows[i].name, r.kind_name, r.straggler_rank,
+                     r.cause ? r.cause : "none", r.exchange_delay_ns / 1e6, r.sentence);
+        if (!isnan(rows[i].named_ms)) {
+            assert_non_null(strstr(r.sentence, "per step for its part in the exchange"));
+            assert_non_null(strstr(r.why, "its threads that exchange with the other ranks were ready"));
+            assert_string_equal(r.where, "one rank");
+        }
+        pp_ranks_free(&r);
+        pp_digest_free(&all);
+    }
+}
+
+/* Rank 2 is last by 30 ms in three of four steps, rank 0 by 20 ms in the fourth: mending rank 2 mends the
+ * three. */
+static void test_the_gain_is_of_the_straggler_s_own_steps(void **state)
+{
+    struct job j = even(4, 1);
+    struct pp_digest all;
+    struct pp_ranks r;
+    (void)state;
+    j.wait_ns[2] += 30 * MS;
+    j.rare_by = 50;
+    judge(&j, &all, &r);
+    assert_true(r.straggler_rank == 2 && fabs(r.last_share - 0.75) < 0.01);
+    double step = (0.75 * 51 + 0.25 * 71), left = step - 0.75 * 30;
+    assert_true(fabs(r.step_ns / 1e6 - step) < 0.1);
+    if (fabs(r.gain_share - (step / left - 1)) > 0.01)
+        fail_msg("gain %.3f, not %.3f", r.gain_share, step / left - 1);
+    pp_ranks_free(&r);
+    pp_digest_free(&all);
+}
+
 static void test_numbers(void **state)
 {
     struct job j = even(4, 1);
@@ -534,13 +601,14 @@ static void test_since_when(void **state)
     struct pp_ranks r;
     (void)state;
     j.wait_ns[2] = 31 * MS;
+    j.l2 = "straggler-shard";
     j.from_step = 150;
     j.to_step = STEPS;
     judge(&j, &all, &r);
     assert_int_equal(r.kind, PP_RANKS_STRAGGLER);
     assert_true(fabs(r.since_step - 151) <= 3); /* numbers begin at 1; a few steps are anybody's */
     assert_true(fabs(r.since_s - 7.5) < 0.2);
-    assert_non_null(strstr(r.where, "since step"));
+    assert_non_null(strstr(r.where, "one rank, in one part of its data, since step"));
     pp_ranks_free(&r);
     pp_digest_free(&all);
 }
@@ -690,6 +758,8 @@ int main(void)
         cmocka_unit_test(test_recordings_without_an_end_are_named),
         cmocka_unit_test(test_the_wait_for_a_cpu_is_a_cause_in_whatever_phases),
         cmocka_unit_test(test_the_gain_counts_the_exchange_of_a_contended_rank),
+        cmocka_unit_test(test_a_rank_that_is_slow_in_the_exchange_is_named),
+        cmocka_unit_test(test_the_gain_is_of_the_straggler_s_own_steps),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_since_when),
         cmocka_unit_test(test_missing_ranks_by_number),
