@@ -19,6 +19,9 @@
  * design; and the epoch of a rank that was killed counts as whole where another one ended, which it does only
  * when all shards are done.
  *
+ * Samples of an iterable data set have no numbers. What is told of the first ones of each worker and epoch is
+ * their content: workers, or ranks, that all give the same do not divide the data set. Nothing else is said.
+ *
  * Anything else that is used twice or not at all in an epoch that all ranks ran from its start to its end is
  * a finding, named after the first row of the causes that explains it. */
 #ifndef PP_REPORT_AUDIT_AUDIT_H
@@ -34,7 +37,12 @@
 
 #define PP_AUDIT_EXACT (UINT64_C(1) << 30)
 #define PP_AUDIT_SHARD 4294967296.0 /* from the numbers of a leased shard to those of the next one */
-enum { PP_AUDIT_EXAMPLES = 5, PP_AUDIT_FACTS = 1 << 22 /* epochs x ranks that are audited */ };
+enum {
+    PP_AUDIT_EXAMPLES = 5,
+    PP_AUDIT_FACTS = 1 << 22, /* epochs x ranks that are audited */
+    PP_AUDIT_PRINTS = 16,     /* samples of a worker and epoch whose content is compared */
+    PP_AUDIT_PRINTS_MIN = 8   /* below, nothing is said of them */
+};
 
 /* X(symbol, name, what it means). In the order in which they explain. */
 /* clang-format off */
@@ -86,6 +94,14 @@ struct pp_audit_lease {
     char from[96]; /* the rank that had it */
 };
 
+/* What the first samples of an epoch are that a worker made of an iterable data set: their content as a
+ * number each, in their order. */
+struct pp_audit_prints {
+    uint16_t epoch;
+    uint32_t worker, n;
+    uint64_t print[PP_AUDIT_PRINTS];
+};
+
 /* One recording. A rank that was resumed has several. */
 struct pp_audit_part {
     int64_t rank, world_size; /* 0 and 1 for a job without ranks */
@@ -104,6 +120,8 @@ struct pp_audit_part {
     double shards;         /* in all; NAN: not known */
     struct pp_audit_lease *taken_over;
     size_t n_taken_over;
+    struct pp_audit_prints *prints; /* rising by epoch, then by worker; where samples have no numbers */
+    size_t n_prints;
     struct pp_audit_span *epochs;
     size_t n_epochs; /* rising */
 };

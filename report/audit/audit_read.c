@@ -1,4 +1,5 @@
 #include "report/audit/audit_read.h"
+#include "report/audit/prints.h"
 
 #include "probe/base/err.h"
 #include "probe/base/sample_list.h"
@@ -47,25 +48,24 @@ struct pass {
 
 /* A PyTorch job has several loaders, each of which numbers its own epochs: a batch is of the epoch whose
  * sampler gave it. PP_NO_BATCH: of another loader. */
-static uint32_t epoch_of(const struct pass *p, const struct pp_timeline_batch *b)
+static uint32_t epoch_of(void *ctx, uint32_t batch)
 {
+    const struct pass *p = ctx;
     size_t low = 0, high = p->n_order;
-    if (!p->is_pytorch)
-        return b->epoch;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (p->order[middle].end <= b->number)
+        if (p->order[middle].end <= batch)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < p->n_order && p->order[low].first <= b->number ? p->order[low].epoch : PP_NO_BATCH;
+    return low < p->n_order && p->order[low].first <= batch ? p->order[low].epoch : PP_NO_BATCH;
 }
 
 static void on_batch(void *ctx, const struct pp_timeline_batch *b)
 {
     struct pass *p = ctx;
-    uint32_t epoch = epoch_of(p, b);
+    uint32_t epoch = p->is_pytorch ? epoch_of(p, b->number) : b->epoch;
     if (epoch == PP_NO_BATCH)
         return;
     struct pp_audit_window *w = &p->window[epoch];
@@ -401,6 +401,8 @@ static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *
         file->part.incomplete = has_losses(&p, bad, err);
         if (!file->part.unknown)
             st = list_epochs(&p, file, err);
+        if (st == PP_OK && p.is_pytorch && p.n_order && !p.loader.ended)
+            st = audit_prints_read(source, epoch_of, &p, &file->part, err);
         if (st == PP_OK)
             st = read_leases(file, source, err);
     }
@@ -445,6 +447,7 @@ static void drop_last_file(struct pp_audit_files *f)
     free(file->windows);
     free(file->part.epochs);
     free(file->part.taken_over);
+    free(file->part.prints);
 }
 
 pp_status pp_audit_files_add(struct pp_audit_files *f, const char *path, struct pp_err *err)

@@ -1,4 +1,5 @@
 #include "report/audit/facts.h"
+#include "report/audit/prints.h"
 
 #include "probe/base/ranges.h"
 #include "probe/base/text.h"
@@ -13,7 +14,10 @@ enum { CELL = 48 };
 struct cause {
     uint64_t samples;
     double epochs, first_epoch;
-    uint8_t *ranks; /* by place */
+    int by_content;   /* of samples without numbers: */
+    double of_rank;   /* epochs of the rank */
+    size_t last_rank; /* that was named last */
+    uint8_t *ranks;   /* by place */
 };
 
 struct judge {
@@ -21,7 +25,7 @@ struct judge {
     struct pp_audit *out;
     struct cause cause[PP_AUDIT_CAUSES];
     uint8_t *ranks; /* of all causes */
-    int with_replacement, epochs_untold;
+    int with_replacement, epochs_untold, has_prints;
     double most_distinct; /* of the whole epochs, where the data set's number is not known */
 };
 
@@ -260,6 +264,22 @@ static void judge_leases(struct judge *j, struct epoch *e)
         blame(j, PP_AUDIT_SHARDS_LEFT, e, (uint64_t)e->row->shards_left);
 }
 
+/* The epochs of a cause come rising, those of each rank by themselves. */
+static void on_alike(void *ctx, uint16_t epoch, size_t rank)
+{
+    struct judge *j = ctx;
+    enum pp_audit_cause_id id = rank == SIZE_MAX ? PP_AUDIT_RANKS_ALIKE : PP_AUDIT_WORKERS_ALIKE;
+    struct cause *c = &j->cause[id];
+    c->first_epoch = c->epochs > 0 ? fmin(c->first_epoch, epoch) : epoch;
+    c->of_rank = c->last_rank == rank && c->epochs > 0 ? c->of_rank + 1 : 1;
+    c->last_rank = rank;
+    c->epochs = fmax(c->epochs, c->of_rank);
+    c->by_content = 1;
+    for (size_t i = 0; i < j->f->n_ranks; i++)
+        if (rank == i || rank == SIZE_MAX)
+            name_rank(j, id, i);
+}
+
 static int is_whole(const struct audit_facts *f, const struct audit_fact *fact)
 {
     for (size_t i = 0; i < f->n_ranks; i++)
@@ -371,6 +391,7 @@ static void say(struct judge *j, struct pp_audit_cause *c)
     pp_text_counted(samples, sizeof(samples), c->samples, "sample", "samples");
     pp_text_counted(epochs, sizeof(epochs), c->epochs, "epoch", "epochs");
     const char *r = c->ranks ? c->ranks : "", *est = j->f->scale > 1 ? "about " : "";
+    int by_content = j->cause[c->id].by_content;
     c->fix = fixes[c->id];
     switch (c->id) {
     case PP_AUDIT_SAME_ORDER:
@@ -379,6 +400,15 @@ static void say(struct judge *j, struct pp_audit_cause *c)
             c->first_epoch);
         break;
     case PP_AUDIT_RANKS_ALIKE:
+        if (by_content) {
+            c->sentence = pp_arena_printf(
+                a,
+                "All ranks made the same first samples in %s: the iterable data set is not split among ranks.",
+                epochs);
+            c->fix = "Split the iterable data set by rank (datasets: split_dataset_by_node; webdataset: "
+                     "split_by_node).";
+            break;
+        }
         c->sentence = pp_arena_printf(
             a, "All ranks drew the same samples in %s: the sampler does not know its rank. %s%s came again.",
             epochs, est, samples);
@@ -390,6 +420,13 @@ static void say(struct judge *j, struct pp_audit_cause *c)
             r, epochs, est, samples);
         break;
     case PP_AUDIT_WORKERS_ALIKE:
+        if (by_content) {
+            c->sentence = pp_arena_printf(
+                a,
+                "All workers of rank %s made the same first samples in %s: the iterable data set is not split among workers.",
+                r, epochs);
+            break;
+        }
         c->sentence = pp_arena_printf(
             a,
             "All workers of rank %s gave the same samples in %s: the data set is not split among workers. %s%s came again.",
@@ -452,7 +489,9 @@ static void fill_causes(struct judge *j)
                                        .ranks = ranks_of(j, c->ranks),
                                        .epochs = c->epochs,
                                        .first_epoch = c->first_epoch,
-                                       .samples = id == PP_AUDIT_SAME_ORDER ? NAN : (double)c->samples,
+                                       .samples = id == PP_AUDIT_SAME_ORDER || c->by_content
+                                                      ? NAN
+                                                      : (double)c->samples,
                                        .by_design = id >= PP_AUDIT_BY_DESIGN};
         say(j, row);
         out->kind = row->by_design ? out->kind : PP_AUDIT_BROKEN;
@@ -479,6 +518,9 @@ static void note_what_limits(struct judge *j)
         const char *note;
     } rows[] = {
         {unknown != NULL, unknown},
+        {j->has_prints,
+         "samples of an iterable data set have no numbers: of each worker and epoch the first 16 are held "
+         "against those of the others by their content"},
         {incomplete, "spans are missing from a recording, so that what was left out is not judged"},
         {out->missing_ranks > 0, "ranks of the job have no recording here"},
         {j->with_replacement,
@@ -552,6 +594,7 @@ void audit_judge(const struct audit_facts *f, struct pp_audit *out)
     out->n_epochs = f->n_epochs;
     for (size_t i = 0; i < f->n_epochs; i++)
         judge_epoch(&j, i);
+    j.has_prints = audit_compare_prints(f, on_alike, &j);
     for (size_t i = 0; i < f->n_examples; i++)
         out->examples[out->n_examples++] = f->examples[i];
     fill_causes(&j);

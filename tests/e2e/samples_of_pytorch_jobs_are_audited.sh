@@ -33,8 +33,25 @@ is "a forgotten set_epoch is named" "$rc $(json "$OUT" '$.causes[0].name') $(jso
 record alike 2 0 1
 audit alike
 is "a sampler without rank is named" "$rc $(json "$OUT" '$.causes[0].name') $(json "$OUT" '$.causes[0].samples')" "1 ranks-alike 609"
+
+# ---- iterable data sets: their samples have no numbers, and are told by their content
+
 record iterable 2 0
 audit iterable
-is "an iterable data set has no numbers" "$rc $(json "$OUT" '$.kind')" "3 inconclusive"
-like "which is said" "$(json "$OUT" '$.note')" "iterable"
+is "an iterable data set that is split: no alarm, and no claim" "$rc $(json "$OUT" '$.kind') $(json "$OUT" '$.causes[0].name')" "3 inconclusive "
+like "which is said" "$(json "$OUT" '$.note')" "iterable data set have no numbers: .* the first 16"
+record whole 2 0 1
+audit whole
+is "one that is split among neither" "$rc $(json "$OUT" '$.causes[0].name') $(json "$OUT" '$.causes[1].name') $(json "$OUT" '$.causes[1].epochs') $(json "$OUT" '$.causes[1].ranks')" \
+    "1 ranks-alike workers-alike 3 0-1"
+run "$PP" ranks "$T/whole" --audit
+like "in words" "$(cat "$OUT")" "All workers of rank 0-1 made the same first samples in 3 epochs: the iterable data set is not split among workers"
+for how in named listed; do
+    record $how 2 0
+    audit $how
+    is "$how samples: workers that do not split them" "$rc $(json "$OUT" '$.causes[0].name')" "1 workers-alike"
+done
+record own 2 0
+audit own
+is "objects of the job's own are not asked" "$rc $(json "$OUT" '$.kind')" "3 inconclusive"
 done_testing

@@ -1,5 +1,7 @@
 """A training job of one or many processes whose sampling is right, or wrong in a way that the command line says:
-right, frozen (set_epoch forgotten), alike (no DistributedSampler), twin (rank 1 has the sampler of rank 0), repeat, skip, iterable.
+right, frozen (set_epoch forgotten), alike (no DistributedSampler), twin (rank 1 has the sampler of rank 0), repeat, skip; and iterable data sets:
+iterable (split among workers and ranks), whole (among neither), named (the same, with random noise and WebDataset's names), listed (whole, of lists and
+texts), own (whole, of a class of the job's own).
 
 One process after the other plays the ranks: RANK and WORLD_SIZE say which one this is."""
 
@@ -22,9 +24,32 @@ class Numbers(Dataset):
         return torch.tensor([float(i)])
 
 
+class Own:
+    def __init__(self, i):
+        self.i = i
+
+    def __getattr__(self, name):
+        raise SystemExit("the job's own object was asked for " + name)
+
+
 class Stream(IterableDataset):
     def __iter__(self):
-        return (torch.tensor([float(i)]) for i in range(64))
+        worker = torch.utils.data.get_worker_info()
+        first, step = (rank * worker.num_workers + worker.id, world * worker.num_workers) if how == "iterable" else (0, 1)
+        for i in range(first, 128, step):
+            x = torch.tensor([float(i)]) + (torch.rand(1) if how == "named" else 0)
+            if how == "named":
+                yield {"__key__": "%06d" % i, "__url__": "a.tar", "x": x}
+            elif how == "listed":
+                yield {"text": "line %d" % i, "ids": list(range(i, i + 2000)), "x": x.numpy()}
+            else:
+                yield Own(i) if how == "own" else x
+
+
+def collated(samples):
+    if how == "own":
+        return torch.tensor([[float(s.i)] for s in samples])
+    return torch.utils.data.default_collate([s["x"] if isinstance(s, dict) else s for s in samples])
 
 
 class Wrong(DistributedSampler):
@@ -37,8 +62,8 @@ class Wrong(DistributedSampler):
 
 def main():
     data = Numbers()
-    if how == "iterable":
-        loader = DataLoader(Stream(), BATCH, num_workers=workers)
+    if how in ("iterable", "whole", "named", "listed", "own"):
+        loader = DataLoader(Stream(), BATCH, num_workers=workers, collate_fn=collated)
     elif how == "alike":
         torch.manual_seed(1)
         loader = DataLoader(data, BATCH, shuffle=True, num_workers=workers)

@@ -46,6 +46,7 @@ struct record_about {
 };
 
 #define RECORD_LENGTHS 1024 /* more batches than a loader asks for ahead */
+#define RECORD_PRINTS 16    /* samples of a worker and epoch whose content is told (prints.c) */
 
 /* One epoch of a DataLoader, in the process that takes its batches. */
 struct record_iteration {
@@ -145,6 +146,7 @@ struct record_local {
     uint64_t batch_samples;      /* of the batch in work */
     int in_batch;                /* a worker has taken a task and not yet put its batch */
     int detailed;                /* samples of this batch are recorded one by one */
+    uint32_t prints; /* of an iterable data set: of so many samples more it is told what they are */
     uint32_t batches_seen, every;
     double sample_ns; /* moving mean, for how often a batch is detailed */
     int worth_cpu;    /* the last sample was long enough for reading the CPU clock */

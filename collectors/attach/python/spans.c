@@ -124,7 +124,7 @@ static void choose_detail(struct record_local *l)
 {
     double every = l->sample_ns > 0 ? SAMPLE_COST_NS / (COST_SHARE * l->sample_ns) : 1;
     l->every = every <= 1 ? 1 : every > EVERY_MAX ? EVERY_MAX : (uint32_t)every + 1;
-    l->detailed = l->batches_seen++ % l->every == 0;
+    l->detailed = l->batches_seen++ % l->every == 0 || l->prints;
 }
 
 void record_batch_begin(struct record_local *l, uint64_t index, uint64_t samples)

@@ -325,6 +325,8 @@ static PyObject *stream_next(PyObject *self)
         sample_leave(l, PP_NO_SAMPLE, !out);
     else if (l) /* the end of the data is no sample */
         l->depth--;
+    if (l && out && l->prints && !l->depth)
+        types_print(l, out);
     return out;
 }
 
@@ -479,8 +481,17 @@ int types_is_timed(PyObject *object)
     return (PyObject *)Py_TYPE(object) == timed_type;
 }
 
+/* How many samples more of this thread are told by their content. */
+static void set_prints(uint32_t n)
+{
+    struct record_local *l = record_is_on() ? record_local() : NULL;
+    if (l)
+        l->prints = n;
+}
+
 PyObject *types_samples(PyObject *dataset)
 {
+    set_prints(0);
     return (PyObject *)proxy_new(samples_type, dataset);
 }
 
@@ -490,6 +501,7 @@ PyObject *types_stream(PyObject *iterator)
         PyErr_SetString(PyExc_TypeError, "an iterator is needed");
         return NULL;
     }
+    set_prints(RECORD_PRINTS);
     return (PyObject *)proxy_new(stream_type, iterator);
 }
 

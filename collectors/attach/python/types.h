@@ -49,6 +49,8 @@ int types_is_named(PyObject *object, const char *type); /* by its type's name */
 /* Begins the iteration and holds it; set as an attribute of a DataLoader's iterator. */
 PyObject *types_iteration(const struct record_iteration *it);
 struct record_iteration *types_iteration_of(PyObject *held); /* NULL: it is none */
+/* prints.c: a sample of an iterable data set that the thread has made, one of its first. */
+void types_print(struct record_local *l, PyObject *sample);
 
 /* ---- queues.c: calls of the function, recorded ---- */
 

@@ -1,0 +1,144 @@
+/* What the first samples of an iterable data set are, as a number each: such samples have no numbers of their
+ * own, and workers or ranks that do not divide the data set give the same ones. The sample's own content is
+ * hashed; where a part of it is of a type that is not known here, nothing is said of it. The GIL is held, and
+ * no exception is left. */
+#include "collectors/attach/python/types.h"
+
+#include <string.h>
+
+enum { DEPTH = 6, OBJECTS = 1024, OF_A_LIST = 64, BYTES = 1 << 16 };
+
+struct print {
+    uint64_t hash;
+    unsigned left; /* objects that may still be looked at */
+};
+
+/* Eight bytes at a time; the multiplier is that of FNV-1a. */
+static void add_bytes(struct print *p, const char *at, size_t n)
+{
+    uint64_t word;
+    p->hash = (p->hash ^ n) * UINT64_C(1099511628211);
+    for (n = n < BYTES ? n : BYTES; n; at += sizeof(word)) {
+        size_t part = n < sizeof(word) ? n : sizeof(word);
+        word = 0;
+        memcpy(&word, at, part);
+        p->hash = (p->hash ^ word) * UINT64_C(1099511628211);
+        p->hash ^= p->hash >> 29;
+        n -= part;
+    }
+}
+
+static int add_held_bytes(struct print *p, PyObject *bytes) /* a new reference, or NULL */
+{
+    char *at;
+    Py_ssize_t n;
+    int known = bytes && PyBytes_Check(bytes) && PyBytes_AsStringAndSize(bytes, &at, &n) == 0;
+    if (known)
+        add_bytes(p, at, (size_t)n);
+    Py_XDECREF(bytes);
+    return known;
+}
+
+/* Of that type itself: a class of the job's own may do anything when it is asked. */
+static int is_of(PyObject *o, const char *module, const char *name)
+{
+    PyObject *of = types_is_named(o, name) ? PyObject_GetAttrString((PyObject *)Py_TYPE(o), "__module__")
+                                           : NULL;
+    int same = of && PyUnicode_Check(of) && PyUnicode_CompareWithASCIIString(of, module) == 0;
+    PyErr_Clear();
+    Py_XDECREF(of);
+    return same;
+}
+
+/* An array of objects has their addresses, which say nothing, and may be equal in processes that were forked.
+ */
+static int holds_objects(PyObject *array)
+{
+    PyObject *type = PyObject_GetAttrString(array, "dtype"),
+             *holds = type ? PyObject_GetAttrString(type, "hasobject") : NULL;
+    int objects = holds != Py_False;
+    Py_XDECREF(holds);
+    Py_XDECREF(type);
+    return objects;
+}
+
+/* The beginning of an array of numpy's, or of a tensor. */
+static int add_array(struct print *p, PyObject *array, int is_tensor)
+{
+    PyObject *flat = PyObject_CallMethod(array, "reshape", "i", -1),
+             *begin = flat ? PySequence_GetSlice(flat, 0, BYTES / 4) : NULL,
+             *numpy = begin && is_tensor ? PyObject_CallMethod(begin, "numpy", NULL) : begin;
+    int known = numpy && !holds_objects(numpy) &&
+                add_held_bytes(p, PyObject_CallMethod(numpy, "tobytes", NULL));
+    if (is_tensor)
+        Py_XDECREF(numpy);
+    Py_XDECREF(begin);
+    Py_XDECREF(flat);
+    return known;
+}
+
+static int add(struct print *p, PyObject *o, int depth);
+
+static int add_dict(struct print *p, PyObject *dict, int depth)
+{
+    PyObject *key, *value, *name = PyDict_GetItemString(dict, "__key__"),
+                           *url = PyDict_GetItemString(dict, "__url__");
+    Py_ssize_t at = 0;
+    if (name && url && PyUnicode_Check(name) && PyUnicode_Check(url)) /* WebDataset's name of a sample */
+        return add(p, name, depth) && add(p, url, depth);
+    while (PyDict_Next(dict, &at, &key, &value))
+        if (!add(p, key, depth) || !add(p, value, depth))
+            return 0;
+    return 1;
+}
+
+static int add_list(struct print *p, PyObject *list, int depth)
+{
+    int tuple = PyTuple_Check(list);
+    for (Py_ssize_t i = 0; i < PyObject_Size(list) && i < OF_A_LIST; i++)
+        if (!add(p, tuple ? PyTuple_GetItem(list, i) : PyList_GetItem(list, i), depth))
+            return 0;
+    return 1;
+}
+
+/* 0: of a type that is not known, or too much. */
+static int add(struct print *p, PyObject *o, int depth)
+{
+    if (!depth || !p->left)
+        return 0;
+    p->left--;
+    if (o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o)) {
+        int overflow;
+        long long v = o == Py_None ? -2 : PyLong_AsLongLongAndOverflow(o, &overflow);
+        add_bytes(p, (const char *)&v, sizeof(v));
+        return 1;
+    }
+    if (PyFloat_CheckExact(o)) {
+        double v = PyFloat_AsDouble(o);
+        add_bytes(p, (const char *)&v, sizeof(v));
+        return 1;
+    }
+    if (PyBytes_CheckExact(o)) {
+        Py_INCREF(o);
+        return add_held_bytes(p, o);
+    }
+    if (PyUnicode_CheckExact(o))
+        return add_held_bytes(p, PyUnicode_AsUTF8String(o));
+    if (PyTuple_CheckExact(o) || PyList_CheckExact(o))
+        return add_list(p, o, depth - 1);
+    if (PyDict_CheckExact(o))
+        return add_dict(p, o, depth - 1);
+    int is_tensor = is_of(o, "torch", "Tensor");
+    return (is_tensor || is_of(o, "numpy", "ndarray")) && add_array(p, o, is_tensor);
+}
+
+void types_print(struct record_local *l, PyObject *sample)
+{
+    struct print p = {.hash = UINT64_C(14695981039346656037), .left = OBJECTS};
+    if (add(&p, sample, DEPTH)) {
+        l->prints--;
+        record_count(&l->worker, "sample_print", p.hash ? p.hash : 1); /* report/audit/audit_read.c */
+    } else
+        l->prints = 0; /* those that follow would be compared with others than theirs */
+    PyErr_Clear();
+}
