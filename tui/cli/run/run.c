@@ -414,7 +414,7 @@ static pp_status prepare(struct run *r, struct pp_err *err)
     char own[PATH_MAX];
     pp_status st = PP_OK;
     catch_signals();
-    pp_progress_begin(&r->events.progress, o->quiet);
+    pp_progress_begin(&r->events.progress, o->quiet || o->rank > 0); /* of several ranks the first one's */
     if (o->record)
         st = run_record_name(&r->rec, &r->asked, err);
     if (st == PP_OK && o->loader == RUN_LOADER_PYTORCH && !o->against)

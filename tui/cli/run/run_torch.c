@@ -381,7 +381,7 @@ static void put_job(struct pp_json *j, const struct run_request *asked, const st
     pp_json_key(j, "step"), pp_json_str(j, pp_step_name(l->step));
     pp_json_key(j, "recording"), pp_json_str(j, rec->path);
     pp_json_key(j, "list_delivered"), pp_json_str(j, o->list_delivered);
-    pp_json_key(j, "progress"), pp_json_bool(j, !o->quiet);
+    pp_json_key(j, "progress"), pp_json_bool(j, !o->quiet && o->rank <= 0);
     pp_json_object_end(j);
 }
 
