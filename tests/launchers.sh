@@ -1,6 +1,6 @@
 #!/bin/bash
-# tests/launchers.sh [--slice]: the recipes of docs/guide/many-ranks.md with real launchers: MPICH, Open MPI, SLURM on one node, torchrun, Ray, and ranks that are
-# started by hand and share a directory. A recording per rank without a file's name, who each is, exit status, a rank that is killed, a merge through the launcher.
+# tests/launchers.sh [--slice]: the recipes of docs/guide/many-ranks.md with real launchers: MPICH, Open MPI, SLURM on one node, torchrun, accelerate, Ray, the
+# variables of pods of Kubernetes, and ranks that are started by hand and share a directory. A recording per rank without a file's name, who each is, exit status, a rank that is killed, a merge through the launcher.
 #
 # Open MPI and SLURM are the machine's own, or Debian's packages unpacked into $VENVS/launchers (110 MB; nothing is installed). Ray comes from PyPI into
 # $VENVS/ray. --slice is what `make test` runs: mpiexec as it is installed. ONLY=REGEX chooses rows by name. PYTHON: an interpreter with torch (Debian's).
@@ -322,6 +322,44 @@ directory() {
 }
 
 # Ray Train: PyPI's ray beside $PYTHON's torch. Its workers are started before they are ranks.
+# Two pods of Kubeflow's Trainer, which tells torchrun by variables alone; a directory that both have mounted.
+kubernetes() {
+    local port old=() pod pids=() codes=
+    if ! has_torch; then skip "Kubernetes" "$PYTHON has no torch, or the extension is not built"; return; fi
+    "$PYTHON" -c 'import torch, sys; sys.exit(torch.__version__ < "2")' || old=(-r 1 -t 1)
+    port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])')
+    for pod in 0 1; do
+        PET_RDZV_ID=pods PET_NNODES=2 PET_NODE_RANK=$pod PET_NPROC_PER_NODE=2 PET_MASTER_ADDR=127.0.0.1 PET_MASTER_PORT=$port timeout 250 \
+            "$PP" exec -q -o "$T/pods/" -- "$PYTHON" -m torch.distributed.run "${old[@]}" "$HERE/tests/jobs/ranks.py" --samples 60 >"$T/pod-$pod.out" 2>&1 </dev/null &
+        pids+=($!)
+    done
+    for pod in 0 1; do wait "${pids[pod]}"; codes="$codes$? "; done
+    is "kubernetes: both pods: exit status, ranks that ended" "$codes$(cat "$T"/pod-?.out | grep -c 'rank [0-3] of 4 total')" "0 0 4"
+    LOCAL="0 1 0 1" identified kubernetes "$T/pods" torchrun
+    is "kubernetes: the ranks know their pods" "$(ranks_of "$OUT" node)" "0 0 1 1"
+    audited kubernetes "$T/pods"
+    # A pod of an Indexed Job has a number and no launcher.
+    # shellcheck disable=SC2016
+    run env JOB_COMPLETION_INDEX=3 sh -c 'RANK=$JOB_COMPLETION_INDEX WORLD_SIZE=4 exec "$PP" exec -q -o "$0" -- "$PYTHON" "$1"' "$T/indexed/" "$HERE/tests/jobs/loads.py"
+    is "kubernetes: a pod of an Indexed Job" "$rc $(grep -c 'rank 3 total 7140' "$OUT") $(ls "$T/indexed" | sed 's/.*rank/rank/')" "0 1 rank0003.sqlite"
+}
+
+# Its own launcher, which starts torch's agent for several processes.
+accelerate() {
+    local with=${TORCH:-$VENVS/newest/bin/python} port
+    if ! "$with" -c 'import accelerate' 2>/dev/null; then skip "accelerate" "$with has no accelerate: make test-frameworks makes its environment; TORCH= names an interpreter"; return; fi
+    PYTHON=$with
+    if has_torch; then
+        port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])')
+        run timeout 250 "$PYTHON" -m accelerate.commands.launch --multi_gpu --num_processes 4 --num_machines 1 --main_process_port "$port" --mixed_precision no --dynamo_backend no --no_python \
+            "$PP" exec -q -o "$T/accelerate/" -- "$PYTHON" "$HERE/tests/jobs/ranks.py" --samples 120
+        is "accelerate: the job's own output" "$rc $(grep -o 'rank [0-3] of 4 total.*' "$OUT" | sort)" "0 $(printf 'rank %d of 4 total %d\n' 0 28560 1 28680 2 28800 3 28920)"
+        identified accelerate "$T/accelerate" accelerate
+        audited accelerate "$T/accelerate"
+    else skip "accelerate" "$with has no torch"; fi
+    PYTHON=/usr/bin/python3
+}
+
 ray_job() { timeout 250 "$PYTHON" "$HERE/tests/jobs/ray_ranks.py" "$T/r" "$@"; }
 ray() {
     local dir=$VENVS/ray plain beside=()
@@ -360,7 +398,7 @@ ray() {
     unset PYTHONPATH
 }
 
-rows="directory mpich openmpi slurm torchrun ray"
+rows="directory mpich openmpi slurm torchrun kubernetes accelerate ray"
 [ -z "$slice" ] || rows="directory mpich openmpi"
 for row in $rows; do ! grep -Eq -- "$ONLY" <<<"$row" || $row; done
 [ "$tests" -gt 0 ] || skip_all "ONLY=$ONLY names none of: $rows"
