@@ -108,7 +108,7 @@ const struct pp_field pp_ranks_fields[] = {
     F(cpu_wait_share, SHARE, "of the gap", TO_1),
     F(exchange_delay_ns, NS,
       "where the cause is cpu-contended, per step, of the wait for other ranks: its threads that exchange with them "
-      "were ready and had no CPU; sampled"),
+      "were ready and had no CPU, for a larger part of the wait than those of the median rank; sampled"),
     F(input_cause, NONE, "where the cause is data_wait: the phase of the workers with 80 % of their excess"),
     F(input_cause_ns, NS, "per sample, of the straggler"),
     F(input_median_ns, NS, "per sample, of the median rank"),

@@ -44,14 +44,17 @@ static double step_delay_of(const struct judge *j, size_t row)
     return judge_per_step(j, row, j->d->rows[row].step_delay_ns);
 }
 
-/* Of too few samples no mean is taken. */
+/* Of its waits for the others the part in which threads that exchange with them lack a CPU. A rank that comes
+ * early waits long, and what its threads lack meanwhile holds up no rank: parts of the wait are compared, not
+ * times. Of too few samples no mean is taken. */
 static double exchange_of(const struct judge *j, size_t row)
 {
     const struct pp_rank_row *r = &j->d->rows[row];
-    double each = r->sampled_exchanges >= LEAST_SAMPLED
-                      ? (double)r->exchange_delay_ns / (double)r->sampled_exchanges
-                      : 0;
-    return each * judge_per_step(j, row, r->exchanges);
+    if (r->sampled_exchanges < LEAST_SAMPLED || !r->collective_ns || !r->exchanges)
+        return 0;
+    double each = (double)r->exchange_delay_ns / (double)r->sampled_exchanges,
+           wait = (double)r->collective_ns / (double)r->exchanges;
+    return fmin(each / wait, 1);
 }
 
 /* Of the slow one, over the median rank; 0 where it has less. */
@@ -74,11 +77,12 @@ static void count_contention(struct judge *j)
     r->cpu_wait_share = r->gap_ns > 0 ? fmin(r->cpu_wait_ns / r->gap_ns, 1) : NAN;
 }
 
-/* No more than the exchange takes it, for which the others do not wait then. */
+/* Per step: of the time that the exchange takes this rank, the part that the median rank's threads do not
+ * lack. */
 static double exchange_excess(const struct judge *j, size_t row)
 {
     double usual = judge_median_but(j, row, exchange_of);
-    return fmin(fmax(exchange_of(j, row) - usual, 0), judge_per_step(j, row, j->d->rows[row].collective_ns));
+    return fmax(exchange_of(j, row) - usual, 0) * judge_per_step(j, row, j->d->rows[row].collective_ns);
 }
 
 double judge_exchange(const struct judge *j, size_t *row)

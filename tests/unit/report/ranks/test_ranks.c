@@ -485,7 +485,14 @@ static void test_the_gain_counts_the_exchange_of_a_contended_rank(void **state)
     static const struct {
         double delay_ms, of_all_ms, counted_ms;
         int contended;
-    } rows[] = {{25, 1, 24, 1}, {100, 0, 30, 1}, {0, 0, 0, 1}, {25, 25, 0, 1}, {25, 1, NAN, 0}};
+    } rows[] = {
+        {25, 1, 30 * (25.0 / 30 - 1.0 / 70), 1}, /* the others wait 40 ms longer for it */
+        {100, 0, 30, 1},
+        {0, 0, 0, 1},
+        {25, 25, 30 * (25.0 / 30 - 25.0 / 70), 1},
+        {30, 70, 0, 1}, /* all of the wait, on each rank */
+        {25, 1, NAN, 0},
+    };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct job j = even(4, 1);
