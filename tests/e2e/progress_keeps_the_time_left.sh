@@ -9,7 +9,7 @@ for columns in 80 60 40; do
     tm new-session -d -s top -x $columns -y 30 "env TERM=screen $PP run $T/images --step-ms 5 -b 8 --duration 20s --force -o $T/run.sqlite"
     wait_for "$columns columns: rate and time left" "samples/s  [0-9.]+ m?s left( |\$)"
     tm kill-server
-    sleep 0.3
+    for _ in $(seq 100); do tm list-sessions >/dev/null || break; sleep 0.1; done # the next one needs its name
 done
 if command -v script >/dev/null; then
     for rank in 0 1; do
