@@ -39,6 +39,7 @@ struct pp_importer {
 #define PP_IMPORT_FORMATS(X) \
     X(nsys)                  \
     X(pipeprobe)             \
+    X(perfetto)              \
     X(dftracer)              \
     X(xplane)                \
     X(kineto)

@@ -1,41 +1,36 @@
-/* Chrome JSON that `pipeprobe export --to chrome` wrote. Its names are our phases, and its args carry the
- * batch: what was recorded comes back, but for what the format leaves out (GPU activity, errors, the
- * environment). */
-#include "collectors/import/events.h"
+/* Chrome JSON that `pipeprobe export --to chrome` wrote, and what it shares with the other timelines of ours.
+ */
+#include "collectors/import/own.h"
+
 #include "collectors/import/import.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct mapper {
-    struct pp_imported *im;
-    struct pp_import_facts *facts;
-    const struct pp_namemap *user;
-};
-
-static pp_phase phase_of(const struct mapper *m, const char *name)
+struct pp_own_name pp_own_name_of(struct pp_imported *im, const struct pp_namemap *user, const char *name)
 {
     for (unsigned i = 1; i < PP_PHASE_COUNT; i++)
         if (pp_phase_info(i) && strcmp(pp_phase_info(i)->name, name) == 0)
-            return (pp_phase)i;
-    return pp_namemap_phase(m->user, "", name);
+            return (struct pp_own_name){.phase = (uint8_t)i};
+    pp_phase phase = pp_namemap_phase(user, "", name);
+    return (struct pp_own_name){.phase = (uint8_t)phase,
+                                .name = phase == PP_PHASE_USER ? pp_imported_name(im, name) : 0};
 }
 
-static void take_span(struct mapper *m, const struct pp_event *e)
+void pp_own_span(struct pp_imported *im, uint32_t thread, struct pp_own_name name, const struct pp_event *e)
 {
     struct pp_span s = {.dur_ns = (uint64_t)e->dur_ns, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    pp_phase phase = phase_of(m, e->name);
-    if (!pp_imported_time(m->im, e->ts_ns, &s.start_ns))
+    if (!pp_imported_time(im, e->ts_ns, &s.start_ns))
         return;
-    s.phase = (uint8_t)phase;
-    s.name = phase == PP_PHASE_USER ? pp_imported_name(m->im, e->name) : 0;
+    s.phase = name.phase;
+    s.name = name.name;
     s.bytes = e->has & PP_HAS_BYTES ? e->bytes : 0;
-    s.cpu_ns = e->cpu_ns;
-    s.run_delay_ns = e->run_delay_ns;
-    s.cache_hit_kib = (uint32_t)e->cache_hit_kib;
-    s.epoch = (uint16_t)e->epoch;
+    s.cpu_ns = e->has & PP_HAS_CPU ? e->cpu_ns : 0;
+    s.run_delay_ns = e->has & PP_HAS_DELAY ? e->run_delay_ns : 0;
+    s.cache_hit_kib = e->has & PP_HAS_CACHE ? (uint32_t)e->cache_hit_kib : 0;
+    s.epoch = e->has & PP_HAS_EPOCH ? (uint16_t)e->epoch : 0;
     s.batch = e->has & PP_HAS_BATCH && e->batch < PP_NO_BATCH ? (uint32_t)e->batch : PP_NO_BATCH;
-    m->facts->numbered |= phase == PP_PHASE_STEP && s.batch != PP_NO_BATCH;
+    pp_imported_facts(im)->numbered |= s.phase == PP_PHASE_STEP && s.batch != PP_NO_BATCH;
     if (e->has & (PP_HAS_SAMPLE | PP_HAS_SAMPLES))
         s.sample = e->has & PP_HAS_SAMPLES ? e->samples : e->sample;
     s.flags = (uint16_t)((e->has & PP_HAS_SAMPLES ? PP_SPAN_COUNT : 0) |
@@ -44,8 +39,14 @@ static void take_span(struct mapper *m, const struct pp_event *e)
                          (e->has & PP_HAS_CACHE ? PP_SPAN_HAS_CACHE : 0) |
                          (e->has & PP_HAS_UNFINISHED ? PP_SPAN_UNFINISHED : 0) |
                          (e->has & PP_HAS_WARMUP ? PP_SPAN_WARMUP : 0));
-    pp_imported_span(m->im, pp_imported_thread(m->im, e->pid, e->tid), &s, PP_ROLE_NONE);
+    pp_imported_span(im, thread, &s, PP_ROLE_NONE);
 }
+
+struct mapper {
+    struct pp_imported *im;
+    struct pp_import_facts *facts;
+    const struct pp_namemap *user;
+};
 
 static int on_event(void *ctx, const struct pp_event *e)
 {
@@ -55,7 +56,8 @@ static int on_event(void *ctx, const struct pp_event *e)
         pp_imported_thread_name(m->im, pp_imported_thread(m->im, e->pid, e->tid), e->label);
     else if (e->ph[0] == 'X' && (strncmp(e->cat, "wait", 4) == 0 || strncmp(e->cat, "work", 4) == 0) &&
              e->has & PP_HAS_TS && e->has & PP_HAS_DUR && e->dur_ns >= 0)
-        take_span(m, e);
+        pp_own_span(m->im, pp_imported_thread(m->im, e->pid, e->tid), pp_own_name_of(m->im, m->user, e->name),
+                    e);
     return 0;
 }
 

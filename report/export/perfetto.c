@@ -149,6 +149,8 @@ static void put_notes(struct perfetto *p, const struct pp_span *s)
         perfetto_note(p, NOTE_EPOCH, s->epoch);
     if (s->flags & PP_SPAN_UNFINISHED)
         perfetto_note(p, NOTE_UNFINISHED, 1);
+    if (s->flags & PP_SPAN_WARMUP)
+        perfetto_note(p, NOTE_WARMUP, 1);
 }
 
 static pp_status put_span_begin(struct perfetto *p, const struct pp_export_span *e, uint64_t track,

@@ -24,9 +24,9 @@ enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
 
 #define SEQUENCE_ID 1
 
-static const char *const annotation_names[] = {"",      "batch",     "sample",       "samples",
-                                               "bytes", "cpu_ns",    "run_delay_ns", "cache_hit_kib",
-                                               "epoch", "unfinished"};
+static const char *const annotation_names[] = {"",      "batch",      "sample",       "samples",
+                                               "bytes", "cpu_ns",     "run_delay_ns", "cache_hit_kib",
+                                               "epoch", "unfinished", "warmup"};
 static const char *const category_names[] = {"", "work", "wait", "error"};
 
 size_t perfetto_begin(struct perfetto *p)

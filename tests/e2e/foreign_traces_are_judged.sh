@@ -1,5 +1,5 @@
 #!/bin/bash
-# pipeprobe import and report on traces of other profilers: our own Chrome export comes back with the same verdict and shares, and what torch.profiler
+# pipeprobe import and report on traces of other profilers: our own exports come back with the same verdict and shares, and what torch.profiler
 # records here agrees with a clock around next() in the same process.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
@@ -12,14 +12,17 @@ share() { json "$1" '$.data_wait_share'; }
 
 # ---- there and back
 "$MAKE_RUN" "$T/run.sqlite" --batches 200 || exit 1
-run "$PP" export "$T/run.sqlite" --to chrome -o "$T/run.json"
-run "$PP" import "$T/run.json" -o "$T/back.sqlite"
-is "our Chrome export is imported" "$rc" 0
-like "and says what it found" "$(cat "$ERR")" 'imported.*back.sqlite: 200 steps, .* of the trainer .pipeprobe export'
-is "as many spans as were recorded" "$(sql "$T/back.sqlite" 'SELECT sum(n) FROM chunk')" "$(sql "$T/run.sqlite" 'SELECT sum(n) FROM chunk')"
+for row in chrome:run.json perfetto:run.pftrace; do
+    to=${row%%:*} trace=$T/${row#*:}
+    run "$PP" export "$T/run.sqlite" --to "$to" -o "$trace"
+    run "$PP" import "$trace" -o "$T/back.sqlite" --force
+    is "our export --to $to is imported" "$rc" 0
+    like "and says what it found" "$(cat "$ERR")" "imported.*back.sqlite: 200 steps, .* of the trainer .pipeprobe export --to $to"
+    is "as many spans as were recorded" "$(sql "$T/back.sqlite" 'SELECT sum(n) FROM chunk')" "$(sql "$T/run.sqlite" 'SELECT sum(n) FROM chunk')"
+done
 cp tests/recordings/train.sqlite "$T/train.sqlite"
 "$PP" report "$T/train.sqlite" --json >"$T/train.report"
-for row in chrome:train.json nsys:train.nsys.sqlite; do
+for row in chrome:train.json perfetto:train.pftrace nsys:train.nsys.sqlite; do
     to=${row%%:*} trace=$T/${row#*:}
     "$PP" export "$T/train.sqlite" --to "$to" -o "$trace" -q
     "$PP" import "$trace" -o "$T/back.sqlite" --force -q
@@ -52,6 +55,33 @@ mkdir "$T/none"
 echo text >"$T/none/notes.txt"
 refuses "a directory without a trace" 2 "none holds no trace of a known format" "$PP" import "$T/none" -o "$T/x.sqlite"
 is "none of these wrote anything" "$(ls "$T" | grep -c '^x.sqlite')" 0
+
+# ---- memory does not grow with the trace: BIG_MIB (256) of JSON, which is one MiB of operators again and again between steps
+if command -v python3 >/dev/null; then
+    python3 - "$T/big.json.gz" "${BIG_MIB:-256}" <<'PY'
+import gzip, json, sys
+def event(name, ts, dur, cat="user_annotation"):
+    return json.dumps({"ph": "X", "cat": cat, "name": name, "pid": 7, "tid": 7, "ts": ts, "dur": dur, "args": {"Ev Idx": ts}}) + ",\n"
+steps = "".join(event("ProfilerStep#%d" % i, i * 50000, 49000) + event("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", i * 50000 + 10, 20000) for i in range(20))
+operators = "".join(event("aten::add_%d" % (i % 50), i * 7 % 900000, 5, "cpu_op") for i in range(8000))
+operators = gzip.compress(operators[:operators.rfind("\n", 0, 1 << 20) + 1].encode(), 1)
+with open(sys.argv[1], "wb") as f:
+    f.write(gzip.compress(('{"schemaVersion": 1, "traceEvents": [\n' + steps).encode()))
+    for _ in range(int(sys.argv[2])):
+        f.write(operators)
+    f.write(gzip.compress((event("last", 1000000, 5).rstrip(",\n") + "]}").encode()))
+PY
+    run python3 -c 'import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:]).returncode
+print("peak_kib", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)' "$PP" import "$T/big.json.gz" -o "$T/big.sqlite" --quiet
+    is "a trace of ${BIG_MIB:-256} MiB is imported, with its steps" "$rc $(sql "$T/big.sqlite" "SELECT count(*) FROM v_span WHERE phase = 'step'")" "0 20"
+    grep peak_kib "$OUT" | note
+    holds "in less than 200 MiB" "$(awk '/^peak_kib/ { print $2 }' "$OUT") < 200 * 1024"
+    rm -f "$T/big.json.gz" "$T/big.sqlite"
+else
+    skip "memory does not grow with the trace" "python3 is not installed"
+fi
 
 # ---- torch.profiler
 for PYTHON in ${PIPEPROBE_TEST_PYTHON:-/usr/bin/python3 python3}; do

@@ -112,6 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         scratch_write(path, data, size);
     read_with(&pp_importer_kineto, path);
     read_with(&pp_importer_pipeprobe, path);
+    read_with(&pp_importer_perfetto, path);
     read_with(&pp_importer_dftracer, path);
     read_with(&pp_importer_xplane, path);
     if (size > 100 && memcmp(data, "SQLite", 6) == 0)
@@ -151,6 +152,54 @@ static int seed_xplane(uint8_t **data, size_t *size)
             pp_proto_end(&p, entry);
         }
         pp_proto_end(&p, plane);
+    }
+    *data = p.buf;
+    *size = p.n;
+    return !p.failed;
+}
+
+/* A small timeline of ours for Perfetto: names, a thread, a track beside it, waits and steps. */
+static int seed_perfetto(uint8_t **data, size_t *size)
+{
+    static const char *const texts[] = {"work",  "wait",         "step",         "data_wait",
+                                        "batch", "run_delay_ns", "cache_hit_kib"};
+    static const unsigned kinds[] = {1, 1, 2, 2, 3, 3, 3}, iids[] = {1, 2, 1, 2, 1, 2, 3};
+    struct pp_proto p = {0};
+    size_t packet = pp_proto_begin(&p, 1), part = pp_proto_begin(&p, 12), inner;
+    for (unsigned i = 0; i < 7; i++) {
+        inner = pp_proto_begin(&p, kinds[i]);
+        pp_proto_uint(&p, 1, iids[i]);
+        pp_proto_str(&p, 2, texts[i]);
+        pp_proto_end(&p, inner);
+    }
+    pp_proto_end(&p, part);
+    pp_proto_end(&p, packet);
+    for (unsigned i = 0; i < 2; i++) {
+        packet = pp_proto_begin(&p, 1);
+        part = pp_proto_begin(&p, 60);
+        pp_proto_uint(&p, 1, 7 + i);
+        pp_proto_uint(&p, 5, i ? 7 : 0);
+        inner = pp_proto_begin(&p, i ? 9 : 4);
+        pp_proto_uint(&p, 2, 12);
+        pp_proto_str(&p, 5, "trainer");
+        pp_proto_end(&p, inner);
+        pp_proto_end(&p, part);
+        pp_proto_end(&p, packet);
+    }
+    for (unsigned i = 0; i < 16; i++) {
+        packet = pp_proto_begin(&p, 1);
+        pp_proto_uint(&p, 8, 1000 + (i + 1) / 2 * 100);
+        part = pp_proto_begin(&p, 11);
+        pp_proto_uint(&p, 9, 1 + i % 2);
+        pp_proto_uint(&p, 11, 7 + i / 8 % 2);
+        pp_proto_uint(&p, 10, 1 + i / 2 % 2);
+        pp_proto_uint(&p, 3, 1 + i / 2 % 2);
+        inner = pp_proto_begin(&p, 4);
+        pp_proto_uint(&p, 1, 1 + i % 3);
+        pp_proto_uint(&p, 3, i / 4);
+        pp_proto_end(&p, inner);
+        pp_proto_end(&p, part);
+        pp_proto_end(&p, packet);
     }
     *data = p.buf;
     *size = p.n;
@@ -208,6 +257,8 @@ int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
         return seed_nsys(data, size);
     if (i == sizeof(seeds) / sizeof(seeds[0]) + 1)
         return seed_xplane(data, size);
+    if (i == sizeof(seeds) / sizeof(seeds[0]) + 2)
+        return seed_perfetto(data, size);
     if (i > sizeof(seeds) / sizeof(seeds[0]))
         return 0;
     *size = sizes[i] ? sizes[i] : strlen(seeds[i]);
