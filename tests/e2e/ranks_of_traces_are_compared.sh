@@ -21,7 +21,7 @@ refuses "zipped too" 4 "tiny.pfw.gz is cut inside of its first event" "$PP" repo
 echo hello >"$T/words.pfw"
 refuses "what is neither recording nor trace" 4 "words.pfw is neither a recording of pipeprobe.* nor a trace" "$PP" report "$T/words.pfw"
 echo '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1, "pid": 1, "tid": 1}]}' >"$T/some.json"
-for command in 'whatif --set workers=4' 'export --to csv' metrics 'top --once'; do
+for command in 'whatif --set workers=4' 'export --to csv' metrics 'top --once' "compare $T/some.json"; do
     # shellcheck disable=SC2086
     refuses "${command%% *} of a trace" 4 "some.json is a trace of another profiler .torch.profiler.*pipeprobe report judges it" "$PP" $command "$T/some.json"
 done

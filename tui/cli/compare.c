@@ -1,5 +1,6 @@
 /* `pipeprobe compare`: repeated runs of two versions, or of two machines' worth of options, against each
  * other. */
+#include "collectors/import/import.h"
 #include "probe/base/err.h"
 #include "report/ci/baseline.h"
 #include "report/compare/load.h"
@@ -36,10 +37,12 @@ static pp_status check_operands(const char *const *operands, int n, struct pp_er
     return PP_OK;
 }
 
+/* JSON may also be a trace: what opens recordings says what to do with one. */
 static pp_status load(const char *operand, struct pp_runs *runs, struct pp_err *err)
 {
-    return pp_baseline_is(operand) ? pp_baseline_read(operand, runs, NULL, err)
-                                   : pp_runs_load(&operand, 1, runs, err);
+    return pp_baseline_is(operand) && !pp_import_trace_format(operand)
+               ? pp_baseline_read(operand, runs, NULL, err)
+               : pp_runs_load(&operand, 1, runs, err);
 }
 
 static int run(int argc, char **argv)
