@@ -1,10 +1,12 @@
 #!/bin/bash
-# tests/deps.sh build|python|decoders|formats|remote|metrics|test|checkers|peers|cuda|nsight|portable: finds out what is missing and installs only that, by its Debian package name.
+# tests/deps.sh build|python|decoders|formats|remote|metrics|test|checkers|peers|servers|cuda|nsight|portable: finds out what is missing and installs only that, by its Debian package name.
 #
 # Found by trying: a program by `command -v`, a library by compiling and linking a three-line program. Nothing missing means nothing
 # is run. As root apt-get is called, else through sudo; when it cannot be done, one sentence says what is needed.
+# The servers are unpacked below build/venvs/servers and not installed: an installed one would start, take its port, and start again with the machine.
 set -u
 CC=${CC:-cc}
+unpacked=$(realpath -m "${VENVS:-build/venvs}")/servers
 
 # package | what it is found by | for "link": header, libraries; for "run": a command; for "python": a module
 rows() {
@@ -83,6 +85,13 @@ python3-torch|python|torch|
 python3-torchvision|python|torchvision|
 ROWS
         ;;
+    servers) # whose words metrics are written in
+        cat <<'ROWS'
+prometheus|run|promtool|
+prometheus-node-exporter|run|prometheus-node-exporter|
+prometheus-pushgateway|run|prometheus-pushgateway|
+ROWS
+        ;;
     cuda)
         cat <<'ROWS'
 nvidia-cuda-dev|link|cuda.h|
@@ -151,6 +160,16 @@ install_packages() {
     apt install -y --no-install-recommends "$@" >>"$log" 2>&1
 }
 
+# Any user may: only stale lists take root.
+unpack_packages() {
+    local dir status=0
+    dir=$(mktemp -d) || return 1
+    (cd "$dir" && { apt-get -q download "$@" || { apt update && apt-get -q download "$@"; }; }) >"$log" 2>&1 || status=1
+    [ $status -eq 0 ] && mkdir -p "$unpacked" && for package in "$dir"/*.deb; do dpkg-deb -x "$package" "$unpacked" 2>>"$log" || status=1; done
+    rm -rf "$dir"
+    return $status
+}
+
 # Debian keeps CUDA in contrib and non-free: the archive this machine uses already is asked for them too. A source that names its key
 # must be named with the same key again, hence the second try.
 add_non_free() {
@@ -165,7 +184,8 @@ add_non_free() {
     as_root rm -f $list
 }
 
-set=${1:?usage: tests/deps.sh build|python|decoders|formats|remote|metrics|test|checkers|peers|cuda|nsight|portable}
+set=${1:?usage: tests/deps.sh build|python|decoders|formats|remote|metrics|test|checkers|peers|servers|cuda|nsight|portable}
+[ "$set" != servers ] || PATH=$PATH:$unpacked/usr/bin
 command -v "$CC" >/dev/null || { echo "pipeprobe needs a C compiler: on Debian the package gcc (looked for $CC)." >&2; exit 1; }
 packages=$(missing "$set" | tr '\n' ' ')
 [ -n "$packages" ] || exit 0
@@ -176,11 +196,13 @@ if ! command -v apt-get >/dev/null; then
     echo "$sentence. There is no apt-get here; please install what your system calls them." >&2
     exit 1
 fi
-if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+if [ "$set" != servers ] && [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
     echo "$sentence. Please install them as root: apt-get install $packages" >&2
     exit 1
 fi
-echo "installing: $packages"
+how=install_packages
+[ "$set" != servers ] || how=unpack_packages
+echo "${how%_packages}ing: $packages"
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 case $set in
@@ -188,9 +210,9 @@ cuda) add_non_free libcupti-dev ;;
 nsight) add_non_free nsight-systems ;;
 esac
 # shellcheck disable=SC2086
-if ! install_packages $packages; then
+if ! $how $packages; then
     grep -E '^(E:|sudo:)' "$log" | tail -n 3 >&2
-    echo "$sentence; apt-get could not install them (its words are above)." >&2
+    echo "$sentence; apt-get could not ${how%_packages} them (its words are above)." >&2
     exit 1
 fi
 packages=$(missing "$set" | tr '\n' ' ')

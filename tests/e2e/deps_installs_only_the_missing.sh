@@ -39,6 +39,28 @@ deps
 is "no rights: exit code" "$rc" 1
 like "no rights: the sentence" "$(tail -n 1 "$ERR")" "^pipeprobe needs these Debian packages: libjpeg-dev;"
 
+# Servers are unpacked: installed they would start.
+mkdir -p "$T/debs"
+for program in prometheus:promtool prometheus-node-exporter:prometheus-node-exporter prometheus-pushgateway:prometheus-pushgateway; do
+    package=${program%%:*}
+    mkdir -p "$T/tree-$package/DEBIAN" "$T/tree-$package/usr/bin"
+    printf 'Package: %s\nVersion: 1\nArchitecture: all\nMaintainer: a\nDescription: a\n' "$package" >"$T/tree-$package/DEBIAN/control"
+    printf '#!/bin/sh\n' >"$T/tree-$package/usr/bin/${program#*:}"
+    chmod +x "$T/tree-$package/usr/bin/${program#*:}"
+    dpkg-deb -b "$T/tree-$package" "$T/debs/$package.deb" >/dev/null 2>&1
+done
+if PATH=/usr/bin:/bin command -v promtool prometheus-node-exporter prometheus-pushgateway >/dev/null; then
+    skip "servers are unpacked" "they are installed here"
+else
+    stand_in apt-get "echo \"\$*\" >>$T/apt.log; case \$* in *download*) shift 2; for p; do cp $T/debs/\$p.deb . || exit 100; done ;; esac"
+    rm -f "$T/apt.log"
+    run env PATH="$T/bin:/usr/bin:/bin" CC="$REAL_CC" VENVS="$T/venvs" bash tests/deps.sh servers
+    is "servers are unpacked, not installed" "$rc $(grep -c download "$T/apt.log") $(grep -c install "$T/apt.log")" "0 1 0"
+    check "where the tests look for them" test -x "$T/venvs/servers/usr/bin/prometheus-pushgateway"
+    run env PATH="$T/bin:/usr/bin:/bin" CC="$REAL_CC" VENVS="$T/venvs" bash tests/deps.sh servers
+    is "once" "$rc $(cat "$OUT" "$ERR")" "0 "
+fi
+
 run env CC=no-such-compiler bash tests/deps.sh build
 like "no compiler" "$(cat "$ERR")" "C compiler.*gcc"
 

@@ -39,9 +39,16 @@ is "an event file in the directory" "$(cd "$T/logs" && echo * | sed -E 's/[0-9]{
 run "$PP" export "$T/tb.sqlite" --to tensorboard -o "$T/logs"
 is "a second export does not replace it" "$rc" 2
 refuses "tensorboard to standard output" 2 'needs a directory' "$PP" export "$R" --to tensorboard -o -
-PYTHON=${TENSORBOARD_PYTHON:-python3}
-if "$PYTHON" -c 'import tensorboard' 2>/dev/null; then
-    "$PYTHON" - "$T/logs" >"$T/scalars" 2>/dev/null <<'PY'
+# TensorBoard's own reader, without its server; kept in build/venvs/tensorboard. TENSORBOARD_PYTHON names an interpreter that has it.
+venv=${VENVS:-$PWD/build/venvs}/tensorboard
+if [ -z "${TENSORBOARD_PYTHON:-}" ] && [ ! -e "$venv/complete" ] &&
+    ! { timeout 120 python3 -m pip --python /usr/bin/python3 install -q --retries 0 --no-deps --target "$venv" tensorboard==2.21.0 protobuf absl-py packaging six && touch "$venv/complete"; } >"$T/pip" 2>&1; then
+    rm -rf "$venv"
+fi
+tensorboard() { PYTHONPATH=$venv "${TENSORBOARD_PYTHON:-/usr/bin/python3}" "$@"; } # that directory is not there when another one has the package
+READER='from tensorboard.backend.event_processing.event_accumulator import EventAccumulator'
+if tensorboard -c "$READER" 2>"$T/why"; then
+    tensorboard - "$T/logs" >"$T/scalars" 2>/dev/null <<'PY'
 import sys
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 a = EventAccumulator(sys.argv[1]).Reload()
@@ -50,7 +57,7 @@ print(len(e) > 1, all(x.step <= y.step and x.wall_time < y.wall_time for x, y in
 PY
     is "TensorBoard reads it" "$(cat "$T/scalars")" "True True True True"
 else
-    skip "TensorBoard reads it" "no Python package tensorboard (TENSORBOARD_PYTHON names an interpreter that has it)"
+    skip "TensorBoard reads it" "no Python package tensorboard: $(cat "$T/pip" "$T/why" 2>/dev/null | tail -n 1 | cut -c1-100)"
 fi
 
 "$PP" run "${small[@]}" --steps 40 -o "$T/live.sqlite" --tensorboard "$T/live" --metrics-interval 1s >"$T/live.out" 2>&1
@@ -62,9 +69,8 @@ is "of two ranks two runs" "$(cd "$T/ranks" && echo */events.out.* | sed -E 's/e
 run "$PP" run "${small[@]}" --steps 10 -o "$T/nb.sqlite" --tensorboard /proc/no/such
 like "no directory can be made: the run goes on" "$rc $(grep -F /proc/no "$ERR")" '^[03] .*no --tensorboard: cannot make the directory /proc/no/such'
 refuses "a file is no directory" 2 'is no directory' "$PP" metrics "$R" --tensorboard "$R"
-PYTHON=${TENSORBOARD_PYTHON:-python3}
-if "$PYTHON" -c 'import tensorboard' 2>/dev/null; then
-    is "TensorBoard reads the live one" "$("$PYTHON" -c 'import sys
+if tensorboard -c "$READER" 2>/dev/null; then
+    is "TensorBoard reads the live one" "$(tensorboard -c 'import sys
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 e = EventAccumulator(sys.argv[1]).Reload().Scalars("pipeprobe/data_wait_ratio")
 print(len(e) > 0, e[-1].step >= 40)' "$T/live" 2>/dev/null)" "True True"
@@ -113,7 +119,7 @@ else
         done
         return 1
     }
-    "$PP" run "${small[@]}" --duration 120 -o "$T/c.sqlite" --metrics 0 >"$T/c.out" 2>"$T/c.err" &
+    "$PP" run "${small[@]}" --duration 120 -o "$T/c.sqlite" --metrics 0 --metrics-interval 1s >"$T/c.out" 2>"$T/c.err" &
     pid=$!
     url=$(served "$T/c.err")
     like "run says where" "$url" '^http://127\.0\.0\.1:[0-9]+/metrics$'

@@ -1,8 +1,10 @@
 #!/bin/bash
 # Debian's promtool and Prometheus take what pipeprobe writes: the lint of the text, the alert rules, and each query of the Grafana dashboard
-# on a run imported with its times. Skipped by name where they are not installed.
+# on a run imported with its times; its Pushgateway and node_exporter take it, too. Those that tests/deps.sh unpacked, or that are installed; each on a port of
+# its own. Skipped by name where they are not there.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
+PATH=$PATH:$(realpath -m "${VENVS:-build/venvs}")/servers/usr/bin
 BOARD=samples/grafana/pipeprobe.json RULES=samples/prometheus/alerts.yml
 R=$T/run.sqlite
 "$PP" run --synthetic n=400,size=160x120 --workers 2 -b 8 --step-ms 5 --duration 6 -o "$R" >"$T/run.out" 2>&1
@@ -30,6 +32,42 @@ fi
 is "promtool check metrics has nothing to say" "$? $(cat "$T/lint")" "0 "
 run promtool check rules "$RULES"
 is "promtool check rules" "$rc" 0
+
+# ---- every alert fires where it should, and none where all is well
+cat >"$T/alerts.yml" <<RULES
+rule_files: [$PWD/$RULES]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - {series: 'pipeprobe_data_wait_ratio{job="a",instance="n",rank="0"}', values: '0.5x30'}
+      - {series: 'pipeprobe_data_wait_ratio{job="a",instance="n",rank="1"}', values: '0.05x30'}
+      - {series: 'pipeprobe_data_wait_ratio{job="a",instance="n",rank="2"}', values: '0.05x30'}
+      - {series: 'pipeprobe_trainer_stalled_seconds{job="a",instance="n",rank="0"}', values: '90x30'}
+      - {series: 'pipeprobe_worker_hung_seconds{job="a",instance="n",rank="0"}', values: '90x30'}
+      - {series: 'pipeprobe_errors_total{job="a",instance="n",rank="0",kind="decode"}', values: '0+1x30'}
+      - {series: 'pipeprobe_spans_lost_total{job="a",instance="n",rank="0",what="ring_full"}', values: '0+1x30'}
+      - {series: 'pipeprobe_last_second_timestamp_seconds{job="a",instance="n",rank="0"}', values: '0x30'}
+    promql_expr_test:
+      - expr: count by (alertname) (ALERTS{alertstate="firing"})
+        eval_time: 20m
+        exp_samples:
+$(sed -n 's/.*- alert: //p' "$RULES" | sed "s/.*/          - {labels: '{alertname=\"&\"}', value: 1}/")
+  - interval: 1m
+    input_series:
+      - {series: 'pipeprobe_data_wait_ratio{job="a",instance="n",rank="0"}', values: '0.05x30'}
+      - {series: 'pipeprobe_data_wait_ratio{job="a",instance="n",rank="1"}', values: '0.04x30'}
+      - {series: 'pipeprobe_trainer_stalled_seconds{job="a",instance="n",rank="0"}', values: '0x30'}
+      - {series: 'pipeprobe_worker_hung_seconds{job="a",instance="n",rank="0"}', values: '0x30'}
+      - {series: 'pipeprobe_errors_total{job="a",instance="n",rank="0",kind="decode"}', values: '3x30'}
+      - {series: 'pipeprobe_spans_lost_total{job="a",instance="n",rank="0",what="ring_full"}', values: '0x30'}
+      - {series: 'pipeprobe_last_second_timestamp_seconds{job="a",instance="n",rank="0"}', values: '0x30'}
+      - {series: 'pipeprobe_run_end_timestamp_seconds{job="a",instance="n",rank="0"}', values: '0x30'}
+    promql_expr_test:
+      - {expr: ALERTS, eval_time: 20m, exp_samples: []}
+RULES
+run promtool test rules "$T/alerts.yml"
+is "each alert fires where it should, none where all is well" "$rc" 0
 run "$PP" export "$R" --to openmetrics
 run promtool tsdb create-blocks-from openmetrics "$T/run.om" "$T/tsdb"
 is "the history is imported" "$rc" 0
@@ -97,9 +135,10 @@ while IFS= read -r query; do
     asked=$((asked + 1))
     if ! promtool query instant --time="$at" "http://127.0.0.1:$port" "$plain" >"$T/answer" 2>"$T/why"; then
         wrong="$wrong $plain: $(head -n 1 "$T/why");"
-    elif [ -s "$T/answer" ]; then
+    elif grep -q . "$T/answer"; then # without one it is an empty line
         answered=$((answered + 1))
     fi
+    printf '%s => %s series%s\n' "$query" "$(grep -c . "$T/answer")" "$(awk 'NF > 1 { printf ", %s", $(NF - 1) }' "$T/answer")" | note
 done < <(queries)
 is "every query is one" "$wrong" ""
 # Of a made run without a GPU, DCGM or a Pushgateway some have no answer.
