@@ -87,4 +87,5 @@ check "a server that repeats the token is not quoted" bash -c "grep -q 'answered
 run "$PP" run "${small[@]}" --steps 10 -o "$T/n.sqlite" --mlflow http://me:s3cr3t@no.such.host.invalid
 like "no such host: the run goes on" "$rc $(grep -F no.such "$ERR")" '^[03] .*http://no.such.host.invalid cannot be reached'
 check "the password is nowhere" bash -c "! grep -qa s3cr3t '$T/n.sqlite' '$OUT' '$ERR'"
+skip "the real MLflow server" "1 GB from PyPI: make test-mlflow"
 done_testing

@@ -2,16 +2,18 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/cond.h"
+#include "probe/base/pace.h"
 #include "report/build/build.h"
 #include "report/source/kept_requests.h"
 #include "report/source/source.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define LEAST_PAUSE_NS UINT64_C(2000000000)
 #define PATIENT_PAUSE_NS UINT64_C(30000000000)
+#define USUAL_COST_NS UINT64_C(100000000) /* of a patient one of many samples, until one was measured */
+#define SLACK_NS UINT64_C(200000000)      /* so that asking again and again takes nothing itself */
 
 struct part {
     uint64_t from_ns, to_ns;
@@ -20,7 +22,7 @@ struct part {
 struct pp_verdicts {
     char *path;
     double share;
-    uint64_t began_ns, spent_ns;   /* spent: the thread's alone */
+    uint64_t began_ns, cost_ns;    /* cost: of one; the thread's alone */
     int parts;                     /* builds what is asked for; without, the whole run */
     struct pp_kept_requests *kept; /* the thread's; NULL: read each time */
     pthread_t thread;
@@ -76,18 +78,20 @@ static int nothing_to_do(const struct pp_verdicts *v)
     return v->parts && memcmp(&v->asked, &v->done, sizeof(v->asked)) == 0;
 }
 
-/* When the next one may begin. One that is patient has paid for it by then. */
+/* When the next one may begin. */
 static uint64_t next_at(struct pp_verdicts *v, uint64_t began_ns, uint64_t cost_ns)
 {
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    double per_ns = v->share * (cpus > 0 ? (double)cpus : 1), pause = (double)cost_ns / per_ns;
-    uint64_t least = is_patient(v) ? PATIENT_PAUSE_NS : LEAST_PAUSE_NS;
-    uint64_t at = began_ns + (pause > (double)least ? (uint64_t)pause : least);
-    v->spent_ns += cost_ns;
-    if (!is_patient(v))
-        return at;
-    uint64_t paid = v->began_ns + (uint64_t)((double)(v->spent_ns + cost_ns) / per_ns);
-    return paid > at ? paid : at;
+    uint64_t least = began_ns + (is_patient(v) ? PATIENT_PAUSE_NS : LEAST_PAUSE_NS),
+             at = pp_pace_until(began_ns, cost_ns, v->share);
+    v->cost_ns = cost_ns;
+    return at > least ? at : least;
+}
+
+/* One that is patient begins when all that its process has taken, and what it is going to take, is within the
+ * share. */
+static uint64_t paid_at(const struct pp_verdicts *v)
+{
+    return is_patient(v) ? pp_pace_until(v->began_ns, pp_process_cpu_ns() + v->cost_ns, v->share) : 0;
 }
 
 /* Without the lock; returns until when to rest. */
@@ -111,6 +115,11 @@ static void *build_main(void *arg)
     while (!v->stop) {
         if (nothing_to_do(v)) {
             pp_cond_wait_until(&v->wake, &v->lock, UINT64_MAX);
+            continue;
+        }
+        uint64_t paid = paid_at(v);
+        if (pp_now_ns() < paid) {
+            pp_cond_wait_until(&v->wake, &v->lock, paid < UINT64_MAX - SLACK_NS ? paid + SLACK_NS : paid);
             continue;
         }
         struct pp_report *report = NULL;
@@ -142,6 +151,7 @@ static struct pp_verdicts *start(const char *path, double share, int parts)
     v->parts = parts;
     v->kept = pp_kept_requests_new();
     v->share = share;
+    v->cost_ns = USUAL_COST_NS;
     v->began_ns = pp_now_ns();
     pthread_mutex_init(&v->lock, NULL);
     pp_cond_init(&v->wake);

@@ -14,8 +14,10 @@ struct pp_verdicts;
 /* Of the machine's CPUs: a dashboard has two of these, and may slow the run it watches by less than 0.5 %. */
 #define PP_VERDICTS_SHARE 0.001
 
-/* share: of the machine's CPUs, at most, over time; below PP_VERDICTS_SHARE at any time, and then at most two
- * a minute. path is copied. NULL: no memory or no thread; the caller then has no verdict. */
+/* share: of the machine's CPUs, at most, over time. Below PP_VERDICTS_SHARE they are patient: the share is
+ * that of the whole process since then, also of what it does besides, so that the first one too is paid for
+ * before it begins; and there are at most two a minute, from shorter replays. path is copied. NULL: no memory
+ * or no thread; the caller then has no verdict. */
 struct pp_verdicts *pp_verdicts_start(const char *path, double share);
 void pp_verdicts_stop(struct pp_verdicts *v);
 /* The newest report, or NULL; stays valid until the next call. Only the thread that started it calls this. */

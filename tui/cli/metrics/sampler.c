@@ -2,6 +2,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/pace.h"
 #include "report/build/build.h"
 #include "report/metrics/mlflow.h"
 #include "report/metrics/otlp.h"
@@ -18,7 +19,11 @@
 #define FRESH_NS UINT64_C(900000000) /* a recorder commits every second */
 #define WINDOW_S 15                  /* of gauges: the usual interval of scrapes */
 #define POINTS_MOST 1000
-#define VERDICT_SHARE 0.0004 /* of the CPUs: with what is sent less than 0.1 % */
+/* Of the machine's CPUs: what a server can make us take, reading the file for it, and all of this process
+ * with the verdicts. A text is then of up to --metrics-interval ago where it is asked for more often than
+ * that pays. */
+#define LOOK_SHARE 0.0004
+#define VERDICT_SHARE 0.0009
 /* The verdict while a run goes on is of its newest part, so that it says what is, and costs as much after a
  * day as after a minute: this many batches, but not less than 10 s and not more than 5 minutes. */
 #define VERDICT_BATCHES 64
@@ -37,8 +42,8 @@ struct metrics_sampler {
     const struct pp_report *newest;
     struct metrics_labels labels;
     struct pp_metrics_sender sender;
-    uint64_t looked_ns; /* when the file was read last; 0: not yet */
-    int is_sending;
+    uint64_t interval_ns, next_look_ns; /* the file is not read again before */
+    int looked, is_sending;
     int all; /* also the metrics that are rarely asked for */
 };
 
@@ -53,19 +58,27 @@ static void ask_for_newest(struct metrics_sampler *s)
     pp_verdicts_ask(s->verdicts, from_s * SECOND_NS, (n->last_s + 1) * SECOND_NS, 0);
 }
 
+static uint64_t next_look(const struct metrics_sampler *s, uint64_t now_ns, uint64_t cost_ns)
+{
+    uint64_t paid = pp_pace_until(now_ns, cost_ns, LOOK_SHARE), latest = now_ns + s->interval_ns,
+             at = paid < latest ? paid : latest, least = now_ns + FRESH_NS;
+    return at > least ? at : least;
+}
+
 /* A file that cannot be read just now leaves what was read. */
 static void look(struct metrics_sampler *s)
 {
-    uint64_t now = pp_now_ns();
-    if (s->looked_ns && now - s->looked_ns < FRESH_NS)
+    uint64_t now = pp_now_ns(), cpu = pp_thread_cpu_ns();
+    if (now < s->next_look_ns)
         return;
-    if (s->looked_ns)
+    if (s->looked)
         pp_live_refresh(s->live, NULL, NULL);
+    s->looked = 1;
     pp_live_at(s->live, UINT64_MAX, WINDOW_S, &s->snap, NULL);
     ask_for_newest(s);
     s->newest = s->report ? s->report : pp_verdicts_newest(s->verdicts);
     s->sender.cpu_s = (double)pp_process_cpu_ns() / 1e9;
-    s->looked_ns = now;
+    s->next_look_ns = next_look(s, now, pp_thread_cpu_ns() - cpu);
 }
 
 static struct pp_metrics_view view_of(struct metrics_sampler *s)
@@ -95,6 +108,7 @@ pp_status metrics_sampler_open(const char *path, const struct metrics_opts *o, i
     }
     pthread_mutex_init(&s->lock, NULL);
     s->is_sending = watches;
+    s->interval_ns = o->interval_ns;
     s->all = o->all || !watches; /* a recording as a whole has them all */
     pp_status status = metrics_opts_labels(o, &s->labels, err);
     if (status == PP_OK)
@@ -239,7 +253,7 @@ void metrics_sampler_complete(struct metrics_sampler *s)
         pp_report_free(s->report);
         s->report = report;
     }
-    s->looked_ns = s->looked_ns ? 1 : 0; /* long ago */
+    s->next_look_ns = 0;
     look(s);
     pthread_mutex_unlock(&s->lock);
 }

@@ -79,10 +79,29 @@ static void test_threads_beside(void **state)
     pp_verdicts_stop(v);
 }
 
+/* A share that no time of a test pays for: nothing is built, whatever is asked, and stopping waits for none.
+ */
+static void test_a_patient_one_is_paid_for_first(void **state)
+{
+    struct pp_verdicts *v = pp_verdicts_start(dash_run->path, 1e-9),
+                       *parts = pp_verdicts_start_parts(dash_run->path, 1e-9);
+    assert_true(v && parts);
+    for (int i = 0; i < 10; i++) {
+        pp_verdicts_wake(v);
+        pp_verdicts_ask(parts, 1010 * MADE_S, (1025 + (uint64_t)i) * MADE_S, i % 2);
+        usleep(20000);
+        assert_null(pp_verdicts_newest(v));
+        assert_null(pp_verdicts_newest(parts));
+    }
+    pp_verdicts_stop(v);
+    pp_verdicts_stop(parts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_glance_is_the_verdict),
+        cmocka_unit_test(test_a_patient_one_is_paid_for_first),
         cmocka_unit_test(test_threads_beside),
     };
     return cmocka_run_group_tests_name("dash_beside", tests, dash_setup, dash_teardown);
