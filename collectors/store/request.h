@@ -11,6 +11,7 @@ enum pp_request_row_flag {
     PP_REQUEST_ROW_HEDGE = 2,
     PP_REQUEST_ROW_DROPPED = 4,
     PP_REQUEST_ROW_MODEL = 8,
+    PP_REQUEST_ROW_BEGINS = 16,
 };
 
 struct pp_request_row {

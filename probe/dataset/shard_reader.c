@@ -50,14 +50,14 @@ static pp_status after_failure(struct pp_shard_reader *r, pp_status why, struct 
 
 static pp_status open_shard(struct pp_shard_reader *r, struct pp_err *err)
 {
-    struct pp_place_info info;
     const struct pp_open o = {.name = shard_path(r), .how = PP_OPEN_SEQUENTIAL, .attempt = "open the shard"};
     pp_status st = pp_storage_open(pp_shards_storage(r->dataset), &o, &r->file, err);
-    if (st == PP_OK)
-        st = pp_object_info(&r->file, o.name, &info, err);
     if (st != PP_OK)
         return st;
-    const struct pp_tar_file file = {.shard = &r->file, .path = o.name, .size = info.size, .in_order = 1};
+    const struct pp_tar_file file = {.shard = &r->file,
+                                     .path = o.name,
+                                     .size = PP_SIZE_UNKNOWN,
+                                     .in_order = 1};
     size_t remote = pp_storage_request_bytes(pp_shards_storage(r->dataset));
     return pp_tar_open(&file, r->at.offset, remote > PP_SHARD_READER_BLOCK ? remote : PP_SHARD_READER_BLOCK,
                        &r->tar, err);

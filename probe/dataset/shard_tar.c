@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_PADDING = 64 << 20 };
+enum { MAX_PADDING = 64 << 20, HEAD = 8 };
 
 struct pp_tar {
     struct archive *archive;
@@ -22,6 +22,7 @@ struct pp_tar {
     pp_status failure;             /* of the last block's read, with its sentence; PP_OK: none */
     struct pp_err failure_err;
     struct pp_read last; /* the last block read */
+    int kept;            /* it was read to see what the file is, and comes next */
     size_t block;
     uint8_t *buf;
     /* of a compressed file; all offsets are then those of the unpacked bytes, whose number is not known */
@@ -48,14 +49,21 @@ static la_ssize_t read_unpacked(struct pp_tar *t, const void **out)
     return (la_ssize_t)n;
 }
 
+static struct pp_read block_at(const struct pp_tar *t, uint64_t offset, size_t size)
+{
+    return (struct pp_read){.name = t->path, .offset = offset, .size = size, .buf = t->buf, .cap = t->block};
+}
+
 static la_ssize_t read_block(struct archive *a, void *ctx, const void **out)
 {
     struct pp_tar *t = ctx;
     if (t->unpack)
         return read_unpacked(t, out);
-    t->last = (struct pp_read){
-        .name = t->path, .offset = t->at, .size = t->block, .buf = t->buf, .cap = t->block};
-    t->failure = pp_object_read_at(t->shard, &t->last, &t->failure_err);
+    if (!t->kept) {
+        t->last = block_at(t, t->at, t->block);
+        t->failure = pp_object_read_at(t->shard, &t->last, &t->failure_err);
+    }
+    t->kept = 0;
     if (t->failure != PP_OK) {
         archive_set_error(a, EIO, "read failed");
         return -1;
@@ -124,10 +132,14 @@ static pp_status open_packed(struct pp_tar *t, const struct pp_tar_file *file, e
             err, PP_E_UNSUPPORTED,
             "%s is compressed (%s): random access needs an uncompressed tar. Read it in order with --stream, or unpack it first (%s); images do not get smaller by it",
             t->path, pp_packed_name(kind), kind == PP_PACKED_GZIP ? "gunzip" : "unzstd");
+    pp_status st = pp_unpack_open(file->shard, file->path, kind, t->block, &t->unpack, err);
+    if (st == PP_OK && t->kept)
+        pp_unpack_take(t->unpack, &t->last, &t->buf);
     t->from = t->start;
     t->start = t->at = t->last_end = 0;
     t->file_size = UINT64_MAX;
-    return pp_unpack_open(file->shard, file->path, kind, t->block, &t->unpack, err);
+    t->kept = 0;
+    return st;
 }
 
 static pp_status start_archive(struct pp_tar *t, struct pp_err *err)
@@ -145,10 +157,28 @@ static pp_status start_archive(struct pp_tar *t, struct pp_err *err)
     return PP_OK;
 }
 
+/* What the file is, by how it begins: its first block, which is kept, or a few bytes where the walk starts
+ * elsewhere. A request to a remote storage each, and the answer has the size too. */
+static pp_status look(struct pp_tar *t, const struct pp_tar_file *file, struct pp_err *err)
+{
+    struct pp_place_info info = {.size = file->size};
+    size_t head = t->block < HEAD ? t->block : HEAD; /* report/replay/requests.c knows these bytes */
+    t->last = block_at(t, 0, t->start ? head : t->block);
+    pp_status st = pp_object_read_at(file->shard, &t->last, err);
+    if (st == PP_OK && t->last.got == 0)
+        return pp_fail(err, PP_E_EMPTY, "%s has 0 bytes", file->path);
+    if (st == PP_OK)
+        st = refuse_foreign(t, t->last.data, t->last.got, err);
+    if (st == PP_OK && file->size == PP_SIZE_UNKNOWN)
+        st = pp_object_info(file->shard, file->path, &info, err);
+    t->file_size = info.size;
+    t->kept = t->start == 0;
+    return st;
+}
+
 pp_status pp_tar_open(const struct pp_tar_file *file, uint64_t start, size_t block, struct pp_tar **out,
                       struct pp_err *err)
 {
-    uint8_t head[8]; /* report/replay/requests.c counts shards by this read */
     enum pp_packed kind = PP_PACKED_NOT;
     pp_status st;
     struct pp_tar *t = calloc(1, sizeof(*t));
@@ -158,22 +188,16 @@ pp_status pp_tar_open(const struct pp_tar_file *file, uint64_t start, size_t blo
         goto out;
     }
     t->shard = file->shard;
-    t->file_size = file->size;
     t->start = t->at = t->last_end = start;
     t->block = block;
-    struct pp_read r = {.name = file->path, .size = sizeof(head), .buf = head, .cap = sizeof(head)};
-    st = pp_object_read_at(file->shard, &r, err);
-    if (st == PP_OK && r.got == 0)
-        st = pp_fail(err, PP_E_EMPTY, "%s has 0 bytes", file->path);
-    if (st == PP_OK)
-        st = refuse_foreign(t, r.data, r.got, err);
-    if (st == PP_OK && (kind = pp_packed_kind(r.data, r.got)) != PP_PACKED_NOT)
+    st = look(t, file, err);
+    if (st == PP_OK && (kind = pp_packed_kind(t->last.data, t->last.got)) != PP_PACKED_NOT)
         st = open_packed(t, file, kind, err);
-    else if (st == PP_OK && start > file->size)
+    else if (st == PP_OK && start > t->file_size)
         st = pp_fail(
             err, PP_E_CORRUPT,
             "%s has %llu bytes and cannot be resumed at byte %llu: it is not the shard of the saved cursor",
-            file->path, (unsigned long long)file->size, (unsigned long long)start);
+            file->path, (unsigned long long)t->file_size, (unsigned long long)start);
     if (st == PP_OK && t->start < t->file_size) /* at the very end there is nothing to open, nor wrong */
         st = start_archive(t, err);
 out:

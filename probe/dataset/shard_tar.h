@@ -26,8 +26,8 @@ struct pp_tar_member {
 struct pp_tar_file {
     const struct pp_object *shard; /* stays the caller's, open until pp_tar_close */
     const char *path;              /* used in sentences; copied */
-    uint64_t size;
-    int in_order; /* a compressed one will do */
+    uint64_t size;                 /* PP_SIZE_UNKNOWN: asked of the shard, once it has been read from */
+    int in_order;                  /* a compressed one will do */
 };
 
 /* start: 0, or the header_offset of a member; in a compressed file all before it is unpacked and gone over.

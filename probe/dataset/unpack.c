@@ -146,18 +146,30 @@ no_memory:
     return pp_fail(err, PP_E_NO_MEMORY, "no memory to unpack %s", name);
 }
 
+static void take_in(struct pp_unpack *u, const struct pp_read *r)
+{
+    u->last = *r;
+    u->at += r->got;
+    u->in = r->data;
+    u->left = r->got;
+    u->at_end = r->got == 0;
+}
+
 static pp_status refill(struct pp_unpack *u, struct pp_err *err)
 {
     struct pp_read r = {.name = u->name, .offset = u->at, .size = u->block, .buf = u->buf, .cap = u->block};
     pp_status st = pp_object_read_at(u->object, &r, err);
-    if (st != PP_OK)
-        return st;
-    u->last = r;
-    u->at += r.got;
-    u->in = r.data;
-    u->left = r.got;
-    u->at_end = r.got == 0;
-    return PP_OK;
+    if (st == PP_OK)
+        take_in(u, &r);
+    return st;
+}
+
+void pp_unpack_take(struct pp_unpack *u, const struct pp_read *first, uint8_t **buf)
+{
+    uint8_t *own = u->buf;
+    u->buf = *buf;
+    *buf = own;
+    take_in(u, first);
 }
 
 /* Between two members: zero bytes may stand there (tar pads what it writes to a device), then another member

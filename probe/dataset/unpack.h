@@ -22,6 +22,9 @@ struct pp_unpack;
  * of the object. */
 pp_status pp_unpack_open(const struct pp_object *object, const char *name, enum pp_packed kind, size_t block,
                          struct pp_unpack **out, struct pp_err *err);
+/* The first block of the object, which the caller has read already, into *buf of as many bytes: it is not
+ * read again, and the two change buffers. Before the first pp_unpack_read. */
+void pp_unpack_take(struct pp_unpack *u, const struct pp_read *first, uint8_t **buf);
 /* The next bytes, *got of at most size: 0 only at the end, with every checksum verified. PP_E_CORRUPT:
  * truncated or damaged; what the storage said else. After a failure of the storage that may pass, the call
  * may be made again. */

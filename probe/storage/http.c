@@ -419,7 +419,8 @@ static void note(CURL *easy, const struct exchange *x, const struct took *t)
                                             .epoch = of->epoch,
                                             .status = x->answer->head.status,
                                             .attempt = of->attempt,
-                                            .flags = t->flags | (t->connections ? PP_REQUEST_CONNECTED : 0u)},
+                                            .flags = of->flags | t->flags |
+                                                     (t->connections ? PP_REQUEST_CONNECTED : 0u)},
                        address, of->name);
 }
 

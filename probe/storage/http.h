@@ -48,6 +48,7 @@ struct pp_http_subject {
     const char *name;       /* of the object, as a user writes it */
     uint64_t sample, epoch; /* UINT64_MAX: for none */
     int attempt;            /* 0 for the first */
+    unsigned flags;         /* PP_REQUEST_BEGINS of request_log.h, or 0 */
 };
 
 struct pp_http_request {

@@ -69,8 +69,9 @@ static uint64_t draw_of(struct modelled *m, const struct pp_read *r)
              : atomic_fetch_add_explicit(&m->reads, 1, memory_order_relaxed);
 }
 
-static void note(const struct modelled *m, const struct pp_read *r, uint64_t began, uint64_t first_ns,
-                 uint64_t cpu)
+/* begins: it is a range, from the first byte on */
+static void note(const struct modelled *m, const struct pp_read *r, int begins, uint64_t began,
+                 uint64_t first_ns, uint64_t cpu)
 {
     uint64_t all = pp_now_ns() - began, transfer = all > first_ns ? all - first_ns : 0;
     pp_tally_add(PP_TALLY_REQUESTS, 1);
@@ -87,7 +88,7 @@ static void note(const struct modelled *m, const struct pp_read *r, uint64_t beg
                                             .epoch = r->context ? r->context->epoch : UINT64_MAX,
                                             .status = 200,
                                             .attempt = r->context ? r->context->attempt : 0,
-                                            .flags = PP_REQUEST_MODEL},
+                                            .flags = PP_REQUEST_MODEL | (begins ? PP_REQUEST_BEGINS : 0u)},
                        m->address, r->name);
 }
 
@@ -120,7 +121,7 @@ static pp_status model_read_at(const struct pp_object *o, struct pp_read *r, str
     if (st == PP_OK)
         st = end(m, r, began, first_ns, err);
     if (st == PP_OK)
-        note(m, r, began, first_ns, cpu);
+        note(m, r, r->offset == 0, began, first_ns, cpu);
     return st;
 }
 
@@ -147,7 +148,7 @@ static pp_status model_read_whole(const struct pp_storage *s, const struct pp_ob
         st = end(m, r, began, first_ns, err);
     }
     if (st == PP_OK)
-        note(m, r, began, first_ns, cpu);
+        note(m, r, 0, began, first_ns, cpu);
     return st;
 }
 

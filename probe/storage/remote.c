@@ -2,6 +2,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/storage/request_log.h"
 #include "probe/storage/tally.h"
 
 #include <pthread.h>
@@ -498,6 +499,7 @@ static pp_status read_range(const struct pp_object *out, struct object *o, struc
     snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)w.offset,
              (unsigned long long)(w.offset + w.size - 1));
     read_for(j, r);
+    j->subject.flags = w.offset == 0 ? PP_REQUEST_BEGINS : 0;
     j->ask.if_match = etag[0] == '"' ? etag : NULL; /* weak ones may not be asked for */
     j->request = (struct pp_http_request){.range = range,
                                           .body = take_range,

@@ -21,6 +21,7 @@ enum pp_request_flag {
     PP_REQUEST_HEDGE = 2,     /* made because another one for the same bytes was late */
     PP_REQUEST_DROPPED = 4,   /* the other one of the two answered first */
     PP_REQUEST_MODEL = 8,     /* no request: a storage model let this time pass (model.h) */
+    PP_REQUEST_BEGINS = 16,   /* a range of an object, from its first byte on */
 };
 
 /* The times are parts of one stretch, in this order, and end with the last byte. */

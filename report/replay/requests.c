@@ -11,8 +11,10 @@
 #include <string.h>
 
 enum { MOST_PLACES = 1024 };
-enum { SHARD_HEAD = 8 }; /* bytes by which a stream sees what a shard is (probe/dataset/shard_tar.c) */
-#define MOST_JOINED 0.9  /* of the samples */
+/* Bytes by which a stream sees what a shard is that it does not read from its beginning (shard_tar.c); in
+ * older recordings every shard begins so. */
+enum { SHARD_HEAD = 8 };
+#define MOST_JOINED 0.9 /* of the samples */
 
 /* An address with a prefix, as the recording numbers them. */
 struct place {
@@ -268,7 +270,7 @@ static void on_request(void *ctx, const struct pp_request_row *r)
     note_place(w, r, refused);
     if (r->status / 100 != 2)
         return;
-    q->shards += streams && r->bytes == SHARD_HEAD;
+    q->shards += streams && ((r->flags & PP_REQUEST_ROW_BEGINS) || r->bytes == SHARD_HEAD);
     q->openings += streams && r->bytes <= SHARD_HEAD;
     keep_answer(w, r);
 }

@@ -1,6 +1,7 @@
 /* report/replay/shards.h: what the size of its shards costs a stream of remote storage (run --stream): a
- * shard takes requests of its own before its first sample (what it is, how it begins), and its bytes come in
- * pieces of which the last is not full. All of them are made one after the other. With larger shards there
+ * shard's bytes come in pieces of which the last is not full, and it may take requests of its own before its
+ * first sample: for its version, where there is a cache, and in older recordings for its size and for how it
+ * begins. All of them are made one after the other. With larger shards there
  * are fewer of both, and each takes as long as before. */
 #ifndef PP_REPORT_REPLAY_SHARDS_H
 #define PP_REPORT_REPLAY_SHARDS_H

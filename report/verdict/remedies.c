@@ -565,7 +565,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`fn.readers.webdataset` over packed shards")},
     [PP_REMEDY_LARGER_SHARDS] =
         {"shard-size", "larger shards",
-         "Write larger shards (pipeprobe pack): each takes requests of its own before its first sample.",
+         "Write larger shards (pipeprobe pack): each takes a request of its own, and a stream makes one after the other.",
          WORDS("`pipeprobe pack SRC -o DST --shard-size 256MiB`",
                "shards of 100 MB to 1 GB (`MDSWriter(size_limit=)`)",
                "`wds.ShardWriter(pattern, maxsize=256e6)`", "larger shards")},

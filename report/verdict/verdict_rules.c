@@ -263,7 +263,7 @@ const struct pp_cause_rule pp_cause_rules_replay[] = {
     {"storage", "small-objects", ANY,
      WHEN(AT_LEAST(W_STORAGE, LARGEST), AT_LEAST(STREAMED, CONFIGURED),
           AT_LEAST(SMALL_SHARDS, MOST_OF_REQUESTS)),
-     "storage: shards are too small for the latency: one of {remote_shard} takes {shard_requests} requests, one after the other, and each waits {remote_first} for its first byte",
+     "storage: shards are too small for the latency: requests are made one after the other, each waits {remote_first} for its first byte, and a shard has {remote_shard} (requests per shard: {shard_requests})",
      PP_REMEDY_LARGER_SHARDS},
     {"storage", "stream-bandwidth", ANY,
      WHEN(AT_LEAST(W_STORAGE, LARGEST), AT_LEAST(STREAMED, CONFIGURED),

@@ -23,7 +23,9 @@ check "connections are reused" test "$(counted connections)" -lt $((requests / 4
 is "each request for a sample is a row" "$(sql "$T/run.sqlite" 'SELECT count(*) FROM request WHERE sample IS NOT NULL AND status = 206')" 60
 is "with address and prefix" "$(sql "$T/run.sqlite" 'SELECT DISTINCT address, prefix FROM v_request WHERE sample IS NOT NULL')" "127.0.0.1:$PORT|$URL"
 is "a list of URLs" "$(digest "$URL/shard-000000.tar,$URL/shard-{000001,000002}.tar" --epochs 1)" "$LOCAL"
+set_faults ''
 is "streamed" "$(digest "${web[@]}" --stream)" "$STREAM"
+is "a look at each shard, and one request for all of it" "$(counted requests)" 6
 is "file:// too" "$(digest "file://$T/data/shard-{000000..000002}.tar" --epochs 1)" "$LOCAL"
 is "tokens by ranges" "$(digest "$URL/tokens.bin" --epochs 1 --window 64)" "$(digest "$T/data/tokens.bin" --epochs 1 --window 64)"
 

@@ -1,9 +1,11 @@
 /* gzip and Zstandard from front to back: members in a row, any block size, every cut and every flipped byte.
  * And shards compressed by them: the same samples as uncompressed, from any cursor, defects as errors of
  * their shard. */
+#include "tests/support/counted_storage.h"
 #include "tests/support/dataset_tree.h"
 
 #include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/shard_tar.h"
 #include "probe/dataset/unpack.h"
 
 #include <zlib.h>
@@ -263,14 +265,59 @@ static void a_damaged_packed_shard_costs_its_rest(void **state)
     }
 }
 
+/* Behind requests each read costs one: what a shard is shows in its first block, which is not read again. */
+static void how_a_shard_begins_is_read_once(void **state)
+{
+    static uint8_t plain[ROOM], packed[ROOM];
+    struct pp_storage *counted;
+    size_t n = make_tar(plain);
+    assert_int_equal(pp_storage_attach(counted_name("/"), &counted, NULL), PP_OK);
+    for (int k = -1; k < KINDS; k++) {
+        struct pp_object o;
+        struct pp_tar *tar = NULL;
+        struct pp_tar_member m;
+        struct pp_err err;
+        uint64_t third = 0;
+        size_t size = k < 0 ? n : kinds[k].pack(plain, n, packed);
+        tree_put("s", k < 0 ? plain : packed, size);
+        assert_int_equal(pp_storage_open(counted,
+                                         &(struct pp_open){.name = tree_path("s"), .attempt = "open"}, &o,
+                                         NULL),
+                         PP_OK);
+        const struct pp_tar_file file = {.shard = &o, .path = "s", .size = PP_SIZE_UNKNOWN, .in_order = 1};
+        counted_reads = 0;
+        assert_int_equal(pp_tar_open(&file, 0, ROOM, &tar, &err), PP_OK);
+        for (int i = 0; i < 2 * SAMPLES; i++) {
+            assert_int_equal(pp_tar_next(tar, &m, &err), PP_OK);
+            assert_false(m.truncated);
+            third = i == 2 ? m.header_offset : third;
+        }
+        assert_int_equal(counted_reads,
+                         1 + (k >= 0)); /* a compressed one is read to its end, where there is nothing */
+        assert_int_equal(pp_tar_next(tar, &m, &err), PP_END);
+        assert_false(pp_tar_lacks_end(tar));
+        pp_tar_close(tar);
+        assert_int_equal(pp_tar_open(&file, third, ROOM, &tar, &err), PP_OK);
+        assert_int_equal(pp_tar_next(tar, &m, &err), PP_OK);
+        assert_string_equal(m.name, "001.jpg");
+        pp_tar_close(tar);
+        if (k < 0) {
+            assert_int_equal(pp_tar_open(&file, n + 1, ROOM, &tar, &err), PP_E_CORRUPT);
+            assert_non_null(strstr(err.text, "not the shard of the saved cursor"));
+        }
+        pp_object_close(&o);
+    }
+    pp_storage_detach(counted);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TREE_TEST(members_in_a_row_are_one_text),
-        TREE_TEST(damage_is_seen_wherever_it_is),
-        TREE_TEST(packed_shards_stream_as_plain_ones),
-        TREE_TEST(a_damaged_packed_shard_costs_its_rest),
+        TREE_TEST(members_in_a_row_are_one_text),      TREE_TEST(damage_is_seen_wherever_it_is),
+        TREE_TEST(packed_shards_stream_as_plain_ones), TREE_TEST(a_damaged_packed_shard_costs_its_rest),
+        TREE_TEST(how_a_shard_begins_is_read_once),
     };
+    counted_register();
     for (size_t i = 0; i < TEXT; i++)
         text[i] = (uint8_t)(i * i >> i % 7);
     return cmocka_run_group_tests(tests, NULL, NULL);

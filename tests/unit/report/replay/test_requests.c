@@ -339,35 +339,39 @@ static void ask(uint64_t start_ns, uint64_t first_byte_ns, uint64_t transfer_ns,
                                                  .prefix = "s3://b/a"};
 }
 
-/* A shard of 1 MB for every 20 samples: what it is and how it begins are asked for by themselves, 10 ms each,
- * and then its bytes, 8 ms to the first and 2 ms for all. 80 MB in all. */
-static struct pp_costs small_shards_costs(void)
+/* A shard of 1 MB for every 20 samples, 8 ms to the first byte and 2 ms for all. Before that, in older
+ * recordings, what it is and how it begins are asked for by themselves, 10 ms each. 80 MB in all. */
+static struct pp_costs small_shards_costs(int older)
 {
+    const uint64_t before = older ? 20 * FAKE_MS : 0, all = before + 10 * FAKE_MS;
     struct pp_costs c = made_costs_new();
     struct pp_stream_reads reads = {0};
-    c.streaming = 1, c.step_blocked_ns = 1e5, c.samples_per_s = PIECE / 0.030;
+    c.streaming = 1, c.step_blocked_ns = 1e5, c.samples_per_s = PIECE * 1e9 / (double)all;
     c.batch_size = 2 * PIECE, c.piece_bytes = 4194304, c.stream_shards = 80;
     made.n = 0;
     for (size_t i = 0; i < c.n; i++) {
         struct pp_cost_sample *x = &c.samples[i];
         int first = i % PIECE == 0;
-        uint64_t at = i / PIECE * 40 * FAKE_MS + (first ? 0 : 30 * FAKE_MS + i % PIECE * 1000);
+        uint64_t at = i / PIECE * 40 * FAKE_MS + (first ? 0 : all + i % PIECE * 1000);
         x->read_start_ns = x->read_end_ns = 0;
         x->read_blocked = 0;
         x->decode_cpu = 0.1e6f, x->transform_cpu = 0.02e6f;
         struct pp_stream_read read = {.sample = x->sample,
                                       .start_ns = at,
-                                      .end_ns = at + (first ? 30 * FAKE_MS : 100),
-                                      .blocked = first ? 30e6f : 0,
+                                      .end_ns = at + (first ? all : 100),
+                                      .blocked = first ? (float)all : 0,
                                       .thread = 9,
                                       .bytes = 50000};
         if (!pp_stream_reads_add(&reads, &read))
             fail_msg("no memory");
         if (!first)
             continue;
-        ask(at + 100, 10 * FAKE_MS - 100, 0, 1);
-        ask(at + 10 * FAKE_MS, 10 * FAKE_MS, 0, 8);
-        ask(at + 20 * FAKE_MS, 8 * FAKE_MS, 2 * FAKE_MS, 1000000);
+        if (older) {
+            ask(at + 100, 10 * FAKE_MS - 100, 0, 1);
+            ask(at + 10 * FAKE_MS, 10 * FAKE_MS, 0, 8);
+        }
+        ask(at + before + 200, 8 * FAKE_MS - 200, 2 * FAKE_MS, 1000000);
+        made.row[made.n - 1].flags = older ? 0 : PP_REQUEST_ROW_BEGINS;
     }
     pp_stream_reads_join(&reads, &c);
     pp_stream_reads_free(&reads);
@@ -375,55 +379,61 @@ static struct pp_costs small_shards_costs(void)
     return c;
 }
 
-/* ms for 20 samples: what is left of 28 ms to first bytes, and the 2 ms of the bytes. */
+/* ms for 20 samples: what is left of the time to first bytes, and the 2 ms of the bytes. */
 static void shards_of_another_size_take_other_requests(void **state)
 {
     static const struct {
         const char *set;
-        double factor, tolerance; /* on the requests per byte */
-    } rows[] = {{"shard-size=1000009", 1, 0.02},
-                {"shard-size=2000018", 0.5, 0.04},
-                {"shard-size=500004", 2, 0.04},
-                {"shard-size=8000072", (2 + 2) / 8.0 / 3, 0.06},
-                {"shard-size=4GiB", (2 + 20) / 80.0 / 3, 0.1}}; /* no more than there is */
-    struct pp_costs c = small_shards_costs();
-    struct pp_knobs k = pp_knobs_none();
-    struct pp_err err = {0};
-    assert_near(c.requests.shards, MADE_SAMPLES / PIECE, 0);
-    assert_near(c.requests.openings, 2 * MADE_SAMPLES / PIECE, 0);
-    assert_near(pp_shards_bytes(&c), 1000009, 1);
-    assert_near(pp_shards_requests(&c), 3, 0);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        assert_int_equal(pp_knobs_set(&k, &c, rows[i].set, &err), PP_OK);
-        assert_near(pp_shards_factor(&c, k.shard_bytes), rows[i].factor, 1e-3);
-        assert_near(made_costs_predicted(&c, rows[i].set) * (28 * rows[i].factor + 2) / 1000 / PIECE, 1,
-                    rows[i].tolerance);
+        double factor[2], tolerance; /* on the requests per byte, new and older */
+    } rows[] = {{"shard-size=1000000", {1, 1}, 0.02},
+                {"shard-size=2000000", {0.5, 0.5}, 0.04},
+                {"shard-size=500000", {2, 2}, 0.04},
+                {"shard-size=8000000", {2 / 8.0, (2 + 2) / 8.0 / 3}, 0.06},
+                {"shard-size=4GiB", {20 / 80.0, (2 + 20) / 80.0 / 3}, 0.1}}; /* no more than there is */
+    for (int older = 0; older < 2; older++) {
+        struct pp_costs c = small_shards_costs(older);
+        struct pp_knobs k = pp_knobs_none();
+        struct pp_err err = {0};
+        assert_near(c.requests.shards, MADE_SAMPLES / PIECE, 0);
+        assert_near(c.requests.openings, older ? 2 * MADE_SAMPLES / PIECE : 0, 0);
+        assert_near(pp_shards_bytes(&c), older ? 1000009 : 1000000, 1);
+        assert_near(pp_shards_requests(&c), older ? 3 : 1, 0);
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+            double factor = rows[i].factor[older], first_ms = older ? 28 : 8;
+            assert_int_equal(pp_knobs_set(&k, &c, rows[i].set, &err), PP_OK);
+            assert_near(pp_shards_factor(&c, k.shard_bytes), factor, 1e-3);
+            assert_near(made_costs_predicted(&c, rows[i].set) * (first_ms * factor + 2) / 1000 / PIECE, 1,
+                        rows[i].tolerance);
+        }
+        assert_int_equal(pp_knobs_set(&k, &c, "shard-size=0", &err), PP_E_USAGE);
+        c.piece_bytes = 0;
+        assert_int_equal(pp_knobs_set(&k, &c, "shard-size=1GiB", &err), PP_E_UNSUPPORTED);
+        assert_non_null(strstr(err.text, "record it again"));
+        c.piece_bytes = 4194304, c.requests.shards = 2;
+        assert_int_equal(pp_knobs_set(&k, &c, "shard-size=1GiB", &err), PP_E_UNSUPPORTED);
+        assert_non_null(strstr(err.text, "fewer than 4 shards"));
+        pp_costs_free(&c);
     }
-    assert_int_equal(pp_knobs_set(&k, &c, "shard-size=0", &err), PP_E_USAGE);
-    c.piece_bytes = 0;
-    assert_int_equal(pp_knobs_set(&k, &c, "shard-size=1GiB", &err), PP_E_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "record it again"));
-    c.piece_bytes = 4194304, c.requests.shards = 2;
-    assert_int_equal(pp_knobs_set(&k, &c, "shard-size=1GiB", &err), PP_E_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "fewer than 4 shards"));
-    pp_costs_free(&c);
 }
 
 /* Where opening shards is most of the requests' time, larger ones are what gains most; pieces of large shards
  * are as large as they get. */
 static void small_shards_are_named(void **state)
 {
-    struct pp_costs c = small_shards_costs();
-    struct pp_signals s = made_costs_signals(&c);
-    const struct pp_fix *f = pp_signals_fix(&s, "shard-size");
-    assert_near(s.metric[PP_METRIC_SMALL_SHARDS], 28.0 / 30 * (1 - 22 / 240.0), 0.01);
-    assert_non_null(f);
-    assert_string_equal(f->to, "256MiB");
-    assert_true(f->p.gain > 3);
-    pp_costs_free(&c);
-    c = streamed_costs();
+    for (int older = 0; older < 2; older++) {
+        struct pp_costs c = small_shards_costs(older);
+        struct pp_signals s = made_costs_signals(&c);
+        const struct pp_fix *f = pp_signals_fix(&s, "shard-size");
+        assert_near(s.metric[PP_METRIC_SMALL_SHARDS],
+                    older ? 28.0 / 30 * (1 - 22 / 240.0) : 8.0 / 10 * (1 - 20 / 80.0), 0.01);
+        assert_non_null(f);
+        assert_string_equal(f->to, "256MiB");
+        assert_true(f->p.gain > (older ? 3 : 1));
+        pp_costs_free(&c);
+    }
+    struct pp_costs c = streamed_costs();
     c.piece_bytes = 4194304;
-    s = made_costs_signals(&c);
+    struct pp_signals s = made_costs_signals(&c);
     assert_true(isnan(s.metric[PP_METRIC_SMALL_SHARDS])); /* no shard was opened */
     assert_null(pp_signals_fix(&s, "shard-size"));
     pp_costs_free(&c);
