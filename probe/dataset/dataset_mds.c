@@ -4,27 +4,32 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset_columns.h"
+#include "probe/dataset/dataset_each.h"
 #include "probe/dataset/dataset_shards.h"
 #include "probe/dataset/dataset_tfrecord.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/format.h"
 #include "probe/dataset/mds_index.h"
 #include "probe/dataset/mds_spool.h"
+#include "probe/dataset/mds_tables.h"
 
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROBE_BYTES = 4096 };
+enum { PROBE_BYTES = 4096, OPENING_THREADS = 8 };
+static const char index_name[] = "index.json";
 
 struct mds {
     struct pp_dataset base;
     struct pp_mds_index index;
     const struct pp_storage *storage;
-    struct pp_mds_spool *spool; /* NULL: no shard is compressed */
-    unsigned char *packed;      /* by shard: whether it is read from the spool */
-    size_t content, label;      /* columns; label NONE: there is none */
+    int remote;                   /* each read of the storage is a request */
+    struct pp_mds_spool *spool;   /* NULL: no shard is compressed */
+    struct pp_mds_tables *tables; /* NULL: reads are cheap, and each finds its sample by itself */
+    unsigned char *packed;        /* by shard: whether it is read from the spool */
+    size_t content, label;        /* columns; label NONE: there is none */
     int label_signed;
 };
 #define NONE SIZE_MAX
@@ -57,6 +62,7 @@ struct request {
     uint64_t number; /* of the sample in the shard */
     const struct pp_mds_shard *shard;
     const struct pp_read_context *context;
+    const uint8_t *table; /* of the shard's offsets; NULL: they are read */
 };
 
 static uint32_t little_32(const uint8_t *at)
@@ -76,20 +82,33 @@ static pp_status read_bytes(const struct request *q, struct pp_read *r, struct p
     return st;
 }
 
-static pp_status read_record(const struct request *q, struct pp_sample *s, struct pp_err *err)
+/* Where the sample begins and ends. */
+static pp_status find_sample(const struct request *q, uint32_t *from, uint32_t *to, struct pp_err *err)
 {
     uint8_t bounds[8];
-    char what[512];
     struct pp_read r = {.offset = 4 + q->number * 4,
                         .size = sizeof(bounds),
                         .buf = bounds,
-                        .cap = sizeof(bounds)};
+                        .cap = sizeof(bounds),
+                        .data = q->table ? q->table + q->number * 4 : bounds};
     struct request quiet = *q;
     quiet.context = NULL; /* the offsets are no read of a sample's bytes: an injected fault counts once */
-    pp_status st = read_bytes(&quiet, &r, err);
+    pp_status st = q->table ? PP_OK : read_bytes(&quiet, &r, err);
     if (st != PP_OK)
         return st;
-    uint32_t from = little_32(r.data), to = little_32(r.data + 4);
+    *from = little_32(r.data);
+    *to = little_32(r.data + 4);
+    return PP_OK;
+}
+
+static pp_status read_record(const struct request *q, struct pp_sample *s, struct pp_err *err)
+{
+    char what[512];
+    struct pp_read r;
+    uint32_t from, to;
+    pp_status st = find_sample(q, &from, &to, err);
+    if (st != PP_OK)
+        return st;
     if (from > to || to > q->shard->bytes)
         return pp_fail(err, PP_E_CORRUPT, "%s is damaged: sample %llu lies from byte %u to %u of %llu",
                        q->path, (unsigned long long)q->number, from, to, (unsigned long long)q->shard->bytes);
@@ -143,7 +162,7 @@ static pp_status take_columns(const struct mds *m, const struct request *q, stru
 static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *context,
                           struct pp_sample *s, struct pp_err *err)
 {
-    const struct mds *m = mds_of(d);
+    struct mds *m = mds_of(d);
     size_t i = shard_of(m, index);
     struct request q = {.shard = &m->index.shard[i],
                         .number = index - m->index.shard[i].first,
@@ -157,9 +176,15 @@ static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const stru
         st = pp_mds_spool_ready(m->spool, i, err);
     } else {
         q.path = q.shard->raw;
-        q.file = &opened;
-        st = pp_storage_open(m->storage, &(struct pp_open){.name = q.path, .attempt = "open the shard"},
-                             &opened, err);
+        q.file = m->tables ? pp_mds_tables_file(m->tables, i) : &opened;
+        st = PP_OK;
+        if (!q.file->storage) {
+            q.file = &opened;
+            st = pp_storage_open(m->storage, &(struct pp_open){.name = q.path, .attempt = "open the shard"},
+                                 &opened, err);
+        }
+        if (st == PP_OK && m->tables)
+            st = pp_mds_tables_get(m->tables, i, q.file, &q.table, err);
     }
     if (st == PP_OK)
         st = read_record(&q, s, err);
@@ -188,7 +213,8 @@ static void mds_describe(const struct pp_dataset *d, char *buf, size_t size)
 static uint64_t mds_footprint(const struct pp_dataset *d)
 {
     const struct mds *m = mds_of(d);
-    uint64_t bytes = sizeof(*m) + malloc_usable_size(m->index.shard) + malloc_usable_size(m->packed);
+    uint64_t bytes = sizeof(*m) + malloc_usable_size(m->index.shard) + malloc_usable_size(m->packed) +
+                     pp_mds_tables_footprint(m->tables);
     for (size_t i = 0; i < m->index.shards; i++)
         bytes += malloc_usable_size(m->index.shard[i].raw) + malloc_usable_size(m->index.shard[i].packed);
     return bytes;
@@ -198,6 +224,7 @@ static void mds_close(struct pp_dataset *d)
 {
     struct mds *m = mds_of(d);
     pp_mds_spool_close(m->spool);
+    pp_mds_tables_close(m->tables);
     pp_mds_index_free(&m->index);
     free(m->packed);
 }
@@ -294,45 +321,91 @@ static pp_status find_columns(struct mds *m, const char *feature, const char *sp
 
 /* ---- open ---- */
 
+/* A directory with an index.json, or the index.json itself: a web server has no listing. */
+static int is_index(const char *spec)
+{
+    size_t n = strlen(spec), m = sizeof(index_name) - 1;
+    return n > m && strcmp(spec + n - m, index_name) == 0 && spec[n - m - 1] == '/';
+}
+
 static pp_status read_index(struct mds *m, const struct pp_dataset_place *place, struct pp_err *err)
 {
-    char name[512];
-    struct pp_read r = {.name = "index.json", .limit = PP_MDS_INDEX_BYTES};
-    snprintf(name, sizeof(name), "%s/index.json", place->spec);
-    pp_status st = pp_storage_read_whole(place->storage, &place->root, &r, err);
+    int itself = place->info.kind != PP_PLACE_DIRECTORY;
+    size_t n = strlen(place->spec) - (itself ? sizeof(index_name) : 0);
+    char *dir = strndup(place->spec, n), *name = NULL;
+    struct pp_read r = {.name = itself ? place->spec : index_name, .limit = PP_MDS_INDEX_BYTES};
+    pp_status st = dir && asprintf(&name, "%s/%s", dir, index_name) >= 0
+                       ? PP_OK
+                       : pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
+    if (st == PP_OK)
+        st = pp_storage_read_whole(place->storage, itself ? NULL : &place->root, &r, err);
     if (st == PP_OK && r.got == 0)
         st = pp_fail(err, PP_E_CORRUPT, "%s has 0 bytes", name);
     if (st == PP_OK)
-        st = pp_mds_index_parse(r.data, r.got, place->spec, name, &m->index, err);
+        st = pp_mds_index_parse(r.data, r.got, dir, name, &m->index, err);
     free(r.buf);
+    free(name);
+    free(dir);
     return st;
 }
 
+/* What shards are there: raw or packed, and as many bytes as the index says. */
+struct finding {
+    struct mds *m;
+    uint64_t *bytes; /* of a raw one */
+};
+
 /* A shard that lies there uncompressed is read as it is, as the streaming package does. */
-static pp_status find_shards(struct mds *m, const char *index_dir, struct pp_err *err)
+static pp_status find_shard(void *ctx, uint64_t i, struct pp_err *err)
 {
+    const struct finding *f = ctx;
+    struct mds *m = f->m;
+    const struct pp_mds_shard *s = &m->index.shard[i];
+    struct pp_place_info info;
+    f->bytes[i] = PP_SIZE_UNKNOWN;
+    pp_status st = pp_storage_stat(m->storage, NULL, s->raw, "open the shard", &info, err);
+    if (st == PP_OK)
+        f->bytes[i] = info.size;
+    if (st == PP_OK || st == PP_E_TRANSIENT || st == PP_E_INTERRUPTED)
+        return st; /* other failures: a bucket that may not be listed refuses what is not there */
+    m->packed[i] = s->packed &&
+                   pp_storage_stat(m->storage, NULL, s->packed, "open the shard", &info, NULL) == PP_OK;
+    if (m->packed[i])
+        return PP_OK;
+    return pp_fail(
+        err, PP_E_NOT_FOUND,
+        "shard %s is missing (number %llu of the %zu of the index): add it, or download the whole data set",
+        s->packed ? s->packed : s->raw, (unsigned long long)i + 1, m->index.shards);
+}
+
+static pp_status find_shards(struct mds *m, const struct pp_dataset_opts *opts, const char *index_dir,
+                             struct pp_err *err)
+{
+    size_t n = m->index.shards;
     int any = 0;
-    m->packed = calloc(m->index.shards, 1);
-    if (!m->packed)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", m->index.shards);
-    for (size_t i = 0; i < m->index.shards; i++) {
+    struct finding f = {.m = m, .bytes = calloc(n, sizeof(*f.bytes))};
+    const struct pp_each each = {.n = n,
+                                 .threads = OPENING_THREADS,
+                                 .piece = find_shard,
+                                 .ctx = &f,
+                                 .opts = opts,
+                                 .what = "looking for shards"};
+    m->packed = calloc(n, 1);
+    pp_status st = m->packed && f.bytes ? pp_each_run(&each, err)
+                                        : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shards", n);
+    for (size_t i = 0; st == PP_OK && i < n; i++) {
         const struct pp_mds_shard *s = &m->index.shard[i];
-        struct pp_place_info info;
-        if (pp_storage_stat(m->storage, NULL, s->raw, "open the shard", &info, err) == PP_OK) {
-            if (info.size != s->bytes && info.size != PP_SIZE_UNKNOWN)
-                pp_warn(&m->base.warnings, "%s has %llu bytes instead of the %llu of the index", s->raw,
-                        (unsigned long long)info.size, (unsigned long long)s->bytes);
-            continue;
-        }
-        if (!s->packed ||
-            pp_storage_stat(m->storage, NULL, s->packed, "open the shard", &info, NULL) != PP_OK)
-            return pp_fail(
-                err, PP_E_NOT_FOUND,
-                "shard %s is missing (number %zu of the %zu of the index): add it, or download the whole data set",
-                s->packed ? s->packed : s->raw, i + 1, m->index.shards);
-        any = m->packed[i] = 1;
+        if (f.bytes[i] != s->bytes && f.bytes[i] != PP_SIZE_UNKNOWN)
+            pp_warn(&m->base.warnings, "%s has %llu bytes instead of the %llu of the index", s->raw,
+                    (unsigned long long)f.bytes[i], (unsigned long long)s->bytes);
+        any |= m->packed[i];
     }
-    return any ? pp_mds_spool_open(m->storage, &m->index, index_dir, &m->spool, err) : PP_OK;
+    free(f.bytes);
+    if (st == PP_OK && any)
+        st = pp_mds_spool_open(m->storage, &m->index, index_dir, &m->spool, err);
+    if (st == PP_OK && m->remote)
+        st = pp_mds_tables_open(m->storage, &m->index, m->packed, &m->tables, err);
+    return st;
 }
 
 static pp_status mds_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
@@ -344,6 +417,7 @@ static pp_status mds_open(struct pp_dataset_place *place, const void *opts, stru
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     m->base.ops = &image_ops;
     m->storage = place->storage;
+    m->remote = pp_storage_request_bytes(place->storage) > 0;
     pp_status st = read_index(m, place, err);
     if (st == PP_OK)
         st = find_columns(m, all ? pp_tfrecord_opts(all)->feature : NULL, place->spec, err);
@@ -351,7 +425,7 @@ static pp_status mds_open(struct pp_dataset_place *place, const void *opts, stru
         st = pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu shards are empty", place->spec,
                      m->index.shards);
     if (st == PP_OK)
-        st = find_shards(m, all ? pp_shards_opts(all)->index_dir : NULL, err);
+        st = find_shards(m, place->opts, all ? pp_shards_opts(all)->index_dir : NULL, err);
     m->base.len = m->index.samples;
     if (st != PP_OK)
         pp_dataset_close(&m->base);
@@ -363,7 +437,7 @@ static pp_status mds_open(struct pp_dataset_place *place, const void *opts, stru
 static int lists_index(const struct pp_listing *l)
 {
     for (size_t i = 0; i < l->others.n; i++)
-        if (strcmp(l->others.bytes + l->others.at[i], "index.json") == 0)
+        if (strcmp(l->others.bytes + l->others.at[i], index_name) == 0)
             return 1;
     return 0;
 }
@@ -373,11 +447,13 @@ static int mds_probe(const struct pp_dataset_place *place, struct pp_err *why)
 {
     uint8_t head[PROBE_BYTES];
     struct pp_object o;
-    int found = 0;
-    struct pp_read r = {.name = "index.json", .size = sizeof(head), .buf = head, .cap = sizeof(head)};
-    const struct pp_open open = {.dir = &place->root, .name = "index.json", .attempt = "open"};
-    if (place->info.kind != PP_PLACE_DIRECTORY || !lists_index(place->listing) ||
-        pp_storage_open(place->storage, &open, &o, NULL) != PP_OK)
+    int found = 0, itself = place->info.kind == PP_PLACE_OBJECT && is_index(place->spec);
+    const char *name = itself ? place->spec : index_name;
+    struct pp_read r = {.name = name, .size = sizeof(head), .buf = head, .cap = sizeof(head)};
+    const struct pp_open open = {.dir = itself ? NULL : &place->root, .name = name, .attempt = "open"};
+    if (!itself && (place->info.kind != PP_PLACE_DIRECTORY || !lists_index(place->listing)))
+        return 0;
+    if (pp_storage_open(place->storage, &open, &o, NULL) != PP_OK)
         return 0;
     if (pp_object_read_at(&o, &r, NULL) == PP_OK)
         found = memmem(r.data, r.got, "\"mds\"", 5) != NULL;

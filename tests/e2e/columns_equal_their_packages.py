@@ -11,7 +11,9 @@ import random
 import struct
 import subprocess
 import sys
-import time
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "tools"))
+from served import served
 
 DUMP, SCRATCH, PIPEPROBE, IMAGES = sys.argv[1:5]
 number = 0
@@ -346,22 +348,11 @@ def over_http():
     with pa.ipc.new_stream(os.path.join(folder, "x.arrow"), table.schema) as w:
         w.write_table(table, max_chunksize=20)
     want = [(label, data) for data, label in images]
-    port_file = path_of("port")
-    server = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(__file__), "..", "tools", "fault_server.py"), folder, "--port-file", port_file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(600):
-            if os.path.exists(port_file) and os.path.getsize(port_file):
-                break
-            time.sleep(0.05)
-        with open(port_file) as f:
-            url = f"http://127.0.0.1:{f.read().strip()}"
+    with served(folder) as url:
         got = dumped(url + "/train-{0..1}.parquet")
         if isinstance(got, str) and "libcurl" in got:
             return skip("over http", got.strip())
         judge("over http", (("Parquet", differs(got, want)), ("Arrow", differs(dumped(url + "/x.arrow"), want))))
-    finally:
-        server.terminate()
-        server.wait()
 
 
 for part, package in ((parquet, "pyarrow"), (parquet_runs, "pyarrow"), (arrow, "pyarrow"), (hugging_face, "datasets"), (hdf5, "h5py"), (over_http, "pyarrow")):

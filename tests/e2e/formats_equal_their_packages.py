@@ -14,6 +14,7 @@ import numpy as np
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "tools"))
 import absent_modules
+from served import served
 
 absent_modules.install()
 
@@ -203,7 +204,22 @@ def megatron():
         compare(f"Megatron {kind.__name__}", dumped(prefix, "--window", "65"), windows)
 
 
-for part in (mds, packed, tfrecord, webdataset, megatron):
+def over_http():
+    """The same samples by ranges of a server as from the disk, of all that was written above."""
+    local = subprocess.run([DUMP, "http://127.0.0.1:1/x.bin"], capture_output=True).stderr.decode()
+    if "libcurl" in local:
+        return skip("over http", local.strip())
+    places = [(SCRATCH, at, ()) for at in ("mds-None/index.json", "mds-zstd/index.json", "mds-gz/index.json", "mds-tokens/index.json")]
+    places += [(SCRATCH, "tf/train-00001-of-00003", ()), (SCRATCH, "wds/s-{0..1}.tar.gz", ("--stream",)), (SCRATCH, "z-{0..1}.tar.zst", ("--stream",)),
+               (SCRATCH, "text8_document", ("--window", "65")), (SCRATCH, "text4_document.bin", ("--window", "65")), (PACKED, "mds/index.json", ())]
+    for folder in (SCRATCH, PACKED):
+        with served(folder) as url:
+            for where, at, options in places:
+                if where == folder and (at.startswith(("z-", "text")) or os.path.exists(os.path.join(folder, os.path.dirname(at)))):
+                    compare(f"over http: {at}", dumped(f"{url}/{at}", *options), dumped(os.path.join(folder, at), *options))
+
+
+for part in (mds, packed, tfrecord, webdataset, megatron, over_http):
     try:
         part()
     except Exception as e:  # the TAP goes on; the failure is a row

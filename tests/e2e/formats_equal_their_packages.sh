@@ -16,6 +16,7 @@ if [ ! -e "$dir/complete" ] && ! { timeout 120 python3 -m pip --python "$python"
     echo "# pip: $(tail -n 1 "$T/pip" | cut -c1-150)"
 fi
 mkdir "$T/data" "$T/packed"
+export no_proxy=127.0.0.1,localhost
 "$MAKE_DATASET" "$T/images" --n 40 --size 64x48 --classes 3 >/dev/null
 for format in tar mds; do "$PP" pack "$T/images" -o "$T/packed/$format" --format $format --shard-size 20k >/dev/null; done
 PYTHONPATH=$dir "$python" tests/e2e/formats_equal_their_packages.py "$BUILD/tests/tools/dataset_dump" "$T/data" "$T/packed"

@@ -1,5 +1,6 @@
 /* MDS shards: samples, labels and order from the index.json and the shards beside it, raw, zstd and gzip;
  * columns by encoding and by name; indexes and shards that are cut, damaged, foreign or hostile. */
+#include "tests/support/counted_storage.h"
 #include "tests/support/dataset_tree.h"
 
 #include "probe/base/rng.h"
@@ -165,6 +166,70 @@ static void threads_share_what_is_unpacked(void **state)
     }
 }
 
+/* Behind requests: a look at each shard, then one request for its offsets and one for each sample. A web
+ * server has no listing, so that the index may be named by itself. */
+static void a_sample_is_one_request(void **state)
+{
+    static const char *const places[] = {"raw", "raw/index.json"};
+    pthread_t thread[2];
+    make_set("raw", NULL);
+    for (int k = 0; k < 2; k++) {
+        struct pp_dataset_opts o = opts_of(places[k], NULL);
+        o.spec = counted_name(o.spec);
+        counted_stats = 0;
+        struct pp_dataset *d = tree_open(&o);
+        assert_string_equal(pp_dataset_format_name(d), "mds");
+        assert_int_equal(pp_dataset_len(d), ALL);
+        assert_in_range(counted_stats, 1 + SHARDS, 2 + SHARDS); /* the place itself, by one format or two */
+        counted_reads = 0;
+        read_all(d);
+        assert_int_equal(counted_reads, SHARDS + ALL);
+        read_all(d);
+        assert_int_equal(counted_reads, SHARDS + 2 * ALL);
+        pp_dataset_close(d);
+        d = tree_open(&o); /* two threads that come to a shard at once */
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&thread[i], NULL, read_all, d), 0);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_join(thread[i], NULL), 0);
+        pp_dataset_close(d);
+    }
+    make_set("raw", ".zstd");
+    for (int i = 0; i < SHARDS; i++) {
+        char rel[64];
+        snprintf(rel, sizeof(rel), "raw/shard.%05d.mds", i);
+        assert_int_equal(unlink(tree_path(rel)), 0);
+    }
+    struct pp_dataset_opts o = opts_of("raw/index.json", NULL);
+    o.spec = counted_name(o.spec);
+    struct pp_dataset *d = tree_open(&o);
+    read_all(d);
+    pp_dataset_close(d);
+    o.spec = tree_path("raw/index.json"); /* of a directory, too */
+    d = tree_open(&o);
+    read_all(d);
+    pp_dataset_close(d);
+}
+
+static void a_table_that_is_cut_is_said(void **state)
+{
+    struct pp_dataset_opts o;
+    struct pp_sample s = {0};
+    struct pp_err err;
+    make_set("raw", NULL);
+    assert_int_equal(truncate(tree_path("raw/shard.00001.mds"), 12), 0);
+    o = opts_of("raw", NULL);
+    o.spec = counted_name(o.spec);
+    struct pp_dataset *d = tree_open(&o);
+    assert_true(tree_warns(d, "has 12 bytes instead of"));
+    expect(d, 0);
+    expect(d, ALL - 1);
+    assert_int_equal(pp_dataset_read(d, PER_SHARD, &s, &err), PP_E_CORRUPT);
+    assert_non_null(strstr(err.text, "truncated: it ends in the offsets of its 5 samples"));
+    pp_sample_free(&s);
+    pp_dataset_close(d);
+}
+
 static void put_index(const char *dir, const char *shards)
 {
     static char text[ROOM];
@@ -321,10 +386,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TREE_TEST(samples_come_in_the_order_of_the_index),
         TREE_TEST(threads_share_what_is_unpacked),
+        TREE_TEST(a_sample_is_one_request),
+        TREE_TEST(a_table_that_is_cut_is_said),
         TREE_TEST(tokens_of_one_size_are_rows),
         TREE_TEST(an_index_that_cannot_be_used_is_a_sentence),
         TREE_TEST(a_damaged_shard_is_errors_of_its_samples),
         TREE_TEST(a_packed_shard_that_does_not_unpack_is_said_once_found),
     };
+    counted_register();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
