@@ -1,5 +1,6 @@
 /* The opener, which asks the formats what lies at the place, and the way to the opened one. */
 #include "probe/base/err.h"
+#include "probe/dataset/dataset_each.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/foreign.h"
 #include "probe/dataset/format.h"
@@ -18,13 +19,33 @@ enum { MAX_FORMATS = 32 };
 
 /* ---- looking ---- */
 
-/* Root and listing of a directory. */
+struct root_listing {
+    const struct pp_dataset_place *place;
+    struct pp_listing *out;
+    atomic_uint_least64_t found;
+};
+
+static pp_status list_root(void *ctx, uint64_t i, struct pp_err *err)
+{
+    struct root_listing *l = ctx;
+    return pp_list(&l->place->root, l->place->spec, &l->found, l->out, err);
+}
+
+/* Root and listing of a directory, which may have millions of images: with progress. */
 static pp_status look_into(struct pp_dataset_place *p, struct pp_listing *listing, struct pp_err *err)
 {
     const struct pp_open o = {.name = p->spec, .how = PP_OPEN_DIRECTORY, .attempt = "open the directory"};
+    struct root_listing l = {.place = p, .out = listing};
+    const struct pp_each each = {.n = 1,
+                                 .threads = 1,
+                                 .piece = list_root,
+                                 .ctx = &l,
+                                 .opts = p->opts,
+                                 .what = "listing images",
+                                 .done = &l.found};
     pp_status st = pp_storage_open(p->storage, &o, &p->root, err);
     if (st == PP_OK)
-        st = pp_list(&p->root, p->spec, listing, err);
+        st = pp_each_run(&each, err);
     p->listing = listing;
     return st;
 }

@@ -85,6 +85,7 @@ void pp_listing_free(struct pp_listing *l)
 struct lister {
     const struct pp_object *dir;
     struct pp_listing *out;
+    atomic_uint_least64_t *found;
 };
 
 static int is_directory(const struct pp_object *dir, const struct pp_entry *e)
@@ -100,12 +101,14 @@ static int is_directory(const struct pp_object *dir, const struct pp_entry *e)
 
 static pp_status sort_entry(void *ctx, const struct pp_entry *e, struct pp_err *err)
 {
-    struct pp_listing *out = ((struct lister *)ctx)->out;
+    const struct lister *l = ctx;
+    struct pp_listing *out = l->out;
     int failed;
-    if (is_directory(((struct lister *)ctx)->dir, e)) {
+    if (is_directory(l->dir, e)) {
         failed = add_name(&out->subdirs, e->name);
     } else if (pp_has_image_extension(e->name)) {
         failed = add_name(&out->images, e->name);
+        atomic_fetch_add_explicit(l->found, 1, memory_order_relaxed);
     } else {
         int telling = pp_foreign_tells(e->name);
         if (out->others.n == 0 || telling > out->example_tells) {
@@ -117,9 +120,10 @@ static pp_status sort_entry(void *ctx, const struct pp_entry *e, struct pp_err *
     return failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu names", out->images.n + 1) : PP_OK;
 }
 
-pp_status pp_list(const struct pp_object *dir, const char *name, struct pp_listing *out, struct pp_err *err)
+pp_status pp_list(const struct pp_object *dir, const char *name, atomic_uint_least64_t *found,
+                  struct pp_listing *out, struct pp_err *err)
 {
-    struct lister l = {.dir = dir, .out = out};
+    struct lister l = {.dir = dir, .out = out, .found = found};
     *out = (struct pp_listing){0};
     pp_status st = pp_object_list(dir, name, sort_entry, &l, err);
     if (st == PP_E_NO_MEMORY)
@@ -203,7 +207,6 @@ static int keep_images(struct walker *w, const char *rel, struct pp_names *image
     if (!copy)
         return -1;
     out->images += images->n;
-    atomic_fetch_add_explicit(w->found, images->n, memory_order_relaxed);
     out->dir[out->n++] = (struct pp_walk_dir){.rel = copy, .images = *images};
     *images = (struct pp_names){0};
     return 0;
@@ -246,7 +249,7 @@ static pp_status list_node(struct walker *w, size_t i, const struct pp_object *d
             rel);
         return PP_OK;
     }
-    st = pp_list(dir, rel, &l, err);
+    st = pp_list(dir, rel, w->found, &l, err);
     if (st == PP_OK && take_listing(w, i, &l) != 0)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the list of files in %s", rel);
     pp_listing_free(&l);

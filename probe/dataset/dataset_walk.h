@@ -28,8 +28,10 @@ struct pp_listing {
 };
 void pp_listing_free(struct pp_listing *l);
 
-/* Lists an open directory. name is for error sentences. */
-pp_status pp_list(const struct pp_object *dir, const char *name, struct pp_listing *out, struct pp_err *err);
+/* Lists an open directory. name is for error sentences. Images are added to *found as they are found, for a
+ * progress line. */
+pp_status pp_list(const struct pp_object *dir, const char *name, atomic_uint_least64_t *found,
+                  struct pp_listing *out, struct pp_err *err);
 
 enum { PP_WALK_EXAMPLE = 512 };
 
@@ -52,7 +54,7 @@ void pp_walk_free(struct pp_walk *w);
 
 /* Walks top (relative to root) and everything below, following links: os.walk(top, followlinks=True)
  * sorted. A link to one of its own parents is left out with a warning, where Python would list its files
- * again until the 40th link. Images are added to *found as they are found, for a progress line. */
+ * again until the 40th link. found: as above. */
 pp_status pp_walk_tree(const struct pp_object *root, const char *top, atomic_uint_least64_t *found,
                        struct pp_walk *out, struct pp_err *err);
 

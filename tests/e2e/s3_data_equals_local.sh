@@ -9,6 +9,7 @@ mkdir -p "$T/data/train"
 "$MAKE_DATASET" "$T/data/train/shards" --n 64 --size 120x90 --tar 2 >/dev/null
 "$MAKE_DATASET" "$T/data/train/images" --n 60 --size 120x90 --classes 3 >/dev/null
 mv "$T/data/train/images" "$T/data/train/odd names+=é"
+"$PP" pack "$T/data/train/odd names+=é" -o "$T/data/train/mds" --format mds --shard-size 20k >/dev/null
 cp -r "$T/data/train" "$T/data/public-train"
 ODD="odd names+=é"
 serve "$T/data" --s3 AKIDTEST SECRET/TEST+KEY --region eu-west-1 --page 7
@@ -25,6 +26,7 @@ is "a prefix of shards" "$(with_keys digest s3://train/shards/ --epochs 1)" "$SH
 is "a prefix without its slash" "$(with_keys digest s3://train/shards --epochs 1)" "$SHARDS"
 is "a pattern" "$(with_keys digest 's3://train/shards/shard-*.tar' --epochs 1)" "$SHARDS"
 is "an image folder with odd names" "$(with_keys digest "s3://train/$ODD" --epochs 1)" "$IMAGES"
+is "MDS shards of a bucket" "$(with_keys digest s3://train/mds/ --epochs 1)" "$(digest "$T/data/train/mds" --epochs 1)"
 check "its listing came in pages" test "$(counted listings)" -gt 9
 check "the server computed signatures" test "$(counted signatures)" -gt 100
 is "and every one was right" "$(counted bad_signatures)" 0
@@ -79,6 +81,16 @@ check "no secret in the recording or the messages" bash -c "! grep -aq 'SECRET/T
 
 # ---- many keys: page by page ----
 
-run timeout 120 "$PP" run s3://public-many-20000/d/ --no-record --steps 1
-like "20,000 keys are listed" "$(cat "$OUT" "$ERR")" "20,000"
+keys=${MANY_KEYS:-100000}
+list() { # KEYS: lists so many; prints the most memory that it took, in KiB
+    "$PYTHON" -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[3:], stdout=open(sys.argv[1], "w"), stderr=open(sys.argv[2], "w"), stdin=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$OUT" "$ERR" timeout $((60 + $1 / 10000)) "$PP" run "s3://public-many-$1/d/" --no-record --steps 1
+}
+few=$(list 1000)
+many=$(list "$keys")
+like "$keys keys are listed" "$(cat "$OUT" "$ERR" | tr -d ,)" "$keys"
+"$PYTHON" -c 'import pty, sys; pty.spawn(sys.argv[1:])' timeout $((60 + keys / 10000)) "$PP" run "s3://public-many-$keys/d/" --no-record --steps 1 >"$T/terminal" 2>&1 </dev/null
+like "with progress" "$(tr '\r' '\n' <"$T/terminal")" "listing images: [0-9]"
+holds "in bounded memory: $few and $many KiB" "$many - $few <= $keys * 64 / 1024 + 16384"
 done_testing

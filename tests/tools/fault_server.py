@@ -139,9 +139,10 @@ class Handler(BaseHTTPRequestHandler):
 
     # ---- listing ----
 
-    def all_keys(self, bucket):
+    def all_keys(self, bucket, after):
         if re.fullmatch(r"(public-)?many-\d+", bucket):
-            return (f"d/{i:09d}.jpg" for i in range(int(bucket.rsplit("-", 1)[1])))
+            key = re.fullmatch(r"d/(\d{9})\.jpg", after)  # a page takes no longer at the end than at the beginning
+            return (f"d/{i:09d}.jpg" for i in range(int(key[1]) + 1 if key else 0, int(bucket.rsplit("-", 1)[1])))
         top, found = os.path.join(args.dir, bucket), []
         for base, _, files in os.walk(top):
             found += [os.path.relpath(os.path.join(base, f), top) for f in files]
@@ -154,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
         prefix, delimiter, after = q.get("prefix", ""), q.get("delimiter", ""), base64.b64decode(q.get("continuation-token", "")).decode()
         most = min(int(q.get("max-keys", 1000)), args.page)
         items, last, truncated = [], "", False
-        for key in self.all_keys(bucket):
+        for key in self.all_keys(bucket, after):
             if not key.startswith(prefix):
                 continue
             rest = key[len(prefix):]
