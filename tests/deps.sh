@@ -85,11 +85,12 @@ python3-torch|python|torch|
 python3-torchvision|python|torchvision|
 ROWS
         ;;
-    servers) # whose words metrics are written in
+    servers) # whose words metrics are written in, and one that data is read from
         cat <<'ROWS'
 prometheus|run|promtool|
 prometheus-node-exporter|run|prometheus-node-exporter|
 prometheus-pushgateway|run|prometheus-pushgateway|
+nginx|run|nginx|
 ROWS
         ;;
     cuda)
@@ -133,7 +134,7 @@ links() { # HEADERS LIBRARIES
 found() { # KIND WHAT LIBRARIES
     case $1 in
     link) links "$2" "$3" ;;
-    run) command -v "$2" >/dev/null ;;
+    run) PATH=$PATH:/usr/sbin command -v "$2" >/dev/null ;;
     python) /usr/bin/python3 -c "import importlib.util as u, sys; sys.exit(u.find_spec('$2') is None)" 2>/dev/null ;;
     esac
 }
@@ -151,7 +152,8 @@ as_root() {
     else sudo -n "$@"; fi
 }
 
-apt() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"; }
+# RUNLEVEL: a server that a package brings is not started by init scripts.
+apt() { as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -q -o DPkg::Lock::Timeout=300 "$@"; }
 
 # The lists are refreshed only when the first try shows that they are absent or stale.
 install_packages() {
@@ -185,7 +187,7 @@ add_non_free() {
 }
 
 set=${1:?usage: tests/deps.sh build|python|decoders|formats|remote|metrics|test|checkers|peers|servers|cuda|nsight|portable}
-[ "$set" != servers ] || PATH=$PATH:$unpacked/usr/bin
+[ "$set" != servers ] || PATH=$PATH:$unpacked/usr/bin:$unpacked/usr/sbin:/usr/sbin
 command -v "$CC" >/dev/null || { echo "pipeprobe needs a C compiler: on Debian the package gcc (looked for $CC)." >&2; exit 1; }
 packages=$(missing "$set" | tr '\n' ' ')
 [ -n "$packages" ] || exit 0

@@ -28,11 +28,11 @@ deps:
 	$(Q)CC='$(CC)' bash tests/deps.sh remote || echo "going on without curl/curl.h: data sets will be read from file systems alone, and not from http:// and s3://"
 	$(Q)CC='$(CC)' bash tests/deps.sh metrics || echo "going on without them: --metrics (libmicrohttpd), or --metrics-push, --otlp and --mlflow (libcurl), will not be available"
 
-# Checkers (of pages, packages, completion), servers (Prometheus) and peers (PyTorch, PIL) are best effort: without them the tests that ask them are skipped by name.
+# Checkers (of pages, packages, completion), servers (Prometheus, nginx) and peers (PyTorch, PIL) are best effort: without them the tests that ask them are skipped by name.
 deps-test: deps
 	$(Q)CC='$(CC)' bash tests/deps.sh test
 	$(Q)CC='$(CC)' bash tests/deps.sh checkers || echo "going on without them: what they would have checked will be skipped by name"
-	$(Q)CC='$(CC)' bash tests/deps.sh servers || echo "going on without them: the tests with Prometheus, node_exporter and the Pushgateway will be skipped by name"
+	$(Q)CC='$(CC)' bash tests/deps.sh servers || echo "going on without them: the tests with Prometheus, node_exporter, the Pushgateway and nginx will be skipped by name"
 	$(Q)CC='$(CC)' bash tests/deps.sh peers || echo "going on without them: the tests that compare with PyTorch and PIL will be skipped by name"
 
 deps-cuda:
