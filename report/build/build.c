@@ -13,6 +13,7 @@
 #include "report/source/proof.h"
 #include "report/source/rows.h"
 #include "report/verdict/action.h"
+#include "report/verdict/dali.h"
 #include "report/verdict/verdict.h"
 
 #include <math.h>
@@ -336,6 +337,7 @@ static void judge(struct build *b)
     pp_verdict_judge(&facts, b->arena, &b->r->verdict);
     pp_diagnosis_show(&d, b->arena, &b->r->verdict);
     pp_pytorch_expect(d.replayed ? &b->got.costs : NULL, b->arena, b->r);
+    pp_dali_leave_out(b->r, b->arena);
     pp_action_choose(b->r, b->arena);
     pp_sentence_compose(b->arena, b->r);
     if (d.replayed && b->r->has_step && !b->source->glance)
@@ -357,6 +359,7 @@ static void compute(struct build *b)
     judge(b);
     pp_findings_add(b->source, &b->timeline, &b->got.checks, pp_run_ended_by_itself(b->source), b->arena,
                     b->r);
+    pp_dali_speak(b->r, b->arena);
 }
 
 pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err)

@@ -128,6 +128,8 @@ static const struct pp_field verdict_fields[] = {
     FK("next_step", verdict.next_step, NONE, "what to try next"),
     FK("python", verdict.action.python, NONE, "the next step as a line of a PyTorch program, to paste"),
     FK("pytorch", verdict.action.words, NONE, "where there is no such line: what to change in PyTorch"),
+    FK("dali", verdict.action.dali, NONE,
+       "of a DALI pipeline (exec --map dali), in place of both: what to change in it"),
     FK("command", verdict.action.command, NONE,
        "the next step in options of pipeprobe run; null when another loader was recorded"),
     F(headroom_samples_per_s, RATE,

@@ -94,6 +94,7 @@ struct pp_remedy; /* report/verdict/remedies.h */
 struct pp_report_action {
     const char *python;  /* "DataLoader(..., num_workers=8)", or another line; NULL: none */
     const char *words;   /* where there is no line: what to change in PyTorch; NULL: nothing */
+    const char *dali;    /* of a DALI pipeline, in place of both: what to change in it; NULL: nothing */
     const char *command; /* "pipeprobe run ... --workers 8"; NULL: the loader was not ours, or none */
     const struct pp_report_fix *fix; /* what is predicted for it; NULL: nothing */
     const char *depends;             /* how to have it predicted, where it depends on an amount; NULL else */

@@ -38,6 +38,13 @@ const char *pp_answer_pytorch(const struct pp_report *r)
     return r->pytorch && v->l0 && strcmp(v->l0, "not-input-bound") != 0 ? r->pytorch->sentence : NULL;
 }
 
+const char *pp_answer_words(const struct pp_report *r, const char **program)
+{
+    const struct pp_report_action *a = &r->verdict.action;
+    *program = a->dali ? "DALI" : "PyTorch";
+    return a->dali ? a->dali : a->words;
+}
+
 /* No "-0". */
 static double whole_percent(double share)
 {

@@ -18,6 +18,8 @@ char *pp_answer_subject(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 char *pp_answer_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* What PyTorch's DataLoader is expected to do on this data; NULL: not known, or the next step says it. */
 const char *pp_answer_pytorch(const struct pp_report *r);
+/* What to change where there is no line to paste, and in which program ("PyTorch"); NULL: nothing. */
+const char *pp_answer_words(const struct pp_report *r, const char **program);
 /* "num_workers=16: 396 samples/s, +148 % (80 % interval +141 to +155 %)", or why nothing is predicted. */
 char *pp_answer_predicted(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* What that takes for granted beyond the recording: "storage serves 16 parallel reads as fast as ..." */

@@ -25,6 +25,7 @@ static void put_action(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
     char text[PP_ANSWER_TEXT];
+    const char *program, *words = pp_answer_words(r, &program);
     if (!v->next_step)
         return;
     fputs("**Do:** ", out);
@@ -42,9 +43,9 @@ static void put_action(FILE *out, const struct pp_report *r)
     }
     if (v->action.python)
         put_code(out, "python", v->action.python);
-    if (v->action.words) {
-        fputs("In PyTorch: ", out);
-        pp_md_text(out, v->action.words);
+    if (words) {
+        fprintf(out, "In %s: ", program);
+        pp_md_text(out, words);
         fputs("\n\n", out);
     }
     if (v->action.command) {

@@ -78,8 +78,10 @@ static void put_subject(const struct pp_page *p, const struct pp_report *r)
 static void put_action(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    char text[PP_ANSWER_TEXT];
+    char text[PP_ANSWER_TEXT], label[16];
+    const char *program, *words = pp_answer_words(r, &program);
     const char *gap = room <= PP_ANSWER_ROOMY && v->action.python ? "\n" : "";
+    snprintf(label, sizeof(label), "%s:", program);
     put(p, PP_TONE_STRONG, "Do:", lines(room, 3), v->next_step);
     put(p, PP_TONE_PLAIN, "Gain:", lines(room, 2), pp_answer_predicted(r, text));
     if (!r->n_proofs) /* what was measured needs no assumption */
@@ -88,7 +90,7 @@ static void put_action(const struct pp_page *p, const struct pp_report *r, enum 
     if (v->action.python)
         put_code(p, v->action.python);
     else
-        put(p, PP_TONE_PLAIN, "PyTorch:", lines(room, 2), v->action.words);
+        put(p, PP_TONE_PLAIN, label, lines(room, 2), words);
     fputs(gap, p->out);
     put(p, PP_TONE_PLAIN, "Flags:", lines(room, 2), v->action.command);
     if (room < PP_ANSWER_DENSE)

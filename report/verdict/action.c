@@ -163,8 +163,7 @@ static const char *one_read_each(const struct pp_report *r, const struct pp_repo
     return workers && count_of(fix->to) ? pp_arena_printf(arena, "%d", atoi(workers) * atoi(fix->to)) : NULL;
 }
 
-/* Prose for a terminal: Markdown's marks of code are dropped. */
-static const char *without_marks(const char *text, struct pp_arena *arena)
+const char *pp_action_plain(const char *text, struct pp_arena *arena)
 {
     char *copy = pp_arena_copy(arena, text), *to = copy;
     for (const char *p = copy; p && *p; p++)
@@ -256,9 +255,9 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
     else
         v->action.python = line;
     if (!v->action.python)
-        v->action.words = without_marks(v->remedy->pytorch, arena);
+        v->action.words = pp_action_plain(v->remedy->pytorch, arena);
     if (r->own_loader && options)
         v->action.command = pp_arena_printf(arena, "pipeprobe run ... %s", with_value(options, to, arena));
     else if (r->own_loader && !fix && v->remedy->pipeprobe)
-        v->action.command = without_marks(v->remedy->pipeprobe, arena);
+        v->action.command = pp_action_plain(v->remedy->pipeprobe, arena);
 }

@@ -9,6 +9,8 @@
 
 /* A fix in words: "num_workers=8", or what its offer says before the ':'. */
 const char *pp_action_change(const char *knob, const char *to, struct pp_arena *arena);
+/* Prose for a terminal: Markdown's marks of code are dropped. NULL of NULL. */
+const char *pp_action_plain(const char *text, struct pp_arena *arena);
 /* Fills r->verdict.action, when the verdict and its fixes are known. Of a recorded program that lacks the
  * ranges a verdict needs, the next step becomes to map them. Texts are allocated from arena. */
 void pp_action_choose(struct pp_report *r, struct pp_arena *arena);

@@ -77,6 +77,7 @@ static void put_action(FILE *out, const struct pp_report *r)
     const struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_action *a = &v->action;
     char text[PP_ANSWER_TEXT];
+    const char *program, *words = pp_answer_words(r, &program);
     if (!v->next_step)
         return;
     fputs("<div class=\"next\"><h2>", out);
@@ -93,9 +94,9 @@ static void put_action(FILE *out, const struct pp_report *r)
         fputs("</p>\n", out);
     }
     put_code(out, NULL, a->python);
-    if (a->words) {
-        fputs("<p class=\"or\">In PyTorch: ", out);
-        pp_html_text(out, a->words);
+    if (words) {
+        fprintf(out, "<p class=\"or\">In %s: ", program);
+        pp_html_text(out, words);
         fputs("</p>\n", out);
     }
     if (a->command && strncmp(a->command, "pipeprobe ", 10) == 0) {

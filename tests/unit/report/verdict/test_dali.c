@@ -1,0 +1,178 @@
+/* The advice on a DALI pipeline is in DALI's words: which recordings get it, and that no sentence of it names
+ * what DALI has not. */
+#include "report/verdict/action.h"
+#include "report/verdict/dali.h"
+#include "report/verdict/remedies.h"
+
+#include "tests/support/report_fixture.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static void the_map_says_what_it_is(void **state)
+{
+    static const struct {
+        const char *map, *source;
+        int own_loader, is;
+    } rows[] = {{"dali", "nvtx", 0, 1},
+                {"loop.map dali", "nvtx", 0, 1},
+                {"/usr/share/pipeprobe/maps/dali.map", "nvtx", 0, 1},
+                {"dali /tmp/loop.map", NULL, 0, 1},
+                {"dali pytorch", "pytorch", 0, 0}, /* a DataLoader was recorded as well */
+                {"dali", "nvtx", 1, 0},
+                {"dalila", "nvtx", 0, 0},
+                {"vidali.map", "nvtx", 0, 0},
+                {"dali.mop", "nvtx", 0, 0},
+                {"pytorch", "nvtx", 0, 0},
+                {"", "nvtx", 0, 0},
+                {NULL, "nvtx", 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_report_pair pairs[2];
+        struct pp_report r = {.config = pairs, .own_loader = rows[i].own_loader};
+        if (rows[i].map)
+            pairs[r.n_config++] = (struct pp_report_pair){.key = "map", .value = rows[i].map};
+        if (rows[i].source)
+            pairs[r.n_config++] = (struct pp_report_pair){.key = "source", .value = rows[i].source};
+        assert_int_equal(pp_dali_is(&r), rows[i].is);
+    }
+}
+
+/* All that any verdict or finding may say. */
+static void no_sentence_names_what_dali_has_not(void **state)
+{
+    static const char *const theirs[] = {"num_workers",        "prefetch_factor",
+                                         "in_order",           "pin_memory",
+                                         "persistent_workers", "DistributedSampler",
+                                         "non_blocking",       "PyTorch",
+                                         "DataLoader",         "second stream"};
+    struct pp_arena arena = {0};
+    size_t changed = 0;
+    (void)state;
+    for (int i = 0; i < PP_REMEDIES; i++) {
+        const char *before = pp_remedies[i].sentence, *after = before ? pp_dali_sentence(before, &arena) : "";
+        for (size_t k = 0; k < sizeof(theirs) / sizeof(theirs[0]); k++)
+            if (strstr(after, theirs[k]))
+                fail_msg("remedy %d: '%s'", i, after);
+        changed += before && strcmp(before, after) != 0;
+    }
+    assert_true(changed > 20);
+    assert_string_equal(pp_dali_sentence(pp_remedies[PP_REMEDY_MORE_WORKERS].sentence, &arena),
+                        "Use more threads (num_threads), up to one per usable CPU.");
+    assert_string_equal(
+        pp_dali_sentence(pp_remedies[PP_REMEDY_LOCKSTEP].sentence, &arena),
+        "Use more threads (num_threads), or make samples cheaper; a larger prefetch_queue_depth does not help, because no worker gets ahead.");
+    pp_arena_free(&arena);
+}
+
+static struct pp_report_fix fix(const char *knob, double gain)
+{
+    return (struct pp_report_fix){.knob = knob,
+                                  .to = "8",
+                                  .text = "",
+                                  .change = knob,
+                                  .gain = gain,
+                                  .low = gain / 2,
+                                  .high = 2 * gain,
+                                  .samples_per_s = 100 * (1 + gain)};
+}
+
+/* The gain of more workers is another loader's. */
+static void advice_is_a_line_of_the_pipeline(void **state)
+{
+    struct pp_arena arena = {0};
+    for (int is_dali = 0; is_dali < 2; is_dali++) {
+        struct pp_report_pair pairs[] = {{.key = "map", .value = is_dali ? "dali" : "pytorch"},
+                                         {.key = "source", .value = "nvtx"}};
+        struct pp_report_fix fixes[] = {fix("workers", 0.5), fix("storage", 0.3), fix("prefetch", 0.2),
+                                        fix("work", 0.2)};
+        struct pp_report_finding finding = {.next_step = pp_remedies[PP_REMEDY_KEEP_WORKERS].sentence};
+        struct pp_report r = {.config = pairs, .n_config = 2, .findings = &finding, .n_findings = 1};
+        struct pp_report_verdict *v = &r.verdict;
+        v->l0 = "input-bound", v->l1 = "loader";
+        v->remedy = &pp_remedies[PP_REMEDY_MORE_WORKERS];
+        v->next_step = v->remedy->sentence;
+        v->fixes = fixes, v->n_fixes = 4;
+        pp_dali_leave_out(&r, &arena);
+        pp_action_choose(&r, &arena);
+        pp_dali_speak(&r, &arena);
+        assert_int_equal(v->n_fixes, is_dali ? 2 : 4);
+        if (!is_dali) {
+            assert_non_null(strstr(v->action.python, "num_workers=8"));
+            assert_null(v->action.dali);
+            continue;
+        }
+        assert_string_equal(v->fixes[0].knob, "storage");
+        assert_string_equal(v->fixes[1].knob, "work");
+        assert_null(v->action.python);
+        assert_null(v->action.words);
+        assert_string_equal(
+            v->action.dali,
+            "@pipeline_def(num_threads=N); py_num_workers=N for fn.external_source(parallel=True)");
+        assert_string_equal(v->next_step, "Use more threads (num_threads), up to one per usable CPU.");
+        assert_string_equal(finding.next_step,
+                            "Keep the pipeline across epochs (auto_reset=True of its iterator).");
+    }
+    (void)state;
+    pp_arena_free(&arena);
+}
+
+/* What is done in the training loop is the same there; a value in the sentence is not in the way. */
+static void the_training_loop_is_the_same(void **state)
+{
+    struct pp_arena arena = {0};
+    struct pp_report_pair pairs[] = {{.key = "map", .value = "dali"}};
+    struct pp_report r = {.config = pairs, .n_config = 1};
+    struct pp_report_verdict *v = &r.verdict;
+    (void)state;
+    v->remedy = &pp_remedies[PP_REMEDY_NO_SYNC];
+    v->next_step = v->remedy->sentence;
+    pp_dali_speak(&r, &arena);
+    assert_null(v->action.dali);
+    assert_non_null(strstr(v->action.words, "no .item()"));
+    v->remedy = &pp_remedies[PP_REMEDY_LESS_WORK];
+    v->next_step = "Make decode cheaper: smaller images offline";
+    pp_dali_speak(&r, &arena);
+    assert_non_null(strstr(v->next_step, "Decode on the GPU (device=\"mixed\")"));
+    assert_non_null(strstr(v->action.dali, "fn.decoders.image_random_crop(device=\"mixed\")"));
+    pp_arena_free(&arena);
+}
+
+/* Whole reports of jobs, as people read them: had DALI's map named their ranges, none speaks of a DataLoader.
+ */
+static void no_report_speaks_of_a_data_loader(void **state)
+{
+    int judged = 0, told = 0;
+    (void)state;
+    for (int i = 0; i < REPORT_CLASSES; i++) {
+        struct fake_run *f = report_of_class(i);
+        fake_text(f, "config", "map", "dali loop.map");
+        struct pp_report *r = report_built(f);
+        FILE *out = open_memstream(&report_text, &report_text_size);
+        assert_int_equal(pp_render_short(r, out, 0, 100) | pp_render_md(r, out) | pp_render_html(r, out), 0);
+        fclose(out);
+        if (pp_dali_is(r)) {
+            judged++;
+            told += strstr(report_text, "In DALI: ") && strstr(report_text, "DALI:    ");
+            if (strstr(report_text, "DataLoader(") || strstr(report_text, "num_workers") ||
+                strstr(report_text, "prefetch_factor"))
+                fail_msg("%s: %s", report_class_name(i), report_text);
+        }
+        free(report_text);
+        pp_report_free(r);
+        fake_free(f);
+    }
+    assert_true(judged >= 1 && told >= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_map_says_what_it_is),
+        cmocka_unit_test(no_sentence_names_what_dali_has_not),
+        cmocka_unit_test(advice_is_a_line_of_the_pipeline),
+        cmocka_unit_test(the_training_loop_is_the_same),
+        cmocka_unit_test(no_report_speaks_of_a_data_loader),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
