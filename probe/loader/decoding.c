@@ -251,6 +251,7 @@ void pp_decoding_report(const struct pp_loader *l, struct pp_loader_decode *out)
         if (d->difference[i].images)
             report_difference(&d->difference[i], i, out);
     snprintf(out->gave_up, sizeof(out->gave_up), "%s", d->reason);
+    out->gave_up_ns = d->off_ns;
     snprintf(out->lost, sizeof(out->lost), "%s", l->fallback.reason);
     out->lost_ns = l->fallback.taken_ns;
 }

@@ -51,6 +51,7 @@ struct pp_decoding {
     uint8_t *delivered;                   /* a batch that is read back; NULL: nothing is handed over */
     struct pp_worker *rescue;             /* the copy lane's own decoder */
     char reason[480];                     /* why off; the copy lane's */
+    uint64_t off_ns;                      /* and since when */
     uint64_t on_device, refused, regions; /* images; regions: of those on the device; the copy lane's */
     uint64_t most_pixels;                 /* of an image that the device is given */
     /* Images that were larger; the first one. Relaxed: they are for a sentence. */

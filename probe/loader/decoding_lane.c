@@ -75,6 +75,7 @@ static pp_status leave_decoder(struct pp_loader *l, const struct pp_err *why, st
     struct pp_decoding *d = &l->decoding;
     if (!atomic_exchange_explicit(&d->off, 1, memory_order_relaxed)) {
         snprintf(d->reason, sizeof(d->reason), "%s", why->text);
+        d->off_ns = pp_now_ns();
         char text[sizeof(d->reason) + 64];
         snprintf(text, sizeof(text), "--decode auto goes on on the CPU: %s", why->text);
         if (l->opts.events.note)

@@ -137,9 +137,9 @@ struct pp_loader_decode {
     int largest;        /* of them */
     struct pp_loader_difference difference[PP_LOADER_DIFFERENCES];
     size_t differences;
-    char gave_up[480]; /* "" or why the decoding went on on the CPU */
-    char lost[480];    /* "" or why the run went on without the device (loader/fallback.h) */
-    uint64_t lost_ns;  /* when; monotonic */
+    char gave_up[480];            /* "" or why the decoding went on on the CPU */
+    char lost[480];               /* "" or why the run went on without the device (loader/fallback.h) */
+    uint64_t gave_up_ns, lost_ns; /* when; monotonic */
 };
 
 struct pp_loader_result {

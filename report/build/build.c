@@ -385,7 +385,7 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
         status = pp_gather(source, &b.timeline, b.arena, b.r, &b.got, err);
     if (status == PP_OK)
         status = pp_gpu_build(source, &b.timeline, b.arena, &b.r->gpu, err);
-    b.r->decode = pp_decode_read(source, b.arena);
+    b.r->decode = pp_decode_read(source, &b.timeline, b.arena);
     if (status == PP_OK)
         compute(&b);
     if (status == PP_OK && b.r->n_slices)

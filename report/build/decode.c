@@ -43,8 +43,11 @@ static void read_differences(const struct pp_source *s, struct pp_report_decode 
     }
 }
 
-const struct pp_report_decode *pp_decode_read(const struct pp_source *source, struct pp_arena *arena)
+const struct pp_report_decode *pp_decode_read(const struct pp_source *source,
+                                              const struct pp_timeline *timeline, struct pp_arena *arena)
 {
+    static const char *const parts[] = {
+        [PP_PART_WHOLE] = NULL, [PP_PART_BEFORE] = "before", [PP_PART_AFTER] = "after"};
     if (!source->meta(source->ctx, "decode", "backend"))
         return NULL;
     struct pp_report_decode *d = pp_arena_alloc(arena, sizeof(*d));
@@ -62,6 +65,7 @@ const struct pp_report_decode *pp_decode_read(const struct pp_source *source, st
                                    .passed_over = text(source, arena, "passed_over"),
                                    .gave_up = text(source, arena, "gave_up"),
                                    .lost = text(source, arena, "lost"),
+                                   .judged_part = timeline->has_steady_state ? parts[timeline->part] : NULL,
                                    .difference_mean = number(source, "difference_mean"),
                                    .difference_max = number(source, "difference_max"),
                                    .differences = rows};

@@ -32,6 +32,8 @@ struct pass {
     void *each_ctx;
     const struct pp_source *source;
     struct pp_counter_id exchange;
+    struct pp_part part;
+    uint64_t of_part; /* batches so far */
 };
 
 static int is_trainer(struct pass *p, uint32_t thread)
@@ -98,6 +100,8 @@ static void close_batch(struct pass *p)
         tl->n_stalls -= b->stalls;
         return;
     }
+    if (b->start_ns < p->part.from_ns || b->end_ns > p->part.to_ns || p->of_part++ < p->part.warmup)
+        b->warmup = 1;
     if (p->each)
         p->each(p->each_ctx, &(struct pp_timeline_batch){.number = b->number,
                                                          .epoch = b->epoch,
@@ -339,6 +343,8 @@ pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timel
     struct pass p = {
         .tl = out, .each = fn, .each_ctx = ctx, .source = source, .exchange = {.text = "exchange_delay_ns"}};
     memset(out, 0, sizeof(*out));
+    p.part = pp_part_judged(source);
+    out->part = p.part.which;
     out->first_ns = out->startup_start_ns = UINT64_MAX;
     p.n_threads = source->threads(source->ctx, &p.threads);
     p.n_generations = source->generations ? source->generations(source->ctx, &p.generation_ns) : 0;

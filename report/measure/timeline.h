@@ -5,10 +5,14 @@
  * the end of the last batch. The wait for the first batch of an epoch is epoch boundary, as are the
  * epoch_boundary and checkpoint phases: kept apart, in boundary_ns, because it says how often epochs end, not
  * how fast data comes. Memory: 24 bytes per batch that waited, and 8 for each of the first PP_TIMELINE_CYCLES
- * batches of the window; 4 per epoch. */
+ * batches of the window; 4 per epoch.
+ *
+ * Of a run whose pipeline changed under way the window lies in one part (part.h); batches of the other part
+ * count as warm-up. */
 #ifndef PP_REPORT_MEASURE_TIMELINE_H
 #define PP_REPORT_MEASURE_TIMELINE_H
 
+#include "report/measure/part.h"
 #include "report/source/source.h"
 
 struct pp_stall {
@@ -41,6 +45,7 @@ struct pp_timeline {
 
     /* the steady state; when there is none, all batches, of which none is judged */
     int has_steady_state;
+    enum pp_part_which part; /* of the run, in which it lies */
     uint64_t start_ns, end_ns;
     uint64_t window_batches, window_samples;
     uint64_t judged_batches; /* those whose wait counts: not the first of an epoch */

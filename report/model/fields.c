@@ -407,6 +407,8 @@ static const struct pp_field difference_fields[] = {
 };
 #undef ROW
 
+static const char *const part_values[] = {"before", "after", NULL};
+
 #define ROW struct pp_report_decode
 static const struct pp_field decode_fields[] = {
     F(library, NONE, "nvJPEG as it was found"),
@@ -420,6 +422,9 @@ static const struct pp_field decode_fields[] = {
     F(refused, COUNT, "given to the GPU, and decoded on the CPU after all", FROM_0),
     F(gave_up, NONE, "why the CPU decoded from the middle of the run on; null: it did not"),
     F(lost, NONE, "why the run went on without its GPU; null: it did not"),
+    F(judged_part, NONE,
+      "of a run that went on otherwise, the longer part: verdict and steady state are of it; null: the whole run",
+      .values = part_values),
     F(difference_mean, NUMBER,
       "absolute difference to libjpeg-turbo's values, of 255, of the images compared", FROM_0),
     F(difference_max, NONE, "the largest of them", FROM_0),

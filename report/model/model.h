@@ -306,6 +306,7 @@ struct pp_report_decode {
     const char *passed_over; /* NULL or why no engine is used */
     const char *gave_up;     /* NULL or why the CPU decoded from the middle of the run on */
     const char *lost;        /* NULL or why the run went on without its GPU */
+    const char *judged_part; /* of such a run: "before" or "after" that; NULL: the whole run is judged */
     double difference_mean, difference_max;
     struct pp_report_difference *differences;
     size_t n_differences;

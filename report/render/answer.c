@@ -190,18 +190,24 @@ char *pp_answer_decode(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
         add(buf, "; given up during the run: %s", d->gave_up);
     if (d->lost)
         add(buf, "; the GPU was lost during the run: %s", d->lost);
+    if (d->judged_part)
+        add(buf, "; verdict and steady state are of the part %s that", d->judged_part);
     return buf;
 }
 
 char *pp_answer_gpu_gone(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
     const struct pp_report_decode *d = r->decode;
+    char part[CELL];
     if (!d || (!d->lost && !d->gave_up))
         return NULL;
     buf[0] = '\0';
-    add(buf, "%s: %s",
-        d->lost ? "lost during the run, which went on without it" : "gave up decoding during the run",
-        d->lost ? d->lost : d->gave_up);
+    add(buf, "%s",
+        d->lost ? "lost during the run, which went on without it" : "gave up decoding during the run");
+    if (d->judged_part)
+        add(buf, " (judged: the %s %s that)", pp_text_duration(part, CELL, r->window_s * 1e9),
+            d->judged_part);
+    add(buf, ": %s", d->lost ? d->lost : d->gave_up);
     return buf;
 }
 

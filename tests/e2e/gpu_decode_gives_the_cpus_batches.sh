@@ -142,7 +142,7 @@ like "the file knows" "$(meta decode lost)" "an illegal memory access"
 holds "and when" "$(meta decode lost_mono_ns) > $(meta result trainer_start_mono_ns)"
 is "the event is among its notes" "$(sql "$T/run.sqlite" "SELECT count(*) FROM error WHERE kind = 'warning' AND action = 'noted' AND reason LIKE '%goes on without the GPU%'")" 1
 run "$PP" report "$T/run.sqlite"
-like "the report has the sentence" "$(tr -s ' \n' ' ' <"$OUT")" "GPU: lost during the run, which went on without it: "
+like "the report has the sentence" "$(tr -s ' \n' ' ' <"$OUT")" "GPU: lost during the run, which went on without it( .judged: the [^)]* that.)?: "
 run "$PP" report "$T/run.sqlite" --json
 like "and does not judge the GPU" "$(json "$OUT" '$.gpu.not_measured')" "the GPU was lost, and the run went on without it"
 

@@ -129,8 +129,10 @@ void run_decode_store_result(struct pp_store *s, const struct pp_loader_decode *
     pp_store_meta_num(s, "decode", "regions", (double)r->regions, "images");
     pp_store_meta_num(s, "decode", "too_large", (double)r->too_large, "images");
     pp_store_meta_num(s, "decode", "refused", (double)r->refused, "images");
-    if (r->gave_up[0])
+    if (r->gave_up[0]) {
         pp_store_meta_text(s, "decode", "gave_up", r->gave_up);
+        pp_store_meta_num(s, "decode", "gave_up_mono_ns", (double)r->gave_up_ns, "ns");
+    }
     if (r->lost[0]) {
         pp_store_meta_text(s, "decode", "lost", r->lost);
         pp_store_meta_num(s, "decode", "lost_mono_ns", (double)r->lost_ns, "ns");
