@@ -6,10 +6,10 @@ need_pipeprobe
 need_tmux
 "$MAKE_DATASET" "$T/images" --n 64 --size 64x64 --classes 2 >/dev/null
 for columns in 80 60 40; do
+    socket=pp-$$-$columns # a server that ends may still hold the name
     tm new-session -d -s top -x $columns -y 30 "env TERM=screen $PP run $T/images --step-ms 5 -b 8 --duration 20s --force -o $T/run.sqlite"
     wait_for "$columns columns: rate and time left" "samples/s  [0-9.]+ m?s left( |\$)"
     tm kill-server
-    for _ in $(seq 100); do tm list-sessions >/dev/null || break; sleep 0.1; done # the next one needs its name
 done
 if command -v script >/dev/null; then
     for rank in 0 1; do
