@@ -5,9 +5,10 @@
 need_pipeprobe
 need_tmux
 "$MAKE_DATASET" "$T/images" --n 64 --size 64x64 --classes 2 >/dev/null
+# The run before may still record, and its terminal end: each has a name of its own.
 for columns in 80 60 40; do
-    socket=pp-$$-$columns # a server that ends may still hold the name
-    tm new-session -d -s top -x $columns -y 30 "env TERM=screen $PP run $T/images --step-ms 5 -b 8 --duration 20s --force -o $T/run.sqlite"
+    socket=pp-$$-$columns
+    tm new-session -d -s top -x $columns -y 30 "env TERM=screen $PP run $T/images --step-ms 5 -b 8 --duration 20s -o $T/$columns.sqlite"
     wait_for "$columns columns: rate and time left" "samples/s  [0-9.]+ m?s left( |\$)"
     tm kill-server
 done
