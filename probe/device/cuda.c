@@ -9,21 +9,19 @@
 #include "probe/device/cuda_decode.h"
 #include "probe/device/cuda_driver.h"
 #include "probe/device/cuda_normalize.h"
+#include "probe/device/cuda_step.h"
 #include "probe/device/ops.h"
 #include "probe/device/pages.h"
 
 #include "probe/base/err.h"
 #include "probe/device/kernel.ptx.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_COPY_BUFFERS 64
 #define DEFAULT_COPY_BUFFERS 2
-#define CALIBRATION_NS 2000000u
-#define CALIBRATION_TOLERANCE 0.1 /* beyond it the user is told what a step really takes */
 
 static const char lost_hint[] =
     "the device may be lost: look for Xid lines in dmesg; the recording so far is kept";
@@ -43,13 +41,13 @@ struct cuda {
     pp_cu_stream copy_stream, step_stream;
     pp_cu_event stepped;
     pp_cu_module module;
-    pp_cu_function spin;
+    struct pp_cuda_step step;
     struct pp_cuda_normalize normalize;
     struct pp_cuda_decode decode;
     struct target target[MAX_COPY_BUFFERS];
     int n_targets, pageable, sync_copies;
     uint64_t copies; /* started so far; the copy lane's */
-    char name[256], note[200], pci_bus_id[20];
+    char name[256], pci_bus_id[20];
 };
 
 static struct cuda *of(struct pp_device *d)
@@ -86,6 +84,7 @@ static void cuda_close(struct pp_device *d)
                 cu->cuEventDestroy_v2(c->target[i].copied);
         }
         pp_cuda_normalize_free(&c->normalize);
+        pp_cuda_step_free(&c->step);
         if (c->module)
             cu->cuModuleUnload(c->module);
         if (c->stepped)
@@ -106,7 +105,7 @@ static void cuda_info(const struct pp_device *d, struct pp_device_info *out)
     const struct cuda *c = (const struct cuda *)d;
     out->name = c->name;
     out->pinned = !c->pageable;
-    out->note = c->note[0] ? c->note : NULL;
+    out->note = c->step.note[0] ? c->step.note : NULL;
     out->driver_version = c->cu.version;
     out->pci_bus_id = c->pci_bus_id[0] ? c->pci_bus_id : NULL;
 }
@@ -192,19 +191,12 @@ static pp_status cuda_copy_wait(struct pp_device *d, uint64_t ticket, struct pp_
     return pp_cuda_check(&c->cu, rc, err, lost_hint, "copying a batch to the device failed");
 }
 
-static pp_cu_result launch(struct cuda *c, uint64_t ns)
-{
-    unsigned long long arg = ns;
-    void *args[] = {&arg};
-    return c->cu.cuLaunchKernel(c->spin, 1, 1, 1, 1, 1, 1, 0, c->step_stream, args, NULL);
-}
-
 static pp_status cuda_step_start(struct pp_device *d, uint64_t ns, struct pp_err *err)
 {
     struct cuda *c = of(d);
     pp_cu_result rc = enter(c);
     if (rc == 0)
-        rc = launch(c, ns);
+        rc = pp_cuda_step_launch(&c->step, ns);
     if (rc == 0)
         rc = c->cu.cuEventRecord(c->stepped, c->step_stream);
     return pp_cuda_check(&c->cu, rc, err, lost_hint, "starting the step's kernel failed");
@@ -460,50 +452,14 @@ static pp_status make_streams(struct cuda *c, struct pp_err *err)
     return pp_cuda_check(cu, rc, err, "see nvidia-smi", "making streams and events on the device failed");
 }
 
-/* What a step of CALIBRATION_NS really takes by the device's own events; the launch before it pays for
- * loading the code. */
-static pp_cu_result calibrate(struct cuda *c, double *took_ns)
+static pp_status load_kernels(struct cuda *c, int step_work, struct pp_err *err)
 {
-    const struct pp_cuda_driver *cu = &c->cu;
-    pp_cu_event from = NULL, to = NULL;
-    float ms = 0;
-    pp_cu_result rc = launch(c, 0);
-    if (rc == 0)
-        rc = cu->cuEventCreate(&from, PP_CU_EVENT_BLOCKING_SYNC);
-    if (rc == 0)
-        rc = cu->cuEventCreate(&to, PP_CU_EVENT_BLOCKING_SYNC);
-    if (rc == 0)
-        rc = cu->cuEventRecord(from, c->step_stream);
-    if (rc == 0)
-        rc = launch(c, CALIBRATION_NS);
-    if (rc == 0)
-        rc = cu->cuEventRecord(to, c->step_stream);
-    if (rc == 0)
-        rc = cu->cuEventSynchronize(to);
-    if (rc == 0)
-        rc = cu->cuEventElapsedTime(&ms, from, to);
-    if (from)
-        cu->cuEventDestroy_v2(from);
-    if (to)
-        cu->cuEventDestroy_v2(to);
-    *took_ns = (double)ms * 1e6;
-    return rc;
-}
-
-static pp_status make_kernel(struct cuda *c, struct pp_err *err)
-{
-    double took_ns;
-    pp_cu_result rc = c->cu.cuModuleLoadData(&c->module, pp_kernel_ptx);
-    if (rc == 0)
-        rc = c->cu.cuModuleGetFunction(&c->spin, c->module, "pp_spin");
-    if (rc == 0)
-        rc = calibrate(c, &took_ns);
-    if (rc == 0 && fabs(took_ns - CALIBRATION_NS) > CALIBRATION_TOLERANCE * CALIBRATION_NS)
-        snprintf(c->note, sizeof(c->note),
-                 "a step of %.3g ms takes %.3g ms on this device: its timer resolution is coarse",
-                 CALIBRATION_NS / 1e6, took_ns / 1e6);
-    return pp_cuda_check(&c->cu, rc, err, "a newer driver may accept it",
-                         "loading the step's kernel into the device failed");
+    pp_status st = pp_cuda_check(&c->cu, c->cu.cuModuleLoadData(&c->module, pp_kernel_ptx), err,
+                                 "a newer driver may accept it",
+                                 "loading the step's kernel into the device failed");
+    c->step.cu = &c->cu;
+    c->step.stream = c->step_stream;
+    return st == PP_OK ? pp_cuda_step_make(&c->step, c->device, c->module, step_work, err) : st;
 }
 
 static const struct pp_device_ops cuda_ops;
@@ -528,7 +484,7 @@ static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device *
     if (st == PP_OK)
         st = make_streams(c, err);
     if (st == PP_OK)
-        st = make_kernel(c, err);
+        st = load_kernels(c, opts->step_work, err);
     if (st == PP_OK && opts->normalize)
         st = pp_cuda_normalize_make(&c->normalize, &c->cu, c->module, opts->normalize, err);
     if (st != PP_OK) {

@@ -38,7 +38,11 @@ enum {
     PP_CU_EVENT_DISABLE_TIMING = 2
 }; /* blocking: the waiting thread sleeps instead of spinning */
 enum { PP_CU_HOST_PORTABLE = 1, PP_CU_HOST_WRITE_COMBINED = 4 };
-enum { PP_CU_ATTRIBUTE_MAJOR = 75, PP_CU_ATTRIBUTE_MINOR = 76 }; /* compute capability */
+enum {
+    PP_CU_ATTRIBUTE_MULTIPROCESSORS = 16,
+    PP_CU_ATTRIBUTE_MAJOR = 75, /* of the compute capability */
+    PP_CU_ATTRIBUTE_MINOR = 76,
+};
 
 /* X(symbol, arguments) */
 /* clang-format off */

@@ -31,6 +31,8 @@ struct pp_device_opts {
                          starts after the step on k */
     int sync_copies;  /* cuda: a copy blocks its thread and waits for the step under way (cudaMemcpy as a
                          script would call it) */
+    int step_work; /* cuda: a step is as much work on all multiprocessors as takes its time alone, and longer
+                      beside others; else it takes its time in any case */
     const struct pp_device_normalize *normalize; /* NULL: batches arrive as they are copied. host: no time of
                                                     its own, as it takes a GPU microseconds */
 };
@@ -76,8 +78,8 @@ void pp_device_watch(struct pp_device *d, const struct pp_device_watch *w);
 void pp_device_begin(struct pp_device *d, uint64_t batch);
 void pp_device_end(struct pp_device *d);
 
-/* A trainer step of ns on the device: started without waiting, then waited for; one at a time.
- * PP_E_UNSUPPORTED where the device runs none. */
+/* A trainer step of ns on the device (see step_work): started without waiting, then waited for; one at a
+ * time. PP_E_UNSUPPORTED where the device runs none. */
 pp_status pp_device_step_start(struct pp_device *d, uint64_t ns, struct pp_err *err);
 pp_status pp_device_step_wait(struct pp_device *d, struct pp_err *err);
 

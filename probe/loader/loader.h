@@ -25,7 +25,7 @@ struct pp_session;    /* probe/trace/trace.h */
 struct pp_transform;  /* probe/transform/transform.h */
 
 enum pp_on_error { PP_ON_ERROR_SKIP, PP_ON_ERROR_SUBSTITUTE, PP_ON_ERROR_FAIL };
-enum pp_step_kind { PP_STEP_NONE, PP_STEP_SLEEP, PP_STEP_SPIN, PP_STEP_DEVICE };
+enum pp_step_kind { PP_STEP_NONE, PP_STEP_SLEEP, PP_STEP_SPIN, PP_STEP_DEVICE, PP_STEP_DEVICE_WORK };
 
 struct pp_loader_error {
     uint64_t t_ns, sample;

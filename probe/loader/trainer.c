@@ -15,7 +15,8 @@ const char *pp_step_name(enum pp_step_kind step)
     static const char *const names[] = {[PP_STEP_NONE] = "none",
                                         [PP_STEP_SLEEP] = "sleep",
                                         [PP_STEP_SPIN] = "spin",
-                                        [PP_STEP_DEVICE] = "cuda"};
+                                        [PP_STEP_DEVICE] = "cuda",
+                                        [PP_STEP_DEVICE_WORK] = "cuda-work"};
     return names[step];
 }
 
@@ -82,7 +83,8 @@ static pp_status step(struct pp_loader *l, uint64_t batch, struct pp_err *err)
         }
         break;
     case PP_STEP_SLEEP: pp_stop_sleep(&l->stop, l->opts.step_ns); break;
-    case PP_STEP_DEVICE: return step_on_device(l, batch, err);
+    case PP_STEP_DEVICE:
+    case PP_STEP_DEVICE_WORK: return step_on_device(l, batch, err);
     }
     return PP_OK;
 }

@@ -66,7 +66,7 @@ struct pp_device_decode_use {
     double cpu_decode_ns;   /* of the workers, in all */
     double copies, copied_bytes;
     double beside, apart; /* steps beside decoding and apart from it, and how long they take */
-    double beside_ns, apart_ns, difference_se_ns;
+    double beside_ns, apart_ns, difference_se_ns, beside_se_ns;
 };
 
 /* The order of a streamed run, as it was (shuffle.h). */

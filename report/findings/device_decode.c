@@ -16,6 +16,8 @@ enum { CELL = 40, MOST = 1 << 20, LEAST_STEPS = 10 };
 #define SATURATED 0.9        /* utilisation law, as in the verdict */
 #define LEAST_STRETCH 0.05   /* the smallest share of a step that counts */
 #define SIGMAS 3.0           /* by chance one run in 700 */
+#define LEAST_OVER_ALONE 0.1 /* the device measures what a step takes alone to within that */
+#define LEAST_OVER_NS 2e5    /* a launch and a wake-up are part of a step */
 #define BESIDE 0.75
 #define APART 0.25
 #define MOST_COPIED 0.5 /* more than half of the pixels: the copies are still those of pixels */
@@ -182,6 +184,7 @@ static void compare_steps(const struct pp_device_decode_pass *p, struct pp_devic
     u->beside_ns = mean_of(&beside);
     u->apart_ns = mean_of(&apart);
     u->difference_se_ns = sqrt(variance_of_mean(&beside) + variance_of_mean(&apart));
+    u->beside_se_ns = sqrt(variance_of_mean(&beside));
 }
 
 void pp_device_decode_end(struct pp_device_decode_pass *p, struct pp_device_decode_use *out)
@@ -204,12 +207,22 @@ void pp_device_decode_end(struct pp_device_decode_pass *p, struct pp_device_deco
 
 /* ---- findings ---- */
 
-static void add_offload(const struct pp_timeline *tl, const struct pp_device_decode_use *u,
-                        struct pp_arena *arena, struct pp_report *r)
+/* Of the samples, by their batches: those that were decoded before the window and used in it are of neither
+ * number. NAN: how many samples a batch has is not known. */
+static double decoded_share(const struct pp_source *source, const struct pp_timeline *tl,
+                            const struct pp_device_decode_use *u)
+{
+    double under_way = pp_source_number(source, "config", "copy_buffers", 2),
+           all = u->copies > u->batches + under_way ? u->batches / u->copies : 1,
+           per_batch = (double)tl->window_samples / (double)tl->window_batches;
+    return per_batch > 0 ? fmin(u->images / u->batches / per_batch * all, 1) : NAN;
+}
+
+static void add_offload(const struct pp_source *source, const struct pp_timeline *tl,
+                        const struct pp_device_decode_use *u, struct pp_arena *arena, struct pp_report *r)
 {
     char share_text[CELL], images[CELL], cpu[CELL];
-    double samples = (double)tl->window_samples, share = samples > 0 ? fmin(u->images / samples, 1) : NAN,
-           cpu_ns = u->cpu_decode_ns / (double)tl->window_batches;
+    double share = decoded_share(source, tl, u), cpu_ns = u->cpu_decode_ns / (double)tl->window_batches;
     int found = share < LEAST_OFFLOADED;
     if (isnan(share)) {
         pp_finding_add(r, arena, "decode-offload", PP_FINDING_NOT_MEASURED,
@@ -254,10 +267,50 @@ static void add_engine(const struct pp_source *source, const struct pp_timeline 
     pp_finding_number(f, "wait_share", wait);
 }
 
-static void add_steps(const struct pp_device_decode_use *u, struct pp_arena *arena, struct pp_report *r)
+/* What a step takes on a device that does nothing else, where that was measured before the run: of steps that
+ * are fixed work. NAN else. */
+static double step_alone_ns(const struct pp_source *source)
+{
+    const char *step = source->meta(source->ctx, "config", "step");
+    return step && strcmp(step, "cuda-work") == 0 ? pp_source_number(source, "config", "step_ns", NAN) : NAN;
+}
+
+/* Every step ran beside decoding: against what it takes alone. */
+static void add_steps_over_alone(const struct pp_device_decode_use *u, double alone_ns,
+                                 struct pp_arena *arena, struct pp_report *r)
+{
+    char beside[CELL], alone[CELL], longer[CELL];
+    double difference = u->beside_ns - alone_ns, stretch = difference / alone_ns;
+    int found = stretch >= LEAST_OVER_ALONE && difference >= LEAST_OVER_NS &&
+                difference >= SIGMAS * u->beside_se_ns;
+    struct pp_report_finding *f = pp_finding_add(
+        r, arena, "decode-steps", found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
+        pp_arena_printf(arena,
+                        "%sa step takes %s beside decoding and %s on an idle GPU, %s %s (%.0f steps; apart "
+                        "from decoding there were %.0f)",
+                        found ? "decoding takes time from the step: " : "",
+                        pp_text_duration(beside, CELL, u->beside_ns), pp_text_duration(alone, CELL, alone_ns),
+                        pp_text_percent(longer, CELL, fabs(stretch)), stretch < 0 ? "shorter" : "longer",
+                        u->beside, u->apart));
+    f->next_step = found ? pp_remedies[PP_REMEDY_DECODE_STEALS].sentence : NULL;
+    pp_finding_number(f, "step_beside_s", u->beside_ns / 1e9);
+    pp_finding_number(f, "step_alone_s", alone_ns / 1e9);
+    pp_finding_number(f, "stretch_share", stretch);
+    pp_finding_number(f, "difference_se_s", u->beside_se_ns / 1e9);
+    pp_finding_number(f, "steps_beside", u->beside);
+    pp_finding_number(f, "steps_apart", u->apart);
+}
+
+static void add_steps(const struct pp_source *source, const struct pp_device_decode_use *u,
+                      struct pp_arena *arena, struct pp_report *r)
 {
     static const char kind[] = "decode-steps";
     char beside[CELL], apart[CELL], longer[CELL];
+    double alone_ns = step_alone_ns(source);
+    if (u->beside >= LEAST_STEPS && u->apart < LEAST_STEPS && alone_ns > 0) {
+        add_steps_over_alone(u, alone_ns, arena, r);
+        return;
+    }
     if (u->beside < LEAST_STEPS || u->apart < LEAST_STEPS) {
         pp_finding_add(
             r, arena, kind, PP_FINDING_NOT_MEASURED,
@@ -302,14 +355,18 @@ static void add_copies(const struct pp_source *source, const struct pp_timeline 
                        u->copies ? "the size of a sample was not recorded" : "no copy was recorded");
         return;
     }
-    int found = share >= MOST_COPIED;
+    int found = share >= MOST_COPIED, compressed = decoded_share(source, tl, u) >= LEAST_OFFLOADED;
     struct pp_report_finding *f = pp_finding_add(
         r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
         pp_arena_printf(arena, "copies carry %s: %s per batch, %s of the %s that its pixels have",
-                        found ? "pixels for the most part" : "compressed bytes instead of pixels",
+                        found && compressed ? "compressed bytes, nearly as many as pixels"
+                        : found             ? "pixels for the most part"
+                                            : "compressed bytes instead of pixels",
                         pp_text_bytes(copied, CELL, bytes), pp_text_percent(share_text, CELL, share),
                         pp_text_bytes(pixels, CELL, per_batch)));
-    f->next_step = found ? pp_remedies[PP_REMEDY_PLAIN_JPEG].sentence : NULL;
+    f->next_step = !found
+                       ? NULL
+                       : pp_remedies[compressed ? PP_REMEDY_DECODE_ELSEWHERE : PP_REMEDY_PLAIN_JPEG].sentence;
     pp_finding_number(f, "copied_bytes_per_batch", bytes);
     pp_finding_number(f, "pixel_bytes_per_batch", per_batch);
     pp_finding_number(f, "copied_share", share);
@@ -321,8 +378,8 @@ void pp_findings_of_device_decode(const struct pp_source *source, const struct p
 {
     if (!u->batches || !tl->has_steady_state || tl->end_ns <= tl->start_ns)
         return;
-    add_offload(tl, u, arena, r);
+    add_offload(source, tl, u, arena, r);
     add_engine(source, tl, u, arena, r);
-    add_steps(u, arena, r);
+    add_steps(source, u, arena, r);
     add_copies(source, tl, u, arena, r);
 }

@@ -3,7 +3,8 @@
  * costs the step, and what is copied.
  *
  * Steps beside decoding are compared with steps apart from it: those of whose time 75 % or more, and 25 % or
- * less, fell into decoding. Memory: 16 bytes per step and batch of the window, of the first million each. */
+ * less, fell into decoding; where there are none apart, with what a step of fixed work takes alone. Memory:
+ * 16 bytes per step and batch of the window, of the first million each. */
 #ifndef PP_REPORT_FINDINGS_DEVICE_DECODE_H
 #define PP_REPORT_FINDINGS_DEVICE_DECODE_H
 

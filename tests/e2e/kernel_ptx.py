@@ -1,5 +1,5 @@
-"""kernel_ptx.py kernel.ptx.h: the checked-in PTX of the kernels that normalise and resize, interpreted instruction by instruction over small grids, against what
-the table and the weights say. No GPU is needed; an instruction or a form that is not known here fails the test."""
+"""kernel_ptx.py kernel.ptx.h: the checked-in PTX of the kernels that normalise, resize and work, interpreted instruction by instruction over small grids, against
+what the table and the weights say. No GPU is needed; an instruction or a form that is not known here fails the test."""
 import random
 import re
 import struct
@@ -91,7 +91,7 @@ def run_thread(kernel, args, special, memory):
             reg[o[0]] = get(o[1]) & mask & mask_of(BITS[op.split(".")[1]])  # unsigned
         elif op.startswith("setp."):
             a, b = (signed(get(x), bits) if kind[0] == "s" else get(x) & mask for x in o[1:])
-            reg[o[0]] = {"ge": a >= b, "lt": a < b, "eq": a == b}[op.split(".")[1]]
+            reg[o[0]] = {"ge": a >= b, "lt": a < b, "eq": a == b, "ne": a != b}[op.split(".")[1]]
         elif op == "selp.b32":
             reg[o[0]] = get(o[1]) & mask if reg[o[3]] else get(o[2]) & mask
         elif op == "or.pred":
@@ -102,6 +102,10 @@ def run_thread(kernel, args, special, memory):
             reg[o[0]] = signed(get(o[1]), 32) * signed(get(o[2]), 32) & mask_of(64)
         elif op == "div.u32":
             reg[o[0]] = (get(o[1]) & mask) // (get(o[2]) & mask)
+        elif op == "shr.u32":
+            reg[o[0]] = (get(o[1]) & mask) >> get(o[2])
+        elif name == "xor":
+            reg[o[0]] = (get(o[1]) ^ get(o[2])) & mask
         elif op == "shr.s32":
             reg[o[0]] = signed(get(o[1]), 32) >> get(o[2]) & mask
         elif op == "min.s32":
@@ -214,4 +218,18 @@ def check_resize(kernel, width, size, images, grid, block):
 for kernel, width in (("pp_resize_u8", 1), ("pp_resize_f32", 4), ("pp_resize_f16", 2)):
     for size, images, grid, block in (((1, 1), 1, (1, 1), 4), ((3, 2), 3, (2, 3), 4), ((5, 4), 4, (1, 2), 8)):
         check_resize(kernel, width, size, images, grid, block)
+
+
+def check_work(rounds, first):
+    """Of all values 0 alone stays 0, and is written; the thread before the first one begins with it."""
+    memory, OUT = Memory(), 0x1000
+    memory.put(OUT, struct.pack("<I", 7))
+    run_thread("pp_work", (rounds, OUT), {"%ctaid.x": first, "%ntid.x": 1, "%tid.x": 0}, memory)
+    return memory.load(OUT, 4)
+
+
+for rounds in (0, 1, 5, 64):
+    assert check_work(rounds, 0xffffffff) == 0, f"pp_work, {rounds} rounds: 0 did not stay 0"
+    for first in (0, 1, 0x12345678, 0xfffffffe):
+        assert check_work(rounds, first) == 7, f"pp_work, {rounds} rounds: the value {first + 1:#x} became 0"
 print("every value as the table and the weights say")

@@ -15,6 +15,7 @@
  *   timer-ns=N       what the timer a kernel spins on counts by (1): a spin ends on a multiple of it
  *   sync-us=N        cuCtxSynchronize takes so much longer (0); launch-us=N: a kernel begins so much after
  *                    its launch (0)
+ *   block-ns=N       a block of pp_work takes so much of the 8 multiprocessors together (1000)
  *   wrong=1          the kernels that normalise get one value wrong
  *   fail=CALL:NTH:RC the NTH call (1: the first) of CALL, and every one after it, returns RC; may come
  *     several times
@@ -47,10 +48,15 @@ const void *fake_cuda_device_bytes(void); /* where the last copy went */
 const void *fake_cuda_normalized(void);   /* where the last kernel that normalises wrote */
 void fake_cuda_observe(fake_observer *o);
 
-/* For other fakes that work on the device. Whether size bytes from p on are the device's; keeps a stream busy
- * for so much longer; makes every later call return rc, as a context does in which a kernel went wrong. */
+/* For other fakes that work on the device. Whether size bytes from p on are the device's; whether they are
+ * page-locked memory of the host; keeps a stream busy
+ * for so much longer; the same, and takes a share of the multiprocessors from pp_work until then, which ends
+ * later (what a profiler was told of it stays as it was without that); makes every later call return rc, as a
+ * context does in which a kernel went wrong. */
 int fake_cuda_owns(const void *p, size_t size);
+int fake_cuda_pins(const void *p, size_t size);
 void fake_cuda_occupy(void *stream, uint64_t ns);
+void fake_cuda_occupy_sms(void *stream, uint64_t ns, double share);
 void fake_cuda_poison(int rc);
 
 #endif

@@ -1,6 +1,6 @@
-/* tests/fake/fake_kernels.h: the kernels of probe/device, for the fake driver. pp_spin is a length of time;
- * those that normalise and resize are the lines of normalize.cuh and resize.cuh themselves, run on the CPU,
- * one thread of the grid after another. */
+/* tests/fake/fake_kernels.h: the kernels of probe/device, for the fake driver. pp_spin is a length of time,
+ * pp_work so much of the multiprocessors for each block (fake_sms.h); those that normalise and resize are the
+ * lines of normalize.cuh and resize.cuh themselves, run on the CPU, one thread of the grid after another. */
 #ifndef FAKE_KERNELS_H
 #define FAKE_KERNELS_H
 
@@ -19,12 +19,13 @@ static struct fake_index gridDim, blockDim, blockIdx, threadIdx; /* one launch a
 
 struct fake_kernel {
     const char *name;
-    size_t value_bytes; /* 0: pp_spin */
-    int resizes;
+    size_t value_bytes; /* 0: pp_spin, pp_work */
+    int resizes, works;
 };
-static const struct fake_kernel fake_kernels[] = {{"pp_spin", 0, 0},          {"pp_normalize_f32", 4, 0},
-                                                  {"pp_normalize_f16", 2, 0}, {"pp_resize_u8", 1, 1},
-                                                  {"pp_resize_f32", 4, 1},    {"pp_resize_f16", 2, 1}};
+static const struct fake_kernel fake_kernels[] = {
+    {"pp_spin", 0, 0, 0},          {"pp_work", 0, 0, 1},      {"pp_normalize_f32", 4, 0, 0},
+    {"pp_normalize_f16", 2, 0, 0}, {"pp_resize_u8", 1, 1, 0}, {"pp_resize_f32", 4, 1, 0},
+    {"pp_resize_f16", 2, 1, 0}};
 
 static inline const struct fake_kernel *fake_kernel_named(const char *name)
 {

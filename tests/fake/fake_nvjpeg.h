@@ -12,10 +12,13 @@
  *   engines=N, cores=N   (1, 5); engines=0: creating HARDWARE gives ARCH_MISMATCH
  *   create=RC            creating HARDWARE gives RC; create-any=RC: any back end
  *   batch-us=N           a batch takes so long at least (200); image-us=N: each image so long of a core (20)
+ *   burst=N              after every N batches N others take no time
+ *   steal=SHARE          what decodes without engines takes that share of the multiprocessors meanwhile (0)
  *   fancy=1              upsampling as on the CPU
  *   red=1                grey images have their values in red alone
  *   roi=0                no image is supported with a region of interest; roi-rc=RC: decoding any returns RC
  *   refuse=WIDTH         images of that width are not supported by the engines
+ *   refuse-from=WIDTH    nor those of that width or more
  *   bad=WIDTH:RC         a call with an image of that width returns RC, alone or in a batch
  *   poison=WIDTH         an image of that width makes every later call of the driver return 700
  *   fail=NTH:RC          the NTH decoding call (1: the first), and every one after it, returns RC */
@@ -29,6 +32,11 @@ unsigned fake_nvjpeg_batches(void); /* DecodeBatched calls; _singles: Decode */
 unsigned fake_nvjpeg_singles(void);
 unsigned fake_nvjpeg_images(void);  /* decoded */
 unsigned fake_nvjpeg_regions(void); /* of them, as a region of interest */
-size_t fake_nvjpeg_leaks(void);     /* handles, states, parsed headers that are alive */
+/* Encoded images of batches that are not in page-locked memory or on the device with their padding; whose
+ * padding is not zero; and how many batches were under way at the same time at most. */
+unsigned fake_nvjpeg_unpinned(void);
+unsigned fake_nvjpeg_unpadded(void);
+unsigned fake_nvjpeg_most_at_once(void);
+size_t fake_nvjpeg_leaks(void); /* handles, states, parsed headers that are alive */
 
 #endif

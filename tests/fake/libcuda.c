@@ -3,6 +3,7 @@
 #include "probe/device/cuda_driver.h"
 #include "tests/fake/fake_cuda.h"
 #include "tests/fake/fake_kernels.h"
+#include "tests/fake/fake_sms.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ struct thing {
     enum thing_kind kind;
     size_t size;
     unsigned flags;
-    uint64_t at_ns; /* STREAM: when its work is done; EVENT: when it fires */
+    uint64_t at_ns;         /* STREAM: when its work is done; EVENT: when it fires */
+    const struct thing *of; /* EVENT: the stream that it was recorded on */
 };
 
 struct fault {
@@ -35,7 +37,9 @@ static struct {
     char name[64];
     double gbps, pageable_gbps, combined_gbps;
     size_t host_limit, device_limit, host_used, device_used;
-    uint64_t sync_ns, launch_ns;
+    uint64_t sync_ns, launch_ns, block_ns;
+    int multiprocessors;
+    struct fake_sms sms;
     int wrong;                                       /* kernels that normalise err */
     uint64_t link_free_ns, legacy_done_ns, timer_ns; /* legacy: of the default stream */
     struct fault fault[MAX_FAULTS];
@@ -75,6 +79,8 @@ static void configure(const char *words)
     fake.combined_gbps = 26;
     fake.host_limit = fake.device_limit = (size_t)-1;
     fake.timer_ns = 1;
+    fake.block_ns = 1000;
+    fake.multiprocessors = 8;
     while ((word = strsep(&rest, ";"))) {
         double v = 0;
         if (sscanf(word, "devices=%lf", &v) == 1)
@@ -97,6 +103,8 @@ static void configure(const char *words)
             fake.sync_ns = (uint64_t)(v * 1e3);
         else if (sscanf(word, "launch-us=%lf", &v) == 1)
             fake.launch_ns = (uint64_t)(v * 1e3);
+        else if (sscanf(word, "block-ns=%lf", &v) == 1)
+            fake.block_ns = (uint64_t)v;
         else if (sscanf(word, "wrong=%lf", &v) == 1)
             fake.wrong = (int)v;
         else if (sscanf(word, "lose=%u:%d", &fake.lose_at, &fake.lose_rc) == 2 ||
@@ -314,7 +322,9 @@ EXPORT int cuDeviceGetPCIBusId(char *id, int size, int dev)
 EXPORT int cuDeviceGetAttribute(int *out, int attribute, int dev)
 {
     CALL(cuDeviceGetAttribute);
-    *out = attribute == PP_CU_ATTRIBUTE_MAJOR ? 9 : 0;
+    *out = attribute == PP_CU_ATTRIBUTE_MAJOR             ? 9
+           : attribute == PP_CU_ATTRIBUTE_MULTIPROCESSORS ? fake.multiprocessors
+                                                          : 0;
     DONE;
 }
 
@@ -515,10 +525,23 @@ EXPORT int cuStreamCreate(pp_cu_stream *out, unsigned flags)
     DONE;
 }
 
+/* What is waited for may come to be later meanwhile: work that a decoder slows down. */
+static void wait_for(const struct thing *t)
+{
+    uint64_t at = 0, before;
+    do {
+        before = at;
+        pthread_mutex_lock(&lock);
+        at = t->at_ns;
+        pthread_mutex_unlock(&lock);
+        pp_sleep_until_ns(at);
+    } while (at != before);
+}
+
 EXPORT int cuStreamSynchronize(pp_cu_stream stream)
 {
     CALL(cuStreamSynchronize);
-    pp_sleep_until_ns(((struct thing *)stream)->at_ns);
+    wait_for((struct thing *)stream);
     DONE;
 }
 
@@ -541,8 +564,9 @@ EXPORT int cuEventRecord(pp_cu_event event, pp_cu_stream stream)
     CALL(cuEventRecord);
     NEEDS_CONTEXT;
     pthread_mutex_lock(&lock);
-    ((struct thing *)event)->at_ns = later(stream ? ((struct thing *)stream)->at_ns : fake.legacy_done_ns,
-                                           pp_now_ns());
+    struct thing *e = (struct thing *)event;
+    e->of = (struct thing *)stream;
+    e->at_ns = later(e->of ? e->of->at_ns : fake.legacy_done_ns, pp_now_ns());
     pthread_mutex_unlock(&lock);
     DONE;
 }
@@ -550,10 +574,7 @@ EXPORT int cuEventRecord(pp_cu_event event, pp_cu_stream stream)
 EXPORT int cuEventSynchronize(pp_cu_event event)
 {
     CALL(cuEventSynchronize);
-    pthread_mutex_lock(&lock);
-    uint64_t at = ((struct thing *)event)->at_ns;
-    pthread_mutex_unlock(&lock);
-    pp_sleep_until_ns(at);
+    wait_for((struct thing *)event);
     DONE;
 }
 
@@ -623,12 +644,36 @@ EXPORT int fake_cuda_owns(const void *p, size_t size)
     return owned;
 }
 
+EXPORT int fake_cuda_pins(const void *p, size_t size)
+{
+    pthread_mutex_lock(&lock);
+    const struct thing *t = holder(p, HOST_MEMORY);
+    int pinned = t && (size_t)((const char *)p - (char *)memory_of[t - things]) + size <= t->size;
+    pthread_mutex_unlock(&lock);
+    return pinned;
+}
+
 EXPORT void fake_cuda_occupy(void *stream, uint64_t ns)
 {
     struct thing *s = stream;
     pthread_mutex_lock(&lock);
     uint64_t *done = s ? &s->at_ns : &fake.legacy_done_ns;
     *done = later(*done, pp_now_ns()) + ns;
+    pthread_mutex_unlock(&lock);
+}
+
+EXPORT void fake_cuda_occupy_sms(void *stream, uint64_t ns, double share)
+{
+    struct thing *s = stream;
+    pthread_mutex_lock(&lock);
+    uint64_t now = pp_now_ns(), *done = s ? &s->at_ns : &fake.legacy_done_ns, was = fake.sms.end_ns;
+    *done = later(*done, now) + ns;
+    uint64_t longer = fake_sms_take(&fake.sms, now, *done, share);
+    for (int i = 0; i < MAX_THINGS && longer; i++) {
+        struct thing *t = &things[i];
+        int behind = t == fake.sms.stream || (t->kind == EVENT && t->of == fake.sms.stream);
+        t->at_ns += behind && t->at_ns >= was ? longer : 0;
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -704,7 +749,8 @@ EXPORT int cuLaunchKernel(pp_cu_function f, unsigned gx, unsigned gy, unsigned g
     struct thing *s = (struct thing *)stream;
     pthread_mutex_lock(&lock);
     struct fake_index grid = {gx, gy}, block = {bx, by};
-    uint64_t ns = k->resizes ? resize(k, args, grid, block)
+    uint64_t ns = k->works     ? fake.block_ns * gx
+                  : k->resizes ? resize(k, args, grid, block)
                   : k->value_bytes
                       ? normalize(k, args, grid, block)
                       : (*(unsigned long long *)args[0] + fake.timer_ns - 1) / fake.timer_ns * fake.timer_ns;
@@ -714,7 +760,7 @@ EXPORT int cuLaunchKernel(pp_cu_function f, unsigned gx, unsigned gy, unsigned g
         from = later(from, blocking_streams_done());
     else if (!(s->flags & PP_CU_STREAM_NON_BLOCKING))
         from = later(from, fake.legacy_done_ns);
-    uint64_t to = *done = from + ns;
+    uint64_t to = *done = k->works ? fake_sms_work(&fake.sms, s, from, ns) : from + ns;
     pthread_mutex_unlock(&lock);
     if (k->value_bytes && !ns)
         return end(&call, 700);

@@ -1,6 +1,8 @@
 /* nvJPEG without a GPU: see fake_nvjpeg.h. Build: a shared library with the soname libnvjpeg.so.12; and, as
  * older versions, libnvjpeg.so.11, which lacks a call that is needed, and libnvjpeg.so.10, which decodes no
  * regions of interest. */
+#include "probe/base/clock.h"
+#include "probe/device/decode.h"
 #include "probe/device/nvjpeg.h"
 #include "tests/fake/fake_cuda.h"
 #include "tests/fake/fake_nvjpeg.h"
@@ -17,21 +19,30 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_BATCH 4096
+#define MAX_STREAMS 64
 
 enum { INVALID_PARAMETER = 2, INTERNAL_ERROR = 8 };
 
 static struct {
     int major, minor, engines, cores, create, create_any, fancy, refuse, poison, red, roi, roi_rc;
-    int bad_width, bad_rc, fail_rc;
+    int bad_width, bad_rc, fail_rc, refuse_from, burst;
     unsigned fail_at;
+    double steal;
     uint64_t batch_ns, image_ns;
-    atomic_uint calls, batches, singles, images, regions;
+    atomic_uint calls, batches, singles, images, regions, unpinned, unpadded;
+    unsigned most_at_once;
+    struct {
+        void *stream;
+        uint64_t until_ns;
+    } busy[MAX_STREAMS];
     atomic_int alive;
 } fake;
 
 /* The driver that the test loaded. */
 static __typeof__(fake_cuda_owns) *owns;
+static __typeof__(fake_cuda_pins) *pins;
 static __typeof__(fake_cuda_occupy) *occupy;
+static __typeof__(fake_cuda_occupy_sms) *occupy_sms;
 static __typeof__(fake_cuda_poison) *poison;
 
 struct pp_nvjpeg_handle_st {
@@ -68,6 +79,8 @@ static void configure(const char *words)
             sscanf(word, "create=%d", &fake.create) == 1 ||
             sscanf(word, "create-any=%d", &fake.create_any) == 1 ||
             sscanf(word, "fancy=%d", &fake.fancy) == 1 || sscanf(word, "refuse=%d", &fake.refuse) == 1 ||
+            sscanf(word, "refuse-from=%d", &fake.refuse_from) == 1 ||
+            sscanf(word, "burst=%d", &fake.burst) == 1 || sscanf(word, "steal=%lf", &fake.steal) == 1 ||
             sscanf(word, "bad=%d:%d", &fake.bad_width, &fake.bad_rc) == 2 ||
             sscanf(word, "poison=%d", &fake.poison) == 1 || sscanf(word, "red=%d", &fake.red) == 1 ||
             sscanf(word, "roi=%d", &fake.roi) == 1 || sscanf(word, "roi-rc=%d", &fake.roi_rc) == 1 ||
@@ -90,7 +103,9 @@ static int find_driver(void)
 {
     void *cuda = owns ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     if (cuda) {
+        *(void **)&pins = dlsym(cuda, "fake_cuda_pins");
         *(void **)&occupy = dlsym(cuda, "fake_cuda_occupy");
+        *(void **)&occupy_sms = dlsym(cuda, "fake_cuda_occupy_sms");
         *(void **)&poison = dlsym(cuda, "fake_cuda_poison");
         *(void **)&owns = dlsym(cuda, "fake_cuda_owns");
     }
@@ -120,6 +135,21 @@ EXPORT unsigned fake_nvjpeg_images(void)
 EXPORT unsigned fake_nvjpeg_regions(void)
 {
     return fake.regions;
+}
+
+EXPORT unsigned fake_nvjpeg_unpinned(void)
+{
+    return fake.unpinned;
+}
+
+EXPORT unsigned fake_nvjpeg_unpadded(void)
+{
+    return fake.unpadded;
+}
+
+EXPORT unsigned fake_nvjpeg_most_at_once(void)
+{
+    return fake.most_at_once;
 }
 
 EXPORT size_t fake_nvjpeg_leaks(void)
@@ -161,7 +191,8 @@ static int engine_takes(const struct jpeg_decompress_struct *c)
 {
     const jpeg_component_info *y = c->comp_info;
     return !c->progressive_mode && !c->arith_code && (c->num_components == 3 || c->num_components == 1) &&
-           y->h_samp_factor <= 2 && y->v_samp_factor <= 2 && (int)c->image_width != fake.refuse;
+           y->h_samp_factor <= 2 && y->v_samp_factor <= 2 && (int)c->image_width != fake.refuse &&
+           (!fake.refuse_from || (int)c->image_width < fake.refuse_from);
 }
 
 /* As a decoder would that fills a grey image's first channel alone. */
@@ -417,10 +448,50 @@ EXPORT int nvjpegDecodeBatchedPreAllocate(pp_nvjpeg_handle h, pp_nvjpeg_state s,
                         : 0);
 }
 
+/* One thread gives batches to the decoder. */
+static void note_busy(void *stream, uint64_t ns)
+{
+    uint64_t now = pp_now_ns();
+    unsigned at_once = 0;
+    int i = 0;
+    while (i < MAX_STREAMS - 1 && fake.busy[i].stream && fake.busy[i].stream != stream)
+        i++;
+    fake.busy[i].stream = stream;
+    fake.busy[i].until_ns = now + ns;
+    for (i = 0; i < MAX_STREAMS; i++)
+        at_once += fake.busy[i].until_ns > now;
+    fake.most_at_once = at_once > fake.most_at_once ? at_once : fake.most_at_once;
+}
+
+/* What an engine reads behind the end is there, and says nothing. */
+static int is_padded(const unsigned char *data, size_t size)
+{
+    int padded = 1;
+    for (size_t i = 0; i < PP_DEVICE_DECODE_PADDING && padded; i++)
+        padded = data[size + i] == 0;
+    return padded;
+}
+
+static void look_at_input(const unsigned char *data, size_t size)
+{
+    int on_device = owns(data, 1);
+    size_t with_padding = size + PP_DEVICE_DECODE_PADDING;
+    int is_there = on_device ? owns(data, with_padding) : pins(data, with_padding);
+    fake.unpinned += !is_there;
+    fake.unpadded += is_there && !is_padded(data, size);
+}
+
 static void take_time(const struct pp_nvjpeg_handle_st *h, int images, pp_cu_stream stream)
 {
     int cores = is_of_engines(h->backend) ? fake.engines * fake.cores : 1;
-    occupy(stream, fake.batch_ns + fake.image_ns * (uint64_t)images / (uint64_t)(cores > 0 ? cores : 1));
+    uint64_t ns = fake.batch_ns + fake.image_ns * (uint64_t)images / (uint64_t)(cores > 0 ? cores : 1);
+    if (fake.burst && (int)((fake.batches - 1) / (unsigned)fake.burst) % 2)
+        return; /* in no time */
+    note_busy(stream, ns);
+    if (fake.steal > 0 && !is_of_engines(h->backend))
+        occupy_sms(stream, ns, fake.steal);
+    else
+        occupy(stream, ns);
 }
 
 /* As a whole or not at all: a bad image fails the call, and what came before it is lost. Encoded bytes are
@@ -431,10 +502,12 @@ static int decode_batch(pp_nvjpeg_handle h, pp_nvjpeg_state s, const unsigned ch
 {
     fake.batches++;
     int rc = !s->batch || !find_driver() ? INVALID_PARAMETER : planned_failure();
-    for (int i = 0; i < s->batch && rc == 0; i++)
+    for (int i = 0; i < s->batch && rc == 0; i++) {
+        look_at_input(data[i], sizes[i]);
         rc = !pp_nvjpeg_reads_device(h->backend) != !owns(data[i], sizes[i])
                  ? INVALID_PARAMETER
                  : decode(data[i], sizes[i], params ? params[i] : &whole, &to[i], h->backend);
+    }
     if (rc == 0)
         take_time(h, s->batch, stream);
     else

@@ -55,7 +55,8 @@ static const struct pp_opt_choice step_choices[] = {
     {"none", "no step: measures the ceiling"},
     {"sleep", "simulated GPU step: takes --step-ms and no CPU"},
     {"spin", "takes --step-ms of CPU time"},
-    {"cuda", "a kernel that keeps the GPU busy for --step-ms"},
+    {"cuda", "a kernel that keeps the GPU busy for --step-ms, on one thread of it"},
+    {"cuda-work", "work on all multiprocessors: --step-ms alone, longer beside other kernels"},
     {NULL, NULL},
 };
 static const struct pp_opt_choice device_choices[] = {
@@ -196,7 +197,7 @@ static const struct pp_opt own_rows[] = {
      .help = "your GPU's time per batch, without waiting"},
     {.name = "step", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(step),
      .length_offset = AT(step_length_ns), .choices = step_choices, .arg = "KIND", .dflt = "auto",
-     .help = "none, sleep, spin or cuda; cuda:20ms sets the length too"},
+     .help = "none, sleep, spin, cuda or cuda-work; cuda:20ms sets the length too"},
     {.name = "device", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(device), .choices = device_choices,
      .arg = "KIND", .dflt = "auto", .help = "auto, host or cuda"},
     {.name = "decode", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(decode), .choices = decode_choices,
@@ -421,6 +422,8 @@ static pp_status check_together(const struct run_opts *o, const struct pp_opt_se
          "--step none has no length; leave out --step-ms or use --step sleep"},
         {o->step == RUN_STEP_CUDA && o->device == RUN_DEVICE_HOST,
          "--step cuda runs on the GPU: use it with --device cuda, or --step sleep with the host"},
+        {o->step == RUN_STEP_CUDA_WORK && o->device == RUN_DEVICE_HOST,
+         "--step cuda-work runs on the GPU: use it with --device cuda, or --step sleep with the host"},
         {o->decode == RUN_DECODE_NVJPEG && o->device == RUN_DEVICE_HOST,
          "--decode nvjpeg decodes on the GPU: use it with --device cuda, or leave it out"},
         {o->decode == RUN_DECODE_NVJPEG && o->loader == RUN_LOADER_PYTORCH,

@@ -273,10 +273,12 @@ static pp_status choose_step(struct run_parts *p, const struct run_opts *o, stru
     case RUN_STEP_SLEEP: p->loader.step = PP_STEP_SLEEP; break;
     case RUN_STEP_SPIN: p->loader.step = PP_STEP_SPIN; break;
     case RUN_STEP_CUDA:
+    case RUN_STEP_CUDA_WORK:
+        p->loader.step = o->step == RUN_STEP_CUDA ? PP_STEP_DEVICE : PP_STEP_DEVICE_WORK;
         if (!dev.runs_steps)
-            return pp_fail(err, PP_E_UNSUPPORTED, "--step cuda needs a CUDA device: %s; or use --step sleep",
+            return pp_fail(err, PP_E_UNSUPPORTED, "--step %s needs a CUDA device: %s; or use --step sleep",
+                           pp_step_name(p->loader.step),
                            dev.passed_over ? dev.passed_over : "this is the host device");
-        p->loader.step = PP_STEP_DEVICE;
         break;
     }
     return PP_OK;
@@ -339,7 +341,8 @@ static pp_status open_device(struct run_parts *p, const struct run_opts *o, stru
                                  .link_bytes_per_s = o->link_gbps * 1e9,
                                  .pageable = o->pageable,
                                  .copy_buffers = (int)o->copy_buffers,
-                                 .sync_copies = o->h2d};
+                                 .sync_copies = o->h2d,
+                                 .step_work = o->step == RUN_STEP_CUDA_WORK};
     struct pp_device_normalize normalize;
     if (p->delivered) {
         normalize = (struct pp_device_normalize){.plane = (size_t)pp_transform_height(p->delivered) *

@@ -91,11 +91,11 @@ pp_status run_torch_check(const struct run_opts *o, const struct pp_opt_set *set
         return pp_fail(
             err, PP_E_USAGE,
             "--no-record is not for --loader pytorch, which is measured by its recording; leave it out");
-    if (o->device == RUN_DEVICE_CUDA || o->step == RUN_STEP_CUDA)
+    if (o->device == RUN_DEVICE_CUDA || o->step >= RUN_STEP_CUDA)
         return pp_fail(
             err, PP_E_USAGE,
             "--loader pytorch steps on the CPU's clock: give the GPU's time per batch as --step-ms, without --%s cuda",
-            o->step == RUN_STEP_CUDA ? "step" : "device");
+            o->step >= RUN_STEP_CUDA ? "step" : "device");
     if (o->sampler == PP_SAMPLER_STRATIFIED)
         return pp_fail(
             err, PP_E_USAGE,

@@ -22,6 +22,7 @@ static __typeof__(fake_cuda_calls) *calls;
 static __typeof__(fake_cuda_leaks) *leaks;
 static __typeof__(fake_cuda_device_bytes) *device_bytes;
 static __typeof__(fake_cuda_normalized) *normalized;
+static __typeof__(fake_cuda_occupy_sms) *occupy_sms;
 
 static struct pp_device *open_cuda(struct pp_device_opts opts)
 {
@@ -264,6 +265,33 @@ static void a_coarse_timer_is_told(void **state)
     close_cuda(d);
 }
 
+/* Something else takes half of the multiprocessors for 500 ms. A step of 200 ms that is work takes 400 ms
+ * beside it, and 200 ms alone; one that is a length of time is not touched by it. */
+static void work_takes_longer_beside_other_work(void **state)
+{
+    static const struct {
+        int work, beside;
+        unsigned least_ms, most_ms;
+    } rows[] = {{1, 1, 400, 0}, {1, 0, 200, 400}, {0, 1, 200, 400}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pp_device_info info;
+        reset("block-ns=3000"); /* whatever a block takes */
+        struct pp_device *d = open_cuda((struct pp_device_opts){.step_work = rows[i].work});
+        pp_device_info(d, &info);
+        assert_null(info.note);
+        uint64_t t0 = pp_now_ns();
+        assert_int_equal(pp_device_step_start(d, 200000000, NULL), PP_OK);
+        if (rows[i].beside)
+            occupy_sms(NULL, 500000000, 0.5);
+        assert_int_equal(pp_device_step_wait(d, NULL), PP_OK);
+        uint64_t ms = (pp_now_ns() - t0) / 1000000;
+        assert_true(ms + 2 >= rows[i].least_ms); /* whole blocks */
+        if (rows[i].most_ms)
+            assert_true(ms < rows[i].most_ms);
+        close_cuda(d);
+    }
+}
+
 static const struct {
     const char *fake, *visible, *says;
     pp_status status;
@@ -350,12 +378,15 @@ static void too_large_slots_say_what_to_try(void **state)
 }
 
 /* One life of a device, going on after failures as its owner would: nothing. PP_OK, or the first failure. */
-static pp_status live(int sync, const struct pp_device_normalize *normalize, struct pp_err *err)
+static pp_status live(int sync, int work, const struct pp_device_normalize *normalize, struct pp_err *err)
 {
     struct pp_device *d;
     void *p = NULL;
     uint64_t ticket;
-    struct pp_device_opts opts = {.kind = "cuda", .sync_copies = sync, .normalize = normalize};
+    struct pp_device_opts opts = {.kind = "cuda",
+                                  .sync_copies = sync,
+                                  .step_work = work,
+                                  .normalize = normalize};
     pp_status st = pp_device_open(&opts, &d, err);
     if (st != PP_OK)
         return st;
@@ -397,23 +428,23 @@ static void every_failing_call_is_noticed(void **state)
                                                          .value_bytes = 4,
                                                          .table = table};
     size_t tried = 0;
-    for (int way = 0; way < 4; way++) {
-        int sync = way & 1;
+    for (int way = 0; way < 8; way++) {
+        int sync = way & 1, work = way & 4;
         const struct pp_device_normalize *bytes = way & 2 ? &normalize : NULL;
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
             struct pp_err err;
             char fault[80];
             reset("");
-            assert_int_equal(live(sync, bytes, &err), PP_OK);
+            assert_int_equal(live(sync, work, bytes, &err), PP_OK);
             assert_int_equal(leaks(), 0);
             unsigned n = calls(names[i]);
             if (harmless(names[i]))
                 continue;
-            for (unsigned nth = 1; nth <= n; nth++) {
+            for (unsigned nth = 1; nth <= n; nth += work ? 7 : 1) { /* work takes its time */
                 snprintf(fault, sizeof(fault), "fail=%s:%u:719", names[i], nth);
                 reset(fault);
                 pp_err_clear(&err);
-                pp_status st = live(sync, bytes, &err);
+                pp_status st = live(sync, work, bytes, &err);
                 /* the last ones are made by giving back, when all has been copied */
                 if (st == PP_OK && nth + 2 >= n &&
                     (!strcmp(names[i], "cuCtxSetCurrent") || !strcmp(names[i], "cuCtxSynchronize")))
@@ -439,6 +470,7 @@ int main(void)
         cmocka_unit_test(normalising_on_the_device_gives_the_cpus_bits),
         cmocka_unit_test(a_device_that_normalises_wrongly_is_refused),
         cmocka_unit_test(a_coarse_timer_is_told),
+        cmocka_unit_test(work_takes_longer_beside_other_work),
         cmocka_unit_test(an_unusable_device_says_why),
         cmocka_unit_test(auto_takes_a_usable_device),
         cmocka_unit_test(no_driver_is_told_from_no_device),
@@ -450,6 +482,7 @@ int main(void)
     calls = (__typeof__(calls))dlsym(lib, "fake_cuda_calls");
     leaks = (__typeof__(leaks))dlsym(lib, "fake_cuda_leaks");
     device_bytes = (__typeof__(device_bytes))dlsym(lib, "fake_cuda_device_bytes");
+    occupy_sms = (__typeof__(occupy_sms))dlsym(lib, "fake_cuda_occupy_sms");
     normalized = (__typeof__(normalized))dlsym(lib, "fake_cuda_normalized");
     return cmocka_run_group_tests_name("cuda", tests, NULL, NULL);
 }

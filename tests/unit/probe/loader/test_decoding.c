@@ -24,6 +24,10 @@ static __typeof__(fake_nvjpeg_reset) *reset;
 static __typeof__(fake_nvjpeg_leaks) *leaks;
 static __typeof__(fake_nvjpeg_singles) *singles;
 static __typeof__(fake_nvjpeg_regions) *regions;
+static __typeof__(fake_nvjpeg_unpinned) *unpinned;
+static __typeof__(fake_nvjpeg_unpadded) *unpadded;
+static __typeof__(fake_nvjpeg_most_at_once) *most_at_once;
+static __typeof__(fake_cuda_calls) *calls;
 
 /* ---- the files ---- */
 
@@ -105,8 +109,8 @@ struct asked {
     const char *cuda, *nvjpeg; /* NULL: on the CPU */
     const char *transform;
     enum pp_dtype dtype;
-    int backend, required, workers, copy_buffers, rotate, sync;
-    uint64_t step_ns; /* on the device; 0: none */
+    int backend, required, workers, copy_buffers, rotate, sync, epochs; /* epochs 0: 2 */
+    uint64_t step_ns;                                                   /* on the device; 0: none */
     enum pp_on_error on_error;
     struct pp_session *session;
 };
@@ -142,7 +146,7 @@ static struct outcome run(const struct asked *a)
                                   .batch_size = BATCH,
                                   .in_order = 1,
                                   .seed = 7,
-                                  .max_epochs = 2,
+                                  .max_epochs = a->epochs ? (uint64_t)a->epochs : 2,
                                   .exif_rotate = a->rotate,
                                   .copy_buffers = a->copy_buffers ? a->copy_buffers : 2,
                                   .step = a->step_ns ? PP_STEP_DEVICE : PP_STEP_NONE,
@@ -261,6 +265,8 @@ static void every_back_end_gives_the_same(void **state)
         assert_int_equal(gpu.result.decode.images, 2 * (FILES - 5));
         assert_int_equal(gpu.result.decode.regions > 0, rows[i].parts);
         assert_int_equal(singles(), 0);
+        assert_int_equal(unpinned(), 0);
+        assert_int_equal(unpadded(), 0);
     }
     a = (struct asked){.nvjpeg = "fancy=1;engines=0", .backend = PP_NVJPEG_HARDWARE_DEVICE};
     struct outcome none = run(&a);
@@ -268,6 +274,43 @@ static void every_back_end_gives_the_same(void **state)
     assert_non_null(
         strstr(none.err.text, "back end HARDWARE_DEVICE cannot be used: this GPU has no JPEG engine"));
     assert_clean();
+}
+
+/* A batch takes 30 ms, and the CPU's part of it a few. Pixels are compared one batch at a time, in the first
+ * epochs. */
+static void several_batches_are_under_way(void **state)
+{
+    (void)state;
+    put_files();
+    struct outcome one = run(&(struct asked){.nvjpeg = "batch-us=30000", .epochs = 4, .copy_buffers = 1});
+    assert_int_equal(one.st, PP_OK);
+    assert_int_equal(most_at_once(), 1);
+    struct outcome four = run(&(struct asked){.nvjpeg = "batch-us=30000", .epochs = 4, .copy_buffers = 4});
+    assert_int_equal(four.st, PP_OK);
+    assert_in_range(most_at_once(), 2, 4);
+}
+
+/* After two epochs each place has had every batch, of which none is cropped at random: four more allocate
+ * nothing. */
+static void memory_is_taken_once(void **state)
+{
+    static const char *const names[] = {"cuMemAlloc_v2", "cuMemHostAlloc", "cuEventCreate", "cuStreamCreate"};
+    unsigned before[4];
+    (void)state;
+    put_files();
+    for (int epochs = 2; epochs <= 6; epochs += 4) {
+        struct outcome o = run(&(struct asked){.nvjpeg = "roi=0",
+                                               .transform = "resize:40,center:32,normalize=imagenet",
+                                               .epochs = epochs,
+                                               .workers = 1});
+        assert_int_equal(o.st, PP_OK);
+        for (int i = 0; i < 4; i++) {
+            if (epochs == 2)
+                before[i] = calls(names[i]);
+            else if (calls(names[i]) != before[i])
+                fail_msg("%s: %u calls, then %u", names[i], before[i], calls(names[i]));
+        }
+    }
 }
 
 /* A batch with a damaged image falls apart into whole images. */
@@ -562,6 +605,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TREE_TEST(batches_are_the_cpus_bit_for_bit),
         TREE_TEST(every_back_end_gives_the_same),
+        TREE_TEST(several_batches_are_under_way),
+        TREE_TEST(memory_is_taken_once),
         TREE_TEST(regions_are_forgotten_where_images_are_decoded_singly),
         TREE_TEST(differences_are_measured),
         TREE_TEST(grey_images_that_are_none_go_to_the_cpu),
@@ -581,5 +626,9 @@ int main(void)
     *(void **)&leaks = dlsym(nvjpeg, "fake_nvjpeg_leaks");
     *(void **)&singles = dlsym(nvjpeg, "fake_nvjpeg_singles");
     *(void **)&regions = dlsym(nvjpeg, "fake_nvjpeg_regions");
+    *(void **)&unpinned = dlsym(nvjpeg, "fake_nvjpeg_unpinned");
+    *(void **)&unpadded = dlsym(nvjpeg, "fake_nvjpeg_unpadded");
+    *(void **)&most_at_once = dlsym(nvjpeg, "fake_nvjpeg_most_at_once");
+    *(void **)&calls = dlsym(cuda, "fake_cuda_calls");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,7 @@ struct made {
     const char *backend;
     uint64_t noise_ns; /* that every third step takes more */
     int no_device;
+    const char *work_ns; /* steps are fixed work of that length; NULL: a length of time */
 };
 
 static struct fake_run *make(const struct made *m)
@@ -65,7 +66,9 @@ static struct fake_run *make(const struct made *m)
     }
     fake_text(f, "run", "outcome", "finished");
     fake_text(f, "config", "device_kind", "cuda");
-    fake_text(f, "config", "step", "cuda");
+    fake_text(f, "config", "step", m->work_ns ? "cuda-work" : "cuda");
+    if (m->work_ns)
+        fake_num(f, "config", "step_ns", m->work_ns, "ns");
     fake_num(f, "config", "row_bytes", "602112", "bytes");
     if (m->backend)
         fake_text(f, "decode", "backend", m->backend);
@@ -203,6 +206,41 @@ static const struct {
      {{"decode-offload", PP_FINDING_NOT_FOUND, "decode moved off the CPU", 0},
       {"decode-engine", PP_FINDING_NOT_FOUND, "busy for", 0},
       {"decode-steps", PP_FINDING_NOT_FOUND, "longer: within the spread of the steps", 0},
+      {"decode-copies", PP_FINDING_NOT_FOUND, "compressed", 0}}},
+    {"large images, of which little is used",
+     {.wait_ns = FAKE_MS,
+      .step_ns = 20 * FAKE_MS,
+      .decode_ns = FAKE_MS / 2,
+      .in_wait = 1,
+      .images = SIZE,
+      .copied = 4000000},
+     {{"decode-offload", PP_FINDING_NOT_FOUND, "decode moved off the CPU", 0},
+      {"decode-engine", PP_FINDING_NOT_FOUND, "busy for", 0},
+      {"decode-steps", PP_FINDING_NOT_MEASURED, "10 of each", 0},
+      {"decode-copies", PP_FINDING_FOUND, "copies carry compressed bytes, nearly as many as pixels: 3.81 MiB",
+       PP_REMEDY_DECODE_ELSEWHERE}}},
+    {"every step of fixed work runs beside decoding",
+     {.wait_ns = FAKE_MS / 10,
+      .step_ns = 20 * FAKE_MS,
+      .decode_ns = 20100000,
+      .images = SIZE,
+      .copied = SMALL,
+      .work_ns = "16000000"},
+     {{"decode-offload", PP_FINDING_NOT_FOUND, "decode moved off the CPU", 0},
+      {"decode-engine", PP_FINDING_NOT_FOUND, "so it keeps up", 0},
+      {"decode-steps", PP_FINDING_FOUND, "20.0 ms beside decoding and 16.0 ms on an idle GPU, 25.0 % longer",
+       PP_REMEDY_DECODE_STEALS},
+      {"decode-copies", PP_FINDING_NOT_FOUND, "compressed", 0}}},
+    {"which costs it nothing",
+     {.wait_ns = FAKE_MS / 10,
+      .step_ns = 20 * FAKE_MS,
+      .decode_ns = 20100000,
+      .images = SIZE,
+      .copied = SMALL,
+      .work_ns = "19000000"},
+     {{"decode-offload", PP_FINDING_NOT_FOUND, "decode moved off the CPU", 0},
+      {"decode-engine", PP_FINDING_NOT_FOUND, "so it keeps up", 0},
+      {"decode-steps", PP_FINDING_NOT_FOUND, "on an idle GPU, 5.3 % longer", 0},
       {"decode-copies", PP_FINDING_NOT_FOUND, "compressed", 0}}},
 };
 
