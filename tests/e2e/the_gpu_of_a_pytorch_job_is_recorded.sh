@@ -92,4 +92,35 @@ like "the job's own profiler, first: is left alone" "$(meta gpu activity)" "^not
 options=(--gpu-records 0)
 recorded "not asked for, no GPU" --no-gpu
 is "not asked for, no GPU: nothing" "$(meta gpu activity)$(sql "$R" "SELECT count(*) FROM gpu")" 0
+
+# A job that is profiled already when the recording begins: a block of it is recorded (pipeprobe attach has the same beginning). Its profiler keeps CUPTI.
+cat >"$T/block.py" <<'P'
+import sys
+import torch
+sys.path.insert(0, sys.argv[1])
+import on_gpu, pipeprobe
+path, profiled, sys.argv[1:] = sys.argv[2], len(sys.argv) > 3, []
+profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+if profiled:
+    profiler.start()
+with pipeprobe.record(path) as r:
+    on_gpu.main()
+    print("recorded", r.active)
+if profiled:
+    profiler.stop()
+    print("ranges", len(profiler.events()) > 0)
+P
+block() { run timeout 240 env PATH="$PWD/$BUILD:$PATH" PYTHONPATH="$PWD/collectors/attach/package" PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH="$FAKES" "$PYTHON" "$T/block.py" "$PWD/tests/jobs" "$R" "$@"; }
+rm -f "$R"
+block
+is "a block: what the job does" "$rc $(grep -c '^batches 40 ' "$OUT") $(grep -c '^recorded True' "$OUT")" "0 1 1"
+like "a block: its GPU is recorded" "$(meta gpu activity)" "^CUPTI of .*libcupti[.]so[.]13"
+seen=$(grep '^batches' "$OUT")
+rm -f "$R"
+block profiled
+is "a block of a job that is profiled: goes on, and its profiler too" "$rc $(grep '^batches\|^ranges' "$OUT" | paste -sd' ')" "0 $seen ranges True"
+is "a block of a job that is profiled: is recorded" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase = 'data_wait'"), $(sql "$R" "SELECT count(*) FROM gpu")" "40, 0"
+like "a block of a job that is profiled: CUPTI is its profiler's" "$(meta gpu activity)" "^not recorded: CUPTI is used by PyTorch's profiler"
+run "$PP" report "$R" --full
+like "a block of a job that is profiled: NOT MEASURED" "$(cat "$OUT")" "NOT MEASURED: not recorded: CUPTI is used by PyTorch's profiler"
 done_testing
