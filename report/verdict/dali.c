@@ -146,6 +146,13 @@ static int is_as_in_pytorch(const char *text)
             strncmp(text, "the same in the training loop", strlen("the same in the training loop")) == 0);
 }
 
+/* What it has besides: the next step has said the rest. */
+static const char *without_same(const char *text)
+{
+    static const char same[] = "the same; ";
+    return text && strncmp(text, same, sizeof(same) - 1) == 0 ? text + sizeof(same) - 1 : text;
+}
+
 void pp_dali_speak(struct pp_report *r, struct pp_arena *arena)
 {
     struct pp_report_verdict *v = &r->verdict;
@@ -157,7 +164,7 @@ void pp_dali_speak(struct pp_report *r, struct pp_arena *arena)
     if (v->remedy && is_as_in_pytorch(v->remedy->dali))
         v->action.words = pp_action_plain(v->remedy->pytorch, arena);
     else if (v->remedy)
-        v->action.dali = pp_action_plain(v->remedy->dali, arena);
+        v->action.dali = pp_action_plain(without_same(v->remedy->dali), arena);
     for (size_t i = 0; i < r->n_findings; i++)
         if (r->findings[i].next_step)
             r->findings[i].next_step = pp_dali_sentence(r->findings[i].next_step, arena);

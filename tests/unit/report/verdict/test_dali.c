@@ -130,6 +130,10 @@ static void the_training_loop_is_the_same(void **state)
     pp_dali_speak(&r, &arena);
     assert_null(v->action.dali);
     assert_non_null(strstr(v->action.words, "no .item()"));
+    v->remedy = &pp_remedies[PP_REMEDY_OTHER_LOAD];
+    v->next_step = v->remedy->sentence;
+    pp_dali_speak(&r, &arena);
+    assert_string_equal(v->action.dali, "set_affinity=True and DALI_AFFINITY_MASK place its threads");
     v->remedy = &pp_remedies[PP_REMEDY_LESS_WORK];
     v->next_step = "Make decode cheaper: smaller images offline";
     pp_dali_speak(&r, &arena);
