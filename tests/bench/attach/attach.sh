@@ -1,11 +1,12 @@
 #!/bin/bash
 # make bench-attach: what recording an unmodified PyTorch job costs. PYTHON names an interpreter with torch and torchvision, TURNS how often each job goes
-# on for half a second (600), ROUNDS how often each variant runs as a whole (5), BESIDE the other tools in that table (profiler; traceml where PYTHON has
+# on for a second (300), ROUNDS how often each variant runs as a whole (5), BESIDE the other tools in that table (profiler; traceml where PYTHON has
 # it). Idle machine: 45 minutes.
 set -u
 cd "$(dirname "$0")/../../.." || exit 2
-B=${B:-build/release} PYTHON=${PYTHON:-/usr/bin/python3} TURNS=${TURNS:-600} ROUNDS=${ROUNDS:-5}
+B=${B:-build/release} PYTHON=${PYTHON:-/usr/bin/python3} TURNS=${TURNS:-300} ROUNDS=${ROUNDS:-5}
 here=tests/bench/attach
+unset PYTHONDONTWRITEBYTECODE # else each start compiles the hooks
 [ -e "$B/python/attach/_pipeprobe.abi3.so" ] || { echo "bench-attach: the extension is not built: no Python.h (make deps)" >&2; exit 2; }
 "$PYTHON" -c 'import torch, torchvision' || { echo "bench-attach: $PYTHON has no torch and torchvision; try PYTHON=..." >&2; exit 2; }
 beside=${BESIDE:-profiler$("$PYTHON" -c 'import traceml_ai' 2>/dev/null && echo ,traceml)}

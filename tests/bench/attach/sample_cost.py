@@ -1,6 +1,7 @@
 """What recording one sample costs: the same sample of an image folder with and without the wrappers, in turn, in one
-process, by thread CPU time; and what a wrapped call adds that does nothing else. Run under `pipeprobe exec -- python3 tests/bench/attach/sample_cost.py IMAGES [rounds]`. The
-control is the plain data set against itself; its interval says what can be told."""
+process, by thread CPU time; and what a wrapped call adds that does nothing else. Run under
+`pipeprobe exec -- python3 tests/bench/attach/sample_cost.py IMAGES [rounds]`. The control is the plain data set against
+itself; its interval says what can be told."""
 
 import random
 import sys

@@ -1,6 +1,7 @@
 """Throughput of a recorded job over the plain one, in short turns: the jobs run all the time, one goes on while the others are stopped (SIGSTOP to the
 process group), in random order within a round. Slow and fast minutes of the machine meet all of them alike, and what a job did in a turn that it
-did not finish counts in its next one. `control` is the plain job once more: its interval says what this machine can tell.
+did not finish counts in its next one. A turn takes a second or more: what the collector does once a second it does once
+a turn. `control` is the plain job once more: its interval says what this machine can tell.
 
 A row is the ratio to the plain job over all turns, with its 95 % interval (bootstrap over blocks of rounds).
 
@@ -71,9 +72,9 @@ def main():
     p.add_argument("what", choices=("images", "tokens"))
     p.add_argument("data", type=os.path.abspath)
     p.add_argument("--length", type=int, default=256)
-    p.add_argument("--turn", type=float, default=0.5)
-    p.add_argument("--rounds", type=int, default=400)
-    p.add_argument("--block", type=int, default=20)
+    p.add_argument("--turn", type=float, default=1)
+    p.add_argument("--rounds", type=int, default=300)
+    p.add_argument("--block", type=int, default=10)
     a = p.parse_args()
     batch = 32 if a.what == "images" else 256
     with tempfile.TemporaryDirectory() as directory:
