@@ -129,7 +129,7 @@ dali() {
     run "$PP" report "$R" --json
     like "dali: the cause of the stalls" "$(json "$OUT" '$.verdict.l1')" "^(loader|transform)$"
     is "dali: advice is no line of a DataLoader" "$(json "$OUT" '$.verdict.python')$(json "$OUT" '$.verdict.pytorch')" ""
-    like "dali: but of the pipeline" "$(json "$OUT" '$.verdict.next_step') $(json "$OUT" '$.verdict.dali')" "num_threads|prefetch_queue_depth|fn\\."
+    like "dali: but of the pipeline" "$(json "$OUT" '$.verdict.next_step') $(json "$OUT" '$.verdict.dali')" "num_threads|prefetch_queue_depth|fn\\.|DALI_AFFINITY_MASK"
     is "dali: nothing of another loader is predicted" "$(sql :memory: "SELECT count(*) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.verdict.fixes') WHERE json_extract(value, '\$.knob') IN ('workers', 'prefetch')")" 0
     is "dali: what its threads do" "$(for phase in read decode transform; do [ "$(sql "$R" "SELECT count(*) >= 40 FROM v_span WHERE phase = '$phase' AND lane = 'worker'")" = 1 ] || echo "$phase"; done)" ""
 }
