@@ -18,7 +18,8 @@ struct pp_reads {
     uint64_t cpu_ns; /* of it */
     uint64_t bytes;  /* that they returned */
     uint64_t calls;
-    uint64_t at_ns, at_cpu_ns; /* of counting 2: when the thread's CPU clock was read last, and what it said */
+    uint64_t at_ns,
+        at_cpu_ns; /* of counting 2: when the thread's CPU clock was read last, and what it said */
 };
 
 #define PP_READS_OF_THREAD "pipeprobe_reads_of_thread"
