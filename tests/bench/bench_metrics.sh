@@ -23,9 +23,9 @@ serve() { # NAME PROGRAM...: prints nothing; the port is in $T/port-NAME
 }
 mkdir "$T/otlp" "$T/mlflow"
 serve push tests/tools/push_server.py 202 "$T/push.log"
-serve silent tests/tools/push_server.py silent "$T/silent.log"
+for how in silent endless lying garbage; do serve $how tests/tools/push_server.py $how "$T/$how.log"; done
 serve mlflow tests/tools/mlflow_server.py "$T/mlflow"
-sinks="none textfile endpoint push silent-push tensorboard mlflow"
+sinks="none textfile endpoint push silent-push endless-push lying-push garbage-push tensorboard mlflow"
 if [ -e "$VENV/complete" ]; then
     serve otlp tests/tools/otlp_server.py "$T/otlp"
     sinks="$sinks otlp otlp-json otlp-plain"
@@ -41,7 +41,7 @@ options() {
     textfile) echo --metrics-textfile "$T/x.prom" ;;
     endpoint) echo --metrics 0 ;;
     push) echo --metrics-push "$(url push)" ;;
-    silent-push) echo --metrics-push "$(url silent)" ;;
+    *-push) echo --metrics-push "$(url "${1%-push}")" ;;
     tensorboard) echo --tensorboard "$T/events" ;;
     mlflow) echo --mlflow "$(url mlflow)/bench" ;;
     otlp*) echo --otlp "$(url otlp)/$1" ;;
