@@ -525,7 +525,7 @@ EXPORT int cuStreamCreate(pp_cu_stream *out, unsigned flags)
     DONE;
 }
 
-/* What is waited for may come to be later meanwhile: work that a decoder slows down. */
+/* The end of work that is waited for moves while the wait goes on: a decoder may slow that work down. */
 static void wait_for(const struct thing *t)
 {
     uint64_t at = 0, before;
