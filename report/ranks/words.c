@@ -225,13 +225,18 @@ static const char *killed_of(struct judge *j)
 {
     const char *ranks = NULL;
     size_t ranges = 0;
-    for (size_t i = 0; i < j->d->n_rows; i++)
-        if (is_killed(&j->d->rows[i]))
-            ranks = pp_ranges_add(&j->r->arena, ranks, ranges++, j->d->rows[i].rank, j->d->rows[i].rank);
+    int cut = 0;
+    for (size_t i = 0; i < j->d->n_rows; i++) {
+        const struct pp_rank_row *row = &j->d->rows[i];
+        if (!is_killed(row))
+            continue;
+        ranks = pp_ranges_add(&j->r->arena, ranks, ranges++, row->rank, row->rank);
+        cut |= !row->outcome;
+    }
     return ranks ? pp_arena_printf(
                        &j->r->arena,
-                       "killed before it was done: rank %s; steps that it did not reach are not compared",
-                       ranks)
+                       "killed before it was done: rank %s; steps that it did not reach are not compared%s",
+                       ranks, cut ? "; a recording that was copied while it was written looks the same" : "")
                  : NULL;
 }
 

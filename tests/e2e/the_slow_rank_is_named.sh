@@ -65,7 +65,7 @@ pids=()
 run "$PP" ranks pipeprobe-kill --json
 is "a killed rank is recovered and compared" "$rc $(json "$OUT" '$.ranks[0].outcome') $(json "$OUT" '$.ranks[1].outcome') $(json "$OUT" '$.missing_ranks')" "0 interrupted  0"
 holds "up to where it came" "$(json "$OUT" '$.compared_steps') >= 20 && $(json "$OUT" '$.compared_steps') <= $(json "$OUT" '$.ranks[1].steps')"
-like "which the note says" "$(json "$OUT" '$.note')" "killed before it was done: rank 1;"
+like "which the note says, and what looks the same" "$(json "$OUT" '$.note')" "killed before it was done: rank 1;.*; a recording that was copied while it was written looks the same"
 
 # ---- names
 
@@ -113,6 +113,13 @@ refuses "a recording of no rank" 2 "alone.sqlite is of no rank" "$PP" ranks alon
 cp pipeprobe-slow/*.sqlite old && change old/rank0000.sqlite rank 0 && sql old/rank0000.sqlite "UPDATE meta SET value = '0.0.9' WHERE section = 'run' AND key = 'version'"
 run "$PP" ranks old
 like "two versions are compared, and said" "$(cat "$OUT")" "versions 0.0.9 and"
+mkdir copied && cp pipeprobe-slow/*.sqlite copied
+run "$PP" ranks copied
+is "files of this machine get no note" "$rc $(cat "$ERR")" "0 "
+for n in 0 1 2; do sql copied/rank000$n.sqlite "UPDATE meta SET value = 'node$((n / 2))' WHERE section = 'environment' AND key = 'hostname'"; done
+run "$PP" ranks copied
+like "files copied from other machines are compared" "$(cat "$OUT")" "Rank 2 .node node1. is the straggler"
+is "and it says whose they are" "$(cat "$ERR")" "note       recorded on node0 and other machines, not on this machine: its files and advice are for there"
 mkdir async && cp pipeprobe-slow/*.sqlite async
 sql async/rank0001.sqlite "INSERT INTO meta (section, key, value) VALUES ('process_note', '7', 'waits for other ranks are not recorded: the job has asynchronous collectives')"
 run "$PP" ranks async --json

@@ -10,7 +10,10 @@
 #include "report/ranks/ranks.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 struct options {
     const char *html;
@@ -102,6 +105,28 @@ static pp_status write_out(const struct pp_ranks *ranks, const struct options *o
     return st;
 }
 
+/* What is advised, and the files it names, are of the machines that recorded. */
+static void note_elsewhere(const struct pp_digest *d)
+{
+    char here[HOST_NAME_MAX + 1] = "", text[HOST_NAME_MAX + 160];
+    const char *first = NULL;
+    int others = 0;
+    gethostname(here, HOST_NAME_MAX);
+    for (size_t i = 0; i < d->n_rows; i++) {
+        const char *host = d->rows[i].host;
+        if (!host || strcmp(host, here) == 0)
+            return;
+        first = first ? first : host;
+        others |= strcmp(host, first) != 0;
+    }
+    if (!first)
+        return;
+    snprintf(text, sizeof(text),
+             "recorded on %.*s%s, not on this machine: its files and advice are for there", HOST_NAME_MAX,
+             first, others ? " and other machines" : "");
+    pp_cli_note("note", text);
+}
+
 static pp_status judge(const struct options *o, const char *const *operands, int n, int *code,
                        struct pp_err *err)
 {
@@ -112,6 +137,8 @@ static pp_status judge(const struct options *o, const char *const *operands, int
         st = pp_ranks_judge(&all, &ranks, err);
     if (st == PP_OK)
         st = write_out(&ranks, o, err);
+    if (st == PP_OK)
+        note_elsewhere(&all);
     *code = ranks.kind == PP_RANKS_INCONCLUSIVE ? pp_status_exit_code(PP_E_INCONCLUSIVE) : 0;
     pp_ranks_free(&ranks);
     pp_digest_free(&all);
