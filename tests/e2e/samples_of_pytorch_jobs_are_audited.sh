@@ -46,7 +46,7 @@ is "one that is split among neither" "$rc $(json "$OUT" '$.causes[0].name') $(js
     "1 ranks-alike workers-alike 3 0-1"
 run "$PP" ranks "$T/whole" --audit
 like "in words" "$(cat "$OUT")" "All workers of rank 0-1 made the same first samples in 3 epochs: the iterable data set is not split among workers"
-for how in named listed; do
+for how in named listed turned; do
     record $how 2 0
     audit $how
     is "$how samples: workers that do not split them" "$rc $(json "$OUT" '$.causes[0].name')" "1 workers-alike"
@@ -54,4 +54,7 @@ done
 record own 2 0
 audit own
 is "objects of the job's own are not asked" "$rc $(json "$OUT" '$.kind')" "3 inconclusive"
+record wide 2 0
+audit wide
+is "what would have to be copied to be told is left alone" "$rc $(json "$OUT" '$.kind')" "3 inconclusive"
 done_testing

@@ -1,7 +1,7 @@
 """A training job of one or many processes whose sampling is right, or wrong in a way that the command line says:
 right, frozen (set_epoch forgotten), alike (no DistributedSampler), twin (rank 1 has the sampler of rank 0), repeat, skip; and iterable data sets:
 iterable (split among workers and ranks), whole (among neither), named (the same, with random noise and WebDataset's names), listed (whole, of lists and
-texts), own (whole, of a class of the job's own).
+texts), own (whole, of a class of the job's own), turned and wide (whole, of tensors whose elements do not follow each other in memory: 24, and 2^30).
 
 One process after the other plays the ranks: RANK and WORLD_SIZE say which one this is."""
 
@@ -42,6 +42,10 @@ class Stream(IterableDataset):
                 yield {"__key__": "%06d" % i, "__url__": "a.tar", "x": x}
             elif how == "listed":
                 yield {"text": "line %d" % i, "ids": list(range(i, i + 2000)), "x": x.numpy()}
+            elif how == "turned":
+                yield (x + torch.arange(24.0).reshape(8, 3)).t()
+            elif how == "wide":
+                yield x.expand(1 << 30)
             else:
                 yield Own(i) if how == "own" else x
 
@@ -49,6 +53,8 @@ class Stream(IterableDataset):
 def collated(samples):
     if how == "own":
         return torch.tensor([[float(s.i)] for s in samples])
+    if how in ("turned", "wide"):
+        return torch.stack([s.flatten()[:1] if how == "turned" else s[:1] for s in samples])
     return torch.utils.data.default_collate([s["x"] if isinstance(s, dict) else s for s in samples])
 
 
@@ -62,7 +68,7 @@ class Wrong(DistributedSampler):
 
 def main():
     data = Numbers()
-    if how in ("iterable", "whole", "named", "listed", "own"):
+    if how in ("iterable", "whole", "named", "listed", "own", "turned", "wide"):
         loader = DataLoader(Stream(), BATCH, num_workers=workers, collate_fn=collated)
     elif how == "alike":
         torch.manual_seed(1)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { DEPTH = 6, OBJECTS = 1024, OF_A_LIST = 64, BYTES = 1 << 16 };
+enum { DEPTH = 6, OBJECTS = 1024, OF_A_LIST = 64, BYTES = 1 << 16, COPIED = 1 << 22 };
 
 struct print {
     uint64_t hash;
@@ -62,9 +62,28 @@ static int holds_objects(PyObject *array)
     return objects;
 }
 
+/* Where the elements do not follow each other in memory, those of an array are copied to be brought into
+ * order: not of one with more than COPIED. */
+static int is_small(PyObject *array, int is_tensor)
+{
+    PyObject *size = is_tensor ? PyObject_CallMethod(array, "numel", NULL)
+                               : PyObject_GetAttrString(array, "size"),
+             *flags = is_tensor ? NULL : PyObject_GetAttrString(array, "flags"),
+             *in_order = is_tensor ? PyObject_CallMethod(array, "is_contiguous", NULL)
+                         : flags   ? PyObject_GetAttrString(flags, "c_contiguous")
+                                   : NULL;
+    int small = in_order == Py_True || (size && PyLong_Check(size) && PyLong_AsLongLong(size) <= COPIED);
+    Py_XDECREF(in_order);
+    Py_XDECREF(flags);
+    Py_XDECREF(size);
+    return small;
+}
+
 /* The beginning of an array of numpy's, or of a tensor. */
 static int add_array(struct print *p, PyObject *array, int is_tensor)
 {
+    if (!is_small(array, is_tensor))
+        return 0;
     PyObject *flat = PyObject_CallMethod(array, "reshape", "i", -1),
              *begin = flat ? PySequence_GetSlice(flat, 0, BYTES / 4) : NULL,
              *numpy = begin && is_tensor ? PyObject_CallMethod(begin, "numpy", NULL) : begin;
