@@ -2,7 +2,7 @@
 # tests/frameworks.sh [--slice]: the jobs of tests/jobs/rows.py under every PyTorch that can be had, each run without and with pipeprobe.
 #
 # Interpreters are Debian's and virtual environments in $VENVS (build/venvs), made from PyPI where it is reachable; one takes up to 7 GB. --slice is what
-# `make test` runs: Debian's interpreter with a few small packages beside it, all jobs in one process, and the newest PyTorch where its environment is there.
+# `make test` runs: Debian's interpreter with a few small packages beside it, all jobs in one process, and the newest PyTorch (tests/newest_torch.sh).
 # ONLY=REGEX chooses rows "INTERPRETER ROW"; TOGETHER=1 runs all jobs of an interpreter in one process, where importing torch is most of the time.
 # LIMIT: seconds that a process may take (250).
 . "$(dirname "$0")/lib.sh"
@@ -144,7 +144,12 @@ interpreter() { # NAME REQUIREMENTS: $PYTHON, or $why it cannot be had
     fi
     PYTHON=$dir/bin/python
     [ -e "$dir/complete" ] && return
-    if [ $slice ]; then why="no $dir: make test-frameworks makes it"; return; fi
+    if [ $slice ]; then
+        PYTHON=$VENVS/torch/bin/python why="no $dir: make test-frameworks makes it"
+        [ "$1" != newest ] || why="no $VENVS/torch: tests/newest_torch.sh makes it"
+        [ "$1" != newest ] || [ ! -e "$VENVS/torch/complete" ] || why=
+        return
+    fi
     # shellcheck disable=SC2086
     if { rm -rf "$dir" && python3 -m venv "$dir" && "$dir/bin/pip" install -q --retries 1 $2; } >"$T/pip" 2>&1; then touch "$dir/complete"
     else why="pip: $(tail -n 1 "$T/pip" | cut -c1-150)"; fi
@@ -175,7 +180,8 @@ while IFS='|' read -r who requirements import <&3; do
     [ ${#jobs[@]} -gt 0 ] || continue
     # Workers that are not forked are another test's: an_unmodified_pytorch_job_is_recorded.sh.
     [ -z "$slice" ] || mapfile -t jobs < <(printf '%s\n' "${jobs[@]}" | grep -vx start_methods)
-    [ -z "$slice" ] || [ "$who" = debian ] || jobs=(any_order torchvision_io transforms_v2 stateful hf_datasets) # what Debian's cannot
+    # What Debian's cannot, and one job of both.
+    [ -z "$slice" ] || [ "$who" = debian ] || mapfile -t jobs < <(printf '%s\n' "${jobs[@]}" | grep -xE 'plain|any_order|torchvision_io|transforms_v2|stateful')
     able "$who" "${jobs[@]}"
     mapfile -t jobs <"$T/able"
     if [ "${slice}${TOGETHER:-}" ]; then

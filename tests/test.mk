@@ -62,6 +62,7 @@ format:
 	$(Q)bash tests/check_format.sh --rewrite
 
 test: deps-test
+	$(Q)bash tests/newest_torch.sh || echo "going on without it: PyTorch jobs will be tested with Debian's torch alone"
 	$(Q)$(MAKE) $(JOBS) SAN= all unit helpers bench-bins
 	$(Q)$(MAKE) $(JOBS) SAN=address,undefined all unit helpers
 	$(Q)$(MAKE) $(JOBS) SAN=thread all helpers $(call THREADED,build/thread)
