@@ -1,10 +1,10 @@
 #!/bin/bash
-# make bench-attach: what recording an unmodified PyTorch job costs. PYTHON names an interpreter with torch and torchvision, TURNS how often each job goes
-# on for a second (300), ROUNDS how often each variant runs as a whole (5), BESIDE the other tools in that table (profiler; traceml where PYTHON has
-# it). Idle machine: 45 minutes.
+# make bench-attach: what recording an unmodified PyTorch job costs. PYTHON names an interpreter with torch and torchvision, STARTS how often the jobs
+# that take turns are started (20), ROUNDS how often each variant runs as a whole (5), BESIDE the other tools in that table (profiler; traceml where PYTHON has
+# it). Idle machine: 60 minutes.
 set -u
 cd "$(dirname "$0")/../../.." || exit 2
-B=${B:-build/release} PYTHON=${PYTHON:-/usr/bin/python3} TURNS=${TURNS:-300} ROUNDS=${ROUNDS:-5}
+B=${B:-build/release} PYTHON=${PYTHON:-/usr/bin/python3} STARTS=${STARTS:-20} ROUNDS=${ROUNDS:-5}
 here=tests/bench/attach
 unset PYTHONDONTWRITEBYTECODE # else each start compiles the hooks
 [ -e "$B/python/attach/_pipeprobe.abi3.so" ] || { echo "bench-attach: the extension is not built: no Python.h (make deps)" >&2; exit 2; }
@@ -21,8 +21,8 @@ echo "one JPEG sample, by thread CPU time (goal: at most +1 %)"
 "$B/pipeprobe" exec -q --force -o "$T/run.sqlite" -- "$PYTHON" $here/sample_cost.py "$T/images" 2
 echo
 echo "throughput, the jobs in turns (goal: at least 0.99)"
-"$PYTHON" $here/turns.py "$B/pipeprobe" images "$T/images" --rounds "$TURNS"
-"$PYTHON" $here/turns.py "$B/pipeprobe" tokens "$T/tokens.bin" --rounds "$TURNS"
+"$PYTHON" $here/turns.py "$B/pipeprobe" images "$T/images" --starts "$STARTS"
+"$PYTHON" $here/turns.py "$B/pipeprobe" tokens "$T/tokens.bin" --starts "$STARTS"
 echo
 echo "beside other tools, whole jobs"
 "$PYTHON" $here/costs.py "$B/pipeprobe" images "$T/images" --rounds "$ROUNDS" --batches 60 --beside "$beside"

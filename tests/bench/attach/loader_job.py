@@ -3,7 +3,8 @@ JSON: samples/s of the steady state, CPU time per sample of all processes, and p
 
 loader_job.py images ROOT | tokens FILE  [--workers N] [--length TOKENS] [--batches N | --taken FILE] [--profiler] [--traceml]
 
-With --taken the job goes on until it is killed, and the number of the batches taken stands in the first 8 bytes of FILE."""
+With --taken the job goes on until it is killed. FILE has 8 bytes for the trainer and for each worker; their sum is the number of samples: those of a batch
+when the trainer has taken it, of images each one when its worker has made it."""
 
 import argparse
 import contextlib
@@ -63,13 +64,31 @@ def cpu_s():
     )
 
 
-def endless(loader, path):
-    with open(path, "r+b") as f:
-        taken, count = 0, mmap.mmap(f.fileno(), 8)
+class Counter:
+    """The last step of a transform: counts what its worker makes."""
+
+    def __init__(self, count):
+        self.count, self.made = count, 0
+
+    def __call__(self, x):
+        self.made += 1
+        struct.pack_into("=q", self.count, 8 + 8 * get_worker_info().id, self.made)
+        return x
+
+
+def endless(data, a, batch):
+    with open(a.taken, "r+b") as f:
+        count = mmap.mmap(f.fileno(), 0)
+    if a.kind == "images":
+        data.samples *= 100  # epochs of minutes
+        data.transform.transforms.append(Counter(count))
+    loader = DataLoader(data, batch_size=batch, shuffle=True, num_workers=a.workers)
+    taken = 0
     while True:
         for _ in loader:
-            taken += 1
-            struct.pack_into("=q", count, 0, taken)
+            taken += batch
+            if a.kind == "tokens":
+                struct.pack_into("=q", count, 0, taken)
 
 
 def main():
@@ -88,9 +107,7 @@ def main():
     data = images(a.data) if a.kind == "images" else Tokens(a.data, a.length)
     batch = 32 if a.kind == "images" else 256
     if a.taken:
-        if a.kind == "images":
-            data.samples *= 10  # epochs of half a minute
-        return endless(DataLoader(data, batch_size=batch, shuffle=True, num_workers=a.workers), a.taken)
+        return endless(data, a, batch)
     loader = DataLoader(WithMemory(data), batch_size=batch, shuffle=True, num_workers=a.workers)
     around, step = contextlib.nullcontext(), contextlib.nullcontext
     if a.profiler:

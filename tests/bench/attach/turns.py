@@ -1,11 +1,12 @@
 """Throughput of a recorded job over the plain one, in short turns: the jobs run all the time, one goes on while the others are stopped (SIGSTOP to the
 process group), in random order within a round. Slow and fast minutes of the machine meet all of them alike, and what a job did in a turn that it
 did not finish counts in its next one. A turn takes a second or more: what the collector does once a second it does once
-a turn. `control` is the plain job once more: its interval says what this machine can tell.
+a turn. One start of a job may be faster than another by percents for as long as it runs (where its memory lies), so all of them are started anew several
+times. `control` is the plain job once more: its interval says what this machine can tell.
 
-A row is the ratio to the plain job over all turns, with its 95 % interval (bootstrap over blocks of rounds).
+A row is the ratio to the plain job over all turns, with its 95 % interval (bootstrap over the starts).
 
-turns.py PIPEPROBE images ROOT | tokens FILE  [--turn SECONDS] [--rounds N] [--block ROUNDS]"""
+turns.py PIPEPROBE images ROOT | tokens FILE  [--turn SECONDS] [--rounds N] [--starts N]"""
 
 import argparse
 import os
@@ -18,6 +19,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+COUNTERS = 3  # loader_job.py's: its trainer and 2 workers
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -27,7 +29,7 @@ class Job:
     def __init__(self, name, a, directory):
         self.name, self.path = name, "%s/%s.taken" % (directory, name)
         with open(self.path, "wb") as f:
-            f.write(bytes(8))
+            f.write(bytes(8 * COUNTERS))
         command = [sys.executable, HERE + "/loader_job.py", a.what, a.data, "--length", str(a.length), "--taken", self.path]
         if name == "pipeprobe":
             command = [a.pipeprobe, "exec", "-q", "--force", "-o", directory + "/run.sqlite", "--"] + command
@@ -35,7 +37,7 @@ class Job:
 
     def taken(self):
         with open(self.path, "rb") as f:
-            return struct.unpack("=q", f.read(8))[0]
+            return sum(struct.unpack("=%dq" % COUNTERS, f.read()))
 
     def signal(self, number):
         os.killpg(self.process.pid, number)
@@ -54,7 +56,7 @@ class Job:
         return total * TICK_S
 
     def turn(self, seconds):
-        """Batches taken, seconds, CPU time."""
+        """Samples, seconds, CPU time."""
         cpu, taken, t = self.cpu_s(), self.taken(), time.monotonic()
         self.signal(signal.SIGCONT)
         time.sleep(seconds)
@@ -66,27 +68,18 @@ class Job:
         self.process.wait()
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("pipeprobe", type=os.path.abspath)
-    p.add_argument("what", choices=("images", "tokens"))
-    p.add_argument("data", type=os.path.abspath)
-    p.add_argument("--length", type=int, default=256)
-    p.add_argument("--turn", type=float, default=1)
-    p.add_argument("--rounds", type=int, default=300)
-    p.add_argument("--block", type=int, default=10)
-    a = p.parse_args()
-    batch = 32 if a.what == "images" else 256
+def one_start(a, batch):
+    """Of each job its turns."""
     with tempfile.TemporaryDirectory() as directory:
         jobs = []
         try:
             for name in ("plain", "control", "pipeprobe"):
                 jobs.append(Job(name, a, directory))
-                while jobs[-1].taken() < 20:
+                while jobs[-1].taken() < 20 * batch:
                     if jobs[-1].process.poll() is not None:
                         sys.exit("%s ended by itself" % name)
                     time.sleep(0.05)
-                jobs[-1].turn(3)
+                jobs[-1].turn(2)
             turns = {j.name: [] for j in jobs}
             for r in range(a.rounds):
                 for job in random.Random(r).sample(jobs, len(jobs)):
@@ -94,26 +87,37 @@ def main():
         finally:
             for j in jobs:
                 j.end()
+    return turns
 
-    def figures(some):
-        """Samples per second and CPU time per sample of some turns."""
-        taken, seconds, cpu = map(sum, zip(*some))
-        return batch * taken / seconds, cpu / (batch * taken)
 
-    rate, cpu = figures(turns["plain"])
-    print("%s, 2 workers: %.0f samples/s, %.1f us of CPU each, %d turns of %.2f s, %d to a block" % (a.what, rate, 1e6 * cpu, a.rounds, a.turn, a.block))
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("pipeprobe", type=os.path.abspath)
+    p.add_argument("what", choices=("images", "tokens"))
+    p.add_argument("data", type=os.path.abspath)
+    p.add_argument("--length", type=int, default=256)
+    p.add_argument("--turn", type=float, default=1)
+    p.add_argument("--rounds", type=int, default=15)
+    p.add_argument("--starts", type=int, default=20)
+    a = p.parse_args()
+    starts = [one_start(a, 32 if a.what == "images" else 256) for _ in range(a.starts)]
+
+    def figures(name, drawn):
+        """Samples per second and CPU time per sample of some starts."""
+        samples, seconds, cpu = map(sum, zip(*(t for i in drawn for t in starts[i][name])))
+        return samples / seconds, cpu / samples
+
+    def ratios(name, drawn):
+        return [of / over for of, over in zip(figures(name, drawn), figures("plain", drawn))]
+
+    every = range(a.starts)
+    rate, cpu = figures("plain", every)
+    print("%s, 2 workers: %.0f samples/s, %.1f us of CPU each, %d starts, %d turns of %.2f s in each" % (a.what, rate, 1e6 * cpu, a.starts, a.rounds, a.turn))
     print("%-10s %-28s %-28s" % ("over plain", "samples/s", "CPU time per sample"))
-    starts = range(0, a.rounds - a.block + 1, a.block)
     for name in ("control", "pipeprobe"):
-
-        def ratios(drawn):
-            """Of some blocks: samples/s, CPU time per sample, over those of the plain job in the same blocks."""
-            both = [figures([t for i in drawn for t in turns[n][i : i + a.block]]) for n in (name, "plain")]
-            return [of / over for of, over in zip(*both)]
-
-        drawn = [ratios(random.Random(k).choices(starts, k=len(starts))) for k in range(1000)]
+        drawn = [ratios(name, random.Random(k).choices(every, k=a.starts)) for k in range(1000)]
         row = "%-10s" % name
-        for value, many in zip(ratios(starts), zip(*drawn)):
+        for value, many in zip(ratios(name, every), zip(*drawn)):
             many = sorted(many)
             row += " %.4f (%.4f to %.4f)   " % (value, many[25], many[974])
         print(row)
