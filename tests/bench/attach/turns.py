@@ -1,8 +1,8 @@
 """Throughput of a recorded job over the plain one, in short turns: the jobs run all the time, one goes on while the others are stopped (SIGSTOP to the
 process group), in random order within a round. Slow and fast minutes of the machine meet all of them alike, and what a job did in a turn that it
-did not finish counts in its next one. A turn takes a second or more: what the collector does once a second it does once
-a turn. One start of a job may be faster than another by percents for as long as it runs (where its memory lies), so all of them are started anew several
-times. `control` is the plain job once more: its interval says what this machine can tell.
+did not finish counts in its next one. A turn takes a second or more: what the collector does once a second it does once a turn. One start of a job may
+be faster than another by percents for as long as it runs (where its memory lies), and so may the first of three. All are started anew several times,
+in random order. `control` is the plain job once more: its interval says what this machine can tell.
 
 A row is the ratio to the plain job over all turns, with its 95 % interval (bootstrap over the starts).
 
@@ -68,12 +68,12 @@ class Job:
         self.process.wait()
 
 
-def one_start(a, batch):
+def one_start(a, batch, draw):
     """Of each job its turns."""
     with tempfile.TemporaryDirectory() as directory:
         jobs = []
         try:
-            for name in ("plain", "control", "pipeprobe"):
+            for name in draw.sample(("plain", "control", "pipeprobe"), 3):
                 jobs.append(Job(name, a, directory))
                 while jobs[-1].taken() < 20 * batch:
                     if jobs[-1].process.poll() is not None:
@@ -81,8 +81,8 @@ def one_start(a, batch):
                     time.sleep(0.05)
                 jobs[-1].turn(2)
             turns = {j.name: [] for j in jobs}
-            for r in range(a.rounds):
-                for job in random.Random(r).sample(jobs, len(jobs)):
+            for _ in range(a.rounds):
+                for job in draw.sample(jobs, len(jobs)):
                     turns[job.name].append(job.turn(a.turn))
         finally:
             for j in jobs:
@@ -100,7 +100,7 @@ def main():
     p.add_argument("--rounds", type=int, default=15)
     p.add_argument("--starts", type=int, default=20)
     a = p.parse_args()
-    starts = [one_start(a, 32 if a.what == "images" else 256) for _ in range(a.starts)]
+    starts = [one_start(a, 32 if a.what == "images" else 256, random.Random(k)) for k in range(a.starts)]
 
     def figures(name, drawn):
         """Samples per second and CPU time per sample of some starts."""
