@@ -119,7 +119,7 @@ is "files of this machine get no note" "$rc $(cat "$ERR")" "0 "
 for n in 0 1 2; do sql copied/rank000$n.sqlite "UPDATE meta SET value = 'node$((n / 2))' WHERE section = 'environment' AND key = 'hostname'"; done
 run "$PP" ranks copied
 like "files copied from other machines are compared" "$(cat "$OUT")" "Rank 2 .node node1. is the straggler"
-is "and it says whose they are" "$(cat "$ERR")" "note       recorded on node0 and other machines, not on this machine: its files and advice are for there"
+is "and it says whose they are" "$(cat "$ERR")" "note       recorded on node0 and other machines, not on this one; commands and paths in the answer are for those machines"
 mkdir async && cp pipeprobe-slow/*.sqlite async
 sql async/rank0001.sqlite "INSERT INTO meta (section, key, value) VALUES ('process_note', '7', 'waits for other ranks are not recorded: the job has asynchronous collectives')"
 run "$PP" ranks async --json

@@ -105,7 +105,7 @@ static pp_status write_out(const struct pp_ranks *ranks, const struct options *o
     return st;
 }
 
-/* What is advised, and the files it names, are of the machines that recorded. */
+/* The commands and paths of the answer are those of the machines that recorded. */
 static void note_elsewhere(const struct pp_digest *d)
 {
     char here[HOST_NAME_MAX + 1] = "", text[HOST_NAME_MAX + 160];
@@ -122,8 +122,9 @@ static void note_elsewhere(const struct pp_digest *d)
     if (!first)
         return;
     snprintf(text, sizeof(text),
-             "recorded on %.*s%s, not on this machine: its files and advice are for there", HOST_NAME_MAX,
-             first, others ? " and other machines" : "");
+             "recorded on %.*s%s, not on this one; commands and paths in the answer are for %s",
+             HOST_NAME_MAX, first, others ? " and other machines" : "",
+             others ? "those machines" : "that one");
     pp_cli_note("note", text);
 }
 

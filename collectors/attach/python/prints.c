@@ -73,6 +73,7 @@ static int is_small(PyObject *array, int is_tensor)
                          : flags   ? PyObject_GetAttrString(flags, "c_contiguous")
                                    : NULL;
     int small = in_order == Py_True || (size && PyLong_Check(size) && PyLong_AsLongLong(size) <= COPIED);
+    PyErr_Clear(); /* a sparse tensor has no order */
     Py_XDECREF(in_order);
     Py_XDECREF(flags);
     Py_XDECREF(size);
