@@ -41,7 +41,7 @@ like "no rights: the sentence" "$(tail -n 1 "$ERR")" "^pipeprobe needs these Deb
 
 # Servers are unpacked: installed they would start.
 mkdir -p "$T/debs"
-for program in prometheus:promtool prometheus-node-exporter:prometheus-node-exporter prometheus-pushgateway:prometheus-pushgateway; do
+for program in prometheus:promtool prometheus-node-exporter:prometheus-node-exporter prometheus-pushgateway:prometheus-pushgateway nginx:nginx; do
     package=${program%%:*}
     mkdir -p "$T/tree-$package/DEBIAN" "$T/tree-$package/usr/bin"
     printf 'Package: %s\nVersion: 1\nArchitecture: all\nMaintainer: a\nDescription: a\n' "$package" >"$T/tree-$package/DEBIAN/control"
@@ -49,7 +49,7 @@ for program in prometheus:promtool prometheus-node-exporter:prometheus-node-expo
     chmod +x "$T/tree-$package/usr/bin/${program#*:}"
     dpkg-deb -b "$T/tree-$package" "$T/debs/$package.deb" >/dev/null 2>&1
 done
-if PATH=/usr/bin:/bin command -v promtool prometheus-node-exporter prometheus-pushgateway >/dev/null; then
+if PATH=/usr/bin:/bin command -v promtool prometheus-node-exporter prometheus-pushgateway nginx >/dev/null; then
     skip "servers are unpacked" "they are installed here"
 else
     stand_in apt-get "echo \"\$*\" >>$T/apt.log; case \$* in *download*) shift 2; for p; do cp $T/debs/\$p.deb . || exit 100; done ;; esac"
