@@ -106,7 +106,7 @@ static void count_last(struct judge *j)
     r->lost_share = r->step_ns > 0 ? r->lost_ns / r->step_ns : NAN;
     r->lost_rank_s = lost / 1e9;
     j->saved_ns = saved / (double)j->n_steps;
-    r->gain_share = r->step_ns > j->saved_ns ? r->step_ns / (r->step_ns - j->saved_ns) - 1 : NAN;
+    r->gain_share = judge_gain(r->step_ns, j->saved_ns);
 }
 
 /* A single rank is mended in the steps that it is last in, and in no others. */
@@ -118,7 +118,7 @@ static void count_saved_by_one(struct judge *j)
         saved += row_of(j, t->rank) == j->slow ? (double)(t->max_ns - t->second_ns) : 0;
     }
     j->saved_ns = saved / (double)j->n_steps;
-    j->r->gain_share = j->r->step_ns > j->saved_ns ? j->r->step_ns / (j->r->step_ns - j->saved_ns) - 1 : NAN;
+    j->r->gain_share = judge_gain(j->r->step_ns, j->saved_ns);
 }
 
 #define CHANGED_AFTER 0.75 /* last in that part of the steps after the cut, */

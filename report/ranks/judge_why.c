@@ -106,8 +106,7 @@ static void count_exchange(struct judge *j)
 {
     struct pp_ranks *r = j->r;
     r->exchange_delay_ns = exchange_excess(j, j->slow);
-    double left = r->step_ns - j->saved_ns - r->exchange_delay_ns;
-    r->gain_share = left > 0 ? r->step_ns / left - 1 : NAN;
+    r->gain_share = judge_gain(r->step_ns, j->saved_ns + r->exchange_delay_ns);
     r->lost_ns += r->exchange_delay_ns;
     r->lost_share = r->step_ns > 0 ? r->lost_ns / r->step_ns : NAN;
     r->lost_rank_s += r->exchange_delay_ns / 1e9 * (double)j->n_steps * (double)(j->d->n_rows - 1);

@@ -106,7 +106,7 @@ struct pp_ranks {
     double lost_share;            /* of step_ns */
     double lost_rank_s;           /* all ranks, all compared steps: GPU time where each has one */
     double gain_share;            /* of throughput, were the last rank (of a straggler: that one) as fast
-                                     as the next one */
+                                     as the next one; NAN: less than a tenth of the step would be left */
     double gap_ns;                /* own time of the straggler over that of the median rank; with
                                      exchange_delay_ns where all wait for its part in the exchange */
     const char *cause;            /* phase that has 80 % of it, or PP_RANKS_CONTENDED; NULL: none has */

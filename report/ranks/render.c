@@ -109,11 +109,14 @@ void pp_ranks_text(const struct pp_ranks *r, int all, FILE *out)
                 put_line("verdict", r->rows[i].sentence, out);
     if (r->lost_share >= 0.1 || r->exchange_delay_ns > 0) {
         double hours = r->lost_rank_s / 3600;
-        fprintf(out, "%-9s %.*f %s over %s; throughput +%s if the last rank %s\n", "cost", hours < 1 ? 4 : 1,
-                hours, have_gpus(r) ? "GPU-hours" : "rank-hours",
-                pp_text_counted(a, sizeof(a), (double)r->compared_steps, "step", "steps"),
-                isnan(r->gain_share) ? "unknown" : pp_text_percent(b, sizeof(b), r->gain_share),
-                isnan(r->exchange_delay_ns) ? "were as fast as the next one" : "had its CPUs");
+        fprintf(out, "%-9s %.*f %s over %s; ", "cost", hours < 1 ? 4 : 1, hours,
+                have_gpus(r) ? "GPU-hours" : "rank-hours",
+                pp_text_counted(a, sizeof(a), (double)r->compared_steps, "step", "steps"));
+        if (isnan(r->gain_share))
+            fputs("gain unknown: no other rank's loader was seen at that pace\n", out);
+        else
+            fprintf(out, "throughput +%s if the last rank %s\n", pp_text_percent(b, sizeof(b), r->gain_share),
+                    isnan(r->exchange_delay_ns) ? "were as fast as the next one" : "had its CPUs");
     }
     if (r->missing_ranks)
         fprintf(out, "%-9s rank%s %s of %.0f: no recording here\n", "missing",

@@ -601,6 +601,28 @@ static void test_numbers(void **state)
     pp_digest_free(&all);
 }
 
+/* The other ranks have nothing to do in a step: what their loaders could do was not seen. */
+static void test_no_gain_beyond_what_was_seen(void **state)
+{
+    static const struct {
+        uint64_t ms;
+        int known;
+    } rows[] = {{170, 1}, {200, 0}, {4000, 0}}; /* with 21 ms that are left: 89 %, 90.5 %, 99.5 % */
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct job j = even(4, 1);
+        struct pp_digest all;
+        struct pp_ranks r;
+        j.wait_ns[2] += rows[i].ms * MS;
+        judge(&j, &all, &r);
+        assert_int_equal(r.kind, PP_RANKS_STRAGGLER);
+        if (isnan(r.gain_share) == rows[i].known)
+            fail_msg("%d ms: gain %g", (int)rows[i].ms, r.gain_share);
+        pp_ranks_free(&r);
+        pp_digest_free(&all);
+    }
+}
+
 static void test_since_when(void **state)
 {
     struct job j = even(4, 1);
@@ -768,6 +790,7 @@ int main(void)
         cmocka_unit_test(test_a_rank_that_is_slow_in_the_exchange_is_named),
         cmocka_unit_test(test_the_gain_is_of_the_straggler_s_own_steps),
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_no_gain_beyond_what_was_seen),
         cmocka_unit_test(test_since_when),
         cmocka_unit_test(test_missing_ranks_by_number),
         cmocka_unit_test(test_versions_and_kills_are_said),
