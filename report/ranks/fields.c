@@ -95,8 +95,8 @@ const struct pp_field pp_ranks_fields[] = {
     F(lost_rank_s, S, "the same over all ranks and compared steps: GPU seconds where each rank has a GPU"),
     F(gain_share, SHARE,
       "of throughput, were the last rank of each step as fast as the next one; of a rank-straggler that rank, in the "
-      "steps that it is last in; where the cause is cpu-contended, also without exchange_delay_ns; null: less than a tenth of the step "
-      "would be left, faster than any loader here was seen"),
+      "steps that it is last in; where the cause is cpu-contended, also without exchange_delay_ns; null: less than a "
+      "tenth of the step would be left, faster than any loader here was seen"),
     F(gap_ns, NS,
       "own time per step of the straggler over that of the median rank; where all wait for its part in the exchange, "
       "with exchange_delay_ns"),

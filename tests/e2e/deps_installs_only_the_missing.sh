@@ -49,7 +49,7 @@ for program in prometheus:promtool prometheus-node-exporter:prometheus-node-expo
     chmod +x "$T/tree-$package/usr/bin/${program#*:}"
     dpkg-deb -b "$T/tree-$package" "$T/debs/$package.deb" >/dev/null 2>&1
 done
-if PATH=/usr/bin:/bin command -v promtool prometheus-node-exporter prometheus-pushgateway nginx >/dev/null; then
+if PATH=/usr/bin:/bin command -v promtool prometheus-node-exporter prometheus-pushgateway >/dev/null; then
     skip "servers are unpacked" "they are installed here"
 else
     stand_in apt-get "echo \"\$*\" >>$T/apt.log; case \$* in *download*) shift 2; for p; do cp $T/debs/\$p.deb . || exit 100; done ;; esac"
