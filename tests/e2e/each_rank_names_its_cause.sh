@@ -62,7 +62,8 @@ is "of its own part" "$(sql "$T/job.rank2.sqlite" "SELECT group_concat(value) FR
 holds "that went together" "$(json "$OUT" '$.collective_steps') > 20"
 refuses "a recording that is there" 2 "job.rank0.sqlite already exists" "$PP" run $DATA --ranks 3 --duration 3 -o "$T/job.sqlite" --quiet
 mkdir "$T/unnamed" && cd "$T/unnamed" || exit 1
-for s in 0 1 2 3 4 5; do echo taken >"pipeprobe-$(date -d "+$s seconds" +%Y%m%d-%H%M%S).rank0.sqlite"; done
+now=$(date +%s)
+for s in 0 1 2 3 4 5; do echo taken >"pipeprobe-$(date -d "@$((now + s))" +%Y%m%d-%H%M%S).rank0.sqlite"; done
 run timeout 60 "$PP" run $DATA --ranks 2 --duration 2 --json --quiet
 is "of the second of another run, unnamed" "$rc" 0
 like "both are of one name" "$(json "$OUT" '$.ranks[0].file') $(json "$OUT" '$.ranks[1].file')" '^(pipeprobe-[0-9-]+-2).rank0.sqlite \1.rank1.sqlite$'

@@ -58,7 +58,7 @@ torch -w 1 -b 4 --steps 24 --step-ms 600 --against none -o "$T/slow-step.sqlite"
 is "a step far above the loader's rate: exit code" "$rc" 0
 run timeout 60 "$PP" report --json "$T/slow-step.sqlite"
 is "a step far above the loader's rate: not input-bound" "$(json "$OUT" '$.verdict.l0')" not-input-bound
-torch -w 2 -b 16 --steps 60 --step-ms 0.1 -o "$T/fast-step.sqlite"
+torch -w 2 -b 16 --steps 250 --step-ms 0.1 -o "$T/fast-step.sqlite"
 like "a step far below: the two stand side by side" "$(cat "$OUT")" "PyTorch DataLoader [0-9.,]+ samples/s, pipeprobe's loader [0-9.,]+"
 cp "$OUT" "$T/side"
 run timeout 60 "$PP" report --json "$T/fast-step.sqlite"
@@ -66,7 +66,7 @@ is "a step far below the loader's rate: input-bound" "$(json "$OUT" '$.verdict.l
 torch_rate=$(json "$OUT" '$.samples_per_s')
 run timeout 60 "$PP" whatif "$T/fast-step.sqlite"
 is "whatif reads it" "$rc" 0
-torch -w 2 -b 16 --steps 60 --step-ms 0.1 --json --against "$T/fast-step-pipeprobe.sqlite" -o "$T/again.sqlite"
+torch -w 2 -b 16 --steps 250 --step-ms 0.1 --json --against "$T/fast-step-pipeprobe.sqlite" -o "$T/again.sqlite"
 run timeout 60 "$PP" report --json "$T/fast-step-pipeprobe.sqlite"
 own_rate=$(json "$OUT" '$.samples_per_s')
 printed=$(sed -n 's/.* \([0-9.]*\) times.*/\1/p' "$T/side")
