@@ -1,7 +1,7 @@
 #!/bin/bash
 # make bench-attach: what recording an unmodified PyTorch job costs. PYTHON names an interpreter with torch and torchvision, STARTS how often the jobs
 # that take turns are started (20), ROUNDS how often each variant runs as a whole (5), BESIDE the other tools in that table (profiler; traceml where PYTHON has
-# it). Idle machine: 60 minutes.
+# it). Idle machine: 110 minutes.
 set -u
 cd "$(dirname "$0")/../../.." || exit 2
 B=${B:-build/release} PYTHON=${PYTHON:-/usr/bin/python3} STARTS=${STARTS:-20} ROUNDS=${ROUNDS:-5}
@@ -23,6 +23,10 @@ echo
 echo "throughput, the jobs in turns (goal: at least 0.99)"
 "$PYTHON" $here/turns.py "$B/pipeprobe" images "$T/images" --starts "$STARTS"
 "$PYTHON" $here/turns.py "$B/pipeprobe" tokens "$T/tokens.bin" --starts "$STARTS"
+echo
+echo "recorded epochs beside plain ones, in one process"
+"$PYTHON" $here/epochs.py "$B/pipeprobe" images "$T/images" --turn 3 --rounds 12
+"$PYTHON" $here/epochs.py "$B/pipeprobe" tokens "$T/tokens.bin" --length 896 --turn 1 --rounds 35
 echo
 echo "beside other tools, whole jobs"
 "$PYTHON" $here/costs.py "$B/pipeprobe" images "$T/images" --rounds "$ROUNDS" --batches 60 --beside "$beside"
