@@ -2,8 +2,9 @@
 # tests/python314.sh [--slice]: Python 3.14 and later: pipeprobe attach puts the hooks into a running job; pipeprobe exec records one; a free-threaded Python.
 #
 # The interpreter is $PIPEPROBE_PYTHON314, python3.14 in PATH, or Debian's of a newer suite, unpacked into $VENVS/python3.14 (60 MB). --slice is what `make test`
-# runs: no torch. All of it takes Debian's with its torch into $VENVS/python3.14-torch (1.2 GB); $PIPEPROBE_PYTHON314T names a free-threaded one (3.14t).
-# ONLY=REGEX chooses: sentences, the name of an attached job, leaving, exec_METHOD, newer.
+# runs: no torch. All of it takes Debian's with its torch into $VENVS/python3.14-torch (1.2 GB); the free-threaded one is
+# $PIPEPROBE_PYTHON314T, or built from Debian's source into $VENVS/python3t (2 minutes).
+# ONLY=REGEX chooses: sentences, free_threaded, the name of an attached job, leaving, exec_METHOD, newer.
 where=${PIPEPROBE_PYTHON314:-} free=${PIPEPROBE_PYTHON314T:-} newer=${PIPEPROBE_PYTHON315:-}
 . "$(dirname "$0")/lib.sh"
 need_pipeprobe
@@ -70,6 +71,13 @@ ends_well() { # NAME WHAT
     is "$2: the job is left alone" "$? $(cat "$T/$1.out") $(cat "$T/$1.err")" "0 done [] True "
 }
 
+refused() { # NAME SENTENCE
+    attach "$job" --duration 1s
+    is "$1: exit code, and nothing on standard error" "$rc $(cat "$ERR")" "0 "
+    like "$1: why" "$(text)" "Why: $2"
+    like "$1: what would tell" "$(text)" "To know it: Start the job so.*pipeprobe exec -- "
+}
+
 sentences() {
 # ---- a Python that takes the hooks ----
 
@@ -112,12 +120,6 @@ ends_well enters "a job without torch"
 
 # ---- those that do not ----
 
-refused() { # NAME SENTENCE
-    attach "$job" --duration 1s
-    is "$1: exit code, and nothing on standard error" "$rc $(cat "$ERR")" "0 "
-    like "$1: why" "$(text)" "Why: $2"
-    like "$1: what would tell" "$(text)" "To know it: Start the job so.*pipeprobe exec -- "
-}
 off="process [0-9]+ has remote debugging switched off: by PYTHON_DISABLE_REMOTE_DEBUG, -X disable-remote-debug, or when its Python was built"
 loops off PYTHON_DISABLE_REMOTE_DEBUG=1
 refused "PYTHON_DISABLE_REMOTE_DEBUG" "$off"
@@ -176,16 +178,6 @@ if [ "$(id -u)" -eq 0 ] && setpriv --reuid 65534 --regid 65534 --clear-groups "$
     wait "$job"
     is "another user's job: it is left alone" "$? $(cat "$T/theirs.out") $(cat "$T/theirs.err")" "0 done [] True "
 else skip "another user's job, by root" "cannot become another user here, or it cannot read the build"; fi
-
-if [ -n "$free" ]; then
-    begin free "$free" "$T/loops.py" "$T/free"
-    await test -e "$T/free"
-    refused "a free-threaded Python" "process $job runs a free-threaded Python 3\.[0-9]+, which cannot load the hooks; a build of Python with the GIL can"
-    ends_well free "a free-threaded Python"
-    run "$PP" exec -o "$T/free.sqlite" -- "$free" -c 'print("ran")'
-    is "a free-threaded Python under exec: the job runs" "$rc $(cat "$OUT")" "0 ran"
-    like "a free-threaded Python under exec: why it is not recorded" "$(cat "$ERR")" "a free-threaded Python cannot load them; a build of Python with the GIL can"
-else skip "a free-threaded Python" "PIPEPROBE_PYTHON314T names none"; fi
 }
 chosen() { grep -Eq -- "$ONLY" <<<"$1"; }
 
@@ -193,6 +185,46 @@ chosen() { grep -Eq -- "$ONLY" <<<"$1"; }
 
 ! chosen sentences || sentences
 [ -z "$slice" ] || done_testing
+
+# ---- a free-threaded Python: it runs the job, and takes no hooks ----
+
+free_threaded() {
+    local dir=$VENVS/python3t version
+    if [ -z "$free" ] && [ ! -e "$dir/complete" ]; then
+        rm -rf "$dir"
+        if timeout 900 python3 tests/tools/free_threaded_python.py "$dir" 3.14 3.13 >"$T/made" 2>&1; then touch "$dir/complete"
+        else skip "a free-threaded Python" "$(tail -n 1 "$T/made" | cut -c1-150)"; rm -rf "$dir"; return; fi
+    fi
+    [ -n "$free" ] || free=$(ls -d "$dir"/bin/python3.*t)
+    is "a free-threaded Python: it is one" "$("$free" -c 'import sys; print(sys._is_gil_enabled())')" False
+    version=$("$free" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    begin free "$free" "$T/loops.py" "$T/free"
+    await test -e "$T/free"
+    if [ "$version" = 3.13 ]; then refused "attach to a free-threaded Python" "process $job runs Python 3\.13, and only Python 3.14 and later take hooks while they run"
+    else refused "attach to a free-threaded Python" "process $job runs a free-threaded Python 3\.[0-9]+, which cannot load the hooks; a build of Python with the GIL can"; fi
+    ends_well free "attach to a free-threaded Python"
+    cat >"$T/pool.py" <<'P'
+import multiprocessing, sys
+def square(x):
+    return x * x
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        print(pool.map(square, range(4)))
+P
+    for method in fork spawn forkserver; do
+        run "$PP" exec -f -o "$T/free.sqlite" -- "$free" "$T/pool.py" $method
+        is "exec of a free-threaded Python, $method: the job runs" "$rc $(cat "$OUT")" "0 [0, 1, 4, 9]"
+        like "exec of a free-threaded Python, $method: why it is not recorded" "$(cat "$ERR")" "a free-threaded Python cannot load them; a build of Python with the GIL can"
+    done
+    run "$PP" exec -f -o "$T/free.sqlite" -- "$free" -c "import subprocess, sys; sys.exit(subprocess.call([sys.argv[1], '-c', 'print(7)']))" "$PYTHON"
+    is "a free-threaded Python that starts one with the GIL: that one has the hooks" "$rc $(cat "$OUT") $(sql "$T/free.sqlite" "SELECT count(*) FROM meta WHERE section = 'process'")" "0 7 1"
+    run env "PATH=$(dirname "$PP"):$PATH" "PYTHONPATH=$PWD/collectors/attach/package" "$free" -c "import pipeprobe
+with pipeprobe.record('$T/block.sqlite'):
+    print('ran')"
+    is "record() in a free-threaded Python: the block runs" "$rc $(cat "$OUT") $(ls "$T/block.sqlite" 2>&1 | grep -c 'No such')" "0 ran 1"
+    like "record() in a free-threaded Python: why it is not recorded" "$(cat "$ERR")" "PipeprobeWarning: pipeprobe: not recorded: a free-threaded Python cannot load the hooks"
+}
+! chosen free_threaded || free_threaded
 if ! "$PYTHON" -c 'import torch' 2>"$T/import"; then skip "jobs of PyTorch under 3.14" "$(tail -n 1 "$T/import")"; done_testing; fi
 JOB=$PWD/tests/jobs/attached.py
 

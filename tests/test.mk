@@ -136,11 +136,11 @@ test-frameworks: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
 	$(Q)$(foreach v,VENVS ONLY TOGETHER LIMIT,$(if $($(v)),$(v)='$($(v))')) bash tests/frameworks.sh
 
-# Python 3.14 and later with PyTorch: attach and exec; VENVS and PIPEPROBE_PYTHON314, 314T and 315 as the script says.
+# Python 3.14 and later with PyTorch: attach and exec; VENVS, ONLY and PIPEPROBE_PYTHON314, 314T and 315 as the script says.
 .PHONY: test-python314
 test-python314: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all
-	$(Q)$(if $(VENVS),VENVS='$(VENVS)') bash tests/python314.sh
+	$(Q)$(foreach v,VENVS ONLY,$(if $($(v)),$(v)='$($(v))')) bash tests/python314.sh
 
 # Open MPI, MPICH, SLURM, torchrun and Ray with pipeprobe in front of each rank; VENVS, ONLY, PYTHON and TORCH as the script says.
 .PHONY: test-launchers
@@ -261,7 +261,7 @@ help:
 	'make quick        the tests that the files changed against HEAD touch (BASE=REVISION); ARGS=--list names them' \
 	'make check-layers only the include plan and the public headers; check-links: the same plan for what is linked' \
 	'make test-frameworks  PyTorch 1.13, 2.2, 2.6 and the newest, frameworks on it, DALI, from PyPI into build/venvs (20 GB); VENVS= ONLY= TOGETHER=1 LIMIT=' \
-	'make test-python314  attach and exec under Python 3.14 and 3.15: of a newer Debian, with its PyTorch, unpacked into build/venvs (1.3 GB)' \
+	'make test-python314  attach and exec under Python 3.14 and 3.15: of a newer Debian, with its PyTorch, unpacked into build/venvs (1.3 GB), and a free-threaded Python built from its source; VENVS= ONLY=' \
 	'make test-launchers  Open MPI, MPICH, SLURM, torchrun and Ray with four ranks each; Debian packages and PyPI, into build/venvs (1 GB); VENVS= ONLY= PYTHON= TORCH=' \
 	'make test-moto    s3:// against the S3 server of moto, from PyPI into build/venvs/moto' \
 	'make test-mlflow  --mlflow and export --to otlp against the MLflow server, from PyPI into build/venvs/mlflow (1 GB)' \

@@ -150,12 +150,17 @@ is "an extension that cannot be loaded: status and output" "$rc $(cat "$OUT")" "
 like "an extension that cannot be loaded: why" "$(cat "$ERR")" "the hooks cannot be loaded into .*python.*: .*_pipeprobe"
 like "and the recording says so" "$(sql "$T/r.sqlite" "SELECT value FROM meta WHERE section = 'process_note'")" "_pipeprobe"
 is "and nothing is left" "$(find "$T" -maxdepth 1 -name '*.rings')" ""
+# A free-threaded Python 3.13 takes the extension by its name, and crashes in it (make test-python314 runs a real one).
 mkdir "$T/session"
-PIPEPROBE_SESSION=$T/session "$PYTHON" -E -c "import sys
+is "a free-threaded Python does not load the extension" "$(PIPEPROBE_SESSION=$T/session "$PYTHON" -E -c "import sys
 sys.abiflags = 't'
-sys.path.insert(0, '$T/inst/lib/pipeprobe/python/attach')
+sys.path.insert(0, '$HOOKS')
 sys.modules.pop('sitecustomize', None)
-import sitecustomize" 2>/dev/null
+try:
+    import sitecustomize
+except ImportError:
+    pass
+print('_pipeprobe' in sys.modules)")" False
 like "a free-threaded Python is named" "$(cat "$T/session/unhooked")" "free-threaded Python cannot load them"
 old=$(ls -d "$HOME"/.pyenv/versions/3.7*/bin/python3 2>/dev/null | head -n 1)
 if [ -n "$old" ] && "$old" -c pass 2>/dev/null; then

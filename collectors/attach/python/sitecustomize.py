@@ -14,6 +14,8 @@ def _begin():
         return
     if sys.version_info < (3, 8):  # whose objects of a heap type do not hold their type
         raise ImportError("Python %d.%d is older than 3.8" % sys.version_info[:2])
+    if "t" in sys.abiflags:  # 3.13t takes the file by its name, and crashes in it: its objects are laid out otherwise
+        raise ImportError("a free-threaded Python cannot load them; a build of Python with the GIL can")
     override = os.environ.get("PIPEPROBE_OVERRIDE")
     sys.path.insert(0, here)
     try:
@@ -38,8 +40,6 @@ def _say(error):
     """Why there are no hooks: the first interpreter that has none writes it into the session."""
     import os
 
-    if "t" in getattr(sys, "abiflags", ""):
-        error = "a free-threaded Python cannot load them; a build of Python with the GIL can"
     path = os.path.join(os.environ.get("PIPEPROBE_SESSION", ""), "unhooked")
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     os.write(fd, ("%s: %s" % (sys.executable, error)).encode("utf-8", "replace")[:250])
@@ -48,7 +48,7 @@ def _say(error):
 
 try:
     _begin()
-except Exception as e:  # a free-threaded interpreter, another C library, no session: the job runs all the same
+except Exception as e:  # another C library, no session: the job runs all the same
     try:
         _say(e)
     except Exception:

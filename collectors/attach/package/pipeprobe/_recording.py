@@ -84,6 +84,8 @@ class Recording:
         if outer:
             self.path = outer[: -len(".rings")] if outer.endswith(".rings") else None
             raise Error("this process is recorded already, into %s" % self.path)
+        if "t" in sys.abiflags:  # 3.13t would load the extension, and crash in it
+            raise Error("a free-threaded Python cannot load the hooks; a build of Python with the GIL can")
         session = self._begin()
         hooks = session["hooks"]
         if not hooks:
