@@ -448,6 +448,11 @@ const struct pp_cause_rule pp_cause_rules_shares[] = {
     {"loader", "under-parallel", WORK, WHEN(BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(SATURATION, SATURATED)),
      "loader: the {workers|worker is|workers are all} busy with {owner}, while only {saturation} of the usable CPUs are in use",
      PP_REMEDY_MORE_WORKERS},
+    /* what passes a batch on (a thread of the worker, the trainer that takes it) needs a CPU as well */
+    {"transform", "cpu-contended", BIT(NONE),
+     WHEN(AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
+     "transform: CPU contention: other processes use {contended} of the usable CPUs, {idle_cpus} are idle, and batches are delayed between the workers and the trainer",
+     PP_REMEDY_OTHER_LOAD},
     {"loader", NULL, BIT(NONE), ALWAYS,
      "loader: the workers wait for slots or work for {worker_idle} of that time and the copy lane is idle: batches are delayed between them",
      PP_REMEDY_PREFETCH_OR_ORDER},

@@ -206,6 +206,31 @@ static void test_cpus_are_contended_only_where_they_are_short(void **state)
     }
 }
 
+/* Batches that are delayed on their way: a shallow prefetch, or no CPU for what passes them on. */
+static void test_a_late_hand_off_may_lack_a_cpu(void **state)
+{
+    static const struct {
+        double contended, idle;
+        const char *l1, *l2;
+    } rows[] = {{0.5, 0.02, "transform", "cpu-contended"},
+                {0.5, 0.3, "loader", ""},
+                {0.02, 0.02, "loader", ""},
+                {NAN, NAN, "loader", ""}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(0.06, 0);
+        f.starved = f.starved_alone = 0;
+        f.metric[PP_METRIC_WORKER_IDLE] = 0.6;
+        f.metric[PP_METRIC_CONTENDED] = rows[i].contended, f.metric[PP_METRIC_IDLE_CPUS] = rows[i].idle;
+        pp_verdict_judge(&f, &arena, &v);
+        if (!v.l1 || strcmp(v.l1, rows[i].l1) != 0 || strcmp(v.l2 ? v.l2 : "", rows[i].l2) != 0)
+            fail_msg("row %zu: %s", i, v.cause ? v.cause : v.reason);
+        assert_null(strchr(v.cause, '{'));
+        pp_arena_free(&arena);
+    }
+}
+
 /* Where the replay does not come out, whose threads take the trainer's CPU is not known; and the owner of the
  * little wait there is has not taken it. */
 static void test_a_starved_trainer_is_not_charged_to_who_owns_the_waits(void **state)
@@ -510,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_who_crowds_the_trainer),
         cmocka_unit_test(test_requests_name_their_cause),
         cmocka_unit_test(test_cpus_are_contended_only_where_they_are_short),
+        cmocka_unit_test(test_a_late_hand_off_may_lack_a_cpu),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
         cmocka_unit_test(test_the_larger_of_boundaries_and_waits_is_named),
         cmocka_unit_test(test_blocked_work_is_no_want_of_cpu),
