@@ -26,10 +26,12 @@ import numpy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIX_GAIN, SAME_GAIN = 0.15, 0.03
+BATCH = 16  # stalled_job.py's
 
 
 class Kind:
-    def __init__(self, name, l1, options, remedy=None, data="images", mount=None, hogs=0, fixes=()):
+    def __init__(self, name, l1, options, remedy=None, data="images", mount=None, hogs=0, fixes=(), pace=None):
+        self.pace = pace  # step over the time in which the loader alone makes a batch, on this machine
         self.name, self.l1, self.options, self.data, self.mount, self.hogs, self.fixes = name, l1, options, data, mount, hogs, fixes
         self.remedy = remedy  # {option: value}, "mount", "hogs" or a data set
 
@@ -51,7 +53,7 @@ KINDS = [
     Kind("lock", "loader", {"workers": 2, "lock": 6}, {"lock": 0}),
     Kind("odd-samples", "loader", {"workers": 2, "odd": 700, "prefetch": 1, "step-ms": 250, "batch": 8}, {"odd": 0}, fixes=["prefetch"]),
     Kind("short-epochs", "loader", {"workers": 2, "epoch-batches": 8, "step-ms": 30, "start": "spawn"}, {"persistent": True}, fixes=["persistent"]),
-    Kind("neighbours", "transform", {"workers": 2, "step-ms": 40}, "hogs", hogs=3),
+    Kind("neighbours", "transform", {"workers": 2}, "hogs", hogs=3, pace=1.2),
     Kind("control-slow-step", None, {"workers": 2, "step-ms": 150}),
     Kind("control-arrays", None, {"workers": 2, "step-ms": 60, "kind": "arrays"}, data="arrays"),
     Kind("control-slow-reads", None, {"workers": 2, "step-ms": 400}, mount="read_ms=5"),
@@ -142,6 +144,12 @@ def run(a, kind, place, turned=None, record=None, seed=0, traceml=False):
     return float(rate.group(1))
 
 
+def set_pace(a, kind, place):
+    """A loader that keeps up with the step by itself, and not beside the hogs, whatever the machine."""
+    rate = run(a, Kind(kind.name, kind.l1, {**kind.options, "step-ms": 0}, data=kind.data), place, seed=1)
+    kind.options["step-ms"] = round(kind.pace * 1000 * BATCH / rate, 1)
+
+
 def knobs_of(kind):
     workers = kind.options["workers"]
     knobs = {"workers": {"workers": 2 * workers or 2}}
@@ -194,6 +202,8 @@ def main():
         make_data(a, place)
         for seed in map(int, a.seeds.split(",")):
             for kind in random.Random(seed).sample(kinds, len(kinds)):
+                if kind.pace:
+                    set_pace(a, kind, place)
                 file = "%s/%s-%d.sqlite" % (a.keep or place, kind.name, seed)
                 run(a, kind, place, record=file, seed=seed)
                 shown = subprocess.run([a.pipeprobe, "report", "--json", file], stdout=subprocess.PIPE)
