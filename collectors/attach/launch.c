@@ -4,6 +4,7 @@
 #include "probe/base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -139,6 +140,33 @@ static int spawn_in_sh(pid_t *pid, const posix_spawnattr_t *attr, char *const *a
     return e;
 }
 
+/* posix_spawn can set a signal to its default, and not to being ignored: for a parent that ignores SIGCHLD,
+ * as its programs inherit. */
+static int spawn_ignoring(pid_t *pid, const sigset_t *mask, const sigset_t *defaults, char *const *argv,
+                          char **environment)
+{
+    int told[2], e = 0;
+    if (pipe2(told, O_CLOEXEC) != 0)
+        return errno;
+    *pid = fork();
+    if (*pid == 0) {
+        signal(SIGCHLD, SIG_IGN);
+        if (sigismember(defaults, SIGXFSZ) == 1)
+            signal(SIGXFSZ, SIG_DFL);
+        pthread_sigmask(SIG_SETMASK, mask, NULL);
+        execvpe(argv[0], argv, environment);
+        e = errno;
+        _exit(write(told[1], &e, sizeof(e)) != (ssize_t)sizeof(e));
+    }
+    close(told[1]);
+    if (*pid < 0)
+        e = errno;
+    else if (read(told[0], &e, sizeof(e)) == (ssize_t)sizeof(e))
+        waitpid(*pid, NULL, 0);
+    close(told[0]);
+    return e;
+}
+
 int pp_launch_start(struct pp_launch *l, char *const *argv, const char *const *env, struct pp_err *err)
 {
     posix_spawnattr_t attr;
@@ -156,7 +184,10 @@ int pp_launch_start(struct pp_launch *l, char *const *argv, const char *const *e
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigdefault(&attr, &defaults);
     posix_spawnattr_setsigmask(&attr, &l->before);
-    e = posix_spawnp(&l->pid, argv[0], NULL, &attr, argv, environment);
+    if (l->child_default && l->child_before.sa_handler == SIG_IGN)
+        e = spawn_ignoring(&l->pid, &l->before, &defaults, argv, environment);
+    else
+        e = posix_spawnp(&l->pid, argv[0], NULL, &attr, argv, environment);
     if (e == ENOEXEC)
         e = spawn_in_sh(&l->pid, &attr, argv, environment);
     posix_spawnattr_destroy(&attr);

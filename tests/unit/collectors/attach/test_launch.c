@@ -156,6 +156,12 @@ static void masks_and_handlers_are_as_before(void **state)
     signal(SIGCHLD, SIG_IGN);
     pthread_sigmask(SIG_SETMASK, NULL, &before);
     assert_int_equal(run_sh("exit 3"), 3); /* although our parent ignored SIGCHLD */
+    /* and so does the program: bit 16 of what it ignores */
+    char *ignores[] = {(char *)"grep", (char *)"-Eq", (char *)"^SigIgn:.*[13579bdf][0-9a-f]{4}$",
+                       (char *)"/proc/self/status", NULL};
+    assert_int_equal(run_env(ignores, NULL), 0);
+    char *absent[] = {(char *)"/no/such/program", NULL};
+    assert_int_equal(run_env(absent, NULL), PP_LAUNCH_NOT_FOUND);
     pthread_sigmask(SIG_SETMASK, NULL, &after);
     assert_memory_equal(&before, &after, sizeof(unsigned long));
     sigaction(SIGCHLD, NULL, &child);
