@@ -151,6 +151,14 @@ if [ -x "$(dirname "$PP")/samples/make_dataset" ] && "$(dirname "$PP")/samples/m
     result "mixed files: pixels off, mean / largest" "$(decoded difference_mean | cut -c1-6) / $(decoded difference_max)" "mean <= 1" "$(holds "$(decoded difference_mean) <= 1")"
 fi
 
+# The loader's tests, on this device instead of the stand-in; beside a binary that was built here.
+if [ -x "$(dirname "$PP")/tests/unit/probe/loader/test_decoding" ]; then
+    PIPEPROBE_TEST_DEVICE=1 "$(dirname "$PP")/tests/unit/probe/loader/test_decoding" >"$T/tests" 2>&1
+    rc=$?
+    result "the loader's decode tests: passed / skipped" "$(grep -c '^\[       OK' "$T/tests") / $(grep -c '^# skip' "$T/tests")" "none failed" "$([ $rc -eq 0 ] && echo 1 || echo 0)"
+    [ $rc -eq 0 ] || grep -E 'off by|[Ee]rror|^# skip: .*CUDA' "$T/tests" | head -n 5 | sed 's/^/  /'
+fi
+
 # What each does wrong is what its verdict must say; the fed trainer is not input-bound.
 sync_right=0
 while IFS='|' read -r name want arguments; do

@@ -20,7 +20,7 @@ for row in 'records / dropped +[1-9][0-9]* / 0 .*ok' 'clock error, ns +[0-9]+ +<
     '4:4:4 pixels off, mean / largest, of 255 +0.00 / 0 .*ok' '4:2:0 pixels off, mean / largest, of 255 +[0-9.]+ / [1-9]' 'gray pixels off, mean / largest, of 255 +0.00 / 0 .*ok' \
     'samples/s of a run, --decode cpu +[0-9]+ ' 'samples/s of a run, hardware +[0-9]+ +>= --decode cpu ' "hardware: a step takes, of --decode cpu's, % +[0-9.]+ +<= 105 " "hybrid: a step takes, of --decode cpu's, % +[0-9.]+ " "hardware: bytes copied, of --decode cpu's, % +[0-9.]+ .*ok" \
     'samples/s of a run, gpu-hybrid +[0-9]+ ' 'samples/s of a run, hybrid +[0-9]+ ' \
-    'mixed files: samples / errors +[0-9]+ / [1-9][0-9]* .*ok' 'mixed files: decoded on the GPU +[1-9][0-9]* .*ok' 'mixed files: pixels off, mean / largest +[0-9.]+ / [0-9]+ ' 'verdict: pageable +[a-z]' 'verdict: serial copy +[a-z]' 'verdict: sync every step +[a-z]' 'verdict: small batch +[a-z]' 'verdict: fed +[a-z]' 'sync verdicts, of 4 +[0-4] +4 ' 'this check, seconds +[0-9]+ +<= 480 +ok' 'no device left by CUDA_VISIBLE_DEVICES +exit code 4 .*ok' "CUPTI's cost on samples/s, % +-?[0-9.]+ "; do
+    'mixed files: samples / errors +[0-9]+ / [1-9][0-9]* .*ok' 'mixed files: decoded on the GPU +[1-9][0-9]* .*ok' 'mixed files: pixels off, mean / largest +[0-9.]+ / [0-9]+ ' "the loader's decode tests: passed / skipped +[1-9] / [1-9][0-9]* +none failed +ok" 'verdict: pageable +[a-z]' 'verdict: serial copy +[a-z]' 'verdict: sync every step +[a-z]' 'verdict: small batch +[a-z]' 'verdict: fed +[a-z]' 'sync verdicts, of 4 +[0-4] +4 ' 'this check, seconds +[0-9]+ +<= 480 +ok' 'no device left by CUDA_VISIBLE_DEVICES +exit code 4 .*ok' "CUPTI's cost on samples/s, % +-?[0-9.]+ "; do
     like "row $row" "$(cat "$OUT")" "^$row"
 done
 

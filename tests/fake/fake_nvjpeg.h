@@ -15,6 +15,7 @@
  *   burst=N              after every N batches N others take no time
  *   steal=SHARE          what decodes without engines takes that share of the multiprocessors meanwhile (0)
  *   fancy=1              upsampling as on the CPU
+ *   off=N                pixels are brighter by N of 255
  *   red=1                grey images have their values in red alone
  *   roi=0                no image is supported with a region of interest; roi-rc=RC: decoding any returns RC
  *   refuse=WIDTH         images of that width are not supported by the engines

@@ -24,7 +24,7 @@
 enum { INVALID_PARAMETER = 2, INTERNAL_ERROR = 8 };
 
 static struct {
-    int major, minor, engines, cores, create, create_any, fancy, refuse, poison, red, roi, roi_rc;
+    int major, minor, engines, cores, create, create_any, fancy, refuse, poison, red, roi, roi_rc, off;
     int bad_width, bad_rc, fail_rc, refuse_from, burst;
     unsigned fail_at;
     double steal;
@@ -83,7 +83,8 @@ static void configure(const char *words)
             sscanf(word, "burst=%d", &fake.burst) == 1 || sscanf(word, "steal=%lf", &fake.steal) == 1 ||
             sscanf(word, "bad=%d:%d", &fake.bad_width, &fake.bad_rc) == 2 ||
             sscanf(word, "poison=%d", &fake.poison) == 1 || sscanf(word, "red=%d", &fake.red) == 1 ||
-            sscanf(word, "roi=%d", &fake.roi) == 1 || sscanf(word, "roi-rc=%d", &fake.roi_rc) == 1 ||
+            sscanf(word, "roi=%d", &fake.roi) == 1 || sscanf(word, "off=%d", &fake.off) == 1 ||
+            sscanf(word, "roi-rc=%d", &fake.roi_rc) == 1 ||
             sscanf(word, "fail=%u:%d", &fake.fail_at, &fake.fail_rc) == 2)
             continue;
         if (sscanf(word, "batch-us=%lu", &us) == 1)
@@ -227,6 +228,8 @@ static void put_rows(struct reader *r, const struct pp_nvjpeg_params_st *p, cons
         int y = (int)c->output_scanline;
         JSAMPROW row = r->row;
         jpeg_read_scanlines(c, &row, 1);
+        for (size_t i = 0; fake.off && i < 3 * (size_t)c->output_width; i++)
+            row[i] = (JSAMPLE)(row[i] + fake.off < 255 ? row[i] + fake.off : 255);
         if (y >= from && y < end)
             memcpy(to->channel[0] + (size_t)(y - from) * to->pitch[0], r->row + x, size);
     }
