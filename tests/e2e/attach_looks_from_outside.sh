@@ -53,6 +53,17 @@ for method in fork spawn forkserver; do
     is "$method: the job is left alone" "$? $(cat "$T/$method.out")" "0 done"
 done
 
+# The GPU, where there is NVML; here the stand-in. Else it is among what is not known.
+begin fork gpu
+run timeout 60 env LD_LIBRARY_PATH="$PWD/$BUILD/tests/fake" "$PP" attach "$job" --duration 2s
+like "NVML: the GPU's idle time" "$(tr -s '\n ' ' ' <"$OUT")" "GPU: idle [0-9]+ % of the time, running kernels [0-9]+ % .NVML, the machine's first GPU, all its programs.; [0-9.]+ [KMG]iB of its memory are in use"
+run timeout 60 "$PP" attach "$job" --duration 1s
+if grep -q '^GPU:' "$OUT"; then skip "no NVML" "it is installed here"
+else like "no NVML: said" "$(tr -s '\n ' ' ' <"$OUT")" "Whether a GPU idles: NVML"; fi
+: >"$T/gpu.go"
+wait "$job"
+is "NVML: the job is left alone" "$? $(cat "$T/gpu.out")" "0 done"
+
 # It ends with the job, and with a signal.
 looks() { # until it looks: it has a handler for SIGINT
     for _ in $(seq 1200); do

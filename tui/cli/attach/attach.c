@@ -82,8 +82,18 @@ static void look_inside(struct attach_enter *e, const struct attach_rows *r, str
              (long long)r->pid, e->record.path);
 }
 
+static void on_counter(void *ctx, const char *name, double value)
+{
+    struct attach_gpu *g = ctx;
+    if (strcmp(name, "gpu_utilization_percent") == 0)
+        g->busy_percent += value, g->looks++;
+    else if (strcmp(name, "gpu_memory_used_bytes") == 0)
+        g->memory_bytes = value;
+}
+
 /* Returns whether the job is still there. */
-static int watch(struct attach_rows *r, struct attach_enter *e, const struct options *o)
+static int watch(struct attach_rows *r, struct attach_enter *e, struct attach_gpu *gpu,
+                 const struct options *o)
 {
     struct pp_progress progress;
     uint64_t began = pp_now_ns(), until = o->duration_ns ? began + o->duration_ns : UINT64_MAX, next = began;
@@ -98,6 +108,8 @@ static int watch(struct attach_rows *r, struct attach_enter *e, const struct opt
         }
         sleep_until(next < until ? next : until);
         there = attach_rows_look(r);
+        if (gpu->nvml)
+            pp_nvml_sample(gpu->nvml, on_counter, gpu);
         look_inside(e, r, &progress, o->quiet);
         show_progress(&progress, r);
     }
@@ -124,7 +136,7 @@ static void print_recording(const struct attach_rows *r, const struct attach_ent
 }
 
 static void print(const struct attach_rows *r, const struct attach_enter *e, const struct attach_machine *m,
-                  int there)
+                  const struct attach_gpu *gpu, int there)
 {
     const struct attach_workers w = attach_rows_workers(r);
     const struct pp_page page = {.out = stdout,
@@ -136,12 +148,14 @@ static void print(const struct attach_rows *r, const struct attach_enter *e, con
            pp_text_duration(took, sizeof(took), 1e9 * r->watched_s), r->looks, there ? "" : "; it has ended");
     attach_print_table(r, stdout);
     putchar('\n');
+    if (gpu->looks)
+        attach_print_gpu(gpu, &page);
     if (e->state == ATTACH_INSIDE) {
         print_recording(r, e, &page);
         return;
     }
     pp_page_text(&page, PP_TONE_STRONG, "Hint:", ATTACH_INDENT, 0, attach_hint(&w, m, hint, sizeof(hint)));
-    attach_print_rest(r, *e->why.text ? e->why.text : NULL, &page);
+    attach_print_rest(r, gpu, *e->why.text ? e->why.text : NULL, &page);
 }
 
 /* The threads of the recording take no signals: they are for the one that sleeps. */
@@ -173,6 +187,7 @@ static int attach_main(int argc, char **argv)
     struct attach_rows *rows = calloc(1, sizeof(*rows));
     struct attach_enter *enter = calloc(1, sizeof(*enter));
     struct attach_machine machine = {.busy_cpus = NAN};
+    struct attach_gpu gpu = {.memory_bytes = NAN};
     struct sigaction act = {.sa_handler = on_signal};
     struct pp_cpus cpus;
     struct pp_err err;
@@ -208,13 +223,15 @@ static int attach_main(int argc, char **argv)
     exec_words_speak_as("attach");
     if (!o.outside)
         begin_inside(enter, rows, &o.output);
-    int there = watch(rows, enter, &o);
+    (void)pp_nvml_open(NULL, &gpu.nvml, &gpu.why); /* without it the sentence says so */
+    int there = watch(rows, enter, &gpu, &o);
     if (has_machine && pp_watch_machine(&busy_s[1], &all_s[1]) && all_s[1] > all_s[0])
         machine.busy_cpus = cpus.online * (busy_s[1] - busy_s[0]) / (all_s[1] - all_s[0]);
     attach_enter_end(enter, rows, there);
-    print(rows, enter, &machine, there);
+    print(rows, enter, &machine, &gpu, there);
     code = o.output.path && enter->state != ATTACH_INSIDE ? pp_status_exit_code(enter->why.code) : 0;
 out:
+    pp_nvml_close(gpu.nvml);
     if (enter)
         attach_enter_free(enter);
     free(enter);
@@ -228,12 +245,14 @@ const struct pp_command pp_cmd_attach = {
     .summary = "record a running PyTorch job, or look at it from outside",
     .usage = "attach PID [options]",
     .opts = opts,
-    .notes = "The job's process and its DataLoader workers, once a second: CPU, time ready\n"
-             "without a CPU (run delay), bytes read, state (R runs, S sleeps, D waits for\n"
-             "I/O). A job of Python 3.14 or later, of your own or for root, takes the hooks of\n"
-             "pipeprobe exec while it runs: it is recorded until attach or the job ends, and\n"
-             "attach ends with the verdict. Else nothing is put into it, a sentence says why,\n"
-             "and attach ends with a hint and the command that would tell more.",
+    .notes =
+        "The job's process and its DataLoader workers, once a second: CPU, time ready\n"
+        "without a CPU (run delay), bytes read, state (R runs, S sleeps, D waits for\n"
+        "I/O); by NVML how busy the first GPU is. A job of Python 3.14 or later, your own\n"
+        "or for root, takes the hooks of pipeprobe exec while it runs: it is recorded\n"
+        "until attach or the job ends, and attach ends with the verdict. Else nothing is\n"
+        "put into it, a sentence says why, and attach ends with a hint and the command\n"
+        "that would tell more.",
     .examples = {"pipeprobe attach 4711 --duration 60s -o train.sqlite",
                  "pipeprobe attach $(pgrep -of train.py) --outside"},
     .run = attach_main,

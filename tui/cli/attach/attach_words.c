@@ -164,16 +164,37 @@ static void exec_line(const struct attach_rows *r, char *line, size_t size)
     free(command);
 }
 
-void attach_print_rest(const struct attach_rows *r, const char *why, const struct pp_page *page)
+void attach_print_gpu(const struct attach_gpu *gpu, const struct pp_page *page)
+{
+    char text[300], memory[32];
+    double busy = gpu->busy_percent / gpu->looks;
+    int n = snprintf(
+        text, sizeof(text),
+        "idle %.0f %% of the time, running kernels %.0f %% (NVML, the machine's first GPU, all its "
+        "programs)",
+        100 - busy, busy);
+    if (!isnan(gpu->memory_bytes))
+        snprintf(text + n, sizeof(text) - (size_t)n, "; %s of its memory are in use",
+                 pp_text_bytes(memory, sizeof(memory), gpu->memory_bytes));
+    pp_page_text(page, PP_TONE_PLAIN, "GPU:", ATTACH_INDENT, 0, text);
+}
+
+void attach_print_rest(const struct attach_rows *r, const struct attach_gpu *gpu, const char *why,
+                       const struct pp_page *page)
 {
     char line[8192], path[64], dir[PATH_MAX], own[PATH_MAX], text[PATH_MAX + 64];
     snprintf(path, sizeof(path), "/proc/%lld/cwd", (long long)r->pid);
     ssize_t n = readlink(path, dir, sizeof(dir) - 1);
     dir[n > 0 ? n : 0] = '\0';
     char *plain = *dir && (!getcwd(own, sizeof(own)) || strcmp(own, dir) != 0) ? pp_text_plain(dir) : NULL;
-    pp_page_text(page, PP_TONE_PLAIN, "Not known:", ATTACH_INDENT, 0,
-                 "How long the training waits for data, and which part of a sample (read, decode, transform, "
-                 "collate) takes the time.");
+    snprintf(text, sizeof(text),
+             "How long the training waits for data, and which part of a sample (read, decode, transform, "
+             "collate) takes the time.%s",
+             gpu->looks ? ""
+             : gpu->why.code == PP_E_NOT_FOUND
+                 ? " Whether a GPU idles: NVML, which comes with NVIDIA's driver, is not installed."
+                 : " Whether a GPU idles: NVML does not tell.");
+    pp_page_text(page, PP_TONE_PLAIN, "Not known:", ATTACH_INDENT, 0, text);
     pp_page_text(page, PP_TONE_PLAIN, "Why:", ATTACH_INDENT, 0,
                  why ? why : "With --outside nothing is put into the job.");
     snprintf(text, sizeof(text), "Start the job so%s%s:", plain ? ", in " : "", plain ? plain : "");
