@@ -109,15 +109,21 @@ SHOWN ssize_t readv(int fd, const struct iovec *v, int n)
     COUNTED(ssize_t, real_readv ? real_readv(fd, v, n) : (ssize_t)syscall(SYS_readv, fd, v, n), out);
 }
 
-SHOWN ssize_t preadv(int fd, const struct iovec *v, int n, off_t at)
+/* Behind both names: a call of an exported one may be another library's that is in front. */
+static ssize_t counted_preadv(int fd, const struct iovec *v, int n, off_t at)
 {
     COUNTED(ssize_t, real_preadv ? real_preadv(fd, v, n, at) : (ssize_t)syscall(SYS_preadv, fd, v, n, at, 0),
             out);
 }
 
+SHOWN ssize_t preadv(int fd, const struct iovec *v, int n, off_t at)
+{
+    return counted_preadv(fd, v, n, at);
+}
+
 SHOWN ssize_t preadv64(int fd, const struct iovec *v, int n, off64_t at)
 {
-    return preadv(fd, v, n, at);
+    return counted_preadv(fd, v, n, at);
 }
 
 SHOWN size_t fread(void *buf, size_t size, size_t n, FILE *f)
@@ -126,16 +132,21 @@ SHOWN size_t fread(void *buf, size_t size, size_t n, FILE *f)
             (ssize_t)(out * size));
 }
 
-SHOWN FILE *fopen(const char *path, const char *mode)
+static FILE *counted_fopen(const char *path, const char *mode)
 {
     if (!real_fopen) /* another library's constructor came before ours */
         find_real_ones();
     COUNTED(FILE *, real_fopen(path, mode), 0);
 }
 
+SHOWN FILE *fopen(const char *path, const char *mode)
+{
+    return counted_fopen(path, mode);
+}
+
 SHOWN FILE *fopen64(const char *path, const char *mode)
 {
-    return fopen(path, mode);
+    return counted_fopen(path, mode);
 }
 
 static int forward_openat(int dir, const char *path, int flags, mode_t mode)
