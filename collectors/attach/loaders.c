@@ -34,10 +34,12 @@ static void store_row(struct pp_store *store, int64_t pid, unsigned number, cons
     snprintf(
         text, sizeof(text),
         "dataset=%s samples=%llu sampler=%s num_workers=%u batch_size=%u prefetch_factor=%u pin_memory=%u "
-        "persistent_workers=%u in_order=%u drop_last=%u start_method=%s epochs=%u",
+        "persistent_workers=%u in_order=%u drop_last=%u timeout=%u start_method=%s epochs=%u batches=%llu "
+        "data_wait_ms=%llu",
         row->dataset, (unsigned long long)row->samples, row->sampler, row->workers, row->batch_size,
         row->prefetch, row->pin_memory, row->persistent_workers, row->in_order, row->drop_last,
-        row->start_method, row->iterations);
+        row->timeout_s, row->start_method, row->iterations, (unsigned long long)row->taken,
+        (unsigned long long)(row->wait_ns / 1000000));
     pp_store_meta_text(store, "loader", key, text);
 }
 
@@ -67,6 +69,7 @@ static int same_arguments(const struct pp_loader_row *a, const struct pp_loader_
 {
     struct pp_loader_row x = *a, y = *b;
     x.iterations = y.iterations = 0;
+    x.taken = y.taken = x.wait_ns = y.wait_ns = 0;
     return memcmp(&x, &y, sizeof(x)) == 0;
 }
 
@@ -75,21 +78,28 @@ static double batches_of(const struct pp_loader_row *row)
     return (double)row->iterations * (row->batches ? (double)row->batches : 1);
 }
 
-/* The loader that has given most batches so far is the one that a report is about. */
+#define MUCH_WAIT_NS 1000000000u
+
+/* The loader that a report is about: the one that has given most batches so far, unless the training thread
+ * has waited for another one twice as long as for it, and for a second at least. */
 static void choose(struct loaders *l)
 {
-    const struct pp_loader_row *best = NULL;
+    const struct pp_loader_row *most = NULL, *slowest = NULL;
     for (size_t k = 0; k < l->n_known; k++)
         for (unsigned i = 0; i < l->known[k].n; i++) {
             const struct pp_loader_row *row = &l->known[k].row[i];
-            if (batches_of(row) > (best ? batches_of(best) : 0))
-                best = row;
+            if (batches_of(row) > (most ? batches_of(most) : 0))
+                most = row;
+            if (!slowest || row->wait_ns > slowest->wait_ns)
+                slowest = row;
         }
-    if (!best || (l->has_chosen && same_arguments(best, &l->chosen)))
+    if (most && slowest->wait_ns >= MUCH_WAIT_NS && slowest->wait_ns / 2 >= most->wait_ns)
+        most = slowest;
+    if (!most || (l->has_chosen && same_arguments(most, &l->chosen)))
         return;
-    l->chosen = *best;
+    l->chosen = *most;
     l->has_chosen = 1;
-    store_chosen(l->store, best);
+    store_chosen(l->store, most);
 }
 
 static struct known *known_of(struct loaders *l, int64_t pid)

@@ -2,6 +2,7 @@
 
 #include "report/findings/cache.h"
 #include "report/findings/device_decode.h"
+#include "report/findings/hooks.h"
 #include "report/findings/leases.h"
 #include "report/findings/numa.h"
 #include "report/findings/pages.h"
@@ -368,6 +369,7 @@ void pp_findings_add(const struct pp_source *source, const struct pp_timeline *t
     pp_findings_of_leases(&checks->leases, arena, r);
     pp_findings_of_pages(&checks->pages, arena, r);
     pp_findings_of_shuffle(&checks->shuffle, arena, r);
+    pp_findings_of_hooks(source, arena, r);
     pp_findings_of_numa(source, arena, r);
     pp_findings_of_device_decode(source, tl, &checks->device_decode, arena, r);
 }

@@ -30,6 +30,8 @@
  *   decode-offload     the CPU still decodes 5 % of the images of a run that decodes on the GPU
  * (device_decode.h) decode-engine      the GPU's decoder is busy 90 % of the time, and the trainer waits
  *   decode-steps       steps are 5 % longer while the GPU decodes
+ *   partly-recorded    hooks of a Python job were left out, or its reads are not timed (hooks.h)
+ *   several-loaders    the training thread waited a second or more for several DataLoaders (hooks.h)
  *   decode-copies      half of the bytes of pixels are copied although the GPU decodes
  *
  * A finding does not change the verdict; thresholds are the verdict's own where it has them

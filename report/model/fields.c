@@ -151,14 +151,16 @@ static const struct pp_field verdict_fields[] = {
 
 /* ---- findings, proofs ---- */
 
-static const char *const finding_kinds[] =
-    {"periodic-stalls",    "first-batch",      "epoch-boundaries",   "epoch-order",
-     "samples-repeated",   "samples-skipped",  "late-rank",          "lockstep-waits",
-     "worker-restarts",    "worker-hang",      "memory-growth",      "buffer-debt",
-     "remote-latency",     "remote-throttled", "remote-connections", "cache-hits",
-     "cache-thrash",       "cache-trouble",    "lease-waits",        "stream-shuffle",
-     "read-amplification", "reader-lock",      "gpu-node",           "decode-offload",
-     "decode-engine",      "decode-steps",     "decode-copies",      NULL},
+static const char *const finding_kinds[] = {"periodic-stalls", "first-batch",      "epoch-boundaries",
+                                            "epoch-order",     "samples-repeated", "samples-skipped",
+                                            "late-rank",       "lockstep-waits",   "worker-restarts",
+                                            "worker-hang",     "memory-growth",    "buffer-debt",
+                                            "remote-latency",  "remote-throttled", "remote-connections",
+                                            "cache-hits",      "cache-thrash",     "cache-trouble",
+                                            "lease-waits",     "stream-shuffle",   "read-amplification",
+                                            "reader-lock",     "gpu-node",         "decode-offload",
+                                            "decode-engine",   "decode-steps",     "decode-copies",
+                                            "partly-recorded", "several-loaders",  NULL},
                          *const finding_states[] = {"found", "not-found", "not-measured", NULL},
                          *const proof_kinds[] = {"fix", "headroom", NULL};
 
@@ -260,6 +262,29 @@ static const struct pp_field worker_fields[] = {
     F(wait_share, SHARE, "in phases of waiting", FROM_0),
     F(cpu_share, SHARE, "on the CPU", FROM_0),
     F(run_delay_share, SHARE, "runnable, waiting for a CPU", FROM_0),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_loader
+static const struct pp_field loader_fields[] = {
+    F(dataset, NONE, "type of its data set", ALWAYS),
+    F(sampler, NONE, "type of its sampler"),
+    F(start_method, NONE, "of its workers; none: it has none"),
+    F(samples, COUNT, "of the data set; 0: it has no length"),
+    F(num_workers, COUNT, "as in DataLoader(...)"),
+    F(batch_size, COUNT, "likewise"),
+    F(prefetch_factor, COUNT, "likewise"),
+    F(timeout_s, S, "likewise"),
+    F(pin_memory, COUNT, "likewise, 0 or 1"),
+    F(persistent_workers, COUNT, "likewise"),
+    F(in_order, COUNT, "likewise"),
+    F(drop_last, COUNT, "likewise"),
+    F(epochs, COUNT, "begun, of the whole run"),
+    F(batches, COUNT, "taken by the training thread, of the whole run"),
+    F(data_wait_s, S, "waited for them by the training thread, of the whole run"),
+    F(wait_share, SHARE, "of the waits for all loaders; null: there were none", TO_1),
+    FB("judged", judged, "the verdict's advice is about this loader"),
     PP_FIELDS_END,
 };
 #undef ROW
@@ -628,6 +653,8 @@ const struct pp_field pp_report_fields[] = {
      .help = "each phase on the threads of one lane"},
     {"workers", PP_FIELD_ROWS, PP_ROWS_AT(ROW, workers, n_workers), .fields = worker_fields,
      .help = "shares of the window's wall time"},
+    {"loaders", PP_FIELD_ROWS, PP_ROWS_AT(ROW, loaders, n_loaders), .fields = loader_fields,
+     .help = "the DataLoaders of a PyTorch job under pipeprobe exec; none for other recordings"},
     {"queues", PP_FIELD_ROWS, PP_ROWS_AT(ROW, queues, n_queues), .fields = queue_fields,
      .help = "of the whole run"},
     {"errors", PP_FIELD_ROWS, PP_ROWS_AT(ROW, error_kinds, n_error_kinds), .fields = error_fields,

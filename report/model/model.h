@@ -35,6 +35,16 @@ struct pp_report_worker {
     double samples_per_s;
 };
 
+/* A DataLoader of a job that was recorded through its Python hooks, as stored; NAN: not known. */
+struct pp_report_loader {
+    const char *dataset, *sampler, *start_method; /* types with their module; fork, spawn, forkserver, none */
+    double samples, num_workers, batch_size, prefetch_factor, timeout_s;
+    double pin_memory, persistent_workers, in_order, drop_last;
+    double epochs, batches, data_wait_s; /* of the whole run: begun; taken; waited for them */
+    double wait_share;                   /* of the waits for all loaders; NAN: there were none */
+    int judged;                          /* the verdict's advice is about this one */
+};
+
 struct pp_report_queue {
     const char *name;
     uint64_t capacity, puts, gets, put_wait_ns, get_wait_ns;
@@ -370,6 +380,8 @@ struct pp_report {
     size_t n_phases;
     struct pp_report_worker *workers;
     size_t n_workers;
+    struct pp_report_loader *loaders; /* as they were made; at most 16 of a process */
+    size_t n_loaders;
     struct pp_report_queue *queues;
     size_t n_queues;
     struct pp_report_error_kind *error_kinds;

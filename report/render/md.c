@@ -210,6 +210,15 @@ static void put_workers(FILE *out, const struct pp_report *r)
     unfold(out);
 }
 
+static void put_loaders(FILE *out, const struct pp_report *r)
+{
+    if (r->n_loaders < 2)
+        return;
+    fold(out, "DataLoaders");
+    put_table(out, r, &pp_section_loaders, "loaders", SIZE_MAX);
+    unfold(out);
+}
+
 static void put_errors(FILE *out, const struct pp_report *r)
 {
     if (r->n_error_kinds == 0)
@@ -293,6 +302,7 @@ int pp_render_md(const struct pp_report *r, FILE *out)
     put_evidence(out, r);
     put_phases(out, r);
     put_workers(out, r);
+    put_loaders(out, r);
     put_errors(out, r);
     put_gpu(out, r);
     put_decode(out, r);

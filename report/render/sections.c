@@ -357,6 +357,17 @@ static const struct pp_section_column workers[] = {
 };
 SECTION(workers, 8, TEXT("Workers (shares of the window's wall time)"), HTML("Workers in the steady state"));
 
+static const struct pp_section_column loaders[] = {
+    {.form = "dataset", .head = {TEXT("data set"), MD("data set"), HTML("data set")}, .width = -28},
+    {.form = "num_workers", .head = {NUMBERS("workers")}, .width = 8},
+    {.form = "batch_size", .head = {NUMBERS("batch")}, .width = 6},
+    {.form = "epochs", .head = {NUMBERS("epochs")}, .width = 7},
+    {.form = "batches", .head = {NUMBERS("batches")}, .width = 9},
+    {.form = "data_wait_s", .head = {NUMBERS("data wait")}, .width = 11},
+    {.form = "wait_share", .head = {NUMBERS("of all waits")}, .width = 13},
+};
+SECTION(loaders, OPEN, TEXT("DataLoaders (whole run)"), HTML("DataLoaders, whole run"));
+
 static const struct pp_section_column queues[] = {
     {.form = "name", .head = {TEXT("queue"), MD("queue"), HTML("queue, whole run")}, .width = -17},
     {.form = "capacity", .head = {NUMBERS("capacity")}, .width = 10},

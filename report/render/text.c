@@ -301,6 +301,8 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
     put_section(&p, r, &pp_section_durations, "phases");
     put_section(&p, r, &pp_section_shares, "phases");
     put_workers(&p, r);
+    if (r->n_loaders > 1)
+        put_section(&p, r, &pp_section_loaders, "loaders");
     put_section(&p, r, &pp_section_queues, "queues");
     put_errors(&p, r);
     put_gpu(&p, r);

@@ -2,6 +2,9 @@
 
 #include "report/source/errors.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct reading {
@@ -81,6 +84,76 @@ static void on_queue(void *ctx, const struct pp_queue_row *q)
         };
 }
 
+/* "dataset=__main__.Images samples=600 num_workers=2 ...": as collectors/attach/loaders.c writes it. */
+static double number_in(const char *text, const char *key)
+{
+    size_t n = strlen(key);
+    double v;
+    for (const char *p = text; p; p = strchr(p, ' ') ? strchr(p, ' ') + 1 : NULL)
+        if (strncmp(p, key, n) == 0 && p[n] == '=')
+            return sscanf(p + n + 1, "%lf", &v) == 1 && isfinite(v) && v >= 0 ? v : NAN;
+    return NAN;
+}
+
+static const char *word_in(struct pp_arena *arena, const char *text, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *p = text; p; p = strchr(p, ' ') ? strchr(p, ' ') + 1 : NULL)
+        if (strncmp(p, key, n) == 0 && p[n] == '=')
+            return pp_arena_printf(arena, "%.*s", (int)strcspn(p + n + 1, " "), p + n + 1);
+    return NULL;
+}
+
+enum { MOST_LOADERS = 256 };
+
+static void on_loader(void *ctx, const char *key, const char *value, const char *unit, int numeric)
+{
+    struct reading *g = ctx;
+    if (g->r->n_loaders == MOST_LOADERS || !value)
+        return;
+    struct pp_report_loader *to = pp_arena_push(g->arena, (void **)&g->r->loaders, &g->r->n_loaders,
+                                                sizeof(*to));
+    if (to)
+        *to = (struct pp_report_loader){
+            .dataset = word_in(g->arena, value, "dataset"),
+            .sampler = word_in(g->arena, value, "sampler"),
+            .start_method = word_in(g->arena, value, "start_method"),
+            .samples = number_in(value, "samples"),
+            .num_workers = number_in(value, "num_workers"),
+            .batch_size = number_in(value, "batch_size"),
+            .prefetch_factor = number_in(value, "prefetch_factor"),
+            .timeout_s = number_in(value, "timeout"),
+            .pin_memory = number_in(value, "pin_memory"),
+            .persistent_workers = number_in(value, "persistent_workers"),
+            .in_order = number_in(value, "in_order"),
+            .drop_last = number_in(value, "drop_last"),
+            .epochs = number_in(value, "epochs"),
+            .batches = number_in(value, "batches"),
+            .data_wait_s = number_in(value, "data_wait_ms") / 1e3,
+            .wait_share = NAN,
+        };
+}
+
+/* The configuration is that of one of them. */
+static void compare_loaders(struct pp_report *r)
+{
+    const struct pp_report_pair *dataset = pp_rows_find(r->config, r->n_config, "dataset"),
+                                *workers = pp_rows_find(r->config, r->n_config, "num_workers"),
+                                *batch = pp_rows_find(r->config, r->n_config, "batch_size");
+    double waits = 0;
+    int judged = 0;
+    for (size_t i = 0; i < r->n_loaders; i++)
+        waits += r->loaders[i].data_wait_s > 0 ? r->loaders[i].data_wait_s : 0;
+    for (size_t i = 0; i < r->n_loaders; i++) {
+        struct pp_report_loader *l = &r->loaders[i];
+        l->wait_share = waits > 0 ? l->data_wait_s / waits : NAN;
+        l->judged = !judged && dataset && workers && l->dataset && strcmp(dataset->value, l->dataset) == 0 &&
+                    strtod(workers->value, NULL) == l->num_workers &&
+                    (!batch || strtod(batch->value, NULL) == l->batch_size || !(l->batch_size > 0));
+        judged |= l->judged;
+    }
+}
+
 static void on_error(void *ctx, const struct pp_error_row *e)
 {
     pp_errors_add(&((struct reading *)ctx)->errors, e);
@@ -112,6 +185,9 @@ pp_status pp_rows_read(const struct pp_source *s, struct pp_arena *arena, struct
         status = s->each_meta(s->ctx, "config", on_config, &g, err);
     if (status == PP_OK)
         status = s->each_meta(s->ctx, "chosen", on_note, &g, err);
+    if (status == PP_OK)
+        status = s->each_meta(s->ctx, "loader", on_loader, &g, err);
+    compare_loaders(r);
     if (status == PP_OK)
         status = s->each_queue(s->ctx, on_queue, &g, err);
     if (status == PP_OK)

@@ -75,7 +75,7 @@ is "a second loader: both are there" "$(sql "$R" "SELECT count(*) FROM meta WHER
 is "a second loader: no batch number twice" "$(sql "$R" "SELECT count(DISTINCT batch) = count(*) FROM v_span WHERE phase = 'data_wait'")" 1
 
 # Tracebacks are the job's own.
-for start in fork spawn; do
+for start in fork spawn forkserver; do
     recorded "an exception in a worker ($start)" --start $start --fail-at 17
     is "an exception in a worker ($start): the sample is marked" "$(sql "$R" "SELECT DISTINCT sample FROM v_span WHERE phase = 'transform' AND flags & 1")" 17
 done
@@ -116,7 +116,7 @@ for d in torch torch/utils torch/utils/data torch/utils/data/_utils; do : >"$T/o
 echo 'class Other: pass' >"$T/odd/torch/utils/data/dataloader.py"
 PYTHONPATH=$T/odd run timeout 60 "$PP" exec --force -o "$R" -- "$PYTHON" -c 'import torch.utils.data.dataloader as d; print(d.Other.__name__)'
 is "another torch: status and output" "$rc $(cat "$OUT")" "0 Other"
-like "another torch: the hooks are named" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" "torch.utils.data.dataloader is not recorded \(waits, later epochs, batch lengths, order, samples\): AttributeError"
+like "another torch: the hooks are named" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" "torch.utils.data.dataloader is not recorded \(waits, later epochs, batch lengths, order, batches that are ready, samples\): AttributeError"
 
 # A worker that is killed: torch's own error, and the recording has what it did. The same for the job.
 cat >"$T/kill.py" <<'P'

@@ -459,6 +459,69 @@ def stateful(root):
         told("resumed", seen, rest)
 
 
+@row("torch", "torchdata.stateful_dataloader")
+def stateful_data(root):
+    """The data set has a state of its own, and the iterator that it gives has another: neither is lost, or saved twice."""
+    import torch
+    from torch.utils.data import Dataset, IterableDataset
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    class Place:
+        def __init__(self, first, step):
+            self.at, self.first, self.step = 0, first, step
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if self.at == 20:
+                raise StopIteration
+            self.at += 1
+            return self.first + self.step * (self.at - 1)
+
+        def state_dict(self):
+            return {"at": self.at}
+
+        def load_state_dict(self, state):
+            self.at = state["at"]
+
+    class Stream(IterableDataset):
+        def __iter__(self):
+            info = torch.utils.data.get_worker_info()
+            return Place(info.id, info.num_workers) if info else Place(0, 1)
+
+    class Counting(Dataset):
+        def __init__(self):
+            self.taken = 0
+
+        def __len__(self):
+            return 32
+
+        def __getitem__(self, i):
+            self.taken += 1
+            return i + 1000 * self.taken
+
+        def state_dict(self):
+            return {"taken": self.taken}
+
+        def load_state_dict(self, state):
+            self.taken = state["taken"]
+
+    for make in (Stream, Counting):
+        for workers in (0, 2):
+            torch.manual_seed(3)
+            loader = StatefulDataLoader(make(), batch_size=4, num_workers=workers)
+            part = iter(loader)
+            seen = [next(part).tolist() for _ in range(3)]
+            state = loader.state_dict()
+            del part
+            again = StatefulDataLoader(make(), batch_size=4, num_workers=workers)
+            again.load_state_dict(state)
+            rest = [ids.tolist() for ids in again]
+            GIVEN["samples"] += sum(len(ids) for ids in seen + rest)
+            told("state", make.__name__, workers, state, seen, rest)
+
+
 @row("torch", "webdataset", "PIL")
 def web_dataset(root):
     import tarfile
@@ -611,6 +674,84 @@ def monai_threads(root):
     paths = files(root)
     data = monai.data.Dataset(list(range(len(paths))), transform=lambda i: pixels(paths[i]))
     train("monai", monai.data.ThreadDataLoader(data, buffer_size=2, batch_size=8, num_workers=2), count=len, take=lambda batch: batch)
+
+
+@row("torch:compile", "torch._dynamo.utils:counters", "PIL")
+def compiled(root):
+    """What torch.compile makes of a job: its numbers, graphs, breaks, recompilations and warnings. The last batch is a short one. Which frames it has
+    looked at and left alone is not told: ours are among them."""
+    import warnings
+
+    import torch
+    from torch._dynamo.utils import counters
+    from torch.utils.data import DataLoader
+
+    def model():
+        torch.manual_seed(5)
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+
+    def epoch(name, step, parameters):
+        loader = DataLoader(images(root), 8, num_workers=2)
+        torch._dynamo.reset()
+        counters.clear()
+        losses = []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for x, i in loader:
+                GIVEN["samples"] += len(x)
+                losses.append(float(step(x)))
+        seen = [(key, sorted((k, v) for k, v in counters[key].items() if "time" not in str(k))) for key in ("stats", "graph_break", "unimplemented", "recompiles")]
+        weights = hashlib.md5(repr([p.detach().sum().item() for p in parameters]).encode()).hexdigest()
+        told("compiled", name, losses, weights, [(key, hashlib.md5(repr(all_of).encode()).hexdigest(), len(all_of)) for key, all_of in seen], sorted({str(w.message) for w in caught}))
+
+    for backend in ("eager", "aot_eager"):
+        m = model()
+        sgd = torch.optim.SGD(m.parameters(), lr=0.01)
+        graph = torch.compile(m, backend=backend, fullgraph=True)
+
+        def outside(x):
+            loss = graph(x).square().mean()
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            return loss
+
+        def inside(x):
+            loss = m(x).square().mean()
+            loss.backward()
+            sgd.step()
+            sgd.zero_grad()
+            return loss.detach()
+
+        def by_name(x):
+            loss = m(x).square().mean()
+            torch.autograd.backward(loss)
+            sgd.step()
+            sgd.zero_grad()
+            torch.save(loss.detach(), os.path.join(SCRATCH, "loss.pt"))
+            return loss.detach()
+
+        def gradients(x):
+            loss = m(x).square().mean()
+            return sum(g.abs().sum() for g in torch.autograd.grad(loss, list(m.parameters())))
+
+        epoch(backend + " model", outside, m.parameters())
+        for name, step in (("step", inside), ("backward by its name", by_name), ("gradients", gradients)):
+            epoch(backend + " " + name, torch.compile(step, backend=backend), m.parameters())
+
+    m = model()
+
+    @torch.compile(backend="eager")
+    def all_of_it(loader):
+        total = 0
+        for x, i in loader:
+            total = total + m(x).square().mean().detach()
+            GIVEN["samples"] += len(x)
+        return total
+
+    torch._dynamo.reset()
+    counters.clear()
+    told("compiled epoch", float(all_of_it(DataLoader(images(root), 8, num_workers=2))), sorted(counters["graph_break"].items()))
 
 
 @row("torch", "torch.distributed:init_process_group")

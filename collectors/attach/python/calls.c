@@ -22,6 +22,14 @@ static struct record_iteration *iteration_of_self(PyObject *args, PyObject **hel
     return record_is_on() && PyTuple_Size(args) > 0 ? iteration_of(PyTuple_GetItem(args, 0), held) : NULL;
 }
 
+int calls_is_ours(void)
+{
+    int ours = PyErr_ExceptionMatches(PyExc_Exception);
+    if (ours)
+        PyErr_Clear();
+    return ours;
+}
+
 /* The lane that this thread's samples go to: of the worker process, or of a loader without workers. */
 struct record_local *calls_worker(void)
 {
@@ -62,26 +70,34 @@ static uint64_t area_of(PyObject *size)
     return n == 2 ? side[0] * side[1] : side[0] <= 4 ? side[1] * side[2] : side[0] * side[1];
 }
 
-/* How large the image is that was decoded: PIL's, which is asked for its pixels, or the tensor or array that
- * came out. */
-static void note_pixels(struct record_local *l, PyObject *args, PyObject *out)
+/* An attribute that need not be there. Asking for it may run code of Python's, and with it a signal handler:
+ * 0 with what that raised. */
+static int ask(PyObject *object, const char *name, PyObject **out)
 {
-    PyObject *self = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
-    PyObject *held = self ? PyObject_GetAttrString(self, "size") : NULL;
+    *out = PyObject_GetAttrString(object, name);
+    return *out || calls_is_ours();
+}
+
+/* How large the image is that was decoded: PIL's, or the tensor or array that came out. 0: as ask. */
+static int note_pixels(struct record_local *l, PyObject *args, PyObject *out)
+{
+    PyObject *self = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, *held = NULL;
     const void *image = self;
+    if (self && !ask(self, "_size", &held)) /* behind its property `size` */
+        return 0;
     uint64_t pixels = area_of(held);
+    Py_XDECREF(held);
     if (!pixels) {
-        PyErr_Clear();
-        Py_XDECREF(held);
-        held = PyObject_GetAttrString(out, "shape");
+        if (!ask(out, "shape", &held))
+            return 0;
         image = out;
         pixels = area_of(held);
+        Py_XDECREF(held);
     }
-    PyErr_Clear();
-    Py_XDECREF(held);
     if (pixels && image != l->decoded)
         l->decode_pixels += pixels;
     l->decoded = pixels ? image : l->decoded;
+    return 1;
 }
 
 /* The outermost call within a sample; a decoder may call another. */
@@ -105,8 +121,8 @@ PyObject *calls_decode(PyObject *function, PyObject *args, PyObject *kwargs)
     l->decode_stamps += to.stamp - from.stamp;
     l->decode_cpu_ns += to.cpu_ns - from.cpu_ns;
     l->timing--;
-    if (out)
-        note_pixels(l, args, out);
+    if (out && !note_pixels(l, args, out))
+        Py_CLEAR(out);
     return out;
 }
 
@@ -138,7 +154,9 @@ PyObject *calls_collate(PyObject *function, PyObject *args, PyObject *kwargs)
     struct record_mark from = record_now(&l->worker, 1);
     PyObject *samples = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : NULL;
     uint64_t n = samples && PyList_Check(samples) ? (uint64_t)PyObject_Size(samples) : 0;
+    l->calls++;
     PyObject *out = PyObject_Call(function, args, kwargs);
+    l->calls--;
     record_collate(l, &from, n, !out);
     return out;
 }
@@ -156,45 +174,98 @@ static void note_index(PyObject *loader_iter, struct record_iteration *it)
     Py_XDECREF(next_index);
 }
 
-/* The callback's errors are its own business: it has said so in the recording. */
-static void call_back(PyObject *callback, PyObject *args, PyObject *kwargs)
+/* The callback's errors are its own business: it has said so in the recording. 0: Ctrl-C came in it, or the
+ * end of the program: that is the job's, and goes on. */
+static int call_back(PyObject *callback, PyObject *args, PyObject *kwargs)
 {
     PyObject *nothing = PyObject_Call(callback, args, kwargs);
-    if (!nothing)
-        PyErr_Clear();
+    int goes_on = nothing || calls_is_ours();
     Py_XDECREF(nothing);
+    return goes_on;
 }
 
-/* Of an iterator that is older than the recording late may make one. */
-static struct record_iteration *iteration_to_take(PyObject *args, PyObject **held, PyObject *late)
+/* Of an iterator that is older than the recording first may make one; and it asks for lengths that were not
+ * to be had when it began. NULL with an exception: that of call_back. */
+static struct record_iteration *iteration_to_take(PyObject *args, PyObject **held, PyObject *first)
 {
     struct record_iteration *it = iteration_of_self(args, held);
-    if (it)
+    if (it && !it->ask)
         return it;
-    Py_XDECREF(*held);
-    call_back(late, args, NULL);
-    return iteration_of_self(args, held);
+    Py_CLEAR(*held);
+    return call_back(first, args, NULL) ? iteration_of_self(args, held) : NULL;
+}
+
+static int depths; /* they are to be had: pipeprobe_hooks.py has looked */
+
+void calls_depths(void)
+{
+    depths = 1;
+}
+
+static int long_of(PyObject *number, long *out)
+{
+    *out = number && PyLong_Check(number) ? PyLong_AsLong(number) : -1;
+    PyErr_Clear();
+    Py_XDECREF(number);
+    return *out >= 0;
+}
+
+/* What qsize() says of multiprocessing's Queue, and of queue.Queue, in front of which pinned batches are; -1:
+ * it is another. No code of Python's runs, and so no signal handler of the job's. */
+static long queue_size(PyObject *queue)
+{
+    long most, left;
+    PyObject *in_thread = PyObject_GetAttrString(queue, "queue");
+    PyObject *sem = in_thread ? NULL : PyObject_GetAttrString(queue, "_sem");
+    PyObject *lock = sem ? PyObject_GetAttrString(sem, "_semlock") : NULL;
+    Py_ssize_t n = in_thread ? PyObject_Size(in_thread) : -1;
+    if (lock && long_of(PyObject_GetAttrString(queue, "_maxsize"), &most) &&
+        long_of(PyObject_CallMethod(lock, "_get_value", NULL), &left))
+        n = most - left;
+    PyErr_Clear();
+    Py_XDECREF(lock);
+    Py_XDECREF(sem);
+    Py_XDECREF(in_thread);
+    return n;
+}
+
+/* How many batches are made when the next one is asked for: those in the queue, and those that came too early
+ * (a task of which the batch has come is none that is outstanding). Without workers there is no queue. */
+static void note_depth(struct record_local *l, PyObject *iterator)
+{
+    long outstanding;
+    PyObject *queue = depths ? PyObject_GetAttrString(iterator, "_data_queue") : NULL;
+    PyObject *tasks = queue ? PyObject_GetAttrString(iterator, "_task_info") : NULL;
+    Py_ssize_t n = tasks && PyDict_Check(tasks) ? PyDict_Size(tasks) : -1,
+               queued = n < 0 ? -1 : queue_size(queue);
+    if (queued >= 0 && long_of(PyObject_GetAttrString(iterator, "_tasks_outstanding"), &outstanding) &&
+        n >= outstanding)
+        record_depth(l, (uint64_t)(queued + n - outstanding));
+    PyErr_Clear();
+    Py_XDECREF(tasks);
+    Py_XDECREF(queue);
 }
 
 /* The thread that takes the batches; a worker process that has a loader of its own is not that. */
-PyObject *calls_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *late)
+PyObject *calls_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *first)
 {
     struct record_local *l = record_is_on() ? record_local() : NULL;
     PyObject *held = NULL;
     struct record_iteration *it = l && l->slot < 0 && !l->taking && PyTuple_Size(args) == 1
-                                      ? iteration_to_take(args, &held, late)
+                                      ? iteration_to_take(args, &held, first)
                                       : NULL;
     struct record_mark from;
+    if (!it && PyErr_Occurred())
+        return NULL;
     if (!it || !record_taker_open(l)) {
         Py_XDECREF(held);
         return PyObject_Call(function, args, kwargs);
     }
     l->taking++;
     record_take_begin(l, it, &from);
-    if (l->worker.trace) {
+    note_depth(l, PyTuple_GetItem(args, 0));
+    if (l->worker.trace)
         record_batch_begin_here(l, &from, it->batch_size ? it->batch_size : 1);
-        fetcher_detailed(l->detailed);
-    }
     PyObject *out = PyObject_Call(function, args, kwargs);
     l->taking--;
     l->taken = NULL;
@@ -354,18 +425,22 @@ PyObject *calls_loads(PyObject *function, PyObject *args, PyObject *kwargs)
 PyObject *calls_with(PyObject *function, PyObject *args, PyObject *kwargs, enum timed_kind kind,
                      PyObject *callback)
 {
-    if (kind == TIMED_BEFORE && record_is_on())
-        call_back(callback, args, kwargs);
+    if (kind == TIMED_BEFORE && record_is_on() && !call_back(callback, args, kwargs))
+        return NULL;
     PyObject *out = PyObject_Call(function, args, kwargs);
     if (!out || kind == TIMED_BEFORE || !record_is_on())
         return out;
     PyObject *result = kind == TIMED_RESULT ? PyTuple_Pack(1, out) : NULL;
+    int goes_on = 1;
     if (kind == TIMED_AFTER)
-        call_back(callback, args, kwargs);
+        goes_on = call_back(callback, args, kwargs);
     else if (result)
-        call_back(callback, result, NULL);
-    PyErr_Clear();
+        goes_on = call_back(callback, result, NULL);
+    else
+        PyErr_Clear();
     Py_XDECREF(result);
+    if (!goes_on)
+        Py_CLEAR(out);
     return out;
 }
 

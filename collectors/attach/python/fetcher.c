@@ -1,53 +1,77 @@
-/* The fetcher, which has the timed data set for detailed batches and the plain one for others. */
+/* The fetcher, which has the timed data set while it fetches a detailed batch, and its own at all other
+ * times: a StatefulDataLoader asks it for its state between two batches, and puts another iterator in its
+ * place. */
 #include "collectors/attach/python/types.h"
 
-#define BOTH "_pipeprobe_both" /* the fetcher's attribute: the plain one and the timed one */
+#include <string.h>
 
-/* The fetcher is the job's: its end, and its data set's, is not held up. */
-static __thread struct {
-    PyObject *fetcher; /* a weak reference */
-    const char *attribute;
-    int has_timed;
-} fetching;
-
-/* Costs nothing per sample where samples are not recorded. */
-void fetcher_detailed(int detailed)
-{
-    if (!fetching.fetcher || fetching.has_timed == detailed)
-        return;
-    PyObject *fetcher = PyObject_CallFunctionObjArgs(fetching.fetcher, NULL);
-    PyObject *both = fetcher ? PyObject_GetAttrString(fetcher, BOTH) : NULL;
-    if (both && PyTuple_Check(both) && PyTuple_Size(both) == 2 &&
-        PyObject_SetAttrString(fetcher, fetching.attribute, PyTuple_GetItem(both, detailed != 0)) == 0)
-        fetching.has_timed = detailed;
-    else
-        PyErr_Clear(); /* None: it has gone */
-    Py_XDECREF(both);
-    Py_XDECREF(fetcher);
-}
+#define TIMED_AS \
+    "_pipeprobe_timed" /* the fetcher's attribute: (name of the attribute, its own, the timed one) */
 
 int fetcher_set(PyObject *fetcher, const char *attribute, PyObject *timed)
 {
-    PyObject *plain = PyObject_GetAttrString(fetcher, attribute);
-    PyObject *both = plain ? PyTuple_Pack(2, plain, timed) : NULL;
-    PyObject *weak = both ? PyWeakref_NewRef(fetcher, NULL) : NULL;
-    int ok = weak && PyObject_SetAttrString(fetcher, BOTH, both) == 0 &&
-             PyObject_SetAttrString(fetcher, attribute, timed) == 0;
-    if (ok) {
-        fetcher_detailed(1); /* another loader's of this thread */
-        Py_XDECREF(fetching.fetcher);
-        Py_INCREF(weak);
-        fetching.fetcher = weak;
-        fetching.attribute = attribute;
-        fetching.has_timed = 1;
-    }
-    Py_XDECREF(plain);
-    Py_XDECREF(both);
-    Py_XDECREF(weak);
+    PyObject *own = PyObject_GetAttrString(fetcher, attribute);
+    PyObject *name = own ? PyUnicode_FromString(attribute) : NULL;
+    PyObject *three = name ? PyTuple_Pack(3, name, own, timed) : NULL;
+    int ok = three && PyObject_SetAttrString(fetcher, TIMED_AS, three) == 0;
+    Py_XDECREF(own);
+    Py_XDECREF(name);
+    Py_XDECREF(three);
     return ok ? 0 : -1;
 }
 
-void fetcher_leave(void)
+/* What stands for the one that the fetcher has now. NULL with an exception. */
+static PyObject *timed_now(PyObject *three, PyObject *own)
 {
-    Py_CLEAR(fetching.fetcher);
+    PyObject *timed = PyTuple_GetItem(three, 2);
+    if (own != PyTuple_GetItem(three, 1))
+        return PyUnicode_CompareWithASCIIString(PyTuple_GetItem(three, 0), "dataset") == 0
+                   ? types_samples(own)
+                   : types_stream_again(own);
+    Py_INCREF(timed);
+    return timed;
+}
+
+/* What the fetcher had, for which it has the timed one now; NULL: it was left as it is. */
+static PyObject *put_in(PyObject *fetcher, PyObject *three, PyObject **name)
+{
+    *name = PyTuple_GetItem(three, 0);
+    Py_INCREF(*name);
+    PyObject *own = PyObject_GetAttr(fetcher, *name), *timed = own ? timed_now(three, own) : NULL;
+    if (!timed || PyObject_SetAttr(fetcher, *name, timed) != 0) {
+        PyErr_Clear();
+        Py_CLEAR(own);
+        Py_CLEAR(*name);
+    }
+    Py_XDECREF(timed);
+    return own;
+}
+
+/* The exception of the fetch, if there is one, stays as it is. */
+static void put_back(PyObject *fetcher, PyObject *own, PyObject *name)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    (void)PyObject_SetAttr(fetcher, name, own);
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+    Py_DECREF(own);
+    Py_DECREF(name);
+}
+
+PyObject *calls_fetch(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    PyObject *fetcher = record_is_on() && PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    PyObject *three = fetcher ? PyObject_GetAttrString(fetcher, TIMED_AS) : NULL, *own = NULL, *name = NULL;
+    if (fetcher && !three)
+        PyErr_Clear();
+    struct record_local *l = three && PyTuple_Check(three) && PyTuple_Size(three) == 3 ? calls_worker()
+                                                                                       : NULL;
+    if (l && l->detailed)
+        own = put_in(fetcher, three, &name);
+    Py_XDECREF(three);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    if (own)
+        put_back(fetcher, own, name);
+    return out;
 }

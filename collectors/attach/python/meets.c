@@ -81,18 +81,28 @@ PyObject *meets_collective(PyObject *function, PyObject *args, PyObject *kwargs)
     return out;
 }
 
-/* What the callback gave for this pass: an object whose method takes it back. The pass may have raised. */
-static void take_back(PyObject *hook)
+/* What the callback gave for this pass: an object whose method takes it back. The pass may have raised. 0:
+ * Ctrl-C came in it. */
+static int take_back(PyObject *hook)
 {
     PyObject *type, *value, *traceback;
+    int goes_on = 1;
     if (!hook)
-        return;
+        return 1;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *done = hook == Py_None ? NULL : PyObject_CallMethod(hook, "remove", NULL);
+    if (!done && PyErr_Occurred())
+        goes_on = calls_is_ours();
     Py_XDECREF(done);
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
+    if (goes_on)
+        PyErr_Restore(type, value, traceback);
+    else {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+    }
     Py_DECREF(hook);
+    return goes_on;
 }
 
 /* torch.autograd.backward. The callback has the engine call us when all gradients of this rank are there,
@@ -106,12 +116,14 @@ PyObject *meets_backward(PyObject *function, PyObject *args, PyObject *kwargs, P
         return PyObject_Call(function, args, kwargs);
     l->arrived.stamp = 0;
     l->passing = 1;
-    PyObject *hook = PyObject_Call(callback, args, kwargs);
-    if (!hook)
-        PyErr_Clear();
-    PyObject *out = PyObject_Call(function, args, kwargs);
+    l->calls++;
+    PyObject *hook = PyObject_Call(callback, args, kwargs), *out = NULL;
+    if (hook || calls_is_ours()) /* else Ctrl-C came in it */
+        out = PyObject_Call(function, args, kwargs);
+    l->calls--;
     l->passing = 0;
-    take_back(hook);
+    if (!take_back(hook))
+        Py_CLEAR(out);
     if (out && l->arrived.stamp && l->step_from.stamp) {
         record_waited(l, &l->arrived, 0);
         record_exchange_end(l);

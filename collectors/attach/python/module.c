@@ -43,7 +43,6 @@ static PyObject *leave(PyObject *self, PyObject *nothing)
     (void)self;
     (void)nothing;
     record_leave();
-    fetcher_leave();
     return none();
 }
 
@@ -114,6 +113,7 @@ static const struct {
     {"put", TIMED_PUT, 0},           {"get", TIMED_GET, 0},
     {"backward", TIMED_BACKWARD, 1}, {"collective", TIMED_COLLECTIVE, 0},
     {"resolve", TIMED_RESOLVE, 0},   {"loads", TIMED_LOADS, 0},
+    {"fetch", TIMED_FETCH, 0},
 };
 
 static PyObject *timed(PyObject *self, PyObject *args)
@@ -180,6 +180,13 @@ static PyObject *pin_end(PyObject *self, PyObject *nothing)
     if (l)
         record_lane_close(&l->copy);
     return none();
+}
+
+static PyObject *set_depths(PyObject *self, PyObject *nothing)
+{
+    (void)self, (void)nothing;
+    calls_depths();
+    Py_RETURN_NONE;
 }
 
 static PyObject *meets(PyObject *self, PyObject *args)
@@ -266,20 +273,33 @@ static PyObject *loader(PyObject *self, PyObject *args)
     return PyLong_FromUnsignedLong(record_is_on() ? record_loader_new(&row) : 0);
 }
 
-/* iteration(loader, epoch, round, base_seed, batch_size, batches, samples, in_order) -> what is set as the
- * iterator's attribute */
+/* iteration(loader, epoch, round, base_seed, batch_size, batches, samples, in_order, ask) -> what is set as
+ * the iterator's attribute */
 static PyObject *iteration(PyObject *self, PyObject *args)
 {
     struct record_iteration it = {0};
     unsigned long long seed, batches, samples;
     (void)self;
-    if (!PyArg_ParseTuple(args, "IIIKIKKp", &it.loader, &it.epoch, &it.round, &seed, &it.batch_size, &batches,
-                          &samples, &it.in_order))
+    if (!PyArg_ParseTuple(args, "IIIKIKKp|p", &it.loader, &it.epoch, &it.round, &seed, &it.batch_size,
+                          &batches, &samples, &it.in_order, &it.ask))
         return NULL;
     it.base_seed = seed;
     it.batches = batches;
     it.samples = samples;
     return types_iteration(&it);
+}
+
+static PyObject *lengths(PyObject *self, PyObject *args)
+{
+    PyObject *held;
+    unsigned long long samples, batches, epoch_samples;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OKKK", &held, &samples, &batches, &epoch_samples))
+        return NULL;
+    struct record_iteration *it = types_iteration_of(held);
+    if (it)
+        record_iteration_lengths(it, samples, batches, epoch_samples);
+    return none();
 }
 
 static PyObject *reseed(PyObject *self, PyObject *args)
@@ -332,6 +352,7 @@ static PyMethodDef functions[] = {
     {"is_timed", is_timed, METH_VARARGS, "is_timed(f)"},
     {"samples", samples, METH_VARARGS, "samples(data): data, whose items are timed"},
     {"stream", stream, METH_VARARGS, "stream(iterator): likewise"},
+    {"depths", set_depths, METH_NOARGS, "depths(): an iterator knows how many batches are made"},
     {"meets", meets, METH_VARARGS, "meets(on): whether a collective has ended when its call has"},
     {"arrived", arrived, METH_NOARGS, "arrived(): this rank's part of a backward pass is done"},
     {"fetcher", fetcher, METH_VARARGS, "fetcher(f, is_stream, timed): f fetches from timed"},
@@ -342,6 +363,7 @@ static PyMethodDef functions[] = {
     {"worker_end", worker_end, METH_NOARGS, "worker_end()"},
     {"loader", loader, METH_VARARGS, "loader(arguments): its number"},
     {"iteration", iteration, METH_VARARGS, "iteration(arguments): what its iterator holds"},
+    {"lengths", lengths, METH_VARARGS, "lengths(iteration, samples, batches, samples of an epoch)"},
     {"reseed", reseed, METH_VARARGS, "reseed(iteration, base seed)"},
     {"resume", resume, METH_VARARGS, "resume(iteration, taken, sent): it had been going on, so far"},
     {"worker_is_late", worker_is_late, METH_NOARGS, "worker_is_late(): it ran before it was recorded"},

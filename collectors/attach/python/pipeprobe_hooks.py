@@ -53,7 +53,7 @@ def _is_torchs(thing):
 def _lengths(loader):
     """(samples of the data set, batches of an epoch, samples of an epoch), 0 for what is not known.
 
-    Asked where torch asks as well: a len() of the user's may draw random numbers or open a file that the workers would
+    Asked when torch has asked already: a len() of the user's may draw random numbers or open a file that the workers would
     then share, and len() of a loader of an iterable data set makes torch warn later."""
     outer, sampler = loader.batch_sampler, loader.sampler
     if outer is not None:
@@ -64,6 +64,13 @@ def _lengths(loader):
     source = getattr(sampler, "data_source", getattr(sampler, "dataset", None))
     samples = len(loader.dataset) if source is loader.dataset else epoch
     return samples, epoch if outer is None else len(outer), 0 if loader.drop_last else epoch
+
+
+def _comes_later(loader):
+    """torch asks its samplers for a length when they are made; one that goes in sequence asks its data set with the first
+    batch, when the workers have started."""
+    sampler = loader.sampler if loader.batch_sampler is None else getattr(loader.batch_sampler, "sampler", None)
+    return type(sampler).__name__ == "SequentialSampler"
 
 
 def _type_name(thing):
@@ -85,15 +92,29 @@ def _start_method(loader):
     return context.get_start_method() if loader.num_workers else "none"
 
 
+_states = {}  # by the loaders' ids: (weak reference to the loader, state). Its own dictionary stays as it is, for pickle and copy
+
+
+def _remember(loader, state):
+    import weakref
+
+    for key in [key for key, (of, _) in _states.items() if of() is None]:  # no callback, which might run anywhere in the job
+        del _states[key]
+    _states[id(loader)] = weakref.ref(loader), state
+    return state
+
+
 def _state_of(loader):
     """What is known of the loader in this recording."""
-    state = loader.__dict__.get("_pipeprobe")
+    of, state = _states.get(id(loader), (None, None))
+    state = state if of is not None and of() is loader else None
     if _late_states and (state is None or state["session"] != record.session()):
         indices = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
-        state = loader.__dict__["_pipeprobe"] = _late_state(indices) or state
+        found = _late_state(indices)
+        state = _remember(loader, found) if found else state
     if state is None or state["session"] != record.session():
         workers = loader.num_workers
-        lengths = _lengths(loader)
+        lengths = (0, 0, 0) if _comes_later(loader) else _lengths(loader)
         number = record.loader(
             workers,
             loader.batch_size or 0,
@@ -109,18 +130,15 @@ def _state_of(loader):
             _type_name(loader.dataset),
             _sampler_name(loader),
         )
-        state = loader.__dict__["_pipeprobe"] = {
-            "number": number,
-            "epochs": 0,
-            "session": record.session(),
-            "lengths": lengths,
-        }
+        state = _remember(loader, {"number": number, "epochs": 0, "session": record.session(), "lengths": lengths})
     return state
 
 
 @_guard
 def _iterator_made(iterator, loader, *args, **kwargs):
     _take_rank()
+    if _replaced_late and loader.num_workers and _start_method(loader) != "fork":
+        _put_back()
     if record.session():
         _iteration_begins(iterator, loader, _state_of(loader), 0)
 
@@ -135,6 +153,7 @@ def _iteration_begins(iterator, loader, state, round_):
         state["lengths"][1],
         state["lengths"][2],
         bool(getattr(loader, "in_order", True)),
+        not state["lengths"][1] and _comes_later(loader),
     )
     iterator._pipeprobe_round = round_
     iterator._pipeprobe_session = state["session"]
@@ -194,10 +213,27 @@ class _Loader:
 
 
 @_guard
-def _iterator_is_late(iterator):
-    """Called before each batch of an iterator that has no iteration in this recording."""
-    if not late or not record.session() or getattr(iterator, "_pipeprobe_session", 0) == record.session():
+def _first_batch(iterator):
+    """Called before each batch of an iterator that has no iteration in this recording, and where the lengths came later."""
+    if getattr(iterator, "_pipeprobe_session", 0) != record.session():
+        if late and record.session():
+            _iterator_is_late(iterator)
         return
+    iteration = getattr(iterator, "_pipeprobe_iteration", None)
+    if iteration is not None:
+        loader = _Loader(iterator)
+        try:
+            lengths = _lengths(loader)
+        except Exception:  # the user's len(); torch has had its answer
+            lengths = (0, 0, 0)
+        record.lengths(iteration, *lengths)
+        for of, state in list(_states.values()):
+            maker = of()
+            if maker is not None and (iterator._index_sampler is maker.sampler or iterator._index_sampler is maker.batch_sampler):
+                state["lengths"] = lengths
+
+
+def _iterator_is_late(iterator):
     iterator._pipeprobe_session = record.session()  # tried once
     try:
         taken = iterator._num_yielded
@@ -248,7 +284,7 @@ def _hook_iterators(module):
     base = module._BaseDataLoaderIter
     base.__init__ = record.timed("after", base.__init__, _iterator_made)
     _iterators_are_seen = True
-    base.__next__ = record.timed("next", base.__next__, _iterator_is_late)
+    base.__next__ = record.timed("next", base.__next__, _first_batch)
 
 
 def _hook_gpu(module):
@@ -282,6 +318,20 @@ def _hook_method(class_, name, kind, *callback):
     setattr(class_, name, record.timed(kind, class_.__dict__[name], *callback))
 
 
+def _plain(function):
+    return getattr(function, "__wrapped__", function)
+
+
+def _hook_depth(module):
+    """Read before each batch, where these are the iterator's."""
+    iterators = module._MultiProcessingDataLoaderIter
+    names = iterators.__init__.__code__.co_names + _plain(iterators._reset).__code__.co_names
+    missing = [n for n in ("_data_queue", "_task_info", "_tasks_outstanding") if n not in names]
+    if missing:
+        raise AttributeError("no %s" % ", ".join(missing))
+    record.depths()
+
+
 def _hook_next_index(module):
     _hook_method(module._BaseDataLoaderIter, "_next_index", "index")
 
@@ -291,6 +341,9 @@ def _hook_get_data(module):
 
 
 def _hook_fetcher(module):
+    fetch = sys.modules["torch.utils.data._utils.fetch"]
+    for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
+        _hook_method(getattr(fetch, name), "fetch", "fetch")
     kind = module._DatasetKind
     kind.create_fetcher = staticmethod(record.timed("result", kind.create_fetcher, _fetcher_made))
 
@@ -368,6 +421,9 @@ def _hook_worker(module):
 
     _looks_like(_worker_loop, original)
     module._worker_loop = _worker_loop
+    importer = sys.modules.get("torchdata.stateful_dataloader.stateful_dataloader")
+    if getattr(importer, "_worker_loop", None) is original:  # it is the target of its processes
+        importer._worker_loop = _worker_loop
 
 
 # ---- the thread that pins memory ----
@@ -404,6 +460,19 @@ def _hook_pin_memory(module):
 # ---- reading, decoding, saving ----
 
 
+_hooking_late = False
+_replaced_late = []  # functions that the job may hold already: (holder, name, function)
+
+
+def _put_back():
+    """Before workers that are spawned: what the job holds is pickled by its name, and must be what it finds there. The
+    workers have hooks of their own."""
+    for holder, name, function in _replaced_late:
+        if record.is_timed(getattr(holder, name, None)):
+            setattr(holder, name, function)
+    del _replaced_late[:]
+
+
 def _replace(holder, kind, *names):
     """Those of them that this version has; none is an error. A package may have them from its module already."""
     there = [name for name in names if hasattr(holder, name)] or names
@@ -413,8 +482,11 @@ def _replace(holder, kind, *names):
         if not record.is_timed(function):
             timed = record.timed(kind, function)
             setattr(holder, name, timed)
-            if getattr(package, name, None) is function:
+            also = getattr(package, name, None) is function
+            if also:
                 setattr(package, name, timed)
+            if _hooking_late and not isinstance(holder, type):
+                _replaced_late.extend([(holder, name, function)] + [(package, name, function)] * also)
 
 
 def _hook_pil_image(module):
@@ -466,9 +538,17 @@ def _hook_unpickling(module):
 def _hook_simple_queue(module):
     """Its methods are in C and not to be replaced: a subclass takes its place in the module."""
     theirs = module.SimpleQueue
+
+    class Kind(type):  # queues that are older are queues as well
+        def __instancecheck__(cls, thing):
+            return isinstance(thing, theirs)
+
+        def __subclasscheck__(cls, other):
+            return issubclass(other, theirs)
+
     kinds = {"put": "put", "put_nowait": "put", "get": "get", "get_nowait": "get"}
     timed = {name: record.timed(kind, getattr(theirs, name)) for name, kind in kinds.items()}
-    ours = type(theirs.__name__, (theirs,), {"__module__": module.__name__, "__doc__": theirs.__doc__, **timed})
+    ours = Kind(theirs.__name__, (theirs,), {"__module__": module.__name__, "__doc__": theirs.__doc__, **timed})
     module.SimpleQueue = ours
 
 
@@ -560,6 +640,7 @@ _HOOKS = {
         ("later epochs", _hook_reset),
         ("batch lengths", _hook_next_index),
         ("order", _hook_get_data),
+        ("batches that are ready", _hook_depth),
         ("samples", _hook_fetcher),
         ("the GPU at the end", _hook_gpu),
     ),
@@ -622,12 +703,15 @@ def _put_behind(loader, name):
     try:
         if isinstance(loader, type):  # one for all its modules
             raise TypeError("its loader is a class")
+        if "exec_module" in loader.__dict__:  # looked for before, and not imported; or another module's of a zip
+            return
         execute = loader.exec_module
 
         def exec_module(module):
-            del loader.exec_module  # the class's own again
+            loader.__dict__.pop("exec_module", None)  # the class's own again
             execute(module)
-            _put_in(module, name)
+            if module.__name__ == name:
+                _put_in(module, name)
 
         loader.exec_module = exec_module
     except Exception as e:
@@ -643,7 +727,10 @@ def install(extension):
 
 def hook_imported():
     """For a process whose recording begins after its imports."""
+    global _hooking_late
+    _hooking_late = True
     for name in _HOOKS:
         module = sys.modules.get(name)
         if module is not None and name not in _hooked:
             _put_in(module, name)
+    _hooking_late = False

@@ -49,18 +49,18 @@ static void fork_child(void)
 static void end_thread(void *arg)
 {
     struct record_local *l = arg;
+    pthread_mutex_lock(&locals_lock); /* the session is not left meanwhile */
     record_taker_end(l);
-    pthread_mutex_lock(&locals_lock);
     for (struct record_local **p = &process.locals; *p; p = &(*p)->next) {
         if (*p == l) {
             *p = l->next;
             break;
         }
     }
-    pthread_mutex_unlock(&locals_lock);
     record_lane_close(&l->worker);
     record_lane_close(&l->trainer);
     record_lane_close(&l->copy);
+    pthread_mutex_unlock(&locals_lock);
     self = NULL;
     free(l);
 }
@@ -117,7 +117,7 @@ int record_join(const char *dir)
  * next one. */
 static int let_go(struct record_local *l)
 {
-    int busy = l->taking || l->depth;
+    int busy = l->taking || l->depth || l->calls;
     if (!busy) {
         record_lane_close(&l->worker);
         record_lane_close(&l->trainer);
@@ -146,7 +146,6 @@ void record_leave(void)
     pthread_mutex_lock(&locals_lock);
     for (struct record_local *l = process.locals; l; l = l->next)
         busy |= let_go(l);
-    pthread_mutex_unlock(&locals_lock);
     unmap(process.file, sizeof(*process.file));
     if (process.loaders_are_mapped)
         unmap(process.loaders, sizeof(*process.loaders));
@@ -163,6 +162,7 @@ void record_leave(void)
     process.presence = -1;
     process.next_batch = 0;
     process.forks++;
+    pthread_mutex_unlock(&locals_lock); /* a thread that ends now has lanes of no session */
 }
 
 int record_is_on(void)
@@ -322,6 +322,15 @@ uint32_t record_loader_new(const struct pp_loader_row *row)
     return number;
 }
 
+void record_loader_waited(const struct record_iteration *it, uint64_t wait_ns)
+{
+    struct pp_loaders_file *f = it->session == record_session() ? loaders() : NULL;
+    if (!f || it->loader >= PP_LOADERS_MAX)
+        return;
+    f->loader[it->loader].taken++;
+    f->loader[it->loader].wait_ns += wait_ns;
+}
+
 /* What the workers were asked for; some of it may not have been taken. */
 static uint32_t numbers_used(const struct record_iteration *it)
 {
@@ -361,6 +370,23 @@ void record_iteration_begin(struct record_iteration *it)
                                          .epoch = it->epoch,
                                          .loader = it->loader};
     __atomic_fetch_add(&f->n_iterations, 1, __ATOMIC_RELEASE); /* pairs with the acquire in find */
+}
+
+void record_iteration_lengths(struct record_iteration *it, uint64_t samples, uint64_t batches,
+                              uint64_t epoch_samples)
+{
+    struct pp_loaders_file *f = it->session == record_session() ? loaders() : NULL;
+    it->ask = 0;
+    if (!batches || it->batches)
+        return;
+    it->batches = batches;
+    it->samples = epoch_samples;
+    if (process.newest == it)
+        process.next_batch += (uint32_t)batches;
+    if (f && it->loader < PP_LOADERS_MAX) {
+        f->loader[it->loader].samples = samples;
+        f->loader[it->loader].batches = batches;
+    }
 }
 
 /* Its row goes with the session. */

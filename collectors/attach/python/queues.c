@@ -95,7 +95,9 @@ static PyObject *put(PyObject *function, PyObject *args, PyObject *kwargs, int a
     struct record_mark from = record_now(&l->trainer, 1);
     Py_INCREF(queue); /* what is announced in it outlives the call */
     record_hand_over(l, h);
+    l->calls++;
     PyObject *out = PyObject_Call(function, args, kwargs);
+    l->calls--;
     if (!out)
         record_hand_back(l, h);
     record_put_end(l, &from);

@@ -62,6 +62,7 @@ struct record_iteration {
     struct pp_iteration_row *row;    /* NULL: it was not published */
     int ended, in_order;
     int late; /* the recording began in the middle of it */
+    int ask;  /* its lengths are to be asked for before its first batch */
 };
 
 enum {
@@ -137,6 +138,7 @@ struct record_local {
     int depth;              /* of proxies: only the outermost is a sample */
     int timing;             /* depth of timed calls within it */
     int reading;            /* within a function that reads a file as a whole */
+    int calls;              /* depth of other calls, behind which a lane of the thread is used again */
     struct pp_reads *reads; /* of this thread; own_reads where the preloaded library is not there */
     struct pp_reads own_reads;
     uint64_t decode_stamps, decode_cpu_ns;
@@ -182,8 +184,13 @@ void record_count(const struct record_lane *lane, const char *name, uint64_t val
 
 /* A loader's number, for a row not seen before; its arguments are kept for the first PP_LOADERS_MAX. */
 uint32_t record_loader_new(const struct pp_loader_row *row);
+/* The training thread has taken a batch of it->loader, for which it had waited that long. */
+void record_loader_waited(const struct record_iteration *it, uint64_t wait_ns);
 /* A new epoch of it->loader, published for its workers: fills first_batch. */
 void record_iteration_begin(struct record_iteration *it);
+/* Its lengths, which were not asked for when it began; samples: of the data set. */
+void record_iteration_lengths(struct record_iteration *it, uint64_t samples, uint64_t batches,
+                              uint64_t epoch_samples);
 /* The loader has chosen another seed for its workers than it had at first. */
 void record_iteration_reseed(struct record_iteration *it, uint64_t base_seed);
 /* It had been going on: so many batches have been taken, so many asked for. */
@@ -245,6 +252,8 @@ void record_sample_begin(struct record_local *l);
 /* sample: its number, or with `many` how many they were. */
 void record_sample_end(struct record_local *l, uint64_t sample, int many, int failed);
 
+/* So many batches are made when the next one is asked for; after record_take_begin. */
+void record_depth(struct record_local *l, uint64_t batches);
 /* Within a wait for a batch: what came was made into objects since from, and has so many tensors. */
 void record_unpickled(struct record_local *l, const struct record_mark *from, uint64_t tensors);
 void record_take_begin(struct record_local *l, struct record_iteration *it, struct record_mark *from);

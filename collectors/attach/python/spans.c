@@ -331,6 +331,12 @@ void record_take_begin(struct record_local *l, struct record_iteration *it, stru
     l->epoch = (uint16_t)it->epoch;
 }
 
+void record_depth(struct record_local *l, uint64_t batches)
+{
+    if (l->taker.role != RECORD_PREFETCHES)
+        record_count(&l->trainer, "queue_ready_batches", batches);
+}
+
 /* Of the batch that was just taken: as its index said, or by the loader's arguments, where the last one of an
  * epoch may be short. */
 static uint64_t samples_of(const struct record_iteration *it)
@@ -382,7 +388,10 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
     if (got <= 0)
         return;
     record_gpu_batch(l, about.batch);
-    if (!l->unpickle_stamps || l->taker.role == RECORD_PREFETCHES)
+    if (l->taker.role == RECORD_PREFETCHES)
+        return;
+    record_loader_waited(it, pp_thread_stamps_ns(l->trainer.trace, from->stamp, now.stamp));
+    if (!l->unpickle_stamps)
         return;
     record_count(&l->trainer, "unpickle_ns",
                  pp_thread_stamps_ns(l->trainer.trace, now.stamp - l->unpickle_stamps, now.stamp));

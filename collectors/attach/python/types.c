@@ -13,7 +13,7 @@ struct proxy {
     enum timed_kind kind; /* of Timed */
 };
 
-static PyObject *timed_type, *bound_type, *samples_type, *stream_type, *queue_type, *iteration_type;
+static PyObject *timed_type, *method_type, *samples_type, *stream_type, *queue_type, *iteration_type;
 
 static int proxy_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -112,6 +112,7 @@ static PyObject *timed_apply(const struct proxy *t, PyObject *args, PyObject *kw
     case TIMED_GET: return queues_get(t->inner, args, kwargs);
     case TIMED_COLLECTIVE: return meets_collective(t->inner, args, kwargs);
     case TIMED_BACKWARD: return meets_backward(t->inner, args, kwargs, t->beside);
+    case TIMED_FETCH: return calls_fetch(t->inner, args, kwargs);
     case TIMED_MANY: return call_many(t->inner, args, kwargs);
     case TIMED_SAVE: return calls_save(t->inner, args, kwargs);
     case TIMED_INDEX: return calls_index(t->inner, args, kwargs);
@@ -128,70 +129,14 @@ static PyObject *timed_call(PyObject *self, PyObject *args, PyObject *kwargs)
     return timed_apply((struct proxy *)self, args, kwargs);
 }
 
-/* A Timed bound to an object: a call of it has the object in front. */
-struct bound {
-    struct proxy proxy; /* inner is the Timed */
-    PyObject *object;
-};
-
-static int bound_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((struct bound *)self)->object);
-    return proxy_traverse(self, visit, arg);
-}
-
-static int bound_clear(PyObject *self)
-{
-    Py_CLEAR(((struct bound *)self)->object);
-    return proxy_clear(self);
-}
-
-static void bound_free(PyObject *self)
-{
-    Py_CLEAR(((struct bound *)self)->object);
-    proxy_free(self);
-}
-
-static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    struct bound *b = (struct bound *)self;
-    Py_ssize_t n = PyTuple_Size(args);
-    PyObject *with_self = PyTuple_New(n + 1);
-    if (!with_self)
-        return NULL;
-    Py_INCREF(b->object);
-    PyTuple_SetItem(with_self, 0, b->object);
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *arg = PyTuple_GetItem(args, i);
-        Py_INCREF(arg);
-        PyTuple_SetItem(with_self, i + 1, arg);
-    }
-    PyObject *out = timed_apply((struct proxy *)b->proxy.inner, with_self, kwargs);
-    Py_DECREF(with_self);
-    return out;
-}
-
-static PyObject *bound_self(PyObject *self, void *ctx)
-{
-    (void)ctx;
-    PyObject *object = ((struct bound *)self)->object;
-    Py_INCREF(object);
-    return object;
-}
-
+/* To a method of Python's own, which compares, hashes, pickles and looks as that of the function would. */
 static PyObject *timed_bind(PyObject *self, PyObject *object, PyObject *type)
 {
     (void)type;
-    if (!object || object == Py_None) {
-        Py_INCREF(self);
-        return self;
-    }
-    struct bound *b = (struct bound *)proxy_new(bound_type, self);
-    if (!b)
-        return NULL;
-    Py_INCREF(object);
-    b->object = object;
-    return (PyObject *)b;
+    if (object && object != Py_None)
+        return PyObject_CallFunctionObjArgs(method_type, self, object, NULL);
+    Py_INCREF(self);
+    return self;
 }
 
 /* Pickled by the name under which it is found, as the function would be. */
@@ -241,11 +186,6 @@ static PyGetSetDef timed_getset[] = {{"__class__", timed_class, NULL, NULL, NULL
                                      {"__doc__", timed_doc, NULL, NULL, (void *)"__doc__"},
                                      {"__module__", timed_doc, NULL, NULL, (void *)"__module__"},
                                      {NULL, NULL, NULL, NULL, NULL}};
-static PyGetSetDef bound_getset[] = {{"__self__", bound_self, NULL, NULL, NULL},
-                                     {"__doc__", timed_doc, NULL, NULL, (void *)"__doc__"},
-                                     {"__module__", timed_doc, NULL, NULL, (void *)"__module__"},
-                                     {NULL, NULL, NULL, NULL, NULL}};
-
 static PyType_Slot timed_slots[] = {PROXY_SLOTS,
                                     {Py_tp_call, timed_call},
                                     {Py_tp_descr_get, timed_bind},
@@ -253,11 +193,6 @@ static PyType_Slot timed_slots[] = {PROXY_SLOTS,
                                     {Py_tp_getset, timed_getset},
                                     {Py_tp_members, timed_members},
                                     {0, NULL}};
-static PyType_Slot bound_slots[] = {{Py_tp_dealloc, bound_free},  {Py_tp_traverse, bound_traverse},
-                                    {Py_tp_clear, bound_clear},   {Py_tp_getattro, proxy_getattr},
-                                    {Py_tp_repr, proxy_repr},     {Py_tp_call, bound_call},
-                                    {Py_tp_getset, bound_getset}, {0, NULL}};
-
 /* ---- Samples and Stream: a data set whose samples are timed ---- */
 
 /* One that is made within another is a part of it. */
@@ -381,10 +316,11 @@ static PyObject *queue_get(PyObject *self, PyObject *args, PyObject *kwargs)
         PyObject *index = PyTuple_GetItem(task, 0);
         uint64_t n = PyLong_Check(index) ? PyLong_AsUnsignedLongLong(index) : 0;
         Py_ssize_t samples = PyObject_Size(PyTuple_GetItem(task, 1)); /* -1: a key that is no list */
-        if (PyErr_Occurred())
-            PyErr_Clear();
+        if (PyErr_Occurred() && !calls_is_ours()) {
+            Py_DECREF(task);
+            return NULL;
+        }
         record_batch_begin(l, n, samples > 0 ? (uint64_t)samples : 1);
-        fetcher_detailed(l->detailed);
     } else if (types_is_named(task, "_ResumeIteration")) {
         record_worker_resume(l);
     }
@@ -395,17 +331,24 @@ static PyObject *queue_put(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     struct record_local *l = record_is_on() ? record_local() : NULL;
     if (((struct proxy *)self)->beside) {
-        if (l && l->copy.trace)
+        int pins = l && l->copy.trace;
+        if (pins) {
             record_pinned(l);
+            l->calls++;
+        }
         PyObject *done = call_method(((struct proxy *)self)->inner, "put", args, kwargs);
-        if (done && l && l->copy.trace)
+        if (pins)
+            l->calls--;
+        if (done && pins)
             record_pin_put(l);
         return done;
     }
     if (!l || !l->worker.trace)
         return call_method(((struct proxy *)self)->inner, "put", args, kwargs);
     struct record_mark from = record_now(&l->worker, 1);
+    l->calls++;
     PyObject *out = call_method(((struct proxy *)self)->inner, "put", args, kwargs);
+    l->calls--;
     record_batch_put(l, &from);
     return out;
 }
@@ -495,6 +438,11 @@ PyObject *types_samples(PyObject *dataset)
     return (PyObject *)proxy_new(samples_type, dataset);
 }
 
+PyObject *types_stream_again(PyObject *iterator)
+{
+    return (PyObject *)proxy_new(stream_type, iterator);
+}
+
 PyObject *types_stream(PyObject *iterator)
 {
     if (!PyIter_Check(iterator)) {
@@ -502,7 +450,7 @@ PyObject *types_stream(PyObject *iterator)
         return NULL;
     }
     set_prints(RECORD_PRINTS);
-    return (PyObject *)proxy_new(stream_type, iterator);
+    return types_stream_again(iterator);
 }
 
 PyObject *types_queue(PyObject *queue, PyObject *pinning_thread)
@@ -524,8 +472,11 @@ int types_add(PyObject *module)
 {
     (void)module;
     const unsigned gc = Py_TPFLAGS_HAVE_GC;
-    if (add_type(timed_slots, "_pipeprobe.Timed", sizeof(struct proxy), gc, &timed_type) != 0 ||
-        add_type(bound_slots, "_pipeprobe.Bound", sizeof(struct bound), gc, &bound_type) != 0 ||
+    PyObject *types = PyImport_ImportModule("types");
+    method_type = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
+    Py_XDECREF(types);
+    if (!method_type ||
+        add_type(timed_slots, "_pipeprobe.Timed", sizeof(struct proxy), gc, &timed_type) != 0 ||
         add_type(samples_slots, "_pipeprobe.Samples", sizeof(struct proxy), gc, &samples_type) != 0 ||
         add_type(stream_slots, "_pipeprobe.Stream", sizeof(struct proxy), gc, &stream_type) != 0 ||
         add_type(queue_slots, "_pipeprobe.Queue", sizeof(struct proxy), gc, &queue_type) != 0 ||

@@ -17,6 +17,7 @@ enum timed_kind {
     TIMED_COLLATE,    /* a span of the worker */
     TIMED_NEXT,       /* DataLoader iterators' __next__: a span of the thread that takes the batch */
     TIMED_MANY,       /* a data set's __getitems__: all samples of a batch */
+    TIMED_FETCH,      /* a fetcher's fetch: of a batch */
     TIMED_SAVE,       /* torch.save: a span of the thread that takes the batches */
     TIMED_INDEX,      /* an iterator's _next_index: what the next batch is made of */
     TIMED_RECEIVED,   /* an iterator's _get_data: (number of a batch, the batch) */
@@ -41,7 +42,8 @@ PyObject *types_timed(PyObject *function, enum timed_kind kind, PyObject *callba
 int types_is_timed(PyObject *object);
 /* The data set as a fetcher sees it: obj[i] or next(obj) is a sample. */
 PyObject *types_samples(PyObject *dataset);
-PyObject *types_stream(PyObject *iterator);
+PyObject *types_stream(PyObject *iterator); /* its first samples are told by their content */
+PyObject *types_stream_again(PyObject *iterator);
 /* A worker's queues: get() of the tasks, put() of the batches. With pinning_thread (threading.Thread) those
  * of the thread that pins memory: get() of the batches, put() of the pinned ones. */
 PyObject *types_queue(PyObject *queue, PyObject *pinning_thread);
@@ -74,9 +76,17 @@ void meets_arrived(void);
 
 /* The lane that this thread's samples go to: of the worker process, or of a loader without workers. */
 struct record_local *calls_worker(void);
+/* With an exception set that a callback of ours raised: 1 and it is cleared, or 0: it is no Exception
+ * (Ctrl-C, the end of the program) and the job's. */
+int calls_is_ours(void);
 PyObject *calls_collate(PyObject *function, PyObject *args, PyObject *kwargs);
-/* late: called with the iterator when it has no iteration in this recording, and may give it one. */
-PyObject *calls_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *late);
+/* first: called with the iterator when it has no iteration in this recording, and may give it one; and when
+ * its iteration has asked for that. */
+PyObject *calls_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *first);
+/* A fetcher's fetch: while it goes on for a batch whose samples are recorded one by one, the fetcher has a
+ * timed data set. */
+PyObject *calls_fetch(PyObject *function, PyObject *args, PyObject *kwargs);
+void calls_depths(void); /* from now on TIMED_NEXT counts the batches that are made */
 PyObject *calls_decode(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *calls_read(PyObject *function, PyObject *args, PyObject *kwargs);
 PyObject *calls_save(PyObject *function, PyObject *args, PyObject *kwargs);
@@ -90,12 +100,8 @@ void calls_pin_got(PyObject *got, PyObject *thread);
 
 /* ---- fetcher.c ---- */
 
-/* Puts timed in the place of the fetcher's attribute ("dataset", "dataset_iter"); from then on it is there
- * for the batches whose samples are recorded one by one. attribute is a literal. -1 with an exception. */
+/* From now on the fetcher has timed in the place of its attribute ("dataset", "dataset_iter") while it
+ * fetches a batch whose samples are recorded one by one. -1 with an exception. */
 int fetcher_set(PyObject *fetcher, const char *attribute, PyObject *timed);
-/* Whether the next batch is one of those; costs nothing per sample where samples are not recorded. */
-void fetcher_detailed(int detailed);
-/* Lets go of what the calling thread fetched from. */
-void fetcher_leave(void);
 
 #endif

@@ -269,6 +269,8 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
     }
     if (r->n_workers)
         pp_html_section_at(out, &pp_section_workers, r, "workers");
+    if (r->n_loaders > 1)
+        pp_html_section_at(out, &pp_section_loaders, r, "loaders");
     pp_html_figure_end(out);
 }
 

@@ -245,14 +245,13 @@ const struct pp_command pp_cmd_attach = {
     .summary = "record a running PyTorch job, or look at it from outside",
     .usage = "attach PID [options]",
     .opts = opts,
-    .notes =
-        "The job's process and its DataLoader workers, once a second: CPU, time ready\n"
-        "without a CPU (run delay), bytes read, state (R runs, S sleeps, D waits for\n"
-        "I/O); by NVML how busy the first GPU is. A job of Python 3.14 or later, your own\n"
-        "or for root, takes the hooks of pipeprobe exec while it runs: it is recorded\n"
-        "until attach or the job ends, and attach ends with the verdict. Else nothing is\n"
-        "put into it, a sentence says why, and attach ends with a hint and the command\n"
-        "that would tell more.",
+    .notes = "The job's process and its DataLoader workers, once a second: CPU, time ready\n"
+             "without a CPU (run delay), bytes read, state (R runs, S sleeps, D waits for\n"
+             "I/O); by NVML how busy the first GPU is. A job of Python 3.14 or later, your own\n"
+             "or for root, takes the hooks of pipeprobe exec while it runs: it is recorded\n"
+             "until attach or the job ends, and attach ends with the verdict. Else nothing is\n"
+             "put into it, a sentence says why, and attach ends with a hint and the command\n"
+             "that would tell more.",
     .examples = {"pipeprobe attach 4711 --duration 60s -o train.sqlite",
                  "pipeprobe attach $(pgrep -of train.py) --outside"},
     .run = attach_main,

@@ -172,10 +172,20 @@ class Recording:
 
 
 def _is_worker() -> bool:
-    """A child of multiprocessing, which runs the main module once more."""
+    """A child of multiprocessing that runs the main module once more, or a worker of a DataLoader."""
     import multiprocessing
 
-    return multiprocessing.parent_process() is not None
+    if multiprocessing.parent_process() is None:
+        return False
+    worker = sys.modules.get("torch.utils.data._utils.worker")
+    if getattr(worker, "_worker_info", None) is not None:
+        return True
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") == "__mp_main__":
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def _warn(text: str) -> None:

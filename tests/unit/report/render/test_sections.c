@@ -29,6 +29,7 @@ static const struct {
     {&pp_section_shares, "phases"},
     {&pp_section_waits, "phases"},
     {&pp_section_workers, "workers"},
+    {&pp_section_loaders, "loaders"},
     {&pp_section_queues, "queues"},
     {&pp_section_errors, "errors"},
     {&pp_section_error_examples, "errors.examples"},

@@ -1,0 +1,182 @@
+#!/bin/bash
+# What a program may do with what the hooks have replaced: compare and pickle methods, keep functions from before, end a recording in the middle of a call, open
+# its files at the first len(). Each snippet prints the same without pipeprobe, under exec, and around a block of record().
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+PYTHON=${PYTHON:-/usr/bin/python3} R=$T/run.sqlite
+[ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
+"$PYTHON" -c 'import torch, torchvision' 2>/dev/null || skip_all "$PYTHON has no torch and torchvision"
+"$MAKE_DATASET" "$T/images" --n 12 --classes 3 --size 80x60 >/dev/null
+export PYTHONHASHSEED=0 IMAGES=$T/images
+cat >"$T/block.py" <<'P'
+"""block: of this file's snippet, with the recording that RECORD asks for."""
+import contextlib, os
+def block():
+    if not os.environ.get("RECORD"):
+        return contextlib.nullcontext()
+    import pipeprobe
+    return pipeprobe.record(os.environ["RECORD"], force=True)
+P
+export PYTHONPATH=$T
+
+# snippet NAME [spans]: from standard input, without us, under exec, and with record(); in the last two DataLoaders are recorded, unless nothing is said.
+snippet() {
+    local name=$1 plain
+    { echo 'if __name__ == "__main__":'; sed 's/^/    /'; } >"$T/body.py"
+    { sed -n 's/^    #top //p' "$T/body.py"; grep -v '^    #top ' "$T/body.py"; } >"$T/snippet.py"
+    timeout 60 "$PYTHON" "$T/snippet.py" >"$T/plain" 2>"$T/plain.err"
+    plain="$? $(cat "$T/plain") $(cat "$T/plain.err")"
+    run timeout 60 "$PP" exec -q -f -o "$R" -- "$PYTHON" "$T/snippet.py"
+    is "$name: exec" "$rc $(cat "$OUT") $(cat "$ERR")" "$plain"
+    [ "${2:-}" != spans ] || is "$name: exec records" "$(sql "$R" "SELECT count(*) > 0 FROM v_span WHERE phase = 'data_wait'") $(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" "1 "
+    RECORD=$T/block.sqlite PATH=$(dirname "$PP"):$PATH PYTHONPATH=$T:$PWD/collectors/attach/package run timeout 60 "$PYTHON" "$T/snippet.py"
+    is "$name: record()" "$rc $(cat "$OUT") $(cat "$ERR")" "$plain"
+}
+
+snippet "methods compare, hash and pickle" <<'P'
+import inspect, pickle, queue, weakref
+from block import block
+with block():
+    import torch.utils.data
+    q = queue.Queue()
+    held = [q.put]
+    held.remove(q.put)
+    print(held, {q.put: 1}[q.put], inspect.ismethod(q.put), inspect.signature(q.put), weakref.WeakMethod(q.put)() == q.put, q.put.__self__ is q, q.put.__name__)
+    print(pickle.loads(pickle.dumps(torch.save)) is torch.save)
+P
+snippet "an object that goes with its method" <<'P'
+import gc, queue
+from block import block
+with block():
+    class Q(queue.Queue):
+        def __del__(self):
+            gc.collect()
+            print("gone")
+    for _ in range(50):
+        put = Q().put
+        del put
+P
+snippet "a thread in a call when the recording ends" spans <<'P'
+import queue, threading, time
+from block import block
+import torch
+from torch.utils.data import DataLoader
+q = queue.Queue(1)
+def feed():
+    for b in DataLoader(torch.arange(8)):
+        q.put(b)
+    q.put(None)
+with block():
+    threading.Thread(target=feed, daemon=True).start()
+    got = [q.get()]
+    time.sleep(0.3)
+while got[-1] is not None:
+    got.append(q.get())
+    time.sleep(0.02)
+print(got)
+P
+snippet "a thread that ends as the recording does" spans <<'P'
+import threading
+from block import block
+import torch
+from torch.utils.data import DataLoader
+taken = []
+for _ in range(10):
+    with block():
+        t = threading.Thread(target=lambda: taken.append(sum(int(b) for b in DataLoader(torch.arange(20)))))
+        t.start()
+        t.join()
+print(taken)
+P
+snippet "a file that is opened by the first len() or sample" spans <<'P'
+#top from block import block
+#top import torch
+#top class Lazy(torch.utils.data.Dataset):
+#top     f = None
+#top     def open(self):
+#top         self.f = self.f or open(__file__, "rb", buffering=0)
+#top     def __len__(self):
+#top         self.open()
+#top         return 12
+#top     def __getitem__(self, i):
+#top         self.open()
+#top         self.f.seek(i)
+#top         return self.f.read(1)[0]
+for method in ("spawn", "fork"):
+    with block():
+        loader = torch.utils.data.DataLoader(Lazy(), batch_size=5, num_workers=2, persistent_workers=True, multiprocessing_context=method)
+        for epoch in range(2):
+            print([b.tolist() for b in loader])
+        del loader
+P
+is "its lengths are known all the same" "$(sql "$R" "SELECT value LIKE '%samples=12 %' FROM meta WHERE section = 'loader' LIMIT 1") $(sql "$R" "SELECT count(DISTINCT batch) = count(*), sum(samples) FROM v_span WHERE phase = 'data_wait'")" "1 1|48"
+snippet "Ctrl-C while a hook runs" <<'P'
+import sys
+from block import block
+import torch
+class D(torch.utils.data.Dataset):
+    def __len__(self):
+        frame = sys._getframe()
+        while frame and not (frame.f_code.co_filename.endswith("pipeprobe_hooks.py") or asked):
+            frame = frame.f_back
+        if frame or asked:
+            raise KeyboardInterrupt
+        return 4
+    def __getitem__(self, i):
+        return i
+asked = False
+with block():
+    batches = iter(torch.utils.data.DataLoader(D()))
+    asked = True
+    try:
+        next(batches)
+        print("no interrupt")
+    except KeyboardInterrupt:
+        print("interrupted")
+P
+snippet "functions from before, in workers that are spawned" spans <<'P'
+#top import os
+#top import PIL.Image, torch, torchvision
+#top from block import block
+data = torchvision.datasets.ImageFolder(os.environ["IMAGES"], torchvision.transforms.Compose([torchvision.transforms.Resize((8, 8)), torchvision.transforms.ToTensor()]), loader=PIL.Image.open)
+with block():
+    print(sum(len(x) for x, _ in torch.utils.data.DataLoader(data, 4, num_workers=2, multiprocessing_context="spawn")))
+print(PIL.Image.open.__name__)
+P
+is "and they decode" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase = 'decode'")" 12
+snippet "a loader is as it was" spans <<'P'
+import copy, pickle
+from block import block
+import torch
+from torch.utils.data import DataLoader
+with block():
+    loader = DataLoader(torch.arange(8), 4)
+    before = sorted(vars(loader)), len(pickle.dumps(loader))
+    for _ in loader:
+        pass
+    print((sorted(vars(loader)), len(pickle.dumps(loader))) == before, sum(len(b) for b in copy.deepcopy(loader)), sum(len(b) for b in pickle.loads(pickle.dumps(loader))))
+P
+is "and its copies are loaders of their own" "$(sql "$R" "SELECT count(*) FROM meta WHERE section = 'loader'")" 3
+snippet "queues from before" <<'P'
+import queue, _queue
+from block import block
+q = queue.SimpleQueue()
+with block():
+    print(isinstance(q, queue.SimpleQueue), isinstance(queue.SimpleQueue(), queue.SimpleQueue), isinstance(3, queue.SimpleQueue), issubclass(_queue.SimpleQueue, queue.SimpleQueue))
+P
+
+# A rank that multiprocessing has started records itself; its own workers do not.
+cat >"$T/ranks.py" <<'P'
+import sys, torch
+import torch.multiprocessing as mp
+import pipeprobe
+def rank(r, where):
+    with pipeprobe.record("%s/rank%d.sqlite" % (where, r)):
+        print(r, sum(len(b) for b in torch.utils.data.DataLoader(torch.arange(40), 4, num_workers=1)), flush=True)
+if __name__ == "__main__":
+    mp.spawn(rank, (sys.argv[1],), nprocs=2)
+P
+PATH=$(dirname "$PP"):$PATH PYTHONPATH=$PWD/collectors/attach/package run timeout 100 "$PYTHON" "$T/ranks.py" "$T"
+is "ranks of mp.spawn: output" "$rc $(sort "$OUT" | tr '\n' ,)" "0 0 40,1 40,"
+for r in 0 1; do is "rank $r of mp.spawn has its recording" "$(sql "$T/rank$r.sqlite" "SELECT count(*) FROM v_span WHERE phase = 'data_wait'")" 10; done
+done_testing
