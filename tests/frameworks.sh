@@ -48,11 +48,13 @@ opencv|read decode transform collate put_wait data_wait step
 transforms_v1|read decode transform collate put_wait data_wait step
 transforms_v2|read decode transform collate put_wait data_wait step
 stateful|read decode transform collate put_wait data_wait step
+stateful_data|transform collate put_wait data_wait
 web_dataset|read decode transform collate put_wait data_wait step
 hf_datasets|transform collate put_wait data_wait step
 hf_trainer|transform collate put_wait data_wait step checkpoint
 accelerated|transform collate put_wait data_wait step
 lightning_module|transform collate put_wait data_wait step checkpoint
+compiled|read decode transform collate put_wait data_wait step
 monai_threads|read decode transform collate put_wait data_wait step
 ROWS
 }
@@ -181,7 +183,7 @@ while IFS='|' read -r who requirements import <&3; do
     # Workers that are not forked are another test's: an_unmodified_pytorch_job_is_recorded.sh.
     [ -z "$slice" ] || mapfile -t jobs < <(printf '%s\n' "${jobs[@]}" | grep -vx start_methods)
     # What Debian's cannot, and one job of both.
-    [ -z "$slice" ] || [ "$who" = debian ] || mapfile -t jobs < <(printf '%s\n' "${jobs[@]}" | grep -xE 'plain|any_order|torchvision_io|transforms_v2|stateful')
+    [ -z "$slice" ] || [ "$who" = debian ] || mapfile -t jobs < <(printf '%s\n' "${jobs[@]}" | grep -xE 'plain|any_order|torchvision_io|transforms_v2|stateful|stateful_data|compiled')
     able "$who" "${jobs[@]}"
     mapfile -t jobs <"$T/able"
     if [ "${slice}${TOGETHER:-}" ]; then
