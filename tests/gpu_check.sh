@@ -153,7 +153,7 @@ fi
 
 # The loader's tests, on this device instead of the stand-in; beside a binary that was built here.
 if [ -x "$(dirname "$PP")/tests/unit/probe/loader/test_decoding" ]; then
-    PIPEPROBE_TEST_DEVICE=1 "$(dirname "$PP")/tests/unit/probe/loader/test_decoding" >"$T/tests" 2>&1
+    env -u CMOCKA_MESSAGE_OUTPUT PIPEPROBE_TEST_DEVICE=1 "$(dirname "$PP")/tests/unit/probe/loader/test_decoding" >"$T/tests" 2>&1
     rc=$?
     result "the loader's decode tests: passed / skipped" "$(grep -c '^\[       OK' "$T/tests") / $(grep -c '^# skip' "$T/tests")" "none failed" "$([ $rc -eq 0 ] && echo 1 || echo 0)"
     [ $rc -eq 0 ] || grep -E 'off by|[Ee]rror|^# skip: .*CUDA' "$T/tests" | head -n 5 | sed 's/^/  /'

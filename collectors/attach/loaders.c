@@ -5,6 +5,7 @@
 #include "probe/base/err.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +23,21 @@ struct loaders {
     struct known known[PP_LOADERS_PROCESSES];
     size_t n_known;
     struct pp_loader_row chosen; /* as stored under "config" */
+    char chosen_key[48];
     int has_chosen;
 };
 
 /* ---- storing ---- */
 
+static void row_key(char key[48], int64_t pid, unsigned number)
+{
+    snprintf(key, 48, "%lld.%u", (long long)pid, number);
+}
+
 static void store_row(struct pp_store *store, int64_t pid, unsigned number, const struct pp_loader_row *row)
 {
     char key[48], text[512];
-    snprintf(key, sizeof(key), "%lld.%u", (long long)pid, number);
+    row_key(key, pid, number);
     snprintf(
         text, sizeof(text),
         "dataset=%s samples=%llu sampler=%s num_workers=%u batch_size=%u prefetch_factor=%u pin_memory=%u "
@@ -43,20 +50,24 @@ static void store_row(struct pp_store *store, int64_t pid, unsigned number, cons
     pp_store_meta_text(store, "loader", key, text);
 }
 
-/* As `run` stores its own. */
-static void store_chosen(struct pp_store *store, const struct pp_loader_row *row)
+/* What has no number is unknown, also where another loader had one. */
+static void store_known(struct pp_store *store, const char *key, double value, const char *unit)
 {
+    pp_store_meta_num(store, "config", key, value > 0 ? value : NAN, unit);
+}
+
+/* As `run` stores its own. key: of its row. */
+static void store_chosen(struct pp_store *store, const struct pp_loader_row *row, const char *key)
+{
+    pp_store_meta_text(store, "config", "dataloader", key);
     pp_store_meta_text(store, "config", "source", "pytorch");
     /* A loader without workers works in the training thread: one lane, and nothing is made ahead. */
     pp_store_meta_num(store, "config", "workers", row->workers ? row->workers : 1, "processes");
     pp_store_meta_num(store, "config", "num_workers", row->workers, NULL);
-    if (row->batch_size)
-        pp_store_meta_num(store, "config", "batch_size", row->batch_size, "samples");
-    if (row->prefetch)
-        pp_store_meta_num(store, "config", "prefetch", row->prefetch, "batches");
+    store_known(store, "batch_size", row->batch_size, "samples");
+    store_known(store, "prefetch", row->prefetch, "batches");
     pp_store_meta_text(store, "config", "dataset", row->dataset);
-    if (row->samples)
-        pp_store_meta_num(store, "config", "dataset_samples", (double)row->samples, "samples");
+    store_known(store, "dataset_samples", (double)row->samples, "samples");
     pp_store_meta_num(store, "config", "pin_memory", row->pin_memory, NULL);
     pp_store_meta_num(store, "config", "persistent_workers", row->persistent_workers, NULL);
     pp_store_meta_num(store, "config", "in_order", row->in_order, NULL);
@@ -85,21 +96,29 @@ static double batches_of(const struct pp_loader_row *row)
 static void choose(struct loaders *l)
 {
     const struct pp_loader_row *most = NULL, *slowest = NULL;
+    char keys[2][48] = {"", ""}; /* of these two */
     for (size_t k = 0; k < l->n_known; k++)
         for (unsigned i = 0; i < l->known[k].n; i++) {
             const struct pp_loader_row *row = &l->known[k].row[i];
-            if (batches_of(row) > (most ? batches_of(most) : 0))
+            if (batches_of(row) > (most ? batches_of(most) : 0)) {
                 most = row;
-            if (!slowest || row->wait_ns > slowest->wait_ns)
+                row_key(keys[0], l->known[k].pid, i);
+            }
+            if (!slowest || row->wait_ns > slowest->wait_ns) {
                 slowest = row;
+                row_key(keys[1], l->known[k].pid, i);
+            }
         }
-    if (most && slowest->wait_ns >= MUCH_WAIT_NS && slowest->wait_ns / 2 >= most->wait_ns)
+    int waits = most && slowest->wait_ns >= MUCH_WAIT_NS && slowest->wait_ns / 2 >= most->wait_ns;
+    if (waits)
         most = slowest;
-    if (!most || (l->has_chosen && same_arguments(most, &l->chosen)))
+    if (!most ||
+        (l->has_chosen && same_arguments(most, &l->chosen) && strcmp(keys[waits], l->chosen_key) == 0))
         return;
     l->chosen = *most;
     l->has_chosen = 1;
-    store_chosen(l->store, most);
+    memcpy(l->chosen_key, keys[waits], sizeof(l->chosen_key));
+    store_chosen(l->store, most, keys[waits]);
 }
 
 static struct known *known_of(struct loaders *l, int64_t pid)

@@ -268,6 +268,7 @@ static const struct pp_field worker_fields[] = {
 
 #define ROW struct pp_report_loader
 static const struct pp_field loader_fields[] = {
+    F(row, NONE, "process and number, as in meta section loader of the recording", ALWAYS),
     F(dataset, NONE, "type of its data set", ALWAYS),
     F(sampler, NONE, "type of its sampler"),
     F(start_method, NONE, "of its workers; none: it has none"),

@@ -37,6 +37,7 @@ struct pp_report_worker {
 
 /* A DataLoader of a job that was recorded through its Python hooks, as stored; NAN: not known. */
 struct pp_report_loader {
+    const char *row;                              /* "4711.0": its process and number */
     const char *dataset, *sampler, *start_method; /* types with their module; fork, spawn, forkserver, none */
     double samples, num_workers, batch_size, prefetch_factor, timeout_s;
     double pin_memory, persistent_workers, in_order, drop_last;

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct reading {
@@ -115,6 +114,7 @@ static void on_loader(void *ctx, const char *key, const char *value, const char 
                                                 sizeof(*to));
     if (to)
         *to = (struct pp_report_loader){
+            .row = pp_arena_copy(g->arena, key),
             .dataset = word_in(g->arena, value, "dataset"),
             .sampler = word_in(g->arena, value, "sampler"),
             .start_method = word_in(g->arena, value, "start_method"),
@@ -137,20 +137,14 @@ static void on_loader(void *ctx, const char *key, const char *value, const char 
 /* The configuration is that of one of them. */
 static void compare_loaders(struct pp_report *r)
 {
-    const struct pp_report_pair *dataset = pp_rows_find(r->config, r->n_config, "dataset"),
-                                *workers = pp_rows_find(r->config, r->n_config, "num_workers"),
-                                *batch = pp_rows_find(r->config, r->n_config, "batch_size");
+    const struct pp_report_pair *chosen = pp_rows_find(r->config, r->n_config, "dataloader");
     double waits = 0;
-    int judged = 0;
     for (size_t i = 0; i < r->n_loaders; i++)
         waits += r->loaders[i].data_wait_s > 0 ? r->loaders[i].data_wait_s : 0;
     for (size_t i = 0; i < r->n_loaders; i++) {
         struct pp_report_loader *l = &r->loaders[i];
         l->wait_share = waits > 0 ? l->data_wait_s / waits : NAN;
-        l->judged = !judged && dataset && workers && l->dataset && strcmp(dataset->value, l->dataset) == 0 &&
-                    strtod(workers->value, NULL) == l->num_workers &&
-                    (!batch || strtod(batch->value, NULL) == l->batch_size || !(l->batch_size > 0));
-        judged |= l->judged;
+        l->judged = chosen && chosen->value && l->row && strcmp(chosen->value, l->row) == 0;
     }
 }
 

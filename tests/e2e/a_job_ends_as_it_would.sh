@@ -33,7 +33,7 @@ print("status", os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG
 P
 in_terminal() { run timeout 120 "$PYTHON" "$T/terminal.py" "$@"; }
 batches() { grep -c '^batch' "$OUT"; }
-said() { sed -E 's/^(\^C)*//' "$OUT" | grep -E '^(interrupted|status)|signals|Error' | sed 's/.*signals/signals/'; }
+said() { grep -oE 'interrupted|status -?[0-9]+|signals [0-9]+|[A-Za-z]+Error' "$OUT"; } # the terminal echoes ^C anywhere
 taken() { sql "$R" "SELECT count(*) FROM v_span WHERE phase = 'data_wait' AND flags & 1 = 0"; }
 for handler in default counts ignores; do
     enough=(--batches $([ $handler = ignores ] && echo 60 || echo 100000))

@@ -136,6 +136,8 @@ advice "the job's own -I stays" "pipeprobe exec -- $PYTHON -c 'print(7)' -I 'two
 advice "a launcher that drops the environment" "env -i pipeprobe exec -- $PYTHON $T/one.py" env -i "$PYTHON" "$T/one.py"
 advice "both" "env -i pipeprobe exec -- $PYTHON $T/one.py" env -i "$PYTHON" -I "$T/one.py"
 printf '#!/bin/sh\nexec env -i %s %s\n' "$PYTHON" "$T/one.py" >"$T/launch.sh" && chmod +x "$T/launch.sh"
+mkdir "$T/path" && printf '#!/bin/sh\nexec env -i PATH=/usr/bin:/bin "$@"\n' >"$T/path/sudo" && chmod +x "$T/path/sudo"
+PATH=$T/path:$PATH advice "sudo" "sudo pipeprobe exec -- $PYTHON $T/one.py" sudo "$PYTHON" "$T/one.py"
 run timeout 60 "$PP" exec -f -o "$T/r.sqlite" -- "$T/launch.sh"
 is "a script that drops it: status and output" "$rc $(cat "$OUT")" "0 7"
 like "a script that drops it: how to start it" "$(cat "$ERR")" "start it so: LAUNCHER pipeprobe exec -- python3 train.py"

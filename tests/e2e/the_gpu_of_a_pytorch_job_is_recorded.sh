@@ -51,6 +51,11 @@ like "another profiler was there first: is said" "$(meta gpu activity)" "^not re
 is "another profiler was there first: no row" "$(sql "$R" "SELECT count(*) FROM gpu")" 0
 run "$PP" report "$R" --full
 like "another profiler was there first: NOT MEASURED" "$(cat "$OUT")" "NOT MEASURED: not recorded: another profiler owns CUPTI"
+cupti="enable=35" recorded "no rights"
+like "no rights: is said" "$(meta gpu activity)" "^not recorded: .*NVreg_RestrictProfilingToAdminUsers"
+is "no rights: no row" "$(sql "$R" "SELECT count(*) FROM gpu")" 0
+run "$PP" report "$R" --full
+like "no rights: NOT MEASURED" "$(cat "$OUT")" "NOT MEASURED: not recorded: "
 options=(--gpu-records 60)
 recorded "a limit"
 is "a limit: as many rows" "$(sql "$R" "SELECT count(*) FROM gpu")" 60

@@ -126,9 +126,9 @@ class D(torch.utils.data.Dataset):
         return i
 asked = False
 with block():
-    batches = iter(torch.utils.data.DataLoader(D()))
-    asked = True
     try:
+        batches = iter(torch.utils.data.DataLoader(D()))
+        asked = True
         next(batches)
         print("no interrupt")
     except KeyboardInterrupt:
@@ -143,7 +143,23 @@ with block():
     print(sum(len(x) for x, _ in torch.utils.data.DataLoader(data, 4, num_workers=2, multiprocessing_context="spawn")))
 print(PIL.Image.open.__name__)
 P
-is "and they decode" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase = 'decode'")" 12
+snippet "functions taken within the block, and sent after it" spans <<'P'
+#top import os
+#top import PIL.Image, torch, torchvision
+#top from block import block
+def data(read):
+    return torchvision.datasets.ImageFolder(os.environ["IMAGES"], torchvision.transforms.Compose([torchvision.transforms.Resize((8, 8)), torchvision.transforms.ToTensor()]), loader=read)
+before = PIL.Image.open
+with block():
+    within = PIL.Image.open
+    print(sum(len(x) for x, _ in torch.utils.data.DataLoader(data(within), 4, num_workers=1, multiprocessing_context="spawn")))
+for read in (before, within):
+    print(sum(len(x) for x, _ in torch.utils.data.DataLoader(data(read), 4, num_workers=1, multiprocessing_context="spawn")))
+with block():
+    print(sum(len(x) for x, _ in torch.utils.data.DataLoader(data(PIL.Image.open), 4, num_workers=1)))
+P
+is "and they decode" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase = 'decode'")" 48
+is "also in a second block, in workers that are forked" "$(sql "$T/block.sqlite" "SELECT count(*) FROM v_span WHERE phase = 'decode'")" 12
 snippet "a loader is as it was" spans <<'P'
 import copy, pickle
 from block import block
@@ -154,16 +170,38 @@ with block():
     before = sorted(vars(loader)), len(pickle.dumps(loader))
     for _ in loader:
         pass
-    print((sorted(vars(loader)), len(pickle.dumps(loader))) == before, sum(len(b) for b in copy.deepcopy(loader)), sum(len(b) for b in pickle.loads(pickle.dumps(loader))))
+    print((sorted(vars(loader)), len(pickle.dumps(loader))) == before, [sum(len(b) for b in l) for l in (copy.deepcopy(loader), pickle.loads(pickle.dumps(loader)))])
 P
 is "and its copies are loaders of their own" "$(sql "$R" "SELECT count(*) FROM meta WHERE section = 'loader'")" 3
 snippet "queues from before" <<'P'
-import queue, _queue
+import queue
 from block import block
 q = queue.SimpleQueue()
 with block():
-    print(isinstance(q, queue.SimpleQueue), isinstance(queue.SimpleQueue(), queue.SimpleQueue), isinstance(3, queue.SimpleQueue), issubclass(_queue.SimpleQueue, queue.SimpleQueue))
+    class Mine(queue.SimpleQueue):
+        pass
+    print(isinstance(q, Mine), isinstance(Mine(), queue.SimpleQueue), isinstance(queue.SimpleQueue(), Mine))
+    print(isinstance(q, queue.SimpleQueue), isinstance(queue.SimpleQueue(), queue.SimpleQueue), isinstance(3, queue.SimpleQueue))
 P
+
+snippet "a queue with another metaclass" <<'P'
+import abc, queue
+class Channel(queue.SimpleQueue, abc.ABC):
+    pass
+c = Channel()
+c.put(3)
+print(c.get(), isinstance(c, queue.SimpleQueue))
+P
+
+# Python's own checks of extensions, and each warning an error.
+for options in "-X dev" "-W error" "-O" "-X tracemalloc"; do
+    # shellcheck disable=SC2086
+    timeout 100 "$PYTHON" $options tests/jobs/images.py "$T/images" --epochs 2 >"$T/plain" 2>"$T/plain.err"
+    plain="$? $(grep -v waited "$T/plain") $(sed 's/0x[0-9a-f]*//g' "$T/plain.err")"
+    # shellcheck disable=SC2086
+    run timeout 100 "$PP" exec -q -f -o "$R" -- "$PYTHON" $options tests/jobs/images.py "$T/images" --epochs 2
+    is "python $options: as without us" "$rc $(grep -v waited "$OUT") $(sed 's/0x[0-9a-f]*//g' "$ERR")" "$plain"
+done
 
 # A rank that multiprocessing has started records itself; its own workers do not.
 cat >"$T/ranks.py" <<'P'

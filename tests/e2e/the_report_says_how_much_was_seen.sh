@@ -51,16 +51,21 @@ is "an error of ours: one row" "$(sql "$R" "SELECT count(*) FROM meta WHERE sect
 like "an error of ours: which" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" "off: AttributeError in _iterator_made"
 is "an error of ours: no batch is recorded after it" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase = 'data_wait'")" 0
 
-# A fast training loader, a slow one for validation: the wait is the second's.
-run timeout 120 "$PP" exec -q -f -o "$R" -- "$PYTHON" tests/jobs/counted.py --batches 240 --sample-ms 0 --step-ms 4 --slow-validation 15
+# A fast training loader, a slow one for validation, of the same type and with as many workers: the wait is the second's.
+run timeout 120 "$PP" exec -q -f -o "$R" -- "$PYTHON" tests/jobs/counted.py --batches 240 --sample-ms 0 --step-ms 4 --slow-validation 25
 is "two loaders: the job" "$rc" 0
 report
-is "two loaders: each with its batches" "$(sql :memory: "SELECT group_concat(json_extract(value, '\$.dataset') || ' ' || json_extract(value, '\$.batches'), ', ') FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.loaders')")" "__main__.Train 240, __main__.Validation 60"
+is "two loaders: each with its batches" "$(sql :memory: "SELECT group_concat(json_extract(value, '\$.samples') || ' ' || json_extract(value, '\$.batches'), ', ') FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.loaders')")" "100000 240, 40 60"
 holds "two loaders: whose wait it is" "$(json "$OUT" '$.loaders[1].wait_share') > 0.9 && $(json "$OUT" '$.loaders[0].data_wait_s') < 1"
-is "two loaders: the verdict is about the slow one" "$(json "$OUT" '$.loaders[0].judged') $(json "$OUT" '$.loaders[1].judged') $(json "$OUT" '$.config.num_workers')" "0 1 1"
-like "two loaders: said" "$(row several-loaders state): $(row several-loaders sentence)" "^found: 2 DataLoaders were iterated: the training thread waited [0-9.]+ s for 60 batches of __main__.Validation .num_workers=1, batch_size=4., and [0-9.]+ m?s for 240 batches of __main__.Train"
+is "two loaders: the verdict is about the slow one" "$(json "$OUT" '$.loaders[0].judged') $(json "$OUT" '$.loaders[1].judged') $(json "$OUT" '$.config.dataset_samples')" "0 1 40"
+like "two loaders: said" "$(row several-loaders state): $(row several-loaders sentence)" "^found: 2 DataLoaders were iterated: the training thread waited [0-9.]+ s for 60 batches of __main__.Train .num_workers=2, batch_size=4., and [0-9.]+ m?s for 240 batches of __main__.Train"
 run timeout 60 "$PP" report "$R" --full
-like "two loaders: a table" "$(cat "$OUT")" "^ *__main__.Validation +1 +4 +6 +60 "
+like "two loaders: a table" "$(cat "$OUT")" "^ *__main__.Train +2 +4 +6 +60 "
 run timeout 60 "$PP" report "$R" -o "$T/page.html"
-check "two loaders: the page has them" grep -q '__main__.Validation' "$T/page.html"
+check "two loaders: the page has them" grep -q 'DataLoaders, whole run' "$T/page.html"
+
+# One that is made anew for each epoch is one.
+run timeout 120 "$PP" exec -q -f -o "$R" -- "$PYTHON" tests/jobs/sleeps.py --workers 1 --sample-ms 2 --step-ms 2 --samples 80 --epochs 20 --again
+report
+is "a loader for each epoch: its batches together" "$(json "$OUT" '$.loaders[0].batches') $(json "$OUT" '$.loaders[0].epochs') $(json "$OUT" '$.loaders[1].batches') $(row several-loaders state)" "400 20  "
 done_testing

@@ -78,7 +78,7 @@ like "the job went on meanwhile" "$(cat "$T/two/01-baseline.log")" "^validated 8
 run timeout 300 "$PP" tune --yes -o "$T/ends" -d 60s --proof-duration 60s --try workers=2 --try workers=3 -- "$PYTHON" "$JOB" --workers 1 --samples 48 --epochs 2 --again --stream sharded --fail-with 3
 is "a job that ends by itself: exit code" "$rc" 0
 is "it is measured as far as it went" "$(note_of "$T/ends/02-workers-2.sqlite" ended)" "by itself"
-is "every loader made with the same arguments is changed" "$(loader_of "$T/ends/02-workers-2.sqlite" batch_size=4)" "num_workers=2 num_workers=2"
+is "every loader made with the same arguments is changed" "$(loader_of "$T/ends/02-workers-2.sqlite" batch_size=4)" "num_workers=2"
 like "of the change that makes it fail its last words are given" "$(cat "$OUT")" "num_workers=3: predicted .*, not measured: the job failed with exit status 1: no room for 3 workers"
 like "and at once" "$(cat "$ERR")" "^failed +03-workers-3: the job failed"
 like "both epochs were finished" "$(tr '\n' ' ' <"$T/ends/02-workers-2.log")" "epoch 0 epoch 1"
@@ -89,6 +89,22 @@ is "a stream that is not sharded: exit code" "$rc" 4
 like "it is said" "$(cat "$ERR")" "^left out +num_workers=2: .*get_worker_info"
 is "nothing is started for it" "$(ls "$T/plain")" "01-baseline.log
 01-baseline.sqlite"
+
+# The other arguments, in a real PyTorch: workers that stay, and pinning where there is no GPU; the order of batches in one that has the argument.
+row_of() { sql "$1" "SELECT value FROM meta WHERE section = 'loader' ORDER BY key LIMIT 1"; }
+run timeout 200 "$PP" tune --yes -q -o "$T/stay" -d 3s --proof-duration 3s --try persistent=1 --try pin=1 -- "$PYTHON" "$JOB" --workers 2 --samples 48
+like "persistent_workers=True: the job's loader has it" "$(row_of "$(ls "$T"/stay/0?-persistent-1.sqlite)")" " persistent_workers=1 .* epochs=[2-9]"
+is "and its workers stay" "$(sql "$(ls "$T"/stay/0?-persistent-1.sqlite)" "SELECT count(*) FROM thread WHERE lane = 'worker'") $(sql "$(ls "$T"/stay/0?-persistent-1.sqlite)" "SELECT count(DISTINCT epoch) > 1 FROM v_span WHERE phase = 'collate'")" "2 1"
+like "pin_memory=True without a GPU is left out, and why" "$(cat "$OUT" "$ERR")" "pin_memory=True.*there is no CUDA device"
+newest=$PWD/build/venvs/torch/bin/python
+[ -x "$newest" ] || newest=$PWD/build/venvs/newest/bin/python
+if [ ! -x "$newest" ]; then skip "in_order=False in a real PyTorch" "no environment of PyPI: tests/newest_torch.sh makes it"
+else
+    run timeout 200 "$PP" tune --yes -q --json -o "$T/order" -d 3s --proof-duration 3s --try in_order=0 -- "$newest" "$JOB" --workers 2 --sample-ms 2 --long-ms 60 --step-ms 2
+    is "in_order=False: exit code" "$rc" 0
+    like "in_order=False: the job's loader has it" "$(row_of "$(ls "$T"/order/0?-in_order-0.sqlite)")" " in_order=0 "
+    is "in_order=False: it is measured" "$(json "$OUT" '$.candidates[0].set') $(json "$OUT" '$.candidates[0].not_measured')$(json "$OUT" '$.candidates[0].not_applied')" '{"in_order":0} '
+fi
 
 refuses "a job that fails as it is" 4 "failed with exit status 3: not today" "$PP" tune --yes -q -o "$T/fail" -- sh -c 'echo not today; exit 3'
 refuses "a job without a DataLoader" 4 "no DataLoader of the job was seen" "$PP" tune --yes -q -o "$T/none" -- "$PYTHON" -c 'print(7)'

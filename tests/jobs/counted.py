@@ -25,10 +25,6 @@ class Train(Dataset):
         return torch.tensor([i])
 
 
-class Validation(Train):
-    pass
-
-
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--handler", default="default")
@@ -49,7 +45,7 @@ def main():
     if a.handler != "default":
         signal.signal(signal.SIGINT, count if a.handler == "counts" else signal.SIG_IGN)
     loader = DataLoader(Train(a.samples, a.sample_ms), a.batch, num_workers=a.workers)
-    validation = DataLoader(Validation(40, a.slow_validation), 4, num_workers=1) if a.slow_validation else ()
+    validation = DataLoader(Train(40, a.slow_validation), 4, num_workers=a.workers) if a.slow_validation else ()
     n = waited = 0
     began = time.monotonic()
     try:

@@ -32,46 +32,56 @@ static PyObject *timed_now(PyObject *three, PyObject *own)
     return timed;
 }
 
-/* What the fetcher had, for which it has the timed one now; NULL: it was left as it is. */
-static PyObject *put_in(PyObject *fetcher, PyObject *three, PyObject **name)
+/* While a fetch goes on. */
+struct swap {
+    PyObject *name, *own, *timed; /* name NULL: the fetcher was left as it is */
+};
+
+/* Another thread may be in a fetch of the same one: then it has put its own there, and takes that away. */
+static void put_in(PyObject *fetcher, PyObject *three, struct swap *s)
 {
-    *name = PyTuple_GetItem(three, 0);
-    Py_INCREF(*name);
-    PyObject *own = PyObject_GetAttr(fetcher, *name), *timed = own ? timed_now(three, own) : NULL;
-    if (!timed || PyObject_SetAttr(fetcher, *name, timed) != 0) {
+    s->name = PyTuple_GetItem(three, 0);
+    s->own = PyObject_GetAttr(fetcher, s->name);
+    s->timed = s->own && !types_is_sampled(s->own) ? timed_now(three, s->own) : NULL;
+    Py_INCREF(s->name);
+    if (!s->timed || PyObject_SetAttr(fetcher, s->name, s->timed) != 0) {
         PyErr_Clear();
-        Py_CLEAR(own);
-        Py_CLEAR(*name);
+        Py_CLEAR(s->name);
+        Py_CLEAR(s->own);
+        Py_CLEAR(s->timed);
     }
-    Py_XDECREF(timed);
-    return own;
 }
 
 /* The exception of the fetch, if there is one, stays as it is. */
-static void put_back(PyObject *fetcher, PyObject *own, PyObject *name)
+static void put_back(PyObject *fetcher, struct swap *s)
 {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    (void)PyObject_SetAttr(fetcher, name, own);
+    PyObject *now = PyObject_GetAttr(fetcher, s->name);
+    if (now == s->timed)
+        (void)PyObject_SetAttr(fetcher, s->name, s->own);
     PyErr_Clear();
     PyErr_Restore(type, value, trace);
-    Py_DECREF(own);
-    Py_DECREF(name);
+    Py_XDECREF(now);
+    Py_DECREF(s->name);
+    Py_DECREF(s->own);
+    Py_DECREF(s->timed);
 }
 
 PyObject *calls_fetch(PyObject *function, PyObject *args, PyObject *kwargs)
 {
     PyObject *fetcher = record_is_on() && PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
-    PyObject *three = fetcher ? PyObject_GetAttrString(fetcher, TIMED_AS) : NULL, *own = NULL, *name = NULL;
+    PyObject *three = fetcher ? PyObject_GetAttrString(fetcher, TIMED_AS) : NULL;
+    struct swap swap = {NULL, NULL, NULL};
     if (fetcher && !three)
         PyErr_Clear();
     struct record_local *l = three && PyTuple_Check(three) && PyTuple_Size(three) == 3 ? calls_worker()
                                                                                        : NULL;
     if (l && l->detailed)
-        own = put_in(fetcher, three, &name);
+        put_in(fetcher, three, &swap);
     Py_XDECREF(three);
     PyObject *out = PyObject_Call(function, args, kwargs);
-    if (own)
-        put_back(fetcher, own, name);
+    if (swap.name)
+        put_back(fetcher, &swap);
     return out;
 }

@@ -105,7 +105,7 @@ def _leave(session):
     import pipeprobe_hooks
 
     pipeprobe_hooks.late = False
-    pipeprobe_hooks.record.leave()
+    pipeprobe_hooks.leave()
     _session = None
     for name, (before, now) in _environment.items():
         if os.environ.get(name) != now:  # the job has changed it since

@@ -70,7 +70,7 @@ def _comes_later(loader):
     """torch asks its samplers for a length when they are made; one that goes in sequence asks its data set with the first
     batch, when the workers have started."""
     sampler = loader.sampler if loader.batch_sampler is None else getattr(loader.batch_sampler, "sampler", None)
-    return type(sampler).__name__ == "SequentialSampler"
+    return loader.num_workers > 0 and type(sampler).__name__ == "SequentialSampler"
 
 
 def _type_name(thing):
@@ -92,16 +92,27 @@ def _start_method(loader):
     return context.get_start_method() if loader.num_workers else "none"
 
 
+_ended = {}  # states of loaders that are gone, by their arguments
 _states = {}  # by the loaders' ids: (weak reference to the loader, state). Its own dictionary stays as it is, for pickle and copy
 
 
 def _remember(loader, state):
     import weakref
 
-    for key in [key for key, (of, _) in _states.items() if of() is None]:  # no callback, which might run anywhere in the job
-        del _states[key]
+    for key, (of, ended) in list(_states.items()):  # no callback, which might run anywhere in the job
+        if of() is None:
+            _states.pop(key, None)
+            _ended[ended["arguments"]] = ended
     _states[id(loader)] = weakref.ref(loader), state
     return state
+
+
+def _ended_like(arguments):
+    """A loader that is made anew for each epoch is the one that was."""
+    for key, (of, state) in list(_states.items()):
+        if of() is None and state["arguments"] == arguments:
+            return _states.pop(key, (None, None))[1]
+    return _ended.pop(arguments, None)
 
 
 def _state_of(loader):
@@ -115,7 +126,7 @@ def _state_of(loader):
     if state is None or state["session"] != record.session():
         workers = loader.num_workers
         lengths = (0, 0, 0) if _comes_later(loader) else _lengths(loader)
-        number = record.loader(
+        arguments = (
             workers,
             loader.batch_size or 0,
             (loader.prefetch_factor or 0) if workers else 0,
@@ -130,7 +141,10 @@ def _state_of(loader):
             _type_name(loader.dataset),
             _sampler_name(loader),
         )
-        state = _remember(loader, {"number": number, "epochs": 0, "session": record.session(), "lengths": lengths})
+        state = _ended_like(arguments)
+        if state is None or state["session"] != record.session():
+            state = dict(number=record.loader(*arguments), epochs=0, session=record.session(), lengths=lengths, arguments=arguments)
+        _remember(loader, state)
     return state
 
 
@@ -470,7 +484,14 @@ def _put_back():
     for holder, name, function in _replaced_late:
         if record.is_timed(getattr(holder, name, None)):
             setattr(holder, name, function)
+        _hooked.discard(holder.__name__)  # for a recording that begins later
     del _replaced_late[:]
+
+
+def leave():
+    """This process is not recorded any more, until it joins another recording."""
+    record.leave()
+    _put_back()
 
 
 def _replace(holder, kind, *names):
@@ -485,7 +506,7 @@ def _replace(holder, kind, *names):
             also = getattr(package, name, None) is function
             if also:
                 setattr(package, name, timed)
-            if _hooking_late and not isinstance(holder, type):
+            if _hooking_late and kind in ("decode", "read") and not isinstance(holder, type):
                 _replaced_late.extend([(holder, name, function)] + [(package, name, function)] * also)
 
 
@@ -535,20 +556,27 @@ def _hook_unpickling(module):
     module.ForkingPickler.loads = staticmethod(record.timed("loads", module.ForkingPickler.loads))
 
 
+def _kind_of_older(theirs):
+    """The type of a class of which the objects of theirs, made before, are instances as well."""
+    import abc
+
+    class Kind(abc.ABCMeta):
+        def __instancecheck__(cls, thing):
+            return isinstance(thing, theirs) if theirs in cls.__bases__ else super().__instancecheck__(thing)
+
+        def __subclasscheck__(cls, other):
+            return issubclass(other, theirs) if theirs in cls.__bases__ else super().__subclasscheck__(other)
+
+    return Kind
+
+
 def _hook_simple_queue(module):
     """Its methods are in C and not to be replaced: a subclass takes its place in the module."""
     theirs = module.SimpleQueue
 
-    class Kind(type):  # queues that are older are queues as well
-        def __instancecheck__(cls, thing):
-            return isinstance(thing, theirs)
-
-        def __subclasscheck__(cls, other):
-            return issubclass(other, theirs)
-
     kinds = {"put": "put", "put_nowait": "put", "get": "get", "get_nowait": "get"}
     timed = {name: record.timed(kind, getattr(theirs, name)) for name, kind in kinds.items()}
-    ours = Kind(theirs.__name__, (theirs,), {"__module__": module.__name__, "__doc__": theirs.__doc__, **timed})
+    ours = (_kind_of_older(theirs) if _hooking_late else type)(theirs.__name__, (theirs,), {"__module__": module.__name__, "__doc__": theirs.__doc__, **timed})
     module.SimpleQueue = ours
 
 
@@ -703,16 +731,21 @@ def _put_behind(loader, name):
     try:
         if isinstance(loader, type):  # one for all its modules
             raise TypeError("its loader is a class")
-        if "exec_module" in loader.__dict__:  # looked for before, and not imported; or another module's of a zip
-            return
         execute = loader.exec_module
+        if getattr(execute, "_pipeprobe", False):  # looked for before, and not imported; or another module's of a zip
+            return
+        own = loader.__dict__.get("exec_module")  # another hook's
 
         def exec_module(module):
-            loader.__dict__.pop("exec_module", None)  # the class's own again
+            if own is not None:
+                loader.exec_module = own
+            else:
+                loader.__dict__.pop("exec_module", None)  # the class's own again
             execute(module)
             if module.__name__ == name:
                 _put_in(module, name)
 
+        exec_module._pipeprobe = True
         loader.exec_module = exec_module
     except Exception as e:
         record.note("%s is not recorded: %s: %s" % (name, type(e).__name__, str(e)[:80]))

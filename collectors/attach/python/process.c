@@ -343,7 +343,10 @@ static uint32_t first_batch(void)
 {
     const struct record_iteration *before = process.newest;
     if (before && !before->batches)
-        process.next_batch = before->first_batch + numbers_used(before) + (before->ended ? 0 : 1u << 16);
+        process.next_batch = before->first_batch + numbers_used(before) +
+                             (before->ended ? 0
+                              : before->ask ? 1u << 24 /* its length comes later */
+                                            : 1u << 16);
     return process.next_batch;
 }
 

@@ -139,11 +139,41 @@ static PyObject *timed_bind(PyObject *self, PyObject *object, PyObject *type)
     return self;
 }
 
-/* Pickled by the name under which it is found, as the function would be. */
+/* What pickle finds under the names of a function; NULL: nothing. */
+static PyObject *found_by_name(PyObject *function)
+{
+    PyObject *module = PyObject_GetAttrString(function, "__module__"),
+             *path = PyObject_GetAttrString(function, "__qualname__"),
+             *names = path ? PyObject_CallMethod(path, "split", "s", ".") : NULL,
+             *found = module && names ? PyImport_GetModule(module) : NULL;
+    for (Py_ssize_t i = 0; found && i < PyObject_Size(names); i++) {
+        PyObject *in = found;
+        found = PyObject_GetAttr(in, PyList_GetItem(names, i));
+        Py_DECREF(in);
+    }
+    PyErr_Clear();
+    Py_XDECREF(module);
+    Py_XDECREF(path);
+    Py_XDECREF(names);
+    return found;
+}
+
+/* Pickled by the name under which it is found, as the function would be; where the function itself is back in
+ * its place, as that: copy.copy gives a function as it is. */
 static PyObject *timed_reduce(PyObject *self, PyObject *nothing)
 {
+    PyObject *inner = ((struct proxy *)self)->inner, *found = found_by_name(inner);
+    int back = found == inner;
     (void)nothing;
-    return PyObject_GetAttrString(((struct proxy *)self)->inner, "__qualname__");
+    Py_XDECREF(found);
+    if (!back)
+        return PyObject_GetAttrString(inner, "__qualname__");
+    PyObject *copy = PyImport_ImportModule("copy"),
+             *as_it_is = copy ? PyObject_GetAttrString(copy, "copy") : NULL,
+             *reduced = as_it_is ? Py_BuildValue("O(O)", as_it_is, inner) : NULL;
+    Py_XDECREF(copy);
+    Py_XDECREF(as_it_is);
+    return reduced;
 }
 
 static PyObject *timed_reduce_ex(PyObject *self, PyObject *protocol)
@@ -451,6 +481,11 @@ PyObject *types_stream(PyObject *iterator)
     }
     set_prints(RECORD_PRINTS);
     return types_stream_again(iterator);
+}
+
+int types_is_sampled(PyObject *object)
+{
+    return (PyObject *)Py_TYPE(object) == samples_type || (PyObject *)Py_TYPE(object) == stream_type;
 }
 
 PyObject *types_queue(PyObject *queue, PyObject *pinning_thread)

@@ -44,6 +44,7 @@ int types_is_timed(PyObject *object);
 PyObject *types_samples(PyObject *dataset);
 PyObject *types_stream(PyObject *iterator); /* its first samples are told by their content */
 PyObject *types_stream_again(PyObject *iterator);
+int types_is_sampled(PyObject *object); /* it is one of these two */
 /* A worker's queues: get() of the tasks, put() of the batches. With pinning_thread (threading.Thread) those
  * of the thread that pins memory: get() of the batches, put() of the pinned ones. */
 PyObject *types_queue(PyObject *queue, PyObject *pinning_thread);

@@ -98,7 +98,7 @@ class Recording:
             sys.path.remove(hooks)
         if not _pipeprobe.join(session["session"]):
             raise Error("the recorder is off in this process, since an error of its own or because the session cannot be joined")
-        self._hooks = _pipeprobe
+        self._hooks = pipeprobe_hooks
         pipeprobe_hooks.install(_pipeprobe)
         pipeprobe_hooks.hook_imported()
         # For workers that are started anew: the hooks in front, the library that times reads behind.
