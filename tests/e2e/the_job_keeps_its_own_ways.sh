@@ -173,6 +173,15 @@ with block():
     print((sorted(vars(loader)), len(pickle.dumps(loader))) == before, [sum(len(b) for b in l) for l in (copy.deepcopy(loader), pickle.loads(pickle.dumps(loader)))])
 P
 is "and its copies are loaders of their own" "$(sql "$R" "SELECT count(*) FROM meta WHERE section = 'loader'")" 3
+snippet "loaders of one kind, one after the other" spans <<'P'
+from block import block
+import torch
+from torch.utils.data import DataLoader
+with block():
+    for n in (8, 400, 80, 400):
+        print(sum(int(b.sum()) for b in DataLoader(torch.arange(n), 4, num_workers=1)))
+P
+is "and no batch has a number that another has" "$(sql "$R" "SELECT count(*), count(DISTINCT batch), sum(samples) FROM v_span WHERE phase = 'data_wait'")" "222|222|888"
 snippet "queues from before" <<'P'
 import queue
 from block import block

@@ -143,7 +143,8 @@ def _state_of(loader):
         )
         state = _ended_like(arguments)
         if state is None or state["session"] != record.session():
-            state = dict(number=record.loader(*arguments), epochs=0, session=record.session(), lengths=lengths, arguments=arguments)
+            state = dict(number=record.loader(*arguments), epochs=0, session=record.session(), arguments=arguments)
+        state["lengths"] = lengths  # those that come later may be others: the arguments do not tell
         _remember(loader, state)
     return state
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # make bench-attach: what recording an unmodified PyTorch job costs. PYTHON names an interpreter with torch and torchvision, STARTS how often the jobs
 # that take turns are started (20), ROUNDS how often each variant runs as a whole (5), BESIDE the other tools in that table (profiler; traceml where PYTHON has
-# it). Idle machine: 110 minutes.
+# it). Idle machine: two and a half hours.
 set -u
 cd "$(dirname "$0")/../../.." || exit 2
 B=${B:-build/release} PYTHON=${PYTHON:-/usr/bin/python3} STARTS=${STARTS:-20} ROUNDS=${ROUNDS:-5}
@@ -25,8 +25,8 @@ echo "throughput, the jobs in turns (goal: at least 0.99)"
 "$PYTHON" $here/turns.py "$B/pipeprobe" tokens "$T/tokens.bin" --starts "$STARTS"
 echo
 echo "recorded epochs beside plain ones, in one process"
-"$PYTHON" $here/epochs.py "$B/pipeprobe" images "$T/images" --turn 3 --rounds 12
-"$PYTHON" $here/epochs.py "$B/pipeprobe" tokens "$T/tokens.bin" --length 896 --turn 1 --rounds 35
+"$PYTHON" $here/epochs.py "$B/pipeprobe" images "$T/images" --turn 1.2 --rounds 60
+"$PYTHON" $here/epochs.py "$B/pipeprobe" tokens "$T/tokens.bin" --length 1900 --turn 0.7 --rounds 80
 echo
 echo "beside other tools, whole jobs"
 "$PYTHON" $here/costs.py "$B/pipeprobe" images "$T/images" --rounds "$ROUNDS" --batches 60 --beside "$beside"
