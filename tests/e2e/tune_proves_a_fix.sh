@@ -96,14 +96,14 @@ run timeout 200 "$PP" tune --yes -q -o "$T/stay" -d 3s --proof-duration 3s --try
 like "persistent_workers=True: the job's loader has it" "$(row_of "$(ls "$T"/stay/0?-persistent-1.sqlite)")" " persistent_workers=1 .* epochs=[2-9]"
 is "and its workers stay" "$(sql "$(ls "$T"/stay/0?-persistent-1.sqlite)" "SELECT count(*) FROM thread WHERE lane = 'worker'") $(sql "$(ls "$T"/stay/0?-persistent-1.sqlite)" "SELECT count(DISTINCT epoch) > 1 FROM v_span WHERE phase = 'collate'")" "2 1"
 like "pin_memory=True without a GPU is left out, and why" "$(cat "$OUT" "$ERR")" "pin_memory=True.*there is no CUDA device"
-newest=$PWD/build/venvs/torch/bin/python
-[ -x "$newest" ] || newest=$PWD/build/venvs/newest/bin/python
+newest=$OLDPWD/build/venvs/torch/bin/python
+[ -x "$newest" ] || newest=$OLDPWD/build/venvs/newest/bin/python
 if [ ! -x "$newest" ]; then skip "in_order=False in a real PyTorch" "no environment of PyPI: tests/newest_torch.sh makes it"
 else
     run timeout 200 "$PP" tune --yes -q --json -o "$T/order" -d 3s --proof-duration 3s --try in_order=0 -- "$newest" "$JOB" --workers 2 --sample-ms 2 --long-ms 60 --step-ms 2
     is "in_order=False: exit code" "$rc" 0
     like "in_order=False: the job's loader has it" "$(row_of "$(ls "$T"/order/0?-in_order-0.sqlite)")" " in_order=0 "
-    is "in_order=False: it is measured" "$(json "$OUT" '$.candidates[0].set') $(json "$OUT" '$.candidates[0].not_measured')$(json "$OUT" '$.candidates[0].not_applied')" '{"in_order":0} '
+    is "in_order=False: it is measured" "$(json "$OUT" '$.candidates[0].set') $(json "$OUT" '$.candidates[0].not_measured')$(json "$OUT" '$.candidates[0].not_applied')" '{"in_order":false} '
 fi
 
 refuses "a job that fails as it is" 4 "failed with exit status 3: not today" "$PP" tune --yes -q -o "$T/fail" -- sh -c 'echo not today; exit 3'
