@@ -244,7 +244,7 @@ static void what_is_dropped_is_counted(void **state)
                                                            .driver_version = 13000},
                                    &c, &err),
                      PP_OK);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 300; i++)
         assert_int_equal(pp_device_sync(d, &err), PP_OK);
     assert_true(dropped() > 50);
     pp_cupti_poll(c); /* the pool is free again */
