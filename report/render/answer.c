@@ -172,7 +172,8 @@ char *pp_answer_decode(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     buf[0] = '\0';
     add(buf, "back end %s of %s", d->backend ? d->backend : "?", d->library ? d->library : "nvJPEG");
     if (d->engines >= 1)
-        add(buf, " (%.0f engine%s of %.0f cores)", d->engines, d->engines >= 2 ? "s" : "", d->cores);
+        add(buf, " (%.0f engine%s of %.0f core%s)", d->engines, d->engines >= 2 ? "s" : "", d->cores,
+            d->cores >= 2 ? "s" : "");
     if (!isnan(d->images))
         add(buf, ": %s", pp_text_counted(count, CELL, d->images, "image", "images"));
     if (d->regions > 0)

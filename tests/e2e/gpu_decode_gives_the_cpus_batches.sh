@@ -73,7 +73,7 @@ is "--wire u8: the same batches" "$u8" "$(digest)"
 
 gpu_run "" "engines=7;cores=1" --decode auto --copy-buffers 4
 check "an engine's upsampling" ended_well
-like "the back end is named" "$(cat "$ERR")" "decode +nvJPEG 12.4, back end HARDWARE, 7 engines of 1 cores"
+like "the back end is named" "$(cat "$ERR")" "decode +nvJPEG 12.4, back end HARDWARE, 7 engines of 1 core"
 like "and how pixels differ" "$(cat "$ERR")" "pixels of the first [1-9][0-9]* differ from libjpeg-turbo's by [0-9.]+ of 255 on average, [1-9][0-9]* at most"
 is "config.decode is what auto became" "$(meta config decode), $(meta decode backend), $(meta decode engines)" "nvjpeg, HARDWARE, 7"
 is "the differences are in the file" "$(sql "$T/run.sqlite" "SELECT count(*) FROM meta WHERE section = 'decode' AND key IN ('compared', 'difference_mean', 'difference_max')")" 3
@@ -81,7 +81,7 @@ holds "and those of each sampling" "$(sql "$T/run.sqlite" "SELECT sum(value) FRO
 run "$PP" report "$T/run.sqlite" --json
 is "the report's document has them" "$(json "$OUT" '$.decode.backend'), $(sql :memory: "SELECT sum(json_extract(value, '\$.images')) = $(meta decode compared) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.decode.differences')")" "HARDWARE, 1"
 run "$PP" report "$T/run.sqlite" --full
-like "and so has the report" "$(tr -s ' \n' ' ' <"$OUT")" "Decoded on the GPU .whole run. back end HARDWARE of libnvjpeg.so.12 .7 engines of 1 cores.: [0-9]+ images.* pixels against libjpeg-turbo's images mean, of 255 max 4:[24]:[0-4]"
+like "and so has the report" "$(tr -s ' \n' ' ' <"$OUT")" "Decoded on the GPU .whole run. back end HARDWARE of libnvjpeg.so.12 .7 engines of 1 core.: [0-9]+ images.* pixels against libjpeg-turbo's images mean, of 255 max 4:[24]:[0-4]"
 holds "most images are decoded on the device" "$(meta decode images) > 0.6 * $samples"
 holds "and not all" "$(meta decode images) < $samples"
 is "a span of the device for each batch" "$(sql "$T/run.sqlite" "SELECT count(DISTINCT batch) = (SELECT count(DISTINCT batch) FROM v_span WHERE phase = 'h2d'), sum(samples) = $(meta decode images) FROM v_span
@@ -130,7 +130,7 @@ like "of one sentence" "$(cat "$ERR")" '--decode nvjpeg: .*CUDA_VISIBLE_DEVICES=
 gpu_run "name=NVIDIA A100-SXM4-40GB MIG 1g.5gb" "engines=0" --decode auto
 like "a slice without engines decodes without them, and says why" "$(cat "$ERR")" "back end HYBRID; this MIG slice has no JPEG engine .NVIDIA A100-SXM4-40GB MIG 1g.5gb"
 gpu_run "name=NVIDIA H100 MIG 4g.40gb" "engines=4;cores=1" --decode auto
-like "one with engines names those of the slice" "$(cat "$ERR")" "back end HARDWARE, 4 engines of 1 cores"
+like "one with engines names those of the slice" "$(cat "$ERR")" "back end HARDWARE, 4 engines of 1 core"
 refuses "on the host device" 2 "--decode nvjpeg decodes on the GPU" "$PP" run "$T/images" --decode nvjpeg --device host
 
 # In the middle of a run.
@@ -195,7 +195,7 @@ fi
 is "and proves the rest" "$(sql "$T/prove.sqlite" "SELECT sum(change = 'gpu-decode'), sum(kind = 'headroom') FROM proof")" "0|1"
 
 run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_NVJPEG="engines=7;cores=1" "$PP" doctor
-like "doctor: engines and back end" "$(tr -s ' \n' ' ' <"$OUT")" "yes nvJPEG nvJPEG 12.4, 7 engines of 1 cores, back end HARDWARE"
+like "doctor: engines and back end" "$(tr -s ' \n' ' ' <"$OUT")" "yes nvJPEG nvJPEG 12.4, 7 engines of 1 core, back end HARDWARE"
 run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_NVJPEG="engines=0;batch-us=1;image-us=1" "$PP" doctor --nvjpeg --json
 is "doctor --nvjpeg: a rate for each batch of each back end" "$(sql :memory: "SELECT group_concat(json_extract(value, '\$.backend') || ' ' || json_array_length(value, '\$.rates')) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.nvjpeg.backends')")" "HARDWARE 0,HARDWARE_DEVICE 0,GPU_HYBRID 4,HYBRID 4"
 like "and why engines have none" "$(json "$OUT" '$.nvjpeg.backends[0].not_measured')" "this GPU has no JPEG engine"

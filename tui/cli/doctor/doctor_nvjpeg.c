@@ -19,9 +19,9 @@ void pp_look_nvjpeg(struct pp_finding *f)
     const struct pp_nvjpeg_choice *c = &n.choice;
     f->answer = PP_YES;
     if (c->engines)
-        snprintf(f->value, sizeof(f->value), "nvJPEG %d.%d, %u engine%s of %u cores, back end %s",
+        snprintf(f->value, sizeof(f->value), "nvJPEG %d.%d, %u engine%s of %u core%s, back end %s",
                  n.version / 1000, n.version % 1000, c->engines, c->engines == 1 ? "" : "s", c->cores,
-                 pp_nvjpeg_backend_name(c->backend));
+                 c->cores == 1 ? "" : "s", pp_nvjpeg_backend_name(c->backend));
     else
         snprintf(f->value, sizeof(f->value), "nvJPEG %d.%d, back end %s: %.160s", n.version / 1000,
                  n.version % 1000, pp_nvjpeg_backend_name(c->backend), c->passed_over);

@@ -4,6 +4,8 @@
 
 #include "collectors/gpu/reach.h"
 #include "collectors/system/topology.h"
+#include "probe/base/err.h"
+#include "probe/device/nvjpeg.h"
 
 #include <stdio.h>
 
@@ -69,7 +71,15 @@ static void answer(struct pp_finding *f, int yes)
 void pp_look_container(struct pp_finding *f)
 {
     struct pp_reach_root here = pp_reach_here();
+    struct pp_nvjpeg_found n;
+    struct pp_err err;
     answer(f, pp_reach_capabilities(&here, f->value, sizeof(f->value)));
+    /* A machine may give its containers the whole driver, whatever they name. */
+    if (f->answer == PP_NO && pp_nvjpeg_look(1, &n, &err) == PP_OK && n.choice.engines) {
+        f->answer = PP_YES;
+        snprintf(f->value, sizeof(f->value), "NVIDIA_DRIVER_CAPABILITIES=%.60s, and the JPEG engines answer",
+                 here.capabilities && *here.capabilities ? here.capabilities : "compute,utility");
+    }
 }
 
 void pp_look_mig(struct pp_finding *f)

@@ -50,8 +50,8 @@ static void describe(const struct run_parts *p, char *buf, size_t size)
     char engines[64] = "";
     pp_device_decode_info(p->device, &i);
     if (i.engines)
-        snprintf(engines, sizeof(engines), ", %u engine%s of %u cores", i.engines, i.engines == 1 ? "" : "s",
-                 i.cores);
+        snprintf(engines, sizeof(engines), ", %u engine%s of %u core%s", i.engines, i.engines == 1 ? "" : "s",
+                 i.cores, i.cores == 1 ? "" : "s");
     snprintf(buf, size, "nvJPEG %d.%d, back end %s%s%s%s", i.version / 1000, i.version % 1000, i.backend,
              engines, i.note ? "; " : "", i.note ? i.note : "");
 }
