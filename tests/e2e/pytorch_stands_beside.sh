@@ -69,7 +69,7 @@ is "whatif reads it" "$rc" 0
 torch -w 2 -b 16 --steps 250 --step-ms 0.1 --json --against "$T/fast-step-pipeprobe.sqlite" -o "$T/again.sqlite"
 run timeout 60 "$PP" report --json "$T/fast-step-pipeprobe.sqlite"
 own_rate=$(json "$OUT" '$.samples_per_s')
-printed=$(sed -n 's/.* \([0-9.]*\) times.*/\1/p' "$T/side")
+printed=$(sed -n "s/.*pipeprobe's loader .* \([0-9.]*\) times.*/\1/p" "$T/side")
 if [ -n "$printed" ]; then holds "the ratio printed is that of the recordings" "$printed - $own_rate / $torch_rate < 0.051 && $own_rate / $torch_rate - $printed < 0.051"
 else like "too little for a ratio is said" "$(cat "$T/side")" "too little was measured"; fi
 
