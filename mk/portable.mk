@@ -5,7 +5,7 @@
 
 PORTABLE := $(B)/pipeprobe-portable
 PORTABLE_DIR := $(B)/portable/pipeprobe-$(VERSION)
-.PHONY: portable portable-built portable-folder wheel wheel-built gpu-check
+.PHONY: portable portable-built portable-folder wheel wheel-built gpu-check gpu-check-kit gpu-check-kit-built
 portable: deps
 	$(Q)CC='$(CC)' bash tests/deps.sh portable
 	$(Q)$(MAKE) $(JOBS) SAN= portable-built
@@ -62,6 +62,21 @@ wheel-built: portable-folder
 # With a GPU: its tests and benches, as one table. Without: a sentence, and exit code 77 (make says 2).
 gpu-check: all
 	$(Q)bash tests/gpu_check.sh $(B)/pipeprobe
+
+# The same for a machine that can build nothing: the portable program, its hooks for PyTorch jobs, the check's other programs and their libraries.
+# nvJPEG is the machine's own, or the one that NVJPEG=FILE brings.
+KIT := $(B)/gpu-check
+KIT_PROGRAMS := samples/make_dataset tests/unit/probe/loader/test_decoding
+gpu-check-kit: portable
+	$(Q)$(MAKE) $(JOBS) SAN= gpu-check-kit-built
+gpu-check-kit-built: portable-folder $(KIT_PROGRAMS:%=$(B)/%)
+	$(Q)rm -rf $(KIT) && mkdir -p $(KIT)/jobs && cp -a $(PORTABLE_DIR)/. $(KIT)/
+	$(Q)for f in $(KIT_PROGRAMS); do install -D -s -m 755 $(B)/$$f $(KIT)/bin/$$f; done
+	$(Q)mkdir $(KIT)/bin/libs && ldd $(KIT_PROGRAMS:%=$(B)/%) | awk '$$2 == "=>" && $$1 !~ /^(libc|libm|libdl|libpthread|librt)\.so/ { print $$3 }' | sort -u | xargs -I{} cp {} $(KIT)/bin/libs/
+	$(if $(NVJPEG),$(Q)cp $(NVJPEG) $(KIT)/bin/libs/)
+	$(Q)cp tests/gpu_check.sh tests/gpu_check_pytorch.sh $(KIT)/ && cp tests/jobs/torch_on_gpu.py $(KIT)/jobs/
+	$(Q)tar -C $(B) -czf build/pipeprobe-gpu-check.tar.gz gpu-check
+	@echo "  there  tar xzf pipeprobe-gpu-check.tar.gz && bash gpu-check/gpu_check.sh gpu-check/bin/pipeprobe"
 
 # -lX becomes the static library where there is one.
 portable_lib = $(if $(filter-out lib%,$(shell $(CC) -print-file-name=lib$(1).a)),-l:lib$(1).a,-l$(1))

@@ -10,7 +10,7 @@ like "and why" "$(cat "$OUT")" "no usable CUDA device"
 
 # Every line is executed, but for what follows a failure.
 exec 9>"$T/trace"
-run env LD_LIBRARY_PATH="$FAKES" SECONDS_EACH=0.6 PHOTOS=4 bash -c 'BASH_XTRACEFD=9 PS4="+ line \$LINENO: "; set -x; . tests/gpu_check.sh' tests/gpu_check.sh "$PP"
+run env LD_LIBRARY_PATH="$FAKES" SECONDS_EACH=0.6 PHOTOS=4 KEEP="$T/kept" PYTHON=/bin/false bash -c 'BASH_XTRACEFD=9 PS4="+ line \$LINENO: "; set -x; . tests/gpu_check.sh' tests/gpu_check.sh "$PP"
 exec 9>&-
 check "a table, whatever it says" test "$rc" -eq 0 -o "$rc" -eq 1
 for row in 'records / dropped +[1-9][0-9]* / 0 .*ok' 'clock error, ns +[0-9]+ +<= 2000 ' 'copies from pinned memory, GB/s +25[.0-9]* +>= 75 % of 31.5 +ok' 'copies from pageable memory, GB/s +6.0 .*ok' 'copy time under a step, % +[0-9.]+ +>= 90 ' \
@@ -18,11 +18,13 @@ for row in 'records / dropped +[1-9][0-9]* / 0 .*ok' 'clock error, ns +[0-9]+ +<
     'nvJPEG +nvJPEG 12.4, .* found +ok' 'HARDWARE images/s, batch 1/8/64/256 +[0-9.,]+ / [0-9.,]+ / [0-9.,]+ / [0-9.,]+ +> [0-9]+ CPU thread.*(ok|MISSED)' 'HARDWARE least time of a batch, ms +[0-9.]+ +<= 5 ' \
     'HARDWARE_DEVICE images/s, batch 1/8/64/256 +[0-9.,]+ /' 'GPU_HYBRID images/s, batch 1/8/64/256 +[0-9.,]+ /' 'HYBRID images/s, batch 1/8/64/256 +[0-9.,]+ /' 'one CPU thread, images/s +[0-9.,]+ ' \
     '4:4:4 pixels off, mean / largest, of 255 +0.00 / 0 .*ok' '4:2:0 pixels off, mean / largest, of 255 +[0-9.]+ / [1-9]' 'gray pixels off, mean / largest, of 255 +0.00 / 0 .*ok' \
-    'samples/s of a run, --decode cpu +[0-9]+ ' 'samples/s of a run, hardware +[0-9]+ +>= --decode cpu ' "hardware: a step takes, of --decode cpu's, % +[0-9.]+ +<= 105 " "hybrid: a step takes, of --decode cpu's, % +[0-9.]+ " "hardware: bytes copied, of --decode cpu's, % +[0-9.]+ .*ok" \
+    'samples/s of a run, --decode cpu +[0-9]+ ' 'samples/s of a run, hardware +[0-9]+ +>= --decode cpu ' "  and takes, of --decode cpu's, % +[0-9.]+ +<= 105 " "  which waits for data, % of the time +[0-9.]+ +< 5 " "  bytes copied, of --decode cpu's, % +[0-9.]+ .*ok" \
     'samples/s of a run, gpu-hybrid +[0-9]+ ' 'samples/s of a run, hybrid +[0-9]+ ' \
-    'mixed files: samples / errors +[0-9]+ / [1-9][0-9]* .*ok' 'mixed files: decoded on the GPU +[1-9][0-9]* .*ok' 'mixed files: pixels off, mean / largest +[0-9.]+ / [0-9]+ ' "the loader's decode tests: passed / skipped +[1-9] / [1-9][0-9]* +none failed +ok" 'verdict: pageable +[a-z]' 'verdict: serial copy +[a-z]' 'verdict: sync every step +[a-z]' 'verdict: small batch +[a-z]' 'verdict: fed +[a-z]' 'sync verdicts, of 4 +[0-4] +4 ' 'this check, seconds +[0-9]+ +<= 480 +ok' 'no device left by CUDA_VISIBLE_DEVICES +exit code 4 .*ok' "CUPTI's cost on samples/s, % +-?[0-9.]+ "; do
+    'mixed files: samples / errors +[0-9]+ / [1-9][0-9]* .*ok' 'mixed files: decoded on the GPU +[1-9][0-9]* .*ok' 'mixed files: pixels off, mean / largest +[0-9.]+ / [0-9]+ ' "the loader's decode tests: passed / skipped +[1-9] / [1-9][0-9]* +none failed +ok" 'verdict: pageable +[a-z]' 'verdict: serial copy +[a-z]' 'verdict: sync every step +[a-z]' 'verdict: small batch +[a-z]' 'verdict: fed +[a-z]' 'sync verdicts, of 4 +[0-4] +4 ' 'a PyTorch job +not run: ' 'this check, seconds +[0-9]+ +<= 480 +ok' 'no device left by CUDA_VISIBLE_DEVICES +exit code 4 .*ok' "CUPTI's cost on samples/s, % +-?[0-9.]+ "; do
     like "row $row" "$(cat "$OUT")" "^$row"
 done
+
+check "the recordings are kept where KEEP says" test -e "$T/kept/pinned.sqlite"
 
 # `make bench-gpu` likewise; DALI finds no device here, and says so.
 run env LD_LIBRARY_PATH="$FAKES" PP_FAKE_CUDA=devices=0 bash tests/bench/gpu_decode.sh
@@ -41,6 +43,12 @@ is "and every line of it is executed" "$(for n in $missed; do sed -n "${n}p" tes
 if ! bash tests/deps.sh portable >/dev/null 2>&1; then skip "portable" "its static libraries cannot be installed here"
 else
     check "make portable" make SAN= portable-built
+    check "make gpu-check-kit" make SAN= gpu-check-kit-built
+    tar -C "$T" -xzf build/pipeprobe-gpu-check.tar.gz
+    run env -u LD_LIBRARY_PATH CUDA_VISIBLE_DEVICES= bash "$T/gpu-check/gpu_check.sh" "$T/gpu-check/bin/pipeprobe"
+    is "the kit: starts elsewhere" "$rc $(grep -c 'no usable CUDA device' "$OUT")" "77 1"
+    run env LD_LIBRARY_PATH="$T/gpu-check/bin/libs" "$T/gpu-check/bin/samples/make_dataset" "$T/some" --n 3
+    is "the kit: its other programs" "$rc $(find "$T/some" -type f | wc -l)" "0 3"
     is "shares libc and its kin alone" "$(readelf -d build/release/pipeprobe-portable | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -Ev '^(libc|libm|libdl|libpthread|ld-linux.*)\.so' | paste -sd' ')" ""
     run build/release/pipeprobe-portable run --synthetic n=100,size=64x64 --steps 20 --batch-size 8 --device host --force -o "$T/portable.sqlite"
     check "and runs" test "$rc" -eq 0 -o "$rc" -eq 3
