@@ -1,7 +1,9 @@
 #include "report/build/gather.h"
 
 #include "probe/base/err.h"
+#include "report/source/one_loader.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct pass {
@@ -9,14 +11,39 @@ struct pass {
     struct pp_checks_pass *checks;
     struct pp_costs_pass *costs;   /* NULL: there is no steady state */
     struct pp_series_pass *series; /* NULL: a glance draws no pictures */
+    struct pp_other_batches other;
+    const struct pp_thread_row *threads;
+    size_t n_threads, room;
+    struct pp_span *judged; /* of a chunk, room of them */
     int no_memory;
 };
+
+/* What workers did for the loader that is judged: samples and workers of several loaders are not compared
+ * with each other. */
+static int check_chunk(struct pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    size_t at = 0, kept = 0;
+    while (at < p->n_threads && p->threads[at].id != thread)
+        at++;
+    if (!p->other.n || at == p->n_threads || p->threads[at].lane == PP_LANE_TRAINER)
+        return pp_checks_chunk(p->checks, thread, spans, n);
+    if (n > p->room) {
+        struct pp_span *grown = realloc(p->judged, n * sizeof(*grown));
+        if (!grown)
+            return 1;
+        p->judged = grown;
+        p->room = n;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (spans[i].batch == PP_NO_BATCH || !pp_other_batches_has(&p->other, spans[i].batch))
+            p->judged[kept++] = spans[i];
+    return pp_checks_chunk(p->checks, thread, p->judged, kept);
+}
 
 static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct pass *p = ctx;
-    p->no_memory = pp_tally_chunk(p->tally, thread, spans, n) ||
-                   pp_checks_chunk(p->checks, thread, spans, n) ||
+    p->no_memory = pp_tally_chunk(p->tally, thread, spans, n) || check_chunk(p, thread, spans, n) ||
                    (p->costs && pp_costs_chunk(p->costs, thread, spans, n)) ||
                    (p->series && pp_series_chunk(p->series, thread, spans, n));
     return p->no_memory;
@@ -33,10 +60,15 @@ pp_status pp_gather(const struct pp_source *source, const struct pp_timeline *tl
         .costs = replays ? pp_costs_begin(source, tl, &out->costs) : NULL,
         .series = draws ? pp_series_begin(source, tl, &out->tally) : NULL,
     };
+    p.n_threads = source->threads(source->ctx, &p.threads);
+    if (pp_other_batches_read(source, &p.other, &(struct pp_err){0}) != PP_OK)
+        p.other.n = 0;
     p.no_memory = !p.tally || !p.checks || (replays && !p.costs) || (draws && !p.series);
     pp_status status = p.no_memory ? PP_OK : source->each_chunk(source->ctx, NULL, each_chunk, &p, NULL, err);
     if (p.no_memory)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the statistics of %s", source->path);
+    free(p.judged);
+    pp_other_batches_free(&p.other);
     pp_tally_end(p.tally);
     pp_status checked = pp_checks_end(p.checks, &out->tally, r, arena, &out->checks,
                                       status == PP_OK ? err : NULL);

@@ -29,19 +29,28 @@ static int runs_another(const char *name, size_t n)
     return 0;
 }
 
+/* The next word is this option's: "-W ignore", "-X dev". */
+static int takes_a_word(const char *option, size_t n)
+{
+    return n == 2 && (strncmp(option, "-W", 2) == 0 || strncmp(option, "-X", 2) == 0);
+}
+
 /* "train.py" of "/usr/bin/python3 -u src/train.py --epochs 2": the first word that is neither a launcher, nor
- * an option, nor a variable; of launchers alone, the first word. */
+ * an option, nor a variable, nor a number ("--nproc_per_node 2"); of launchers alone, the first word. */
 static const char *program_of(const char *command, struct pp_arena *arena)
 {
     const char *best = NULL;
     size_t best_n = 0;
+    int taken = 0;
     for (const char *p = command + strspn(command, " "); *p; p += strcspn(p, " "), p += strspn(p, " ")) {
         size_t n = strcspn(p, " ");
         const char *name = p;
         for (const char *c = p; c < p + n; c++)
             name = *c == '/' && c + 1 < p + n ? c + 1 : name;
         size_t name_n = (size_t)(p + n - name);
-        if (p[0] == '-' || memchr(p, '=', n))
+        int skipped = taken || p[0] == '-' || memchr(p, '=', n) || strspn(p, "0123456789") == n;
+        taken = !taken && takes_a_word(p, n);
+        if (skipped)
             continue;
         if (!best)
             best = name, best_n = name_n;

@@ -94,7 +94,7 @@ static void add_several(struct pp_arena *arena, struct pp_report *r)
                         words_of(judged, arena), words_of(other, arena)));
     f->next_step =
         found
-            ? "The arguments to change are those of the first one; the times are those of all loaders together."
+            ? "Cause, arguments to change and gain are about the first one; the gain is that of the whole job. Rates, phases and workers are those of all loaders together."
             : NULL;
     pp_finding_number(f, "loaders", (double)used);
     pp_finding_number(f, "judged_wait_share", judged->wait_share);

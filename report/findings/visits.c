@@ -2,6 +2,7 @@
 
 #include "report/findings/watch.h"
 #include "report/measure/visit.h"
+#include "report/source/one_loader.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +12,9 @@
 enum { AHEAD = 32 };     /* spans: a few hundred ns */
 #define MOST_REPEATS 0.5 /* of the visits: beyond, epochs are not told, or each worker reads everything */
 
+static const char several_loaders[] =
+    "several DataLoaders number their epochs by themselves; pipeprobe audit looks at the epochs of one";
+
 struct pp_visits_pass {
     const struct pp_timeline *tl;
     struct pp_visit_walk walk;
@@ -18,6 +22,7 @@ struct pp_visits_pass {
     struct pp_visit_batch *batches;
     struct pp_watch watch;
     int merged, with_replacement, cached, resumed, leased;
+    int several; /* loaders, of which each numbers its epochs: those of the timeline are not one loader's */
     double per_epoch, slack; /* samples of a whole epoch, and how many fewer are fine; NAN: not known */
     double visits, repeats;
     uint8_t repeat_epoch[(UINT16_MAX + 1) / 8];
@@ -42,6 +47,9 @@ static void read_config(struct pp_visits_pass *p, const struct pp_source *s)
     p->resumed = resume && resume[0];
     p->with_replacement = is(s, "sampler", "weighted") || pp_source_yes(s, "config", "with_replacement");
     p->cached = is(s, "cached_batches", "true");
+    struct pp_other_batches other;
+    p->several = pp_other_batches_read(s, &other, &(struct pp_err){0}) == PP_OK && other.n > 0;
+    pp_other_batches_free(&other);
     const char *lease = s->meta(s->ctx, "config", "lease");
     p->leased = lease && lease[0];
     p->per_epoch = samples > 0 && ranks >= 1 && !is(s, "stream", "true") ? floor(samples / ranks) : NAN;
@@ -255,7 +263,9 @@ static void judge_skips(const struct pp_visits_pass *p, int lost, struct pp_visi
         if (out->skip_epochs++ == 0)
             name_missing(p, e, best, out);
     }
-    if (p->with_replacement)
+    if (p->several)
+        out->skips_unknown = several_loaders;
+    else if (p->with_replacement)
         out->skips_unknown = "the sampler draws with replacement, so an epoch leaves samples out by design";
     else if (p->leased)
         out->skips_unknown = "each epoch leases other shards to this rank (--lease)";
@@ -281,7 +291,10 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
             p->merged ? "samples were recorded as sums, not one by one (--detail batch or rollup)"
                       : "no span of the workers names a sample";
     else {
-        judge_order(p, out);
+        if (!p->several)
+            judge_order(p, out);
+        else
+            out->order_unknown = several_loaders;
         judge_repeats(p, out);
         judge_skips(p, lost, out);
     }

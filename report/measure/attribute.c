@@ -18,7 +18,7 @@ static double stall_ns(const struct pp_timeline *tl)
 /* Of the lane's thread-time during the stalls. */
 static double share_of_lane(const struct pp_timeline *tl, const struct pp_tally *t, pp_lane lane, double ns)
 {
-    double all = stall_ns(tl) * (double)t->lane_threads[lane];
+    double all = stall_ns(tl) * (lane == PP_LANE_WORKER ? t->stalled_workers : (double)t->lane_threads[lane]);
     return all > 0 ? ns / all : NAN;
 }
 

@@ -108,6 +108,10 @@ struct pp_costs {
     double work_wall_ns, work_blocked_ns; /* decode and transform, in all */
     double decode_busy_ns;                /* decode without its blocked time, in all */
     double samples_per_s;                 /* measured */
+    /* Of a job with several DataLoaders all of this is of the one that is judged, in the time that it took.
+       The others took a part of the window (0: there are none), and were waited for in a part of that; the
+       whole made so many samples/s. */
+    double others_part, others_wait_share, whole_per_s;
     double rate_se; /* its relative standard error: of the rates of ten equal parts of the window */
     double window_ns;
     double usable_cpus;     /* as the environment says: with the quota; NAN: unknown */

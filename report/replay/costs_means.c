@@ -312,6 +312,22 @@ static void cost_of_fetching(struct pp_costs_pass *p, struct pp_costs *c)
     c->fetch_blocked_ns = fmax(unpickle_ns - c->fetch_cpu_ns - per(delay_ns, p->data_waits), 0);
 }
 
+/* What the trainer does beside steps and waits is the same for each batch, whoever's it is. */
+static void leave_others_out(struct pp_costs_pass *p)
+{
+    struct pp_costs *c = p->c;
+    double window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
+    if (!(p->samples[0] > 0) || !(p->samples[1] > 0))
+        return;
+    c->trainer_rest_ns = fmax(window_ns - p->exposed_ns - p->all_steps_ns, 0) /
+                         (p->batches[0] + p->batches[1]);
+    c->window_ns = window_ns - p->other_ns - c->trainer_rest_ns * p->batches[1];
+    c->others_part = 1 - c->window_ns / window_ns;
+    c->whole_per_s = (p->samples[0] + p->samples[1]) * 1e9 / window_ns;
+    c->others_wait_share = per(p->other_wait_ns, p->other_ns);
+    c->samples_per_s = per(p->samples[0] * 1e9, c->window_ns);
+}
+
 static void average(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
@@ -362,6 +378,7 @@ static void average(struct pp_costs_pass *p)
         c->batch_size = seen;
     charge_quota(p);
     c->trainer_rest_ns = trainer_rest_ns(c, p->whole);
+    leave_others_out(p);
     /* Blocked while decoding, with more than one worker, and no quota to blame: one lock held by one of them
      * nearly all the time. */
     c->locked = c->workers > 1 && !(c->throttled_share > 0.05) &&

@@ -61,6 +61,7 @@ pp_status pp_estimate(const struct pp_costs *recorded, const struct pp_knobs *kn
     struct pp_demand d;
     if (!(step_ns > 0) || !isfinite(step_ns))
         return pp_fail(err, PP_E_USAGE, "an estimate needs the length of a step, in ms and above 0");
+    own.others_part = 0;
     own.trainer_rest_ns = own.fetch_cpu_ns = own.fetch_blocked_ns = 0;
     k.step_ns = step_ns;
     pp_whatif_demand(c, &k, &d);

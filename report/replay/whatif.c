@@ -96,6 +96,34 @@ static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k
     return PP_OK;
 }
 
+double pp_whatif_measured(const struct pp_costs *c)
+{
+    return c->others_part > 0 ? c->whole_per_s : c->samples_per_s;
+}
+
+/* The job's rate where the judged loader's part of its time runs at the rate that was predicted, and the rest
+ * as it did (Amdahl, AFIPS Spring Joint Computer Conference, 1967). */
+static double of_whole(const struct pp_costs *c, double samples_per_s)
+{
+    double judged = 1 - c->others_part;
+    return c->others_part > 0 ? c->whole_per_s / (c->others_part + judged * c->samples_per_s / samples_per_s)
+                              : samples_per_s;
+}
+
+static void to_whole(const struct pp_costs *c, struct pp_prediction *p)
+{
+    double others = c->others_part, judged = (1 - others) * c->samples_per_s / p->samples_per_s;
+    if (!(others > 0))
+        return;
+    p->data_wait_share = (judged * p->data_wait_share + others * c->others_wait_share) / (judged + others);
+    p->samples_per_s = of_whole(c, p->samples_per_s);
+    p->low = of_whole(c, p->low);
+    p->high = of_whole(c, p->high);
+    p->gain = p->samples_per_s / c->whole_per_s - 1;
+    p->gain_low = p->low / c->whole_per_s - 1;
+    p->gain_high = p->high / c->whole_per_s - 1;
+}
+
 const char *pp_whatif_assumes(const struct pp_prediction *p, char *buf, size_t size)
 {
     if (!(p->reads_seen > 0))
@@ -112,6 +140,7 @@ pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, dou
     pp_status st = predict_rate(c, k, &p, err);
     if (st != PP_OK)
         return st;
+    to_whole(c, &p);
     *samples_per_s = p.samples_per_s;
     if (data_wait_share)
         *data_wait_share = p.data_wait_share;
@@ -162,8 +191,12 @@ static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, int w
 pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out,
                     struct pp_err *err)
 {
-    if (c->glance)
-        return predict_rate(c, k, out, err);
+    if (c->glance) {
+        pp_status quick = predict_rate(c, k, out, err);
+        if (quick == PP_OK)
+            to_whole(c, out);
+        return quick;
+    }
     size_t n = replay_length(c);
     double base = 0;
     struct pp_cost_sample *s = malloc(n * sizeof(*s));
@@ -224,6 +257,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         out->high *= 1 + off;
         out->gain_low = out->low / c->samples_per_s - 1;
         out->gain_high = out->high / c->samples_per_s - 1;
+        to_whole(c, out);
     }
     free(s);
     return st;

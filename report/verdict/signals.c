@@ -172,10 +172,10 @@ static pp_status weigh(const struct pp_costs *c, struct pp_signals *out, struct 
     for (int i = 0; i < PP_WEIGHED_CAUSES && st == PP_OK; i++) {
         enum pp_metric w = pp_weighed_causes[i].weight;
         struct pp_knobs k = pp_knobs_none();
-        double rate = c->samples_per_s;
+        double rate = pp_whatif_measured(c);
         make_better(&k, w);
         st = pp_whatif_rate(c, &k, &rate, NULL, err);
-        m[w] = fmax(rate / c->samples_per_s - 1, 0);
+        m[w] = fmax(rate / pp_whatif_measured(c) - 1, 0);
         out->sensitivity += m[w];
     }
     for (int i = 0; i < PP_WEIGHED_CAUSES; i++) {
@@ -209,7 +209,7 @@ static pp_status add_cpus_workers(const struct pp_costs *c, struct pp_signals *o
     k.workers = (int)ceil(k.cpus);
     pp_status st = c->workers < k.workers && others_compete(c) ? pp_whatif_rate(c, &k, &rate, NULL, err)
                                                                : PP_OK;
-    out->metric[PP_METRIC_G_CPUS_WORKERS] = rate / c->samples_per_s - 1;
+    out->metric[PP_METRIC_G_CPUS_WORKERS] = rate / pp_whatif_measured(c) - 1;
     return st;
 }
 

@@ -1,7 +1,7 @@
 """A job that prints each batch it has had, and how often SIGINT came: for tests that end it. It knows nothing of pipeprobe.
 
 counted.py [--handler default|counts|ignores] [--batches N] [--sample-ms MS] [--step-ms MS] [--workers N] [--samples N] [--batch N]
-           [--slow-validation MS]"""
+           [--slow-validation MS] [--validation-samples N]"""
 
 import argparse
 import signal
@@ -35,6 +35,7 @@ def main():
     p.add_argument("--samples", type=int, default=100000)
     p.add_argument("--batch", type=int, default=4)
     p.add_argument("--slow-validation", type=float, default=0)
+    p.add_argument("--validation-samples", type=int, default=40)
     a = p.parse_args()
     torch.set_num_threads(1)
     came = [0]
@@ -45,7 +46,7 @@ def main():
     if a.handler != "default":
         signal.signal(signal.SIGINT, count if a.handler == "counts" else signal.SIG_IGN)
     loader = DataLoader(Train(a.samples, a.sample_ms), a.batch, num_workers=a.workers)
-    validation = DataLoader(Train(40, a.slow_validation), 4, num_workers=a.workers) if a.slow_validation else ()
+    validation = DataLoader(Train(a.validation_samples, a.slow_validation), 4, num_workers=a.workers) if a.slow_validation else ()
     n = waited = 0
     began = time.monotonic()
     try:

@@ -197,7 +197,7 @@ static void put_measured(struct asked *a, const char *path)
     if (a->o->json) {
         pp_json_key(&a->json, "schema"), pp_json_str(&a->json, "pipeprobe.whatif/1");
         pp_json_key(&a->json, "file"), pp_json_str(&a->json, path);
-        pp_json_key(&a->json, "measured_samples_per_s"), pp_json_num(&a->json, c->samples_per_s);
+        pp_json_key(&a->json, "measured_samples_per_s"), pp_json_num(&a->json, pp_whatif_measured(c));
         pp_json_key(&a->json, "usable_cpus"), pp_json_num(&a->json, c->cpus);
         pp_json_key(&a->json, "competing_threads"), pp_json_num(&a->json, c->others);
         pp_json_key(&a->json, "competing_groups"), pp_json_num(&a->json, c->groups);
@@ -206,7 +206,7 @@ static void put_measured(struct asked *a, const char *path)
         return;
     }
     printf("%s: measured %s samples/s with %d worker%s; %.3g usable CPU%s", path,
-           pp_text_rate(rate, sizeof(rate), c->samples_per_s), c->workers, c->workers == 1 ? "" : "s",
+           pp_text_rate(rate, sizeof(rate), pp_whatif_measured(c)), c->workers, c->workers == 1 ? "" : "s",
            c->cpus, c->cpus == 1 ? "" : "s");
     if (c->others + c->groups < 0.05)
         printf(", almost no background load\n");

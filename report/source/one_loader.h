@@ -1,0 +1,22 @@
+/* report/source/one_loader.h: which batches of a PyTorch job's recording are of other DataLoaders than the
+ * one that its report is about (config.dataloader; collectors/attach/loaders.c chooses it). Batch numbers are
+ * of the run: no two loaders share one. */
+#ifndef PP_REPORT_SOURCE_ONE_LOADER_H
+#define PP_REPORT_SOURCE_ONE_LOADER_H
+
+#include "report/source/source.h"
+
+struct pp_other_batches {
+    struct {
+        uint32_t from, to;
+    } * range; /* ascending by from */
+    size_t n;  /* 0: there is one loader, or it is not known which batches are whose */
+};
+
+/* Free with pp_other_batches_free, also after a failure. */
+pp_status pp_other_batches_read(const struct pp_source *source, struct pp_other_batches *out,
+                                struct pp_err *err);
+int pp_other_batches_has(const struct pp_other_batches *o, uint32_t batch);
+void pp_other_batches_free(struct pp_other_batches *o);
+
+#endif
