@@ -281,6 +281,7 @@ help:
 	'make portable     one binary with its libraries linked in, to carry to another machine; with the hooks for PyTorch, as an archive' \
 	'make wheel        the Python package with the program in it, for pip install: build/pipeprobe-VERSION-py3-none-PLATFORM.whl' \
 	'make gpu-check    with an NVIDIA GPU: what only a GPU can show, as one table' \
+	'make gpu-check-kit  the same to carry to a machine that can build nothing, as an archive; NVJPEG=FILE brings nvJPEG' \
 	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx.h' \
 	'make golden       rewrites kept outputs for review' \
 	'make docs-reference  rewrites docs/reference/commands.md and the report in README.md from the program; make check-docs compares' \
