@@ -26,8 +26,8 @@ static void remove_beside(const char *path)
 
 void pp_store_unclaim(const char *path, int lock)
 {
+    remove_beside(path); /* while the name is ours */
     unlink(path);
-    remove_beside(path);
     if (lock >= 0)
         close(lock);
 }
@@ -99,11 +99,11 @@ static int make(const char *path)
 }
 
 /* With the lock of the file that has the name: it goes, and one of ours comes in its place. EEXIST: another
- * was faster. */
+ * was faster. What lies beside it goes first: once the name is free, it is that other's. */
 static int replace(const char *path)
 {
-    unlink(path);
     remove_beside(path);
+    unlink(path);
     return make(path);
 }
 

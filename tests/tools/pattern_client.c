@@ -92,7 +92,12 @@ static void work(unsigned worker, unsigned first, unsigned end)
     snprintf(name, sizeof(name), "worker-%u", worker);
     struct pp_thread *t = pp_thread_open(recorder, PP_LANE_WORKER, name);
     if (is("restarts"))
-        usleep(250000); /* imports */
+        usleep(250000);   /* imports */
+    if (is("lockstep")) { /* whoever had to wait for a CPU: they begin in step, and stay so */
+        uint64_t at = begun_ns + 200000000u;
+        struct timespec until = {.tv_sec = (time_t)(at / 1000000000u), .tv_nsec = (long)(at % 1000000000u)};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    }
     for (unsigned b = first + worker; b < end; b += pattern->workers) {
         unsigned us = make_us(worker, b), ahead = pattern->workers * pattern->prefetch;
         pthread_mutex_lock(&board->lock);

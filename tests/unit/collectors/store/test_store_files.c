@@ -268,7 +268,7 @@ static void test_one_of_many_gets_the_name(void **state)
 {
     enum { ROUNDS = 20, MANY = 6 };
     for (int round = 0; round < ROUNDS; round++) {
-        int go[2], got = 0, refused = 0, status;
+        int go[2], got = 0, refused = 0, other = 0, status;
         assert_int_equal(pipe(go), 0);
         fflush(NULL);
         for (int i = 0; i < MANY; i++) {
@@ -297,9 +297,11 @@ static void test_one_of_many_gets_the_name(void **state)
             assert_true(wait(&status) > 0);
             got += WEXITSTATUS(status) == 0;
             refused += WEXITSTATUS(status) == 1;
+            other = WEXITSTATUS(status) > 1 || WIFSIGNALED(status) ? status : other;
         }
-        assert_int_equal(got, 1);
-        assert_int_equal(refused, MANY - 1);
+        if (got != 1 || refused != MANY - 1)
+            fail_msg("round %d: %d have it, %d are refused, and one ended with wait status %#x", round, got,
+                     refused, (unsigned)other);
         struct pp_reader *r = store_open_reader();
         assert_int_equal(spans_count(r, NULL), 500);
         pp_reader_close(r);
