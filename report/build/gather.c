@@ -1,7 +1,6 @@
 #include "report/build/gather.h"
 
 #include "probe/base/err.h"
-#include "report/source/one_loader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@ struct pass {
     struct pp_checks_pass *checks;
     struct pp_costs_pass *costs;   /* NULL: there is no steady state */
     struct pp_series_pass *series; /* NULL: a glance draws no pictures */
-    struct pp_other_batches other;
+    const struct pp_other_batches *other;
     const struct pp_thread_row *threads;
     size_t n_threads, room;
     struct pp_span *judged; /* of a chunk, room of them */
@@ -25,7 +24,7 @@ static int check_chunk(struct pass *p, uint32_t thread, const struct pp_span *sp
     size_t at = 0, kept = 0;
     while (at < p->n_threads && p->threads[at].id != thread)
         at++;
-    if (!p->other.n || at == p->n_threads || p->threads[at].lane == PP_LANE_TRAINER)
+    if (!p->other->n || at == p->n_threads || p->threads[at].lane == PP_LANE_TRAINER)
         return pp_checks_chunk(p->checks, thread, spans, n);
     if (n > p->room) {
         struct pp_span *grown = realloc(p->judged, n * sizeof(*grown));
@@ -35,7 +34,7 @@ static int check_chunk(struct pass *p, uint32_t thread, const struct pp_span *sp
         p->room = n;
     }
     for (size_t i = 0; i < n; i++)
-        if (spans[i].batch == PP_NO_BATCH || !pp_other_batches_has(&p->other, spans[i].batch))
+        if (spans[i].batch == PP_NO_BATCH || !pp_other_batches_has(p->other, spans[i].batch))
             p->judged[kept++] = spans[i];
     return pp_checks_chunk(p->checks, thread, p->judged, kept);
 }
@@ -55,20 +54,18 @@ pp_status pp_gather(const struct pp_source *source, const struct pp_timeline *tl
     int replays = tl->has_steady_state, draws = !source->glance;
     memset(out, 0, sizeof(*out));
     struct pass p = {
+        .other = &tl->other,
         .tally = pp_tally_begin(source, tl, &out->tally),
         .checks = pp_checks_begin(source, tl),
         .costs = replays ? pp_costs_begin(source, tl, &out->costs) : NULL,
         .series = draws ? pp_series_begin(source, tl, &out->tally) : NULL,
     };
     p.n_threads = source->threads(source->ctx, &p.threads);
-    if (pp_other_batches_read(source, &p.other, &(struct pp_err){0}) != PP_OK)
-        p.other.n = 0;
     p.no_memory = !p.tally || !p.checks || (replays && !p.costs) || (draws && !p.series);
     pp_status status = p.no_memory ? PP_OK : source->each_chunk(source->ctx, NULL, each_chunk, &p, NULL, err);
     if (p.no_memory)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the statistics of %s", source->path);
     free(p.judged);
-    pp_other_batches_free(&p.other);
     pp_tally_end(p.tally);
     pp_status checked = pp_checks_end(p.checks, &out->tally, r, arena, &out->checks,
                                       status == PP_OK ? err : NULL);

@@ -2,7 +2,6 @@
 
 #include "report/findings/watch.h"
 #include "report/measure/visit.h"
-#include "report/source/one_loader.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,9 +46,7 @@ static void read_config(struct pp_visits_pass *p, const struct pp_source *s)
     p->resumed = resume && resume[0];
     p->with_replacement = is(s, "sampler", "weighted") || pp_source_yes(s, "config", "with_replacement");
     p->cached = is(s, "cached_batches", "true");
-    struct pp_other_batches other;
-    p->several = pp_other_batches_read(s, &other, &(struct pp_err){0}) == PP_OK && other.n > 0;
-    pp_other_batches_free(&other);
+    p->several = p->tl->other.n > 0;
     const char *lease = s->meta(s->ctx, "config", "lease");
     p->leased = lease && lease[0];
     p->per_epoch = samples > 0 && ranks >= 1 && !is(s, "stream", "true") ? floor(samples / ranks) : NAN;

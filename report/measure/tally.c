@@ -1,7 +1,5 @@
 #include "report/measure/tally.h"
 
-#include "report/source/one_loader.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +7,6 @@
 struct pp_tally_pass {
     struct pp_tally *tally;
     const struct pp_timeline *timeline;
-    struct pp_other_batches other;
     int no_memory;
 };
 
@@ -156,7 +153,7 @@ static void add_span(struct pp_tally_pass *p, struct pp_tally_thread *t, const s
     if (tl->n_stalls && s->dur_ns) {
         uint64_t stalled = pp_timeline_stalled_between(tl, s->start_ns, end, &t->cursor);
         int other = t->lane == PP_LANE_WORKER && s->batch != PP_NO_BATCH &&
-                    pp_other_batches_has(&p->other, s->batch);
+                    pp_other_batches_has(&tl->other, s->batch);
         if (stalled && !other)
             add_split(&ph->stalled, &split, (double)stalled / (double)s->dur_ns);
     }
@@ -205,13 +202,10 @@ struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struc
         free(p);
         return NULL;
     }
-    struct pp_err ignored;
     p->tally = out;
     p->timeline = timeline;
-    if (pp_other_batches_read(source, &p->other, &ignored) != PP_OK)
-        p->other.n = 0;
     out->stalled_workers = (double)out->lane_threads[PP_LANE_WORKER];
-    if (p->other.n)
+    if (timeline->other.n)
         out->stalled_workers = pp_source_number(source, "config", "workers", out->stalled_workers);
     return p;
 }
@@ -233,8 +227,6 @@ void pp_tally_end(struct pp_tally_pass *p)
         p->tally->threads[i].samples += counted(&p->tally->threads[i]);
         p->tally->threads[i].life_ns = life_of(p, &p->tally->threads[i]);
     }
-    if (p)
-        pp_other_batches_free(&p->other);
     free(p);
 }
 

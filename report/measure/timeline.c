@@ -343,6 +343,8 @@ pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timel
     struct pass p = {
         .tl = out, .each = fn, .each_ctx = ctx, .source = source, .exchange = {.text = "exchange_delay_ns"}};
     memset(out, 0, sizeof(*out));
+    if (pp_other_batches_read(source, &out->other, &(struct pp_err){0}) != PP_OK)
+        out->other.n = 0; /* all batches count then, as in a recording that does not say whose they are */
     p.part = pp_part_judged(source);
     out->part = p.part.which;
     out->first_ns = out->startup_start_ns = UINT64_MAX;
@@ -367,6 +369,7 @@ void pp_timeline_free(struct pp_timeline *t)
     free(t->stalls);
     free(t->cycle_end_ns);
     free(t->epoch_first);
+    pp_other_batches_free(&t->other);
     t->epoch_first = NULL;
     t->n_epoch_first = 0;
     t->stalls = NULL;

@@ -13,6 +13,7 @@
 #define PP_REPORT_MEASURE_TIMELINE_H
 
 #include "report/measure/part.h"
+#include "report/source/one_loader.h"
 #include "report/source/source.h"
 
 struct pp_stall {
@@ -40,8 +41,9 @@ struct pp_timeline {
     uint64_t restarts,
         restart_ns; /* workers that started again for a later epoch, and how long that took them in all */
     uint64_t chunks, bad_chunks;
-    int has_trainer, has_step; /* has_step: a step took time, in whatever batch */
-    uint32_t trainer;          /* thread */
+    struct pp_other_batches other; /* of a job with several loaders: batches that are not the judged one's */
+    int has_trainer, has_step;     /* has_step: a step took time, in whatever batch */
+    uint32_t trainer;              /* thread */
 
     /* the steady state; when there is none, all batches, of which none is judged */
     int has_steady_state;

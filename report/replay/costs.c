@@ -318,12 +318,12 @@ static void add_other_span(struct pp_costs_pass *p, pp_lane lane, const struct p
     }
 }
 
-/* Where the trainer's time went, whoever's the batch is. Returns 1 for one of another loader. */
+/* Where the trainer's time went, with the batches of all loaders. Returns 1 for a batch of another loader. */
 static int add_trainer_time(struct pp_costs_pass *p, const struct pp_span *s)
 {
     int waits = s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_DEVICE_SYNC ||
                 s->phase == PP_PHASE_COLLECTIVE;
-    p->at_other = s->batch == PP_NO_BATCH ? p->at_other : pp_other_batches_has(&p->other, s->batch);
+    p->at_other = s->batch == PP_NO_BATCH ? p->at_other : pp_other_batches_has(&p->whole->other, s->batch);
     if (s->phase == PP_PHASE_DATA_WAIT && s->batch != PP_NO_BATCH && (s->flags & PP_SPAN_COUNT)) {
         p->batches[p->at_other]++;
         p->samples[p->at_other] += (double)s->sample;
@@ -350,8 +350,8 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
             continue;
         int other = s->phase == PP_PHASE_COUNTER ? p->at_other
                     : p->threads[at].lane == PP_LANE_TRAINER
-                        ? p->other.n && add_trainer_time(p, s)
-                        : s->batch != PP_NO_BATCH && pp_other_batches_has(&p->other, s->batch);
+                        ? p->whole->other.n && add_trainer_time(p, s)
+                        : s->batch != PP_NO_BATCH && pp_other_batches_has(&p->whole->other, s->batch);
         if (other)
             continue;
         if (s->phase == PP_PHASE_COUNTER) {
@@ -415,9 +415,6 @@ struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struc
     }
     for (size_t i = 0; i < p->n_threads; i++)
         p->workers[i].thread = p->threads[i].id;
-    struct pp_err ignored;
-    if (pp_other_batches_read(source, &p->other, &ignored) != PP_OK)
-        p->other.n = 0;
     pp_costs_cut(p);
     out->glance = source->glance;
     out->base = calloc(PP_BASE_RATES,
@@ -446,7 +443,6 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
     free(p->sync.at);
     free(p->copy.at);
     pp_stream_reads_free(&p->stream);
-    pp_other_batches_free(&p->other);
     free(p->step_ns);
     free(p->workers);
     free(p);

@@ -5,7 +5,6 @@
 
 #include "report/replay/costs.h"
 #include "report/replay/stream_reads.h"
-#include "report/source/one_loader.h"
 
 struct pp_costs_worker {
     uint32_t thread;
@@ -49,10 +48,10 @@ struct pp_costs_pass {
     struct pp_stream_read stream_next; /* of the sample that it is at */
     struct pp_stretches copy, sync;    /* of every copy and device sync: what a sync waited for */
     struct pp_other_batches other;     /* of a job's other loaders: no cost of the one that is judged */
-    int at_other;                      /* the trainer is at a batch of them */
+    int at_other;                      /* the trainer is at a batch of another loader */
     double batches[2], samples[2];     /* that the trainer had; [1]: of the others */
     double exposed_ns, all_steps_ns, other_ns,
-        other_wait_ns; /* of the trainer's time; the first two: whoever's the batch was */
+        other_wait_ns; /* of the trainer's time; the first two: with the batches of all loaders */
     const struct pp_source *source;
     struct pp_counter_id others; /* collective_others_ns */
     struct pp_counter_id unpickle, tensors;

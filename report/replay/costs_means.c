@@ -312,7 +312,7 @@ static void cost_of_fetching(struct pp_costs_pass *p, struct pp_costs *c)
     c->fetch_blocked_ns = fmax(unpickle_ns - c->fetch_cpu_ns - per(delay_ns, p->data_waits), 0);
 }
 
-/* What the trainer does beside steps and waits is the same for each batch, whoever's it is. */
+/* What the trainer does beside steps and waits takes the same time for a batch of any loader. */
 static void leave_others_out(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;

@@ -93,7 +93,7 @@ static void work(unsigned worker, unsigned first, unsigned end)
     struct pp_thread *t = pp_thread_open(recorder, PP_LANE_WORKER, name);
     if (is("restarts"))
         usleep(250000);   /* imports */
-    if (is("lockstep")) { /* whoever had to wait for a CPU: they begin in step, and stay so */
+    if (is("lockstep")) { /* all begin at one moment, also where one had to wait for a CPU */
         uint64_t at = begun_ns + 200000000u;
         struct timespec until = {.tv_sec = (time_t)(at / 1000000000u), .tv_nsec = (long)(at % 1000000000u)};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
