@@ -2,7 +2,7 @@
 # tests/gpu_check.sh [BINARY]: what a GPU is needed for, measured and looked at, in one table; under 8 minutes. BINARY may be `make portable`'s, or that of
 # `make gpu-check-kit`, carried to a machine that has a driver and nothing else of ours (sqlite3 or python3 reads the recordings). KEEP=DIR keeps the recordings. Exit code 77 without a usable device.
 set -u
-PP=$(realpath "${1:-build/release/pipeprobe}") || exit 1
+PP=$(realpath "${1:-build/release/pipeprobe}") && [ -x "$PP" ] || { echo "gpu-check: ${1:-build/release/pipeprobe} is no program; make, or name one" >&2; exit 1; }
 HERE=$(dirname "$(realpath "$0")")
 if [ -n "${KEEP:-}" ]; then mkdir -p "$KEEP" && T=$(realpath "$KEEP") || exit 1; else T=$(mktemp -d) && trap 'rm -rf "$T"' EXIT || exit 1; fi
 BESIDE=$(dirname "$PP")
