@@ -326,6 +326,8 @@ static void leave_others_out(struct pp_costs_pass *p)
     c->whole_per_s = (p->samples[0] + p->samples[1]) * 1e9 / window_ns;
     c->others_wait_share = per(p->other_wait_ns, p->other_ns);
     c->samples_per_s = per(p->samples[0] * 1e9, c->window_ns);
+    /* as for one loader, the waits for the first batches of epochs are no part of the pace that data sets */
+    c->trainer_rest_ns += (double)p->whole->epoch_ns / p->batches[0];
 }
 
 static void average(struct pp_costs_pass *p)
