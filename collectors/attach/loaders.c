@@ -70,6 +70,8 @@ static void store_chosen(struct pp_store *store, const struct pp_loader_row *row
     store_known(store, "dataset_samples", (double)row->samples, "samples");
     pp_store_meta_num(store, "config", "pin_memory", row->pin_memory, NULL);
     pp_store_meta_num(store, "config", "persistent_workers", row->persistent_workers, NULL);
+    if (row->made_again)
+        pp_store_meta_num(store, "config", "loader_made_again", 1, NULL);
     pp_store_meta_num(store, "config", "in_order", row->in_order, NULL);
     pp_store_meta_num(store, "config", "drop_last", row->drop_last, NULL);
     pp_store_meta_num(store, "config", "with_replacement", strstr(row->sampler, PP_SAMPLER_REPLACES) != NULL,
@@ -80,6 +82,7 @@ static int same_arguments(const struct pp_loader_row *a, const struct pp_loader_
 {
     struct pp_loader_row x = *a, y = *b;
     x.iterations = y.iterations = 0;
+    x.made_again = y.made_again = 0;
     x.taken = y.taken = x.wait_ns = y.wait_ns = 0;
     return memcmp(&x, &y, sizeof(x)) == 0;
 }

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PP_LOADERS_MAGIC "PPLOAD2"
+#define PP_LOADERS_MAGIC "PPLOAD3"
 #define PP_SAMPLER_REPLACES "(replacement)" /* it draws with replacement */
 #define PP_LOADERS_MAX 16     /* more of them in a process are recorded, their arguments are not */
 #define PP_SHORT_MAX 64       /* of an iteration; a worker's stream ends with one */
@@ -19,6 +19,8 @@ struct pp_loader_row {
     uint64_t samples, batches; /* of the data set and of an epoch; 0: it has no length */
     uint32_t workers, batch_size, prefetch, timeout_s;
     uint8_t pin_memory, persistent_workers, in_order, drop_last;
+    uint8_t made_again; /* the job makes a loader with these arguments for each epoch */
+    uint8_t unused[3];
     uint32_t iterations;     /* begun so far */
     uint64_t taken, wait_ns; /* so far: batches that the training thread took, and its wait for them */
     char start_method[16];

@@ -15,7 +15,8 @@ struct batch {
     int inferred; /* its number is ours: the recording numbers no batches */
     uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, collective_ns, step_ns, wait_delay_ns,
         step_delay_ns, exchanges, sampled_exchanges, exchange_delay_ns;
-    size_t stalls; /* of this batch, at the end of the stalls array */
+    uint64_t workers_ns; /* of the first batch of an epoch: its loader ended workers and started others */
+    size_t stalls;       /* of this batch, at the end of the stalls array */
 };
 
 struct pass {
@@ -34,6 +35,10 @@ struct pass {
     struct pp_counter_id exchange;
     struct pp_part part;
     uint64_t of_part; /* batches so far */
+    /* of the judged loader: when it was done with the batch before; what other loaders' batches took since,
+     * and its own workers to end and to start; batches of the epoch so far, 0: its first was not seen */
+    uint64_t before_end_ns, others_ns, ending_ns, starting_ns, of_epoch;
+    uint16_t own_epoch;
 };
 
 static int is_trainer(struct pass *p, uint32_t thread)
@@ -88,6 +93,34 @@ static void add_cycle(struct pass *p, uint64_t end_ns)
     tl->cycle_end_ns[tl->n_cycles++] = end_ns;
 }
 
+/* Epochs of the judged loader as it numbers them: others have numbers of their own. What came before the
+ * first batch of a recording that began in the middle of an epoch is not known. */
+static void note_start(struct pass *p, const struct batch *b)
+{
+    struct pp_epoch_starts *e = &p->tl->starts;
+    if (pp_other_batches_has(&p->tl->other, b->number)) {
+        p->others_ns += b->end_ns - b->start_ns;
+        return;
+    }
+    int first = !p->before_end_ns, begins = first || b->epoch != p->own_epoch;
+    uint64_t gap = b->start_ns > p->before_end_ns ? b->start_ns - p->before_end_ns : 0;
+    if (begins) {
+        e->whole += p->of_epoch > 0;
+        e->batches += p->of_epoch;
+        p->of_epoch = 0;
+    }
+    if (begins && !first && !b->warmup) {
+        e->n++;
+        e->wait_ns += b->wait_ns;
+        e->gap_ns += gap > p->others_ns ? gap - p->others_ns : 0;
+        e->workers_ns += b->workers_ns;
+    }
+    p->of_epoch += p->of_epoch || (begins && (!first || b->number == 0));
+    p->own_epoch = b->epoch;
+    p->before_end_ns = b->end_ns;
+    p->others_ns = 0;
+}
+
 /* The batch is complete: into the window, or apart. */
 static void close_batch(struct pass *p)
 {
@@ -123,6 +156,7 @@ static void close_batch(struct pass *p)
         p->run_start_ns = b->start_ns;
     p->run_end_ns = b->end_ns;
     tl->samples += b->samples;
+    note_start(p, b);
     if (b->warmup || b->boundary)
         tl->n_stalls -= b->stalls;
     if (b->warmup)
@@ -200,6 +234,10 @@ static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
         .start_ns = s->start_ns,
         .end_ns = s->start_ns,
     };
+    if (pp_other_batches_has(&p->tl->other, number))
+        return;
+    p->batch.workers_ns = p->ending_ns + p->starting_ns;
+    p->ending_ns = p->starting_ns = 0;
 }
 
 /* A foreign program's ranges need not carry batch numbers: then whatever comes after a step belongs to the
@@ -224,10 +262,16 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         b->exchange_delay_ns += s->bytes;
         return;
     }
-    if (s->phase == PP_PHASE_CHECKPOINT || (boundary && s->batch == PP_NO_BATCH)) {
+    int ends = boundary && s->batch == PP_NO_BATCH,
+        starts = s->phase == PP_PHASE_STARTUP && s->batch != PP_NO_BATCH;
+    if (starts && !pp_other_batches_has(&tl->other, s->batch))
+        p->starting_ns += s->dur_ns;
+    if (ends && b->open && !pp_other_batches_has(&tl->other, b->number))
+        p->ending_ns += s->dur_ns;
+    if (s->phase == PP_PHASE_CHECKPOINT || ends || starts) {
         if (tl->window_batches && !(s->flags & PP_SPAN_WARMUP)) {
             tl->boundary_ns += s->dur_ns;
-            tl->epoch_ns += boundary ? s->dur_ns : 0;
+            tl->epoch_ns += ends || starts ? s->dur_ns : 0;
         }
         return;
     }
@@ -277,8 +321,8 @@ static void add_startup(struct pp_timeline *tl, pp_lane lane, const struct pp_sp
 {
     uint64_t end = s->start_ns + s->dur_ns, *of_lane = &tl->startup_ns[lane];
     if (s->batch != PP_NO_BATCH) { /* a worker that starts again for another epoch */
-        tl->restarts++;
-        tl->restart_ns += s->dur_ns;
+        tl->restarts += lane != PP_LANE_TRAINER;
+        tl->restart_ns += lane != PP_LANE_TRAINER ? s->dur_ns : 0;
         return;
     }
     if (s->start_ns < tl->startup_start_ns)

@@ -3,9 +3,9 @@
  *
  * Window: from the start of the first batch that is neither warm-up (PP_SPAN_WARMUP) nor the run's first, to
  * the end of the last batch. The wait for the first batch of an epoch is epoch boundary, as are the
- * epoch_boundary and checkpoint phases: kept apart, in boundary_ns, because it says how often epochs end, not
- * how fast data comes. Memory: 24 bytes per batch that waited, and 8 for each of the first PP_TIMELINE_CYCLES
- * batches of the window; 4 per epoch.
+ * epoch_boundary and checkpoint phases, and a trainer that starts workers again: kept apart, in boundary_ns,
+ * because it says how often epochs end, not how fast data comes. Memory: 24 bytes per batch that waited, and
+ * 8 for each of the first PP_TIMELINE_CYCLES batches of the window; 4 per epoch.
  *
  * Of a run whose pipeline changed under way the window lies in one part (part.h); batches of the other part
  * count as warm-up. */
@@ -22,6 +22,15 @@ struct pp_stall {
 };
 
 enum { PP_TIMELINE_CYCLES = 1 << 22 };
+
+/* How epochs begin: of several loaders, those of the one that is judged. */
+struct pp_epoch_starts {
+    uint64_t n, wait_ns, gap_ns; /* in the window: first batches, the waits for them, and the time before such
+                                    a wait since the batch before, without other loaders' batches */
+    uint64_t workers_ns;         /* of gap_ns: the loader ended workers and started others */
+    uint64_t whole, batches;     /* epochs that were seen from their first batch to their last, and their
+                                    batches */
+};
 
 struct pp_timeline {
     /* the whole run */
@@ -56,7 +65,8 @@ struct pp_timeline {
     uint64_t gather_ns;            /* that the trainer waited for them before its first step */
     uint64_t boundaries, epoch_ns; /* first batches of an epoch, and of boundary_ns what is not checkpoints */
     uint64_t epoch_max_ns;         /* the longest wait for the first batch of an epoch */
-    uint64_t boundary_step_ns;     /* steps of the first batches of epochs, which step_ns leaves out */
+    struct pp_epoch_starts starts;
+    uint64_t boundary_step_ns; /* steps of the first batches of epochs, which step_ns leaves out */
     double sum_ww, sum_wt,
         sum_tt; /* per batch: w = wait + sync + collective, t = w + step; for the spread of the ratio */
     struct pp_stall *stalls;

@@ -273,15 +273,15 @@ static PyObject *loader(PyObject *self, PyObject *args)
     return PyLong_FromUnsignedLong(record_is_on() ? record_loader_new(&row) : 0);
 }
 
-/* iteration(loader, epoch, round, base_seed, batch_size, batches, samples, in_order, ask) -> what is set as
- * the iterator's attribute */
+/* iteration(loader, epoch, round, base_seed, batch_size, batches, samples, in_order, ask, made_again) -> what
+ * is set as the iterator's attribute */
 static PyObject *iteration(PyObject *self, PyObject *args)
 {
     struct record_iteration it = {0};
     unsigned long long seed, batches, samples;
     (void)self;
-    if (!PyArg_ParseTuple(args, "IIIKIKKp|p", &it.loader, &it.epoch, &it.round, &seed, &it.batch_size,
-                          &batches, &samples, &it.in_order, &it.ask))
+    if (!PyArg_ParseTuple(args, "IIIKIKKp|pp", &it.loader, &it.epoch, &it.round, &seed, &it.batch_size,
+                          &batches, &samples, &it.in_order, &it.ask, &it.made_again))
         return NULL;
     it.base_seed = seed;
     it.batches = batches;

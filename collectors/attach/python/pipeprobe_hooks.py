@@ -119,6 +119,8 @@ def _state_of(loader):
     """What is known of the loader in this recording."""
     of, state = _states.get(id(loader), (None, None))
     state = state if of is not None and of() is loader else None
+    if state is not None:
+        state["made_again"] = False
     if _late_states and (state is None or state["session"] != record.session()):
         indices = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
         found = _late_state(indices)
@@ -142,7 +144,9 @@ def _state_of(loader):
             _sampler_name(loader),
         )
         state = _ended_like(arguments)
-        if state is None or state["session"] != record.session():
+        if state is not None and state["session"] == record.session():
+            state["made_again"] = True
+        else:
             state = dict(number=record.loader(*arguments), epochs=0, session=record.session(), arguments=arguments)
         state["lengths"] = lengths  # those that come later may be others: the arguments do not tell
         _remember(loader, state)
@@ -169,6 +173,7 @@ def _iteration_begins(iterator, loader, state, round_):
         state["lengths"][2],
         bool(getattr(loader, "in_order", True)),
         not state["lengths"][1] and _comes_later(loader),
+        state.get("made_again", False),
     )
     iterator._pipeprobe_round = round_
     iterator._pipeprobe_session = state["session"]
@@ -184,7 +189,7 @@ def _iterator_reset(iterator, loader, first_iter=False, *args, **kwargs):
         if not known:
             record.note("a loader's persistent workers are older than the recording and not in it")
         _iteration_begins(iterator, loader, _state_of(loader), getattr(iterator, "_pipeprobe_round", 0) + 1)
-    elif known:  # a restored StatefulDataLoader has the seed of the state
+    elif known:  # its workers are started; a restored StatefulDataLoader has the seed of the state
         record.reseed(iterator._pipeprobe_iteration, iterator._base_seed & 0xFFFFFFFFFFFFFFFF)
     thread = iterator.__dict__.get("_pin_memory_thread")
     if thread is not None:

@@ -350,6 +350,13 @@ static uint32_t first_batch(void)
     return process.next_batch;
 }
 
+/* Another epoch of a loader whose workers do not stay. */
+static int starts_again(const struct record_iteration *it)
+{
+    const struct pp_loaders_file *f = loaders();
+    return f && it->epoch && !it->round && it->loader < PP_LOADERS_MAX && f->loader[it->loader].workers;
+}
+
 void record_iteration_begin(struct record_iteration *it)
 {
     struct pp_loaders_file *f = loaders();
@@ -358,13 +365,21 @@ void record_iteration_begin(struct record_iteration *it)
     it->ended = 0;
     it->session = process.sessions;
     it->row = NULL;
+    struct record_local *l = starts_again(it) ? record_local() : NULL;
+    it->made = (struct record_mark){0};
+    if (l && record_taker_is_open(l)) {
+        it->made = record_now_delayed(&l->trainer);
+        it->made_by = l;
+    }
     process.newest = it;
     if (it->batches)
         process.next_batch += (uint32_t)it->batches;
     if (!f)
         return;
-    if (it->loader < PP_LOADERS_MAX)
+    if (it->loader < PP_LOADERS_MAX) {
         f->loader[it->loader].iterations++;
+        f->loader[it->loader].made_again = it->made_again != 0;
+    }
     uint32_t number = __atomic_load_n(&f->n_iterations, __ATOMIC_RELAXED);
     it->row = &f->iteration[number % PP_ITERATIONS_MAX];
     *it->row = (struct pp_iteration_row){.base_seed = it->base_seed,
@@ -404,6 +419,7 @@ void record_iteration_reseed(struct record_iteration *it, uint64_t base_seed)
     if (row && row->base_seed == it->base_seed)
         row->base_seed = base_seed; /* before the workers have a task */
     it->base_seed = base_seed;
+    record_workers_started(it);
 }
 
 void record_iteration_resume(struct record_iteration *it, uint32_t taken, uint32_t sent)

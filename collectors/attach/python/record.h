@@ -51,6 +51,9 @@ struct record_about {
 /* One epoch of a DataLoader, in the process that takes its batches. */
 struct record_iteration {
     uint64_t base_seed;
+    struct record_mark
+        made; /* stamp 0: its workers are not started again by a thread that had taken a batch */
+    const struct record_local *made_by;
     uint32_t round, first_batch, epoch, loader;
     uint32_t taken;                  /* batches so far */
     uint32_t session;                /* it began in */
@@ -61,8 +64,9 @@ struct record_iteration {
     uint64_t batches, samples;       /* of an epoch; 0: not known */
     struct pp_iteration_row *row;    /* NULL: it was not published */
     int ended, in_order;
-    int late; /* the recording began in the middle of it */
-    int ask;  /* its lengths are to be asked for before its first batch */
+    int late;       /* the recording began in the middle of it */
+    int ask;        /* its lengths are to be asked for before its first batch */
+    int made_again; /* its loader is not the one of the epoch before, and has the same arguments */
 };
 
 enum {
@@ -191,8 +195,11 @@ void record_iteration_begin(struct record_iteration *it);
 /* Its lengths, which were not asked for when it began; samples: of the data set. */
 void record_iteration_lengths(struct record_iteration *it, uint64_t samples, uint64_t batches,
                               uint64_t epoch_samples);
-/* The loader has chosen another seed for its workers than it had at first. */
+/* Its workers are started, and have the seed that its loader has now. */
 void record_iteration_reseed(struct record_iteration *it, uint64_t base_seed);
+/* Of an iteration that starts workers again: the thread that made it did so until now. A step that was
+ * running ended when it was made. */
+void record_workers_started(struct record_iteration *it);
 /* It had been going on: so many batches have been taken, so many asked for. */
 void record_iteration_resume(struct record_iteration *it, uint32_t taken, uint32_t sent);
 void record_iteration_forget(const struct record_iteration *it); /* before its memory goes */

@@ -317,6 +317,21 @@ void record_sample_end(struct record_local *l, uint64_t sample, int many, int fa
 
 /* ---- the thread that takes the batches ---- */
 
+void record_workers_started(struct record_iteration *it)
+{
+    struct record_local *l = it->made.stamp && it->session == record_session() ? record_local() : NULL;
+    struct record_about first = {.sample = PP_NO_SAMPLE,
+                                 .batch = it->first_batch,
+                                 .epoch = (uint16_t)it->epoch};
+    if (!l || l != it->made_by || l->taking || !record_taker_is_open(l))
+        return;
+    struct record_mark now = record_now_delayed(&l->trainer);
+    if (l->step_from.stamp && it->made.stamp > l->step_from.stamp)
+        record_taker_put(l, PP_PHASE_STEP, &l->step_from, &it->made, &l->step);
+    record_taker_put(l, PP_PHASE_STARTUP, &it->made, &now, &first);
+    l->step_from.stamp = it->made.stamp = 0;
+}
+
 void record_take_begin(struct record_local *l, struct record_iteration *it, struct record_mark *from)
 {
     *from = record_now(&l->trainer, 1);

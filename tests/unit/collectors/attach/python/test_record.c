@@ -2,6 +2,7 @@
  * as a notebook's cells do, whatever its threads are in the middle of. A mutex stands for the interpreter's
  * lock. */
 #include "collectors/attach/python/record.h"
+#include "collectors/attach/loaders_file.h"
 #include "collectors/attach/process_file.h"
 #include "probe/base/clock.h"
 #include "probe/trace/run_delay.h"
@@ -125,6 +126,68 @@ static void nothing_of_one_session_reaches_the_next(void **state)
     }
 }
 
+static void takes(struct record_iteration *it)
+{
+    struct record_local *l = record_local();
+    struct record_mark from;
+    assert_true(record_taker_open(l));
+    record_take_begin(l, it, &from);
+    it->given = it->taken;
+    record_take_end(l, it, &from, 1);
+    l->taken = NULL;
+}
+
+static struct record_iteration epoch_of(uint32_t loader, uint32_t epoch)
+{
+    struct record_iteration it = five_batches();
+    it.loader = loader;
+    it.epoch = epoch;
+    return it;
+}
+
+static void begins(struct record_iteration *it)
+{
+    record_iteration_begin(it);
+    record_iteration_reseed(it, it->base_seed); /* its workers are started */
+}
+
+/* The thread that makes a later iterator starts its workers again: that is no step, also where the epoch
+ * before was left. Nobody does for persistent workers, without workers, or in the first epoch. */
+static void workers_are_started_again(void **state)
+{
+    struct seen s;
+    (void)state;
+    open_session(&s);
+    assert_true(record_join(s.dir));
+    uint32_t loader = record_loader_new(&(struct pp_loader_row){.workers = 2}),
+             without = record_loader_new(&(struct pp_loader_row){.workers = 0});
+    struct record_iteration left = epoch_of(loader, 0), next = epoch_of(loader, 1),
+                            nested = epoch_of(loader, 2), stays = epoch_of(loader, 3),
+                            own = epoch_of(without, 1);
+    stays.round = 1;
+    begins(&left);
+    takes(&left);
+    begins(&next);
+    record_iteration_reseed(&next, 1); /* not twice */
+    takes(&next);
+    record_local()->taking++; /* a data set that has a loader of its own */
+    begins(&nested);
+    record_local()->taking--;
+    begins(&stays);
+    takes(&stays);
+    begins(&own);
+    takes(&own);
+    record_leave();
+    next.made.stamp = 1; /* what is left of a session that was */
+    record_iteration_reseed(&next, 2);
+    record_iteration_forget(&own);
+    read_session(&s);
+    assert_int_equal(s.of_phase[PP_PHASE_DATA_WAIT], 4);
+    assert_int_equal(s.of_phase[PP_PHASE_STEP], 3); /* the last one had not ended */
+    assert_int_equal(s.of_phase[PP_PHASE_STARTUP], 1);
+    close_session(&s);
+}
+
 /* ---- threads ---- */
 
 struct busy {
@@ -208,7 +271,6 @@ static void threads_may_be_in_the_middle_of_anything(void **state)
     assert_true(spans > SESSIONS);
 }
 
-/* A worker that was forked before the session was left, or after: it records into it, or into none. */
 /* ---- what carries the collectives ---- */
 
 static void *spin(void *arg)
@@ -264,6 +326,7 @@ static void what_other_threads_lack_a_cpu_for_is_sampled(void **state)
     close_session(&s);
 }
 
+/* A worker that was forked before the session was left, or after: it records into it, or into none. */
 static void children_have_the_session_that_they_were_forked_in(void **state)
 {
     struct seen s;
@@ -350,6 +413,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_of_one_session_reaches_the_next),
+        cmocka_unit_test(workers_are_started_again),
         cmocka_unit_test(threads_may_be_in_the_middle_of_anything),
         cmocka_unit_test(what_other_threads_lack_a_cpu_for_is_sampled),
         cmocka_unit_test(children_have_the_session_that_they_were_forked_in),

@@ -1,0 +1,146 @@
+/* How epochs begin: the wait for the first batch, the time before it, and how much of that the loader's
+ * workers took. */
+#include "report/measure/timeline.h"
+#include "tests/support/fake_run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+struct clock {
+    struct fake_run *f;
+    uint32_t trainer;
+    uint64_t at;
+};
+
+static void span(struct clock *c, pp_phase phase, uint64_t ms, uint32_t batch, uint16_t epoch)
+{
+    struct pp_span *s = fake_span(c->f, c->trainer, phase, c->at, ms * FAKE_MS);
+    s->batch = batch;
+    s->epoch = epoch;
+    c->at += ms * FAKE_MS;
+}
+
+/* An iteration of a loader: 6 ms of starting workers, a first wait of 20 ms, others of 5, steps of 10, and 4
+ * ms of ending workers. */
+static void iteration(struct clock *c, uint32_t first, uint32_t batches, uint16_t epoch)
+{
+    span(c, PP_PHASE_STARTUP, 6, first, epoch);
+    for (uint32_t b = 0; b < batches; b++) {
+        span(c, PP_PHASE_DATA_WAIT, b ? 5 : 20, first + b, epoch);
+        span(c, PP_PHASE_STEP, 10, first + b, epoch);
+    }
+    span(c, PP_PHASE_EPOCH_BOUNDARY, 4, PP_NO_BATCH, epoch);
+    c->at += 7 * FAKE_MS; /* what the program itself does */
+}
+
+static struct clock new_clock(void)
+{
+    struct fake_run *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    return (struct clock){.f = f, .trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"), .at = FAKE_T0};
+}
+
+static struct pp_epoch_starts starts_of(const struct pp_source *s)
+{
+    struct pp_timeline tl;
+    struct pp_err err;
+    if (pp_timeline_build(s, &tl, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    struct pp_epoch_starts starts = tl.starts;
+    pp_timeline_free(&tl);
+    return starts;
+}
+
+static void epochs_of_one_loader(void **state)
+{
+    (void)state;
+    struct clock c = new_clock();
+    for (uint32_t e = 0; e < 4; e++)
+        iteration(&c, 3 * e, 3, (uint16_t)e);
+    struct pp_source s = fake_source(c.f);
+    struct pp_epoch_starts e = starts_of(&s);
+    assert_int_equal(e.n, 3); /* the run's first is no boundary that is judged */
+    assert_int_equal(e.wait_ns, 3 * 20 * FAKE_MS);
+    assert_int_equal(e.gap_ns, 3 * 17 * FAKE_MS);
+    assert_int_equal(e.workers_ns, 3 * 10 * FAKE_MS);
+    assert_int_equal(e.whole, 3); /* that the last one ended is not known */
+    assert_int_equal(e.batches, 9);
+    fake_free(c.f);
+}
+
+static void one_epoch_says_nothing(void **state)
+{
+    (void)state;
+    struct clock c = new_clock();
+    iteration(&c, 0, 30, 0);
+    struct pp_source s = fake_source(c.f);
+    struct pp_epoch_starts e = starts_of(&s);
+    assert_int_equal(e.n + e.wait_ns + e.gap_ns + e.workers_ns + e.whole + e.batches, 0);
+    fake_free(c.f);
+}
+
+/* What came before the first batch of a recording that begins in the middle of an epoch is not known. */
+static void an_epoch_that_was_entered_late_is_not_whole(void **state)
+{
+    (void)state;
+    struct clock c = new_clock();
+    iteration(&c, 27, 3, 0);
+    iteration(&c, 30, 30, 1);
+    iteration(&c, 60, 5, 2);
+    struct pp_source s = fake_source(c.f);
+    struct pp_epoch_starts e = starts_of(&s);
+    assert_int_equal(e.n, 2);
+    assert_int_equal(e.whole, 1);
+    assert_int_equal(e.batches, 30);
+    fake_free(c.f);
+}
+
+/* Validation before and between the epochs of the loader that is judged, with epochs of its own: its batches
+ * and its workers are not of their starts. */
+static pp_status two_loaders(void *ctx, const struct pp_order_row *only, pp_order_fn *fn, void *fn_ctx,
+                             struct pp_err *err)
+{
+    static const struct pp_order_row rows[] = {{.pid = 7, .loader = 0, .first_batch = 0, .batches = 100},
+                                               {.pid = 7, .loader = 1, .first_batch = 100, .batches = 100}};
+    (void)ctx, (void)only, (void)err;
+    for (size_t i = 0; i < 2; i++)
+        fn(fn_ctx, &rows[i]);
+    return PP_OK;
+}
+
+static void other_loaders_are_left_out(void **state)
+{
+    (void)state;
+    struct clock c = new_clock();
+    fake_text(c.f, "config", "dataloader", "7.0");
+    fake_text(c.f, "loader", "7.0", "{}");
+    fake_text(c.f, "loader", "7.1", "{}");
+    for (uint32_t e = 0; e < 4; e++) {
+        iteration(&c, 100 + 2 * e, 2, (uint16_t)e);
+        iteration(&c, 3 * e, 3, (uint16_t)e);
+    }
+    struct pp_source s = fake_source(c.f);
+    s.each_order = two_loaders;
+    struct pp_epoch_starts e = starts_of(&s);
+    assert_int_equal(e.n, 3);
+    assert_int_equal(e.wait_ns, 3 * 20 * FAKE_MS);
+    /* its own workers end and start, so do the other's, and the program goes on twice */
+    assert_int_equal(e.gap_ns, 3 * (4 + 7 + 6 + 4 + 7 + 6) * FAKE_MS);
+    assert_int_equal(e.workers_ns, 3 * 10 * FAKE_MS);
+    assert_int_equal(e.whole, 3);
+    assert_int_equal(e.batches, 9);
+    fake_free(c.f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(epochs_of_one_loader),
+        cmocka_unit_test(one_epoch_says_nothing),
+        cmocka_unit_test(an_epoch_that_was_entered_late_is_not_whole),
+        cmocka_unit_test(other_loaders_are_left_out),
+    };
+    return cmocka_run_group_tests_name("epoch starts", tests, NULL, NULL);
+}
