@@ -47,8 +47,8 @@ struct pp_storage {
 /* The rate of a replay as recorded: every prediction is held against the same few (whatif.c). It counts while
  * what the costs say of samples, capacity and storage is the same. */
 struct pp_base_rate {
-    double samples_per_s, others, groups, wanted_by_others, wake_part, bandwidth,
-        reads_per_s; /* samples_per_s 0: not replayed yet */
+    double samples_per_s, others, groups, wanted_by_others, wake_part, bandwidth, reads_per_s,
+        restart_ns; /* samples_per_s 0: not replayed yet */
     size_t n, n_outages;
 };
 /* Requests to remote storages in the steady state (requests.h). */
@@ -177,6 +177,13 @@ struct pp_costs {
     uint64_t
         epoch_samples; /* that an epoch hands out; 0: not known, or not seen in the batches that there were */
     double restart_ns; /* what a worker takes before its first sample of an epoch, but the first */
+    int per_worker;    /* batches are made as PyTorch's DataLoader makes them (replay.h) */
+    int drains; /* and so do its epochs begin, of which the recording has some (then epoch_samples is known)
+                 */
+    double epoch_wait_ns, epoch_gap_ns; /* then: the wait for an epoch's first batch, and what the trainer did
+                                           before that since the last batch of the epoch before */
+    double epoch_workers_ns;            /* of epoch_gap_ns: ending workers and starting new ones */
+    int may_persist; /* and they do so because the loader, which lives on, has no persistent_workers */
     double memory_available; /* bytes; NAN: unknown */
 };
 

@@ -79,6 +79,8 @@ static void read_config(const struct pp_source *s, struct pp_costs *c)
     c->pageable = pp_source_yes(s, "config", "pageable");
     c->sync_every_step = pp_source_yes(s, "config", "sync_every_step");
     c->streaming = pp_source_yes(s, "config", "stream");
+    const char *source = s->meta(s->ctx, "config", "source");
+    c->per_worker = source && strcmp(source, "pytorch") == 0 && !c->streaming;
     c->inflight = c->streaming ? 0 : (int)pp_source_number(s, "config", "inflight", 0);
     c->piece_bytes = pp_source_number(s, "config", "request_bytes", 0);
     c->stream_shards = pp_source_number(s, "config", "stream_shards", 0);
@@ -316,18 +318,19 @@ static void cost_of_fetching(struct pp_costs_pass *p, struct pp_costs *c)
 static void leave_others_out(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
+    const struct pp_epoch_starts *e = &p->whole->starts;
     double window_ns = (double)(p->tl->end_ns - p->tl->start_ns);
     if (!(p->samples[0] > 0) || !(p->samples[1] > 0))
         return;
-    c->trainer_rest_ns = fmax(window_ns - p->exposed_ns - p->all_steps_ns, 0) /
+    c->trainer_rest_ns = fmax(window_ns - p->exposed_ns - p->all_steps_ns - (double)e->gap_ns, 0) /
                          (p->batches[0] + p->batches[1]);
     c->window_ns = window_ns - p->other_ns - c->trainer_rest_ns * p->batches[1];
     c->others_part = 1 - c->window_ns / window_ns;
     c->whole_per_s = (p->samples[0] + p->samples[1]) * 1e9 / window_ns;
     c->others_wait_share = per(p->other_wait_ns, p->other_ns);
     c->samples_per_s = per(p->samples[0] * 1e9, c->window_ns);
-    /* as for one loader, the waits for the first batches of epochs are no part of the pace that data sets */
-    c->trainer_rest_ns += (double)p->whole->epoch_ns / p->batches[0];
+    /* as for one loader, the starts of epochs are no part of the pace that data sets */
+    c->trainer_rest_ns += (double)(e->gap_ns + e->wait_ns) / p->batches[0];
 }
 
 static void average(struct pp_costs_pass *p)
@@ -404,6 +407,25 @@ static void keep_whole(struct pp_costs *c)
     c->n = kept;
 }
 
+/* As the recording has them. A job may leave its epochs before they end, or have a sampler with an idea of
+ * its own. */
+static void starts_of_epochs(struct pp_costs *c, const struct pp_source *s, const struct pp_epoch_starts *e)
+{
+    c->drains = c->per_worker && e->n && e->whole;
+    if (!c->drains)
+        return;
+    double batches = (double)e->batches / (double)e->whole,
+           known = ceil((double)c->epoch_samples / c->batch_size);
+    if (!(fabs(known / batches - 1) < 0.01))
+        c->epoch_samples = (uint64_t)fmax(batches * c->batch_size, 1);
+    c->epoch_wait_ns = (double)e->wait_ns / (double)e->n;
+    c->epoch_gap_ns = (double)e->gap_ns / (double)e->n;
+    c->may_persist = pp_source_number(s, "config", "persistent_workers", 0) == 0 &&
+                     pp_source_number(s, "config", "loader_made_again", 0) == 0;
+    if (!c->in_trainer)
+        c->epoch_workers_ns = fmin((double)e->workers_ns / (double)e->n, c->epoch_gap_ns);
+}
+
 void pp_costs_sum_up(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
@@ -412,6 +434,7 @@ void pp_costs_sum_up(struct pp_costs_pass *p)
         qsort(c->samples, c->n, sizeof(*c->samples), by_claim);
     average(p);
     c->epoch_samples = epoch_samples(p->source, c, p->tl);
+    starts_of_epochs(c, p->source, &p->whole->starts);
     c->restart_ns = per((double)p->tl->restart_ns, (double)p->tl->restarts);
     c->rate_se = c->n ? rate_error(c, p->tl) : 0;
 }

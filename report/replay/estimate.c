@@ -63,6 +63,12 @@ pp_status pp_estimate(const struct pp_costs *recorded, const struct pp_knobs *kn
         return pp_fail(err, PP_E_USAGE, "an estimate needs the length of a step, in ms and above 0");
     own.others_part = 0;
     own.trainer_rest_ns = own.fetch_cpu_ns = own.fetch_blocked_ns = 0;
+    if (own.drains) { /* nor is what it did between epochs */
+        double epoch_ns = (double)own.epoch_samples * 1e9 / own.samples_per_s;
+        own.drains = 0;
+        own.base = NULL; /* those are replays of whole epochs */
+        own.samples_per_s *= epoch_ns / fmax(epoch_ns - own.epoch_gap_ns, 0.1 * epoch_ns);
+    }
     k.step_ns = step_ns;
     pp_whatif_demand(c, &k, &d);
     double batch = (double)d.setup.batch_size, rate = batch * 1e9 / step_ns;

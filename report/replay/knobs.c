@@ -25,6 +25,7 @@ enum kind {
     STEP,
     STEP_MS,
     UNPICKLE,
+    PERSISTENT,
     INFLIGHT,
     FIRST_BYTE,
     STREAM,
@@ -58,6 +59,7 @@ static const char *const ranges[] = {
     [STEP] = ", a number from 0 on",
     [STEP_MS] = ", a number above 0",
     [UNPICKLE] = ", a number from 0 on",
+    [PERSISTENT] = "",
     [INFLIGHT] = ", a whole number from 1 to " TEXT(MOST_INFLIGHT),
     [FIRST_BYTE] = ", a number from 0 on",
     [STREAM] = ", such as 80M",
@@ -80,6 +82,7 @@ static const struct {
     {"batch-size", "N", "samples per batch; the step grows with it unless given", BATCH, 0},
     {"order", "in-order|out-of-order", "delivery order of batches", ORDER, 0},
     {"pinned", "yes|no", "page-locked batch memory: copies cost no CPU", PINNED, 0},
+    {"persistent-workers", "yes", "PyTorch's workers stay for all epochs", PERSISTENT, 0},
     {"cpus", "N", "usable CPUs; fractions for a quota", CPUS, 0},
     {"cache", "warm|SHARE", "share of the reads served from the page cache", CACHE, 0},
     {"cache-bytes", "SIZE", "a local cache of that size, of a recording without one", CACHE_BYTES, 0},
@@ -215,6 +218,7 @@ static int set(struct pp_knobs *k, const struct pp_costs *c, int i, const char *
     case STEP: return factor(v, &k->step) && (k->step_stated = 1);
     case STEP_MS: return set_step_ms(k, v);
     case UNPICKLE: return factor(v, &k->unpickle);
+    case PERSISTENT: return answer == 1 && (k->persistent = 1);
     }
     return 0;
 }
@@ -244,6 +248,10 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
         return pp_fail(
             err, PP_E_UNSUPPORTED,
             "unpickle cannot be predicted: what it takes is not in the recording; pipeprobe exec records it of PyTorch jobs with workers");
+    if (knobs[i].kind == PERSISTENT && !(c->may_persist && c->epoch_workers_ns > 0))
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "persistent-workers cannot be predicted: no workers of a PyTorch DataLoader that lives for several epochs start again in the recording");
     if (knobs[i].kind == INFLIGHT && c->streaming)
         return pp_fail(
             err, PP_E_UNSUPPORTED,

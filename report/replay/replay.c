@@ -10,12 +10,22 @@
  * trainer. Each leaves for the next what that waits for: finished batches in `ready`, copied ones in
  * `encoded`, batches to step on in `arrived`, free slots and device buffers. No part calls another. */
 
+/* Who waits, or what is ready, in order of coming. There is room for all there are. */
+struct line {
+    size_t *at;
+    size_t room, head, n;
+};
+
 struct worker {
     int stage; /* of the sample at hand; 0: none */
     size_t slot, sample;
     uint64_t epoch;
     int starts_again; /* for this epoch, before the sample at hand */
     double parked_at; /* since when it waits for a slot */
+    /* with batches per worker: */
+    struct line given; /* slots of its batches that it has not begun */
+    size_t open;       /* slot + 1 of the one at hand; 0: none */
+    int parked;
     /* with reads ahead: */
     uint64_t first, end; /* claims that it holds: the one at hand, and behind the newest */
     int holds, waits;    /* one is at hand; its read is waited for */
@@ -27,16 +37,11 @@ struct ahead {
     size_t slot, sample;
 };
 
-/* Of a batch in flight, until it has been copied. */
+/* Of a batch in flight, until it has been copied; with batches per worker, until the trainer takes it. */
 struct slot {
     uint64_t batch, epoch;
+    size_t worker; /* that it was given to */
     uint64_t samples, claimed, unfinished, on_device;
-};
-
-/* Who waits, or what is ready, in order of coming. There is room for all there are. */
-struct line {
-    size_t *at;
-    size_t room, head, n;
 };
 
 struct sim {
@@ -48,7 +53,7 @@ struct sim {
     struct pp_agents agents; /* the workers, then the copy lane, the trainer, the device's decoder */
     struct worker *workers;
     struct ahead *ahead; /* s->inflight of each worker; the agents behind the decoder. NULL: none are ahead */
-    size_t per_worker;
+    size_t reads_each;   /* 0: none are ahead */
     int copy, trainer, decoder;
     struct line parked;    /* workers for whom there is no slot */
     struct line lock_line; /* workers who wait for the lock */
@@ -61,6 +66,9 @@ struct sim {
     size_t open;      /* slot + 1 of the batch that is being claimed; 0: none */
     uint64_t next_open, next_sample, next_ready;
     uint64_t epoch, epoch_left; /* samples of it that are in no batch yet */
+    uint64_t epoch_batches;     /* of a whole one; 0: they do not drain */
+    size_t turn;                /* the worker that is given the next batch, in order */
+    struct line roomy;          /* out of order: workers that may be given one, once for each */
     double last_opened;         /* when there were no more batches to begin */
     int reader;                 /* the agent that reads a stream */
     int reader_stage;           /* W_READ_LATENCY and on; W_NO_SAMPLE: it waits for room */
@@ -78,11 +86,14 @@ struct sim {
     int decoding;
     size_t decoded;      /* the slot under way there */
     struct line arrived; /* batches on the device, waiting for their step: how many samples each has */
+    struct line held;    /* with batches per worker, their slots */
 
     int trainer_stage;
     uint64_t stepped, stepping,
         half_samples; /* batches; samples of the one under way, and of those of the second half */
     double wait_since, waited, half_time, half_waited, slot_waited;
+    double settled_since, settled_time, first_waits; /* epochs that drain */
+    uint64_t settled_samples, n_first_waits;
 };
 
 static int line_init(struct line *q, size_t room)
@@ -104,7 +115,7 @@ static size_t line_leave(struct line *q)
     return item;
 }
 
-enum { T_WAITING, T_BLOCKED, T_CPU, T_SYNC, T_COLLECTIVE, T_DONE };
+enum { T_WAITING, T_BLOCKED, T_CPU, T_SYNC, T_COLLECTIVE, T_EPOCH_GAP, T_DONE };
 
 /* ---- workers: samples through storage, CPUs and the lock into batches, and batches in their order ---- */
 
@@ -121,17 +132,25 @@ enum {
     W_COLLATE
 };
 
-static int open_batch(struct sim *m)
+static int may_open(const struct sim *m)
 {
     if (m->next_open == m->batches || !m->free_slots.n)
         return 0;
-    if (m->s->on_demand && (m->trainer_stage != T_WAITING || m->next_open != m->stepped))
+    if (m->epoch_batches && !m->epoch_left && m->next_open != m->stepped)
+        return 0;
+    return !m->s->on_demand || (m->trainer_stage == T_WAITING && m->next_open == m->stepped);
+}
+
+static int open_batch(struct sim *m)
+{
+    if (!may_open(m))
         return 0;
     size_t slot = line_leave(&m->free_slots);
     uint64_t samples = m->s->batch_size;
     if (m->s->epoch_samples) {
         if (!m->epoch_left) {
             m->epoch++;
+            m->turn = m->epoch_batches ? 0 : m->turn;
             m->epoch_left = m->s->epoch_samples;
         }
         samples = samples < m->epoch_left ? samples : m->epoch_left;
@@ -230,7 +249,7 @@ static int begin_read(struct sim *m, int stage, int who, int w, const struct pp_
 
 static struct ahead *ahead_of(const struct sim *m, int w, uint64_t number)
 {
-    return &m->ahead[(size_t)w * m->per_worker + number % m->per_worker];
+    return &m->ahead[(size_t)w * m->reads_each + number % m->reads_each];
 }
 
 static int agent_of(const struct sim *m, const struct ahead *e)
@@ -273,23 +292,35 @@ static int is_read(const struct sim *m)
     return !m->s->stream_items || m->read > m->next_sample;
 }
 
-/* The next sample that no worker has taken; 0: there is no slot for it, or it has not been read. */
-static int take_row(struct sim *m, size_t *slot, size_t *sample)
+/* The batch that worker w goes on with, as slot + 1; NULL: there is none. */
+static size_t *batch_at_hand(struct sim *m, int w)
 {
-    if (!is_read(m) || (!m->open && !open_batch(m)))
+    struct worker *a = &m->workers[w];
+    if (!m->s->per_worker)
+        return m->open || open_batch(m) ? &m->open : NULL;
+    if (!a->open && a->given.n)
+        a->open = line_leave(&a->given) + 1;
+    return a->open ? &a->open : NULL;
+}
+
+/* The next sample that no worker has taken; 0: worker w has no batch for it, or it has not been read. */
+static int take_row(struct sim *m, int w, size_t *slot, size_t *sample)
+{
+    size_t *at_hand = is_read(m) ? batch_at_hand(m, w) : NULL;
+    if (!at_hand)
         return 0;
-    struct slot *b = &m->slots[m->open - 1];
-    *slot = m->open - 1;
+    struct slot *b = &m->slots[*at_hand - 1];
+    *slot = *at_hand - 1;
     *sample = m->next_sample++ % m->n;
     if (++b->claimed == b->samples)
-        m->open = 0;
+        *at_hand = 0;
     return 1;
 }
 
 /* Stages of a read that take no time are passed. */
 static void read_stages(struct sim *m, struct ahead *e)
 {
-    int w = (int)((size_t)(e - m->ahead) / m->per_worker);
+    int w = (int)((size_t)(e - m->ahead) / m->reads_each);
     while (e->stage != W_NO_SAMPLE && !begin_read(m, e->stage, agent_of(m, e), w, &m->samples[e->sample]))
         e->stage = e->stage == W_READ_CPU ? W_NO_SAMPLE : e->stage + 1;
 }
@@ -300,9 +331,9 @@ static int claim_ahead(struct sim *m, int w)
     struct worker *a = &m->workers[w];
     a->first += (uint64_t)a->holds;
     a->holds = 0;
-    while (a->end - a->first < m->per_worker) {
+    while (a->end - a->first < m->reads_each) {
         struct ahead *e = ahead_of(m, w, a->end);
-        if (!take_row(m, &e->slot, &e->sample))
+        if (!take_row(m, w, &e->slot, &e->sample))
             break;
         a->end++;
         e->stage = W_READ_LATENCY;
@@ -319,7 +350,7 @@ static int claim_ahead(struct sim *m, int w)
 static int claim(struct sim *m, int w)
 {
     struct worker *a = &m->workers[w];
-    if (!(m->ahead ? claim_ahead(m, w) : take_row(m, &a->slot, &a->sample)))
+    if (!(m->ahead ? claim_ahead(m, w) : take_row(m, w, &a->slot, &a->sample)))
         return 0;
     a->stage = W_START_AGAIN;
     a->starts_again = a->epoch != m->slots[a->slot].epoch;
@@ -375,7 +406,9 @@ static void take_stages(struct sim *m, int w)
     for (;;) {
         if (a->stage == W_NO_SAMPLE && !claim(m, w)) {
             a->parked_at = m->agents.now;
-            line_join(&m->parked, (size_t)w);
+            a->parked = 1;
+            if (!m->s->per_worker)
+                line_join(&m->parked, (size_t)w);
             return;
         }
         if (begin_stage(m, w))
@@ -384,13 +417,35 @@ static void take_stages(struct sim *m, int w)
     }
 }
 
-static int try_work(struct sim *m)
+static void wake_worker(struct sim *m, int w)
 {
-    if (!m->parked.n || !is_read(m) || (!m->open && !open_batch(m)))
-        return 0;
-    int w = (int)line_leave(&m->parked);
+    m->workers[w].parked = 0;
     m->slot_waited += m->agents.now - m->workers[w].parked_at;
     take_stages(m, w);
+}
+
+/* The next batch to the worker whose turn it is. */
+static int try_give(struct sim *m)
+{
+    if (!open_batch(m))
+        return 0;
+    size_t slot = m->open - 1, w = m->s->in_order ? m->turn : line_leave(&m->roomy);
+    m->open = 0;
+    m->turn = (m->turn + 1) % (size_t)m->s->workers;
+    m->slots[slot].worker = w;
+    line_join(&m->workers[w].given, slot);
+    if (m->workers[w].parked)
+        wake_worker(m, (int)w);
+    return 1;
+}
+
+static int try_work(struct sim *m)
+{
+    if (m->s->per_worker)
+        return try_give(m);
+    if (!m->parked.n || !is_read(m) || (!m->open && !open_batch(m)))
+        return 0;
+    wake_worker(m, (int)line_leave(&m->parked));
     return 1;
 }
 
@@ -403,7 +458,7 @@ static void work_on(struct sim *m, int worker)
 static void read_on(struct sim *m, int who)
 {
     struct ahead *e = &m->ahead[who - m->decoder - 1];
-    int w = (int)((size_t)(e - m->ahead) / m->per_worker);
+    int w = (int)((size_t)(e - m->ahead) / m->reads_each);
     struct worker *a = &m->workers[w];
     e->stage = e->stage == W_READ_CPU ? W_NO_SAMPLE : e->stage + 1;
     read_stages(m, e);
@@ -484,7 +539,7 @@ static int try_copy(struct sim *m)
 static void arrive(struct sim *m, size_t slot)
 {
     line_join(&m->arrived, m->slots[slot].samples);
-    line_join(&m->free_slots, slot);
+    line_join(m->s->per_worker ? &m->held : &m->free_slots, slot);
 }
 
 static void copy_on(struct sim *m)
@@ -543,7 +598,8 @@ static void begin_step_stage(struct sim *m)
         break;
     case T_CPU: pp_agents_run(&m->agents, m->trainer, s->step_cpu_ns); break;
     case T_SYNC: pp_agents_sleep(&m->agents, m->trainer, fmax(m->device_done, now) + s->sync_ns); break;
-    default: pp_agents_sleep(&m->agents, m->trainer, fmax(ranks_meet(m), now)); break;
+    case T_COLLECTIVE: pp_agents_sleep(&m->agents, m->trainer, fmax(ranks_meet(m), now)); break;
+    default: pp_agents_sleep(&m->agents, m->trainer, now + s->epoch_gap_ns); break;
     }
 }
 
@@ -552,16 +608,54 @@ static int try_step(struct sim *m)
     if (m->trainer_stage != T_WAITING || !m->arrived.n)
         return 0;
     m->stepping = line_leave(&m->arrived);
+    if (m->s->per_worker) {
+        size_t slot = line_leave(&m->held);
+        line_join(&m->free_slots, slot);
+        if (!m->s->in_order)
+            line_join(&m->roomy, m->slots[slot].worker);
+    }
+    if (m->epoch_batches && m->stepped && m->stepped % m->epoch_batches == 0) {
+        m->first_waits += m->agents.now - m->wait_since;
+        m->n_first_waits++;
+    }
     m->waited += m->agents.now - m->wait_since;
     m->trainer_stage = T_BLOCKED;
     begin_step_stage(m);
     return 1;
 }
 
+static int has_stage(const struct sim *m, int stage)
+{
+    switch (stage) {
+    case T_SYNC: return m->s->sync;
+    case T_COLLECTIVE: return m->s->n_others > 0;
+    case T_EPOCH_GAP: return m->epoch_batches && (m->stepped + 1) % m->epoch_batches == 0;
+    default: return 1;
+    }
+}
+
+/* The second halves of epochs, when the pipeline has filled. */
+static void note_settled(struct sim *m)
+{
+    uint64_t of_epoch = m->stepped % m->epoch_batches + 1;
+    if (m->epoch_batches < 2)
+        return;
+    if (of_epoch == m->epoch_batches / 2)
+        m->settled_since = m->agents.now;
+    if (of_epoch <= m->epoch_batches / 2)
+        return;
+    m->settled_samples += m->stepping;
+    if (of_epoch == m->epoch_batches)
+        m->settled_time += m->agents.now - m->settled_since;
+}
+
 static void step_on(struct sim *m)
 {
-    m->trainer_stage += m->trainer_stage == T_CPU && !m->s->sync ? 2 : 1;
-    m->trainer_stage += m->trainer_stage == T_COLLECTIVE && !m->s->n_others;
+    int stage = m->trainer_stage;
+    while (!has_stage(m, ++m->trainer_stage)) {
+    }
+    if (m->epoch_batches && stage < T_EPOCH_GAP && m->trainer_stage >= T_EPOCH_GAP)
+        note_settled(m);
     if (m->trainer_stage < T_DONE) {
         begin_step_stage(m);
         return;
@@ -596,8 +690,11 @@ static void end_of(struct sim *m, int who)
 
 static pp_status play(struct sim *m, struct pp_err *err)
 {
-    for (size_t w = 0; w < (size_t)m->s->workers; w++)
-        line_join(&m->parked, w);
+    for (size_t w = 0; w < (size_t)m->s->workers; w++) {
+        m->workers[w].parked = 1;
+        if (!m->s->per_worker)
+            line_join(&m->parked, w);
+    }
     while (m->stepped < m->batches) {
         while (try_step(m) || try_decode(m) || try_copy(m) || try_work(m) || try_read(m)) {
         }
@@ -615,8 +712,9 @@ static struct pp_replay_result result_of(struct sim *m)
     const struct pp_replay_setup *s = m->s;
     const struct pp_agents *a = &m->agents;
     double span = a->now - m->half_time;
-    while (m->parked.n)
-        m->slot_waited += fmax(m->last_opened - m->workers[line_leave(&m->parked)].parked_at, 0);
+    for (int w = 0; w < s->workers; w++)
+        if (m->workers[w].parked)
+            m->slot_waited += fmax(m->last_opened - m->workers[w].parked_at, 0);
     return (struct pp_replay_result){
         .samples_per_s = span > 0 ? (double)m->half_samples * 1e9 / span : INFINITY,
         .data_wait_share = span > 0 ? (m->waited - m->half_waited) / span : 0,
@@ -624,6 +722,8 @@ static struct pp_replay_result result_of(struct sim *m)
         .slot_wait_share = a->now > 0 ? m->slot_waited / (s->workers * a->now) : 0,
         .service_rate = a->running_time > 0 ? a->cpu_used / a->running_time : 1,
         .reads_waiting = a->now > 0 ? m->read_waited / a->now : 0,
+        .settled_per_s = m->settled_time > 0 ? (double)m->settled_samples * 1e9 / m->settled_time : 0,
+        .first_wait_ns = m->n_first_waits ? m->first_waits / (double)m->n_first_waits : 0,
         .batches = m->batches,
     };
 }
@@ -637,22 +737,28 @@ static int sim_init(struct sim *m)
                            .groups = s->groups,
                            .left = s->left};
     size_t workers = (size_t)s->workers;
-    m->n_slots = workers * (size_t)s->prefetch + 1;
+    m->n_slots = workers * (size_t)s->prefetch + !s->per_worker;
     m->epoch_left = s->epoch_samples;
+    m->epoch_batches = s->drains ? pp_replay_epoch_batches(s) : 0;
     m->copy = s->workers;
     m->trainer = s->workers + 1;
     m->decoder = s->workers + 2;
-    m->per_worker = s->inflight > 1 && !s->stream_items ? (size_t)s->inflight : 0;
-    m->ahead = m->per_worker ? calloc(workers * m->per_worker, sizeof(*m->ahead)) : NULL;
+    m->reads_each = s->inflight > 1 && !s->stream_items ? (size_t)s->inflight : 0;
+    m->ahead = m->reads_each ? calloc(workers * m->reads_each, sizeof(*m->ahead)) : NULL;
     m->workers = calloc(workers, sizeof(*m->workers));
     m->slots = calloc(m->n_slots, sizeof(*m->slots));
     m->finished = calloc(m->n_slots, sizeof(*m->finished));
-    m->reader = m->decoder + 1 + (int)(workers * m->per_worker);
+    m->reader = m->decoder + 1 + (int)(workers * m->reads_each);
     int there = pp_agents_init(&m->agents, m->reader + 1, &cpus) && line_init(&m->parked, workers) &&
                 line_init(&m->lock_line, workers) && line_init(&m->free_slots, m->n_slots) &&
                 line_init(&m->ready, m->n_slots) && line_init(&m->encoded, (size_t)s->copy_buffers) &&
-                line_init(&m->arrived, (size_t)s->copy_buffers) && m->workers && m->slots && m->finished &&
-                (m->ahead || !m->per_worker);
+                line_init(&m->arrived, (size_t)s->copy_buffers) && line_init(&m->held, m->n_slots) &&
+                line_init(&m->roomy, m->n_slots) && m->workers && m->slots && m->finished &&
+                (m->ahead || !m->reads_each);
+    for (size_t w = 0; there && s->per_worker && w < workers; w++)
+        there = line_init(&m->workers[w].given, (size_t)s->prefetch);
+    for (size_t i = 0; there && s->per_worker && i < m->n_slots; i++)
+        line_join(&m->roomy, i % workers);
     for (size_t i = 0; there && i < m->n_slots; i++)
         line_join(&m->free_slots, i);
     return there;
@@ -661,6 +767,8 @@ static int sim_init(struct sim *m)
 static void sim_free(struct sim *m)
 {
     pp_agents_free(&m->agents);
+    for (int w = 0; m->workers && w < m->s->workers; w++)
+        free(m->workers[w].given.at);
     free(m->workers);
     free(m->ahead);
     free(m->slots);
@@ -671,13 +779,15 @@ static void sim_free(struct sim *m)
     free(m->ready.at);
     free(m->encoded.at);
     free(m->arrived.at);
+    free(m->held.at);
+    free(m->roomy.at);
 }
 
 static pp_status check(const struct pp_replay_setup *s, size_t n, uint64_t batches, struct pp_err *err)
 {
     if (s->workers < 1 || s->prefetch < 1 || s->copy_buffers < 1 || s->batch_size < 1 || !(s->cpus > 0) ||
         !(s->machine_cpus >= s->cpus) || !(s->others >= 0) || !(s->groups >= 0) || n < 1 || batches < 4 ||
-        !(s->decoder_per_s >= 0) || !(s->decoder_floor_ns >= 0))
+        !(s->decoder_per_s >= 0) || !(s->decoder_floor_ns >= 0) || (s->per_worker && s->stream_items))
         return pp_fail(
             err, PP_E_USAGE,
             "replay: workers, prefetch, copy buffers, batch size and CPUs must be positive, with samples and at least 4 batches");

@@ -10,10 +10,11 @@
  * that, D CPUs and no more, leave (M - D) / n at least. The wiring is the loader's own
  * (loader/loader.h): workers take samples in order, of which each may have several reads in flight, W x
  * prefetch + 1 slots bound what is in flight, one copy lane, copy_buffers batches on the device, one trainer.
- * Of a stream, one reader brings the samples to all workers.
- * A read is a latency, during which any number of others may be under way, and then its turn on a link that
- * all reads share, for as long as its bytes take there, or as any read takes where reads are counted; while
- * storage stands still for all, no read begins.
+ * Of a stream, one reader brings the samples to all workers. PyTorch's DataLoader is wired otherwise
+ * (per_worker, drains; torch/utils/data/dataloader.py): a batch is one worker's, they take turns, and an
+ * epoch begins with an empty pipeline. A read is a latency, during which any number of others may be under
+ * way, and then its turn on a link that all reads share, for as long as its bytes take there, or as any read
+ * takes where reads are counted; while storage stands still for all, no read begins.
  *
  * Pure computation: no I/O, no clock, no randomness; the same input gives the same output. Any thread. */
 #ifndef PP_REPORT_REPLAY_REPLAY_H
@@ -47,6 +48,12 @@ struct pp_replay_setup {
     int stream_items; /* one reader of its own reads for all workers, and is at most so many samples ahead of
                          what they have finished; 0: they read by themselves */
     int on_demand;    /* nothing is made ahead: a batch is begun when the trainer wants it */
+    int per_worker;   /* a batch is given to a worker, in turn, or where batches have no order to the one that
+                         has had fewer than prefetch for longest; workers x prefetch are given and not yet taken
+                         by the trainer. Not with stream_items */
+    int drains;       /* no batch of an epoch is begun before the trainer is done with the epoch before, and
+                         epoch_gap_ns later; needs epoch_samples */
+    double epoch_gap_ns;
     uint64_t batch_size;
     uint64_t epoch_samples; /* the last batch of an epoch holds what is left of them; 0: there is no end */
     double restart_ns;      /* before a worker's first sample of an epoch, but the first */
@@ -84,6 +91,12 @@ struct pp_replay_setup {
     double outage_period_ns;
 };
 
+/* The last may be short. */
+static inline uint64_t pp_replay_epoch_batches(const struct pp_replay_setup *s)
+{
+    return s->epoch_samples / s->batch_size + (s->epoch_samples % s->batch_size > 0);
+}
+
 struct pp_replay_result {
     double samples_per_s;   /* over the second half, when queues have settled */
     double data_wait_share; /* of the trainer's time */
@@ -92,6 +105,8 @@ struct pp_replay_result {
     double service_rate;    /* of all threads: cpu / (cpu + run-queue delay) */
     double
         reads_waiting; /* for storage's answer at a time, on average; those on the link are not among them */
+    double settled_per_s; /* samples/s over the second halves of epochs; 0: they do not drain */
+    double first_wait_ns; /* of an epoch but the first, for its first batch, on average; likewise */
     uint64_t batches;
 };
 

@@ -33,7 +33,8 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
     if (kept->samples_per_s > 0 && kept->n == c->n && kept->n_outages == c->n_outages &&
         kept->others == c->others && kept->groups == c->groups &&
         kept->wanted_by_others == c->wanted_by_others && kept->wake_part == c->wake_part &&
-        kept->bandwidth == c->bandwidth && kept->reads_per_s == c->reads_per_s) {
+        kept->bandwidth == c->bandwidth && kept->reads_per_s == c->reads_per_s &&
+        kept->restart_ns == c->restart_ns) {
         *samples_per_s = kept->samples_per_s;
         return PP_OK;
     }
@@ -46,6 +47,7 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
                                       .wake_part = c->wake_part,
                                       .bandwidth = c->bandwidth,
                                       .reads_per_s = c->reads_per_s,
+                                      .restart_ns = c->restart_ns,
                                       .n = c->n,
                                       .n_outages = c->n_outages};
     return st;
@@ -354,6 +356,22 @@ static pp_status fit_competition(struct pp_costs *c, double *much, struct pp_ran
     return st;
 }
 
+/* Where epochs drain, what the recorded wait for the first batch has beyond the replayed one is the start of
+ * the workers. */
+static pp_status fit_restart(struct pp_costs *c, struct pp_err *err)
+{
+    struct pp_knobs none = pp_knobs_none();
+    struct pp_replay_result r;
+    if (!c->drains)
+        return PP_OK;
+    c->restart_ns = 0;
+    pp_status st = pp_whatif_replay(c, &none, c->samples, c->n < SHORT_SAMPLES ? c->n : SHORT_SAMPLES, &r,
+                                    err);
+    if (st == PP_OK)
+        c->restart_ns = fmax(c->epoch_wait_ns - r.first_wait_ns - c->fetch_cpu_ns - c->fetch_blocked_ns, 0);
+    return st;
+}
+
 pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
 {
     double others = 0, groups = 0;
@@ -363,6 +381,8 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
     pp_status st = pp_storage_read(c, err);
     if (st == PP_OK)
         st = pp_slow_workers_find(c, err);
+    if (st == PP_OK)
+        st = fit_restart(c, err);
     if (st == PP_OK)
         st = fit(c, &c->others, most_competition(c), service_rate, recorded_rate(c), err);
     c->others_as_threads = c->others;
@@ -377,5 +397,5 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
     c->others = c->fair_to_groups ? 0 : others;
     c->groups = c->fair_to_groups ? groups : 0;
     c->wanted_by_others = wanted_by_others(c);
-    return st;
+    return st == PP_OK ? fit_restart(c, err) : st; /* the competition takes a part of the wait */
 }

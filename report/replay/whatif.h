@@ -48,6 +48,7 @@ struct pp_knobs {
     double copy, sync, retry; /* multipliers; sync 0: no step waits for the device */
     double collective; /* multiplier of what a step takes the other ranks; 0: they are never waited for */
     int pinned;        /* 1: copies cost no CPU */
+    int persistent;    /* 1: PyTorch's workers stay for all epochs */
     int unlocked;      /* 1: workers do not exclude each other */
     int even_workers;  /* 1: no worker is slower than the median one */
     int even_samples;  /* 1: no sample costs more than three times the median one */

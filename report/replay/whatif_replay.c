@@ -231,6 +231,15 @@ static double taking_part(const struct pp_costs *c, const struct pp_knobs *k)
     return c->unpickle_ns > 0 && all > 0 ? 1 - (1 - k->unpickle) * fmin(c->unpickle_ns / all, 1) : 1;
 }
 
+/* They are started and ended one after the other. Beside them the loader takes about as long as one: with 1,
+ * 2, 4, 8 workers 20, 33, 58, 102 ms in all were measured (docs/results/accuracy.md). */
+static double more_workers_ns(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    if (k->persistent)
+        return -c->epoch_workers_ns;
+    return k->workers ? c->epoch_workers_ns * ((k->workers + 1.0) / (c->workers + 1.0) - 1) : 0;
+}
+
 static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp_knobs *k)
 {
     double batch = k->batch > 0 ? k->batch : c->batch_size, larger = batch / c->batch_size,
@@ -248,9 +257,12 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers,
         .in_order = k->order ? k->order == 1 : c->in_order,
+        .per_worker = c->per_worker,
+        .drains = c->drains,
+        .epoch_gap_ns = c->epoch_gap_ns + more_workers_ns(c, k),
         .batch_size = (uint64_t)fmax(batch, 1),
         .epoch_samples = c->epoch_samples,
-        .restart_ns = c->restart_ns,
+        .restart_ns = k->persistent ? 0 : c->restart_ns,
         .cpus = cpus,
         .machine_cpus = fmax(c->online_cpus, cpus),
         .others = k->alone ? 0 : c->others,
@@ -293,6 +305,9 @@ double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k
 {
     struct pp_replay_setup s = setup_of(c, k);
     double ns = s.step_ns + s.step_cpu_ns + (s.sync ? s.sync_ns : 0) + c->trainer_rest_ns;
+    if (s.drains)
+        ns += (s.epoch_gap_ns + s.restart_ns - c->epoch_gap_ns - c->restart_ns) * (double)s.batch_size /
+              (double)s.epoch_samples;
     return ns > 0 ? (double)s.batch_size * 1e9 / ns : INFINITY;
 }
 
@@ -361,6 +376,27 @@ static uint64_t batches_of(const struct pp_costs *c, const struct pp_replay_setu
     return (uint64_t)fmax(batches, fmin(MIN_BATCHES, MANY_SAMPLES / size));
 }
 
+/* Epochs that begin with an empty pipeline are replayed whole, the half that counts of as many as the other.
+ * Where one is too long for that, two shorter ones are, whose halves are rounds of the workers; the batches
+ * that they are short of come at the pace of their second halves. */
+static uint64_t whole_epochs(struct pp_replay_setup *s, uint64_t batches)
+{
+    uint64_t epoch = pp_replay_epoch_batches(s), round = 2 * (uint64_t)s->workers;
+    if (!s->drains)
+        return batches;
+    if (2 * epoch <= batches)
+        return 2 * epoch * (batches / (2 * epoch));
+    epoch = batches / 2 / round * round; /* batches_of gives more than a round */
+    s->epoch_samples = epoch * s->batch_size;
+    return 2 * epoch;
+}
+
+static void lengthen_epochs(struct pp_replay_result *r, double replayed, double whole)
+{
+    if (whole > replayed && r->settled_per_s > 0)
+        r->samples_per_s = whole / (replayed / r->samples_per_s + (whole - replayed) / r->settled_per_s);
+}
+
 /* How often the samples are gone through, so that some of the few requests that are left come. */
 enum { SOME_REQUESTS = 8, MOST_REPEATED = 60000 };
 static size_t rounds_of(const struct walk *w, const struct pp_cost_sample *s, size_t n)
@@ -399,7 +435,10 @@ pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, c
         r[i] = replayed(c, k, &s[i % n], i, &walk);
         keep_below(&r[i], &s[i % n], limit);
     }
-    st = pp_replay(&setup, r, all, batches_of(c, &setup, all), result, err);
+    uint64_t batches = whole_epochs(&setup, batches_of(c, &setup, all));
+    st = pp_replay(&setup, r, all, batches, result, err);
+    if (st == PP_OK && setup.drains)
+        lengthen_epochs(result, (double)setup.epoch_samples, (double)c->epoch_samples);
 out:
     free(outages);
     free(r);

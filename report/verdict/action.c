@@ -216,7 +216,8 @@ static const char *unless_it_is_a_lock(const struct pp_report_verdict *v, struct
     return NULL;
 }
 
-/* No replay makes epochs begin faster: the most that can be gained is what they take now. NULL: not known. */
+/* Where no replay tells how much faster epochs would begin, the most that can be gained is what they take
+ * now. NULL: not known. */
 static const char *without_boundaries(const struct pp_report *r, struct pp_arena *arena)
 {
     char gain[32], share[32];
@@ -241,7 +242,7 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
         v->action.depends = pp_arena_printf(arena,
                                             "depends on how much cheaper: pipeprobe whatif FILE --set %s",
                                             depends);
-    else if (v->remedy == &pp_remedies[PP_REMEDY_KEEP_WORKERS_PREFETCH])
+    else if (v->remedy == &pp_remedies[PP_REMEDY_KEEP_WORKERS_PREFETCH] && !v->action.fix)
         v->action.depends = without_boundaries(r, arena);
     else if (v->remedy->looks_first && !v->action.fix)
         v->action.depends = unless_it_is_a_lock(v, arena);

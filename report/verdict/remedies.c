@@ -368,7 +368,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_KEEP_WORKERS_PREFETCH] =
         {NULL, NULL,
          "Keep the workers across epochs and prefetch across the boundary (persistent_workers=True in PyTorch).",
-         KEEP_WORKERS, .args = "persistent_workers=True"},
+         KEEP_WORKERS, .args = "persistent_workers=True", .by = "persistent-workers"},
     [PP_REMEDY_START_ONCE] =
         {NULL, NULL,
          "Start the workers once for all epochs (persistent_workers=True in PyTorch), and save the index of the dataset.",
@@ -381,9 +381,9 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
         {NULL, NULL,
          "Prefetch across the epoch boundary, and keep the workers across epochs (persistent_workers=True in PyTorch).",
          KEEP_WORKERS},
-    [PP_REMEDY_KEEP_WORKERS] = {NULL, NULL,
+    [PP_REMEDY_KEEP_WORKERS] = {"persistent-workers", "workers that stay for all epochs",
                                 "Keep the workers across epochs (persistent_workers=True in PyTorch).",
-                                KEEP_WORKERS},
+                                KEEP_WORKERS, .args = "persistent_workers=True"},
     [PP_REMEDY_PERIODIC_IO] =
         {NULL, NULL,
          "Find the job that writes or reads at this interval: a flush, a snapshot, logging, another job on the same storage. A larger prefetch_factor hides short stalls.",

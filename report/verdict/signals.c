@@ -294,6 +294,9 @@ static int decode_owns(const struct pp_signals *s)
            m[PP_METRIC_TRANSFORM_PART] + m[PP_METRIC_COLLATE_PART] < 0.5;
 }
 
+/* Workers that start again for every epoch: so much of its time, below which no replay is made of it. */
+#define WORTH_KEEPING 0.01
+
 static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
 {
     struct pp_fix *f;
@@ -307,6 +310,13 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
     if (c->pageable) {
         f = offer(s, PP_REMEDY_PINNED, 0);
         f->knobs.pinned = 1;
+        snprintf(f->to, sizeof(f->to), "yes");
+    }
+    double epoch_ns = (double)c->epoch_samples * 1e9 / c->samples_per_s;
+    if (c->may_persist && c->epoch_workers_ns > 0 &&
+        c->epoch_workers_ns + c->restart_ns > WORTH_KEEPING * epoch_ns) {
+        f = offer(s, PP_REMEDY_KEEP_WORKERS, 0);
+        f->knobs.persistent = 1;
         snprintf(f->to, sizeof(f->to), "yes");
     }
     if (c->copy_buffers == 1) {

@@ -29,7 +29,7 @@ struct pp_fix {
 /* "work -> half" says how much there is to gain and not what to change: it is listed last, and no advice has
  * its number. */
 enum { PP_AN_AMOUNT = 2 };
-enum { PP_FIXES_MAX = 25 }; /* every one that signals.c may offer */
+enum { PP_FIXES_MAX = 26 }; /* every one that signals.c may offer */
 
 struct pp_signals {
     /* All that are PP_FROM_REPLAY (metrics.h): W_ weights, G_ gains, tails, bursts, skews, parts of the work.

@@ -2,7 +2,7 @@
 pipeprobe. Prints the workers that it has and the epochs it finished.
 
 sleeps.py [--workers N] [--sample-ms MS] [--step-ms MS] [--epochs N] [--samples N] [--batch N] [--prefetch N] [--long-ms MS] [--tensors N] [--join]
-          [--stream sharded|plain] [--validate] [--again] [--persistent] [--leave-after N] [--ignore] [--fail-with N]"""
+          [--stream sharded|plain] [--validate] [--pause-ms MS] [--again] [--persistent] [--leave-after N] [--ignore] [--fail-with N]"""
 
 import argparse
 import signal
@@ -57,6 +57,7 @@ def main():
     p.add_argument("--join", action="store_true", help="the tensors of a batch are sent as one")
     p.add_argument("--stream", choices=["sharded", "plain"])
     p.add_argument("--validate", action="store_true", help="a second loader of the same data set")
+    p.add_argument("--pause-ms", type=float, default=0, help="between two epochs")
     p.add_argument("--again", action="store_true", help="a new loader for each epoch")
     p.add_argument("--persistent", action="store_true", help="workers that stay for all epochs")
     p.add_argument("--leave-after", type=int, default=0, help="batches of an epoch; those that were prefetched are thrown away")
@@ -92,6 +93,7 @@ def main():
         if check is not None:
             print("validated", sum(len(b) for b in check), flush=True)
         print("epoch", epoch, flush=True)
+        time.sleep(a.pause_ms / 1000)
 
 
 if __name__ == "__main__":

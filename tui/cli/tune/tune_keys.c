@@ -11,7 +11,7 @@ const struct tune_key_row tune_keys[TUNE_KEYS] = {
     [TUNE_WORKERS] = {"workers", "num_workers", 1, 1024, "workers=%d", -1},
     [TUNE_PREFETCH] = {"prefetch", "prefetch_factor", 1, 1024, "prefetch=%d", -1},
     [TUNE_PIN] = {"pin", "pin_memory", 0, 1, "pinned=yes", 1},
-    [TUNE_PERSISTENT] = {"persistent", "persistent_workers", 0, 1, NULL, -1},
+    [TUNE_PERSISTENT] = {"persistent", "persistent_workers", 0, 1, "persistent-workers=yes", 1},
     [TUNE_IN_ORDER] = {"in_order", "in_order", 0, 1, "order=out-of-order", 0},
 };
 
@@ -20,11 +20,9 @@ static const struct {
     const char *knob;
     enum tune_key key;
     int value;
-} fixes[] = {{"workers", TUNE_WORKERS, -1},
-             {"fewer-workers", TUNE_WORKERS, -1},
-             {"prefetch", TUNE_PREFETCH, -1},
-             {"order", TUNE_IN_ORDER, 0},
-             {"pinned", TUNE_PIN, 1}};
+} fixes[] = {{"workers", TUNE_WORKERS, -1},   {"fewer-workers", TUNE_WORKERS, -1},
+             {"prefetch", TUNE_PREFETCH, -1}, {"order", TUNE_IN_ORDER, 0},
+             {"pinned", TUNE_PIN, 1},         {"persistent-workers", TUNE_PERSISTENT, 1}};
 
 static struct tune_set none(void)
 {

@@ -1,0 +1,168 @@
+/* Replay of PyTorch's DataLoader: a batch is one worker's, workers take turns, and an epoch begins with an
+ * empty pipeline. What can be worked out by hand. */
+#include "report/replay/replay.h"
+#include "tests/support/made_costs.h"
+
+/* Batches of 8 samples that take a worker 80 ms; epochs of 10 batches. */
+static const struct pp_replay_setup base = {.workers = 4,
+                                            .prefetch = 2,
+                                            .copy_buffers = 2,
+                                            .in_order = 1,
+                                            .batch_size = 8,
+                                            .epoch_samples = 80,
+                                            .cpus = 64,
+                                            .machine_cpus = 64,
+                                            .per_worker = 1,
+                                            .drains = 1};
+static const struct pp_replay_sample waits = {.read_blocked = 10e6f};
+
+static struct pp_replay_result replayed(struct pp_replay_setup s)
+{
+    struct pp_replay_result r;
+    struct pp_err err;
+    if (pp_replay(&s, &waits, 1, 400, &r, &err) != PP_OK)
+        fail_msg("%s", err.text);
+    return r;
+}
+
+static void takes(struct pp_replay_setup s, double epoch_s)
+{
+    assert_near(80 / replayed(s).samples_per_s, epoch_s, 0.002 * epoch_s);
+}
+
+static void an_epoch_takes_whole_rounds(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    takes(s, 0.24); /* 4, 4 and 2 batches at a time */
+    assert_near(replayed(s).first_wait_ns, 80e6, 1);
+    s.workers = 1;
+    takes(s, 0.8);
+    s.workers = 2;
+    takes(s, 0.4);
+    s.workers = 8;
+    takes(s, 0.16);
+    s.workers = 16; /* six of them have nothing to do */
+    takes(s, 0.08);
+    s.in_order = 0;
+    takes(s, 0.08);
+}
+
+static void each_epoch_waits_for_its_first_batch(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    s.step_ns = 50e6;
+    takes(s, 0.58);
+    s.prefetch = 8;
+    takes(s, 0.58);
+    s.epoch_gap_ns = 100e6;
+    takes(s, 0.68);
+    s.restart_ns = 30e6;
+    takes(s, 0.71);
+    assert_near(replayed(s).first_wait_ns, 110e6, 1);
+    assert_near(replayed(s).settled_per_s, 8 / 0.05, 0.01 * 160);
+    s.drains = 0; /* what is prefetched bridges the start of the workers */
+    assert_near(replayed(s).samples_per_s, 160, 0.01 * 160);
+}
+
+static void the_last_batch_is_short(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    s.workers = 1;
+    s.epoch_samples = 76;
+    assert_near(76 / replayed(s).samples_per_s, 0.76, 0.001);
+}
+
+/* Workers take turns: a slow one has its quarter of the batches, and holds up the others. Where batches have
+ * no order the others are given more. */
+static void a_slow_worker_holds_up_the_others_in_order(void **state)
+{
+    (void)state;
+    static const double slow_ns[] = {30e6};
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x = {.read_blocked = 10e6f, .bytes = 1};
+    struct pp_replay_result r;
+    struct pp_err err;
+    s.drains = 0, s.epoch_samples = 0;
+    s.slow_ns = slow_ns, s.n_slow = 1;
+    assert_int_equal(pp_replay(&s, &x, 1, 800, &r, &err), PP_OK);
+    assert_near(r.samples_per_s, 4 * 8 / 0.32, 1); /* a round of four takes as long as its slowest */
+    s.in_order = 0;
+    assert_int_equal(pp_replay(&s, &x, 1, 8000, &r, &err), PP_OK); /* of which the slow one makes the last */
+    assert_near(r.samples_per_s, 3 * 8 / 0.08 + 8 / 0.32, 3);
+}
+
+/* workers x prefetch batches are given and not taken. The one that is given when a step begins is there 80 ms
+ * later, so that a step of 60 ms waits 20 ms with one batch ahead, and not with two workers. */
+static void a_batch_is_given_when_one_is_taken(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    s.drains = 0, s.epoch_samples = 0;
+    s.workers = s.prefetch = 1;
+    s.step_ns = 60e6;
+    assert_near(replayed(s).samples_per_s, 8 / 0.08, 0.5);
+    s.workers = 2;
+    assert_near(replayed(s).samples_per_s, 8 / 0.06, 0.5);
+}
+
+/* ---- predictions ---- */
+
+static struct pp_costs costs_of_epochs(double batches, double gap_ns)
+{
+    struct pp_costs c = made_costs_new(); /* 2 workers, 8 samples of 11 ms, a step of 5 ms */
+    c.per_worker = c.drains = 1;
+    c.epoch_samples = (uint64_t)(8 * batches);
+    c.epoch_gap_ns = gap_ns;
+    c.epoch_wait_ns = 88e6;
+    c.samples_per_s = (double)c.epoch_samples / (ceil(batches / 2) * 0.088 + 0.005 + gap_ns / 1e9);
+    c.trainer_rest_ns = gap_ns / batches;
+    return c;
+}
+
+/* What the trainer does between epochs, no worker makes shorter (Amdahl), however long the epochs are. */
+static void time_between_epochs_stays(void **state)
+{
+    (void)state;
+    for (double batches = 40; batches <= 40000; batches *= 10) {
+        double made_s = batches / 2 * 0.088;
+        struct pp_costs c = costs_of_epochs(batches, made_s * 1e9);
+        struct pp_err err = {0};
+        assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+        assert_near(c.restart_ns, 0, 3e6);
+        double off;
+        assert_int_equal(pp_whatif_error(&c, &off, &err), PP_OK);
+        assert_near(off, 0, 0.02);
+        assert_near(made_costs_predicted(&c, "workers=4"), c.samples_per_s * 2 / 1.5, 0.02 * c.samples_per_s);
+        pp_costs_free(&c);
+    }
+}
+
+static void the_start_of_workers_is_what_the_first_wait_has_beyond_a_batch(void **state)
+{
+    (void)state;
+    struct pp_costs c = costs_of_epochs(8, 0);
+    struct pp_err err = {0};
+    c.epoch_wait_ns = 188e6;
+    c.samples_per_s = 64 / (0.1 + 4 * 0.088 + 0.005);
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_near(c.restart_ns, 100e6, 5e6);
+    assert_near(made_costs_predicted(&c, "workers=8"), 64 / (0.1 + 0.088 + 8 * 0.005), 8);
+    pp_costs_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_epoch_takes_whole_rounds),
+        cmocka_unit_test(each_epoch_waits_for_its_first_batch),
+        cmocka_unit_test(the_last_batch_is_short),
+        cmocka_unit_test(a_slow_worker_holds_up_the_others_in_order),
+        cmocka_unit_test(a_batch_is_given_when_one_is_taken),
+        cmocka_unit_test(time_between_epochs_stays),
+        cmocka_unit_test(the_start_of_workers_is_what_the_first_wait_has_beyond_a_batch),
+    };
+    return cmocka_run_group_tests_name("dataloader", tests, NULL, NULL);
+}
