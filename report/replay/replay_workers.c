@@ -1,0 +1,388 @@
+/* The workers and the reader of a stream in a replay: samples through storage, CPUs and the lock into
+ * batches. */
+#include "report/replay/replay_impl.h"
+
+#include <math.h>
+
+/* Stages of a worker, in order; each is either blocked or CPU time and may be of length 0. */
+enum {
+    W_NO_SAMPLE,
+    W_START_AGAIN,
+    W_READ_LATENCY,
+    W_READ_LINK,
+    W_READ_CPU,
+    W_SERIAL,
+    W_WORK_BLOCKED,
+    W_WORK_CPU,
+    W_COLLATE
+};
+
+static int may_open(const struct sim *m)
+{
+    if (m->next_open == m->batches || !m->free_slots.n)
+        return 0;
+    if (m->epoch_batches && !m->epoch_left && m->next_open != m->stepped)
+        return 0;
+    return !m->s->on_demand || (m->trainer_stage == T_WAITING && m->next_open == m->stepped);
+}
+
+static int open_batch(struct sim *m)
+{
+    if (!may_open(m))
+        return 0;
+    size_t slot = line_leave(&m->free_slots);
+    uint64_t samples = m->s->batch_size;
+    if (m->s->epoch_samples) {
+        if (!m->epoch_left) {
+            m->epoch++;
+            m->turn = m->epoch_batches ? 0 : m->turn;
+            m->epoch_left = m->s->epoch_samples;
+        }
+        samples = samples < m->epoch_left ? samples : m->epoch_left;
+        m->epoch_left -= samples;
+    }
+    m->slots[slot] = (struct slot){.batch = m->next_open++,
+                                   .epoch = m->epoch,
+                                   .samples = samples,
+                                   .unfinished = samples};
+    m->last_opened = m->agents.now;
+    m->open = slot + 1;
+    return 1;
+}
+
+/* When storage takes a request that is made now: behind the outage that now lies in. */
+static double storage_begins(const struct sim *m)
+{
+    const struct pp_replay_setup *s = m->s;
+    double now = m->agents.now;
+    if (!s->n_outages)
+        return now;
+    double at = fmod(now, s->outage_period_ns);
+    size_t low = 0, high = s->n_outages; /* the first that ends after `at` */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->outages[middle].end <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->n_outages && s->outages[low].start <= at ? now + s->outages[low].end - at : now;
+}
+
+/* When the link that all reads share has done this one: its own part of the link's time, behind what was
+ * asked before. A limit in slices owes what was left over in the last one (the generic cell rate algorithm,
+ * ITU-T I.371). */
+static double link_done(struct sim *m, const struct pp_replay_sample *x)
+{
+    double bytes_per_s = m->s->storage_bytes_per_s, reads_per_s = m->s->storage_reads_per_s;
+    double ns = (bytes_per_s > 0 ? x->bytes / bytes_per_s * 1e9 : 0) +
+                (reads_per_s > 0 ? 1e9 / reads_per_s : 0);
+    if (!(ns > 0) || !x->bytes)
+        return m->agents.now;
+    m->storage_free = fmax(m->storage_free, m->agents.now - m->s->storage_burst_ns) + ns;
+    return fmax(m->storage_free, m->agents.now);
+}
+
+static int sleep_until(struct sim *m, int w, double until)
+{
+    if (until <= m->agents.now)
+        return 0;
+    pp_agents_sleep(&m->agents, w, until);
+    return 1;
+}
+
+static int run_for(struct sim *m, int w, double cpu_ns)
+{
+    if (!(cpu_ns > 0))
+        return 0;
+    pp_agents_run(&m->agents, w, cpu_ns);
+    return 1;
+}
+
+/* One worker at a time: the others wait in line. */
+static int begin_serial(struct sim *m, int w, double cpu_ns)
+{
+    if (!(cpu_ns > 0))
+        return 0;
+    if (m->locked)
+        line_join(&m->lock_line, (size_t)w);
+    else
+        pp_agents_run(&m->agents, w, cpu_ns);
+    m->locked = 1;
+    return 1;
+}
+
+/* who: the agent that reads, for worker w. */
+static int wait_for_answer(struct sim *m, int who, int w, const struct pp_replay_sample *x)
+{
+    double slow = (size_t)w < m->s->n_slow ? m->s->slow_ns[w] : 0, until = m->agents.now + x->read_blocked;
+    if (x->bytes)
+        until += storage_begins(m) - m->agents.now + slow;
+    m->read_waited += until - m->agents.now;
+    return sleep_until(m, who, until);
+}
+
+/* Begins a stage of a read. 0: it takes no time. */
+static int begin_read(struct sim *m, int stage, int who, int w, const struct pp_replay_sample *x)
+{
+    switch (stage) {
+    case W_READ_LATENCY: return wait_for_answer(m, who, w, x);
+    case W_READ_LINK: return sleep_until(m, who, link_done(m, x));
+    default: return run_for(m, who, x->read_cpu);
+    }
+}
+
+static struct ahead *ahead_of(const struct sim *m, int w, uint64_t number)
+{
+    return &m->ahead[(size_t)w * m->reads_each + number % m->reads_each];
+}
+
+static int agent_of(const struct sim *m, const struct ahead *e)
+{
+    return m->decoder + 1 + (int)(e - m->ahead);
+}
+
+/* What was read ahead costs the worker the time until it is there. */
+static int wait_for_head(struct sim *m, int w)
+{
+    struct worker *a = &m->workers[w];
+    a->waits = ahead_of(m, w, a->first)->stage != W_NO_SAMPLE;
+    return a->waits;
+}
+
+/* Begins the stage that the worker stands in. 0: it takes no time. */
+static int begin_stage(struct sim *m, int w)
+{
+    const struct worker *a = &m->workers[w];
+    const struct pp_replay_sample *x = &m->samples[a->sample];
+    double now = m->agents.now;
+    switch (a->stage) {
+    case W_START_AGAIN: return sleep_until(m, w, now + (a->starts_again ? m->s->restart_ns : 0));
+    case W_READ_LATENCY:
+        if (m->ahead)
+            return wait_for_head(m, w);
+        return m->s->stream_items ? 0 : begin_read(m, a->stage, w, w, x);
+    case W_READ_LINK:
+    case W_READ_CPU: return m->ahead || m->s->stream_items ? 0 : begin_read(m, a->stage, w, w, x);
+    case W_SERIAL: return begin_serial(m, w, x->serial_cpu);
+    case W_WORK_BLOCKED: return sleep_until(m, w, now + x->work_blocked);
+    case W_WORK_CPU: return run_for(m, w, x->work_cpu);
+    default: return run_for(m, w, m->s->collate_cpu_ns);
+    }
+}
+
+/* Of a stream, there is no sample before it has been read. */
+static int is_read(const struct sim *m)
+{
+    return !m->s->stream_items || m->read > m->next_sample;
+}
+
+/* The batch that worker w goes on with, as slot + 1; NULL: there is none. */
+static size_t *batch_at_hand(struct sim *m, int w)
+{
+    struct worker *a = &m->workers[w];
+    if (!m->s->per_worker)
+        return m->open || open_batch(m) ? &m->open : NULL;
+    if (!a->open && a->given.n)
+        a->open = line_leave(&a->given) + 1;
+    return a->open ? &a->open : NULL;
+}
+
+/* The next sample that no worker has taken; 0: worker w has no batch for it, or it has not been read. */
+static int take_row(struct sim *m, int w, size_t *slot, size_t *sample)
+{
+    size_t *at_hand = is_read(m) ? batch_at_hand(m, w) : NULL;
+    if (!at_hand)
+        return 0;
+    struct slot *b = &m->slots[*at_hand - 1];
+    *slot = *at_hand - 1;
+    *sample = m->next_sample++ % m->n;
+    if (++b->claimed == b->samples)
+        *at_hand = 0;
+    return 1;
+}
+
+/* Stages of a read that take no time are passed. */
+static void read_stages(struct sim *m, struct ahead *e)
+{
+    int w = (int)((size_t)(e - m->ahead) / m->reads_each);
+    while (e->stage != W_NO_SAMPLE && !begin_read(m, e->stage, agent_of(m, e), w, &m->samples[e->sample]))
+        e->stage = e->stage == W_READ_CPU ? W_NO_SAMPLE : e->stage + 1;
+}
+
+/* As many as there is room for, and the oldest is at hand. */
+static int claim_ahead(struct sim *m, int w)
+{
+    struct worker *a = &m->workers[w];
+    a->first += (uint64_t)a->holds;
+    a->holds = 0;
+    while (a->end - a->first < m->reads_each) {
+        struct ahead *e = ahead_of(m, w, a->end);
+        if (!take_row(m, w, &e->slot, &e->sample))
+            break;
+        a->end++;
+        e->stage = W_READ_LATENCY;
+        read_stages(m, e);
+    }
+    if (a->end == a->first)
+        return 0;
+    a->holds = 1;
+    a->slot = ahead_of(m, w, a->first)->slot;
+    a->sample = ahead_of(m, w, a->first)->sample;
+    return 1;
+}
+
+static int claim(struct sim *m, int w)
+{
+    struct worker *a = &m->workers[w];
+    if (!(m->ahead ? claim_ahead(m, w) : take_row(m, w, &a->slot, &a->sample)))
+        return 0;
+    a->stage = W_START_AGAIN;
+    a->starts_again = a->epoch != m->slots[a->slot].epoch;
+    a->epoch = m->slots[a->slot].epoch;
+    return 1;
+}
+
+static void finish_batch(struct sim *m, size_t slot)
+{
+    if (!m->s->in_order) {
+        line_join(&m->ready, slot);
+        return;
+    }
+    size_t *next;
+    m->finished[m->slots[slot].batch % m->n_slots] =
+        slot + 1; /* slots come free in order, so batches in flight are a window of n_slots numbers */
+    while (*(next = &m->finished[m->next_ready % m->n_slots])) {
+        line_join(&m->ready, *next - 1);
+        *next = 0;
+        m->next_ready++;
+    }
+}
+
+static void release_lock(struct sim *m)
+{
+    m->locked = m->lock_line.n > 0;
+    if (m->locked) {
+        int next = (int)line_leave(&m->lock_line);
+        pp_agents_run(&m->agents, next, m->samples[m->workers[next].sample].serial_cpu);
+    }
+}
+
+static void end_stage(struct sim *m, int w)
+{
+    struct worker *a = &m->workers[w];
+    if (a->stage == W_SERIAL && m->samples[a->sample].serial_cpu > 0)
+        release_lock(m);
+    if (a->stage == W_COLLATE)
+        finish_batch(m, a->slot);
+    a->stage = a->stage == W_COLLATE ? W_NO_SAMPLE : a->stage + 1;
+    if (a->stage != W_COLLATE)
+        return;
+    m->items -= m->s->stream_items > 0;
+    m->slots[a->slot].on_device += m->samples[a->sample].on_device;
+    if (--m->slots[a->slot].unfinished > 0)
+        a->stage = W_NO_SAMPLE;
+}
+
+/* On to the next stage that takes time, of this sample or of the next, or to waiting for a slot. */
+static void take_stages(struct sim *m, int w)
+{
+    struct worker *a = &m->workers[w];
+    for (;;) {
+        if (a->stage == W_NO_SAMPLE && !claim(m, w)) {
+            a->parked_at = m->agents.now;
+            a->parked = 1;
+            if (!m->s->per_worker)
+                line_join(&m->parked, (size_t)w);
+            return;
+        }
+        if (begin_stage(m, w))
+            return;
+        end_stage(m, w);
+    }
+}
+
+static void wake_worker(struct sim *m, int w)
+{
+    m->workers[w].parked = 0;
+    m->slot_waited += m->agents.now - m->workers[w].parked_at;
+    take_stages(m, w);
+}
+
+/* The next batch to the worker whose turn it is. */
+static int try_give(struct sim *m)
+{
+    if (!open_batch(m))
+        return 0;
+    size_t slot = m->open - 1, w = m->s->in_order ? m->turn : line_leave(&m->roomy);
+    m->open = 0;
+    m->turn = (m->turn + 1) % (size_t)m->s->workers;
+    m->slots[slot].worker = w;
+    line_join(&m->workers[w].given, slot);
+    if (m->workers[w].parked)
+        wake_worker(m, (int)w);
+    return 1;
+}
+
+int pp_sim_try_work(struct sim *m)
+{
+    if (m->s->per_worker)
+        return try_give(m);
+    if (!m->parked.n || !is_read(m) || (!m->open && !open_batch(m)))
+        return 0;
+    wake_worker(m, (int)line_leave(&m->parked));
+    return 1;
+}
+
+void pp_sim_work_on(struct sim *m, int worker)
+{
+    end_stage(m, worker);
+    take_stages(m, worker);
+}
+
+void pp_sim_read_on(struct sim *m, int who)
+{
+    struct ahead *e = &m->ahead[who - m->decoder - 1];
+    int w = (int)((size_t)(e - m->ahead) / m->reads_each);
+    struct worker *a = &m->workers[w];
+    e->stage = e->stage == W_READ_CPU ? W_NO_SAMPLE : e->stage + 1;
+    read_stages(m, e);
+    if (a->waits && e->stage == W_NO_SAMPLE && e == ahead_of(m, w, a->first)) {
+        a->waits = 0;
+        pp_sim_work_on(m, w);
+    }
+}
+
+/* ---- the reader of a stream: samples in their order, as long as there is room for them ---- */
+
+static const struct pp_replay_sample *reads_now(const struct sim *m)
+{
+    return &m->samples[m->read % m->n];
+}
+
+/* On to the next stage that takes time, of this sample or of a later one. */
+static void reader_stages(struct sim *m)
+{
+    while (m->reader_stage != W_NO_SAMPLE &&
+           !begin_read(m, m->reader_stage, m->reader, m->s->workers, reads_now(m))) {
+        m->reader_stage = m->reader_stage == W_READ_CPU ? W_NO_SAMPLE : m->reader_stage + 1;
+        m->read += m->reader_stage == W_NO_SAMPLE;
+    }
+}
+
+int pp_sim_try_read(struct sim *m)
+{
+    if (m->reader_stage != W_NO_SAMPLE || m->items >= (size_t)m->s->stream_items)
+        return 0;
+    m->items++;
+    m->reader_stage = W_READ_LATENCY;
+    reader_stages(m);
+    return 1;
+}
+
+void pp_sim_reader_on(struct sim *m)
+{
+    m->reader_stage = m->reader_stage == W_READ_CPU ? W_NO_SAMPLE : m->reader_stage + 1;
+    m->read += m->reader_stage == W_NO_SAMPLE;
+    reader_stages(m);
+}
