@@ -367,7 +367,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          ERRORS},
     [PP_REMEDY_KEEP_WORKERS_PREFETCH] =
         {NULL, NULL,
-         "Keep the workers across epochs and prefetch across the boundary (persistent_workers=True in PyTorch).",
+         "Keep the workers across epochs (persistent_workers=True in PyTorch), and prefetch across the boundary.",
          KEEP_WORKERS, .args = "persistent_workers=True", .by = "persistent-workers"},
     [PP_REMEDY_START_ONCE] =
         {NULL, NULL,
