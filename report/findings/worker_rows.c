@@ -70,11 +70,14 @@ static void add_restarts(const struct pp_timeline *tl, const struct pp_restarts 
     static const char kind[] = "worker-restarts";
     char count[CELL], cost[CELL], share_text[CELL], epochs[CELL];
     /* What it costs: where workers say themselves that they start again, the time that took each of them;
+     * where their loader does, how long it took to end and start them, and the wait for the first to begin;
      * else the trainer's waits at the starts of epochs where they are recorded, or the time without a worker.
      */
     double again = fmax((double)k->started_again, (double)tl->restarts), lost_ns = k->gap_ns;
     if (tl->restarts)
         lost_ns = (double)tl->restart_ns * fmax(1, (double)tl->boundaries) / (double)tl->restarts;
+    else if (tl->starts.starting_ns)
+        lost_ns = (double)(tl->starts.workers_ns + tl->starts.late_ns);
     else if (tl->boundaries)
         lost_ns = (double)tl->epoch_ns;
     double share = r->window_s > 0 ? lost_ns / (r->window_s * 1e9) : NAN;

@@ -15,8 +15,9 @@ struct batch {
     int inferred; /* its number is ours: the recording numbers no batches */
     uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, collective_ns, step_ns, wait_delay_ns,
         step_delay_ns, exchanges, sampled_exchanges, exchange_delay_ns;
-    uint64_t workers_ns; /* of the first batch of an epoch: its loader ended workers and started others */
-    size_t stalls;       /* of this batch, at the end of the stalls array */
+    uint64_t workers_ns, starting_ns; /* before the first batch of an epoch: pp_epoch_starts */
+    uint64_t apart_ns;                /* likewise: epoch boundaries without a batch */
+    size_t stalls;                    /* of this batch, at the end of the stalls array */
 };
 
 struct pass {
@@ -39,6 +40,8 @@ struct pass {
      * and its own workers to end and to start; batches of the epoch so far, 0: its first was not seen */
     uint64_t before_end_ns, others_ns, ending_ns, starting_ns, of_epoch;
     uint16_t own_epoch;
+    size_t begun;      /* generations */
+    uint64_t apart_ns; /* epoch boundaries without a batch, since the newest one with one */
 };
 
 static int is_trainer(struct pass *p, uint32_t thread)
@@ -93,6 +96,15 @@ static void add_cycle(struct pass *p, uint64_t end_ns)
     tl->cycle_end_ns[tl->n_cycles++] = end_ns;
 }
 
+/* From the start of its wait until the first worker of the generation that began last before its end. */
+static uint64_t workers_late_ns(struct pass *p, const struct batch *b)
+{
+    while (p->begun < p->n_generations && p->generation_ns[p->begun] < b->start_ns + b->wait_ns)
+        p->begun++;
+    uint64_t began = p->begun ? p->generation_ns[p->begun - 1] : 0;
+    return began > b->start_ns ? began - b->start_ns : 0;
+}
+
 /* Epochs of the judged loader as it numbers them: others have numbers of their own. What came before the
  * first batch of a recording that began in the middle of an epoch is not known. */
 static void note_start(struct pass *p, const struct batch *b)
@@ -114,6 +126,8 @@ static void note_start(struct pass *p, const struct batch *b)
         e->wait_ns += b->wait_ns;
         e->gap_ns += gap > p->others_ns ? gap - p->others_ns : 0;
         e->workers_ns += b->workers_ns;
+        e->starting_ns += b->starting_ns;
+        e->late_ns += workers_late_ns(p, b);
     }
     p->of_epoch += p->of_epoch || (begins && (!first || b->number == 0));
     p->own_epoch = b->epoch;
@@ -169,9 +183,9 @@ static void close_batch(struct pass *p)
     tl->window_samples += b->samples;
     if (b->boundary) {
         tl->boundary_ns += b->wait_ns + b->sync_ns + b->collective_ns;
-        uint64_t wait = b->wait_ns + b->sync_ns + b->collective_ns;
+        uint64_t wait = b->wait_ns + b->sync_ns + b->collective_ns, whole = wait + b->apart_ns;
         tl->epoch_ns += wait;
-        tl->epoch_max_ns = wait > tl->epoch_max_ns ? wait : tl->epoch_max_ns;
+        tl->epoch_max_ns = whole > tl->epoch_max_ns ? whole : tl->epoch_max_ns;
         tl->boundary_step_ns += b->step_ns;
         tl->boundaries++;
         return;
@@ -234,9 +248,12 @@ static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
         .start_ns = s->start_ns,
         .end_ns = s->start_ns,
     };
+    p->batch.apart_ns = new_epoch ? p->apart_ns : 0;
+    p->apart_ns = new_epoch ? 0 : p->apart_ns;
     if (pp_other_batches_has(&p->tl->other, number))
         return;
     p->batch.workers_ns = p->ending_ns + p->starting_ns;
+    p->batch.starting_ns = p->starting_ns;
     p->ending_ns = p->starting_ns = 0;
 }
 
@@ -272,6 +289,7 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         if (tl->window_batches && !(s->flags & PP_SPAN_WARMUP)) {
             tl->boundary_ns += s->dur_ns;
             tl->epoch_ns += ends || starts ? s->dur_ns : 0;
+            p->apart_ns += ends || starts ? s->dur_ns : 0;
         }
         return;
     }

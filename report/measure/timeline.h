@@ -28,6 +28,8 @@ struct pp_epoch_starts {
     uint64_t n, wait_ns, gap_ns; /* in the window: first batches, the waits for them, and the time before such
                                     a wait since the batch before, without other loaders' batches */
     uint64_t workers_ns;         /* of gap_ns: the loader ended workers and started others */
+    uint64_t starting_ns;        /* of workers_ns; 0: not recorded */
+    uint64_t late_ns;            /* of wait_ns: none of the new workers had begun */
     uint64_t whole, batches;     /* epochs that were seen from their first batch to their last, and their
                                     batches */
 };
@@ -64,7 +66,7 @@ struct pp_timeline {
         boundary_ns;               /* collective: for the other ranks of the run */
     uint64_t gather_ns;            /* that the trainer waited for them before its first step */
     uint64_t boundaries, epoch_ns; /* first batches of an epoch, and of boundary_ns what is not checkpoints */
-    uint64_t epoch_max_ns;         /* the longest wait for the first batch of an epoch */
+    uint64_t epoch_max_ns;         /* of epoch_ns, the most at one first batch */
     struct pp_epoch_starts starts;
     uint64_t boundary_step_ns; /* steps of the first batches of epochs, which step_ns leaves out */
     double sum_ww, sum_wt,

@@ -65,8 +65,33 @@ static void epochs_of_one_loader(void **state)
     assert_int_equal(e.wait_ns, 3 * 20 * FAKE_MS);
     assert_int_equal(e.gap_ns, 3 * 17 * FAKE_MS);
     assert_int_equal(e.workers_ns, 3 * 10 * FAKE_MS);
+    assert_int_equal(e.starting_ns, 3 * 6 * FAKE_MS);
+    assert_int_equal(e.late_ns, 0);
     assert_int_equal(e.whole, 3); /* that the last one ended is not known */
     assert_int_equal(e.batches, 9);
+    fake_free(c.f);
+}
+
+/* Workers that are spawned import what they need while the trainer waits: they begin 8 ms after it does. */
+static size_t late_generations(void *ctx, const uint64_t **starts_ns)
+{
+    static uint64_t at[3];
+    (void)ctx;
+    for (uint64_t e = 1; e < 4; e++)
+        at[e - 1] = FAKE_T0 + (77 * e + 6 + 8) * FAKE_MS;
+    *starts_ns = at;
+    return 3;
+}
+
+static void workers_may_begin_late(void **state)
+{
+    (void)state;
+    struct clock c = new_clock();
+    for (uint32_t e = 0; e < 4; e++)
+        iteration(&c, 3 * e, 3, (uint16_t)e);
+    struct pp_source s = fake_source(c.f);
+    s.generations = late_generations;
+    assert_int_equal(starts_of(&s).late_ns, 3 * 8 * FAKE_MS);
     fake_free(c.f);
 }
 
@@ -138,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(epochs_of_one_loader),
+        cmocka_unit_test(workers_may_begin_late),
         cmocka_unit_test(one_epoch_says_nothing),
         cmocka_unit_test(an_epoch_that_was_entered_late_is_not_whole),
         cmocka_unit_test(other_loaders_are_left_out),
