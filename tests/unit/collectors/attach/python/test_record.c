@@ -151,8 +151,9 @@ static void begins(struct record_iteration *it)
     record_iteration_reseed(it, it->base_seed); /* its workers are started */
 }
 
-/* The thread that makes a later iterator starts its workers again: that is no step, also where the epoch
- * before was left. Nobody does for persistent workers, without workers, or in the first epoch. */
+/* The thread that makes the iterator of a later epoch starts its workers. That is no step, even where the
+ * epoch before was left early. In the first epoch, with persistent workers and without workers there is no
+ * such start. */
 static void workers_are_started_again(void **state)
 {
     struct seen s;
