@@ -280,15 +280,16 @@ static double rate_without(const struct pp_report *r, double s)
 
 /* Exposed is what the trainer waits, for data or other ranks, and what its own steps take longer for want of
  * a CPU. Batches that are always there still have to be taken: that part of its waits stays, unless it is
- * what a fix ends. */
-static void set_headroom(struct build *b, double starved_ns, double taking_ns)
+ * what a fix ends. So does the time in which workers end and start again. */
+static void set_headroom(struct build *b, double starved_ns, double taking_ns, double restarts_ns)
 {
     const struct pp_timeline *t = &b->timeline;
     struct pp_report *r = b->r;
     double wait_s = ((double)pp_timeline_exposed_ns(t) - taking_ns) / 1e9, exposed_s;
     r->starved_s = starved_ns / 1e9;
-    exposed_s = wait_s + r->starved_s;
+    exposed_s = wait_s + r->starved_s + restarts_ns / 1e9;
     r->headroom_if = r->collective_share > r->data_wait_share ? "there were no waits for other ranks"
+                     : r->workers_stay   ? "data were always available and workers stayed for all epochs"
                      : r->taken_for_free ? "data were always available and batches cost nothing to take"
                      : r->starved_s > 0  ? "data and CPUs were always available"
                                          : "data were always available";
@@ -297,12 +298,19 @@ static void set_headroom(struct build *b, double starved_ns, double taking_ns)
     r->headroom_gain = r->has_step && r->window_s > exposed_s ? exposed_s / (r->window_s - exposed_s) : NAN;
 }
 
-/* The rate with the best fix of those that make taking batches cheaper, or of the others. */
-static double best_fix(const struct pp_diagnosis *d, int takes_less)
+enum what_it_ends { WAITS, TAKING, RESTARTS };
+
+static enum what_it_ends ended_by(const struct pp_knobs *k)
+{
+    return k->persistent ? RESTARTS : k->unpickle < 1 ? TAKING : WAITS;
+}
+
+/* The rate with the best fix of those that end this. */
+static double best_fix(const struct pp_diagnosis *d, enum what_it_ends what)
 {
     double best = 0;
     for (int i = 0; d->replayed && i < d->signals.fixes; i++)
-        if ((d->signals.fix[i].knobs.unpickle < 1) == takes_less)
+        if (ended_by(&d->signals.fix[i].knobs) == what)
             best = fmax(best, d->signals.fix[i].p.samples_per_s);
     return best;
 }
@@ -310,15 +318,22 @@ static double best_fix(const struct pp_diagnosis *d, int takes_less)
 /* No fix is said to gain more than there is to gain. */
 static void find_headroom(struct build *b, const struct pp_diagnosis *d)
 {
-    double starved_ns = d->starved_ns;
-    set_headroom(b, starved_ns, d->taking_ns);
-    if (!(starved_ns > 0) && best_fix(d, 0) > b->r->headroom_samples_per_s) {
+    const struct pp_costs *c = &b->got.costs;
+    double starved_ns = d->starved_ns, taking_ns = d->taking_ns;
+    set_headroom(b, starved_ns, taking_ns, 0);
+    if (!(starved_ns > 0) && best_fix(d, WAITS) > b->r->headroom_samples_per_s) {
         starved_ns = d->stretch_ns; /* it frees the CPUs that the steps wait for, too */
-        set_headroom(b, starved_ns, d->taking_ns);
+        set_headroom(b, starved_ns, taking_ns, 0);
     }
-    if (best_fix(d, 1) > b->r->headroom_samples_per_s) {
+    if (best_fix(d, TAKING) > b->r->headroom_samples_per_s) {
         b->r->taken_for_free = 1;
-        set_headroom(b, starved_ns, 0);
+        taking_ns = 0;
+        set_headroom(b, starved_ns, taking_ns, 0);
+    }
+    if (best_fix(d, RESTARTS) > b->r->headroom_samples_per_s) {
+        b->r->workers_stay = 1;
+        set_headroom(b, starved_ns, taking_ns,
+                     (c->epoch_workers_ns + c->restart_ns) * (double)b->timeline.starts.n);
     }
 }
 

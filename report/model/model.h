@@ -365,6 +365,7 @@ struct pp_report {
     double headroom_gain;          /* of it over samples_per_s: 0.25 is a quarter more */
     const char *headroom_if;       /* what would have to be so: "data were always available"; after "if" */
     int taken_for_free;            /* taking them is gone too: a fix does that */
+    int workers_stay;              /* likewise, that workers end and start again */
     double starved_s; /* in the window, how much longer the steps took for want of a CPU; 0 where that does
                          not count as exposed */
     double without_waits_samples_per_s; /* if only the waits were gone, and the steps stayed as long as they

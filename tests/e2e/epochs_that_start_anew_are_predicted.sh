@@ -19,6 +19,8 @@ between "half of them" "$(gain workers=1)" -0.5 -0.3
 between "workers that stay" "$(gain persistent-workers=yes)" 0.02 0.4
 run timeout 60 "$PP" report --json "$R"
 is "that is a fix of the report" "$(sql :memory: "SELECT count(*) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.verdict.fixes') WHERE json_extract(value, '\$.knob') = 'persistent-workers'")" 1
+most=$(sql :memory: "SELECT max(json_extract(value, '\$.samples_per_s')) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.verdict.fixes')")
+holds "no fix is above the rate without stalls" "${most:-0} > 0 && ${most:-0} <= $(json "$OUT" '$.verdict.headroom_samples_per_s')"
 
 # What a program does between its epochs, no worker makes shorter: half of the time, of which nothing is gained.
 record --workers 1 --epochs 5 --pause-ms 450

@@ -69,9 +69,10 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     double then = r->headroom_samples_per_s, most = longest_bar(r);
     if (isnan(then) || isnan(r->samples_per_s))
         return;
-    const char *gone = r->taken_for_free  ? "without any wait for data or time to take a batch"
-                       : r->starved_s > 0 ? "without any wait for data or for a CPU"
-                                          : "without any wait for data";
+    const char *gone = r->workers_stay ? "without any wait for data, with workers that stay for all epochs"
+                       : r->taken_for_free ? "without any wait for data or time to take a batch"
+                       : r->starved_s > 0  ? "without any wait for data or for a CPU"
+                                           : "without any wait for data";
     char caption[256];
     if (v->n_fixes)
         snprintf(

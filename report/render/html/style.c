@@ -49,7 +49,7 @@ const char pp_html_style[] =
     ".line{fill:none;stroke:var(--step);stroke-width:2;vector-effect:non-scaling-stroke}.line-key{fill:var(--step)}.hover{fill:transparent}.hover:hover{fill:var(--ink);opacity:.1}.rail{fill:var(--rail)}\n"
     ".heat0{fill:var(--rail)}.heat1{fill:var(--h1)}.heat2{fill:var(--h2)}.heat3{fill:var(--h3)}.heat4{fill:var(--h4)}.heat5{fill:var(--h5)}\n"
     ".q{position:absolute;padding:0 5px;font-size:12px;line-height:18px;font-weight:600;background:var(--card);border-radius:3px;margin-left:4px;white-space:nowrap}.q.left{margin:0 4px 0 0}\n"
-    ".bars{display:grid;gap:8px;margin-bottom:10px}.bar{display:grid;grid-template-columns:148px 1fr 64px;gap:8px;align-items:center;font-size:13px}.what{text-align:right;color:var(--soft)}.track{height:22px}.v{font-weight:600;font-variant-numeric:tabular-nums}\n"
+    ".bars{display:grid;gap:8px;margin-bottom:10px}.bar{display:grid;grid-template-columns:168px 1fr 64px;gap:8px;align-items:center;font-size:13px}.what{text-align:right;color:var(--soft)}.track{height:22px}.v{font-weight:600;font-variant-numeric:tabular-nums}\n"
     "ul{margin:4px 0 0;padding-left:20px;font-size:13.5px;color:var(--soft)}\n"
     "details{margin:12px 0 0}summary{cursor:pointer;font-size:13px;color:var(--soft)}summary:focus-visible{outline:2px solid var(--step);outline-offset:2px}\n"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;margin-top:6px;font-size:13px;font-variant-numeric:tabular-nums}\n"
