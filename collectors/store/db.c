@@ -59,6 +59,10 @@ pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const ch
         return pp_fail(err, PP_E_NO_SPACE,
                        "%s %s: %s; a file-size limit of %llu bytes is in force (ulimit -f)", what, path, why,
                        (unsigned long long)limit.rlim_cur);
+    if ((code & 0xff) == SQLITE_CORRUPT)
+        return pp_fail(err, status,
+                       "%s %s: it is damaged (%s); copy it again from where it was recorded, or record again",
+                       what, path, why);
     return pp_fail(err, status, "%s %s: %s%s", what, path, why,
                    status == PP_E_NO_SPACE ? "; free some space or choose another directory" : "");
 }

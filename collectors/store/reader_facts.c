@@ -31,6 +31,19 @@ static const char *keep(struct pp_reader *r, const char *text)
     return copy;
 }
 
+/* Ends a query whose caller is told of no error: it is kept for the report. */
+static void end_unsaid(struct query *q)
+{
+    query_end(q, q->r->unread.code ? NULL : &q->r->unread);
+}
+
+pp_status pp_reader_unread(const struct pp_reader *r, struct pp_err *err)
+{
+    if (r->unread.code && err)
+        *err = r->unread;
+    return r->unread.code;
+}
+
 static struct query meta_query(struct pp_reader *r, const char *section, const char *key)
 {
     struct query q = reader_query(r, "SELECT value FROM meta WHERE section = ? AND key = ?");
@@ -43,7 +56,7 @@ const char *pp_reader_meta(struct pp_reader *r, const char *section, const char 
 {
     struct query q = meta_query(r, section, key);
     const char *value = query_row(&q) ? keep(r, col_text(&q, 0)) : NULL;
-    query_end(&q, NULL);
+    end_unsaid(&q);
     return value;
 }
 
@@ -53,7 +66,7 @@ int pp_reader_meta_num(struct pp_reader *r, const char *section, const char *key
     int there = query_row(&q) && col_is_number(&q, 0);
     if (there)
         *value = sqlite3_column_double(q.st, 0);
-    query_end(&q, NULL);
+    end_unsaid(&q);
     return there;
 }
 
@@ -113,7 +126,7 @@ size_t pp_reader_threads(struct pp_reader *r, const struct pp_thread_row **rows)
             .dropped = col_num(&q, 6),
         };
     }
-    query_end(&q, NULL);
+    end_unsaid(&q);
     *rows = r->threads ? r->threads->rows : NULL;
     return n;
 }
@@ -123,7 +136,7 @@ const char *pp_reader_name(struct pp_reader *r, uint16_t id)
     struct query q = reader_query(r, "SELECT text FROM name WHERE id = ?");
     sqlite3_bind_int(q.st, 1, id);
     const char *name = query_row(&q) ? keep(r, col_text(&q, 0)) : NULL;
-    query_end(&q, NULL);
+    end_unsaid(&q);
     return name;
 }
 

@@ -33,6 +33,7 @@ struct pp_reader {
     void *kept;                     /* strings that were handed out: a tree of search.h */
     struct reader_threads *threads; /* rows that were handed out */
     struct pp_missing missing;      /* spans that still wait in ring files */
+    struct pp_err unread;           /* code not PP_OK: the first answer that a damaged page cut off unsaid */
 };
 
 void reader_free_kept(struct pp_reader *r); /* strings and thread rows */
