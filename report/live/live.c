@@ -212,6 +212,8 @@ static void read_facts(struct pp_live *l, struct pp_reader *r)
     pp_reader_meta_num(r, "config", "prefetch", &l->prefetch);
     const char *copies = pp_reader_meta(r, "config", "copy_buffers"); /* stored as it was typed */
     l->copy_buffers = copies ? atof(copies) : NAN;
+    const char *source = pp_reader_meta(r, "config", "source");
+    l->ends_epochs = source && strcmp(source, "pytorch") == 0;
     double ns, number;
     l->rank = (struct pp_live_rank){
         .rank = pp_reader_meta_num(r, "rank", "rank", &number) ? (long)count_of(number) : -1,

@@ -69,6 +69,10 @@ static void tell_part(struct pp_live *l, const struct pp_second_row *row, uint64
     pp_text_duration(usual, sizeof(usual), usual_ns);
     if (row->phase == PP_PHASE_CHECKPOINT)
         tell(l, PP_LIVE_CHECKPOINT, t_ns, row->n, "checkpoint, %s", took);
+    else if (row->phase == PP_PHASE_EPOCH_BOUNDARY && l->ends_epochs)
+        tell(l, PP_LIVE_EPOCH, t_ns, row->n,
+             row->n > 1 ? "%llu epochs ended, the longest end took %s" : "%llu epoch ended, in %s",
+             (unsigned long long)row->n, took);
     else if (row->phase == PP_PHASE_EPOCH_BOUNDARY)
         tell(l, PP_LIVE_EPOCH, t_ns, row->n,
              row->n > 1 ? "%llu new epochs, longest wait for a first batch %s"

@@ -115,6 +115,7 @@ struct pp_live {
     struct pp_live_fact *facts;
     size_t n_facts;
     double batch_size, workers, prefetch, copy_buffers;
+    int ends_epochs; /* epoch_boundary is the end of an epoch, as PyTorch has it, and brings no batch */
     struct pp_live_rank rank;
     struct pp_live_totals totals;
 
@@ -163,6 +164,11 @@ struct pp_live {
     struct pp_live_worker *worker_rows;
 };
 
+/* Whether a span of the trainer's in this phase is one batch taken. */
+static inline int live_takes_batch(const struct pp_live *l, unsigned phase)
+{
+    return phase == PP_PHASE_DATA_WAIT || (phase == PP_PHASE_EPOCH_BOUNDARY && !l->ends_epochs);
+}
 /* The row of a thread's lane, or -1. */
 long live_thread_row(const struct pp_live *l, uint32_t id);
 /* Fills threads and places. */

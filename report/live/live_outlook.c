@@ -40,8 +40,7 @@ static void count_batches(const struct pp_live *l, uint64_t s, double *made, dou
         if (row < 0)
             continue;
         if (l->threads[row].lane == PP_LANE_TRAINER)
-            *taken += p->phase == PP_PHASE_DATA_WAIT || p->phase == PP_PHASE_EPOCH_BOUNDARY ? (double)p->n
-                                                                                            : 0;
+            *taken += live_takes_batch(l, p->phase) ? (double)p->n : 0;
         else if (p->phase == PP_PHASE_COLLATE)
             collated += (double)p->n;
     }

@@ -338,10 +338,11 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
     const struct sums *t = w->sum[PP_LANE_TRAINER];
     uint64_t wait_ns = t[PP_PHASE_DATA_WAIT].total_ns + t[PP_PHASE_DEVICE_SYNC].total_ns,
              step_ns = t[PP_PHASE_STEP].total_ns;
-    uint64_t batches = t[PP_PHASE_DATA_WAIT].n + t[PP_PHASE_EPOCH_BOUNDARY].n,
-             samples = samples_of(w->sum[PP_LANE_WORKER]);
+    uint64_t batches = 0, samples = samples_of(w->sum[PP_LANE_WORKER]);
     double read_bytes = (double)(w->sum[PP_LANE_WORKER][PP_PHASE_READ].bytes +
                                  w->sum[PP_LANE_READER][PP_PHASE_READ].bytes);
+    for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)
+        batches += live_takes_batch(l, phase) ? t[phase].n : 0;
     out->window_s = w->covered_s;
     out->batches_per_s = w->covered_s > 0 ? (double)batches / w->covered_s : NAN;
     out->samples_per_s = w->covered_s > 0 && samples ? (double)samples / w->covered_s

@@ -20,7 +20,9 @@ static void count(const struct pp_live *l, struct pp_live_totals *sum)
 {
     const struct pp_live_total *trainer = sum->phase[PP_LANE_TRAINER];
     double samples = NAN;
-    sum->batches = (double)(trainer[PP_PHASE_DATA_WAIT].n + trainer[PP_PHASE_EPOCH_BOUNDARY].n);
+    sum->batches = 0;
+    for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)
+        sum->batches += live_takes_batch(l, phase) ? (double)trainer[phase].n : 0;
     for (int i = 0; i < LIVE_WORKS && isnan(samples); i++)
         samples = sum->work_n[i] ? (double)sum->work_n[i] : NAN;
     if (isnan(samples))

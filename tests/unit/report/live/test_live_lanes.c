@@ -167,12 +167,45 @@ static void a_worker_in_a_long_read_keeps_its_lane(void **state)
     }
 }
 
+/* PyTorch says that an epoch ended when it has no more batches: that brings none. */
+static void an_epochs_end_is_no_batch(void **state)
+{
+    for (int pytorch = 0; pytorch <= 1; pytorch++) {
+        struct pp_store *s = begin();
+        struct pp_live *l;
+        size_t told = 0;
+        pp_store_meta_text(s, "config", "source", pytorch ? "pytorch" : "nvtx");
+        for (int e = 0; e < EPOCHS; e++) {
+            put_epoch(s, e);
+            put(s, TRAINER, PP_PHASE_EPOCH_BOUNDARY, T0 + (uint64_t)(e + 1) * EPOCH_S * S - 40 * MS, 12 * MS,
+                PP_NO_SAMPLE, PP_NO_BATCH);
+        }
+        assert_int_equal(pp_store_finish(s, NULL), PP_OK);
+        pp_store_close(s);
+        assert_int_equal(pp_live_open(store_path, &l, NULL), PP_OK);
+        near(pp_live_totals(l)->batches, EPOCHS * EPOCH_S + (pytorch ? 0 : EPOCHS), 0);
+        at(l, UINT64_MAX, EPOCHS * EPOCH_S);
+        near(snap.batches_per_s, pytorch ? 1 : 1 + 1.0 / EPOCH_S, pytorch ? 0.02 : 0.1);
+        for (size_t i = 0; i < snap.n_events; i++) {
+            if (snap.events[i].kind != PP_LIVE_EPOCH)
+                continue;
+            assert_string_equal(snap.events[i].text,
+                                pytorch ? "1 epoch ended, in 12.0 ms" : "1 new epoch, first batch after 12.0 ms");
+            told++;
+        }
+        assert_int_equal(told, EPOCHS);
+        pp_live_close(l);
+        unlink(store_path);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(a_worker_of_every_epoch_is_one_lane),
         STORE_TEST(lanes_are_joined_as_the_file_grows),
         STORE_TEST(a_worker_in_a_long_read_keeps_its_lane),
+        STORE_TEST(an_epochs_end_is_no_batch),
     };
     return cmocka_run_group_tests_name("live_lanes", tests, NULL, NULL);
 }
