@@ -172,10 +172,10 @@ beside_debian() { # small packages for the slice, within two minutes
 "$PWD/$BUILD/samples/make_dataset" "$T/images" --n 60 --classes 3 --size 160x120 >/dev/null
 while IFS='|' read -r who requirements import <&3; do
     if [ "$who" = dali ]; then echo dali; else rows; echo ranks; fi | sed "s/|.*//; s/^/$who /" | grep -Eq -- "$ONLY" || continue
+    unset PYTHONPATH # pip would take what lies there for installed
     interpreter "$who" "$requirements"
     if [ -z "$why" ] && ! "$PYTHON" -c "import $import" 2>"$T/import"; then why=$(tail -n 1 "$T/import"); fi
     if [ -n "$why" ]; then skip "$who" "$why"; continue; fi
-    unset PYTHONPATH
     if [ "$who" = dali ]; then dali; continue; fi
     [ "$who" != debian ] || beside_debian
     mapfile -t jobs < <(rows | while IFS='|' read -r job _; do grep -Eq -- "$ONLY" <<<"$who $job" && echo "$job"; done)
