@@ -67,13 +67,22 @@ static pp_status read_counters(const struct pp_source *source, struct pp_costs *
 
 /* ---- configuration ---- */
 
+/* What a file says, if it can be: from 0 to most. */
+static double number_to(const struct pp_source *s, const char *key, double most, double otherwise)
+{
+    double v = pp_source_number(s, "config", key, otherwise);
+    return v >= 0 && v <= most ? v : otherwise;
+}
+
+enum { MOST_WORKERS = 65536, MOST_INFLIGHT = 256 };
+
 static void read_config(const struct pp_source *s, struct pp_costs *c)
 {
-    c->workers = (int)pp_source_number(s, "config", "workers", s->stated.workers);
+    c->workers = (int)number_to(s, "workers", MOST_WORKERS, s->stated.workers);
     c->in_trainer = pp_source_number(s, "config", "num_workers", c->workers) == 0;
-    c->prefetch = (int)pp_source_number(s, "config", "prefetch", 2);
-    c->batch_size = pp_source_number(s, "config", "batch_size", s->stated.batch_size);
-    c->copy_buffers = (int)pp_source_number(s, "config", "copy_buffers", 2);
+    c->prefetch = (int)number_to(s, "prefetch", MOST_WORKERS, 2);
+    c->batch_size = number_to(s, "batch_size", 1e9, s->stated.batch_size);
+    c->copy_buffers = (int)number_to(s, "copy_buffers", MOST_WORKERS, 2);
     c->in_order = !pp_source_yes(s, "config", "out_of_order") &&
                   pp_source_number(s, "config", "in_order", 1) != 0;
     c->pageable = pp_source_yes(s, "config", "pageable");
@@ -81,10 +90,10 @@ static void read_config(const struct pp_source *s, struct pp_costs *c)
     c->streaming = pp_source_yes(s, "config", "stream");
     const char *source = s->meta(s->ctx, "config", "source");
     c->per_worker = source && strcmp(source, "pytorch") == 0 && !c->streaming;
-    c->inflight = c->streaming ? 0 : (int)pp_source_number(s, "config", "inflight", 0);
+    c->inflight = c->streaming ? 0 : (int)number_to(s, "inflight", MOST_INFLIGHT, 0);
     c->piece_bytes = pp_source_number(s, "config", "request_bytes", 0);
     c->stream_shards = pp_source_number(s, "config", "stream_shards", 0);
-    c->dataset_samples = (uint64_t)pp_source_number(s, "config", "dataset_samples", 0);
+    c->dataset_samples = (uint64_t)number_to(s, "dataset_samples", 1e15, 0);
     c->usable_cpus = pp_source_number(s, "environment", "usable_cpus", NAN);
     c->machine_cpus = pp_source_number(s, "environment", "cpus_affinity", c->usable_cpus);
     c->online_cpus = pp_source_number(s, "environment", "cpus_online", c->machine_cpus);
@@ -246,8 +255,8 @@ static double rate_error(const struct pp_costs *c, const struct pp_timeline *tl)
     enum { PARTS = 10 };
     double n[PARTS] = {0}, mean = (double)c->n / PARTS, off = 0, span = (double)(tl->end_ns - tl->start_ns);
     for (size_t i = 0; i < c->n; i++) {
-        int part = (int)((double)(c->samples[i].read_start_ns - tl->start_ns) / span * PARTS);
-        n[part < PARTS ? part : PARTS - 1]++;
+        double part = ((double)c->samples[i].read_start_ns - (double)tl->start_ns) / span * PARTS;
+        n[(int)fmin(fmax(part, 0), PARTS - 1)]++; /* a file may say that a sample was read in a later year */
     }
     for (int k = 0; k < PARTS; k++)
         off += (n[k] - mean) * (n[k] - mean);

@@ -355,7 +355,8 @@ static struct pp_outage *outages_of(const struct pp_costs *c, const struct pp_kn
 
 static pp_status check_size(const struct pp_replay_setup *s, struct pp_err *err)
 {
-    double in_flight = ((double)s->workers * s->prefetch + 1) * (double)s->batch_size;
+    double in_flight = ((double)s->workers * s->prefetch + 1) * (double)s->batch_size +
+                       (double)s->workers * s->inflight;
     if (in_flight <= MOST_IN_FLIGHT)
         return PP_OK;
     return pp_fail(
