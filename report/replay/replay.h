@@ -34,6 +34,8 @@ struct pp_replay_sample {
     float serial_cpu;   /* CPU time spent under one lock shared by all workers, part of neither above */
     uint32_t bytes;     /* asked of storage; 0: it is not asked, the sample is at hand */
     uint32_t on_device; /* 1: the device's decoder takes it, behind the copy of its batch */
+    uint32_t begins;    /* 1: the first of its recorded batch; with per_worker a batch begins with one, if
+                           there is any as near as two batches */
 };
 
 /* No read completes from start to end, in ns from the beginning of the run. */

@@ -43,6 +43,7 @@ struct slot {
     uint64_t batch, epoch;
     size_t worker; /* that it was given to */
     uint64_t samples, claimed, unfinished, on_device;
+    uint64_t first; /* with batches per worker: its first sample */
 };
 
 struct sim {

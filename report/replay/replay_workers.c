@@ -26,6 +26,16 @@ static int may_open(const struct sim *m)
     return !m->s->on_demand || (m->trainer_stage == T_WAITING && m->next_open == m->stepped);
 }
 
+/* What a recorded batch cost was one worker's: its samples stay together. */
+static uint64_t first_of_batch(const struct sim *m)
+{
+    uint64_t most = 2 * m->s->batch_size < m->n ? 2 * m->s->batch_size : m->n;
+    for (uint64_t i = 0; i < most; i++)
+        if (m->samples[(m->next_sample + i) % m->n].begins)
+            return m->next_sample + i;
+    return m->next_sample;
+}
+
 static int open_batch(struct sim *m)
 {
     if (!may_open(m))
@@ -44,7 +54,10 @@ static int open_batch(struct sim *m)
     m->slots[slot] = (struct slot){.batch = m->next_open++,
                                    .epoch = m->epoch,
                                    .samples = samples,
-                                   .unfinished = samples};
+                                   .unfinished = samples,
+                                   .first = m->s->per_worker ? first_of_batch(m) : 0};
+    if (m->s->per_worker)
+        m->next_sample = m->slots[slot].first + samples;
     m->last_opened = m->agents.now;
     m->open = slot + 1;
     return 1;
@@ -196,7 +209,7 @@ static int take_row(struct sim *m, int w, size_t *slot, size_t *sample)
         return 0;
     struct slot *b = &m->slots[*at_hand - 1];
     *slot = *at_hand - 1;
-    *sample = m->next_sample++ % m->n;
+    *sample = (m->s->per_worker ? b->first + b->claimed : m->next_sample++) % m->n;
     if (++b->claimed == b->samples)
         *at_hand = 0;
     return 1;

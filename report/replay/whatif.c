@@ -167,6 +167,8 @@ static void resample(const struct pp_costs *c, struct pp_cost_sample *to, size_t
     for (size_t at = 0; at < n; at += block) {
         size_t from = (size_t)(pp_rng_unit(&rng) * (double)(c->n - block + 1)),
                m = n - at < block ? n - at : block;
+        while (c->per_worker && from > 0 && c->samples[from].batch == c->samples[from - 1].batch)
+            from--;
         memcpy(to + at, c->samples + from, m * sizeof(*to));
     }
 }

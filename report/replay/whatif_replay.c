@@ -434,6 +434,7 @@ pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k, c
     float limit = sample_limit(k, s, n);
     for (size_t i = 0; i < all; i++) {
         r[i] = replayed(c, k, &s[i % n], i, &walk);
+        r[i].begins = !(k->batch > 0) && (i % n == 0 || s[i % n].batch != s[i % n - 1].batch);
         keep_below(&r[i], &s[i % n], limit);
     }
     uint64_t batches = whole_epochs(&setup, batches_of(c, &setup, all));

@@ -94,6 +94,30 @@ static void a_slow_worker_holds_up_the_others_in_order(void **state)
     assert_near(r.samples_per_s, 3 * 8 / 0.08 + 8 / 0.32, 3);
 }
 
+/* Every fourth batch takes 800 ms, the others 100: in order they are all of one worker, which holds up the
+ * others; where batches have no order, four workers share 1100 ms in four batches. */
+static void a_heavy_batch_is_one_workers(void **state)
+{
+    (void)state;
+    struct pp_replay_setup s = base;
+    struct pp_replay_sample x[33];
+    struct pp_replay_result r;
+    struct pp_err err;
+    s.drains = 0, s.epoch_samples = 0;
+    for (size_t cut = 0; cut <= 1; cut++) { /* the recording may begin in the middle of a batch */
+        size_t n = 32 + cut;
+        for (size_t i = 0; i < n; i++)
+            x[i] = (struct pp_replay_sample){.read_blocked = i >= n - 8 ? 100e6f : 12.5e6f,
+                                             .begins = i >= cut && (i - cut) % 8 == 0};
+        s.in_order = 1;
+        assert_int_equal(pp_replay(&s, x, n, 400, &r, &err), PP_OK);
+        assert_near(r.samples_per_s, 4 * 8 / 0.8, 0.5);
+        s.in_order = 0;
+        assert_int_equal(pp_replay(&s, x, n, 8000, &r, &err), PP_OK);
+        assert_near(r.samples_per_s, 4 * 4 * 8 / 1.1, 2);
+    }
+}
+
 /* workers x prefetch batches are given and not taken. The one that is given when a step begins is there 80 ms
  * later, so that a step of 60 ms waits 20 ms with one batch ahead, and not with two workers. */
 static void a_batch_is_given_when_one_is_taken(void **state)
@@ -160,6 +184,7 @@ int main(void)
         cmocka_unit_test(each_epoch_waits_for_its_first_batch),
         cmocka_unit_test(the_last_batch_is_short),
         cmocka_unit_test(a_slow_worker_holds_up_the_others_in_order),
+        cmocka_unit_test(a_heavy_batch_is_one_workers),
         cmocka_unit_test(a_batch_is_given_when_one_is_taken),
         cmocka_unit_test(time_between_epochs_stays),
         cmocka_unit_test(the_start_of_workers_is_what_the_first_wait_has_beyond_a_batch),
