@@ -278,6 +278,14 @@ static double rate_without(const struct pp_report *r, double s)
     return r->has_step && counted && r->window_s > s ? (double)r->window_samples / (r->window_s - s) : NAN;
 }
 
+/* How long the GPU of a job that launches ahead idled: no more can be gained, however short the trainer's
+ * steps are. */
+static double gpu_idle_s(const struct pp_report *r)
+{
+    const struct pp_report_gpu *g = r->gpu;
+    return g && !g->not_measured && !r->own_loader ? r->window_s * (1 - g->busy_share) : INFINITY;
+}
+
 /* Exposed is what the trainer waits, for data or other ranks, and what its own steps take longer for want of
  * a CPU. Batches that are always there still have to be taken: that part of its waits stays, unless it is
  * what a fix ends. So does the time in which workers end and start again. */
@@ -287,7 +295,8 @@ static void set_headroom(struct build *b, double starved_ns, double taking_ns, d
     struct pp_report *r = b->r;
     double wait_s = ((double)pp_timeline_exposed_ns(t) - taking_ns) / 1e9, exposed_s;
     r->starved_s = starved_ns / 1e9;
-    exposed_s = wait_s + r->starved_s + restarts_ns / 1e9;
+    wait_s = fmin(wait_s, gpu_idle_s(r));
+    exposed_s = fmin(wait_s + r->starved_s + restarts_ns / 1e9, gpu_idle_s(r));
     r->headroom_if = r->collective_share > r->data_wait_share ? "there were no waits for other ranks"
                      : r->workers_stay   ? "data were always available and workers stayed for all epochs"
                      : r->taken_for_free ? "data were always available and batches cost nothing to take"

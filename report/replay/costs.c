@@ -286,6 +286,12 @@ static void add_other_span(struct pp_costs_pass *p, pp_lane lane, const struct p
     }
     if (s->phase == PP_PHASE_GET_WAIT || s->phase == PP_PHASE_PUT_WAIT)
         add_wait(p, &p->copy_waits, s);
+    if (s->phase == PP_PHASE_GET_WAIT && lane == PP_LANE_COPY)
+        p->get_cpu_ns += cpu_of(s);
+    if (lane == PP_LANE_TRAINER && (s->phase == PP_PHASE_EPOCH_BOUNDARY || s->phase == PP_PHASE_DATA_WAIT))
+        p->between_epochs = s->phase == PP_PHASE_EPOCH_BOUNDARY && s->batch == PP_NO_BATCH;
+    if (s->phase == PP_PHASE_CHECKPOINT && lane == PP_LANE_TRAINER && !p->between_epochs)
+        keep_stretch(p, &p->checkpoint, s->start_ns, s->start_ns + s->dur_ns);
     if (s->phase == PP_PHASE_H2D || s->phase == PP_PHASE_PIN) {
         c->copy_cpu_ns += cpu_of(s);
         c->copy_blocked_ns += blocked_of(s);
@@ -375,6 +381,16 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
 
 /* ---- the pass ---- */
 
+/* Of the window, and not of another loader's batches. */
+static void on_gpu(void *ctx, const struct pp_gpu_row *row)
+{
+    struct pp_costs_pass *p = ctx;
+    if (strcmp(row->kind, "kernel") == 0 && row->start_ns >= p->tl->start_ns &&
+        row->start_ns < p->tl->end_ns && row->dur_ns < p->tl->end_ns - row->start_ns &&
+        !(row->batch != UINT32_MAX && pp_other_batches_has(&p->whole->other, row->batch)))
+        keep_stretch(p, &p->kernel, row->start_ns, row->start_ns + row->dur_ns);
+}
+
 static pp_status refuse(const struct pp_costs *c, const char *path, struct pp_err *err)
 {
     if (c->n < 8)
@@ -436,12 +452,16 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
         pp_stream_reads_join(&p->stream, c);
     if (st == PP_OK)
         st = pp_requests_read(source, p->tl, c, err);
+    if (st == PP_OK && c->per_worker && source->each_gpu)
+        st = source->each_gpu(source->ctx, on_gpu, p, err);
     if (st == PP_OK) {
         pp_costs_sum_up(p);
         st = refuse(c, source->path, err);
     }
     free(p->sync.at);
     free(p->copy.at);
+    free(p->checkpoint.at);
+    free(p->kernel.at);
     pp_stream_reads_free(&p->stream);
     free(p->step_ns);
     free(p->workers);

@@ -48,7 +48,8 @@ struct pp_storage {
  * what the costs say of samples, capacity and storage is the same. */
 struct pp_base_rate {
     double samples_per_s, others, groups, wanted_by_others, wake_part, bandwidth, reads_per_s,
-        restart_ns; /* samples_per_s 0: not replayed yet */
+        restart_ns;       /* samples_per_s 0: not replayed yet */
+    double first_wait_ns; /* as the replay has it */
     size_t n, n_outages;
 };
 /* Requests to remote storages in the steady state (requests.h). */
@@ -96,9 +97,14 @@ struct pp_costs {
                                epoch boundaries, checkpoints), so that step and rest are the pace of the
                                report's "if data were always available" */
     double sync_ns;         /* per batch, beyond the copy that was on the link when it began */
-    float *others_ns; /* per step, in their order: what it took the other ranks of the run, from meeting to
-                         meeting */
-    size_t n_others;  /* 0: there was no collective step */
+    double apart_ns; /* per batch: checkpoints and the rare long pauses of steps, as far as they last longer
+                        than it takes to fill what is prefetched. No change makes them shorter, and neither
+                        the steps nor the replay have them */
+    double gpu_busy_ns; /* per batch: a kernel ran; 0: not recorded. Who launches ahead, as PyTorch does, is
+                           done with a step before the GPU is */
+    float *others_ns;   /* per step, in their order: what it took the other ranks of the run, from meeting to
+                           meeting */
+    size_t n_others;    /* 0: there was no collective step */
     double cpu_ns, delay_ns; /* of the workers' work, of copies, and of steps that need a CPU; in all */
     double wanting_cpus;     /* threads of the workers that run or wait for a CPU, on average */
     /* From being woken to having a CPU: per batch, of threads that mostly sleep (in copies, in steps) and of
@@ -183,6 +189,7 @@ struct pp_costs {
     double epoch_wait_ns, epoch_gap_ns; /* then: the wait for an epoch's first batch, and what the trainer did
                                            before that since the last batch of the epoch before */
     double epoch_workers_ns;            /* of epoch_gap_ns: ending workers and starting new ones */
+    int divides;     /* the data set says itself which samples a worker has: an IterableDataset */
     int may_persist; /* and they do so because the loader, which lives on, has no persistent_workers */
     double memory_available; /* bytes; NAN: unknown */
 };

@@ -41,15 +41,18 @@ struct pp_costs_pass {
     double data_waits, data_wait_ns, data_wait_cpu_ns, data_wait_blocked_ns, data_wait_delay_ns;
     float *step_ns; /* of every step, for the quota's part */
     size_t n_steps, step_room;
+    double get_cpu_ns;   /* of the copy lane, while it takes a batch */
     uint32_t step_batch; /* of the newest one */
     /* of collective spans, for a recording without others */
     double collective_cpu_ns, collective_blocked_ns, collective_delay_ns;
-    struct pp_stream_reads stream;     /* --stream: of the reader's thread */
-    struct pp_stream_read stream_next; /* of the sample that it is at */
-    struct pp_stretches copy, sync;    /* of every copy and device sync: what a sync waited for */
-    struct pp_other_batches other;     /* of a job's other loaders: no cost of the one that is judged */
-    int at_other;                      /* the trainer is at a batch of another loader */
-    double batches[2], samples[2];     /* that the trainer had; [1]: of the others */
+    struct pp_stream_reads stream;          /* --stream: of the reader's thread */
+    struct pp_stream_read stream_next;      /* of the sample that it is at */
+    struct pp_stretches copy, sync;         /* of every copy and device sync: what a sync waited for */
+    struct pp_stretches checkpoint, kernel; /* checkpoint: not between epochs */
+    int between_epochs;
+    struct pp_other_batches other; /* of a job's other loaders: no cost of the one that is judged */
+    int at_other;                  /* the trainer is at a batch of another loader */
+    double batches[2], samples[2]; /* that the trainer had; [1]: of the others */
     double exposed_ns, all_steps_ns, other_ns,
         other_wait_ns; /* of the trainer's time; the first two: with the batches of all loaders */
     const struct pp_source *source;

@@ -90,6 +90,9 @@ static void read_config(const struct pp_source *s, struct pp_costs *c)
     c->streaming = pp_source_yes(s, "config", "stream");
     const char *source = s->meta(s->ctx, "config", "source");
     c->per_worker = source && strcmp(source, "pytorch") == 0 && !c->streaming;
+    const char *loader = s->meta(s->ctx, "config", "dataloader");
+    const char *row = loader ? s->meta(s->ctx, "loader", loader) : NULL;
+    c->divides = row && strstr(row, "sampler=torch.utils.data.dataloader._InfiniteConstantSampler") != NULL;
     c->inflight = c->streaming ? 0 : (int)number_to(s, "inflight", MOST_INFLIGHT, 0);
     c->piece_bytes = pp_source_number(s, "config", "request_bytes", 0);
     c->stream_shards = pp_source_number(s, "config", "stream_shards", 0);
@@ -233,6 +236,41 @@ static void charge_quota(struct pp_costs_pass *p)
     }
 }
 
+/* Of these stretches, what is longer than that, each for itself. */
+static double beyond_ns(const struct pp_stretches *k, double that_ns)
+{
+    double ns = 0;
+    for (size_t i = 0; i < k->n; i++)
+        ns += fmax((double)(k->at[i].end_ns - k->at[i].start_ns) - that_ns, 0);
+    return ns;
+}
+
+#define PAUSE 10 /* a step so many times as long as the middle one, if no more than one in so many is */
+
+/* What steps hold that is none, such as an evaluation or a file that is written, taken out of them as far as
+ * it is longer than filled_ns. In all. */
+static double take_pauses(struct pp_costs_pass *p, double filled_ns)
+{
+    struct pp_costs *c = p->c;
+    double pauses = 0, all = c->step_cpu_ns + c->step_blocked_ns + c->step_stretch_ns;
+    if (p->n_steps < 2 * PAUSE)
+        return 0;
+    qsort(p->step_ns, p->n_steps, sizeof(*p->step_ns), by_float);
+    double middle = p->step_ns[p->n_steps / 2];
+    if (!(all > 0) || p->step_ns[p->n_steps - p->n_steps / PAUSE - 1] > PAUSE * middle)
+        return 0;
+    for (size_t i = p->n_steps - p->n_steps / PAUSE; i < p->n_steps; i++) {
+        double more = p->step_ns[i] > PAUSE * middle ? fmax(p->step_ns[i] - middle - filled_ns, 0) : 0;
+        p->step_ns[i] -= (float)more;
+        pauses += more;
+    }
+    pauses = fmin(pauses, 0.99 * all);
+    c->step_cpu_ns *= 1 - pauses / all;
+    c->step_blocked_ns *= 1 - pauses / all;
+    c->step_stretch_ns *= 1 - pauses / all;
+    return pauses;
+}
+
 /* A device sync waits for the copy on the link when it begins, whose time is the copy's and overlaps nothing
  * once the sync is left out; its own time is the rest. */
 static double own_sync_ns(const struct pp_costs_pass *p)
@@ -248,6 +286,27 @@ static double own_sync_ns(const struct pp_costs_pass *p)
         own += (double)(end - start);
     }
     return own;
+}
+
+/* That a kernel ran, of the window; 0: not recorded for most of it, which gpu/gpu.c has as its condition too.
+ */
+static double gpu_busy_ns(const struct pp_costs_pass *p)
+{
+    const struct pp_stretches *k = &p->kernel;
+    double from = pp_source_number(p->source, "gpu", "from_ns", 0),
+           until = pp_source_number(p->source, "gpu", "until_ns", INFINITY), window = p->c->window_ns,
+           covered = fmin(until, (double)p->tl->end_ns) - fmax(from, (double)p->tl->start_ns);
+    uint64_t at = 0;
+    double busy = 0;
+    if (!(covered >= 0.5 * window))
+        return 0;
+    for (size_t i = 0; i < k->n; i++) { /* in the order of their starts */
+        uint64_t begin = k->at[i].start_ns > at ? k->at[i].start_ns : at;
+        if (k->at[i].end_ns > begin)
+            busy += (double)(k->at[i].end_ns - begin);
+        at = k->at[i].end_ns > at ? k->at[i].end_ns : at;
+    }
+    return fmin(busy * (window / covered), window);
 }
 
 static double rate_error(const struct pp_costs *c, const struct pp_timeline *tl)
@@ -324,7 +383,7 @@ static void cost_of_fetching(struct pp_costs_pass *p, struct pp_costs *c)
 }
 
 /* What the trainer does beside steps and waits takes the same time for a batch of any loader. */
-static void leave_others_out(struct pp_costs_pass *p)
+static void leave_others_out(struct pp_costs_pass *p, double pauses_ns)
 {
     struct pp_costs *c = p->c;
     const struct pp_epoch_starts *e = &p->whole->starts;
@@ -339,7 +398,7 @@ static void leave_others_out(struct pp_costs_pass *p)
     c->others_wait_share = per(p->other_wait_ns, p->other_ns);
     c->samples_per_s = per(p->samples[0] * 1e9, c->window_ns);
     /* as for one loader, the starts of epochs are no part of the pace that data sets */
-    c->trainer_rest_ns += (double)(e->gap_ns + e->wait_ns) / p->batches[0];
+    c->trainer_rest_ns += pauses_ns + (double)(e->gap_ns + e->wait_ns) / p->batches[0];
 }
 
 static void average(struct pp_costs_pass *p)
@@ -353,6 +412,16 @@ static void average(struct pp_costs_pass *p)
         c->step_blocked_ns += p->collective_blocked_ns;
         c->step_stretch_ns += p->collective_delay_ns;
     }
+    /* While the trainer is at something else, the workers go on until what is prefetched is full: that much
+     * of it is not lost. */
+    double filled_ns = c->in_trainer ? 0 : c->workers * c->prefetch * per(c->window_ns, p->steps),
+           pauses_ns = per(take_pauses(p, filled_ns), p->steps);
+    c->apart_ns = pauses_ns + per(beyond_ns(&p->checkpoint, filled_ns), p->batches[0] + p->batches[1] > 0
+                                                                            ? p->batches[0] + p->batches[1]
+                                                                            : p->steps);
+    if (c->per_worker)
+        c->copy_cpu_ns += p->get_cpu_ns; /* the thread that pins memory unpickles what it takes */
+    c->gpu_busy_ns = per(gpu_busy_ns(p), p->steps);
     /* A thread that mostly sleeps says more about being woken than about sharing CPUs: a tenth of its time on
      * one is asked for. */
     if (c->copy_cpu_ns > 0.1 * (c->copy_cpu_ns + c->copy_blocked_ns + c->gpu_decode_ns))
@@ -392,7 +461,7 @@ static void average(struct pp_costs_pass *p)
         c->batch_size = seen;
     charge_quota(p);
     c->trainer_rest_ns = trainer_rest_ns(c, p->whole);
-    leave_others_out(p);
+    leave_others_out(p, pauses_ns);
     /* Blocked while decoding, with more than one worker, and no quota to blame: one lock held by one of them
      * nearly all the time. */
     c->locked = c->workers > 1 && !(c->throttled_share > 0.05) &&
@@ -429,7 +498,10 @@ static void starts_of_epochs(struct pp_costs *c, const struct pp_source *s, cons
         c->epoch_samples = (uint64_t)fmax(batches * c->batch_size, 1);
     c->epoch_wait_ns = (double)e->wait_ns / (double)e->n;
     c->epoch_gap_ns = (double)e->gap_ns / (double)e->n;
-    c->may_persist = pp_source_number(s, "config", "persistent_workers", 0) == 0 &&
+    /* Persistent workers of an epoch that is left early finish what they were given before the next begins.
+     */
+    c->may_persist = e->workers_ns > e->starting_ns &&
+                     pp_source_number(s, "config", "persistent_workers", 0) == 0 &&
                      pp_source_number(s, "config", "loader_made_again", 0) == 0;
     if (!c->in_trainer)
         c->epoch_workers_ns = fmin((double)e->workers_ns / (double)e->n, c->epoch_gap_ns);

@@ -25,7 +25,7 @@ enum { BASE, BASE_COPY, BASE_OTHERS = BASE_COPY + BOOTSTRAPS };
 _Static_assert(BASE_OTHERS + 4 == PP_BASE_RATES, "each batch has its place");
 
 static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_cost_sample *s, size_t n,
-                           double *samples_per_s, struct pp_err *err)
+                           struct pp_base_rate *out, struct pp_err *err)
 {
     struct pp_base_rate none = {0}, *kept = c->base ? &c->base[which] : &none;
     struct pp_knobs as_recorded = pp_knobs_none();
@@ -35,12 +35,13 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
         kept->wanted_by_others == c->wanted_by_others && kept->wake_part == c->wake_part &&
         kept->bandwidth == c->bandwidth && kept->reads_per_s == c->reads_per_s &&
         kept->restart_ns == c->restart_ns) {
-        *samples_per_s = kept->samples_per_s;
+        *out = *kept;
         return PP_OK;
     }
     pp_status st = pp_whatif_replay(c, &as_recorded, s, n, &r, err);
     if (st == PP_OK)
-        *kept = (struct pp_base_rate){.samples_per_s = *samples_per_s = r.samples_per_s,
+        *kept = (struct pp_base_rate){.samples_per_s = r.samples_per_s,
+                                      .first_wait_ns = r.first_wait_ns,
                                       .others = c->others,
                                       .groups = c->groups,
                                       .wanted_by_others = c->wanted_by_others,
@@ -50,16 +51,42 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
                                       .restart_ns = c->restart_ns,
                                       .n = c->n,
                                       .n_outages = c->n_outages};
+    *out = *kept;
     return st;
 }
 
+/* Of the recorded time, what the replay leaves out. */
+static double apart_share(const struct pp_costs *c)
+{
+    return fmin(c->apart_ns * c->samples_per_s / c->batch_size / 1e9, 0.9);
+}
+
+/* What the replay has to come to. */
+static double rate_within(const struct pp_costs *c)
+{
+    return c->samples_per_s / (1 - apart_share(c));
+}
+
+/* The waits for first batches are a part of the trainer's own time: it may be another one with the knobs. The
+ * start of the workers counts there already, if it is one. */
+static double trainer_most(const struct pp_costs *c, const struct pp_knobs *k, double first_wait_more_ns)
+{
+    double most = pp_whatif_trainer_most(c, k),
+           more = first_wait_more_ns + (k->persistent ? c->restart_ns : 0);
+    return c->drains ? 1 / fmax(1 / most + more / 1e9 / (double)c->epoch_samples, 0.1 / most) : most;
+}
+
 /* What the replay as recorded is off by cancels; but where it is too slow, as it is for the batches that were
- * late, the quotient must not promise more than the trainer, whose own time was recorded, can do. */
-static double calibrated(const struct pp_costs *c, const struct pp_knobs *k, double replayed, double base)
+ * late, the quotient must not promise more than the trainer, whose own time was recorded, can do. What the
+ * replay leaves out stays as it was (Amdahl). */
+static double calibrated(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_replay_result *r,
+                         const struct pp_base_rate *base)
 {
     struct pp_knobs as_recorded = pp_knobs_none();
-    double scale = fmax(c->samples_per_s / pp_whatif_trainer_most(c, &as_recorded), 1);
-    return fmin(c->samples_per_s * (replayed / base), scale * pp_whatif_trainer_most(c, k));
+    double scale = fmax(c->samples_per_s / pp_whatif_trainer_most(c, &as_recorded), 1),
+           ratio = r->samples_per_s / base->samples_per_s, apart = apart_share(c),
+           rate = c->samples_per_s * ratio / (1 - apart + apart * ratio);
+    return fmin(rate, scale * trainer_most(c, k, r->first_wait_ns - base->first_wait_ns));
 }
 
 /* Of storage that answers each read by itself: samples/s, if it serves no more than PP_PARALLEL_BEYOND times
@@ -80,14 +107,14 @@ static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k
                               struct pp_err *err)
 {
     struct pp_replay_result r;
-    double base;
+    struct pp_base_rate base;
     *out = (struct pp_prediction){.low = NAN, .high = NAN, .gain_low = NAN, .gain_high = NAN};
     pp_status st = base_rate(c, BASE, c->samples, replay_length(c), &base, err);
     if (st == PP_OK)
         st = pp_whatif_replay(c, k, c->samples, replay_length(c), &r, err);
     if (st != PP_OK)
         return st;
-    out->samples_per_s = calibrated(c, k, r.samples_per_s, base);
+    out->samples_per_s = calibrated(c, k, &r, &base);
     out->gain = out->samples_per_s / c->samples_per_s - 1;
     out->data_wait_share = c->n_others || !isfinite(pp_whatif_trainer_most(c, k))
                                ? r.data_wait_share
@@ -95,6 +122,7 @@ static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k
     out->reads_waiting = r.reads_waiting;
     out->reads_seen = out->samples_per_s > fmax(storage_sure(c, k), c->samples_per_s) ? c->storage.parallel
                                                                                       : 0;
+    out->parts = c->divides && k->workers > c->workers && out->gain > 0.01 ? k->workers : 0;
     return PP_OK;
 }
 
@@ -128,10 +156,13 @@ static void to_whole(const struct pp_costs *c, struct pp_prediction *p)
 
 const char *pp_whatif_assumes(const struct pp_prediction *p, char *buf, size_t size)
 {
-    if (!(p->reads_seen > 0))
+    if (!(p->reads_seen > 0) && !p->parts)
         return NULL;
-    snprintf(buf, size, "storage serves %.*f parallel reads as fast as the %.0f recorded",
-             p->reads_waiting < 9.95, p->reads_waiting, p->reads_seen);
+    if (!(p->reads_seen > 0))
+        snprintf(buf, size, "the IterableDataset has an equal part for each of %d workers", p->parts);
+    else
+        snprintf(buf, size, "storage serves %.*f parallel reads as fast as the %.0f recorded",
+                 p->reads_waiting < 9.95, p->reads_waiting, p->reads_seen);
     return buf;
 }
 
@@ -151,10 +182,10 @@ pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, dou
 
 pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err *err)
 {
-    double base;
+    struct pp_base_rate base;
     pp_status st = base_rate(c, BASE, c->samples, replay_length(c), &base, err);
     if (st == PP_OK)
-        *error = base / c->samples_per_s - 1;
+        *error = base.samples_per_s / rate_within(c) - 1;
     return st;
 }
 
@@ -180,13 +211,13 @@ static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, int w
 {
     size_t n = replay_length(c);
     struct pp_replay_result r;
-    double base;
+    struct pp_base_rate base;
     pp_status st = base_rate(c, which, s, n, &base, err);
     if (st == PP_OK)
         st = pp_whatif_replay(c, k, s, n, &r, err);
     if (st != PP_OK)
         return st;
-    double rate = calibrated(c, k, r.samples_per_s, base);
+    double rate = calibrated(c, k, &r, &base);
     out->low = fmin(out->low, rate);
     out->high = fmax(out->high, rate);
     return PP_OK;
@@ -202,7 +233,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         return quick;
     }
     size_t n = replay_length(c);
-    double base = 0;
+    struct pp_base_rate base = {0};
     struct pp_cost_sample *s = malloc(n * sizeof(*s));
     pp_status st = s ? base_rate(c, BASE, c->samples, n, &base, err)
                      : pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", n);
@@ -251,7 +282,7 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         /* a change of nothing is known exactly; otherwise the model is off by at least what it is off by here
          */
         double off = fabs(out->samples_per_s / c->samples_per_s - 1) > 0.01
-                         ? fmin(fabs(base / c->samples_per_s - 1), 0.2) / 2 + 0.02
+                         ? fmin(fabs(base.samples_per_s / rate_within(c) - 1), 0.2) / 2 + 0.02
                          : 0.02;
         off += 1.28 * 1.414 * c->rate_se; /* the recording is one sample of this machine, and the run that
                                              would check the prediction is another */
@@ -348,7 +379,7 @@ static pp_status fit_competition(struct pp_costs *c, double *much, struct pp_ran
     if (st == PP_OK)
         st = pp_whatif_error(c, &error, err);
     if (st == PP_OK && error < -0.03) {
-        st = fit(c, much, by_delay, throughput, c->samples_per_s, err);
+        st = fit(c, much, by_delay, throughput, rate_within(c), err);
         if (st == PP_OK)
             st = pp_whatif_error(c, &after, err);
         if (st == PP_OK && fabs(after) >= fabs(error))

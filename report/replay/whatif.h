@@ -62,6 +62,8 @@ struct pp_prediction {
     double reads_waiting; /* for storage at a time, on average; a shared link's are not among them. */
     double reads_seen;    /* at a time in the recording, where the prediction takes for granted that storage
                              serves more of them as quickly (PP_PARALLEL_BEYOND); 0: it does not */
+    int parts; /* in which the data set is taken to divide itself evenly, one for each worker; 0: it does not
+                  divide itself, or the workers are as many as recorded */
 };
 
 /* Fits the model to the recording: what kind of storage it was (storage.h), and how many others make the
@@ -81,8 +83,8 @@ pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err
 pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out,
                     struct pp_err *err);
 
-/* What a prediction takes for granted of storage: "storage serves 16 parallel reads as fast as the 2
- * recorded"; NULL: nothing beyond what was recorded. */
+/* What a prediction takes for granted of storage, "storage serves 16 parallel reads as fast as the 2
+ * recorded", or else of the data set; NULL: nothing beyond what was recorded. */
 const char *pp_whatif_assumes(const struct pp_prediction *p, char *buf, size_t size);
 
 /* What these knobs make of the recorded costs, before any queueing: means per sample, and the set-up (its

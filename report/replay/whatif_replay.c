@@ -240,6 +240,14 @@ static double more_workers_ns(const struct pp_costs *c, const struct pp_knobs *k
     return k->workers ? c->epoch_workers_ns * ((k->workers + 1.0) / (c->workers + 1.0) - 1) : 0;
 }
 
+/* New workers of an epoch import and copy pages side by side: where they are more than the CPUs, they start
+ * as much later. */
+static double start_factor(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    double workers = k->workers ? k->workers : c->workers, cpus = k->cpus > 0 ? k->cpus : c->cpus;
+    return c->drains ? fmax(workers / cpus, 1) / fmax(c->workers / c->cpus, 1) : 1;
+}
+
 static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp_knobs *k)
 {
     double batch = k->batch > 0 ? k->batch : c->batch_size, larger = batch / c->batch_size,
@@ -262,7 +270,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .epoch_gap_ns = c->epoch_gap_ns + more_workers_ns(c, k),
         .batch_size = (uint64_t)fmax(batch, 1),
         .epoch_samples = c->epoch_samples,
-        .restart_ns = k->persistent ? 0 : c->restart_ns,
+        .restart_ns = k->persistent ? 0 : c->restart_ns * start_factor(c, k),
         .cpus = cpus,
         .machine_cpus = fmax(c->online_cpus, cpus),
         .others = k->alone ? 0 : c->others,
@@ -306,8 +314,10 @@ double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k
     struct pp_replay_setup s = setup_of(c, k);
     double ns = s.step_ns + s.step_cpu_ns + (s.sync ? s.sync_ns : 0) + c->trainer_rest_ns;
     if (s.drains)
-        ns += (s.epoch_gap_ns + s.restart_ns - c->epoch_gap_ns - c->restart_ns) * (double)s.batch_size /
-              (double)s.epoch_samples;
+        ns += (s.epoch_gap_ns - c->epoch_gap_ns - (k->persistent ? c->restart_ns : 0)) *
+              (double)s.batch_size / (double)s.epoch_samples;
+    if (!(k->step_ns > 0))
+        ns = fmax(ns, c->gpu_busy_ns * k->step * (k->step_stated ? 1 : (double)s.batch_size / c->batch_size));
     return ns > 0 ? (double)s.batch_size * 1e9 / ns : INFINITY;
 }
 

@@ -47,7 +47,8 @@ struct asked {
     struct pp_knobs knobs; /* of --set */
     char what[200];
     double recorded_waiting;      /* reads that waited for storage at a time, on average */
-    struct pp_prediction boldest; /* of those that take more parallel reads for granted than were recorded */
+    struct pp_prediction boldest; /* of those that take more for granted than was recorded: parallel reads, or
+                                     else parts of the data set */
     struct {
         char knob[40];
         long from, to;
@@ -110,7 +111,8 @@ static pp_status read_run(const char *path, struct asked *a, struct pp_err *err)
 
 static void note_assumption(struct asked *a, const struct pp_prediction *p)
 {
-    if (p->reads_seen > 0 && p->reads_waiting > a->boldest.reads_waiting)
+    if ((p->reads_seen > 0 && p->reads_waiting > a->boldest.reads_waiting) ||
+        (!(a->boldest.reads_seen > 0) && p->parts > a->boldest.parts))
         a->boldest = *p;
 }
 

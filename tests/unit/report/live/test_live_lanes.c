@@ -189,8 +189,8 @@ static void an_epochs_end_is_no_batch(void **state)
         for (size_t i = 0; i < snap.n_events; i++) {
             if (snap.events[i].kind != PP_LIVE_EPOCH)
                 continue;
-            assert_string_equal(snap.events[i].text,
-                                pytorch ? "1 epoch ended, in 12.0 ms" : "1 new epoch, first batch after 12.0 ms");
+            assert_string_equal(snap.events[i].text, pytorch ? "1 epoch ended, in 12.0 ms"
+                                                             : "1 new epoch, first batch after 12.0 ms");
             told++;
         }
         assert_int_equal(told, EPOCHS);

@@ -167,13 +167,85 @@ static void time_between_epochs_stays(void **state)
 static void the_start_of_workers_is_what_the_first_wait_has_beyond_a_batch(void **state)
 {
     (void)state;
+    for (double cpus = 4; cpus <= 8; cpus += 4) { /* eight workers on four take twice as long to start */
+        struct pp_costs c = costs_of_epochs(8, 0);
+        struct pp_err err = {0};
+        c.usable_cpus = c.machine_cpus = c.online_cpus = cpus;
+        c.epoch_wait_ns = 188e6;
+        c.samples_per_s = 64 / (0.1 + 4 * 0.088 + 0.005);
+        assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+        assert_near(c.restart_ns, 100e6, 5e6);
+        assert_near(made_costs_predicted(&c, "workers=8"), 64 / (0.1 * 8 / cpus + 0.088 + 8 * 0.005), 8);
+        pp_costs_free(&c);
+    }
+}
+
+/* The wait for an epoch's first batch, of a cheaper sample, is no bound of what it gains. */
+static void a_cheaper_sample_shortens_the_first_wait(void **state)
+{
+    (void)state;
     struct pp_costs c = costs_of_epochs(8, 0);
     struct pp_err err = {0};
-    c.epoch_wait_ns = 188e6;
-    c.samples_per_s = 64 / (0.1 + 4 * 0.088 + 0.005);
+    c.samples_per_s = 64 / (4 * 0.088 + 2 * 0.005);
+    c.trainer_rest_ns = 88e6 / 8; /* 8 steps of 5 ms, and the first wait */
     assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
-    assert_near(c.restart_ns, 100e6, 5e6);
-    assert_near(made_costs_predicted(&c, "workers=8"), 64 / (0.1 + 0.088 + 8 * 0.005), 8);
+    assert_near(made_costs_predicted(&c, "storage-latency=0.1"), 64 / (4 * 0.016 + 2 * 0.005), 20);
+    pp_costs_free(&c);
+}
+
+/* What the trainer does apart from its batches stays as it was. */
+static void a_pause_stays(void **state)
+{
+    (void)state;
+    struct pp_costs c = made_costs_new();
+    struct pp_err err = {0};
+    c.per_worker = 1;
+    c.apart_ns = 44e6; /* a batch takes 44 ms without it */
+    c.trainer_rest_ns = c.apart_ns;
+    c.samples_per_s = 8 / 0.088;
+    double off;
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_int_equal(pp_whatif_error(&c, &off, &err), PP_OK);
+    assert_near(off, 0, 0.02);
+    assert_near(made_costs_predicted(&c, "workers=4"), 8 / 0.066, 0.02 * 8 / 0.066);
+    pp_costs_free(&c);
+}
+
+/* Who launches ahead is done with a step before the GPU is. */
+static void the_gpu_bounds_what_is_gained(void **state)
+{
+    (void)state;
+    struct pp_costs c = made_costs_new();
+    struct pp_err err = {0};
+    c.per_worker = 1;
+    c.samples_per_s = 8 / 0.044;
+    c.gpu_busy_ns = 30e6;
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_near(made_costs_predicted(&c, "workers=4"), 8 / 0.030, 1);
+    assert_near(made_costs_predicted(&c, "workers=8"), 8 / 0.030, 1);
+    pp_costs_free(&c);
+}
+
+/* A data set that divides itself among the workers may have fewer parts than that. */
+static void more_parts_are_assumed(void **state)
+{
+    (void)state;
+    struct pp_costs c = made_costs_new();
+    struct pp_err err = {0};
+    struct pp_prediction p;
+    char text[160];
+    c.samples_per_s = 8 / 0.044;
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    for (c.divides = 0; c.divides <= 1; c.divides++)
+        for (int workers = 1; workers <= 4; workers++) {
+            struct pp_knobs k = pp_knobs_none();
+            k.workers = workers;
+            assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
+            assert_int_equal(p.parts, c.divides && workers > c.workers ? workers : 0);
+        }
+    p.reads_seen = 0;
+    assert_string_equal(pp_whatif_assumes(&p, text, sizeof(text)),
+                        "the IterableDataset has an equal part for each of 4 workers");
     pp_costs_free(&c);
 }
 
@@ -188,6 +260,10 @@ int main(void)
         cmocka_unit_test(a_batch_is_given_when_one_is_taken),
         cmocka_unit_test(time_between_epochs_stays),
         cmocka_unit_test(the_start_of_workers_is_what_the_first_wait_has_beyond_a_batch),
+        cmocka_unit_test(a_cheaper_sample_shortens_the_first_wait),
+        cmocka_unit_test(a_pause_stays),
+        cmocka_unit_test(the_gpu_bounds_what_is_gained),
+        cmocka_unit_test(more_parts_are_assumed),
     };
     return cmocka_run_group_tests_name("dataloader", tests, NULL, NULL);
 }
