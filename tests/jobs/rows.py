@@ -102,14 +102,14 @@ class ByBatch(Pictures):
 
 
 class Deadly(Pictures):
-    """Its worker is killed with sample 24, when the training loop has had all before it."""
+    """Its worker is killed with sample 40, when the training loop has had all before it."""
 
     def __init__(self, root, ready):
         super().__init__(root)
         self.ready = ready
 
     def __getitem__(self, i):
-        while i == 24:
+        while i == 40:
             if os.path.exists(self.ready):
                 os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(0.1)
@@ -322,7 +322,7 @@ def worker_killed(root):
     def telling(loader):
         for n, batch in enumerate(loader, 1):
             yield batch
-            if n == 3:
+            if n == 5:  # a slow first step lets the worker finish two more batches before the steady state
                 open(ready, "w").close()
 
     try:
@@ -736,7 +736,8 @@ def compiled(root):
             return sum(g.abs().sum() for g in torch.autograd.grad(loss, list(m.parameters())))
 
         epoch(backend + " model", outside, m.parameters())
-        for name, step in (("step", inside), ("backward by its name", by_name), ("gradients", gradients)):
+        by_names = [("backward by its name", by_name)] if hasattr(torch.compiler, "set_stance") else []  # 2.2 ends with an internal error
+        for name, step in [("step", inside)] + by_names + [("gradients", gradients)]:
             epoch(backend + " " + name, torch.compile(step, backend=backend), m.parameters())
 
     m = model()
