@@ -66,9 +66,9 @@ struct pp_thread_row {
  */
 size_t pp_reader_threads(struct pp_reader *r, const struct pp_thread_row **rows);
 const char *pp_reader_name(struct pp_reader *r, uint16_t id);
-/* What was asked above and has no status of its own: the failure of the first answer that a damaged page cut
- * off; PP_OK: there was none. */
-pp_status pp_reader_unread(const struct pp_reader *r, struct pp_err *err);
+/* What is asked above has no status of its own. PP_OK: all threads can be read; of names that cannot,
+ * pp_reader_each_loss says so afterwards. For whoever judges: without threads every span is nobody's. */
+pp_status pp_reader_check(struct pp_reader *r, struct pp_err *err);
 
 /* All spans, chunk by chunk: n spans of one thread, in recorded order; chunks of different threads
  * interleave. The array is valid during the call. A non-zero return stops the walk. Chunks whose checksum

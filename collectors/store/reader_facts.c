@@ -37,11 +37,18 @@ static void end_unsaid(struct query *q)
     query_end(q, q->r->unread.code ? NULL : &q->r->unread);
 }
 
-pp_status pp_reader_unread(const struct pp_reader *r, struct pp_err *err)
+pp_status pp_reader_check(struct pp_reader *r, struct pp_err *err)
 {
-    if (r->unread.code && err)
+    const struct pp_thread_row *rows;
+    pp_reader_threads(r, &rows);
+    pp_status threads = r->unread.code;
+    if (threads && err)
         *err = r->unread;
-    return r->unread.code;
+    struct query q = reader_query(r, "SELECT id FROM name");
+    while (query_row(&q)) {
+    }
+    end_unsaid(&q);
+    return threads;
 }
 
 static struct query meta_query(struct pp_reader *r, const char *section, const char *key)

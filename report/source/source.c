@@ -407,13 +407,8 @@ static pp_status open_source(const char *path, const struct opened *how, struct 
     if (!o)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     *o = *how;
-    const struct pp_thread_row *rows;
     pp_status st = pp_reader_open(path, &o->reader, err);
-    if (st == PP_OK) {
-        pp_reader_threads(o->reader, &rows); /* without them every span would be nobody's */
-        st = pp_reader_unread(o->reader, err);
-    }
-    return st;
+    return st == PP_OK ? pp_reader_check(o->reader, err) : st;
 }
 
 pp_status pp_source_open(const char *path, struct pp_source *out, struct pp_err *err)

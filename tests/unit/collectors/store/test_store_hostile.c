@@ -132,9 +132,8 @@ static struct rows read_all(pp_status *opened, struct pp_err *err)
         assert_true(err->text[0]);
         return rows;
     }
+    *opened = pp_reader_check(r, err);
     rows.n += pp_reader_threads(r, &threads);
-    pp_reader_name(r, 1);
-    pp_reader_meta(r, "run", "outcome");
     pp_status each[] = {
         pp_reader_each_meta(r, "run", meta_row, &rows, err),
         pp_reader_each_chunk(r, sound_spans, &rows, NULL, err),
@@ -152,6 +151,8 @@ static struct rows read_all(pp_status *opened, struct pp_err *err)
     };
     for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
         *opened = *opened ? *opened : each[i];
+    pp_reader_name(r, 1);
+    pp_reader_meta(r, "run", "outcome");
     pp_reader_close(r);
     return rows;
 }
