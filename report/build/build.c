@@ -279,26 +279,29 @@ static double rate_without(const struct pp_report *r, double s)
 }
 
 /* How long the GPU of a job that launches ahead idled: no more can be gained, however short the trainer's
- * steps are. */
+ * steps are. What was recorded of most of the window speaks for all of it. */
 static double gpu_idle_s(const struct pp_report *r)
 {
     const struct pp_report_gpu *g = r->gpu;
-    return g && !g->not_measured && !r->own_loader ? r->window_s * (1 - g->busy_share) : INFINITY;
+    return g && !g->not_measured && g->recorded_share >= 0.5 && !r->own_loader
+               ? r->window_s * (1 - g->busy_share)
+               : INFINITY;
 }
 
 /* Exposed is what the trainer waits, for data or other ranks, and what its own steps take longer for want of
  * a CPU. Batches that are always there still have to be taken: that part of its waits stays, unless it is
  * what a fix ends. So does the time in which workers end and start again. */
-static void set_headroom(struct build *b, double starved_ns, double taking_ns, double restarts_ns)
+static void set_headroom(struct build *b, double starved_ns, double taking_ns, double epochs_ns)
 {
     const struct pp_timeline *t = &b->timeline;
     struct pp_report *r = b->r;
     double wait_s = ((double)pp_timeline_exposed_ns(t) - taking_ns) / 1e9, exposed_s;
     r->starved_s = starved_ns / 1e9;
     wait_s = fmin(wait_s, gpu_idle_s(r));
-    exposed_s = fmin(wait_s + r->starved_s + restarts_ns / 1e9, gpu_idle_s(r));
+    exposed_s = fmin(wait_s + r->starved_s + epochs_ns / 1e9, gpu_idle_s(r));
     r->headroom_if = r->collective_share > r->data_wait_share ? "there were no waits for other ranks"
                      : r->workers_stay   ? "data were always available and workers stayed for all epochs"
+                     : r->first_waits    ? "data were always available, from an epoch's first batch on"
                      : r->taken_for_free ? "data were always available and batches cost nothing to take"
                      : r->starved_s > 0  ? "data and CPUs were always available"
                                          : "data were always available";
@@ -328,21 +331,27 @@ static double best_fix(const struct pp_diagnosis *d, enum what_it_ends what)
 static void find_headroom(struct build *b, const struct pp_diagnosis *d)
 {
     const struct pp_costs *c = &b->got.costs;
-    double starved_ns = d->starved_ns, taking_ns = d->taking_ns;
+    double starved_ns = d->starved_ns, taking_ns = d->taking_ns, epochs_ns = 0;
     set_headroom(b, starved_ns, taking_ns, 0);
     if (!(starved_ns > 0) && best_fix(d, WAITS) > b->r->headroom_samples_per_s) {
         starved_ns = d->stretch_ns; /* it frees the CPUs that the steps wait for, too */
         set_headroom(b, starved_ns, taking_ns, 0);
     }
+    if (c->drains && best_fix(d, WAITS) > b->r->headroom_samples_per_s) {
+        b->r->first_waits = 1;
+        epochs_ns = (double)b->timeline.starts.wait_ns;
+        set_headroom(b, starved_ns, taking_ns, epochs_ns);
+    }
     if (best_fix(d, TAKING) > b->r->headroom_samples_per_s) {
         b->r->taken_for_free = 1;
         taking_ns = 0;
-        set_headroom(b, starved_ns, taking_ns, 0);
+        set_headroom(b, starved_ns, taking_ns, epochs_ns);
     }
     if (best_fix(d, RESTARTS) > b->r->headroom_samples_per_s) {
         b->r->workers_stay = 1;
+        epochs_ns = fmax(epochs_ns, c->restart_ns * (double)b->timeline.starts.n);
         set_headroom(b, starved_ns, taking_ns,
-                     (c->epoch_workers_ns + c->restart_ns) * (double)b->timeline.starts.n);
+                     epochs_ns + c->epoch_workers_ns * (double)b->timeline.starts.n);
     }
 }
 

@@ -187,24 +187,27 @@ static int goes_on(const struct pp_costs_pass *p, const struct pp_span *s)
 
 static void keep_step(struct pp_costs_pass *p, const struct pp_span *s)
 {
-    double ns = (double)s->dur_ns;
+    struct pp_costs_step step = {(float)s->dur_ns, (float)cpu_of(s), (float)delay_of(s)};
     if (goes_on(p, s)) {
-        p->step_ns[p->n_steps - 1] += (float)ns;
+        struct pp_costs_step *last = &p->step[p->n_steps - 1];
+        last->ns += step.ns;
+        last->cpu_ns += step.cpu_ns;
+        last->delay_ns += step.delay_ns;
         return;
     }
     p->steps++;
     p->step_batch = s->batch;
     if (p->n_steps == p->step_room) {
         size_t room = p->step_room ? 2 * p->step_room : 1024;
-        float *grown = realloc(p->step_ns, room * sizeof(*grown));
+        struct pp_costs_step *grown = realloc(p->step, room * sizeof(*grown));
         if (!grown) {
             p->no_memory = 1;
             return;
         }
-        p->step_ns = grown;
+        p->step = grown;
         p->step_room = room;
     }
-    p->step_ns[p->n_steps++] = (float)ns;
+    p->step[p->n_steps++] = step;
 }
 
 static void keep_others(struct pp_costs_pass *p, double ns)
@@ -288,10 +291,6 @@ static void add_other_span(struct pp_costs_pass *p, pp_lane lane, const struct p
         add_wait(p, &p->copy_waits, s);
     if (s->phase == PP_PHASE_GET_WAIT && lane == PP_LANE_COPY)
         p->get_cpu_ns += cpu_of(s);
-    if (lane == PP_LANE_TRAINER && (s->phase == PP_PHASE_EPOCH_BOUNDARY || s->phase == PP_PHASE_DATA_WAIT))
-        p->between_epochs = s->phase == PP_PHASE_EPOCH_BOUNDARY && s->batch == PP_NO_BATCH;
-    if (s->phase == PP_PHASE_CHECKPOINT && lane == PP_LANE_TRAINER && !p->between_epochs)
-        keep_stretch(p, &p->checkpoint, s->start_ns, s->start_ns + s->dur_ns);
     if (s->phase == PP_PHASE_H2D || s->phase == PP_PHASE_PIN) {
         c->copy_cpu_ns += cpu_of(s);
         c->copy_blocked_ns += blocked_of(s);
@@ -322,6 +321,24 @@ static void add_other_span(struct pp_costs_pass *p, pp_lane lane, const struct p
         p->sync_delay_ns += delay_of(s);
         keep_stretch(p, &p->sync, s->start_ns, answered_ns(s));
     }
+}
+
+/* However many files it writes between two waits for data, the workers fill what is prefetched once. */
+static void add_checkpoint(struct pp_costs_pass *p, const struct pp_span *s)
+{
+    if (s->phase == PP_PHASE_DATA_WAIT)
+        p->saving = 0;
+    if (s->phase == PP_PHASE_DATA_WAIT && !p->at_other)
+        p->between_epochs = 0;
+    if (s->phase == PP_PHASE_EPOCH_BOUNDARY && s->batch == PP_NO_BATCH && !p->at_other)
+        p->between_epochs = 1;
+    if (s->phase != PP_PHASE_CHECKPOINT || p->between_epochs)
+        return;
+    if (p->saving && p->checkpoint.n)
+        p->checkpoint.at[p->checkpoint.n - 1].end_ns += s->dur_ns;
+    else
+        keep_stretch(p, &p->checkpoint, s->start_ns, s->start_ns + s->dur_ns);
+    p->saving = 1;
 }
 
 /* Where the trainer's time went, with the batches of all loaders. Returns 1 for a batch of another loader. */
@@ -358,6 +375,8 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
                     : p->threads[at].lane == PP_LANE_TRAINER
                         ? p->whole->other.n && add_trainer_time(p, s)
                         : s->batch != PP_NO_BATCH && pp_other_batches_has(&p->whole->other, s->batch);
+        if (p->threads[at].lane == PP_LANE_TRAINER)
+            add_checkpoint(p, s);
         if (other)
             continue;
         if (s->phase == PP_PHASE_COUNTER) {
@@ -463,7 +482,7 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
     free(p->checkpoint.at);
     free(p->kernel.at);
     pp_stream_reads_free(&p->stream);
-    free(p->step_ns);
+    free(p->step);
     free(p->workers);
     free(p);
     return st;

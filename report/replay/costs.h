@@ -94,8 +94,8 @@ struct pp_costs {
     double unpickle_own_ns; /* of it, at least: without any run-queue delay of the waits; NAN: likewise */
     double batch_tensors;   /* that were unpickled for it; NAN: not recorded */
     double trainer_rest_ns; /* per batch: of the trainer's time what is neither a step nor exposed (loop,
-                               epoch boundaries, checkpoints), so that step and rest are the pace of the
-                               report's "if data were always available" */
+                               epoch boundaries, checkpoints, long pauses), so that step and rest are the pace
+                               of the report's "if data were always available" */
     double sync_ns;         /* per batch, beyond the copy that was on the link when it began */
     double apart_ns; /* per batch: checkpoints and the rare long pauses of steps, as far as they last longer
                         than it takes to fill what is prefetched. No change makes them shorter, and neither
@@ -189,8 +189,8 @@ struct pp_costs {
     double epoch_wait_ns, epoch_gap_ns; /* then: the wait for an epoch's first batch, and what the trainer did
                                            before that since the last batch of the epoch before */
     double epoch_workers_ns;            /* of epoch_gap_ns: ending workers and starting new ones */
-    int divides;     /* the data set says itself which samples a worker has: an IterableDataset */
     int may_persist; /* and they do so because the loader, which lives on, has no persistent_workers */
+    int divides;     /* the data set says itself which samples a worker has: an IterableDataset */
     double memory_available; /* bytes; NAN: unknown */
 };
 

@@ -1,5 +1,5 @@
 /* report/replay/costs_impl.h: the pass of report/replay/costs.h, which gathers spans (costs.c), and what
- * makes means of them with the configuration and the counters of the file (costs_means.c). */
+ * makes means of them with the configuration and the counters of the file (costs_means.c, costs_apart.c). */
 #ifndef PP_REPORT_REPLAY_COSTS_IMPL_H
 #define PP_REPORT_REPLAY_COSTS_IMPL_H
 
@@ -21,6 +21,10 @@ struct pp_stretches {
     size_t n, room;
 };
 
+struct pp_costs_step {
+    float ns, cpu_ns, delay_ns;
+};
+
 /* Run-queue delays of threads that woke up. */
 struct pp_wakes {
     double ns, n;
@@ -39,7 +43,7 @@ struct pp_costs_pass {
         all_ns; /* all_ns: CPU time and run-queue delay of all threads */
     struct pp_wakes trainer_waits, copy_waits, sleeps; /* sleeps: of any kind */
     double data_waits, data_wait_ns, data_wait_cpu_ns, data_wait_blocked_ns, data_wait_delay_ns;
-    float *step_ns; /* of every step, for the quota's part */
+    struct pp_costs_step *step; /* every one, for the quota's part and for pauses */
     size_t n_steps, step_room;
     double get_cpu_ns;   /* of the copy lane, while it takes a batch */
     uint32_t step_batch; /* of the newest one */
@@ -48,8 +52,10 @@ struct pp_costs_pass {
     struct pp_stream_reads stream;          /* --stream: of the reader's thread */
     struct pp_stream_read stream_next;      /* of the sample that it is at */
     struct pp_stretches copy, sync;         /* of every copy and device sync: what a sync waited for */
-    struct pp_stretches checkpoint, kernel; /* checkpoint: not between epochs */
-    int between_epochs;
+    struct pp_stretches checkpoint, kernel; /* checkpoint: not between epochs, and as one what lies between
+                                               two waits for data */
+    int between_epochs, saving;
+    double pauses_ns;              /* per step, out of the steps */
     struct pp_other_batches other; /* of a job's other loaders: no cost of the one that is judged */
     int at_other;                  /* the trainer is at a batch of another loader */
     double batches[2], samples[2]; /* that the trainer had; [1]: of the others */
@@ -71,6 +77,10 @@ pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, con
 /* Where other processes took more of the CPUs from some moment on, and until the end, what goes on is what
  * came after: sets p->tl to that part. Before the first span. */
 void pp_costs_cut(struct pp_costs_pass *p);
+
+/* costs_apart.c: apart_ns and gpu_busy_ns, per step; takes pauses out of the sums of steps and puts steps in
+ * order of their length. Facts and spans are there. */
+void pp_costs_apart(struct pp_costs_pass *p);
 
 /* Sums become means per batch, step and copy; samples stand in order of batch and read. Facts and spans are
  * there. */

@@ -208,11 +208,6 @@ static int by_claim(const void *a, const void *b)
     return (x->read_start_ns > y->read_start_ns) - (x->read_start_ns < y->read_start_ns);
 }
 
-static int by_float(const void *a, const void *b)
-{
-    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
-}
-
 static double per(double sum, double n)
 {
     return n > 0 ? sum / n : 0;
@@ -225,50 +220,14 @@ static void charge_quota(struct pp_costs_pass *p)
     struct pp_costs *c = p->c;
     if (!(c->throttled_share > 0.01) || p->n_steps < 10)
         return;
-    qsort(p->step_ns, p->n_steps, sizeof(*p->step_ns), by_float);
-    double need = p->step_ns[p->n_steps / 10], sum = 0;
+    double need = p->step[p->n_steps / 10].ns, sum = 0; /* pp_costs_apart has put them in order */
     for (size_t i = 0; i < p->n_steps; i++)
-        sum += p->step_ns[i];
+        sum += p->step[i].ns;
     double beyond = fmax(sum / (double)p->n_steps - need, 0) - c->step_stretch_ns;
     if (beyond > 0) {
         c->step_stretch_ns += beyond;
         c->step_blocked_ns = fmax(c->step_blocked_ns - beyond, 0);
     }
-}
-
-/* Of these stretches, what is longer than that, each for itself. */
-static double beyond_ns(const struct pp_stretches *k, double that_ns)
-{
-    double ns = 0;
-    for (size_t i = 0; i < k->n; i++)
-        ns += fmax((double)(k->at[i].end_ns - k->at[i].start_ns) - that_ns, 0);
-    return ns;
-}
-
-#define PAUSE 10 /* a step so many times as long as the middle one, if no more than one in so many is */
-
-/* What steps hold that is none, such as an evaluation or a file that is written, taken out of them as far as
- * it is longer than filled_ns. In all. */
-static double take_pauses(struct pp_costs_pass *p, double filled_ns)
-{
-    struct pp_costs *c = p->c;
-    double pauses = 0, all = c->step_cpu_ns + c->step_blocked_ns + c->step_stretch_ns;
-    if (p->n_steps < 2 * PAUSE)
-        return 0;
-    qsort(p->step_ns, p->n_steps, sizeof(*p->step_ns), by_float);
-    double middle = p->step_ns[p->n_steps / 2];
-    if (!(all > 0) || p->step_ns[p->n_steps - p->n_steps / PAUSE - 1] > PAUSE * middle)
-        return 0;
-    for (size_t i = p->n_steps - p->n_steps / PAUSE; i < p->n_steps; i++) {
-        double more = p->step_ns[i] > PAUSE * middle ? fmax(p->step_ns[i] - middle - filled_ns, 0) : 0;
-        p->step_ns[i] -= (float)more;
-        pauses += more;
-    }
-    pauses = fmin(pauses, 0.99 * all);
-    c->step_cpu_ns *= 1 - pauses / all;
-    c->step_blocked_ns *= 1 - pauses / all;
-    c->step_stretch_ns *= 1 - pauses / all;
-    return pauses;
 }
 
 /* A device sync waits for the copy on the link when it begins, whose time is the copy's and overlaps nothing
@@ -286,27 +245,6 @@ static double own_sync_ns(const struct pp_costs_pass *p)
         own += (double)(end - start);
     }
     return own;
-}
-
-/* That a kernel ran, of the window; 0: not recorded for most of it, which gpu/gpu.c has as its condition too.
- */
-static double gpu_busy_ns(const struct pp_costs_pass *p)
-{
-    const struct pp_stretches *k = &p->kernel;
-    double from = pp_source_number(p->source, "gpu", "from_ns", 0),
-           until = pp_source_number(p->source, "gpu", "until_ns", INFINITY), window = p->c->window_ns,
-           covered = fmin(until, (double)p->tl->end_ns) - fmax(from, (double)p->tl->start_ns);
-    uint64_t at = 0;
-    double busy = 0;
-    if (!(covered >= 0.5 * window))
-        return 0;
-    for (size_t i = 0; i < k->n; i++) { /* in the order of their starts */
-        uint64_t begin = k->at[i].start_ns > at ? k->at[i].start_ns : at;
-        if (k->at[i].end_ns > begin)
-            busy += (double)(k->at[i].end_ns - begin);
-        at = k->at[i].end_ns > at ? k->at[i].end_ns : at;
-    }
-    return fmin(busy * (window / covered), window);
 }
 
 static double rate_error(const struct pp_costs *c, const struct pp_timeline *tl)
@@ -383,7 +321,7 @@ static void cost_of_fetching(struct pp_costs_pass *p, struct pp_costs *c)
 }
 
 /* What the trainer does beside steps and waits takes the same time for a batch of any loader. */
-static void leave_others_out(struct pp_costs_pass *p, double pauses_ns)
+static void leave_others_out(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
     const struct pp_epoch_starts *e = &p->whole->starts;
@@ -398,7 +336,7 @@ static void leave_others_out(struct pp_costs_pass *p, double pauses_ns)
     c->others_wait_share = per(p->other_wait_ns, p->other_ns);
     c->samples_per_s = per(p->samples[0] * 1e9, c->window_ns);
     /* as for one loader, the starts of epochs are no part of the pace that data sets */
-    c->trainer_rest_ns += pauses_ns + (double)(e->gap_ns + e->wait_ns) / p->batches[0];
+    c->trainer_rest_ns += p->pauses_ns + (double)(e->gap_ns + e->wait_ns) / p->batches[0];
 }
 
 static void average(struct pp_costs_pass *p)
@@ -412,16 +350,9 @@ static void average(struct pp_costs_pass *p)
         c->step_blocked_ns += p->collective_blocked_ns;
         c->step_stretch_ns += p->collective_delay_ns;
     }
-    /* While the trainer is at something else, the workers go on until what is prefetched is full: that much
-     * of it is not lost. */
-    double filled_ns = c->in_trainer ? 0 : c->workers * c->prefetch * per(c->window_ns, p->steps),
-           pauses_ns = per(take_pauses(p, filled_ns), p->steps);
-    c->apart_ns = pauses_ns + per(beyond_ns(&p->checkpoint, filled_ns), p->batches[0] + p->batches[1] > 0
-                                                                            ? p->batches[0] + p->batches[1]
-                                                                            : p->steps);
+    pp_costs_apart(p);
     if (c->per_worker)
         c->copy_cpu_ns += p->get_cpu_ns; /* the thread that pins memory unpickles what it takes */
-    c->gpu_busy_ns = per(gpu_busy_ns(p), p->steps);
     /* A thread that mostly sleeps says more about being woken than about sharing CPUs: a tenth of its time on
      * one is asked for. */
     if (c->copy_cpu_ns > 0.1 * (c->copy_cpu_ns + c->copy_blocked_ns + c->gpu_decode_ns))
@@ -459,9 +390,12 @@ static void average(struct pp_costs_pass *p)
     double seen = per((double)p->tl->window_samples, (double)p->tl->window_batches);
     if (c->batch_size <= 0 || (seen > 0 && c->batch_size > LARGER_THAN_SEEN * seen))
         c->batch_size = seen;
+    double of_full = seen > 0 ? c->batch_size / seen : 1; /* the last batch of an epoch may be short */
+    c->apart_ns *= of_full;
+    c->gpu_busy_ns *= of_full;
     charge_quota(p);
     c->trainer_rest_ns = trainer_rest_ns(c, p->whole);
-    leave_others_out(p, pauses_ns);
+    leave_others_out(p);
     /* Blocked while decoding, with more than one worker, and no quota to blame: one lock held by one of them
      * nearly all the time. */
     c->locked = c->workers > 1 && !(c->throttled_share > 0.05) &&

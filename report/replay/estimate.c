@@ -62,7 +62,9 @@ pp_status pp_estimate(const struct pp_costs *recorded, const struct pp_knobs *kn
     if (!(step_ns > 0) || !isfinite(step_ns))
         return pp_fail(err, PP_E_USAGE, "an estimate needs the length of a step, in ms and above 0");
     own.others_part = 0;
-    own.trainer_rest_ns = own.fetch_cpu_ns = own.fetch_blocked_ns = 0;
+    own.trainer_rest_ns = own.fetch_cpu_ns = own.fetch_blocked_ns = own.gpu_busy_ns = 0;
+    own.samples_per_s /= 1 - fmin(own.apart_ns * own.samples_per_s / own.batch_size / 1e9, 0.9);
+    own.apart_ns = 0;
     if (own.drains) { /* nor is what it did between epochs */
         double epoch_ns = (double)own.epoch_samples * 1e9 / own.samples_per_s;
         own.drains = 0;

@@ -251,7 +251,7 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
     if (knobs[i].kind == PERSISTENT && !(c->may_persist && c->epoch_workers_ns > 0))
         return pp_fail(
             err, PP_E_UNSUPPORTED,
-            "persistent-workers cannot be predicted: no workers of a PyTorch DataLoader that lives for several epochs start again in the recording");
+            "persistent-workers cannot be predicted: no workers of a PyTorch DataLoader that lives for several epochs, and runs to their ends, start again in the recording");
     if (knobs[i].kind == INFLIGHT && c->streaming)
         return pp_fail(
             err, PP_E_UNSUPPORTED,

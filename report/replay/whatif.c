@@ -67,15 +67,6 @@ static double rate_within(const struct pp_costs *c)
     return c->samples_per_s / (1 - apart_share(c));
 }
 
-/* The waits for first batches are a part of the trainer's own time: it may be another one with the knobs. The
- * start of the workers counts there already, if it is one. */
-static double trainer_most(const struct pp_costs *c, const struct pp_knobs *k, double first_wait_more_ns)
-{
-    double most = pp_whatif_trainer_most(c, k),
-           more = first_wait_more_ns + (k->persistent ? c->restart_ns : 0);
-    return c->drains ? 1 / fmax(1 / most + more / 1e9 / (double)c->epoch_samples, 0.1 / most) : most;
-}
-
 /* What the replay as recorded is off by cancels; but where it is too slow, as it is for the batches that were
  * late, the quotient must not promise more than the trainer, whose own time was recorded, can do. What the
  * replay leaves out stays as it was (Amdahl). */
@@ -83,10 +74,10 @@ static double calibrated(const struct pp_costs *c, const struct pp_knobs *k, con
                          const struct pp_base_rate *base)
 {
     struct pp_knobs as_recorded = pp_knobs_none();
-    double scale = fmax(c->samples_per_s / pp_whatif_trainer_most(c, &as_recorded), 1),
+    double scale = fmax(c->samples_per_s / pp_whatif_trainer_most(c, &as_recorded, 0), 1),
            ratio = r->samples_per_s / base->samples_per_s, apart = apart_share(c),
            rate = c->samples_per_s * ratio / (1 - apart + apart * ratio);
-    return fmin(rate, scale * trainer_most(c, k, r->first_wait_ns - base->first_wait_ns));
+    return fmin(rate, scale * pp_whatif_trainer_most(c, k, r->first_wait_ns - base->first_wait_ns));
 }
 
 /* Of storage that answers each read by itself: samples/s, if it serves no more than PP_PARALLEL_BEYOND times
@@ -108,6 +99,7 @@ static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k
 {
     struct pp_replay_result r;
     struct pp_base_rate base;
+    double more_ns;
     *out = (struct pp_prediction){.low = NAN, .high = NAN, .gain_low = NAN, .gain_high = NAN};
     pp_status st = base_rate(c, BASE, c->samples, replay_length(c), &base, err);
     if (st == PP_OK)
@@ -116,9 +108,10 @@ static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k
         return st;
     out->samples_per_s = calibrated(c, k, &r, &base);
     out->gain = out->samples_per_s / c->samples_per_s - 1;
-    out->data_wait_share = c->n_others || !isfinite(pp_whatif_trainer_most(c, k))
+    more_ns = r.first_wait_ns - base.first_wait_ns;
+    out->data_wait_share = c->n_others || !isfinite(pp_whatif_trainer_most(c, k, more_ns))
                                ? r.data_wait_share
-                               : pp_whatif_wait_share(c, k, out->samples_per_s);
+                               : pp_whatif_wait_share(c, k, out->samples_per_s, more_ns);
     out->reads_waiting = r.reads_waiting;
     out->reads_seen = out->samples_per_s > fmax(storage_sure(c, k), c->samples_per_s) ? c->storage.parallel
                                                                                       : 0;
@@ -156,14 +149,15 @@ static void to_whole(const struct pp_costs *c, struct pp_prediction *p)
 
 const char *pp_whatif_assumes(const struct pp_prediction *p, char *buf, size_t size)
 {
-    if (!(p->reads_seen > 0) && !p->parts)
-        return NULL;
-    if (!(p->reads_seen > 0))
-        snprintf(buf, size, "the IterableDataset has an equal part for each of %d workers", p->parts);
-    else
-        snprintf(buf, size, "storage serves %.*f parallel reads as fast as the %.0f recorded",
-                 p->reads_waiting < 9.95, p->reads_waiting, p->reads_seen);
-    return buf;
+    int n = 0;
+    if (p->reads_seen > 0)
+        n = snprintf(buf, size, "storage serves %.*f parallel reads as fast as the %.0f recorded",
+                     p->reads_waiting < 9.95, p->reads_waiting, p->reads_seen);
+    if (p->parts && n < (int)size)
+        n += snprintf(buf + n, size - (size_t)n,
+                      "%sthe IterableDataset has an equal part for each of %d workers", n ? ", and " : "",
+                      p->parts);
+    return n ? buf : NULL;
 }
 
 pp_status pp_whatif_rate(const struct pp_costs *c, const struct pp_knobs *k, double *samples_per_s,

@@ -12,9 +12,11 @@ pp_status pp_whatif_replay(const struct pp_costs *c, const struct pp_knobs *k,
                            struct pp_err *err);
 
 /* samples/s of a trainer that never waits for a batch, and still has to take it: the report's "if data were
- * always available", for these knobs. */
-double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k);
+ * always available", for these knobs. Where epochs drain, its own time holds the waits for their first
+ * batches, which may be longer with the knobs than as recorded; what a GPU takes, no such wait shortens. */
+double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k, double first_wait_more_ns);
 /* Of its step time what it waits at that rate: what a prediction says of the wait follows from its rate. */
-double pp_whatif_wait_share(const struct pp_costs *c, const struct pp_knobs *k, double samples_per_s);
+double pp_whatif_wait_share(const struct pp_costs *c, const struct pp_knobs *k, double samples_per_s,
+                            double first_wait_more_ns);
 
 #endif

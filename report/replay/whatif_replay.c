@@ -299,23 +299,27 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
     };
 }
 
-double pp_whatif_wait_share(const struct pp_costs *c, const struct pp_knobs *k, double samples_per_s)
+double pp_whatif_wait_share(const struct pp_costs *c, const struct pp_knobs *k, double samples_per_s,
+                            double first_wait_more_ns)
 {
     struct pp_replay_setup s = setup_of(c, k);
     double step_ns = s.step_ns + s.step_cpu_ns + (s.sync ? s.sync_ns : 0), batch = (double)s.batch_size * 1e9,
-           wait_ns = fmax(batch / samples_per_s - batch / pp_whatif_trainer_most(c, k), 0),
+           wait_ns = fmax(batch / samples_per_s - batch / pp_whatif_trainer_most(c, k, first_wait_more_ns),
+                          0),
            fetch_ns = (c->fetch_cpu_ns + c->fetch_blocked_ns) * taking_part(c, k) * (double)s.batch_size /
                       c->batch_size;
     return wait_ns + step_ns > 0 ? (wait_ns + fetch_ns) / (wait_ns + step_ns) : 0;
 }
 
-double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k)
+double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k, double first_wait_more_ns)
 {
     struct pp_replay_setup s = setup_of(c, k);
-    double ns = s.step_ns + s.step_cpu_ns + (s.sync ? s.sync_ns : 0) + c->trainer_rest_ns;
+    double steps_ns = s.step_ns + s.step_cpu_ns + (s.sync ? s.sync_ns : 0),
+           ns = steps_ns + c->trainer_rest_ns;
     if (s.drains)
-        ns += (s.epoch_gap_ns - c->epoch_gap_ns - (k->persistent ? c->restart_ns : 0)) *
-              (double)s.batch_size / (double)s.epoch_samples;
+        ns = fmax(ns + (s.epoch_gap_ns - c->epoch_gap_ns + first_wait_more_ns) * (double)s.batch_size /
+                           (double)s.epoch_samples,
+                  steps_ns);
     if (!(k->step_ns > 0))
         ns = fmax(ns, c->gpu_busy_ns * k->step * (k->step_stated ? 1 : (double)s.batch_size / c->batch_size));
     return ns > 0 ? (double)s.batch_size * 1e9 / ns : INFINITY;

@@ -12,7 +12,7 @@
 static double needed_in_flight(const struct pp_costs *c)
 {
     struct pp_knobs none = pp_knobs_none();
-    double most = pp_whatif_trainer_most(c, &none), samples = c->samples_per_s * c->window_ns / 1e9;
+    double most = pp_whatif_trainer_most(c, &none, 0), samples = c->samples_per_s * c->window_ns / 1e9;
     return isfinite(most) && samples > 0 ? c->requests.busy_ns / samples * most / 1e9 : NAN;
 }
 

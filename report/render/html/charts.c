@@ -69,7 +69,8 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     double then = r->headroom_samples_per_s, most = longest_bar(r);
     if (isnan(then) || isnan(r->samples_per_s))
         return;
-    const char *gone = r->workers_stay ? "without any wait for data, with workers that stay for all epochs"
+    const char *gone = r->workers_stay  ? "without any wait for data, with workers that stay for all epochs"
+                       : r->first_waits ? "without any wait for data, for first batches too"
                        : r->taken_for_free ? "without any wait for data or time to take a batch"
                        : r->starved_s > 0  ? "without any wait for data or for a CPU"
                                            : "without any wait for data";

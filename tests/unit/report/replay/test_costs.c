@@ -3,7 +3,7 @@
 #include "tests/support/fake_run.h"
 #include "tests/support/made_costs.h"
 
-enum { BATCHES = 202, WARMUP = 2, JUDGED = BATCHES - WARMUP, PREFETCHED = 4 };
+enum { BATCHES = 202, WARMUP = 2, JUDGED = BATCHES - WARMUP };
 
 static uint64_t kernel_ms;
 
@@ -26,9 +26,13 @@ static pp_status kernels(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *
     return PP_OK;
 }
 
-/* Each batch is waited for 8 ms and stepped on for 12. Every 40th step takes `pause` ms more, and a
- * checkpoint of `saved` ms follows the step of batch 100. */
-static struct pp_costs costs_of(const char *workers, uint64_t pause, uint64_t saved)
+struct beside {
+    uint64_t pause_ms, saved_ms; /* in every 40th step; after the step of batch 100 */
+    int files;                   /* that it is saved into, each as long */
+};
+
+/* Each batch is waited for 8 ms and stepped on for 12, of which the trainer computes 9. */
+static struct pp_costs costs_of(const char *workers, struct beside x)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
     struct pp_costs c;
@@ -43,21 +47,16 @@ static struct pp_costs costs_of(const char *workers, uint64_t pause, uint64_t sa
     fake_text(f, "config", "source", "pytorch");
     uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer");
     for (uint32_t b = 0; b < BATCHES; b++) {
-        const struct {
-            pp_phase phase;
-            uint64_t ms;
-        } parts[] = {{PP_PHASE_DATA_WAIT, 8},
-                     {PP_PHASE_STEP, 12 + (b % 40 == 39 ? pause : 0)},
-                     {PP_PHASE_CHECKPOINT, b == 100 ? saved : 0}};
-        for (int k = 0; k < 3; k++) {
-            if (!parts[k].ms)
-                continue;
-            struct pp_span *s = fake_span(f, trainer, parts[k].phase, now, parts[k].ms * FAKE_MS);
+        for (int k = 0; k < 2 + (b == 100 ? x.files : 0); k++) {
+            uint64_t ms = k == 0 ? 8 : k == 1 ? 12 + (b % 40 == 39 ? x.pause_ms : 0) : x.saved_ms;
+            pp_phase phase = k == 0 ? PP_PHASE_DATA_WAIT : k == 1 ? PP_PHASE_STEP : PP_PHASE_CHECKPOINT;
+            struct pp_span *s = fake_span(f, trainer, phase, now, ms * FAKE_MS);
             s->batch = b;
+            s->cpu_ns = k == 1 ? 9 * FAKE_MS : 0;
             s->sample = k < 1 ? 8 : PP_NO_SAMPLE;
             s->flags = (uint16_t)(PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY | (k < 1 ? PP_SPAN_COUNT : 0) |
                                   (b < WARMUP ? PP_SPAN_WARMUP : 0));
-            now += parts[k].ms * FAKE_MS;
+            now += ms * FAKE_MS;
         }
     }
     struct pp_source source = fake_source(f);
@@ -69,21 +68,16 @@ static struct pp_costs costs_of(const char *workers, uint64_t pause, uint64_t sa
     return c;
 }
 
-/* A batch takes 20 ms, and what else there is in 200 of them. */
-static double filled_ms(double else_ms)
-{
-    return PREFETCHED * (20 + else_ms / JUDGED);
-}
-
+/* Two workers fill four batches in 80 ms: that much of five pauses of a second is not lost. */
 static void a_long_pause_is_no_part_of_steps(void **state)
 {
     (void)state;
-    struct pp_costs c = costs_of("2", 1000, 0);
-    double filled = filled_ms(5 * 1000);
-    assert_near(c.apart_ns, 5 * (1000 - filled) / JUDGED * 1e6, 1e4);
-    assert_near(c.step_blocked_ns + c.step_cpu_ns, (12 + 5 * filled / JUDGED) * 1e6, 1e4);
+    struct pp_costs c = costs_of("2", (struct beside){.pause_ms = 1000});
+    assert_near(c.apart_ns, 5 * 920e6 / JUDGED, 1e5);
+    assert_near(c.step_cpu_ns, 9e6 - 5 * 9e6 * (920.0 / 1012) / JUDGED, 1e5);
+    assert_near(c.step_blocked_ns + c.step_cpu_ns, (12 + 5 * 80.0 / JUDGED) * 1e6, 1e5);
     pp_costs_free(&c);
-    c = costs_of("0", 1000, 0); /* nobody makes batches meanwhile */
+    c = costs_of("0", (struct beside){.pause_ms = 1000}); /* nobody makes batches meanwhile */
     assert_near(c.apart_ns, 5 * 1000e6 / JUDGED, 1e4);
     pp_costs_free(&c);
 }
@@ -93,33 +87,36 @@ static void a_long_pause_is_no_part_of_steps(void **state)
 static void a_long_step_is_a_step(void **state)
 {
     (void)state;
-    struct pp_costs c = costs_of("0", 96, 0);
+    struct pp_costs c = costs_of("0", (struct beside){.pause_ms = 96});
     assert_near(c.apart_ns, 0, 1);
     assert_near(c.step_blocked_ns + c.step_cpu_ns, (12 + 5 * 96.0 / JUDGED) * 1e6, 1e4);
     pp_costs_free(&c);
-    c = costs_of("8", 200, 200); /* 16 batches are ready after 400 ms */
+    c = costs_of("8", (struct beside){.pause_ms = 200, .saved_ms = 200, .files = 1}); /* 16 take 320 ms */
     assert_near(c.apart_ns, 0, 1);
     pp_costs_free(&c);
 }
 
+/* However many files it has. */
 static void a_checkpoint_is_apart(void **state)
 {
     (void)state;
-    struct pp_costs c = costs_of("2", 0, 3000);
-    assert_near(c.apart_ns, (3000 - filled_ms(3000)) / JUDGED * 1e6, 1e4);
-    assert_near(c.step_blocked_ns + c.step_cpu_ns, 12e6, 1e3);
-    pp_costs_free(&c);
+    for (int files = 1; files <= 5; files += 4) {
+        struct pp_costs c = costs_of("2", (struct beside){.saved_ms = 300 / (uint64_t)files, .files = files});
+        assert_near(c.apart_ns, (300 - 80) * 1e6 / JUDGED, 1e4);
+        assert_near(c.step_blocked_ns + c.step_cpu_ns, 12e6, 1e3);
+        pp_costs_free(&c);
+    }
 }
 
 static void kernels_that_overlap_count_once(void **state)
 {
     (void)state;
     kernel_ms = 6;
-    struct pp_costs c = costs_of("2", 0, 0);
+    struct pp_costs c = costs_of("2", (struct beside){0});
     assert_near(c.gpu_busy_ns, 7e6, 1e3);
     pp_costs_free(&c);
     kernel_ms = 0;
-    c = costs_of("2", 0, 0);
+    c = costs_of("2", (struct beside){0});
     assert_near(c.gpu_busy_ns, 0, 0);
     pp_costs_free(&c);
 }

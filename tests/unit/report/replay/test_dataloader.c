@@ -224,6 +224,13 @@ static void the_gpu_bounds_what_is_gained(void **state)
     assert_near(made_costs_predicted(&c, "workers=4"), 8 / 0.030, 1);
     assert_near(made_costs_predicted(&c, "workers=8"), 8 / 0.030, 1);
     pp_costs_free(&c);
+    c = costs_of_epochs(8, 0); /* shorter waits for first batches are no shorter kernels */
+    c.samples_per_s = 64 / (4 * 0.088 + 2 * 0.005);
+    c.trainer_rest_ns = 88e6 / 8;
+    c.gpu_busy_ns = 30e6;
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_near(made_costs_predicted(&c, "storage-latency=0.1"), 8 / 0.030, 1);
+    pp_costs_free(&c);
 }
 
 /* A data set that divides itself among the workers may have fewer parts than that. */
@@ -246,6 +253,10 @@ static void more_parts_are_assumed(void **state)
     p.reads_seen = 0;
     assert_string_equal(pp_whatif_assumes(&p, text, sizeof(text)),
                         "the IterableDataset has an equal part for each of 4 workers");
+    p.reads_seen = 2, p.reads_waiting = 4;
+    assert_string_equal(
+        pp_whatif_assumes(&p, text, sizeof(text)),
+        "storage serves 4.0 parallel reads as fast as the 2 recorded, and the IterableDataset has an equal part for each of 4 workers");
     pp_costs_free(&c);
 }
 

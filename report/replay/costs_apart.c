@@ -1,0 +1,100 @@
+/* What a PyTorch trainer does apart from its batches, and how long its GPU was busy. */
+#include "report/replay/costs_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define PAUSE 10 /* a step so many times as long as the middle one, if no more than one in so many is */
+#define LEAST_RECORDED 0.5 /* of the window, to speak of all of it, as in gpu/gpu.c */
+
+static int by_length(const void *a, const void *b)
+{
+    const struct pp_costs_step *x = a, *y = b;
+    return (x->ns > y->ns) - (x->ns < y->ns);
+}
+
+static double middle_ns(const struct pp_costs_pass *p)
+{
+    return p->n_steps ? p->step[p->n_steps / 2].ns : 0;
+}
+
+/* Steps stand in order of their length afterwards, and pauses begin with the one that is returned. A quota
+ * makes long steps as well, and those are its. */
+static size_t first_pause(struct pp_costs_pass *p)
+{
+    size_t n = p->n_steps, at = n - n / PAUSE;
+    if (n)
+        qsort(p->step, n, sizeof(*p->step), by_length);
+    if (n < 2 * PAUSE || p->c->throttled_share > 0.01 || p->step[at - 1].ns > PAUSE * middle_ns(p))
+        return n;
+    while (at < n && !(p->step[at].ns > PAUSE * middle_ns(p)))
+        at++;
+    return at;
+}
+
+static double length_ns(const struct pp_stretches *k, size_t i)
+{
+    return (double)(k->at[i].end_ns - k->at[i].start_ns);
+}
+
+/* While the trainer is at something else, the workers go on until what is prefetched is full: that much of it
+ * is not lost. At the pace of batches, without what else there was. */
+static double filled_ns(const struct pp_costs_pass *p, size_t pause)
+{
+    const struct pp_costs *c = p->c;
+    double besides = p->other_ns + (double)p->whole->starts.gap_ns;
+    for (size_t i = 0; i < p->checkpoint.n; i++)
+        besides += length_ns(&p->checkpoint, i);
+    for (size_t i = pause; i < p->n_steps; i++)
+        besides += p->step[i].ns - middle_ns(p);
+    return c->in_trainer ? 0 : (double)c->workers * c->prefetch * fmax(c->window_ns - besides, 0) / p->steps;
+}
+
+/* Out of the steps, as far as they are longer than that. In all. */
+static double take_pauses(struct pp_costs_pass *p, size_t pause, double filled)
+{
+    struct pp_costs *c = p->c;
+    double taken = 0, middle = middle_ns(p);
+    for (size_t i = pause; i < p->n_steps; i++) {
+        struct pp_costs_step *s = &p->step[i];
+        double more = fmax(s->ns - middle - filled, 0), part = more / s->ns;
+        c->step_cpu_ns = fmax(c->step_cpu_ns - s->cpu_ns * part, 0);
+        c->step_stretch_ns = fmax(c->step_stretch_ns - s->delay_ns * part, 0);
+        c->step_blocked_ns = fmax(c->step_blocked_ns - (s->ns - s->cpu_ns - s->delay_ns) * part, 0);
+        s->ns -= (float)more;
+        taken += more;
+    }
+    return taken;
+}
+
+/* That a kernel ran, of the window; 0: not recorded for most of it. */
+static double gpu_busy_ns(const struct pp_costs_pass *p)
+{
+    const struct pp_stretches *k = &p->kernel;
+    double from = pp_source_number(p->source, "gpu", "from_ns", 0),
+           until = pp_source_number(p->source, "gpu", "until_ns", INFINITY), window = p->c->window_ns,
+           covered = fmin(until, (double)p->tl->end_ns) - fmax(from, (double)p->tl->start_ns), busy = 0;
+    uint64_t at = 0;
+    if (!(covered >= LEAST_RECORDED * window))
+        return 0;
+    for (size_t i = 0; i < k->n; i++) { /* in the order of their starts */
+        uint64_t begin = k->at[i].start_ns > at ? k->at[i].start_ns : at;
+        busy += k->at[i].end_ns > begin ? (double)(k->at[i].end_ns - begin) : 0;
+        at = k->at[i].end_ns > at ? k->at[i].end_ns : at;
+    }
+    return fmin(busy * (window / covered), window);
+}
+
+void pp_costs_apart(struct pp_costs_pass *p)
+{
+    struct pp_costs *c = p->c;
+    size_t pause = first_pause(p);
+    if (!c->per_worker || !(p->steps > 0))
+        return;
+    double filled = filled_ns(p, pause), saved = 0, batches = p->batches[0] + p->batches[1];
+    p->pauses_ns = take_pauses(p, pause, filled) / p->steps;
+    for (size_t i = 0; i < p->checkpoint.n; i++)
+        saved += fmax(length_ns(&p->checkpoint, i) - filled, 0);
+    c->apart_ns = p->pauses_ns + saved / (batches > 0 ? batches : p->steps);
+    c->gpu_busy_ns = gpu_busy_ns(p) / p->steps;
+}
