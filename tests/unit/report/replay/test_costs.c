@@ -121,6 +121,44 @@ static void kernels_that_overlap_count_once(void **state)
     pp_costs_free(&c);
 }
 
+/* A file may say anything of its set-up, and that samples were read in another century. */
+static void what_cannot_be_is_not_taken(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"workers", "prefetch", "copy_buffers", "inflight", "dataset_samples"};
+    struct fake_run *f = calloc(1, sizeof(*f));
+    struct pp_costs c;
+    struct pp_timeline tl;
+    struct pp_err err = {0};
+    assert_non_null(f);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        fake_num(f, "config", keys[i], i & 1 ? "-1e300" : "1e300", NULL);
+    fake_num(f, "config", "batch_size", "nan", NULL);
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"),
+             worker = fake_thread(f, PP_LANE_WORKER, "worker 0");
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        struct pp_span *s = fake_span(f, trainer, PP_PHASE_DATA_WAIT, FAKE_T0 + b * FAKE_MS, FAKE_MS);
+        s->batch = b;
+        s->sample = 8;
+        s->flags = PP_SPAN_COUNT;
+    }
+    struct pp_span *s = fake_span(f, worker, PP_PHASE_READ, FAKE_T0 + 20 * FAKE_MS, INT64_MAX / 2);
+    s->batch = 20;
+    s->sample = 1000;
+    s->flags = PP_SPAN_COUNT | PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
+    struct pp_source source = fake_source(f);
+    assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+    assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_E_INCONCLUSIVE);
+    assert_int_equal(c.n, 1000);
+    assert_true(c.rate_se > 0 && c.rate_se < 10);
+    assert_true(c.workers == 0 && c.prefetch == 2 && c.copy_buffers == 2 && c.inflight == 0);
+    assert_int_equal(c.dataset_samples, 0);
+    assert_near(c.batch_size, 8, 0.1); /* that of the batches */
+    pp_costs_free(&c);
+    pp_timeline_free(&tl);
+    fake_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +166,7 @@ int main(void)
         cmocka_unit_test(a_long_step_is_a_step),
         cmocka_unit_test(a_checkpoint_is_apart),
         cmocka_unit_test(kernels_that_overlap_count_once),
+        cmocka_unit_test(what_cannot_be_is_not_taken),
     };
     return cmocka_run_group_tests_name("costs", tests, NULL, NULL);
 }
