@@ -32,18 +32,32 @@ static struct tune_set none(void)
     return set;
 }
 
+static int is(const char *word, const char *text, size_t length)
+{
+    return strlen(word) == length && strncmp(word, text, length) == 0;
+}
+
 int tune_key_of(const char *name, size_t length)
 {
     for (int k = 0; k < TUNE_KEYS; k++)
-        if (strlen(tune_keys[k].name) == length && strncmp(tune_keys[k].name, name, length) == 0)
+        if (is(tune_keys[k].name, name, length) || is(tune_keys[k].argument, name, length))
             return k;
     return -1;
 }
 
+/* As DataLoader's arguments have it, or as a number. -1: neither. */
+static int64_t value_of(const struct tune_key_row *key, const char *text, size_t length)
+{
+    char number[24];
+    int64_t n;
+    if (key->to == 1 && (is("True", text, length) || is("False", text, length)))
+        return is("True", text, length);
+    snprintf(number, sizeof(number), "%.*s", (int)length, text);
+    return pp_parse_int(number, &n) == PP_OK && n >= key->from && n <= key->to ? n : -1;
+}
+
 static pp_status parse_pair(const char *pair, size_t length, struct tune_set *set, struct pp_err *err)
 {
-    char value[24];
-    int64_t n;
     const char *eq = memchr(pair, '=', length);
     int key = eq ? tune_key_of(pair, (size_t)(eq - pair)) : -1;
     if (key < 0)
@@ -51,11 +65,15 @@ static pp_status parse_pair(const char *pair, size_t length, struct tune_set *se
             err, PP_E_USAGE,
             "--try '%.*s' is not valid; use workers=N, prefetch=N, pin=1, persistent=1 or in_order=0",
             (int)length, pair);
-    snprintf(value, sizeof(value), "%.*s", (int)(length - (size_t)(eq + 1 - pair)), eq + 1);
-    if (pp_parse_int(value, &n) != PP_OK || n < tune_keys[key].from || n > tune_keys[key].to)
+    const struct tune_key_row *row = &tune_keys[key];
+    int64_t value = value_of(row, eq + 1, length - (size_t)(eq + 1 - pair));
+    if (value < 0 && row->to == 1)
+        return pp_fail(err, PP_E_USAGE, "--try '%.*s': %s is True or False (1 or 0)", (int)length, pair,
+                       row->name);
+    if (value < 0)
         return pp_fail(err, PP_E_USAGE, "--try '%.*s': %s is a whole number from %d to %d", (int)length, pair,
-                       tune_keys[key].name, tune_keys[key].from, tune_keys[key].to);
-    set->value[key] = (int)n;
+                       row->name, row->from, row->to);
+    set->value[key] = (int)value;
     return PP_OK;
 }
 
@@ -64,6 +82,7 @@ pp_status tune_set_parse(const char *text, struct tune_set *set, struct pp_err *
     pp_status st = PP_OK;
     *set = none();
     for (const char *p = text; st == PP_OK; p++) {
+        p += strspn(p, " ");
         size_t length = strcspn(p, ",");
         st = parse_pair(p, length, set, err);
         p += length;

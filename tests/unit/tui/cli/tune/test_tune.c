@@ -20,6 +20,12 @@ static void test_changes(void **state)
         {"workers=8", "num_workers=8"},
         {"prefetch=4,workers=8", "num_workers=8, prefetch_factor=4"},
         {"pin=1,persistent=0,in_order=0", "pin_memory=True, persistent_workers=False, in_order=False"},
+        {"num_workers=8, prefetch_factor=4", "num_workers=8, prefetch_factor=4"}, /* as it is pasted */
+        {"pin_memory=True,persistent_workers=True,in_order=False",
+         "pin_memory=True, persistent_workers=True, in_order=False"},
+        {"in_order=false", NULL},
+        {"in_order=", NULL},
+        {"workers=True", NULL},
         {"workers=0", NULL},
         {"workers=1025", NULL},
         {"workers=two", NULL},
