@@ -272,7 +272,7 @@ help:
 	'make bench-whatif every knob of the what-if against the same change made for real (8 min; QUICK=1: 2 min)' \
 	'make bench-remote stalls of remote storage by a fault server: causes and predictions (8 min; QUICK=1: 2 min); ONLY= SECONDS_PER_RUN=' \
 	'make bench-remote-peers  pipeprobe, PyTorch with boto3 and s3fs, and WebDataset on one server with 30 ms latency; a warm cache beside local files (5 min)' \
-	'make bench-tune   what tune predicts of DataLoader arguments against what it measures (31 min; QUICK=1: 3 min)' \
+	'make bench-tune   what tune predicts of DataLoader arguments against what it measures (28 min; QUICK=1: 3 min)' \
 	'make bench-top    part of it: frames of the dashboard, and what watching takes from a run' \
 	'make bench-diagnosis  verdicts, labels and predictions against stalls of known cause; BUDGET=MINUTES HALF= SEEDS= ONLY= TRUTH=' \
 	'make lab-jobs     the same for unmodified PyTorch jobs (22 min); SEEDS= ONLY= ROUNDS= TRUTH= KEEP= RUN_SECONDS= TRACEML= PYTHON=' \

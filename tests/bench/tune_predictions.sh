@@ -3,7 +3,7 @@
 #
 # Unmodified jobs, each tuned with the changes of its row. Error: the predicted gain over the measured one, both as rates over the job as it is. A/A: how
 # far equal runs of the job were apart, in the same minutes. The samples of the first group sleep, so that what else runs hardly moves them; those of the
-# second decode images. Takes about SECONDS_PER_RUN (10) + 6 s for each of 118 runs (REPEATS=1): 31 minutes; --quick has the rows marked
+# second decode images. Takes about SECONDS_PER_RUN (10) + 6 s for each of 122 runs (REPEATS=1): 27 minutes; --quick has the rows marked
 # with a *: 3 minutes. PYTHON names the interpreter. --keep DIR keeps the recordings.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -42,6 +42,7 @@ short-epochs | sleeps.py --workers 2 --sample-ms 10 --step-ms 20 --samples 400 |
 epochs-of-10 | sleeps.py --workers 2 --sample-ms 10 --step-ms 5 --samples 40 | workers=1 workers=4 workers=8 persistent=1 workers=4,persistent=1
 epochs-that-keep | sleeps.py --workers 2 --sample-ms 10 --step-ms 5 --samples 40 --persistent | workers=1 workers=4 prefetch=1
 epochs-and-pauses | sleeps.py --workers 1 --sample-ms 10 --step-ms 5 --samples 80 --pause-ms 400 | workers=2 workers=4
+evaluations | sleeps.py --workers 1 --sample-ms 10 --step-ms 5 --evaluate-every 25 --evaluate-ms 800 | workers=2 workers=8
 streamed | sleeps.py --workers 2 --sample-ms 10 --step-ms 20 --stream sharded | workers=1 workers=4 prefetch=4
 validated | sleeps.py --workers 1 --sample-ms 10 --step-ms 20 --samples 400 --validate | workers=2 workers=4 prefetch=4
 * images-1 | images.py @images --workers 1 --epochs 1000 --step-ms 20 | workers=2

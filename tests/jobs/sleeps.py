@@ -2,7 +2,8 @@
 pipeprobe. Prints the workers that it has and the epochs it finished.
 
 sleeps.py [--workers N] [--sample-ms MS] [--step-ms MS] [--epochs N] [--samples N] [--batch N] [--prefetch N] [--long-ms MS] [--tensors N] [--join]
-          [--stream sharded|plain] [--validate] [--pause-ms MS] [--again] [--persistent] [--leave-after N] [--ignore] [--fail-with N]"""
+          [--stream sharded|plain] [--validate] [--pause-ms MS] [--evaluate-every N] [--evaluate-ms MS] [--again] [--persistent] [--leave-after N]
+          [--ignore] [--fail-with N]"""
 
 import argparse
 import signal
@@ -58,6 +59,8 @@ def main():
     p.add_argument("--stream", choices=["sharded", "plain"])
     p.add_argument("--validate", action="store_true", help="a second loader of the same data set")
     p.add_argument("--pause-ms", type=float, default=0, help="between two epochs")
+    p.add_argument("--evaluate-every", type=int, default=0, help="batches, without a loader of its own")
+    p.add_argument("--evaluate-ms", type=float, default=0)
     p.add_argument("--again", action="store_true", help="a new loader for each epoch")
     p.add_argument("--persistent", action="store_true", help="workers that stay for all epochs")
     p.add_argument("--leave-after", type=int, default=0, help="batches of an epoch; those that were prefetched are thrown away")
@@ -88,6 +91,8 @@ def main():
             loader = train_loader()
         for n, batch in enumerate(loader, 1):
             time.sleep(a.step_ms / 1000)
+            if a.evaluate_every and n % a.evaluate_every == 0:
+                time.sleep(a.evaluate_ms / 1000)
             if n == a.leave_after:
                 break
         if check is not None:
