@@ -156,7 +156,7 @@ pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, st
     if (r->missing.why.code)
         fn(ctx, "spans in ring files", r->missing.spans, r->missing.why.text);
     if (r->unread.code)
-        fn(ctx, "threads, names and settings", 0, r->unread.text);
+        fn(ctx, "list of threads, names or settings", 1, r->unread.text);
     return query_end(&q, err);
 }
 

@@ -108,7 +108,7 @@ static void loss_row(void *ctx, const char *what, uint64_t count, const char *wh
     rows->n++;
     if (strcmp(what, "journal") == 0)
         snprintf(rows->journal, sizeof(rows->journal), "%s", why);
-    if (strcmp(what, "threads, names and settings") == 0)
+    if (strcmp(what, "list of threads, names or settings") == 0)
         snprintf(rows->unread, sizeof(rows->unread), "%s", why);
 }
 static int sound_spans(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
