@@ -39,16 +39,15 @@ static void end_unsaid(struct query *q)
 
 pp_status pp_reader_check(struct pp_reader *r, struct pp_err *err)
 {
-    const struct pp_thread_row *rows;
-    pp_reader_threads(r, &rows);
-    pp_status threads = r->unread.code;
-    if (threads && err)
-        *err = r->unread;
-    struct query q = reader_query(r, "SELECT id FROM name");
-    while (query_row(&q)) {
+    struct query threads = reader_query(r, "SELECT id FROM thread");
+    while (query_row(&threads)) {
     }
-    end_unsaid(&q);
-    return threads;
+    pp_status status = query_end(&threads, err);
+    struct query names = reader_query(r, "SELECT id FROM name");
+    while (query_row(&names)) {
+    }
+    end_unsaid(&names);
+    return status;
 }
 
 static struct query meta_query(struct pp_reader *r, const char *section, const char *key)

@@ -112,7 +112,7 @@ pp_status live_read_threads(struct pp_live *l, struct pp_reader *r, struct pp_er
     size_t n = pp_reader_threads(r, &rows);
     struct live_thread *threads = calloc(n + 1, sizeof(*threads));
     struct pp_lane_place *place = malloc((n + 1) * sizeof(*place));
-    pp_status status = pp_reader_check(r, err);
+    pp_status status = l->n_threads ? PP_OK : pp_reader_check(r, err); /* once: it reads every row */
     if (status)
         goto out;
     if (!threads || !place || !take_rows(l, rows, n)) {

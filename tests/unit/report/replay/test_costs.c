@@ -77,7 +77,7 @@ static void a_long_pause_is_no_part_of_steps(void **state)
     assert_near(c.step_cpu_ns, 9e6 - 5 * 9e6 * (920.0 / 1012) / JUDGED, 1e5);
     assert_near(c.step_blocked_ns + c.step_cpu_ns, (12 + 5 * 80.0 / JUDGED) * 1e6, 1e5);
     pp_costs_free(&c);
-    c = costs_of("0", (struct beside){.pause_ms = 1000}); /* nobody makes batches meanwhile */
+    c = costs_of("0", (struct beside){.pause_ms = 1000}); /* no worker makes batches meanwhile */
     assert_near(c.apart_ns, 5 * 1000e6 / JUDGED, 1e4);
     pp_costs_free(&c);
 }
