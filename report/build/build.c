@@ -288,9 +288,9 @@ static double gpu_idle_s(const struct pp_report *r)
                : INFINITY;
 }
 
-/* Exposed is what the trainer waits, for data or other ranks, and what its own steps take longer for want of
- * a CPU. Batches that are always there still have to be taken: that part of its waits stays, unless it is
- * what a fix ends. So does the time in which workers end and start again. */
+/* Exposed time is the trainer's waits for data and for other ranks, and the time that its steps waited for a
+ * CPU. A batch that is there still has to be taken, and workers still end and start again: that time stays,
+ * unless a fix ends it. */
 static void set_headroom(struct build *b, double starved_ns, double taking_ns, double epochs_ns)
 {
     const struct pp_timeline *t = &b->timeline;

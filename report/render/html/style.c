@@ -1,8 +1,8 @@
 #include "report/render/html/parts.h"
 
-/* Light and dark by what the reader's system asks for; paper is light. Colours are Okabe and Ito's and Tol's,
- * told apart with every common colour blindness; waiting is hatched, idling thin, other batches pale, and
- * every picture has its table. */
+/* Light or dark, as the reader's system is set; paper is light. The colours are Okabe and Ito's and Tol's,
+ * which the colour-blind can tell apart. Waiting is hatched, idling thin, other batches pale. Every picture
+ * has its table. */
 const char pp_html_style[] =
     ":root{--bg:#fcfcfb;--card:#fff;--ink:#1c2024;--soft:#5b6470;--line:#e3e5e8;--rail:#eef0f2;--step:#3f78b5;--wait:#d9730d;--wait2:#f3b173;--sync:#aa4499;--apart:#b9bec5;--h2d:#117f63;"
     "--read:#56b4e9;--decode:#ddaa33;--transform:#8c6d1f;--collate:#777e88;--fault:#b3314b;--gain:#7fb0de;--good:#117f63;--bad:#b85c00;--neutral:#5b6470;--veil:#fcfcfb;--mark:#1c2024;"
