@@ -279,11 +279,11 @@ static double rate_without(const struct pp_report *r, double s)
 }
 
 /* How long the GPU of a job that launches ahead idled: no more can be gained, however short the trainer's
- * steps are. What was recorded of most of the window speaks for all of it. */
+ * steps are. */
 static double gpu_idle_s(const struct pp_report *r)
 {
     const struct pp_report_gpu *g = r->gpu;
-    return g && !g->not_measured && g->recorded_share >= 0.5 && !r->own_loader
+    return g && !g->not_measured && g->recorded_share >= PP_LEAST_RECORDED && !r->own_loader
                ? r->window_s * (1 - g->busy_share)
                : INFINITY;
 }

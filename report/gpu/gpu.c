@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_RECORDED 0.5 /* of the steady state, to speak of all of it: most of it */
 #define MOST_DROPPED \
     0.01 /* of the records, as of spans: a fifth of the smallest share that changes a verdict (5 %) \
           */
@@ -400,7 +399,7 @@ void pp_gpu_facts(const struct pp_report_gpu *g, const struct pp_timeline *tl, s
     for (int i = 0; i < PP_GPU_IDLES; i++)
         idle += g->idle_share[i];
     /* What was recorded of a few seconds bounds no wait of an hour. */
-    m[PP_METRIC_GPU_IDLE] = g->recorded_share >= LEAST_RECORDED ? fmax(1 - g->busy_share, 0) : NAN;
+    m[PP_METRIC_GPU_IDLE] = g->recorded_share >= PP_LEAST_RECORDED ? fmax(1 - g->busy_share, 0) : NAN;
     double host = g->idle_share[PP_GPU_IDLE_SYNC] + g->idle_share[PP_GPU_IDLE_LAUNCH];
     m[PP_METRIC_GPU_COPY] = idle > 0 ? g->idle_share[PP_GPU_IDLE_COPY] / idle : 0;
     m[PP_METRIC_GPU_HOST] = idle > 0 ? host / idle : 0;

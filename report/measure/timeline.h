@@ -23,6 +23,9 @@ struct pp_stall {
 
 enum { PP_TIMELINE_CYCLES = 1 << 22 };
 
+/* What was recorded of this much of the window, such as a GPU's work, speaks for all of it: most of it. */
+#define PP_LEAST_RECORDED 0.5
+
 /* How epochs begin: of several loaders, those of the one that is judged. */
 struct pp_epoch_starts {
     uint64_t n, wait_ns, gap_ns; /* in the window: first batches, the waits for them, and the time before such

@@ -2,29 +2,18 @@
 #include "report/replay/costs_impl.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define PAUSE 10 /* a step so many times as long as the middle one, if no more than one in so many is */
-#define LEAST_RECORDED 0.5 /* of the window, to speak of all of it, as in gpu/gpu.c */
-
-static int by_length(const void *a, const void *b)
-{
-    const struct pp_costs_step *x = a, *y = b;
-    return (x->ns > y->ns) - (x->ns < y->ns);
-}
 
 static double middle_ns(const struct pp_costs_pass *p)
 {
     return p->n_steps ? p->step[p->n_steps / 2].ns : 0;
 }
 
-/* Steps stand in order of their length afterwards, and pauses begin with the one that is returned. A quota
- * makes long steps as well, and those are its. */
-static size_t first_pause(struct pp_costs_pass *p)
+/* Of the steps, in order of their length. A quota makes long steps as well, and those are its. */
+static size_t first_pause(const struct pp_costs_pass *p)
 {
     size_t n = p->n_steps, at = n - n / PAUSE;
-    if (n)
-        qsort(p->step, n, sizeof(*p->step), by_length);
     if (n < 2 * PAUSE || p->c->throttled_share > 0.01 || p->step[at - 1].ns > PAUSE * middle_ns(p))
         return n;
     while (at < n && !(p->step[at].ns > PAUSE * middle_ns(p)))
@@ -75,7 +64,7 @@ static double gpu_busy_ns(const struct pp_costs_pass *p)
            until = pp_source_number(p->source, "gpu", "until_ns", INFINITY), window = p->c->window_ns,
            covered = fmin(until, (double)p->tl->end_ns) - fmax(from, (double)p->tl->start_ns), busy = 0;
     uint64_t at = 0;
-    if (!(covered >= LEAST_RECORDED * window))
+    if (!(covered >= PP_LEAST_RECORDED * window))
         return 0;
     for (size_t i = 0; i < k->n; i++) { /* in the order of their starts */
         uint64_t begin = k->at[i].start_ns > at ? k->at[i].start_ns : at;
@@ -88,9 +77,9 @@ static double gpu_busy_ns(const struct pp_costs_pass *p)
 void pp_costs_apart(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
-    size_t pause = first_pause(p);
     if (!c->per_worker || !(p->steps > 0))
         return;
+    size_t pause = first_pause(p);
     double filled = filled_ns(p, pause), saved = 0, batches = p->batches[0] + p->batches[1];
     p->pauses_ns = take_pauses(p, pause, filled) / p->steps;
     for (size_t i = 0; i < p->checkpoint.n; i++)

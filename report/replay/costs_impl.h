@@ -78,8 +78,8 @@ pp_status pp_costs_facts(const struct pp_source *source, struct pp_costs *c, con
  * came after: sets p->tl to that part. Before the first span. */
 void pp_costs_cut(struct pp_costs_pass *p);
 
-/* costs_apart.c: apart_ns and gpu_busy_ns, per step; takes pauses out of the sums of steps and puts steps in
- * order of their length. Facts and spans are there. */
+/* costs_apart.c: apart_ns and gpu_busy_ns, per step; takes pauses out of the sums of steps. Facts and spans
+ * are there, and steps stand in order of their length. */
 void pp_costs_apart(struct pp_costs_pass *p);
 
 /* Sums become means per batch, step and copy; samples stand in order of batch and read. Facts and spans are

@@ -208,6 +208,12 @@ static int by_claim(const void *a, const void *b)
     return (x->read_start_ns > y->read_start_ns) - (x->read_start_ns < y->read_start_ns);
 }
 
+static int by_length(const void *a, const void *b)
+{
+    const struct pp_costs_step *x = a, *y = b;
+    return (x->ns > y->ns) - (x->ns < y->ns);
+}
+
 static double per(double sum, double n)
 {
     return n > 0 ? sum / n : 0;
@@ -220,7 +226,7 @@ static void charge_quota(struct pp_costs_pass *p)
     struct pp_costs *c = p->c;
     if (!(c->throttled_share > 0.01) || p->n_steps < 10)
         return;
-    double need = p->step[p->n_steps / 10].ns, sum = 0; /* pp_costs_apart has put them in order */
+    double need = p->step[p->n_steps / 10].ns, sum = 0; /* in order of their length */
     for (size_t i = 0; i < p->n_steps; i++)
         sum += p->step[i].ns;
     double beyond = fmax(sum / (double)p->n_steps - need, 0) - c->step_stretch_ns;
@@ -350,6 +356,8 @@ static void average(struct pp_costs_pass *p)
         c->step_blocked_ns += p->collective_blocked_ns;
         c->step_stretch_ns += p->collective_delay_ns;
     }
+    if (p->n_steps)
+        qsort(p->step, p->n_steps, sizeof(*p->step), by_length);
     pp_costs_apart(p);
     if (c->per_worker)
         c->copy_cpu_ns += p->get_cpu_ns; /* the thread that pins memory unpickles what it takes */
