@@ -14,7 +14,7 @@ refuses "no job" 2 "write the job after --" "$PP" tune --yes
 refuses "a job before --" 2 "after --" "$PP" tune --yes python3 -- train.py
 refuses "a program that is not there" 2 "program not found" "$PP" tune --yes -- "$T/nothing"
 refuses "a change that there is not" 2 "workers=N" "$PP" tune --yes --try threads=3 -- sh -c "touch $T/started"
-refuses "a value that there is not" 2 "from 0 to 1" "$PP" tune --yes --try pin=3 -- sh -c "touch $T/started"
+refuses "a value that there is not" 2 "pin is True or False" "$PP" tune --yes --try pin=3 -- sh -c "touch $T/started"
 mkdir "$T/there"
 refuses "a directory that exists" 2 "new directory" "$PP" tune --yes -o "$T/there" -- sh -c "touch $T/started"
 refuses "a directory that has no place" 2 "no such place" "$PP" tune --yes -o "$T/absent/new" -- sh -c "touch $T/started"
