@@ -53,7 +53,7 @@ MEET=meet2
 rm -rf local0 shared
 begin 0
 begin 1
-for _ in $(seq 300); do [ -d local0 ] && [ -d local1 ] && break; sleep 0.1; done
+mkdir -p local0 local1
 "$PP" merge local0 local1 -o followed.digest --every 200ms >follow.out 2>follow.err &
 follower=$!
 for _ in $(seq 450); do [ "$(compared followed.digest || echo 0)" -ge 20 ] 2>/dev/null && break; sleep 0.1; done
@@ -73,6 +73,17 @@ for _ in $(seq 300); do "$PP" ranks shared --json 2>/dev/null | grep -q '"no_end
 is "its own digest says so too" "$(json ended.json '$.no_end') $(json ended.json '$.ranks[1].running')" " 0"
 "$PP" merge local0 local1 -o at_the_end.digest
 check "the last digest is that of the complete recordings" cmp followed.digest at_the_end.digest
+
+# ---- files that are there before there is anything in them, and one that never has anything
+mkdir begins && touch begins/a.sqlite begins/b.sqlite
+"$PP" merge begins -o begun.digest --every 100ms >begins.out 2>begins.err &
+follower=$!
+sleep 1
+check "merge --every waits for a recording that has just begun" kill -0 $follower
+cp local0/*.sqlite begins/a.sqlite
+wait $follower
+is "it ends with the one that was recorded" "$? $("$PP" ranks begun.digest --json 2>/dev/null | tr -d ' ,' | sed -n 's/^"compared_steps"://p')" "0 $("$PP" ranks local0 --json | tr -d ' ,' | sed -n 's/^"compared_steps"://p')"
+like "and says what it left out" "$(cat begins.err)" "left out +begins/b.sqlite is empty|left out +.*begins/b.sqlite"
 
 # ---- in one directory with the recordings; what does not fit
 mkdir both && cp local0/*.sqlite local1/*.sqlite shared/*.digest both

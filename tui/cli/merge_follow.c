@@ -19,15 +19,16 @@
 
 #define LEAST_REST 1000 /* times the CPU time of a look: at most 0.1 % of a CPU */
 #define WAKE_MS 1000
-enum { STRANGE_LOOKS = 3 };
+#define BEGINS_WITHIN_NS 10000000000u /* from its file to what can be read of a recording */
 
 struct file {
     char *path;
     struct pp_digest_follow *follow; /* NULL: it is a digest */
     struct pp_digest last;           /* rows 0: none yet */
     int ended;
-    int strange; /* looks at which it was of no rank and not being written */
-    int apart;   /* of no rank, or of another job: said, and left out */
+    uint64_t
+        strange_since_ns; /* it cannot be read, or is of no rank, and is not being written; 0: it is not so */
+    int apart;            /* of no rank, damaged, or of another job: said, and left out */
 };
 
 struct follow {
@@ -124,6 +125,17 @@ static int any_running(const struct pp_digest *d)
     return 0;
 }
 
+/* One that has just begun is not locked yet by who writes it, and does not say yet which rank it is of. */
+static void judge_unread(struct file *f, int complete, pp_status st, const struct pp_err *err)
+{
+    uint64_t now = pp_now_ns();
+    int unwritten = complete || f->ended || !f->follow;
+    f->strange_since_ns = !unwritten ? 0 : f->strange_since_ns ? f->strange_since_ns : now;
+    f->ended = complete || (unwritten && now - f->strange_since_ns >= BEGINS_WITHIN_NS);
+    if (f->ended && (st == PP_E_USAGE || !f->last.n_rows))
+        leave_out(f, err);
+}
+
 /* What is there by now. A file that cannot be read at the moment keeps what was read before. complete: it is
  * the last look, which has time for a whole report. */
 static pp_status look_at(struct file *f, int complete, struct pp_err *err)
@@ -137,14 +149,12 @@ static pp_status look_at(struct file *f, int complete, struct pp_err *err)
         pp_digest_free(&f->last);
         f->last = d;
         f->ended = f->follow ? f->ended : !any_running(&d);
+        f->strange_since_ns = 0;
         return PP_OK;
     }
     pp_digest_free(&d);
-    if (st == PP_E_USAGE) { /* one that has just begun does not say yet which rank it is of */
-        if (complete || (f->ended && ++f->strange == STRANGE_LOOKS))
-            leave_out(f, err);
-        f->ended = 0;
-    }
+    if (st != PP_E_NO_MEMORY)
+        judge_unread(f, complete, st, err);
     return st == PP_E_NO_MEMORY ? st : PP_OK;
 }
 
