@@ -1,5 +1,6 @@
 /* `pipeprobe export`: a recorded run in another tool's format. */
 #include "probe/base/err.h"
+#include "probe/base/signals.h"
 #include "probe/base/text.h"
 #include "report/export/export.h"
 #include "tui/cli/cli.h"
@@ -66,9 +67,7 @@ static void catch_signals(void)
 {
     struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND};
     sigemptyset(&sa.sa_mask);
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    sigaction(SIGHUP, &sa, NULL);
+    pp_signals_catch(&sa);
 }
 
 static int is_interrupted(void)

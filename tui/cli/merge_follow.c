@@ -2,6 +2,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/signals.h"
 #include "report/ranks/digest_file.h"
 #include "report/ranks/digest_follow.h"
 #include "report/ranks/pile.h"
@@ -54,11 +55,9 @@ static void on_signal(int sig)
 /* Beside another command the end of that one is the end. */
 static void catch_signals(int beside)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction sa = {.sa_handler = beside ? SIG_IGN : on_signal};
     sigemptyset(&sa.sa_mask);
-    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-        sigaction(signals[i], &sa, NULL);
+    pp_signals_catch(&sa);
     signal(SIGPIPE, SIG_IGN);
 }
 

@@ -3,6 +3,7 @@
  * a full disk costs is then this process's alone. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/signals.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/find_recording.h"
 #include "tui/cli/metrics/beside.h"
@@ -44,11 +45,9 @@ static void on_signal(int sig)
 /* Beside another command the terminal's signals are that one's business. */
 static void catch_signals(int beside)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction sa = {.sa_handler = beside ? SIG_IGN : on_signal};
     sigemptyset(&sa.sa_mask);
-    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-        sigaction(signals[i], &sa, NULL);
+    pp_signals_catch(&sa);
     signal(SIGPIPE, SIG_IGN);
 }
 

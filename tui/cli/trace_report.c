@@ -3,6 +3,7 @@
 #include "collectors/import/import.h"
 #include "collectors/store/recover.h"
 #include "probe/base/err.h"
+#include "probe/base/signals.h"
 #include "report/build/build.h"
 #include "report/source/source.h"
 
@@ -57,9 +58,7 @@ static pp_status make_temporary(struct pp_err *err)
     temporary.made = 1;
     struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
     sigemptyset(&sa.sa_mask);
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    sigaction(SIGHUP, &sa, NULL);
+    pp_signals_catch(&sa);
     return PP_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "tui/dash/interrupt.h"
 
 #include "probe/base/err.h"
+#include "probe/base/signals.h"
 
 #include <signal.h>
 
@@ -17,9 +18,7 @@ void pp_interrupt_catch(void)
     struct sigaction sa = {.sa_handler = on_signal};
     sigemptyset(&sa.sa_mask);
     stop_signal = 0;
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    sigaction(SIGHUP, &sa, NULL);
+    pp_signals_catch(&sa);
 }
 
 int pp_interrupt_signal(void)

@@ -5,6 +5,7 @@
 #include "tui/cli/pack/pack_writer.h"
 
 #include "probe/base/err.h"
+#include "probe/base/signals.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset.h"
 #include "probe/dataset/dataset_shards.h"
@@ -92,9 +93,7 @@ static void catch_signals(void)
 {
     struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND};
     sigemptyset(&sa.sa_mask);
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    sigaction(SIGHUP, &sa, NULL);
+    pp_signals_catch(&sa);
 }
 
 static pp_status go_on(struct pack *p, const char *what, uint64_t done, struct pp_err *err)

@@ -19,6 +19,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
+#include "probe/base/signals.h"
 #include "probe/base/text.h"
 #include "probe/storage/model.h"
 #include "probe/loader/fault.h"
@@ -83,9 +84,7 @@ static void catch_signals(void)
     sigaddset(&sa.sa_mask, SIGTERM);
     sigaddset(&sa.sa_mask, SIGHUP);
     interrupts = 0;
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    sigaction(SIGHUP, &sa, NULL);
+    pp_signals_catch(&sa);
     signal(SIGPIPE, SIG_IGN);
 }
 

@@ -2,6 +2,7 @@
 
 #include "collectors/system/environment.h"
 #include "probe/base/err.h"
+#include "probe/base/signals.h"
 #include "report/ranks/ranks.h"
 #include "tui/cli/recording_name.h"
 
@@ -53,9 +54,7 @@ static void catch_signals(void)
 {
     struct sigaction sa = {.sa_handler = on_signal};
     sigemptyset(&sa.sa_mask);
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    sigaction(SIGHUP, &sa, NULL);
+    pp_signals_catch(&sa);
 }
 
 /* ---- what each rank is told ---- */
