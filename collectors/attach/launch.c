@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,8 +84,25 @@ void pp_launch_begin(struct pp_launch *l)
     l->child_default = sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &l->child_before) == 0;
 }
 
+void pp_launch_die_of(int sig)
+{
+    sigset_t one;
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* the program's is the one that says something */
+    signal(sig, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, sig);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    raise(sig);
+}
+
 void pp_launch_end(struct pp_launch *l)
 {
+    sigset_t set;
+    waited_for(&set);
+    sigdelset(&set, SIGCHLD);
+    /* What came when the program had ended has nobody to go to, and is not to end us now. */
+    while (l->blocked && sigtimedwait(&set, NULL, &(struct timespec){0, 0}) > 0)
+        ;
     if (l->child_default)
         sigaction(SIGCHLD, &l->child_before, NULL);
     if (l->blocked)
@@ -207,11 +225,20 @@ static int terminal_sent(const siginfo_t *info)
     return info->si_code == SI_KERNEL && (info->si_signo == SIGINT || info->si_signo == SIGQUIT);
 }
 
+/* What SIGUSR1 and SIGUSR2 ask for is the program's affair (SLURM's warning, a dump of stacks), unless it
+ * ends of them; a SIGHUP that we were started to ignore is ignored by the program as well (nohup). */
+static int asks_to_end(int sig)
+{
+    struct sigaction now;
+    int ignored = sig == SIGHUP && sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+    return sig != SIGUSR1 && sig != SIGUSR2 && !ignored;
+}
+
 int pp_launch_wait(struct pp_launch *l)
 {
     sigset_t set;
     siginfo_t info;
-    int status;
+    int status, last = 0;
     waited_for(&set);
     for (;;) {
         pid_t ended = waitpid(l->pid, &status, WNOHANG);
@@ -221,10 +248,15 @@ int pp_launch_wait(struct pp_launch *l)
             return PP_LAUNCH_FAILED;
         if (sigwaitinfo(&set, &info) < 0 || info.si_signo == SIGCHLD)
             continue;
-        l->signalled = info.si_signo;
+        last = info.si_signo;
+        if (asks_to_end(last))
+            l->signalled = last;
         if (!terminal_sent(&info))
-            kill(l->pid, info.si_signo);
+            kill(l->pid, last);
     }
     l->pid = -1;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    l->killed_by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (last && last == l->killed_by)
+        l->signalled = last;
+    return l->killed_by ? 128 + l->killed_by : WEXITSTATUS(status);
 }

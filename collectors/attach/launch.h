@@ -14,7 +14,8 @@ struct pp_launch {
     sigset_t before; /* the signal mask we were called with: the program's */
     int blocked, child_default;
     struct sigaction child_before;
-    int signalled; /* the last signal passed on; 0: none */
+    int signalled; /* the last signal passed on that asked the program to end, or ended it; 0: none */
+    int killed_by; /* the signal that ended the program; 0: none did */
 };
 
 enum { PP_LAUNCH_FAILED = 125, PP_LAUNCH_NOT_EXECUTABLE = 126, PP_LAUNCH_NOT_FOUND = 127 }; /* as env(1) */
@@ -22,7 +23,8 @@ enum { PP_LAUNCH_FAILED = 125, PP_LAUNCH_NOT_EXECUTABLE = 126, PP_LAUNCH_NOT_FOU
 /* Looks for the program as execvp does, before anything is made: 0, or 126/127 and a sentence. */
 int pp_launch_find(const char *program, struct pp_err *err);
 
-/* From here on signals wait for pp_launch_wait, which passes them on. pp_launch_end undoes it. */
+/* From here on signals wait for pp_launch_wait, which passes them on. pp_launch_end undoes it; those that
+ * have come since the program's end are lost. */
 void pp_launch_begin(struct pp_launch *l);
 void pp_launch_end(struct pp_launch *l);
 
@@ -34,5 +36,9 @@ int pp_launch_start(struct pp_launch *l, char *const *argv, const char *const *e
 /* Waits for the program's end, passing on SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, and SIGINT and SIGQUIT unless
  * the terminal sent them to the program as well. Its exit status, or 128 + the signal that ended it. */
 int pp_launch_wait(struct pp_launch *l);
+
+/* The end of a process that stands for a program which a signal ended: a shell's loop stops for Ctrl-C only
+ * where what it has started died of it. Returns if the signal ends nothing. */
+void pp_launch_die_of(int sig);
 
 #endif

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define ALL_BYTES (UINT64_C(16) << 30) /* of one session: 64 processes that fill theirs */
+
 static int64_t pid_of(const char *name)
 {
     const char *digits = name + strlen(PP_ORDER_FILE_PREFIX);
@@ -16,13 +18,16 @@ static int64_t pid_of(const char *name)
     return n > 0 && n < 10 && !digits[n] ? strtoll(digits, NULL, 10) : -1;
 }
 
-/* 0: damaged. */
-static int read_blocks(int fd, int64_t pid, uint64_t size, pp_order_block_fn *fn, void *ctx)
+/* 0: damaged. *left: bytes that may still be read, of all files. */
+static int read_blocks(int fd, int64_t pid, uint64_t size, uint64_t *left, pp_order_block_fn *fn, void *ctx)
 {
     uint8_t *list = malloc(PP_ORDER_BYTES);
     uint64_t at = 0;
     int sound = list != NULL;
     size = size < PP_ORDER_FILE_BYTES ? size : PP_ORDER_FILE_BYTES;
+    if (size > *left)
+        return free(list), 0;
+    *left -= size;
     while (sound && at < size) {
         struct pp_order_block b;
         sound = pp_io_pread_full(fd, &b, sizeof(b), (off_t)at) == (ssize_t)sizeof(b) &&
@@ -36,13 +41,13 @@ static int read_blocks(int fd, int64_t pid, uint64_t size, pp_order_block_fn *fn
     return sound;
 }
 
-static int read_file(int dir, const char *name, pp_order_block_fn *fn, void *ctx)
+static int read_file(int dir, const char *name, uint64_t *left, pp_order_block_fn *fn, void *ctx)
 {
     struct stat st;
     int fd = pp_io_openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     int64_t pid = pid_of(name);
     int sound = fd >= 0 && pid >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-                read_blocks(fd, pid, (uint64_t)st.st_size, fn, ctx);
+                read_blocks(fd, pid, (uint64_t)st.st_size, left, fn, ctx);
     if (fd >= 0)
         close(fd);
     return sound;
@@ -51,6 +56,7 @@ static int read_file(int dir, const char *name, pp_order_block_fn *fn, void *ctx
 struct pp_session_taken pp_order_files_take(const char *path, pp_order_block_fn *fn, void *ctx)
 {
     struct pp_session_taken t = {0};
+    uint64_t left = ALL_BYTES;
     DIR *d = opendir(path);
     for (struct dirent *e; d && (e = readdir(d));) {
         if (strncmp(e->d_name, PP_ORDER_FILE_PREFIX, strlen(PP_ORDER_FILE_PREFIX)) != 0)
@@ -58,7 +64,7 @@ struct pp_session_taken pp_order_files_take(const char *path, pp_order_block_fn 
         if (fn && t.taken + t.unsound == PP_SESSION_FILES_MAX) {
             t.too_many++;
         } else if (fn) {
-            int sound = read_file(dirfd(d), e->d_name, fn, ctx);
+            int sound = read_file(dirfd(d), e->d_name, &left, fn, ctx);
             t.taken += sound;
             t.unsound += !sound;
         }

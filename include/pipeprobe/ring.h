@@ -51,8 +51,11 @@ extern "C" {
 #define PP_RANK_SESSION_PREFIX \
     "session-of-" /* of `pipeprobe exec`: the session of that rank, which the rest of the name says */
 #define PP_ACTIVITY_FILE_NAME \
-    "gpu-activity" /* of `pipeprobe exec`: what the GPU does for a Python process \
-                    */
+    "gpu-activity"                    /* of `pipeprobe exec`: what the GPU does for a Python process \
+                                       */
+#define PP_ENTER_FILE_NAME "enter.py" /* scripts of pipeprobe attach, and what they answer */
+#define PP_LEAVE_FILE_NAME "leave.py"
+#define PP_ANSWER_FILE_PREFIX "answer-"
 #define PP_UNHOOKED_FILE_NAME \
     "unhooked" /* of `pipeprobe exec`: why the first Python that could not be given the hooks has none */
 
@@ -192,6 +195,9 @@ static inline int pp_session_has_file(const char *name)
            strncmp(name, PP_RANK_FILE_PREFIX, sizeof(PP_RANK_FILE_PREFIX) - 1) == 0 ||
            strncmp(name, PP_RANK_ASKING_PREFIX, sizeof(PP_RANK_ASKING_PREFIX) - 1) == 0 ||
            strncmp(name, PP_RANK_SESSION_PREFIX, sizeof(PP_RANK_SESSION_PREFIX) - 1) == 0 ||
+           strncmp(name, PP_ENTER_FILE_NAME, sizeof(PP_ENTER_FILE_NAME) - 1) == 0 ||
+           strncmp(name, PP_LEAVE_FILE_NAME, sizeof(PP_LEAVE_FILE_NAME) - 1) == 0 ||
+           strncmp(name, PP_ANSWER_FILE_PREFIX, sizeof(PP_ANSWER_FILE_PREFIX) - 1) == 0 ||
            strcmp(name, PP_PRESENCE_FILE_NAME) == 0 || strcmp(name, PP_MAP_FILE_NAME) == 0 ||
            strcmp(name, PP_ACTIVITY_FILE_NAME) == 0 || strcmp(name, PP_UNHOOKED_FILE_NAME) == 0;
 }

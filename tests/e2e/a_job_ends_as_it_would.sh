@@ -35,7 +35,7 @@ in_terminal() { run timeout 120 "$PYTHON" "$T/terminal.py" "$@"; }
 batches() { grep -c '^batch' "$OUT"; }
 said() { grep -oE 'interrupted|status -?[0-9]+|signals [0-9]+|[A-Za-z]+Error' "$OUT"; } # the terminal echoes ^C anywhere
 taken() { sql "$R" "SELECT count(*) FROM v_span WHERE phase = 'data_wait' AND flags & 1 = 0"; }
-for handler in default counts ignores; do
+for handler in default counts ignores dies; do
     enough=(--batches $([ $handler = ignores ] && echo 60 || echo 100000))
     in_terminal "$PYTHON" "$JOB" --handler $handler "${enough[@]}"
     plain=$(said)
@@ -46,6 +46,34 @@ for handler in default counts ignores; do
     is "^C, a job that $handler: no batch is there twice" "$(sql "$R" "SELECT count(*) - count(DISTINCT batch) FROM v_span WHERE phase = 'data_wait' AND flags & 1 = 0")" 0
     is "^C, a job that $handler: nothing is left" "$(find "$T" -name '*.rings'; pgrep -f "$JOB")" ""
 done
+
+# What does not ask the job to end is no interruption: SIGUSR1 that it handles (a dump of stacks, SLURM's warning), and a hangup under nohup.
+for signal in USR1 HUP; do
+    (trap '' HUP; exec "$PP" exec -q -f -o "$R" -- "$PYTHON" -c '
+import signal, time
+came = []
+signal.signal(signal.SIGUSR1, lambda *_: came.append(1))
+print("ready", flush=True)
+end = time.monotonic() + 2
+while time.monotonic() < end and not came:
+    time.sleep(0.05)
+print("done", flush=True)') >"$OUT" 2>"$ERR" &
+    pid=$!
+    for _ in $(seq 600); do grep -q ready "$OUT" && break; sleep 0.05; done
+    kill -$signal $pid
+    wait $pid
+    is "SIG$signal: the job goes on to its end" "$? $(tail -n 1 "$OUT")" "0 done"
+    is "SIG$signal: and has finished" "$(sql "$R" "SELECT value FROM meta WHERE section = 'run' AND key = 'outcome'")" finished
+done
+
+# Ctrl-C again and again, also when the job has ended and its file is finished.
+"$PP" exec -f -o "$R" -- "$PYTHON" "$JOB" >"$OUT" 2>"$ERR" &
+pid=$!
+for _ in $(seq 1200); do grep -q '^batch 60$' "$OUT" && break; sleep 0.05; done
+while kill -TERM $pid 2>/dev/null; do sleep 0.01; done
+wait $pid
+is "SIGTERM until exec has ended: the status is the job's" "$?" 143
+is "SIGTERM until exec has ended: the file is whole" "$(sql "$R" 'PRAGMA integrity_check') $(sql "$R" "SELECT value FROM meta WHERE section = 'run' AND key = 'outcome'") $(find "$T" -name '*.rings')" "ok interrupted "
 
 # The collector is killed; the job goes on to its end.
 "$PYTHON" "$JOB" --batches 200 >"$T/plain.out" 2>"$T/plain.err"

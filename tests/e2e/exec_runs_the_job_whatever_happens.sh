@@ -103,6 +103,12 @@ kill -TERM $pid
 wait $pid
 is "unrecorded: SIGTERM is passed on" "$?" 42
 
+# Variables of any length stay whole.
+long=$(printf "$T/%0200d:" $(seq 60))end
+PYTHONPATH=$long run timeout 60 "$PP" exec -q -o "$T/long.sqlite" -- "$PYTHON" -c 'import os; print(os.environ["PYTHONPATH"].endswith(":end"), len(os.environ["PYTHONPATH"]) > 12000)'
+is "a PYTHONPATH of 12 KB" "$rc $(cat "$OUT")" "0 True True"
+is "and the hooks are there" "$(sql "$T/long.sqlite" "SELECT value FROM meta WHERE key = 'python_hooks'")" "hooks and reads"
+
 # ---- what was typed wrong, and what cannot be started ----
 
 refuses "standard output as the file" 125 "cannot be written to standard output" "$PP" exec -o - -- "$PYTHON" "$T/one.py"

@@ -1,6 +1,6 @@
 """A job that prints each batch it has had, and how often SIGINT came: for tests that end it. It knows nothing of pipeprobe.
 
-counted.py [--handler default|counts|ignores] [--batches N] [--sample-ms MS] [--step-ms MS] [--workers N] [--samples N] [--batch N]
+counted.py [--handler default|counts|ignores|dies] [--batches N] [--sample-ms MS] [--step-ms MS] [--workers N] [--samples N] [--batch N]
            [--slow-validation MS] [--validation-samples N]"""
 
 import argparse
@@ -43,7 +43,7 @@ def main():
     def count(*_):
         came[0] += 1
 
-    if a.handler != "default":
+    if a.handler in ("counts", "ignores"):
         signal.signal(signal.SIGINT, count if a.handler == "counts" else signal.SIG_IGN)
     loader = DataLoader(Train(a.samples, a.sample_ms), a.batch, num_workers=a.workers)
     validation = DataLoader(Train(a.validation_samples, a.slow_validation), 4, num_workers=a.workers) if a.slow_validation else ()
@@ -67,6 +67,8 @@ def main():
                         pass
             del batches
     except KeyboardInterrupt:
+        if a.handler == "dies":
+            raise
         print("interrupted", flush=True)
         sys.exit(9)
     print("waited %.6f took %.6f signals %d" % (waited, time.monotonic() - began, came[0]), flush=True)

@@ -8,6 +8,7 @@
 #include "collectors/system/environment.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/signals.h"
 #include "probe/base/text.h"
 
 #include <errno.h>
@@ -122,6 +123,8 @@ static void print_recording(const struct attach_rows *r, const struct attach_ent
 {
     const struct exec_record *record = &e->record;
     attach_print_inside(r, e, page);
+    if (e->unfinished.code != PP_OK)
+        exec_say("%s is not whole: %s", record->path, e->unfinished.text);
     if (!record->totals.spans) {
         exec_say(
             "no batch of a DataLoader was taken while the hooks were in process %lld, so %s has no spans; "
@@ -214,9 +217,7 @@ static int attach_main(int argc, char **argv)
         code = pp_cli_fail(&pp_cmd_attach, &err);
         goto out;
     }
-    sigaction(SIGTERM, &act, NULL);
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGHUP, &act, NULL);
+    pp_signals_catch(&act);
     pp_cpus_read(&cpus);
     machine.usable_cpus = cpus.usable;
     int has_machine = pp_watch_machine(&busy_s[0], &all_s[0]);
@@ -229,7 +230,9 @@ static int attach_main(int argc, char **argv)
         machine.busy_cpus = cpus.online * (busy_s[1] - busy_s[0]) / (all_s[1] - all_s[0]);
     attach_enter_end(enter, rows, there);
     print(rows, enter, &machine, &gpu, there);
-    code = o.output.path && enter->state != ATTACH_INSIDE ? pp_status_exit_code(enter->why.code) : 0;
+    code = enter->state == ATTACH_INSIDE ? pp_status_exit_code(enter->unfinished.code)
+           : o.output.path               ? pp_status_exit_code(enter->why.code)
+                                         : 0;
 out:
     pp_nvml_close(gpu.nvml);
     if (enter)

@@ -110,7 +110,7 @@ static pp_status write_script(const struct attach_enter *e, const char *path, in
 
 static void answer_path(const struct attach_enter *e, int64_t pid, char *buf, size_t size)
 {
-    snprintf(buf, size, "%s/answer-%lld", e->session, (long long)pid);
+    snprintf(buf, size, "%s/" PP_ANSWER_FILE_PREFIX "%lld", e->session, (long long)pid);
 }
 
 /* What it answered into text; the file goes. 0: nothing yet. */
@@ -148,6 +148,16 @@ static int sees(int64_t pid, const char *path)
            here.st_ino == there.st_ino;
 }
 
+/* It answers under its own number. */
+static int same_pids(int64_t pid)
+{
+    char path[64];
+    struct stat here, there;
+    snprintf(path, sizeof(path), "/proc/%lld/ns/pid", (long long)pid);
+    return stat("/proc/self/ns/pid", &here) != 0 || stat(path, &there) != 0 ||
+           (here.st_dev == there.st_dev && here.st_ino == there.st_ino);
+}
+
 static pp_status find_hooks(struct attach_enter *e, int64_t pid, struct pp_err *err)
 {
     char exe[64];
@@ -157,6 +167,12 @@ static pp_status find_hooks(struct attach_enter *e, int64_t pid, struct pp_err *
         return pp_fail(
             err, PP_E_UNSUPPORTED,
             "this pipeprobe was built without its Python hooks; pipeprobe doctor says what is missing");
+    if (!same_pids(pid))
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "process %lld has another number in its own PID namespace: it runs in a container; run "
+            "pipeprobe attach in there",
+            (long long)pid);
     if (!sees(pid, e->hooks.hooks))
         return pp_fail(
             err, PP_E_UNSUPPORTED,
@@ -210,8 +226,9 @@ static pp_status make_recording(struct attach_enter *e, const struct attach_rows
             "process %lld does not see %s: it runs in a container or a chroot; run pipeprobe attach in "
             "there",
             (long long)r->pid, e->session);
-    if ((size_t)snprintf(e->script, sizeof(e->script), "%s/enter.py", e->session) >= sizeof(e->script) ||
-        (size_t)snprintf(e->leave_script, sizeof(e->leave_script), "%s/leave.py", e->session) >=
+    if ((size_t)snprintf(e->script, sizeof(e->script), "%s/" PP_ENTER_FILE_NAME, e->session) >=
+            sizeof(e->script) ||
+        (size_t)snprintf(e->leave_script, sizeof(e->leave_script), "%s/" PP_LEAVE_FILE_NAME, e->session) >=
             sizeof(e->leave_script))
         return pp_fail(err, PP_E_USAGE, "the name is too long: %s", e->session);
     st = write_script(e, e->script, 1, err);
@@ -389,7 +406,10 @@ void attach_enter_end(struct attach_enter *e, const struct attach_rows *r, int t
         e->since_s = r->watched_s;
     }
     if (e->state == ATTACH_OUTSIDE && e->record.recording) {
-        if (e->why.code == PP_OK)
+        if (e->why.code == PP_OK && !there)
+            (void)pp_fail(&e->why, PP_E_UNSUPPORTED, "process %lld ended before it took the hooks",
+                          (long long)r->pid);
+        else if (e->why.code == PP_OK)
             (void)
                 pp_fail(&e->why, PP_E_UNSUPPORTED,
                         "process %lld took no hooks: its main thread ran no Python while it was watched, and "
@@ -406,10 +426,11 @@ void attach_enter_end(struct attach_enter *e, const struct attach_rows *r, int t
         leave(e);
     remove_scripts(e);
     if (exec_record_end(&e->record, -1, "finished", &err) != PP_OK)
-        e->why = err;
+        e->unfinished = err;
 }
 
 void attach_enter_free(struct attach_enter *e)
 {
+    exec_python_free(&e->hooks);
     exec_record_free(&e->record);
 }

@@ -20,6 +20,7 @@ enum attach_state {
 struct attach_enter {
     enum attach_state state;
     struct pp_err why;
+    struct pp_err unfinished; /* of ATTACH_INSIDE: why the file could not be finished */
     struct exec_record record;
     struct exec_python hooks;
     char session[PATH_MAX], script[PATH_MAX], leave_script[PATH_MAX];

@@ -99,6 +99,7 @@ static void look_hooks(struct pp_finding *f)
 {
     struct exec_python p;
     exec_python_prepare(&p, "python3", 1);
+    exec_python_free(&p); /* the paths are what is asked for */
     if (*p.hooks)
         found(f, PP_YES, "in %.150s%s", p.hooks,
               *p.reads ? "" : "; libpipeprobe_reads.so is missing: reads are part of decoding");

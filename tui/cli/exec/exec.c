@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define LIBRARY "libpipeprobe_inject.so"
@@ -110,9 +111,9 @@ static void make_environment(struct surroundings *s, const struct pp_identity *r
         s->env[n++] = s->set_library;
         s->env[n++] = s->set_next;
     }
-    if (*s->python.set_path)
+    if (s->python.set_path)
         s->env[n++] = s->python.set_path;
-    if (*s->python.set_preload)
+    if (s->python.set_preload)
         s->env[n++] = s->python.set_preload;
 }
 
@@ -342,6 +343,16 @@ static void end_recording(const struct options *o, char *const *program, struct 
     digest_beside_end(&s->digest, o->quiet);
 }
 
+/* The program has started, with the limit that we had. A rank's recording takes some 20 descriptors. */
+static void raise_file_limit(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
 static int run_program(const struct options *o, char *const *program)
 {
     struct exec_record rec = {0};
@@ -358,17 +369,21 @@ static int run_program(const struct options *o, char *const *program)
     pp_launch_begin(&launch); /* before the drain's thread, which is not to take signals */
     int code = start(o, program, &rec, s, &launch, &unrecorded);
     if (!code) {
+        raise_file_limit();
         code = o->serve ? exec_session_wait(&launch) : pp_launch_wait(&launch);
         if (rec.recording)
             end_recording(o, program, &rec, s, o->serve ? -1 : code, launch.signalled);
         else
             exec_say("nothing of %s was recorded: %s", program[0], unrecorded.text);
     }
-    pp_launch_end(&launch);
     exec_ranks_free(s->ranks);
     exec_record_free(&rec);
+    exec_python_free(&s->python);
     free(s->map_text);
     free(s);
+    pp_launch_end(&launch);
+    if (launch.killed_by)
+        pp_launch_die_of(launch.killed_by);
     return code;
 }
 
@@ -424,8 +439,9 @@ const struct pp_command pp_cmd_exec = {
              "next free name is taken; if nothing can be recorded, the program runs without.\n"
              "Where PROGRAM is a launcher (torchrun, mpiexec, accelerate), each rank has a\n"
              "file of its own, in pipeprobe-JOB/; the end says which one the others wait for.\n"
-             "Exit code: the program's; 128+N when signal N ended it; 127 not found, 126 not\n"
-             "executable, 125 it was not started (a wrong option or map).",
+             "Exit code: the program's; where signal N ended it, exec ends of it too (128+N in\n"
+             "a shell); 127 not found, 126 not executable, 125 it was not started (a wrong\n"
+             "option or map).",
     .examples = {"pipeprobe exec -o train.sqlite -- python3 train.py --epochs 1",
                  "pipeprobe exec --map names.map -- ./loader /data/imagenet"},
     .run = exec_main,

@@ -76,12 +76,19 @@ void exec_python_prepare(struct exec_python *p, const char *program, int with_re
         find(reads, sizeof(reads) / sizeof(reads[0]), "", p->reads, sizeof(p->reads));
     if (!can_be_preloaded(p->reads))
         p->reads[0] = '\0';
-    snprintf(p->set_path, sizeof(p->set_path), "PYTHONPATH=%s%s%s", p->hooks, path && *path ? ":" : "",
-             path ? path : "");
+    if (asprintf(&p->set_path, "PYTHONPATH=%s%s%s", p->hooks, path && *path ? ":" : "", path ? path : "") < 0)
+        p->set_path = NULL;
     /* Behind what the user preloads. */
-    if (*p->reads)
-        snprintf(p->set_preload, sizeof(p->set_preload), "LD_PRELOAD=%s%s%s", preload ? preload : "",
-                 preload && *preload ? ":" : "", p->reads);
+    if (*p->reads && asprintf(&p->set_preload, "LD_PRELOAD=%s%s%s", preload ? preload : "",
+                              preload && *preload ? ":" : "", p->reads) < 0)
+        p->set_preload = NULL;
+}
+
+void exec_python_free(struct exec_python *p)
+{
+    free(p->set_path);
+    free(p->set_preload);
+    p->set_path = p->set_preload = NULL;
 }
 
 void exec_python_store_config(struct pp_store *store, const struct exec_python *p, int served)

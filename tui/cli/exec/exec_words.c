@@ -43,9 +43,14 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* "python", "python3.12", "python3.13t" */
 static int is_interpreter(const char *path)
 {
-    return strncmp(name_of(path), "python", 6) == 0;
+    const char *name = name_of(path);
+    if (strncmp(name, "python", 6) != 0)
+        return 0;
+    name += 6 + strspn(name + 6, "0123456789.");
+    return !*name || strcmp(name, "t") == 0;
 }
 
 int exec_words_is_python(char *const *program)
@@ -114,7 +119,7 @@ int exec_words_advice(char *const *program, char *text, size_t size, const char 
                ? "it does not hand on the environment, and -I, -E and -S make Python ignore the hooks"
            : isolated ? "-I, -E and -S make Python ignore the hooks"
                       : "it does not hand on the environment";
-    int applies = words && option && (isolated || python);
+    int applies = !words || !option ? 0 : isolated ? EXEC_ISOLATED : python ? EXEC_BEHIND : 0;
     free(words);
     free(option);
     return applies;

@@ -29,7 +29,8 @@ void exec_words_job(struct exec_ranks *x);
 
 /* How a job that no Python reported from would be started so that one does, into text, quoted for a shell:
  * pipeprobe behind what drops the environment, and the interpreter without -I, -E, -S. *why says which of
- * them it is. 0: the words name no Python that these apply to. */
+ * them it is. Returns one of these; 0: the words name no Python that they apply to. */
+enum { EXEC_BEHIND = 1, EXEC_ISOLATED };
 int exec_words_advice(char *const *program, char *text, size_t size, const char **why);
 
 #endif

@@ -63,13 +63,17 @@ static void advice_makes_python_listen(void **state)
         int applies;
         const char *line;
     } cases[] = {
-        {ARGV("python3", "-I", "t.py"), 1, "pipeprobe exec -- python3 t.py"},
-        {ARGV("python3", "-sEu", "t.py", "-I"), 1, "pipeprobe exec -- python3 -su t.py -I"},
-        {ARGV("python3", "-W", "IES", "-S", "-m", "I"), 1, "pipeprobe exec -- python3 -W IES -m I"},
-        {ARGV("python3", "-Imtorch.x"), 1, "pipeprobe exec -- python3 -mtorch.x"},
-        {ARGV("sudo", "-E", "python3", "t.py"), 1, "sudo -E pipeprobe exec -- python3 t.py"},
+        {ARGV("python3", "-I", "t.py"), EXEC_ISOLATED, "pipeprobe exec -- python3 t.py"},
+        {ARGV("python3", "-sEu", "t.py", "-I"), EXEC_ISOLATED, "pipeprobe exec -- python3 -su t.py -I"},
+        {ARGV("python3", "-W", "IES", "-S", "-m", "I"), EXEC_ISOLATED,
+         "pipeprobe exec -- python3 -W IES -m I"},
+        {ARGV("python3", "-Imtorch.x"), EXEC_ISOLATED, "pipeprobe exec -- python3 -mtorch.x"},
+        {ARGV("sudo", "-E", "python3", "t.py"), EXEC_BEHIND, "sudo -E pipeprobe exec -- python3 t.py"},
         {ARGV("python3", "t.py"), 0, "pipeprobe exec -- python3 t.py"},
         {ARGV("./run.sh"), 0, ""},
+        {ARGV("./run.sh", "python_cfg.yaml"), 0, ""},
+        {ARGV("nice", "python3.12", "t.py"), EXEC_BEHIND, "nice pipeprobe exec -- python3.12 t.py"},
+        {ARGV("nice", "python3.13t", "t.py"), EXEC_BEHIND, "nice pipeprobe exec -- python3.13t t.py"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
