@@ -2,6 +2,7 @@
 
 #include "collectors/store/writer.h"
 #include "collectors/system/cgroup.h"
+#include "collectors/system/others.h"
 #include "collectors/system/mounts.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
@@ -98,21 +99,14 @@ static const struct counter {
 };
 #define COUNTERS (sizeof(counters) / sizeof(counters[0]))
 
-enum { PROCESSES_MAX = 256 }; /* beyond that, their CPU time is that of others */
-
 /* The sources of one collector: those in [first, end). */
 struct group {
     enum source first, end;
     struct pp_store *store;
-    /* process counters: CPU time of the other processes that record; of one that has ended, its last value */
     const struct pp_collect_opts *opts;
-    struct {
-        int64_t pid;
-        uint64_t cpu_ns;
-    } other[PROCESSES_MAX];
-    size_t n_others;
-    char disk[24];     /* that the data is on; "": none */
-    int fd[SRC_COUNT]; /* -1: absent, or of another group */
+    struct pp_others others; /* of the process counters */
+    char disk[24];           /* that the data is on; "": none */
+    int fd[SRC_COUNT];       /* -1: absent, or of another group */
 };
 
 static const char *path_of(enum source source, char *buf, size_t size)
@@ -132,6 +126,7 @@ static pp_status group_start(enum source first, enum source end, const struct pp
     if (!g)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read counters");
     *g = (struct group){.first = first, .end = end, .store = opts->store, .opts = opts};
+    pp_others_begin(&g->others);
     if (!opts->data_path || !pp_disk_of(opts->data_path, g->disk, sizeof(g->disk)))
         g->disk[0] = '\0';
     for (int i = 0; i < SRC_COUNT; i++) {
@@ -232,35 +227,12 @@ static void group_poll(void *state)
     }
 }
 
-static uint64_t *cpu_of_other(struct group *g, int64_t pid)
-{
-    for (size_t i = 0; i < g->n_others; i++)
-        if (g->other[i].pid == pid)
-            return &g->other[i].cpu_ns;
-    if (g->n_others == PROCESSES_MAX)
-        return NULL;
-    g->other[g->n_others].pid = pid;
-    return &g->other[g->n_others++].cpu_ns;
-}
-
 /* A recorded program's trainer and worker processes are the run's own CPU time, not that of others. */
 static uint64_t others_cpu_ns(struct group *g)
 {
-    int64_t pids[PROCESSES_MAX];
-    uint64_t sum = 0;
-    size_t n = g->opts->processes ? g->opts->processes(g->opts->processes_ctx, pids, PROCESSES_MAX) : 0;
-    for (size_t i = 0; i < n; i++) {
-        clockid_t clock;
-        struct timespec t;
-        uint64_t *cpu_ns = pids[i] != (int64_t)getpid() ? cpu_of_other(g, pids[i]) : NULL;
-        if (!cpu_ns || clock_getcpuclockid((pid_t)pids[i], &clock) != 0 || clock_gettime(clock, &t) != 0)
-            continue;
-        uint64_t now_ns = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-        *cpu_ns = now_ns > *cpu_ns ? now_ns : *cpu_ns; /* a number given again to another process */
-    }
-    for (size_t i = 0; i < g->n_others; i++)
-        sum += g->other[i].cpu_ns;
-    return sum;
+    int64_t pids[PP_OTHERS_MAX];
+    size_t n = g->opts->processes ? g->opts->processes(g->opts->processes_ctx, pids, PP_OTHERS_MAX) : 0;
+    return pp_others_cpu_ns(&g->others, pids, n);
 }
 
 static void process_poll(void *state)

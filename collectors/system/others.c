@@ -1,0 +1,116 @@
+#include "collectors/system/others.h"
+
+#include "probe/base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICKS_NS 500000000u /* of when a process began more is not known than the tick, of 10 ms here */
+
+void pp_others_begin(struct pp_others *o)
+{
+    memset(o, 0, sizeof(*o));
+    o->since_ns = pp_clock_of(CLOCK_BOOTTIME);
+}
+
+/* 0: it has gone, and its parent has waited for it. */
+static int cpu_ns_of(int64_t pid, uint64_t *ns)
+{
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid((pid_t)pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
+        return 0;
+    *ns = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+    return 1;
+}
+
+struct facts {
+    int64_t parent;
+    uint64_t children_ns, began_ns; /* CLOCK_BOOTTIME */
+};
+
+/* Of /proc/PID/stat; the name in parentheses may hold anything. */
+static int read_facts(int64_t pid, struct facts *f)
+{
+    char path[40], text[1024];
+    unsigned long long waited_user, waited_system, began;
+    long long parent;
+    snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+    FILE *in = fopen(path, "re");
+    size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
+    if (in)
+        fclose(in);
+    text[n] = '\0';
+    const char *after = strrchr(text, ')');
+    if (!after ||
+        sscanf(after + 1,
+               " %*c %lld %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %llu",
+               &parent, &waited_user, &waited_system, &began) != 4)
+        return 0;
+    double tick_ns = 1e9 / (double)sysconf(_SC_CLK_TCK);
+    *f = (struct facts){parent, (uint64_t)(tick_ns * (double)(waited_user + waited_system)),
+                        (uint64_t)(tick_ns * (double)began)};
+    return 1;
+}
+
+static struct pp_other *find(struct pp_others *o, int64_t pid)
+{
+    for (size_t i = 0; i < o->n; i++)
+        if (o->process[i].pid == pid)
+            return &o->process[i];
+    return NULL;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void look_at(struct pp_others *o, int64_t pid)
+{
+    struct facts f;
+    uint64_t cpu_ns;
+    struct pp_other *p = find(o, pid);
+    if ((!p && o->n == PP_OTHERS_MAX) || !cpu_ns_of(pid, &cpu_ns) || !read_facts(pid, &f))
+        return;
+    if (!p) {
+        p = &o->process[o->n++];
+        int was_there = f.began_ns + TICKS_NS < o->since_ns;
+        *p = (struct pp_other){.pid = pid, .before_ns = was_there ? cpu_ns + f.children_ns : 0};
+    }
+    p->parent = f.parent;
+    p->cpu_ns = most(p->cpu_ns, cpu_ns);
+    p->children_ns = most(p->children_ns, f.children_ns);
+}
+
+/* Those that have gone: into their parent's time, or into that of all that have ended. */
+static void drop_the_gone(struct pp_others *o)
+{
+    uint64_t cpu_ns;
+    for (size_t i = 0; i < o->n;) {
+        struct pp_other *p = &o->process[i], *parent = find(o, p->parent);
+        if (cpu_ns_of(p->pid, &cpu_ns)) {
+            i++;
+            continue;
+        }
+        if (parent && cpu_ns_of(parent->pid, &cpu_ns))
+            parent->before_ns += p->before_ns;
+        else
+            o->ended_ns += p->cpu_ns + p->children_ns - p->before_ns;
+        *p = o->process[--o->n];
+    }
+}
+
+uint64_t pp_others_cpu_ns(struct pp_others *o, const int64_t *pid, size_t n)
+{
+    drop_the_gone(o);
+    for (size_t i = 0; i < n; i++)
+        if (pid[i] != (int64_t)getpid())
+            look_at(o, pid[i]);
+    uint64_t sum = o->ended_ns;
+    for (size_t i = 0; i < o->n; i++)
+        sum += o->process[i].cpu_ns + o->process[i].children_ns - o->process[i].before_ns;
+    return o->total_ns = most(o->total_ns, sum);
+}

@@ -1,0 +1,27 @@
+/* system/others.h: the CPU time of the other processes of a recorded program, its trainer and its workers,
+ * while they come and go: a job may start new workers for every epoch. One that has ended is in the time that
+ * its parent waited for (cutime and cstime of /proc/PID/stat), or counts with what was last read of it. */
+#ifndef PP_COLLECTORS_SYSTEM_OTHERS_H
+#define PP_COLLECTORS_SYSTEM_OTHERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PP_OTHERS_MAX = 256 }; /* at one time; beyond that, their CPU time is that of strangers */
+
+struct pp_others {
+    uint64_t since_ns; /* CLOCK_BOOTTIME: what a process used before is not counted */
+    uint64_t ended_ns, total_ns;
+    struct pp_other {
+        int64_t pid, parent;
+        uint64_t cpu_ns, children_ns; /* of those that it waited for */
+        uint64_t before_ns;           /* of both, what was used before since_ns */
+    } process[PP_OTHERS_MAX];
+    size_t n;
+};
+
+void pp_others_begin(struct pp_others *o);
+/* What they have used so far; never less than the call before. pid: those there are now, without this one. */
+uint64_t pp_others_cpu_ns(struct pp_others *o, const int64_t *pid, size_t n);
+
+#endif

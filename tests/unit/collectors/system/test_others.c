@@ -1,0 +1,180 @@
+/* CPU time of a program's processes while they come and go. */
+#include "collectors/system/others.h"
+
+#include "probe/base/clock.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MS UINT64_C(1000000)
+
+static void use_cpu(uint64_t ns)
+{
+    while (pp_clock_of(CLOCK_PROCESS_CPUTIME_ID) < ns)
+        ;
+}
+
+/* A child that uses so much, says so, and ends when it is told. */
+struct child {
+    pid_t pid;
+    int said, tell;
+};
+
+static struct child start(uint64_t ns)
+{
+    int said[2], tell[2];
+    char c = 0;
+    assert_int_equal(pipe(said) | pipe(tell), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(tell[1]);
+        use_cpu(ns);
+        c = write(said[1], "x", 1) == 1;
+        c = read(tell[0], &c, 1) == 0;
+        _exit(0);
+    }
+    close(said[1]);
+    close(tell[0]);
+    assert_int_equal(read(said[0], &c, 1), 1);
+    return (struct child){pid, said[0], tell[1]};
+}
+
+static void end(struct child *c)
+{
+    close(c->tell);
+    close(c->said);
+    assert_int_equal(waitpid(c->pid, NULL, 0), c->pid);
+}
+
+/* More of them in turn than can be kept at one time: each counts, with what was last read of it. */
+static void those_that_ended_count(void **state)
+{
+    static struct pp_others o;
+    uint64_t before = 0;
+    (void)state;
+    pp_others_begin(&o);
+    for (int i = 0; i < PP_OTHERS_MAX + 20; i++) {
+        struct child c = start(MS);
+        int64_t pid = c.pid;
+        uint64_t now = pp_others_cpu_ns(&o, &pid, 1);
+        assert_true(now >= before + MS);
+        before = now;
+        end(&c);
+    }
+    assert_true(pp_others_cpu_ns(&o, NULL, 0) >= (PP_OTHERS_MAX + 20) * MS);
+    assert_int_equal(o.n, 0);
+}
+
+/* A trainer that waits for workers of which nobody has read anything. */
+static void what_a_parent_waited_for_counts_once(void **state)
+{
+    static struct pp_others o;
+    int said[2];
+    char c;
+    (void)state;
+    pp_others_begin(&o);
+    assert_int_equal(pipe(said), 0);
+    pid_t trainer = fork();
+    if (trainer == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int i = 0; i < 4; i++) {
+            pid_t worker = fork();
+            if (worker == 0) {
+                use_cpu(50 * MS);
+                _exit(0);
+            }
+            waitpid(worker, NULL, 0);
+        }
+        c = write(said[1], "x", 1) == 1;
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(said[0], &c, 1), 1);
+    int64_t pid = trainer;
+    uint64_t now = pp_others_cpu_ns(&o, &pid, 1);
+    assert_in_range(now, 160 * MS, 400 * MS); /* ticks of 10 ms, and the trainer's own */
+    kill(trainer, SIGKILL);
+    waitpid(trainer, NULL, 0);
+    assert_true(pp_others_cpu_ns(&o, NULL, 0) == now);
+    assert_true(pp_others_cpu_ns(&o, &pid, 1) == now);
+}
+
+/* A worker that was read, and then waited for by a trainer that was read: it is the same time. */
+static void a_worker_is_not_counted_twice(void **state)
+{
+    static struct pp_others o;
+    int to[2], from[2];
+    char c = 'x';
+    pid_t worker = 0;
+    (void)state;
+    pp_others_begin(&o);
+    assert_int_equal(pipe(to) | pipe(from), 0);
+    pid_t trainer = fork();
+    if (trainer == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if ((worker = fork()) == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            use_cpu(300 * MS);
+            c = write(from[1], &worker, sizeof(worker)) == sizeof(worker);
+            pause();
+            _exit(0);
+        }
+        c = write(from[1], &worker, sizeof(worker)) == sizeof(worker);
+        c = read(to[0], &c, 1) == 1; /* both have been read */
+        kill(worker, SIGKILL);
+        waitpid(worker, NULL, 0);
+        c = write(from[1], &worker, sizeof(worker)) == sizeof(worker);
+        pause();
+        _exit(0);
+    }
+    pid_t other = 0;
+    for (int i = 0; i < 2; i++) { /* the worker says 0 when it is done */
+        assert_int_equal(read(from[0], &other, sizeof(other)), sizeof(other));
+        worker = other ? other : worker;
+    }
+    int64_t both[2] = {trainer, worker};
+    uint64_t before = pp_others_cpu_ns(&o, both, 2);
+    assert_in_range(before, 300 * MS, 450 * MS);
+    assert_int_equal(write(to[1], "x", 1), 1);
+    assert_int_equal(read(from[0], &other, sizeof(other)), sizeof(other));
+    uint64_t after = pp_others_cpu_ns(&o, both, 1);
+    assert_in_range(after, before, before + 60 * MS);
+    assert_int_equal(o.n, 1);
+    kill(trainer, SIGKILL);
+    waitpid(trainer, NULL, 0);
+}
+
+/* A job that is attached to has worked for a while. */
+static void what_was_used_before_does_not_count(void **state)
+{
+    static struct pp_others o;
+    (void)state;
+    struct child c = start(200 * MS);
+    nanosleep(&(struct timespec){.tv_nsec = 600 * MS}, NULL);
+    pp_others_begin(&o);
+    int64_t pid = c.pid;
+    assert_true(pp_others_cpu_ns(&o, &pid, 1) < 20 * MS);
+    end(&c);
+    assert_true(pp_others_cpu_ns(&o, NULL, 0) < 20 * MS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(those_that_ended_count),
+        cmocka_unit_test(what_a_parent_waited_for_counts_once),
+        cmocka_unit_test(a_worker_is_not_counted_twice),
+        cmocka_unit_test(what_was_used_before_does_not_count),
+    };
+    return cmocka_run_group_tests_name("others", tests, NULL, NULL);
+}
