@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define FD_FROM 512 /* out of the way of a program that counts on low numbers */
+
 static int open_file(const char *dir, int flags)
 {
     char path[PATH_MAX];
@@ -27,7 +29,11 @@ static int lock(int fd, short type)
 
 int pp_presence_enter(const char *dir)
 {
-    int fd = open_file(dir, O_CREAT);
+    int fd = open_file(dir, O_CREAT), high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FD_FROM);
+    if (high >= 0) {
+        close(fd);
+        fd = high;
+    }
     if (fd < 0 || lock(fd, F_RDLCK) == 0)
         return fd;
     int e = errno == EACCES ? EAGAIN : errno;

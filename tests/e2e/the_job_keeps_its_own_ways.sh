@@ -134,6 +134,106 @@ with block():
     except KeyboardInterrupt:
         print("interrupted")
 P
+snippet "a time limit that ends while a hook runs" <<'P'
+import signal, sys
+from block import block
+import torch
+def late(number, frame):
+    raise TimeoutError("too late")
+signal.signal(signal.SIGALRM, late)
+class D(torch.utils.data.Dataset):
+    def __len__(self):
+        frame = sys._getframe()
+        while frame and not (frame.f_code.co_filename.endswith("pipeprobe_hooks.py") or asked):
+            frame = frame.f_back
+        if frame or asked:
+            signal.raise_signal(signal.SIGALRM)
+        return 4
+    def __getitem__(self, i):
+        return i
+asked = False
+with block():
+    try:
+        batches = iter(torch.utils.data.DataLoader(D()))
+        asked = True
+        next(batches)
+        print("no limit")
+    except TimeoutError as e:
+        print(e)
+P
+snippet "indices and data that change within an epoch" spans <<'P'
+from block import block
+import torch
+from torch.utils.data import DataLoader, Subset
+with block():
+    part = Subset(torch.arange(1000), list(range(100)))
+    for i, b in enumerate(DataLoader(part, 2)):
+        print(b.tolist())
+        if i == 10:
+            part.indices = list(range(500, 600))
+        if i == 30:
+            part.dataset = torch.arange(1000) + 7
+P
+mkdir "$T/broken"
+cat >"$T/broken/cv2.py" <<'P'
+import warnings
+warnings.warn("old", DeprecationWarning, stacklevel=2)
+raise WHAT("libGL.so.1")
+P
+snippet "a module that cannot be imported" <<'P'
+import builtins, os, sys, traceback
+from block import block
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "broken"))
+with block():
+    for builtins.WHAT in (ImportError, ValueError):
+        try:
+            import cv2
+        except Exception:
+            traceback.print_exc()
+P
+snippet "finders of the job's own" <<'P'
+import sys
+from block import block
+class Log:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch.serialization":
+            print("looked for", name)
+sys.meta_path.insert(0, Log())
+with block():
+    import torch
+P
+snippet "simple queues look as they did" <<'P'
+import pickle, queue
+print(queue.SimpleQueue, queue.SimpleQueue.__doc__, queue.SimpleQueue.__module__, hasattr(queue.SimpleQueue(), "__dict__"))
+try:
+    pickle.dumps(queue.SimpleQueue())
+except TypeError as e:
+    print(e)
+P
+snippet "low descriptors are the job's" <<'P'
+import os
+import torch.utils.data
+print([os.open("/dev/null", os.O_RDONLY) for _ in range(3)])
+print(sum(len(b) for b in torch.utils.data.DataLoader(torch.arange(8))))
+P
+snippet "modes of torch's see what the job asks for" spans <<'P'
+from block import block
+import torch
+from torch.overrides import TorchFunctionMode
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter([torch.arange(6).reshape(2, 3).t() for _ in range(20)])
+class Log(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        names.append(getattr(function, "__name__", str(function)))
+        return function(*args, **(kwargs or {}))
+names = []
+with block():
+    with Log():
+        for b in torch.utils.data.DataLoader(Stream(), batch_size=None):
+            pass
+print(names)
+P
 snippet "functions from before, in workers that are spawned" spans <<'P'
 #top import os
 #top import PIL.Image, torch, torchvision
@@ -211,6 +311,12 @@ for options in "-X dev" "-W error" "-O" "-X tracemalloc"; do
     run timeout 100 "$PP" exec -q -f -o "$R" -- "$PYTHON" $options tests/jobs/images.py "$T/images" --epochs 2
     is "python $options: as without us" "$rc $(grep -v waited "$OUT") $(sed 's/0x[0-9a-f]*//g' "$ERR")" "$plain"
 done
+
+# What a .pth file imports is there before our hooks are.
+"$PYTHON" -m venv --without-pip --system-site-packages "$T/venv" >/dev/null
+echo 'import queue, multiprocessing.reduction' >"$(echo "$T"/venv/lib/python3*/site-packages)/before.pth"
+run timeout 60 "$PP" exec -q -f -o "$R" -- "$T/venv/bin/python" -c 'import queue, multiprocessing.reduction as r; print(hasattr(queue.Queue.put, "__wrapped__"), hasattr(r.ForkingPickler.loads, "__wrapped__"))'
+is "modules that were imported before the hooks have them" "$rc $(cat "$OUT")" "0 True True"
 
 # A rank that multiprocessing has started records itself; its own workers do not.
 cat >"$T/ranks.py" <<'P'

@@ -22,9 +22,37 @@ static struct record_iteration *iteration_of_self(PyObject *args, PyObject **hel
     return record_is_on() && PyTuple_Size(args) > 0 ? iteration_of(PyTuple_GetItem(args, 0), held) : NULL;
 }
 
+static PyObject *is_a_handlers;
+
+void calls_handlers(PyObject *function)
+{
+    Py_XDECREF(is_a_handlers);
+    Py_INCREF(function);
+    is_a_handlers = function;
+}
+
+/* Of the exception that is set, which stays. */
+static int came_with_a_signal(void)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace)
+        PyException_SetTraceback(value, trace);
+    PyObject *said = PyObject_CallFunctionObjArgs(is_a_handlers, value, NULL);
+    int came = said == Py_True;
+    Py_XDECREF(said);
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+    return came;
+}
+
 int calls_is_ours(void)
 {
     int ours = PyErr_ExceptionMatches(PyExc_Exception);
+    /* An attribute that is not there is asked for all the time. */
+    if (ours && is_a_handlers && !PyErr_ExceptionMatches(PyExc_AttributeError) && came_with_a_signal())
+        ours = 0;
     if (ours)
         PyErr_Clear();
     return ours;
@@ -441,6 +469,26 @@ PyObject *calls_with(PyObject *function, PyObject *args, PyObject *kwargs, enum 
     Py_XDECREF(result);
     if (!goes_on)
         Py_CLEAR(out);
+    return out;
+}
+
+/* The exception of the function, and so the end of a worker, stays as it is. */
+PyObject *calls_around(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    int by_name = kwargs && PyDict_Size(kwargs) > 0;
+    PyObject *type, *value, *trace, *two = by_name ? NULL : PyObject_Call(callback, args, NULL);
+    if (!by_name && !two && !calls_is_ours())
+        return NULL;
+    int began = two && PyTuple_Check(two) && PyTuple_Size(two) == 2;
+    PyObject *out = PyObject_Call(function, began ? PyTuple_GetItem(two, 0) : args, kwargs);
+    if (began) {
+        PyErr_Fetch(&type, &value, &trace);
+        PyObject *nothing = PyObject_CallObject(PyTuple_GetItem(two, 1), NULL);
+        Py_XDECREF(nothing);
+        PyErr_Clear();
+        PyErr_Restore(type, value, trace);
+    }
+    Py_XDECREF(two);
     return out;
 }
 

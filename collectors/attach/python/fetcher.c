@@ -20,7 +20,24 @@ int fetcher_set(PyObject *fetcher, const char *attribute, PyObject *timed)
     return ok ? 0 : -1;
 }
 
-/* What stands for the one that the fetcher has now. NULL with an exception. */
+/* The copy of a Subset is as the job's is now: its indices or its data set may have been changed. -1 with an
+ * exception. */
+static int copy_again(PyObject *own, PyObject *copy)
+{
+    PyObject *theirs = PyObject_GetAttrString(own, "__dict__"),
+             *ours = theirs ? PyObject_GetAttrString(copy, "__dict__") : NULL,
+             *data = ours ? PyDict_GetItemString(theirs, "dataset") : NULL,
+             *timed = data ? types_samples(data) : NULL;
+    if (timed)
+        PyDict_Clear(ours);
+    int ok = timed && PyDict_Update(ours, theirs) == 0 && PyDict_SetItemString(ours, "dataset", timed) == 0;
+    Py_XDECREF(timed);
+    Py_XDECREF(ours);
+    Py_XDECREF(theirs);
+    return ok ? 0 : -1;
+}
+
+/* What stands for the one that the fetcher has now. NULL, perhaps with an exception. */
 static PyObject *timed_now(PyObject *three, PyObject *own)
 {
     PyObject *timed = PyTuple_GetItem(three, 2);
@@ -28,6 +45,8 @@ static PyObject *timed_now(PyObject *three, PyObject *own)
         return PyUnicode_CompareWithASCIIString(PyTuple_GetItem(three, 0), "dataset") == 0
                    ? types_samples(own)
                    : types_stream_again(own);
+    if (!types_is_sampled(timed) && copy_again(own, timed) != 0)
+        return NULL;
     Py_INCREF(timed);
     return timed;
 }

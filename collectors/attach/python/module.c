@@ -113,7 +113,7 @@ static const struct {
     {"put", TIMED_PUT, 0},           {"get", TIMED_GET, 0},
     {"backward", TIMED_BACKWARD, 1}, {"collective", TIMED_COLLECTIVE, 0},
     {"resolve", TIMED_RESOLVE, 0},   {"loads", TIMED_LOADS, 0},
-    {"fetch", TIMED_FETCH, 0},
+    {"fetch", TIMED_FETCH, 0},       {"around", TIMED_AROUND, 1},
 };
 
 static PyObject *timed(PyObject *self, PyObject *args)
@@ -139,6 +139,38 @@ static PyObject *is_timed(PyObject *self, PyObject *args)
     PyObject *object;
     (void)self;
     return PyArg_ParseTuple(args, "O", &object) ? PyBool_FromLong(types_is_timed(object)) : NULL;
+}
+
+static PyObject *handlers(PyObject *self, PyObject *args)
+{
+    PyObject *f;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "O", &f))
+        return NULL;
+    calls_handlers(f);
+    return none();
+}
+
+/* A subclass that looks like its base: one made in Python would have another name in messages, and room for
+ * attributes. */
+static PyObject *subclass(PyObject *self, PyObject *args)
+{
+    static PyType_Slot no_slots[] = {{0, NULL}};
+    static char name[64]; /* the type keeps it */
+    PyObject *base, *attributes, *key, *value;
+    const char *full;
+    Py_ssize_t at = 0;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OsO", &base, &full, &attributes))
+        return NULL;
+    snprintf(name, sizeof(name), "%s", full);
+    PyType_Spec spec = {name, 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, no_slots};
+    PyObject *bases = PyTuple_Pack(1, base), *type = bases ? PyType_FromSpecWithBases(&spec, bases) : NULL;
+    Py_XDECREF(bases);
+    while (type && PyDict_Next(attributes, &at, &key, &value))
+        if (PyObject_SetAttr(type, key, value) != 0)
+            Py_CLEAR(type);
+    return type;
 }
 
 static PyObject *samples(PyObject *self, PyObject *args)
@@ -350,6 +382,8 @@ static PyMethodDef functions[] = {
     {"gpu_yield", gpu_yield, METH_VARARGS, "gpu_yield(to): likewise, for another profiler of the job"},
     {"timed", timed, METH_VARARGS, "timed(kind, f[, callback]): f, timed as what the kind says"},
     {"is_timed", is_timed, METH_VARARGS, "is_timed(f)"},
+    {"handlers", handlers, METH_VARARGS, "handlers(f): f(e) says whether a signal handler raised e"},
+    {"subclass", subclass, METH_VARARGS, "subclass(base, full name, attributes): one that looks like it"},
     {"samples", samples, METH_VARARGS, "samples(data): data, whose items are timed"},
     {"stream", stream, METH_VARARGS, "stream(iterator): likewise"},
     {"depths", set_depths, METH_NOARGS, "depths(): an iterator knows how many batches are made"},

@@ -84,6 +84,12 @@ __attribute__((destructor)) static void at_exit(void)
     record_order_flush();
 }
 
+void record_order_forget(const struct record_iteration *it)
+{
+    if (order.it == it)
+        order.it = NULL;
+}
+
 /* Room for a batch of n, in a block of the iteration. 0: none is to be had. */
 static int make_room(const struct record_iteration *it, uint64_t n)
 {

@@ -20,10 +20,23 @@ def _guard(function):
         try:
             return function(*args, **kwargs)
         except Exception as e:
+            if _is_a_handlers(e):
+                raise
             record.off("%s in %s" % (type(e).__name__, function.__name__))
             return None
 
     return guarded
+
+
+def _is_a_handlers(error):
+    """A signal handler of the job's raised it, which ran while a part of ours did: a time limit, the end of a SLURM job."""
+    signal = sys.modules.get("_signal")
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()] if signal else []
+    codes = [getattr(getattr(handler, "__func__", handler), "__code__", None) for handler in handlers]
+    step = error.__traceback__
+    while step is not None and step.tb_frame.f_code not in codes:
+        step = step.tb_next
+    return step is not None
 
 
 # ---- a rank whose variables are set while it runs ----
@@ -92,7 +105,8 @@ def _start_method(loader):
     return context.get_start_method() if loader.num_workers else "none"
 
 
-_ended = {}  # states of loaders that are gone, by their arguments
+_ENDED_MAX = 64
+_ended = {}  # states of loaders that are gone, by their arguments; the oldest first
 _states = {}  # by the loaders' ids: (weak reference to the loader, state). Its own dictionary stays as it is, for pickle and copy
 
 
@@ -103,6 +117,8 @@ def _remember(loader, state):
         if of() is None:
             _states.pop(key, None)
             _ended[ended["arguments"]] = ended
+            if len(_ended) > _ENDED_MAX:
+                del _ended[next(iter(_ended))]
     _states[id(loader)] = weakref.ref(loader), state
     return state
 
@@ -151,6 +167,12 @@ def _state_of(loader):
         state["lengths"] = lengths  # those that come later may be others: the arguments do not tell
         _remember(loader, state)
     return state
+
+
+def row_of(loader):
+    """Its number among the loaders of this process in the recording; -1: it has none."""
+    of, state = _states.get(id(loader), (None, None))
+    return state["number"] if of is not None and of() is loader else -1
 
 
 @_guard
@@ -244,7 +266,9 @@ def _first_batch(iterator):
         loader = _Loader(iterator)
         try:
             lengths = _lengths(loader)
-        except Exception:  # the user's len(); torch has had its answer
+        except Exception as e:  # the user's len(); torch has had its answer
+            if _is_a_handlers(e):
+                raise
             lengths = (0, 0, 0)
         record.lengths(iteration, *lengths)
         for of, state in list(_states.values()):
@@ -271,6 +295,8 @@ def _iterator_is_late(iterator):
         if fetcher is not None and not loader.num_workers:
             _fetcher_made(fetcher)
     except Exception as e:
+        if _is_a_handlers(e):
+            raise
         record.note("a loader that was iterated before is not recorded until it begins anew (%s)" % str(e)[:80])
 
 
@@ -368,12 +394,6 @@ def _hook_fetcher(module):
     kind.create_fetcher = staticmethod(record.timed("result", kind.create_fetcher, _fetcher_made))
 
 
-def _looks_like(ours, theirs):
-    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-        setattr(ours, name, getattr(theirs, name))
-    ours.__wrapped__ = theirs
-
-
 def _arguments(function, *names):
     """Where a function has these arguments; one that is missing is an error."""
     has = function.__code__.co_varnames[: function.__code__.co_argcount]
@@ -412,69 +432,51 @@ def _timed_dataset(dataset):
 # ---- a worker process ----
 
 
-@_guard
-def _worker_arguments(args, at):
-    global _in_worker
-    if not record.session():
-        return None
-    import multiprocessing
-
-    args = list(args)
-    parent = multiprocessing.parent_process()
-    record.worker_begin(args[at["worker_id"]], parent.pid if parent else 0, args[at["base_seed"]] & 0xFFFFFFFFFFFFFFFF)
-    for name in ("index_queue", "data_queue"):
-        args[at[name]] = record.queue(args[at[name]])
-    _in_worker = True
-    return args
-
-
 def _hook_worker(module):
     original = module._worker_loop
     at = _arguments(original, "index_queue", "data_queue", "base_seed", "worker_id")
 
-    def _worker_loop(*args, **kwargs):
-        timed = None if kwargs else _worker_arguments(args, at)
-        try:
-            return original(*(timed or args), **kwargs)
-        finally:
-            record.worker_end()
+    @_guard
+    def worker_begins(*args):
+        global _in_worker
+        if not record.session():
+            return None
+        import multiprocessing
 
-    _looks_like(_worker_loop, original)
-    module._worker_loop = _worker_loop
+        args = list(args)
+        parent = multiprocessing.parent_process()
+        record.worker_begin(args[at["worker_id"]], parent.pid if parent else 0, args[at["base_seed"]] & 0xFFFFFFFFFFFFFFFF)
+        for name in ("index_queue", "data_queue"):
+            args[at[name]] = record.queue(args[at[name]])
+        _in_worker = True
+        return tuple(args), record.worker_end
+
+    module._worker_loop = record.timed("around", original, worker_begins)
     importer = sys.modules.get("torchdata.stateful_dataloader.stateful_dataloader")
     if getattr(importer, "_worker_loop", None) is original:  # it is the target of its processes
-        importer._worker_loop = _worker_loop
+        importer._worker_loop = module._worker_loop
 
 
 # ---- the thread that pins memory ----
-
-
-@_guard
-def _pin_arguments(args, at):
-    if not record.session():
-        return None
-    import threading
-
-    args, thread = list(args), threading.current_thread()
-    record.pin_begin()
-    for name in ("in_queue", "out_queue"):
-        args[at[name]] = record.queue(args[at[name]], thread)
-    return args
 
 
 def _hook_pin_memory(module):
     original = module._pin_memory_loop
     at = _arguments(original, "in_queue", "out_queue")
 
-    def _pin_memory_loop(*args, **kwargs):
-        timed = None if kwargs else _pin_arguments(args, at)
-        try:
-            return original(*(timed or args), **kwargs)
-        finally:
-            record.pin_end()
+    @_guard
+    def pinning_begins(*args):
+        if not record.session():
+            return None
+        import threading
 
-    _looks_like(_pin_memory_loop, original)
-    module._pin_memory_loop = _pin_memory_loop
+        args, thread = list(args), threading.current_thread()
+        record.pin_begin()
+        for name in ("in_queue", "out_queue"):
+            args[at[name]] = record.queue(args[at[name]], thread)
+        return tuple(args), record.pin_end
+
+    module._pin_memory_loop = record.timed("around", original, pinning_begins)
 
 
 # ---- reading, decoding, saving ----
@@ -582,7 +584,10 @@ def _hook_simple_queue(module):
 
     kinds = {"put": "put", "put_nowait": "put", "get": "get", "get_nowait": "get"}
     timed = {name: record.timed(kind, getattr(theirs, name)) for name, kind in kinds.items()}
-    ours = (_kind_of_older(theirs) if _hooking_late else type)(theirs.__name__, (theirs,), {"__module__": module.__name__, "__doc__": theirs.__doc__, **timed})
+    if _hooking_late:
+        ours = _kind_of_older(theirs)(theirs.__name__, (theirs,), {"__module__": theirs.__module__, "__doc__": theirs.__doc__, **timed})
+    else:
+        ours = record.subclass(theirs, "%s.%s" % (theirs.__module__, theirs.__name__), dict(timed, __doc__=theirs.__doc__))
     module.SimpleQueue = ours
 
 
@@ -619,7 +624,7 @@ def _pass_begins(tensors, *args, **kwargs):
     if _engine is None:
         return None
     first = tensors if hasattr(tensors, "register_hook") else tensors[0]
-    return first.register_hook(_first_gradient) if first.requires_grad else None
+    return first.register_hook(_first_gradient) if getattr(first, "requires_grad", False) else None  # an edge of the graph has none
 
 
 def _first_gradient(gradient):
@@ -702,6 +707,8 @@ def _put_in(module, name):
         try:
             hook(module)
         except Exception as e:
+            if _is_a_handlers(e):
+                raise
             missing.append(what)
             why = why or "%s: %s" % (type(e).__name__, str(e)[:80])
     if missing:
@@ -722,9 +729,10 @@ class _Finder:
             return None
         self.busy.add(name)
         try:
-            for finder in sys.meta_path:
+            finders = list(sys.meta_path)
+            for finder in finders[finders.index(self) + 1 :]:  # those before have been asked
                 find = getattr(finder, "find_spec", None)
-                spec = None if finder is self or find is None else find(name, path, target)
+                spec = None if find is None else find(name, path, target)
                 if spec is not None:
                     _put_behind(spec.loader, name)
                     return spec
@@ -738,21 +746,21 @@ def _put_behind(loader, name):
         if isinstance(loader, type):  # one for all its modules
             raise TypeError("its loader is a class")
         execute = loader.exec_module
-        if getattr(execute, "_pipeprobe", False):  # looked for before, and not imported; or another module's of a zip
+        if record.is_timed(execute):  # looked for before, and not imported; or another module's of a zip
             return
         own = loader.__dict__.get("exec_module")  # another hook's
 
-        def exec_module(module):
+        def begins(module):
             if own is not None:
                 loader.exec_module = own
             else:
                 loader.__dict__.pop("exec_module", None)  # the class's own again
-            execute(module)
+
+        def ends(module):
             if module.__name__ == name:
                 _put_in(module, name)
 
-        exec_module._pipeprobe = True
-        loader.exec_module = exec_module
+        loader.exec_module = record.timed("before", record.timed("after", execute, ends), begins)
     except Exception as e:
         record.note("%s is not recorded: %s: %s" % (name, type(e).__name__, str(e)[:80]))
 
@@ -761,6 +769,7 @@ def install(extension):
     global record
     if record is None:
         record = extension
+        record.handlers(_is_a_handlers)
         sys.meta_path.insert(0, _Finder())
 
 

@@ -64,36 +64,55 @@ static int holds_objects(PyObject *array)
 
 /* Where the elements do not follow each other in memory, those of an array are copied to be brought into
  * order: not of one with more than COPIED. */
-static int is_small(PyObject *array, int is_tensor)
+static int is_small(PyObject *array)
 {
-    PyObject *size = is_tensor ? PyObject_CallMethod(array, "numel", NULL)
-                               : PyObject_GetAttrString(array, "size"),
-             *flags = is_tensor ? NULL : PyObject_GetAttrString(array, "flags"),
-             *in_order = is_tensor ? PyObject_CallMethod(array, "is_contiguous", NULL)
-                         : flags   ? PyObject_GetAttrString(flags, "c_contiguous")
-                                   : NULL;
+    PyObject *size = PyObject_GetAttrString(array, "size"), *flags = PyObject_GetAttrString(array, "flags"),
+             *in_order = flags ? PyObject_GetAttrString(flags, "c_contiguous") : NULL;
     int small = in_order == Py_True || (size && PyLong_Check(size) && PyLong_AsLongLong(size) <= COPIED);
-    PyErr_Clear(); /* a sparse tensor has no order */
+    PyErr_Clear();
     Py_XDECREF(in_order);
     Py_XDECREF(flags);
     Py_XDECREF(size);
     return small;
 }
 
-/* The beginning of an array of numpy's, or of a tensor. */
-static int add_array(struct print *p, PyObject *array, int is_tensor)
+/* The beginning of an array of numpy's. */
+static int add_array(struct print *p, PyObject *array)
 {
-    if (!is_small(array, is_tensor))
+    if (holds_objects(array) || !is_small(array))
         return 0;
     PyObject *flat = PyObject_CallMethod(array, "reshape", "i", -1),
-             *begin = flat ? PySequence_GetSlice(flat, 0, BYTES / 4) : NULL,
-             *numpy = begin && is_tensor ? PyObject_CallMethod(begin, "numpy", NULL) : begin;
-    int known = numpy && !holds_objects(numpy) &&
-                add_held_bytes(p, PyObject_CallMethod(numpy, "tobytes", NULL));
-    if (is_tensor)
-        Py_XDECREF(numpy);
+             *begin = flat ? PySequence_GetSlice(flat, 0, BYTES / 4) : NULL;
+    int known = begin && add_held_bytes(p, PyObject_CallMethod(begin, "tobytes", NULL));
     Py_XDECREF(begin);
     Py_XDECREF(flat);
+    return known;
+}
+
+/* The job watches or changes what is asked of tensors: with modes of its own, or a default device. */
+static int modes_are_on(void)
+{
+    static const char *const stacks[] = {"_len_torch_function_stack", "_len_torch_dispatch_stack"};
+    PyObject *name = PyUnicode_FromString("torch._C"), *torch = name ? PyImport_GetModule(name) : NULL;
+    long modes = 0;
+    for (size_t i = 0; torch && i < sizeof(stacks) / sizeof(*stacks); i++) {
+        PyObject *n = PyObject_CallMethod(torch, stacks[i], NULL);
+        modes += n && PyLong_Check(n) ? PyLong_AsLong(n) : 0;
+        PyErr_Clear(); /* an older torch has no such stack */
+        Py_XDECREF(n);
+    }
+    Py_XDECREF(torch);
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return modes != 0;
+}
+
+/* Of one in the CPU's memory, which numpy shares with it: no operator of torch's is called. */
+static int add_tensor(struct print *p, PyObject *tensor)
+{
+    PyObject *array = modes_are_on() ? NULL : PyObject_CallMethod(tensor, "numpy", NULL);
+    int known = array && add_array(p, array);
+    Py_XDECREF(array);
     return known;
 }
 
@@ -148,8 +167,9 @@ static int add(struct print *p, PyObject *o, int depth)
         return add_list(p, o, depth - 1);
     if (PyDict_CheckExact(o))
         return add_dict(p, o, depth - 1);
-    int is_tensor = is_of(o, "torch", "Tensor");
-    return (is_tensor || is_of(o, "numpy", "ndarray")) && add_array(p, o, is_tensor);
+    return is_of(o, "torch", "Tensor")    ? add_tensor(p, o)
+           : is_of(o, "numpy", "ndarray") ? add_array(p, o)
+                                          : 0;
 }
 
 void types_print(struct record_local *l, PyObject *sample)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct {
@@ -24,6 +25,7 @@ static struct {
     uint32_t sessions; /* joined so far */
     int64_t pid;
     int off, presence, loaders_are_mapped;
+    struct stat presence_is;
     uint32_t next_batch; /* first_batch of the next iteration */
     struct record_iteration *newest;
     struct record_local *locals; /* of all threads */
@@ -108,6 +110,8 @@ int record_join(const char *dir)
     /* Held until the process has gone, and by the children it forks: should exec be killed, the rings are not
      * taken for abandoned while they fill. */
     process.presence = pp_presence_enter(dir);
+    if (process.presence >= 0)
+        (void)fstat(process.presence, &process.presence_is);
     if (!child_of_hooked())
         (void)process_file();
     return 1;
@@ -138,6 +142,7 @@ static void unmap(void *at, size_t bytes)
 
 void record_leave(void)
 {
+    struct stat now;
     int busy = 0;
     if (!process.session)
         return;
@@ -153,8 +158,9 @@ void record_leave(void)
         free(process.loaders);
     if (!busy) /* else its rings stay mapped: they are read no more */
         pp_session_close(process.session, 0);
-    if (process.presence >= 0)
-        close(process.presence);
+    if (process.presence >= 0 && fstat(process.presence, &now) == 0 &&
+        now.st_dev == process.presence_is.st_dev && now.st_ino == process.presence_is.st_ino)
+        close(process.presence); /* else the job has closed it, and the number is another file's */
     process.file = NULL;
     process.loaders = NULL;
     process.newest = NULL;
@@ -431,6 +437,7 @@ void record_iteration_resume(struct record_iteration *it, uint32_t taken, uint32
 
 void record_iteration_forget(const struct record_iteration *it)
 {
+    record_order_forget(it);
     if (process.newest != it)
         return;
     if (!it->batches)

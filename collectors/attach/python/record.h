@@ -223,6 +223,7 @@ void record_order_batch_end(void);
 void record_order_undo(void);
 void record_order_unknown(const struct record_iteration *it); /* a batch whose samples have no numbers */
 void record_order_end(const struct record_iteration *it);     /* the sampler has no more */
+void record_order_forget(const struct record_iteration *it);  /* another may have its address */
 void record_order_flush(void);                                /* before the session is left */
 
 /* ---- activity.c: what the GPU does, where CUDA is in use ---- */

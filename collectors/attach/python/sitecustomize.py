@@ -34,6 +34,7 @@ def _begin():
         if override:
             pipeprobe_override.install(pipeprobe_hooks._HOOKS, override)
         pipeprobe_hooks.install(_pipeprobe)
+        pipeprobe_hooks.hook_imported()  # by a .pth file, before us
 
 
 def _say(error):

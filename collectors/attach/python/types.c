@@ -120,6 +120,7 @@ static PyObject *timed_apply(const struct proxy *t, PyObject *args, PyObject *kw
     case TIMED_BEFORE:
     case TIMED_AFTER:
     case TIMED_RESULT: return calls_with(t->inner, args, kwargs, t->kind, t->beside);
+    case TIMED_AROUND: return calls_around(t->inner, args, kwargs, t->beside);
     }
     return PyObject_Call(t->inner, args, kwargs);
 }

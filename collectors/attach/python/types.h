@@ -32,12 +32,13 @@ enum timed_kind {
     TIMED_BEFORE,
     TIMED_AFTER,
     TIMED_RESULT,
+    TIMED_AROUND, /* the callback gives (arguments in the place of these, what to call at the end), or None */
 };
 
 /* Adds the types to the module. -1 with an exception. */
 int types_add(PyObject *module);
 
-/* callback: of TIMED_NEXT and the last four kinds, else NULL. */
+/* callback: of TIMED_NEXT and the last five kinds, else NULL. */
 PyObject *types_timed(PyObject *function, enum timed_kind kind, PyObject *callback);
 int types_is_timed(PyObject *object);
 /* The data set as a fetcher sees it: obj[i] or next(obj) is a sample. */
@@ -77,9 +78,11 @@ void meets_arrived(void);
 
 /* The lane that this thread's samples go to: of the worker process, or of a loader without workers. */
 struct record_local *calls_worker(void);
-/* With an exception set that a callback of ours raised: 1 and it is cleared, or 0: it is no Exception
- * (Ctrl-C, the end of the program) and the job's. */
+/* With an exception set that a callback of ours raised: 1 and it is cleared, or 0: it is the job's, as no
+ * Exception is ours (Ctrl-C, the end of the program) and none that a signal handler raised. */
 int calls_is_ours(void);
+void calls_handlers(PyObject *is_a_handlers); /* called with an exception: whether such a handler raised it */
+PyObject *calls_around(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback);
 PyObject *calls_collate(PyObject *function, PyObject *args, PyObject *kwargs);
 /* first: called with the iterator when it has no iteration in this recording, and may give it one; and when
  * its iteration has asked for that. */

@@ -4,7 +4,7 @@ hooks are those of `pipeprobe exec -- python`."""
 import os
 import sys
 import warnings
-from typing import IO, TYPE_CHECKING, Any, Dict, Optional, Union
+from typing import IO, TYPE_CHECKING, Any, Dict, Optional, Tuple, Union
 
 from ._program import Error, PipeprobeWarning, program
 from ._report import Report
@@ -38,7 +38,7 @@ class Recording:
         self._child: Optional["subprocess.Popen[bytes]"] = None
         self._said: Optional[IO[bytes]] = None
         self._hooks: Any = None
-        self._environment: Dict[str, Optional[str]] = {}
+        self._environment: Dict[str, Tuple[Optional[str], str]] = {}  # before, and as it was set
 
     def start(self) -> "Recording":
         if self.active or _is_worker():
@@ -81,7 +81,7 @@ class Recording:
 
     def _start(self) -> None:
         outer = os.environ.get("PIPEPROBE_SESSION")
-        if outer:
+        if outer and os.path.isdir(outer):  # else it is what a recording left behind that has ended
             self.path = outer[: -len(".rings")] if outer.endswith(".rings") else None
             raise Error("this process is recorded already, into %s" % self.path)
         if "t" in sys.abiflags:  # 3.13t would load the extension, and crash in it
@@ -138,7 +138,7 @@ class Recording:
         return dict(json.loads(line.decode("utf-8", "surrogateescape")))
 
     def _set(self, name: str, value: str) -> None:
-        self._environment[name] = os.environ.get(name)
+        self._environment[name] = os.environ.get(name), value
         os.environ[name] = value
 
     def _end(self) -> str:
@@ -146,11 +146,13 @@ class Recording:
         if self._hooks is not None:
             self._hooks.leave()
             self._hooks = None
-        for name, value in self._environment.items():
-            if value is None:
-                os.environ.pop(name, None)
+        for name, (before, now) in self._environment.items():
+            if os.environ.get(name) != now:  # the job has changed it since
+                continue
+            if before is None:
+                del os.environ[name]
             else:
-                os.environ[name] = value
+                os.environ[name] = before
         self._environment = {}
         child, said, self._child, self._said = self._child, self._said, None, None
         trouble = ""

@@ -32,7 +32,7 @@ def interpreter() -> List[str]:
 def main() -> None:
     try:
         options, script = split(sys.argv[1:])
-        if os.environ.get("PIPEPROBE_SESSION"):
+        if os.path.isdir(os.environ.get("PIPEPROBE_SESSION", "")):
             become(sys.executable, interpreter() + script)
         become(program(), ["pipeprobe", "exec"] + options + ["--"] + interpreter() + script)
     except (Error, OSError) as e:
