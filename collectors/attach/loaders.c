@@ -87,9 +87,10 @@ static int same_arguments(const struct pp_loader_row *a, const struct pp_loader_
     return memcmp(&x, &y, sizeof(x)) == 0;
 }
 
+/* Of one that was begun and has given none yet: more than of one that was not. */
 static double batches_of(const struct pp_loader_row *row)
 {
-    return (double)row->iterations * (row->batches ? (double)row->batches : 1);
+    return row->taken ? (double)row->taken : row->iterations ? 0.5 : 0;
 }
 
 #define MUCH_WAIT_NS 1000000000u

@@ -2,6 +2,7 @@
 
 override_keeps_to_the_rules.py DIRECTORY-OF-THE-HOOKS LOG"""
 
+import functools
 import importlib
 import os
 import sys
@@ -39,14 +40,25 @@ class New(Old):
         self.__dict__.update({k: v for k, v in locals().items() if k not in ("self", "__class__")})
 
 
+lengths_asked = 0
+
+
 class Map:
+    def __init__(self):
+        self.names = ["a"] * 100
+
     def __len__(self):
+        global lengths_asked
+        lengths_asked += 1
         return 100
 
 
 class Broken:
     def __len__(self):
         raise RuntimeError("no length")
+
+    def __getattr__(self, name):
+        raise RuntimeError("nobody may ask for " + name)
 
 
 class Plain(IterableDataset):
@@ -60,6 +72,24 @@ class Sharded(IterableDataset):
             yield torch.utils.data.get_worker_info()
 
         return numbers()
+
+
+def pytorch_worker_info():
+    return 0, 1, 0, 1
+
+
+def split_by_worker(source):
+    yield pytorch_worker_info()
+
+
+class Pipeline(IterableDataset):
+    def __init__(self, *stages):
+        self.pipeline = list(stages)
+
+
+class AtStart:
+    def __call__(self, number):
+        torch.utils.data.get_worker_info().dataset.part = number
 
 
 def shard_at_start(number):
@@ -87,11 +117,15 @@ def make(base, text, *calls):
     open(LOG, "w").close()
     order = []
     hooks = {"torch.utils.data.dataloader": (("waits", lambda module: order.append("recorder")),)}
-    override.install(hooks, "log=%s\n%s" % (LOG, text))
+    override.install(hooks, lambda loader: 7, "log=%s\n%s" % (LOG, text))
     for _, hook in hooks["torch.utils.data.dataloader"]:
         hook(module)
     assert order == ["recorder"], "the recorder's hook runs first"
+    global PLACE
     loaders = [cls(*args, **kwargs) for args, kwargs in calls]
+    PLACE = sys._getframe().f_lineno - 1
+    for loader in loaders[:2]:
+        iter(loader)
     return loaders, [line.rstrip("\n").split("\t") for line in open(LOG)]
 
 
@@ -99,6 +133,15 @@ def like(base, *args, **kwargs):
     """What the loader is called in the log."""
     lines = make(base, "", (args, kwargs))[1]
     return lines[0][-1]
+
+
+def make_elsewhere():
+    override = sys.modules["pipeprobe_override"]
+    facts = []
+    original, override._write = override._write, lambda *fields: facts.append(fields)
+    override._look(("dataset", "batch_size", "shuffle"), ("dataset", "batch_size", "shuffle"), (data, 8, True), dict(num_workers=2))
+    override._write = original
+    return facts[0][-1]
 
 
 failures = 0
@@ -118,11 +161,17 @@ def facts(lines, word):
 
 data = Map()
 name = like(New, data, 8, True, num_workers=2)
-check("the name of a loader", name, "__main__.Map|100|8|shuffled|2")
+check("the name of a loader", name, "__main__.Map|8|shuffled|2|100|override_keeps_to_the_rules.py:%s" % PLACE)
+check("another place is another loader", like(New, data, 8, True, num_workers=2) == make_elsewhere(), False)
+check("a data set of another size as well", like(New, Pipeline(1, 2)) == like(New, Pipeline(1)), False)
 
 loaders, lines = make(New, "", ((data, 8), {}))
 check("nothing asked: nothing changed", (loaders[0].num_workers, loaders[0].prefetch_factor, facts(lines, "set")), (0, None, []))
-check("its arguments are told", lines[0][0:1] + lines[0][3:14], ["made", "0", "0", "1", "0", "2", "0", "0", "1", "8", "100", "__main__.Map"])
+check("its arguments are told", lines[0][0:1] + lines[0][3:14], ["made", "0", "0", "1", "0", "2", "0", "0", "1", "8", "__main__.Map", "in sequence"])
+check("and its row in the recording", [line[2:] for line in lines if line[0] == "epoch"], [["0", "7"]])
+sampler = types.SimpleNamespace(batch_size=32)
+check("the batch size is a batch sampler's", make(New, "", ((data,), dict(batch_sampler=sampler)))[1][0][11], "32")
+check("or not known", make(New, "", ((data,), dict(batch_sampler=[[1, 2], [3]])))[1][0][11], "0")
 
 loaders, lines = make(New, "set=workers=8,prefetch=4,in_order=0,persistent=1\nlike=" + name, ((data, 8, True), dict(num_workers=2)), ((data, 8), {}))
 first, second = loaders
@@ -151,17 +200,30 @@ stream = Plain()
 loaders, lines = make(New, "set=workers=4,prefetch=4\nlike=" + like(New, stream, num_workers=1), ((stream,), dict(num_workers=1)))
 check("a stream that is not sharded keeps its workers", (loaders[0].num_workers, loaders[0].prefetch_factor), (1, 4))
 check("and that is said", [f[0] for f in facts(lines, "left")], ["workers"])
-for title, dataset, options in (("asks in a generator", Sharded(), {}), ("asks in worker_init_fn", Plain(), dict(worker_init_fn=shard_at_start))):
+loaders, lines = make(New, "set=workers=4\nlike=" + like(New, stream, num_workers=2), ((stream,), dict(num_workers=2)))
+check("one that the job gives two workers is the job's affair", loaders[0].num_workers, 4)
+for title, dataset, options in (
+    ("asks in a generator", Sharded(), {}),
+    ("asks in worker_init_fn", Plain(), dict(worker_init_fn=shard_at_start)),
+    ("asks in a part of worker_init_fn", Plain(), dict(worker_init_fn=functools.partial(shard_at_start))),
+    ("asks in an object that is called", Plain(), dict(worker_init_fn=AtStart())),
+    ("is put together with a stage that asks", Pipeline(3, split_by_worker), {}),
+):
     loaders, lines = make(New, "set=workers=4\nlike=" + like(New, dataset, num_workers=1, **options), ((dataset,), dict(num_workers=1, **options)))
     check("a stream that %s" % title, loaders[0].num_workers, 4)
 
-loaders, lines = make(New, "set=workers=4\nmade=1\nlike=__main__.Map|99|1|in sequence|0", ((data,), {}), ((data,), {}), ((Sharded(),), {}))
+loaders, lines = make(New, "set=workers=4\nlike=" + like(New, Pipeline(3, len)), ((Pipeline(3, len),), {}))
+check("a stream put together without one keeps its workers", loaders[0].num_workers, 0)
+
+loaders, lines = make(New, "set=workers=4\nmade=1\nlike=__main__.Map|1|in sequence|0|99|a.py:1", ((data,), {}), ((data,), {}), ((Sharded(),), {}))
 check("a loader of the same type at the same place", [x.num_workers for x in loaders], [0, 4, 0])
-loaders, lines = make(New, "set=workers=4\nmade=0\nlike=other.Type|99|1|in sequence|0", ((data,), {}))
+loaders, lines = make(New, "set=workers=4\nmade=0\nlike=other.Type|1|in sequence|0|99|a.py:1", ((data,), {}))
 check("but not of another type", loaders[0].num_workers, 0)
+loaders, lines = make(New, "set=workers=4\nmade=1\nlike=" + name, ((data, 8, True), dict(num_workers=2)), ((data, 8), {}))
+check("and not beside one that has the arguments", [x.num_workers for x in loaders], [4, 0])
 
 loaders, lines = make(New, "set=workers=4\nlike=" + like(New, Broken()), ((Broken(),), {}))
-check("a data set without length", loaders[0].num_workers, 4)
+check("a data set that may not be asked", loaders[0].num_workers, 4)
 loaders, lines = make(New, "set=workers=4\nmade=0\nlike=__main__.Map", ((), dict(dataset=data, num_workers="two")))
 check("an argument of a strange type is the job's affair", loaders[0].num_workers, 4)
 try:
@@ -177,5 +239,6 @@ worker._worker_info = None
 
 loaders, lines = make(New, "set=workers=4\nlike=" + name, *[((data, 8, True), dict(num_workers=2))] * 6000)
 check("however many loaders a job makes, the log ends", (len(lines), loaders[-1].num_workers), (5000, 4))
+check("the job's len() was never called", lengths_asked, 0)
 os.unlink(LOG)
 sys.exit(failures != 0)

@@ -15,6 +15,8 @@ refuses "a job before --" 2 "after --" "$PP" tune --yes python3 -- train.py
 refuses "a program that is not there" 2 "program not found" "$PP" tune --yes -- "$T/nothing"
 refuses "a change that there is not" 2 "workers=N" "$PP" tune --yes --try threads=3 -- sh -c "touch $T/started"
 refuses "a value that there is not" 2 "pin is True or False" "$PP" tune --yes --try pin=3 -- sh -c "touch $T/started"
+refuses "a Python that ignores the hooks" 2 "-I, -E and -S make Python ignore the hooks; leave them out" "$PP" tune --yes -- "$PYTHON" -I "$JOB"
+RANK=0 WORLD_SIZE=2 refuses "a rank" 2 "several ranks" "$PP" tune --yes -- sh -c "touch $T/started"
 mkdir "$T/there"
 refuses "a directory that exists" 2 "new directory" "$PP" tune --yes -o "$T/there" -- sh -c "touch $T/started"
 refuses "a directory that has no place" 2 "no such place" "$PP" tune --yes -o "$T/absent/new" -- sh -c "touch $T/started"
@@ -104,6 +106,35 @@ else
     is "in_order=False: exit code" "$rc" 0
     like "in_order=False: the job's loader has it" "$(row_of "$(ls "$T"/order/0?-in_order-0.sqlite)")" " in_order=0 "
     is "in_order=False: it is measured" "$(json "$OUT" '$.candidates[0].set') $(json "$OUT" '$.candidates[0].not_measured')$(json "$OUT" '$.candidates[0].not_applied')" '{"in_order":false} '
+fi
+
+# One of two loaders, which the report is not about: what is asked for is measured, and nothing predicted.
+run timeout 300 "$PP" tune --yes -q -o "$T/other" -d 2s --proof-duration 2s --grace 1s --loader-number 1 --try workers=2,pin=1 -- "$PYTHON" "$JOB" --workers 1 --samples 64 --validate
+is "another loader: exit code" "$rc" 0
+like "another loader: it is the one that is meant" "$(cat "$OUT")" "^Loader: .*batch_size=2, num_workers=0 \(made first of 2\)"
+like "another loader: nothing is predicted of it" "$(cat "$OUT")" "^  num_workers=2: measured .*, predicted not known;"
+like "what could not be applied is said" "$(cat "$OUT")" "^    not applied: pin_memory: there is no CUDA device"
+is "and not pasted" "$(grep -c 'Paste.*pin_memory' "$OUT")" 0
+is "another loader: it is changed, and the training loader is not" "$(loader_of "$T/other/02-workers-2_pin-1.sqlite" batch_size=2) $(loader_of "$T/other/02-workers-2_pin-1.sqlite" batch_size=4)" "num_workers=2 num_workers=1"
+run timeout 100 "$PP" tune --yes -q -o "$T/alone" -d 2s --grace 1s --loader-number 1 -- "$PYTHON" "$JOB" --workers 1 --samples 64 --validate
+like "and without a change of its own there is nothing to prove" "$rc $(cat "$OUT")" "^Nothing to prove: the predictions are about the DataLoader that the job waits for"
+
+# Ctrl-C when something has been measured: it is printed. A hangup that nohup has us ignore is none.
+(trap '' HUP; exec "$PP" tune --yes -o "$T/part" -d 2s --proof-duration 2s --try workers=2 --try workers=3 -- "$PYTHON" "$JOB" --workers 1 --sample-ms 20) >"$OUT" 2>"$ERR" &
+pid=$!
+for _ in $(seq 900); do grep -q '^running *03' "$ERR" && break; kill -HUP $pid; sleep 0.1; done
+kill -INT $pid
+wait $pid
+is "Ctrl-C in a later run: exit code" "$?" 130
+like "Ctrl-C in a later run: what was measured is printed" "$(cat "$OUT")" "^  num_workers=2: measured "
+like "Ctrl-C in a later run: and what was not" "$(cat "$OUT")" "^  num_workers=3: predicted .*, not measured: interrupted"
+
+if "$PYTHON" -c 'import torch.distributed as d; assert d.is_available() and d.is_gloo_available()' 2>/dev/null; then
+    refuses "a job of ranks is ended at once" 4 "the job has several ranks" timeout 100 "$PP" tune --yes -q -o "$T/ranks" -- \
+        "$PYTHON" -m torch.distributed.run -r 1 -t 1 --master_port 29577 --nproc_per_node 2 "$OLDPWD/tests/jobs/ranks.py" --samples 100000
+    is "with all of its processes" "$(pgrep -f "jobs/ranks.py --samples 100000")" ""
+else
+    skip "a job of ranks is ended at once" "$PYTHON has no torch with gloo"
 fi
 
 refuses "a job that fails as it is" 4 "failed with exit status 3: not today" "$PP" tune --yes -q -o "$T/fail" -- sh -c 'echo not today; exit 3'

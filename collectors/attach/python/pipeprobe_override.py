@@ -1,11 +1,15 @@
-"""What `pipeprobe tune` asks of a job's DataLoaders: to say with which arguments they were made and how often they were iterated, and to make some
-of them with other arguments. Only where PIPEPROBE_OVERRIDE is set. Its lines: log=FILE, where this module writes; set=workers=8,prefetch=4; like=...
+"""What `pipeprobe tune` asks of a job's DataLoaders: to say with which arguments they were made and when they are iterated, and to make some of
+them with other arguments. Only where PIPEPROBE_OVERRIDE is set. Its lines: log=FILE, where this module writes; set=workers=8,prefetch=4; like=...
 and made=N, which loaders: those made with the arguments that like names, else the N-th one made if its data set is of the same type.
+
+No method of the job's own is called: its len() may draw random numbers, or open a file that the workers would then share.
 
 The log has one line per fact, its fields apart by tabs (tui/cli/tune/tune_log.h reads it)."""
 
+import functools
 import os
 import sys
+import types
 
 _LINES_MAX = 5000  # per process: a job may make a loader for every epoch
 _KEYS = {
@@ -20,7 +24,8 @@ _NEED_WORKERS = ("prefetch", "persistent", "in_order")
 
 class _State:
     log, like, target, wanted = None, None, -1, {}
-    made, lines = 0, 0
+    made, lines, any_alike = 0, 0, False
+    row_of = None  # of a loader: its number in the recording
 
 
 def _write(*fields):
@@ -54,25 +59,40 @@ def _is_iterable(dataset):
     return isinstance(dataset, sys.modules["torch.utils.data"].IterableDataset)
 
 
-def _asks_who_it_is(function, depth=0):
-    """The code of function, or of one defined in it, names get_worker_info."""
-    code = getattr(function, "__code__", function if depth else None)
-    names = getattr(code, "co_names", ())
-    return "get_worker_info" in names or any(
-        _asks_who_it_is(c, depth + 1) for c in getattr(code, "co_consts", ()) if hasattr(c, "co_names")
+def _attributes(thing):
+    """Its dictionary, without a method of its own."""
+    try:
+        return object.__getattribute__(thing, "__dict__")
+    except Exception:
+        return {}
+
+
+def _code_of(thing):
+    if type(thing) is functools.partial:
+        thing = thing.func
+    if type(thing) in (staticmethod, classmethod, types.MethodType):
+        thing = thing.__func__
+    if type(thing) is not types.FunctionType:  # an object that is called like one
+        thing = vars(type(thing)).get("__call__")
+    return thing.__code__ if type(thing) is types.FunctionType else None
+
+
+def _asks_who_it_is(code):
+    """It, or the code of a function defined in it, names torch's get_worker_info, or a function of such a name."""
+    return code is not None and (
+        any("worker_info" in name for name in code.co_names)
+        or any(_asks_who_it_is(c) for c in code.co_consts if type(c) is types.CodeType)
     )
 
 
 def _is_sharded(dataset, worker_init):
-    """A stream whose workers each give a part of it, as torch's documentation shows the two ways of doing so."""
-    if _asks_who_it_is(worker_init):
-        return True
-    return any(
-        _asks_who_it_is(f)
-        for c in type(dataset).__mro__
-        if not c.__module__.startswith("torch.utils.data")
-        for f in vars(c).values()
-    )
+    """A stream whose workers each give a part of it: as torch's documentation shows the two ways of doing so, or by one of the
+    functions that it is put together from, as WebDataset's split_by_worker."""
+    stages = [f for held in list(_attributes(dataset).values()) if type(held) in (list, tuple) for f in held[:64]]
+    methods = [
+        f for c in type(dataset).__mro__ if not c.__module__.startswith("torch.utils.data") for f in list(vars(c).values())
+    ]
+    return any(_asks_who_it_is(_code_of(f)) for f in [worker_init] + stages + methods)
 
 
 def _order(call):
@@ -82,11 +102,18 @@ def _order(call):
     return "shuffled" if call.get("shuffle") else "in sequence"
 
 
-def _length(dataset):
-    try:
-        return len(dataset)
-    except Exception:
-        return 0
+def _batch(call):
+    sampler = call.get("batch_sampler")
+    size = call.get("batch_size", 1) if sampler is None else _attributes(sampler).get("batch_size")
+    return size if type(size) is int else 0
+
+
+def _place():
+    """Where the job makes the loader."""
+    frame = sys._getframe(1)
+    while frame and frame.f_globals.get("__name__", "").startswith((__name__, "torch.utils.data", "torchdata.")):
+        frame = frame.f_back
+    return "%s:%d" % (os.path.basename(frame.f_code.co_filename), frame.f_lineno) if frame else ""
 
 
 def _facts(call):
@@ -96,8 +123,7 @@ def _facts(call):
         "dataset": _type_name(dataset),
         "iterable": iterable,
         "sharded": iterable and _is_sharded(dataset, call.get("worker_init_fn")),
-        "samples": 0 if iterable else _length(dataset),
-        "batch": call.get("batch_size", 1) or 0,
+        "batch": _batch(call),
         "order": _order(call),
         "workers": call.get("num_workers", 0),
         "prefetch": call.get("prefetch_factor") or 2,
@@ -105,7 +131,8 @@ def _facts(call):
         "persistent": int(bool(call.get("persistent_workers", False))),
         "in_order": int(bool(call.get("in_order", True))),
     }
-    facts["like"] = "|".join(str(facts[k]) for k in ("dataset", "samples", "batch", "order", "workers"))[:200]
+    sizes = [len(held) for held in list(_attributes(dataset).values()) if type(held) in (list, tuple, dict, range)]
+    facts["like"] = "|".join([str(facts[k]) for k in ("dataset", "batch", "order", "workers")] + [str(max(sizes, default=0)), _place()])[:200]
     return facts
 
 
@@ -113,7 +140,7 @@ def _facts(call):
 
 
 def _why_not(key, facts, workers, known):
-    if key == "workers" and facts["iterable"] and not facts["sharded"]:
+    if key == "workers" and facts["iterable"] and not facts["sharded"] and facts["workers"] < 2:
         return "an IterableDataset that does not call get_worker_info would give every sample once per worker"
     if key in _NEED_WORKERS and not workers:
         return "it needs num_workers > 0"
@@ -143,9 +170,10 @@ def _changed(facts, known, number):
 def _is_meant(facts, number):
     if not _State.wanted:
         return False
-    return facts["like"] == _State.like or (
-        number == _State.target and facts["dataset"] == (_State.like or "").split("|")[0]
-    )
+    alike = facts["like"] == _State.like
+    _State.any_alike |= alike
+    same_place = number == _State.target and facts["dataset"] == (_State.like or "").split("|")[0]
+    return alike or (same_place and not _State.any_alike)
 
 
 def _look(known, positional, args, kwargs):
@@ -154,7 +182,7 @@ def _look(known, positional, args, kwargs):
     call.update(kwargs)
     facts, number = _facts(call), _State.made
     _State.made += 1
-    columns = ("workers", "prefetch", "pin", "persistent", "in_order", "batch", "samples", "dataset", "order", "like")
+    columns = ("workers", "prefetch", "pin", "persistent", "in_order", "batch", "dataset", "order", "like")
     flags = [int(f) for f in (facts["iterable"], facts["sharded"], "in_order" in known)]
     _write("made", os.getpid(), number, *(flags + [facts[c] for c in columns]))
     changed = _changed(facts, known, number) if _is_meant(facts, number) else {}
@@ -179,13 +207,14 @@ def _hook(cls):
         self.__dict__["_pipeprobe_made"] = number
 
     def __iter__(self):
+        iterator = iterate(self)
         number = self.__dict__.get("_pipeprobe_made")
         if number is not None:
             try:
-                _write("epoch", os.getpid(), number, 0 if _is_iterable(self.dataset) else _length(self))
+                _write("epoch", os.getpid(), number, _State.row_of(self))
             except Exception:
                 pass
-        return iterate(self)
+        return iterator
 
     for ours, theirs in ((__init__, original), (__iter__, iterate)):
         for name in ("__module__", "__name__", "__qualname__", "__doc__"):
@@ -201,8 +230,9 @@ def _of(name):
     return lambda module: _hook(getattr(module, name))
 
 
-def install(hooks, text):
-    """Puts itself behind the hooks of pipeprobe_hooks.py, which record."""
+def install(hooks, row_of, text):
+    """Puts itself behind the hooks of pipeprobe_hooks.py, which record. row_of: of a loader that is iterated, its number in the recording."""
+    _State.row_of = staticmethod(row_of)
     for line in text.split("\n"):
         key, _, value = line.partition("=")
         if key == "log":

@@ -32,7 +32,7 @@ def _begin():
         os.environ["PIPEPROBE_EXEC_RANKS"] = ""
     if _pipeprobe.join(session):
         if override:
-            pipeprobe_override.install(pipeprobe_hooks._HOOKS, override)
+            pipeprobe_override.install(pipeprobe_hooks._HOOKS, pipeprobe_hooks.row_of, override)
         pipeprobe_hooks.install(_pipeprobe)
         pipeprobe_hooks.hook_imported()  # by a .pth file, before us
 

@@ -6,7 +6,9 @@
 #include "collectors/attach/launch.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
+#include "probe/ranks/identity.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/exec/exec_words.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -42,7 +44,7 @@ static const struct pp_opt opts[] = {
     {.name = "try", .type = PP_OPT_LIST, .offset = AT(tries), .arg = "KEY=N,...",
      .help = "this change, not the best predicted: workers prefetch pin persistent in_order (repeatable)"},
     {.name = "loader-number", .type = PP_OPT_INT, .offset = AT(loader_number), .arg = "N", .min = 1, .max = 1e6,
-     .help = "the N-th DataLoader that the job makes (default: the one with most batches)"},
+     .help = "the N-th DataLoader that the job makes (default: the one that the report is about)"},
     {.name = "start-limit", .type = PP_OPT_DURATION, .offset = AT(start_limit_ns), .arg = "TIME", .dflt = "10m",
      .min = 1e9, .max = 86400e9, .help = "time until the second batch, at most"},
     {.name = "grace", .type = PP_OPT_DURATION, .offset = AT(grace_ns), .arg = "TIME", .dflt = "10s", .min = 1e8,
@@ -105,6 +107,19 @@ static pp_status ask(const struct options *o, char *const *program, const char *
     return PP_OK;
 }
 
+/* What could not be measured, and is known before it is run. */
+static pp_status check_job(char *const *program, struct pp_err *err)
+{
+    char words[1024];
+    const char *why;
+    struct pp_identity rank;
+    if (pp_identity_read(&rank) && rank.world_size > 1)
+        return pp_fail(err, PP_E_USAGE, TUNE_ONE_PROCESS);
+    if (exec_words_advice(program, words, sizeof(words), &why) == EXEC_ISOLATED)
+        return pp_fail(err, PP_E_USAGE, "no DataLoader of the job could be seen: %s; leave them out", why);
+    return PP_OK;
+}
+
 static pp_status name_dir(const char *output, char *dir, size_t size, struct pp_err *err)
 {
     char when[32];
@@ -160,6 +175,8 @@ static pp_status run_baseline(struct tune_session *s, const struct options *o, s
     s->loader = tune_log_choose(&r->loaders, (long)o->loader_number);
     if (tune_stopped())
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted; what was recorded is in %s", s->job.dir);
+    if (r->end == TUNE_END_RANKS)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s; what was recorded is in %s", r->why, s->job.dir);
     if (r->end == TUNE_END_ITSELF && r->status != 0)
         return pp_fail(err, PP_E_SYSTEM, "%s (its output: %s)", r->why, r->log);
     if (!s->loader && o->loader_number)
@@ -187,36 +204,47 @@ static void take(struct tune_sample *sample, const struct tune_run *r)
     sample->noise[sample->n++] = r->noise;
 }
 
-/* What of the change was applied; 0: nothing. */
-static int check_applied(struct tune_candidate *c, const struct tune_run *r)
+/* What of the change was applied, into *applied; 0: nothing. Why the rest was not, into left. */
+static int check_applied(const struct tune_set *asked, const struct tune_run *r, struct tune_set *applied,
+                         char *left, size_t size)
 {
-    int applied = 0;
+    int some = 0;
     size_t n = 0;
-    c->left[0] = '\0';
+    *applied = *asked;
     for (int k = 0; k < TUNE_KEYS; k++) {
-        if (c->set.value[k] < 0)
+        if (asked->value[k] < 0)
             continue;
-        applied += r->loaders.set[k] > 0;
-        if (!r->loaders.set[k] && n < sizeof(c->left))
-            n += (size_t)snprintf(c->left + n, sizeof(c->left) - n, "%s%s: %s", n ? "; " : "",
-                                  tune_keys[k].argument,
+        some += r->loaders.set[k] > 0;
+        if (r->loaders.set[k])
+            continue;
+        applied->value[k] = -1;
+        if (n < size)
+            n += (size_t)snprintf(left + n, size - n, "%s%s: %s", n ? "; " : "", tune_keys[k].argument,
                                   r->loaders.left[k] ? r->loaders.why[k]
                                                      : "the job made no such DataLoader again");
     }
-    return applied;
+    return some;
 }
 
-static void take_candidate(struct tune_candidate *c, const struct tune_run *r)
+/* What is printed, pasted and stored as proof is what was applied. */
+static void take_candidate(struct tune_session *s, struct tune_candidate *c, const struct tune_run *r)
 {
-    int applied = check_applied(c, r);
+    struct tune_set applied;
+    char left[sizeof(c->left)] = "";
+    int some = check_applied(&c->set, r, &applied, left, sizeof(left));
     snprintf(c->recording, sizeof(c->recording), "%s", r->path);
     if (isnan(r->rate)) {
         snprintf(c->why, sizeof(c->why), "%s", r->why);
-    } else if (!applied) {
-        snprintf(c->why, sizeof(c->why), "it could not be applied: %.280s", c->left);
-        c->left[0] = '\0';
+    } else if (!some) {
+        snprintf(c->why, sizeof(c->why), "it could not be applied: %.280s", left);
     } else {
         take(&c->sample, r);
+        if (left[0]) {
+            memcpy(c->left, left, sizeof(left));
+            c->set = applied;
+            tune_set_arguments(&c->set, c->words);
+            tune_predict_again(s, c);
+        }
     }
 }
 
@@ -250,7 +278,7 @@ static pp_status run_one(struct tune_session *s, const struct options *o, int wh
     pp_status st = r ? tune_run_make(&s->job, &ask, r, err)
                      : pp_fail(err, PP_E_NO_MEMORY, "no memory for a run");
     if (st == PP_OK && c)
-        take_candidate(c, r);
+        take_candidate(s, c, r);
     else if (st == PP_OK && !isnan(r->rate))
         take(&s->base, r);
     const char *why = st == PP_OK ? (c ? c->why : r->why) : "";
@@ -310,6 +338,8 @@ static int tune(const struct options *o, char *const *program)
     if (st == PP_OK && pp_launch_find(program[0], &err) != 0)
         st = err.code;
     if (st == PP_OK)
+        st = check_job(program, &err);
+    if (st == PP_OK)
         st = name_dir(o->output, dir, sizeof(dir), &err);
     if (st == PP_OK)
         st = ask(o, program, dir, &err);
@@ -326,13 +356,17 @@ static int tune(const struct options *o, char *const *program)
     }
     if (st == PP_OK)
         st = tune_plan(s, &o->tries, o->quiet ? NULL : stderr, &err);
-    if (st == PP_OK)
+    int planned = st == PP_OK;
+    if (planned)
         st = run_rounds(s, o, &err);
-    if (st == PP_OK)
-        st = tune_sum_up(s, &err);
-    int code = st == PP_OK ? exit_code(s, o) : pp_cli_fail(&pp_cmd_tune, &err);
-    if (st == PP_OK)
+    if (planned && (st == PP_OK || was_measured(s))) { /* also of rounds that were broken off */
+        struct pp_err why = {0};
+        pp_status stored = tune_sum_up(s, &why);
         (o->json ? tune_print_json : tune_print)(s, stdout);
+        if (st == PP_OK && stored != PP_OK)
+            st = stored, err = why;
+    }
+    int code = st == PP_OK ? exit_code(s, o) : pp_cli_fail(&pp_cmd_tune, &err);
     free(s);
     return code;
 }

@@ -20,7 +20,7 @@ struct tune_candidate {
     struct tune_sample sample;
     struct tune_gain measured;
     char why[320];            /* not, or not wholly, measured: the reason; else "" */
-    char left[320];           /* of its arguments, those that could not be applied, and why */
+    char left[320];           /* what was asked for beside set and could not be applied, and why */
     char recording[PATH_MAX]; /* of the last run */
 };
 
@@ -37,20 +37,26 @@ struct tune_session {
     char verdict[480]; /* the sentence of the first baseline's report */
     char advice[480];  /* its next step, and what that is predicted to gain; "": none */
     char advice_gain[PP_ANSWER_TEXT];
-    int asked;        /* the changes are the user's (--try) */
-    int inconclusive; /* its verdict */
+    int asked;          /* the changes are the user's (--try) */
+    int inconclusive;   /* its verdict */
+    int is_other;       /* the report, and what it predicts, is about another loader than this one */
+    char left_out[480]; /* a fix that is predicted to gain, and why the loader does not take it; "": none */
 };
 
 /* ---- tune_plan.c ---- */
 
 /* The candidates: those of tries, else the best fixes of the baseline's report that are arguments of a
  * DataLoader and gain 3 % or more; with their predictions. What cannot be applied to the loader is left out,
- * and said on notes (NULL: nowhere). */
+ * and said on notes (NULL: nowhere). Of a loader that the report is not about nothing is predicted. */
 pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FILE *notes, struct pp_err *err);
+
+/* The prediction of a candidate of which a part was not applied. */
+void tune_predict_again(struct tune_session *s, struct tune_candidate *c);
 
 /* ---- tune_result.c ---- */
 
-/* Gains, the best candidate, and the table of proofs of the first baseline's recording. */
+/* Gains, the best candidate, and the table of proofs of the first baseline's recording; a failure is that of
+ * the table alone. */
 pp_status tune_sum_up(struct tune_session *s, struct pp_err *err);
 /* "+41 % (+36 to +47 %)"; "not known" */
 char *tune_percent(const struct tune_gain *g, char *text, size_t size);

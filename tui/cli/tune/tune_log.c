@@ -62,16 +62,16 @@ static int loader_like(const struct tune_log *log, const char *like)
     return -1;
 }
 
-/* made PID NUMBER iterable sharded has_in_order workers prefetch pin persistent in_order batch samples
- * dataset order like */
+/* made PID NUMBER iterable sharded has_in_order workers prefetch pin persistent in_order batch dataset order
+ * like */
 static void take_made(struct reading *r, char **f, size_t n)
 {
     struct tune_log *log = r->log;
     long pid = number_of(f[1]), number = number_of(f[2]);
-    if (n < 16 || pid < 0 || number < 0 || number > NUMBER_MAX || r->places >= MADE_MAX)
+    if (n < 15 || pid < 0 || number < 0 || number > NUMBER_MAX || r->places >= MADE_MAX)
         return;
     remember_pid(log, pid);
-    int at = loader_like(log, f[15]);
+    int at = loader_like(log, f[14]);
     if (at < 0 && log->loaders == TUNE_LOADERS_MAX)
         return;
     if (at < 0) {
@@ -81,23 +81,35 @@ static void take_made(struct reading *r, char **f, size_t n)
                                   .iterable = number_of(f[3]) == 1,
                                   .sharded = number_of(f[4]) == 1,
                                   .has_in_order = number_of(f[5]) == 1,
-                                  .batch = number_of(f[11]),
-                                  .samples = number_of(f[12])};
+                                  .batch = number_of(f[11])};
         for (int k = 0; k < TUNE_KEYS; k++)
             l->value[k] = (int)number_of(f[6 + k]);
-        copy(l->dataset, sizeof(l->dataset), f[13]);
-        copy(l->order, sizeof(l->order), f[14]);
-        copy(l->like, sizeof(l->like), f[15]);
+        copy(l->dataset, sizeof(l->dataset), f[12]);
+        copy(l->order, sizeof(l->order), f[13]);
+        copy(l->like, sizeof(l->like), f[14]);
     }
     log->loader[at].count++;
     log->made = (size_t)number + 1 > log->made ? (size_t)number + 1 : log->made;
     r->place[r->places++] = (struct place){.pid = pid, .number = number, .loader = at};
 }
 
-/* epoch PID NUMBER batches. A forked process may iterate what its parent made. */
+static void remember_row(struct tune_log *log, long pid, long row, int loader)
+{
+    if (row < 0 || row > NUMBER_MAX || log->rows == TUNE_ROWS_MAX)
+        return;
+    for (size_t i = 0; i < log->rows; i++)
+        if (log->row[i].pid == pid && log->row[i].row == row)
+            return;
+    log->row[log->rows].pid = pid;
+    log->row[log->rows].row = row;
+    log->row[log->rows++].loader = (size_t)loader;
+}
+
+/* epoch PID NUMBER ROW: its row in the recording, -1 where it has none. A forked process may iterate what its
+ * parent made. */
 static void take_epoch(struct reading *r, char **f, size_t n)
 {
-    long pid = number_of(f[1]), number = number_of(f[2]), batches = n > 3 ? number_of(f[3]) : 0;
+    long pid = number_of(f[1]), number = number_of(f[2]);
     const struct place *found = NULL;
     for (size_t i = 0; i < r->places; i++)
         if (r->place[i].number == number && (!found || r->place[i].pid == pid))
@@ -105,7 +117,7 @@ static void take_epoch(struct reading *r, char **f, size_t n)
     if (!found)
         return;
     r->log->loader[found->loader].epochs++;
-    r->log->loader[found->loader].batches += batches > 0 ? (double)batches : 1;
+    remember_row(r->log, pid, n > 3 ? number_of(f[3]) : -1, found->loader);
 }
 
 /* set PID NUMBER key value; left PID NUMBER key why */
@@ -156,6 +168,7 @@ pp_status tune_log_read(const char *path, struct tune_log *log, struct pp_err *e
     pp_status st = PP_OK;
     ssize_t n = 0;
     memset(log, 0, sizeof(*log));
+    log->judged = -1;
     r.place = calloc(MADE_MAX, sizeof(*r.place));
     if (!text || !r.place) {
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
@@ -178,12 +191,26 @@ out:
     return st;
 }
 
+int tune_log_loader_of(const struct tune_log *log, const char *row)
+{
+    long pid, number;
+    int end = 0;
+    if (!row || sscanf(row, "%ld.%ld%n", &pid, &number, &end) != 2 || row[end])
+        return -1;
+    for (size_t i = 0; i < log->rows; i++)
+        if (log->row[i].pid == pid && log->row[i].row == number)
+            return (int)log->row[i].loader;
+    return -1;
+}
+
 const struct tune_loader *tune_log_choose(const struct tune_log *log, long number)
 {
     const struct tune_loader *best = NULL;
+    if (!number && log->judged >= 0)
+        return &log->loader[log->judged];
     for (size_t i = 0; i < log->loaders; i++) {
         const struct tune_loader *l = &log->loader[i];
-        if (number ? l->made + 1 == (unsigned long)number : l->batches > (best ? best->batches : 0))
+        if (number ? l->made + 1 == (unsigned long)number : l->epochs > (best ? best->epochs : 0))
             best = l;
     }
     return best;

@@ -1,5 +1,5 @@
 /* tui/cli/tune/tune_log.h: what the hooks in the job wrote of its DataLoaders (collectors/attach/python/
- * pipeprobe_override.py): with which arguments they were made, how often they were iterated, and what was
+ * pipeprobe_override.py): with which arguments they were made, when they were iterated, and what was
  * changed. One line per fact, fields apart by tabs. The job can write anything into the file: it is read up
  * to a limit, and a line that does not fit is passed over. */
 #ifndef PP_TUI_CLI_TUNE_TUNE_LOG_H
@@ -13,17 +13,24 @@
 struct tune_loader {
     unsigned made, count; /* the first one's place in the order of creation, from 0; how many there are */
     int iterable, sharded, has_in_order;
-    int value[TUNE_KEYS]; /* as the job made it */
-    long batch, samples;  /* 0: none, or not known */
-    double epochs, batches;
+    int value[TUNE_KEYS];                    /* as the job made it */
+    long batch;                              /* 0: none, or not known */
+    double samples;                          /* likewise; from the recording */
+    double epochs;                           /* begun */
     char dataset[128], order[96], like[224]; /* like: what they have in common, as the hooks say it */
 };
 
-enum { TUNE_PIDS_MAX = 64, TUNE_LOADERS_MAX = 32 };
+enum { TUNE_PIDS_MAX = 64, TUNE_LOADERS_MAX = 32, TUNE_ROWS_MAX = 256 };
 
 struct tune_log {
     struct tune_loader loader[TUNE_LOADERS_MAX];
     size_t loaders, made; /* of different arguments; in all, in the process that made most */
+    struct {
+        long pid, row;
+        size_t loader;
+    } row[TUNE_ROWS_MAX]; /* loaders of the recording, and which of these each is */
+    size_t rows;
+    int judged; /* of loader: the one that the recording's report is about; -1: not known */
     pid_t pid[TUNE_PIDS_MAX];
     size_t pids;             /* processes that made one */
     unsigned set[TUNE_KEYS]; /* how many loaders were made with the key changed */
@@ -34,8 +41,10 @@ struct tune_log {
 
 /* PP_E_IO, ... when there is no such file; an empty one is fine. */
 pp_status tune_log_read(const char *path, struct tune_log *log, struct pp_err *err);
-/* The one the verdict is about: that gave most batches, or the one made as the number-th (from 1; 0: most
- * batches). NULL: none was iterated, or there is no such number. */
+/* Which of the loaders a row of the recording ("4711.0", struct pp_report_loader) is; -1: none. */
+int tune_log_loader_of(const struct tune_log *log, const char *row);
+/* The one made as the number-th (from 1); 0: the one that the report is about, or where that is not known the
+ * one with most epochs. NULL: none was iterated, or there is no such number. */
 const struct tune_loader *tune_log_choose(const struct tune_log *log, long number);
 
 #endif

@@ -16,7 +16,7 @@
 static const char *refusal(const struct tune_loader *l, const struct tune_set *set, enum tune_key key)
 {
     int workers = set->value[TUNE_WORKERS] >= 0 ? set->value[TUNE_WORKERS] : l->value[TUNE_WORKERS];
-    if (key == TUNE_WORKERS && l->iterable && !l->sharded)
+    if (key == TUNE_WORKERS && l->iterable && !l->sharded && l->value[TUNE_WORKERS] < 2)
         return "its IterableDataset does not call get_worker_info: each worker would give every sample";
     if (key == TUNE_IN_ORDER && !l->has_in_order)
         return "the job's torch has no in_order (2.6 and later have)";
@@ -25,15 +25,18 @@ static const char *refusal(const struct tune_loader *l, const struct tune_set *s
     return NULL;
 }
 
-/* Takes out of set what the loader does not take, and what it has already. 0: nothing is left. */
-static int fit(const struct tune_session *s, struct tune_set *set, FILE *notes)
+/* Takes out of set what the loader does not take, and what it has already; *refused: why. 0: nothing is left.
+ */
+static int fit(const struct tune_session *s, struct tune_set *set, FILE *notes, const char **refused)
 {
     char value[16];
     int left = 0;
+    *refused = NULL;
     for (int k = 0; k < TUNE_KEYS; k++) {
         if (set->value[k] < 0)
             continue;
         const char *why = refusal(s->loader, set, (enum tune_key)k);
+        *refused = why ? why : *refused;
         if (!why && s->loader->value[k] == set->value[k])
             why = "the job has it already";
         if (why && notes)
@@ -46,9 +49,10 @@ static int fit(const struct tune_session *s, struct tune_set *set, FILE *notes)
     return left;
 }
 
-static struct tune_candidate *add(struct tune_session *s, struct tune_set set, FILE *notes)
+static struct tune_candidate *add(struct tune_session *s, struct tune_set set, FILE *notes,
+                                  const char **refused)
 {
-    if (s->candidates == TUNE_CANDIDATES_MAX || !fit(s, &set, notes))
+    if (s->candidates == TUNE_CANDIDATES_MAX || !fit(s, &set, notes, refused))
         return NULL;
     for (int i = 0; i < s->candidates; i++)
         if (tune_set_equal(&s->candidate[i].set, &set))
@@ -63,14 +67,21 @@ static struct tune_candidate *add(struct tune_session *s, struct tune_set set, F
 
 static void add_fixes(struct tune_session *s, const struct pp_report *report, FILE *notes)
 {
+    char words[TUNE_TEXT], predicted[64];
+    const char *refused;
     struct tune_set set;
     for (size_t i = 0; i < report->verdict.n_fixes && s->candidates < TUNE_FIXES_MAX; i++) {
         const struct pp_report_fix *f = &report->verdict.fixes[i];
         if (!(f->gain >= WORTH_A_RUN) || !tune_set_of_fix(f->knob, f->to, &set))
             continue;
-        struct tune_candidate *c = add(s, set, notes);
+        struct tune_gain gain = {f->gain, f->low, f->high};
+        struct tune_candidate *c = add(s, set, notes, &refused);
         if (c)
-            c->predicted = (struct tune_gain){f->gain, f->low, f->high};
+            c->predicted = gain;
+        else if (refused && !s->left_out[0])
+            snprintf(s->left_out, sizeof(s->left_out), "%s is predicted to gain %s, but %s",
+                     tune_set_arguments(&set, words), tune_percent(&gain, predicted, sizeof(predicted)),
+                     refused);
     }
 }
 
@@ -99,7 +110,8 @@ static int knobs_of(const struct tune_set *set, const struct pp_costs *costs, st
     return 1;
 }
 
-static pp_status predict(struct tune_session *s, struct pp_err *err)
+/* Of n candidates. */
+static pp_status predict(const struct tune_session *s, struct tune_candidate *c, int n, struct pp_err *err)
 {
     struct pp_source source;
     struct pp_timeline timeline = {0};
@@ -113,12 +125,12 @@ static pp_status predict(struct tune_session *s, struct pp_err *err)
         st = pp_costs_read(&source, &timeline, &costs, err);
     if (st == PP_OK)
         st = pp_whatif_calibrate(&costs, err);
-    for (int i = 0; st == PP_OK && i < s->candidates; i++) {
-        if (!knobs_of(&s->candidate[i].set, &costs, &knobs))
+    for (int i = 0; st == PP_OK && i < n; i++) {
+        if (!knobs_of(&c[i].set, &costs, &knobs))
             continue;
         st = pp_whatif(&costs, &knobs, &p, err);
         if (st == PP_OK)
-            s->candidate[i].predicted = (struct tune_gain){p.gain, p.gain_low, p.gain_high};
+            c[i].predicted = (struct tune_gain){p.gain, p.gain_low, p.gain_high};
     }
     pp_costs_free(&costs);
     pp_timeline_free(&timeline);
@@ -126,10 +138,19 @@ static pp_status predict(struct tune_session *s, struct pp_err *err)
     return st;
 }
 
+void tune_predict_again(struct tune_session *s, struct tune_candidate *c)
+{
+    struct pp_err err;
+    c->predicted = (struct tune_gain){NAN, NAN, NAN};
+    if (!s->is_other)
+        (void)predict(s, c, 1, &err);
+}
+
 pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FILE *notes, struct pp_err *err)
 {
     struct pp_report *report = NULL;
     struct tune_set set;
+    const char *refused;
     pp_status st = pp_report_build(s->baseline.path, &report, err);
     if (st == PP_OK) {
         snprintf(s->verdict, sizeof(s->verdict), "%s",
@@ -139,16 +160,18 @@ pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FIL
         pp_answer_predicted(report, s->advice_gain);
         s->inconclusive = strcmp(report->verdict.l0, "inconclusive") == 0;
     }
-    if (st == PP_OK && !tries->n)
+    s->is_other = s->baseline.loaders.judged >= 0 &&
+                  s->loader != &s->baseline.loaders.loader[s->baseline.loaders.judged];
+    if (st == PP_OK && !tries->n && !s->is_other)
         add_fixes(s, report, notes);
     for (int i = 0; i < tries->n && st == PP_OK; i++) {
         st = tune_set_parse(tries->item[i], &set, err);
         if (st == PP_OK)
-            add(s, set, notes);
+            add(s, set, notes, &refused);
     }
-    if (st == PP_OK && tries->n && s->candidates) {
+    if (st == PP_OK && tries->n && s->candidates && !s->is_other) {
         struct pp_err why; /* a recording that cannot be replayed is measured all the same */
-        if (predict(s, &why) != PP_OK && notes)
+        if (predict(s, s->candidate, s->candidates, &why) != PP_OK && notes)
             fprintf(notes, "predicted  nothing: %s\n", why.text);
     }
     pp_report_free(report);

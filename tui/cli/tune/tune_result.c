@@ -125,7 +125,7 @@ char *tune_loader_text(const struct tune_session *s, char *text, size_t size)
     char samples[48] = "", place[16], batch[48] = "";
     char *plain = pp_text_plain(l->dataset);
     if (l->samples > 0)
-        snprintf(samples, sizeof(samples), " of %ld samples", l->samples);
+        snprintf(samples, sizeof(samples), " of %.0f samples", l->samples);
     if (l->batch > 0)
         snprintf(batch, sizeof(batch), "batch_size=%ld, ", l->batch);
     int n = snprintf(text, size, "%s%s, %s, %snum_workers=%d", plain ? plain : "?", samples, l->order, batch,
@@ -184,8 +184,15 @@ static void print_control(const struct tune_session *s, FILE *out)
 /* What there is to gain is in no argument: what the report says. */
 static void print_verdict(const struct tune_session *s, FILE *out)
 {
-    fprintf(out,
-            "Nothing to prove: no argument of this DataLoader is predicted to gain 3 %%.\nVerdict:   %s\n",
+    if (s->is_other) {
+        fputs(
+            "Nothing to prove: the predictions are about the DataLoader that the job waits for, not about this "
+            "one; give changes of it with --try.\n",
+            out);
+        return;
+    }
+    fprintf(out, "Nothing to prove: %s.\nVerdict:   %s\n",
+            s->left_out[0] ? s->left_out : "no argument of this DataLoader is predicted to gain 3 %",
             s->verdict);
     if (s->advice[0])
         fprintf(out, "Do:        %s\n", s->advice);
@@ -276,6 +283,7 @@ void tune_print_json(const struct tune_session *s, FILE *out)
     pp_json_key(&j, "verdict"), pp_json_str(&j, s->verdict);
     pp_json_key(&j, "next_step"), pp_json_str(&j, s->advice[0] ? s->advice : NULL);
     pp_json_key(&j, "next_step_gain"), pp_json_str(&j, s->advice_gain[0] ? s->advice_gain : NULL);
+    pp_json_key(&j, "left_out"), pp_json_str(&j, s->left_out[0] ? s->left_out : NULL);
     pp_json_key(&j, "loader"), pp_json_object(&j);
     pp_json_key(&j, "made"), pp_json_int(&j, s->loader->made + 1);
     pp_json_key(&j, "loaders_made"), pp_json_uint(&j, s->baseline.loaders.made);

@@ -5,10 +5,12 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
+#include "probe/base/signals.h"
 #include "probe/base/text.h"
 #include "report/build/build.h"
 #include "tui/cli/tune/tune_group.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -24,6 +26,7 @@ enum {
     TICK_MS = 100,
     LOOK_TICKS = 5, /* the recording is looked into so often */
     MOST_OPTIONS = 8,
+    GONE_TICKS = 20, /* after SIGKILL */
     BATCHES_LEAST = 10,
     CANNOT_START = 125 /* exec's own codes from here to 127: docs/reference/exit-codes.md */
 };
@@ -44,9 +47,7 @@ void tune_catch_signals(void)
 {
     struct sigaction sa = {.sa_handler = on_signal};
     sigemptyset(&sa.sa_mask);
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-    sigaction(SIGHUP, &sa, NULL);
+    pp_signals_catch(&sa);
 }
 
 int tune_stopped(void)
@@ -89,7 +90,6 @@ static void become_exec(char **words, const char *override, const char *log, pid
         setenv("PIPEPROBE_OVERRIDE", override, 1) == 0) {
         signal(SIGINT, SIG_DFL);
         signal(SIGTERM, SIG_DFL);
-        signal(SIGHUP, SIG_DFL);
         if (pp_io_ignores_file_size_signal())
             signal(SIGXFSZ, SIG_DFL);
         execv("/proc/self/exe", words);
@@ -141,73 +141,118 @@ static int is_steady(const char *path, struct watch *w)
 
 /* ---- to its end ---- */
 
-/* What the group is sent, one after the other; exec itself gets none but the first, and finishes the file. */
+/* What the processes are sent, one after the other; exec itself gets none but the first, and finishes the
+ * file. */
 static const int signals[] = {SIGINT, SIGTERM, SIGKILL};
 enum { SIGNALS = sizeof(signals) / sizeof(*signals) };
 
 struct ending {
+    struct tune_group group;
     int sent;         /* of signals */
     uint64_t next_ns; /* when the next one is due */
 };
 
 /* SIGINT goes to the program, through exec, and to the processes that made DataLoaders: the interpreter below
  * a shell script. Not to workers: they end with their loader, and what they recorded stays free of errors. */
-static void interrupt(pid_t exec, const char *notes)
+static void interrupt(const struct tune_group *g, const char *notes)
 {
     struct tune_log *log = malloc(sizeof(*log));
     struct pp_err err;
-    pid_t program = tune_group_child(exec);
-    kill(exec, SIGINT);
+    pid_t program = tune_group_child(g);
+    kill(g->leader, SIGINT);
     if (log && tune_log_read(notes, log, &err) == PP_OK)
         for (size_t i = 0; i < log->pids; i++)
-            if (log->pid[i] != program && log->pid[i] != exec && tune_group_has(exec, log->pid[i]))
+            if (log->pid[i] != program && log->pid[i] != g->leader && tune_group_has(g, log->pid[i]))
                 kill(log->pid[i], SIGINT);
     free(log);
 }
 
-static void end_further(struct ending *e, const struct tune_job *job, struct tune_run *r, pid_t exec,
-                        const char *notes)
+static void end_further(struct ending *e, const struct tune_job *job, struct tune_run *r, const char *notes)
 {
     uint64_t now = pp_now_ns();
-    if (e->sent == SIGNALS ? now < e->next_ns : e->sent && now < e->next_ns)
+    if (e->sent && now < e->next_ns)
         return;
     if (e->sent == SIGNALS) { /* the job is long gone, and exec does not end */
-        kill(exec, SIGKILL);
+        kill(e->group.leader, SIGKILL);
         return;
     }
     r->signal = signals[e->sent];
     if (e->sent == 0)
-        interrupt(exec, notes);
+        interrupt(&e->group, notes);
     else
-        tune_group_signal(exec, signals[e->sent]);
+        tune_group_signal(&e->group, signals[e->sent]);
     e->sent++;
     e->next_ns = now + (e->sent == SIGNALS ? EXEC_ENDS_NS : job->grace_ns);
 }
 
+static void tick(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);
+}
+
+/* exec has ended. What the program left running would slow the next run down: a child that still saves its
+ * checkpoint has its grace, what stays after a program that ended by itself is sent SIGTERM at once. */
+static void end_what_is_left(struct ending *e, const struct tune_job *job)
+{
+    if (!e->sent)
+        *e = (struct ending){e->group, 1, 0};
+    while (e->sent < SIGNALS && tune_group_signal(&e->group, 0)) {
+        if (pp_now_ns() >= e->next_ns) {
+            tune_group_signal(&e->group, signals[e->sent++]);
+            e->next_ns = pp_now_ns() + job->grace_ns;
+        }
+        tick();
+    }
+    for (int i = 0; i < GONE_TICKS && tune_group_signal(&e->group, 0); i++)
+        tick();
+}
+
+/* A rank's recording has a name of its own beside that of the run. */
+static int has_ranks(const struct tune_job *job, const char *name)
+{
+    char begins[128];
+    int found = 0;
+    size_t n = (size_t)snprintf(begins, sizeof(begins), "%s-rank", name);
+    DIR *d = opendir(job->dir);
+    for (struct dirent *e; d && !found && (e = readdir(d));)
+        found = strncmp(e->d_name, begins, n) == 0;
+    if (d)
+        closedir(d);
+    return found;
+}
+
 /* Until exec has ended: its wait status. */
-static int watch_over(const struct tune_job *job, uint64_t duration_ns, struct tune_run *r, pid_t exec,
+static int watch_over(const struct tune_job *job, const struct tune_ask *ask, struct tune_run *r, pid_t exec,
                       const char *notes)
 {
+    char mark[PATH_MAX + 64];
     struct watch watch = {0};
-    struct ending ending = {0};
+    struct ending ending = {.group = {exec, mark}};
     uint64_t limit = pp_now_ns() + job->start_limit_ns, until = 0;
     int status = 0, ends = 0;
-    for (unsigned tick = 1;; tick++) {
+    snprintf(mark, sizeof(mark), "PIPEPROBE_OVERRIDE=log=%s", notes);
+    for (unsigned n = 1;; n++) {
         pid_t ended = waitpid(exec, &status, WNOHANG);
         if (ended == exec || (ended < 0 && errno != EINTR))
             break;
         uint64_t now = pp_now_ns();
-        if (!ends && !until && tick % LOOK_TICKS == 0 && is_steady(r->path, &watch))
-            until = now + duration_ns;
-        if (!ends && (stopped || now >= (until ? until : limit))) {
-            r->end = stopped ? TUNE_END_STOPPED : until ? TUNE_END_TIME : TUNE_END_LIMIT;
+        int looks = !ends && !until && n % LOOK_TICKS == 0, ranks = looks && has_ranks(job, ask->name);
+        if (looks && is_steady(r->path, &watch))
+            until = now + ask->duration_ns;
+        if (!ends && (stopped || ranks || now >= (until ? until : limit))) {
+            r->end = stopped ? TUNE_END_STOPPED
+                     : ranks ? TUNE_END_RANKS
+                     : until ? TUNE_END_TIME
+                             : TUNE_END_LIMIT;
             ends = 1;
         }
         if (ends)
-            end_further(&ending, job, r, exec, notes);
-        nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);
+            end_further(&ending, job, r, notes);
+        tick();
     }
-    tune_group_finish(exec); /* what the program left running would slow the next run down */
+    end_what_is_left(&ending, job);
+    if (r->end == TUNE_END_ITSELF && has_ranks(job, ask->name))
+        r->end = TUNE_END_RANKS;
     return status;
 }
 
@@ -263,6 +308,8 @@ static void measure(struct tune_run *r)
     last_words(r->log, words, sizeof(words));
     if (r->end == TUNE_END_STOPPED)
         snprintf(r->why, sizeof(r->why), "interrupted");
+    else if (r->end == TUNE_END_RANKS)
+        snprintf(r->why, sizeof(r->why), TUNE_ONE_PROCESS);
     else if (r->end == TUNE_END_ITSELF && r->status != 0)
         snprintf(r->why, sizeof(r->why), "the job failed with exit status %d: %s", r->status, words);
     else if (r->end == TUNE_END_LIMIT)
@@ -275,6 +322,14 @@ static void measure(struct tune_run *r)
         snprintf(r->why, sizeof(r->why),
                  "the steady state has %llu batches, %d are needed: use a longer time",
                  (unsigned long long)(report->has_steady_state ? report->window_batches : 0), BATCHES_LEAST);
+    for (size_t i = 0; report && i < report->n_loaders; i++) {
+        const struct pp_report_loader *l = &report->loaders[i];
+        int at = tune_log_loader_of(&r->loaders, l->row);
+        if (at >= 0 && l->samples > r->loaders.loader[at].samples)
+            r->loaders.loader[at].samples = l->samples;
+        if (at >= 0 && l->judged)
+            r->loaders.judged = at;
+    }
     if (report && !r->why[0]) {
         r->rate = report->samples_per_s;
         r->noise = noise_of(report);
@@ -285,6 +340,7 @@ static void measure(struct tune_run *r)
 static const char *const ends[] = {[TUNE_END_TIME] = "after the time asked for",
                                    [TUNE_END_ITSELF] = "by itself",
                                    [TUNE_END_LIMIT] = "no batch within the limit",
+                                   [TUNE_END_RANKS] = "its processes are ranks",
                                    [TUNE_END_STOPPED] = "tune was interrupted"};
 
 /* What was changed belongs to the recording: it is no recording of the job as it is. */
@@ -352,17 +408,18 @@ pp_status tune_run_make(const struct tune_job *job, const struct tune_ask *ask, 
         st = start(job, r, override, &exec, err);
     if (st != PP_OK)
         goto out;
-    int status = watch_over(job, ask->duration_ns, r, exec, notes);
+    int status = watch_over(job, ask, r, exec, notes);
     r->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     st = tune_log_read(notes, &r->loaders, err);
     unlink(notes);
-    if (st == PP_OK && access(r->path, F_OK) != 0) {
+    if (st == PP_OK && r->end != TUNE_END_RANKS && access(r->path, F_OK) != 0) {
         last_words(r->log, words, sizeof(words));
         st = pp_fail(err, PP_E_SYSTEM, "a run of %s could not be recorded: %s", job->program[0], words);
     }
     if (st == PP_OK) {
         measure(r);
-        write_notes(r, ask->set, ask->of);
+        if (r->end != TUNE_END_RANKS)
+            write_notes(r, ask->set, ask->of);
     }
 out:
     free(override);

@@ -21,6 +21,7 @@ enum tune_end {
     TUNE_END_TIME,   /* after the time asked for */
     TUNE_END_ITSELF, /* the job ended before */
     TUNE_END_LIMIT,  /* no batch within the limit */
+    TUNE_END_RANKS,  /* its processes are ranks, each with a recording of its own */
     TUNE_END_STOPPED /* tune was interrupted */
 };
 
@@ -34,6 +35,10 @@ struct tune_run {
     char why[320];
     struct tune_log loaders;
 };
+
+#define TUNE_ONE_PROCESS \
+    "the job has several ranks, and tune runs a job of one: start it with one process, or record all of them " \
+    "with pipeprobe exec and read pipeprobe ranks"
 
 /* Signals to pipeprobe tune itself: the run in hand is ended, and tune_stopped() is 1 from then on. */
 void tune_catch_signals(void);

@@ -94,15 +94,15 @@ static pp_status read_text(const char *text, struct tune_log *log)
     return st;
 }
 
-#define TRAIN "0\t0\t1\t2\t2\t0\t0\t1\t64\t1000\tmod.Images\tshuffled\tmod.Images|1000|64|shuffled|2\n"
-#define CHECK "0\t0\t1\t1\t2\t0\t0\t1\t64\t100\tmod.Images\tin sequence\tmod.Images|100|64|in sequence|1\n"
+#define TRAIN "0\t0\t1\t2\t2\t0\t0\t1\t64\tmod.Images\tshuffled\tmod.Images|64|shuffled|2|1000|a.py:7\n"
+#define CHECK "0\t0\t1\t1\t2\t0\t0\t1\t64\tmod.Images\tin sequence\tmod.Images|64|in sequence|1|100|a.py:9\n"
 
 static void test_log(void **state)
 {
     struct tune_log log;
     (void)state;
-    assert_int_equal(read_text("made\t7\t0\t" CHECK "made\t7\t1\t" TRAIN "epoch\t7\t1\t16\nepoch\t7\t0\t2\n"
-                               "made\t7\t2\t" TRAIN "epoch\t7\t2\t16\nepoch\t9\t2\t16\nepoch\t7\t99\t1000\n"
+    assert_int_equal(read_text("made\t7\t0\t" CHECK "made\t7\t1\t" TRAIN "epoch\t7\t1\t1\nepoch\t7\t0\t0\n"
+                               "made\t7\t2\t" TRAIN "epoch\t7\t2\t2\nepoch\t9\t2\t0\nepoch\t7\t99\t5\n"
                                "set\t7\t1\tworkers\t8\nset\t7\t2\tworkers\t8\nleft\t7\t1\tpin\tno device\n",
                                &log),
                      PP_OK);
@@ -112,13 +112,22 @@ static void test_log(void **state)
     const struct tune_loader *l = tune_log_choose(&log, 0);
     assert_int_equal(l->made, 1);
     assert_int_equal(l->count, 2);
-    assert_true(l->batches == 48);
+    assert_true(l->epochs == 3);
     assert_int_equal(l->value[TUNE_WORKERS], 2);
     assert_int_equal(l->value[TUNE_IN_ORDER], 1);
     assert_int_equal(l->batch, 64);
     assert_string_equal(l->order, "shuffled");
     assert_ptr_equal(tune_log_choose(&log, 1), &log.loader[0]);
     assert_null(tune_log_choose(&log, 5));
+    static const struct {
+        const char *row;
+        int loader;
+    } rows[] = {{"7.0", 0},  {"7.1", 1}, {"7.2", 1},   {"9.0", 1}, {"8.1", -1},
+                {"7.3", -1}, {"7", -1},  {"7.0x", -1}, {NULL, -1}, {"", -1}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        assert_int_equal(tune_log_loader_of(&log, rows[i].row), rows[i].loader);
+    log.judged = 0; /* what the report is about comes before the number of epochs */
+    assert_ptr_equal(tune_log_choose(&log, 0), &log.loader[0]);
     assert_int_equal(log.set[TUNE_WORKERS], 2);
     assert_int_equal(log.left[TUNE_PIN], 1);
     assert_string_equal(log.why[TUNE_PIN], "no device");
@@ -146,7 +155,7 @@ static void test_strange_log(void **state)
     }
     char many[64 * 200], *at = many; /* more kinds of loaders than are kept */
     for (int i = 0; i < 64; i++)
-        at += sprintf(at, "made\t7\t%d\t0\t0\t1\t2\t2\t0\t0\t1\t64\t1000\tD\tin sequence\tlike %d\n", i, i);
+        at += sprintf(at, "made\t7\t%d\t0\t0\t1\t2\t2\t0\t0\t1\t64\tD\tin sequence\tlike %d\n", i, i);
     assert_int_equal(read_text(many, &log), PP_OK);
     assert_int_equal(log.loaders, TUNE_LOADERS_MAX);
     struct pp_err err;
