@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ALL_BYTES (UINT64_C(16) << 30) /* of one session: 64 processes that fill theirs */
+#define ALL_BYTES (UINT64_C(4) << 30) /* of one session: 16 processes that fill theirs */
 
 static int64_t pid_of(const char *name)
 {

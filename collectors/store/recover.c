@@ -183,6 +183,13 @@ static pp_status create_missing(const char *path, const struct pp_rings *r, stru
     return status;
 }
 
+static pp_recover_files_fn *take_files;
+
+void pp_recover_set_files(pp_recover_files_fn *fn)
+{
+    take_files = fn;
+}
+
 static pp_status carry_over(struct pp_store *s, const struct pp_rings *r, uint64_t *spans, struct pp_err *err)
 {
     char said[128];
@@ -199,6 +206,8 @@ static pp_status carry_over(struct pp_store *s, const struct pp_rings *r, uint64
         status = pp_store_stated(s, r->file->stated);
     if (!status)
         status = append_rings(s, r, &n);
+    if (!status && take_files)
+        take_files(s, r->dir);
     snprintf(said, sizeof(said), "recovered %llu spans from the ring files of a killed run",
              (unsigned long long)n);
     if (!status)

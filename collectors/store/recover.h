@@ -16,6 +16,12 @@
  * and are being recorded there. */
 pp_status pp_recording_recover(const char *path, struct pp_missing *missing, struct pp_err *err);
 
+struct pp_store;
+/* Makes rows of what else lies in the session directory of a killed recorder, and removes it: set once,
+ * before anything is read, by who knows those files. */
+typedef void pp_recover_files_fn(struct pp_store *s, const char *session_dir);
+void pp_recover_set_files(pp_recover_files_fn *fn);
+
 /* Does nothing (PP_OK, *spans = 0) without ring files or while a live process records into them. Otherwise
  * appends what is missing (to a new file where there is none), writes meta run.recovered_spans and
  * run.recovery, writes the plain rows, then removes the ring files. On failure the ring files stay for the

@@ -92,5 +92,7 @@ for _ in $(seq 200); do pgrep -f "$JOB" >/dev/null || break; sleep 0.05; done
 run timeout 60 "$PP" report --json "$R"
 like "the collector is killed: the report" "$(json "$OUT" '$.outcome') $(json "$OUT" '$.batches')" "^unfinished 200$"
 is "the collector is killed: batches of the workers, each once" "$(sql "$R" "SELECT count(DISTINCT batch) >= 200 AND count(DISTINCT batch) = count(*) FROM v_span WHERE phase = 'collate'")" 1
+is "the collector is killed: which samples were used is there" "$(sql "$R" "SELECT sum(samples) >= 800 FROM sample_order")" 1
+is "the collector is killed: and who recorded" "$(sql "$R" "SELECT count(*) >= 1 FROM meta WHERE section = 'process' AND value LIKE '%counted.py%'")" 1
 is "the collector is killed: nothing is left" "$(find "$T" -name '*.rings')" ""
 done_testing

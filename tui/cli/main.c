@@ -1,8 +1,10 @@
 /* The front hall: finds the command by its name and lets it run. */
 #include "tui/cli/cli.h"
+#include "tui/cli/exec_files.h"
 #include "tui/cli/help.h"
 #include "tui/cli/trace_report.h"
 
+#include "collectors/store/recover.h"
 #include "probe/base/heap.h"
 #include "probe/base/io.h"
 
@@ -101,6 +103,7 @@ int main(int argc, char **argv)
     pp_io_ignore_file_size_signal(); /* a limit is an error to report, not an end */
     pp_heap_keep();
     pp_reader_set_before(pp_trace_before_reading); /* whatever command opens it first */
+    pp_recover_set_files(exec_files_recover);
     pp_opts_sections(config_sections);
     int code = dispatch(argc, argv);
     if (code == 0 && fflush(stdout) != 0 && errno != EPIPE) { /* a reader that leaves has what it wanted */

@@ -5,6 +5,7 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/trace/drain_side.h"
+#include "tui/cli/exec_files.h"
 #include "tui/cli/recording_name.h"
 
 #include <fcntl.h>
@@ -29,27 +30,13 @@ static struct map_path map_path(const struct exec_record *r)
     return path;
 }
 
-/* What the first Python without hooks said, if any did; the file goes. */
-static void take_unhooked(struct exec_record *r)
-{
-    char path[PATH_MAX + sizeof(PP_UNHOOKED_FILE_NAME)];
-    snprintf(path, sizeof(path), "%s/" PP_UNHOOKED_FILE_NAME, pp_recording_rings_dir(r->recording));
-    int fd = pp_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (fd < 0)
-        return;
-    ssize_t n = pp_io_pread_full(fd, r->unhooked, sizeof(r->unhooked) - 1, 0);
-    r->unhooked[n > 0 ? n : 0] = '\0';
-    close(fd);
-    unlink(path);
-}
-
 static void clear_session_dir(struct exec_record *r)
 {
     pp_process_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     pp_loaders_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     pp_rank_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
     pp_order_files_take(pp_recording_rings_dir(r->recording), NULL, NULL);
-    take_unhooked(r);
+    exec_files_unhooked(pp_recording_rings_dir(r->recording), r->unhooked);
     unlink(map_path(r).text);
 }
 
@@ -118,77 +105,6 @@ pp_status exec_record_start(struct exec_record *r, const char *command_line, str
 
 /* ---- the end ---- */
 
-static void take_process(void *ctx, const struct pp_process_file *f)
-{
-    struct exec_record *r = ctx;
-    struct pp_store *store = pp_recording_store(r->recording);
-    const struct {
-        const char *what, *why;
-        uint64_t count;
-    } losses[] = {
-        {"ranges", "pushed deeper than the 128 levels kept per thread", f->too_deep},
-        {"ranges", "started while 4,096 start/end ranges were open", f->too_many},
-        {"names", "the table of names was full: their spans are recorded without a name", f->unnamed},
-        {"events", "their thread got no ring", f->unthreaded},
-        {"events", "called inside the recorder, from a signal handler or an annotated allocator",
-         f->reentrant},
-    };
-    char pid[24], text[sizeof(f->command) + 40];
-    snprintf(pid, sizeof(pid), "%lld", (long long)f->pid);
-    snprintf(text, sizeof(text), "%s (child of %lld)", f->command, (long long)f->parent_pid);
-    pp_store_meta_text(store, "process", pid, text);
-    for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
-        if (losses[i].count)
-            pp_store_loss(store, losses[i].what, losses[i].count, losses[i].why);
-    if (f->note[0])
-        pp_store_meta_text(store, "process_note", pid, f->note);
-    r->totals.processes++;
-    r->totals.hooked += f->python != 0;
-    r->totals.with_loader += f->python == PP_PROCESS_LOADER;
-    if (f->chained == 1 || f->chained == 2)
-        r->totals.chained = (int)f->chained;
-}
-
-static void lose_files(struct pp_store *store, const char *what, struct pp_session_taken t)
-{
-    if (t.unsound)
-        pp_store_loss(store, what, t.unsound,
-                      "their files in the session directory are incomplete or damaged");
-    if (t.too_many)
-        pp_store_loss(store, what, t.too_many, "there were more of them than the 16,384 that are listed");
-}
-
-/* They are stored already (collectors/attach/loaders.h); damage is counted here, once. */
-static void stored_already(void *ctx, const struct pp_loaders_file *f)
-{
-}
-
-static void take_order(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *list)
-{
-    struct exec_record *r = ctx;
-    pp_store_order(pp_recording_store(r->recording),
-                   &(struct pp_order_row){.pid = pid,
-                                          .loader = b->loader,
-                                          .epoch = b->epoch,
-                                          .first_batch = b->first_batch,
-                                          .batches = b->batches,
-                                          .samples = b->samples,
-                                          .ended = (b->flags & PP_ORDER_ENDED) != 0,
-                                          .list = list,
-                                          .list_bytes = b->bytes});
-}
-
-static void take_files(struct exec_record *r)
-{
-    const char *dir = pp_recording_rings_dir(r->recording);
-    struct pp_store *store = pp_recording_store(r->recording);
-    lose_files(store, "processes", pp_process_files_take(dir, take_process, r));
-    struct pp_session_taken loaders = pp_loaders_files_take(dir, stored_already, NULL);
-    lose_files(store, "loaders", loaders);
-    r->totals.loading = loaders.taken;
-    lose_files(store, "sample lists", pp_order_files_take(dir, take_order, r));
-}
-
 /* A process that took batches has a thread of the trainer's lane. Of a job, a handful have. */
 static unsigned count_trainers(const struct pp_session *s)
 {
@@ -223,7 +139,7 @@ pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outc
 {
     struct pp_store *store = pp_recording_store(r->recording);
     exec_record_stop(r);
-    take_files(r);
+    exec_files_take(store, pp_recording_rings_dir(r->recording), &r->totals);
     clear_session_dir(r);
     if (r->unhooked[0])
         pp_store_meta_text(store, "process_note", PP_UNHOOKED_FILE_NAME, r->unhooked);

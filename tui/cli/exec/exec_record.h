@@ -5,26 +5,16 @@
 #define PP_TUI_CLI_EXEC_EXEC_RECORD_H
 
 #include "collectors/record/recording.h"
+#include "tui/cli/exec_files.h"
 
 #define EXEC_GPU_RECORDS 1000000 /* some 100 MB of the file */
-
-/* What was recorded, for the closing words. */
-struct exec_totals {
-    uint64_t spans, dropped, ringless; /* ringless: threads that could be given no ring */
-    unsigned threads, processes;       /* with spans or not, but with an NVTX call */
-    unsigned hooked;                   /* of the processes, Python with our hooks */
-    unsigned with_loader;              /* of those, with PyTorch's DataLoader imported */
-    unsigned loading;                  /* processes that made a DataLoader */
-    unsigned trainers;                 /* processes that took batches */
-    int chained;                       /* 1: another tool was attached, 2: it could not be */
-};
 
 struct exec_record {
     char path[4096];
     char taken[4096];               /* the name that was asked for, and is another's; "": path is that name */
     int asked_name_only;            /* set before exec_record_create: where output exists, it fails */
     int gpu_records;                /* likewise: rows of the GPU's activity at most; 0: none are asked for */
-    char unhooked[256];             /* why a Python process was not given the hooks; "": none said so */
+    char unhooked[EXEC_UNHOOKED];   /* why a Python process was not given the hooks; "": none said so */
     struct pp_recording *recording; /* NULL: not made, or abandoned */
     struct exec_totals totals;
     uint64_t first_by_ns;    /* of the ranks under one exec: its process ended first, so long before the next

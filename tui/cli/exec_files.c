@@ -1,0 +1,109 @@
+#include "tui/cli/exec_files.h"
+
+#include "collectors/attach/order_files.h"
+#include "collectors/attach/session_files.h"
+#include "probe/base/io.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void exec_files_unhooked(const char *dir, char text[EXEC_UNHOOKED])
+{
+    char path[PATH_MAX + sizeof(PP_UNHOOKED_FILE_NAME)];
+    snprintf(path, sizeof(path), "%s/" PP_UNHOOKED_FILE_NAME, dir);
+    int fd = pp_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (fd < 0)
+        return;
+    ssize_t n = pp_io_pread_full(fd, text, EXEC_UNHOOKED - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    close(fd);
+    unlink(path);
+}
+
+struct taking {
+    struct pp_store *store;
+    struct exec_totals *totals;
+};
+
+static void take_process(void *ctx, const struct pp_process_file *f)
+{
+    const struct taking *g = ctx;
+    struct pp_store *store = g->store;
+    const struct {
+        const char *what, *why;
+        uint64_t count;
+    } losses[] = {
+        {"ranges", "pushed deeper than the 128 levels kept per thread", f->too_deep},
+        {"ranges", "started while 4,096 start/end ranges were open", f->too_many},
+        {"names", "the table of names was full: their spans are recorded without a name", f->unnamed},
+        {"events", "their thread got no ring", f->unthreaded},
+        {"events", "called inside the recorder, from a signal handler or an annotated allocator",
+         f->reentrant},
+    };
+    char pid[24], text[sizeof(f->command) + 40];
+    snprintf(pid, sizeof(pid), "%lld", (long long)f->pid);
+    snprintf(text, sizeof(text), "%s (child of %lld)", f->command, (long long)f->parent_pid);
+    pp_store_meta_text(store, "process", pid, text);
+    for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
+        if (losses[i].count)
+            pp_store_loss(store, losses[i].what, losses[i].count, losses[i].why);
+    if (f->note[0])
+        pp_store_meta_text(store, "process_note", pid, f->note);
+    g->totals->processes++;
+    g->totals->hooked += f->python != 0;
+    g->totals->with_loader += f->python == PP_PROCESS_LOADER;
+    if (f->chained == 1 || f->chained == 2)
+        g->totals->chained = (int)f->chained;
+}
+
+static void lose_files(struct pp_store *store, const char *what, struct pp_session_taken t)
+{
+    if (t.unsound)
+        pp_store_loss(store, what, t.unsound,
+                      "their files in the session directory are incomplete or damaged");
+    if (t.too_many)
+        pp_store_loss(store, what, t.too_many, "there were more of them than the 16,384 that are listed");
+}
+
+/* They are stored already (collectors/attach/loaders.h); damage is counted here, once. */
+static void stored_already(void *ctx, const struct pp_loaders_file *f)
+{
+}
+
+static void take_order(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *list)
+{
+    pp_store_order(((const struct taking *)ctx)->store,
+                   &(struct pp_order_row){.pid = pid,
+                                          .loader = b->loader,
+                                          .epoch = b->epoch,
+                                          .first_batch = b->first_batch,
+                                          .batches = b->batches,
+                                          .samples = b->samples,
+                                          .ended = (b->flags & PP_ORDER_ENDED) != 0,
+                                          .list = list,
+                                          .list_bytes = b->bytes});
+}
+
+void exec_files_take(struct pp_store *store, const char *dir, struct exec_totals *totals)
+{
+    struct taking g = {store, totals};
+    lose_files(store, "processes", pp_process_files_take(dir, take_process, &g));
+    struct pp_session_taken loaders = pp_loaders_files_take(dir, stored_already, NULL);
+    lose_files(store, "loaders", loaders);
+    totals->loading = loaders.taken;
+    lose_files(store, "sample lists", pp_order_files_take(dir, take_order, &g));
+}
+
+void exec_files_recover(struct pp_store *store, const char *dir)
+{
+    struct exec_totals totals = {0};
+    char unhooked[EXEC_UNHOOKED] = "";
+    exec_files_take(store, dir, &totals);
+    exec_files_unhooked(dir, unhooked);
+    if (*unhooked)
+        pp_store_meta_text(store, "process_note", PP_UNHOOKED_FILE_NAME, unhooked);
+    if (totals.processes)
+        pp_store_meta_num(store, "result", "processes", totals.processes, "processes");
+}
