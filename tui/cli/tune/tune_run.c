@@ -190,12 +190,12 @@ static void tick(void)
     nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);
 }
 
-/* exec has ended. What the program left running would slow the next run down: a child that still saves its
- * checkpoint has its grace, what stays after a program that ended by itself is sent SIGTERM at once. */
+/* exec has ended. What the program left running would slow the next run down, and has its grace as well: a
+ * child that still saves its checkpoint, what still uploads to a tracker. */
 static void end_what_is_left(struct ending *e, const struct tune_job *job)
 {
     if (!e->sent)
-        *e = (struct ending){e->group, 1, 0};
+        *e = (struct ending){e->group, 1, pp_now_ns() + job->grace_ns};
     while (e->sent < SIGNALS && tune_group_signal(&e->group, 0)) {
         if (pp_now_ns() >= e->next_ns) {
             tune_group_signal(&e->group, signals[e->sent++]);
