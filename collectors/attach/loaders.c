@@ -116,8 +116,8 @@ static void choose(struct loaders *l)
     int waits = most && slowest->wait_ns >= MUCH_WAIT_NS && slowest->wait_ns / 2 >= most->wait_ns;
     if (waits)
         most = slowest;
-    if (!most ||
-        (l->has_chosen && same_arguments(most, &l->chosen) && strcmp(keys[waits], l->chosen_key) == 0))
+    if (!most || (l->has_chosen && same_arguments(most, &l->chosen) &&
+                  most->made_again == l->chosen.made_again && strcmp(keys[waits], l->chosen_key) == 0))
         return;
     l->chosen = *most;
     l->has_chosen = 1;
