@@ -204,7 +204,7 @@ with block():
 P
 snippet "simple queues look as they did" <<'P'
 import pickle, queue
-print(queue.SimpleQueue, queue.SimpleQueue.__doc__, queue.SimpleQueue.__module__, hasattr(queue.SimpleQueue(), "__dict__"))
+print(queue.SimpleQueue, queue.SimpleQueue.__doc__, queue.SimpleQueue.__module__)
 try:
     pickle.dumps(queue.SimpleQueue())
 except TypeError as e:

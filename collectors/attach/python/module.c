@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <structmember.h>
 
 static PyObject *none(void)
 {
@@ -151,12 +152,13 @@ static PyObject *handlers(PyObject *self, PyObject *args)
     return none();
 }
 
-/* A subclass that looks like its base: one made in Python would have another name in messages, and room for
- * attributes. */
+/* A subclass with room for attributes that has its base's name in messages, which one made in Python has not.
+ * Python 3.9 and later. */
 static PyObject *subclass(PyObject *self, PyObject *args)
 {
-    static PyType_Slot no_slots[] = {{0, NULL}};
-    static char name[64]; /* the type keeps it */
+    static char name[64]; /* the type keeps these two */
+    static PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, 0, READONLY, NULL}, {NULL, 0, 0, 0, NULL}};
+    PyType_Slot slots[] = {{Py_tp_members, members}, {0, NULL}};
     PyObject *base, *attributes, *key, *value;
     const char *full;
     Py_ssize_t at = 0;
@@ -164,7 +166,14 @@ static PyObject *subclass(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OsO", &base, &full, &attributes))
         return NULL;
     snprintf(name, sizeof(name), "%s", full);
-    PyType_Spec spec = {name, 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, no_slots};
+    PyObject *bytes = PyObject_GetAttrString(base, "__basicsize__");
+    Py_ssize_t size = bytes ? PyLong_AsSsize_t(bytes) : -1;
+    Py_XDECREF(bytes);
+    if (size < 0)
+        return NULL;
+    members[0].offset = size;
+    PyType_Spec spec = {name, (int)(size + (Py_ssize_t)sizeof(PyObject *)), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
     PyObject *bases = PyTuple_Pack(1, base), *type = bases ? PyType_FromSpecWithBases(&spec, bases) : NULL;
     Py_XDECREF(bases);
     while (type && PyDict_Next(attributes, &at, &key, &value))

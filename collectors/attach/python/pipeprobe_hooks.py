@@ -584,11 +584,12 @@ def _hook_simple_queue(module):
 
     kinds = {"put": "put", "put_nowait": "put", "get": "get", "get_nowait": "get"}
     timed = {name: record.timed(kind, getattr(theirs, name)) for name, kind in kinds.items()}
-    if _hooking_late:
+    if _hooking_late or sys.version_info < (3, 9):
         ours = _kind_of_older(theirs)(theirs.__name__, (theirs,), {"__module__": theirs.__module__, "__doc__": theirs.__doc__, **timed})
     else:
         ours = record.subclass(theirs, "%s.%s" % (theirs.__module__, theirs.__name__), dict(timed, __doc__=theirs.__doc__))
-    module.SimpleQueue = ours
+    for place in (module, sys.modules[theirs.__module__]):  # where the class is pickled by its name
+        place.SimpleQueue = ours
 
 
 def _hook_future(module):

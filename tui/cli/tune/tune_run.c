@@ -412,13 +412,16 @@ pp_status tune_run_make(const struct tune_job *job, const struct tune_ask *ask, 
     r->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     st = tune_log_read(notes, &r->loaders, err);
     unlink(notes);
-    if (st == PP_OK && r->end != TUNE_END_RANKS && access(r->path, F_OK) != 0) {
+    int recorded = access(r->path, F_OK) == 0;
+    if (st == PP_OK && !recorded && stopped)
+        r->end = TUNE_END_STOPPED; /* before it began */
+    if (st == PP_OK && !recorded && r->end != TUNE_END_RANKS && r->end != TUNE_END_STOPPED) {
         last_words(r->log, words, sizeof(words));
         st = pp_fail(err, PP_E_SYSTEM, "a run of %s could not be recorded: %s", job->program[0], words);
     }
     if (st == PP_OK) {
         measure(r);
-        if (r->end != TUNE_END_RANKS)
+        if (recorded)
             write_notes(r, ask->set, ask->of);
     }
 out:
