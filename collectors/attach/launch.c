@@ -100,7 +100,7 @@ void pp_launch_end(struct pp_launch *l)
     sigset_t set;
     waited_for(&set);
     sigdelset(&set, SIGCHLD);
-    /* What came when the program had ended has nobody to go to, and is not to end us now. */
+    /* Signals that came after the program had ended: there is no program to pass them on to. */
     while (l->blocked && sigtimedwait(&set, NULL, &(struct timespec){0, 0}) > 0)
         ;
     if (l->child_default)

@@ -82,7 +82,6 @@ static int same_arguments(const struct pp_loader_row *a, const struct pp_loader_
 {
     struct pp_loader_row x = *a, y = *b;
     x.iterations = y.iterations = 0;
-    x.made_again = y.made_again = 0;
     x.taken = y.taken = x.wait_ns = y.wait_ns = 0;
     return memcmp(&x, &y, sizeof(x)) == 0;
 }
@@ -116,8 +115,8 @@ static void choose(struct loaders *l)
     int waits = most && slowest->wait_ns >= MUCH_WAIT_NS && slowest->wait_ns / 2 >= most->wait_ns;
     if (waits)
         most = slowest;
-    if (!most || (l->has_chosen && same_arguments(most, &l->chosen) &&
-                  most->made_again == l->chosen.made_again && strcmp(keys[waits], l->chosen_key) == 0))
+    if (!most ||
+        (l->has_chosen && same_arguments(most, &l->chosen) && strcmp(keys[waits], l->chosen_key) == 0))
         return;
     l->chosen = *most;
     l->has_chosen = 1;

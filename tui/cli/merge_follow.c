@@ -27,9 +27,8 @@ struct file {
     struct pp_digest_follow *follow; /* NULL: it is a digest */
     struct pp_digest last;           /* rows 0: none yet */
     int ended;
-    uint64_t
-        strange_since_ns; /* it cannot be read, or is of no rank, and is not being written; 0: it is not so */
-    int apart;            /* of no rank, damaged, or of another job: said, and left out */
+    uint64_t strange_since_ns; /* of no rank, or not to be read, and not being written; 0: it is not so */
+    int apart;                 /* of no rank, damaged, or of another job: said, and left out */
 };
 
 struct follow {

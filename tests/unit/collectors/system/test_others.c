@@ -75,7 +75,7 @@ static void those_that_ended_count(void **state)
     assert_int_equal(o.n, 0);
 }
 
-/* A trainer that waits for workers of which nobody has read anything. */
+/* The workers ended before they were read: their time is in that of the trainer. */
 static void what_a_parent_waited_for_counts_once(void **state)
 {
     static struct pp_others o;
