@@ -54,6 +54,16 @@ static int calls_are(const struct pp_facts_from *from, const char *whose)
     return calls && strcmp(calls, whose) == 0;
 }
 
+/* Of a DataLoader with workers; other loaders do not say. */
+static double workers_are_kept(const struct pp_facts_from *from)
+{
+    const struct pp_report_pair *kept = config(from, "persistent_workers"), *n = config(from, "num_workers"),
+                                *again = config(from, "loader_made_again");
+    return !kept || !n ? NAN
+                       : strcmp(kept->value, "1") == 0 && strcmp(n->value, "0") != 0 &&
+                             !(again && strcmp(again->value, "1") == 0);
+}
+
 /* The DataLoader's iterator says whether it has workers; another name says nothing. Neither does a trace of
  * calls, but whose calls they are. */
 static double made_in_trainer(const struct pp_facts_from *from)
@@ -91,6 +101,7 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     f->trace = r->subject_kind == PP_SUBJECT_TRACE ? from->source->meta(from->source->ctx, "run", "source")
                                                    : NULL;
     f->trace_waits = from->source->meta(from->source->ctx, "import", "waits");
+    m[PP_METRIC_KEPT_WORKERS] = workers_are_kept(from);
     m[PP_METRIC_IN_TRAINER] = f->trace ? made_in_trainer(from) : NAN;
     m[PP_METRIC_CALLS] = f->trace && calls_are(from, "of workers") ? 1 : NAN;
     f->only_first_batches = t->has_steady_state && t->judged_batches == 0;

@@ -404,10 +404,14 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
 static void on_gpu(void *ctx, const struct pp_gpu_row *row)
 {
     struct pp_costs_pass *p = ctx;
-    if (strcmp(row->kind, "kernel") == 0 && row->start_ns >= p->tl->start_ns &&
-        row->start_ns < p->tl->end_ns && row->dur_ns < p->tl->end_ns - row->start_ns &&
-        !(row->batch != UINT32_MAX && pp_other_batches_has(&p->whole->other, row->batch)))
+    if (row->start_ns < p->tl->start_ns || row->start_ns >= p->tl->end_ns ||
+        row->dur_ns >= p->tl->end_ns - row->start_ns ||
+        (row->batch != UINT32_MAX && pp_other_batches_has(&p->whole->other, row->batch)))
+        return;
+    if (strcmp(row->kind, "kernel") == 0)
         keep_stretch(p, &p->kernel, row->start_ns, row->start_ns + row->dur_ns);
+    else
+        pp_costs_copy_row(p, row);
 }
 
 static pp_status refuse(const struct pp_costs *c, const char *path, struct pp_err *err)
@@ -448,8 +452,12 @@ struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struc
         free(p);
         return NULL;
     }
-    for (size_t i = 0; i < p->n_threads; i++)
+    p->trainer_tid = -1;
+    for (size_t i = 0; i < p->n_threads; i++) {
         p->workers[i].thread = p->threads[i].id;
+        if (tl->has_trainer && p->threads[i].id == tl->trainer)
+            p->trainer_tid = p->threads[i].tid;
+    }
     pp_costs_cut(p);
     out->glance = source->glance;
     out->base = calloc(PP_BASE_RATES,

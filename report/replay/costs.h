@@ -102,9 +102,14 @@ struct pp_costs {
                         the steps nor the replay have them */
     double gpu_busy_ns; /* per batch: a kernel ran; 0: not recorded. Who launches ahead, as PyTorch does, is
                            done with a step before the GPU is */
-    float *others_ns;   /* per step, in their order: what it took the other ranks of the run, from meeting to
-                           meeting */
-    size_t n_others;    /* 0: there was no collective step */
+    /* Per batch, of copies from pageable memory to the GPU: the trainer's thread was in calls that make them,
+     * and the copies themselves; 0: not recorded. Such a call first waits for what its stream has to do
+     * (CUDA's runtime, "API synchronization behavior"). */
+    double pageable_call_ns, pageable_copy_ns;
+    int waits_for_copies; /* the trainer waits for its stream besides (batch.to() without non_blocking) */
+    float *others_ns; /* per step, in their order: what it took the other ranks of the run, from meeting to
+                         meeting */
+    size_t n_others;  /* 0: there was no collective step */
     double cpu_ns, delay_ns; /* of the workers' work, of copies, and of steps that need a CPU; in all */
     double wanting_cpus;     /* threads of the workers that run or wait for a CPU, on average */
     /* From being woken to having a CPU: per batch, of threads that mostly sleep (in copies, in steps) and of

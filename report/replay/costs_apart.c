@@ -2,6 +2,7 @@
 #include "report/replay/costs_impl.h"
 
 #include <math.h>
+#include <string.h>
 
 #define PAUSE 10 /* a step so many times as long as the middle one, if no more than one in so many is */
 
@@ -56,22 +57,64 @@ static double take_pauses(struct pp_costs_pass *p, size_t pause, double filled)
     return taken;
 }
 
+/* Of the window, that in which the GPU's work was recorded. */
+static double recorded_part(const struct pp_costs_pass *p)
+{
+    double from = pp_source_number(p->source, "gpu", "from_ns", 0),
+           until = pp_source_number(p->source, "gpu", "until_ns", INFINITY);
+    return (fmin(until, (double)p->tl->end_ns) - fmax(from, (double)p->tl->start_ns)) / p->c->window_ns;
+}
+
 /* That a kernel ran, of the window; 0: not recorded for most of it. */
 static double gpu_busy_ns(const struct pp_costs_pass *p)
 {
     const struct pp_stretches *k = &p->kernel;
-    double from = pp_source_number(p->source, "gpu", "from_ns", 0),
-           until = pp_source_number(p->source, "gpu", "until_ns", INFINITY), window = p->c->window_ns,
-           covered = fmin(until, (double)p->tl->end_ns) - fmax(from, (double)p->tl->start_ns), busy = 0;
+    double part = recorded_part(p), busy = 0;
     uint64_t at = 0;
-    if (!(covered >= PP_LEAST_RECORDED * window))
+    if (!(part >= PP_LEAST_RECORDED))
         return 0;
     for (size_t i = 0; i < k->n; i++) { /* in the order of their starts */
         uint64_t begin = k->at[i].start_ns > at ? k->at[i].start_ns : at;
         busy += k->at[i].end_ns > begin ? (double)(k->at[i].end_ns - begin) : 0;
         at = k->at[i].end_ns > at ? k->at[i].end_ns : at;
     }
-    return fmin(busy * (window / covered), window);
+    return fmin(busy / part, p->c->window_ns);
+}
+
+void pp_costs_copy_row(struct pp_costs_pass *p, const struct pp_gpu_row *row)
+{
+    struct pp_copy_calls *k = &p->calls;
+    if (strcmp(row->kind, "api") == 0) {
+        if (row->name && strstr(row->name, "Memcpy") && row->thread == p->trainer_tid) {
+            k->call[k->n % PP_COPY_CALLS].correlation = row->correlation;
+            k->call[k->n++ % PP_COPY_CALLS].ns = (double)row->dur_ns;
+        }
+        return;
+    }
+    if (strcmp(row->kind, "sync") == 0)
+        k->waits += row->name && (strcmp(row->name, "stream synchronize") == 0 ||
+                                  strcmp(row->name, "context synchronize") == 0);
+    if (strcmp(row->kind, "memcpy") != 0 || !row->source || strcmp(row->source, "pageable") != 0 ||
+        row->correlation == UINT32_MAX)
+        return;
+    for (size_t i = 0; i < k->n && i < PP_COPY_CALLS; i++)
+        if (k->call[i].correlation == row->correlation) {
+            k->call_ns += k->call[i].ns;
+            k->copy_ns += (double)row->dur_ns;
+            k->call[i].ns = 0; /* a call may make several copies */
+        }
+}
+
+/* Of what was recorded for most of the window, as much of all steps. */
+static void copies(struct pp_costs_pass *p)
+{
+    struct pp_costs *c = p->c;
+    double part = recorded_part(p);
+    if (!(part >= PP_LEAST_RECORDED))
+        return;
+    c->pageable_call_ns = fmin(p->calls.call_ns / part, c->step_cpu_ns + c->step_blocked_ns) / p->steps;
+    c->pageable_copy_ns = p->calls.copy_ns / part / p->steps;
+    c->waits_for_copies = p->calls.waits / part / p->steps >= 0.5;
 }
 
 void pp_costs_apart(struct pp_costs_pass *p)
@@ -86,4 +129,5 @@ void pp_costs_apart(struct pp_costs_pass *p)
         saved += fmax(length_ns(&p->checkpoint, i) - filled, 0);
     c->apart_ns = p->pauses_ns + saved / (batches > 0 ? batches : p->steps);
     c->gpu_busy_ns = gpu_busy_ns(p) / p->steps;
+    copies(p);
 }

@@ -30,6 +30,18 @@ struct pp_wakes {
     double ns, n;
 };
 
+/* What a trainer's copies from pageable memory take it, of rows in the order of their starts. */
+enum { PP_COPY_CALLS = 64 };
+struct pp_copy_calls {
+    struct {
+        uint32_t correlation;
+        double ns;
+    } call[PP_COPY_CALLS]; /* of the trainer's thread, the newest calls that copy: a copy begins after its
+                              call */
+    size_t n;
+    double call_ns, copy_ns, waits; /* sums, in the window; waits: for a stream or the whole device */
+};
+
 struct pp_costs_pass {
     struct pp_costs *c;
     const struct pp_timeline *tl; /* of what is counted: whole, or cut */
@@ -37,6 +49,7 @@ struct pp_costs_pass {
     struct pp_timeline cut; /* from when others took more CPUs on; borrows what whole owns */
     const struct pp_thread_row *threads;
     size_t n_threads;
+    int64_t trainer_tid;             /* -1: none */
     struct pp_costs_worker *workers; /* by place in threads */
     double decoded, decoded_bytes;   /* samples whose decoding tells what it produced */
     double collates, copies, decodings, steps, copy_delay_ns, sync_delay_ns,
@@ -54,6 +67,7 @@ struct pp_costs_pass {
     struct pp_stretches copy, sync;         /* of every copy and device sync: what a sync waited for */
     struct pp_stretches checkpoint, kernel; /* checkpoint: not between epochs, and as one what lies between
                                                two waits for data */
+    struct pp_copy_calls calls;
     int between_epochs, saving;
     double pauses_ns;              /* per step, out of the steps */
     struct pp_other_batches other; /* of a job's other loaders: no cost of the one that is judged */
@@ -81,6 +95,9 @@ void pp_costs_cut(struct pp_costs_pass *p);
 /* costs_apart.c: apart_ns and gpu_busy_ns, per step; takes pauses out of the sums of steps. Facts and spans
  * are there, and steps stand in order of their length. */
 void pp_costs_apart(struct pp_costs_pass *p);
+
+/* A row of the table gpu that began in the window, in the order of starts. */
+void pp_costs_copy_row(struct pp_costs_pass *p, const struct pp_gpu_row *row);
 
 /* Sums become means per batch, step and copy; samples stand in order of batch and read. Facts and spans are
  * there. */

@@ -401,6 +401,8 @@ static void average(struct pp_costs_pass *p)
     double of_full = seen > 0 ? c->batch_size / seen : 1; /* the last batch of an epoch may be short */
     c->apart_ns *= of_full;
     c->gpu_busy_ns *= of_full;
+    c->pageable_call_ns *= of_full;
+    c->pageable_copy_ns *= of_full;
     charge_quota(p);
     c->trainer_rest_ns = trainer_rest_ns(c, p->whole);
     leave_others_out(p);

@@ -242,7 +242,9 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
         v->action.depends = pp_arena_printf(arena,
                                             "depends on how much cheaper: pipeprobe whatif FILE --set %s",
                                             depends);
-    else if (v->remedy == &pp_remedies[PP_REMEDY_KEEP_WORKERS_PREFETCH] && !v->action.fix)
+    else if ((v->remedy == &pp_remedies[PP_REMEDY_KEEP_WORKERS_PREFETCH] ||
+              v->remedy == &pp_remedies[PP_REMEDY_PREFETCH_ACROSS]) &&
+             !v->action.fix)
         v->action.depends = without_boundaries(r, arena);
     else if (v->remedy->looks_first && !v->action.fix)
         v->action.depends = unless_it_is_a_lock(v, arena);

@@ -56,6 +56,7 @@ enum pp_metric_from {
     X(UNPICKLE_TIME, "unpickle_time", "time to unpickle a batch", TIME, COSTS)                   \
     X(OWN_CROWD, "own_crowd", "own share of runnable threads", SHARE, COSTS)                \
     X(EPOCH, "epoch", "epoch boundaries", SHARE, RUN)                                            \
+    X(KEPT_WORKERS, "kept_workers", "workers stay for all epochs", NUMBER, RUN)                  \
     X(IN_TRAINER, "in_trainer", "batches made by the trainer's thread", NUMBER, RUN)             \
     X(CALLS, "calls", "workers' calls of files in the trace", NUMBER, RUN)                       \
     X(STARTUP, "startup", "time to the first batch", SHARE, RUN)                                 \
@@ -77,6 +78,7 @@ enum pp_metric_from {
     X(G_WORKERS, "g_workers", "replay: gain of more workers", SHARE, REPLAY)                     \
     X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE, REPLAY)                        \
     X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE, REPLAY)                       \
+    X(G_PINNED, "g_pinned", "replay: gain of pinned memory", SHARE, REPLAY)                     \
     X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE, REPLAY)                     \
     X(G_CPUS, "g_cpus", "replay: gain of exclusive CPUs", SHARE, REPLAY)                        \
     X(CPUS_LEAD, "cpus_lead", "replay: exclusive CPUs vs. 25 % less work", SHARE, REPLAY)              \
@@ -133,6 +135,7 @@ enum pp_metric_from {
     X(TRANSFORM_PART, "transform_part", "transform's share of CPU work", SHARE, REPLAY)              \
     X(COLLATE_PART, "collate_part", "collate's share of CPU work", SHARE, REPLAY)                    \
     X(COPY_CPU, "copy_cpu", "CPU share of copy time", SHARE, REPLAY)                                 \
+    X(COPY_BLOCKS, "copy_blocks", "copies from pageable memory", SHARE, REPLAY)             \
     X(CONTENDED, "contended", "CPUs used by other processes", SHARE, REPLAY)                            \
     X(IDLE_CPUS, "idle_cpus", "idle CPUs", SHARE, REPLAY)                                        \
     X(CONTENDED_BEFORE, "contended_before", "CPUs used by others at first", SHARE, REPLAY)           \

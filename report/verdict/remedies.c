@@ -85,6 +85,12 @@
     WORDS("workers live for all epochs already", "`DataLoader(persistent_workers=True)`", \
           "`wds.WebLoader(persistent_workers=True)`; `.with_epoch(N)` on a repeating dataset", \
           "a pipeline lives for all epochs: `auto_reset=True` of its iterator, and do not build it again")
+#define ONE_ITERATION \
+    WORDS( \
+        "batches of the next epoch are prefetched already", \
+        "`RandomSampler(dataset, num_samples=EPOCHS * len(dataset))`: every epoch is drawn whole, in one iteration of the loader", \
+        "`.repeat(EPOCHS)`, and one loop over all of it", \
+        "a pipeline that is not reset between epochs: count batches instead of `StopIteration`")
 #define RANKS \
     WORDS("the slow rank's own recording: `pipeprobe report NAME.rankN.sqlite`", \
           "the slow rank's own recording; the same `num_workers`, CPUs and storage for every rank", \
@@ -131,8 +137,8 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          "Deliver batches in order of completion (in_order=False), deepen the prefetch (prefetch_factor), or sort samples by size into buckets.",
          OUT_OF_ORDER, .args = "in_order=False", .options = "--out-of-order", .by = "prefetch"},
     [PP_REMEDY_PINNED] = {"pinned", "page-locked batch memory",
-                          "Use page-locked batch memory (pin_memory=True).", PINNED,
-                          .args = "pin_memory=True"},
+                          "Use page-locked batch memory (pin_memory=True), and copy with non_blocking=True.",
+                          PINNED, .args = "pin_memory=True"},
     [PP_REMEDY_COPY_BUFFERS] =
         {"buffers", "copies that overlap the steps",
          "Copy the next batch during the step, on a second stream with non_blocking=True.", OVERLAP,
@@ -434,8 +440,8 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          "The first batch is not prefetched: warm the page cache for its reads, or make it smaller.", CACHED},
     [PP_REMEDY_PREFETCH_ACROSS] =
         {NULL, NULL,
-         "Prefetch across the epoch boundary, so that the next epoch's first batches are made while the last ones are used.",
-         KEEP_WORKERS},
+         "Prefetch across the epoch boundary: let one iteration of the loader go through several epochs, so that the next one's first batches are made while the last ones are used.",
+         ONE_ITERATION},
     [PP_REMEDY_SET_EPOCH] =
         {NULL, NULL,
          "Call sampler.set_epoch(epoch) before each epoch (DistributedSampler), or seed the shuffle with the epoch.",
@@ -636,12 +642,12 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
         {NULL, NULL,
          "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",
          PREFETCH},
-    [PP_REMEDY_MEMORY_GROWTH] =
-        {NULL, NULL,
-         "Find what each worker keeps: a list or cache that grows per sample, or Python objects of the data set, whose pages each worker copies as it touches them; keep the index in one array.",
-         WORDS(
-             "report it: the loader allocates nothing per sample once it is warm",
-             "the index as one `numpy` or `torch` tensor in place of lists of objects; no cache without a bound in "
-             "`__getitem__`; `tracemalloc` in the worker",
-             "a bound on what `.shuffle(N)` and caches hold", "a bound on `external_source` caches")},
+    [PP_REMEDY_MEMORY_GROWTH] = {NULL,
+                                 NULL, "Find what each worker keeps: a list or cache that grows per sample, or Python objects of the data set, whose pages each worker copies as it touches them; keep the index in one array.",
+                                 WORDS(
+                                     "report it: the loader allocates nothing per sample once it is warm",
+                                     "the index as one `numpy` or `torch` tensor in place of lists of objects; no cache without a bound in "
+                                     "`__getitem__`; `tracemalloc` in the worker",
+                                     "a bound on what `.shuffle(N)` and caches hold",
+                                     "a bound on `external_source` caches")},
 };

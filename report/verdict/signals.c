@@ -124,6 +124,9 @@ static void add_parts(const struct pp_costs *c, double *m)
     m[PP_METRIC_TRANSFORM_PART] = all > 0 ? transform / all : NAN;
     m[PP_METRIC_COLLATE_PART] = all > 0 ? collate / all : NAN;
     m[PP_METRIC_COPY_CPU] = copy > 0 ? c->copy_cpu_ns / copy : NAN;
+    m[PP_METRIC_COPY_BLOCKS] = c->pageable_call_ns > 0
+                                   ? c->pageable_call_ns * c->samples_per_s / c->batch_size / 1e9
+                                   : NAN;
     m[PP_METRIC_CONTENDED] = c->outside_cpus / c->machine_cpus;
     m[PP_METRIC_IDLE_CPUS] = idle_cpus(c);
     m[PP_METRIC_CONTENDED_BEFORE] = c->outside_before / c->machine_cpus;
@@ -297,6 +300,9 @@ static int decode_owns(const struct pp_signals *s)
 /* Workers that start again for every epoch: so much of its time, below which no replay is made of it. */
 #define WORTH_KEEPING 0.01
 
+/* Of the time, in calls that copy from pageable memory; below it no replay is made of another. */
+#define WORTH_PINNING 0.01
+
 static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
 {
     struct pp_fix *f;
@@ -307,7 +313,7 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
         f->knobs.order = 2;
         snprintf(f->to, sizeof(f->to), "out-of-order");
     }
-    if (c->pageable) {
+    if (c->pageable || s->metric[PP_METRIC_COPY_BLOCKS] >= WORTH_PINNING) {
         f = offer(s, PP_REMEDY_PINNED, 0);
         f->knobs.pinned = 1;
         snprintf(f->to, sizeof(f->to), "yes");
@@ -491,6 +497,7 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_WORKERS] = gain_of(s, "workers");
     m[PP_METRIC_G_FEWER] = gain_of(s, "fewer-workers");
     m[PP_METRIC_G_PREFETCH] = gain_of(s, "prefetch");
+    m[PP_METRIC_G_PINNED] = gain_of(s, "pinned");
     m[PP_METRIC_G_BUFFERS] = gain_of(s, "buffers");
     m[PP_METRIC_G_CPUS] = gain_of(s, "cpus");
     m[PP_METRIC_G_WORK] = gain_of(s, "work");

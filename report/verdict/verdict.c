@@ -229,9 +229,14 @@ static const struct pp_cause_rule *find_cause(const struct pp_facts *f)
     return cause ? cause : pp_cause_first(f, pp_cause_rules_shares, pp_cause_rules_shares_n);
 }
 
+static int is_of(const struct pp_cause_rule *cause, const struct pp_cause_rule *rules, size_t n)
+{
+    return cause >= rules && cause < rules + n;
+}
+
 static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
 {
-    if (j->facts->owner_known)
+    if (j->facts->owner_known && !is_of(rule, pp_outside_rules, pp_outside_rules_n))
         add_evidence(j, PP_METRIC_OWNER_SHARE, pp_arena_printf(j->arena, "%s", owner_name(j->facts)), 1);
     for (int k = 0; k < PP_CONDITIONS_MOST && rule->when[k].compare != PP_NO_CONDITION; k++) {
         const struct pp_condition *c = &rule->when[k];
@@ -278,11 +283,6 @@ static void show_context(const struct judge *j)
             add_evidence(j, context[i], NULL, 0);
     }
     add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
-}
-
-static int is_of(const struct pp_cause_rule *cause, const struct pp_cause_rule *rules, size_t n)
-{
-    return cause >= rules && cause < rules + n;
 }
 
 /* By shares of time: the part of the workers' time in the phases that the rule speaks of, without the time in
@@ -492,6 +492,19 @@ static int hides(const struct pp_facts *f)
     return f->trace || (!f->own_loader && f->metric[PP_METRIC_GPU_TOLD] == 1);
 }
 
+#define KEEPS_UP \
+    "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself."
+#define COPIES \
+    "Batches come in time. Copies from pageable memory take the training thread {copy_blocks} of the time; " \
+    "without them a gain of {g_pinned} is predicted."
+
+/* Copies are a part of the pipeline that a trainer's waits for batches do not show. */
+static int copies_gain_more(const struct pp_facts *f)
+{
+    const double *m = f->metric;
+    return m[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE && m[PP_METRIC_G_PINNED] > m[PP_METRIC_DATA_WAIT];
+}
+
 static void judge_level(const struct judge *j)
 {
     const struct pp_facts *f = j->facts;
@@ -524,7 +537,10 @@ static void judge_level(const struct judge *j)
         set_confidence(j, outside, 0);
         v->exposed_share = NAN;
         v->sentence = pp_arena_printf(
-            j->arena, "INPUT-BOUND outside the steady state (inside it the trainer waits %s); %s",
+            j->arena,
+            outside->when[0].metric == PP_METRIC_COPY_BLOCKS
+                ? "INPUT-BOUND within the steps (between them the trainer waits %s); %s"
+                : "INPUT-BOUND outside the steady state (inside it the trainer waits %s); %s",
             fill(j, "{data_wait}"), fill(j, outside->sentence));
         v->cause = without_class(outside, fill(j, outside->sentence));
         advise(j, outside->remedy);
@@ -534,12 +550,8 @@ static void judge_level(const struct judge *j)
     }
     if (!bound) {
         set_confidence(j, NULL, 0);
-        v->next_step = pp_arena_printf(
-            j->arena, "%s%s",
-            fill(
-                j,
-                "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself."),
-            hides(f) ? pp_trace_besides(f, j->arena) : "");
+        v->next_step = pp_arena_printf(j->arena, "%s%s", fill(j, copies_gain_more(f) ? COPIES : KEEPS_UP),
+                                       hides(f) ? pp_trace_besides(f, j->arena) : "");
         add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
     }

@@ -85,6 +85,17 @@ recorded "pageable memory, no workers, a child that takes batches" --pageable --
 is "pageable memory, no workers, a child: all that it did" "$(sql "$R" "$rows" | tr '\n' ' ')" "$whole"
 run "$PP" report "$R" --json
 is "pageable memory, no workers, a child: is seen" "$(json "$OUT" '$.gpu.pageable_share')" 1
+# Batches come in time, copies of 20 ms from pageable memory wait for kernels of 40 ms: a step of 60 ms, from pinned memory one of 40.
+PP_FAKE_CUDA=pageable=0.0131 recorded "copies block the steps" --pageable --kernel-ms 40 --samples 240 --sample-ms 0
+run "$PP" report "$R" --json
+is "copies block the steps: the verdict" "$(json "$OUT" '$.verdict.l0'), $(json "$OUT" '$.verdict.l1'), $(json "$OUT" '$.verdict.l2')" "input-bound, sync, pageable"
+like "copies block the steps: what to paste" "$(json "$OUT" '$.verdict.python')" "pin_memory=True"
+run "$PP" whatif "$R" --set pinned=yes --json
+holds "copies block the steps: most of the gain of 50 % is predicted, and no more" "$(json "$OUT" '$.predictions[0].gain') > 0.25 && $(json "$OUT" '$.predictions[0].gain') < 0.55"
+PP_FAKE_CUDA=pageable=0.0131 recorded "the same copies from pinned memory" --kernel-ms 40 --samples 240 --sample-ms 0 --sync
+run "$PP" report "$R" --json
+is "the same copies from pinned memory: the verdict" "$(json "$OUT" '$.verdict.l0'), $(json "$OUT" '$.verdict.l2')" "not-input-bound, "
+
 recorded "CUDA is used late" --late 20 --samples 400
 holds "CUDA is used late: from there on, or a little later" "$(sql "$R" "SELECT min(batch) FROM v_gpu WHERE kind = 'memcpy'") >= 20 && $(sql "$R" "SELECT count(*) FROM v_gpu WHERE kind = 'memcpy'") >= 60"
 

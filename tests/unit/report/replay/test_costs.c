@@ -7,12 +7,44 @@ enum { BATCHES = 202, WARMUP = 2, JUDGED = BATCHES - WARMUP };
 
 static uint64_t kernel_ms;
 
+/* Of every batch a call of 6 ms that copies 2 ms from this memory; 1: and waits for the stream. */
+static const char *copied_from;
+static int copies_are_waited_for;
+
+/* The trainer's is thread 1 (fake_thread). */
+static void copy_of_batch(pp_gpu_fn *fn, void *fn_ctx, uint64_t b, uint32_t thread)
+{
+    struct pp_gpu_row row = {.kind = "api",
+                             .name = "cudaMemcpyAsync_v3020",
+                             .start_ns = FAKE_T0 + (WARMUP + b) * 20 * FAKE_MS + 9 * FAKE_MS,
+                             .dur_ns = 6 * FAKE_MS,
+                             .batch = UINT32_MAX,
+                             .correlation = (uint32_t)b,
+                             .thread = thread};
+    fn(fn_ctx, &row);
+    row.kind = "memcpy";
+    row.name = NULL;
+    row.source = copied_from;
+    row.start_ns += 4 * FAKE_MS;
+    row.dur_ns = FAKE_MS;
+    fn(fn_ctx, &row); /* in two parts */
+    fn(fn_ctx, &row);
+    if (!copies_are_waited_for)
+        return;
+    row.kind = "sync";
+    row.name = "stream synchronize";
+    row.source = NULL;
+    fn(fn_ctx, &row);
+}
+
 /* Two kernels of a step overlap; a third is of another program's time, long before. */
 static pp_status kernels(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     (void)ctx, (void)err;
     struct pp_gpu_row row = {.kind = "kernel", .start_ns = 1, .dur_ns = 5 * FAKE_MS, .batch = UINT32_MAX};
     fn(fn_ctx, &row);
+    for (uint64_t b = 0; b < JUDGED && copied_from; b++)
+        copy_of_batch(fn, fn_ctx, b, b % 2 ? 7 : 1); /* every other call is another thread's */
     for (uint64_t b = 0; b < JUDGED && kernel_ms; b++) {
         row.start_ns = FAKE_T0 + (WARMUP + b) * 20 * FAKE_MS;
         row.dur_ns = kernel_ms * FAKE_MS;
@@ -121,6 +153,27 @@ static void kernels_that_overlap_count_once(void **state)
     pp_costs_free(&c);
 }
 
+static void calls_that_copy_from_pageable_memory(void **state)
+{
+    (void)state;
+    copied_from = "pageable";
+    struct pp_costs c = costs_of("2", (struct beside){0});
+    assert_near(c.pageable_call_ns, 3e6, 1e3);
+    assert_near(c.pageable_copy_ns, 1e6, 1e3);
+    assert_int_equal(c.waits_for_copies, 0);
+    pp_costs_free(&c);
+    copies_are_waited_for = 1;
+    c = costs_of("2", (struct beside){0});
+    assert_int_equal(c.waits_for_copies, 1);
+    copies_are_waited_for = 0;
+    pp_costs_free(&c);
+    copied_from = "pinned";
+    c = costs_of("2", (struct beside){0});
+    assert_near(c.pageable_call_ns + c.pageable_copy_ns, 0, 0);
+    copied_from = NULL;
+    pp_costs_free(&c);
+}
+
 /* A file may say anything of its set-up, and that samples were read in another century. */
 static void what_cannot_be_is_not_taken(void **state)
 {
@@ -166,6 +219,7 @@ int main(void)
         cmocka_unit_test(a_long_step_is_a_step),
         cmocka_unit_test(a_checkpoint_is_apart),
         cmocka_unit_test(kernels_that_overlap_count_once),
+        cmocka_unit_test(calls_that_copy_from_pageable_memory),
         cmocka_unit_test(what_cannot_be_is_not_taken),
     };
     return cmocka_run_group_tests_name("costs", tests, NULL, NULL);

@@ -233,6 +233,35 @@ static void the_gpu_bounds_what_is_gained(void **state)
     pp_costs_free(&c);
 }
 
+/* Steps of 44 ms, a call of 20 of them that copies for 8: without it steps are as short as the GPU lets them
+ * be. */
+static void pinned_memory_frees_the_trainer(void **state)
+{
+    (void)state;
+    static const struct {
+        double gpu_busy_ms;
+        int waits;
+        double step_ms;
+    } cases[] = {{20, 0, 24}, {30, 0, 32}, {43, 0, 44}, {20, 1, 44 - 6}};
+    for (size_t i = 0; i < 4; i++) {
+        struct pp_costs c = made_costs_new();
+        struct pp_err err = {0};
+        c.per_worker = 1;
+        c.workers = 16; /* batches come in time */
+        c.step_blocked_ns = 40e6;
+        c.step_cpu_ns = 4e6;
+        c.samples_per_s = 8 / 0.044;
+        c.gpu_busy_ns = cases[i].gpu_busy_ms * 1e6;
+        c.pageable_call_ns = 20e6;
+        c.pageable_copy_ns = 8e6;
+        c.waits_for_copies = cases[i].waits;
+        assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+        assert_near(made_costs_predicted(&c, "pinned=yes"), 8e3 / cases[i].step_ms,
+                    0.02 * 8e3 / cases[i].step_ms);
+        pp_costs_free(&c);
+    }
+}
+
 /* A data set that divides itself among the workers may have fewer parts than that. */
 static void more_parts_are_assumed(void **state)
 {
@@ -274,6 +303,7 @@ int main(void)
         cmocka_unit_test(a_cheaper_sample_shortens_the_first_wait),
         cmocka_unit_test(a_pause_stays),
         cmocka_unit_test(the_gpu_bounds_what_is_gained),
+        cmocka_unit_test(pinned_memory_frees_the_trainer),
         cmocka_unit_test(more_parts_are_assumed),
     };
     return cmocka_run_group_tests_name("dataloader", tests, NULL, NULL);

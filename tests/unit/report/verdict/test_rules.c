@@ -272,6 +272,50 @@ static void test_the_larger_of_boundaries_and_waits_is_named(void **state)
     }
 }
 
+static void test_workers_that_stay_are_not_advised_to(void **state)
+{
+    for (int kept = 0; kept < 2; kept++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(0.01, 0);
+        f.starved = f.starved_alone = 0;
+        f.metric[PP_METRIC_EPOCH] = f.metric[PP_METRIC_BOUNDARY] = 0.2;
+        f.metric[PP_METRIC_KEPT_WORKERS] = kept;
+        pp_verdict_judge(&f, &arena, &v);
+        assert_string_equal(v.l2, "epoch-drain");
+        assert_int_equal(strstr(v.next_step, "persistent_workers=True") != NULL, !kept);
+        assert_int_equal(strstr(v.next_step, "one iteration of the loader") != NULL, kept);
+        pp_arena_free(&arena);
+    }
+}
+
+/* Copies from pageable memory are a part of the step to the trainer's clock. */
+static void test_copies_that_block_the_steps(void **state)
+{
+    static const struct {
+        double wait, blocks, gain;
+        const char *l0, *says;
+    } rows[] = {{0.02, 0.25, 0.3, "input-bound", "within the steps"},
+                {0.02, 0.25, 0.1, "not-input-bound", "take the training thread 25.0 % of the time"},
+                {0.02, 0.25, 0.01, "not-input-bound", "keeps up"},
+                {0.02, 0.04, 0.3, "not-input-bound", "keeps up"},
+                {0.02, NAN, 0, "not-input-bound", "keeps up"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(rows[i].wait, 0);
+        f.starved = f.starved_alone = 0;
+        f.metric[PP_METRIC_COPY_BLOCKS] = rows[i].blocks;
+        f.metric[PP_METRIC_G_PINNED] = rows[i].gain;
+        pp_verdict_judge(&f, &arena, &v);
+        assert_string_equal(v.l0, rows[i].l0);
+        if (!strstr(i ? v.next_step : v.sentence, rows[i].says))
+            fail_msg("row %zu: %s", i, i ? v.next_step : v.sentence);
+        assert_string_equal(v.l2 ? v.l2 : "", i ? "" : "pageable");
+        pp_arena_free(&arena);
+    }
+}
+
 /* Workers that sleep in code of their own: not the CPUs are short, and no file is read. */
 static void test_blocked_work_is_no_want_of_cpu(void **state)
 {
@@ -538,6 +582,8 @@ int main(void)
         cmocka_unit_test(test_a_late_hand_off_may_lack_a_cpu),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
         cmocka_unit_test(test_the_larger_of_boundaries_and_waits_is_named),
+        cmocka_unit_test(test_workers_that_stay_are_not_advised_to),
+        cmocka_unit_test(test_copies_that_block_the_steps),
         cmocka_unit_test(test_blocked_work_is_no_want_of_cpu),
         cmocka_unit_test(test_what_the_replay_lacks_is_advised),
         cmocka_unit_test(test_rules_speak_of_metrics),
