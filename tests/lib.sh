@@ -35,6 +35,16 @@ need_built() { # TARGET FILE...
 }
 done_testing() { echo "1..$tests"; [ "$failures" -eq 0 ]; exit; }
 
+# On a device's machine (a script's $DEVICE) there may be no sqlite3: Python's stands in for it.
+[ -z "${DEVICE:-}" ] || type sqlite3 >/dev/null 2>&1 || sqlite3() { # [-batch -noheader] FILE SQL
+    [ "$1" != -batch ] || shift 2
+    python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.create_function("readfile", 1, lambda path: open(path, "rb").read())
+for row in db.execute(sys.argv[2]):
+    print("|".join("" if v is None else str(v) for v in row))' "$@"
+}
+
 # Runs a command; $rc, $OUT and $ERR have the outcome.
 run() {
     echo "$*" >"$T/command"
@@ -77,5 +87,5 @@ sql() { sqlite3 -batch -noheader "$1" "$2"; }
 
 need_pipeprobe() {
     need_built all "$PP"
-    command -v sqlite3 >/dev/null || skip_all "sqlite3 is not installed"
+    type sqlite3 >/dev/null 2>&1 || skip_all "sqlite3 is not installed"
 }
