@@ -34,9 +34,9 @@ static const struct pp_report_pair *config(const struct pp_facts_from *from, con
     return pp_rows_find(from->report->config, from->report->n_config, key);
 }
 
-static double is_pageable(const struct pp_facts_from *from)
+/* NAN: the file does not say. */
+static double is_on(const struct pp_report_pair *p)
 {
-    const struct pp_report_pair *p = config(from, "pageable");
     return !p ? NAN : strcmp(p->value, "true") == 0 || strcmp(p->value, "1") == 0;
 }
 
@@ -59,9 +59,7 @@ static double workers_are_kept(const struct pp_facts_from *from)
 {
     const struct pp_report_pair *kept = config(from, "persistent_workers"), *n = config(from, "num_workers"),
                                 *again = config(from, "loader_made_again");
-    return !kept || !n ? NAN
-                       : strcmp(kept->value, "1") == 0 && strcmp(n->value, "0") != 0 &&
-                             !(again && strcmp(again->value, "1") == 0);
+    return !n ? NAN : strcmp(n->value, "0") == 0 || is_on(again) == 1 ? 0 : is_on(kept);
 }
 
 /* The DataLoader's iterator says whether it has workers; another name says nothing. Neither does a trace of
@@ -101,6 +99,7 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     f->trace = r->subject_kind == PP_SUBJECT_TRACE ? from->source->meta(from->source->ctx, "run", "source")
                                                    : NULL;
     f->trace_waits = from->source->meta(from->source->ctx, "import", "waits");
+    m[PP_METRIC_PINS] = is_on(config(from, "pin_memory"));
     m[PP_METRIC_KEPT_WORKERS] = workers_are_kept(from);
     m[PP_METRIC_IN_TRAINER] = f->trace ? made_in_trainer(from) : NAN;
     m[PP_METRIC_CALLS] = f->trace && calls_are(from, "of workers") ? 1 : NAN;
@@ -121,7 +120,7 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_CPUS] = from->usable_cpus;
     m[PP_METRIC_NUM_WORKERS] = pp_source_number(from->source, "config", "num_workers", NAN);
     m[PP_METRIC_WORKERS_PER_CPU] = workers / from->usable_cpus;
-    m[PP_METRIC_PAGEABLE] = is_pageable(from);
+    m[PP_METRIC_PAGEABLE] = is_on(config(from, "pageable"));
     m[PP_METRIC_RATE] = r->samples_per_s;
     m[PP_METRIC_BATCH_TIME] = 1e9 / r->batches_per_s;
     m[PP_METRIC_BATCH_SIZE] = batch_size ? atof(batch_size->value)

@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_DROPPED \
-    0.01 /* of the records, as of spans: a fifth of the smallest share that changes a verdict (5 %) \
-          */
-
 struct split {
     const struct pp_gpu_rows *rows;
     uint64_t from_ns, to_ns; /* the window */
@@ -307,7 +303,7 @@ static const char *why_not(const struct pp_source *source, const struct pp_timel
         return "GPU activity was not recorded";
     if (strncmp(activity, "not recorded", 12) == 0)
         return activity;
-    if (dropped > MOST_DROPPED * (kept + dropped))
+    if (dropped > PP_MOST_DROPPED * (kept + dropped))
         return pp_arena_printf(
             arena, "%.0f of %.0f records were dropped, and above 1 %% the shares are not reliable", dropped,
             kept + dropped);

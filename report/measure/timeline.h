@@ -25,6 +25,8 @@ enum { PP_TIMELINE_CYCLES = 1 << 22 };
 
 /* What was recorded of this much of the window, such as a GPU's work, speaks for all of it: most of it. */
 #define PP_LEAST_RECORDED 0.5
+/* Of a GPU's records, as of spans: a fifth of the smallest share that changes a verdict (5 %). */
+#define PP_MOST_DROPPED 0.01
 
 /* How epochs begin: of several loaders, those of the one that is judged. */
 struct pp_epoch_starts {

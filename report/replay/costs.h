@@ -106,7 +106,8 @@ struct pp_costs {
      * and the copies themselves; 0: not recorded. Such a call first waits for what its stream has to do
      * (CUDA's runtime, "API synchronization behavior"). */
     double pageable_call_ns, pageable_copy_ns;
-    int waits_for_copies; /* the trainer waits for its stream besides (batch.to() without non_blocking) */
+    const char *no_pinning; /* why nothing is known of page-locked batches; NULL: something is */
+    int waits_for_copies;   /* the trainer waits for its stream besides (batch.to() without non_blocking) */
     float *others_ns; /* per step, in their order: what it took the other ranks of the run, from meeting to
                          meeting */
     size_t n_others;  /* 0: there was no collective step */

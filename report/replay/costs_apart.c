@@ -81,28 +81,63 @@ static double gpu_busy_ns(const struct pp_costs_pass *p)
     return fmin(busy / part, p->c->window_ns);
 }
 
+static struct pp_copy_call *call_of(struct pp_copy_calls *k, uint32_t correlation)
+{
+    for (size_t i = 0; correlation != UINT32_MAX && i < k->n && i < PP_COPY_CALLS; i++)
+        if (k->call[i].correlation == correlation)
+            return &k->call[i];
+    return NULL;
+}
+
+/* A call of the runtime has the driver's within it, which may be recorded as well. */
+static void keep_call(struct pp_copy_calls *k, const struct pp_gpu_row *row)
+{
+    k->waits += strstr(row->name, "StreamSynchronize") || strstr(row->name, "DeviceSynchronize") ||
+                strstr(row->name, "CtxSynchronize");
+    if (strstr(row->name, "Memcpy") && !call_of(k, row->correlation))
+        k->call[k->n++ % PP_COPY_CALLS] = (struct pp_copy_call){row->correlation, (double)row->dur_ns};
+}
+
 void pp_costs_copy_row(struct pp_costs_pass *p, const struct pp_gpu_row *row)
 {
     struct pp_copy_calls *k = &p->calls;
     if (strcmp(row->kind, "api") == 0) {
-        if (row->name && strstr(row->name, "Memcpy") && row->thread == p->trainer_tid) {
-            k->call[k->n % PP_COPY_CALLS].correlation = row->correlation;
-            k->call[k->n++ % PP_COPY_CALLS].ns = (double)row->dur_ns;
-        }
+        if (row->name && row->thread == p->trainer_tid)
+            keep_call(k, row);
         return;
     }
-    if (strcmp(row->kind, "sync") == 0)
-        k->waits += row->name && (strcmp(row->name, "stream synchronize") == 0 ||
-                                  strcmp(row->name, "context synchronize") == 0);
-    if (strcmp(row->kind, "memcpy") != 0 || !row->source || strcmp(row->source, "pageable") != 0 ||
-        row->correlation == UINT32_MAX)
+    if (strcmp(row->kind, "memcpy") != 0 || !row->source || strcmp(row->source, "pageable") != 0)
         return;
-    for (size_t i = 0; i < k->n && i < PP_COPY_CALLS; i++)
-        if (k->call[i].correlation == row->correlation) {
-            k->call_ns += k->call[i].ns;
-            k->copy_ns += (double)row->dur_ns;
-            k->call[i].ns = 0; /* a call may make several copies */
-        }
+    struct pp_copy_call *call = call_of(k, row->correlation);
+    k->matched += call != NULL;
+    k->unmatched += call == NULL;
+    if (!call)
+        return;
+    k->call_ns += call->ns;
+    k->copy_ns += (double)row->dur_ns;
+    call->ns = 0; /* it may make several copies */
+}
+
+/* Without workers the training thread would pin batches itself, which nothing in the recording tells the time
+ * of.
+ */
+static const char *no_pinning(const struct pp_costs_pass *p, double part)
+{
+    const struct pp_source *s = p->source;
+    const char *activity = s->meta(s->ctx, "gpu", "activity");
+    double dropped = pp_source_number(s, "gpu", "records_dropped", 0),
+           records = pp_source_number(s, "gpu", "records", 0);
+    if (pp_source_number(s, "config", "pin_memory", 0) == 1)
+        return "the job's batches are pinned already";
+    if (p->c->in_trainer)
+        return "the training thread makes the batches, and would have to pin them";
+    if (activity && (strncmp(activity, "not recorded", 12) == 0 || !(part >= PP_LEAST_RECORDED)))
+        return "the job's GPU activity was not recorded for most of the steady state";
+    if (dropped > PP_MOST_DROPPED * (records + dropped))
+        return "too many of the GPU's records were dropped";
+    if (p->calls.unmatched > p->calls.matched)
+        return "most copies to the GPU are not known to be of the training thread";
+    return NULL;
 }
 
 /* Of what was recorded for most of the window, as much of all steps. */
@@ -110,7 +145,8 @@ static void copies(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
     double part = recorded_part(p);
-    if (!(part >= PP_LEAST_RECORDED))
+    c->no_pinning = no_pinning(p, part);
+    if (c->no_pinning || !(part >= PP_LEAST_RECORDED))
         return;
     c->pageable_call_ns = fmin(p->calls.call_ns / part, c->step_cpu_ns + c->step_blocked_ns) / p->steps;
     c->pageable_copy_ns = p->calls.copy_ns / part / p->steps;

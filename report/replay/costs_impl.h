@@ -33,13 +33,15 @@ struct pp_wakes {
 /* What a trainer's copies from pageable memory take it, of rows in the order of their starts. */
 enum { PP_COPY_CALLS = 64 };
 struct pp_copy_calls {
-    struct {
+    struct pp_copy_call {
         uint32_t correlation;
         double ns;
     } call[PP_COPY_CALLS]; /* of the trainer's thread, the newest calls that copy: a copy begins after its
                               call */
     size_t n;
-    double call_ns, copy_ns, waits; /* sums, in the window; waits: for a stream or the whole device */
+    double call_ns, copy_ns,
+        waits;                 /* sums, in the window; waits: of that thread, for a stream or the device */
+    double matched, unmatched; /* copies from pageable memory that were made by such a call, or by none */
 };
 
 struct pp_costs_pass {

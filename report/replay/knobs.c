@@ -81,7 +81,8 @@ static const struct {
     {"overlap", "on|off", "copies overlap the steps (copy-buffers 2 or 1)", OVERLAP, 0},
     {"batch-size", "N", "samples per batch; the step grows with it unless given", BATCH, 0},
     {"order", "in-order|out-of-order", "delivery order of batches", ORDER, 0},
-    {"pinned", "yes|no", "page-locked batch memory: copies cost no CPU", PINNED, 0},
+    {"pinned", "yes|no", "page-locked batch memory: copies cost no CPU, and do not block a PyTorch job",
+     PINNED, 0},
     {"persistent-workers", "yes", "PyTorch's workers stay for all epochs", PERSISTENT, 0},
     {"cpus", "N", "usable CPUs; fractions for a quota", CPUS, 0},
     {"cache", "warm|SHARE", "share of the reads served from the page cache", CACHE, 0},
@@ -252,6 +253,8 @@ pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char 
         return pp_fail(
             err, PP_E_UNSUPPORTED,
             "persistent-workers cannot be predicted: no workers of a PyTorch DataLoader that lives for several epochs, and runs to their ends, start again in the recording");
+    if (knobs[i].kind == PINNED && k->pinned && c->no_pinning)
+        return pp_fail(err, PP_E_UNSUPPORTED, "pinned cannot be predicted: %s", c->no_pinning);
     if (knobs[i].kind == INFLIGHT && c->streaming)
         return pp_fail(
             err, PP_E_UNSUPPORTED,

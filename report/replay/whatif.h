@@ -47,7 +47,7 @@ struct pp_knobs {
     double device_decode;     /* multiplier on the copy lane's waiting for the device's decoder */
     double copy, sync, retry; /* multipliers; sync 0: no step waits for the device */
     double collective; /* multiplier of what a step takes the other ranks; 0: they are never waited for */
-    int pinned;        /* 1: copies cost no CPU */
+    int pinned;        /* 1: copies cost no CPU, and do not block a PyTorch job's steps */
     int persistent;    /* 1: PyTorch's workers stay for all epochs */
     int unlocked;      /* 1: workers do not exclude each other */
     int even_workers;  /* 1: no worker is slower than the median one */

@@ -300,7 +300,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .copy_wake_ns = c->copy_wait_wake_ns * wake,
         .copy_link_wake_ns = c->copy_wake_ns * wake,
         .copy_ns = c->copy_blocked_ns * k->copy * copied + c->gpu_decode_ns * k->device_decode * larger,
-        .copy_cpu_ns = k->pinned ? 0 : c->copy_cpu_ns * k->copy * copied,
+        .copy_cpu_ns = k->pinned && !c->per_worker ? 0 : c->copy_cpu_ns * k->copy * copied,
         .decoder_per_s = k->gpu_decode.per_s,
         .decoder_floor_ns = k->gpu_decode.floor_ns,
         .collate_cpu_ns = c->collate_cpu_ns * k->collate * fmin(copied, larger),

@@ -56,6 +56,7 @@ enum pp_metric_from {
     X(UNPICKLE_TIME, "unpickle_time", "time to unpickle a batch", TIME, COSTS)                   \
     X(OWN_CROWD, "own_crowd", "own share of runnable threads", SHARE, COSTS)                \
     X(EPOCH, "epoch", "epoch boundaries", SHARE, RUN)                                            \
+    X(PINS, "pins", "batches are pinned", NUMBER, RUN)                  \
     X(KEPT_WORKERS, "kept_workers", "workers stay for all epochs", NUMBER, RUN)                  \
     X(IN_TRAINER, "in_trainer", "batches made by the trainer's thread", NUMBER, RUN)             \
     X(CALLS, "calls", "workers' calls of files in the trace", NUMBER, RUN)                       \
@@ -79,6 +80,7 @@ enum pp_metric_from {
     X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE, REPLAY)                        \
     X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE, REPLAY)                       \
     X(G_PINNED, "g_pinned", "replay: gain of pinned memory", SHARE, REPLAY)                     \
+    X(G_PINNED_LEAST, "g_pinned_least", "of it: at least", SHARE, REPLAY)                     \
     X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE, REPLAY)                     \
     X(G_CPUS, "g_cpus", "replay: gain of exclusive CPUs", SHARE, REPLAY)                        \
     X(CPUS_LEAD, "cpus_lead", "replay: exclusive CPUs vs. 25 % less work", SHARE, REPLAY)              \

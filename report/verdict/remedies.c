@@ -88,7 +88,7 @@
 #define ONE_ITERATION \
     WORDS( \
         "batches of the next epoch are prefetched already", \
-        "`RandomSampler(dataset, num_samples=EPOCHS * len(dataset))`: every epoch is drawn whole, in one iteration of the loader", \
+        "`RandomSampler(dataset, num_samples=EPOCHS * len(dataset))` draws every epoch whole, in one iteration; on ranks a sampler that repeats `DistributedSampler`'s epochs. `len(loader)` is then that of all epochs", \
         "`.repeat(EPOCHS)`, and one loop over all of it", \
         "a pipeline that is not reset between epochs: count batches instead of `StopIteration`")
 #define RANKS \

@@ -313,7 +313,7 @@ static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
         f->knobs.order = 2;
         snprintf(f->to, sizeof(f->to), "out-of-order");
     }
-    if (c->pageable || s->metric[PP_METRIC_COPY_BLOCKS] >= WORTH_PINNING) {
+    if (c->pageable || (s->metric[PP_METRIC_COPY_BLOCKS] >= WORTH_PINNING && !c->no_pinning)) {
         f = offer(s, PP_REMEDY_PINNED, 0);
         f->knobs.pinned = 1;
         snprintf(f->to, sizeof(f->to), "yes");
@@ -498,6 +498,7 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_FEWER] = gain_of(s, "fewer-workers");
     m[PP_METRIC_G_PREFETCH] = gain_of(s, "prefetch");
     m[PP_METRIC_G_PINNED] = gain_of(s, "pinned");
+    m[PP_METRIC_G_PINNED_LEAST] = pp_signals_fix(s, "pinned") ? pp_signals_fix(s, "pinned")->p.gain_low : 0;
     m[PP_METRIC_G_BUFFERS] = gain_of(s, "buffers");
     m[PP_METRIC_G_CPUS] = gain_of(s, "cpus");
     m[PP_METRIC_G_WORK] = gain_of(s, "work");

@@ -150,14 +150,16 @@ const char *pp_trace_besides(const struct pp_facts *f, struct pp_arena *arena)
     const double *m = f->metric;
     double cpu = m[PP_METRIC_WAIT_ITSELF];
     char wait[32], idle[32];
-    const char
-        *hidden = "",
-        *synced = "",
-        *pageable =
-            m[PP_METRIC_GPU_PAGEABLE] >= 0.5
-                ? " Most bytes are copied to the GPU from pageable memory: DataLoader(pin_memory=True) "
-                  "and batch.to(device, non_blocking=True)."
-                : "";
+    const char *
+        hidden = "",
+       *synced = "",
+       *pageable =
+           !(m[PP_METRIC_GPU_PAGEABLE] >= 0.5) ? ""
+           : m[PP_METRIC_PINS] == 1
+               ? " Most bytes are copied to the GPU from pageable memory, though the loader pins its batches: copy its "
+                 "tensors as they come (non_blocking=True), and convert them on the GPU."
+               : " Most bytes are copied to the GPU from pageable memory: DataLoader(pin_memory=True) "
+                 "and batch.to(device, non_blocking=True).";
     if (cpu >= pp_level_moderate->at_least && m[PP_METRIC_GPU_IDLE] < cpu)
         hidden = pp_arena_printf(
             arena, " The CPU waits for batches for %s of the time, while the GPU still has kernels to run.",

@@ -464,7 +464,8 @@ static const struct pp_cause_rule *find_outside(const struct pp_facts *f, int bo
     const double *m = f->metric;
     const struct pp_cause_rule *rule = pp_cause_first(f, pp_outside_rules, pp_outside_rules_n);
     enum pp_metric share = rule ? rule->when[0].metric : PP_METRIC_COUNT;
-    int larger = (share == PP_METRIC_EPOCH || share == PP_METRIC_LEASE_EPOCH) &&
+    int larger = (share == PP_METRIC_EPOCH || share == PP_METRIC_LEASE_EPOCH ||
+                  share == PP_METRIC_COPY_BLOCKS) &&
                  m[share] > m[PP_METRIC_DATA_WAIT] * (1 - m[PP_METRIC_BOUNDARY]);
     return bound && !larger ? NULL : rule;
 }
@@ -495,14 +496,17 @@ static int hides(const struct pp_facts *f)
 #define KEEPS_UP \
     "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself."
 #define COPIES \
+    "Batches come in time. Copies from pageable memory take the training thread {copy_blocks} of the time."
+#define COPIES_GAIN \
     "Batches come in time. Copies from pageable memory take the training thread {copy_blocks} of the time; " \
-    "without them a gain of {g_pinned} is predicted."
+    "from page-locked memory a gain of {g_pinned} is predicted."
 
 /* Copies are a part of the pipeline that a trainer's waits for batches do not show. */
-static int copies_gain_more(const struct pp_facts *f)
+static const char *keeps_up(const double *m)
 {
-    const double *m = f->metric;
-    return m[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE && m[PP_METRIC_G_PINNED] > m[PP_METRIC_DATA_WAIT];
+    if (!(m[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE))
+        return KEEPS_UP;
+    return m[PP_METRIC_G_PINNED] > m[PP_METRIC_DATA_WAIT] ? COPIES_GAIN : COPIES;
 }
 
 static void judge_level(const struct judge *j)
@@ -550,8 +554,10 @@ static void judge_level(const struct judge *j)
     }
     if (!bound) {
         set_confidence(j, NULL, 0);
-        v->next_step = pp_arena_printf(j->arena, "%s%s", fill(j, copies_gain_more(f) ? COPIES : KEEPS_UP),
+        v->next_step = pp_arena_printf(j->arena, "%s%s", fill(j, keeps_up(f->metric)),
                                        hides(f) ? pp_trace_besides(f, j->arena) : "");
+        if (f->metric[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE)
+            add_evidence(j, PP_METRIC_COPY_BLOCKS, "in the step", 0);
         add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
     }

@@ -10,6 +10,8 @@ static uint64_t kernel_ms;
 /* Of every batch a call of 6 ms that copies 2 ms from this memory; 1: and waits for the stream. */
 static const char *copied_from;
 static int copies_are_waited_for;
+static int copies_by_another;
+static const char *said_key, *said; /* by the file, of the GPU or of the loader */
 
 /* The trainer's is thread 1 (fake_thread). */
 static void copy_of_batch(pp_gpu_fn *fn, void *fn_ctx, uint64_t b, uint32_t thread)
@@ -22,6 +24,9 @@ static void copy_of_batch(pp_gpu_fn *fn, void *fn_ctx, uint64_t b, uint32_t thre
                              .correlation = (uint32_t)b,
                              .thread = thread};
     fn(fn_ctx, &row);
+    row.name = "cuMemcpyHtoDAsync_v2"; /* within that one */
+    row.dur_ns -= FAKE_MS;
+    fn(fn_ctx, &row);
     row.kind = "memcpy";
     row.name = NULL;
     row.source = copied_from;
@@ -29,12 +34,11 @@ static void copy_of_batch(pp_gpu_fn *fn, void *fn_ctx, uint64_t b, uint32_t thre
     row.dur_ns = FAKE_MS;
     fn(fn_ctx, &row); /* in two parts */
     fn(fn_ctx, &row);
-    if (!copies_are_waited_for)
-        return;
-    row.kind = "sync";
-    row.name = "stream synchronize";
-    row.source = NULL;
-    fn(fn_ctx, &row);
+    if (copies_are_waited_for) {
+        row.kind = "api";
+        row.name = "cudaStreamSynchronize_v3020";
+        fn(fn_ctx, &row);
+    }
 }
 
 /* Two kernels of a step overlap; a third is of another program's time, long before. */
@@ -44,7 +48,8 @@ static pp_status kernels(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *
     struct pp_gpu_row row = {.kind = "kernel", .start_ns = 1, .dur_ns = 5 * FAKE_MS, .batch = UINT32_MAX};
     fn(fn_ctx, &row);
     for (uint64_t b = 0; b < JUDGED && copied_from; b++)
-        copy_of_batch(fn, fn_ctx, b, b % 2 ? 7 : 1); /* every other call is another thread's */
+        copy_of_batch(fn, fn_ctx, b,
+                      b % 2 || copies_by_another ? 7 : 1); /* every other call is another thread's */
     for (uint64_t b = 0; b < JUDGED && kernel_ms; b++) {
         row.start_ns = FAKE_T0 + (WARMUP + b) * 20 * FAKE_MS;
         row.dur_ns = kernel_ms * FAKE_MS;
@@ -77,6 +82,11 @@ static struct pp_costs costs_of(const char *workers, struct beside x)
     fake_num(f, "config", "prefetch", "2", NULL);
     fake_num(f, "config", "batch_size", "8", NULL);
     fake_text(f, "config", "source", "pytorch");
+    fake_num(f, "gpu", "records", "5000", NULL);
+    if (said_key && strcmp(said_key, "activity") == 0)
+        fake_text(f, "gpu", said_key, said);
+    else if (said_key)
+        fake_num(f, strcmp(said_key, "pin_memory") ? "gpu" : "config", said_key, said, NULL);
     uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer");
     for (uint32_t b = 0; b < BATCHES; b++) {
         for (int k = 0; k < 2 + (b == 100 ? x.files : 0); k++) {
@@ -161,15 +171,50 @@ static void calls_that_copy_from_pageable_memory(void **state)
     assert_near(c.pageable_call_ns, 3e6, 1e3);
     assert_near(c.pageable_copy_ns, 1e6, 1e3);
     assert_int_equal(c.waits_for_copies, 0);
+    assert_null(c.no_pinning);
     pp_costs_free(&c);
     copies_are_waited_for = 1;
     c = costs_of("2", (struct beside){0});
     assert_int_equal(c.waits_for_copies, 1);
     copies_are_waited_for = 0;
     pp_costs_free(&c);
-    copied_from = "pinned";
+    copied_from = "device"; /* to the host */
     c = costs_of("2", (struct beside){0});
     assert_near(c.pageable_call_ns + c.pageable_copy_ns, 0, 0);
+    assert_null(c.no_pinning);
+    copied_from = NULL;
+    pp_costs_free(&c);
+}
+
+static void what_is_not_known_of_copies_is_not_predicted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *workers, *key, *value, *why;
+    } rows[] = {{"2", "activity", "CUPTI of libcupti.so.13, in the job", NULL},
+                {"2", "activity", "not recorded: another profiler owns CUPTI",
+                 "GPU activity was not recorded"},
+                {"2", "records_dropped", "60", "records were dropped"},
+                {"2", "records_dropped", "40", NULL},
+                {"2", "pin_memory", "1", "pinned already"},
+                {"0", "pin_memory", "0", "would have to pin them"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_knobs knobs = pp_knobs_none();
+        struct pp_err err = {0};
+        copied_from = "pageable";
+        said_key = rows[i].key, said = rows[i].value;
+        struct pp_costs c = costs_of(rows[i].workers, (struct beside){0});
+        pp_status st = pp_knobs_set(&knobs, &c, "pinned=yes", &err);
+        if (st != (rows[i].why ? PP_E_UNSUPPORTED : PP_OK) || (rows[i].why && !strstr(err.text, rows[i].why)))
+            fail_msg("row %zu: %s", i, st == PP_OK ? "predicted" : err.text);
+        pp_costs_free(&c);
+    }
+    copied_from = said_key = NULL;
+    copies_by_another = 1; /* as in a recording whose CUPTI has other thread ids */
+    copied_from = "pageable";
+    struct pp_costs c = costs_of("2", (struct beside){0});
+    assert_non_null(strstr(c.no_pinning, "not known to be of the training thread"));
+    copies_by_another = 0;
     copied_from = NULL;
     pp_costs_free(&c);
 }
@@ -220,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_checkpoint_is_apart),
         cmocka_unit_test(kernels_that_overlap_count_once),
         cmocka_unit_test(calls_that_copy_from_pageable_memory),
+        cmocka_unit_test(what_is_not_known_of_copies_is_not_predicted),
         cmocka_unit_test(what_cannot_be_is_not_taken),
     };
     return cmocka_run_group_tests_name("costs", tests, NULL, NULL);

@@ -293,25 +293,47 @@ static void test_workers_that_stay_are_not_advised_to(void **state)
 static void test_copies_that_block_the_steps(void **state)
 {
     static const struct {
-        double wait, blocks, gain;
+        double wait, blocks, gain, least;
         const char *l0, *says;
-    } rows[] = {{0.02, 0.25, 0.3, "input-bound", "within the steps"},
-                {0.02, 0.25, 0.1, "not-input-bound", "take the training thread 25.0 % of the time"},
-                {0.02, 0.25, 0.01, "not-input-bound", "keeps up"},
-                {0.02, 0.04, 0.3, "not-input-bound", "keeps up"},
-                {0.02, NAN, 0, "not-input-bound", "keeps up"}};
+    } rows[] = {{0.02, 0.25, 0.3, 0.1, "input-bound", "within the steps"},
+                {0.06, 0.25, 0.3, 0.1, "input-bound", "within the steps"},
+                {0.02, 0.25, 0.3, -0.02, "not-input-bound", "a gain of 30.0 % is predicted"},
+                {0.02, 0.25, 0.1, 0.05, "not-input-bound", "take the training thread 25.0 % of the time"},
+                {0.02, 0.25, 0.01, 0, "not-input-bound", "take the training thread 25.0 % of the time."},
+                {0.02, 0.04, 0.3, 0.1, "not-input-bound", "keeps up"},
+                {0.02, NAN, 0, 0, "not-input-bound", "keeps up"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_arena arena = {0};
         struct pp_report_verdict v;
         struct pp_facts f = starved_facts(rows[i].wait, 0);
         f.starved = f.starved_alone = 0;
+        f.metric[PP_METRIC_BOUNDARY] = 0;
         f.metric[PP_METRIC_COPY_BLOCKS] = rows[i].blocks;
         f.metric[PP_METRIC_G_PINNED] = rows[i].gain;
+        f.metric[PP_METRIC_G_PINNED_LEAST] = rows[i].least;
         pp_verdict_judge(&f, &arena, &v);
         assert_string_equal(v.l0, rows[i].l0);
-        if (!strstr(i ? v.next_step : v.sentence, rows[i].says))
-            fail_msg("row %zu: %s", i, i ? v.next_step : v.sentence);
-        assert_string_equal(v.l2 ? v.l2 : "", i ? "" : "pageable");
+        const char *said = v.l1 ? v.sentence : v.next_step;
+        if (!strstr(said, rows[i].says))
+            fail_msg("row %zu: %s", i, said);
+        assert_string_equal(v.l2 ? v.l2 : "", strcmp(v.l0, "input-bound") ? "" : "pageable");
+        pp_arena_free(&arena);
+    }
+}
+
+/* Then what the step copies is not what the loader gave it. */
+static void test_pinned_batches_are_not_advised_to_be(void **state)
+{
+    for (int pins = 0; pins < 2; pins++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(0.02, 0);
+        f.starved = f.starved_alone = f.own_loader = 0;
+        f.metric[PP_METRIC_GPU_TOLD] = 1, f.metric[PP_METRIC_GPU_PAGEABLE] = 0.9;
+        f.metric[PP_METRIC_PINS] = pins;
+        pp_verdict_judge(&f, &arena, &v);
+        assert_int_equal(strstr(v.next_step, "pin_memory=True") != NULL, !pins);
+        assert_int_equal(strstr(v.next_step, "though the loader pins its batches") != NULL, pins);
         pp_arena_free(&arena);
     }
 }
@@ -584,6 +606,7 @@ int main(void)
         cmocka_unit_test(test_the_larger_of_boundaries_and_waits_is_named),
         cmocka_unit_test(test_workers_that_stay_are_not_advised_to),
         cmocka_unit_test(test_copies_that_block_the_steps),
+        cmocka_unit_test(test_pinned_batches_are_not_advised_to_be),
         cmocka_unit_test(test_blocked_work_is_no_want_of_cpu),
         cmocka_unit_test(test_what_the_replay_lacks_is_advised),
         cmocka_unit_test(test_rules_speak_of_metrics),
