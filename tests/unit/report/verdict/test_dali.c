@@ -61,7 +61,7 @@ static void no_sentence_names_what_dali_has_not(void **state)
                         "Use more threads (num_threads), up to one per usable CPU.");
     assert_string_equal(
         pp_dali_sentence(pp_remedies[PP_REMEDY_LOCKSTEP].sentence, &arena),
-        "Use more threads (num_threads), or make samples cheaper; a larger prefetch_queue_depth does not help, because no worker gets ahead.");
+        "Use more threads (num_threads) where CPUs are idle, or make samples cheaper; a larger prefetch_queue_depth does not help, because no worker gets ahead.");
     pp_arena_free(&arena);
 }
 
