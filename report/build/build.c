@@ -310,11 +310,11 @@ static void set_headroom(struct build *b, double starved_ns, double taking_ns, d
     r->headroom_gain = r->has_step && r->window_s > exposed_s ? exposed_s / (r->window_s - exposed_s) : NAN;
 }
 
-enum what_it_ends { WAITS, TAKING, RESTARTS };
+enum what_it_ends { WAITS, TAKING, RESTARTS, COPIES };
 
 static enum what_it_ends ended_by(const struct pp_knobs *k)
 {
-    return k->persistent ? RESTARTS : k->unpickle < 1 ? TAKING : WAITS;
+    return k->persistent ? RESTARTS : k->unpickle < 1 ? TAKING : k->pinned ? COPIES : WAITS;
 }
 
 /* The rate with the best fix of those that end this. */

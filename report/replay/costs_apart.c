@@ -92,8 +92,12 @@ static struct pp_copy_call *call_of(struct pp_copy_calls *k, uint32_t correlatio
 /* A call of the runtime has the driver's within it, which may be recorded as well. */
 static void keep_call(struct pp_copy_calls *k, const struct pp_gpu_row *row)
 {
-    k->waits += strstr(row->name, "StreamSynchronize") || strstr(row->name, "DeviceSynchronize") ||
-                strstr(row->name, "CtxSynchronize");
+    if (row->start_ns >= k->wait_end_ns &&
+        (strstr(row->name, "StreamSynchronize") || strstr(row->name, "DeviceSynchronize") ||
+         strstr(row->name, "CtxSynchronize"))) {
+        k->waits++;
+        k->wait_end_ns = row->start_ns + row->dur_ns;
+    }
     if (strstr(row->name, "Memcpy") && !call_of(k, row->correlation))
         k->call[k->n++ % PP_COPY_CALLS] = (struct pp_copy_call){row->correlation, (double)row->dur_ns};
 }
@@ -118,20 +122,14 @@ void pp_costs_copy_row(struct pp_costs_pass *p, const struct pp_gpu_row *row)
     call->ns = 0; /* it may make several copies */
 }
 
-/* Without workers the training thread would pin batches itself, which nothing in the recording tells the time
- * of.
- */
-static const char *no_pinning(const struct pp_costs_pass *p, double part)
+/* Why what copies take is not known; NULL: it is. */
+static const char *no_copies(const struct pp_costs_pass *p, double part)
 {
     const struct pp_source *s = p->source;
     const char *activity = s->meta(s->ctx, "gpu", "activity");
     double dropped = pp_source_number(s, "gpu", "records_dropped", 0),
            records = pp_source_number(s, "gpu", "records", 0);
-    if (pp_source_number(s, "config", "pin_memory", 0) == 1)
-        return "the job's batches are pinned already";
-    if (p->c->in_trainer)
-        return "the training thread makes the batches, and would have to pin them";
-    if (activity && (strncmp(activity, "not recorded", 12) == 0 || !(part >= PP_LEAST_RECORDED)))
+    if (!activity || strncmp(activity, "not recorded", 12) == 0 || !(part >= PP_LEAST_RECORDED))
         return "the job's GPU activity was not recorded for most of the steady state";
     if (dropped > PP_MOST_DROPPED * (records + dropped))
         return "too many of the GPU's records were dropped";
@@ -145,9 +143,13 @@ static void copies(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
     double part = recorded_part(p);
-    c->no_pinning = no_pinning(p, part);
-    if (c->no_pinning || !(part >= PP_LEAST_RECORDED))
+    c->no_pinning = no_copies(p, part);
+    if (c->no_pinning)
         return;
+    if (pp_source_number(p->source, "config", "pin_memory", 0) == 1)
+        c->no_pinning = "the job asks for pinned batches already (pin_memory=True)";
+    else if (c->in_trainer)
+        c->no_pinning = "without workers the training thread would have to pin them; predict workers=N alone";
     c->pageable_call_ns = fmin(p->calls.call_ns / part, c->step_cpu_ns + c->step_blocked_ns) / p->steps;
     c->pageable_copy_ns = p->calls.copy_ns / part / p->steps;
     c->waits_for_copies = p->calls.waits / part / p->steps >= 0.5;

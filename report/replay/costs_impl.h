@@ -40,7 +40,8 @@ struct pp_copy_calls {
                               call */
     size_t n;
     double call_ns, copy_ns,
-        waits;                 /* sums, in the window; waits: of that thread, for a stream or the device */
+        waits; /* sums, in the window; waits: of that thread, for a stream or the device */
+    uint64_t wait_end_ns;
     double matched, unmatched; /* copies from pageable memory that were made by such a call, or by none */
 };
 

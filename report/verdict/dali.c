@@ -69,6 +69,8 @@ static const struct {
      "Deepen the prefetch (prefetch_queue_depth): one slow sample delays the finished batches behind it."},
     {PP_REMEDY_PINNED,
      "Feed fn.external_source page-locked or device arrays: DALI's own buffers are page-locked."},
+    {PP_REMEDY_COPY_AS_PINNED,
+     "Feed fn.external_source page-locked or device arrays: DALI's own buffers are page-locked."},
     {PP_REMEDY_COPY_BUFFERS,
      "Have DALI run ahead of the step: exec_async and exec_pipelined (the defaults), and prefetch_queue_depth of 2 or more."},
     {PP_REMEDY_ASYNC_COPY,

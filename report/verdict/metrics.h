@@ -80,7 +80,7 @@ enum pp_metric_from {
     X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE, REPLAY)                        \
     X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE, REPLAY)                       \
     X(G_PINNED, "g_pinned", "replay: gain of pinned memory", SHARE, REPLAY)                     \
-    X(G_PINNED_LEAST, "g_pinned_least", "of it: at least", SHARE, REPLAY)                     \
+    X(G_PINNED_LEAST, "g_pinned_least", "replay: gain of that, at least", SHARE, REPLAY)                     \
     X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE, REPLAY)                     \
     X(G_CPUS, "g_cpus", "replay: gain of exclusive CPUs", SHARE, REPLAY)                        \
     X(CPUS_LEAD, "cpus_lead", "replay: exclusive CPUs vs. 25 % less work", SHARE, REPLAY)              \

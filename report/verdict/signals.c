@@ -498,7 +498,6 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_FEWER] = gain_of(s, "fewer-workers");
     m[PP_METRIC_G_PREFETCH] = gain_of(s, "prefetch");
     m[PP_METRIC_G_PINNED] = gain_of(s, "pinned");
-    m[PP_METRIC_G_PINNED_LEAST] = pp_signals_fix(s, "pinned") ? pp_signals_fix(s, "pinned")->p.gain_low : 0;
     m[PP_METRIC_G_BUFFERS] = gain_of(s, "buffers");
     m[PP_METRIC_G_CPUS] = gain_of(s, "cpus");
     m[PP_METRIC_G_WORK] = gain_of(s, "work");
@@ -508,6 +507,24 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_HOSTS] = gain_of(s, "hosts");
     m[PP_METRIC_CPUS_LEAD] = (1 + gain_of(s, "cpus")) / (1 + (isnan(less_work) ? 0 : less_work)) - 1;
     m[PP_METRIC_PREFETCH_PART] = gain_of(s, "prefetch") / gain_of(s, "storage");
+}
+
+/* A verdict asks for it, at a glance too, where other predictions have no interval. */
+static pp_status add_least_of_pinned(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
+{
+    const struct pp_fix *f = pp_signals_fix(s, "pinned");
+    double *least = &s->metric[PP_METRIC_G_PINNED_LEAST];
+    struct pp_costs whole = *c;
+    struct pp_prediction p;
+    *least = f ? f->p.gain_low : 0;
+    if (!f || !isnan(*least) || !(s->metric[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE) ||
+        f->p.gain < PP_WORTH_A_FIX)
+        return PP_OK;
+    whole.glance = 0;
+    whole.base = NULL; /* those are of shorter replays */
+    pp_status st = pp_whatif(&whole, &f->knobs, &p, err);
+    *least = st == PP_OK ? p.gain_low : NAN;
+    return st;
 }
 
 static void add_storage(const struct pp_storage *from, double *m)
@@ -545,8 +562,10 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
         st = add_cpus_workers(c, out, err);
     if (st == PP_OK)
         st = rank_fixes(c, out, err);
-    if (st == PP_OK)
+    if (st == PP_OK) {
         add_gains(out);
+        st = add_least_of_pinned(c, out, err);
+    }
     free(v);
     return st;
 }

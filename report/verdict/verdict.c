@@ -457,12 +457,15 @@ static void set_confidence(const struct judge *j, const struct pp_cause_rule *ca
     v->confidence = pp_confidence_of(v->confidence_score);
 }
 
-/* Where the trainer waits in the steady state too, the larger part is the cause: boundaries of epochs are
- * shares of the window, waits of its rest. */
+/* Copies within the steps, where they are no less than what epochs take; else what else holds. Where the
+ * trainer waits in the steady state too, the larger part is the cause: boundaries of epochs are shares of the
+ * window, waits of its rest. */
 static const struct pp_cause_rule *find_outside(const struct pp_facts *f, int bound)
 {
     const double *m = f->metric;
     const struct pp_cause_rule *rule = pp_cause_first(f, pp_outside_rules, pp_outside_rules_n);
+    if (rule == pp_outside_rules && m[PP_METRIC_EPOCH] > m[PP_METRIC_COPY_BLOCKS])
+        rule = pp_cause_first(f, pp_outside_rules + 1, pp_outside_rules_n - 1);
     enum pp_metric share = rule ? rule->when[0].metric : PP_METRIC_COUNT;
     int larger = (share == PP_METRIC_EPOCH || share == PP_METRIC_LEASE_EPOCH ||
                   share == PP_METRIC_COPY_BLOCKS) &&

@@ -123,6 +123,11 @@ const struct pp_cause_rule pp_cause_rules_replay[] = {
           BELOW(LAST_SHARE, MOST_MEETINGS)),
      IMBALANCE},
     {"sync", "pageable", ANY,
+     WHEN(AT_LEAST(GPU_COPY, MOST_IDLE_TIME), AT_LEAST(GPU_PAGEABLE, 0.5, "more than half of the bytes"),
+          AT_LEAST(PINS, CONFIGURED)),
+     "sync: for {gpu_copy} of its idle time the GPU waits for a copy, and {gpu_pageable} of the bytes come from pageable memory, though the loader pins its batches",
+     PP_REMEDY_COPY_AS_PINNED},
+    {"sync", "pageable", ANY,
      WHEN(AT_LEAST(GPU_COPY, MOST_IDLE_TIME), AT_LEAST(GPU_PAGEABLE, 0.5, "more than half of the bytes")),
      "sync: for {gpu_copy} of its idle time the GPU waits for a copy, and {gpu_pageable} of the bytes come from pageable memory",
      PP_REMEDY_PINNED},
@@ -460,6 +465,11 @@ const struct pp_cause_rule pp_cause_rules_shares[] = {
 const size_t pp_cause_rules_shares_n = sizeof(pp_cause_rules_shares) / sizeof(pp_cause_rules_shares[0]);
 
 const struct pp_cause_rule pp_outside_rules[] = {
+    {"sync", "pageable", ANY,
+     WHEN(AT_LEAST(COPY_BLOCKS, LEAST_OF_STEP), AT_LEAST(G_PINNED, WORTH_A_FIX),
+          AT_LEAST(G_PINNED_LEAST, 0.0001, "a gain whose 80 % interval holds none is not sure")),
+     "sync: the training thread spends {copy_blocks} of the time in copies from pageable memory, each of which waits for the GPU's earlier work",
+     PP_REMEDY_PINNED},
     {"loader", "lease-wait", ANY, WHEN(AT_LEAST(LEASE_EPOCH, WORTH_A_FIX)),
      "loader: {lease_epoch} of the time is spent at the end of epochs without a shard, while other ranks hold those that are left{lease_holder}",
      PP_REMEDY_LEASES},
@@ -468,11 +478,6 @@ const struct pp_cause_rule pp_outside_rules[] = {
      PP_REMEDY_PREFETCH_ACROSS},
     {"loader", "epoch-drain", ANY, WHEN(AT_LEAST(EPOCH, WORTH_A_FIX)),
      "loader: epoch boundaries take {epoch} of the time", PP_REMEDY_KEEP_WORKERS_PREFETCH},
-    {"sync", "pageable", ANY,
-     WHEN(AT_LEAST(COPY_BLOCKS, LEAST_OF_STEP), AT_LEAST(G_PINNED, WORTH_A_FIX),
-          AT_LEAST(G_PINNED_LEAST, 0.0001, "a gain whose 80 % interval holds none is not sure")),
-     "sync: the training thread spends {copy_blocks} of the time in copies from pageable memory, each of which waits for the GPU's earlier work",
-     PP_REMEDY_PINNED},
     {"loader", "warm-up", ANY, WHEN(AT_LEAST(STARTUP, WORTH_A_FIX)),
      "loader: start-up takes {startup} of the run", PP_REMEDY_START_ONCE},
 };

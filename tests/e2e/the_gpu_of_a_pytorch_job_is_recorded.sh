@@ -94,7 +94,9 @@ run "$PP" whatif "$R" --set pinned=yes --json
 holds "copies block the steps: most of the gain of 50 % is predicted, and no more" "$(json "$OUT" '$.predictions[0].gain') > 0.25 && $(json "$OUT" '$.predictions[0].gain') < 0.55"
 PP_FAKE_CUDA=pageable=0.0131 recorded "the same copies from pinned memory" --kernel-ms 40 --samples 240 --sample-ms 0 --sync
 run "$PP" report "$R" --json
-is "the same copies from pinned memory: the verdict" "$(json "$OUT" '$.verdict.l0'), $(json "$OUT" '$.verdict.l2')" "not-input-bound, "
+holds "the same copies from pinned memory: are not the cause" "$(json "$OUT" '$.verdict.l2' | grep -c pageable) == 0"
+run "$PP" whatif "$R" --set pinned=yes --json
+holds "the same copies from pinned memory: no gain is predicted" "$(json "$OUT" '$.predictions[0].gain') < 0.03"
 
 recorded "CUDA is used late" --late 20 --samples 400
 holds "CUDA is used late: from there on, or a little later" "$(sql "$R" "SELECT min(batch) FROM v_gpu WHERE kind = 'memcpy'") >= 20 && $(sql "$R" "SELECT count(*) FROM v_gpu WHERE kind = 'memcpy'") >= 60"

@@ -38,6 +38,8 @@ static void copy_of_batch(pp_gpu_fn *fn, void *fn_ctx, uint64_t b, uint32_t thre
         row.kind = "api";
         row.name = "cudaStreamSynchronize_v3020";
         fn(fn_ctx, &row);
+        row.name = "cuStreamSynchronize";
+        fn(fn_ctx, &row);
     }
 }
 
@@ -83,9 +85,11 @@ static struct pp_costs costs_of(const char *workers, struct beside x)
     fake_num(f, "config", "batch_size", "8", NULL);
     fake_text(f, "config", "source", "pytorch");
     fake_num(f, "gpu", "records", "5000", NULL);
-    if (said_key && strcmp(said_key, "activity") == 0)
-        fake_text(f, "gpu", said_key, said);
-    else if (said_key)
+    int of_activity = said_key && strcmp(said_key, "activity") == 0;
+    const char *activity = of_activity ? said : "CUPTI of libcupti.so.13, in the job";
+    if (activity)
+        fake_text(f, "gpu", "activity", activity);
+    if (said_key && !of_activity)
         fake_num(f, strcmp(said_key, "pin_memory") ? "gpu" : "config", said_key, said, NULL);
     uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer");
     for (uint32_t b = 0; b < BATCHES; b++) {
@@ -192,11 +196,12 @@ static void what_is_not_known_of_copies_is_not_predicted(void **state)
     static const struct {
         const char *workers, *key, *value, *why;
     } rows[] = {{"2", "activity", "CUPTI of libcupti.so.13, in the job", NULL},
+                {"2", "activity", NULL, "GPU activity was not recorded"},
                 {"2", "activity", "not recorded: another profiler owns CUPTI",
                  "GPU activity was not recorded"},
                 {"2", "records_dropped", "60", "records were dropped"},
                 {"2", "records_dropped", "40", NULL},
-                {"2", "pin_memory", "1", "pinned already"},
+                {"2", "pin_memory", "1", "pinned batches already"},
                 {"0", "pin_memory", "0", "would have to pin them"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_knobs knobs = pp_knobs_none();
