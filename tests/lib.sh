@@ -36,7 +36,7 @@ need_built() { # TARGET FILE...
 done_testing() { echo "1..$tests"; [ "$failures" -eq 0 ]; exit; }
 
 # On a device's machine (a script's $DEVICE) there may be no sqlite3: Python's stands in for it.
-[ -z "${DEVICE:-}" ] || type sqlite3 >/dev/null 2>&1 || sqlite3() { # [-batch -noheader] FILE SQL
+[ -z "${DEVICE:-}" ] || command -v sqlite3 >/dev/null || sqlite3() { # [-batch -noheader] FILE SQL
     [ "$1" != -batch ] || shift 2
     python3 -c 'import sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
@@ -87,5 +87,5 @@ sql() { sqlite3 -batch -noheader "$1" "$2"; }
 
 need_pipeprobe() {
     need_built all "$PP"
-    type sqlite3 >/dev/null 2>&1 || skip_all "sqlite3 is not installed"
+    command -v sqlite3 >/dev/null || skip_all "sqlite3 is not installed"
 }
