@@ -88,9 +88,16 @@
 #define ONE_ITERATION \
     WORDS( \
         "batches of the next epoch are prefetched already", \
-        "`RandomSampler(dataset, num_samples=EPOCHS * len(dataset))` draws every epoch whole, in one iteration; on ranks a sampler that repeats `DistributedSampler`'s epochs. `len(loader)` is then that of all epochs", \
+        "`RandomSampler(dataset, num_samples=EPOCHS * len(dataset))` draws every epoch whole, in one " \
+        "iteration; on ranks a sampler that repeats `DistributedSampler`'s epochs. `len(loader)` is then that " \
+        "of all epochs", \
         "`.repeat(EPOCHS)`, and one loop over all of it", \
         "a pipeline that is not reset between epochs: count batches instead of `StopIteration`")
+#define AS_PINNED \
+    WORDS(NULL, \
+          "`batch.to(device, non_blocking=True).float()` in place of `batch.float().to(device)`; a batch " \
+          "class of your own needs a `pin_memory()` method", \
+          "the same as in PyTorch", NULL)
 #define RANKS \
     WORDS("the slow rank's own recording: `pipeprobe report NAME.rankN.sqlite`", \
           "the slow rank's own recording; the same `num_workers`, CPUs and storage for every rank", \
@@ -122,569 +129,535 @@
 
 /* ---- the table ---- */
 
-const struct pp_remedy
-    pp_remedies[PP_REMEDIES] =
-        {
-            [PP_REMEDY_MORE_WORKERS] = {"workers", "more workers",
-                                        "Use more workers (num_workers), up to one per usable CPU.",
-                                        MORE_WORKERS, .args = "num_workers={to}",
-                                        .options = "--workers {to}"},
-            [PP_REMEDY_FEWER_WORKERS] = {"fewer-workers", "fewer workers",
-                                         "Use fewer workers (num_workers): at most one per usable CPU.",
-                                         FEWER_WORKERS, .args = "num_workers={to}",
-                                         .options = "--workers {to}"},
-            [PP_REMEDY_PREFETCH] =
-                {"prefetch", "a deeper prefetch",
-                 "Deepen the prefetch (prefetch_factor): storage is fast enough on average.", PREFETCH,
-                 .args = "prefetch_factor={to}", .options = "--prefetch {to}"},
-            [PP_REMEDY_OUT_OF_ORDER] =
-                {"order", "batches in order of completion",
-                 "Deliver batches in order of completion (in_order=False), deepen the prefetch (prefetch_factor), or sort samples by size into buckets.",
-                 OUT_OF_ORDER, .args = "in_order=False", .options = "--out-of-order", .by = "prefetch"},
-            [PP_REMEDY_PINNED] =
-                {"pinned", "page-locked batch memory",
-                 "Use page-locked batch memory (pin_memory=True), and copy with non_blocking=True.", PINNED,
-                 .args = "pin_memory=True"},
-            [PP_REMEDY_COPY_AS_PINNED] =
-                {NULL, NULL,
-                 "Copy the loader's tensors as they come (non_blocking=True), and convert them on the GPU: what the step makes of them first is in pageable memory.",
-                 WORDS(
-                     NULL,
-                     "`batch.to(device, non_blocking=True).float()` in place of `batch.float().to(device)`; a batch class of your own needs a `pin_memory()` method",
-                     "the same as in PyTorch", NULL),
-                 .line = "x = x.to(device, non_blocking=True).float()"},
-            [PP_REMEDY_COPY_BUFFERS] =
-                {"buffers", "copies that overlap the steps",
-                 "Copy the next batch during the step, on a second stream with non_blocking=True.", OVERLAP,
-                 .line = COPY_LINE, .options = "--copy-buffers {to}"},
-            [PP_REMEDY_NO_SYNC] =
-                {"sync", "no device sync in every step",
-                 "Remove the device sync in every step (.item(), torch.cuda.synchronize()) and use larger batches.",
-                 NO_SYNC, .line = "if step % 100 == 0: print(loss.item())"},
-            [PP_REMEDY_COPY_LESS] =
-                {"link",
-                 "half the bytes to copy: float16 (uint8, normalised on the device: a quarter), or a faster link",
-                 "Copy less: uint8, normalised on the device, or float16.", COPY_LESS,
-                 .line = COPY_BYTES_LINE, .options = "--dtype f16", .by = "buffers"},
-            [PP_REMEDY_CACHED] = {"storage", "no blocking reads: cached, staged or packed data", NULL,
-                                  CACHED},
-            [PP_REMEDY_LESS_WORK] =
-                {"work",
-                 "half the decode and transform work: smaller images offline, cached decoded data, cheaper augmentation",
-                 "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
-                 LESS_WORK, .amount = "decode=0.7"},
-            [PP_REMEDY_ERRORS] =
-                {"errors", "no failing reads: fix or quarantine the files in table error",
-                 "Fix or quarantine the failing files (listed in table error), or retry less often.", ERRORS},
-            [PP_REMEDY_LOCK] =
-                {"lock", "no lock contention in decode: processes instead of threads",
-                 "Decode outside the lock: processes instead of threads, or a library that releases the interpreter lock (GIL).",
-                 WORDS(
-                     NULL,
-                     "`DataLoader(num_workers=N)`: processes; in threads only calls that release the GIL "
-                     "(torchvision.io, Pillow-SIMD, OpenCV)",
-                     "`wds.WebLoader(num_workers=N)`: processes",
-                     "decode with `fn.decoders.*`; Python code through `fn.external_source(parallel=True)` with "
-                     "`py_num_workers=N`")},
-            [PP_REMEDY_OTHER_LOAD] = {"cpus", "exclusive CPUs: move other jobs away, or raise the quota",
-                                      "Move other processes off these CPUs before changing the loader.",
-                                      OTHER_LOAD},
-            [PP_REMEDY_SLOW_RANK] =
-                {"slow-rank", "slow rank fixed, no waits for other ranks: see that rank's recording",
-                 "Fix the slow rank: see its recording for the cause. This rank's input is not the cause, and no change to it gains anything.",
-                 RANKS},
-            [PP_REMEDY_SLOW_WORKER] =
-                {"slow-worker", "slow worker as fast as the others: check its CPU and NUMA node",
-                 "Check that worker (table of workers): its CPU, its memory, its mount; in_order=False and a larger prefetch_factor hide a part of it.",
-                 WORDS(
-                     "`--out-of-order`, `--prefetch N` until it is mended",
-                     "what `worker_init_fn` gives that worker: its CPU affinity, its mount, its part of the data",
-                     "the shards of that worker: `workersplitter=wds.split_by_worker` gives each its own",
-                     "`DALI_AFFINITY_MASK`: a CPU on the far NUMA node; `set_affinity=True`")},
+const struct pp_remedy pp_remedies[PP_REMEDIES] = {
+    [PP_REMEDY_MORE_WORKERS] = {"workers", "more workers",
+                                "Use more workers (num_workers), up to one per usable CPU.", MORE_WORKERS,
+                                .args = "num_workers={to}", .options = "--workers {to}"},
+    [PP_REMEDY_FEWER_WORKERS] = {"fewer-workers", "fewer workers",
+                                 "Use fewer workers (num_workers): at most one per usable CPU.",
+                                 FEWER_WORKERS, .args = "num_workers={to}", .options = "--workers {to}"},
+    [PP_REMEDY_PREFETCH] = {"prefetch", "a deeper prefetch",
+                            "Deepen the prefetch (prefetch_factor): storage is fast enough on average.",
+                            PREFETCH, .args = "prefetch_factor={to}", .options = "--prefetch {to}"},
+    [PP_REMEDY_OUT_OF_ORDER] =
+        {"order", "batches in order of completion",
+         "Deliver batches in order of completion (in_order=False), deepen the prefetch (prefetch_factor), or sort samples by size into buckets.",
+         OUT_OF_ORDER, .args = "in_order=False", .options = "--out-of-order", .by = "prefetch"},
+    [PP_REMEDY_PINNED] = {"pinned", "page-locked batch memory",
+                          "Use page-locked batch memory (pin_memory=True), and copy with non_blocking=True.",
+                          PINNED, .args = "pin_memory=True"},
+    [PP_REMEDY_COPY_AS_PINNED] =
+        {NULL, NULL,
+         "Copy the loader's tensors as they come (non_blocking=True), and convert them on the GPU.",
+         AS_PINNED, .line = "x = x.to(device, non_blocking=True).float()"},
+    [PP_REMEDY_COPY_BUFFERS] =
+        {"buffers", "copies that overlap the steps",
+         "Copy the next batch during the step, on a second stream with non_blocking=True.", OVERLAP,
+         .line = COPY_LINE, .options = "--copy-buffers {to}"},
+    [PP_REMEDY_NO_SYNC] =
+        {"sync", "no device sync in every step",
+         "Remove the device sync in every step (.item(), torch.cuda.synchronize()) and use larger batches.",
+         NO_SYNC, .line = "if step % 100 == 0: print(loss.item())"},
+    [PP_REMEDY_COPY_LESS] =
+        {"link",
+         "half the bytes to copy: float16 (uint8, normalised on the device: a quarter), or a faster link",
+         "Copy less: uint8, normalised on the device, or float16.", COPY_LESS, .line = COPY_BYTES_LINE,
+         .options = "--dtype f16", .by = "buffers"},
+    [PP_REMEDY_CACHED] = {"storage", "no blocking reads: cached, staged or packed data", NULL, CACHED},
+    [PP_REMEDY_LESS_WORK] =
+        {"work",
+         "half the decode and transform work: smaller images offline, cached decoded data, cheaper augmentation",
+         "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
+         LESS_WORK, .amount = "decode=0.7"},
+    [PP_REMEDY_ERRORS] = {"errors", "no failing reads: fix or quarantine the files in table error",
+                          "Fix or quarantine the failing files (listed in table error), or retry less often.",
+                          ERRORS},
+    [PP_REMEDY_LOCK] =
+        {"lock", "no lock contention in decode: processes instead of threads",
+         "Decode outside the lock: processes instead of threads, or a library that releases the interpreter lock (GIL).",
+         WORDS(NULL,
+               "`DataLoader(num_workers=N)`: processes; in threads only calls that release the GIL "
+               "(torchvision.io, Pillow-SIMD, OpenCV)",
+               "`wds.WebLoader(num_workers=N)`: processes",
+               "decode with `fn.decoders.*`; Python code through `fn.external_source(parallel=True)` with "
+               "`py_num_workers=N`")},
+    [PP_REMEDY_OTHER_LOAD] = {"cpus", "exclusive CPUs: move other jobs away, or raise the quota",
+                              "Move other processes off these CPUs before changing the loader.", OTHER_LOAD},
+    [PP_REMEDY_SLOW_RANK] =
+        {"slow-rank", "slow rank fixed, no waits for other ranks: see that rank's recording",
+         "Fix the slow rank: see its recording for the cause. This rank's input is not the cause, and no change to it gains anything.",
+         RANKS},
+    [PP_REMEDY_SLOW_WORKER] =
+        {"slow-worker", "slow worker as fast as the others: check its CPU and NUMA node",
+         "Check that worker (table of workers): its CPU, its memory, its mount; in_order=False and a larger prefetch_factor hide a part of it.",
+         WORDS("`--out-of-order`, `--prefetch N` until it is mended",
+               "what `worker_init_fn` gives that worker: its CPU affinity, its mount, its part of the data",
+               "the shards of that worker: `workersplitter=wds.split_by_worker` gives each its own",
+               "`DALI_AFFINITY_MASK`: a CPU on the far NUMA node; `set_affinity=True`")},
 
-            [PP_REMEDY_GPU_DECODE] =
-                {"gpu-decode", "decode on the GPU (nvJPEG), rate published, not measured", NULL,
-                 WORDS(
-                     "`--decode nvjpeg`",
-                     "`torchvision.io.decode_jpeg(list_of_bytes, device=\"cuda\")` in the training process, then "
-                     "`torchvision.transforms.v2` on the device; the DataLoader gives bytes",
-                     "`.to_tuple(\"jpg\", \"cls\")` without `.decode()`, then as in PyTorch",
-                     "`fn.decoders.image(device=\"mixed\")`"),
-                 .only_listed = 1},
+    [PP_REMEDY_GPU_DECODE] =
+        {"gpu-decode", "decode on the GPU (nvJPEG), rate published, not measured", NULL,
+         WORDS("`--decode nvjpeg`",
+               "`torchvision.io.decode_jpeg(list_of_bytes, device=\"cuda\")` in the training process, then "
+               "`torchvision.transforms.v2` on the device; the DataLoader gives bytes",
+               "`.to_tuple(\"jpg\", \"cls\")` without `.decode()`, then as in PyTorch",
+               "`fn.decoders.image(device=\"mixed\")`"),
+         .only_listed = 1},
 
-            [PP_REMEDY_FEWER_WORKERS_AUTO] = {NULL, NULL,
-                                              "Use fewer workers (num_workers): one per usable CPU.",
-                                              FEWER_WORKERS, .by = "fewer-workers"},
-            [PP_REMEDY_FEWER_WORKERS_LESS_WORK] =
-                {NULL, NULL,
-                 "Use fewer workers (num_workers, at most one per usable CPU), or do less work per sample.",
-                 FEWER_WORKERS, .by = "fewer-workers work"},
-            [PP_REMEDY_PREFETCH_OR_ORDER] =
-                {NULL, NULL,
-                 "Deepen the prefetch (prefetch_factor), or try in_order=False: one slow sample delays the finished batches behind it.",
-                 OUT_OF_ORDER, .by = "order prefetch"},
-            [PP_REMEDY_ASYNC_COPY] =
-                {NULL, NULL,
-                 "Copy the next batch during the step: pinned memory, non_blocking=True, a second stream.",
-                 OVERLAP, .by = "buffers", .line = COPY_LINE},
-            [PP_REMEDY_LESS_OR_OVERLAPPED] =
-                {NULL, NULL,
-                 "Copy less (uint8), or overlap copies with steps (non_blocking=True, a second stream).",
-                 COPY_LESS, .by = "buffers link"},
-            [PP_REMEDY_LARGER_BATCH] =
-                {.by = "sync",
-                 .sentence = "Use larger batches, or queue several steps at a time (CUDA graphs, no sync after each step).",
-                 WORDS(
-                     "a larger `--batch-size`",
-                     "a larger `batch_size`; `torch.compile(mode=\"reduce-overhead\")` or `torch.cuda.graph`",
-                     "a larger `.batched(N)`", "a larger `batch_size` of `@pipeline_def`")},
-            [PP_REMEDY_CUPTI] = {NULL, NULL,
-                                 "Install CUPTI for this run (docs/guide/gpu.md) and record again.",
-                                 WORDS("docs/guide/gpu.md: the CUPTI library beside the driver",
-                                       NULL, NULL, NULL)},
-            [PP_REMEDY_RECORD_LONGER] =
-                {NULL, NULL,
-                 "Record longer, or again with one setting changed: the overlap of copies, the batch size.",
-                 WORDS("`--duration`, then `--copy-buffers 2` or a larger `--batch-size`", NULL, NULL, NULL)},
-            [PP_REMEDY_EVEN_RANKS] =
-                {NULL, NULL,
-                 "Balance the ranks' steps: samples of similar size in a batch, the same data rate for all; a deeper prefetch hides varying reads.",
-                 WORDS("`--prefetch N` on every rank",
-                       "a sampler that buckets samples by size; a larger `prefetch_factor`",
-                       "`.shuffle(N)` with a larger buffer; shards of equal size for every rank",
-                       "`random_shuffle=True` with a larger `initial_fill=`; `prefetch_queue_depth=N`")},
-            [PP_REMEDY_RECORD_RANKS] =
-                {NULL, NULL,
-                 "Record every rank: the slow one hardly waits in its collective step, and its verdict names the cause.",
-                 WORDS("`--ranks N`", "`pipeprobe exec` around the command of every rank",
-                       "the same as in PyTorch", "the same as in PyTorch")},
-            [PP_REMEDY_QUOTA] =
-                {NULL, NULL,
-                 "Raise the CPU quota of the control group (cpu.max), or do less work per sample.", QUOTA,
-                 .by = "cpus"},
-            [PP_REMEDY_OTHER_LOAD_OR_QUOTA] =
-                {NULL, NULL,
-                 "Move other processes off these CPUs, or raise their limit (cgroup quota), before changing the loader.",
-                 OTHER_LOAD, .by = "cpus"},
-            [PP_REMEDY_OTHER_LOAD_THEN_WORKERS] =
-                {NULL, NULL,
-                 "Move other processes off these CPUs; then a worker for each usable CPU gains {g_cpus_workers}.",
-                 OTHER_LOAD, .by = "cpus"},
-            [PP_REMEDY_SLOW_SHARD] =
-                {.by = "storage",
-                 .sentence = "Move or repair that part (a mount, a server, a shard): the other parts are fast enough.",
-                 WORDS("move that part of DATASET", "move those files; `cache_dir` or a local copy hides it",
-                       "`cache_dir=DIR` for its shards, or write them again with `wds.ShardWriter`",
-                       "move those files of `file_root=` or `paths=`")},
-            [PP_REMEDY_STORAGE_CHANGE] =
-                {NULL, NULL,
-                 "Find what changed for the storage at that moment: another job, exhausted burst credits, a full cache.",
-                 CACHED, .by = "storage workers prefetch"},
-            [PP_REMEDY_READ_TAIL] =
-                {NULL, NULL,
-                 "Hedge or repeat slow reads, deepen the prefetch (prefetch_factor), or try in_order=False.",
-                 OUT_OF_ORDER,
-                 .by = "hedge order prefetch inflight workers storage"},
-            [PP_REMEDY_MEMORY_LIMIT] =
-                {NULL, NULL,
-                 "Raise the memory limit of the control group (memory.max) by {data_bytes}, so that the data stays in the page cache; or make the data smaller.",
-                 WORDS(
-                     "a larger `memory.max`; smaller images in DATASET",
-                     "raise the container's memory limit (`docker run --memory`, Kubernetes `resources.limits.memory`); fewer or leaner `num_workers` leave more for the cache; resize images offline",
-                     "the same as in PyTorch; `cache_dir=DIR` on a faster disk",
-                     "the same as in PyTorch; `dont_use_mmap=True` does not help: the limit counts both")},
-            [PP_REMEDY_DISK_LIMIT] =
-                {NULL, NULL,
-                 "Raise the limit of bytes per second (io.max rbps, the volume's throughput), or read fewer bytes: smaller images, a cache; more workers gain nothing.",
-                 WORDS(
-                     "a larger `rbps` in `io.max`; smaller images in DATASET",
-                     "raise the volume's throughput or the container's `io.max`; copy the data to local NVMe before training; resize images offline. More `num_workers` gain nothing",
-                     "`wds.WebDataset(urls, cache_dir=DIR)`; smaller images with `wds.ShardWriter`",
-                     "local copies of the files; `fn.decoders.image(device=\"mixed\", cache_size=MB)` keeps decoded images")},
-            [PP_REMEDY_READS_LIMIT] =
-                {NULL, NULL,
-                 "Pack the files into shards, so that one read brings many samples; or raise the limit of reads per second (io.max riops, the volume's IOPS). More workers gain nothing.",
-                 WORDS(
-                     "tar shards as DATASET; a larger `riops` in `io.max`",
-                     "one archive in place of a file per sample (LMDB, `webdataset`, `h5py` with large chunks); raise the volume's IOPS. More `num_workers` gain nothing",
-                     "`wds.ShardWriter(pattern, maxsize=)`: shards of 100 MB to 1 GB",
-                     "`fn.readers.webdataset`, `fn.readers.tfrecord` or `fn.readers.mxnet` over packed data")},
-            [PP_REMEDY_FEWER_BYTES] =
-                {NULL, NULL,
-                 "Read fewer bytes (smaller images, packed and compressed shards), cache them, or use a faster tier; more workers gain nothing.",
-                 CACHED, .by = "storage"},
-            [PP_REMEDY_READ_AHEAD] =
-                {.by = "storage workers",
-                 .sentence = "Read ahead (madvise WILLNEED over the next windows, larger windows), read into buffers with several reads in flight, or load the file into memory first (vmtouch, cat).",
-                 WORDS("`vmtouch -t FILE` before the run; a larger `--window`",
-                       "`np.memmap` with `mmap.madvise(MADV_WILLNEED)`, or `os.preadv` into buffers",
-                       "shards are read as streams: pack the tokens with `wds.ShardWriter`",
-                       "`dont_use_mmap=True` and `read_ahead=True` of `fn.readers.*`")},
-            [PP_REMEDY_PACK] =
-                {.by = "workers storage",
-                 .sentence = "Pack the files into shards; until then, more reads in flight (num_workers).",
-                 WORDS("tar shards as DATASET; `--workers N` until then",
-                       "an indexed archive, LMDB or `webdataset`; more `num_workers` until then",
-                       "`wds.ShardWriter(pattern, maxsize=)`: shards of 100 MB to 1 GB",
-                       "`fn.readers.webdataset`, `fn.readers.tfrecord` or `fn.readers.mxnet` over packed "
-                       "data")},
-            [PP_REMEDY_WARM_CACHE] =
-                {.by = "storage workers prefetch",
-                 .sentence = "Read the data once before training (vmtouch, cat), or stage it; more reads in flight (num_workers) until it is warm.",
-                 WORDS(
-                     "`vmtouch -t DATASET` before the run; `--workers N`",
-                     "`vmtouch -t` or `cat` over the files before training; more `num_workers` in the first epoch",
-                     "`cache_dir=DIR` on local storage", "the same; `read_ahead=True` of `fn.readers.*`")},
-            [PP_REMEDY_READS_IN_FLIGHT] =
-                {NULL, NULL,
-                 "More reads in flight (num_workers, prefetch_factor), packed shards, or a cache.", READS,
-                 .by = "workers prefetch storage"},
-            [PP_REMEDY_STORAGE] =
-                {NULL, NULL,
-                 "For latency: more reads in flight (num_workers, prefetch_factor). For bandwidth: a faster tier, a cache or packed shards.",
-                 READS, .by = "workers prefetch storage"},
-            [PP_REMEDY_COLLATE] =
-                {.by = "work",
-                 .sentence = "Write samples directly into the batch, collate in parallel, or use smaller batches.",
-                 WORDS(
-                     "a smaller `--batch-size`",
-                     "a `collate_fn` that writes into one preallocated tensor; samples as tensors, not as PIL images",
-                     "`.batched(N, collation_fn=)` in the workers, not in the training process",
-                     "DALI writes samples into the batch; `fn.crop_mirror_normalize` in place of Python code")},
-            [PP_REMEDY_AUGMENT] =
-                {.by = "work",
-                 .sentence = "Make the transforms cheaper, or run them on the device.",
-                 WORDS("a cheaper `--transform`; `--wire u8` normalises on the device",
-                       "`torchvision.transforms.v2` on batches on the device; Kornia",
-                       "`.map()` only what needs the CPU; the rest on the device after `.batched(N)`",
-                       "operators with `device=\"gpu\"` behind `fn.decoders.image(device=\"mixed\")`")},
-            [PP_REMEDY_WHAT_BLOCKS] =
-                {.looks_first = 1,
-                 .sentence = "Find what {owner} waits for: a lock shared by the workers, memory that is paged in, a sleep. More workers hide a sleep, not a lock.",
-                 WORDS("`perf trace -p PID` on a worker",
-                       "`py-spy dump --pid PID` on a worker: the line that blocks", "the same as in PyTorch",
-                       "`perf trace -p PID`; Python code moves into `fn` operators")},
-            [PP_REMEDY_PIN_LESS] =
-                {.by = "link",
-                 .sentence = "Give that thread less to copy: uint8 that the device normalises, one tensor in place of many small ones; or try pin_memory=False.",
-                 WORDS(
-                     NULL,
-                     "`uint8` tensors, normalised on the device; a `collate_fn` that makes one tensor of many; "
-                     "`DataLoader(pin_memory=False)`: workers' memory is then copied by the step",
-                     "keep `uint8` through `.batched(N)`; `wds.WebLoader(pin_memory=False)`", NULL)},
-            [PP_REMEDY_UNPICKLE_LESS] =
-                {.knob = "unpickle",
-                 .offer = "one tensor per batch in place of many small ones",
-                 .amount = "unpickle=0.5",
-                 .sentence = "Send fewer tensors per batch: one in place of many small ones; or larger batches. With a GPU, pin_memory=True has a thread of its own take them.",
-                 WORDS(
-                     NULL,
-                     "a `collate_fn` that makes one tensor of many; a larger `batch_size`; on a GPU "
-                     "`DataLoader(pin_memory=True)`",
-                     "one tensor in place of many before `.batched(N)`; on a GPU `wds.WebLoader(pin_memory=True)`",
-                     NULL)},
-            [PP_REMEDY_DECODE_ELSEWHERE] =
-                {.sentence =
-                     "Decode less on the GPU: let idle CPUs do it, store images at the size that training needs, or use a GPU with more JPEG engines.",
-                 WORDS(
-                     "`--decode cpu` where CPUs are idle; `--copy-buffers 4`: more batches under way",
-                     "`torchvision.io.decode_jpeg` on CPU tensors where CPUs are idle; larger lists of images per call on the GPU",
-                     NULL, "`fn.decoders.image(device=\"mixed\", hw_decoder_load=...)` divides the images between engines and CUDA")},
-            [PP_REMEDY_ERRORS_FIRST] =
-                {NULL, NULL,
-                 "Fix or take out the files that fail (see Errors), then record again: with failing reads a run cannot be replayed.",
-                 ERRORS},
-            [PP_REMEDY_KEEP_WORKERS_PREFETCH] =
-                {NULL, NULL,
-                 "Keep the workers across epochs (persistent_workers=True in PyTorch), and prefetch across the boundary.",
-                 KEEP_WORKERS, .args = "persistent_workers=True", .by = "persistent-workers"},
-            [PP_REMEDY_START_ONCE] =
-                {NULL, NULL,
-                 "Start the workers once for all epochs (persistent_workers=True in PyTorch), and save the index of the dataset.",
-                 KEEP_WORKERS, .args = "persistent_workers=True"},
+    [PP_REMEDY_FEWER_WORKERS_AUTO] = {NULL, NULL, "Use fewer workers (num_workers): one per usable CPU.",
+                                      FEWER_WORKERS, .by = "fewer-workers"},
+    [PP_REMEDY_FEWER_WORKERS_LESS_WORK] =
+        {NULL, NULL,
+         "Use fewer workers (num_workers, at most one per usable CPU), or do less work per sample.",
+         FEWER_WORKERS, .by = "fewer-workers work"},
+    [PP_REMEDY_PREFETCH_OR_ORDER] =
+        {NULL, NULL,
+         "Deepen the prefetch (prefetch_factor), or try in_order=False: one slow sample delays the finished batches behind it.",
+         OUT_OF_ORDER, .by = "order prefetch"},
+    [PP_REMEDY_ASYNC_COPY] =
+        {NULL, NULL,
+         "Copy the next batch during the step: pinned memory, non_blocking=True, a second stream.", OVERLAP,
+         .by = "buffers", .line = COPY_LINE},
+    [PP_REMEDY_LESS_OR_OVERLAPPED] =
+        {NULL, NULL, "Copy less (uint8), or overlap copies with steps (non_blocking=True, a second stream).",
+         COPY_LESS, .by = "buffers link"},
+    [PP_REMEDY_LARGER_BATCH] =
+        {.by = "sync",
+         .sentence =
+             "Use larger batches, or queue several steps at a time (CUDA graphs, no sync after each step).",
+         WORDS("a larger `--batch-size`",
+               "a larger `batch_size`; `torch.compile(mode=\"reduce-overhead\")` or `torch.cuda.graph`",
+               "a larger `.batched(N)`", "a larger `batch_size` of `@pipeline_def`")},
+    [PP_REMEDY_CUPTI] = {NULL, NULL, "Install CUPTI for this run (docs/guide/gpu.md) and record again.",
+                         WORDS("docs/guide/gpu.md: the CUPTI library beside the driver", NULL, NULL, NULL)},
+    [PP_REMEDY_RECORD_LONGER] =
+        {NULL, NULL,
+         "Record longer, or again with one setting changed: the overlap of copies, the batch size.",
+         WORDS("`--duration`, then `--copy-buffers 2` or a larger `--batch-size`", NULL, NULL, NULL)},
+    [PP_REMEDY_EVEN_RANKS] =
+        {NULL, NULL,
+         "Balance the ranks' steps: samples of similar size in a batch, the same data rate for all; a deeper prefetch hides varying reads.",
+         WORDS("`--prefetch N` on every rank",
+               "a sampler that buckets samples by size; a larger `prefetch_factor`",
+               "`.shuffle(N)` with a larger buffer; shards of equal size for every rank",
+               "`random_shuffle=True` with a larger `initial_fill=`; `prefetch_queue_depth=N`")},
+    [PP_REMEDY_RECORD_RANKS] =
+        {NULL, NULL,
+         "Record every rank: the slow one hardly waits in its collective step, and its verdict names the cause.",
+         WORDS("`--ranks N`", "`pipeprobe exec` around the command of every rank", "the same as in PyTorch",
+               "the same as in PyTorch")},
+    [PP_REMEDY_QUOTA] = {NULL, NULL,
+                         "Raise the CPU quota of the control group (cpu.max), or do less work per sample.",
+                         QUOTA, .by = "cpus"},
+    [PP_REMEDY_OTHER_LOAD_OR_QUOTA] =
+        {NULL, NULL,
+         "Move other processes off these CPUs, or raise their limit (cgroup quota), before changing the loader.",
+         OTHER_LOAD, .by = "cpus"},
+    [PP_REMEDY_OTHER_LOAD_THEN_WORKERS] =
+        {NULL, NULL,
+         "Move other processes off these CPUs; then a worker for each usable CPU gains {g_cpus_workers}.",
+         OTHER_LOAD, .by = "cpus"},
+    [PP_REMEDY_SLOW_SHARD] =
+        {.by = "storage",
+         .sentence =
+             "Move or repair that part (a mount, a server, a shard): the other parts are fast enough.",
+         WORDS("move that part of DATASET", "move those files; `cache_dir` or a local copy hides it",
+               "`cache_dir=DIR` for its shards, or write them again with `wds.ShardWriter`",
+               "move those files of `file_root=` or `paths=`")},
+    [PP_REMEDY_STORAGE_CHANGE] =
+        {NULL, NULL,
+         "Find what changed for the storage at that moment: another job, exhausted burst credits, a full cache.",
+         CACHED, .by = "storage workers prefetch"},
+    [PP_REMEDY_READ_TAIL] =
+        {NULL, NULL,
+         "Hedge or repeat slow reads, deepen the prefetch (prefetch_factor), or try in_order=False.",
+         OUT_OF_ORDER, .by = "hedge order prefetch inflight workers storage"},
+    [PP_REMEDY_MEMORY_LIMIT] =
+        {NULL, NULL,
+         "Raise the memory limit of the control group (memory.max) by {data_bytes}, so that the data stays in the page cache; or make the data smaller.",
+         WORDS(
+             "a larger `memory.max`; smaller images in DATASET",
+             "raise the container's memory limit (`docker run --memory`, Kubernetes `resources.limits.memory`); fewer or leaner `num_workers` leave more for the cache; resize images offline",
+             "the same as in PyTorch; `cache_dir=DIR` on a faster disk",
+             "the same as in PyTorch; `dont_use_mmap=True` does not help: the limit counts both")},
+    [PP_REMEDY_DISK_LIMIT] =
+        {NULL, NULL,
+         "Raise the limit of bytes per second (io.max rbps, the volume's throughput), or read fewer bytes: smaller images, a cache; more workers gain nothing.",
+         WORDS(
+             "a larger `rbps` in `io.max`; smaller images in DATASET",
+             "raise the volume's throughput or the container's `io.max`; copy the data to local NVMe before training; resize images offline. More `num_workers` gain nothing",
+             "`wds.WebDataset(urls, cache_dir=DIR)`; smaller images with `wds.ShardWriter`",
+             "local copies of the files; `fn.decoders.image(device=\"mixed\", cache_size=MB)` keeps decoded images")},
+    [PP_REMEDY_READS_LIMIT] =
+        {NULL, NULL,
+         "Pack the files into shards, so that one read brings many samples; or raise the limit of reads per second (io.max riops, the volume's IOPS). More workers gain nothing.",
+         WORDS(
+             "tar shards as DATASET; a larger `riops` in `io.max`",
+             "one archive in place of a file per sample (LMDB, `webdataset`, `h5py` with large chunks); raise the volume's IOPS. More `num_workers` gain nothing",
+             "`wds.ShardWriter(pattern, maxsize=)`: shards of 100 MB to 1 GB",
+             "`fn.readers.webdataset`, `fn.readers.tfrecord` or `fn.readers.mxnet` over packed data")},
+    [PP_REMEDY_FEWER_BYTES] =
+        {NULL, NULL,
+         "Read fewer bytes (smaller images, packed and compressed shards), cache them, or use a faster tier; more workers gain nothing.",
+         CACHED, .by = "storage"},
+    [PP_REMEDY_READ_AHEAD] =
+        {.by = "storage workers",
+         .sentence =
+             "Read ahead (madvise WILLNEED over the next windows, larger windows), read into buffers with several reads in flight, or load the file into memory first (vmtouch, cat).",
+         WORDS("`vmtouch -t FILE` before the run; a larger `--window`",
+               "`np.memmap` with `mmap.madvise(MADV_WILLNEED)`, or `os.preadv` into buffers",
+               "shards are read as streams: pack the tokens with `wds.ShardWriter`",
+               "`dont_use_mmap=True` and `read_ahead=True` of `fn.readers.*`")},
+    [PP_REMEDY_PACK] =
+        {.by = "workers storage",
+         .sentence = "Pack the files into shards; until then, more reads in flight (num_workers).",
+         WORDS("tar shards as DATASET; `--workers N` until then",
+               "an indexed archive, LMDB or `webdataset`; more `num_workers` until then",
+               "`wds.ShardWriter(pattern, maxsize=)`: shards of 100 MB to 1 GB",
+               "`fn.readers.webdataset`, `fn.readers.tfrecord` or `fn.readers.mxnet` over packed "
+               "data")},
+    [PP_REMEDY_WARM_CACHE] =
+        {.by = "storage workers prefetch",
+         .sentence =
+             "Read the data once before training (vmtouch, cat), or stage it; more reads in flight (num_workers) until it is warm.",
+         WORDS("`vmtouch -t DATASET` before the run; `--workers N`",
+               "`vmtouch -t` or `cat` over the files before training; more `num_workers` in the first epoch",
+               "`cache_dir=DIR` on local storage", "the same; `read_ahead=True` of `fn.readers.*`")},
+    [PP_REMEDY_READS_IN_FLIGHT] =
+        {NULL, NULL, "More reads in flight (num_workers, prefetch_factor), packed shards, or a cache.", READS,
+         .by = "workers prefetch storage"},
+    [PP_REMEDY_STORAGE] =
+        {NULL, NULL,
+         "For latency: more reads in flight (num_workers, prefetch_factor). For bandwidth: a faster tier, a cache or packed shards.",
+         READS, .by = "workers prefetch storage"},
+    [PP_REMEDY_COLLATE] =
+        {.by = "work",
+         .sentence = "Write samples directly into the batch, collate in parallel, or use smaller batches.",
+         WORDS(
+             "a smaller `--batch-size`",
+             "a `collate_fn` that writes into one preallocated tensor; samples as tensors, not as PIL images",
+             "`.batched(N, collation_fn=)` in the workers, not in the training process",
+             "DALI writes samples into the batch; `fn.crop_mirror_normalize` in place of Python code")},
+    [PP_REMEDY_AUGMENT] =
+        {.by = "work",
+         .sentence = "Make the transforms cheaper, or run them on the device.",
+         WORDS("a cheaper `--transform`; `--wire u8` normalises on the device",
+               "`torchvision.transforms.v2` on batches on the device; Kornia",
+               "`.map()` only what needs the CPU; the rest on the device after `.batched(N)`",
+               "operators with `device=\"gpu\"` behind `fn.decoders.image(device=\"mixed\")`")},
+    [PP_REMEDY_WHAT_BLOCKS] =
+        {.looks_first = 1,
+         .sentence =
+             "Find what {owner} waits for: a lock shared by the workers, memory that is paged in, a sleep. More workers hide a sleep, not a lock.",
+         WORDS("`perf trace -p PID` on a worker", "`py-spy dump --pid PID` on a worker: the line that blocks",
+               "the same as in PyTorch", "`perf trace -p PID`; Python code moves into `fn` operators")},
+    [PP_REMEDY_PIN_LESS] =
+        {.by = "link",
+         .sentence =
+             "Give that thread less to copy: uint8 that the device normalises, one tensor in place of many small ones; or try pin_memory=False.",
+         WORDS(NULL,
+               "`uint8` tensors, normalised on the device; a `collate_fn` that makes one tensor of many; "
+               "`DataLoader(pin_memory=False)`: workers' memory is then copied by the step",
+               "keep `uint8` through `.batched(N)`; `wds.WebLoader(pin_memory=False)`", NULL)},
+    [PP_REMEDY_UNPICKLE_LESS] =
+        {.knob = "unpickle",
+         .offer = "one tensor per batch in place of many small ones",
+         .amount = "unpickle=0.5",
+         .sentence =
+             "Send fewer tensors per batch: one in place of many small ones; or larger batches. With a GPU, pin_memory=True has a thread of its own take them.",
+         WORDS(NULL,
+               "a `collate_fn` that makes one tensor of many; a larger `batch_size`; on a GPU "
+               "`DataLoader(pin_memory=True)`",
+               "one tensor in place of many before `.batched(N)`; on a GPU `wds.WebLoader(pin_memory=True)`",
+               NULL)},
+    [PP_REMEDY_DECODE_ELSEWHERE] =
+        {.sentence =
+             "Decode less on the GPU: let idle CPUs do it, store images at the size that training needs, or use a GPU with more JPEG engines.",
+         WORDS(
+             "`--decode cpu` where CPUs are idle; `--copy-buffers 4`: more batches under way",
+             "`torchvision.io.decode_jpeg` on CPU tensors where CPUs are idle; larger lists of images per call on the GPU",
+             NULL,
+             "`fn.decoders.image(device=\"mixed\", hw_decoder_load=...)` divides the images between engines and CUDA")},
+    [PP_REMEDY_ERRORS_FIRST] =
+        {NULL, NULL,
+         "Fix or take out the files that fail (see Errors), then record again: with failing reads a run cannot be replayed.",
+         ERRORS},
+    [PP_REMEDY_KEEP_WORKERS_PREFETCH] =
+        {NULL, NULL,
+         "Keep the workers across epochs (persistent_workers=True in PyTorch), and prefetch across the boundary.",
+         KEEP_WORKERS, .args = "persistent_workers=True", .by = "persistent-workers"},
+    [PP_REMEDY_START_ONCE] =
+        {NULL, NULL,
+         "Start the workers once for all epochs (persistent_workers=True in PyTorch), and save the index of the dataset.",
+         KEEP_WORKERS, .args = "persistent_workers=True"},
 
-            [PP_REMEDY_PERIODIC_CHECKPOINT] =
-                {NULL, NULL, "Save checkpoints in the background or less often, or on faster storage.",
-                 WORDS(NULL, "`torch.distributed.checkpoint.async_save`", NULL, NULL)},
-            [PP_REMEDY_PERIODIC_EPOCH] =
-                {NULL, NULL,
-                 "Prefetch across the epoch boundary, and keep the workers across epochs (persistent_workers=True in PyTorch).",
-                 KEEP_WORKERS},
-            [PP_REMEDY_KEEP_WORKERS] =
-                {"persistent-workers", "workers that stay for all epochs",
-                 "Keep the workers across epochs (persistent_workers=True in PyTorch).", KEEP_WORKERS,
-                 .args = "persistent_workers=True"},
-            [PP_REMEDY_PERIODIC_IO] =
-                {NULL, NULL,
-                 "Find the job that writes or reads at this interval: a flush, a snapshot, logging, another job on the same storage. A larger prefetch_factor hides short stalls.",
-                 PREFETCH},
-            [PP_REMEDY_PERIODIC_STORAGE] =
-                {NULL, NULL,
-                 "Find the job that uses the storage at this interval: a flush, a snapshot, another job. A larger prefetch_factor hides short stalls.",
-                 PREFETCH},
-            [PP_REMEDY_PERIODIC_ERRORS] = {NULL, NULL,
-                                           "Reads fail at this interval: the errors below name the files.",
-                                           ERRORS},
-            [PP_REMEDY_PERIODIC_STEP] =
-                {NULL, NULL,
-                 "The step itself takes longer at this interval: check what the training loop does every N steps (evaluation, logging, a flush), and timers of other processes.",
-                 WORDS(NULL, "callbacks, evaluation and logging of the training loop; `gc.collect()`",
-                       NULL, NULL)},
-            [PP_REMEDY_PERIODIC_SYNC] =
-                {NULL, NULL,
-                 "Check what the training loop does every N steps that waits for the device (logging a loss, .item()).",
-                 NO_SYNC},
-            [PP_REMEDY_PERIODIC_RANK] = {NULL, NULL,
-                                         "Another rank is late at this interval: see its recording.", RANKS},
-            [PP_REMEDY_PERIODIC_OTHER] =
-                {NULL, NULL,
-                 "Find what runs at this interval: timers, cron jobs, garbage collection, evaluation.",
-                 WORDS(NULL, "`gc.disable()` or `gc.freeze()` after start-up; evaluation and logging",
-                       NULL, NULL)},
-            [PP_REMEDY_FIRST_PROGRAM] =
-                {NULL, NULL,
-                 "The input pipeline had not begun: import less, and build the model after the loader's first iter().",
-                 WORDS(
-                     NULL,
-                     "`it = iter(loader)` before the model is built: the workers fill their prefetch meanwhile",
-                     NULL, NULL)},
-            [PP_REMEDY_FIRST_OPENING] =
-                {NULL, NULL,
-                 "Save the list of files between runs, or pack the data into shards with an index: opening then reads one file.",
-                 WORDS(
-                     "tar shards with `--index-dir`",
-                     "a list of files in one file, not `ImageFolder` over a remote mount",
-                     "a brace pattern of shards needs no listing",
-                     "`file_list=` in place of `file_root=`; `index_paths=` from `wds2idx` for `fn.readers.webdataset`")},
-            [PP_REMEDY_FIRST_WORKERS] =
-                {NULL, NULL,
-                 "Start the workers once for all epochs (persistent_workers=True in PyTorch); import and copy less into each worker.",
-                 KEEP_WORKERS},
-            [PP_REMEDY_FIRST_RANKS] =
-                {NULL, NULL,
-                 "Start all ranks together; for a late rank, check which files it opens and how long that takes.",
-                 RANKS},
-            [PP_REMEDY_FIRST_BATCH] =
-                {NULL, NULL,
-                 "The first batch is not prefetched: warm the page cache for its reads, or make it smaller.",
-                 CACHED},
-            [PP_REMEDY_PREFETCH_ACROSS] =
-                {NULL, NULL,
-                 "Prefetch across the epoch boundary: let one iteration of the loader go through several epochs, so that the next one's first batches are made while the last ones are used.",
-                 ONE_ITERATION},
-            [PP_REMEDY_SET_EPOCH] =
-                {NULL, NULL,
-                 "Call sampler.set_epoch(epoch) before each epoch (DistributedSampler), or seed the shuffle with the epoch.",
-                 WORDS(NULL, "`sampler.set_epoch(epoch)` before each epoch (`DistributedSampler`)",
-                       "`.shuffle(N)` with a seed that holds the epoch; `shardshuffle=N`",
-                       "`random_shuffle=True`, or `shuffle_after_epoch=True`, of `fn.readers.*`")},
-            [PP_REMEDY_REPEATED] =
-                {NULL, NULL,
-                 "Check how the data is split: workers or ranks that read the same part, a shard listed twice, a resume that restarts an epoch.",
-                 WORDS(
-                     "`--rank`, `--world-size`",
-                     "`DistributedSampler`; `get_worker_info()` in an `IterableDataset`",
-                     "`nodesplitter=wds.split_by_node`, `workersplitter=wds.split_by_worker`; not `resampled=True`",
-                     "`shard_id=`, `num_shards=`; `pad_last_batch=False`")},
-            [PP_REMEDY_SKIPPED] =
-                {NULL, NULL,
-                 "Check what the loader leaves out: a part that no worker reads, an epoch that ends early, a resume that skips samples.",
-                 WORDS("leave out `--drop-last`", "`drop_last=False`; the length of the sampler",
-                       "`.with_epoch(N)`: N samples per worker; `partial=True` of `.batched(N)`",
-                       "`last_batch_policy=LastBatchPolicy.PARTIAL`; `shard_id=`, `num_shards=`")},
-            [PP_REMEDY_MORE_BATCHES] =
-                {NULL, NULL, "Record more batches: a longer run, or a smaller batch size.",
-                 WORDS(
-                     "`--duration`, `--steps` or `--epochs`, whichever ended the run; a lower `--warmup` or `--batch-size`",
-                     "more steps, or a smaller `batch_size`", "the same as in PyTorch",
-                     "the same as in PyTorch")},
-            [PP_REMEDY_RUN_LONGER] = {NULL, NULL, "Record a longer run: several seconds after the warm-up.",
-                                      WORDS("`--duration`, `--steps` or `--epochs`, whichever ended the run",
-                                            "more steps",
-                                            "the same as in PyTorch", "the same as in PyTorch")},
-            [PP_REMEDY_LESS_DETAIL] = {NULL, NULL, "Record less detail, or on a less loaded machine.",
-                                       WORDS("`--detail batch`; a larger `--ring-spans` of `exec`",
-                                             "fewer ranges per sample", NULL, NULL)},
-            [PP_REMEDY_ANNOTATE] =
-                {NULL, NULL,
-                 "Map ranges of the training loop to data_wait and step (pipeprobe exec --map): a verdict needs both.",
-                 WORDS(
-                     NULL,
-                     "`torch.cuda.nvtx.range(\"data_wait\")` around `next(batches)`, `range(\"step\")` around the step",
-                     "the same as in PyTorch", "the same as in PyTorch")},
-            [PP_REMEDY_CHECK_SPANS] =
-                {NULL, NULL,
-                 "Check which code and which thread each span covers; a phase must end before the next one of its thread begins.",
-                 WORDS(NULL, "the ranges of the program, and the map's phases", NULL, NULL)},
-            [PP_REMEDY_CHECK_WORKERS] =
-                {NULL, NULL,
-                 "Check that every worker is recorded (the JSON report lists them), and that batches and samples are counted the same way.",
-                 WORDS(NULL, "the ranges of the workers, and the map's phases", NULL, NULL)},
-            [PP_REMEDY_RECORD_AGAIN] =
-                {NULL, NULL,
-                 "Record again; if it repeats, the clock or the batch numbers of a thread are wrong.",
-                 WORDS(NULL, "the batch numbers in the ranges' names", NULL, NULL)},
-            [PP_REMEDY_MORE_DATA] =
-                {NULL, NULL, "Use more data, or a smaller batch size: an epoch needs more than one batch.",
-                 WORDS("a smaller `--batch-size`", "a smaller `batch_size`", "a smaller `.batched(N)`",
-                       "a smaller `batch_size` of `@pipeline_def`")},
-            [PP_REMEDY_THIS_RANK] = {NULL, NULL, "All ranks wait for this one; see its verdict above.",
-                                     RANKS},
-            [PP_REMEDY_THAT_RANK] = {NULL, NULL,
-                                     "See that rank's recording: its verdict names the cause for all ranks.",
-                                     RANKS},
-            [PP_REMEDY_LOCKSTEP] =
-                {NULL, NULL,
-                 "Use more workers (num_workers in PyTorch) where CPUs are idle, or make samples cheaper; a larger prefetch_factor does not help, because no worker gets ahead.",
-                 MORE_WORKERS},
-            [PP_REMEDY_HUNG_OPEN] =
-                {NULL, NULL,
-                 "Check that sample and its storage: a mount that does not answer, a damaged or very large file, a lock held across fork.",
-                 HUNG},
-            [PP_REMEDY_HUNG_ENDED] =
-                {NULL, NULL,
-                 "Check that sample and its storage at that time: a server that failed over, a very large file, a lock; a time limit on reads bounds it.",
-                 HUNG},
-            [PP_REMEDY_REMOTE_IN_FLIGHT] =
-                {"inflight", "more reads in flight per worker", "Have more requests in flight: more workers (num_workers), of which each has one; or fewer and larger requests: pack samples into shards and read these in order.",
-                 WORDS("`--inflight N`, `--workers N`; `--stream` over shards",
-                       "`DataLoader(num_workers=N)`; several fetches per worker in `__getitems__`",
-                       "more workers, of which each streams a shard",
-                       "readers with `num_threads=N`, a file system in front of the store"),
-                 .options = "--inflight {to}", .args = "num_workers={to}", .of_each_worker = 1,
-                 .by = "workers"},
-            [PP_REMEDY_REMOTE_THROTTLED] =
-                {.by = "errors",
-                 .sentence = "Ask less often: larger objects, fewer readers at a time, a cache on local disk; a bucket takes more when its keys are spread over several prefixes.",
-                 WORDS("shards in place of a folder; fewer `--workers`",
-                       "shards in place of single objects; retries with back-off and jitter",
-                       "larger shards (`ShardWriter(maxsize=...)`), `cache_dir=`", "a copy on local disk")},
-            [PP_REMEDY_REMOTE_DNS] =
-                {.by = "connections",
-                 .sentence = "Look host names up less often: connections that are kept, a cache of DNS on the node (nscd, systemd-resolved, NodeLocal DNSCache), a name that needs no search list.",
-                 WORDS(
-                     "nothing: connections are kept; see what closes them, and how long `getent hosts NAME` takes",
-                     "one client per worker, made in the worker; a cache of DNS on the node",
-                     "one `pipe:` per shard, and larger shards; a cache of DNS on the node",
-                     "a cache of DNS on the node")},
-            [PP_REMEDY_REMOTE_HOST] =
-                {"hosts", "even hosts: the slow one as fast as the others, or no requests to it",
-                 "Take {host} out of the name's addresses, or find what makes it slow; hedged requests hide a part of it.",
-                 WORDS(
-                     "the address of another host in DATASET; `--hedge p95` until then",
-                     "take the host out of the service or of DNS; a client that hedges (CRT, s3torchconnector)",
-                     "take the host out of the service or of DNS",
-                     "take the host out of the service or of DNS"),
-                 .by = "hedge"},
-            [PP_REMEDY_REMOTE_PREFIX] =
-                {.by = "errors",
-                 .sentence = "Spread the keys below {prefix} over several prefixes (a hash in front), or ask less often: larger objects, a cache.",
-                 WORDS("shards in place of a folder; fewer `--workers`, a lower `--inflight`",
-                       "keys that begin with a hash; shards in place of single objects",
-                       "shards under several prefixes; larger shards (`ShardWriter(maxsize=...)`)",
-                       "shards under several prefixes")},
-            [PP_REMEDY_REMOTE_HEDGE] =
-                {"hedge", "hedged requests: a second one where the first is late",
-                 "Hedge slow requests: make a second one when the first byte is late.",
-                 WORDS("`--hedge p95`",
-                       "a client that hedges or retries slow requests (CRT, s3torchconnector)",
-                       "`pipe:` of a client that hedges", "a file system in front of the store"),
-                 .options = "--hedge {to}"},
-            [PP_REMEDY_REMOTE_STREAM] =
-                {.by = "inflight workers storage",
-                 .sentence = "Have more connections at a time: more requests in flight, of parts of an object; or fewer bytes: smaller images.",
-                 WORDS("`--inflight N`, `--workers N`; smaller images in DATASET",
-                       "more `num_workers`; several ranges at a time in `__getitems__`",
-                       "more workers, of which each streams a shard", "more readers; smaller images")},
-            [PP_REMEDY_REMOTE_PACK] =
-                {.by = "inflight workers storage",
-                 .sentence = "Pack the objects into shards (pipeprobe pack), and read these in order: one request brings many samples.",
-                 WORDS("shards of `pipeprobe pack` as DATASET, with `--stream`",
-                       "shards of 100 MB to 1 GB (WebDataset, MosaicML streaming, litdata)",
-                       "`wds.ShardWriter(pattern, maxsize=)`: shards of 100 MB to 1 GB",
-                       "`fn.readers.webdataset` over packed shards")},
-            [PP_REMEDY_LARGER_SHARDS] =
-                {"shard-size", "larger shards",
-                 "Write larger shards (pipeprobe pack): each takes a request of its own, and a stream makes one after the other.",
-                 WORDS("`pipeprobe pack SRC -o DST --shard-size 256MiB`",
-                       "shards of 100 MB to 1 GB (`MDSWriter(size_limit=)`)",
-                       "`wds.ShardWriter(pattern, maxsize=256e6)`", "larger shards")},
-            [PP_REMEDY_REMOTE_CONNECTIONS] =
-                {"connections", "connections that are kept: no DNS, TCP, TLS in a request",
-                 "Keep connections open: one client per worker instead of one per sample, keep-alive on the server and on proxies between.",
-                 WORDS(
-                     "nothing: connections are kept; see what closes them (keep-alive of the server, a proxy)",
-                     "one `requests.Session` or boto3 client per worker, made in the worker",
-                     "one `pipe:` per shard, and larger shards", "a file system in front of the store")},
-            [PP_REMEDY_CACHE_SIZE] =
-                {NULL, NULL,
-                 "Make the cache as large as the data, or the data smaller; in a smaller cache no more than cache bytes over data bytes can be found.",
-                 WORDS("`--cache-bytes SIZE`", "a larger local disk for what the data set downloads",
-                       "`wds.WebDataset(urls, cache_dir=DIR, cache_size=BYTES)`",
-                       "local copies of the files")},
-            [PP_REMEDY_CACHE_THRASH] =
-                {NULL, NULL,
-                 "Keep what is in the cache instead of replacing it: of a set that is read once per epoch what was used last is needed last.",
-                 WORDS("`--cache-policy keep`, or a larger `--cache-bytes`",
-                       "a cache that stops storing when it is full, or holds the whole set",
-                       "a larger `cache_size`: it removes the shards used longest ago",
-                       "local copies of the files")},
-            [PP_REMEDY_CACHE_TROUBLE] =
-                {NULL, NULL, "Give the cache a directory of its own on a local disk with room for it.",
-                 WORDS("`--cache DIR`, `--cache-bytes SIZE`", "a local disk with room for what is downloaded",
-                       "`cache_dir=DIR` on a local disk", "a local disk")},
-            [PP_REMEDY_LEASES] =
-                {NULL, NULL,
-                 "Use more and smaller shards, of equal size: the last shard of the slowest rank decides how long the others wait at the end of an epoch.",
-                 WORDS("`pipeprobe pack SRC -o DST --shard-size 64MiB`", "many small shards per rank",
-                       "`ShardWriter(maxsize=...)` with a smaller size", "many small shards per rank")},
-            [PP_REMEDY_AMPLIFIED] =
-                {NULL, NULL,
-                 "Read rows together that lie together: smaller pages and row groups, or an order of shuffled row groups with a buffer; else shards of single samples.",
-                 WORDS(
-                     "`--sampler sequential` shows what the pages cost; write the file with small pages (`data_page_size`)",
-                     "an `IterableDataset` over shuffled row groups with a shuffle buffer",
-                     "tar shards in place of Parquet", "tar shards or WebDataset in place of Parquet")},
-            [PP_REMEDY_SHUFFLE] =
-                {NULL, NULL,
-                 "Use the larger shuffle buffer, or shards whose samples are stored in random order; a data set that is read by index is shuffled in full.",
-                 WORDS("`--shuffle-buffer N`; without `--stream` a full shuffle",
-                       "a map-style data set with `shuffle=True`, or a larger buffer of an iterable one",
-                       "`.shuffle(N)`", "`initial_fill=N` with `random_shuffle=True` of `fn.readers.*`")},
-            [PP_REMEDY_READER_LOCK] =
-                {NULL, NULL,
-                 "More threads read no faster: read in processes, each with the file opened in it, or write the data as shards or Parquet; whole chunks per read cost less.",
-                 WORDS("write the data as tar shards, MDS or Parquet",
-                       "`DataLoader(num_workers=N)` with the file opened in the worker, not before",
-                       "tar shards in place of HDF5", "tar shards or NumPy files in place of HDF5")},
-            [PP_REMEDY_STREAM_READER] =
-                {.by = "storage",
-                 .sentence = "Of a stream that one thread reads: read the shards by index, with more reads in flight, or with more readers of which each streams shards of its own; a cache on local disk helps from the second epoch on.",
-                 WORDS("leave out `--stream`, with `--inflight N`; `--ranks N`; `--cache DIR`",
-                       "more `num_workers`, of which each streams its own shards",
-                       "more workers, of which each streams a shard; `cache_dir=DIR`",
-                       "readers with `num_threads=N`; several readers with `num_shards=`")},
-            [PP_REMEDY_NUMA] =
-                {NULL, NULL,
-                 "Run the job on the GPU's NUMA node N: `numactl --cpunodebind=N --preferred=N` in front of its command; measure it, since copies may be hidden.",
-                 WORDS(
-                     "`numactl --cpunodebind=N --preferred=N pipeprobe run ...`",
-                     "`numactl --cpunodebind=N --preferred=N` in front of each rank's command; `torchrun` has "
-                     "`--numa-binding=node` ",
-                     "the same as in PyTorch",
-                     "`set_affinity=True` of the pipeline; or `numactl` as in PyTorch")},
-            [PP_REMEDY_PLAIN_JPEG] = {PLAIN_JPEG},
-            [PP_REMEDY_DECODE_STEALS] = {DECODE_STEALS},
-            [PP_REMEDY_BUFFER_DEBT] =
-                {NULL, NULL,
-                 "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",
-                 PREFETCH},
-            [PP_REMEDY_MEMORY_GROWTH] =
-                {NULL, NULL,
-                 "Find what each worker keeps: a list or cache that grows per sample, or Python objects of the data set, whose pages each worker copies as it touches them; keep the index in one array.",
-                 WORDS(
-                     "report it: the loader allocates nothing per sample once it is warm",
-                     "the index as one `numpy` or `torch` tensor in place of lists of objects; no cache without a bound in "
-                     "`__getitem__`; `tracemalloc` in the worker",
-                     "a bound on what `.shuffle(N)` and caches hold", "a bound on `external_source` caches")},
+    [PP_REMEDY_PERIODIC_CHECKPOINT] =
+        {NULL, NULL, "Save checkpoints in the background or less often, or on faster storage.",
+         WORDS(NULL, "`torch.distributed.checkpoint.async_save`", NULL, NULL)},
+    [PP_REMEDY_PERIODIC_EPOCH] =
+        {NULL, NULL,
+         "Prefetch across the epoch boundary, and keep the workers across epochs (persistent_workers=True in PyTorch).",
+         KEEP_WORKERS},
+    [PP_REMEDY_KEEP_WORKERS] = {"persistent-workers", "workers that stay for all epochs",
+                                "Keep the workers across epochs (persistent_workers=True in PyTorch).",
+                                KEEP_WORKERS, .args = "persistent_workers=True"},
+    [PP_REMEDY_PERIODIC_IO] =
+        {NULL, NULL,
+         "Find the job that writes or reads at this interval: a flush, a snapshot, logging, another job on the same storage. A larger prefetch_factor hides short stalls.",
+         PREFETCH},
+    [PP_REMEDY_PERIODIC_STORAGE] =
+        {NULL, NULL,
+         "Find the job that uses the storage at this interval: a flush, a snapshot, another job. A larger prefetch_factor hides short stalls.",
+         PREFETCH},
+    [PP_REMEDY_PERIODIC_ERRORS] = {NULL, NULL,
+                                   "Reads fail at this interval: the errors below name the files.", ERRORS},
+    [PP_REMEDY_PERIODIC_STEP] =
+        {NULL, NULL,
+         "The step itself takes longer at this interval: check what the training loop does every N steps (evaluation, logging, a flush), and timers of other processes.",
+         WORDS(NULL, "callbacks, evaluation and logging of the training loop; `gc.collect()`", NULL, NULL)},
+    [PP_REMEDY_PERIODIC_SYNC] =
+        {NULL, NULL,
+         "Check what the training loop does every N steps that waits for the device (logging a loss, .item()).",
+         NO_SYNC},
+    [PP_REMEDY_PERIODIC_RANK] = {NULL, NULL, "Another rank is late at this interval: see its recording.",
+                                 RANKS},
+    [PP_REMEDY_PERIODIC_OTHER] =
+        {NULL, NULL, "Find what runs at this interval: timers, cron jobs, garbage collection, evaluation.",
+         WORDS(NULL, "`gc.disable()` or `gc.freeze()` after start-up; evaluation and logging", NULL, NULL)},
+    [PP_REMEDY_FIRST_PROGRAM] =
+        {NULL, NULL,
+         "The input pipeline had not begun: import less, and build the model after the loader's first iter().",
+         WORDS(NULL,
+               "`it = iter(loader)` before the model is built: the workers fill their prefetch meanwhile",
+               NULL, NULL)},
+    [PP_REMEDY_FIRST_OPENING] =
+        {NULL, NULL,
+         "Save the list of files between runs, or pack the data into shards with an index: opening then reads one file.",
+         WORDS(
+             "tar shards with `--index-dir`",
+             "a list of files in one file, not `ImageFolder` over a remote mount",
+             "a brace pattern of shards needs no listing",
+             "`file_list=` in place of `file_root=`; `index_paths=` from `wds2idx` for `fn.readers.webdataset`")},
+    [PP_REMEDY_FIRST_WORKERS] =
+        {NULL, NULL,
+         "Start the workers once for all epochs (persistent_workers=True in PyTorch); import and copy less into each worker.",
+         KEEP_WORKERS},
+    [PP_REMEDY_FIRST_RANKS] =
+        {NULL, NULL,
+         "Start all ranks together; for a late rank, check which files it opens and how long that takes.",
+         RANKS},
+    [PP_REMEDY_FIRST_BATCH] =
+        {NULL, NULL,
+         "The first batch is not prefetched: warm the page cache for its reads, or make it smaller.", CACHED},
+    [PP_REMEDY_PREFETCH_ACROSS] =
+        {NULL, NULL, "Prefetch across the epoch boundary: several epochs in one iteration of the loader.",
+         ONE_ITERATION},
+    [PP_REMEDY_SET_EPOCH] =
+        {NULL, NULL,
+         "Call sampler.set_epoch(epoch) before each epoch (DistributedSampler), or seed the shuffle with the epoch.",
+         WORDS(NULL, "`sampler.set_epoch(epoch)` before each epoch (`DistributedSampler`)",
+               "`.shuffle(N)` with a seed that holds the epoch; `shardshuffle=N`",
+               "`random_shuffle=True`, or `shuffle_after_epoch=True`, of `fn.readers.*`")},
+    [PP_REMEDY_REPEATED] =
+        {NULL, NULL,
+         "Check how the data is split: workers or ranks that read the same part, a shard listed twice, a resume that restarts an epoch.",
+         WORDS("`--rank`, `--world-size`",
+               "`DistributedSampler`; `get_worker_info()` in an `IterableDataset`",
+               "`nodesplitter=wds.split_by_node`, `workersplitter=wds.split_by_worker`; not `resampled=True`",
+               "`shard_id=`, `num_shards=`; `pad_last_batch=False`")},
+    [PP_REMEDY_SKIPPED] =
+        {NULL, NULL,
+         "Check what the loader leaves out: a part that no worker reads, an epoch that ends early, a resume that skips samples.",
+         WORDS("leave out `--drop-last`", "`drop_last=False`; the length of the sampler",
+               "`.with_epoch(N)`: N samples per worker; `partial=True` of `.batched(N)`",
+               "`last_batch_policy=LastBatchPolicy.PARTIAL`; `shard_id=`, `num_shards=`")},
+    [PP_REMEDY_MORE_BATCHES] =
+        {NULL, NULL, "Record more batches: a longer run, or a smaller batch size.",
+         WORDS(
+             "`--duration`, `--steps` or `--epochs`, whichever ended the run; a lower `--warmup` or `--batch-size`",
+             "more steps, or a smaller `batch_size`", "the same as in PyTorch", "the same as in PyTorch")},
+    [PP_REMEDY_RUN_LONGER] = {NULL, NULL, "Record a longer run: several seconds after the warm-up.",
+                              WORDS("`--duration`, `--steps` or `--epochs`, whichever ended the run",
+                                    "more steps", "the same as in PyTorch", "the same as in PyTorch")},
+    [PP_REMEDY_LESS_DETAIL] = {NULL, NULL, "Record less detail, or on a less loaded machine.",
+                               WORDS("`--detail batch`; a larger `--ring-spans` of `exec`",
+                                     "fewer ranges per sample", NULL, NULL)},
+    [PP_REMEDY_ANNOTATE] =
+        {NULL, NULL,
+         "Map ranges of the training loop to data_wait and step (pipeprobe exec --map): a verdict needs both.",
+         WORDS(
+             NULL,
+             "`torch.cuda.nvtx.range(\"data_wait\")` around `next(batches)`, `range(\"step\")` around the step",
+             "the same as in PyTorch", "the same as in PyTorch")},
+    [PP_REMEDY_CHECK_SPANS] =
+        {NULL, NULL,
+         "Check which code and which thread each span covers; a phase must end before the next one of its thread begins.",
+         WORDS(NULL, "the ranges of the program, and the map's phases", NULL, NULL)},
+    [PP_REMEDY_CHECK_WORKERS] =
+        {NULL, NULL,
+         "Check that every worker is recorded (the JSON report lists them), and that batches and samples are counted the same way.",
+         WORDS(NULL, "the ranges of the workers, and the map's phases", NULL, NULL)},
+    [PP_REMEDY_RECORD_AGAIN] =
+        {NULL, NULL, "Record again; if it repeats, the clock or the batch numbers of a thread are wrong.",
+         WORDS(NULL, "the batch numbers in the ranges' names", NULL, NULL)},
+    [PP_REMEDY_MORE_DATA] = {NULL, NULL,
+                             "Use more data, or a smaller batch size: an epoch needs more than one batch.",
+                             WORDS("a smaller `--batch-size`", "a smaller `batch_size`",
+                                   "a smaller `.batched(N)`", "a smaller `batch_size` of `@pipeline_def`")},
+    [PP_REMEDY_THIS_RANK] = {NULL, NULL, "All ranks wait for this one; see its verdict above.", RANKS},
+    [PP_REMEDY_THAT_RANK] = {NULL, NULL,
+                             "See that rank's recording: its verdict names the cause for all ranks.", RANKS},
+    [PP_REMEDY_LOCKSTEP] =
+        {NULL, NULL,
+         "Use more workers (num_workers in PyTorch) where CPUs are idle, or make samples cheaper; a larger prefetch_factor does not help, because no worker gets ahead.",
+         MORE_WORKERS},
+    [PP_REMEDY_HUNG_OPEN] =
+        {NULL, NULL,
+         "Check that sample and its storage: a mount that does not answer, a damaged or very large file, a lock held across fork.",
+         HUNG},
+    [PP_REMEDY_HUNG_ENDED] =
+        {NULL, NULL,
+         "Check that sample and its storage at that time: a server that failed over, a very large file, a lock; a time limit on reads bounds it.",
+         HUNG},
+    [PP_REMEDY_REMOTE_IN_FLIGHT] =
+        {"inflight", "more reads in flight per worker",
+         "Have more requests in flight: more workers (num_workers), of which each has one; or fewer and larger requests: pack samples into shards and read these in order.",
+         WORDS("`--inflight N`, `--workers N`; `--stream` over shards",
+               "`DataLoader(num_workers=N)`; several fetches per worker in `__getitems__`",
+               "more workers, of which each streams a shard",
+               "readers with `num_threads=N`, a file system in front of the store"),
+         .options = "--inflight {to}", .args = "num_workers={to}", .of_each_worker = 1, .by = "workers"},
+    [PP_REMEDY_REMOTE_THROTTLED] =
+        {.by = "errors",
+         .sentence =
+             "Ask less often: larger objects, fewer readers at a time, a cache on local disk; a bucket takes more when its keys are spread over several prefixes.",
+         WORDS("shards in place of a folder; fewer `--workers`",
+               "shards in place of single objects; retries with back-off and jitter",
+               "larger shards (`ShardWriter(maxsize=...)`), `cache_dir=`", "a copy on local disk")},
+    [PP_REMEDY_REMOTE_DNS] =
+        {.by = "connections",
+         .sentence =
+             "Look host names up less often: connections that are kept, a cache of DNS on the node (nscd, systemd-resolved, NodeLocal DNSCache), a name that needs no search list.",
+         WORDS("nothing: connections are kept; see what closes them, and how long `getent hosts NAME` takes",
+               "one client per worker, made in the worker; a cache of DNS on the node",
+               "one `pipe:` per shard, and larger shards; a cache of DNS on the node",
+               "a cache of DNS on the node")},
+    [PP_REMEDY_REMOTE_HOST] =
+        {"hosts", "even hosts: the slow one as fast as the others, or no requests to it",
+         "Take {host} out of the name's addresses, or find what makes it slow; hedged requests hide a part of it.",
+         WORDS("the address of another host in DATASET; `--hedge p95` until then",
+               "take the host out of the service or of DNS; a client that hedges (CRT, s3torchconnector)",
+               "take the host out of the service or of DNS", "take the host out of the service or of DNS"),
+         .by = "hedge"},
+    [PP_REMEDY_REMOTE_PREFIX] =
+        {.by = "errors",
+         .sentence =
+             "Spread the keys below {prefix} over several prefixes (a hash in front), or ask less often: larger objects, a cache.",
+         WORDS("shards in place of a folder; fewer `--workers`, a lower `--inflight`",
+               "keys that begin with a hash; shards in place of single objects",
+               "shards under several prefixes; larger shards (`ShardWriter(maxsize=...)`)",
+               "shards under several prefixes")},
+    [PP_REMEDY_REMOTE_HEDGE] = {"hedge", "hedged requests: a second one where the first is late",
+                                "Hedge slow requests: make a second one when the first byte is late.",
+                                WORDS("`--hedge p95`",
+                                      "a client that hedges or retries slow requests (CRT, s3torchconnector)",
+                                      "`pipe:` of a client that hedges",
+                                      "a file system in front of the store"),
+                                .options = "--hedge {to}"},
+    [PP_REMEDY_REMOTE_STREAM] =
+        {.by = "inflight workers storage",
+         .sentence =
+             "Have more connections at a time: more requests in flight, of parts of an object; or fewer bytes: smaller images.",
+         WORDS("`--inflight N`, `--workers N`; smaller images in DATASET",
+               "more `num_workers`; several ranges at a time in `__getitems__`",
+               "more workers, of which each streams a shard", "more readers; smaller images")},
+    [PP_REMEDY_REMOTE_PACK] =
+        {.by = "inflight workers storage",
+         .sentence =
+             "Pack the objects into shards (pipeprobe pack), and read these in order: one request brings many samples.",
+         WORDS("shards of `pipeprobe pack` as DATASET, with `--stream`",
+               "shards of 100 MB to 1 GB (WebDataset, MosaicML streaming, litdata)",
+               "`wds.ShardWriter(pattern, maxsize=)`: shards of 100 MB to 1 GB",
+               "`fn.readers.webdataset` over packed shards")},
+    [PP_REMEDY_LARGER_SHARDS] =
+        {"shard-size", "larger shards",
+         "Write larger shards (pipeprobe pack): each takes a request of its own, and a stream makes one after the other.",
+         WORDS("`pipeprobe pack SRC -o DST --shard-size 256MiB`",
+               "shards of 100 MB to 1 GB (`MDSWriter(size_limit=)`)",
+               "`wds.ShardWriter(pattern, maxsize=256e6)`", "larger shards")},
+    [PP_REMEDY_REMOTE_CONNECTIONS] =
+        {"connections", "connections that are kept: no DNS, TCP, TLS in a request",
+         "Keep connections open: one client per worker instead of one per sample, keep-alive on the server and on proxies between.",
+         WORDS("nothing: connections are kept; see what closes them (keep-alive of the server, a proxy)",
+               "one `requests.Session` or boto3 client per worker, made in the worker",
+               "one `pipe:` per shard, and larger shards", "a file system in front of the store")},
+    [PP_REMEDY_CACHE_SIZE] =
+        {NULL, NULL,
+         "Make the cache as large as the data, or the data smaller; in a smaller cache no more than cache bytes over data bytes can be found.",
+         WORDS("`--cache-bytes SIZE`", "a larger local disk for what the data set downloads",
+               "`wds.WebDataset(urls, cache_dir=DIR, cache_size=BYTES)`", "local copies of the files")},
+    [PP_REMEDY_CACHE_THRASH] =
+        {NULL, NULL,
+         "Keep what is in the cache instead of replacing it: of a set that is read once per epoch what was used last is needed last.",
+         WORDS("`--cache-policy keep`, or a larger `--cache-bytes`",
+               "a cache that stops storing when it is full, or holds the whole set",
+               "a larger `cache_size`: it removes the shards used longest ago", "local copies of the files")},
+    [PP_REMEDY_CACHE_TROUBLE] = {NULL, NULL,
+                                 "Give the cache a directory of its own on a local disk with room for it.",
+                                 WORDS("`--cache DIR`, `--cache-bytes SIZE`",
+                                       "a local disk with room for what is downloaded",
+                                       "`cache_dir=DIR` on a local disk", "a local disk")},
+    [PP_REMEDY_LEASES] =
+        {NULL, NULL,
+         "Use more and smaller shards, of equal size: the last shard of the slowest rank decides how long the others wait at the end of an epoch.",
+         WORDS("`pipeprobe pack SRC -o DST --shard-size 64MiB`", "many small shards per rank",
+               "`ShardWriter(maxsize=...)` with a smaller size", "many small shards per rank")},
+    [PP_REMEDY_AMPLIFIED] =
+        {NULL, NULL,
+         "Read rows together that lie together: smaller pages and row groups, or an order of shuffled row groups with a buffer; else shards of single samples.",
+         WORDS(
+             "`--sampler sequential` shows what the pages cost; write the file with small pages (`data_page_size`)",
+             "an `IterableDataset` over shuffled row groups with a shuffle buffer",
+             "tar shards in place of Parquet", "tar shards or WebDataset in place of Parquet")},
+    [PP_REMEDY_SHUFFLE] =
+        {NULL, NULL,
+         "Use the larger shuffle buffer, or shards whose samples are stored in random order; a data set that is read by index is shuffled in full.",
+         WORDS("`--shuffle-buffer N`; without `--stream` a full shuffle",
+               "a map-style data set with `shuffle=True`, or a larger buffer of an iterable one",
+               "`.shuffle(N)`", "`initial_fill=N` with `random_shuffle=True` of `fn.readers.*`")},
+    [PP_REMEDY_READER_LOCK] =
+        {NULL, NULL,
+         "More threads read no faster: read in processes, each with the file opened in it, or write the data as shards or Parquet; whole chunks per read cost less.",
+         WORDS("write the data as tar shards, MDS or Parquet",
+               "`DataLoader(num_workers=N)` with the file opened in the worker, not before",
+               "tar shards in place of HDF5", "tar shards or NumPy files in place of HDF5")},
+    [PP_REMEDY_STREAM_READER] =
+        {.by = "storage",
+         .sentence =
+             "Of a stream that one thread reads: read the shards by index, with more reads in flight, or with more readers of which each streams shards of its own; a cache on local disk helps from the second epoch on.",
+         WORDS("leave out `--stream`, with `--inflight N`; `--ranks N`; `--cache DIR`",
+               "more `num_workers`, of which each streams its own shards",
+               "more workers, of which each streams a shard; `cache_dir=DIR`",
+               "readers with `num_threads=N`; several readers with `num_shards=`")},
+    [PP_REMEDY_NUMA] =
+        {NULL, NULL,
+         "Run the job on the GPU's NUMA node N: `numactl --cpunodebind=N --preferred=N` in front of its command; measure it, since copies may be hidden.",
+         WORDS("`numactl --cpunodebind=N --preferred=N pipeprobe run ...`",
+               "`numactl --cpunodebind=N --preferred=N` in front of each rank's command; `torchrun` has "
+               "`--numa-binding=node` ",
+               "the same as in PyTorch", "`set_affinity=True` of the pipeline; or `numactl` as in PyTorch")},
+    [PP_REMEDY_PLAIN_JPEG] = {PLAIN_JPEG},
+    [PP_REMEDY_DECODE_STEALS] = {DECODE_STEALS},
+    [PP_REMEDY_BUFFER_DEBT] =
+        {NULL, NULL,
+         "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",
+         PREFETCH},
+    [PP_REMEDY_MEMORY_GROWTH] =
+        {NULL, NULL,
+         "Find what each worker keeps: a list or cache that grows per sample, or Python objects of the data set, whose pages each worker copies as it touches them; keep the index in one array.",
+         WORDS(
+             "report it: the loader allocates nothing per sample once it is warm",
+             "the index as one `numpy` or `torch` tensor in place of lists of objects; no cache without a bound in "
+             "`__getitem__`; `tracemalloc` in the worker",
+             "a bound on what `.shuffle(N)` and caches hold", "a bound on `external_source` caches")},
 };
