@@ -227,20 +227,24 @@ static void group_poll(void *state)
     }
 }
 
-/* A recorded program's trainer and worker processes are the run's own CPU time, not that of others. */
-static uint64_t others_cpu_ns(struct group *g)
+/* Of a recorded program. */
+static struct pp_others_cpu others_cpu(struct group *g)
 {
     int64_t pids[PP_OTHERS_MAX];
-    size_t n = g->opts->processes ? g->opts->processes(g->opts->processes_ctx, pids, PP_OTHERS_MAX) : 0;
-    return pp_others_cpu_ns(&g->others, pids, n);
+    return pp_others_cpu(&g->others, pids, g->opts->processes(g->opts->processes_ctx, pids, PP_OTHERS_MAX));
 }
 
+/* The trainer and the workers of a recorded program are the run's own CPU time, not that of others. */
 static void process_poll(void *state)
 {
     struct rusage self;
-    put(state, "process_cpu_ns_total", (double)(pp_process_cpu_ns() + others_cpu_ns(state)));
+    const struct group *g = state;
+    struct pp_others_cpu others = g->opts->processes ? others_cpu(state) : (struct pp_others_cpu){0};
+    put(g, "process_cpu_ns_total", (double)(pp_process_cpu_ns() + others.recording_ns));
+    if (g->opts->processes)
+        put(g, "subprocess_cpu_ns_total", (double)others.subprocesses_ns);
     if (getrusage(RUSAGE_SELF, &self) == 0)
-        put(state, "process_major_faults_total", (double)self.ru_majflt);
+        put(g, "process_major_faults_total", (double)self.ru_majflt);
     group_poll(state);
 }
 

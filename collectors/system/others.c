@@ -2,12 +2,15 @@
 
 #include "probe/base/clock.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define TICKS_NS 500000000u /* of when a process began more is not known than the tick, of 10 ms here */
+#define TICKS_NS 500000000u  /* of when a process began more is not known than the tick, of 10 ms here */
+#define ROUNDED_NS 20000000u /* user and system time of /proc/PID/stat are whole ticks */
 
 void pp_others_begin(struct pp_others *o)
 {
@@ -68,7 +71,7 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void look_at(struct pp_others *o, int64_t pid)
+static void look_at(struct pp_others *o, int64_t pid, int subprocess)
 {
     struct facts f;
     uint64_t cpu_ns;
@@ -81,11 +84,19 @@ static void look_at(struct pp_others *o, int64_t pid)
         *p = (struct pp_other){.pid = pid, .before_ns = was_there ? cpu_ns + f.children_ns : 0};
     }
     p->parent = f.parent;
+    p->subprocess = subprocess;
     p->cpu_ns = most(p->cpu_ns, cpu_ns);
     p->children_ns = most(p->children_ns, f.children_ns);
 }
 
-/* Those that have gone: into their parent's time, or into that of all that have ended. */
+/* Whether a process that has gone is in its parent's time. */
+static int has_waited_for(const struct pp_other *parent, uint64_t used_ns)
+{
+    struct facts now;
+    return read_facts(parent->pid, &now) && now.children_ns + ROUNDED_NS >= parent->children_ns + used_ns;
+}
+
+/* Those that have gone: into the time of a parent of their kind, or into that of all that have ended. */
 static void drop_the_gone(struct pp_others *o)
 {
     uint64_t cpu_ns;
@@ -95,22 +106,77 @@ static void drop_the_gone(struct pp_others *o)
             i++;
             continue;
         }
-        if (parent && cpu_ns_of(parent->pid, &cpu_ns))
+        uint64_t used_ns = p->cpu_ns + p->children_ns;
+        if (parent && !cpu_ns_of(parent->pid, &cpu_ns))
+            parent = NULL;
+        if (parent && parent->subprocess == p->subprocess) {
             parent->before_ns += p->before_ns;
-        else
-            o->ended_ns += p->cpu_ns + p->children_ns - p->before_ns;
+        } else {
+            o->ended_ns[p->subprocess] += used_ns - p->before_ns;
+            if (parent && has_waited_for(parent, used_ns)) {
+                parent->children_ns += used_ns;
+                parent->before_ns += used_ns;
+            }
+        }
         *p = o->process[--o->n];
     }
 }
 
-uint64_t pp_others_cpu_ns(struct pp_others *o, const int64_t *pid, size_t n)
+static int is_among(const int64_t *pid, size_t n, int64_t wanted)
 {
+    while (n > 0 && pid[n - 1] != wanted)
+        n--;
+    return n > 0;
+}
+
+/* The children of a thread, after the n that there are: how many there are then. */
+static size_t add_children(int64_t process, const char *thread, int64_t *pid, size_t n)
+{
+    char path[64];
+    long long child;
+    snprintf(path, sizeof(path), "/proc/%lld/task/%.20s/children", (long long)process, thread);
+    FILE *in = fopen(path, "re");
+    while (in && n < PP_OTHERS_MAX && fscanf(in, "%lld", &child) == 1)
+        if (child != getpid() && !is_among(pid, n, child))
+            pid[n++] = child;
+    if (in)
+        fclose(in);
+    return n;
+}
+
+/* What those n started, and what that started: after them. */
+static size_t add_subprocesses(int64_t *pid, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char path[40];
+        snprintf(path, sizeof(path), "/proc/%lld/task", (long long)pid[i]);
+        DIR *threads = opendir(path);
+        for (struct dirent *e; threads && n < PP_OTHERS_MAX && (e = readdir(threads));)
+            if (isdigit((unsigned char)e->d_name[0]))
+                n = add_children(pid[i], e->d_name, pid, n);
+        if (threads)
+            closedir(threads);
+    }
+    return n;
+}
+
+struct pp_others_cpu pp_others_cpu(struct pp_others *o, const int64_t *pid, size_t n)
+{
+    int64_t all[PP_OTHERS_MAX];
+    size_t recording = 0;
     drop_the_gone(o);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && recording < PP_OTHERS_MAX; i++)
         if (pid[i] != (int64_t)getpid())
-            look_at(o, pid[i]);
-    uint64_t sum = o->ended_ns;
-    for (size_t i = 0; i < o->n; i++)
-        sum += o->process[i].cpu_ns + o->process[i].children_ns - o->process[i].before_ns;
-    return o->total_ns = most(o->total_ns, sum);
+            all[recording++] = pid[i];
+    n = add_subprocesses(all, recording);
+    for (size_t i = 0; i < n; i++)
+        look_at(o, all[i], i >= recording);
+    uint64_t sum[2] = {o->ended_ns[0], o->ended_ns[1]};
+    for (size_t i = 0; i < o->n; i++) {
+        const struct pp_other *p = &o->process[i];
+        sum[p->subprocess] += p->cpu_ns + p->children_ns - p->before_ns;
+    }
+    for (int kind = 0; kind < 2; kind++)
+        o->total_ns[kind] = most(o->total_ns[kind], sum[kind]);
+    return (struct pp_others_cpu){o->total_ns[0], o->total_ns[1]};
 }

@@ -130,6 +130,7 @@ struct pp_costs {
     double machine_cpus;    /* without it */
     double online_cpus;     /* that we and others share */
     double outside_cpus;    /* what others used meanwhile; NAN: not counted */
+    double subprocess_cpus; /* of that, what subprocesses of a recorded program used; NAN: not counted */
     double outside_before;  /* likewise before they took more, for good: then all costs are of the time after
                                that; NAN: they did not */
     double outside_rose_at; /* when, as a part of the window */

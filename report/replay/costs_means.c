@@ -13,9 +13,9 @@ struct counted {
         double first, last;
         uint64_t first_ns, last_ns;
         int n;
-    } row[9];
+    } row[10];
 };
-enum { USER, SYSTEM, PROCESS, THROTTLED, FAULTS, NICE, DISK_BYTES, DISK_READS, REFAULTS };
+enum { USER, SYSTEM, PROCESS, THROTTLED, FAULTS, NICE, DISK_BYTES, DISK_READS, REFAULTS, SUBPROCESS };
 
 static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
@@ -23,7 +23,7 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
                                         "process_cpu_ns_total",         "cgroup_throttled_ns_total",
                                         "process_major_faults_total",   "machine_cpu_nice_ns_total",
                                         "cgroup_disk_read_bytes_total", "cgroup_disk_reads_total",
-                                        "cgroup_refault_bytes_total"};
+                                        "cgroup_refault_bytes_total",   "subprocess_cpu_ns_total"};
     struct counted *k = ctx;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (strcmp(name, names[i]) == 0) {
@@ -48,7 +48,7 @@ static pp_status read_counters(const struct pp_source *source, struct pp_costs *
                                const struct pp_timeline *tl, struct pp_err *err)
 {
     struct counted k = {.from_ns = tl->start_ns, .to_ns = tl->end_ns};
-    c->outside_cpus = c->process_cpus = c->throttled_share = c->major_faults_per_s = NAN;
+    c->outside_cpus = c->subprocess_cpus = c->process_cpus = c->throttled_share = c->major_faults_per_s = NAN;
     c->disk_bytes_per_s = c->disk_reads_per_s = c->refault_bytes_per_s = NAN;
     if (!source->each_counter)
         return PP_OK;
@@ -57,6 +57,9 @@ static pp_status read_counters(const struct pp_source *source, struct pp_costs *
     double nice = growth(&k, NICE); /* older recordings have none */
     c->outside_cpus = fmax(growth(&k, USER) + (isnan(nice) ? 0 : nice) + growth(&k, SYSTEM) - c->process_cpus,
                            0);
+    c->subprocess_cpus = growth(&k, SUBPROCESS);
+    if (c->subprocess_cpus > c->outside_cpus)
+        c->subprocess_cpus = c->outside_cpus;
     c->throttled_share = growth(&k, THROTTLED);
     c->major_faults_per_s = growth(&k, FAULTS) * 1e9;
     c->disk_bytes_per_s = growth(&k, DISK_BYTES) * 1e9;

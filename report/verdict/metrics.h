@@ -139,6 +139,7 @@ enum pp_metric_from {
     X(COPY_CPU, "copy_cpu", "CPU share of copy time", SHARE, REPLAY)                                 \
     X(COPY_BLOCKS, "copy_blocks", "copies from pageable memory", SHARE, REPLAY)             \
     X(CONTENDED, "contended", "CPUs used by other processes", SHARE, REPLAY)                            \
+    X(SUBPROCESSES, "subprocesses", "of them, by the job's subprocesses", SHARE, REPLAY)         \
     X(IDLE_CPUS, "idle_cpus", "idle CPUs", SHARE, REPLAY)                                        \
     X(CONTENDED_BEFORE, "contended_before", "CPUs used by others at first", SHARE, REPLAY)           \
     X(CONTENDED_RISE, "contended_rise", "rise of what others use", SHARE, REPLAY)                    \

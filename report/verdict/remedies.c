@@ -181,7 +181,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`wds.WebLoader(num_workers=N)`: processes",
                "decode with `fn.decoders.*`; Python code through `fn.external_source(parallel=True)` with "
                "`py_num_workers=N`")},
-    [PP_REMEDY_OTHER_LOAD] = {"cpus", "exclusive CPUs: move other jobs away, or raise the quota",
+    [PP_REMEDY_OTHER_LOAD] = {"cpus", "exclusive CPUs: nothing else on them, or a larger quota",
                               "Move other processes off these CPUs before changing the loader.", OTHER_LOAD},
     [PP_REMEDY_SLOW_RANK] =
         {"slow-rank", "slow rank fixed, no waits for other ranks: see that rank's recording",
@@ -257,6 +257,13 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
         {NULL, NULL,
          "Move other processes off these CPUs; then a worker for each usable CPU gains {g_cpus_workers}.",
          OTHER_LOAD, .by = "cpus"},
+    [PP_REMEDY_SUBPROCESSES] =
+        {.by = "cpus",
+         .sentence = "Start fewer subprocesses beside the loader, or give them other CPUs.",
+         WORDS("no other program below it",
+               "smaller pools (`multiprocessing.Pool(N)`, joblib, "
+               "`TORCHINDUCTOR_COMPILE_THREADS=N`); `taskset` before what the job starts",
+               "the same as in PyTorch", "the same as in PyTorch")},
     [PP_REMEDY_SLOW_SHARD] =
         {.by = "storage",
          .sentence =

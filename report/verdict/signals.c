@@ -128,6 +128,7 @@ static void add_parts(const struct pp_costs *c, double *m)
                                    ? c->pageable_call_ns * c->samples_per_s / c->batch_size / 1e9
                                    : NAN;
     m[PP_METRIC_CONTENDED] = c->outside_cpus / c->machine_cpus;
+    m[PP_METRIC_SUBPROCESSES] = c->subprocess_cpus / c->machine_cpus;
     m[PP_METRIC_IDLE_CPUS] = idle_cpus(c);
     m[PP_METRIC_CONTENDED_BEFORE] = c->outside_before / c->machine_cpus;
     m[PP_METRIC_CONTENDED_RISE] = (c->outside_cpus - c->outside_before) / c->machine_cpus;

@@ -29,6 +29,12 @@ static const char *owner_name(const struct pp_facts *f)
     return info ? info->name : "the hand-off";
 }
 
+/* What takes the CPUs is for the most part the job's own. */
+static int takes_its_own_cpus(const struct pp_facts *f)
+{
+    return f->metric[PP_METRIC_SUBPROCESSES] >= 0.5 * f->metric[PP_METRIC_CONTENDED];
+}
+
 /* The value of {name} (len bytes), and of {name|one|many} the value with the word that fits its number: "1
  * worker", "8 workers". NULL for a name that is none, so that a wrong rule shows in its text. */
 static const char *value_of(const struct pp_facts *f, const char *name, size_t len, char *buf, size_t size)
@@ -40,6 +46,8 @@ static const char *value_of(const struct pp_facts *f, const char *name, size_t l
         *one++ = *many++ = '\0';
     if (strcmp(text, "owner") == 0)
         return owner_name(f);
+    if (strcmp(text, "others") == 0)
+        return takes_its_own_cpus(f) ? "subprocesses of the job" : "other processes";
     for (int k = 0; k < LAWS; k++)
         if (strcmp(text, law_where_names[k]) == 0)
             return f->law_where[k] ? f->law_where[k] : "";
@@ -117,6 +125,9 @@ static void add_evidence(const struct judge *j, enum pp_metric m, const char *th
 /* The next step, in the words of that row, which is also where what can be pasted stands. */
 static void advise(const struct judge *j, enum pp_remedy_id id)
 {
+    if (takes_its_own_cpus(j->facts) && (id == PP_REMEDY_OTHER_LOAD || id == PP_REMEDY_OTHER_LOAD_OR_QUOTA ||
+                                         id == PP_REMEDY_OTHER_LOAD_THEN_WORKERS))
+        id = PP_REMEDY_SUBPROCESSES;
     j->out->remedy = &pp_remedies[id];
     j->out->next_step = fill(j, pp_remedies[id].sentence);
 }
@@ -282,6 +293,8 @@ static void show_context(const struct judge *j)
         if (!shown)
             add_evidence(j, context[i], NULL, 0);
     }
+    if (j->facts->metric[PP_METRIC_SUBPROCESSES] >= PP_LEAST_SHARE)
+        add_evidence(j, PP_METRIC_SUBPROCESSES, "what the job started and does not record", 0);
     add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
 }
 

@@ -213,8 +213,9 @@ static void put_measured(struct asked *a, const char *path)
     if (c->others + c->groups < 0.05)
         printf(", almost no background load\n");
     else if (c->wanted_by_others < c->online_cpus)
-        printf(", background load: other processes take %.2g CPU%s\n", c->wanted_by_others,
-               c->wanted_by_others == 1 ? "" : "s");
+        printf(", background load: %s take %.2g CPU%s\n",
+               c->subprocess_cpus >= 0.5 * c->outside_cpus ? "subprocesses of the job" : "other processes",
+               c->wanted_by_others, c->wanted_by_others == 1 ? "" : "s");
     else
         printf(", background load: %.1f %s of other processes\n", c->others + c->groups,
                c->fair_to_groups ? "groups" : "threads");

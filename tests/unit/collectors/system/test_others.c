@@ -56,6 +56,12 @@ static void end(struct child *c)
     assert_int_equal(waitpid(c->pid, NULL, 0), c->pid);
 }
 
+/* By those that record. */
+static uint64_t used(struct pp_others *o, const int64_t *pid, size_t n)
+{
+    return pp_others_cpu(o, pid, n).recording_ns;
+}
+
 /* More of them in turn than can be kept at one time: each counts, with what was last read of it. */
 static void those_that_ended_count(void **state)
 {
@@ -66,12 +72,12 @@ static void those_that_ended_count(void **state)
     for (int i = 0; i < PP_OTHERS_MAX + 20; i++) {
         struct child c = start(MS);
         int64_t pid = c.pid;
-        uint64_t now = pp_others_cpu_ns(&o, &pid, 1);
+        uint64_t now = used(&o, &pid, 1);
         assert_true(now >= before + MS);
         before = now;
         end(&c);
     }
-    assert_true(pp_others_cpu_ns(&o, NULL, 0) >= (PP_OTHERS_MAX + 20) * MS);
+    assert_true(used(&o, NULL, 0) >= (PP_OTHERS_MAX + 20) * MS);
     assert_int_equal(o.n, 0);
 }
 
@@ -101,12 +107,12 @@ static void what_a_parent_waited_for_counts_once(void **state)
     }
     assert_int_equal(read(said[0], &c, 1), 1);
     int64_t pid = trainer;
-    uint64_t now = pp_others_cpu_ns(&o, &pid, 1);
+    uint64_t now = used(&o, &pid, 1);
     assert_in_range(now, 160 * MS, 400 * MS); /* ticks of 10 ms, and the trainer's own */
     kill(trainer, SIGKILL);
     waitpid(trainer, NULL, 0);
-    assert_true(pp_others_cpu_ns(&o, NULL, 0) == now);
-    assert_true(pp_others_cpu_ns(&o, &pid, 1) == now);
+    assert_true(used(&o, NULL, 0) == now);
+    assert_true(used(&o, &pid, 1) == now);
 }
 
 /* A worker that was read, and then waited for by a trainer that was read: it is the same time. */
@@ -143,11 +149,11 @@ static void a_worker_is_not_counted_twice(void **state)
         worker = other ? other : worker;
     }
     int64_t both[2] = {trainer, worker};
-    uint64_t before = pp_others_cpu_ns(&o, both, 2);
+    uint64_t before = used(&o, both, 2);
     assert_in_range(before, 300 * MS, 450 * MS);
     assert_int_equal(write(to[1], "x", 1), 1);
     assert_int_equal(read(from[0], &other, sizeof(other)), sizeof(other));
-    uint64_t after = pp_others_cpu_ns(&o, both, 1);
+    uint64_t after = used(&o, both, 1);
     assert_in_range(after, before, before + 60 * MS);
     assert_int_equal(o.n, 1);
     kill(trainer, SIGKILL);
@@ -163,9 +169,87 @@ static void what_was_used_before_does_not_count(void **state)
     nanosleep(&(struct timespec){.tv_nsec = 600 * MS}, NULL);
     pp_others_begin(&o);
     int64_t pid = c.pid;
-    assert_true(pp_others_cpu_ns(&o, &pid, 1) < 20 * MS);
+    assert_true(used(&o, &pid, 1) < 20 * MS);
     end(&c);
-    assert_true(pp_others_cpu_ns(&o, NULL, 0) < 20 * MS);
+    assert_true(used(&o, NULL, 0) < 20 * MS);
+}
+
+/* A trainer that records, with a subprocess that does not: each has its own time, also when the subprocess
+ * has been waited for. */
+static void a_subprocess_is_apart(void **state)
+{
+    static struct pp_others o;
+    int to[2], from[2];
+    char c = 'x';
+    (void)state;
+    pp_others_begin(&o);
+    assert_int_equal(pipe(to) | pipe(from), 0);
+    pid_t trainer = fork();
+    if (trainer == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pid_t helper = fork();
+        if (helper == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            use_cpu(300 * MS);
+            c = write(from[1], "x", 1) == 1;
+            pause();
+            _exit(0);
+        }
+        c = read(to[0], &c, 1) == 1; /* both have been read */
+        kill(helper, SIGKILL);
+        waitpid(helper, NULL, 0);
+        use_cpu(100 * MS);
+        c = write(from[1], "x", 1) == 1;
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(from[0], &c, 1), 1);
+    int64_t pid = trainer;
+    struct pp_others_cpu before = pp_others_cpu(&o, &pid, 1);
+    assert_in_range(before.subprocesses_ns, 300 * MS, 400 * MS);
+    assert_true(before.recording_ns < 50 * MS);
+    assert_int_equal(write(to[1], "x", 1), 1);
+    assert_int_equal(read(from[0], &c, 1), 1);
+    struct pp_others_cpu after = pp_others_cpu(&o, &pid, 1);
+    assert_true(after.subprocesses_ns == before.subprocesses_ns);
+    assert_in_range(after.recording_ns, 100 * MS, 200 * MS);
+    kill(trainer, SIGKILL);
+    waitpid(trainer, NULL, 0);
+    after = pp_others_cpu(&o, &pid, 1);
+    assert_true(after.subprocesses_ns == before.subprocesses_ns);
+    assert_int_equal(o.n, 0);
+}
+
+/* A worker that was seen before it recorded: its time is that of one that records. */
+static void a_subprocess_may_come_to_record(void **state)
+{
+    static struct pp_others o;
+    int said[2];
+    pid_t worker = 0;
+    (void)state;
+    pp_others_begin(&o);
+    assert_int_equal(pipe(said), 0);
+    pid_t trainer = fork();
+    if (trainer == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if ((worker = fork()) == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            use_cpu(200 * MS);
+            worker = getpid();
+            _exit(write(said[1], &worker, sizeof(worker)) == sizeof(worker) ? pause() : 1);
+        }
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(said[0], &worker, sizeof(worker)), sizeof(worker));
+    int64_t both[2] = {trainer, worker};
+    assert_true(pp_others_cpu(&o, both, 1).subprocesses_ns >= 200 * MS);
+    struct pp_others_cpu now = pp_others_cpu(&o, both, 2);
+    assert_in_range(now.recording_ns, 200 * MS, 300 * MS);
+    assert_true(now.subprocesses_ns >= 200 * MS); /* never less than before */
+    kill(worker, SIGKILL);
+    kill(trainer, SIGKILL);
+    waitpid(trainer, NULL, 0);
 }
 
 int main(void)
@@ -175,6 +259,8 @@ int main(void)
         cmocka_unit_test(what_a_parent_waited_for_counts_once),
         cmocka_unit_test(a_worker_is_not_counted_twice),
         cmocka_unit_test(what_was_used_before_does_not_count),
+        cmocka_unit_test(a_subprocess_is_apart),
+        cmocka_unit_test(a_subprocess_may_come_to_record),
     };
     return cmocka_run_group_tests_name("others", tests, NULL, NULL);
 }

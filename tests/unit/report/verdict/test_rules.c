@@ -24,7 +24,8 @@ enum { BLOCKS = sizeof(blocks) / sizeof(*blocks) };
 
 static int known_name(const char *name, size_t len)
 {
-    static const char *const texts[] = {"owner", "gpu_not_measured", "host", "prefix", "lease_holder"};
+    static const char *const texts[] = {"owner", "others", "gpu_not_measured",
+                                        "host",  "prefix", "lease_holder"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         if (strlen(texts[i]) == len && memcmp(texts[i], name, len) == 0)
             return 1;
@@ -227,6 +228,31 @@ static void test_a_late_hand_off_may_lack_a_cpu(void **state)
         if (!v.l1 || strcmp(v.l1, rows[i].l1) != 0 || strcmp(v.l2 ? v.l2 : "", rows[i].l2) != 0)
             fail_msg("row %zu: %s", i, v.cause ? v.cause : v.reason);
         assert_null(strchr(v.cause, '{'));
+        pp_arena_free(&arena);
+    }
+}
+
+/* CPUs that the job takes from itself are no other job's. */
+static void test_subprocesses_of_the_job_are_no_strangers(void **state)
+{
+    for (int own = 0; own < 2; own++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(0.06, 0);
+        f.starved = f.starved_alone = 0;
+        f.metric[PP_METRIC_WORKER_IDLE] = 0.6;
+        f.metric[PP_METRIC_CONTENDED] = 0.5, f.metric[PP_METRIC_IDLE_CPUS] = 0.02;
+        f.metric[PP_METRIC_SUBPROCESSES] = own ? 0.26 : 0.24;
+        pp_verdict_judge(&f, &arena, &v);
+        assert_string_equal(v.l2, "cpu-contended");
+        assert_int_equal(strstr(v.cause, "subprocesses of the job use 50.0 %") != NULL, own);
+        assert_int_equal(strstr(v.cause, "other processes use 50.0 %") != NULL, !own);
+        assert_int_equal(strstr(v.next_step, "Start fewer subprocesses") != NULL, own);
+        assert_int_equal(strstr(v.next_step, "Move other processes") != NULL, !own);
+        int shown = 0;
+        for (size_t i = 0; i < v.evidences; i++)
+            shown += strcmp(v.evidence[i].name, pp_metric_infos[PP_METRIC_SUBPROCESSES].text) == 0;
+        assert_int_equal(shown, 1);
         pp_arena_free(&arena);
     }
 }
@@ -606,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_requests_name_their_cause),
         cmocka_unit_test(test_cpus_are_contended_only_where_they_are_short),
         cmocka_unit_test(test_a_late_hand_off_may_lack_a_cpu),
+        cmocka_unit_test(test_subprocesses_of_the_job_are_no_strangers),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
         cmocka_unit_test(test_the_larger_of_boundaries_and_waits_is_named),
         cmocka_unit_test(test_workers_that_stay_are_not_advised_to),
