@@ -147,6 +147,37 @@ static void test_epoch_boundaries_are_apart(void **state)
     fake_free(f);
 }
 
+/* Workers that stay for all epochs already need other advice; a loader without workers, one that is made
+ * again for each epoch, and one that does not say, have none that stay. */
+static void test_the_advice_for_epochs_knows_whether_workers_stay(void **state)
+{
+    static const struct {
+        const char *num_workers, *persistent_workers, *made_again;
+        int stay;
+    } rows[] = {{"2", "1", NULL, 1},  {"2", "0", NULL, 0}, {"2", NULL, NULL, 0},
+                {NULL, "1", NULL, 0}, {"0", "1", NULL, 0}, {"2", "1", "1", 0}};
+    for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++) {
+        struct fake_pipeline p = base();
+        p.batches_per_epoch = 2;
+        struct fake_run *f = made(&p, "2");
+        if (rows[row].num_workers)
+            fake_num(f, "config", "num_workers", rows[row].num_workers, NULL);
+        if (rows[row].persistent_workers)
+            fake_num(f, "config", "persistent_workers", rows[row].persistent_workers, NULL);
+        if (rows[row].made_again)
+            fake_num(f, "config", "loader_made_again", rows[row].made_again, NULL);
+        for (size_t i = 0; i < f->n_spans[0]; i++)
+            if (f->span[0][i].phase == PP_PHASE_DATA_WAIT && f->span[0][i].batch % 2)
+                f->span[0][i].dur_ns = 0;
+        struct pp_report *r = build(f);
+        assert_string_equal(r->verdict.l2, "epoch-drain");
+        if ((strstr(r->verdict.next_step, "one iteration of the loader") != NULL) != rows[row].stay)
+            fail_msg("row %zu: %s", row, r->verdict.next_step);
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
 /* As the loader records it: the wait for an epoch's first batch is an epoch_boundary span. Its batch counts
  * in every rate, with a step or without. */
 static void test_first_batches_of_epochs_count(void **state)
@@ -817,6 +848,7 @@ int main(void)
         cmocka_unit_test(test_window_and_totals),
         cmocka_unit_test(test_lane_shares_add_up),
         cmocka_unit_test(test_epoch_boundaries_are_apart),
+        cmocka_unit_test(test_the_advice_for_epochs_knows_whether_workers_stay),
         cmocka_unit_test(test_first_batches_of_epochs_count),
         cmocka_unit_test(test_batches_without_numbers),
         cmocka_unit_test(test_an_epoch_of_one_batch),
