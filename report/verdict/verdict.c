@@ -32,7 +32,8 @@ static const char *owner_name(const struct pp_facts *f)
 /* What takes the CPUs is for the most part the job's own. */
 static int takes_its_own_cpus(const struct pp_facts *f)
 {
-    return f->metric[PP_METRIC_SUBPROCESSES] >= 0.5 * f->metric[PP_METRIC_CONTENDED];
+    double own = f->metric[PP_METRIC_SUBPROCESSES];
+    return own >= PP_LEAST_SHARE && own >= 0.5 * f->metric[PP_METRIC_CONTENDED];
 }
 
 /* The value of {name} (len bytes), and of {name|one|many} the value with the word that fits its number: "1

@@ -1,5 +1,6 @@
 #!/bin/bash
 # What a job starts beside its DataLoader (a pool, a compiler, a program per shard) takes CPUs from its workers: that is the job's own load, and no other job's.
+# alone
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 PYTHON=${PYTHON:-/usr/bin/python3}
@@ -32,7 +33,7 @@ record own
 is "the job" "$rc" 0
 holds "its subprocesses have a counter of their own" "$(used own subprocess) > 1.5"
 holds "what they used is not that of the workers, also when they have ended" "$(used own process) < 12 && $(used own process) > 1.5"
-like "the load is the job's" "$(loads own)" 'subprocesses of the job take'
+like "the load is the job's" "$(loads own)" 'subprocesses of the job take|of subprocesses of the job'
 
 taskset -c 0,1 "$PYTHON" -S -c 'while True: pass' & a=$!
 taskset -c 0,1 "$PYTHON" -S -c 'while True: pass' & b=$!

@@ -210,15 +210,17 @@ static void put_measured(struct asked *a, const char *path)
     printf("%s: measured %s samples/s with %d worker%s; %.3g usable CPU%s", path,
            pp_text_rate(rate, sizeof(rate), pp_whatif_measured(c)), c->workers, c->workers == 1 ? "" : "s",
            c->cpus, c->cpus == 1 ? "" : "s");
+    const char *whose = c->subprocess_cpus > 0 && c->subprocess_cpus >= 0.5 * c->outside_cpus
+                            ? "subprocesses of the job"
+                            : "other processes";
     if (c->others + c->groups < 0.05)
         printf(", almost no background load\n");
     else if (c->wanted_by_others < c->online_cpus)
-        printf(", background load: %s take %.2g CPU%s\n",
-               c->subprocess_cpus >= 0.5 * c->outside_cpus ? "subprocesses of the job" : "other processes",
-               c->wanted_by_others, c->wanted_by_others == 1 ? "" : "s");
+        printf(", background load: %s take %.2g CPU%s\n", whose, c->wanted_by_others,
+               c->wanted_by_others == 1 ? "" : "s");
     else
-        printf(", background load: %.1f %s of other processes\n", c->others + c->groups,
-               c->fair_to_groups ? "groups" : "threads");
+        printf(", background load: %.1f %s of %s\n", c->others + c->groups,
+               c->fair_to_groups ? "groups" : "threads", whose);
 }
 
 static void put_limit(const struct pp_estimate *e)

@@ -257,6 +257,23 @@ static void test_subprocesses_of_the_job_are_no_strangers(void **state)
     }
 }
 
+/* Delays for a CPU, where neither others nor subprocesses used one: a quota may be the reason. */
+static void test_no_subprocesses_are_none(void **state)
+{
+    struct pp_arena arena = {0};
+    struct pp_report_verdict v;
+    struct pp_facts f = starved_facts(0.06, 0);
+    f.starved = f.starved_alone = 0;
+    f.owner = PP_PHASE_DECODE;
+    f.metric[PP_METRIC_OWNER_BLOCKED] = 0, f.metric[PP_METRIC_OWNER_DELAY] = 0.3;
+    f.metric[PP_METRIC_SATURATION] = 0.5;
+    f.metric[PP_METRIC_CONTENDED] = f.metric[PP_METRIC_SUBPROCESSES] = 0;
+    pp_verdict_judge(&f, &arena, &v);
+    assert_string_equal(v.l2, "cpu-contended");
+    assert_non_null(strstr(v.next_step, "Move other processes off these CPUs, or raise their limit"));
+    pp_arena_free(&arena);
+}
+
 /* Where the replay does not come out, whose threads take the trainer's CPU is not known; and the owner of the
  * little wait there is has not taken it. */
 static void test_a_starved_trainer_is_not_charged_to_who_owns_the_waits(void **state)
@@ -633,6 +650,7 @@ int main(void)
         cmocka_unit_test(test_cpus_are_contended_only_where_they_are_short),
         cmocka_unit_test(test_a_late_hand_off_may_lack_a_cpu),
         cmocka_unit_test(test_subprocesses_of_the_job_are_no_strangers),
+        cmocka_unit_test(test_no_subprocesses_are_none),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
         cmocka_unit_test(test_the_larger_of_boundaries_and_waits_is_named),
         cmocka_unit_test(test_workers_that_stay_are_not_advised_to),
