@@ -1,7 +1,7 @@
 /* A loader annotated with NVTX, for the tests of `pipeprobe exec`: nvtx_client MODE... runs each mode in
  * turn. train=N     N steps: the trainer waits 3 ms and works 1 ms per batch, two worker threads decode
  *   fork=N      N forked children, ten ranges each         spawn=N   the same in a new program
- *   burn=N      N ranges of some ms of CPU time
+ *   burn=N      N ranges of 4 ms of CPU time or more
  *   push=N      N ranges, as fast as they go               names     a thread name, a domain, registered
  *                                                          strings, a mark
  *   sleep=MS    waits                                      trap      exits 42 on SIGTERM and SIGUSR1, 43
@@ -68,7 +68,7 @@ static void burn(long n)
 {
     for (long i = 0; i < n; i++) {
         tiny_push("decode_jpeg");
-        for (volatile int k = 0; k < 5000000; k++) {
+        for (volatile int k = 0; k < 20000000; k++) {
         }
         tiny_pop();
     }
