@@ -207,6 +207,37 @@ static void test_cpus_are_contended_only_where_they_are_short(void **state)
     }
 }
 
+/* Workers that start and end with every epoch leave CPUs idle meanwhile. With one for every usable CPU, and
+ * without a gain of more, it is not that they are too few. */
+static void test_a_worker_for_every_cpu_is_not_too_few(void **state)
+{
+    static const struct {
+        double workers_per_cpu, more, work;
+        const char *l1, *l2;
+    } rows[] = {{1, 0, 0.76, "transform", "cpu-saturated"},    {2, 0.05, 0.76, "transform", "cpu-saturated"},
+                {0.5, 0.05, 0.76, "loader", "under-parallel"}, {1, 0.2, 0.76, "loader", "under-parallel"},
+                {1, 0, 0.05, "loader", "under-parallel"},      {1, NAN, NAN, "loader", "under-parallel"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(0.78, 0.07);
+        f.starved = f.starved_alone = 0;
+        f.owner = PP_PHASE_COLLATE;
+        f.metric[PP_METRIC_OWNER_BLOCKED] = 0, f.metric[PP_METRIC_OWNER_DELAY] = 0.02,
+        f.metric[PP_METRIC_SATURATION] = 0.83, f.metric[PP_METRIC_IDLE_CPUS] = 0.16,
+        f.metric[PP_METRIC_CONTENDED] = 0;
+        f.metric[PP_METRIC_W_WORK] = rows[i].work > 0 ? 0.99 : NAN, f.metric[PP_METRIC_G_WORK] = rows[i].work,
+        f.metric[PP_METRIC_G_WORKERS] = rows[i].more;
+        f.metric[PP_METRIC_WORKERS] = 2, f.metric[PP_METRIC_CPUS] = 2 / rows[i].workers_per_cpu,
+        f.metric[PP_METRIC_WORKERS_PER_CPU] = rows[i].workers_per_cpu;
+        pp_verdict_judge(&f, &arena, &v);
+        if (!v.l1 || !v.l2 || strcmp(v.l1, rows[i].l1) != 0 || strcmp(v.l2, rows[i].l2) != 0)
+            fail_msg("row %zu: %s", i, v.cause ? v.cause : v.reason);
+        assert_null(strchr(v.cause, '{'));
+        pp_arena_free(&arena);
+    }
+}
+
 /* Batches that are delayed on their way: a shallow prefetch, or no CPU for what passes them on. */
 static void test_a_late_hand_off_may_lack_a_cpu(void **state)
 {
@@ -648,6 +679,7 @@ int main(void)
         cmocka_unit_test(test_who_crowds_the_trainer),
         cmocka_unit_test(test_requests_name_their_cause),
         cmocka_unit_test(test_cpus_are_contended_only_where_they_are_short),
+        cmocka_unit_test(test_a_worker_for_every_cpu_is_not_too_few),
         cmocka_unit_test(test_a_late_hand_off_may_lack_a_cpu),
         cmocka_unit_test(test_subprocesses_of_the_job_are_no_strangers),
         cmocka_unit_test(test_no_subprocesses_are_none),
