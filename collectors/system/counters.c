@@ -234,14 +234,16 @@ static struct pp_others_cpu others_cpu(struct group *g)
     return pp_others_cpu(&g->others, pids, g->opts->processes(g->opts->processes_ctx, pids, PP_OTHERS_MAX));
 }
 
-/* The trainer and the workers of a recorded program are the run's own CPU time, not that of others. */
+/* The trainer and the workers of a recorded program are the run's own CPU time, not that of others. Without a
+ * row after they have ended: up to a second of theirs is missing from it, and would be that of others. */
 static void process_poll(void *state)
 {
     struct rusage self;
     const struct group *g = state;
     struct pp_others_cpu others = g->opts->processes ? others_cpu(state) : (struct pp_others_cpu){0};
-    put(g, "process_cpu_ns_total", (double)(pp_process_cpu_ns() + others.recording_ns));
-    if (g->opts->processes)
+    if (!others.ended)
+        put(g, "process_cpu_ns_total", (double)(pp_process_cpu_ns() + others.recording_ns));
+    if (g->opts->processes && !others.ended)
         put(g, "subprocess_cpu_ns_total", (double)others.subprocesses_ns);
     if (getrusage(RUSAGE_SELF, &self) == 0)
         put(g, "process_major_faults_total", (double)self.ru_majflt);

@@ -81,10 +81,12 @@ static void look_at(struct pp_others *o, int64_t pid, int subprocess)
     if (!p) {
         p = &o->process[o->n++];
         int was_there = f.began_ns + TICKS_NS < o->since_ns;
-        *p = (struct pp_other){.pid = pid, .before_ns = was_there ? cpu_ns + f.children_ns : 0};
+        *p = (struct pp_other){.pid = pid,
+                               .subprocess = 1,
+                               .before_ns = was_there ? cpu_ns + f.children_ns : 0};
     }
     p->parent = f.parent;
-    p->subprocess = subprocess;
+    p->subprocess = p->subprocess && subprocess; /* what has recorded may live on without */
     p->cpu_ns = most(p->cpu_ns, cpu_ns);
     p->children_ns = most(p->children_ns, f.children_ns);
 }
@@ -172,11 +174,13 @@ struct pp_others_cpu pp_others_cpu(struct pp_others *o, const int64_t *pid, size
     for (size_t i = 0; i < n; i++)
         look_at(o, all[i], i >= recording);
     uint64_t sum[2] = {o->ended_ns[0], o->ended_ns[1]};
+    int ended = o->ended_ns[0] > 0;
     for (size_t i = 0; i < o->n; i++) {
         const struct pp_other *p = &o->process[i];
+        ended = ended && p->subprocess;
         sum[p->subprocess] += p->cpu_ns + p->children_ns - p->before_ns;
     }
     for (int kind = 0; kind < 2; kind++)
         o->total_ns[kind] = most(o->total_ns[kind], sum[kind]);
-    return (struct pp_others_cpu){o->total_ns[0], o->total_ns[1]};
+    return (struct pp_others_cpu){o->total_ns[0], o->total_ns[1], ended};
 }

@@ -17,6 +17,15 @@ struct counted {
 };
 enum { USER, SYSTEM, PROCESS, THROTTLED, FAULTS, NICE, DISK_BYTES, DISK_READS, REFAULTS, SUBPROCESS };
 
+/* The machine's CPU time is asked for a moment after that of the run. Where the run has ended it stands
+ * alone, and has up to a second of the run's. */
+#define A_MOMENT_NS UINT64_C(100000000)
+static int stands_alone(const struct counted *k, size_t i, uint64_t t_ns)
+{
+    return (i == USER || i == SYSTEM || i == NICE) && k->row[PROCESS].n &&
+           t_ns > k->row[PROCESS].last_ns + A_MOMENT_NS;
+}
+
 static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
     static const char *const names[] = {"machine_cpu_user_ns_total",    "machine_cpu_system_ns_total",
@@ -27,7 +36,7 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
     struct counted *k = ctx;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (strcmp(name, names[i]) == 0) {
-            if (k->row[i].n && k->row[i].last_ns >= k->to_ns)
+            if ((k->row[i].n && k->row[i].last_ns >= k->to_ns) || stands_alone(k, i, t_ns))
                 continue;
             if (k->row[i].n++ == 0 || t_ns <= k->from_ns)
                 k->row[i].n = 1, k->row[i].first = value, k->row[i].first_ns = t_ns;
@@ -146,9 +155,10 @@ static void on_poll(void *ctx, uint64_t t_ns, const char *name, double value)
     else if (strcmp(name, "machine_cpu_user_ns_total") == 0)
         p->user = value;
     else if (strcmp(name, "machine_cpu_system_ns_total") == 0 && t_ns >= p->from_ns && t_ns <= p->to_ns &&
-             p->n < MOST_POLLS) {
+             p->n < MOST_POLLS && !isnan(p->process)) {
         p->t_ns[p->n] = t_ns;
         p->outside[p->n++] = p->user + value - p->process;
+        p->process = NAN; /* that of the next poll */
     }
 }
 
@@ -189,6 +199,7 @@ void pp_costs_cut(struct pp_costs_pass *pass)
         return;
     p->from_ns = pass->whole->start_ns;
     p->to_ns = pass->whole->end_ns;
+    p->process = NAN;
     pp_status st = s->each_counter(s->ctx, on_poll, p, &ignored);
     size_t at = st == PP_OK && p->n > 2 * FEWEST_POLLS ? rise_at(p, &before, &after) : 0;
     if (at && after - before >= ROSE * cpus) {

@@ -51,6 +51,9 @@ w.join()
 EOT
 run timeout 120 "$PP" exec -q -o "$T/busy.sqlite" -- "$python" "$T/busy.py"
 holds "workers' CPU time is the run's" "$(sql "$T/busy.sqlite" "SELECT max(value) / 1e9 FROM counter WHERE name = 'process_cpu_ns_total'") > 1.9"
+# The last look is made when the job has ended, and what it used since the look before is not known.
+looks() { sql "$T/busy.sqlite" "SELECT count(*) FROM counter WHERE name = '$1'"; }
+holds "a job that has ended has no CPU time of its own" "$(looks machine_cpu_user_ns_total) == $(looks process_cpu_ns_total) + 1"
 
 # Without exec: a run of its own.
 cat >"$T/own.py" <<'EOT'

@@ -79,6 +79,11 @@ static void those_that_ended_count(void **state)
     }
     assert_true(used(&o, NULL, 0) >= (PP_OTHERS_MAX + 20) * MS);
     assert_int_equal(o.n, 0);
+    assert_int_equal(pp_others_cpu(&o, NULL, 0).ended, 1);
+    struct child c = start(MS);
+    int64_t pid = c.pid;
+    assert_int_equal(pp_others_cpu(&o, &pid, 1).ended, 0); /* one more has begun */
+    end(&c);
 }
 
 /* The workers ended before they were read: their time is in that of the trainer. */
@@ -247,6 +252,43 @@ static void a_subprocess_may_come_to_record(void **state)
     struct pp_others_cpu now = pp_others_cpu(&o, both, 2);
     assert_in_range(now.recording_ns, 200 * MS, 300 * MS);
     assert_true(now.subprocesses_ns >= 200 * MS); /* never less than before */
+    now = pp_others_cpu(&o, both, 1);             /* and has ended that, at the end of an epoch */
+    assert_in_range(now.recording_ns, 200 * MS, 300 * MS);
+    assert_in_range(now.subprocesses_ns, 200 * MS, 300 * MS);
+    kill(worker, SIGKILL);
+    kill(trainer, SIGKILL);
+    waitpid(trainer, NULL, 0);
+}
+
+/* At the end of an epoch a worker has ended its recording before it ends itself. */
+static void a_worker_that_ends_is_no_subprocess(void **state)
+{
+    static struct pp_others o;
+    int said[2];
+    pid_t worker = 0;
+    (void)state;
+    pp_others_begin(&o);
+    assert_int_equal(pipe(said), 0);
+    pid_t trainer = fork();
+    if (trainer == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if ((worker = fork()) == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            use_cpu(200 * MS);
+            worker = getpid();
+            _exit(write(said[1], &worker, sizeof(worker)) == sizeof(worker) ? pause() : 1);
+        }
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(said[0], &worker, sizeof(worker)), sizeof(worker));
+    int64_t both[2] = {trainer, worker};
+    struct pp_others_cpu now;
+    for (size_t recording = 2; recording > 0; recording--) {
+        now = pp_others_cpu(&o, both, recording);
+        assert_in_range(now.recording_ns, 200 * MS, 300 * MS);
+        assert_int_equal(now.subprocesses_ns, 0);
+    }
     kill(worker, SIGKILL);
     kill(trainer, SIGKILL);
     waitpid(trainer, NULL, 0);
@@ -261,6 +303,7 @@ int main(void)
         cmocka_unit_test(what_was_used_before_does_not_count),
         cmocka_unit_test(a_subprocess_is_apart),
         cmocka_unit_test(a_subprocess_may_come_to_record),
+        cmocka_unit_test(a_worker_that_ends_is_no_subprocess),
     };
     return cmocka_run_group_tests_name("others", tests, NULL, NULL);
 }

@@ -68,7 +68,22 @@ static pp_status kernels(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *
 struct beside {
     uint64_t pause_ms, saved_ms; /* in every 40th step; after the step of batch 100 */
     int files;                   /* that it is saved into, each as long */
+    int counted;                 /* CPU time every second: 1.5 CPUs by the job, 0.1 by others */
 };
+
+/* 4 s of batches. The last look is made when the job has ended: of its own time of that second it has no row.
+ */
+static void cpu_counters(struct fake_run *f)
+{
+    for (uint64_t s = 0; s <= 4; s++) {
+        uint64_t t = FAKE_T0 + s * 990 * FAKE_MS;
+        double passed = (double)(s * 990 * FAKE_MS);
+        if (s < 4)
+            fake_counter(f, "process_cpu_ns_total", t, 1.5 * passed);
+        fake_counter(f, "machine_cpu_user_ns_total", t + FAKE_MS, 1.2 * passed);
+        fake_counter(f, "machine_cpu_system_ns_total", t + FAKE_MS, 0.4 * passed);
+    }
+}
 
 /* Each batch is waited for 8 ms and stepped on for 12, of which the trainer computes 9. */
 static struct pp_costs costs_of(const char *workers, struct beside x)
@@ -105,6 +120,8 @@ static struct pp_costs costs_of(const char *workers, struct beside x)
             now += ms * FAKE_MS;
         }
     }
+    if (x.counted)
+        cpu_counters(f);
     struct pp_source source = fake_source(f);
     source.each_gpu = kernels;
     assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
@@ -224,6 +241,16 @@ static void what_is_not_known_of_copies_is_not_predicted(void **state)
     pp_costs_free(&c);
 }
 
+/* What the job used in its last second is nobody else's. */
+static void the_end_of_a_job_is_no_load(void **state)
+{
+    (void)state;
+    struct pp_costs c = costs_of("2", (struct beside){.counted = 1});
+    assert_near(c.process_cpus, 1.5, 1e-6);
+    assert_near(c.outside_cpus, 0.1, 1e-6);
+    pp_costs_free(&c);
+}
+
 /* A file may say anything of its set-up, and that samples were read in another century. */
 static void what_cannot_be_is_not_taken(void **state)
 {
@@ -271,6 +298,7 @@ int main(void)
         cmocka_unit_test(kernels_that_overlap_count_once),
         cmocka_unit_test(calls_that_copy_from_pageable_memory),
         cmocka_unit_test(what_is_not_known_of_copies_is_not_predicted),
+        cmocka_unit_test(the_end_of_a_job_is_no_load),
         cmocka_unit_test(what_cannot_be_is_not_taken),
     };
     return cmocka_run_group_tests_name("costs", tests, NULL, NULL);
