@@ -25,8 +25,7 @@ struct pp_others {
 void pp_others_begin(struct pp_others *o);
 struct pp_others_cpu {
     uint64_t recording_ns, subprocesses_ns;
-    int ended; /* of those that record none is left: what they used after the last look at them is in neither
-                */
+    int ended; /* none is left that records: what they used after the last look is in neither */
 };
 /* What they have used so far; neither less than the call before. pid: those that record now, without this
  * one. The subprocesses are found below them (/proc/PID/task/TID/children; none where the kernel has no such

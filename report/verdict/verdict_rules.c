@@ -447,8 +447,7 @@ const struct pp_cause_rule pp_cause_rules_shares[] = {
      WHEN(BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(SATURATION, SATURATED)),
      "transform: {owner} takes {owner_share} of the workers' time and {saturation} of the usable CPUs are in use",
      PP_REMEDY_LESS_WORK},
-    /* where workers start and end with every epoch, CPUs are idle meanwhile, which more workers do not change
-     */
+    /* workers that start and end with every epoch leave CPUs idle, which more workers do not change */
     {"transform", "cpu-saturated", WORK,
      WHEN(BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(WORKERS_PER_CPU, WORKER_PER_CPU),
           BELOW(G_WORKERS, NOT_WORTH_A_FIX), AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST)),

@@ -225,17 +225,14 @@ static void a_subprocess_is_apart(void **state)
     assert_int_equal(o.n, 0);
 }
 
-/* A worker that was seen before it recorded: its time is that of one that records. */
-static void a_subprocess_may_come_to_record(void **state)
+/* A trainer with one worker that has used 200 ms; both wait. */
+static void start_both(int64_t both[2])
 {
-    static struct pp_others o;
     int said[2];
     pid_t worker = 0;
-    (void)state;
-    pp_others_begin(&o);
     assert_int_equal(pipe(said), 0);
-    pid_t trainer = fork();
-    if (trainer == 0) {
+    both[0] = fork();
+    if (both[0] == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if ((worker = fork()) == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -247,51 +244,45 @@ static void a_subprocess_may_come_to_record(void **state)
         _exit(0);
     }
     assert_int_equal(read(said[0], &worker, sizeof(worker)), sizeof(worker));
-    int64_t both[2] = {trainer, worker};
+    both[1] = worker;
+}
+
+static void end_both(const int64_t both[2])
+{
+    kill((pid_t)both[1], SIGKILL);
+    kill((pid_t)both[0], SIGKILL);
+    waitpid((pid_t)both[0], NULL, 0);
+}
+
+/* A worker that was seen before it recorded: its time is that of one that records. */
+static void a_subprocess_may_come_to_record(void **state)
+{
+    static struct pp_others o;
+    int64_t both[2];
+    (void)state;
+    pp_others_begin(&o);
+    start_both(both);
     assert_true(pp_others_cpu(&o, both, 1).subprocesses_ns >= 200 * MS);
     struct pp_others_cpu now = pp_others_cpu(&o, both, 2);
     assert_in_range(now.recording_ns, 200 * MS, 300 * MS);
     assert_true(now.subprocesses_ns >= 200 * MS); /* never less than before */
-    now = pp_others_cpu(&o, both, 1);             /* and has ended that, at the end of an epoch */
-    assert_in_range(now.recording_ns, 200 * MS, 300 * MS);
-    assert_in_range(now.subprocesses_ns, 200 * MS, 300 * MS);
-    kill(worker, SIGKILL);
-    kill(trainer, SIGKILL);
-    waitpid(trainer, NULL, 0);
+    end_both(both);
 }
 
 /* At the end of an epoch a worker has ended its recording before it ends itself. */
 static void a_worker_that_ends_is_no_subprocess(void **state)
 {
     static struct pp_others o;
-    int said[2];
-    pid_t worker = 0;
+    int64_t both[2];
     (void)state;
     pp_others_begin(&o);
-    assert_int_equal(pipe(said), 0);
-    pid_t trainer = fork();
-    if (trainer == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if ((worker = fork()) == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            use_cpu(200 * MS);
-            worker = getpid();
-            _exit(write(said[1], &worker, sizeof(worker)) == sizeof(worker) ? pause() : 1);
-        }
-        pause();
-        _exit(0);
-    }
-    assert_int_equal(read(said[0], &worker, sizeof(worker)), sizeof(worker));
-    int64_t both[2] = {trainer, worker};
-    struct pp_others_cpu now;
+    start_both(both);
     for (size_t recording = 2; recording > 0; recording--) {
-        now = pp_others_cpu(&o, both, recording);
+        struct pp_others_cpu now = pp_others_cpu(&o, both, recording);
         assert_in_range(now.recording_ns, 200 * MS, 300 * MS);
         assert_int_equal(now.subprocesses_ns, 0);
     }
-    kill(worker, SIGKILL);
-    kill(trainer, SIGKILL);
-    waitpid(trainer, NULL, 0);
+    end_both(both);
 }
 
 int main(void)

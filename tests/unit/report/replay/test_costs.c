@@ -241,7 +241,7 @@ static void what_is_not_known_of_copies_is_not_predicted(void **state)
     pp_costs_free(&c);
 }
 
-/* What the job used in its last second is nobody else's. */
+/* The CPU time of a job's last second is not that of other processes. */
 static void the_end_of_a_job_is_no_load(void **state)
 {
     (void)state;
