@@ -9,7 +9,7 @@ E2E := $(sort $(wildcard tests/e2e/*.sh))
 # A script that takes a second or two says so on a line "# quick".
 QUICK_E2E := $(shell grep -l '^\# quick' $(E2E) /dev/null)
 # What is held against the sources themselves, the objects made of them, and the pages.
-CHECKS := tests/check_layers.sh tests/check_links.sh tests/check_format.sh tests/check_docs.sh
+CHECKS := tests/check_layers.sh tests/check_links.sh tests/check_format.sh tests/check_docs.sh tests/check_sizes.sh
 # Parallel unless the number of jobs is given.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT) -j $(shell nproc)
@@ -18,7 +18,7 @@ RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT) -j $(shell nproc)
 ONE_THREAD := tui/dash/test_dash_sizes collectors/store/test_store_hostile report/live/test_outlook
 THREADED = $$(grep -l pthread_create $(filter-out $(ONE_THREAD:%=build/release/tests/unit/%),$(UNIT:$(B)/%=build/release/%)) | sed 's|^build/release/|$(1)/|')
 
-.PHONY: deps deps-test deps-cuda quick check check-built check-links check-layers check-format format test test-built demo demo-built bench bench-built golden man install uninstall deb
+.PHONY: deps deps-test deps-cuda quick check check-built check-links check-layers check-format check-sizes format test test-built demo demo-built bench bench-built golden man install uninstall deb
 
 deps:
 	$(Q)CC='$(CC)' bash tests/deps.sh build
@@ -47,6 +47,7 @@ check: deps
 	$(Q)$(MAKE) $(JOBS) check-built
 
 check-built: all unit helpers
+	$(Q)bash tests/check_sizes.sh --table
 	$(Q)$(RUN_TESTS) $(CHECKS) $(UNIT) $(QUICK_E2E)
 
 check-links: all
@@ -57,6 +58,9 @@ check-layers:
 
 check-format:
 	$(Q)bash tests/check_format.sh
+
+check-sizes:
+	$(Q)bash tests/check_sizes.sh
 
 format:
 	$(Q)bash tests/check_format.sh --rewrite
@@ -260,6 +264,7 @@ help:
 	'make check        the fast part of it: unit tests, quick end-to-end tests, include plan (< 2 min)' \
 	'make quick        the tests that the files changed against HEAD touch (BASE=REVISION); ARGS=--list names them' \
 	'make check-layers only the include plan and the public headers; check-links: the same plan for what is linked' \
+	'make check-sizes  lines and functions of each room, and their limits' \
 	'make test-frameworks  PyTorch 1.13, 2.2, 2.6 and the newest, frameworks on it, DALI, from PyPI into build/venvs (20 GB); VENVS= ONLY= TOGETHER=1 LIMIT=' \
 	'make test-python314  attach and exec under Python 3.14 and 3.15: of a newer Debian, with its PyTorch, unpacked into build/venvs (1.3 GB), and a free-threaded Python built from its source; VENVS= ONLY=' \
 	'make test-launchers  Open MPI, MPICH, SLURM, torchrun and Ray with four ranks each; Debian packages and PyPI, into build/venvs (1 GB); VENVS= ONLY= PYTHON= TORCH=' \
