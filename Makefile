@@ -31,7 +31,9 @@ WITH_WEBP ?= $(shell pkg-config --exists libwebp 2>/dev/null && echo 1 || echo 0
 PKGS += $(if $(filter 1,$(WITH_WEBP)),libwebp)
 CPPFLAGS += -DPP_HAVE_WEBP=$(WITH_WEBP)
 WITHOUT := $(if $(filter 1,$(WITH_WEBP)),,probe/decode/webp.c)
-# Asked once, and only by a make that builds: test.mk installs the packages first and then calls make again.
+# Asked once, and only by a make that builds: test.mk installs the packages first and then calls make again. Where pkg-config does not find them, no source
+# is compiled before deps.sh has looked for itself, and said what is missing and what installs it.
+NEEDS := $(if $(shell pkg-config --exists $(PKGS) 2>/dev/null && echo 1),,packages)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo $(PKGS:lib%=-l%))
 CPPFLAGS += $(PKG_CFLAGS)
@@ -58,7 +60,7 @@ BENCH := $(patsubst tests/bench/%.c,$(B)/tests/bench/%,$(wildcard tests/bench/*.
 HELPERS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(filter-out tests/tools/lib% tests/tools/slow_fs.c,$(wildcard tests/tools/*.c)))
 PRELOADS := $(patsubst tests/tools/%.c,$(B)/tests/tools/%.so,$(wildcard tests/tools/lib*.c))
 
-.PHONY: all unit helpers bench-bins clean help
+.PHONY: all unit helpers bench-bins clean help packages
 all: $(B)/pipeprobe $(SAMPLES)
 
 $(B)/pipeprobe: $(B)/tui/cli/main.o $(B)/libpipeprobe-all.a
@@ -69,7 +71,10 @@ $(B)/libpipeprobe-all.a: $(OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(B)/%.o: %.c
+packages:
+	$(Q)CC='$(CC)' bash tests/deps.sh --missing build
+
+$(B)/%.o: %.c | $(NEEDS)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -99,7 +104,7 @@ $(B)/tests/tools/%: $(B)/tests/tools/%.o $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(B)/tests/tools/%.so: tests/tools/%.c
+$(B)/tests/tools/%.so: tests/tools/%.c | $(NEEDS)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -fPIC -shared -o $@ $<
 

@@ -23,7 +23,7 @@ $(INJECT): $(INJECT_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(call link_inject,-lm -lpthread -ldl)
 
-$(B)/pic/%.o: %.c
+$(B)/pic/%.o: %.c | $(NEEDS)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -MMD -MP -c -o $@ $<
 

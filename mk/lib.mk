@@ -23,7 +23,7 @@ $(LIB_SO): $(LIB_OBJ) mk/libpipeprobe.map
 $(B)/libpipeprobe.so: $(LIB_SO)
 	$(Q)ln -sf $(<F) $@
 
-$(B)/lib/%.o: %.c
+$(B)/lib/%.o: %.c | $(NEEDS)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 

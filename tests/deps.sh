@@ -1,5 +1,6 @@
 #!/bin/bash
-# tests/deps.sh build|python|decoders|formats|remote|metrics|test|checkers|peers|servers|cuda|nsight|portable: finds out what is missing and installs only that, by its Debian package name.
+# tests/deps.sh [--missing] SET: finds out which packages of the set are missing and installs only these, by their Debian names. The sets: build, python, decoders, formats,
+# remote, metrics, test, checkers, peers, servers, cuda, nsight, portable. --missing installs nothing: it names them, and the command that does.
 #
 # Found by trying: a program by `command -v`, a library by compiling and linking a three-line program. Nothing missing means nothing
 # is run. As root apt-get is called, else through sudo; when it cannot be done, one sentence says what is needed.
@@ -186,7 +187,9 @@ add_non_free() {
     as_root rm -f $list
 }
 
-set=${1:?usage: tests/deps.sh build|python|decoders|formats|remote|metrics|test|checkers|peers|servers|cuda|nsight|portable}
+only_name=
+[ "${1:-}" != --missing ] || { only_name=1; shift; }
+set=${1:?usage: tests/deps.sh [--missing] build|python|decoders|formats|remote|metrics|test|checkers|peers|servers|cuda|nsight|portable}
 [ "$set" != servers ] || PATH=$PATH:$unpacked/usr/bin:$unpacked/usr/sbin:/usr/sbin
 command -v "$CC" >/dev/null || { echo "pipeprobe needs a C compiler: on Debian the package gcc (looked for $CC)." >&2; exit 1; }
 packages=$(missing "$set" | tr '\n' ' ')
@@ -194,6 +197,7 @@ packages=$(missing "$set" | tr '\n' ' ')
 packages=${packages% }
 
 sentence="pipeprobe needs these Debian packages: $packages"
+[ -z "$only_name" ] || { echo "$sentence. Install them with: make deps" >&2; exit 1; }
 if ! command -v apt-get >/dev/null; then
     echo "$sentence. There is no apt-get here; please install what your system calls them." >&2
     exit 1

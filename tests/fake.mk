@@ -9,7 +9,7 @@ $(filter %/libnvjpeg.so.12 %/libnvjpeg.so.11 %/libnvjpeg.so.10,$(FAKES)): FAKE_L
 $(filter %/libnvjpeg.so.11,$(FAKES)): FAKE_LIBS += -DFAKE_OLD
 $(filter %/libnvjpeg.so.10,$(FAKES)): FAKE_LIBS += -DFAKE_WHOLE
 # Built without sanitizers, as a driver would be.
-$(FAKES): $(wildcard tests/fake/*.[ch]) collectors/gpu/cupti_abi.h probe/device/cuda_driver.h probe/device/nvjpeg.h $(wildcard probe/device/*.cuh)
+$(FAKES): $(wildcard tests/fake/*.[ch]) collectors/gpu/cupti_abi.h probe/device/cuda_driver.h probe/device/nvjpeg.h $(wildcard probe/device/*.cuh) | $(NEEDS)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -fPIC -fvisibility=hidden -shared -Wl,-soname,$(@F) -o $@ tests/fake/$(firstword $(subst ., ,$(@F))).c $(FAKE_LIBS) -lpthread
 

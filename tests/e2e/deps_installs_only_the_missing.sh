@@ -15,6 +15,15 @@ deps() {
 
 if ! CC=$REAL_CC bash tests/deps.sh build >/dev/null 2>&1; then skip_all "the build packages are not installed"; fi
 
+# A make that installs nothing itself names what is missing and what installs it, before it compiles. Where pkg-config finds everything nothing is asked.
+stand_in pkg-config 'exit 1'
+for target in all unit; do
+    run env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PATH="$T/bin:$PATH" make -j2 B="$T/build" CC="$T/bin/cc" "$target"
+    is "make $target without a package: exit code, objects" "$rc $(find "$T/build" -name '*.o' 2>/dev/null | wc -l)" "2 0"
+    is "make $target without a package: the sentence" "$(grep -c . "$OUT") $(grep -v '^make: ' "$ERR")" "0 pipeprobe needs these Debian packages: libjpeg-dev. Install them with: make deps"
+done
+rm "$T/bin/pkg-config"
+
 stand_in apt-get "echo \"\$*\" >>$T/apt.log; touch $T/installed"
 deps
 is "the missing package is installed" "$rc" 0
