@@ -2,12 +2,10 @@
 
 #include "collectors/attach/activity.h"
 #include "collectors/attach/loaders.h"
-#include "collectors/columns/pages.h"
 #include "collectors/gpu/gpu.h"
 #include "collectors/gpu/reach.h"
 #include "collectors/nvtx/nvtx.h"
-#include "collectors/remote/cache.h"
-#include "collectors/remote/requests.h"
+#include "collectors/record/counters.h"
 #include "collectors/system/counters.h"
 #include "collectors/system/memory.h"
 #include "collectors/system/traffic.h"
@@ -25,12 +23,13 @@
 
 #define PERIOD_NS 1000000000u
 
-const struct pp_collector *const pp_collector_rows[] = {
-    &pp_collector_process,  &pp_collector_machine,  &pp_collector_pressure,
-    &pp_collector_cgroup,   &pp_collector_memory,   &pp_collector_traffic,
-    &pp_collector_requests, &pp_collector_cache,    &pp_collector_cupti,
-    &pp_collector_nvml,     &pp_collector_nvtx,     &pp_collector_loaders,
-    &pp_collector_pages,    &pp_collector_activity, NULL};
+const struct pp_collector *const pp_collector_rows[] = {&pp_collector_process,  &pp_collector_machine,
+                                                        &pp_collector_pressure, &pp_collector_cgroup,
+                                                        &pp_collector_memory,   &pp_collector_traffic,
+                                                        &pp_collector_counters, &pp_collector_requests,
+                                                        &pp_collector_cupti,    &pp_collector_nvml,
+                                                        &pp_collector_nvtx,     &pp_collector_loaders,
+                                                        &pp_collector_activity, NULL};
 
 struct running {
     const struct pp_collector *row; /* that applies */

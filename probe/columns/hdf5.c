@@ -5,7 +5,7 @@
 #include "probe/base/err.h"
 #include "probe/columns/hdf5_library.h"
 #include "probe/columns/table.h"
-#include "probe/columns/tally.h"
+#include "probe/columns/pages.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,9 +212,9 @@ static void count_chunk(struct leaf *l, uint64_t row, uint64_t began_ns)
     if (!l->chunk_rows || (chunk == l->last_chunk && l->chunk_bytes <= CHUNK_CACHE))
         return;
     l->last_chunk = chunk;
-    pp_pages_tally_add(PP_PAGES_TALLY_DECODED, 1);
-    pp_pages_tally_add(PP_PAGES_TALLY_DECODED_BYTES, l->chunk_bytes);
-    pp_pages_tally_add(PP_PAGES_TALLY_DECODE_NS, pp_now_ns() - began_ns);
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED, 1);
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED_BYTES, l->chunk_bytes);
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODE_NS, pp_now_ns() - began_ns);
 }
 
 /* What a list or a string of any length points to, copied; the library's own memory is given back. */

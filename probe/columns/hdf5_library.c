@@ -1,7 +1,7 @@
 #include "probe/columns/hdf5_library.h"
 #include "probe/base/clock.h"
 #include "probe/base/library.h"
-#include "probe/columns/tally.h"
+#include "probe/columns/pages.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -56,11 +56,11 @@ void pp_hdf5_lock(void)
     uint64_t asked_ns = pp_now_ns();
     pthread_mutex_lock(&lock);
     since_ns = pp_now_ns();
-    pp_pages_tally_add(PP_PAGES_TALLY_LOCK_NS, since_ns - asked_ns);
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_LOCK_NS, since_ns - asked_ns);
 }
 
 void pp_hdf5_unlock(void)
 {
-    pp_pages_tally_add(PP_PAGES_TALLY_LOCK_HELD_NS, pp_now_ns() - since_ns);
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_LOCK_HELD_NS, pp_now_ns() - since_ns);
     pthread_mutex_unlock(&lock);
 }

@@ -87,7 +87,7 @@ const struct pp_hdf5 *pp_hdf5_library(void);
 /* The version, or why there is none, for doctor. Returns whether there is one. */
 int pp_hdf5_available(char *text, size_t size);
 
-/* Around every call. The time waited for it and held is counted (tally.h). */
+/* Around every call. The time waited for it and held is counted (pages.h). */
 void pp_hdf5_lock(void);
 void pp_hdf5_unlock(void);
 

@@ -7,6 +7,8 @@
 
 enum { BUCKETS = 1024 };
 
+PP_COUNTER_SET(pp_pages_counters, PP_PAGES_COUNTS_LIST)
+
 /* A page that a thread is making: on that thread's stack. */
 struct making {
     struct pp_page_key key;

@@ -4,10 +4,30 @@
 #ifndef PP_COLUMNS_PAGES_H
 #define PP_COLUMNS_PAGES_H
 
+#include "probe/base/counters.h"
+
 #include <pipeprobe/status.h>
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* What this process decoded of pages and chunks, as counters of a recording. */
+#define PP_PAGES_COUNTS_LIST(X) \
+    X(SAMPLES, "pages_samples_total", "samples that were taken out of pages") \
+    X(USED, "pages_used_bytes_total", "bytes of these samples") \
+    X(DECODED, "pages_decoded_total", "pages and chunks that were decoded") \
+    X(DECODED_BYTES, "pages_decoded_bytes_total", "bytes that they decode to") \
+    X(DECODE_NS, "pages_decode_ns_total", "reading and decoding them, summed over threads") \
+    X(LOCK_NS, "pages_lock_ns_total", \
+      "waiting for the lock of a library that reads for one thread at a time") \
+    X(LOCK_HELD_NS, "pages_lock_held_ns_total", "holding it")
+
+enum pp_pages_count {
+#define PP_PAGES_COUNT_ENUM(symbol, name, what) PP_PAGES_COUNT_##symbol,
+    PP_PAGES_COUNTS_LIST(PP_PAGES_COUNT_ENUM)
+#undef PP_PAGES_COUNT_ENUM
+};
+extern const struct pp_counter_set pp_pages_counters;
 
 struct pp_pages;
 

@@ -6,7 +6,7 @@
 #include "probe/base/err.h"
 #include "probe/columns/parquet_page.h"
 #include "probe/columns/table.h"
-#include "probe/columns/tally.h"
+#include "probe/columns/pages.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -137,9 +137,9 @@ static pp_status read_page(const struct place *at, const struct page_place *page
 
 static void count_decoded(uint64_t bytes, uint64_t began_ns)
 {
-    pp_pages_tally_add(PP_PAGES_TALLY_DECODED, 1);
-    pp_pages_tally_add(PP_PAGES_TALLY_DECODED_BYTES, bytes);
-    pp_pages_tally_add(PP_PAGES_TALLY_DECODE_NS, pp_now_ns() - began_ns);
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED, 1);
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED_BYTES, bytes);
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODE_NS, pp_now_ns() - began_ns);
 }
 
 /* ---- the dictionary ---- */

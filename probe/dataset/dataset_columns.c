@@ -1,10 +1,9 @@
 /* Files of columns, read at random: the row's value of the chosen column is the sample. Tables decode whole
- * pages and keep the latest; what they decode beside what a sample needs is counted (columns/tally.h). */
+ * pages and keep the latest; what they decode beside what a sample needs is counted (columns/pages.h). */
 #include "probe/dataset/dataset_columns.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/columns/pages.h"
-#include "probe/columns/tally.h"
 #include "probe/dataset/columns_choose.h"
 #include "probe/dataset/dataset_each.h"
 #include "probe/dataset/dataset_tfrecord.h"
@@ -175,8 +174,8 @@ static pp_status columns_read(const struct pp_dataset *d, uint64_t index,
     s->cache_hit_bytes = row.read_bytes
                              ? (size_t)((double)row.hit_bytes / (double)row.read_bytes * (double)s->size)
                              : s->size;
-    pp_pages_tally_add(PP_PAGES_TALLY_SAMPLES, 1);
-    pp_pages_tally_add(PP_PAGES_TALLY_USED, s->size);
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_SAMPLES, 1);
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_USED, s->size);
     return PP_OK;
 }
 

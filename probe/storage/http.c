@@ -5,7 +5,6 @@
 #include "probe/base/hedge.h"
 #include "probe/base/library.h"
 #include "probe/storage/request_log.h"
-#include "probe/storage/tally.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -378,19 +377,21 @@ static void read_times(CURL *easy, struct took *t)
 static void count(const struct exchange *x, const struct took *t)
 {
     int status = x->answer->head.status;
-    pp_tally_add(PP_TALLY_REQUESTS, 1);
-    pp_tally_add(PP_TALLY_HEDGES, (t->flags & PP_REQUEST_HEDGE) != 0);
-    pp_tally_add(PP_TALLY_HEDGES_WON, (t->flags & PP_REQUEST_HEDGE) && !(t->flags & PP_REQUEST_DROPPED));
-    pp_tally_add(PP_TALLY_FAILED, !(t->flags & PP_REQUEST_DROPPED) && (status == 0 || status >= 400));
-    pp_tally_add(PP_TALLY_THROTTLED, status == 429 || status == 503);
-    pp_tally_add(PP_TALLY_CONNECTIONS, (uint64_t)t->connections);
-    pp_tally_add(PP_TALLY_BYTES, x->received);
-    pp_tally_add(PP_TALLY_BUSY_NS, t->all_ns);
-    pp_tally_add(PP_TALLY_RESOLVE_NS, t->resolve_ns);
-    pp_tally_add(PP_TALLY_CONNECT_NS, t->connect_ns);
-    pp_tally_add(PP_TALLY_TLS_NS, t->tls_ns);
-    pp_tally_add(PP_TALLY_FIRST_BYTE_NS, t->first_byte_ns);
-    pp_tally_add(PP_TALLY_TRANSFER_NS, t->transfer_ns);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_REQUESTS, 1);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_HEDGES, (t->flags & PP_REQUEST_HEDGE) != 0);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_HEDGES_WON,
+             (t->flags & PP_REQUEST_HEDGE) && !(t->flags & PP_REQUEST_DROPPED));
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_FAILED,
+             !(t->flags & PP_REQUEST_DROPPED) && (status == 0 || status >= 400));
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_THROTTLED, status == 429 || status == 503);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_CONNECTIONS, (uint64_t)t->connections);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_BYTES, x->received);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_BUSY_NS, t->all_ns);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_RESOLVE_NS, t->resolve_ns);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_CONNECT_NS, t->connect_ns);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_TLS_NS, t->tls_ns);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_FIRST_BYTE_NS, t->first_byte_ns);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_TRANSFER_NS, t->transfer_ns);
 }
 
 static void note(CURL *easy, const struct exchange *x, const struct took *t)

@@ -5,7 +5,6 @@
 #include "probe/base/rng.h"
 #include "probe/storage/http.h"
 #include "probe/storage/request_log.h"
-#include "probe/storage/tally.h"
 #include "probe/storage/wrap.h"
 
 #include <math.h>
@@ -74,11 +73,11 @@ static void note(const struct modelled *m, const struct pp_read *r, int begins, 
                  uint64_t first_ns, uint64_t cpu)
 {
     uint64_t all = pp_now_ns() - began, transfer = all > first_ns ? all - first_ns : 0;
-    pp_tally_add(PP_TALLY_REQUESTS, 1);
-    pp_tally_add(PP_TALLY_BYTES, r->got);
-    pp_tally_add(PP_TALLY_BUSY_NS, all);
-    pp_tally_add(PP_TALLY_FIRST_BYTE_NS, first_ns);
-    pp_tally_add(PP_TALLY_TRANSFER_NS, transfer);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_REQUESTS, 1);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_BYTES, r->got);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_BUSY_NS, all);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_FIRST_BYTE_NS, first_ns);
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_TRANSFER_NS, transfer);
     pp_request_log_add(&(struct pp_request){.start_ns = began,
                                             .first_byte_ns = first_ns,
                                             .transfer_ns = transfer,

@@ -3,7 +3,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/storage/request_log.h"
-#include "probe/storage/tally.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -165,7 +164,7 @@ static pp_status perform(struct job *j, struct pp_err *err)
         if (a->head.status >= 300 && kind->learn && learned < 3 &&
             kind->learn(j->remote->state, &j->ask, &j->call, a)) {
             learned++;
-            pp_tally_add(PP_TALLY_RETRIES, 1);
+            pp_count(&pp_request_counters, PP_REQUEST_COUNT_RETRIES, 1);
             continue;
         }
         if (!is_redirect(a))
@@ -178,7 +177,7 @@ static pp_status perform(struct job *j, struct pp_err *err)
                             err);
         snprintf(j->moved, sizeof(j->moved), "%s", a->location);
         j->ask.moved = j->moved;
-        pp_tally_add(PP_TALLY_RETRIES, 1);
+        pp_count(&pp_request_counters, PP_REQUEST_COUNT_RETRIES, 1);
     }
 }
 
@@ -249,7 +248,7 @@ static pp_status ask_often(struct job *j, void (*reset)(void *ctx), struct pp_er
             pp_sleep_until_ns(ends - now > LOOK_NS ? now + LOOK_NS : ends);
         if (pp_http_is_interrupted())
             return fail_job(j, PP_E_INTERRUPTED, "interrupted", err);
-        pp_tally_add(PP_TALLY_RETRIES, 1);
+        pp_count(&pp_request_counters, PP_REQUEST_COUNT_RETRIES, 1);
         j->subject.attempt++;
         if (reset)
             reset(j->request.ctx);

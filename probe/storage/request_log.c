@@ -10,6 +10,8 @@
 
 enum { SLOTS = 2 * PP_REQUEST_PLACES }; /* of the hash table of places, open addressing */
 
+PP_COUNTER_SET(pp_request_counters, PP_REQUEST_COUNTS_LIST)
+
 struct kept {
     struct pp_request ring[PP_REQUESTS_KEPT];
     size_t head, n;

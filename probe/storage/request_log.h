@@ -1,13 +1,35 @@
-/* storage/request_log.h: each request to a remote storage by itself, with the parts of its time, from where
- * it is made to the collector that stores it. Beside the sums of tally.h.
+/* storage/request_log.h: what the requests of this process to remote storages took: as counters, and each
+ * request by itself with the parts of its time, from where it is made to the collector that stores it.
  *
  * Nothing is kept until pp_request_log_on. Then up to PP_REQUESTS_KEPT requests wait to be taken; further
  * ones are counted as lost, and no request ever waits. Any thread. */
 #ifndef PP_STORAGE_REQUEST_LOG_H
 #define PP_STORAGE_REQUEST_LOG_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "probe/base/counters.h"
+
+#define PP_REQUEST_COUNTS_LIST(X) \
+    X(REQUESTS, "remote_requests_total", "requests that were answered or failed") \
+    X(FAILED, "remote_failed_total", "of them: no answer, a cut one, or an answer that is an error") \
+    X(THROTTLED, "remote_throttled_total", "of them: 429 or 503, the server asks to slow down") \
+    X(RETRIES, "remote_retries_total", "requests made again: after a failure, a redirect, a new region") \
+    X(HEDGES, "remote_hedges_total", "second requests for bytes that were late (--hedge)") \
+    X(HEDGES_WON, "remote_hedges_won_total", "of them: the second answered first") \
+    X(CONNECTIONS, "remote_connections_total", "connections opened") \
+    X(BYTES, "remote_bytes_total", "bytes of bodies received") \
+    X(BUSY_NS, "remote_busy_ns_total", "requests in flight, summed over time") \
+    X(RESOLVE_NS, "remote_resolve_ns_total", "looking up host names") \
+    X(CONNECT_NS, "remote_connect_ns_total", "opening connections") \
+    X(TLS_NS, "remote_tls_ns_total", "TLS handshakes") \
+    X(FIRST_BYTE_NS, "remote_first_byte_ns_total", "from the request sent to the first byte of its answer") \
+    X(TRANSFER_NS, "remote_transfer_ns_total", "from the first byte to the last")
+
+enum pp_request_count {
+#define PP_REQUEST_COUNT_ENUM(symbol, name, what) PP_REQUEST_COUNT_##symbol,
+    PP_REQUEST_COUNTS_LIST(PP_REQUEST_COUNT_ENUM)
+#undef PP_REQUEST_COUNT_ENUM
+};
+extern const struct pp_counter_set pp_request_counters;
 
 enum {
     PP_REQUESTS_KEPT = 16384,

@@ -1,5 +1,6 @@
 /* report/findings/cache.h: the cache over a storage (run --cache) in the steady state, from the counters of
- * collectors/remote/cache.c: where the bytes came from (page cache, cache, storage), and what could be had.
+ * collectors/record/counters.c: where the bytes came from (page cache, cache, storage), and what could be
+ * had.
  *
  * No policy can hit more of a set that is read once per epoch than cache bytes over data bytes: each epoch
  * asks for all of it. That is the attainable rate, beside the measured one. */

@@ -1,5 +1,5 @@
 /* report/findings/pages.h: what files of columns (Parquet) had to decode for the samples of the steady state,
- * from the counters of collectors/columns/pages.c.
+ * from the counters of collectors/record/counters.c.
  *
  * A page is decoded whole. An epoch in order uses all of it; a random one uses one row of it, and decodes it
  * again for the next. The amplification is the bytes decoded over the bytes of the samples. HDF5 is read

@@ -1,5 +1,5 @@
 /* report/findings/remote.h: requests to remote storages in the steady state, from the counters of
- * collectors/remote/requests.c: what they took, how many were in flight, and what was refused.
+ * collectors/record/counters.c: what they took, how many were in flight, and what was refused.
  *
  * Requests in flight are the time of all requests over the time they were counted in (Little's law). A
  * trainer that waits a share w of its time would take its batches 1 / (1 - w) times as fast; as requests take

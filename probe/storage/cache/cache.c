@@ -3,13 +3,47 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/storage/cache/cache_ring.h"
-#include "probe/storage/cache/cache_tally.h"
 
 #include <stdio.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
+
+PP_COUNTER_SET(pp_cache_counters, PP_CACHE_COUNTS_LIST)
+
+static pthread_mutex_t saying = PTHREAD_MUTEX_INITIALIZER; /* guards trouble */
+static char trouble[480];
+
+void pp_cache_say(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    pthread_mutex_lock(&saying);
+    if (!trouble[0])
+        vsnprintf(trouble, sizeof(trouble), fmt, args);
+    pthread_mutex_unlock(&saying);
+    va_end(args);
+}
+
+int pp_cache_trouble(char *out, size_t size)
+{
+    pthread_mutex_lock(&saying);
+    snprintf(out, size, "%s", trouble);
+    pthread_mutex_unlock(&saying);
+    return out[0] != '\0';
+}
+
+void pp_cache_begin_counts(void)
+{
+    for (unsigned i = 0; i < pp_cache_counters.n; i++)
+        pp_count_set(&pp_cache_counters, i, 0);
+    pthread_mutex_lock(&saying);
+    trouble[0] = '\0';
+    pthread_mutex_unlock(&saying);
+}
 
 struct cached {
     struct pp_storage base;
@@ -145,7 +179,7 @@ static int take(const struct cached *c, const struct pp_cache_found *f, const st
     r->got = f->row.length;
     r->cache_known = page.known;
     r->cache_hit_bytes = page.hit_bytes;
-    pp_cache_tally_add(PP_CACHE_TALLY_PAGE_BYTES, page.known ? page.hit_bytes : 0);
+    pp_count(&pp_cache_counters, PP_CACHE_COUNT_PAGE_BYTES, page.known ? page.hit_bytes : 0);
     pp_cache_ring_count(c->ring, f->row.key, r->got, 1);
     return 1;
 }
@@ -216,7 +250,7 @@ static uint64_t ask_version(const struct cached *c, const struct pp_object *dir,
 {
     struct pp_place_info info;
     if (c->inner->request_bytes)
-        pp_cache_tally_add(PP_CACHE_TALLY_CHECKS, 1);
+        pp_count(&pp_cache_counters, PP_CACHE_COUNT_CHECKS, 1);
     return pp_storage_stat(c->inner, inner_of(dir), name, "read", &info, NULL) == PP_OK
                ? version_of_info(&info)
                : 0;

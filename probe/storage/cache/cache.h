@@ -8,10 +8,11 @@
  * are for no sample (indexes, headers) pass through; so do errors and everything else.
  *
  * Bytes that are not exactly those that were stored are fetched again (cache_segment.h): a failure of the
- * cache is never a failure of a read. A recording has the counters of cache_tally.h. */
+ * cache is never a failure of a read. */
 #ifndef PP_STORAGE_CACHE_CACHE_H
 #define PP_STORAGE_CACHE_CACHE_H
 
+#include "probe/base/counters.h"
 #include "probe/storage/cache/cache_policy.h"
 #include "probe/storage/storage.h"
 
@@ -27,5 +28,36 @@ struct pp_cache_opts {
  * inner. The directory is opened here; failures are those of pp_cache_dir_open. */
 pp_status pp_storage_wrap_cache(struct pp_storage *inner, const char *place, const struct pp_cache_opts *o,
                                 struct pp_storage **out, struct pp_err *err);
+
+/* What the cache of this process did, as counters of a recording; all 0 without one. */
+#define PP_CACHE_COUNTS_LIST(X) \
+    X(REQUESTS, "cache_requests_total", "reads that were asked of the cache") \
+    X(HITS, "cache_hits_total", "of them: answered from the cache") \
+    X(COLD, "cache_cold_total", "of them: not in the cache, and for the first time in this run") \
+    X(COALESCED, "cache_coalesced_total", "of them: waited for another read of the same bytes") \
+    X(CHECKS, "cache_checks_total", "requests to the storage whether an object is still the same") \
+    X(CHANGED, "cache_changed_total", "entries of another version than the storage has now") \
+    X(DAMAGED, "cache_damaged_total", "entries whose bytes were not those that were written") \
+    X(EVICTED, "cache_evicted_total", "entries that made room") \
+    X(AGAIN, "cache_again_total", "reads of what had made room in this run: fetched again") \
+    X(UNKEPT, "cache_unkept_total", "reads that were fetched and not stored: no room") \
+    X(BYTES, "cache_bytes_total", "bytes that were asked for") \
+    X(HIT_BYTES, "cache_hit_bytes_total", "of them: from the cache") \
+    X(PAGE_BYTES, "cache_page_cache_bytes_total", "of these: from the page cache, without the disk") \
+    X(FETCHED_BYTES, "cache_fetched_bytes_total", "bytes that were read from the storage") \
+    X(WAIT_NS, "cache_wait_ns_total", "waiting for another read of the same bytes") \
+    X(DATA_BYTES, "cache_data_bytes", "different bytes that were asked for so far") \
+    X(LIMIT_BYTES, "cache_limit_bytes", "what the cache may take") \
+    X(HELD_BYTES, "cache_held_bytes", "what it takes")
+
+enum pp_cache_count {
+#define PP_CACHE_COUNT_ENUM(symbol, name, what) PP_CACHE_COUNT_##symbol,
+    PP_CACHE_COUNTS_LIST(PP_CACHE_COUNT_ENUM)
+#undef PP_CACHE_COUNT_ENUM
+};
+extern const struct pp_counter_set pp_cache_counters;
+
+/* Why the cache is not all that it should be, in one sentence for people: 1, or 0 with out "". Any thread. */
+int pp_cache_trouble(char *out, size_t size);
 
 #endif

@@ -4,7 +4,6 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/storage/cache/cache.h"
-#include "probe/storage/cache/cache_tally.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +49,7 @@ void pp_cache_retire(struct pp_cache_ring *r, struct pp_cache_segment *s, unsign
 {
     size_t n = pp_cache_index_drop(&r->index, (uint16_t)(s - r->segment), flags);
     if (flags & PP_CACHE_EVICTED)
-        pp_cache_tally_add(PP_CACHE_TALLY_EVICTED, n);
+        pp_count(&pp_cache_counters, PP_CACHE_COUNT_EVICTED, n);
     s->dead = 1;
     s->refs++;
     pp_cache_unref(s);
@@ -150,7 +149,7 @@ void pp_cache_look_around(struct pp_cache_ring *r, int may_remove)
         else if (s->fd >= 0 && !s->dead)
             held += s->size;
     }
-    pp_cache_tally_set(PP_CACHE_TALLY_HELD_BYTES, held);
+    pp_count_set(&pp_cache_counters, PP_CACHE_COUNT_HELD_BYTES, held);
 }
 
 /* ---- opening ---- */
@@ -189,8 +188,8 @@ pp_status pp_cache_ring_open(const struct pp_cache_opts *o, const char *place, s
     r->segment_bytes = segment_size(o->bytes);
     r->place = pp_cache_place(place);
     r->full_epoch = -1;
-    pp_cache_tally_reset();
-    pp_cache_tally_set(PP_CACHE_TALLY_LIMIT_BYTES, o->bytes);
+    pp_cache_begin_counts();
+    pp_count_set(&pp_cache_counters, PP_CACHE_COUNT_LIMIT_BYTES, o->bytes);
     if (r->dir.read_only) {
         r->stopped = 1;
         pp_cache_say("the cache %s cannot be written: it is read, and nothing is stored in it", o->dir);
@@ -237,7 +236,7 @@ static struct pp_cache_slot *stored(struct pp_cache_ring *r, const struct pp_cac
     if (!id->version || s->version == id->version)
         return s;
     s->flags &= PP_CACHE_SEEN;
-    pp_cache_tally_add(PP_CACHE_TALLY_CHANGED, 1);
+    pp_count(&pp_cache_counters, PP_CACHE_COUNT_CHANGED, 1);
     return NULL;
 }
 
@@ -304,7 +303,7 @@ int pp_cache_ring_take(struct pp_cache_ring *r, const struct pp_cache_found *f, 
     pp_cache_unref(s);
     pthread_mutex_unlock(&r->lock);
     if (got == PP_CACHE_DAMAGED)
-        pp_cache_tally_add(PP_CACHE_TALLY_DAMAGED, 1);
+        pp_count(&pp_cache_counters, PP_CACHE_COUNT_DAMAGED, 1);
     return got == PP_CACHE_GOT;
 }
 
@@ -317,7 +316,7 @@ void pp_cache_ring_check(struct pp_cache_ring *r, uint64_t key, uint64_t version
         s->flags |= PP_CACHE_CHECKED;
     } else if (there) {
         s->flags &= PP_CACHE_SEEN;
-        pp_cache_tally_add(PP_CACHE_TALLY_CHANGED, 1);
+        pp_count(&pp_cache_counters, PP_CACHE_COUNT_CHANGED, 1);
     }
     pthread_mutex_unlock(&r->lock);
 }
@@ -346,8 +345,8 @@ int pp_cache_ring_enter(struct pp_cache_ring *r, uint64_t key, struct pp_cache_f
     }
     pthread_mutex_unlock(&r->lock);
     if (from) {
-        pp_cache_tally_add(PP_CACHE_TALLY_COALESCED, 1);
-        pp_cache_tally_add(PP_CACHE_TALLY_WAIT_NS, pp_now_ns() - from);
+        pp_count(&pp_cache_counters, PP_CACHE_COUNT_COALESCED, 1);
+        pp_count(&pp_cache_counters, PP_CACHE_COUNT_WAIT_NS, pp_now_ns() - from);
     }
     return from != 0;
 }
@@ -376,11 +375,11 @@ void pp_cache_ring_count(struct pp_cache_ring *r, uint64_t key, uint64_t length,
         s->flags = (uint16_t)((s->flags | PP_CACHE_SEEN) & ~PP_CACHE_EVICTED);
     }
     pthread_mutex_unlock(&r->lock);
-    pp_cache_tally_add(PP_CACHE_TALLY_REQUESTS, 1);
-    pp_cache_tally_add(PP_CACHE_TALLY_BYTES, length);
-    pp_cache_tally_add(PP_CACHE_TALLY_DATA_BYTES, first ? length : 0);
-    pp_cache_tally_add(PP_CACHE_TALLY_COLD, first && !hit);
-    pp_cache_tally_add(PP_CACHE_TALLY_AGAIN, again);
-    pp_cache_tally_add(hit ? PP_CACHE_TALLY_HITS : PP_CACHE_TALLY_FETCHED_BYTES, hit ? 1 : length);
-    pp_cache_tally_add(PP_CACHE_TALLY_HIT_BYTES, hit ? length : 0);
+    pp_count(&pp_cache_counters, PP_CACHE_COUNT_REQUESTS, 1);
+    pp_count(&pp_cache_counters, PP_CACHE_COUNT_BYTES, length);
+    pp_count(&pp_cache_counters, PP_CACHE_COUNT_DATA_BYTES, first ? length : 0);
+    pp_count(&pp_cache_counters, PP_CACHE_COUNT_COLD, first && !hit);
+    pp_count(&pp_cache_counters, PP_CACHE_COUNT_AGAIN, again);
+    pp_count(&pp_cache_counters, hit ? PP_CACHE_COUNT_HITS : PP_CACHE_COUNT_FETCHED_BYTES, hit ? 1 : length);
+    pp_count(&pp_cache_counters, PP_CACHE_COUNT_HIT_BYTES, hit ? length : 0);
 }

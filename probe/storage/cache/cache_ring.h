@@ -62,7 +62,12 @@ void pp_cache_ring_leave(struct pp_cache_ring *r, struct pp_cache_flight *f);
 void pp_cache_ring_store(struct pp_cache_ring *r, const struct pp_cache_id *id, const void *bytes,
                          size_t length);
 
-/* Counts a read of length bytes that has ended well (cache_tally.h). */
+/* What pp_cache_trouble gives: the first sentence stays until pp_cache_begin_counts, which also sets all
+ * counters to 0, and which opening calls. */
+void pp_cache_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void pp_cache_begin_counts(void);
+
+/* Counts a read of length bytes that has ended well (cache.h: pp_cache_counters). */
 void pp_cache_ring_count(struct pp_cache_ring *r, uint64_t key, uint64_t length, int hit);
 
 /* ---- between cache_ring.c and cache_room.c ---- */

@@ -3,7 +3,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
-#include "probe/storage/cache/cache_tally.h"
+#include "probe/storage/cache/cache.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -344,5 +344,5 @@ void pp_cache_ring_store(struct pp_cache_ring *r, const struct pp_cache_id *id, 
         pthread_mutex_unlock(&r->storing);
     }
     if (!kept)
-        pp_cache_tally_add(PP_CACHE_TALLY_UNKEPT, 1);
+        pp_count(&pp_cache_counters, PP_CACHE_COUNT_UNKEPT, 1);
 }

@@ -24,7 +24,7 @@
 #include "probe/storage/model.h"
 #include "probe/loader/fault.h"
 #include "probe/storage/cache/cache_policy.h"
-#include "probe/storage/cache/cache_tally.h"
+#include "probe/storage/cache/cache.h"
 #include "probe/ranks/lease.h"
 #include "report/render/render.h"
 
@@ -494,7 +494,7 @@ static int measure(struct run *r)
                 r->result.given_up == 1 ? "is" : "are");
     if (!r->asked.o.quiet)
         run_decode_note_result(&r->result.decode);
-    if (pp_cache_said(said, sizeof(said)) && !r->asked.o.quiet)
+    if (pp_cache_trouble(said, sizeof(said)) && !r->asked.o.quiet)
         pp_cli_note("note", said);
     if (st != PP_OK)
         could_not_measure(&err);

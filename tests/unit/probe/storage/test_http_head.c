@@ -1,7 +1,7 @@
 /* The header of an answer, and URLs: good, odd and hostile ones. */
 #include "probe/storage/http.h"
 #include "probe/storage/storage.h"
-#include "probe/storage/tally.h"
+#include "probe/storage/request_log.h"
 #include "probe/storage/url.h"
 
 #include <setjmp.h>
@@ -176,14 +176,14 @@ static void a_remote_failure_is_waited_for_with_jitter(void **state)
     assert_int_equal(pp_storage_retry_wait_ns(10 * ms), 30000 * ms);
 }
 
-static void the_tally_only_grows(void **state)
+static void the_counters_only_grow(void **state)
 {
-    uint64_t before[PP_TALLIES], after[PP_TALLIES];
-    pp_tally_get(before);
-    pp_tally_add(PP_TALLY_THROTTLED, 2);
-    pp_tally_get(after);
-    assert_int_equal(after[PP_TALLY_THROTTLED], before[PP_TALLY_THROTTLED] + 2);
-    assert_string_equal(pp_tally_name(PP_TALLY_FIRST_BYTE_NS), "first_byte_ns");
+    const struct pp_counter_set *s = &pp_request_counters;
+    uint64_t before = pp_counted(s, PP_REQUEST_COUNT_THROTTLED);
+    pp_count(s, PP_REQUEST_COUNT_THROTTLED, 2);
+    assert_int_equal(pp_counted(s, PP_REQUEST_COUNT_THROTTLED), before + 2);
+    assert_string_equal(s->name[PP_REQUEST_COUNT_FIRST_BYTE_NS], "remote_first_byte_ns_total");
+    assert_true(s->n == PP_REQUEST_COUNT_TRANSFER_NS + 1);
 }
 
 int main(void)
@@ -196,7 +196,7 @@ int main(void)
         cmocka_unit_test(a_url_that_is_a_credential_is_refused_without_repeating_it),
         cmocka_unit_test(urls_are_tidied_and_split),
         cmocka_unit_test(a_remote_failure_is_waited_for_with_jitter),
-        cmocka_unit_test(the_tally_only_grows),
+        cmocka_unit_test(the_counters_only_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

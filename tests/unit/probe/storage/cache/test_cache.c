@@ -4,7 +4,6 @@
 #include "tests/support/far_storage.h"
 
 #include "probe/storage/cache/cache.h"
-#include "probe/storage/cache/cache_tally.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -32,11 +31,9 @@ static struct pp_storage *attach(uint64_t bytes, enum pp_cache_policy_id policy)
     return s;
 }
 
-static uint64_t tally(enum pp_cache_tally which)
+static uint64_t counted(enum pp_cache_count which)
 {
-    uint64_t sum[PP_CACHE_TALLIES];
-    pp_cache_tally_get(sum);
-    return sum[which];
+    return pp_counted(&pp_cache_counters, which);
 }
 
 /* Reads and checks; the bytes must be right whatever the cache does. epoch < 0: for no sample. */
@@ -105,11 +102,11 @@ static void what_was_read_is_had_again(void **state)
             for (unsigned i = 0; i < 20; i++)
                 read_range(s, i, i * 1000, 5000 + i, round);
         assert_int_equal(far.reads, 20); /* of the first round of the first run */
-        assert_int_equal(tally(PP_CACHE_TALLY_REQUESTS), 40);
-        assert_int_equal(tally(PP_CACHE_TALLY_HITS), run ? 40 : 20);
-        assert_int_equal(tally(PP_CACHE_TALLY_COLD), run ? 0 : 20);
-        assert_int_equal(tally(PP_CACHE_TALLY_DATA_BYTES), 20 * 5000 + 190);
-        assert_int_equal(tally(PP_CACHE_TALLY_FETCHED_BYTES), run ? 0 : 20 * 5000 + 190);
+        assert_int_equal(counted(PP_CACHE_COUNT_REQUESTS), 40);
+        assert_int_equal(counted(PP_CACHE_COUNT_HITS), run ? 40 : 20);
+        assert_int_equal(counted(PP_CACHE_COUNT_COLD), run ? 0 : 20);
+        assert_int_equal(counted(PP_CACHE_COUNT_DATA_BYTES), 20 * 5000 + 190);
+        assert_int_equal(counted(PP_CACHE_COUNT_FETCHED_BYTES), run ? 0 : 20 * 5000 + 190);
         pp_storage_detach(s);
     }
     struct pp_storage *s = attach(16 * MIB, PP_CACHE_KEEP);
@@ -129,7 +126,7 @@ static void reads_for_no_sample_pass_through(void **state)
     for (int i = 0; i < 3; i++)
         read_range(s, 1, 0, 1000, -1);
     assert_int_equal(far.reads, 3);
-    assert_int_equal(tally(PP_CACHE_TALLY_REQUESTS), 0);
+    assert_int_equal(counted(PP_CACHE_COUNT_REQUESTS), 0);
     far.version[2] = 0; /* which one it is cannot be said */
     for (int i = 0; i < 3; i++) {
         read_range(s, 2, 0, 1000, 0);
@@ -176,7 +173,7 @@ static void an_object_that_changed_is_read_anew(void **state)
         assert_int_equal(read_whole(s, 5, 0), PP_OK);
     }
     assert_int_equal(far.reads, 4);
-    assert_int_equal(tally(PP_CACHE_TALLY_CHANGED), 2);
+    assert_int_equal(counted(PP_CACHE_COUNT_CHANGED), 2);
     far.version[4] = 3; /* in mid-run */
     read_range(s, 4, 10, 1000, 1);
     far.size[4] -= 100;
@@ -207,13 +204,13 @@ static uint64_t hits_of_last_epoch(enum pp_cache_policy_id policy)
     uint64_t before = 0;
     struct pp_storage *s = attach(MIB, policy);
     for (int epoch = 0; epoch < 4; epoch++) {
-        before = tally(PP_CACHE_TALLY_HITS);
+        before = counted(PP_CACHE_COUNT_HITS);
         for (unsigned i = 0; i < 64; i++)
             read_range(s, i, 0, 32 * 1024, epoch);
         assert_true(on_disk() <= MIB);
     }
     pp_storage_detach(s);
-    return tally(PP_CACHE_TALLY_HITS) - before;
+    return counted(PP_CACHE_COUNT_HITS) - before;
 }
 
 static void a_cyclic_epoch_reaches_the_attainable_rate(void **state)
@@ -221,17 +218,17 @@ static void a_cyclic_epoch_reaches_the_attainable_rate(void **state)
     uint64_t hits = hits_of_last_epoch(PP_CACHE_KEEP);
     if (hits < 30 || hits > 32) /* a head and a name beside each 32 KiB, and a table per segment */
         fail_msg("%llu of 64 reads were hits; attainable are 32", (unsigned long long)hits);
-    assert_int_equal(tally(PP_CACHE_TALLY_AGAIN), 0);
+    assert_int_equal(counted(PP_CACHE_COUNT_AGAIN), 0);
 }
 
 static void fifo_and_clock_hit_nothing_of_a_cyclic_epoch(void **state)
 {
     assert_int_equal(hits_of_last_epoch(PP_CACHE_FIFO), 0);
-    assert_true(tally(PP_CACHE_TALLY_AGAIN) > 64);
+    assert_true(counted(PP_CACHE_COUNT_AGAIN) > 64);
     tree_tear_down(state);
     tree_set_up(state);
     assert_int_equal(hits_of_last_epoch(PP_CACHE_CLOCK), 0);
-    assert_true(tally(PP_CACHE_TALLY_AGAIN) > 64);
+    assert_true(counted(PP_CACHE_COUNT_AGAIN) > 64);
 }
 
 /* CLOCK keeps what is read again and again, FIFO does not. */
@@ -271,14 +268,14 @@ static void keep_gives_way_to_the_data_set_at_hand(void **state)
     for (int epoch = 0; epoch < 2; epoch++)
         for (unsigned i = 0; i < 24; i++)
             read_range(s, i, 0, 32 * 1024, epoch);
-    assert_int_equal(tally(PP_CACHE_TALLY_HITS), 24);
+    assert_int_equal(counted(PP_CACHE_COUNT_HITS), 24);
     for (int epoch = 2; epoch < 5; epoch++) /* others are read from now on */
         for (unsigned i = 24; i < 48; i++)
             read_range(s, i, 0, 32 * 1024, epoch);
-    uint64_t before = tally(PP_CACHE_TALLY_HITS);
+    uint64_t before = counted(PP_CACHE_COUNT_HITS);
     for (unsigned i = 24; i < 48; i++)
         read_range(s, i, 0, 32 * 1024, 5);
-    assert_true(tally(PP_CACHE_TALLY_HITS) - before >= 22);
+    assert_true(counted(PP_CACHE_COUNT_HITS) - before >= 22);
     pp_storage_detach(s);
 }
 
@@ -363,7 +360,7 @@ static void misses_of_the_same_bytes_are_one(void **state)
     for (int i = 0; i < 8; i++)
         pthread_join(t[i], NULL);
     assert_int_equal(far.reads, 1);
-    assert_int_equal(tally(PP_CACHE_TALLY_HITS), 7);
+    assert_int_equal(counted(PP_CACHE_COUNT_HITS), 7);
     pp_storage_detach(s);
 }
 
@@ -451,7 +448,7 @@ static void odd_files_in_a_cache_harm_nothing(void **state)
     s = attach(4 * MIB, PP_CACHE_FIFO);
     for (unsigned i = 0; i < 40; i++)
         read_range(s, i, 0, 200000, 0);
-    assert_int_equal(pp_cache_said(said, sizeof(said)), 0);
+    assert_int_equal(pp_cache_trouble(said, sizeof(said)), 0);
     pp_storage_detach(s);
     assert_int_equal(access(tree_path("elsewhere"), F_OK), 0);
     assert_int_equal(access(tree_path("cache/notes.txt"), F_OK), 0);
@@ -470,7 +467,7 @@ static void a_full_disk_is_said_and_costs_no_read(void **state)
                 read_range(s, i, nth, 150000, 0);
         int struck = pp_io_fault_calls() >= nth;
         pp_io_fault(0, 0, 0, 0);
-        int has = pp_cache_said(said, sizeof(said));
+        int has = pp_cache_trouble(said, sizeof(said));
         assert_int_equal(has, struck);
         if (has && !strstr(said, "the disk is full"))
             fail_msg("%s", said);
@@ -478,7 +475,7 @@ static void a_full_disk_is_said_and_costs_no_read(void **state)
         s = attach(8 * MIB, PP_CACHE_FIFO); /* and what is left of it is sound */
         for (unsigned i = 0; i < 12; i++)
             read_range(s, i, nth, 150000, 0);
-        assert_int_equal(tally(PP_CACHE_TALLY_DAMAGED), 0);
+        assert_int_equal(counted(PP_CACHE_COUNT_DAMAGED), 0);
         pp_storage_detach(s);
     }
 }
@@ -493,7 +490,7 @@ static void a_disk_that_fails_reads_costs_no_read(void **state)
         read_range(s, i, 0, 50000, 0);
     pp_io_fault(0, 0, 0, 0);
     assert_int_equal(far.reads, 24);
-    assert_int_equal(tally(PP_CACHE_TALLY_DAMAGED), 12);
+    assert_int_equal(counted(PP_CACHE_COUNT_DAMAGED), 12);
     pp_storage_detach(s);
 }
 
@@ -510,7 +507,7 @@ static void a_cache_that_is_removed_is_said(void **state)
         for (unsigned i = 0; i < 40; i++)
             read_range(s, i, 0, 50000, 0);
     }
-    assert_int_equal(pp_cache_said(said, sizeof(said)), 1);
+    assert_int_equal(pp_cache_trouble(said, sizeof(said)), 1);
     if (!strstr(said, "it was removed"))
         fail_msg("%s", said);
     pp_storage_detach(s);

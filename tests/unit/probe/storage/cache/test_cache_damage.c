@@ -6,7 +6,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/rng.h"
 #include "probe/storage/cache/cache.h"
-#include "probe/storage/cache/cache_tally.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -59,9 +58,7 @@ static int read_key(struct pp_storage *s, unsigned key)
 
 static uint64_t hits(void)
 {
-    uint64_t sum[PP_CACHE_TALLIES];
-    pp_cache_tally_get(sum);
-    return sum[PP_CACHE_TALLY_HITS];
+    return pp_counted(&pp_cache_counters, PP_CACHE_COUNT_HITS);
 }
 
 /* ---- kills ---- */
