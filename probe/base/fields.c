@@ -43,17 +43,12 @@ double pp_value_as_number(const struct pp_value *v)
     }
 }
 
-const char *pp_field_text(const struct pp_field *f, const struct pp_value *v, char *buf, size_t size)
+const char *pp_unit_text(enum pp_field_unit unit, double number, char *buf, size_t size)
 {
     char bytes[32];
-    double number = pp_value_as_number(v);
-    if (v->kind == PP_VALUE_TEXT)
-        return v->text;
-    if (v->kind == PP_VALUE_BOOL)
-        return v->integer ? "yes" : "no";
     if (isnan(number))
         return "-";
-    switch (f->unit) {
+    switch (unit) {
     case PP_UNIT_NONE: snprintf(buf, size, "%.0f", number); return buf;
     case PP_UNIT_COUNT: return pp_text_count(buf, size, number);
     case PP_UNIT_RATE: return pp_text_rate(buf, size, number);
@@ -64,10 +59,20 @@ const char *pp_field_text(const struct pp_field *f, const struct pp_value *v, ch
     case PP_UNIT_BYTES_PER_S:
         snprintf(buf, size, "%s/s", pp_text_bytes(bytes, sizeof(bytes), number));
         return buf;
-    case PP_UNIT_NUMBER: break;
+    case PP_UNIT_NUMBER: snprintf(buf, size, "%.2f", number); return buf;
+    case PP_UNIT_FACTOR: break;
     }
-    snprintf(buf, size, "%.2f", number);
+    snprintf(buf, size, "%.3g", number);
     return buf;
+}
+
+const char *pp_field_text(const struct pp_field *f, const struct pp_value *v, char *buf, size_t size)
+{
+    if (v->kind == PP_VALUE_TEXT)
+        return v->text;
+    if (v->kind == PP_VALUE_BOOL)
+        return v->integer ? "yes" : "no";
+    return pp_unit_text(f->unit, pp_value_as_number(v), buf, size);
 }
 
 const void *pp_field_object(const struct pp_field *f, const void *row)

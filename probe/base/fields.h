@@ -44,6 +44,7 @@ enum pp_field_unit {
     PP_UNIT_BYTES,
     PP_UNIT_BYTES_PER_S,
     PP_UNIT_NUMBER, /* two decimals */
+    PP_UNIT_FACTOR, /* up to three significant digits: 2, 0.7, 31.2 */
 };
 
 enum {
@@ -150,6 +151,8 @@ static inline int pp_field_is_scalar(const struct pp_field *f)
 struct pp_value pp_field_value(const struct pp_field *f, const void *row, const void *root);
 /* As a number, for what counts or measures; NAN when it is null or a text. */
 double pp_value_as_number(const struct pp_value *v);
+/* A number as its unit is read; "-" for NAN. At least 40 bytes; returns buf or a constant. */
+const char *pp_unit_text(enum pp_field_unit unit, double number, char *buf, size_t size);
 /* As people read it, by its unit; "-" for null. At least 40 bytes; a text is returned as it is. */
 const char *pp_field_text(const struct pp_field *f, const struct pp_value *v, char *buf, size_t size);
 

@@ -144,8 +144,7 @@ static void add_owner(const struct pp_facts_from *from, struct pp_facts *f)
     struct pp_owner owner;
     double *m = f->metric;
     pp_attribute(from->timeline, &from->gathered->tally, &owner);
-    f->owner_known = owner.known;
-    f->owner = owner.phase;
+    m[PP_METRIC_OWNER] = owner.known ? owner.phase : NAN;
     f->owner_is_worker = owner.lane == PP_LANE_WORKER;
     memcpy(f->phase_share, owner.phase_share, sizeof(f->phase_share));
     m[PP_METRIC_UNNAMED] = owner.unnamed;
@@ -167,12 +166,15 @@ static void add_laws(const struct pp_laws *laws, struct pp_facts *f)
 {
     static const enum pp_metric metrics[PP_LAWS] = {[PP_LAW_UTILISATION] = PP_METRIC_LAW_UTILISATION,
                                                     [PP_LAW_SERVICE] = PP_METRIC_LAW_SERVICE,
-                                                    [PP_LAW_LITTLE] = PP_METRIC_LAW_LITTLE};
+                                                    [PP_LAW_LITTLE] = PP_METRIC_LAW_LITTLE},
+                                where[PP_LAWS] = {[PP_LAW_UTILISATION] = PP_METRIC_LAW_UTILISATION_WHERE,
+                                                  [PP_LAW_SERVICE] = PP_METRIC_LAW_SERVICE_WHERE,
+                                                  [PP_LAW_LITTLE] = PP_METRIC_LAW_LITTLE_WHERE};
     for (int k = 0; k < PP_LAWS; k++) {
-        f->law_where[k] = laws->where[k];
         f->metric[metrics[k]] = laws->off[k];
+        f->text[where[k]] = laws->where[k];
     }
-    f->bound = laws->bound;
+    f->text[PP_METRIC_BOUND_BY] = laws->bound;
     f->metric[PP_METRIC_BOUND] = laws->bound_share;
 }
 
@@ -187,7 +189,7 @@ static void add_leases(const struct pp_facts_from *from, struct pp_facts *f)
     const struct pp_lease_use *u = &from->gathered->checks.leases;
     double window_ns = from->report->window_s * 1e9;
     f->metric[PP_METRIC_LEASE_EPOCH] = u->looks && window_ns > 0 ? u->epoch_wait_ns / window_ns : NAN;
-    f->lease_holder = u->holder;
+    f->text[PP_METRIC_LEASE_HOLDER] = u->holder;
 }
 
 /* ---- PP_FROM_COSTS, REPLAY ---- */
@@ -236,11 +238,11 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
                  "the replay of the unchanged run is off by %.0f %%", 100 * out->signals.replay_error);
     f->replay_error = out->replayed ? out->signals.replay_error : NAN;
     f->replay_off = st == PP_OK && !out->replayed ? out->signals.replay_error : NAN;
-    f->host = costs->requests.host;
-    f->prefix = costs->requests.prefix;
+    f->text[PP_METRIC_HOST] = costs->requests.host;
+    f->text[PP_METRIC_PREFIX] = costs->requests.prefix;
     f->why_no_replay = st != PP_OK && out->why_not.text[0] ? out->why_not.text : NULL;
     for (int m = 0; m < PP_METRIC_COUNT && out->replayed; m++)
-        if (pp_metric_infos[m].from == PP_FROM_REPLAY)
+        if (pp_metric_facts[m].from == PP_FROM_REPLAY)
             f->metric[m] = out->signals.metric[m];
 }
 

@@ -388,7 +388,7 @@ void pp_gpu_facts(const struct pp_report_gpu *g, const struct pp_timeline *tl, s
     double *m = f->metric, idle = 0;
     if (!g)
         return;
-    f->gpu_not_measured = g->not_measured;
+    f->text[PP_METRIC_GPU_NOT_MEASURED] = g->not_measured;
     m[PP_METRIC_GPU_TOLD] = !g->not_measured;
     if (g->not_measured)
         return;

@@ -6,19 +6,15 @@
 #include "report/verdict/verdict.h"
 
 /* The first row that the facts meet, or NULL. */
-const struct pp_cause_rule *pp_cause_first(const struct pp_facts *f, const struct pp_cause_rule *rules,
-                                           size_t n);
+const struct pp_rule *pp_cause_first(const struct pp_facts *f, const struct pp_rule *rules, size_t n);
 
 /* The first row that names a want of CPU, which the facts meet and whose remedy gains: what may be said of a
  * trainer that hardly waits for data but whose own step does not get a CPU. NULL: there
  * is none, and no change mends it. */
-const struct pp_cause_rule *pp_cause_of_starving(const struct pp_facts *f);
+const struct pp_rule *pp_cause_of_starving(const struct pp_facts *f);
 
 /* Every cause of the table but the verdict's own, with the first condition that it misses, into v->rejected.
  */
 void pp_causes_reject(const struct pp_facts *f, struct pp_arena *arena, struct pp_report_verdict *v);
-
-/* ">= 40.0 %": the comparison and the limit in the unit of the metric; at least 64 bytes of buf. */
-const char *pp_condition_text(const struct pp_condition *c, char *buf, size_t size);
 
 #endif

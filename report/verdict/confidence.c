@@ -20,14 +20,6 @@ static double side(const struct pp_facts *f)
     return 1 - 0.5 * erfc(off / f->data_wait_se / sqrt(2));
 }
 
-static int asks_for(const struct pp_cause_rule *cause, enum pp_metric m)
-{
-    for (int k = 0; k < PP_CONDITIONS_MOST && cause->when[k].compare != PP_NO_CONDITION; k++)
-        if (cause->when[k].metric == m)
-            return 1;
-    return 0;
-}
-
 static double lead(const struct pp_facts *f, double explained)
 {
     static const enum pp_metric weights[] = {PP_METRIC_W_STORAGE,   PP_METRIC_W_ERRORS, PP_METRIC_W_LOCK,
@@ -46,24 +38,23 @@ static double lead(const struct pp_facts *f, double explained)
 }
 
 /* Of a cause that is about CPUs. */
-static double clear_of_others(const struct pp_facts *f, const struct pp_cause_rule *cause)
+static double clear_of_others(const struct pp_facts *f, const struct pp_rule *cause)
 {
     double others = f->metric[PP_METRIC_CONTENDED], with_workers = f->metric[PP_METRIC_G_CPUS_WORKERS],
            gain = fmax(f->metric[PP_METRIC_G_CPUS], 0),
            clear = 1 - 0.5 * (isnan(others) ? 0.5 : fmin(others, 1));
-    if (asks_for(cause, PP_METRIC_CONTENDED) && !isnan(with_workers)) {
+    if (pp_rule_asks(cause, PP_METRIC_CONTENDED) && !isnan(with_workers)) {
         double workers = fmax((1 + with_workers) / (1 + gain) - 1, 0);
         clear *= gain + workers > 0 ? gain / (gain + workers) : 1;
     }
     return clear;
 }
 
-double pp_confidence_score(const struct pp_facts *f, const struct pp_cause_rule *cause, int bound,
-                           double explained)
+double pp_confidence_score(const struct pp_facts *f, const struct pp_rule *cause, int bound, double explained)
 {
     if (!cause || !bound)
         return side(f);
-    int about_cpus = cause->relief.compare != PP_NO_CONDITION || asks_for(cause, PP_METRIC_G_WORKERS);
+    int about_cpus = cause->relief.compare != PP_NO_CONDITION || pp_rule_asks(cause, PP_METRIC_G_WORKERS);
     double fidelity = isnan(f->replay_error) ? 0 : fmax(1 - fabs(f->replay_error) / PP_MOST_REPLAY_ERROR, 0);
     return side(f) * lead(f, explained) * (0.8 + 0.2 * fidelity) *
            (about_cpus ? clear_of_others(f, cause) : 1);

@@ -17,7 +17,7 @@
 
 /* cause: NULL where the trainer does not wait. bound: the verdict is input-bound in the steady state.
  * explained: NAN: unknown. */
-double pp_confidence_score(const struct pp_facts *f, const struct pp_cause_rule *cause, int bound,
+double pp_confidence_score(const struct pp_facts *f, const struct pp_rule *cause, int bound,
                            double explained);
 /* Calibrated; NAN for NAN. */
 double pp_confidence_of(double score);

@@ -1,14 +1,11 @@
-/* report/verdict/metrics.h: what the rules of the verdict (verdict_rules.h) know of a run: one number for
- * each metric, NAN where it is unknown. A metric is one row here: its symbol, its name in sentences, its name
- * in the evidence table, its unit, and the part of the report that measures it. Signals and facts write the
- * numbers by symbol; adding a metric is a row here and one assignment there. */
+/* report/verdict/metrics.h: the facts of the verdict's rules (verdict_rules.h). A metric is one row here: its
+ * symbol, its name in sentences, its name in the evidence table, its unit, and the part of the report that
+ * measures it. Signals and facts write the values by symbol; adding a metric is a row here and one assignment
+ * there. */
 #ifndef PP_REPORT_VERDICT_METRICS_H
 #define PP_REPORT_VERDICT_METRICS_H
 
-#include <stddef.h>
-
-/* SHARE and NUMBER are shown as they are, TIME in ns, RATE per second, BYTES in KiB, MiB, GiB. */
-enum pp_unit { PP_UNIT_SHARE, PP_UNIT_COUNT, PP_UNIT_NUMBER, PP_UNIT_RATE, PP_UNIT_TIME, PP_UNIT_BYTES };
+#include "report/rules/rules.h"
 
 /* Which part of the report measures a metric (report/build/facts.c). No other part writes it, but for
  * DATA_WAIT, W_COPY and W_SYNC, where facts.c says so. */
@@ -23,154 +20,156 @@ enum pp_metric_from {
     PP_FROM_GPU,    /* the GPU's own records (CUPTI) */
 };
 
-/* X(symbol, name in sentences, name in the evidence table, unit, from) */
+/* X(symbol, name in sentences, name in the evidence table, unit, from, what else the row of a fact has) */
 /* clang-format off */
 #define PP_METRIC_MAP(X) \
-    X(DATA_WAIT, "data_wait", "stall", SHARE, WAIT)                                       \
-    X(OWNER_SHARE, "owner_share", "largest part of the stall", SHARE, OWNER)                    \
-    X(OWNER_CPU, "cpu", "its time on the CPU", SHARE, OWNER)                                       \
-    X(OWNER_DELAY, "run_queue", "its time waiting for a CPU", SHARE, OWNER)                        \
-    X(OWNER_BLOCKED, "blocked", "its time blocked", SHARE, OWNER)                                  \
-    X(SATURATION, "saturation", "used share of usable CPUs", SHARE, RUN)                                \
-    X(WORKER_IDLE, "worker_idle", "workers idle in stalls", SHARE, OWNER)                        \
-    X(UNNAMED, "unnamed", "worker time without a range", SHARE, OWNER)                           \
-    X(BLOCKED_ELSEWHERE, "blocked_elsewhere", "stall blocked in no read", SHARE, OWNER)          \
-    X(COPY_BUSY, "copy_busy", "copy lane busy in stalls", SHARE, OWNER)                          \
-    X(PIN_BUSY, "pin_busy", "pinning thread busy in stalls", SHARE, OWNER)                       \
-    X(DECODE_BUSY, "decode_busy", "copy lane waits for GPU decode", SHARE, OWNER)                \
-    X(BOUNDARY, "boundary", "epoch boundaries, checkpoints", SHARE, RUN)                         \
-    X(LOSS, "loss", "spans lost", SHARE, RUN)                                                    \
-    X(BATCHES, "batches", "steady-state batches", COUNT, RUN)                                    \
-    X(WINDOW, "window", "steady-state time", TIME, RUN)                                          \
-    X(WORKERS, "workers", "workers", COUNT, RUN)                                                 \
-    X(CPUS, "cpus", "usable CPUs", NUMBER, RUN)                                                  \
-    X(PAGEABLE, "pageable", "pageable batch memory", NUMBER, RUN)                                \
-    X(RATE, "rate", "throughput (samples/s)", RATE, RUN)                                         \
-    X(BATCH_TIME, "batch_time", "time per batch", TIME, RUN)                                     \
-    X(BATCH_SIZE, "batch_size", "samples per batch", COUNT, RUN)                                 \
+    X(DATA_WAIT, "data_wait", "stall", SHARE, WAIT) \
+    X(OWNER, "owner", "owner of the stalls", NONE, OWNER, .words = pp_phase_words) \
+    X(OWNER_SHARE, "owner_share", "largest part of the stall", SHARE, OWNER) \
+    X(OWNER_CPU, "cpu", "its time on the CPU", SHARE, OWNER) \
+    X(OWNER_DELAY, "run_queue", "its time waiting for a CPU", SHARE, OWNER) \
+    X(OWNER_BLOCKED, "blocked", "its time blocked", SHARE, OWNER) \
+    X(SATURATION, "saturation", "used share of usable CPUs", SHARE, RUN) \
+    X(WORKER_IDLE, "worker_idle", "workers idle in stalls", SHARE, OWNER) \
+    X(UNNAMED, "unnamed", "worker time without a range", SHARE, OWNER) \
+    X(BLOCKED_ELSEWHERE, "blocked_elsewhere", "stall blocked in no read", SHARE, OWNER, .explains = PP_EXPLAINS_ITSELF) \
+    X(COPY_BUSY, "copy_busy", "copy lane busy in stalls", SHARE, OWNER) \
+    X(PIN_BUSY, "pin_busy", "pinning thread busy in stalls", SHARE, OWNER) \
+    X(DECODE_BUSY, "decode_busy", "copy lane waits for GPU decode", SHARE, OWNER) \
+    X(BOUNDARY, "boundary", "epoch boundaries, checkpoints", SHARE, RUN) \
+    X(LOSS, "loss", "spans lost", SHARE, RUN) \
+    X(BATCHES, "batches", "steady-state batches", COUNT, RUN) \
+    X(WINDOW, "window", "steady-state time", NS, RUN) \
+    X(WORKERS, "workers", "workers", COUNT, RUN) \
+    X(CPUS, "cpus", "usable CPUs", FACTOR, RUN) \
+    X(PAGEABLE, "pageable", "pageable batch memory", FACTOR, RUN) \
+    X(RATE, "rate", "throughput (samples/s)", RATE, RUN) \
+    X(BATCH_TIME, "batch_time", "time per batch", NS, RUN) \
+    X(BATCH_SIZE, "batch_size", "samples per batch", COUNT, RUN) \
     X(NUM_WORKERS, "num_workers", "num_workers", COUNT, RUN) \
-    X(WORKERS_PER_CPU, "workers_per_cpu", "workers per usable CPU", NUMBER, RUN)                 \
-    X(WAIT_ITSELF, "wait_itself", "of it: waiting for data", SHARE, WAIT)                        \
-    X(STRETCH, "stretch", "step stretched by CPU wait", SHARE, COSTS)                        \
-    X(UNPICKLE, "unpickle", "of it: unpickling batches", SHARE, COSTS)                           \
-    X(UNPICKLE_TIME, "unpickle_time", "time to unpickle a batch", TIME, COSTS)                   \
-    X(OWN_CROWD, "own_crowd", "own share of runnable threads", SHARE, COSTS)                \
-    X(EPOCH, "epoch", "epoch boundaries", SHARE, RUN)                                            \
-    X(PINS, "pins", "batches are pinned", NUMBER, RUN)                  \
-    X(KEPT_WORKERS, "kept_workers", "workers stay for all epochs", NUMBER, RUN)                  \
-    X(IN_TRAINER, "in_trainer", "batches made by the trainer's thread", NUMBER, RUN)             \
-    X(CALLS, "calls", "workers' calls of files in the trace", NUMBER, RUN)                       \
-    X(STARTUP, "startup", "time to the first batch", SHARE, RUN)                                 \
-    X(COLLECTIVE, "collective", "of it: waiting for other ranks", SHARE, WAIT)                   \
-    X(LAST_RANK, "last_rank", "the slowest rank", COUNT, RANKS)                           \
-    X(LAST_SHARE, "last_share", "steps in which it was last", SHARE, RANKS)                     \
-    X(LEASE_EPOCH, "lease_epoch", "epoch boundaries: wait for leases", SHARE, RANKS)              \
-    X(LAW_UTILISATION, "law_utilisation", "utilisation law, off by", SHARE, LAWS)                \
-    X(LAW_SERVICE, "law_service", "service-rate law, off by", SHARE, LAWS)                       \
-    X(LAW_LITTLE, "law_little", "Little's law, off by", SHARE, LAWS)                             \
-    X(BOUND, "bound", "service-rate bound reached", SHARE, LAWS)                                 \
-    X(W_STORAGE, "w_storage", "replay: weight of storage", SHARE, REPLAY)                        \
-    X(W_ERRORS, "w_errors", "replay: weight of retries", SHARE, REPLAY)                          \
-    X(W_LOCK, "w_lock", "replay: weight of a lock", SHARE, REPLAY)                               \
-    X(W_WORK, "w_work", "replay: weight of CPU work", SHARE, REPLAY)                             \
-    X(W_COPY, "w_copy", "replay: weight of copies", SHARE, REPLAY)                               \
-    X(W_SYNC, "w_sync", "replay: weight of device sync", SHARE, REPLAY)                          \
-    X(W_COLLECTIVE, "w_collective", "replay: weight of other ranks", SHARE, REPLAY)              \
-    X(G_WORKERS, "g_workers", "replay: gain of more workers", SHARE, REPLAY)                     \
-    X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE, REPLAY)                        \
-    X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE, REPLAY)                       \
-    X(G_PINNED, "g_pinned", "replay: gain of pinned memory", SHARE, REPLAY)                     \
-    X(G_PINNED_LEAST, "g_pinned_least", "replay: gain of that, at least", SHARE, REPLAY)                     \
-    X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE, REPLAY)                     \
-    X(G_CPUS, "g_cpus", "replay: gain of exclusive CPUs", SHARE, REPLAY)                        \
-    X(CPUS_LEAD, "cpus_lead", "replay: exclusive CPUs vs. 25 % less work", SHARE, REPLAY)              \
-    X(G_CPUS_WORKERS, "g_cpus_workers", "replay: exclusive CPUs, a worker each", SHARE, REPLAY)    \
-    X(G_INFLIGHT, "g_inflight", "replay: gain of reads in flight", SHARE, REPLAY)                \
-    X(G_HEDGE, "g_hedge", "replay: gain of hedged requests", SHARE, REPLAY)                      \
-    X(G_KEPT, "g_kept", "replay: gain of kept connections", SHARE, REPLAY)                       \
-    X(G_HOSTS, "g_hosts", "replay: gain of even hosts", SHARE, REPLAY)                           \
-    X(G_WORK, "g_work", "replay: gain of half the work", SHARE, REPLAY)                          \
+    X(WORKERS_PER_CPU, "workers_per_cpu", "workers per usable CPU", FACTOR, RUN) \
+    X(WAIT_ITSELF, "wait_itself", "of it: waiting for data", SHARE, WAIT) \
+    X(STRETCH, "stretch", "step stretched by CPU wait", SHARE, COSTS) \
+    X(UNPICKLE, "unpickle", "of it: unpickling batches", SHARE, COSTS, .explains = PP_EXPLAINS_ITSELF) \
+    X(UNPICKLE_TIME, "unpickle_time", "time to unpickle a batch", NS, COSTS) \
+    X(OWN_CROWD, "own_crowd", "own share of runnable threads", SHARE, COSTS) \
+    X(EPOCH, "epoch", "epoch boundaries", SHARE, RUN) \
+    X(PINS, "pins", "batches are pinned", FACTOR, RUN) \
+    X(KEPT_WORKERS, "kept_workers", "workers stay for all epochs", FACTOR, RUN) \
+    X(IN_TRAINER, "in_trainer", "batches made by the trainer's thread", FACTOR, RUN) \
+    X(CALLS, "calls", "workers' calls of files in the trace", FACTOR, RUN) \
+    X(STARTUP, "startup", "time to the first batch", SHARE, RUN) \
+    X(COLLECTIVE, "collective", "of it: waiting for other ranks", SHARE, WAIT) \
+    X(LAST_RANK, "last_rank", "the slowest rank", COUNT, RANKS) \
+    X(LAST_SHARE, "last_share", "steps in which it was last", SHARE, RANKS) \
+    X(LEASE_EPOCH, "lease_epoch", "epoch boundaries: wait for leases", SHARE, RANKS) \
+    X(LEASE_HOLDER, "lease_holder", "the rank that held most of what was waited for", NONE, RANKS) \
+    X(LAW_UTILISATION, "law_utilisation", "utilisation law, off by", SHARE, LAWS) \
+    X(LAW_SERVICE, "law_service", "service-rate law, off by", SHARE, LAWS) \
+    X(LAW_LITTLE, "law_little", "Little's law, off by", SHARE, LAWS) \
+    X(LAW_UTILISATION_WHERE, "law_utilisation_where", "what breaks the utilisation law", NONE, LAWS) \
+    X(LAW_SERVICE_WHERE, "law_service_where", "what breaks the service-rate law", NONE, LAWS) \
+    X(LAW_LITTLE_WHERE, "law_little_where", "what breaks Little's law", NONE, LAWS) \
+    X(BOUND, "bound", "service-rate bound reached", SHARE, LAWS) \
+    X(BOUND_BY, "bound_by", "what sets that bound", NONE, LAWS) \
+    X(W_STORAGE, "w_storage", "replay: weight of storage", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
+    X(W_ERRORS, "w_errors", "replay: weight of retries", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
+    X(W_LOCK, "w_lock", "replay: weight of a lock", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
+    X(W_WORK, "w_work", "replay: weight of CPU work", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
+    X(W_COPY, "w_copy", "replay: weight of copies", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
+    X(W_SYNC, "w_sync", "replay: weight of device sync", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
+    X(W_COLLECTIVE, "w_collective", "replay: weight of other ranks", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
+    X(G_WORKERS, "g_workers", "replay: gain of more workers", SHARE, REPLAY) \
+    X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
+    X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE, REPLAY) \
+    X(G_PINNED, "g_pinned", "replay: gain of pinned memory", SHARE, REPLAY) \
+    X(G_PINNED_LEAST, "g_pinned_least", "replay: gain of that, at least", SHARE, REPLAY) \
+    X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE, REPLAY) \
+    X(G_CPUS, "g_cpus", "replay: gain of exclusive CPUs", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
+    X(CPUS_LEAD, "cpus_lead", "replay: exclusive CPUs vs. 25 % less work", SHARE, REPLAY) \
+    X(G_CPUS_WORKERS, "g_cpus_workers", "replay: exclusive CPUs, a worker each", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
+    X(G_INFLIGHT, "g_inflight", "replay: gain of reads in flight", SHARE, REPLAY) \
+    X(G_HEDGE, "g_hedge", "replay: gain of hedged requests", SHARE, REPLAY) \
+    X(G_KEPT, "g_kept", "replay: gain of kept connections", SHARE, REPLAY) \
+    X(G_HOSTS, "g_hosts", "replay: gain of even hosts", SHARE, REPLAY) \
+    X(G_WORK, "g_work", "replay: gain of half the work", SHARE, REPLAY) \
     X(PREFETCH_PART, "prefetch_part", "replay: prefetch share of storage gain", SHARE, REPLAY) \
-    X(READ_TAIL, "read_tail", "blocked in reads, p99 / p50", NUMBER, REPLAY)                     \
-    X(READ_BURST, "read_burst", "slow reads at the same time", SHARE, REPLAY)                  \
-    X(SHARD_SKEW, "shard_skew", "slowest part of the data / median", NUMBER, REPLAY)             \
-    X(WORK_TAIL, "work_tail", "CPU time of samples, p99 / p50", NUMBER, REPLAY)                  \
-    X(WORKER_SKEW, "worker_skew", "slowest worker / median", NUMBER, REPLAY)                     \
-    X(READ_SERIAL, "read_serial", "times of reads follow bytes", NUMBER, REPLAY)             \
-    X(READ_BYTES, "read_bytes", "bytes per read", COUNT, REPLAY)                                 \
-    X(PACED, "paced", "reads answered in line, per s", RATE, REPLAY)                             \
-    X(LINK, "link", "bytes that come in line, per s", BYTES, REPLAY)                             \
-    X(DISK_LIMIT, "disk_limit", "the group's limit, bytes/s", BYTES, REPLAY)                     \
-    X(DISK_LIMIT_USED, "disk_limit_used", "used of that limit", SHARE, REPLAY)                   \
-    X(READS_LIMIT, "reads_limit", "the group's limit, reads/s", RATE, REPLAY)                    \
-    X(READS_LIMIT_USED, "reads_limit_used", "used of that limit of reads", SHARE, REPLAY)        \
-    X(REFAULT, "refault", "read again after the cache dropped it", SHARE, REPLAY)                \
-    X(DATA_BYTES, "data_bytes", "size of the data", BYTES, REPLAY)                               \
-    X(MEMORY_LIMIT, "memory_limit", "memory limit of the group", BYTES, REPLAY)                  \
-    X(LIMIT_ROOM, "limit_room", "memory limit / size of the data", NUMBER, REPLAY)               \
-    X(MACHINE_ROOM, "machine_room", "memory of the machine / size of the data", NUMBER, REPLAY)  \
-    X(MISS, "miss", "reads not from the page cache", SHARE, REPLAY)                              \
-    X(FREE_MEMORY, "free_memory", "memory left with data cached", SHARE, REPLAY)               \
-    X(FIRST_TOUCH, "first_touch", "samples read for the first time", SHARE, REPLAY)              \
-    X(DRIFT, "drift", "median read after / before a change", NUMBER, REPLAY)                     \
-    X(STREAMED, "streamed", "one thread reads for all workers", NUMBER, REPLAY)                  \
-    X(REMOTE_FLIGHT, "remote_flight", "requests in flight", NUMBER, REPLAY)                      \
-    X(REMOTE_NEEDED, "remote_needed", "requests in flight needed", COUNT, REPLAY)                \
-    X(REMOTE_TIME, "remote_time", "time of a request", TIME, REPLAY)                             \
-    X(REMOTE_FIRST, "remote_first", "of it: to the first byte", TIME, REPLAY)                    \
-    X(REMOTE_FIRST_PART, "remote_first_part", "requests: first byte", SHARE, REPLAY)             \
-    X(REMOTE_TRANSFER_PART, "remote_transfer_part", "requests: transfer", SHARE, REPLAY)         \
-    X(REMOTE_DNS_PART, "remote_dns_part", "requests: DNS", SHARE, REPLAY)                        \
-    X(REMOTE_SETUP_PART, "remote_setup_part", "requests: DNS, TCP, TLS", SHARE, REPLAY)          \
-    X(REMOTE_STREAM, "remote_stream", "bytes/s of a connection", BYTES, REPLAY)                  \
-    X(REMOTE_BYTES, "remote_bytes", "bytes per request", BYTES, REPLAY)                          \
-    X(REMOTE_REFUSED, "remote_refused", "requests refused (429, 503)", SHARE, REPLAY)            \
-    X(REMOTE_CONNECTS, "remote_connects", "connections per request", NUMBER, REPLAY)             \
-    X(REMOTE_TAIL, "remote_tail", "first byte, p99 / p50", NUMBER, REPLAY)                       \
-    X(REMOTE_SHARD, "remote_shard", "bytes of a shard", BYTES, REPLAY)                           \
-    X(SHARD_REQUESTS, "shard_requests", "requests for a shard", COUNT, REPLAY)                   \
-    X(SMALL_SHARDS, "small_shards", "requests: gone with shards of 256 MiB", SHARE, REPLAY)      \
-    X(SLOW_HOST, "slow_host", "slowest host / the others", NUMBER, REPLAY)                       \
-    X(SLOW_HOST_PART, "slow_host_part", "requests to that host", SHARE, REPLAY)                  \
-    X(HOT_PREFIX, "hot_prefix", "refusals of one prefix", SHARE, REPLAY)                         \
-    X(HOT_PREFIX_PART, "hot_prefix_part", "answers of that prefix", SHARE, REPLAY)              \
-    X(TRANSFORM_PART, "transform_part", "transform's share of CPU work", SHARE, REPLAY)              \
-    X(COLLATE_PART, "collate_part", "collate's share of CPU work", SHARE, REPLAY)                    \
-    X(COPY_CPU, "copy_cpu", "CPU share of copy time", SHARE, REPLAY)                                 \
-    X(COPY_BLOCKS, "copy_blocks", "copies from pageable memory", SHARE, REPLAY)             \
-    X(CONTENDED, "contended", "CPUs used by other processes", SHARE, REPLAY)                            \
-    X(SUBPROCESSES, "subprocesses", "of them, by the job's subprocesses", SHARE, REPLAY)         \
-    X(IDLE_CPUS, "idle_cpus", "idle CPUs", SHARE, REPLAY)                                        \
-    X(CONTENDED_BEFORE, "contended_before", "CPUs used by others at first", SHARE, REPLAY)           \
-    X(CONTENDED_RISE, "contended_rise", "rise of what others use", SHARE, REPLAY)                    \
-    X(CONTENDED_AT, "contended_at", "where in the run it rose", SHARE, REPLAY)                       \
-    X(THROTTLED, "throttled", "throttled by a CPU quota", SHARE, REPLAY)                         \
-    X(MAJOR_FAULTS, "major_faults", "major page faults per sample", NUMBER, REPLAY)              \
-    X(GPU_TOLD, "gpu_told", "GPU activity measured (CUPTI)", NUMBER, GPU)                        \
-    X(GPU_IDLE, "gpu_idle", "GPU idle", SHARE, GPU)                                              \
-    X(GPU_COPY, "gpu_copy", "GPU idle: copy not overlapped", SHARE, GPU)                         \
-    X(GPU_HOST, "gpu_host", "GPU idle: sync and launch gap", SHARE, GPU)                         \
-    X(GPU_PAGEABLE, "gpu_pageable", "copied from pageable memory", SHARE, GPU)                   \
-    X(GPU_OVERLAP, "gpu_overlap", "gain of overlapping all copies", SHARE, GPU)                  \
-    X(GPU_SYNCS, "gpu_syncs", "synchronising calls per step", NUMBER, GPU)                       \
+    X(READ_TAIL, "read_tail", "blocked in reads, p99 / p50", FACTOR, REPLAY) \
+    X(READ_BURST, "read_burst", "slow reads at the same time", SHARE, REPLAY) \
+    X(SHARD_SKEW, "shard_skew", "slowest part of the data / median", FACTOR, REPLAY) \
+    X(WORK_TAIL, "work_tail", "CPU time of samples, p99 / p50", FACTOR, REPLAY) \
+    X(WORKER_SKEW, "worker_skew", "slowest worker / median", FACTOR, REPLAY) \
+    X(READ_SERIAL, "read_serial", "times of reads follow bytes", FACTOR, REPLAY) \
+    X(READ_BYTES, "read_bytes", "bytes per read", COUNT, REPLAY) \
+    X(PACED, "paced", "reads answered in line, per s", RATE, REPLAY) \
+    X(LINK, "link", "bytes that come in line, per s", BYTES, REPLAY) \
+    X(DISK_LIMIT, "disk_limit", "the group's limit, bytes/s", BYTES, REPLAY) \
+    X(DISK_LIMIT_USED, "disk_limit_used", "used of that limit", SHARE, REPLAY) \
+    X(READS_LIMIT, "reads_limit", "the group's limit, reads/s", RATE, REPLAY) \
+    X(READS_LIMIT_USED, "reads_limit_used", "used of that limit of reads", SHARE, REPLAY) \
+    X(REFAULT, "refault", "read again after the cache dropped it", SHARE, REPLAY) \
+    X(DATA_BYTES, "data_bytes", "size of the data", BYTES, REPLAY) \
+    X(MEMORY_LIMIT, "memory_limit", "memory limit of the group", BYTES, REPLAY) \
+    X(LIMIT_ROOM, "limit_room", "memory limit / size of the data", FACTOR, REPLAY) \
+    X(MACHINE_ROOM, "machine_room", "memory of the machine / size of the data", FACTOR, REPLAY) \
+    X(MISS, "miss", "reads not from the page cache", SHARE, REPLAY) \
+    X(FREE_MEMORY, "free_memory", "memory left with data cached", SHARE, REPLAY) \
+    X(FIRST_TOUCH, "first_touch", "samples read for the first time", SHARE, REPLAY) \
+    X(DRIFT, "drift", "median read after / before a change", FACTOR, REPLAY) \
+    X(STREAMED, "streamed", "one thread reads for all workers", FACTOR, REPLAY) \
+    X(REMOTE_FLIGHT, "remote_flight", "requests in flight", FACTOR, REPLAY) \
+    X(REMOTE_NEEDED, "remote_needed", "requests in flight needed", COUNT, REPLAY) \
+    X(REMOTE_TIME, "remote_time", "time of a request", NS, REPLAY) \
+    X(REMOTE_FIRST, "remote_first", "of it: to the first byte", NS, REPLAY) \
+    X(REMOTE_FIRST_PART, "remote_first_part", "requests: first byte", SHARE, REPLAY) \
+    X(REMOTE_TRANSFER_PART, "remote_transfer_part", "requests: transfer", SHARE, REPLAY) \
+    X(REMOTE_DNS_PART, "remote_dns_part", "requests: DNS", SHARE, REPLAY) \
+    X(REMOTE_SETUP_PART, "remote_setup_part", "requests: DNS, TCP, TLS", SHARE, REPLAY) \
+    X(REMOTE_STREAM, "remote_stream", "bytes/s of a connection", BYTES, REPLAY) \
+    X(REMOTE_BYTES, "remote_bytes", "bytes per request", BYTES, REPLAY) \
+    X(REMOTE_REFUSED, "remote_refused", "requests refused (429, 503)", SHARE, REPLAY) \
+    X(REMOTE_CONNECTS, "remote_connects", "connections per request", FACTOR, REPLAY) \
+    X(REMOTE_TAIL, "remote_tail", "first byte, p99 / p50", FACTOR, REPLAY) \
+    X(REMOTE_SHARD, "remote_shard", "bytes of a shard", BYTES, REPLAY) \
+    X(SHARD_REQUESTS, "shard_requests", "requests for a shard", COUNT, REPLAY) \
+    X(SMALL_SHARDS, "small_shards", "requests: gone with shards of 256 MiB", SHARE, REPLAY) \
+    X(HOST, "host", "the slowest host", NONE, COSTS) \
+    X(SLOW_HOST, "slow_host", "slowest host / the others", FACTOR, REPLAY) \
+    X(SLOW_HOST_PART, "slow_host_part", "requests to that host", SHARE, REPLAY) \
+    X(PREFIX, "prefix", "the prefix with most refusals", NONE, COSTS) \
+    X(HOT_PREFIX, "hot_prefix", "refusals of one prefix", SHARE, REPLAY) \
+    X(HOT_PREFIX_PART, "hot_prefix_part", "answers of that prefix", SHARE, REPLAY) \
+    X(TRANSFORM_PART, "transform_part", "transform's share of CPU work", SHARE, REPLAY) \
+    X(COLLATE_PART, "collate_part", "collate's share of CPU work", SHARE, REPLAY) \
+    X(COPY_CPU, "copy_cpu", "CPU share of copy time", SHARE, REPLAY) \
+    X(COPY_BLOCKS, "copy_blocks", "copies from pageable memory", SHARE, REPLAY) \
+    X(CONTENDED, "contended", "CPUs used by other processes", SHARE, REPLAY) \
+    X(SUBPROCESSES, "subprocesses", "of them, by the job's subprocesses", SHARE, REPLAY) \
+    X(OTHERS, "others", "whose they are", NONE, REPLAY) \
+    X(IDLE_CPUS, "idle_cpus", "idle CPUs", SHARE, REPLAY) \
+    X(CONTENDED_BEFORE, "contended_before", "CPUs used by others at first", SHARE, REPLAY) \
+    X(CONTENDED_RISE, "contended_rise", "rise of what others use", SHARE, REPLAY) \
+    X(CONTENDED_AT, "contended_at", "where in the run it rose", SHARE, REPLAY) \
+    X(THROTTLED, "throttled", "throttled by a CPU quota", SHARE, REPLAY) \
+    X(MAJOR_FAULTS, "major_faults", "major page faults per sample", FACTOR, REPLAY) \
+    X(GPU_TOLD, "gpu_told", "GPU activity measured (CUPTI)", FACTOR, GPU) \
+    X(GPU_NOT_MEASURED, "gpu_not_measured", "why it is not", NONE, GPU) \
+    X(GPU_IDLE, "gpu_idle", "GPU idle", SHARE, GPU) \
+    X(GPU_COPY, "gpu_copy", "GPU idle: copy not overlapped", SHARE, GPU, .explains = PP_EXPLAINS_ITSELF) \
+    X(GPU_HOST, "gpu_host", "GPU idle: sync and launch gap", SHARE, GPU, .explains = PP_EXPLAINS_ITSELF) \
+    X(GPU_PAGEABLE, "gpu_pageable", "copied from pageable memory", SHARE, GPU) \
+    X(GPU_OVERLAP, "gpu_overlap", "gain of overlapping all copies", SHARE, GPU) \
+    X(GPU_SYNCS, "gpu_syncs", "synchronising calls per step", FACTOR, GPU) \
     X(GPU_OVERHEAD, "gpu_overhead", "step time without kernels", SHARE, GPU)
 /* clang-format on */
 
 enum pp_metric {
-#define PP_METRIC_ENUM(sym, name, text, unit, from) PP_METRIC_##sym,
+#define PP_METRIC_ENUM(sym, ...) PP_METRIC_##sym,
     PP_METRIC_MAP(PP_METRIC_ENUM)
 #undef PP_METRIC_ENUM
         PP_METRIC_COUNT
 };
 
-struct pp_metric_info {
-    const char *name, *text;
-    enum pp_unit unit;
-    enum pp_metric_from from;
-};
-extern const struct pp_metric_info pp_metric_infos[PP_METRIC_COUNT];
-
-/* A value as its unit is read; at least 32 bytes of buf. */
-const char *pp_unit_text(enum pp_unit unit, double value, char *buf, size_t size);
+extern const struct pp_fact pp_metric_facts[PP_METRIC_COUNT];
 
 #endif

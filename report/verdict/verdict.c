@@ -15,19 +15,8 @@ struct judge {
     const struct pp_facts *facts;
     struct pp_arena *arena;
     struct pp_report_verdict *out;
+    struct pp_values values;
 };
-
-enum { LAWS = 3 };
-static const enum pp_metric law_metrics[LAWS] = {PP_METRIC_LAW_UTILISATION, PP_METRIC_LAW_SERVICE,
-                                                 PP_METRIC_LAW_LITTLE};
-static const char *const law_where_names[LAWS] = {"law_utilisation_where", "law_service_where",
-                                                  "law_little_where"};
-
-static const char *owner_name(const struct pp_facts *f)
-{
-    const struct pp_phase_info *info = pp_phase_info(f->owner);
-    return info ? info->name : "the hand-off";
-}
 
 /* What takes the CPUs is for the most part the job's own. */
 static int takes_its_own_cpus(const struct pp_facts *f)
@@ -36,72 +25,19 @@ static int takes_its_own_cpus(const struct pp_facts *f)
     return own >= PP_LEAST_SHARE && own >= 0.5 * f->metric[PP_METRIC_CONTENDED];
 }
 
-/* The value of {name} (len bytes), and of {name|one|many} the value with the word that fits its number: "1
- * worker", "8 workers". NULL for a name that is none, so that a wrong rule shows in its text. */
-static const char *value_of(const struct pp_facts *f, const char *name, size_t len, char *buf, size_t size)
-{
-    char text[96], value[48];
-    snprintf(text, sizeof(text), "%.*s", (int)len, name);
-    char *one = strchr(text, '|'), *many = one ? strchr(one + 1, '|') : NULL;
-    if (many)
-        *one++ = *many++ = '\0';
-    if (strcmp(text, "owner") == 0)
-        return owner_name(f);
-    if (strcmp(text, "others") == 0)
-        return takes_its_own_cpus(f) ? "subprocesses of the job" : "other processes";
-    for (int k = 0; k < LAWS; k++)
-        if (strcmp(text, law_where_names[k]) == 0)
-            return f->law_where[k] ? f->law_where[k] : "";
-    if (strcmp(text, "gpu_not_measured") == 0)
-        return f->gpu_not_measured;
-    if (strcmp(text, "host") == 0 || strcmp(text, "prefix") == 0)
-        return *text == 'h' ? f->host ? f->host : "" : f->prefix ? f->prefix : "";
-    if (strcmp(text, "lease_holder") == 0) {
-        if (!f->lease_holder)
-            return "";
-        snprintf(buf, size, ", most of them %s", f->lease_holder);
-        return buf;
-    }
-    for (int m = 0; m < PP_METRIC_COUNT; m++)
-        if (strcmp(pp_metric_infos[m].name, text) == 0) {
-            pp_unit_text(pp_metric_infos[m].unit, f->metric[m], value, sizeof(value));
-            snprintf(buf, size, "%s%s%s", value, many ? " " : "",
-                     !many               ? ""
-                     : f->metric[m] == 1 ? one
-                                         : many);
-            return buf;
-        }
-    return NULL;
-}
-
-/* A rule's sentence with its values filled in. */
 static const char *fill(const struct judge *j, const char *sentence)
 {
-    char text[640], value[96];
-    size_t at = 0;
-    for (const char *p = sentence; *p && at + 1 < sizeof(text);) {
-        size_t len = strcspn(p + 1, "}");
-        const char *v = *p == '{' ? value_of(j->facts, p + 1, len, value, sizeof(value)) : NULL;
-        if (!v) {
-            text[at++] = *p++;
-            continue;
-        }
-        int n = snprintf(text + at, sizeof(text) - at, "%s", v);
-        at = at + (size_t)n < sizeof(text) ? at + (size_t)n : sizeof(text) - 1;
-        p += len + 2;
-    }
-    text[at] = '\0';
-    return pp_arena_copy(j->arena, text);
+    return pp_rules_fill(sentence, &j->values, j->arena);
 }
 
 /* What a replay or a law says of the recording is marked in its name. */
 static enum pp_evidence_kind kind_of(enum pp_metric m)
 {
-    for (int k = 0; k < LAWS; k++)
-        if (law_metrics[k] == m)
-            return PP_EVIDENCE_LAW;
-    return m == PP_METRIC_BOUND || strncmp(pp_metric_infos[m].text, "replay:", 7) == 0 ? PP_EVIDENCE_DERIVED
-                                                                                       : PP_EVIDENCE_MEASURED;
+    const struct pp_fact *fact = &pp_metric_facts[m];
+    if (fact->from == PP_FROM_LAWS && m != PP_METRIC_BOUND)
+        return PP_EVIDENCE_LAW;
+    return m == PP_METRIC_BOUND || strncmp(fact->text, "replay:", 7) == 0 ? PP_EVIDENCE_DERIVED
+                                                                          : PP_EVIDENCE_MEASURED;
 }
 
 static void add_evidence(const struct judge *j, enum pp_metric m, const char *threshold, int supports)
@@ -111,9 +47,8 @@ static void add_evidence(const struct judge *j, enum pp_metric m, const char *th
     if (v->evidences == sizeof(v->evidence) / sizeof(v->evidence[0]) || isnan(j->facts->metric[m]))
         return;
     v->evidence[v->evidences++] = (struct pp_report_evidence){
-        .name = pp_metric_infos[m].text,
-        .value = pp_arena_copy(j->arena, pp_unit_text(pp_metric_infos[m].unit, j->facts->metric[m], value,
-                                                      sizeof(value))),
+        .name = pp_metric_facts[m].text,
+        .value = pp_arena_copy(j->arena, pp_fact_value(&j->values, m, value, sizeof(value))),
         .threshold = threshold,
         .supports = supports,
         .kind = kind_of(m),
@@ -220,7 +155,7 @@ static void judge_inconclusive(const struct judge *j, const struct pp_guard_rule
         advise(j, PP_REMEDY_MORE_DATA);
     }
     v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", v->reason);
-    pp_unit_text(pp_metric_infos[g->metric].unit, limit_of(f, g), limit, sizeof(limit));
+    pp_unit_text(pp_metric_facts[g->metric].unit, limit_of(f, g), limit, sizeof(limit));
     add_evidence(j, g->metric,
                  pp_arena_printf(j->arena, "%s %s needed: %s", g->at_least ? "at least" : "at most", limit,
                                  g->source),
@@ -231,32 +166,34 @@ static void judge_inconclusive(const struct judge *j, const struct pp_guard_rule
 
 /* Where the trainer hardly waits, what stretches its steps is a want of CPU. Without an owner of the stalls,
  * the replay may still know it. */
-static const struct pp_cause_rule *find_cause(const struct pp_facts *f)
+static const struct pp_rule *find_cause(const struct pp_facts *f)
 {
     if (f->starved_alone) /* what little wait there is has owners of its own, which are none of this */
         return pp_cause_of_starving(f);
-    if (!f->owner_known && !f->starved)
+    if (isnan(f->metric[PP_METRIC_OWNER]) && !f->starved)
         return NULL;
-    const struct pp_cause_rule *cause = pp_cause_first(f, pp_cause_rules_replay, pp_cause_rules_replay_n);
+    const struct pp_rule *cause = pp_cause_first(f, pp_cause_rules_replay, pp_cause_rules_replay_n);
     return cause ? cause : pp_cause_first(f, pp_cause_rules_shares, pp_cause_rules_shares_n);
 }
 
-static int is_of(const struct pp_cause_rule *cause, const struct pp_cause_rule *rules, size_t n)
+static int is_of(const struct pp_rule *cause, const struct pp_rule *rules, size_t n)
 {
     return cause >= rules && cause < rules + n;
 }
 
-static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
+static void show_cause(const struct judge *j, const struct pp_rule *rule)
 {
-    if (j->facts->owner_known && !is_of(rule, pp_outside_rules, pp_outside_rules_n))
-        add_evidence(j, PP_METRIC_OWNER_SHARE, pp_arena_printf(j->arena, "%s", owner_name(j->facts)), 1);
+    if (!isnan(j->facts->metric[PP_METRIC_OWNER]) && !is_of(rule, pp_outside_rules, pp_outside_rules_n))
+        add_evidence(j, PP_METRIC_OWNER_SHARE, fill(j, "{owner}"), 1);
     for (int k = 0; k < PP_CONDITIONS_MOST && rule->when[k].compare != PP_NO_CONDITION; k++) {
         const struct pp_condition *c = &rule->when[k];
-        char limit[64];
-        add_evidence(j, c->metric,
-                     pp_arena_printf(j->arena, "%s: %s", pp_condition_text(c, limit, sizeof(limit)),
-                                     c->source),
-                     1);
+        char limit[160];
+        if (c->fact != PP_METRIC_OWNER) /* of which the share is shown */
+            add_evidence(j, c->fact,
+                         pp_arena_printf(j->arena, "%s: %s",
+                                         pp_condition_text(c, pp_metric_facts, limit, sizeof(limit)),
+                                         c->source),
+                         1);
     }
 }
 
@@ -265,20 +202,18 @@ static void show_cause(const struct judge *j, const struct pp_cause_rule *rule)
 static void show_laws(const struct judge *j)
 {
     const struct pp_facts *f = j->facts;
-    if (f->bound)
+    if (f->text[PP_METRIC_BOUND_BY])
         add_evidence(j, PP_METRIC_BOUND,
-                     pp_arena_printf(j->arena, "of the limit of %s at the recorded cost; the nearest bound",
-                                     f->bound),
-                     0);
-    for (size_t i = 0; i < pp_guard_rules_n; i++)
-        for (int k = 0; k < LAWS; k++)
-            if (pp_guard_rules[i].metric == law_metrics[k] &&
-                f->metric[law_metrics[k]] <= pp_guard_rules[i].limit) {
-                char limit[48];
-                pp_unit_text(PP_UNIT_SHARE, pp_guard_rules[i].limit, limit, sizeof(limit));
-                add_evidence(j, law_metrics[k],
-                             pp_arena_printf(j->arena, "<= %s: the recording is consistent", limit), 0);
-            }
+                     fill(j, "of the limit of {bound_by} at the recorded cost; the nearest bound"), 0);
+    for (size_t i = 0; i < pp_guard_rules_n; i++) {
+        const struct pp_guard_rule *g = &pp_guard_rules[i];
+        char limit[48];
+        if (pp_metric_facts[g->metric].from == PP_FROM_LAWS && f->metric[g->metric] <= g->limit)
+            add_evidence(j, g->metric,
+                         pp_arena_printf(j->arena, "<= %s: the recording is consistent",
+                                         pp_unit_text(PP_UNIT_SHARE, g->limit, limit, sizeof(limit))),
+                         0);
+    }
 }
 
 /* Metrics that did not decide, without a threshold. */
@@ -290,7 +225,7 @@ static void show_context(const struct judge *j)
     for (size_t i = 0; i < sizeof(context) / sizeof(*context); i++) {
         int shown = 0;
         for (size_t k = 0; k < j->out->evidences; k++)
-            shown |= j->out->evidence[k].name == pp_metric_infos[context[i]].text;
+            shown |= j->out->evidence[k].name == pp_metric_facts[context[i]].text;
         if (!shown)
             add_evidence(j, context[i], NULL, 0);
     }
@@ -302,33 +237,25 @@ static void show_context(const struct judge *j)
 /* By shares of time: the part of the workers' time in the phases that the rule speaks of, without the time in
  * which they waited for a slot or for work; or the owner's part. Unpickling is timed by itself. By the
  * replay: the cause's weight, or what its remedy gains over what there is to gain. */
-static double explained_by(const struct pp_facts *f, const struct pp_cause_rule *cause)
+static double explained_by(const struct pp_facts *f, const struct pp_rule *cause)
 {
-    static const struct {
-        enum pp_metric metric;
-        int of_gain;
-    } told[] = {{PP_METRIC_W_STORAGE, 0}, {PP_METRIC_W_ERRORS, 0},
-                {PP_METRIC_W_LOCK, 0},    {PP_METRIC_W_COPY, 0},
-                {PP_METRIC_W_SYNC, 0},    {PP_METRIC_W_COLLECTIVE, 0},
-                {PP_METRIC_GPU_COPY, 0},  {PP_METRIC_GPU_HOST, 0},
-                {PP_METRIC_W_WORK, 0},    {PP_METRIC_BLOCKED_ELSEWHERE, 0},
-                {PP_METRIC_G_FEWER, 1},   {PP_METRIC_G_CPUS_WORKERS, 1},
-                {PP_METRIC_G_CPUS, 1},    {PP_METRIC_UNPICKLE, 0}};
     double lost = f->metric[PP_METRIC_DATA_WAIT], sum = 0;
     if (is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n) &&
-        cause->when[0].metric != PP_METRIC_UNPICKLE) {
-        if (!f->owner_is_worker || f->owner == PP_PHASE_NONE || !(cause->owners & (1u << f->owner)))
+        !pp_rule_asks(cause, PP_METRIC_UNPICKLE)) {
+        const struct pp_condition *owner = pp_rule_asks(cause, PP_METRIC_OWNER);
+        unsigned phases = owner ? (unsigned)owner->limit : 0;
+        if (!f->owner_is_worker || phases < 2)
             return fmin(f->metric[PP_METRIC_OWNER_SHARE], 1);
         for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)
-            sum += cause->owners & (1u << phase) ? f->phase_share[phase] : 0;
+            sum += phases & (1u << phase) ? f->phase_share[phase] : 0;
         return fmin(sum / fmax(1 - f->metric[PP_METRIC_WORKER_IDLE], PP_LEAST_SHARE), 1);
     }
-    for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
+    for (enum pp_explains by = PP_EXPLAINS_ITSELF; by <= PP_EXPLAINS_BY_GAIN; by++)
         for (int k = 0; k <= PP_CONDITIONS_MOST; k++) {
             const struct pp_condition *c = k < PP_CONDITIONS_MOST ? &cause->when[k] : &cause->relief;
-            double v = f->metric[c->metric];
-            if (c->compare == PP_AT_LEAST && c->metric == told[i].metric && !isnan(v))
-                return fmin(told[i].of_gain ? v / (1 + v) / lost : v, 1);
+            double v = f->metric[c->fact];
+            if (c->compare == PP_AT_LEAST && pp_metric_facts[c->fact].explains == by && !isnan(v))
+                return fmin(by == PP_EXPLAINS_BY_GAIN ? v / (1 + v) / lost : v, 1);
         }
     return NAN;
 }
@@ -386,7 +313,7 @@ static const char *missing_signals(const struct pp_facts *f)
         return "the replay that would separate own threads from other processes does not reproduce the run";
     if (!f->has_workers)
         return "the recording has no ranges of workers";
-    if (!f->owner_known)
+    if (isnan(f->metric[PP_METRIC_OWNER]))
         return "the recording has no worker spans during the stalls";
     if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
         return "CPU time and run-queue delay were not recorded";
@@ -398,7 +325,7 @@ static const char *advise_missing(const struct pp_facts *f)
 {
     if (f->starved_alone)
         return "Record longer, or again without background load on these CPUs.";
-    if (!f->has_workers || !f->owner_known)
+    if (!f->has_workers || isnan(f->metric[PP_METRIC_OWNER]))
         return f->subject == PP_SUBJECT_PROGRAM
                    ? "Record the workers' stages too: threads of lane worker (pp_thread_open) with read, decode, transform and collate."
                : f->subject == PP_SUBJECT_JOB
@@ -409,12 +336,13 @@ static const char *advise_missing(const struct pp_facts *f)
 
 static void judge_ceiling(const struct judge *j)
 {
-    const struct pp_cause_rule *cause = find_cause(j->facts);
+    const struct pp_rule *cause = find_cause(j->facts);
     struct pp_report_verdict *v = j->out;
-    const char *who = j->facts->owner_known ? fill(j, isnan(j->facts->metric[PP_METRIC_OWNER_CPU])
-                                                          ? " (owner: {owner})"
-                                                          : " (owner: {owner}, {cpu} CPU)")
-                                            : "";
+    const char *who = !isnan(j->facts->metric[PP_METRIC_OWNER])
+                          ? fill(j, isnan(j->facts->metric[PP_METRIC_OWNER_CPU])
+                                        ? " (owner: {owner})"
+                                        : " (owner: {owner}, {cpu} CPU)")
+                          : "";
     v->l0 = "inconclusive";
     v->ceiling = 1;
     v->reason = j->facts->own_loader ? "the trainer had no step (--step none), so there is no wait to judge"
@@ -456,13 +384,13 @@ static const char *headline(const struct judge *j)
 }
 
 /* A cause's own sentence repeats the class. */
-static const char *without_class(const struct pp_cause_rule *cause, const char *why)
+static const char *without_class(const struct pp_rule *cause, const char *why)
 {
     size_t n = cause->l1 ? strlen(cause->l1) : 0;
     return n && strncmp(why, cause->l1, n) == 0 && strncmp(why + n, ": ", 2) == 0 ? why + n + 2 : why;
 }
 
-static void set_confidence(const struct judge *j, const struct pp_cause_rule *cause, int bound)
+static void set_confidence(const struct judge *j, const struct pp_rule *cause, int bound)
 {
     struct pp_report_verdict *v = j->out;
     if (j->facts->trace) /* calibrated on recordings */
@@ -474,13 +402,13 @@ static void set_confidence(const struct judge *j, const struct pp_cause_rule *ca
 /* Copies within the steps, where they are no less than what epochs take; else what else holds. Where the
  * trainer waits in the steady state too, the larger part is the cause: boundaries of epochs are shares of the
  * window, waits of its rest. */
-static const struct pp_cause_rule *find_outside(const struct pp_facts *f, int bound)
+static const struct pp_rule *find_outside(const struct pp_facts *f, int bound)
 {
     const double *m = f->metric;
-    const struct pp_cause_rule *rule = pp_cause_first(f, pp_outside_rules, pp_outside_rules_n);
+    const struct pp_rule *rule = pp_cause_first(f, pp_outside_rules, pp_outside_rules_n);
     if (rule == pp_outside_rules && m[PP_METRIC_EPOCH] > m[PP_METRIC_COPY_BLOCKS])
         rule = pp_cause_first(f, pp_outside_rules + 1, pp_outside_rules_n - 1);
-    enum pp_metric share = rule ? rule->when[0].metric : PP_METRIC_COUNT;
+    enum pp_metric share = rule ? rule->when[0].fact : PP_METRIC_COUNT;
     int larger = (share == PP_METRIC_EPOCH || share == PP_METRIC_LEASE_EPOCH ||
                   share == PP_METRIC_COPY_BLOCKS) &&
                  m[share] > m[PP_METRIC_DATA_WAIT] * (1 - m[PP_METRIC_BOUNDARY]);
@@ -499,7 +427,7 @@ static void judge_doubt(const struct judge *j, const char *reason, const char *n
 }
 
 /* What bounds it, of a trace: its own rules, or why they are silent. */
-static const struct pp_cause_rule *find_trace_cause(const struct pp_facts *f)
+static const struct pp_rule *find_trace_cause(const struct pp_facts *f)
 {
     return pp_cause_first(f, pp_trace_rules, pp_trace_rules_n);
 }
@@ -549,7 +477,7 @@ static void judge_level(const struct judge *j)
     if (boundary >= moderate)
         add_evidence(j, PP_METRIC_BOUNDARY, "counted separately: neither steady state nor training",
                      bound ? 0 : -1);
-    const struct pp_cause_rule *outside = f->trace ? NULL : find_outside(f, bound);
+    const struct pp_rule *outside = f->trace ? NULL : find_outside(f, bound);
     if (outside) {
         v->l0 = "input-bound";
         v->level = bound ? level->level : pp_level_moderate->level;
@@ -559,11 +487,11 @@ static void judge_level(const struct judge *j)
         v->exposed_share = NAN;
         v->sentence = pp_arena_printf(
             j->arena,
-            outside->when[0].metric == PP_METRIC_COPY_BLOCKS
+            outside->when[0].fact == PP_METRIC_COPY_BLOCKS
                 ? "INPUT-BOUND within the steps (between them the trainer waits %s); %s"
                 : "INPUT-BOUND outside the steady state (inside it the trainer waits %s); %s",
-            fill(j, "{data_wait}"), fill(j, outside->sentence));
-        v->cause = without_class(outside, fill(j, outside->sentence));
+            fill(j, "{data_wait}"), fill(j, outside->said));
+        v->cause = without_class(outside, fill(j, outside->said));
         advise(j, outside->remedy);
         show_cause(j, outside);
         add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
@@ -578,7 +506,7 @@ static void judge_level(const struct judge *j)
         add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
     }
-    const struct pp_cause_rule *cause = f->trace ? find_trace_cause(f) : find_cause(f);
+    const struct pp_rule *cause = f->trace ? find_trace_cause(f) : find_cause(f);
     int by_shares = cause && is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n);
     if (by_shares && cause->l1 && explained_by(f, cause) < PP_LEAST_EXPLAINED) {
         say_unexplained(j);
@@ -589,7 +517,7 @@ static void judge_level(const struct judge *j)
         if (cause->l1)
             set_confidence(j, cause, 1);
         v->headline = cause->l1 ? headline(j) : NULL; /* NULL: the rule that says what was not measured */
-        v->cause = without_class(cause, fill(j, cause->sentence));
+        v->cause = without_class(cause, fill(j, cause->said));
         advise(j, cause->remedy);
         show_cause(j, cause);
     } else if (f->trace) {
@@ -615,9 +543,11 @@ static void order_evidence(struct pp_report_verdict *v)
                 v->evidence[n++] = all[i];
 }
 
-void pp_verdict_judge(const struct pp_facts *facts, struct pp_arena *arena, struct pp_report_verdict *out)
+void pp_verdict_judge(const struct pp_facts *measured, struct pp_arena *arena, struct pp_report_verdict *out)
 {
-    struct judge j = {.facts = facts, .arena = arena, .out = out};
+    struct pp_facts f = *measured, *facts = &f;
+    struct judge j = {.facts = &f, .arena = arena, .out = out, .values = pp_facts_values(&f)};
+    f.text[PP_METRIC_OTHERS] = takes_its_own_cpus(&f) ? "subprocesses of the job" : "other processes";
     memset(out, 0, sizeof(*out));
     out->confidence = out->confidence_score = out->explained = out->exposed_share = NAN;
     const struct pp_guard_rule *guard = failing_guard(facts);

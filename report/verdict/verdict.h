@@ -9,8 +9,9 @@
 #include "report/verdict/verdict_rules.h"
 
 struct pp_facts {
-    double metric[PP_METRIC_COUNT]; /* NAN: unknown */
-    double data_wait_se;            /* standard error of DATA_WAIT; NAN: unknown */
+    double metric[PP_METRIC_COUNT];    /* NAN: unknown */
+    const char *text[PP_METRIC_COUNT]; /* of those that are texts; NULL: unknown */
+    double data_wait_se;               /* standard error of DATA_WAIT; NAN: unknown */
     int starved; /* the trainer's own step is stretched for want of a CPU, and that is a part of DATA_WAIT */
     int starved_alone;         /* and without it the trainer would not be exposed */
     double replay_error;       /* of the run as recorded, over the measured rate; NAN: not replayed */
@@ -26,21 +27,19 @@ struct pp_facts {
     int own_loader;          /* subject is pipeprobe run: its options may be advised */
     int has_step;            /* without, only a ceiling can be told */
     int has_steady_state;
-    int failed;                   /* the run ended by an error of its own */
-    int program;                  /* somebody's own loader was recorded: it has options of its own */
-    int python;                   /* in Python */
-    int unannotated;              /* it has neither waits nor steps */
-    int only_first_batches;       /* an epoch is one batch: every wait of the window is an epoch boundary */
-    const char *gpu_not_measured; /* why not, on a CUDA device without CUPTI's records; else NULL */
-    const char *lease_holder;  /* rank that held most of the leases that were waited for; NULL: not known */
-    const char *host, *prefix; /* the slowest host, and the prefix with the most refusals; "": none */
-    int owner_known;
-    int owner_is_worker;                /* its lane */
+    int failed;             /* the run ended by an error of its own */
+    int program;            /* somebody's own loader was recorded: it has options of its own */
+    int python;             /* in Python */
+    int unannotated;        /* it has neither waits nor steps */
+    int only_first_batches; /* an epoch is one batch: every wait of the window is an epoch boundary */
+    int owner_is_worker;    /* the lane of OWNER */
     double phase_share[PP_PHASE_COUNT]; /* of the workers' thread-time during the stalls */
-    pp_phase owner;                     /* PP_PHASE_NONE: the hand-off between workers and copy lane */
-    const char *law_where[3]; /* what disagrees, in the order of the LAW_ metrics; NULL: nothing is known */
-    const char *bound;        /* what sets BOUND; NULL: unknown */
 };
+
+static inline struct pp_values pp_facts_values(const struct pp_facts *f)
+{
+    return (struct pp_values){pp_metric_facts, PP_METRIC_COUNT, f->metric, f->text};
+}
 
 /* Texts are allocated from arena. Evidence that decided stands before the rest. Where exposed_share is known,
  * sentence is left NULL: it is made of the report's numbers, in report/build/sentence.h; else it says why

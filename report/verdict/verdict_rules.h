@@ -1,8 +1,5 @@
 /* report/verdict/verdict_rules.h: the rules of the verdict as tables: what is measured, which thresholds it
- * meets, where each threshold comes from, what is said and what is advised. verdict.c applies them and adds
- * none of its own.
- *
- * Sentences hold {name} where a metric's value goes ({owner}: the name of the owning phase). */
+ * meets, where each threshold comes from, what is said and what is advised (rules/rules.h). */
 #ifndef PP_REPORT_VERDICT_VERDICT_RULES_H
 #define PP_REPORT_VERDICT_VERDICT_RULES_H
 
@@ -52,45 +49,23 @@ struct pp_guard_rule {
 extern const struct pp_guard_rule pp_guard_rules[];
 extern const size_t pp_guard_rules_n;
 
-/* A condition holds, does not hold, or is unknown because its metric is. */
-enum pp_compare { PP_NO_CONDITION, PP_AT_LEAST, PP_BELOW };
-struct pp_condition {
-    enum pp_metric metric;
-    enum pp_compare compare;
-    double limit;
-    const char *source; /* where the limit comes from */
-};
-
-/* In this order; the first whose owner and conditions match is the cause. */
-#define PP_ANY_OWNER 0xffffffffu
-enum { PP_CONDITIONS_MOST = 5 };
-struct pp_cause_rule {
-    const char *l1, *l2;                          /* l2 may be NULL */
-    unsigned owners;                              /* bit per pp_phase; PP_PHASE_NONE is the hand-off */
-    struct pp_condition when[PP_CONDITIONS_MOST]; /* all of them; up to PP_NO_CONDITION */
-    struct pp_condition
-        relief; /* of a want of CPU: its remedy gains, by the replay. A step that is stretched
-                 * where the trainer hardly waits for data may be charged to these causes alone,
-                 * and only if that holds. PP_NO_CONDITION: the cause is no want of CPU */
-    const char *sentence;
-    enum pp_remedy_id remedy;
-};
+/* Causes, in this order; the first that holds is the cause. */
 
 /* The GPU's own records and the replay decide. Where there is neither, their metrics are unknown and these
  * rules abstain. */
-extern const struct pp_cause_rule pp_cause_rules_replay[];
+extern const struct pp_rule pp_cause_rules_replay[];
 extern const size_t pp_cause_rules_replay_n;
 /* Then, by shares: which phase owns the stalls, and what it is doing. */
-extern const struct pp_cause_rule pp_cause_rules_shares[];
+extern const struct pp_rule pp_cause_rules_shares[];
 extern const size_t pp_cause_rules_shares_n;
 
 /* Outside the steady state: asked when the trainer does not wait in it, or when epoch boundaries take more
  * than its waits. */
-extern const struct pp_cause_rule pp_outside_rules[];
+extern const struct pp_rule pp_outside_rules[];
 extern const size_t pp_outside_rules_n;
 
 /* Of a trace that another profiler wrote, in place of all others: what it can show (trace.h). */
-extern const struct pp_cause_rule pp_trace_rules[];
+extern const struct pp_rule pp_trace_rules[];
 extern const size_t pp_trace_rules_n;
 
 #endif

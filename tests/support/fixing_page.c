@@ -126,7 +126,7 @@ static void put_fix(FILE *out, const struct pp_remedy *r)
 static void put_fixes(FILE *out, const char *l1, const char *l2)
 {
     const struct {
-        const struct pp_cause_rule *rules;
+        const struct pp_rule *rules;
         size_t n;
     } blocks[] = {{pp_cause_rules_replay, pp_cause_rules_replay_n},
                   {pp_cause_rules_shares, pp_cause_rules_shares_n},
@@ -136,7 +136,7 @@ static void put_fixes(FILE *out, const char *l1, const char *l2)
     size_t n = 0;
     for (size_t b = 0; b < sizeof(blocks) / sizeof(*blocks); b++)
         for (size_t i = 0; i < blocks[b].n; i++) {
-            const struct pp_cause_rule *rule = &blocks[b].rules[i];
+            const struct pp_rule *rule = &blocks[b].rules[i];
             const struct pp_remedy *r = &pp_remedies[rule->remedy];
             size_t k = 0;
             if (!same(rule->l1, l1) || !same(rule->l2, l2))

@@ -105,7 +105,7 @@ const char *verdict_page_meaning(const char *l1, const char *l2)
 
 struct block {
     const char *name, *meaning;
-    const struct pp_cause_rule *rules;
+    const struct pp_rule *rules;
     size_t n;
 };
 enum { BLOCKS = 4 };
@@ -135,24 +135,14 @@ static const char *measured_by(enum pp_metric m)
                                         [PP_FROM_COSTS] = "costs of samples and steps",
                                         [PP_FROM_REPLAY] = "the replay and its costs",
                                         [PP_FROM_GPU] = "the GPU's own records (CUPTI)"};
-    return names[pp_metric_infos[m].from];
-}
-
-static void put_owners(FILE *out, unsigned owners)
-{
-    const char *between = "";
-    for (unsigned phase = 0; phase < 32; phase++)
-        if (owners & (1u << phase)) {
-            const struct pp_phase_info *info = pp_phase_info((pp_phase)phase);
-            fprintf(out, "%s%s", between, phase == PP_PHASE_NONE || !info ? "the hand-off" : info->name);
-            between = ", ";
-        }
+    return names[pp_metric_facts[m].from];
 }
 
 static void put_condition(FILE *out, const struct pp_condition *c)
 {
-    char limit[64];
-    fprintf(out, "%s %s", pp_metric_infos[c->metric].text, pp_condition_text(c, limit, sizeof(limit)));
+    char limit[160];
+    fprintf(out, "%s %s", c->fact == PP_METRIC_OWNER ? "owner" : pp_metric_facts[c->fact].text,
+            pp_condition_text(c, pp_metric_facts, limit, sizeof(limit)));
 }
 
 /* ---- level 0 ---- */
@@ -169,7 +159,7 @@ static void put_levels(FILE *out)
         fprintf(out, "| `%s` | %s | %s | %s %s |\n", pp_level_rules[i].l0, pp_level_rules[i].level,
                 pp_level_rules[i].at_least > 0 ? "The trainer waits for its input."
                                                : "The input keeps up; look at the step itself.",
-                pp_metric_infos[PP_METRIC_DATA_WAIT].text, pp_level_rules[i].threshold);
+                pp_metric_facts[PP_METRIC_DATA_WAIT].text, pp_level_rules[i].threshold);
     fputs(
         "| `inconclusive` | - | The recording does not allow a verdict. | one of the guards below fails |\n"
         "| `inconclusive` | ceiling | The trainer had no step (`--step none`): the rate is a ceiling, not a verdict. | the configuration of the run |\n\n"
@@ -179,9 +169,9 @@ static void put_levels(FILE *out)
     for (size_t i = 0; i < pp_guard_rules_n; i++) {
         const struct pp_guard_rule *g = &pp_guard_rules[i];
         char limit[48];
-        fprintf(out, "| %s | %s %s | %s | %s | %s |\n", pp_metric_infos[g->metric].text,
+        fprintf(out, "| %s | %s %s | %s | %s | %s |\n", pp_metric_facts[g->metric].text,
                 g->at_least ? ">=" : "<=",
-                pp_unit_text(pp_metric_infos[g->metric].unit, g->limit, limit, sizeof(limit)), g->source,
+                pp_unit_text(pp_metric_facts[g->metric].unit, g->limit, limit, sizeof(limit)), g->source,
                 g->if_known ? "passes" : "fails", pp_remedies[g->remedy].sentence);
     }
     fputs("\n## Level 1: which part of the pipeline?\n\n| code | meaning |\n|---|---|\n", out);
@@ -228,18 +218,13 @@ static void put_changes(FILE *out, const enum pp_remedy_id *id, size_t n)
     }
 }
 
-static void put_evidence(FILE *out, const struct block *b, const struct pp_cause_rule *r)
+static void put_evidence(FILE *out, const struct block *b, const struct pp_rule *r)
 {
-    char limit[64];
-    if (r->owners != PP_ANY_OWNER) {
-        fprintf(out, "| %s | owner of the stalls | ", b->name);
-        put_owners(out, r->owners);
-        fputs(" | the largest part of the stalls | the spans in the stalls |\n", out);
-    }
+    char limit[160];
     for (int k = 0; k < PP_CONDITIONS_MOST && r->when[k].compare != PP_NO_CONDITION; k++) {
         const struct pp_condition *c = &r->when[k];
-        fprintf(out, "| %s | %s | %s | %s | %s |\n", b->name, pp_metric_infos[c->metric].text,
-                pp_condition_text(c, limit, sizeof(limit)), c->source, measured_by(c->metric));
+        fprintf(out, "| %s | %s | %s | %s | %s |\n", b->name, pp_metric_facts[c->fact].text,
+                pp_condition_text(c, pp_metric_facts, limit, sizeof(limit)), c->source, measured_by(c->fact));
     }
 }
 
@@ -259,7 +244,7 @@ static void put_label(FILE *out, const struct block blocks[BLOCKS], const char *
           out);
     for (int b = 0; b < BLOCKS; b++)
         for (size_t i = 0; i < blocks[b].n; i++) {
-            const struct pp_cause_rule *r = &blocks[b].rules[i];
+            const struct pp_rule *r = &blocks[b].rules[i];
             if (!same(r->l1, l1) || !same(r->l2, l2))
                 continue;
             if (ways++)
@@ -314,14 +299,9 @@ static void put_order(FILE *out, const struct block blocks[BLOCKS])
         out);
     for (int b = 0; b < BLOCKS; b++)
         for (size_t i = 0; i < blocks[b].n; i++) {
-            const struct pp_cause_rule *r = &blocks[b].rules[i];
+            const struct pp_rule *r = &blocks[b].rules[i];
             const char *between = "";
             fprintf(out, "| %s | %s | %s | ", blocks[b].name, r->l1 ? r->l1 : "-", r->l2 ? r->l2 : "-");
-            if (r->owners != PP_ANY_OWNER) {
-                fputs("owner ", out);
-                put_owners(out, r->owners);
-                between = "; ";
-            }
             for (int k = 0; k < PP_CONDITIONS_MOST && r->when[k].compare != PP_NO_CONDITION; k++) {
                 fputs(between, out);
                 put_condition(out, &r->when[k]);

@@ -375,7 +375,7 @@ static double limit_of(const char *l2, enum pp_metric metric)
         for (int k = 0; k < PP_CONDITIONS_MOST && pp_cause_rules_replay[i].l2; k++)
             if (strcmp(pp_cause_rules_replay[i].l2, l2) == 0 &&
                 pp_cause_rules_replay[i].when[k].compare != PP_NO_CONDITION &&
-                pp_cause_rules_replay[i].when[k].metric == metric)
+                pp_cause_rules_replay[i].when[k].fact == metric)
                 return pp_cause_rules_replay[i].when[k].limit;
     fail_msg("%s has no such condition", l2);
     return NAN;

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 static const struct {
-    const struct pp_cause_rule *rules;
+    const struct pp_rule *rules;
     const size_t *n;
 } blocks[] = {{pp_cause_rules_replay, &pp_cause_rules_replay_n},
               {pp_cause_rules_shares, &pp_cause_rules_shares_n},
@@ -24,21 +24,16 @@ enum { BLOCKS = sizeof(blocks) / sizeof(*blocks) };
 
 static int known_name(const char *name, size_t len)
 {
-    static const char *const texts[] = {"owner", "others", "gpu_not_measured",
-                                        "host",  "prefix", "lease_holder"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-        if (strlen(texts[i]) == len && memcmp(texts[i], name, len) == 0)
-            return 1;
     for (int m = 0; m < PP_METRIC_COUNT; m++)
-        if (strlen(pp_metric_infos[m].name) == len && memcmp(pp_metric_infos[m].name, name, len) == 0)
+        if (strlen(pp_metric_facts[m].name) == len && memcmp(pp_metric_facts[m].name, name, len) == 0)
             return 1;
     return 0;
 }
 
-static void check_rules(const struct pp_cause_rule *rules, size_t n)
+static void check_rules(const struct pp_rule *rules, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *texts[] = {rules[i].sentence, pp_remedies[rules[i].remedy].sentence};
+        const char *texts[] = {rules[i].said, pp_remedies[rules[i].remedy].sentence};
         for (int t = 0; t < 2; t++)
             for (const char *p = strchr(texts[t], '{'); p; p = strchr(p + 1, '{'))
                 if (!known_name(p + 1, strcspn(p + 1, "}|")))
@@ -53,19 +48,14 @@ static void check_rules(const struct pp_cause_rule *rules, size_t n)
  * else is known. */
 static struct pp_facts starved_facts(double waits, double stretched)
 {
-    struct pp_facts f = {.has_step = 1,
-                         .has_steady_state = 1,
-                         .data_wait_se = 0.01,
-                         .owner_known = 1,
-                         .owner = PP_PHASE_NONE,
-                         .starved = 1,
-                         .starved_alone = 1};
+    struct pp_facts f = {
+        .has_step = 1, .has_steady_state = 1, .data_wait_se = 0.01, .starved = 1, .starved_alone = 1};
     for (int m = 0; m < PP_METRIC_COUNT; m++)
         f.metric[m] = NAN;
     f.metric[PP_METRIC_DATA_WAIT] = waits + stretched, f.metric[PP_METRIC_WAIT_ITSELF] = waits,
     f.metric[PP_METRIC_STRETCH] = stretched;
     f.metric[PP_METRIC_BATCHES] = 100, f.metric[PP_METRIC_WINDOW] = 5e9, f.metric[PP_METRIC_LOSS] = 0,
-    f.metric[PP_METRIC_OWNER_SHARE] = 1;
+    f.metric[PP_METRIC_OWNER_SHARE] = 1, f.metric[PP_METRIC_OWNER] = PP_PHASE_NONE;
     return f;
 }
 
@@ -163,8 +153,8 @@ static void test_requests_name_their_cause(void **state)
         struct pp_report_verdict v;
         struct pp_facts f = starved_facts(0.8, 0);
         f.starved = f.starved_alone = 0;
-        f.owner = PP_PHASE_READ, f.owner_is_worker = 1;
-        f.host = "10.0.0.2:80", f.prefix = "s3://bucket/a";
+        f.metric[PP_METRIC_OWNER] = PP_PHASE_READ, f.owner_is_worker = 1;
+        f.text[PP_METRIC_HOST] = "10.0.0.2:80", f.text[PP_METRIC_PREFIX] = "s3://bucket/a";
         f.metric[PP_METRIC_W_STORAGE] = 0.99, f.metric[PP_METRIC_W_WORK] = 0.01;
         for (int k = 0; k < SET && rows[i].set[k].value != 0; k++)
             f.metric[rows[i].set[k].metric] = rows[i].set[k].value;
@@ -192,7 +182,7 @@ static void test_cpus_are_contended_only_where_they_are_short(void **state)
         struct pp_report_verdict v;
         struct pp_facts f = starved_facts(0.6, 0);
         f.starved = f.starved_alone = 0;
-        f.owner = PP_PHASE_DECODE;
+        f.metric[PP_METRIC_OWNER] = PP_PHASE_DECODE;
         f.metric[PP_METRIC_OWNER_BLOCKED] = 0, f.metric[PP_METRIC_SATURATION] = 0.48;
         f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_G_WORKERS] = 0.03,
         f.metric[PP_METRIC_G_CPUS] = 0.02;
@@ -222,7 +212,7 @@ static void test_a_worker_for_every_cpu_is_not_too_few(void **state)
         struct pp_report_verdict v;
         struct pp_facts f = starved_facts(0.78, 0.07);
         f.starved = f.starved_alone = 0;
-        f.owner = PP_PHASE_COLLATE;
+        f.metric[PP_METRIC_OWNER] = PP_PHASE_COLLATE;
         f.metric[PP_METRIC_OWNER_BLOCKED] = 0, f.metric[PP_METRIC_OWNER_DELAY] = 0.02,
         f.metric[PP_METRIC_SATURATION] = 0.83, f.metric[PP_METRIC_IDLE_CPUS] = 0.16,
         f.metric[PP_METRIC_CONTENDED] = 0;
@@ -282,7 +272,7 @@ static void test_subprocesses_of_the_job_are_no_strangers(void **state)
         assert_int_equal(strstr(v.next_step, "Move other processes") != NULL, !own);
         int shown = 0;
         for (size_t i = 0; i < v.evidences; i++)
-            shown += strcmp(v.evidence[i].name, pp_metric_infos[PP_METRIC_SUBPROCESSES].text) == 0;
+            shown += strcmp(v.evidence[i].name, pp_metric_facts[PP_METRIC_SUBPROCESSES].text) == 0;
         assert_int_equal(shown, 1);
         pp_arena_free(&arena);
     }
@@ -295,7 +285,7 @@ static void test_no_subprocesses_are_none(void **state)
     struct pp_report_verdict v;
     struct pp_facts f = starved_facts(0.06, 0);
     f.starved = f.starved_alone = 0;
-    f.owner = PP_PHASE_DECODE;
+    f.metric[PP_METRIC_OWNER] = PP_PHASE_DECODE;
     f.metric[PP_METRIC_OWNER_BLOCKED] = 0, f.metric[PP_METRIC_OWNER_DELAY] = 0.3;
     f.metric[PP_METRIC_SATURATION] = 0.5;
     f.metric[PP_METRIC_CONTENDED] = f.metric[PP_METRIC_SUBPROCESSES] = 0;
@@ -335,7 +325,7 @@ static void test_the_larger_of_boundaries_and_waits_is_named(void **state)
         struct pp_report_verdict v;
         struct pp_facts f = starved_facts(rows[i].wait, 0);
         f.starved = f.starved_alone = 0;
-        f.owner = PP_PHASE_DECODE;
+        f.metric[PP_METRIC_OWNER] = PP_PHASE_DECODE;
         f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_IDLE_CPUS] = 0.02;
         f.metric[PP_METRIC_EPOCH] = f.metric[PP_METRIC_BOUNDARY] = rows[i].epoch;
         pp_verdict_judge(&f, &arena, &v);
@@ -384,7 +374,7 @@ static void test_copies_that_block_the_steps(void **state)
         struct pp_report_verdict v;
         struct pp_facts f = starved_facts(rows[i].wait, 0);
         f.starved = f.starved_alone = 0;
-        f.owner = PP_PHASE_DECODE;
+        f.metric[PP_METRIC_OWNER] = PP_PHASE_DECODE;
         f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_IDLE_CPUS] = 0.02;
         f.metric[PP_METRIC_EPOCH] = f.metric[PP_METRIC_BOUNDARY] = rows[i].epoch;
         f.metric[PP_METRIC_COPY_BLOCKS] = rows[i].blocks;
@@ -430,7 +420,7 @@ static void test_blocked_work_is_no_want_of_cpu(void **state)
         struct pp_report_verdict v;
         struct pp_facts f = starved_facts(0.6, 0);
         f.starved = f.starved_alone = 0;
-        f.owner = PP_PHASE_TRANSFORM;
+        f.metric[PP_METRIC_OWNER] = PP_PHASE_TRANSFORM;
         f.metric[PP_METRIC_OWNER_BLOCKED] = rows[i].elsewhere;
         f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_TRANSFORM_PART] = 0.9;
         f.metric[PP_METRIC_BLOCKED_ELSEWHERE] = rows[i].elsewhere,
@@ -459,7 +449,7 @@ static void test_what_the_replay_lacks_is_advised(void **state)
         struct pp_report_verdict v;
         struct pp_facts f = starved_facts(0.6, 0);
         f.starved = f.starved_alone = 0;
-        f.owner = PP_PHASE_DECODE, f.owner_is_worker = 1, f.has_workers = 1;
+        f.metric[PP_METRIC_OWNER] = PP_PHASE_DECODE, f.owner_is_worker = 1, f.has_workers = 1;
         f.phase_share[PP_PHASE_DECODE] = 0.4;
         f.metric[PP_METRIC_OWNER_SHARE] = 0.4, f.metric[PP_METRIC_OWNER_BLOCKED] = 0,
         f.metric[PP_METRIC_OWNER_DELAY] = 0, f.metric[PP_METRIC_SATURATION] = 0.5,
@@ -529,25 +519,24 @@ static void test_a_remedy_speaks_pytorch(void **state)
 /* On the side of the limit on which the condition holds, or just beyond it. */
 static double beside(const struct pp_condition *c, int holds)
 {
+    if (c->compare == PP_ONE_OF)
+        return holds ? __builtin_ctz((unsigned)c->limit) : __builtin_ctz(~(unsigned)c->limit);
     int above = (c->compare == PP_AT_LEAST) == (holds != 0);
     return above ? c->limit : nextafter(c->limit, -INFINITY);
 }
 
 /* Facts of which nothing is known but what the rule asks for, which holds by a hair. */
-static struct pp_facts facts_for(const struct pp_cause_rule *r)
+static struct pp_facts facts_for(const struct pp_rule *r)
 {
-    struct pp_facts f = {.owner_known = r->owners != PP_ANY_OWNER};
+    struct pp_facts f = {.has_step = 0};
     for (int m = 0; m < PP_METRIC_COUNT; m++)
         f.metric[m] = NAN;
     for (int k = 0; k < PP_CONDITIONS_MOST && r->when[k].compare != PP_NO_CONDITION; k++)
-        f.metric[r->when[k].metric] = beside(&r->when[k], 1);
-    for (unsigned phase = 32; phase-- > 0;)
-        if (r->owners & (1u << phase))
-            f.owner = (pp_phase)phase;
+        f.metric[r->when[k].fact] = beside(&r->when[k], 1);
     return f;
 }
 
-static void fail_rule(const struct pp_cause_rule *r, const char *what)
+static void fail_rule(const struct pp_rule *r, const char *what)
 {
     fail_msg("%s/%s, remedy \"%s\": %s", r->l1 ? r->l1 : "-", r->l2 ? r->l2 : "-",
              pp_remedies[r->remedy].sentence, what);
@@ -559,23 +548,20 @@ static void test_each_rule_on_both_sides_of_its_limits(void **state)
 {
     for (size_t b = 0; b < BLOCKS; b++)
         for (size_t i = 0; i < *blocks[b].n; i++) {
-            const struct pp_cause_rule *r = &blocks[b].rules[i];
+            const struct pp_rule *r = &blocks[b].rules[i];
             struct pp_facts f = facts_for(r);
             if (pp_cause_first(&f, blocks[b].rules, *blocks[b].n) != r)
                 fail_rule(r, "an earlier row holds wherever it does, or it does not hold at its limits");
             for (int k = 0; k < PP_CONDITIONS_MOST && r->when[k].compare != PP_NO_CONDITION; k++) {
-                enum pp_metric m = r->when[k].metric;
+                unsigned m = r->when[k].fact;
                 f.metric[m] = beside(&r->when[k], 0);
                 if (pp_cause_first(&f, r, 1))
-                    fail_rule(r, pp_metric_infos[m].text);
+                    fail_rule(r, pp_metric_facts[m].text);
                 f.metric[m] = NAN;
                 if (pp_cause_first(&f, r, 1))
                     fail_rule(r, "holds although a metric is unknown");
                 f.metric[m] = beside(&r->when[k], 1);
             }
-            f.owner_known = 0;
-            if (r->owners != PP_ANY_OWNER && pp_cause_first(&f, r, 1))
-                fail_rule(r, "holds without an owner");
         }
 }
 
@@ -584,15 +570,15 @@ static void test_a_want_of_cpu_needs_its_relief(void **state)
 {
     int seen = 0;
     for (size_t i = 0; i < pp_cause_rules_replay_n; i++) {
-        const struct pp_cause_rule *r = &pp_cause_rules_replay[i], *got;
+        const struct pp_rule *r = &pp_cause_rules_replay[i], *got;
         if (r->relief.compare == PP_NO_CONDITION)
             continue;
         struct pp_facts f = facts_for(r);
-        f.metric[r->relief.metric] = beside(&r->relief, 1);
+        f.metric[r->relief.fact] = beside(&r->relief, 1);
         got = pp_cause_of_starving(&f);
         if (!got || got > r)
             fail_rule(r, "its relief holds");
-        f.metric[r->relief.metric] = beside(&r->relief, 0);
+        f.metric[r->relief.fact] = beside(&r->relief, 0);
         if (pp_cause_of_starving(&f) == r)
             fail_rule(r, "its relief does not hold");
         seen++;
@@ -614,13 +600,13 @@ static void test_each_guard_on_both_sides_of_its_limit(void **state)
             pp_verdict_judge(&f, &arena, &v);
             if ((strcmp(v.l0, "inconclusive") == 0) != beyond ||
                 (beyond && strcmp(v.next_step, pp_remedies[g->remedy].sentence) != 0))
-                fail_msg("guard %zu (%s): %s", i, pp_metric_infos[g->metric].text, v.l0);
+                fail_msg("guard %zu (%s): %s", i, pp_metric_facts[g->metric].text, v.l0);
             pp_arena_free(&arena);
         }
     }
 }
 
-static int some_rule_says(const struct scenario *s, const struct pp_cause_rule *rules, size_t n)
+static int some_rule_says(const struct scenario *s, const struct pp_rule *rules, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (rules[i].l2 && scenario_lists(s->l1, rules[i].l1) && scenario_lists(s->l2, rules[i].l2))

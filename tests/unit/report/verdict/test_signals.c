@@ -11,8 +11,8 @@ static void test_signals_write_their_own_metrics(void **state)
     struct pp_costs c = made_costs_new();
     struct pp_signals s = made_costs_signals(&c);
     for (int m = 0; m < PP_METRIC_COUNT; m++)
-        if (pp_metric_infos[m].from != PP_FROM_REPLAY && !isnan(s.metric[m]))
-            fail_msg("%s is not of the replay", pp_metric_infos[m].text);
+        if (pp_metric_facts[m].from != PP_FROM_REPLAY && !isnan(s.metric[m]))
+            fail_msg("%s is not of the replay", pp_metric_facts[m].text);
     assert_false(isnan(s.metric[PP_METRIC_G_WORKERS]));
     assert_false(isnan(s.metric[PP_METRIC_CPUS_LEAD]));
     pp_costs_free(&c);
@@ -341,12 +341,13 @@ static void test_a_quota_of_one_worker_is_seen(void **state)
 
 static const char *rule_of(const struct pp_signals *s, const char **l2)
 {
-    struct pp_facts f = {.owner_known = 1, .owner = PP_PHASE_READ, .owner_is_worker = 1};
+    struct pp_facts f = {.owner_is_worker = 1};
     for (int m = 0; m < PP_METRIC_COUNT; m++)
         f.metric[m] = s->metric[m];
-    const struct pp_cause_rule *r = pp_cause_first(&f, pp_cause_rules_replay, pp_cause_rules_replay_n);
+    f.metric[PP_METRIC_OWNER] = PP_PHASE_READ;
+    const struct pp_rule *r = pp_cause_first(&f, pp_cause_rules_replay, pp_cause_rules_replay_n);
     *l2 = r ? r->l2 : NULL;
-    return r ? r->sentence : NULL;
+    return r ? r->said : NULL;
 }
 
 /* 10 to 30 kB. */

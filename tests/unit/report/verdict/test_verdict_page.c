@@ -25,7 +25,7 @@ static void test_the_guide_has_every_verdict_and_its_fix(void **state)
     free(page);
 }
 
-static void check_meanings(const struct pp_cause_rule *rules, size_t n)
+static void check_meanings(const struct pp_rule *rules, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!fixing_page_symptom(rules[i].l1, rules[i].l2))
@@ -54,8 +54,8 @@ static void test_every_limit_has_its_source_on_the_page(void **state)
         for (int k = 0; k < PP_CONDITIONS_MOST; k++) {
             const struct pp_condition *c = &pp_cause_rules_replay[i].when[k];
             if (c->compare != PP_NO_CONDITION &&
-                (!strstr(page, c->source) || !strstr(page, pp_metric_infos[c->metric].text)))
-                fail_msg("%s is not on the page", pp_metric_infos[c->metric].text);
+                (!strstr(page, c->source) || !strstr(page, pp_metric_facts[c->fact].text)))
+                fail_msg("%s is not on the page", pp_metric_facts[c->fact].text);
         }
     for (int i = 0; i < PP_REMEDIES; i++)
         if (pp_remedies[i].sentence && !strstr(page, pp_remedies[i].sentence))

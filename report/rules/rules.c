@@ -1,0 +1,169 @@
+#include "report/rules/rules.h"
+
+#include "probe/base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- which rules hold ---- */
+
+static int is_text(const struct pp_fact *f)
+{
+    return f->unit == PP_UNIT_NONE && !f->words;
+}
+
+static int is_known(const struct pp_values *v, unsigned fact)
+{
+    return is_text(&v->facts[fact]) ? v->text[fact] && *v->text[fact] : !isnan(v->number[fact]);
+}
+
+int pp_condition_holds(const struct pp_condition *c, const struct pp_values *v)
+{
+    double number = v->number[c->fact];
+    switch (c->compare) {
+    case PP_AT_LEAST: return number >= c->limit;
+    case PP_BELOW: return number < c->limit;
+    case PP_AT_MOST: return number <= c->limit;
+    case PP_ONE_OF: return number >= 0 && number < 32 && (uint32_t)c->limit >> (unsigned)number & 1;
+    case PP_KNOWN: return is_known(v, c->fact);
+    case PP_UNKNOWN: return !is_known(v, c->fact);
+    case PP_NO_CONDITION: break;
+    }
+    return 1;
+}
+
+const struct pp_condition *pp_rule_missed(const struct pp_rule *r, const struct pp_values *v)
+{
+    for (int k = 0; k < PP_CONDITIONS_MOST && r->when[k].compare != PP_NO_CONDITION; k++)
+        if (!pp_condition_holds(&r->when[k], v))
+            return &r->when[k];
+    return NULL;
+}
+
+const struct pp_condition *pp_rule_asks(const struct pp_rule *r, unsigned fact)
+{
+    for (int k = 0; k < PP_CONDITIONS_MOST && r->when[k].compare != PP_NO_CONDITION; k++)
+        if (r->when[k].fact == fact)
+            return &r->when[k];
+    return NULL;
+}
+
+const struct pp_rule *pp_rules_first(const struct pp_rule *rules, size_t n, const struct pp_values *v)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!pp_rule_missed(&rules[i], v))
+            return &rules[i];
+    return NULL;
+}
+
+/* ---- what is said ---- */
+
+static size_t n_words(const char *const *words)
+{
+    size_t n = 0;
+    while (words[n])
+        n++;
+    return n;
+}
+
+const char *pp_fact_value(const struct pp_values *v, unsigned fact, char *buf, size_t size)
+{
+    const struct pp_fact *f = &v->facts[fact];
+    double number = v->number[fact];
+    if (is_text(f))
+        return v->text[fact] ? v->text[fact] : "";
+    if (f->words)
+        return number >= 0 && number < (double)n_words(f->words) ? f->words[(size_t)number] : "-";
+    return pp_unit_text(f->unit, number, buf, size);
+}
+
+const char *pp_condition_text(const struct pp_condition *c, const struct pp_fact *facts, char *buf,
+                              size_t size)
+{
+    static const char *const signs[] = {[PP_AT_LEAST] = ">=", [PP_BELOW] = "<", [PP_AT_MOST] = "<="};
+    const char *const *words = facts[c->fact].words;
+    char limit[48];
+    *buf = '\0';
+    if (c->compare == PP_KNOWN || c->compare == PP_UNKNOWN)
+        snprintf(buf, size, "%s", c->compare == PP_KNOWN ? "known" : "unknown");
+    else if (c->compare == PP_ONE_OF)
+        for (unsigned i = 0; i < 32 && words && words[i]; i++)
+            pp_text_add(buf, size, "%s%s", (uint32_t)c->limit >> i & 1 && *buf ? ", " : "",
+                        (uint32_t)c->limit >> i & 1 ? words[i] : "");
+    else
+        snprintf(buf, size, "%s %s", signs[c->compare],
+                 pp_unit_text(facts[c->fact].unit, c->limit, limit, sizeof(limit)));
+    return buf;
+}
+
+/* What is written so far, up to size bytes; at counts on beyond them. */
+struct text {
+    char *to;
+    size_t size, at;
+};
+
+static void write_text(struct text *t, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++, t->at++)
+        if (t->at < t->size)
+            t->to[t->at] = text[i];
+}
+
+/* A value, from behind its '{'; returns what follows its '}'. A name that is none stays as it is, so that a
+ * wrong row shows in its text. *lacks: nothing is to be said of it. */
+static const char *write_value(struct text *t, const char *p, const struct pp_values *v, int *lacks)
+{
+    size_t all = strcspn(p, "}"), len = strcspn(p, "|}");
+    const char *one = len < all ? p + len + 1 : NULL;
+    char buf[64];
+    for (unsigned i = 0; i < v->n; i++) {
+        if (strncmp(v->facts[i].name, p, len) != 0 || v->facts[i].name[len])
+            continue;
+        const char *value = pp_fact_value(v, i, buf, sizeof(buf));
+        int is_number = !is_text(&v->facts[i]) && !v->facts[i].words;
+        *lacks |= !is_known(v, i) || (is_number && v->number[i] == 0);
+        write_text(t, value, strlen(value));
+        if (one) {
+            size_t n = strcspn(one, "|");
+            const char *many = one + n + 1;
+            write_text(t, " ", 1);
+            write_text(t, v->number[i] == 1 ? one : many, v->number[i] == 1 ? n : strcspn(many, "}"));
+        }
+        return p + all + (p[all] == '}');
+    }
+    write_text(t, "{", 1);
+    return p;
+}
+
+/* Up to the end or the next ']', at which it returns. */
+static const char *write_sentence(struct text *t, const char *p, const struct pp_values *v, int *lacks)
+{
+    while (*p && *p != ']') {
+        size_t before = t->at;
+        int lacks_inside = 0;
+        if (*p == '{') {
+            p = write_value(t, p + 1, v, lacks);
+        } else if (*p == '[') {
+            p = write_sentence(t, p + 1, v, &lacks_inside);
+            p += *p == ']';
+            t->at = lacks_inside ? before : t->at;
+        } else {
+            write_text(t, p++, 1);
+        }
+    }
+    return p;
+}
+
+const char *pp_rules_fill(const char *sentence, const struct pp_values *v, struct pp_arena *arena)
+{
+    struct text t = {0};
+    int ignored = 0;
+    if (!sentence)
+        return NULL;
+    write_sentence(&t, sentence, v, &ignored);
+    t = (struct text){.to = pp_arena_alloc(arena, t.at + 1), .size = t.at};
+    if (t.to)
+        write_sentence(&t, sentence, v, &ignored);
+    return t.to;
+}
