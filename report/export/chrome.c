@@ -2,17 +2,154 @@
  * instants 'i', metadata 'M', and a flow s -> t -> f per batch. Times count from the run's start: a JSON
  * reader keeps 53 bits, and absolute nanoseconds need more. Source: "Trace Event Format" (the Chromium
  * project's document); Perfetto and chrome://tracing read it. */
-#include "report/export/chrome.h"
-#include "report/export/place.h"
+#include "report/export/export.h"
+#include "report/export/out.h"
+#include "report/export/tracks.h"
 
 #include "probe/base/err.h"
+#include "probe/base/json.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- header ---- */
+/* Spans beside their thread's own track get a thread number that no thread has: Linux numbers end at 2^22.
+ * Devices are processes beyond the last. */
+#define TRACK_STEP (INT64_C(1) << 22)
+#define GPU_TRACKS (TRACK_STEP * PP_TRACKS_MAX)
+#define REQUEST_TRACKS (GPU_TRACKS + TRACK_STEP)
+#define DEVICES TRACK_STEP
+
+struct chrome {
+    struct pp_out out;
+    const struct pp_export_run *run;
+    char *quoted[PP_EXPORT_KEYS]; /* span names as JSON strings, made when first met */
+    uint64_t *named;              /* per thread: bit k: track k has its name */
+    struct pp_gpu_tracks gpu;
+    struct pp_request_tracks requests;
+    int comma;
+    int out_of_memory;
+};
+
+/* ---- how an event is spelled ---- */
+
+/* s as a JSON string, the caller frees; NULL without memory. The one writer of JSON strings is base/json. */
+static char *json_string(const char *s)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    struct pp_json j;
+    if (!f)
+        return NULL;
+    pp_json_begin(&j, f, 0);
+    pp_json_str(&j, s);
+    int failed = pp_json_end(&j) != 0;
+    if (fclose(f) != 0 || failed) {
+        free(text);
+        return NULL;
+    }
+    text[strcspn(text, "\n")] = '\0'; /* pp_json_end closes with a newline */
+    return text;
+}
+
+static void put_text(struct chrome *c, const char *key, const char *s)
+{
+    char *text = json_string(s);
+    pp_out_str(&c->out, key);
+    if (text)
+        pp_out_str(&c->out, text);
+    else
+        c->out_of_memory = 1;
+    free(text);
+}
+
+static void put_uint(struct chrome *c, const char *key, uint64_t v)
+{
+    pp_out_str(&c->out, key);
+    pp_out_uint(&c->out, v);
+}
+
+static int64_t pid_of(const struct pp_thread_row *t) /* NULL: 1 */
+{
+    return t && t->pid > 0 ? t->pid : 1;
+}
+
+static int64_t tid_of(const struct pp_thread_row *t)
+{
+    return t->tid > 0 ? t->tid : (int64_t)t->id + 1;
+}
+
+/* ,\n{"ph":"X","pid":1,"tid":2: what follows is up to the caller, "}" included. */
+static void begin_event(struct chrome *c, char ph, int64_t pid, int64_t tid)
+{
+    pp_out_str(&c->out, c->comma ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
+    c->comma = 1;
+    pp_out_char(&c->out, ph);
+    pp_out_str(&c->out, "\",\"pid\":");
+    pp_out_int(&c->out, pid);
+    pp_out_str(&c->out, ",\"tid\":");
+    pp_out_int(&c->out, tid);
+}
+
+static void begin_event_at(struct chrome *c, char ph, int64_t pid, int64_t tid, uint64_t t_ns)
+{
+    begin_event(c, ph, pid, tid);
+    pp_out_str(&c->out, ",\"ts\":");
+    pp_out_us(&c->out, t_ns > c->run->origin_ns ? t_ns - c->run->origin_ns : 0);
+}
+
+static void begin_slice(struct chrome *c, int64_t pid, int64_t tid, uint64_t start_ns, uint64_t end_ns)
+{
+    begin_event_at(c, 'X', pid, tid, start_ns);
+    pp_out_str(&c->out, ",\"dur\":");
+    pp_out_us(&c->out, end_ns - start_ns);
+}
+
+/* The nth argument; the first opens them, and after the last the caller closes with "}". */
+static void put_arg(struct chrome *c, int *n, const char *key, uint64_t v)
+{
+    pp_out_str(&c->out, (*n)++ ? ",\"" : ",\"args\":{\"");
+    pp_out_str(&c->out, key);
+    put_uint(c, "\":", v);
+}
+
+/* A flow event binds to the slice that encloses its time on its thread: the start of what it belongs to. */
+static void put_flow(struct chrome *c, enum pp_flow flow, int64_t pid, int64_t tid, uint64_t t_ns,
+                     const char *kind, uint64_t id)
+{
+    static const char ph[] = {[PP_FLOW_START] = 's', [PP_FLOW_STEP] = 't', [PP_FLOW_END] = 'f'};
+    begin_event_at(c, ph[flow], pid, tid, t_ns);
+    pp_out_str(&c->out, ",\"cat\":\"");
+    pp_out_str(&c->out, kind);
+    pp_out_str(&c->out, "\",\"name\":\"");
+    pp_out_str(&c->out, kind);
+    put_uint(c, "\",\"id\":", id);
+    pp_out_str(&c->out, flow == PP_FLOW_END ? ",\"bp\":\"e\"}" : "}");
+}
+
+/* A whole event: what, "process_name" or "thread_name", is called name. */
+static void put_name(struct chrome *c, const char *what, int64_t pid, int64_t tid, const char *name)
+{
+    begin_event(c, 'M', pid, tid);
+    pp_out_str(&c->out, ",\"name\":\"");
+    pp_out_str(&c->out, what);
+    put_text(c, "\",\"args\":{\"name\":", name);
+    pp_out_str(&c->out, "}}");
+}
+
+static pp_status no_memory(const struct chrome *c, struct pp_err *err)
+{
+    return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", c->out.label);
+}
+
+static pp_status check_output(const struct chrome *c, struct pp_err *err)
+{
+    return c->out_of_memory ? no_memory(c, err) : pp_out_check(&c->out, err);
+}
+
+/* ---- hooks ---- */
 
 struct pairs {
     struct chrome *c;
@@ -25,25 +162,27 @@ static void put_pair(void *ctx, const char *key, const char *value, const char *
     char name[160];
     (void)numeric;
     snprintf(name, sizeof(name), "%s.%s%s%s", p->section, key, unit ? "_" : "", unit ? unit : "");
-    pp_out_str(&p->c->out, ",\n");
-    chrome_put_quoted(p->c, name);
-    pp_out_char(&p->c->out, ':');
-    chrome_put_quoted(p->c, value ? value : "");
+    put_text(p->c, ",\n", name);
+    put_text(p->c, ":", value ? value : "");
 }
 
-static pp_status put_other_data(struct chrome *c, struct pp_err *err)
+static pp_status chrome_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
+                             struct pp_err *err)
 {
     static const char *const sections[] = {"run", "config", "environment", "result"};
-    const struct pp_export_run *run = c->run;
+    struct chrome *c = *self = calloc(1, sizeof(*c));
     pp_status st = PP_OK;
-    pp_out_str(&c->out, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"origin_mono_ns\":\"");
-    pp_out_uint(&c->out, run->origin_ns);
-    if (run->utc_known) {
-        pp_out_str(&c->out, "\",\n\"origin_utc_ns\":\"");
-        pp_out_uint(&c->out, run->utc_ns);
-    }
+    if (!c || !(c->named = calloc(run->n_threads + 1, sizeof(*c->named))))
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
+    c->run = run;
+    pp_gpu_tracks_begin(&c->gpu, run);
+    pp_out_begin(&c->out, place->fd, place->out);
+
+    put_uint(c, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"origin_mono_ns\":\"", run->origin_ns);
+    if (run->utc_known)
+        put_uint(c, "\",\n\"origin_utc_ns\":\"", run->utc_ns);
     pp_out_char(&c->out, '"');
-    for (size_t i = 0; i < 4 && st == PP_OK; i++)
+    for (size_t i = 0; i < sizeof(sections) / sizeof(*sections) && st == PP_OK; i++)
         st = run->source->each_meta(run->source->ctx, sections[i], put_pair, &(struct pairs){c, sections[i]},
                                     err);
     for (size_t i = 0; i < run->n_losses; i++) {
@@ -54,167 +193,157 @@ static pp_status put_other_data(struct chrome *c, struct pp_err *err)
         put_pair(&(struct pairs){c, "loss"}, key, text, NULL, 0);
     }
     pp_out_str(&c->out, "},\n\"traceEvents\":[");
-    return st;
+    return st == PP_OK ? check_output(c, err) : st;
 }
-
-static pp_status chrome_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
-                             struct pp_err *err)
-{
-    struct chrome *c = *self = calloc(1, sizeof(*c));
-    if (!c || !(c->named = calloc(run->n_threads + 1, sizeof(*c->named))))
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
-    c->run = run;
-    pp_gpu_tracks_begin(&c->gpu, run);
-    pp_out_begin(&c->out, place->fd, place->out);
-    pp_status st = put_other_data(c, err);
-    return st == PP_OK ? chrome_check(c, err) : st;
-}
-
-/* ---- events ---- */
 
 static pp_status chrome_thread(void *self, const struct pp_thread_row *t, struct pp_err *err)
 {
     struct chrome *c = self;
     int first = 1;
     for (const struct pp_thread_row *u = c->run->threads; u < t; u++)
-        first &= chrome_pid_of(u) != chrome_pid_of(t);
+        first &= pid_of(u) != pid_of(t);
     if (first)
-        chrome_put_name(c, "process_name", chrome_pid_of(t), chrome_tid_of(t), c->run->program);
-    chrome_put_name(c, "thread_name", chrome_pid_of(t), chrome_tid_of(t), t->name);
-    chrome_begin_event(c, 'M', chrome_pid_of(t), chrome_tid_of(t));
-    pp_out_str(&c->out, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":");
-    pp_out_uint(&c->out, t->id);
+        put_name(c, "process_name", pid_of(t), tid_of(t), c->run->program);
+    put_name(c, "thread_name", pid_of(t), tid_of(t), t->name);
+    begin_event(c, 'M', pid_of(t), tid_of(t));
+    put_uint(c, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":", t->id);
     pp_out_str(&c->out, "}}");
-    return chrome_check(c, err);
+    return check_output(c, err);
 }
 
 static pp_status chrome_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t,
                               struct pp_err *err)
 {
     struct chrome *c = self;
-    chrome_begin_event(c, 'i', chrome_pid_of(t), t ? chrome_tid_of(t) : 0);
-    chrome_put_time(c, ",\"ts\":", e->t_ns - c->run->origin_ns);
-    pp_out_str(&c->out,
-               t ? ",\"s\":\"t\",\"cat\":\"error\",\"name\":" : ",\"s\":\"p\",\"cat\":\"error\",\"name\":");
-    chrome_put_quoted(c, e->kind ? e->kind : "error");
-    pp_out_str(&c->out, ",\"args\":{\"path\":");
-    chrome_put_quoted(c, e->path ? e->path : "");
-    pp_out_str(&c->out, ",\"reason\":");
-    chrome_put_quoted(c, e->reason ? e->reason : "");
-    pp_out_str(&c->out, ",\"action\":");
-    chrome_put_quoted(c, e->action ? e->action : "");
-    pp_out_str(&c->out, ",\"count\":");
-    pp_out_uint(&c->out, e->count);
+    begin_event_at(c, 'i', pid_of(t), t ? tid_of(t) : 0, e->t_ns);
+    pp_out_str(&c->out, t ? ",\"s\":\"t\",\"cat\":\"error\"" : ",\"s\":\"p\",\"cat\":\"error\"");
+    put_text(c, ",\"name\":", e->kind ? e->kind : "error");
+    put_text(c, ",\"args\":{\"path\":", e->path ? e->path : "");
+    put_text(c, ",\"reason\":", e->reason ? e->reason : "");
+    put_text(c, ",\"action\":", e->action ? e->action : "");
+    put_uint(c, ",\"count\":", e->count);
     pp_out_str(&c->out, "}}");
-    return chrome_check(c, err);
+    return check_output(c, err);
 }
 
 static pp_status chrome_counter(void *self, const struct pp_export_counter *v, struct pp_err *err)
 {
     struct chrome *c = self;
-    const struct pp_thread_row *t = v->thread ? v->thread
-                                              : c->run->threads; /* which is NULL in a run without threads */
     if (!isfinite(v->value))
         return PP_OK;
-    chrome_begin_event(c, 'C', chrome_pid_of(t), 0);
-    chrome_put_time(c, ",\"ts\":", v->t_ns - c->run->origin_ns);
-    pp_out_str(&c->out, ",\"name\":");
-    chrome_put_quoted(c, v->name);
+    /* The first thread's process; there is none in a run without threads. */
+    begin_event_at(c, 'C', pid_of(v->thread ? v->thread : c->run->threads), 0, v->t_ns);
+    put_text(c, ",\"name\":", v->name);
     pp_out_str(&c->out, ",\"args\":{\"value\":");
     pp_out_double(&c->out, v->value);
     pp_out_str(&c->out, "}}");
-    return chrome_check(c, err);
+    return check_output(c, err);
 }
 
-static const char *span_name(struct chrome *c, const struct pp_export_span *e)
+/* A device is a process, its streams are threads of it; calls are beside the thread that made them. A flow
+ * leads from a call to the work done for it: "ac2g" is Kineto's name for that. */
+static pp_status chrome_gpu(void *self, const struct pp_gpu_row *row, struct pp_err *err)
 {
-    char **at = &c->quoted[e->key];
-    if (!*at)
-        *at = chrome_quote(e->name);
-    if (!*at)
-        c->out_of_memory = 1;
-    return *at ? *at : "\"\"";
-}
-
-/* The span's thread number; the first span on a track beside the thread's own names it. */
-static int64_t track_tid(struct chrome *c, const struct pp_export_span *e)
-{
-    uint64_t *named = &c->named[e->thread - c->run->threads];
-    int64_t tid = chrome_tid_of(e->thread) + (int64_t)e->track * TRACK_STEP;
-    if (e->track && !(*named >> e->track & 1)) {
-        char name[96];
-        snprintf(name, sizeof(name), "%s (overlapping %u)", e->thread->name, e->track);
-        chrome_put_name(c, "thread_name", chrome_pid_of(e->thread), tid, name);
-        *named |= 1ull << e->track;
-    }
-    return tid;
-}
-
-static void put_args(struct chrome *c, const struct pp_span *s)
-{
+    struct chrome *c = self;
+    struct pp_gpu_slice s;
     int n = 0;
-    if (s->batch != PP_NO_BATCH)
-        chrome_put_arg(c, &n, "batch", s->batch);
-    if (s->flags & PP_SPAN_COUNT)
-        chrome_put_arg(c, &n, "samples", s->sample);
-    else if (s->sample != PP_NO_SAMPLE)
-        chrome_put_arg(c, &n, "sample", s->sample);
-    if (s->bytes)
-        chrome_put_arg(c, &n, "bytes", s->bytes);
-    if (s->flags & PP_SPAN_HAS_CPU)
-        chrome_put_arg(c, &n, "cpu_ns", s->cpu_ns);
-    if (s->flags & PP_SPAN_HAS_DELAY)
-        chrome_put_arg(c, &n, "run_delay_ns", s->run_delay_ns);
-    if (s->flags & PP_SPAN_HAS_CACHE)
-        chrome_put_arg(c, &n, "cache_hit_kib", s->cache_hit_kib);
-    if (s->epoch)
-        chrome_put_arg(c, &n, "epoch", s->epoch);
-    if (s->flags & PP_SPAN_WARMUP)
-        chrome_put_arg(c, &n, "warmup", 1);
-    if (s->flags & PP_SPAN_UNFINISHED)
-        chrome_put_arg(c, &n, "unfinished", 1);
-    if (n)
-        pp_out_char(&c->out, '}');
+    pp_status st = pp_gpu_tracks_place(&c->gpu, row, &s);
+    if (st != PP_OK)
+        return st == PP_END ? PP_OK : no_memory(c, err);
+    int64_t pid = s.device != UINT32_MAX ? DEVICES + s.device : pid_of(s.thread ? s.thread : c->run->threads),
+            tid = GPU_TRACKS + s.track;
+    if (s.new_device)
+        put_name(c, "process_name", pid, 0, s.device_name);
+    if (s.new_track)
+        put_name(c, "thread_name", pid, tid, s.track_name);
+    begin_slice(c, pid, tid, s.start_ns, s.end_ns);
+    pp_out_str(&c->out, ",\"cat\":\"");
+    pp_out_str(&c->out, s.category);
+    put_text(c, "\",\"name\":", s.name);
+    for (size_t i = 0; i < s.n_notes; i++)
+        put_arg(c, &n, s.note[i].key, s.note[i].value);
+    pp_out_str(&c->out, n ? "}}" : "}");
+    if (s.flow != PP_FLOW_NONE)
+        put_flow(c, s.flow == PP_FLOW_START ? PP_FLOW_START : PP_FLOW_END, pid, tid, s.start_ns, "ac2g",
+                 s.flow_id);
+    return check_output(c, err);
 }
 
-/* A flow event binds to the slice that encloses its time on its thread: the span's start. */
-static void put_flow(struct chrome *c, const struct pp_export_span *e, int64_t tid)
+/* The parts follow their request: of equal starts the longer comes first. */
+static pp_status chrome_request(void *self, const struct pp_request_row *row, struct pp_err *err)
 {
-    static const char ph[] = {[PP_FLOW_START] = 's', [PP_FLOW_STEP] = 't', [PP_FLOW_END] = 'f'};
-    chrome_begin_event(c, ph[e->flow], chrome_pid_of(e->thread), tid);
-    chrome_put_time(c, ",\"ts\":", e->span->start_ns - c->run->origin_ns);
-    pp_out_str(&c->out, ",\"cat\":\"batch\",\"name\":\"batch\",\"id\":");
-    pp_out_uint(&c->out, e->span->batch);
-    pp_out_str(&c->out, e->flow == PP_FLOW_END ? ",\"bp\":\"e\"}" : "}");
+    struct chrome *c = self;
+    struct pp_request_slice s;
+    int n = 0;
+    if (pp_request_tracks_place(&c->requests, row, &s) != PP_OK)
+        return no_memory(c, err);
+    int64_t pid = pid_of(c->run->threads), tid = REQUEST_TRACKS + s.track;
+    if (s.new_track)
+        put_name(c, "thread_name", pid, tid, s.track_name);
+    begin_slice(c, pid, tid, s.start_ns, s.end_ns);
+    pp_out_str(&c->out, s.failed ? ",\"cat\":\"request,error\"" : ",\"cat\":\"request\"");
+    put_text(c, ",\"name\":", s.name);
+    for (size_t i = 0; i < s.n_notes; i++)
+        put_arg(c, &n, s.note[i].key, s.note[i].value);
+    if (s.dropped)
+        put_arg(c, &n, "dropped", 1);
+    if (s.prefix) /* the first argument is there: bytes always are */
+        put_text(c, ",\"prefix\":", s.prefix);
+    pp_out_str(&c->out, "}}");
+    for (size_t i = 0; i < s.n_parts; i++) {
+        begin_slice(c, pid, tid, s.part[i].start_ns, s.part[i].end_ns);
+        put_text(c, ",\"cat\":\"request\",\"name\":", pp_request_part_names[s.part[i].which]);
+        pp_out_char(&c->out, '}');
+    }
+    return check_output(c, err);
 }
 
 static pp_status chrome_span(void *self, const struct pp_export_span *e, struct pp_err *err)
 {
     struct chrome *c = self;
     const struct pp_span *s = e->span;
-    int64_t tid = track_tid(c, e);
-    chrome_begin_event(c, 'X', chrome_pid_of(e->thread), tid);
-    chrome_put_time(c, ",\"ts\":", s->start_ns - c->run->origin_ns);
-    chrome_put_time(c, ",\"dur\":", e->end_ns - s->start_ns);
-    pp_out_str(&c->out, ",\"cat\":\"");
-    pp_out_str(&c->out, e->waits ? "wait" : "work");
+    uint64_t *named = &c->named[e->thread - c->run->threads];
+    int64_t pid = pid_of(e->thread), tid = tid_of(e->thread) + (int64_t)e->track * TRACK_STEP;
+    if (e->track && !(*named >> e->track & 1)) {
+        char name[96];
+        snprintf(name, sizeof(name), "%s (overlapping %u)", e->thread->name, e->track);
+        put_name(c, "thread_name", pid, tid, name);
+        *named |= 1ull << e->track;
+    }
+    begin_slice(c, pid, tid, s->start_ns, e->end_ns);
+    pp_out_str(&c->out, e->waits ? ",\"cat\":\"wait" : ",\"cat\":\"work");
     pp_out_str(&c->out, s->flags & PP_SPAN_ERROR ? ",error\",\"name\":" : "\",\"name\":");
-    pp_out_str(&c->out, span_name(c, e));
-    put_args(c, s);
+    char **quoted = &c->quoted[e->key];
+    if (!*quoted && !(*quoted = json_string(e->name)))
+        return no_memory(c, err);
+    pp_out_str(&c->out, *quoted);
+    int n = 0;
+    if (s->batch != PP_NO_BATCH)
+        put_arg(c, &n, "batch", s->batch);
+    if (s->flags & PP_SPAN_COUNT)
+        put_arg(c, &n, "samples", s->sample);
+    else if (s->sample != PP_NO_SAMPLE)
+        put_arg(c, &n, "sample", s->sample);
+    if (s->bytes)
+        put_arg(c, &n, "bytes", s->bytes);
+    if (s->flags & PP_SPAN_HAS_CPU)
+        put_arg(c, &n, "cpu_ns", s->cpu_ns);
+    if (s->flags & PP_SPAN_HAS_DELAY)
+        put_arg(c, &n, "run_delay_ns", s->run_delay_ns);
+    if (s->flags & PP_SPAN_HAS_CACHE)
+        put_arg(c, &n, "cache_hit_kib", s->cache_hit_kib);
+    if (s->epoch)
+        put_arg(c, &n, "epoch", s->epoch);
+    if (s->flags & PP_SPAN_WARMUP)
+        put_arg(c, &n, "warmup", 1);
+    if (s->flags & PP_SPAN_UNFINISHED)
+        put_arg(c, &n, "unfinished", 1);
+    if (n)
+        pp_out_char(&c->out, '}');
     pp_out_char(&c->out, '}');
     if (e->flow != PP_FLOW_NONE)
-        put_flow(c, e, tid);
-    return chrome_check(c, err);
-}
-
-static pp_status put_gpu_row(void *self, const struct pp_gpu_row *row, struct pp_err *err)
-{
-    return chrome_put_gpu(self, row, err);
-}
-
-static pp_status put_request_row(void *self, const struct pp_request_row *row, struct pp_err *err)
-{
-    return chrome_put_request(self, row, err);
+        put_flow(c, e->flow, pid, tid, s->start_ns, "batch", s->batch);
+    return check_output(c, err);
 }
 
 static pp_status chrome_close(void *self, int complete, struct pp_err *err)
@@ -245,8 +374,8 @@ const struct pp_exporter pp_export_chrome = {
     .thread = chrome_thread,
     .error = chrome_error,
     .counter = chrome_counter,
-    .gpu = put_gpu_row,
-    .request = put_request_row,
+    .gpu = chrome_gpu,
+    .request = chrome_request,
     .span = chrome_span,
     .close = chrome_close,
 };

@@ -3,7 +3,6 @@
  * of ranges and threads are not ours. */
 #include "report/export/export.h"
 #include "report/export/out.h"
-#include "report/export/place.h"
 
 #include "probe/base/err.h"
 #include "probe/base/text.h"

@@ -6,7 +6,7 @@
  * The walker passes over the spans twice: the scan learns what a header has to say (time range, phases
  * present, threads), the second pass delivers. Memory is bounded by one chunk and by what is per thread, per
  * name and per loss, never by the number of spans. The output appears under its name only when it is complete
- * (place.h). Exporters compute no meaning: they spell what the walker hands them. */
+ * (out.h). Exporters compute no meaning: they spell what the walker hands them. */
 #ifndef PP_EXPORT_EXPORT_H
 #define PP_EXPORT_EXPORT_H
 
@@ -140,5 +140,18 @@ pp_status pp_export(const struct pp_source *source, const struct pp_exporter *to
 pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporter *to,
                          const struct pp_export_opts *opts, struct pp_export_place *place,
                          struct pp_export_result *result, struct pp_err *err);
+
+/* The walker's first pass: everything of struct pp_export_run. For those that walk by themselves
+ * (otlp_traces.c). */
+pp_status pp_scan(const struct pp_source *source, struct pp_export_run *run, struct pp_err *err);
+/* Index into run->threads; every thread that spans name is there after the scan. */
+size_t pp_scan_thread(const struct pp_export_run *run, uint32_t id);
+void pp_scan_free(struct pp_export_run *run);
+
+/* start + duration, without running over. */
+static inline uint64_t pp_span_end(const struct pp_span *s)
+{
+    return s->start_ns + s->dur_ns < s->start_ns ? UINT64_MAX : s->start_ns + s->dur_ns;
+}
 
 #endif

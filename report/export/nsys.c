@@ -3,16 +3,18 @@
  *
  * Each span is an NVTX range of our domain: push/pop where the thread's spans nest, start/end where they
  * overlap; text through StringIds (a registered string), category = phase, payload = batch. Times are
- * relative: the reports index them in 32-bit floats. Copies of a run on a CUDA device are CUPTI rows too;
- * those of the host stand-in never, for no GPU did them. What each report needs was found by dropping columns
- * in turn; docs/reference/exports.md has it. */
+ * relative: the reports index them in 32-bit floats. What CUPTI recorded is in the tables nsys writes it to,
+ * joined by correlation ids as it was; without such records the copies of a run on a CUDA device are made of
+ * its h2d spans; those of the host stand-in never, for no GPU did them. Requests to remote storages are
+ * ranges on threads that stand for the connections. What each report needs was found by dropping columns in
+ * turn; docs/reference/exports.md has it. */
 #include "report/export/export.h"
 #include "report/export/nsight.h"
-#include "report/export/nsys.h"
-#include "report/export/nsys_gpu.h"
-#include "report/export/nsys_requests.h"
-#include "report/export/place.h"
+#include "report/export/nsys_db.h"
+#include "report/export/out.h"
+#include "report/export/tracks.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <math.h>
@@ -21,28 +23,159 @@
 #include <string.h>
 #include <time.h>
 
+/* Of copies that are made of spans. */
 #define DEVICE_ID 0
 #define CONTEXT_ID 1
 #define STREAM_ID 7 /* CUDA's first stream that is not the default one, as nsys numbers them */
+enum { CLASS_RUNTIME = 0, CLASS_DRIVER = 1 };
 
-#define RANGES \
-    "INSERT INTO NVTX_EVENTS(start, end, eventType, rangeId, category, color, text, globalTid, endGlobalTid, textId, domainId, uint64Value) VALUES"
-#define RANGE "(?,?,?,?,?,?,NULL,?,NULL,?,?,?)"
-#define CALL "(?,?,0,?,?,?,0)"
+#define NONE UINT32_MAX
+#define MOST_DEVICES 64u
+#define MACHINE ((int64_t)1 << 48) /* hw 8 | vm 8 | pid 24 | tid 24 bits; the only virtual machine is 1 */
+
+/* Beyond the phases, and the threads without a number. */
+enum { REQUEST_CATEGORY = 1000, REQUEST_THREADS = 1 << 22 };
+
+#define DEVICE_COLUMNS "start, end, deviceId, contextId, streamId, correlationId, globalPid, "
+#define DEVICE_VALUES "?,?,?,?,?,?,?,"
+enum { DEVICE_SHARED = 7, MOST_OWN = 4 };
+
+enum table { RANGES, COPIES, MEMSETS, KERNELS, CALLS, SYNCS, TABLES };
+
+static const struct {
+    const char *into, *row;
+} inserts[TABLES] = {
+    [RANGES] = {"INSERT INTO NVTX_EVENTS(start, end, eventType, rangeId, category, color, text, globalTid, "
+                "endGlobalTid, textId, domainId, uint64Value) VALUES",
+                "(?,?,?,?,?,?,NULL,?,NULL,?,?,?)"},
+    [COPIES] = {"INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(" DEVICE_COLUMNS
+                "bytes, copyKind, srcKind, dstKind, copyCount) VALUES",
+                "(" DEVICE_VALUES "?,?,?,?,1)"},
+    [MEMSETS] = {"INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET(" DEVICE_COLUMNS "bytes) VALUES",
+                 "(" DEVICE_VALUES "?)"},
+    [KERNELS] = {"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(" DEVICE_COLUMNS
+                 "demangledName, shortName, mangledName) VALUES",
+                 "(" DEVICE_VALUES "?,?,?)"},
+    [CALLS] = {"INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, end, eventClass, globalTid, correlationId, "
+               "nameId, returnValue) VALUES",
+               "(?,?,?,?,?,?,?)"},
+    [SYNCS] = {"INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(" DEVICE_COLUMNS "syncType) VALUES",
+               "(" DEVICE_VALUES "?)"},
+};
 
 struct nsys {
     struct nsys_db db;
     const struct pp_export_run *run;
-    struct nsys_rows ranges, calls, copies;
+    struct nsys_rows rows[TABLES]; /* those of the device only where it has rows */
     sqlite3_stmt *counter;
     int64_t range_id, correlation_id;
-    uint32_t string_of[PP_EXPORT_KEYS]; /* 0: not yet */
-    uint32_t call_name;
-    struct nsys_gpu *gpu;           /* NULL: CUPTI recorded nothing */
-    struct nsys_requests *requests; /* NULL: there were none */
+    uint32_t span_name[PP_EXPORT_KEYS]; /* in StringIds, as the next three; 0: not yet */
+    uint32_t request_name[PP_REQUEST_STATUSES], part_name[PP_REQUEST_PARTS];
+    uint32_t copy_call;
+    struct gpu_name {
+        char *text;
+        uint32_t id;
+    } * gpu_names; /* of calls and kernels: some dozens */
+    size_t n_gpu_names, cap_gpu_names;
+    uint64_t devices; /* a bit each, that TARGET_INFO_GPU has */
+    struct pp_request_tracks requests;
 };
 
-/* ---- what the file says about itself ---- */
+static pp_status no_memory(const struct nsys *n, struct pp_err *err)
+{
+    return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", n->db.label);
+}
+
+/* ---- values ---- */
+
+static int64_t global_pid(const struct pp_thread_row *t)
+{
+    return MACHINE | (int64_t)pp_nsight_pid(t) << 24;
+}
+
+static int64_t global_tid(const struct pp_thread_row *t)
+{
+    return global_pid(t) | pp_nsight_tid(t);
+}
+
+/* The process that device rows and requests belong to: a run drives its device from one. */
+static int64_t process_of(const struct pp_export_run *run)
+{
+    return run->n_threads ? global_pid(&run->threads[0]) : MACHINE;
+}
+
+/* What a damaged recording may hold and SQLite's integers cannot is cut to what they can; one below, since an
+ * end may have to be one above its start. */
+static int64_t number(uint64_t value)
+{
+    return value < INT64_MAX ? (int64_t)value : INT64_MAX - 1;
+}
+
+/* Since the start of the run: the reports index times in 32-bit floats. */
+static int64_t time_of(const struct nsys *n, uint64_t t_ns)
+{
+    return number(t_ns > n->run->origin_ns ? t_ns - n->run->origin_ns : 0);
+}
+
+/* nsys' columns are NOT NULL: what CUPTI did not tell is 0. */
+static int64_t known(uint32_t id)
+{
+    return id == NONE ? 0 : id;
+}
+
+/* The place of a text in a list; unknown where it has none. */
+static int64_t place_of(const char *const *names, size_t n, const char *text, int64_t unknown)
+{
+    for (size_t i = 0; text && i < n; i++)
+        if (strcmp(text, names[i]) == 0)
+            return (int64_t)i;
+    return unknown;
+}
+
+static int64_t copy_kind(int64_t from, int64_t to)
+{
+    int from_host = from == NSYS_MEMORY_PAGEABLE || from == NSYS_MEMORY_PINNED;
+    int to_host = to == NSYS_MEMORY_PAGEABLE || to == NSYS_MEMORY_PINNED;
+    if (from == NSYS_MEMORY_UNKNOWN || to == NSYS_MEMORY_UNKNOWN)
+        return NSYS_COPY_UNKNOWN;
+    return from_host ? to_host ? NSYS_COPY_HTOH : NSYS_COPY_HTOD : to_host ? NSYS_COPY_DTOH : NSYS_COPY_DTOD;
+}
+
+/* ---- rows that several hooks write ---- */
+
+/* A row of NVTX_EVENTS that names something: ranges go the fast way. category 0: none. */
+static pp_status put_text_event(struct nsys *n, int64_t tid, int64_t start, int type, unsigned category,
+                                const char *text, struct pp_err *err)
+{
+    return nsys_row(&n->db, err,
+                    "INSERT INTO NVTX_EVENTS(start, eventType, category, globalTid, domainId, text) "
+                    "VALUES(?,?,nullif(?,0),?,?,?)",
+                    "iiiiis", start, (int64_t)type, (int64_t)category, tid, (int64_t)NSYS_DOMAIN_ID, text);
+}
+
+static pp_status name_thread(struct nsys *n, int64_t tid, const char *name, struct pp_err *err)
+{
+    uint32_t id;
+    pp_status st = nsys_string(&n->db, name, &id, err);
+    if (st == PP_OK)
+        st = nsys_row(&n->db, err, "INSERT INTO ThreadNames(nameId, priority, globalTid) VALUES(?,0,?)", "ii",
+                      (int64_t)id, tid);
+    return st == PP_OK ? put_text_event(n, tid, 0, NSYS_THREAD_NAME, 0, name, err) : st;
+}
+
+static pp_status put_device(struct nsys *n, uint32_t id, struct pp_err *err)
+{
+    const char *name = n->run->device_name;
+    return nsys_row(&n->db, err, "INSERT INTO TARGET_INFO_GPU(vmId, id, name, cuDevice) VALUES(?,?,?,?)",
+                    "iisi", MACHINE, (int64_t)id, name ? name : "CUDA device", (int64_t)id);
+}
+
+static pp_status put_row(struct nsys *n, enum table table, const int64_t *values, struct pp_err *err)
+{
+    return nsys_rows_put(&n->db, &n->rows[table], values, err);
+}
+
+/* ---- open: what the file says about itself ---- */
 
 static pp_status put_versions(struct nsys *n, struct pp_err *err)
 {
@@ -51,25 +184,25 @@ static pp_status put_versions(struct nsys *n, struct pp_err *err)
         {"EXPORT_SCHEMA_VERSION", "3.0.0"},   {"EXPORT_SCHEMA_VERSION_MAJOR", "3"},
         {"EXPORT_SCHEMA_VERSION_MINOR", "0"}, {"EXPORT_SCHEMA_VERSION_MICRO", "0"},
     };
-    static const char *const inserts[] = {"INSERT INTO EXPORT_META_DATA(name, value) VALUES(?,?)",
-                                          "INSERT INTO META_DATA_EXPORT(name, value) VALUES(?,?)"};
+    static const char *const into[] = {"INSERT INTO EXPORT_META_DATA(name, value) VALUES(?,?)",
+                                       "INSERT INTO META_DATA_EXPORT(name, value) VALUES(?,?)"};
     pp_status st = PP_OK;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         for (size_t k = 0; k < 2 && st == PP_OK; k++)
-            st = nsys_row(&n->db, err, inserts[k], "ss", rows[i][0], rows[i][1]);
+            st = nsys_row(&n->db, err, into[k], "ss", rows[i][0], rows[i][1]);
     return st;
 }
 
 static pp_status put_session(struct nsys *n, struct pp_err *err)
 {
     const struct pp_export_run *run = n->run;
-    int64_t duration = nsys_time(n->run, run->end_ns);
+    int64_t duration = time_of(n, run->end_ns);
     char utc[64] = "", local[64] = "";
     time_t seconds = (time_t)(run->utc_ns / 1000000000u);
     struct tm tm;
     pp_status st = nsys_row(
         &n->db, err, "INSERT INTO ANALYSIS_DETAILS(globalVid, duration, startTime, stopTime) VALUES(?,?,0,?)",
-        "iii", (int64_t)1 << 48, duration, duration);
+        "iii", MACHINE, duration, duration);
     if (st != PP_OK || !run->utc_known)
         return st;
     if (gmtime_r(&seconds, &tm))
@@ -98,10 +231,10 @@ static void put_meta(void *ctx, const char *key, const char *value, const char *
     if (m->status == PP_OK)
         m->status = nsys_row(&m->n->db, m->err, sql, "ssss", m->section, key, value, unit);
     if (m->status == PP_OK && value && strcmp(m->section, "environment") == 0)
-        m->status = nsys_row(
-            &m->n->db, m->err,
-            "INSERT INTO TARGET_INFO_SYSTEM_ENV(globalVid, devStateName, name, value) VALUES(?,'pipeprobe',?,?)",
-            "iss", (int64_t)1 << 48, key, value);
+        m->status = nsys_row(&m->n->db, m->err,
+                             "INSERT INTO TARGET_INFO_SYSTEM_ENV(globalVid, devStateName, name, value) "
+                             "VALUES(?,'pipeprobe',?,?)",
+                             "iss", MACHINE, key, value);
 }
 
 static pp_status put_all_meta(struct nsys *n, struct pp_err *err)
@@ -109,7 +242,7 @@ static pp_status put_all_meta(struct nsys *n, struct pp_err *err)
     static const char *const sections[] = {"run", "config", "environment", "result"};
     const struct pp_source *src = n->run->source;
     pp_status st = PP_OK;
-    for (size_t i = 0; i < 4 && st == PP_OK; i++) {
+    for (size_t i = 0; i < sizeof(sections) / sizeof(*sections) && st == PP_OK; i++) {
         struct meta m = {.n = n, .section = sections[i], .err = err};
         st = src->each_meta(src->ctx, sections[i], put_meta, &m, err);
         if (st == PP_OK)
@@ -121,40 +254,29 @@ static pp_status put_all_meta(struct nsys *n, struct pp_err *err)
     return st;
 }
 
-/* ---- opening ---- */
-
-static pp_status prepare_device(struct nsys *n, struct pp_err *err)
-{
-    pp_status st = nsys_rows_open(&n->db, &n->calls, NSYS_INTO_CALLS, CALL, err);
-    if (st == PP_OK)
-        st = nsys_rows_open(&n->db, &n->copies, NSYS_INTO_COPIES, NSYS_COPY_ROW, err);
-    if (st == PP_OK)
-        st = nsys_string(&n->db, "cudaMemcpyAsync", &n->call_name, err);
-    if (st == PP_OK)
-        st = nsys_device(&n->db, n->run->device_name, DEVICE_ID, err);
-    return st;
-}
-
 static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
                            struct pp_err *err)
 {
     struct nsys *n = *self = calloc(1, sizeof(*n));
+    int device = run->device_rows || run->gpu_rows;
     if (!n)
         return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
     n->run = run;
-    pp_status st = nsys_db_open(&n->db, place->path, place->out, run->device_rows || run->gpu_rows, err);
-    if (st == PP_OK)
-        st = nsys_rows_open(&n->db, &n->ranges, RANGES, RANGE, err);
+    pp_status st = nsys_db_open(&n->db, place->path, place->out, device, err);
+    for (int i = 0; i < TABLES && st == PP_OK; i++)
+        if (i == RANGES || device)
+            st = nsys_rows_open(&n->db, &n->rows[i], inserts[i].into, inserts[i].row, err);
     if (st == PP_OK)
         st = nsys_prepare(&n->db,
                           "INSERT INTO pipeprobe_counter(time_ns, name, globalTid, value) VALUES(?,?,?,?)",
                           &n->counter, err);
-    if (st == PP_OK && run->gpu_rows)
-        st = nsys_gpu_open(&n->db, run, &n->gpu, err);
-    else if (st == PP_OK && run->device_rows)
-        st = prepare_device(n, err);
+    if (st == PP_OK && run->device_rows && !run->gpu_rows) {
+        st = nsys_string(&n->db, "cudaMemcpyAsync", &n->copy_call, err);
+        if (st == PP_OK)
+            st = put_device(n, DEVICE_ID, err);
+    }
     if (st == PP_OK && run->requests)
-        st = nsys_requests_open(&n->db, run, &n->ranges, &n->requests, err);
+        st = put_text_event(n, process_of(run), 0, NSYS_CATEGORY, REQUEST_CATEGORY, "request", err);
     if (st == PP_OK)
         st = put_versions(n, err);
     if (st == PP_OK)
@@ -162,48 +284,36 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
     return st == PP_OK ? put_all_meta(n, err) : st;
 }
 
-/* ---- processes and threads ---- */
+/* ---- threads, errors, counters ---- */
 
 /* Exactly one domain row per process: reports join ranges with it, two would double every count. */
 static pp_status put_process(struct nsys *n, const struct pp_thread_row *t, struct pp_err *err)
 {
     pp_status st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,?)", "iis",
-                            nsys_global_pid(t), (int64_t)pp_nsight_pid(t), n->run->program);
+                            global_pid(t), (int64_t)pp_nsight_pid(t), n->run->program);
     if (st == PP_OK)
-        st = nsys_text_event(&n->db, nsys_global_tid(t),
-                             &(struct nsys_text_event){.type = NSYS_DOMAIN, .text = "pipeprobe"}, err);
+        st = put_text_event(n, global_tid(t), 0, NSYS_DOMAIN, 0, "pipeprobe", err);
     for (unsigned i = 1; i < PP_PHASE_COUNT && st == PP_OK; i++)
         if (i != PP_PHASE_COUNTER && pp_phase_info(i))
-            st = nsys_text_event(&n->db, nsys_global_tid(t),
-                                 &(struct nsys_text_event){.type = NSYS_CATEGORY,
-                                                           .category = (int)i,
-                                                           .text = pp_phase_info(i)->name},
-                                 err);
+            st = put_text_event(n, global_tid(t), 0, NSYS_CATEGORY, i, pp_phase_info(i)->name, err);
     return st;
-}
-
-/* The main thread trains, too: it is known by two names, and reports that join the names would count its rows
- * twice. The later one counts. */
-static int named_later(const struct pp_export_run *run, const struct pp_thread_row *t)
-{
-    for (const struct pp_thread_row *u = t + 1; u < run->threads + run->n_threads; u++)
-        if (nsys_global_tid(u) == nsys_global_tid(t))
-            return 1;
-    return 0;
 }
 
 static pp_status nsys_thread(void *self, const struct pp_thread_row *t, struct pp_err *err)
 {
     struct nsys *n = self;
-    int first = 1;
+    const struct pp_export_run *run = n->run;
+    int first = 1, named_later = 0;
     pp_status st = PP_OK;
-    for (const struct pp_thread_row *u = n->run->threads; u < t; u++)
-        first &= nsys_global_pid(u) != nsys_global_pid(t);
+    for (const struct pp_thread_row *u = run->threads; u < t; u++)
+        first &= global_pid(u) != global_pid(t);
     if (first)
         st = put_process(n, t, err);
-    if (st != PP_OK || named_later(n->run, t))
-        return st;
-    return nsys_name_thread(&n->db, nsys_global_tid(t), t->name, err);
+    /* The main thread trains, too: it is known by two names, and reports that join the names would count its
+     * rows twice. The later one counts. */
+    for (const struct pp_thread_row *u = t + 1; u < run->threads + run->n_threads; u++)
+        named_later |= global_tid(u) == global_tid(t);
+    return st == PP_OK && !named_later ? name_thread(n, global_tid(t), t->name, err) : st;
 }
 
 static pp_status nsys_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t,
@@ -216,10 +326,7 @@ static pp_status nsys_error(void *self, const struct pp_error_row *e, const stru
         return PP_OK;
     snprintf(text, sizeof(text), "error %s: %s: %s", e->kind ? e->kind : "?", e->path ? e->path : "?",
              e->reason ? e->reason : "");
-    const struct nsys_text_event mark = {.start = nsys_time(n->run, e->t_ns),
-                                         .type = NSYS_MARK,
-                                         .text = text};
-    return nsys_text_event(&n->db, nsys_global_tid(at), &mark, err);
+    return put_text_event(n, global_tid(at), time_of(n, e->t_ns), NSYS_MARK, 0, text, err);
 }
 
 static pp_status nsys_counter(void *self, const struct pp_export_counter *c, struct pp_err *err)
@@ -227,28 +334,151 @@ static pp_status nsys_counter(void *self, const struct pp_export_counter *c, str
     struct nsys *n = self;
     if (!isfinite(c->value))
         return PP_OK;
-    sqlite3_bind_int64(n->counter, 1, nsys_time(n->run, c->t_ns));
+    sqlite3_bind_int64(n->counter, 1, time_of(n, c->t_ns));
     sqlite3_bind_text(n->counter, 2, c->name, -1, SQLITE_TRANSIENT);
     if (c->thread)
-        sqlite3_bind_int64(n->counter, 3, nsys_global_tid(c->thread));
+        sqlite3_bind_int64(n->counter, 3, global_tid(c->thread));
     else
         sqlite3_bind_null(n->counter, 3);
     sqlite3_bind_double(n->counter, 4, c->value);
     return nsys_step(&n->db, n->counter, err);
 }
 
-static pp_status put_gpu_row(void *self, const struct pp_gpu_row *row, struct pp_err *err)
+/* ---- what CUPTI recorded ---- */
+
+static pp_status gpu_name(struct nsys *n, const char *text, int64_t *id, struct pp_err *err)
 {
-    struct nsys *n = self;
-    return n->gpu ? nsys_gpu_put(n->gpu, row, err)
-                  : PP_OK; /* NULL: they began after the scan, the file is being written */
+    text = text ? text : "?";
+    for (size_t i = 0; i < n->n_gpu_names; i++)
+        if (strcmp(n->gpu_names[i].text, text) == 0) {
+            *id = n->gpu_names[i].id;
+            return PP_OK;
+        }
+    char *kept = strdup(text);
+    if (!kept || !pp_grow(&n->gpu_names, &n->cap_gpu_names, n->n_gpu_names + 1, sizeof(*n->gpu_names))) {
+        free(kept);
+        return no_memory(n, err);
+    }
+    struct gpu_name *name = &n->gpu_names[n->n_gpu_names++];
+    name->text = kept;
+    pp_status st = nsys_string(&n->db, text, &name->id, err);
+    *id = name->id;
+    return st;
 }
 
-static pp_status put_request_row(void *self, const struct pp_request_row *row, struct pp_err *err)
+/* The columns that all tables of the device begin with, and those of each table's own. */
+static pp_status put_device_row(struct nsys *n, enum table table, const struct pp_gpu_row *r,
+                                const int64_t *own, size_t n_own, struct pp_err *err)
+{
+    int64_t start = time_of(n, r->start_ns), end = time_of(n, r->start_ns + r->dur_ns);
+    uint32_t device = r->device == NONE ? 0 : r->device;
+    pp_status st = PP_OK;
+    if (end <= start)
+        end = start + 1; /* gputrace divides by the duration */
+    int64_t values[DEVICE_SHARED + MOST_OWN] = {
+        start, end, device, known(r->context), known(r->stream), known(r->correlation), process_of(n->run)};
+    memcpy(values + DEVICE_SHARED, own, n_own * sizeof(*own));
+    if (device < MOST_DEVICES && !(n->devices >> device & 1)) {
+        n->devices |= UINT64_C(1) << device;
+        st = put_device(n, device, err);
+    }
+    return st == PP_OK ? put_row(n, table, values, err) : st;
+}
+
+static pp_status put_call(struct nsys *n, const struct pp_gpu_row *r, int64_t name, struct pp_err *err)
+{
+    const struct pp_export_run *run = n->run;
+    const struct pp_thread_row *t = run->threads, *end = run->threads + run->n_threads;
+    while (t < end && t->tid != (int64_t)r->thread)
+        t++;
+    /* A thread that the recording does not know is of the process that does the others. */
+    int64_t tid = t < end ? global_tid(t) : process_of(run) | pp_nsight_number(known(r->thread), 0);
+    const int64_t values[] = {time_of(n, r->start_ns),
+                              time_of(n, r->start_ns + r->dur_ns),
+                              CLASS_DRIVER,
+                              tid,
+                              known(r->correlation),
+                              name,
+                              r->result < 0 ? 0 : r->result};
+    return put_row(n, CALLS, values, err);
+}
+
+/* A row of a kind that nsys has no table for (overhead has no thread) is passed over. */
+static pp_status nsys_gpu(void *self, const struct pp_gpu_row *r, struct pp_err *err)
+{
+    static const char *const memories[] = {
+        "pageable", "pinned",        "device",        "array",
+        "managed",  "device static", "managed static"}; /* in nsys' order */
+    static const char *const syncs[] = {"unknown", "event synchronize", "stream wait event",
+                                        "stream synchronize", "context synchronize"};
+    struct nsys *n = self;
+    int64_t name = 0;
+    if (!n->run->gpu_rows)
+        return PP_OK; /* they began after the scan: the file is being written */
+    if (strcmp(r->kind, "memcpy") == 0) {
+        const size_t n_memories = sizeof(memories) / sizeof(*memories);
+        int64_t from = place_of(memories, n_memories, r->source, NSYS_MEMORY_UNKNOWN);
+        int64_t to = place_of(memories, n_memories, r->target, NSYS_MEMORY_UNKNOWN);
+        return put_device_row(n, COPIES, r,
+                              (const int64_t[]){number(r->bytes), copy_kind(from, to), from, to}, 4, err);
+    }
+    if (strcmp(r->kind, "memset") == 0)
+        return put_device_row(n, MEMSETS, r, (const int64_t[]){number(r->bytes)}, 1, err);
+    if (strcmp(r->kind, "sync") == 0) {
+        int64_t type = place_of(syncs, sizeof(syncs) / sizeof(*syncs), r->name, 0);
+        return put_device_row(n, SYNCS, r, &type, 1, err);
+    }
+    int is_kernel = strcmp(r->kind, "kernel") == 0;
+    if (!is_kernel && strcmp(r->kind, "api") != 0)
+        return PP_OK;
+    pp_status st = gpu_name(n, r->name, &name, err);
+    if (st != PP_OK)
+        return st;
+    return is_kernel ? put_device_row(n, KERNELS, r, (const int64_t[]){name, name, name}, 3, err)
+                     : put_call(n, r, name, err);
+}
+
+/* ---- requests to remote storages ---- */
+
+/* A range of a request or of a part of it; its name's number in StringIds is kept at *id. */
+static pp_status put_request_range(struct nsys *n, int64_t tid, const uint64_t from_to[2], const char *name,
+                                   uint32_t *id, int64_t payload, struct pp_err *err)
+{
+    pp_status st = *id ? PP_OK : nsys_string(&n->db, name, id, err);
+    const int64_t values[] = {time_of(n, from_to[0]),
+                              time_of(n, from_to[1]),
+                              NSYS_PUSH_POP,
+                              NSYS_NULL,
+                              REQUEST_CATEGORY,
+                              pp_nsight_colour(PP_PHASE_READ),
+                              tid,
+                              *id,
+                              NSYS_DOMAIN_ID,
+                              payload};
+    return st == PP_OK ? put_row(n, RANGES, values, err) : st;
+}
+
+static pp_status nsys_request(void *self, const struct pp_request_row *row, struct pp_err *err)
 {
     struct nsys *n = self;
-    return n->requests ? nsys_requests_put(n->requests, row, err)
-                       : PP_OK; /* NULL: they began after the scan, the file is being written */
+    struct pp_request_slice s;
+    pp_status st = PP_OK;
+    if (!n->run->requests)
+        return PP_OK; /* they began after the scan: the file is being written */
+    if (pp_request_tracks_place(&n->requests, row, &s) != PP_OK)
+        return no_memory(n, err);
+    int64_t tid = process_of(n->run) | pp_nsight_number(0, REQUEST_THREADS + s.track);
+    int64_t sample = row->sample == PP_NO_SAMPLE ? NSYS_NULL : number(row->sample);
+    if (s.new_track)
+        st = name_thread(n, tid, s.track_name, err);
+    if (st == PP_OK)
+        st = put_request_range(n, tid, (const uint64_t[]){s.start_ns, s.end_ns}, s.name,
+                               &n->request_name[s.status], sample, err);
+    for (size_t i = 0; i < s.n_parts && st == PP_OK; i++)
+        st = put_request_range(n, tid, (const uint64_t[]){s.part[i].start_ns, s.part[i].end_ns},
+                               pp_request_part_names[s.part[i].which], &n->part_name[s.part[i].which],
+                               NSYS_NULL, err);
+    return st;
 }
 
 /* ---- spans ---- */
@@ -256,63 +486,53 @@ static pp_status put_request_row(void *self, const struct pp_request_row *row, s
 /* The call that issued the copy was made at the start of the span. When it returned is known for pageable
  * memory alone, where it is with the copy; an asynchronous call gets the least length reports accept, 1 ns,
  * rather than a made-up one. */
-static pp_status put_copy(struct nsys *n, const struct pp_export_span *e, int64_t start, int64_t end,
-                          struct pp_err *err)
+static pp_status put_copy_of_span(struct nsys *n, const struct pp_export_span *e, int64_t start, int64_t end,
+                                  struct pp_err *err)
 {
     int64_t pinned = n->run->pinned, id = ++n->correlation_id;
     int64_t memory = pinned < 0 ? NSYS_MEMORY_UNKNOWN : pinned ? NSYS_MEMORY_PINNED : NSYS_MEMORY_PAGEABLE;
     if (end <= start)
         end = start + 1; /* gputrace divides by the duration */
-    const int64_t call[] = {start, pinned == 0 ? end : start + 1, nsys_global_tid(e->thread), id,
-                            n->call_name};
+    const int64_t call[] = {
+        start, pinned == 0 ? end : start + 1, CLASS_RUNTIME, global_tid(e->thread), id, n->copy_call, 0};
     const int64_t copy[] = {start,
                             end,
                             DEVICE_ID,
                             CONTEXT_ID,
                             STREAM_ID,
                             id,
-                            nsys_global_pid(e->thread),
-                            nsys_number(e->span->bytes),
+                            global_pid(e->thread),
+                            number(e->span->bytes),
                             NSYS_COPY_HTOD,
                             memory,
                             NSYS_MEMORY_DEVICE};
-    pp_status st = nsys_rows_put(&n->db, &n->calls, call, err);
-    return st == PP_OK ? nsys_rows_put(&n->db, &n->copies, copy, err) : st;
+    pp_status st = put_row(n, CALLS, call, err);
+    return st == PP_OK ? put_row(n, COPIES, copy, err) : st;
 }
 
 static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp_err *err)
 {
     struct nsys *n = self;
-    uint32_t *string = &n->string_of[e->key];
-    pp_status st = *string ? PP_OK : nsys_string(&n->db, e->name, string, err);
+    uint32_t *name = &n->span_name[e->key];
+    pp_status st = *name ? PP_OK : nsys_string(&n->db, e->name, name, err);
     if (st != PP_OK)
         return st;
-    int64_t start = nsys_time(n->run, e->span->start_ns), end = nsys_time(n->run, e->end_ns);
+    int64_t start = time_of(n, e->span->start_ns), end = time_of(n, e->end_ns);
     const int64_t range[] = {start,
                              end,
                              e->track ? NSYS_START_END : NSYS_PUSH_POP,
                              e->track ? ++n->range_id : NSYS_NULL,
                              e->span->phase,
                              pp_nsight_colour(e->span->phase),
-                             nsys_global_tid(e->thread),
-                             *string,
+                             global_tid(e->thread),
+                             *name,
                              NSYS_DOMAIN_ID,
                              e->span->batch == PP_NO_BATCH ? NSYS_NULL : (int64_t)e->span->batch};
-    st = nsys_rows_put(&n->db, &n->ranges, range, err);
-    if (st == PP_OK && e->span->phase == PP_PHASE_H2D && n->run->device_rows && !n->gpu &&
+    st = put_row(n, RANGES, range, err);
+    if (st == PP_OK && e->span->phase == PP_PHASE_H2D && n->run->device_rows && !n->run->gpu_rows &&
         !(e->span->flags & PP_SPAN_ERROR))
-        st = put_copy(n, e, start, end, err);
+        st = put_copy_of_span(n, e, start, end, err);
     return st;
-}
-
-static pp_status flush(struct nsys *n, struct pp_err *err)
-{
-    pp_status st = nsys_rows_flush(&n->db, &n->ranges, err);
-    if (st == PP_OK)
-        st = nsys_rows_flush(&n->db, &n->calls, err);
-    if (st == PP_OK)
-        st = nsys_rows_flush(&n->db, &n->copies, err);
-    return st == PP_OK && n->gpu ? nsys_gpu_flush(n->gpu, err) : st;
 }
 
 static pp_status nsys_close(void *self, int complete, struct pp_err *err)
@@ -321,17 +541,19 @@ static pp_status nsys_close(void *self, int complete, struct pp_err *err)
     pp_status st = PP_OK;
     if (!n)
         return st;
-    if (complete)
-        st = flush(n, err);
-    nsys_rows_close(&n->ranges);
-    nsys_rows_close(&n->calls);
-    nsys_rows_close(&n->copies);
+    for (int i = 0; i < TABLES; i++) {
+        if (complete && st == PP_OK)
+            st = nsys_rows_flush(&n->db, &n->rows[i], err);
+        nsys_rows_close(&n->rows[i]);
+    }
     sqlite3_finalize(n->counter);
-    nsys_gpu_free(n->gpu);
-    nsys_requests_free(n->requests);
     if (complete && st == PP_OK)
         st = nsys_db_finish(&n->db, err);
     nsys_db_close(&n->db);
+    for (size_t i = 0; i < n->n_gpu_names; i++)
+        free(n->gpu_names[i].text);
+    free(n->gpu_names);
+    pp_request_tracks_free(&n->requests);
     free(n);
     return st;
 }
@@ -344,8 +566,8 @@ const struct pp_exporter pp_export_nsys = {
     .thread = nsys_thread,
     .error = nsys_error,
     .counter = nsys_counter,
-    .gpu = put_gpu_row,
-    .request = put_request_row,
+    .gpu = nsys_gpu,
+    .request = nsys_request,
     .span = nsys_span,
     .close = nsys_close,
 };

@@ -8,7 +8,7 @@
 #include "report/export/export.h"
 #include "report/export/nsight.h"
 #include "report/export/out.h"
-#include "report/export/place.h"
+#include "report/export/out.h"
 
 #include "probe/base/err.h"
 

@@ -2,13 +2,179 @@
 
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
-#include "report/export/otlp_batches.h"
-#include "report/export/scan.h"
+#include "report/export/export.h"
 #include "report/otlp/doc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- which batches are exported, and their spans: two walks over the chunks ---- */
+
+struct otlp_batch {
+    uint32_t batch, chosen; /* chosen: 1 + the place in the order of delivery; 0: left out */
+    uint32_t spans;
+    uint64_t wait_ns; /* of the trainer for it */
+};
+
+struct otlp_span {
+    uint32_t place, thread; /* place of its batch; thread as the recording numbers it */
+    struct pp_span span;
+};
+
+struct otlp_batches {
+    struct otlp_batch *slot; /* a table by hash, 2^bits */
+    unsigned bits;
+    size_t n;
+    uint64_t spans, spans_alone, damaged_chunks;
+    struct otlp_batch **order; /* those chosen, in the order of delivery */
+    size_t n_order;
+    struct otlp_span *span; /* of those, in the order of delivery */
+    size_t n_span, cap_span;
+};
+
+enum { BITS_FIRST = 12, BITS_MOST = 25 }; /* 16 million batches; others are left out */
+
+static struct otlp_batch *slot_of(const struct otlp_batches *b, uint32_t batch)
+{
+    size_t mask = ((size_t)1 << b->bits) - 1, i = pp_mix64(batch + 1u) & mask;
+    while (b->slot[i].spans && b->slot[i].batch != batch)
+        i = (i + 1) & mask;
+    return &b->slot[i];
+}
+
+/* 0: no memory. */
+static int grow_table(struct otlp_batches *b)
+{
+    struct otlp_batches more = {.bits = b->slot ? b->bits + 1 : BITS_FIRST};
+    more.slot = calloc((size_t)1 << more.bits, sizeof(*more.slot));
+    if (!more.slot)
+        return 0;
+    for (size_t i = 0; b->slot && i < (size_t)1 << b->bits; i++)
+        if (b->slot[i].spans)
+            *slot_of(&more, b->slot[i].batch) = b->slot[i];
+    free(b->slot);
+    b->slot = more.slot;
+    b->bits = more.bits;
+    return 1;
+}
+
+struct walk {
+    struct otlp_batches *b;
+    int no_memory;
+};
+
+static int count_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct walk *w = ctx;
+    struct otlp_batches *b = w->b;
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_span *s = &spans[i];
+        if (s->phase == PP_PHASE_COUNTER)
+            continue;
+        b->spans++;
+        if (s->batch == PP_NO_BATCH) {
+            b->spans_alone++;
+            continue;
+        }
+        if ((!b->slot || (b->bits < BITS_MOST && b->n * 2 > (size_t)1 << b->bits)) && !grow_table(b)) {
+            w->no_memory = 1;
+            return 1;
+        }
+        struct otlp_batch *of = slot_of(b, s->batch);
+        if (!of->spans && b->n + 1 >= (size_t)1 << b->bits)
+            continue; /* the table is full: left out */
+        b->n += !of->spans;
+        of->batch = s->batch;
+        of->spans += of->spans < UINT32_MAX;
+        of->wait_ns += s->phase == PP_PHASE_DATA_WAIT ? s->dur_ns : 0;
+    }
+    return 0;
+}
+
+static int longer_wait_first(const void *x, const void *y)
+{
+    const struct otlp_batch *a = *(struct otlp_batch *const *)x, *b = *(struct otlp_batch *const *)y;
+    if (a->wait_ns != b->wait_ns)
+        return a->wait_ns > b->wait_ns ? -1 : 1;
+    return a->batch < b->batch ? -1 : a->batch > b->batch;
+}
+
+static int choose(struct otlp_batches *b, uint64_t max_spans)
+{
+    uint64_t spans = 0;
+    b->order = calloc(b->n + 1, sizeof(struct otlp_batch *));
+    if (!b->order)
+        return 0;
+    for (size_t i = 0; b->slot && i < (size_t)1 << b->bits; i++)
+        if (b->slot[i].spans)
+            b->order[b->n_order++] = &b->slot[i];
+    qsort(b->order, b->n_order, sizeof(*b->order), longer_wait_first);
+    size_t n = 0;
+    while (n < b->n_order && n < UINT32_MAX - 1 && spans + b->order[n]->spans <= max_spans) {
+        spans += b->order[n]->spans;
+        b->order[n]->chosen = (uint32_t)n + 1;
+        n++;
+    }
+    b->n_order = n;
+    b->cap_span = spans;
+    b->span = malloc((spans ? spans : 1) * sizeof(*b->span));
+    return b->span != NULL;
+}
+
+/* Of a recording that grows meanwhile there may be more than were counted. */
+static int take_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct otlp_batches *b = ((struct walk *)ctx)->b;
+    for (size_t i = 0; b->slot && i < n; i++) {
+        if (spans[i].phase == PP_PHASE_COUNTER || spans[i].batch == PP_NO_BATCH)
+            continue;
+        uint32_t chosen = slot_of(b, spans[i].batch)->chosen;
+        if (chosen && b->n_span < b->cap_span)
+            b->span[b->n_span++] = (struct otlp_span){chosen - 1, thread, spans[i]};
+    }
+    return 0;
+}
+
+static int in_order(const void *x, const void *y)
+{
+    const struct otlp_span *a = x, *b = y;
+    if (a->place != b->place)
+        return a->place < b->place ? -1 : 1;
+    if (a->span.start_ns != b->span.start_ns)
+        return a->span.start_ns < b->span.start_ns ? -1 : 1;
+    if (a->span.dur_ns != b->span.dur_ns)
+        return a->span.dur_ns > b->span.dur_ns ? -1 : 1;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return (int)a->span.phase - (int)b->span.phase;
+}
+
+pp_status otlp_batches_read(const struct pp_source *source, uint64_t max_spans, struct otlp_batches *b,
+                            struct pp_err *err)
+{
+    static const struct pp_wanted few = {.columns = PP_COLUMN_PHASE | PP_COLUMN_DUR | PP_COLUMN_BATCH};
+    struct walk w = {.b = b};
+    *b = (struct otlp_batches){0};
+    pp_status st = source->each_chunk(source->ctx, &few, count_chunk, &w, &b->damaged_chunks, err);
+    if (st == PP_OK && (w.no_memory || !choose(b, max_spans)))
+        st = pp_fail(err, PP_E_NO_MEMORY, "exporting %s: out of memory", source->path);
+    if (st == PP_OK)
+        st = source->each_chunk(source->ctx, NULL, take_chunk, &w, NULL, err);
+    if (st == PP_OK)
+        qsort(b->span, b->n_span, sizeof(*b->span), in_order);
+    return st;
+}
+
+void otlp_batches_free(struct otlp_batches *b)
+{
+    free(b->slot);
+    free(b->order);
+    free(b->span);
+    *b = (struct otlp_batches){0};
+}
+
+/* ---- what is written ---- */
 
 enum { BODY_SPANS = 512, INTERNAL = 1, STATUS_ERROR = 2 };
 /* The least that a span takes, without attributes: what the choice is made by; what is delivered is counted
@@ -44,17 +210,6 @@ static uint64_t mixed_text(uint64_t h, const char *text)
     for (; text && *text; text++)
         h = mixed(h, (unsigned char)*text);
     return h;
-}
-
-/* The run, whatever its file is called. */
-static uint64_t seed_of(const struct pp_source *source)
-{
-    static const char *const keys[] = {"session_id", "started_utc_ns"};
-    uint64_t h = 1;
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        h = mixed_text(h, source->meta(source->ctx, "run", keys[i]));
-    h = mixed_text(h, source->meta(source->ctx, "environment", "hostname"));
-    return mixed_text(h, source->meta(source->ctx, "rank", "rank"));
 }
 
 static void put_id(uint8_t *to, uint64_t v)
@@ -113,27 +268,6 @@ static void put_number(struct writing *w, const char *key, int known, uint64_t v
         pp_otlp_attribute_number(&w->doc, 9, key, v < INT64_MAX ? (int64_t)v : INT64_MAX);
 }
 
-static void put_attributes(struct writing *w, const struct pp_span *s, const struct pp_thread_row *t)
-{
-    int counts = (s->flags & PP_SPAN_COUNT) != 0;
-    pp_otlp_list(&w->doc, "attributes");
-    if (t) {
-        pp_otlp_attribute(&w->doc, 9, "thread.name", t->name);
-        put_number(w, "thread.id", t->tid > 0, (uint64_t)t->tid);
-        put_number(w, "process.pid", t->pid > 0, (uint64_t)t->pid);
-        pp_otlp_attribute(&w->doc, 9, "pipeprobe.lane", pp_lane_name(t->lane));
-    }
-    put_number(w, "pipeprobe.sample", !counts && s->sample != PP_NO_SAMPLE, s->sample);
-    put_number(w, "pipeprobe.samples", counts, s->sample);
-    put_number(w, "pipeprobe.bytes", s->bytes != 0, s->bytes);
-    put_number(w, "pipeprobe.cpu_ns", s->flags & PP_SPAN_HAS_CPU, s->cpu_ns);
-    put_number(w, "pipeprobe.run_delay_ns", s->flags & PP_SPAN_HAS_DELAY, s->run_delay_ns);
-    put_number(w, "pipeprobe.cache_hit_bytes", s->flags & PP_SPAN_HAS_CACHE,
-               (uint64_t)s->cache_hit_kib << 10);
-    put_number(w, "pipeprobe.unfinished", s->flags & PP_SPAN_UNFINISHED, 1);
-    pp_otlp_list_end(&w->doc);
-}
-
 /* To the span that finished the batch on a worker. */
 static void put_link(struct writing *w, const struct trace_id *trace, const struct otlp_span *finished)
 {
@@ -147,14 +281,6 @@ static void put_link(struct writing *w, const struct trace_id *trace, const stru
     pp_otlp_list_end(&w->doc);
 }
 
-static const char *name_of(const struct writing *w, const struct pp_span *s)
-{
-    const struct pp_source *src = w->source;
-    const char *own = s->name && src->name ? src->name(src->ctx, s->name) : NULL;
-    const struct pp_phase_info *info = pp_phase_info(s->phase);
-    return own ? own : info ? info->name : "span";
-}
-
 static const struct pp_thread_row *thread_of(const struct writing *w, uint32_t id)
 {
     size_t i = pp_scan_thread(&w->run, id);
@@ -163,15 +289,35 @@ static const struct pp_thread_row *thread_of(const struct writing *w, uint32_t i
 
 static void put_span(struct writing *w, const struct otlp_span *s, const struct otlp_span *finished)
 {
+    const struct pp_source *src = w->source;
     struct trace_id trace = trace_of(w, s->span.batch);
     unsigned phase = s->span.phase;
+    const struct pp_phase_info *info = pp_phase_info(phase);
+    const char *own = s->span.name && src->name ? src->name(src->ctx, s->span.name) : NULL;
     uint8_t id[8];
     span_id(w, s, id);
-    begin_span(w, &trace, id, name_of(w, &s->span));
+    begin_span(w, &trace, id, own ? own : info ? info->name : "span");
     root_id(w, s->span.batch, id);
     pp_otlp_id(&w->doc, 4, "parentSpanId", id, 8);
     put_times(w, s->span.start_ns, pp_span_end(&s->span));
-    put_attributes(w, &s->span, thread_of(w, s->thread));
+    const struct pp_thread_row *t = thread_of(w, s->thread);
+    int counts = (s->span.flags & PP_SPAN_COUNT) != 0;
+    pp_otlp_list(&w->doc, "attributes");
+    if (t) {
+        pp_otlp_attribute(&w->doc, 9, "thread.name", t->name);
+        put_number(w, "thread.id", t->tid > 0, (uint64_t)t->tid);
+        put_number(w, "process.pid", t->pid > 0, (uint64_t)t->pid);
+        pp_otlp_attribute(&w->doc, 9, "pipeprobe.lane", pp_lane_name(t->lane));
+    }
+    put_number(w, "pipeprobe.sample", !counts && s->span.sample != PP_NO_SAMPLE, s->span.sample);
+    put_number(w, "pipeprobe.samples", counts, s->span.sample);
+    put_number(w, "pipeprobe.bytes", s->span.bytes != 0, s->span.bytes);
+    put_number(w, "pipeprobe.cpu_ns", s->span.flags & PP_SPAN_HAS_CPU, s->span.cpu_ns);
+    put_number(w, "pipeprobe.run_delay_ns", s->span.flags & PP_SPAN_HAS_DELAY, s->span.run_delay_ns);
+    put_number(w, "pipeprobe.cache_hit_bytes", s->span.flags & PP_SPAN_HAS_CACHE,
+               (uint64_t)s->span.cache_hit_kib << 10);
+    put_number(w, "pipeprobe.unfinished", s->span.flags & PP_SPAN_UNFINISHED, 1);
+    pp_otlp_list_end(&w->doc);
     if (finished && (phase == PP_PHASE_DATA_WAIT || phase == PP_PHASE_STEP))
         put_link(w, &trace, finished);
     if (s->span.flags & PP_SPAN_ERROR) {
@@ -318,7 +464,13 @@ pp_status pp_otlp_traces(const struct pp_source *source, const struct pp_otlp_tr
     pp_status st = pp_scan(source, &w.run, err);
     if (st != PP_OK)
         goto out;
-    w.seed = seed_of(source);
+    /* The run, whatever its file is called. */
+    static const char *const keys[] = {"session_id", "started_utc_ns"};
+    uint64_t h = 1;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        h = mixed_text(h, source->meta(source->ctx, "run", keys[i]));
+    h = mixed_text(h, source->meta(source->ctx, "environment", "hostname"));
+    w.seed = mixed_text(h, source->meta(source->ctx, "rank", "rank"));
     result->utc_known = w.run.utc_known;
     st = otlp_batches_read(source, opts->max_bytes / (opts->is_json ? SPAN_LEAST_JSON : SPAN_LEAST),
                            &w.batches, err);

@@ -1,6 +1,8 @@
-/* export/out.h: buffered writing to a file descriptor for the formats that are written from front to back.
- * Numbers are formatted here because at ten million spans printf is most of the time. A failed write sticks:
- * later calls do nothing, pp_out_end reports it. */
+/* export/out.h: where an export goes, and buffered writing to it.
+ *
+ * A file is written under a temporary name beside its own, synced and renamed, so that the name never shows
+ * half an export and a failure leaves what was there before. Standard output and devices are written as they
+ * are. */
 #ifndef PP_EXPORT_OUT_H
 #define PP_EXPORT_OUT_H
 
@@ -9,6 +11,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pp_export_place {
+    const char *out; /* as given */
+    char *path;      /* the file to write: a temporary name, or out itself; NULL for standard output */
+    int fd;          /* open for streams, else -1 */
+    int temporary;
+    int force;
+};
+
+/* PP_E_EXISTS without force; PP_E_USAGE when out is the input (same file), a directory, or a device and the
+ * format does not stream. */
+pp_status pp_place_open(struct pp_export_place *p, const char *out, const char *input, int force, int streams,
+                        struct pp_err *err);
+/* Syncs and renames. After a failure pp_place_discard is still due. */
+pp_status pp_place_commit(struct pp_export_place *p, struct pp_err *err);
+/* Removes what is temporary, closes, frees; to be called in any case. */
+void pp_place_discard(struct pp_export_place *p);
+
+/* For the formats that are written from front to back. Numbers are formatted here because at ten million
+ * spans printf is most of the time. A failed write sticks: later calls do nothing, pp_out_end reports it. */
 struct pp_out {
     int fd;
     int err_no;        /* of the first failed write */

@@ -5,38 +5,322 @@
  * them. Begin and end of a span are written together: the trace processor sorts packets by time, keeping file
  * order among equals, and the walker's order (starts never go back within a track, the longer first) is what
  * makes equal times nest. Times are CLOCK_MONOTONIC, which is made the trace's clock. */
-#include "report/export/perfetto.h"
-#include "report/export/place.h"
+#include "report/export/export.h"
+#include "report/export/out.h"
+#include "report/export/tracks.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
+#include "probe/base/proto.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static pp_status put_loss(struct perfetto *p, const struct pp_export_loss *l, struct pp_err *err)
+/* Field numbers are those of the public protos (protos/perfetto/trace/ in the Perfetto sources). */
+enum { TRACE_PACKET = 1 };
+enum {
+    PACKET_CLOCK_SNAPSHOT = 6,
+    PACKET_TIMESTAMP = 8,
+    PACKET_SEQUENCE = 10,
+    PACKET_TRACK_EVENT = 11,
+    PACKET_INTERNED = 12,
+    PACKET_SEQUENCE_FLAGS = 13,
+    PACKET_DEFAULTS = 59,
+    PACKET_TRACK = 60,
+    PACKET_FIRST_ON_SEQUENCE = 87
+};
+enum { SEQUENCE_STATE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
+enum { DEFAULTS_CLOCK = 58 };
+enum {
+    SNAPSHOT_CLOCKS = 1,
+    SNAPSHOT_PRIMARY = 2,
+    CLOCK_ID = 1,
+    CLOCK_TIMESTAMP = 2,
+    CLOCK_REALTIME_ID = 1,
+    CLOCK_MONOTONIC_ID = 3
+};
+enum {
+    TRACK_UUID = 1,
+    TRACK_NAME = 2,
+    TRACK_PROCESS = 3,
+    TRACK_THREAD = 4,
+    TRACK_PARENT = 5,
+    TRACK_COUNTER = 8
+};
+enum {
+    PROCESS_PID = 1,
+    PROCESS_CMDLINE = 2,
+    PROCESS_NAME = 6,
+    THREAD_PID = 1,
+    THREAD_TID = 2,
+    THREAD_SORT = 3,
+    THREAD_NAME = 5
+};
+enum { COUNTER_UNIT = 3, UNIT_TIME_NS = 1, UNIT_COUNT = 2, UNIT_SIZE_BYTES = 3 };
+enum { INTERNED_CATEGORY = 1, INTERNED_NAME = 2, INTERNED_ANNOTATION = 3 };
+enum { INTERNED_IID = 1, INTERNED_TEXT = 2 };
+enum {
+    EVENT_CATEGORY_IID = 3,
+    EVENT_ANNOTATION = 4,
+    EVENT_TYPE = 9,
+    EVENT_NAME_IID = 10,
+    EVENT_TRACK = 11,
+    EVENT_CATEGORY = 22,
+    EVENT_NAME = 23,
+    EVENT_DOUBLE_COUNTER = 44,
+    EVENT_FLOW = 47,
+    EVENT_LAST_FLOW = 48
+};
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
+enum { ANNOTATION_NAME_IID = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 6, ANNOTATION_NAME = 10 };
+
+#define SEQUENCE_ID 1
+
+/* Track numbers have only to differ within the trace. Tracks beside a thread's own have the track in the
+ * upper half. */
+#define PROCESS_TRACKS 0x1000000ull
+#define COUNTER_TRACKS 0x2000000ull
+#define DEVICE_TRACKS 0x3000000ull
+#define GPU_TRACKS 0x4000000ull
+#define REQUESTS_TRACK 0x5000000ull /* the parent of all of them */
+#define REQUEST_TRACKS 0x5000001ull
+#define THREAD_TRACKS 0x100000000ull
+
+/* Annotations and categories of spans, interned by these numbers. */
+enum {
+    NOTE_BATCH = 1,
+    NOTE_SAMPLE,
+    NOTE_SAMPLES,
+    NOTE_BYTES,
+    NOTE_CPU,
+    NOTE_DELAY,
+    NOTE_CACHE,
+    NOTE_EPOCH,
+    NOTE_UNFINISHED,
+    NOTE_WARMUP,
+    NOTE_COUNT
+};
+static const char *const annotation_names[NOTE_COUNT] = {
+    [NOTE_BATCH] = "batch",         [NOTE_SAMPLE] = "sample", [NOTE_SAMPLES] = "samples",
+    [NOTE_BYTES] = "bytes",         [NOTE_CPU] = "cpu_ns",    [NOTE_DELAY] = "run_delay_ns",
+    [NOTE_CACHE] = "cache_hit_kib", [NOTE_EPOCH] = "epoch",   [NOTE_UNFINISHED] = "unfinished",
+    [NOTE_WARMUP] = "warmup",
+};
+enum { CATEGORY_WORK = 1, CATEGORY_WAIT, CATEGORY_ERROR, CATEGORY_COUNT };
+static const char *const category_names[CATEGORY_COUNT] = {
+    [CATEGORY_WORK] = "work", [CATEGORY_WAIT] = "wait", [CATEGORY_ERROR] = "error"};
+
+struct perfetto {
+    struct pp_out out;
+    struct pp_proto proto; /* the packet being made */
+    size_t packet, part;   /* where it and its event or track begin */
+    const struct pp_export_run *run;
+    uint8_t interned[(PP_EXPORT_KEYS + 7) / 8]; /* by name key */
+    uint64_t *tracks;                           /* per thread: bit k: track k has its descriptor */
+    struct counter_track {
+        char *name;
+        const struct pp_thread_row *thread;
+    } * counters;
+    size_t n_counters, cap_counters;
+    struct pp_gpu_tracks gpu;
+    struct pp_request_tracks requests;
+};
+
+static pp_status no_memory(const struct perfetto *p, struct pp_err *err)
 {
-    size_t packet = perfetto_begin_at(p, p->run->origin_ns),
-           event = perfetto_begin_event(p, TYPE_INSTANT, perfetto_process_track(p, p->run->threads));
-    pp_proto_str(&p->proto, EVENT_NAME, "lost");
-    pp_proto_uint(&p->proto, EVENT_CATEGORY_IID, CATEGORY_ERROR);
-    perfetto_note_text(p, "what", l->what);
-    perfetto_note_number(p, "count", l->count);
-    perfetto_note_text(p, "why", l->why);
-    pp_proto_end(&p->proto, event);
-    return perfetto_end(p, packet, err);
+    return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", p->out.label);
 }
 
-static pp_status put_recovery(struct perfetto *p, struct pp_err *err)
+/* ---- packets: one begins, gets its fields, ends ---- */
+
+static void begin_packet(struct perfetto *p)
 {
-    size_t packet = perfetto_begin_at(p, p->run->origin_ns),
-           event = perfetto_begin_event(p, TYPE_INSTANT, perfetto_process_track(p, p->run->threads));
-    pp_proto_str(&p->proto, EVENT_NAME, "recovered");
-    perfetto_note_text(p, "what", p->run->recovery);
-    pp_proto_end(&p->proto, event);
-    return perfetto_end(p, packet, err);
+    p->proto.n = 0;
+    p->packet = pp_proto_begin(&p->proto, TRACE_PACKET);
+    pp_proto_uint(&p->proto, PACKET_SEQUENCE, SEQUENCE_ID);
 }
+
+static void begin_packet_at(struct perfetto *p, uint64_t t_ns)
+{
+    begin_packet(p);
+    pp_proto_uint(&p->proto, PACKET_TIMESTAMP, t_ns);
+    pp_proto_uint(&p->proto, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+}
+
+/* Its event or track, and the packet. */
+static pp_status end_packet(struct perfetto *p, struct pp_err *err)
+{
+    pp_proto_end(&p->proto, p->part);
+    pp_proto_end(&p->proto, p->packet);
+    if (p->proto.failed)
+        return no_memory(p, err);
+    pp_out_bytes(&p->out, p->proto.buf, p->proto.n);
+    return pp_out_check(&p->out, err);
+}
+
+static void begin_event_here(struct perfetto *p, unsigned type, uint64_t track)
+{
+    p->part = pp_proto_begin(&p->proto, PACKET_TRACK_EVENT);
+    pp_proto_uint(&p->proto, EVENT_TYPE, type);
+    pp_proto_uint(&p->proto, EVENT_TRACK, track);
+}
+
+static void begin_event(struct perfetto *p, uint64_t t_ns, unsigned type, uint64_t track, const char *name)
+{
+    begin_packet_at(p, t_ns);
+    begin_event_here(p, type, track);
+    if (name)
+        pp_proto_str(&p->proto, EVENT_NAME, name);
+}
+
+/* A packet: the innermost slice of the track is over. */
+static pp_status put_slice_end(struct perfetto *p, uint64_t t_ns, uint64_t track, struct pp_err *err)
+{
+    begin_event(p, t_ns, TYPE_END, track, NULL);
+    return end_packet(p, err);
+}
+
+static void intern(struct perfetto *p, unsigned kind, uint64_t iid, const char *text)
+{
+    size_t entry = pp_proto_begin(&p->proto, kind);
+    pp_proto_uint(&p->proto, INTERNED_IID, iid);
+    pp_proto_str(&p->proto, INTERNED_TEXT, text);
+    pp_proto_end(&p->proto, entry);
+}
+
+/* Inside an event. */
+static void note(struct perfetto *p, unsigned name, uint64_t v)
+{
+    size_t a = pp_proto_begin(&p->proto, EVENT_ANNOTATION);
+    pp_proto_uint(&p->proto, ANNOTATION_NAME_IID, name);
+    pp_proto_uint(&p->proto, ANNOTATION_UINT, v);
+    pp_proto_end(&p->proto, a);
+}
+
+static void note_text(struct perfetto *p, const char *name, const char *text)
+{
+    size_t a = pp_proto_begin(&p->proto, EVENT_ANNOTATION);
+    pp_proto_str(&p->proto, ANNOTATION_NAME, name);
+    pp_proto_str(&p->proto, ANNOTATION_STRING, text ? text : "");
+    pp_proto_end(&p->proto, a);
+}
+
+static void note_number(struct perfetto *p, const char *name, uint64_t v)
+{
+    size_t a = pp_proto_begin(&p->proto, EVENT_ANNOTATION);
+    pp_proto_str(&p->proto, ANNOTATION_NAME, name);
+    pp_proto_uint(&p->proto, ANNOTATION_UINT, v);
+    pp_proto_end(&p->proto, a);
+}
+
+/* ---- tracks: their numbers, and the packets that describe them ---- */
+
+/* A process is known by its first thread. */
+static size_t process_of(const struct perfetto *p, const struct pp_thread_row *t)
+{
+    const struct pp_thread_row *first = p->run->threads;
+    while (first < t && first->pid != t->pid)
+        first++;
+    return (size_t)(first - p->run->threads);
+}
+
+static uint64_t process_track(const struct perfetto *p, const struct pp_thread_row *t) /* NULL: the first */
+{
+    return PROCESS_TRACKS + (t ? process_of(p, t) : 0);
+}
+
+static uint64_t thread_track(const struct perfetto *p, const struct pp_thread_row *t, unsigned beside)
+{
+    return THREAD_TRACKS * (beside + 1) + (uint64_t)(t - p->run->threads);
+}
+
+static int64_t pid_of(const struct pp_thread_row *t)
+{
+    return t && t->pid > 0 ? t->pid : 1;
+}
+
+static void begin_track(struct perfetto *p, uint64_t uuid, uint64_t parent) /* parent 0: none */
+{
+    begin_packet(p);
+    p->part = pp_proto_begin(&p->proto, PACKET_TRACK);
+    pp_proto_uint(&p->proto, TRACK_UUID, uuid);
+    if (parent)
+        pp_proto_uint(&p->proto, TRACK_PARENT, parent);
+}
+
+static pp_status put_track(struct perfetto *p, uint64_t uuid, uint64_t parent, const char *name,
+                           struct pp_err *err)
+{
+    begin_track(p, uuid, parent);
+    pp_proto_str(&p->proto, TRACK_NAME, name);
+    return end_packet(p, err);
+}
+
+static pp_status put_process(struct perfetto *p, size_t number, const struct pp_thread_row *t,
+                             struct pp_err *err)
+{
+    const char *command = p->run->source->meta(p->run->source->ctx, "run", "command_line");
+    begin_track(p, PROCESS_TRACKS + number, 0);
+    size_t process = pp_proto_begin(&p->proto, TRACK_PROCESS);
+    pp_proto_int(&p->proto, PROCESS_PID, pid_of(t));
+    pp_proto_str(&p->proto, PROCESS_NAME, p->run->program);
+    if (command)
+        pp_proto_str(&p->proto, PROCESS_CMDLINE, command);
+    pp_proto_end(&p->proto, process);
+    return end_packet(p, err);
+}
+
+/* The unit is in the name: rss_bytes, process_cpu_ns_total. */
+static unsigned unit_of(const char *name)
+{
+    size_t n = strlen(name), total = strlen("_total");
+    if (n > total && strcmp(name + n - total, "_total") == 0)
+        n -= total;
+    if (n > 3 && strncmp(name + n - 3, "_ns", 3) == 0)
+        return UNIT_TIME_NS;
+    return n > 6 && strncmp(name + n - 6, "_bytes", 6) == 0 ? UNIT_SIZE_BYTES : UNIT_COUNT;
+}
+
+/* ---- what a trace opens with ---- */
+
+static void put_clock(struct perfetto *p, unsigned id, uint64_t t_ns)
+{
+    size_t clock = pp_proto_begin(&p->proto, SNAPSHOT_CLOCKS);
+    pp_proto_uint(&p->proto, CLOCK_ID, id);
+    pp_proto_uint(&p->proto, CLOCK_TIMESTAMP, t_ns);
+    pp_proto_end(&p->proto, clock);
+}
+
+/* The clocks; then what a reader knows of this sequence is cleared, and it gets the names every span uses. */
+static pp_status put_head(struct perfetto *p, struct pp_err *err)
+{
+    begin_packet(p);
+    p->part = pp_proto_begin(&p->proto, PACKET_CLOCK_SNAPSHOT);
+    put_clock(p, CLOCK_MONOTONIC_ID, p->run->origin_ns);
+    if (p->run->utc_known)
+        put_clock(p, CLOCK_REALTIME_ID, p->run->utc_ns);
+    pp_proto_uint(&p->proto, SNAPSHOT_PRIMARY, CLOCK_MONOTONIC_ID);
+    pp_status st = end_packet(p, err);
+    if (st != PP_OK)
+        return st;
+
+    begin_packet(p);
+    pp_proto_uint(&p->proto, PACKET_SEQUENCE_FLAGS, SEQUENCE_STATE_CLEARED);
+    pp_proto_uint(&p->proto, PACKET_FIRST_ON_SEQUENCE, 1);
+    size_t defaults = pp_proto_begin(&p->proto, PACKET_DEFAULTS);
+    pp_proto_uint(&p->proto, DEFAULTS_CLOCK, CLOCK_MONOTONIC_ID);
+    pp_proto_end(&p->proto, defaults);
+    p->part = pp_proto_begin(&p->proto, PACKET_INTERNED);
+    for (unsigned i = 1; i < CATEGORY_COUNT; i++)
+        intern(p, INTERNED_CATEGORY, i, category_names[i]);
+    for (unsigned i = 1; i < NOTE_COUNT; i++)
+        intern(p, INTERNED_ANNOTATION, i, annotation_names[i]);
+    return end_packet(p, err);
+}
+
+/* ---- hooks ---- */
 
 static pp_status perfetto_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
                                struct pp_err *err)
@@ -47,119 +331,177 @@ static pp_status perfetto_open(const struct pp_export_run *run, struct pp_export
     p->run = run;
     pp_out_begin(&p->out, place->fd, place->out);
     pp_gpu_tracks_begin(&p->gpu, run);
-    pp_status st = perfetto_put_head(p, err);
-    if (st == PP_OK)
-        st = perfetto_put_processes(p, err);
-    for (size_t i = 0; i < run->n_losses && st == PP_OK; i++)
-        st = put_loss(p, &run->losses[i], err);
-    if (st == PP_OK && run->recovery)
-        st = put_recovery(p, err);
+    pp_status st = put_head(p, err);
+    if (st == PP_OK && !run->n_threads)
+        st = put_process(p, 0, NULL, err);
+    for (size_t i = 0; i < run->n_threads && st == PP_OK; i++)
+        if (process_of(p, &run->threads[i]) == i)
+            st = put_process(p, i, &run->threads[i], err);
+    for (size_t i = 0; i < run->n_losses && st == PP_OK; i++) {
+        begin_event(p, run->origin_ns, TYPE_INSTANT, process_track(p, run->threads), "lost");
+        pp_proto_uint(&p->proto, EVENT_CATEGORY_IID, CATEGORY_ERROR);
+        note_text(p, "what", run->losses[i].what);
+        note_number(p, "count", run->losses[i].count);
+        note_text(p, "why", run->losses[i].why);
+        st = end_packet(p, err);
+    }
+    if (st == PP_OK && run->recovery) {
+        begin_event(p, run->origin_ns, TYPE_INSTANT, process_track(p, run->threads), "recovered");
+        note_text(p, "what", run->recovery);
+        st = end_packet(p, err);
+    }
     return st;
 }
 
 static pp_status perfetto_thread(void *self, const struct pp_thread_row *t, struct pp_err *err)
 {
-    return perfetto_put_thread(self, t, err);
+    struct perfetto *p = self;
+    begin_track(p, thread_track(p, t, 0), process_track(p, t));
+    size_t thread = pp_proto_begin(&p->proto, TRACK_THREAD);
+    pp_proto_int(&p->proto, THREAD_PID, pid_of(t));
+    pp_proto_int(&p->proto, THREAD_TID, t->tid > 0 ? t->tid : (int64_t)t->id + 1);
+    pp_proto_int(&p->proto, THREAD_SORT, (int64_t)(t->id & INT32_MAX));
+    pp_proto_str(&p->proto, THREAD_NAME, t->name);
+    pp_proto_end(&p->proto, thread);
+    return end_packet(p, err);
 }
 
 static pp_status perfetto_error(void *self, const struct pp_error_row *e, const struct pp_thread_row *t,
                                 struct pp_err *err)
 {
     struct perfetto *p = self;
-    size_t packet = perfetto_begin_at(p, e->t_ns);
-    size_t event = perfetto_begin_event(p, TYPE_INSTANT,
-                                        t ? perfetto_thread_track(p, t, 0)
-                                          : perfetto_process_track(p, p->run->threads));
-    pp_proto_str(&p->proto, EVENT_NAME, e->kind ? e->kind : "error");
+    begin_event(p, e->t_ns, TYPE_INSTANT, t ? thread_track(p, t, 0) : process_track(p, p->run->threads),
+                e->kind ? e->kind : "error");
     pp_proto_uint(&p->proto, EVENT_CATEGORY_IID, CATEGORY_ERROR);
-    perfetto_note_text(p, "path", e->path);
-    perfetto_note_text(p, "reason", e->reason);
-    perfetto_note_text(p, "action", e->action);
-    perfetto_note_number(p, "count", e->count);
-    pp_proto_end(&p->proto, event);
-    return perfetto_end(p, packet, err);
+    note_text(p, "path", e->path);
+    note_text(p, "reason", e->reason);
+    note_text(p, "action", e->action);
+    note_number(p, "count", e->count);
+    return end_packet(p, err);
 }
 
-/* Number of the counter's track; n_counters when it has none yet. A run has few counters. */
-static size_t find_counter(const struct perfetto *p, const struct pp_export_counter *c)
+/* A new counter of a process, and the packet that describes its track. */
+static pp_status add_counter_track(struct perfetto *p, const struct pp_export_counter *c, struct pp_err *err)
 {
-    size_t i = 0;
-    while (i < p->n_counters &&
-           (strcmp(p->counters[i].name, c->name) != 0 ||
-            perfetto_process_track(p, p->counters[i].thread) != perfetto_process_track(p, c->thread)))
-        i++;
-    return i;
-}
-
-static pp_status add_counter(struct perfetto *p, const struct pp_export_counter *c, struct pp_err *err)
-{
-    struct counter_track *more = realloc(p->counters, (p->n_counters + 1) * sizeof(*more));
-    char *name = more ? strdup(c->name) : NULL;
-    if (more)
-        p->counters = more;
-    if (!name)
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", p->out.label);
-    more[p->n_counters++] = (struct counter_track){.name = name, .thread = c->thread};
-    return perfetto_put_counter_track(p, p->n_counters - 1, err);
+    const struct pp_thread_row *t = c->thread ? c->thread : p->run->threads;
+    char *name = strdup(c->name);
+    if (!name || !pp_grow(&p->counters, &p->cap_counters, p->n_counters + 1, sizeof(*p->counters))) {
+        free(name);
+        return no_memory(p, err);
+    }
+    p->counters[p->n_counters] = (struct counter_track){name, c->thread};
+    begin_track(p, COUNTER_TRACKS + p->n_counters++, t ? process_track(p, t) : 0);
+    pp_proto_str(&p->proto, TRACK_NAME, name);
+    size_t counter = pp_proto_begin(&p->proto, TRACK_COUNTER);
+    pp_proto_uint(&p->proto, COUNTER_UNIT, unit_of(name));
+    pp_proto_end(&p->proto, counter);
+    return end_packet(p, err);
 }
 
 static pp_status perfetto_counter(void *self, const struct pp_export_counter *c, struct pp_err *err)
 {
     struct perfetto *p = self;
-    size_t number = find_counter(p, c), packet, event;
-    pp_status st = number == p->n_counters ? add_counter(p, c, err) : PP_OK;
+    size_t number = 0; /* a run has few counters */
+    while (number < p->n_counters &&
+           (strcmp(p->counters[number].name, c->name) != 0 ||
+            process_track(p, p->counters[number].thread) != process_track(p, c->thread)))
+        number++;
+    pp_status st = number == p->n_counters ? add_counter_track(p, c, err) : PP_OK;
     if (st != PP_OK || !isfinite(c->value))
         return st;
-    packet = perfetto_begin_at(p, c->t_ns);
-    event = perfetto_begin_event(p, TYPE_COUNTER, COUNTER_TRACKS + number);
+    begin_event(p, c->t_ns, TYPE_COUNTER, COUNTER_TRACKS + number, NULL);
     pp_proto_double(&p->proto, EVENT_DOUBLE_COUNTER, c->value);
-    pp_proto_end(&p->proto, event);
-    return perfetto_end(p, packet, err);
+    return end_packet(p, err);
 }
 
-/* The name of a span goes along with its first use. */
-static void intern_name(struct perfetto *p, const struct pp_export_span *e)
+/* Streams lie under their device, calls under the thread that made them. */
+static pp_status perfetto_gpu(void *self, const struct pp_gpu_row *row, struct pp_err *err)
 {
-    uint8_t *byte = &p->interned[e->key / 8], bit = (uint8_t)(1u << e->key % 8);
-    if (*byte & bit)
-        return;
-    size_t data = pp_proto_begin(&p->proto, PACKET_INTERNED);
-    perfetto_intern(p, INTERNED_NAME, e->key + 1, e->name);
-    pp_proto_end(&p->proto, data);
-    *byte |= bit;
+    struct perfetto *p = self;
+    struct pp_gpu_slice s;
+    pp_status st = pp_gpu_tracks_place(&p->gpu, row, &s);
+    if (st != PP_OK)
+        return st == PP_END ? PP_OK : no_memory(p, err);
+    if (s.new_track) {
+        uint64_t parent = s.device != UINT32_MAX ? DEVICE_TRACKS + s.device
+                          : s.thread             ? thread_track(p, s.thread, 0)
+                                                 : process_track(p, p->run->threads);
+        if (s.new_device)
+            st = put_track(p, DEVICE_TRACKS + s.device, 0, s.device_name, err);
+        if (st == PP_OK)
+            st = put_track(p, GPU_TRACKS + s.track, parent, s.track_name, err);
+        if (st != PP_OK)
+            return st;
+    }
+    begin_event(p, s.start_ns, TYPE_BEGIN, GPU_TRACKS + s.track, s.name);
+    pp_proto_str(&p->proto, EVENT_CATEGORY, s.category);
+    if (s.flow != PP_FLOW_NONE)
+        pp_proto_fixed64(&p->proto, EVENT_FLOW, s.flow_id);
+    for (size_t i = 0; i < s.n_notes; i++)
+        note_number(p, s.note[i].key, s.note[i].value);
+    st = end_packet(p, err);
+    return st == PP_OK ? put_slice_end(p, s.end_ns, GPU_TRACKS + s.track, err) : st;
 }
 
-static void put_notes(struct perfetto *p, const struct pp_span *s)
+/* A slice for the request, and inside it one for each part of its time. */
+static pp_status perfetto_request(void *self, const struct pp_request_row *row, struct pp_err *err)
 {
-    if (s->batch != PP_NO_BATCH)
-        perfetto_note(p, NOTE_BATCH, s->batch);
-    if (s->flags & PP_SPAN_COUNT)
-        perfetto_note(p, NOTE_SAMPLES, s->sample);
-    else if (s->sample != PP_NO_SAMPLE)
-        perfetto_note(p, NOTE_SAMPLE, s->sample);
-    if (s->bytes)
-        perfetto_note(p, NOTE_BYTES, s->bytes);
-    if (s->flags & PP_SPAN_HAS_CPU)
-        perfetto_note(p, NOTE_CPU, s->cpu_ns);
-    if (s->flags & PP_SPAN_HAS_DELAY)
-        perfetto_note(p, NOTE_DELAY, s->run_delay_ns);
-    if (s->flags & PP_SPAN_HAS_CACHE)
-        perfetto_note(p, NOTE_CACHE, s->cache_hit_kib);
-    if (s->epoch)
-        perfetto_note(p, NOTE_EPOCH, s->epoch);
-    if (s->flags & PP_SPAN_UNFINISHED)
-        perfetto_note(p, NOTE_UNFINISHED, 1);
-    if (s->flags & PP_SPAN_WARMUP)
-        perfetto_note(p, NOTE_WARMUP, 1);
+    struct perfetto *p = self;
+    struct pp_request_slice s;
+    pp_status st = PP_OK;
+    if (pp_request_tracks_place(&p->requests, row, &s) != PP_OK)
+        return no_memory(p, err);
+    const uint64_t track = REQUEST_TRACKS + s.track;
+    if (s.new_track && !s.track)
+        st = put_track(p, REQUESTS_TRACK, process_track(p, p->run->threads), "requests to storage", err);
+    if (s.new_track && st == PP_OK)
+        st = put_track(p, track, REQUESTS_TRACK, s.track_name, err);
+    if (st != PP_OK)
+        return st;
+    begin_event(p, s.start_ns, TYPE_BEGIN, track, s.name);
+    pp_proto_str(&p->proto, EVENT_CATEGORY, "request");
+    if (s.failed)
+        pp_proto_uint(&p->proto, EVENT_CATEGORY_IID, CATEGORY_ERROR);
+    for (size_t i = 0; i < s.n_notes; i++)
+        note_number(p, s.note[i].key, s.note[i].value);
+    if (s.dropped)
+        note_number(p, "dropped", 1);
+    if (s.prefix)
+        note_text(p, "prefix", s.prefix);
+    st = end_packet(p, err);
+    for (size_t i = 0; i < s.n_parts && st == PP_OK; i++) {
+        begin_event(p, s.part[i].start_ns, TYPE_BEGIN, track, pp_request_part_names[s.part[i].which]);
+        pp_proto_str(&p->proto, EVENT_CATEGORY, "request");
+        st = end_packet(p, err);
+        if (st == PP_OK)
+            st = put_slice_end(p, s.part[i].end_ns, track, err);
+    }
+    return st == PP_OK ? put_slice_end(p, s.end_ns, track, err) : st;
 }
 
-static pp_status put_span_begin(struct perfetto *p, const struct pp_export_span *e, uint64_t track,
-                                struct pp_err *err)
+static pp_status perfetto_span(void *self, const struct pp_export_span *e, struct pp_err *err)
 {
+    struct perfetto *p = self;
     const struct pp_span *s = e->span;
-    size_t packet = perfetto_begin_at(p, s->start_ns), event;
-    intern_name(p, e);
-    event = perfetto_begin_event(p, TYPE_BEGIN, track);
+    uint64_t *known = &p->tracks[e->thread - p->run->threads], track = thread_track(p, e->thread, e->track);
+    uint8_t *interned = &p->interned[e->key / 8], bit = (uint8_t)(1u << e->key % 8);
+    pp_status st = PP_OK;
+    if (e->track && !(*known >> e->track & 1)) {
+        char name[96];
+        snprintf(name, sizeof(name), "%s (overlapping %u)", e->thread->name, e->track);
+        st = put_track(p, track, thread_track(p, e->thread, 0), name, err);
+        *known |= 1ull << e->track;
+    }
+    if (st != PP_OK)
+        return st;
+    begin_packet_at(p, s->start_ns);
+    if (!(*interned & bit)) { /* a name goes along with its first use */
+        size_t data = pp_proto_begin(&p->proto, PACKET_INTERNED);
+        intern(p, INTERNED_NAME, e->key + 1, e->name);
+        pp_proto_end(&p->proto, data);
+        *interned |= bit;
+    }
+    begin_event_here(p, TYPE_BEGIN, track);
     pp_proto_uint(&p->proto, EVENT_NAME_IID, e->key + 1);
     pp_proto_uint(&p->proto, EVENT_CATEGORY_IID, e->waits ? CATEGORY_WAIT : CATEGORY_WORK);
     if (s->flags & PP_SPAN_ERROR)
@@ -167,36 +509,28 @@ static pp_status put_span_begin(struct perfetto *p, const struct pp_export_span 
     if (e->flow != PP_FLOW_NONE)
         pp_proto_fixed64(&p->proto, e->flow == PP_FLOW_END ? EVENT_LAST_FLOW : EVENT_FLOW,
                          (uint64_t)s->batch + 1);
-    put_notes(p, s);
-    pp_proto_end(&p->proto, event);
-    return perfetto_end(p, packet, err);
-}
-
-static pp_status perfetto_span(void *self, const struct pp_export_span *e, struct pp_err *err)
-{
-    struct perfetto *p = self;
-    uint64_t *known = &p->tracks[e->thread - p->run->threads],
-             track = perfetto_thread_track(p, e->thread, e->track);
-    pp_status st = PP_OK;
-    if (e->track && !(*known >> e->track & 1)) {
-        char name[96];
-        snprintf(name, sizeof(name), "%s (overlapping %u)", e->thread->name, e->track);
-        st = perfetto_put_track(p, track, perfetto_thread_track(p, e->thread, 0), name, err);
-        *known |= 1ull << e->track;
-    }
-    if (st == PP_OK)
-        st = put_span_begin(p, e, track, err);
-    return st == PP_OK ? perfetto_put_end(p, e->end_ns, track, err) : st;
-}
-
-static pp_status put_gpu_row(void *self, const struct pp_gpu_row *row, struct pp_err *err)
-{
-    return perfetto_put_gpu(self, row, err);
-}
-
-static pp_status put_request_row(void *self, const struct pp_request_row *row, struct pp_err *err)
-{
-    return perfetto_put_request(self, row, err);
+    if (s->batch != PP_NO_BATCH)
+        note(p, NOTE_BATCH, s->batch);
+    if (s->flags & PP_SPAN_COUNT)
+        note(p, NOTE_SAMPLES, s->sample);
+    else if (s->sample != PP_NO_SAMPLE)
+        note(p, NOTE_SAMPLE, s->sample);
+    if (s->bytes)
+        note(p, NOTE_BYTES, s->bytes);
+    if (s->flags & PP_SPAN_HAS_CPU)
+        note(p, NOTE_CPU, s->cpu_ns);
+    if (s->flags & PP_SPAN_HAS_DELAY)
+        note(p, NOTE_DELAY, s->run_delay_ns);
+    if (s->flags & PP_SPAN_HAS_CACHE)
+        note(p, NOTE_CACHE, s->cache_hit_kib);
+    if (s->epoch)
+        note(p, NOTE_EPOCH, s->epoch);
+    if (s->flags & PP_SPAN_UNFINISHED)
+        note(p, NOTE_UNFINISHED, 1);
+    if (s->flags & PP_SPAN_WARMUP)
+        note(p, NOTE_WARMUP, 1);
+    st = end_packet(p, err);
+    return st == PP_OK ? put_slice_end(p, e->end_ns, track, err) : st;
 }
 
 static pp_status perfetto_close(void *self, int complete, struct pp_err *err)
@@ -227,8 +561,8 @@ const struct pp_exporter pp_export_perfetto = {
     .thread = perfetto_thread,
     .error = perfetto_error,
     .counter = perfetto_counter,
-    .gpu = put_gpu_row,
-    .request = put_request_row,
+    .gpu = perfetto_gpu,
+    .request = perfetto_request,
     .span = perfetto_span,
     .close = perfetto_close,
 };

@@ -1,13 +1,233 @@
+/* The table of formats, the scan, and the walk that delivers. */
 #include "report/export/export.h"
-#include "report/export/place.h"
-#include "report/export/scan.h"
+#include "report/export/out.h"
 #include "report/export/tracks.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define ROW(name, help) &pp_export_##name,
+const struct pp_exporter *const pp_exporters[] = {PP_EXPORT_FORMATS(ROW) NULL};
+#undef ROW
+
+const struct pp_exporter *pp_exporter_by_suffix(const char *path)
+{
+    size_t n = strlen(path);
+    for (size_t i = 0; pp_exporters[i]; i++)
+        for (size_t k = 0; k < 3 && pp_exporters[i]->suffixes[k]; k++) {
+            const char *suffix = pp_exporters[i]->suffixes[k];
+            size_t m = strlen(suffix);
+            if (n > m && strcmp(path + n - m, suffix) == 0)
+                return pp_exporters[i];
+        }
+    return NULL;
+}
+
+/* ---- the scan: everything of struct pp_export_run ---- */
+
+struct scan {
+    struct pp_export_run *run;
+    size_t cap_threads, cap_losses;
+    int out_of_memory;
+};
+
+PP_BY(by_id, struct pp_thread_row, id)
+
+size_t pp_scan_thread(const struct pp_export_run *run, uint32_t id)
+{
+    size_t low = 0, high = run->n_threads;
+    if (id < run->n_threads && run->threads[id].id == id) /* threads are numbered from 0 */
+        return id;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (run->threads[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < run->n_threads && run->threads[low].id == id ? low : run->n_threads;
+}
+
+static void see(struct pp_export_run *run, uint64_t from_ns, uint64_t to_ns)
+{
+    if (from_ns < run->origin_ns)
+        run->origin_ns = from_ns;
+    if (to_ns > run->end_ns)
+        run->end_ns = to_ns;
+}
+
+/* A name of its own, since those of declared threads belong to the source. */
+static int add_thread(struct scan *s, struct pp_thread_row row)
+{
+    struct pp_export_run *run = s->run;
+    char made_up[32];
+    if (!pp_grow(&run->threads, &s->cap_threads, run->n_threads + 1, sizeof(*run->threads)))
+        return 0;
+    if (!row.name || !*row.name) {
+        snprintf(made_up, sizeof(made_up), "thread %u", row.id);
+        row.name = made_up;
+    }
+    row.name = strdup(row.name);
+    if (!row.name)
+        return 0;
+    run->threads[run->n_threads++] = row;
+    if (run->n_threads > 1 &&
+        run->threads[run->n_threads - 2].id > row.id) /* those that a file declares come in order */
+        qsort(run->threads, run->n_threads, sizeof(*run->threads), by_id);
+    return 1;
+}
+
+static int scan_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct scan *s = ctx;
+    struct pp_export_run *run = s->run;
+    if (pp_scan_thread(run, thread) == run->n_threads &&
+        !add_thread(s, (struct pp_thread_row){.id = thread})) {
+        s->out_of_memory = 1;
+        return 1;
+    }
+    for (size_t i = 0; i < n; i++) {
+        see(run, spans[i].start_ns, pp_span_end(&spans[i]));
+        if (spans[i].phase == PP_PHASE_COUNTER)
+            continue;
+        run->phase_spans[spans[i].phase]++;
+        run->spans++;
+    }
+    return 0;
+}
+
+static void scan_counter(void *ctx, uint64_t t_ns, const char *name, double value)
+{
+    struct scan *s = ctx;
+    (void)name, (void)value;
+    see(s->run, t_ns, t_ns);
+}
+
+static void scan_error(void *ctx, const struct pp_error_row *e)
+{
+    scan_counter(ctx, e->t_ns, NULL, 0);
+}
+
+static void scan_loss(void *ctx, const char *what, uint64_t count, const char *why)
+{
+    struct scan *s = ctx;
+    struct pp_export_run *run = s->run;
+    if (!pp_grow(&run->losses, &s->cap_losses, run->n_losses + 1, sizeof(*run->losses))) {
+        s->out_of_memory = 1;
+        return;
+    }
+    struct pp_export_loss *loss = &run->losses[run->n_losses++];
+    *loss = (struct pp_export_loss){.what = strdup(what ? what : "?"),
+                                    .why = strdup(why ? why : ""),
+                                    .count = count};
+    s->out_of_memory |= !loss->what || !loss->why;
+}
+
+static void scan_gpu(void *ctx, const struct pp_gpu_row *g)
+{
+    struct scan *s = ctx;
+    see(s->run, g->start_ns, g->start_ns + g->dur_ns);
+    s->run->gpu_rows++;
+}
+
+static void scan_request(void *ctx, const struct pp_request_row *r)
+{
+    struct scan *s = ctx;
+    see(s->run, r->start_ns, r->start_ns + pp_request_row_ns(r));
+    s->run->requests++;
+}
+
+static void read_meta(struct pp_export_run *run)
+{
+    const struct pp_source *src = run->source;
+    double mono = 0, utc = 0, pinned = 0;
+    if (src->meta_num(src->ctx, "run", "started_mono_ns", &mono) && mono > 0) {
+        see(run, (uint64_t)mono, (uint64_t)mono);
+        run->utc_known = src->meta_num(src->ctx, "run", "started_utc_ns", &utc) && utc > 0;
+        if (run->utc_known)
+            run->utc_ns = (uint64_t)utc - ((uint64_t)mono - run->origin_ns);
+    }
+    run->pinned = src->meta_num(src->ctx, "config", "pinned", &pinned) ? pinned != 0 : -1;
+    const char *kind = src->meta(src->ctx, "config", "device_kind");
+    run->device_rows = kind && (strcmp(kind, "cuda") == 0 || strcmp(kind, "fake") == 0);
+    run->device_name = src->meta(src->ctx, "config", "device_name");
+    run->recovery = src->meta(src->ctx, "run", "recovery");
+
+    /* "pipeprobe exec -- /usr/bin/python3 train.py" was run in processes of python3; likewise of attach. */
+    const char *line = src->meta(src->ctx, "run", "command_line");
+    int is_foreign = line && (strncmp(line, "pipeprobe exec ", 15) == 0 ||
+                              strncmp(line, "pipeprobe attach ", 17) == 0);
+    const char *foreign = is_foreign ? strstr(line, " -- ") : NULL;
+    size_t n = foreign ? strcspn(foreign + 4, " ") : 0;
+    const char *slash = foreign ? memrchr(foreign + 4, '/', n) : NULL;
+    const char *name = slash ? slash + 1 : foreign ? foreign + 4 : "";
+    snprintf(run->program, sizeof(run->program), "%.*s", (int)strcspn(name, " "), name);
+    if (!*run->program)
+        strcpy(run->program, "pipeprobe");
+}
+
+pp_status pp_scan(const struct pp_source *src, struct pp_export_run *run, struct pp_err *err)
+{
+    struct scan s = {.run = run};
+    *run = (struct pp_export_run){.source = src, .origin_ns = UINT64_MAX, .pinned = -1};
+    const struct pp_thread_row *declared;
+    size_t n_declared = src->threads(src->ctx, &declared);
+    for (size_t i = 0; i < n_declared; i++)
+        if (!add_thread(&s, declared[i]))
+            return pp_fail(err, PP_E_NO_MEMORY, "exporting %s: no memory for its %zu threads", src->path,
+                           n_declared);
+    pp_status st = src->each_chunk(src->ctx, NULL, scan_chunk, &s, &run->damaged_chunks, err);
+    if (st == PP_OK)
+        st = src->each_error(src->ctx, scan_error, &s, err);
+    if (st == PP_OK)
+        st = src->each_counter(src->ctx, scan_counter, &s, err);
+    if (st == PP_OK && src->each_gpu)
+        st = src->each_gpu(src->ctx, scan_gpu, &s, err);
+    if (st == PP_OK && src->each_request)
+        st = src->each_request(src->ctx, scan_request, &s, err);
+    if (st == PP_OK)
+        st = src->each_loss(src->ctx, scan_loss, &s, err);
+    if (st == PP_OK && run->damaged_chunks)
+        scan_loss(&s, "chunks of spans", run->damaged_chunks,
+                  "their checksums do not match: the file is damaged");
+    if (st == PP_OK && s.out_of_memory)
+        st = pp_fail(err, PP_E_NO_MEMORY, "exporting %s: out of memory", src->path);
+    if (st != PP_OK)
+        return st;
+    read_meta(run);
+    if (run->origin_ns == UINT64_MAX)
+        run->origin_ns = 0;
+    /* The chain a batch is followed along; a run without one of the links (no step, a foreign program) is
+     * followed along the others. */
+    static const pp_phase chain[] = {PP_PHASE_COLLATE, PP_PHASE_H2D, PP_PHASE_STEP};
+    pp_phase present[3];
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof(chain) / sizeof(*chain); i++)
+        if (run->phase_spans[chain[i]])
+            present[n++] = chain[i];
+    for (size_t i = 0; n > 1 && i < n; i++)
+        run->phase_flow[present[i]] = i == 0 ? PP_FLOW_START : i == n - 1 ? PP_FLOW_END : PP_FLOW_STEP;
+    return PP_OK;
+}
+
+void pp_scan_free(struct pp_export_run *run)
+{
+    for (size_t i = 0; i < run->n_threads; i++)
+        free((char *)run->threads[i].name);
+    for (size_t i = 0; i < run->n_losses; i++) {
+        free(run->losses[i].what);
+        free(run->losses[i].why);
+    }
+    free(run->threads);
+    free(run->losses);
+    *run = (struct pp_export_run){0};
+}
+
+/* ---- the walk ---- */
 
 struct walk {
     const struct pp_source *source;
@@ -31,7 +251,7 @@ static int before(const struct pp_span *a, const struct pp_span *b)
     return a->start_ns != b->start_ns ? a->start_ns < b->start_ns : a->dur_ns > b->dur_ns;
 }
 
-static int compare(const void *a, const void *b, void *ctx)
+static int by_start(const void *a, const void *b, void *ctx)
 {
     const struct pp_span *spans = ctx;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -46,34 +266,19 @@ static int compare(const void *a, const void *b, void *ctx)
 static pp_status put_in_order(struct walk *w, const struct pp_span *spans, size_t n)
 {
     int sorted = 1;
-    if (n > w->cap_order) {
-        uint32_t *more = realloc(w->order, n * sizeof(*more));
-        if (!more)
-            return pp_fail(w->err, PP_E_NO_MEMORY, "exporting %s: no memory for a chunk of %zu spans",
-                           w->source->path, n);
-        w->order = more;
-        w->cap_order = n;
-    }
+    if (!pp_grow(&w->order, &w->cap_order, n, sizeof(*w->order)))
+        return pp_fail(w->err, PP_E_NO_MEMORY, "exporting %s: no memory for a chunk of %zu spans",
+                       w->source->path, n);
     for (size_t i = 0; i < n; i++) {
         w->order[i] = (uint32_t)i;
         sorted &= i == 0 || !before(&spans[i], &spans[i - 1]);
     }
     if (!sorted)
-        qsort_r(w->order, n, sizeof(*w->order), compare, (void *)spans);
+        qsort_r(w->order, n, sizeof(*w->order), by_start, (void *)spans);
     return PP_OK;
 }
 
 /* ---- delivery ---- */
-
-static const char *phase_name(struct walk *w, unsigned phase)
-{
-    const struct pp_phase_info *info = pp_phase_info(phase);
-    if (info)
-        return info->name;
-    if (!w->unnamed[phase] && asprintf(&w->unnamed[phase], "phase %u", phase) < 0)
-        w->unnamed[phase] = NULL;
-    return w->unnamed[phase] ? w->unnamed[phase] : "?";
-}
 
 static pp_status deliver_counter(struct walk *w, const struct pp_export_counter *c)
 {
@@ -92,7 +297,11 @@ static pp_status deliver_span(struct walk *w, size_t thread, const struct pp_spa
                                                               .name = interned ? interned : "counter",
                                                               .t_ns = span->start_ns,
                                                               .value = (double)span->bytes});
-    s.name = interned ? interned : phase_name(w, span->phase);
+    if (!interned && !info && !w->unnamed[span->phase] &&
+        asprintf(&w->unnamed[span->phase], "phase %u", span->phase) < 0)
+        w->unnamed[span->phase] = NULL;
+    s.name = interned ? interned : info ? info->name : w->unnamed[span->phase];
+    s.name = s.name ? s.name : "?";
     s.key = interned ? 256u + span->name : span->phase;
     s.waits = info && info->kind == PP_KIND_WAIT;
     s.flow = span->batch != PP_NO_BATCH && !w->opts->no_flows ? w->run.phase_flow[span->phase] : PP_FLOW_NONE;
@@ -104,7 +313,7 @@ static pp_status deliver_span(struct walk *w, size_t thread, const struct pp_spa
     return w->to->span ? w->to->span(w->self, &s, w->err) : PP_OK;
 }
 
-static int on_chunk(void *ctx, uint32_t id, const struct pp_span *spans, size_t n)
+static int walk_chunk(void *ctx, uint32_t id, const struct pp_span *spans, size_t n)
 {
     struct walk *w = ctx;
     size_t thread = pp_scan_thread(&w->run, id);
@@ -119,7 +328,7 @@ static int on_chunk(void *ctx, uint32_t id, const struct pp_span *spans, size_t 
     return w->status != PP_OK;
 }
 
-static void on_error(void *ctx, const struct pp_error_row *e)
+static void walk_error(void *ctx, const struct pp_error_row *e)
 {
     struct walk *w = ctx;
     size_t thread = pp_scan_thread(&w->run, e->thread);
@@ -129,7 +338,7 @@ static void on_error(void *ctx, const struct pp_error_row *e)
                                  w->err);
 }
 
-static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
+static void walk_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
     struct walk *w = ctx;
     if (w->status == PP_OK)
@@ -137,7 +346,7 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
                                     &(struct pp_export_counter){.name = name, .t_ns = t_ns, .value = value});
 }
 
-static void on_gpu(void *ctx, const struct pp_gpu_row *row)
+static void walk_gpu(void *ctx, const struct pp_gpu_row *row)
 {
     struct walk *w = ctx;
     if (w->status != PP_OK)
@@ -146,32 +355,13 @@ static void on_gpu(void *ctx, const struct pp_gpu_row *row)
     w->done.gpu_rows++;
 }
 
-static void on_request(void *ctx, const struct pp_request_row *row)
+static void walk_request(void *ctx, const struct pp_request_row *row)
 {
     struct walk *w = ctx;
     if (w->status != PP_OK)
         return;
     w->status = w->to->request(w->self, row, w->err);
     w->done.requests++;
-}
-
-static pp_status deliver(struct walk *w)
-{
-    const struct pp_source *src = w->source;
-    pp_status st = PP_OK;
-    for (size_t i = 0; i < w->run.n_threads && st == PP_OK && w->to->thread; i++)
-        st = w->to->thread(w->self, &w->run.threads[i], w->err);
-    if (st == PP_OK)
-        st = src->each_error(src->ctx, on_error, w, w->err);
-    if (st == PP_OK && w->status == PP_OK)
-        st = src->each_counter(src->ctx, on_counter, w, w->err);
-    if (st == PP_OK && w->status == PP_OK && w->to->gpu && src->each_gpu)
-        st = src->each_gpu(src->ctx, on_gpu, w, w->err);
-    if (st == PP_OK && w->status == PP_OK && w->to->request && src->each_request_by_start)
-        st = src->each_request_by_start(src->ctx, on_request, w, w->err);
-    if (st == PP_OK && w->status == PP_OK)
-        st = src->each_chunk(src->ctx, NULL, on_chunk, w, NULL, w->err);
-    return w->status != PP_OK ? w->status : st;
 }
 
 pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporter *to,
@@ -190,8 +380,20 @@ pp_status pp_export_walk(const struct pp_source *source, const struct pp_exporte
         goto out;
     }
     st = to->open(&w.run, place, &w.self, err);
+    for (size_t i = 0; i < w.run.n_threads && st == PP_OK && to->thread; i++)
+        st = to->thread(w.self, &w.run.threads[i], err);
     if (st == PP_OK)
-        st = deliver(&w);
+        st = source->each_error(source->ctx, walk_error, &w, err);
+    if (st == PP_OK && w.status == PP_OK)
+        st = source->each_counter(source->ctx, walk_counter, &w, err);
+    if (st == PP_OK && w.status == PP_OK && to->gpu && source->each_gpu)
+        st = source->each_gpu(source->ctx, walk_gpu, &w, err);
+    if (st == PP_OK && w.status == PP_OK && to->request && source->each_request_by_start)
+        st = source->each_request_by_start(source->ctx, walk_request, &w, err);
+    if (st == PP_OK && w.status == PP_OK)
+        st = source->each_chunk(source->ctx, NULL, walk_chunk, &w, NULL, err);
+    if (w.status != PP_OK)
+        st = w.status;
     end = to->close(w.self, st == PP_OK, st == PP_OK ? err : NULL);
     if (st == PP_OK)
         st = end;

@@ -6,7 +6,7 @@
 #include "probe/base/rng.h"
 #include "probe/base/text.h"
 #include "report/export/otlp_traces.h"
-#include "report/export/place.h"
+#include "report/export/out.h"
 #include "report/send/otlp.h"
 
 #include <errno.h>
