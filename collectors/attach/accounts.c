@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FD_FROM \
-    512 /* out of the way of a program that counts on low numbers, or closes what it does not know */
+/* Out of the way of a program that counts on low numbers, or closes what it does not know */
+#define FD_FROM 512
 
 /* Known by its inode. */
 static int is_ours(const struct pp_accounts *a)

@@ -181,8 +181,8 @@ static void put(struct made *m, const struct pp_span *like, unsigned phase, uint
     m->last_step = phase == PP_PHASE_STEP ? im->n_spans : 0;
 }
 
-#define BEFORE_THE_WAIT \
-    0.1 /* of the step: more is work of its own, as of a loop that takes its batch at the end */
+/* Share of a step: more is work of its own, as of a loop that takes its batch at the end */
+#define BEFORE_THE_WAIT 0.1
 
 /* 1: the time from the begin of a step to its wait is of the step before it, or of none. */
 static int put_before(struct made *m, const struct pp_span *step, const struct pp_span *wait)

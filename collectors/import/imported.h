@@ -1,8 +1,7 @@
 /* import/imported.h: what a reader of traces (kineto.c, nsys.c, ...) found, in memory of fixed bounds, until
  * it is written as a recording: threads, spans, GPU activity, and what the trace says of itself.
  *
- *   reader -> pp_imported_* -> pp_imported_assemble (steps without the waits inside them) ->
- * pp_imported_write
+ *   reader -> pp_imported_* -> pp_imported_assemble (steps without the waits inside them) -> pp_imported_write
  *
  * Nothing is written before a trace is known to hold steps or waits. Times are those of the trace, moved so
  * that its first event lies PP_IMPORT_ORIGIN_NS after zero. One thread at a time. */

@@ -17,13 +17,12 @@
 #define COMMIT_NS 1000000000u
 #define COUNTERS_NS 1000000000u
 #define HALF_FULL 0.5
-#define QUARTER_FULL \
-    0.25 /* after a commit: sleeping until it is half would leave the producers waiting next time */
-#define WARM_BYTES \
-    (8u << 20) /* what a drain of some thousand spans a second allocates: chunks, zstd's tables, SQLite's \
-                  cache */
-#define LOWER_NS \
-    1000000000u /* between two levels of detail: what was backed up must have gone through the lower one */
+/* After a commit: sleeping until it is half would leave the producers waiting next time */
+#define QUARTER_FULL 0.25
+/* What a drain of some thousand spans a second allocates: chunks, zstd's tables, SQLite's cache */
+#define WARM_BYTES (8u << 20)
+/* Between two levels of detail: what was backed up must have gone through the lower one */
+#define LOWER_NS 1000000000u
 
 /* A thread that had retired when its row was written writes no more: once that is committed with its spans,
  * nothing of it is looked at again, unless another thread takes over its place. */

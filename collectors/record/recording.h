@@ -3,8 +3,8 @@
  * its own), `exec` (processes that join the session), the collector of the public API (a session that exists
  * already), an importer (no rings at all). A run of N ranks is N recordings, one per rank.
  *
- *   create   the file and the rings; the recorder then writes its own rows (config, chosen, ...) into the
- * store start    run.tool, version, command_line, started_*, the environment; first commit; the drain starts
+ *   create   the file and the rings; the recorder then writes its own rows (config, chosen, ...) into the store
+ *   start    run.tool, version, command_line, started_*, the environment; first commit; the drain starts
  *   ...      the run
  *   stop     the drain ends: everything in the rings is in the file; the recorder writes its totals
  *   finish   run.ended_mono_ns, run.outcome, the plain rows: one ordinary file

@@ -3,12 +3,13 @@
  *
  * Body: u8 version (3) | u8 flags (1: columns are zstd) | u16 0 | u32 n | u32 bytes of the columns before
  * compression | columns; little-endian. Columns, one after the other in the order of the table in
- * chunk_impl.h: u8 form, then a varint (LEB128), then form 0  nothing: n times that value (a constant column
- * is 2 bytes or a few) form 1  blocks of 128 values (the last one fewer); the varint is what the first is
- * predicted from. A block: u8 width 0 to 8, then each value in that many bytes; or, of 128 values of a byte,
- * u8 16 + k (k 1 to 3), a palette of 2^k of them, and k times 128 bits: bit k of each one's place in it where
- * a value is what its predictor leaves, see enum predictor. Adjacent laps leave a start column of zeros, so a
- * span that carries phase, batch and times costs about 4 bytes. Version 2 had no palettes.
+ * chunk_impl.h: u8 form, then a varint (LEB128), then
+ *   form 0  nothing: n times that value (a constant column is 2 bytes or a few)
+ *   form 1  blocks of 128 values (the last one fewer); the varint is what the first is predicted from. A
+ *           block: u8 width 0 to 8, then each value in that many bytes; or, of 128 values of a byte, u8
+ *           16 + k (k 1 to 3), a palette of 2^k of them, and k times 128 bits: bit k of each one's place in it
+ * where a value is what its predictor leaves, see enum predictor. Adjacent laps leave a start column of
+ * zeros, so that a span with phase, batch and times costs about 4 bytes. Version 2 had no palettes.
  *
  * A codec owns its scratch memory (it grows to the largest chunk seen) and belongs to one thread at a time;
  * so does a builder. */

@@ -59,11 +59,8 @@ static pp_status walk_chunks(struct query *q, unsigned columns, pp_spans_fn *fn,
 }
 
 #define OF_THREAD "WHERE (?1 IS NULL OR thread = ?1) "
-#define OF_TIME \
-    "AND id IN (SELECT id FROM chunk WHERE last_end_ns >= ?2 AND first_start_ns <= ?3) " /* by the index \
-                                                                                            alone: bodies \
-                                                                                            need no sorting \
-                                                                                          */
+/* By the index alone: bodies need no sorting */
+#define OF_TIME "AND id IN (SELECT id FROM chunk WHERE last_end_ns >= ?2 AND first_start_ns <= ?3) "
 
 pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *wanted, pp_spans_fn *fn,
                                   void *ctx, uint64_t *bad_chunks, struct pp_err *err)

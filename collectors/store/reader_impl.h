@@ -40,14 +40,14 @@ void reader_free_kept(struct pp_reader *r); /* strings and thread rows */
 /* A query failed with this code of SQLite's, or was ended (SQLITE_INTERRUPT) because it cost too much. */
 pp_status reader_fail(struct pp_reader *r, int code, struct pp_err *err);
 
-/* One query from prepare to finalise: query_row until it is 0, then query_end, which tells an error of SQLite
- * from the end. Parameters are bound on st; where preparing failed, st is NULL and there is no row. */
-/* Numbers that say where something belongs; rows with others are left out. */
+/* Numbers that say which thread a row belongs to; rows with other numbers are left out. */
 static inline int pp_thread_id_is_sound(uint64_t id)
 {
     return id < PP_THREADS_MAX;
 }
 
+/* One query from prepare to finalise: query_row until it is 0, then query_end, which tells an error of SQLite
+ * from the end. Parameters are bound on st; where preparing failed, st is NULL and there is no row. */
 #define QUERY_COLUMNS 16
 struct query {
     struct pp_reader *r;

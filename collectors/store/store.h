@@ -1,8 +1,8 @@
 /* store/store.h: the writer's insides. Private to collectors/store.
  *
- *   create.c makes the file -> spans.c chunks, facts.c and rare_rows.c rows, in a
- * transaction that writer.c begins and commits -> finish.c one ordinary file recover.c does all of it for
- * what a killed run left, which rings.c finds */
+ *   create.c makes the file -> spans.c chunks, facts.c and rare_rows.c rows, in a transaction that writer.c
+ *   begins and commits -> finish.c one ordinary file
+ *   recover.c does all of it for what a killed run left, which rings.c finds */
 #ifndef PP_STORE_STORE_H
 #define PP_STORE_STORE_H
 
@@ -26,12 +26,12 @@
 #define PP_STORE_REQUESTS 262144u    /* rows kept, about 20 MB */
 #define PP_STORE_OPEN_PHASES 262144u /* rows kept: nine hours of eight threads, about 30 MB */
 #define PP_STORE_LOG_FILES 2
-#define PP_STORE_PAGE_BYTES \
-    8192 /* what a page costs on its way through the log into the file it costs half as often as with \
-            SQLite's own 4096 */
-#define PP_STORE_LOG_PAGES 4096 /* 32 MiB: then the log goes into the database, */
-#define PP_STORE_LOG_PAGES_MAX \
-    16384 /* and from here on the commit does it, which bounds the log but for what others hold it up */
+/* Twice SQLite's own 4096: half as many pages take their way through the log into the file. */
+#define PP_STORE_PAGE_BYTES 8192
+/* From 32 MiB on a thread of its own writes the log into the database; from the second limit on the commit
+ * does, which bounds the log but for what others hold it up. */
+#define PP_STORE_LOG_PAGES 4096
+#define PP_STORE_LOG_PAGES_MAX 16384
 #define PP_STORE_MAX_ROWS 5000000u
 
 enum pp_store_statement {

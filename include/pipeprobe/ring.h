@@ -1,11 +1,11 @@
 /* pipeprobe/ring.h: the files of a recording session, the ABI between the recording process and the one
  * that drains or recovers.
  *
- * A session is a directory:   session       one struct pp_session_file: identity, clock, thread slots,
- *                                           interned names
- *                             ring-0000 ... one per recording thread: struct pp_ring_file, then
- *                               `capacity` span records
- *                             and the small files named below
+ * A session is a directory:
+ *   session         one struct pp_session_file: identity, clock, thread slots, interned names
+ *   ring-0000 ...   one per recording thread: struct pp_ring_file, then `capacity` span records
+ *   and the small files named below
+ *
  * Everything is an offset or a number, nothing is a pointer, so the same bytes serve our threads, forked
  * children, another process that maps them, and the recovery of a run that was killed. Native byte order: a
  * session never leaves its machine.
@@ -32,38 +32,33 @@ extern "C" {
 #define PP_SESSION_FILE_NAME "session"
 #define PP_RING_FILE_FORMAT "ring-%04u"
 #define PP_PRESENCE_FILE_NAME "alive" /* every process of the session holds a shared OFD lock on it */
-#define PP_MAP_FILE_NAME \
-    "names.map" /* of `pipeprobe exec`: which name is which phase, written before the program starts; may be \
-                   absent */
-#define PP_PROCESS_FILE_PREFIX \
-    "process-" /* of `pipeprobe exec`: what each process of the program says about itself; the rest of the \
-                  name is its pid */
-#define PP_LOADERS_FILE_PREFIX \
-    "loaders-" /* of `pipeprobe exec`: the DataLoaders of a Python process; the rest of the name is its pid \
-                */
-#define PP_ORDER_FILE_PREFIX \
-    "order-" /* of `pipeprobe exec`: the samples that a Python process's DataLoaders asked for; the rest of \
-                the name is its pid */
-#define PP_RANK_FILE_PREFIX \
-    "rank-" /* of `pipeprobe exec`: a process that is a rank asks for a recording of its own; the rest of \
-               the name is its pid. Written as PP_RANK_ASKING_PREFIX, then renamed */
+/* Of `pipeprobe exec`: which name is which phase, written before the program starts; may be absent */
+#define PP_MAP_FILE_NAME "names.map"
+/* Of `pipeprobe exec`: what each process of the program says about itself; the rest of the name is its pid */
+#define PP_PROCESS_FILE_PREFIX "process-"
+/* Of `pipeprobe exec`: the DataLoaders of a Python process; the rest of the name is its pid */
+#define PP_LOADERS_FILE_PREFIX "loaders-"
+/* Of `pipeprobe exec`: the samples that a Python process's DataLoaders asked for; the rest of the name is its
+ * pid */
+#define PP_ORDER_FILE_PREFIX "order-"
+/* Of `pipeprobe exec`: a process that is a rank asks for a recording of its own; the rest of the name is its
+ * pid. Written as PP_RANK_ASKING_PREFIX, then renamed */
+#define PP_RANK_FILE_PREFIX "rank-"
 #define PP_RANK_ASKING_PREFIX "asking-"
-#define PP_RANK_SESSION_PREFIX \
-    "session-of-" /* of `pipeprobe exec`: the session of that rank, which the rest of the name says */
-#define PP_ACTIVITY_FILE_NAME \
-    "gpu-activity"                    /* of `pipeprobe exec`: what the GPU does for a Python process \
-                                       */
+/* Of `pipeprobe exec`: the session of that rank, which the rest of the name says */
+#define PP_RANK_SESSION_PREFIX "session-of-"
+/* Of `pipeprobe exec`: what the GPU does for a Python process */
+#define PP_ACTIVITY_FILE_NAME "gpu-activity"
 #define PP_ENTER_FILE_NAME "enter.py" /* scripts of pipeprobe attach, and what they answer */
 #define PP_LEAVE_FILE_NAME "leave.py"
 #define PP_ANSWER_FILE_PREFIX "answer-"
-#define PP_UNHOOKED_FILE_NAME \
-    "unhooked" /* of `pipeprobe exec`: why the first Python that could not be given the hooks has none */
+/* Of `pipeprobe exec`: why the first Python that could not be given the hooks has none */
+#define PP_UNHOOKED_FILE_NAME "unhooked"
 
 #define PP_THREADS_MAX 16384
-#define PP_THREADS_ONCE \
-    4096 /* slots below this one have one thread each. From here on a thread takes over the slot and the \
-            ring of an ended thread of its lane and name, where there is one: a job may start workers for \
-            months */
+/* Slots below this one have one thread each. From here on a thread takes over the slot and the ring of an
+ * ended thread of its lane and name, where there is one: a job may start workers for months */
+#define PP_THREADS_ONCE 4096
 #define PP_NAMES_MAX 1024
 #define PP_NAME_BYTES 60
 #define PP_CLOCK_SEGMENTS 1024

@@ -29,7 +29,7 @@ void pp_shard_cache_touch(const char *file);
 /* Removes the indexes used longest ago until the cache directory holds at most so many bytes of them. */
 void pp_shard_cache_trim(uint64_t most_bytes);
 
-#define PP_SHARD_CACHE_BYTES \
-    (UINT64_C(1) << 30) /* an index takes about 40 bytes per sample: 25 million samples */
+/* An index takes about 40 bytes per sample: 25 million samples */
+#define PP_SHARD_CACHE_BYTES (UINT64_C(1) << 30)
 
 #endif

@@ -1,8 +1,8 @@
 /* decode/decode.h: from a sample's bytes to what the batch takes. Decoders are rows of one table.
  *
- *   pp_decoder_choose(first bytes) -> PP_DECODED_PIXELS: open -> (the caller draws a crop) -> region ->
- * transform -> batch row
- *                                  -> PP_DECODED_ROW:    row  -> batch row
+ *   pp_decoder_choose(first bytes)
+ *     -> PP_DECODED_PIXELS: open -> (the caller draws a crop) -> region -> transform -> batch row
+ *     -> PP_DECODED_ROW:    row -> batch row
  *
  * The content that the dataset declares (base/content.h) selects the rows that are asked, the sample's first
  * bytes select the one that decodes it. A new decoder is one file with one struct pp_decode_ops, and one line

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #define PP_KEEP_BYTES ((size_t)32 << 20)
-#define PP_MEMORY_ALIGN \
-    64 /* a cache line, and the most libjpeg-turbo's SIMD code asks for (twice its 32 bytes) */
+/* A cache line, and the most libjpeg-turbo's SIMD code asks for (twice its 32 bytes) */
+#define PP_MEMORY_ALIGN 64
 
 /* Shared by the memories of one decoder. */
 struct pp_image_budget {

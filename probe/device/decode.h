@@ -1,8 +1,8 @@
 /* device/decode.h: JPEG decoded on the device, a batch at a time, and made into finished samples there.
  *
  *   worker      parser_accepts: can the device decode these bytes? they go into page-locked memory
- *   copy lane   start: the batch's images -> pixels        (images that the decoder refuses come back as
- * failed) finish: pixels -> samples of the batch by a kernel; samples made on the CPU are copied beside them
+ *   copy lane   start: the batch's images -> pixels; images that the decoder refuses come back as failed
+ *               finish: pixels -> samples of the batch, by a kernel; samples made on the CPU are copied beside
  *               wait: both are done; when the decoder worked, by the device's own events
  *
  * Several batches may be between start and wait: as many as the device has copy buffers. A decoder belongs to

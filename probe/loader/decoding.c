@@ -16,8 +16,8 @@
 #include <string.h>
 
 #define TABLES_ALIGN 64u
-#define MOST_PIXELS \
-    ((uint64_t)1 << 28) /* of one image: its pixels are 800 MB, wherever there is room for them */
+/* The largest image: its pixels are 800 MB, wherever there is room for them */
+#define MOST_PIXELS ((uint64_t)1 << 28)
 
 static size_t aligned(size_t n)
 {

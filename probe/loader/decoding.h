@@ -1,10 +1,10 @@
 /* loader/decoding.h: images of a batch that the device decodes (--decode).
  *
  *   worker      reads, parses the header, draws the crop; the bytes of an image that the device takes, and
- * the tables of its resizing, go into the row's own place in the slot, which is page-locked; other images are
- *               decoded into it as ever
+ *               the tables of its resizing, go into the row's own place in the slot, which is page-locked;
+ *               other images are decoded into it as ever
  *   copy lane   several batches under way: decoded on the device, resized into the batch there, joined by the
- * rows that the CPU made
+ *               rows that the CPU made
  *
  * Where the device's decoder refuses an image, it is decoded here on the CPU, and a damaged one becomes an
  * error of its sample. Where the decoder as a whole fails, the run ends (required), or decoding goes on on

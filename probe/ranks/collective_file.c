@@ -15,8 +15,8 @@
 
 static const char magic[8] = "ppranks1";
 
-#define DOOR_WAIT_NS \
-    UINT64_C(5000000000) /* it is held for microseconds, or by a process that was stopped in it */
+/* It is held for microseconds, or by a process that was stopped in it */
+#define DOOR_WAIT_NS UINT64_C(5000000000)
 #define DOOR_LOOK_NS 1000000
 enum { DOOR = 0, PLACES = 1 };
 

@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define STREAM_WEIGHTED \
-    0x64726177 /* "draw": keeps these draws apart from other uses of (seed, epoch, sample) */
+/* "draw": keeps these draws apart from other uses of (seed, epoch, sample) */
+#define STREAM_WEIGHTED 0x64726177
 #define MAX_WORLD (UINT64_C(1) << 32)
 
 struct pp_sampler {

@@ -14,12 +14,15 @@
  *     bounds      never more than B places early or late (resume: at most B samples again)
  *     spread      E|T - B| = 2 (exp(-h B) - f) / h = 0.621 B places
  *     own shard   two outputs l apart were read |l + T1 - T2| apart, and two reads d apart are of one shard
- * of m samples with a chance of max(0, 1 - d / m). Its mean over T1, T2 and the lags within a batch of b is
- * the share of a batch that comes from a sample's own shard. Full shuffle: (m - 1) / (n - 1) class run   the
- * same with l = 1 and the mean length of a run of one class as stored in the place of m: the next sample is
- * of the same class by that chance p, else by that of two random samples, s = sum of squares of the classes'
- * shares. Mean run: 1 / (1 - (p + (1 - p) s)). Full shuffle: 1 / (1 - s) enough      the smallest B with
- * which a sample has less than one other of its own shard in its batch more than a full shuffle gives
+ *                 of m samples with a chance of max(0, 1 - d / m). Its mean over T1, T2 and the lags within a
+ *                 batch of b is the share of a batch that comes from a sample's own shard. Full shuffle:
+ *                 (m - 1) / (n - 1)
+ *     class run   the same with l = 1 and the mean length of a run of one class as stored in the place of m:
+ *                 the next sample is of the same class by that chance p, else by that of two random samples,
+ *                 s = sum of squares of the classes' shares. Mean run: 1 / (1 - (p + (1 - p) s)). Full
+ *                 shuffle: 1 / (1 - s)
+ *     enough      the smallest B with which a sample has less than one other of its own shard in its batch
+ *                 more than a full shuffle gives
  *
  * T1 and T2 are taken as independent and the epoch as long against B; tests/unit/probe/sampler compares with
  * the buffer's rule itself. Where B reaches n, the shuffle is a full one. */

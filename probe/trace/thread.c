@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define UNEXPLAINED_NS \
-    20000u /* a phase shorter of CPU than this does not pay for a look at schedstat (about 550 ns) */
+/* A phase shorter of CPU than this does not pay for a look at schedstat (about 550 ns) */
+#define UNEXPLAINED_NS 20000u
 
 void pp_session_wake_once(struct pp_session_file *f)
 {

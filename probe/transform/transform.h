@@ -2,7 +2,8 @@
  * pixels straight into the batch slot.
  *
  * Grammar: comma-separated, in torchvision's order and semantics (PIL images, BILINEAR with antialias as PIL
- * does): rrc:SIZE[:scale=a-b][:ratio=a-b]  RandomResizedCrop(SIZE, scale=(0.08,1), ratio=(3/4,4/3))
+ * does):
+ *   rrc:SIZE[:scale=a-b][:ratio=a-b]  RandomResizedCrop(SIZE, scale=(0.08,1), ratio=(3/4,4/3))
  *   resize:SIZE | resize:HxW          Resize: shorter side to SIZE, or exactly
  *   center:SIZE                       CenterCrop (pads with 0 when the image is smaller, as torchvision does)
  *   hflip[:P]                         RandomHorizontalFlip(P = 0.5)

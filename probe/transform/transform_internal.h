@@ -6,8 +6,8 @@
 #include "probe/transform/resize.h"
 #include "probe/transform/transform.h"
 
-#define PP_TRANSFORM_MAX_SIZE \
-    8192 /* times PP_IMAGE_MAX_SIDE still fits an int, which the resized longer side has to */
+/* Times PP_IMAGE_MAX_SIDE still fits an int, which the resized longer side has to */
+#define PP_TRANSFORM_MAX_SIZE 8192
 
 enum pp_resize_kind { PP_RESIZE_NONE, PP_RESIZE_RANDOM_CROP, PP_RESIZE_SHORTER, PP_RESIZE_EXACT };
 enum pp_normalize_kind { PP_NORMALIZE_NONE, PP_NORMALIZE_IMAGENET, PP_NORMALIZE_CUSTOM };

@@ -3,14 +3,18 @@
  *
  * The run is the sample, never the batch: batches of one run share its page cache, its neighbours and its
  * clock. Or the pair of runs is, when run k of both sides was made side by side (ci run --ab). Per metric
- * there are three answers. regressed      the lower end of the interval of the ratio, turned so that more is
- * worse, is above 1 + threshold, and p over all gated questions is below alpha. Runs: bootstrap interval of
- * the ratio of medians, Mann-Whitney's p adjusted by Holm (stats/bootstrap.h, tests.h). Pairs: signed-rank
- * interval of the ratios within pairs, sign-flip p over all questions at once (stats/paired.h) not regressed
- * the upper end is below 1 + threshold inconclusive   anything else, with the reason; always when so few runs
- * could never show a regression A COUNT metric that is the same in all runs of a side is compared exactly:
- * there is no noise to test against, one run is enough. A change of the verdict's class is a question of its
- * own (Fisher's exact test over runs, sign flips over pairs), in the same family. */
+ * there are three answers:
+ *   regressed      the lower end of the interval of the ratio, turned so that more is worse, is above
+ *                  1 + threshold, and p over all gated questions is below alpha. Runs: bootstrap interval of
+ *                  the ratio of medians, Mann-Whitney's p adjusted by Holm (stats/bootstrap.h, tests.h).
+ *                  Pairs: signed-rank interval of the ratios within pairs, sign-flip p over all questions at
+ *                  once (stats/paired.h)
+ *   not regressed  the upper end is below 1 + threshold
+ *   inconclusive   anything else, with the reason; always when so few runs could never show a regression
+ *
+ * A COUNT metric that is the same in all runs of a side is compared exactly: there is no noise to test
+ * against, one run is enough. A change of the verdict's class is a question of its own (Fisher's exact test
+ * over runs, sign flips over pairs), in the same family. */
 #ifndef PP_COMPARE_COMPARE_H
 #define PP_COMPARE_COMPARE_H
 

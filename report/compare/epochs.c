@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EPOCHS \
-    65536 /* span.epoch has 16 bits; a run with more would count two as one, so nothing is said of it */
+/* span.epoch has 16 bits; a run with more would count two as one, so nothing is said of it */
+#define EPOCHS 65536
 
 struct tally {
     uint64_t bytes, batches, samples, errors;

@@ -16,8 +16,8 @@ struct pp_tracks {
     size_t n, cap;
 };
 
-#define PP_TRACKS_MAX \
-    64 /* more spans of one thread than this in flight at once share the last track, drawn overlapping */
+/* More spans of one thread than this in flight at once share the last track, drawn overlapping */
+#define PP_TRACKS_MAX 64
 
 /* Track of the span [start, end). *ok is cleared when there is no memory. */
 unsigned pp_tracks_place(struct pp_tracks *t, uint64_t start_ns, uint64_t end_ns, int *ok);

@@ -27,8 +27,8 @@
  *   read-amplification pages or chunks are decoded for a part of their bytes (pages.h)
  *   gpu-node           the CPUs of the job are on another NUMA node than its GPU (numa.h)
  *   reader-lock        workers wait for a library that reads for one thread at a time (pages.h)
- *   decode-offload     the CPU still decodes 5 % of the images of a run that decodes on the GPU
- * (device_decode.h) decode-engine      the GPU's decoder is busy 90 % of the time, and the trainer waits
+ *   decode-offload     the CPU still decodes 5 % of the images of a run that decodes on the GPU (device_decode.h)
+ *   decode-engine      the GPU's decoder is busy 90 % of the time, and the trainer waits
  *   decode-steps       steps are 5 % longer while the GPU decodes
  *   partly-recorded    hooks of a Python job were left out, or its reads are not timed (hooks.h)
  *   several-loaders    the training thread waited a second or more for several DataLoaders (hooks.h)

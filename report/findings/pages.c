@@ -12,8 +12,8 @@
 enum { CELL = 40 };
 
 #define LEAST_SAMPLES 20.0
-#define LEAST_AMPLIFIED \
-    2.0                   /* bytes decoded per byte used: below, less than half of the work is for nothing */
+/* Bytes decoded per byte used: below, less than half of the work is for nothing */
+#define LEAST_AMPLIFIED 2.0
 #define MOST_OF 0.5       /* of the workers' time: reading */
 #define LEAST_HELD 0.7    /* of the time: the lock is taken */
 #define LEAST_WAITING 0.5 /* threads that wait for it, on average */

@@ -1,21 +1,21 @@
 /* report/findings/patterns.h: what workers do that people ask about by name, in one pass over the spans:
  *
  * - Lockstep waits: "every num_workers-th batch is slow". Workers that begin together and are equally slow
- *   deliver together: the trainer waits for the first of W batches and finds the others ready. A wait counts
- * as long from half of what it would be if one batch in W had all of the waiting. The pattern is there when
- * at least 10 distances between neighbouring long waits were seen, 70 % of them are exactly W batches, and
- * the long waits hold 60 % of the waiting. Waits at random with the same rate have that distance with a
- * chance of (1/W)(1 - 1/W)^(W-1) <= 0.25 each, so that 10 distances pass by chance less than once in 280, and
- * 40 distances never. One worker that is slower than the others gives the same rhythm: it is told by the time
- *   that each worker takes per batch.
- *   Of a trace that another profiler wrote the number of workers is not known, and the rhythm tells it: the
- * least W from 2 to 32 for which 4 or more long waits are all exactly W batches apart and hold 80 % of the
- * waiting. By chance that happens once in 64 for each W.
+ *   deliver together: the trainer waits for the first of W batches and finds the others ready. A wait is
+ *   long from half of what it would be if one batch in W had all of the waiting. The pattern is there when
+ *   at least 10 distances between neighbouring long waits were seen, 70 % of them are exactly W batches, and
+ *   the long waits hold 60 % of the waiting. Waits at random with the same rate have that distance with a
+ *   chance of (1/W)(1 - 1/W)^(W-1) <= 0.25 each: 10 distances pass by chance less than once in 280, and
+ *   40 distances never. One worker that is slower than the others gives the same rhythm: it is told by the
+ *   time that each worker takes per batch.
+ *   In a trace of another profiler the number of workers is not known, and the rhythm tells it: the least W
+ *   from 2 to 32 for which 4 or more long waits are all exactly W batches apart and hold 80 % of the waiting.
+ *   By chance that happens once in 64 for each W.
  * - Restarts: generations of workers. A worker that begins after all of the generation before have ended
- * begins the next one. Two generations may be a training and a validation loader; workers restart when there
- * are three, or two in two epochs, or when they record a start-up for a batch.
+ *   begins the next one. Two generations may be a training and a validation loader; workers restart when
+ *   there are three, or two in two epochs, or when they record a start-up for a batch.
  * - Hangs: work that was open when the recording ended, or that took far longer than work of its phase
- * usually does.
+ *   usually does.
  *
  * Memory: 8 bytes per batch of the window up to PP_PATTERN_BATCHES, and 80 per thread. */
 #ifndef PP_REPORT_FINDINGS_PATTERNS_H

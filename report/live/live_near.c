@@ -10,9 +10,8 @@
 
 #define SPANS_MOST 2000000u /* a recorder under stress: a second of it says as much as all of it */
 #define BARS_MOST 8192u
-#define BATCH_REACH_NS \
-    (5 * LIVE_SECOND_NS) /* a batch was begun at most this long before it was waited for \
-                          */
+/* A batch was begun at most this long before it was waited for */
+#define BATCH_REACH_NS (5 * LIVE_SECOND_NS)
 
 struct walk {
     struct pp_live *l;

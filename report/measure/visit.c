@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME_PART \
-    0.9 /* of the batches two epochs both have: the last ones may have been on their way when the run ended \
-         */
+/* Share of the batches that two epochs both have: the last ones may have been on their way when the run ended
+ */
+#define SAME_PART 0.9
 #define CHANCE 13.8155106 /* ln(1e6) */
 
 struct pp_visit_hand {

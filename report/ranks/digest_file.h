@@ -5,7 +5,7 @@
  *     bytes, a double as the 8 bytes of its bits. Log2 of a slice's seconds. Rows: count, then each by the
  *     table of columns in digest_file.c, its slices, its epochs and the ends of its collectives. Steps:
  *     count, then each as what it adds to the one before. Histograms: least, greatest, sum, then their filled
- * buckets.
+ *     buckets.
  *
  * A digest is a stranger's file: it is refused with a sentence when anything in it does not fit, and takes no
  * more memory than a few times its size. */

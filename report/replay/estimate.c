@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#define KEEPS_UP \
-    0.02 /* of the trainer's time may go on waiting for data: a wait that no report would mention */
+/* Share of the trainer's time that may go on waiting for data: a wait that no report would mention */
+#define KEEPS_UP 0.02
 enum { TRIES = 6, MOST_WORKERS = 256 };
 
 /* The tightest of what bounds the throughput however many workers there are. */

@@ -141,8 +141,8 @@ static void add_parts(const struct pp_costs *c, double *m)
 
 enum { MOST_WORKERS = 1024 }; /* as the knob has it */
 
-#define BETTER \
-    0.75 /* small enough that the trainer does not cap it at once, large enough to be no rounding */
+/* Small enough that the trainer does not cap it at once, large enough to be no rounding */
+#define BETTER 0.75
 
 const struct pp_weighed_cause pp_weighed_causes[PP_WEIGHED_CAUSES] = {
     {PP_METRIC_W_STORAGE, "storage"},

@@ -15,9 +15,8 @@
 #include <string.h>
 
 #define MAX_THREADS 256
-#define BATCH \
-    64 /* outputs go round a buffer of one batch, as a loader's go into a slot: memory traffic is part of \
-          the work */
+/* Outputs go round a buffer of one batch, as a loader's go into a slot: memory traffic is part of the work */
+#define BATCH 64
 
 struct image {
     uint8_t *data;

@@ -1,5 +1,6 @@
 /* A loader annotated with NVTX, for the tests of `pipeprobe exec`: nvtx_client MODE... runs each mode in
- * turn. train=N     N steps: the trainer waits 3 ms and works 1 ms per batch, two worker threads decode
+ * turn.
+ *   train=N     N steps: the trainer waits 3 ms and works 1 ms per batch, two worker threads decode
  *   fork=N      N forked children, ten ranges each         spawn=N   the same in a new program
  *   burn=N      N ranges of 4 ms of CPU time or more
  *   push=N      N ranges, as fast as they go               names     a thread name, a domain, registered

@@ -20,12 +20,11 @@
 #define LOOK_NS UINT64_C(500000000) /* at the file: a recorder commits every second */
 #define SECOND_NS UINT64_C(1000000000)
 #define MOMENT_STALE_NS (60 * SECOND_NS) /* a verdict of so long ago says nothing of now */
-#define MOMENT_S \
-    15 /* at least, for the verdict of a moment: it needs ten batches (report/verdict/verdict_rules.c) \
-        */
-#define YOUNG_S \
-    60 /* a run that goes on and is younger has one verdict: that of its last quarter of a minute would cost \
-          as much again and say the same */
+/* At least, for the verdict of a moment: it needs ten batches (report/verdict/verdict_rules.c) */
+#define MOMENT_S 15
+/* A run that goes on and is younger has one verdict: that of its last quarter of a minute would cost as much
+ * again and say the same */
+#define YOUNG_S 60
 
 /* What a frame is made from, kept up to date. */
 struct dash {

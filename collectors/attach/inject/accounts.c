@@ -4,8 +4,8 @@
 #include "probe/trace/run_delay.h"
 
 #define WORTH_NS 50000u /* a reading costs up to 0.8 us, two are needed: 3 % of this */
-#define UNEXPLAINED_NS \
-    20000u /* as the recorder: less wall time than this beyond CPU time is not worth a look at schedstat */
+/* As the recorder: less wall time than this beyond CPU time is not worth a look at schedstat */
+#define UNEXPLAINED_NS 20000u
 
 static uint64_t cpu_ns(const struct open_range *r)
 {

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#define TIMED_AS \
-    "_pipeprobe_timed" /* the fetcher's attribute: (name of the attribute, its own, the timed one) */
+/* The fetcher's attribute: (name of the attribute, its own, the timed one) */
+#define TIMED_AS "_pipeprobe_timed"
 
 int fetcher_set(PyObject *fetcher, const char *attribute, PyObject *timed)
 {

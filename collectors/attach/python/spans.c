@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#define UNEXPLAINED_NS \
-    20000u /* as the recorder: less wall time beyond CPU time is not worth a look at schedstat */
+/* As the recorder: less wall time beyond CPU time is not worth a look at schedstat */
+#define UNEXPLAINED_NS 20000u
 #define WORTH_CPU_NS 50000u  /* a sample shorter than this does not pay for two CPU clocks (0.5 us) */
 #define SAMPLE_COST_NS 300.0 /* what recording one sample costs (docs/results/performance.md) */
 #define COST_SHARE 0.0025    /* of a sample's time, that it may cost */

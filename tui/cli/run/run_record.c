@@ -15,9 +15,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define RING_SPANS \
-    16384 /* 1 MiB a thread: 2 s of a worker at 2,500 samples/s before anything could be lost, and the drain \
-             looks every 100 ms */
+/* 1 MiB a thread: 2 s of a worker at 2,500 samples/s before anything could be lost, and the drain looks every
+ * 100 ms */
+#define RING_SPANS 16384
 
 int run_gpu_expected(void)
 {
