@@ -23,6 +23,10 @@ serve() { # DIR ARGUMENTS...
     done
     PORT=$(cat "$file") || { fail "the fault server starts" <"$T/server.$((${#servers[@]} - 1))"; done_testing; }
 }
+# The host name store.test, for what is started from here on, has the addresses 127.0.0.1 and 127.0.0.2.
+two_addresses() {
+    export RESOLVE=store.test=127.0.0.1,127.0.0.2 LD_PRELOAD=$PWD/$BUILD/tests/tools/libresolve.so no_proxy=$no_proxy,store.test
+}
 cleanup() {
     [ ${#servers[@]} -eq 0 ] || kill "${servers[@]}" 2>/dev/null
     wait 2>/dev/null

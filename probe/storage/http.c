@@ -2,7 +2,6 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/base/hedge.h"
 #include "probe/base/library.h"
 #include "probe/storage/request_log.h"
 
@@ -22,13 +21,6 @@ static atomic_long timeout_ms = 30000;
 void pp_http_set_timeout(double seconds)
 {
     atomic_store_explicit(&timeout_ms, (long)(seconds * 1000), memory_order_relaxed);
-}
-
-static _Atomic double hedge_quantile;
-
-void pp_http_set_hedge(double quantile)
-{
-    atomic_store_explicit(&hedge_quantile, quantile, memory_order_relaxed);
 }
 
 static int (*_Atomic asked_interrupted)(void);
@@ -64,13 +56,6 @@ enum { KEEP_TEXT = PP_HTTP_TEXT - 1, DRAIN = 1 << 16, CONNECT_MS = 10000, LOCAL_
     X(curl_easy_getinfo) \
     X(curl_easy_perform) \
     X(curl_easy_strerror) \
-    X(curl_multi_init) \
-    X(curl_multi_cleanup) \
-    X(curl_multi_add_handle) \
-    X(curl_multi_remove_handle) \
-    X(curl_multi_perform) \
-    X(curl_multi_poll) \
-    X(curl_multi_info_read) \
     X(curl_slist_append) \
     X(curl_slist_free_all)
 
@@ -115,47 +100,16 @@ int pp_http_available(char *text, size_t size)
     return 1;
 }
 
-static struct curl_slist *resolve; /* set before the first client */
-
-static pp_status check_resolve(const char *text, struct pp_err *err)
-{
-    const char *port = strchr(text, ':'), *address = port ? strchr(port + 1, ':') : NULL;
-    return address && port > text && address > port + 1 && address[1] &&
-                   strspn(port + 1, "0123456789") == (size_t)(address - port - 1)
-               ? PP_OK
-               : pp_fail(
-                     err, PP_E_USAGE,
-                     "--resolve %s: give HOST:PORT:ADDRESS[,ADDRESS...], for example store:80:10.0.0.1,10.0.0.2",
-                     text);
-}
-
-pp_status pp_http_set_resolve(const char *const *texts, size_t n, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    for (size_t i = 0; i < n && st == PP_OK; i++) {
-        st = check_resolve(texts[i], err);
-        struct curl_slist *longer = st == PP_OK && is_loaded() ? curl.curl_slist_append(resolve, texts[i])
-                                                               : NULL;
-        resolve = longer ? longer : resolve;
-    }
-    return st;
-}
-
 /* ---- a client ---- */
 
 struct handle {
     struct handle *next;
     CURL *easy;
-    /* for requests that may be made twice; NULL: none was */
-    CURLM *multi;
-    CURL *second;
-    struct pp_http_answer *answer; /* of the second */
 };
 
 struct pp_http {
     pthread_mutex_t lock;
-    struct handle *idle;  /* guarded by lock, as what follows */
-    struct pp_hedge late; /* what requests took to their first bytes, and how many may be made twice */
+    struct handle *idle; /* guarded by lock */
 };
 
 pp_status pp_http_open(struct pp_http **out, struct pp_err *err)
@@ -167,7 +121,6 @@ pp_status pp_http_open(struct pp_http **out, struct pp_err *err)
     if (!h)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for an HTTP client");
     pthread_mutex_init(&h->lock, NULL);
-    h->late.quantile = atomic_load_explicit(&hedge_quantile, memory_order_relaxed);
     *out = h;
     return PP_OK;
 }
@@ -179,11 +132,6 @@ void pp_http_close(struct pp_http *h)
     for (struct handle *i = h->idle, *next; i; i = next) {
         next = i->next;
         curl.curl_easy_cleanup(i->easy);
-        if (i->second)
-            curl.curl_easy_cleanup(i->second);
-        if (i->multi)
-            curl.curl_multi_cleanup(i->multi);
-        free(i->answer);
         free(i);
     }
     pthread_mutex_destroy(&h->lock);
@@ -211,36 +159,10 @@ static struct handle *take_handle(struct pp_http *h)
 static void give_handle(struct pp_http *h, struct handle *taken)
 {
     curl.curl_easy_reset(taken->easy); /* options; connections stay */
-    if (taken->second)
-        curl.curl_easy_reset(taken->second);
     pthread_mutex_lock(&h->lock);
     taken->next = h->idle;
     h->idle = taken;
     pthread_mutex_unlock(&h->lock);
-}
-
-static uint64_t late_after_ns(struct pp_http *h)
-{
-    pthread_mutex_lock(&h->lock);
-    uint64_t ns = pp_hedge_after_ns(&h->late);
-    pthread_mutex_unlock(&h->lock);
-    return ns;
-}
-
-static void note_first_byte(struct pp_http *h, uint64_t ns)
-{
-    pthread_mutex_lock(&h->lock);
-    pp_hedge_note(&h->late, ns);
-    pthread_mutex_unlock(&h->lock);
-}
-
-/* 1: it may be made twice. */
-static int spend_spare(struct pp_http *h)
-{
-    pthread_mutex_lock(&h->lock);
-    int may = pp_hedge_spend(&h->late);
-    pthread_mutex_unlock(&h->lock);
-    return may;
 }
 
 /* ---- one request ---- */
@@ -251,7 +173,6 @@ struct exchange {
     struct pp_err *err;
     pp_status st; /* of the body function */
     uint64_t received;
-    struct exchange **winner; /* of the two whose first bytes came first; NULL: there is one */
 };
 
 static size_t on_header(char *line, size_t size, size_t n, void *ctx)
@@ -266,10 +187,6 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
     struct exchange *x = ctx;
     struct pp_http_answer *a = x->answer;
     size *= n;
-    if (x->winner && !*x->winner && a->head.status / 100 == 2)
-        *x->winner = x;
-    if (x->winner && *x->winner && *x->winner != x)
-        return 0;
     x->received += size;
     if (a->head.status / 100 == 2) {
         x->st = x->request->body
@@ -304,8 +221,6 @@ static void set_options(CURL *easy, const struct exchange *x, struct curl_slist 
     curl.curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl.curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 512L << 10);
     curl.curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    if (resolve)
-        curl.curl_easy_setopt(easy, CURLOPT_RESOLVE, resolve);
     curl.curl_easy_setopt(easy, CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
     curl.curl_easy_setopt(easy, CURLOPT_USERAGENT, "pipeprobe/" PP_VERSION);
     curl.curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(r->local ? LOCAL_MS : CONNECT_MS));
@@ -346,7 +261,6 @@ struct took {
     uint64_t began_ns, all_ns, cpu_ns;
     uint64_t resolve_ns, connect_ns, tls_ns, first_byte_ns, transfer_ns;
     long connections;
-    unsigned flags; /* PP_REQUEST_HEDGE, PP_REQUEST_DROPPED */
 };
 
 static uint64_t above(uint64_t a, uint64_t b)
@@ -377,21 +291,21 @@ static void read_times(CURL *easy, struct took *t)
 static void count(const struct exchange *x, const struct took *t)
 {
     int status = x->answer->head.status;
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_REQUESTS, 1);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_HEDGES, (t->flags & PP_REQUEST_HEDGE) != 0);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_HEDGES_WON,
-             (t->flags & PP_REQUEST_HEDGE) && !(t->flags & PP_REQUEST_DROPPED));
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_FAILED,
-             !(t->flags & PP_REQUEST_DROPPED) && (status == 0 || status >= 400));
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_THROTTLED, status == 429 || status == 503);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_CONNECTIONS, (uint64_t)t->connections);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_BYTES, x->received);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_BUSY_NS, t->all_ns);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_RESOLVE_NS, t->resolve_ns);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_CONNECT_NS, t->connect_ns);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_TLS_NS, t->tls_ns);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_FIRST_BYTE_NS, t->first_byte_ns);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_TRANSFER_NS, t->transfer_ns);
+    const uint64_t amount[] = {
+        [PP_REQUEST_COUNT_REQUESTS] = 1,
+        [PP_REQUEST_COUNT_FAILED] = status == 0 || status >= 400,
+        [PP_REQUEST_COUNT_THROTTLED] = status == 429 || status == 503,
+        [PP_REQUEST_COUNT_CONNECTIONS] = (uint64_t)t->connections,
+        [PP_REQUEST_COUNT_BYTES] = x->received,
+        [PP_REQUEST_COUNT_BUSY_NS] = t->all_ns,
+        [PP_REQUEST_COUNT_RESOLVE_NS] = t->resolve_ns,
+        [PP_REQUEST_COUNT_CONNECT_NS] = t->connect_ns,
+        [PP_REQUEST_COUNT_TLS_NS] = t->tls_ns,
+        [PP_REQUEST_COUNT_FIRST_BYTE_NS] = t->first_byte_ns,
+        [PP_REQUEST_COUNT_TRANSFER_NS] = t->transfer_ns,
+    };
+    for (unsigned i = 0; i < sizeof(amount) / sizeof(*amount); i++)
+        pp_count(&pp_request_counters, i, amount[i]);
 }
 
 static void note(CURL *easy, const struct exchange *x, const struct took *t)
@@ -420,7 +334,7 @@ static void note(CURL *easy, const struct exchange *x, const struct took *t)
                                             .epoch = of->epoch,
                                             .status = x->answer->head.status,
                                             .attempt = of->attempt,
-                                            .flags = of->flags | t->flags |
+                                            .flags = of->flags |
                                                      (t->connections ? PP_REQUEST_CONNECTED : 0u)},
                        address, of->name);
 }
@@ -466,176 +380,45 @@ static pp_status fail_perform(const struct exchange *x, CURLcode code, struct pp
     }
 }
 
-/* ---- a request, and a second one where the first is late ---- */
-
-/* Both of them. The second one has an answer of its own, and the bytes of the winner alone are handed on. */
-struct race {
-    struct handle *handle;
-    struct exchange first, second;
-    struct exchange *winner;
-    struct took took[2];
-    CURLcode code[2];
-    int running[2];
-    uint64_t cpu_ns;  /* of the thread when it began */
-    uint64_t late_ns; /* from the beginning on; UINT64_MAX: never */
-    struct curl_slist *headers;
-};
-
-static void begin(struct race *r, int which)
-{
-    struct exchange *x = which ? &r->second : &r->first;
-    CURL *easy = which ? r->handle->second : r->handle->easy;
-    r->took[which] = (struct took){.began_ns = pp_now_ns(), .flags = which ? PP_REQUEST_HEDGE : 0};
-    x->answer->head = (struct pp_http_head){.total = PP_HTTP_UNKNOWN, .length = PP_HTTP_UNKNOWN};
-    x->answer->location[0] = x->answer->text[0] = '\0';
-    x->answer->text_size = 0;
-    set_options(easy, x, r->headers);
-}
-
-static void finish(struct race *r, int which)
-{
-    struct took *t = &r->took[which];
-    const struct exchange *x = which ? &r->second : &r->first;
-    CURL *easy = which ? r->handle->second : r->handle->easy;
-    t->all_ns = pp_now_ns() - t->began_ns;
-    t->cpu_ns = which ? 0 : pp_thread_cpu_ns() - r->cpu_ns; /* of both, if there are two */
-    t->flags |= r->winner && r->winner != x ? PP_REQUEST_DROPPED : 0;
-    read_times(easy, t);
-    count(x, t);
-    note(easy, x, t);
-    r->running[which] = 0;
-}
-
-static void end_in_multi(struct race *r, int which)
-{
-    curl.curl_multi_remove_handle(r->handle->multi, which ? r->handle->second : r->handle->easy);
-    finish(r, which);
-}
-
-static int prepare_second(struct handle *t)
-{
-    if (!t->multi)
-        t->multi = curl.curl_multi_init();
-    if (!t->second)
-        t->second = curl.curl_easy_init();
-    if (!t->answer)
-        t->answer = malloc(sizeof(*t->answer));
-    return t->multi && t->second && t->answer;
-}
-
-/* The other one is not waited for once bytes of one have come, nor one that is the last to run. */
-static void take_ended(struct race *r)
-{
-    CURLMsg *m;
-    int left;
-    while ((m = curl.curl_multi_info_read(r->handle->multi, &left)) != NULL) {
-        int which = m->easy_handle == r->handle->second;
-        if (m->msg != CURLMSG_DONE)
-            continue;
-        r->code[which] = m->data.result;
-        end_in_multi(r, which);
-    }
-    for (int i = 0; i < 2; i++)
-        if (r->running[i] && r->winner && r->winner != (i ? &r->second : &r->first))
-            end_in_multi(r, i);
-}
-
-/* Whether a second one may be made is asked once, when the first is late. */
-static void run_race(struct pp_http *h, struct race *r)
-{
-    int active = 0, hedged = 0;
-    curl.curl_multi_add_handle(r->handle->multi, r->handle->easy);
-    r->running[0] = 1;
-    while (r->running[0] || r->running[1]) {
-        uint64_t waited = pp_now_ns() - r->took[0].began_ns;
-        int late = !hedged && !r->winner && r->first.answer->head.status == 0 && waited >= r->late_ns;
-        hedged |= late;
-        if (late && spend_spare(h)) {
-            begin(r, 1);
-            curl.curl_multi_add_handle(r->handle->multi, r->handle->second);
-            r->running[1] = 1;
-        }
-        uint64_t ms = hedged || waited >= r->late_ns ? 1000 : (r->late_ns - waited) / 1000000 + 1;
-        if (curl.curl_multi_perform(r->handle->multi, &active) != CURLM_OK)
-            break;
-        take_ended(r);
-        if (r->running[0] || r->running[1])
-            curl.curl_multi_poll(r->handle->multi, NULL, 0, ms < 1000 ? (int)ms : 1000, NULL);
-    }
-    for (int i = 0; i < 2; i++)
-        if (r->running[i])
-            end_in_multi(r, i);
-}
-
-/* One that failed or was refused loses against one that was not. */
-static int who_counts(const struct race *r)
-{
-    int first = r->winner == &r->first || !r->took[1].began_ns ||
-                (!r->winner && r->first.answer->head.status && r->first.answer->head.status < 500);
-    return !first;
-}
-
-static CURLcode carry(struct pp_http *h, struct race *r, int *which)
-{
-    r->cpu_ns = pp_thread_cpu_ns();
-    begin(r, 0);
-    *which = 0;
-    if (r->late_ns != UINT64_MAX && prepare_second(r->handle)) {
-        r->second = r->first;
-        r->second.answer = r->handle->answer;
-        r->first.winner = r->second.winner = &r->winner;
-        run_race(h, r);
-        *which = who_counts(r);
-    } else {
-        r->code[0] = curl.curl_easy_perform(r->handle->easy);
-        finish(r, 0);
-    }
-    if (h->late.quantile > 0 && r->took[*which].first_byte_ns)
-        note_first_byte(h, r->took[*which].first_byte_ns);
-    return r->code[*which];
-}
-
-static pp_status perform(struct pp_http *h, struct race *r, struct pp_err *err)
-{
-    const struct pp_http_request *request = r->first.request;
-    pp_status st = PP_OK;
-    for (size_t i = 0; st == PP_OK && i < PP_HTTP_HEADERS && request->header[i]; i++) {
-        struct curl_slist *longer = curl.curl_slist_append(r->headers, request->header[i]);
-        st = longer ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the request");
-        r->headers = longer ? longer : r->headers;
-    }
-    if (st == PP_OK) {
-        const char *location = NULL;
-        int which;
-        CURLcode code = carry(h, r, &which);
-        const struct exchange *x = which ? &r->second : &r->first;
-        curl.curl_easy_getinfo(which ? r->handle->second : r->handle->easy, CURLINFO_REDIRECT_URL, &location);
-        if (location && strlen(location) < sizeof(x->answer->location))
-            snprintf(x->answer->location, sizeof(x->answer->location), "%s", location);
-        if (x->st != PP_OK && x->st != PP_END)
-            st = x->st;
-        else if (code != CURLE_OK && x->st != PP_END)
-            st = fail_perform(x, code, err);
-        x->answer->text[x->answer->text_size] = '\0';
-        if (which)
-            *r->first.answer = *x->answer;
-    }
-    curl.curl_slist_free_all(r->headers);
-    return st;
-}
-
 pp_status pp_http_perform(struct pp_http *h, const struct pp_http_request *request,
                           struct pp_http_answer *answer, struct pp_err *err)
 {
-    struct race r = {.first = {.request = request, .answer = answer, .err = err}, .handle = take_handle(h)};
+    struct exchange x = {.request = request, .answer = answer, .err = err};
+    struct took t = {0};
+    struct curl_slist *headers = NULL;
+    struct handle *taken = take_handle(h);
+    pp_status st = taken ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for a connection");
     answer->head = (struct pp_http_head){.total = PP_HTTP_UNKNOWN, .length = PP_HTTP_UNKNOWN};
     answer->location[0] = answer->text[0] = '\0';
     answer->text_size = 0;
-    if (!r.handle)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a connection");
-    r.late_ns = request->may_hedge ? late_after_ns(h) : UINT64_MAX;
-    pp_status st = perform(h, &r, err);
-    give_handle(h, r.handle);
+    for (size_t i = 0; st == PP_OK && i < PP_HTTP_HEADERS && request->header[i]; i++) {
+        struct curl_slist *longer = curl.curl_slist_append(headers, request->header[i]);
+        st = longer ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the request");
+        headers = longer ? longer : headers;
+    }
+    if (st == PP_OK) {
+        const char *location = NULL;
+        uint64_t cpu_ns = pp_thread_cpu_ns();
+        t.began_ns = pp_now_ns();
+        set_options(taken->easy, &x, headers);
+        CURLcode code = curl.curl_easy_perform(taken->easy);
+        t.all_ns = pp_now_ns() - t.began_ns;
+        t.cpu_ns = pp_thread_cpu_ns() - cpu_ns;
+        read_times(taken->easy, &t);
+        count(&x, &t);
+        note(taken->easy, &x, &t);
+        curl.curl_easy_getinfo(taken->easy, CURLINFO_REDIRECT_URL, &location);
+        if (location && strlen(location) < sizeof(answer->location))
+            snprintf(answer->location, sizeof(answer->location), "%s", location);
+        if (x.st != PP_OK && x.st != PP_END)
+            st = x.st;
+        else if (code != CURLE_OK && x.st != PP_END)
+            st = fail_perform(&x, code, err);
+        answer->text[answer->text_size] = '\0';
+    }
+    curl.curl_slist_free_all(headers);
+    if (taken)
+        give_handle(h, taken);
     return st;
 }
 
@@ -647,11 +430,6 @@ int pp_http_available(char *text, size_t size)
 {
     snprintf(text, size, "%s", WHY);
     return 0;
-}
-
-pp_status pp_http_set_resolve(const char *const *texts, size_t n, struct pp_err *err)
-{
-    return PP_OK;
 }
 
 pp_status pp_http_open(struct pp_http **out, struct pp_err *err)

@@ -5,9 +5,8 @@
  *
  * A client keeps its connections: each request takes one of its handles, of which there are as many as
  * threads have asked at once. It follows no redirect and retries nothing: that is for who knows what the
- * request was, but for one that is late (pp_http_set_hedge). Several addresses of a host name are tried in
- * random order, so that connections spread over them. Certificates are verified. Times of every request go to
- * the tally (tally.h). */
+ * request was. Several addresses of a host name are tried in random order, so that connections spread over
+ * them. Certificates are verified. Times of every request are counted (request_log.h). */
 #ifndef PP_STORAGE_HTTP_H
 #define PP_STORAGE_HTTP_H
 
@@ -60,7 +59,6 @@ struct pp_http_request {
     int netrc;                           /* user and password may come from ~/.netrc */
     int local; /* answered within seconds or not at all, without a proxy: a service of this machine */
     const struct pp_http_subject *subject; /* NULL: it is for no object, and has no record of its own */
-    int may_hedge;                         /* made again if it is late (pp_http_set_hedge) */
     pp_http_body_fn *body;
     void *ctx;
 };
@@ -85,13 +83,6 @@ pp_status pp_http_perform(struct pp_http *h, const struct pp_http_request *reque
 /* For doctor: 1 and "libcurl 7.88.1, OpenSSL 3.0.15"; 0 and why not. */
 int pp_http_available(char *text, size_t size);
 
-/* A request with may_hedge whose first byte is later than that quantile (0.95) of the newest ones of its
- * client is made a second time, and the one that answers first counts; the other is cut off. At most a part
- * 1 - quantile of the requests is made twice, and none before 50 have been answered. 0, as at first: none. */
-void pp_http_set_hedge(double quantile);
-/* "HOST:PORT:ADDRESS[,ADDRESS...]", as curl's --resolve has it: the addresses of a host, in place of what DNS
- * says. Of all clients from now on; n texts. PP_E_USAGE: one is none. */
-pp_status pp_http_set_resolve(const char *const *texts, size_t n, struct pp_err *err);
 /* How long a connection may bring nothing, or less than 1 KiB/s, before the request fails (30 s). */
 void pp_http_set_timeout(double seconds);
 /* Asked once a second by every request, and between retries: not 0 ends it with PP_E_INTERRUPTED. NULL: none,

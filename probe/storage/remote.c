@@ -500,10 +500,7 @@ static pp_status read_range(const struct pp_object *out, struct object *o, struc
     read_for(j, r);
     j->subject.flags = w.offset == 0 ? PP_REQUEST_BEGINS : 0;
     j->ask.if_match = etag[0] == '"' ? etag : NULL; /* weak ones may not be asked for */
-    j->request = (struct pp_http_request){.range = range,
-                                          .body = take_range,
-                                          .ctx = &w,
-                                          .may_hedge = r->context != NULL};
+    j->request = (struct pp_http_request){.range = range, .body = take_range, .ctx = &w};
     pp_status st = r->context ? ask_once(j, err) : ask_often(j, reset_range, err);
     pthread_mutex_lock(&o->lock);
     if (st == PP_OK)
@@ -613,7 +610,6 @@ pp_status pp_remote_read_whole(const struct pp_storage *s, const struct pp_objec
         goto out;
     read_for(j, r);
     j->part = NULL;
-    j->request.may_hedge = r->context != NULL;
     j->request.body = take_whole;
     j->request.ctx = r;
     r->got = 0;

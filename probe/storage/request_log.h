@@ -13,8 +13,6 @@
     X(FAILED, "remote_failed_total", "of them: no answer, a cut one, or an answer that is an error") \
     X(THROTTLED, "remote_throttled_total", "of them: 429 or 503, the server asks to slow down") \
     X(RETRIES, "remote_retries_total", "requests made again: after a failure, a redirect, a new region") \
-    X(HEDGES, "remote_hedges_total", "second requests for bytes that were late (--hedge)") \
-    X(HEDGES_WON, "remote_hedges_won_total", "of them: the second answered first") \
     X(CONNECTIONS, "remote_connections_total", "connections opened") \
     X(BYTES, "remote_bytes_total", "bytes of bodies received") \
     X(BUSY_NS, "remote_busy_ns_total", "requests in flight, summed over time") \
@@ -38,12 +36,10 @@ enum {
     PP_REQUEST_PREFIX = 200
 };
 
-enum pp_request_flag {
-    PP_REQUEST_CONNECTED = 1, /* it opened a connection */
-    PP_REQUEST_HEDGE = 2,     /* made because another one for the same bytes was late */
-    PP_REQUEST_DROPPED = 4,   /* the other one of the two answered first */
-    PP_REQUEST_MODEL = 8,     /* no request: a storage model let this time pass (model.h) */
-    PP_REQUEST_BEGINS = 16,   /* a range of an object, from its first byte on */
+enum pp_request_flag {                           /* 2 and 4 are of older recordings */
+                       PP_REQUEST_CONNECTED = 1, /* it opened a connection */
+                       PP_REQUEST_MODEL = 8,   /* no request: a storage model let this time pass (model.h) */
+                       PP_REQUEST_BEGINS = 16, /* a range of an object, from its first byte on */
 };
 
 /* The times are parts of one stretch, in this order, and end with the last byte. */

@@ -1,8 +1,8 @@
 /* One replay of recorded costs under knobs: the costs and set-up that the knobs make of the recorded ones. */
+#include "report/replay/hedge.h"
 #include "report/replay/whatif_impl.h"
 
 #include "probe/base/err.h"
-#include "probe/base/hedge.h"
 #include "probe/base/rng.h"
 #include "report/replay/requests.h"
 #include "report/replay/shards.h"
@@ -82,7 +82,7 @@ static int in_line(const struct pp_costs *c)
     return c->bandwidth > 0 || c->reads_per_s > 0;
 }
 
-/* Follows the samples in their order, as the client of requests follows them (base/hedge.h): what is late
+/* Follows the samples in their order, as a client that hedges would (hedge.h): what is late
  * depends on the answers before, and how many are made again on a budget. The second request draws from the
  * recorded first bytes, so long as what makes a request late is its own. */
 static double hedged(const struct pp_costs *c, struct pp_hedge *h, double first, size_t i)

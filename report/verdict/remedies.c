@@ -552,7 +552,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_REMOTE_HOST] =
         {"hosts", "even hosts: the slow one as fast as the others, or no requests to it",
          "Take {host} out of the name's addresses, or find what makes it slow; hedged requests hide a part of it.",
-         WORDS("the address of another host in DATASET; `--hedge p95` until then",
+         WORDS("the address of another host in DATASET",
                "take the host out of the service or of DNS; a client that hedges (CRT, s3torchconnector)",
                "take the host out of the service or of DNS", "take the host out of the service or of DNS"),
          .by = "hedge"},
@@ -564,13 +564,13 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "keys that begin with a hash; shards in place of single objects",
                "shards under several prefixes; larger shards (`ShardWriter(maxsize=...)`)",
                "shards under several prefixes")},
-    [PP_REMEDY_REMOTE_HEDGE] = {"hedge", "hedged requests: a second one where the first is late",
-                                "Hedge slow requests: make a second one when the first byte is late.",
-                                WORDS("`--hedge p95`",
-                                      "a client that hedges or retries slow requests (CRT, s3torchconnector)",
-                                      "`pipe:` of a client that hedges",
-                                      "a file system in front of the store"),
-                                .options = "--hedge {to}"},
+    [PP_REMEDY_REMOTE_HEDGE] =
+        {"hedge", "hedged requests: a second one where the first is late",
+         "Hedge slow requests: make a second one when the first byte is late.",
+         WORDS(
+             "nothing: `run` makes no request twice; `--out-of-order` and a larger `--prefetch` hide a part",
+             "a client that hedges or retries slow requests (CRT, s3torchconnector)",
+             "`pipe:` of a client that hedges", "a file system in front of the store")},
     [PP_REMEDY_REMOTE_STREAM] =
         {.by = "inflight workers storage",
          .sentence =

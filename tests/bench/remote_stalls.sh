@@ -27,6 +27,7 @@ export SSL_CERT_FILE=$T/cert.pem
 small=http://127.0.0.1:$plain/shard-{000000..000003}.tar
 hot=http://127.0.0.1:$plain/shard-{000000..000001}.tar,http://127.0.0.1:$plain/hot/shard-{000000..000001}.tar
 large=http://127.0.0.1:$plain/large/shard-{000000..000001}.tar
+two_addresses
 secure=https://127.0.0.1:$tls/shard-{000000..000003}.tar
 tiny=http://127.0.0.1:$plain/tiny/shard-{000000..000039}.tar
 whole=http://127.0.0.1:$plain/whole/shard-000000.tar
@@ -62,14 +63,14 @@ churn-40|connections|$secure|latency-ms=10&close=2&handshake-ms=40|--step-ms 10|
 churn-80|connections|$secure|latency-ms=20&close=2&handshake-ms=80|--step-ms 10|connections=kept|latency-ms=20|
 slow-host-100|slow-host|$named|latency-ms=15&slow-ms=100|--step-ms 10 --inflight 4|hosts=even|latency-ms=15|
 slow-host-200|slow-host|$named|latency-ms=20&slow-ms=200|--step-ms 10 --inflight 4|hosts=even|latency-ms=20|
-tail-300|latency-tail|$small|latency-ms=8&latency-p99-ms=300|--step-ms 10|hedge=p95||--hedge p95
-tail-500|latency-tail|$small|latency-ms=10&latency-p99-ms=500|--step-ms 10|hedge=p95||--hedge p95
+tail-300|latency-tail|$small|latency-ms=8&latency-p99-ms=300|--step-ms 10|inflight=4||--inflight 4
+tail-500|latency-tail|$small|latency-ms=10&latency-p99-ms=500|--step-ms 10|inflight=4||--inflight 4
 small-shards-40|small-objects|$tiny|latency-ms=40|--stream --shuffle-buffer 1 --step-ms 10|shard-size=256MiB||$whole
 small-shards-100|small-objects|$tiny|latency-ms=100|--stream --shuffle-buffer 1 --step-ms 10|shard-size=256MiB||$whole
 END
 
 run_once() { # URL OPTIONS...: samples/s; the recording is run.sqlite, the report run.json
-    "$PP" run "$1" --workers 2 --batch-size 4 --transform rrc:32,hflip --resolve "store.test:$plain:127.0.0.1,127.0.0.2" "${@:2}" --duration "${seconds}s" --quiet --force \
+    "$PP" run "$1" --workers 2 --batch-size 4 --transform rrc:32,hflip "${@:2}" --duration "${seconds}s" --quiet --force \
         -o "$T/run.sqlite" --json >"$T/run.json" 2>"$T/err" || [ $? = 3 ] || { cat "$T/err" >&2; exit 1; }
     json "$T/run.json" '$.samples_per_s'
 }

@@ -10,7 +10,8 @@ python=${PERFETTO_PYTHON:-python3}
 "$MAKE_DATASET" "$T/data" --n 60 --size 120x90 --tar 3 >/dev/null
 serve "$T/data" --also 127.0.0.2
 set_faults 'latency-ms=5&busy=5&close=7'
-run timeout 60 "$PP" run "http://store.test:$PORT/shard-{000000..000002}.tar" --resolve "store.test:$PORT:127.0.0.1,127.0.0.2" --workers 2 --inflight 3 --epochs 2 --batch-size 4 \
+two_addresses
+run timeout 60 "$PP" run "http://store.test:$PORT/shard-{000000..000002}.tar" --workers 2 --inflight 3 --epochs 2 --batch-size 4 \
     --transform rrc:32 --step none --quiet --force -o "$T/run.sqlite"
 like "recorded" "$rc" "^[03]$" # short: there may be no verdict
 whole="queue_ns + resolve_ns + connect_ns + tls_ns + first_byte_ns + transfer_ns"

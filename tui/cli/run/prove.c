@@ -37,7 +37,6 @@ static const struct turn {
     {"pinned", "--no-pageable", NULL, NULL, 0},
     {"sync", "--no-sync-every-step", NULL, NULL, 0},
     {"inflight", "--inflight", "", NULL, 0},
-    {"hedge", "--hedge", "", NULL, 0},
     {"gpu-decode", "--decode", "nvjpeg", decodes_on_gpu, 1},
 };
 enum {

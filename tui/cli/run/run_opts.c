@@ -92,12 +92,6 @@ static const struct pp_opt_choice like_choices[] = {
     {"none", NULL},   {"s3", NULL},      {"s3-express", NULL}, {"nfs", NULL},
     {"lustre", NULL}, {"aistore", NULL}, {NULL, NULL},
 };
-static const struct pp_opt_choice hedge_choices[] = {
-    {"off", NULL},
-    {"p95", "later than 95 % of the newest"},
-    {"p99", "later than 99 %"},
-    {NULL, NULL},
-};
 static const struct pp_opt_choice color_choices[] = {
     {"auto", "when stdout is a terminal"},
     {"always", NULL},
@@ -240,10 +234,6 @@ static const struct pp_opt own_rows[] = {
     {.name = "like", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(like), .choices = like_choices,
      .arg = "KIND", .dflt = "none",
      .help = "for planning: reads take the time of s3, s3-express, nfs, lustre or aistore (an assumption)"},
-    {.name = "hedge", .advanced = 1, .type = PP_OPT_CHOICE, .offset = AT(hedge), .choices = hedge_choices,
-     .arg = "off|p95|p99", .dflt = "off", .help = "http, s3: make a request again that is later than most; the first answer counts"},
-    {.name = "resolve", .advanced = 1, .type = PP_OPT_LIST, .offset = AT(resolve), .arg = "H:P:ADDR",
-     .help = "http, s3: addresses of host H, port P (ADDR,ADDR...), as curl has it"},
 
     {.name = "max-sample-memory", .advanced = 1, .type = PP_OPT_SIZE, .offset = AT(max_sample_memory),
      .arg = "SIZE", .dflt = "512MiB",

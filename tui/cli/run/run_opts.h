@@ -46,9 +46,7 @@ struct run_opts {
     uint64_t cache_bytes;
     int cache_policy; /* enum pp_cache_policy_id */
     double retry_backoff_ms, remote_timeout;
-    int like;  /* 0: none; else one more than the model's number (storage/model.h) */
-    int hedge; /* 0: off, 1: p95, 2: p99 */
-    struct pp_opt_list resolve;
+    int like; /* 0: none; else one more than the model's number (storage/model.h) */
     /* trainer and device */
     int step;
     uint64_t step_length_ns; /* of --step KIND:TIME; 0: none given */

@@ -59,12 +59,7 @@ static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, con
                                 .progress = on_open_progress,
                                 .progress_ctx = opening};
     uint64_t t0 = pp_now_ns();
-    static const double quantiles[] = {0, 0.95, 0.99};
     pp_http_set_timeout(o->remote_timeout);
-    pp_http_set_hedge(quantiles[o->hedge]);
-    pp_status resolved = pp_http_set_resolve(o->resolve.item, (size_t)o->resolve.n, err);
-    if (resolved != PP_OK)
-        return resolved;
     pp_decode_image_names(decoders, sizeof(decoders) / sizeof(*decoders));
     pp_http_set_interrupted(opening->interrupted);
     pp_status st = pp_dataset_open(&d, &p->dataset, err);

@@ -64,8 +64,6 @@ pp_status run_torch_check(const struct run_opts *o, const struct pp_opt_set *set
         "cpu-ballast",
         "inject",
         "like",
-        "hedge",
-        "resolve",
         "retries",
         "retry-backoff-ms",
         "prove",

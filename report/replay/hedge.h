@@ -1,11 +1,11 @@
-/* base/hedge.h: when a request is late, and whether it may be made a second time: later than a quantile of
- * the newest first bytes, and within a budget of as many as that quantile leaves. The client of requests
- * follows it (storage/http.h), and the what-if replays it. What is noted is the answer that counted, so that
- * the limit falls while late requests are made again.
+/* replay/hedge.h: when a client that hedges holds a request for late, and whether it may make it a second
+ * time: later than a quantile of the newest first bytes, and within a budget of as many as that quantile
+ * leaves (Dean and Barroso, "The Tail at Scale", 2013). What is noted is the answer that counted, so that the
+ * limit falls while late requests are made again.
  *
  * No lock, no clock. */
-#ifndef PP_BASE_HEDGE_H
-#define PP_BASE_HEDGE_H
+#ifndef PP_REPORT_REPLAY_HEDGE_H
+#define PP_REPORT_REPLAY_HEDGE_H
 
 #include <stdint.h>
 

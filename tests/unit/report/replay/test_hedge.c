@@ -1,5 +1,5 @@
 /* When a request is late, and how many may be made again. */
-#include "probe/base/hedge.h"
+#include "report/replay/hedge.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,15 +1,12 @@
-#include "probe/base/hedge.h"
+#include "report/replay/hedge.h"
+
+#include "probe/base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { EACH = 16 };
 #define MOST_SPARE 5.0 /* requests that may be made twice in a row */
-
-static int by_float(const void *a, const void *b)
-{
-    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
-}
 
 uint64_t pp_hedge_after_ns(const struct pp_hedge *h)
 {
@@ -25,7 +22,7 @@ void pp_hedge_note(struct pp_hedge *h, uint64_t first_byte_ns)
         return;
     size_t n = h->n < PP_HEDGE_RECENT ? (size_t)h->n : PP_HEDGE_RECENT;
     memcpy(sorted, h->recent, n * sizeof(*sorted));
-    qsort(sorted, n, sizeof(*sorted), by_float);
+    qsort(sorted, n, sizeof(*sorted), pp_by_float);
     h->ns = (uint64_t)sorted[(size_t)(h->quantile * (double)(n - 1))];
 }
 
