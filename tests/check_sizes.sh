@@ -18,7 +18,7 @@ report/audit/audit_read.c 627
 report/audit/judge.c 603
 report/model/fields.c 684
 report/render/sections.c 643
-report/verdict/remedies.c 670
+report/rules/remedies.c 670
 report/verdict/verdict.c 640
 tui/cli/run/run.c 648
 '

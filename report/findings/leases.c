@@ -3,7 +3,7 @@
 #include "report/findings/rows.h"
 
 #include "probe/base/text.h"
-#include "report/verdict/remedies.h"
+#include "report/rules/remedies.h"
 
 #include <math.h>
 #include <stdlib.h>

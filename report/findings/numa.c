@@ -1,7 +1,7 @@
 #include "report/findings/numa.h"
 
 #include "report/findings/rows.h"
-#include "report/verdict/remedies.h"
+#include "report/rules/remedies.h"
 
 #include <math.h>
 #include <stdio.h>

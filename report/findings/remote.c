@@ -4,7 +4,7 @@
 #include "report/findings/rows.h"
 
 #include "probe/base/text.h"
-#include "report/verdict/remedies.h"
+#include "report/rules/remedies.h"
 #include "report/verdict/verdict_rules.h"
 
 #include <math.h>

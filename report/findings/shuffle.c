@@ -4,7 +4,7 @@
 
 #include "probe/base/text.h"
 #include "probe/sampler/shuffle_quality.h"
-#include "report/verdict/remedies.h"
+#include "report/rules/remedies.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -101,7 +101,7 @@ struct pp_report_fix {
 
 /* What can be pasted to do as next_step says, and what the replay predicts of it (report/verdict/action.h).
  */
-struct pp_remedy; /* report/verdict/remedies.h */
+struct pp_remedy; /* report/rules/remedies.h */
 struct pp_report_action {
     const char *python;  /* "DataLoader(..., num_workers=8)", or another line; NULL: none */
     const char *words;   /* where there is no line: what to change in PyTorch; NULL: nothing */

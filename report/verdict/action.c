@@ -1,7 +1,7 @@
 #include "report/verdict/action.h"
 
 #include "probe/base/text.h"
-#include "report/verdict/remedies.h"
+#include "report/rules/remedies.h"
 #include "report/verdict/signals.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "report/verdict/dali.h"
 
 #include "report/verdict/action.h"
-#include "report/verdict/remedies.h"
+#include "report/rules/remedies.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "report/replay/requests.h"
 #include "report/replay/shards.h"
 #include "report/replay/storage.h"
-#include "report/verdict/remedies.h"
+#include "report/rules/remedies.h"
 #include "report/verdict/remote_signals.h"
 #include "report/verdict/verdict_rules.h"
 

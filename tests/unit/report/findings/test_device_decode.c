@@ -3,7 +3,7 @@
 #include "tests/support/fake_run.h"
 
 #include "report/build/build.h"
-#include "report/verdict/remedies.h"
+#include "report/rules/remedies.h"
 #include "tests/support/golden.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "tests/support/fake_run.h"
 
 #include "report/build/build.h"
-#include "report/verdict/remedies.h"
+#include "report/rules/remedies.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

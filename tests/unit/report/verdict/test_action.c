@@ -2,7 +2,7 @@
  */
 #include "report/verdict/action.h"
 #include "report/render/answer.h"
-#include "report/verdict/remedies.h"
+#include "report/rules/remedies.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  * what DALI has not. */
 #include "report/verdict/action.h"
 #include "report/verdict/dali.h"
-#include "report/verdict/remedies.h"
+#include "report/rules/remedies.h"
 
 #include "tests/support/report_fixture.h"
 

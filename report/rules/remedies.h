@@ -1,10 +1,10 @@
-/* report/verdict/remedies.h: what to change, as one table. A rule, a ranked fix and a finding refer to a row
+/* report/rules/remedies.h: what to change, as one table. A rule, a ranked fix and a finding refer to a row
  * and hold no advice of their own; the reference of verdicts (docs/reference/verdicts.md) is made from the
  * same rows.
  *
  * Texts are constants. Sentences may hold {name} where a metric's value goes (verdict_rules.h). */
-#ifndef PP_REPORT_VERDICT_REMEDIES_H
-#define PP_REPORT_VERDICT_REMEDIES_H
+#ifndef PP_REPORT_RULES_REMEDIES_H
+#define PP_REPORT_RULES_REMEDIES_H
 
 enum pp_remedy_id {
     /* what a fix offers, and the rules whose sentence is about the same change */

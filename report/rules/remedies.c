@@ -1,4 +1,4 @@
-#include "report/verdict/remedies.h"
+#include "report/rules/remedies.h"
 
 #include <stddef.h>
 
