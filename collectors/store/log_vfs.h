@@ -3,7 +3,7 @@
  *
  * SQLite writes two pieces per page of a transaction, 24 bytes that say which page it is and the page. Each
  * is a system call and a page of the kernel's cache to look up: 6 us a page where 64 KiB at a time take 1.2
- * (ext4, docs/results/performance.md), which a recorder that is pressed hard pays for every thousand spans.
+ * (ext4), which a recorder that is pressed hard pays for every thousand spans.
  *
  * Only pages that do not end a transaction wait, and whatever else is asked of the log takes them along: when
  * a COMMIT has succeeded its pages have gone to the base's xWrite, all of them and in order. A write that

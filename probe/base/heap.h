@@ -2,8 +2,8 @@
  *
  * A page that is first read and then written is mapped twice, and the second time every core that runs a
  * thread of the process is interrupted to forget the first. On a virtual machine with busy cores that was 0.5
- * ms a page (docs/results/performance.md, what recording costs), in the thread that writes and in the ones it
- * interrupts. Page faults belong before the measurement. */
+ * ms a page, in the thread that writes and in the ones it interrupts. Page faults belong before the
+ * measurement. */
 #ifndef PP_BASE_HEAP_H
 #define PP_BASE_HEAP_H
 
