@@ -118,9 +118,9 @@ report "every page is two clicks from README.md" "$(far_pages)"
 report "no line over 160 columns" "$(long_lines)"
 lines=$(wc -l <README.md)
 report "README.md has 120 lines at most" "$([ "$lines" -le 120 ] || echo "it has $lines")"
-report "a page of docs/results has 80 lines at most" "$(wc -l docs/results/*.md | awk '$2 != "total" && $1 > 80 { print $2 " has " $1 }')"
 report "README.md shows the report the program prints (make docs-reference)" "$([ -n "$MARK" ] || echo "no line <!-- report FILE up to TEXT -->"; diff README.md "$tmp/README.md")"
 if [ -x "$PP" ]; then report "$COMMANDS_PAGE is what --help-all says (make docs-reference)" "$(diff "$COMMANDS_PAGE" "$tmp/commands.md")"
 else report "$COMMANDS_PAGE is what --help-all says" "$PP is not built: make"; fi
+report "a page of docs/results has 80 lines at most" "$(wc -l docs/results/*.md | awk '$2 != "total" && $1 > 80 { print $2 " has " $1 }')"
 echo "1..$t"
 exit $failed
