@@ -4,17 +4,15 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "report/ranks/digest_file.h"
+#include "tui/cli/again.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define END_NS UINT64_C(60000000000)
@@ -43,27 +41,14 @@ static void name_it(struct digest_beside *b, const char *dir, const char *record
              (int)n, base);
 }
 
-static int spawn(struct digest_beside *b, uint64_t every_ns, int in)
+/* Ctrl-C is for the job; the digest of its end is to be written. */
+static int start_merge(struct digest_beside *b, uint64_t every_ns, int in)
 {
     char every[32];
-    const char *argv[] = {"pipeprobe", "merge", "--beside", "--force", "--every", every, "-o", b->path, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t none;
+    struct again a = {.in = in, .out = AGAIN_NULL, .group = AGAIN_OWN_GROUP};
     snprintf(every, sizeof(every), "%llums", (unsigned long long)(every_ns / 1000000));
-    sigemptyset(&none);
-    if (posix_spawnattr_init(&attr) != 0)
-        return ENOMEM;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setpgroup(&attr, 0); /* Ctrl-C is for the job; the digest of its end is to be written */
-    int rc = posix_spawn(&b->pid, "/proc/self/exe", &actions, &attr, (char *const *)argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
-    return rc;
+    again_add(&a, "pipeprobe", "merge", "--beside", "--force", "--every", every, "-o", b->path, NULL);
+    return again_start(&a, &b->pid);
 }
 
 void digest_beside_start(struct digest_beside *b, const struct digest_opts *o, const char *recording,
@@ -81,18 +66,18 @@ void digest_beside_start(struct digest_beside *b, const struct digest_opts *o, c
         return;
     }
     if (stat(b->path, &info) == 0 && !pp_digest_is_file(b->path)) {
-        say(b, "no digest: %s is there, and is %s", b->path, "no digest; move it away");
+        say(b, "cannot write the digest: %s exists and is not a digest; move or rename it%s", b->path, "");
         return;
     }
     /* a socket, as a pipe whose reader is gone would end the process that writes */
-    rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) == 0 ? spawn(b, o->every_ns, in[0]) : errno;
+    rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) == 0 ? start_merge(b, o->every_ns, in[0])
+                                                                     : errno;
     if (in[0] >= 0)
         close(in[0]);
     b->names = in[1];
     if (rc == 0)
         return;
     say(b, "no digest%s: its process cannot be started: %s", "", strerror(rc));
-    b->pid = 0;
     if (b->names >= 0)
         close(b->names);
     b->names = -1;
@@ -121,19 +106,15 @@ void digest_beside_finish(struct digest_beside *b)
 void digest_beside_end(struct digest_beside *b, int quiet)
 {
     uint64_t deadline = pp_now_ns() + END_NS;
-    int status = 0;
-    pid_t done = 0;
+    int status = 0, ended = 0;
     if (!b->pid)
         return;
     digest_beside_finish(b);
-    while ((done = waitpid(b->pid, &status, WNOHANG)) == 0 || (done < 0 && errno == EINTR)) {
-        if (pp_now_ns() > deadline)
-            break;
+    while (!(ended = again_has_ended(&b->pid, &status)) && pp_now_ns() <= deadline)
         pp_sleep_until_ns(pp_now_ns() + LOOK_NS);
-    }
-    if (done == 0)
+    if (!ended)
         say(b, "the digest %s is still being made%s", b->path, "");
-    else if (!quiet && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    else if (!quiet && again_code(status) == 0)
         say(b, "the digest of the ranks here is %s%s", b->path, "");
     *b = (struct digest_beside){.names = -1, .label = b->label};
 }

@@ -1,14 +1,13 @@
 /* `pipeprobe export`: a recorded run in another tool's format. */
 #include "probe/base/err.h"
-#include "probe/base/signals.h"
 #include "probe/base/text.h"
 #include "report/export/export.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/export_otlp.h"
 #include "tui/cli/export_ranks.h"
+#include "tui/cli/interrupt.h"
 #include "tui/cli/metrics/text_export.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,28 +52,6 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int sig)
-{
-    (void)sig;
-    interrupted = 1;
-}
-
-/* So that an export that is stopped takes its temporary file along; a second Ctrl-C ends the process as
- * usual. */
-static void catch_signals(void)
-{
-    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND};
-    sigemptyset(&sa.sa_mask);
-    pp_signals_catch(&sa);
-}
-
-static int is_interrupted(void)
-{
-    return interrupted;
-}
-
 static int on_progress(void *ctx, uint64_t done, uint64_t total)
 {
     struct pp_progress *p = ctx;
@@ -82,7 +59,7 @@ static int on_progress(void *ctx, uint64_t done, uint64_t total)
     if (p->on)
         pp_progress_line(p, "%s spans, %.0f %%", pp_text_count(text, sizeof(text), (double)done),
                          total ? 100.0 * (double)done / (double)total : 100.0);
-    return interrupted;
+    return interrupt_asked();
 }
 
 /* ---- what to export, as what, to where ---- */
@@ -250,8 +227,7 @@ static pp_status export_traces(const char *input, const char *out, const struct 
     struct export_otlp_opts eo = {.out = out,
                                   .force = o->force,
                                   .quiet = o->quiet,
-                                  .max_bytes = o->max_bytes,
-                                  .interrupted = is_interrupted};
+                                  .max_bytes = o->max_bytes};
     return export_otlp(input, &eo, err);
 }
 
@@ -288,7 +264,7 @@ static int export_main(int argc, char **argv)
     pp_status st = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
     if (st == PP_OK && (exit_code = pp_cli_parse(&pp_cmd_export, &set, argc, argv, operands, &n)) >= 0)
         goto out;
-    catch_signals();
+    interrupt_catch(INTERRUPT_ONCE, NULL); /* one that is stopped takes its temporary file along */
     if (st == PP_OK)
         st = n ? PP_OK
                : pp_fail(&err, PP_E_USAGE, "no recording given: name the FILE that 'pipeprobe run' wrote");

@@ -8,6 +8,7 @@
 #include "report/export/otlp_traces.h"
 #include "report/export/out.h"
 #include "report/send/otlp.h"
+#include "tui/cli/interrupt.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ int export_otlp_is_url(const char *out)
 
 static int is_interrupted(void *ctx)
 {
-    return ((struct sending *)ctx)->o->interrupted();
+    (void)ctx;
+    return interrupt_asked();
 }
 
 static void rest(struct sending *s, long retry_s, int tries)
@@ -44,7 +46,7 @@ static void rest(struct sending *s, long retry_s, int tries)
     long pause_s = retry_s > 1L << tries ? retry_s : 1L << tries;
     uint64_t ns = (uint64_t)(pause_s < PAUSE_MOST_S ? pause_s : PAUSE_MOST_S) * UINT64_C(1000000000);
     uint64_t now = pp_now_ns(), until = now + ns + pp_mix64(now) % (ns / 4);
-    while (!is_interrupted(s) && now < until) {
+    while (!interrupt_asked() && now < until) {
         uint64_t next = now + UINT64_C(200000000);
         pp_sleep_until_ns(next < until ? next : until);
         now = pp_now_ns();
@@ -68,9 +70,9 @@ static int send_body(void *ctx, const char *body, size_t n, size_t spans)
     s->spans += spans;
     if (s->given_up) {
         s->lost += spans;
-        return is_interrupted(s);
+        return interrupt_asked();
     }
-    for (int tries = 0; sent == PP_SENT_AGAIN && tries < TRIES && !is_interrupted(s); tries++) {
+    for (int tries = 0; sent == PP_SENT_AGAIN && tries < TRIES && !interrupt_asked(); tries++) {
         if (tries)
             rest(s, x.retry_s, tries - 1);
         sent = pp_otlp_send(s->client, &s->settings, body, n, &x);
@@ -80,9 +82,9 @@ static int send_body(void *ctx, const char *body, size_t n, size_t spans)
     s->lost += sent == PP_SENT_NOT || sent == PP_SENT_AGAIN ? spans : 0;
     s->refused = sent == PP_SENT_NOT ? s->refused + 1 : 0;
     s->given_up = sent == PP_SENT_AGAIN || s->refused == REFUSED_MOST;
-    if (sent != PP_SENT && !is_interrupted(s))
+    if (sent != PP_SENT && !interrupt_asked())
         note_trouble(s, x.why);
-    return is_interrupted(s);
+    return interrupt_asked();
 }
 
 static pp_status to_server(const struct pp_source *source, struct sending *s, struct pp_otlp_traces_opts *to,
@@ -107,7 +109,7 @@ static int write_body(void *ctx, const char *body, size_t n, size_t spans)
     struct sending *s = ctx;
     if (pp_io_write_full(s->place.fd, body, n) != 0)
         s->failed = errno;
-    return s->failed || is_interrupted(s);
+    return s->failed || interrupt_asked();
 }
 
 static pp_status to_file(const struct pp_source *source, struct sending *s, struct pp_otlp_traces_opts *to,

@@ -14,7 +14,6 @@ struct export_otlp_opts {
     const char *out; /* a URL, a file, or "-" */
     int force, quiet;
     uint64_t max_bytes;
-    int (*interrupted)(void);
 };
 
 /* 1: what -o names is a server. */

@@ -2,17 +2,16 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/base/signals.h"
 #include "report/ranks/digest_file.h"
 #include "report/ranks/digest_follow.h"
 #include "report/ranks/pile.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/interrupt.h"
 #include "tui/cli/rank_files.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,24 +40,6 @@ struct follow {
     int words_ended; /* of standard input */
     int is_told;     /* that it could not be written */
 };
-
-/* ---- signals ---- */
-
-static volatile sig_atomic_t stop_signal;
-
-static void on_signal(int sig)
-{
-    stop_signal = sig;
-}
-
-/* Beside another command the end of that one is the end. */
-static void catch_signals(int beside)
-{
-    struct sigaction sa = {.sa_handler = beside ? SIG_IGN : on_signal};
-    sigemptyset(&sa.sa_mask);
-    pp_signals_catch(&sa);
-    signal(SIGPIPE, SIG_IGN);
-}
 
 /* ---- the files ---- */
 
@@ -261,7 +242,8 @@ static pp_status take_words(struct follow *g, struct pp_err *err)
 static pp_status rest(struct follow *g, uint64_t until_ns, struct pp_err *err)
 {
     pp_status st = PP_OK;
-    for (uint64_t now; st == PP_OK && !stop_signal && !g->words_ended && (now = pp_now_ns()) < until_ns;) {
+    for (uint64_t now;
+         st == PP_OK && !interrupt_asked() && !g->words_ended && (now = pp_now_ns()) < until_ns;) {
         struct pollfd fd = {.fd = g->o->beside ? STDIN_FILENO : -1, .events = POLLIN};
         uint64_t left_ms = (until_ns - now) / 1000000 + 1;
         if (poll(&fd, 1, left_ms < WAKE_MS ? (int)left_ms : WAKE_MS) > 0)
@@ -302,7 +284,8 @@ pp_status merge_follow(const struct merge_follow_opts *o, struct pp_err *err)
 {
     struct follow g = {.o = o};
     int first = 1, ended = 0;
-    catch_signals(o->beside);
+    interrupt_catch(o->beside ? INTERRUPT_BESIDE : INTERRUPT_WAKES, NULL);
+    interrupt_ignore_pipe();
     pp_status st = PP_OK, written = PP_OK;
     while (st == PP_OK && !ended) {
         uint64_t began = pp_now_ns(), cpu = pp_clock_of(CLOCK_PROCESS_CPUTIME_ID);
@@ -316,16 +299,16 @@ pp_status merge_follow(const struct merge_follow_opts *o, struct pp_err *err)
         ended = !o->beside && all_ended(&g);
         if (st == PP_OK && !ended)
             st = rest(&g, began + apart, err);
-        ended |= stop_signal || g.words_ended;
+        ended |= interrupt_asked() || g.words_ended;
         first = 0;
     }
     if (st == PP_OK)
         st = look(&g, 0, err); /* quick, in case that there is no time for the next one */
     if (st == PP_OK)
         written = write_out(&g, err);
-    if (st == PP_OK && !stop_signal)
+    if (st == PP_OK && !interrupt_asked())
         st = look(&g, 1, err);
-    if (st == PP_OK && !stop_signal)
+    if (st == PP_OK && !interrupt_asked())
         written = write_out(&g, err);
     st = st == PP_OK ? written : st;
     if (st == PP_OK && !g.output.st_ino)

@@ -3,15 +3,14 @@
  * a full disk costs is then this process's alone. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/base/signals.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/find_recording.h"
+#include "tui/cli/interrupt.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/metrics/sampler.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,22 +33,6 @@ static const struct pp_opt opts[] = {
     {.name = NULL},
 };
 /* clang-format on */
-
-static volatile sig_atomic_t stop_signal;
-
-static void on_signal(int sig)
-{
-    stop_signal = sig;
-}
-
-/* Beside another command the terminal's signals are that one's business. */
-static void catch_signals(int beside)
-{
-    struct sigaction sa = {.sa_handler = beside ? SIG_IGN : on_signal};
-    sigemptyset(&sa.sa_mask);
-    pp_signals_catch(&sa);
-    signal(SIGPIPE, SIG_IGN);
-}
 
 /* ---- words ---- */
 
@@ -210,7 +193,7 @@ static int rest(const struct sending *s)
         struct pollfd fd = {.fd = beside ? STDIN_FILENO : -1, .events = POLLIN};
         uint64_t now = pp_now_ns();
         char byte;
-        if (stop_signal)
+        if (interrupt_asked())
             return 1;
         if (now >= until)
             return 0;
@@ -285,8 +268,10 @@ static int metrics_main(int argc, char **argv)
     if (status == PP_OK)
         status = pp_find_recording(operands[0], path, sizeof(path), &err);
     int any = metrics_opts_any(&o.m);
-    if (status == PP_OK && any)
-        catch_signals(o.beside);
+    if (status == PP_OK && any) {
+        interrupt_catch(o.beside ? INTERRUPT_BESIDE : INTERRUPT_WAKES, NULL);
+        interrupt_ignore_pipe();
+    }
     if (status == PP_OK)
         status = metrics_sampler_open(path, &o.m, any, &s.sampler, &err);
     if (status == PP_OK && any) {
@@ -300,7 +285,7 @@ static int metrics_main(int argc, char **argv)
         status = print_once(&o, s.sampler, &err);
     }
     metrics_sampler_close(s.sampler);
-    exit_code = status == PP_OK ? stop_signal ? 130 : 0 : 4;
+    exit_code = status == PP_OK ? interrupt_asked() ? 130 : 0 : 4;
     if (status != PP_OK && o.beside)
         say(1, '!', err.text);
     else if (status != PP_OK)

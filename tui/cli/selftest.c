@@ -2,10 +2,13 @@
  * whether the verdict names each. The accuracy over many scenarios, severities and seeds is the lab's: make
  * bench-diagnosis, tests/lab. */
 #include "probe/base/err.h"
+#include "probe/base/io.h"
 #include "probe/base/json.h"
 #include "probe/base/text.h"
 #include "report/build/build.h"
+#include "tui/cli/again.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,14 +16,10 @@
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 struct options {
     const char *only, *keep;
@@ -68,7 +67,7 @@ static const struct stall {
     {"sync-every-step", "input-bound", "sync", "implicit-sync", 1,
      "--workers 2 --batch-size 4 --step-ms 10 --sync-every-step --inject sync-latency=20ms"},
 };
-enum { STALLS = sizeof(stalls) / sizeof(*stalls), WORDS_MAX = 32 };
+enum { STALLS = sizeof(stalls) / sizeof(*stalls) };
 
 struct result {
     char file[PATH_MAX], l0[24], l1[24], l2[40];
@@ -77,29 +76,15 @@ struct result {
     struct pp_err err; /* code PP_OK: it was run and judged */
 };
 
-/* The run's own sentence when it fails, without its name. */
-static void read_said(const char *path, char *line, size_t size)
-{
-    static const char name[] = "pipeprobe run: ";
-    FILE *f = fopen(path, "r");
-    if (!f || !fgets(line, (int)size, f))
-        snprintf(line, size, "without a word");
-    if (f)
-        fclose(f);
-    line[strcspn(line, "\r\n")] = '\0';
-    if (strncmp(line, name, strlen(name)) == 0)
-        memmove(line, line + strlen(name), strlen(line + strlen(name)) + 1);
-}
-
-/* Runs this program on synthetic data. Ctrl-C reaches the child too, which ends its recording; here it is
- * only noted. */
+/* Runs this program on synthetic data. */
 static pp_status make_stall(const struct stall *s, const struct options *o, const char *file,
                             struct pp_err *err)
 {
-    char text[512], said[PATH_MAX + 8], line[400], *argv[WORDS_MAX + 1], *save;
-    int n = 0, status = 0;
-    pid_t pid;
+    static const char name[] = "pipeprobe run: "; /* before its sentence when it fails */
+    char text[512], said[PATH_MAX + 8], line[400], *save;
+    struct again a = {.out = AGAIN_NULL};
     cpu_set_t cpus;
+    pid_t pid;
     if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < s->cpus)
         return pp_fail(err, PP_E_UNSUPPORTED, "it needs %d CPUs, and %d can be used", s->cpus,
                        CPU_COUNT(&cpus));
@@ -107,42 +92,34 @@ static pp_status make_stall(const struct stall *s, const struct options *o, cons
              "pipeprobe run --synthetic n=3000,size=256x192..384x288 %s --seed 1 --rank 0 --world-size 1 "
              "--duration %.2f --quiet --force -o",
              s->options, o->seconds);
-    for (char *word = strtok_r(text, " ", &save); word && n < WORDS_MAX - 1;
-         word = strtok_r(NULL, " ", &save))
-        argv[n++] = word;
-    argv[n++] = (char *)(uintptr_t)file;
-    argv[n] = NULL;
+    for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+        again_add(&a, word, NULL);
+    again_add(&a, file, NULL);
     snprintf(said, sizeof(said), "%s.said", file);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
-    sigaction(SIGINT, &ignore, &before);
-    posix_spawnattr_t attributes;
-    sigset_t reset;
-    posix_spawnattr_init(&attributes);
-    sigemptyset(&reset);
-    sigaddset(&reset, SIGINT);
-    posix_spawnattr_setsigdefault(&attributes, &reset);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-    int rc = posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, argv, environ);
-    while (rc == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    sigaction(SIGINT, &before, NULL);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    read_said(said, line, sizeof(line));
+    a.errors = pp_io_open(said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int words = a.errors, status = 0;
+    a.failed = words < 0 ? errno : 0;
+    int rc = again_start(&a, &pid);
+    if (rc == 0) {
+        interrupt_passes_to(pid);
+        status = again_wait(pid);
+        interrupt_passes_no_more();
+    }
+    if (words >= 0)
+        close(words);
+    again_last_line(said, line, sizeof(line));
     unlink(said);
     if (rc != 0)
         return pp_fail_errno(err, rc, "starting pipeprobe run");
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (code == pp_status_exit_code(PP_E_INTERRUPTED) || code == 128 + SIGINT || code == 128 + SIGTERM)
+    int code = again_code(status);
+    if (interrupt_asked() || code == pp_status_exit_code(PP_E_INTERRUPTED) || code == 128 + SIGINT ||
+        code == 128 + SIGTERM)
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
     int inconclusive = code == pp_status_exit_code(PP_E_INCONCLUSIVE); /* recorded, and judged below */
-    return code == 0 || inconclusive
-               ? PP_OK
-               : pp_fail(err, PP_E_SYSTEM, "pipeprobe run ended with %d: %s", code, line);
+    if (code == 0 || inconclusive)
+        return PP_OK;
+    const char *why = strncmp(line, name, strlen(name)) == 0 ? line + strlen(name) : line;
+    return pp_fail(err, PP_E_SYSTEM, "pipeprobe run ended with %d: %s", code, *why ? why : "without a word");
 }
 
 static void judge(const struct stall *s, const char *file, struct result *r)
@@ -281,6 +258,7 @@ static int selftest_main(int argc, char **argv)
         st = choose(o.only, results, &err);
     if (st == PP_OK)
         st = make_place(&o, dir, sizeof(dir), &err);
+    interrupt_catch(INTERRUPT_WAKES, NULL); /* the run in hand ends its recording */
     for (int i = 0; st == PP_OK && i < STALLS && !interrupted; i++) {
         struct result *r = &results[i];
         if (!r->wanted)

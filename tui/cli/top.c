@@ -2,6 +2,7 @@
 #include "probe/base/err.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/find_recording.h"
+#include "tui/cli/interrupt.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/dash/dash.h"
 #include "tui/dash/job.h"
@@ -114,10 +115,12 @@ static const struct shown recording = {pp_dash_screen, pp_dash_lines, pp_dash_on
 static pp_status show(const struct options *o, const struct pp_dash_opts *d, const struct shown *what,
                       struct pp_err *err)
 {
-    if (o->line && o->json && what == &ranks)
-        return pp_job_log(d, stdout, err);
-    if (o->once || o->json || o->text)
+    int is_log = o->line && o->json && what == &ranks;
+    if (!is_log && (o->once || o->json || o->text))
         return what->once(d, o->json, stdout, err);
+    interrupt_catch(INTERRUPT_WAKES, NULL); /* before ncurses looks which signals are free */
+    if (is_log)
+        return pp_job_log(d, stdout, err);
     if (o->line || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
         return what->lines(d, stdout, err);
     pp_status status = what->screen(d, err);
@@ -172,6 +175,7 @@ static int run(int argc, char **argv)
             .interval_ns = o.interval_ns,
             .rows = pp_cli_rows(stdout),
             .cols = pp_cli_columns(stdout),
+            .interrupted = interrupt_status,
         };
         status = read_size(o.size, &d, &err);
         if (status == PP_OK) {

@@ -3,9 +3,9 @@
 #include "collectors/import/import.h"
 #include "collectors/store/recover.h"
 #include "probe/base/err.h"
-#include "probe/base/signals.h"
 #include "report/build/build.h"
 #include "report/source/source.h"
+#include "tui/cli/interrupt.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -36,11 +36,11 @@ static void remove_temporary(void)
     temporary.made = 0;
 }
 
-static void on_signal(int sig)
+static void remove_and_end(int sig)
 {
     remove_temporary();
     signal(sig, SIG_DFL);
-    raise(sig);
+    raise(sig); /* when the handler returns */
 }
 
 static pp_status make_temporary(struct pp_err *err)
@@ -56,9 +56,7 @@ static pp_status make_temporary(struct pp_err *err)
     for (int i = 0; i < TAILS; i++)
         snprintf(temporary.file[i], sizeof(temporary.file[i]), "%s/trace.sqlite%s", dir, tails[i]);
     temporary.made = 1;
-    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
-    sigemptyset(&sa.sa_mask);
-    pp_signals_catch(&sa);
+    interrupt_catch(INTERRUPT_ONCE, remove_and_end);
     return PP_OK;
 }
 

@@ -5,7 +5,6 @@
 #include "report/build/build.h"
 #include "tui/dash/click.h"
 #include "tui/dash/draw.h"
-#include "tui/dash/interrupt.h"
 #include "tui/dash/json.h"
 #include "tui/dash/keys.h"
 #include "tui/dash/knobs.h"
@@ -174,9 +173,8 @@ pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *
     pp_status status = open_dash(&d, o, err);
     if (status != PP_OK)
         goto out;
-    pp_interrupt_catch();
     verdicts = pp_verdicts_start(o->path, PP_VERDICTS_SHARE);
-    while (!pp_interrupt_signal() && d.snap.state == PP_LIVE_RUNNING && !d.snap.deleted) {
+    while (o->interrupted(NULL) == PP_OK && d.snap.state == PP_LIVE_RUNNING && !d.snap.deleted) {
         struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u),
                                 .tv_nsec = (long)(o->interval_ns % 1000000000u)};
         nanosleep(&wait, NULL); /* a signal ends it */
@@ -195,7 +193,7 @@ pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *
         d.model.report = last;
     pp_line_text(&d.state, &d.model, line, sizeof(line));
     fprintf(out, "%s\n", line);
-    status = pp_interrupt_status(err);
+    status = o->interrupted(err);
 out:
     pp_verdicts_stop(verdicts);
     pp_report_free(last);
@@ -295,7 +293,7 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
 {
     uint64_t look_at = 0, ticked = pp_now_ns();
     pp_status status = PP_OK;
-    while (status == PP_OK && !d->state.quit && !pp_interrupt_signal()) {
+    while (status == PP_OK && !d->state.quit && d->o->interrupted(NULL) == PP_OK) {
         enum pp_live_state before = d->snap.state;
         uint64_t now = pp_now_ns();
         d->state = pp_dash_tick(d->state, now - ticked, &d->model);
@@ -317,7 +315,7 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
             serve(d, screen);
         }
     }
-    return status != PP_OK ? status : pp_interrupt_status(err);
+    return status != PP_OK ? status : d->o->interrupted(err);
 }
 
 pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err)
@@ -326,10 +324,8 @@ pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err)
     struct pp_screen *screen = NULL;
     struct pp_verdicts *verdicts = NULL, *moments = NULL;
     pp_status status = open_dash(&d, o, err);
-    if (status == PP_OK) {
-        pp_interrupt_catch(); /* before ncurses looks which signals are free */
+    if (status == PP_OK)
         status = pp_screen_open(o->color, o->mouse, &screen, err);
-    }
     if (status == PP_OK) {
         verdicts = pp_verdicts_start(o->path, PP_VERDICTS_SHARE);
         moments = pp_verdicts_start_parts(o->path, PP_VERDICTS_SHARE);

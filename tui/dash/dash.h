@@ -20,10 +20,13 @@ struct pp_dash_opts {
     uint64_t at_ns;       /* since the start of the run; UINT64_MAX: the newest second */
     uint64_t interval_ns; /* of the line mode */
     int rows, cols;       /* of one frame */
+    /* PP_E_INTERRUPTED with a sentence once the user asked for the end by a signal, which also wakes what
+     * waits for a key; the caller catches it. Not asked for one frame. */
+    pp_status (*interrupted)(struct pp_err *err);
 };
 
-/* On the terminal, until the user quits. PP_E_INTERRUPTED after SIGINT, SIGTERM or SIGHUP; PP_E_UNSUPPORTED
- * when the terminal can show no screen (then nothing was written to it). */
+/* On the terminal, until the user quits. PP_E_INTERRUPTED; PP_E_UNSUPPORTED when the terminal can show no
+ * screen (then nothing was written to it). */
 pp_status pp_dash_screen(const struct pp_dash_opts *o, struct pp_err *err);
 /* A status line every interval, until the run has ended. */
 pp_status pp_dash_lines(const struct pp_dash_opts *o, FILE *out, struct pp_err *err);

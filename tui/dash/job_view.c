@@ -6,7 +6,6 @@
 #include "probe/base/json.h"
 #include "probe/base/text.h"
 #include "tui/dash/canvas.h"
-#include "tui/dash/interrupt.h"
 #include "tui/dash/keys.h"
 #include "tui/dash/screen.h"
 
@@ -193,8 +192,7 @@ static pp_status every_interval(const struct pp_dash_opts *o, int (*put)(const s
 {
     struct view v;
     pp_status st = open_view(&v, o, err);
-    pp_interrupt_catch();
-    while (st == PP_OK && !pp_interrupt_signal() && pp_job_runs(v.job)) {
+    while (st == PP_OK && o->interrupted(NULL) == PP_OK && pp_job_runs(v.job)) {
         struct timespec wait = {.tv_sec = (time_t)(o->interval_ns / 1000000000u),
                                 .tv_nsec = (long)(o->interval_ns % 1000000000u)};
         nanosleep(&wait, NULL); /* a signal ends it */
@@ -204,7 +202,7 @@ static pp_status every_interval(const struct pp_dash_opts *o, int (*put)(const s
     }
     if (st == PP_OK) {
         put(&v, out);
-        st = pp_interrupt_status(err);
+        st = o->interrupted(err);
     }
     close_view(&v);
     return st;
@@ -274,7 +272,7 @@ static int live_on(struct view *v, struct pp_screen *screen, pp_status *st, stru
         }
         if (key == PP_KEY_ENTER)
             return 1;
-    } while (*st == PP_OK && !pp_interrupt_signal() && !wants_to_quit(v, key));
+    } while (*st == PP_OK && v->o->interrupted(NULL) == PP_OK && !wants_to_quit(v, key));
     return 0;
 }
 
@@ -285,7 +283,6 @@ pp_status pp_job_screen(const struct pp_dash_opts *o, struct pp_err *err)
     int opens = st == PP_OK;
     while (opens) {
         struct pp_screen *screen = NULL;
-        pp_interrupt_catch(); /* before ncurses looks which signals are free */
         st = pp_screen_open(o->color, o->mouse, &screen, err);
         opens = st == PP_OK && live_on(&v, screen, &st, err);
         pp_screen_close(screen);
@@ -299,7 +296,7 @@ pp_status pp_job_screen(const struct pp_dash_opts *o, struct pp_err *err)
         }
     }
     if (st == PP_OK)
-        st = pp_interrupt_status(err);
+        st = o->interrupted(err);
     close_view(&v);
     return st;
 }

@@ -4,11 +4,11 @@
 #include "tui/cli/attach/attach_words.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_words.h"
+#include "tui/cli/interrupt.h"
 
 #include "collectors/system/environment.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/base/signals.h"
 #include "probe/base/text.h"
 
 #include <errno.h>
@@ -44,14 +44,6 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int sig)
-{
-    (void)sig;
-    stopped = 1;
-}
-
 static void show_progress(struct pp_progress *p, const struct attach_rows *r)
 {
     const struct attach_workers w = attach_rows_workers(r);
@@ -67,7 +59,7 @@ static void show_progress(struct pp_progress *p, const struct attach_rows *r)
 static void sleep_until(uint64_t ns)
 {
     struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-    while (!stopped && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+    while (!interrupt_asked() && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
         continue;
 }
 
@@ -100,9 +92,10 @@ static int watch(struct attach_rows *r, struct attach_enter *e, struct attach_gp
     uint64_t began = pp_now_ns(), until = o->duration_ns ? began + o->duration_ns : UINT64_MAX, next = began;
     int there = attach_rows_look(r);
     pp_progress_begin(&progress, o->quiet);
-    while (there && !stopped && pp_now_ns() < until) {
+    while (there && !interrupt_asked() && pp_now_ns() < until) {
         next += LOOK_NS;
-        for (uint64_t at = pp_now_ns(); e->state == ATTACH_ASKED && at < next && at < until && !stopped;) {
+        for (uint64_t at = pp_now_ns();
+             e->state == ATTACH_ASKED && at < next && at < until && !interrupt_asked();) {
             at += ANSWER_NS;
             sleep_until(at < until ? at : until);
             look_inside(e, r, &progress, o->quiet);
@@ -191,7 +184,6 @@ static int attach_main(int argc, char **argv)
     struct attach_enter *enter = calloc(1, sizeof(*enter));
     struct attach_machine machine = {.busy_cpus = NAN};
     struct attach_gpu gpu = {.memory_bytes = NAN};
-    struct sigaction act = {.sa_handler = on_signal};
     struct pp_cpus cpus;
     struct pp_err err;
     double busy_s[2], all_s[2];
@@ -217,7 +209,7 @@ static int attach_main(int argc, char **argv)
         code = pp_cli_fail(&pp_cmd_attach, &err);
         goto out;
     }
-    pp_signals_catch(&act);
+    interrupt_catch(INTERRUPT_WAKES, NULL);
     pp_cpus_read(&cpus);
     machine.usable_cpus = cpus.usable;
     int has_machine = pp_watch_machine(&busy_s[0], &all_s[0]);

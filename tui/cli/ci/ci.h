@@ -37,12 +37,9 @@ pp_status ci_check_shell(const char *shell, struct pp_err *err);
 int ci_log_path(const char *path, char *log, size_t size);
 /* Makes one run into path (its output as ci_log_path says) and loads it. A run that fails, or does not
  * finish, is PP_E_SYSTEM with the end of what it said; PP_E_USAGE when it refused its options;
- * PP_E_INTERRUPTED. */
+ * PP_E_INTERRUPTED where the caller catches that (interrupt.h): the run in hand is ended, and nothing is left
+ * behind. */
 pp_status ci_make_run(const struct ci_command *cmd, const char *path, struct pp_runs *into,
                       struct pp_err *err);
-
-/* From here on SIGINT and SIGTERM end the run in hand and then ci_make_run with PP_E_INTERRUPTED, so that
- * nothing is left behind. */
-void ci_catch_signals(void);
 
 #endif

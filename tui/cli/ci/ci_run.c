@@ -5,6 +5,7 @@
 #include "probe/base/err.h"
 #include "report/ci/baseline.h"
 #include "report/ci/plan.h"
+#include "tui/cli/interrupt.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -215,7 +216,7 @@ int ci_run(const struct ci_opts *o, char **run_argv, int run_argc)
     if (!j)
         return pp_cli_fail(o->cmd, (pp_fail(&err, PP_E_NO_MEMORY, "no memory"), &err));
     j->o = o;
-    ci_catch_signals();
+    interrupt_catch(0, NULL);
     pp_progress_begin(&j->progress, o->quiet);
     pp_status st = prepare(j, run_argv, run_argc, &err);
     if (st == PP_OK)

@@ -2,16 +2,15 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/text.h"
+#include "tui/cli/again.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define START_NS UINT64_C(5000000000)
@@ -125,49 +124,27 @@ static int make_environment(struct environment *e, const struct metrics_opts *o)
     return 0;
 }
 
-static int spawn(struct metrics_beside *b, char *const *argv, char **environment, int in, int out)
+/* Ctrl-C is for the run; the metrics of its end are still to be sent. */
+static int start_metrics(struct metrics_beside *b, const struct metrics_opts *o, const char *path)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t none;
-    sigemptyset(&none);
-    if (posix_spawnattr_init(&attr) != 0)
-        return ENOMEM;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setpgroup(&attr,
-                              0); /* Ctrl-C is for the run; the metrics of its end are still to be sent */
-    int rc = posix_spawn(&b->pid, "/proc/self/exe", &actions, &attr, argv, environment);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
-    return rc;
-}
-
-static int start(struct metrics_beside *b, const struct metrics_opts *o, const char *path)
-{
-    enum { WORDS_MOST = 17 + 2 * 32 };
     char interval[32];
     struct environment environment;
-    const char *argv[WORDS_MOST] = {"pipeprobe", "metrics", "--beside", "--metrics-interval", interval};
-    int n = 5, in[2] = {-1, -1}, out[2] = {-1, -1}, rc;
+    struct again a = {.out = AGAIN_NULL, .group = AGAIN_OWN_GROUP};
+    int in[2] = {-1, -1}, out[2] = {-1, -1};
     snprintf(interval, sizeof(interval), "%llums", (unsigned long long)(o->interval_ns / 1000000));
-    for (int i = 0; i < o->labels.n; i++) {
-        argv[n++] = "--metrics-label";
-        argv[n++] = o->labels.item[i];
-    }
+    again_add(&a, "pipeprobe", "metrics", "--beside", "--metrics-interval", interval, NULL);
+    for (int i = 0; i < o->labels.n; i++)
+        again_add(&a, "--metrics-label", o->labels.item[i], NULL);
     if (o->all)
-        argv[n++] = "--metrics-all";
-    argv[n++] = "--";
-    argv[n++] = path;
-    rc = make_environment(&environment, o);
-    if (rc == 0 && (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0))
-        rc = errno;
-    if (rc == 0)
-        rc = spawn(b, (char *const *)argv, environment.all, in[0], out[1]);
+        again_add(&a, "--metrics-all", NULL);
+    again_add(&a, "--", path, NULL);
+    a.failed = make_environment(&environment, o);
+    if (!a.failed && (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0))
+        a.failed = errno;
+    a.environment = environment.all;
+    a.in = in[0];
+    a.errors = out[1];
+    int rc = again_start(&a, &b->pid);
     free_environment(&environment);
     if (in[0] >= 0)
         close(in[0]);
@@ -185,9 +162,8 @@ void metrics_beside_start(struct metrics_beside *b, const struct metrics_opts *o
     *b = (struct metrics_beside){.life = -1, .words = -1, .label = label, .quiet = quiet};
     if (!metrics_opts_any(o))
         return;
-    int rc = start(b, o, path);
+    int rc = start_metrics(b, o, path);
     if (rc != 0) {
-        b->pid = 0;
         snprintf(text, sizeof(text), "no metrics: their process cannot be started: %s", strerror(rc));
         say(b, text);
         metrics_beside_end(b);
@@ -206,14 +182,13 @@ void metrics_beside_finish(struct metrics_beside *b)
 
 void metrics_beside_end(struct metrics_beside *b)
 {
-    int status;
     metrics_beside_finish(b);
     if (b->pid && listen_until(b, 0, pp_now_ns() + END_NS)) {
         kill(b->pid, SIGKILL);
         say(b, "the metrics of the end were not sent within 8 s");
     }
-    while (b->pid && waitpid(b->pid, &status, 0) < 0 && errno == EINTR)
-        continue;
+    if (b->pid)
+        again_wait(b->pid);
     if (b->life > 0)
         close(b->life);
     if (b->words > 0)

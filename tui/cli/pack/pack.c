@@ -2,10 +2,10 @@
  * followed. The shards are made in a directory beside DST, read back and compared with what was written, and
  * only then called DST. */
 #include "tui/cli/cli.h"
+#include "tui/cli/interrupt.h"
 #include "tui/cli/pack/pack_writer.h"
 
 #include "probe/base/err.h"
-#include "probe/base/signals.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset.h"
 #include "probe/dataset/dataset_shards.h"
@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -80,26 +79,10 @@ struct pack {
     struct pp_progress progress;
 };
 
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int sig)
-{
-    (void)sig;
-    interrupted = 1;
-}
-
-/* So that a stopped pack takes its directory along; a second Ctrl-C ends the process as usual. */
-static void catch_signals(void)
-{
-    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND};
-    sigemptyset(&sa.sa_mask);
-    pp_signals_catch(&sa);
-}
-
 static pp_status go_on(struct pack *p, const char *what, uint64_t done, struct pp_err *err)
 {
     char a[32], b[32];
-    if (interrupted)
+    if (interrupt_asked())
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted: nothing was left behind");
     if (done % 64 == 0)
         pp_progress_line(&p->progress, "%s: %s of %s", what, pp_text_count(a, sizeof(a), (double)done),
@@ -364,7 +347,7 @@ static int pack_main(int argc, char **argv)
         st = pp_fail(&err, PP_E_USAGE, "say where the shards go: -o DST");
     p.source = operands[0];
     pp_progress_begin(&p.progress, o.quiet);
-    catch_signals();
+    interrupt_catch(INTERRUPT_ONCE, NULL); /* one that is stopped takes its directory along */
     if (st == PP_OK)
         st = pack_all(&p, &err);
     if (st == PP_OK)

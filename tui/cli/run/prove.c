@@ -1,5 +1,7 @@
 #include "tui/cli/run/prove.h"
 
+#include "tui/cli/again.h"
+#include "tui/cli/interrupt.h"
 #include "tui/cli/metrics/beside.h"
 
 #include "collectors/store/amend.h"
@@ -7,18 +9,12 @@
 #include "probe/device/nvjpeg.h"
 #include "report/build/build.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 /* Knobs of the replay that an option of `run` turns. value: what follows it; "": the fix's value; NULL:
  * nothing. possible: whether it can be done here, else why not; NULL: always. One that is beside the best is
@@ -161,54 +157,29 @@ static int claim_headroom(const struct pp_report *r, struct claim *c)
 
 /* ---- running it ---- */
 
-static pp_status spawn(char **argv, struct pp_err *err)
-{
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    int status = 0;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY,
-                                     0); /* its report is not asked for */
-    int rc = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (rc != 0)
-        return pp_fail_errno(err, rc, "--prove: starting another run failed");
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-    return code == 0 || code == 3
-               ? PP_OK
-               : pp_fail(err, PP_E_SYSTEM, "--prove: the run with the change exited with code %d", code);
-}
-
 /* This command line again, with the claim's options behind it: of an option given twice, the last one counts.
  */
 static pp_status run_again(const struct prove_opts *o, struct claim *c, struct pp_err *err)
 {
     char rank[24], world_size[24];
-    const char *const always[] = {"--no-prove", "--no-top", "--no-keep-proof", "--quiet",  "--force",
-                                  "--rank",     rank,       "--world-size",    world_size, "--output"};
-    enum { NO_METRICS = 32 };
-    char **argv = calloc((size_t)o->argc + EXTRA_MAX + sizeof(always) / sizeof(*always) + NO_METRICS + 3,
-                         sizeof(*argv));
-    int n = 0;
-    if (!argv)
-        return pp_fail(err, PP_E_NO_MEMORY, "--prove: no memory for a command line");
+    struct again a = {.out = AGAIN_NULL}; /* its report is not asked for */
+    pid_t pid;
     snprintf(rank, sizeof(rank), "%lld", (long long)o->rank);
     snprintf(world_size, sizeof(world_size), "%lld", (long long)o->world_size);
-    argv[n++] = (char *)"pipeprobe";
-    for (int i = 0; i < o->argc; i++)
-        argv[n++] = o->argv[i];
-    for (int i = 0; i < c->options; i++)
-        argv[n++] = (char *)c->option[i];
-    for (int i = 0; i < NO_METRICS && metrics_beside_none[i]; i++)
-        argv[n++] = (char *)metrics_beside_none[i];
-    for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
-        argv[n++] = (char *)always[i];
-    argv[n++] = c->file;
-    pp_status st = spawn(argv, err);
-    free(argv);
-    return st;
+    again_add(&a, "pipeprobe", NULL);
+    again_add_all(&a, o->argv, (size_t)o->argc);
+    again_add_all(&a, (char *const *)c->option, (size_t)c->options);
+    for (size_t i = 0; metrics_beside_none[i]; i++)
+        again_add(&a, metrics_beside_none[i], NULL);
+    again_add(&a, "--no-prove", "--no-top", "--no-keep-proof", "--quiet", "--force", "--rank", rank,
+              "--world-size", world_size, "--output", c->file, NULL);
+    int e = again_start(&a, &pid);
+    if (e)
+        return pp_fail_errno(err, e, "--prove: starting another run failed");
+    int code = again_code(again_wait(pid));
+    return code == 0 || code == 3
+               ? PP_OK
+               : pp_fail(err, PP_E_SYSTEM, "--prove: the run with the change exited with code %d", code);
 }
 
 static pp_status run_round(const struct prove_opts *o, struct claim *c, int64_t round, struct pp_err *err)
@@ -277,10 +248,10 @@ pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
         fprintf(stderr, "proving    no headroom: %s\n",
                 is_streamed(before) ? "the batches of a stream cannot be repeated"
                                     : "without a step there is no wait for data");
-    for (int64_t round = 0; round < o->rounds && st == PP_OK && !o->interrupted(); round++)
-        for (int i = 0; i < n && st == PP_OK && !o->interrupted(); i++)
+    for (int64_t round = 0; round < o->rounds && st == PP_OK && !interrupt_asked(); round++)
+        for (int i = 0; i < n && st == PP_OK && !interrupt_asked(); i++)
             st = run_round(o, &claims[i], round, err);
-    if (o->interrupted()) /* the rounds got no further, and half of them prove nothing */
+    if (interrupt_asked()) /* the rounds got no further, and half of them prove nothing */
         st = PP_OK;
     else if (st == PP_OK && n)
         st = store(o, claims, n, err);

@@ -15,7 +15,6 @@ struct prove_opts {
     int64_t rounds;           /* of each run; they take turns, so that a slow minute hits all alike */
     int keep;  /* the proving runs' own recordings stay beside it, as NAME-proof-CHANGE-ROUND.sqlite */
     int quiet; /* no notes on stderr */
-    int (*interrupted)(void);
 };
 
 /* Runs this command line again with the first fix of the recording's report that is an option (workers,

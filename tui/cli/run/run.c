@@ -1,7 +1,9 @@
 /* `pipeprobe run`: a full loader against the user's data, recorded; then the report on the recording. */
 #include "tui/cli/cli.h"
 #include "report/build/build.h"
+#include "tui/cli/again.h"
 #include "tui/cli/digest_beside.h"
+#include "tui/cli/interrupt.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/run/prove.h"
 #include "tui/cli/run/run_beside.h"
@@ -11,7 +13,6 @@
 #include "tui/cli/run/run_ranks.h"
 #include "tui/cli/run/run_record.h"
 #include "tui/cli/run/run_setup.h"
-#include "tui/cli/run/run_top.h"
 #include "tui/cli/run/run_torch.h"
 
 #include "collectors/gpu/gpu.h"
@@ -19,7 +20,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
-#include "probe/base/signals.h"
 #include "probe/base/text.h"
 #include "probe/storage/model.h"
 #include "probe/loader/fault.h"
@@ -30,7 +30,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -43,12 +42,12 @@
  * person types. */
 enum { SAME_REQUEST_NS = 200 * 1000 * 1000 };
 
-static atomic_int interrupts;      /* lock-free; threads that open the data set read it too */
-static int64_t first_interrupt_ns; /* the handler's own; each signal that it catches is blocked in it */
+static int64_t
+    first_interrupt_ns; /* the handler's own, in which every signal that it catches is blocked; 0: none yet */
 static _Atomic(struct pp_loader *)
     running; /* what the handler stops; set while pp_loader_run may be entered */
 
-static void on_signal(int sig)
+static void stop_or_leave(int sig)
 {
     static const char again[] =
         "\npipeprobe run: interrupted again: exiting now; committed spans are in the file, the rest is recovered when it is opened\n";
@@ -56,9 +55,9 @@ static void on_signal(int sig)
     (void)sig;
     clock_gettime(CLOCK_MONOTONIC, &now);
     int64_t now_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-    if (interrupts && now_ns - first_interrupt_ns < SAME_REQUEST_NS)
+    if (first_interrupt_ns && now_ns - first_interrupt_ns < SAME_REQUEST_NS)
         return;
-    if (interrupts++) {
+    if (first_interrupt_ns) {
         ssize_t n = write(STDERR_FILENO, again, sizeof(again) - 1);
         (void)n;
         run_torch_stop(1);
@@ -69,23 +68,6 @@ static void on_signal(int sig)
     if (l)
         pp_loader_stop(l);
     run_torch_stop(0);
-}
-
-static int interrupted(void)
-{
-    return interrupts != 0;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&sa.sa_mask);
-    sigaddset(&sa.sa_mask, SIGINT);
-    sigaddset(&sa.sa_mask, SIGTERM);
-    sigaddset(&sa.sa_mask, SIGHUP);
-    interrupts = 0;
-    pp_signals_catch(&sa);
-    signal(SIGPIPE, SIG_IGN);
 }
 
 /* ---- notes on stderr ---- */
@@ -284,7 +266,7 @@ static pp_status run_loader(struct run_parts *p, struct run_record *rec, struct 
     if (st != PP_OK)
         return st;
     atomic_store_explicit(&running, loader, memory_order_release);
-    if (interrupted())
+    if (interrupt_asked())
         pp_loader_stop(loader); /* the signal came before the handler could see the loader */
     run_record_follow(rec, loader);
     st = pp_loader_run(loader, result, err);
@@ -339,8 +321,7 @@ static pp_status prove(const struct run_request *asked, const char *recording, s
                                          .world_size = asked->o.world_size,
                                          .rounds = asked->o.prove_rounds,
                                          .keep = asked->o.keep_proof,
-                                         .quiet = asked->o.quiet,
-                                         .interrupted = interrupted},
+                                         .quiet = asked->o.quiet},
                     err);
 }
 
@@ -412,17 +393,18 @@ static pp_status prepare(struct run *r, struct pp_err *err)
     const struct run_opts *o = &r->asked.o;
     char own[PATH_MAX];
     pp_status st = PP_OK;
-    catch_signals();
+    interrupt_catch(0, stop_or_leave);
+    interrupt_ignore_pipe();
     pp_progress_begin(&r->events.progress, o->quiet || o->rank > 0); /* of several ranks the first one's */
     if (o->record)
         st = run_record_name(&r->rec, &r->asked, err);
     if (st == PP_OK && o->loader == RUN_LOADER_PYTORCH && !o->against)
         st = run_beside_name(r->rec.path, o->force, own, sizeof(own), err);
     if (st == PP_OK)
-        st = run_parts_make(&r->parts, &r->asked, &r->events.progress, interrupted, err);
+        st = run_parts_make(&r->parts, &r->asked, &r->events.progress, err);
     if (st == PP_OK && o->loader == RUN_LOADER_PYTORCH) {
         r->rec.opened_ns = pp_now_ns();
-        st = run_torch_start(&r->torch, o, r->parts.dataset, interrupted, err);
+        st = run_torch_start(&r->torch, o, r->parts.dataset, err);
     }
     if (st == PP_OK && o->record)
         st = run_record_begin(&r->rec, &r->asked, &r->parts, err);
@@ -433,10 +415,14 @@ static pp_status prepare(struct run *r, struct pp_err *err)
     pp_nvtx_start(); /* before the threads that record */
     if (!r->second)
         note_choices(&r->asked, &r->parts, o->record ? &r->rec : NULL, &r->torch);
-    if (o->top)
-        st = run_top_start(r->rec.path, &r->top, err);
-    if (o->top)
+    if (o->top) {
+        /* a process of its own: drawing shares no lock and no CPU account with what is measured */
+        struct again top = {.group = AGAIN_WITH_US};
+        again_add(&top, "pipeprobe", "top", r->rec.path, NULL);
+        int e = again_start(&top, &r->top);
         pp_progress_begin(&r->events.progress, 1); /* the screen is the dashboard's */
+        st = e ? pp_fail_errno(err, e, "cannot start the dashboard") : PP_OK;
+    }
     return st;
 }
 
@@ -479,7 +465,7 @@ static int measure(struct run *r)
         pp_lease_leave(r->parts.lease);
         r->parts.lease = NULL;
     }
-    const char *outcome = st != PP_OK ? "failed" : interrupted() ? "interrupted" : "finished";
+    const char *outcome = st != PP_OK ? "failed" : interrupt_asked() ? "interrupted" : "finished";
     pp_progress_clear(&r->events.progress);
     if (r->asked.o.record && st != PP_OK && !r->result.start_ns && r->asked.o.loader != RUN_LOADER_PYTORCH)
         run_record_abandon(&r->rec);
@@ -487,7 +473,8 @@ static int measure(struct run *r)
         ended = run_record_end(&r->rec, &r->result, outcome, &end_err);
     metrics_beside_finish(&r->metrics);
     digest_beside_finish(&r->digest);
-    run_top_wait(r->top);
+    if (r->top)
+        again_wait(r->top); /* until the user has left the dashboard: the terminal is then ours again */
     if (r->result.given_up && !r->asked.o.quiet)
         fprintf(stderr, "note       %u read%s of the data set did not return, and %s not waited for\n",
                 r->result.given_up, r->result.given_up == 1 ? "" : "s",
@@ -561,18 +548,18 @@ static int stand_beside(const struct run *r, int code)
     pp_err_clear(&err);
     if (o->against) {
         b.own_path = strcmp(o->against, "none") != 0 ? o->against : NULL;
-    } else if (!interrupted() && (code == 0 || code == 3)) {
+    } else if (!interrupt_asked() && (code == 0 || code == 3)) {
         uint64_t before = storage_read();
         int own_code = run_beside_name(r->rec.path, 1, own, sizeof(own), &err) == PP_OK ? run_own(r, own) : 4;
         b.own_storage_bytes = storage_read() - before;
-        b.own_path = own_code == 0 && !interrupted() ? own : NULL;
+        b.own_path = own_code == 0 && !interrupt_asked() ? own : NULL;
         code = own_code ? own_code : code;
     }
     if (!o->json)
         putchar('\n');
     if (run_beside_print(&b, o->json, stdout, &err) != PP_OK)
         code = could_not_measure(&err);
-    return interrupted() ? 130 : code;
+    return interrupt_asked() ? 130 : code;
 }
 
 /* What the user is shown. code: of the run so far; a verdict that cannot be given only counts when all else
@@ -585,7 +572,7 @@ static int report(struct run *r, int code)
     int verdict = 0;
     pp_status st = PP_OK;
     pp_err_clear(&err);
-    if (o->prove && code == 0 && !interrupted() && prove(&r->asked, r->rec.path, &err) != PP_OK)
+    if (o->prove && code == 0 && !interrupt_asked() && prove(&r->asked, r->rec.path, &err) != PP_OK)
         code = could_not_measure(&err);
     if (!o->record)
         st = print_unrecorded(o, &r->parts, &r->result) == 0
@@ -599,7 +586,7 @@ static int report(struct run *r, int code)
     if (st == PP_OK && o->loader == RUN_LOADER_PYTORCH && code != COULD_NOT_MEASURE &&
         !run_record_lost(&r->rec))
         return stand_beside(r, code);
-    if (interrupted())
+    if (interrupt_asked())
         code = 130;
     if (st == PP_OK)
         st = extras(o, &r->parts, &r->events, &r->result, &err);

@@ -2,7 +2,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/trace/drain_side.h"
-#include "tui/cli/run/run_top.h"
+#include "tui/cli/again.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 
@@ -92,7 +92,7 @@ static void put_hang(const struct run_events *ev, uint64_t now_ns, char *buf, si
 /* The dashboard was left while the run goes on: its terminal is ours again. */
 static void take_terminal_back(struct run_events *ev)
 {
-    if (!ev->top || !*ev->top || !run_top_has_gone(ev->top))
+    if (!ev->top || !*ev->top || !again_has_ended(ev->top, NULL))
         return;
     pp_progress_begin(&ev->progress, ev->quiet);
     if (!ev->quiet)

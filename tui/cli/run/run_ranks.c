@@ -2,22 +2,18 @@
 
 #include "collectors/system/environment.h"
 #include "probe/base/err.h"
-#include "probe/base/signals.h"
 #include "report/ranks/ranks.h"
+#include "tui/cli/again.h"
+#include "tui/cli/interrupt.h"
 #include "tui/cli/recording_name.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 enum { RANKS_MAX = 64 };
 
@@ -35,27 +31,6 @@ struct crew {
     int n;
     char private_dir[PATH_MAX - 8], meeting[PATH_MAX], workers[16];
 };
-
-/* ---- signals ---- */
-
-static volatile sig_atomic_t stopped, n_pids;
-static volatile pid_t pids[RANKS_MAX];
-
-/* What a terminal sends (Ctrl-C, its end) reaches the ranks by itself; twice would make them leave without
- * finishing their files. */
-static void on_signal(int sig)
-{
-    stopped = 1;
-    for (int i = 0; sig == SIGTERM && i < n_pids; i++)
-        kill(pids[i], SIGTERM);
-}
-
-static void catch_signals(void)
-{
-    struct sigaction sa = {.sa_handler = on_signal};
-    sigemptyset(&sa.sa_mask);
-    pp_signals_catch(&sa);
-}
 
 /* ---- what each rank is told ---- */
 
@@ -135,70 +110,31 @@ static pp_status prepare(struct crew *k, struct pp_err *err)
 }
 
 /* This command line again, with a rank's options behind it: of an option given twice, the last one counts. */
-static char **words_of(const struct crew *k, int r, int argc, char **argv, char number[2][16])
-{
-    char **w = calloc((size_t)argc + 20, sizeof(*w));
-    int n = 0;
-    if (!w)
-        return NULL;
-    snprintf(number[0], sizeof(number[0]), "%d", r);
-    snprintf(number[1], sizeof(number[1]), "%d", k->n);
-    const char *own[] = {"--ranks",
-                         "1",
-                         "--rank",
-                         number[0],
-                         "--world-size",
-                         number[1],
-                         k->o->lease ? NULL : "--collective", /* leases let ranks be uneven */
-                         k->o->lease ? NULL : k->meeting,
-                         "--output",
-                         k->rank[r].file,
-                         k->o->workers < 0 ? "--workers" : NULL,
-                         k->o->workers < 0 ? k->workers : NULL,
-                         r ? "--quiet" : NULL};
-    w[n++] = (char *)"pipeprobe";
-    for (int i = 0; i < argc; i++)
-        w[n++] = argv[i];
-    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-        if (own[i])
-            w[n++] = (char *)own[i];
-    return w;
-}
-
-static pp_status start(struct crew *k, int r, int argc, char **argv, struct pp_err *err)
+static pp_status start_rank(struct crew *k, int r, const struct run_request *asked, struct pp_err *err)
 {
     struct rank *rank = &k->rank[r];
-    posix_spawn_file_actions_t actions;
-    char number[2][16], **w = words_of(k, r, argc, argv, number);
-    rank->words = r ? tmpfile() : NULL;
-    if (!w || (r && !rank->words)) {
-        free(w);
+    char number[16], ranks[16];
+    struct again a = {.in = AGAIN_NULL, .out = AGAIN_NULL}; /* its report is summed up here */
+    if (r && !(rank->words = tmpfile()))
         return pp_fail_errno(err, errno, "--ranks: starting rank %d failed", r);
-    }
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY,
-                                     0); /* its report is summed up here */
-    if (rank->words)
-        posix_spawn_file_actions_adddup2(&actions, fileno(rank->words), STDERR_FILENO);
-    int rc = posix_spawn(&rank->pid, "/proc/self/exe", &actions, NULL, w, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    free(w);
-    if (rc != 0)
-        return pp_fail_errno(err, rc, "--ranks: starting rank %d failed", r);
-    pids[n_pids] = rank->pid;
-    n_pids++;
+    a.errors = r ? fileno(rank->words) : 0;
+    snprintf(number, sizeof(number), "%d", r);
+    snprintf(ranks, sizeof(ranks), "%d", k->n);
+    again_add(&a, "pipeprobe", NULL);
+    again_add_all(&a, asked->argv, (size_t)asked->argc);
+    again_add(&a, "--ranks", "1", "--rank", number, "--world-size", ranks, "--output", rank->file, NULL);
+    if (!k->o->lease) /* leases let ranks be uneven */
+        again_add(&a, "--collective", k->meeting, NULL);
+    if (k->o->workers < 0)
+        again_add(&a, "--workers", k->workers, NULL);
+    if (r)
+        again_add(&a, "--quiet", NULL);
+    int e = again_start(&a, &rank->pid);
+    if (e)
+        return pp_fail_errno(err, e, "--ranks: starting rank %d failed", r);
+    interrupt_passes_to(rank->pid);
     k->code[r] = 0;
     return PP_OK;
-}
-
-static void wait_for(struct crew *k, int r)
-{
-    int status;
-    pid_t pid;
-    while ((pid = waitpid(k->rank[r].pid, &status, 0)) < 0 && errno == EINTR)
-        continue;
-    k->code[r] = pid < 0 ? 4 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /* ---- what became of them ---- */
@@ -211,17 +147,13 @@ static int failed(int code)
 /* The last line of a rank that failed, where rank 0 did not say the same. */
 static void put_words(const struct crew *k, int r)
 {
-    char line[1024], last[1024] = "no message";
+    char words[40], last[1024];
     const struct rank *rank = &k->rank[r];
     if (!rank->words || !failed(k->code[r]) || failed(k->code[0]))
         return;
-    rewind(rank->words);
-    while (fgets(line, sizeof(line), rank->words)) {
-        line[strcspn(line, "\r\n")] = '\0';
-        if (line[0])
-            snprintf(last, sizeof(last), "%s", line);
-    }
-    fprintf(stderr, "rank %d exited with code %d: %s\n", r, k->code[r], last);
+    snprintf(words, sizeof(words), "/proc/self/fd/%d", fileno(rank->words));
+    again_last_line(words, last, sizeof(last));
+    fprintf(stderr, "rank %d exited with code %d: %s\n", r, k->code[r], *last ? last : "no message");
 }
 
 static int sum_of_codes(const struct crew *k)
@@ -232,7 +164,7 @@ static int sum_of_codes(const struct crew *k)
             return k->code[r] < 0 ? 4 : k->code[r];
         inconclusive |= k->code[r] == 3;
     }
-    return stopped ? 130 : inconclusive ? 3 : 0;
+    return interrupt_asked() ? 130 : inconclusive ? 3 : 0;
 }
 
 /* A rank whose recording cannot be read has a line without one. */
@@ -282,16 +214,18 @@ int run_ranks(const struct pp_command *cmd, const struct run_request *asked)
         code = pp_cli_fail(cmd, &err);
         goto out;
     }
-    catch_signals();
-    for (int r = 0; r < k->n && st == PP_OK && !stopped; r++)
-        st = start(k, r, asked->argc, asked->argv, &err);
-    if (st != PP_OK || stopped)
-        for (int i = 0; i < n_pids; i++)
-            kill(pids[i], SIGTERM); /* a signal may have come before the last one was there */
+    interrupt_catch(INTERRUPT_WAKES, NULL);
+    for (int r = 0; r < k->n && st == PP_OK && !interrupt_asked(); r++)
+        st = start_rank(k, r, asked, &err);
     for (int r = 0; r < k->n; r++)
-        if (k->code[r] >= 0)
-            wait_for(k, r);
-    n_pids = 0;
+        if (st != PP_OK && k->code[r] >= 0)
+            kill(k->rank[r].pid, SIGTERM);
+    for (int r = 0; r < k->n; r++)
+        if (k->code[r] >= 0) {
+            int status = again_wait(k->rank[r].pid);
+            k->code[r] = status < 0 ? 4 : again_code(status);
+        }
+    interrupt_passes_no_more();
     if (st != PP_OK) {
         code = pp_cli_fail(cmd, &err);
         goto out;

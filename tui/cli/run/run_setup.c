@@ -13,6 +13,7 @@
 #include "probe/ranks/lease.h"
 #include "probe/storage/http.h"
 #include "probe/storage/model.h"
+#include "tui/cli/interrupt.h"
 #include "tui/cli/run/run_decode.h"
 #include "tui/cli/run/run_fits.h"
 
@@ -25,25 +26,20 @@
 #define DEFAULT_PREFETCH 2
 #define SLOT_MEMORY_SHARE 0.25 /* of what is available, when the choice is ours */
 
-struct opening {
-    struct pp_progress *progress;
-    int (*interrupted)(void);
-};
-
 static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t total)
 {
-    struct opening *o = ctx;
+    struct pp_progress *progress = ctx;
     char n[32], of[32];
     pp_text_count(n, sizeof(n), (double)done);
     if (total)
-        pp_progress_line(o->progress, "%s: %s of %s", what, n, pp_text_count(of, sizeof(of), (double)total));
+        pp_progress_line(progress, "%s: %s of %s", what, n, pp_text_count(of, sizeof(of), (double)total));
     else
-        pp_progress_line(o->progress, "%s: %s", what, n);
-    return o->interrupted();
+        pp_progress_line(progress, "%s: %s", what, n);
+    return interrupt_asked();
 }
 
 static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, const char *path,
-                              struct opening *opening, struct pp_err *err)
+                              struct pp_progress *progress, struct pp_err *err)
 {
     const char *decoders[16];
     const struct pp_cache_opts cache = {.dir = o->cache,
@@ -57,11 +53,11 @@ static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, con
                                 .cache = o->cache ? &cache : NULL,
                                 .model = p->model,
                                 .progress = on_open_progress,
-                                .progress_ctx = opening};
+                                .progress_ctx = progress};
     uint64_t t0 = pp_now_ns();
     pp_http_set_timeout(o->remote_timeout);
     pp_decode_image_names(decoders, sizeof(decoders) / sizeof(*decoders));
-    pp_http_set_interrupted(opening->interrupted);
+    pp_http_set_interrupted(interrupt_asked);
     pp_status st = pp_dataset_open(&d, &p->dataset, err);
     pp_http_set_interrupted(NULL);
     p->open_ns = pp_now_ns() - t0;
@@ -404,11 +400,10 @@ static pp_status join_leases(struct run_parts *p, const struct run_request *aske
 }
 
 pp_status run_parts_make(struct run_parts *p, const struct run_request *asked, struct pp_progress *progress,
-                         int (*interrupted)(void), struct pp_err *err)
+                         struct pp_err *err)
 {
     const struct run_opts *o = &asked->o;
     const char *path = asked->operands[0];
-    struct opening opening = {progress, interrupted};
     pp_status st = make_transform(p, o, err);
     if (st == PP_OK && o->inject.n)
         st = pp_faults_parse(o->inject.item, o->inject.n, (uint64_t)o->seed, &p->faults, err);
@@ -419,7 +414,7 @@ pp_status run_parts_make(struct run_parts *p, const struct run_request *asked, s
     if (st == PP_OK)
         st = join_ranks(p, o, err);
     if (st == PP_OK)
-        st = open_dataset(p, o, path, &opening, err);
+        st = open_dataset(p, o, path, progress, err);
     pp_progress_clear(progress);
     if (st == PP_OK)
         st = pp_faults_set_dataset(p->faults, pp_dataset_len(p->dataset), err);

@@ -31,10 +31,9 @@ struct run_parts {
     uint64_t open_ns;       /* listing and indexing took this long */
 };
 
-/* interrupted: asked by the progress callback; non-zero stops the opening. parts is to be passed to
- * run_parts_free in any case. */
+/* An interrupt stops the opening. parts is to be passed to run_parts_free in any case. */
 pp_status run_parts_make(struct run_parts *parts, const struct run_request *asked,
-                         struct pp_progress *progress, int (*interrupted)(void), struct pp_err *err);
+                         struct pp_progress *progress, struct pp_err *err);
 void run_parts_free(struct run_parts *parts);
 
 #endif

@@ -6,6 +6,8 @@
 #include "probe/base/io.h"
 #include "probe/base/json.h"
 #include "probe/dataset/dataset_shards.h"
+#include "tui/cli/again.h"
+#include "tui/cli/interrupt.h"
 #include "tui/cli/shipped.h"
 
 #include <errno.h>
@@ -14,14 +16,11 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 enum { ANSWER_MAX = 4 << 20, ANSWER_POLL_MS = 200, END_MS = 10000 };
 
@@ -123,49 +122,31 @@ static void choose_python(const struct run_opts *o, char *path, size_t size)
     snprintf(path, size, "python3");
 }
 
-static pp_status spawn(struct run_torch *t, const char *python, const char *script, struct pp_err *err)
+static pp_status start_python(struct run_torch *t, const char *python, const char *script, struct pp_err *err)
 {
-    char *argv[] = {(char *)python, (char *)script, NULL};
-    int in[2] = {-1, -1}, out[2] = {-1, -1}, e = 0;
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t defaults;
-    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) {
-        e = errno;
-        goto out;
-    }
-    sigemptyset(&defaults);
-    sigaddset(&defaults, SIGXFSZ);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigdefault(&attr, &defaults);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-    e = posix_spawnp(&t->pid, python, &actions, &attr, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
-    if (e)
-        t->pid = 0;
-    t->to = in[1], in[1] = -1;
-    t->from = out[0], out[0] = -1;
-out:
-    for (int i = 0; i < 2; i++) {
-        if (in[i] >= 0)
-            close(in[i]);
-        if (out[i] >= 0)
-            close(out[i]);
-    }
+    int in[2] = {-1, -1}, out[2] = {-1, -1};
+    struct again a = {.program = python};
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
+        a.failed = errno;
+    a.in = in[0];
+    a.out = out[1];
+    again_add(&a, python, script, NULL);
+    int e = again_start(&a, &t->pid);
+    if (in[0] >= 0)
+        close(in[0]);
+    if (out[1] >= 0)
+        close(out[1]);
+    t->to = in[1];
+    t->from = out[0];
     return e ? pp_fail_errno(err, e, "cannot start %s", python) : PP_OK;
 }
 
 /* 1: it has ended, with its wait status. */
 static int ended(struct run_torch *t, int *status)
 {
-    if (!t->pid || waitpid(t->pid, status, WNOHANG) != t->pid)
+    if (!again_has_ended(&t->pid, status))
         return 0;
     atomic_store_explicit(&measuring, 0, memory_order_relaxed);
-    t->pid = 0;
     return 1;
 }
 
@@ -181,14 +162,15 @@ static pp_status fail_ended(const struct run_torch *t, int status, struct pp_err
         t->python, WEXITSTATUS(status));
 }
 
-/* A line of its answers into t->answer, without the newline. PP_E_INTERRUPTED when interrupted() said so. */
-static pp_status read_line(struct run_torch *t, int (*interrupted)(void), struct pp_err *err)
+/* A line of its answers into t->answer, without the newline. PP_E_INTERRUPTED: while nothing is measured, an
+ * interrupt ends it. */
+static pp_status read_line(struct run_torch *t, int measures, struct pp_err *err)
 {
     int status = 0, gone = 0;
     t->answer_n = 0;
     for (;;) {
         struct pollfd p = {.fd = t->from, .events = POLLIN};
-        if (interrupted && interrupted())
+        if (!measures && interrupt_asked())
             return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
         int n = poll(&p, 1, ANSWER_POLL_MS);
         if (n <= 0) { /* its workers may hold the pipe open for a while when it has gone */
@@ -206,8 +188,8 @@ static pp_status read_line(struct run_torch *t, int (*interrupted)(void), struct
         }
         ssize_t got = pp_io_read(t->from, t->answer + t->answer_n, 4096);
         if (got <= 0) {
-            while (!gone && waitpid(t->pid, &status, 0) < 0 && errno == EINTR)
-                continue;
+            if (!gone)
+                status = again_wait(t->pid);
             atomic_store_explicit(&measuring, 0, memory_order_relaxed);
             t->pid = 0;
             return fail_ended(t, status, err);
@@ -223,10 +205,10 @@ static pp_status read_line(struct run_torch *t, int (*interrupted)(void), struct
 }
 
 /* The next answer as JSON; one that holds an error becomes that. *out is the caller's to release. */
-static pp_status read_answer(struct run_torch *t, int (*interrupted)(void), json_t **out, struct pp_err *err)
+static pp_status read_answer(struct run_torch *t, int measures, json_t **out, struct pp_err *err)
 {
     *out = NULL;
-    pp_status st = read_line(t, interrupted, err);
+    pp_status st = read_line(t, measures, err);
     if (st != PP_OK)
         return st;
     *out = json_loads(t->answer, 0, NULL);
@@ -238,7 +220,7 @@ static pp_status read_answer(struct run_torch *t, int (*interrupted)(void), json
 }
 
 pp_status run_torch_start(struct run_torch *t, const struct run_opts *o, const struct pp_dataset *dataset,
-                          int (*interrupted)(void), struct pp_err *err)
+                          struct pp_err *err)
 {
     static const char *const formats[] = {"image-folder", "webdataset", "tokens"};
     int known = 0;
@@ -251,7 +233,7 @@ pp_status run_torch_start(struct run_torch *t, const struct run_opts *o, const s
             pp_dataset_format_name(dataset));
     char script[PATH_MAX], library[PATH_MAX];
     json_t *hello = NULL;
-    *t = (struct run_torch){.to = -1, .from = -1, .interrupted = interrupted};
+    *t = (struct run_torch){.to = -1, .from = -1};
     choose_python(o, t->python, sizeof(t->python));
     pp_status st = pp_shipped_find("the script of --loader pytorch", "PIPEPROBE_PYTHON_DIR",
                                    &pp_shipped_python, "torch_loader.py", script, err);
@@ -264,9 +246,9 @@ pp_status run_torch_start(struct run_torch *t, const struct run_opts *o, const s
         return st;
     setenv("PIPEPROBE_LIB", library, 1);
     unsetenv("PIPEPROBE_SESSION"); /* of an exec around us */
-    st = spawn(t, t->python, script, err);
+    st = start_python(t, t->python, script, err);
     if (st == PP_OK)
-        st = read_answer(t, interrupted, &hello, err);
+        st = read_answer(t, 0, &hello, err);
     if (st == PP_OK) {
         const char *vision = json_string_value(json_object_get(hello, "torchvision")),
                    *pil = json_string_value(json_object_get(hello, "pil")),
@@ -477,11 +459,11 @@ pp_status run_torch_measure(struct run_torch *t, const struct run_request *asked
     pp_store_meta_text(store, "config", "loader_versions", t->versions);
     pp_store_meta_text(store, "config", "interpreter", t->python);
     atomic_store_explicit(&measuring, t->pid, memory_order_relaxed);
-    if (t->interrupted())
+    if (interrupt_asked())
         run_torch_stop(0); /* the signal came before the handler knew whom to tell */
     pp_status st = send_job(t, asked, p, rec, err);
     if (st == PP_OK)
-        st = read_answer(t, NULL, &answer, err);
+        st = read_answer(t, 1, &answer, err);
     if (st == PP_OK) {
         take_result(answer, result);
         t->storage_bytes = whole(answer, "storage_bytes");

@@ -23,14 +23,13 @@ struct run_torch {
     uint64_t storage_bytes; /* that its run read past the page cache */
     char *answer;           /* what it said and was not yet read */
     size_t answer_n, answer_room;
-    int (*interrupted)(void); /* as run_torch_start was given it */
 };
 
 /* Combinations that PyTorch's loader cannot do, or that would say nothing about it. */
 pp_status run_torch_check(const struct run_opts *o, const struct pp_opt_set *set, struct pp_err *err);
 /* PP_E_UNSUPPORTED without torch in the interpreter: where to get it. PP_E_NOT_FOUND: no such interpreter. */
 pp_status run_torch_start(struct run_torch *t, const struct run_opts *o, const struct pp_dataset *dataset,
-                          int (*interrupted)(void), struct pp_err *err);
+                          struct pp_err *err);
 /* Runs to the end; result gets what PyTorch's loader can tell (see run_record_end), and what failed goes into
  * the recording. A loader that was interrupted is PP_OK. */
 pp_status run_torch_measure(struct run_torch *t, const struct run_request *asked, const struct run_parts *p,

@@ -9,11 +9,11 @@
 #include "probe/ranks/identity.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_words.h"
+#include "tui/cli/interrupt.h"
 
 #include <errno.h>
 #include <libgen.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -173,7 +173,7 @@ static pp_status run_baseline(struct tune_session *s, const struct options *o, s
     if (st != PP_OK)
         return st;
     s->loader = tune_log_choose(&r->loaders, (long)o->loader_number);
-    if (tune_stopped())
+    if (interrupt_asked())
         return pp_fail(err, PP_E_INTERRUPTED, "interrupted; what was recorded is in %s", s->job.dir);
     if (r->end == TUNE_END_RANKS)
         return pp_fail(err, PP_E_UNSUPPORTED, "%s; what was recorded is in %s", r->why, s->job.dir);
@@ -283,7 +283,7 @@ static pp_status run_one(struct tune_session *s, const struct options *o, int wh
         take(&s->base, r);
     const char *why = st == PP_OK ? (c ? c->why : r->why) : "";
     snprintf(text, sizeof(text), "%s: %s", name, why);
-    if (why[0] && !tune_stopped())
+    if (why[0] && !interrupt_asked())
         note(o, "failed", text);
     free(r);
     return st;
@@ -306,9 +306,9 @@ static pp_status run_rounds(struct tune_session *s, const struct options *o, str
     pp_status st = PP_OK;
     say_plan(s, o);
     for (int64_t round = 0; round < o->repeats && s->candidates; round++)
-        for (int i = 0; i <= s->candidates && st == PP_OK && !tune_stopped(); i++)
+        for (int i = 0; i <= s->candidates && st == PP_OK && !interrupt_asked(); i++)
             st = run_one(s, o, round % 2 ? s->candidates - i : i, number++, err);
-    if (st == PP_OK && tune_stopped())
+    if (st == PP_OK && interrupt_asked())
         st = pp_fail(err, PP_E_INTERRUPTED, "interrupted; what was recorded is in %s", s->job.dir);
     return st;
 }
@@ -351,7 +351,7 @@ static int tune(const struct options *o, char *const *program)
         s->job.no_reads = o->no_reads;
         s->job.start_limit_ns = o->start_limit_ns;
         s->job.grace_ns = o->grace_ns;
-        tune_catch_signals();
+        interrupt_catch(INTERRUPT_WAKES, NULL);
         st = run_baseline(s, o, &err);
     }
     if (st == PP_OK)

@@ -5,9 +5,10 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
-#include "probe/base/signals.h"
 #include "probe/base/text.h"
 #include "report/build/build.h"
+#include "tui/cli/again.h"
+#include "tui/cli/interrupt.h"
 #include "tui/cli/tune/tune_group.h"
 
 #include <dirent.h>
@@ -18,100 +19,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
     TICK_MS = 100,
-    LOOK_TICKS = 5, /* the recording is looked into so often */
-    MOST_OPTIONS = 8,
+    LOOK_TICKS = 5,  /* the recording is looked into so often */
     GONE_TICKS = 20, /* after SIGKILL */
-    BATCHES_LEAST = 10,
-    CANNOT_START = 125 /* exec's own codes from here to 127: docs/reference/exit-codes.md */
+    BATCHES_LEAST = 10
 };
 static const uint64_t EXEC_ENDS_NS = UINT64_C(180) *
                                      1000000000; /* to finish the file of a job that is gone */
 
-/* ---- signals to ourselves ---- */
-
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int sig)
-{
-    (void)sig;
-    stopped = 1;
-}
-
-void tune_catch_signals(void)
-{
-    struct sigaction sa = {.sa_handler = on_signal};
-    sigemptyset(&sa.sa_mask);
-    pp_signals_catch(&sa);
-}
-
-int tune_stopped(void)
-{
-    return stopped;
-}
-
 /* ---- starting ---- */
 
-/* "exec --quiet --output PATH [--no-reads] -- PROGRAM..." */
-static char **words_of(const struct tune_job *job, const struct tune_run *r)
+/* exec --quiet --output PATH [--no-reads] -- PROGRAM... It is a session and group of its own, so that all of
+ * it can be reached and none of it waits for the terminal, and ends with us. */
+static pp_status start_exec(const struct tune_job *job, const struct tune_run *r, const char *override,
+                            pid_t *pid, struct pp_err *err)
 {
-    size_t n = 0, k = 0;
+    size_t n = 0;
+    int log = pp_io_open(r->log, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0644);
+    struct again a = {.in = AGAIN_NULL, .out = log, .errors = log, .group = AGAIN_OWN_SESSION};
     while (job->program[n])
         n++;
-    char **w = calloc(n + MOST_OPTIONS, sizeof(*w));
-    if (!w)
-        return NULL;
-    w[k++] = (char *)"pipeprobe";
-    w[k++] = (char *)"exec";
-    w[k++] = (char *)"--quiet";
-    w[k++] = (char *)"--output";
-    w[k++] = (char *)r->path;
+    again_add(&a, "pipeprobe", "exec", "--quiet", "--output", r->path, NULL);
     if (job->no_reads)
-        w[k++] = (char *)"--no-reads";
-    w[k++] = (char *)"--";
-    memcpy(w + k, job->program, n * sizeof(*w));
-    return w;
-}
-
-/* In the child. It is a session and group of its own, so that all of it can be reached and none of it waits
- * for the terminal, and ends with us. */
-static void become_exec(char **words, const char *override, const char *log, pid_t parent)
-{
-    setsid();
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    int in = open("/dev/null", O_RDONLY), out = open(log, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0644);
-    if (getppid() == parent && in >= 0 && out >= 0 && dup2(in, STDIN_FILENO) == STDIN_FILENO &&
-        dup2(out, STDOUT_FILENO) == STDOUT_FILENO && dup2(out, STDERR_FILENO) == STDERR_FILENO &&
-        setenv("PIPEPROBE_OVERRIDE", override, 1) == 0) {
-        signal(SIGINT, SIG_DFL);
-        signal(SIGTERM, SIG_DFL);
-        if (pp_io_ignores_file_size_signal())
-            signal(SIGXFSZ, SIG_DFL);
-        execv("/proc/self/exe", words);
-    }
-    _exit(CANNOT_START);
-}
-
-static pp_status start(const struct tune_job *job, const struct tune_run *r, const char *override, pid_t *pid,
-                       struct pp_err *err)
-{
-    char **words = words_of(job, r);
-    pid_t parent = getpid();
-    if (!words)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to start a run");
-    *pid = fork();
-    if (*pid == 0)
-        become_exec(words, override, r->log, parent);
-    int e = errno;
-    free(words);
-    if (*pid < 0)
-        return pp_fail_errno(err, e, "cannot start a run of %s", job->program[0]);
-    return PP_OK;
+        again_add(&a, "--no-reads", NULL);
+    again_add(&a, "--", NULL);
+    again_add_all(&a, job->program, n);
+    if (log < 0 || setenv("PIPEPROBE_OVERRIDE", override, 1) != 0)
+        a.failed = errno;
+    int e = again_start(&a, pid);
+    unsetenv("PIPEPROBE_OVERRIDE");
+    if (log >= 0)
+        close(log);
+    return e ? pp_fail_errno(err, e, "cannot start a run of %s", job->program[0]) : PP_OK;
 }
 
 /* ---- when it is in its steady state ---- */
@@ -232,18 +174,17 @@ static int watch_over(const struct tune_job *job, const struct tune_ask *ask, st
     int status = 0, ends = 0;
     snprintf(mark, sizeof(mark), "PIPEPROBE_OVERRIDE=log=%s", notes);
     for (unsigned n = 1;; n++) {
-        pid_t ended = waitpid(exec, &status, WNOHANG);
-        if (ended == exec || (ended < 0 && errno != EINTR))
+        if (again_has_ended(&exec, &status))
             break;
         uint64_t now = pp_now_ns();
         int looks = !ends && !until && n % LOOK_TICKS == 0, ranks = looks && has_ranks(job, ask->name);
         if (looks && is_steady(r->path, &watch))
             until = now + ask->duration_ns;
-        if (!ends && (stopped || ranks || now >= (until ? until : limit))) {
-            r->end = stopped ? TUNE_END_STOPPED
-                     : ranks ? TUNE_END_RANKS
-                     : until ? TUNE_END_TIME
-                             : TUNE_END_LIMIT;
+        if (!ends && (interrupt_asked() || ranks || now >= (until ? until : limit))) {
+            r->end = interrupt_asked() ? TUNE_END_STOPPED
+                     : ranks           ? TUNE_END_RANKS
+                     : until           ? TUNE_END_TIME
+                                       : TUNE_END_LIMIT;
             ends = 1;
         }
         if (ends)
@@ -261,22 +202,12 @@ static int watch_over(const struct tune_job *job, const struct tune_ask *ask, st
 /* The last line of the job's output that says something. */
 static void last_words(const char *log, char *text, size_t size)
 {
-    char line[512];
-    FILE *in = fopen(log, "re");
-    snprintf(text, size, "no output");
-    if (in && fseek(in, -16384, SEEK_END) != 0)
-        rewind(in);
-    while (in && fgets(line, sizeof(line), in)) {
-        line[strcspn(line, "\r\n")] = '\0';
-        if (line[strspn(line, " \t")])
-            snprintf(text, size, "%.160s", line);
-    }
+    char line[161];
+    snprintf(text, size, "%s", again_last_line(log, line, sizeof(line)) ? line : "no output");
     char *plain = pp_text_plain(text);
     if (plain)
         snprintf(text, size, "%s", plain);
     free(plain);
-    if (in)
-        fclose(in);
 }
 
 /* Mean and scatter of the slices inside the window: pieces of one run, so they know nothing of what differs
@@ -405,15 +336,15 @@ pp_status tune_run_make(const struct tune_job *job, const struct tune_ask *ask, 
     override = override_text(notes, ask->set, ask->of);
     pp_status st = override ? make_notes(notes, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory");
     if (st == PP_OK)
-        st = start(job, r, override, &exec, err);
+        st = start_exec(job, r, override, &exec, err);
     if (st != PP_OK)
         goto out;
     int status = watch_over(job, ask, r, exec, notes);
-    r->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    r->status = again_code(status);
     st = tune_log_read(notes, &r->loaders, err);
     unlink(notes);
     int recorded = access(r->path, F_OK) == 0;
-    if (st == PP_OK && !recorded && stopped)
+    if (st == PP_OK && !recorded && interrupt_asked())
         r->end = TUNE_END_STOPPED; /* before it began */
     if (st == PP_OK && !recorded && r->end != TUNE_END_RANKS && r->end != TUNE_END_STOPPED) {
         last_words(r->log, words, sizeof(words));

@@ -40,13 +40,9 @@ struct tune_run {
     "the job has several ranks, and tune runs a job of one: start it with one process, or record all of them " \
     "with pipeprobe exec and read pipeprobe ranks"
 
-/* Signals to pipeprobe tune itself: the run in hand is ended, and tune_stopped() is 1 from then on. */
-void tune_catch_signals(void);
-int tune_stopped(void);
-
-/* Runs the job as DIR/NAME.sqlite and .log; its DataLoaders are told (NULL set: none is changed) what to
- * change in those like `of`. A job that fails or gives no batch is PP_OK with rate NAN. PP_E_SYSTEM, ...: the
- * run could not be made. */
+/* An interrupt (interrupt.h) ends the run in hand. Runs the job as DIR/NAME.sqlite and .log; its DataLoaders
+ * are told (NULL set: none is changed) what to change in those like `of`. A job that fails or gives no batch
+ * is PP_OK with rate NAN. PP_E_SYSTEM, ...: the run could not be made. */
 struct tune_ask {
     const char *name;
     uint64_t duration_ns;

@@ -1,0 +1,176 @@
+#include "tui/cli/again.h"
+
+#include "probe/base/io.h"
+#include "tui/cli/interrupt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OURSELVES "/proc/self/exe"
+enum { TAIL_BYTES = 16384 }; /* of a log that may be long */
+
+void again_add_all(struct again *a, char *const *words, size_t n)
+{
+    if (a->n + n + 1 > a->room) {
+        size_t room = 2 * (a->n + n) + 16;
+        const char **grown = realloc(a->word, room * sizeof(*grown));
+        if (!grown) {
+            a->failed = ENOMEM;
+            return;
+        }
+        a->word = grown;
+        a->room = room;
+    }
+    if (n)
+        memcpy(a->word + a->n, words, n * sizeof(*words));
+    a->n += n;
+    a->word[a->n] = NULL;
+}
+
+void again_add(struct again *a, ...)
+{
+    va_list words;
+    va_start(words, a);
+    for (char *word; (word = va_arg(words, char *));)
+        again_add_all(a, &word, 1);
+    va_end(words);
+}
+
+/* What we changed for ourselves. */
+static void signals_to_restore(sigset_t *set)
+{
+    sigemptyset(set);
+    if (pp_io_ignores_file_size_signal())
+        sigaddset(set, SIGXFSZ);
+    if (interrupt_ignores_pipe())
+        sigaddset(set, SIGPIPE);
+}
+
+/* posix_spawn cannot ask for a signal at our end: it is asked for by the child itself. */
+static pid_t fork_session(const struct again *a, const int stream[3], char *const *environment)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid != 0)
+        return pid;
+    sigset_t restore, none;
+    signals_to_restore(&restore);
+    sigemptyset(&none);
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    for (int i = 0; i < 3; i++)
+        if (stream[i] > 0 && dup2(stream[i], i) != i)
+            _exit(127);
+    for (int sig = 1; sig < NSIG; sig++)
+        if (sigismember(&restore, sig) == 1)
+            signal(sig, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (getppid() == parent) /* else we have ended meanwhile, and no signal will come */
+        execvpe(a->program ? a->program : OURSELVES, (char *const *)a->word, environment);
+    _exit(127);
+}
+
+static int spawn(const struct again *a, const int stream[3], char *const *environment, pid_t *pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t restore, none;
+    if (posix_spawnattr_init(&attr) != 0)
+        return ENOMEM;
+    signals_to_restore(&restore);
+    sigemptyset(&none);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+                                        (a->group == AGAIN_OWN_GROUP ? POSIX_SPAWN_SETPGROUP : 0));
+    posix_spawnattr_setsigdefault(&attr, &restore);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setpgroup(&attr, 0);
+    int e = posix_spawn_file_actions_init(&actions);
+    if (e == 0) {
+        for (int i = 0; i < 3; i++)
+            if (e == 0 && stream[i] > 0)
+                e = posix_spawn_file_actions_adddup2(&actions, stream[i], i);
+        if (e == 0)
+            e = posix_spawnp(pid, a->program ? a->program : OURSELVES, &actions, &attr,
+                             (char *const *)a->word, environment);
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    posix_spawnattr_destroy(&attr);
+    return e;
+}
+
+int again_start(struct again *a, pid_t *pid)
+{
+    const int asked[] = {a->in, a->out, a->errors};
+    char *const *environment = a->environment ? a->environment : environ;
+    int stream[3], none = -1, e = a->failed;
+    *pid = 0;
+    for (int i = 0; i < 3; i++) {
+        if (asked[i] == AGAIN_NULL && none < 0 && (none = pp_io_open("/dev/null", O_RDWR, 0)) < 0)
+            e = errno;
+        stream[i] = asked[i] == AGAIN_NULL ? none : asked[i];
+    }
+    if (e == 0 && a->group == AGAIN_OWN_SESSION)
+        e = (*pid = fork_session(a, stream, environment)) < 0 ? errno : 0;
+    else if (e == 0)
+        e = spawn(a, stream, environment, pid);
+    if (e != 0)
+        *pid = 0;
+    if (none >= 0)
+        close(none);
+    free(a->word);
+    a->word = NULL;
+    a->n = a->room = 0;
+    a->failed = 0;
+    return e;
+}
+
+int again_wait(pid_t pid)
+{
+    int status;
+    pid_t ended;
+    while ((ended = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
+        continue;
+    return ended < 0 ? -1 : status;
+}
+
+int again_has_ended(pid_t *pid, int *status)
+{
+    int s = 0;
+    pid_t ended = *pid > 0 ? waitpid(*pid, &s, WNOHANG) : 0;
+    if (ended == 0 || (ended < 0 && errno == EINTR))
+        return 0;
+    if (status)
+        *status = s;
+    *pid = 0;
+    return 1;
+}
+
+int again_code(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int again_last_line(const char *path, char *line, size_t size)
+{
+    char text[1024];
+    FILE *in = fopen(path, "re");
+    line[0] = '\0';
+    if (in && fseek(in, -TAIL_BYTES, SEEK_END) != 0)
+        rewind(in);
+    while (in && fgets(text, sizeof(text), in)) {
+        text[strcspn(text, "\r\n")] = '\0';
+        if (text[strspn(text, " \t")])
+            snprintf(line, size, "%s", text);
+    }
+    if (in)
+        fclose(in);
+    return line[0] != '\0';
+}

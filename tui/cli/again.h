@@ -1,0 +1,45 @@
+/* tui/cli/again.h: a process that a command starts: pipeprobe itself again, or a job. The words of its
+ * command line are gathered, then it is started, and waited for.
+ *
+ * It has the signals as pipeprobe was started with them: none is blocked, and what we ignore for ourselves
+ * (SIGXFSZ, SIGPIPE) is not ignored by it. */
+#ifndef PP_TUI_CLI_AGAIN_H
+#define PP_TUI_CLI_AGAIN_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { AGAIN_NULL = -1 }; /* /dev/null for a standard stream */
+enum again_group {
+    AGAIN_WITH_US,    /* Ctrl-C reaches it too */
+    AGAIN_OWN_GROUP,  /* Ctrl-C is not for it */
+    AGAIN_OWN_SESSION /* nor anything else of the terminal; it gets SIGTERM when we end */
+};
+
+struct again {
+    const char *program;      /* looked for in PATH; NULL: pipeprobe itself */
+    char *const *environment; /* NULL: ours */
+    int in, out, errors;      /* its standard streams: a descriptor, AGAIN_NULL, or 0 for ours */
+    enum again_group group;
+    const char **word; /* filled by again_add; only pointers are kept */
+    size_t n, room;
+    int failed; /* an errno value: of gathering the words, or the caller's own: again_start returns it */
+};
+
+/* Words behind those that are there, the last argument being NULL. The first one names the program. */
+void again_add(struct again *a, ...) __attribute__((sentinel));
+void again_add_all(struct again *a, char *const *words, size_t n);
+/* Starts it and forgets the words. 0, or an errno value with *pid 0. */
+int again_start(struct again *a, pid_t *pid);
+
+/* Until it has ended: its wait status, or -1 with errno. */
+int again_wait(pid_t pid);
+/* 1: it has ended, *status (may be NULL) is its wait status and *pid 0. Does not wait. */
+int again_has_ended(pid_t *pid, int *status);
+/* Its exit code, or 128 and its signal as a shell has it. */
+int again_code(int status);
+/* The last line of the file at path that says something, without its end. 0: there is none, and line is "".
+ */
+int again_last_line(const char *path, char *line, size_t size);
+
+#endif
