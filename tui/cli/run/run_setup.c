@@ -3,19 +3,19 @@
 #include "collectors/system/cgroup.h"
 #include "collectors/system/environment.h"
 #include "probe/base/clock.h"
-#include "probe/decode/decode.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/format.h"
+#include "probe/decode/decode.h"
 #include "probe/loader/fault.h"
 #include "probe/ranks/collective.h"
-#include "probe/storage/cache/cache.h"
 #include "probe/ranks/lease.h"
+#include "probe/storage/cache/cache.h"
 #include "probe/storage/http.h"
 #include "probe/storage/model.h"
 #include "tui/cli/interrupt.h"
 #include "tui/cli/run/run_decode.h"
-#include "tui/cli/run/run_fits.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,6 +25,65 @@
 #define DEFAULT_BATCH 64
 #define DEFAULT_PREFETCH 2
 #define SLOT_MEMORY_SHARE 0.25 /* of what is available, when the choice is ours */
+
+/* ---- 1. before the data: a typo, or a device that is not there, should not cost a listing ---- */
+
+/* What workers do with a sample and, with --wire u8, what the device does afterwards. */
+static pp_status make_transform(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    const char *spec = o->transform              ? o->transform
+                       : o->dtype == PP_DTYPE_U8 ? "rrc:224,hflip"
+                                                 : "rrc:224,hflip,normalize=imagenet";
+    pp_status st = pp_transform_parse(spec, (enum pp_dtype)o->dtype, &p->transform, err);
+    if (st != PP_OK || o->wire != RUN_WIRE_U8 || o->dtype == PP_DTYPE_U8)
+        return st;
+    p->delivered = p->transform;
+    p->transform = NULL;
+    return pp_transform_until_normalize(p->delivered, &p->transform, err);
+}
+
+/* The device, and what a step on it is: a kernel only on one that runs them, so that it is refused before
+ * anything starts. */
+static pp_status open_device(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
+{
+    static const char *const kinds[] = {
+        [RUN_DEVICE_AUTO] = "auto", [RUN_DEVICE_HOST] = "host", [RUN_DEVICE_CUDA] = "cuda"};
+    static const enum pp_step_kind steps[] = {[RUN_STEP_NONE] = PP_STEP_NONE,
+                                              [RUN_STEP_SLEEP] = PP_STEP_SLEEP,
+                                              [RUN_STEP_SPIN] = PP_STEP_SPIN,
+                                              [RUN_STEP_CUDA] = PP_STEP_DEVICE,
+                                              [RUN_STEP_CUDA_WORK] = PP_STEP_DEVICE_WORK};
+    struct pp_device_opts opts = {.kind = kinds[o->device],
+                                  .link_bytes_per_s = o->link_gbps * 1e9,
+                                  .pageable = o->pageable,
+                                  .copy_buffers = (int)o->copy_buffers,
+                                  .sync_copies = o->h2d,
+                                  .step_work = o->step == RUN_STEP_CUDA_WORK};
+    struct pp_device_normalize normalize;
+    struct pp_device_info dev;
+    if (p->delivered) {
+        normalize = (struct pp_device_normalize){.plane = (size_t)pp_transform_height(p->delivered) *
+                                                          (size_t)pp_transform_width(p->delivered),
+                                                 .value_bytes = pp_dtype_size((enum pp_dtype)o->dtype),
+                                                 .table = pp_transform_values(p->delivered)};
+        opts.normalize = &normalize;
+    }
+    pp_status st = pp_device_open(&opts, &p->device, err);
+    if (st != PP_OK)
+        return st;
+    pp_device_info(p->device, &dev);
+    p->loader.step = o->step != RUN_STEP_AUTO ? steps[o->step]
+                     : !(o->step_ms > 0)      ? PP_STEP_NONE
+                     : dev.runs_steps         ? PP_STEP_DEVICE
+                                              : PP_STEP_SLEEP;
+    if (o->step >= RUN_STEP_CUDA && !dev.runs_steps)
+        return pp_fail(err, PP_E_UNSUPPORTED, "--step %s needs a CUDA device: %s; or use --step sleep",
+                       pp_step_name(p->loader.step),
+                       dev.passed_over ? dev.passed_over : "this is the host device");
+    return PP_OK;
+}
+
+/* ---- 2. the data set ---- */
 
 static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t total)
 {
@@ -38,62 +97,98 @@ static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t
     return interrupt_asked();
 }
 
-static pp_status open_dataset(struct run_parts *p, const struct run_opts *o, const char *path,
+/* Whether one of the words of a list is the name. */
+static int has_word(const char *words, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = words; at && (at = strstr(at, name)); at += n)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+            return 1;
+    return 0;
+}
+
+/* Options for another kind of data set than this one. Typed, they are a misunderstanding that would pass
+ * silently, and are refused; from the environment or the configuration file they are meant for other runs
+ * too, and do nothing here. */
+static pp_status refuse_unfit(const struct pp_opt_set *set, const struct pp_dataset *d, const char *path,
+                              struct pp_err *err)
+{
+    static const char *const of_images[] = {"transform", "dtype", "exif-rotate"};
+    const struct pp_dataset_format *f, *own = NULL;
+    const char *option = NULL, *noun = "images";
+    size_t n = 0;
+    for (size_t i = 0; !option && i < sizeof(of_images) / sizeof(*of_images); i++)
+        if (run_opt_source(set, of_images[i]) == PP_OPT_GIVEN && pp_dataset_content(d) != PP_CONTENT_IMAGE)
+            option = of_images[i];
+    for (; (f = pp_dataset_format_at(n)); n++)
+        if (strcmp(f->name, pp_dataset_format_name(d)) == 0)
+            own = f;
+    while (!option && n-- > 0) {
+        f = pp_dataset_format_at(n);
+        for (const struct pp_opt *o = f->opts; !option && o && o->name; o++)
+            if (own != f && run_opt_source(set, o->name) == PP_OPT_GIVEN &&
+                !(own && has_word(own->shares, o->name))) {
+                option = o->name;
+                noun = f->noun;
+            }
+    }
+    if (!option)
+        return PP_OK;
+    return pp_fail(err, PP_E_USAGE, "--%s is for %s, and %s is of kind %s; leave it out", option, noun, path,
+                   pp_dataset_format_name(d));
+}
+
+static pp_status open_dataset(struct run_parts *p, const struct run_request *asked,
                               struct pp_progress *progress, struct pp_err *err)
 {
-    const char *decoders[16];
+    const struct run_opts *o = &asked->o;
+    const char *path = asked->operands[0], *decoders[16];
     const struct pp_cache_opts cache = {.dir = o->cache,
                                         .bytes = o->cache_bytes,
                                         .policy = (enum pp_cache_policy_id)o->cache_policy};
     p->model = o->like ? pp_storage_model_at((size_t)o->like - 1) : NULL;
-    struct pp_dataset_opts d = {.spec = path,
-                                .options = &o->formats,
-                                .decoders = decoders,
-                                .read_faults = pp_faults_reads(p->faults),
-                                .cache = o->cache ? &cache : NULL,
-                                .model = p->model,
-                                .progress = on_open_progress,
-                                .progress_ctx = progress};
-    uint64_t t0 = pp_now_ns();
+    const struct pp_dataset_opts d = {.spec = path,
+                                      .options = &o->formats,
+                                      .decoders = decoders,
+                                      .read_faults = pp_faults_reads(p->faults),
+                                      .cache = o->cache ? &cache : NULL,
+                                      .model = p->model,
+                                      .progress = on_open_progress,
+                                      .progress_ctx = progress};
+    uint64_t began = pp_now_ns();
     pp_http_set_timeout(o->remote_timeout);
     pp_decode_image_names(decoders, sizeof(decoders) / sizeof(*decoders));
     pp_http_set_interrupted(interrupt_asked);
     pp_status st = pp_dataset_open(&d, &p->dataset, err);
     pp_http_set_interrupted(NULL);
-    p->open_ns = pp_now_ns() - t0;
-    if (st == PP_OK && run_shards(o)->stream && o->inflight > 1)
+    p->open_ns = pp_now_ns() - began;
+    pp_progress_clear(progress);
+    if (st != PP_OK)
+        return st;
+    if (run_shards(o)->stream && o->inflight > 1)
         return pp_fail(
             err, PP_E_USAGE,
             "--inflight is for samples read by index, and --stream reads shards in order; leave one of them out");
-    if (st == PP_OK && run_shards(o)->stream && !pp_dataset_streams(p->dataset))
+    if (run_shards(o)->stream && !pp_dataset_streams(p->dataset))
         return pp_fail(err, PP_E_USAGE, "--stream is for tar shards, and %s is %s; leave it out",
                        path ? path : run_synthetic(o), pp_dataset_format_name(p->dataset));
-    return st;
+    st = pp_faults_set_dataset(p->faults, pp_dataset_len(p->dataset), err);
+    if (st != PP_OK)
+        return st;
+    if (pp_dataset_content(p->dataset) != PP_CONTENT_IMAGE) {
+        pp_transform_destroy(p->transform);
+        p->transform = NULL;
+        if (p->delivered)
+            return pp_fail(err, PP_E_USAGE, "--wire is for images, and %s holds none; leave it out", path);
+    }
+    st = refuse_unfit(&asked->set, p->dataset, path ? path : "the synthetic set", err);
+    if (st != PP_OK)
+        return st;
+    p->row_bytes = p->transform ? pp_transform_bytes(p->transform) : 0;
+    return p->transform ? PP_OK : pp_dataset_row_bytes(p->dataset, &p->row_bytes, err);
 }
 
-/* What the sampler is asked for; also what a saved state is held against. *lists is the caller's to free. */
-struct lists {
-    double *weights;
-    int64_t *classes;
-};
-
-static pp_status sampler_opts(const struct run_parts *p, const struct run_opts *o,
-                              struct pp_sampler_opts *out, struct lists *lists, struct pp_err *err)
-{
-    *lists = (struct lists){NULL, NULL};
-    *out = (struct pp_sampler_opts){.kind = (enum pp_sampler_kind)o->sampler,
-                                    .n = pp_dataset_len(p->dataset),
-                                    .seed = (uint64_t)o->seed,
-                                    .rank = (uint64_t)o->rank,
-                                    .world_size = (uint64_t)o->world_size,
-                                    .drop_last = o->drop_last};
-    pp_status st = o->weights ? pp_weights_load(o->weights, out->n, &lists->weights, err) : PP_OK;
-    if (st == PP_OK && out->kind == PP_SAMPLER_STRATIFIED)
-        st = pp_cli_classes(o->classes, p->dataset, out->n, &lists->classes, err);
-    out->weights = lists->weights;
-    out->classes = lists->classes;
-    return st;
-}
+/* ---- 3. its order ---- */
 
 /* A stream's order depends on more than the sampler's options: the saved run must have had the same of all
  * that. */
@@ -147,35 +242,65 @@ static pp_status apply_resume(struct run_parts *p, const struct run_opts *o, con
 /* The sampler, where the run begins in it, and the state that a later --save-state starts from. */
 static pp_status make_order(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
 {
-    struct pp_sampler_opts s;
-    struct lists lists;
-    pp_status st = sampler_opts(p, o, &s, &lists, err);
-    if (st == PP_OK && !run_shards(o)->stream)
+    const struct pp_shards_opts *shards = run_shards(o);
+    double *weights = NULL;
+    int64_t *classes = NULL;
+    struct pp_sampler_opts s = {.kind = (enum pp_sampler_kind)o->sampler,
+                                .n = pp_dataset_len(p->dataset),
+                                .seed = (uint64_t)o->seed,
+                                .rank = (uint64_t)o->rank,
+                                .world_size = (uint64_t)o->world_size,
+                                .drop_last = o->drop_last};
+    pp_status st = o->weights ? pp_weights_load(o->weights, s.n, &weights, err) : PP_OK;
+    if (st == PP_OK && s.kind == PP_SAMPLER_STRATIFIED)
+        st = pp_cli_classes(o->classes, p->dataset, s.n, &classes, err);
+    s.weights = weights;
+    s.classes = classes;
+    if (st == PP_OK && !shards->stream)
         st = pp_sampler_create(&s, &p->sampler, err);
     if (st == PP_OK && o->resume)
         st = apply_resume(p, o, &s, err);
     if (st == PP_OK)
         pp_state_init(&p->state, &s);
-    p->state.streaming = run_shards(o)->stream;
-    p->state.shuffle_buffer = (uint64_t)run_shards(o)->shuffle_buffer;
-    p->state.shuffle_shards = run_shards(o)->shuffle_shards != 0;
-    p->state.shards = run_shards(o)->stream ? pp_shards_count(p->dataset) : 0;
-    free(lists.weights);
-    free(lists.classes);
+    p->state.streaming = shards->stream;
+    p->state.shuffle_buffer = (uint64_t)shards->shuffle_buffer;
+    p->state.shuffle_shards = shards->shuffle_shards != 0;
+    p->state.shards = shards->stream ? pp_shards_count(p->dataset) : 0;
+    free(weights);
+    free(classes);
     return st;
 }
 
-/* Samples one rank has per epoch; 0 when unknown. */
-static uint64_t rank_samples(const struct run_parts *p)
+/* The list of shards is known by the last parts of their names: hosts may have the directory mounted
+ * elsewhere. */
+static pp_status join_leases(struct run_parts *p, const struct run_request *asked, struct pp_err *err)
 {
-    return p->sampler ? pp_sampler_len(p->sampler) : 0;
+    const struct run_opts *o = &asked->o;
+    uint64_t shards = pp_shards_count(p->dataset), list = shards;
+    for (uint64_t i = 0; i < shards; i++) {
+        const char *path = pp_shards_path(p->dataset, i), *slash = strrchr(path, '/'),
+                   *name = slash ? slash + 1 : path;
+        list = XXH3_64bits_withSeed(name, strlen(name), list);
+    }
+    return pp_lease_join(&(struct pp_lease_opts){.dir = o->lease,
+                                                 .shards = shards,
+                                                 .list = list,
+                                                 .seed = (uint64_t)o->seed,
+                                                 .shuffled = run_shards(o)->shuffle_shards,
+                                                 .job = asked->identity.job,
+                                                 .expiry_ns = o->lease_expiry_ns,
+                                                 .epochs = (uint64_t)o->epochs},
+                         &p->lease, err);
 }
 
-static void choose(struct run_parts *p, const struct run_opts *o)
+/* ---- 4. the loader ---- */
+
+/* Workers, batch size and prefetch, where they were left to us. */
+static void choose_sizes(struct run_parts *p, const struct run_opts *o)
 {
     struct pp_cpus cpus;
     struct pp_loader_opts *l = &p->loader;
-    uint64_t n = rank_samples(p), memory = pp_memory_available();
+    uint64_t samples = p->sampler ? pp_sampler_len(p->sampler) : 0; /* of this rank's epoch; 0: not known */
     pp_cpus_read(&cpus);
     p->usable_cpus = cpus.usable;
     l->workers = (int)o->workers;
@@ -185,17 +310,62 @@ static void choose(struct run_parts *p, const struct run_opts *o)
     }
     l->batch_size = (uint64_t)o->batch_size;
     if (o->batch_size < 0) {
-        l->batch_size = n && n < DEFAULT_BATCH ? n : DEFAULT_BATCH;
-        snprintf(p->chosen[1], sizeof(p->chosen[1]), n && n < DEFAULT_BATCH ? "auto: all samples" : "auto");
+        int all = samples && samples < DEFAULT_BATCH;
+        l->batch_size = all ? samples : DEFAULT_BATCH;
+        snprintf(p->chosen[1], sizeof(p->chosen[1]), all ? "auto: all samples" : "auto");
     }
     l->prefetch = (int)o->prefetch;
     if (o->prefetch < 0) {
         double per = (double)l->batch_size * (double)p->row_bytes * l->workers,
-               limit = (double)memory * SLOT_MEMORY_SHARE;
-        l->prefetch = memory && per * DEFAULT_PREFETCH > limit ? 1 : DEFAULT_PREFETCH;
+               limit = (double)pp_memory_available() * SLOT_MEMORY_SHARE;
+        l->prefetch = limit > 0 && per * DEFAULT_PREFETCH > limit ? 1 : DEFAULT_PREFETCH;
         snprintf(p->chosen[2], sizeof(p->chosen[2]),
                  l->prefetch == 1 ? "auto: 1, because 2 would use over a quarter of the memory" : "auto");
     }
+}
+
+static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
+{
+    struct pp_loader_opts *l = &p->loader;
+    struct pp_device_info dev;
+    uint64_t filling = (uint64_t)l->workers * (uint64_t)l->prefetch + 1, quarter = (uint64_t)o->steps / 4;
+    pp_device_info(p->device, &dev);
+    l->dataset = p->dataset;
+    l->sampler = p->sampler;
+    l->transform = p->transform;
+    l->device = p->device;
+    l->faults = p->faults;
+    l->in_order = !o->out_of_order;
+    l->drop_last_batch = o->drop_last;
+    l->exif_rotate = o->exif_rotate;
+    l->seed = (uint64_t)o->seed;
+    l->max_epochs = (uint64_t)o->epochs;
+    l->max_steps = (uint64_t)o->steps;
+    l->max_ns = o->duration_ns          ? o->duration_ns
+                : o->quick              ? UINT64_C(5000000000)
+                : o->steps || o->epochs ? 0
+                                        : UINT64_C(30000000000);
+    l->warmup_steps = o->warmup >= 0                  ? (uint64_t)o->warmup
+                      : o->steps && filling > quarter ? quarter
+                                                      : filling;
+    l->on_error = (enum pp_on_error)o->on_error;
+    l->sample_memory = o->max_sample_memory;
+    l->inflight = (int)o->inflight;
+    l->retries = (int)o->retries;
+    l->retry_backoff_ns = (uint64_t)(o->retry_backoff_ms * 1e6);
+    l->step_ns = (uint64_t)(o->step_ms * 1e6);
+    /* The stand-in has no stream to take turns on: one buffer gives the same order. */
+    l->copy_buffers = o->h2d && strcmp(dev.kind, "host") == 0 ? 1 : (int)o->copy_buffers;
+    l->sync_every_step = o->sync_every_step;
+    l->collective = p->collective;
+    l->lease = p->lease;
+    l->cached_batches = o->cached_batches;
+    l->ballast_cpus = o->cpu_ballast;
+    l->streaming = run_shards(o)->stream;
+    l->shuffle_shards = run_shards(o)->shuffle_shards;
+    l->shuffle_buffer = (uint64_t)run_shards(o)->shuffle_buffer;
+    l->rank = (uint64_t)o->rank;
+    l->world_size = (uint64_t)o->world_size;
 }
 
 /* What the process takes besides slots: libraries, SQLite and its log, threads' stacks, buffers of the
@@ -242,200 +412,33 @@ static pp_status check_memory(const struct run_parts *p, int record, struct pp_e
         pp_text_bytes(b, sizeof(b), (double)memory));
 }
 
-static uint64_t clamp_warmup(const struct run_parts *p, const struct run_opts *o)
-{
-    uint64_t filling = (uint64_t)p->loader.workers * (uint64_t)p->loader.prefetch + 1;
-    if (o->warmup >= 0)
-        return (uint64_t)o->warmup;
-    return o->steps && filling > (uint64_t)o->steps / 4 ? (uint64_t)o->steps / 4 : filling;
-}
-
-/* A step is a kernel only on a device that runs one: asked for on another, it is refused before anything
- * starts. */
-static pp_status choose_step(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
-{
-    struct pp_device_info dev;
-    pp_device_info(p->device, &dev);
-    switch (o->step) {
-    case RUN_STEP_AUTO:
-        p->loader.step = !(o->step_ms > 0) ? PP_STEP_NONE : dev.runs_steps ? PP_STEP_DEVICE : PP_STEP_SLEEP;
-        break;
-    case RUN_STEP_NONE: p->loader.step = PP_STEP_NONE; break;
-    case RUN_STEP_SLEEP: p->loader.step = PP_STEP_SLEEP; break;
-    case RUN_STEP_SPIN: p->loader.step = PP_STEP_SPIN; break;
-    case RUN_STEP_CUDA:
-    case RUN_STEP_CUDA_WORK:
-        p->loader.step = o->step == RUN_STEP_CUDA ? PP_STEP_DEVICE : PP_STEP_DEVICE_WORK;
-        if (!dev.runs_steps)
-            return pp_fail(err, PP_E_UNSUPPORTED, "--step %s needs a CUDA device: %s; or use --step sleep",
-                           pp_step_name(p->loader.step),
-                           dev.passed_over ? dev.passed_over : "this is the host device");
-        break;
-    }
-    return PP_OK;
-}
-
-static void fill_loader_opts(struct run_parts *p, const struct run_opts *o)
-{
-    struct pp_loader_opts *l = &p->loader;
-    struct pp_device_info dev;
-    pp_device_info(p->device, &dev);
-    l->dataset = p->dataset;
-    l->sampler = p->sampler;
-    l->transform = p->transform;
-    l->device = p->device;
-    l->faults = p->faults;
-    l->in_order = !o->out_of_order;
-    l->drop_last_batch = o->drop_last;
-    l->exif_rotate = o->exif_rotate;
-    l->seed = (uint64_t)o->seed;
-    l->max_epochs = (uint64_t)o->epochs;
-    l->max_steps = (uint64_t)o->steps;
-    l->max_ns = o->duration_ns          ? o->duration_ns
-                : o->quick              ? UINT64_C(5000000000)
-                : o->steps || o->epochs ? 0
-                                        : UINT64_C(30000000000);
-    l->warmup_steps = clamp_warmup(p, o);
-    l->on_error = (enum pp_on_error)o->on_error;
-    l->sample_memory = o->max_sample_memory;
-    l->inflight = (int)o->inflight;
-    l->retries = (int)o->retries;
-    l->retry_backoff_ns = (uint64_t)(o->retry_backoff_ms * 1e6);
-    l->step_ns = (uint64_t)(o->step_ms * 1e6);
-    /* The stand-in has no stream to take turns on: one buffer gives the same order. */
-    l->copy_buffers = o->h2d && strcmp(dev.kind, "host") == 0 ? 1 : (int)o->copy_buffers;
-    l->sync_every_step = o->sync_every_step;
-    l->collective = p->collective;
-    l->lease = p->lease;
-    l->cached_batches = o->cached_batches;
-    l->ballast_cpus = o->cpu_ballast;
-    l->streaming = run_shards(o)->stream;
-    l->shuffle_shards = run_shards(o)->shuffle_shards;
-    l->shuffle_buffer = (uint64_t)run_shards(o)->shuffle_buffer;
-    l->rank = (uint64_t)o->rank;
-    l->world_size = (uint64_t)o->world_size;
-}
-
-static pp_status find_row_bytes(struct run_parts *p, struct pp_err *err)
-{
-    if (!p->transform)
-        return pp_dataset_row_bytes(p->dataset, &p->row_bytes, err);
-    p->row_bytes = pp_transform_bytes(p->transform);
-    return PP_OK;
-}
-
-static pp_status open_device(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
-{
-    static const char *const kinds[] = {
-        [RUN_DEVICE_AUTO] = "auto", [RUN_DEVICE_HOST] = "host", [RUN_DEVICE_CUDA] = "cuda"};
-    struct pp_device_opts dev = {.kind = kinds[o->device],
-                                 .link_bytes_per_s = o->link_gbps * 1e9,
-                                 .pageable = o->pageable,
-                                 .copy_buffers = (int)o->copy_buffers,
-                                 .sync_copies = o->h2d,
-                                 .step_work = o->step == RUN_STEP_CUDA_WORK};
-    struct pp_device_normalize normalize;
-    if (p->delivered) {
-        normalize = (struct pp_device_normalize){.plane = (size_t)pp_transform_height(p->delivered) *
-                                                          (size_t)pp_transform_width(p->delivered),
-                                                 .value_bytes = pp_dtype_size((enum pp_dtype)o->dtype),
-                                                 .table = pp_transform_values(p->delivered)};
-        dev.normalize = &normalize;
-    }
-    return pp_device_open(&dev, &p->device, err);
-}
-
-/* First of all: a typo should not cost a listing. */
-static pp_status make_transform(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
-{
-    const char *spec = o->transform              ? o->transform
-                       : o->dtype == PP_DTYPE_U8 ? "rrc:224,hflip"
-                                                 : "rrc:224,hflip,normalize=imagenet";
-    pp_status st = pp_transform_parse(spec, (enum pp_dtype)o->dtype, &p->transform, err);
-    if (st != PP_OK || o->wire != RUN_WIRE_U8 || o->dtype == PP_DTYPE_U8)
-        return st;
-    p->delivered = p->transform;
-    p->transform = NULL;
-    return pp_transform_until_normalize(p->delivered, &p->transform, err);
-}
-
-/* Before anything slow: the others wait for a rank that has begun, however long its data takes to open. */
-static pp_status join_ranks(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
-{
-    if (!o->collective)
-        return PP_OK;
-    return pp_collective_join(&(struct pp_collective_opts){.path = o->collective,
-                                                           .rank = (uint32_t)o->rank,
-                                                           .world_size = (uint32_t)o->world_size,
-                                                           .limit_ns = o->collective_limit_ns},
-                              &p->collective, err);
-}
-
-/* By the last parts of their names: hosts may have the directory mounted elsewhere. */
-static uint64_t list_of(const struct pp_dataset *d)
-{
-    uint64_t digest = pp_shards_count(d);
-    for (uint64_t i = 0; i < pp_shards_count(d); i++) {
-        const char *path = pp_shards_path(d, i), *slash = strrchr(path, '/'),
-                   *name = slash ? slash + 1 : path;
-        digest = XXH3_64bits_withSeed(name, strlen(name), digest);
-    }
-    return digest;
-}
-
-static pp_status join_leases(struct run_parts *p, const struct run_request *asked, struct pp_err *err)
-{
-    const struct run_opts *o = &asked->o;
-    if (!o->lease)
-        return PP_OK;
-    return pp_lease_join(&(struct pp_lease_opts){.dir = o->lease,
-                                                 .shards = pp_shards_count(p->dataset),
-                                                 .list = list_of(p->dataset),
-                                                 .seed = (uint64_t)o->seed,
-                                                 .shuffled = run_shards(o)->shuffle_shards,
-                                                 .job = asked->identity.job,
-                                                 .expiry_ns = o->lease_expiry_ns,
-                                                 .epochs = (uint64_t)o->epochs},
-                         &p->lease, err);
-}
+/* ---- all of it ---- */
 
 pp_status run_parts_make(struct run_parts *p, const struct run_request *asked, struct pp_progress *progress,
                          struct pp_err *err)
 {
     const struct run_opts *o = &asked->o;
-    const char *path = asked->operands[0];
     pp_status st = make_transform(p, o, err);
     if (st == PP_OK && o->inject.n)
         st = pp_faults_parse(o->inject.item, o->inject.n, (uint64_t)o->seed, &p->faults, err);
     if (st == PP_OK)
         st = open_device(p, o, err);
+    if (st == PP_OK &&
+        o->collective) /* the others wait for a rank that has begun, however long its data takes */
+        st = pp_collective_join(&(struct pp_collective_opts){.path = o->collective,
+                                                             .rank = (uint32_t)o->rank,
+                                                             .world_size = (uint32_t)o->world_size,
+                                                             .limit_ns = o->collective_limit_ns},
+                                &p->collective, err);
     if (st == PP_OK)
-        st = choose_step(p, o, err);
-    if (st == PP_OK)
-        st = join_ranks(p, o, err);
-    if (st == PP_OK)
-        st = open_dataset(p, o, path, progress, err);
-    pp_progress_clear(progress);
-    if (st == PP_OK)
-        st = pp_faults_set_dataset(p->faults, pp_dataset_len(p->dataset), err);
-    if (st != PP_OK)
-        return st;
-    if (pp_dataset_content(p->dataset) != PP_CONTENT_IMAGE) {
-        pp_transform_destroy(p->transform);
-        p->transform = NULL;
-        if (p->delivered)
-            return pp_fail(err, PP_E_USAGE, "--wire is for images, and %s holds none; leave it out", path);
-    }
-    st = run_fits_dataset(&asked->set, p->dataset, path ? path : "the synthetic set", err);
+        st = open_dataset(p, asked, progress, err);
     if (st == PP_OK)
         st = make_order(p, o, err);
-    if (st == PP_OK)
-        st = find_row_bytes(p, err);
-    if (st == PP_OK)
+    if (st == PP_OK && o->lease)
         st = join_leases(p, asked, err);
     if (st != PP_OK)
         return st;
-    choose(p, o);
+    choose_sizes(p, o);
     fill_loader_opts(p, o);
     st = pp_loader_check(&p->loader, err);
     if (st == PP_OK)
