@@ -71,7 +71,7 @@ for way in images shards; do
     is "$way, SIGTERM in a read of 90 s: exit code" "$rc" 130
     holds "$way, SIGTERM in a read of 90 s: ends without it" "$took_ms < 40000"
     is "$way, SIGTERM in a read of 90 s: the file is whole" "$(sql "$T/$way.sqlite" 'PRAGMA integrity_check') $(ls -d "$T/$way.sqlite"* | wc -l)" "ok 1"
-    like "$way, SIGTERM in a read of 90 s: what did not return is said" "$(cat "$ERR")" "reads? of the data set did not return"
+    like "$way, SIGTERM in a read of 90 s: what did not return is said" "$(cat "$ERR")" "reads? hangs?; the run ended without"
     is "$way, SIGTERM in a read of 90 s: and counted" "$(sql "$T/$way.sqlite" "SELECT count(*) FROM loss WHERE what = 'reads'")" 1
     check "$way, SIGTERM in a read of 90 s: no crash" clean_messages
     slow_abandon

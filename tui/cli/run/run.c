@@ -17,6 +17,7 @@
 
 #include "collectors/gpu/gpu.h"
 #include "collectors/nvtx/nvtx.h"
+#include "probe/base/arena.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
@@ -35,6 +36,19 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+struct run {
+    struct run_request asked;
+    struct run_parts parts;
+    struct run_record rec;
+    struct run_events events;
+    struct pp_loader_result result;
+    struct run_torch torch; /* --loader pytorch */
+    pid_t top;              /* of the dashboard; 0: none */
+    struct metrics_beside metrics;
+    struct digest_beside digest;
+    int second; /* pipeprobe's own loader, beside PyTorch's: the settings were said already */
+};
 
 /* ---- Ctrl-C: once stops the loader, twice leaves at once ---- */
 
@@ -72,22 +86,22 @@ static void stop_or_leave(int sig)
 
 /* ---- notes on stderr ---- */
 
-static void note_choice(char *buf, size_t size, const char *what, uint64_t value, const char *why)
-{
-    if (why[0])
-        snprintf(buf, size, "%s %llu (%s)", what, (unsigned long long)value, why);
-    else
-        snprintf(buf, size, "%s %llu", what, (unsigned long long)value);
-}
+#define SAY(...) pp_arena_printf(&a, __VA_ARGS__)
 
-static void note_choices(const struct run_request *asked, const struct run_parts *p,
-                         const struct run_record *rec, const struct run_torch *torch)
+/* What was asked for and what was chosen, a line each; a text that is NULL is not said. */
+static void note_choices(const struct run *r)
 {
-    const struct run_opts *o = &asked->o;
+    static const char *const sizes[] = {"workers", "batch size", "prefetch"};
+    const struct run_opts *o = &r->asked.o;
+    const struct run_parts *p = &r->parts;
+    const struct run_torch *torch = r->torch.pid ? &r->torch : NULL;
     const struct pp_loader_opts *l = &p->loader;
-    char text[256], t[32], a[160], b[160], c[160];
+    const uint64_t size[] = {(uint64_t)l->workers, l->batch_size, (uint64_t)l->prefetch};
+    const unsigned long long buffer = l->shuffle_buffer, epoch = p->sampler ? pp_sampler_len(p->sampler) : 0;
+    struct pp_arena a = {NULL};
     struct pp_device_info dev;
-    const char *warning;
+    const char *warning, *chosen[3];
+    char text[480], t[32];
     if (o->quiet)
         return;
     pp_dataset_describe(p->dataset, text, sizeof(text));
@@ -95,108 +109,83 @@ static void note_choices(const struct run_request *asked, const struct run_parts
             pp_text_duration(t, sizeof(t), (double)p->open_ns));
     for (size_t i = 0; (warning = pp_dataset_warning(p->dataset, i)); i++)
         pp_cli_note("warning", warning);
-    if (p->model)
-        fprintf(stderr, "storage    --like %s, an assumption and no measurement: %s\n", p->model->name,
-                p->model->text);
-    note_choice(a, sizeof(a), "workers", (uint64_t)l->workers, p->chosen[0]);
-    note_choice(b, sizeof(b), "batch size", l->batch_size, p->chosen[1]);
-    note_choice(c, sizeof(c), "prefetch", (uint64_t)l->prefetch, p->chosen[2]);
-    if (torch->pid)
-        fprintf(stderr, "loader     PyTorch DataLoader, %s, %s, %s, persistent workers (%s, %s)\n", a, b, c,
-                torch->versions, torch->python);
-    else
-        fprintf(stderr, "loader     %s, %s, %s: slots of %s in all\n", a, b, c,
-                pp_text_bytes(t, sizeof(t),
-                              ((double)l->workers * l->prefetch + 1) * (double)l->batch_size *
-                                  (double)p->row_bytes));
-    if (p->transform)
-        fprintf(stderr, "transform  %s, %s%s\n",
-                pp_transform_text(p->delivered ? p->delivered : p->transform),
-                pp_dtype_name((enum pp_dtype)o->dtype),
-                p->delivered ? "; copied as u8 and normalised on the device" : "");
-    if (o->cache)
-        fprintf(stderr, "cache      %s, up to %s, policy %s\n", o->cache,
-                pp_text_bytes(t, sizeof(t), (double)o->cache_bytes), pp_cache_policies[o->cache_policy].name);
-    if (o->lease)
-        fprintf(stderr, "order      stream, shards %s as they are leased, shuffle buffer %llu\n",
-                l->shuffle_shards ? "shuffled and" : "in order,", (unsigned long long)l->shuffle_buffer);
-    else if (l->streaming)
-        fprintf(
-            stderr,
-            "order      stream, shards %s, shuffle buffer %llu; resumed exactly (the epoch is replayed up to that position), or from\n"
-            "           the cursor with --resume-cursor: each sample at least once, at most %llu of them twice\n",
-            l->shuffle_shards ? "shuffled" : "in order", (unsigned long long)l->shuffle_buffer,
-            (unsigned long long)l->shuffle_buffer);
-    else
-        fprintf(stderr, "order      %s, seed %lld, rank %lld of %lld\n",
-                pp_sampler_kind_name((enum pp_sampler_kind)o->sampler), (long long)o->seed,
-                (long long)o->rank, (long long)o->world_size);
-    if (asked->named_by_rank)
-        fprintf(stderr,
-                "rank       %lld of %lld, from the environment of %s; --rank and --world-size override it\n",
-                (long long)o->rank, (long long)o->world_size, asked->identity.launcher);
-    if (p->sampler && l->batch_size > pp_sampler_len(p->sampler))
-        fprintf(stderr,
-                "note       a batch of %llu is larger than an epoch of %s: every batch will be short\n",
-                (unsigned long long)l->batch_size,
-                pp_text_counted(t, sizeof(t), (double)pp_sampler_len(p->sampler), "sample", "samples"));
-    fputs(
-        "judges     pipeprobe's own loader, about 3 times as fast as PyTorch's with PIL; for a job: pipeprobe exec\n",
-        stderr);
+    for (int i = 0; i < 3; i++)
+        chosen[i] = SAY("%s %llu%s%s%s", sizes[i], (unsigned long long)size[i], p->chosen[i][0] ? " (" : "",
+                        p->chosen[i], p->chosen[i][0] ? ")" : "");
+    const char *sizes_text = SAY("%s, %s, %s", chosen[0], chosen[1], chosen[2]);
+    const char *activity = o->record ? pp_recording_describe(r->rec.recording, &pp_collector_cupti) : NULL;
     pp_device_info(p->device, &dev);
-    if (!torch->pid)
-        fprintf(stderr, "device     %s%s%s\n", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "");
-    if (!torch->pid && strcmp(dev.kind, "host") == 0)
-        fprintf(
-            stderr,
-            "           no GPU takes part: copying a batch takes the time that such a link would (--link-gbps)\n");
-    if (dev.passed_over && run_gpu_expected())
-        fprintf(stderr, "           not CUDA: %s\n", dev.passed_over);
-    run_decode_note(p);
-    const char *activity = rec ? pp_recording_describe(rec->recording, &pp_collector_cupti) : NULL;
-    if (activity)
-        fprintf(stderr, "GPU        activity %s\n", activity);
-    if (l->step == PP_STEP_NONE)
-        fprintf(stderr,
-                "step       none: measures the ceiling. Give --step-ms to compare it with your step\n");
-    else
-        fprintf(stderr, "step       %s of %s\n", pp_step_name(l->step),
-                pp_text_duration(t, sizeof(t), (double)l->step_ns));
-    if (o->collective)
-        fprintf(stderr, "collective %lld ranks synchronise after each step through %s; timeout %s\n",
-                (long long)o->world_size, o->collective,
-                pp_text_duration(t, sizeof(t), (double)o->collective_limit_ns));
-    if (o->lease)
-        fprintf(
-            stderr,
-            "lease      shards are leased in %s; a rank without a heartbeat for %s is taken for dead, and its shards are read again\n",
-            o->lease, pp_text_duration(t, sizeof(t), (double)o->lease_expiry_ns));
-    fprintf(stderr, "recording  %s%s\n\n", rec ? rec->path : "off",
-            l->max_ns ? "" : " (no time limit; Ctrl-C stops)");
+    const struct {
+        const char *label, *text;
+    } notes[] = {
+        {"storage",
+         p->model ? SAY("--like %s, an assumption and no measurement: %s", p->model->name, p->model->text)
+                  : NULL},
+        {"loader", torch ? SAY("PyTorch DataLoader, %s, persistent workers (%s, %s)", sizes_text,
+                               torch->versions, torch->python)
+                         : SAY("%s: slots of %s in all", sizes_text,
+                               pp_text_bytes(t, sizeof(t),
+                                             ((double)l->workers * l->prefetch + 1) * (double)l->batch_size *
+                                                 (double)p->row_bytes))},
+        {"transform", p->transform
+                          ? SAY("%s, %s%s", pp_transform_text(p->delivered ? p->delivered : p->transform),
+                                pp_dtype_name((enum pp_dtype)o->dtype),
+                                p->delivered ? "; copied as u8 and normalised on the device" : "")
+                          : NULL},
+        {"cache", o->cache ? SAY("%s, up to %s, policy %s", o->cache,
+                                 pp_text_bytes(t, sizeof(t), (double)o->cache_bytes),
+                                 pp_cache_policies[o->cache_policy].name)
+                           : NULL},
+        {"order",
+         o->lease ? SAY("stream, shards %s as they are leased, shuffle buffer %llu",
+                        l->shuffle_shards ? "shuffled and" : "in order,", buffer)
+         : l->streaming
+             ? SAY("stream, shards %s, shuffle buffer %llu; resumed exactly (the epoch is replayed up to that "
+                   "position), or from\n           the cursor with --resume-cursor: each sample at least once, "
+                   "at most %llu of them twice",
+                   l->shuffle_shards ? "shuffled" : "in order", buffer, buffer)
+             : SAY("%s, seed %lld, rank %lld of %lld", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler),
+                   (long long)o->seed, (long long)o->rank, (long long)o->world_size)},
+        {"rank", r->asked.named_by_rank
+                     ? SAY("%lld of %lld, from the environment of %s; --rank and --world-size override it",
+                           (long long)o->rank, (long long)o->world_size, r->asked.identity.launcher)
+                     : NULL},
+        {"note", epoch && l->batch_size > epoch
+                     ? SAY("a batch of %llu is larger than an epoch of %s: every batch will be short",
+                           (unsigned long long)l->batch_size,
+                           pp_text_counted(t, sizeof(t), (double)epoch, "sample", "samples"))
+                     : NULL},
+        {"measures", "pipeprobe's loader (about 3x PyTorch + PIL). To measure your job: pipeprobe exec"},
+        {"device", torch ? NULL : SAY("%s%s%s", dev.name, dev.note ? "; " : "", dev.note ? dev.note : "")},
+        {"", !torch && strcmp(dev.kind, "host") == 0
+                 ? "no GPU takes part: copying a batch takes the time that such a link would (--link-gbps)"
+                 : NULL},
+        {"", dev.passed_over && run_gpu_expected() ? SAY("not CUDA: %s", dev.passed_over) : NULL},
+        {"decode", run_decode_text(p, text, sizeof(text))},
+        {"GPU", activity ? SAY("activity %s", activity) : NULL},
+        {"step",
+         l->step == PP_STEP_NONE
+             ? "none: measures the ceiling. Give --step-ms to compare it with your step"
+             : SAY("%s of %s", pp_step_name(l->step), pp_text_duration(t, sizeof(t), (double)l->step_ns))},
+        {"collective", o->collective ? SAY("%lld ranks synchronise after each step through %s; timeout %s",
+                                           (long long)o->world_size, o->collective,
+                                           pp_text_duration(t, sizeof(t), (double)o->collective_limit_ns))
+                                     : NULL},
+        {"lease", o->lease
+                      ? SAY("shards are leased in %s; a rank without a heartbeat for %s is taken for dead, "
+                            "and its shards are read again",
+                            o->lease, pp_text_duration(t, sizeof(t), (double)o->lease_expiry_ns))
+                      : NULL},
+        {"recording",
+         SAY("%s%s\n", o->record ? r->rec.path : "off", l->max_ns ? "" : " (no time limit; Ctrl-C stops)")},
+    };
+    for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)
+        if (notes[i].text)
+            fprintf(stderr, "%-10s %s\n", notes[i].label, notes[i].text);
+    pp_arena_free(&a);
 }
 
 /* ---- parts of a run ---- */
-
-static char *join_command_line(int argc, char **argv)
-{
-    size_t n = sizeof("pipeprobe");
-    for (int i = 0; i < argc; i++)
-        n += strlen(argv[i]) + 1;
-    char *line = malloc(n), *at = line, *stored = malloc(n);
-    if (!line || !stored) {
-        free(line);
-        free(stored);
-        return NULL;
-    }
-    at = stpcpy(at, "pipeprobe");
-    for (int i = 0; i < argc; i++) {
-        *at++ = ' ';
-        at = stpcpy(at, argv[i]);
-    }
-    pp_text_no_secrets(stored, n, line);
-    free(line);
-    return stored;
-}
 
 /* Without a recording there is no report: the few numbers the loader itself knows. */
 static int print_unrecorded(const struct run_opts *o, const struct run_parts *p,
@@ -227,35 +216,24 @@ static int print_unrecorded(const struct run_opts *o, const struct run_parts *p,
 static pp_status print_report(const struct run_opts *o, const char *path, int *exit_code, struct pp_err *err)
 {
     struct pp_report *report = NULL;
+    int failed = 0;
     pp_status st = pp_report_build(path, &report, err);
-    if (st == PP_OK) {
-        *exit_code = pp_report_exit_code(report);
-        errno = 0;
-        int rc = o->json && o->loader == RUN_LOADER_PYTORCH
-                     ? 0 /* one document, of both loaders: run_beside.h */
-                 : o->json ? pp_render_json(report, stdout)
-                           : (o->quick ? pp_render_brief
-                                       : pp_render_short)(report, stdout,
-                                                          pp_cli_use_color((enum pp_color)o->color, stdout),
-                                                          pp_cli_columns(stdout));
-        if (rc != 0 && errno != EPIPE) /* a reader that leaves has what it wanted */
-            st = pp_fail(err, PP_E_IO, "printing the report failed; it is in %s: pipeprobe report %s", path,
-                         path);
-    }
+    if (st != PP_OK)
+        return st;
+    *exit_code = pp_report_exit_code(report);
+    errno = 0;
+    if (o->json && o->loader != RUN_LOADER_PYTORCH) /* else one document, of both loaders: run_beside.h */
+        failed = pp_render_json(report, stdout) != 0;
+    else if (!o->json)
+        failed = (o->quick ? pp_render_brief
+                           : pp_render_short)(report, stdout,
+                                              pp_cli_use_color((enum pp_color)o->color, stdout),
+                                              pp_cli_columns(stdout)) != 0;
+    if (failed && errno != EPIPE) /* a reader that leaves has what it wanted */
+        st = pp_fail(err, PP_E_IO, "printing the report failed; it is in %s: pipeprobe report %s", path,
+                     path);
     pp_report_free(report);
     return st;
-}
-
-static pp_status save_state(const struct run_opts *o, const struct run_parts *p,
-                            const struct pp_loader_result *r, struct pp_err *err)
-{
-    struct pp_loader_state s = p->state;
-    s.epoch = r->epoch;
-    s.consumed = r->position;
-    s.shard = r->cursor.shard;
-    s.offset = r->cursor.offset;
-    s.number = r->cursor.number;
-    return pp_state_save(o->save_state, &s, err);
 }
 
 static pp_status run_loader(struct run_parts *p, struct run_record *rec, struct pp_loader_result *result,
@@ -277,12 +255,21 @@ static pp_status run_loader(struct run_parts *p, struct run_record *rec, struct 
 }
 
 /* What the user asked to have besides the report. */
-static pp_status extras(const struct run_opts *o, const struct run_parts *p, struct run_events *ev,
-                        const struct pp_loader_result *r, struct pp_err *err)
+static pp_status write_extras(const struct run_opts *o, const struct run_parts *p, struct run_events *ev,
+                              const struct pp_loader_result *r, struct pp_err *err)
 {
     size_t n = r->batches < ev->n_batches ? r->batches : ev->n_batches;
     /* A loader that never began stands nowhere: a state saved before stays as it is. */
-    pp_status st = o->save_state && r->start_ns ? save_state(o, p, r, err) : PP_OK;
+    pp_status st = PP_OK;
+    if (o->save_state && r->start_ns) {
+        struct pp_loader_state s = p->state;
+        s.epoch = r->epoch;
+        s.consumed = r->position;
+        s.shard = r->cursor.shard;
+        s.offset = r->cursor.offset;
+        s.number = r->cursor.number;
+        st = pp_state_save(o->save_state, &s, err);
+    }
     if (st == PP_OK && o->list_delivered)
         st = run_events_list(ev, n, o->list_delivered, err);
     if (st == PP_OK && o->digest)
@@ -294,11 +281,8 @@ static pp_status extras(const struct run_opts *o, const struct run_parts *p, str
 static int list_faults(void)
 {
     const char *name, *args, *help;
-    char spec[80];
-    for (int i = 0; (help = pp_faults_help(i, &name, &args)); i++) {
-        snprintf(spec, sizeof(spec), "%s%s%s", name, args[0] ? "=" : "", args);
-        printf("%s\n    %s\n", spec, help);
-    }
+    for (int i = 0; (help = pp_faults_help(i, &name, &args)); i++)
+        printf("%s%s%s\n    %s\n", name, args[0] ? "=" : "", args, help);
     return 0;
 }
 
@@ -312,54 +296,18 @@ static int could_not_measure(const struct pp_err *err)
     return COULD_NOT_MEASURE;
 }
 
-static pp_status prove(const struct run_request *asked, const char *recording, struct pp_err *err)
-{
-    return pp_prove(&(struct prove_opts){.argc = asked->argc,
-                                         .argv = asked->argv,
-                                         .recording = recording,
-                                         .rank = asked->o.rank,
-                                         .world_size = asked->o.world_size,
-                                         .rounds = asked->o.prove_rounds,
-                                         .keep = asked->o.keep_proof,
-                                         .quiet = asked->o.quiet},
-                    err);
-}
-
 /* ---- the command: prepare, run, report ---- */
-
-struct run {
-    struct run_request asked;
-    struct run_parts parts;
-    struct run_record rec;
-    struct run_events events;
-    struct pp_loader_result result;
-    struct run_torch torch; /* --loader pytorch */
-    pid_t top;              /* of the dashboard; 0: none */
-    struct metrics_beside metrics;
-    struct digest_beside digest;
-    int second; /* pipeprobe's own loader, beside PyTorch's: the settings were said already */
-};
 
 /* -1 to go on, else the exit code: help, a usage error, or what needs no run of this process. */
 static int read_command_line(struct run_request *asked, int argc, char **argv)
 {
     struct pp_err err = {.code = PP_OK};
     struct run_opts *o = &asked->o;
-    asked->argc = argc;
-    asked->argv = argv;
-    asked->set = (struct pp_opt_set){.table = run_opt_table, .fields = o};
-    asked->operands = calloc((size_t)argc + 1, sizeof(*asked->operands));
-    asked->command_line = join_command_line(argc, argv);
-    if (!asked->operands || !asked->command_line) {
-        pp_fail(&err, PP_E_NO_MEMORY, "no memory");
-        return pp_cli_fail(&pp_cmd_run, &err);
-    }
-    int code = pp_cli_parse(&pp_cmd_run, &asked->set, argc, argv, asked->operands, &asked->n_operands);
+    int code = run_opts_read(asked, &pp_cmd_run, argc, argv);
     if (code >= 0)
         return code;
     if (o->inject.n == 1 && !strcmp(o->inject.item[0], "list"))
         return list_faults();
-    run_opts_take_identity(asked);
     if (run_opts_check(o, &asked->set, asked->n_operands, &err) != PP_OK ||
         run_torch_check(o, &asked->set, &err) != PP_OK)
         return pp_cli_fail(&pp_cmd_run, &err);
@@ -368,23 +316,31 @@ static int read_command_line(struct run_request *asked, int argc, char **argv)
     return o->ranks > 1 ? run_ranks(&pp_cmd_run, asked) : -1;
 }
 
-/* Beside the recording, if anything is asked for; a failure is said, and the run goes on. */
-static void start_metrics(struct run *r)
+/* What runs beside it in a process of its own, if it is asked for. That metrics or a digest cannot be had is
+ * said, and the run goes on. */
+static pp_status start_beside(struct run *r, struct pp_err *err)
 {
-    struct metrics_opts metrics = r->asked.o.metrics;
-    struct metrics_of_rank own;
-    if (!r->asked.o.record)
-        return;
-    metrics_opts_for_rank(&metrics, &r->asked.identity, &own);
-    metrics_beside_start(&r->metrics, &metrics, r->rec.path, "metrics    ", r->asked.o.quiet);
-}
-
-static void start_digest(struct run *r)
-{
-    if (!r->asked.o.record || r->asked.o.world_size < 2)
-        return;
-    digest_beside_start(&r->digest, &r->asked.o.digest_to, r->rec.path, 0, "digest     ");
-    digest_beside_add(&r->digest, r->rec.path);
+    const struct run_opts *o = &r->asked.o;
+    if (o->record) {
+        struct metrics_opts metrics = o->metrics;
+        struct metrics_of_rank own;
+        metrics_opts_for_rank(&metrics, &r->asked.identity, &own);
+        metrics_beside_start(&r->metrics, &metrics, r->rec.path, "metrics    ", o->quiet);
+    }
+    if (o->record && o->world_size > 1) {
+        digest_beside_start(&r->digest, &o->digest_to, r->rec.path, 0, "digest     ");
+        digest_beside_add(&r->digest, r->rec.path);
+    }
+    pp_nvtx_start(); /* before the threads that record */
+    if (!r->second)
+        note_choices(r);
+    if (!o->top)
+        return PP_OK;
+    struct again top = {.group = AGAIN_WITH_US}; /* drawing shares no lock and no CPU account with the run */
+    again_add(&top, "pipeprobe", "top", r->rec.path, NULL);
+    int e = again_start(&top, &r->top);
+    pp_progress_begin(&r->events.progress, 1); /* the screen is the dashboard's */
+    return e ? pp_fail_errno(err, e, "cannot start the dashboard") : PP_OK;
 }
 
 /* Everything up to the first sample. */
@@ -408,22 +364,7 @@ static pp_status prepare(struct run *r, struct pp_err *err)
     }
     if (st == PP_OK && o->record)
         st = run_record_begin(&r->rec, &r->asked, &r->parts, err);
-    if (st != PP_OK)
-        return st;
-    start_metrics(r);
-    start_digest(r);
-    pp_nvtx_start(); /* before the threads that record */
-    if (!r->second)
-        note_choices(&r->asked, &r->parts, o->record ? &r->rec : NULL, &r->torch);
-    if (o->top) {
-        /* a process of its own: drawing shares no lock and no CPU account with what is measured */
-        struct again top = {.group = AGAIN_WITH_US};
-        again_add(&top, "pipeprobe", "top", r->rec.path, NULL);
-        int e = again_start(&top, &r->top);
-        pp_progress_begin(&r->events.progress, 1); /* the screen is the dashboard's */
-        st = e ? pp_fail_errno(err, e, "cannot start the dashboard") : PP_OK;
-    }
-    return st;
+    return st == PP_OK ? start_beside(r, err) : st;
 }
 
 static void connect(struct run *r)
@@ -476,9 +417,8 @@ static int measure(struct run *r)
     if (r->top)
         again_wait(r->top); /* until the user has left the dashboard: the terminal is then ours again */
     if (r->result.given_up && !r->asked.o.quiet)
-        fprintf(stderr, "note       %u read%s of the data set did not return, and %s not waited for\n",
-                r->result.given_up, r->result.given_up == 1 ? "" : "s",
-                r->result.given_up == 1 ? "is" : "are");
+        fprintf(stderr, "note       %u read%s; the run ended without %s\n", r->result.given_up,
+                r->result.given_up == 1 ? " hangs" : "s hang", r->result.given_up == 1 ? "it" : "them");
     if (!r->asked.o.quiet)
         run_decode_note_result(&r->result.decode);
     if (pp_cache_trouble(said, sizeof(said)) && !r->asked.o.quiet)
@@ -572,8 +512,18 @@ static int report(struct run *r, int code)
     int verdict = 0;
     pp_status st = PP_OK;
     pp_err_clear(&err);
-    if (o->prove && code == 0 && !interrupt_asked() && prove(&r->asked, r->rec.path, &err) != PP_OK)
-        code = could_not_measure(&err);
+    if (o->prove && code == 0 && !interrupt_asked()) {
+        const struct prove_opts proof = {.argc = r->asked.argc,
+                                         .argv = r->asked.argv,
+                                         .recording = r->rec.path,
+                                         .rank = o->rank,
+                                         .world_size = o->world_size,
+                                         .rounds = o->prove_rounds,
+                                         .keep = o->keep_proof,
+                                         .quiet = o->quiet};
+        if (pp_prove(&proof, &err) != PP_OK)
+            code = could_not_measure(&err);
+    }
     if (!o->record)
         st = print_unrecorded(o, &r->parts, &r->result) == 0
                  ? PP_OK
@@ -589,7 +539,7 @@ static int report(struct run *r, int code)
     if (interrupt_asked())
         code = 130;
     if (st == PP_OK)
-        st = extras(o, &r->parts, &r->events, &r->result, &err);
+        st = write_extras(o, &r->parts, &r->events, &r->result, &err);
     return st == PP_OK ? code : could_not_measure(&err);
 }
 
@@ -623,12 +573,12 @@ const struct pp_command pp_cmd_run = {
     .summary = "run an instrumented loader on your data and name its bottleneck",
     .usage = "run DATASET [options]   or   run --synthetic SPEC [options]",
     .opts = run_opt_table,
-    .notes = "Judges pipeprobe's own loader on the data, about 3 times as fast as PyTorch's\n"
-             "with PIL; the report says what a PyTorch DataLoader is expected to do.\n"
-             "DATASET is a directory of images (class = directory), tar shards\n"
-             "('shard-{000000..000009}.tar', or a directory of them), or a token file (.bin,\n"
-             ".npy). Exit codes: 0 measured, 2 usage, 3 too little was measured,\n"
-             "4 could not measure, 130 interrupted.",
+    .notes = "Measures pipeprobe's loader on the data (about 3x PyTorch + PIL), and says what\n"
+             "a PyTorch DataLoader is expected to do. To measure your job: pipeprobe exec.\n"
+             "DATASET, a path, http(s):// or s3://, is a directory of images (class =\n"
+             "directory), shards (tar, MDS, TFRecord: 'shard-{000000..000009}.tar', or a\n"
+             "directory of them), tables (Parquet, Arrow, HDF5), or a token file (.bin, .npy).\n"
+             "Exit codes: 0 measured, 2 usage, 3 too little, 4 could not measure, 130 Ctrl-C.",
     .examples = {"pipeprobe run ~/imagenet/train",
                  "pipeprobe run ~/imagenet/train --step-ms 45 -b 128 -w 8 -o job.sqlite"},
     .run = run_main,

@@ -44,27 +44,23 @@ pp_status run_decode_open(struct run_parts *p, const struct run_opts *o, struct 
     return pp_fail(err, st, "--decode nvjpeg: %s; or use --decode auto", why.text);
 }
 
-static void describe(const struct run_parts *p, char *buf, size_t size)
+const char *run_decode_text(const struct run_parts *p, char *buf, size_t size)
 {
     struct pp_device_decode_info i;
     char engines[64] = "";
+    if (!p->loader.decode_on_device && !p->not_decoding[0])
+        return NULL;
+    if (!p->loader.decode_on_device) {
+        snprintf(buf, size, "on the CPU: %s", p->not_decoding);
+        return buf;
+    }
     pp_device_decode_info(p->device, &i);
     if (i.engines)
         snprintf(engines, sizeof(engines), ", %u engine%s of %u core%s", i.engines, i.engines == 1 ? "" : "s",
                  i.cores, i.cores == 1 ? "" : "s");
     snprintf(buf, size, "nvJPEG %d.%d, back end %s%s%s%s", i.version / 1000, i.version % 1000, i.backend,
              engines, i.note ? "; " : "", i.note ? i.note : "");
-}
-
-void run_decode_note(const struct run_parts *p)
-{
-    char text[480];
-    if (p->loader.decode_on_device)
-        describe(p, text, sizeof(text));
-    if (p->loader.decode_on_device)
-        fprintf(stderr, "decode     %s\n", text);
-    else if (p->not_decoding[0])
-        fprintf(stderr, "decode     on the CPU: %s\n", p->not_decoding);
+    return buf;
 }
 
 void run_decode_note_result(const struct pp_loader_decode *r)

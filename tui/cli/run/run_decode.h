@@ -4,6 +4,8 @@
 
 #include <pipeprobe/status.h>
 
+#include <stddef.h>
+
 struct pp_loader_decode;
 struct pp_store;
 struct run_opts;
@@ -12,8 +14,9 @@ struct run_parts;
 /* After batch size and workers are known. Under auto a decoder that cannot be had is said in
  * parts->not_decoding; under nvjpeg it is a failure. */
 pp_status run_decode_open(struct run_parts *parts, const struct run_opts *o, struct pp_err *err);
-/* Lines on stderr: before the run, and after it. */
-void run_decode_note(const struct run_parts *parts);
+/* What decodes, in a line; NULL: the CPU, and nobody asked for more. */
+const char *run_decode_text(const struct run_parts *parts, char *buf, size_t size);
+/* Lines on stderr after the run. */
 void run_decode_note_result(const struct pp_loader_decode *result);
 /* Section "decode" of meta, and config.decode. */
 void run_decode_store(struct pp_store *s, const struct run_parts *parts);

@@ -1,6 +1,7 @@
 #include "tui/cli/run/run_opts.h"
 
 #include "probe/base/err.h"
+#include "probe/base/text.h"
 #include "probe/dataset/format.h"
 #include "probe/sampler/sampler.h"
 #include "probe/storage/cache/cache.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -368,7 +370,8 @@ static void take_private_job(const struct run_opts *o, struct pp_identity *id)
         snprintf(id->job, sizeof(id->job), "%.*s", (int)strcspn(at + 1, "/"), at + 1);
 }
 
-void run_opts_take_identity(struct run_request *asked)
+/* Rank and world size, unless told, from the launcher's environment. */
+static void take_identity(struct run_request *asked)
 {
     struct run_opts *o = &asked->o;
     struct pp_identity *id = &asked->identity;
@@ -388,6 +391,37 @@ void run_opts_take_identity(struct run_request *asked)
                                    .attempt = -1};
         take_private_job(o, id);
     }
+}
+
+static char *join_command_line(int argc, char **argv)
+{
+    char *line = NULL, *stored = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&line, &n);
+    for (int i = 0; f && i < argc; i++)
+        fprintf(f, "%s %s", i ? "" : "pipeprobe", argv[i]);
+    if (f && fclose(f) == 0 && (stored = malloc(n + 1)))
+        pp_text_no_secrets(stored, n + 1, line);
+    free(line);
+    return stored;
+}
+
+int run_opts_read(struct run_request *asked, const struct pp_command *cmd, int argc, char **argv)
+{
+    struct pp_err err;
+    asked->argc = argc;
+    asked->argv = argv;
+    asked->set = (struct pp_opt_set){.table = run_opt_table, .fields = &asked->o};
+    asked->operands = calloc((size_t)argc + 1, sizeof(*asked->operands));
+    asked->command_line = join_command_line(argc, argv);
+    if (!asked->operands || !asked->command_line) {
+        pp_fail(&err, PP_E_NO_MEMORY, "no memory");
+        return pp_cli_fail(cmd, &err);
+    }
+    int code = pp_cli_parse(cmd, &asked->set, argc, argv, asked->operands, &asked->n_operands);
+    if (code < 0)
+        take_identity(asked);
+    return code;
 }
 
 /* Options that do not go together, or mean nothing. */

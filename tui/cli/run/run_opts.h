@@ -6,6 +6,7 @@
 #include "probe/dataset/dataset_shards.h"
 #include "probe/dataset/dataset_synthetic.h"
 #include "probe/ranks/identity.h"
+#include "tui/cli/cli.h"
 #include "tui/cli/digest_beside.h"
 #include "tui/cli/metrics/metrics_opts.h"
 
@@ -99,8 +100,9 @@ struct run_request {
 enum pp_opt_source run_opt_source(const struct pp_opt_set *set, const char *name);
 /* Whether the user said something about it (flag, environment or config file). */
 int run_opt_given(const struct pp_opt_set *set, const char *name);
-/* Rank and world size, unless told, from the launcher's environment. Before the check. */
-void run_opts_take_identity(struct run_request *asked);
+/* The command line, with rank and world size, unless told, from the launcher's environment. -1 to go on, else
+ * the exit code: help, or a usage error, which is said. asked is zeroed. */
+int run_opts_read(struct run_request *asked, const struct pp_command *cmd, int argc, char **argv);
 /* Checks what no single row can: combinations. A length given with --step becomes step_ms. */
 pp_status run_opts_check(struct run_opts *o, const struct pp_opt_set *set, int operands, struct pp_err *err);
 
