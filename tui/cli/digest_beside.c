@@ -4,7 +4,7 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "report/ranks/digest_file.h"
-#include "tui/cli/again.h"
+#include "tui/cli/jobs/again.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/export_otlp.h"
 #include "tui/cli/export_ranks.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/text_export.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "report/export/otlp_traces.h"
 #include "report/export/out.h"
 #include "report/send/otlp.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 
 #include <errno.h>
 #include <stdio.h>

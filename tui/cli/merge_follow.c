@@ -6,7 +6,7 @@
 #include "report/ranks/digest_follow.h"
 #include "report/ranks/pile.h"
 #include "tui/cli/cli.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/rank_files.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "probe/base/err.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/find_recording.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/metrics/sampler.h"
 

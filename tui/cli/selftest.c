@@ -6,9 +6,9 @@
 #include "probe/base/json.h"
 #include "probe/base/text.h"
 #include "report/build/build.h"
-#include "tui/cli/again.h"
+#include "tui/cli/jobs/again.h"
 #include "tui/cli/cli.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>

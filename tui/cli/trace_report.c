@@ -5,7 +5,7 @@
 #include "probe/base/err.h"
 #include "report/build/build.h"
 #include "report/source/source.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 
 #include <dirent.h>
 #include <errno.h>

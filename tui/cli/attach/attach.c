@@ -4,7 +4,7 @@
 #include "tui/cli/attach/attach_words.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_words.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 
 #include "collectors/system/environment.h"
 #include "probe/base/clock.h"

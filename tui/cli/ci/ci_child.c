@@ -2,8 +2,8 @@
 
 #include "probe/base/err.h"
 #include "probe/base/io.h"
-#include "tui/cli/again.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/again.h"
+#include "tui/cli/jobs/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "probe/base/err.h"
 #include "report/ci/baseline.h"
 #include "report/ci/plan.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 
 #include <errno.h>
 #include <glob.h>

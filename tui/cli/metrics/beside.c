@@ -2,7 +2,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/text.h"
-#include "tui/cli/again.h"
+#include "tui/cli/jobs/again.h"
 
 #include <errno.h>
 #include <fcntl.h>

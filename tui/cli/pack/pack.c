@@ -2,7 +2,7 @@
  * followed. The shards are made in a directory beside DST, read back and compared with what was written, and
  * only then called DST. */
 #include "tui/cli/cli.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/pack/pack_writer.h"
 
 #include "probe/base/err.h"

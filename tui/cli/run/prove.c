@@ -1,7 +1,7 @@
 #include "tui/cli/run/prove.h"
 
-#include "tui/cli/again.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/again.h"
+#include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/beside.h"
 
 #include "collectors/store/amend.h"

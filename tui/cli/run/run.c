@@ -1,9 +1,9 @@
 /* `pipeprobe run`: a full loader against the user's data, recorded; then the report on the recording. */
 #include "tui/cli/cli.h"
 #include "report/build/build.h"
-#include "tui/cli/again.h"
+#include "tui/cli/jobs/again.h"
 #include "tui/cli/digest_beside.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/run/prove.h"
 #include "tui/cli/run/run_beside.h"

@@ -2,7 +2,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/trace/drain_side.h"
-#include "tui/cli/again.h"
+#include "tui/cli/jobs/again.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 

@@ -3,8 +3,8 @@
 #include "collectors/system/environment.h"
 #include "probe/base/err.h"
 #include "report/ranks/ranks.h"
-#include "tui/cli/again.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/again.h"
+#include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/recording_name.h"
 
 #include <errno.h>

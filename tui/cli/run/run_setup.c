@@ -14,7 +14,7 @@
 #include "probe/storage/cache/cache.h"
 #include "probe/storage/http.h"
 #include "probe/storage/model.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/run/run_decode.h"
 
 #include <math.h>

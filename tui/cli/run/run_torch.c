@@ -6,8 +6,8 @@
 #include "probe/base/io.h"
 #include "probe/base/json.h"
 #include "probe/dataset/dataset_shards.h"
-#include "tui/cli/again.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/again.h"
+#include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/shipped.h"
 
 #include <errno.h>

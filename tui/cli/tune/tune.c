@@ -9,7 +9,7 @@
 #include "probe/ranks/identity.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_words.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 
 #include <errno.h>
 #include <libgen.h>

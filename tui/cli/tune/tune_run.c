@@ -7,8 +7,8 @@
 #include "probe/base/io.h"
 #include "probe/base/text.h"
 #include "report/build/build.h"
-#include "tui/cli/again.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/again.h"
+#include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/tune/tune_group.h"
 
 #include <dirent.h>

@@ -1,9 +1,9 @@
-/* tui/cli/interrupt.h: SIGINT, SIGTERM and SIGHUP ask a command to end. A command says once how it takes
+/* tui/cli/jobs/interrupt.h: SIGINT, SIGTERM and SIGHUP ask a command to end. A command says once how it takes
  * them; a SIGHUP that the process was started to ignore (nohup) stays ignored.
  *
  * One process, one command. interrupt_asked from any thread, the rest from the main thread. */
-#ifndef PP_TUI_CLI_INTERRUPT_H
-#define PP_TUI_CLI_INTERRUPT_H
+#ifndef PP_TUI_CLI_JOBS_INTERRUPT_H
+#define PP_TUI_CLI_JOBS_INTERRUPT_H
 
 #include <pipeprobe/status.h>
 

@@ -1,10 +1,10 @@
-/* tui/cli/again.h: a process that a command starts: pipeprobe itself again, or a job. The words of its
+/* tui/cli/jobs/again.h: a process that a command starts: pipeprobe itself again, or a job. The words of its
  * command line are gathered, then it is started, and waited for.
  *
  * It has the signals as pipeprobe was started with them: none is blocked, and what we ignore for ourselves
  * (SIGXFSZ, SIGPIPE) is not ignored by it. */
-#ifndef PP_TUI_CLI_AGAIN_H
-#define PP_TUI_CLI_AGAIN_H
+#ifndef PP_TUI_CLI_JOBS_AGAIN_H
+#define PP_TUI_CLI_JOBS_AGAIN_H
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* Children and interrupts: what a child is given, how it ends, and what a signal to us does to it. */
 #include "probe/base/io.h"
-#include "tui/cli/again.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/again.h"
+#include "tui/cli/jobs/interrupt.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
-#include "tui/cli/again.h"
+#include "tui/cli/jobs/again.h"
 
 #include "probe/base/io.h"
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "tui/cli/interrupt.h"
+#include "tui/cli/jobs/interrupt.h"
 
 #include "probe/base/err.h"
 
