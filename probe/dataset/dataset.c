@@ -4,18 +4,19 @@
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/foreign.h"
 #include "probe/dataset/format.h"
-#include "probe/dataset/options.h"
 #include "probe/dataset/shard_names.h"
 #include "probe/storage/cache/cache.h"
 #include "probe/storage/fault.h"
 #include "probe/storage/model.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_FORMATS = 32 };
+enum { MAX_FORMATS = 32, MAX_WARNINGS = 256 };
+#define KEEP_BYTES ((size_t)64 << 20) /* of a sample's buffer, for the next one */
 
 /* ---- looking ---- */
 
@@ -31,10 +32,11 @@ static pp_status list_root(void *ctx, uint64_t i, struct pp_err *err)
     return pp_list(&l->place->root, l->place->spec, &l->found, l->out, err);
 }
 
-/* Root and listing of a directory, which may have millions of images: with progress. */
-static pp_status look_into(struct pp_dataset_place *p, struct pp_listing *listing, struct pp_err *err)
+/* *missing gets the sentence when nothing is called spec: a pattern or a range is not, either. A directory
+ * may have millions of images, and is listed with progress. */
+static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, struct pp_err *missing,
+                      struct pp_err *err)
 {
-    const struct pp_open o = {.name = p->spec, .how = PP_OPEN_DIRECTORY, .attempt = "open the directory"};
     struct root_listing l = {.place = p, .out = listing};
     const struct pp_each each = {.n = 1,
                                  .threads = 1,
@@ -43,24 +45,7 @@ static pp_status look_into(struct pp_dataset_place *p, struct pp_listing *listin
                                  .opts = p->opts,
                                  .what = "listing images",
                                  .done = &l.found};
-    pp_status st = pp_storage_open(p->storage, &o, &p->root, err);
-    if (st == PP_OK)
-        st = pp_each_run(&each, err);
-    p->listing = listing;
-    return st;
-}
-
-/* A name of a format that tells its files by their names: such a file is not opened for a look. */
-static int has_known_name(const char *name)
-{
-    return pp_is_shard_spec(name) || pp_has_image_extension(name) || pp_has_suffix(name, ".bin") ||
-           pp_has_suffix(name, ".npy");
-}
-
-/* *missing gets the sentence when nothing is called spec: a pattern or a range is not, either. */
-static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, struct pp_err *missing,
-                      struct pp_err *err)
-{
+    const struct pp_open o = {.name = p->spec, .how = PP_OPEN_DIRECTORY, .attempt = "open the directory"};
     pp_status st = pp_storage_attach(p->spec, &p->storage, err);
     if (st == PP_OK)
         st = pp_storage_wrap_model(p->storage, p->opts->model, &p->storage, err);
@@ -76,29 +61,20 @@ static pp_status look(struct pp_dataset_place *p, struct pp_listing *listing, st
     /* A server that does not answer, or refuses, would do so for every shard. */
     if (pp_storage_request_bytes(p->storage) && st != PP_OK && st != PP_E_NOT_FOUND)
         return pp_fail(err, st, "%s", missing->text);
-    if (p->info.kind == PP_PLACE_OBJECT && !has_known_name(p->spec))
+    /* Files that their format tells by their names are not opened for a look. */
+    if (p->info.kind == PP_PLACE_OBJECT && !pp_is_shard_spec(p->spec) && !pp_has_image_extension(p->spec) &&
+        !pp_has_suffix(p->spec, ".bin .npy"))
         p->foreign = pp_foreign_look(p->storage, NULL, p->spec);
-    return p->info.kind == PP_PLACE_DIRECTORY ? look_into(p, listing, err) : PP_OK;
-}
-
-static void forget(struct pp_dataset_place *p)
-{
-    if (p->listing)
-        pp_listing_free(p->listing);
-    pp_object_close(&p->root);
-    pp_storage_detach(p->storage);
+    if (p->info.kind != PP_PLACE_DIRECTORY)
+        return PP_OK;
+    st = pp_storage_open(p->storage, &o, &p->root, err);
+    if (st == PP_OK)
+        st = pp_each_run(&each, err);
+    p->listing = listing;
+    return st;
 }
 
 /* ---- choosing ---- */
-
-static const struct pp_dataset_format *format_called(const char *name)
-{
-    const struct pp_dataset_format *f;
-    for (size_t i = 0; (f = pp_dataset_format_at(i)); i++)
-        if (strcmp(f->name, name) == 0)
-            return f;
-    return NULL;
-}
 
 /* "a dataset is a directory of images, .tar shards, or ..." */
 static pp_status fail_unknown(const struct pp_dataset_place *p, struct pp_err *err)
@@ -127,9 +103,8 @@ static pp_status fail_unknown(const struct pp_dataset_place *p, struct pp_err *e
 static pp_status open_with(const struct pp_dataset_format *f, struct pp_dataset_place *p,
                            struct pp_dataset **out, struct pp_err *err)
 {
-    static const struct pp_dataset_options defaults;
-    const struct pp_dataset_options *o = p->opts->options ? p->opts->options : &defaults;
-    pp_status st = f->open(p, pp_dataset_options_of(o, f), out, err);
+    p->format = f;
+    pp_status st = f->open(p, out, err);
     if (st != PP_OK)
         return st;
     (*out)->format = f;
@@ -141,26 +116,25 @@ static pp_status open_with(const struct pp_dataset_format *f, struct pp_dataset_
 }
 
 /* The one that is surest; when it finds nothing of its own there, the next one. */
-static pp_status open_best(struct pp_dataset_place *p, const struct pp_err *missing, struct pp_dataset **out,
-                           struct pp_err *err)
+static pp_status open_surest(struct pp_dataset_place *p, const struct pp_err *missing,
+                             struct pp_dataset **out, struct pp_err *err)
 {
-    const struct pp_dataset_format *f;
-    int score[MAX_FORMATS] = {0}, best;
+    int score[MAX_FORMATS] = {0};
     struct pp_err why = {0}, reason = {0};
     pp_status st = PP_E_EMPTY;
-    for (size_t i = 0; (f = pp_dataset_format_at(i)); i++) {
+    for (size_t i = 0; (p->format = pp_dataset_format_at(i)); i++) {
         pp_err_clear(&why);
-        score[i] = f->no_place ? 0 : f->probe(p, &why);
+        score[i] = p->format->no_place ? 0 : p->format->probe(p, &why);
         if (score[i] == 0 && why.code != PP_OK)
             reason = why;
     }
     for (int tried = 0;; tried++) {
-        best = 0;
-        for (int i = 1; i < MAX_FORMATS; i++)
+        size_t best = 0;
+        for (size_t i = 1; i < MAX_FORMATS; i++)
             best = score[i] > score[best] ? i : best;
         if (score[best] > 0) {
             score[best] = 0;
-            st = open_with(pp_dataset_format_at((size_t)best), p, out, err);
+            st = open_with(pp_dataset_format_at(best), p, out, err);
             if (st != PP_E_EMPTY)
                 return st;
         } else if (tried) {
@@ -184,7 +158,6 @@ static int hex(char c)
  * spec is no such URL. */
 static pp_status path_of_url(const char *spec, char **path, struct pp_err *err)
 {
-    *path = NULL;
     if (!spec || strncasecmp(spec, "file:", 5) != 0)
         return PP_OK;
     const char *from = spec + 5;
@@ -194,9 +167,9 @@ static pp_status path_of_url(const char *spec, char **path, struct pp_err *err)
         return pp_fail(err, PP_E_USAGE,
                        "%s names another machine: a path of this one is file:///PATH, or the path alone",
                        spec);
-    if (!(*path = malloc(strlen(from) + 1)))
+    char *to = *path = malloc(strlen(from) + 1);
+    if (!to)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", spec);
-    char *to = *path;
     for (; *from; from++) {
         int byte = from[0] == '%' && hex(from[1]) >= 0 && hex(from[2]) >= 0 ? hex(from[1]) * 16 + hex(from[2])
                                                                             : 0;
@@ -207,46 +180,48 @@ static pp_status path_of_url(const char *spec, char **path, struct pp_err *err)
     return PP_OK;
 }
 
-static pp_status open_spec(struct pp_dataset_place *p, const char *name, struct pp_dataset **out,
-                           struct pp_err *err)
-{
-    struct pp_listing listing = {0};
-    struct pp_err missing = {0};
-    pp_status st = PP_OK;
-    const struct pp_dataset_format *f = name ? format_called(name) : NULL;
-    if (name && !f)
-        return pp_fail(err, PP_E_USAGE, "there is no dataset format called %s", name);
-    if (!p->spec || (!p->spec[0] && !f))
-        return pp_fail(err, PP_E_USAGE,
-                       "no dataset given: name a directory, .tar shards, a token file, or --synthetic SPEC");
-    if (!f || !f->no_place)
-        st = look(p, &listing, &missing, err);
-    if (st == PP_OK)
-        st = f ? open_with(f, p, out, err) : open_best(p, &missing, out, err);
-    forget(p);
-    if (st == PP_OK) {
-        pp_err_clear(err);
-        pp_warnings_end(&(*out)->warnings);
-    }
-    return st;
-}
-
 pp_status pp_dataset_open(const struct pp_dataset_opts *opts, struct pp_dataset **out, struct pp_err *err)
 {
-    struct pp_dataset_place p = {.opts = opts, .spec = opts->spec};
+    static const struct pp_dataset_options defaults;
+    struct pp_dataset_place p = {.opts = opts,
+                                 .options = opts->options ? opts->options : &defaults,
+                                 .spec = opts->spec};
+    const struct pp_dataset_format *f = NULL;
+    struct pp_listing listing = {0};
+    struct pp_err missing = {0};
     const char *name = opts->format;
-    char *path;
+    char *path = NULL;
     *out = NULL;
     pp_err_clear(err);
-    if (!p.spec && opts->options)
-        p.spec = pp_dataset_options_made(opts->options, &name);
+    if (!p.spec && p.options->synthetic) {
+        p.spec = p.options->synthetic;
+        name = "synthetic";
+    }
     pp_status st = path_of_url(p.spec, &path, err);
     if (st != PP_OK)
         return st;
     p.spec = path ? path : p.spec;
-    st = open_spec(&p, name, out, err);
+    for (size_t i = 0; name && (f = pp_dataset_format_at(i)) && strcmp(f->name, name) != 0; i++)
+        ;
+    if (name && !f)
+        st = pp_fail(err, PP_E_USAGE, "there is no dataset format called %s", name);
+    else if (!p.spec || (!p.spec[0] && !f))
+        st = pp_fail(err, PP_E_USAGE,
+                     "no dataset given: name a directory, .tar shards, a token file, or --synthetic SPEC");
+    else if (!f || !f->no_place)
+        st = look(&p, &listing, &missing, err);
+    if (st == PP_OK)
+        st = f ? open_with(f, &p, out, err) : open_surest(&p, &missing, out, err);
+    if (p.listing)
+        pp_listing_free(p.listing);
+    pp_object_close(&p.root);
+    pp_storage_detach(p.storage);
     free(path);
-    return st;
+    if (st != PP_OK)
+        return st;
+    pp_err_clear(err);
+    pp_warnings_end(&(*out)->warnings);
+    return PP_OK;
 }
 
 void pp_dataset_close(struct pp_dataset *d)
@@ -257,6 +232,57 @@ void pp_dataset_close(struct pp_dataset *d)
     pp_storage_detach(d->storage);
     pp_warnings_free(&d->warnings);
     free(d);
+}
+
+int pp_files_probe(const struct pp_dataset_place *place, const struct pp_shard_files *files, const char *noun)
+{
+    const struct pp_listing *l = place->listing;
+    const struct pp_foreign *is = place->foreign;
+    size_t n = strlen(noun);
+    if (place->info.kind == PP_PLACE_OBJECT)
+        return is && strncmp(is->noun, noun, n) == 0 ? 95 : 0;
+    if (place->info.kind != PP_PLACE_DIRECTORY) {
+        int named = files->in_pattern ? strstr(place->spec, files->in_pattern) != NULL
+                                      : files->is(place->spec);
+        return named && strpbrk(place->spec, "*?{,") ? 70 : 0;
+    }
+    for (size_t i = 0; i < l->others.n; i++) {
+        const char *name = l->others.bytes + l->others.at[i];
+        is = files->is(name) ? pp_foreign_look(place->storage, &place->root, name) : NULL;
+        if (is && strncmp(is->noun, noun, n) == 0)
+            return l->images.n == 0 && l->subdirs.n == 0 ? 90 : 10;
+    }
+    return 0;
+}
+
+size_t pp_last_at(const uint64_t *first, size_t n, size_t stride, uint64_t index)
+{
+    size_t low = 0, high = n;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (*(const uint64_t *)((const char *)first + middle * stride) <= index)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static pp_status read_sample(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *c,
+                             struct pp_sample *s, struct pp_err *err)
+{
+    pp_sample_trim(s);
+    s->index = index;
+    s->size = 0;
+    s->label = -1;
+    s->cache_known = 0;
+    s->cache_hit_bytes = 0;
+    if (d->len == 0)
+        return pp_fail(err, PP_E_UNSUPPORTED, "the shards have no index: their samples can only be streamed");
+    if (index >= d->len)
+        return pp_fail(err, PP_E_USAGE, "sample %llu does not exist: the dataset has %llu samples",
+                       (unsigned long long)index, (unsigned long long)d->len);
+    return d->ops->read(d, index, c, s, err);
 }
 
 /* ---- questions ---- */
@@ -298,21 +324,45 @@ uint64_t pp_dataset_footprint(const struct pp_dataset *d)
 
 /* ---- samples ---- */
 
-static pp_status read_sample(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *c,
-                             struct pp_sample *s, struct pp_err *err)
+size_t pp_sample_limit(const struct pp_sample *s)
 {
-    pp_sample_trim(s);
-    s->index = index;
-    s->size = 0;
-    s->label = -1;
-    s->cache_known = 0;
-    s->cache_hit_bytes = 0;
-    if (d->len == 0)
-        return pp_fail(err, PP_E_UNSUPPORTED, "the shards have no index: their samples can only be streamed");
-    if (index >= d->len)
-        return pp_fail(err, PP_E_USAGE, "sample %llu does not exist: the dataset has %llu samples",
-                       (unsigned long long)index, (unsigned long long)d->len);
-    return d->ops->read(d, index, c, s, err);
+    return s->limit ? s->limit : PP_SAMPLE_MEMORY;
+}
+
+void pp_sample_trim(struct pp_sample *s)
+{
+    if (s->cap <= KEEP_BYTES)
+        return;
+    free(s->buf);
+    s->buf = NULL;
+    s->data = NULL;
+    s->cap = 0;
+}
+
+pp_status pp_sample_reserve(struct pp_sample *s, uint64_t n, const char *what, struct pp_err *err)
+{
+    size_t limit = pp_sample_limit(s);
+    if (n > limit)
+        return pp_fail_sample_memory(err, what, n, limit);
+    if (n > s->cap) {
+        size_t cap = s->cap > SIZE_MAX / 2 || s->cap * 2 < n ? n : s->cap * 2;
+        if (cap > limit)
+            cap = limit;
+        uint8_t *buf = realloc(s->buf, cap);
+        if (!buf)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory for a sample of %zu bytes", (size_t)n);
+        s->buf = buf;
+        s->cap = cap;
+        s->grown++;
+    }
+    s->data = s->buf;
+    return PP_OK;
+}
+
+void pp_sample_free(struct pp_sample *s)
+{
+    free(s->buf);
+    *s = (struct pp_sample){.limit = s->limit};
 }
 
 pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_sample *s, struct pp_err *err)
@@ -443,4 +493,55 @@ void pp_stream_close(struct pp_stream *st)
 {
     if (st)
         st->ops->close(st);
+}
+
+/* ---- warnings ---- */
+
+/* One slot is kept for the sentence that counts those that found no room. */
+static int append_warning(struct pp_warnings *w, char *text)
+{
+    if (!w->text)
+        w->text = calloc(MAX_WARNINGS, sizeof(*w->text));
+    if (!text || !w->text || w->n >= MAX_WARNINGS - 1) {
+        free(text);
+        w->dropped++;
+        return -1;
+    }
+    w->text[w->n++] = text;
+    return 0;
+}
+
+void pp_warn(struct pp_warnings *w, const char *fmt, ...)
+{
+    char *text;
+    va_list ap;
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        text = NULL;
+    va_end(ap);
+    append_warning(w, text);
+}
+
+void pp_warnings_move(struct pp_warnings *to, struct pp_warnings *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        append_warning(to, from->text[i]);
+    to->dropped += from->dropped;
+    from->n = 0;
+    pp_warnings_free(from);
+}
+
+void pp_warnings_free(struct pp_warnings *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        free(w->text[i]);
+    free(w->text);
+    *w = (struct pp_warnings){0};
+}
+
+void pp_warnings_end(struct pp_warnings *w)
+{
+    char *text;
+    if (w->dropped > 0 && w->text && asprintf(&text, "and %zu more warnings of this kind", w->dropped) >= 0)
+        w->text[w->n++] = text;
 }

@@ -1,15 +1,15 @@
-/* Files of columns, read at random: the row's value of the chosen column is the sample. Tables decode whole
- * pages and keep the latest; what they decode beside what a sample needs is counted (columns/pages.h). */
-#include "probe/dataset/dataset_columns.h"
+/* Files of columns (Parquet, Arrow IPC, HDF5), read at random: the row's value of the chosen column is the
+ * sample. Tables decode whole pages and keep the latest; what they decode beside what a sample needs is
+ * counted (columns/pages.h). */
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/columns/pages.h"
-#include "probe/dataset/columns_choose.h"
+#include "probe/columns/table.h"
 #include "probe/dataset/dataset_each.h"
-#include "probe/dataset/dataset_tfrecord.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/foreign.h"
 #include "probe/dataset/format.h"
+#include "probe/dataset/shard_names.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -17,19 +17,34 @@
 #include <string.h>
 
 enum { OPENING_THREADS = 8 };
+#define NONE SIZE_MAX
 #define KEEP_PAGES ((uint64_t)64 << 20) /* bytes of decoded pages */
+
+/* A kind of file: what the three formats at the end differ in. */
+struct kind {
+    const char *what; /* "Parquet": for sentences, and how the row of foreign.c begins */
+    struct pp_shard_files files;
+    pp_table_opener *open;
+};
+
+/* Which columns of a table are the sample and its label. */
+struct choice {
+    size_t column[PP_TABLE_USED]; /* of the sample, in order, then the label's */
+    size_t parts, n;              /* of the sample; with the label */
+    enum pp_content content;
+};
 
 struct columns {
     struct pp_dataset base;
-    const struct pp_columns_kind *kind;
+    const struct kind *kind;
     const struct pp_storage *storage;
     struct pp_shard_names names;
     struct pp_table **table; /* one per name */
     uint64_t *first;         /* number of its first sample */
     struct pp_pages *pages;
-    uint64_t keep_open;              /* the first so many files stay open */
-    struct pp_columns_choice choice; /* of the first table that has rows */
-    size_t chosen;                   /* that table */
+    uint64_t keep_open;   /* the first so many files stay open */
+    struct choice choice; /* of the first table that has rows */
+    size_t chosen;        /* that table */
 };
 
 static struct columns *columns_of(const struct pp_dataset *d)
@@ -38,19 +53,6 @@ static struct columns *columns_of(const struct pp_dataset *d)
 }
 
 /* ---- samples ---- */
-
-static size_t table_of(const struct columns *c, uint64_t index)
-{
-    size_t low = 0, high = c->names.n;
-    while (high - low > 1) {
-        size_t mid = low + (high - low) / 2;
-        if (c->first[mid] <= index)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
-}
 
 static const struct pp_column *part_of(const struct columns *c, size_t part)
 {
@@ -94,7 +96,7 @@ static pp_status read_in_file(struct row *row, const struct pp_value *v, uint8_t
     return st;
 }
 
-static pp_status take_value(struct row *row, size_t column, struct pp_value *v, struct pp_err *err)
+static pp_status value_of(struct row *row, size_t column, struct pp_value *v, struct pp_err *err)
 {
     pp_status st = row->table->ops->value(row->table, row->number, column, row->context, v, err);
     row->cache_known |= v->cache_known;
@@ -104,13 +106,13 @@ static pp_status take_value(struct row *row, size_t column, struct pp_value *v, 
 }
 
 /* The value of one column behind what the sample holds already. */
-static pp_status take_part(struct row *row, size_t part, struct pp_sample *s, struct pp_err *err)
+static pp_status append_value(struct row *row, size_t part, struct pp_sample *s, struct pp_err *err)
 {
     struct pp_value v;
     char what[512];
     size_t held = s->size;
     const char *path = row->table->place.path, *name = part_of(row->c, part)->name;
-    pp_status st = take_value(row, part, &v, err);
+    pp_status st = value_of(row, part, &v, err);
     if (st != PP_OK)
         return st;
     if (v.is_null || v.size == 0)
@@ -130,13 +132,13 @@ static pp_status take_part(struct row *row, size_t part, struct pp_sample *s, st
 }
 
 /* A whole number that is no label is none, and so is a null. */
-static pp_status take_label(struct row *row, struct pp_sample *s, struct pp_err *err)
+static pp_status read_label(struct row *row, const struct pp_column *c, struct pp_sample *s,
+                            struct pp_err *err)
 {
     struct pp_value v;
-    const struct pp_column *c = part_of(row->c, row->c->choice.parts);
     uint8_t bytes[8] = {0};
     int64_t label;
-    pp_status st = take_value(row, row->c->choice.parts, &v, err);
+    pp_status st = value_of(row, row->c->choice.parts, &v, err);
     if (st != PP_OK)
         return st;
     if (!v.is_null && v.size == c->width && v.size <= sizeof(bytes)) {
@@ -157,13 +159,13 @@ static pp_status columns_read(const struct pp_dataset *d, uint64_t index,
                               const struct pp_read_context *context, struct pp_sample *s, struct pp_err *err)
 {
     const struct columns *c = columns_of(d);
-    size_t i = table_of(c, index);
+    size_t i = pp_last_at(c->first, c->names.n, sizeof(*c->first), index), parts = c->choice.parts;
     struct row row = {.c = c, .table = c->table[i], .number = index - c->first[i], .context = context};
     pp_status st = PP_OK;
-    for (size_t part = 0; st == PP_OK && part < c->choice.parts; part++)
-        st = take_part(&row, part, s, err);
-    if (st == PP_OK && c->choice.n > c->choice.parts)
-        st = take_label(&row, s, err);
+    for (size_t part = 0; st == PP_OK && part < parts; part++)
+        st = append_value(&row, part, s, err);
+    if (st == PP_OK && c->choice.n > parts)
+        st = read_label(&row, part_of(c, parts), s, err);
     if (st != PP_OK) {
         s->size = 0;
         return st;
@@ -182,7 +184,7 @@ static pp_status columns_read(const struct pp_dataset *d, uint64_t index,
 static void columns_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
 {
     const struct columns *c = columns_of(d);
-    size_t i = table_of(c, index);
+    size_t i = pp_last_at(c->first, c->names.n, sizeof(*c->first), index);
     snprintf(buf, size, "%s:%llu", c->names.path[i], (unsigned long long)(index - c->first[i]));
 }
 
@@ -229,6 +231,104 @@ static const struct pp_dataset_ops ops_of[] = {
     [PP_CONTENT_TEXT] = {.content = PP_CONTENT_TEXT, COLUMNS_OPS},
 };
 
+/* ---- which columns ---- */
+
+const char *const pp_label_names[] = {"label", "class", "cls", "target", NULL};
+
+/* In the order in which a sample is looked for: images, then tokens, then rows of a table, then text. */
+enum { IMAGE, TOKENS, FRACTIONS, NUMBER, TEXT, KINDS };
+
+static int kind_of(const struct pp_column *c)
+{
+    switch (c->kind) {
+    case PP_COLUMN_BYTES: return c->is_text ? TEXT : IMAGE;
+    case PP_COLUMN_NUMBERS: return c->number == PP_COLUMN_FLOAT ? FRACTIONS : TOKENS;
+    case PP_COLUMN_NUMBER: return NUMBER;
+    case PP_COLUMN_OTHER: break;
+    }
+    return KINDS;
+}
+
+/* "image" is a column of its own, or the struct of image.bytes. */
+static int is_called(const struct pp_column *c, const char *name)
+{
+    size_t n = strlen(name);
+    return strcmp(c->name, name) == 0 ||
+           (strncmp(c->name, name, n) == 0 && strcmp(c->name + n, ".bytes") == 0);
+}
+
+static size_t find_label(const struct pp_table *t)
+{
+    for (const char *const *name = pp_label_names; *name; name++)
+        for (size_t i = 0; i < t->columns; i++)
+            if (kind_of(&t->column[i]) == NUMBER && t->column[i].number != PP_COLUMN_FLOAT &&
+                strcmp(t->column[i].name, *name) == 0)
+                return i;
+    return NONE;
+}
+
+/* The columns of the sample, then the label's. feature: the column asked for; NULL: the first binary one
+ * (images), else the first list of whole numbers (tokens), else the first list of fractions, else all columns
+ * of one number each (a row of a table), else the first of text. PP_E_UNSUPPORTED: none of them, or the one
+ * asked for is of another kind; the sentence lists them. */
+static pp_status choose_columns(const struct pp_table *t, const char *feature, const char *spec,
+                                struct choice *out, struct pp_err *err)
+{
+    size_t label = find_label(t);
+    char columns[240] = "";
+    *out = (struct choice){0};
+    for (int kind = 0; kind < KINDS && out->parts == 0; kind++)
+        for (size_t i = 0; i < t->columns && (out->parts == 0 || (kind == NUMBER && !feature)); i++) {
+            const struct pp_column *c = &t->column[i];
+            if (kind_of(c) != kind || (feature ? !is_called(c, feature) : i == label))
+                continue;
+            out->content = kind == IMAGE  ? PP_CONTENT_IMAGE
+                           : kind == TEXT ? PP_CONTENT_TEXT
+                                          : PP_CONTENT_TOKENS;
+            if (out->parts < PP_TABLE_USED - 1)
+                out->column[out->parts++] = i;
+        }
+    if (out->parts > 0) {
+        out->n = out->parts;
+        if (label != NONE)
+            out->column[out->n++] = label;
+        return PP_OK;
+    }
+    for (size_t i = 0; i < t->columns; i++)
+        pp_text_add(columns, sizeof(columns), "%s%s (%s)", i ? ", " : "", t->column[i].name,
+                    t->column[i].type);
+    if (feature)
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "%s has no column %s of bytes, numbers or lists of numbers: its columns are %s", spec,
+                       feature, columns);
+    return pp_fail(
+        err, PP_E_UNSUPPORTED,
+        "%s has no column of bytes, numbers or lists of numbers (its columns are %s): record your own "
+        "loader with 'pipeprobe exec -- python train.py'",
+        spec, columns);
+}
+
+/* The same columns in another file of the set. */
+static pp_status match_columns(const struct pp_table *first, const struct choice *choice,
+                               const struct pp_table *t, size_t *column, struct pp_err *err)
+{
+    for (size_t i = 0; i < choice->n; i++) {
+        const struct pp_column *want = &first->column[choice->column[i]], *c = t->column;
+        while (c < t->column + t->columns && strcmp(c->name, want->name) != 0)
+            c++;
+        if (c == t->column + t->columns)
+            return pp_fail(err, PP_E_UNSUPPORTED,
+                           "%s has no column %s, which %s has: only files of one schema are read",
+                           t->place.path, want->name, first->place.path);
+        if (c->kind != want->kind || c->width != want->width || c->number != want->number)
+            return pp_fail(err, PP_E_UNSUPPORTED,
+                           "column %s is %s in %s and %s in %s: only files of one schema are read",
+                           want->name, c->type, t->place.path, want->type, first->place.path);
+        column[i] = (size_t)(c - t->column);
+    }
+    return PP_OK;
+}
+
 /* ---- open ---- */
 
 static pp_status open_table(void *ctx, uint64_t i, struct pp_err *err)
@@ -264,7 +364,7 @@ static pp_status use_columns(struct columns *c, const char *feature, const char 
     while (c->chosen + 1 < c->names.n && c->table[c->chosen]->rows == 0)
         c->chosen++;
     const struct pp_table *first = c->table[c->chosen];
-    pp_status st = pp_columns_choose(first, feature, spec, &c->choice, err);
+    pp_status st = choose_columns(first, feature, spec, &c->choice, err);
     for (size_t i = 0; st == PP_OK && i < c->names.n; i++) {
         struct pp_table *t = c->table[i];
         c->first[i] = c->base.len;
@@ -273,7 +373,7 @@ static pp_status use_columns(struct columns *c, const char *feature, const char 
             pp_warn(&c->base.warnings, "%s holds no rows", t->place.path);
             continue;
         }
-        st = pp_columns_match(first, &c->choice, t, column, err);
+        st = match_columns(first, &c->choice, t, column, err);
         if (st == PP_OK)
             st = t->ops->use(t, column, c->choice.n, err);
     }
@@ -284,15 +384,13 @@ static pp_status use_columns(struct columns *c, const char *feature, const char 
     return st;
 }
 
-pp_status pp_columns_open(const struct pp_dataset_place *place, const struct pp_columns_kind *kind,
-                          struct pp_dataset **out, struct pp_err *err)
+static pp_status columns_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
-    const struct pp_dataset_options *all = place->opts->options;
     struct columns *c = calloc(1, sizeof(*c));
     if (!c)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     c->base.ops = &ops_of[PP_CONTENT_IMAGE];
-    c->kind = kind;
+    c->kind = place->format->kind;
     c->storage = place->storage;
     c->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? pp_each_descriptors() : UINT64_MAX;
     struct pp_each each = {.threads = OPENING_THREADS,
@@ -300,7 +398,7 @@ pp_status pp_columns_open(const struct pp_dataset_place *place, const struct pp_
                            .ctx = c,
                            .opts = place->opts,
                            .what = "reading what the files hold"};
-    pp_status st = pp_shard_names(place->storage, place->spec, kind->files, &c->names, err);
+    pp_status st = pp_shard_names(place->storage, place->spec, &c->kind->files, &c->names, err);
     if (st == PP_OK)
         st = pp_pages_create(KEEP_PAGES, &c->pages, err);
     if (st != PP_OK)
@@ -314,7 +412,7 @@ pp_status pp_columns_open(const struct pp_dataset_place *place, const struct pp_
     each.n = c->names.n;
     st = pp_each_run(&each, err);
     if (st == PP_OK)
-        st = use_columns(c, all ? pp_tfrecord_opts(all)->feature : NULL, place->spec, err);
+        st = use_columns(c, place->options->feature, place->spec, err);
 out:
     if (st != PP_OK)
         pp_dataset_close(&c->base);
@@ -323,38 +421,39 @@ out:
     return st;
 }
 
-/* ---- probe ---- */
-
-static int is_of_kind(const struct pp_foreign *f, const char *nouns)
+static int columns_probe(const struct pp_dataset_place *place, struct pp_err *why)
 {
-    size_t n = f ? strlen(f->noun) : 0;
-    while (f && *nouns) {
-        size_t size = strcspn(nouns, ",");
-        if (size == n && strncmp(nouns, f->noun, n) == 0)
-            return 1;
-        nouns += size + (nouns[size] == ',');
-    }
-    return 0;
+    const struct kind *kind = place->format->kind;
+    return pp_files_probe(place, &kind->files, kind->what);
 }
 
-/* A pattern or a list that names such files; without its braces and stars it ends as they do. */
-static int names_files(const char *spec, const struct pp_columns_kind *kind)
+/* ---- the formats ---- */
+
+/* Hugging Face's image columns ({bytes, path}) are the bytes within. */
+static int is_parquet(const char *name)
 {
-    return strpbrk(spec, "*?{,") && kind->files->is(spec);
+    return pp_has_suffix(name, ".parquet .pq");
 }
 
-int pp_columns_probe(const struct pp_dataset_place *place, const struct pp_columns_kind *kind)
+/* As Hugging Face's `datasets` saves them. What it leaves of earlier steps beside its data is not data. */
+static int is_arrow(const char *name)
 {
-    const struct pp_listing *l = place->listing;
-    if (place->info.kind == PP_PLACE_OBJECT)
-        return is_of_kind(place->foreign, kind->nouns) ? 95 : 0;
-    if (place->info.kind != PP_PLACE_DIRECTORY)
-        return names_files(place->spec, kind) ? 70 : 0;
-    for (size_t i = 0; i < l->others.n; i++) {
-        const char *name = l->others.bytes + l->others.at[i];
-        if (kind->files->is(name) &&
-            is_of_kind(pp_foreign_look(place->storage, &place->root, name), kind->nouns))
-            return l->images.n == 0 && l->subdirs.n == 0 ? 90 : 10;
-    }
-    return 0;
+    const char *slash = strrchr(name, '/');
+    return pp_has_suffix(name, ".arrow .feather .ipc") && strncmp(slash ? slash + 1 : name, "cache-", 6) != 0;
 }
+
+/* A row, by the first dimension of a dataset, is a sample. */
+static int is_hdf5(const char *name)
+{
+    return pp_has_suffix(name, ".h5 .hdf5 .he5");
+}
+
+static const struct kind parquet = {"Parquet", {.noun = ".parquet", .is = is_parquet}, pp_parquet_open},
+                         arrow = {"Arrow", {.noun = ".arrow", .is = is_arrow}, pp_arrow_open},
+                         hdf5 = {"HDF5", {.noun = ".h5", .is = is_hdf5}, pp_hdf5_open};
+
+#define COLUMNS_FORMAT .shares = "feature", .probe = columns_probe, .open = columns_open
+const struct pp_dataset_format
+    pp_format_parquet = {.name = "parquet", .help = ".parquet files", .kind = &parquet, COLUMNS_FORMAT},
+    pp_format_arrow = {.name = "arrow", .help = ".arrow files", .kind = &arrow, COLUMNS_FORMAT},
+    pp_format_hdf5 = {.name = "hdf5", .help = ".h5 files", .kind = &hdf5, COLUMNS_FORMAT};

@@ -60,39 +60,6 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-static int report(struct pool *p)
-{
-    const struct pp_each *e = p->each;
-    if (!e->opts->progress)
-        return 0;
-    uint64_t done = atomic_load_explicit(e->done ? e->done : &p->finished, memory_order_relaxed);
-    return e->opts->progress(e->opts->progress_ctx, e->what, done, e->done ? 0 : e->n);
-}
-
-/* Called with the lock held; reports every PROGRESS_MS until no thread is left. */
-static void wait_and_report(struct pool *p)
-{
-    uint64_t due = pp_now_ns() + PROGRESS_MS * 1000000u;
-    int stopped = 0;
-    while (p->running > 0) {
-        struct timespec ts = {.tv_sec = (time_t)(due / 1000000000u), .tv_nsec = (long)(due % 1000000000u)};
-        pthread_cond_timedwait(&p->ended, &p->lock, &ts);
-        if (p->running == 0 || pp_now_ns() < due)
-            continue;
-        due = pp_now_ns() + PROGRESS_MS * 1000000u;
-        if (stopped)
-            continue;
-        pthread_mutex_unlock(&p->lock);
-        stopped = report(p);
-        if (stopped) {
-            struct pp_err err;
-            pp_fail(&err, PP_E_INTERRUPTED, "stopped while %s", p->each->what);
-            keep_failure(p, UINT64_MAX, PP_E_INTERRUPTED, &err);
-        }
-        pthread_mutex_lock(&p->lock);
-    }
-}
-
 pp_status pp_each_run(const struct pp_each *each, struct pp_err *err)
 {
     struct pool p = {.each = each, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -111,7 +78,27 @@ pp_status pp_each_run(const struct pp_each *each, struct pp_err *err)
     for (; started < want; started++, p.running++)
         if (pthread_create(&thread[started], NULL, thread_main, &p) != 0)
             break;
-    wait_and_report(&p);
+    /* Reports every PROGRESS_MS until no thread is left, or the report says stop. */
+    int (*report)(void *, const char *, uint64_t, uint64_t) = each->opts->progress;
+    uint64_t due = pp_now_ns() + PROGRESS_MS * 1000000u;
+    while (p.running > 0) {
+        struct timespec ts = {.tv_sec = (time_t)(due / 1000000000u), .tv_nsec = (long)(due % 1000000000u)};
+        pthread_cond_timedwait(&p.ended, &p.lock, &ts);
+        if (p.running == 0 || pp_now_ns() < due)
+            continue;
+        due = pp_now_ns() + PROGRESS_MS * 1000000u;
+        if (!report)
+            continue;
+        pthread_mutex_unlock(&p.lock);
+        uint64_t done = atomic_load_explicit(each->done ? each->done : &p.finished, memory_order_relaxed);
+        if (report(each->opts->progress_ctx, each->what, done, each->done ? 0 : each->n)) {
+            struct pp_err stopped;
+            pp_fail(&stopped, PP_E_INTERRUPTED, "stopped while %s", each->what);
+            keep_failure(&p, UINT64_MAX, PP_E_INTERRUPTED, &stopped);
+            report = NULL;
+        }
+        pthread_mutex_lock(&p.lock);
+    }
     pthread_mutex_unlock(&p.lock);
     for (int i = 0; i < started; i++)
         pthread_join(thread[i], NULL);

@@ -45,15 +45,7 @@ static struct folder *folder_of(const struct pp_dataset *d)
 
 static const struct folder_dir *dir_of(const struct folder *f, uint64_t index)
 {
-    size_t low = 0, high = f->n_dirs; /* dir[low].first <= index < dir[high].first */
-    while (high - low > 1) {
-        size_t mid = low + (high - low) / 2;
-        if (f->dir[mid].first <= index)
-            low = mid;
-        else
-            high = mid;
-    }
-    return &f->dir[low];
+    return &f->dir[pp_last_at(&f->dir->first, f->n_dirs, sizeof(*f->dir), index)];
 }
 
 static int relative_path(const struct folder_dir *dir, uint64_t index, char *buf, size_t size)
@@ -168,21 +160,6 @@ static pp_status list_class(void *ctx, uint64_t i, struct pp_err *err)
     return pp_walk_tree(l->root, l->classes->bytes + l->classes->at[i], &l->found, &l->walk[i], err);
 }
 
-/* Takes the directories of one class over from its walk. */
-static void append_class(struct folder *f, int64_t label, struct pp_walk *walk)
-{
-    for (size_t k = 0; k < walk->n; k++) {
-        struct pp_walk_dir *from = &walk->dir[k];
-        f->dir[f->n_dirs++] = (struct folder_dir){.rel = from->rel,
-                                                  .label = label,
-                                                  .first = f->base.len,
-                                                  .images = from->images};
-        f->base.len += from->images.n;
-        *from = (struct pp_walk_dir){0};
-    }
-    pp_warnings_move(&f->base.warnings, &walk->warnings);
-}
-
 /* The root of a data set with its splits in it is a class folder, too, with two or three classes; seldom the
  * one that was meant. */
 static void warn_of_splits(struct folder *f)
@@ -204,19 +181,6 @@ static void warn_of_splits(struct folder *f)
                 first, f->root, first);
 }
 
-static void warn_of_empty_classes(struct folder *f, const struct pp_walk *walk)
-{
-    size_t empty = 0, first = 0;
-    for (size_t i = f->class_names.n; i-- > 0;)
-        if (walk[i].images == 0)
-            empty++, first = i;
-    if (empty > 0)
-        pp_warn(
-            &f->base.warnings,
-            "%zu of %zu class directories hold%s no image (the first: %s); torchvision's ImageFolder refuses such a folder",
-            empty, f->class_names.n, empty == 1 ? "s" : "", f->class_names.bytes + f->class_names.at[first]);
-}
-
 /* A file that is no image, for the sentence when there is none. */
 struct other {
     char name[PP_WALK_EXAMPLE]; /* from the root */
@@ -235,7 +199,7 @@ static struct other found_other(const char *name, int tells)
 static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder *f, struct other *seen,
                               uint64_t *others, struct pp_err *err)
 {
-    size_t n = f->class_names.n, dirs = 0;
+    size_t n = f->class_names.n, dirs = 0, empty = 0, first_empty = 0;
     struct lister l = {.root = &f->root_dir,
                        .classes = &f->class_names,
                        .walk = calloc(n + 1, sizeof(*l.walk))};
@@ -251,8 +215,10 @@ static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder 
     if (st != PP_OK)
         goto out;
     for (size_t i = 0; i < n; i++) {
-        dirs += l.walk[i].n;
         const struct pp_walk *walk = &l.walk[i];
+        dirs += walk->n;
+        if (walk->images == 0 && empty++ == 0)
+            first_empty = i;
         if (walk->others && (*others == 0 || walk->example_tells > seen->tells))
             *seen = found_other(walk->example, walk->example_tells);
         *others += walk->others;
@@ -262,35 +228,28 @@ static pp_status list_classes(const struct pp_dataset_opts *opts, struct folder 
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu directories", dirs);
         goto out;
     }
-    for (size_t i = 0; i < n; i++)
-        append_class(f, (int64_t)i, &l.walk[i]);
-    if (f->base.len > 0)
-        warn_of_empty_classes(f, l.walk);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < l.walk[i].n; k++) {
+            struct pp_walk_dir *from = &l.walk[i].dir[k];
+            f->dir[f->n_dirs++] = (struct folder_dir){.rel = from->rel,
+                                                      .label = (int64_t)i,
+                                                      .first = f->base.len,
+                                                      .images = from->images};
+            f->base.len += from->images.n;
+            *from = (struct pp_walk_dir){0};
+        }
+        pp_warnings_move(&f->base.warnings, &l.walk[i].warnings);
+    }
+    if (f->base.len > 0 && empty > 0)
+        pp_warn(
+            &f->base.warnings,
+            "%zu of %zu class directories hold%s no image (the first: %s); torchvision's ImageFolder refuses such a folder",
+            empty, n, empty == 1 ? "s" : "", f->class_names.bytes + f->class_names.at[first_empty]);
 out:
     for (size_t i = 0; l.walk && i < n; i++)
         pp_walk_free(&l.walk[i]);
     free(l.walk);
     return st;
-}
-
-/* Images lie directly in the root, and no class directory has any: one directory without labels. */
-static pp_status make_flat(struct folder *f, struct pp_listing *root, struct pp_err *err)
-{
-    char *rel = strdup("");
-    if (!rel)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to list %s", f->root);
-    if (f->class_names.n == 1)
-        pp_warn(&f->base.warnings, "%s/%s holds no image and is not used as a class", f->root,
-                f->class_names.bytes + f->class_names.at[0]);
-    else if (f->class_names.n > 1)
-        pp_warn(&f->base.warnings, "%zu directories in %s hold no image and are not used as classes",
-                f->class_names.n, f->root);
-    pp_names_free(&f->class_names);
-    f->flat = 1;
-    f->dir[f->n_dirs++] = (struct folder_dir){.rel = rel, .label = -1, .images = root->images};
-    f->base.len = root->images.n;
-    root->images = (struct pp_names){0};
-    return PP_OK;
 }
 
 static pp_status fail_empty(const struct folder *f, const char *example, uint64_t others, struct pp_err *err)
@@ -354,22 +313,21 @@ static pp_status judge_decoders(struct folder *f, const char *const *decoders, s
     return PP_OK;
 }
 
-static pp_status folder_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
-                             struct pp_err *err)
+static pp_status folder_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
-    pp_status st;
     struct pp_listing *root = place->listing;
-    struct folder *f = calloc(1, sizeof(*f));
-    if (!root) {
-        free(f);
+    if (!root)
         return pp_fail(err, PP_E_USAGE, "%s is not a directory of images", place->spec);
+    struct folder *f = calloc(1, sizeof(*f));
+    char *flat = strdup(""); /* rel of the root, where images lie directly in it */
+    if (!f || !flat || !(f->root = strdup(place->spec))) {
+        free(f);
+        free(flat);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     }
     struct other seen = found_other(root->example, root->example_tells);
     uint64_t others = root->others.n;
-    if (!f || !(f->root = strdup(place->spec))) {
-        free(f);
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
-    }
+    struct pp_warnings *w = &f->base.warnings;
     f->base.ops = &folder_ops;
     f->root_dir = place->root;
     place->root = (struct pp_object){0};
@@ -377,22 +335,35 @@ static pp_status folder_open(struct pp_dataset_place *place, const void *opts, s
     root->subdirs = (struct pp_names){0};
     for (size_t n = strlen(f->root); n > 1 && f->root[n - 1] == '/'; n--)
         f->root[n - 1] = '\0';
-    st = list_classes(place->opts, f, &seen, &others, err);
+    pp_status st = list_classes(place->opts, f, &seen, &others, err);
     if (st != PP_OK)
         goto out;
-    if (f->base.len == 0 && root->images.n > 0)
-        st = make_flat(f, root, err);
-    else if (f->base.len == 0)
+    size_t images = root->images.n, classes = f->class_names.n;
+    if (f->base.len == 0 && images == 0) {
         st = fail_empty(f, seen.name, others, err);
-    else if (root->images.n > 0)
-        pp_warn(&f->base.warnings,
+    } else if (f->base.len == 0) { /* one directory without labels */
+        if (classes == 1)
+            pp_warn(w, "%s/%s holds no image and is not used as a class", f->root,
+                    f->class_names.bytes + f->class_names.at[0]);
+        else if (classes > 1)
+            pp_warn(w, "%zu directories in %s hold no image and are not used as classes", classes, f->root);
+        pp_names_free(&f->class_names);
+        f->flat = 1;
+        f->dir[f->n_dirs++] = (struct folder_dir){.rel = flat, .label = -1, .images = root->images};
+        f->base.len = images;
+        flat = NULL;
+        root->images = (struct pp_names){0};
+    } else if (images > 0) {
+        pp_warn(w,
                 "%zu image%s directly in %s left out: without a class directory (torchvision does the same)",
-                root->images.n, root->images.n == 1 ? "" : "s", f->root);
+                images, images == 1 ? "" : "s", f->root);
+    }
     if (st == PP_OK && !f->flat)
         warn_of_splits(f);
     if (st == PP_OK && place->opts->decoders)
         st = judge_decoders(f, place->opts->decoders, err);
 out:
+    free(flat);
     if (st != PP_OK)
         pp_dataset_close(&f->base);
     else

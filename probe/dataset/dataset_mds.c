@@ -1,17 +1,14 @@
-/* MosaicML Streaming shards (MDS): a directory with an index.json, which mds_index.h reads. A sample is found
- * by two offsets at the head of its shard. Its image column, or its column of tokens of one size, is what the
- * loader gets. Compressed shards are unpacked whole when a sample of them is first read (mds_spool.h). */
+/* MosaicML Streaming shards (MDS): a directory with an index.json, which mds_shards.h reads. A sample is
+ * found by two offsets at the head of its shard. Its image column, or its column of tokens of one size, is
+ * what the loader gets. Compressed shards are unpacked whole when a sample of them is first read
+ * (mds_shards.h). */
+#include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
-#include "probe/dataset/dataset_columns.h"
 #include "probe/dataset/dataset_each.h"
-#include "probe/dataset/dataset_shards.h"
-#include "probe/dataset/dataset_tfrecord.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/format.h"
-#include "probe/dataset/mds_index.h"
-#include "probe/dataset/mds_spool.h"
-#include "probe/dataset/mds_tables.h"
+#include "probe/dataset/mds_shards.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -43,15 +40,8 @@ static struct mds *mds_of(const struct pp_dataset *d)
 
 static size_t shard_of(const struct mds *m, uint64_t index)
 {
-    size_t low = 0, high = m->index.shards;
-    while (high - low > 1) {
-        size_t mid = low + (high - low) / 2;
-        if (m->index.shard[mid].first <= index)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
+    const struct pp_mds_shard *s = m->index.shard;
+    return pp_last_at(&s->first, m->index.shards, sizeof(*s), index);
 }
 
 /* One sample to be read. */
@@ -65,11 +55,6 @@ struct request {
     const uint8_t *table; /* of the shard's offsets; NULL: they are read */
 };
 
-static uint32_t little_32(const uint8_t *at)
-{
-    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
 static pp_status read_bytes(const struct request *q, struct pp_read *r, struct pp_err *err)
 {
     r->name = q->path;
@@ -82,40 +67,30 @@ static pp_status read_bytes(const struct request *q, struct pp_read *r, struct p
     return st;
 }
 
-/* Where the sample begins and ends. */
-static pp_status find_sample(const struct request *q, uint32_t *from, uint32_t *to, struct pp_err *err)
+/* What the record of a sample holds, into s. The offsets are no read of a sample's bytes: an injected fault
+ * counts once. */
+static pp_status read_record(const struct request *q, struct pp_sample *s, struct pp_err *err)
 {
+    char what[512];
     uint8_t bounds[8];
+    unsigned long long number = (unsigned long long)q->number;
     struct pp_read r = {.offset = 4 + q->number * 4,
                         .size = sizeof(bounds),
                         .buf = bounds,
                         .cap = sizeof(bounds),
                         .data = q->table ? q->table + q->number * 4 : bounds};
     struct request quiet = *q;
-    quiet.context = NULL; /* the offsets are no read of a sample's bytes: an injected fault counts once */
+    quiet.context = NULL;
     pp_status st = q->table ? PP_OK : read_bytes(&quiet, &r, err);
     if (st != PP_OK)
         return st;
-    *from = little_32(r.data);
-    *to = little_32(r.data + 4);
-    return PP_OK;
-}
-
-static pp_status read_record(const struct request *q, struct pp_sample *s, struct pp_err *err)
-{
-    char what[512];
-    struct pp_read r;
-    uint32_t from, to;
-    pp_status st = find_sample(q, &from, &to, err);
-    if (st != PP_OK)
-        return st;
+    uint32_t from = pp_le32(r.data), to = pp_le32(r.data + 4);
     if (from > to || to > q->shard->bytes)
         return pp_fail(err, PP_E_CORRUPT, "%s is damaged: sample %llu lies from byte %u to %u of %llu",
-                       q->path, (unsigned long long)q->number, from, to, (unsigned long long)q->shard->bytes);
+                       q->path, number, from, to, (unsigned long long)q->shard->bytes);
     if (from == to)
-        return pp_fail(err, PP_E_EMPTY, "sample %llu in %s has 0 bytes", (unsigned long long)q->number,
-                       q->path);
-    snprintf(what, sizeof(what), "cannot read sample %llu in %s", (unsigned long long)q->number, q->path);
+        return pp_fail(err, PP_E_EMPTY, "sample %llu in %s has 0 bytes", number, q->path);
+    snprintf(what, sizeof(what), "cannot read sample %llu in %s", number, q->path);
     st = pp_sample_reserve(s, to - from, what, err);
     if (st != PP_OK)
         return st;
@@ -127,20 +102,8 @@ static pp_status read_record(const struct request *q, struct pp_sample *s, struc
     return st;
 }
 
-/* A little-endian integer of 1 to 8 bytes. */
-static int64_t number_of(const struct pp_mds_part *p, int is_signed)
-{
-    uint64_t v = 0;
-    if (p->size == 0 || p->size > 8)
-        return -1;
-    for (size_t i = p->size; i-- > 0;)
-        v = v << 8 | p->data[i];
-    if (is_signed && p->size < 8 && v >> (p->size * 8 - 1))
-        return -1;
-    return (int64_t)v < 0 ? -1 : (int64_t)v;
-}
-
-static pp_status take_columns(const struct mds *m, const struct request *q, struct pp_sample *s,
+/* The column that is the sample, out of the record, and the label's. */
+static pp_status split_record(const struct mds *m, const struct request *q, struct pp_sample *s,
                               struct pp_err *err)
 {
     struct pp_mds_part part[PP_MDS_COLUMNS];
@@ -149,8 +112,15 @@ static pp_status take_columns(const struct mds *m, const struct request *q, stru
         return pp_fail(err, PP_E_CORRUPT, "sample %llu in %s is damaged: its columns are longer than it",
                        (unsigned long long)q->number, q->path);
     }
-    if (m->label != NONE)
-        s->label = number_of(&part[m->label], m->label_signed);
+    if (m->label != NONE) { /* a little-endian integer of 1 to 8 bytes; a negative one is none */
+        const struct pp_mds_part *p = &part[m->label];
+        int64_t v = p->size == 0 || p->size > 8 ? -1 : 0;
+        for (size_t i = p->size; v >= 0 && i-- > 0;)
+            v = (int64_t)((uint64_t)v << 8 | p->data[i]);
+        if (m->label_signed && v >= 0 && p->size < 8 && v >> (p->size * 8 - 1))
+            v = -1;
+        s->label = v < 0 ? -1 : v;
+    }
     s->data = part[m->content].data;
     s->size = part[m->content].size;
     if (s->size == 0)
@@ -189,7 +159,7 @@ static pp_status mds_read(const struct pp_dataset *d, uint64_t index, const stru
     if (st == PP_OK)
         st = read_record(&q, s, err);
     pp_object_close(&opened);
-    return st == PP_OK ? take_columns(m, &q, s, err) : st;
+    return st == PP_OK ? split_record(m, &q, s, err) : st;
 }
 
 static void mds_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
@@ -266,68 +236,45 @@ static int is_bytes(const struct pp_mds_column *c)
     return strcmp(c->encoding, "bytes") == 0;
 }
 
-static void find_label(struct mds *m)
+/* The column asked for, else the first image, else bytes that may be one, else tokens; and the label's. */
+static pp_status find_columns(struct mds *m, const char *feature, const char *spec, struct pp_err *err)
 {
+    static int (*const kinds[])(const struct pp_mds_column *c) = {is_image, is_bytes, is_tokens};
     static const char *const with_sign[] = {"int", "int8", "int16", "int32", "int64", NULL};
     static const char *const without[] = {"uint8", "uint16", "uint32", "uint64", NULL};
-    m->label = NONE;
-    for (const char *const *name = pp_label_names; *name && m->label == NONE; name++)
-        for (size_t i = 0; i < m->index.columns; i++) {
-            const struct pp_mds_column *c = &m->index.column[i];
-            if (strcmp(c->name, *name) == 0 &&
-                (is_one_of(c->encoding, with_sign) || is_one_of(c->encoding, without))) {
-                m->label = i;
-                m->label_signed = is_one_of(c->encoding, with_sign);
-            }
-        }
-}
-
-static pp_status fail_columns(const struct mds *m, const char *feature, const char *spec, struct pp_err *err)
-{
+    const struct pp_mds_column *column = m->index.column;
+    size_t n = m->index.columns;
     char columns[200] = "";
-    size_t n = 0;
-    for (size_t i = 0; i < m->index.columns && n < sizeof(columns); i++)
-        n += (size_t)snprintf(columns + n, sizeof(columns) - n, "%s%s (%s)", i ? ", " : "",
-                              m->index.column[i].name, m->index.column[i].encoding);
-    if (feature)
+    m->content = m->label = NONE;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds) && m->content == NONE; k++)
+        for (size_t i = 0; i < n && m->content == NONE; i++)
+            if ((!feature || strcmp(feature, column[i].name) == 0) && kinds[k](&column[i]))
+                m->content = i;
+    for (size_t i = 0; i < n && m->content == NONE; i++)
+        pp_text_add(columns, sizeof(columns), "%s%s (%s)", i ? ", " : "", column[i].name, column[i].encoding);
+    if (m->content == NONE && feature)
         return pp_fail(
             err, PP_E_UNSUPPORTED,
             "%s has no column %s with an image (jpeg, png, bytes) or tokens of one size: its columns are %s",
             spec, feature, columns);
-    return pp_fail(
-        err, PP_E_UNSUPPORTED,
-        "%s has no column with an image (jpeg, png, bytes) or tokens of one size (its columns are %s): record your "
-        "own loader with 'pipeprobe exec -- python train.py'",
-        spec, columns);
-}
-
-/* The column asked for, else the first image, else bytes that may be one, else tokens. */
-static pp_status find_columns(struct mds *m, const char *feature, const char *spec, struct pp_err *err)
-{
-    static int (*const kinds[])(const struct pp_mds_column *c) = {is_image, is_bytes, is_tokens};
-    m->content = NONE;
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds) && m->content == NONE; k++)
-        for (size_t i = 0; i < m->index.columns && m->content == NONE; i++) {
-            const struct pp_mds_column *c = &m->index.column[i];
-            if ((!feature || strcmp(feature, c->name) == 0) && kinds[k](c))
-                m->content = i;
-        }
     if (m->content == NONE)
-        return fail_columns(m, feature, spec, err);
-    m->base.ops = is_tokens(&m->index.column[m->content]) ? &token_ops : &image_ops;
-    find_label(m);
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "%s has no column with an image (jpeg, png, bytes) or tokens of one size (its columns are %s): record your "
+            "own loader with 'pipeprobe exec -- python train.py'",
+            spec, columns);
+    m->base.ops = is_tokens(&column[m->content]) ? &token_ops : &image_ops;
+    for (const char *const *name = pp_label_names; *name && m->label == NONE; name++)
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(column[i].name, *name) == 0 &&
+                (is_one_of(column[i].encoding, with_sign) || is_one_of(column[i].encoding, without))) {
+                m->label = i;
+                m->label_signed = is_one_of(column[i].encoding, with_sign);
+            }
     return PP_OK;
 }
 
-/* ---- open ---- */
-
-/* A directory with an index.json, or the index.json itself: a web server has no listing. */
-static int is_index(const char *spec)
-{
-    size_t n = strlen(spec), m = sizeof(index_name) - 1;
-    return n > m && strcmp(spec + n - m, index_name) == 0 && spec[n - m - 1] == '/';
-}
-
+/* From a directory with an index.json, or the index.json itself: a web server has no listing. */
 static pp_status read_index(struct mds *m, const struct pp_dataset_place *place, struct pp_err *err)
 {
     int itself = place->info.kind != PP_PLACE_DIRECTORY;
@@ -348,6 +295,8 @@ static pp_status read_index(struct mds *m, const struct pp_dataset_place *place,
     free(dir);
     return st;
 }
+
+/* ---- open ---- */
 
 /* What shards are there: raw or packed, and as many bytes as the index says. */
 struct finding {
@@ -408,10 +357,8 @@ static pp_status find_shards(struct mds *m, const struct pp_dataset_opts *opts, 
     return st;
 }
 
-static pp_status mds_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
-                          struct pp_err *err)
+static pp_status mds_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
-    const struct pp_dataset_options *all = place->opts->options;
     struct mds *m = calloc(1, sizeof(*m));
     if (!m)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
@@ -420,12 +367,12 @@ static pp_status mds_open(struct pp_dataset_place *place, const void *opts, stru
     m->remote = pp_storage_request_bytes(place->storage) > 0;
     pp_status st = read_index(m, place, err);
     if (st == PP_OK)
-        st = find_columns(m, all ? pp_tfrecord_opts(all)->feature : NULL, place->spec, err);
+        st = find_columns(m, place->options->feature, place->spec, err);
     if (st == PP_OK && m->index.samples == 0)
         st = pp_fail(err, PP_E_EMPTY, "no sample in %s: its %zu shards are empty", place->spec,
                      m->index.shards);
     if (st == PP_OK)
-        st = find_shards(m, place->opts, all ? pp_shards_opts(all)->index_dir : NULL, err);
+        st = find_shards(m, place->opts, place->options->shards.index_dir, err);
     m->base.len = m->index.samples;
     if (st != PP_OK)
         pp_dataset_close(&m->base);
@@ -434,29 +381,23 @@ static pp_status mds_open(struct pp_dataset_place *place, const void *opts, stru
     return st;
 }
 
-static int lists_index(const struct pp_listing *l)
-{
-    for (size_t i = 0; i < l->others.n; i++)
-        if (strcmp(l->others.bytes + l->others.at[i], index_name) == 0)
-            return 1;
-    return 0;
-}
-
 /* An index.json that names the format near its beginning. */
 static int mds_probe(const struct pp_dataset_place *place, struct pp_err *why)
 {
     uint8_t head[PROBE_BYTES];
     struct pp_object o;
-    int found = 0, itself = place->info.kind == PP_PLACE_OBJECT && is_index(place->spec);
+    size_t n = strlen(place->spec), m = sizeof(index_name) - 1;
+    int found = 0, itself = place->info.kind == PP_PLACE_OBJECT && n > m &&
+                            strcmp(place->spec + n - m, index_name) == 0 && place->spec[n - m - 1] == '/';
     const char *name = itself ? place->spec : index_name;
     struct pp_read r = {.name = name, .size = sizeof(head), .buf = head, .cap = sizeof(head)};
     const struct pp_open open = {.dir = itself ? NULL : &place->root, .name = name, .attempt = "open"};
-    if (!itself && (place->info.kind != PP_PLACE_DIRECTORY || !lists_index(place->listing)))
+    const struct pp_names *others = place->info.kind == PP_PLACE_DIRECTORY ? &place->listing->others : NULL;
+    for (size_t i = 0; others && i < others->n && !found; i++)
+        found = strcmp(others->bytes + others->at[i], index_name) == 0;
+    if ((!itself && !found) || pp_storage_open(place->storage, &open, &o, NULL) != PP_OK)
         return 0;
-    if (pp_storage_open(place->storage, &open, &o, NULL) != PP_OK)
-        return 0;
-    if (pp_object_read_at(&o, &r, NULL) == PP_OK)
-        found = memmem(r.data, r.got, "\"mds\"", 5) != NULL;
+    found = pp_object_read_at(&o, &r, NULL) == PP_OK && memmem(r.data, r.got, "\"mds\"", 5);
     pp_object_close(&o);
     return found ? 95 : 0;
 }

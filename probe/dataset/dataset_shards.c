@@ -6,7 +6,6 @@
 #include "probe/dataset/dataset_each.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/format.h"
-#include "probe/dataset/shard_cache.h"
 #include "probe/dataset/shard_index.h"
 #include "probe/dataset/shard_names.h"
 
@@ -57,49 +56,18 @@ const struct pp_storage *pp_shards_storage(const struct pp_dataset *d)
     return shards_of(d)->storage;
 }
 
-/* The last shard that begins at or before index: shards without samples share their successor's first. */
-static size_t shard_of(const struct shards *s, uint64_t index)
+static const struct shard *shard_of(const struct shards *s, uint64_t index)
 {
-    size_t low = 0, high = s->names.n;
-    while (high - low > 1) {
-        size_t mid = low + (high - low) / 2;
-        if (s->shard[mid].first <= index)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
-}
-
-static pp_status open_file(const struct shards *s, size_t i, struct pp_object *out, struct pp_err *err)
-{
-    return pp_storage_open(s->storage,
-                           &(struct pp_open){.name = s->names.path[i], .attempt = "open the shard"}, out,
-                           err);
-}
-
-static pp_status unwrap(const struct shards *all, const struct pp_shard_entry *e, const char *path,
-                        struct pp_sample *s, struct pp_err *err)
-{
-    struct pp_err why;
-    pp_status st = all->kind->unwrap(all->kept, s, &why);
-    if (st == PP_OK && s->size == 0)
-        st = pp_fail(&why, PP_E_EMPTY, "holds an image of 0 bytes");
-    if (st == PP_OK)
-        return PP_OK;
-    s->size = 0;
-    return pp_fail(err, st, "the record at byte %llu of %s %s", (unsigned long long)e->offset, path,
-                   why.text);
+    return &s->shard[pp_last_at(&s->shard->first, s->names.n, sizeof(*s->shard), index)];
 }
 
 static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
                              const struct pp_read_context *context, struct pp_sample *s, struct pp_err *err)
 {
     const struct shards *all = shards_of(d);
-    size_t i = shard_of(all, index);
-    const struct shard *shard = &all->shard[i];
+    const struct shard *shard = shard_of(all, index);
     const struct pp_shard_entry *e = &shard->index.entry[index - shard->first];
-    const char *key = shard->index.keys + e->key, *path = all->names.path[i];
+    const char *key = shard->index.keys + e->key, *path = all->names.path[shard - all->shard];
     struct pp_object opened = {0};
 
     s->label = e->label;
@@ -110,7 +78,8 @@ static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
     size_t size = (size_t)e->size + all->kind->tail;
     pp_status st = pp_sample_reserve(s, size, what, err);
     if (st == PP_OK && !shard->file.storage)
-        st = open_file(all, i, &opened, err);
+        st = pp_storage_open(all->storage, &(struct pp_open){.name = path, .attempt = "open the shard"},
+                             &opened, err);
     if (st != PP_OK)
         return st;
     struct pp_read r = {.name = path,
@@ -130,20 +99,29 @@ static pp_status shards_read(const struct pp_dataset *d, uint64_t index,
         return pp_fail(err, PP_E_CORRUPT, "%s is shorter than its index: %s is truncated at byte %zu of %zu",
                        path, key, r.got, size);
     s->size = e->size;
-    return all->kind->unwrap ? unwrap(all, e, path, s, err) : PP_OK;
+    if (!all->kind->unwrap)
+        return PP_OK;
+    struct pp_err why;
+    st = all->kind->unwrap(all->kept, s, &why);
+    if (st == PP_OK && s->size == 0)
+        st = pp_fail(&why, PP_E_EMPTY, "holds an image of 0 bytes");
+    if (st == PP_OK)
+        return PP_OK;
+    s->size = 0;
+    return pp_fail(err, st, "the record at byte %llu of %s %s", (unsigned long long)e->offset, path,
+                   why.text);
 }
 
 static void shards_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size)
 {
     const struct shards *all = shards_of(d);
-    size_t i = shard_of(all, index);
-    const struct shard *shard = &all->shard[i];
+    const struct shard *shard = shard_of(all, index);
     const struct pp_shard_entry *e = &shard->index.entry[index - shard->first];
-    const char *key = shard->index.keys + e->key;
+    const char *key = shard->index.keys + e->key, *path = all->names.path[shard - all->shard];
     if (*key)
-        snprintf(buf, size, "%s:%s", all->names.path[i], key);
+        snprintf(buf, size, "%s:%s", path, key);
     else
-        snprintf(buf, size, "%s@%llu", all->names.path[i], (unsigned long long)e->offset);
+        snprintf(buf, size, "%s@%llu", path, (unsigned long long)e->offset);
 }
 
 static void shards_describe(const struct pp_dataset *d, char *buf, size_t size)
@@ -184,8 +162,7 @@ static void shards_close(struct pp_dataset *d)
 
 static int64_t shards_label(const struct pp_dataset *d, uint64_t index)
 {
-    const struct shards *all = shards_of(d);
-    const struct shard *shard = &all->shard[shard_of(all, index)];
+    const struct shard *shard = shard_of(shards_of(d), index);
     return shard->index.entry[index - shard->first].label;
 }
 
@@ -197,55 +174,47 @@ static const struct pp_dataset_ops shards_ops = {SHARDS_OPS},
 
 /* ---- open ---- */
 
-static pp_status index_shard(struct shards *s, uint64_t i, struct pp_object *file, struct pp_err *err)
-{
-    struct shard *shard = &s->shard[i];
-    const char *path = s->names.path[i];
-    struct pp_place_info info;
-    pp_status st = pp_object_info(file, path, &info, err);
-    if (st != PP_OK)
-        return st;
-    if (info.kind != PP_PLACE_OBJECT)
-        return pp_fail(err, PP_E_UNSUPPORTED, "the shard %s is not a regular file", path);
-    if (s->stream)
-        return PP_OK;
-    if (info.size == PP_SIZE_UNKNOWN)
-        return pp_fail(err, PP_E_UNSUPPORTED, "the shard %s does not say its size, which its index needs",
-                       path);
-    struct pp_shard_id id = {.size = info.size, .mtime_ns = info.version};
-    st = pp_shard_index_get(file, path, &id,
-                            &(struct pp_shard_index_how){.dir = s->index_dir, .build = s->kind->build},
-                            &shard->index, err);
-    if (st == PP_OK && i < s->keep_open) {
-        shard->file = *file;
-        *file = (struct pp_object){0};
-    }
-    return st;
-}
-
 static pp_status open_shard(void *ctx, uint64_t i, struct pp_err *err)
 {
     struct shards *s = ctx;
+    struct shard *shard = &s->shard[i];
+    const char *path = s->names.path[i];
     struct pp_object file;
-    pp_status st = open_file(s, i, &file, err);
+    struct pp_place_info info;
+    pp_status st = pp_storage_open(s->storage, &(struct pp_open){.name = path, .attempt = "open the shard"},
+                                   &file, err);
     if (st == PP_OK) /* where opening asks nothing, this finds it missing */
-        st = index_shard(s, i, &file, err);
+        st = pp_object_info(&file, path, &info, err);
+    if (st == PP_OK && info.kind != PP_PLACE_OBJECT)
+        st = pp_fail(err, PP_E_UNSUPPORTED, "the shard %s is not a regular file", path);
+    if (st == PP_OK && !s->stream && info.size == PP_SIZE_UNKNOWN)
+        st = pp_fail(err, PP_E_UNSUPPORTED, "the shard %s does not say its size, which its index needs",
+                     path);
+    if (st != PP_OK || s->stream)
+        goto out;
+    const struct pp_shard_id id = {.size = info.size, .mtime_ns = info.version};
+    const struct pp_shard_index_how how = {.dir = s->index_dir, .build = s->kind->build};
+    st = pp_shard_index_get(&file, path, &id, &how, &shard->index, err);
+    if (st == PP_OK && i < s->keep_open) {
+        shard->file = file;
+        file = (struct pp_object){0};
+    }
+out:
     pp_object_close(&file);
     if (st == PP_E_NOT_FOUND && s->names.n > 1)
         return pp_fail(
             err, PP_E_NOT_FOUND,
             "shard %s is missing (number %llu of the %zu that %s names): add it, or name only existing shards",
-            s->names.path[i], (unsigned long long)i + 1, s->names.n, s->spec);
+            path, (unsigned long long)i + 1, s->names.n, s->spec);
     return st;
 }
 
-static void warn_of_shard(struct shards *s, size_t i)
+static void warn_of_defects(struct shards *s, size_t i)
 {
     const struct pp_shard_header *h = s->shard[i].index.header;
-    const char *path = s->names.path[i];
+    const char *path = s->names.path[i], *what = s->kind->what, *piece = s->kind->piece;
     unsigned long long at = (unsigned long long)h->defect_at, n = (unsigned long long)h->entries;
     struct pp_warnings *w = &s->base.warnings;
-    const char *what = s->kind->what, *piece = s->kind->piece;
     switch ((enum pp_shard_defect)h->defect) {
     case PP_SHARD_TRUNCATED:
         pp_warn(w, "%s is truncated in the %s at byte %llu: %llu of its samples are usable", path, piece, at,
@@ -274,7 +243,7 @@ static void warn_of_shard(struct shards *s, size_t i)
 }
 
 /* Numbers the samples through all shards and collects what the indexes say. */
-static pp_status sum_up(struct shards *s, struct pp_err *err)
+static pp_status number_samples(struct shards *s, struct pp_err *err)
 {
     size_t not_kept = 0, made = 0;
     const char *example = "";
@@ -287,7 +256,7 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
         made += (size_t)shard->index.made;
         if (!example[0])
             example = h->example;
-        warn_of_shard(s, i);
+        warn_of_defects(s, i);
     }
     if (not_kept && s->index_dir)
         pp_warn(&s->base.warnings,
@@ -306,22 +275,22 @@ static pp_status sum_up(struct shards *s, struct pp_err *err)
                    s->base.warnings.n ? s->base.warnings.text[0] : "its shards are empty");
 }
 
-pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_shards_how *how,
+pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_shard_kind *kind, void *kept,
                          struct pp_dataset **out, struct pp_err *err)
 {
     struct shards *s = calloc(1, sizeof(*s));
     if (!s) {
-        if (how->kind->release)
-            how->kind->release(how->kept);
+        if (kind->release)
+            kind->release(kept);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     }
-    s->base.ops = how->kind->streams ? &stream_ops : &shards_ops;
+    s->base.ops = kind->streams ? &stream_ops : &shards_ops;
     s->storage = place->storage;
     s->spec = place->spec;
-    s->kind = how->kind;
-    s->kept = how->kept;
-    s->index_dir = how->index_dir;
-    s->stream = how->stream;
+    s->kind = kind;
+    s->kept = kept;
+    s->index_dir = place->options->shards.index_dir;
+    s->stream = kind->streams && place->options->shards.stream;
     s->keep_open = pp_storage_flags(place->storage) & PP_STORAGE_LOCAL ? pp_each_descriptors() : UINT64_MAX;
     struct pp_each each = {.threads = OPENING_THREADS,
                            .piece = open_shard,
@@ -339,7 +308,7 @@ pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_s
     each.n = s->names.n;
     st = pp_each_run(&each, err);
     if (st == PP_OK && !s->stream)
-        st = sum_up(s, err);
+        st = number_samples(s, err);
 out:
     s->spec = s->index_dir = NULL;
     if (st != PP_OK)
@@ -348,3 +317,60 @@ out:
         *out = &s->base;
     return st;
 }
+
+/* ---- WebDataset: tar shards; a sample is the run of members with one key, of which one is an image ---- */
+
+static const struct pp_shard_kind tar_kind = {
+    .what = "tar archive",
+    .piece = "member",
+    .left_out =
+        "%s: %u key%s no usable image (.jpg .jpeg .png .webp, below 4 GiB, not a link, not sparse) and %s left out",
+    .files = &pp_tar_files,
+    .build = pp_shard_index_build,
+    .streams = 1,
+};
+
+static pp_status shards_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
+{
+    return pp_shards_open(place, &tar_kind, NULL, out, err);
+}
+
+/* A directory of shards and nothing else is beyond doubt; among other things they count when no format finds
+ * more. */
+static int shards_probe(const struct pp_dataset_place *place, struct pp_err *why)
+{
+    const struct pp_listing *l = place->listing;
+    if (place->info.kind != PP_PLACE_DIRECTORY)
+        return pp_is_shard_spec(place->spec) ? 60 : 0;
+    for (size_t i = 0; i < l->others.n; i++)
+        if (pp_is_shard(l->others.bytes + l->others.at[i]))
+            return l->images.n == 0 && l->subdirs.n == 0 ? 90 : 10;
+    return 0;
+}
+
+/* clang-format off */
+static const struct pp_opt stream_opts[] = {
+    {.name = "stream", .type = PP_OPT_FLAG, .offset = offsetof(struct pp_dataset_options, shards.stream), .dflt = "0",
+     .help = "tar shards: read in order, shuffle in a buffer"},
+    {.name = "shuffle-buffer", .advanced = 1, .type = PP_OPT_INT, .offset = offsetof(struct pp_dataset_options, shards.shuffle_buffer), .min = 0,
+     .max = 1e8, .arg = "N", .dflt = "1000", .help = "size of the shuffle buffer in samples (--stream)"},
+    {.name = "shuffle-shards", .advanced = 1, .type = PP_OPT_FLAG, .offset = offsetof(struct pp_dataset_options, shards.shuffle_shards), .dflt = "1",
+     .help = "shuffle the shards' order too (--stream)"},
+    {.name = NULL},
+};
+static const struct pp_opt shards_opts[] = {
+    {.name = "index-dir", .advanced = 1, .type = PP_OPT_STRING, .offset = offsetof(struct pp_dataset_options, shards.index_dir), .arg = "DIR",
+     .help = "directory of shard indexes (default: ~/.cache/pipeprobe)"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+const struct pp_dataset_format pp_format_shards = {
+    .name = "webdataset",
+    .help = ".tar shards",
+    .noun = "tar shards",
+    .probe = shards_probe,
+    .open = shards_open,
+    .opts = shards_opts,
+    .stream_opts = stream_opts,
+};

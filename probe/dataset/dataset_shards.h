@@ -1,11 +1,9 @@
-/* dataset/dataset_shards.h: data sets in shards with an index each. What differs is a kind: tar shards
- * (dataset_webdataset.c), TFRecord files (dataset_tfrecord.c). And the options of tar shards, and what their
- * stream needs to know of them. */
+/* dataset/dataset_shards.h: data sets in shards with an index each. What differs is a kind: tar shards,
+ * TFRecord files (dataset_tfrecord.c). And what the stream of tar shards needs to know of them. */
 #ifndef PP_DATASET_DATASET_SHARDS_H
 #define PP_DATASET_DATASET_SHARDS_H
 
 #include "probe/dataset/dataset.h"
-#include "probe/dataset/options.h"
 #include "probe/dataset/shard_index.h"
 #include "probe/dataset/shard_names.h"
 #include "probe/storage/storage.h"
@@ -26,26 +24,9 @@ struct pp_shard_kind {
     void (*release)(void *kept); /* or NULL */
 };
 
-struct pp_shards_how {
-    const struct pp_shard_kind *kind;
-    void *kept;            /* the kind's, taken over, also on failure */
-    const char *index_dir; /* borrowed during open; NULL: the cache of the user */
-    int stream;            /* will only be streamed: no index is made */
-};
-
-/* The .open of a format of shards. */
-pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_shards_how *how,
+/* The .open of a format of shards. kept: the kind's, taken over, also on failure. */
+pp_status pp_shards_open(const struct pp_dataset_place *place, const struct pp_shard_kind *kind, void *kept,
                          struct pp_dataset **out, struct pp_err *err);
-
-struct pp_shards_opts {
-    int stream; /* will only be streamed: no index is made at open, and the length is then unknown (0) */
-    int shuffle_shards; /* these two are what the stream is asked for (struct pp_stream_opts) */
-    int64_t shuffle_buffer;
-    const char *index_dir; /* where shard indexes are kept; NULL: in $XDG_CACHE_HOME/pipeprobe or
-                            * ~/.cache/pipeprobe, falling back to memory */
-};
-
-struct pp_shards_opts *pp_shards_opts(const struct pp_dataset_options *o);
 
 /* The .stream of their ops. */
 pp_status pp_shards_stream(const struct pp_dataset *d, const struct pp_stream_opts *opts,

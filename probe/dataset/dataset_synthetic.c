@@ -9,7 +9,6 @@
 #include "probe/base/rng.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset_each.h"
-#include "probe/dataset/dataset_synthetic.h"
 #include "probe/dataset/format.h"
 #include "probe/dataset/synthetic_image.h"
 #include "probe/storage/fault.h"
@@ -21,14 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct pp_dataset_format pp_format_synthetic; /* at the end */
-
 enum { MAX_SIDE = 16384, MAX_UNIQUE = 65536, JITTER_STREAM = 7 };
 
 struct spec {
-    uint64_t n, unique, classes, seed, read_ns;
+    uint64_t n, unique, classes, seed, quality, read_ns;
     double jitter; /* share of read_ns by which a read's latency varies either way */
-    int width[2], height[2], quality;
+    int width[2], height[2];
     enum pp_synthetic_format format;
 };
 
@@ -53,23 +50,21 @@ static const struct made *made_of(const struct pp_dataset *d)
     return ((const struct synthetic *)d)->made;
 }
 
-static uint64_t latency_of(const struct spec *spec, uint64_t index)
-{
-    struct pp_rng rng = pp_rng_key(spec->seed, 0, index, JITTER_STREAM);
-    return (uint64_t)((double)spec->read_ns * (1 + spec->jitter * (pp_rng_unit(&rng) * 2 - 1)));
-}
-
 static pp_status made_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
     const struct made *m = (const struct made *)o->storage;
-    uint64_t index = (uint64_t)o->handle, start = m->spec.read_ns ? pp_now_ns() : 0;
-    memcpy(r->buf, m->image[index % m->spec.unique].data, r->size);
+    const struct spec *s = &m->spec;
+    uint64_t index = (uint64_t)o->handle, start = s->read_ns ? pp_now_ns() : 0;
+    memcpy(r->buf, m->image[index % s->unique].data, r->size);
     r->data = r->buf;
     r->got = r->size;
     r->cache_known = 1; /* a stated latency stands for storage; without one the bytes are in memory */
-    r->cache_hit_bytes = m->spec.read_ns ? 0 : r->size;
-    if (m->spec.read_ns)
-        pp_sleep_until_ns(start + latency_of(&m->spec, index));
+    r->cache_hit_bytes = s->read_ns ? 0 : r->size;
+    if (s->read_ns) {
+        struct pp_rng rng = pp_rng_key(s->seed, 0, index, JITTER_STREAM);
+        double latency_ns = (double)s->read_ns * (1 + s->jitter * (pp_rng_unit(&rng) * 2 - 1));
+        pp_sleep_until_ns(start + (uint64_t)latency_ns);
+    }
     return PP_OK;
 }
 
@@ -120,21 +115,16 @@ static void synthetic_path(const struct pp_dataset *d, uint64_t index, char *buf
     snprintf(buf, size, "synthetic:%llu", (unsigned long long)index);
 }
 
-static uint64_t encoded_bytes(const struct made *y)
-{
-    uint64_t bytes = 0;
-    for (uint64_t i = 0; i < y->spec.unique; i++)
-        bytes += y->image[i].size;
-    return bytes;
-}
-
 static void synthetic_describe(const struct pp_dataset *d, char *buf, size_t size)
 {
     const struct made *y = made_of(d);
     const struct spec *s = &y->spec;
+    uint64_t bytes = 0;
     char n[32], mean[32], range[64] = "";
+    for (uint64_t i = 0; i < s->unique; i++)
+        bytes += y->image[i].size;
     pp_text_count(n, sizeof(n), (double)d->len);
-    pp_text_bytes(mean, sizeof(mean), (double)encoded_bytes(y) / (double)s->unique);
+    pp_text_bytes(mean, sizeof(mean), (double)bytes / (double)s->unique);
     if (s->width[0] != s->width[1] || s->height[0] != s->height[1])
         snprintf(range, sizeof(range), " to %dx%d", s->width[1], s->height[1]);
     snprintf(buf, size, "synthetic, %s %s sample%s of %dx%d%s (%llu different, %s on average)", n,
@@ -166,56 +156,6 @@ static const struct pp_dataset_ops synthetic_ops = {
 };
 
 /* ---- the SPEC ---- */
-
-static int parse_in(const char *text, int64_t min, int64_t max, int64_t *out)
-{
-    return pp_parse_int(text, out) == PP_OK && *out >= min && *out <= max;
-}
-
-static int set_n(struct spec *s, const char *text)
-{
-    int64_t v;
-    if (!parse_in(text, 1, INT64_C(1) << 40, &v))
-        return 0;
-    s->n = (uint64_t)v;
-    return 1;
-}
-
-static int set_unique(struct spec *s, const char *text)
-{
-    int64_t v;
-    if (!parse_in(text, 1, MAX_UNIQUE, &v))
-        return 0;
-    s->unique = (uint64_t)v;
-    return 1;
-}
-
-static int set_classes(struct spec *s, const char *text)
-{
-    int64_t v;
-    if (!parse_in(text, 1, INT64_C(1) << 40, &v))
-        return 0;
-    s->classes = (uint64_t)v;
-    return 1;
-}
-
-static int set_seed(struct spec *s, const char *text)
-{
-    int64_t v;
-    if (!parse_in(text, 0, INT64_MAX, &v))
-        return 0;
-    s->seed = (uint64_t)v;
-    return 1;
-}
-
-static int set_quality(struct spec *s, const char *text)
-{
-    int64_t v;
-    if (!parse_in(text, 1, 100, &v))
-        return 0;
-    s->quality = (int)v;
-    return 1;
-}
 
 /* "500x375" or "100x100..1000x800" */
 static int set_size(struct spec *s, const char *text)
@@ -251,21 +191,23 @@ static int set_jitter(struct spec *s, const char *text)
     return pp_parse_double(text, &s->jitter) == PP_OK && s->jitter >= 0 && s->jitter <= 1;
 }
 
+#define NUMBER(member, least, most) .offset = offsetof(struct spec, member), .min = least, .max = most
 static const struct key {
-    const char *name;
-    int (*set)(struct spec *s, const char *text); /* 0: not a value */
-    const char *wants;
+    const char *name, *wants;
+    int (*set)(struct spec *s, const char *text); /* 0: not a value. NULL: a whole number, to offset */
+    size_t offset;
+    int64_t min, max;
 } keys[] = {
-    {"n", set_n, "a number of samples from 1 to 2^40, such as 10k"},
-    {"size", set_size,
-     "WIDTHxHEIGHT or WIDTHxHEIGHT..WIDTHxHEIGHT with sides from 1 to 16384, such as 500x375"},
-    {"unique", set_unique, "a number of different images from 1 to 65536"},
-    {"quality", set_quality, "a JPEG quality from 1 to 100"},
-    {"format", set_format, "jpeg or png"},
-    {"read", set_read, "the time a read takes, up to 60s, such as 2ms"},
-    {"jitter", set_jitter, "the spread of the read time, a share from 0 to 1"},
-    {"classes", set_classes, "a number of labels from 1 to 2^40"},
-    {"seed", set_seed, "a number from 0 to 2^63-1"},
+    {"n", "a number of samples from 1 to 2^40, such as 10k", NUMBER(n, 1, INT64_C(1) << 40)},
+    {"size", "WIDTHxHEIGHT or WIDTHxHEIGHT..WIDTHxHEIGHT with sides from 1 to 16384, such as 500x375",
+     .set = set_size},
+    {"unique", "a number of different images from 1 to 65536", NUMBER(unique, 1, MAX_UNIQUE)},
+    {"quality", "a JPEG quality from 1 to 100", NUMBER(quality, 1, 100)},
+    {"format", "jpeg or png", .set = set_format},
+    {"read", "the time a read takes, up to 60s, such as 2ms", .set = set_read},
+    {"jitter", "the spread of the read time, a share from 0 to 1", .set = set_jitter},
+    {"classes", "a number of labels from 1 to 2^40", NUMBER(classes, 1, INT64_C(1) << 40)},
+    {"seed", "a number from 0 to 2^63-1", NUMBER(seed, 0, INT64_MAX)},
 };
 enum { KEYS = sizeof(keys) / sizeof(*keys) };
 
@@ -286,22 +228,6 @@ static pp_status fail_unknown_key(const char *name, struct pp_err *err)
     return pp_fail(err, PP_E_USAGE, "the synthetic spec has no key \"%s\" (keys: %s)", name, all);
 }
 
-static pp_status set_key(struct spec *spec, char *item, struct pp_err *err)
-{
-    char *value = strchr(item, '=');
-    if (value)
-        *value++ = '\0';
-    for (size_t i = 0; i < KEYS; i++) {
-        if (strcmp(keys[i].name, item) != 0)
-            continue;
-        if (!value || !keys[i].set(spec, value))
-            return pp_fail(err, PP_E_USAGE, "synthetic spec: %s must be %s, not \"%s\"", item, keys[i].wants,
-                           value ? value : "");
-        return PP_OK;
-    }
-    return fail_unknown_key(item, err);
-}
-
 static pp_status parse_spec(struct spec *spec, const char *text, struct pp_err *err)
 {
     pp_status st = PP_OK;
@@ -310,9 +236,30 @@ static pp_status parse_spec(struct spec *spec, const char *text, struct pp_err *
         .n = 10000, .unique = 64, .classes = 1000, .quality = 90, .width = {500, 500}, .height = {375, 375}};
     if (!copy)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read the synthetic spec");
-    while (st == PP_OK && (item = strsep(&rest, ",")) != NULL)
-        if (item[0])
-            st = set_key(spec, item, err);
+    while (st == PP_OK && (item = strsep(&rest, ",")) != NULL) {
+        if (!item[0])
+            continue;
+        char *value = strchr(item, '=');
+        const struct key *k = keys;
+        int64_t number;
+        if (value)
+            *value++ = '\0';
+        while (k < keys + KEYS && strcmp(k->name, item) != 0)
+            k++;
+        int is_value = 0;
+        if (k == keys + KEYS) {
+            st = fail_unknown_key(item, err);
+            break;
+        } else if (value && k->set) {
+            is_value = k->set(spec, value);
+        } else if (value && pp_parse_int(value, &number) == PP_OK && number >= k->min && number <= k->max) {
+            *(uint64_t *)((char *)spec + k->offset) = (uint64_t)number;
+            is_value = 1;
+        }
+        if (!is_value)
+            st = pp_fail(err, PP_E_USAGE, "synthetic spec: %s must be %s, not \"%s\"", item, k->wants,
+                         value ? value : "");
+    }
     free(copy);
     if (spec->unique > spec->n)
         spec->unique = spec->n;
@@ -338,55 +285,43 @@ static pp_status make_image(void *ctx, uint64_t i, struct pp_err *err)
     const struct pp_synthetic_spec image = {.width = side_of(s->width, share),
                                             .height = side_of(s->height, share),
                                             .format = s->format,
-                                            .quality = s->quality,
+                                            .quality = (int)s->quality,
                                             .seed = pp_rng_next(&rng)};
     return pp_synthetic_image(&image, &y->image[i].data, &y->image[i].size, err);
 }
 
-static pp_status make_images(const struct spec *spec, const struct pp_dataset_opts *opts, struct made **out,
-                             struct pp_err *err)
-{
-    struct made *m = calloc(1, sizeof(*m));
-    if (!m)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the synthetic dataset");
-    m->base.ops = &made_ops;
-    m->base.flags = PP_STORAGE_PAGE_CACHE;
-    m->spec = *spec;
-    m->image = calloc(spec->unique, sizeof(*m->image));
-    const struct pp_each each = {.n = spec->unique,
-                                 .threads = 8,
-                                 .piece = make_image,
-                                 .ctx = m,
-                                 .opts = opts,
-                                 .what = "making synthetic images"};
-    pp_status st = m->image ? pp_each_run(&each, err)
-                            : pp_fail(err, PP_E_NO_MEMORY, "no memory for %llu synthetic images",
-                                      (unsigned long long)spec->unique);
-    *out = m;
-    if (st != PP_OK)
-        made_detach(&m->base);
-    return st;
-}
-
-static pp_status synthetic_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
-                                struct pp_err *err)
+static pp_status synthetic_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
     struct spec spec;
-    struct made *made = NULL;
     pp_status st = parse_spec(&spec, place->spec, err);
-    if (st == PP_OK)
-        st = make_images(&spec, place->opts, &made, err);
     if (st != PP_OK)
         return st;
     struct synthetic *y = calloc(1, sizeof(*y));
-    if (!y) {
-        made_detach(&made->base);
+    struct made *m = calloc(1, sizeof(*m));
+    if (!y || !m) {
+        free(y);
+        free(m);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the synthetic dataset");
     }
+    m->base.ops = &made_ops;
+    m->base.flags = PP_STORAGE_PAGE_CACHE;
+    m->spec = spec;
+    m->image = calloc(spec.unique, sizeof(*m->image));
     y->base.ops = &synthetic_ops;
     y->base.len = spec.n;
-    y->made = made;
-    st = pp_storage_wrap_model(&made->base, place->opts->model, &y->base.storage, err);
+    y->base.storage = &m->base;
+    y->made = m;
+    const struct pp_each each = {.n = spec.unique,
+                                 .threads = 8,
+                                 .piece = make_image,
+                                 .ctx = m,
+                                 .opts = place->opts,
+                                 .what = "making synthetic images"};
+    st = m->image ? pp_each_run(&each, err)
+                  : pp_fail(err, PP_E_NO_MEMORY, "no memory for %llu synthetic images",
+                            (unsigned long long)spec.unique);
+    if (st == PP_OK)
+        st = pp_storage_wrap_model(&m->base, place->opts->model, &y->base.storage, err);
     if (st == PP_OK)
         st = pp_storage_wrap_faults(y->base.storage, place->opts->read_faults, &y->base.storage, err);
     if (st != PP_OK)
@@ -398,19 +333,9 @@ static pp_status synthetic_open(struct pp_dataset_place *place, const void *opts
 
 /* ---- options ---- */
 
-static const char *synthetic_spec(const void *opts)
-{
-    return ((const struct pp_synthetic_opts *)opts)->spec;
-}
-
-struct pp_synthetic_opts *pp_synthetic_opts(const struct pp_dataset_options *o)
-{
-    return pp_dataset_options_of(o, &pp_format_synthetic);
-}
-
 /* clang-format off */
 static const struct pp_opt synthetic_opts[] = {
-    {.name = "synthetic", .type = PP_OPT_STRING, .offset = offsetof(struct pp_synthetic_opts, spec), .arg = "SPEC", .group = "Data",
+    {.name = "synthetic", .type = PP_OPT_STRING, .offset = offsetof(struct pp_dataset_options, synthetic), .arg = "SPEC", .group = "Data",
      .help = "generated images instead of DATASET: n=10000,size=500x375,read=2ms"},
     {.name = NULL},
 };
@@ -421,7 +346,5 @@ const struct pp_dataset_format pp_format_synthetic = {
     .help = "made-up images",
     .no_place = 1,
     .open = synthetic_open,
-    .opts_size = sizeof(struct pp_synthetic_opts),
     .opts = synthetic_opts,
-    .made_spec = synthetic_spec,
 };

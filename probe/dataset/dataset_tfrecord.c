@@ -1,25 +1,250 @@
 /* TFRecord files: each record is a tf.train.Example with an image among its features. One walk over the
  * records' lengths makes the index (their checksums are verified then, those of the records when they are
  * read); it is kept where the indexes of tar shards are. */
+#include "probe/base/array.h"
+#include "probe/base/bytes.h"
+#include "probe/base/crc32c.h"
 #include "probe/base/err.h"
 #include "probe/dataset/dataset_tfrecord.h"
 #include "probe/dataset/dataset_shards.h"
-#include "probe/dataset/dataset_walk.h"
-#include "probe/dataset/foreign.h"
 #include "probe/dataset/format.h"
-#include "probe/dataset/tfrecord.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-extern const struct pp_dataset_format pp_format_tfrecord; /* at the end */
 
 enum {
     WALK_BLOCK = 4096,        /* read at each record: its head, and those of small ones behind it */
     MOST_RECORDS = 1 << 24,   /* of one file: an entry of the index has 24 bytes */
     MOST_RECORD = 0x7fffffff, /* bytes: more is no message */
 };
+
+/* ---- the frame ---- */
+
+static int checks(const uint8_t *bytes, size_t size, const uint8_t *masked)
+{
+    uint32_t crc = pp_crc32c(bytes, size);
+    return pp_le32(masked) == (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+int pp_tfrecord_head(const uint8_t *head, uint64_t *length)
+{
+    *length = pp_le64(head);
+    return checks(head, 8, head + 8);
+}
+
+int pp_tfrecord_whole(const uint8_t *record, size_t size)
+{
+    return checks(record, size, record + size);
+}
+
+/* ---- messages: https://protobuf.dev/programming-guides/encoding/ ---- */
+
+struct piece {
+    const uint8_t *at;
+    size_t left;
+};
+
+struct field {
+    uint32_t number, wire;
+    struct piece body; /* wire 2 */
+    uint64_t value;    /* wire 0 */
+};
+
+enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
+
+static int read_varint(struct piece *p, uint64_t *out)
+{
+    *out = 0;
+    for (unsigned shift = 0; shift < 64 && p->left > 0; shift += 7) {
+        uint8_t byte = *p->at++;
+        p->left--;
+        *out |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return 1;
+    }
+    return 0;
+}
+
+static int cut(struct piece *p, uint64_t n, struct piece *out)
+{
+    if (n > p->left)
+        return 0;
+    *out = (struct piece){p->at, (size_t)n};
+    p->at += n;
+    p->left -= (size_t)n;
+    return 1;
+}
+
+/* The next field: 1, 0 at the end, -1 when the bytes are no message. */
+static int next_field(struct piece *p, struct field *f)
+{
+    uint64_t tag, length;
+    struct piece fixed;
+    *f = (struct field){0};
+    if (p->left == 0)
+        return 0;
+    if (!read_varint(p, &tag) || tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3)
+        return -1;
+    f->number = (uint32_t)(tag >> 3);
+    f->wire = tag & 7;
+    switch (f->wire) {
+    case VARINT: return read_varint(p, &f->value) ? 1 : -1;
+    case FIXED64: return cut(p, 8, &fixed) ? 1 : -1;
+    case BYTES: return read_varint(p, &length) && cut(p, length, &f->body) ? 1 : -1;
+    case FIXED32: return cut(p, 4, &fixed) ? 1 : -1;
+    default: return -1;
+    }
+}
+
+/* ---- tf.train.Example ---- */
+
+/* One entry of the map of features; list of bytes or numbers, whose first value it is. */
+struct feature {
+    struct piece name, bytes;
+    int has_bytes, has_number;
+    int64_t number;
+};
+
+enum { BYTES_LIST = 1, FLOAT_LIST = 2, INT64_LIST = 3 }; /* of Feature */
+
+/* A list: its values are fields 1, numbers also packed into one. */
+static int read_list(struct piece list, uint32_t kind, struct feature *out)
+{
+    struct field f;
+    int more;
+    while ((more = next_field(&list, &f)) > 0) {
+        if (f.number != 1 || out->has_bytes || out->has_number)
+            continue;
+        if (kind == BYTES_LIST && f.wire == BYTES) {
+            out->bytes = f.body;
+            out->has_bytes = 1;
+        } else if (kind == INT64_LIST && (f.wire == VARINT || f.body.left > 0)) {
+            if (f.wire == BYTES && !read_varint(&f.body, &f.value))
+                return -1;
+            out->number = (int64_t)f.value;
+            out->has_number = f.wire == VARINT || f.wire == BYTES;
+        }
+    }
+    return more;
+}
+
+static int read_entry(struct piece message, struct feature *out)
+{
+    struct field f, list;
+    int more, inner = 0;
+    *out = (struct feature){0};
+    while ((more = next_field(&message, &f)) > 0) {
+        if (f.wire == BYTES && f.number == 1)
+            out->name = f.body;
+        if (f.wire != BYTES || f.number != 2)
+            continue;
+        while ((inner = next_field(&f.body, &list)) > 0)
+            if (list.wire == BYTES && (list.number == BYTES_LIST || list.number == INT64_LIST) &&
+                read_list(list.body, list.number, out) < 0)
+                return -1;
+        if (inner < 0)
+            return -1;
+    }
+    return more;
+}
+
+static int is_image(struct piece p)
+{
+    return (p.left >= 3 && memcmp(p.at, "\xff\xd8\xff", 3) == 0) ||
+           (p.left >= 8 && memcmp(p.at, "\x89PNG\r\n\x1a\n", 8) == 0) ||
+           (p.left >= 12 && memcmp(p.at, "RIFF", 4) == 0 && memcmp(p.at + 8, "WEBP", 4) == 0);
+}
+
+static int is_called(struct piece name, const char *want)
+{
+    return name.left == strlen(want) && memcmp(name.at, want, name.left) == 0;
+}
+
+struct search {
+    const char *feature; /* NULL: by the bytes */
+    struct feature image;
+    int found, features;
+    size_t label_rank;
+    int64_t label;
+    char names[160];
+    size_t names_used;
+};
+
+/* Whether a feature is the image or the label that are searched; its name is noted for the sentence. */
+static void consider_feature(struct search *s, const struct feature *f)
+{
+    static const char *const labels[] = {"image/class/label", "label", "class", "cls"};
+    enum { LABELS = sizeof(labels) / sizeof(*labels) };
+    if (s->features++ > 0 && s->names_used + 2 < sizeof(s->names))
+        s->names_used += (size_t)snprintf(s->names + s->names_used, sizeof(s->names) - s->names_used, ", ");
+    for (size_t i = 0; i < f->name.left && s->names_used + 1 < sizeof(s->names); i++) {
+        uint8_t c = f->name.at[i];
+        s->names[s->names_used++] = (char)(c < 0x20 || c >= 0x7f ? '?' : c);
+    }
+    s->names[s->names_used] = '\0';
+    /* of two images the one whose name is first in byte order */
+    struct piece name = f->name, best = s->image.name;
+    size_t shorter = name.left < best.left ? name.left : best.left;
+    int order = s->found && shorter ? memcmp(name.at, best.at, shorter) : 0;
+    int is_first = !s->found || order < 0 || (order == 0 && name.left < best.left);
+    if (f->has_bytes && (s->feature ? is_called(name, s->feature) : is_first && is_image(f->bytes))) {
+        s->image = *f;
+        s->found = 1;
+    }
+    for (size_t i = 0; f->has_number && i < LABELS - s->label_rank; i++)
+        if (is_called(name, labels[i])) {
+            s->label_rank = LABELS - i;
+            s->label = f->number;
+        }
+}
+
+/* Example: field 1 is Features, whose fields 1 are the entries. */
+static int search_example(struct piece message, struct search *s)
+{
+    struct field outer, entry;
+    struct feature f;
+    int more, inner = 0;
+    while ((more = next_field(&message, &outer)) > 0) {
+        if (outer.number != 1 || outer.wire != BYTES)
+            continue;
+        while ((inner = next_field(&outer.body, &entry)) > 0) {
+            if (entry.number != 1 || entry.wire != BYTES)
+                continue;
+            if (read_entry(entry.body, &f) < 0)
+                return -1;
+            consider_feature(s, &f);
+        }
+        if (inner < 0)
+            return -1;
+    }
+    return more;
+}
+
+pp_status pp_tf_example_image(const uint8_t *record, size_t size, const char *feature,
+                              struct pp_tf_image *out, struct pp_err *err)
+{
+    struct search s = {.feature = feature, .label = -1};
+    struct piece whole = {record, size};
+    if (!feature && is_image(whole)) {
+        *out = (struct pp_tf_image){.data = record, .size = size, .label = -1};
+        return PP_OK;
+    }
+    if (search_example(whole, &s) < 0 || s.features == 0)
+        return pp_fail(err, PP_E_CORRUPT, "holds %zu bytes that are no tf.train.Example", size);
+    if (!s.found && feature)
+        return pp_fail(err, PP_E_UNSUPPORTED, "holds no bytes called %s: its features are %s", feature,
+                       s.names);
+    if (!s.found)
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "holds no feature with a JPEG, PNG or WebP image (its features are %s); name one with "
+                       "--feature, or record your own loader with 'pipeprobe exec -- python train.py'",
+                       s.names);
+    *out = (struct pp_tf_image){.data = s.image.bytes.at,
+                                .size = s.image.bytes.left,
+                                .label = s.label < 0 ? -1 : s.label};
+    return PP_OK;
+}
 
 /* ---- the index ---- */
 
@@ -52,60 +277,48 @@ static pp_status read_head(struct walk *w, const uint8_t **head, struct pp_err *
     return PP_OK;
 }
 
-static pp_status add_entry(struct walk *w, uint64_t length, struct pp_err *err)
-{
-    uint64_t n = w->header.entries;
-    if (n == MOST_RECORDS)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s holds more than %d records: split it into shards", w->path,
-                       MOST_RECORDS);
-    if (n == w->cap) {
-        size_t cap = w->cap ? w->cap * 2 : 1024;
-        struct pp_shard_entry *grown = realloc(w->entry, cap * sizeof(*grown));
-        if (!grown)
-            return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of %s", w->path);
-        w->entry = grown;
-        w->cap = cap;
-    }
-    w->entry[w->header.entries++] = (struct pp_shard_entry){.offset = w->at + PP_TFRECORD_HEAD,
-                                                            .size = (uint32_t)length,
-                                                            .label = -1};
-    return PP_OK;
-}
-
 static pp_status walk_records(struct walk *w, struct pp_err *err)
 {
+    struct pp_shard_header *h = &w->header;
     const uint8_t *head = w->block;
     uint64_t length;
-    pp_status st = PP_OK;
-    w->header.defect = w->size == 0 ? PP_SHARD_NO_BYTES : PP_SHARD_SOUND;
-    while (st == PP_OK && w->at < w->size) {
+    h->defect = w->size == 0 ? PP_SHARD_NO_BYTES : PP_SHARD_SOUND;
+    while (w->at < w->size) {
         uint64_t left = w->size - w->at;
-        w->header.defect_at = w->at;
-        w->header.defect = PP_SHARD_TRUNCATED;
+        h->defect_at = w->at;
+        h->defect = PP_SHARD_TRUNCATED;
         if (left < PP_TFRECORD_HEAD)
             return PP_OK;
-        st = read_head(w, &head, err);
+        pp_status st = read_head(w, &head, err);
         if (st != PP_OK)
             return st;
         if (!pp_tfrecord_head(head, &length)) {
-            w->header.defect = PP_SHARD_DAMAGED;
+            h->defect = PP_SHARD_DAMAGED;
             return PP_OK;
         }
         left -= PP_TFRECORD_HEAD;
         if (length > left || left - length < PP_TFRECORD_TAIL)
             return PP_OK;
-        if (length <= MOST_RECORD)
-            st = add_entry(w, length, err);
-        else
-            w->header.left_out++;
+        if (length > MOST_RECORD) {
+            h->left_out++;
+        } else {
+            if (h->entries == MOST_RECORDS)
+                return pp_fail(err, PP_E_UNSUPPORTED, "%s holds more than %d records: split it into shards",
+                               w->path, MOST_RECORDS);
+            if (!pp_grow(&w->entry, &w->cap, h->entries + 1, sizeof(*w->entry)))
+                return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of %s", w->path);
+            w->entry[h->entries++] = (struct pp_shard_entry){.offset = w->at + PP_TFRECORD_HEAD,
+                                                             .size = (uint32_t)length,
+                                                             .label = -1};
+        }
         w->at += PP_TFRECORD_HEAD + length + PP_TFRECORD_TAIL;
-        w->header.defect = PP_SHARD_SOUND;
+        h->defect = PP_SHARD_SOUND;
     }
-    return st;
+    return PP_OK;
 }
 
-static pp_status build(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
-                       struct pp_shard_index *out, struct pp_err *err)
+static pp_status build_index(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
+                             struct pp_shard_index *out, struct pp_err *err)
 {
     struct walk w = {.shard = shard,
                      .path = path,
@@ -123,7 +336,7 @@ static pp_status build(const struct pp_object *shard, const char *path, const st
 
 /* ---- samples ---- */
 
-static pp_status unwrap(const void *kept, struct pp_sample *s, struct pp_err *err)
+static pp_status unwrap_record(const void *kept, struct pp_sample *s, struct pp_err *err)
 {
     struct pp_tf_image image;
     if (!pp_tfrecord_whole(s->buf, s->size))
@@ -142,76 +355,43 @@ static const struct pp_shard_kind tfrecord_kind = {
     .piece = "record",
     .left_out = "%s: %u record%s 2 GiB and more and %s left out",
     .files = &pp_tfrecord_files,
-    .build = build,
+    .build = build_index,
     .tail = PP_TFRECORD_TAIL,
-    .unwrap = unwrap,
+    .unwrap = unwrap_record,
     .release = free,
 };
 
 /* ---- the format ---- */
 
-/* Records that hold no image are said now, and not as an error of each. Damage is the sample's. */
-static pp_status look_at_first(const struct pp_dataset *d, struct pp_err *err)
+static pp_status tfrecord_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
-    struct pp_sample s = {0};
+    const char *wanted = place->options->feature;
+    char *feature = wanted ? strdup(wanted) : NULL;
+    if (wanted && !feature)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
+    pp_status st = pp_shards_open(place, &tfrecord_kind, feature, out, err);
+    if (st != PP_OK)
+        return st;
+    /* Records that hold no image are said now, and not as an error of each. Damage is the sample's. */
+    struct pp_sample first = {0};
     struct pp_err why = {0};
-    pp_status st = d->ops->read(d, 0, NULL, &s, &why);
-    pp_sample_free(&s);
+    st = (*out)->ops->read(*out, 0, NULL, &first, &why);
+    pp_sample_free(&first);
     if (st != PP_E_UNSUPPORTED || !strstr(why.text, "features are"))
         return PP_OK;
+    pp_dataset_close(*out);
+    *out = NULL;
     return pp_fail(err, st, "%s", why.text);
 }
 
-static pp_status tfrecord_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
-                               struct pp_err *err)
-{
-    const struct pp_tfrecord_opts *o = opts;
-    char *feature = o->feature ? strdup(o->feature) : NULL;
-    if (o->feature && !feature)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
-    const struct pp_dataset_options *all = place->opts->options;
-    const struct pp_shards_how how = {.kind = &tfrecord_kind,
-                                      .kept = feature,
-                                      .index_dir = all ? pp_shards_opts(all)->index_dir : NULL};
-    pp_status st = pp_shards_open(place, &how, out, err);
-    if (st == PP_OK && (st = look_at_first(*out, err)) != PP_OK) {
-        pp_dataset_close(*out);
-        *out = NULL;
-    }
-    return st;
-}
-
-static int is_tfrecord(const struct pp_foreign *f)
-{
-    return f && strcmp(f->noun, "TFRecord") == 0;
-}
-
-/* A file whose first bytes check out is beyond doubt, as is a directory of such files and nothing else. */
 static int tfrecord_probe(const struct pp_dataset_place *place, struct pp_err *why)
 {
-    const struct pp_listing *l = place->listing;
-    if (place->info.kind == PP_PLACE_OBJECT)
-        return is_tfrecord(place->foreign) ? 95 : 0;
-    if (place->info.kind != PP_PLACE_DIRECTORY)
-        return strchr(place->spec, '{') || strpbrk(place->spec, "*?,")
-                   ? (strstr(place->spec, ".tfrec") ? 70 : 0)
-                   : 0;
-    for (size_t i = 0; i < l->others.n; i++) {
-        const char *name = l->others.bytes + l->others.at[i];
-        if (pp_tfrecord_files.is(name) && is_tfrecord(pp_foreign_look(place->storage, &place->root, name)))
-            return l->images.n == 0 && l->subdirs.n == 0 ? 90 : 10;
-    }
-    return 0;
-}
-
-struct pp_tfrecord_opts *pp_tfrecord_opts(const struct pp_dataset_options *o)
-{
-    return pp_dataset_options_of(o, &pp_format_tfrecord);
+    return pp_files_probe(place, &pp_tfrecord_files, "TFRecord");
 }
 
 /* clang-format off */
 static const struct pp_opt tfrecord_rows[] = {
-    {.name = "feature", .advanced = 1, .type = PP_OPT_STRING, .offset = offsetof(struct pp_tfrecord_opts, feature), .arg = "NAME",
+    {.name = "feature", .advanced = 1, .type = PP_OPT_STRING, .offset = offsetof(struct pp_dataset_options, feature), .arg = "NAME",
      .help = "field that is the sample (TFRecord, MDS, columns)"},
     {.name = NULL},
 };
@@ -224,6 +404,5 @@ const struct pp_dataset_format pp_format_tfrecord = {
     .noun = "TFRecord files",
     .probe = tfrecord_probe,
     .open = tfrecord_open,
-    .opts_size = sizeof(struct pp_tfrecord_opts),
     .opts = tfrecord_rows,
 };

@@ -4,18 +4,14 @@
  * next-token prediction. The tail shorter than a window is left out. */
 #include "probe/base/err.h"
 #include "probe/base/text.h"
-#include "probe/dataset/dataset_tokens.h"
 #include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/format.h"
-#include "probe/dataset/megatron.h"
-#include "probe/dataset/npy.h"
+#include "probe/dataset/token_layout.h"
 
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-extern const struct pp_dataset_format pp_format_tokens; /* at the end */
 
 enum { DEFAULT_WINDOW = 1025 /* 1024 and the next token */ };
 
@@ -114,25 +110,14 @@ static const struct pp_dataset_ops tokens_ops = {
 
 /* ---- open ---- */
 
-static int is_npy(const char *path)
-{
-    return pp_has_suffix(path, ".npy");
-}
-
 /* The spec with another ending in place of its .bin or .idx, or behind it; the caller frees. */
 static char *with_ending(const char *spec, const char *ending)
 {
     char *path;
     size_t n = strlen(spec);
-    if (pp_has_suffix(spec, ".bin") || pp_has_suffix(spec, ".idx"))
+    if (pp_has_suffix(spec, ".bin .idx"))
         n -= 4;
     return asprintf(&path, "%.*s%s", (int)n, spec, ending) < 0 ? NULL : path;
-}
-
-/* Megatron-LM's own tools take the name without an ending. */
-static char *path_of(const char *spec)
-{
-    return is_npy(spec) || pp_has_suffix(spec, ".bin") ? strdup(spec) : with_ending(spec, ".bin");
 }
 
 static char *index_of(const char *path)
@@ -140,45 +125,9 @@ static char *index_of(const char *path)
     return with_ending(path, ".idx");
 }
 
-static pp_status layout_npy(struct tokens *t, struct pp_err *err)
-{
-    struct pp_npy npy;
-    uint8_t *head = malloc(PP_NPY_HEAD);
-    if (!head)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", t->path);
-    struct pp_read r = {.name = t->path, .size = PP_NPY_HEAD, .buf = head, .cap = PP_NPY_HEAD};
-    pp_status st = pp_object_read_at(&t->file, &r, err);
-    if (st == PP_OK)
-        st = pp_npy_parse(head, r.got, t->file_size, t->path, &npy, err);
-    free(head);
-    if (st != PP_OK)
-        return st;
-    t->data_offset = npy.data_offset;
-    t->count = npy.items;
-    t->token_bytes = npy.item_bytes;
-    return PP_OK;
-}
-
-static pp_status layout_bin(struct tokens *t, int token_bytes, struct pp_err *err)
-{
-    t->token_bytes = token_bytes ? token_bytes : 2;
-    if (t->token_bytes != 2 && t->token_bytes != 4)
-        return pp_fail(err, PP_E_USAGE,
-                       "tokens of %d bytes are not supported: a token has 2 (uint16) or 4 (uint32) bytes",
-                       t->token_bytes);
-    t->count = t->file_size / (unsigned)t->token_bytes;
-    unsigned left = (unsigned)(t->file_size % (unsigned)t->token_bytes);
-    if (left)
-        return pp_fail(
-            err, PP_E_CORRUPT,
-            "%s has %llu bytes, %u more than a whole number of %d-byte tokens: it is truncated, or its tokens have another size",
-            t->path, (unsigned long long)t->file_size, left, t->token_bytes);
-    return PP_OK;
-}
-
 /* NAME.idx beside NAME.bin: PP_E_NOT_FOUND without one, and for another program's file of that name. */
-static pp_status layout_megatron(struct tokens *t, const struct pp_storage *storage, int token_bytes,
-                                 struct pp_err *err)
+static pp_status lay_out_megatron(struct tokens *t, const struct pp_storage *storage, int token_bytes,
+                                  struct pp_err *err)
 {
     struct pp_megatron m;
     uint8_t head[PP_MEGATRON_MAGIC];
@@ -206,22 +155,43 @@ static pp_status layout_megatron(struct tokens *t, const struct pp_storage *stor
     return st;
 }
 
-static pp_status layout(struct tokens *t, const struct pp_storage *storage, int token_bytes,
-                        struct pp_err *err)
+/* Where the tokens lie, and how many: by a .npy's header, a .idx, or the file's size. */
+static pp_status lay_out(struct tokens *t, const struct pp_storage *storage, int token_bytes,
+                         struct pp_err *err)
 {
-    if (is_npy(t->path))
-        return layout_npy(t, err);
-    pp_status st = layout_megatron(t, storage, token_bytes, err);
-    return st == PP_E_NOT_FOUND ? layout_bin(t, token_bytes, err) : st;
-}
-
-static pp_status count_windows(struct tokens *t, struct pp_err *err)
-{
-    uint64_t window_bytes;
-    if (__builtin_mul_overflow(t->window, (uint64_t)t->token_bytes, &window_bytes) || t->count < t->window)
-        return pp_fail(err, PP_E_EMPTY, "%s holds %llu tokens, fewer than one window of %llu", t->path,
-                       (unsigned long long)t->count, (unsigned long long)t->window);
-    t->base.len = (t->count - t->window) / stride_of(t) + 1;
+    pp_status st;
+    if (pp_has_suffix(t->path, ".npy")) {
+        struct pp_npy npy;
+        uint8_t *head = malloc(PP_NPY_HEAD);
+        if (!head)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", t->path);
+        struct pp_read r = {.name = t->path, .size = PP_NPY_HEAD, .buf = head, .cap = PP_NPY_HEAD};
+        st = pp_object_read_at(&t->file, &r, err);
+        if (st == PP_OK)
+            st = pp_npy_parse(head, r.got, t->file_size, t->path, &npy, err);
+        free(head);
+        if (st != PP_OK)
+            return st;
+        t->data_offset = npy.data_offset;
+        t->count = npy.items;
+        t->token_bytes = npy.item_bytes;
+        return PP_OK;
+    }
+    st = lay_out_megatron(t, storage, token_bytes, err);
+    if (st != PP_E_NOT_FOUND)
+        return st;
+    t->token_bytes = token_bytes ? token_bytes : 2;
+    if (t->token_bytes != 2 && t->token_bytes != 4)
+        return pp_fail(err, PP_E_USAGE,
+                       "tokens of %d bytes are not supported: a token has 2 (uint16) or 4 (uint32) bytes",
+                       t->token_bytes);
+    t->count = t->file_size / (unsigned)t->token_bytes;
+    unsigned left = (unsigned)(t->file_size % (unsigned)t->token_bytes);
+    if (left)
+        return pp_fail(
+            err, PP_E_CORRUPT,
+            "%s has %llu bytes, %u more than a whole number of %d-byte tokens: it is truncated, or its tokens have another size",
+            t->path, (unsigned long long)t->file_size, left, t->token_bytes);
     return PP_OK;
 }
 
@@ -244,12 +214,16 @@ static pp_status open_file(struct tokens *t, const struct pp_storage *storage, s
     return PP_OK;
 }
 
-static pp_status tokens_open(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
-                             struct pp_err *err)
+static pp_status tokens_open(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err)
 {
-    const struct pp_tokens_opts *o = opts;
+    const struct pp_tokens_opts *o = &place->options->tokens;
+    uint64_t window_bytes;
     struct tokens *t = calloc(1, sizeof(*t));
-    if (!t || !(t->path = path_of(place->spec))) {
+    /* Megatron-LM's own tools take the name without an ending. */
+    if (t)
+        t->path = pp_has_suffix(place->spec, ".npy .bin") ? strdup(place->spec)
+                                                          : with_ending(place->spec, ".bin");
+    if (!t || !t->path) {
         free(t);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->spec);
     }
@@ -257,14 +231,18 @@ static pp_status tokens_open(struct pp_dataset_place *place, const void *opts, s
     t->window = o->window ? (uint64_t)o->window : DEFAULT_WINDOW;
     pp_status st = open_file(t, place->storage, err);
     if (st == PP_OK)
-        st = layout(t, place->storage, (int)o->token_bytes, err);
-    if (st == PP_OK)
-        st = count_windows(t, err);
-    if (st != PP_OK)
+        st = lay_out(t, place->storage, (int)o->token_bytes, err);
+    if (st == PP_OK &&
+        (__builtin_mul_overflow(t->window, (uint64_t)t->token_bytes, &window_bytes) || t->count < t->window))
+        st = pp_fail(err, PP_E_EMPTY, "%s holds %llu tokens, fewer than one window of %llu", t->path,
+                     (unsigned long long)t->count, (unsigned long long)t->window);
+    if (st != PP_OK) {
         pp_dataset_close(&t->base);
-    else
-        *out = &t->base;
-    return st;
+        return st;
+    }
+    t->base.len = (t->count - t->window) / stride_of(t) + 1;
+    *out = &t->base;
+    return PP_OK;
 }
 
 /* NAME or NAME.idx for a pair of Megatron-LM's files. */
@@ -284,28 +262,23 @@ static int tokens_probe(const struct pp_dataset_place *place, struct pp_err *why
 {
     if (place->info.kind == PP_PLACE_DIRECTORY)
         return 0;
-    return pp_has_suffix(place->spec, ".bin") || is_npy(place->spec) || is_megatron(place) ? 80 : 0;
+    return pp_has_suffix(place->spec, ".bin .npy") || is_megatron(place) ? 80 : 0;
 }
 
 /* ---- options ---- */
 
-static pp_status tokens_check(const void *opts, struct pp_err *err)
+static pp_status tokens_check(const struct pp_dataset_options *o, struct pp_err *err)
 {
-    if (((const struct pp_tokens_opts *)opts)->token_bytes == 3)
+    if (o->tokens.token_bytes == 3)
         return pp_fail(err, PP_E_USAGE, "--token-bytes 3: tokens are 2 (uint16) or 4 (uint32) bytes");
     return PP_OK;
 }
 
-struct pp_tokens_opts *pp_tokens_opts(const struct pp_dataset_options *o)
-{
-    return pp_dataset_options_of(o, &pp_format_tokens);
-}
-
 /* clang-format off */
 static const struct pp_opt tokens_opts[] = {
-    {.name = "window", .advanced = 1, .type = PP_OPT_INT, .offset = offsetof(struct pp_tokens_opts, window), .min = 2, .max = 1e9,
+    {.name = "window", .advanced = 1, .type = PP_OPT_INT, .offset = offsetof(struct pp_dataset_options, tokens.window), .min = 2, .max = 1e9,
      .arg = "N", .dflt = "1025", .help = "tokens per sample (token files)"},
-    {.name = "token-bytes", .advanced = 1, .type = PP_OPT_INT, .offset = offsetof(struct pp_tokens_opts, token_bytes), .min = 2, .max = 4,
+    {.name = "token-bytes", .advanced = 1, .type = PP_OPT_INT, .offset = offsetof(struct pp_dataset_options, tokens.token_bytes), .min = 2, .max = 4,
      .arg = "2|4", .help = "bytes of a token in a .bin (default: 2, or its .idx)"},
     {.name = NULL},
 };
@@ -317,7 +290,6 @@ const struct pp_dataset_format pp_format_tokens = {
     .noun = "token files",
     .probe = tokens_probe,
     .open = tokens_open,
-    .opts_size = sizeof(struct pp_tokens_opts),
     .opts = tokens_opts,
     .check = tokens_check,
 };

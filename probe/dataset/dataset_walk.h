@@ -58,7 +58,8 @@ void pp_walk_free(struct pp_walk *w);
 pp_status pp_walk_tree(const struct pp_object *root, const char *top, atomic_uint_least64_t *found,
                        struct pp_walk *out, struct pp_err *err);
 
-int pp_has_image_extension(const char *name);            /* torchvision's IMG_EXTENSIONS, in any case */
-int pp_has_suffix(const char *name, const char *suffix); /* ASCII case ignored */
+int pp_has_image_extension(const char *name); /* torchvision's IMG_EXTENSIONS, in any case */
+/* Whether name ends in one of the words of suffixes: ".jpg .jpeg". ASCII case ignored. */
+int pp_has_suffix(const char *name, const char *suffixes);
 
 #endif

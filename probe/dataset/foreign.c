@@ -1,6 +1,7 @@
 #include "probe/dataset/foreign.h"
+#include "probe/dataset/dataset_walk.h"
 #include "probe/dataset/shard_names.h"
-#include "probe/dataset/tfrecord.h"
+#include "probe/dataset/dataset_tfrecord.h"
 
 #include <string.h>
 #include <strings.h>
@@ -82,57 +83,35 @@ static const struct pp_foreign *row_of(const char *noun)
 
 /* ---- by content ---- */
 
-/* Only by its bytes is a TFRecord told without doubt: the checksum of its first length. */
-static int is_tfrecord(const uint8_t *head, size_t size)
-{
-    uint64_t length;
-    return size >= PP_TFRECORD_HEAD && pp_tfrecord_head(head, &length);
-}
-
-/* A zip archive is what NumPy and PyTorch save, too: the first member's name tells. */
-static const struct pp_foreign *zip_of(const uint8_t *head, size_t size)
-{
-    size_t name = size > 30 ? head[26] | (size_t)head[27] << 8 : 0;
-    const char *at = (const char *)head + 30;
-    if (name >= 4 && name <= size - 30) {
-        if (memcmp(at + name - 4, ".npy", 4) == 0)
-            return row_of("NumPy .npz");
-        if (memmem(at, name, "/data.pkl", 9) || memmem(at, name, "/.format_version", 16))
-            return row_of("PyTorch");
-    }
-    return row_of("zip");
-}
-
 const struct pp_foreign *pp_foreign_by_bytes(const uint8_t *head, size_t size)
 {
-    if (is_tfrecord(head, size))
+    uint64_t length;
+    /* Only by its bytes is a TFRecord told without doubt: the checksum of its first length. */
+    if (size >= PP_TFRECORD_HEAD && pp_tfrecord_head(head, &length))
         return row_of("TFRecord");
-    for (const struct pp_foreign *f = table; f < table + TABLE; f++)
-        if (f->magic.length && size >= (size_t)f->magic.at + f->magic.length &&
-            memcmp(head + f->magic.at, f->magic.bytes, f->magic.length) == 0)
-            return strcmp(f->noun, "zip") == 0 ? zip_of(head, size) : f;
-    return NULL;
+    const struct pp_foreign *f = table;
+    while (f < table + TABLE && !(f->magic.length && size >= (size_t)f->magic.at + f->magic.length &&
+                                  memcmp(head + f->magic.at, f->magic.bytes, f->magic.length) == 0))
+        f++;
+    if (f == table + TABLE)
+        return NULL;
+    /* A zip archive is what NumPy and PyTorch save, too: the first member's name tells. */
+    size_t name = size > 30 ? head[26] | (size_t)head[27] << 8 : 0;
+    const char *at = (const char *)head + 30;
+    if (strcmp(f->noun, "zip") != 0 || name < 4 || name > size - 30)
+        return f;
+    if (memcmp(at + name - 4, ".npy", 4) == 0)
+        return row_of("NumPy .npz");
+    return memmem(at, name, "/data.pkl", 9) || memmem(at, name, "/.format_version", 16) ? row_of("PyTorch")
+                                                                                        : f;
 }
 
 /* ---- by name ---- */
 
-/* Whether name ends in one of the words of a list. */
-static int has_one(const char *name, const char *suffixes)
-{
-    size_t length = strlen(name);
-    while (*suffixes) {
-        size_t n = strcspn(suffixes, " ");
-        if (length >= n && strncasecmp(name + length - n, suffixes, n) == 0)
-            return 1;
-        suffixes += n + strspn(suffixes + n, " ");
-    }
-    return 0;
-}
-
 static const struct pp_foreign *by_name(const char *name)
 {
     for (const struct pp_foreign *f = table; f < table + TABLE; f++)
-        if (has_one(name, f->suffixes))
+        if (pp_has_suffix(name, f->suffixes))
             return f;
     return pp_is_tfrecord(name) ? row_of("TFRecord") : NULL;
 }
@@ -174,7 +153,7 @@ static const struct {
 enum pp_image_kind pp_image_kind_by_name(const char *name)
 {
     int kind = 0;
-    while (kind < PP_IMAGE_KINDS && !has_one(name, image_kinds[kind].suffixes))
+    while (kind < PP_IMAGE_KINDS && !pp_has_suffix(name, image_kinds[kind].suffixes))
         kind++;
     return (enum pp_image_kind)kind;
 }

@@ -12,15 +12,18 @@
 
 #include "probe/base/opts.h"
 #include "probe/dataset/dataset.h"
+#include "probe/dataset/options.h"
 #include "probe/dataset/warnings.h"
 #include "probe/storage/storage.h"
 
 /* What is to be opened. A format may take root and listing over (and leave them zeroed); the opener frees
  * what is left. */
 struct pp_dataset_place {
+    const struct pp_dataset_format *format; /* whose hook is called */
     const struct pp_dataset_opts *opts;
-    const char *spec;           /* as the user wrote it: a path, a range of shards, ... */
-    struct pp_storage *storage; /* NULL for a format with no_place */
+    const struct pp_dataset_options *options; /* opts->options, or the defaults */
+    const char *spec;                         /* as the user wrote it: a path, a range of shards, ... */
+    struct pp_storage *storage;               /* NULL for a format with no_place */
     struct pp_place_info info;  /* of spec taken literally; PP_PLACE_MISSING: nothing is called so */
     struct pp_object root;      /* of a directory: open, and what lies directly in it */
     struct pp_listing *listing; /* dataset_walk.h */
@@ -87,41 +90,57 @@ struct pp_dataset_format {
     const char *noun;   /* what its options are for: "tar shards"; NULL: it has none */
     const char *shares; /* options of other formats that it takes too: "feature index-dir"; NULL: none */
     int no_place;       /* the spec names nothing in a storage: probe is not asked */
+    const void *kind;   /* the format's own, for hooks that several formats share */
 
     /* How sure the format is that place is its own: 0 no, 100 beyond doubt; a guess by suffix is 60 to 80.
      * With 0 it may say in why what is wrong with a place that is nearly its own. */
     int (*probe)(const struct pp_dataset_place *place, struct pp_err *why);
-    /* opts: its own option struct. On failure *out is NULL and nothing is left behind; PP_E_EMPTY: nothing of
+    /* On failure *out is NULL and nothing is left behind; PP_E_EMPTY: nothing of
      * this format is here, and the format with the next lower score is tried. */
-    pp_status (*open)(struct pp_dataset_place *place, const void *opts, struct pp_dataset **out,
-                      struct pp_err *err);
+    pp_status (*open)(struct pp_dataset_place *place, struct pp_dataset **out, struct pp_err *err);
 
-    /* Its option struct, and the rows that fill it (offsets within it). open takes zeros for defaults. */
+    /* The rows of its options, with their offsets in struct pp_dataset_options (options.h). A format that is
+     * registered has a struct of its own, of opts_size bytes (pp_dataset_options_of), and offsets within it.
+     */
     size_t opts_size;
     const struct pp_opt *opts; /* which samples there are: for all commands; ends with name NULL */
     /* How they are streamed: for `run` alone; NULL: not at all. The first row is the flag that asks for it,
      * and the others mean nothing without it. */
     const struct pp_opt *stream_opts;
-    pp_status (*check)(const void *opts, struct pp_err *err); /* what no single row can; may be NULL */
-    const char *(*made_spec)(const void *opts); /* no_place: the spec that an option gave, or NULL */
+    /* what no single row can; may be NULL */
+    pp_status (*check)(const struct pp_dataset_options *o, struct pp_err *err);
 };
 
 /* clang-format off */
 /* A new format is one file and one row in formats.c:
  *
- *   struct lmdb_opts { const char *key; };
- *   static const struct pp_opt lmdb_rows[] = {{.name = "key", .offset = offsetof(struct lmdb_opts, key), ...}, {.name = NULL}};
+ *   static const struct pp_opt lmdb_rows[] = {{.name = "key", .offset = offsetof(struct pp_dataset_options, key), ...}, {.name = NULL}};
  *   static int lmdb_probe(...)        80 for *.mdb, and for a directory whose listing holds some
  *   static pp_status lmdb_open(...)   reads the tree through place->storage, fills ops and len
  *   static pp_status lmdb_read(...)   pp_sample_reserve, then pp_object_read_at with the context that was handed in
  *   const struct pp_dataset_format pp_format_lmdb = {.name = "lmdb", .help = ".mdb files", .opts = lmdb_rows, ...};
  *
- * Files of columns (Parquet) are a kind of dataset_columns.h and a reader in probe/columns (columns/table.h).
+ * Files of columns (Parquet) are a row at the end of dataset_columns.c and a reader in probe/columns (columns/table.h).
  */
 /* clang-format on */
 
 /* The i-th format, in the order of options; NULL behind the last. */
 const struct pp_dataset_format *pp_dataset_format_at(size_t i);
+
+/* A .probe of formats whose files are known by their names and by what they begin with, which a row of
+ * foreign.c says whose noun begins with `noun`: such a file, a directory of them, a pattern or list of them.
+ */
+struct pp_shard_files;
+int pp_files_probe(const struct pp_dataset_place *place, const struct pp_shard_files *files,
+                   const char *noun);
+
+/* The last of n rising numbers, `stride` bytes from one to the next, that is at most index; the first where
+ * none is. */
+size_t pp_last_at(const uint64_t *first, size_t n, size_t stride, uint64_t index);
+
+/* Names under which a column of whole numbers is the label, in the order in which they are asked; ends with
+ * NULL. */
+extern const char *const pp_label_names[];
 
 /* Adds a format that is not in the table of formats.c (a plug-in, a test); f lives as long as the process.
  * Before any thread opens a data set, and before option tables are made of its rows. -1: more than 8. */

@@ -35,33 +35,19 @@ const struct pp_dataset_format *pp_dataset_format_at(size_t i)
 
 /* ---- options ---- */
 
-static size_t aligned(size_t size)
-{
-    return (size + ALIGN - 1) / ALIGN * ALIGN;
-}
-
+/* Where the options of a registered format are: behind those of the ones that were registered before it. */
 static size_t offset_of(const struct pp_dataset_format *f)
 {
-    const struct pp_dataset_format *before;
     size_t at = 0;
-    for (size_t i = 0; (before = pp_dataset_format_at(i)) != f; i++)
-        at += aligned(before->opts_size);
-    assert(at + f->opts_size <= sizeof(struct pp_dataset_options));
-    return at;
+    for (size_t i = 0; more[i] != f; i++)
+        at += (more[i]->opts_size + ALIGN - 1) / ALIGN * ALIGN;
+    assert(at + f->opts_size <= sizeof(((struct pp_dataset_options *)0)->registered));
+    return offsetof(struct pp_dataset_options, registered) + at;
 }
 
 void *pp_dataset_options_of(const struct pp_dataset_options *o, const struct pp_dataset_format *f)
 {
-    return (unsigned char *)o->bytes + offset_of(f);
-}
-
-static struct pp_opt *append(struct pp_opt *to, const struct pp_opt *rows, size_t offset)
-{
-    for (; rows && rows->name; rows++, to++) {
-        *to = *rows;
-        to->offset += offset;
-    }
-    return to;
+    return (unsigned char *)o + offset_of(f);
 }
 
 struct pp_opt *pp_dataset_options_rows(struct pp_opt *to, size_t first, size_t last, int streaming,
@@ -69,9 +55,13 @@ struct pp_opt *pp_dataset_options_rows(struct pp_opt *to, size_t first, size_t l
 {
     const struct pp_dataset_format *f;
     for (size_t i = first; i <= last && (f = pp_dataset_format_at(i)); i++) {
-        if (streaming)
-            to = append(to, f->stream_opts, offset + offset_of(f));
-        to = append(to, f->opts, offset + offset_of(f));
+        const struct pp_opt *const rows[] = {streaming ? f->stream_opts : NULL, f->opts};
+        size_t at = offset + (i < TABLE ? 0 : offset_of(f));
+        for (size_t k = 0; k < 2; k++)
+            for (const struct pp_opt *row = rows[k]; row && row->name; row++, to++) {
+                *to = *row;
+                to->offset += at;
+            }
     }
     return to;
 }
@@ -82,20 +72,6 @@ pp_status pp_dataset_options_check(const struct pp_dataset_options *o, struct pp
     pp_status st = PP_OK;
     for (size_t i = 0; st == PP_OK && (f = pp_dataset_format_at(i)); i++)
         if (f->check)
-            st = f->check(pp_dataset_options_of(o, f), err);
+            st = f->check(o, err);
     return st;
-}
-
-const char *pp_dataset_options_made(const struct pp_dataset_options *o, const char **format)
-{
-    const struct pp_dataset_format *f;
-    for (size_t i = 0; (f = pp_dataset_format_at(i)); i++) {
-        const char *spec = f->made_spec ? f->made_spec(pp_dataset_options_of(o, f)) : NULL;
-        if (spec) {
-            *format = f->name;
-            return spec;
-        }
-    }
-    *format = NULL;
-    return NULL;
 }

@@ -1,9 +1,10 @@
 #include "probe/dataset/shard_index.h"
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
-#include "probe/dataset/shard_cache.h"
 #include "probe/dataset/shard_tar.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -60,58 +61,30 @@ struct builder {
     struct pp_shard_entry sample;
 };
 
-static int grow(void *array, size_t *cap, size_t need, size_t item)
-{
-    void **at = array;
-    if (need <= *cap)
-        return 0;
-    size_t want = *cap * 2 > need ? *cap * 2 : need + 64;
-    void *grown = realloc(*at, want * item);
-    if (!grown)
-        return -1;
-    *at = grown;
-    *cap = want;
-    return 0;
-}
-
-/* Ends the group at hand: with an image it is a sample. */
+/* Ends the group at hand: with an image it is a sample. 0 without memory. */
 static int end_group(struct builder *b)
 {
     struct pp_shard_header *h = &b->header;
     if (!b->open)
-        return 0;
+        return 1;
     b->open = 0;
     if (!b->has_image || h->key_bytes + b->key_size + 1 > UINT32_MAX) {
         h->left_out++;
-        return 0;
+        return 1;
     }
-    if (grow(&b->entry, &b->entry_cap, h->entries + 1, sizeof(*b->entry)) != 0 ||
-        grow(&b->keys, &b->key_cap, h->key_bytes + b->key_size + 1, 1) != 0)
-        return -1;
+    if (!pp_grow(&b->entry, &b->entry_cap, h->entries + 1, sizeof(*b->entry)) ||
+        !pp_grow(&b->keys, &b->key_cap, h->key_bytes + b->key_size + 1, 1))
+        return 0;
     b->sample.key = (uint32_t)h->key_bytes;
     b->entry[h->entries++] = b->sample;
     memcpy(b->keys + h->key_bytes, b->key, b->key_size);
     b->keys[h->key_bytes + b->key_size] = '\0';
     h->key_bytes += b->key_size + 1;
-    return 0;
+    return 1;
 }
 
-static int begin_group(struct builder *b, const char *name, size_t key_size)
-{
-    if (b->open && b->key_size == key_size && memcmp(b->key, name, key_size) == 0)
-        return 0;
-    if (end_group(b) != 0 || grow(&b->key, &b->key_room, key_size + 1, 1) != 0)
-        return -1;
-    memcpy(b->key, name, key_size);
-    b->key_size = key_size;
-    b->open = 1;
-    b->has_image = 0;
-    b->sample = (struct pp_shard_entry){.label = -1};
-    return 0;
-}
-
-static pp_status take_member(struct builder *b, struct pp_tar *tar, const struct pp_tar_member *m,
-                             struct pp_err *err)
+static pp_status add_member(struct builder *b, struct pp_tar *tar, const struct pp_tar_member *m,
+                            struct pp_err *err)
 {
     size_t key_size;
     const char *extension = pp_tar_split(m->name, &key_size);
@@ -120,9 +93,17 @@ static pp_status take_member(struct builder *b, struct pp_tar *tar, const struct
         (!m->regular &&
          role != PP_TAR_IMAGE)) /* an image that is a link is a key without an image, not nothing */
         return PP_OK;
-    if (begin_group(b, m->name, key_size) != 0)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with more than %llu samples",
-                       (unsigned long long)b->header.entries);
+    if (!b->open || b->key_size != key_size || memcmp(b->key, m->name, key_size) != 0) {
+        if (!end_group(b) || !pp_grow(&b->key, &b->key_room, key_size + 1, 1))
+            return pp_fail(err, PP_E_NO_MEMORY,
+                           "no memory for the index of a shard with more than %llu samples",
+                           (unsigned long long)b->header.entries);
+        memcpy(b->key, m->name, key_size);
+        b->key_size = key_size;
+        b->open = 1;
+        b->has_image = 0;
+        b->sample = (struct pp_shard_entry){.label = -1};
+    }
     switch (role) {
     case PP_TAR_IMAGE:
         if (m->regular && !b->has_image && m->size <= UINT32_MAX) {
@@ -136,34 +117,6 @@ static pp_status take_member(struct builder *b, struct pp_tar *tar, const struct
     }
     if (!b->header.example[0])
         snprintf(b->header.example, sizeof(b->header.example), "%s", m->name);
-    return PP_OK;
-}
-
-static void note_defect(struct builder *b, enum pp_shard_defect defect, uint64_t at)
-{
-    b->header.defect = defect;
-    b->header.defect_at = at;
-}
-
-static pp_status walk(struct builder *b, struct pp_tar *tar, struct pp_err *err)
-{
-    struct pp_tar_member m = {0};
-    pp_status st;
-    while ((st = pp_tar_next(tar, &m, err)) == PP_OK) {
-        if (m.truncated) {
-            note_defect(b, PP_SHARD_TRUNCATED, m.header_offset);
-            break;
-        }
-        st = take_member(b, tar, &m, err);
-        if (st != PP_OK)
-            return st;
-    }
-    if (st == PP_E_CORRUPT)
-        note_defect(b, PP_SHARD_DAMAGED, pp_tar_after(&m));
-    else if (st == PP_END && pp_tar_lacks_end(tar))
-        note_defect(b, PP_SHARD_NO_END, pp_tar_after(&m));
-    else if (st != PP_OK && st != PP_END)
-        return st;
     return PP_OK;
 }
 
@@ -188,33 +141,44 @@ pp_status pp_shard_index_make(const struct pp_shard_header *header, const struct
     return PP_OK;
 }
 
-/* The group cut by a defect counts when its image is whole: its label may be lost, which is no worse than
- * having none. */
-static pp_status finish(struct builder *b, struct pp_shard_index *out, struct pp_err *err)
-{
-    if (end_group(b) != 0)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with %llu samples",
-                       (unsigned long long)b->header.entries);
-    return pp_shard_index_make(&b->header, b->entry, b->keys, out, err);
-}
-
 pp_status pp_shard_index_build(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
                                struct pp_shard_index *out, struct pp_err *err)
 {
     struct builder b = {.header = {.shard_size = id->size, .shard_mtime_ns = id->mtime_ns}};
+    struct pp_shard_header *h = &b.header;
     struct pp_tar *tar = NULL;
+    struct pp_tar_member m = {0};
     *out = (struct pp_shard_index){0};
     const struct pp_tar_file file = {.shard = shard, .path = path, .size = id->size};
     size_t remote = pp_storage_request_bytes(shard->storage);
     pp_status st = pp_tar_open(&file, 0, remote > INDEX_BLOCK ? remote : INDEX_BLOCK, &tar, err);
-    if (st == PP_OK)
-        st = walk(&b, tar, err);
-    else if (st == PP_E_CORRUPT || st == PP_E_EMPTY) {
-        note_defect(&b, st == PP_E_EMPTY ? PP_SHARD_NO_BYTES : PP_SHARD_DAMAGED, 0);
-        st = PP_OK;
+    while (st == PP_OK && (st = pp_tar_next(tar, &m, err)) == PP_OK && !m.truncated)
+        if ((st = add_member(&b, tar, &m, err)) != PP_OK)
+            goto out;
+    enum pp_shard_defect defect = PP_SHARD_SOUND;
+    uint64_t at = pp_tar_after(&m);
+    if (st == PP_OK) {
+        defect = PP_SHARD_TRUNCATED;
+        at = m.header_offset;
+    } else if (st == PP_E_EMPTY) {
+        defect = PP_SHARD_NO_BYTES;
+    } else if (st == PP_E_CORRUPT) {
+        defect = PP_SHARD_DAMAGED;
+    } else if (st != PP_END) {
+        goto out;
+    } else if (pp_tar_lacks_end(tar)) {
+        defect = PP_SHARD_NO_END;
     }
-    if (st == PP_OK)
-        st = finish(&b, out, err);
+    h->defect = defect;
+    h->defect_at = defect == PP_SHARD_SOUND ? 0 : at;
+    /* The group cut by a defect counts when its image is whole: its label may be lost, which is no worse than
+     * having none. */
+    if (end_group(&b))
+        st = pp_shard_index_make(h, b.entry, b.keys, out, err);
+    else
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the index of a shard with %llu samples",
+                     (unsigned long long)h->entries);
+out:
     pp_tar_close(tar);
     free(b.entry);
     free(b.keys);
@@ -222,21 +186,120 @@ pp_status pp_shard_index_build(const struct pp_object *shard, const char *path, 
     return st;
 }
 
-/* ---- the file ---- */
+/* ---- where it is kept ---- */
 
-static int entries_are_sound(const struct pp_shard_index *index)
+static int cache_dir(char *dir, size_t size)
 {
-    const struct pp_shard_header *h = index->header;
-    if (h->entries > 0 && (h->key_bytes == 0 || index->keys[h->key_bytes - 1] != '\0'))
-        return 0;
-    for (uint64_t i = 0; i < h->entries; i++) {
-        const struct pp_shard_entry *e = &index->entry[i];
-        if (e->offset > h->shard_size || e->size > h->shard_size - e->offset || e->key >= h->key_bytes ||
-            e->label < -1)
-            return 0;
-    }
-    return 1;
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n;
+    if (xdg && xdg[0] == '/')
+        n = snprintf(dir, size, "%s/pipeprobe", xdg);
+    else if (home && home[0] == '/')
+        n = snprintf(dir, size, "%s/.cache/pipeprobe", home);
+    else
+        return -1;
+    return n > 0 && (size_t)n < size ? 0 : -1;
 }
+
+/* DIR/shard-000000.tar-HASH.ppidx: the shard's own name for people, cut and without odd characters, and the
+ * hash of its whole path to tell shards of one name apart. */
+static void name_in(const char *dir, const char *path, int is_local, char file[PATH_MAX])
+{
+    char real[PATH_MAX], name[48];
+    const char *base = strrchr(path, '/');
+    file[0] = '\0';
+    if (is_local ? !realpath(path, real) : snprintf(real, sizeof(real), "%s", path) >= (int)sizeof(real))
+        return;
+    snprintf(name, sizeof(name), "%s", base ? base + 1 : path);
+    for (char *c = name; *c; c++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *c) ||
+            (c == name && *c == '.'))
+            *c = '_';
+    XXH128_hash_t h = XXH3_128bits(real, strlen(real));
+    if (snprintf(file, PATH_MAX, "%s/%s-%016llx%016llx.ppidx", dir, name, (unsigned long long)h.high64,
+                 (unsigned long long)h.low64) >= PATH_MAX)
+        file[0] = '\0';
+}
+
+void pp_shard_cache_places(const char *path, int is_local, const char *dir, struct pp_shard_places *out)
+{
+    char cache[PATH_MAX];
+    int n = 0;
+    *out = (struct pp_shard_places){0};
+    if (dir) {
+        name_in(dir, path, is_local, out->write);
+    } else {
+        if (is_local && snprintf(out->read[n], PATH_MAX, "%s.ppidx", path) < PATH_MAX)
+            n++;
+        if (cache_dir(cache, sizeof(cache)) == 0)
+            name_in(cache, path, is_local, out->write);
+    }
+    memcpy(out->read[n], out->write, PATH_MAX);
+}
+
+/* The directory and its parent; other parents must exist. */
+void pp_shard_cache_prepare(const struct pp_shard_places *out)
+{
+    char dir[PATH_MAX];
+    char *slash;
+    snprintf(dir, sizeof(dir), "%s", out->write);
+    if (!(slash = strrchr(dir, '/')) || slash == dir)
+        return;
+    *slash = '\0';
+    if (mkdir(dir, 0700) == 0 || !(slash = strrchr(dir, '/')) || slash == dir)
+        return;
+    *slash = '\0';
+    mkdir(dir, 0700);
+    *slash = '/';
+    mkdir(dir, 0700);
+}
+
+struct kept {
+    char *name;
+    uint64_t bytes;
+    struct timespec used;
+};
+
+static int by_age(const void *a, const void *b)
+{
+    const struct timespec *x = &((const struct kept *)a)->used, *y = &((const struct kept *)b)->used;
+    if (x->tv_sec != y->tv_sec)
+        return x->tv_sec < y->tv_sec ? -1 : 1;
+    return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
+}
+
+void pp_shard_cache_trim(uint64_t most_bytes)
+{
+    char path[PATH_MAX];
+    struct kept *all = NULL;
+    size_t n = 0, cap = 0;
+    uint64_t bytes = 0;
+    struct dirent *e;
+    struct stat s;
+    DIR *dir = cache_dir(path, sizeof(path)) == 0 ? opendir(path) : NULL;
+    while (dir && (e = readdir(dir)) != NULL) {
+        if (!strstr(e->d_name, ".ppidx") /* also what a killed process left half-written */ ||
+            fstatat(dirfd(dir), e->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(s.st_mode))
+            continue;
+        if (!pp_grow(&all, &cap, n + 1, sizeof(*all)))
+            break;
+        all[n] = (struct kept){strdup(e->d_name), (uint64_t)s.st_size, s.st_mtim};
+        bytes += all[n].bytes;
+        n += all[n].name != NULL;
+    }
+    if (bytes > most_bytes)
+        qsort(all, n, sizeof(*all), by_age);
+    for (size_t i = 0; i < n; i++) {
+        if (bytes > most_bytes && unlinkat(dirfd(dir), all[i].name, 0) == 0)
+            bytes -= all[i].bytes;
+        free(all[i].name);
+    }
+    free(all);
+    if (dir)
+        closedir(dir);
+}
+
+/* ---- the file ---- */
 
 int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *id,
                          struct pp_shard_index *out)
@@ -254,25 +317,16 @@ int pp_shard_index_adopt(uint8_t *bytes, size_t size, const struct pp_shard_id *
     if (h->checksum != checksum(bytes, size) || !memchr(h->example, '\0', sizeof(h->example)))
         return -1;
     point_into(&index, bytes, size);
-    if (!entries_are_sound(&index))
+    if (h->entries > 0 && (h->key_bytes == 0 || index.keys[h->key_bytes - 1] != '\0'))
         return -1;
+    for (uint64_t i = 0; i < h->entries; i++) {
+        const struct pp_shard_entry *e = &index.entry[i];
+        if (e->offset > h->shard_size || e->size > h->shard_size - e->offset || e->key >= h->key_bytes ||
+            e->label < -1)
+            return -1;
+    }
     *out = index;
     return 0;
-}
-
-static int load(const char *file, const struct pp_shard_id *id, struct pp_shard_index *out)
-{
-    struct pp_io_file f = {0};
-    struct stat info;
-    /* An entry stands for a member header of 512 bytes and more, so an index larger than its shard is none.
-     */
-    if (stat(file, &info) != 0 || (uint64_t)info.st_size > id->size)
-        return -1;
-    if (pp_io_read_file(AT_FDCWD, file, &f, NULL) == PP_OK &&
-        pp_shard_index_adopt(f.buf, f.size, id, out) == 0)
-        return 0;
-    free(f.buf);
-    return -1;
 }
 
 pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, const struct pp_shard_id *id,
@@ -282,13 +336,23 @@ pp_status pp_shard_index_get(const struct pp_object *shard, const char *path, co
     const char *dir = how->dir;
     struct pp_shard_places p;
     pp_shard_cache_places(path, (pp_storage_flags(shard->storage) & PP_STORAGE_LOCAL) != 0, dir, &p);
-    for (int i = 0; i < PP_SHARD_CACHE_READS; i++)
-        if (p.read[i][0] && load(p.read[i], id, out) == 0) {
-            if (!dir && strcmp(p.read[i], p.write) == 0)
-                pp_shard_cache_touch(p.write);
-            out->kept = 1;
-            return PP_OK;
+    for (int i = 0; i < PP_SHARD_CACHE_READS; i++) {
+        struct pp_io_file f = {0};
+        struct stat info;
+        /* An entry stands for a member header of 512 bytes and more, so an index larger than its shard is
+         * none. */
+        if (!p.read[i][0] || stat(p.read[i], &info) != 0 || (uint64_t)info.st_size > id->size)
+            continue;
+        if (pp_io_read_file(AT_FDCWD, p.read[i], &f, NULL) != PP_OK ||
+            pp_shard_index_adopt(f.buf, f.size, id, out) != 0) {
+            free(f.buf);
+            continue;
         }
+        if (!dir && strcmp(p.read[i], p.write) == 0) /* it is not among the oldest any more */
+            utimensat(AT_FDCWD, p.write, NULL, AT_SYMLINK_NOFOLLOW);
+        out->kept = 1;
+        return PP_OK;
+    }
     pp_status st = how->build(shard, path, id, out, err);
     if (st != PP_OK || !p.write[0])
         return st;

@@ -1,4 +1,5 @@
 #include "probe/dataset/shard_names.h"
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/dataset/dataset_walk.h"
 
@@ -11,30 +12,22 @@
 
 enum { MAX_SHARDS = 1 << 20 };
 
-/* In the order of what can be read: as a shard, and refused by a sentence of its own. */
-static const char *const endings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2"};
-enum { SHARDS = 4, ENDINGS = sizeof(endings) / sizeof(*endings) };
-
-static int has_one(const char *name, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (pp_has_suffix(name, endings[i]))
-            return 1;
-    return 0;
-}
+/* Read as a shard; refused by a sentence of its own. */
+#define READ ".tar .tar.gz .tgz .tar.zst"
+#define REFUSED ".tar.xz .tar.bz2"
 
 int pp_is_shard(const char *name)
 {
-    return has_one(name, SHARDS);
+    return pp_has_suffix(name, READ);
 }
 
 int pp_is_tfrecord(const char *name)
 {
-    return pp_has_suffix(name, ".tfrecord") || pp_has_suffix(name, ".tfrecords") ||
-           pp_has_suffix(name, ".tfrec") || strstr(name, ".tfrecord-") || strstr(name, ".tfrecords-");
+    return pp_has_suffix(name, ".tfrecord .tfrecords .tfrec") || strstr(name, ".tfrecord-") ||
+           strstr(name, ".tfrecords-");
 }
 
-const struct pp_shard_files pp_tar_files = {".tar", pp_is_shard};
+const struct pp_shard_files pp_tar_files = {.noun = ".tar", .is = pp_is_shard};
 /* Also train-00001-of-01024, as ImageNet's are called: in a directory where one of them is known to be one.
  */
 static int is_tfrecord_shard(const char *name)
@@ -43,13 +36,13 @@ static int is_tfrecord_shard(const char *name)
     return pp_is_tfrecord(name) || (of && of[4] && of[4 + strspn(of + 4, "0123456789")] == '\0');
 }
 
-const struct pp_shard_files pp_tfrecord_files = {".tfrecord", is_tfrecord_shard};
+const struct pp_shard_files pp_tfrecord_files = {.noun = ".tfrecord",
+                                                 .is = is_tfrecord_shard,
+                                                 .in_pattern = ".tfrec"};
 
 int pp_is_shard_spec(const char *spec)
 {
-    if (has_one(spec, ENDINGS))
-        return 1;
-    return strchr(spec, '{') && strstr(spec, ".tar");
+    return pp_has_suffix(spec, READ " " REFUSED) || (strchr(spec, '{') && strstr(spec, ".tar"));
 }
 
 void pp_shard_names_free(struct pp_shard_names *names)
@@ -62,32 +55,13 @@ void pp_shard_names_free(struct pp_shard_names *names)
 
 static pp_status add_path(struct pp_shard_names *out, const char *path, struct pp_err *err)
 {
+    char *copy = NULL;
     if (out->n == MAX_SHARDS)
         return pp_fail(err, PP_E_USAGE, "the shard range names more than %d shards", MAX_SHARDS);
-    if (out->n == out->cap) {
-        size_t cap = out->cap ? out->cap * 2 : 16;
-        char **grown = realloc(out->path, cap * sizeof(*grown));
-        if (!grown)
-            return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shard names", cap);
-        out->path = grown;
-        out->cap = cap;
-    }
-    char *copy = strdup(path);
-    if (!copy)
+    if (!pp_grow(&out->path, &out->cap, out->n + 1, sizeof(*out->path)) || !(copy = strdup(path)))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu shard names", out->n + 1);
     out->path[out->n++] = copy;
     return PP_OK;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void sort_from(struct pp_shard_names *out, size_t first)
-{
-    if (out->n > first)
-        qsort(out->path + first, out->n - first, sizeof(*out->path), by_name);
 }
 
 struct adding {
@@ -110,56 +84,38 @@ static pp_status add_entry(void *ctx, const struct pp_entry *e, struct pp_err *e
     return st;
 }
 
-static pp_status add_directory(struct pp_shard_names *out, const char *path, struct pp_err *err)
-{
-    struct adding a = {.out = out, .dir = path};
-    struct pp_object dir;
-    size_t first = out->n;
-    pp_status st = pp_storage_open(
-        out->storage, &(struct pp_open){.name = path, .how = PP_OPEN_DIRECTORY, .attempt = "list"}, &dir,
-        err);
-    if (st == PP_OK)
-        st = pp_object_list(&dir, path, add_entry, &a, err);
-    pp_object_close(&dir);
-    if (st == PP_OK && out->n == first)
-        return pp_fail(err, PP_E_NOT_FOUND, "%s holds no %s files", path, out->files->noun);
-    sort_from(out, first);
-    return st;
-}
-
-static pp_status add_pattern(struct pp_shard_names *out, const char *pattern, struct pp_err *err)
-{
-    struct adding a = {.out = out};
-    size_t first = out->n;
-    pp_status st = pp_storage_match(out->storage, pattern, add_entry, &a, err);
-    sort_from(out, first);
-    return st;
-}
-
+/* A name without braces: a shard, a directory of them, or a pattern. */
 static pp_status add_expanded(struct pp_shard_names *out, const char *word, struct pp_err *err)
 {
     struct pp_place_info info;
+    size_t first = out->n;
+    int is_pattern = strpbrk(word, "*?[") != NULL;
     /* Where asking is a request of its own, a name that can only be a shard is taken for one. */
-    if (pp_storage_request_bytes(out->storage) && pp_is_shard(word) && !strpbrk(word, "*?["))
+    if (pp_storage_request_bytes(out->storage) && pp_is_shard(word) && !is_pattern)
         return add_path(out, word, err);
-    if (pp_storage_stat(out->storage, NULL, word, "stat", &info, NULL) == PP_OK)
-        return info.kind == PP_PLACE_DIRECTORY ? add_directory(out, word, err) : add_path(out, word, err);
-    return strpbrk(word, "*?[") ? add_pattern(out, word, err) : add_path(out, word, err);
+    pp_status st = pp_storage_stat(out->storage, NULL, word, "stat", &info, NULL);
+    if (st == PP_OK ? info.kind != PP_PLACE_DIRECTORY : !is_pattern)
+        return add_path(out, word, err);
+    if (st == PP_OK) {
+        struct adding a = {.out = out, .dir = word};
+        const struct pp_open how = {.name = word, .how = PP_OPEN_DIRECTORY, .attempt = "list"};
+        struct pp_object dir;
+        st = pp_storage_open(out->storage, &how, &dir, err);
+        if (st == PP_OK)
+            st = pp_object_list(&dir, word, add_entry, &a, err);
+        pp_object_close(&dir);
+        if (st == PP_OK && out->n == first)
+            return pp_fail(err, PP_E_NOT_FOUND, "%s holds no %s files", word, out->files->noun);
+    } else {
+        struct adding a = {.out = out};
+        st = pp_storage_match(out->storage, word, add_entry, &a, err);
+    }
+    if (out->n > first)
+        qsort(out->path + first, out->n - first, sizeof(*out->path), pp_by_text);
+    return st;
 }
 
 /* ---- braces ---- */
-
-/* The closing brace that belongs to the opening one, or NULL. */
-static const char *closing(const char *open)
-{
-    int depth = 0;
-    for (const char *p = open; *p; p++) {
-        depth += (*p == '{') - (*p == '}');
-        if (depth == 0)
-            return p;
-    }
-    return NULL;
-}
 
 /* A word and its first pair of braces. */
 struct braces {
@@ -226,22 +182,6 @@ static pp_status expand_range(struct pp_shard_names *out, const struct braces *b
     return st;
 }
 
-/* {a,b,{c,d}}: every alternative at the outermost level. */
-static pp_status expand_list(struct pp_shard_names *out, const struct braces *b, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    const char *start = b->open + 1;
-    int depth = 0;
-    for (const char *p = start; st == PP_OK && p <= b->close; p++) {
-        if ((*p == ',' && depth == 0) || p == b->close) {
-            st = expand_piece(out, b, start, (size_t)(p - start), err);
-            start = p + 1;
-        }
-        depth += (*p == '{') - (*p == '}');
-    }
-    return st;
-}
-
 /* Expands the first pair of braces; what comes after is expanded by the calls this makes. */
 static pp_status expand(struct pp_shard_names *out, const char *word, struct pp_err *err)
 {
@@ -249,27 +189,30 @@ static pp_status expand(struct pp_shard_names *out, const char *word, struct pp_
     struct braces b = {.word = word, .open = strchr(word, '{')};
     if (!b.open)
         return add_expanded(out, word, err);
-    b.close = closing(b.open);
+    int depth = 0;
+    for (const char *p = b.open; *p && !b.close; p++) {
+        depth += (*p == '{') - (*p == '}');
+        b.close = depth == 0 ? p : NULL;
+    }
     if (!b.close)
         return pp_fail(err, PP_E_USAGE, "the shard name %s has an opening brace without a closing one", word);
-    size_t n = (size_t)(b.close - b.open - 1);
-    if (parse_range(b.open + 1, n, &range))
+    const char *start = b.open + 1;
+    size_t n = (size_t)(b.close - start);
+    if (parse_range(start, n, &range))
         return expand_range(out, &b, &range, err);
-    if (!memchr(b.open + 1, ',', n))
+    if (!memchr(start, ',', n))
         return pp_fail(err, PP_E_USAGE,
                        "the braces in %s hold neither a range such as {000..009} nor a list such as {a,b}",
                        word);
-    return expand_list(out, &b, err);
-}
-
-/* One of the words between the commas of a spec. */
-static pp_status expand_word(struct pp_shard_names *out, const char *start, size_t n, struct pp_err *err)
-{
-    char *word = strndup(start, n);
-    if (!word)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the shard names");
-    pp_status st = expand(out, word, err);
-    free(word);
+    /* {a,b,{c,d}}: every alternative at the outermost level */
+    pp_status st = PP_OK;
+    for (const char *p = start; st == PP_OK && p <= b.close; p++) {
+        if ((*p == ',' && depth == 0) || p == b.close) {
+            st = expand_piece(out, &b, start, (size_t)(p - start), err);
+            start = p + 1;
+        }
+        depth += (*p == '{') - (*p == '}');
+    }
     return st;
 }
 
@@ -286,8 +229,12 @@ pp_status pp_shard_names(const struct pp_storage *storage, const char *spec,
     const char *start = spec;
     for (const char *p = spec; st == PP_OK; p++) {
         if (*p == '\0' || (*p == ',' && depth == 0)) {
-            if (p > start)
-                st = expand_word(out, start, (size_t)(p - start), err);
+            char *word = p > start ? strndup(start, (size_t)(p - start)) : NULL;
+            if (word)
+                st = expand(out, word, err);
+            else if (p > start)
+                st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the shard names");
+            free(word);
             start = p + 1;
         }
         if (*p == '\0')

@@ -12,6 +12,7 @@
 struct pp_shard_files {
     const char *noun; /* ".tar" */
     int (*is)(const char *name);
+    const char *in_pattern; /* what a pattern or a list of them contains; NULL: it ends as they do */
 };
 extern const struct pp_shard_files pp_tar_files, pp_tfrecord_files;
 

@@ -32,23 +32,6 @@ struct pp_tar {
 
 /* ---- what libarchive calls ---- */
 
-/* Full blocks, as a file has them: libarchive copies what it finds in pieces. A failure behind some bytes is
- * kept for the next call. */
-static la_ssize_t read_unpacked(struct pp_tar *t, const void **out)
-{
-    size_t n = 0, got = 1;
-    for (; t->failure == PP_OK && got > 0 && n < t->block; n += got)
-        t->failure = pp_unpack_read(t->unpack, t->buf + n, t->block - n, &got, &t->failure_err);
-    t->last = *pp_unpack_last(t->unpack);
-    if (t->failure != PP_OK && n == 0) {
-        archive_set_error(t->archive, EIO, "read failed");
-        return -1;
-    }
-    t->at += n;
-    *out = t->buf;
-    return (la_ssize_t)n;
-}
-
 static struct pp_read block_at(const struct pp_tar *t, uint64_t offset, size_t size)
 {
     return (struct pp_read){.name = t->path, .offset = offset, .size = size, .buf = t->buf, .cap = t->block};
@@ -57,8 +40,21 @@ static struct pp_read block_at(const struct pp_tar *t, uint64_t offset, size_t s
 static la_ssize_t read_block(struct archive *a, void *ctx, const void **out)
 {
     struct pp_tar *t = ctx;
-    if (t->unpack)
-        return read_unpacked(t, out);
+    if (t->unpack) {
+        /* Full blocks, as a file has them: libarchive copies what it finds in pieces. A failure behind some
+         * bytes is kept for the next call. */
+        size_t n = 0, got = 1;
+        for (; t->failure == PP_OK && got > 0 && n < t->block; n += got)
+            t->failure = pp_unpack_read(t->unpack, t->buf + n, t->block - n, &got, &t->failure_err);
+        t->last = *pp_unpack_last(t->unpack);
+        if (t->failure != PP_OK && n == 0) {
+            archive_set_error(a, EIO, "read failed");
+            return -1;
+        }
+        t->at += n;
+        *out = t->buf;
+        return (la_ssize_t)n;
+    }
     if (!t->kept) {
         t->last = block_at(t, t->at, t->block);
         t->failure = pp_object_read_at(t->shard, &t->last, &t->failure_err);
@@ -99,29 +95,6 @@ static pp_status fail_archive(struct pp_tar *t, const char *what, struct pp_err 
     return pp_fail(err, PP_E_CORRUPT, "%s %s: %s", t->path, what, why ? why : "no reason given");
 }
 
-/* Compressions that are not unpacked here. */
-static pp_status refuse_foreign(const struct pp_tar *t, const uint8_t *head, size_t n, struct pp_err *err)
-{
-    static const struct {
-        const char *name, *tool;
-        const char magic[7];
-        size_t size;
-    } formats[] = {
-        {"xz", "unxz",
-         "\xfd"
-         "7zXZ",
-         5},
-        {"bzip2", "bunzip2", "BZh", 3},
-    };
-    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
-        if (n >= formats[i].size && memcmp(head, formats[i].magic, formats[i].size) == 0)
-            return pp_fail(
-                err, PP_E_UNSUPPORTED,
-                "%s is compressed (%s), which pipeprobe does not unpack. Unpack it first (%s); images do not get smaller by it",
-                t->path, formats[i].name, formats[i].tool);
-    return PP_OK;
-}
-
 /* A compressed file gives its bytes from front to back alone: a walk that starts later goes over what lies
  * before. */
 static pp_status open_packed(struct pp_tar *t, const struct pp_tar_file *file, enum pp_packed kind,
@@ -142,33 +115,34 @@ static pp_status open_packed(struct pp_tar *t, const struct pp_tar_file *file, e
     return st;
 }
 
-static pp_status start_archive(struct pp_tar *t, struct pp_err *err)
-{
-    t->archive = archive_read_new();
-    if (!t->archive)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", t->path);
-    archive_read_support_format_tar(t->archive);
-    archive_read_set_read_callback(t->archive, read_block);
-    if (!t->unpack)
-        archive_read_set_skip_callback(t->archive, skip_bytes);
-    archive_read_set_callback_data(t->archive, t);
-    if (archive_read_open1(t->archive) != ARCHIVE_OK)
-        return fail_archive(t, "is not a tar archive", err);
-    return PP_OK;
-}
-
 /* What the file is, by how it begins: its first block, which is kept, or a few bytes where the walk starts
  * elsewhere. A request to a remote storage each, and the answer has the size too. */
-static pp_status look(struct pp_tar *t, const struct pp_tar_file *file, struct pp_err *err)
+static pp_status read_beginning(struct pp_tar *t, const struct pp_tar_file *file, struct pp_err *err)
 {
+    /* compressions that are not unpacked here */
+    static const struct {
+        const char *name, *tool;
+        const char magic[7];
+        size_t size;
+    } refused[] = {
+        {"xz", "unxz",
+         "\xfd"
+         "7zXZ",
+         5},
+        {"bzip2", "bunzip2", "BZh", 3},
+    };
     struct pp_place_info info = {.size = file->size};
     size_t head = t->block < HEAD ? t->block : HEAD; /* report/replay/requests.c knows these bytes */
     t->last = block_at(t, 0, t->start ? head : t->block);
     pp_status st = pp_object_read_at(file->shard, &t->last, err);
     if (st == PP_OK && t->last.got == 0)
         return pp_fail(err, PP_E_EMPTY, "%s has 0 bytes", file->path);
-    if (st == PP_OK)
-        st = refuse_foreign(t, t->last.data, t->last.got, err);
+    for (size_t i = 0; st == PP_OK && i < sizeof(refused) / sizeof(*refused); i++)
+        if (t->last.got >= refused[i].size && memcmp(t->last.data, refused[i].magic, refused[i].size) == 0)
+            return pp_fail(
+                err, PP_E_UNSUPPORTED,
+                "%s is compressed (%s), which pipeprobe does not unpack. Unpack it first (%s); images do not get smaller by it",
+                t->path, refused[i].name, refused[i].tool);
     if (st == PP_OK && file->size == PP_SIZE_UNKNOWN)
         st = pp_object_info(file->shard, file->path, &info, err);
     t->file_size = info.size;
@@ -190,7 +164,7 @@ pp_status pp_tar_open(const struct pp_tar_file *file, uint64_t start, size_t blo
     t->shard = file->shard;
     t->start = t->at = t->last_end = start;
     t->block = block;
-    st = look(t, file, err);
+    st = read_beginning(t, file, err);
     if (st == PP_OK && (kind = pp_packed_kind(t->last.data, t->last.got)) != PP_PACKED_NOT)
         st = open_packed(t, file, kind, err);
     else if (st == PP_OK && start > t->file_size)
@@ -198,8 +172,20 @@ pp_status pp_tar_open(const struct pp_tar_file *file, uint64_t start, size_t blo
             err, PP_E_CORRUPT,
             "%s has %llu bytes and cannot be resumed at byte %llu: it is not the shard of the saved cursor",
             file->path, (unsigned long long)t->file_size, (unsigned long long)start);
-    if (st == PP_OK && t->start < t->file_size) /* at the very end there is nothing to open, nor wrong */
-        st = start_archive(t, err);
+    if (st != PP_OK || t->start >= t->file_size) /* at the very end there is nothing to open, nor wrong */
+        goto out;
+    t->archive = archive_read_new();
+    if (!t->archive) {
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", t->path);
+        goto out;
+    }
+    archive_read_support_format_tar(t->archive);
+    archive_read_set_read_callback(t->archive, read_block);
+    if (!t->unpack)
+        archive_read_set_skip_callback(t->archive, skip_bytes);
+    archive_read_set_callback_data(t->archive, t);
+    if (archive_read_open1(t->archive) != ARCHIVE_OK)
+        st = fail_archive(t, "is not a tar archive", err);
 out:
     if (st != PP_OK)
         pp_tar_close(t);
@@ -208,8 +194,33 @@ out:
     return st;
 }
 
-static void describe_member(const struct pp_tar *t, struct archive_entry *e, struct pp_tar_member *m)
+static pp_status next_header(struct pp_tar *t, struct pp_tar_member *m, struct pp_err *err)
 {
+    struct archive_entry *e;
+    if (!t->archive)
+        return PP_END;
+    int r = archive_read_next_header(t->archive, &e);
+    if (r == ARCHIVE_EOF && t->failure != PP_OK)
+        return fail_archive(t, "is truncated", err);
+    if (r == ARCHIVE_EOF) {
+        /* Behind the end of the archive a compressed file has padding and a checksum, which is seen by
+         * reading it. */
+        pp_status st = PP_OK;
+        size_t got = 1;
+        for (uint64_t n = 0; t->unpack && st == PP_OK && got > 0; n += got) {
+            if (n > MAX_PADDING)
+                return pp_fail(err, PP_E_CORRUPT,
+                               "%s is damaged: more than %d MiB lie behind the end of its archive", t->path,
+                               MAX_PADDING >> 20);
+            st = pp_unpack_read(t->unpack, t->buf, t->block, &got, err);
+        }
+        return st == PP_OK ? PP_END : st;
+    }
+    /* ARCHIVE_WARN is about a name that the locale cannot show; ARCHIVE_RETRY is a bad header checksum, after
+     * which libarchive would look for the next block that resembles a header, inside of whatever data that
+     * is. */
+    if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
+        return fail_archive(t, "is damaged", err);
     /* The raw name first: the conversion to UTF-8 depends on the process's locale, the raw bytes do not. */
     const char *name = archive_entry_pathname(e);
     if (!name)
@@ -223,37 +234,6 @@ static void describe_member(const struct pp_tar *t, struct archive_entry *e, str
                  archive_entry_sparse_count(e) == 0;
     /* Of others the size is not that of their bytes here: a sparse one has fewer, a hard link none. */
     m->truncated = m->regular && (m->data_offset > t->file_size || m->size > t->file_size - m->data_offset);
-}
-
-/* Behind the end of the archive a compressed file has padding and a checksum, which is seen by reading it. */
-static pp_status drain(struct pp_tar *t, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    size_t got = 1;
-    for (uint64_t n = 0; t->unpack && st == PP_OK && got > 0; n += got) {
-        if (n > MAX_PADDING)
-            return pp_fail(err, PP_E_CORRUPT,
-                           "%s is damaged: more than %d MiB lie behind the end of its archive", t->path,
-                           MAX_PADDING >> 20);
-        st = pp_unpack_read(t->unpack, t->buf, t->block, &got, err);
-    }
-    return st == PP_OK ? PP_END : st;
-}
-
-static pp_status next_header(struct pp_tar *t, struct pp_tar_member *m, struct pp_err *err)
-{
-    struct archive_entry *e;
-    if (!t->archive)
-        return PP_END;
-    int r = archive_read_next_header(t->archive, &e);
-    if (r == ARCHIVE_EOF)
-        return t->failure != PP_OK ? fail_archive(t, "is truncated", err) : drain(t, err);
-    /* ARCHIVE_WARN is about a name that the locale cannot show; ARCHIVE_RETRY is a bad header checksum, after
-     * which libarchive would look for the next block that resembles a header, inside of whatever data that
-     * is. */
-    if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
-        return fail_archive(t, "is damaged", err);
-    describe_member(t, e, m);
     t->last_end = pp_tar_after(m);
     return PP_OK;
 }

@@ -146,7 +146,7 @@ no_memory:
     return pp_fail(err, PP_E_NO_MEMORY, "no memory to unpack %s", name);
 }
 
-static void take_in(struct pp_unpack *u, const struct pp_read *r)
+static void set_input(struct pp_unpack *u, const struct pp_read *r)
 {
     u->last = *r;
     u->at += r->got;
@@ -155,55 +155,44 @@ static void take_in(struct pp_unpack *u, const struct pp_read *r)
     u->at_end = r->got == 0;
 }
 
-static pp_status refill(struct pp_unpack *u, struct pp_err *err)
-{
-    struct pp_read r = {.name = u->name, .offset = u->at, .size = u->block, .buf = u->buf, .cap = u->block};
-    pp_status st = pp_object_read_at(u->object, &r, err);
-    if (st == PP_OK)
-        take_in(u, &r);
-    return st;
-}
-
 void pp_unpack_take(struct pp_unpack *u, const struct pp_read *first, uint8_t **buf)
 {
     uint8_t *own = u->buf;
     u->buf = *buf;
     *buf = own;
-    take_in(u, first);
-}
-
-/* Between two members: zero bytes may stand there (tar pads what it writes to a device), then another member
- * or the end. */
-static pp_status next_member(struct pp_unpack *u, struct pp_err *err)
-{
-    while (u->left && *u->in == 0)
-        u->in++, u->left--;
-    if (u->left == 0)
-        return PP_OK;
-    if (*u->in != u->codec->magic[0] && u->codec == &codecs[PP_PACKED_GZIP])
-        return pp_fail(err, PP_E_CORRUPT,
-                       "%s is damaged at byte %llu: behind its %s data lies something else", u->name,
-                       (unsigned long long)(u->at - u->left), u->codec->name);
-    if (u->codec->again(u) != 0)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to unpack %s", u->name);
-    u->inside = 1;
-    return PP_OK;
+    set_input(u, first);
 }
 
 pp_status pp_unpack_read(struct pp_unpack *u, uint8_t *buf, size_t size, size_t *got, struct pp_err *err)
 {
-    pp_status st = PP_OK;
     *got = 0;
-    while (st == PP_OK && *got == 0) {
+    while (*got == 0) {
         if (u->damaged)
             return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its %s data do not unpack (%s)", u->name,
                            u->codec->name, u->why ? u->why : "no reason given");
-        if (u->left == 0 && !u->at_end)
-            st = refill(u, err);
-        if (st == PP_OK && !u->inside)
-            st = next_member(u, err);
-        if (st != PP_OK || (u->at_end && !u->inside))
-            return st;
+        if (u->left == 0 && !u->at_end) {
+            struct pp_read r = {
+                .name = u->name, .offset = u->at, .size = u->block, .buf = u->buf, .cap = u->block};
+            pp_status st = pp_object_read_at(u->object, &r, err);
+            if (st != PP_OK)
+                return st;
+            set_input(u, &r);
+        }
+        /* Between two members zero bytes may stand (tar pads what it writes to a device), then another member
+         * or the end. */
+        while (!u->inside && u->left && *u->in == 0)
+            u->in++, u->left--;
+        if (!u->inside && u->left) {
+            if (*u->in != u->codec->magic[0] && u->codec == &codecs[PP_PACKED_GZIP])
+                return pp_fail(err, PP_E_CORRUPT,
+                               "%s is damaged at byte %llu: behind its %s data lies something else", u->name,
+                               (unsigned long long)(u->at - u->left), u->codec->name);
+            if (u->codec->again(u) != 0)
+                return pp_fail(err, PP_E_NO_MEMORY, "no memory to unpack %s", u->name);
+            u->inside = 1;
+        }
+        if (!u->inside && u->at_end)
+            return PP_OK;
         if (!u->inside)
             continue;
         switch (u->codec->step(u, buf, size, got)) {
@@ -217,7 +206,7 @@ pp_status pp_unpack_read(struct pp_unpack *u, uint8_t *buf, size_t size, size_t 
             break;
         }
     }
-    return st;
+    return PP_OK;
 }
 
 const struct pp_read *pp_unpack_last(const struct pp_unpack *u)

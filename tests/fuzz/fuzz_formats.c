@@ -9,7 +9,7 @@
 
 #include "probe/base/crc32c.h"
 #include "probe/dataset/dataset.h"
-#include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,8 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     lay_out();
     const struct file *f = &files[data[0] % FILES];
     scratch_write(scratch_path(f->name), data + 1, size - 1);
-    pp_shards_opts(&o)->stream = f->stream;
-    pp_shards_opts(&o)->index_dir = scratch_path("index");
+    o.shards.stream = f->stream;
+    o.shards.index_dir = scratch_path("index");
     pp_status st = pp_dataset_open(&(struct pp_dataset_opts){.spec = scratch_path(f->spec), .options = &o},
                                    &d, &err);
     if (st == PP_OK && f->stream && pp_dataset_streams(d))

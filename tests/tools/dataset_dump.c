@@ -3,9 +3,7 @@
  * its sentence.
  */
 #include "probe/dataset/dataset.h"
-#include "probe/dataset/dataset_shards.h"
-#include "probe/dataset/dataset_tfrecord.h"
-#include "probe/dataset/dataset_tokens.h"
+#include "probe/dataset/options.h"
 
 #include <pipeprobe/status.h>
 
@@ -53,11 +51,11 @@ int main(int argc, char **argv)
     int stream = 0;
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "--stream") == 0)
-            stream = pp_shards_opts(&o)->stream = 1;
+            stream = o.shards.stream = 1;
         else if (strcmp(argv[i], "--window") == 0 && i + 1 < argc)
-            pp_tokens_opts(&o)->window = atoll(argv[++i]);
+            o.tokens.window = atoll(argv[++i]);
         else if (strcmp(argv[i], "--feature") == 0 && i + 1 < argc)
-            pp_tfrecord_opts(&o)->feature = argv[++i];
+            o.feature = argv[++i];
     }
     pp_status st = pp_dataset_open(&(struct pp_dataset_opts){.spec = argc > 1 ? argv[1] : "", .options = &o},
                                    &d, &err);

@@ -3,7 +3,7 @@
  * packages beside it. */
 #include "probe/base/clock.h"
 #include "probe/dataset/dataset.h"
-#include "probe/dataset/dataset_tfrecord.h"
+#include "probe/dataset/options.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     struct pp_err err = {0};
     uint64_t bytes = 0, n = 0;
     double began = cpu_s();
-    pp_tfrecord_opts(&o)->feature = argc > 2 ? argv[2] : NULL;
+    o.feature = argc > 2 ? argv[2] : NULL;
     pp_status st = pp_dataset_open(&(struct pp_dataset_opts){.spec = argc > 1 ? argv[1] : "", .options = &o},
                                    &d, &err);
     for (; st == PP_OK && n < pp_dataset_len(d); n++) {

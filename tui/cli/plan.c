@@ -6,8 +6,7 @@
 #include "probe/base/json.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset.h"
-#include "probe/dataset/dataset_shards.h"
-#include "probe/dataset/dataset_synthetic.h"
+#include "probe/dataset/options.h"
 #include "probe/sampler/sampler.h"
 
 #include <errno.h>
@@ -128,7 +127,7 @@ static pp_status open_data(struct plan *p, const struct plan_opts *o, const char
                                 .options = &o->formats,
                                 .progress = on_open_progress,
                                 .progress_ctx = &progress};
-    const char *warning, *synthetic = pp_synthetic_opts(&o->formats)->spec;
+    const char *warning, *synthetic = o->formats.synthetic;
     pp_status st;
 
     if ((path != NULL) + (synthetic != NULL) + (o->n > 0) != 1)
@@ -300,19 +299,18 @@ static int plan_main(int argc, char **argv)
         goto out;
     if (n_operands > 1)
         st = pp_fail(&err, PP_E_USAGE, "one dataset at a time: remove \"%s\"", operands[1]);
-    int stream = pp_shards_opts(&o.formats)->stream;
-    pp_shards_opts(&o.formats)->stream = 0; /* what is asked of a stream needs its index */
+    int stream = o.formats.shards.stream;
+    o.formats.shards.stream = 0; /* what is asked of a stream needs its index */
     if (st == PP_OK)
         st = open_data(p, &o, operands[0], &err);
     if (st == PP_OK && stream)
-        st = pp_plan_stream(
-            &(struct pp_plan_stream){.dataset = p->dataset,
-                                     .buffer = (uint64_t)pp_shards_opts(&o.formats)->shuffle_buffer,
-                                     .batch = (uint64_t)o.batch_size,
-                                     .world_size = (uint64_t)o.world_size,
-                                     .shuffle_shards = pp_shards_opts(&o.formats)->shuffle_shards,
-                                     .json = o.json},
-            &err);
+        st = pp_plan_stream(&(struct pp_plan_stream){.dataset = p->dataset,
+                                                     .buffer = (uint64_t)o.formats.shards.shuffle_buffer,
+                                                     .batch = (uint64_t)o.batch_size,
+                                                     .world_size = (uint64_t)o.world_size,
+                                                     .shuffle_shards = o.formats.shards.shuffle_shards,
+                                                     .json = o.json},
+                            &err);
     if (st == PP_OK && !stream)
         st = open_order(p, &o, &err);
     if (st == PP_OK && !stream)

@@ -8,7 +8,7 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset.h"
-#include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/options.h"
 #include "probe/sampler/sampler.h"
 
 #include <dirent.h>
@@ -245,7 +245,7 @@ static pp_status read_back(struct pack *p, struct pp_err *err)
     struct pp_dataset *d = NULL;
     struct pp_stream *stream = NULL;
     uint64_t i = 0;
-    pp_shards_opts(&o)->stream = 1;
+    o.shards.stream = 1;
     const struct pp_dataset_opts how = {.spec = p->partial, .format = readers[p->o->format], .options = &o};
     pp_status st = pp_dataset_open(&how, &d, err);
     if (st == PP_OK && pp_dataset_streams(d))

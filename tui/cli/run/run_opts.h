@@ -3,8 +3,7 @@
 #define PP_TUI_CLI_RUN_RUN_OPTS_H
 
 #include "probe/base/opts.h"
-#include "probe/dataset/dataset_shards.h"
-#include "probe/dataset/dataset_synthetic.h"
+#include "probe/dataset/options.h"
 #include "probe/ranks/identity.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/digest_beside.h"
@@ -75,11 +74,11 @@ extern struct pp_opt run_opt_table[];
 /* Options of formats that decide how the run goes. */
 static inline const char *run_synthetic(const struct run_opts *o)
 {
-    return pp_synthetic_opts(&o->formats)->spec;
+    return o->formats.synthetic;
 }
 static inline const struct pp_shards_opts *run_shards(const struct run_opts *o)
 {
-    return pp_shards_opts(&o->formats);
+    return &o->formats.shards;
 }
 
 /* One command line, understood. Its owner frees operands and command_line. */

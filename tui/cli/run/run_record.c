@@ -1,5 +1,6 @@
 #include "tui/cli/run/run_record.h"
 
+#include "probe/dataset/dataset_shards.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"

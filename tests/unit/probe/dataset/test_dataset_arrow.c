@@ -3,7 +3,7 @@
 #include "tests/support/made_arrow.h"
 
 #include "probe/base/err.h"
-#include "probe/dataset/dataset_tfrecord.h"
+#include "probe/dataset/options.h"
 
 static const struct made_arrow *const made[] = {&made_arrow_stream, &made_arrow_file};
 enum { ROWS = 5 };
@@ -11,7 +11,7 @@ enum { ROWS = 5 };
 static struct pp_dataset *open_it(const char *rel, const char *feature)
 {
     struct pp_dataset_options o = {0};
-    pp_tfrecord_opts(&o)->feature = feature;
+    o.feature = feature;
     return tree_open(&(struct pp_dataset_opts){.spec = tree_path(rel), .options = &o});
 }
 

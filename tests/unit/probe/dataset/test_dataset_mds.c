@@ -4,9 +4,8 @@
 #include "tests/support/dataset_tree.h"
 
 #include "probe/base/rng.h"
-#include "probe/dataset/dataset_shards.h"
-#include "probe/dataset/dataset_tfrecord.h"
-#include "probe/dataset/mds_index.h"
+#include "probe/dataset/options.h"
+#include "probe/dataset/mds_shards.h"
 
 #include <pthread.h>
 #include <zstd.h>
@@ -82,8 +81,8 @@ static void make_set(const char *dir, const char *compressed)
 static struct pp_dataset_opts opts_of(const char *rel, const char *feature)
 {
     static struct pp_dataset_options o;
-    pp_tfrecord_opts(&o)->feature = feature;
-    pp_shards_opts(&o)->index_dir = tree_path("index");
+    o.feature = feature;
+    o.shards.index_dir = tree_path("index");
     mkdir(tree_path("index"), 0700);
     return (struct pp_dataset_opts){.spec = tree_path(rel), .options = &o};
 }

@@ -4,7 +4,7 @@
 #include "tests/support/made_parquet.h"
 
 #include "probe/base/err.h"
-#include "probe/dataset/dataset_tfrecord.h"
+#include "probe/dataset/options.h"
 
 #include <pthread.h>
 
@@ -29,7 +29,7 @@ static void put_made(const char *rel, const struct made_parquet *how)
 static struct pp_dataset *open_it(const char *rel, const char *feature)
 {
     struct pp_dataset_options o = {0};
-    pp_tfrecord_opts(&o)->feature = feature;
+    o.feature = feature;
     return tree_open(&(struct pp_dataset_opts){.spec = tree_path(rel), .options = &o});
 }
 
@@ -130,7 +130,7 @@ static void what_is_wrong_is_a_sentence(void **state)
     tree_refused(&cut, PP_E_CORRUPT, "too few", "Parquet");
     free(bytes);
     put_made("x.parquet", &layouts[0]);
-    pp_tfrecord_opts(&o)->feature = "picture";
+    o.feature = "picture";
     tree_refused(&(struct pp_dataset_opts){.spec = tree_path("x.parquet"), .options = &o}, PP_E_UNSUPPORTED,
                  "no column picture", "image.bytes (binary), label (int64), ids (list of int32)");
 }

@@ -3,8 +3,7 @@
 #include "tests/support/dataset_tree.h"
 
 #include "probe/base/rng.h"
-#include "probe/dataset/dataset_shards.h"
-#include "probe/dataset/shard_cache.h"
+#include "probe/dataset/options.h"
 #include "probe/dataset/shard_index.h"
 #include "probe/dataset/shard_names.h"
 #include "probe/dataset/shard_tar.h"
@@ -17,7 +16,7 @@
 static const struct pp_dataset_options *kept_in(const char *dir)
 {
     static struct pp_dataset_options o;
-    pp_shards_opts(&o)->index_dir = dir;
+    o.shards.index_dir = dir;
     return &o;
 }
 

@@ -1,7 +1,7 @@
 /* Streaming: order, ranks, shuffle, resume by skip and by cursor, defects on the way. */
 #include "tests/support/dataset_tree.h"
 
-#include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/options.h"
 
 #include <errno.h>
 #include <sys/resource.h>
@@ -11,7 +11,7 @@ enum { SHARDS = 5, PER_SHARD = 7, ALL = SHARDS * PER_SHARD, MAX_SEEN = 4 * ALL }
 static const struct pp_dataset_options *to_stream(void)
 {
     static struct pp_dataset_options o;
-    pp_shards_opts(&o)->stream = 1;
+    o.shards.stream = 1;
     return &o;
 }
 

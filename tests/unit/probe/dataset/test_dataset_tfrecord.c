@@ -4,9 +4,8 @@
 
 #include "probe/base/crc32c.h"
 #include "probe/base/rng.h"
-#include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/options.h"
 #include "probe/dataset/dataset_tfrecord.h"
-#include "probe/dataset/tfrecord.h"
 
 #define JPEG "\xff\xd8\xff\xe0"
 
@@ -103,8 +102,8 @@ static void make_file(const char *rel, int first, int n)
 static struct pp_dataset_opts opts_of(const char *rel, const char *feature)
 {
     static struct pp_dataset_options o;
-    pp_tfrecord_opts(&o)->feature = feature;
-    pp_shards_opts(&o)->index_dir = tree_path("index");
+    o.feature = feature;
+    o.shards.index_dir = tree_path("index");
     mkdir(tree_path("index"), 0700);
     return (struct pp_dataset_opts){.spec = tree_path(rel), .options = &o};
 }

@@ -3,13 +3,14 @@
 #include "tests/support/dataset_tree.h"
 
 #include "probe/base/err.h"
-#include "probe/dataset/dataset_tokens.h"
 #include "probe/dataset/format.h"
 #include "probe/dataset/options.h"
 
 struct lines_opts {
     int64_t skip;
 };
+
+static const struct pp_dataset_format lines; /* at the end */
 
 struct lines {
     struct pp_dataset base;
@@ -112,10 +113,9 @@ static const struct pp_dataset_ops lines_ops = {.content = PP_CONTENT_TOKENS,
                                                 .stream = lines_stream,
                                                 .close = lines_close};
 
-static pp_status lines_open(struct pp_dataset_place *p, const void *opts, struct pp_dataset **out,
-                            struct pp_err *err)
+static pp_status lines_open(struct pp_dataset_place *p, struct pp_dataset **out, struct pp_err *err)
 {
-    const struct lines_opts *o = opts;
+    const struct lines_opts *o = pp_dataset_options_of(p->options, &lines);
     uint8_t text[256];
     int64_t skipped = 0;
     struct lines *l = calloc(1, sizeof(*l));
@@ -162,9 +162,9 @@ static const struct pp_opt lines_rows[] = {{.name = "skip-lines",
                                             .help = "lines left out at the start"},
                                            {.name = NULL}};
 
-static pp_status lines_check(const void *opts, struct pp_err *err)
+static pp_status lines_check(const struct pp_dataset_options *o, struct pp_err *err)
 {
-    return ((const struct lines_opts *)opts)->skip == 7
+    return ((const struct lines_opts *)pp_dataset_options_of(o, &lines))->skip == 7
                ? pp_fail(err, PP_E_USAGE, "--skip-lines 7: not today")
                : PP_OK;
 }
@@ -257,8 +257,8 @@ static void options_are_composed_into_a_commands_table(void **state)
     assert_int_equal(pp_opts_parse(&set, 7, argv, operands, &n, &err), PP_OK);
     assert_int_equal(c.own, 4);
     assert_int_equal(((struct lines_opts *)pp_dataset_options_of(&c.formats, &lines))->skip, 2);
-    assert_int_equal(pp_tokens_opts(&c.formats)->window, 5);
-    assert_int_equal(pp_tokens_opts(&c.formats)->token_bytes, 0); /* an index beside the file may say it */
+    assert_int_equal(c.formats.tokens.window, 5);
+    assert_int_equal(c.formats.tokens.token_bytes, 0); /* an index beside the file may say it */
     assert_int_equal(pp_dataset_options_check(&c.formats, &err), PP_OK);
 
     tree_put_text("x.lines", "alpha\nbeta\ngamma\n");

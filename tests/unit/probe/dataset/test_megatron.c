@@ -3,7 +3,7 @@
 #include "tests/support/dataset_tree.h"
 
 #include "probe/base/rng.h"
-#include "probe/dataset/dataset_tokens.h"
+#include "probe/dataset/options.h"
 
 enum { TOKENS = 1000, SEQUENCES = 4, IDX = 34 + SEQUENCES * 12 + (SEQUENCES + 1) * 8 };
 
@@ -37,8 +37,8 @@ static void make_pair(const char *name, int type, int width)
 static struct pp_dataset_opts opts_of(const char *rel, int token_bytes)
 {
     static struct pp_dataset_options o;
-    pp_tokens_opts(&o)->window = 101;
-    pp_tokens_opts(&o)->token_bytes = token_bytes;
+    o.tokens.window = 101;
+    o.tokens.token_bytes = token_bytes;
     return (struct pp_dataset_opts){.spec = tree_path(rel), .options = &o};
 }
 

@@ -4,7 +4,7 @@
 #include "tests/support/counted_storage.h"
 #include "tests/support/dataset_tree.h"
 
-#include "probe/dataset/dataset_shards.h"
+#include "probe/dataset/options.h"
 #include "probe/dataset/shard_tar.h"
 #include "probe/dataset/unpack.h"
 
@@ -154,7 +154,7 @@ static size_t make_tar(uint8_t *to)
 static struct pp_dataset *open_stream(const char *rel)
 {
     static struct pp_dataset_options o;
-    pp_shards_opts(&o)->stream = 1;
+    o.shards.stream = 1;
     return tree_open(&(struct pp_dataset_opts){.spec = tree_path(rel), .options = &o});
 }
 

@@ -3,8 +3,7 @@
 #include "tests/support/dataset_tree.h"
 
 #include "probe/base/err.h"
-#include "probe/dataset/dataset_shards.h"
-#include "probe/dataset/dataset_tokens.h"
+#include "probe/dataset/options.h"
 #include "probe/storage/fault.h"
 #include "probe/storage/storage.h"
 
@@ -232,7 +231,7 @@ static void a_token_file_is_read_by_ranges(void **state)
     for (uint16_t i = 0; i < 100; i++)
         tokens[i] = i;
     mem_put("mem://t.bin", tokens, sizeof(tokens));
-    pp_tokens_opts(&o)->window = 5;
+    o.tokens.window = 5;
     struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = "mem://t.bin", .options = &o});
     struct pp_sample s = {0};
     assert_int_equal(pp_dataset_len(d), 24);
@@ -283,7 +282,7 @@ static void shards_are_indexed_and_streamed(void **state)
     assert_true(reads[0] > 0);
     assert_int_equal(reads[1], 0); /* the index was found */
 
-    pp_shards_opts(&stream)->stream = 1;
+    stream.shards.stream = 1;
     struct pp_dataset *d = tree_open(&(struct pp_dataset_opts){.spec = "mem://s", .options = &stream});
     assert_int_equal(pp_stream_open(d, &(struct pp_stream_opts){0}, &st, NULL), PP_OK);
     int n = 0;

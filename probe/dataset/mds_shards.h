@@ -1,0 +1,100 @@
+/* dataset/mds_shards.h: the shards of a MosaicML Streaming data set (format "mds", version 2;
+ * streaming/base/format/mds): its index.json, where samples lie in a shard, and compressed shards unpacked.
+ *
+ * A shard: u32 samples, u32 offsets[samples + 1] from the file's start, JSON, samples. A sample: a u32 for
+ * each column of variable size, then the columns' bytes; all little-endian. */
+#ifndef PP_DATASET_MDS_SHARDS_H
+#define PP_DATASET_MDS_SHARDS_H
+
+#include "probe/storage/storage.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- index.json ----
+ *
+ * A stranger's text: bounded in bytes, and every name in it stays below its directory. Immutable once made;
+ * any thread may read it. */
+
+enum { PP_MDS_INDEX_BYTES = 32 << 20 }; /* of index.json: some 80,000 shards */
+
+struct pp_mds_column {
+    char *name, *encoding;
+    uint32_t size; /* 0: variable, told in each sample */
+};
+
+struct pp_mds_shard {
+    char *raw, *packed; /* paths, directory included; packed NULL: not compressed */
+    uint64_t bytes;     /* unpacked */
+    uint32_t samples;
+    uint64_t first, begin; /* number of its first sample; bytes of the shards before it */
+};
+
+struct pp_mds_index {
+    struct pp_mds_column *column; /* of all shards */
+    size_t columns;
+    struct pp_mds_shard *shard;
+    size_t shards;
+    uint64_t samples, bytes;
+};
+
+/* dir: where the shards are; name: of the file, for sentences. PP_E_CORRUPT: no JSON, or what must be there
+ * is not. PP_E_UNSUPPORTED: another format or version, shards with different columns, a name that leads out
+ * of dir. Free with pp_mds_index_free, also after a failure. */
+pp_status pp_mds_index_parse(const uint8_t *text, size_t size, const char *dir, const char *name,
+                             struct pp_mds_index *out, struct pp_err *err);
+void pp_mds_index_free(struct pp_mds_index *index);
+
+/* The columns' bytes within a sample, in order of the columns: part[i] of `columns`. 0, or -1 when the sample
+ * does not hold what its sizes say. */
+struct pp_mds_part {
+    const uint8_t *data;
+    size_t size;
+};
+int pp_mds_split(const struct pp_mds_index *index, const uint8_t *sample, size_t size,
+                 struct pp_mds_part *part);
+enum { PP_MDS_COLUMNS = 64 };
+
+/* ---- where samples lie ----
+ *
+ * For a storage whose requests are dear: the table
+ * at the head of a shard is asked for once, when a sample of the shard is first read, and kept; so is the
+ * open object, whose ETag holds for all its samples. A sample is then one request. Memory: 4 bytes a sample,
+ * 256 MiB at most; beyond that, and of shards with more than 4 million samples, a sample's two offsets are
+ * asked for each time. Any thread may ask; a table that two threads ask for at once may be read twice. */
+
+struct pp_mds_tables;
+
+/* storage and index stay the caller's. Opens the shards that are not packed, which asks nothing of a storage
+ * behind requests; of those that are files of this machine (--like) as many as may be open. */
+pp_status pp_mds_tables_open(const struct pp_storage *storage, const struct pp_mds_index *index,
+                             const unsigned char *packed, struct pp_mds_tables **out, struct pp_err *err);
+void pp_mds_tables_close(struct pp_mds_tables *t); /* NULL is fine */
+
+/* Its storage is NULL where the shard was not opened. */
+const struct pp_object *pp_mds_tables_file(const struct pp_mds_tables *t, size_t shard);
+/* The table of a shard, samples + 1 little-endian u32, read from its open file if need be; NULL: none is
+ * kept, and there is no failure. */
+pp_status pp_mds_tables_get(struct pp_mds_tables *t, size_t shard, const struct pp_object *file,
+                            const uint8_t **out, struct pp_err *err);
+uint64_t pp_mds_tables_footprint(const struct pp_mds_tables *t); /* bytes; NULL: 0 */
+
+/* ---- unpacked shards ----
+ *
+ * Compressed shards are unpacked whole and once, when a sample of one
+ * is first read: one file without a name in the cache directory (or /tmp), of at most the bytes that the
+ * index says. It goes with the process. Any thread may call pp_mds_spool_ready; the first one for a shard
+ * unpacks, the others wait. */
+
+struct pp_mds_spool;
+
+/* index: borrowed. index_dir: --index-dir, or NULL. PP_E_NO_SPACE: the disk has less room than they need. */
+pp_status pp_mds_spool_open(const struct pp_storage *storage, const struct pp_mds_index *index,
+                            const char *index_dir, struct pp_mds_spool **out, struct pp_err *err);
+/* Shard i lies at index->shard[i].begin of the object. A shard that does not unpack to the bytes of the index
+ * is PP_E_CORRUPT for each of its samples, found out once. */
+pp_status pp_mds_spool_ready(struct pp_mds_spool *s, size_t i, struct pp_err *err);
+const struct pp_object *pp_mds_spool_object(const struct pp_mds_spool *s);
+void pp_mds_spool_close(struct pp_mds_spool *s); /* NULL is fine */
+
+#endif
