@@ -6,7 +6,6 @@
 #include "probe/base/err.h"
 #include "probe/columns/pages.h"
 #include "probe/storage/cache/cache.h"
-#include "probe/storage/http.h"
 #include "probe/storage/request_log.h"
 
 #include <stdio.h>
@@ -126,7 +125,7 @@ static void requests_stop(void *state)
 
 const struct pp_collector pp_collector_requests = {
     .name = "remote requests",
-    .available = pp_http_available,
+    .available = counters_available,
     .start = requests_start,
     .poll = requests_poll,
     .stop = requests_stop,

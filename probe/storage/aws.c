@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/storage/ini.h"
+#include "probe/storage/request_log.h"
 #include "probe/storage/url.h"
 #include "probe/storage/xml.h"
 
@@ -157,6 +158,7 @@ static pp_status ask(struct pp_aws *a, struct pp_http_request *request, const ch
     body->size = 0;
     body->text[0] = '\0';
     pp_status st = pp_http_perform(a->http, request, answer, &why);
+    pp_request_log_answer(answer, NULL);
     if (st != PP_OK)
         st = pp_fail(err, st, "no credentials from %s: %s", what, why.text);
     else if (answer->head.status != 200)
@@ -259,7 +261,7 @@ static pp_status fetch_instance(struct pp_aws *a, struct body *body, struct pp_e
         return st;
     snprintf(role, sizeof(role), "%.*s", (int)strcspn(body->text, "\r\n"), body->text);
     size_t n = strlen(url);
-    if (pp_uri_encode(role, PP_URI_QUERY, url + n, sizeof(url) - n) != 0)
+    if (pp_uri_encode(role, PP_URI_VALUE, url + n, sizeof(url) - n) != 0)
         return pp_fail(err, PP_E_CORRUPT, "no credentials from %s: the role's name is too long", what);
     st = ask(a, &r, what, body, err);
     return st == PP_OK ? take_json(a, body, what, err) : st;
@@ -282,8 +284,8 @@ static pp_status fetch_identity(struct pp_aws *a, struct body *body, struct pp_e
         goto out;
     token[strcspn(token, "\r\n")] = '\0';
     encoded = malloc(3 * n + 4);
-    if (!encoded || pp_uri_encode(token, PP_URI_QUERY, encoded, 3 * n + 4) != 0 ||
-        pp_uri_encode(a->role, PP_URI_QUERY, role, sizeof(role)) != 0 ||
+    if (!encoded || pp_uri_encode(token, PP_URI_VALUE, encoded, 3 * n + 4) != 0 ||
+        pp_uri_encode(a->role, PP_URI_VALUE, role, sizeof(role)) != 0 ||
         asprintf(
             &form,
             "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=%s&RoleSessionName=%s&WebIdentityToken=%s",
@@ -296,7 +298,7 @@ static pp_status fetch_identity(struct pp_aws *a, struct body *body, struct pp_e
         snprintf(url, sizeof(url), "%s", own);
     else
         snprintf(url, sizeof(url), "https://sts.%s.amazonaws.com/", a->region);
-    struct pp_http_request r = {.url = url, .post = form};
+    struct pp_http_request r = {.url = url, .post = form, .post_size = strlen(form)};
     st = ask(a, &r, "AWS STS for the web identity", body, err);
     if (st != PP_OK)
         goto out;

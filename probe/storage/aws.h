@@ -10,7 +10,7 @@
 #ifndef PP_STORAGE_AWS_H
 #define PP_STORAGE_AWS_H
 
-#include "probe/storage/http.h"
+#include "probe/net/http.h"
 #include "probe/storage/sigv4.h"
 
 struct pp_aws;

@@ -3,7 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
-#include "probe/storage/http.h"
+#include "probe/net/http.h"
 #include "probe/storage/request_log.h"
 #include "probe/storage/wrap.h"
 
@@ -40,7 +40,7 @@ double pp_storage_model_first_ns(const struct pp_storage_model *m, uint64_t draw
 struct modelled {
     struct pp_wrapper wrap;
     const struct pp_storage_model *model;
-    char address[PP_REQUEST_ADDRESS];
+    char address[PP_HTTP_ADDRESS];
     atomic_uint_least64_t reads; /* that are for no sample */
 };
 
@@ -73,11 +73,6 @@ static void note(const struct modelled *m, const struct pp_read *r, int begins, 
                  uint64_t first_ns, uint64_t cpu)
 {
     uint64_t all = pp_now_ns() - began, transfer = all > first_ns ? all - first_ns : 0;
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_REQUESTS, 1);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_BYTES, r->got);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_BUSY_NS, all);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_FIRST_BYTE_NS, first_ns);
-    pp_count(&pp_request_counters, PP_REQUEST_COUNT_TRANSFER_NS, transfer);
     pp_request_log_add(&(struct pp_request){.start_ns = began,
                                             .first_byte_ns = first_ns,
                                             .transfer_ns = transfer,

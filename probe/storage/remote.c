@@ -49,7 +49,7 @@ pp_status pp_remote_begin(struct pp_remote *r, const struct pp_remote_kind *kind
 {
     r->kind = kind;
     r->state = state;
-    return pp_http_open(&r->http, err);
+    return pp_http_open(&(struct pp_http_opts){.authorities = getenv("AWS_CA_BUNDLE")}, &r->http, err);
 }
 
 void pp_remote_end(struct pp_remote *r)
@@ -101,7 +101,7 @@ struct job {
     struct pp_remote_ask ask;
     struct pp_http_request request;
     const char *attempt, *part; /* for the sentence */
-    struct pp_http_subject subject;
+    struct pp_request_subject subject;
     struct pp_remote_call call;
     struct pp_http_answer answer;
     char moved[PP_HTTP_URL];
@@ -146,8 +146,8 @@ static pp_status perform_once(struct job *j, struct pp_err *err)
     }
     j->request.url = j->call.url;
     j->request.netrc = j->call.netrc;
-    j->request.subject = j->ask.query ? NULL : &j->subject;
     st = pp_http_perform(j->remote->http, &j->request, &j->answer, err);
+    pp_request_log_answer(&j->answer, j->ask.query ? NULL : &j->subject);
     return st == PP_OK ? PP_OK : fail_job(j, st, err ? err->text : "", err);
 }
 
@@ -276,7 +276,7 @@ static struct job *new_job(const struct pp_remote *r, const char *name, const ch
     j->remote = r;
     j->ask = (struct pp_remote_ask){.name = name};
     j->request = (struct pp_http_request){0};
-    j->subject = (struct pp_http_subject){.name = name, .sample = UINT64_MAX, .epoch = UINT64_MAX};
+    j->subject = (struct pp_request_subject){.name = name, .sample = UINT64_MAX, .epoch = UINT64_MAX};
     j->attempt = attempt;
     j->part = NULL;
     return j;

@@ -11,7 +11,7 @@
 #ifndef PP_STORAGE_REMOTE_H
 #define PP_STORAGE_REMOTE_H
 
-#include "probe/storage/http.h"
+#include "probe/net/http.h"
 #include "probe/storage/storage.h"
 
 enum { PP_REMOTE_TRIES = 5, PP_REMOTE_REDIRECTS = 5, PP_REMOTE_TEXT = 12288 };

@@ -90,10 +90,26 @@ static uint16_t number_of(struct kept *k, const struct pp_request_place *p)
 
 void pp_request_log_add(const struct pp_request *r, const char *address, const char *name)
 {
-    struct pp_request_place p;
-    if (!pp_request_log_is_on())
+    const uint64_t all_ns = r->queue_ns + r->resolve_ns + r->connect_ns + r->tls_ns + r->first_byte_ns +
+                            r->transfer_ns;
+    const uint64_t amount[] = {
+        [PP_REQUEST_COUNT_REQUESTS] = 1,
+        [PP_REQUEST_COUNT_FAILED] = r->status == 0 || r->status >= 400,
+        [PP_REQUEST_COUNT_THROTTLED] = r->status == 429 || r->status == 503,
+        [PP_REQUEST_COUNT_CONNECTIONS] = (r->flags & PP_REQUEST_CONNECTED) != 0,
+        [PP_REQUEST_COUNT_BYTES] = r->bytes,
+        [PP_REQUEST_COUNT_BUSY_NS] = all_ns,
+        [PP_REQUEST_COUNT_RESOLVE_NS] = r->resolve_ns,
+        [PP_REQUEST_COUNT_CONNECT_NS] = r->connect_ns,
+        [PP_REQUEST_COUNT_TLS_NS] = r->tls_ns,
+        [PP_REQUEST_COUNT_FIRST_BYTE_NS] = r->first_byte_ns,
+        [PP_REQUEST_COUNT_TRANSFER_NS] = r->transfer_ns,
+    };
+    for (unsigned i = 0; i < sizeof(amount) / sizeof(*amount); i++)
+        pp_count(&pp_request_counters, i, amount[i]);
+    if (!name || !pp_request_log_is_on())
         return;
-    p = place_of(address, name);
+    struct pp_request_place p = place_of(address, name);
     pthread_mutex_lock(&lock);
     if (kept && kept->n == PP_REQUESTS_KEPT) {
         kept->lost++;
@@ -103,6 +119,31 @@ void pp_request_log_add(const struct pp_request *r, const char *address, const c
         to->place = number_of(kept, &p);
     }
     pthread_mutex_unlock(&lock);
+}
+
+void pp_request_log_answer(const struct pp_http_answer *a, const struct pp_request_subject *of)
+{
+    static const struct pp_request_subject none = {.sample = UINT64_MAX, .epoch = UINT64_MAX};
+    const struct pp_http_took *t = &a->took;
+    uint64_t parts = t->resolve_ns + t->connect_ns + t->tls_ns + t->first_byte_ns + t->transfer_ns;
+    if (!t->all_ns) /* it was not made: no memory */
+        return;
+    of = of ? of : &none;
+    pp_request_log_add(&(struct pp_request){.start_ns = t->began_ns,
+                                            .queue_ns = t->all_ns > parts ? t->all_ns - parts : 0,
+                                            .resolve_ns = t->resolve_ns,
+                                            .connect_ns = t->connect_ns,
+                                            .tls_ns = t->tls_ns,
+                                            .first_byte_ns = t->first_byte_ns,
+                                            .transfer_ns = t->transfer_ns,
+                                            .cpu_ns = t->cpu_ns,
+                                            .bytes = t->received,
+                                            .sample = of->sample,
+                                            .epoch = of->epoch,
+                                            .status = a->head.status,
+                                            .attempt = of->attempt,
+                                            .flags = of->flags | (t->connected ? PP_REQUEST_CONNECTED : 0u)},
+                       t->address, of->name);
 }
 
 size_t pp_request_log_take(struct pp_request *out, size_t max)

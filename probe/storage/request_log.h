@@ -7,6 +7,7 @@
 #define PP_STORAGE_REQUEST_LOG_H
 
 #include "probe/base/counters.h"
+#include "probe/net/http.h"
 
 #define PP_REQUEST_COUNTS_LIST(X) \
     X(REQUESTS, "remote_requests_total", "requests that were answered or failed") \
@@ -32,7 +33,6 @@ extern const struct pp_counter_set pp_request_counters;
 enum {
     PP_REQUESTS_KEPT = 16384,
     PP_REQUEST_PLACES = 1024, /* further places are place 0 */
-    PP_REQUEST_ADDRESS = 56,
     PP_REQUEST_PREFIX = 200
 };
 
@@ -62,8 +62,8 @@ struct pp_request {
 
 /* Where requests go. address "" and prefix "": more places than are kept apart. */
 struct pp_request_place {
-    char address[PP_REQUEST_ADDRESS]; /* "10.0.0.7:443"; "": there was no connection */
-    char prefix[PP_REQUEST_PREFIX];   /* of the object's name up to its last '/': "s3://bucket/train" */
+    char address[PP_HTTP_ADDRESS];  /* "10.0.0.7:443"; "": there was no connection */
+    char prefix[PP_REQUEST_PREFIX]; /* of the object's name up to its last '/': "s3://bucket/train" */
 };
 
 /* Begins anew: what was kept is dropped. 0: no memory, and it is off. */
@@ -71,8 +71,18 @@ int pp_request_log_on(void);
 void pp_request_log_off(void);
 int pp_request_log_is_on(void); /* cheap */
 
-/* name: of the object, as a user writes it; a query is no part of its prefix. */
+/* Counts a request, and keeps it when the log is on and it is for an object. name: of that, as a user writes
+ * it; a query is no part of its prefix. NULL: for none. */
 void pp_request_log_add(const struct pp_request *r, const char *address, const char *name);
+
+/* What a request over HTTP was for, and the request. of NULL: for no object. */
+struct pp_request_subject {
+    const char *name;
+    uint64_t sample, epoch; /* UINT64_MAX: for none */
+    int attempt;            /* 0 for the first */
+    unsigned flags;         /* PP_REQUEST_BEGINS, or 0 */
+};
+void pp_request_log_answer(const struct pp_http_answer *a, const struct pp_request_subject *of);
 
 /* Takes up to max of them, in the order they were added. */
 size_t pp_request_log_take(struct pp_request *out, size_t max);

@@ -294,8 +294,8 @@ struct listing {
 static int make_query(const struct listing *l, const char *token, char *out, size_t size)
 {
     char encoded[3 * PP_S3_TOKEN], prefix[3 * PP_S3_KEY];
-    if (pp_uri_encode(token, PP_URI_QUERY, encoded, sizeof(encoded)) != 0 ||
-        pp_uri_encode(l->prefix, PP_URI_QUERY, prefix, sizeof(prefix)) != 0)
+    if (pp_uri_encode(token, PP_URI_VALUE, encoded, sizeof(encoded)) != 0 ||
+        pp_uri_encode(l->prefix, PP_URI_VALUE, prefix, sizeof(prefix)) != 0)
         return -1;
     int n = snprintf(out, size, "%s%s%s%sencoding-type=url&list-type=2&max-keys=%u&prefix=%s",
                      *token ? "continuation-token=" : "", encoded, *token ? "&" : "",

@@ -2,7 +2,6 @@
 
 #include "probe/storage/sha256.h"
 
-#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,23 +13,6 @@ void pp_sigv4_date(time_t now, char out[PP_SIGV4_DATE])
     struct tm t;
     gmtime_r(&now, &t);
     strftime(out, PP_SIGV4_DATE, "%Y%m%dT%H%M%SZ", &t);
-}
-
-int pp_uri_encode(const char *text, enum pp_uri_part part, char *out, size_t size)
-{
-    size_t n = 0;
-    for (const char *c = text; *c; c++) {
-        unsigned char byte = (unsigned char)*c;
-        int plain = (byte < 128 && isalnum(byte)) || strchr("-._~", byte) ||
-                    (byte == '/' && part == PP_URI_PATH);
-        if (n + 4 > size)
-            return -1;
-        n += (size_t)snprintf(out + n, size - n, plain ? "%c" : "%%%02X", byte);
-    }
-    if (n >= size)
-        return -1;
-    out[n] = '\0';
-    return 0;
 }
 
 static void add_text(struct pp_sha256 *h, const char *text)

@@ -37,8 +37,4 @@ void pp_sigv4_date(time_t now, char out[PP_SIGV4_DATE]);
 /* The value of the Authorization header. -1: longer than size. */
 int pp_sigv4_sign(const struct pp_sigv4 *s, const struct pp_aws_keys *keys, char *out, size_t size);
 
-/* Percent-encodes all but A-Z a-z 0-9 - . _ ~ and, in a path, the slash. -1: longer than size. */
-enum pp_uri_part { PP_URI_PATH, PP_URI_QUERY };
-int pp_uri_encode(const char *text, enum pp_uri_part part, char *out, size_t size);
-
 #endif

@@ -12,7 +12,8 @@ static const char *missing(void)
     return "this pipeprobe was built without libmicrohttpd; apt-get install libmicrohttpd-dev and build again";
 }
 
-static pp_status open_http(const struct pp_sink_opts *o, void **self, struct pp_err *err)
+static pp_status open_http(const struct pp_sink_kind *kind, const struct pp_sink_opts *o, void **self,
+                           struct pp_err *err)
 {
     return pp_fail(err, PP_E_UNSUPPORTED, "%s", missing());
 }
@@ -129,7 +130,8 @@ static void no_log(void *ctx, const char *fmt, va_list ap)
 {
 }
 
-static pp_status open_http(const struct pp_sink_opts *o, void **self, struct pp_err *err)
+static pp_status open_http(const struct pp_sink_kind *kind, const struct pp_sink_opts *o, void **self,
+                           struct pp_err *err)
 {
     struct pp_address address;
     char shown[100];
@@ -191,28 +193,18 @@ static void close_http(void *self)
 
 #endif
 
-static pp_status check(const char *target, struct pp_err *err)
+static pp_status check_http(const struct pp_sink_kind *kind, const char *target, struct pp_err *err)
 {
     struct pp_address address;
     return pp_address_parse(target, &address, err);
 }
 
 /* It is asked; nothing is sent of itself. */
-static void put(void *self, const char *text, size_t n)
-{
-}
-
-static void finish(void *self, const char *text, size_t n)
-{
-}
-
 const struct pp_sink_kind pp_sink_http = {
     .option = "metrics",
     .missing = missing,
-    .check = check,
+    .check = check_http,
     .open = open_http,
-    .put = put,
-    .finish = finish,
 #if PP_HAVE_MICROHTTPD
     .where = where,
     .count = count,

@@ -17,9 +17,8 @@ struct pp_otlp_sending {
     char why[500]; /* a sentence, unless all was taken */
 };
 
-/* stop as in pp_client_opts. */
-pp_status pp_otlp_client(const struct pp_otlp_settings *s, int (*stop)(void *ctx), void *ctx,
-                         struct pp_client **out, struct pp_err *err);
+/* What a client for these settings is opened with; borrowed from them. */
+struct pp_http_opts pp_otlp_client_opts(const struct pp_otlp_settings *s);
 enum pp_sent pp_otlp_send(struct pp_client *c, const struct pp_otlp_settings *s, const char *body, size_t n,
                           struct pp_otlp_sending *x);
 

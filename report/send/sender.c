@@ -4,6 +4,7 @@
 #include "probe/base/cond.h"
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
+#include "probe/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,15 +12,17 @@
 
 #define PAUSE_MOST_S 60u
 
+const struct pp_sink_kind *const pp_sink_kinds[] = {&pp_sink_http, &pp_sink_textfile,    &pp_sink_push,
+                                                    &pp_sink_otlp, &pp_sink_tensorboard, &pp_sink_mlflow,
+                                                    NULL};
+
 struct text {
     char *bytes; /* NULL: none */
     size_t n;
 };
 
 struct pp_sender {
-    pp_send_fn *fn;
-    void *ctx;
-    char name[16];
+    struct pp_sending *of;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake, idle;
@@ -35,6 +38,8 @@ struct pp_sender {
     uint64_t pause_until_ns;
 };
 
+/* ---- the thread ---- */
+
 static void pause_after(struct pp_sender *s, long retry_s)
 {
     unsigned pause_s = s->failures < 6 ? 1u << s->failures : PAUSE_MOST_S;
@@ -46,7 +51,7 @@ static void pause_after(struct pp_sender *s, long retry_s)
 }
 
 /* With the lock. text is taken over. */
-static void note(struct pp_sender *s, enum pp_sent sent, struct text text, const struct pp_try *t)
+static void note_sent(struct pp_sender *s, enum pp_sent sent, struct text text, const struct pp_try *t)
 {
     if (sent == PP_SENT_AGAIN && !s->next.bytes && !s->stop) {
         s->next = text;
@@ -67,7 +72,7 @@ static void note(struct pp_sender *s, enum pp_sent sent, struct text text, const
 static void *sender_main(void *arg)
 {
     struct pp_sender *s = arg;
-    pthread_setname_np(pthread_self(), s->name);
+    pthread_setname_np(pthread_self(), s->of->kind->thread);
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {
         if (!s->next.bytes || (!s->hurry && pp_now_ns() < s->pause_until_ns)) {
@@ -80,9 +85,9 @@ static void *sender_main(void *arg)
         s->hurry = 0;
         s->sending = 1;
         pthread_mutex_unlock(&s->lock);
-        enum pp_sent sent = s->fn(s->ctx, text.bytes, text.n, &t);
+        enum pp_sent sent = s->of->kind->send(s->of, text.bytes, text.n, &t);
         pthread_mutex_lock(&s->lock);
-        note(s, sent, text, &t);
+        note_sent(s, sent, text, &t);
         s->sending = 0;
         pthread_cond_broadcast(&s->idle);
     }
@@ -90,32 +95,39 @@ static void *sender_main(void *arg)
     return NULL;
 }
 
-pp_status pp_sender_start(const char *name, pp_send_fn *fn, void *ctx, struct pp_sender **out,
-                          struct pp_err *err)
+/* Asked by requests; before the thread there is none. */
+static int is_stopping(void *self)
+{
+    struct pp_sender *s = ((struct pp_sending *)self)->sender;
+    if (!s)
+        return 0;
+    pthread_mutex_lock(&s->lock);
+    int stop = s->stop;
+    pthread_mutex_unlock(&s->lock);
+    return stop;
+}
+
+static pp_status start_sender(struct pp_sending *of, struct pp_err *err)
 {
     struct pp_sender *s = calloc(1, sizeof(*s));
-    *out = NULL;
     if (!s)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to send metrics");
-    s->fn = fn;
-    s->ctx = ctx;
-    snprintf(s->name, sizeof(s->name), "%s", name);
+    s->of = of;
     pthread_mutex_init(&s->lock, NULL);
     pp_cond_init(&s->wake);
     pp_cond_init(&s->idle);
-    *out = s; /* before the thread: its requests ask whether they are to stop */
+    of->sender = s; /* before the thread: its requests ask whether they are to stop */
     int rc = pthread_create(&s->thread, NULL, sender_main, s);
     if (rc == 0)
         return PP_OK;
-    *out = NULL;
+    of->sender = NULL;
     free(s);
     return pp_fail_errno(err, rc, "cannot start the thread that sends metrics");
 }
 
-void pp_sender_stop(struct pp_sender *s)
+/* Ends a request that is under way; waits for the thread. */
+static void stop_sender(struct pp_sender *s)
 {
-    if (!s)
-        return;
     pthread_mutex_lock(&s->lock);
     s->stop = 1;
     pthread_cond_signal(&s->wake);
@@ -128,8 +140,69 @@ void pp_sender_stop(struct pp_sender *s)
     free(s);
 }
 
-static void hand_over(struct pp_sender *s, const char *text, size_t n, int last)
+/* ---- the sink ---- */
+
+/* Up to url_of. */
+static pp_status set_up(const struct pp_sink_kind *kind, const struct pp_sink_opts *o,
+                        struct pp_http_opts *http, struct pp_sending **out, struct pp_err *err)
 {
+    struct pp_sending *p = *out = calloc(1, kind->sending->size);
+    if (!p)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to send metrics");
+    p->kind = kind->sending;
+    pp_status st = p->kind->url_of(p, o, http, err);
+    if (st == PP_OK && !p->shown[0])
+        pp_text_no_secrets(p->shown, sizeof(p->shown), p->url);
+    return st;
+}
+
+pp_status pp_sending_check(const struct pp_sink_kind *kind, const char *target, struct pp_err *err)
+{
+    struct pp_sink_opts o = {
+        .target = target, .content_types = {"", ""}, .job = "", .instance = "", .rank = -1};
+    struct pp_http_opts http = {0};
+    struct pp_sending *p;
+    pp_status st = set_up(kind, &o, &http, &p, err);
+    pp_sending_close(p);
+    return st;
+}
+
+pp_status pp_sending_open(const struct pp_sink_kind *kind, const struct pp_sink_opts *o, void **self,
+                          struct pp_err *err)
+{
+    struct pp_http_opts http = {0};
+    struct pp_sending *p;
+    pp_status st = set_up(kind, o, &http, &p, err);
+    http.stop = is_stopping;
+    http.ctx = p;
+    if (st == PP_OK)
+        st = pp_client_open(&http, &p->client, err);
+    if (st == PP_OK)
+        st = start_sender(p, err);
+    if (st == PP_OK)
+        *self = p;
+    else
+        pp_sending_close(p);
+    return st;
+}
+
+void pp_sending_close(void *self)
+{
+    struct pp_sending *p = self;
+    if (!p)
+        return;
+    if (p->sender)
+        stop_sender(p->sender);
+    pp_client_close(p->client);
+    if (p->kind->forget)
+        p->kind->forget(p);
+    free(p->url);
+    free(p);
+}
+
+void pp_sending_put(void *self, const char *text, size_t n, int last)
+{
+    struct pp_sender *s = ((struct pp_sending *)self)->sender;
     char *copy = malloc(n ? n : 1);
     if (copy)
         memcpy(copy, text, n);
@@ -143,50 +216,23 @@ static void hand_over(struct pp_sender *s, const char *text, size_t n, int last)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- of a sink ---- */
-
-static struct pp_sender *sender_of(void *self)
-{
-    return ((struct pp_sending *)self)->sender;
-}
-
-int pp_sending_is_stopping(void *self)
-{
-    struct pp_sender *s = sender_of(self);
-    if (!s)
-        return 0;
-    pthread_mutex_lock(&s->lock);
-    int stop = s->stop;
-    pthread_mutex_unlock(&s->lock);
-    return stop;
-}
-
-void pp_sending_put(void *self, const char *text, size_t n)
-{
-    hand_over(sender_of(self), text, n, 0);
-}
-
-void pp_sending_finish(void *self, const char *text, size_t n)
-{
-    hand_over(sender_of(self), text, n, 1);
-}
-
 void pp_sending_wait(void *self, uint64_t deadline_ns)
 {
-    struct pp_sender *s = sender_of(self);
+    const struct pp_sending *p = self;
+    struct pp_sender *s = p->sender;
     pthread_mutex_lock(&s->lock);
     while ((s->next.bytes || s->sending) && pp_now_ns() < deadline_ns)
         pp_cond_wait_until(&s->idle, &s->lock, deadline_ns);
     int left = s->next.bytes || s->sending;
     s->count.lost += left != 0;
     if (left && !s->trouble[0])
-        snprintf(s->trouble, sizeof(s->trouble), "%s", ((struct pp_sending *)self)->unanswered);
+        snprintf(s->trouble, sizeof(s->trouble), "%s did not answer in time", p->shown);
     pthread_mutex_unlock(&s->lock);
 }
 
 struct pp_sink_count pp_sending_count(void *self)
 {
-    struct pp_sender *s = sender_of(self);
+    struct pp_sender *s = ((struct pp_sending *)self)->sender;
     pthread_mutex_lock(&s->lock);
     struct pp_sink_count c = s->count;
     pthread_mutex_unlock(&s->lock);
@@ -195,7 +241,7 @@ struct pp_sink_count pp_sending_count(void *self)
 
 void pp_sending_trouble(void *self, char *text, size_t size)
 {
-    struct pp_sender *s = sender_of(self);
+    struct pp_sender *s = ((struct pp_sending *)self)->sender;
     pthread_mutex_lock(&s->lock);
     snprintf(text, size, "%s",
              s->trouble[0] ? s->trouble

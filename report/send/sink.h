@@ -2,7 +2,7 @@
  * texts of report/metrics; it knows no pipeline, and runs in a process of its own (tui/cli/metrics.c), beside
  * what is recorded.
  *
- * put and finish are called by one thread. put does not wait for a network: a kind that has to wait has a
+ * put is called by one thread, and does not wait for a network: a kind that has to wait has a
  * thread, keeps the newest text, and counts what it did not send. No sentence of a sink, and nothing it
  * writes, holds what stands before the @ of a URL. */
 #ifndef PP_REPORT_SEND_SINK_H
@@ -42,22 +42,27 @@ struct pp_sink_count {
     uint64_t sent, lost;
 };
 
+struct pp_sending_kind;
+
+/* Hooks marked "or NULL" may be absent. */
 struct pp_sink_kind {
-    const char *option; /* "metrics": what it is asked for with */
-    int is_remote;      /* sends over a network, and counts what a server took */
-    /* NULL, or a sentence: what this build or this machine lacks. */
+    const char *option;                    /* "metrics": what it is asked for with */
+    int is_remote;                         /* sends over a network, and counts what a server took */
+    const struct pp_sending_kind *sending; /* what sender.h needs to know of it; or NULL */
+    enum pp_sink_format takes;             /* of the text that put gets */
+    /* Or NULL; else a sentence: what this build or this machine lacks, or NULL. */
     const char *(*missing)(void);
     /* PP_E_USAGE for a target that cannot be one: nothing is opened. */
-    pp_status (*check)(const char *target, struct pp_err *err);
-    pp_status (*open)(const struct pp_sink_opts *o, void **self, struct pp_err *err);
-    /* Where it can be found, as a sentence; NULL: there is nothing to say. */
+    pp_status (*check)(const struct pp_sink_kind *kind, const char *target, struct pp_err *err);
+    pp_status (*open)(const struct pp_sink_kind *kind, const struct pp_sink_opts *o, void **self,
+                      struct pp_err *err);
+    /* Where it can be found, as a sentence; or NULL: there is nothing to say. */
     const char *(*where)(void *self);
-    /* Of the text that put and finish get; NULL: it asks itself, with fetch. */
+    /* In place of takes, where that depends on the target; or NULL. */
     enum pp_sink_format (*format)(void *self);
-    void (*put)(void *self, const char *text, size_t n);
-    /* The last text. */
-    void (*finish)(void *self, const char *text, size_t n);
-    /* Until that is sent, or deadline_ns; NULL: it is. */
+    /* last: no other text comes. Or NULL: it asks itself, with fetch. */
+    void (*put)(void *self, const char *text, size_t n, int last);
+    /* Until the last text is sent, or deadline_ns; or NULL: it is. */
     void (*wait)(void *self, uint64_t deadline_ns);
     struct pp_sink_count (*count)(void *self);
     /* Why the last loss happened, as a sentence without what was lost; "": there was none. */

@@ -201,11 +201,11 @@ modes() {
 500|answered 500: its own trouble
 404|answered 404: it has no such path
 redirect|answered 302: it redirects
-silent|did not answer
-endless|answers without end
-lying|cannot be reached: Transferred a partial file
-garbage|cannot be reached:
-reset|cannot be reached:
+silent|(failed: it )?did not answer
+endless|failed: it answers without end
+lying|failed: the connection was cut after
+garbage|failed:
+reset|failed: the connection was cut
 MODES
 }
 while IFS='|' read -r mode words; do
@@ -216,11 +216,11 @@ done < <(modes)
 wait $pids
 while IFS='|' read -r mode words; do
     url="http://127.0.0.1:$(port_of "$mode")"
-    like "$mode: the first loss, in a sentence" "$(head -n 1 "$T/$mode.out")" "^pipeprobe metrics: --metrics-push: ([0-9]+ of [0-9]+ texts were lost: )?$url $words"
-    like "$mode: the losses at the end" "$(tail -n 1 "$T/$mode.out")" "^pipeprobe metrics: --metrics-push: ([0-9]+) of [0-9]+ texts were lost: $url $words"
+    like "$mode: the first loss, in a sentence" "$(head -n 1 "$T/$mode.out")" "^pipeprobe metrics: --metrics-push: ([0-9]+ of [0-9]+ texts were lost: )?(sending to )?$url $words"
+    like "$mode: the losses at the end" "$(tail -n 1 "$T/$mode.out")" "^pipeprobe metrics: --metrics-push: ([0-9]+) of [0-9]+ texts were lost: (sending to )?$url $words"
     holds "$mode: no more than these two" "$(wc -l <"$T/$mode.out") <= 2"
     check "$mode: no password" bash -c "! grep -q s3cr3t '$T/$mode.out'"
 done < <(modes)
 run "$PP" run "${small[@]}" --steps 20 -o "$T/f.sqlite" --metrics-push http://no.such.host.invalid
-like "no such host" "$rc $(grep -F no.such "$ERR")" '^[03] .*no.such.host.invalid cannot be reached'
+like "no such host" "$rc $(grep -F no.such "$ERR")" '^[03] .*no.such.host.invalid failed: its host name cannot be resolved'
 done_testing

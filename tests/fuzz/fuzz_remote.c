@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "probe/storage/aws.h"
-#include "probe/storage/http.h"
+#include "probe/net/http.h"
 #include "probe/storage/ini.h"
 #include "probe/storage/s3_page.h"
 #include "probe/storage/url.h"

@@ -91,8 +91,12 @@ static pp_status to_server(const struct pp_source *source, struct sending *s, st
                            struct pp_otlp_traces_result *r, struct pp_err *err)
 {
     pp_status st = pp_otlp_settings_read(s->o->out, "traces", &s->settings, err);
-    if (st == PP_OK)
-        st = pp_otlp_client(&s->settings, is_interrupted, s, &s->client, err);
+    if (st == PP_OK) {
+        struct pp_http_opts http = pp_otlp_client_opts(&s->settings);
+        http.stop = is_interrupted;
+        http.ctx = s;
+        st = pp_client_open(&http, &s->client, err);
+    }
     to->is_json = s->settings.is_json;
     if (st == PP_OK)
         st = pp_otlp_traces(source, to, send_body, s, r, err);

@@ -94,14 +94,14 @@ static void open_sinks(struct sending *s)
         char text[600];
         if (!so.target)
             continue;
-        if (k->open(&so, &s->self[i], &err) != PP_OK) {
+        if (k->open(k, &so, &s->self[i], &err) != PP_OK) {
             snprintf(text, sizeof(text), "no --%s: %s", k->option, err.text);
             say(s->o->beside, '!', text);
             s->self[i] = NULL;
             continue;
         }
         s->n_open++;
-        s->n_push += k->format != NULL;
+        s->n_push += k->put != NULL;
         if (k->where)
             say(s->o->beside, 'i', k->where(s->self[i]));
     }
@@ -132,13 +132,13 @@ static void send_texts(struct sending *s, int last)
     note_pushes(s);
     for (int i = 0; pp_sink_kinds[i]; i++) {
         const struct pp_sink_kind *k = pp_sink_kinds[i];
-        if (!s->self[i] || !k->format)
+        if (!s->self[i] || !k->put)
             continue;
-        enum pp_sink_format f = k->format(s->self[i]);
+        enum pp_sink_format f = k->format ? k->format(s->self[i]) : k->takes;
         if (!text[f].bytes)
             text[f].bytes = metrics_sampler_text(s->sampler, f, &text[f].n);
         if (text[f].bytes)
-            (last ? k->finish : k->put)(s->self[i], text[f].bytes, text[f].n);
+            k->put(s->self[i], text[f].bytes, text[f].n, last);
     }
     for (size_t f = 0; f < sizeof(text) / sizeof(*text); f++)
         free(text[f].bytes);

@@ -9,7 +9,7 @@
 #include "probe/columns/hdf5_library.h"
 #include "probe/device/cuda_driver.h"
 #include "probe/device/device.h"
-#include "probe/storage/http.h"
+#include "probe/net/http.h"
 #include "probe/transform/transform.h"
 #include "report/send/sink.h"
 #include "tui/cli/doctor/doctor_nvjpeg.h"

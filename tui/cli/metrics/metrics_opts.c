@@ -35,7 +35,7 @@ pp_status metrics_opts_check(const struct metrics_opts *o, struct pp_err *err)
     pp_status st = labels ? metrics_opts_labels(o, labels, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory");
     for (size_t i = 0; st == PP_OK && pp_sink_kinds[i]; i++) {
         const char *target = metrics_opts_target(o, pp_sink_kinds[i]);
-        st = target ? pp_sink_kinds[i]->check(target, err) : PP_OK;
+        st = target ? pp_sink_kinds[i]->check(pp_sink_kinds[i], target, err) : PP_OK;
     }
     free(labels);
     return st;

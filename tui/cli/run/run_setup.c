@@ -12,7 +12,7 @@
 #include "probe/ranks/collective.h"
 #include "probe/ranks/lease.h"
 #include "probe/storage/cache/cache.h"
-#include "probe/storage/http.h"
+#include "probe/net/http.h"
 #include "probe/storage/model.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/run/run_decode.h"

@@ -1,5 +1,5 @@
 /* The header of an answer, and URLs: good, odd and hostile ones. */
-#include "probe/storage/http.h"
+#include "probe/net/http.h"
 #include "probe/storage/storage.h"
 #include "probe/storage/request_log.h"
 #include "probe/storage/url.h"

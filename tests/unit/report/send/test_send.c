@@ -89,24 +89,24 @@ static void test_textfile(void **state)
     struct stat st;
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/run.prom", dir);
-    assert_int_equal(pp_sink_textfile.check("run.txt", &err), PP_E_USAGE);
-    assert_int_equal(pp_sink_textfile.check(".prom", &err), PP_E_USAGE);
-    assert_int_equal(pp_sink_textfile.check(dir, &err), PP_E_USAGE);
-    assert_int_equal(pp_sink_textfile.check(path, &err), PP_OK);
+    assert_int_equal(pp_sink_textfile.check(&pp_sink_textfile, "run.txt", &err), PP_E_USAGE);
+    assert_int_equal(pp_sink_textfile.check(&pp_sink_textfile, ".prom", &err), PP_E_USAGE);
+    assert_int_equal(pp_sink_textfile.check(&pp_sink_textfile, dir, &err), PP_E_USAGE);
+    assert_int_equal(pp_sink_textfile.check(&pp_sink_textfile, path, &err), PP_OK);
     struct pp_sink_opts o = {.target = path};
-    assert_int_equal(pp_sink_textfile.open(&o, &self, &err), PP_OK);
-    pp_sink_textfile.put(self, "one\n", 4);
+    assert_int_equal(pp_sink_textfile.open(&pp_sink_textfile, &o, &self, &err), PP_OK);
+    pp_sink_textfile.put(self, "one\n", 4, 0);
     read_back(path, text, sizeof(text));
     assert_string_equal(text, "one\n");
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_nlink, 1);
-    pp_sink_textfile.finish(self, "two\n", 4);
+    pp_sink_textfile.put(self, "two\n", 4, 1);
     read_back(path, text, sizeof(text));
     assert_string_equal(text, "two\n");
     assert_int_equal(pp_sink_textfile.count(self).sent, 2);
     unlink(path);
     rmdir(dir);
-    pp_sink_textfile.put(self, "three\n", 6); /* the directory is gone */
+    pp_sink_textfile.put(self, "three\n", 6, 0); /* the directory is gone */
     assert_int_equal(pp_sink_textfile.count(self).lost, 1);
     pp_sink_textfile.trouble(self, why, sizeof(why));
     assert_non_null(strstr(why, path));
@@ -130,19 +130,19 @@ static void test_event_file(void **state)
     assert_non_null(mkdtemp(dir));
     snprintf(deep, sizeof(deep), "%s/runs/rank0003", dir);
     struct pp_sink_opts o = {.target = deep, .instance = "my/host", .fetch = fetch_head};
-    assert_int_equal(pp_sink_tensorboard.check(deep, &err), PP_OK);
-    assert_int_equal(pp_sink_tensorboard.open(&o, &self, &err), PP_OK);
+    assert_int_equal(pp_sink_tensorboard.check(&pp_sink_tensorboard, deep, &err), PP_OK);
+    assert_int_equal(pp_sink_tensorboard.open(&pp_sink_tensorboard, &o, &self, &err), PP_OK);
     glob_t found;
     snprintf(path, sizeof(path), "%s/events.out.tfevents.*.my_host.*.pipeprobe", deep);
     assert_int_equal(glob(path, 0, NULL, &found), 0);
     assert_int_equal(found.gl_pathc, 1);
     snprintf(path, sizeof(path), "%s", found.gl_pathv[0]);
     globfree(&found);
-    pp_sink_tensorboard.put(self, "one", 3);
+    pp_sink_tensorboard.put(self, "one", 3, 0);
     pp_io_fault(PP_IO_FAULT_WRITE, 1, ENOSPC, 0);
-    pp_sink_tensorboard.put(self, "two", 3);
+    pp_sink_tensorboard.put(self, "two", 3, 0);
     pp_io_fault(0, 0, 0, 0);
-    pp_sink_tensorboard.finish(self, "three", 5);
+    pp_sink_tensorboard.put(self, "three", 5, 1);
     read_back(path, text, sizeof(text));
     assert_string_equal(text, "headonethree");
     assert_int_equal(pp_sink_tensorboard.count(self).sent, 2);
@@ -150,7 +150,7 @@ static void test_event_file(void **state)
     pp_sink_tensorboard.trouble(self, why, sizeof(why));
     assert_non_null(strstr(why, "No space left"));
     pp_sink_tensorboard.close(self);
-    assert_int_equal(pp_sink_tensorboard.check(path, &err), PP_E_USAGE);
+    assert_int_equal(pp_sink_tensorboard.check(&pp_sink_tensorboard, path, &err), PP_E_USAGE);
     unlink(path);
     rmdir(deep);
     *strrchr(deep, '/') = '\0';
@@ -210,7 +210,7 @@ static void test_endpoint(void **state)
         print_message("skipped: %s\n", pp_sink_http.missing());
         skip();
     }
-    assert_int_equal(pp_sink_http.open(&o, &self, &err), PP_OK);
+    assert_int_equal(pp_sink_http.open(&pp_sink_http, &o, &self, &err), PP_OK);
     int port = atoi(strrchr(pp_sink_http.where(self), ':') + 1);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         ask(port, rows[i].request, answer, sizeof(answer));
@@ -240,7 +240,7 @@ static void *open_push(int port)
     struct pp_err err;
     void *self = NULL;
     snprintf(url, sizeof(url), "http://me:s3cr3t@127.0.0.1:%d", port);
-    assert_int_equal(pp_sink_push.open(&o, &self, &err), PP_OK);
+    assert_int_equal(pp_sink_push.open(&pp_sink_push, &o, &self, &err), PP_OK);
     return self;
 }
 
@@ -268,14 +268,14 @@ static void test_push_to_no_server(void **state)
     }
     close(listen_somewhere(&port));
     void *self = open_push(port);
-    pp_sink_push.put(self, "one\n", 4);
-    pp_sink_push.finish(self, "two\n", 4);
+    pp_sink_push.put(self, "one\n", 4, 0);
+    pp_sink_push.put(self, "two\n", 4, 1);
     pp_sink_push.wait(self, pp_now_ns() + 60 * SECOND);
     assert_int_equal(pp_sink_push.count(self).sent, 0);
     assert_int_equal(pp_sink_push.count(self).lost, 2);
     pp_sink_push.trouble(self, why, sizeof(why));
     assert_non_null(strstr(why, "http://127.0.0.1:"));
-    assert_non_null(strstr(why, "cannot be reached"));
+    assert_non_null(strstr(why, "its host accepts no connection"));
     assert_null(strstr(why, "s3cr3t"));
     pp_sink_push.close(self);
 }
@@ -289,14 +289,14 @@ static void test_push_to_a_silent_server(void **state)
         skip();
     fd = listen_somewhere(&port);
     void *self = open_push(port);
-    pp_sink_push.put(self, "one\n", 4);
+    pp_sink_push.put(self, "one\n", 4, 0);
     int taken = accept(fd, NULL, NULL);
     assert_true(taken >= 0); /* the first is on its way */
     for (int i = 0; i < 3; i++)
-        pp_sink_push.put(self, "more\n", 5);
+        pp_sink_push.put(self, "more\n", 5, 0);
     assert_int_equal(pp_sink_push.count(self).sent, 0);
     assert_true(pp_sink_push.count(self).lost >= 2);
-    pp_sink_push.finish(self, "last\n", 5);
+    pp_sink_push.put(self, "last\n", 5, 1);
     pp_sink_push.wait(self, pp_now_ns());
     assert_true(pp_sink_push.count(self).lost >= 4);
     pp_sink_push.close(self);

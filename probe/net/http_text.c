@@ -1,11 +1,28 @@
-/* The header of an answer, line by line. */
-#include "probe/storage/http.h"
+/* HTTP as text: the header of an answer, line by line, and what a URL escapes. */
+#include "probe/net/http.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+int pp_uri_encode(const char *text, enum pp_uri_part part, char *out, size_t size)
+{
+    size_t n = 0;
+    for (const char *c = text; *c; c++) {
+        unsigned char byte = (unsigned char)*c;
+        int plain = (byte < 128 && isalnum(byte)) || strchr("-._~", byte) ||
+                    (byte == '/' && part == PP_URI_PATH);
+        if (n + 4 > size)
+            return -1;
+        n += (size_t)snprintf(out + n, size - n, plain ? "%c" : "%%%02X", byte);
+    }
+    if (n >= size)
+        return -1;
+    out[n] = '\0';
+    return 0;
+}
 
 /* Digits at *at, which moves behind them. 0: none, or beyond 64 bits. */
 static int number(const char **at, uint64_t *out)
@@ -20,19 +37,6 @@ static int number(const char **at, uint64_t *out)
     }
     *out = n;
     return *at > from;
-}
-
-static void take_text(char *to, size_t size, const char *value)
-{
-    if (strlen(value) < size) /* a cut ETag would compare equal to others */
-        snprintf(to, size, "%s", value);
-}
-
-static void take_length(struct pp_http_head *h, const char *value)
-{
-    uint64_t n;
-    if (number(&value, &n) && !*value)
-        h->length = n;
 }
 
 /* "bytes 0-99/1234", "bytes 0-99/\*", "bytes \*\/1234" (RFC 9110, 14.4) */
@@ -58,52 +62,28 @@ static void take_range(struct pp_http_head *h, const char *value)
     h->has_range = 1;
 }
 
-static void take_retry(struct pp_http_head *h, const char *value)
-{
-    uint64_t n;
-    if (number(&value, &n) && !*value) /* its other form, a date, asks for a clock that agrees */
-        h->retry_after_s = n < 3600 ? (uint32_t)n : 3600;
-}
-
-static void take_etag(struct pp_http_head *h, const char *value)
-{
-    take_text(h->etag, sizeof(h->etag), value);
-}
-
-static void take_modified(struct pp_http_head *h, const char *value)
-{
-    take_text(h->modified, sizeof(h->modified), value);
-}
-
-static void take_region(struct pp_http_head *h, const char *value)
-{
-    for (const char *c = value; *c; c++)
-        if (!isalnum((unsigned char)*c) && *c != '-')
-            return;
-    take_text(h->region, sizeof(h->region), value);
-}
-
-static void take_date(struct pp_http_head *h, const char *value)
-{
-    take_text(h->date, sizeof(h->date), value);
-}
-
+/* letters: of letters, digits and '-' alone. A text that is too long is not taken: a cut ETag would compare
+ * equal to others. */
 static const struct {
     const char *name;
-    void (*take)(struct pp_http_head *h, const char *value);
-} fields[] = {
-    {"content-length", take_length},
-    {"content-range", take_range},
-    {"retry-after", take_retry},
-    {"etag", take_etag},
-    {"last-modified", take_modified},
-    {"x-amz-bucket-region", take_region},
-    {"date", take_date},
+    size_t offset, size;
+    int letters;
+} texts[] = {
+#define ROW(name, member, letters) \
+    { \
+        name, offsetof(struct pp_http_head, member), sizeof(((struct pp_http_head *)0)->member), letters \
+    }
+    ROW("etag", etag, 0),
+    ROW("last-modified", modified, 0),
+    ROW("x-amz-bucket-region", region, 1),
+    ROW("date", date, 0),
+#undef ROW
 };
 
 void pp_http_head_line(struct pp_http_head *h, const char *line, size_t size)
 {
     char text[512];
+    uint64_t n;
     while (size > 0 && isspace((unsigned char)line[size - 1]))
         size--;
     if (size >= sizeof(text) || memchr(line, '\0', size))
@@ -122,7 +102,21 @@ void pp_http_head_line(struct pp_http_head *h, const char *line, size_t size)
         return;
     *colon++ = '\0';
     colon += strspn(colon, " \t");
-    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-        if (strcasecmp(text, fields[i].name) == 0)
-            fields[i].take(h, colon);
+
+    const char *value = colon, *end = colon;
+    int is_number = number(&end, &n) && !*end;
+    if (strcasecmp(text, "content-length") == 0 && is_number)
+        h->length = n;
+    if (strcasecmp(text, "retry-after") == 0 && is_number)
+        h->retry_after_s = n < PP_HTTP_RETRY_S ? (uint32_t)n : PP_HTTP_RETRY_S;
+    if (strcasecmp(text, "content-range") == 0)
+        take_range(h, value);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        size_t plain = 0;
+        while (isalnum((unsigned char)value[plain]) || value[plain] == '-')
+            plain++;
+        if (strcasecmp(text, texts[i].name) == 0 && strlen(value) < texts[i].size &&
+            (!texts[i].letters || !value[plain]))
+            strcpy((char *)h + texts[i].offset, value);
+    }
 }
