@@ -22,17 +22,6 @@ static int key_under(const struct pp_grid *g, int row, int col)
     return alone && pp_key_find((int)cell(g, row, col)) ? (int)cell(g, row, col) : PP_KEY_NONE;
 }
 
-static void choose(struct pp_dash_state *s, const struct pp_dash_model *m, const struct pp_box *box, int list,
-                   int row)
-{
-    struct pp_rows rows;
-    pp_rows_of(s, m, &rows);
-    int *selected = &s->selected[s->view],
-        at = pp_list_top(*selected, rows.n, box->rows - list) + row - box->row - list;
-    if (row >= box->row + list && at < rows.n)
-        *selected = at;
-}
-
 struct pp_dash_state pp_dash_click(struct pp_dash_state s, const struct pp_dash_model *m,
                                    const struct pp_grid *g, int row, int col)
 {
@@ -48,8 +37,14 @@ struct pp_dash_state pp_dash_click(struct pp_dash_state s, const struct pp_dash_
                             placed[i].panel == PP_PANEL_EVENTS; /* there it is the workers that are chosen */
         if (inside && placed[i].panel == PP_PANEL_FOOTER && key_under(g, row, col) != PP_KEY_NONE)
             return pp_dash_key(s, key_under(g, row, col), m);
-        if (inside && list && !events_beside)
-            choose(&s, m, b, list, row);
+        if (inside && list && !events_beside) {
+            struct pp_rows rows;
+            pp_rows_of(&s, m, &rows);
+            int *selected = &s.selected[s.view],
+                at = pp_list_top(*selected, rows.n, b->rows - list) + row - b->row - list;
+            if (row >= b->row + list && at < rows.n)
+                *selected = at;
+        }
     }
     return s;
 }

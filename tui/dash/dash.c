@@ -120,13 +120,6 @@ static pp_status write_frame(struct dash *d, int json, int color, FILE *out, str
     return status;
 }
 
-static void take_moment(struct dash *d, struct pp_report **out)
-{
-    if (moment_of(d, &d->model.moment_from_ns, &d->model.moment_to_ns) &&
-        pp_verdict_of_part(d->o->path, d->model.moment_from_ns, d->model.moment_to_ns, out, NULL) == PP_OK)
-        d->model.moment = *out;
-}
-
 static void predict(struct dash *d)
 {
     char set[sizeof(d->predicted.set)];
@@ -138,14 +131,6 @@ static void predict(struct dash *d)
     d->model.predicted = pp_predictor_ask(d->predictor, set, &d->predicted) ? &d->predicted : NULL;
 }
 
-/* A frame that is the only one waits for what it is to show. */
-static void wait_for_prediction(struct dash *d)
-{
-    struct timespec pause = {.tv_nsec = 5000000};
-    for (predict(d); d->predictor && !d->model.predicted; predict(d))
-        nanosleep(&pause, NULL);
-}
-
 pp_status pp_dash_once(const struct pp_dash_opts *o, int json, FILE *out, struct pp_err *err)
 {
     struct dash d;
@@ -154,8 +139,14 @@ pp_status pp_dash_once(const struct pp_dash_opts *o, int json, FILE *out, struct
     if (status == PP_OK) {
         pp_verdict_of_all(o->path, &report, NULL); /* without one the frame says so */
         d.model.report = report;
-        take_moment(&d, &moment);
-        wait_for_prediction(&d);
+        if (moment_of(&d, &d.model.moment_from_ns, &d.model.moment_to_ns) &&
+            pp_verdict_of_part(d.o->path, d.model.moment_from_ns, d.model.moment_to_ns, &moment, NULL) ==
+                PP_OK)
+            d.model.moment = moment;
+        /* A frame that is the only one waits for what it is to show. */
+        struct timespec pause = {.tv_nsec = 5000000};
+        for (predict(&d); d.predictor && !d.model.predicted; predict(&d))
+            nanosleep(&pause, NULL);
         status = write_frame(&d, json, o->color, out, err);
     }
     close_dash(&d);
@@ -242,16 +233,6 @@ static void dump(struct dash *d)
         snprintf(d->state.message, sizeof(d->state.message), "wrote %s and .json", text);
 }
 
-/* Does what a key asked of the world around the state. */
-static void serve(struct dash *d, struct pp_screen *screen)
-{
-    if (d->state.dump)
-        dump(d);
-    if (d->state.redraw)
-        pp_screen_redraw(screen);
-    d->state.dump = d->state.redraw = 0;
-}
-
 /* Who moves to a moment wants to know at once; while time goes by by itself, what the verdicts may cost
  * decides. A part that was given is shown until the next one is there, unless it is of a time that is not
  * looked at any more. */
@@ -312,7 +293,12 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
         int key = status == PP_OK ? pp_screen_key(screen, (int)(FRAME_NS / 1000000)) : PP_KEY_NONE;
         if (key != PP_KEY_NONE && key != PP_KEY_RESIZE) {
             d->state = key == PP_KEY_CLICK ? clicked(d, screen) : pp_dash_key(d->state, key, &d->model);
-            serve(d, screen);
+            /* What the key asked of the world around the state. */
+            if (d->state.dump)
+                dump(d);
+            if (d->state.redraw)
+                pp_screen_redraw(screen);
+            d->state.dump = d->state.redraw = 0;
         }
     }
     return status != PP_OK ? status : d->o->interrupted(err);

@@ -32,19 +32,6 @@ static unsigned window_of(const struct pp_dash_opts *o)
 
 /* ---- a frame ---- */
 
-static void put_row(const struct pp_canvas *c, int at, const struct pp_job_row *r)
-{
-    char rate[PP_CELL], step[PP_CELL], wait[PP_CELL], others[PP_CELL];
-    int bar = isnan(r->wait_share) ? 0 : (int)(fmin(r->wait_share, 1) * BAR_COLS + 0.5);
-    pp_put(c, at, 0, PP_STYLE_STRONG, "%5lld", (long long)r->rank);
-    pp_put(c, at, 7, PP_STYLE_PLAIN, "%-9.9s %9s %9s %9s %9s", r->state,
-           pp_text_rate(rate, sizeof(rate), r->samples_per_s), pp_short_time(step, sizeof(step), r->step_ns),
-           pp_short_share(wait, sizeof(wait), r->wait_share),
-           pp_short_share(others, sizeof(others), r->others_share));
-    pp_bar(c, at, 58, bar, PP_STYLE_STARVED, c->glyphs->starved);
-    pp_put(c, at, 58 + BAR_COLS + 1, PP_STYLE_PLAIN, "%s%s", r->host, r->dropped ? "  spans lost" : "");
-}
-
 static void draw_rows(const struct view *v, const struct pp_canvas *c)
 {
     size_t n, not_shown;
@@ -53,7 +40,18 @@ static void draw_rows(const struct view *v, const struct pp_canvas *c)
     pp_put(c, 2, 0, PP_STYLE_TITLE, " rank  %-9s %9s %9s %9s %9s %-20s  %s", "state", "samples/s", "a step",
            "data wait", "others", " data wait", "node");
     for (int i = 0; i < room && top + i < (int)n; i++) {
-        put_row(c, HEAD_ROWS + i, &rows[top + i]);
+        int at = HEAD_ROWS + i;
+        const struct pp_job_row *r = &rows[top + i];
+        char rate[PP_CELL], step[PP_CELL], wait[PP_CELL], others[PP_CELL];
+        int bar = isnan(r->wait_share) ? 0 : (int)(fmin(r->wait_share, 1) * BAR_COLS + 0.5);
+        pp_put(c, at, 0, PP_STYLE_STRONG, "%5lld", (long long)r->rank);
+        pp_put(c, at, 7, PP_STYLE_PLAIN, "%-9.9s %9s %9s %9s %9s", r->state,
+               pp_text_rate(rate, sizeof(rate), r->samples_per_s),
+               pp_short_time(step, sizeof(step), r->step_ns),
+               pp_short_share(wait, sizeof(wait), r->wait_share),
+               pp_short_share(others, sizeof(others), r->others_share));
+        pp_bar(c, at, 58, bar, PP_STYLE_STARVED, c->glyphs->starved);
+        pp_put(c, at, 58 + BAR_COLS + 1, PP_STYLE_PLAIN, "%s%s", r->host, r->dropped ? "  spans lost" : "");
         if (top + i == v->selected)
             pp_grid_style(c->grid, &c->box, HEAD_ROWS + i, PP_STYLE_SELECTED);
     }

@@ -104,22 +104,6 @@ static void hand_out(struct plan *p, int rows, const int want[PP_PANEL_COUNT])
         p->rows[p->beside] = p->rows[p->beside - 1];
 }
 
-static size_t put_boxes(const struct plan *p, int cols, struct pp_placed *out)
-{
-    int row = 0;
-    for (int i = 0; i < p->n; i++) {
-        out[i] = (struct pp_placed){p->place[i]->panel, {row, 0, p->rows[i], cols}};
-        if (i == p->beside) {
-            int half = cols / 2;
-            out[i - 1].box.cols = half - 1; /* a blank column between them */
-            out[i].box = (struct pp_box){out[i - 1].box.row, half, out[i - 1].box.rows, cols - half};
-        } else {
-            row += p->rows[i];
-        }
-    }
-    return (size_t)p->n;
-}
-
 size_t pp_layout(int rows, int cols, enum pp_view view, int help, const int want[PP_PANEL_COUNT],
                  struct pp_placed *out)
 {
@@ -146,5 +130,16 @@ size_t pp_layout(int rows, int cols, enum pp_view view, int help, const int want
             break; /* what never goes fits into PP_ROWS_NEEDED */
     }
     hand_out(&p, rows, want);
-    return put_boxes(&p, cols, out);
+    int row = 0;
+    for (int i = 0; i < p.n; i++) {
+        out[i] = (struct pp_placed){p.place[i]->panel, {row, 0, p.rows[i], cols}};
+        if (i == p.beside) {
+            int half = cols / 2;
+            out[i - 1].box.cols = half - 1; /* a blank column between them */
+            out[i].box = (struct pp_box){out[i - 1].box.row, half, out[i - 1].box.rows, cols - half};
+        } else {
+            row += p.rows[i];
+        }
+    }
+    return (size_t)p.n;
 }

@@ -16,17 +16,6 @@ static enum pp_style style_of(enum pp_live_event_kind k)
                                                           : PP_STYLE_PLAIN;
 }
 
-static void draw_event(const struct pp_canvas *c, int row, const struct pp_live_event *e)
-{
-    char t[PP_CELL];
-    double at_s = ((double)e->t_ns - (double)c->m->snap->origin_ns) / 1e9;
-    pp_put_right(c, row, 7, PP_STYLE_PLAIN, pp_clock_text(t, sizeof(t), at_s));
-    int col = pp_put(c, row, 8, style_of(e->kind), "%-10s", pp_live_event_name(e->kind)) + 1;
-    if (e->count > 1 && (e->kind == PP_LIVE_ERROR || e->kind == PP_LIVE_STALL))
-        col = pp_put(c, row, col, PP_STYLE_PLAIN, "%llu times, ", (unsigned long long)e->count);
-    pp_put(c, row, col, PP_STYLE_PLAIN, "%s", e->text);
-}
-
 /* In the overview the newest few, elsewhere a list to move in. */
 void pp_panel_events(const struct pp_canvas *c)
 {
@@ -42,7 +31,15 @@ void pp_panel_events(const struct pp_canvas *c)
         top = in_overview ? 0 : pp_list_top(selected, rows.n, room);
     pp_heading(c, "%s, newest first: %d", s.view == PP_VIEW_ERRORS ? "Errors" : "Events", rows.n);
     for (int i = 0; i < room && top + i < rows.n; i++) {
-        draw_event(c, i + 1, &c->m->snap->events[rows.index[top + i]]);
+        int row = i + 1;
+        const struct pp_live_event *e = &c->m->snap->events[rows.index[top + i]];
+        char t[PP_CELL];
+        double at_s = ((double)e->t_ns - (double)c->m->snap->origin_ns) / 1e9;
+        pp_put_right(c, row, 7, PP_STYLE_PLAIN, pp_clock_text(t, sizeof(t), at_s));
+        int col = pp_put(c, row, 8, style_of(e->kind), "%-10s", pp_live_event_name(e->kind)) + 1;
+        if (e->count > 1 && (e->kind == PP_LIVE_ERROR || e->kind == PP_LIVE_STALL))
+            col = pp_put(c, row, col, PP_STYLE_PLAIN, "%llu times, ", (unsigned long long)e->count);
+        pp_put(c, row, col, PP_STYLE_PLAIN, "%s", e->text);
         if (top + i == selected)
             pp_grid_style(c->grid, &c->box, i + 1, PP_STYLE_SELECTED);
     }

@@ -95,17 +95,6 @@ static void draw_titles(const struct pp_canvas *c, int row)
         pp_put(c, row, last + 2, PP_STYLE_STRONG, "in hand");
 }
 
-static void draw_worker(const struct pp_canvas *c, int row, const struct pp_live_worker *w)
-{
-    char t[PP_CELL];
-    enum pp_style style = w->errors ? PP_STYLE_WARN : PP_STYLE_PLAIN;
-    pp_put(c, row, 0, style, "%.*s", NAME, w->name);
-    int last = NAME;
-    for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++, last = end)
-        pp_put_right(c, row, end, PP_STYLE_PLAIN, cell_text(w, k, t));
-    put_file(c, row, last, w);
-}
-
 int pp_want_workers(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
 {
     size_t n = m->snap->n_workers;
@@ -122,7 +111,15 @@ void pp_panel_workers(const struct pp_canvas *c)
                rows.n > room ? ", some not shown" : "");
     draw_titles(c, 1);
     for (int i = 0; i < room && top + i < rows.n; i++) {
-        draw_worker(c, i + 2, &c->m->snap->workers[rows.index[top + i]]);
+        int row = i + 2;
+        const struct pp_live_worker *w = &c->m->snap->workers[rows.index[top + i]];
+        char t[PP_CELL];
+        enum pp_style style = w->errors ? PP_STYLE_WARN : PP_STYLE_PLAIN;
+        pp_put(c, row, 0, style, "%.*s", NAME, w->name);
+        int last = NAME;
+        for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++, last = end)
+            pp_put_right(c, row, end, PP_STYLE_PLAIN, cell_text(w, k, t));
+        put_file(c, row, last, w);
         if (top + i == selected)
             pp_grid_style(c->grid, &c->box, i + 2, PP_STYLE_SELECTED);
     }

@@ -81,21 +81,6 @@ static attr_t attributes(unsigned attr)
     return (attr & PP_ATTR_BOLD ? A_BOLD : 0) | (attr & PP_ATTR_REVERSE ? A_REVERSE : 0);
 }
 
-static void put_row(const struct pp_screen *s, const struct pp_cell *row, int r, int cols)
-{
-    move(r, 0);
-    clrtoeol();
-    for (int c = 0; c < cols; c++) {
-        wchar_t text[2] = {(wchar_t)row[c].c, 0};
-        cchar_t wide;
-        if (row[c].c == 0 || (row[c].c == ' ' && row[c].style == PP_STYLE_PLAIN))
-            continue;
-        setcchar(&wide, text, attributes(pp_styles[row[c].style].attr),
-                 (short)(s->color ? row[c].style + 1 : 0), NULL);
-        mvadd_wch(r, c, &wide);
-    }
-}
-
 static int same_row(const struct pp_cell *a, const struct pp_cell *b, int cols)
 {
     int c = 0;
@@ -118,7 +103,17 @@ void pp_screen_show(struct pp_screen *s, const struct pp_grid *g)
         struct pp_cell *was = s->shown.rows ? s->shown.cell + (size_t)r * (size_t)g->cols : NULL;
         if (!anew && was && same_row(row, was, g->cols))
             continue;
-        put_row(s, row, r, g->cols);
+        move(r, 0);
+        clrtoeol();
+        for (int c = 0; c < g->cols; c++) {
+            wchar_t text[2] = {(wchar_t)row[c].c, 0};
+            cchar_t wide;
+            if (row[c].c == 0 || (row[c].c == ' ' && row[c].style == PP_STYLE_PLAIN))
+                continue;
+            setcchar(&wide, text, attributes(pp_styles[row[c].style].attr),
+                     (short)(s->color ? row[c].style + 1 : 0), NULL);
+            mvadd_wch(r, c, &wide);
+        }
         if (was)
             memcpy(was, row, (size_t)g->cols * sizeof(*row));
     }

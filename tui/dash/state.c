@@ -228,16 +228,6 @@ static void act(struct pp_dash_state *s, const struct pp_key *k, const struct pp
     }
 }
 
-static void keep_selection_inside(struct pp_dash_state *s, const struct pp_dash_model *m)
-{
-    struct pp_rows rows;
-    int *row = &s->selected[s->view];
-    pp_rows_of(s, m, &rows);
-    *row = *row >= rows.n ? rows.n - 1 : *row;
-    *row = *row < 0 ? 0 : *row;
-    s->help_row = s->help_row >= (int)pp_keys_n ? (int)pp_keys_n - 1 : s->help_row;
-}
-
 struct pp_dash_state pp_dash_key(struct pp_dash_state s, int key, const struct pp_dash_model *m)
 {
     const struct pp_key *k = pp_key_find(key);
@@ -248,7 +238,13 @@ struct pp_dash_state pp_dash_key(struct pp_dash_state s, int key, const struct p
         act(&s, k, m);
     else if (key > 0x20 && key < 0x7f)
         snprintf(s.message, sizeof(s.message), "unknown key %c; ? lists the keys", key);
-    keep_selection_inside(&s, m);
+    /* What is selected stays inside a list that may have become shorter. */
+    struct pp_rows rows;
+    int *row = &s.selected[s.view];
+    pp_rows_of(&s, m, &rows);
+    *row = *row >= rows.n ? rows.n - 1 : *row;
+    *row = *row < 0 ? 0 : *row;
+    s.help_row = s.help_row >= (int)pp_keys_n ? (int)pp_keys_n - 1 : s.help_row;
     return s;
 }
 

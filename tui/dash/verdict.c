@@ -41,25 +41,19 @@ static int is_patient(const struct pp_verdicts *v)
     return v->share < PP_VERDICTS_SHARE;
 }
 
-static pp_status judge(pp_status opened, struct pp_source *source, struct pp_report **out, struct pp_err *err)
-{
-    pp_status status = opened;
-    *out = NULL;
-    if (status == PP_OK)
-        status = pp_report_from(source, out, err);
-    pp_source_close(source);
-    return status;
-}
-
 static pp_status verdict_of(const char *path, const struct part *part, const struct pp_verdicts *v,
                             struct pp_report **out, struct pp_err *err)
 {
     struct pp_source source;
-    pp_status opened = part ? pp_source_open_part(path, part->from_ns, part->to_ns, &source, err)
+    pp_status status = part ? pp_source_open_part(path, part->from_ns, part->to_ns, &source, err)
                             : pp_source_open(path, &source, err);
     pp_source_keep_requests(&source, v ? v->kept : NULL);
     source.glance = v && is_patient(v) ? PP_GLANCE_SHORT : 1;
-    return judge(opened, &source, out, err);
+    *out = NULL;
+    if (status == PP_OK)
+        status = pp_report_from(&source, out, err);
+    pp_source_close(&source);
+    return status;
 }
 
 pp_status pp_verdict_of_part(const char *path, uint64_t from_ns, uint64_t to_ns, struct pp_report **out,
@@ -87,13 +81,6 @@ static uint64_t next_at(struct pp_verdicts *v, uint64_t began_ns, uint64_t cost_
     return at > least ? at : least;
 }
 
-/* One that is patient begins when all that its process has taken, and what it is going to take, is within the
- * share. */
-static uint64_t paid_at(const struct pp_verdicts *v)
-{
-    return is_patient(v) ? pp_pace_until(v->began_ns, pp_process_cpu_ns() + v->cost_ns, v->share) : 0;
-}
-
 /* Without the lock; returns until when to rest. */
 static uint64_t build(struct pp_verdicts *v, const struct part *part, struct pp_report **out)
 {
@@ -117,7 +104,10 @@ static void *build_main(void *arg)
             pp_cond_wait_until(&v->wake, &v->lock, UINT64_MAX);
             continue;
         }
-        uint64_t paid = paid_at(v);
+        /* One that is patient begins when all that its process has taken, and what it is going to take, is
+         * within the share. */
+        uint64_t paid = is_patient(v) ? pp_pace_until(v->began_ns, pp_process_cpu_ns() + v->cost_ns, v->share)
+                                      : 0;
         if (pp_now_ns() < paid) {
             pp_cond_wait_until(&v->wake, &v->lock, paid < UINT64_MAX - SLACK_NS ? paid + SLACK_NS : paid);
             continue;
