@@ -1,9 +1,7 @@
 /* The judgement on the ranks of a job as one page: sentence, map, readiness, ranks. */
 #include "probe/base/text.h"
 #include "report/ranks/ranks.h"
-#include "report/render/html/figure.h"
-#include "report/render/html/frame.h"
-#include "report/render/html/heat.h"
+#include "report/render/html/html.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,13 +11,7 @@ enum { CELL = 40 };
 
 #define add(buf, ...) pp_text_add(buf, PP_ANSWER_TEXT, __VA_ARGS__)
 
-char *pp_answer_subject(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
-{
-    snprintf(buf, PP_ANSWER_TEXT, "%.300s: %.600s", r->path, r->subject);
-    return buf;
-}
-
-char *pp_answer_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+static const char *say_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
     char time[CELL], word[24];
     size_t n = 0;
@@ -32,26 +26,13 @@ char *pp_answer_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     return buf;
 }
 
-const char *pp_answer_pytorch(const struct pp_report *r)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    return r->pytorch && v->l0 && strcmp(v->l0, "not-input-bound") != 0 ? r->pytorch->sentence : NULL;
-}
-
-const char *pp_answer_words(const struct pp_report *r, const char **program)
-{
-    const struct pp_report_action *a = &r->verdict.action;
-    *program = a->dali ? "DALI" : "PyTorch";
-    return a->dali ? a->dali : a->words;
-}
-
 /* No "-0". */
 static double whole_percent(double share)
 {
     return round(100 * share) + 0.0;
 }
 
-char *pp_answer_gain(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT])
+const char *pp_answer_gain(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT])
 {
     snprintf(buf, PP_ANSWER_TEXT, "%+.0f %%", whole_percent(f->gain));
     if (!isnan(f->low))
@@ -67,7 +48,7 @@ const char *pp_answer_change(const struct pp_report_fix *f, char buf[PP_ANSWER_T
     return buf;
 }
 
-char *pp_answer_predicted(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+static const char *say_predicted(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
     const struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_fix *f = v->action.fix;
@@ -94,11 +75,6 @@ char *pp_answer_predicted(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     return buf;
 }
 
-const char *pp_answer_assumes(const struct pp_report *r)
-{
-    return r->verdict.action.fix ? r->verdict.action.fix->assumes : NULL;
-}
-
 size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE])
 {
     const struct pp_report_verdict *v = &r->verdict;
@@ -114,7 +90,7 @@ size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evid
     return n;
 }
 
-char *pp_answer_errors(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+static const char *say_errors(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
     char count[CELL];
     if (r->n_error_kinds == 0 && r->errors == 0 && r->retries == 0)
@@ -136,7 +112,7 @@ char *pp_answer_errors(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     return buf;
 }
 
-char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT])
+const char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT])
 {
     char predicted[CELL], measured[CELL];
     buf[0] = '\0';
@@ -150,7 +126,7 @@ char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT])
     return buf;
 }
 
-char *pp_answer_losses(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+static const char *say_losses(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
     char count[CELL];
     buf[0] = '\0';
@@ -163,7 +139,7 @@ char *pp_answer_losses(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     return buf[0] ? buf : NULL;
 }
 
-char *pp_answer_decode(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+static const char *say_decode(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
     const struct pp_report_decode *d = r->decode;
     char count[CELL];
@@ -196,7 +172,7 @@ char *pp_answer_decode(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     return buf;
 }
 
-char *pp_answer_gpu_gone(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+static const char *say_gpu_gone(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
     const struct pp_report_decode *d = r->decode;
     char part[CELL];
@@ -212,26 +188,62 @@ char *pp_answer_gpu_gone(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
     return buf;
 }
 
-/* It has the same next step as the verdict, which names the same thing. */
-static int says_the_action(const struct pp_report *r, const struct pp_report_finding *f)
-{
-    const char *step = r->verdict.next_step;
-    return step && f->next_step && strcmp(step, f->next_step) == 0;
-}
-
-char *pp_answer_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+static const char *say_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
     const struct pp_report_finding *only = NULL;
+    const char *step = r->verdict.next_step;
     size_t n = 0;
     buf[0] = '\0';
-    for (size_t i = 0; i < r->n_findings; i++)
-        if (r->findings[i].state == PP_FINDING_FOUND && !says_the_action(r, &r->findings[i])) {
-            only = &r->findings[i];
-            add(buf, "%s%s", n++ ? "; " : "", only->sentence);
-        }
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const struct pp_report_finding *f = &r->findings[i];
+        if (f->state != PP_FINDING_FOUND)
+            continue;
+        if (step && f->next_step && strcmp(step, f->next_step) == 0)
+            continue; /* it names the same thing as the verdict */
+        only = f;
+        add(buf, "%s%s", n++ ? "; " : "", f->sentence);
+    }
     if (n == 1 && only->next_step) /* of several, the next steps are in the full report */
         add(buf, ". %s", only->next_step);
     return n ? buf : NULL;
+}
+
+const char *pp_answer(const struct pp_report *r, enum pp_answer_part part, char buf[PP_ANSWER_TEXT])
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    const struct pp_report_action *a = &v->action;
+    switch (part) {
+    case PP_ANSWER_SUBJECT: snprintf(buf, PP_ANSWER_TEXT, "%.300s: %.600s", r->path, r->subject); return buf;
+    case PP_ANSWER_OUTCOME: return say_outcome(r, buf);
+    case PP_ANSWER_GPU_GONE: return say_gpu_gone(r, buf);
+    case PP_ANSWER_HEAD: return v->head;
+    case PP_ANSWER_CAUSE: return v->cause_line;
+    case PP_ANSWER_DO: return v->next_step;
+    case PP_ANSWER_PREDICTED: return say_predicted(r, buf);
+    case PP_ANSWER_ASSUMES: return a->fix ? a->fix->assumes : NULL;
+    case PP_ANSWER_CODE: return a->python;
+    case PP_ANSWER_WORDS: return a->dali ? a->dali : a->words;
+    case PP_ANSWER_COMMAND: return a->command;
+    case PP_ANSWER_PYTORCH:
+        return r->pytorch && v->l0 && strcmp(v->l0, "not-input-bound") != 0 ? r->pytorch->sentence : NULL;
+    case PP_ANSWER_FINDINGS: return say_findings(r, buf);
+    case PP_ANSWER_ERRORS: return say_errors(r, buf);
+    case PP_ANSWER_LOSSES: return say_losses(r, buf);
+    case PP_ANSWER_DECODE: return say_decode(r, buf);
+    }
+    return NULL;
+}
+
+const char *pp_answer_lead(const struct pp_report *r, enum pp_answer_part part)
+{
+    const struct pp_report_action *a = &r->verdict.action;
+    switch (part) {
+    case PP_ANSWER_PREDICTED: return a->fix ? "Predicted with " : "Gain: ";
+    case PP_ANSWER_ASSUMES: return "Assumes that ";
+    case PP_ANSWER_WORDS: return a->dali ? "In DALI: " : "In PyTorch: ";
+    case PP_ANSWER_COMMAND: return "With pipeprobe's loader: ";
+    default: return "";
+    }
 }
 
 int pp_answer_fix_before(const void *a, const void *b)

@@ -1,9 +1,7 @@
-/* report/render/answer.h: the answer of a report in a dozen sentences: whose pipeline, how much it stalls,
- * why, what to do, what that gains, and the numbers that show it. The short text, Markdown and HTML print
- * these sentences; each has a function, so that what it says is changed in one place. The first two, how much
- * and why, are the model's own (verdict.head, verdict.cause_line).
- *
- * Every function writes into buf and returns it, or NULL where there is nothing to say. */
+/* report/render/answer.h: the answer of a report as a list of parts, each of a sentence or two: whose
+ * pipeline, how much it stalls, why, what to do, what that gains, and the numbers that show it. The short
+ * text, Markdown and HTML go through the list and print it each in its own way, so that what a part says is
+ * changed in one place. */
 #ifndef PP_REPORT_RENDER_ANSWER_H
 #define PP_REPORT_RENDER_ANSWER_H
 
@@ -12,36 +10,40 @@
 
 enum { PP_ANSWER_TEXT = 1024, PP_ANSWER_EVIDENCE = 3 };
 
-/* "run.sqlite: pipeprobe's loader" */
-char *pp_answer_subject(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* Of a run that did not finish: "INTERRUPTED after 3.60 s: ..." */
-char *pp_answer_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* What PyTorch's DataLoader is expected to do on this data; NULL: not known, or the next step says it. */
-const char *pp_answer_pytorch(const struct pp_report *r);
-/* What to change where there is no line to paste, and in which program ("PyTorch"); NULL: nothing. */
-const char *pp_answer_words(const struct pp_report *r, const char **program);
-/* "num_workers=16: 396 samples/s, +148 % (80 % interval +141 to +155 %)", or why nothing is predicted. */
-char *pp_answer_predicted(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* What that takes for granted beyond the recording: "storage serves 16 parallel reads as fast as ..." */
-const char *pp_answer_assumes(const struct pp_report *r);
+/* In the order in which they are told. */
+enum pp_answer_part {
+    PP_ANSWER_SUBJECT,  /* "run.sqlite: pipeprobe's loader" */
+    PP_ANSWER_OUTCOME,  /* of a run that did not finish: "INTERRUPTED after 3.60 s: ..." */
+    PP_ANSWER_GPU_GONE, /* of a run that began to decode on a GPU and ended without: since when what is
+                           measured is another pipeline */
+    PP_ANSWER_HEAD,     /* how much it stalls; this and why are the model's own */
+    PP_ANSWER_CAUSE,
+    PP_ANSWER_DO,
+    PP_ANSWER_PREDICTED, /* "num_workers=16: 396 samples/s, +148 % (80 % interval +141 to +155 %)", or why
+                            nothing is predicted */
+    PP_ANSWER_ASSUMES,   /* what that takes for granted beyond the recording: "storage serves 16 ..." */
+    PP_ANSWER_CODE,      /* a line to paste */
+    PP_ANSWER_WORDS,     /* what to change where there is no line to paste */
+    PP_ANSWER_COMMAND,   /* the same with pipeprobe's loader */
+    PP_ANSWER_PYTORCH,  /* what PyTorch's DataLoader is expected to do on this data; not if the next step says
+                           it */
+    PP_ANSWER_FINDINGS, /* what was found beside the verdict, each with what to do */
+    PP_ANSWER_ERRORS,   /* "10 (3 corrupt, skipped; 7 ...), 30 retries" */
+    PP_ANSWER_LOSSES,   /* "2 counter samples: the monitor fell behind" */
+    PP_ANSWER_DECODE,   /* "back end HARDWARE of libnvjpeg.so.12 (7 engines of 1 cores): 4,950 images; ..." */
+};
+/* In buf, or as it lies in the report; NULL where there is nothing to say. */
+const char *pp_answer(const struct pp_report *r, enum pp_answer_part part, char buf[PP_ANSWER_TEXT]);
+/* What stands before it in a text that has paragraphs: "Assumes that ", "In PyTorch: "; "" for most. */
+const char *pp_answer_lead(const struct pp_report *r, enum pp_answer_part part);
+
 /* A gain with its interval: "+148 % (+141 to +155 %)". */
-char *pp_answer_gain(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT]);
+const char *pp_answer_gain(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT]);
 /* Numbers that were counted, those that decided first; at most PP_ANSWER_EVIDENCE of them, returns how many.
  */
 size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE]);
-/* "Errors: 10 (3 corrupt, skipped; 7 ...), 30 retries" */
-char *pp_answer_errors(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
 /* "workers -> 8: predicted 380, measured 400 samples/s, off by -5.0 %" */
-char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT]);
-/* "2 counter samples: the monitor fell behind" */
-char *pp_answer_losses(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* What a GPU decoded: "back end HARDWARE of libnvjpeg.so.12 (7 engines of 1 cores): 4,950 images; ..." */
-char *pp_answer_decode(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* Of a run that began to decode on a GPU and ended without: since when what is measured is another pipeline.
- */
-char *pp_answer_gpu_gone(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
-/* What was found beside the verdict, each with what to do. */
-char *pp_answer_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT]);
+const char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT]);
 /* 1: change a is listed before b: settings first, then what needs work, then amounts, each by gain. */
 int pp_answer_fix_before(const void *a, const void *b);
 /* Changes in that order, those that gain least or more. order has room for all fixes; returns how many. */

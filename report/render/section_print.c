@@ -1,29 +1,170 @@
-/* Tables as text and as Markdown: see report/render/sections.h. */
+/* Rows and cells of the tables that sections.c declares, and their printers for text and Markdown. */
 #include "report/render/sections.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { CELL = 64, MOST_COLUMNS = 16, LONGEST = 300 };
 
-/* ---- text ---- */
+/* ---- rows and cells ---- */
 
-static void put_bar(char *to, double share)
+static struct pp_section_rows rows_in(const struct pp_section *s, const struct pp_report *r,
+                                      const struct pp_field *rows, const void *in, const char *path)
 {
-    enum { LENGTH = 16 };
-    int full = isnan(share) ? 0 : (int)(share * LENGTH + 0.5);
-    memset(to, ' ', 2);
-    for (int i = 0; i < LENGTH; i++)
-        to[2 + i] = i < full ? '#' : '.';
-    to[2 + LENGTH] = '\0';
+    struct pp_section_rows out = {.section = s, .report = r, .path = path, .fields = rows->fields};
+    out.n = pp_field_rows(rows, in, r, &out.first);
+    out.stride = rows->stride;
+    return out;
 }
+
+struct pp_section_rows pp_section_rows(const struct pp_section *s, const struct pp_report *r,
+                                       const char *path)
+{
+    const void *in = r;
+    const struct pp_field *rows = pp_fields_find(pp_report_fields, path, &in);
+    return rows_in(s, r, rows, in, path);
+}
+
+struct pp_section_rows pp_section_rows_below(const struct pp_section *s, const struct pp_report *r,
+                                             const char *path, size_t k, const char *key, char buf[64])
+{
+    struct pp_section_rows above = pp_section_rows(s, r, path);
+    snprintf(buf, 64, "%s.%zu.%s", path, k, key);
+    return rows_in(s, r, pp_fields_key(above.fields, key), above.first + k * above.stride, buf);
+}
+
+/* Whether row a comes before row b; rows alike keep the model's order. */
+static int comes_before(const struct pp_section_rows *rows, size_t a, size_t b)
+{
+    const char *x = rows->first + a * rows->stride, *y = rows->first + b * rows->stride;
+    return rows->section->before(x, y) || (a < b && !rows->section->before(y, x));
+}
+
+size_t pp_section_next(const struct pp_section_rows *rows, enum pp_printer in, size_t at)
+{
+    const struct pp_section *s = rows->section;
+    int in_order = !s->before || in != PP_IN_TEXT;
+    size_t next = PP_NO_ROW;
+    for (size_t i = in_order && at != PP_NO_ROW ? at + 1 : 0; i < rows->n; i++) {
+        if (s->shows && !s->shows(rows->report, rows->first + i * rows->stride, in))
+            continue;
+        if (in_order)
+            return i;
+        if ((at == PP_NO_ROW || comes_before(rows, at, i)) &&
+            (next == PP_NO_ROW || comes_before(rows, i, next)))
+            next = i;
+    }
+    return next;
+}
+
+int pp_section_part(const struct pp_section_column *c, const struct pp_field *fields, size_t *at,
+                    const struct pp_field **field, char *buf, size_t size)
+{
+    const char *from = c->form + *at;
+    int key_alone = !strchr(c->form, '{'), is_key = key_alone || *from == '{';
+    size_t n = key_alone ? strlen(from) : strcspn(from + is_key, is_key ? "}" : "{");
+    *field = NULL;
+    if (!*from)
+        return 0;
+    snprintf(buf, size, "%.*s", (int)n, from + (is_key && !key_alone));
+    *at += n + (is_key && !key_alone ? 2 : 0);
+    if (is_key)
+        *field = pp_fields_key(fields, buf);
+    return 1;
+}
+
+struct pp_value pp_section_value(const struct pp_section_rows *rows, const struct pp_section_column *c,
+                                 const void *row, const struct pp_field **field)
+{
+    if (!(c->flags & PP_CELL_OF_LINE))
+        return pp_field_value(*field, row, rows->report);
+    const struct pp_gpu_line *line = row;
+    *field = line->field;
+    return line->value;
+}
+
+void pp_section_cell(const struct pp_section_rows *rows, const struct pp_section_column *c, const void *row,
+                     void (*put)(void *ctx, const char *text, int is_stranger), void *ctx)
+{
+    char part[CELL], between[CELL] = "", number[CELL];
+    const struct pp_field *f;
+    int known = 1;
+    for (size_t at = 0; pp_section_part(c, rows->fields, &at, &f, part, sizeof(part));) {
+        if (!f) {
+            memcpy(between, part, sizeof(between));
+            continue;
+        }
+        struct pp_value v = pp_section_value(rows, c, row, &f);
+        int is_null = v.kind == PP_VALUE_NULL;
+        if (known && !is_null)
+            put(ctx, between, 0);
+        if (!is_null)
+            put(ctx, pp_field_text(f, &v, number, sizeof(number)), v.kind == PP_VALUE_TEXT);
+        between[0] = '\0';
+        known = !is_null;
+    }
+    put(ctx, between, 0);
+}
+
+int pp_section_is_null(const struct pp_section_rows *rows, const struct pp_section_column *c, const void *row)
+{
+    const struct pp_field *f = pp_fields_key(rows->fields, c->form);
+    return pp_section_value(rows, c, row, &f).kind == PP_VALUE_NULL;
+}
+
+/* ---- the GPU ---- */
+
+static void add_gpu_lines(const struct pp_report_gpu *g, const struct pp_field *fields, const char *path,
+                          struct pp_gpu_line line[PP_GPU_LINES], size_t *n)
+{
+    for (const struct pp_field *f = fields; f->type != PP_FIELD_END; f++)
+        if (f->type == PP_FIELD_OBJECT)
+            add_gpu_lines(g, f->fields, "gpu.idle.", line, n);
+        else if (f->name && *n < PP_GPU_LINES &&
+                 !(strncmp(f->key, "nvml_", 5) == 0 ? g->counters_missing : g->not_measured))
+            line[(*n)++] = (struct pp_gpu_line){f, path, pp_field_value(f, g, NULL)};
+}
+
+size_t pp_gpu_lines(const struct pp_report_gpu *g, struct pp_gpu_line line[PP_GPU_LINES])
+{
+    size_t n = 0;
+    add_gpu_lines(g, pp_fields_key(pp_report_fields, "gpu")->fields, "gpu.", line, &n);
+    return n;
+}
+
+static struct pp_value line_name(const void *row, const void *root)
+{
+    return pp_value_text(((const struct pp_gpu_line *)row)->field->name);
+}
+
+static struct pp_value line_value(const void *row, const void *root)
+{
+    return ((const struct pp_gpu_line *)row)->value;
+}
+
+struct pp_section_rows pp_section_gpu_rows(const struct pp_report *r, struct pp_gpu_line line[PP_GPU_LINES])
+{
+    static const struct pp_field fields[] = {{.key = "name", .type = PP_FIELD_TEXT, .get = line_name},
+                                             {.key = "value", .type = PP_FIELD_NUMBER, .get = line_value},
+                                             PP_FIELDS_END};
+    return (struct pp_section_rows){.section = &pp_section_gpu,
+                                    .report = r,
+                                    .fields = fields,
+                                    .first = (const char *)line,
+                                    .n = pp_gpu_lines(r->gpu, line),
+                                    .stride = sizeof(*line),
+                                    .path = "gpu"};
+}
+
+/* ---- text ---- */
 
 struct cell {
     char *to;
     size_t n, size;
 };
 
-static void append(void *ctx, const char *text, int is_stranger)
+static void append_text(void *ctx, const char *text, int is_stranger)
 {
     struct cell *cell = ctx;
     snprintf(cell->to + cell->n, cell->size - cell->n, "%s", text);
@@ -39,20 +180,16 @@ static const char *text_cell(const struct pp_section_rows *rows, const struct pp
         return c->words(row, PP_IN_TEXT, buf);
     buf[0] = '\0';
     if (c->flags & PP_CELL_BAR) {
+        enum { LENGTH = 16 };
         struct pp_value v = pp_field_value(pp_fields_key(rows->fields, c->form), row, rows->report);
-        put_bar(buf, pp_value_as_number(&v));
+        double share = pp_value_as_number(&v);
+        int full = isnan(share) ? 0 : (int)(fmin(fmax(share, 0), 1) * LENGTH + 0.5);
+        snprintf(buf, PP_CELL_TEXT, "  %.*s%.*s", full, "################", LENGTH - full,
+                 "................");
     } else {
-        pp_section_cell(rows, c, row, append, &cell);
+        pp_section_cell(rows, c, row, append_text, &cell);
     }
     return buf;
-}
-
-static int has_heads(const struct pp_section *s)
-{
-    for (size_t i = 0; i < s->n_columns; i++)
-        if (s->columns[i].head[PP_IN_TEXT] && s->columns[i].head[PP_IN_TEXT][0])
-            return 1;
-    return 0;
 }
 
 /* One line; row NULL: the heads. The first column stands two to the right. */
@@ -82,10 +219,22 @@ static void text_row(const struct pp_page *p, const struct pp_section_rows *rows
         pp_page_row(p, row ? PP_TONE_PLAIN : PP_TONE_STRONG, width, cell, n);
 }
 
-static void text_below(const struct pp_page *p, const struct pp_section_rows *rows, const void *row)
+void pp_section_text_heads(const struct pp_page *p, const struct pp_section *s)
+{
+    int any = 0;
+    if (s->title[PP_IN_TEXT])
+        pp_page_heading(p, s->title[PP_IN_TEXT]);
+    for (size_t i = 0; i < s->n_columns; i++)
+        any |= s->columns[i].head[PP_IN_TEXT] && s->columns[i].head[PP_IN_TEXT][0];
+    if (any)
+        text_row(p, NULL, s, NULL);
+}
+
+void pp_section_text_row(const struct pp_page *p, const struct pp_section_rows *rows, const void *row)
 {
     const struct pp_section *s = rows->section;
     char words[PP_CELL_TEXT], path[CELL];
+    text_row(p, rows, s, row);
     for (size_t i = 0; i < s->n_columns; i++)
         if (s->columns[i].flags & PP_CELL_BELOW && s->columns[i].head[PP_IN_TEXT]) {
             const char *text = text_cell(rows, &s->columns[i], row, words);
@@ -101,48 +250,26 @@ static void text_below(const struct pp_page *p, const struct pp_section_rows *ro
     }
 }
 
-void pp_section_text_heads(const struct pp_page *p, const struct pp_section *s)
-{
-    if (s->title[PP_IN_TEXT])
-        pp_page_heading(p, s->title[PP_IN_TEXT]);
-    if (has_heads(s))
-        text_row(p, NULL, s, NULL);
-}
-
-void pp_section_text_row(const struct pp_page *p, const struct pp_section_rows *rows, const void *row)
-{
-    text_row(p, rows, rows->section, row);
-    text_below(p, rows, row);
-}
-
-static void text_joined(const struct pp_page *p, const struct pp_section_rows *rows)
+void pp_section_text(const struct pp_page *p, const struct pp_section_rows *rows)
 {
     const struct pp_section *s = rows->section;
+    int joined = s->layout[PP_IN_TEXT] == PP_JOINED, any = 0;
     char line[PP_CELL_TEXT], words[PP_CELL_TEXT];
     size_t n = 0;
     for (size_t i = PP_NO_ROW; (i = pp_section_next(rows, PP_IN_TEXT, i)) != PP_NO_ROW;) {
-        snprintf(line + n, sizeof(line) - n, "%s%s", n ? ", " : "",
-                 text_cell(rows, &s->columns[0], rows->first + i * rows->stride, words));
-        n += strlen(line + n);
-    }
-    if (n) {
-        pp_section_text_heads(p, s);
-        pp_page_text(p, PP_TONE_PLAIN, s->lead, (int)strlen(s->lead), 0, line);
-    }
-}
-
-void pp_section_text(const struct pp_page *p, const struct pp_section_rows *rows)
-{
-    int any = 0;
-    if (rows->section->layout[PP_IN_TEXT] == PP_JOINED) {
-        text_joined(p, rows);
-        return;
-    }
-    for (size_t i = PP_NO_ROW; (i = pp_section_next(rows, PP_IN_TEXT, i)) != PP_NO_ROW;) {
+        const void *row = rows->first + i * rows->stride;
         if (!any++)
-            pp_section_text_heads(p, rows->section);
-        pp_section_text_row(p, rows, rows->first + i * rows->stride);
+            pp_section_text_heads(p, s);
+        if (joined) {
+            snprintf(line + n, sizeof(line) - n, "%s%s", n ? ", " : "",
+                     text_cell(rows, &s->columns[0], row, words));
+            n += strlen(line + n);
+        } else {
+            pp_section_text_row(p, rows, row);
+        }
     }
+    if (joined && any)
+        pp_page_text(p, PP_TONE_PLAIN, s->lead, (int)strlen(s->lead), 0, line);
 }
 
 /* ---- Markdown ---- */
@@ -212,8 +339,12 @@ static size_t md_list(FILE *out, const struct pp_section_rows *rows, size_t most
     return n;
 }
 
-static void md_heads(FILE *out, const struct pp_section *s)
+size_t pp_section_md(FILE *out, const struct pp_section_rows *rows, size_t most)
 {
+    const struct pp_section *s = rows->section;
+    size_t shown = 0;
+    if (s->layout[PP_IN_MD] == PP_LIST)
+        return md_list(out, rows, most);
     for (int line = 0; line < 2; line++) {
         fputc('|', out);
         for (size_t i = 0; i < s->n_columns; i++) {
@@ -226,15 +357,6 @@ static void md_heads(FILE *out, const struct pp_section *s)
         }
         fputc('\n', out);
     }
-}
-
-size_t pp_section_md(FILE *out, const struct pp_section_rows *rows, size_t most)
-{
-    const struct pp_section *s = rows->section;
-    size_t shown = 0;
-    if (s->layout[PP_IN_MD] == PP_LIST)
-        return md_list(out, rows, most);
-    md_heads(out, s);
     for (size_t k = PP_NO_ROW; shown < most && (k = pp_section_next(rows, PP_IN_MD, k)) != PP_NO_ROW;
          shown++) {
         fputs("| ", out);

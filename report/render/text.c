@@ -1,5 +1,7 @@
+/* Text for a terminal: the answer in three sentences, on one screen, and with everything that is known. */
 #include "report/render/render.h"
 
+#include "probe/base/array.h"
 #include "probe/base/text.h"
 #include "report/render/answer.h"
 #include "report/render/sections.h"
@@ -9,7 +11,222 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 40, MOST_WORKERS = 16, ENDS = 4 };
+enum { CELL = 40, MOST_LINES = 20, INDENT = 9, MOST_WORKERS = 16, ENDS = 4 };
+
+static struct pp_page page_of(FILE *out, int color, int columns)
+{
+    return (struct pp_page){.out = out,
+                            .color = color,
+                            .columns = columns < 40    ? 40
+                                       : columns > 120 ? 120
+                                                       : columns};
+}
+
+static int end_page(const struct pp_page *p)
+{
+    return fflush(p->out) == 0 && !ferror(p->out) ? 0 : -1;
+}
+
+/* ---- the answer ---- */
+
+/* Python may be broken behind a comma; what does not fit goes on below its bracket. */
+static void put_code(const struct pp_page *p, const char *code)
+{
+    const char *bracket = strchr(code, '('), *s = code;
+    int below = INDENT + (bracket ? (int)(bracket - code) + 1 : 0), at = INDENT;
+    fprintf(p->out, "%*s", INDENT, "");
+    while (*s) {
+        const char *comma = strstr(s, ", ");
+        int n = comma ? (int)(comma - s) + 1 : (int)strlen(s);
+        if (at > below && at + n > p->columns && strncmp(code, "DataLoader(", 11) == 0) {
+            fprintf(p->out, "\n%*s", below, "");
+            at = below;
+        }
+        fprintf(p->out, "%.*s", n, s);
+        at += n + 1;
+        s += n;
+        s += strspn(s, " ");
+        if (*s && (at + (int)strcspn(s, " ") <= p->columns || strncmp(code, "DataLoader(", 11) != 0))
+            fputc(' ', p->out);
+    }
+    fputc('\n', p->out);
+}
+
+static void put_sentence(const struct pp_page *p, enum pp_tone tone, const char *lead, int most,
+                         const char *text)
+{
+    if (text && text[0])
+        pp_page_text(p, tone, lead, lead[0] ? INDENT : 0, most, text);
+}
+
+/* How many lines a sentence may have that needs `most` where there is room. */
+static int lines_in(enum pp_answer_room room, int most)
+{
+    return room <= PP_ANSWER_WIDE   ? 0
+           : room < PP_ANSWER_SNUG  ? most
+           : most <= 2              ? 1
+           : room < PP_ANSWER_TIGHT ? most
+                                    : 2;
+}
+
+static enum pp_tone tone_of(const struct pp_report_verdict *v)
+{
+    return !v->level ? PP_TONE_STRONG : strcmp(v->level, "not") == 0 ? PP_TONE_GOOD : PP_TONE_BAD;
+}
+
+/* A path keeps its end. */
+static void put_subject(const struct pp_page *p, const struct pp_report *r)
+{
+    char text[PP_ANSWER_TEXT];
+    size_t n = strlen(pp_answer(r, PP_ANSWER_SUBJECT, text)), room = (size_t)p->columns;
+    const char *from = text;
+    if (n > room) {
+        from = text + n - (room - 4);
+        while (((unsigned char)*from & 0xc0) == 0x80)
+            from++;
+    }
+    for (char *c = text; *c; c++)
+        if (*c == ' ' && c < from) /* no break there */
+            *c = '_';
+    pp_page_text(p, PP_TONE_PLAIN, from == text ? "" : "...", from == text ? 0 : 3, 1, from);
+}
+
+/* Numbers, each with its threshold, but not with where that comes from. */
+static void put_numbers(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
+{
+    const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE];
+    char text[PP_ANSWER_TEXT];
+    size_t n = pp_answer_evidence(r, e);
+    size_t taken = (pp_answer(r, PP_ANSWER_ASSUMES, text) != NULL) +
+                   (pp_answer(r, PP_ANSWER_GPU_GONE, text) != NULL);
+    if (room == PP_ANSWER_TIGHT && n + taken > PP_ANSWER_EVIDENCE)
+        n = PP_ANSWER_EVIDENCE - taken; /* they have the lines */
+    for (size_t i = 0; i < n; i++) {
+        const char *limit = e[i]->threshold ? e[i]->threshold : "";
+        snprintf(text, sizeof(text), "%s %s%s%.*s%s", e[i]->name, e[i]->value, limit[0] ? " (" : "",
+                 (int)strcspn(limit, ":"), limit, limit[0] ? ")" : "");
+        put_sentence(p, PP_TONE_PLAIN, i ? " " : "Because:", 1, text);
+    }
+}
+
+/* A name that a shell takes as one word; else FILE. */
+static const char *file_of(const struct pp_report *r)
+{
+    return strlen(r->path) <= 48 && r->path[0] != '-' && pp_text_is_shell_word(r->path) ? r->path : "FILE";
+}
+
+void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
+{
+    static const struct {
+        enum pp_answer_part part;
+        const char *label;
+        enum pp_tone tone;
+        int most; /* lines */
+    } told[] = {
+        {PP_ANSWER_OUTCOME, "", PP_TONE_BAD, 2},
+        {PP_ANSWER_GPU_GONE, "GPU:", PP_TONE_BAD, 2},
+        {PP_ANSWER_HEAD, "", PP_TONE_PLAIN, 3},
+        {PP_ANSWER_CAUSE, "Cause:", PP_TONE_PLAIN, 4},
+        {PP_ANSWER_DO, "Do:", PP_TONE_STRONG, 3},
+        {PP_ANSWER_PREDICTED, "Gain:", PP_TONE_PLAIN, 2},
+        {PP_ANSWER_ASSUMES, "Assumes:", PP_TONE_PLAIN, 2},
+        {PP_ANSWER_CODE, "", PP_TONE_PLAIN, 0},
+        {PP_ANSWER_WORDS, "PyTorch:", PP_TONE_PLAIN, 2},
+        {PP_ANSWER_COMMAND, "Flags:", PP_TONE_PLAIN, 2},
+        {PP_ANSWER_PYTORCH, "PyTorch:", PP_TONE_PLAIN, 3},
+    };
+    const struct pp_report_verdict *v = &r->verdict;
+    char text[PP_ANSWER_TEXT];
+    put_subject(p, r);
+    for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {
+        const char *sentence = pp_answer(r, told[i].part, text), *label = told[i].label;
+        enum pp_tone tone = told[i].tone;
+        switch (told[i].part) {
+        case PP_ANSWER_HEAD: tone = tone_of(v); break;
+        case PP_ANSWER_CODE:
+            if (sentence) {
+                fputs(room <= PP_ANSWER_ROOMY ? "\n" : "", p->out);
+                put_code(p, sentence);
+                fputs(room <= PP_ANSWER_ROOMY ? "\n" : "", p->out);
+            }
+            continue;
+        case PP_ANSWER_WORDS: label = v->action.dali ? "DALI:" : label; break;
+        default: break;
+        }
+        if (told[i].part == PP_ANSWER_ASSUMES && r->n_proofs)
+            continue; /* what was measured needs no assumption */
+        if (told[i].part == PP_ANSWER_WORDS && v->action.python)
+            continue; /* there is a line to paste */
+        if (told[i].part == PP_ANSWER_PYTORCH && room >= PP_ANSWER_DENSE)
+            continue;
+        put_sentence(p, tone, label, lines_in(room, told[i].most), sentence);
+    }
+    if (room == PP_ANSWER_FULL)
+        return;
+    for (size_t i = 0; i < r->n_proofs && i < (room == PP_ANSWER_TIGHT ? 1 : 2); i++)
+        put_sentence(p, PP_TONE_PLAIN, i ? " " : "Proved:", 1, pp_answer_proof(&r->proofs[i], text));
+    put_numbers(p, r, room);
+    put_sentence(p, PP_TONE_PLAIN, "Also:", room == PP_ANSWER_TIGHT ? 1 : lines_in(room, 3),
+                 pp_answer(r, PP_ANSWER_FINDINGS, text));
+    put_sentence(p, PP_TONE_PLAIN, "Errors:", lines_in(room, 2), pp_answer(r, PP_ANSWER_ERRORS, text));
+    put_sentence(p, PP_TONE_PLAIN, "Lost:", 1, pp_answer(r, PP_ANSWER_LOSSES, text));
+    const char *file = room >= PP_ANSWER_DENSE ? "FILE" : file_of(r);
+    int n = snprintf(text, sizeof(text), "pipeprobe report %s --full (or -o page.html)", file);
+    if (r->subject_kind != PP_SUBJECT_TRACE) /* which nothing can be replayed of */
+        snprintf(text + n, sizeof(text) - (size_t)n, "; pipeprobe whatif %s", file);
+    put_sentence(p, PP_TONE_PLAIN, "More:", lines_in(room, 2), text);
+}
+
+/* The widest arrangement that one screen has room for. */
+int pp_render_short(const struct pp_report *r, FILE *out, int color, int columns)
+{
+    struct pp_page p = page_of(out, color, columns);
+    int failed = 0, done = 0;
+    for (int room = PP_ANSWER_WIDE; room <= PP_ANSWER_TIGHT && !done && !failed; room++) {
+        char *text = NULL;
+        size_t size = 0;
+        p.out = open_memstream(&text, &size);
+        if (!p.out)
+            return -1;
+        pp_answer_put(&p, r, (enum pp_answer_room)room);
+        failed = fclose(p.out) != 0;
+        if (!failed) {
+            int lines = 0;
+            for (const char *s = text; *s; s++)
+                lines += *s == '\n';
+            done = room == PP_ANSWER_TIGHT || lines <= MOST_LINES;
+        }
+        if (done)
+            failed = fputs(text, out) == EOF;
+        free(text);
+    }
+    p.out = out;
+    return failed ? -1 : end_page(&p);
+}
+
+int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns)
+{
+    enum { MOST = 2 }; /* lines of a sentence */
+    const struct pp_report_verdict *v = &r->verdict;
+    struct pp_page p = page_of(out, color, columns);
+    char text[PP_ANSWER_TEXT], more[PP_ANSWER_TEXT];
+    const char *advice = v->action.python ? v->action.python : v->next_step;
+    if (v->action.fix) {
+        snprintf(text, sizeof(text), "%s (predicted: %s)", advice, pp_answer_gain(v->action.fix, more));
+        advice = text;
+    }
+    put_subject(&p, r);
+    put_sentence(&p, PP_TONE_BAD, "", MOST, pp_answer(r, PP_ANSWER_OUTCOME, more));
+    put_sentence(&p, tone_of(v), "", MOST + 1, v->head);
+    put_sentence(&p, PP_TONE_PLAIN, "Cause:", MOST, v->cause_line);
+    put_sentence(&p, PP_TONE_STRONG, "Do:", MOST, advice);
+    put_sentence(&p, PP_TONE_PLAIN, "Errors:", MOST, pp_answer(r, PP_ANSWER_ERRORS, more));
+    snprintf(text, sizeof(text), "pipeprobe report %s", file_of(r));
+    put_sentence(&p, PP_TONE_PLAIN, "More:", 1, text);
+    return end_page(&p);
+}
+
+/* ---- everything ---- */
 
 /* A sentence put together from parts. */
 struct line {
@@ -30,99 +247,71 @@ static void put_section(const struct pp_page *p, const struct pp_report *r, cons
     pp_section_text(p, &rows);
 }
 
-/* ---- verdict ---- */
-
-/* Rows that check the recording itself are one line while they hold. */
-static void put_evidence(const struct pp_page *p, const struct pp_report *r)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    int laws = 0;
-    put_section(p, r, &pp_section_evidence, "verdict.evidence");
-    for (size_t i = 0; i < v->evidences; i++)
-        laws |= v->evidence[i].kind == PP_EVIDENCE_LAW && v->evidence[i].supports == 0;
-    if (laws)
-        pp_page_text(p, PP_TONE_PLAIN, "    ", 4, 0,
-                     "the recording is consistent: its operational laws hold");
-}
-
-/* ---- throughput ---- */
-
-static void put_rates(const struct pp_page *p, const struct pp_report *r)
-{
-    char a[CELL], b[CELL];
-    struct line l = {.text = ""};
-    if (isnan(r->samples_per_s) && r->batches)
-        add(&l, "%s batches/s; samples were not counted", pp_text_rate(b, CELL, r->batches_per_s));
-    else if (isnan(r->samples_per_s))
-        add(&l, "not known: the trainer got no batch");
-    else
-        add(&l, "%s samples/s, %s batches/s", pp_text_rate(a, CELL, r->samples_per_s),
-            pp_text_rate(b, CELL, r->batches_per_s));
-    if (!isnan(r->bytes_per_s))
-        add(&l, ", %s/s read", pp_text_bytes(a, CELL, r->bytes_per_s));
-    if (!isnan(r->cache_hit_share))
-        add(&l, ", %s of it from the page cache", pp_text_percent(a, CELL, r->cache_hit_share));
-    if (!isnan(r->step_mean_ns))
-        add(&l, ", mean step %s", pp_text_duration(a, CELL, r->step_mean_ns));
-    put_line(p, "  ", 2, &l);
-}
-
-static void put_utilization(const struct pp_page *p, const struct pp_report *r)
-{
-    char a[CELL];
-    struct line l = {.text = ""};
-    if (isnan(r->accelerator_utilization_share))
-        return;
-    add(&l, "accelerator utilisation (AU): %s of all time, as MLPerf Storage counts",
-        pp_text_percent(a, CELL, r->accelerator_utilization_share));
-    put_line(p, "  ", 2, &l);
-}
-
-static void put_window(const struct pp_page *p, const struct pp_report *r)
-{
-    char a[CELL], b[CELL], c[CELL];
-    struct line l = {.text = ""};
-    if (r->window_batches == 0)
-        return;
-    add(&l, r->has_steady_state ? "steady state: "
-                                : "no steady state was reached; numbers of all batches, with warm-up: ");
-    add(&l, "%s, %s, %s", pp_text_duration(a, CELL, r->window_s * 1e9),
-        pp_text_counted(b, CELL, (double)r->window_batches, "batch", "batches"),
-        pp_text_counted(c, CELL, (double)r->window_samples, "sample", "samples"));
-    if (r->boundary_s > 0)
-        add(&l, ", %s of it at epoch boundaries and checkpoints",
-            pp_text_duration(a, CELL, r->boundary_s * 1e9));
-    put_line(p, "  ", 2, &l);
-}
-
-static void put_whole_run(const struct pp_page *p, const struct pp_report *r)
+static void put_throughput(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL], c[CELL], d[CELL];
-    struct line l = {.text = ""};
-    add(&l, "whole run: %s, %s, %s, %s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9),
+    struct line rates = {.text = ""}, window = {.text = ""}, whole = {.text = ""};
+    pp_page_heading(p, "Throughput");
+    if (isnan(r->samples_per_s) && r->batches)
+        add(&rates, "%s batches/s; samples were not counted", pp_text_rate(b, CELL, r->batches_per_s));
+    else if (isnan(r->samples_per_s))
+        add(&rates, "not known: the trainer got no batch");
+    else
+        add(&rates, "%s samples/s, %s batches/s", pp_text_rate(a, CELL, r->samples_per_s),
+            pp_text_rate(b, CELL, r->batches_per_s));
+    if (!isnan(r->bytes_per_s))
+        add(&rates, ", %s/s read", pp_text_bytes(a, CELL, r->bytes_per_s));
+    if (!isnan(r->cache_hit_share))
+        add(&rates, ", %s of it from the page cache", pp_text_percent(a, CELL, r->cache_hit_share));
+    if (!isnan(r->step_mean_ns))
+        add(&rates, ", mean step %s", pp_text_duration(a, CELL, r->step_mean_ns));
+    put_line(p, "  ", 2, &rates);
+
+    if (!isnan(r->accelerator_utilization_share)) {
+        struct line busy = {.text = ""};
+        add(&busy, "accelerator utilisation (AU): %s of all time, as MLPerf Storage counts",
+            pp_text_percent(a, CELL, r->accelerator_utilization_share));
+        put_line(p, "  ", 2, &busy);
+    }
+    if (r->window_batches) {
+        add(&window, r->has_steady_state
+                         ? "steady state: "
+                         : "no steady state was reached; numbers of all batches, with warm-up: ");
+        add(&window, "%s, %s, %s", pp_text_duration(a, CELL, r->window_s * 1e9),
+            pp_text_counted(b, CELL, (double)r->window_batches, "batch", "batches"),
+            pp_text_counted(c, CELL, (double)r->window_samples, "sample", "samples"));
+        if (r->boundary_s > 0)
+            add(&window, ", %s of it at epoch boundaries and checkpoints",
+                pp_text_duration(a, CELL, r->boundary_s * 1e9));
+        put_line(p, "  ", 2, &window);
+    }
+    add(&whole, "whole run: %s, %s, %s, %s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9),
         pp_text_counted(b, CELL, (double)r->batches, "batch", "batches"),
         pp_text_counted(c, CELL, (double)r->samples, "sample", "samples"),
         pp_text_counted(d, CELL, (double)r->epochs, "epoch", "epochs"), r->outcome);
     if (!isnan(r->startup_s))
-        add(&l, "; start-up %s", pp_text_duration(a, CELL, r->startup_s * 1e9));
+        add(&whole, "; start-up %s", pp_text_duration(a, CELL, r->startup_s * 1e9));
     if (!isnan(r->first_batch_s))
-        add(&l, "; first batch after %s", pp_text_duration(a, CELL, r->first_batch_s * 1e9));
-    put_line(p, "  ", 2, &l);
+        add(&whole, "; first batch after %s", pp_text_duration(a, CELL, r->first_batch_s * 1e9));
+    put_line(p, "  ", 2, &whole);
 }
-
-/* ---- workers ---- */
 
 static int slowest_first(const void *a, const void *b)
 {
     const struct pp_report_worker *x = *(const struct pp_report_worker *const *)a,
                                   *y = *(const struct pp_report_worker *const *)b;
-    return x->samples != y->samples ? (x->samples > y->samples) - (x->samples < y->samples)
-                                    : (x->thread > y->thread) - (x->thread < y->thread);
+    return x->samples != y->samples ? PP_COMPARE(x->samples, y->samples) : PP_COMPARE(x->thread, y->thread);
 }
 
-/* Many workers: the slowest and the fastest, where a straggler would show. */
-static void put_ends(const struct pp_page *p, const struct pp_section_rows *rows, const struct pp_report *r)
+/* Of many workers the slowest and the fastest, where a straggler would show. */
+static void put_workers(const struct pp_page *p, const struct pp_report *r)
 {
+    struct pp_section_rows rows = pp_section_rows(&pp_section_workers, r, "workers");
+    if (rows.n <= MOST_WORKERS) {
+        pp_section_text(p, &rows);
+        return;
+    }
+    pp_section_text_heads(p, rows.section);
     const struct pp_report_worker **order = calloc(r->n_workers, sizeof(*order));
     if (!order)
         return;
@@ -130,26 +319,13 @@ static void put_ends(const struct pp_page *p, const struct pp_section_rows *rows
         order[i] = &r->workers[i];
     qsort(order, r->n_workers, sizeof(*order), slowest_first);
     for (size_t i = 0; i < ENDS; i++)
-        pp_section_text_row(p, rows, order[i]);
+        pp_section_text_row(p, &rows, order[i]);
     fprintf(p->out, "  ... and %zu more between the slowest and the fastest (--format json has all)\n",
             r->n_workers - 2 * ENDS);
     for (size_t i = r->n_workers - ENDS; i < r->n_workers; i++)
-        pp_section_text_row(p, rows, order[i]);
+        pp_section_text_row(p, &rows, order[i]);
     free(order);
 }
-
-static void put_workers(const struct pp_page *p, const struct pp_report *r)
-{
-    struct pp_section_rows rows = pp_section_rows(&pp_section_workers, r, "workers");
-    if (rows.n <= MOST_WORKERS) {
-        pp_section_text(p, &rows);
-    } else {
-        pp_section_text_heads(p, rows.section);
-        put_ends(p, &rows, r);
-    }
-}
-
-/* ---- errors, the recording itself ---- */
 
 static void put_errors(const struct pp_page *p, const struct pp_report *r)
 {
@@ -170,56 +346,46 @@ static void put_errors(const struct pp_page *p, const struct pp_report *r)
         pp_page_text(p, PP_TONE_PLAIN, "  ", 4, 0, "All files: view v_error_file of the recording");
 }
 
-/* What the GPU did with its time. Not measured is said as loudly as a number would be. */
+/* What the GPU did with its time, and what it decoded. Not measured is said as loudly as a number would be.
+ */
 static void put_gpu(const struct pp_page *p, const struct pp_report *r)
 {
     struct pp_gpu_line line[PP_GPU_LINES];
-    if (!r->gpu)
-        return;
-    struct pp_section_rows rows = pp_section_gpu_rows(r, line);
-    pp_page_heading(p, "GPU (shares of the steady state)");
-    if (r->gpu->not_measured)
-        pp_page_text(p, PP_TONE_STRONG, "  NOT MEASURED: ", 2, 0, r->gpu->not_measured);
-    pp_section_text(p, &rows);
-    if (r->gpu->counters_missing)
-        pp_page_text(p, PP_TONE_STRONG, "  NVML NOT MEASURED: ", 2, 0, r->gpu->counters_missing);
-}
-
-static void put_decode(const struct pp_page *p, const struct pp_report *r)
-{
     char text[PP_ANSWER_TEXT];
-    if (!r->decode)
-        return;
-    pp_page_heading(p, "Decoded on the GPU (whole run)");
-    pp_page_text(p, PP_TONE_PLAIN, "  ", 2, 0, pp_answer_decode(r, text));
-    put_section(p, r, &pp_section_differences, "decode.differences");
-}
-
-static void add_losses(struct line *l, const struct pp_report *r)
-{
-    char count[CELL];
-    int lost = 0;
-    for (size_t i = 0; i < r->n_losses; i++) {
-        const struct pp_report_loss *loss = &r->losses[i];
-        const char *what = loss->what ? loss->what : "?", *why = loss->why ? loss->why : "unknown why";
-        if (loss->count)
-            add(l, "%s %s %s: %s", lost++ ? "," : "; LOST:", pp_text_count(count, CELL, (double)loss->count),
-                what, why);
+    if (r->gpu) {
+        struct pp_section_rows rows = pp_section_gpu_rows(r, line);
+        pp_page_heading(p, "GPU (shares of the steady state)");
+        if (r->gpu->not_measured)
+            pp_page_text(p, PP_TONE_STRONG, "  NOT MEASURED: ", 2, 0, r->gpu->not_measured);
+        pp_section_text(p, &rows);
+        if (r->gpu->counters_missing)
+            pp_page_text(p, PP_TONE_STRONG, "  NVML NOT MEASURED: ", 2, 0, r->gpu->counters_missing);
     }
-    if (!lost)
-        add(l, ", nothing lost");
-    for (size_t i = 0; i < r->n_losses; i++)
-        if (r->losses[i].count == 0 && r->losses[i].why)
-            add(l, "; %s", r->losses[i].why);
+    if (r->decode) {
+        pp_page_heading(p, "Decoded on the GPU (whole run)");
+        pp_page_text(p, PP_TONE_PLAIN, "  ", 2, 0, pp_answer(r, PP_ANSWER_DECODE, text));
+        put_section(p, r, &pp_section_differences, "decode.differences");
+    }
 }
 
 static void put_recording(const struct pp_page *p, const struct pp_report *r)
 {
     char a[CELL], b[CELL];
     struct line l = {.text = ""};
+    int lost = 0;
     pp_page_heading(p, "Recording");
     add(&l, "%s spans", pp_text_count(a, CELL, (double)r->spans));
-    add_losses(&l, r);
+    for (size_t i = 0; i < r->n_losses; i++) {
+        const struct pp_report_loss *loss = &r->losses[i];
+        if (loss->count)
+            add(&l, "%s %s %s: %s", lost++ ? "," : "; LOST:", pp_text_count(a, CELL, (double)loss->count),
+                loss->what ? loss->what : "?", loss->why ? loss->why : "unknown why");
+    }
+    if (!lost)
+        add(&l, ", nothing lost");
+    for (size_t i = 0; i < r->n_losses; i++)
+        if (r->losses[i].count == 0 && r->losses[i].why)
+            add(&l, "; %s", r->losses[i].why);
     if (isnan(r->overhead_cpu_s))
         add(&l, "; its own cost was not recorded");
     else
@@ -243,61 +409,49 @@ static void add_pair(struct line *l, const struct pp_report_pair *pair)
         add(l, " (%s)", pair->note);
 }
 
-/* What was asked or chosen: the keys people compare runs by, and whatever has a note. */
-static void put_config(const struct pp_page *p, const struct pp_report *r)
+/* What was asked or chosen: the keys people compare runs by, and whatever has a note; and the machine. */
+static void put_setup(const struct pp_page *p, const struct pp_report *r)
 {
     static const char *const keys[] = {"workers", "batch_size", "prefetch", "sampler", "transform",
                                        "dtype",   "device",     "step",     "step_ms"};
-    struct line l = {.text = ""};
+    struct line config = {.text = ""}, machine = {.text = ""};
     for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
         const struct pp_report_pair *pair = pp_rows_find(r->config, r->n_config, keys[k]);
         if (pair && !pair->note)
-            add_pair(&l, pair);
+            add_pair(&config, pair);
     }
     for (size_t i = 0; i < r->n_config; i++)
         if (r->config[i].note)
-            add_pair(&l, &r->config[i]);
-    if (l.text[0])
-        put_line(p, "Run         ", 12, &l);
-}
-
-static void put_environment(const struct pp_page *p, const struct pp_report *r)
-{
-    struct line l = {.text = ""};
+            add_pair(&config, &r->config[i]);
+    if (config.text[0])
+        put_line(p, "Run         ", 12, &config);
     for (size_t i = 0; i < r->n_environment; i++)
-        add_pair(&l, &r->environment[i]);
-    if (l.text[0])
-        pp_page_text(p, PP_TONE_PLAIN, "Machine     ", 12, 2, l.text);
-}
-
-/* What was found; what was not, and what is not known, by name. */
-static void put_findings(const struct pp_page *p, const struct pp_report *r)
-{
-    if (r->n_findings)
-        pp_page_heading(p, "Other findings");
-    put_section(p, r, &pp_section_found, "findings");
-    put_section(p, r, &pp_section_not_found, "findings");
-    put_section(p, r, &pp_section_not_measured, "findings");
+        add_pair(&machine, &r->environment[i]);
+    if (machine.text[0])
+        pp_page_text(p, PP_TONE_PLAIN, "Machine     ", 12, 2, machine.text);
 }
 
 int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
 {
-    struct pp_page p = {.out = out,
-                        .color = color,
-                        .columns = columns < 40    ? 40
-                                   : columns > 120 ? 120
-                                                   : columns};
+    const struct pp_report_verdict *v = &r->verdict;
+    struct pp_page p = page_of(out, color, columns);
+    int laws = 0;
     pp_answer_put(&p, r, PP_ANSWER_FULL);
-    put_evidence(&p, r);
+    put_section(&p, r, &pp_section_evidence, "verdict.evidence");
+    for (size_t i = 0; i < v->evidences; i++)
+        laws |= v->evidence[i].kind == PP_EVIDENCE_LAW && v->evidence[i].supports == 0;
+    if (laws) /* rows that check the recording itself are one line while they hold */
+        pp_page_text(&p, PP_TONE_PLAIN, "    ", 4, 0,
+                     "the recording is consistent: its operational laws hold");
     put_section(&p, r, &pp_section_fixes, "verdict.fixes");
     put_section(&p, r, &pp_section_ruled_out, "verdict.ruled_out");
     put_section(&p, r, &pp_section_proof_sentences, "proof");
-    put_findings(&p, r);
-    pp_page_heading(&p, "Throughput");
-    put_rates(&p, r);
-    put_utilization(&p, r);
-    put_window(&p, r);
-    put_whole_run(&p, r);
+    if (r->n_findings)
+        pp_page_heading(&p, "Other findings");
+    put_section(&p, r, &pp_section_found, "findings");
+    put_section(&p, r, &pp_section_not_found, "findings"); /* by name, and what is not known */
+    put_section(&p, r, &pp_section_not_measured, "findings");
+    put_throughput(&p, r);
     put_section(&p, r, &pp_section_durations, "phases");
     put_section(&p, r, &pp_section_shares, "phases");
     put_workers(&p, r);
@@ -306,10 +460,8 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
     put_section(&p, r, &pp_section_queues, "queues");
     put_errors(&p, r);
     put_gpu(&p, r);
-    put_decode(&p, r);
     put_recording(&p, r);
     fputc('\n', out);
-    put_config(&p, r);
-    put_environment(&p, r);
-    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+    put_setup(&p, r);
+    return end_page(&p);
 }

@@ -11,25 +11,24 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-static const char *entity(uint32_t c)
-{
-    switch (c) {
-    case '&': return "&amp;";
-    case '<': return "&lt;";
-    case '>': return "&gt;";
-    case '"': return "&quot;";
-    case '\'': return "&#39;";
-    default: return NULL;
-    }
-}
-
 void pp_html_text(FILE *out, const char *text)
 {
     for (const unsigned char *s = (const unsigned char *)text; s && *s;) {
         int n = pp_utf8_length(s);
         uint32_t c = n ? pp_utf8_point(s, n) : 0;
-        int unfit = pp_text_is_deceptive(c) && c != '\t' && c != '\n';
-        const char *instead = unfit ? REPLACEMENT : entity(c);
+        const char *instead = NULL;
+        switch (c) {
+        case '&': instead = "&amp;"; break;
+        case '<': instead = "&lt;"; break;
+        case '>': instead = "&gt;"; break;
+        case '"': instead = "&quot;"; break;
+        case '\'': instead = "&#39;"; break;
+        case '\t':
+        case '\n': break;
+        default:
+            if (pp_text_is_deceptive(c))
+                instead = REPLACEMENT;
+        }
         if (instead)
             fputs(instead, out);
         else
@@ -38,17 +37,20 @@ void pp_html_text(FILE *out, const char *text)
     }
 }
 
-static void put_exact(FILE *out, double value)
+void pp_html_in(FILE *out, const char *before, const char *text, const char *after)
 {
-    struct pp_json j;
-    pp_json_begin(&j, out, 0);
-    pp_json_num(&j, value);
+    if (!text)
+        return;
+    fputs(before, out);
+    pp_html_text(out, text);
+    fputs(after, out);
 }
 
 void pp_html_num(FILE *out, enum pp_html_form form, double value, const char *key, ...)
 {
     va_list ap;
     char buf[64], path[160];
+    struct pp_json exact;
     if (isnan(value)) {
         fputs("<span class=\"na\" title=\"not known\">-</span>", out);
         return;
@@ -65,12 +67,10 @@ void pp_html_num(FILE *out, enum pp_html_form form, double value, const char *ke
     vsnprintf(path, sizeof(path), key, ap);
     va_end(ap);
     fputs("<span data-v=\"", out);
-    put_exact(out, value);
-    fputs("\" data-k=\"", out);
-    pp_html_text(out, path); /* the environment's keys come from the file */
-    fputs("\">", out);
-    pp_html_text(out, buf);
-    fputs("</span>", out);
+    pp_json_begin(&exact, out, 0);
+    pp_json_num(&exact, value);
+    pp_html_in(out, "\" data-k=\"", path, "\">"); /* the environment's keys come from the file */
+    pp_html_in(out, "", buf, "</span>");
 }
 
 void pp_html_table_begin(FILE *out, const char *summary, int open, const char *const *heads)
@@ -126,9 +126,7 @@ void pp_svg_begin(FILE *out, const char *class, double width, double height, con
     pp_svg_num(out, width);
     fputc(' ', out);
     pp_svg_num(out, height);
-    fputs("\"><title>", out);
-    pp_html_text(out, title);
-    fputs("</title>", out);
+    pp_html_in(out, "\"><title>", title, "</title>");
 }
 
 void pp_svg_end(FILE *out)
@@ -154,4 +152,131 @@ int pp_svg_time_ticks(double end_s, double at[8])
     for (; n < 8 && n * step <= end_s * (1 + 1e-9); n++)
         at[n] = n * step;
     return n;
+}
+
+/* ---- pages ---- */
+
+void pp_html_page_begin(FILE *out, const char *title, const char *name)
+{
+    fputs(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        "<meta name=\"generator\" content=\"pipeprobe " PP_VERSION "\">\n<title>pipeprobe: ",
+        out);
+    pp_html_text(out, title);
+    fputs("</title>\n<style>\n", out);
+    fputs(pp_html_style, out);
+    fputs(
+        "</style>\n</head>\n<body>\n"
+        /* the hatch that marks waiting where colour cannot be seen */
+        "<svg class=\"defs\" aria-hidden=\"true\"><defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+        "<rect class=\"wait-bg\" width=\"6\" height=\"6\"/><rect class=\"wait-fg\" width=\"2\" height=\"6\"/></pattern></defs></svg>\n"
+        "<header><p class=\"brand\">pipeprobe</p><p class=\"file\"><bdi>",
+        out);
+    pp_html_text(out, name);
+    fputs("</bdi></p></header>\n<main>\n", out);
+}
+
+int pp_html_page_end(FILE *out, const char *note)
+{
+    fprintf(out,
+            "</main>\n<footer>Made by pipeprobe " PP_VERSION
+            ". One file without scripts or external resources. %s</footer>\n</body>\n</html>\n",
+            note);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}
+
+/* ---- figures ---- */
+
+void pp_html_figure_begin(FILE *out, const char *id, const char *title, const char *caption)
+{
+    fprintf(out, "<section id=\"%s\"><h2>", id);
+    pp_html_text(out, title);
+    pp_html_in(out, "</h2>\n<p class=\"cap\">", caption, "</p>\n");
+}
+
+void pp_html_figure_end(FILE *out)
+{
+    fputs("</section>\n", out);
+}
+
+void pp_html_key(FILE *out, const char *class, const char *text)
+{
+    fprintf(
+        out,
+        "<span class=\"key\"><svg class=\"chip\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect class=\"%s\" width=\"12\" height=\"12\"/></svg>",
+        class);
+    pp_html_text(out, text);
+    fputs("</span> ", out);
+}
+
+void pp_html_tick(FILE *out, double left)
+{
+    fprintf(out, "<span%s style=\"left:", left > 92 ? " class=\"end\"" : "");
+    pp_svg_num(out, left);
+    fputs("%\">", out);
+}
+
+void pp_html_time_axis(FILE *out, double end_s)
+{
+    double at[8];
+    int n = pp_svg_time_ticks(end_s, at);
+    fputs("<div class=\"x\">", out);
+    for (int i = 0; i < n; i++) {
+        pp_html_tick(out, 100 * at[i] / end_s);
+        pp_svg_num(out, at[i] < 120 ? at[i] : at[i] < 7200 ? at[i] / 60 : at[i] / 3600);
+        fprintf(out, "%s</span>", at[i] < 120 ? " s" : at[i] < 7200 ? " min" : " h");
+    }
+    fputs("</div>\n", out);
+}
+
+double pp_html_percent(double part, double of)
+{
+    return of > 0 ? fmin(fmax(100 * part / of, 0), 100) : 0;
+}
+
+/* ---- shades ---- */
+
+static int shade_at(const struct pp_html_heat *h, size_t row, size_t column)
+{
+    double v = h->value(h->of, row, column);
+    return isnan(v) || v <= 0.005 ? 0 : v >= 1 ? PP_HTML_SHADES - 1 : 1 + (int)(v * (PP_HTML_SHADES - 1));
+}
+
+void pp_html_heat(FILE *out, const struct pp_html_heat *h)
+{
+    char class[16];
+    fprintf(out, "<div class=\"h\" style=\"height:%zupx\">", h->n_rows * h->row_height);
+    pp_svg_begin(out, "full", PP_HTML_WIDTH, (double)(h->n_rows * h->row_height), h->title);
+    pp_svg_rect(out, "heat0", 0, 0, PP_HTML_WIDTH, (double)(h->n_rows * h->row_height));
+    /* A path per shade, of runs of cells. */
+    double width = PP_HTML_WIDTH / (double)h->n_columns;
+    for (int shade = 1; shade < PP_HTML_SHADES; shade++) {
+        fprintf(out, "<path class=\"heat%d\" d=\"", shade);
+        for (size_t row = 0; row < h->n_rows; row++)
+            for (size_t i = 0, n; i < h->n_columns; i += n) {
+                for (n = 1; i + n < h->n_columns && shade_at(h, row, i + n) == shade_at(h, row, i); n++)
+                    continue;
+                if (shade_at(h, row, i) != shade)
+                    continue;
+                fputc('M', out);
+                pp_svg_num(out, width * (double)i);
+                fprintf(out, " %zuH", row * h->row_height + 1);
+                pp_svg_num(out, width * (double)(i + n));
+                fprintf(out, "v%zuH", h->row_height - 2);
+                pp_svg_num(out, width * (double)i);
+                fputc('z', out);
+            }
+        fputs("\"/>", out);
+    }
+    pp_svg_end(out);
+    fputs("</div></div>\n", out);
+    fputs("<div class=\"axis rows\">", out);
+    pp_html_time_axis(out, h->end_s);
+    fputs("</div><p class=\"legend\">", out);
+    for (int shade = 1; shade < PP_HTML_SHADES; shade++) {
+        snprintf(class, sizeof(class), "heat%d", shade);
+        pp_html_key(out, class, h->shade_names[shade]);
+    }
+    fputs("</p>\n", out);
 }

@@ -1,8 +1,5 @@
 /* The pictures over the run's time: steps, queues, workers, errors. */
-#include "report/render/html/figure.h"
-#include "report/render/html/heat.h"
 #include "report/render/html/parts.h"
-#include "report/render/html/section.h"
 
 #include "probe/base/text.h"
 #include "report/pictures/series.h"
@@ -73,9 +70,7 @@ static void put_hovers(FILE *out, const struct pp_report *r, double height)
 
 static void row_begin(FILE *out, const char *top, const char *bottom)
 {
-    fputs("<div class=\"plot\"><div class=\"y\"><span>", out);
-    pp_html_text(out, top);
-    fputs("</span><span>", out);
+    pp_html_in(out, "<div class=\"plot\"><div class=\"y\"><span>", top, "</span><span>");
     pp_html_text(out, bottom);
     fputs("</span></div>", out);
 }
@@ -107,29 +102,10 @@ static void put_stack(FILE *out, const struct pp_report *r)
     }
 }
 
-static void put_h2d(FILE *out, const struct pp_report *r)
-{
-    double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES];
-    for (size_t i = 0; i < r->n_slices; i++)
-        to[i] = r->slices[i].h2d_share;
-    fputs("<div class=\"plot thinrow\"><div class=\"y\"><span>copy</span></div>", out);
-    pp_svg_begin(out, "thin", PP_HTML_WIDTH, 20,
-                 "Share of each slice of time in which a batch was being copied to the device");
-    put_area(out, "h2d", r, from, to, 20);
-    pp_svg_end(out);
-    fputs("</div>\n", out);
-}
-
-static int has_sync(const struct pp_report *r)
-{
-    for (size_t i = 0; i < r->n_slices; i++)
-        if (r->slices[i].sync_share > 0)
-            return 1;
-    return 0;
-}
-
 void pp_html_steps(FILE *out, const struct pp_report *r)
 {
+    double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES] = {0};
+    int synchronizes = 0;
     if (r->n_slices == 0)
         return;
     pp_html_figure_begin(
@@ -143,12 +119,22 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
     put_hovers(out, r, 100);
     pp_svg_end(out);
     fputs("</div>\n", out);
-    put_h2d(out, r);
+
+    for (size_t i = 0; i < r->n_slices; i++) {
+        to[i] = r->slices[i].h2d_share;
+        synchronizes |= r->slices[i].sync_share > 0;
+    }
+    fputs("<div class=\"plot thinrow\"><div class=\"y\"><span>copy</span></div>", out);
+    pp_svg_begin(out, "thin", PP_HTML_WIDTH, 20,
+                 "Share of each slice of time in which a batch was being copied to the device");
+    put_area(out, "h2d", r, from, to, 20);
+    pp_svg_end(out);
+    fputs("</div>\n", out);
     pp_html_time_axis(out, end_s(r));
     fputs("<p class=\"legend\">", out);
     pp_html_key(out, "step", "step");
     pp_html_key(out, "wait", "waits for data");
-    if (has_sync(r))
+    if (synchronizes)
         pp_html_key(out, "sync", isnan(r->collective_share) ? "device sync" : "device sync, other ranks");
     pp_html_key(out, "apart", "start-up, epoch boundary, checkpoint");
     pp_html_key(out, "h2d", "copy to the device");
@@ -159,20 +145,15 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
 
 /* ---- queues ---- */
 
-static double capacity_of(const struct pp_report *r, const char *name)
-{
-    for (size_t i = 0; i < r->n_queues; i++)
-        if (strcmp(r->queues[i].name, name) == 0)
-            return (double)r->queues[i].capacity;
-    return 0;
-}
-
 #define LEAST_DRAWN 0.02 /* of the capacity: less is no line that one can see */
 
 static int put_fill(FILE *out, const struct pp_report *r, const char *name, const char *title, size_t offset)
 {
-    double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES], most = capacity_of(r, name), fullest = 0;
+    double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES], most = 0, fullest = 0;
     char top[32];
+    for (size_t i = r->n_queues; i-- > 0;)
+        if (strcmp(r->queues[i].name, name) == 0)
+            most = (double)r->queues[i].capacity;
     for (size_t i = 0; i < r->n_slices; i++) {
         to[i] = *(const double *)((const char *)&r->slices[i] + offset);
         if (isnan(to[i]))
@@ -229,12 +210,6 @@ void pp_html_queues(FILE *out, const struct pp_report *r)
 
 enum { FEW = 8 };
 
-/* Height of a row in pixels; the style sheet has the same two. */
-static size_t row_height(const struct pp_report *r)
-{
-    return r->n_heat <= FEW ? 24 : 16;
-}
-
 static double busy_of(const void *of, size_t row, size_t slice)
 {
     const struct pp_report *r = of;
@@ -253,14 +228,14 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
     if (r->n_heat) {
         fprintf(out, "<div class=\"plot rows%s\"><div class=\"names\">", r->n_heat <= FEW ? " roomy" : "");
         for (size_t i = 0; i < r->n_heat; i++) {
-            fputs("<span><bdi>", out);
-            pp_html_text(out, r->heat[i].name);
-            fputs("</bdi></span>", out);
+            pp_html_in(out, "<span><bdi>", r->heat[i].name, "</bdi></span>");
         }
         fputs("</div>", out);
         pp_html_heat(out, &(struct pp_html_heat){.n_rows = r->n_heat,
                                                  .n_columns = r->n_slices,
-                                                 .row_height = row_height(r),
+                                                 .row_height = r->n_heat <= FEW
+                                                                   ? 24
+                                                                   : 16, /* as the style sheet has them */
                                                  .value = busy_of,
                                                  .of = r,
                                                  .title = "Busy share per worker and slice of time",
@@ -307,9 +282,7 @@ static void put_files(FILE *out, const struct pp_report *r)
             continue;
         struct pp_section_rows rows = pp_section_rows_below(&pp_section_error_files, r, "errors", i,
                                                             "examples", path);
-        fputs("<p class=\"sub\">", out);
-        pp_html_text(out, k->kind);
-        fputs(", ", out);
+        pp_html_in(out, "<p class=\"sub\">", k->kind, ", ");
         pp_html_text(out, k->action);
         fputs("</p>\n", out);
         pp_html_section(out, &rows);

@@ -1,7 +1,5 @@
 /* The HTML report: one file that needs nothing else. Here its frame, the verdict and the headline numbers. */
 #include "report/render/answer.h"
-#include "report/render/html/figure.h"
-#include "report/render/html/frame.h"
 #include "report/render/html/parts.h"
 #include "report/render/render.h"
 
@@ -9,32 +7,6 @@
 #include <string.h>
 
 /* ---- the verdict ---- */
-
-struct badge {
-    const char *class, *mark, *text;
-};
-
-/* Shape and word say the same as the colour. */
-static struct badge badge_of(const struct pp_report_verdict *v)
-{
-    if (v->ceiling)
-        return (struct badge){"neutral", "\xe2\x97\x86", "ceiling"};
-    if (!v->level)
-        return (struct badge){"neutral", "?", "inconclusive"};
-    if (strcmp(v->level, "not") == 0)
-        return (struct badge){"good", "\xe2\x97\x8f", "not input-bound"};
-    return (struct badge){"bad", "\xe2\x96\xb2",
-                          strcmp(v->level, "highly") == 0 ? "highly input-bound" : "moderately input-bound"};
-}
-
-static void put_banner(FILE *out, const struct pp_report *r)
-{
-    if (r->outcome && strcmp(r->outcome, "finished") == 0)
-        return;
-    fputs("<p class=\"banner\"><strong>This run is ", out);
-    pp_html_text(out, r->outcome);
-    fputs(".</strong> The numbers cover what was recorded until then.</p>\n", out);
-}
 
 /* verdict.cause_line, with the exact numbers. */
 static void put_cause(FILE *out, const struct pp_report *r)
@@ -59,57 +31,29 @@ static void put_cause(FILE *out, const struct pp_report *r)
     fputs("</p>\n", out);
 }
 
-/* A click selects it whole: no script is needed to copy it. */
-static void put_code(FILE *out, const char *lead, const char *code)
-{
-    if (!code)
-        return;
-    if (lead)
-        fprintf(out, "<p class=\"or\">%s</p>\n", lead);
-    fputs("<pre class=\"paste\"><code>", out);
-    pp_html_text(out, code);
-    fputs("</code></pre>\n", out);
-}
-
-/* As large as the finding. */
+/* As large as the finding. A click selects the line to paste whole: no script is needed to copy it. */
 static void put_action(FILE *out, const struct pp_report *r)
 {
-    const struct pp_report_verdict *v = &r->verdict;
-    const struct pp_report_action *a = &v->action;
+    static const enum pp_answer_part parts[] = {PP_ANSWER_PREDICTED, PP_ANSWER_ASSUMES, PP_ANSWER_CODE,
+                                                PP_ANSWER_WORDS,     PP_ANSWER_COMMAND, PP_ANSWER_PYTORCH};
     char text[PP_ANSWER_TEXT];
-    const char *program, *words = pp_answer_words(r, &program);
-    if (!v->next_step)
+    if (!r->verdict.next_step)
         return;
-    fputs("<div class=\"next\"><h2>", out);
-    pp_html_text(out, v->next_step);
-    fputs("</h2>\n", out);
-    if (pp_answer_predicted(r, text)) {
-        fputs(a->fix ? "<p class=\"gain\">Predicted with " : "<p class=\"gain\">Gain: ", out);
-        pp_html_text(out, text);
-        fputs("</p>\n", out);
-    }
-    if (pp_answer_assumes(r)) {
-        fputs("<p class=\"gain\">Assumes that ", out);
-        pp_html_text(out, pp_answer_assumes(r));
-        fputs("</p>\n", out);
-    }
-    put_code(out, NULL, a->python);
-    if (words) {
-        fprintf(out, "<p class=\"or\">In %s: ", program);
-        pp_html_text(out, words);
-        fputs("</p>\n", out);
-    }
-    if (a->command && strncmp(a->command, "pipeprobe ", 10) == 0) {
-        put_code(out, "or, with pipeprobe's loader", a->command);
-    } else if (a->command) {
-        fputs("<p class=\"or\">With pipeprobe's loader: ", out);
-        pp_html_text(out, a->command);
-        fputs("</p>\n", out);
-    }
-    if (pp_answer_pytorch(r)) {
-        fputs("<p class=\"or\">", out);
-        pp_html_text(out, pp_answer_pytorch(r));
-        fputs("</p>\n", out);
+    pp_html_in(out, "<div class=\"next\"><h2>", r->verdict.next_step, "</h2>\n");
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        const char *said = pp_answer(r, parts[i], text);
+        int is_line = parts[i] == PP_ANSWER_CODE;
+        if (said && parts[i] == PP_ANSWER_COMMAND && strncmp(said, "pipeprobe ", 10) == 0) {
+            fputs("<p class=\"or\">or, with pipeprobe's loader</p>\n", out);
+            is_line = 1;
+        }
+        if (said && is_line) {
+            pp_html_in(out, "<pre class=\"paste\"><code>", said, "</code></pre>\n");
+        } else if (said) {
+            int is_gain = parts[i] == PP_ANSWER_PREDICTED || parts[i] == PP_ANSWER_ASSUMES;
+            fprintf(out, "<p class=\"%s\">%s", is_gain ? "gain" : "or", pp_answer_lead(r, parts[i]));
+            pp_html_in(out, "", said, "</p>\n");
+        }
     }
     fputs("</div>\n", out);
 }
@@ -117,23 +61,28 @@ static void put_action(FILE *out, const struct pp_report *r)
 static void put_verdict(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    struct badge b = badge_of(v);
+    /* Shape and word say the same as the colour. */
+    const char *class = "bad", *mark = "\xe2\x96\xb2", *badge = "moderately input-bound";
+    if (v->ceiling)
+        class = "neutral", mark = "\xe2\x97\x86", badge = "ceiling";
+    else if (!v->level)
+        class = "neutral", mark = "?", badge = "inconclusive";
+    else if (strcmp(v->level, "not") == 0)
+        class = "good", mark = "\xe2\x97\x8f", badge = "not input-bound";
+    else if (strcmp(v->level, "highly") == 0)
+        badge = "highly input-bound";
+    if (!r->outcome || strcmp(r->outcome, "finished") != 0) {
+        pp_html_in(out, "<p class=\"banner\"><strong>This run is ", r->outcome,
+                   ".</strong> The numbers cover what was recorded until then.</p>\n");
+    }
     fprintf(
         out,
         "<section class=\"verdict %s\" id=\"verdict\"><p class=\"badge\"><span aria-hidden=\"true\">%s</span> ",
-        b.class, b.mark);
-    pp_html_text(out, b.text);
-    if (v->l1) {
-        fputs(" &middot; ", out);
-        pp_html_text(out, v->l1);
-    }
-    if (v->l2) {
-        fputs(" / ", out);
-        pp_html_text(out, v->l2);
-    }
-    fputs("</p>\n<h1>", out);
-    pp_html_text(out, v->head);
-    fputs("</h1>\n", out);
+        class, mark);
+    pp_html_text(out, badge);
+    pp_html_in(out, " &middot; ", v->l1, "");
+    pp_html_in(out, " / ", v->l2, "");
+    pp_html_in(out, "</p>\n<h1>", v->head, "</h1>\n");
     put_cause(out, r);
     put_action(out, r);
     fputs("</section>\n", out);
@@ -141,59 +90,47 @@ static void put_verdict(FILE *out, const struct pp_report *r)
 
 /* ---- headline numbers ---- */
 
-static void tile_begin(FILE *out, const char *name)
+static void put_tile(FILE *out, const char *name, enum pp_html_form form, double value, const char *key,
+                     const char *of)
 {
     fprintf(out, "<div class=\"tile\"><p>%s</p><p class=\"big\">", name);
+    pp_html_num(out, form, value, "%s", key);
+    fprintf(out, "<small>%s</small></p></div>\n", of);
 }
 
 static void put_tiles(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_phase *wait = pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
+    const struct {
+        const char *name;
+        enum pp_html_form form;
+        double value;
+        const char *key, *of;
+    } shown[] = {
+        {"Data wait", PP_HTML_SHARE, r->data_wait_share, "data_wait_share", "of step time"},
+        {"Accelerator utilisation", PP_HTML_SHARE, r->accelerator_utilization_share,
+         "accelerator_utilization_share", "AU: steps / all time"},
+        {"Other ranks", PP_HTML_SHARE, r->collective_share, "collective_share",
+         "of step time waited for them"},
+        {"Without stalls", PP_HTML_RATE, r->headroom_samples_per_s, "verdict.headroom_samples_per_s",
+         "samples/s"},
+        {"Wait, p99", PP_HTML_TIME, wait ? (double)wait->p99_ns : NAN, NULL, "per batch"},
+        {"First batch after", PP_HTML_SECONDS, r->first_batch_s, "first_batch_s", "of the run"},
+        {"From page cache", PP_HTML_SHARE, r->cache_hit_share, "cache_hit_share", "of bytes read"},
+    };
+    char key[64] = "";
+    if (wait)
+        snprintf(key, sizeof(key), "phases.%zu.p99_ns", (size_t)(wait - r->phases));
     fputs("<div class=\"tiles\">", out);
-    tile_begin(out, "Throughput");
-    if (isnan(r->samples_per_s)) { /* a foreign program's ranges carry no sample counts */
-        pp_html_num(out, PP_HTML_RATE, r->batches_per_s, "batches_per_s");
-        fputs("<small>batches/s</small></p></div>\n", out);
-    } else {
-        pp_html_num(out, PP_HTML_RATE, r->samples_per_s, "samples_per_s");
-        fputs("<small>samples/s</small></p></div>\n", out);
-    }
-    if (!isnan(r->data_wait_share)) {
-        tile_begin(out, "Data wait");
-        pp_html_num(out, PP_HTML_SHARE, r->data_wait_share, "data_wait_share");
-        fputs("<small>of step time</small></p></div>\n", out);
-    }
-    if (!isnan(r->accelerator_utilization_share)) {
-        tile_begin(out, "Accelerator utilisation");
-        pp_html_num(out, PP_HTML_SHARE, r->accelerator_utilization_share, "accelerator_utilization_share");
-        fputs("<small>AU: steps / all time</small></p></div>\n", out);
-    }
-    if (!isnan(r->collective_share)) {
-        tile_begin(out, "Other ranks");
-        pp_html_num(out, PP_HTML_SHARE, r->collective_share, "collective_share");
-        fputs("<small>of step time waited for them</small></p></div>\n", out);
-    }
-    if (!isnan(r->headroom_samples_per_s)) {
-        tile_begin(out, "Without stalls");
-        pp_html_num(out, PP_HTML_RATE, r->headroom_samples_per_s, "verdict.headroom_samples_per_s");
-        fputs("<small>samples/s</small></p></div>\n", out);
-    }
-    if (wait) {
-        tile_begin(out, "Wait, p99");
-        pp_html_num(out, PP_HTML_TIME, (double)wait->p99_ns, "phases.%zu.p99_ns", (size_t)(wait - r->phases));
-        fputs("<small>per batch</small></p></div>\n", out);
-    }
-    if (!isnan(r->first_batch_s)) {
-        tile_begin(out, "First batch after");
-        pp_html_num(out, PP_HTML_SECONDS, r->first_batch_s, "first_batch_s");
-        fputs("<small>of the run</small></p></div>\n", out);
-    }
-    if (!isnan(r->cache_hit_share)) {
-        tile_begin(out, "From page cache");
-        pp_html_num(out, PP_HTML_SHARE, r->cache_hit_share, "cache_hit_share");
-        fputs("<small>of bytes read</small></p></div>\n", out);
-    }
-    tile_begin(out, "Errors");
+    if (isnan(r->samples_per_s)) /* a foreign program's ranges carry no sample counts */
+        put_tile(out, "Throughput", PP_HTML_RATE, r->batches_per_s, "batches_per_s", "batches/s");
+    else
+        put_tile(out, "Throughput", PP_HTML_RATE, r->samples_per_s, "samples_per_s", "samples/s");
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+        if (!isnan(shown[i].value))
+            put_tile(out, shown[i].name, shown[i].form, shown[i].value, shown[i].key ? shown[i].key : key,
+                     shown[i].of);
+    fputs("<div class=\"tile\"><p>Errors</p><p class=\"big\">", out);
     pp_html_num(out, PP_HTML_COUNT, (double)r->errors, "error_count");
     fputs("<small>", out);
     pp_html_num(out, PP_HTML_COUNT, (double)r->retries, "retry_count");
@@ -233,8 +170,7 @@ static void put_run(FILE *out, const struct pp_report *r)
 int pp_render_html(const struct pp_report *r, FILE *out)
 {
     char subject[PP_ANSWER_TEXT];
-    pp_html_page_begin(out, r->path, pp_answer_subject(r, subject));
-    put_banner(out, r);
+    pp_html_page_begin(out, r->path, pp_answer(r, PP_ANSWER_SUBJECT, subject));
     put_verdict(out, r);
     put_tiles(out, r);
     put_run(out, r);

@@ -4,10 +4,10 @@
 #define PP_REPORT_RENDER_HTML_PARTS_H
 
 #include "report/model/model.h"
+#include "report/render/html/html.h"
+#include "report/render/sections.h"
 
 #include <stdio.h>
-
-extern const char pp_html_style[];
 
 /* pictures over the run's time */
 void pp_html_steps(FILE *out, const struct pp_report *r);
@@ -28,5 +28,11 @@ void pp_html_gpu(FILE *out, const struct pp_report *r);
 void pp_html_decode(FILE *out, const struct pp_report *r);
 void pp_html_environment(FILE *out, const struct pp_report *r);
 void pp_html_recording(FILE *out, const struct pp_report *r);
+
+/* The third printer of report/render/sections.h: a table inside a <details>, or a list, and each number in it
+ * with its exact value and its path in the JSON document. */
+void pp_html_section(FILE *out, const struct pp_section_rows *rows);
+/* All rows of the field at path. */
+void pp_html_section_at(FILE *out, const struct pp_section *s, const struct pp_report *r, const char *path);
 
 #endif

@@ -157,7 +157,7 @@ pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FIL
                  report->verdict.sentence ? report->verdict.sentence : "");
         snprintf(s->advice, sizeof(s->advice), "%s",
                  report->verdict.next_step ? report->verdict.next_step : "");
-        pp_answer_predicted(report, s->advice_gain);
+        pp_answer(report, PP_ANSWER_PREDICTED, s->advice_gain); /* in buf, "" for nothing */
         s->inconclusive = strcmp(report->verdict.l0, "inconclusive") == 0;
     }
     s->is_other = s->baseline.loaders.judged >= 0 &&

@@ -169,7 +169,7 @@ static void of_two_pipelines_the_longer_one_is_judged(void **state)
         assert_int_equal(r->window_batches, rows[i].batches);
         assert_true(fabs(r->data_wait_share - wait / (wait + STEP_MS)) < 1e-9);
         snprintf(says, sizeof(says), "s %s that): the reason", rows[i].judged);
-        assert_non_null(strstr(pp_answer_gpu_gone(r, text), says));
+        assert_non_null(strstr(pp_answer(r, PP_ANSWER_GPU_GONE, text), says));
         pp_report_free(r);
     }
 }

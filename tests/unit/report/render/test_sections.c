@@ -1,6 +1,6 @@
 /* The tables of the report: each column names fields that there are, numbers are marked as such, and text
  * from a run stays inside its cell. */
-#include "report/render/html/section.h"
+#include "report/render/html/parts.h"
 #include "report/render/sections.h"
 
 #include <setjmp.h>

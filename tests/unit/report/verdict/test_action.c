@@ -36,7 +36,7 @@ static const char *advised(struct pp_report *r, struct pp_report_fix *fixes, siz
     r->verdict.n_fixes = n;
     r->own_loader = 1;
     pp_action_choose(r, &arena);
-    return pp_answer_predicted(r, text) ? text : "";
+    return pp_answer(r, PP_ANSWER_PREDICTED, text) ? text : "";
 }
 
 static void test_a_gain_is_advised_with_its_number(void **state)
@@ -114,11 +114,11 @@ static void test_the_assumption_is_the_advised_fix_s(void **state)
     char text[PP_ANSWER_TEXT];
     fixes[0].assumes = "storage serves 16 parallel reads as fast as the 2 recorded";
     advised(&r, fixes, 1, text);
-    assert_string_equal(pp_answer_assumes(&r), fixes[0].assumes);
+    assert_string_equal(pp_answer(&r, PP_ANSWER_ASSUMES, text), fixes[0].assumes);
     r = (struct pp_report){0};
     fixes[0].low = -0.1; /* what is not advised assumes nothing */
     advised(&r, fixes, 1, text);
-    assert_null(pp_answer_assumes(&r));
+    assert_null(pp_answer(&r, PP_ANSWER_ASSUMES, text));
 }
 
 /* Reads in flight are of each worker; a DataLoader's workers have one each. */

@@ -1,7 +1,7 @@
-/* CSV in long form, one number or text per row: section,item,field,value. docs/reference/report-formats.md
- * describes it; fields and values are those of the JSON document, from the same table. Quoting is RFC 4180's.
- * A text that a spreadsheet would take for a formula gets an apostrophe before it: file names are not ours.
- */
+/* The document for programs: JSON, and CSV in long form, one number or text per row:
+ * section,item,field,value. docs/report.schema.json and docs/reference/report-formats.md describe them; both
+ * follow from the table of fields. CSV's quoting is RFC 4180's. A text that a spreadsheet would take for a
+ * formula gets an apostrophe before it: file names are not ours. */
 #include "report/render/render.h"
 
 #include "probe/base/json.h"
@@ -10,6 +10,11 @@
 
 #include <math.h>
 #include <string.h>
+
+int pp_render_json(const struct pp_report *r, FILE *out)
+{
+    return pp_fields_json(pp_report_fields, r, out);
+}
 
 /* Which part of the document is a section, in the order of the file, and how one row of it is called: {key}
  * is the row's field of that key, which then is no row of the file itself; {#} is the row's number. A
