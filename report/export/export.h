@@ -99,7 +99,6 @@ struct pp_exporter {
 /* clang-format off */
 #define PP_EXPORT_FORMATS(X)                                                  \
     X(nsys, "Nsight Systems' SQLite: nsys stats, nsys analyze")               \
-    X(nvtxt, "text for ImportNvtxt: the Nsight Systems GUI")                  \
     X(perfetto, "protobuf: ui.perfetto.dev, trace_processor")                 \
     X(chrome, "trace events in JSON: chrome://tracing, ui.perfetto.dev")      \
     X(csv, "one row per span, units in the header")

@@ -9,7 +9,6 @@
  * ranges on threads that stand for the connections. What each report needs was found by dropping columns in
  * turn; docs/reference/exports.md has it. */
 #include "report/export/export.h"
-#include "report/export/nsight.h"
 #include "report/export/nsys_db.h"
 #include "report/export/out.h"
 #include "report/export/tracks.h"
@@ -88,14 +87,35 @@ static pp_status no_memory(const struct nsys *n, struct pp_err *err)
 
 /* ---- values ---- */
 
+/* nsys packs pid and tid into 24 bits each. Linux numbers stay below 2^22; a thread whose number is unknown
+ * or does not fit is numbered above them by its id, so that no two threads fall together. */
+static uint32_t packed_number(int64_t os_number, uint32_t id)
+{
+    return os_number > 0 && os_number < 1 << 22 ? (uint32_t)os_number
+                                                : (1u << 22) + id % ((1u << 24) - (1u << 22));
+}
+
 static int64_t global_pid(const struct pp_thread_row *t)
 {
-    return MACHINE | (int64_t)pp_nsight_pid(t) << 24;
+    return MACHINE | (int64_t)packed_number(t->pid, 0) << 24;
 }
 
 static int64_t global_tid(const struct pp_thread_row *t)
 {
-    return global_pid(t) | pp_nsight_tid(t);
+    return global_pid(t) | packed_number(t->tid, t->id + 1);
+}
+
+/* 0xAARRGGBB of a phase: the colour roles of phases.def. */
+static uint32_t colour_of(unsigned phase)
+{
+    static const uint32_t argb[] = {
+        [PP_COLOUR_OTHER] = 0xff8c8c8c, [PP_COLOUR_COMPUTE] = 0xff2e9e4f, [PP_COLOUR_IO] = 0xff1f77b4,
+        [PP_COLOUR_CPU] = 0xffe08a1e,   [PP_COLOUR_COPY] = 0xff8e5fc7,    [PP_COLOUR_STALL] = 0xffd62728,
+        [PP_COLOUR_IDLE] = 0xffc7c7c7,  [PP_COLOUR_FAULT] = 0xffe377c2,
+    };
+    const struct pp_phase_info *info = pp_phase_info(phase);
+    return argb[info && (unsigned)info->colour < sizeof(argb) / sizeof(*argb) ? info->colour
+                                                                              : PP_COLOUR_OTHER];
 }
 
 /* The process that device rows and requests belong to: a run drives its device from one. */
@@ -290,7 +310,7 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
 static pp_status put_process(struct nsys *n, const struct pp_thread_row *t, struct pp_err *err)
 {
     pp_status st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,?)", "iis",
-                            global_pid(t), (int64_t)pp_nsight_pid(t), n->run->program);
+                            global_pid(t), (int64_t)packed_number(t->pid, 0), n->run->program);
     if (st == PP_OK)
         st = put_text_event(n, global_tid(t), 0, NSYS_DOMAIN, 0, "pipeprobe", err);
     for (unsigned i = 1; i < PP_PHASE_COUNT && st == PP_OK; i++)
@@ -392,7 +412,7 @@ static pp_status put_call(struct nsys *n, const struct pp_gpu_row *r, int64_t na
     while (t < end && t->tid != (int64_t)r->thread)
         t++;
     /* A thread that the recording does not know is of the process that does the others. */
-    int64_t tid = t < end ? global_tid(t) : process_of(run) | pp_nsight_number(known(r->thread), 0);
+    int64_t tid = t < end ? global_tid(t) : process_of(run) | packed_number(known(r->thread), 0);
     const int64_t values[] = {time_of(n, r->start_ns),
                               time_of(n, r->start_ns + r->dur_ns),
                               CLASS_DRIVER,
@@ -450,7 +470,7 @@ static pp_status put_request_range(struct nsys *n, int64_t tid, const uint64_t f
                               NSYS_PUSH_POP,
                               NSYS_NULL,
                               REQUEST_CATEGORY,
-                              pp_nsight_colour(PP_PHASE_READ),
+                              colour_of(PP_PHASE_READ),
                               tid,
                               *id,
                               NSYS_DOMAIN_ID,
@@ -467,7 +487,7 @@ static pp_status nsys_request(void *self, const struct pp_request_row *row, stru
         return PP_OK; /* they began after the scan: the file is being written */
     if (pp_request_tracks_place(&n->requests, row, &s) != PP_OK)
         return no_memory(n, err);
-    int64_t tid = process_of(n->run) | pp_nsight_number(0, REQUEST_THREADS + s.track);
+    int64_t tid = process_of(n->run) | packed_number(0, REQUEST_THREADS + s.track);
     int64_t sample = row->sample == PP_NO_SAMPLE ? NSYS_NULL : number(row->sample);
     if (s.new_track)
         st = name_thread(n, tid, s.track_name, err);
@@ -523,7 +543,7 @@ static pp_status nsys_span(void *self, const struct pp_export_span *e, struct pp
                              e->track ? NSYS_START_END : NSYS_PUSH_POP,
                              e->track ? ++n->range_id : NSYS_NULL,
                              e->span->phase,
-                             pp_nsight_colour(e->span->phase),
+                             colour_of(e->span->phase),
                              global_tid(e->thread),
                              *name,
                              NSYS_DOMAIN_ID,

@@ -10,7 +10,7 @@ R=$T/run.sqlite
 "$MAKE_RUN" "$R" --batches 50 --lossy || exit 1
 
 # ---- each format, named by --to, under its default name
-for to in nsys:run.nsys.sqlite nvtxt:run.nvtxt perfetto:run.pftrace chrome:run.json csv:run.csv; do
+for to in nsys:run.nsys.sqlite perfetto:run.pftrace chrome:run.json csv:run.csv; do
     run "$PP" export "$R" --to "${to%%:*}"
     is "${to%%:*}: exit code" "$rc" 0
     check "${to%%:*}: the default name is ${to#*:}" test -s "$T/${to#*:}"
@@ -36,7 +36,6 @@ is "chrome: a complete event per span" "$(events 'count(*)' X)" 350
 is "chrome: durations in microseconds" "$(events "sum(json_extract(e.value, '\$.dur'))" X)" 95000.0
 is "chrome: each batch's flow starts, steps and ends once" "$(events 'count(*)' s) $(events 'count(*)' t) $(events 'count(*)' f)" "50 50 50"
 is "chrome: counters" "$(events 'count(*)' C "AND json_extract(e.value, '\$.name') = 'queue_ready_batches'")" 5
-is "nvtxt: a range per span" "$(grep -c '^RangeStartEnd, ' "$T/run.nvtxt")" 350
 is "nsys: a range per span" "$(sql "$T/run.nsys.sqlite" 'SELECT count(*) FROM NVTX_EVENTS WHERE eventType IN (59, 60)')" 350
 is "nsys: one ordinary file" "$(sql "$T/run.nsys.sqlite" 'PRAGMA journal_mode; PRAGMA integrity_check' | tr '\n' ' ')" "delete ok "
 is "nsys: the host stand-in has no GPU rows" "$(sql "$T/run.nsys.sqlite" "SELECT count(*) FROM sqlite_master WHERE name LIKE 'CUPTI_ACT%'")" 0
@@ -45,7 +44,7 @@ check "perfetto: begins with a packet" test "$(head -c 1 "$T/run.pftrace" | od -
 # ---- named by the output's suffix, or to standard output
 run "$PP" export "$R" -o "$T/x.perfetto-trace"
 check "the suffix tells the format" cmp "$T/x.perfetto-trace" "$T/run.pftrace"
-for to in csv chrome nvtxt perfetto; do
+for to in csv chrome perfetto; do
     run "$PP" export "$R" --to $to -o -
     check "$to on standard output is the same" cmp "$OUT" "$T"/run.$(sed 's/perfetto/pftrace/; s/chrome/json/' <<<$to)
 done
@@ -74,7 +73,7 @@ refuses "an nsys export as a recording" 4 "run.nsys.sqlite" "$PP" export "$T/run
 check "and nothing was written" test ! -e "$T/cut.csv"
 
 # ---- a full disk, a file-size limit
-for to in csv chrome nvtxt perfetto; do
+for to in csv chrome perfetto; do
     refuses "$to to a full device" 4 "/dev/full failed: no space" "$PP" export "$R" --to $to -o /dev/full --quiet
 done
 for to in nsys:x.sqlite csv:x.csv perfetto:x.pftrace; do
@@ -89,7 +88,7 @@ is "copies in flight at once are start/end ranges" "$(sql "$T/overlap.nsys.sqlit
 is "the device's copies are rows, from pageable memory" "$(sql "$T/overlap.nsys.sqlite" 'SELECT count(*), min(srcKind), max(srcKind) FROM CUPTI_ACTIVITY_KIND_MEMCPY')" "20|0|0"
 run timeout 60 "$PP" run --synthetic n=64 --workers 2 --batch-size 8 --steps 8 --step-ms 1 --quiet --force -o "$T/real.sqlite"
 if [ "$rc" -eq 0 ] || [ "$rc" -eq 3 ]; then
-    for to in nsys nvtxt perfetto chrome csv; do
+    for to in nsys perfetto chrome csv; do
         run "$PP" export "$T/real.sqlite" --to $to
         is "a real run as $to" "$rc" 0
     done

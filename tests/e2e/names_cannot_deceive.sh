@@ -36,7 +36,7 @@ for format in text md html csv json; do
     run "$PP" report "$T/run.sqlite" --format $format
     check "report --format $format" clean "$OUT"
 done
-for to in csv chrome nvtxt; do
+for to in csv chrome; do
     run "$PP" export "$T/run.sqlite" --to $to --force -o "$T/export.$to"
     is "export --to $to" "$rc" 0
     check "export --to $to: none of them" clean "$T/export.$to"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Exports before the real Nsight Systems: nsys stats and nsys analyze on --to nsys, ImportNvtxt on --to nvtxt. nsys exits with 0 whatever
+# Exports before the real Nsight Systems: nsys stats and nsys analyze on --to nsys. nsys exits with 0 whatever
 # happens, so its output is what is judged. Debian has it in non-free: installed here when we are root and the archive
 # answers (tried once per build directory), else skipped by name.
 . "$(dirname "$0")/../lib.sh"
@@ -84,25 +84,4 @@ analyze "$(name_of cuda-async-memcpy cuda_memcpy_async)" paged
 check "nsys analyze finds the pageable copies" grep -q Pageable "$OUT"
 analyze "$(name_of cuda-async-memcpy cuda_memcpy_async)" fake
 check "and none where memory is pinned" bash -c "! grep -q 'Pageable,Device' '$OUT'"
-
-# ---- the GUI's importer; it needs its own libraries, and looks for nothing else
-importer=$(ls -d /usr/lib/nsight-systems/host-linux-x64/ImportNvtxt /opt/nvidia/nsight-systems/*/host-linux-x64/ImportNvtxt 2>/dev/null | tail -n 1)
-if [ -z "$importer" ]; then
-    skip "ImportNvtxt reads --to nvtxt" "no ImportNvtxt beside nsys"
-    done_testing
-fi
-mkdir "$T/text" # apart from the .sqlite: nsys would take it for the report's own
-run "$PP" export "$T/host.sqlite" --to nvtxt -o "$T/text/host.nvtxt"
-run env LD_LIBRARY_PATH="$(dirname "$importer")" "$importer" --cmd create -n "$T/text/host.nvtxt" -o "$T/text/host.nsys-rep"
-is "ImportNvtxt ends well" "$rc" 0
-like "ImportNvtxt takes every event" "$(cat "$OUT" "$ERR")" '352 events imported' # 350 spans, an error, a loss
-check "without a warning" bash -c "! grep -qi -e warn -e error '$OUT' '$ERR'"
-run nsys export --type json -o "$T/text/host.json" --force-overwrite true "$T/text/host.nsys-rep"
-kind() { grep -c "\"NvtxtEvent\":{\"Nvtx\":{\"Type\":$1," "$T/text/host.json"; }
-is "the report holds every range" "$(kind 71)" 350
-is "and the marks" "$(kind 65)" 2
-is "with its times" "$(grep '"Text":"h2d"' "$T/text/host.json" | head -n 1 | sed -E 's/.*"Timestamp":"([0-9]+)".*"EndTimestamp":"([0-9]+)".*/\1 \2/')" "800000 900000"
-for name in pp-worker-0 pp-worker-1 pp-copy pp-trainer; do
-    check "and the thread's name $name" grep -q "NvtxtMetaEvent.*\"Name\":\"$name\"" "$T/text/host.json"
-done
 done_testing

@@ -100,7 +100,7 @@ static pp_status choose_format(const struct options *o, struct target *to, struc
                      "no format given: use --to, or -o with the format's suffix; 'pipeprobe export --help' lists them");
 }
 
-/* run.sqlite -> run.nvtxt; as nsys, whose suffix is the recording's own, run.nsys.sqlite. The caller frees.
+/* run.sqlite -> run.csv; as nsys, whose suffix is the recording's own, run.nsys.sqlite. The caller frees.
  */
 static char *default_output(const char *input, const struct target *to)
 {

@@ -542,7 +542,7 @@ static void formats_are_found_by_suffix(void **state)
     static const struct {
         const char *path, *format;
     } rows[] = {
-        {"a.sqlite", "nsys"},      {"x/y.nvtxt", "nvtxt"},
+        {"a.sqlite", "nsys"},      {"x/y.json", "chrome"},
         {"r.pftrace", "perfetto"}, {"r.perfetto-trace", "perfetto"},
         {"r.json", "chrome"},      {"r.csv", "csv"},
     };

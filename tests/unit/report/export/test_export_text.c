@@ -1,4 +1,4 @@
-/* What the CSV, Chrome and NVTXT exporters write, to the byte where the format is ours to choose. */
+/* What the CSV and Chrome exporters write, to the byte where the format is ours to choose. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -293,40 +293,6 @@ static void chrome_draws_requests(void **state)
     fx_end(&f);
 }
 
-/* ---- nvtxt ---- */
-
-static void nvtxt_says_what_the_importer_understands(void **state)
-{
-    struct fake_export f;
-    fx_begin(&f);
-    fx_batch(&f, 1);
-    f.name[2] = "he said \"no\"\n";
-    fx_span(&f, FX_WORKER, PP_PHASE_DECODE, 1300, 1300, 1)->name = 2; /* empty: the importer would skip it */
-    f.run->thread[FX_TRAINER].tid = 0;                                /* unknown, */
-    f.run->thread[FX_COPY].tid = INT64_C(1) << 24;                    /* or beyond what Nsight can number */
-    f.run->error[f.run->n_errors++] = (struct pp_error_row){.t_ns = FX_T0 + 500,
-                                                            .thread = FX_WORKER,
-                                                            .path = "a.jpg",
-                                                            .kind = "io",
-                                                            .reason = "gone",
-                                                            .count = 1};
-    f.run->loss[f.run->n_losses++] = (typeof(f.run->loss[0])){"spans", "full", 12};
-    fake_text(f.run, "run", "recovery", "recovered 3 spans");
-    char *text = export_text(&f, &pp_export_nvtxt);
-    expect_line(text, "@RangeStartEnd, Start, End, ProcessId, ThreadId, Message, Color");
-    expect_line(text, "NameOsThread, 4242, 4300, \"pp-worker-0\"");
-    expect_line(text, "NameOsThread, 4242, 4194306, \"pp-copy\"");
-    expect_line(text, "NameOsThread, 4242, 4194307, \"pp-trainer\"");
-    expect_line(text, "RangeStartEnd, 1000000, 1200000, 4242, 4300, \"read\", 0xff1f77b4");
-    expect_line(text, "RangeStartEnd, 1300000, 1300001, 4242, 4300, \"he said 'no' \", 0xffe08a1e");
-    expect_line(text, "RangeStartEnd, 1300000, 1400000, 4242, 4194306, \"h2d\", 0xff8e5fc7");
-    expect_line(text, "Marker, 500, 4242, 4300, \"error io: a.jpg: gone\", 0xffe377c2");
-    expect_line(text, "Marker, 0, 4242, 4300, \"lost: 12 spans: full\", 0xffe377c2");
-    expect_line(text, "Marker, 0, 4242, 4300, \"recovered 3 spans\", 0xffe377c2");
-    free(text);
-    fx_end(&f);
-}
-
 static int tear_down(void **state)
 {
     return rmdir(fx_dir);
@@ -343,7 +309,6 @@ int main(void)
         cmocka_unit_test(chrome_of_an_empty_run_is_a_document),
         cmocka_unit_test(chrome_draws_what_the_gpu_did),
         cmocka_unit_test(chrome_draws_requests),
-        cmocka_unit_test(nvtxt_says_what_the_importer_understands),
     };
     return cmocka_run_group_tests_name("export_text", tests, fx_set_up, tear_down);
 }
