@@ -46,15 +46,6 @@ static const struct field args[] = {
     FIELD("stream", COUNT, stream, PP_HAS_STREAM),
     FIELD("device", COUNT, device, PP_HAS_DEVICE),
     FIELD("context", COUNT, context, PP_HAS_CONTEXT),
-    FIELD("batch", COUNT, batch, PP_HAS_BATCH),
-    FIELD("sample", COUNT, sample, PP_HAS_SAMPLE),
-    FIELD("samples", COUNT, samples, PP_HAS_SAMPLES),
-    FIELD("cpu_ns", COUNT, cpu_ns, PP_HAS_CPU),
-    FIELD("run_delay_ns", COUNT, run_delay_ns, PP_HAS_DELAY),
-    FIELD("cache_hit_kib", COUNT, cache_hit_kib, PP_HAS_CACHE),
-    FIELD("epoch", COUNT, epoch, PP_HAS_EPOCH),
-    FIELD("warmup", COUNT, warmup, PP_HAS_WARMUP),
-    FIELD("unfinished", COUNT, unfinished, PP_HAS_UNFINISHED),
 };
 
 struct reading {

@@ -15,17 +15,8 @@ enum {
     PP_HAS_CORRELATION = 1 << 3,
     PP_HAS_STREAM = 1 << 4,
     PP_HAS_DEVICE = 1 << 5,
-    PP_HAS_BATCH = 1 << 6,
-    PP_HAS_SAMPLE = 1 << 7,
-    PP_HAS_SAMPLES = 1 << 8,
-    PP_HAS_CPU = 1 << 9,
-    PP_HAS_DELAY = 1 << 10,
-    PP_HAS_CACHE = 1 << 11,
-    PP_HAS_EPOCH = 1 << 12,
-    PP_HAS_WARMUP = 1 << 13,
-    PP_HAS_UNFINISHED = 1 << 14,
-    PP_HAS_CONTEXT = 1 << 15,
-    PP_HAS_RET = 1 << 16
+    PP_HAS_CONTEXT = 1 << 6,
+    PP_HAS_RET = 1 << 7
 };
 
 /* One event. Texts are cut to their room; "": absent. pid and tid are texts because writers of traces have
@@ -35,7 +26,6 @@ struct pp_event {
     char ph[4], name[256], cat[40], pid[40], tid[48];
     int64_t ts_ns, dur_ns; /* in the trace they are microseconds, whatever displayTimeUnit says */
     uint64_t bytes, correlation, stream, device, context;
-    uint64_t batch, sample, samples, cpu_ns, run_delay_ns, cache_hit_kib, epoch, warmup, unfinished;
     uint64_t ret;                          /* what a call returned */
     char label[128], value[128], ppid[24]; /* args.name and args.value, of ph M; args.ppid */
 };

@@ -79,7 +79,11 @@ pp_status pp_import_format(const char *path, const struct pp_importer **out, str
         status = pp_fail(err, PP_E_UNSUPPORTED, "%s is a recording already: pipeprobe report %s", path, path);
     if (status == PP_OK)
         status = read_head(path, buf, &size, err);
-    if (status == PP_OK && !(*out = find(path, buf, size)) && ends_too_early(buf, size)) {
+    if (status == PP_OK && strstr((char *)buf, "\"origin_mono_ns\"") &&
+        strstr((char *)buf, "\"traceEvents\"")) {
+        status = pp_fail(err, PP_E_UNSUPPORTED,
+                         "%s was exported by pipeprobe: report the recording that it was made of", path);
+    } else if (status == PP_OK && !(*out = find(path, buf, size)) && ends_too_early(buf, size)) {
         status = pp_fail(err, PP_E_CORRUPT,
                          "%s is cut inside of its first event: nothing of it can be judged", path);
     } else if (status == PP_OK && !*out) {

@@ -38,8 +38,6 @@ struct pp_importer {
 /* clang-format off */
 #define PP_IMPORT_FORMATS(X) \
     X(nsys)                  \
-    X(pipeprobe)             \
-    X(perfetto)              \
     X(dftracer)              \
     X(xplane)                \
     X(kineto)

@@ -79,7 +79,7 @@ static void write_recipe(const char *path, const uint8_t *data, size_t size)
     if (!f)
         abort();
     fputs(lines         ? ""
-          : data[0] & 1 ? "{\"otherData\":{\"origin_mono_ns\":\"1\"},\"traceEvents\":["
+          : data[0] & 1 ? "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["
                         : "{\"schemaVersion\":1,\"traceEvents\":[",
           f);
     for (size_t i = 0; i + 6 <= size; i += 6) {
@@ -111,8 +111,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         scratch_write(path, data, size);
     read_with(&pp_importer_kineto, path);
-    read_with(&pp_importer_pipeprobe, path);
-    read_with(&pp_importer_perfetto, path);
     read_with(&pp_importer_dftracer, path);
     read_with(&pp_importer_xplane, path);
     if (size > 100 && memcmp(data, "SQLite", 6) == 0)
@@ -158,54 +156,6 @@ static int seed_xplane(uint8_t **data, size_t *size)
     return !p.failed;
 }
 
-/* A small timeline of ours for Perfetto: names, a thread, a track beside it, waits and steps. */
-static int seed_perfetto(uint8_t **data, size_t *size)
-{
-    static const char *const texts[] = {"work",  "wait",         "step",         "data_wait",
-                                        "batch", "run_delay_ns", "cache_hit_kib"};
-    static const unsigned kinds[] = {1, 1, 2, 2, 3, 3, 3}, iids[] = {1, 2, 1, 2, 1, 2, 3};
-    struct pp_proto p = {0};
-    size_t packet = pp_proto_begin(&p, 1), part = pp_proto_begin(&p, 12), inner;
-    for (unsigned i = 0; i < 7; i++) {
-        inner = pp_proto_begin(&p, kinds[i]);
-        pp_proto_uint(&p, 1, iids[i]);
-        pp_proto_str(&p, 2, texts[i]);
-        pp_proto_end(&p, inner);
-    }
-    pp_proto_end(&p, part);
-    pp_proto_end(&p, packet);
-    for (unsigned i = 0; i < 2; i++) {
-        packet = pp_proto_begin(&p, 1);
-        part = pp_proto_begin(&p, 60);
-        pp_proto_uint(&p, 1, 7 + i);
-        pp_proto_uint(&p, 5, i ? 7 : 0);
-        inner = pp_proto_begin(&p, i ? 9 : 4);
-        pp_proto_uint(&p, 2, 12);
-        pp_proto_str(&p, 5, "trainer");
-        pp_proto_end(&p, inner);
-        pp_proto_end(&p, part);
-        pp_proto_end(&p, packet);
-    }
-    for (unsigned i = 0; i < 16; i++) {
-        packet = pp_proto_begin(&p, 1);
-        pp_proto_uint(&p, 8, 1000 + (i + 1) / 2 * 100);
-        part = pp_proto_begin(&p, 11);
-        pp_proto_uint(&p, 9, 1 + i % 2);
-        pp_proto_uint(&p, 11, 7 + i / 8 % 2);
-        pp_proto_uint(&p, 10, 1 + i / 2 % 2);
-        pp_proto_uint(&p, 3, 1 + i / 2 % 2);
-        inner = pp_proto_begin(&p, 4);
-        pp_proto_uint(&p, 1, 1 + i % 3);
-        pp_proto_uint(&p, 3, i / 4);
-        pp_proto_end(&p, inner);
-        pp_proto_end(&p, part);
-        pp_proto_end(&p, packet);
-    }
-    *data = p.buf;
-    *size = p.n;
-    return !p.failed;
-}
-
 /* A small export of Nsight Systems. */
 static int seed_nsys(uint8_t **data, size_t *size)
 {
@@ -240,9 +190,6 @@ int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
         "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__\",\"pid\":1,\"tid\":1,\"ts\":1010,\"dur\":300},"
         "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy HtoD (Pinned -> Device)\",\"pid\":0,\"tid\":7,\"ts\":1500,\"dur\":3,\"args\":{\"bytes\":7,\"correlation\":3}}"
         "],\"traceName\":\"x\\u00e9\\ud83d\\ude00\"}",
-        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"origin_mono_ns\":\"12\",\"origin_utc_ns\":\"17\"},\"traceEvents\":["
-        "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":0.000,\"dur\":5.5,\"cat\":\"wait\",\"name\":\"data_wait\",\"args\":{\"batch\":0,\"samples\":8}},"
-        "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":5.5,\"dur\":9,\"cat\":\"work\",\"name\":\"step\",\"args\":{\"batch\":0,\"cpu_ns\":4,\"warmup\":1,\"epoch\":2}}]}",
         "[{\"ph\":\"X\",\"ts\":1,\"dur\":NaN,\"name\":\"C:\\path\"}\n{\"ph\":\"B\",\"ts\":-3}]",
         "{\"id\":1,\"name\":\"start\",\"cat\":\"dftracer\",\"pid\":8,\"tid\":8,\"ts\":1000,\"dur\":0,\"ph\":1,\"args\":{\"hhash\":\"8e\",\"ppid\":7}}\n"
         "{\"id\":2,\"name\":\"read\",\"cat\":\"POSIX\",\"pid\":8,\"tid\":8,\"ts\":1010,\"dur\":5,\"ph\":1,\"args\":{\"ret\":512}}\n"
@@ -252,13 +199,11 @@ int fuzz_seed(unsigned i, uint8_t **data, size_t *size)
         "#\1\2\3\4\5\6\0\1\20\60\2\1\2\1\22\10\2\1\1\1\40\60\2\2\2\1\42\20\2\2\7\6\50\1\3\2",
         "#\12\11\20\1\2\0\13\12\30\2\2\0\12\11\40\1\2\1\13\12\50\2\2\1",
     };
-    static const size_t sizes[] = {0, 0, 0, 0, 32, 25};
+    static const size_t sizes[] = {0, 0, 0, 32, 25};
     if (i == sizeof(seeds) / sizeof(seeds[0]))
         return seed_nsys(data, size);
     if (i == sizeof(seeds) / sizeof(seeds[0]) + 1)
         return seed_xplane(data, size);
-    if (i == sizeof(seeds) / sizeof(seeds[0]) + 2)
-        return seed_perfetto(data, size);
     if (i > sizeof(seeds) / sizeof(seeds[0]))
         return 0;
     *size = sizes[i] ? sizes[i] : strlen(seeds[i]);
