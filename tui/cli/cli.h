@@ -50,12 +50,12 @@ struct pp_command {
     X(plan)            \
     X(pack)            \
     X(doctor)          \
-    X(selftest)        \
-    X(drain)
+    X(selftest)
 /* clang-format on */
 
 #define PP_COMMAND_DECLARE(name) extern const struct pp_command pp_cmd_##name;
 PP_COMMANDS(PP_COMMAND_DECLARE)
+extern const struct pp_command pp_cmd_drain; /* started by programs that record, never by hand: on no list */
 
 /* Prints "pipeprobe COMMAND: sentence" to stderr and returns the exit code of err->code. */
 int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err);

@@ -22,12 +22,12 @@ static const struct pp_command *const commands[] = {PP_COMMANDS(PP_COMMAND_ROW) 
 static const char *const names[] = {"version", "help", PP_COMMANDS(PP_COMMAND_NAME) NULL};
 static const char *const *const config_sections = names + 2;
 
-static const struct pp_command *find(const char *name)
+static const struct pp_command *find_command(const char *name)
 {
     for (const struct pp_command *const *c = commands; *c; c++)
         if (strcmp((*c)->name, name) == 0)
             return *c;
-    return NULL;
+    return strcmp(name, pp_cmd_drain.name) == 0 ? &pp_cmd_drain : NULL;
 }
 
 static int unknown(const char *name)
@@ -43,7 +43,7 @@ static int unknown(const char *name)
 
 static int help(const char *name, int all)
 {
-    const struct pp_command *c = name ? find(name) : NULL;
+    const struct pp_command *c = name ? find_command(name) : NULL;
     if (name && strcmp(name, "help") == 0)
         name = NULL;
     if (name && !c)
@@ -81,8 +81,8 @@ static void keep_standard_streams(void)
 static int dispatch(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "help";
-    const struct pp_command *c = find(name);
-    if (c && c != &pp_cmd_drain) /* which a program starts by itself, for others to read */
+    const struct pp_command *c = find_command(name);
+    if (c && c != &pp_cmd_drain) /* whose words nobody reads */
         pp_cli_mistyped(commands, environ, stderr);
     if (c)
         return c->run(argc - 1, argv + 1);
