@@ -136,18 +136,6 @@ static struct pp_cupti_anchor compare_clocks(const struct pp_cupti *c)
     return best.error_ns < UINT64_MAX ? best : c->anchor;
 }
 
-/* Between comparisons rows are converted by a line. Where the offset leaves the line it was on (a step of the
- * wall clock), the time of the step in between is unknown, and the rows there are off by up to as much. */
-static void follow_clock(struct pp_cupti *c, struct pp_cupti_anchor *now)
-{
-    double passed = now->t_ns > c->anchor.t_ns ? (double)(now->t_ns - c->anchor.t_ns) : 0,
-           moved = (double)(now->offset_ns - c->anchor.offset_ns);
-    if (passed > 0) {
-        now->error_ns += (uint64_t)fabs(moved - c->slope * passed);
-        c->slope = moved / passed;
-    }
-}
-
 static void note_clock(struct pp_cupti *c, const struct pp_cupti_anchor *a)
 {
     c->sink.clock(c->sink.ctx, a->t_ns, a->offset_ns, a->error_ns);
@@ -302,25 +290,6 @@ struct pp_device_watch pp_cupti_watch(struct pp_cupti *c)
 
 /* ---- records: one thread at a time, poll's or CUPTI's ---- */
 
-static void hand_on(struct pp_cupti *c, const struct pp_cupti_record *r, const struct pp_cupti_anchor *now)
-{
-    struct pp_store_gpu row;
-    uint32_t correlation;
-    uint64_t batch;
-    switch (pp_cupti_read(&c->cupti, r, &row, &correlation, &batch)) {
-    case PP_CUPTI_ROW:
-        row.start_ns = pp_cupti_to_monotonic(&c->anchor, now, row.start_ns);
-        c->sink.row(c->sink.ctx, &row);
-        c->stats.rows++;
-        break;
-    case PP_CUPTI_BATCH:
-        c->sink.batch(c->sink.ctx, correlation, batch);
-        c->stats.batches++;
-        break;
-    case PP_CUPTI_IGNORED: c->stats.ignored++; break;
-    }
-}
-
 static struct buffer *take_full(struct pp_cupti *c)
 {
     pthread_mutex_lock(&c->lock);
@@ -331,25 +300,43 @@ static struct buffer *take_full(struct pp_cupti *c)
     return b;
 }
 
-static void give_back(struct pp_cupti *c, struct buffer *b)
-{
-    pthread_mutex_lock(&c->lock);
-    b->next = c->pool;
-    c->pool = b;
-    pthread_mutex_unlock(&c->lock);
-}
-
 static void read_full(struct pp_cupti *c)
 {
     struct buffer *b;
     pthread_mutex_lock(&c->reading);
     struct pp_cupti_anchor now = compare_clocks(c);
-    follow_clock(c, &now);
+    /* Between comparisons rows are converted by a line. Where the offset leaves the line it was on (a step of
+     * the wall clock), the time of the step in between is unknown, and the rows there are off by up to as
+     * much. */
+    double passed = now.t_ns > c->anchor.t_ns ? (double)(now.t_ns - c->anchor.t_ns) : 0,
+           moved = (double)(now.offset_ns - c->anchor.offset_ns);
+    if (passed > 0) {
+        now.error_ns += (uint64_t)fabs(moved - c->slope * passed);
+        c->slope = moved / passed;
+    }
     while (!c->closed && (b = take_full(c))) {
         struct pp_cupti_record *r = NULL;
-        while (b->valid && c->cupti.cuptiActivityGetNextRecord(b->bytes, b->valid, &r) == 0)
-            hand_on(c, r, &now);
-        give_back(c, b);
+        while (b->valid && c->cupti.cuptiActivityGetNextRecord(b->bytes, b->valid, &r) == 0) {
+            struct pp_store_gpu row;
+            uint32_t correlation;
+            uint64_t batch;
+            switch (pp_cupti_read(&c->cupti, r, &row, &correlation, &batch)) {
+            case PP_CUPTI_ROW:
+                row.start_ns = pp_cupti_to_monotonic(&c->anchor, &now, row.start_ns);
+                c->sink.row(c->sink.ctx, &row);
+                c->stats.rows++;
+                break;
+            case PP_CUPTI_BATCH:
+                c->sink.batch(c->sink.ctx, correlation, batch);
+                c->stats.batches++;
+                break;
+            case PP_CUPTI_IGNORED: c->stats.ignored++; break;
+            }
+        }
+        pthread_mutex_lock(&c->lock);
+        b->next = c->pool;
+        c->pool = b;
+        pthread_mutex_unlock(&c->lock);
     }
     if (!c->closed)
         note_clock(c, &now);

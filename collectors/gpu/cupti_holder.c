@@ -23,15 +23,10 @@ struct search {
     char library[128];
 };
 
-static const char *file_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static void consider(struct search *s, const char *path)
 {
-    const char *file = file_of(path);
+    const char *slash = strrchr(path, '/');
+    const char *file = slash ? slash + 1 : path;
     for (size_t i = 0; i < s->best; i++)
         if (strstr(file, known[i].part)) {
             s->best = i;

@@ -61,19 +61,6 @@ static pp_status bind(struct pp_nvml *n, struct pp_err *err)
                    : PP_OK;
 }
 
-/* Asked once: a device that does not tell now never will. */
-static void ask_what_it_lacks(struct pp_nvml *n)
-{
-    struct utilization u;
-    unsigned kib;
-    int busy = n->nvmlDeviceGetUtilizationRates(n->device, &u),
-        link = n->nvmlDeviceGetPcieThroughput(n->device, PCIE_RX, &kib);
-    if (busy || link)
-        snprintf(n->lacks, sizeof(n->lacks), "%s%s%s: %s", busy ? "utilisation" : "",
-                 busy && link ? " and " : "", link ? "PCIe traffic" : "",
-                 n->nvmlErrorString(busy ? busy : link));
-}
-
 pp_status pp_nvml_open(const char *pci_bus_id, struct pp_nvml **out, struct pp_err *err)
 {
     *out = NULL;
@@ -97,7 +84,15 @@ pp_status pp_nvml_open(const char *pci_bus_id, struct pp_nvml **out, struct pp_e
     }
     if (n->nvmlSystemGetDriverVersion(n->driver, sizeof(n->driver)) != 0)
         n->driver[0] = '\0';
-    ask_what_it_lacks(n);
+    /* Asked once: a device that does not tell now never will. */
+    struct utilization u;
+    unsigned kib;
+    int busy = n->nvmlDeviceGetUtilizationRates(n->device, &u),
+        link = n->nvmlDeviceGetPcieThroughput(n->device, PCIE_RX, &kib);
+    if (busy || link)
+        snprintf(n->lacks, sizeof(n->lacks), "%s%s%s: %s", busy ? "utilisation" : "",
+                 busy && link ? " and " : "", link ? "PCIe traffic" : "",
+                 n->nvmlErrorString(busy ? busy : link));
     *out = n;
     return PP_OK;
 }

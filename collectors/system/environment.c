@@ -18,20 +18,15 @@
 
 #define AFFINITY_CPUS 8192
 
-static int count_affinity(void)
-{
-    size_t size = CPU_ALLOC_SIZE(AFFINITY_CPUS);
-    cpu_set_t *set = CPU_ALLOC(AFFINITY_CPUS);
-    int n = set && sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
-    CPU_FREE(set);
-    return n;
-}
-
 void pp_cpus_read(struct pp_cpus *out)
 {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     out->online = online > 0 ? (int)online : 1;
-    out->affinity = count_affinity();
+    size_t size = CPU_ALLOC_SIZE(AFFINITY_CPUS);
+    cpu_set_t *set = CPU_ALLOC(AFFINITY_CPUS);
+    int n = set && sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
+    CPU_FREE(set);
+    out->affinity = n;
     if (out->affinity <= 0)
         out->affinity = out->online;
     out->quota = pp_cgroup_cpu_quota();
@@ -98,22 +93,6 @@ static void number(struct pp_store *s, const char *key, double value, const char
     pp_store_meta_num(s, "environment", key, value, unit);
 }
 
-static void store_machine(struct pp_store *s)
-{
-    struct utsname u;
-    char value[4096]; /* the flags of a CPU are a long line */
-    if (uname(&u) == 0) {
-        snprintf(value, sizeof(value), "%s %s", u.sysname, u.release);
-        text(s, "kernel", value);
-        text(s, "machine", u.machine);
-        text(s, "hostname", u.nodename);
-    }
-    if (proc_field("/proc/cpuinfo", "model name", value, sizeof(value)))
-        text(s, "cpu_model", value);
-    if (proc_field("/proc/cpuinfo", "flags", value, sizeof(value)) && strstr(value, " hypervisor"))
-        text(s, "virtual_machine", "yes");
-}
-
 /* Whom the scheduler is fair to: to groups where we are in one (a container, a service, a session with
  * autogroups), else to threads. */
 static int shares_by_group(void)
@@ -126,31 +105,6 @@ static int shares_by_group(void)
         fclose(in);
     return on[0] == '1' ||
            (proc_field("/proc/self/cgroup", "0:", path, sizeof(path)) && strcmp(path, "/") != 0);
-}
-
-static void store_cpus(struct pp_store *s)
-{
-    struct pp_cpus c;
-    pp_cpus_read(&c);
-    number(s, "usable_cpus", c.usable, "CPUs");
-    number(s, "cpus_affinity", c.affinity, "CPUs");
-    number(s, "cpus_online", c.online, "CPUs");
-    text(s, "cpu_sharing", shares_by_group() ? "groups" : "threads");
-    if (c.quota > 0)
-        number(s, "cpu_quota", c.quota, "CPUs");
-}
-
-static void store_memory(struct pp_store *s)
-{
-    uint64_t total = meminfo_bytes("MemTotal"), available = pp_memory_available();
-    struct pp_cgroup_memory group;
-    if (total)
-        number(s, "memory_total", (double)total, "bytes");
-    if (available)
-        number(s, "memory_available", (double)available, "bytes");
-    if (pp_cgroup_memory(&group))
-        number(s, "memory_limit", (double)group.limit_bytes, "bytes");
-    number(s, "page_size", (double)sysconf(_SC_PAGESIZE), "bytes");
 }
 
 static void store_limit(struct pp_store *s, const char *key, int resource, const char *unit)
@@ -252,9 +206,35 @@ void pp_environment_store_numa(struct pp_store *s, const char *pci)
 
 pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct pp_err *err)
 {
-    store_machine(s);
-    store_cpus(s);
-    store_memory(s);
+    struct utsname u;
+    char value[4096]; /* the flags of a CPU are a long line */
+    if (uname(&u) == 0) {
+        snprintf(value, sizeof(value), "%s %s", u.sysname, u.release);
+        text(s, "kernel", value);
+        text(s, "machine", u.machine);
+        text(s, "hostname", u.nodename);
+    }
+    if (proc_field("/proc/cpuinfo", "model name", value, sizeof(value)))
+        text(s, "cpu_model", value);
+    if (proc_field("/proc/cpuinfo", "flags", value, sizeof(value)) && strstr(value, " hypervisor"))
+        text(s, "virtual_machine", "yes");
+    struct pp_cpus c;
+    pp_cpus_read(&c);
+    number(s, "usable_cpus", c.usable, "CPUs");
+    number(s, "cpus_affinity", c.affinity, "CPUs");
+    number(s, "cpus_online", c.online, "CPUs");
+    text(s, "cpu_sharing", shares_by_group() ? "groups" : "threads");
+    if (c.quota > 0)
+        number(s, "cpu_quota", c.quota, "CPUs");
+    uint64_t total = meminfo_bytes("MemTotal"), available = pp_memory_available();
+    struct pp_cgroup_memory group;
+    if (total)
+        number(s, "memory_total", (double)total, "bytes");
+    if (available)
+        number(s, "memory_available", (double)available, "bytes");
+    if (pp_cgroup_memory(&group))
+        number(s, "memory_limit", (double)group.limit_bytes, "bytes");
+    number(s, "page_size", (double)sysconf(_SC_PAGESIZE), "bytes");
     pp_environment_store_numa(s, NULL);
     store_limit(s, "limit_memlock", RLIMIT_MEMLOCK, "bytes");
     store_limit(s, "limit_open_files", RLIMIT_NOFILE, "files");

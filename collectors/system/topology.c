@@ -79,25 +79,6 @@ static int own_cpus(const struct pp_topology_root *root, char *list, size_t size
     return pp_proc_field(text, "Cpus_allowed_list", list, size);
 }
 
-static void read_nodes(const struct pp_topology_root *root, struct pp_topology *t)
-{
-    char path[PATH_MAX], own[4096], list[4096];
-    int known = own_cpus(root, own, sizeof(own));
-    for (int i = 0; i < PP_TOPOLOGY_NODES; i++) {
-        snprintf(path, sizeof(path), "%s/devices/system/node/node%d/cpulist", root->sys, i);
-        if (!read_line(path, list, sizeof(list)))
-            continue;
-        if (strlen(list) < sizeof(t->cpus[i])) /* a longer one is not shown */
-            strcpy(t->cpus[i], list);
-        t->nodes++;
-        t->node_bits |= UINT64_C(1) << i;
-        if (pp_cpu_lists_meet(list, "0-2147483647"))
-            t->cpu_bits |= UINT64_C(1) << i;
-        if (known && pp_cpu_lists_meet(list, own))
-            t->own_bits |= UINT64_C(1) << i;
-    }
-}
-
 /* A node's file has its distance to each node there is, in their order. */
 static int distance_between(const struct pp_topology_root *root, const struct pp_topology *t, int from,
                             int to)
@@ -234,7 +215,21 @@ static void read_disk(const struct pp_topology_root *root, const char *disk, str
 void pp_topology_read_at(const struct pp_topology_root *root, const char *disk, struct pp_topology *out)
 {
     *out = (struct pp_topology){.nodes = 0};
-    read_nodes(root, out);
+    char path[PATH_MAX], own[4096], list[4096];
+    int known = own_cpus(root, own, sizeof(own));
+    for (int i = 0; i < PP_TOPOLOGY_NODES; i++) {
+        snprintf(path, sizeof(path), "%s/devices/system/node/node%d/cpulist", root->sys, i);
+        if (!read_line(path, list, sizeof(list)))
+            continue;
+        if (strlen(list) < sizeof(out->cpus[i])) /* a longer one is not shown */
+            strcpy(out->cpus[i], list);
+        out->nodes++;
+        out->node_bits |= UINT64_C(1) << i;
+        if (pp_cpu_lists_meet(list, "0-2147483647"))
+            out->cpu_bits |= UINT64_C(1) << i;
+        if (known && pp_cpu_lists_meet(list, own))
+            out->own_bits |= UINT64_C(1) << i;
+    }
     read_folder(root, "bus/pci/devices", add_gpu, out);
     read_folder(root, "class/net", add_network, out);
     if (disk)
