@@ -37,17 +37,6 @@ static struct entry *entry_of(const struct pp_ahead *a, uint64_t number)
     return (struct entry *)&a->entry[number % (uint64_t)a->n];
 }
 
-static void read_entry(const struct pp_ahead *a, struct entry *e)
-{
-    const struct pp_read_context context = {.epoch = e->claim.slot->epoch,
-                                            .sample = e->claim.index,
-                                            .worker = a->worker,
-                                            .attempt = 0};
-    pp_err_clear(&e->err);
-    e->st = pp_dataset_read_for(a->opts->dataset, &context, &e->sample, &e->err);
-    e->wait_ns = e->st == PP_E_TRANSIENT ? pp_storage_retry_wait_ns(a->opts->retry_backoff_ns) : 0;
-}
-
 static void *thread_main(void *arg)
 {
     struct pp_ahead *a = arg;
@@ -62,7 +51,13 @@ static void *thread_main(void *arg)
         }
         struct entry *e = entry_of(a, a->next++);
         pthread_mutex_unlock(&a->lock);
-        read_entry(a, e);
+        const struct pp_read_context context = {.epoch = e->claim.slot->epoch,
+                                                .sample = e->claim.index,
+                                                .worker = a->worker,
+                                                .attempt = 0};
+        pp_err_clear(&e->err);
+        e->st = pp_dataset_read_for(a->opts->dataset, &context, &e->sample, &e->err);
+        e->wait_ns = e->st == PP_E_TRANSIENT ? pp_storage_retry_wait_ns(a->opts->retry_backoff_ns) : 0;
         pthread_mutex_lock(&a->lock);
         e->done = 1;
         pthread_cond_signal(&a->ended); /* the worker alone waits */

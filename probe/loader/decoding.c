@@ -224,22 +224,6 @@ struct pp_encoded pp_decoding_bytes(const struct pp_slot *s, const struct pp_dev
     return (struct pp_encoded){.data = image->data, .size = image->size, .index = s->indexes[image->row]};
 }
 
-static void report_difference(const struct pp_pixels_off *from, enum pp_jpeg_sampling sampling,
-                              struct pp_loader_decode *out)
-{
-    double sum = out->mean * out->values + (double)from->sum;
-    out->values += (double)from->values;
-    out->mean = sum / out->values;
-    out->largest = from->largest > out->largest ? from->largest : out->largest;
-    out->compared += from->images;
-    out->difference[out->differences++] = (struct pp_loader_difference){
-        .sampling = pp_jpeg_sampling_name(sampling),
-        .images = from->images,
-        .mean = (double)from->sum / (double)from->values,
-        .largest = from->largest,
-    };
-}
-
 void pp_decoding_report(const struct pp_loader *l, struct pp_loader_decode *out)
 {
     const struct pp_decoding *d = &l->decoding;
@@ -248,8 +232,20 @@ void pp_decoding_report(const struct pp_loader *l, struct pp_loader_decode *out)
                                      .refused = d->refused,
                                      .regions = d->regions};
     for (int i = 0; i < PP_JPEG_SAMPLINGS; i++)
-        if (d->difference[i].images)
-            report_difference(&d->difference[i], i, out);
+        if (d->difference[i].images) {
+            const struct pp_pixels_off *from = &d->difference[i];
+            double sum = out->mean * out->values + (double)from->sum;
+            out->values += (double)from->values;
+            out->mean = sum / out->values;
+            out->largest = from->largest > out->largest ? from->largest : out->largest;
+            out->compared += from->images;
+            out->difference[out->differences++] = (struct pp_loader_difference){
+                .sampling = pp_jpeg_sampling_name(i),
+                .images = from->images,
+                .mean = (double)from->sum / (double)from->values,
+                .largest = from->largest,
+            };
+        }
     snprintf(out->gave_up, sizeof(out->gave_up), "%s", d->reason);
     out->gave_up_ns = d->off_ns;
     snprintf(out->lost, sizeof(out->lost), "%s", l->fallback.reason);

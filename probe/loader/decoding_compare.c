@@ -41,18 +41,6 @@ static int compare_image(struct pp_loader *l, const struct pp_slot *s, uint64_t 
     return largest;
 }
 
-static void leave_gray(struct pp_loader *l, int largest)
-{
-    char text[160];
-    snprintf(
-        text, sizeof(text),
-        "the GPU's pixels of a grey image are off by %d of 255: from here on the CPU decodes grey images",
-        largest);
-    atomic_store_explicit(&l->decoding.off_gray, 1, memory_order_relaxed);
-    if (l->opts.events.note)
-        l->opts.events.note(l->opts.events.ctx, text);
-}
-
 /* What cannot be compared is left out; grey images that are none go back to the CPU. */
 void pp_decoding_compare(struct pp_loader *l, const struct pp_slot *s, uint64_t ticket, size_t n)
 {
@@ -62,8 +50,16 @@ void pp_decoding_compare(struct pp_loader *l, const struct pp_slot *s, uint64_t 
         int is_gray = kind == PP_JPEG_GRAY, largest = 0;
         if (d->difference[kind].images < COMPARED)
             largest = compare_image(l, s, ticket, i);
-        if (is_gray && largest > MOST_OFF_GRAY && !pp_decoding_is_off_gray(d))
-            leave_gray(l, largest);
+        if (is_gray && largest > MOST_OFF_GRAY && !pp_decoding_is_off_gray(d)) {
+            char text[160];
+            snprintf(
+                text, sizeof(text),
+                "the GPU's pixels of a grey image are off by %d of 255: from here on the CPU decodes grey images",
+                largest);
+            atomic_store_explicit(&l->decoding.off_gray, 1, memory_order_relaxed);
+            if (l->opts.events.note)
+                l->opts.events.note(l->opts.events.ctx, text);
+        }
         if (is_gray && pp_decoding_is_off_gray(d))
             d->images[i].failed = 1;
     }

@@ -206,19 +206,6 @@ static pp_status launch(struct lane *lane, struct flight *f, struct pp_err *err)
 
 /* ---- and at its end ---- */
 
-static void put_device_span(const struct lane *lane, const struct flight *f, const struct pp_lap *lap,
-                            const struct pp_device_decode_times *times)
-{
-    pp_span_put(lane->device, &(struct pp_span){.start_ns = times->start_ns,
-                                                .dur_ns = times->end_ns - times->start_ns,
-                                                .sample = f->images,
-                                                .bytes = f->pixels,
-                                                .batch = lap->batch,
-                                                .epoch = lap->epoch,
-                                                .phase = PP_PHASE_GPU_DECODE,
-                                                .flags = lap->flags});
-}
-
 /* First for its pixels, then for its samples. */
 static pp_status wait_for(struct lane *lane, const struct flight *f, struct pp_err *err)
 {
@@ -244,8 +231,16 @@ static pp_status wait_for(struct lane *lane, const struct flight *f, struct pp_e
     lap.bytes = f->crossed;
     lap.flags |= st == PP_OK ? 0 : PP_SPAN_ERROR;
     pp_phase_end(lane->trace, PP_PHASE_H2D, &lap);
-    if (st == PP_OK && f->images)
-        put_device_span(lane, f, &lap, &times);
+    if (st == PP_OK && f->images) {
+        pp_span_put(lane->device, &(struct pp_span){.start_ns = times.start_ns,
+                                                    .dur_ns = times.end_ns - times.start_ns,
+                                                    .sample = f->images,
+                                                    .bytes = f->pixels,
+                                                    .batch = lap.batch,
+                                                    .epoch = lap.epoch,
+                                                    .phase = PP_PHASE_GPU_DECODE,
+                                                    .flags = lap.flags});
+    }
     return st;
 }
 

@@ -134,24 +134,6 @@ static void hand_over(struct pp_dispatch *d, struct pp_slot *slot)
     pp_queue_put(d->ready, slot); /* never blocks: the queue holds every slot there is */
 }
 
-static void finish_locked(struct pp_dispatch *d, struct pp_slot *slot)
-{
-    if (!d->opts->in_order) {
-        hand_over(d, slot);
-    } else {
-        /* Slots come free in batch order, so batches in flight are a window of n_slots numbers: modulo cannot
-         * collide. */
-        d->finished[slot->batch % d->n_slots] = slot;
-        struct pp_slot *next;
-        while ((next = d->finished[d->next_ready % d->n_slots]) && next->batch == d->next_ready) {
-            d->finished[d->next_ready % d->n_slots] = NULL;
-            d->next_ready++;
-            hand_over(d, next);
-        }
-    }
-    close_ready_if_done(d);
-}
-
 /* Where the epoch that is being dealt ends: at its last sample, or with drop_last at its last whole batch. */
 static uint64_t epoch_end(const struct pp_dispatch *d)
 {
@@ -338,7 +320,20 @@ int pp_dispatch_row_done(struct pp_dispatch *d, struct pp_slot *slot)
 void pp_dispatch_finish(struct pp_dispatch *d, struct pp_slot *slot)
 {
     pthread_mutex_lock(&d->lock);
-    finish_locked(d, slot);
+    if (!d->opts->in_order) {
+        hand_over(d, slot);
+    } else {
+        /* Slots come free in batch order, so batches in flight are a window of n_slots numbers: modulo cannot
+         * collide. */
+        d->finished[slot->batch % d->n_slots] = slot;
+        struct pp_slot *next;
+        while ((next = d->finished[d->next_ready % d->n_slots]) && next->batch == d->next_ready) {
+            d->finished[d->next_ready % d->n_slots] = NULL;
+            d->next_ready++;
+            hand_over(d, next);
+        }
+    }
+    close_ready_if_done(d);
     pthread_mutex_unlock(&d->lock);
 }
 

@@ -30,17 +30,6 @@ struct pp_device *pp_fallback_device(const struct pp_loader *l)
     return pp_fallback_is_taken(&l->fallback) ? l->fallback.host : l->opts.device;
 }
 
-static void say(const struct pp_loader *l)
-{
-    char text[sizeof(l->fallback.reason) + 240];
-    snprintf(
-        text, sizeof(text),
-        "--decode auto goes on without the GPU: from here on the CPU decodes, the copies are those of a simulated link, and the steps sleep; %s",
-        l->fallback.reason);
-    if (l->opts.events.note)
-        l->opts.events.note(l->opts.events.ctx, text);
-}
-
 int pp_fallback_take(struct pp_loader *l, const struct pp_err *err)
 {
     struct pp_fallback *f = &l->fallback;
@@ -55,7 +44,14 @@ int pp_fallback_take(struct pp_loader *l, const struct pp_err *err)
         atomic_store_explicit(&f->taken, 1, memory_order_relaxed);
     }
     pthread_mutex_unlock(&f->lock);
-    if (first)
-        say(l);
+    if (first) {
+        char text[sizeof(l->fallback.reason) + 240];
+        snprintf(
+            text, sizeof(text),
+            "--decode auto goes on without the GPU: from here on the CPU decodes, the copies are those of a simulated link, and the steps sleep; %s",
+            l->fallback.reason);
+        if (l->opts.events.note)
+            l->opts.events.note(l->opts.events.ctx, text);
+    }
     return 1;
 }

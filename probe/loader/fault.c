@@ -133,23 +133,19 @@ static int parse_value(enum value_type type, const char *text, double *out)
     return st == PP_OK && *out >= 0 && (type != SHARE || *out <= 1) && (type != SIZE || *out >= 1);
 }
 
-static int parse_tail(const char *text, struct fault *f)
-{
-    const char *colon = strchr(text, ':');
-    char share[32];
-    if (!colon || (size_t)(colon - text) >= sizeof(share))
-        return 0;
-    snprintf(share, sizeof(share), "%.*s", (int)(colon - text), text);
-    return parse_value(SHARE, share, &f->tail_share) && parse_value(DURATION, colon + 1, &f->tail_ns);
-}
-
 static int parse_key(struct fault *f, const char *key, const char *text)
 {
     int64_t n;
     if (!strcmp(key, "jitter"))
         return parse_value(SHARE, text, &f->jitter);
-    if (!strcmp(key, "tail"))
-        return parse_tail(text, f);
+    if (!strcmp(key, "tail")) {
+        const char *colon = strchr(text, ':');
+        char share[32];
+        if (!colon || (size_t)(colon - text) >= sizeof(share))
+            return 0;
+        snprintf(share, sizeof(share), "%.*s", (int)(colon - text), text);
+        return parse_value(SHARE, share, &f->tail_share) && parse_value(DURATION, colon + 1, &f->tail_ns);
+    }
     if (!strcmp(key, "cost"))
         return parse_value(DURATION, text, &f->cost_ns);
     if (!strcmp(key, "after"))

@@ -65,15 +65,6 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
 
 /* ---- leases (probe/ranks/lease.h) ---- */
 
-/* When all that was read has gone through the trainer, the shards are done whose last samples no batch told
- * of: those that end in damage, or hold none. Device buffers are free again after their step. */
-static void settle(const struct reader *r)
-{
-    struct pp_loader *l = r->l;
-    if (pp_dispatch_is_idle(&l->dispatch) && pp_queue_depth(&l->buffers) == (size_t)l->opts.copy_buffers)
-        pp_lease_delivered(l->opts.lease, r->epoch, r->leased);
-}
-
 /* What the stream still held is on its way: the batch that it is in is closed short, and the shards of other
  * ranks, or the last steps on this one's, are waited for. */
 static pp_status wait_for_lease(struct reader *r)
@@ -84,7 +75,12 @@ static pp_status wait_for_lease(struct reader *r)
     uint64_t now = pp_now_ns(), until = now + pp_lease_look_ns(r->l->opts.lease);
     pp_phase_begin(r->trace, PP_PHASE_LEASE_WAIT, PP_NO_BATCH);
     for (; wanted && now < until; now = pp_now_ns()) {
-        settle(r);
+        /* When all that was read has gone through the trainer, the shards are done whose last samples no
+         * batch told of: those that end in damage, or hold none. Device buffers are free again after their
+         * step. */
+        struct pp_loader *l = r->l;
+        if (pp_dispatch_is_idle(&l->dispatch) && pp_queue_depth(&l->buffers) == (size_t)l->opts.copy_buffers)
+            pp_lease_delivered(l->opts.lease, r->epoch, r->leased);
         pp_sleep_until_ns(now + STEP_NS < until ? now + STEP_NS : until);
         wanted = pp_dispatch_flush(&r->l->dispatch) && !pp_stop_is_requested(&r->l->stop);
     }

@@ -15,25 +15,6 @@
 
 #define PATIENCE_NS 500000000u /* for a read, once the run is to end at once */
 
-/* Opening a stream reads nothing yet, and says what cannot be streamed: a rank without a shard, a cursor of
- * other ranks. */
-static pp_status check_stream(const struct pp_loader_opts *o, struct pp_err *err)
-{
-    struct pp_stream_opts so = pp_reader_stream_opts(o, o->start_epoch);
-    struct pp_stream *stream = NULL;
-    if (o->on_error == PP_ON_ERROR_SUBSTITUTE)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "--on-error substitute needs random access and a stream has none; use --on-error skip, or leave out --stream");
-    if (o->cached_batches)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "--cached-batches repeats the same batches, and --stream delivers new ones; leave out --stream");
-    pp_status st = pp_stream_open(o->dataset, &so, &stream, err);
-    pp_stream_close(stream);
-    return st;
-}
-
 pp_status pp_loader_check(const struct pp_loader_opts *o, struct pp_err *err)
 {
     uint64_t len = o->streaming ? 0 : pp_sampler_len(o->sampler);
@@ -43,8 +24,23 @@ pp_status pp_loader_check(const struct pp_loader_opts *o, struct pp_err *err)
     if (o->ballast_cpus > o->workers)
         return pp_fail(err, PP_E_USAGE, "--cpu-ballast %.3g: more CPUs than %d workers can use",
                        o->ballast_cpus, o->workers);
-    if (o->streaming)
-        return check_stream(o, err);
+    if (o->streaming) {
+        /* Opening a stream reads nothing yet, and says what cannot be streamed: a rank without a shard, a
+         * cursor of other ranks. */
+        struct pp_stream_opts so = pp_reader_stream_opts(o, o->start_epoch);
+        struct pp_stream *stream = NULL;
+        if (o->on_error == PP_ON_ERROR_SUBSTITUTE)
+            return pp_fail(
+                err, PP_E_USAGE,
+                "--on-error substitute needs random access and a stream has none; use --on-error skip, or leave out --stream");
+        if (o->cached_batches)
+            return pp_fail(
+                err, PP_E_USAGE,
+                "--cached-batches repeats the same batches, and --stream delivers new ones; leave out --stream");
+        pp_status st = pp_stream_open(o->dataset, &so, &stream, err);
+        pp_stream_close(stream);
+        return st;
+    }
     if (o->drop_last_batch && len < o->batch_size)
         return pp_fail(
             err, PP_E_USAGE,

@@ -58,20 +58,6 @@ static pp_status device_step(struct pp_loader *l, uint64_t batch, struct pp_err 
     return st;
 }
 
-/* Without the device, a sleep. */
-static pp_status step_on_device(struct pp_loader *l, uint64_t batch, struct pp_err *err)
-{
-    int sleeps = pp_fallback_is_taken(&l->fallback);
-    pp_status st = sleeps ? PP_OK : device_step(l, batch, err);
-    if (st != PP_OK && pp_fallback_take(l, err)) {
-        sleeps = 1;
-        st = PP_OK;
-    }
-    if (sleeps)
-        pp_stop_sleep(&l->stop, l->opts.step_ns);
-    return st;
-}
-
 static pp_status step(struct pp_loader *l, uint64_t batch, struct pp_err *err)
 {
     uint64_t cpu_end = pp_thread_cpu_ns() + l->opts.step_ns;
@@ -84,7 +70,18 @@ static pp_status step(struct pp_loader *l, uint64_t batch, struct pp_err *err)
         break;
     case PP_STEP_SLEEP: pp_stop_sleep(&l->stop, l->opts.step_ns); break;
     case PP_STEP_DEVICE:
-    case PP_STEP_DEVICE_WORK: return step_on_device(l, batch, err);
+    case PP_STEP_DEVICE_WORK: {
+        /* Without the device, a sleep. */
+        int sleeps = pp_fallback_is_taken(&l->fallback);
+        pp_status st = sleeps ? PP_OK : device_step(l, batch, err);
+        if (st != PP_OK && pp_fallback_take(l, err)) {
+            sleeps = 1;
+            st = PP_OK;
+        }
+        if (sleeps)
+            pp_stop_sleep(&l->stop, l->opts.step_ns);
+        return st;
+    }
     }
     return PP_OK;
 }

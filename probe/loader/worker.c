@@ -96,15 +96,6 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
     }
 }
 
-/* What a JPEG engine takes, and how large: for the what-if of decoding on a GPU. */
-static void count_image(struct pp_image_tally *t, const struct pp_image_info *info)
-{
-    t->n++;
-    t->pixels += (uint64_t)info->width * (uint64_t)info->height;
-    t->baseline_jpeg += strcmp(info->format, "JPEG") == 0 && !info->progressive &&
-                        (info->channels == 1 || info->channels == 3);
-}
-
 /* decode, then transform, straight into the slot; or what the device needs for both */
 static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
                                   void *out, struct pp_err *err)
@@ -122,7 +113,11 @@ static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c,
     if (c->slot->inputs)
         c->slot->inputs[c->row].on_device = 0;
     if (st == PP_OK) {
-        count_image(&w->images, &info);
+        /* What a JPEG engine takes, and how large: for the what-if of decoding on a GPU. */
+        w->images.n++;
+        w->images.pixels += (uint64_t)info.width * (uint64_t)info.height;
+        w->images.baseline_jpeg += strcmp(info.format, "JPEG") == 0 && !info.progressive &&
+                                   (info.channels == 1 || info.channels == 3);
         pp_transform_draw(o->transform, info.width, info.height,
                           (struct pp_sample_key){o->seed, c->slot->epoch, in->index}, &plan);
         later = w->parser && pp_decoding_take(w, c, in, &info, &plan);

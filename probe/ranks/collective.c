@@ -88,24 +88,6 @@ static void say(struct pp_collective *c, const char *fmt, ...)
     c->news_n += n > 0 ? (size_t)n : 0;
 }
 
-/* What has become of a rank that is not waited for any longer. */
-static void tell(struct pp_collective *c, uint32_t rank, uint32_t state)
-{
-    char limit[32], steps[48];
-    uint64_t meetings = atomic_load(&line_of(c, rank)->meetings);
-    pp_text_duration(limit, sizeof(limit), (double)c->limit_ns);
-    pp_text_counted(steps, sizeof(steps), meetings ? (double)meetings - 1 : 0, "step", "steps");
-    say(c, "%srank %u of %u ", c->news_n ? ", " : "", rank, c->world_size);
-    switch (state) {
-    case PP_RANK_NEVER_CAME: say(c, "did not start within %s", limit); break;
-    case PP_RANK_LATE:
-        say(c, "did not reach step %llu within %s", (unsigned long long)c->meetings - 1, limit);
-        break;
-    case PP_RANK_DIED: say(c, "died after %s", steps); break;
-    default: say(c, "ended after %s", steps);
-    }
-}
-
 /* Everything that has changed since the last meeting, and whether another rank is left to wait for. */
 static void take_stock(struct pp_collective *c)
 {
@@ -113,8 +95,22 @@ static void take_stock(struct pp_collective *c)
     c->news_n = 0;
     for (uint32_t r = 0; r < c->world_size; r++) {
         uint32_t state = state_of(c, r);
-        if (state > PP_RANK_HERE && state != c->state[r])
-            tell(c, r, state);
+        if (state > PP_RANK_HERE && state != c->state[r]) {
+            /* What has become of a rank that is not waited for any longer. */
+            char limit[32], steps[48];
+            uint64_t meetings = atomic_load(&line_of(c, r)->meetings);
+            pp_text_duration(limit, sizeof(limit), (double)c->limit_ns);
+            pp_text_counted(steps, sizeof(steps), meetings ? (double)meetings - 1 : 0, "step", "steps");
+            say(c, "%srank %u of %u ", c->news_n ? ", " : "", r, c->world_size);
+            switch (state) {
+            case PP_RANK_NEVER_CAME: say(c, "did not start within %s", limit); break;
+            case PP_RANK_LATE:
+                say(c, "did not reach step %llu within %s", (unsigned long long)c->meetings - 1, limit);
+                break;
+            case PP_RANK_DIED: say(c, "died after %s", steps); break;
+            default: say(c, "ended after %s", steps);
+            }
+        }
         c->state[r] = (uint8_t)state;
         others += r != c->rank && state == PP_RANK_HERE;
     }
@@ -173,10 +169,18 @@ static void look_for_the_missing(struct pp_collective *c, uint64_t waited_ns)
     }
 }
 
-/* The limit counts looks, not the clock: ranks that were stopped together, or a machine that slept, must not
- * wake up to find each other late. */
-static pp_status wait_for_all(struct pp_collective *c, pp_collective_look *look, void *ctx)
+/* Comes to the next meeting and waits until it is over. Sequentially consistent stores and loads: of ranks
+ * that come together, one at least sees that all did. */
+static pp_status meet(struct pp_collective *c, pp_collective_look *look, void *ctx)
 {
+    struct pp_rank_line *me = line_of(c, c->rank);
+    uint64_t number = ++c->meetings;
+    atomic_store(&me->came_ns[number & 1], pp_now_ns());
+    atomic_store(&me->meetings, number);
+    if (all_came(c))
+        pp_ranks_file_ring(&c->file);
+    /* The limit counts looks, not the clock: ranks that were stopped together, or a machine that slept, must
+     * not wake up to find each other late. */
     uint64_t waited = 0, looked = pp_now_ns();
     for (;;) {
         uint32_t bell = atomic_load(
@@ -193,19 +197,6 @@ static pp_status wait_for_all(struct pp_collective *c, pp_collective_look *look,
         if (look && look(ctx))
             return PP_E_INTERRUPTED;
     }
-}
-
-/* Comes to the next meeting and waits until it is over. Sequentially consistent stores and loads: of ranks
- * that come together, one at least sees that all did. */
-static pp_status meet(struct pp_collective *c, pp_collective_look *look, void *ctx)
-{
-    struct pp_rank_line *me = line_of(c, c->rank);
-    uint64_t number = ++c->meetings;
-    atomic_store(&me->came_ns[number & 1], pp_now_ns());
-    atomic_store(&me->meetings, number);
-    if (all_came(c))
-        pp_ranks_file_ring(&c->file);
-    return wait_for_all(c, look, ctx);
 }
 
 /* Who came, gone since or not. PP_END: this rank alone, or the others have given it up and are further

@@ -224,15 +224,6 @@ static void fail(struct pp_lease *l, pp_status st, const struct pp_err *err)
     pthread_mutex_unlock(&l->lock);
 }
 
-static void say_trouble(struct pp_lease *l, int trouble)
-{
-    pthread_mutex_lock(&l->lock);
-    l->trouble = trouble;
-    if (trouble)
-        pthread_cond_signal(&l->marked);
-    pthread_mutex_unlock(&l->lock);
-}
-
 static void *lease_main(void *arg)
 {
     struct pp_lease *l = arg;
@@ -257,7 +248,12 @@ static void *lease_main(void *arg)
             next = now + every;
         }
         trouble_ns = st == PP_OK ? 0 : trouble_ns ? trouble_ns : now;
-        say_trouble(l, trouble_ns != 0);
+        int trouble = trouble_ns != 0;
+        pthread_mutex_lock(&l->lock);
+        l->trouble = trouble;
+        if (trouble)
+            pthread_cond_signal(&l->marked);
+        pthread_mutex_unlock(&l->lock);
         /* Later the others may take what this rank holds: it ends before that. */
         if (trouble_ns && now - trouble_ns > l->dir.expiry_ns / 2)
             fail(l, st, &err);

@@ -114,17 +114,6 @@ static pp_status fail_dir(const struct pp_lease_dir *d, int errnum, const char *
 
 /* ---- whose directory it is ---- */
 
-static void job_text(const struct pp_lease_opts *o, char *buf, size_t size)
-{
-    char job[128];
-    snprintf(job, sizeof(job), "%s", o->job ? o->job : "");
-    for (char *c = job; *c; c++)
-        *c = *c < ' ' ? ' ' : *c;
-    snprintf(buf, size, "%sshards %llu\nlist %016llx\nseed %llu\nshuffled %d\njob %s\n", job_head,
-             (unsigned long long)o->shards, (unsigned long long)o->list, (unsigned long long)o->seed,
-             o->shuffled != 0, job);
-}
-
 /* The value of a line "key value"; "" when there is none. */
 static void value_of(const char *text, const char *key, char *buf, size_t size)
 {
@@ -225,7 +214,13 @@ static pp_status make_job(const struct pp_lease_dir *d, const char *text, struct
 static pp_status claim_job(const struct pp_lease_dir *d, const struct pp_lease_opts *o, struct pp_err *err)
 {
     char own[JOB_BYTES], theirs[JOB_BYTES];
-    job_text(o, own, sizeof(own));
+    char job[128];
+    snprintf(job, sizeof(job), "%s", o->job ? o->job : "");
+    for (char *c = job; *c; c++)
+        *c = *c < ' ' ? ' ' : *c;
+    snprintf(own, sizeof(own), "%sshards %llu\nlist %016llx\nseed %llu\nshuffled %d\njob %s\n", job_head,
+             (unsigned long long)o->shards, (unsigned long long)o->list, (unsigned long long)o->seed,
+             o->shuffled != 0, job);
     int rc = read_text(d->fd, "job", theirs, sizeof(theirs));
     pp_status st = PP_OK;
     if (rc == ENOENT) {
