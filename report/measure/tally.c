@@ -210,22 +210,18 @@ struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struc
     return p;
 }
 
-/* A worker process may begin and end within the window; a thread of the trainer's process that records
- * nothing is idle, or hangs. */
-static double life_of(const struct pp_tally_pass *p, const struct pp_tally_thread *t)
-{
-    const struct pp_timeline *tl = p->timeline;
-    uint64_t from = t->own_process && t->first_ns > tl->start_ns ? t->first_ns : tl->start_ns,
-             to = t->own_process && t->last_ns < tl->end_ns ? t->last_ns : tl->end_ns;
-    return to > from ? (double)(to - from) : 0;
-}
-
 void pp_tally_end(struct pp_tally_pass *p)
 {
     for (size_t i = 0; p && i < p->tally->n_threads; i++) {
         finish_sample(&p->tally->threads[i]);
         p->tally->threads[i].samples += counted(&p->tally->threads[i]);
-        p->tally->threads[i].life_ns = life_of(p, &p->tally->threads[i]);
+        /* A worker process may begin and end within the window; a thread of the trainer's process that
+         * records nothing is idle, or hangs. */
+        const struct pp_tally_thread *t = &p->tally->threads[i];
+        const struct pp_timeline *tl = p->timeline;
+        uint64_t from = t->own_process && t->first_ns > tl->start_ns ? t->first_ns : tl->start_ns,
+                 to = t->own_process && t->last_ns < tl->end_ns ? t->last_ns : tl->end_ns;
+        p->tally->threads[i].life_ns = to > from ? (double)(to - from) : 0;
     }
     free(p);
 }

@@ -69,29 +69,6 @@ static struct pp_report_error_kind *kind_of(struct pp_errors *e, const char *kin
     return to;
 }
 
-static void add_example(struct pp_errors *e, struct pp_report_error_kind *k, const struct pp_error_row *row)
-{
-    if (k->n_examples == PP_REPORT_ERROR_EXAMPLES)
-        return;
-    struct pp_report_error_example *to = pp_arena_push(e->arena, (void **)&k->examples, &k->n_examples,
-                                                       sizeof(*to));
-    if (to)
-        *to = (struct pp_report_error_example){pp_arena_copy(e->arena, row->path),
-                                               pp_arena_copy(e->arena, row->reason), row->count};
-    if (k->n_examples == 1) {
-        k->example_path = k->examples[0].path;
-        k->example_reason = k->examples[0].reason;
-    }
-}
-
-/* Another visit to a file that is an example already. */
-static void count_visit(struct pp_report_error_kind *k, const struct pp_error_row *row)
-{
-    for (size_t i = 0; i < k->n_examples; i++)
-        if (k->examples[i].path && strcmp(k->examples[i].path, row->path) == 0)
-            k->examples[i].count += row->count;
-}
-
 static const char *or_unknown(const char *text)
 {
     return text ? text : "unknown";
@@ -118,9 +95,24 @@ void pp_errors_add(struct pp_errors *e, const struct pp_error_row *row)
         e->report->error_files++;
     if (counts && k->more_files)
         e->report->more_error_files = 1;
-    if (fresh == 0 && row->path && strcmp(k->kind, "warning") != 0)
-        count_visit(k, row);
+    if (fresh == 0 && row->path && strcmp(k->kind, "warning") != 0) {
+        /* Another visit to a file that is an example already. */
+        for (size_t i = 0; i < k->n_examples; i++)
+            if (k->examples[i].path && strcmp(k->examples[i].path, row->path) == 0)
+                k->examples[i].count += row->count;
+    }
     /* a warning has the data set's path, and each is one of its own */
-    if (fresh > 0 || !row->path || strcmp(k->kind, "warning") == 0)
-        add_example(e, k, row);
+    if (fresh > 0 || !row->path || strcmp(k->kind, "warning") == 0) {
+        if (k->n_examples == PP_REPORT_ERROR_EXAMPLES)
+            return;
+        struct pp_report_error_example *to = pp_arena_push(e->arena, (void **)&k->examples, &k->n_examples,
+                                                           sizeof(*to));
+        if (to)
+            *to = (struct pp_report_error_example){pp_arena_copy(e->arena, row->path),
+                                                   pp_arena_copy(e->arena, row->reason), row->count};
+        if (k->n_examples == 1) {
+            k->example_path = k->examples[0].path;
+            k->example_reason = k->examples[0].reason;
+        }
+    }
 }

@@ -81,22 +81,6 @@ static int keep_text(char **to, const char *text)
     return *to != NULL;
 }
 
-static void keep(struct pp_kept_requests *k, const struct pp_request_row *r)
-{
-    if (k->no_memory || k->too_many)
-        return;
-    k->too_many = k->n - k->first >= MOST_ROWS;
-    k->no_memory = !k->too_many && !make_room(k);
-    if (k->no_memory || k->too_many)
-        return;
-    if (r->place < PLACES)
-        k->no_memory = !keep_text(&k->address[r->place], r->address) ||
-                       !keep_text(&k->prefix[r->place], r->prefix);
-    k->row[k->n] = *r;
-    k->row[k->n].address = k->row[k->n].prefix = NULL;
-    k->n++;
-}
-
 /* ---- what came since ---- */
 
 struct update {
@@ -121,8 +105,20 @@ static void on_row(void *ctx, const struct pp_request_row *r)
         u->other = !same(u->newest, r);
         return;
     }
-    if (!u->other)
-        keep(u->k, r);
+    if (!u->other) {
+        if (u->k->no_memory || u->k->too_many)
+            return;
+        u->k->too_many = u->k->n - u->k->first >= MOST_ROWS;
+        u->k->no_memory = !u->k->too_many && !make_room(u->k);
+        if (u->k->no_memory || u->k->too_many)
+            return;
+        if (r->place < PLACES)
+            u->k->no_memory = !keep_text(&u->k->address[r->place], r->address) ||
+                              !keep_text(&u->k->prefix[r->place], r->prefix);
+        u->k->row[u->k->n] = *r;
+        u->k->row[u->k->n].address = u->k->row[u->k->n].prefix = NULL;
+        u->k->n++;
+    }
 }
 
 static pp_status read_all(struct pp_kept_requests *k, struct pp_reader *r, struct pp_err *err)

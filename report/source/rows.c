@@ -134,20 +134,6 @@ static void on_loader(void *ctx, const char *key, const char *value, const char 
         };
 }
 
-/* The configuration is that of one of them. */
-static void compare_loaders(struct pp_report *r)
-{
-    const struct pp_report_pair *chosen = pp_rows_find(r->config, r->n_config, "dataloader");
-    double waits = 0;
-    for (size_t i = 0; i < r->n_loaders; i++)
-        waits += r->loaders[i].data_wait_s > 0 ? r->loaders[i].data_wait_s : 0;
-    for (size_t i = 0; i < r->n_loaders; i++) {
-        struct pp_report_loader *l = &r->loaders[i];
-        l->wait_share = waits > 0 ? l->data_wait_s / waits : NAN;
-        l->judged = chosen && chosen->value && l->row && strcmp(chosen->value, l->row) == 0;
-    }
-}
-
 static void on_error(void *ctx, const struct pp_error_row *e)
 {
     pp_errors_add(&((struct reading *)ctx)->errors, e);
@@ -181,7 +167,16 @@ pp_status pp_rows_read(const struct pp_source *s, struct pp_arena *arena, struct
         status = s->each_meta(s->ctx, "chosen", on_note, &g, err);
     if (status == PP_OK)
         status = s->each_meta(s->ctx, "loader", on_loader, &g, err);
-    compare_loaders(r);
+    /* The configuration is that of one of them. */
+    const struct pp_report_pair *chosen = pp_rows_find(r->config, r->n_config, "dataloader");
+    double waits = 0;
+    for (size_t i = 0; i < r->n_loaders; i++)
+        waits += r->loaders[i].data_wait_s > 0 ? r->loaders[i].data_wait_s : 0;
+    for (size_t i = 0; i < r->n_loaders; i++) {
+        struct pp_report_loader *l = &r->loaders[i];
+        l->wait_share = waits > 0 ? l->data_wait_s / waits : NAN;
+        l->judged = chosen && chosen->value && l->row && strcmp(chosen->value, l->row) == 0;
+    }
     if (status == PP_OK)
         status = s->each_queue(s->ctx, on_queue, &g, err);
     if (status == PP_OK)

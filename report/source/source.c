@@ -98,17 +98,6 @@ static void note_generations(struct opened *o, const struct pp_lane_life *life, 
     }
 }
 
-static void name_lanes(struct opened *o, const struct pp_thread_row *rows)
-{
-    for (size_t i = 0; i < o->n_place; i++)
-        if (pp_lanes_unnamed(rows, o->n_place, o->place, i)) {
-            snprintf(o->names[i], sizeof(o->names[i]), "worker %zu", o->place[i].number);
-            for (size_t k = 0; k < o->n_threads; k++)
-                if (o->threads[k].id == rows[i].id)
-                    o->threads[k].name = o->names[i];
-        }
-}
-
 /* Rows of joined lanes: the first generation's, with what the others recorded added. */
 static int join_rows(struct opened *o, const struct pp_thread_row *rows)
 {
@@ -130,7 +119,13 @@ static int join_rows(struct opened *o, const struct pp_thread_row *rows)
                 o->threads[k].dropped += rows[i].dropped;
             }
     }
-    name_lanes(o, rows);
+    for (size_t i = 0; i < o->n_place; i++)
+        if (pp_lanes_unnamed(rows, o->n_place, o->place, i)) {
+            snprintf(o->names[i], sizeof(o->names[i]), "worker %zu", o->place[i].number);
+            for (size_t k = 0; k < o->n_threads; k++)
+                if (o->threads[k].id == rows[i].id)
+                    o->threads[k].name = o->names[i];
+        }
     return 1;
 }
 
