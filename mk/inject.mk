@@ -25,7 +25,7 @@ $(INJECT): $(INJECT_OBJ)
 
 $(B)/pic/%.o: %.c | $(NEEDS)
 	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -MMD -MP -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CCACHE) $(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -MMD -MP -c -o $@ $<
 
 install: install-inject
 .PHONY: install-inject
@@ -45,4 +45,4 @@ uninstall-inject:
 -include $(INJECT_OBJ:.o=.d)
 
 # The tests of chaining load another tool (tests/tools/libfake_tool.c).
-unit: $(B)/tests/tools/libfake_tool.so
+$(B)/tests/unit/collectors/attach/test_inject_guest: | $(B)/tests/tools/libfake_tool.so $(INJECT)

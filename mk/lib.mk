@@ -25,7 +25,7 @@ $(B)/libpipeprobe.so: $(LIB_SO)
 
 $(B)/lib/%.o: %.c | $(NEEDS)
 	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CCACHE) $(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
 # A user's program: public headers and libpipeprobe alone.
 $(B)/samples/c_loader: samples/c_loader.c $(B)/libpipeprobe.a

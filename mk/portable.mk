@@ -11,8 +11,8 @@ portable: deps
 	$(Q)$(MAKE) $(JOBS) SAN= portable-built
 portable-built: $(PORTABLE) portable-folder
 	$(Q)tar -C $(dir $(PORTABLE_DIR)) --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || date +%s)} \
-	  -cf - $(notdir $(PORTABLE_DIR)) | gzip -9n >build/pipeprobe-$(VERSION)-linux-$$(uname -m).tar.gz
-	@echo '  also   '$$(ls build/pipeprobe-$(VERSION)-linux-$$(uname -m).tar.gz)
+	  -cf - $(notdir $(PORTABLE_DIR)) | gzip -9n >$(DIST)/pipeprobe-$(VERSION)-linux-$$(uname -m).tar.gz
+	@echo '  also   '$$(ls $(DIST)/pipeprobe-$(VERSION)-linux-$$(uname -m).tar.gz)
 
 # The same objects as in an installation here, linked for older machines.
 GLIBC ?= 2.28
@@ -56,8 +56,8 @@ wheel: deps
 	$(Q)$(MAKE) $(JOBS) SAN= wheel-built
 wheel-built: portable-folder
 	$(Q)[ -n '$(ATTACH_EXT)' ] || { echo 'make wheel: Python.h is missing, and with it what records PyTorch jobs; apt-get install python3-dev' >&2; exit 1; }
-	$(Q)rm -f build/pipeprobe-$(VERSION)-py3-none-*.whl
-	$(Q)python3 mk/tools/wheel.py $(PORTABLE_DIR) $(WHEEL_PACKAGE) $(VERSION) build
+	$(Q)mkdir -p $(DIST) && rm -f $(DIST)/pipeprobe-$(VERSION)-py3-none-*.whl
+	$(Q)python3 mk/tools/wheel.py $(PORTABLE_DIR) $(WHEEL_PACKAGE) $(VERSION) $(DIST)
 
 # With a GPU: its tests and benches, as one table. Without: a sentence, and exit code 77 (make says 2).
 gpu-check: all

@@ -12,8 +12,8 @@ maintainer=${DEBMAINT:-"pipeprobe maintainers <maintainers@pipeprobe.invalid>"}
 umask 022
 rm -rf "$work"
 mkdir -p "$work/debian" "$work/root/DEBIAN" "$out"
-env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s SAN= install DESTDIR="$PWD/$work/root" PREFIX=/usr >/dev/null
-root=$PWD/$work/root doc=$PWD/$work/root/usr/share/doc/pipeprobe
+env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s SAN= install DESTDIR="$(realpath "$work")/root" PREFIX=/usr >/dev/null
+root=$(realpath "$work")/root doc=$(realpath "$work")/root/usr/share/doc/pipeprobe
 
 strip --strip-unneeded "$root/usr/bin/pipeprobe"
 find "$root/usr/lib" -name '*.so*' -type f -exec strip --strip-unneeded {} + 2>/dev/null || true

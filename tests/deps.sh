@@ -1,6 +1,6 @@
 #!/bin/bash
 # tests/deps.sh [--missing] SET: finds out which packages of the set are missing and installs only these, by their Debian names. The sets: build, python, decoders, formats,
-# remote, metrics, test, checkers, peers, servers, cuda, nsight, portable. --missing installs nothing: it names them, and the command that does.
+# remote, metrics, test, checkers, speed, peers, servers, cuda, nsight, portable. --missing installs nothing: it names them, and the command that does.
 #
 # Found by trying: a program by `command -v`, a library by compiling and linking a three-line program. Nothing missing means nothing
 # is run. As root apt-get is called, else through sudo; when it cannot be done, one sentence says what is needed.
@@ -75,6 +75,11 @@ lintian|run|lintian|
 man-db|run|man|
 tidy|run|tidy|
 zsh|run|zsh|
+ROWS
+        ;;
+    speed) # objects are kept by it across clean builds; the build does without
+        cat <<'ROWS'
+ccache|run|ccache|
 ROWS
         ;;
     peers)
@@ -189,7 +194,7 @@ add_non_free() {
 
 only_name=
 [ "${1:-}" != --missing ] || { only_name=1; shift; }
-set=${1:?usage: tests/deps.sh [--missing] build|python|decoders|formats|remote|metrics|test|checkers|peers|servers|cuda|nsight|portable}
+set=${1:?usage: tests/deps.sh [--missing] build|python|decoders|formats|remote|metrics|test|checkers|speed|peers|servers|cuda|nsight|portable}
 [ "$set" != servers ] || PATH=$PATH:$unpacked/usr/bin:$unpacked/usr/sbin:/usr/sbin
 command -v "$CC" >/dev/null || { echo "pipeprobe needs a C compiler: on Debian the package gcc (looked for $CC)." >&2; exit 1; }
 packages=$(missing "$set" | tr '\n' ' ')

@@ -1,7 +1,8 @@
 #!/bin/bash
 # tests/run.sh [-t SECONDS] [-j N] [-r] PROGRAM...: runs every program (a cmocka binary, or a script printing TAP) under a time limit, N at a time, and counts.
 #
-# A script with a line "# alone" judges times or has the build directory to itself: it runs after the others, with nothing beside it.
+# A script with a line "# alone" judges times: it runs after the others, with nothing beside it. One with a line "# asleep" judges times too, but what it
+# times mostly sleeps: those run side by side, before the ones that run alone.
 # A script with a line "# idle" mostly waits and needs a fifth of a CPU at most: one of them runs beside the N others.
 #
 # -r: a script that failed runs once more after all the others, by itself, and that result counts; where it passes, the first failure is
@@ -135,13 +136,16 @@ run_all() { # N PROGRAM...
     done
 }
 
-together=() alone=()
+together=() asleep=() alone=()
 for program; do
-    if marked alone "$program"; then alone+=("$program"); else together+=("$program"); fi
+    if marked alone "$program"; then alone+=("$program")
+    elif marked asleep "$program"; then asleep+=("$program")
+    else together+=("$program"); fi
 done
 beside=1
 run_all "$jobs" "${together[@]}"
 beside=
+run_all "$jobs" "${asleep[@]}"
 run_all 1 "${alone[@]}"
 second_run=
 run_all 1 "${!first[@]}"

@@ -3,6 +3,8 @@
 # pkg-config is asked when make reads the Makefile, so a target that may install packages first builds in a second make.
 
 PREFIX ?= /usr/local
+# Where pages, packages and archives are made.
+DIST ?= build
 DEMO := build/demo
 TEST_LIMIT ?= 300
 E2E := $(sort $(wildcard tests/e2e/*.sh))
@@ -32,6 +34,7 @@ deps:
 deps-test: deps
 	$(Q)CC='$(CC)' bash tests/deps.sh test
 	$(Q)CC='$(CC)' bash tests/deps.sh checkers || echo "going on without them: what they would have checked will be skipped by name"
+	$(Q)CC='$(CC)' bash tests/deps.sh speed || echo "going on without ccache: a clean build compiles every source again"
 	$(Q)CC='$(CC)' bash tests/deps.sh servers || echo "going on without them: the tests with Prometheus, node_exporter, the Pushgateway and nginx will be skipped by name"
 	$(Q)CC='$(CC)' bash tests/deps.sh peers || echo "going on without them: the tests that compare with PyTorch and PIL will be skipped by name"
 
@@ -69,7 +72,7 @@ test: deps-test
 	$(Q)bash tests/newest_torch.sh || echo "going on without it: PyTorch jobs will be tested with Debian's torch alone"
 	$(Q)$(MAKE) $(JOBS) SAN= all unit helpers bench-bins
 	$(Q)$(MAKE) $(JOBS) SAN=address,undefined all unit helpers
-	$(Q)$(MAKE) $(JOBS) SAN=thread all helpers $(call THREADED,build/thread)
+	$(Q)$(MAKE) $(JOBS) SAN=thread build/thread/pipeprobe $(call THREADED,build/thread)
 	$(Q)$(MAKE) $(JOBS) SAN= test-built
 
 # The slowest first, so that none is left to run by itself at the end.
@@ -219,7 +222,7 @@ check-docs: all
 
 # Man pages and completion, from the option tables that the program is linked with. A generator built for another machine cannot be run: make them
 # there, or leave them out with DOCS=.
-DOCS ?= build/docs
+DOCS ?= $(DIST)/docs
 GEN_DOCS := $(B)/mk/tools/gen_docs
 GEN_DOCS_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard mk/tools/*.c))
 helpers: $(GEN_DOCS)
@@ -231,7 +234,7 @@ $(GEN_DOCS): $(GEN_DOCS_OBJ) $(B)/libpipeprobe-all.a
 -include $(GEN_DOCS_OBJ:.o=.d)
 
 man: $(GEN_DOCS)
-	$(Q)rm -rf build/docs && mkdir -p build && $(GEN_DOCS) build/docs
+	$(Q)rm -rf $(DOCS) && mkdir -p $(dir $(DOCS)) && $(GEN_DOCS) $(DOCS)
 
 install: all $(if $(DOCS),man)
 	install -D -m 755 $(B)/pipeprobe $(DESTDIR)$(PREFIX)/bin/pipeprobe
@@ -241,10 +244,10 @@ install: all $(if $(DOCS),man)
 	$(Q)find docs -type f | while read -r page; do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/$$page || exit 1; done
 ifneq ($(DOCS),)
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 build/docs/man1/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -D -m 644 build/docs/pipeprobe.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe
-	install -D -m 644 build/docs/_pipeprobe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pipeprobe
-	install -D -m 644 build/docs/pipeprobe.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/pipeprobe.fish
+	install -m 644 $(DOCS)/man1/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -D -m 644 $(DOCS)/pipeprobe.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe
+	install -D -m 644 $(DOCS)/_pipeprobe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pipeprobe
+	install -D -m 644 $(DOCS)/pipeprobe.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/pipeprobe.fish
 endif
 
 uninstall:
@@ -254,7 +257,7 @@ uninstall:
 
 # build/pipeprobe_VERSION-1_ARCH.deb
 deb: all
-	$(Q)bash tests/deb.sh $(VERSION) build/deb build
+	$(Q)DOCS='$(DOCS)' bash tests/deb.sh $(VERSION) $(DIST)/deb $(DIST)
 
 help:
 	@printf '%s\n' \
@@ -297,4 +300,5 @@ help:
 	'make clean        removes build/' \
 	'' \
 	'SAN=address,undefined or SAN=thread   a sanitizer build beside the plain one, e.g. make SAN=thread unit' \
+	'CCACHE=                               without ccache, which is used where it is installed' \
 	'V=1                                   full command lines          TEST_LIMIT=300   seconds per test program'

@@ -1,5 +1,5 @@
 #!/bin/bash
-# alone
+# asleep
 # A pipeline slowed on purpose must get the matching verdict: the injected cause is the truth.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

@@ -1,10 +1,9 @@
 #!/bin/bash
-# alone
 # make install puts binary, headers and licence where it is told; make uninstall takes all of it away.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 
-quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s "$@"; }
+quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s DIST="$T/dist" "$@"; }
 run quiet_make install DESTDIR="$T/stage" PREFIX=/usr
 is "install" "$rc" 0
 run "$T/stage/usr/bin/pipeprobe" --version

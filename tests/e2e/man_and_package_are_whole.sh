@@ -1,12 +1,11 @@
 #!/bin/bash
-# alone
 # Man pages and completion say what --help says; make install puts all of it in place and make uninstall takes it away; the Debian package
 # installs, runs and is removed cleanly.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 need_built helpers "$BUILD/mk/tools/gen_docs"
 
-quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s "$@"; }
+quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s DIST="$T/dist" "$@"; }
 commands=$("$PP" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -v '^help$')
 check "there are commands" test "$(wc -w <<<"$commands")" -ge 4
 
@@ -102,7 +101,7 @@ is "everything belongs to root and lies in /usr" "$(grep -vE ' root/root .* \./(
 dpkg-deb -x "$deb" "$T/x"
 run "$T/x/usr/bin/pipeprobe" --version
 is "the packaged program runs" "$rc" 0
-(cd "$T/x" && dpkg-deb --ctrl-tarfile "$OLDPWD/$deb" | tar -xO ./md5sums | md5sum -c --quiet) >"$T/sums" 2>&1
+(cd "$T/x" && dpkg-deb --ctrl-tarfile "$deb" | tar -xO ./md5sums | md5sum -c --quiet) >"$T/sums" 2>&1
 is "its checksums hold" "$(cat "$T/sums")" ""
 if [ "$(id -u)" -ne 0 ]; then
     skip "install and remove" "needs root, for dpkg --root"

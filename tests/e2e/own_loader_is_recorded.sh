@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
 
-quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s "$@"; }
+quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s DIST="$T/dist" "$@"; }
 run quiet_make install DESTDIR="$T/stage" PREFIX=/usr
 is "install" "$rc" 0
 export PKG_CONFIG_PATH=$T/stage/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$T/stage

@@ -27,7 +27,7 @@ case $BUILD in *address*|*thread*) skip "PyTorch's DataLoader is recorded" "a sa
 "$python" -c 'import torch.utils.data, PIL' 2>/dev/null || { skip "PyTorch's DataLoader is recorded" "PyTorch or Pillow is not installed for $python (python3-torch, python3-pil)"; done_testing; }
 
 # Installed, every file is found where it was put.
-run make install DESTDIR="$T/root" PREFIX=/usr
+run make install DIST="$T/dist" DESTDIR="$T/root" PREFIX=/usr
 check "make install ships the Python files" test -r "$T/root/usr/share/pipeprobe/python/torch_loader.py" -a -r "$T/root/usr/share/pipeprobe/python/pipeprobe_record.py"
 run timeout 240 "$T/root/usr/bin/pipeprobe" run "$IMAGES" --loader pytorch --python "$python" -q -w 1 -b 16 --steps 2 --against none -o "$T/installed.sqlite"
 is "an installed program finds them" "$(sql "$T/installed.sqlite" "SELECT count(*) FROM v_span WHERE phase = 'data_wait'")" 2

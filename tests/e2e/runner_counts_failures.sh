@@ -61,6 +61,10 @@ is "idle: beside the one of -j 1" "$(tail -n 1 "$OUT")" "2 passed, 0 failed, 0 s
 rm "$T"/here.*
 run bash tests/run.sh -t 2 -j 2 "$T"/alone.sh "$T"/busy.sh
 is "alone: after the others" "$(grep -c . "$OUT") $(tail -n 1 "$OUT")" "3 2 passed, 0 failed, 0 skipped"
+for name in one two; do printf '# asleep\n[ ! -e %s/here.busy ] || echo "not ok 2 - another test runs"\n' "$T" | cat - "$T/$name.sh" >"$T/asleep_$name.sh"; done
+run bash tests/run.sh -t 2 -j 2 "$T"/asleep_one.sh "$T"/busy.sh "$T"/asleep_two.sh
+is "asleep: side by side, after the others" "$(tail -n 1 "$OUT")" "3 passed, 0 failed, 0 skipped"
+rm "$T"/here.*
 
 # -r: a script that failed gets a second run by itself; a binary does not, and twice failed is failed.
 program unsteady.sh "[ -e $T/tried ] && echo 'ok 1 - at last' || { touch $T/tried; echo 'not ok 1 - too early'; exit 1; }"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# alone
+# asleep
 # The sync scenarios on the fake driver, whose link, calls and launches are as slow as the scenario says: each verdict is decided by the device's own
 # evidence, and is the scenario's; a fed trainer is none of them; without CUPTI the report says NOT MEASURED.
 . "$(dirname "$0")/../lib.sh"

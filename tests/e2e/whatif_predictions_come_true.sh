@@ -1,5 +1,5 @@
 #!/bin/bash
-# alone
+# asleep
 # whatif: a prediction that a second run confirms, knobs that are refused.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe

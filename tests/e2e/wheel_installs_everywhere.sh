@@ -1,5 +1,4 @@
 #!/bin/bash
-# alone
 # make wheel: the same bytes each time, named by what its files need; pip installs it, the program and the hooks run from there, and pip takes all
 # of it away. For the oldest and the newest Python of this machine, and a job of PYTHON's torch; PYTHONS="..." names others, PYTHONS=all takes every one.
 . "$(dirname "$0")/../lib.sh"
@@ -10,11 +9,11 @@ if [ ! -e "$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "make wheel" "t
 if ! bash tests/deps.sh portable >/dev/null 2>&1; then skip "make wheel" "the static libraries cannot be installed here"; done_testing; fi
 if ! "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null; then skip "make wheel" "$PYTHON has no venv"; done_testing; fi
 
-quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s "$@"; }
+quiet_make() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s DIST="$T/dist" "$@"; }
 export SOURCE_DATE_EPOCH=1767225600
 run quiet_make SAN= wheel-built
 is "make wheel" "$rc" 0
-wheel=$PWD/$(tail -n 1 "$OUT") told=$(cat "$ERR")
+wheel=$(tail -n 1 "$OUT") told=$(cat "$ERR")
 check "the wheel is there" test -s "$wheel"
 cp "$wheel" "$T/first.whl"
 run quiet_make SAN= wheel-built
