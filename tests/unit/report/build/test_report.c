@@ -1,25 +1,8 @@
 /* The report model: window, totals, shares, attribution and verdict, from runs made up in memory whose truth
  * is known. */
-#include "tests/support/fake_run.h"
-#include "report/build/build.h"
+#include "tests/support/findings.h"
 #include "report/measure/attribute.h"
 #include "report/verdict/confidence.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
-static struct pp_report *build(struct fake_run *f)
-{
-    struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
-    struct pp_err err = {0};
-    assert_int_equal(pp_report_from(&source, &r, &err), PP_OK);
-    assert_non_null(r);
-    return r;
-}
 
 static void near(double got, double wanted, double tolerance)
 {
@@ -67,7 +50,7 @@ static void test_window_and_totals(void **state)
 {
     struct fake_pipeline p = base();
     struct fake_run *f = made(&p, "2");
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->batches, 60);
     assert_int_equal(r->samples, 480);
     assert_int_equal(r->window_batches, 50);
@@ -105,8 +88,7 @@ static void test_window_and_totals(void **state)
     near(r->workers[0].cpu_share, 0.902, 0.005);
     near((double)r->workers[1].samples, 250, 1);
     assert_string_equal(r->workers[1].name, "pp-worker-1");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* Only what is inside the window counts: worker totals never exceed the lane's time. */
@@ -115,7 +97,7 @@ static void test_lane_shares_add_up(void **state)
     struct fake_pipeline p = base();
     p.stage[3] = (struct fake_stage){PP_PHASE_SLOT_WAIT, 777777, 0, 0};
     struct fake_run *f = made(&p, "2");
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     double sum[PP_LANE_COUNT] = {0};
     for (size_t i = 0; i < r->n_phases; i++)
         sum[r->phases[i].lane] += r->phases[i].share;
@@ -123,8 +105,7 @@ static void test_lane_shares_add_up(void **state)
     near(sum[PP_LANE_TRAINER], 1, 1e-9);
     near(sum[PP_LANE_COPY], 1, 1e-9);
     near(r->workers[0].busy_share + r->workers[0].wait_share, 1, 0.002);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_epoch_boundaries_are_apart(void **state)
@@ -137,14 +118,13 @@ static void test_epoch_boundaries_are_apart(void **state)
         if (s->phase == PP_PHASE_DATA_WAIT && s->batch != 20 && s->batch != 40 && s->batch != 0)
             s->dur_ns = 0;
     }
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     near(r->data_wait_share, 0, 1e-12);
     near(r->boundary_s, 0.06, 1e-9);
     assert_int_equal(r->epochs, 3);
     assert_int_equal(r->window_batches, 50);
     assert_string_equal(r->verdict.l0, "not-input-bound");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* Workers that stay for all epochs already need other advice; a loader without workers, one that is made
@@ -169,12 +149,11 @@ static void test_the_advice_for_epochs_knows_whether_workers_stay(void **state)
         for (size_t i = 0; i < f->n_spans[0]; i++)
             if (f->span[0][i].phase == PP_PHASE_DATA_WAIT && f->span[0][i].batch % 2)
                 f->span[0][i].dur_ns = 0;
-        struct pp_report *r = build(f);
+        struct pp_report *r = report_of(f);
         assert_string_equal(r->verdict.l2, "epoch-drain");
         if ((strstr(r->verdict.next_step, "one iteration of the loader") != NULL) != rows[row].stay)
             fail_msg("row %zu: %s", row, r->verdict.next_step);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -193,12 +172,11 @@ static void test_first_batches_of_epochs_count(void **state)
             if (!step && s->phase == PP_PHASE_STEP)
                 s->phase = PP_PHASE_USER;
         }
-        struct pp_report *r = build(f);
+        struct pp_report *r = report_of(f);
         assert_int_equal(r->window_batches, 50);
         near(r->boundary_s, 0.06, 1e-9);
         near(r->samples_per_s, 50 * 8 / r->window_s, 1e-6);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -207,17 +185,16 @@ static void test_batches_without_numbers(void **state)
 {
     struct fake_pipeline p = base();
     struct fake_run *f = made(&p, "2");
-    struct pp_report *numbered = build(f);
+    struct pp_report *numbered = report_of(f);
     for (size_t i = 0; i < f->n_spans[0]; i++)
         f->span[0][i].batch = PP_NO_BATCH;
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->batches, numbered->batches);
     assert_int_equal(r->window_batches, numbered->window_batches);
     near(r->data_wait_share, numbered->data_wait_share, 1e-9);
     assert_string_equal(r->verdict.l0, numbered->verdict.l0);
     pp_report_free(r);
-    pp_report_free(numbered);
-    fake_free(f);
+    report_done(numbered, f);
 }
 
 /* A data set no larger than a batch: with a step there is no wait inside an epoch to judge, and the verdict
@@ -235,15 +212,14 @@ static void test_an_epoch_of_one_batch(void **state)
             if (!step && s->phase == PP_PHASE_STEP)
                 s->dur_ns = 0;
         }
-        struct pp_report *r = build(f);
+        struct pp_report *r = report_of(f);
         assert_int_equal(r->window_batches, 50);
         assert_string_equal(r->verdict.l0, "inconclusive");
         assert_int_equal(r->verdict.ceiling, !step);
         assert_int_equal(pp_report_exit_code(r), step ? 3 : 0);
         if (step)
             assert_non_null(strstr(r->verdict.sentence, "an epoch has one batch"));
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -255,11 +231,10 @@ static void test_a_failed_run_is_not_asked_to_run_longer(void **state)
     for (size_t i = 0; i < f->n_meta; i++)
         if (strcmp(f->meta[i].key, "outcome") == 0)
             f->meta[i].value = "failed";
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_string_equal(r->verdict.reason, "the run failed before a steady state was reached");
     assert_null(strstr(r->verdict.next_step, "longer"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_first_batch_is_never_steady(void **state)
@@ -268,10 +243,9 @@ static void test_first_batch_is_never_steady(void **state)
     p.warmup = 0;
     struct fake_run *f = made(&p, "2");
     f->span[0][1].dur_ns = 29 * FAKE_MS;
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->window_batches, 59);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_whole_run_in_warmup(void **state)
@@ -279,7 +253,7 @@ static void test_whole_run_in_warmup(void **state)
     struct fake_pipeline p = base();
     p.warmup = 100;
     struct fake_run *f = made(&p, "2");
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->has_steady_state, 0);
     assert_int_equal(r->window_batches, 60);
     near(r->samples_per_s, 160, 1e-6);
@@ -288,8 +262,7 @@ static void test_whole_run_in_warmup(void **state)
         r->verdict.sentence,
         "INCONCLUSIVE: the recording ends before a steady state was reached; measured: 160 samples/s");
     assert_int_equal(pp_report_exit_code(r), 3);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* ---- verdicts ---- */
@@ -309,7 +282,7 @@ static void expect(struct fake_pipeline *p, const char *cpus, const char *l0, co
                    const char *words)
 {
     struct fake_run *f = made(p, cpus);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     const struct pp_report_verdict *v = &r->verdict;
     assert_string_equal(v->l0, l0);
     if (l1 == NULL || v->l1 == NULL)
@@ -325,8 +298,7 @@ static void expect(struct fake_pipeline *p, const char *cpus, const char *l0, co
     assert_null(strpbrk(v->sentence, "{}"));
     assert_null(strpbrk(v->next_step, "{}"));
     assert_int_equal(pp_report_exit_code(r), strcmp(l0, "inconclusive") == 0 ? 3 : 0);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_causes(void **state)
@@ -417,7 +389,7 @@ static struct pp_report *expect_next(const struct fake_pipeline *p, const char *
     struct fake_run *f = made(p, "2");
     for (size_t i = 0; i < n; i++)
         fake_text(f, meta[i][0], meta[i][1], meta[i][2]);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     if (!r->verdict.reason || !strstr(r->verdict.reason, reason) || !strstr(r->verdict.next_step, next_step))
         fail_msg("%s -> %s", r->verdict.sentence, r->verdict.next_step);
     fake_free(f);
@@ -443,7 +415,7 @@ static void test_a_cause_of_a_small_part_is_no_verdict(void **state)
     }
     for (size_t i = 0; i < 2; i++)
         fake_text(f, job[i][0], job[i][1], job[i][2]);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_string_equal(r->verdict.l0, "input-bound");
     assert_null(r->verdict.l1);
     assert_true(isnan(r->verdict.confidence) && isnan(r->verdict.explained));
@@ -451,8 +423,7 @@ static void test_a_cause_of_a_small_part_is_no_verdict(void **state)
                 "85.0 % of the workers' time in the stalls is in code that no range names") ||
         !strstr(r->verdict.next_step, "Annotate") || !strstr(r->verdict.next_step, "collate"))
         fail_msg("%s -> %s", r->verdict.sentence, r->verdict.next_step);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 
     /* no ranges of workers at all */
     p.workers = 0;
@@ -465,18 +436,16 @@ static void test_the_explained_share(void **state)
 {
     struct fake_pipeline p = base();
     struct fake_run *f = made(&p, "2");
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     near(r->verdict.explained, 1, 0.01); /* read, decode and transform are the work that saturates the CPUs */
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     STAGES(&p, {PP_PHASE_READ, 4 * FAKE_MS, 0.02, 0.02}, {PP_PHASE_DECODE, FAKE_MS, 0.9, 0.1},
            {PP_PHASE_SLOT_WAIT, 4 * FAKE_MS, 0, 0});
     f = made(&p, "2");
-    r = build(f);
+    r = report_of(f);
     assert_string_equal(r->verdict.l1, "storage");
     near(r->verdict.explained, 0.8, 0.02);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* A run is made longer by what ended it. */
@@ -529,24 +498,23 @@ static void test_losses_forbid_a_verdict(void **state)
     for (size_t i = 0; i < f->n_threads; i++)
         spans += f->n_spans[i];
     f->thread[2].dropped = spans / 49 + 1; /* a little over 2 % of all that was recorded */
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_string_equal(r->verdict.l0, "inconclusive");
     assert_non_null(strstr(r->verdict.sentence, "2.0 % of the spans were lost"));
     assert_int_equal(r->n_losses, 1);
     assert_int_equal(r->losses[0].count, spans / 49 + 1);
     pp_report_free(r);
     f->thread[2].dropped = spans / 200;
-    r = build(f);
+    r = report_of(f);
     assert_string_equal(r->verdict.l0, "input-bound");
     assert_int_equal(r->n_losses, 1); /* still told */
     pp_report_free(r);
     f->thread[2].dropped = 0;
     f->bad_chunks = 20;
-    r = build(f);
+    r = report_of(f);
     assert_string_equal(r->verdict.l0, "inconclusive");
     assert_string_equal(r->losses[0].what, "chunks");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_a_recovery_is_told(void **state)
@@ -554,13 +522,12 @@ static void test_a_recovery_is_told(void **state)
     struct fake_pipeline p = base();
     struct fake_run *f = made(&p, "2");
     fake_text(f, "run", "recovery", "recovered 7 spans from the ring files of a killed run");
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->n_losses, 1);
     assert_int_equal(r->losses[0].count, 0);
     assert_non_null(strstr(r->losses[0].why, "recovered 7 spans"));
     assert_string_equal(r->verdict.l0, "input-bound");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_rows_left_out_are_no_loss_to_the_report(void **state)
@@ -570,11 +537,10 @@ static void test_rows_left_out_are_no_loss_to_the_report(void **state)
     f->loss[f->n_losses].what = "span_rows";
     f->loss[f->n_losses].why = "table span is a sample of whole batches";
     f->loss[f->n_losses++].count = 706266;
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->n_losses, 1);
     assert_int_equal(r->losses[0].count, 0);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_ceiling(void **state)
@@ -586,7 +552,7 @@ static void test_ceiling(void **state)
     fake_text(f, "config", "step", "none");
     fake_num(f, "config", "batch-size", "8", NULL);
     fake_num(f, "environment", "usable_cpus", "2", NULL);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_string_equal(r->verdict.l0, "inconclusive");
     assert_int_equal(r->verdict.ceiling, 1);
     assert_int_equal(pp_report_exit_code(r), 0);
@@ -597,21 +563,19 @@ static void test_ceiling(void **state)
     assert_string_equal(r->verdict.l1, "transform");
     assert_true(isnan(r->data_wait_share));
     assert_string_equal(r->outcome, "unfinished"); /* no outcome was written */
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_empty_recording(void **state)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_string_equal(r->verdict.l0, "inconclusive");
     assert_string_equal(r->outcome, "unfinished");
     assert_int_equal(r->n_phases, 0);
     assert_true(isnan(r->samples_per_s));
     assert_int_equal(pp_report_exit_code(r), 3);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* A spread that reaches over the threshold lowers the confidence: one wait of 3 s among none is not sure to
@@ -620,7 +584,7 @@ static void test_confidence(void **state)
 {
     struct fake_pipeline p = base();
     struct fake_run *f = made(&p, "2");
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     double certain = r->verdict.confidence, score = r->verdict.confidence_score;
     near(certain, pp_confidence_of(score), 1e-9);
     assert_true(certain > 0.5 && certain < 1 && certain != r->verdict.explained);
@@ -628,11 +592,10 @@ static void test_confidence(void **state)
     for (size_t i = 0; i < f->n_spans[0]; i++)
         if (f->span[0][i].phase == PP_PHASE_DATA_WAIT)
             f->span[0][i].dur_ns = f->span[0][i].batch == 30 ? 80 * FAKE_MS : 0;
-    r = build(f);
+    r = report_of(f);
     near(r->data_wait_share, 80.0 / 1080, 1e-9);
     assert_true(r->verdict.confidence_score < score && r->verdict.confidence <= certain);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* ---- the subject ---- */
@@ -677,11 +640,10 @@ static void test_the_subject_is_named(void **state)
         for (size_t k = 0; k < sizeof(text) / sizeof(*text); k++)
             if (text[k][2])
                 fake_text(f, text[k][0], text[k][1], text[k][2]);
-        struct pp_report *r = build(f);
+        struct pp_report *r = report_of(f);
         assert_string_equal(r->subject, rows[i].subject);
         assert_int_equal(r->subject_kind, rows[i].kind);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -717,13 +679,12 @@ static void test_samples_of_a_worker(void **state)
     work(f, id, PP_PHASE_DECODE, &t, 9, PP_SPAN_ERROR);
     work(f, id, PP_PHASE_READ, &t, 10, 0); /* in its place */
     work(f, id, PP_PHASE_DECODE, &t, 10, 0);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->n_workers, 1);
     assert_int_equal(r->workers[0].samples, 5);
     assert_int_equal(r->workers[0].errors, 1);
     assert_int_equal(r->workers[0].retries, 1);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* Batches that were fetched in one call, and one that was recorded as a whole: the stage that has all samples
@@ -741,10 +702,9 @@ static void test_samples_that_are_counted(void **state)
     work(f, id, PP_PHASE_TRANSFORM, &t, 5, PP_SPAN_COUNT);
     work(f, id, PP_PHASE_TRANSFORM, &t, 3, 0); /* one sample, its number is 3 */
     work(f, id, PP_PHASE_TRANSFORM, &t, 4, 0);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->workers[0].samples, 23);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_rows(void **state)
@@ -767,7 +727,7 @@ static void test_rows(void **state)
     fake_text(f, "chosen", "workers", "auto: one per usable CPU");
     fake_num(f, "result", "recorder_cpu_ns", "31000000", "ns");
     fake_num(f, "result", "span_cost_ns", "100", "ns");
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->errors, 41);
     assert_int_equal(r->n_error_kinds, 2);
     assert_int_equal(r->error_kinds[0].count, 41);
@@ -782,8 +742,7 @@ static void test_rows(void **state)
     assert_string_equal(r->config[1].note, "auto: one per usable CPU");
     near(r->overhead_cpu_s, 0.031 + (double)r->spans * 100e-9, 1e-12);
     near(r->overhead_share, r->overhead_cpu_s / (r->duration_s * 2), 1e-12);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* ---- the stall index, against counting ---- */
@@ -833,13 +792,12 @@ static void test_strange_spans(void **state)
     fake_span(f, 0, PP_PHASE_DATA_WAIT, FAKE_T0 + 4000 * FAKE_MS,
               9000 * FAKE_MS); /* for the end of the data: no batch */
     f->thread[3].lane = (pp_lane)99;
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     near(r->data_wait_share, 0.6, 1e-9);
     assert_int_equal(r->n_workers, 1);
     assert_int_equal(r->n_losses, 1);
     assert_int_equal(r->losses[0].count, 1);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 int main(void)

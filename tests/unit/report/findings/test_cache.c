@@ -1,14 +1,6 @@
 /* The cache over a storage: its three findings, each from counters that were made up for it, and none where
  * there was no cache. */
-#include "tests/support/fake_run.h"
-
-#include "report/build/build.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/support/findings.h"
 
 struct use { /* of a second */
     double requests, hits, cold, again, coalesced;
@@ -17,19 +9,9 @@ struct use { /* of a second */
     const char *trouble, *policy;
 };
 
-/* 8 s: 80 batches, of each of which half is a wait. */
 static struct fake_run *begin(const struct use *u)
 {
-    struct fake_run *f = calloc(1, sizeof(*f));
-    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"),
-             worker = fake_thread(f, PP_LANE_WORKER, "worker-0");
-    for (uint32_t b = 0; b < 80; b++) {
-        uint64_t t = FAKE_T0 + b * 100 * FAKE_MS, read = (uint64_t)(u->read * 100) * FAKE_MS;
-        fake_span(f, trainer, PP_PHASE_DATA_WAIT, t, 50 * FAKE_MS)->batch = b;
-        fake_span(f, trainer, PP_PHASE_STEP, t + 50 * FAKE_MS, 50 * FAKE_MS)->batch = b;
-        fake_span(f, worker, PP_PHASE_READ, t, read)->batch = b;
-        fake_span(f, worker, PP_PHASE_DECODE, t + read, 100 * FAKE_MS - read)->batch = b;
-    }
+    struct fake_run *f = fake_waits(1, 0.5, u->read);
     if (u->trouble)
         fake_text(f, "cache", "trouble", u->trouble);
     if (u->policy)
@@ -39,50 +21,23 @@ static struct fake_run *begin(const struct use *u)
 
 static void count(struct fake_run *f, const struct use *u)
 {
+    fake_counts(f, "cache_requests_total", 5000, u->requests);
+    fake_counts(f, "cache_hits_total", 1000, u->hits);
+    fake_counts(f, "cache_cold_total", 4000, u->cold);
+    fake_counts(f, "cache_again_total", 0, u->again);
+    fake_counts(f, "cache_coalesced_total", 0, u->coalesced);
+    fake_counts(f, "cache_wait_ns_total", 0, u->coalesced * 3e6);
+    fake_counts(f, "cache_bytes_total", 1e9, u->requests * 1e5);
+    fake_counts(f, "cache_hit_bytes_total", 0, u->hits * 1e5);
+    fake_counts(f, "cache_page_cache_bytes_total", 0, u->hits * 0.25e5);
+    fake_counts(f, "cache_fetched_bytes_total", 0, (u->requests - u->hits) * 1e5);
+    fake_counts(f, "cache_limit_bytes", u->limit, 0);
+    fake_counts(f, "cache_other", 3, 0);
     for (int s = 0; s <= 8; s++) {
         uint64_t t = FAKE_T0 + (uint64_t)s * 1000 * FAKE_MS;
-        fake_counter(f, "cache_requests_total", t, 5000 + s * u->requests);
-        fake_counter(f, "cache_hits_total", t, 1000 + s * u->hits);
-        fake_counter(f, "cache_cold_total", t, 4000 + s * u->cold);
-        fake_counter(f, "cache_again_total", t, s * u->again);
-        fake_counter(f, "cache_coalesced_total", t, s * u->coalesced);
-        fake_counter(f, "cache_wait_ns_total", t, s * u->coalesced * 3e6);
-        fake_counter(f, "cache_bytes_total", t, 1e9 + s * u->requests * 1e5);
-        fake_counter(f, "cache_hit_bytes_total", t, s * u->hits * 1e5);
-        fake_counter(f, "cache_page_cache_bytes_total", t, s * u->hits * 0.25e5);
-        fake_counter(f, "cache_fetched_bytes_total", t, s * (u->requests - u->hits) * 1e5);
         fake_counter(f, "cache_damaged_total", t, s < 2 ? 0 : u->damaged);
         fake_counter(f, "cache_data_bytes", t, s < 4 ? 1e8 : 2 * 1024 * 1024 * 1024.0);
-        fake_counter(f, "cache_limit_bytes", t, u->limit);
-        fake_counter(f, "cache_other", t, 3);
     }
-}
-
-static const struct pp_report_finding *find(const struct pp_report *r, const char *kind)
-{
-    for (size_t i = 0; i < r->n_findings; i++)
-        if (strcmp(r->findings[i].kind, kind) == 0)
-            return &r->findings[i];
-    return NULL;
-}
-
-static double number(const struct pp_report_finding *f, const char *name)
-{
-    for (size_t i = 0; i < f->numbers; i++)
-        if (strcmp(f->number[i].name, name) == 0)
-            return f->number[i].value;
-    fail_msg("%s has no number %s", f->kind, name);
-    return NAN;
-}
-
-static struct pp_report *report(struct fake_run *f)
-{
-    struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
-    struct pp_err err = {0};
-    if (pp_report_from(&source, &r, &err) != PP_OK)
-        fail_msg("%s", err.text);
-    return r;
 }
 
 #define GIB (1024.0 * 1024 * 1024)
@@ -108,15 +63,14 @@ static void each_is_found_by_its_own_counters(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct fake_run *f = begin(&rows[i].use);
         count(f, &rows[i].use);
-        struct pp_report *r = report(f);
+        struct pp_report *r = report_of(f);
         for (int k = 0; k < 3; k++) {
-            const struct pp_report_finding *found = find(r, kinds[k]);
-            assert_non_null(found);
+            const struct pp_report_finding *found = finding(r, kinds[k]);
             if ((found->state == PP_FINDING_FOUND) != rows[i].found[k] ||
                 (found->next_step != NULL) != rows[i].found[k])
                 fail_msg("row %zu, %s: %s", i, kinds[k], found->sentence);
         }
-        const struct pp_report_finding *hits = find(r, kinds[0]);
+        const struct pp_report_finding *hits = finding(r, kinds[0]);
         if (i == 0) {
             assert_true(fabs(number(hits, "hit_rate") - 0.5) < 1e-9);
             assert_true(fabs(number(hits, "attainable_rate") - 0.5) < 1e-9);
@@ -129,13 +83,12 @@ static void each_is_found_by_its_own_counters(void **state)
         }
         if (i == 4)
             assert_string_equal(
-                find(r, kinds[1])->sentence,
+                finding(r, kinds[1])->sentence,
                 "1,520 of 1,600 reads fetched again what had made room in this run (policy fifo): 0 % were "
                 "hits, 50.0 % is attainable, by the policy keep");
         if (i == 8)
             assert_int_equal(hits->state, PP_FINDING_NOT_MEASURED);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -143,11 +96,10 @@ static void a_run_without_a_cache_has_no_such_rows(void **state)
 {
     const struct use use = {.read = 0.9};
     struct fake_run *f = begin(&use);
-    struct pp_report *r = report(f);
-    assert_null(find(r, "cache-hits"));
-    assert_null(find(r, "cache-trouble"));
-    pp_report_free(r);
-    fake_free(f);
+    struct pp_report *r = report_of(f);
+    assert_null(finding_or_null(r, "cache-hits"));
+    assert_null(finding_or_null(r, "cache-trouble"));
+    report_done(r, f);
 }
 
 /* A stranger's file: counters that go back, or are no numbers. */
@@ -161,10 +113,9 @@ static void odd_counters_harm_nothing(void **state)
         fake_counter(f, "cache_bytes_total", FAKE_T0 + i, values[i]);
         fake_counter(f, "cache_data_bytes", FAKE_T0 + i, values[i]);
     }
-    struct pp_report *r = report(f);
-    assert_non_null(find(r, "cache-hits"));
-    pp_report_free(r);
-    fake_free(f);
+    struct pp_report *r = report_of(f);
+    assert_non_null(finding(r, "cache-hits"));
+    report_done(r, f);
 }
 
 int main(void)

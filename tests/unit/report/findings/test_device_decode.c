@@ -1,16 +1,8 @@
 /* The findings about JPEGs that the GPU decodes: what has left the CPU, a saturated decoder, steps that take
  * longer beside it, and what is copied; each with the control in which it is not there. */
-#include "tests/support/fake_run.h"
-
-#include "report/build/build.h"
+#include "tests/support/findings.h"
 #include "report/rules/remedies.h"
 #include "tests/support/golden.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { BATCHES = 120, WARMUP = 20, SIZE = 8, ROW = 150528 * 4 };
 
@@ -78,29 +70,9 @@ static struct fake_run *make(const struct made *m)
 static struct pp_report *build(const struct made *m)
 {
     struct fake_run *f = make(m);
-    struct pp_source source = fake_source(f);
-    struct pp_report *r;
-    struct pp_err err = {0};
-    if (pp_report_from(&source, &r, &err) != PP_OK)
-        fail_msg("%s", err.text);
+    struct pp_report *r = report_of(f);
     fake_free(f);
     return r;
-}
-
-static const struct pp_report_finding *row_of(const struct pp_report *r, const char *kind)
-{
-    for (size_t i = 0; i < r->n_findings; i++)
-        if (strcmp(r->findings[i].kind, kind) == 0)
-            return &r->findings[i];
-    return NULL;
-}
-
-static double number(const struct pp_report_finding *f, const char *name)
-{
-    for (size_t i = 0; i < f->numbers; i++)
-        if (strcmp(f->number[i].name, name) == 0)
-            return f->number[i].value;
-    return NAN;
 }
 
 #define SMALL 200000 /* compressed bytes of a batch; its pixels are 4.6 MiB */
@@ -250,8 +222,7 @@ static void each_is_found_and_has_its_control(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_report *r = build(&rows[i].made);
         for (int k = 0; k < 4; k++) {
-            const struct pp_report_finding *f = row_of(r, rows[i].want[k].kind);
-            assert_non_null(f);
+            const struct pp_report_finding *f = finding(r, rows[i].want[k].kind);
             if (f->state != rows[i].want[k].state || !strstr(f->sentence, rows[i].want[k].words))
                 fail_msg("%s: %s is %s: '%s'", rows[i].what, f->kind, f->state_name, f->sentence);
             if (f->state == PP_FINDING_FOUND)
@@ -266,15 +237,15 @@ static void each_is_found_and_has_its_control(void **state)
 static void the_numbers_are_those_of_the_spans(void **state)
 {
     struct pp_report *r = build(&rows[4].made);
-    const struct pp_report_finding *f = row_of(r, "decode-steps");
+    const struct pp_report_finding *f = finding(r, "decode-steps");
     (void)state;
     assert_int_equal(number(f, "steps_beside"), 50);
     assert_int_equal(number(f, "steps_apart"), 50);
     assert_true(fabs(number(f, "step_beside_s") - 0.02432) < 1e-6); /* 16 of the 50 take 1 ms more */
     assert_true(fabs(number(f, "step_apart_s") - 0.02034) < 1e-6);
-    f = row_of(r, "decode-offload");
+    f = finding(r, "decode-offload");
     assert_int_equal(number(f, "images"), (BATCHES - WARMUP) * SIZE);
-    f = row_of(r, "decode-copies");
+    f = finding(r, "decode-copies");
     assert_int_equal(number(f, "copied_bytes_per_batch"), SMALL);
     assert_int_equal(number(f, "pixel_bytes_per_batch"), SIZE * ROW);
     pp_report_free(r);
@@ -310,7 +281,7 @@ static void other_runs_have_no_such_row(void **state)
     m.no_device = 1;
     struct pp_report *r = build(&m);
     for (int k = 0; k < 4; k++)
-        assert_null(row_of(r, kinds[k]));
+        assert_null(finding_or_null(r, kinds[k]));
     pp_report_free(r);
 }
 

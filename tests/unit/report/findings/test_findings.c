@@ -1,16 +1,9 @@
 /* What is looked for beside the wait: an interval is found where one was planted, named by what happens then,
  * and never in noise; the first batch and the boundaries of epochs are found where they cost something. */
-#include "tests/support/fake_run.h"
+#include "tests/support/findings.h"
 #include "probe/base/rng.h"
-#include "report/build/build.h"
 #include "report/source/source.h"
 #include "report/stats/periodicity.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 /* ---- the statistic ---- */
 
@@ -184,37 +177,11 @@ static struct fake_run *planted_run(const struct planted *p)
     return f;
 }
 
-static const struct pp_report_finding *find(const struct pp_report *r, const char *kind)
-{
-    for (size_t i = 0; i < r->n_findings; i++)
-        if (strcmp(r->findings[i].kind, kind) == 0)
-            return &r->findings[i];
-    fail_msg("there is no finding %s", kind);
-    return NULL;
-}
-
-static double number(const struct pp_report_finding *f, const char *name)
-{
-    for (size_t i = 0; i < f->numbers; i++)
-        if (strcmp(f->number[i].name, name) == 0)
-            return f->number[i].value;
-    fail_msg("%s has no %s", f->kind, name);
-    return NAN;
-}
-
-static struct pp_report *build(struct fake_run *f)
-{
-    struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
-    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
-    return r;
-}
-
 static void expect_periodic(const struct planted *p, const char *words)
 {
     struct fake_run *f = planted_run(p);
-    struct pp_report *r = build(f);
-    const struct pp_report_finding *found = find(r, "periodic-stalls");
+    struct pp_report *r = report_of(f);
+    const struct pp_report_finding *found = finding(r, "periodic-stalls");
     if (!words)
         assert_string_equal(found->state_name, "not-found");
     else {
@@ -225,8 +192,7 @@ static void expect_periodic(const struct planted *p, const char *words)
         assert_true(fabs(number(found, "stall_s") * 1e9 / (double)p->stall_ns - 1) < 0.1);
         assert_non_null(found->next_step);
     }
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_a_stall_is_named_by_what_happens_then(void **state)
@@ -266,16 +232,15 @@ static void test_tasks_that_wait_for_io_coincide(void **state)
                             .io_waited = rows[i].in_stalls,
                             .io_waited_always = rows[i].always};
         struct fake_run *f = planted_run(&p);
-        struct pp_report *r = build(f);
-        const struct pp_report_finding *found = find(r, "periodic-stalls");
+        struct pp_report *r = report_of(f);
+        const struct pp_report_finding *found = finding(r, "periodic-stalls");
         double share = number(found, "psi_io_share");
         if (!(share >= rows[i].least && share <= rows[i].most))
             fail_msg("row %zu: psi_io_share %g is not from %g to %g", i, share, rows[i].least, rows[i].most);
         assert_non_null(strstr(found->sentence, "coincides with longer read of the workers"));
         assert_int_equal(strstr(found->sentence, ", while tasks waited for I/O (PSI)") != NULL, share >= 0.5);
         assert_int_equal(strstr(found->next_step, "writes or reads at this interval") != NULL, share >= 0.5);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
     struct planted unrecorded = {
         .batches = 3000,
@@ -283,21 +248,19 @@ static void test_tasks_that_wait_for_io_coincide(void **state)
         .stall_ns = 400 * FAKE_MS,
         .phase = PP_PHASE_READ}; /* without counters the share is unknown, and nothing is said of it */
     struct fake_run *f = planted_run(&unrecorded);
-    struct pp_report *r = build(f);
-    assert_true(isnan(number(find(r, "periodic-stalls"), "psi_io_share")));
-    assert_null(strstr(find(r, "periodic-stalls")->sentence, "PSI"));
-    pp_report_free(r);
-    fake_free(f);
+    struct pp_report *r = report_of(f);
+    assert_true(isnan(number(finding(r, "periodic-stalls"), "psi_io_share")));
+    assert_null(strstr(finding(r, "periodic-stalls")->sentence, "PSI"));
+    report_done(r, f);
 }
 
 static void test_too_few_batches_are_not_measured(void **state)
 {
     struct planted p = {.batches = 15};
     struct fake_run *f = planted_run(&p);
-    struct pp_report *r = build(f);
-    assert_string_equal(find(r, "periodic-stalls")->state_name, "not-measured");
-    pp_report_free(r);
-    fake_free(f);
+    struct pp_report *r = report_of(f);
+    assert_string_equal(finding(r, "periodic-stalls")->state_name, "not-measured");
+    report_done(r, f);
 }
 
 /* ---- first batch, epoch boundaries ---- */
@@ -329,42 +292,39 @@ static struct pp_report *epochs_run(uint64_t boundary_ns, uint64_t restart_ns, c
     }
     fake_num(f, "run", "started_mono_ns", "5000000000", "ns");
     fake_text(f, "result", "ended_by", ended_by);
-    return build(f);
+    return report_of(f);
 }
 
 static void test_epoch_boundaries(void **state)
 {
     struct fake_run *f;
     struct pp_report *r = epochs_run(105 * FAKE_MS, 0, "duration", &f);
-    const struct pp_report_finding *b = find(r, "epoch-boundaries");
+    const struct pp_report_finding *b = finding(r, "epoch-boundaries");
     assert_string_equal(b->state_name, "found");
     assert_true(fabs(number(b, "boundaries") - 9) < 1e-9);
     assert_true(fabs(number(b, "wait_s") - 0.105) < 1e-9);
     assert_true(fabs(number(b, "time_share") - 9 * 0.1 / (99 * 0.05 + 9 * 0.1)) < 1e-6);
     assert_null(strstr(b->sentence, "start again"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     r = epochs_run(105 * FAKE_MS, 90 * FAKE_MS, "duration", &f);
-    assert_non_null(strstr(find(r, "epoch-boundaries")->sentence, "the workers start again for every epoch"));
-    pp_report_free(r);
-    fake_free(f);
+    assert_non_null(
+        strstr(finding(r, "epoch-boundaries")->sentence, "the workers start again for every epoch"));
+    report_done(r, f);
     r = epochs_run(20 * FAKE_MS, 0, "duration", &f);
-    assert_string_equal(find(r, "epoch-boundaries")->state_name, "not-found");
-    pp_report_free(r);
-    fake_free(f);
+    assert_string_equal(finding(r, "epoch-boundaries")->state_name, "not-found");
+    report_done(r, f);
     struct planted one_epoch = {.batches = 40};
     f = planted_run(&one_epoch);
-    r = build(f);
-    assert_string_equal(find(r, "epoch-boundaries")->state_name, "not-measured");
-    pp_report_free(r);
-    fake_free(f);
+    r = report_of(f);
+    assert_string_equal(finding(r, "epoch-boundaries")->state_name, "not-measured");
+    report_done(r, f);
 }
 
 static void test_first_batch(void **state)
 {
     struct fake_run *f;
     struct pp_report *r = epochs_run(5 * FAKE_MS, 0, "epochs", &f);
-    const struct pp_report_finding *first = find(r, "first-batch");
+    const struct pp_report_finding *first = finding(r, "first-batch");
     assert_string_equal(first->state_name, "not-found"); /* 105 ms of 5.1 s */
     assert_true(fabs(number(first, "first_batch_s") - 0.105) < 1e-9);
     assert_true(fabs(number(first, "opening_s") - 0.1) < 1e-9);
@@ -373,15 +333,14 @@ static void test_first_batch(void **state)
     f->span[2][0].start_ns -= 1000 * FAKE_MS; /* the same, opened for 1.1 s */
     f->span[2][0].dur_ns += 1000 * FAKE_MS;
     f->meta[0].value = "4000000000";
-    r = build(f);
-    assert_string_equal(find(r, "first-batch")->state_name, "found");
-    assert_non_null(strstr(find(r, "first-batch")->next_step, "index"));
+    r = report_of(f);
+    assert_string_equal(finding(r, "first-batch")->state_name, "found");
+    assert_non_null(strstr(finding(r, "first-batch")->next_step, "index"));
     pp_report_free(r);
     f->meta[1].value = "duration"; /* of a run that was stopped, the share says nothing */
-    r = build(f);
-    assert_string_equal(find(r, "first-batch")->state_name, "not-found");
-    pp_report_free(r);
-    fake_free(f);
+    r = report_of(f);
+    assert_string_equal(finding(r, "first-batch")->state_name, "not-found");
+    report_done(r, f);
 }
 
 /* A recorded program imports for 1.1 s before its trainer first waits: that is not the input pipeline's. */
@@ -393,15 +352,14 @@ static void test_imports_are_not_the_first_batch(void **state)
     f->span[2][0].start_ns -= 1000 * FAKE_MS;
     f->span[2][0].dur_ns = FAKE_MS; /* of 1.1 s only this is said to be start-up */
     f->meta[0].value = "4000000000";
-    r = build(f);
-    const struct pp_report_finding *first = find(r, "first-batch");
+    r = report_of(f);
+    const struct pp_report_finding *first = finding(r, "first-batch");
     assert_true(fabs(number(first, "first_batch_s") - 1.105) < 1e-9);
     assert_true(fabs(number(first, "program_s") - 1.099) < 1e-9);
     assert_true(number(first, "rest_s") < 0.006);
     assert_non_null(strstr(first->sentence, "1.10 s of it before the program asked for data"));
     assert_null(r->verdict.sentence ? strstr(r->verdict.sentence, "start-up takes") : NULL);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 int main(void)

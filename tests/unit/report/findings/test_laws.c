@@ -1,22 +1,8 @@
 /* The operational laws as checks: a run that obeys them is judged, and one that breaks one of them is
  * rejected with the reason, whatever else it says. */
-#include "tests/support/fake_run.h"
-#include "report/build/build.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/support/findings.h"
 
 enum { BATCHES = 120, WARMUP = 10, BATCH = 8, CYCLE_MS = 25, READY_MS = 30 };
-
-static struct pp_report *build(struct fake_run *f)
-{
-    struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
-    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
-    return r;
-}
 
 /* Two workers make 8 samples in 25 ms, which is what the trainer takes; a batch is ready 30 ms before the
  * copy lane fetches it. */
@@ -69,27 +55,25 @@ static const char *shown(const struct pp_report *r, const char *evidence)
 /* Rejected for this law, in the verdict and in the evidence, and the reason names what disagrees. */
 static void rejected(struct fake_run *f, const char *law, const char *evidence, const char *reason)
 {
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_string_equal(r->verdict.l0, "inconclusive");
     assert_int_equal(pp_report_exit_code(r), 3);
     if (!strstr(r->verdict.sentence, law) || !strstr(r->verdict.sentence, reason))
         fail_msg("'%s' does not say '%s' and '%s'", r->verdict.sentence, law, reason);
     assert_non_null(shown(r, evidence));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_lawful(void **state)
 {
     struct fake_run *f = lawful(0.9, 0.05);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_string_equal(r->verdict.l0, "input-bound");
     assert_string_equal(shown(r, "utilisation law, off by"), "0 %");
     assert_string_equal(shown(r, "service-rate law, off by"), "0 %");
     assert_true(atof(shown(r, "Little's law, off by")) < 3);
     assert_string_equal(shown(r, "service-rate bound reached"), "80.0 %");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     (void)state;
 }
 
@@ -115,12 +99,11 @@ static void test_no_window_exceeds_its_bound(void **state)
     fake_num(f, "config", "prefetch", "2", NULL);
     fake_num(f, "config", "batch_size", "8", NULL);
     fake_num(f, "environment", "usable_cpus", "2", NULL);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     double reached = atof(shown(r, "service-rate bound reached"));
     if (!(reached > 99 && reached <= 100))
         fail_msg("%s of the bound", shown(r, "service-rate bound reached"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     (void)state;
 }
 
@@ -137,11 +120,10 @@ static void test_what_comes_after_the_trainer_is_in_no_queue(void **state)
         fake_span(f, 4, PP_PHASE_COLLATE, end + (b - BATCHES + 1) * FAKE_MS, 1000)->batch = b;
     for (int i = 0; i < 2; i++)
         f->queue[i].mean_depth *= (double)(BATCHES * CYCLE_MS) / (double)(BATCHES * CYCLE_MS + longer);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_string_equal(r->verdict.l0, "input-bound");
     assert_true(atof(shown(r, "Little's law, off by")) < 3);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_a_thread_in_two_phases_at_once(void **state)
@@ -199,11 +181,10 @@ static struct fake_run *left_early(int finished)
 static void test_batches_that_are_thrown_away(void **state)
 {
     struct fake_run *f = left_early(1);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_string_not_equal(r->verdict.l0, "inconclusive");
     assert_string_equal(shown(r, "service-rate law, off by"), "0 %");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     rejected(left_early(0), "service-rate law", "service-rate law, off by", "the trainer got 6");
 }
 
@@ -226,10 +207,9 @@ static void test_order_of_delivery(void **state)
     uint32_t collator = 4;
     f->span[collator][60]
         .start_ns += 25 * FAKE_MS; /* finished 5 ms before it is fetched; 61 was there before it */
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_string_equal(r->verdict.l0, "input-bound");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     (void)state;
 }
 
@@ -242,13 +222,12 @@ static void test_left_out(void **state)
         if (strcmp(f->meta[i].key, "prefetch") == 0)
             f->meta[i].key = "unrelated";
     f->n_spans[3] = 0; /* would break the service-rate law */
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_string_equal(r->verdict.l0, "input-bound");
     assert_null(shown(r, "service-rate law, off by"));
     assert_null(shown(r, "Little's law, off by"));
     assert_non_null(shown(r, "utilisation law, off by"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     (void)state;
 }
 
@@ -263,10 +242,9 @@ static void test_nested_spans(void **state)
         if (s.phase == PP_PHASE_TRANSFORM)
             fake_span(f, worker, PP_PHASE_USER, s.start_ns - 6 * FAKE_MS, 6 * FAKE_MS + s.dur_ns);
     }
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_string_equal(r->verdict.l0, "input-bound");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     (void)state;
 }
 

@@ -1,12 +1,5 @@
 /* The finding about leases: its numbers, when it counts, and that other runs have no such row. */
-#include "tests/support/fake_run.h"
-#include "report/build/build.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/support/findings.h"
 
 enum { BATCHES = 60, LEASES = 6 };
 
@@ -39,32 +32,6 @@ static struct fake_run *made(uint64_t wait_ns, const char *stolen)
     return f;
 }
 
-static struct pp_report *build(struct fake_run *f)
-{
-    struct pp_source source = fake_source(f);
-    struct pp_report *r;
-    struct pp_err err = {0};
-    if (pp_report_from(&source, &r, &err) != PP_OK)
-        fail_msg("%s", err.text);
-    return r;
-}
-
-static const struct pp_report_finding *row_of(const struct pp_report *r)
-{
-    for (size_t i = 0; i < r->n_findings; i++)
-        if (strcmp(r->findings[i].kind, "lease-waits") == 0)
-            return &r->findings[i];
-    return NULL;
-}
-
-static double number(const struct pp_report_finding *f, const char *name)
-{
-    for (size_t i = 0; i < f->numbers; i++)
-        if (strcmp(f->number[i].name, name) == 0)
-            return f->number[i].value;
-    return NAN;
-}
-
 static void waits_are_summed_and_count_from_a_share_on(void **state)
 {
     (void)state;
@@ -82,9 +49,8 @@ static void waits_are_summed_and_count_from_a_share_on(void **state)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct fake_run *f = made(rows[i].wait_ns, rows[i].stolen);
-        struct pp_report *r = build(f);
-        const struct pp_report_finding *row = row_of(r);
-        assert_non_null(row);
+        struct pp_report *r = report_of(f);
+        const struct pp_report_finding *row = finding(r, "lease-waits");
         assert_int_equal(row->state, rows[i].want);
         if (!strstr(row->sentence, rows[i].words))
             fail_msg("'%s' does not say '%s'", row->sentence, rows[i].words);
@@ -93,8 +59,7 @@ static void waits_are_summed_and_count_from_a_share_on(void **state)
             assert_true(fabs(number(row, "leasing_s") - 0.012) < 1e-6);
         }
         assert_int_equal(row->next_step != NULL, rows[i].want == PP_FINDING_FOUND);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -108,10 +73,9 @@ static void other_runs_have_no_such_row(void **state)
                                                                .wait_ns = FAKE_MS,
                                                                .step_ns = 30 * FAKE_MS,
                                                                .stage = {{PP_PHASE_DECODE, FAKE_MS, 1, 0}}});
-    struct pp_report *r = build(f);
-    assert_null(row_of(r));
-    pp_report_free(r);
-    fake_free(f);
+    struct pp_report *r = report_of(f);
+    assert_null(finding_or_null(r, "lease-waits"));
+    report_done(r, f);
 }
 
 /* A job of 3 s in two epochs, whose trainer waits wait_ns for every batch and epoch_ns for the second epoch,
@@ -172,8 +136,8 @@ static void waits_for_leases_are_a_cause(void **state)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct fake_run *f = waiting(rows[i].wait_ns, rows[i].epoch_ns);
-        struct pp_report *r = build(f);
-        const struct pp_report_finding *row = row_of(r);
+        struct pp_report *r = report_of(f);
+        const struct pp_report_finding *row = finding(r, "lease-waits");
         if (!rows[i].l2 ? r->verdict.l2 != NULL
                         : !r->verdict.l2 || strcmp(r->verdict.l2, rows[i].l2) != 0 ||
                               !strstr(r->verdict.sentence, rows[i].words))
@@ -181,8 +145,7 @@ static void waits_for_leases_are_a_cause(void **state)
                      r->verdict.sentence);
         assert_non_null(row);
         assert_true(fabs(number(row, "epoch_wait_s") - (double)(rows[i].epoch_ns - 1000) / 1e9) < 1e-6);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 

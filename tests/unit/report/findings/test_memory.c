@@ -1,15 +1,7 @@
 /* Memory that grows and goes on growing is a finding with its rate; what grows once, comes and goes, or is
  * noise is none. */
-#include "tests/support/fake_run.h"
-
+#include "tests/support/findings.h"
 #include "probe/base/rng.h"
-#include "report/build/build.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #define MIB (1024.0 * 1024)
 
@@ -45,41 +37,14 @@ static void add(struct fake_run *f, const char *name, const struct shape *s)
     }
 }
 
-static const struct pp_report_finding *find(const struct pp_report *r)
-{
-    for (size_t i = 0; i < r->n_findings; i++)
-        if (strcmp(r->findings[i].kind, "memory-growth") == 0)
-            return &r->findings[i];
-    fail_msg("there is no finding of memory");
-    return NULL;
-}
-
-static double number(const struct pp_report_finding *f, const char *name)
-{
-    for (size_t i = 0; i < f->numbers; i++)
-        if (strcmp(f->number[i].name, name) == 0)
-            return f->number[i].value;
-    fail_msg("no %s", name);
-    return NAN;
-}
-
-static struct pp_report *build(struct fake_run *f)
-{
-    struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
-    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
-    return r;
-}
-
 static void expect(const struct shape *s, const char *state)
 {
     struct fake_run *f = begin();
     add(f, "process_anon_bytes.72", s);
-    struct pp_report *r = build(f);
-    if (strcmp(find(r)->state_name, state) != 0)
-        fail_msg("%s: %s", find(r)->state_name, find(r)->sentence);
-    pp_report_free(r);
-    fake_free(f);
+    struct pp_report *r = report_of(f);
+    if (strcmp(finding(r, "memory-growth")->state_name, state) != 0)
+        fail_msg("%s: %s", finding(r, "memory-growth")->state_name, finding(r, "memory-growth")->sentence);
+    report_done(r, f);
 }
 
 static void test_growth_is_found_with_its_rate(void **state)
@@ -87,8 +52,8 @@ static void test_growth_is_found_with_its_rate(void **state)
     struct fake_run *f = begin();
     add(f, "process_anon_bytes.71", &(struct shape){.seconds = 60, .start = 300, .noise = 2});
     add(f, "process_anon_bytes.72", &(struct shape){.seconds = 60, .start = 300, .per_s = 12, .noise = 2});
-    struct pp_report *r = build(f);
-    const struct pp_report_finding *g = find(r);
+    struct pp_report *r = report_of(f);
+    const struct pp_report_finding *g = finding(r, "memory-growth");
     assert_string_equal(g->state_name, "found");
     assert_non_null(strstr(g->sentence, "worker-1 (process 72) grows 1"));
     assert_non_null(strstr(g->sentence, "at this rate the 9."));
@@ -101,10 +66,9 @@ static void test_growth_is_found_with_its_rate(void **state)
     add(f, "process_anon_bytes.71",
         &(struct shape){.seconds = 0, .start = 300}); /* an older reading changes little */
     add(f, "process_anon_bytes.73", &(struct shape){.seconds = 60, .start = 100, .per_s = 5});
-    r = build(f);
-    assert_non_null(strstr(find(r)->sentence, "2 processes together 17"));
-    pp_report_free(r);
-    fake_free(f);
+    r = report_of(f);
+    assert_non_null(strstr(finding(r, "memory-growth")->sentence, "2 processes together 17"));
+    report_done(r, f);
 }
 
 static void test_other_shapes_are_no_growth(void **state)
@@ -130,19 +94,18 @@ static void test_damaged_counters_do_no_harm(void **state)
     fake_counter(f, "process_anon_bytes.", FAKE_T0, 1);
     fake_counter(f, "process_anon_bytes.-9223372036854775808", FAKE_T0, 1);
     fake_counter(f, "process_anon_bytes.99999999999999999999999", UINT64_MAX, -INFINITY);
-    struct pp_report *r = build(f);
-    assert_string_equal(find(r)->state_name, "not-measured");
-    pp_report_free(r);
-    fake_free(f);
+    struct pp_report *r = report_of(f);
+    assert_string_equal(finding(r, "memory-growth")->state_name, "not-measured");
+    report_done(r, f);
 }
 
 static void test_what_was_not_recorded_is_not_measured(void **state)
 {
     struct fake_run *f = begin();
-    struct pp_report *r = build(f);
-    assert_string_equal(find(r)->sentence, "the memory of the processes was not recorded");
-    pp_report_free(r);
-    fake_free(f);
+    struct pp_report *r = report_of(f);
+    assert_string_equal(finding(r, "memory-growth")->sentence,
+                        "the memory of the processes was not recorded");
+    report_done(r, f);
 }
 
 int main(void)

@@ -1,23 +1,14 @@
 /* Workers on another NUMA node than the GPU: what is found, and when nothing is said. */
-#include "tests/support/fake_run.h"
-
-#include "report/build/build.h"
+#include "tests/support/findings.h"
 #include "report/rules/remedies.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 struct facts {
     const char *device_kind, *nodes, *own, *gpu, *cpus, *distance;
 };
 
-static struct pp_report *report_of(const struct facts *x)
+static struct pp_report *report_with(const struct facts *x)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    struct pp_report *r = NULL;
-    struct pp_err err = {0};
     assert_non_null(f);
     uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer");
     for (uint32_t b = 0; b < 80; b++)
@@ -34,19 +25,9 @@ static struct pp_report *report_of(const struct facts *x)
         fake_text(f, "environment", "gpu_numa_cpus", x->cpus);
     if (x->distance)
         fake_num(f, "environment", "gpu_numa_distance", x->distance, "");
-    struct pp_source source = fake_source(f);
-    if (pp_report_from(&source, &r, &err) != PP_OK)
-        fail_msg("%s", err.text);
+    struct pp_report *r = report_of(f);
     fake_free(f);
     return r;
-}
-
-static const struct pp_report_finding *find(const struct pp_report *r)
-{
-    for (size_t i = 0; i < r->n_findings; i++)
-        if (strcmp(r->findings[i].kind, "gpu-node") == 0)
-            return &r->findings[i];
-    return NULL;
 }
 
 static void test_what_is_found(void **state)
@@ -69,9 +50,8 @@ static void test_what_is_found(void **state)
         {{"cuda", "2", "0", "1", "8; rm -r x", "21"}, PP_FINDING_FOUND, "node 1 (distance 21)"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct pp_report *r = report_of(&rows[i].facts);
-        const struct pp_report_finding *f = find(r);
-        assert_non_null(f);
+        struct pp_report *r = report_with(&rows[i].facts);
+        const struct pp_report_finding *f = finding(r, "gpu-node");
         assert_int_equal(f->state, rows[i].state);
         if (!strstr(f->sentence, rows[i].words) || strstr(f->sentence, "rm -r"))
             fail_msg("row %zu: %s", i, f->sentence);
@@ -95,9 +75,9 @@ static void test_what_says_nothing(void **state)
         {"cuda", "2", "0", "one", NULL, "21"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct pp_report *r = report_of(&rows[i]);
-        if (find(r))
-            fail_msg("row %zu: %s", i, find(r)->sentence);
+        struct pp_report *r = report_with(&rows[i]);
+        if (finding_or_null(r, "gpu-node"))
+            fail_msg("row %zu: %s", i, finding(r, "gpu-node")->sentence);
         pp_report_free(r);
     }
     (void)state;

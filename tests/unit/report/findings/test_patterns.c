@@ -1,16 +1,8 @@
 /* The patterns of workers that people ask about by name, in runs that a small model of DataLoader makes:
  * batch b belongs to worker b % W, a worker has up to `prefetch` batches in flight, and the trainer takes
  * them in order. */
-#include "tests/support/fake_run.h"
-
+#include "tests/support/findings.h"
 #include "probe/base/rng.h"
-#include "report/build/build.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { BATCHES_MOST = 4000 };
 
@@ -27,32 +19,6 @@ struct loader {
     double slower_at_ms, slower; /* from then on, this factor of make_ms */
     int dealt;                   /* the next free worker takes the next batch */
 };
-
-static const struct pp_report_finding *find(const struct pp_report *r, const char *kind)
-{
-    for (size_t i = 0; i < r->n_findings; i++)
-        if (strcmp(r->findings[i].kind, kind) == 0)
-            return &r->findings[i];
-    fail_msg("there is no finding %s", kind);
-    return NULL;
-}
-
-static double number(const struct pp_report_finding *f, const char *name)
-{
-    for (size_t i = 0; i < f->numbers; i++)
-        if (strcmp(f->number[i].name, name) == 0)
-            return f->number[i].value;
-    fail_msg("%s has no %s", f->kind, name);
-    return NAN;
-}
-
-static struct pp_report *build(struct fake_run *f)
-{
-    struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
-    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
-    return r;
-}
 
 static uint64_t ms(double v)
 {
@@ -127,13 +93,12 @@ static struct fake_run *run(const struct loader *l)
 static void expect(const struct loader *l, const char *kind, const char *state, const char *words)
 {
     struct fake_run *f = run(l);
-    struct pp_report *r = build(f);
-    const struct pp_report_finding *found = find(r, kind);
+    struct pp_report *r = report_of(f);
+    const struct pp_report_finding *found = finding(r, kind);
     if (strcmp(found->state_name, state) != 0 || (words && !strstr(found->sentence, words)))
         fail_msg("%s is %s: %s", kind, found->state_name, found->sentence);
     assert_int_equal(found->next_step != NULL, strcmp(state, "found") == 0);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* ---- waits every num_workers batches ---- */
@@ -160,12 +125,11 @@ static void test_one_slow_worker_has_the_same_rhythm_and_another_cause(void **st
         .workers = 4, .batches = 400, .make_ms = 30, .step_ms = 10, .slow_first = 3, .noise = 0.01};
     expect(&l, "lockstep-waits", "found", "worker-0 takes 2.9");
     struct fake_run *f = run(&l);
-    struct pp_report *r = build(f);
-    const struct pp_report_finding *k = find(r, "lockstep-waits");
+    struct pp_report *r = report_of(f);
+    const struct pp_report_finding *k = finding(r, "lockstep-waits");
     assert_true(fabs(number(k, "slowest_worker_factor") - 3) < 0.1);
     assert_non_null(strstr(k->next_step, "Check that worker"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* Waits without the rhythm, the rhythm without waits, and another rhythm. */
@@ -208,12 +172,11 @@ static void test_stuck_at_the_start_of_every_epoch(void **state)
                        .start_ms = 600};
     expect(&l, "epoch-boundaries", "found", "at the start of each epoch");
     struct fake_run *f = run(&l);
-    struct pp_report *r = build(f);
-    const struct pp_report_finding *k = find(r, "epoch-boundaries");
+    struct pp_report *r = report_of(f);
+    const struct pp_report_finding *k = finding(r, "epoch-boundaries");
     assert_true(fabs(number(k, "wait_s") - 0.61) < 1e-6 && fabs(number(k, "longest_wait_s") - 0.61) < 1e-6);
     assert_true(fabs(number(k, "time_share") - 7 * 0.61 / (399 * 0.02 + 7 * 0.61)) < 0.002);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     l.start_ms = 0;
     expect(&l, "epoch-boundaries", "not-found", NULL);
 }
@@ -231,12 +194,11 @@ static void test_workers_that_restart_every_epoch(void **state)
                        .start_ms = 500};
     expect(&l, "worker-restarts", "found", "6 workers were started again in 4 epochs");
     struct fake_run *f = run(&l);
-    struct pp_report *r = build(f);
-    const struct pp_report_finding *k = find(r, "worker-restarts");
+    struct pp_report *r = report_of(f);
+    const struct pp_report_finding *k = finding(r, "worker-restarts");
     assert_true(number(k, "generations") == 4 && number(k, "started_again") == 6);
     assert_non_null(strstr(k->next_step, "persistent_workers=True"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     l.batches = 200; /* two epochs */
     expect(&l, "worker-restarts", "found", "2 workers were started again in 2 epochs");
     l.batches = 400;
@@ -267,10 +229,9 @@ static void expect_generations(int batches, const char *want)
     for (size_t t = 0; t < f->n_threads; t++)
         for (size_t i = 0; i < f->n_spans[t]; i++)
             f->span[t][i].epoch = 0; /* epochs are not told */
-    struct pp_report *r = build(f);
-    assert_string_equal(find(r, "worker-restarts")->state_name, want);
-    pp_report_free(r);
-    fake_free(f);
+    struct pp_report *r = report_of(f);
+    assert_string_equal(finding(r, "worker-restarts")->state_name, want);
+    report_done(r, f);
 }
 
 static void test_a_second_loader_is_no_restart(void **state)
@@ -297,18 +258,17 @@ static struct pp_report *hung(double open_s, double ended_s, uint16_t flags, pp_
         s->sample = 33;
         s->flags = flags;
     }
-    return build(f);
+    return report_of(f);
 }
 
 static void expect_hang(double open_s, double ended_s, uint16_t flags, pp_phase phase, const char *words)
 {
     struct fake_run *f;
     struct pp_report *r = hung(open_s, ended_s, flags, phase, &f);
-    const struct pp_report_finding *k = find(r, "worker-hang");
+    const struct pp_report_finding *k = finding(r, "worker-hang");
     if (strcmp(k->state_name, words ? "found" : "not-found") != 0 || (words && !strstr(k->sentence, words)))
         fail_msg("worker-hang is %s: %s", k->state_name, k->sentence);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_hangs(void **state)
@@ -341,8 +301,8 @@ static void test_a_buffer_that_runs_out(void **state)
                        .slower = 2};
     expect(&l, "buffer-debt", "found", "the prefetched batches ran out 1 time");
     struct fake_run *f = run(&l);
-    struct pp_report *r = build(f);
-    const struct pp_report_finding *k = find(r, "buffer-debt");
+    struct pp_report *r = report_of(f);
+    const struct pp_report_finding *k = finding(r, "buffer-debt");
     /* 77 batches; from 9 s on 32 batches/s are made and 50 taken: 4.2 s */
     if (!(fabs(number(k, "first_s") - 13.2) < 1) || !(fabs(number(k, "most_batches") - 78) < 4))
         fail_msg("%s (at %g s)", k->sentence, number(k, "first_s"));
@@ -355,8 +315,7 @@ static void test_a_buffer_that_runs_out(void **state)
         told += fabs(s->buffer_lasts_s - (13.2 - s->end_s)) < 1.5;
     }
     assert_true(slices >= 5 && told >= slices - 1);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     l.slower = 1;
     expect(&l, "buffer-debt", "not-found", "did not run out");
     l.make_ms = 120; /* it is never full */
@@ -374,12 +333,11 @@ static void test_a_recording_without_workers_says_so(void **state)
         put(f, trainer, PP_PHASE_DATA_WAIT, t, t + 10 * FAKE_MS, b, 0);
         put(f, trainer, PP_PHASE_STEP, t + 10 * FAKE_MS, t + 30 * FAKE_MS, b, 0);
     }
-    struct pp_report *r = build(f);
-    assert_string_equal(find(r, "lockstep-waits")->sentence, "the number of workers is not known");
-    assert_string_equal(find(r, "worker-restarts")->state_name, "not-measured");
-    assert_string_equal(find(r, "worker-hang")->state_name, "not-measured");
-    pp_report_free(r);
-    fake_free(f);
+    struct pp_report *r = report_of(f);
+    assert_string_equal(finding(r, "lockstep-waits")->sentence, "the number of workers is not known");
+    assert_string_equal(finding(r, "worker-restarts")->state_name, "not-measured");
+    assert_string_equal(finding(r, "worker-hang")->state_name, "not-measured");
+    report_done(r, f);
 }
 
 int main(void)

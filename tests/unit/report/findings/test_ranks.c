@@ -1,13 +1,6 @@
 /* The ranks of a run in one rank's recording: waiting for them is exposed time and no wait for data, who came
  * last is named, and the class follows from that. */
-#include "tests/support/fake_run.h"
-#include "report/build/build.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/support/findings.h"
 
 enum { BATCHES = 60, WARMUP = 10, LAST_RANK = 1, OTHERS_NS = 2 };
 
@@ -54,21 +47,8 @@ static struct fake_run *made(const char *rank, int (*last)(int batch))
 static struct pp_report *build(struct fake_run *f)
 {
     struct pp_source source = fake_source(f);
-    struct pp_report *r;
-    struct pp_err err = {0};
     source.name = name_of;
-    if (pp_report_from(&source, &r, &err) != PP_OK)
-        fail_msg("%s", err.text);
-    return r;
-}
-
-static const struct pp_report_finding *late_rank(const struct pp_report *r)
-{
-    for (size_t i = 0; i < r->n_findings; i++)
-        if (strcmp(r->findings[i].kind, "late-rank") == 0)
-            return &r->findings[i];
-    fail_msg("no finding is called late-rank");
-    return NULL;
+    return report_of_source(&source);
 }
 
 static int mostly_three(int batch)
@@ -81,12 +61,6 @@ static int in_turns(int batch)
     return batch % 4;
 }
 
-static void says(const char *text, const char *words)
-{
-    if (!text || !strstr(text, words))
-        fail_msg("'%s' does not say '%s'", text ? text : "(nothing)", words);
-}
-
 static void test_waiting_for_ranks_is_no_wait_for_data(void **state)
 {
     struct fake_run *f = made("0", mostly_three);
@@ -97,8 +71,7 @@ static void test_waiting_for_ranks_is_no_wait_for_data(void **state)
     assert_true(fabs(r->headroom_gain - 1.5) < 0.01); /* 50 ms a batch, 20 of them the step */
     says(r->verdict.sentence,
          "The trainer stalls 60.0 % of the time (10.0 % for data, 50.0 % for other ranks)");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_one_rank_or_all_of_them(void **state)
@@ -122,9 +95,8 @@ static void test_one_rank_or_all_of_them(void **state)
         else
             assert_null(r->verdict.l2);
         says(r->verdict.sentence, rows[i].sentence);
-        assert_int_equal(late_rank(r)->state, rows[i].found);
-        pp_report_free(r);
-        fake_free(f);
+        assert_int_equal(finding(r, "late-rank")->state, rows[i].found);
+        report_done(r, f);
     }
 }
 
@@ -133,17 +105,15 @@ static void test_the_late_rank_is_named_and_knows_itself(void **state)
     struct fake_run *f = made("0", mostly_three);
     struct pp_report *r = build(f);
     says(
-        late_rank(r)->sentence,
+        finding(r, "late-rank")->sentence,
         "rank 3 was last in 90.0 % of 50 collective steps; this rank waited 50.0 % of its step time for others");
-    says(late_rank(r)->next_step, "See that rank's recording");
-    pp_report_free(r);
-    fake_free(f);
+    says(finding(r, "late-rank")->next_step, "See that rank's recording");
+    report_done(r, f);
     f = made("3", mostly_three);
     r = build(f);
-    says(late_rank(r)->sentence, ": this rank");
-    says(late_rank(r)->next_step, "All ranks wait for this one");
-    pp_report_free(r);
-    fake_free(f);
+    says(finding(r, "late-rank")->sentence, ": this rank");
+    says(finding(r, "late-rank")->next_step, "All ranks wait for this one");
+    report_done(r, f);
 }
 
 /* What ranks wait for each other before the first step is neither a batch nor a part of making the first one.
@@ -170,8 +140,7 @@ static void test_beginning_together_is_apart(void **state)
     for (size_t i = 0; i < r->n_findings; i++)
         if (strcmp(r->findings[i].kind, "first-batch") == 0)
             says(r->findings[i].sentence, "waiting for the other ranks to begin");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 int main(void)

@@ -1,14 +1,7 @@
 /* How good the shuffle of a streamed run was, from what its reader recorded: against counts made from the
  * order itself, and the advice against the formulas of the plan. */
-#include "tests/support/fake_run.h"
+#include "tests/support/findings.h"
 #include "probe/base/rng.h"
-#include "report/build/build.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { SHARDS = 40, PER_SHARD = 50, ALL = SHARDS * PER_SHARD, BATCH = 20, SHARD = 1, FIRST = 2 };
 
@@ -87,28 +80,8 @@ static struct fake_run *made(const uint64_t order[ALL], size_t buffer, int lease
 static struct pp_report *build(struct fake_run *f)
 {
     struct pp_source source = fake_source(f);
-    struct pp_report *r;
-    struct pp_err err = {0};
     source.name = name_of;
-    if (pp_report_from(&source, &r, &err) != PP_OK)
-        fail_msg("%s", err.text);
-    return r;
-}
-
-static const struct pp_report_finding *row_of(const struct pp_report *r)
-{
-    for (size_t i = 0; i < r->n_findings; i++)
-        if (strcmp(r->findings[i].kind, "stream-shuffle") == 0)
-            return &r->findings[i];
-    return NULL;
-}
-
-static double number(const struct pp_report_finding *f, const char *name)
-{
-    for (size_t i = 0; i < f->numbers; i++)
-        if (strcmp(f->number[i].name, name) == 0)
-            return f->number[i].value;
-    return NAN;
+    return report_of_source(&source);
 }
 
 /* Counted from the order, pair by pair. */
@@ -135,15 +108,13 @@ static void numbers_are_those_of_the_order(void **state)
         count(order, &others, &mean, &most);
         struct fake_run *f = made(order, buffers[i % 3], i >= 3);
         struct pp_report *r = build(f);
-        const struct pp_report_finding *row = row_of(r);
-        assert_non_null(row);
+        const struct pp_report_finding *row = finding(r, "stream-shuffle");
         assert_true(fabs(number(row, "own_shard_samples") - others) < 1e-6);
         assert_true(fabs(number(row, "mean_places") - mean) < 1e-6);
         assert_true(fabs(number(row, "most_places") - most) < 1e-6);
         assert_true(
             fabs(number(row, "own_shard_samples_full") - (BATCH - 1) * (PER_SHARD - 1.0) / (ALL - 1)) < 1e-6);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -154,7 +125,7 @@ static void a_small_buffer_is_found_and_the_advised_one_is_not(void **state)
     shuffle(order, 30);
     struct fake_run *f = made(order, 30, 0);
     struct pp_report *r = build(f);
-    const struct pp_report_finding *row = row_of(r);
+    const struct pp_report_finding *row = finding(r, "stream-shuffle");
     assert_int_equal(row->state, PP_FINDING_FOUND);
     assert_non_null(
         strstr(row->sentence, "others of its own shard in its batch of 20 (0.5 in a full shuffle)"));
@@ -162,14 +133,12 @@ static void a_small_buffer_is_found_and_the_advised_one_is_not(void **state)
     double enough = number(row, "enough_buffer");
     assert_true(enough > 30 && enough <= ALL);
     assert_true(fabs(number(row, "enough_buffer_bytes") - enough * 1000) < 1);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     shuffle(order, (size_t)(enough * 1.1));
     f = made(order, (size_t)(enough * 1.1), 0);
     r = build(f);
-    assert_int_equal(row_of(r)->state, PP_FINDING_NOT_FOUND);
-    pp_report_free(r);
-    fake_free(f);
+    assert_int_equal(finding(r, "stream-shuffle")->state, PP_FINDING_NOT_FOUND);
+    report_done(r, f);
 }
 
 static void what_is_not_recorded_is_not_measured(void **state)
@@ -183,13 +152,13 @@ static void what_is_not_recorded_is_not_measured(void **state)
                                                                .step_ns = 10 * FAKE_MS,
                                                                .stage = {{PP_PHASE_DECODE, FAKE_MS, 1, 0}}});
     struct pp_report *r = build(f);
-    assert_null(row_of(r)); /* not streamed */
+    assert_null(finding_or_null(r, "stream-shuffle")); /* not streamed */
     pp_report_free(r);
     fake_text(f, "config", "stream", "true");
     r = build(f);
-    assert_int_equal(row_of(r)->state, PP_FINDING_NOT_MEASURED); /* of an older version: no counters */
-    pp_report_free(r);
-    fake_free(f);
+    assert_int_equal(finding(r, "stream-shuffle")->state,
+                     PP_FINDING_NOT_MEASURED); /* of an older version: no counters */
+    report_done(r, f);
 }
 
 int main(void)

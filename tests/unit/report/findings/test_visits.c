@@ -1,15 +1,8 @@
 /* Which samples came in which epoch: exact while the data set is small, an estimate with a known error
  * beyond, in memory that does not grow. */
-#include "tests/support/fake_run.h"
+#include "tests/support/findings.h"
 #include "probe/base/rng.h"
-#include "report/build/build.h"
 #include "report/findings/watch.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 static void test_watch_is_exact_below_its_limit(void **state)
 {
@@ -120,17 +113,14 @@ static void expect(const struct epochs *p, const char *states)
 {
     static const char *const kinds[] = {"epoch-order", "samples-repeated", "samples-skipped"};
     struct fake_run *f = run_of(p);
-    struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
+    struct pp_report *r = report_of(f);
     char got[4] = "";
-    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
     for (size_t k = 0; k < 3; k++)
         for (size_t i = 0; i < r->n_findings; i++)
             if (strcmp(r->findings[i].kind, kinds[k]) == 0)
                 got[k] = "FNM"[r->findings[i].state];
     assert_string_equal(got, states);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_what_is_found(void **state)

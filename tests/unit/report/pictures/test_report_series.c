@@ -1,13 +1,6 @@
 /* The pictures' data: time is neither lost nor made when it is cut into slices, queue fill is the true mean,
  * the batches followed are the right ones and their legs add up. */
-#include "tests/support/fake_run.h"
-#include "report/build/build.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/support/findings.h"
 
 static struct fake_pipeline usual(void)
 {
@@ -23,14 +16,6 @@ static struct fake_pipeline usual(void)
                   {PP_PHASE_DECODE, 2 * FAKE_MS, 0.97, 0.02},
                   {PP_PHASE_SLOT_WAIT, FAKE_MS, 0.1, 0}},
     };
-}
-
-static struct pp_report *build(struct fake_run *f)
-{
-    struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
-    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
-    return r;
 }
 
 #define SUM(r, field) \
@@ -54,7 +39,7 @@ static void test_time_is_kept(void **state)
                                         .action = "skipped",
                                         .count = 1};
     f->n_errors = 2;
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->n_slices, 120);
     assert_true(r->slices[0].start_s == 0);
     assert_float_equal(SUM(r, wait_share), 3.0, 1e-3); /* seconds, over the whole run */
@@ -72,15 +57,14 @@ static void test_time_is_kept(void **state)
     assert_int_equal(r->slices[0].errors, 3);
     assert_int_equal(r->n_heat, 2);
     assert_float_equal(r->heat[0].busy_share, 0.9 * 5.0 / 5.1, 0.01); /* 9 of 10 ms, after start-up */
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_coarse_is_the_mean(void **state)
 {
     struct fake_pipeline p = usual();
     struct fake_run *f = fake_pipeline(&p);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     size_t each = r->n_slices / r->n_coarse;
     for (size_t c = 0; c < r->n_coarse; c++) {
         double wait = 0;
@@ -90,8 +74,7 @@ static void test_coarse_is_the_mean(void **state)
         assert_true(r->coarse[c].start_s == r->slices[c * each].start_s &&
                     r->coarse[c].end_s == r->slices[c * each + each - 1].end_s);
     }
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* A batch is copied 1 ms after the wait begins and taken 29 ms later: 29 of 50 ms one batch is on the device.
@@ -100,14 +83,13 @@ static void test_queue_fill(void **state)
 {
     struct fake_pipeline p = usual();
     struct fake_run *f = fake_pipeline(&p);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_true(isnan(r->slices[60].ready_batches)); /* no worker ever finished one: not known, not zero */
     double mean = 0;
     for (size_t i = 20; i < 100; i++)
         mean += r->slices[i].device_batches / 80;
     assert_float_equal(mean, 0.58, 0.02);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* Many copies are missing from the recording: drawn from what is left, the fill would be nonsense. */
@@ -117,10 +99,9 @@ static void test_queue_fill_is_withheld(void **state)
     struct fake_run *f = fake_pipeline(&p);
     for (size_t i = 0; i < f->n_spans[1]; i += 3)
         f->span[1][i].batch = PP_NO_BATCH;
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_true(isnan(r->slices[60].device_batches));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_batches_followed(void **state)
@@ -136,7 +117,7 @@ static void test_batches_followed(void **state)
             extra = 60 * FAKE_MS;
         }
     }
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->n_waterfalls, 2);
     assert_string_equal(r->waterfalls[0].which, "typical");
     assert_true(r->waterfalls[0].wait_ns == 30.0 * FAKE_MS);
@@ -160,8 +141,7 @@ static void test_batches_followed(void **state)
             }
         }
     }
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_many_workers_share_rows(void **state)
@@ -170,36 +150,33 @@ static void test_many_workers_share_rows(void **state)
     p.workers = 128;
     p.batches = 20;
     struct fake_run *f = fake_pipeline(&p);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->n_heat, 32);
     assert_string_equal(r->heat[0].name, "pp-worker-0 .. pp-worker-3"); /* by number, not by letter */
     assert_string_equal(r->heat[31].name, "pp-worker-124 .. pp-worker-127");
     for (size_t i = 0; i < r->n_waterfalls; i++)
         assert_true(r->waterfalls[i].n_rows <= 10);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_nothing_recorded(void **state)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->n_slices + r->n_coarse + r->n_heat + r->n_wait_cdf + r->n_waterfalls, 0);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_quantiles_rise(void **state)
 {
     struct fake_pipeline p = usual();
     struct fake_run *f = fake_pipeline(&p);
-    struct pp_report *r = build(f);
+    struct pp_report *r = report_of(f);
     assert_int_equal(r->n_wait_cdf, 101);
     for (size_t i = 1; i < r->n_wait_cdf; i++)
         assert_true(r->wait_cdf[i].x >= r->wait_cdf[i - 1].x && r->wait_cdf[i].y > r->wait_cdf[i - 1].y);
     assert_true(r->wait_cdf[100].y == 1);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 int main(void)
