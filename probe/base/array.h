@@ -3,6 +3,7 @@
 #define PP_BASE_ARRAY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Room for `need` items of `item` bytes in *array (the address of a pointer: NULL, or from malloc), which has
  * room for *cap: at least doubled by realloc, so that adding one at a time takes time in proportion. What is
@@ -47,5 +48,9 @@ int pp_by_u32(const void *a, const void *b);
 int pp_by_float(const void *a, const void *b);
 int pp_by_double(const void *a, const void *b);
 int pp_by_text(const void *a, const void *b);
+
+/* Which of n rising numbers, `stride` bytes from one to the next, is the last that is at most `value`; 0
+ * where none is. */
+size_t pp_last_at(const uint64_t *first, size_t n, size_t stride, uint64_t value);
 
 #endif

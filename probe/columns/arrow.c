@@ -1,6 +1,7 @@
 /* Arrow IPC, the stream format (what Hugging Face's `datasets` saves) and the file format: at open the
  * messages are gone through for the rows of each record batch; where the buffers of a batch lie is looked up
  * when a row of it is first wanted. Nothing is decoded: a value is bytes of the file. */
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/columns/arrow_meta.h"
 
@@ -59,17 +60,8 @@ static pp_status fail_damaged(const struct arrow *a, uint64_t at, const char *wh
 static pp_status read_some(struct arrow *a, uint64_t at, uint8_t *buf, size_t size, struct pp_read *r,
                            struct pp_err *err)
 {
-    const struct pp_table_place *file = &a->t.place;
-    struct pp_object opened = {0};
-    pp_status st = PP_OK;
-    *r = (struct pp_read){.name = file->path, .offset = at, .size = size, .buf = buf, .cap = size};
-    if (!file->object.storage)
-        st = pp_storage_open(file->storage, &(struct pp_open){.name = file->path, .attempt = "open"}, &opened,
-                             err);
-    if (st == PP_OK)
-        st = pp_object_read_at(opened.storage ? &opened : &file->object, r, err);
-    pp_object_close(&opened);
-    return st;
+    *r = (struct pp_read){.offset = at, .size = size, .buf = buf, .cap = size};
+    return pp_table_read(&a->t.place, r, err);
 }
 
 static pp_status read_all(struct arrow *a, uint64_t at, uint8_t *buf, size_t size, struct pp_err *err)
@@ -88,41 +80,32 @@ struct message {
     struct pp_arrow_message m;
 };
 
-/* *size 0: the end of the stream. */
-static pp_status message_size(struct arrow *a, uint64_t at, const uint8_t *head, size_t got, uint32_t *size,
-                              struct pp_err *err)
-{
-    int32_t n;
-    *size = 0;
-    if (got == 0)
-        return PP_OK;
-    if (got < HEAD)
-        return fail_cut(a, at + got, err);
-    memcpy(&n, head + 4, sizeof(n));
-    if (memcmp(head, "\xff\xff\xff\xff", 4) != 0)
-        return fail_damaged(a, at, "does not begin with FFFFFFFF (files of Arrow before 0.15 are not read)",
-                            err);
-    if (n < 0 || n > PP_ARROW_METADATA)
-        return fail_damaged(a, at, "has metadata of a size that cannot be", err);
-    *size = (uint32_t)n;
-    return PP_OK;
-}
-
 /* The message at `at`; bytes NULL: the stream ends there. The caller frees bytes, also after a failure. */
 static pp_status read_message(struct arrow *a, uint64_t at, struct message *out, struct pp_err *err)
 {
     struct pp_read r;
+    int32_t size = 0;
     *out = (struct message){.at = at, .bytes = malloc(ENDS_BLOCK)};
     if (!out->bytes)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", a->t.place.path);
     pp_status st = read_some(a, at, out->bytes, ENDS_BLOCK, &r, err);
-    if (st == PP_OK)
-        st = message_size(a, at, out->bytes, r.got, &out->size, err);
-    if (st != PP_OK || out->size == 0) {
+    if (st != PP_OK)
+        return st;
+    if (r.got > 0 && r.got < HEAD)
+        return fail_cut(a, at + r.got, err);
+    if (r.got > 0)
+        memcpy(&size, out->bytes + 4, sizeof(size));
+    if (r.got > 0 && memcmp(out->bytes, "\xff\xff\xff\xff", 4) != 0)
+        return fail_damaged(a, at, "does not begin with FFFFFFFF (files of Arrow before 0.15 are not read)",
+                            err);
+    if (size < 0 || size > PP_ARROW_METADATA)
+        return fail_damaged(a, at, "has metadata of a size that cannot be", err);
+    if (size == 0) { /* as it is where nothing is left */
         free(out->bytes);
         out->bytes = NULL;
-        return st;
+        return PP_OK;
     }
+    out->size = (uint32_t)size;
     if (out->size > r.got - HEAD) {
         uint8_t *grown = realloc(out->bytes, out->size);
         if (!grown)
@@ -136,14 +119,6 @@ static pp_status read_message(struct arrow *a, uint64_t at, struct message *out,
     if (st == PP_OK && pp_arrow_message(&f, &out->m) != 0)
         st = fail_damaged(a, at, "has no header", err);
     return st;
-}
-
-static pp_status take_schema(struct arrow *a, const struct message *m, struct pp_err *err)
-{
-    const struct pp_flat f = {m->bytes, m->size};
-    if (m->m.kind != PP_ARROW_SCHEMA)
-        return fail_damaged(a, m->at, "is no schema", err);
-    return pp_arrow_schema(&f, m->m.header, &a->t, &a->schema, err);
 }
 
 static pp_status add_batch(struct arrow *a, const struct message *m, struct pp_err *err)
@@ -166,14 +141,8 @@ static pp_status add_batch(struct arrow *a, const struct message *m, struct pp_e
     if (a->batches == MOST_BATCHES || a->t.rows + (uint64_t)rows > (uint64_t)1 << 48)
         return pp_fail(err, PP_E_UNSUPPORTED, "%s holds more than %d record batches", file->path,
                        MOST_BATCHES);
-    if (a->batches == a->cap) {
-        size_t cap = a->cap ? a->cap * 2 : 64;
-        struct batch *grown = realloc(a->batch, cap * sizeof(*grown));
-        if (!grown)
-            return pp_fail(err, PP_E_NO_MEMORY, "no memory for the record batches of %s", file->path);
-        a->batch = grown;
-        a->cap = cap;
-    }
+    if (!pp_grow(&a->batch, &a->cap, a->batches + 1, sizeof(*a->batch)))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the record batches of %s", file->path);
     struct batch *b = &a->batch[a->batches++];
     *b = (struct batch){.at = m->at + HEAD,
                         .body_at = body_at,
@@ -190,6 +159,7 @@ static pp_status add_batch(struct arrow *a, const struct message *m, struct pp_e
 
 static pp_status walk_stream(struct arrow *a, struct pp_err *err)
 {
+    const uint64_t file = a->t.place.size;
     pp_status st = PP_OK;
     uint64_t at = 0;
     int ended = 0;
@@ -198,13 +168,16 @@ static pp_status walk_stream(struct arrow *a, struct pp_err *err)
         st = read_message(a, at, &m, err);
         ended = st == PP_OK && !m.bytes;
         if (st == PP_OK && !ended) {
-            if (n == 0)
-                st = take_schema(a, &m, err);
+            const struct pp_flat f = {m.bytes, m.size};
+            if (n == 0 && m.m.kind != PP_ARROW_SCHEMA)
+                st = fail_damaged(a, at, "is no schema", err);
+            else if (n == 0)
+                st = pp_arrow_schema(&f, m.m.header, &a->t, &a->schema, err);
             else if (m.m.kind == PP_ARROW_BATCH)
                 st = add_batch(a, &m, err);
             at += HEAD + (uint64_t)m.size;
-            if (st == PP_OK && m.m.body > a->t.place.size - (at < a->t.place.size ? at : a->t.place.size))
-                st = fail_cut(a, a->t.place.size, err);
+            if (st == PP_OK && m.m.body > file - (at < file ? at : file))
+                st = fail_cut(a, file, err);
             at += m.m.body;
         }
         free(m.bytes);
@@ -216,80 +189,78 @@ static pp_status walk_stream(struct arrow *a, struct pp_err *err)
     return st;
 }
 
-/* The footer has the schema again, and where each record batch is. */
-static pp_status take_footer(struct arrow *a, const struct pp_flat *f, struct pp_err *err)
+/* The footer of a file has the schema again, and where each record batch is. */
+static pp_status walk_footer(struct arrow *a, struct pp_err *err)
 {
     enum { SCHEMA = 1, BATCHES = 3 };
-    size_t root = pp_flat_root(f), first, schema = pp_flat_refer(f, root, SCHEMA);
-    size_t n = pp_flat_vector(f, pp_flat_refer(f, root, BATCHES), BLOCK, &first);
-    if (!schema)
-        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer has no schema", a->t.place.path);
-    pp_status st = pp_arrow_schema(f, schema, &a->t, &a->schema, err);
+    const struct pp_table_place *file = &a->t.place;
+    uint8_t tail[FILE_TAIL];
+    int32_t size;
+    if (file->size < FILE_HEAD + FILE_TAIL)
+        return fail_cut(a, file->size, err);
+    pp_status st = read_all(a, file->size - FILE_TAIL, tail, FILE_TAIL, err);
+    if (st != PP_OK)
+        return st;
+    memcpy(&size, tail, sizeof(size));
+    if (memcmp(tail + 4, magic, 6) != 0)
+        return pp_fail(err, PP_E_CORRUPT, "%s is truncated: it does not end in ARROW1", file->path);
+    if (size <= 0 || (uint64_t)size > file->size - FILE_HEAD - FILE_TAIL || size > PP_ARROW_METADATA * 4)
+        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer claims %d of its %llu bytes", file->path,
+                       size, (unsigned long long)file->size);
+    uint8_t *footer = malloc((size_t)size);
+    if (!footer)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the footer of %s", file->path);
+    st = read_all(a, file->size - FILE_TAIL - (uint64_t)size, footer, (size_t)size, err);
+    if (st != PP_OK)
+        goto out;
+    const struct pp_flat f = {footer, (size_t)size};
+    size_t root = pp_flat_root(&f), first, schema = pp_flat_refer(&f, root, SCHEMA);
+    size_t n = pp_flat_vector(&f, pp_flat_refer(&f, root, BATCHES), BLOCK, &first);
+    st = schema ? pp_arrow_schema(&f, schema, &a->t, &a->schema, err)
+                : pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer has no schema", file->path);
     for (size_t i = 0; st == PP_OK && i < n; i++) {
         struct message m = {0};
-        int64_t at = pp_flat_read(f, first + i * BLOCK, 8);
-        if (at < FILE_HEAD || (uint64_t)at > a->t.place.size - HEAD)
-            return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer names byte %lld for a record batch",
-                           a->t.place.path, (long long)at);
-        st = read_message(a, (uint64_t)at, &m, err);
+        int64_t at = pp_flat_read(&f, first + i * BLOCK, 8);
+        if (at < FILE_HEAD || (uint64_t)at > file->size - HEAD)
+            st = pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer names byte %lld for a record batch",
+                         file->path, (long long)at);
+        if (st == PP_OK)
+            st = read_message(a, (uint64_t)at, &m, err);
         if (st == PP_OK && (!m.bytes || m.m.kind != PP_ARROW_BATCH))
             st = fail_damaged(a, (uint64_t)at, "is no record batch", err);
         if (st == PP_OK)
             st = add_batch(a, &m, err);
         free(m.bytes);
     }
-    return st;
-}
-
-static pp_status read_file(struct arrow *a, struct pp_err *err)
-{
-    const struct pp_table_place *file = &a->t.place;
-    uint8_t tail[FILE_TAIL];
-    int32_t n;
-    if (file->size < FILE_HEAD + FILE_TAIL)
-        return fail_cut(a, file->size, err);
-    pp_status st = read_all(a, file->size - FILE_TAIL, tail, FILE_TAIL, err);
-    if (st != PP_OK)
-        return st;
-    memcpy(&n, tail, sizeof(n));
-    if (memcmp(tail + 4, magic, 6) != 0)
-        return pp_fail(err, PP_E_CORRUPT, "%s is truncated: it does not end in ARROW1", file->path);
-    if (n <= 0 || (uint64_t)n > file->size - FILE_HEAD - FILE_TAIL || n > PP_ARROW_METADATA * 4)
-        return pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer claims %d of its %llu bytes", file->path,
-                       n, (unsigned long long)file->size);
-    uint8_t *footer = malloc((size_t)n);
-    if (!footer)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the footer of %s", file->path);
-    st = read_all(a, file->size - FILE_TAIL - (uint64_t)n, footer, (size_t)n, err);
-    if (st == PP_OK)
-        st = take_footer(a, &(struct pp_flat){footer, (size_t)n}, err);
+out:
     free(footer);
     return st;
 }
 
-/* ---- values ---- */
-
-static pp_status look_up(struct arrow *a, struct batch *b, struct pp_arrow_place **out, struct pp_err *err)
+/* The places of the used columns in a batch; NULL after a failure. */
+static struct pp_arrow_place *read_places(struct arrow *a, struct batch *b, pp_status *st, struct pp_err *err)
 {
     uint8_t *bytes = malloc(b->metadata);
     struct pp_arrow_place *place = calloc(a->n_used, sizeof(*place));
     const struct pp_flat f = {bytes, b->metadata};
     struct pp_arrow_message m;
-    pp_status st = bytes && place
-                       ? read_all(a, b->at, bytes, b->metadata, err)
-                       : pp_fail(err, PP_E_NO_MEMORY, "no memory for a record batch of %s", a->t.place.path);
-    int bad = st == PP_OK && (pp_arrow_message(&f, &m) != 0 || m.kind != PP_ARROW_BATCH || m.body != b->body);
-    for (size_t i = 0; st == PP_OK && !bad && i < a->n_used; i++)
+    *st = bytes && place
+              ? read_all(a, b->at, bytes, b->metadata, err)
+              : pp_fail(err, PP_E_NO_MEMORY, "no memory for a record batch of %s", a->t.place.path);
+    int bad = *st == PP_OK &&
+              (pp_arrow_message(&f, &m) != 0 || m.kind != PP_ARROW_BATCH || m.body != b->body);
+    for (size_t i = 0; *st == PP_OK && !bad && i < a->n_used; i++)
         bad = pp_arrow_place(&f, m.header, b->body, &a->schema, &a->schema.leaf[a->used[i]], &place[i]) != 0;
     if (bad)
-        st = fail_damaged(a, b->at - HEAD, "is a record batch whose buffers do not fit its rows", err);
+        *st = fail_damaged(a, b->at - HEAD, "is a record batch whose buffers do not fit its rows", err);
     free(bytes);
-    if (st != PP_OK)
-        free(place);
-    else
-        *out = place;
-    return st;
+    if (*st == PP_OK)
+        return place;
+    free(place);
+    return NULL;
 }
+
+/* ---- values ---- */
 
 static pp_status get_place(struct arrow *a, size_t batch, size_t column, const struct pp_arrow_place **out,
                            struct pp_err *err)
@@ -301,11 +272,11 @@ static pp_status get_place(struct arrow *a, size_t batch, size_t column, const s
     if (!place) {
         pthread_mutex_lock(&a->stripe[batch % STRIPES]);
         place = atomic_load_explicit(&b->place, memory_order_relaxed);
-        if (!place && (st = look_up(a, b, &place, err)) == PP_OK)
+        if (!place && (place = read_places(a, b, &st, err)))
             atomic_store_explicit(&b->place, place, memory_order_release);
         pthread_mutex_unlock(&a->stripe[batch % STRIPES]);
     }
-    *out = st == PP_OK ? place + column : NULL;
+    *out = place ? place + column : NULL;
     return st;
 }
 
@@ -341,29 +312,6 @@ static pp_status is_null(const struct row *r, int *null, struct pp_err *err)
     return st;
 }
 
-/* From where to where the row's bytes, or numbers, go. */
-static pp_status bounds_of(const struct row *r, uint64_t *from, uint64_t *to, struct pp_err *err)
-{
-    uint8_t pair[16];
-    unsigned width = r->leaf->offset_width;
-    if (!r->leaf->offsets) {
-        uint64_t each = r->leaf->fixed ? r->leaf->fixed : 1;
-        *from = r->number * each;
-        *to = *from + each;
-        return PP_OK;
-    }
-    pp_status st = read_all(r->a, r->b->body_at + r->place->offsets.at + r->number * width, pair, width * 2,
-                            err);
-    const struct pp_flat f = {pair, sizeof(pair)};
-    int64_t a = st == PP_OK ? pp_flat_read(&f, 0, width) : 0,
-            b = st == PP_OK ? pp_flat_read(&f, width, width) : 0;
-    if (a < 0 || b < a)
-        return fail_row(r, "ends before it begins", err);
-    *from = (uint64_t)a;
-    *to = (uint64_t)b;
-    return st;
-}
-
 static pp_status no_null_between(const struct row *r, uint64_t from, uint64_t to, struct pp_err *err)
 {
     const struct pp_arrow_part *v = &r->place->element_validity;
@@ -385,38 +333,43 @@ static pp_status no_null_between(const struct row *r, uint64_t from, uint64_t to
     return st;
 }
 
-static void release_byte(void *hold, struct pp_pages *pages)
+/* The row's value, as bytes of the file; a bit is a byte of its own. */
+static pp_status find_value(const struct row *r, struct pp_value *out, struct pp_err *err)
 {
-    (void)pages;
-    free(hold);
-}
-
-static pp_status take_bit(const struct row *r, struct pp_value *out, struct pp_err *err)
-{
-    uint8_t *byte = malloc(1);
-    if (!byte)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a value of %s", r->a->t.place.path);
-    out->hold = byte;
-    out->release = release_byte;
-    out->data = byte;
-    out->size = 1;
-    if (r->number / 8 >= r->place->data.size)
-        return fail_row(r, "lies outside of its buffer", err);
-    pp_status st = read_all(r->a, r->b->body_at + r->place->data.at + r->number / 8, byte, 1, err);
-    *byte = *byte >> r->number % 8 & 1;
-    return st;
-}
-
-static pp_status take_value(const struct row *r, struct pp_value *out, struct pp_err *err)
-{
-    uint64_t from = 0, to = 0, each = r->column->width ? r->column->width : 1;
+    uint64_t each = r->column->width ? r->column->width : 1;
     pp_status st = is_null(r, &out->is_null, err);
     if (st != PP_OK || out->is_null)
         return st;
-    if (r->leaf->is_bits)
-        return take_bit(r, out, err);
-    st = bounds_of(r, &from, &to, err);
-    if (st == PP_OK && r->leaf->element_node)
+    if (r->leaf->is_bits) {
+        uint8_t *byte = malloc(1);
+        if (!byte)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory for a value of %s", r->a->t.place.path);
+        out->hold = byte;
+        out->release = pp_value_free;
+        out->data = byte;
+        out->size = 1;
+        if (r->number / 8 >= r->place->data.size)
+            return fail_row(r, "lies outside of its buffer", err);
+        st = read_all(r->a, r->b->body_at + r->place->data.at + r->number / 8, byte, 1, err);
+        *byte = *byte >> r->number % 8 & 1;
+        return st;
+    }
+    /* from where to where the row's bytes, or numbers, go */
+    uint64_t fixed = r->leaf->fixed ? r->leaf->fixed : 1, from = r->number * fixed, to = from + fixed;
+    if (r->leaf->offsets) {
+        uint8_t pair[16];
+        unsigned width = r->leaf->offset_width;
+        st = read_all(r->a, r->b->body_at + r->place->offsets.at + r->number * width, pair, width * 2, err);
+        if (st != PP_OK)
+            return st;
+        const struct pp_flat f = {pair, sizeof(pair)};
+        int64_t begins = pp_flat_read(&f, 0, width), ends = pp_flat_read(&f, width, width);
+        if (begins < 0 || ends < begins)
+            return fail_row(r, "ends before it begins", err);
+        from = (uint64_t)begins;
+        to = (uint64_t)ends;
+    }
+    if (r->leaf->element_node)
         st = no_null_between(r, from, to, err);
     if (st != PP_OK)
         return st;
@@ -427,24 +380,11 @@ static pp_status take_value(const struct row *r, struct pp_value *out, struct pp
     return PP_OK;
 }
 
-static size_t batch_of(const struct arrow *a, uint64_t row)
-{
-    size_t low = 0, high = a->batches;
-    while (high - low > 1) {
-        size_t mid = low + (high - low) / 2;
-        if (a->batch[mid].first <= row)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 static pp_status arrow_value(struct pp_table *t, uint64_t row, size_t column, const struct pp_read_context *c,
                              struct pp_value *out, struct pp_err *err)
 {
     struct arrow *a = arrow_of(t);
-    size_t batch = batch_of(a, row);
+    size_t batch = pp_last_at(&a->batch->first, a->batches, sizeof(*a->batch), row);
     struct row r = {.a = a,
                     .b = &a->batch[batch],
                     .leaf = &a->schema.leaf[a->used[column]],
@@ -454,7 +394,7 @@ static pp_status arrow_value(struct pp_table *t, uint64_t row, size_t column, co
     *out = (struct pp_value){.pages = t->place.pages};
     pp_status st = get_place(a, batch, column, &r.place, err);
     if (st == PP_OK)
-        st = take_value(&r, out, err);
+        st = find_value(&r, out, err);
     if (st != PP_OK)
         pp_value_release(out);
     return st;
@@ -501,22 +441,17 @@ static const struct pp_table_ops arrow_ops = {
 
 pp_status pp_arrow_open(const struct pp_table_place *place, struct pp_table **out, struct pp_err *err)
 {
-    struct arrow *a = calloc(1, sizeof(*a));
+    struct arrow *a = pp_table_new(sizeof(*a), &arrow_ops, place, err);
     uint8_t head[FILE_HEAD] = {0};
     struct pp_read r;
     *out = NULL;
-    if (!a) {
-        struct pp_object object = place->object;
-        pp_object_close(&object);
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->path);
-    }
-    a->t.ops = &arrow_ops;
-    a->t.place = *place;
+    if (!a)
+        return PP_E_NO_MEMORY;
     for (int i = 0; i < STRIPES; i++)
         pthread_mutex_init(&a->stripe[i], NULL);
     pp_status st = read_some(a, 0, head, sizeof(head), &r, err);
     if (st == PP_OK)
-        st = memcmp(head, magic, 6) == 0 ? read_file(a, err) : walk_stream(a, err);
+        st = memcmp(head, magic, 6) == 0 ? walk_footer(a, err) : walk_stream(a, err);
     if (st != PP_OK)
         pp_table_close(&a->t);
     else

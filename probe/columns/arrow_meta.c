@@ -5,6 +5,77 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- FlatBuffers ---- */
+
+static int holds(const struct pp_flat *f, size_t at, size_t n)
+{
+    return at <= f->size && n <= f->size - at;
+}
+
+int64_t pp_flat_read(const struct pp_flat *f, size_t at, unsigned bytes)
+{
+    uint64_t v = 0;
+    if (!holds(f, at, bytes))
+        return 0;
+    for (unsigned i = 0; i < bytes; i++)
+        v |= (uint64_t)f->bytes[at + i] << 8 * i;
+    if (bytes < 8 && v >> (bytes * 8 - 1))
+        v |= UINT64_MAX << bytes * 8;
+    return (int64_t)v;
+}
+
+/* u32 forward from its own place. */
+static size_t follow(const struct pp_flat *f, size_t at)
+{
+    size_t to = holds(f, at, 4) ? at + (uint32_t)pp_flat_read(f, at, 4) : 0;
+    return to != at && holds(f, to, 4) ? to : 0;
+}
+
+size_t pp_flat_root(const struct pp_flat *f)
+{
+    return follow(f, 0);
+}
+
+/* Where field id of a table lies: its vtable, found by a signed distance back, has a u16 for each field. */
+static size_t find_field(const struct pp_flat *f, size_t table, int id)
+{
+    if (!table || !holds(f, table, 4))
+        return 0;
+    int64_t vtable = (int64_t)table - pp_flat_read(f, table, 4);
+    size_t slot = 4 + 2 * (size_t)id;
+    if (vtable < 0 || !holds(f, (size_t)vtable, 4) ||
+        slot + 2 > (uint16_t)pp_flat_read(f, (size_t)vtable, 2) || !holds(f, (size_t)vtable, slot + 2))
+        return 0;
+    size_t offset = (uint16_t)pp_flat_read(f, (size_t)vtable + slot, 2);
+    return offset ? table + offset : 0;
+}
+
+size_t pp_flat_refer(const struct pp_flat *f, size_t table, int id)
+{
+    size_t at = find_field(f, table, id);
+    return at ? follow(f, at) : 0;
+}
+
+int64_t pp_flat_number(const struct pp_flat *f, size_t table, int id, unsigned bytes, int64_t otherwise)
+{
+    size_t at = find_field(f, table, id);
+    return at && holds(f, at, bytes) ? pp_flat_read(f, at, bytes) : otherwise;
+}
+
+size_t pp_flat_vector(const struct pp_flat *f, size_t vector, size_t bytes, size_t *first)
+{
+    *first = vector + 4;
+    if (!vector || !holds(f, vector, 4))
+        return 0;
+    size_t n = (uint32_t)pp_flat_read(f, vector, 4);
+    return n <= (f->size - *first) / bytes ? n : 0;
+}
+
+size_t pp_flat_element(const struct pp_flat *f, size_t first, size_t i)
+{
+    return follow(f, first + i * 4);
+}
+
 /* ---- messages ---- */
 
 enum { MESSAGE_KIND = 1, MESSAGE_HEADER = 2, MESSAGE_BODY = 3 };
@@ -98,16 +169,6 @@ struct level {
     uint32_t node[PP_ARROW_DEPTH], validity[PP_ARROW_DEPTH], levels;
 };
 
-static void name_child(const struct walk *w, const struct level *up, size_t field, struct level *own)
-{
-    size_t first, n = pp_flat_vector(w->f, pp_flat_refer(w->f, field, FIELD_NAME), 1, &first), at = 0;
-    if (up->name[0])
-        at = (size_t)snprintf(own->name, sizeof(own->name), "%s.", up->name);
-    for (size_t i = 0; i < n && at + 1 < sizeof(own->name); i++)
-        own->name[at++] = (char)(w->f->bytes[first + i] ? w->f->bytes[first + i] : '?');
-    own->name[at < sizeof(own->name) ? at : sizeof(own->name) - 1] = '\0';
-}
-
 /* A number: width and sign of the column. */
 static int set_number(const struct walk *w, size_t details, int type, struct pp_column *c)
 {
@@ -129,52 +190,7 @@ static int set_number(const struct walk *w, size_t details, int type, struct pp_
     return c->width == 1 || c->width == 2 || c->width == 4 || c->width == 8;
 }
 
-static void set_type(struct pp_column *c, const char *of, const char *what)
-{
-    char number[16];
-    snprintf(c->type, sizeof(c->type), "%s%s", of,
-             what ? what : pp_column_number_name(c, number, sizeof(number)));
-}
-
-/* Its buffers begin at w->s->buffers: validity, then what the type has. */
-static void set_leaf(struct walk *w, size_t field, int type, struct pp_column *c, struct pp_arrow_leaf *l)
-{
-    size_t details = pp_flat_refer(w->f, field, FIELD_DETAILS);
-    uint32_t first = w->s->buffers;
-    if (types[type].shape == PLAIN && set_number(w, details, type, c)) {
-        l->data = first + 1;
-        l->is_bits = type == BOOL;
-        set_type(c, "", NULL);
-    } else if (types[type].shape == BYTES) {
-        c->kind = PP_COLUMN_BYTES;
-        c->is_text = type == UTF8 || type == LARGE_UTF8;
-        l->offset_width = type == LARGE_BINARY || type == LARGE_UTF8 ? 8 : 4;
-        l->offsets = type == FIXED_BINARY ? 0 : first + 1;
-        l->data = type == FIXED_BINARY ? first + 1 : first + 2;
-        if (type == FIXED_BINARY) {
-            int64_t width = pp_flat_number(w->f, details, 0, 4, 0);
-            w->bad |= width <= 0;
-            l->fixed = (uint32_t)width;
-        }
-        set_type(c, "", types[type].name);
-    } else {
-        c->kind = PP_COLUMN_OTHER;
-        set_type(c, "", types[type].shape == PLAIN ? "number of an odd width" : types[type].name);
-    }
-}
-
-static void walk_field(struct walk *w, const struct level *up, size_t field, int depth);
-
-static void walk_children(struct walk *w, const struct level *up, size_t field, int depth)
-{
-    size_t first, n = pp_flat_vector(w->f, pp_flat_refer(w->f, field, FIELD_CHILDREN), 4, &first);
-    for (size_t i = 0; i < n && !w->bad && !w->no_memory && !w->no; i++)
-        walk_field(w, up, pp_flat_element(w->f, first, i), depth + 1);
-}
-
-/* Children of a list and of what is not read: counted, and no columns of their own. */
-static void count_children(struct walk *w, size_t field, int depth);
-
+/* A field, and the children of a list and of what is not read, counted: they are no columns of their own. */
 static void count_field(struct walk *w, size_t field, int depth)
 {
     int type = (int)(uint8_t)pp_flat_number(w->f, field, FIELD_TYPE, 1, 0);
@@ -192,11 +208,6 @@ static void count_field(struct walk *w, size_t field, int depth)
         return;
     }
     w->s->buffers += types[type].buffers;
-    count_children(w, field, depth);
-}
-
-static void count_children(struct walk *w, size_t field, int depth)
-{
     size_t first, n = pp_flat_vector(w->f, pp_flat_refer(w->f, field, FIELD_CHILDREN), 4, &first);
     for (size_t i = 0; i < n && !w->bad && !w->no; i++)
         count_field(w, pp_flat_element(w->f, first, i), depth + 1);
@@ -211,11 +222,11 @@ static void set_list(struct walk *w, size_t field, int type, struct pp_column *c
     size_t details = pp_flat_refer(w->f, child, FIELD_DETAILS);
     int64_t size = pp_flat_number(w->f, pp_flat_refer(w->f, field, FIELD_DETAILS), 0, 4, 0);
     c->kind = PP_COLUMN_OTHER;
-    set_type(c, "list of ", of > 0 && of < TYPES ? types[of].name : "something else");
+    pp_column_set_type(c, "list of ", of > 0 && of < TYPES ? types[of].name : "something else");
     if (!child || of <= 0 || of >= TYPES || types[of].shape != PLAIN || of == BOOL ||
         pp_flat_refer(w->f, child, FIELD_DICTIONARY) || !set_number(w, details, of, c))
         return;
-    set_type(c, "list of ", NULL);
+    pp_column_set_type(c, "list of ", NULL);
     c->kind = PP_COLUMN_NUMBERS;
     l->offsets = type == FIXED_LIST ? 0 : w->s->buffers + 1;
     l->offset_width = type == LARGE_LIST ? 8 : 4;
@@ -230,6 +241,8 @@ static void set_list(struct walk *w, size_t field, int type, struct pp_column *c
 
 static void add_leaf(struct walk *w, const struct level *own, size_t field, int type)
 {
+    const char *name = types[type].name;
+    enum shape shape = types[type].shape;
     struct pp_column *c = pp_table_add_column(w->t, own->name);
     if (!c) {
         w->no_memory = 1;
@@ -239,20 +252,40 @@ static void add_leaf(struct walk *w, const struct level *own, size_t field, int 
     *l = (struct pp_arrow_leaf){.levels = own->levels};
     memcpy(l->node, own->node, sizeof(l->node));
     memcpy(l->validity, own->validity, sizeof(l->validity));
+    size_t details = pp_flat_refer(w->f, field, FIELD_DETAILS);
+    uint32_t first = w->s->buffers; /* its validity; then what the type has */
     if (pp_flat_refer(w->f, field, FIELD_DICTIONARY)) {
-        set_type(c, "", "dictionary-encoded");
+        pp_column_set_type(c, "", "dictionary-encoded");
         c->kind = PP_COLUMN_OTHER;
-    } else if (types[type].shape == LISTS) {
+    } else if (shape == LISTS) {
         set_list(w, field, type, c, l);
+    } else if (shape == PLAIN && set_number(w, details, type, c)) {
+        l->data = first + 1;
+        l->is_bits = type == BOOL;
+        pp_column_set_type(c, "", NULL);
+    } else if (shape == BYTES) {
+        c->kind = PP_COLUMN_BYTES;
+        c->is_text = type == UTF8 || type == LARGE_UTF8;
+        l->offset_width = type == LARGE_BINARY || type == LARGE_UTF8 ? 8 : 4;
+        l->offsets = type == FIXED_BINARY ? 0 : first + 1;
+        l->data = type == FIXED_BINARY ? first + 1 : first + 2;
+        if (type == FIXED_BINARY) {
+            int64_t width = pp_flat_number(w->f, details, 0, 4, 0);
+            w->bad |= width <= 0;
+            l->fixed = (uint32_t)width;
+        }
+        pp_column_set_type(c, "", name);
     } else {
-        set_leaf(w, field, type, c, l);
+        c->kind = PP_COLUMN_OTHER;
+        pp_column_set_type(c, "", shape == PLAIN ? "number of an odd width" : name);
     }
     count_field(w, field, 1);
 }
 
 static void walk_field(struct walk *w, const struct level *up, size_t field, int depth)
 {
-    int type = (int)(uint8_t)pp_flat_number(w->f, field, FIELD_TYPE, 1, 0);
+    const struct pp_flat *f = w->f;
+    int type = (int)(uint8_t)pp_flat_number(f, field, FIELD_TYPE, 1, 0);
     struct level own = *up;
     if (!field || depth >= PP_ARROW_DEPTH || w->s->nodes > MOST_NODES) {
         w->bad = 1;
@@ -262,16 +295,23 @@ static void walk_field(struct walk *w, const struct level *up, size_t field, int
         w->no = type == UNION ? "unions" : "views";
         return;
     }
-    name_child(w, up, field, &own);
+    size_t first, n = pp_flat_vector(f, pp_flat_refer(f, field, FIELD_NAME), 1, &first), at = 0;
+    if (up->name[0])
+        at = (size_t)snprintf(own.name, sizeof(own.name), "%s.", up->name);
+    for (size_t i = 0; i < n && at + 1 < sizeof(own.name); i++)
+        own.name[at++] = (char)(f->bytes[first + i] ? f->bytes[first + i] : '?');
+    own.name[at < sizeof(own.name) ? at : sizeof(own.name) - 1] = '\0';
     own.node[own.levels] = w->s->nodes;
     own.validity[own.levels++] = w->s->buffers;
-    if (types[type].shape == STRUCTS && !pp_flat_refer(w->f, field, FIELD_DICTIONARY)) {
-        w->s->nodes++;
-        w->s->buffers += types[type].buffers;
-        walk_children(w, &own, field, depth);
-    } else {
+    if (types[type].shape != STRUCTS || pp_flat_refer(f, field, FIELD_DICTIONARY)) {
         add_leaf(w, &own, field, type);
+        return;
     }
+    w->s->nodes++;
+    w->s->buffers += types[type].buffers;
+    n = pp_flat_vector(f, pp_flat_refer(f, field, FIELD_CHILDREN), 4, &first);
+    for (size_t i = 0; i < n && !w->bad && !w->no_memory && !w->no; i++)
+        walk_field(w, &own, pp_flat_element(f, first, i), depth + 1);
 }
 
 pp_status pp_arrow_schema(const struct pp_flat *f, size_t header, struct pp_table *t,

@@ -4,8 +4,30 @@
 #ifndef PP_COLUMNS_ARROW_META_H
 #define PP_COLUMNS_ARROW_META_H
 
-#include "probe/columns/flat.h"
 #include "probe/columns/table.h"
+
+/* FlatBuffers (flatbuffers.dev, internals), as far as the metadata need them: tables, vectors, strings and
+ * scalars at places in memory. Every place is checked against the end of the bytes, and what is not there
+ * reads as the default. Nothing here follows more than one reference, so that no call can run in a circle.
+ * Pure functions; any thread. */
+struct pp_flat {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+/* Places are offsets from the beginning; 0 is none. */
+size_t pp_flat_root(const struct pp_flat *f);
+/* The table, string or vector that field id of the table refers to. */
+size_t pp_flat_refer(const struct pp_flat *f, size_t table, int id);
+/* A scalar of 1, 2, 4 or 8 bytes, with its sign. */
+int64_t pp_flat_number(const struct pp_flat *f, size_t table, int id, unsigned bytes, int64_t otherwise);
+/* Elements of a vector, each of `bytes`: how many, all of them within the bytes; *first gets the place of the
+ * first. */
+size_t pp_flat_vector(const struct pp_flat *f, size_t vector, size_t bytes, size_t *first);
+/* The table that element i of a vector of tables refers to. */
+size_t pp_flat_element(const struct pp_flat *f, size_t first, size_t i);
+/* A scalar at a place that was checked. */
+int64_t pp_flat_read(const struct pp_flat *f, size_t at, unsigned bytes);
 
 enum { PP_ARROW_DEPTH = 8, PP_ARROW_METADATA = 16 << 20 /* bytes of one message's */ };
 

@@ -1,4 +1,5 @@
 #include "probe/columns/codec.h"
+#include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/base/library.h"
 
@@ -8,8 +9,6 @@
 
 #include <zlib.h>
 #include <zstd.h>
-
-/* ---- libraries ---- */
 
 /* Of snappy-c.h and lz4.h: plain C, and unchanged since their first versions. */
 static struct {
@@ -22,39 +21,6 @@ static struct {
     int (*decompress_safe)(const char *in, char *out, int in_size, int out_size);
     int loaded;
 } lz4;
-
-static void load_snappy(void)
-{
-    static const char *const names[] = {"libsnappy.so.1", NULL};
-    static const struct pp_library_call calls[] = {
-        {"snappy_uncompress", (void **)&snappy.uncompress},
-        {"snappy_uncompressed_length", (void **)&snappy.uncompressed_length},
-    };
-    snappy.loaded = pp_library_open(names, calls, sizeof(calls) / sizeof(*calls));
-}
-
-static void load_lz4(void)
-{
-    static const char *const names[] = {"liblz4.so.1", NULL};
-    static const struct pp_library_call calls[] = {{"LZ4_decompress_safe", (void **)&lz4.decompress_safe}};
-    lz4.loaded = pp_library_open(names, calls, sizeof(calls) / sizeof(*calls));
-}
-
-static int has_snappy(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load_snappy);
-    return snappy.loaded;
-}
-
-static int has_lz4(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load_lz4);
-    return lz4.loaded;
-}
-
-/* ---- codecs ---- */
 
 static int unpack_none(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size)
 {
@@ -104,15 +70,10 @@ static int unpack_lz4(const uint8_t *in, size_t in_size, uint8_t *out, size_t ou
                : -1;
 }
 
-static uint32_t big_32(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
 static int unpack_hadoop(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size)
 {
     while (in_size > 8) {
-        uint32_t made = big_32(in), packed = big_32(in + 4);
+        uint32_t made = pp_be32(in), packed = pp_be32(in + 4);
         if (packed == 0 || packed > in_size - 8 || made > out_size ||
             unpack_lz4(in + 8, packed, out, made) != 0)
             return -1;
@@ -126,15 +87,15 @@ static int unpack_hadoop(const uint8_t *in, size_t in_size, uint8_t *out, size_t
 
 static const struct {
     const char *name, *library, *package;
-    int (*has)(void); /* NULL: linked */
+    const int *loaded; /* NULL: linked */
     int (*unpack)(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size);
 } codecs[PP_CODECS] = {
     [PP_CODEC_NONE] = {"none", NULL, NULL, NULL, unpack_none},
-    [PP_CODEC_SNAPPY] = {"Snappy", "libsnappy.so.1", "libsnappy1v5", has_snappy, unpack_snappy},
+    [PP_CODEC_SNAPPY] = {"Snappy", "libsnappy.so.1", "libsnappy1v5", &snappy.loaded, unpack_snappy},
     [PP_CODEC_GZIP] = {"gzip", NULL, NULL, NULL, unpack_gzip},
     [PP_CODEC_ZSTD] = {"Zstandard", NULL, NULL, NULL, unpack_zstd},
-    [PP_CODEC_LZ4] = {"LZ4", "liblz4.so.1", "liblz4-1", has_lz4, unpack_lz4},
-    [PP_CODEC_LZ4_HADOOP] = {"LZ4 (Hadoop)", "liblz4.so.1", "liblz4-1", has_lz4, unpack_hadoop},
+    [PP_CODEC_LZ4] = {"LZ4", "liblz4.so.1", "liblz4-1", &lz4.loaded, unpack_lz4},
+    [PP_CODEC_LZ4_HADOOP] = {"LZ4 (Hadoop)", "liblz4.so.1", "liblz4-1", &lz4.loaded, unpack_hadoop},
 };
 
 const char *pp_codec_name(enum pp_codec codec)
@@ -142,9 +103,27 @@ const char *pp_codec_name(enum pp_codec codec)
     return codecs[codec].name;
 }
 
+static void load_libraries(void)
+{
+    static const char *const snappy_names[] = {"libsnappy.so.1", NULL};
+    static const char *const lz4_names[] = {"liblz4.so.1", NULL};
+    static const struct pp_library_call snappy_calls[] = {
+        {"snappy_uncompress", (void **)&snappy.uncompress},
+        {"snappy_uncompressed_length", (void **)&snappy.uncompressed_length},
+    };
+    static const struct pp_library_call lz4_calls[] = {
+        {"LZ4_decompress_safe", (void **)&lz4.decompress_safe}};
+    snappy.loaded = pp_library_open(snappy_names, snappy_calls, 2);
+    lz4.loaded = pp_library_open(lz4_names, lz4_calls, 1);
+}
+
 pp_status pp_codec_ready(enum pp_codec codec, struct pp_err *err)
 {
-    if (!codecs[codec].has || codecs[codec].has())
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (!codecs[codec].loaded)
+        return PP_OK;
+    pthread_once(&once, load_libraries);
+    if (*codecs[codec].loaded)
         return PP_OK;
     return pp_fail(err, PP_E_UNSUPPORTED,
                    "its columns are compressed by %s, and %s is not installed (Debian: %s)",

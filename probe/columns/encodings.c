@@ -38,25 +38,9 @@ static int next_run(struct pp_runs *r)
     return 0;
 }
 
-static int take_packed(struct pp_runs *r, uint32_t *out, size_t n)
-{
-    uint64_t mask = ((uint64_t)1 << r->width) - 1;
-    for (size_t i = 0; i < n; i++) {
-        while (r->n_bits < r->width) {
-            if (r->at == r->end)
-                return -1;
-            r->bits |= (uint64_t)*r->at++ << r->n_bits;
-            r->n_bits += 8;
-        }
-        out[i] = (uint32_t)(r->bits & mask);
-        r->bits >>= r->width;
-        r->n_bits -= r->width;
-    }
-    return 0;
-}
-
 int pp_runs_take(struct pp_runs *r, uint32_t *out, size_t n)
 {
+    const uint64_t mask = ((uint64_t)1 << r->width) - 1;
     while (n > 0) {
         if (r->run == 0 && r->packed == 0 && next_run(r) != 0)
             return -1;
@@ -67,8 +51,17 @@ int pp_runs_take(struct pp_runs *r, uint32_t *out, size_t n)
                 out[i] = r->value;
             r->run -= now;
         } else {
-            if (take_packed(r, out, now) != 0)
-                return -1;
+            for (size_t i = 0; i < now; i++) {
+                while (r->n_bits < r->width) {
+                    if (r->at == r->end)
+                        return -1;
+                    r->bits |= (uint64_t)*r->at++ << r->n_bits;
+                    r->n_bits += 8;
+                }
+                out[i] = (uint32_t)(r->bits & mask);
+                r->bits >>= r->width;
+                r->n_bits -= r->width;
+            }
             r->packed -= now;
         }
         out += now;
@@ -81,28 +74,13 @@ int pp_runs_take(struct pp_runs *r, uint32_t *out, size_t n)
 
 struct delta {
     const uint8_t *at, *end;
-    uint64_t block, per_mini, total; /* values of a block, of a miniblock, of all */
-    uint64_t minis;
+    uint64_t per_mini; /* values of a miniblock */
     uint64_t value;
 };
 
 static uint64_t from_zigzag(uint64_t v)
 {
     return v >> 1 ^ (0 - (v & 1));
-}
-
-static int delta_begin(struct delta *d, size_t n)
-{
-    uint64_t first;
-    enum { MOST_BLOCK = 1 << 20 };
-    if (take_varint(&d->at, d->end, &d->block) != 0 || take_varint(&d->at, d->end, &d->minis) != 0 ||
-        take_varint(&d->at, d->end, &d->total) != 0 || take_varint(&d->at, d->end, &first) != 0)
-        return -1;
-    if (d->block == 0 || d->block > MOST_BLOCK || d->minis == 0 || d->block % d->minis != 0 || d->total != n)
-        return -1;
-    d->per_mini = d->block / d->minis;
-    d->value = from_zigzag(first);
-    return d->per_mini % 8 == 0 ? 0 : -1;
 }
 
 /* `now` values of a miniblock of d->per_mini, whose padding is passed over. */
@@ -129,38 +107,34 @@ static int take_mini(struct delta *d, uint64_t least, unsigned width, int64_t *o
     return 0;
 }
 
-static int take_block(struct delta *d, int64_t *out, size_t n, size_t *took)
-{
-    uint64_t least;
-    if (take_varint(&d->at, d->end, &least) != 0 || d->minis > (size_t)(d->end - d->at))
-        return -1;
-    const uint8_t *width = d->at;
-    d->at += d->minis;
-    least = from_zigzag(least);
-    *took = 0;
-    for (uint64_t i = 0; i < d->minis && *took < n; i++) {
-        size_t now = n - *took < d->per_mini ? n - *took : (size_t)d->per_mini;
-        if (take_mini(d, least, width[i], out + *took, now) != 0)
-            return -1;
-        *took += now;
-    }
-    return 0;
-}
-
 int pp_delta_take(const uint8_t *bytes, size_t size, int64_t *out, size_t n, size_t *used)
 {
+    enum { MOST_BLOCK = 1 << 20 };
     struct delta d = {.at = bytes, .end = bytes + size};
-    size_t took;
-    if (delta_begin(&d, n) != 0)
+    uint64_t block, minis, total, first, least; /* block: values of one, in miniblocks */
+    if (take_varint(&d.at, d.end, &block) != 0 || take_varint(&d.at, d.end, &minis) != 0 ||
+        take_varint(&d.at, d.end, &total) != 0 || take_varint(&d.at, d.end, &first) != 0)
         return -1;
-    for (size_t i = n > 0 ? 1 : 0; i < n; i += took) {
-        if (i == 1)
-            out[0] = (int64_t)d.value;
-        if (take_block(&d, out + i, n - i, &took) != 0)
-            return -1;
-    }
-    if (n == 1)
+    if (block == 0 || block > MOST_BLOCK || minis == 0 || block % minis != 0 || total != n)
+        return -1;
+    d.per_mini = block / minis;
+    d.value = from_zigzag(first);
+    if (d.per_mini % 8 != 0)
+        return -1;
+    if (n > 0)
         out[0] = (int64_t)d.value;
+    for (size_t i = 1; i < n;) {
+        if (take_varint(&d.at, d.end, &least) != 0 || minis > (size_t)(d.end - d.at))
+            return -1;
+        const uint8_t *width = d.at;
+        d.at += minis;
+        for (uint64_t k = 0; k < minis && i < n; k++) {
+            size_t now = n - i < d.per_mini ? n - i : (size_t)d.per_mini;
+            if (take_mini(&d, from_zigzag(least), width[k], out + i, now) != 0)
+                return -1;
+            i += now;
+        }
+    }
     *used = (size_t)(d.at - bytes);
     return 0;
 }

@@ -3,13 +3,148 @@
  * storage and virtual datasets are left out. */
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/columns/hdf5_library.h"
+#include "probe/base/library.h"
 #include "probe/columns/table.h"
 #include "probe/columns/pages.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- libhdf5, opened when an HDF5 file is first met ----
+ *
+ * The declarations are those of HDF5 1.10 and later (hid_t has 64 bits), and of no header: nothing is needed
+ * to build. It reads for one thread at a time: every call is made under lock_library. */
+
+typedef int64_t h5_id; /* hid_t; negative: none */
+
+enum { H5_GROUP = 2, H5_DATASET = 5 };                                            /* H5I_type_t */
+enum { H5_INTEGER = 0, H5_FLOAT = 1, H5_STRING = 3, H5_OPAQUE = 5, H5_VLEN = 9 }; /* H5T_class_t */
+enum { H5_CHUNKED = 2, H5_VIRTUAL = 3 };                                          /* H5D_layout_t */
+enum { H5_DIMS = 32 };
+
+struct h5_vlen { /* hvl_t */
+    size_t n;
+    void *p;
+};
+
+struct h5_group { /* H5G_info_t */
+    int storage;
+    unsigned long long links;
+    int64_t most;
+    _Bool mounted;
+};
+
+/* X(return type, name, arguments) */
+#define H5_CALLS(X) \
+    X(int, H5open, (void)) \
+    X(int, H5dont_atexit, (void)) \
+    X(int, H5get_libversion, (unsigned *, unsigned *, unsigned *)) \
+    X(int, H5Eset_auto2, (h5_id, void *, void *)) \
+    X(h5_id, H5Fopen, (const char *, unsigned, h5_id)) \
+    X(int, H5Fclose, (h5_id)) \
+    X(int, H5Gget_info, (h5_id, struct h5_group *)) \
+    X(ssize_t, H5Lget_name_by_idx, \
+      (h5_id, const char *, int, int, unsigned long long, char *, size_t, h5_id)) \
+    X(h5_id, H5Oopen, (h5_id, const char *, h5_id)) \
+    X(int, H5Oclose, (h5_id)) \
+    X(int, H5Iget_type, (h5_id)) \
+    X(h5_id, H5Dget_type, (h5_id)) \
+    X(h5_id, H5Dget_space, (h5_id)) \
+    X(h5_id, H5Dget_create_plist, (h5_id)) \
+    X(int, H5Dread, (h5_id, h5_id, h5_id, h5_id, h5_id, void *)) \
+    X(int, H5Dvlen_reclaim, (h5_id, h5_id, h5_id, void *)) \
+    X(int, H5Pget_layout, (h5_id)) \
+    X(int, H5Pget_chunk, (h5_id, int, unsigned long long *)) \
+    X(int, H5Pget_external_count, (h5_id)) \
+    X(int, H5Pclose, (h5_id)) \
+    X(int, H5Sget_simple_extent_ndims, (h5_id)) \
+    X(int, H5Sget_simple_extent_dims, (h5_id, unsigned long long *, unsigned long long *)) \
+    X(h5_id, H5Screate_simple, (int, const unsigned long long *, const unsigned long long *)) \
+    X(int, H5Sselect_hyperslab, \
+      (h5_id, int, const unsigned long long *, const unsigned long long *, const unsigned long long *, \
+       const unsigned long long *)) \
+    X(int, H5Sclose, (h5_id)) \
+    X(int, H5Tget_class, (h5_id)) \
+    X(size_t, H5Tget_size, (h5_id)) \
+    X(int, H5Tget_order, (h5_id)) \
+    X(int, H5Tget_sign, (h5_id)) \
+    X(int, H5Tis_variable_str, (h5_id)) \
+    X(h5_id, H5Tget_super, (h5_id)) \
+    X(int, H5Tclose, (h5_id))
+
+struct library {
+#define H5_MEMBER(result, name, arguments) result(*name) arguments;
+    H5_CALLS(H5_MEMBER)
+#undef H5_MEMBER
+    /* What kind of link a name is (its first int: 0 hard, 1 soft, 64 external): H5Lget_info, of any version.
+     */
+    int (*link_info)(h5_id at, const char *name, void *info, h5_id access);
+};
+
+static struct library h5;
+static int loaded;
+static unsigned version[3];
+
+static void load_library(void)
+{
+    static const char *const names[] = {
+        "libhdf5_serial.so.103", "libh5.so.103",      "libh5.so.200", "libhdf5_serial.so.310",
+        "libh5.so.310",          "libhdf5_serial.so", "libh5.so",     NULL};
+    static const struct pp_library_call calls[] = {
+#define ROW(result, name, arguments) {#name, (void **)&h5.name},
+        H5_CALLS(ROW)
+#undef ROW
+    };
+    static const char *const links[] = {"H5Lget_info2", "H5Lget_info1", "H5Lget_info"};
+    if (!pp_library_open(names, calls, sizeof(calls) / sizeof(*calls)))
+        return;
+    for (size_t i = 0; i < sizeof(links) / sizeof(*links) && !h5.link_info; i++)
+        pp_library_open(names, &(struct pp_library_call){links[i], (void **)&h5.link_info}, 1);
+    h5.H5dont_atexit();
+    loaded = h5.link_info && h5.H5open() >= 0 &&
+             h5.H5get_libversion(&version[0], &version[1], &version[2]) >= 0 &&
+             (version[0] > 1 || version[1] >= 10) && h5.H5Eset_auto2(0, NULL, NULL) >= 0;
+}
+
+/* NULL: not installed, or before 1.10. */
+static const struct library *the_library(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_library);
+    return loaded ? &h5 : NULL;
+}
+
+int pp_hdf5_available(char *text, size_t size)
+{
+    if (!the_library()) {
+        snprintf(text, size, "libhdf5 1.10 or later is not installed (Debian: libhdf5-103-1)");
+        return 0;
+    }
+    snprintf(text, size, "libhdf5 %u.%u.%u", version[0], version[1], version[2]);
+    return 1;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t since_ns; /* under lock */
+
+/* Around every call. The time waited for it and held is counted (pages.h). */
+static void lock_library(void)
+{
+    uint64_t asked_ns = pp_now_ns();
+    pthread_mutex_lock(&lock);
+    since_ns = pp_now_ns();
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_LOCK_NS, since_ns - asked_ns);
+}
+
+static void unlock_library(void)
+{
+    pp_count(&pp_pages_counters, PP_PAGES_COUNT_LOCK_HELD_NS, pp_now_ns() - since_ns);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- the table ---- */
 
 enum { DEEPEST = 8, MOST_LINKS = 100000, LARGEST_ROW = 512 << 20, CHUNK_CACHE = 1 << 20 };
 
@@ -18,16 +153,16 @@ struct leaf {
     unsigned long long rows, row_bytes;
     unsigned long long chunk_rows, chunk_bytes; /* 0: the data lie in one piece */
     /* opened by use */
-    pp_h5 data, type, space;
+    h5_id data, type, space;
     int rank, is_vlen, is_string;
-    unsigned long long dims[PP_H5_DIMS];
+    unsigned long long dims[H5_DIMS];
     uint64_t last_chunk; /* under the lock */
 };
 
 struct hdf5 {
     struct pp_table t;
-    const struct pp_hdf5 *lib;
-    pp_h5 file;
+    const struct library *lib;
+    h5_id file;
     struct leaf *leaf; /* beside t.column */
     size_t used[PP_TABLE_USED], n_used;
     int links; /* seen */
@@ -42,57 +177,32 @@ static struct hdf5 *hdf5_of(const struct pp_table *t)
 /* ---- what is there ---- */
 
 /* Kind, number and width of a column from its type; what it is in words otherwise. */
-static const char *set_number(const struct hdf5 *h, pp_h5 type, struct pp_column *c)
+static const char *set_number(const struct hdf5 *h, h5_id type, struct pp_column *c)
 {
     size_t width = h->lib->H5Tget_size(type);
     int class = h->lib->H5Tget_class(type);
-    if (class != PP_H5_INTEGER && class != PP_H5_FLOAT)
+    if (class != H5_INTEGER && class != H5_FLOAT)
         return "of another type";
     if ((width != 1 && width != 2 && width != 4 && width != 8) ||
         (width > 1 && h->lib->H5Tget_order(type) != 0))
         return "number that is not little-endian";
     c->width = (unsigned)width;
-    c->number = class == PP_H5_FLOAT             ? PP_COLUMN_FLOAT
+    c->number = class == H5_FLOAT                ? PP_COLUMN_FLOAT
                 : h->lib->H5Tget_sign(type) == 0 ? PP_COLUMN_UNSIGNED
                                                  : PP_COLUMN_SIGNED;
     return NULL;
 }
 
-static const char *set_kind(const struct hdf5 *h, struct leaf *l, pp_h5 type, struct pp_column *c)
-{
-    int class = h->lib->H5Tget_class(type);
-    const char *other = NULL;
-    if (class == PP_H5_VLEN) {
-        pp_h5 of = h->lib->H5Tget_super(type);
-        other = l->rank == 1 ? set_number(h, of, c) : "array of lists";
-        h->lib->H5Tclose(of);
-        l->is_vlen = 1;
-        c->kind = c->width == 1 ? PP_COLUMN_BYTES : PP_COLUMN_NUMBERS;
-    } else if (class == PP_H5_STRING || class == PP_H5_OPAQUE) {
-        l->is_string = class == PP_H5_STRING && h->lib->H5Tis_variable_str(type) > 0;
-        c->is_text = class == PP_H5_STRING;
-        c->kind = PP_COLUMN_BYTES;
-        other = l->rank == 1 ? NULL : "array of strings";
-    } else {
-        other = set_number(h, type, c);
-        c->kind = l->rank == 1 ? PP_COLUMN_NUMBER : PP_COLUMN_NUMBERS;
-    }
-    if (c->kind == PP_COLUMN_BYTES)
-        c->width = 0;
-    return other;
-}
-
 /* Where the data are: within the file, in chunks or not. */
-static const char *set_layout(const struct hdf5 *h, struct leaf *l, pp_h5 data)
+static const char *set_layout(const struct hdf5 *h, struct leaf *l, h5_id data)
 {
-    unsigned long long chunk[PP_H5_DIMS] = {0};
-    pp_h5 how = h->lib->H5Dget_create_plist(data);
+    unsigned long long chunk[H5_DIMS] = {0};
+    h5_id how = h->lib->H5Dget_create_plist(data);
     int layout = how >= 0 ? h->lib->H5Pget_layout(how) : -1;
     const char *other = NULL;
-    if (layout < 0 || layout == PP_H5_VIRTUAL || h->lib->H5Pget_external_count(how) != 0)
+    if (layout < 0 || layout == H5_VIRTUAL || h->lib->H5Pget_external_count(how) != 0)
         other = "data in other files";
-    else if (layout == PP_H5_CHUNKED && h->lib->H5Pget_chunk(how, PP_H5_DIMS, chunk) == l->rank &&
-             chunk[0] > 0) {
+    else if (layout == H5_CHUNKED && h->lib->H5Pget_chunk(how, H5_DIMS, chunk) == l->rank && chunk[0] > 0) {
         unsigned long long bytes = 1;
         for (int i = 0; i < l->rank && bytes < (unsigned long long)1 << 40; i++)
             bytes *= chunk[i] ? chunk[i] : 1;
@@ -104,35 +214,53 @@ static const char *set_layout(const struct hdf5 *h, struct leaf *l, pp_h5 data)
     return other;
 }
 
-static const char *look(struct hdf5 *h, struct leaf *l, pp_h5 data, struct pp_column *c)
+/* Kind, rows and layout of a dataset; what it is in words where it cannot be read, else NULL. */
+static const char *describe_data(struct hdf5 *h, struct leaf *l, h5_id data, struct pp_column *c)
 {
-    pp_h5 space = h->lib->H5Dget_space(data), type = h->lib->H5Dget_type(data);
+    const struct library *lib = h->lib;
+    h5_id space = lib->H5Dget_space(data), type = lib->H5Dget_type(data);
     const char *other = "of a shape that is not read";
-    l->rank = space >= 0 ? h->lib->H5Sget_simple_extent_ndims(space) : -1;
-    if (type >= 0 && l->rank >= 1 && l->rank < PP_H5_DIMS &&
-        h->lib->H5Sget_simple_extent_dims(space, l->dims, NULL) == l->rank) {
-        l->rows = l->dims[0];
-        l->row_bytes = h->lib->H5Tget_size(type);
-        for (int i = 1; i < l->rank; i++)
-            l->row_bytes = l->dims[i] && l->row_bytes <= LARGEST_ROW / l->dims[i] ? l->row_bytes * l->dims[i]
-                                                                                  : 0;
-        other = set_kind(h, l, type, c);
-        if (!other)
-            other = set_layout(h, l, data);
-        l->chunk_bytes *= h->lib->H5Tget_size(type);
-        if (!other && (l->row_bytes == 0 || l->row_bytes > LARGEST_ROW))
-            other = "rows of more than 512 MiB, or of none";
+    l->rank = space >= 0 ? lib->H5Sget_simple_extent_ndims(space) : -1;
+    if (type < 0 || l->rank < 1 || l->rank >= H5_DIMS ||
+        lib->H5Sget_simple_extent_dims(space, l->dims, NULL) != l->rank)
+        goto out;
+    l->rows = l->dims[0];
+    l->row_bytes = lib->H5Tget_size(type);
+    for (int i = 1; i < l->rank; i++)
+        l->row_bytes = l->dims[i] && l->row_bytes <= LARGEST_ROW / l->dims[i] ? l->row_bytes * l->dims[i] : 0;
+    int class = lib->H5Tget_class(type);
+    if (class == H5_VLEN) {
+        h5_id of = lib->H5Tget_super(type);
+        other = l->rank == 1 ? set_number(h, of, c) : "array of lists";
+        lib->H5Tclose(of);
+        l->is_vlen = 1;
+        c->kind = c->width == 1 ? PP_COLUMN_BYTES : PP_COLUMN_NUMBERS;
+    } else if (class == H5_STRING || class == H5_OPAQUE) {
+        l->is_string = class == H5_STRING && lib->H5Tis_variable_str(type) > 0;
+        c->is_text = class == H5_STRING;
+        c->kind = PP_COLUMN_BYTES;
+        other = l->rank == 1 ? NULL : "array of strings";
+    } else {
+        other = set_number(h, type, c);
+        c->kind = l->rank == 1 ? PP_COLUMN_NUMBER : PP_COLUMN_NUMBERS;
     }
+    if (c->kind == PP_COLUMN_BYTES)
+        c->width = 0;
+    if (!other)
+        other = set_layout(h, l, data);
+    l->chunk_bytes *= lib->H5Tget_size(type);
+    if (!other && (l->row_bytes == 0 || l->row_bytes > LARGEST_ROW))
+        other = "rows of more than 512 MiB, or of none";
+out:
     if (space >= 0)
-        h->lib->H5Sclose(space);
+        lib->H5Sclose(space);
     if (type >= 0)
-        h->lib->H5Tclose(type);
+        lib->H5Tclose(type);
     return other;
 }
 
-static void add_dataset(struct hdf5 *h, const char *path, pp_h5 data)
+static void add_dataset(struct hdf5 *h, const char *path, h5_id data)
 {
-    char number[16];
     struct pp_column *c = pp_table_add_column(&h->t, path + 1);
     if (!c) {
         h->no_memory = h->t.columns < PP_TABLE_COLUMNS;
@@ -143,17 +271,14 @@ static void add_dataset(struct hdf5 *h, const char *path, pp_h5 data)
     h->no_memory |= !l->path;
     for (char *at = c->name; *at; at++)
         *at = *at == '/' ? '.' : *at;
-    const char *other = look(h, l, data, c);
-    snprintf(c->type, sizeof(c->type), "%s%s", !other && c->kind == PP_COLUMN_NUMBERS ? "array of " : "",
-             other                        ? other
-             : c->kind == PP_COLUMN_BYTES ? (c->is_text ? "string" : "binary")
-                                          : pp_column_number_name(c, number, sizeof(number)));
+    const char *other = describe_data(h, l, data, c);
+    pp_column_set_type(c, !other && c->kind == PP_COLUMN_NUMBERS ? "array of " : "", other);
     c->kind = other ? PP_COLUMN_OTHER : c->kind;
 }
 
-static void walk(struct hdf5 *h, pp_h5 group, const char *path, int depth)
+static void walk_group(struct hdf5 *h, h5_id group, const char *path, int depth)
 {
-    struct pp_h5_group info = {0};
+    struct h5_group info = {0};
     if (depth > DEEPEST || h->lib->H5Gget_info(group, &info) < 0)
         return;
     for (unsigned long long i = 0; i < info.links && h->links++ < MOST_LINKS && !h->no_memory; i++) {
@@ -163,14 +288,14 @@ static void walk(struct hdf5 *h, pp_h5 group, const char *path, int depth)
         if (n <= 0 || (size_t)n >= sizeof(name) || h->lib->link_info(group, name, link, 0) < 0 ||
             link[0] != 0 || snprintf(full, sizeof(full), "%s/%s", path, name) >= PP_TABLE_NAME)
             continue;
-        pp_h5 object = h->lib->H5Oopen(group, name, 0);
+        h5_id object = h->lib->H5Oopen(group, name, 0);
         if (object < 0)
             continue;
         int type = h->lib->H5Iget_type(object);
-        if (type == PP_H5_DATASET)
+        if (type == H5_DATASET)
             add_dataset(h, full, object);
-        else if (type == PP_H5_GROUP)
-            walk(h, object, full, depth + 1);
+        else if (type == H5_GROUP)
+            walk_group(h, object, full, depth + 1);
         h->lib->H5Oclose(object);
     }
 }
@@ -199,65 +324,39 @@ static void count_rows(struct hdf5 *h)
 
 /* ---- values ---- */
 
-static void free_value(void *hold, struct pp_pages *pages)
-{
-    (void)pages;
-    free(hold);
-}
-
-/* A chunk is read and decoded whole; the library keeps 1 MiB of them by default. */
-static void count_chunk(struct leaf *l, uint64_t row, uint64_t began_ns)
-{
-    uint64_t chunk = l->chunk_rows ? row / l->chunk_rows : 0;
-    if (!l->chunk_rows || (chunk == l->last_chunk && l->chunk_bytes <= CHUNK_CACHE))
-        return;
-    l->last_chunk = chunk;
-    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED, 1);
-    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED_BYTES, l->chunk_bytes);
-    pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODE_NS, pp_now_ns() - began_ns);
-}
-
-/* What a list or a string of any length points to, copied; the library's own memory is given back. */
-static int take_pointed(struct hdf5 *h, const struct leaf *l, pp_h5 mem, unsigned width, struct pp_value *out)
-{
-    struct pp_h5_vlen *v = out->hold;
-    const void *from = l->is_string ? *(void **)out->hold : v->p;
-    size_t size = l->is_string ? (from ? strlen(from) : 0) : v->n * (width ? width : 1);
-    uint8_t *copy = size <= LARGEST_ROW ? malloc(size + 1) : NULL;
-    if (copy && size)
-        memcpy(copy, from, size);
-    h->lib->H5Dvlen_reclaim(l->type, mem, 0, out->hold);
-    free(out->hold);
-    out->hold = copy;
-    out->size = size;
-    return copy ? 0 : -1;
-}
-
 static int read_row(struct hdf5 *h, struct leaf *l, uint64_t row, unsigned width, struct pp_value *out)
 {
-    unsigned long long start[PP_H5_DIMS] = {row}, count[PP_H5_DIMS];
-    uint64_t began_ns = pp_now_ns();
+    unsigned long long start[H5_DIMS] = {row}, count[H5_DIMS];
+    uint64_t began_ns = pp_now_ns(), chunk = l->chunk_rows ? row / l->chunk_rows : 0;
     memcpy(count, l->dims, sizeof(count));
     count[0] = 1;
-    pp_h5 mem = h->lib->H5Screate_simple(l->rank, count, NULL);
+    h5_id mem = h->lib->H5Screate_simple(l->rank, count, NULL);
     int failed = mem < 0 || h->lib->H5Sselect_hyperslab(l->space, 0, start, NULL, count, NULL) < 0 ||
                  h->lib->H5Dread(l->data, l->type, mem, l->space, 0, out->hold) < 0;
-    if (!failed) {
-        count_chunk(l, row, began_ns);
-        if (l->is_vlen || l->is_string)
-            failed = take_pointed(h, l, mem, width, out) != 0;
+    /* A chunk is read and decoded whole; the library keeps 1 MiB of them by default. */
+    if (!failed && l->chunk_rows && (chunk != l->last_chunk || l->chunk_bytes > CHUNK_CACHE)) {
+        l->last_chunk = chunk;
+        pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED, 1);
+        pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODED_BYTES, l->chunk_bytes);
+        pp_count(&pp_pages_counters, PP_PAGES_COUNT_DECODE_NS, pp_now_ns() - began_ns);
+    }
+    /* What a list or a string of any length points to is copied; the library's own memory is given back. */
+    if (!failed && (l->is_vlen || l->is_string)) {
+        struct h5_vlen *v = out->hold;
+        const void *from = l->is_string ? *(void **)out->hold : v->p;
+        size_t size = l->is_string ? (from ? strlen(from) : 0) : v->n * (width ? width : 1);
+        uint8_t *copy = size <= LARGEST_ROW ? malloc(size + 1) : NULL;
+        if (copy && size)
+            memcpy(copy, from, size);
+        h->lib->H5Dvlen_reclaim(l->type, mem, 0, out->hold);
+        free(out->hold);
+        out->hold = copy;
+        out->size = size;
+        failed = !copy;
     }
     if (mem >= 0)
         h->lib->H5Sclose(mem);
     return failed;
-}
-
-/* Of a fixed size: what fills it up is no part of the text. */
-static void cut_filling(struct pp_value *out)
-{
-    const uint8_t *bytes = out->hold;
-    while (out->size > 0 && bytes[out->size - 1] == 0)
-        out->size--;
 }
 
 static pp_status hdf5_value(struct pp_table *t, uint64_t row, size_t column, const struct pp_read_context *c,
@@ -267,14 +366,14 @@ static pp_status hdf5_value(struct pp_table *t, uint64_t row, size_t column, con
     struct leaf *l = &h->leaf[h->used[column]];
     const struct pp_column *col = &t->column[h->used[column]];
     (void)c;
-    *out = (struct pp_value){.pages = t->place.pages, .release = free_value};
+    *out = (struct pp_value){.pages = t->place.pages, .release = pp_value_free};
     out->size = l->row_bytes;
-    out->hold = calloc(1, (size_t)l->row_bytes + sizeof(struct pp_h5_vlen));
+    out->hold = calloc(1, (size_t)l->row_bytes + sizeof(struct h5_vlen));
     if (!out->hold)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for a row of %s", t->place.path);
-    pp_hdf5_lock();
+    lock_library();
     int failed = read_row(h, l, row, col->width, out);
-    pp_hdf5_unlock();
+    unlock_library();
     if (failed) {
         pp_value_release(out);
         return pp_fail(err, PP_E_CORRUPT,
@@ -282,9 +381,10 @@ static pp_status hdf5_value(struct pp_table *t, uint64_t row, size_t column, con
                        "filter that is not installed",
                        (unsigned long long)row, l->path, t->place.path);
     }
-    if (col->is_text && !l->is_string)
-        cut_filling(out);
     out->data = out->hold;
+    /* Of a fixed size: what fills it up is no part of the text. */
+    while (col->is_text && !l->is_string && out->size > 0 && out->data[out->size - 1] == 0)
+        out->size--;
     return PP_OK;
 }
 
@@ -296,7 +396,7 @@ static pp_status hdf5_use(struct pp_table *t, const size_t *columns, size_t n, s
     int failed = 0;
     memcpy(h->used, columns, n * sizeof(*columns));
     h->n_used = n;
-    pp_hdf5_lock();
+    lock_library();
     for (size_t i = 0; i < n; i++) {
         struct leaf *l = &h->leaf[columns[i]];
         l->data = h->lib->H5Oopen(h->file, l->path, 0);
@@ -304,7 +404,7 @@ static pp_status hdf5_use(struct pp_table *t, const size_t *columns, size_t n, s
         l->space = l->data >= 0 ? h->lib->H5Dget_space(l->data) : -1;
         failed |= l->type < 0 || l->space < 0;
     }
-    pp_hdf5_unlock();
+    unlock_library();
     return failed ? pp_fail(err, PP_E_CORRUPT, "libhdf5 cannot open the data of %s", t->place.path) : PP_OK;
 }
 
@@ -317,7 +417,7 @@ static void hdf5_close(struct pp_table *t)
 {
     struct hdf5 *h = hdf5_of(t);
     if (h->lib)
-        pp_hdf5_lock();
+        lock_library();
     for (size_t i = 0; h->leaf && i < t->columns; i++) {
         struct leaf *l = &h->leaf[i];
         if (l->space >= 0)
@@ -331,7 +431,7 @@ static void hdf5_close(struct pp_table *t)
     if (h->file >= 0)
         h->lib->H5Fclose(h->file);
     if (h->lib)
-        pp_hdf5_unlock();
+        unlock_library();
     free(h->leaf);
 }
 
@@ -342,48 +442,43 @@ static const struct pp_table_ops hdf5_ops = {
     .close = hdf5_close,
 };
 
-static pp_status open_file(struct hdf5 *h, struct pp_err *err)
-{
-    const struct pp_table_place *place = &h->t.place;
-    char why[200];
-    if (!(pp_storage_flags(place->storage) & PP_STORAGE_LOCAL))
-        return pp_fail(err, PP_E_UNSUPPORTED,
-                       "%s is HDF5, which is read from file systems alone: copy it to one", place->path);
-    if (!pp_hdf5_available(why, sizeof(why)))
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s is HDF5, and %s", place->path, why);
-    h->lib = pp_hdf5_library();
-    if (!(h->leaf = calloc(PP_TABLE_COLUMNS, sizeof(*h->leaf))))
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->path);
-    pp_hdf5_lock();
-    h->file = h->lib->H5Fopen(place->path, 0, 0);
-    pp_h5 root = h->file >= 0 ? h->lib->H5Oopen(h->file, "/", 0) : -1;
-    if (root >= 0) {
-        walk(h, root, "", 0);
-        h->lib->H5Oclose(root);
-    }
-    pp_hdf5_unlock();
-    if (root < 0)
-        return pp_fail(err, PP_E_CORRUPT,
-                       "libhdf5 cannot open %s: it is truncated, damaged, or open for writing", place->path);
-    if (h->no_memory)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the datasets of %s", place->path);
-    count_rows(h);
-    return PP_OK;
-}
-
 pp_status pp_hdf5_open(const struct pp_table_place *place, struct pp_table **out, struct pp_err *err)
 {
-    struct hdf5 *h = calloc(1, sizeof(*h));
+    struct hdf5 *h = pp_table_new(sizeof(*h), &hdf5_ops, place, err);
+    char why[200];
+    pp_status st = PP_OK;
+    h5_id root = -1;
     *out = NULL;
-    if (!h) {
-        struct pp_object object = place->object;
-        pp_object_close(&object);
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->path);
-    }
-    h->t.ops = &hdf5_ops;
-    h->t.place = *place;
+    if (!h)
+        return PP_E_NO_MEMORY;
     h->file = -1;
-    pp_status st = open_file(h, err);
+    if (!(pp_storage_flags(place->storage) & PP_STORAGE_LOCAL))
+        st = pp_fail(err, PP_E_UNSUPPORTED,
+                     "%s is HDF5, which is read from file systems alone: copy it to one", place->path);
+    else if (!pp_hdf5_available(why, sizeof(why)))
+        st = pp_fail(err, PP_E_UNSUPPORTED, "%s is HDF5, and %s", place->path, why);
+    else if (!(h->leaf = calloc(PP_TABLE_COLUMNS, sizeof(*h->leaf))))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->path);
+    if (st != PP_OK)
+        goto out;
+    h->lib = the_library();
+    lock_library();
+    h->file = h->lib->H5Fopen(place->path, 0, 0);
+    if (h->file >= 0)
+        root = h->lib->H5Oopen(h->file, "/", 0);
+    if (root >= 0) {
+        walk_group(h, root, "", 0);
+        h->lib->H5Oclose(root);
+    }
+    unlock_library();
+    if (root < 0)
+        st = pp_fail(err, PP_E_CORRUPT,
+                     "libhdf5 cannot open %s: it is truncated, damaged, or open for writing", place->path);
+    else if (h->no_memory)
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the datasets of %s", place->path);
+    else
+        count_rows(h);
+out:
     if (st != PP_OK)
         pp_table_close(&h->t);
     else

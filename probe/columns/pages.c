@@ -51,7 +51,7 @@ static struct pp_page **bucket_of(struct pp_pages *c, const struct pp_page_key *
     return &c->bucket[h >> 54];
 }
 
-static struct pp_page *find(struct pp_pages *c, const struct pp_page_key *k)
+static struct pp_page *find_page(struct pp_pages *c, const struct pp_page_key *k)
 {
     struct pp_page *p = *bucket_of(c, k);
     while (p && !is_same(&p->key, k))
@@ -95,60 +95,51 @@ static void trim(struct pp_pages *c)
     }
 }
 
-static void keep(struct pp_pages *c, const struct pp_page_key *key, struct pp_page *p)
-{
-    struct pp_page **at = bucket_of(c, key);
-    p->key = *key;
-    p->users = 1;
-    p->next = *at;
-    *at = p;
-    enter_newest(c, p);
-    c->bytes += p->bytes;
-    trim(c);
-}
-
 /* ---- getting ---- */
-
-static int is_made_now(const struct pp_pages *c, const struct pp_page_key *key)
-{
-    const struct making *m = c->making;
-    while (m && !is_same(&m->key, key))
-        m = m->next;
-    return m != NULL;
-}
-
-static void end_making(struct pp_pages *c, struct making *mine)
-{
-    struct making **at = &c->making;
-    while (*at != mine)
-        at = &(*at)->next;
-    *at = mine->next;
-    pthread_cond_broadcast(&c->made);
-}
 
 pp_status pp_pages_get(struct pp_pages *c, const struct pp_page_key *key, pp_page_maker *make, void *ctx,
                        struct pp_page **out, struct pp_err *err)
 {
+    const struct making *made_now;
+    struct pp_page *p;
     pp_status st = PP_OK;
     *out = NULL;
     pthread_mutex_lock(&c->lock);
-    while (!(*out = find(c, key)) && is_made_now(c, key))
+    while (!(p = find_page(c, key))) {
+        made_now = c->making;
+        while (made_now && !is_same(&made_now->key, key))
+            made_now = made_now->next;
+        if (!made_now)
+            break;
         pthread_cond_wait(&c->made, &c->lock);
-    if (*out) {
-        (*out)->users++;
-        leave_age(c, *out);
-        enter_newest(c, *out);
+    }
+    if (p) {
+        p->users++;
+        leave_age(c, p);
+        enter_newest(c, p);
     } else {
-        struct making mine = {.key = *key, .next = c->making};
+        struct making mine = {.key = *key, .next = c->making}, **at = &c->making;
         c->making = &mine;
         pthread_mutex_unlock(&c->lock);
-        st = make(ctx, out, err);
+        st = make(ctx, &p, err);
         pthread_mutex_lock(&c->lock);
-        if (st == PP_OK)
-            keep(c, key, *out);
-        end_making(c, &mine);
+        if (st == PP_OK) {
+            struct pp_page **bucket = bucket_of(c, key);
+            p->key = *key;
+            p->users = 1;
+            p->next = *bucket;
+            *bucket = p;
+            enter_newest(c, p);
+            c->bytes += p->bytes;
+            trim(c);
+        }
+        while (*at != &mine)
+            at = &(*at)->next;
+        *at = mine.next;
+        pthread_cond_broadcast(&c->made);
     }
     pthread_mutex_unlock(&c->lock);
+    *out = st == PP_OK ? p : NULL;
     return st;
 }
 

@@ -2,6 +2,7 @@
  * first wanted (from its OffsetIndex, else from the header of each page), and a page is read and decoded as a
  * whole. A page of a list without either that index or headers of version 2 has to be decoded to know its
  * rows. */
+#include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/columns/parquet_page.h"
@@ -54,7 +55,7 @@ static struct parquet *parquet_of(const struct pp_table *t)
 /* One column of one row group. */
 struct place {
     struct parquet *p;
-    size_t group, use;
+    size_t group;
     uint32_t id; /* of the chunk */
     const struct pp_column *column;
     const struct pp_parquet_leaf *leaf;
@@ -62,18 +63,6 @@ struct place {
     const struct pp_read_context *context;
     struct pp_value *cost; /* what reads are counted in */
 };
-
-static struct place place_of(struct parquet *p, size_t group, size_t use)
-{
-    size_t i = group * p->n_used + use;
-    return (struct place){.p = p,
-                          .group = group,
-                          .use = use,
-                          .id = (uint32_t)i,
-                          .column = &p->t.column[p->used[use]],
-                          .leaf = &p->meta.leaf[p->used[use]],
-                          .chunk = &p->meta.chunk[i]};
-}
 
 static pp_status fail_page(const struct place *at, pp_status st, uint64_t offset, const char *why,
                            struct pp_err *err)
@@ -83,26 +72,14 @@ static pp_status fail_page(const struct place *at, pp_status st, uint64_t offset
                    why);
 }
 
-/* ---- reading ---- */
-
+/* Bytes of the file, counted at at->cost. */
 static pp_status read_bytes(const struct place *at, struct pp_read *r, struct pp_err *err)
 {
-    struct pp_table_place *file = &at->p->t.place;
-    struct pp_object opened = {0};
-    const struct pp_object *o = &file->object;
-    pp_status st = PP_OK;
-    r->name = file->path;
-    if (!o->storage) {
-        st = pp_storage_open(file->storage, &(struct pp_open){.name = file->path, .attempt = "open"}, &opened,
-                             err);
-        o = &opened;
-    }
-    if (st == PP_OK)
-        st = pp_object_read_at(o, r, err);
+    const struct pp_table_place *file = &at->p->t.place;
+    pp_status st = pp_table_read(file, r, err);
     if (st == PP_OK && r->got < r->size)
         st = pp_fail(err, PP_E_CORRUPT, "%s is truncated: it ends at byte %llu within its data", file->path,
                      (unsigned long long)(r->offset + r->got));
-    pp_object_close(&opened);
     if (st == PP_OK && at->cost) {
         at->cost->cache_known = r->cache_known;
         at->cost->read_bytes += r->got;
@@ -110,6 +87,8 @@ static pp_status read_bytes(const struct place *at, struct pp_read *r, struct pp
     }
     return st;
 }
+
+/* ---- reading ---- */
 
 /* A page with its header, in memory of malloc. */
 static pp_status read_page(const struct place *at, const struct page_place *page, uint8_t **buf,
@@ -231,15 +210,25 @@ struct wanted_page {
     struct page_place page;
 };
 
-static pp_status decode_page(const struct wanted_page *want, struct pp_parquet_dictionary *dictionary,
-                             struct pp_parquet_page **out, struct pp_err *err)
+static pp_status make_page(void *ctx, struct pp_page **out, struct pp_err *err)
 {
+    const struct wanted_page *want = ctx;
     const struct place *at = &want->at;
+    struct pp_pages *pages = at->p->t.place.pages;
+    const struct pp_page_key key = {.table = at->p, .chunk = at->id, .page = DICTIONARY};
+    struct pp_page *dictionary = NULL;
+    struct pp_parquet_page *page = NULL;
     struct pp_parquet_page_head head;
-    uint64_t began_ns = pp_now_ns();
     uint8_t *buf = NULL;
     const char *why = NULL;
-    pp_status st = read_page(at, &want->page, &buf, &head, err);
+    pp_status st = PP_OK;
+    *out = NULL;
+    if (at->chunk->dictionary_at)
+        st = pp_pages_get(pages, &key, make_dictionary, (void *)at, &dictionary, err);
+    if (st != PP_OK)
+        return st;
+    uint64_t began_ns = pp_now_ns();
+    st = read_page(at, &want->page, &buf, &head, err);
     if (st == PP_OK && head.type != PP_PARQUET_DATA && head.type != PP_PARQUET_DATA_2)
         st = fail_page(at, PP_E_CORRUPT, want->page.at, "holds no values", err);
     if (st == PP_OK) {
@@ -248,30 +237,17 @@ static pp_status decode_page(const struct wanted_page *want, struct pp_parquet_d
                                        .codec = at->chunk->codec,
                                        .head = &head,
                                        .packed = buf + head.head,
-                                       .dictionary = dictionary};
-        why = pp_parquet_page_decode(&body, out, &st);
+                                       .dictionary = dictionary
+                                                         ? ((struct kept_dictionary *)dictionary)->dictionary
+                                                         : NULL};
+        why = pp_parquet_page_decode(&body, &page, &st);
     }
     if (why)
         fail_page(at, st, want->page.at, why, err);
-    free(buf);
     if (st == PP_OK)
         count_decoded(head.unpacked, began_ns);
-    return st;
-}
-
-static pp_status make_page(void *ctx, struct pp_page **out, struct pp_err *err)
-{
-    struct wanted_page *want = ctx;
-    struct pp_pages *pages = want->at.p->t.place.pages;
-    const struct pp_page_key key = {.table = want->at.p, .chunk = want->at.id, .page = DICTIONARY};
-    struct pp_page *kept = NULL;
-    struct pp_parquet_page *page = NULL;
-    pp_status st = PP_OK;
-    if (want->at.chunk->dictionary_at)
-        st = pp_pages_get(pages, &key, make_dictionary, &want->at, &kept, err);
-    if (st == PP_OK)
-        st = decode_page(want, kept ? ((struct kept_dictionary *)kept)->dictionary : NULL, &page, err);
-    pp_pages_put(pages, kept);
+    free(buf);
+    pp_pages_put(pages, dictionary);
     *out = page ? &page->base : NULL;
     return st;
 }
@@ -343,23 +319,6 @@ static pp_status list_by_index(const struct place *at, struct page_list **out, s
     return st;
 }
 
-/* A page of a list, version 1: how many rows begin in it, decoded to be known. */
-static pp_status count_rows(const struct place *at, struct page_place *page, uint64_t *rows,
-                            struct pp_err *err)
-{
-    struct wanted_page want = {.at = *at, .page = *page};
-    struct pp_page *made = NULL;
-    want.at.context = NULL;
-    pp_status st = make_page(&want, &made, err);
-    if (st != PP_OK)
-        return st;
-    const struct pp_parquet_page *p = (const struct pp_parquet_page *)made;
-    *rows = p->rows;
-    page->lead = p->start[0] + (uint32_t)p->lead_null;
-    made->free(made);
-    return PP_OK;
-}
-
 static pp_status list_by_headers(const struct place *at, struct page_list **out, struct pp_err *err)
 {
     size_t cap = 0;
@@ -382,12 +341,22 @@ static pp_status list_by_headers(const struct place *at, struct page_list **out,
             at->chunk->dictionary_at = page.at; /* of writers that do not say where it is */
         if (head.type != PP_PARQUET_DATA && head.type != PP_PARQUET_DATA_2)
             continue;
-        if (!at->leaf->max_repetition)
+        if (!at->leaf->max_repetition) {
             rows = head.values;
-        else if (head.type == PP_PARQUET_DATA_2)
+        } else if (head.type == PP_PARQUET_DATA_2) {
             rows = head.rows;
-        else if (st == PP_OK)
-            st = count_rows(at, &page, &rows, err);
+        } else if (st == PP_OK) { /* how many rows begin in it is known once it is decoded */
+            struct wanted_page want = {.at = *at, .page = page};
+            struct pp_page *made = NULL;
+            want.at.context = NULL;
+            st = make_page(&want, &made, err);
+            if (st != PP_OK)
+                break;
+            const struct pp_parquet_page *p = (const struct pp_parquet_page *)made;
+            rows = p->rows;
+            page.lead = p->start[0] + (uint32_t)p->lead_null;
+            made->free(made);
+        }
         if (st == PP_OK)
             st = add_place(out, &cap, &page, err);
         row += rows;
@@ -400,22 +369,7 @@ static pp_status list_by_headers(const struct place *at, struct page_list **out,
     return st;
 }
 
-/* Under the lock of the chunk's stripe. */
-static pp_status make_list(const struct place *at, struct page_list **out, struct pp_err *err)
-{
-    pp_status st = at->chunk->index_at ? list_by_index(at, out, err) : list_by_headers(at, out, err);
-    if (st == PP_OK && !*out)
-        st = pp_fail(err, PP_E_CORRUPT, "%s is damaged: column %s of row group %zu holds no page",
-                     at->p->t.place.path, at->column->name, at->group);
-    if (st == PP_OK) {
-        (*out)->page[(*out)->n] = (struct page_place){.first_row = at->p->meta.group[at->group].rows};
-    } else {
-        free(*out);
-        *out = NULL;
-    }
-    return st;
-}
-
+/* Made by the first thread that wants it, under the lock of the chunk's stripe. */
 static pp_status get_list(const struct place *at, const struct page_list **out, struct pp_err *err)
 {
     struct chunk_state *s = &at->p->state[at->id];
@@ -423,13 +377,25 @@ static pp_status get_list(const struct place *at, const struct page_list **out, 
     pp_status st = PP_OK;
     /* acquire: pairs with the release below, so that the list is whole */
     struct page_list *list = atomic_load_explicit(&s->list, memory_order_acquire);
+    *out = list;
+    if (list)
+        return PP_OK;
+    pthread_mutex_lock(lock);
+    list = atomic_load_explicit(&s->list, memory_order_relaxed);
     if (!list) {
-        pthread_mutex_lock(lock);
-        list = atomic_load_explicit(&s->list, memory_order_relaxed);
-        if (!list && (st = make_list(at, &list, err)) == PP_OK)
+        st = at->chunk->index_at ? list_by_index(at, &list, err) : list_by_headers(at, &list, err);
+        if (st == PP_OK && !list)
+            st = pp_fail(err, PP_E_CORRUPT, "%s is damaged: column %s of row group %zu holds no page",
+                         at->p->t.place.path, at->column->name, at->group);
+        if (st == PP_OK) {
+            list->page[list->n] = (struct page_place){.first_row = at->p->meta.group[at->group].rows};
             atomic_store_explicit(&s->list, list, memory_order_release);
-        pthread_mutex_unlock(lock);
+        } else {
+            free(list);
+            list = NULL;
+        }
     }
+    pthread_mutex_unlock(lock);
     *out = list;
     return st;
 }
@@ -441,10 +407,10 @@ static void release_page(void *hold, struct pp_pages *pages)
     pp_pages_put(pages, hold);
 }
 
-static void release_memory(void *hold, struct pp_pages *pages)
+static pp_status fail_null(const struct place *at, struct pp_err *err)
 {
-    (void)pages;
-    free(hold);
+    return pp_fail(err, PP_E_UNSUPPORTED, "%s: a list of column %s holds a null", at->p->t.place.path,
+                   at->column->name);
 }
 
 /* A list that goes on in the pages behind: its pieces in one memory. */
@@ -466,8 +432,7 @@ static pp_status gather(const struct place *at, const struct page_list *list, si
             break;
         size_t more = (size_t)p->start[0] * width;
         if (p->lead_null)
-            st = pp_fail(err, PP_E_UNSUPPORTED, "%s: a list of column %s holds a null", at->p->t.place.path,
-                         at->column->name);
+            st = fail_null(at, err);
         else if (size + more > PP_PARQUET_BODY)
             st = pp_fail(err, PP_E_UNSUPPORTED, "%s: a list of column %s has more than 512 MiB",
                          at->p->t.place.path, at->column->name);
@@ -482,78 +447,34 @@ static pp_status gather(const struct place *at, const struct page_list *list, si
     }
     pp_value_release(out);
     out->hold = all;
-    out->release = release_memory;
+    out->release = pp_value_free;
     out->data = all;
     out->size = size;
     return st;
-}
-
-static pp_status take_row(const struct place *at, const struct page_list *list, size_t number, uint32_t row,
-                          struct pp_value *out, struct pp_err *err)
-{
-    const struct pp_parquet_page *p = out->hold;
-    unsigned width = at->column->width, flags = p->row ? p->row[row] : 0;
-    out->is_null = (flags & PP_PARQUET_ROW_NULL) != 0;
-    if (p->span) {
-        out->data = p->bytes + p->span[row].at;
-        out->size = p->span[row].size;
-    } else if (!p->start) {
-        out->data = p->number + (size_t)row * width;
-        out->size = width;
-    } else {
-        if (flags & PP_PARQUET_ROW_HAS_NULL)
-            return pp_fail(err, PP_E_UNSUPPORTED, "%s: a list of column %s holds a null", at->p->t.place.path,
-                           at->column->name);
-        out->data = p->number + (size_t)p->start[row] * width;
-        out->size = (uint64_t)(p->start[row + 1] - p->start[row]) * width;
-        if (row + 1 == p->rows && number + 1 < list->n && list->page[number + 1].lead)
-            return gather(at, list, number, out, err);
-    }
-    return PP_OK;
-}
-
-/* The last one that begins at or before the row. */
-static size_t page_of(const struct page_list *list, uint64_t row)
-{
-    size_t low = 0, high = list->n;
-    while (high - low > 1) {
-        size_t mid = low + (high - low) / 2;
-        if (list->page[mid].first_row <= row)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
-}
-
-static size_t group_of(const struct parquet *p, uint64_t row)
-{
-    size_t low = 0, high = p->meta.groups;
-    while (high - low > 1) {
-        size_t mid = low + (high - low) / 2;
-        if (p->meta.group[mid].first <= row)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
 }
 
 static pp_status parquet_value(struct pp_table *t, uint64_t row, size_t column,
                                const struct pp_read_context *c, struct pp_value *out, struct pp_err *err)
 {
     struct parquet *p = parquet_of(t);
-    size_t group = group_of(p, row), number;
-    struct place at = place_of(p, group, column);
+    const struct pp_parquet_group *groups = p->meta.group;
+    size_t group = pp_last_at(&groups->first, p->meta.groups, sizeof(*groups), row);
+    size_t i = group * p->n_used + column;
+    struct place at = {.p = p,
+                       .group = group,
+                       .id = (uint32_t)i,
+                       .column = &t->column[p->used[column]],
+                       .leaf = &p->meta.leaf[p->used[column]],
+                       .chunk = &p->meta.chunk[i],
+                       .cost = out};
     const struct page_list *list = NULL;
     struct pp_parquet_page *page = NULL;
     *out = (struct pp_value){.pages = t->place.pages};
-    at.cost = out;
     pp_status st = get_list(&at, &list, err);
     if (st != PP_OK)
         return st;
-    row -= p->meta.group[group].first;
-    number = page_of(list, row);
+    row -= groups[group].first;
+    size_t number = pp_last_at(&list->page->first_row, list->n, sizeof(list->page[0]), row);
     at.context = c;
     st = get_page(&at, list, number, &page, err);
     if (st != PP_OK)
@@ -561,10 +482,25 @@ static pp_status parquet_value(struct pp_table *t, uint64_t row, size_t column,
     out->hold = page;
     out->release = release_page;
     at.context = NULL;
-    if (row - list->page[number].first_row >= page->rows)
+    row -= list->page[number].first_row;
+    unsigned width = at.column->width, flags = page->row && row < page->rows ? page->row[row] : 0;
+    out->is_null = (flags & PP_PARQUET_ROW_NULL) != 0;
+    if (row >= page->rows) {
         st = fail_page(&at, PP_E_CORRUPT, list->page[number].at, "does not hold the row that it should", err);
-    else
-        st = take_row(&at, list, number, (uint32_t)(row - list->page[number].first_row), out, err);
+    } else if (page->span) {
+        out->data = page->bytes + page->span[row].at;
+        out->size = page->span[row].size;
+    } else if (!page->start) {
+        out->data = page->number + (size_t)row * width;
+        out->size = width;
+    } else if (flags & PP_PARQUET_ROW_HAS_NULL) {
+        st = fail_null(&at, err);
+    } else {
+        out->data = page->number + (size_t)page->start[row] * width;
+        out->size = (uint64_t)(page->start[row + 1] - page->start[row]) * width;
+        if (row + 1 == page->rows && number + 1 < list->n && list->page[number + 1].lead)
+            st = gather(&at, list, number, out, err);
+    }
     if (st != PP_OK)
         pp_value_release(out);
     return st;
@@ -624,47 +560,35 @@ static const struct pp_table_ops parquet_ops = {
     .close = parquet_close,
 };
 
-static pp_status read_footer(struct parquet *p, struct pp_err *err)
-{
-    const struct pp_table_place *place = &p->t.place;
-    uint8_t tail[PP_PARQUET_TAIL];
-    const struct place at = {.p = p};
-    size_t size;
-    struct pp_read r = {.size = sizeof(tail), .buf = tail, .cap = sizeof(tail)};
-    if (place->size < PP_PARQUET_TAIL + 4)
-        return pp_fail(err, PP_E_CORRUPT, "%s has %llu bytes, too few for a Parquet file", place->path,
-                       (unsigned long long)place->size);
-    r.offset = place->size - sizeof(tail);
-    pp_status st = read_bytes(&at, &r, err);
-    if (st == PP_OK)
-        st = pp_parquet_tail(r.data, place->size, place->path, &size, err);
-    if (st != PP_OK)
-        return st;
-    if (!(p->footer = malloc(size)))
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the footer of %s", place->path);
-    r = (struct pp_read){.offset = place->size - sizeof(tail) - size,
-                         .size = size,
-                         .buf = p->footer,
-                         .cap = size};
-    st = read_bytes(&at, &r, err);
-    p->footer_size = size;
-    return st == PP_OK ? pp_parquet_schema(p->footer, size, &p->t, &p->meta, err) : st;
-}
-
 pp_status pp_parquet_open(const struct pp_table_place *place, struct pp_table **out, struct pp_err *err)
 {
-    struct parquet *p = calloc(1, sizeof(*p));
+    struct parquet *p = pp_table_new(sizeof(*p), &parquet_ops, place, err);
+    uint8_t tail[PP_PARQUET_TAIL];
+    const struct place at = {.p = p};
+    size_t size = 0;
+    struct pp_read r = {.size = sizeof(tail), .buf = tail, .cap = sizeof(tail)};
+    pp_status st = PP_OK;
     *out = NULL;
-    if (!p) {
-        struct pp_object object = place->object;
-        pp_object_close(&object);
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->path);
-    }
-    p->t.ops = &parquet_ops;
-    p->t.place = *place;
+    if (!p)
+        return PP_E_NO_MEMORY;
     for (int i = 0; i < STRIPES; i++)
         pthread_mutex_init(&p->stripe[i], NULL);
-    pp_status st = read_footer(p, err);
+    if (place->size < PP_PARQUET_TAIL + 4)
+        st = pp_fail(err, PP_E_CORRUPT, "%s has %llu bytes, too few for a Parquet file", place->path,
+                     (unsigned long long)place->size);
+    r.offset = place->size - sizeof(tail);
+    if (st == PP_OK)
+        st = read_bytes(&at, &r, err);
+    if (st == PP_OK)
+        st = pp_parquet_tail(r.data, place->size, place->path, &size, err);
+    if (st == PP_OK && !(p->footer = malloc(size)))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the footer of %s", place->path);
+    r = (struct pp_read){.offset = r.offset - size, .size = size, .buf = p->footer, .cap = size};
+    if (st == PP_OK)
+        st = read_bytes(&at, &r, err);
+    p->footer_size = size;
+    if (st == PP_OK)
+        st = pp_parquet_schema(p->footer, size, &p->t, &p->meta, err);
     if (st != PP_OK)
         pp_table_close(&p->t);
     else

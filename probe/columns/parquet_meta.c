@@ -1,4 +1,5 @@
 #include "probe/columns/parquet_meta.h"
+#include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/columns/thrift.h"
 
@@ -11,7 +12,7 @@ enum { DEEPEST = 16, REQUIRED = 0, OPTIONAL = 1, REPEATED = 2, NO_TYPE = -1, MOS
 pp_status pp_parquet_tail(const uint8_t *tail, uint64_t file_size, const char *path, size_t *size,
                           struct pp_err *err)
 {
-    uint32_t n = tail[0] | (uint32_t)tail[1] << 8 | (uint32_t)tail[2] << 16 | (uint32_t)tail[3] << 24;
+    uint32_t n = pp_le32(tail);
     if (memcmp(tail + 4, "PARE", 4) == 0)
         return pp_fail(
             err, PP_E_UNSUPPORTED,
@@ -59,52 +60,46 @@ enum {
     LOGICAL_FLOAT16 = 15
 };
 
-static void read_integer(struct pp_thrift *t, struct element *e)
+/* Which member of the union there is; of an INTEGER also what is in it. */
+static void read_logical(struct pp_thrift *t, int type, void *out)
 {
-    int id = 0, type;
-    while ((type = pp_thrift_field(t, &id))) {
-        if (id == 1)
-            e->bits = (int)pp_thrift_int(t, type);
-        else if (id == 2)
-            e->sign = pp_thrift_bool(t, type);
-        else
-            pp_thrift_skip(t, type);
-    }
-}
-
-static void read_logical(struct pp_thrift *t, int type, struct element *e)
-{
+    static const struct pp_thrift_row integer[] = {{PP_THRIFT_ROW(1, NUMBER, struct element, bits)},
+                                                   {PP_THRIFT_ROW(2, FLAG, struct element, sign)},
+                                                   {0}};
+    struct element *e = out;
     int id = 0, member;
     pp_thrift_begin(t, type);
     while ((member = pp_thrift_field(t, &id))) {
         e->logical = id;
         if (id == LOGICAL_INTEGER && member == PP_THRIFT_STRUCT)
-            read_integer(t, e);
+            pp_thrift_read(t, integer, e);
         else
             pp_thrift_skip(t, member);
     }
 }
 
+static void read_name(struct pp_thrift *t, int type, void *out)
+{
+    struct element *e = out;
+    e->name = pp_thrift_bytes(t, type, &e->name_size);
+}
+
 static void read_element(struct pp_thrift *t, struct element *e)
 {
-    int id = 0, type;
-    int64_t children = 0;
+    static const struct pp_thrift_row rows[] = {
+        {PP_THRIFT_ROW(1, NUMBER, struct element, type)},
+        {PP_THRIFT_ROW(2, NUMBER, struct element, type_length)},
+        {PP_THRIFT_ROW(3, NUMBER, struct element, repetition)},
+        {.id = 4, .into = PP_THRIFT_CALL, .call = read_name},
+        {PP_THRIFT_ROW(5, SIZE, struct element, children)},
+        {PP_THRIFT_ROW(6, NUMBER, struct element, converted)},
+        {.id = 10, .into = PP_THRIFT_CALL, .call = read_logical},
+        {0},
+    };
     *e = (struct element){.type = NO_TYPE, .converted = CONVERTED_NONE};
-    while ((type = pp_thrift_field(t, &id))) {
-        switch (id) {
-        case 1: e->type = (int)pp_thrift_int(t, type); break;
-        case 2: e->type_length = (int32_t)pp_thrift_int(t, type); break;
-        case 3: e->repetition = (int)pp_thrift_int(t, type); break;
-        case 4: e->name = pp_thrift_bytes(t, type, &e->name_size); break;
-        case 5: children = pp_thrift_int(t, type); break;
-        case 6: e->converted = (int)pp_thrift_int(t, type); break;
-        case 10: read_logical(t, type, e); break;
-        default: pp_thrift_skip(t, type);
-        }
-    }
-    if (children < 0 || e->repetition < REQUIRED || e->repetition > REPEATED)
+    pp_thrift_read(t, rows, e);
+    if (e->repetition < REQUIRED || e->repetition > REPEATED)
         t->bad = 1;
-    e->children = (uint32_t)children;
 }
 
 /* Where in the tree a walk is. */
@@ -137,12 +132,6 @@ static void name_child(const struct level *up, const struct element *e, struct l
     own->name[n < (int)sizeof(own->name) ? n : (int)sizeof(own->name) - 1] = '\0';
 }
 
-static int is_text(const struct element *e)
-{
-    return e->logical == LOGICAL_STRING || e->logical == LOGICAL_ENUM || e->logical == LOGICAL_JSON ||
-           e->converted == CONVERTED_UTF8 || e->converted == CONVERTED_ENUM || e->converted == CONVERTED_JSON;
-}
-
 /* Width and sign as Arrow gives them: an INT32 may be declared to hold 8 bits. */
 static void set_integer(const struct element *e, unsigned stored, struct pp_column *c)
 {
@@ -161,9 +150,9 @@ static void set_integer(const struct element *e, unsigned stored, struct pp_colu
     c->kind = PP_COLUMN_NUMBER;
 }
 
+/* Kind, number and width of a column; what it is in words where it cannot be read, else NULL. */
 static const char *set_leaf(const struct element *e, struct pp_parquet_leaf *l, struct pp_column *c)
 {
-    int is_decimal = e->logical == LOGICAL_DECIMAL || e->converted == CONVERTED_DECIMAL;
     l->type = (enum pp_parquet_type)e->type;
     c->number = PP_COLUMN_FLOAT;
     switch (l->type) {
@@ -193,18 +182,18 @@ static const char *set_leaf(const struct element *e, struct pp_parquet_leaf *l, 
         break;
     default: return "timestamp of 96 bits";
     }
-    c->is_text = c->kind == PP_COLUMN_BYTES && is_text(e);
-    if (is_decimal)
+    c->is_text = c->kind == PP_COLUMN_BYTES &&
+                 (e->logical == LOGICAL_STRING || e->logical == LOGICAL_ENUM || e->logical == LOGICAL_JSON ||
+                  e->converted == CONVERTED_UTF8 || e->converted == CONVERTED_ENUM ||
+                  e->converted == CONVERTED_JSON);
+    if (e->logical == LOGICAL_DECIMAL || e->converted == CONVERTED_DECIMAL)
         return "decimal";
     return e->converted == CONVERTED_INTERVAL ? "interval" : NULL;
 }
 
 static void add_leaf(struct walk *w, const struct level *at, const struct element *e)
 {
-    struct pp_parquet_leaf *l;
     struct pp_column *c;
-    char number[16];
-    const char *other;
     if (e->type < 0 || e->type > PP_PARQUET_FIXED ||
         (e->type == PP_PARQUET_FIXED && (e->type_length <= 0 || e->type_length > 1 << 20))) {
         w->t.bad = 1;
@@ -214,11 +203,11 @@ static void add_leaf(struct walk *w, const struct level *at, const struct elemen
         w->no_memory = 1;
         return;
     }
-    l = &w->meta->leaf[w->table->columns - 1];
+    struct pp_parquet_leaf *l = &w->meta->leaf[w->table->columns - 1];
     *l = (struct pp_parquet_leaf){.max_definition = (uint8_t)at->definition,
                                   .max_repetition = (uint8_t)at->repetition,
                                   .list_definition = (uint8_t)at->list_definition};
-    other = set_leaf(e, l, c);
+    const char *other = set_leaf(e, l, c);
     if (!other && at->is_map)
         other = "map";
     else if (!other && at->repetition > 1)
@@ -229,49 +218,41 @@ static void add_leaf(struct walk *w, const struct level *at, const struct elemen
         c->kind = PP_COLUMN_OTHER;
     else if (at->repetition == 1)
         c->kind = PP_COLUMN_NUMBERS;
-    snprintf(c->type, sizeof(c->type), "%s%s", c->kind == PP_COLUMN_NUMBERS ? "list of " : "",
-             other                        ? other
-             : c->kind == PP_COLUMN_BYTES ? (c->is_text ? "string" : "binary")
-                                          : pp_column_number_name(c, number, sizeof(number)));
-}
-
-static void walk_children(struct walk *w, const struct level *up, uint32_t children, int depth);
-
-static void walk_one(struct walk *w, const struct level *up, int depth)
-{
-    struct element e;
-    struct level own = {.definition = up->definition,
-                        .repetition = up->repetition,
-                        .list_definition = up->list_definition,
-                        .is_map = up->is_map};
-    read_element(&w->t, &e);
-    w->left--;
-    if (w->t.bad)
-        return;
-    name_child(up, &e, &own);
-    own.definition += e.repetition != REQUIRED;
-    if (e.repetition == REPEATED) {
-        own.repetition++;
-        own.list_definition = own.definition;
-    }
-    if (e.children == 0) {
-        add_leaf(w, &own, &e);
-        return;
-    }
-    int is_list = e.logical == LOGICAL_LIST || e.converted == CONVERTED_LIST;
-    own.in_list = is_list && e.children == 1                                        ? 1
-                  : up->in_list == 1 && e.repetition == REPEATED && e.children == 1 ? 2
-                                                                                    : 0;
-    own.is_map |= e.logical == 2 || e.converted == 1 || e.converted == 2;
-    walk_children(w, &own, e.children, depth + 1);
+    pp_column_set_type(c, c->kind == PP_COLUMN_NUMBERS ? "list of " : "", other);
 }
 
 static void walk_children(struct walk *w, const struct level *up, uint32_t children, int depth)
 {
     if (depth > DEEPEST || children > w->left)
         w->t.bad = 1;
-    for (uint32_t i = 0; i < children && !w->t.bad && !w->no_memory && w->left; i++)
-        walk_one(w, up, depth);
+    for (uint32_t i = 0; i < children && !w->t.bad && !w->no_memory && w->left; i++) {
+        struct element e;
+        struct level own = {.definition = up->definition,
+                            .repetition = up->repetition,
+                            .list_definition = up->list_definition,
+                            .is_map = up->is_map};
+        read_element(&w->t, &e);
+        w->left--;
+        if (w->t.bad)
+            return;
+        name_child(up, &e, &own);
+        own.definition += e.repetition != REQUIRED;
+        if (e.repetition == REPEATED) {
+            own.repetition++;
+            own.list_definition = own.definition;
+        }
+        if (e.children == 0) {
+            add_leaf(w, &own, &e);
+            continue;
+        }
+        int is_list = e.logical == LOGICAL_LIST || e.converted == CONVERTED_LIST;
+        if (is_list && e.children == 1)
+            own.in_list = 1;
+        else if (up->in_list == 1 && e.repetition == REPEATED && e.children == 1)
+            own.in_list = 2;
+        own.is_map |= e.logical == 2 || e.converted == 1 || e.converted == 2;
+        walk_children(w, &own, e.children, depth + 1);
+    }
 }
 
 static pp_status read_schema(struct walk *w, int type, struct pp_err *err)
@@ -305,61 +286,35 @@ static pp_status read_schema(struct walk *w, int type, struct pp_err *err)
 
 /* What a chunk's metadata say, before they are checked. */
 struct raw_chunk {
-    int type, codec, encrypted, elsewhere, seen;
+    int codec, is_encrypted, is_elsewhere, meta;
     int64_t values, packed, data_at, dictionary_at, index_at, index_bytes;
 };
 
-static void read_column_meta(struct pp_thrift *t, int type, struct raw_chunk *c)
+static void read_file_path(struct pp_thrift *t, int type, void *out)
 {
-    int id = 0, field;
-    pp_thrift_begin(t, type);
-    c->seen = 1;
-    while ((field = pp_thrift_field(t, &id))) {
-        switch (id) {
-        case 1: c->type = (int)pp_thrift_int(t, field); break;
-        case 4: c->codec = (int)pp_thrift_int(t, field); break;
-        case 5: c->values = pp_thrift_int(t, field); break;
-        case 7: c->packed = pp_thrift_int(t, field); break;
-        case 9: c->data_at = pp_thrift_int(t, field); break;
-        case 11: c->dictionary_at = pp_thrift_int(t, field); break;
-        default: pp_thrift_skip(t, field);
-        }
-    }
-}
-
-static void read_chunk(struct pp_thrift *t, struct raw_chunk *c)
-{
-    int id = 0, field;
     size_t size;
-    *c = (struct raw_chunk){0};
-    while ((field = pp_thrift_field(t, &id))) {
-        switch (id) {
-        case 1:
-            pp_thrift_bytes(t, field, &size);
-            c->elsewhere = size > 0;
-            break;
-        case 3: read_column_meta(t, field, c); break;
-        case 4: c->index_at = pp_thrift_int(t, field); break;
-        case 5: c->index_bytes = pp_thrift_int(t, field); break;
-        case 8:
-        case 9:
-            c->encrypted = 1;
-            pp_thrift_skip(t, field);
-            break;
-        default: pp_thrift_skip(t, field);
-        }
-    }
+    pp_thrift_bytes(t, type, &size);
+    ((struct raw_chunk *)out)->is_elsewhere = size > 0;
 }
 
-static pp_status fail_codec(const struct pp_table *t, const char *column, int codec, struct pp_err *err)
-{
-    static const char *const names[] = {"LZO", "Brotli"};
-    return pp_fail(
-        err, PP_E_UNSUPPORTED,
-        "column %s of %s is compressed by %s, which is not read: write it with Zstandard, Snappy, gzip or "
-        "LZ4, or record your own loader with 'pipeprobe exec -- python train.py'",
-        column, t->place.path, codec == 3 || codec == 4 ? names[codec - 3] : "an unknown codec");
-}
+static const struct pp_thrift_row column_meta_rows[] = {
+    {PP_THRIFT_ROW(4, NUMBER, struct raw_chunk, codec)},
+    {PP_THRIFT_ROW(5, NUMBER, struct raw_chunk, values)},
+    {PP_THRIFT_ROW(7, NUMBER, struct raw_chunk, packed)},
+    {PP_THRIFT_ROW(9, NUMBER, struct raw_chunk, data_at)},
+    {PP_THRIFT_ROW(11, NUMBER, struct raw_chunk, dictionary_at)},
+    {0},
+};
+
+static const struct pp_thrift_row column_chunk_rows[] = {
+    {.id = 1, .into = PP_THRIFT_CALL, .call = read_file_path},
+    {PP_THRIFT_ROW(3, FIELDS, struct raw_chunk, meta), .fields = column_meta_rows},
+    {PP_THRIFT_ROW(4, NUMBER, struct raw_chunk, index_at)},
+    {PP_THRIFT_ROW(5, NUMBER, struct raw_chunk, index_bytes)},
+    {PP_THRIFT_ROW(8, SEEN, struct raw_chunk, is_encrypted)},
+    {PP_THRIFT_ROW(9, SEEN, struct raw_chunk, is_encrypted)},
+    {0},
+};
 
 /* Within the file, and not before its first four bytes. */
 static int is_within(int64_t at, int64_t bytes, uint64_t size)
@@ -370,17 +325,27 @@ static int is_within(int64_t at, int64_t bytes, uint64_t size)
 static pp_status check_chunk(const struct pp_table *t, size_t column, const struct raw_chunk *raw,
                              struct pp_parquet_chunk *c, struct pp_err *err)
 {
-    static const int codecs[] = {PP_CODEC_NONE,       PP_CODEC_SNAPPY, PP_CODEC_GZIP, -1, -1,
-                                 PP_CODEC_LZ4_HADOOP, PP_CODEC_ZSTD,   PP_CODEC_LZ4};
+    /* by the number of the codec in the file; -1: not read */
+    static const struct {
+        const char *name;
+        int codec;
+    } codecs[] = {{"", PP_CODEC_NONE}, {"", PP_CODEC_SNAPPY},     {"", PP_CODEC_GZIP}, {"LZO", -1},
+                  {"Brotli", -1},      {"", PP_CODEC_LZ4_HADOOP}, {"", PP_CODEC_ZSTD}, {"", PP_CODEC_LZ4}};
+    enum { CODECS = sizeof(codecs) / sizeof(*codecs) };
     const char *name = t->column[column].name;
+    int is_known = raw->codec >= 0 && raw->codec < CODECS;
     int64_t begin = raw->dictionary_at > 0 && raw->dictionary_at < raw->data_at ? raw->dictionary_at
                                                                                 : raw->data_at;
-    if (raw->encrypted || raw->elsewhere)
+    if (raw->is_encrypted || raw->is_elsewhere)
         return pp_fail(err, PP_E_UNSUPPORTED, "column %s of %s %s, which is not read", name, t->place.path,
-                       raw->encrypted ? "is encrypted" : "lies in another file");
-    if (raw->codec < 0 || (size_t)raw->codec >= sizeof(codecs) / sizeof(*codecs) || codecs[raw->codec] < 0)
-        return fail_codec(t, name, raw->codec, err);
-    if (!raw->seen || raw->values < 0 || !is_within(begin, raw->packed, t->place.size) ||
+                       raw->is_encrypted ? "is encrypted" : "lies in another file");
+    if (!is_known || codecs[raw->codec].codec < 0)
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "column %s of %s is compressed by %s, which is not read: write it with Zstandard, Snappy, gzip or "
+            "LZ4, or record your own loader with 'pipeprobe exec -- python train.py'",
+            name, t->place.path, is_known ? codecs[raw->codec].name : "an unknown codec");
+    if (!raw->meta || raw->values < 0 || !is_within(begin, raw->packed, t->place.size) ||
         raw->data_at - begin > raw->packed)
         return pp_fail(err, PP_E_CORRUPT, "%s is damaged: column %s does not lie within the file",
                        t->place.path, name);
@@ -389,7 +354,7 @@ static pp_status check_chunk(const struct pp_table *t, size_t column, const stru
                                    .data_at = (uint64_t)raw->data_at,
                                    .dictionary_at = begin == raw->data_at ? 0 : (uint64_t)begin,
                                    .values = (uint64_t)raw->values,
-                                   .codec = (enum pp_codec)codecs[raw->codec]};
+                                   .codec = (enum pp_codec)codecs[raw->codec].codec};
     if (raw->index_at > 0 && raw->index_bytes > 0 && raw->index_bytes <= 64 << 20 &&
         is_within(raw->index_at, raw->index_bytes, t->place.size)) {
         c->index_at = (uint64_t)raw->index_at;
@@ -409,10 +374,10 @@ static pp_status read_columns(struct pp_thrift *t, int type, const struct wanted
     int element;
     size_t n = pp_thrift_list(t, type, &element);
     pp_status st = PP_OK;
-    struct raw_chunk raw;
     if (element != PP_THRIFT_STRUCT || n != want->of->table->columns)
         t->bad = 1;
     for (size_t i = 0; i < n && !t->bad && st == PP_OK; i++) {
+        struct raw_chunk raw = {0};
         size_t k = 0;
         while (k < want->of->n && want->of->columns[k] != i)
             k++;
@@ -420,25 +385,9 @@ static pp_status read_columns(struct pp_thrift *t, int type, const struct wanted
             pp_thrift_skip(t, PP_THRIFT_STRUCT);
             continue;
         }
-        read_chunk(t, &raw);
+        pp_thrift_read(t, column_chunk_rows, &raw);
         if (!t->bad)
             st = check_chunk(want->of->table, i, &raw, &want->chunk[k], err);
-    }
-    return st;
-}
-
-static pp_status read_group(struct pp_thrift *t, const struct wanted *want, int64_t *rows, struct pp_err *err)
-{
-    int id = 0, type;
-    pp_status st = PP_OK;
-    *rows = -1;
-    while (st == PP_OK && (type = pp_thrift_field(t, &id))) {
-        if (id == 1 && want->chunk)
-            st = read_columns(t, type, want, err);
-        else if (id == 3)
-            *rows = pp_thrift_int(t, type);
-        else
-            pp_thrift_skip(t, type);
     }
     return st;
 }
@@ -453,7 +402,6 @@ static pp_status read_groups(struct pp_thrift *t, int type, struct wanted *want,
                              struct pp_err *err)
 {
     int element;
-    int64_t rows;
     uint64_t first = 0;
     pp_status st = PP_OK;
     struct pp_parquet_chunk *chunk = want->chunk;
@@ -465,8 +413,16 @@ static pp_status read_groups(struct pp_thrift *t, int type, struct wanted *want,
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the row groups of %s",
                        want->of->table->place.path);
     for (size_t i = 0; i < n && st == PP_OK; i++) {
+        int64_t rows = -1;
         want->chunk = chunk ? chunk + i * want->of->n : NULL;
-        st = read_group(t, want, &rows, err);
+        for (int id = 0, field; st == PP_OK && (field = pp_thrift_field(t, &id));) {
+            if (id == 1 && want->chunk)
+                st = read_columns(t, field, want, err);
+            else if (id == 3)
+                rows = pp_thrift_int(t, field);
+            else
+                pp_thrift_skip(t, field);
+        }
         if (st == PP_OK &&
             (t->bad || rows < 0 || rows > (int64_t)1 << 48 || first + (uint64_t)rows > (uint64_t)1 << 48))
             st = fail_groups(want->of->table, err);
@@ -539,4 +495,85 @@ void pp_parquet_meta_free(struct pp_parquet_meta *m)
     free(m->group);
     free(m->chunk);
     *m = (struct pp_parquet_meta){0};
+}
+
+/* ---- pages ---- */
+
+#define IN_HEAD(number, kind, member) \
+    { \
+        PP_THRIFT_ROW(number, kind, struct pp_parquet_page_head, member) \
+    }
+
+int pp_parquet_page_head(const uint8_t *bytes, size_t size, struct pp_parquet_page_head *out)
+{
+    enum { DATA = 5, DICTIONARY = 7, DATA_2 = 8, RLE = 3 };
+    static const struct pp_thrift_row data[] = {IN_HEAD(1, SIZE, values),
+                                                IN_HEAD(2, NUMBER, encoding),
+                                                IN_HEAD(3, NUMBER, definition_encoding),
+                                                IN_HEAD(4, NUMBER, repetition_encoding),
+                                                {0}};
+    static const struct pp_thrift_row dictionary[] = {IN_HEAD(1, SIZE, values),
+                                                      IN_HEAD(2, NUMBER, encoding),
+                                                      {0}};
+    static const struct pp_thrift_row data_2[] = {IN_HEAD(1, SIZE, values),
+                                                  IN_HEAD(3, SIZE, rows),
+                                                  IN_HEAD(4, NUMBER, encoding),
+                                                  IN_HEAD(5, SIZE, definition_bytes),
+                                                  IN_HEAD(6, SIZE, repetition_bytes),
+                                                  IN_HEAD(7, FLAG, is_packed),
+                                                  {0}};
+    static const struct pp_thrift_row head[] = {
+        IN_HEAD(1, NUMBER, type),
+        IN_HEAD(2, SIZE, unpacked),
+        IN_HEAD(3, SIZE, packed),
+        IN_HEAD(4, NUMBER, crc),
+        {PP_THRIFT_ROW(DATA, FIELDS, struct pp_parquet_page_head, of), .fields = data},
+        {PP_THRIFT_ROW(DICTIONARY, FIELDS, struct pp_parquet_page_head, of), .fields = dictionary},
+        {PP_THRIFT_ROW(DATA_2, FIELDS, struct pp_parquet_page_head, of), .fields = data_2},
+        {0},
+    };
+    static const int wants[] = {[PP_PARQUET_DATA] = DATA,
+                                [PP_PARQUET_INDEX] = 0,
+                                [PP_PARQUET_DICTIONARY] = DICTIONARY,
+                                [PP_PARQUET_DATA_2] = DATA_2};
+    struct pp_thrift t = {.at = bytes, .end = bytes + size};
+    *out = (struct pp_parquet_page_head){.type = -1, .crc = PP_PARQUET_NO_CRC, .is_packed = 1};
+    pp_thrift_read(&t, head, out);
+    if (t.bad) /* also where the bytes end within it */
+        return t.at == t.end ? 0 : -1;
+    out->head = (size_t)(t.at - bytes);
+    if (out->of == DATA_2)
+        out->definition_encoding = out->repetition_encoding = RLE;
+    if (out->type < PP_PARQUET_DATA || out->type > PP_PARQUET_DATA_2)
+        return -1;
+    return wants[out->type] == 0 || wants[out->type] == out->of ? 1 : -1;
+}
+
+int pp_parquet_locations(const uint8_t *bytes, size_t size, struct pp_parquet_location **out, size_t *n)
+{
+    static const struct pp_thrift_row rows[] = {
+        {PP_THRIFT_ROW(1, SIZE, struct pp_parquet_location, at)},
+        {PP_THRIFT_ROW(2, SIZE, struct pp_parquet_location, bytes)},
+        {PP_THRIFT_ROW(3, SIZE, struct pp_parquet_location, first_row)},
+        {0},
+    };
+    struct pp_thrift t = {.at = bytes, .end = bytes + size};
+    int id = 0, type, element;
+    *out = NULL;
+    *n = 0;
+    while ((type = pp_thrift_field(&t, &id))) {
+        if (id != 1 || *out) {
+            pp_thrift_skip(&t, type);
+            continue;
+        }
+        *n = pp_thrift_list(&t, type, &element);
+        *out = element == PP_THRIFT_STRUCT && *n && *n <= PP_PARQUET_PAGES ? calloc(*n, sizeof(**out)) : NULL;
+        for (size_t i = 0; *out && i < *n; i++)
+            pp_thrift_read(&t, rows, &(*out)[i]);
+    }
+    if (!t.bad && *out)
+        return 0;
+    free(*out);
+    *out = NULL;
+    return -1;
 }

@@ -81,12 +81,14 @@ enum pp_parquet_page_type {
     PP_PARQUET_DATA_2 = 3
 };
 
+#define PP_PARQUET_NO_CRC INT64_MIN
+
 struct pp_parquet_page_head {
     int type;
     uint32_t unpacked, packed; /* bytes of the body */
-    int has_crc;
-    uint32_t crc;
-    uint32_t values, rows; /* rows: of version 2 alone */
+    int64_t crc;               /* PP_PARQUET_NO_CRC: none */
+    int of;                    /* number of the field that the rest is from */
+    uint32_t values, rows;     /* rows: of version 2 alone */
     int encoding, definition_encoding, repetition_encoding;
     uint32_t definition_bytes, repetition_bytes; /* version 2 */
     int is_packed;                               /* version 2: the values are compressed */

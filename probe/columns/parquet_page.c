@@ -1,6 +1,6 @@
 #include "probe/columns/parquet_page.h"
+#include "probe/base/bytes.h"
 #include "probe/columns/encodings.h"
-#include "probe/columns/parquet_values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static const char *check_head(const struct pp_parquet_body *in, pp_status *statu
                     "holds more than 16,777,216 values, which is the most that is read");
     if (h->unpacked > PP_PARQUET_BODY || h->packed > PP_PARQUET_BODY)
         return fail(status, PP_E_UNSUPPORTED, "is larger than 512 MiB, which is the most that is read");
-    if (h->has_crc && crc32(0, in->packed, h->packed) != h->crc)
+    if (h->crc != PP_PARQUET_NO_CRC && crc32(0, in->packed, h->packed) != (uint32_t)h->crc)
         return DAMAGED(status, "does not match its checksum");
     return NULL;
 }
@@ -68,29 +68,10 @@ static const char *unpack(const struct pp_parquet_body *in, uint32_t plain, uint
 
 /* ---- levels ---- */
 
-static int take_levels(const uint8_t *bytes, size_t size, uint8_t most, uint32_t n, uint8_t *out)
-{
-    uint32_t some[BATCH];
-    struct pp_runs r = {.at = bytes,
-                        .end = bytes + size,
-                        .width = most ? 32 - (unsigned)__builtin_clz(most) : 0};
-    for (uint32_t i = 0; i < n;) {
-        uint32_t now = n - i < BATCH ? n - i : BATCH;
-        if (pp_runs_take(&r, some, now) != 0)
-            return -1;
-        for (uint32_t k = 0; k < now; k++) {
-            if (some[k] > most)
-                return -1;
-            out[i++] = (uint8_t)some[k];
-        }
-    }
-    return 0;
-}
-
 /* Version 1 has the size of the levels before them, in 4 bytes. */
 static const char *one_level(struct decoding *d, uint8_t most, uint32_t given, uint8_t **out)
 {
-    uint32_t size = given;
+    uint32_t size = given, some[BATCH];
     int encoding = out == &d->definition ? d->in->head->definition_encoding
                                          : d->in->head->repetition_encoding;
     if (most == 0) { /* version 2 may give them all the same */
@@ -105,32 +86,29 @@ static const char *one_level(struct decoding *d, uint8_t most, uint32_t given, u
     if (d->in->head->type == PP_PARQUET_DATA) {
         if (d->left < 4)
             return DAMAGED(&d->status, "is shorter than its levels");
-        size = d->at[0] | (uint32_t)d->at[1] << 8 | (uint32_t)d->at[2] << 16 | (uint32_t)d->at[3] << 24;
+        size = pp_le32(d->at);
         d->at += 4;
         d->left -= 4;
     }
     if (size > d->left)
         return DAMAGED(&d->status, "is shorter than its levels");
-    *out = malloc((size_t)d->entries + 1);
-    if (!*out)
+    uint8_t *level = *out = malloc((size_t)d->entries + 1);
+    if (!level)
         return NO_MEMORY(&d->status);
-    if (take_levels(d->at, size, most, d->entries, *out) != 0)
-        return DAMAGED(&d->status, "has levels that are not whole");
+    struct pp_runs r = {.at = d->at, .end = d->at + size, .width = 32 - (unsigned)__builtin_clz(most)};
+    for (uint32_t i = 0; i < d->entries;) {
+        uint32_t now = d->entries - i < BATCH ? d->entries - i : BATCH;
+        int damaged = pp_runs_take(&r, some, now) != 0;
+        for (uint32_t k = 0; !damaged && k < now; k++) {
+            damaged = some[k] > most;
+            level[i++] = (uint8_t)some[k];
+        }
+        if (damaged)
+            return DAMAGED(&d->status, "has levels that are not whole");
+    }
     d->at += size;
     d->left -= size;
     return NULL;
-}
-
-static const char *all_levels(struct decoding *d)
-{
-    const struct pp_parquet_leaf *l = d->in->leaf;
-    const char *why = one_level(d, l->max_repetition, d->in->head->repetition_bytes, &d->repetition);
-    if (!why)
-        why = one_level(d, l->max_definition, d->in->head->definition_bytes, &d->definition);
-    d->values = d->entries;
-    for (uint32_t i = 0; !why && d->definition && i < d->entries; i++)
-        d->values -= d->definition[i] != l->max_definition;
-    return why;
 }
 
 /* ---- rows ---- */
@@ -220,6 +198,7 @@ static void free_page(struct pp_page *base)
 static const char *decode(struct decoding *d)
 {
     const struct pp_parquet_page_head *h = d->in->head;
+    const struct pp_parquet_leaf *l = d->in->leaf;
     uint32_t plain = 0;
     const char *why = check_head(d->in, &d->status);
     if (!why && h->type == PP_PARQUET_DATA_2) {
@@ -233,14 +212,19 @@ static const char *decode(struct decoding *d)
         return why;
     d->at = d->page->raw;
     d->left = h->unpacked;
-    d->entries = h->values;
-    if ((why = all_levels(d)))
+    d->entries = d->values = h->values;
+    why = one_level(d, l->max_repetition, h->repetition_bytes, &d->repetition);
+    if (!why)
+        why = one_level(d, l->max_definition, h->definition_bytes, &d->definition);
+    if (why)
         return why;
+    for (uint32_t i = 0; d->definition && i < d->entries; i++)
+        d->values -= d->definition[i] != l->max_definition;
     struct pp_parquet_values v = {
         .body = d->in, .at = d->at, .left = d->left, .n = d->values, .room = d->entries};
     why = pp_parquet_values_take(&v, d->page, &d->status);
     if (!why)
-        why = d->in->leaf->max_repetition ? cut_lists(d) : spread(d);
+        why = l->max_repetition ? cut_lists(d) : spread(d);
     if (!why && h->type == PP_PARQUET_DATA_2 && h->rows != d->page->rows)
         why = DAMAGED(&d->status, "holds another number of rows than its header says");
     return why;

@@ -1,4 +1,5 @@
-#include "probe/columns/parquet_values.h"
+#include "probe/columns/parquet_page.h"
+#include "probe/base/bytes.h"
 #include "probe/columns/encodings.h"
 
 #include <stdlib.h>
@@ -15,11 +16,6 @@ static const char *fail(pp_status *status, pp_status code, const char *why)
 #define TOO_SHORT(status) fail(status, PP_E_CORRUPT, "is shorter than its values")
 #define NO_MEMORY(status) fail(status, PP_E_NO_MEMORY, "needs more memory than there is")
 
-static uint32_t little_32(const uint8_t *at)
-{
-    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
 /* ---- bytes ---- */
 
 /* PLAIN: u32 size, bytes; of a fixed size: bytes. base: what spans are of. */
@@ -31,7 +27,7 @@ static int find_spans(const uint8_t *base, const uint8_t *at, size_t left, const
         if (leaf->type == PP_PARQUET_BYTE_ARRAY) {
             if (left < 4)
                 return -1;
-            size = little_32(at);
+            size = pp_le32(at);
             at += 4;
             left -= 4;
         }
@@ -150,14 +146,6 @@ static const char *delta_prefix(const struct pp_parquet_values *v, struct pp_par
 
 /* ---- numbers ---- */
 
-/* From the stored width to that of the column: the lower bytes, as both are little-endian. */
-static void put_number(const struct pp_parquet_values *v, struct pp_parquet_page *p, uint32_t i,
-                       uint64_t number)
-{
-    unsigned width = v->body->column->width;
-    memcpy(p->number + (size_t)i * width, &number, width);
-}
-
 static const char *plain_numbers(const struct pp_parquet_values *v, struct pp_parquet_page *p,
                                  pp_status *status)
 {
@@ -185,9 +173,9 @@ static const char *run_numbers(const struct pp_parquet_values *v, struct pp_parq
     uint32_t some[BATCH];
     if (v->body->leaf->type != PP_PARQUET_BOOLEAN)
         return fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
-    if (v->left < 4 || little_32(v->at) > v->left - 4)
+    if (v->left < 4 || pp_le32(v->at) > v->left - 4)
         return TOO_SHORT(status);
-    struct pp_runs r = {.at = v->at + 4, .end = v->at + 4 + little_32(v->at), .width = 1};
+    struct pp_runs r = {.at = v->at + 4, .end = v->at + 4 + pp_le32(v->at), .width = 1};
     for (uint32_t i = 0; i < v->n;) {
         uint32_t now = v->n - i < BATCH ? v->n - i : BATCH;
         if (pp_runs_take(&r, some, now) != 0)
@@ -201,6 +189,7 @@ static const char *run_numbers(const struct pp_parquet_values *v, struct pp_parq
 static const char *delta_numbers(const struct pp_parquet_values *v, struct pp_parquet_page *p,
                                  pp_status *status)
 {
+    unsigned width = v->body->column->width;
     size_t used;
     if (v->body->leaf->type != PP_PARQUET_INT32 && v->body->leaf->type != PP_PARQUET_INT64)
         return fail(status, PP_E_UNSUPPORTED, "has an encoding that is not read for its type");
@@ -208,8 +197,9 @@ static const char *delta_numbers(const struct pp_parquet_values *v, struct pp_pa
     if (!number)
         return NO_MEMORY(status);
     int damaged = pp_delta_take(v->at, v->left, number, v->n, &used) != 0;
+    /* From the stored width to that of the column: the lower bytes, as both are little-endian. */
     for (uint32_t i = 0; !damaged && i < v->n; i++)
-        put_number(v, p, i, (uint64_t)number[i]);
+        memcpy(p->number + (size_t)i * width, &number[i], width);
     free(number);
     return damaged ? TOO_SHORT(status) : NULL;
 }
@@ -232,28 +222,14 @@ static const char *split_numbers(const struct pp_parquet_values *v, struct pp_pa
 
 /* ---- by dictionary ---- */
 
-static int look_up(const struct pp_parquet_values *v, struct pp_parquet_page *p, uint32_t first,
-                   const uint32_t *some, uint32_t n)
-{
-    const struct pp_parquet_dictionary *d = v->body->dictionary;
-    unsigned stored = v->body->leaf->width, width = v->body->column->width;
-    for (uint32_t i = 0; i < n; i++) {
-        if (some[i] >= d->n)
-            return -1;
-        if (p->span)
-            p->span[first + i] = d->span[some[i]];
-        else
-            memcpy(p->number + (size_t)(first + i) * width, d->raw + (size_t)some[i] * stored, width);
-    }
-    return 0;
-}
-
 /* One byte with the width, then runs of numbers in the dictionary. */
 static const char *dictionary_values(const struct pp_parquet_values *v, struct pp_parquet_page *p,
                                      pp_status *status)
 {
     uint32_t some[BATCH];
-    if (!v->body->dictionary)
+    struct pp_parquet_dictionary *d = v->body->dictionary;
+    unsigned stored = v->body->leaf->width, width = v->body->column->width;
+    if (!d)
         return fail(status, PP_E_CORRUPT, "needs a dictionary, and its column has none");
     if (v->n == 0)
         return NULL;
@@ -264,14 +240,19 @@ static const char *dictionary_values(const struct pp_parquet_values *v, struct p
         uint32_t now = v->n - i < BATCH ? v->n - i : BATCH;
         if (pp_runs_take(&r, some, now) != 0)
             return TOO_SHORT(status);
-        if (look_up(v, p, i, some, now) != 0)
-            return fail(status, PP_E_CORRUPT, "names values that its dictionary does not have");
-        i += now;
+        for (uint32_t k = 0; k < now; k++, i++) {
+            if (some[k] >= d->n)
+                return fail(status, PP_E_CORRUPT, "names values that its dictionary does not have");
+            if (p->span)
+                p->span[i] = d->span[some[k]];
+            else
+                memcpy(p->number + (size_t)i * width, d->raw + (size_t)some[k] * stored, width);
+        }
     }
     if (p->span) { /* spans are of the dictionary, which lives as long as the page */
-        p->dictionary = v->body->dictionary;
-        atomic_fetch_add_explicit(&p->dictionary->users, 1, memory_order_relaxed);
-        p->bytes = p->dictionary->raw;
+        p->dictionary = d;
+        atomic_fetch_add_explicit(&d->users, 1, memory_order_relaxed);
+        p->bytes = d->raw;
     }
     return NULL;
 }

@@ -1,4 +1,6 @@
 #include "probe/columns/table.h"
+#include "probe/base/array.h"
+#include "probe/base/err.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,28 +26,62 @@ void pp_table_close(struct pp_table *t)
     free(t);
 }
 
+void *pp_table_new(size_t size, const struct pp_table_ops *ops, const struct pp_table_place *place,
+                   struct pp_err *err)
+{
+    struct pp_table *t = calloc(1, size);
+    if (!t) {
+        struct pp_object object = place->object;
+        pp_object_close(&object);
+        pp_fail(err, PP_E_NO_MEMORY, "no memory to open %s", place->path);
+        return NULL;
+    }
+    t->ops = ops;
+    t->place = *place;
+    return t;
+}
+
+pp_status pp_table_read(const struct pp_table_place *place, struct pp_read *r, struct pp_err *err)
+{
+    struct pp_object opened = {0};
+    const struct pp_object *o = &place->object;
+    pp_status st = PP_OK;
+    r->name = place->path;
+    if (!o->storage) {
+        st = pp_storage_open(place->storage, &(struct pp_open){.name = place->path, .attempt = "open"},
+                             &opened, err);
+        o = &opened;
+    }
+    if (st == PP_OK)
+        st = pp_object_read_at(o, r, err);
+    pp_object_close(&opened);
+    return st;
+}
+
+void pp_value_free(void *hold, struct pp_pages *pages)
+{
+    (void)pages;
+    free(hold);
+}
+
 struct pp_column *pp_table_add_column(struct pp_table *t, const char *name)
 {
-    if (t->columns == PP_TABLE_COLUMNS)
-        return NULL;
-    if ((t->columns & (t->columns - 1)) == 0) { /* 0, 1, 2, 4, ...: full */
-        size_t cap = t->columns ? t->columns * 2 : 1;
-        struct pp_column *grown = realloc(t->column, cap * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        t->column = grown;
-    }
-    char *copy = strdup(name);
-    if (!copy)
+    char *copy = NULL;
+    if (t->columns == PP_TABLE_COLUMNS ||
+        !pp_grow(&t->column, &t->room, t->columns + 1, sizeof(*t->column)) || !(copy = strdup(name)))
         return NULL;
     struct pp_column *c = &t->column[t->columns++];
     *c = (struct pp_column){.name = copy};
     return c;
 }
 
-const char *pp_column_number_name(const struct pp_column *c, char *buf, size_t size)
+void pp_column_set_type(struct pp_column *c, const char *of, const char *other)
 {
-    static const char *const names[] = {"uint", "int", "float"};
-    snprintf(buf, size, "%s%u", names[c->number], c->width * 8);
-    return buf;
+    static const char *const numbers[] = {"uint", "int", "float"};
+    if (other)
+        snprintf(c->type, sizeof(c->type), "%s%s", of, other);
+    else if (c->kind == PP_COLUMN_BYTES)
+        snprintf(c->type, sizeof(c->type), "%s%s", of, c->is_text ? "string" : "binary");
+    else
+        snprintf(c->type, sizeof(c->type), "%s%s%u", of, numbers[c->number], c->width * 8);
 }

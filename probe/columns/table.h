@@ -71,7 +71,7 @@ struct pp_table {
     const struct pp_table_ops *ops;
     struct pp_table_place place;
     struct pp_column *column;
-    size_t columns;
+    size_t columns, room;
     uint64_t rows;
 };
 
@@ -85,9 +85,23 @@ pp_status pp_arrow_open(const struct pp_table_place *place, struct pp_table **ou
 void pp_value_release(struct pp_value *v); /* one that holds nothing is fine */
 void pp_table_close(struct pp_table *t);   /* NULL is fine */
 
-/* For the kinds: one more column, or NULL (no memory, or more than PP_TABLE_COLUMNS). */
+/* ---- for the kinds ---- */
+
+/* A table of `size` bytes, zeroed, with its place taken over. NULL: no memory, which err says, and the
+ * place's object is closed. */
+void *pp_table_new(size_t size, const struct pp_table_ops *ops, const struct pp_table_place *place,
+                   struct pp_err *err);
+/* Bytes of the file, as pp_object_read_at; it is opened for the read where it is not open. r->name is set
+ * here. */
+pp_status pp_table_read(const struct pp_table_place *place, struct pp_read *r, struct pp_err *err);
+/* The .release of a value that holds memory of malloc. */
+void pp_value_free(void *hold, struct pp_pages *pages);
+/* One more column, or NULL (no memory, or more than PP_TABLE_COLUMNS). */
 struct pp_column *pp_table_add_column(struct pp_table *t, const char *name);
-/* "uint16", "float32" */
-const char *pp_column_number_name(const struct pp_column *c, char *buf, size_t size);
+/* What the type is in words: of and `other`, or what the column's kind and number say. */
+void pp_column_set_type(struct pp_column *c, const char *of, const char *other);
+
+/* The version of libhdf5, or why there is none, for doctor. Returns whether there is one. */
+int pp_hdf5_available(char *text, size_t size);
 
 #endif

@@ -1,5 +1,7 @@
 #include "probe/columns/thrift.h"
 
+#include <string.h>
+
 enum { DEEPEST = 24 }; /* the metadata of Parquet nest 7 deep */
 
 static void spoil(struct pp_thrift *t)
@@ -98,6 +100,42 @@ void pp_thrift_begin(struct pp_thrift *t, int type)
 {
     if (type != PP_THRIFT_STRUCT)
         spoil(t);
+}
+
+void pp_thrift_read(struct pp_thrift *t, const struct pp_thrift_row *rows, void *out)
+{
+    int id = 0, type;
+    while ((type = pp_thrift_field(t, &id))) {
+        const struct pp_thrift_row *row = rows;
+        int64_t v = 0;
+        while (row->id && row->id != id)
+            row++;
+        if (!row->id) {
+            pp_thrift_skip(t, type);
+            continue;
+        }
+        switch (row->into) {
+        case PP_THRIFT_NUMBER: v = pp_thrift_int(t, type); break;
+        case PP_THRIFT_SIZE:
+            v = pp_thrift_int(t, type);
+            if (v < 0 || (row->width == 4 && v > INT32_MAX))
+                t->bad = 1; /* and not cut off: `at` is not the end */
+            break;
+        case PP_THRIFT_FLAG: v = pp_thrift_bool(t, type); break;
+        case PP_THRIFT_SEEN:
+            pp_thrift_skip(t, type);
+            v = 1;
+            break;
+        case PP_THRIFT_FIELDS:
+            pp_thrift_begin(t, type);
+            pp_thrift_read(t, row->fields, out);
+            v = id;
+            break;
+        case PP_THRIFT_CALL: row->call(t, type, out); continue;
+        }
+        int32_t narrow = (int32_t)v;
+        memcpy((char *)out + row->at, row->width == 4 ? (void *)&narrow : (void *)&v, row->width);
+    }
 }
 
 static void skip(struct pp_thrift *t, int type, int depth);

@@ -32,6 +32,28 @@ enum pp_thrift_type {
  * the start) and gets that of this one. Its value has to be taken by one of the calls below. */
 int pp_thrift_field(struct pp_thrift *t, int *id);
 
+/* A member of a struct of ours that a field goes into; the rows of a struct end with id 0. */
+struct pp_thrift_row {
+    int id;
+    enum pp_thrift_into {
+        PP_THRIFT_NUMBER, /* an integer */
+        PP_THRIFT_SIZE,   /* an integer that is not negative, and of 4 bytes fits an int32_t */
+        PP_THRIFT_FLAG,   /* a bool */
+        PP_THRIFT_SEEN,   /* passed over: 1 */
+        PP_THRIFT_FIELDS, /* a struct, whose fields go by `fields` into the same struct of ours: the id */
+        PP_THRIFT_CALL    /* what `call` does with it */
+    } into;
+    size_t at, width; /* of the member: 4 or 8 bytes */
+    const struct pp_thrift_row *fields;
+    void (*call)(struct pp_thrift *t, int type, void *out);
+};
+#define PP_THRIFT_ROW(number, kind, type, member) \
+    .id = number, .into = PP_THRIFT_##kind, .at = offsetof(type, member), .width = sizeof(((type *)0)->member)
+
+/* The fields of a struct, up to its end; those without a row are skipped. What has no field keeps its value.
+ */
+void pp_thrift_read(struct pp_thrift *t, const struct pp_thrift_row *rows, void *out);
+
 /* Each takes a value of the type that pp_thrift_field gave; another type than it is for is damage. */
 int64_t pp_thrift_int(struct pp_thrift *t, int type);
 int pp_thrift_bool(struct pp_thrift *t, int type);

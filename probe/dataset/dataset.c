@@ -255,19 +255,6 @@ int pp_files_probe(const struct pp_dataset_place *place, const struct pp_shard_f
     return 0;
 }
 
-size_t pp_last_at(const uint64_t *first, size_t n, size_t stride, uint64_t index)
-{
-    size_t low = 0, high = n;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (*(const uint64_t *)((const char *)first + middle * stride) <= index)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static pp_status read_sample(const struct pp_dataset *d, uint64_t index, const struct pp_read_context *c,
                              struct pp_sample *s, struct pp_err *err)
 {

@@ -1,6 +1,7 @@
 /* Files of columns (Parquet, Arrow IPC, HDF5), read at random: the row's value of the chosen column is the
  * sample. Tables decode whole pages and keep the latest; what they decode beside what a sample needs is
  * counted (columns/pages.h). */
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/columns/pages.h"
@@ -73,20 +74,9 @@ struct row {
 static pp_status read_in_file(struct row *row, const struct pp_value *v, uint8_t *to, struct pp_err *err)
 {
     const struct pp_table_place *place = &row->table->place;
-    struct pp_object opened = {0};
-    pp_status st = PP_OK;
-    struct pp_read r = {.name = place->path,
-                        .context = row->context,
-                        .offset = v->at,
-                        .size = (size_t)v->size,
-                        .buf = to,
-                        .cap = (size_t)v->size};
-    if (!place->object.storage)
-        st = pp_storage_open(place->storage, &(struct pp_open){.name = place->path, .attempt = "open"},
-                             &opened, err);
-    if (st == PP_OK)
-        st = pp_object_read_at(opened.storage ? &opened : &place->object, &r, err);
-    pp_object_close(&opened);
+    struct pp_read r = {
+        .context = row->context, .offset = v->at, .size = (size_t)v->size, .buf = to, .cap = (size_t)v->size};
+    pp_status st = pp_table_read(place, &r, err);
     if (st == PP_OK && r.got < r.size)
         st = pp_fail(err, PP_E_CORRUPT, "%s is truncated: it ends within row %llu", place->path,
                      (unsigned long long)row->number);

@@ -4,6 +4,7 @@
  * 1.28 million files take about 26 bytes each plus their names: per directory one block of names and one
  * 32-bit offset per file; a sample's directory is found by bisection over the directories' first indexes.
  * Files are opened relative to the opened root, whatever the number of classes. */
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset_each.h"

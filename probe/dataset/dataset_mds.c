@@ -2,6 +2,7 @@
  * found by two offsets at the head of its shard. Its image column, or its column of tokens of one size, is
  * what the loader gets. Compressed shards are unpacked whole when a sample of them is first read
  * (mds_shards.h). */
+#include "probe/base/array.h"
 #include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"

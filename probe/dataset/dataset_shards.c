@@ -1,6 +1,7 @@
 /* Shards of any kind, read at random: an index per shard says where each sample lies, and a sample is one
  * ranged read. */
 #include "probe/dataset/dataset_shards.h"
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset_each.h"

@@ -134,10 +134,6 @@ struct pp_shard_files;
 int pp_files_probe(const struct pp_dataset_place *place, const struct pp_shard_files *files,
                    const char *noun);
 
-/* The last of n rising numbers, `stride` bytes from one to the next, that is at most index; the first where
- * none is. */
-size_t pp_last_at(const uint64_t *first, size_t n, size_t stride, uint64_t index);
-
 /* Names under which a column of whole numbers is the label, in the order in which they are asked; ends with
  * NULL. */
 extern const char *const pp_label_names[];

@@ -6,7 +6,7 @@
 #include "collectors/system/environment.h"
 #include "probe/base/text.h"
 #include "probe/columns/codec.h"
-#include "probe/columns/hdf5_library.h"
+#include "probe/columns/table.h"
 #include "probe/device/cuda_driver.h"
 #include "probe/device/device.h"
 #include "probe/net/http.h"
