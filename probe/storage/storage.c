@@ -1,9 +1,9 @@
 /* The table of storages, the choice among them, and what is the same for all. */
 #include "probe/storage/storage.h"
 
-#include "probe/base/err.h"
-
+#include "probe/base/array.h"
 #include "probe/base/clock.h"
+#include "probe/base/err.h"
 #include "probe/base/rng.h"
 
 #include <errno.h>
@@ -55,8 +55,14 @@ pp_status pp_storage_attach(const char *place, struct pp_storage **out, struct p
 
 void pp_storage_detach(struct pp_storage *s)
 {
-    if (s)
+    if (!s)
+        return;
+    struct pp_storage *inner = s->inner;
+    if (s->ops->detach)
         s->ops->detach(s);
+    else
+        free(s);
+    pp_storage_detach(inner);
 }
 
 const char *pp_storage_name(const struct pp_storage *s)
@@ -100,18 +106,46 @@ uint64_t pp_storage_retry_wait_ns(uint64_t backoff_ns)
     return wait > asked ? wait : asked;
 }
 
+/* ---- calls, of the storage or of the one that it is over ---- */
+
+struct pp_object pp_inner_object(const struct pp_object *o)
+{
+    struct pp_object in = *o;
+    in.storage = o->storage->inner;
+    return in;
+}
+
+/* NULL for NULL. */
+static const struct pp_object *inner_of(const struct pp_object *o, struct pp_object *in)
+{
+    if (o)
+        *in = pp_inner_object(o);
+    return o ? in : NULL;
+}
+
 pp_status pp_storage_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,
                           const char *attempt, struct pp_place_info *out, struct pp_err *err)
 {
+    struct pp_object in;
     *out = (struct pp_place_info){.kind = PP_PLACE_MISSING};
-    return s->ops->stat(s, dir, name, attempt, out, err);
+    return s->ops->stat ? s->ops->stat(s, dir, name, attempt, out, err)
+                        : pp_storage_stat(s->inner, inner_of(dir, &in), name, attempt, out, err);
 }
 
 pp_status pp_storage_open(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,
                           struct pp_err *err)
 {
+    struct pp_open how = *o;
+    struct pp_object in;
+    pp_status st;
     *out = (struct pp_object){.storage = s};
-    pp_status st = s->ops->open(s, o, out, err);
+    if (s->ops->open) {
+        st = s->ops->open(s, o, out, err);
+    } else {
+        how.dir = inner_of(o->dir, &in);
+        st = pp_storage_open(s->inner, &how, out, err);
+        out->storage = s;
+    }
     if (st != PP_OK)
         *out = (struct pp_object){0};
     return st;
@@ -120,20 +154,24 @@ pp_status pp_storage_open(const struct pp_storage *s, const struct pp_open *o, s
 pp_status pp_storage_match(const struct pp_storage *s, const char *pattern, pp_entry_fn *each, void *ctx,
                            struct pp_err *err)
 {
-    if (!s->ops->match)
-        return pp_fail(err, PP_E_UNSUPPORTED, "cannot list the files that match %s: %s has no patterns",
-                       pattern, s->ops->name);
-    return s->ops->match(s, pattern, each, ctx, err);
+    if (s->ops->match)
+        return s->ops->match(s, pattern, each, ctx, err);
+    if (s->inner)
+        return pp_storage_match(s->inner, pattern, each, ctx, err);
+    return pp_fail(err, PP_E_UNSUPPORTED, "cannot list the files that match %s: %s has no patterns", pattern,
+                   s->ops->name);
 }
 
 pp_status pp_object_info(const struct pp_object *o, const char *name, struct pp_place_info *out,
                          struct pp_err *err)
 {
+    struct pp_object in;
     *out = (struct pp_place_info){.kind = PP_PLACE_MISSING};
-    return o->storage->ops->info(o, name, out, err);
+    return o->storage->ops->info ? o->storage->ops->info(o, name, out, err)
+                                 : pp_object_info(inner_of(o, &in), name, out, err);
 }
 
-static void begin(struct pp_read *r)
+static void begin_read(struct pp_read *r)
 {
     r->data = NULL;
     r->got = 0;
@@ -144,29 +182,36 @@ static void begin(struct pp_read *r)
 
 pp_status pp_object_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
-    begin(r);
+    begin_read(r);
     return o->storage->ops->read_at(o, r, err);
 }
 
 pp_status pp_object_borrow(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
-    begin(r);
+    begin_read(r);
     return o->storage->ops->borrow(o, r, err);
 }
 
 pp_status pp_object_list(const struct pp_object *dir, const char *name, pp_entry_fn *each, void *ctx,
                          struct pp_err *err)
 {
-    if (!dir->storage->ops->list)
-        return pp_fail(err, PP_E_UNSUPPORTED, "cannot list %s: %s does not list", name,
-                       dir->storage->ops->name);
-    return dir->storage->ops->list(dir, name, each, ctx, err);
+    const struct pp_storage *s = dir->storage;
+    struct pp_object in;
+    if (s->ops->list)
+        return s->ops->list(dir, name, each, ctx, err);
+    if (s->inner)
+        return pp_object_list(inner_of(dir, &in), name, each, ctx, err);
+    return pp_fail(err, PP_E_UNSUPPORTED, "cannot list %s: %s does not list", name, s->ops->name);
 }
 
 void pp_object_close(struct pp_object *o)
 {
-    if (o->storage)
+    if (o->storage && o->storage->ops->close) {
         o->storage->ops->close(o);
+    } else if (o->storage) {
+        struct pp_object in = pp_inner_object(o);
+        pp_object_close(&in);
+    }
     *o = (struct pp_object){0};
 }
 
@@ -174,78 +219,66 @@ void pp_object_close(struct pp_object *o)
 
 pp_status pp_read_reserve(struct pp_read *r, size_t size, struct pp_err *err)
 {
-    if (size <= r->cap)
-        return PP_OK;
-    size_t want = r->cap > SIZE_MAX / 2 || r->cap * 2 < size ? size : r->cap * 2;
-    uint8_t *grown = realloc(r->buf, want);
-    if (!grown)
-        return pp_fail(err, PP_E_NO_MEMORY, "cannot read %s: no memory for %zu bytes", r->name, want);
-    r->buf = grown;
-    r->cap = want;
-    return PP_OK;
+    return pp_grow(&r->buf, &r->cap, size, 1)
+               ? PP_OK
+               : pp_fail(err, PP_E_NO_MEMORY, "cannot read %s: no memory for %zu bytes", r->name, size);
 }
 
 /* Of an object that does not say its size. */
 static pp_status read_to_end(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
-    struct pp_read whole = *r;
+    struct pp_read piece = *r;
     size_t got = 0;
     pp_status st;
-    for (;;) {
+    do {
         st = r->limit && got + 4096 > r->limit ? pp_read_fail_limit(r, got + 4096, err)
-                                               : pp_read_reserve(&whole, got + 4096, err);
+                                               : pp_read_reserve(r, got + 4096, err);
         if (st != PP_OK)
             break;
-        struct pp_read piece = whole;
         piece.offset = got;
-        piece.size = whole.cap - got;
-        piece.buf = whole.buf + got;
-        piece.cap = piece.size;
+        piece.size = piece.cap = r->cap - got;
+        piece.buf = r->buf + got;
         st = pp_object_read_at(o, &piece, err);
-        if (st != PP_OK)
-            break;
-        got += piece.got;
-        if (piece.got < piece.size)
-            break;
-    }
-    r->buf = whole.buf;
-    r->cap = whole.cap;
-    r->data = whole.buf;
+        got += st == PP_OK ? piece.got : 0;
+    } while (st == PP_OK && piece.got == piece.size);
+    r->data = r->buf;
     r->got = st == PP_OK ? got : 0;
     return st;
-}
-
-static pp_status read_opened(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
-{
-    struct pp_place_info info;
-    pp_status st = pp_object_info(o, r->name, &info, err);
-    if (st != PP_OK)
-        return st;
-    if (info.kind != PP_PLACE_OBJECT)
-        return pp_fail(err, PP_E_UNSUPPORTED, "cannot read %s: it is not an object", r->name);
-    if (info.size == PP_SIZE_UNKNOWN)
-        return read_to_end(o, r, err);
-    if (r->limit && info.size > r->limit)
-        return pp_read_fail_limit(r, info.size, err);
-    st = pp_read_reserve(r, (size_t)info.size, err);
-    r->offset = 0;
-    r->size = (size_t)info.size;
-    return st == PP_OK ? pp_object_read_at(o, r, err) : st;
 }
 
 pp_status pp_storage_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
                                 struct pp_err *err)
 {
     struct pp_object o;
-    begin(r);
+    struct pp_place_info info;
+    begin_read(r);
     if (s->ops->read_whole)
         return s->ops->read_whole(s, dir, r, err);
     pp_status st = pp_storage_open(s, &(struct pp_open){.dir = dir, .name = r->name, .attempt = "open"}, &o,
                                    err);
-    if (st == PP_OK)
-        st = read_opened(&o, r, err);
+    if (st != PP_OK)
+        return st;
+    st = pp_object_info(&o, r->name, &info, err);
+    if (st == PP_OK && info.kind != PP_PLACE_OBJECT) {
+        st = pp_fail(err, PP_E_UNSUPPORTED, "cannot read %s: it is not an object", r->name);
+    } else if (st == PP_OK && info.size == PP_SIZE_UNKNOWN) {
+        st = read_to_end(&o, r, err);
+    } else if (st == PP_OK && r->limit && info.size > r->limit) {
+        st = pp_read_fail_limit(r, info.size, err);
+    } else if (st == PP_OK && (st = pp_read_reserve(r, (size_t)info.size, err)) == PP_OK) {
+        r->offset = 0;
+        r->size = (size_t)info.size;
+        st = pp_object_read_at(&o, r, err);
+    }
     pp_object_close(&o);
     return st;
+}
+
+pp_status pp_inner_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
+                              struct pp_err *err)
+{
+    struct pp_object in;
+    return pp_storage_read_whole(s->inner, inner_of(dir, &in), r, err);
 }
 
 pp_status pp_read_fail(const struct pp_read *r, int e, struct pp_err *err)

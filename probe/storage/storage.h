@@ -162,6 +162,7 @@ struct pp_storage {
     size_t request_bytes;
     const char
         *scope; /* which store it is, where names do not say it (the endpoint of s3://); NULL: they do */
+    struct pp_storage *inner; /* that it is over, owned; NULL: none */
 };
 
 struct pp_storage_ops {
@@ -171,8 +172,9 @@ struct pp_storage_ops {
      * s3://). */
     int (*accepts)(const char *place);
     pp_status (*attach)(const char *place, struct pp_storage **out, struct pp_err *err);
-    void (*detach)(struct pp_storage *s);
+    void (*detach)(struct pp_storage *s); /* inner is detached behind it; NULL: free */
 
+    /* Of a storage over another one each may be NULL: then it is the inner one's, and so are the objects. */
     pp_status (*stat)(const struct pp_storage *s, const struct pp_object *dir, const char *name,
                       const char *attempt, struct pp_place_info *out, struct pp_err *err);
     pp_status (*open)(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,
@@ -182,7 +184,7 @@ struct pp_storage_ops {
                       struct pp_err *err);
     pp_status (*read_at)(const struct pp_object *o, struct pp_read *r, struct pp_err *err);
 
-    /* NULL: not to be had, or (read_whole) done by open, info, read_at and close */
+    /* NULL: the inner one's, or not to be had, or (read_whole) done by open, info, read_at and close */
     pp_status (*borrow)(const struct pp_object *o, struct pp_read *r, struct pp_err *err);
     pp_status (*read_whole)(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
                             struct pp_err *err);
@@ -191,6 +193,12 @@ struct pp_storage_ops {
     pp_status (*match)(const struct pp_storage *s, const char *pattern, pp_entry_fn *each, void *ctx,
                        struct pp_err *err);
 };
+
+/* An object that the inner storage opened as its own again, and reading a whole one there; dir: NULL, or of
+ * the outer storage. */
+struct pp_object pp_inner_object(const struct pp_object *o);
+pp_status pp_inner_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
+                              struct pp_err *err);
 
 /* Adds a storage that is not in the table of storage.c (a plug-in, a test): ops live as long as the process.
  * Before any thread attaches. -1: more than 8. */
@@ -222,7 +230,6 @@ pp_status pp_read_fail(const struct pp_read *r, int errno_value, struct pp_err *
  *   static pp_status s3_list(...)        by prefix with a delimiter, page after page
  *   const struct pp_storage_ops pp_storage_s3 = {.name = "s3", .help = "buckets: s3://BUCKET/PREFIX", ...};
  *
- * One that wraps another (fault.c is the example) gives its objects the inner handle and state, and forwards with the inner storage
- * put in. A storage that is not in the table (one made by a format, a wrapper) needs neither accepts nor attach. */
+ * One over another (fault.c is the example) sets inner and leaves out what it does not change. A storage that is not in the table (one made by a format, a wrapper) needs neither accepts nor attach. */
 /* clang-format on */
 #endif

@@ -1,7 +1,6 @@
 #include "tests/support/counted_storage.h"
 
 #include "probe/base/err.h"
-#include "probe/storage/wrap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,20 +33,28 @@ static pp_status counted_stat(const struct pp_storage *s, const struct pp_object
                               const char *attempt, struct pp_place_info *out, struct pp_err *err)
 {
     __atomic_add_fetch(&counted_stats, 1, __ATOMIC_RELAXED);
-    return pp_wrapped_stat(s, dir, path_of(name), attempt, out, err);
+    struct pp_object in;
+    if (dir)
+        in = pp_inner_object(dir);
+    return pp_storage_stat(s->inner, dir ? &in : NULL, path_of(name), attempt, out, err);
 }
 
 static pp_status counted_open(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,
                               struct pp_err *err)
 {
     struct pp_open how = *o;
+    struct pp_object in;
+    if (o->dir)
+        in = pp_inner_object(o->dir), how.dir = &in;
     how.name = path_of(o->name);
-    return pp_wrapped_open(s, &how, out, err);
+    pp_status st = pp_storage_open(s->inner, &how, out, err);
+    out->storage = s;
+    return st;
 }
 
 static pp_status counted_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
-    struct pp_object in = pp_wrapped_object(o);
+    struct pp_object in = pp_inner_object(o);
     __atomic_add_fetch(&counted_reads, 1, __ATOMIC_RELAXED);
     return pp_object_read_at(&in, r, err);
 }
@@ -58,7 +65,7 @@ static pp_status counted_read_whole(const struct pp_storage *s, const struct pp_
     const char *name = r->name;
     __atomic_add_fetch(&counted_reads, 1, __ATOMIC_RELAXED);
     r->name = path_of(name);
-    pp_status st = pp_wrapped_read_whole(s, dir, r, err);
+    pp_status st = pp_inner_read_whole(s, dir, r, err);
     r->name = name;
     return st;
 }
@@ -67,25 +74,22 @@ static const struct pp_storage_ops counted_ops = {.name = "counted",
                                                   .help = "files, with each read counted",
                                                   .accepts = counted_accepts,
                                                   .attach = counted_attach,
-                                                  .detach = pp_wrapped_detach,
                                                   .stat = counted_stat,
                                                   .open = counted_open,
-                                                  .close = pp_wrapped_close,
-                                                  .info = pp_wrapped_info,
                                                   .read_at = counted_read_at,
-                                                  .read_whole = counted_read_whole,
-                                                  .list = pp_wrapped_list};
+                                                  .read_whole = counted_read_whole};
 
 static pp_status counted_attach(const char *place, struct pp_storage **out, struct pp_err *err)
 {
-    struct pp_wrapper *w = calloc(1, sizeof(*w));
-    pp_status st = w ? pp_storage_attach("/", &w->inner, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory");
+    struct pp_storage *s = calloc(1, sizeof(*s));
+    pp_status st = s ? pp_storage_attach("/", &s->inner, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory");
     if (st != PP_OK) {
-        free(w);
+        free(s);
         return st;
     }
-    w->base = (struct pp_storage){.ops = &counted_ops, .request_bytes = PP_REQUEST_BYTES};
-    *out = &w->base;
+    s->ops = &counted_ops;
+    s->request_bytes = PP_REQUEST_BYTES;
+    *out = s;
     return PP_OK;
 }
 

@@ -47,7 +47,6 @@ void pp_cache_begin_counts(void)
 
 struct cached {
     struct pp_storage base;
-    struct pp_storage *inner;
     struct pp_cache_ring *ring;
 };
 
@@ -73,7 +72,7 @@ static size_t full_name(const struct cached *c, const struct pp_object *dir, con
                         size_t size)
 {
     const struct object *parent = dir ? dir->state : NULL;
-    const char *scope = c->inner->scope && *c->inner->scope ? c->inner->scope : NULL;
+    const char *scope = c->base.inner->scope && *c->base.inner->scope ? c->base.inner->scope : NULL;
     int n = parent
                 ? snprintf(out, size, "%s%s%s", parent->name,
                            parent->name_size && parent->name[parent->name_size - 1] == '/' ? "" : "/", name)
@@ -102,14 +101,13 @@ static void cached_detach(struct pp_storage *s)
 {
     struct cached *c = cached_of(s);
     pp_cache_ring_close(c->ring);
-    pp_storage_detach(c->inner);
     free(c);
 }
 
 static pp_status cached_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,
                              const char *attempt, struct pp_place_info *out, struct pp_err *err)
 {
-    return pp_storage_stat(cached_of(s)->inner, inner_of(dir), name, attempt, out, err);
+    return pp_storage_stat(s->inner, inner_of(dir), name, attempt, out, err);
 }
 
 static pp_status cached_open(const struct pp_storage *s, const struct pp_open *o, struct pp_object *out,
@@ -128,7 +126,7 @@ static pp_status cached_open(const struct pp_storage *s, const struct pp_open *o
     state->name_size = kept; /* 0: too long to be kept */
     memcpy(state->name, name, kept);
     state->name[kept] = '\0';
-    pp_status st = pp_storage_open(c->inner, &how, &state->inner, err);
+    pp_status st = pp_storage_open(c->base.inner, &how, &state->inner, err);
     if (st == PP_OK)
         out->state = state;
     else
@@ -153,12 +151,6 @@ static pp_status cached_list(const struct pp_object *dir, const char *name, pp_e
                              struct pp_err *err)
 {
     return pp_object_list(inner_of(dir), name, each, ctx, err);
-}
-
-static pp_status cached_match(const struct pp_storage *s, const char *pattern, pp_entry_fn *each, void *ctx,
-                              struct pp_err *err)
-{
-    return pp_storage_match(cached_of(s)->inner, pattern, each, ctx, err);
 }
 
 /* ---- ranges ---- */
@@ -200,7 +192,7 @@ static int hit_range(const struct cached *c, const struct pp_cache_id *id, struc
 static int is_still(const struct cached *c, const struct pp_object *o, const char *name, uint64_t version)
 {
     struct pp_place_info now;
-    return c->inner->request_bytes ||
+    return c->base.inner->request_bytes ||
            (pp_object_info(o, name, &now, NULL) == PP_OK && version_of_info(&now) == version);
 }
 
@@ -249,9 +241,9 @@ static pp_status cached_read_at(const struct pp_object *o, struct pp_read *r, st
 static uint64_t ask_version(const struct cached *c, const struct pp_object *dir, const char *name)
 {
     struct pp_place_info info;
-    if (c->inner->request_bytes)
+    if (c->base.inner->request_bytes)
         pp_count(&pp_cache_counters, PP_CACHE_COUNT_CHECKS, 1);
-    return pp_storage_stat(c->inner, inner_of(dir), name, "read", &info, NULL) == PP_OK
+    return pp_storage_stat(c->base.inner, inner_of(dir), name, "read", &info, NULL) == PP_OK
                ? version_of_info(&info)
                : 0;
 }
@@ -263,7 +255,7 @@ static int hit_whole(const struct cached *c, const struct pp_object *dir, const 
     struct pp_cache_found f;
     if (!pp_cache_ring_find(c->ring, id, epoch_of(r), &f))
         return 0;
-    if (!f.checked || !c->inner->request_bytes) {
+    if (!f.checked || !c->base.inner->request_bytes) {
         uint64_t now = ask_version(c, dir, r->name);
         if (now)
             pp_cache_ring_check(c->ring, f.row.key, now);
@@ -283,9 +275,9 @@ static int hit_whole(const struct cached *c, const struct pp_object *dir, const 
 static pp_status fetch_whole(const struct cached *c, const struct pp_object *dir, struct pp_cache_id *id,
                              struct pp_read *r, struct pp_err *err)
 {
-    int local = !c->inner->request_bytes;
+    int local = !c->base.inner->request_bytes;
     uint64_t before = local ? ask_version(c, dir, r->name) : 0;
-    pp_status st = pp_storage_read_whole(c->inner, inner_of(dir), r, err);
+    pp_status st = pp_storage_read_whole(c->base.inner, inner_of(dir), r, err);
     if (st != PP_OK || r->got == 0)
         return st;
     pp_cache_ring_count(c->ring, pp_cache_key(id), r->got, 0);
@@ -310,7 +302,7 @@ static pp_status cached_read_whole(const struct pp_storage *s, const struct pp_o
     pp_status st = PP_OK;
     int dir_named = !dir || ((const struct object *)dir->state)->name_size > 0;
     if (!r->context || !dir_named || id.name_size >= sizeof(name))
-        return pp_storage_read_whole(c->inner, inner_of(dir), r, err);
+        return pp_storage_read_whole(c->base.inner, inner_of(dir), r, err);
     if (hit_whole(c, dir, &id, r, &st, err))
         return st;
     int waited = pp_cache_ring_enter(c->ring, pp_cache_key(&id), &flight);
@@ -332,7 +324,6 @@ static const struct pp_storage_ops cached_ops = {
     .read_at = cached_read_at,
     .read_whole = cached_read_whole,
     .list = cached_list,
-    .match = cached_match,
 };
 
 pp_status pp_storage_wrap_cache(struct pp_storage *inner, const char *place, const struct pp_cache_opts *o,
@@ -355,8 +346,8 @@ pp_status pp_storage_wrap_cache(struct pp_storage *inner, const char *place, con
                                   .flags = (inner->flags & ~(unsigned)PP_STORAGE_BORROWS) |
                                            PP_STORAGE_PAGE_CACHE,
                                   .request_bytes = inner->request_bytes,
-                                  .scope = inner->scope};
-    c->inner = inner;
+                                  .scope = inner->scope,
+                                  .inner = inner};
     *out = &c->base;
     return PP_OK;
 }
