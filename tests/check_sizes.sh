@@ -12,7 +12,6 @@ most_lines_of_a_file=600
 larger='
 probe/columns/parquet.c 673
 probe/device/kernel.ptx.h 880
-probe/storage/remote.c 631
 report/audit/audit_read.c 627
 report/audit/judge.c 603
 report/model/fields.c 684

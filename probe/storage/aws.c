@@ -46,11 +46,7 @@ static int copy(char *to, size_t size, const char *from)
 static char *read_small(const char *path, size_t *size)
 {
     struct pp_io_file f = {.limit = FILE_MOST};
-    if (pp_io_read_file(AT_FDCWD, path, &f, NULL) != PP_OK) {
-        free(f.buf);
-        return NULL;
-    }
-    char *text = realloc(f.buf, f.size + 1);
+    char *text = pp_io_read_file(AT_FDCWD, path, &f, NULL) == PP_OK ? realloc(f.buf, f.size + 1) : NULL;
     if (!text) {
         free(f.buf);
         return NULL;
@@ -83,25 +79,12 @@ static void take_keys(struct pp_aws *a, const char *text, size_t size)
     }
 }
 
-/* Kinds of profiles that want more than a file. */
-static pp_status refuse_kind(const struct pp_aws *a, const char *text, size_t size, struct pp_err *err)
-{
-    static const char *const kinds[] = {"role_arn", "sso_session", "sso_start_url", "credential_process"};
-    char value[512];
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-        if (pp_ini_get(text, size, a->profile, kinds[i], value, sizeof(value)))
-            return pp_fail(
-                err, PP_E_UNSUPPORTED,
-                "the profile %s gets its credentials by %s, which pipeprobe does not do: run 'eval \"$(aws configure "
-                "export-credentials --profile %s --format env)\"' first",
-                a->profile, kinds[i], a->profile);
-    return PP_OK;
-}
-
+/* keys_wanted 0: region and endpoint alone. */
 static pp_status look_into_profile(struct pp_aws *a, int keys_wanted, struct pp_err *err)
 {
+    static const char *const kinds[] = {"role_arn", "sso_session", "sso_start_url", "credential_process"};
     size_t n = 0, m = 0;
-    char *credentials = read_aws_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", &n);
+    char *credentials = read_aws_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", &n), value[512];
     char *config = read_aws_file("AWS_CONFIG_FILE", "config", &m);
     pp_status st = PP_OK;
     if (config && !a->region[0])
@@ -112,13 +95,22 @@ static pp_status look_into_profile(struct pp_aws *a, int keys_wanted, struct pp_
         take_keys(a, credentials, n);
     if (keys_wanted && config && a->source == NOWHERE)
         take_keys(a, config, m);
-    if (keys_wanted && config && a->source == NOWHERE)
-        st = refuse_kind(a, config, m, err);
-    if (keys_wanted && st == PP_OK && a->source == NOWHERE && variable("AWS_PROFILE") &&
-        !(credentials && pp_ini_has(credentials, n, a->profile)) &&
-        !(config && pp_ini_has(config, m, a->profile)))
-        st = pp_fail(err, PP_E_USAGE,
-                     "AWS_PROFILE is %s, which neither ~/.aws/credentials nor ~/.aws/config has", a->profile);
+    if (keys_wanted && a->source == NOWHERE) {
+        for (size_t i = 0; config && st == PP_OK && i < sizeof(kinds) / sizeof(*kinds); i++)
+            if (pp_ini_get(config, m, a->profile, kinds[i], value,
+                           sizeof(value))) /* wants more than a file */
+                st = pp_fail(
+                    err, PP_E_UNSUPPORTED,
+                    "the profile %s gets its credentials by %s, which pipeprobe does not do: run 'eval \"$(aws configure "
+                    "export-credentials --profile %s --format env)\"' first",
+                    a->profile, kinds[i], a->profile);
+        if (st == PP_OK && variable("AWS_PROFILE") &&
+            !(credentials && pp_ini_has(credentials, n, a->profile)) &&
+            !(config && pp_ini_has(config, m, a->profile)))
+            st = pp_fail(err, PP_E_USAGE,
+                         "AWS_PROFILE is %s, which neither ~/.aws/credentials nor ~/.aws/config has",
+                         a->profile);
+    }
     if (credentials)
         explicit_bzero(credentials, n);
     free(credentials);
@@ -206,34 +198,28 @@ static pp_status take_json(struct pp_aws *a, const struct body *body, const char
     return pp_fail(err, PP_E_CORRUPT, "no credentials from %s: its answer holds none", what);
 }
 
-/* The token that a container's endpoint wants, as an Authorization header; from a file it may change. */
-static void container_token(char *out, size_t size)
-{
-    size_t n = 0;
-    const char *file = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
-               *token = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-    char *text = file ? read_small(file, &n) : NULL;
-    out[0] = '\0';
-    if (text)
-        text[strcspn(text, "\r\n")] = '\0';
-    token = text ? text : token;
-    if (token && !strpbrk(token, "\r\n") && strlen(token) + 20 < size)
-        snprintf(out, size, "Authorization: %s", token);
-    free(text);
-}
-
+/* The endpoint may want a token as an Authorization header; one from a file may change. */
 static pp_status fetch_container(struct pp_aws *a, struct body *body, struct pp_err *err)
 {
-    char url[1024], token[8192];
+    char url[1024], header[8192] = "";
+    size_t n = 0;
     const char *full = variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
-               *relative = variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+               *relative = variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
+               *file = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
+               *token = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
     snprintf(url, sizeof(url), "%s%s", full ? "" : "http://169.254.170.2", full ? full : relative);
     if (!pp_url_has_scheme(url, "http") && !pp_url_has_scheme(url, "https"))
         return pp_fail(err, PP_E_USAGE, "AWS_CONTAINER_CREDENTIALS_FULL_URI is no URL");
-    container_token(token, sizeof(token));
-    struct pp_http_request r = {.url = url, .header = {token[0] ? token : NULL}, .local = 1};
+    char *text = file ? read_small(file, &n) : NULL;
+    if (text)
+        text[strcspn(text, "\r\n")] = '\0';
+    token = text ? text : token;
+    if (token && !strpbrk(token, "\r\n") && strlen(token) + 20 < sizeof(header))
+        snprintf(header, sizeof(header), "Authorization: %s", token);
+    free(text);
+    struct pp_http_request r = {.url = url, .header = {header[0] ? header : NULL}, .local = 1};
     pp_status st = ask(a, &r, "the container's endpoint", body, err);
-    explicit_bzero(token, sizeof(token));
+    explicit_bzero(header, sizeof(header));
     return st == PP_OK ? take_json(a, body, "the container's endpoint", err) : st;
 }
 
@@ -267,11 +253,6 @@ static pp_status fetch_instance(struct pp_aws *a, struct body *body, struct pp_e
     return st == PP_OK ? take_json(a, body, what, err) : st;
 }
 
-static void find_text(const struct body *b, const char *name, char *out, size_t size)
-{
-    pp_xml_find(b->text, b->size, name, out, size);
-}
-
 static pp_status fetch_identity(struct pp_aws *a, struct body *body, struct pp_err *err)
 {
     size_t n = 0;
@@ -302,10 +283,10 @@ static pp_status fetch_identity(struct pp_aws *a, struct body *body, struct pp_e
     st = ask(a, &r, "AWS STS for the web identity", body, err);
     if (st != PP_OK)
         goto out;
-    find_text(body, "AccessKeyId", k->id, sizeof(k->id));
-    find_text(body, "SecretAccessKey", k->secret, sizeof(k->secret));
-    find_text(body, "SessionToken", k->token, PP_XML_TEXT);
-    find_text(body, "Expiration", end, sizeof(end));
+    pp_xml_find(body->text, body->size, "AccessKeyId", k->id, sizeof(k->id));
+    pp_xml_find(body->text, body->size, "SecretAccessKey", k->secret, sizeof(k->secret));
+    pp_xml_find(body->text, body->size, "SessionToken", k->token, PP_XML_TEXT);
+    pp_xml_find(body->text, body->size, "Expiration", end, sizeof(end));
     a->ends = pp_aws_parse_time(end);
     if (!k->id[0] || !k->secret[0])
         st = pp_fail(err, PP_E_CORRUPT,
@@ -319,46 +300,23 @@ out:
     return st;
 }
 
-static pp_status fetch(struct pp_aws *a, struct pp_err *err)
-{
-    static pp_status (*const from[])(struct pp_aws *, struct body *, struct pp_err *) = {
-        [IDENTITY] = fetch_identity, [CONTAINER] = fetch_container, [INSTANCE] = fetch_instance};
-    struct body *body = malloc(sizeof(*body));
-    if (!body)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to ask for credentials");
-    pp_status st = from[a->source](a, body, err);
-    if (st != PP_OK)
-        a->keys = (struct pp_aws_keys){0};
-    explicit_bzero(body, sizeof(*body));
-    free(body);
-    return st;
-}
-
 /* ---- what is asked ---- */
 
-static void take_environment(struct pp_aws *a)
+/* What needs requests is asked when the first keys are wanted. */
+static pp_status choose_source(struct pp_aws *a, struct pp_err *err)
 {
+    const char *unsigned_ = variable("AWS_NO_SIGN_REQUEST"),
+               *disabled = variable("AWS_EC2_METADATA_DISABLED");
     struct pp_aws_keys *k = &a->keys;
-    const char *token = variable("AWS_SESSION_TOKEN");
-    if (copy(k->id, sizeof(k->id), variable("AWS_ACCESS_KEY_ID")) &&
-        copy(k->secret, sizeof(k->secret), variable("AWS_SECRET_ACCESS_KEY"))) {
-        if (token)
-            copy(k->token, sizeof(k->token), token);
+    if (unsigned_ && strcasecmp(unsigned_, "no") != 0 && strcasecmp(unsigned_, "false") != 0) {
+        a->source = ANONYMOUS;
+    } else if (copy(k->id, sizeof(k->id), variable("AWS_ACCESS_KEY_ID")) &&
+               copy(k->secret, sizeof(k->secret), variable("AWS_SECRET_ACCESS_KEY"))) {
+        copy(k->token, sizeof(k->token), variable("AWS_SESSION_TOKEN"));
         a->source = ENVIRONMENT;
     } else {
         *k = (struct pp_aws_keys){0};
     }
-}
-
-/* What needs requests is asked when the first keys are wanted. */
-static pp_status choose(struct pp_aws *a, struct pp_err *err)
-{
-    const char *unsigned_ = variable("AWS_NO_SIGN_REQUEST"),
-               *disabled = variable("AWS_EC2_METADATA_DISABLED");
-    if (unsigned_ && strcasecmp(unsigned_, "no") != 0 && strcasecmp(unsigned_, "false") != 0)
-        a->source = ANONYMOUS;
-    if (a->source == NOWHERE)
-        take_environment(a);
     if (a->source == NOWHERE && copy(a->role, sizeof(a->role), variable("AWS_ROLE_ARN")) &&
         copy(a->token_file, sizeof(a->token_file), variable("AWS_WEB_IDENTITY_TOKEN_FILE")))
         a->source = IDENTITY;
@@ -389,7 +347,7 @@ pp_status pp_aws_open(struct pp_http *http, struct pp_aws **out, struct pp_err *
     endpoint = endpoint ? endpoint : variable("AWS_ENDPOINT_URL");
     copy(a->region, sizeof(a->region), region);
     copy(a->endpoint, sizeof(a->endpoint), endpoint);
-    pp_status st = choose(a, err);
+    pp_status st = choose_source(a, err);
     if (!a->region[0])
         copy(a->region, sizeof(a->region), "us-east-1");
     size_t n = strlen(a->endpoint);
@@ -432,22 +390,24 @@ static int is_fetched(const struct pp_aws *a)
     return a->source == IDENTITY || a->source == CONTAINER || a->source == INSTANCE;
 }
 
-/* Those that last less than 5 minutes are not fetched for every request. */
-static int is_due(const struct pp_aws *a)
-{
-    time_t now = time(NULL);
-    if (!is_fetched(a) || a->none)
-        return 0;
-    return !a->keys.id[0] ||
-           (a->ends && (now >= a->ends || (now > a->ends - EARLY_S && now - a->fetched > APART_S)));
-}
-
 pp_status pp_aws_keys(struct pp_aws *a, struct pp_aws_keys *keys, struct pp_err *err)
 {
+    static pp_status (*const from[])(struct pp_aws *, struct body *, struct pp_err *) = {
+        [IDENTITY] = fetch_identity, [CONTAINER] = fetch_container, [INSTANCE] = fetch_instance};
     pp_status st = PP_OK;
     pthread_mutex_lock(&a->lock);
-    if (is_due(a)) {
-        st = fetch(a, err);
+    time_t now = time(NULL);
+    /* those that last less than 5 minutes are not fetched for every request */
+    int ending = a->ends && (now >= a->ends || (now > a->ends - EARLY_S && now - a->fetched > APART_S));
+    if (is_fetched(a) && !a->none && (!a->keys.id[0] || ending)) {
+        struct body *body = malloc(sizeof(*body));
+        st = body ? from[a->source](a, body, err)
+                  : pp_fail(err, PP_E_NO_MEMORY, "no memory to ask for credentials");
+        if (st != PP_OK)
+            a->keys = (struct pp_aws_keys){0};
+        if (body)
+            explicit_bzero(body, sizeof(*body));
+        free(body);
         a->fetched = time(NULL);
     }
     if (st != PP_OK && a->source == INSTANCE) { /* most machines are none of EC2's */

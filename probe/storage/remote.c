@@ -1,14 +1,15 @@
 #include "probe/storage/remote.h"
 
+#include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/storage/request_log.h"
+#include "probe/storage/url.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include <xxhash.h>
 
@@ -101,11 +102,37 @@ struct job {
     struct pp_remote_ask ask;
     struct pp_http_request request;
     const char *attempt, *part; /* for the sentence */
+    void *kept; /* counters of the body function, kept_size bytes: 0 again before a further try */
+    size_t kept_size;
     struct pp_request_subject subject;
     struct pp_remote_call call;
     struct pp_http_answer answer;
     char moved[PP_HTTP_URL];
 };
+
+/* r: the read that it is for; or NULL. */
+static struct job *new_job(const struct pp_remote *remote, const char *name, const char *attempt,
+                           const struct pp_read *r, struct pp_err *err)
+{
+    const struct pp_read_context *c = r ? r->context : NULL;
+    struct job *j = malloc(sizeof(*j));
+    if (!j) {
+        pp_fail(err, PP_E_NO_MEMORY, "no memory to %s %s", attempt, name);
+        return NULL;
+    }
+    j->remote = remote;
+    j->ask = (struct pp_remote_ask){.name = name};
+    j->request = (struct pp_http_request){0};
+    j->subject = (struct pp_request_subject){.name = name,
+                                             .sample = c ? c->sample : UINT64_MAX,
+                                             .epoch = c ? c->epoch : UINT64_MAX,
+                                             .attempt = c ? c->attempt : 0};
+    j->attempt = attempt;
+    j->part = NULL;
+    j->kept = NULL;
+    j->kept_size = 0;
+    return j;
+}
 
 static pp_status fail_job(const struct job *j, pp_status st, const char *why, struct pp_err *err)
 {
@@ -115,31 +142,18 @@ static pp_status fail_job(const struct job *j, pp_status st, const char *why, st
                    j->ask.name, reason);
 }
 
-static int is_redirect(const struct pp_http_answer *a)
-{
-    int s = a->head.status;
-    return a->location[0] && (s == 301 || s == 302 || s == 303 || s == 307 || s == 308);
-}
-
-/* A URL with TLS never leads to one without. */
-static int may_follow(const char *from, const char *to)
-{
-    return strncasecmp(to, "https://", 8) == 0 ||
-           (strncasecmp(to, "http://", 7) == 0 && strncasecmp(from, "https://", 8) != 0);
-}
-
 static pp_status perform_once(struct job *j, struct pp_err *err)
 {
+    char match[PP_HTTP_ETAG + 16];
+    size_t n = 0;
     memset(j->call.header, 0, sizeof(j->call.header));
     j->call.signer[0] = '\0';
     pp_status st = j->remote->kind->prepare(j->remote->state, &j->ask, &j->call, err);
     if (st != PP_OK)
         return fail_job(j, st, err ? err->text : "", err);
-    size_t n = 0;
     while (n < PP_HTTP_HEADERS && j->call.header[n])
         n++;
     memcpy(j->request.header, j->call.header, sizeof(j->call.header));
-    char match[PP_HTTP_ETAG + 16];
     if (j->ask.if_match && n < PP_HTTP_HEADERS) {
         snprintf(match, sizeof(match), "If-Match: %s", j->ask.if_match);
         j->request.header[n] = match;
@@ -154,24 +168,26 @@ static pp_status perform_once(struct job *j, struct pp_err *err)
 static pp_status perform(struct job *j, struct pp_err *err)
 {
     const struct pp_remote_kind *kind = j->remote->kind;
+    const struct pp_http_answer *a = &j->answer;
     int redirects = 0, learned = 0;
     j->ask.moved = NULL;
     for (;;) {
         pp_status st = perform_once(j, err);
-        const struct pp_http_answer *a = &j->answer;
+        int s = a->head.status;
         if (st != PP_OK)
             return st;
-        if (a->head.status >= 300 && kind->learn && learned < 3 &&
-            kind->learn(j->remote->state, &j->ask, &j->call, a)) {
+        if (s >= 300 && kind->learn && learned < 3 && kind->learn(j->remote->state, &j->ask, &j->call, a)) {
             learned++;
             pp_count(&pp_request_counters, PP_REQUEST_COUNT_RETRIES, 1);
             continue;
         }
-        if (!is_redirect(a))
+        if (!a->location[0] || (s != 301 && s != 302 && s != 303 && s != 307 && s != 308))
             return PP_OK;
         if (redirects++ == PP_REMOTE_REDIRECTS)
             return fail_job(j, PP_E_IO, "more than 5 redirects in a row", err);
-        if (!may_follow(j->call.url, a->location))
+        int to_tls = pp_url_has_scheme(a->location, "https"),
+            to_plain = pp_url_has_scheme(a->location, "http");
+        if (!to_tls && (!to_plain || pp_url_has_scheme(j->call.url, "https")))
             return fail_job(j, PP_E_ACCESS,
                             "its server redirects from https to a URL that is not, which is not followed",
                             err);
@@ -205,15 +221,17 @@ static const struct {
 };
 
 /* PP_OK for 2xx, and for 416, which is what lies beyond the end. */
-static pp_status judge(const struct job *j, struct pp_err *err)
+static pp_status ask_once(struct job *j, struct pp_err *err)
 {
     const struct pp_http_head *h = &j->answer.head;
-    const struct pp_remote_kind *kind = j->remote->kind;
     char why[400], more[300] = "";
-    if (h->status / 100 == 2 || h->status == 416)
-        return PP_OK;
-    if (kind->explain)
-        kind->explain(&j->call, &j->answer, more, sizeof(more));
+    pp_status st = perform(j, err);
+    if (st == PP_E_TRANSIENT)
+        pp_storage_note_retry_after(0);
+    if (st != PP_OK || h->status / 100 == 2 || h->status == 416)
+        return st;
+    if (j->remote->kind->explain)
+        j->remote->kind->explain(&j->call, &j->answer, more, sizeof(more));
     for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++) {
         if (meanings[i].status != h->status)
             continue;
@@ -227,21 +245,13 @@ static pp_status judge(const struct job *j, struct pp_err *err)
     return fail_job(j, h->status / 100 == 5 ? PP_E_TRANSIENT : PP_E_IO, why, err);
 }
 
-static pp_status ask_once(struct job *j, struct pp_err *err)
-{
-    pp_status st = perform(j, err);
-    if (st == PP_E_TRANSIENT)
-        pp_storage_note_retry_after(0);
-    return st == PP_OK ? judge(j, err) : st;
-}
-
-/* reset: called before each further try; NULL: nothing is kept of the one before */
-static pp_status ask_often(struct job *j, void (*reset)(void *ctx), struct pp_err *err)
+/* For a sample once, else with retries. */
+static pp_status ask(struct job *j, struct pp_err *err)
 {
     uint64_t backoff = BACKOFF_NS;
     for (int try = 1;; try++, backoff *= 2) {
         pp_status st = ask_once(j, err);
-        if (st != PP_E_TRANSIENT || try == PP_REMOTE_TRIES)
+        if (st != PP_E_TRANSIENT || try == PP_REMOTE_TRIES || j->subject.sample != UINT64_MAX)
             return st;
         uint64_t ends = pp_now_ns() + pp_storage_retry_wait_ns(backoff);
         for (uint64_t now; (now = pp_now_ns()) < ends && !pp_http_is_interrupted();)
@@ -250,71 +260,39 @@ static pp_status ask_often(struct job *j, void (*reset)(void *ctx), struct pp_er
             return fail_job(j, PP_E_INTERRUPTED, "interrupted", err);
         pp_count(&pp_request_counters, PP_REQUEST_COUNT_RETRIES, 1);
         j->subject.attempt++;
-        if (reset)
-            reset(j->request.ctx);
+        if (j->kept)
+            memset(j->kept, 0, j->kept_size);
     }
-}
-
-static void read_for(struct job *j, const struct pp_read *r)
-{
-    j->part = r->part;
-    if (r->context) {
-        j->subject.sample = r->context->sample;
-        j->subject.epoch = r->context->epoch;
-        j->subject.attempt = r->context->attempt;
-    }
-}
-
-static struct job *new_job(const struct pp_remote *r, const char *name, const char *attempt,
-                           struct pp_err *err)
-{
-    struct job *j = malloc(sizeof(*j));
-    if (!j) {
-        pp_fail(err, PP_E_NO_MEMORY, "no memory to %s %s", attempt, name);
-        return NULL;
-    }
-    j->remote = r;
-    j->ask = (struct pp_remote_ask){.name = name};
-    j->request = (struct pp_http_request){0};
-    j->subject = (struct pp_request_subject){.name = name, .sample = UINT64_MAX, .epoch = UINT64_MAX};
-    j->attempt = attempt;
-    j->part = NULL;
-    return j;
 }
 
 /* ---- whole bodies ---- */
 
-static pp_status take_body(void *ctx, const struct pp_http_head *head, const uint8_t *bytes, size_t size,
+static pp_status keep_body(void *ctx, const struct pp_http_head *head, const uint8_t *bytes, size_t size,
                            struct pp_err *err)
 {
     struct pp_remote_body *b = ctx;
     if (size > b->limit - b->size)
         return pp_fail(err, PP_E_CORRUPT, "the answer is longer than %zu bytes", b->limit);
-    uint8_t *grown = realloc(b->bytes, b->size + size + 1);
-    if (!grown)
+    if (!pp_grow(&b->bytes, &b->cap, b->size + size + 1, 1))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for an answer of %zu bytes", b->size + size);
-    b->bytes = grown;
     memcpy(b->bytes + b->size, bytes, size);
     b->size += size;
     b->bytes[b->size] = '\0';
     return PP_OK;
 }
 
-static void reset_body(void *ctx)
-{
-    ((struct pp_remote_body *)ctx)->size = 0;
-}
-
-pp_status pp_remote_fetch(const struct pp_remote *r, const struct pp_remote_ask *ask, const char *attempt,
+pp_status pp_remote_fetch(const struct pp_remote *r, const struct pp_remote_ask *what, const char *attempt,
                           struct pp_remote_body *body, struct pp_err *err)
 {
-    struct job *j = new_job(r, ask->name, attempt, err);
+    struct job *j = new_job(r, what->name, attempt, NULL, err);
     if (!j)
         return PP_E_NO_MEMORY;
-    j->ask = *ask;
-    j->request.body = take_body;
+    j->ask = *what;
+    j->kept = &body->size;
+    j->kept_size = sizeof(body->size);
+    j->request.body = keep_body;
     j->request.ctx = body;
-    pp_status st = ask_often(j, reset_body, err);
+    pp_status st = ask(j, err);
     free(j);
     return st;
 }
@@ -348,22 +326,6 @@ static pp_status stop_at_once(void *ctx, const struct pp_http_head *head, const 
     return head->status == 206 ? PP_OK : PP_END; /* one byte, or the whole object */
 }
 
-/* Asks for one byte: the answer has size and ETag, and unlike that to HEAD, a reason where there is one. */
-static pp_status look(const struct pp_remote *r, struct object *o, const char *attempt, struct pp_err *err)
-{
-    struct job *j = new_job(r, o->name, attempt, err);
-    if (!j)
-        return PP_E_NO_MEMORY;
-    j->request.range = "0-0";
-    j->request.body = stop_at_once;
-    pp_status st = ask_often(j, NULL, err);
-    if (st == PP_OK)
-        st = learn(o, j, err);
-    o->ignored = 0; /* not asked for bytes yet */
-    free(j);
-    return st;
-}
-
 static int64_t version_of(const char *etag, const char *modified)
 {
     const char *mark = *etag ? etag : modified;
@@ -377,12 +339,25 @@ static void tell(const struct object *o, struct pp_place_info *out)
                                   .version = version_of(o->etag, o->modified)};
 }
 
+/* Asks for one byte: the answer has size and ETag, and unlike that to HEAD, a reason where there is one. */
 static pp_status make_known(const struct pp_object *out, const char *attempt, struct pp_err *err)
 {
     struct object *o = object_of(out);
+    pp_status st = PP_OK;
     pthread_mutex_lock(&o->lock);
-    pp_status st = o->known ? PP_OK : look(remote_of(out->storage), o, attempt, err);
+    struct job *j = o->known ? NULL : new_job(remote_of(out->storage), o->name, attempt, NULL, err);
+    if (j) {
+        j->request.range = "0-0";
+        j->request.body = stop_at_once;
+        st = ask(j, err);
+        if (st == PP_OK)
+            st = learn(o, j, err);
+        o->ignored = 0; /* not asked for bytes yet */
+    } else if (!o->known) {
+        st = PP_E_NO_MEMORY;
+    }
     pthread_mutex_unlock(&o->lock);
+    free(j);
     return st;
 }
 
@@ -414,53 +389,42 @@ pp_status pp_remote_stat(const struct pp_storage *s, const struct pp_object *dir
 /* ---- ranges ---- */
 
 struct range {
-    struct pp_read *read;
+    const struct pp_read *read;
     uint64_t offset;
-    size_t size, got;
-    uint64_t passed; /* of an answer with the whole object */
+    size_t size;
+    struct {
+        size_t got;
+        uint64_t passed; /* of an answer with the whole object */
+    } kept;
 };
 
-static pp_status check_range(const struct range *w, const struct pp_http_head *h, struct pp_err *err)
-{
-    if (h->has_range && h->first == w->offset && h->last - h->first < w->size &&
-        (h->last - h->first + 1 == w->size || h->total == PP_HTTP_UNKNOWN || h->last + 1 == h->total))
-        return PP_OK;
-    if (!h->has_range)
-        return pp_fail(err, PP_E_TRANSIENT, "the answer to a range does not say which bytes it holds");
-    return pp_fail(err, PP_E_TRANSIENT, "the answer holds bytes %llu to %llu, asked for were %llu to %llu",
-                   (unsigned long long)h->first, (unsigned long long)h->last, (unsigned long long)w->offset,
-                   (unsigned long long)(w->offset + w->size - 1));
-}
-
-static pp_status take_range(void *ctx, const struct pp_http_head *head, const uint8_t *bytes, size_t size,
+static pp_status keep_range(void *ctx, const struct pp_http_head *h, const uint8_t *bytes, size_t size,
                             struct pp_err *err)
 {
     struct range *w = ctx;
-    if (head->status == 206) {
-        pp_status st = check_range(w, head, err);
-        if (st != PP_OK)
-            return st;
+    if (h->status == 206) {
+        if (!h->has_range)
+            return pp_fail(err, PP_E_TRANSIENT, "the answer to a range does not say which bytes it holds");
+        if (h->first != w->offset || h->last - h->first >= w->size ||
+            (h->last - h->first + 1 != w->size && h->total != PP_HTTP_UNKNOWN && h->last + 1 != h->total))
+            return pp_fail(err, PP_E_TRANSIENT,
+                           "the answer holds bytes %llu to %llu, asked for were %llu to %llu",
+                           (unsigned long long)h->first, (unsigned long long)h->last,
+                           (unsigned long long)w->offset, (unsigned long long)(w->offset + w->size - 1));
     } else { /* the range is ignored: what lies before it passes by */
-        uint64_t before = w->passed < w->offset ? w->offset - w->passed : 0;
+        uint64_t before = w->kept.passed < w->offset ? w->offset - w->kept.passed : 0;
         size_t skip = before < size ? (size_t)before : size;
-        w->passed += skip;
+        w->kept.passed += skip;
         bytes += skip;
         size -= skip;
     }
-    size_t room = w->size - w->got, take = size < room ? size : room;
-    memcpy(w->read->buf + w->got, bytes, take);
-    w->got += take;
-    if (take == size && (head->status == 206 || w->got < w->size))
+    size_t room = w->size - w->kept.got, take = size < room ? size : room;
+    memcpy(w->read->buf + w->kept.got, bytes, take);
+    w->kept.got += take;
+    if (take == size && (h->status == 206 || w->kept.got < w->size))
         return PP_OK;
-    return head->status == 206 ? pp_fail(err, PP_E_TRANSIENT, "the answer is longer than what was asked for")
-                               : PP_END;
-}
-
-static void reset_range(void *ctx)
-{
-    struct range *w = ctx;
-    w->got = 0;
-    w->passed = 0;
+    return h->status == 206 ? pp_fail(err, PP_E_TRANSIENT, "the answer is longer than what was asked for")
+                            : PP_END;
 }
 
 /* A body that says it is short by its header alone is complete to libcurl. */
@@ -479,15 +443,15 @@ static pp_status check_got(const struct job *j, const struct object *o, const st
         want = (size_t)(h->last - h->first + 1);
     else
         return PP_OK;
-    return w->got >= want ? PP_OK : fail_job(j, PP_E_TRANSIENT, "the answer ended early", err);
+    return w->kept.got >= want ? PP_OK : fail_job(j, PP_E_TRANSIENT, "the answer ended early", err);
 }
 
-static pp_status read_range(const struct pp_object *out, struct object *o, struct pp_read *r,
-                            struct pp_err *err)
+static pp_status read_range(const struct pp_object *out, struct pp_read *r, struct pp_err *err)
 {
+    struct object *o = object_of(out);
     char range[64], etag[PP_HTTP_ETAG];
     struct range w = {.read = r, .offset = r->offset, .size = r->size};
-    struct job *j = new_job(remote_of(out->storage), o->name, "read", err);
+    struct job *j = new_job(remote_of(out->storage), o->name, "read", r, err);
     if (!j)
         return PP_E_NO_MEMORY;
     pthread_mutex_lock(&o->lock);
@@ -497,18 +461,20 @@ static pp_status read_range(const struct pp_object *out, struct object *o, struc
     pthread_mutex_unlock(&o->lock);
     snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)w.offset,
              (unsigned long long)(w.offset + w.size - 1));
-    read_for(j, r);
+    j->part = r->part;
     j->subject.flags = w.offset == 0 ? PP_REQUEST_BEGINS : 0;
     j->ask.if_match = etag[0] == '"' ? etag : NULL; /* weak ones may not be asked for */
-    j->request = (struct pp_http_request){.range = range, .body = take_range, .ctx = &w};
-    pp_status st = r->context ? ask_once(j, err) : ask_often(j, reset_range, err);
+    j->request = (struct pp_http_request){.range = range, .body = keep_range, .ctx = &w};
+    j->kept = &w.kept;
+    j->kept_size = sizeof(w.kept);
+    pp_status st = ask(j, err);
     pthread_mutex_lock(&o->lock);
     if (st == PP_OK)
         st = learn(o, j, err);
     if (st == PP_OK)
         st = check_got(j, o, &w, err);
     pthread_mutex_unlock(&o->lock);
-    r->got = st == PP_OK ? w.got : 0;
+    r->got = st == PP_OK ? w.kept.got : 0;
     r->data = r->buf;
     if (st == PP_E_TRANSIENT && j->answer.head.retry_after_s == 0)
         pp_storage_note_retry_after(0);
@@ -522,18 +488,19 @@ static pp_status read_range(const struct pp_object *out, struct object *o, struc
 static pp_status keep_whole(struct pp_remote *remote, struct object *o, struct pp_err *err)
 {
     struct pp_remote_body body = {.limit = KEPT_OBJECT};
-    struct pp_remote_ask ask = {.name = o->name, .if_match = o->etag[0] == '"' ? o->etag : NULL};
-    if (o->size == PP_SIZE_UNKNOWN || o->size > KEPT_OBJECT ||
-        __atomic_add_fetch(&remote->kept, o->size, __ATOMIC_RELAXED) > KEPT_ALL) {
-        if (o->size != PP_SIZE_UNKNOWN && o->size <= KEPT_OBJECT)
-            __atomic_sub_fetch(&remote->kept, o->size, __ATOMIC_RELAXED);
+    struct pp_remote_ask what = {.name = o->name, .if_match = o->etag[0] == '"' ? o->etag : NULL};
+    int fits = o->size != PP_SIZE_UNKNOWN && o->size <= KEPT_OBJECT;
+    if (fits && __atomic_add_fetch(&remote->kept, o->size, __ATOMIC_RELAXED) > KEPT_ALL) {
+        __atomic_sub_fetch(&remote->kept, o->size, __ATOMIC_RELAXED);
+        fits = 0;
+    }
+    if (!fits)
         return pp_fail(
             err, PP_E_UNSUPPORTED,
             "cannot read %s: its server ignores ranges, and objects are kept in memory only up to 64 MiB and 512 MiB in "
             "all: use a server that answers ranges (nginx does), or copy the data to a local disk",
             o->name);
-    }
-    pp_status st = pp_remote_fetch(remote, &ask, "read", &body, err);
+    pp_status st = pp_remote_fetch(remote, &what, "read", &body, err);
     if (st == PP_OK && body.size != o->size)
         st = pp_fail(err, PP_E_CORRUPT, "cannot read %s: it has %zu bytes instead of %llu", o->name,
                      body.size, (unsigned long long)o->size);
@@ -545,13 +512,6 @@ static pp_status keep_whole(struct pp_remote *remote, struct object *o, struct p
     o->whole = body.bytes;
     o->remote = remote;
     return PP_OK;
-}
-
-static void copy_part(const struct object *o, struct pp_read *r)
-{
-    uint64_t left = o->size - r->offset;
-    r->got = left < r->size ? (size_t)left : r->size;
-    memcpy(r->buf, o->whole + r->offset, r->got);
 }
 
 pp_status pp_remote_read_at(const struct pp_object *out, struct pp_read *r, struct pp_err *err)
@@ -567,17 +527,18 @@ pp_status pp_remote_read_at(const struct pp_object *out, struct pp_read *r, stru
     pthread_mutex_unlock(&o->lock);
     if (st != PP_OK || beyond)
         return st;
-    if (kept) {
-        copy_part(o, r);
-        return PP_OK;
-    }
-    return read_range(out, o, r, err);
+    if (!kept)
+        return read_range(out, r, err);
+    uint64_t left = o->size - r->offset;
+    r->got = left < r->size ? (size_t)left : r->size;
+    memcpy(r->buf, o->whole + r->offset, r->got);
+    return PP_OK;
 }
 
 /* ---- whole objects ---- */
 
-static pp_status take_whole(void *ctx, const struct pp_http_head *head, const uint8_t *bytes, size_t size,
-                            struct pp_err *err)
+static pp_status keep_object(void *ctx, const struct pp_http_head *head, const uint8_t *bytes, size_t size,
+                             struct pp_err *err)
 {
     struct pp_read *r = ctx;
     uint64_t need = r->got + size;
@@ -595,25 +556,20 @@ static pp_status take_whole(void *ctx, const struct pp_http_head *head, const ui
     return PP_OK;
 }
 
-static void reset_whole(void *ctx)
-{
-    ((struct pp_read *)ctx)->got = 0;
-}
-
 pp_status pp_remote_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
                                struct pp_err *err)
 {
     char *whole = pp_remote_join(dir, r->name);
-    struct job *j = whole ? new_job(remote_of(s), whole, "read", err) : NULL;
+    struct job *j = whole ? new_job(remote_of(s), whole, "read", r, err) : NULL;
     pp_status st = PP_E_NO_MEMORY;
     if (!j)
         goto out;
-    read_for(j, r);
-    j->part = NULL;
-    j->request.body = take_whole;
+    j->request.body = keep_object;
     j->request.ctx = r;
+    j->kept = &r->got;
+    j->kept_size = sizeof(r->got);
     r->got = 0;
-    st = r->context ? ask_once(j, err) : ask_often(j, reset_whole, err);
+    st = ask(j, err);
     r->data = r->buf;
     if (st != PP_OK)
         r->got = 0;

@@ -3,8 +3,8 @@
  * must stay the same, redirects, what a status means, retries. A kind says how a name becomes a request.
  *
  * An object is opened without a request. The first one that asks for it learns its size and ETag; from then
- * on an answer with another ETag is PP_E_CORRUPT. A server that ignores ranges is put up with for objects up
- * to 64 MiB, which are then kept in memory, 512 MiB in all.
+ * on an answer with another ETag is PP_E_CORRUPT. If a server ignores ranges, objects up to 64 MiB are
+ * downloaded whole and kept in memory, 512 MiB in all.
  *
  * Retries: a read for a sample (pp_read.context) is made once, and the loader makes it again; any other
  * request up to PP_REMOTE_TRIES times, with pp_storage_retry_wait_ns between. */
@@ -62,8 +62,8 @@ void pp_remote_end(struct pp_remote *r);
 
 /* Whole bodies that are wanted in one piece, such as a page of a listing. */
 struct pp_remote_body {
-    uint8_t *bytes;     /* from malloc */
-    size_t size, limit; /* more than limit is PP_E_CORRUPT */
+    uint8_t *bytes;          /* from malloc */
+    size_t size, cap, limit; /* more than limit is PP_E_CORRUPT */
 };
 /* With retries. attempt as in struct pp_open. The caller frees body->bytes, also after a failure. */
 pp_status pp_remote_fetch(const struct pp_remote *r, const struct pp_remote_ask *ask, const char *attempt,

@@ -52,9 +52,10 @@ int pp_request_log_is_on(void)
     return atomic_load_explicit(&is_on, memory_order_relaxed);
 }
 
-static struct pp_request_place place_of(const char *address, const char *name)
+/* The place's number, which it gets here when it is new. The lock is held. */
+static uint16_t number_of(struct kept *k, const char *address, const char *name)
 {
-    struct pp_request_place p = {"", ""};
+    struct pp_request_place p;
     const char *query = strpbrk(name, "?#"), *slash = query ? query : name + strlen(name);
     while (slash > name && slash[-1] != '/')
         slash--;
@@ -62,28 +63,17 @@ static struct pp_request_place place_of(const char *address, const char *name)
         slash--;
     snprintf(p.address, sizeof(p.address), "%s", address);
     snprintf(p.prefix, sizeof(p.prefix), "%.*s", (int)(slash - name), name);
-    return p;
-}
-
-static int same(const struct pp_request_place *a, const struct pp_request_place *b)
-{
-    return strcmp(a->address, b->address) == 0 && strcmp(a->prefix, b->prefix) == 0;
-}
-
-/* The lock is held. */
-static uint16_t number_of(struct kept *k, const struct pp_request_place *p)
-{
-    uint64_t hash = XXH3_64bits(p->address, strlen(p->address)) ^
-                    XXH3_64bits_withSeed(p->prefix, strlen(p->prefix), 1);
+    uint64_t hash = XXH3_64bits(p.address, strlen(p.address)) ^
+                    XXH3_64bits_withSeed(p.prefix, strlen(p.prefix), 1);
     size_t at = (size_t)(hash % SLOTS);
-    while (k->slot[at]) {
-        if (same(&k->place[k->slot[at]], p))
+    for (; k->slot[at]; at = (at + 1) % SLOTS) {
+        const struct pp_request_place *there = &k->place[k->slot[at]];
+        if (strcmp(there->address, p.address) == 0 && strcmp(there->prefix, p.prefix) == 0)
             return k->slot[at];
-        at = (at + 1) % SLOTS;
     }
     if (k->n_places == PP_REQUEST_PLACES)
         return 0;
-    k->place[k->n_places] = *p;
+    k->place[k->n_places] = p;
     k->slot[at] = (uint16_t)k->n_places;
     return (uint16_t)k->n_places++;
 }
@@ -109,14 +99,13 @@ void pp_request_log_add(const struct pp_request *r, const char *address, const c
         pp_count(&pp_request_counters, i, amount[i]);
     if (!name || !pp_request_log_is_on())
         return;
-    struct pp_request_place p = place_of(address, name);
     pthread_mutex_lock(&lock);
     if (kept && kept->n == PP_REQUESTS_KEPT) {
         kept->lost++;
     } else if (kept) {
         struct pp_request *to = &kept->ring[(kept->head + kept->n++) % PP_REQUESTS_KEPT];
         *to = *r;
-        to->place = number_of(kept, &p);
+        to->place = number_of(kept, address, name);
     }
     pthread_mutex_unlock(&lock);
 }

@@ -195,34 +195,33 @@ static pp_status s3_prepare(void *state, const struct pp_remote_ask *ask, struct
     return st;
 }
 
-static int is_one_of(const char *code, const char *const *codes)
-{
-    while (*codes && strcmp(*codes, code) != 0)
-        codes++;
-    return *codes != NULL;
-}
-
 static int s3_learn(void *state, const struct pp_remote_ask *ask, const struct pp_remote_call *call,
                     const struct pp_http_answer *a)
 {
-    static const char *const ended[] = {"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired",
-                                        NULL},
-                             *const elsewhere[] = {"AuthorizationHeaderMalformed", "PermanentRedirect",
-                                                   "IllegalLocationConstraintException", NULL};
+    static const struct {
+        const char *code;
+        int ended; /* the credentials have; else the bucket is elsewhere */
+    } codes[] = {{"ExpiredToken", 1},         {"ExpiredTokenException", 1},
+                 {"TokenRefreshRequired", 1}, {"AuthorizationHeaderMalformed", 0},
+                 {"PermanentRedirect", 0},    {"IllegalLocationConstraintException", 0}};
+    enum { CODES = sizeof(codes) / sizeof(*codes) };
     struct s3 *s = state;
     struct pp_s3_name name;
     char code[64], region[40];
+    size_t i = 0;
     pp_xml_find(a->text, a->text_size, "Code", code, sizeof(code));
-    if (is_one_of(code, ended))
+    while (i < CODES && strcmp(codes[i].code, code) != 0)
+        i++;
+    if (i < CODES && codes[i].ended)
         return call->signer[0] && pp_aws_expire(s->aws, call->signer);
-    if (!is_one_of(code, elsewhere) && a->head.status != 301)
+    if (i == CODES && a->head.status != 301)
         return 0;
     snprintf(region, sizeof(region), "%s", a->head.region);
     if (!region[0])
         pp_xml_find(a->text, a->text_size, "Region", region, sizeof(region));
-    for (const char *c = region; *c; c++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789-", *c)) /* it becomes a part of a host's name */
-            return 0;
+    if (region[strspn(region,
+                      "abcdefghijklmnopqrstuvwxyz0123456789-")]) /* it becomes a part of a host's name */
+        return 0;
     return pp_s3_parse_name(ask->name, &name) == 0 && learn_region(s, name.bucket, region);
 }
 
@@ -291,24 +290,18 @@ struct listing {
     unsigned most;      /* keys of a page */
 };
 
-static int make_query(const struct listing *l, const char *token, char *out, size_t size)
-{
-    char encoded[3 * PP_S3_TOKEN], prefix[3 * PP_S3_KEY];
-    if (pp_uri_encode(token, PP_URI_VALUE, encoded, sizeof(encoded)) != 0 ||
-        pp_uri_encode(l->prefix, PP_URI_VALUE, prefix, sizeof(prefix)) != 0)
-        return -1;
-    int n = snprintf(out, size, "%s%s%s%sencoding-type=url&list-type=2&max-keys=%u&prefix=%s",
-                     *token ? "continuation-token=" : "", encoded, *token ? "&" : "",
-                     l->deep ? "" : "delimiter=%2F&", l->most, prefix);
-    return n > 0 && (size_t)n < size ? 0 : -1;
-}
-
 static pp_status fetch_page(const struct listing *l, struct pp_s3_page *page, struct pp_err *err)
 {
-    char query[PP_HTTP_URL / 2];
+    char query[PP_HTTP_URL / 2], token[3 * PP_S3_TOKEN], prefix[3 * PP_S3_KEY];
     struct pp_remote_body body = {.limit = PAGE_BYTES};
     struct pp_remote_ask ask = {.name = l->name, .query = query};
-    if (make_query(l, page->token, query, sizeof(query)) != 0)
+    int n = -1;
+    if (pp_uri_encode(page->token, PP_URI_VALUE, token, sizeof(token)) == 0 &&
+        pp_uri_encode(l->prefix, PP_URI_VALUE, prefix, sizeof(prefix)) == 0)
+        n = snprintf(query, sizeof(query), "%s%s%s%sencoding-type=url&list-type=2&max-keys=%u&prefix=%s",
+                     *token ? "continuation-token=" : "", token, *token ? "&" : "",
+                     l->deep ? "" : "delimiter=%2F&", l->most, prefix);
+    if (n < 0 || (size_t)n >= sizeof(query))
         return pp_fail(err, PP_E_USAGE, "cannot list %s: its name is too long", l->name);
     pp_status st = pp_remote_fetch(l->remote, &ask, "list", &body, err);
     if (st == PP_OK)
@@ -346,19 +339,6 @@ static pp_status stop_at_first(void *ctx, const struct pp_entry *e, struct pp_er
     return PP_END;
 }
 
-/* Whether anything lies below a key; PP_OK and *any. */
-static pp_status look_below(const struct pp_storage *storage, const char *name, const char *prefix, int *any,
-                            struct pp_err *err)
-{
-    const struct listing l = {.remote = (const struct pp_remote *)storage,
-                              .name = name,
-                              .prefix = prefix,
-                              .most = 2};
-    *any = 0;
-    pp_status st = list_all(&l, stop_at_first, any, err);
-    return st == PP_END ? PP_OK : st;
-}
-
 static pp_status directory_prefix(const char *name, char prefix[PP_S3_KEY + 1], const char *attempt,
                                   struct pp_err *err)
 {
@@ -375,48 +355,46 @@ static pp_status stat_directory(const struct pp_storage *storage, const char *na
                                 struct pp_place_info *out, struct pp_err *err)
 {
     char prefix[PP_S3_KEY + 1];
+    const struct listing below = {.remote = (const struct pp_remote *)storage,
+                                  .name = name,
+                                  .prefix = prefix,
+                                  .most = 2};
     int any = 0;
     pp_status st = directory_prefix(name, prefix, attempt, err);
     if (st == PP_OK)
-        st = look_below(storage, name, prefix, &any, err);
-    if (st == PP_OK && !any && *prefix)
-        st = pp_fail(err, PP_E_NOT_FOUND, "cannot %s %s: no object has a name that begins so", attempt, name);
-    if (st == PP_OK)
-        *out = (struct pp_place_info){.kind = PP_PLACE_DIRECTORY};
-    return st;
-}
-
-/* Braces and patterns are for shard_names.c: no server has to be asked about them. */
-static pp_status stat_whole(const struct pp_storage *storage, const char *name, const char *attempt,
-                            struct pp_place_info *out, struct pp_err *err)
-{
-    struct pp_err why = {0};
-    struct pp_s3_name n;
-    size_t size = strlen(name);
-    if (strpbrk(name, "{}*?["))
-        return pp_fail(err, PP_E_NOT_FOUND, "cannot %s %s: no object is called so", attempt, name);
-    if (pp_s3_parse_name(name, &n) != 0 || !n.key[0] || name[size - 1] == '/')
-        return stat_directory(storage, name, attempt, out, err);
-    pp_status st = pp_remote_stat(storage, NULL, name, attempt, out, err);
-    if (st != PP_E_NOT_FOUND)
+        st = list_all(&below, stop_at_first, &any, err);
+    if (st != PP_OK && st != PP_END)
         return st;
-    pp_status below = stat_directory(storage, name, attempt, out, &why);
-    if (below != PP_E_NOT_FOUND) {
-        if (below == PP_OK)
-            pp_err_clear(err);
-        else
-            pp_fail(err, below, "%s", why.text);
-        return below;
-    }
-    return st;
+    if (!any && *prefix)
+        return pp_fail(err, PP_E_NOT_FOUND, "cannot %s %s: no object has a name that begins so", attempt,
+                       name);
+    *out = (struct pp_place_info){.kind = PP_PLACE_DIRECTORY};
+    return PP_OK;
 }
 
+/* Braces and patterns are for shard_names.c: no server has to be asked about them. A name that is no object's
+ * may be that of a directory. */
 static pp_status s3_stat(const struct pp_storage *s, const struct pp_object *dir, const char *name,
                          const char *attempt, struct pp_place_info *out, struct pp_err *err)
 {
+    struct pp_err why = {0};
+    struct pp_s3_name n;
     char *whole = pp_remote_join(dir, name);
-    pp_status st = whole ? stat_whole(s, whole, attempt, out, err)
-                         : pp_fail(err, PP_E_NO_MEMORY, "no memory to %s %s", attempt, name);
+    pp_status st;
+    if (!whole) {
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to %s %s", attempt, name);
+    } else if (strpbrk(whole, "{}*?[")) {
+        st = pp_fail(err, PP_E_NOT_FOUND, "cannot %s %s: no object is called so", attempt, whole);
+    } else if (pp_s3_parse_name(whole, &n) != 0 || !n.key[0] || whole[strlen(whole) - 1] == '/') {
+        st = stat_directory(s, whole, attempt, out, err);
+    } else if ((st = pp_remote_stat(s, NULL, whole, attempt, out, err)) == PP_E_NOT_FOUND) {
+        pp_status below = stat_directory(s, whole, attempt, out, &why);
+        if (below == PP_OK)
+            pp_err_clear(err);
+        else if (below != PP_E_NOT_FOUND)
+            pp_fail(err, below, "%s", why.text);
+        st = below;
+    }
     free(whole);
     return st;
 }

@@ -25,7 +25,7 @@ static void add_byte(struct walk *w, char c)
         w->too_long = 1;
 }
 
-/* &#233; as UTF-8 */
+/* "#233" or "#xe9" as UTF-8 */
 static int add_code(struct walk *w, const char *digits)
 {
     char *end;
@@ -35,20 +35,11 @@ static int add_code(struct walk *w, const char *digits)
     unsigned long c = strtoul(digits + hex, &end, hex ? 16 : 10);
     if (*end || end == digits + hex || c == 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
         return BAD;
-    if (c < 0x80) {
-        add_byte(w, (char)c);
-    } else if (c < 0x800) {
-        add_byte(w, (char)(0xc0 | c >> 6));
-    } else if (c < 0x10000) {
-        add_byte(w, (char)(0xe0 | c >> 12));
-        add_byte(w, (char)(0x80 | (c >> 6 & 63)));
-    } else {
-        add_byte(w, (char)(0xf0 | c >> 18));
-        add_byte(w, (char)(0x80 | (c >> 12 & 63)));
-        add_byte(w, (char)(0x80 | (c >> 6 & 63)));
-    }
-    if (c >= 0x80)
-        add_byte(w, (char)(0x80 | (c & 63)));
+    int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const unsigned lead[] = {0, 0xc0, 0xe0, 0xf0};
+    add_byte(w, (char)(lead[more] | c >> (6 * more)));
+    while (more-- > 0)
+        add_byte(w, (char)(0x80 | (c >> (6 * more) & 63)));
     return 0;
 }
 
@@ -62,10 +53,8 @@ static int take_entity(struct walk *w)
     char name[12];
     size_t left = (size_t)(w->end - w->at);
     const char *semicolon = memchr(w->at, ';', left < sizeof(name) ? left : sizeof(name));
-    if (!semicolon || semicolon == w->at)
-        return BAD;
-    size_t n = (size_t)(semicolon - w->at);
-    if (n >= sizeof(name))
+    size_t n = semicolon ? (size_t)(semicolon - w->at) : 0;
+    if (n == 0 || n >= sizeof(name))
         return BAD;
     memcpy(name, w->at, n);
     name[n] = '\0';
