@@ -34,27 +34,6 @@ static uint32_t scheduled(uint32_t w[16], int t)
                         (rotated(b, 17) ^ rotated(b, 19) ^ b >> 10);
 }
 
-static void take_block(struct pp_sha256 *s, const uint8_t *block)
-{
-    uint32_t w[16], v[8];
-    for (int t = 0; t < 16; t++)
-        w[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 |
-               (uint32_t)block[4 * t + 2] << 8 | block[4 * t + 3];
-    memcpy(v, s->state, sizeof(v));
-    for (int t = 0; t < 64; t++) {
-        uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
-        uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        uint32_t one = v[7] + (rotated(v[4], 6) ^ rotated(v[4], 11) ^ rotated(v[4], 25)) + choice + K[t] +
-                       (t < 16 ? w[t] : scheduled(w, t));
-        uint32_t two = (rotated(v[0], 2) ^ rotated(v[0], 13) ^ rotated(v[0], 22)) + majority;
-        memmove(v + 1, v, 7 * sizeof(*v));
-        v[4] += one;
-        v[0] = one + two;
-    }
-    for (int i = 0; i < 8; i++)
-        s->state[i] += v[i];
-}
-
 void pp_sha256_add(struct pp_sha256 *s, const void *bytes, size_t size)
 {
     const uint8_t *from = bytes;
@@ -64,8 +43,25 @@ void pp_sha256_add(struct pp_sha256 *s, const void *bytes, size_t size)
         s->bytes += n;
         from += n;
         size -= n;
-        if (held + n == 64)
-            take_block(s, s->block);
+        if (held + n == 64) {
+            uint32_t w[16], v[8];
+            for (int t = 0; t < 16; t++)
+                w[t] = (uint32_t)s->block[4 * t] << 24 | (uint32_t)s->block[4 * t + 1] << 16 |
+                       (uint32_t)s->block[4 * t + 2] << 8 | s->block[4 * t + 3];
+            memcpy(v, s->state, sizeof(v));
+            for (int t = 0; t < 64; t++) {
+                uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
+                uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
+                uint32_t one = v[7] + (rotated(v[4], 6) ^ rotated(v[4], 11) ^ rotated(v[4], 25)) + choice +
+                               K[t] + (t < 16 ? w[t] : scheduled(w, t));
+                uint32_t two = (rotated(v[0], 2) ^ rotated(v[0], 13) ^ rotated(v[0], 22)) + majority;
+                memmove(v + 1, v, 7 * sizeof(*v));
+                v[4] += one;
+                v[0] = one + two;
+            }
+            for (int i = 0; i < 8; i++)
+                s->state[i] += v[i];
+        }
     }
 }
 

@@ -26,14 +26,6 @@ static void add_line(struct pp_sha256 *h, const char *text)
     add_text(h, "\n");
 }
 
-static void add_signed_names(struct pp_sha256 *h, const struct pp_sigv4 *s)
-{
-    for (size_t i = 0; i < s->headers; i++) {
-        add_text(h, i ? ";" : "");
-        add_text(h, s->header[i].name);
-    }
-}
-
 static void hash_request(const struct pp_sigv4 *s, char hex[PP_SHA256_HEX])
 {
     struct pp_sha256 h;
@@ -48,7 +40,10 @@ static void hash_request(const struct pp_sigv4 *s, char hex[PP_SHA256_HEX])
         add_line(&h, s->header[i].value);
     }
     add_text(&h, "\n");
-    add_signed_names(&h, s);
+    for (size_t i = 0; i < s->headers; i++) {
+        add_text(&h, i ? ";" : "");
+        add_text(&h, s->header[i].name);
+    }
     add_text(&h, "\n");
     add_text(&h, s->payload);
     pp_sha256_end(&h, digest);

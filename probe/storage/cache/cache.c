@@ -155,14 +155,9 @@ static pp_status cached_list(const struct pp_object *dir, const char *name, pp_e
 
 /* ---- ranges ---- */
 
-static uint64_t epoch_of(const struct pp_read *r)
-{
-    return r->context ? r->context->epoch : 0;
-}
-
 /* 1: the bytes are in r->buf, which has room. The entry is given back either way. */
-static int take(const struct cached *c, const struct pp_cache_found *f, const struct pp_cache_id *id,
-                struct pp_read *r)
+static int take_entry(const struct cached *c, const struct pp_cache_found *f, const struct pp_cache_id *id,
+                      struct pp_read *r)
 {
     struct pp_io_cached page;
     if (!pp_cache_ring_take(c->ring, f, id, r->buf, &page))
@@ -179,10 +174,10 @@ static int take(const struct cached *c, const struct pp_cache_found *f, const st
 static int hit_range(const struct cached *c, const struct pp_cache_id *id, struct pp_read *r)
 {
     struct pp_cache_found f;
-    if (!pp_cache_ring_find(c->ring, id, epoch_of(r), &f))
+    if (!pp_cache_ring_find(c->ring, id, r->context ? r->context->epoch : 0, &f))
         return 0;
     if (f.row.length == id->asked)
-        return take(c, &f, id, r);
+        return take_entry(c, &f, id, r);
     pp_cache_ring_pass(c->ring, &f);
     return 0;
 }
@@ -217,7 +212,7 @@ static pp_status cached_read_at(const struct pp_object *o, struct pp_read *r, st
     struct pp_cache_id id = {.name = state->name,
                              .name_size = state->name_size,
                              .offset = r->offset,
-                             .place = pp_cache_ring_place(c->ring)};
+                             .place = c->ring->place};
     int of_use = (r->context || state->stream) && r->size > 0 && id.name_size > 0;
     if (of_use && pp_object_info(&state->inner, r->name, &info, err) == PP_OK)
         id.version = version_of_info(&info);
@@ -253,7 +248,7 @@ static int hit_whole(const struct cached *c, const struct pp_object *dir, const 
                      struct pp_read *r, pp_status *st, struct pp_err *err)
 {
     struct pp_cache_found f;
-    if (!pp_cache_ring_find(c->ring, id, epoch_of(r), &f))
+    if (!pp_cache_ring_find(c->ring, id, r->context ? r->context->epoch : 0, &f))
         return 0;
     if (!f.checked || !c->base.inner->request_bytes) {
         uint64_t now = ask_version(c, dir, r->name);
@@ -267,7 +262,7 @@ static int hit_whole(const struct cached *c, const struct pp_object *dir, const 
     *st = r->limit && f.row.length > r->limit ? pp_read_fail_limit(r, f.row.length, err)
                                               : pp_read_reserve(r, f.row.length, err);
     if (*st == PP_OK)
-        return take(c, &f, id, r);
+        return take_entry(c, &f, id, r);
     pp_cache_ring_pass(c->ring, &f);
     return 1;
 }
@@ -298,7 +293,7 @@ static pp_status cached_read_whole(const struct pp_storage *s, const struct pp_o
     struct pp_cache_id id = {.name = name,
                              .name_size = full_name(c, dir, r->name, name, sizeof(name)),
                              .asked = PP_CACHE_WHOLE,
-                             .place = pp_cache_ring_place(c->ring)};
+                             .place = c->ring->place};
     pp_status st = PP_OK;
     int dir_named = !dir || ((const struct object *)dir->state)->name_size > 0;
     if (!r->context || !dir_named || id.name_size >= sizeof(name))

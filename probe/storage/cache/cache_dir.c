@@ -1,5 +1,6 @@
 #include "probe/storage/cache/cache_dir.h"
 
+#include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
@@ -42,24 +43,6 @@ static int is_ours(const struct stat *st)
 }
 
 /* ---- opening ---- */
-
-static pp_status check_owner(const struct pp_cache_dir *d, struct pp_err *err)
-{
-    struct stat st;
-    if (fstat(d->fd, &st) != 0)
-        return pp_fail_errno(err, errno, "cannot use the cache %s", d->path);
-    if (st.st_uid != geteuid())
-        return pp_fail(
-            err, PP_E_ACCESS,
-            "cannot use the cache %s: it belongs to another user (uid %u); name a directory of your own",
-            d->path, (unsigned)st.st_uid);
-    if (st.st_mode & (S_IWGRP | S_IWOTH))
-        return pp_fail(
-            err, PP_E_ACCESS,
-            "cannot use the cache %s: other users can write to it; close it to them: chmod go-w %s", d->path,
-            d->path);
-    return PP_OK;
-}
 
 /* Files that are neither a marker nor about to become one. */
 static pp_status check_empty(const struct pp_cache_dir *d, struct pp_err *err)
@@ -149,6 +132,7 @@ static pp_status open_marker(struct pp_cache_dir *d, struct pp_err *err)
 
 pp_status pp_cache_dir_open(const char *path, struct pp_cache_dir *out, struct pp_err *err)
 {
+    struct stat info;
     pp_status st = PP_OK;
     *out = (struct pp_cache_dir){.fd = -1, .marker = -1, .path = strdup(path)};
     if (!out->path)
@@ -157,8 +141,17 @@ pp_status pp_cache_dir_open(const char *path, struct pp_cache_dir *out, struct p
         st = pp_fail_errno(err, errno, "cannot make the cache %s", path);
     if (st == PP_OK && (out->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         st = pp_fail_errno(err, errno, "cannot open the cache %s", path);
-    if (st == PP_OK)
-        st = check_owner(out, err);
+    if (st == PP_OK && fstat(out->fd, &info) != 0)
+        st = pp_fail_errno(err, errno, "cannot use the cache %s", path);
+    else if (st == PP_OK && info.st_uid != geteuid())
+        st = pp_fail(
+            err, PP_E_ACCESS,
+            "cannot use the cache %s: it belongs to another user (uid %u); name a directory of your own",
+            path, (unsigned)info.st_uid);
+    else if (st == PP_OK && (info.st_mode & (S_IWGRP | S_IWOTH)))
+        st = pp_fail(err, PP_E_ACCESS,
+                     "cannot use the cache %s: other users can write to it; close it to them: chmod go-w %s",
+                     path, path);
     if (st == PP_OK)
         st = open_marker(out, err);
     if (st == PP_OK)
@@ -236,12 +229,6 @@ void pp_cache_dir_remove_segment(const struct pp_cache_dir *d, uint64_t number)
     unlinkat(d->fd, name, 0);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 int pp_cache_dir_list(const struct pp_cache_dir *d, uint64_t **numbers, size_t *n)
 {
     int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
@@ -256,18 +243,13 @@ int pp_cache_dir_list(const struct pp_cache_dir *d, uint64_t **numbers, size_t *
     while (list && r == 0 && (e = readdir(list))) {
         if (parse_segment(e->d_name, &number) != 0)
             continue;
-        if (*n == cap) {
-            cap = cap ? 2 * cap : 64;
-            uint64_t *grown = realloc(*numbers, cap * sizeof(**numbers));
-            r = grown ? 0 : -1;
-            *numbers = grown ? grown : *numbers;
-        }
+        r = pp_grow(numbers, &cap, *n + 1, sizeof(**numbers)) ? 0 : -1;
         if (r == 0)
             (*numbers)[(*n)++] = number;
     }
     if (list)
         closedir(list);
     if (*n)
-        qsort(*numbers, *n, sizeof(**numbers), by_number);
+        qsort(*numbers, *n, sizeof(**numbers), pp_by_u64);
     return list ? r : -1;
 }

@@ -19,11 +19,6 @@ struct pp_cache_file pp_cache_file_of(const struct pp_cache_ring *r, const struc
     return (struct pp_cache_file){.fd = s->fd, .seed = r->dir.seed};
 }
 
-uint64_t pp_cache_ring_place(const struct pp_cache_ring *r)
-{
-    return r->place;
-}
-
 /* ---- segments ---- */
 
 struct pp_cache_segment *pp_cache_new_segment(struct pp_cache_ring *r, uint64_t number, int fd)
@@ -55,6 +50,20 @@ void pp_cache_retire(struct pp_cache_ring *r, struct pp_cache_segment *s, unsign
     pp_cache_unref(s);
 }
 
+int pp_cache_enter_row(struct pp_cache_ring *r, struct pp_cache_segment *s, const struct pp_cache_row *row,
+                       unsigned flags)
+{
+    struct pp_cache_slot *slot = pp_cache_index_put(&r->index, row->key);
+    if (!slot)
+        return 0;
+    slot->version = row->version;
+    slot->at8 = row->at8;
+    slot->length = row->length;
+    slot->segment = (uint16_t)(s - r->segment);
+    slot->flags = (uint16_t)((slot->flags & PP_CACHE_SEEN) | flags);
+    return 1;
+}
+
 struct walk {
     struct pp_cache_ring *r;
     struct pp_cache_segment *s;
@@ -63,14 +72,8 @@ struct walk {
 static int take_row(void *ctx, const struct pp_cache_row *row)
 {
     struct walk *w = ctx;
-    struct pp_cache_slot *slot = pp_cache_index_put(&w->r->index, row->key);
-    if (!slot)
+    if (!pp_cache_enter_row(w->r, w->s, row, PP_CACHE_STORED))
         return 1;
-    slot->version = row->version;
-    slot->at8 = row->at8;
-    slot->length = row->length;
-    slot->segment = (uint16_t)(w->s - w->r->segment);
-    slot->flags = (uint16_t)((slot->flags & PP_CACHE_SEEN) | PP_CACHE_STORED);
     if (row->place == w->r->place)
         w->s->here += row->length;
     return 0;
@@ -98,23 +101,6 @@ static void renew(struct pp_cache_ring *r, struct pp_cache_segment *s)
     }
 }
 
-static void take_in(struct pp_cache_ring *r, uint64_t number, int may_remove)
-{
-    int fd = pp_cache_dir_segment(&r->dir, number, 0);
-    struct pp_cache_file f = {.fd = fd, .seed = r->dir.seed};
-    struct pp_cache_segment *s = fd >= 0 && pp_cache_check_segment(&f, number)
-                                     ? pp_cache_new_segment(r, number, fd)
-                                     : NULL;
-    if (s) {
-        renew(r, s);
-        return;
-    }
-    if (fd >= 0 && may_remove && !pp_cache_check_segment(&f, number))
-        pp_cache_dir_remove_segment(&r->dir, number);
-    if (fd >= 0)
-        close(fd);
-}
-
 static struct pp_cache_segment *known(struct pp_cache_ring *r, uint64_t number)
 {
     for (size_t i = 0; i < PP_CACHE_SEGMENTS; i++)
@@ -134,11 +120,19 @@ void pp_cache_look_around(struct pp_cache_ring *r, int may_remove)
         r->segment[i].listed = 0;
     for (size_t i = n > PP_CACHE_SEGMENTS_USED ? n - PP_CACHE_SEGMENTS_USED : 0; i < n; i++) {
         struct pp_cache_segment *s = known(r, number[i]);
+        if (!s) {
+            int fd = pp_cache_dir_segment(&r->dir, number[i], 0);
+            struct pp_cache_file f = {.fd = fd, .seed = r->dir.seed};
+            int is_one = fd >= 0 && pp_cache_check_segment(&f, number[i]);
+            s = is_one ? pp_cache_new_segment(r, number[i], fd) : NULL;
+            if (fd >= 0 && may_remove && !is_one)
+                pp_cache_dir_remove_segment(&r->dir, number[i]);
+            if (fd >= 0 && !s)
+                close(fd);
+        }
         if (s) {
             s->listed = 1;
             renew(r, s);
-        } else {
-            take_in(r, number[i], may_remove);
         }
     }
     free(number);
@@ -153,18 +147,6 @@ void pp_cache_look_around(struct pp_cache_ring *r, int may_remove)
 }
 
 /* ---- opening ---- */
-
-/* So many that evicting one costs little, so few that all can be open, and each large enough for a piece of a
- * stream (4 MiB) once the cache is. */
-static uint64_t segment_size(uint64_t bytes)
-{
-    uint64_t size = bytes / 128, least = bytes / 8;
-    if (least > (uint64_t)16 << 20)
-        least = (uint64_t)16 << 20;
-    if (size < least)
-        size = least;
-    return size < PP_CACHE_SEGMENT_MOST / 2 ? size : PP_CACHE_SEGMENT_MOST / 2;
-}
 
 pp_status pp_cache_ring_open(const struct pp_cache_opts *o, const char *place, struct pp_cache_ring **out,
                              struct pp_err *err)
@@ -185,7 +167,14 @@ pp_status pp_cache_ring_open(const struct pp_cache_opts *o, const char *place, s
     pthread_cond_init(&r->landed, NULL);
     r->policy = &pp_cache_policies[o->policy];
     r->bytes = o->bytes;
-    r->segment_bytes = segment_size(o->bytes);
+    /* So many that evicting one costs little, so few that all can be open, and each large enough for a piece
+     * of a stream (4 MiB) once the cache is. */
+    uint64_t size = o->bytes / 128, least = o->bytes / 8;
+    if (least > (uint64_t)16 << 20)
+        least = (uint64_t)16 << 20;
+    if (size < least)
+        size = least;
+    r->segment_bytes = size < PP_CACHE_SEGMENT_MOST / 2 ? size : PP_CACHE_SEGMENT_MOST / 2;
     r->place = pp_cache_place(place);
     r->full_epoch = -1;
     pp_cache_begin_counts();
@@ -219,15 +208,6 @@ void pp_cache_ring_close(struct pp_cache_ring *r)
 
 /* ---- hits ---- */
 
-static void note_epoch(struct pp_cache_ring *r, uint64_t epoch)
-{
-    if (r->has_epoch && epoch > r->epoch)
-        r->epochs++;
-    if (!r->has_epoch || epoch > r->epoch)
-        r->epoch = epoch;
-    r->has_epoch = 1;
-}
-
 static struct pp_cache_slot *stored(struct pp_cache_ring *r, const struct pp_cache_id *id)
 {
     struct pp_cache_slot *s = pp_cache_index_find(&r->index, pp_cache_key(id));
@@ -244,7 +224,10 @@ int pp_cache_ring_find(struct pp_cache_ring *r, const struct pp_cache_id *id, ui
                        struct pp_cache_found *out)
 {
     pthread_mutex_lock(&r->lock);
-    note_epoch(r, epoch);
+    r->epochs += r->has_epoch && epoch > r->epoch;
+    if (!r->has_epoch || epoch > r->epoch)
+        r->epoch = epoch;
+    r->has_epoch = 1;
     struct pp_cache_slot *s = stored(r, id);
     if (pp_now_ns() - r->looked_ns > (s ? LOOK_AFTER_HIT_NS : LOOK_AFTER_MISS_NS)) {
         pp_cache_look_around(r, 0);
@@ -266,13 +249,6 @@ void pp_cache_ring_pass(struct pp_cache_ring *r, const struct pp_cache_found *f)
     pthread_mutex_lock(&r->lock);
     pp_cache_unref(&r->segment[f->segment]);
     pthread_mutex_unlock(&r->lock);
-}
-
-static void forget(struct pp_cache_ring *r, const struct pp_cache_found *f)
-{
-    struct pp_cache_slot *s = pp_cache_index_find(&r->index, f->row.key);
-    if (s && (s->flags & PP_CACHE_STORED) && s->segment == f->segment && s->at8 == f->row.at8)
-        s->flags &= PP_CACHE_SEEN;
 }
 
 /* With lock held: other processes are told that the segment is of use. */
@@ -298,8 +274,9 @@ int pp_cache_ring_take(struct pp_cache_ring *r, const struct pp_cache_found *f, 
     pthread_mutex_lock(&r->lock);
     if (got == PP_CACHE_GOT)
         touch(r, s);
-    else
-        forget(r, f);
+    struct pp_cache_slot *slot = got == PP_CACHE_GOT ? NULL : pp_cache_index_find(&r->index, f->row.key);
+    if (slot && (slot->flags & PP_CACHE_STORED) && slot->segment == f->segment && slot->at8 == f->row.at8)
+        slot->flags &= PP_CACHE_SEEN;
     pp_cache_unref(s);
     pthread_mutex_unlock(&r->lock);
     if (got == PP_CACHE_DAMAGED)

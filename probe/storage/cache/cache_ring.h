@@ -15,14 +15,13 @@
 #ifndef PP_STORAGE_CACHE_RING_H
 #define PP_STORAGE_CACHE_RING_H
 
+#include "probe/storage/cache/cache.h"
 #include "probe/storage/cache/cache_dir.h"
 #include "probe/storage/cache/cache_index.h"
-#include "probe/storage/cache/cache_policy.h"
 #include "probe/storage/cache/cache_segment.h"
 
 #include <pthread.h>
 
-struct pp_cache_opts;
 struct pp_io_cached;
 struct pp_cache_ring;
 
@@ -30,7 +29,6 @@ struct pp_cache_ring;
 pp_status pp_cache_ring_open(const struct pp_cache_opts *o, const char *place, struct pp_cache_ring **out,
                              struct pp_err *err);
 void pp_cache_ring_close(struct pp_cache_ring *r); /* NULL is fine */
-uint64_t pp_cache_ring_place(const struct pp_cache_ring *r);
 
 struct pp_cache_found {
     struct pp_cache_row row;
@@ -115,6 +113,9 @@ void pp_cache_look_around(struct pp_cache_ring *r, int may_remove);
 /* With lock held. Its entries are gone. */
 void pp_cache_retire(struct pp_cache_ring *r, struct pp_cache_segment *s, unsigned flags);
 void pp_cache_unref(struct pp_cache_segment *s);
+/* With lock held. The index has the entry from now on. 0: no memory. */
+int pp_cache_enter_row(struct pp_cache_ring *r, struct pp_cache_segment *s, const struct pp_cache_row *row,
+                       unsigned flags);
 /* A free place for a segment; NULL: none. */
 struct pp_cache_segment *pp_cache_new_segment(struct pp_cache_ring *r, uint64_t number, int fd);
 struct pp_cache_file pp_cache_file_of(const struct pp_cache_ring *r, const struct pp_cache_segment *s);

@@ -1,6 +1,7 @@
 /* Storing entries, and the room for them. */
 #include "probe/storage/cache/cache_ring.h"
 
+#include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
 #include "probe/storage/cache/cache.h"
@@ -16,7 +17,51 @@
 
 enum { LEAST_ENTRIES = 1, TAKEN = 100 };
 
-static void stop(struct pp_cache_ring *r, int e, const char *what)
+/* ---- policies ---- */
+
+static int oldest_victim(struct pp_cache_candidate *c, size_t n, uint64_t *hand)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!c[i].busy)
+            return (int)i;
+    return -1;
+}
+
+/* Second chance: twice round at most, for the first round clears what it passes. */
+static int unused_victim(struct pp_cache_candidate *c, size_t n, uint64_t *hand)
+{
+    size_t first = 0;
+    while (first < n && c[first].number <= *hand)
+        first++;
+    for (size_t k = 0; k < 2 * n; k++) {
+        size_t i = (first + k) % n;
+        if (c[i].busy)
+            continue;
+        *hand = c[i].number;
+        if (!c[i].used)
+            return (int)i;
+        c[i].used = 0;
+    }
+    return -1;
+}
+
+static int stale_victim(struct pp_cache_candidate *c, size_t n, uint64_t *hand)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!c[i].busy && c[i].stale)
+            return (int)i;
+    return -1;
+}
+
+const struct pp_cache_policy pp_cache_policies[PP_CACHE_POLICIES] = {
+    [PP_CACHE_KEEP] = {"keep", "what is read each epoch stays; the rest is not stored", stale_victim},
+    [PP_CACHE_CLOCK] = {"clock", "the segment goes that was not read for the longest, about", unused_victim},
+    [PP_CACHE_FIFO] = {"fifo", "the oldest segment goes", oldest_victim},
+};
+
+/* ---- the own segment ---- */
+
+static void stop_storing(struct pp_cache_ring *r, int e, const char *what)
 {
     r->stopped = 1;
     if (e == ENOSPC || e == EDQUOT || e == EFBIG)
@@ -27,8 +72,6 @@ static void stop(struct pp_cache_ring *r, int e, const char *what)
         pp_cache_say("the cache %s: %s%s%s, so nothing more is stored in it", r->dir.path, what,
                      e ? ": " : "", e ? strerror(e) : "");
 }
-
-/* ---- the own segment ---- */
 
 /* It goes on being read; its flock is given back, so that another process may go on writing it. table: what
  * its table takes; 0: it has none. */
@@ -74,14 +117,8 @@ void pp_cache_close_own(struct pp_cache_ring *r)
 static int keep_row(void *ctx, const struct pp_cache_row *row)
 {
     struct pp_cache_ring *r = ctx;
-    if (r->n_rows == r->rows_cap) {
-        size_t cap = r->rows_cap ? 2 * r->rows_cap : 1024;
-        struct pp_cache_row *grown = realloc(r->rows, cap * sizeof(*grown));
-        if (!grown)
-            return -1;
-        r->rows = grown;
-        r->rows_cap = cap;
-    }
+    if (!pp_grow(&r->rows, &r->rows_cap, r->n_rows + 1, sizeof(*r->rows)))
+        return -1;
     r->rows[r->n_rows++] = *row;
     return 0;
 }
@@ -96,12 +133,7 @@ static int is_locked(int fd)
     return 0;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint64_t x = (*(struct pp_cache_segment *const *)a)->number,
-             y = (*(struct pp_cache_segment *const *)b)->number;
-    return (x > y) - (x < y);
-}
+PP_BY_POINTER(by_number, struct pp_cache_segment, number)
 
 /* What lies there, the oldest first. */
 struct census {
@@ -211,7 +243,7 @@ static int begin_segment(struct pp_cache_ring *r, uint64_t number, uint64_t limi
     if (!s) {
         if (fd >= 0)
             close(fd);
-        stop(r, fd >= 0 ? ENFILE : e, "no segment can be made");
+        stop_storing(r, fd >= 0 ? ENFILE : e, "no segment can be made");
         return 0;
     }
     s->own = 1;
@@ -221,39 +253,6 @@ static int begin_segment(struct pp_cache_ring *r, uint64_t number, uint64_t limi
     r->own_limit = limit;
     r->n_rows = 0;
     return 1;
-}
-
-/* 1: there is an own segment with room for an entry of this size. */
-static int allocate(struct pp_cache_ring *r, uint64_t entry)
-{
-    uint64_t need = PP_CACHE_SEGMENT_HEAD + entry + pp_cache_table_size(LEAST_ENTRIES), limit = 0;
-    int made = 0;
-    if (pp_now_ns() < r->full_until_ns && r->full_epoch == r->epochs)
-        return 0;
-    struct census *c = malloc(sizeof(*c));
-    if (!c)
-        return 0;
-    if (!pp_cache_dir_is_there(&r->dir)) {
-        stop(r, 0, "it was removed");
-    } else if (pp_cache_dir_lock(&r->dir) != 0) {
-        r->full_until_ns = pp_now_ns() + FULL_NS;
-        r->full_epoch = r->epochs;
-    } else {
-        pthread_mutex_lock(&r->lock);
-        pp_cache_look_around(r, 1);
-        take_census(r, c);
-        made = write_on(r, c, need);
-        if (!made && (limit = make_room(r, need, c)) > 0)
-            made = begin_segment(r, c->last + 1, limit);
-        if (!made && !r->stopped) {
-            r->full_until_ns = pp_now_ns() + FULL_NS;
-            r->full_epoch = r->epochs;
-        }
-        pthread_mutex_unlock(&r->lock);
-        pp_cache_dir_unlock(&r->dir);
-    }
-    free(c);
-    return made;
 }
 
 void pp_cache_trim(struct pp_cache_ring *r)
@@ -278,7 +277,8 @@ void pp_cache_trim(struct pp_cache_ring *r)
 
 /* ---- storing ---- */
 
-static int append(struct pp_cache_ring *r, const struct pp_cache_id *id, const void *bytes, size_t length)
+static int append_entry(struct pp_cache_ring *r, const struct pp_cache_id *id, const void *bytes,
+                        size_t length)
 {
     struct {
         struct pp_cache_head head;
@@ -301,7 +301,7 @@ static int append(struct pp_cache_ring *r, const struct pp_cache_id *id, const v
         r->n_rows--;
         if (ftruncate(s->fd, (off_t)s->walked) != 0) /* then it is no entry by its length or hash */
             s->size = s->walked;
-        stop(r, e, "writing failed");
+        stop_storing(r, e, "writing failed");
         return -1;
     }
     pthread_mutex_lock(&r->lock);
@@ -309,19 +309,13 @@ static int append(struct pp_cache_ring *r, const struct pp_cache_id *id, const v
     s->size = s->walked;
     s->here += length;
     s->epoch = r->epochs;
-    struct pp_cache_slot *slot = s->dead ? NULL : pp_cache_index_put(&r->index, row.key);
-    if (slot) {
-        slot->version = row.version;
-        slot->at8 = row.at8;
-        slot->length = row.length;
-        slot->segment = (uint16_t)(s - r->segment);
-        slot->flags = (uint16_t)((slot->flags & PP_CACHE_SEEN) | PP_CACHE_STORED | PP_CACHE_CHECKED);
-    }
+    if (!s->dead)
+        pp_cache_enter_row(r, s, &row, PP_CACHE_STORED | PP_CACHE_CHECKED);
     pthread_mutex_unlock(&r->lock);
     return 0;
 }
 
-/* 1: the own segment takes it; another may have to be begun. */
+/* 1: the own segment takes an entry of this size; another may have to be begun. */
 static int has_room(struct pp_cache_ring *r, uint64_t entry)
 {
     if (r->own && is_removed(r))
@@ -329,7 +323,34 @@ static int has_room(struct pp_cache_ring *r, uint64_t entry)
     if (r->own && r->own->walked + entry + pp_cache_table_size(r->n_rows + 1) <= r->own_limit)
         return 1;
     pp_cache_close_own(r);
-    return allocate(r, entry);
+    uint64_t need = PP_CACHE_SEGMENT_HEAD + entry + pp_cache_table_size(LEAST_ENTRIES), limit = 0;
+    int made = 0;
+    if (pp_now_ns() < r->full_until_ns && r->full_epoch == r->epochs)
+        return 0;
+    struct census *c = malloc(sizeof(*c));
+    if (!c)
+        return 0;
+    if (!pp_cache_dir_is_there(&r->dir)) {
+        stop_storing(r, 0, "it was removed");
+    } else if (pp_cache_dir_lock(&r->dir) != 0) {
+        r->full_until_ns = pp_now_ns() + FULL_NS;
+        r->full_epoch = r->epochs;
+    } else {
+        pthread_mutex_lock(&r->lock);
+        pp_cache_look_around(r, 1);
+        take_census(r, c);
+        made = write_on(r, c, need);
+        if (!made && (limit = make_room(r, need, c)) > 0)
+            made = begin_segment(r, c->last + 1, limit);
+        if (!made && !r->stopped) {
+            r->full_until_ns = pp_now_ns() + FULL_NS;
+            r->full_epoch = r->epochs;
+        }
+        pthread_mutex_unlock(&r->lock);
+        pp_cache_dir_unlock(&r->dir);
+    }
+    free(c);
+    return made;
 }
 
 void pp_cache_ring_store(struct pp_cache_ring *r, const struct pp_cache_id *id, const void *bytes,
@@ -340,7 +361,7 @@ void pp_cache_ring_store(struct pp_cache_ring *r, const struct pp_cache_id *id, 
     if (id->name_size <= PP_CACHE_NAME && length <= UINT32_MAX &&
         PP_CACHE_SEGMENT_HEAD + entry + pp_cache_table_size(1) <= r->segment_bytes) {
         pthread_mutex_lock(&r->storing);
-        kept = !r->stopped && has_room(r, entry) && append(r, id, bytes, length) == 0;
+        kept = !r->stopped && has_room(r, entry) && append_entry(r, id, bytes, length) == 0;
         pthread_mutex_unlock(&r->storing);
     }
     if (!kept)

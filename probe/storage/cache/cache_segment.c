@@ -108,15 +108,6 @@ static int read_head(const struct pp_cache_file *f, uint64_t at, uint64_t size, 
            h->check == check_head(h, name, f->seed);
 }
 
-static struct pp_cache_row row_of(const struct pp_cache_head *h, uint64_t at)
-{
-    return (struct pp_cache_row){.key = h->key,
-                                 .version = h->version,
-                                 .place = h->place,
-                                 .at8 = (uint32_t)(at / 8),
-                                 .length = h->length};
-}
-
 enum pp_cache_got pp_cache_read_entry(const struct pp_cache_file *f, const struct pp_cache_row *row,
                                       const struct pp_cache_id *id, void *buf, struct pp_io_cached *cached)
 {
@@ -196,7 +187,11 @@ int pp_cache_walk(const struct pp_cache_file *f, uint64_t size, uint64_t *at, in
         return r;
     }
     while (r == 0 && read_head(f, *at, size, &h, name)) {
-        struct pp_cache_row row = row_of(&h, *at);
+        struct pp_cache_row row = (struct pp_cache_row){.key = h.key,
+                                                        .version = h.version,
+                                                        .place = h.place,
+                                                        .at8 = (uint32_t)(*at / 8),
+                                                        .length = h.length};
         r = each(ctx, &row);
         *at += pp_cache_entry_size(h.name_size, h.length);
     }

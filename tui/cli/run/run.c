@@ -24,7 +24,6 @@
 #include "probe/base/text.h"
 #include "probe/storage/model.h"
 #include "probe/loader/fault.h"
-#include "probe/storage/cache/cache_policy.h"
 #include "probe/storage/cache/cache.h"
 #include "probe/ranks/lease.h"
 #include "report/render/render.h"
