@@ -390,7 +390,12 @@ static void compute(struct build *b)
     add_losses(b);
     set_overhead(b);
     judge(b);
-    pp_findings_add(b->source, &b->timeline, &b->got.checks, pp_run_ended_by_itself(b->source), b->arena,
+    pp_findings_add(&(struct pp_findings_from){.source = b->source,
+                                               .timeline = &b->timeline,
+                                               .checks = &b->got.checks,
+                                               .report = b->r,
+                                               .arena = b->arena,
+                                               .given_length = pp_run_ended_by_itself(b->source)},
                     b->r);
     pp_dali_speak(b->r, b->arena);
 }

@@ -13,8 +13,4 @@
 pp_status pp_cache_check(const struct pp_source *source, uint64_t start_ns, uint64_t end_ns,
                          struct pp_cache_use *out, struct pp_err *err);
 
-/* cache-hits, cache-thrash, cache-trouble: rows of a recording that had a cache, and of no other. */
-void pp_findings_of_cache(const struct pp_source *source, const struct pp_cache_use *u,
-                          struct pp_arena *arena, struct pp_report *r);
-
 #endif

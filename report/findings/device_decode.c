@@ -1,26 +1,15 @@
 #include "report/findings/device_decode.h"
 
-#include "report/findings/rows.h"
-
-#include "probe/base/text.h"
-#include "report/rules/remedies.h"
-#include "report/verdict/verdict_rules.h"
+#include "report/findings/measure.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 40, MOST = 1 << 20, LEAST_STEPS = 10 };
+enum { MOST = 1 << 20, LEAST_STEPS = 10 };
 
-#define LEAST_OFFLOADED 0.95 /* the smallest share that counts is 5 % */
-#define SATURATED 0.9        /* utilisation law, as in the verdict */
-#define LEAST_STRETCH 0.05   /* the smallest share of a step that counts */
-#define SIGMAS 3.0           /* by chance one run in 700 */
-#define LEAST_OVER_ALONE 0.1 /* the device measures what a step takes alone to within that */
-#define LEAST_OVER_NS 2e5    /* a launch and a wake-up are part of a step */
 #define BESIDE 0.75
 #define APART 0.25
-#define MOST_COPIED 0.5 /* more than half of the pixels: the copies are still those of pixels */
 
 struct stretch {
     uint64_t from_ns, to_ns;
@@ -205,7 +194,7 @@ void pp_device_decode_end(struct pp_device_decode_pass *p, struct pp_device_deco
     free(p);
 }
 
-/* ---- findings ---- */
+/* ---- facts ---- */
 
 /* Of the samples, by their batches: those that were decoded before the window and used in it are of neither
  * number. NAN: how many samples a batch has is not known. */
@@ -218,55 +207,6 @@ static double decoded_share(const struct pp_source *source, const struct pp_time
     return per_batch > 0 ? fmin(u->images / u->batches / per_batch * all, 1) : NAN;
 }
 
-static void add_offload(const struct pp_source *source, const struct pp_timeline *tl,
-                        const struct pp_device_decode_use *u, struct pp_arena *arena, struct pp_report *r)
-{
-    char share_text[CELL], images[CELL], cpu[CELL];
-    double share = decoded_share(source, tl, u), cpu_ns = u->cpu_decode_ns / (double)tl->window_batches;
-    int found = share < LEAST_OFFLOADED;
-    if (isnan(share)) {
-        pp_finding_add(r, arena, "decode-offload", PP_FINDING_NOT_MEASURED,
-                       "how many samples a batch has was not recorded");
-        return;
-    }
-    struct pp_report_finding *f = pp_finding_add(
-        r, arena, "decode-offload", found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
-        pp_arena_printf(
-            arena,
-            found ? "the GPU decodes %s of the images (%s); the workers decode the others, %s per batch"
-                  : "decode moved off the CPU: the GPU decodes %s of the images (%s); decoding takes "
-                    "the workers %s per batch",
-            pp_text_percent(share_text, CELL, share), pp_text_count(images, CELL, u->images),
-            pp_text_duration(cpu, CELL, cpu_ns)));
-    f->next_step = found ? pp_remedies[PP_REMEDY_PLAIN_JPEG].sentence : NULL;
-    pp_finding_number(f, "images", u->images);
-    pp_finding_number(f, "image_share", share);
-    pp_finding_number(f, "worker_decode_s_per_batch", cpu_ns / 1e9);
-}
-
-/* Of a saturated decoder more batches at once gain nothing; of another one that is waited for they may. */
-static void add_engine(const struct pp_source *source, const struct pp_timeline *tl,
-                       const struct pp_device_decode_use *u, struct pp_arena *arena, struct pp_report *r)
-{
-    const char *backend = source->meta(source->ctx, "decode", "backend");
-    double window = (double)(tl->end_ns - tl->start_ns), busy = u->busy_ns / window,
-           wait = pp_timeline_wait_share(tl), rate = u->images / (window / 1e9);
-    char busy_text[CELL], rate_text[CELL], wait_text[CELL];
-    int full = busy >= SATURATED, found = full && wait >= pp_level_moderate->at_least;
-    int hardware = backend && strcmp(backend, "HARDWARE") == 0;
-    struct pp_report_finding *f = pp_finding_add(
-        r, arena, "decode-engine", found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
-        pp_arena_printf(arena, "%s%s for %s of the time, at %s images/s; the trainer waits %s%s",
-                        found ? "decode engine saturated: " : "",
-                        hardware ? "the JPEG engines are busy" : "the GPU's decoder is busy",
-                        pp_text_percent(busy_text, CELL, busy), pp_text_count(rate_text, CELL, round(rate)),
-                        pp_text_percent(wait_text, CELL, wait), full && !found ? ", so it keeps up" : ""));
-    f->next_step = found ? pp_remedies[PP_REMEDY_DECODE_ELSEWHERE].sentence : NULL;
-    pp_finding_number(f, "busy_share", busy);
-    pp_finding_number(f, "images_per_s", rate);
-    pp_finding_number(f, "wait_share", wait);
-}
-
 /* What a step takes on a device that does nothing else, where that was measured before the run: of steps that
  * are fixed work. NAN else. */
 static double step_alone_ns(const struct pp_source *source)
@@ -275,111 +215,60 @@ static double step_alone_ns(const struct pp_source *source)
     return step && strcmp(step, "cuda-work") == 0 ? pp_source_number(source, "config", "step_ns", NAN) : NAN;
 }
 
-/* Every step ran beside decoding: against what it takes alone. */
-static void add_steps_over_alone(const struct pp_device_decode_use *u, double alone_ns,
-                                 struct pp_arena *arena, struct pp_report *r)
+static void measure_steps(const struct pp_source *source, const struct pp_device_decode_use *u,
+                          struct pp_finding_values *f)
 {
-    char beside[CELL], alone[CELL], longer[CELL];
-    double difference = u->beside_ns - alone_ns, stretch = difference / alone_ns;
-    int found = stretch >= LEAST_OVER_ALONE && difference >= LEAST_OVER_NS &&
-                difference >= SIGMAS * u->beside_se_ns;
-    struct pp_report_finding *f = pp_finding_add(
-        r, arena, "decode-steps", found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
-        pp_arena_printf(arena,
-                        "%sa step takes %s beside decoding and %s on an idle GPU, %s %s (%.0f steps; apart "
-                        "from decoding there were %.0f)",
-                        found ? "decoding takes time from the step: " : "",
-                        pp_text_duration(beside, CELL, u->beside_ns), pp_text_duration(alone, CELL, alone_ns),
-                        pp_text_percent(longer, CELL, fabs(stretch)), stretch < 0 ? "shorter" : "longer",
-                        u->beside, u->apart));
-    f->next_step = found ? pp_remedies[PP_REMEDY_DECODE_STEALS].sentence : NULL;
-    pp_finding_number(f, "step_beside_s", u->beside_ns / 1e9);
-    pp_finding_number(f, "step_alone_s", alone_ns / 1e9);
-    pp_finding_number(f, "stretch_share", stretch);
-    pp_finding_number(f, "difference_se_s", u->beside_se_ns / 1e9);
-    pp_finding_number(f, "steps_beside", u->beside);
-    pp_finding_number(f, "steps_apart", u->apart);
-}
-
-static void add_steps(const struct pp_source *source, const struct pp_device_decode_use *u,
-                      struct pp_arena *arena, struct pp_report *r)
-{
-    static const char kind[] = "decode-steps";
-    char beside[CELL], apart[CELL], longer[CELL];
-    double alone_ns = step_alone_ns(source);
-    if (u->beside >= LEAST_STEPS && u->apart < LEAST_STEPS && alone_ns > 0) {
-        add_steps_over_alone(u, alone_ns, arena, r);
+    double *m = f->number, alone_ns = step_alone_ns(source);
+    int over_alone = u->beside >= LEAST_STEPS && u->apart < LEAST_STEPS && alone_ns > 0;
+    m[PP_FINDING_STEPS_BESIDE] = u->beside;
+    m[PP_FINDING_STEPS_APART] = u->apart;
+    if (!over_alone && (u->beside < LEAST_STEPS || u->apart < LEAST_STEPS)) {
+        m[PP_FINDING_STEPS_UNKNOWN] = 1;
         return;
     }
-    if (u->beside < LEAST_STEPS || u->apart < LEAST_STEPS) {
-        pp_finding_add(
-            r, arena, kind, PP_FINDING_NOT_MEASURED,
-            pp_arena_printf(arena,
-                            "%.0f steps ran beside decoding and %.0f apart from it: %d of each are "
-                            "needed to compare them",
-                            u->beside, u->apart, LEAST_STEPS));
-        return;
-    }
-    double difference = u->beside_ns - u->apart_ns, stretch = difference / u->apart_ns;
-    int found = stretch >= LEAST_STRETCH && difference >= SIGMAS * u->difference_se_ns;
-    pp_text_duration(beside, CELL, u->beside_ns);
-    pp_text_duration(apart, CELL, u->apart_ns);
-    pp_text_percent(longer, CELL, fabs(stretch));
-    struct pp_report_finding *f = pp_finding_add(
-        r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
-        pp_arena_printf(
-            arena, "%sa step takes %s beside decoding and %s apart from it, %s %s%s (%.0f and %.0f steps)",
-            found ? "decoding takes time from the step: " : "", beside, apart, longer,
-            stretch < 0 ? "shorter" : "longer",
-            !found && stretch >= LEAST_STRETCH ? ": within the spread of the steps" : "", u->beside,
-            u->apart));
-    f->next_step = found ? pp_remedies[PP_REMEDY_DECODE_STEALS].sentence : NULL;
-    pp_finding_number(f, "step_beside_s", u->beside_ns / 1e9);
-    pp_finding_number(f, "step_apart_s", u->apart_ns / 1e9);
-    pp_finding_number(f, "stretch_share", stretch);
-    pp_finding_number(f, "difference_se_s", u->difference_se_ns / 1e9);
-    pp_finding_number(f, "steps_beside", u->beside);
-    pp_finding_number(f, "steps_apart", u->apart);
+    double than_ns = over_alone ? alone_ns : u->apart_ns, difference_ns = u->beside_ns - than_ns,
+           se_ns = over_alone ? u->beside_se_ns : u->difference_se_ns;
+    m[PP_FINDING_STEP_BESIDE] = u->beside_ns / 1e9;
+    m[over_alone ? PP_FINDING_STEP_ALONE : PP_FINDING_STEP_APART] = than_ns / 1e9;
+    m[PP_FINDING_STEP_STRETCH] = difference_ns / than_ns;
+    m[PP_FINDING_STEP_CHANGE] = fabs(difference_ns / than_ns);
+    f->text[PP_FINDING_STEP_LONGER] = difference_ns < 0 ? "shorter" : "longer";
+    m[PP_FINDING_STEP_DIFFERENCE] = difference_ns / 1e9;
+    m[PP_FINDING_STEP_SIGMAS] = difference_ns / se_ns;
+    m[PP_FINDING_STEP_SE] = se_ns / 1e9;
 }
 
-static void add_copies(const struct pp_source *source, const struct pp_timeline *tl,
-                       const struct pp_device_decode_use *u, struct pp_arena *arena, struct pp_report *r)
+void pp_measure_device_decode(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
-    static const char kind[] = "decode-copies";
-    char copied[CELL], pixels[CELL], share_text[CELL];
-    double row = pp_source_number(source, "config", "row_bytes", NAN),
-           per_batch = row * (double)tl->window_samples / (double)tl->window_batches,
-           bytes = u->copies ? u->copied_bytes / u->copies : NAN, share = bytes / per_batch;
-    if (!(share >= 0)) {
-        pp_finding_add(r, arena, kind, PP_FINDING_NOT_MEASURED,
-                       u->copies ? "the size of a sample was not recorded" : "no copy was recorded");
-        return;
-    }
-    int found = share >= MOST_COPIED, compressed = decoded_share(source, tl, u) >= LEAST_OFFLOADED;
-    struct pp_report_finding *f = pp_finding_add(
-        r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
-        pp_arena_printf(arena, "copies carry %s: %s per batch, %s of the %s that its pixels have",
-                        found && compressed ? "compressed bytes, nearly as many as pixels"
-                        : found             ? "pixels for the most part"
-                                            : "compressed bytes instead of pixels",
-                        pp_text_bytes(copied, CELL, bytes), pp_text_percent(share_text, CELL, share),
-                        pp_text_bytes(pixels, CELL, per_batch)));
-    f->next_step = !found
-                       ? NULL
-                       : pp_remedies[compressed ? PP_REMEDY_DECODE_ELSEWHERE : PP_REMEDY_PLAIN_JPEG].sentence;
-    pp_finding_number(f, "copied_bytes_per_batch", bytes);
-    pp_finding_number(f, "pixel_bytes_per_batch", per_batch);
-    pp_finding_number(f, "copied_share", share);
-}
-
-void pp_findings_of_device_decode(const struct pp_source *source, const struct pp_timeline *tl,
-                                  const struct pp_device_decode_use *u, struct pp_arena *arena,
-                                  struct pp_report *r)
-{
+    const struct pp_source *source = from->source;
+    const struct pp_timeline *tl = from->timeline;
+    const struct pp_device_decode_use *u = &from->checks->device_decode;
+    double *m = f->number;
     if (!u->batches || !tl->has_steady_state || tl->end_ns <= tl->start_ns)
         return;
-    add_offload(source, tl, u, arena, r);
-    add_engine(source, tl, u, arena, r);
-    add_steps(source, u, arena, r);
-    add_copies(source, tl, u, arena, r);
+    double window_ns = (double)(tl->end_ns - tl->start_ns), batches = (double)tl->window_batches,
+           share = decoded_share(source, tl, u),
+           pixels = pp_source_number(source, "config", "row_bytes", NAN) * (double)tl->window_samples /
+                    batches,
+           copied = u->copies ? u->copied_bytes / u->copies : NAN;
+    m[PP_FINDING_DECODE_RECORDED] = 1;
+    if (isnan(share))
+        f->text[PP_FINDING_OFFLOAD_UNKNOWN] = "how many samples a batch has was not recorded";
+    m[PP_FINDING_OFFLOAD_IMAGES] = u->images;
+    m[PP_FINDING_OFFLOAD_SHARE] = share;
+    m[PP_FINDING_OFFLOAD_WORKERS] = u->cpu_decode_ns / batches / 1e9;
+    const char *backend = source->meta(source->ctx, "decode", "backend");
+    f->text[PP_FINDING_ENGINE_NAME] = backend && strcmp(backend, "HARDWARE") == 0
+                                          ? "the JPEG engines are busy"
+                                          : "the GPU's decoder is busy";
+    m[PP_FINDING_ENGINE_BUSY] = u->busy_ns / window_ns;
+    m[PP_FINDING_ENGINE_RATE] = u->images / (window_ns / 1e9);
+    m[PP_FINDING_ENGINE_WAIT] = pp_timeline_wait_share(tl);
+    measure_steps(source, u, f);
+    if (!(copied / pixels >= 0))
+        f->text[PP_FINDING_COPIES_UNKNOWN] = u->copies ? "the size of a sample was not recorded"
+                                                       : "no copy was recorded";
+    m[PP_FINDING_COPIES_BYTES] = copied;
+    m[PP_FINDING_COPIES_PIXELS] = pixels;
+    m[PP_FINDING_COPIES_SHARE] = copied / pixels;
 }

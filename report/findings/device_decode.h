@@ -21,9 +21,4 @@ int pp_device_decode_chunk(struct pp_device_decode_pass *p, uint32_t thread, con
                            size_t n);
 void pp_device_decode_end(struct pp_device_decode_pass *p, struct pp_device_decode_use *out);
 
-/* decode-offload, decode-engine, decode-steps, decode-copies: rows of such a run, and of no other. */
-void pp_findings_of_device_decode(const struct pp_source *source, const struct pp_timeline *timeline,
-                                  const struct pp_device_decode_use *u, struct pp_arena *arena,
-                                  struct pp_report *r);
-
 #endif

@@ -1,17 +1,9 @@
-#include "report/findings/hooks.h"
-
-#include "report/findings/rows.h"
-
-#include "probe/base/text.h"
+/* Of a job that `pipeprobe exec` recorded through its Python hooks: what the hooks could not see, and which
+ * of several DataLoaders the verdict is about. */
+#include "report/findings/measure.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-enum { CELL = 40 };
-#define WORTH_SAYING_S 1.0 /* of waiting, before it matters for which loader */
-
-/* ---- what was left out ---- */
 
 struct notes {
     struct pp_arena *arena;
@@ -26,54 +18,11 @@ static void on_note(void *ctx, const char *key, const char *value, const char *u
         x->first = pp_arena_copy(x->arena, value);
 }
 
-/* What a recording with these hooks lacks; NULL: nothing. */
-static const char *lack(const char *hooks)
-{
-    if (strcmp(hooks, "hooks") == 0)
-        return "reads are not timed by themselves (the library that times them was not loaded): reading is part of decode and transform, and storage is "
-               "told from them only where they are blocked";
-    return NULL;
-}
-
-static void add_partly(const char *hooks, const struct notes *notes, struct pp_arena *arena,
-                       struct pp_report *r)
-{
-    const char *lacks = lack(hooks), *more = "";
-    if (notes->n > 1)
-        more = pp_arena_printf(arena, " (and %zu more)", notes->n - 1);
-    const char *sentence = notes->first ? pp_arena_printf(arena, "%s%s%s%s", notes->first, more,
-                                                          lacks ? "; " : "", lacks ? lacks : "")
-                           : lacks
-                               ? lacks
-                               : pp_arena_printf(arena, "the job was recorded with %s, and every hook fits",
-                                                 hooks);
-    struct pp_report_finding *f = pp_finding_add(r, arena, "partly-recorded",
-                                                 notes->first || lacks ? PP_FINDING_FOUND
-                                                                       : PP_FINDING_NOT_FOUND,
-                                                 sentence);
-    if (notes->first)
-        f->next_step =
-            "What is not recorded counts as part of what is around it. `pipeprobe doctor` shows the hooks of this build; a newer pipeprobe may know the version of the package.";
-    else if (lacks)
-        f->next_step =
-            "Record again without --no-reads, where the job takes a library in front (LD_PRELOAD).";
-    pp_finding_number(f, "left_out", (double)notes->n);
-}
-
-/* ---- several loaders ---- */
-
-static const char *words_of(const struct pp_report_loader *l, struct pp_arena *arena)
-{
-    char wait[CELL], batches[CELL];
-    return pp_arena_printf(arena, "%s for %s of %s (num_workers=%.0f, batch_size=%.0f)",
-                           pp_text_duration(wait, CELL, l->data_wait_s * 1e9),
-                           pp_text_counted(batches, CELL, l->batches, "batch", "batches"),
-                           l->dataset ? l->dataset : "?", l->num_workers, l->batch_size);
-}
-
-static void add_several(struct pp_arena *arena, struct pp_report *r)
+/* Of two loaders or more the judged one, and of the others the one that was waited for longest. */
+static void measure_loaders(const struct pp_report *r, struct pp_finding_values *f)
 {
     const struct pp_report_loader *judged = NULL, *other = NULL;
+    double *m = f->number;
     size_t used = 0;
     for (size_t i = 0; i < r->n_loaders; i++) {
         const struct pp_report_loader *l = &r->loaders[i];
@@ -87,29 +36,36 @@ static void add_several(struct pp_arena *arena, struct pp_report *r)
     }
     if (used < 2 || !judged || !other)
         return;
-    int found = judged->data_wait_s + other->data_wait_s >= WORTH_SAYING_S;
-    struct pp_report_finding *f = pp_finding_add(
-        r, arena, "several-loaders", found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
-        pp_arena_printf(arena, "%zu DataLoaders were iterated: the training thread waited %s, and %s", used,
-                        words_of(judged, arena), words_of(other, arena)));
-    f->next_step =
-        found
-            ? "Cause, arguments to change and gain are about the first one; the gain is that of the whole job. Rates, phases and workers are those of all loaders together."
-            : NULL;
-    pp_finding_number(f, "loaders", (double)used);
-    pp_finding_number(f, "judged_wait_share", judged->wait_share);
-    pp_finding_number(f, "other_wait_share", other->wait_share);
+    m[PP_FINDING_LOADERS] = (double)used;
+    m[PP_FINDING_LOADERS_WAIT] = judged->data_wait_s + other->data_wait_s;
+    m[PP_FINDING_LOADER_SHARE] = judged->wait_share;
+    m[PP_FINDING_LOADER_WAIT] = judged->data_wait_s;
+    m[PP_FINDING_LOADER_BATCHES] = judged->batches;
+    m[PP_FINDING_LOADER_WORKERS] = judged->num_workers;
+    m[PP_FINDING_LOADER_BATCH_SIZE] = judged->batch_size;
+    f->text[PP_FINDING_LOADER_DATASET] = judged->dataset ? judged->dataset : "?";
+    m[PP_FINDING_OTHER_LOADER_SHARE] = other->wait_share;
+    m[PP_FINDING_OTHER_LOADER_WAIT] = other->data_wait_s;
+    m[PP_FINDING_OTHER_LOADER_BATCHES] = other->batches;
+    m[PP_FINDING_OTHER_LOADER_WORKERS] = other->num_workers;
+    m[PP_FINDING_OTHER_LOADER_BATCH_SIZE] = other->batch_size;
+    f->text[PP_FINDING_OTHER_LOADER_DATASET] = other->dataset ? other->dataset : "?";
 }
 
-void pp_findings_of_hooks(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r)
+void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
+    const struct pp_source *source = from->source;
     const char *stored = source->meta(source->ctx, "config", "python_hooks");
-    struct notes notes = {.arena = arena};
-    if (!stored || strcmp(stored, "none") == 0 || !r->n_loaders)
+    struct notes notes = {.arena = from->arena};
+    if (!stored || strcmp(stored, "none") == 0 || !from->report->n_loaders)
         return;
-    const char *hooks = pp_arena_copy(arena, stored); /* the source's text is lent until it is asked again */
+    const char *hooks = pp_arena_copy(from->arena, stored); /* lent until the source is asked again */
     if (!hooks || source->each_meta(source->ctx, "process_note", on_note, &notes, NULL) != PP_OK)
         return;
-    add_partly(hooks, &notes, arena, r);
-    add_several(arena, r);
+    f->text[PP_FINDING_HOOKS] = hooks;
+    f->text[PP_FINDING_HOOKS_NOTE] = notes.first;
+    f->number[PP_FINDING_HOOKS_LEFT_OUT] = (double)notes.n;
+    f->number[PP_FINDING_HOOKS_MORE] = notes.n > 1 ? (double)(notes.n - 1) : NAN;
+    f->number[PP_FINDING_HOOKS_UNTIMED] = strcmp(hooks, "hooks") == 0;
+    measure_loaders(from->report, f);
 }

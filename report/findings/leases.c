@@ -1,16 +1,9 @@
 #include "report/findings/leases.h"
 
-#include "report/findings/rows.h"
-
-#include "probe/base/text.h"
-#include "report/rules/remedies.h"
+#include "report/findings/measure.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-enum { CELL = 40 };
-
-#define LEAST_WAIT_SHARE 0.05 /* the smallest share that counts, as at the boundaries of epochs */
 
 /* Stretches of time, rising; those that hardly part are one. */
 enum { STRETCHES = 4096 };
@@ -107,49 +100,25 @@ void pp_leases_end(struct pp_leases_pass *p, struct pp_lease_use *out)
     free(p);
 }
 
-static const char *accidents(const struct pp_lease_use *u, struct pp_arena *arena)
+void pp_measure_leases(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
-    char a[CELL], b[CELL];
-    const char *stolen = u->stolen > 0 ? pp_arena_printf(arena, "; %s of ranks that died or left",
-                                                         pp_text_counted(a, CELL, u->stolen, "was", "were"))
-                                       : "",
-               *lost = u->lost > 0 ? pp_arena_printf(arena, "; %s lost to other ranks",
-                                                     pp_text_counted(b, CELL, u->lost, "was", "were"))
-                                   : "";
-    return pp_arena_printf(arena, "%s%s", stolen, lost);
-}
-
-void pp_findings_of_leases(const struct pp_lease_use *u, struct pp_arena *arena, struct pp_report *r)
-{
-    static const char kind[] = "lease-waits";
-    char leased[CELL], wait[CELL], share_text[CELL], look[CELL];
-    double share = u->wait_ns / u->run_ns;
+    const struct pp_lease_use *u = &from->checks->leases;
+    double *m = f->number;
     if (!u->looks)
         return;
-    if (isnan(u->taken)) {
-        pp_finding_add(r, arena, kind, PP_FINDING_NOT_MEASURED,
-                       "the run was killed before it could store how many shards it leased");
-        return;
-    }
-    int found = share >= LEAST_WAIT_SHARE;
-    struct pp_report_finding *f = pp_finding_add(
-        r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
-        pp_arena_printf(
-            arena,
-            "%s leased%s; the shard reader waited %s (%s of the run) for the shards that were left at the end of an epoch, and %s to lease",
-            pp_text_counted(leased, CELL, u->taken, "shard", "shards"), accidents(u, arena),
-            pp_text_duration(wait, CELL, u->wait_ns), pp_text_percent(share_text, CELL, share),
-            pp_text_duration(look, CELL, u->looks_ns)));
-    if (found && u->holder)
-        f->sentence = pp_arena_printf(arena, "%s; most of what it waited for was with %s", f->sentence,
-                                      u->holder);
-    f->next_step = found ? pp_remedies[PP_REMEDY_LEASES].sentence : NULL;
-    pp_finding_number(f, "leases", u->taken);
-    pp_finding_number(f, "stolen", u->stolen);
-    pp_finding_number(f, "lost", u->lost);
-    pp_finding_number(f, "wait_s", u->wait_ns / 1e9);
-    pp_finding_number(f, "wait_share", share);
-    pp_finding_number(f, "longest_wait_s", u->longest_ns / 1e9);
-    pp_finding_number(f, "epoch_wait_s", u->epoch_wait_ns / 1e9);
-    pp_finding_number(f, "leasing_s", u->looks_ns / 1e9);
+    m[PP_FINDING_LEASE_LOOKS] = (double)u->looks;
+    if (isnan(u->taken))
+        f->text[PP_FINDING_LEASE_UNKNOWN] =
+            "the run was killed before it could store how many shards it leased";
+    m[PP_FINDING_LEASES] = u->taken;
+    m[PP_FINDING_LEASES_STOLEN] = u->stolen;
+    m[PP_FINDING_LEASES_STOLEN_ANY] = u->stolen > 0 ? u->stolen : NAN;
+    m[PP_FINDING_LEASES_LOST] = u->lost;
+    m[PP_FINDING_LEASES_LOST_ANY] = u->lost > 0 ? u->lost : NAN;
+    m[PP_FINDING_LEASE_WAIT] = u->wait_ns / 1e9;
+    m[PP_FINDING_LEASE_WAIT_SHARE] = u->wait_ns / u->run_ns;
+    m[PP_FINDING_LEASE_LONGEST] = u->longest_ns / 1e9;
+    m[PP_FINDING_LEASE_EPOCH_WAIT] = u->epoch_wait_ns / 1e9;
+    m[PP_FINDING_LEASE_LOOKING] = u->looks_ns / 1e9;
+    f->text[PP_FINDING_LEASE_HOLDER] = u->holder;
 }

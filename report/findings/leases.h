@@ -14,7 +14,4 @@ struct pp_leases_pass *pp_leases_begin(const struct pp_source *source, const str
 void pp_leases_chunk(struct pp_leases_pass *p, const struct pp_span *spans, size_t n);
 void pp_leases_end(struct pp_leases_pass *p, struct pp_lease_use *out);
 
-/* lease-waits: a row of a recording with leases, and of no other. */
-void pp_findings_of_leases(const struct pp_lease_use *u, struct pp_arena *arena, struct pp_report *r);
-
 #endif

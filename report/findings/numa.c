@@ -1,7 +1,9 @@
-#include "report/findings/numa.h"
-
-#include "report/findings/rows.h"
-#include "report/rules/remedies.h"
+/* Whether the workers may run on the NUMA node of the GPU that the job copies to, from what the recording
+ * says of both (collectors/system/topology.h).
+ *
+ * For pipeprobe's own loader it is the device that it used. Of another job it is only known where all GPUs of
+ * the machine are on one node. */
+#include "report/findings/measure.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,35 +39,27 @@ static int uses_a_gpu(const struct pp_source *s)
     return !kind || strcmp(kind, "cuda") == 0;
 }
 
-void pp_findings_of_numa(const struct pp_source *s, struct pp_arena *arena, struct pp_report *r)
+void pp_measure_numa(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
-    char own[LIST], gpu[LIST], cpus[LIST], near[LIST + 16] = "", far[40] = "";
+    const struct pp_source *s = from->source;
+    char own[LIST], gpu[LIST], cpus[LIST];
+    double *m = f->number, nodes = pp_source_number(s, "environment", "numa_nodes", 0),
+           distance = pp_source_number(s, "environment", "gpu_numa_distance", NAN);
     list_of(s, "cpu_numa_nodes", own);
     list_of(s, "gpu_numa_nodes", gpu);
     list_of(s, "gpu_numa_cpus", cpus);
-    double nodes = pp_source_number(s, "environment", "numa_nodes", 0),
-           distance = pp_source_number(s, "environment", "gpu_numa_distance", NAN);
     if (!(nodes >= 2) || !*own || !*gpu || !uses_a_gpu(s))
         return;
+    m[PP_FINDING_NUMA_NODES] = nodes;
     if (strchr(gpu, ',')) {
-        pp_finding_add(
-            r, arena, "gpu-node", PP_FINDING_NOT_MEASURED,
-            pp_arena_printf(arena,
-                            "the GPUs are on NUMA nodes %s, and which of them the job used is not recorded",
-                            gpu));
+        f->text[PP_FINDING_NUMA_MANY] = pp_arena_copy(from->arena, gpu);
         return;
     }
-    int found = !has(own, strtol(gpu, NULL, 10)), several = strchr(own, ',') != NULL;
-    if (*cpus)
-        snprintf(near, sizeof(near), ", with CPUs %s", cpus);
-    if (distance > 0 && distance < 256)
-        snprintf(far, sizeof(far), " (distance %.0f)", distance);
-    struct pp_report_finding *f = pp_finding_add(
-        r, arena, "gpu-node", found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
-        pp_arena_printf(arena, "the job may use CPUs of NUMA node%s %s, and its GPU is on node %s%s%s",
-                        several ? "s" : "", own, gpu, far, near));
-    f->next_step = found ? pp_remedies[PP_REMEDY_NUMA].sentence : NULL;
-    pp_finding_number(f, "numa_nodes", nodes);
-    pp_finding_number(f, "gpu_node", strtod(gpu, NULL));
-    pp_finding_number(f, "distance", distance);
+    m[PP_FINDING_NUMA_APART] = !has(own, strtol(gpu, NULL, 10));
+    m[PP_FINDING_NUMA_GPU] = strtod(gpu, NULL);
+    m[PP_FINDING_NUMA_DISTANCE] = distance;
+    m[PP_FINDING_NUMA_FAR] = distance > 0 && distance < 256 ? distance : NAN;
+    f->text[PP_FINDING_NUMA_OWN] = pp_arena_printf(from->arena, "%s %s", strchr(own, ',') ? "nodes" : "node",
+                                                   own);
+    f->text[PP_FINDING_NUMA_CPUS] = pp_arena_copy(from->arena, cpus);
 }

@@ -12,7 +12,4 @@
 pp_status pp_pages_check(const struct pp_source *source, uint64_t start_ns, uint64_t end_ns,
                          struct pp_pages_use *out, struct pp_err *err);
 
-/* read-amplification, reader-lock: of a recording with such counters, and of no other. */
-void pp_findings_of_pages(const struct pp_pages_use *u, struct pp_arena *arena, struct pp_report *r);
-
 #endif

@@ -13,8 +13,4 @@
 pp_status pp_remote_check(const struct pp_source *source, uint64_t start_ns, uint64_t end_ns,
                           struct pp_remote_use *out, struct pp_err *err);
 
-/* remote-latency, remote-throttled, remote-connections: rows of a recording that has such requests, and of no
- * other. */
-void pp_findings_of_requests(const struct pp_remote_use *u, struct pp_arena *arena, struct pp_report *r);
-
 #endif

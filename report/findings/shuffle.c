@@ -1,17 +1,13 @@
 #include "report/findings/shuffle.h"
 
-#include "report/findings/rows.h"
+#include "report/findings/measure.h"
 
-#include "probe/base/text.h"
 #include "probe/sampler/shuffle_quality.h"
-#include "report/rules/remedies.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 40 };
 enum { MOST_SHARDS = 1 << 22 }; /* what a recording may claim */
 
 #define PLACE_BITS 32 /* of a leased sample's number: dataset.h */
@@ -182,18 +178,17 @@ void pp_shuffle_end(struct pp_shuffle_pass *p, struct pp_shuffle_seen *out)
     free(p);
 }
 
-void pp_findings_of_shuffle(const struct pp_shuffle_seen *s, struct pp_arena *arena, struct pp_report *r)
+void pp_measure_shuffle(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
-    static const char kind[] = "stream-shuffle";
-    char mean[CELL], most[CELL], batch[CELL], enough[CELL], bytes[CELL], part[CELL];
+    const struct pp_shuffle_seen *s = &from->checks->shuffle;
     struct pp_shuffle_quality q;
+    double *m = f->number, samples = s->shard_samples * s->shards;
     if (!s->streamed)
         return;
-    if (s->unknown) {
-        pp_finding_add(r, arena, kind, PP_FINDING_NOT_MEASURED, s->unknown);
+    m[PP_FINDING_SHUFFLE_STREAMED] = 1;
+    f->text[PP_FINDING_SHUFFLE_UNKNOWN] = s->unknown;
+    if (s->unknown)
         return;
-    }
-    double samples = s->shard_samples * s->shards;
     pp_shuffle_quality(&(struct pp_shuffle_setup){.samples = samples,
                                                   .shards = s->shards,
                                                   .buffer = s->buffer,
@@ -201,27 +196,16 @@ void pp_findings_of_shuffle(const struct pp_shuffle_seen *s, struct pp_arena *ar
                                                   .class_run = NAN,
                                                   .class_same = NAN},
                        &q);
-    int found = s->own_shard >= q.full_own_shard + 1 && s->buffer < samples;
-    double needed = fmin(q.enough_buffer, samples);
-    const char *advice = found ? pp_arena_printf(arena, "; a shuffle buffer of %s samples (%s) is enough",
-                                                 pp_text_count(enough, CELL, needed),
-                                                 pp_text_bytes(bytes, CELL, needed * s->sample_bytes))
-                               : "";
-    struct pp_report_finding *f = pp_finding_add(
-        r, arena, kind, found ? PP_FINDING_FOUND : PP_FINDING_NOT_FOUND,
-        pp_arena_printf(
-            arena,
-            "a sample has %.1f others of its own shard in its batch of %s (%.1f in a full shuffle), %s of a batch is of one shard, and a sample comes %s places from its stored one (at most %s)%s",
-            s->own_shard, pp_text_count(batch, CELL, s->batch), q.full_own_shard,
-            pp_text_percent(part, CELL, s->largest_share), pp_text_count(mean, CELL, round(s->mean_places)),
-            pp_text_count(most, CELL, s->most_places), advice));
-    f->next_step = found ? pp_remedies[PP_REMEDY_SHUFFLE].sentence : NULL;
-    pp_finding_number(f, "own_shard_samples", s->own_shard);
-    pp_finding_number(f, "own_shard_samples_full", q.full_own_shard);
-    pp_finding_number(f, "largest_shard_share", s->largest_share);
-    pp_finding_number(f, "mean_places", s->mean_places);
-    pp_finding_number(f, "most_places", s->most_places);
-    pp_finding_number(f, "shuffle_buffer", s->buffer);
-    pp_finding_number(f, "enough_buffer", needed);
-    pp_finding_number(f, "enough_buffer_bytes", needed * s->sample_bytes);
+    double enough = fmin(q.enough_buffer, samples);
+    m[PP_FINDING_SHUFFLE_OWN] = s->own_shard;
+    m[PP_FINDING_SHUFFLE_FULL] = q.full_own_shard;
+    m[PP_FINDING_SHUFFLE_MORE] = s->own_shard - q.full_own_shard;
+    m[PP_FINDING_SHUFFLE_LARGEST] = s->largest_share;
+    m[PP_FINDING_SHUFFLE_MEAN_PLACES] = s->mean_places;
+    m[PP_FINDING_SHUFFLE_MOST_PLACES] = s->most_places;
+    m[PP_FINDING_SHUFFLE_BUFFER] = s->buffer;
+    m[PP_FINDING_SHUFFLE_BUFFER_SHARE] = s->buffer / samples;
+    m[PP_FINDING_SHUFFLE_ENOUGH] = enough;
+    m[PP_FINDING_SHUFFLE_ENOUGH_BYTES] = enough * s->sample_bytes;
+    m[PP_FINDING_SHUFFLE_BATCH] = s->batch;
 }

@@ -20,7 +20,4 @@ int pp_shuffle_chunk(struct pp_shuffle_pass *p, uint32_t thread, const struct pp
                      size_t n); /* non-zero: no memory */
 void pp_shuffle_end(struct pp_shuffle_pass *p, struct pp_shuffle_seen *out);
 
-/* stream-shuffle: a row of a streamed run, and of no other. */
-void pp_findings_of_shuffle(const struct pp_shuffle_seen *s, struct pp_arena *arena, struct pp_report *r);
-
 #endif

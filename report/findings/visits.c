@@ -1,5 +1,6 @@
 #include "report/findings/visits.h"
 
+#include "report/findings/measure.h"
 #include "report/findings/watch.h"
 #include "report/measure/visit.h"
 
@@ -12,7 +13,7 @@ enum { AHEAD = 32 };     /* spans: a few hundred ns */
 #define MOST_REPEATS 0.5 /* of the visits: beyond, epochs are not told, or each worker reads everything */
 
 static const char several_loaders[] =
-    "several DataLoaders number their epochs by themselves; pipeprobe audit looks at the epochs of one";
+    "several DataLoaders number their epochs by themselves; pipeprobe ranks --audit compares the epochs of one DataLoader";
 
 struct pp_visits_pass {
     const struct pp_timeline *tl;
@@ -299,4 +300,43 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
     free(p->batches);
     pp_visit_walk_free(&p->walk);
     free(p);
+}
+
+/* ---- facts ---- */
+
+/* "sample 17 of epoch 0, ..."; NULL: none. */
+static const char *name_examples(const struct pp_visits_example *e, size_t n, struct pp_arena *arena)
+{
+    const char *text = NULL;
+    for (size_t i = 0; i < n; i++)
+        text = pp_arena_printf(arena, "%s%s%llu of epoch %u", text ? text : "sample ", text ? ", " : "",
+                               (unsigned long long)e[i].sample, e[i].epoch);
+    return text;
+}
+
+void pp_measure_visits(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    const struct pp_visits *v = &from->checks->visits;
+    double *m = f->number;
+    f->text[PP_FINDING_ORDER_UNKNOWN] = v->order_unknown;
+    m[PP_FINDING_ORDER_PAIRS] = (double)v->pairs;
+    m[PP_FINDING_ORDER_REPEATED] = (double)v->repeated;
+    m[PP_FINDING_ORDER_SAME] = (double)v->same_batches;
+    m[PP_FINDING_ORDER_EPOCH] = v->repeated_epoch;
+    m[PP_FINDING_ORDER_BEFORE] = v->repeated_epoch - 1;
+    m[PP_FINDING_ORDER_BY_NUMBER] = v->by_number;
+    f->text[PP_FINDING_VISITS_ESTIMATED] = v->scale > 1 ? "about" : NULL;
+    m[PP_FINDING_VISITS_ONE_IN] = v->scale > 1 ? v->scale : NAN;
+    f->text[PP_FINDING_REPEATS_UNKNOWN] = v->repeats_unknown;
+    m[PP_FINDING_VISITS] = v->visits;
+    m[PP_FINDING_REPEATS] = v->repeats;
+    m[PP_FINDING_REPEAT_EPOCHS] = (double)v->repeat_epochs;
+    m[PP_FINDING_VISITS_SCALE] = m[PP_FINDING_SKIPS_SCALE] = v->scale;
+    f->text[PP_FINDING_REPEAT_EXAMPLES] = name_examples(v->again, v->n_again, from->arena);
+    f->text[PP_FINDING_SKIPS_UNKNOWN] = v->skips_unknown;
+    m[PP_FINDING_SKIPS_EXPECTED] = v->expected;
+    m[PP_FINDING_SKIPS] = v->skips;
+    m[PP_FINDING_SKIP_EPOCHS] = (double)v->skip_epochs;
+    m[PP_FINDING_SKIP_WHOLE] = (double)v->whole_epochs;
+    f->text[PP_FINDING_SKIP_EXAMPLES] = name_examples(v->missing, v->n_missing, from->arena);
 }

@@ -151,17 +151,14 @@ static const struct pp_field verdict_fields[] = {
 
 /* ---- findings, proofs ---- */
 
-static const char *const finding_kinds[] = {"periodic-stalls", "first-batch",      "epoch-boundaries",
-                                            "epoch-order",     "samples-repeated", "samples-skipped",
-                                            "late-rank",       "lockstep-waits",   "worker-restarts",
-                                            "worker-hang",     "memory-growth",    "buffer-debt",
-                                            "remote-latency",  "remote-throttled", "remote-connections",
-                                            "cache-hits",      "cache-thrash",     "cache-trouble",
-                                            "lease-waits",     "stream-shuffle",   "read-amplification",
-                                            "reader-lock",     "gpu-node",         "decode-offload",
-                                            "decode-engine",   "decode-steps",     "decode-copies",
-                                            "partly-recorded", "several-loaders",  NULL},
-                         *const finding_states[] = {"found", "not-found", "not-measured", NULL},
+static const char *const finding_kinds[] = {
+#define FINDING(code, ...) code,
+#define OR(...)
+#include "report/rules/findings.def"
+#undef FINDING
+#undef OR
+    NULL};
+static const char *const finding_states[] = {"found", "not-found", "not-measured", NULL},
                          *const proof_kinds[] = {"fix", "headroom", NULL};
 
 static const struct pp_field number_fields[] = {

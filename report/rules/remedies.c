@@ -655,10 +655,19 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "the same as in PyTorch", "`set_affinity=True` of the pipeline; or `numactl` as in PyTorch")},
     [PP_REMEDY_PLAIN_JPEG] = {PLAIN_JPEG},
     [PP_REMEDY_DECODE_STEALS] = {DECODE_STEALS},
-    [PP_REMEDY_BUFFER_DEBT] =
-        {NULL, NULL,
-         "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",
-         PREFETCH},
+    [PP_REMEDY_HOOKS] =
+        {.sentence =
+             "What is not recorded counts as part of what is around it. `pipeprobe doctor` shows the hooks of this build; a newer pipeprobe may know the version of the package.",
+         WORDS(NULL, "the versions that `pipeprobe doctor` names", NULL, NULL)},
+    [PP_REMEDY_TIMED_READS] =
+        {.sentence = "Record again without --no-reads, where the job takes a library in front (LD_PRELOAD).",
+         WORDS(NULL, "`pipeprobe exec` without `--no-reads`", NULL, NULL)},
+    [PP_REMEDY_SEVERAL_LOADERS] =
+        {.sentence =
+             "Cause, arguments to change and gain are about the first one; the gain is that of the whole job. Rates, phases and workers are those of all loaders together.",
+         WORDS(NULL, "the arguments of the first of these loaders", NULL, NULL)},
+    [PP_REMEDY_BUFFER_DEBT] = {NULL, NULL, "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",
+                               PREFETCH},
     [PP_REMEDY_MEMORY_GROWTH] =
         {NULL, NULL,
          "Find what each worker keeps: a list or cache that grows per sample, or Python objects of the data set, whose pages each worker copies as it touches them; keep the index in one array.",

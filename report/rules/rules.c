@@ -6,6 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const pp_phase_words[] = {
+    [PP_PHASE_NONE] = "the hand-off",
+#define PP_PHASE(id, sym, name, lane, kind, colour, text) [id] = name,
+#include <pipeprobe/phases.def>
+#undef PP_PHASE
+    [PP_PHASE_COUNT] = NULL,
+};
+
 /* ---- which rules hold ---- */
 
 static int is_text(const struct pp_fact *f)
@@ -13,7 +21,15 @@ static int is_text(const struct pp_fact *f)
     return f->unit == PP_UNIT_NONE && !f->words;
 }
 
-static int is_known(const struct pp_values *v, unsigned fact)
+unsigned pp_fact_find(const struct pp_values *v, const char *name, size_t len)
+{
+    unsigned i = 0;
+    while (i < v->n && (strncmp(v->facts[i].name, name, len) != 0 || v->facts[i].name[len]))
+        i++;
+    return i;
+}
+
+int pp_fact_is_known(const struct pp_values *v, unsigned fact)
 {
     return is_text(&v->facts[fact]) ? v->text[fact] && *v->text[fact] : !isnan(v->number[fact]);
 }
@@ -26,8 +42,8 @@ int pp_condition_holds(const struct pp_condition *c, const struct pp_values *v)
     case PP_BELOW: return number < c->limit;
     case PP_AT_MOST: return number <= c->limit;
     case PP_ONE_OF: return number >= 0 && number < 32 && (uint32_t)c->limit >> (unsigned)number & 1;
-    case PP_KNOWN: return is_known(v, c->fact);
-    case PP_UNKNOWN: return !is_known(v, c->fact);
+    case PP_KNOWN: return pp_fact_is_known(v, c->fact);
+    case PP_UNKNOWN: return !pp_fact_is_known(v, c->fact);
     case PP_NO_CONDITION: break;
     }
     return 1;
@@ -111,29 +127,26 @@ static void write_text(struct text *t, const char *text, size_t n)
 }
 
 /* A value, from behind its '{'; returns what follows its '}'. A name that is none stays as it is, so that a
- * wrong row shows in its text. *lacks: nothing is to be said of it. */
+ * wrong row shows in its text. *lacks: nothing is known of it. */
 static const char *write_value(struct text *t, const char *p, const struct pp_values *v, int *lacks)
 {
     size_t all = strcspn(p, "}"), len = strcspn(p, "|}");
-    const char *one = len < all ? p + len + 1 : NULL;
+    unsigned fact = pp_fact_find(v, p, len);
     char buf[64];
-    for (unsigned i = 0; i < v->n; i++) {
-        if (strncmp(v->facts[i].name, p, len) != 0 || v->facts[i].name[len])
-            continue;
-        const char *value = pp_fact_value(v, i, buf, sizeof(buf));
-        int is_number = !is_text(&v->facts[i]) && !v->facts[i].words;
-        *lacks |= !is_known(v, i) || (is_number && v->number[i] == 0);
-        write_text(t, value, strlen(value));
-        if (one) {
-            size_t n = strcspn(one, "|");
-            const char *many = one + n + 1;
-            write_text(t, " ", 1);
-            write_text(t, v->number[i] == 1 ? one : many, v->number[i] == 1 ? n : strcspn(many, "}"));
-        }
-        return p + all + (p[all] == '}');
+    if (fact == v->n) {
+        write_text(t, "{", 1);
+        return p;
     }
-    write_text(t, "{", 1);
-    return p;
+    const char *value = pp_fact_value(v, fact, buf, sizeof(buf)), *one = p + len + 1;
+    *lacks |= !pp_fact_is_known(v, fact);
+    write_text(t, value, strlen(value));
+    if (len < all) {
+        size_t n = strcspn(one, "|");
+        const char *many = one + n + 1;
+        write_text(t, " ", 1);
+        write_text(t, v->number[fact] == 1 ? one : many, v->number[fact] == 1 ? n : strcspn(many, "}"));
+    }
+    return p + all + (p[all] == '}');
 }
 
 /* Up to the end or the next ']', at which it returns. */

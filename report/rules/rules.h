@@ -15,6 +15,8 @@
 #include "probe/base/arena.h"
 #include "probe/base/fields.h"
 
+#include <pipeprobe/phase.h>
+
 #include <stddef.h>
 
 /* Of a rule that rests on it, how much of the matter the fact explains: itself, or as a gain of throughput.
@@ -30,7 +32,9 @@ struct pp_fact {
     enum pp_explains explains;
     const char *const *words; /* of a number that stands for one of several things: what each is called; ends
                                * with NULL. NULL: it counts or measures */
+    const char *key;          /* in JSON, where it has another name there; else NULL */
 };
+extern const char *const pp_phase_words[]; /* PP_PHASE_NONE: "the hand-off" */
 
 /* What is known, by fact: of each either a number or a text counts. Unknown is NAN and NULL. */
 struct pp_values {
@@ -49,6 +53,9 @@ struct pp_condition {
     const char *source; /* where the limit comes from */
 };
 
+/* What a rule that holds says of its matter: that it is so, that it is not, or that it is not known. */
+enum pp_says { PP_SAYS_SO, PP_SAYS_NOT, PP_SAYS_UNKNOWN };
+
 enum { PP_CONDITIONS_MOST = 6 };
 struct pp_rule {
     const char *l1, *l2;                          /* its code: "storage", "latency"; NULL: none */
@@ -58,6 +65,15 @@ struct pp_rule {
                  * be charged to such a rule alone, and only if that holds. Else PP_NO_CONDITION */
     const char *said;
     unsigned remedy; /* a row of the remedies */
+    enum pp_says says;
+    const char *shows; /* facts that a document has beside the sentence, by name, separated by spaces */
+    /* The first row of a code has these, for all of them. */
+    const char *meaning;  /* what the code means */
+    const char *symptom;  /* by what people know it */
+    const char *not_said; /* where no rule of the code holds; NULL: said */
+    int not_shown;        /* and nothing is shown then */
+    unsigned asked;       /* only where that fact is known is anything said; 0: always */
+    unsigned unknown;     /* a text: why it is not known whether the rules hold; 0: there is none */
 };
 
 int pp_condition_holds(const struct pp_condition *c, const struct pp_values *v);
@@ -70,6 +86,9 @@ const struct pp_rule *pp_rules_first(const struct pp_rule *rules, size_t n, cons
 
 /* A sentence with its values filled in; NULL for NULL, or without memory. */
 const char *pp_rules_fill(const char *sentence, const struct pp_values *v, struct pp_arena *arena);
+/* The fact of that name (len bytes); n: there is none. */
+unsigned pp_fact_find(const struct pp_values *v, const char *name, size_t len);
+int pp_fact_is_known(const struct pp_values *v, unsigned fact);
 /* The value as its unit is read; "-": unknown. At least 40 bytes of buf. */
 const char *pp_fact_value(const struct pp_values *v, unsigned fact, char *buf, size_t size);
 /* ">= 40.0 %": the comparison and the limit in the unit of the fact; at least 160 bytes of buf. */

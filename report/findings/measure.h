@@ -1,0 +1,37 @@
+/* report/findings/measure.h: how the facts of the findings (rules/finding_facts.def) are measured, each group
+ * by one function. What is not measured stays unknown: NAN, or NULL. Texts are borrowed from the arena. */
+#ifndef PP_REPORT_FINDINGS_MEASURE_H
+#define PP_REPORT_FINDINGS_MEASURE_H
+
+#include "report/findings/checks.h"
+#include "report/rules/finding_rules.h"
+
+struct pp_finding_values {
+    double number[PP_FINDING_FACTS];
+    const char *text[PP_FINDING_FACTS];
+};
+
+struct pp_findings_from {
+    const struct pp_source *source;
+    const struct pp_timeline *timeline;
+    const struct pp_checks *checks;
+    const struct pp_report *report;
+    struct pp_arena *arena;
+    int given_length; /* the run ended by itself, so that its start is a part of what it takes */
+};
+
+typedef void pp_finding_measure(const struct pp_findings_from *from, struct pp_finding_values *f);
+pp_finding_measure
+    pp_measure_run; /* run.c: periodic-stalls, first-batch, epoch-boundaries, late-rank, buffer-debt */
+pp_finding_measure pp_measure_visits;        /* epoch-order, samples-repeated, samples-skipped */
+pp_finding_measure pp_measure_workers;       /* lockstep-waits, worker-restarts, worker-hang, memory-growth */
+pp_finding_measure pp_measure_remote;        /* remote-* */
+pp_finding_measure pp_measure_cache;         /* cache-* */
+pp_finding_measure pp_measure_leases;        /* lease-waits */
+pp_finding_measure pp_measure_pages;         /* read-amplification, reader-lock */
+pp_finding_measure pp_measure_shuffle;       /* stream-shuffle */
+pp_finding_measure pp_measure_hooks;         /* partly-recorded, several-loaders */
+pp_finding_measure pp_measure_numa;          /* gpu-node */
+pp_finding_measure pp_measure_device_decode; /* decode-* */
+
+#endif

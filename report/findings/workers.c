@@ -1,0 +1,127 @@
+/* Of the workers: waits in lockstep, restarts, hangs, and the memory of processes. */
+#include "report/findings/measure.h"
+
+#include <math.h>
+
+enum { RESTARTS_LEAST = 3 };
+#define LEAST_WINDOW_S 1.0
+
+static const char *worker_name(const struct pp_report *r, uint32_t thread)
+{
+    for (size_t i = 0; i < r->n_workers; i++)
+        if (r->workers[i].thread == thread)
+            return r->workers[i].name;
+    return "one worker";
+}
+
+static void measure_lockstep(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    const struct pp_lockstep *k = &from->checks->patterns.lockstep;
+    double *m = f->number;
+    f->text[PP_FINDING_LOCKSTEP_UNKNOWN] = k->unknown;
+    m[PP_FINDING_LOCKSTEP] = k->found;
+    m[PP_FINDING_LOCKSTEP_INFERRED] = k->inferred;
+    m[PP_FINDING_LOCKSTEP_WORKERS] = k->workers;
+    m[PP_FINDING_LOCKSTEP_WAITS] = (double)k->long_waits;
+    m[PP_FINDING_LOCKSTEP_IN_STEP] = k->distances ? (double)k->in_step / (double)k->distances : NAN;
+    m[PP_FINDING_LOCKSTEP_LONG] = k->long_share;
+    m[PP_FINDING_LOCKSTEP_SLOWEST] = k->slowest;
+    f->text[PP_FINDING_LOCKSTEP_SLOWEST_NAME] = worker_name(from->report, k->slowest_thread);
+}
+
+/* What restarts cost: where workers say themselves that they start again, the time that took each of them;
+ * where their loader does, how long it took to end and start them, and the wait for the first to begin; else
+ * the trainer's waits at the starts of epochs where they are recorded, or the time without a worker. */
+static void measure_restarts(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    const struct pp_timeline *tl = from->timeline;
+    const struct pp_restarts *k = &from->checks->patterns.restarts;
+    double *m = f->number, window_s = from->report->window_s, lost_ns = k->gap_ns;
+    if (tl->restarts)
+        lost_ns = (double)tl->restart_ns * fmax(1, (double)tl->boundaries) / (double)tl->restarts;
+    else if (tl->starts.starting_ns)
+        lost_ns = (double)(tl->starts.workers_ns + tl->starts.late_ns);
+    else if (tl->boundaries)
+        lost_ns = (double)tl->epoch_ns;
+    int restart = tl->restarts > 0 || k->generations >= RESTARTS_LEAST ||
+                  (k->generations == 2 && tl->epochs == 2);
+    if (k->unknown || !tl->has_steady_state || window_s < LEAST_WINDOW_S)
+        f->text[PP_FINDING_RESTARTS_UNKNOWN] = k->unknown ? k->unknown
+                                                          : "the steady state was shorter than 1 s";
+    m[PP_FINDING_RESTARTS] = restart;
+    m[PP_FINDING_RESTART_GENERATIONS] = (double)k->generations;
+    m[PP_FINDING_RESTART_THREADS] = (double)k->threads;
+    m[PP_FINDING_RESTART_AGAIN] = fmax((double)k->started_again, (double)tl->restarts);
+    m[PP_FINDING_RESTART_COST] = restart ? lost_ns / 1e9 : 0;
+    m[PP_FINDING_RESTART_SHARE] = !restart ? 0 : window_s > 0 ? lost_ns / (window_s * 1e9) : NAN;
+    if (tl->epochs > 1)
+        m[PP_FINDING_RESTART_EPOCHS] = (double)tl->epochs;
+    else /* the recording does not tell them */
+        m[PP_FINDING_RESTART_UNNAMED_EPOCHS] = (double)k->generations;
+}
+
+static void measure_hang(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    const struct pp_hang *h = &from->checks->patterns.hang;
+    double *m = f->number;
+    f->text[PP_FINDING_HANG_UNKNOWN] = h->measured ? NULL : "no work of a worker was recorded";
+    if (!h->measured || !h->found)
+        return;
+    m[PP_FINDING_HANG] = 1;
+    m[PP_FINDING_HANG_OPEN] = h->open;
+    m[PP_FINDING_HANG_SINCE] = fmax(((double)h->start_ns - from->checks->origin_ns) / 1e9, 0);
+    m[PP_FINDING_HANG_TIME] = (double)h->dur_ns / 1e9;
+    m[PP_FINDING_HANG_USUAL] = h->usual_ns / 1e9;
+    m[PP_FINDING_HANG_WORKERS] = (double)h->others + 1;
+    m[PP_FINDING_HANG_OTHERS] = h->others ? (double)h->others : NAN;
+    m[PP_FINDING_HANG_PHASE] = h->phase;
+    f->text[PP_FINDING_HANG_NAME] = worker_name(from->report, h->thread);
+    if (h->sample != PP_NO_SAMPLE)
+        f->text[PP_FINDING_HANG_SAMPLE] = pp_arena_printf(from->arena, "%llu", (unsigned long long)h->sample);
+}
+
+/* The thread of a process, a worker's first; a process whose threads are not known is called by its number.
+ */
+static const char *process_name(const struct pp_source *source, struct pp_arena *arena, int64_t pid)
+{
+    const struct pp_thread_row *rows, *found = NULL;
+    size_t n = source->threads(source->ctx, &rows), workers = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].pid != pid)
+            continue;
+        workers += rows[i].lane == PP_LANE_WORKER;
+        if (!found || (rows[i].lane == PP_LANE_WORKER && found->lane != PP_LANE_WORKER))
+            found = &rows[i];
+    }
+    if (workers == 1 && found->name) /* a worker that is a process */
+        return pp_arena_printf(arena, "%s (process %lld)", found->name, (long long)pid);
+    return pp_arena_printf(arena, "process %lld", (long long)pid);
+}
+
+static void measure_memory(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    const struct pp_memory_growth *g = &from->checks->memory;
+    double *m = f->number;
+    f->text[PP_FINDING_MEMORY_UNKNOWN] = g->unknown;
+    m[PP_FINDING_MEMORY_WATCHED] = (double)g->processes;
+    m[PP_FINDING_MEMORY_GROWING] = (double)g->growing;
+    if (!g->growing)
+        return;
+    m[PP_FINDING_MEMORY_TOGETHER] = g->growing > 1 ? (double)g->growing : NAN;
+    m[PP_FINDING_MEMORY_RATE] = g->per_s;
+    m[PP_FINDING_MEMORY_LOW] = g->low_per_s;
+    m[PP_FINDING_MEMORY_HIGH] = g->high_per_s;
+    m[PP_FINDING_MEMORY_ALL] = g->all_per_s;
+    m[PP_FINDING_MEMORY_PID] = (double)g->pid;
+    m[PP_FINDING_MEMORY_FREE] = g->free_bytes;
+    m[PP_FINDING_MEMORY_FULL] = g->full_s;
+    f->text[PP_FINDING_MEMORY_NAME] = process_name(from->source, from->arena, g->pid);
+}
+
+void pp_measure_workers(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    measure_lockstep(from, f);
+    measure_restarts(from, f);
+    measure_hang(from, f);
+    measure_memory(from, f);
+}
