@@ -1,7 +1,8 @@
 #include "report/compare/compare.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
-#include "report/compare/parts.h"
+#include "probe/base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,17 +48,12 @@ static pp_status check_run(const struct pp_run *r, struct pp_err *err)
     return PP_OK;
 }
 
-static int same_run(const struct pp_run *a, const struct pp_run *b)
-{
-    return a->session[0] && strcmp(a->session, b->session) == 0;
-}
-
 /* A run counts once: the same one again, in a copy or on the other side, only looks like more of them. */
 static pp_status check_distinct(const struct pp_runs *a, const struct pp_runs *b, struct pp_err *err)
 {
     for (size_t i = 0; i < a->n; i++)
         for (size_t k = a == b ? i + 1 : 0; k < b->n; k++)
-            if (same_run(&a->run[i], &b->run[k]))
+            if (a->run[i].session[0] && strcmp(a->run[i].session, b->run[k].session) == 0)
                 return pp_fail(err, PP_E_USAGE, "%s and %s are the same run%s; record another run",
                                a->run[i].path, b->run[k].path, a == b ? "" : ", on both sides");
     return PP_OK;
@@ -97,6 +93,115 @@ pp_status pp_compare_check_environment(const struct pp_runs *base, const struct 
                    d[0].name, d[0].base, d[0].base_path, d[0].head, d[0].head_path, more, d[0].name);
 }
 
+/* ---- where the difference in time per batch sits ---- */
+
+#define WORTH_SAYING 0.01 /* of the time per batch: smaller differences get no sentence */
+#define PART_WORTH 0.05   /* of the difference: smaller parts are not listed */
+#define PARTS_NAMED 3
+
+/* Over the runs that have it: seconds per batch of a part; of all of it where part is NULL. */
+static double median_of(const struct pp_runs *runs, const struct pp_compare_part *part)
+{
+    double *v = malloc(runs->n * sizeof(*v)), median;
+    size_t n = 0;
+    for (size_t i = 0; v && i < runs->n; i++) {
+        const struct pp_run *r = &runs->run[i];
+        double x = part ? r->part_s[part->lane][part->phase][part->part] : r->batch_s;
+        if (!isnan(x))
+            v[n++] = x;
+    }
+    median = v ? pp_stats_median(v, n) : NAN;
+    free(v);
+    return median;
+}
+
+static double difference_of(const struct pp_compare_part *p)
+{
+    return p->head_s - p->base_s;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    return PP_COMPARE(fabs(difference_of(b)), fabs(difference_of(a)));
+}
+
+static pp_status collect_parts(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
+                               struct pp_err *err)
+{
+    double least = fabs(c->head_batch_s - c->base_batch_s) * PART_WORTH;
+    c->part = malloc(sizeof(*c->part) * PP_LANE_COUNT * PP_PHASE_COUNT * PP_PART_COUNT);
+    if (!c->part)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the attribution of time");
+    for (int lane = 0; lane < PP_LANE_COUNT; lane++)
+        for (int phase = 0; phase < PP_PHASE_COUNT; phase++)
+            for (int part = 0; part < PP_PART_COUNT; part++) {
+                struct pp_compare_part p = {.lane = (pp_lane)lane,
+                                            .phase = (pp_phase)phase,
+                                            .part = (enum pp_part)part};
+                p.base_s = median_of(base, &p);
+                p.head_s = median_of(head, &p);
+                if (fabs(difference_of(&p)) > least)
+                    c->part[c->n_parts++] = p;
+            }
+    qsort(c->part, c->n_parts, sizeof(*c->part), larger_first);
+    return PP_OK;
+}
+
+/* When the trainer's data wait is what moved, the cause is among the work of the lanes that feed it; else on
+ * the trainer's own lane. */
+static int data_wait_moved(const struct pp_compare *c, double moved)
+{
+    double wait = 0;
+    for (size_t i = 0; i < c->n_parts; i++)
+        if (c->part[i].lane == PP_LANE_TRAINER && c->part[i].phase == PP_PHASE_DATA_WAIT)
+            wait += difference_of(&c->part[i]);
+    return fabs(wait) >= fabs(moved) / 2 && wait * moved > 0;
+}
+
+static int is_cause(const struct pp_compare_part *p, int feeding)
+{
+    const struct pp_phase_info *info = pp_phase_info(p->phase);
+    if (!feeding)
+        return p->lane == PP_LANE_TRAINER && p->phase != PP_PHASE_DATA_WAIT;
+    return p->lane != PP_LANE_TRAINER && info && (info->kind == PP_KIND_WORK || p->phase == PP_PHASE_RETRY);
+}
+
+static void describe_parts(struct pp_compare *c)
+{
+    double moved = c->head_batch_s - c->base_batch_s;
+    char base[32], head[32], by[32];
+    int feeding = data_wait_moved(c, moved), named = 0;
+    size_t at = 0, size = sizeof(c->attribution);
+    if (!(fabs(moved) >= WORTH_SAYING * c->base_batch_s))
+        return;
+    at += (size_t)snprintf(c->attribution, size, "%c%s per batch (%s -> %s)", moved < 0 ? '-' : '+',
+                           pp_text_duration(by, sizeof(by), fabs(moved) * 1e9),
+                           pp_text_duration(base, sizeof(base), c->base_batch_s * 1e9),
+                           pp_text_duration(head, sizeof(head), c->head_batch_s * 1e9));
+    for (size_t i = 0; i < c->n_parts && named < PARTS_NAMED && at < size; i++) {
+        const struct pp_compare_part *p = &c->part[i];
+        const char *part = pp_part_name(p->part);
+        if (!is_cause(p, feeding) || difference_of(p) * moved <= 0)
+            continue;
+        at += (size_t)snprintf(c->attribution + at, size - at, "%s %s%s%s %c%s", named++ ? "," : ", of which",
+                               pp_phase_info(p->phase)->name, part[0] ? " " : "", part, moved < 0 ? '-' : '+',
+                               pp_text_duration(by, sizeof(by), fabs(difference_of(p)) * 1e9));
+    }
+}
+
+static pp_status attribute_difference(struct pp_compare *c, const struct pp_runs *base,
+                                      const struct pp_runs *head, struct pp_err *err)
+{
+    c->base_batch_s = median_of(base, NULL);
+    c->head_batch_s = median_of(head, NULL);
+    if (isnan(c->base_batch_s) || isnan(c->head_batch_s))
+        return PP_OK;
+    pp_status st = collect_parts(c, base, head, err);
+    if (st == PP_OK)
+        describe_parts(c);
+    return st;
+}
+
 /* ---- building ---- */
 
 static pp_status check_opts(const struct pp_compare_opts *o, struct pp_err *err)
@@ -112,23 +217,6 @@ static pp_status check_opts(const struct pp_compare_opts *o, struct pp_err *err)
             return pp_fail(err, PP_E_USAGE, "the threshold of %s, %g, is not a share of 0 or more",
                            pp_cmp_metric((enum pp_cmp_id)i)->key, o->threshold[i]);
     return PP_OK;
-}
-
-static pp_status check_pairs(const struct pp_compare_side *base, const struct pp_compare_side *head,
-                             const struct pp_compare_opts *o, struct pp_err *err)
-{
-    if (!o->paired || base->runs->n == head->runs->n)
-        return PP_OK;
-    return pp_fail(
-        err, PP_E_USAGE,
-        "--paired needs equally many runs on each side, but %s has %zu and %s has %zu; leave out --paired, or add the missing runs",
-        base->label, base->runs->n, head->label, head->runs->n);
-}
-
-static void note_differences(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head)
-{
-    c->n_allowed = pp_differences(base, head, NULL, c->allowed, PP_COMPARE_DIFFERENCES);
-    c->n_changes = pp_config_changes(&base->run[0], &head->run[0], c->change, PP_COMPARE_DIFFERENCES);
 }
 
 pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_compare_side *head,
@@ -152,8 +240,11 @@ pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_c
         st = pp_compare_check_side(base, err);
     if (st == PP_OK)
         st = pp_compare_check_side(head, err);
-    if (st == PP_OK)
-        st = check_pairs(base, head, opts, err);
+    if (st == PP_OK && opts->paired && base->runs->n != head->runs->n)
+        st = pp_fail(
+            err, PP_E_USAGE,
+            "--paired needs equally many runs on each side, but %s has %zu and %s has %zu; leave out --paired, or add the missing runs",
+            base->label, base->runs->n, head->label, head->runs->n);
     if (st == PP_OK)
         st = pp_compare_check_environment(base->runs, head->runs, opts, err);
     if (st == PP_OK)
@@ -162,15 +253,12 @@ pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_c
         return st;
     out->base_subject = base->runs->run[0].subject;
     out->head_subject = head->runs->run[0].subject;
-    note_differences(out, base->runs, head->runs);
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS && st == PP_OK; i++)
-        st = pp_compare_measure(out, base->runs, head->runs, (enum pp_cmp_id)i, err);
+    out->n_allowed = pp_differences(base->runs, head->runs, NULL, out->allowed, PP_COMPARE_DIFFERENCES);
+    out->n_changes = pp_config_changes(&base->runs->run[0], &head->runs->run[0], out->change,
+                                       PP_COMPARE_DIFFERENCES);
+    st = pp_compare_judge(out, base->runs, head->runs, err);
     if (st == PP_OK)
-        st = pp_compare_classes(out, base->runs, head->runs, err);
-    if (st == PP_OK)
-        st = pp_compare_judge(out, err);
-    if (st == PP_OK)
-        st = pp_compare_attribute(out, base->runs, head->runs, err);
+        st = attribute_difference(out, base->runs, head->runs, err);
     if (st != PP_OK)
         pp_compare_free(out);
     return st;

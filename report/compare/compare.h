@@ -147,4 +147,9 @@ int pp_compare_more_runs_help(const struct pp_compare *c);
 /* 0, 1 or 3; strict turns 3 into 1. */
 int pp_compare_exit_code(const struct pp_compare *c, int strict);
 
+/* A step of pp_compare_build (judge.c): measures every metric and the verdict's class, adjusts all p-values
+ * and answers. */
+pp_status pp_compare_judge(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
+                           struct pp_err *err);
+
 #endif

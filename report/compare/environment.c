@@ -84,12 +84,6 @@ static int equal(const char *a, const char *b, double tolerance)
     return strcmp(a, b) == 0;
 }
 
-/* Whether field f is the same in both; 1 when neither has it. */
-static int same_in(const struct pp_same_field *f, const struct pp_run *a, const struct pp_run *b)
-{
-    return equal(pp_run_field(a, f->name), pp_run_field(b, f->name), f->tolerance);
-}
-
 static struct pp_difference difference(const char *name, const struct pp_run *a, const struct pp_run *b)
 {
     const char *x = pp_run_field(a, name), *y = pp_run_field(b, name);
@@ -104,8 +98,9 @@ static struct pp_difference difference(const char *name, const struct pp_run *a,
 static const struct pp_run *odd_one(const struct pp_same_field *f, const struct pp_runs *side,
                                     const struct pp_run *b)
 {
+    /* Whether field f is the same in both; 1 when neither has it. */
     for (size_t i = 0; i < side->n; i++)
-        if (!same_in(f, &side->run[i], b))
+        if (!equal(pp_run_field(&side->run[i], f->name), pp_run_field(b, f->name), f->tolerance))
             return &side->run[i];
     return NULL;
 }

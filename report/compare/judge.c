@@ -1,18 +1,370 @@
-#include "report/compare/parts.h"
+/* Judges a comparison: each metric is measured on both sides and tested, several questions share alpha, and
+ * each gets its answer. */
+#include "report/compare/compare.h"
 
+#include "probe/base/err.h"
 #include "probe/base/text.h"
+#include "report/stats/bootstrap.h"
+#include "report/stats/paired.h"
+#include "report/stats/tests.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- a metric: medians, intervals, p, noise floor ---- */
+
+#define NOISE_CONFIDENCE 0.95
+
+static double *values_of(const struct pp_runs *runs, enum pp_cmp_id id, size_t *measured, enum pp_why *why)
+{
+    double *v = malloc(runs->n * sizeof(*v));
+    *measured = 0;
+    for (size_t i = 0; v && i < runs->n; i++) {
+        v[i] = runs->run[i].metric[id];
+        if (isnan(v[i]) && *measured == i)
+            *why = runs->run[i].why[id];
+        *measured += !isnan(v[i]);
+    }
+    return v;
+}
+
+static int all_equal(const double *v, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (v[i] != v[0])
+            return 0;
+    return 1;
+}
+
+/* Both sides, each around its own median: what is left is noise, whatever changed between them. */
+static pp_status noise_floor(const struct pp_compare *c, const double *base, const double *head,
+                             double *floor, struct pp_err *err)
+{
+    size_t n = c->n_base + c->n_head;
+    double *pool = malloc(n * sizeof(*pool)), of_base = pp_stats_median(base, c->n_base),
+           of_head = pp_stats_median(head, c->n_head);
+    struct pp_bootstrap_opts o = {.confidence = NOISE_CONFIDENCE,
+                                  .resamples = c->opts.resamples,
+                                  .seed = c->opts.seed};
+    if (!pool)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu values", n);
+    for (size_t i = 0; i < n; i++)
+        pool[i] = i < c->n_base ? base[i] / of_base : head[i - c->n_base] / of_head;
+    pp_status st = pp_bootstrap_noise_floor((struct pp_values){pool, n}, c->n_base, c->n_head, &o, floor,
+                                            err);
+    free(pool);
+    return st;
+}
+
+/* One run says nothing of noise: its floor is unknown, not zero. */
+static int has_spread(const struct pp_compare *c)
+{
+    return c->n_base > 1 && c->n_head > 1;
+}
+
+/* Side against side. */
+static pp_status test_runs(const struct pp_compare *c, struct pp_compare_metric *m, const double *base,
+                           const double *head, struct pp_err *err)
+{
+    struct pp_bootstrap_opts o = {.confidence = c->confidence,
+                                  .resamples = c->opts.resamples,
+                                  .seed = c->opts.seed};
+    struct pp_mann_whitney mw;
+    struct pp_ratio r;
+    pp_status st = pp_bootstrap_median_ratio((struct pp_values){head, c->n_head},
+                                             (struct pp_values){base, c->n_base}, &o, &r, err);
+    if (st == PP_OK)
+        st = pp_mann_whitney(head, c->n_head, base, c->n_base, &mw, err);
+    if (st == PP_OK && has_spread(c))
+        st = noise_floor(c, base, head, &m->noise_floor, err);
+    if (st == PP_OK) {
+        m->ratio = r.ratio;
+        m->low = r.low;
+        m->high = r.high;
+        m->u = mw.u;
+        m->p = mw.p;
+    }
+    return st;
+}
+
+/* Run k of BASE against run k of HEAD; p is found with all the other questions below. */
+static pp_status test_pairs(const struct pp_compare *c, struct pp_compare_metric *m, const double *base,
+                            const double *head, struct pp_err *err)
+{
+    struct pp_bootstrap_opts noise = {.confidence = NOISE_CONFIDENCE,
+                                      .resamples = c->opts.resamples,
+                                      .seed = c->opts.seed};
+    struct pp_shift shift;
+    if (!(m->pair = malloc(c->n_base * sizeof(*m->pair))))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu pairs", c->n_base);
+    for (size_t i = 0; i < c->n_base; i++)
+        m->pair[i] = log(head[i] / base[i]);
+    pp_status st = pp_signed_rank_interval(m->pair, c->n_base, c->confidence, &shift, err);
+    if (st == PP_OK && has_spread(c))
+        st = pp_paired_noise_floor(m->pair, c->n_base, &noise, &m->noise_floor, err);
+    if (st == PP_OK) {
+        m->ratio = exp(shift.estimate);
+        m->low = exp(shift.low);
+        m->high = exp(shift.high);
+    }
+    return st;
+}
+
+static pp_status test_metric(const struct pp_compare *c, struct pp_compare_metric *m, struct pp_err *err)
+{
+    const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
+    double *base = malloc(c->n_base * sizeof(*base)), *head = malloc(c->n_head * sizeof(*head));
+    pp_status st = base && head ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to compare %s", row->key);
+    if (st == PP_OK) {
+        for (size_t i = 0; i < c->n_base; i++)
+            base[i] = pp_cmp_burden(row, m->base[i]);
+        for (size_t i = 0; i < c->n_head; i++)
+            head[i] = pp_cmp_burden(row, m->head[i]);
+        st = c->opts.paired ? test_pairs(c, m, base, head, err) : test_runs(c, m, base, head, err);
+    }
+    free(base);
+    free(head);
+    return st;
+}
+
+static pp_status measure_metric(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
+                                enum pp_cmp_id id, struct pp_err *err)
+{
+    const struct pp_cmp_metric *row = pp_cmp_metric(id);
+    struct pp_compare_metric *m = &c->metric[id];
+    *m = (struct pp_compare_metric){
+        .id = id,
+        .gated = c->opts.gated[id],
+        .threshold = c->opts.threshold[id],
+        .answer = PP_INCONCLUSIVE,
+        .base_median = NAN,
+        .head_median = NAN,
+        .change = NAN,
+        .ratio = NAN,
+        .low = NAN,
+        .high = NAN,
+        .u = NAN,
+        .p = NAN,
+        .p_all = NAN,
+        .p_better = NAN,
+        .noise_floor = NAN,
+    };
+    m->base = values_of(base, id, &m->measured_base, &m->base_why);
+    m->head = values_of(head, id, &m->measured_head, &m->head_why);
+    if (!m->base || !m->head)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to compare %s", row->key);
+    if (m->measured_base < c->n_base || m->measured_head < c->n_head)
+        return PP_OK; /* never over a part of the runs: which part would be chance or choice */
+    m->base_median = pp_stats_median(m->base, c->n_base);
+    m->head_median = pp_stats_median(m->head, c->n_head);
+    m->change = m->base_median != 0 ? m->head_median / m->base_median - 1 : m->head_median == 0 ? 0 : NAN;
+    m->base_outliers = pp_stats_outliers(m->base, c->n_base);
+    m->head_outliers = pp_stats_outliers(m->head, c->n_head);
+    m->exact = row->kind == PP_CMP_COUNT && all_equal(m->base, c->n_base) && all_equal(m->head, c->n_head);
+    return m->exact ? PP_OK : test_metric(c, m, err);
+}
+
+/* ---- the verdict's class ---- */
+
+static void class_of(const struct pp_run *r, char *buf, size_t size)
+{
+    if (!r->l0[0])
+        snprintf(buf, size, "unknown");
+    else
+        snprintf(buf, size, "%s%s%s", r->l0, r->l1[0] ? "/" : "", r->l1);
+}
+
+static int shows(const struct pp_run *r, const char *class)
+{
+    char own[56];
+    class_of(r, own, sizeof(own));
+    return strcmp(own, class) == 0;
+}
+
+static size_t with_class(const struct pp_runs *runs, const char *class)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < runs->n; i++)
+        n += (size_t)shows(&runs->run[i], class);
+    return n;
+}
+
+/* The first of the commonest. */
+static size_t commonest(const struct pp_runs *runs, char *class, size_t size)
+{
+    char own[56];
+    size_t most = 0;
+    for (size_t i = 0; i < runs->n; i++) {
+        class_of(&runs->run[i], own, sizeof(own));
+        size_t n = with_class(runs, own);
+        if (n > most) {
+            most = n;
+            snprintf(class, size, "%s", own);
+        }
+    }
+    return most;
+}
+
+static pp_status compare_classes(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
+                                 struct pp_err *err)
+{
+    struct pp_compare_verdict *v = &c->verdict;
+    v->base_runs = commonest(base, v->base, sizeof(v->base));
+    v->head_runs = commonest(head, v->head, sizeof(v->head));
+    v->p = NAN; /* of pairs: found with all the other questions below */
+    if (!c->opts.paired)
+        v->p = pp_fisher_exact(v->base_runs, base->n, with_class(head, v->base), head->n);
+    else if (!(v->pair = malloc(base->n * sizeof(*v->pair))))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu pairs", base->n);
+    for (size_t i = 0; v->pair && i < base->n; i++)
+        v->pair[i] = shows(&base->run[i], v->base) - shows(&head->run[i], v->base);
+    return PP_OK;
+}
+
+static int is_input_bound(const char *class)
+{
+    return strncmp(class, "input-bound", 11) == 0;
+}
+
+static void answer_verdict(struct pp_compare *c)
+{
+    struct pp_compare_verdict *v = &c->verdict;
+    int differ = strcmp(v->base, v->head) != 0, worse = is_input_bound(v->head) && !is_input_bound(v->base);
+    v->changed = differ && v->p_all < c->level;
+    v->answer = !worse || !differ ? PP_NOT_REGRESSED : v->changed ? PP_REGRESSED : PP_INCONCLUSIVE;
+    if (!differ)
+        snprintf(v->sentence, sizeof(v->sentence), "the verdict is %s on both sides", v->base);
+    else
+        snprintf(v->sentence, sizeof(v->sentence),
+                 "the verdict %s from %s (%zu of %zu runs) to %s (%zu of %zu)%s",
+                 v->changed ? "changed" : "may have changed", v->base, v->base_runs, c->n_base, v->head,
+                 v->head_runs, c->n_head, v->changed ? "" : ": too few runs agree to exclude chance");
+}
+
+/* ---- several questions share alpha: Holm for runs, sign flips of whole pairs for pairs ---- */
+
+#define RUNS_MAX 1000
+#define QUESTIONS (PP_CMP_COUNT_OF_METRICS + 1) /* the verdict's class is the last */
+
+/* Whether the metric belongs to the family of questions that share alpha: gated, measured in all runs, not an
+ * exact count. */
+static int is_asked(const struct pp_compare *c, const struct pp_compare_metric *m)
+{
+    return m->gated && !m->exact && m->measured_base == c->n_base && m->measured_head == c->n_head;
+}
+
+/* Whether so many runs could show a regression at all: samples that do not overlap, pairs that all agree. */
+static int can_show(const struct pp_compare *c, size_t n_base, size_t n_head)
+{
+    size_t questions = c->opts.gate_verdict;
+    if (c->opts.paired) {
+        double floor = pp_sign_flip_floor(n_base);
+        return floor < c->level && floor <= (1 - c->confidence) / 2;
+    }
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        questions += is_asked(c, &c->metric[i]);
+    return pp_mann_whitney_floor(n_base, n_head) * (double)questions < c->level;
+}
+
+static size_t runs_needed(const struct pp_compare *c)
+{
+    size_t n = 1;
+    while (n < RUNS_MAX && !can_show(c, n, n))
+        n++;
+    return n;
+}
+
+/* ---- runs ---- */
+
+static pp_status adjust_runs(struct pp_compare *c, struct pp_err *err)
+{
+    double p[QUESTIONS];
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        p[i] = c->metric[i].gated ? c->metric[i].p : NAN;
+    p[PP_CMP_COUNT_OF_METRICS] = c->opts.gate_verdict ? c->verdict.p : NAN;
+    pp_status st = pp_holm(p, QUESTIONS, p, err);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        c->metric[i].p_all = c->metric[i].p_better = c->metric[i].gated ? p[i] : c->metric[i].p;
+    c->verdict.p_all = c->opts.gate_verdict ? p[PP_CMP_COUNT_OF_METRICS] : c->verdict.p;
+    return st;
+}
+
+/* ---- pairs ---- */
+
+/* The differences of question q, or NULL when it was not asked of pairs. */
+static const double *pairs_of(const struct pp_compare *c, int q)
+{
+    return q < PP_CMP_COUNT_OF_METRICS ? c->metric[q].pair : c->verdict.pair;
+}
+
+static int in_family(const struct pp_compare *c, int q)
+{
+    return q < PP_CMP_COUNT_OF_METRICS ? is_asked(c, &c->metric[q]) : c->opts.gate_verdict;
+}
+
+/* p by question: by itself, and for all questions of its test together. */
+struct flipped {
+    double one[QUESTIONS], all[QUESTIONS];
+};
+
+/* One test of the questions listed in `asked`; out takes its p. sign -1 asks whether it got better. */
+static pp_status flip(const struct pp_compare *c, const int *asked, size_t questions, double sign,
+                      struct flipped *out, struct pp_err *err)
+{
+    size_t n = c->n_base;
+    double p_one[QUESTIONS], p_all[QUESTIONS], *d = calloc((questions ? questions : 1) * n, sizeof(*d));
+    if (!d)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu pairs", n);
+    for (size_t q = 0; q < questions; q++)
+        for (size_t i = 0; i < n; i++)
+            d[q * n + i] = sign * pairs_of(c, asked[q])[i];
+    pp_status st = pp_sign_flip(d, questions, n, p_one, p_all, err);
+    for (size_t q = 0; q < questions && st == PP_OK; q++) {
+        out->one[asked[q]] = p_one[q];
+        out->all[asked[q]] = p_all[q];
+    }
+    free(d);
+    return st;
+}
+
+/* What is gated in one test, everything else each by itself. */
+static pp_status flip_all(const struct pp_compare *c, double sign, struct flipped *out, struct pp_err *err)
+{
+    int asked[QUESTIONS];
+    size_t questions = 0;
+    for (int q = 0; q < QUESTIONS; q++)
+        if (pairs_of(c, q) && in_family(c, q))
+            asked[questions++] = q;
+    pp_status st = flip(c, asked, questions, sign, out, err);
+    for (int q = 0; q < QUESTIONS && st == PP_OK; q++)
+        if (pairs_of(c, q) && !in_family(c, q))
+            st = flip(c, &q, 1, sign, out, err);
+    return st;
+}
+
+static pp_status adjust_pairs(struct pp_compare *c, struct pp_err *err)
+{
+    struct flipped worse, better;
+    for (int q = 0; q < QUESTIONS; q++)
+        worse.one[q] = worse.all[q] = better.one[q] = better.all[q] = NAN;
+    pp_status st = flip_all(c, 1, &worse, err);
+    if (st == PP_OK)
+        st = flip_all(c, -1, &better, err);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
+        c->metric[i].p = worse.one[i];
+        c->metric[i].p_all = worse.all[i];
+        c->metric[i].p_better = better.all[i];
+    }
+    c->verdict.p = worse.one[PP_CMP_COUNT_OF_METRICS];
+    c->verdict.p_all = worse.all[PP_CMP_COUNT_OF_METRICS];
+    return st;
+}
 
 /* ---- answers ---- */
 
-static enum pp_answer say(struct pp_compare_metric *m, enum pp_answer answer, const char *reason)
-{
-    snprintf(m->reason, sizeof(m->reason), "%s", reason);
-    return answer;
-}
+/* ---- answers ---- */
 
 /* The reason behind its lead, or nothing when none is known. */
 static char *why_text(char *buf, size_t size, const char *lead, enum pp_why why)
@@ -24,7 +376,7 @@ static char *why_text(char *buf, size_t size, const char *lead, enum pp_why why)
 
 static enum pp_answer answer_incomplete(const struct pp_compare *c, struct pp_compare_metric *m)
 {
-    char text[300], base[110], head[110];
+    char base[110], head[110];
     int in_base = m->measured_base == c->n_base, in_head = m->measured_head == c->n_head,
         neither = m->measured_base == 0 && m->measured_head == 0;
     /* One of the two throughputs is that of every run; the other one is no question that went without an
@@ -32,24 +384,25 @@ static enum pp_answer answer_incomplete(const struct pp_compare *c, struct pp_co
     if (neither && m->base_why == m->head_why &&
         (m->base_why == PP_WHY_COUNTS_SAMPLES || m->base_why == PP_WHY_NO_SAMPLES)) {
         m->gated = 0;
-        return say(m, PP_NOT_MEASURED, "");
+        return PP_NOT_MEASURED;
     }
     if (neither && m->base_why == m->head_why)
-        snprintf(text, sizeof(text), "measured on neither side%s",
+        snprintf(m->reason, sizeof(m->reason), "measured on neither side%s",
                  why_text(base, sizeof(base), ": ", m->base_why));
     else if (neither)
-        snprintf(text, sizeof(text), "measured on neither side%s%s",
+        snprintf(m->reason, sizeof(m->reason), "measured on neither side%s%s",
                  why_text(base, sizeof(base), "; BASE: ", m->base_why),
                  why_text(head, sizeof(head), "; HEAD: ", m->head_why));
     else if (m->measured_base == 0 || m->measured_head == 0)
-        snprintf(text, sizeof(text), "measured in %s only%s", m->measured_base ? "BASE" : "HEAD",
+        snprintf(m->reason, sizeof(m->reason), "measured in %s only%s", m->measured_base ? "BASE" : "HEAD",
                  why_text(base, sizeof(base), ": ", m->measured_base ? m->head_why : m->base_why));
     else
-        snprintf(text, sizeof(text), "measured in %zu of %zu runs of BASE and %zu of %zu of HEAD%s%s",
-                 m->measured_base, c->n_base, m->measured_head, c->n_head,
+        snprintf(m->reason, sizeof(m->reason),
+                 "measured in %zu of %zu runs of BASE and %zu of %zu of HEAD%s%s", m->measured_base,
+                 c->n_base, m->measured_head, c->n_head,
                  in_base ? "" : why_text(base, sizeof(base), "; BASE: ", m->base_why),
                  in_head ? "" : why_text(head, sizeof(head), "; HEAD: ", m->head_why));
-    return say(m, neither ? PP_NOT_MEASURED : PP_INCONCLUSIVE, text);
+    return neither ? PP_NOT_MEASURED : PP_INCONCLUSIVE;
 }
 
 static enum pp_answer answer_exact(struct pp_compare_metric *m)
@@ -66,60 +419,38 @@ static enum pp_answer answer_exact(struct pp_compare_metric *m)
 
 static enum pp_answer answer_tested(const struct pp_compare *c, struct pp_compare_metric *m)
 {
-    char text[200], floor_text[32], threshold_text[32];
+    char floor_text[32], threshold_text[32];
     int below_noise = c->opts.refuse_below_noise && m->threshold < m->noise_floor;
     double limit = 1 + (below_noise ? m->noise_floor : m->threshold);
-    if (m->gated && !pp_compare_can_show(c, c->n_base, c->n_head)) {
-        snprintf(text, sizeof(text), "need at least %zu runs on each side, have %zu and %zu", c->runs_needed,
-                 c->n_base, c->n_head);
-        return say(m, PP_INCONCLUSIVE, text);
+    if (m->gated && !can_show(c, c->n_base, c->n_head)) {
+        snprintf(m->reason, sizeof(m->reason), "need at least %zu runs on each side, have %zu and %zu",
+                 c->runs_needed, c->n_base, c->n_head);
+        return PP_INCONCLUSIVE;
     }
     m->improved = m->high < 1 && m->p_better < c->level;
     if (m->low > limit && m->p_all < c->level)
         return PP_REGRESSED;
     if (below_noise && !m->improved) {
         snprintf(
-            text, sizeof(text),
+            m->reason, sizeof(m->reason),
             "threshold %s is below the noise floor %s of these runs: quieter machine, more runs or a higher threshold",
             pp_text_percent(threshold_text, sizeof(threshold_text), m->threshold),
             pp_text_percent(floor_text, sizeof(floor_text), m->noise_floor));
-        return say(m, PP_INCONCLUSIVE, text);
+        return PP_INCONCLUSIVE;
     }
     if (m->high < 1 + m->threshold)
         return PP_NOT_REGRESSED;
     if (m->low > limit)
-        snprintf(text, sizeof(text), "worse by the interval, but p %.2g is not below %.2g", m->p_all,
-                 c->level);
+        snprintf(m->reason, sizeof(m->reason), "worse by the interval, but p %.2g is not below %.2g",
+                 m->p_all, c->level);
     else
-        snprintf(text, sizeof(text), "the interval spans the threshold: more runs would narrow it");
-    return say(m, PP_INCONCLUSIVE, text);
-}
-
-static enum pp_answer answer(const struct pp_compare *c, struct pp_compare_metric *m)
-{
-    if (m->measured_base < c->n_base || m->measured_head < c->n_head)
-        return answer_incomplete(c, m);
-    return m->exact ? answer_exact(m) : answer_tested(c, m);
-}
-
-static void count(struct pp_compare *c, enum pp_answer a)
-{
-    c->regressed += a == PP_REGRESSED;
-    c->inconclusive += a == PP_INCONCLUSIVE;
-}
-
-/* The metric to name in the sentence: regressed before inconclusive, and the table's order. */
-static const struct pp_compare_metric *foremost(const struct pp_compare *c, enum pp_answer a)
-{
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        if (c->metric[i].gated && c->metric[i].answer == a)
-            return &c->metric[i];
-    return NULL;
+        snprintf(m->reason, sizeof(m->reason), "the interval spans the threshold: more runs would narrow it");
+    return PP_INCONCLUSIVE;
 }
 
 static void conclude(struct pp_compare *c)
 {
-    const struct pp_compare_metric *m;
+    const struct pp_compare_metric *m = NULL;
     char change[32];
     size_t measured = 0;
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
@@ -127,7 +458,10 @@ static void conclude(struct pp_compare *c)
     c->answer = c->regressed                   ? PP_REGRESSED
                 : c->inconclusive || !measured ? PP_INCONCLUSIVE
                                                : PP_NOT_REGRESSED;
-    m = foremost(c, c->answer);
+    /* The metric to name: the first that has this answer, in the table's order. */
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS && !m; i++)
+        if (c->metric[i].gated && c->metric[i].answer == c->answer)
+            m = &c->metric[i];
     const char *title = m ? pp_cmp_metric(m->id)->title : "";
     if (c->answer == PP_REGRESSED && m)
         snprintf(c->sentence, sizeof(c->sentence), "REGRESSED: %s %s%s%s", title,
@@ -149,20 +483,29 @@ static void conclude(struct pp_compare *c)
                  "NOT REGRESSED: no gated metric is worse by more than its threshold");
 }
 
-pp_status pp_compare_judge(struct pp_compare *c, struct pp_err *err)
+pp_status pp_compare_judge(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
+                           struct pp_err *err)
 {
-    pp_status st = pp_compare_adjust(c, err);
+    pp_status st = PP_OK;
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS && st == PP_OK; i++)
+        st = measure_metric(c, base, head, (enum pp_cmp_id)i, err);
+    if (st == PP_OK)
+        st = compare_classes(c, base, head, err);
+    if (st == PP_OK)
+        st = c->opts.paired ? adjust_pairs(c, err) : adjust_runs(c, err);
     if (st != PP_OK)
         return st;
-    c->runs_needed = pp_compare_runs_needed(c);
+    c->runs_needed = runs_needed(c);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
-        c->metric[i].answer = answer(c, &c->metric[i]);
-        if (c->metric[i].gated)
-            count(c, c->metric[i].answer);
+        struct pp_compare_metric *m = &c->metric[i];
+        int complete = m->measured_base == c->n_base && m->measured_head == c->n_head;
+        m->answer = !complete ? answer_incomplete(c, m) : m->exact ? answer_exact(m) : answer_tested(c, m);
+        c->regressed += m->gated && m->answer == PP_REGRESSED;
+        c->inconclusive += m->gated && m->answer == PP_INCONCLUSIVE;
     }
-    pp_compare_answer_verdict(c);
-    if (c->opts.gate_verdict)
-        count(c, c->verdict.answer);
+    answer_verdict(c);
+    c->regressed += c->opts.gate_verdict && c->verdict.answer == PP_REGRESSED;
+    c->inconclusive += c->opts.gate_verdict && c->verdict.answer == PP_INCONCLUSIVE;
     conclude(c);
     return PP_OK;
 }

@@ -1,21 +1,117 @@
 #include "report/compare/load.h"
 
 #include "probe/base/err.h"
+#include "collectors/store/reader.h"
 #include "report/build/build.h"
 #include "report/stats/order.h"
 
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-static void copy(char *to, size_t size, const char *from)
+/* ---- counts over complete epochs ---- */
+
+/* span.epoch has 16 bits; a run with more would count two as one, so nothing is said of it */
+#define EPOCHS 65536
+
+struct epoch_sums {
+    uint64_t bytes, batches, samples, errors;
+};
+
+struct epoch_walk {
+    struct epoch_sums *epoch;
+    unsigned last;  /* the last epoch of which the trainer saw a batch */
+    unsigned first; /* the first */
+    int any;
+    const struct pp_thread_row *threads;
+    size_t n_threads;
+};
+
+static int count_spans(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    snprintf(to, size, "%s", from ? from : "");
+    struct epoch_walk *w = ctx;
+    int trainer = 0;
+    for (size_t i = 0; i < w->n_threads; i++)
+        trainer |= w->threads[i].id == thread && w->threads[i].lane == PP_LANE_TRAINER;
+    for (size_t i = 0; i < n; i++) {
+        const struct pp_span *s = &spans[i];
+        struct epoch_sums *t = &w->epoch[s->epoch];
+        t->bytes += s->phase == PP_PHASE_READ ? s->bytes : 0;
+        t->errors += (s->flags & PP_SPAN_ERROR) != 0;
+        if (!trainer || !((s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY) &&
+                          s->batch != PP_NO_BATCH))
+            continue;
+        t->batches++;
+        t->samples += s->flags & PP_SPAN_COUNT ? s->sample : 0;
+        w->first = !w->any || s->epoch < w->first ? s->epoch : w->first;
+        w->last = !w->any || s->epoch > w->last ? s->epoch : w->last;
+        w->any = 1;
+    }
+    return 0;
 }
 
-static double threads_of(const struct pp_report *r, pp_lane lane)
+static void sum_epochs(struct pp_reader *r, const struct epoch_walk *w, struct pp_epoch_counts *out)
 {
-    return lane == PP_LANE_WORKER && r->n_workers ? (double)r->n_workers : 1;
+    const char *resumed = pp_reader_meta(r, "config", "resume");
+    if (!w->any)
+        return;
+    const char *text = pp_reader_meta(r, "result", "ended_by");
+    int begun_before = resumed && resumed[0], ended = text && strcmp(text, "epochs") == 0;
+    unsigned from = w->first + (begun_before ? 1 : 0); /* it began in the middle */
+    unsigned to = w->last + (ended ? 1 : 0);
+    out->whole = ended && !begun_before;
+    for (unsigned e = from; e < to; e++) {
+        const struct epoch_sums *t = &w->epoch[e];
+        if (!t->batches)
+            continue;
+        out->bytes += (double)t->bytes;
+        out->batches += (double)t->batches;
+        out->samples += (double)t->samples;
+        out->errors += (double)t->errors;
+        out->epochs++;
+    }
+}
+
+pp_status pp_count_epochs(const char *path, struct pp_epoch_counts *out, struct pp_err *err)
+{
+    struct epoch_walk w = {.epoch = calloc(EPOCHS, sizeof(struct epoch_sums))};
+    struct pp_reader *r = NULL;
+    uint64_t bad_chunks = 0;
+    double epoch = 0;
+    *out = (struct pp_epoch_counts){.lossless = 1, .opens = NAN, .reads = NAN};
+    pp_status st = w.epoch ? pp_reader_open(path, &r, err)
+                           : pp_fail(err, PP_E_NO_MEMORY, "no memory to count the epochs of %s", path);
+    if (st != PP_OK)
+        goto out;
+    w.n_threads = pp_reader_threads(r, &w.threads);
+    st = pp_reader_each_chunk(r, count_spans, &w, &bad_chunks, err);
+    if (st != PP_OK)
+        goto out;
+    out->lossless = bad_chunks == 0;
+    for (size_t i = 0; i < w.n_threads; i++)
+        out->lossless &= w.threads[i].dropped == 0;
+    if (!pp_reader_meta_num(r, "result", "opens", &out->opens) ||
+        !pp_reader_meta_num(r, "result", "reads", &out->reads))
+        out->opens = out->reads = NAN;
+    if (!pp_reader_meta_num(r, "result", "epoch", &epoch) || epoch < EPOCHS - 1)
+        sum_epochs(r, &w, out);
+out:
+    pp_reader_close(r);
+    free(w.epoch);
+    return st;
+}
+
+/* ---- a recording as a run ---- */
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from ? from : "");
 }
 
 /* ---- metrics ---- */
@@ -44,7 +140,7 @@ static double wait_p99_s(const struct pp_report *r)
     return NAN;
 }
 
-static void set(struct pp_run *out, enum pp_cmp_id id, double value, enum pp_why why_not)
+static void set_metric(struct pp_run *out, enum pp_cmp_id id, double value, enum pp_why why_not)
 {
     out->metric[id] = value;
     out->why[id] = isnan(value) ? why_not : PP_WHY_UNKNOWN;
@@ -54,20 +150,20 @@ static void set(struct pp_run *out, enum pp_cmp_id id, double value, enum pp_why
 static void set_metrics(const struct pp_report *r, struct pp_run *out)
 {
     int steady = r->has_steady_state, waits = steady && r->has_step;
-    set(out, PP_CMP_FIRST_BATCH_S, r->first_batch_s, PP_WHY_NO_FIRST_BATCH);
+    set_metric(out, PP_CMP_FIRST_BATCH_S, r->first_batch_s, PP_WHY_NO_FIRST_BATCH);
     int counts = !isnan(r->samples_per_s) && r->samples_per_s > 0;
-    set(out, PP_CMP_SAMPLES_PER_S, steady && counts ? r->samples_per_s : NAN,
-        steady ? PP_WHY_NO_SAMPLES : PP_WHY_NO_STEADY_STATE);
-    set(out, PP_CMP_BATCHES_PER_S, steady && !counts ? r->batches_per_s : NAN,
-        counts ? PP_WHY_COUNTS_SAMPLES : PP_WHY_NO_STEADY_STATE);
-    set(out, PP_CMP_CPU_S_PER_SAMPLE, steady ? cpu_per_sample(r) : NAN,
-        steady ? PP_WHY_NO_CPU_TIME : PP_WHY_NO_STEADY_STATE);
-    set(out, PP_CMP_DATA_WAIT_SHARE, waits ? r->data_wait_share : NAN,
-        r->has_step ? PP_WHY_NO_STEADY_STATE : PP_WHY_NO_STEP);
-    set(out, PP_CMP_DATA_WAIT_P99_S, waits ? wait_p99_s(r) : NAN,
-        waits         ? PP_WHY_NO_WAIT
-        : r->has_step ? PP_WHY_NO_STEADY_STATE
-                      : PP_WHY_NO_STEP);
+    set_metric(out, PP_CMP_SAMPLES_PER_S, steady && counts ? r->samples_per_s : NAN,
+               steady ? PP_WHY_NO_SAMPLES : PP_WHY_NO_STEADY_STATE);
+    set_metric(out, PP_CMP_BATCHES_PER_S, steady && !counts ? r->batches_per_s : NAN,
+               counts ? PP_WHY_COUNTS_SAMPLES : PP_WHY_NO_STEADY_STATE);
+    set_metric(out, PP_CMP_CPU_S_PER_SAMPLE, steady ? cpu_per_sample(r) : NAN,
+               steady ? PP_WHY_NO_CPU_TIME : PP_WHY_NO_STEADY_STATE);
+    set_metric(out, PP_CMP_DATA_WAIT_SHARE, waits ? r->data_wait_share : NAN,
+               r->has_step ? PP_WHY_NO_STEADY_STATE : PP_WHY_NO_STEP);
+    set_metric(out, PP_CMP_DATA_WAIT_P99_S, waits ? wait_p99_s(r) : NAN,
+               waits         ? PP_WHY_NO_WAIT
+               : r->has_step ? PP_WHY_NO_STEADY_STATE
+                             : PP_WHY_NO_STEP);
 }
 
 static void set_parts(const struct pp_report *r, struct pp_run *out)
@@ -80,7 +176,8 @@ static void set_parts(const struct pp_report *r, struct pp_run *out)
         if ((unsigned)p->lane >= PP_LANE_COUNT || (unsigned)p->phase >= PP_PHASE_COUNT)
             continue;
         double *part = out->part_s[p->lane][p->phase],
-               s = (double)p->total_ns / 1e9 / (double)r->window_batches / threads_of(r, p->lane);
+               s = (double)p->total_ns / 1e9 / (double)r->window_batches /
+                   (p->lane == PP_LANE_WORKER && r->n_workers ? (double)r->n_workers : 1);
         int split = !isnan(p->cpu_share) && !isnan(p->run_delay_share) && !isnan(p->blocked_share);
         part[PP_PART_UNSPLIT] = split ? 0 : s;
         part[PP_PART_CPU] = split ? s * p->cpu_share : 0;
@@ -125,57 +222,33 @@ static void set_spreads(const struct pp_report *r, struct pp_run *out)
         set_spread(s, PP_CMP_DATA_WAIT_SHARE, wait);
 }
 
-static int set_fields(const struct pp_report *r, struct pp_run *out)
-{
-    char name[128];
-    for (size_t i = 0; i < r->n_environment; i++)
-        if (!pp_run_set_field(out, r->environment[i].key, r->environment[i].value))
-            return 0;
-    for (size_t i = 0; i < r->n_config; i++) {
-        snprintf(name, sizeof(name), "config.%s", r->config[i].key);
-        if (!pp_run_set_field(out, name, r->config[i].value))
-            return 0;
-    }
-    return 1;
-}
-
 /* The report's part of it: metrics but for COUNTs, verdict, parts, fields. */
 static pp_status run_of_report(const struct pp_report *r, struct pp_run *out, struct pp_err *err)
 {
     int ok = pp_run_init(out, r->path);
-    copy(out->session, sizeof(out->session), r->session);
-    copy(out->outcome, sizeof(out->outcome), r->outcome);
-    copy(out->subject, sizeof(out->subject), r->subject);
-    copy(out->l0, sizeof(out->l0), r->verdict.l0);
-    copy(out->l1, sizeof(out->l1), r->verdict.l1);
-    copy(out->l2, sizeof(out->l2), r->verdict.l2);
+    copy_text(out->session, sizeof(out->session), r->session);
+    copy_text(out->outcome, sizeof(out->outcome), r->outcome);
+    copy_text(out->subject, sizeof(out->subject), r->subject);
+    copy_text(out->l0, sizeof(out->l0), r->verdict.l0);
+    copy_text(out->l1, sizeof(out->l1), r->verdict.l1);
+    copy_text(out->l2, sizeof(out->l2), r->verdict.l2);
     set_metrics(r, out);
     set_parts(r, out);
     set_spreads(r, out);
-    if (ok && set_fields(r, out))
+    for (size_t i = 0; ok && i < r->n_environment; i++)
+        ok = pp_run_set_field(out, r->environment[i].key, r->environment[i].value);
+    for (size_t i = 0; ok && i < r->n_config; i++) {
+        char name[128];
+        snprintf(name, sizeof(name), "config.%s", r->config[i].key);
+        ok = pp_run_set_field(out, name, r->config[i].value);
+    }
+    if (ok)
         return PP_OK;
     pp_run_free(out);
     return pp_fail(err, PP_E_NO_MEMORY, "no memory for the fields of %s", r->path);
 }
 
 /* ---- with counts ---- */
-
-/* Of the spans' counts, whose epochs are told apart, and of the loader's, which are of the whole run. */
-static void set_counts(const struct pp_epoch_counts *c, struct pp_run *out)
-{
-    const char *format = pp_run_field(out, "config.format");
-    int mapped = format && strcmp(format, "tokens") == 0, counted = !isnan(c->opens) && !isnan(c->reads);
-    enum pp_why why = !c->lossless ? PP_WHY_LOST_SPANS : !c->epochs ? PP_WHY_NO_EPOCH : PP_WHY_UNKNOWN;
-    double per_epoch = why == PP_WHY_UNKNOWN ? 1 / (double)c->epochs : NAN,
-           per_run = c->whole && c->epochs ? 1 / (double)c->epochs : NAN;
-    enum pp_why io_why = !counted ? PP_WHY_NOT_COUNTED : c->epochs ? PP_WHY_PART_OF_EPOCH : PP_WHY_NO_EPOCH;
-    set(out, PP_CMP_BYTES_READ, c->bytes * per_epoch, why);
-    set(out, PP_CMP_BATCHES, c->batches * per_epoch, why);
-    set(out, PP_CMP_SAMPLES, c->samples * per_epoch, why);
-    set(out, PP_CMP_ERRORS, c->errors * per_epoch, why);
-    set(out, PP_CMP_OPENS, c->opens * per_run, io_why);
-    set(out, PP_CMP_READS, mapped ? NAN : c->reads * per_run, mapped ? PP_WHY_MAPPED : io_why);
-}
 
 pp_status pp_run_load(const char *path, struct pp_run *out, struct pp_err *err)
 {
@@ -186,8 +259,139 @@ pp_status pp_run_load(const char *path, struct pp_run *out, struct pp_err *err)
         st = pp_count_epochs(path, &counts, err);
     if (st == PP_OK)
         st = run_of_report(report, out, err);
-    if (st == PP_OK)
-        set_counts(&counts, out);
+    if (st == PP_OK) {
+        /* Of the spans' counts, whose epochs are told apart, and of the loader's, which are of the whole run.
+         */
+        const char *format = pp_run_field(out, "config.format");
+        int mapped = format && strcmp(format, "tokens") == 0,
+            counted = !isnan(counts.opens) && !isnan(counts.reads);
+        enum pp_why why = !counts.lossless ? PP_WHY_LOST_SPANS
+                          : !counts.epochs ? PP_WHY_NO_EPOCH
+                                           : PP_WHY_UNKNOWN;
+        double per_epoch = why == PP_WHY_UNKNOWN ? 1 / (double)counts.epochs : NAN,
+               per_run = counts.whole && counts.epochs ? 1 / (double)counts.epochs : NAN;
+        enum pp_why io_why = !counted        ? PP_WHY_NOT_COUNTED
+                             : counts.epochs ? PP_WHY_PART_OF_EPOCH
+                                             : PP_WHY_NO_EPOCH;
+        set_metric(out, PP_CMP_BYTES_READ, counts.bytes * per_epoch, why);
+        set_metric(out, PP_CMP_BATCHES, counts.batches * per_epoch, why);
+        set_metric(out, PP_CMP_SAMPLES, counts.samples * per_epoch, why);
+        set_metric(out, PP_CMP_ERRORS, counts.errors * per_epoch, why);
+        set_metric(out, PP_CMP_OPENS, counts.opens * per_run, io_why);
+        set_metric(out, PP_CMP_READS, mapped ? NAN : counts.reads * per_run, mapped ? PP_WHY_MAPPED : io_why);
+    }
     pp_report_free(report);
+    return st;
+}
+
+/* ---- files, directories and globs ---- */
+
+static pp_status load_one(const char *path, struct pp_runs *out, struct pp_err *err)
+{
+    struct pp_run *run = pp_runs_push(out);
+    if (!run)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for another run");
+    pp_status st = pp_run_load(path, run, err);
+    if (st != PP_OK)
+        out->n--; /* nothing in it to free */
+    return st;
+}
+
+/* What pipeprobe leaves beside a recording. */
+static int is_companion(const char *path)
+{
+    static const char *const endings[] = {".sqlite.log", "-wal", "-shm", "-journal"};
+    size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+        if (n > strlen(endings[i]) && strcmp(path + n - strlen(endings[i]), endings[i]) == 0)
+            return 1;
+    return 0;
+}
+
+/* `ci run --keep DIR` keeps both sides of a comparison in one directory, which is no sample of either. */
+static pp_status check_one_side(const glob_t *g, const char *dir, struct pp_err *err)
+{
+    size_t side[2] = {0}, length = strlen(dir);
+    while (length > 1 && dir[length - 1] == '/')
+        length--;
+    for (size_t i = 0; i < g->gl_pathc; i++) {
+        const char *name = strrchr(g->gl_pathv[i], '/') + 1;
+        side[0] += strncmp(name, "base-", 5) == 0;
+        side[1] += strncmp(name, "head-", 5) == 0;
+    }
+    if (side[0] && side[1])
+        return pp_fail(
+            err, PP_E_USAGE,
+            "%s holds both sides of a comparison, %zu base-*.sqlite and %zu head-*.sqlite: name one of them, such as "
+            "'%.*s/head-*.sqlite'",
+            dir, side[0], side[1], (int)length, dir);
+    return PP_OK;
+}
+
+/* dir: word is one. */
+static pp_status load_glob(const char *pattern, const char *word, int dir, struct pp_runs *out,
+                           struct pp_err *err)
+{
+    const char *nothing = dir ? "the directory holds no recording (*.sqlite)" : "no file matches";
+    glob_t g;
+    pp_status st = PP_OK;
+    int rc = glob(pattern, GLOB_BRACE, NULL, &g); /* sorted */
+    if (rc != 0) {
+        globfree(&g);
+        return rc == GLOB_NOMATCH ? pp_fail(err, PP_E_NOT_FOUND, "%s: %s", word, nothing)
+                                  : pp_fail(err, PP_E_IO, "the files of %s cannot be listed", word);
+    }
+    size_t before = out->n;
+    st = dir ? check_one_side(&g, word, err) : PP_OK;
+    for (size_t i = 0; i < g.gl_pathc && st == PP_OK; i++)
+        if (dir || !is_companion(g.gl_pathv[i])) {
+            struct pp_err why = {0};
+            st = load_one(g.gl_pathv[i], out, &why);
+            if (st != PP_OK)
+                pp_fail(err, st, "%s; it is one of the files of %s: name recordings only", why.text, word);
+        }
+    if (st == PP_OK && out->n == before)
+        st = pp_fail(err, PP_E_NOT_FOUND, "%s: no recording matches", word);
+    globfree(&g);
+    return st;
+}
+
+/* A directory's name may hold characters that mean something to glob(3). */
+static int as_pattern(char *buf, size_t size, const char *dir)
+{
+    size_t at = 0;
+    for (; *dir; dir++) {
+        if (at + 16 > size)
+            return 0;
+        if (strchr("*?[]{}\\", *dir))
+            buf[at++] = '\\';
+        buf[at++] = *dir;
+    }
+    strcpy(buf + at, "/*.sqlite");
+    return 1;
+}
+
+static pp_status load_word(const char *word, struct pp_runs *out, struct pp_err *err)
+{
+    char pattern[PATH_MAX];
+    struct stat s;
+    errno = 0;
+    int is_dir = stat(word, &s) == 0 && S_ISDIR(s.st_mode);
+    if (is_dir && access(word, R_OK | X_OK) != 0) /* glob(3) would find nothing in it */
+        return pp_fail_errno(err, errno, "cannot list the directory %s", word);
+    if (is_dir)
+        return as_pattern(pattern, sizeof(pattern), word)
+                   ? load_glob(pattern, word, 1, out, err)
+                   : pp_fail(err, PP_E_USAGE, "the name of directory %s is too long", word);
+    if (errno == ENOENT && strpbrk(word, "*?[{"))
+        return load_glob(word, word, 0, out, err);
+    return load_one(word, out, err);
+}
+
+pp_status pp_runs_load(const char *const *operands, size_t n, struct pp_runs *out, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    for (size_t i = 0; i < n && st == PP_OK; i++)
+        st = load_word(operands[i], out, err);
     return st;
 }

@@ -1,10 +1,13 @@
+/* The comparison as text for a terminal and as Markdown. */
 #include "report/compare/render.h"
 
-#include "probe/base/text.h"
 #include "probe/base/page.h"
+#include "probe/base/text.h"
 
 #include <math.h>
 #include <string.h>
+
+/* ---- what the renderers say alike ---- */
 
 char *pp_compare_worse_text(char *buf, size_t size, const struct pp_compare_metric *m)
 {
@@ -60,22 +63,81 @@ char *pp_compare_unmeasured_text(char *buf, size_t size, const struct pp_compare
     return buf;
 }
 
+/* ---- two single runs side by side ---- */
+
+int pp_compare_is_single(const struct pp_compare *c)
+{
+    return c->n_base == 1 && c->n_head == 1;
+}
+
+/* "1,310 +-3 %": the larger half of the quartiles around the value. */
+static void spread_text(char *buf, size_t size, const struct pp_cmp_metric *m, double v,
+                        const struct pp_run_spread *s, int id)
+{
+    char value[32];
+    pp_cmp_value_text(value, sizeof(value), m, v);
+    if (s->known && !isnan(s->low[id]) && v > 0)
+        snprintf(buf, size, "%s +-%.0f %%", value,
+                 100 * fmax(fabs(s->high[id] - v), fabs(v - s->low[id])) / v);
+    else
+        snprintf(buf, size, "%s", value);
+}
+
+static const char *change_text(char *buf, size_t size, const struct pp_compare *c, int id)
+{
+    const struct pp_compare_metric *m = &c->metric[id];
+    const struct pp_run_spread *a = &c->base_spread, *b = &c->head_spread;
+    int spread = a->known && b->known && !isnan(a->low[id]) && !isnan(b->low[id]);
+    int overlap = spread && a->low[id] <= b->high[id] && b->low[id] <= a->high[id];
+    if (m->answer == PP_NOT_MEASURED || isnan(m->change) || overlap)
+        return "~";
+    if (m->change == 0)
+        return m->exact ? "=" : "~";
+    pp_cmp_change_text(buf, size, m->change);
+    return buf;
+}
+
+static const char *basis_text(const struct pp_compare *c, int id)
+{
+    const struct pp_compare_metric *m = &c->metric[id];
+    if (m->exact)
+        return m->answer == PP_REGRESSED ? "exact: REGRESSED" : "exact";
+    if (c->base_spread.known && c->head_spread.known && !isnan(c->base_spread.low[id]) &&
+        !isnan(c->head_spread.low[id]))
+        return "windows of the run";
+    return "one value each";
+}
+
+void pp_compare_single_table(const struct pp_compare *c, FILE *out)
+{
+    char base[64], head[64], change[32];
+    fprintf(out, "%-20s %17s %17s %8s  %s\n", "", "BASE", "HEAD", "change", "from");
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
+        const struct pp_compare_metric *m = &c->metric[i];
+        const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
+        if (m->answer == PP_NOT_MEASURED)
+            continue;
+        spread_text(base, sizeof(base), row, m->base_median, &c->base_spread, i);
+        spread_text(head, sizeof(head), row, m->head_median, &c->head_spread, i);
+        fprintf(out, "%-20s %17s %17s %8s  %s\n", row->title, base, head,
+                change_text(change, sizeof(change), c, i), basis_text(c, i));
+    }
+}
+
 /* ---- terminal ---- */
 
 #define BAD "\033[1;33m" /* orange and blue: told apart by colour-blind eyes; the words say it too */
 #define GOOD "\033[34m"
 #define PLAIN "\033[0m"
 
-static const char *tone(const struct pp_compare_metric *m)
-{
-    return m->answer == PP_REGRESSED || m->answer == PP_INCONCLUSIVE ? BAD : m->improved ? GOOD : "";
-}
-
-static void put_row(const struct pp_compare_metric *m, FILE *out, int color)
+static void text_row(const struct pp_compare_metric *m, FILE *out, int color)
 {
     char base[32], head[32], worse[80];
     const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
-    const char *start = color ? tone(m) : "";
+    const char *start = color ? m->answer == PP_REGRESSED || m->answer == PP_INCONCLUSIVE ? BAD
+                                : m->improved                                             ? GOOD
+                                                                                          : ""
+                              : "";
     fprintf(out, "%-20s %9s %9s %24s  %s%s%s", row->title,
             pp_cmp_value_text(base, sizeof(base), row, m->base_median),
             pp_cmp_value_text(head, sizeof(head), row, m->head_median),
@@ -141,8 +203,8 @@ static void name_noise(const struct pp_compare_metric *m, char *buf, size_t size
                  pp_text_percent(floor, sizeof(floor), m->noise_floor));
 }
 
-static void put_differences(const struct pp_page *page, const char *what, const struct pp_difference *d,
-                            size_t n)
+static void text_differences(const struct pp_page *page, const char *what, const struct pp_difference *d,
+                             size_t n)
 {
     char text[512];
     for (size_t i = 0; i < n; i++) {
@@ -165,21 +227,6 @@ static void put_sides(const struct pp_compare *c, FILE *out)
     fputc('\n', out);
 }
 
-static void put_rule(const struct pp_compare *c, const struct pp_page *page)
-{
-    char text[320];
-    put_sentence(
-        page, "",
-        "Worse by: the time that it costs, per sample or batch, with its interval; minus is better.");
-    snprintf(
-        text, sizeof(text),
-        c->opts.paired
-            ? "Regressed: the %.4g %% signed-rank interval of the ratios within pairs lies above the threshold, and the sign-flip p over all questions is below %.2g."
-            : "Regressed: the %.4g %% bootstrap interval of the ratio of medians lies above the threshold, and Mann-Whitney's p after Holm is below %.2g.",
-        100 * c->confidence, c->level);
-    put_sentence(page, "", text);
-}
-
 static int text_of_single(const struct pp_compare *c, const struct pp_page *page)
 {
     char text[400];
@@ -191,8 +238,8 @@ static int text_of_single(const struct pp_compare *c, const struct pp_page *page
     put_sentence(page, "", c->verdict.sentence);
     if (c->attribution[0])
         put_sentence(page, "", c->attribution);
-    put_differences(page, "option", c->change, c->n_changes);
-    put_differences(page, "environment, allowed to differ:", c->allowed, c->n_allowed);
+    text_differences(page, "option", c->change, c->n_changes);
+    text_differences(page, "environment, allowed to differ:", c->allowed, c->n_allowed);
     if (c->base_spread.known && c->head_spread.known) {
         snprintf(
             text, sizeof(text),
@@ -221,14 +268,14 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
     fprintf(out, "%-20s %9s %9s %24s  %s\n", "median of the runs", "BASE", "HEAD", "worse by", "answer");
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].answer != PP_NOT_MEASURED)
-            put_row(&c->metric[i], out, color);
+            text_row(&c->metric[i], out, color);
     fputc('\n', out);
     put_sentence(&page, "", c->verdict.sentence);
     if (c->attribution[0])
         put_sentence(&page, "", c->attribution);
     put_reasons(c, &page);
-    put_differences(&page, "option", c->change, c->n_changes);
-    put_differences(&page, "environment, allowed to differ:", c->allowed, c->n_allowed);
+    text_differences(&page, "option", c->change, c->n_changes);
+    text_differences(&page, "environment, allowed to differ:", c->allowed, c->n_allowed);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (pp_compare_unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
             put_sentence(&page, "", unmeasured);
@@ -236,6 +283,101 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
     put_list(c, &page,
              "A/A noise floor (95 % of the differences of the same command measured twice are smaller)",
              name_noise);
-    put_rule(c, &page);
+    char text[320];
+    put_sentence(
+        &page, "",
+        "Worse by: the time that it costs, per sample or batch, with its interval; minus is better.");
+    snprintf(
+        text, sizeof(text),
+        c->opts.paired
+            ? "Regressed: the %.4g %% signed-rank interval of the ratios within pairs lies above the threshold, and the sign-flip p over all questions is below %.2g."
+            : "Regressed: the %.4g %% bootstrap interval of the ratio of medians lies above the threshold, and Mann-Whitney's p after Holm is below %.2g.",
+        100 * c->confidence, c->level);
+    put_sentence(&page, "", text);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}
+
+/* ---- Markdown ---- */
+
+/* Text inside a table cell or sentence: what Markdown or HTML would read as markup is escaped, control
+ * characters become spaces. */
+static void md_text(const char *s, FILE *out)
+{
+    for (; *s; s++) {
+        if ((unsigned char)*s < ' ')
+            fputc(' ', out);
+        else if (*s == '<' || *s == '>' || *s == '&')
+            fputs(*s == '<' ? "&lt;" : *s == '>' ? "&gt;" : "&amp;", out);
+        else {
+            if (strchr("|\\`*_[]#~", *s))
+                fputc('\\', out);
+            fputc(*s, out);
+        }
+    }
+}
+
+static void md_item(const char *what, const char *text, FILE *out)
+{
+    fprintf(out, "- %s", what);
+    md_text(text, out);
+    fputc('\n', out);
+}
+
+static void md_differences(const char *what, const struct pp_difference *d, size_t n, FILE *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        fprintf(out, "- %s ", what);
+        md_text(d[i].name, out);
+        fputs(": ", out);
+        md_text(d[i].base[0] ? d[i].base : "(none)", out);
+        fputs(" → ", out);
+        md_text(d[i].head[0] ? d[i].head : "(none)", out);
+        fputc('\n', out);
+    }
+}
+
+int pp_compare_markdown(const struct pp_compare *c, FILE *out)
+{
+    char what[96], unmeasured[600];
+    fputs("### pipeprobe: ", out);
+    md_text(c->sentence, out);
+    fputs("\n\nBASE ", out);
+    md_text(c->base_label, out);
+    fprintf(out, " (%zu runs%s", c->n_base, c->base_subject[0] ? " of " : "");
+    md_text(c->base_subject, out);
+    fputs("), HEAD ", out);
+    md_text(c->head_label, out);
+    fprintf(out, " (%zu runs%s", c->n_head, c->head_subject[0] ? " of " : "");
+    md_text(c->head_subject, out);
+    fprintf(
+        out,
+        ")\n\n| metric | BASE | HEAD | worse by (time) | p | threshold | answer |\n|---|--:|--:|--:|--:|--:|---|\n");
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        if (c->metric[i].answer != PP_NOT_MEASURED) {
+            const struct pp_compare_metric *m = &c->metric[i];
+            char base[32], head[32], worse[80], p[32], threshold[32];
+            const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
+            const char *strong = m->answer == PP_REGRESSED && m->gated ? "**" : "";
+            fprintf(out, "| %s | %s | %s | %s | %s | %s | %s%s%s |\n", row->title,
+                    pp_cmp_value_text(base, sizeof(base), row, m->base_median),
+                    pp_cmp_value_text(head, sizeof(head), row, m->head_median),
+                    pp_compare_worse_text(worse, sizeof(worse), m), pp_compare_p_text(p, sizeof(p), m),
+                    m->gated ? pp_text_percent(threshold, sizeof(threshold), m->threshold) : "not gated",
+                    strong, pp_compare_answer_text(m), strong);
+        }
+    fputc('\n', out);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        if (c->metric[i].reason[0] && c->metric[i].answer != PP_NOT_MEASURED) {
+            snprintf(what, sizeof(what), "%s: ", pp_cmp_metric(c->metric[i].id)->title);
+            md_item(what, c->metric[i].reason, out);
+        }
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        if (pp_compare_unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
+            md_item("", unmeasured, out);
+    md_item("", c->verdict.sentence, out);
+    if (c->attribution[0])
+        md_item("", c->attribution, out);
+    md_differences("option", c->change, c->n_changes, out);
+    md_differences("environment, allowed to differ:", c->allowed, c->n_allowed, out);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
