@@ -7,14 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-static int done(FILE *out)
+static int flushed(FILE *out)
 {
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
 /* "throughput worse by 11.3 % (+8.1 .. +13.2): 1,337 -> 1,203, p 0.003"; of a count that does not vary,
  * "reads +0.4 %: 1,000 -> 1,004, an exact count". */
-static void sentence(const struct pp_compare_metric *m, char *buf, size_t size)
+static void say_metric(const struct pp_compare_metric *m, char *buf, size_t size)
 {
     const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
     char base[32], head[32], text[80], p[32];
@@ -51,7 +51,7 @@ int pp_ci_annotations(const struct pp_compare *c, FILE *out)
         const struct pp_compare_metric *m = &c->metric[i];
         if (!m->gated)
             continue;
-        sentence(m, text, sizeof(text));
+        say_metric(m, text, sizeof(text));
         if (m->answer == PP_REGRESSED)
             put_command("error", "regression", text, out);
         else if (m->answer == PP_INCONCLUSIVE) {
@@ -64,7 +64,7 @@ int pp_ci_annotations(const struct pp_compare *c, FILE *out)
                     "verdict", c->verdict.sentence, out);
     if (c->answer == PP_REGRESSED && c->attribution[0])
         put_command("error", "attribution", c->attribution, out);
-    return done(out);
+    return flushed(out);
 }
 
 /* ---- JUnit ---- */
@@ -117,7 +117,7 @@ int pp_ci_junit(const struct pp_compare *c, int strict, FILE *out)
             cases, failures, skipped + absent);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].gated) {
-            sentence(&c->metric[i], text, sizeof(text));
+            say_metric(&c->metric[i], text, sizeof(text));
             put_case(pp_cmp_metric((enum pp_cmp_id)i)->key, c->metric[i].answer, strict, text,
                      c->metric[i].reason, out);
         }
@@ -130,7 +130,7 @@ int pp_ci_junit(const struct pp_compare *c, int strict, FILE *out)
         put_xml(c->attribution, out);
     }
     fputs("</system-out>\n  </testsuite>\n</testsuites>\n", out);
-    return done(out);
+    return flushed(out);
 }
 
 /* ---- OpenMetrics ---- */
@@ -143,27 +143,12 @@ static void put_family(const char *name, const char *unit, const char *help, FIL
     fprintf(out, "# HELP %s %s\n", name, help);
 }
 
-static double times_worse(const struct pp_compare_metric *m)
-{
-    return m->ratio;
-}
-
-static double threshold(const struct pp_compare_metric *m)
-{
-    return m->threshold;
-}
-
-static double noise_floor(const struct pp_compare_metric *m)
-{
-    return m->noise_floor;
-}
-
-static void put_share_family(const struct pp_compare *c, const char *name, const char *help,
-                             double (*value)(const struct pp_compare_metric *), FILE *out)
+static void put_share_family(const struct pp_compare *c, const char *name, const char *help, size_t member,
+                             FILE *out)
 {
     put_family(name, "ratio", help, out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
-        double v = value(&c->metric[i]);
+        double v = *(const double *)((const char *)&c->metric[i] + member);
         if (!isnan(v))
             fprintf(out, "%s{metric=\"%s\"} %.17g\n", name, pp_cmp_metric((enum pp_cmp_id)i)->key, v);
     }
@@ -181,11 +166,12 @@ int pp_ci_openmetrics(const struct pp_compare *c, FILE *out)
             fprintf(out, "pipeprobe_median{metric=\"%s\",side=\"head\"} %.17g\n", key,
                     c->metric[i].head_median);
     }
-    put_share_family(c, "pipeprobe_times_worse_ratio", "Ratio of medians, above 1 is worse.", times_worse,
-                     out);
-    put_share_family(c, "pipeprobe_threshold_ratio", "Regression threshold.", threshold, out);
+    put_share_family(c, "pipeprobe_times_worse_ratio", "Ratio of medians, above 1 is worse.",
+                     offsetof(struct pp_compare_metric, ratio), out);
+    put_share_family(c, "pipeprobe_threshold_ratio", "Regression threshold.",
+                     offsetof(struct pp_compare_metric, threshold), out);
     put_share_family(c, "pipeprobe_noise_floor_ratio", "Difference of the same command measured twice.",
-                     noise_floor, out);
+                     offsetof(struct pp_compare_metric, noise_floor), out);
     put_family("pipeprobe_regressed", NULL, "1 regressed, 0 not, NaN inconclusive or not measured.", out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         enum pp_answer a = c->metric[i].answer;
@@ -197,7 +183,7 @@ int pp_ci_openmetrics(const struct pp_compare *c, FILE *out)
     put_family("pipeprobe_runs", NULL, "Runs compared.", out);
     fprintf(out, "pipeprobe_runs{side=\"base\"} %zu\npipeprobe_runs{side=\"head\"} %zu\n# EOF\n", c->n_base,
             c->n_head);
-    return done(out);
+    return flushed(out);
 }
 
 /* ---- github-action-benchmark ---- */
@@ -207,7 +193,7 @@ static void put_benchmark(struct pp_json *j, const struct pp_compare_metric *m)
     const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
     int turned = row->better == PP_CMP_HIGHER;
     char text[320];
-    sentence(m, text, sizeof(text));
+    say_metric(m, text, sizeof(text));
     pp_json_object(j);
     pp_json_key(j, "name"), pp_json_str(j, turned ? "seconds per sample" : row->key);
     pp_json_key(j, "unit"), pp_json_str(j, turned                           ? "s/sample"

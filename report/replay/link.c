@@ -1,7 +1,7 @@
 #include "report/replay/link.h"
 
 #include "report/replay/storage.h"
-#include "report/stats/spearman.h"
+#include "report/stats/tests.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -58,7 +58,7 @@ static double median_of_draws(struct urn *u, size_t k, struct pp_rng *rng)
     return k % 2 ? upper : (drawn_of_rank(u, k / 2 - 1) + upper) / 2;
 }
 
-static pp_status check(const struct pp_bootstrap_opts *o, struct pp_err *err)
+static pp_status check_opts(const struct pp_bootstrap_opts *o, struct pp_err *err)
 {
     if (!(o->confidence > 0 && o->confidence < 1))
         return pp_fail(err, PP_E_USAGE, "confidence %g is not between 0 and 1", o->confidence);
@@ -74,7 +74,7 @@ pp_status pp_bootstrap_median_ratio(struct pp_values x, struct pp_values y,
 {
     struct urn ux = {0}, uy = {0};
     double *ratio = NULL, tail = (1 - opts->confidence) / 2;
-    pp_status st = check(opts, err);
+    pp_status st = check_opts(opts, err);
     if (st == PP_OK)
         st = urn_fill(&ux, x, err);
     if (st == PP_OK)
@@ -105,7 +105,7 @@ pp_status pp_bootstrap_noise_floor(struct pp_values values, size_t nx, size_t ny
 {
     struct urn u = {0};
     double *stray = NULL;
-    pp_status st = nx && ny ? check(opts, err)
+    pp_status st = nx && ny ? check_opts(opts, err)
                             : pp_fail(err, PP_E_USAGE, "a noise floor is of two samples, but one is empty");
     if (st == PP_OK)
         st = urn_fill(&u, values, err);

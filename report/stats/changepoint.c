@@ -18,15 +18,6 @@ struct search {
     size_t n_splits;
 };
 
-static void sum_distances(struct search *s)
-{
-    size_t w = s->n + 1;
-    for (size_t i = 1; i < w; i++)
-        for (size_t j = 1; j < w; j++)
-            s->distance[i * w + j] = fabs(s->x[i - 1] - s->x[j - 1]) + s->distance[(i - 1) * w + j] +
-                                     s->distance[i * w + j - 1] - s->distance[(i - 1) * w + j - 1];
-}
-
 /* Sum of distances between [a, b) and [c, d). */
 static double between(const struct search *s, size_t a, size_t b, size_t c, size_t d)
 {
@@ -85,7 +76,7 @@ static void divide(struct search *s, size_t from, size_t to, double max_p)
 }
 
 /* Takes the weakest split away until all that are left hold between their neighbours. */
-static void merge(struct search *s, double max_p)
+static void merge_splits(struct search *s, double max_p)
 {
     for (;;) {
         size_t weakest = 0;
@@ -102,19 +93,6 @@ static void merge(struct search *s, double max_p)
         memmove(s->split + weakest, s->split + weakest + 1, (s->n_splits - weakest - 1) * sizeof(*s->split));
         s->n_splits--;
     }
-}
-
-static size_t describe(const struct search *s, double min_change, struct pp_change *out)
-{
-    size_t n = 0;
-    for (size_t i = 1; i + 1 < s->n_splits; i++) {
-        size_t from = s->split[i - 1], at = s->split[i], to = s->split[i + 1];
-        double before = pp_stats_median(s->x + from, at - from), after = pp_stats_median(s->x + at, to - at);
-        if (fabs(after - before) < min_change * fabs(before))
-            continue;
-        out[n++] = (struct pp_change){.at = at, .before = before, .after = after, .p = p_of(s, from, at, to)};
-    }
-    return n;
 }
 
 pp_status pp_change_points(const double *series, size_t n, const struct pp_change_opts *opts,
@@ -138,12 +116,23 @@ pp_status pp_change_points(const double *series, size_t n, const struct pp_chang
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory to search %zu values for changes", n);
         goto out;
     }
-    sum_distances(&s);
+    for (size_t i = 1, w = n + 1; i < w; i++)
+        for (size_t j = 1; j < w; j++)
+            s.distance[i * w + j] = fabs(series[i - 1] - series[j - 1]) + s.distance[(i - 1) * w + j] +
+                                    s.distance[i * w + j - 1] - s.distance[(i - 1) * w + j - 1];
     s.split[s.n_splits++] = 0;
     divide(&s, 0, n, fmin(0.5, LAX * opts->max_p));
     s.split[s.n_splits++] = n;
-    merge(&s, opts->max_p);
-    *n_out = describe(&s, opts->min_change, *out);
+    merge_splits(&s, opts->max_p);
+    for (size_t i = 1; i + 1 < s.n_splits; i++) {
+        size_t from = s.split[i - 1], at = s.split[i], to = s.split[i + 1];
+        double before = pp_stats_median(s.x + from, at - from), after = pp_stats_median(s.x + at, to - at);
+        if (fabs(after - before) >= opts->min_change * fabs(before))
+            (*out)[(*n_out)++] = (struct pp_change){.at = at,
+                                                    .before = before,
+                                                    .after = after,
+                                                    .p = p_of(&s, from, at, to)};
+    }
 out:
     free(s.distance);
     free(s.split);

@@ -1,21 +1,17 @@
 #include "report/stats/order.h"
 
+#include "probe/base/array.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FENCE_MIN 4
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void pp_stats_sort(double *x, size_t n)
 {
     if (n > 1)
-        qsort(x, n, sizeof(*x), ascending);
+        qsort(x, n, sizeof(*x), pp_by_double);
 }
 
 double pp_stats_median_sorted(const double *x, size_t n)
@@ -54,12 +50,6 @@ double pp_stats_median(const double *x, size_t n)
     return median;
 }
 
-static int ascending_floats(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* Made for it, an order of values can let each round take one value only: then they are sorted. */
 enum { MOST_ROUNDS = 64 };
 
@@ -70,7 +60,7 @@ float pp_stats_nth(float *x, size_t n, size_t k)
         float pivot = x[at];
         ptrdiff_t i = low, j = high;
         if (round == MOST_ROUNDS) {
-            qsort(x + low, (size_t)(high - low + 1), sizeof(*x), ascending_floats);
+            qsort(x + low, (size_t)(high - low + 1), sizeof(*x), pp_by_float);
             break;
         }
         while (i <= j) {

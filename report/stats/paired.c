@@ -11,7 +11,7 @@
 #define PAIRS_MAX 10000
 #define ROUNDING 1e-12 /* r of ways that are equal but for rounding are equal */
 
-static pp_status check(const double *d, size_t n, struct pp_err *err)
+static pp_status check_differences(const double *d, size_t n, struct pp_err *err)
 {
     if (n == 0 || n > PAIRS_MAX)
         return pp_fail(err, PP_E_USAGE, "a paired test needs 1 to %d pairs, but has %zu", PAIRS_MAX, n);
@@ -33,39 +33,31 @@ static void signs_of_way(uint64_t way, size_t n, double *sign)
     }
 }
 
-/* No way changes the mean square, so it is the caller's to compute once. All zero: 0. */
-static double r_of(const double *d, const double *sign, size_t n, double rms)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += sign[i] * d[i];
-    return rms > 0 ? sum / (double)n / rms : 0;
-}
-
-static double rms_of(const double *d, size_t n)
-{
-    double squares = 0;
-    for (size_t i = 0; i < n; i++)
-        squares += d[i] * d[i];
-    return sqrt(squares / (double)n);
-}
-
 static uint64_t ways_of(size_t n)
 {
     return (uint64_t)1 << (n < PP_SIGN_FLIP_EXACT ? n : PP_SIGN_FLIP_EXACT);
 }
 
-/* Ways whose r, and whose largest r, is at least the one seen, way 0 among them. */
+/* Ways whose r (mean over root mean square; all zero: 0), and whose largest r, is at least the one seen, way
+ * 0 among them. No way changes the mean square. */
 static void count_ways(const double *d, size_t questions, size_t n, double *room, double *at_least,
                        double *max_at_least)
 {
     double *sign = room, *rms = sign + n, *seen = rms + questions;
+    for (size_t q = 0; q < questions; q++) {
+        double squares = 0;
+        for (size_t i = 0; i < n; i++)
+            squares += d[q * n + i] * d[q * n + i];
+        rms[q] = sqrt(squares / (double)n);
+    }
     for (uint64_t way = 0; way < ways_of(n); way++) {
         double largest = -INFINITY;
         signs_of_way(way, n, sign);
         for (size_t q = 0; q < questions; q++) {
-            rms[q] = way == 0 ? rms_of(d + q * n, n) : rms[q];
-            double r = r_of(d + q * n, sign, n, rms[q]);
+            double sum = 0;
+            for (size_t i = 0; i < n; i++)
+                sum += sign[i] * d[q * n + i];
+            double r = rms[q] > 0 ? sum / (double)n / rms[q] : 0;
             seen[q] = way == 0 ? r - ROUNDING : seen[q];
             at_least[q] += r >= seen[q];
             largest = fmax(largest, r);
@@ -82,7 +74,7 @@ pp_status pp_sign_flip(const double *d, size_t questions, size_t n, double *p_on
     double *room = NULL;
     pp_status st = PP_OK;
     for (size_t q = 0; q < questions && st == PP_OK; q++) {
-        st = check(d + q * n, n, err);
+        st = check_differences(d + q * n, n, err);
         p_one[q] = p_all[q] = 0;
     }
     if (st != PP_OK || questions == 0)
@@ -145,7 +137,7 @@ pp_status pp_signed_rank_interval(const double *d, size_t n, double confidence, 
 {
     size_t rank = 0, count = walsh_count(n);
     double *walsh = NULL;
-    pp_status st = check(d, n, err);
+    pp_status st = check_differences(d, n, err);
     *out = (struct pp_shift){NAN, NAN, NAN};
     if (st == PP_OK && !(confidence > 0 && confidence < 1))
         st = pp_fail(err, PP_E_USAGE, "confidence %g is not between 0 and 1", confidence);
@@ -169,22 +161,18 @@ pp_status pp_signed_rank_interval(const double *d, size_t n, double confidence, 
 
 #define AVERAGES_MAX 20000000 /* Walsh averages of all resamples together: about a second */
 
-static uint32_t resamples_within(uint32_t asked, size_t n)
-{
-    size_t most = AVERAGES_MAX / walsh_count(n);
-    return most >= asked ? asked : most < 100 ? 100 : (uint32_t)most;
-}
-
 pp_status pp_paired_noise_floor(const double *d, size_t n, const struct pp_bootstrap_opts *opts,
                                 double *floor, struct pp_err *err)
 {
     struct pp_shift whole;
     double *drawn = NULL, *walsh = NULL, *stray = NULL;
-    uint32_t resamples = 0;
+    uint32_t resamples = opts->resamples;
+    size_t most = n ? AVERAGES_MAX / walsh_count(n) : 0;
     pp_status st = pp_signed_rank_interval(d, n, opts->confidence, &whole, err);
     if (st != PP_OK)
         return st;
-    resamples = resamples_within(opts->resamples, n);
+    if (resamples > most)
+        resamples = most < 100 ? 100 : (uint32_t)most;
     drawn = malloc(n * sizeof(*drawn));
     walsh = malloc(walsh_count(n) * sizeof(*walsh));
     stray = malloc(resamples * sizeof(*stray));

@@ -1,5 +1,6 @@
 /* stats/tests.h: does this differ by more than chance? Mann-Whitney for values, Fisher for a yes/no, Student
- * for means, Holm for several questions at once. All p-values are two-sided. Pure computation, any thread. */
+ * for means, Holm for several questions at once; all p-values are two-sided. And does one value grow with
+ * another? Spearman's correlation. Pure computation, any thread. */
 #ifndef PP_STATS_TESTS_H
 #define PP_STATS_TESTS_H
 
@@ -46,5 +47,11 @@ double pp_incomplete_beta(double a, double b, double x);
  * rejecting where it is below alpha is wrong anywhere with probability at most alpha. NAN stays NAN and is
  * not counted. out may be p. PP_E_NO_MEMORY. */
 pp_status pp_holm(const double *p, size_t n, double *out, struct pp_err *err);
+
+/* Spearman's rank correlation ("The proof and measurement of association between two things", 1904): how
+ * surely one value grows with another, whatever the shape of that and however far a few of them lie out.
+ * -1 .. 1: Pearson's correlation of the ranks, equal values having the mean of theirs. Values are finite. 0
+ * where one of the two does not vary; NAN below two pairs, and without memory (32 bytes a pair). */
+double pp_stats_spearman(const double *x, const double *y, size_t n);
 
 #endif

@@ -3,7 +3,6 @@
 #include "report/stats/bootstrap.h"
 #include "report/stats/order.h"
 #include "report/stats/tests.h"
-#include "report/stats/spearman.h"
 #include "tests/support/stats_golden.h"
 
 #include "probe/base/rng.h"

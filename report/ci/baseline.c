@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/io.h"
+#include "probe/base/json_fields.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,6 +17,90 @@
 #define SCHEMA "pipeprobe.baseline/"
 #define VERSION "1"
 
+/* ---- writing ---- */
+
+static void put_run(struct pp_json *j, const struct pp_run *r)
+{
+    pp_json_object(j);
+    str(j, "file", r->path);
+    str(j, "session", r->session);
+    str(j, "outcome", r->outcome);
+    str(j, "subject", r->subject);
+    str(j, "l0", r->l0);
+    str(j, "l1", r->l1);
+    str(j, "l2", r->l2);
+    num(j, "s_per_batch", r->batch_s);
+    pp_json_key(j, "metrics");
+    pp_json_object(j);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        num(j, pp_cmp_metric((enum pp_cmp_id)i)->key, r->metric[i]);
+    pp_json_object_end(j);
+    pp_json_key(j, "not_measured");
+    pp_json_object(j);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
+        if (isnan(r->metric[i]))
+            str(j, pp_cmp_metric((enum pp_cmp_id)i)->key, pp_why_key(r->why[i]));
+    pp_json_object_end(j);
+    pp_json_key(j, "parts");
+    pp_json_array(j);
+    for (int lane = 0; lane < PP_LANE_COUNT; lane++)
+        for (int phase = 1; phase < PP_PHASE_COUNT; phase++)
+            for (int part = 0; part < PP_PART_COUNT; part++) {
+                double s = r->part_s[lane][phase][part];
+                if (s == 0)
+                    continue;
+                pp_json_object(j);
+                str(j, "lane", pp_lane_name((pp_lane)lane));
+                str(j, "phase", pp_phase_info((unsigned)phase)->name);
+                str(j, "part", pp_part_name((enum pp_part)part));
+                num(j, "s_per_batch", s);
+                pp_json_object_end(j);
+            }
+    pp_json_array_end(j);
+    pp_json_object_end(j);
+}
+
+static int put_document(FILE *out, const struct pp_runs *runs, const struct pp_baseline_about *about)
+{
+    struct pp_json j;
+    pp_json_begin(&j, out, 1);
+    pp_json_object(&j);
+    str(&j, "schema", SCHEMA VERSION);
+    str(&j, "created_utc", about->created_utc);
+    str(&j, "label", about->label);
+    str(&j, "pipeprobe_version", about->version);
+    pp_json_key(&j, "fields");
+    pp_json_object(&j);
+    for (size_t i = 0; i < runs->run[0].n_fields; i++)
+        str(&j, runs->run[0].field[i].name, runs->run[0].field[i].value);
+    pp_json_object_end(&j);
+    pp_json_key(&j, "runs");
+    pp_json_array(&j);
+    for (size_t i = 0; i < runs->n; i++)
+        put_run(&j, &runs->run[i]);
+    pp_json_array_end(&j);
+    pp_json_object_end(&j);
+    return pp_json_end(&j);
+}
+
+pp_status pp_baseline_write(const char *path, const struct pp_runs *runs,
+                            const struct pp_baseline_about *about, struct pp_err *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    if (runs->n == 0)
+        return pp_fail(err, PP_E_EMPTY, "the baseline %s would hold no runs", path);
+    FILE *out = open_memstream(&text, &size);
+    int failed = !out || put_document(out, runs, about) != 0;
+    failed |= out && fclose(out) != 0;
+    pp_status st = failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write the baseline %s", path)
+                          : pp_io_write_atomic(path, text, size, err);
+    free(text);
+    return st;
+}
+
+/* ---- reading ---- */
+
 int pp_baseline_is(const char *path)
 {
     char head[64];
@@ -28,7 +113,7 @@ int pp_baseline_is(const char *path)
     return i < n && head[i] == '{';
 }
 
-static pp_status corrupt(const char *path, const char *what, struct pp_err *err)
+static pp_status fail_damaged(const char *path, const char *what, struct pp_err *err)
 {
     return pp_fail(err, PP_E_CORRUPT, "the baseline %s is damaged: %s; save it again", path, what);
 }
@@ -107,26 +192,26 @@ static pp_status read_run(const char *path, const json_t *doc, const json_t *fie
     if (!pp_run_init(r, file ? file : path))
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the baseline %s", path);
     if (!json_is_object(metrics))
-        return corrupt(path, "a run has no metrics", err);
+        return fail_damaged(path, "a run has no metrics", err);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (!read_number(metrics, pp_cmp_metric((enum pp_cmp_id)i)->key, &r->metric[i]))
-            return corrupt(path, "a metric is not a number", err);
+            return fail_damaged(path, "a metric is not a number", err);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         r->why[i] = pp_why_of_key(
             json_string_value(json_object_get(whys, pp_cmp_metric((enum pp_cmp_id)i)->key)));
     if (!read_text(doc, "session", r->session, sizeof(r->session)))
-        return corrupt(path, "a run's session is not a text", err);
+        return fail_damaged(path, "a run's session is not a text", err);
     if (!read_text(doc, "outcome", r->outcome, sizeof(r->outcome)) ||
         !read_text(doc, "subject", r->subject, sizeof(r->subject)) ||
         !read_text(doc, "l0", r->l0, sizeof(r->l0)) || !read_text(doc, "l1", r->l1, sizeof(r->l1)) ||
         !read_text(doc, "l2", r->l2, sizeof(r->l2)))
-        return corrupt(path, "a run's verdict, subject or outcome is not a text", err);
+        return fail_damaged(path, "a run's verdict, subject or outcome is not a text", err);
     if (!read_number(doc, "s_per_batch", &r->batch_s) || !read_parts(json_object_get(doc, "parts"), r))
-        return corrupt(path, "a run's parts are not numbers", err);
+        return fail_damaged(path, "a run's parts are not numbers", err);
     json_object_foreach((json_t *)fields, name, value)
     {
         if (!json_is_string(value))
-            return corrupt(path, "a field is not a text", err);
+            return fail_damaged(path, "a field is not a text", err);
         if (!pp_run_set_field(r, name, json_string_value(value)))
             return pp_fail(err, PP_E_NO_MEMORY, "no memory for the baseline %s", path);
     }
@@ -163,7 +248,7 @@ static pp_status read_document(const char *path, const json_t *doc, struct pp_ru
         !read_text(doc, "created_utc", about->created_utc, sizeof(about->created_utc)) ||
         !read_text(doc, "pipeprobe_version", about->version, sizeof(about->version)) ||
         !json_is_object(fields) || !json_is_array(runs))
-        return corrupt(path, "label, fields or runs do not match the schema", err);
+        return fail_damaged(path, "label, fields or runs do not match the schema", err);
     if (json_array_size(runs) == 0)
         return pp_fail(err, PP_E_EMPTY, "the baseline %s holds no runs; save it again", path);
     json_array_foreach(runs, i, run)
