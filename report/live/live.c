@@ -1,5 +1,6 @@
 #include "report/live/live_impl.h"
 
+#include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 
@@ -13,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SECONDS_MOST 10000000u        /* 115 days; a stamp beyond is damage */
 #define QUIET_NS (3 * LIVE_SECOND_NS) /* a recorder commits every second */
 
 static const char *const state_names[] = {"running", "finished", "interrupted", "failed", "killed"};
@@ -23,136 +23,11 @@ const char *pp_live_state_name(enum pp_live_state s)
     return state_names[s];
 }
 
-int live_room(struct pp_live *l, void **array, size_t n, size_t *cap, size_t size)
+int live_room(struct pp_live *l, void *array, size_t n, size_t *cap, size_t size)
 {
-    if (n < *cap)
-        return 1;
-    size_t wanted = *cap ? *cap * 2 : 16;
-    void *grown = realloc(*array, wanted * size);
-    if (!grown) {
-        l->no_memory = 1;
-        return 0;
-    }
-    *array = grown;
-    *cap = wanted;
-    return 1;
-}
-
-/* ---- roll-ups ---- */
-
-static struct live_second *second_of(struct pp_live *l, uint64_t s)
-{
-    if (!l->n_seconds)
-        l->base_s = l->origin_ns && l->origin_ns / LIVE_SECOND_NS < s ? l->origin_ns / LIVE_SECOND_NS : s;
-    if (s < l->base_s)
-        s = l->base_s;
-    if (s - l->base_s >= SECONDS_MOST)
-        return NULL;
-    while (l->n_seconds <= s - l->base_s) {
-        if (!live_room(l, (void **)&l->seconds, l->n_seconds, &l->cap_seconds, sizeof(*l->seconds)))
-            return NULL;
-        if (!live_room(l, (void **)&l->stalled, l->n_seconds, &l->cap_stalled, sizeof(*l->stalled)))
-            return NULL;
-        l->stalled[l->n_seconds] = 0;
-        l->seconds[l->n_seconds++] = (struct live_second){0};
-    }
-    return &l->seconds[s - l->base_s];
-}
-
-static void note_stall(struct pp_live *l, const struct live_second *s)
-{
-    size_t i = (size_t)(s - l->seconds);
-    l->stalled[i] = live_wait_share(l, l->base_s + i) >= PP_LIVE_STALL_SHARE; /* false for NAN */
-}
-
-static void add_sums(struct pp_live *l, struct live_second *s, const struct pp_second_row *row)
-{
-    switch ((pp_phase)row->phase) {
-    case PP_PHASE_DATA_WAIT:
-    case PP_PHASE_DEVICE_SYNC: s->wait_ns += row->total_ns; break;
-    case PP_PHASE_STEP:
-    case PP_PHASE_COLLECTIVE:
-        s->step_ns += row->total_ns;
-        break; /* the rest of a step's time: other ranks are no wait for data */
-    case PP_PHASE_TRANSFORM: s->work_n[LIVE_TRANSFORMED] += row->n; return;
-    case PP_PHASE_DECODE: s->work_n[LIVE_DECODED] += row->n; return;
-    case PP_PHASE_READ: s->work_n[LIVE_READ] += row->n; return;
-    default: return;
-    }
-    note_stall(l, s);
-}
-
-static void add_part(void *ctx, const struct pp_second_row *row)
-{
-    struct pp_live *l = ctx;
-    struct live_second *s = row->phase < PP_PHASE_COUNT ? second_of(l, row->second) : NULL;
-    size_t cap = s ? s->cap : 0;
-    if (!s || !live_room(l, (void **)&s->parts, s->n, &cap, sizeof(*s->parts)))
-        return;
-    s->cap = (uint32_t)cap;
-    s->parts[s->n++] = (struct live_part){
-        .thread = row->thread,
-        .phase = row->phase,
-        .n = row->n,
-        .total_ns = row->total_ns,
-        .max_ns = row->max_ns,
-        .cpu_ns = row->cpu_ns,
-        .run_delay_ns = row->run_delay_ns,
-        .bytes = row->bytes,
-    };
-    add_sums(l, s, row);
-    live_total_of_part(l, s, row);
-    live_event_of_part(l, row);
-}
-
-static void add_error(void *ctx, const struct pp_error_row *row)
-{
-    struct pp_live *l = ctx;
-    live_event_of_error(l, row);
-    uint32_t kind = live_total_of_error(l, row);
-    if (live_room(l, (void **)&l->errors, l->n_errors, &l->cap_errors, sizeof(*l->errors)))
-        l->errors[l->n_errors++] = (struct live_error){.t_ns = row->t_ns,
-                                                       .count = row->count,
-                                                       .thread = row->thread,
-                                                       .kind = kind};
-}
-
-/* That nothing ends is news too: the seconds go on, and a wait of the trainer's counts while it lasts. */
-static void add_open_phase(void *ctx, const struct pp_open_phase_row *row)
-{
-    struct pp_live *l = ctx;
-    struct live_second *s = second_of(l, row->t_ns / LIVE_SECOND_NS);
-    long thread = live_thread_row(l, row->thread);
-    uint64_t from = row->t_ns / LIVE_SECOND_NS * LIVE_SECOND_NS;
-    l->open_ns = row->t_ns > l->open_ns ? row->t_ns : l->open_ns;
-    if (!s || thread < 0 || l->threads[thread].lane != PP_LANE_TRAINER || row->phase != PP_PHASE_DATA_WAIT)
-        return;
-    s->open_wait_ns = row->t_ns - (row->since_ns > from ? row->since_ns : from);
-    note_stall(l, s);
-}
-
-static void add_counter(void *ctx, uint64_t t_ns, const char *name, double value)
-{
-    static const char *const names[PP_LIVE_GPUS] = {
-#define NAME(sym, counter) [PP_LIVE_GPU_##sym] = counter,
-        PP_LIVE_GPU_MAP(NAME)
-#undef NAME
-    };
-    static const char *const meters[LIVE_METERS] = {
-#define NAME(sym, counter) [LIVE_##sym] = counter,
-        LIVE_METER_MAP(NAME)
-#undef NAME
-    };
-    struct pp_live *l = ctx;
-    for (int i = 0; i < LIVE_METERS; i++)
-        if (strcmp(name, meters[i]) == 0)
-            live_note_meter(l, t_ns, (enum live_meter)i, value);
-    for (int i = 0; i < PP_LIVE_GPUS; i++)
-        if (strcmp(name, names[i]) == 0 &&
-            live_room(l, (void **)&l->gpu, l->n_gpu, &l->cap_gpu, sizeof(*l->gpu)))
-            l->gpu[l->n_gpu++] = (struct live_gpu){.t_ns = t_ns,
-                                                   .what = (enum pp_live_gpu)i,
-                                                   .value = (float)value};
+    int ok = pp_grow(array, cap, n + 1, size);
+    l->no_memory |= !ok;
+    return ok;
 }
 
 void live_range(const struct pp_live *l, uint64_t *first_s, uint64_t *last_s)
@@ -178,7 +53,7 @@ struct fact_walk {
 static void add_fact(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
     struct fact_walk *w = ctx;
-    if (!live_room(w->l, (void **)&w->l->facts, w->l->n_facts, &w->cap, sizeof(*w->l->facts)))
+    if (!live_room(w->l, &w->l->facts, w->l->n_facts, &w->cap, sizeof(*w->l->facts)))
         return;
     struct pp_live_fact *f = &w->l->facts[w->l->n_facts++];
     snprintf(f->section, sizeof(f->section), "%s", w->section);
@@ -242,6 +117,122 @@ static int process_is_gone(const struct pp_live *l)
            errno == ESRCH;
 }
 
+/* ---- the threads as lanes ----
+ *
+ * Worker processes that follow each other in one place are one (report/source/lanes.h). Lives are read from
+ * the chunks' ends, each chunk once, and only where there are worker processes besides the trainer's. */
+
+static struct live_place *place_of(const struct pp_live *l, uint32_t id)
+{
+    if (id < l->n_places && l->places[id].id == id) /* ids count from 0 */
+        return &l->places[id];
+    for (size_t i = 0; i < l->n_places; i++)
+        if (l->places[i].id == id)
+            return &l->places[i];
+    return NULL;
+}
+
+long live_thread_row(const struct pp_live *l, uint32_t id)
+{
+    const struct live_place *p = place_of(l, id);
+    return p ? (long)p->row : -1;
+}
+
+static void note_life(struct pp_live *l, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+    struct live_place *p = place_of(l, thread);
+    if (!p)
+        return;
+    p->life.first_ns = from_ns < p->life.first_ns ? from_ns : p->life.first_ns;
+    p->life.last_ns = to_ns > p->life.last_ns ? to_ns : p->life.last_ns;
+}
+
+static void note_chunk(void *ctx, uint32_t thread, uint64_t first_start_ns, uint64_t last_end_ns)
+{
+    note_life(ctx, thread, first_start_ns, last_end_ns);
+}
+
+/* A worker that has been in one piece of work since its last span ended is alive. One that waits may have
+ * ended: a process that exits does not close what it waits in. */
+static void note_work(void *ctx, const struct pp_open_phase_row *row)
+{
+    if (pp_phase_info(row->phase)->kind == PP_KIND_WORK)
+        note_life(ctx, row->thread, row->since_ns, row->t_ns);
+}
+
+/* The rows as they were known, and new ones; the lives that are known stay. 0: no memory. */
+static int take_rows(struct pp_live *l, const struct pp_thread_row *rows, size_t n)
+{
+    struct live_place *places = calloc(n + 1, sizeof(*places));
+    if (!places)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct live_place *known = place_of(l, rows[i].id);
+        places[i] = (struct live_place){.id = rows[i].id,
+                                        .life = known ? known->life : (struct pp_lane_life){UINT64_MAX, 0}};
+    }
+    free(l->places);
+    l->places = places;
+    l->n_places = n;
+    return 1;
+}
+
+static void fill_lanes(struct pp_live *l, const struct pp_thread_row *rows, const struct pp_lane_place *place)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < l->n_places; i++)
+        if (place[i].row == i) {
+            struct live_thread *t = &l->threads[n];
+            l->places[i].row = n++;
+            *t = (struct live_thread){.id = rows[i].id, .lane = rows[i].lane, .pid = rows[i].pid};
+            if (pp_lanes_unnamed(rows, l->n_places, place, i))
+                snprintf(t->name, sizeof(t->name), "worker %zu", place[i].number);
+            else
+                snprintf(t->name, sizeof(t->name), "%s", rows[i].name);
+        }
+    l->n_threads = n;
+    for (size_t i = 0; i < l->n_places; i++) {
+        l->places[i].row = l->places[place[i].row].row;
+        l->threads[l->places[i].row].dropped += rows[i].dropped;
+    }
+}
+
+static pp_status read_threads(struct pp_live *l, struct pp_reader *r, struct pp_err *err)
+{
+    const struct pp_thread_row *rows;
+    size_t n = pp_reader_threads(r, &rows);
+    struct live_thread *threads = calloc(n + 1, sizeof(*threads));
+    struct pp_lane_place *place = malloc((n + 1) * sizeof(*place));
+    pp_status status = l->n_threads ? PP_OK : pp_reader_check(r, err); /* once: it reads every row */
+    if (status)
+        goto out;
+    if (!threads || !place || !take_rows(l, rows, n)) {
+        l->no_memory = 1;
+        goto out;
+    }
+    if (pp_lanes_wanted(rows, n)) {
+        status = pp_reader_each_chunk_end_after(r, &l->chunk_id, note_chunk, l, err);
+        if (status == PP_OK)
+            status = pp_reader_each_open_phase(r, l->open_ns + 1, UINT64_MAX, note_work, l, err);
+    }
+    /* Where each row belongs: as of pp_lanes_join, or all apart. */
+    struct pp_lane_life *life = malloc((l->n_places + 1) * sizeof(*life));
+    for (size_t i = 0; life && i < l->n_places; i++)
+        life[i] = l->places[i].life;
+    if (!life || !pp_lanes_wanted(rows, l->n_places) || !pp_lanes_join(rows, life, l->n_places, place))
+        for (size_t i = 0; i < l->n_places; i++)
+            place[i] = (struct pp_lane_place){.row = i, .number = SIZE_MAX};
+    free(life);
+    free(l->threads);
+    l->threads = threads;
+    threads = NULL;
+    fill_lanes(l, rows, place);
+out:
+    free(threads);
+    free(place);
+    return status;
+}
+
 /* ---- the file ---- */
 
 static int64_t modified_ns(const struct stat *st)
@@ -261,12 +252,17 @@ static void forget(struct pp_live *l)
     l->batch_size = l->workers = l->prefetch = l->copy_buffers = NAN;
     memset(l->usual, 0, sizeof(l->usual));
     l->totals = (struct pp_live_totals){.samples = NAN};
-    live_forget_threads(l);
+    free(l->threads);
+    free(l->places);
+    l->threads = NULL;
+    l->places = NULL;
+    l->n_threads = l->n_places = 0;
+    l->chunk_id = 0;
     live_near_forget(l);
 }
 
 /* Whether the file or its write-ahead log changed since the last look; notes when. */
-static int look(struct pp_live *l)
+static int has_changed(struct pp_live *l)
 {
     struct stat st, wal;
     char log[PATH_MAX];
@@ -309,16 +305,18 @@ static pp_status read_new(struct pp_live *l, struct pp_err *err)
     const char *outcome = pp_reader_meta(r, "run",
                                          "outcome"); /* before the rows: what it ends is then all read */
     read_facts(l, r);
-    status = live_read_threads(l, r, err);
-    live_total_of_threads(l);
+    status = read_threads(l, r, err);
+    l->totals.dropped = 0;
+    for (size_t i = 0; i < l->n_threads; i++)
+        l->totals.dropped += l->threads[i].dropped;
     if (status == PP_OK)
-        status = pp_reader_each_second_after(r, &l->second_id, add_part, l, err);
+        status = pp_reader_each_second_after(r, &l->second_id, live_add_part, l, err);
     if (status == PP_OK)
-        status = pp_reader_each_error_after(r, &l->error_id, add_error, l, err);
+        status = pp_reader_each_error_after(r, &l->error_id, live_add_error, l, err);
     if (status == PP_OK)
-        status = pp_reader_each_counter_after(r, &l->counter_id, add_counter, l, err);
+        status = pp_reader_each_counter_after(r, &l->counter_id, live_add_counter, l, err);
     if (status == PP_OK)
-        status = pp_reader_each_open_phase(r, l->open_ns + 1, UINT64_MAX, add_open_phase, l, err);
+        status = pp_reader_each_open_phase(r, l->open_ns + 1, UINT64_MAX, live_add_open_phase, l, err);
     if (status == PP_OK)
         l->state = outcome ? state_of(outcome) : PP_LIVE_RUNNING;
     l->reader = r;
@@ -331,7 +329,7 @@ static pp_status read_new(struct pp_live *l, struct pp_err *err)
 pp_status pp_live_refresh(struct pp_live *l, int *changed, struct pp_err *err)
 {
     pp_status status = PP_OK;
-    int new = look(l), died = 0;
+    int new = has_changed(l), died = 0;
     if (!new && !l->deleted && l->state == PP_LIVE_RUNNING &&pp_now_ns() - l->last_change_mono_ns > QUIET_NS)
         died = process_is_gone(l);
     if (new || died)
@@ -339,7 +337,7 @@ pp_status pp_live_refresh(struct pp_live *l, int *changed, struct pp_err *err)
     if (died && status == PP_OK && l->state == PP_LIVE_RUNNING)
         l->state = PP_LIVE_KILLED;
     if (died)
-        look(l); /* our own recovery is no sign of life */
+        has_changed(l); /* our own recovery is no sign of life */
     if (changed)
         *changed = new || died;
     return status;
@@ -354,14 +352,14 @@ pp_status pp_live_open(const char *path, struct pp_live **out, struct pp_err *er
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     }
     forget(l);
-    look(l);
+    has_changed(l);
     pp_status status = read_new(l, err);
     if (status != PP_OK) {
         pp_live_close(l);
         return status;
     }
     if (l->deleted)
-        look(l); /* there were only ring files, and reading made the file of them */
+        has_changed(l); /* there were only ring files, and reading made the file of them */
     if (l->state == PP_LIVE_RUNNING && pp_now_ns() - l->last_change_mono_ns > QUIET_NS && process_is_gone(l))
         l->state = PP_LIVE_KILLED;
     *out = l;
@@ -391,6 +389,11 @@ void pp_live_close(struct pp_live *l)
     free(l->worker_rows);
     free(l->path);
     free(l);
+}
+
+struct pp_live_rank pp_live_rank(const struct pp_live *l)
+{
+    return l->rank;
 }
 
 const struct pp_live_fact *pp_live_facts(const struct pp_live *l, size_t *n)

@@ -1,6 +1,6 @@
-/* report/live/live_impl.h: the history behind live.h, shared by the files that fill it (live.c), join threads
- * to lanes (live_lanes.c), add up since the start (live_totals.c), tell what happened (live_events.c), read
- * spans (live_near.c), sum up (live_snapshot.c) and look ahead (live_outlook.c). */
+/* report/live/live_impl.h: the history behind live.h, shared by the files that open it and join threads to
+ * lanes (live.c), add up and tell what happened (live_rollups.c), read spans (live_near.c), sum up
+ * (live_snapshot.c) and look ahead (live_outlook.c). */
 #ifndef PP_REPORT_LIVE_IMPL_H
 #define PP_REPORT_LIVE_IMPL_H
 
@@ -171,11 +171,14 @@ static inline int live_takes_batch(const struct pp_live *l, unsigned phase)
 }
 /* The row of a thread's lane, or -1. */
 long live_thread_row(const struct pp_live *l, uint32_t id);
-/* Fills threads and places. */
-pp_status live_read_threads(struct pp_live *l, struct pp_reader *r, struct pp_err *err);
-void live_forget_threads(struct pp_live *l);
-/* Makes room for one more of size bytes; 0: no memory, remembered in l. */
-int live_room(struct pp_live *l, void **array, size_t n, size_t *cap, size_t size);
+/* Makes room for one more of size bytes in *array; 0: no memory, remembered in l. */
+int live_room(struct pp_live *l, void *array, size_t n, size_t *cap, size_t size);
+/* What was recorded in second s: nothing, where it is not of the run. */
+static inline const struct live_second *live_second_at(const struct pp_live *l, uint64_t s)
+{
+    static const struct live_second none;
+    return s >= l->base_s && s - l->base_s < l->n_seconds ? &l->seconds[s - l->base_s] : &none;
+}
 /* The first and the last complete second; last < first: none. */
 void live_range(const struct pp_live *l, uint64_t *first_s, uint64_t *last_s);
 /* Share of second s that the trainer waited; NAN without a trainer in it. */
@@ -187,13 +190,11 @@ void live_put_hang(const struct pp_live *l, struct pp_live_snapshot *out);
 void live_put_meters(const struct pp_live *l, unsigned window_s, struct pp_live_snapshot *out);
 void live_note_meter(struct pp_live *l, uint64_t t_ns, enum live_meter what, double value);
 
-/* live_totals.c: adds to the sums of the run and, what parts do not hold, of the second. */
-void live_total_of_part(struct pp_live *l, struct live_second *s, const struct pp_second_row *row);
-void live_total_of_threads(struct pp_live *l);
-uint32_t live_total_of_error(struct pp_live *l, const struct pp_error_row *row);
-
-void live_event_of_part(struct pp_live *l, const struct pp_second_row *row);
-void live_event_of_error(struct pp_live *l, const struct pp_error_row *row);
+/* live_rollups.c: rows of the store, of which each comes once; ctx: the pp_live. */
+void live_add_part(void *ctx, const struct pp_second_row *row);
+void live_add_error(void *ctx, const struct pp_error_row *row);
+void live_add_open_phase(void *ctx, const struct pp_open_phase_row *row);
+void live_add_counter(void *ctx, uint64_t t_ns, const char *name, double value);
 
 /* Reads the spans around second s, unless that was done already. */
 pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err);

@@ -13,7 +13,7 @@
 /* A batch was begun at most this long before it was waited for */
 #define BATCH_REACH_NS (5 * LIVE_SECOND_NS)
 
-struct walk {
+struct near_walk {
     struct pp_live *l;
     uint64_t from_ns, to_ns; /* the second */
     uint64_t spans;
@@ -46,7 +46,7 @@ static void add_depth(struct pp_live *l, const struct pp_span *s)
     l->queue_n[i]++;
 }
 
-static void see(struct live_seen *seen, const struct pp_span *s, uint64_t end_ns)
+static void see_span(struct live_seen *seen, const struct pp_span *s, uint64_t end_ns)
 {
     if (end_ns < seen->end_ns)
         return;
@@ -58,9 +58,9 @@ static void see(struct live_seen *seen, const struct pp_span *s, uint64_t end_ns
     seen->sample = s->sample;
 }
 
-static int look_at(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+static int see_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    struct walk *w = ctx;
+    struct near_walk *w = ctx;
     struct pp_live *l = w->l;
     long row = live_thread_row(l, thread);
     for (size_t i = 0; row >= 0 && i < n; i++) {
@@ -71,7 +71,7 @@ static int look_at(void *ctx, uint32_t thread, const struct pp_span *spans, size
             if (inside)
                 add_depth(l, s);
         } else if (end_ns < w->to_ns) {
-            see(&l->seen[row], s, end_ns);
+            see_span(&l->seen[row], s, end_ns);
         }
         if (inside && s->phase == PP_PHASE_DATA_WAIT && s->batch != PP_NO_BATCH &&
             s->dur_ns >= l->batch_wait_ns) {
@@ -101,13 +101,13 @@ static void note_open(void *ctx, const struct pp_open_phase_row *row)
 
 static int take_bars(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    struct walk *w = ctx;
+    struct near_walk *w = ctx;
     struct pp_live *l = w->l;
     long row = live_thread_row(l, thread);
     for (size_t i = 0; i < n && l->n_bars < BARS_MOST; i++) {
         const struct pp_span *s = &spans[i];
         if (s->batch != l->batch || (s->phase >= PP_PHASE_COUNTER && s->phase != PP_PHASE_COLLECTIVE) ||
-            !live_room(l, (void **)&l->bars, l->n_bars, &l->cap_bars, sizeof(*l->bars)))
+            !live_room(l, &l->bars, l->n_bars, &l->cap_bars, sizeof(*l->bars)))
             continue;
         l->bars[l->n_bars++] = (struct pp_live_bar){.thread = row >= 0 ? l->threads[row].id : thread,
                                                     .phase = (pp_phase)s->phase,
@@ -159,9 +159,9 @@ pp_status live_near(struct pp_live *l, uint64_t s, struct pp_err *err)
         status = pp_reader_open(l->path, &r, err);
     if (status != PP_OK)
         return status;
-    struct walk w = {.l = l, .from_ns = s * LIVE_SECOND_NS, .to_ns = (s + 1) * LIVE_SECOND_NS};
-    status = pp_reader_each_chunk_of(r, &(struct pp_wanted){.from_ns = w.from_ns, .to_ns = w.to_ns}, look_at,
-                                     &w, NULL, err);
+    struct near_walk w = {.l = l, .from_ns = s * LIVE_SECOND_NS, .to_ns = (s + 1) * LIVE_SECOND_NS};
+    status = pp_reader_each_chunk_of(r, &(struct pp_wanted){.from_ns = w.from_ns, .to_ns = w.to_ns},
+                                     see_chunk, &w, NULL, err);
     if (status == PP_OK) /* commits drift: a second may have got no look of its own */
         status = pp_reader_each_open_phase(r, w.from_ns - LIVE_SECOND_NS / 2, w.to_ns - 1, note_open, l, err);
     if (status == PP_OK && l->batch != PP_NO_BATCH && !l->without_bars) {

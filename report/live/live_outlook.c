@@ -14,12 +14,6 @@
 #define HANG_UNUSUAL_NS (10 * LIVE_SECOND_NS) /* where no work of the phase has ended yet */
 #define METER_FRESH_NS (3 * LIVE_SECOND_NS)
 
-static const struct live_second *second_of(const struct pp_live *l, uint64_t s)
-{
-    static const struct live_second none;
-    return s >= l->base_s && s - l->base_s < l->n_seconds ? &l->seconds[s - l->base_s] : &none;
-}
-
 static int is_work(unsigned phase)
 {
     const struct pp_phase_info *info = pp_phase_info(phase);
@@ -32,7 +26,7 @@ static int is_work(unsigned phase)
  * where there is none, by its last sample. */
 static void count_batches(const struct pp_live *l, uint64_t s, double *made, double *taken)
 {
-    const struct live_second *sec = second_of(l, s);
+    const struct live_second *sec = live_second_at(l, s);
     double collated = 0, samples = 0;
     for (uint32_t i = 0; i < sec->n; i++) {
         const struct live_part *p = &sec->parts[i];
@@ -54,7 +48,7 @@ static void count_batches(const struct pp_live *l, uint64_t s, double *made, dou
 static int at_work(const struct pp_live *l, uint64_t s)
 {
     static const pp_lane lanes[] = {PP_LANE_WORKER, PP_LANE_READER};
-    const struct live_second *sec = second_of(l, s);
+    const struct live_second *sec = live_second_at(l, s);
     for (int k = 0; k < 2; k++) {
         double busy_ns = 0, threads = 0;
         for (uint32_t i = 0; i < sec->n; i++) {
@@ -131,7 +125,7 @@ void live_note_meter(struct pp_live *l, uint64_t t_ns, enum live_meter what, dou
 {
     struct live_meters *last = l->n_meters ? &l->meters[l->n_meters - 1] : NULL;
     if (!last || !isnan(last->value[what])) { /* the next look of the collectors */
-        if (!live_room(l, (void **)&l->meters, l->n_meters, &l->cap_meters, sizeof(*l->meters)))
+        if (!live_room(l, &l->meters, l->n_meters, &l->cap_meters, sizeof(*l->meters)))
             return;
         last = &l->meters[l->n_meters++];
         last->t_ns = t_ns;

@@ -3,6 +3,7 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "report/measure/tally.h"
 #include "report/model/share.h"
 
 #include <math.h>
@@ -36,9 +37,10 @@ struct window {
     unsigned threads[PP_LANE_COUNT];
 };
 
-static double within(double v, double low, double high)
+/* NAN stays NAN. */
+static double at_most_1(double share)
 {
-    return v < low ? low : v > high ? high : v;
+    return share > 1 ? 1 : share;
 }
 
 /* How much of second s the run covers, in seconds. */
@@ -53,7 +55,7 @@ static double covered(const struct pp_live *l, uint64_t s)
     return to > from ? to - from : 0;
 }
 
-static void add(struct sums *to, const struct live_part *p)
+static void add_sums(struct sums *to, const struct live_part *p)
 {
     to->n += p->n;
     to->total_ns += p->total_ns;
@@ -61,12 +63,6 @@ static void add(struct sums *to, const struct live_part *p)
     to->cpu_ns += p->cpu_ns;
     to->run_delay_ns += p->run_delay_ns;
     to->bytes += p->bytes;
-}
-
-static const struct live_second *second_at(const struct pp_live *l, uint64_t s)
-{
-    static const struct live_second none;
-    return s >= l->base_s && s - l->base_s < l->n_seconds ? &l->seconds[s - l->base_s] : &none;
 }
 
 /* The part of the window that a thread spent in a phase that was open at its end, when that is long: it is
@@ -89,30 +85,19 @@ static struct live_part hanging(const struct pp_live *l, const struct window *w,
 static void sum_window(const struct pp_live *l, struct window *w)
 {
     for (uint64_t s = w->from_s; s <= w->to_s; s++) {
-        const struct live_second *sec = second_at(l, s);
+        const struct live_second *sec = live_second_at(l, s);
         w->covered_s += covered(l, s);
         for (uint32_t i = 0; i < sec->n; i++) {
             long row = live_thread_row(l, sec->parts[i].thread);
             if (row >= 0)
-                add(&w->sum[l->threads[row].lane][sec->parts[i].phase], &sec->parts[i]);
+                add_sums(&w->sum[l->threads[row].lane][sec->parts[i].phase], &sec->parts[i]);
         }
     }
     for (size_t i = 0; i < l->n_threads; i++) {
         struct live_part open = hanging(l, w, i);
-        add(&w->sum[l->threads[i].lane][open.phase], &open);
+        add_sums(&w->sum[l->threads[i].lane][open.phase], &open);
         w->threads[l->threads[i].lane]++;
     }
-}
-
-/* Parts of the phase's time; measured CPU time can exceed the span by the clock's grain. */
-static void split(const struct sums *s, struct pp_live_stage *out)
-{
-    out->cpu = out->run_queue = out->blocked = NAN;
-    if (s->total_ns == 0 || s->cpu_ns + s->run_delay_ns == 0)
-        return;
-    out->cpu = within((double)s->cpu_ns / (double)s->total_ns, 0, 1);
-    out->run_queue = within((double)s->run_delay_ns / (double)s->total_ns, 0, 1 - out->cpu);
-    out->blocked = 1 - out->cpu - out->run_queue;
 }
 
 static void put_stages(struct pp_live *l, const struct window *w, struct pp_live_snapshot *out)
@@ -122,7 +107,7 @@ static void put_stages(struct pp_live *l, const struct window *w, struct pp_live
             pp_lane lane = lane_order[a];
             const struct sums *s = &w->sum[lane][phase_order[b]];
             if ((!s->n && !s->total_ns) ||
-                !live_room(l, (void **)&l->stages, out->n_stages, &l->cap_stages, sizeof(*l->stages)))
+                !live_room(l, &l->stages, out->n_stages, &l->cap_stages, sizeof(*l->stages)))
                 continue;
             struct pp_live_stage *g = &l->stages[out->n_stages++];
             double lane_ns = w->covered_s * 1e9 * w->threads[lane];
@@ -135,9 +120,19 @@ static void put_stages(struct pp_live *l, const struct window *w, struct pp_live
                 .per_s = (double)s->n / w->covered_s,
                 .mean_ns = s->n ? (double)s->total_ns / (double)s->n : NAN,
                 .bytes_per_s = (double)s->bytes / w->covered_s,
-                .share = lane_ns > 0 ? within((double)s->total_ns / lane_ns, 0, 1) : NAN,
+                .cpu = NAN,
+                .run_queue = NAN,
+                .blocked = NAN,
+                .share = lane_ns > 0 ? at_most_1((double)s->total_ns / lane_ns) : NAN,
             };
-            split(s, g);
+            if (s->total_ns && s->cpu_ns + s->run_delay_ns) {
+                const struct pp_split split = {.measured_ns = (double)s->total_ns,
+                                               .cpu_ns = (double)s->cpu_ns,
+                                               .run_delay_ns = (double)s->run_delay_ns};
+                g->cpu = pp_split_cpu(&split);
+                g->run_queue = pp_split_run_delay(&split);
+                g->blocked = pp_split_blocked(&split);
+            }
         }
     out->stages = l->stages;
 }
@@ -154,7 +149,7 @@ static uint64_t samples_of(const struct sums sum[PP_PHASE_COUNT])
 
 static pp_phase main_phase(const struct pp_live *l, size_t row, uint64_t s)
 {
-    const struct live_second *sec = second_at(l, s);
+    const struct live_second *sec = live_second_at(l, s);
     uint64_t total[PP_PHASE_COUNT] = {0};
     pp_phase most = PP_PHASE_NONE;
     for (uint32_t i = 0; i < sec->n; i++)
@@ -217,10 +212,10 @@ static void fill_worker(const struct pp_live *l, const struct window *w, size_t 
         .state = main_phase(l, row, w->to_s),
         .errors = errors_until(l, until_ns, (long)row),
         .samples_per_s = (double)samples_of(sum) / w->covered_s,
-        .busy = within(busy / wall_ns, 0, 1),
-        .waiting = within(waiting / wall_ns, 0, 1),
-        .cpu = measured ? within(cpu / wall_ns, 0, 1) : NAN,
-        .run_queue = measured ? within(delay / wall_ns, 0, 1) : NAN,
+        .busy = at_most_1(busy / wall_ns),
+        .waiting = at_most_1(waiting / wall_ns),
+        .cpu = measured ? at_most_1(cpu / wall_ns) : NAN,
+        .run_queue = measured ? at_most_1(delay / wall_ns) : NAN,
         .sample = PP_NO_SAMPLE,
         .sample_age_ns = NAN,
         .max_ns = longest,
@@ -240,16 +235,16 @@ static pp_status put_workers(struct pp_live *l, const struct window *w, struct p
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the worker table of %s", l->path);
     }
     for (uint64_t s = w->from_s; s <= w->to_s; s++) {
-        const struct live_second *sec = second_at(l, s);
+        const struct live_second *sec = live_second_at(l, s);
         for (uint32_t i = 0; i < sec->n; i++) {
             long row = live_thread_row(l, sec->parts[i].thread);
             if (row >= 0)
-                add(&sum[row][sec->parts[i].phase], &sec->parts[i]);
+                add_sums(&sum[row][sec->parts[i].phase], &sec->parts[i]);
         }
     }
     for (size_t i = 0; i < l->n_threads; i++) {
         struct live_part open = hanging(l, w, i);
-        add(&sum[i][open.phase], &open);
+        add_sums(&sum[i][open.phase], &open);
         if (l->threads[i].lane == PP_LANE_WORKER || l->threads[i].lane == PP_LANE_READER)
             fill_worker(l, w, i, (const struct sums *)sum[i], told_until_ns(out), &rows[out->n_workers++]);
     }
@@ -258,47 +253,13 @@ static pp_status put_workers(struct pp_live *l, const struct window *w, struct p
     return PP_OK;
 }
 
-static uint64_t capacity_of(const struct pp_live *l, const char *name)
-{
-    double slots = l->workers * l->prefetch + 1;
-    double v = strncmp(name, "device", 6) == 0                                   ? l->copy_buffers
-               : strncmp(name, "ready", 5) == 0 || strncmp(name, "free", 4) == 0 ? slots
-                                                                                 : NAN;
-    return v >= 1 ? (uint64_t)v : 0;
-}
-
-static void put_queues(const struct pp_live *l, struct pp_live_snapshot *out)
-{
-    for (size_t i = 0; i < l->n_queues; i++) {
-        struct pp_live_queue *q = &out->queues[out->n_queues++];
-        memcpy(q->name, l->queue_text[i], sizeof(q->name));
-        q->depth = l->queue_sum[i] / l->queue_n[i];
-        q->capacity = capacity_of(l, q->name);
-    }
-}
-
 double live_wait_share(const struct pp_live *l, uint64_t s)
 {
-    const struct live_second *sec = second_at(l, s);
+    const struct live_second *sec = live_second_at(l, s);
     if (sec->step_ns)
         return pp_share_of_step_time(sec->wait_ns, sec->wait_ns + sec->step_ns);
     return sec->open_wait_ns ? 1
                              : NAN; /* nothing ended, and the trainer was waiting when the recorder looked */
-}
-
-static double rate_of(const struct pp_live *l, uint64_t s)
-{
-    const struct live_second *sec = second_at(l, s);
-    double seconds = covered(l, s);
-    uint64_t samples = 0;
-    for (int i = 0; i < LIVE_WORKS && !samples; i++)
-        samples = sec->work_n[i];
-    return seconds > 0 ? (double)samples / seconds : NAN;
-}
-
-static int stall_begins(const struct pp_live *l, uint64_t s, uint64_t first_s)
-{
-    return l->stalled[s - l->base_s] && (s == first_s || !l->stalled[s - 1 - l->base_s]);
 }
 
 /* Where the nearest stretch of stalled seconds begins, looking back (step -1) or on (step 1). */
@@ -307,30 +268,10 @@ static uint64_t stall_from(const struct pp_live *l, const struct pp_live_snapsho
     uint64_t s = out->at_s;
     while (step < 0 ? s > out->first_s : s < out->last_s) {
         s += step < 0 ? UINT64_MAX : 1;
-        if (stall_begins(l, s, out->first_s))
+        if (l->stalled[s - l->base_s] && (s == out->first_s || !l->stalled[s - 1 - l->base_s]))
             return s;
     }
     return out->at_s;
-}
-
-static void put_series(const struct pp_live *l, struct pp_live_snapshot *out)
-{
-    uint64_t have = out->at_s + 1 - out->first_s;
-    out->n_series = have < PP_LIVE_SERIES ? (size_t)have : PP_LIVE_SERIES;
-    for (size_t i = 0; i < out->n_series; i++) {
-        uint64_t s = out->at_s + 1 - out->n_series + i;
-        out->wait_series[i] = (float)live_wait_share(l, s);
-        out->rate_series[i] = (float)rate_of(l, s);
-    }
-}
-
-static double stalled_ns(const struct pp_live *l)
-{
-    for (size_t i = 0; l->seen && i < l->n_threads; i++)
-        if (l->threads[i].lane == PP_LANE_TRAINER && l->seen[i].open_ns &&
-            l->seen[i].open_phase == PP_PHASE_DATA_WAIT)
-            return (double)(l->seen[i].open_ns - l->seen[i].open_since_ns);
-    return 0;
 }
 
 static void put_totals(const struct pp_live *l, const struct window *w, struct pp_live_snapshot *out)
@@ -349,14 +290,17 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
                                                      : out->batches_per_s * l->batch_size;
     out->wait_share = pp_share_of_step_time(wait_ns, wait_ns + step_ns + t[PP_PHASE_COLLECTIVE].total_ns);
     out->accelerator_utilization = t[PP_PHASE_STEP].total_ns && w->covered_s > 0
-                                       ? within((double)step_ns / (w->covered_s * 1e9), 0, 1)
+                                       ? at_most_1((double)step_ns / (w->covered_s * 1e9))
                                        : NAN;
     out->step_ns = t[PP_PHASE_STEP].n ? (double)step_ns / (double)t[PP_PHASE_STEP].n : NAN;
     out->read_bytes_per_s = w->covered_s > 0 ? read_bytes / w->covered_s : NAN;
     out->errors = errors_until(l, told_until_ns(out), -1);
     for (size_t i = 0; i < l->n_threads; i++)
         out->dropped += l->threads[i].dropped;
-    out->stalled_ns = stalled_ns(l);
+    for (size_t i = l->seen ? l->n_threads : 0; i-- > 0;)
+        if (l->threads[i].lane == PP_LANE_TRAINER && l->seen[i].open_ns &&
+            l->seen[i].open_phase == PP_PHASE_DATA_WAIT)
+            out->stalled_ns = (double)(l->seen[i].open_ns - l->seen[i].open_since_ns);
     out->workers_n = w->threads[PP_LANE_WORKER];
     while (out->n_events < l->n_events && l->events[out->n_events].t_ns < told_until_ns(out))
         out->n_events++;
@@ -392,8 +336,28 @@ static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_
     put_totals(l, &w, out);
     put_gpu(l, out);
     put_stages(l, &w, out);
-    put_queues(l, out);
-    put_series(l, out);
+    for (size_t i = 0; i < l->n_queues; i++) {
+        struct pp_live_queue *q = &out->queues[out->n_queues++];
+        memcpy(q->name, l->queue_text[i], sizeof(q->name));
+        q->depth = l->queue_sum[i] / l->queue_n[i];
+        int is_slots = strncmp(q->name, "ready", 5) == 0 || strncmp(q->name, "free", 4) == 0;
+        double capacity = strncmp(q->name, "device", 6) == 0 ? l->copy_buffers
+                          : is_slots                         ? l->workers * l->prefetch + 1
+                                                             : NAN;
+        q->capacity = capacity >= 1 ? (uint64_t)capacity : 0;
+    }
+    uint64_t have = out->at_s + 1 - out->first_s;
+    out->n_series = have < PP_LIVE_SERIES ? (size_t)have : PP_LIVE_SERIES;
+    for (size_t i = 0; i < out->n_series; i++) {
+        uint64_t s = out->at_s + 1 - out->n_series + i;
+        out->wait_series[i] = (float)live_wait_share(l, s);
+        const struct live_second *sec = live_second_at(l, s);
+        double seconds = covered(l, s);
+        uint64_t samples = 0;
+        for (int k = 0; k < LIVE_WORKS && !samples; k++)
+            samples = sec->work_n[k];
+        out->rate_series[i] = seconds > 0 ? (float)((double)samples / seconds) : NAN;
+    }
     out->stall_before_s = stall_from(l, out, -1);
     out->stall_after_s = stall_from(l, out, 1);
     pp_status workers = put_workers(l, &w, out, err);
@@ -407,13 +371,6 @@ static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_
     out->bars = l->bars;
     out->n_bars = l->n_bars;
     return status != PP_OK ? status : workers;
-}
-
-static int same_as_last(const struct pp_live *l, unsigned window_s, const struct pp_live_snapshot *now)
-{
-    const struct pp_live_snapshot *last = &l->last;
-    return l->last_holds && l->last_window_s == window_s && last->at_s == now->at_s &&
-           last->first_s == now->first_s && last->last_s == now->last_s;
 }
 
 pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct pp_live_snapshot *out,
@@ -441,7 +398,9 @@ pp_status pp_live_at(struct pp_live *l, uint64_t at_s, unsigned window_s, struct
     now.origin_ns = l->origin_ns ? l->origin_ns : now.first_s * LIVE_SECOND_NS;
     if (now.last_s >= now.first_s) {
         now.at_s = at_s > now.last_s ? now.last_s : at_s < now.first_s ? now.first_s : at_s;
-        if (same_as_last(l, window_s, &now)) {
+        const struct pp_live_snapshot *last = &l->last;
+        if (l->last_holds && l->last_window_s == window_s && last->at_s == now.at_s &&
+            last->first_s == now.first_s && last->last_s == now.last_s) {
             now = l->last;
         } else {
             status = look_back(l, window_s, &now, err);
