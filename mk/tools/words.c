@@ -3,23 +3,35 @@
 #include "mk/tools/docs.h"
 
 #include "probe/loader/fault.h"
-#include "report/replay/whatif.h"
+#include "report/replay/knobs.h"
 
 #include <string.h>
 
 typedef const char *words_fn(int i, const char **name, const char **values);
+
+static const char *knob_words(int i, const char **name, const char **values)
+{
+    const struct pp_knob *knob = &pp_knob_rows[i]; /* those that never can be predicted are the last */
+    if (!knob->name || knob->kind == PP_KNOB_NEVER)
+        return NULL;
+    *name = knob->name;
+    *values = knob->values;
+    return knob->help;
+}
+
+static const char *tuned_words(int i, const char **name, const char **values)
+{
+    return i < PP_KNOBS_TUNED ? knob_words(i, name, values) : NULL;
+}
 
 static const struct {
     const char *command, *option; /* option NULL: the first operand */
     words_fn *table;              /* names of a table, each with "=" behind it; or NULL */
     const char *words;            /* and these */
 } rows[] = {
-    {"run", "inject", pp_faults_help, ""},
-    {"whatif", "set", pp_knobs_help, "list"},
-    {"whatif", "sweep", pp_knobs_help, ""},
-    {"exec", "map", NULL, "pytorch dali pipeprobe"},
-    {"tune", "try", NULL, "workers= prefetch= pin= persistent= in_order="},
-    {"ci", NULL, NULL, "run baseline"},
+    {"run", "inject", pp_faults_help, ""}, {"whatif", "set", knob_words, "list"},
+    {"whatif", "sweep", knob_words, ""},   {"exec", "map", NULL, "pytorch dali pipeprobe"},
+    {"tune", "try", tuned_words, ""},      {"ci", NULL, NULL, "run baseline"},
     {"history", NULL, NULL, "add show"},
 };
 

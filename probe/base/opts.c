@@ -82,16 +82,17 @@ static pp_status read_long(struct reading *r, const char *arg)
 {
     const char *name = arg + 2, *equals = strchr(name, '=');
     int len = equals ? (int)(equals - name) : (int)strlen(name);
-    int i = pp_opt_find(r->set->table, name, len);
+    const char *value = equals ? equals + 1 : NULL, *no = "false";
+    int i = pp_opt_find_also(r->set, name, len, &value);
     if (i >= 0) {
-        if (equals)
-            return give(r, i, equals + 1);
+        if (value)
+            return give(r, i, value);
         return r->set->table[i].type == PP_OPT_FLAG ? give(r, i, "true") : give_next(r, i);
     }
     if (len > 3 && strncmp(name, "no-", 3) == 0) {
-        i = pp_opt_find(r->set->table, name + 3, len - 3);
+        i = pp_opt_find_also(r->set, name + 3, len - 3, &no);
         if (i >= 0 && r->set->table[i].type == PP_OPT_FLAG && !equals)
-            return give(r, i, "false");
+            return give(r, i, no);
     }
     char word[64];
     snprintf(word, sizeof(word), "%.*s", len, name);

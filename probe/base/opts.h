@@ -56,17 +56,20 @@ enum { PP_OPTS_MAX = 96 }; /* rows of a table */
 struct pp_opt_set {
     const struct pp_opt *table; /* ends with name == NULL */
     void *fields;
-    const char *command;               /* whose options: a heading of the config file, and for sentences */
+    const char *command; /* whose options: a heading of the config file, and for sentences */
+    /* Other names that options go by ("num_workers" for --workers): the option's name, and *value (NULL: none
+     * was given) as it is given to that; NULL: no option has that name. May be NULL. */
+    const char *(*also)(const char *name, const char **value);
     unsigned char source[PP_OPTS_MAX]; /* enum pp_opt_source per row, filled by parse */
 };
 
 /* Applies defaults, then the config file ($XDG_CONFIG_HOME/pipeprobe/config: "name = value" lines under
  * [command]), then PIPEPROBE_NAME variables, then argv[1..]. "--name=value", "--name value", "-nvalue", "--"
  * are understood; operands are collected in argv order into operands (NULL-terminated, caller's array of argc
- * + 1). PP_E_USAGE with a sentence naming the nearest option. Strings point into argv, the environment or
- * memory kept for the life of the process (a config file's values hang on one list: parse from one thread). A
- * FLAG reads 1/true/yes/on and 0/false/no/off from file and environment. A LIST given by a stronger source
- * replaces what a weaker one gave. A table has at most PP_OPTS_MAX rows. */
+ * + 1). In names '_' is '-'. PP_E_USAGE with a sentence naming the nearest option. Strings point into argv,
+ * the environment or memory kept for the life of the process (a config file's values hang on one list: parse
+ * from one thread). A FLAG reads 1/true/yes/on and 0/false/no/off from file and environment. A LIST given by
+ * a stronger source replaces what a weaker one gave. A table has at most PP_OPTS_MAX rows. */
 pp_status pp_opts_parse(struct pp_opt_set *set, int argc, char **argv, const char **operands, int *n_operands,
                         struct pp_err *err);
 

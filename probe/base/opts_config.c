@@ -110,18 +110,18 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
         return pp_fail(err, PP_E_USAGE, "%s:%d: '%s' is not of the form name = value", c->path, c->line, s);
     *equals = '\0';
     const char *name = trim(s);
-    int i = pp_opt_find(c->set->table, name, -1);
+    const char *given = unquote(trim(equals + 1));
+    int i = pp_opt_find_also(c->set, name, -1, &given);
     if (i < 0) {
         const char *near = pp_opt_nearest(c->set->table, name);
         return pp_fail(err, PP_E_USAGE, "%s:%d: %s: unknown option of %s%s%s%s", c->path, c->line, name,
                        c->set->command, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
-    const char *value = keep(unquote(trim(equals + 1)), err);
-    if (!value)
+    if (!(given = keep(given, err)))
         return PP_E_NO_MEMORY;
     char where[PATH_MAX + 80];
     snprintf(where, sizeof(where), "%s:%d: %s", c->path, c->line, name);
-    return pp_opt_store(c->set, i, PP_OPT_CONFIG, where, value, err);
+    return pp_opt_store(c->set, i, PP_OPT_CONFIG, where, given, err);
 }
 
 static pp_status read_line(struct config *c, char *line, struct pp_err *err)

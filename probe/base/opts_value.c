@@ -14,10 +14,24 @@ enum { MAX_ROWS = sizeof(((struct pp_opt_set *)0)->source) };
 int pp_opt_find(const struct pp_opt *table, const char *name, int len)
 {
     size_t n = len < 0 ? strlen(name) : (size_t)len;
-    for (int i = 0; table[i].name; i++)
-        if (strlen(table[i].name) == n && memcmp(table[i].name, name, n) == 0)
+    for (int i = 0; table[i].name; i++) {
+        size_t same = 0;
+        while (same < n &&
+               (table[i].name[same] == name[same] || (table[i].name[same] == '-' && name[same] == '_')))
+            same++;
+        if (same == n && table[i].name[n] == '\0')
             return i;
+    }
     return -1;
+}
+
+int pp_opt_find_also(const struct pp_opt_set *set, const char *name, int len, const char **value)
+{
+    char word[64];
+    int i = pp_opt_find(set->table, name, len);
+    snprintf(word, sizeof(word), "%.*s", len < 0 ? (int)strlen(name) : len, name);
+    const char *option = i < 0 && set->also ? set->also(word, value) : NULL;
+    return option ? pp_opt_find(set->table, option, -1) : i;
 }
 
 int pp_opt_find_letter(const struct pp_opt *table, char letter)

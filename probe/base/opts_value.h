@@ -5,8 +5,10 @@
 
 #include "probe/base/opts.h"
 
-/* Which row; -1 when there is none. len < 0: the whole of name. */
+/* Which row; -1 when there is none. len < 0: the whole of name. '_' is '-'. */
 int pp_opt_find(const struct pp_opt *table, const char *name, int len);
+/* Likewise, and by set->also, which may put another value in *value's place. */
+int pp_opt_find_also(const struct pp_opt_set *set, const char *name, int len, const char **value);
 int pp_opt_find_letter(const struct pp_opt *table, char letter);
 /* Nearest option name, or NULL. */
 const char *pp_opt_nearest(const struct pp_opt *table, const char *name);

@@ -95,8 +95,9 @@ struct pp_report_fix {
     double samples_per_s;
     const char *change;  /* in words: "num_workers=8", "half the decode and transform work" */
     const char *assumes; /* what the prediction takes for granted beyond the recording; NULL: nothing */
-    int effort; /* 0: a setting; 1: needs work on code, data or machines; 2: no change that can be made,
-                   but an amount ("half the work"): last in every list */
+    int effort;      /* 0: a setting; 1: needs work on code, data or machines; 2: no change that can be made,
+                        but an amount ("half the work"): last in every list */
+    const char *set; /* the change as data: "num_workers=8" (report/replay/knobs.h) */
 };
 
 /* What can be pasted to do as next_step says, and what the replay predicts of it (report/verdict/action.h).

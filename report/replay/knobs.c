@@ -1,5 +1,5 @@
-/* The knobs of the what-if as a table: name, values, and how text becomes numbers; and those that are
- * refused, with the reason. */
+#include "report/replay/knobs.h"
+
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
 #include "report/replay/nvjpeg.h"
@@ -9,280 +9,436 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind {
-    COUNT,
-    FACTOR,
-    DECODE,
-    CPUS,
-    BATCH,
-    ORDER,
-    PINNED,
-    OVERLAP,
-    CACHE,
-    CACHE_BYTES,
-    BANDWIDTH,
-    LATENCY,
-    STEP,
-    STEP_MS,
-    UNPICKLE,
-    PERSISTENT,
-    INFLIGHT,
-    FIRST_BYTE,
-    STREAM,
-    HEDGE,
-    KEPT,
-    HOSTS,
-    SHARD_SIZE
-};
+enum { MOST_COUNT = 1024, MOST_BATCH = 1000000, MOST_INFLIGHT = 256 };
+#define TOO_LARGE 1e9 /* a factor or an amount */
 
-#define ON_GPU "nvjpeg"
-#define MOST_COUNT 1024
-#define MOST_BATCH 1000000
-#define MOST_INFLIGHT 256
-#define TEXT_OF(n) #n
-#define TEXT(n) TEXT_OF(n)
-
-/* What a value has to be, where its name does not say it. */
-static const char *const ranges[] = {
-    [COUNT] = ", a whole number from 1 to " TEXT(MOST_COUNT),
-    [FACTOR] = ", a number from 0 on",
-    [DECODE] = ", a number from 0 on",
-    [CPUS] = ", a number above 0",
-    [BATCH] = ", a whole number from 1 to " TEXT(MOST_BATCH),
-    [ORDER] = "",
-    [PINNED] = "",
-    [OVERLAP] = "",
-    [CACHE] = " from 0 to 1",
-    [CACHE_BYTES] = ", such as 200GiB",
-    [BANDWIDTH] = ", such as 200M",
-    [LATENCY] = ", a number from 0 on",
-    [STEP] = ", a number from 0 on",
-    [STEP_MS] = ", a number above 0",
-    [UNPICKLE] = ", a number from 0 on",
-    [PERSISTENT] = "",
-    [INFLIGHT] = ", a whole number from 1 to " TEXT(MOST_INFLIGHT),
-    [FIRST_BYTE] = ", a number from 0 on",
-    [STREAM] = ", such as 80M",
-    [HEDGE] = "",
-    [KEPT] = "",
-    [HOSTS] = "",
-    [SHARD_SIZE] = ", such as 256MiB",
-};
-
-static const struct {
-    const char *name, *values, *help;
-    enum kind kind;
-    size_t offset; /* of the int (COUNT) or double (FACTOR) */
-} knobs[] = {
-#define AT(field) offsetof(struct pp_knobs, field)
-    {"workers", "N", "decoding threads", COUNT, AT(workers)},
-    {"prefetch", "N", "batches in flight per worker", COUNT, AT(prefetch)},
-    {"copy-buffers", "N", "batches on the device", COUNT, AT(copy_buffers)},
-    {"overlap", "on|off", "copies overlap the steps (copy-buffers 2 or 1)", OVERLAP, 0},
-    {"batch-size", "N", "samples per batch; the step grows with it unless given", BATCH, 0},
-    {"order", "in-order|out-of-order", "delivery order of batches", ORDER, 0},
-    {"pinned", "yes|no", "page-locked batch memory: copies cost no CPU, and do not block a PyTorch job",
-     PINNED, 0},
-    {"persistent-workers", "yes", "PyTorch's workers stay for all epochs", PERSISTENT, 0},
-    {"cpus", "N", "usable CPUs; fractions for a quota", CPUS, 0},
-    {"cache", "warm|SHARE", "share of the reads served from the page cache", CACHE, 0},
-    {"cache-bytes", "SIZE", "a local cache of that size, of a recording without one", CACHE_BYTES, 0},
-    {"storage-latency", "FACTOR", "factor on the time blocked in reads", LATENCY, 0},
-    {"storage-bandwidth", "BYTES_PER_S", "bandwidth shared by all reads", BANDWIDTH, 0},
-    {"inflight", "N", "reads in flight per worker", INFLIGHT, 0},
-    {"object-latency", "FACTOR", "factor on the time to the first byte of requests", FIRST_BYTE, 0},
-    {"stream-bandwidth", "BYTES_PER_S", "bandwidth of each connection", STREAM, 0},
-    {"hedge", "p95|p99", "requests slower than that are made twice", HEDGE, 0},
-    {"connections", "kept", "no request opens a connection: no DNS, TCP, TLS", KEPT, 0},
-    {"hosts", "even", "the slowest host answers as the others do", HOSTS, 0},
-    {"shard-size", "SIZE", "shards of that size behind a stream: fewer requests, or more", SHARD_SIZE, 0},
-    {"decode", "FACTOR|nvjpeg[:RATE[:MS]]",
-     "factor on the CPU time of decoding; on the GPU, RATE images/s, MS a batch", DECODE, 0},
-    {"transform", "FACTOR", "factor on the CPU time of transforms", FACTOR, AT(transform)},
-    {"collate", "FACTOR", "factor on the CPU time of collating", FACTOR, AT(collate)},
-    {"unpickle", "FACTOR", "factor on the time in which the trainer unpickles batches", UNPICKLE, 0},
-    {"copy", "FACTOR", "factor on the time of copies to the device", FACTOR, AT(copy)},
-    {"sync", "FACTOR", "factor on the time in device syncs", FACTOR, AT(sync)},
-    {"collective", "FACTOR", "factor on the other ranks' step; 0: no waits for other ranks", FACTOR,
-     AT(collective)},
-    {"retries", "FACTOR", "factor on the time of refused requests and of back-off", FACTOR, AT(retry)},
-    {"step", "FACTOR", "factor on the trainer's step", STEP, 0},
-    {"step-ms", "MS", "the trainer's step, without waiting", STEP_MS, 0},
-#undef AT
-};
-
-static const struct {
-    const char *name, *why;
-} refused[] = {
-    {"gil", "interpreter lock hold times are not in the recording; measure a run without it"},
-    {"gpu-decode", "the device's decode speed is not in the recording; decode=nvjpeg:IMAGES_PER_S states it"},
-    {"format",
-     "the cost of another file format is not in the recording; convert a part of the data and record it"},
-    {"device",
-     "another device's step and link are not in the recording; step-ms and copy-buffers can be set"},
-};
-
-enum { KNOBS = sizeof(knobs) / sizeof(*knobs), REFUSED = sizeof(refused) / sizeof(*refused) };
-
-const char *pp_knobs_help(int i, const char **name, const char **values)
+struct pp_knobs pp_knobs_none(void)
 {
-    if (i < 0 || i >= KNOBS)
-        return NULL;
-    *name = knobs[i].name;
-    *values = knobs[i].values;
-    return knobs[i].help;
+    return (struct pp_knobs){.read = 1,
+                             .first_byte = 1,
+                             .decode = 1,
+                             .transform = 1,
+                             .collate = 1,
+                             .unpickle = 1,
+                             .step = 1,
+                             .device_decode = 1,
+                             .copy = 1,
+                             .sync = 1,
+                             .retry = 1,
+                             .collective = 1};
 }
 
-static int is(const char *a, const char *b)
-{
-    return strcmp(a, b) == 0;
-}
+/* ---- what follows from a value ---- */
 
-/* 1 for yes, 0 for no, -1 for neither. */
-static int yes_no(const char *v)
-{
-    return is(v, "yes") || is(v, "on") || is(v, "true")    ? 1
-           : is(v, "no") || is(v, "off") || is(v, "false") ? 0
-                                                           : -1;
-}
-
-static int positive(const char *v, double *out)
-{
-    return pp_parse_double(v, out) == PP_OK && *out > 0 && *out < 1e9;
-}
-
-static int set_order(struct pp_knobs *k, const char *v)
-{
-    k->order = is(v, "in-order") ? 1 : is(v, "out-of-order") ? 2 : 0;
-    return k->order != 0;
-}
-
-static int set_cache(struct pp_knobs *k, const char *v)
-{
-    if (is(v, "warm"))
-        return k->cached = 1, 1;
-    return pp_parse_double(v, &k->cached) == PP_OK && k->cached >= 0 && k->cached <= 1;
-}
-
-/* What a cache can hold of the data, and so of each epoch; NAN: how much that is was not recorded. */
-static double held_share(const struct pp_costs *c, uint64_t cache_bytes)
+/* The field has the bytes of a cache: its share of the data, and so of the reads of an epoch. NAN: how large
+ * the data are was not recorded. */
+static void hold_share(struct pp_knobs *k, const struct pp_costs *c)
 {
     double bytes = 0;
     for (size_t i = 0; i < c->n; i++)
         bytes += (double)c->samples[i].bytes / (double)c->n;
     double data = bytes * (double)c->dataset_samples;
-    return data > 0 ? fmin((double)cache_bytes / data, 1) : NAN;
+    k->cached = data > 0 ? fmin(k->cached / data, 1) : NAN;
 }
 
-static int factor(const char *v, double *out)
+static void state_step(struct pp_knobs *k, const struct pp_costs *c)
 {
-    return pp_parse_double(v, out) == PP_OK && *out >= 0 && *out < 1e9;
+    (void)c;
+    k->step_stated = 1;
 }
 
-static int set_step_ms(struct pp_knobs *k, const char *v)
+#define ONE_TENSOR (-1)
+#define FIRST_TENSOR 2 /* costs as much as that many more at most: the message itself is read besides */
+
+static void unpickle_one(struct pp_knobs *k, const struct pp_costs *c)
 {
-    double ms;
-    return positive(v, &ms) && (k->step_ns = ms * 1e6, 1);
+    if (k->unpickle != ONE_TENSOR)
+        return;
+    k->unpickle = 1 / c->batch_tensors;
+    k->unpickle_most = fmin(FIRST_TENSOR / c->batch_tensors, 1);
 }
 
-static int set(struct pp_knobs *k, const struct pp_costs *c, int i, const char *v)
+#define MUCH_THROTTLED 0.02 /* of the time */
+
+/* As many CPUs as there are, for us alone; of a quota that throttles, twice as many. */
+static void lift_quota(struct pp_knobs *k, const struct pp_costs *c)
+{
+    k->cpus = c->throttled_share > MUCH_THROTTLED ? 2 * c->cpus : c->cpus;
+}
+
+/* ---- why a replay cannot know ---- */
+
+static const char *unpickle_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    if (!(c->unpickle_ns > 0))
+        return "what it takes is not in the recording; pipeprobe exec records it of PyTorch jobs with workers";
+    return k->unpickle >= 0 ? NULL
+                            : "how many tensors a batch has is not in the recording; use unpickle=FACTOR";
+}
+
+static const char *restarts_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    (void)k;
+    return c->may_persist && c->epoch_workers_ns > 0
+               ? NULL
+               : "no workers of a PyTorch DataLoader that lives for several epochs, and runs to their ends, start again in the recording";
+}
+
+static const char *pinning_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    if (k->pinned && c->no_pinning)
+        return c->no_pinning;
+    return k->pinned || c->pageable ? NULL
+                                    : "the cost of pageable copies was not recorded; run with --pageable";
+}
+
+static const char *cache_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    (void)c;
+    return isnan(k->cached) ? "the size of the data set is not in the recording; use cache=SHARE" : NULL;
+}
+
+static const char *inflight_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    (void)k;
+    if (c->streaming)
+        return "a stream (--stream) is read by one thread, a piece at a time; record a run by index";
+    return c->inflight
+               ? NULL
+               : "this loader reads one sample at a time, or what its reads took alone was not recorded; set num_workers";
+}
+
+static const char *requests_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    (void)k;
+    return c->requests.answers ? NULL : "there are no requests to a remote storage in the recording";
+}
+
+static const char *hedge_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    return c->streaming ? "the requests of a stream (--stream) are made once" : requests_unknown(c, k);
+}
+
+static const char *hosts_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    const char *why = requests_unknown(c, k);
+    if (!why && isnan(c->requests.slow_host))
+        why = "all requests went to one host, or too few to any other";
+    return why;
+}
+
+static const char *shards_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    (void)k;
+    return pp_shards_unknown(c);
+}
+
+static const char *lock_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    (void)k;
+    return c->locked ? NULL : "the recording has no lock that the workers share";
+}
+
+static const char *load_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    (void)k;
+    int compete = c->others > 0.1 || c->groups > 0.05 || c->throttled_share > MUCH_THROTTLED;
+    return compete ? NULL : "the recording has hardly any background load, and no quota that throttles";
+}
+
+/* ---- the table ---- */
+
+static const struct pp_knob_word truth[] = {{"True", 1}, {"False", 0}, {NULL, 0}},
+                                 only_true[] = {{"True", 1}, {NULL, 0}},
+                                 order[] = {{"True", 1},
+                                            {"False", 2},
+                                            {"in-order", 1},
+                                            {"out-of-order", 2},
+                                            {NULL, 0}},
+                                 overlap[] = {{"True", 2}, {"False", 1}, {NULL, 0}},
+                                 warm[] = {{"warm", 1}, {NULL, 0}}, cached[] = {{"cached", 0}, {NULL, 0}},
+                                 late[] = {{"p95", 0.95}, {"p99", 0.99}, {NULL, 0}},
+                                 kept[] = {{"kept", 1}, {NULL, 0}}, even[] = {{"even", 1}, {NULL, 0}},
+                                 none[] = {{"none", 1}, {NULL, 0}}, no_time[] = {{"none", 0}, {NULL, 0}},
+                                 one_tensor[] = {{"one-tensor", ONE_TENSOR}, {NULL, 0}};
+
+#define AT(member) .field = offsetof(struct pp_knobs, member)
+
+/* clang-format off */
+const struct pp_knob pp_knob_rows[] = {
+    [PP_KNOB_NUM_WORKERS] =
+    {"num_workers", "workers fewer-workers", "N", "decoding threads, or processes", PP_KNOB_COUNT, AT(workers),
+     .most = MOST_COUNT, .is_argument = 1, .option = "workers", .step = PP_STEP_ONE, .recorded = "workers"},
+    [PP_KNOB_PREFETCH_FACTOR] =
+    {"prefetch_factor", "prefetch", "N", "batches in flight per worker", PP_KNOB_COUNT, AT(prefetch),
+     .most = MOST_COUNT, .is_argument = 1, .usual = 2, .option = "prefetch", .step = PP_STEP_ONE, .recorded = "prefetch"},
+    [PP_KNOB_PIN_MEMORY] =
+    {"pin_memory", "pinned pin", "True|False",
+     "page-locked batch memory: copies cost no CPU, and do not block a PyTorch job", PP_KNOB_SWITCH, AT(pinned),
+     .words = truth, .unknown = pinning_unknown, .is_argument = 1, .option = "pageable", .flag = -1},
+    [PP_KNOB_PERSISTENT_WORKERS] =
+    {"persistent_workers", "persistent", "True", "PyTorch's workers stay for all epochs", PP_KNOB_SWITCH, AT(persistent),
+     .words = only_true, .unknown = restarts_unknown, .is_argument = 1},
+    [PP_KNOB_IN_ORDER] =
+    {"in_order", "order", "True|False", "delivery order of batches: as sampled, or as finished", PP_KNOB_SWITCH, AT(order),
+     .words = order, .is_argument = 1, .usual = 1, .option = "out-of-order", .flag = -1},
+
+    {"copy-buffers", "buffers", "N", "batches on the device", PP_KNOB_COUNT, AT(copy_buffers), .most = MOST_COUNT,
+     .option = "copy-buffers", .step = PP_STEP_ONE, .recorded = "copy_buffers"},
+    {"overlap", NULL, "True|False", "copies overlap the steps (copy-buffers 2 or 1)", PP_KNOB_SWITCH, AT(copy_buffers),
+     .words = overlap},
+    {"batch_size", "batch", "N", "samples per batch; the step grows with it unless given", PP_KNOB_COUNT, AT(batch),
+     .most = MOST_BATCH, .is_argument = 1, .option = "batch-size", .step = PP_STEP_DOUBLE, .recorded = "batch_size"},
+    {"cpus", NULL, "N", "usable CPUs; fractions for a quota", PP_KNOB_AMOUNT, AT(cpus), .step = PP_STEP_ONE,
+     .recorded = "usable_cpus"},
+    {"other-load", NULL, "none", "no other program, and no quota, takes these CPUs", PP_KNOB_SWITCH, AT(alone),
+     .words = none, .then = lift_quota, .unknown = load_unknown},
+    {"cache", NULL, "warm|SHARE", "share of the reads served from the page cache", PP_KNOB_SHARE, AT(cached), .words = warm,
+     .step = PP_STEP_TENTH},
+    {"cache-bytes", NULL, "SIZE", "a local cache of that size, of a recording without one", PP_KNOB_BYTES, AT(cached),
+     .example = "200GiB", .then = hold_share, .unknown = cache_unknown},
+    {"storage-latency", "storage", "cached|FACTOR", "factor on the time blocked in reads", PP_KNOB_FACTOR, AT(read),
+     .words = cached, .step = PP_STEP_FIFTH},
+    {"storage-bandwidth", NULL, "BYTES_PER_S", "bandwidth shared by all reads", PP_KNOB_BYTES, AT(bandwidth), .example = "200M"},
+    {"inflight", NULL, "N", "reads in flight per worker", PP_KNOB_COUNT, AT(inflight), .most = MOST_INFLIGHT,
+     .unknown = inflight_unknown, .option = "inflight"},
+    {"object-latency", NULL, "FACTOR", "factor on the time to the first byte of requests", PP_KNOB_FACTOR, AT(first_byte),
+     .unknown = requests_unknown},
+    {"stream-bandwidth", NULL, "BYTES_PER_S", "bandwidth of each connection", PP_KNOB_BYTES, AT(stream), .example = "80M",
+     .unknown = requests_unknown},
+    {"hedge", NULL, "p95|p99", "requests slower than that are made twice", PP_KNOB_WORD, AT(hedge), .words = late,
+     .unknown = hedge_unknown},
+    {"connections", NULL, "kept", "no request opens a connection: no DNS, TCP, TLS", PP_KNOB_SWITCH, AT(kept), .words = kept,
+     .unknown = requests_unknown},
+    {"hosts", NULL, "even", "the slowest host answers as the others do", PP_KNOB_SWITCH, AT(even_hosts), .words = even,
+     .unknown = hosts_unknown},
+    {"shard-size", NULL, "SIZE", "shards of that size behind a stream: fewer requests, or more", PP_KNOB_BYTES,
+     AT(shard_bytes), .example = "256MiB", .unknown = shards_unknown},
+    {"decode", NULL, "FACTOR|nvjpeg[:RATE[:MS]]", "factor on the CPU time of decoding; on the GPU, RATE images/s, MS a batch",
+     PP_KNOB_FACTOR, AT(decode), .special = "nvjpeg", .set_special = pp_nvjpeg_set, .option = "decode",
+     .step = PP_STEP_FIFTH},
+    {"transform", NULL, "FACTOR", "factor on the CPU time of transforms", PP_KNOB_FACTOR, AT(transform), .step = PP_STEP_FIFTH},
+    {"collate", NULL, "FACTOR", "factor on the CPU time of collating", PP_KNOB_FACTOR, AT(collate)},
+    {"unpickle", NULL, "one-tensor|FACTOR", "factor on the time in which the trainer unpickles batches", PP_KNOB_FACTOR,
+     AT(unpickle), .words = one_tensor, .then = unpickle_one, .unknown = unpickle_unknown},
+    {"copy", "link", "FACTOR", "factor on the time of copies to the device", PP_KNOB_FACTOR, AT(copy)},
+    {"sync", NULL, "none|FACTOR", "factor on the time in device syncs", PP_KNOB_FACTOR, AT(sync), .words = no_time,
+     .option = "sync-every-step", .flag = 1},
+    {"lock", NULL, "none", "no worker waits for a lock that another one holds", PP_KNOB_SWITCH, AT(unlocked), .words = none,
+     .unknown = lock_unknown},
+    {"slow-worker", NULL, "even", "the slow worker is as fast as the median one", PP_KNOB_SWITCH, AT(even_workers),
+     .words = even},
+    {"collective", "rank", "FACTOR", "factor on the other ranks' step; 0: no waits for other ranks", PP_KNOB_FACTOR,
+     AT(collective)},
+    {"retries", "errors", "none|FACTOR", "factor on the time of refused requests and of back-off", PP_KNOB_FACTOR, AT(retry),
+     .words = no_time},
+    {"step", NULL, "FACTOR", "factor on the trainer's step", PP_KNOB_FACTOR, AT(step), .then = state_step,
+     .step = PP_STEP_FIFTH},
+    {"step-ms", NULL, "MS", "the trainer's step, without waiting", PP_KNOB_AMOUNT, AT(step_ns), .scale = 1e6},
+
+    {"gil", NULL, NULL, "interpreter lock hold times are not in the recording; measure a run without it", PP_KNOB_NEVER, 0},
+    {"gpu-decode", NULL, NULL,
+     "the device's decode speed is not in the recording; decode=nvjpeg:IMAGES_PER_S states it", PP_KNOB_NEVER, 0},
+    {"format", NULL, NULL,
+     "the cost of another file format is not in the recording; convert a part of the data and record it", PP_KNOB_NEVER, 0},
+    {"device", NULL, NULL,
+     "another device's step and link are not in the recording; step-ms and copy-buffers can be set", PP_KNOB_NEVER, 0},
+#ifdef PP_KNOB_OF_A_TEST
+    PP_KNOB_OF_A_TEST,
+#endif
+    {.name = NULL},
+};
+/* clang-format on */
+
+enum { KNOBS = sizeof(pp_knob_rows) / sizeof(*pp_knob_rows) - 1 };
+
+/* ---- names ---- */
+
+/* '-' is '_'. */
+static int is_name(const char *name, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (name[i] != text[i] && !(strchr("-_", name[i]) && name[i] && strchr("-_", text[i]) && text[i]))
+            return 0;
+    return name[length] == '\0' || name[length] == ' ';
+}
+
+const struct pp_knob *pp_knob_find(const char *name, size_t length)
+{
+    for (const struct pp_knob *knob = pp_knob_rows; length && knob->name; knob++) {
+        if (is_name(knob->name, name, length))
+            return knob;
+        for (const char *p = knob->also; p && *p; p += strcspn(p, " "), p += strspn(p, " "))
+            if (is_name(p, name, length))
+                return knob;
+    }
+    return NULL;
+}
+
+const char *pp_knob_nearest(const char *name)
+{
+    const char *names[KNOBS + 1] = {0};
+    size_t n = 0;
+    for (const struct pp_knob *knob = pp_knob_rows; knob->name; knob++)
+        if (knob->kind != PP_KNOB_NEVER)
+            names[n++] = knob->name;
+    const char *near = pp_nearest(name, names);
+    for (const struct pp_knob *knob = pp_knob_rows; !near && knob->name; knob++) {
+        char words[64], *rest = words, *word;
+        snprintf(words, sizeof(words), "%s", knob->also ? knob->also : "");
+        while (!near && (word = strsep(&rest, " ")))
+            near = pp_nearest(name, (const char *const[]){word, NULL}) ? knob->name : NULL;
+    }
+    return near;
+}
+
+/* ---- values ---- */
+
+static int is_one_of(const char *text, const char *const *words)
+{
+    while (*words && strcmp(text, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+static const char *plain_truth(const char *text)
+{
+    static const char *const yes[] = {"True", "true", "yes", "on", "1", NULL}, *const no[] = {
+                                                                                   "False", "false", "no",
+                                                                                   "off",   "0",     NULL};
+    return is_one_of(text, yes) ? "True" : is_one_of(text, no) ? "False" : text;
+}
+
+/* A word of the row; NULL: text is none. */
+static const double *find_word(const struct pp_knob *knob, const char *text)
+{
+    const char *word = knob->kind == PP_KNOB_SWITCH ? plain_truth(text) : text;
+    for (const struct pp_knob_word *w = knob->words; w && w->word; w++)
+        if (strcmp(w->word, word) == 0)
+            return &w->value;
+    return NULL;
+}
+
+int pp_knob_truth(const struct pp_knob *knob, const char *text)
+{
+    const double *value = find_word(knob, text);
+    if (value && knob->flag > 0)
+        return *value != 0;
+    for (const struct pp_knob_word *w = knob->words; value && w->word; w++)
+        if (w->value == *value) { /* "out-of-order" is False, the first word with its value */
+            text = w->word;
+            break;
+        }
+    const char *word = plain_truth(text);
+    return strcmp(word, "True") == 0 ? 1 : strcmp(word, "False") == 0 ? 0 : -1;
+}
+
+static int parse_value(const struct pp_knob *knob, const char *text, double *value)
 {
     int64_t n;
     uint64_t bytes;
-    int answer = yes_no(v);
-    switch (knobs[i].kind) {
-    case COUNT:
-        return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= MOST_COUNT &&
-               (*(int *)((char *)k + knobs[i].offset) = (int)n, 1);
-    case FACTOR: return factor(v, (double *)((char *)k + knobs[i].offset));
-    case DECODE: return factor(v, &k->decode);
-    case CPUS: return positive(v, &k->cpus);
-    case BATCH: return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= MOST_BATCH && (k->batch = (double)n, 1);
-    case ORDER: return set_order(k, v);
-    case PINNED: return answer >= 0 && (k->pinned = answer, 1);
-    case OVERLAP: return answer >= 0 && (k->copy_buffers = answer ? 2 : 1, 1);
-    case CACHE: return set_cache(k, v);
-    case CACHE_BYTES:
-        return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->cached = held_share(c, bytes), 1);
-    case LATENCY: return factor(v, &k->read);
-    case BANDWIDTH:
-        return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->bandwidth = (double)bytes, 1);
-    case INFLIGHT:
-        return pp_parse_int(v, &n) == PP_OK && n >= 1 && n <= MOST_INFLIGHT && (k->inflight = (int)n, 1);
-    case FIRST_BYTE: return factor(v, &k->first_byte);
-    case STREAM: return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->stream = (double)bytes, 1);
-    case HEDGE: return (k->hedge = is(v, "p95") ? 0.95 : is(v, "p99") ? 0.99 : 0) > 0;
-    case KEPT: return is(v, "kept") && (k->kept = 1);
-    case SHARD_SIZE:
-        return pp_parse_size(v, &bytes) == PP_OK && bytes > 0 && (k->shard_bytes = (double)bytes, 1);
-    case HOSTS: return is(v, "even") && (k->even_hosts = 1);
-    case STEP: return factor(v, &k->step) && (k->step_stated = 1);
-    case STEP_MS: return set_step_ms(k, v);
-    case UNPICKLE: return factor(v, &k->unpickle);
-    case PERSISTENT: return answer == 1 && (k->persistent = 1);
+    const double *word = find_word(knob, text);
+    if (word)
+        return *value = *word, 1;
+    switch (knob->kind) {
+    case PP_KNOB_COUNT:
+        return pp_parse_int(text, &n) == PP_OK && n >= 1 && n <= knob->most && (*value = (double)n, 1);
+    case PP_KNOB_BYTES:
+        return pp_parse_size(text, &bytes) == PP_OK && bytes > 0 && (*value = (double)bytes, 1);
+    case PP_KNOB_FACTOR: return pp_parse_double(text, value) == PP_OK && *value >= 0 && *value < TOO_LARGE;
+    case PP_KNOB_AMOUNT: return pp_parse_double(text, value) == PP_OK && *value > 0 && *value < TOO_LARGE;
+    case PP_KNOB_SHARE: return pp_parse_double(text, value) == PP_OK && *value >= 0 && *value <= 1;
+    default: return 0;
     }
-    return 0;
+}
+
+/* What a value has to be, where the row's values do not say it. */
+static const char *range_of(const struct pp_knob *knob, char buf[64])
+{
+    *buf = '\0';
+    switch (knob->kind) {
+    case PP_KNOB_COUNT: snprintf(buf, 64, ", a whole number from 1 to %.0f", knob->most); break;
+    case PP_KNOB_FACTOR: return ", a number from 0 on";
+    case PP_KNOB_AMOUNT: return ", a number above 0";
+    case PP_KNOB_SHARE: return " from 0 to 1";
+    case PP_KNOB_BYTES: snprintf(buf, 64, ", such as %s", knob->example); break;
+    default: break;
+    }
+    return buf;
 }
 
 pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char *text, struct pp_err *err)
 {
-    const char *names[KNOBS + 1] = {0}, *eq = strchr(text, '=');
-    char name[40];
+    char name[40], range[64];
+    const char *eq = strchr(text, '='), *why;
+    double value;
     snprintf(name, sizeof(name), "%.*s", (int)(eq ? eq - text : (long)strlen(text)), text);
-    for (int i = 0; i < REFUSED; i++)
-        if (is(name, refused[i].name))
-            return pp_fail(err, PP_E_UNSUPPORTED, "%s cannot be predicted: %s", name, refused[i].why);
-    int i = 0;
-    while (i < KNOBS && !is(knobs[i].name, name))
-        names[i] = knobs[i].name, i++;
-    if (i == KNOBS) {
-        const char *near = pp_nearest(name, names);
+    const struct pp_knob *knob = pp_knob_find(name, strlen(name));
+    if (!knob) {
+        const char *near = pp_knob_nearest(name);
         return pp_fail(err, PP_E_USAGE, "unknown knob '%s'%s%s%s (pipeprobe whatif --set list shows all)",
                        name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
-    if (eq && knobs[i].kind == DECODE && strncmp(eq + 1, ON_GPU, strlen(ON_GPU)) == 0)
-        return pp_nvjpeg_set(k, c, eq + 1 + strlen(ON_GPU), err);
-    if (!eq || !set(k, c, i, eq + 1))
-        return pp_fail(err, PP_E_USAGE, "'%s' is not valid; use %s=%s%s", text, name, knobs[i].values,
-                       ranges[knobs[i].kind]);
-    if (knobs[i].kind == UNPICKLE && !(c->unpickle_ns > 0))
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "unpickle cannot be predicted: what it takes is not in the recording; pipeprobe exec records it of PyTorch jobs with workers");
-    if (knobs[i].kind == PERSISTENT && !(c->may_persist && c->epoch_workers_ns > 0))
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "persistent-workers cannot be predicted: no workers of a PyTorch DataLoader that lives for several epochs, and runs to their ends, start again in the recording");
-    if (knobs[i].kind == PINNED && k->pinned && c->no_pinning)
-        return pp_fail(err, PP_E_UNSUPPORTED, "pinned cannot be predicted: %s", c->no_pinning);
-    if (knobs[i].kind == INFLIGHT && c->streaming)
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "inflight cannot be predicted: a stream (--stream) is read by one thread, a piece at a "
-            "time; record a run by index");
-    if (knobs[i].kind == INFLIGHT && !c->inflight)
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "inflight cannot be predicted: this loader reads one sample at a time, or what its reads took alone was not recorded; set workers");
-    if (knobs[i].kind == HEDGE && c->streaming)
-        return pp_fail(err, PP_E_UNSUPPORTED,
-                       "hedge cannot be predicted: the requests of a stream (--stream) are made once");
-    if (knobs[i].kind == SHARD_SIZE && pp_shards_unknown(c))
-        return pp_fail(err, PP_E_UNSUPPORTED, "shard-size cannot be predicted: %s", pp_shards_unknown(c));
-    if (knobs[i].kind > INFLIGHT && !c->requests.answers)
-        return pp_fail(err, PP_E_UNSUPPORTED,
-                       "%s cannot be predicted: there are no requests to a remote storage in the recording",
-                       name);
-    if (knobs[i].kind == HOSTS && isnan(c->requests.slow_host))
-        return pp_fail(err, PP_E_UNSUPPORTED,
-                       "hosts cannot be predicted: all requests went to one host, or too few to any other");
-    if (knobs[i].kind == CACHE_BYTES && isnan(k->cached))
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "cache-bytes cannot be predicted: the size of the data set is not in the recording; use cache=SHARE");
-    if (knobs[i].kind == PINNED && k->pinned != !c->pageable && c->pageable == 0)
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "pinned=no cannot be predicted: the cost of pageable copies was not recorded; run with --pageable");
-    return PP_OK;
+    if (knob->kind == PP_KNOB_NEVER)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s cannot be predicted: %s", knob->name, knob->help);
+    if (eq && knob->special && strncmp(eq + 1, knob->special, strlen(knob->special)) == 0)
+        return knob->set_special(k, c, eq + 1 + strlen(knob->special), err);
+    if (!eq || !parse_value(knob, eq + 1, &value))
+        return pp_fail(err, PP_E_USAGE, "'%s' is not valid; use %s=%s%s", text, name, knob->values,
+                       range_of(knob, range));
+    void *field = (char *)k + knob->field;
+    if (knob->kind == PP_KNOB_COUNT || knob->kind == PP_KNOB_SWITCH)
+        *(int *)field = (int)value;
+    else
+        *(double *)field = knob->scale > 0 ? value * knob->scale : value;
+    if (knob->then)
+        knob->then(k, c);
+    why = knob->unknown ? knob->unknown(c, k) : NULL;
+    return why ? pp_fail(err, PP_E_UNSUPPORTED, "%s cannot be predicted: %s", name, why) : PP_OK;
+}
+
+/* ---- several, and what they are elsewhere ---- */
+
+/* The next of words apart by spaces, into word; where it ends, NULL: there is none. */
+static const char *next_word(const char *p, char word[PP_KNOB_TEXT])
+{
+    p += strspn(p, " ");
+    size_t n = strcspn(p, " ");
+    snprintf(word, PP_KNOB_TEXT, "%.*s", (int)n, p);
+    return n ? p + n : NULL;
+}
+
+pp_status pp_knobs_set_all(struct pp_knobs *k, const struct pp_costs *c, const char *text, struct pp_err *err)
+{
+    char word[PP_KNOB_TEXT];
+    pp_status st = PP_OK;
+    for (const char *p = text; st == PP_OK && (p = next_word(p, word));)
+        st = pp_knobs_set(k, c, word, err);
+    return st;
+}
+
+const char *pp_knob_option(const char *set, char apart, char buf[PP_KNOB_TEXT])
+{
+    const char *eq = set ? strchr(set, '=') : NULL;
+    const struct pp_knob *knob = eq && !strchr(set, ' ') ? pp_knob_find(set, (size_t)(eq - set)) : NULL;
+    if (!knob || !knob->option)
+        return NULL;
+    if (knob->flag) {
+        int on = pp_knob_truth(knob, eq + 1);
+        if (on < 0)
+            return NULL;
+        snprintf(buf, PP_KNOB_TEXT, "--%s%s", on == (knob->flag > 0) ? "" : "no-", knob->option);
+        return buf;
+    }
+    if (knob->special && strncmp(eq + 1, knob->special, strlen(knob->special)) != 0)
+        return NULL; /* a factor on what it costs is no setting */
+    snprintf(buf, PP_KNOB_TEXT, "--%s%c%s", knob->option, apart, eq + 1);
+    return buf;
+}
+
+int pp_knob_is_argument(const char *set)
+{
+    const char *eq = set ? strchr(set, '=') : NULL;
+    const struct pp_knob *knob = eq && !strchr(set, ' ') ? pp_knob_find(set, (size_t)(eq - set)) : NULL;
+    return knob && knob->is_argument;
 }

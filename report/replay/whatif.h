@@ -8,52 +8,7 @@
 #define PP_REPORT_REPLAY_WHATIF_H
 
 #include "report/replay/costs.h"
-
-/* Images that a GPU decodes (nvjpeg.h). */
-struct pp_gpu_decode {
-    double per_s, low_per_s, high_per_s; /* images/s, and the interval; 0: decoding stays on the CPU */
-    double floor_ns, low_floor_ns, high_floor_ns; /* of a batch, however small */
-    double part;                                  /* of the images, that it takes */
-    double copied;                                /* bytes of a batch over the recorded ones */
-    int published;                                /* 1: the rate is; 0: it was stated */
-    int counted;                                  /* part is of the recording, and no assumption */
-};
-
-/* Multipliers are 1 and counts 0 where nothing changes: see pp_knobs_none. */
-struct pp_knobs {
-    int workers, prefetch, copy_buffers; /* 0: as recorded */
-    int order;                           /* 0: as recorded, 1: in order, 2: as finished */
-    double batch;                        /* samples; 0: as recorded */
-    double cpus;                         /* 0: as recorded */
-    int alone;                           /* 1: the run has the CPUs to itself */
-    double read, bandwidth; /* multiplier of blocked read time; bytes/s of all reads together, 0: no limit
-                               beyond what was recorded */
-    int inflight;           /* reads of a worker at a time; 0: as recorded */
-    double first_byte;      /* multiplier of the time to the first byte of requests */
-    double stream;          /* bytes/s of a connection; 0: as recorded */
-    double hedge;       /* requests slower than this quantile are made twice; 0: none more than recorded */
-    double shard_bytes; /* of a stream's shards; 0: as recorded (shards.h) */
-    int kept;           /* 1: no request opens a connection */
-    int even_hosts;     /* 1: no host is slower than the others */
-    double cached;      /* share of the reads served from the page cache, 0..1 */
-    double decode, transform, collate; /* multipliers of CPU time */
-    struct pp_gpu_decode gpu_decode;
-    double unpickle;      /* multiplier of the time in which the trainer unpickles batches */
-    double unpickle_most; /* the most that it may be; 0: it is what it is */
-    double step;          /* multiplier of the trainer's own time */
-    double step_ns;       /* or that time; 0: as the multiplier says */
-    int step_stated; /* 1: the multiplier holds at any batch size; 0: with another one a step is taken to grow
-                        in proportion besides */
-    double device_decode;     /* multiplier on the copy lane's waiting for the device's decoder */
-    double copy, sync, retry; /* multipliers; sync 0: no step waits for the device */
-    double collective; /* multiplier of what a step takes the other ranks; 0: they are never waited for */
-    int pinned;        /* 1: copies cost no CPU, and do not block a PyTorch job's steps */
-    int persistent;    /* 1: PyTorch's workers stay for all epochs */
-    int unlocked;      /* 1: workers do not exclude each other */
-    int even_workers;  /* 1: no worker is slower than the median one */
-    int even_samples;  /* 1: no sample costs more than three times the median one */
-};
-struct pp_knobs pp_knobs_none(void);
+#include "report/replay/knobs.h"
 
 struct pp_prediction {
     double samples_per_s, low, high;  /* 80 % interval */
@@ -101,11 +56,5 @@ struct pp_demand {
     double on_device; /* part of the samples that the device decodes */
 };
 void pp_whatif_demand(const struct pp_costs *c, const struct pp_knobs *k, struct pp_demand *out);
-
-/* "workers=8", "cache=warm", ... into knobs, given what was recorded. PP_E_USAGE for what is no knob;
- * PP_E_UNSUPPORTED, with the reason, for what a replay cannot know. */
-pp_status pp_knobs_set(struct pp_knobs *k, const struct pp_costs *c, const char *text, struct pp_err *err);
-/* One line per knob for --help; NULL after the last. */
-const char *pp_knobs_help(int i, const char **name, const char **values);
 
 #endif

@@ -18,22 +18,6 @@ enum { MIN_BATCHES = 60, MANY_SAMPLES = 200000, MOST_IN_FLIGHT = 500000 };
  * more samples than these. */
 enum { MANY_ROUNDS = 60, SAMPLES_OF_ROUNDS = 6000, SHORT_ROUNDS = 1500 };
 
-struct pp_knobs pp_knobs_none(void)
-{
-    return (struct pp_knobs){.read = 1,
-                             .first_byte = 1,
-                             .decode = 1,
-                             .transform = 1,
-                             .collate = 1,
-                             .unpickle = 1,
-                             .step = 1,
-                             .device_decode = 1,
-                             .copy = 1,
-                             .sync = 1,
-                             .retry = 1,
-                             .collective = 1};
-}
-
 static float middle(float *v, size_t n)
 {
     for (size_t gap = n / 2; gap > 0; gap /= 2) /* Shell's sort: n is small or this is called once */

@@ -132,20 +132,20 @@
 const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_MORE_WORKERS] = {"workers", "more workers",
                                 "Use more workers (num_workers), up to one per usable CPU.", MORE_WORKERS,
-                                .args = "num_workers={to}", .options = "--workers {to}"},
+                                .set = "num_workers={to}"},
     [PP_REMEDY_FEWER_WORKERS] = {"fewer-workers", "fewer workers",
                                  "Use fewer workers (num_workers): at most one per usable CPU.",
-                                 FEWER_WORKERS, .args = "num_workers={to}", .options = "--workers {to}"},
+                                 FEWER_WORKERS, .set = "num_workers={to}"},
     [PP_REMEDY_PREFETCH] = {"prefetch", "a deeper prefetch",
                             "Deepen the prefetch (prefetch_factor): storage is fast enough on average.",
-                            PREFETCH, .args = "prefetch_factor={to}", .options = "--prefetch {to}"},
+                            PREFETCH, .set = "prefetch_factor={to}"},
     [PP_REMEDY_OUT_OF_ORDER] =
         {"order", "batches in order of completion",
          "Deliver batches in order of completion (in_order=False), deepen the prefetch (prefetch_factor), or sort samples by size into buckets.",
-         OUT_OF_ORDER, .args = "in_order=False", .options = "--out-of-order", .by = "prefetch"},
+         OUT_OF_ORDER, .set = "in_order=False", .by = "prefetch"},
     [PP_REMEDY_PINNED] = {"pinned", "page-locked batch memory",
                           "Use page-locked batch memory (pin_memory=True), and copy with non_blocking=True.",
-                          PINNED, .args = "pin_memory=True"},
+                          PINNED, .set = "pin_memory=True"},
     [PP_REMEDY_COPY_AS_PINNED] =
         {NULL, NULL,
          "Copy the loader's tensors as they come (non_blocking=True), and convert them on the GPU.",
@@ -153,25 +153,26 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_COPY_BUFFERS] =
         {"buffers", "copies that overlap the steps",
          "Copy the next batch during the step, on a second stream with non_blocking=True.", OVERLAP,
-         .line = COPY_LINE, .options = "--copy-buffers {to}"},
+         .line = COPY_LINE, .set = "copy-buffers=2"},
     [PP_REMEDY_NO_SYNC] =
         {"sync", "no device sync in every step",
          "Remove the device sync in every step (.item(), torch.cuda.synchronize()) and use larger batches.",
-         NO_SYNC, .line = "if step % 100 == 0: print(loss.item())"},
+         NO_SYNC, .line = "if step % 100 == 0: print(loss.item())", .set = "sync=none"},
     [PP_REMEDY_COPY_LESS] =
         {"link",
          "half the bytes to copy: float16 (uint8, normalised on the device: a quarter), or a faster link",
          "Copy less: uint8, normalised on the device, or float16.", COPY_LESS, .line = COPY_BYTES_LINE,
-         .options = "--dtype f16", .by = "buffers"},
-    [PP_REMEDY_CACHED] = {"storage", "no blocking reads: cached, staged or packed data", NULL, CACHED},
+         .options = "--dtype f16", .set = "copy=0.5", .by = "buffers"},
+    [PP_REMEDY_CACHED] = {"storage", "no blocking reads: cached, staged or packed data", NULL, CACHED,
+                          .set = "storage-latency=cached"},
     [PP_REMEDY_LESS_WORK] =
         {"work",
          "half the decode and transform work: smaller images offline, cached decoded data, cheaper augmentation",
          "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
-         LESS_WORK, .amount = "decode=0.7"},
+         LESS_WORK, .amount = "decode=0.7", .set = "decode=0.5 transform=0.5 collate=0.5"},
     [PP_REMEDY_ERRORS] = {"errors", "no failing reads: fix or quarantine the files in table error",
                           "Fix or quarantine the failing files (listed in table error), or retry less often.",
-                          ERRORS},
+                          ERRORS, .set = "retries=none"},
     [PP_REMEDY_LOCK] =
         {"lock", "no lock contention in decode: processes instead of threads",
          "Decode outside the lock: processes instead of threads, or a library that releases the interpreter lock (GIL).",
@@ -180,20 +181,23 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "(torchvision.io, Pillow-SIMD, OpenCV)",
                "`wds.WebLoader(num_workers=N)`: processes",
                "decode with `fn.decoders.*`; Python code through `fn.external_source(parallel=True)` with "
-               "`py_num_workers=N`")},
+               "`py_num_workers=N`"),
+         .set = "lock=none"},
     [PP_REMEDY_OTHER_LOAD] = {"cpus", "exclusive CPUs: nothing else on them, or a larger quota",
-                              "Move other processes off these CPUs before changing the loader.", OTHER_LOAD},
+                              "Move other processes off these CPUs before changing the loader.", OTHER_LOAD,
+                              .set = "other-load=none"},
     [PP_REMEDY_SLOW_RANK] =
         {"slow-rank", "slow rank fixed, no waits for other ranks: see that rank's recording",
          "Fix the slow rank: see its recording for the cause. This rank's input is not the cause, and no change to it gains anything.",
-         RANKS},
+         RANKS, .set = "collective=0"},
     [PP_REMEDY_SLOW_WORKER] =
         {"slow-worker", "slow worker as fast as the others: check its CPU and NUMA node",
          "Check that worker (table of workers): its CPU, its memory, its mount; in_order=False and a larger prefetch_factor hide a part of it.",
          WORDS("`--out-of-order`, `--prefetch N` until it is mended",
                "what `worker_init_fn` gives that worker: its CPU affinity, its mount, its part of the data",
                "the shards of that worker: `workersplitter=wds.split_by_worker` gives each its own",
-               "`DALI_AFFINITY_MASK`: a CPU on the far NUMA node; `set_affinity=True`")},
+               "`DALI_AFFINITY_MASK`: a CPU on the far NUMA node; `set_affinity=True`"),
+         .set = "slow-worker=even"},
 
     [PP_REMEDY_GPU_DECODE] =
         {"gpu-decode", "decode on the GPU (nvJPEG), rate published, not measured", NULL,
@@ -202,7 +206,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`torchvision.transforms.v2` on the device; the DataLoader gives bytes",
                "`.to_tuple(\"jpg\", \"cls\")` without `.decode()`, then as in PyTorch",
                "`fn.decoders.image(device=\"mixed\")`"),
-         .only_listed = 1},
+         .set = "decode=nvjpeg", .only_listed = 1},
 
     [PP_REMEDY_FEWER_WORKERS_AUTO] = {NULL, NULL, "Use fewer workers (num_workers): one per usable CPU.",
                                       FEWER_WORKERS, .by = "fewer-workers"},
@@ -370,6 +374,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
         {.knob = "unpickle",
          .offer = "one tensor per batch in place of many small ones",
          .amount = "unpickle=0.5",
+         .set = "unpickle=one-tensor",
          .sentence =
              "Send fewer tensors per batch: one in place of many small ones; or larger batches. With a GPU, pin_memory=True has a thread of its own take them.",
          WORDS(NULL,
@@ -392,11 +397,11 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_KEEP_WORKERS_PREFETCH] =
         {NULL, NULL,
          "Keep the workers across epochs (persistent_workers=True in PyTorch), and prefetch across the boundary.",
-         KEEP_WORKERS, .args = "persistent_workers=True", .by = "persistent-workers"},
+         KEEP_WORKERS, .set = "persistent_workers=True", .by = "persistent-workers"},
     [PP_REMEDY_START_ONCE] =
         {NULL, NULL,
          "Start the workers once for all epochs (persistent_workers=True in PyTorch), and save the index of the dataset.",
-         KEEP_WORKERS, .args = "persistent_workers=True"},
+         KEEP_WORKERS, .set = "persistent_workers=True"},
 
     [PP_REMEDY_PERIODIC_CHECKPOINT] =
         {NULL, NULL, "Save checkpoints in the background or less often, or on faster storage.",
@@ -407,7 +412,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          KEEP_WORKERS},
     [PP_REMEDY_KEEP_WORKERS] = {"persistent-workers", "workers that stay for all epochs",
                                 "Keep the workers across epochs (persistent_workers=True in PyTorch).",
-                                KEEP_WORKERS, .args = "persistent_workers=True"},
+                                KEEP_WORKERS, .set = "persistent_workers=True"},
     [PP_REMEDY_PERIODIC_IO] =
         {NULL, NULL,
          "Find the job that writes or reads at this interval: a flush, a snapshot, logging, another job on the same storage. A larger prefetch_factor hides short stalls.",
@@ -533,7 +538,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`DataLoader(num_workers=N)`; several fetches per worker in `__getitems__`",
                "more workers, of which each streams a shard",
                "readers with `num_threads=N`, a file system in front of the store"),
-         .options = "--inflight {to}", .args = "num_workers={to}", .of_each_worker = 1, .by = "workers"},
+         .set = "inflight={to}", .of_each_worker = 1, .by = "workers"},
     [PP_REMEDY_REMOTE_THROTTLED] =
         {.by = "errors",
          .sentence =
@@ -555,7 +560,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          WORDS("the address of another host in DATASET",
                "take the host out of the service or of DNS; a client that hedges (CRT, s3torchconnector)",
                "take the host out of the service or of DNS", "take the host out of the service or of DNS"),
-         .by = "hedge"},
+         .set = "hosts=even", .by = "hedge"},
     [PP_REMEDY_REMOTE_PREFIX] =
         {.by = "errors",
          .sentence =
@@ -570,7 +575,8 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          WORDS(
              "nothing: `run` makes no request twice; `--out-of-order` and a larger `--prefetch` hide a part",
              "a client that hedges or retries slow requests (CRT, s3torchconnector)",
-             "`pipe:` of a client that hedges", "a file system in front of the store")},
+             "`pipe:` of a client that hedges", "a file system in front of the store"),
+         .set = "hedge=p95"},
     [PP_REMEDY_REMOTE_STREAM] =
         {.by = "inflight workers storage",
          .sentence =
@@ -591,13 +597,15 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          "Write larger shards (pipeprobe pack): each takes a request of its own, and a stream makes one after the other.",
          WORDS("`pipeprobe pack SRC -o DST --shard-size 256MiB`",
                "shards of 100 MB to 1 GB (`MDSWriter(size_limit=)`)",
-               "`wds.ShardWriter(pattern, maxsize=256e6)`", "larger shards")},
+               "`wds.ShardWriter(pattern, maxsize=256e6)`", "larger shards"),
+         .set = "shard-size=256MiB"},
     [PP_REMEDY_REMOTE_CONNECTIONS] =
         {"connections", "connections that are kept: no DNS, TCP, TLS in a request",
          "Keep connections open: one client per worker instead of one per sample, keep-alive on the server and on proxies between.",
          WORDS("nothing: connections are kept; see what closes them (keep-alive of the server, a proxy)",
                "one `requests.Session` or boto3 client per worker, made in the worker",
-               "one `pipe:` per shard, and larger shards", "a file system in front of the store")},
+               "one `pipe:` per shard, and larger shards", "a file system in front of the store"),
+         .set = "connections=kept"},
     [PP_REMEDY_CACHE_SIZE] =
         {NULL, NULL,
          "Make the cache as large as the data, or the data smaller; in a smaller cache no more than cache bytes over data bytes can be found.",

@@ -130,16 +130,16 @@ struct pp_remedy {
     const char *offer;    /* as a ranked fix says it, what changes before its ':'; NULL without a knob */
     const char *sentence; /* as the next step of a verdict or finding; NULL: only offered. It is read under
                              recordings of any program: it names PyTorch's arguments, and no option of ours */
-    const char *amount; /* a value of the what-if to try where the fix is only an amount; NULL: it is none */
-    const char *by;     /* knobs of other fixes that carry it out, separated by spaces; NULL: only its own */
-    int only_listed;    /* its prediction rests on what others published: no next step promises its gain */
-    int looks_first;    /* what to change is found first: no other fix's gain is promised in its place */
-    /* What can be pasted; {to} is the fix's value. NULL: there is nothing of that kind. */
-    const char *args;    /* of the DataLoader */
-    const char *line;    /* of the training loop, in Python */
-    const char *options; /* of pipeprobe run */
-    int of_each_worker;  /* in a DataLoader, whose workers have one each, {to} of args is that of all together
-                          */
+    const char *amount;  /* a value of the what-if to try where the fix is only an amount; NULL: it is none */
+    const char *by;      /* knobs of other fixes that carry it out, separated by spaces; NULL: only its own */
+    int only_listed;     /* its prediction rests on what others published: no next step promises its gain */
+    int looks_first;     /* what to change is found first: no other fix's gain is promised in its place */
+    const char *set;     /* the change as data, for pp_knobs_set_all (report/replay/knobs.h), which knows the
+                            arguments and options that do it; {to}: the fix's value. NULL: it is no knob's */
+    const char *line;    /* to paste into the training loop, in Python; NULL: nothing */
+    const char *options; /* of pipeprobe run, where it is no knob's; NULL: none */
+    int of_each_worker;  /* it sets what each worker has: in a DataLoader, whose workers have one each, that
+                            many  more workers do it */
     /* The change in each program, as its documentation calls it; NULL: there is nothing to set in it. */
     const char *pipeprobe, *pytorch, *webdataset, *dali;
 };

@@ -1,6 +1,7 @@
 #include "report/verdict/action.h"
 
 #include "probe/base/text.h"
+#include "report/replay/knobs.h"
 #include "report/rules/remedies.h"
 #include "report/verdict/signals.h"
 
@@ -21,21 +22,10 @@ static const struct pp_remedy *row_of(const char *knob)
     return NULL;
 }
 
-/* {to} filled in; NULL for NULL. */
-static const char *with_value(const char *form, const char *to, struct pp_arena *arena)
+const char *pp_action_change(const char *set, const char *offer, struct pp_arena *arena)
 {
-    const char *hole = form ? strstr(form, "{to}") : NULL;
-    return hole ? pp_arena_printf(arena, "%.*s%s%s", (int)(hole - form), form, to, hole + 4) : form;
-}
-
-const char *pp_action_change(const char *knob, const char *to, struct pp_arena *arena)
-{
-    const struct pp_remedy *row = row_of(knob);
-    if (!row)
-        return pp_arena_printf(arena, "%s=%s", knob, to);
-    return row->args && !row->of_each_worker
-               ? with_value(row->args, to, arena)
-               : pp_arena_printf(arena, "%.*s", (int)strcspn(row->offer, ":"), row->offer);
+    return pp_knob_is_argument(set) ? pp_arena_copy(arena, set)
+                                    : pp_arena_printf(arena, "%.*s", (int)strcspn(offer, ":"), offer);
 }
 
 /* ---- which prediction ---- */
@@ -250,17 +240,25 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
         v->action.depends = unless_it_is_a_lock(v, arena);
     const struct pp_report_fix *fix = v->action.fix;
     const struct pp_remedy *row = fix ? row_of(fix->knob) : NULL;
-    const char *to = fix ? fix->to : "", *args = row && row->args ? row->args : v->remedy->args,
-               *all = row && row->of_each_worker ? one_read_each(r, fix, arena) : to,
-               *line = row && row->line ? row->line : v->remedy->line, *options = row ? row->options : NULL;
-    if (args && all && (fix || !strstr(args, "{to}")))
-        v->action.python = loader_line(r, with_value(args, all, arena), arena);
+    const char *args = fix ? fix->set : NULL,
+               *each = row && row->of_each_worker ? one_read_each(r, fix, arena) : NULL,
+               *own = v->remedy->set && !strchr(v->remedy->set, '{') ? v->remedy->set : NULL, *option;
+    char buf[PP_KNOB_TEXT];
+    if (each)
+        args = pp_arena_printf(arena, "num_workers=%s", each);
+    else if (!pp_knob_is_argument(args))
+        args = pp_knob_is_argument(own) ? own : NULL;
+    if (args)
+        v->action.python = loader_line(r, args, arena);
     else
-        v->action.python = line;
+        v->action.python = row && row->line ? row->line : v->remedy->line;
     if (!v->action.python)
         v->action.words = pp_action_plain(v->remedy->pytorch, arena);
-    if (r->own_loader && options)
-        v->action.command = pp_arena_printf(arena, "pipeprobe run ... %s", with_value(options, to, arena));
+    option = fix ? pp_knob_option(fix->set, ' ', buf) : NULL;
+    if (!option && row)
+        option = row->options;
+    if (r->own_loader && option)
+        v->action.command = pp_arena_printf(arena, "pipeprobe run ... %s", option);
     else if (r->own_loader && !fix && v->remedy->pipeprobe)
         v->action.command = pp_action_plain(v->remedy->pipeprobe, arena);
 }

@@ -7,8 +7,9 @@
 #include "probe/base/arena.h"
 #include "report/model/model.h"
 
-/* A fix in words: "num_workers=8", or what its offer says before the ':'. */
-const char *pp_action_change(const char *knob, const char *to, struct pp_arena *arena);
+/* A change in words: what is set, where that is an argument of a DataLoader ("num_workers=8"), or what its
+ * offer says before the ':'. */
+const char *pp_action_change(const char *set, const char *offer, struct pp_arena *arena);
 /* Prose for a terminal: Markdown's marks of code are dropped. NULL of NULL. */
 const char *pp_action_plain(const char *text, struct pp_arena *arena);
 /* Fills r->verdict.action, when the verdict and its fixes are known. Of a recorded program that lacks the

@@ -139,7 +139,7 @@ static void add_parts(const struct pp_costs *c, double *m)
 
 /* ---- counterfactuals ---- */
 
-enum { MOST_WORKERS = 1024 }; /* as the knob has it */
+enum { MOST_WORKERS = 1024, MOST_INFLIGHT = 256 }; /* as the knobs have it */
 
 /* Small enough that the trainer does not cap it at once, large enough to be no rounding */
 #define BETTER 0.75
@@ -191,28 +191,16 @@ static pp_status weigh(const struct pp_costs *c, struct pp_signals *out, struct 
     return st;
 }
 
-static int others_compete(const struct pp_costs *c)
-{
-    return c->others > 0.1 || c->groups > 0.05 || c->throttled_share > 0.02;
-}
-
-static struct pp_knobs exclusive_cpus(const struct pp_costs *c)
-{
-    struct pp_knobs k = pp_knobs_none();
-    k.alone = 1;
-    k.cpus = c->throttled_share > 0.02 ? 2 * c->cpus : c->cpus;
-    return k;
-}
-
 /* With fewer workers than CPUs, the CPUs that others use are not missed yet; a worker for each CPU would miss
  * them. Unknown where there are as many workers, or no others. */
 static pp_status add_cpus_workers(const struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
 {
-    struct pp_knobs k = exclusive_cpus(c);
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_err none_compete;
     double rate = NAN;
+    int compete = pp_knobs_set(&k, c, "other-load=none", &none_compete) == PP_OK;
     k.workers = (int)ceil(k.cpus);
-    pp_status st = c->workers < k.workers && others_compete(c) ? pp_whatif_rate(c, &k, &rate, NULL, err)
-                                                               : PP_OK;
+    pp_status st = compete && c->workers < k.workers ? pp_whatif_rate(c, &k, &rate, NULL, err) : PP_OK;
     out->metric[PP_METRIC_G_CPUS_WORKERS] = rate / pp_whatif_measured(c) - 1;
     return st;
 }
@@ -220,7 +208,8 @@ static pp_status add_cpus_workers(const struct pp_costs *c, struct pp_signals *o
 static struct pp_fix *offer(struct pp_signals *s, enum pp_remedy_id id, int cost)
 {
     struct pp_fix *f = &s->fix[s->fixes++];
-    *f = (struct pp_fix){.knob = pp_remedies[id].knob,
+    *f = (struct pp_fix){.remedy = id,
+                         .knob = pp_remedies[id].knob,
                          .text = pp_remedies[id].offer,
                          .cost = cost,
                          .knobs = pp_knobs_none()};
@@ -260,6 +249,8 @@ static pp_status choose_count(const struct pp_costs *c, struct pp_fix *f, int *f
         at_least++;
     *field = counts[at_least];
     snprintf(f->to, sizeof(f->to), "%d", *field);
+    const char *set = pp_remedies[f->remedy].set; /* "num_workers={to}" */
+    snprintf(f->set, sizeof(f->set), "%.*s%d", (int)strcspn(set, "{"), set, *field);
     return st;
 }
 
@@ -287,155 +278,178 @@ static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, st
         f = offer(s, PP_REMEDY_PREFETCH, 0);
         st = choose_count(c, f, &f->knobs.prefetch, deeper, 3, err);
     }
-    return st;
-}
-
-/* The work of the CPUs is the largest cause, and most of it is decoding. */
-static int decode_owns(const struct pp_signals *s)
-{
-    const double *m = s->metric;
-    return m[PP_METRIC_W_WORK] >= PP_LARGEST_WEIGHT &&
-           m[PP_METRIC_TRANSFORM_PART] + m[PP_METRIC_COLLATE_PART] < 0.5;
-}
-
-/* Workers that start again for every epoch: so much of its time, below which no replay is made of it. */
-#define WORTH_KEEPING 0.01
-
-/* Of the time, in calls that copy from pageable memory; below it no replay is made of another. */
-#define WORTH_PINNING 0.01
-
-static void offer_rest(const struct pp_costs *c, struct pp_signals *s)
-{
-    struct pp_fix *f;
-    struct pp_knobs on_gpu = pp_knobs_none();
-    struct pp_err ignored = {0};
-    if (c->in_order) {
-        f = offer(s, PP_REMEDY_OUT_OF_ORDER, 0);
-        f->knobs.order = 2;
-        snprintf(f->to, sizeof(f->to), "out-of-order");
-    }
-    if (c->pageable || (s->metric[PP_METRIC_COPY_BLOCKS] >= WORTH_PINNING && !c->no_pinning)) {
-        f = offer(s, PP_REMEDY_PINNED, 0);
-        f->knobs.pinned = 1;
-        snprintf(f->to, sizeof(f->to), "yes");
-    }
-    double epoch_ns = (double)c->epoch_samples * 1e9 / c->samples_per_s;
-    if (c->may_persist && c->epoch_workers_ns > 0 &&
-        c->epoch_workers_ns + c->restart_ns > WORTH_KEEPING * epoch_ns) {
-        f = offer(s, PP_REMEDY_KEEP_WORKERS, 0);
-        f->knobs.persistent = 1;
-        snprintf(f->to, sizeof(f->to), "yes");
-    }
-    if (c->copy_buffers == 1) {
-        f = offer(s, PP_REMEDY_COPY_BUFFERS, 0);
-        f->knobs.copy_buffers = 2;
-        snprintf(f->to, sizeof(f->to), "2");
-    }
-    if (c->sync_every_step) {
-        f = offer(s, PP_REMEDY_NO_SYNC, 0);
-        f->knobs.sync = 0;
-        snprintf(f->to, sizeof(f->to), "none");
-    }
-    f = offer(s, PP_REMEDY_COPY_LESS, 1);
-    f->knobs.copy = 0.5;
-    snprintf(f->to, sizeof(f->to), "half");
-    f = offer(s, PP_REMEDY_CACHED, 1);
-    f->knobs.read = 0;
-    snprintf(f->to, sizeof(f->to), "cached");
-    f = offer(s, PP_REMEDY_LESS_WORK, PP_AN_AMOUNT);
-    f->knobs.decode = f->knobs.transform = f->knobs.collate = 0.5;
-    snprintf(f->to, sizeof(f->to), "half (smaller images)");
-    if (s->metric[PP_METRIC_W_ERRORS] > 0.01) {
-        f = offer(s, PP_REMEDY_ERRORS, 1);
-        f->knobs.retry = 0;
-        snprintf(f->to, sizeof(f->to), "none");
-    }
-    if (c->locked) {
-        f = offer(s, PP_REMEDY_LOCK, 1);
-        f->knobs.unlocked = 1;
-        snprintf(f->to, sizeof(f->to), "none");
-    }
-    if (others_compete(c)) {
-        f = offer(s, PP_REMEDY_OTHER_LOAD, 1);
-        f->knobs = exclusive_cpus(c);
-        /* the same number of CPUs is no change: what changes is that they are exclusive */
-        snprintf(f->to, sizeof(f->to), "%.3g, exclusive", f->knobs.cpus);
-    }
-    if (c->n_others) {
-        f = offer(s, PP_REMEDY_SLOW_RANK, 1);
-        f->knobs.collective = 0;
-        snprintf(f->to, sizeof(f->to), "mended");
-    }
-    if (decode_owns(s) && pp_nvjpeg_engine_in(c) && pp_nvjpeg_set(&on_gpu, c, "", &ignored) == PP_OK) {
-        f = offer(s, PP_REMEDY_GPU_DECODE, 1);
-        f->knobs = on_gpu;
-        snprintf(f->to, sizeof(f->to), "nvJPEG (%s)", pp_nvjpeg_published.gpu);
-    }
-    if (s->metric[PP_METRIC_WORKER_SKEW] >= 2) {
-        f = offer(s, PP_REMEDY_SLOW_WORKER, 1);
-        f->knobs.even_workers = 1;
-        snprintf(f->to, sizeof(f->to), "even");
-    }
-}
-
-#define FIRST_TENSOR 2 /* costs as much as that many more at most: the message itself is read besides */
-
-/* Of tensors that were counted one in place of all is taken for one of them; without a count it is an amount.
- */
-static void offer_fewer_tensors(const struct pp_costs *c, struct pp_signals *s)
-{
-    int many = c->batch_tensors >= 2; /* NAN: not known */
-    if (!(c->unpickle_ns * c->samples_per_s >= PP_LEAST_SHARE * 1e9 * c->batch_size))
-        return;
-    struct pp_fix *f = offer(s, PP_REMEDY_UNPICKLE_LESS, many ? 1 : PP_AN_AMOUNT);
-    f->knobs.unpickle = many ? 1 / c->batch_tensors : 0.5;
-    f->knobs.unpickle_most = many ? fmin(FIRST_TENSOR / c->batch_tensors, 1) : 0;
-    snprintf(f->to, sizeof(f->to), "%s", many ? "one tensor" : "half");
-}
-
-#define LEAST_SETUP 0.05  /* of the requests' time: opening connections */
-#define LEAST_SHARDS 0.05 /* of the requests' time: what larger shards would not take */
-#define LEAST_TAIL 3      /* p99 over p50 of the first bytes: below it there is little to hedge */
-#define LEAST_SLOW_HOST 2 /* median over that of the other hosts */
-enum { HEDGED_AFTER = 100, MOST_INFLIGHT = 256 };
-
-/* Of requests to a remote storage. */
-static pp_status offer_remote(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
-{
-    const struct pp_requests *q = &c->requests;
-    const double *m = s->metric;
-    int counts[8];
-    struct pp_fix *f;
-    pp_status st = PP_OK;
-    if (!(q->n >= PP_LEAST_REQUESTS))
-        return PP_OK;
-    for (int i = 0; i < 8; i++)
-        counts[i] = c->inflight << (i + 1) < MOST_INFLIGHT ? c->inflight << (i + 1) : MOST_INFLIGHT;
-    if (c->inflight && c->inflight < MOST_INFLIGHT) {
+    if (st == PP_OK && c->requests.n >= PP_LEAST_REQUESTS && c->inflight && c->inflight < MOST_INFLIGHT) {
+        int counts[8];
+        for (int i = 0; i < 8; i++)
+            counts[i] = c->inflight << (i + 1) < MOST_INFLIGHT ? c->inflight << (i + 1) : MOST_INFLIGHT;
         f = offer(s, PP_REMEDY_REMOTE_IN_FLIGHT, 0);
         st = choose_count(c, f, &f->knobs.inflight, counts, 8, err);
     }
-    if (m[PP_METRIC_REMOTE_SETUP_PART] >= LEAST_SETUP) {
-        f = offer(s, PP_REMEDY_REMOTE_CONNECTIONS, 1);
-        f->knobs.kept = 1;
-        snprintf(f->to, sizeof(f->to), "kept");
-    }
-    if (m[PP_METRIC_SLOW_HOST] >= LEAST_SLOW_HOST) {
-        f = offer(s, PP_REMEDY_REMOTE_HOST, 1);
-        f->knobs.even_hosts = 1;
-        snprintf(f->to, sizeof(f->to), "even");
-    }
-    if (m[PP_METRIC_SMALL_SHARDS] >= LEAST_SHARDS) {
-        f = offer(s, PP_REMEDY_LARGER_SHARDS, 1);
-        f->knobs.shard_bytes = PP_SHARDS_ADVISED;
-        snprintf(f->to, sizeof(f->to), "%.0fMiB", PP_SHARDS_ADVISED / 1048576);
-    }
-    if (!c->streaming && q->answers >= HEDGED_AFTER && m[PP_METRIC_REMOTE_TAIL] >= LEAST_TAIL) {
-        f = offer(s, PP_REMEDY_REMOTE_HEDGE, 0);
-        f->knobs.hedge = 0.95;
-        snprintf(f->to, sizeof(f->to), "p95");
-    }
     return st;
+}
+
+/* ---- the changes that need no search ---- */
+
+#define WORTH_KEEPING 0.01 /* of an epoch's time: ending its workers and starting others */
+#define WORTH_PINNING 0.01 /* of the time: calls that copy from pageable memory */
+#define LEAST_FAILED 0.01  /* weight of failed reads */
+#define UNEVEN 2           /* the slowest worker over the median one */
+#define LEAST_SETUP 0.05   /* of the requests' time: opening connections */
+#define LEAST_SHARDS 0.05  /* of the requests' time: what larger shards would not take */
+#define LEAST_TAIL 3       /* p99 over p50 of the first bytes: below it there is little to hedge */
+#define LEAST_SLOW_HOST 2  /* median over that of the other hosts */
+enum { HEDGED_AFTER = 100 };
+
+typedef int offered_fn(const struct pp_costs *c, const double *m);
+
+static int many_requests(const struct pp_costs *c)
+{
+    return c->requests.n >= PP_LEAST_REQUESTS;
+}
+
+static int opens_connections(const struct pp_costs *c, const double *m)
+{
+    return many_requests(c) && m[PP_METRIC_REMOTE_SETUP_PART] >= LEAST_SETUP;
+}
+
+static int has_slow_host(const struct pp_costs *c, const double *m)
+{
+    return many_requests(c) && m[PP_METRIC_SLOW_HOST] >= LEAST_SLOW_HOST;
+}
+
+static int has_small_shards(const struct pp_costs *c, const double *m)
+{
+    return many_requests(c) && m[PP_METRIC_SMALL_SHARDS] >= LEAST_SHARDS;
+}
+
+static int has_late_requests(const struct pp_costs *c, const double *m)
+{
+    return many_requests(c) && !c->streaming && c->requests.answers >= HEDGED_AFTER &&
+           m[PP_METRIC_REMOTE_TAIL] >= LEAST_TAIL;
+}
+
+static int keeps_order(const struct pp_costs *c, const double *m)
+{
+    (void)m;
+    return c->in_order;
+}
+
+static int copies_pageable(const struct pp_costs *c, const double *m)
+{
+    return c->pageable || m[PP_METRIC_COPY_BLOCKS] >= WORTH_PINNING;
+}
+
+static int restarts_workers(const struct pp_costs *c, const double *m)
+{
+    double epoch_ns = (double)c->epoch_samples * 1e9 / c->samples_per_s;
+    (void)m;
+    return c->epoch_workers_ns + c->restart_ns > WORTH_KEEPING * epoch_ns;
+}
+
+static int has_one_buffer(const struct pp_costs *c, const double *m)
+{
+    (void)m;
+    return c->copy_buffers == 1;
+}
+
+static int syncs_every_step(const struct pp_costs *c, const double *m)
+{
+    (void)m;
+    return c->sync_every_step;
+}
+
+static int always(const struct pp_costs *c, const double *m)
+{
+    (void)c;
+    (void)m;
+    return 1;
+}
+
+static int reads_fail(const struct pp_costs *c, const double *m)
+{
+    (void)c;
+    return m[PP_METRIC_W_ERRORS] > LEAST_FAILED;
+}
+
+static int has_other_ranks(const struct pp_costs *c, const double *m)
+{
+    (void)m;
+    return c->n_others > 0;
+}
+
+/* The work of the CPUs is the largest cause, most of it is decoding, and the GPU has an engine for it. */
+static int may_decode_on_gpu(const struct pp_costs *c, const double *m)
+{
+    return m[PP_METRIC_W_WORK] >= PP_LARGEST_WEIGHT &&
+           m[PP_METRIC_TRANSFORM_PART] + m[PP_METRIC_COLLATE_PART] < 0.5 && pp_nvjpeg_engine_in(c);
+}
+
+static int has_slow_worker(const struct pp_costs *c, const double *m)
+{
+    (void)c;
+    return m[PP_METRIC_WORKER_SKEW] >= UNEVEN;
+}
+
+static int unpickles_long(const struct pp_costs *c, const double *m)
+{
+    (void)m;
+    return c->unpickle_ns * c->samples_per_s >= PP_LEAST_SHARE * 1e9 * c->batch_size;
+}
+
+static int unpickles_many(const struct pp_costs *c, const double *m)
+{
+    return unpickles_long(c, m) && c->batch_tensors >= 2;
+}
+
+/* Without a count of the tensors it is an amount. */
+static int unpickles_uncounted(const struct pp_costs *c, const double *m)
+{
+    return unpickles_long(c, m) && !(c->batch_tensors >= 2);
+}
+
+/* Offered where the row says so and a replay can know it; what is set is the remedy's, or set. */
+static const struct {
+    enum pp_remedy_id remedy;
+    int cost;
+    offered_fn *offered;
+    const char *to;
+    const char *set; /* NULL: the remedy's */
+} changes[] = {
+    {PP_REMEDY_REMOTE_CONNECTIONS, 1, opens_connections, "kept", NULL},
+    {PP_REMEDY_REMOTE_HOST, 1, has_slow_host, "even", NULL},
+    {PP_REMEDY_LARGER_SHARDS, 1, has_small_shards, "256MiB", NULL},
+    {PP_REMEDY_REMOTE_HEDGE, 0, has_late_requests, "p95", NULL},
+    {PP_REMEDY_OUT_OF_ORDER, 0, keeps_order, "out-of-order", NULL},
+    {PP_REMEDY_PINNED, 0, copies_pageable, "yes", NULL},
+    {PP_REMEDY_KEEP_WORKERS, 0, restarts_workers, "yes", NULL},
+    {PP_REMEDY_COPY_BUFFERS, 0, has_one_buffer, "2", NULL},
+    {PP_REMEDY_NO_SYNC, 0, syncs_every_step, "none", NULL},
+    {PP_REMEDY_COPY_LESS, 1, always, "half", NULL},
+    {PP_REMEDY_CACHED, 1, always, "cached", NULL},
+    {PP_REMEDY_LESS_WORK, PP_AN_AMOUNT, always, "half (smaller images)", NULL},
+    {PP_REMEDY_ERRORS, 1, reads_fail, "none", NULL},
+    {PP_REMEDY_LOCK, 1, always, "none", NULL},
+    {PP_REMEDY_OTHER_LOAD, 1, always, "%.3g, exclusive", NULL}, /* as many CPUs: now they are exclusive */
+    {PP_REMEDY_SLOW_RANK, 1, has_other_ranks, "even", NULL},
+    {PP_REMEDY_GPU_DECODE, 1, may_decode_on_gpu, "nvJPEG (A100)", NULL},
+    {PP_REMEDY_SLOW_WORKER, 1, has_slow_worker, "even", NULL},
+    {PP_REMEDY_UNPICKLE_LESS, 1, unpickles_many, "one tensor", NULL},
+    {PP_REMEDY_UNPICKLE_LESS, PP_AN_AMOUNT, unpickles_uncounted, "half", "unpickle=0.5"},
+};
+
+static void offer_changes(const struct pp_costs *c, struct pp_signals *s)
+{
+    struct pp_err why;
+    for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+        const char *set = changes[i].set ? changes[i].set : pp_remedies[changes[i].remedy].set;
+        struct pp_knobs k = pp_knobs_none();
+        if (!changes[i].offered(c, s->metric) || pp_knobs_set_all(&k, c, set, &why) != PP_OK)
+            continue;
+        struct pp_fix *f = offer(s, changes[i].remedy, changes[i].cost);
+        f->knobs = k;
+        snprintf(f->to, sizeof(f->to), changes[i].to, k.cpus);
+        snprintf(f->set, sizeof(f->set), "%s", set);
+    }
 }
 
 static int by_gain(const void *a, const void *b)
@@ -467,9 +481,7 @@ static pp_status rank_fixes(const struct pp_costs *c, struct pp_signals *s, stru
     s->fixes = 0;
     pp_status st = offer_counts(c, s, err);
     if (st == PP_OK)
-        st = offer_remote(c, s, err);
-    if (st == PP_OK)
-        offer_rest(c, s), offer_fewer_tensors(c, s);
+        offer_changes(c, s);
     for (int i = 0; i < s->fixes && st == PP_OK; i++)
         st = pp_whatif(c, &s->fix[i].knobs, &s->fix[i].p, err);
     if (st == PP_OK)

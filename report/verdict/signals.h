@@ -19,8 +19,10 @@ enum { PP_WEIGHED_CAUSES = 7 };
 extern const struct pp_weighed_cause pp_weighed_causes[PP_WEIGHED_CAUSES];
 
 struct pp_fix {
+    int remedy;       /* enum pp_remedy_id */
     const char *knob; /* "workers" */
     char to[48];      /* "8" */
+    char set[64];     /* "num_workers=8", for pp_knobs_set_all */
     const char *text; /* what to do */
     int cost; /* 0: an option; 1: other hardware or data; ties go to the cheaper. PP_AN_AMOUNT: see there */
     struct pp_knobs knobs;

@@ -35,5 +35,5 @@ refuses "and cannot stay" 4 "DataLoader that lives for several epochs" "$PP" wha
 record --workers 0 --epochs 3
 is "without workers none start" "$(starts)" 0
 refuses "and none can stay" 4 "persistent-workers cannot be predicted" "$PP" whatif "$R" --set persistent-workers=yes
-refuses "a value that it is not" 2 "use persistent-workers=yes" "$PP" whatif "$R" --set persistent-workers=no
+refuses "a value that it is not" 2 "use persistent-workers=True" "$PP" whatif "$R" --set persistent-workers=no
 done_testing

@@ -173,34 +173,34 @@ sampler = types.SimpleNamespace(batch_size=32)
 check("the batch size is a batch sampler's", make(New, "", ((data,), dict(batch_sampler=sampler)))[1][0][11], "32")
 check("or not known", make(New, "", ((data,), dict(batch_sampler=[[1, 2], [3]])))[1][0][11], "0")
 
-loaders, lines = make(New, "set=workers=8,prefetch=4,in_order=0,persistent=1\nlike=" + name, ((data, 8, True), dict(num_workers=2)), ((data, 8), {}))
+loaders, lines = make(New, "set=num_workers=8,prefetch_factor=4,in_order=0,persistent_workers=1\nlike=" + name, ((data, 8, True), dict(num_workers=2)), ((data, 8), {}))
 first, second = loaders
 check("all of it", (first.num_workers, first.prefetch_factor, first.in_order, first.persistent_workers), (8, 4, False, True))
-check("and said", facts(lines, "set"), [["workers", "8"], ["prefetch", "4"], ["persistent", "1"], ["in_order", "0"]])
+check("and said", facts(lines, "set"), [["num_workers", "8"], ["prefetch_factor", "4"], ["persistent_workers", "1"], ["in_order", "0"]])
 check("another loader stays as it is", (second.num_workers, second.prefetch_factor, second.in_order), (0, None, True))
 
-loaders, lines = make(New, "set=workers=3\nlike=" + like(New, data, 8, True, None, None, 2), ((data, 8, True, None, None, 2, len), {}))
+loaders, lines = make(New, "set=num_workers=3\nlike=" + like(New, data, 8, True, None, None, 2), ((data, 8, True, None, None, 2, len), {}))
 check("given by position", (loaders[0].num_workers, loaders[0].collate_fn, loaders[0].shuffle), (3, len, True))
 
-loaders, lines = make(Old, "set=in_order=0,prefetch=4\nlike=" + like(Old, data, num_workers=2), ((data,), dict(num_workers=2)))
-check("an older torch: the rest is changed", (loaders[0].prefetch_factor, facts(lines, "set")), (4, [["prefetch", "4"]]))
+loaders, lines = make(Old, "set=in_order=0,prefetch_factor=4\nlike=" + like(Old, data, num_workers=2), ((data,), dict(num_workers=2)))
+check("an older torch: the rest is changed", (loaders[0].prefetch_factor, facts(lines, "set")), (4, [["prefetch_factor", "4"]]))
 check("and the other is left", facts(lines, "left"), [["in_order", "torch 1.13 has no such argument"]])
 
-loaders, lines = make(New, "set=prefetch=4,persistent=1\nlike=" + like(New, data), ((data,), {}))
+loaders, lines = make(New, "set=prefetch_factor=4,persistent_workers=1\nlike=" + like(New, data), ((data,), {}))
 check("no workers: nothing that needs them", (loaders[0].prefetch_factor, loaders[0].persistent_workers, len(facts(lines, "left"))), (None, False, 2))
-loaders, lines = make(New, "set=workers=2,prefetch=4\nlike=" + like(New, data), ((data,), {}))
+loaders, lines = make(New, "set=num_workers=2,prefetch_factor=4\nlike=" + like(New, data), ((data,), {}))
 check("unless they come with it", (loaders[0].num_workers, loaders[0].prefetch_factor), (2, 4))
 
-loaders, lines = make(New, "set=pin=1\nlike=" + like(New, data), ((data,), {}))
-check("pinned memory without a device", (loaders[0].pin_memory, facts(lines, "left")), (False, [["pin", "there is no CUDA device"]]))
+loaders, lines = make(New, "set=pin_memory=1\nlike=" + like(New, data), ((data,), {}))
+check("pinned memory without a device", (loaders[0].pin_memory, facts(lines, "left")), (False, [["pin_memory", "there is no CUDA device"]]))
 CUDA = True
-check("and with one", make(New, "set=pin=1\nlike=" + like(New, data), ((data,), {}))[0][0].pin_memory, True)
+check("and with one", make(New, "set=pin_memory=1\nlike=" + like(New, data), ((data,), {}))[0][0].pin_memory, True)
 
 stream = Plain()
-loaders, lines = make(New, "set=workers=4,prefetch=4\nlike=" + like(New, stream, num_workers=1), ((stream,), dict(num_workers=1)))
+loaders, lines = make(New, "set=num_workers=4,prefetch_factor=4\nlike=" + like(New, stream, num_workers=1), ((stream,), dict(num_workers=1)))
 check("a stream that is not sharded keeps its workers", (loaders[0].num_workers, loaders[0].prefetch_factor), (1, 4))
-check("and that is said", [f[0] for f in facts(lines, "left")], ["workers"])
-loaders, lines = make(New, "set=workers=4\nlike=" + like(New, stream, num_workers=2), ((stream,), dict(num_workers=2)))
+check("and that is said", [f[0] for f in facts(lines, "left")], ["num_workers"])
+loaders, lines = make(New, "set=num_workers=4\nlike=" + like(New, stream, num_workers=2), ((stream,), dict(num_workers=2)))
 check("one that the job gives two workers is the job's affair", loaders[0].num_workers, 4)
 for title, dataset, options in (
     ("asks in a generator", Sharded(), {}),
@@ -209,35 +209,35 @@ for title, dataset, options in (
     ("asks in an object that is called", Plain(), dict(worker_init_fn=AtStart())),
     ("is put together with a stage that asks", Pipeline(3, split_by_worker), {}),
 ):
-    loaders, lines = make(New, "set=workers=4\nlike=" + like(New, dataset, num_workers=1, **options), ((dataset,), dict(num_workers=1, **options)))
+    loaders, lines = make(New, "set=num_workers=4\nlike=" + like(New, dataset, num_workers=1, **options), ((dataset,), dict(num_workers=1, **options)))
     check("a stream that %s" % title, loaders[0].num_workers, 4)
 
-loaders, lines = make(New, "set=workers=4\nlike=" + like(New, Pipeline(3, len)), ((Pipeline(3, len),), {}))
+loaders, lines = make(New, "set=num_workers=4\nlike=" + like(New, Pipeline(3, len)), ((Pipeline(3, len),), {}))
 check("a stream put together without one keeps its workers", loaders[0].num_workers, 0)
 
-loaders, lines = make(New, "set=workers=4\nmade=1\nlike=__main__.Map|1|in sequence|0|99|a.py:1", ((data,), {}), ((data,), {}), ((Sharded(),), {}))
+loaders, lines = make(New, "set=num_workers=4\nmade=1\nlike=__main__.Map|1|in sequence|0|99|a.py:1", ((data,), {}), ((data,), {}), ((Sharded(),), {}))
 check("a loader of the same type at the same place", [x.num_workers for x in loaders], [0, 4, 0])
-loaders, lines = make(New, "set=workers=4\nmade=0\nlike=other.Type|1|in sequence|0|99|a.py:1", ((data,), {}))
+loaders, lines = make(New, "set=num_workers=4\nmade=0\nlike=other.Type|1|in sequence|0|99|a.py:1", ((data,), {}))
 check("but not of another type", loaders[0].num_workers, 0)
-loaders, lines = make(New, "set=workers=4\nmade=1\nlike=" + name, ((data, 8, True), dict(num_workers=2)), ((data, 8), {}))
+loaders, lines = make(New, "set=num_workers=4\nmade=1\nlike=" + name, ((data, 8, True), dict(num_workers=2)), ((data, 8), {}))
 check("and not beside one that has the arguments", [x.num_workers for x in loaders], [4, 0])
 
-loaders, lines = make(New, "set=workers=4\nlike=" + like(New, Broken()), ((Broken(),), {}))
+loaders, lines = make(New, "set=num_workers=4\nlike=" + like(New, Broken()), ((Broken(),), {}))
 check("a data set that may not be asked", loaders[0].num_workers, 4)
-loaders, lines = make(New, "set=workers=4\nmade=0\nlike=__main__.Map", ((), dict(dataset=data, num_workers="two")))
+loaders, lines = make(New, "set=num_workers=4\nmade=0\nlike=__main__.Map", ((), dict(dataset=data, num_workers="two")))
 check("an argument of a strange type is the job's affair", loaders[0].num_workers, 4)
 try:
-    make(New, "set=workers=4\nmade=0\nlike=x", ((), {}))
+    make(New, "set=num_workers=4\nmade=0\nlike=x", ((), {}))
     check("a wrong call is torch's own error", "none", "TypeError")
 except TypeError as e:
     check("a wrong call is torch's own error", "dataset" in str(e), True)
 
 worker._worker_info = object()
-loaders, lines = make(New, "set=workers=4\nlike=" + name, ((data, 8, True), dict(num_workers=2)))
+loaders, lines = make(New, "set=num_workers=4\nlike=" + name, ((data, 8, True), dict(num_workers=2)))
 check("in a worker nothing is changed or said", (loaders[0].num_workers, lines), (2, []))
 worker._worker_info = None
 
-loaders, lines = make(New, "set=workers=4\nlike=" + name, *[((data, 8, True), dict(num_workers=2))] * 6000)
+loaders, lines = make(New, "set=num_workers=4\nlike=" + name, *[((data, 8, True), dict(num_workers=2))] * 6000)
 check("however many loaders a job makes, the log ends", (len(lines), loaders[-1].num_workers), (5000, 4))
 check("the job's len() was never called", lengths_asked, 0)
 os.unlink(LOG)

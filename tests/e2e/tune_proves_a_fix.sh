@@ -13,8 +13,8 @@ refuses "without a terminal it needs --yes" 2 "give --yes" "$PP" tune -o "$T/no"
 refuses "no job" 2 "write the job after --" "$PP" tune --yes
 refuses "a job before --" 2 "after --" "$PP" tune --yes python3 -- train.py
 refuses "a program that is not there" 2 "program not found" "$PP" tune --yes -- "$T/nothing"
-refuses "a change that there is not" 2 "workers=N" "$PP" tune --yes --try threads=3 -- sh -c "touch $T/started"
-refuses "a value that there is not" 2 "pin is True or False" "$PP" tune --yes --try pin=3 -- sh -c "touch $T/started"
+refuses "a change that there is not" 2 "tune sets num_workers" "$PP" tune --yes --try threads=3 -- sh -c "touch $T/started"
+refuses "a value that there is not" 2 "pin_memory is True or False" "$PP" tune --yes --try pin=3 -- sh -c "touch $T/started"
 refuses "a Python that ignores the hooks" 2 "-I, -E and -S make Python ignore the hooks; leave them out" "$PP" tune --yes -- "$PYTHON" -I "$JOB"
 RANK=0 WORLD_SIZE=2 refuses "a rank" 2 "several ranks" "$PP" tune --yes -- sh -c "touch $T/started"
 mkdir "$T/there"
@@ -53,8 +53,8 @@ like "and what it is going to prove" "$(cat "$ERR")" "^to prove +num_workers=[2-
 like "measured stands beside predicted" "$(cat "$T/text")" "^  num_workers=[2-8]: measured \+[0-9]+ % \([+-][0-9]+ to \+[0-9]+ %\), predicted \+[0-9]+ % \([+-][0-9]+ to \+[0-9]+ %\)"
 like "the line to paste" "$(cat "$T/text")" "^Paste: +DataLoader\(\.\.\., num_workers=[2-8]"
 is "the output of the job is kept, and is its own" "$(grep -h '^workers' "$T"/more/01*.log "$T"/more/0?-baseline.log | sort -u)" "workers 1 prefetch 2"
-changed=$(ls "$T"/more/02-workers-*.sqlite)
-like "the change is in the recording" "$(note_of "$changed" override) $(note_of "$changed" num_workers)" "^workers=[2-8] changed$"
+changed=$(ls "$T"/more/02-num_workers-*.sqlite)
+like "the change is in the recording" "$(note_of "$changed" override) $(note_of "$changed" num_workers)" "^num_workers=[2-8] changed$"
 is "the job saw it" "$(sed -n 's/^workers \([0-9]*\) .*/\1/p' "${changed%.sqlite}.log")" "$(note_of "$changed" override | cut -d= -f2)"
 is "the baseline has no change" "$(note_of "$T/more/01-baseline.sqlite" override)" ""
 like "the proof is in the baseline's recording" "$(sql "$T/more/01-baseline.sqlite" "SELECT kind, change, value, rounds FROM proof")" "^fix\|num_workers\|[2-8]\|1$"
@@ -70,7 +70,7 @@ run timeout 300 "$PP" tune --yes -q --json -o "$T/two" -d 2s --proof-duration 2s
 is "two loaders: exit code" "$rc" 0
 is "JSON: the change" "$(json "$OUT" '$.candidates[0].set') $(json "$OUT" '$.schema') $(json "$OUT" '$.loader.made') of $(json "$OUT" '$.loader.loaders_made')" '{"num_workers":2,"prefetch_factor":3} pipeprobe.tune/1 2 of 2'
 is "JSON: it is measured" "$(json "$OUT" '$.candidates[0].not_measured')$(json "$OUT" '$.candidates[0].not_applied')" ""
-changed=$T/two/02-workers-2_prefetch-3.sqlite
+changed=$T/two/02-num_workers-2_prefetch_factor-3.sqlite
 is "the training loader is changed" "$(loader_of "$changed" batch_size=4)" "num_workers=2"
 is "the other loader is not" "$(loader_of "$changed" batch_size=2)" "num_workers=0"
 is "SIGINT is ignored, SIGTERM is not" "$(note_of "$changed" signal) $(sql "$changed" "SELECT CAST(value AS INTEGER) FROM meta WHERE section = 'result' AND key = 'exit_status'")" "15 143"
@@ -79,11 +79,11 @@ like "the job went on meanwhile" "$(cat "$T/two/01-baseline.log")" "^validated 8
 # A stream that is sharded, and ends before the time; a loader for each epoch. One of the changes makes the job fail.
 run timeout 300 "$PP" tune --yes -o "$T/ends" -d 60s --proof-duration 60s --try workers=2 --try workers=3 -- "$PYTHON" "$JOB" --workers 1 --samples 48 --epochs 2 --again --stream sharded --fail-with 3
 is "a job that ends by itself: exit code" "$rc" 0
-is "it is measured as far as it went" "$(note_of "$T/ends/02-workers-2.sqlite" ended)" "by itself"
-is "every loader made with the same arguments is changed" "$(loader_of "$T/ends/02-workers-2.sqlite" batch_size=4)" "num_workers=2"
+is "it is measured as far as it went" "$(note_of "$T/ends/02-num_workers-2.sqlite" ended)" "by itself"
+is "every loader made with the same arguments is changed" "$(loader_of "$T/ends/02-num_workers-2.sqlite" batch_size=4)" "num_workers=2"
 like "of the change that makes it fail its last words are given" "$(cat "$OUT")" "num_workers=3: predicted .*, not measured: the job failed with exit status 1: no room for 3 workers"
-like "and at once" "$(cat "$ERR")" "^failed +03-workers-3: the job failed"
-like "both epochs were finished" "$(tr '\n' ' ' <"$T/ends/02-workers-2.log")" "epoch 0 epoch 1"
+like "and at once" "$(cat "$ERR")" "^failed +03-num_workers-3: the job failed"
+like "both epochs were finished" "$(tr '\n' ' ' <"$T/ends/02-num_workers-2.log")" "epoch 0 epoch 1"
 
 # One that is not sharded gives every sample once per worker: its workers stay.
 run timeout 300 "$PP" tune --yes -o "$T/plain" -d 60s --try workers=2 --try in_order=0 -- "$PYTHON" "$JOB" --workers 1 --samples 48 --epochs 2 --stream plain
@@ -95,8 +95,8 @@ is "nothing is started for it" "$(ls "$T/plain")" "01-baseline.log
 # The other arguments, in a real PyTorch: workers that stay, and pinning where there is no GPU; the order of batches in one that has the argument.
 row_of() { sql "$1" "SELECT value FROM meta WHERE section = 'loader' ORDER BY key LIMIT 1"; }
 run timeout 200 "$PP" tune --yes -q -o "$T/stay" -d 3s --proof-duration 3s --try persistent=1 --try pin=1 -- "$PYTHON" "$JOB" --workers 2 --samples 48
-like "persistent_workers=True: the job's loader has it" "$(row_of "$(ls "$T"/stay/0?-persistent-1.sqlite)")" " persistent_workers=1 .* epochs=([2-9]|[0-9]{2})"
-is "and its workers stay" "$(sql "$(ls "$T"/stay/0?-persistent-1.sqlite)" "SELECT count(*) FROM thread WHERE lane = 'worker'") $(sql "$(ls "$T"/stay/0?-persistent-1.sqlite)" "SELECT count(DISTINCT epoch) > 1 FROM v_span WHERE phase = 'collate'")" "2 1"
+like "persistent_workers=True: the job's loader has it" "$(row_of "$(ls "$T"/stay/0?-persistent_workers-1.sqlite)")" " persistent_workers=1 .* epochs=([2-9]|[0-9]{2})"
+is "and its workers stay" "$(sql "$(ls "$T"/stay/0?-persistent_workers-1.sqlite)" "SELECT count(*) FROM thread WHERE lane = 'worker'") $(sql "$(ls "$T"/stay/0?-persistent_workers-1.sqlite)" "SELECT count(DISTINCT epoch) > 1 FROM v_span WHERE phase = 'collate'")" "2 1"
 like "pin_memory=True without a GPU is left out, and why" "$(cat "$OUT" "$ERR")" "pin_memory=True.*there is no CUDA device"
 newest=$OLDPWD/build/venvs/torch/bin/python
 [ -x "$newest" ] || newest=$OLDPWD/build/venvs/newest/bin/python
@@ -115,7 +115,7 @@ like "another loader: it is the one that is meant" "$(cat "$OUT")" "^Loader: .*b
 like "another loader: nothing is predicted of it" "$(cat "$OUT")" "^  num_workers=2: measured .*, predicted not known;"
 like "what could not be applied is said" "$(cat "$OUT")" "^    not applied: pin_memory: there is no CUDA device"
 is "and not pasted" "$(grep -c 'Paste.*pin_memory' "$OUT")" 0
-is "another loader: it is changed, and the training loader is not" "$(loader_of "$T/other/02-workers-2_pin-1.sqlite" batch_size=2) $(loader_of "$T/other/02-workers-2_pin-1.sqlite" batch_size=4)" "num_workers=2 num_workers=1"
+is "another loader: it is changed, and the training loader is not" "$(loader_of "$T/other/02-num_workers-2_pin_memory-1.sqlite" batch_size=2) $(loader_of "$T/other/02-num_workers-2_pin_memory-1.sqlite" batch_size=4)" "num_workers=2 num_workers=1"
 run timeout 100 "$PP" tune --yes -q -o "$T/alone" -d 2s --grace 1s --loader-number 1 -- "$PYTHON" "$JOB" --workers 1 --samples 64 --validate
 like "and without a change of its own there is nothing to prove" "$rc $(cat "$OUT")" "^Nothing to prove: the predictions are about the DataLoader that the job waits for"
 

@@ -37,7 +37,7 @@ check "stated facts predict what recorded ones do" cmp "$T/recorded" <(head -n 2
 
 # The list is by gain, as the help says; how much work there is comes last, for it is no change that one can make as such.
 run timeout 60 "$PP" whatif "$T/two.sqlite" --json
-check "the list is sorted by gain" test "$(sqlite3 :memory: "SELECT group_concat(key) FROM (SELECT key FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.predictions') ORDER BY json_extract(value, '\$.set') LIKE 'work ->%', json_extract(value, '\$.gain') DESC, key)")" = \
+check "the list is sorted by gain" test "$(sqlite3 :memory: "SELECT group_concat(key) FROM (SELECT key FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.predictions') ORDER BY json_extract(value, '\$.set') LIKE 'decode=0.5 %', json_extract(value, '\$.gain') DESC, key)")" = \
     "$(seq -s, 0 $(($(sqlite3 :memory: "SELECT json_array_length(CAST(readfile('$OUT') AS TEXT), '\$.predictions')") - 1)))"
 
 # Decoding that leaves the CPU: the images of the run are baseline JPEG of known size.
@@ -53,7 +53,7 @@ holds "and it is the bound, as far off as the replay is" "$(json "$T/nvjpeg.json
 
 refuses "a sweep that ends before it begins" 2 "whole numbers from 1 on" "$PP" whatif "$T/two.sqlite" --sweep workers=4..2
 refuses "a sweep with more behind it" 2 "workers=1..32" "$PP" whatif "$T/two.sqlite" --sweep workers=1..4x
-refuses "a sweep of what has no numbers" 2 "in-order" "$PP" whatif "$T/two.sqlite" --sweep order=1..2
+refuses "a sweep of what has no numbers" 2 "True|False" "$PP" whatif "$T/two.sqlite" --sweep order=1..2
 refuses "a sweep of what a replay cannot know" 4 "cannot be predicted" "$PP" whatif "$T/two.sqlite" --sweep gpu-decode=1..2
 refuses "more than a replay is made for" 4 "samples in flight" "$PP" whatif "$T/two.sqlite" --set workers=1024 --set prefetch=100
 refuses "a count beyond its range says the range" 2 "from 1 to 1024" "$PP" whatif "$T/two.sqlite" --set workers=1025
@@ -62,7 +62,7 @@ like "far more reads at a time than were recorded: said so" "$(cat "$OUT")" "Ass
 run timeout 60 "$PP" whatif "$T/two.sqlite" --set workers=3
 is "a few more are no news" "$(grep -c 'Assumes that storage' "$OUT")" 0
 refuses "no number" 2 "workers=N" "$PP" whatif "$T/two.sqlite" --set workers=many
-refuses "nonsense is said before anything is printed" 2 "storage-latency=FACTOR" "$PP" whatif "$T/two.sqlite" --set storage-latency=-1 --json
+refuses "nonsense is said before anything is printed" 2 "storage-latency=cached|FACTOR" "$PP" whatif "$T/two.sqlite" --set storage-latency=-1 --json
 is "and nothing was" "$(cat "$OUT")" ""
 
 run timeout 60 "$PP" whatif "$T/two.sqlite" --estimate 20
@@ -87,7 +87,7 @@ sed 's/^  \([^ ]*\) *\(.*\)$/\1 \2/' "$OUT" >"$T/knobs.told"
 sed -n 's/^| `\(.*\)` | \(.*\) |$/\1 \2/p' docs/reference/knobs.md | sed 's/\\|/|/g' >"$T/knobs.page"
 check "docs/reference/knobs.md has the knobs that --set list has" cmp "$T/knobs.told" "$T/knobs.page"
 holds "all of them" "$(grep -c = "$T/knobs.told") >= 19"
-refuses "a knob that is none" 2 "did you mean workers" "$PP" whatif "$T/two.sqlite" --set wrokers=4
+refuses "a knob that is none" 2 "did you mean num_workers" "$PP" whatif "$T/two.sqlite" --set wrokers=4
 refuses "what a replay cannot know" 4 "cannot be predicted" "$PP" whatif "$T/two.sqlite" --set gil=none
 refuses "no recording" 2 "no recording given" "$PP" whatif
 

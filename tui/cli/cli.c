@@ -3,6 +3,7 @@
 #include "tui/cli/help.h"
 
 #include "probe/base/text.h"
+#include "report/replay/knobs.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -47,6 +48,19 @@ static enum asked asks_for_help(int argc, char **argv)
     return NO_HELP;
 }
 
+/* PyTorch's and other names of what an option sets: "num_workers" of --workers, "in_order" False of
+ * --out-of-order. */
+static const char *option_of_knob(const char *name, const char **value)
+{
+    const struct pp_knob *knob = pp_knob_find(name, strlen(name));
+    if (!knob || !knob->option)
+        return NULL;
+    int on = knob->flag ? pp_knob_truth(knob, *value ? *value : "True") : -1;
+    if (on >= 0)
+        *value = on == (knob->flag > 0) ? "true" : "false";
+    return knob->option;
+}
+
 int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv,
                  const char **operands, int *n_operands)
 {
@@ -57,6 +71,7 @@ int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc,
         return 0;
     }
     set->command = cmd->name;
+    set->also = option_of_knob;
     if (pp_opts_parse(set, argc, argv, operands, n_operands, &err) != PP_OK)
         return pp_cli_fail(cmd, &err);
     return -1;

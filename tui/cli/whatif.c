@@ -58,11 +58,13 @@ enum { SWEEP_MOST = 256, BAR = 24 };
 
 static int list_knobs(void)
 {
-    const char *name, *values, *help;
-    for (int i = 0; (help = pp_knobs_help(i, &name, &values)); i++) {
+    for (const struct pp_knob *knob = pp_knob_rows; knob->name; knob++) {
         char both[64];
-        snprintf(both, sizeof(both), "%s=%s", name, values);
-        printf("  %-36s %s\n", both, help);
+        if (knob->kind == PP_KNOB_NEVER)
+            continue;
+        snprintf(both, sizeof(both), "%s=%s", knob->name, knob->values);
+        printf("  %-36s %s%s%s%s\n", both, knob->help, knob->also ? " (also " : "",
+               knob->also ? knob->also : "", knob->also ? ")" : "");
     }
     return 0;
 }
@@ -122,7 +124,7 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     char rate[32], low[32], high[32], wait[32];
     note_assumption(a, p);
     if (!a->o->json) {
-        printf("  %-30s %9s samples/s (%s to %s)  %+5.0f %% (%+.0f to %+.0f)  data wait %s%s%.*s\n", what,
+        printf("  %-40s %7s samples/s (%s to %s)  %+5.0f %% (%+.0f to %+.0f)  data wait %s%s%.*s\n", what,
                pp_text_rate(rate, sizeof(rate), p->samples_per_s), pp_text_rate(low, sizeof(low), p->low),
                pp_text_rate(high, sizeof(high), p->high), round(100 * p->gain) + 0.0,
                round(100 * p->gain_low) + 0.0, round(100 * p->gain_high) + 0.0, /* no "-0" */
@@ -320,7 +322,7 @@ static pp_status read_sweep(struct asked *a, struct pp_err *err)
         a->sweep.to - a->sweep.from >= SWEEP_MOST)
         return pp_fail(
             err, PP_E_USAGE,
-            "--sweep %s: it takes KNOB=A..B with whole numbers from 1 on, at most %d of them, for example workers=1..32",
+            "--sweep %s: it takes KNOB=A..B with whole numbers from 1 on, at most %d of them, for example num_workers=1..32",
             a->o->sweep, SWEEP_MOST);
     pp_status st = point_of(a, a->sweep.from, text, sizeof(text), &k, err);
     return st == PP_OK ? point_of(a, a->sweep.to, text, sizeof(text), &k, err) : st;
@@ -372,9 +374,7 @@ static void show_fixes(struct asked *a)
 {
     qsort(a->signals.fix, (size_t)a->signals.fixes, sizeof(*a->signals.fix), by_gain);
     for (int i = 0; i < a->signals.fixes; i++) {
-        char what[80];
-        snprintf(what, sizeof(what), "%s -> %s", a->signals.fix[i].knob, a->signals.fix[i].to);
-        put_prediction(a, what, &a->signals.fix[i].p, 0);
+        put_prediction(a, a->signals.fix[i].set, &a->signals.fix[i].p, 0);
         if (a->signals.fix[i].knobs.gpu_decode.per_s > 0) /* what it assumes is said below */
             a->knobs.gpu_decode = a->signals.fix[i].knobs.gpu_decode;
     }
@@ -481,7 +481,7 @@ const struct pp_command pp_cmd_whatif = {
              "largest gain first, amounts of work last. Intervals are 80 %. Exit code:\n"
              "2 for a knob that does not exist, 3 when too little was recorded, 4 for one\n"
              "that the replay cannot predict.",
-    .examples = {"pipeprobe whatif run.sqlite --set workers=8 --set cache=warm",
-                 "pipeprobe whatif run.sqlite --sweep workers=1..32"},
+    .examples = {"pipeprobe whatif run.sqlite --set num_workers=8 --set cache=warm",
+                 "pipeprobe whatif run.sqlite --sweep num_workers=1..32"},
     .run = run,
 };

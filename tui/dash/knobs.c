@@ -6,50 +6,49 @@
 #include <string.h>
 
 #define FACTOR_STEP 0.8 /* a knob moved three times halves or doubles */
-#define COUNT_MOST 1024
 
-const struct pp_knob_row pp_knob_rows[PP_KNOBS + 1] = {
-    {"workers", "decoding threads", PP_KNOB_COUNT, "workers"},
-    {"prefetch", "batches in flight per worker", PP_KNOB_COUNT, "prefetch"},
-    {"copy-buffers", "batches on the device", PP_KNOB_COUNT, "copy_buffers"},
-    {"batch-size", "samples per batch; the step grows with it", PP_KNOB_DOUBLING, "batch_size"},
-    {"cpus", "usable CPUs", PP_KNOB_COUNT, "usable_cpus"},
-    {"cache", "share of the reads served from the page cache", PP_KNOB_SHARE, NULL},
-    {"storage-latency", "factor on the time blocked in reads", PP_KNOB_FACTOR, NULL},
-    {"decode", "factor on the CPU time of decoding", PP_KNOB_FACTOR, NULL},
-    {"transform", "factor on the CPU time of transforms", PP_KNOB_FACTOR, NULL},
-    {"step", "factor on the trainer's step", PP_KNOB_FACTOR, NULL},
-    {NULL, NULL, PP_KNOB_COUNT, NULL},
-};
-
-static double recorded(const struct pp_dash_model *m, const char *key)
+const struct pp_knob *pp_dash_knob(int i)
 {
-    for (size_t i = 0; i < m->n_facts; i++)
-        if (strcmp(m->facts[i].key, key) == 0)
-            return atof(m->facts[i].value);
-    return NAN;
+    for (const struct pp_knob *knob = pp_knob_rows; knob->name; knob++)
+        if (knob->step != PP_STEP_NONE && i-- == 0)
+            return knob;
+    return NULL;
+}
+
+int pp_dash_knobs(void)
+{
+    int n = 0;
+    while (n < PP_DASH_KNOBS && pp_dash_knob(n))
+        n++;
+    return n;
 }
 
 static double value_of(const struct pp_dash_model *m, int i, int step)
 {
-    const struct pp_knob_row *k = &pp_knob_rows[i];
-    switch (k->kind) {
-    case PP_KNOB_COUNT: return recorded(m, k->recorded) + step;
-    case PP_KNOB_DOUBLING: return recorded(m, k->recorded) * exp2(step);
-    case PP_KNOB_FACTOR: return pow(FACTOR_STEP, -step);
-    case PP_KNOB_SHARE: return 0.1 * step;
+    const struct pp_knob *knob = pp_dash_knob(i);
+    double recorded = NAN;
+    for (size_t k = 0; knob->recorded && k < m->n_facts; k++)
+        if (strcmp(m->facts[k].key, knob->recorded) == 0) {
+            recorded = atof(m->facts[k].value);
+            break;
+        }
+    switch (knob->step) {
+    case PP_STEP_ONE: return recorded + step;
+    case PP_STEP_DOUBLE: return recorded * exp2(step);
+    case PP_STEP_FIFTH: return pow(FACTOR_STEP, -step);
+    case PP_STEP_TENTH: return 0.1 * step;
+    case PP_STEP_NONE: break;
     }
     return NAN;
 }
 
 int pp_knob_move(const struct pp_dash_model *m, int i, int step, int by)
 {
-    double v = value_of(m, i, step + by), least = 1, most = COUNT_MOST;
-    if (pp_knob_rows[i].kind == PP_KNOB_DOUBLING)
-        most = 1 << 20;
-    else if (pp_knob_rows[i].kind == PP_KNOB_FACTOR)
+    const struct pp_knob *knob = pp_dash_knob(i);
+    double v = value_of(m, i, step + by), least = 1, most = knob->most > 0 ? knob->most : 1024;
+    if (knob->step == PP_STEP_FIFTH)
         least = 0.01, most = 100;
-    else if (pp_knob_rows[i].kind == PP_KNOB_SHARE)
+    else if (knob->step == PP_STEP_TENTH)
         least = 0, most = 1.0001;
     return v >= least && v <= most ? step + by
                                    : step; /* false for NAN: what was not recorded cannot be moved */
@@ -66,7 +65,7 @@ const char *pp_knob_text(const struct pp_dash_model *m, int i, int step, char *b
     if (isnan(v))
         snprintf(buf, size, "-");
     else
-        snprintf(buf, size, pp_knob_rows[i].recorded ? "%.0f" : "%.2g", v);
+        snprintf(buf, size, pp_dash_knob(i)->recorded ? "%.0f" : "%.2g", v);
     return buf;
 }
 
@@ -76,9 +75,9 @@ const char *pp_knobs_text(const struct pp_dash_state *s, const struct pp_dash_mo
     char value[32];
     size_t at = 0;
     buf[0] = '\0';
-    for (int i = 0; i < PP_KNOBS && at < size; i++)
+    for (int i = 0; i < pp_dash_knobs() && at < size; i++)
         if (s->knob[i])
-            at += (size_t)snprintf(buf + at, size - at, "%s%s=%s", at ? " " : "", pp_knob_rows[i].name,
+            at += (size_t)snprintf(buf + at, size - at, "%s%s=%s", at ? " " : "", pp_dash_knob(i)->name,
                                    pp_knob_text(m, i, s->knob[i], value, sizeof(value)));
     return buf;
 }

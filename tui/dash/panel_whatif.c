@@ -12,11 +12,12 @@ static void draw_knob(const struct pp_canvas *c, int row, int i)
 {
     char t[PP_CELL];
     int step = c->s->knob[i];
-    pp_put(c, row, 0, step ? PP_STYLE_STRONG : PP_STYLE_PLAIN, "%s", pp_knob_rows[i].name);
+    pp_put(c, row, 0, step ? PP_STYLE_STRONG : PP_STYLE_PLAIN, "%s", pp_dash_knob(i)->name);
     pp_put_right(c, row, RECORDED, PP_STYLE_PLAIN, pp_knob_text(c->m, i, 0, t, sizeof(t)));
     if (step)
         pp_put_right(c, row, MOVED, PP_STYLE_STRONG, pp_knob_text(c->m, i, step, t, sizeof(t)));
-    pp_put(c, row, HELP, PP_STYLE_PLAIN, "%s", pp_knob_rows[i].help);
+    const char *help = pp_dash_knob(i)->help;
+    pp_put(c, row, HELP, PP_STYLE_PLAIN, "%.*s", (int)strcspn(help, ";"), help);
 }
 
 static int answer_rows(int rows)

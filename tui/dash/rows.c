@@ -69,7 +69,11 @@ int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int i, const char 
     case PP_VIEW_ENVIRONMENT:
         return has_text(m->facts[i].key, text) || has_text(m->facts[i].value, text) ||
                has_text(m->facts[i].section, text);
-    case PP_VIEW_WHATIF: return has_text(pp_knob_rows[i].name, text) || has_text(pp_knob_rows[i].help, text);
+    case PP_VIEW_WHATIF: {
+        const struct pp_knob *knob = pp_dash_knob(i);
+        return pp_knob_find(text, strlen(text)) == knob || has_text(knob->name, text) ||
+               has_text(knob->help, text);
+    }
     case PP_VIEW_BATCH:
     case PP_VIEW_COUNT: break;
     }
@@ -85,7 +89,7 @@ static size_t count_of(enum pp_view v, const struct pp_dash_model *m)
     case PP_VIEW_ERRORS:
     case PP_VIEW_EVENTS: return m->snap->n_events;
     case PP_VIEW_ENVIRONMENT: return m->n_facts;
-    case PP_VIEW_WHATIF: return PP_KNOBS;
+    case PP_VIEW_WHATIF: return (size_t)pp_dash_knobs();
     case PP_VIEW_BATCH:
     case PP_VIEW_COUNT: break;
     }

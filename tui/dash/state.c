@@ -186,7 +186,7 @@ static void turn_knob(struct pp_dash_state *s, const struct pp_dash_model *m, in
         snprintf(s->message, sizeof(s->message),
                  pp_knob_is_recorded(m, i) ? "%s is at its limit"
                                            : "%s was not recorded: it cannot be changed",
-                 pp_knob_rows[i].name);
+                 pp_dash_knob(i)->name);
     s->knob[i] = moved;
 }
 

@@ -22,7 +22,7 @@ const char *pp_view_name(enum pp_view v);
 enum pp_mode { PP_MODE_FOLLOW, PP_MODE_HOLD, PP_MODE_PLAY };
 enum pp_input { PP_INPUT_NONE, PP_INPUT_SEARCH, PP_INPUT_FILTER, PP_INPUT_SEEK };
 
-enum { PP_KNOBS = 10 }; /* knobs.h */
+enum { PP_DASH_KNOBS = 24 }; /* at most (knobs.h) */
 
 struct pp_dash_state {
     enum pp_view view, before;
@@ -35,7 +35,7 @@ struct pp_dash_state {
     int speed;                   /* index into pp_speeds */
     int window;                  /* index into pp_windows */
     int sort, invert;
-    int knob[PP_KNOBS]; /* steps each was moved by; 0: as recorded */
+    int knob[PP_DASH_KNOBS]; /* steps each was moved by; 0: as recorded */
     enum pp_input input;
     char line[64]; /* being typed */
     char search[64], filter[64];

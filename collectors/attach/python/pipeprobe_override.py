@@ -1,5 +1,5 @@
 """What `pipeprobe tune` asks of a job's DataLoaders: to say with which arguments they were made and when they are iterated, and to make some of
-them with other arguments. Only where PIPEPROBE_OVERRIDE is set. Its lines: log=FILE, where this module writes; set=workers=8,prefetch=4; like=...
+them with other arguments. Only where PIPEPROBE_OVERRIDE is set. Its lines: log=FILE, where this module writes; set=num_workers=8,prefetch_factor=4; like=...
 and made=N, which loaders: those made with the arguments that like names, else the N-th one made if its data set is of the same type.
 
 No method of the job's own is called: its len() may draw random numbers, or open a file that the workers would then share.
@@ -12,14 +12,9 @@ import sys
 import types
 
 _LINES_MAX = 5000  # per process: a job may make a loader for every epoch
-_KEYS = {
-    "workers": "num_workers",
-    "prefetch": "prefetch_factor",
-    "pin": "pin_memory",
-    "persistent": "persistent_workers",
-    "in_order": "in_order",
-}
-_NEED_WORKERS = ("prefetch", "persistent", "in_order")
+_ARGUMENTS = ("num_workers", "prefetch_factor", "pin_memory", "persistent_workers", "in_order")  # num_workers first: others depend on it
+_SWITCHES = ("pin_memory", "persistent_workers", "in_order")
+_NEED_WORKERS = ("prefetch_factor", "persistent_workers", "in_order")
 
 
 class _State:
@@ -125,14 +120,14 @@ def _facts(call):
         "sharded": iterable and _is_sharded(dataset, call.get("worker_init_fn")),
         "batch": _batch(call),
         "order": _order(call),
-        "workers": call.get("num_workers", 0),
-        "prefetch": call.get("prefetch_factor") or 2,
-        "pin": int(bool(call.get("pin_memory", False))),
-        "persistent": int(bool(call.get("persistent_workers", False))),
+        "num_workers": call.get("num_workers", 0),
+        "prefetch_factor": call.get("prefetch_factor") or 2,
+        "pin_memory": int(bool(call.get("pin_memory", False))),
+        "persistent_workers": int(bool(call.get("persistent_workers", False))),
         "in_order": int(bool(call.get("in_order", True))),
     }
     sizes = [len(held) for held in list(_attributes(dataset).values()) if type(held) in (list, tuple, dict, range)]
-    facts["like"] = "|".join([str(facts[k]) for k in ("dataset", "batch", "order", "workers")] + [str(max(sizes, default=0)), _place()])[:200]
+    facts["like"] = "|".join([str(facts[k]) for k in ("dataset", "batch", "order", "num_workers")] + [str(max(sizes, default=0)), _place()])[:200]
     return facts
 
 
@@ -140,29 +135,29 @@ def _facts(call):
 
 
 def _why_not(key, facts, workers, known):
-    if key == "workers" and facts["iterable"] and not facts["sharded"] and facts["workers"] < 2:
+    if key == "num_workers" and facts["iterable"] and not facts["sharded"] and facts["num_workers"] < 2:
         return "an IterableDataset that does not call get_worker_info would give every sample once per worker"
     if key in _NEED_WORKERS and not workers:
         return "it needs num_workers > 0"
-    if _KEYS[key] not in known:
+    if key not in known:
         return "torch %s has no such argument" % getattr(sys.modules["torch"], "__version__", "")
-    if key == "pin" and not sys.modules["torch"].cuda.is_available():
+    if key == "pin_memory" and not sys.modules["torch"].cuda.is_available():
         return "there is no CUDA device"
     return None
 
 
 def _changed(facts, known, number):
     """The keyword arguments to put in place of the job's."""
-    changed, workers = {}, facts["workers"]
-    for key in _KEYS:  # workers first: the others depend on them
+    changed, workers = {}, facts["num_workers"]
+    for key in _ARGUMENTS:
         if key not in _State.wanted:
             continue
         why, value = _why_not(key, facts, workers, known), _State.wanted[key]
         if why:
             _write("left", os.getpid(), number, key, why)
             continue
-        workers = value if key == "workers" else workers
-        changed[_KEYS[key]] = bool(value) if key in ("pin", "persistent", "in_order") else value
+        workers = value if key == "num_workers" else workers
+        changed[key] = bool(value) if key in _SWITCHES else value
         _write("set", os.getpid(), number, key, value)
     return changed
 
@@ -182,7 +177,7 @@ def _look(known, positional, args, kwargs):
     call.update(kwargs)
     facts, number = _facts(call), _State.made
     _State.made += 1
-    columns = ("workers", "prefetch", "pin", "persistent", "in_order", "batch", "dataset", "order", "like")
+    columns = _ARGUMENTS + ("batch", "dataset", "order", "like")
     flags = [int(f) for f in (facts["iterable"], facts["sharded"], "in_order" in known)]
     _write("made", os.getpid(), number, *(flags + [facts[c] for c in columns]))
     changed = _changed(facts, known, number) if _is_meant(facts, number) else {}
@@ -243,7 +238,7 @@ def install(hooks, row_of, text):
             _State.target = int(value)
         elif key == "set":
             pairs = (pair.partition("=") for pair in value.split(",") if pair)
-            _State.wanted = {k: int(v) for k, _, v in pairs if k in _KEYS}
+            _State.wanted = {k: int(v) for k, _, v in pairs if k in _ARGUMENTS}
     if not _State.log:
         return
     for module, name in (

@@ -8,6 +8,7 @@
 #include "probe/base/err.h"
 #include "probe/device/nvjpeg.h"
 #include "report/build/build.h"
+#include "report/replay/knobs.h"
 
 #include <limits.h>
 #include <math.h>
@@ -16,27 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Knobs of the replay that an option of `run` turns. value: what follows it; "": the fix's value; NULL:
- * nothing. possible: whether it can be done here, else why not; NULL: always. One that is beside the best is
- * put to the test whatever else gains more. */
-static int decodes_on_gpu(const struct pp_report *r, struct pp_err *why);
-static const struct turn {
-    const char *knob, *option, *value;
-    int (*possible)(const struct pp_report *r, struct pp_err *why);
-    int beside;
-} turns[] = {
-    {"workers", "--workers", "", NULL, 0},
-    {"fewer-workers", "--workers", "", NULL, 0},
-    {"prefetch", "--prefetch", "", NULL, 0},
-    {"buffers", "--copy-buffers", "", NULL, 0},
-    {"order", "--out-of-order", NULL, NULL, 0},
-    {"pinned", "--no-pageable", NULL, NULL, 0},
-    {"sync", "--no-sync-every-step", NULL, NULL, 0},
-    {"inflight", "--inflight", "", NULL, 0},
-    {"gpu-decode", "--decode", "nvjpeg", decodes_on_gpu, 1},
-};
 enum {
-    TURNS = sizeof(turns) / sizeof(*turns),
     WORTH_A_RUN = 3,
     EXTRA_MAX = 8,
     CLAIMS_MAX = 3, /* the best fix, one beside it, the headroom */
@@ -46,6 +27,7 @@ enum {
 /* A prediction, and the options that put it to the test. */
 struct claim {
     struct pp_proof_row row;
+    char change[PP_KNOB_TEXT]; /* "--workers=8" */
     const char *option[EXTRA_MAX];
     int options;
     char number[32], file[PATH_MAX]; /* file: of the round that goes on, or went last */
@@ -73,47 +55,38 @@ static int decodes_on_gpu(const struct pp_report *r, struct pp_err *why)
     return pp_nvjpeg_look(BATCH, &found, why) == PP_OK;
 }
 
-static const struct turn *turn_of(const struct pp_report_fix *f)
+static void claim_fix(const struct pp_report *r, const struct pp_report_fix *f, struct claim *c)
 {
-    for (int t = 0; t < TURNS; t++)
-        if (strcmp(f->knob, turns[t].knob) == 0)
-            return &turns[t];
-    return NULL;
+    c->row = (struct pp_proof_row){.kind = "fix",
+                                   .change = f->knob,
+                                   .value = f->to,
+                                   .base = r->samples_per_s,
+                                   .predicted = f->samples_per_s,
+                                   .predicted_low = r->samples_per_s * (1 + f->low),
+                                   .predicted_high = r->samples_per_s * (1 + f->high),
+                                   .ballast_cpus = NAN};
+    c->option[c->options++] = c->change;
 }
 
-static void claim_fix(const struct pp_report *r, const struct pp_report_fix *f, const struct turn *t,
-                      struct claim *c)
-{
-    *c = (struct claim){.row = {.kind = "fix",
-                                .change = f->knob,
-                                .value = f->to,
-                                .base = r->samples_per_s,
-                                .predicted = f->samples_per_s,
-                                .predicted_low = r->samples_per_s * (1 + f->low),
-                                .predicted_high = r->samples_per_s * (1 + f->high),
-                                .ballast_cpus = NAN}};
-    c->option[c->options++] = t->option;
-    if (t->value)
-        c->option[c->options++] = t->value[0] ? t->value : f->to;
-}
-
-/* Fixes come by what they gain. */
+/* Fixes come by what they gain: the best that an option of run does, and decoding on the GPU whatever else
+ * gains more. */
 static int claim_fixes(const struct prove_opts *o, const struct pp_report *r, struct claim *c)
 {
     int n = 0, has_best = 0;
     struct pp_err why;
     for (size_t i = 0; i < r->verdict.n_fixes && n < CLAIMS_MAX - 1; i++) {
         const struct pp_report_fix *f = &r->verdict.fixes[i];
-        const struct turn *t = turn_of(f);
-        if (!t || 100 * f->gain < WORTH_A_RUN || (has_best && !t->beside))
+        int on_gpu = strcmp(f->knob, "gpu-decode") == 0;
+        c[n] = (struct claim){.options = 0};
+        if (100 * f->gain < WORTH_A_RUN || (has_best && !on_gpu) || !pp_knob_option(f->set, '=', c[n].change))
             continue;
         pp_err_clear(&why);
-        if (t->possible && !t->possible(r, &why)) {
+        if (on_gpu && !decodes_on_gpu(r, &why)) {
             if (!o->quiet)
-                fprintf(stderr, "proving    not %s %s: %s\n", t->option, t->value, why.text);
+                fprintf(stderr, "proving    not %s: %s\n", c[n].change, why.text);
             continue;
         }
-        claim_fix(r, f, t, &c[n++]);
+        claim_fix(r, f, &c[n++]);
         has_best = 1;
     }
     return n;

@@ -42,7 +42,8 @@ static const struct pp_opt opts[] = {
     {.name = "repeats", .letter = 'r', .type = PP_OPT_INT, .offset = AT(repeats), .arg = "N", .dflt = "1", .min = 1,
      .max = TUNE_REPEATS_MAX, .help = "rounds; each runs every change and the baseline"},
     {.name = "try", .type = PP_OPT_LIST, .offset = AT(tries), .arg = "KEY=N,...",
-     .help = "this change, not the best predicted: workers prefetch pin persistent in_order (repeatable)"},
+     .help = "this change, not the best predicted: num_workers prefetch_factor pin_memory persistent_workers in_order "
+             "(repeatable)"},
     {.name = "loader-number", .type = PP_OPT_INT, .offset = AT(loader_number), .arg = "N", .min = 1, .max = 1e6,
      .help = "the N-th DataLoader that the job makes (default: the one that the report is about)"},
     {.name = "start-limit", .type = PP_OPT_DURATION, .offset = AT(start_limit_ns), .arg = "TIME", .dflt = "10m",
@@ -211,7 +212,7 @@ static int check_applied(const struct tune_set *asked, const struct tune_run *r,
     int some = 0;
     size_t n = 0;
     *applied = *asked;
-    for (int k = 0; k < TUNE_KEYS; k++) {
+    for (int k = 0; k < PP_KNOBS_TUNED; k++) {
         if (asked->value[k] < 0)
             continue;
         some += r->loaders.set[k] > 0;
@@ -219,7 +220,7 @@ static int check_applied(const struct tune_set *asked, const struct tune_run *r,
             continue;
         applied->value[k] = -1;
         if (n < size)
-            n += (size_t)snprintf(left + n, size - n, "%s%s: %s", n ? "; " : "", tune_keys[k].argument,
+            n += (size_t)snprintf(left + n, size - n, "%s%s: %s", n ? "; " : "", pp_knob_rows[k].name,
                                   r->loaders.left[k] ? r->loaders.why[k]
                                                      : "the job made no such DataLoader again");
     }
@@ -409,6 +410,6 @@ const struct pp_command pp_cmd_tune = {
              "prints measured beside predicted. The job is started several times, after a\n"
              "question or --yes.",
     .examples = {"pipeprobe tune -- python3 train.py",
-                 "pipeprobe tune --yes --try workers=8,prefetch=4 -- python3 train.py"},
+                 "pipeprobe tune --yes --try num_workers=8,prefetch_factor=4 -- python3 train.py"},
     .run = tune_main,
 };

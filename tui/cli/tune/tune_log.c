@@ -82,7 +82,7 @@ static void take_made(struct reading *r, char **f, size_t n)
                                   .sharded = number_of(f[4]) == 1,
                                   .has_in_order = number_of(f[5]) == 1,
                                   .batch = number_of(f[11])};
-        for (int k = 0; k < TUNE_KEYS; k++)
+        for (int k = 0; k < PP_KNOBS_TUNED; k++)
             l->value[k] = (int)number_of(f[6 + k]);
         copy(l->dataset, sizeof(l->dataset), f[12]);
         copy(l->order, sizeof(l->order), f[13]);

@@ -13,7 +13,7 @@
 struct tune_loader {
     unsigned made, count; /* the first one's place in the order of creation, from 0; how many there are */
     int iterable, sharded, has_in_order;
-    int value[TUNE_KEYS];                    /* as the job made it */
+    int value[PP_KNOBS_TUNED];               /* as the job made it */
     long batch;                              /* 0: none, or not known */
     double samples;                          /* likewise; from the recording */
     double epochs;                           /* begun */
@@ -32,11 +32,11 @@ struct tune_log {
     size_t rows;
     int judged; /* of loader: the one that the recording's report is about; -1: not known */
     pid_t pid[TUNE_PIDS_MAX];
-    size_t pids;             /* processes that made one */
-    unsigned set[TUNE_KEYS]; /* how many loaders were made with the key changed */
-    unsigned left[TUNE_KEYS];
-    char why[TUNE_KEYS][192]; /* of the last one left */
-    char trouble[192];        /* an error in the hooks; "": none */
+    size_t pids;                  /* processes that made one */
+    unsigned set[PP_KNOBS_TUNED]; /* how many loaders were made with the key changed */
+    unsigned left[PP_KNOBS_TUNED];
+    char why[PP_KNOBS_TUNED][192]; /* of the last one left */
+    char trouble[192];             /* an error in the hooks; "": none */
 };
 
 /* PP_E_IO, ... when there is no such file; an empty one is fine. */

@@ -13,14 +13,16 @@
 /* ---- what the loader takes ---- */
 
 /* Known before anything is run; the hooks in the job have the last word. NULL: nothing speaks against it. */
-static const char *refusal(const struct tune_loader *l, const struct tune_set *set, enum tune_key key)
+static const char *refusal(const struct tune_loader *l, const struct tune_set *set, int key)
 {
-    int workers = set->value[TUNE_WORKERS] >= 0 ? set->value[TUNE_WORKERS] : l->value[TUNE_WORKERS];
-    if (key == TUNE_WORKERS && l->iterable && !l->sharded && l->value[TUNE_WORKERS] < 2)
+    int workers = set->value[PP_KNOB_NUM_WORKERS] >= 0 ? set->value[PP_KNOB_NUM_WORKERS]
+                                                       : l->value[PP_KNOB_NUM_WORKERS];
+    if (key == PP_KNOB_NUM_WORKERS && l->iterable && !l->sharded && l->value[PP_KNOB_NUM_WORKERS] < 2)
         return "its IterableDataset does not call get_worker_info: each worker would give every sample";
-    if (key == TUNE_IN_ORDER && !l->has_in_order)
+    if (key == PP_KNOB_IN_ORDER && !l->has_in_order)
         return "the job's torch has no in_order (2.6 and later have)";
-    if ((key == TUNE_PREFETCH || key == TUNE_PERSISTENT || key == TUNE_IN_ORDER) && workers < 1)
+    if ((key == PP_KNOB_PREFETCH_FACTOR || key == PP_KNOB_PERSISTENT_WORKERS || key == PP_KNOB_IN_ORDER) &&
+        workers < 1)
         return "it needs num_workers > 0";
     return NULL;
 }
@@ -32,16 +34,16 @@ static int fit(const struct tune_session *s, struct tune_set *set, FILE *notes, 
     char value[16];
     int left = 0;
     *refused = NULL;
-    for (int k = 0; k < TUNE_KEYS; k++) {
+    for (int k = 0; k < PP_KNOBS_TUNED; k++) {
         if (set->value[k] < 0)
             continue;
-        const char *why = refusal(s->loader, set, (enum tune_key)k);
+        const char *why = refusal(s->loader, set, k);
         *refused = why ? why : *refused;
         if (!why && s->loader->value[k] == set->value[k])
             why = "the job has it already";
         if (why && notes)
-            fprintf(notes, "left out   %s=%s: %s\n", tune_keys[k].argument,
-                    tune_value((enum tune_key)k, set->value[k], value, sizeof(value)), why);
+            fprintf(notes, "left out   %s=%s: %s\n", pp_knob_rows[k].name,
+                    tune_value(k, set->value[k], value, sizeof(value)), why);
         if (why)
             set->value[k] = -1;
         left += !why;
@@ -72,7 +74,7 @@ static void add_fixes(struct tune_session *s, const struct pp_report *report, FI
     struct tune_set set;
     for (size_t i = 0; i < report->verdict.n_fixes && s->candidates < TUNE_FIXES_MAX; i++) {
         const struct pp_report_fix *f = &report->verdict.fixes[i];
-        if (!(f->gain >= WORTH_A_RUN) || !tune_set_of_fix(f->knob, f->to, &set))
+        if (!(f->gain >= WORTH_A_RUN) || !tune_set_of_change(f->set, &set))
             continue;
         struct tune_gain gain = {f->gain, f->low, f->high};
         struct tune_candidate *c = add(s, set, notes, &refused);
@@ -90,20 +92,14 @@ static void add_fixes(struct tune_session *s, const struct pp_report *report, FI
 /* 1: the replay knows every change of the set. */
 static int knobs_of(const struct tune_set *set, const struct pp_costs *costs, struct pp_knobs *knobs)
 {
-    char text[48];
+    char text[48], value[16];
     struct pp_err err;
     *knobs = pp_knobs_none();
-    for (int k = 0; k < TUNE_KEYS; k++) {
-        const struct tune_key_row *row = &tune_keys[k];
+    for (int k = 0; k < PP_KNOBS_TUNED; k++) {
         if (set->value[k] < 0)
             continue;
-        if (!row->knob || (row->predicted >= 0 && row->predicted != set->value[k]))
-            return 0;
-        const char *hole = strchr(row->knob, '%');
-        snprintf(text, sizeof(text), "%.*s", (int)(hole ? hole - row->knob : (long)strlen(row->knob)),
-                 row->knob);
-        if (hole)
-            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%d", set->value[k]);
+        snprintf(text, sizeof(text), "%s=%s", pp_knob_rows[k].name,
+                 tune_value(k, set->value[k], value, sizeof(value)));
         if (pp_knobs_set(knobs, costs, text, &err) != PP_OK)
             return 0;
     }

@@ -17,13 +17,13 @@
 static const char *name_change(const struct tune_set *set, const char *words, char value[TUNE_TEXT])
 {
     int key = -1, n = 0;
-    for (int k = 0; k < TUNE_KEYS; k++)
+    for (int k = 0; k < PP_KNOBS_TUNED; k++)
         if (set->value[k] >= 0)
             key = k, n++;
     if (n != 1)
         return snprintf(value, TUNE_TEXT, "%s", words), "DataLoader";
-    tune_value((enum tune_key)key, set->value[key], value, TUNE_TEXT);
-    return tune_keys[key].argument;
+    tune_value(key, set->value[key], value, TUNE_TEXT);
+    return pp_knob_rows[key].name;
 }
 
 static pp_status store_proofs(const struct tune_session *s, struct pp_err *err)
@@ -94,12 +94,10 @@ char *tune_percent(const struct tune_gain *g, char *text, size_t size)
 /* "DataLoader(..., num_workers=8)", with what the job sets besides. */
 static char *line_of(const struct tune_session *s, const struct tune_candidate *c, char text[2 * TUNE_TEXT])
 {
-    static const int usual[TUNE_KEYS] = {
-        [TUNE_WORKERS] = 0, [TUNE_PREFETCH] = 2, [TUNE_PIN] = 0, [TUNE_PERSISTENT] = 0, [TUNE_IN_ORDER] = 1};
     struct tune_set set = c->set;
     char arguments[TUNE_TEXT];
-    for (int k = 0; k < TUNE_KEYS; k++)
-        if (set.value[k] < 0 && s->loader->value[k] != usual[k])
+    for (int k = 0; k < PP_KNOBS_TUNED; k++)
+        if (set.value[k] < 0 && s->loader->value[k] != pp_knob_rows[k].usual)
             set.value[k] = s->loader->value[k];
     snprintf(text, 2 * TUNE_TEXT, "DataLoader(..., %s)", tune_set_arguments(&set, arguments));
     return text;
@@ -129,7 +127,7 @@ char *tune_loader_text(const struct tune_session *s, char *text, size_t size)
     if (l->batch > 0)
         snprintf(batch, sizeof(batch), "batch_size=%ld, ", l->batch);
     int n = snprintf(text, size, "%s%s, %s, %snum_workers=%d", plain ? plain : "?", samples, l->order, batch,
-                     l->value[TUNE_WORKERS]);
+                     l->value[PP_KNOB_NUM_WORKERS]);
     if (n > 0 && (size_t)n < size && s->baseline.loaders.made > 1)
         snprintf(text + n, size - (size_t)n,
                  l->count > 1 ? " (made %s of %zu, and %u more like it)" : " (made %s of %zu)",
@@ -244,14 +242,14 @@ static void put_rates(struct pp_json *j, const struct tune_sample *s)
     pp_json_array_end(j);
 }
 
-static void put_set(struct pp_json *j, const char *key, const int value[TUNE_KEYS])
+static void put_set(struct pp_json *j, const char *key, const int value[PP_KNOBS_TUNED])
 {
     pp_json_key(j, key), pp_json_object(j);
-    for (int k = 0; k < TUNE_KEYS; k++) {
+    for (int k = 0; k < PP_KNOBS_TUNED; k++) {
         if (value[k] < 0)
             continue;
-        pp_json_key(j, tune_keys[k].argument);
-        if (tune_keys[k].to == 1)
+        pp_json_key(j, pp_knob_rows[k].name);
+        if (pp_knob_rows[k].kind == PP_KNOB_SWITCH)
             pp_json_bool(j, value[k]);
         else
             pp_json_int(j, value[k]);

@@ -277,9 +277,9 @@ static const char *const ends[] = {[TUNE_END_TIME] = "after the time asked for",
 /* What was changed belongs to the recording: it is no recording of the job as it is. */
 static void write_notes(const struct tune_run *r, const struct tune_set *set, const struct tune_loader *of)
 {
-    char words[TUNE_TEXT], left[TUNE_KEYS][256];
+    char words[TUNE_TEXT], left[PP_KNOBS_TUNED][256];
     char sent[16];
-    struct pp_note notes[TUNE_KEYS + 4];
+    struct pp_note notes[PP_KNOBS_TUNED + 4];
     struct pp_err err;
     size_t n = 0;
     notes[n++] = (struct pp_note){"ended", ends[r->end]};
@@ -290,12 +290,12 @@ static void write_notes(const struct tune_run *r, const struct tune_set *set, co
         notes[n++] = (struct pp_note){"override", tune_set_words(set, words)};
         notes[n++] = (struct pp_note){"loader", of->dataset};
     }
-    for (int k = 0; set && k < TUNE_KEYS; k++) {
+    for (int k = 0; set && k < PP_KNOBS_TUNED; k++) {
         if (set->value[k] < 0)
             continue;
         snprintf(left[k], sizeof(left[k]), "left: %s",
                  r->loaders.left[k] ? r->loaders.why[k] : "no such DataLoader was made");
-        notes[n++] = (struct pp_note){tune_keys[k].argument, r->loaders.set[k] ? "changed" : left[k]};
+        notes[n++] = (struct pp_note){pp_knob_rows[k].name, r->loaders.set[k] ? "changed" : left[k]};
     }
     /* The recording is whole without them. */
     (void)pp_note_write(r->path, "tune", notes, n, &err);

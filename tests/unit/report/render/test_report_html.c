@@ -139,10 +139,20 @@ static void test_numbers_are_the_documents(void **state)
 
 static void test_predictions_are_drawn(void **state)
 {
-    static const struct pp_report_fix fixes[] = {{"workers", "<8>", "more & more", 0.9, 0.5, 1.2, 304, NULL,
-                                                  NULL, 0},
-                                                 {"order", "out-of-order", "as finished", -0.01, -0.04, 0.02,
-                                                  158, NULL, NULL, 0}};
+    static const struct pp_report_fix fixes[] = {{.knob = "workers",
+                                                  .to = "<8>",
+                                                  .text = "more & more",
+                                                  .gain = 0.9,
+                                                  .low = 0.5,
+                                                  .high = 1.2,
+                                                  .samples_per_s = 304},
+                                                 {.knob = "order",
+                                                  .to = "out-of-order",
+                                                  .text = "as finished",
+                                                  .gain = -0.01,
+                                                  .low = -0.04,
+                                                  .high = 0.02,
+                                                  .samples_per_s = 158}};
     struct pp_report_curve_point points[] = {{1, 100, 90, 110}, {2, 190, 170, 215}, {8, 400, 300, 500}};
     struct pp_report_curve curve = {.knob = "workers", .now = 2, .points = points, .n_points = 3};
     struct fake_run *f = report_full_run(2);

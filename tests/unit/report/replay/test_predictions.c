@@ -356,7 +356,7 @@ static void test_knobs_are_checked(void **state)
                 {"cache-bytes=much", "SIZE", PP_E_USAGE},
                 {"cache-bytes=0", "SIZE", PP_E_USAGE},
                 {"cache-bytes=1GiB", "size of the data set", PP_E_UNSUPPORTED},
-                {"order=maybe", "in-order", PP_E_USAGE},
+                {"order=maybe", "True|False", PP_E_USAGE},
                 {"step=inf", "FACTOR", PP_E_USAGE},
                 {"decode=-1", "FACTOR", PP_E_USAGE},
                 {"step-ms=0", "MS", PP_E_USAGE},

@@ -16,6 +16,7 @@ static struct pp_report_fix fix(const char *knob, const char *change, double gai
     return (struct pp_report_fix){.knob = knob,
                                   .to = "16",
                                   .text = "",
+                                  .set = strcmp(knob, "inflight") == 0 ? "inflight=16" : change,
                                   .change = change,
                                   .gain = gain,
                                   .low = low,

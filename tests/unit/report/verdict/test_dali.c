@@ -68,6 +68,7 @@ static void no_sentence_names_what_dali_has_not(void **state)
 static struct pp_report_fix fix(const char *knob, double gain)
 {
     return (struct pp_report_fix){.knob = knob,
+                                  .set = strcmp(knob, "workers") == 0 ? "num_workers=8" : NULL,
                                   .to = "8",
                                   .text = "",
                                   .change = knob,

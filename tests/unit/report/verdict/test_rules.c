@@ -496,7 +496,7 @@ static void test_a_remedy_speaks_pytorch(void **state)
 {
     for (int i = 0; i < PP_REMEDIES; i++) {
         const struct pp_remedy *r = &pp_remedies[i];
-        const char *texts[] = {r->sentence, r->offer, r->args, r->line};
+        const char *texts[] = {r->sentence, r->offer, r->set, r->line};
         for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++)
             if (texts[k] && i != PP_REMEDY_ANNOTATE && i != PP_REMEDY_NUMA && i != PP_REMEDY_TIMED_READS &&
                 strstr(texts[k], "--")) /* of exec and of numactl */

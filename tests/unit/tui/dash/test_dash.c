@@ -17,7 +17,7 @@ static void compare(const char *name, const char *text)
 
 static struct pp_predicted predicted_by_four_workers(void)
 {
-    return (struct pp_predicted){.set = "workers=4",
+    return (struct pp_predicted){.set = "num_workers=4",
                                  .measured = 157.9,
                                  .p = {.samples_per_s = 205,
                                        .low = 190,

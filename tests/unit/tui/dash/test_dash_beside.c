@@ -36,15 +36,15 @@ static void test_threads_beside(void **state)
     const struct pp_report *r = NULL;
     struct pp_predicted answer = {.set = "none"};
     assert_true(v && p);
-    for (int i = 0; i < 600 && (!r || strcmp(answer.set, "workers=4") != 0); i++) {
-        pp_predictor_ask(p, i < 3 ? "workers=2" : "workers=4", &answer);
+    for (int i = 0; i < 600 && (!r || strcmp(answer.set, "num_workers=4") != 0); i++) {
+        pp_predictor_ask(p, i < 3 ? "workers=2" : "num_workers=4", &answer);
         r = pp_verdicts_newest(v);
         usleep(50000);
     }
     assert_non_null(r);
     assert_string_equal(r->outcome, "finished");
     assert_true(r->verdict.sentence && r->verdict.sentence[0]);
-    assert_string_equal(answer.set, "workers=4");
+    assert_string_equal(answer.set, "num_workers=4");
     if (answer.status == PP_OK)
         assert_true(answer.p.low <= answer.p.samples_per_s && answer.p.samples_per_s <= answer.p.high &&
                     answer.measured > 0);

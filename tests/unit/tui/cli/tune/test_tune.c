@@ -23,8 +23,12 @@ static void test_changes(void **state)
         {"num_workers=8, prefetch_factor=4", "num_workers=8, prefetch_factor=4"}, /* as it is pasted */
         {"pin_memory=True,persistent_workers=True,in_order=False",
          "pin_memory=True, persistent_workers=True, in_order=False"},
-        {"in_order=false", NULL},
+        {"num-workers=8,persistent=yes,order=out-of-order",
+         "num_workers=8, persistent_workers=True, in_order=False"},
+        {"in_order=False,in_order=perhaps", NULL},
         {"in_order=", NULL},
+        {"batch_size=8", NULL},
+        {"storage-latency=0", NULL},
         {"workers=True", NULL},
         {"workers=0", NULL},
         {"workers=1025", NULL},
@@ -58,22 +62,23 @@ static void test_changes(void **state)
 static void test_fixes(void **state)
 {
     static const struct {
-        const char *knob, *to, *arguments; /* NULL: no argument of a DataLoader */
+        const char *change, *arguments; /* NULL: no argument of a DataLoader */
     } rows[] = {
-        {"workers", "4", "num_workers=4"},
-        {"fewer-workers", "1", "num_workers=1"},
-        {"prefetch", "8", "prefetch_factor=8"},
-        {"order", "out-of-order", "in_order=False"},
-        {"pinned", "yes", "pin_memory=True"},
-        {"storage", "cached", NULL},
-        {"workers", "many", NULL},
-        {"workers", "0", NULL},
+        {"num_workers=4", "num_workers=4"},
+        {"prefetch_factor=8", "prefetch_factor=8"},
+        {"in_order=False", "in_order=False"},
+        {"pin_memory=True", "pin_memory=True"},
+        {"storage-latency=cached", NULL},
+        {"decode=0.5 transform=0.5", NULL},
+        {"num_workers=many", NULL},
+        {"num_workers=0", NULL},
+        {NULL, NULL},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct tune_set set;
         char text[TUNE_TEXT];
-        assert_int_equal(tune_set_of_fix(rows[i].knob, rows[i].to, &set), rows[i].arguments != NULL);
+        assert_int_equal(tune_set_of_change(rows[i].change, &set), rows[i].arguments != NULL);
         if (rows[i].arguments)
             assert_string_equal(tune_set_arguments(&set, text), rows[i].arguments);
     }
@@ -101,11 +106,12 @@ static void test_log(void **state)
 {
     struct tune_log log;
     (void)state;
-    assert_int_equal(read_text("made\t7\t0\t" CHECK "made\t7\t1\t" TRAIN "epoch\t7\t1\t1\nepoch\t7\t0\t0\n"
-                               "made\t7\t2\t" TRAIN "epoch\t7\t2\t2\nepoch\t9\t2\t0\nepoch\t7\t99\t5\n"
-                               "set\t7\t1\tworkers\t8\nset\t7\t2\tworkers\t8\nleft\t7\t1\tpin\tno device\n",
-                               &log),
-                     PP_OK);
+    assert_int_equal(
+        read_text("made\t7\t0\t" CHECK "made\t7\t1\t" TRAIN "epoch\t7\t1\t1\nepoch\t7\t0\t0\n"
+                  "made\t7\t2\t" TRAIN "epoch\t7\t2\t2\nepoch\t9\t2\t0\nepoch\t7\t99\t5\n"
+                  "set\t7\t1\tnum_workers\t8\nset\t7\t2\tnum_workers\t8\nleft\t7\t1\tpin_memory\tno device\n",
+                  &log),
+        PP_OK);
     assert_int_equal(log.loaders, 2);
     assert_int_equal(log.made, 3);
     assert_int_equal(log.pids, 1);
@@ -113,8 +119,8 @@ static void test_log(void **state)
     assert_int_equal(l->made, 1);
     assert_int_equal(l->count, 2);
     assert_true(l->epochs == 3);
-    assert_int_equal(l->value[TUNE_WORKERS], 2);
-    assert_int_equal(l->value[TUNE_IN_ORDER], 1);
+    assert_int_equal(l->value[PP_KNOB_NUM_WORKERS], 2);
+    assert_int_equal(l->value[PP_KNOB_IN_ORDER], 1);
     assert_int_equal(l->batch, 64);
     assert_string_equal(l->order, "shuffled");
     assert_ptr_equal(tune_log_choose(&log, 1), &log.loader[0]);
@@ -128,9 +134,9 @@ static void test_log(void **state)
         assert_int_equal(tune_log_loader_of(&log, rows[i].row), rows[i].loader);
     log.judged = 0; /* what the report is about comes before the number of epochs */
     assert_ptr_equal(tune_log_choose(&log, 0), &log.loader[0]);
-    assert_int_equal(log.set[TUNE_WORKERS], 2);
-    assert_int_equal(log.left[TUNE_PIN], 1);
-    assert_string_equal(log.why[TUNE_PIN], "no device");
+    assert_int_equal(log.set[PP_KNOB_NUM_WORKERS], 2);
+    assert_int_equal(log.left[PP_KNOB_PIN_MEMORY], 1);
+    assert_string_equal(log.why[PP_KNOB_PIN_MEMORY], "no device");
 }
 
 /* The job can write into it whatever it likes. */
