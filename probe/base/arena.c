@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 16 << 10, ALIGN = 16 };
+enum { BLOCK = 16 << 10, ALIGN = 16, RANGES = 16 };
 
 struct pp_arena_block {
     struct pp_arena_block *older;
@@ -74,6 +74,17 @@ void *pp_arena_push(struct pp_arena *a, void **array, size_t *n, size_t size)
     }
     (*n)++;
     return (char *)*array + have * size;
+}
+
+const char *pp_ranges_add(struct pp_arena *a, const char *list, size_t n, int64_t first, int64_t last)
+{
+    const char *comma = list ? ", " : "";
+    list = list ? list : "";
+    return n > RANGES    ? list
+           : n == RANGES ? pp_arena_printf(a, "%s%s...", list, comma)
+           : first == last
+               ? pp_arena_printf(a, "%s%s%lld", list, comma, (long long)first)
+               : pp_arena_printf(a, "%s%s%lld-%lld", list, comma, (long long)first, (long long)last);
 }
 
 int pp_arena_failed(const struct pp_arena *a)

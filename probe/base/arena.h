@@ -6,6 +6,7 @@
 #define PP_BASE_ARENA_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct pp_arena_block;
 struct pp_arena {
@@ -22,5 +23,9 @@ void pp_arena_free(struct pp_arena *a);
 /* Makes room for one more of size bytes in an array that grows by doubling; returns the new last element, or
  * NULL. */
 void *pp_arena_push(struct pp_arena *a, void **array, size_t *n, size_t size);
+
+/* Numbers in words, "5, 7-9": list (NULL: none yet), to which n ranges were added, with first-last behind it.
+ * After 16 ranges "..." stands for the rest. */
+const char *pp_ranges_add(struct pp_arena *a, const char *list, size_t n, int64_t first, int64_t last);
 
 #endif

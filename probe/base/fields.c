@@ -161,55 +161,48 @@ static void put_list(struct document *d, const struct pp_field *element, const c
     }
 }
 
-/* One array per field. An array of whole numbers closes on a line of its own. */
-static void put_columns(struct document *d, const struct pp_field *f, const char *row, size_t n)
-{
-    int indent = d->json.indent;
-    pp_json_object(&d->json);
-    for (const struct pp_field *c = f->fields; c->type != PP_FIELD_END; c++) {
-        pp_json_key(&d->json, c->key);
-        d->json.indent = 0;
-        put_list(d, c, row, n, f->stride);
-        d->json.indent = c->type == PP_FIELD_NUMBER ? 0 : indent;
-        pp_json_array_end(&d->json);
-        d->json.indent = indent;
-    }
-    pp_json_object_end(&d->json);
-}
-
-static void put_map(struct document *d, const struct pp_field *f, const char *row, size_t n)
-{
-    pp_json_object(&d->json);
-    for (size_t i = 0; i < n; i++, row += f->stride) {
-        struct pp_value key = pp_field_value(&f->fields[0], row, d->root),
-                        v = pp_field_value(&f->fields[1], row, d->root);
-        if (v.kind == PP_VALUE_NULL && f->flags & PP_FIELD_SKIP_NULL)
-            continue;
-        pp_json_key(&d->json, key.text);
-        put_value(&d->json, &v);
-    }
-    pp_json_object_end(&d->json);
-}
-
 static void put_rows(struct document *d, const struct pp_field *f, const void *in)
 {
+    struct pp_json *j = &d->json;
     const char *row;
-    int indent = d->json.indent;
+    int indent = j->indent;
     size_t n = pp_field_rows(f, in, d->root, &row);
-    if (f->type == PP_FIELD_COLUMNS) {
-        put_columns(d, f, row, n);
-    } else if (f->type == PP_FIELD_MAP) {
-        put_map(d, f, row, n);
-    } else if (f->type == PP_FIELD_LIST) {
-        d->json.indent = f->flags & PP_FIELD_ONE_LINE ? 0 : indent;
+    switch (f->type) {
+    case PP_FIELD_COLUMNS: /* one array per field; one of whole numbers closes on a line of its own */
+        pp_json_object(j);
+        for (const struct pp_field *c = f->fields; c->type != PP_FIELD_END; c++) {
+            pp_json_key(j, c->key);
+            j->indent = 0;
+            put_list(d, c, row, n, f->stride);
+            j->indent = c->type == PP_FIELD_NUMBER ? 0 : indent;
+            pp_json_array_end(j);
+            j->indent = indent;
+        }
+        pp_json_object_end(j);
+        break;
+    case PP_FIELD_MAP:
+        pp_json_object(j);
+        for (size_t i = 0; i < n; i++, row += f->stride) {
+            struct pp_value key = pp_field_value(&f->fields[0], row, d->root),
+                            v = pp_field_value(&f->fields[1], row, d->root);
+            if (v.kind == PP_VALUE_NULL && f->flags & PP_FIELD_SKIP_NULL)
+                continue;
+            pp_json_key(j, key.text);
+            put_value(j, &v);
+        }
+        pp_json_object_end(j);
+        break;
+    case PP_FIELD_LIST:
+        j->indent = f->flags & PP_FIELD_ONE_LINE ? 0 : indent;
         put_list(d, f->fields, row, n, f->stride);
-        pp_json_array_end(&d->json);
-        d->json.indent = indent;
-    } else {
-        pp_json_array(&d->json);
+        pp_json_array_end(j);
+        j->indent = indent;
+        break;
+    default:
+        pp_json_array(j);
         for (size_t i = 0; i < n; i++)
             put_object(d, f->fields, row + i * f->stride);
-        pp_json_array_end(&d->json);
+        pp_json_array_end(j);
     }
 }
 

@@ -226,37 +226,29 @@ out:
     return st;
 }
 
-/* Opens a new file beside path; its name, in name, is the caller's to free. */
-static int open_beside(const char *path, char **name)
+/* By way of a new file beside path. */
+static pp_status replace_file(const char *path, const void *buf, size_t n, int sync, struct pp_err *err)
 {
     static atomic_uint serial;
-    for (int tries = 0; tries < 100; tries++) {
-        unsigned n = atomic_fetch_add_explicit(&serial, 1, memory_order_relaxed);
-        if (asprintf(name, "%s.tmp-%ld-%u", path, (long)getpid(), n) < 0) {
-            *name = NULL;
-            errno = ENOMEM;
-            return -1;
-        }
-        int fd = pp_io_open(*name, O_WRONLY | O_CREAT | O_EXCL, 0666);
-        if (fd >= 0)
-            return fd;
-        int saved = errno;
-        free(*name);
-        *name = NULL;
-        errno = saved;
-        if (saved != EEXIST) /* left behind by a killed process with our number, perhaps on another machine */
-            break;
-    }
-    return -1;
-}
-
-static pp_status replace(const char *path, const void *buf, size_t n, int sync, struct pp_err *err)
-{
     pp_status st = PP_OK;
     char *name = NULL;
-    int fd = open_beside(path, &name);
-    if (fd < 0)
-        return pp_fail_errno(err, errno, "cannot create a temporary file next to %s", path);
+    int fd = -1, e = EEXIST;
+    /* a name may be left behind by a killed process with our number, perhaps on another machine */
+    for (int tries = 0; fd < 0 && e == EEXIST && tries < 100; tries++) {
+        free(name);
+        if (asprintf(&name, "%s.tmp-%ld-%u", path, (long)getpid(),
+                     atomic_fetch_add_explicit(&serial, 1, memory_order_relaxed)) < 0) {
+            name = NULL;
+            e = ENOMEM;
+            break;
+        }
+        fd = pp_io_open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        e = errno;
+    }
+    if (fd < 0) {
+        free(name);
+        return pp_fail_errno(err, e, "cannot create a temporary file next to %s", path);
+    }
     if (pp_io_write_full(fd, buf, n) != 0 || (sync && pp_io_fsync(fd) != 0))
         st = pp_fail_errno(err, errno, "cannot write %s (%zu bytes)", path, n);
     if (close(fd) != 0 && st == PP_OK)
@@ -271,12 +263,12 @@ static pp_status replace(const char *path, const void *buf, size_t n, int sync, 
 
 pp_status pp_io_write_atomic(const char *path, const void *buf, size_t n, struct pp_err *err)
 {
-    return replace(path, buf, n, 1, err);
+    return replace_file(path, buf, n, 1, err);
 }
 
 pp_status pp_io_replace(const char *path, const void *buf, size_t n, struct pp_err *err)
 {
-    return replace(path, buf, n, 0, err);
+    return replace_file(path, buf, n, 0, err);
 }
 
 static atomic_int ignores_file_size_signal;

@@ -4,12 +4,6 @@
 
 enum { LONGEST = 63 };
 
-static int min3(int a, int b, int c)
-{
-    int m = a < b ? a : b;
-    return m < c ? m : c;
-}
-
 /* Damerau-Levenshtein distance in its optimal string alignment form: insert, delete, replace, swap
  * neighbours. */
 static int distance(const char *a, const char *b)
@@ -23,7 +17,9 @@ static int distance(const char *a, const char *b)
         const int *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
         now[0] = i;
         for (int k = 1; k <= nb; k++) {
-            now[k] = min3(last[k] + 1, now[k - 1] + 1, last[k - 1] + (a[i - 1] != b[k - 1]));
+            now[k] = last[k - 1] + (a[i - 1] != b[k - 1]);
+            now[k] = last[k] + 1 < now[k] ? last[k] + 1 : now[k];
+            now[k] = now[k - 1] + 1 < now[k] ? now[k - 1] + 1 : now[k];
             int swapped = i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1];
             if (swapped && before[k - 2] + 1 < now[k])
                 now[k] = before[k - 2] + 1;

@@ -8,36 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pp_status apply_defaults(struct pp_opt_set *set, struct pp_err *err)
-{
-    pp_status status = PP_OK;
-    for (int i = 0; set->table[i].name && status == PP_OK; i++) {
-        assert(i < (int)sizeof(set->source));
-        set->source[i] = PP_OPT_DEFAULT;
-        if (set->table[i].dflt)
-            status = pp_opt_store(set, i, PP_OPT_DEFAULT, set->table[i].name, set->table[i].dflt, err);
-    }
-    return status;
-}
-
 char *pp_opt_variable(char *buf, size_t size, const char *name)
 {
     int n = snprintf(buf, size, "PIPEPROBE_%s", name);
     for (char *p = buf; n > 0 && *p; p++)
         *p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
     return buf;
-}
-
-static pp_status apply_environment(struct pp_opt_set *set, struct pp_err *err)
-{
-    pp_status status = PP_OK;
-    for (int i = 0; set->table[i].name && status == PP_OK; i++) {
-        char name[96];
-        const char *value = getenv(pp_opt_variable(name, sizeof(name), set->table[i].name));
-        if (value)
-            status = pp_opt_store(set, i, PP_OPT_ENV, name, value, err);
-    }
-    return status;
 }
 
 /* The rest of the command line while it is read. */
@@ -126,11 +102,22 @@ pp_status pp_opts_parse(struct pp_opt_set *set, int argc, char **argv, const cha
 {
     struct reading r = {.set = set, .arg = argv + (argc > 0), .end = argv + argc, .err = err};
     int n = 0, only_operands = 0;
-    pp_status status = apply_defaults(set, err);
+    char name[96];
+    pp_status status = PP_OK;
+    for (int i = 0; set->table[i].name && status == PP_OK; i++) {
+        const struct pp_opt *o = &set->table[i];
+        assert(i < (int)sizeof(set->source));
+        set->source[i] = PP_OPT_DEFAULT;
+        if (o->dflt)
+            status = pp_opt_store(set, i, PP_OPT_DEFAULT, o->name, o->dflt, err);
+    }
     if (status == PP_OK)
         status = pp_opts_config(set, err);
-    if (status == PP_OK)
-        status = apply_environment(set, err);
+    for (int i = 0; set->table[i].name && status == PP_OK; i++) {
+        const char *value = getenv(pp_opt_variable(name, sizeof(name), set->table[i].name));
+        if (value)
+            status = pp_opt_store(set, i, PP_OPT_ENV, name, value, err);
+    }
     while (status == PP_OK && r.arg < r.end) {
         const char *arg = *r.arg++;
         if (only_operands || arg[0] != '-' || arg[1] == '\0')

@@ -27,17 +27,6 @@ static const char *keep(const char *text, struct pp_err *err)
     return memcpy(k->text, text, size);
 }
 
-static int config_path(char *path, size_t size)
-{
-    const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    int n = -1;
-    if (xdg && *xdg)
-        n = snprintf(path, size, "%s/pipeprobe/config", xdg);
-    else if (home && *home)
-        n = snprintf(path, size, "%s/.config/pipeprobe/config", home);
-    return n > 0 && (size_t)n < size;
-}
-
 static char *trim(char *s)
 {
     while (isspace((unsigned char)*s))
@@ -49,30 +38,11 @@ static char *trim(char *s)
     return s;
 }
 
-/* Quotes keep leading and trailing spaces of a value. */
-static char *unquote(char *s)
-{
-    size_t n = strlen(s);
-    if (n >= 2 && s[0] == '"' && s[n - 1] == '"') {
-        s[n - 1] = '\0';
-        s++;
-    }
-    return s;
-}
-
 static const char *const *sections; /* that a file may have; NULL: any */
 
 void pp_opts_sections(const char *const *names)
 {
     sections = names;
-}
-
-static int is_section(const char *name)
-{
-    const char *const *s = sections;
-    while (s && *s && strcmp(*s, name) != 0)
-        s++;
-    return !s || *s;
 }
 
 struct config {
@@ -89,8 +59,11 @@ static pp_status read_heading(struct config *c, char *s, struct pp_err *err)
         return pp_fail(err, PP_E_USAGE, "%s:%d: the heading '%s' does not end in ']'", c->path, c->line, s);
     s[n - 1] = '\0';
     const char *name = trim(s + 1);
+    const char *const *known = sections;
     c->section = strcmp(name, c->set->command) == 0 ? OURS : ANOTHER;
-    if (c->section == OURS || is_section(name))
+    while (known && *known && strcmp(*known, name) != 0)
+        known++;
+    if (c->section == OURS || !known || *known)
         return PP_OK;
     const char *near = pp_nearest(name, sections);
     return pp_fail(err, PP_E_USAGE, "%s:%d: [%s]: unknown command, its settings would be ignored%s%s%s",
@@ -110,7 +83,13 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
         return pp_fail(err, PP_E_USAGE, "%s:%d: '%s' is not of the form name = value", c->path, c->line, s);
     *equals = '\0';
     const char *name = trim(s);
-    const char *given = unquote(trim(equals + 1));
+    char *value = trim(equals + 1);
+    size_t n = strlen(value);
+    if (n >= 2 && value[0] == '"' && value[n - 1] == '"') { /* quotes keep leading and trailing spaces */
+        value[n - 1] = '\0';
+        value++;
+    }
+    const char *given = value;
     int i = pp_opt_find_also(c->set, name, -1, &given);
     if (i < 0) {
         const char *near = pp_opt_nearest(c->set->table, name);
@@ -136,10 +115,16 @@ static pp_status read_line(struct config *c, char *line, struct pp_err *err)
 
 pp_status pp_opts_config(struct pp_opt_set *set, struct pp_err *err)
 {
+    const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    int from_xdg = xdg && *xdg;
     char path[PATH_MAX];
-    if (!config_path(path, sizeof(path)))
-        return PP_OK;
     struct stat info;
+    if (!from_xdg && !(home && *home))
+        return PP_OK;
+    int n = snprintf(path, sizeof(path), "%s%s/pipeprobe/config", from_xdg ? xdg : home,
+                     from_xdg ? "" : "/.config");
+    if (n < 0 || n >= (int)sizeof(path))
+        return PP_OK;
     if (stat(path, &info) != 0 && errno == EACCES)
         return PP_OK; /* HOME belongs to another user (su, a service's user): it is not read */
     FILE *f = fopen(path, "re");

@@ -44,16 +44,6 @@ static void put_wrapped(FILE *out, const char *text, int column, int width)
     fputc('\n', out);
 }
 
-static void put_choices(FILE *out, const struct pp_opt *o, int column, int width)
-{
-    for (const struct pp_opt_choice *c = o->choices; c && c->name; c++) {
-        if (!c->help)
-            continue;
-        int n = fprintf(out, "%*s%-10s ", column, "", c->name);
-        put_wrapped(out, c->help, n, width);
-    }
-}
-
 static void put_row(FILE *out, const struct pp_opt *o, int column, int width)
 {
     char left[160], text[480];
@@ -81,14 +71,9 @@ static int right_column(const struct pp_opt *table, int advanced_too)
     return column + 2;
 }
 
-static int width_of(int columns)
-{
-    return columns < NARROWEST ? NARROWEST : columns;
-}
-
 void pp_opts_help(const struct pp_opt *table, FILE *out, int columns)
 {
-    int column = right_column(table, 1), width = width_of(columns);
+    int column = right_column(table, 1), width = columns < NARROWEST ? NARROWEST : columns;
     const char *group = NULL;
     for (const struct pp_opt *o = table; o->name; o++) {
         if (o->group && (!group || strcmp(group, o->group) != 0)) {
@@ -96,14 +81,15 @@ void pp_opts_help(const struct pp_opt *table, FILE *out, int columns)
             group = o->group;
         }
         put_row(out, o, column, width);
-        if (o->type == PP_OPT_CHOICE)
-            put_choices(out, o, column, width);
+        for (const struct pp_opt_choice *c = o->type == PP_OPT_CHOICE ? o->choices : NULL; c && c->name; c++)
+            if (c->help)
+                put_wrapped(out, c->help, fprintf(out, "%*s%-10s ", column, "", c->name), width);
     }
 }
 
 void pp_opts_help_short(const struct pp_opt *table, FILE *out, int columns)
 {
-    int column = right_column(table, 0), width = width_of(columns);
+    int column = right_column(table, 0), width = columns < NARROWEST ? NARROWEST : columns;
     for (const struct pp_opt *o = table; o->name; o++)
         if (!o->advanced)
             put_row(out, o, column, width);

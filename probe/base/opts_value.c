@@ -56,19 +56,7 @@ const char *pp_opt_nearest(const struct pp_opt *table, const char *name)
     return pp_nearest(name, names);
 }
 
-/* ---- from text to field: one function per type; each writes the sentence of its own failure ---- */
-
-static const char *const true_words[] = {"1", "true", "yes", "on", NULL}, *const false_words[] = {"0",
-                                                                                                  "false",
-                                                                                                  "no", "off",
-                                                                                                  NULL};
-
-static int is_one_of(const char *text, const char *const *words)
-{
-    while (*words && strcmp(text, *words) != 0)
-        words++;
-    return *words != NULL;
-}
+/* ---- from text to field; a failure is a sentence ---- */
 
 /* A bound or a value of row o in the unit of its type: "1,024", "64.0 KiB", "1 h". */
 static const char *shown(const struct pp_opt *o, double v, char *buf, size_t size)
@@ -94,75 +82,44 @@ static pp_status out_of_range(const struct pp_opt *o, const char *where, const c
                    or_auto);
 }
 
-static pp_status check_range(const struct pp_opt *o, double v, const char *where, const char *text,
-                             struct pp_err *err)
-{
-    int has_range = o->min != 0 || o->max != 0;
-    return has_range && !(v >= o->min && v <= o->max) ? out_of_range(o, where, text, err) : PP_OK;
-}
-
-static pp_status not_a(pp_status why, const char *kind, const struct pp_opt *o, const char *where,
-                       const char *text, struct pp_err *err)
-{
-    if (why == PP_E_UNSUPPORTED && (o->min != 0 || o->max != 0))
-        return out_of_range(o, where, text, err);
-    if (why == PP_E_UNSUPPORTED)
-        return pp_fail(err, PP_E_USAGE, "%s: %s is too large", where, text);
-    return pp_fail(err, PP_E_USAGE, "%s: '%s' is not %s%s", where, text, kind, o->has_auto ? " or auto" : "");
-}
-
-static pp_status store_flag(int *field, const char *where, const char *text, struct pp_err *err)
-{
-    if (!is_one_of(text, true_words) && !is_one_of(text, false_words))
-        return pp_fail(err, PP_E_USAGE, "%s: '%s' is not true or false", where, text);
-    *field = is_one_of(text, true_words);
-    return PP_OK;
-}
-
-static pp_status store_int(const struct pp_opt *o, int64_t *field, const char *where, const char *text,
-                           struct pp_err *err)
-{
-    int64_t v = -1;
-    if (o->has_auto && strcmp(text, "auto") == 0) {
-        *field = -1;
-        return PP_OK;
-    }
-    pp_status status = pp_parse_int(text, &v);
-    if (status != PP_OK)
-        return not_a(status, "a whole number", o, where, text, err);
-    status = check_range(o, (double)v, where, text, err);
-    if (status == PP_OK)
-        *field = v;
-    return status;
-}
-
-static pp_status store_u64(const struct pp_opt *o, uint64_t *field, const char *where, const char *text,
-                           struct pp_err *err)
-{
-    int size = o->type == PP_OPT_SIZE;
-    uint64_t v;
-    pp_status status = size ? pp_parse_size(text, &v) : pp_parse_duration(text, &v);
-    if (status != PP_OK)
-        return not_a(status,
-                     size ? "a size such as 512, 64KiB or 2GB" : "a duration such as 30, 250ms, 1.5s or 2m",
-                     o, where, text, err);
-    status = check_range(o, (double)v, where, text, err);
-    if (status == PP_OK)
-        *field = v;
-    return status;
-}
-
-static pp_status store_double(const struct pp_opt *o, double *field, const char *where, const char *text,
+static pp_status store_number(const struct pp_opt *o, void *field, const char *where, const char *text,
                               struct pp_err *err)
 {
-    double v;
-    pp_status status = pp_parse_double(text, &v);
-    if (status != PP_OK)
-        return not_a(status, "a number", o, where, text, err);
-    status = check_range(o, v, where, text, err);
-    if (status == PP_OK)
-        *field = v;
-    return status;
+    static const char *const kinds[] = {[PP_OPT_INT] = "a whole number",
+                                        [PP_OPT_SIZE] = "a size such as 512, 64KiB or 2GB",
+                                        [PP_OPT_DURATION] = "a duration such as 30, 250ms, 1.5s or 2m",
+                                        [PP_OPT_DOUBLE] = "a number"};
+    int has_range = o->min != 0 || o->max != 0;
+    int64_t whole = -1;
+    uint64_t amount = 0;
+    double number = 0;
+    pp_status status = PP_OK;
+    if (o->type == PP_OPT_INT && !(o->has_auto && strcmp(text, "auto") == 0)) {
+        status = pp_parse_int(text, &whole);
+        number = (double)whole;
+    } else if (o->type == PP_OPT_INT) {
+        *(int64_t *)field = -1;
+        return PP_OK;
+    } else if (o->type == PP_OPT_DOUBLE) {
+        status = pp_parse_double(text, &number);
+    } else {
+        status = o->type == PP_OPT_SIZE ? pp_parse_size(text, &amount) : pp_parse_duration(text, &amount);
+        number = (double)amount;
+    }
+    if (status == PP_E_UNSUPPORTED && !has_range)
+        return pp_fail(err, PP_E_USAGE, "%s: %s is too large", where, text);
+    if (status != PP_OK && status != PP_E_UNSUPPORTED)
+        return pp_fail(err, PP_E_USAGE, "%s: '%s' is not %s%s", where, text, kinds[o->type],
+                       o->has_auto ? " or auto" : "");
+    if (status != PP_OK || (has_range && !(number >= o->min && number <= o->max)))
+        return out_of_range(o, where, text, err);
+    if (o->type == PP_OPT_INT)
+        *(int64_t *)field = whole;
+    else if (o->type == PP_OPT_DOUBLE)
+        *(double *)field = number;
+    else
+        *(uint64_t *)field = amount;
+    return PP_OK;
 }
 
 /* "NAME", or "NAME:DURATION" where the row has a place for one; length NULL: it has none. */
@@ -195,37 +152,41 @@ static pp_status store_choice(const struct pp_opt *o, int *field, uint64_t *leng
                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-static pp_status store_list(struct pp_opt_list *field, int replace, const char *where, const char *text,
-                            struct pp_err *err)
-{
-    int room = sizeof(field->item) / sizeof(field->item[0]);
-    if (replace)
-        field->n = 0;
-    if (field->n == room)
-        return pp_fail(err, PP_E_USAGE, "%s: given more than %d times", where, room);
-    field->item[field->n++] = text;
-    return PP_OK;
-}
-
 pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source, const char *where,
                        const char *text, struct pp_err *err)
 {
+    static const char *const flag_words[] = {"0", "1", "false", "true", "no", "yes", "off", "on"};
+    enum { FLAG_WORDS = sizeof(flag_words) / sizeof(*flag_words) };
     const struct pp_opt *o = &set->table[i];
     void *field = (char *)set->fields + o->offset;
+    struct pp_opt_list *list = field;
+    int word = 0, room = sizeof(list->item) / sizeof(list->item[0]);
     pp_status status = PP_OK;
     switch (o->type) {
-    case PP_OPT_FLAG: status = store_flag(field, where, text, err); break;
-    case PP_OPT_INT: status = store_int(o, field, where, text, err); break;
+    case PP_OPT_FLAG:
+        while (word < FLAG_WORDS && strcmp(text, flag_words[word]) != 0)
+            word++;
+        if (word == FLAG_WORDS)
+            return pp_fail(err, PP_E_USAGE, "%s: '%s' is not true or false", where, text);
+        *(int *)field = word % 2;
+        break;
+    case PP_OPT_INT:
     case PP_OPT_SIZE:
-    case PP_OPT_DURATION: status = store_u64(o, field, where, text, err); break;
-    case PP_OPT_DOUBLE: status = store_double(o, field, where, text, err); break;
+    case PP_OPT_DURATION:
+    case PP_OPT_DOUBLE: status = store_number(o, field, where, text, err); break;
     case PP_OPT_STRING: *(const char **)field = text; break;
     case PP_OPT_CHOICE:
         status = store_choice(o, field,
                               o->length_offset ? (uint64_t *)((char *)set->fields + o->length_offset) : NULL,
                               where, text, err);
         break;
-    case PP_OPT_LIST: status = store_list(field, set->source[i] != source, where, text, err); break;
+    case PP_OPT_LIST:
+        if (set->source[i] != source)
+            list->n = 0;
+        if (list->n == room)
+            return pp_fail(err, PP_E_USAGE, "%s: given more than %d times", where, room);
+        list->item[list->n++] = text;
+        break;
     }
     if (status == PP_OK)
         set->source[i] = (unsigned char)source;
@@ -244,23 +205,6 @@ static void put_exact(char *buf, size_t size, uint64_t v, const uint64_t *units,
     snprintf(buf, size, "%" PRIu64 "%s", v / units[i], names[i]);
 }
 
-static void put_list(char *buf, size_t size, const struct pp_opt_list *list)
-{
-    size_t at = 0;
-    buf[0] = '\0';
-    for (int k = 0; k < list->n && at < size; k++)
-        at += (size_t)snprintf(buf + at, size - at, "%s%s", k ? " " : "", list->item[k]);
-}
-
-static void put_double(char *buf, size_t size, double v)
-{
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(buf, size, "%.*g", digits, v);
-        if (strtod(buf, NULL) == v)
-            break;
-    }
-}
-
 const char *pp_opts_value(const struct pp_opt_set *set, int i, char *buf, size_t size)
 {
     static const uint64_t size_units[] = {1, UINT64_C(1) << 10, UINT64_C(1) << 20, UINT64_C(1) << 30,
@@ -271,6 +215,8 @@ const char *pp_opts_value(const struct pp_opt_set *set, int i, char *buf, size_t
     const struct pp_opt *o = &set->table[i];
     const void *field = (const char *)set->fields + o->offset;
     const char *text = NULL;
+    const struct pp_opt_list *list = field;
+    buf[0] = '\0';
     switch (o->type) {
     case PP_OPT_FLAG: text = *(const int *)field ? "true" : "false"; break;
     case PP_OPT_CHOICE: text = o->choices[*(const int *)field].name; break;
@@ -283,8 +229,17 @@ const char *pp_opts_value(const struct pp_opt_set *set, int i, char *buf, size_t
         break;
     case PP_OPT_SIZE: put_exact(buf, size, *(const uint64_t *)field, size_units, size_names, 5); break;
     case PP_OPT_DURATION: put_exact(buf, size, *(const uint64_t *)field, time_units, time_names, 4); break;
-    case PP_OPT_DOUBLE: put_double(buf, size, *(const double *)field); break;
-    case PP_OPT_LIST: put_list(buf, size, field); break;
+    case PP_OPT_DOUBLE:
+        for (int digits = 15; digits <= 17; digits++) {
+            snprintf(buf, size, "%.*g", digits, *(const double *)field);
+            if (strtod(buf, NULL) == *(const double *)field)
+                break;
+        }
+        break;
+    case PP_OPT_LIST:
+        for (int k = 0; k < list->n; k++)
+            pp_text_add(buf, size, "%s%s", k ? " " : "", list->item[k]);
+        break;
     }
     if (text)
         snprintf(buf, size, "%s", text);

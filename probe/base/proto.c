@@ -1,25 +1,16 @@
 #include "probe/base/proto.h"
 
+#include "probe/base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
 
-static int room(struct pp_proto *p, size_t n)
+static int has_room(struct pp_proto *p, size_t n)
 {
-    if (p->failed)
-        return 0;
-    if (p->n + n > p->cap) {
-        size_t cap = (p->n + n) * 2 + 256;
-        uint8_t *more = realloc(p->buf, cap);
-        if (!more) {
-            p->failed = 1;
-            return 0;
-        }
-        p->buf = more;
-        p->cap = cap;
-    }
-    return 1;
+    p->failed |= !p->failed && !pp_grow(&p->buf, &p->cap, p->n + n, 1);
+    return !p->failed;
 }
 
 static size_t varint(uint8_t *to, uint64_t v)
@@ -33,13 +24,13 @@ static size_t varint(uint8_t *to, uint64_t v)
 
 static void put_varint(struct pp_proto *p, uint64_t v)
 {
-    if (room(p, 10))
+    if (has_room(p, 10))
         p->n += varint(p->buf + p->n, v);
 }
 
 static void put_bytes(struct pp_proto *p, const void *bytes, size_t n)
 {
-    if (room(p, n)) {
+    if (has_room(p, n)) {
         memcpy(p->buf + p->n, bytes, n);
         p->n += n;
     }
@@ -121,7 +112,7 @@ void pp_proto_end(struct pp_proto *p, size_t opened)
 {
     uint8_t length[10];
     size_t n = p->n - opened, k = varint(length, n);
-    if (!room(p, k - 1))
+    if (!has_room(p, k - 1))
         return;
     if (k > 1)
         memmove(p->buf + opened + k - 1, p->buf + opened, n);

@@ -1,7 +1,7 @@
 #include "report/audit/facts.h"
 #include "report/audit/prints.h"
 
-#include "probe/base/ranges.h"
+#include "probe/base/arena.h"
 #include "probe/base/text.h"
 
 #include <math.h>

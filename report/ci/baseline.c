@@ -2,7 +2,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/io.h"
-#include "probe/base/json_fields.h"
+#include "probe/base/json.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,27 +19,39 @@
 
 /* ---- writing ---- */
 
+static void put_str(struct pp_json *j, const char *key, const char *value)
+{
+    pp_json_key(j, key);
+    pp_json_str(j, value);
+}
+
+static void put_num(struct pp_json *j, const char *key, double value)
+{
+    pp_json_key(j, key);
+    pp_json_num(j, value);
+}
+
 static void put_run(struct pp_json *j, const struct pp_run *r)
 {
     pp_json_object(j);
-    str(j, "file", r->path);
-    str(j, "session", r->session);
-    str(j, "outcome", r->outcome);
-    str(j, "subject", r->subject);
-    str(j, "l0", r->l0);
-    str(j, "l1", r->l1);
-    str(j, "l2", r->l2);
-    num(j, "s_per_batch", r->batch_s);
+    put_str(j, "file", r->path);
+    put_str(j, "session", r->session);
+    put_str(j, "outcome", r->outcome);
+    put_str(j, "subject", r->subject);
+    put_str(j, "l0", r->l0);
+    put_str(j, "l1", r->l1);
+    put_str(j, "l2", r->l2);
+    put_num(j, "s_per_batch", r->batch_s);
     pp_json_key(j, "metrics");
     pp_json_object(j);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        num(j, pp_cmp_metric((enum pp_cmp_id)i)->key, r->metric[i]);
+        put_num(j, pp_cmp_metric((enum pp_cmp_id)i)->key, r->metric[i]);
     pp_json_object_end(j);
     pp_json_key(j, "not_measured");
     pp_json_object(j);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (isnan(r->metric[i]))
-            str(j, pp_cmp_metric((enum pp_cmp_id)i)->key, pp_why_key(r->why[i]));
+            put_str(j, pp_cmp_metric((enum pp_cmp_id)i)->key, pp_why_key(r->why[i]));
     pp_json_object_end(j);
     pp_json_key(j, "parts");
     pp_json_array(j);
@@ -50,10 +62,10 @@ static void put_run(struct pp_json *j, const struct pp_run *r)
                 if (s == 0)
                     continue;
                 pp_json_object(j);
-                str(j, "lane", pp_lane_name((pp_lane)lane));
-                str(j, "phase", pp_phase_info((unsigned)phase)->name);
-                str(j, "part", pp_part_name((enum pp_part)part));
-                num(j, "s_per_batch", s);
+                put_str(j, "lane", pp_lane_name((pp_lane)lane));
+                put_str(j, "phase", pp_phase_info((unsigned)phase)->name);
+                put_str(j, "part", pp_part_name((enum pp_part)part));
+                put_num(j, "s_per_batch", s);
                 pp_json_object_end(j);
             }
     pp_json_array_end(j);
@@ -65,14 +77,14 @@ static int put_document(FILE *out, const struct pp_runs *runs, const struct pp_b
     struct pp_json j;
     pp_json_begin(&j, out, 1);
     pp_json_object(&j);
-    str(&j, "schema", SCHEMA VERSION);
-    str(&j, "created_utc", about->created_utc);
-    str(&j, "label", about->label);
-    str(&j, "pipeprobe_version", about->version);
+    put_str(&j, "schema", SCHEMA VERSION);
+    put_str(&j, "created_utc", about->created_utc);
+    put_str(&j, "label", about->label);
+    put_str(&j, "pipeprobe_version", about->version);
     pp_json_key(&j, "fields");
     pp_json_object(&j);
     for (size_t i = 0; i < runs->run[0].n_fields; i++)
-        str(&j, runs->run[0].field[i].name, runs->run[0].field[i].value);
+        put_str(&j, runs->run[0].field[i].name, runs->run[0].field[i].value);
     pp_json_object_end(&j);
     pp_json_key(&j, "runs");
     pp_json_array(&j);

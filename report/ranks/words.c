@@ -1,6 +1,6 @@
 #include "report/ranks/judge.h"
 
-#include "probe/base/ranges.h"
+#include "probe/base/arena.h"
 #include "probe/base/text.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* What is said of recordings that have no end yet, and of clocks. */
 #include "report/ranks/judge.h"
 
-#include "probe/base/ranges.h"
+#include "probe/base/arena.h"
 #include "probe/base/text.h"
 
 #include <math.h>
