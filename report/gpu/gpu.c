@@ -1,5 +1,6 @@
 #include "report/gpu/gpu.h"
 
+#include "probe/base/array.h"
 #include "report/gpu/rows.h"
 
 #include <math.h>
@@ -90,15 +91,7 @@ static void divide(struct split *s, uint64_t from, uint64_t to, const struct pp_
 
 /* ---- the window ---- */
 
-/* The trainer's first kernel from t on; *cursor moves on with t. */
-static const struct pp_gpu_kernel *awaited(const struct pp_gpu_rows *rows, size_t *cursor, uint64_t t)
-{
-    while (*cursor < rows->n_kernels &&
-           (!rows->kernels[*cursor].trainer || rows->kernels[*cursor].start_ns < t))
-        ++*cursor;
-    return *cursor < rows->n_kernels ? &rows->kernels[*cursor] : NULL;
-}
-
+/* Idle from one to the other, before the trainer's first kernel from `to` on; *cursor moves on with it. */
 static void idle_stretch(struct split *s, uint64_t from, uint64_t to, size_t *cursor)
 {
     if (from >= to)
@@ -108,7 +101,10 @@ static void idle_stretch(struct split *s, uint64_t from, uint64_t to, size_t *cu
         s->next_sync++;
     while (s->next_blocking < s->rows->n_blocking && s->rows->blocking[s->next_blocking].end_ns <= from)
         s->next_blocking++;
-    divide(s, from, to, awaited(s->rows, cursor, to));
+    while (*cursor < s->rows->n_kernels &&
+           (!s->rows->kernels[*cursor].trainer || s->rows->kernels[*cursor].start_ns < to))
+        ++*cursor;
+    divide(s, from, to, *cursor < s->rows->n_kernels ? &s->rows->kernels[*cursor] : NULL);
 }
 
 /* Busy is the union of all kernels; what lies between is idle. */
@@ -128,11 +124,7 @@ static void split_window(struct split *s)
 
 /* ---- copies, calls ---- */
 
-static int by_start(const void *a, const void *b)
-{
-    const struct pp_gpu_copy *x = a, *y = b;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+PP_BY(by_start, struct pp_gpu_copy, start_ns)
 
 /* Of n copies (by start), the time in which a kernel ran as well: kernels and copies both go forward. */
 static double overlapped(const struct pp_gpu_rows *rows, const struct pp_gpu_copy *copies, size_t n)
@@ -174,14 +166,6 @@ static void sum_copies(const struct split *s, struct pp_gpu_copy *copies, struct
     g->blocking_share = n ? blocking / (double)n : NAN;
 }
 
-static int launches(const struct pp_gpu_rows *rows, uint32_t thread)
-{
-    for (size_t i = 0; i < rows->n_kernels; i++)
-        if (rows->kernels[i].trainer && rows->kernels[i].thread == thread)
-            return 1;
-    return 0;
-}
-
 static void sum_steps(const struct split *s, struct pp_report_gpu *g)
 {
     uint32_t batch = UINT32_MAX, waiter = UINT32_MAX;
@@ -203,7 +187,9 @@ static void sum_steps(const struct split *s, struct pp_report_gpu *g)
             continue;
         if (y->thread != waiter) {
             waiter = y->thread;
-            waits = launches(s->rows, waiter);
+            waits = 0; /* it counts when the thread launches kernels of steps */
+            for (size_t k = 0; k < s->rows->n_kernels && !waits; k++)
+                waits = s->rows->kernels[k].trainer && s->rows->kernels[k].thread == waiter;
         }
         syncs += waits != 0;
     }
@@ -374,15 +360,6 @@ pp_status pp_gpu_build(const struct pp_source *source, const struct pp_timeline 
 
 /* ---- evidence for the verdict ---- */
 
-/* Of the trainer's step time: what steps take beyond their kernels (waking up, launching), less what the CPU
- * is known to owe. */
-static double step_overhead(const struct pp_report_gpu *g, const struct pp_timeline *tl, double stretch)
-{
-    double all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns), judged = (double)tl->judged_batches;
-    double beyond = (double)tl->step_ns - judged * g->kernel_ns;
-    return all > 0 && judged > 0 ? fmax(beyond / all - (stretch > 0 ? stretch : 0), 0) : NAN;
-}
-
 void pp_gpu_facts(const struct pp_report_gpu *g, const struct pp_timeline *tl, struct pp_facts *f)
 {
     double *m = f->metric, idle = 0;
@@ -402,5 +379,10 @@ void pp_gpu_facts(const struct pp_report_gpu *g, const struct pp_timeline *tl, s
     m[PP_METRIC_GPU_PAGEABLE] = g->pageable_share;
     m[PP_METRIC_GPU_OVERLAP] = g->overlap_gain;
     m[PP_METRIC_GPU_SYNCS] = g->syncs_per_step;
-    m[PP_METRIC_GPU_OVERHEAD] = step_overhead(g, tl, m[PP_METRIC_STRETCH]);
+    /* Of the trainer's step time: what steps take beyond their kernels (waking up, launching), less what the
+     * CPU is known to owe. */
+    double all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns), judged = (double)tl->judged_batches;
+    double beyond = (double)tl->step_ns - judged * g->kernel_ns, stretch = m[PP_METRIC_STRETCH];
+    m[PP_METRIC_GPU_OVERHEAD] = all > 0 && judged > 0 ? fmax(beyond / all - (stretch > 0 ? stretch : 0), 0)
+                                                      : NAN;
 }

@@ -1,5 +1,6 @@
 #include "report/gpu/rows.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <stdlib.h>
@@ -15,21 +16,11 @@ struct reading {
     int out_of_memory;
 };
 
-/* Room for one more; NULL and out_of_memory when there is none. */
-static void *more(struct reading *r, void *array, size_t n, size_t *cap, size_t size)
+static int room_for_one(struct reading *r, void *array, size_t n, size_t *cap, size_t size)
 {
-    void **a = array;
-    if (n == *cap) {
-        size_t wanted = *cap ? *cap * 2 : 1024;
-        void *grown = realloc(*a, wanted * size);
-        if (!grown) {
-            r->out_of_memory = 1;
-            return NULL;
-        }
-        *a = grown;
-        *cap = wanted;
-    }
-    return (char *)*a + n * size;
+    int ok = pp_grow(array, cap, n + 1, size);
+    r->out_of_memory |= !ok;
+    return ok;
 }
 
 static int is(const char *text, const char *word)
@@ -37,103 +28,53 @@ static int is(const char *text, const char *word)
     return text && strcmp(text, word) == 0;
 }
 
-static void add_kernel(struct reading *r, const struct pp_gpu_row *g)
-{
-    struct pp_gpu_kernel *k = more(r, &r->rows->kernels, r->rows->n_kernels, &r->cap_kernels, sizeof(*k));
-    if (!k)
-        return;
-    *k = (struct pp_gpu_kernel){.start_ns = g->start_ns,
-                                .end_ns = g->start_ns + g->dur_ns,
-                                .batch = g->batch,
-                                .correlation = g->correlation,
-                                .thread = NONE};
-    r->rows->n_kernels++;
-}
-
-static void add_copy(struct reading *r, const struct pp_gpu_row *g)
-{
-    struct pp_gpu_copy *c = more(r, &r->rows->copies, r->rows->n_copies, &r->cap_copies, sizeof(*c));
-    if (!c)
-        return;
-    *c = (struct pp_gpu_copy){.start_ns = g->start_ns,
-                              .end_ns = g->start_ns + g->dur_ns,
-                              .bytes = g->bytes,
-                              .batch = g->batch,
-                              .pageable = is(g->source, "pageable"),
-                              .blocking = g->asynchronous == 0};
-    r->rows->n_copies++;
-}
-
-static void add_sync(struct reading *r, const struct pp_gpu_row *g)
-{
-    struct pp_gpu_sync *s = more(r, &r->rows->syncs, r->rows->n_syncs, &r->cap_syncs, sizeof(*s));
-    if (!s)
-        return;
-    *s = (struct pp_gpu_sync){.start_ns = g->start_ns,
-                              .end_ns = g->start_ns + g->dur_ns,
-                              .correlation = g->correlation,
-                              .thread = NONE,
-                              .whole = is(g->name, "context synchronize") ||
-                                       is(g->name, "stream synchronize")};
-    r->rows->n_syncs++;
-}
-
-static void add_call(struct reading *r, const struct pp_gpu_row *g)
-{
-    struct pp_gpu_call *c = more(r, &r->rows->calls, r->rows->n_calls, &r->cap_calls, sizeof(*c));
-    if (!c)
-        return;
-    *c = (struct pp_gpu_call){.start_ns = g->start_ns, .correlation = g->correlation, .thread = g->thread};
-    r->rows->n_calls++;
-}
-
-static void on_row(void *ctx, const struct pp_gpu_row *g)
+static void take_row(void *ctx, const struct pp_gpu_row *g)
 {
     struct reading *r = ctx;
-    if (r->out_of_memory || g->start_ns > r->to_ns || g->start_ns + g->dur_ns + MARGIN_NS < r->from_ns)
+    struct pp_gpu_rows *to = r->rows;
+    uint64_t end_ns = g->start_ns + g->dur_ns;
+    if (r->out_of_memory || g->start_ns > r->to_ns || end_ns + MARGIN_NS < r->from_ns)
         return;
-    if (is(g->kind, "kernel"))
-        add_kernel(r, g);
-    else if (is(g->kind, "memcpy") && !is(g->source, "device")) /* to the GPU: all that a loader copies */
-        add_copy(r, g);
-    else if (is(g->kind, "sync"))
-        add_sync(r, g);
-    else if (is(g->kind, "api") && g->correlation != NONE)
-        add_call(r, g);
+    if (is(g->kind, "kernel")) {
+        if (room_for_one(r, &to->kernels, to->n_kernels, &r->cap_kernels, sizeof(*to->kernels)))
+            to->kernels[to->n_kernels++] = (struct pp_gpu_kernel){.start_ns = g->start_ns,
+                                                                  .end_ns = end_ns,
+                                                                  .batch = g->batch,
+                                                                  .correlation = g->correlation,
+                                                                  .thread = NONE};
+    } else if (is(g->kind, "memcpy") && !is(g->source, "device")) { /* to the GPU: all that a loader copies */
+        if (room_for_one(r, &to->copies, to->n_copies, &r->cap_copies, sizeof(*to->copies)))
+            to->copies[to->n_copies++] = (struct pp_gpu_copy){.start_ns = g->start_ns,
+                                                              .end_ns = end_ns,
+                                                              .bytes = g->bytes,
+                                                              .batch = g->batch,
+                                                              .pageable = is(g->source, "pageable"),
+                                                              .blocking = g->asynchronous == 0};
+    } else if (is(g->kind, "sync")) {
+        int whole = is(g->name, "context synchronize") || is(g->name, "stream synchronize");
+        if (room_for_one(r, &to->syncs, to->n_syncs, &r->cap_syncs, sizeof(*to->syncs)))
+            to->syncs[to->n_syncs++] = (struct pp_gpu_sync){.start_ns = g->start_ns,
+                                                            .end_ns = end_ns,
+                                                            .correlation = g->correlation,
+                                                            .thread = NONE,
+                                                            .whole = whole};
+    } else if (is(g->kind, "api") && g->correlation != NONE) {
+        if (room_for_one(r, &to->calls, to->n_calls, &r->cap_calls, sizeof(*to->calls)))
+            to->calls[to->n_calls++] = (struct pp_gpu_call){.start_ns = g->start_ns,
+                                                            .correlation = g->correlation,
+                                                            .thread = g->thread};
+    }
 }
 
 /* ---- order and joins ---- */
 
-#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+PP_BY(by_kernel_start, struct pp_gpu_kernel, start_ns)
+PP_BY(by_sync_start, struct pp_gpu_sync, start_ns)
+PP_BY(by_correlation, struct pp_gpu_call, correlation)
+PP_BY(by_copy_start, struct pp_gpu_copy, start_ns)
+PP_BY_BOTH(by_batch, struct pp_gpu_copy, batch, start_ns)
 
-static int by_kernel_start(const void *a, const void *b)
-{
-    return COMPARE(((const struct pp_gpu_kernel *)a)->start_ns, ((const struct pp_gpu_kernel *)b)->start_ns);
-}
-
-static int by_sync_start(const void *a, const void *b)
-{
-    return COMPARE(((const struct pp_gpu_sync *)a)->start_ns, ((const struct pp_gpu_sync *)b)->start_ns);
-}
-
-static int by_correlation(const void *a, const void *b)
-{
-    return COMPARE(((const struct pp_gpu_call *)a)->correlation,
-                   ((const struct pp_gpu_call *)b)->correlation);
-}
-
-static int by_batch(const void *a, const void *b)
-{
-    const struct pp_gpu_copy *x = a, *y = b;
-    return x->batch != y->batch ? COMPARE(x->batch, y->batch) : COMPARE(x->start_ns, y->start_ns);
-}
-
-static int by_copy_start(const void *a, const void *b)
-{
-    return COMPARE(((const struct pp_gpu_copy *)a)->start_ns, ((const struct pp_gpu_copy *)b)->start_ns);
-}
-
-static void sort(void *array, size_t n, size_t size, int (*compare)(const void *, const void *))
+static void sort_rows(void *array, size_t n, size_t size, int (*compare)(const void *, const void *))
 {
     if (n)
         qsort(array, n, size, compare);
@@ -184,16 +125,6 @@ static void join_calls(const struct pp_source *source, struct pp_gpu_rows *rows)
     }
 }
 
-static int keep_blocking(struct pp_gpu_rows *rows)
-{
-    rows->blocking = malloc((rows->n_copies + 1) * sizeof(*rows->blocking));
-    for (size_t i = 0; rows->blocking && i < rows->n_copies; i++)
-        if (rows->copies[i].blocking)
-            rows->blocking[rows->n_blocking++] = rows->copies[i];
-    sort(rows->blocking, rows->n_blocking, sizeof(*rows->blocking), by_copy_start);
-    return rows->blocking != NULL;
-}
-
 pp_status pp_gpu_rows_read(const struct pp_source *source, uint64_t from_ns, uint64_t to_ns,
                            struct pp_gpu_rows *out, struct pp_err *err)
 {
@@ -201,15 +132,20 @@ pp_status pp_gpu_rows_read(const struct pp_source *source, uint64_t from_ns, uin
     memset(out, 0, sizeof(*out));
     if (!source->each_gpu)
         return PP_OK;
-    pp_status st = source->each_gpu(source->ctx, on_row, &r, err);
-    if (st == PP_OK && (r.out_of_memory || !keep_blocking(out)))
-        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the GPU activity of %s", source->path);
+    pp_status st = source->each_gpu(source->ctx, take_row, &r, err);
     if (st != PP_OK)
         return st;
-    sort(out->kernels, out->n_kernels, sizeof(*out->kernels), by_kernel_start);
-    sort(out->copies, out->n_copies, sizeof(*out->copies), by_batch);
-    sort(out->syncs, out->n_syncs, sizeof(*out->syncs), by_sync_start);
-    sort(out->calls, out->n_calls, sizeof(*out->calls), by_correlation);
+    out->blocking = malloc((out->n_copies + 1) * sizeof(*out->blocking));
+    if (r.out_of_memory || !out->blocking)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the GPU activity of %s", source->path);
+    for (size_t i = 0; i < out->n_copies; i++)
+        if (out->copies[i].blocking)
+            out->blocking[out->n_blocking++] = out->copies[i];
+    sort_rows(out->blocking, out->n_blocking, sizeof(*out->blocking), by_copy_start);
+    sort_rows(out->kernels, out->n_kernels, sizeof(*out->kernels), by_kernel_start);
+    sort_rows(out->copies, out->n_copies, sizeof(*out->copies), by_batch);
+    sort_rows(out->syncs, out->n_syncs, sizeof(*out->syncs), by_sync_start);
+    sort_rows(out->calls, out->n_calls, sizeof(*out->calls), by_correlation);
     join_calls(source, out);
     return PP_OK;
 }
