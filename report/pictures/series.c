@@ -159,7 +159,7 @@ int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_s
     return 0;
 }
 
-static void on_error(void *ctx, const struct pp_error_row *e)
+static void add_errors(void *ctx, const struct pp_error_row *e)
 {
     struct pp_series_pass *p = ctx;
     if (e->t_ns >= p->timeline->first_ns)
@@ -168,31 +168,16 @@ static void on_error(void *ctx, const struct pp_error_row *e)
 
 /* ---- into the model ---- */
 
-/* More came out than went in, or more is left inside than a pipeline holds: spans are missing. */
-static int flow_is_whole(const struct flow *f)
-{
-    return f->in > 0 && f->out > 0 && f->in + 1 >= f->out &&
-           (double)(f->in - f->out) <= 64 + 0.02 * (double)f->in;
-}
-
 static void put_depth(const struct flow *f, struct pp_report_slice *slices, size_t offset)
 {
     double before = 0;
-    int whole = flow_is_whole(f);
+    /* More came out than went in, or more is left inside than a pipeline holds: spans are missing. */
+    int whole = f->in > 0 && f->out > 0 && f->in + 1 >= f->out &&
+                (double)(f->in - f->out) <= 64 + 0.02 * (double)f->in;
     for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
         double depth = before + f->part[i];
         *(double *)((char *)&slices[i] + offset) = whole ? rounded(fmax(depth, 0)) : NAN;
         before += f->change[i];
-    }
-}
-
-/* Buffer debt, from one slice to the next: less than two batches is the grain of the mean depth. */
-static void put_debt(struct pp_report_slice *slice)
-{
-    for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
-        double s = slice[i].end_s - slice[i].start_s,
-               lost = i && s > 0 ? slice[i - 1].ready_batches - slice[i].ready_batches : NAN;
-        slice[i].buffer_lasts_s = lost >= 2 ? rounded(slice[i].ready_batches / (lost / s)) : NAN;
     }
 }
 
@@ -216,7 +201,12 @@ static void put_slices(const struct pp_series_pass *p, struct pp_report *r)
     }
     put_depth(&p->ready, r->slices, offsetof(struct pp_report_slice, ready_batches));
     put_depth(&p->device, r->slices, offsetof(struct pp_report_slice, device_batches));
-    put_debt(r->slices);
+    /* Buffer debt, from one slice to the next: less than two batches is the grain of the mean depth. */
+    for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
+        double s = r->slices[i].end_s - r->slices[i].start_s,
+               lost = i && s > 0 ? r->slices[i - 1].ready_batches - r->slices[i].ready_batches : NAN;
+        r->slices[i].buffer_lasts_s = lost >= 2 ? rounded(r->slices[i].ready_batches / (lost / s)) : NAN;
+    }
 }
 
 static void put_coarse(struct pp_report *r)
@@ -353,7 +343,7 @@ pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the pictures of %s", source->path);
         goto out;
     }
-    status = source->each_error(source->ctx, on_error, p, err);
+    status = source->each_error(source->ctx, add_errors, p, err);
     if (status != PP_OK)
         goto out;
     r->n_slices = PP_SERIES_SLICES;
@@ -377,18 +367,12 @@ out:
 
 /* ---- the what-if curve ---- */
 
-/* As far as the fixes look (knobs.c): four times the workers there were; and twice the CPUs. */
-static int most_workers(const struct pp_costs *c)
-{
-    double most = fmax(4.0 * c->workers, 2 * c->cpus);
-    return (int)fmin(fmax(most, 4), 256);
-}
-
 void pp_series_curve(const struct pp_costs *costs, struct pp_arena *arena, struct pp_report *r)
 {
     static const int steps[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
     enum { MOST_POINTS = 8, STEPS = sizeof(steps) / sizeof(*steps) };
-    int last = 0, most = most_workers(costs);
+    /* As far as the fixes look (knobs.c): four times the workers there were; and twice the CPUs. */
+    int last = 0, most = (int)fmin(fmax(fmax(4.0 * costs->workers, 2 * costs->cpus), 4), 256);
     while (last + 1 < STEPS && steps[last] < most)
         last++;
     int first = last + 1 > MOST_POINTS ? last + 1 - MOST_POINTS : 0;

@@ -2,6 +2,7 @@
  * report/pictures/series.h. */
 #include "report/pictures/series.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <math.h>
@@ -40,71 +41,44 @@ static void consider(struct choice *p)
     p->have_target = 1;
 }
 
-static void follow_trainer(struct choice *p, const struct pp_span *s, uint64_t end)
-{
-    struct current *c = &p->current;
-    if (!c->open || s->batch != c->t.batch) {
-        int first = !p->any_batch, new_epoch = first || s->epoch != c->t.epoch;
-        consider(p);
-        *c = (struct current){.t = {.batch = s->batch,
-                                    .epoch = s->epoch,
-                                    .wait_start_ns = s->start_ns,
-                                    .wait_end_ns = s->start_ns},
-                              .open = 1,
-                              .warmup = first,
-                              .boundary = new_epoch};
-        p->any_batch = 1;
-    }
-    c->warmup |= (s->flags & PP_SPAN_WARMUP) != 0;
-    c->t.end_ns = end;
-    if (s->phase == PP_PHASE_DATA_WAIT) {
-        c->t.wait_ns += s->dur_ns;
-        c->t.wait_end_ns = end;
-    } else if (s->phase == PP_PHASE_EPOCH_BOUNDARY) {
-        c->boundary = 1;
-    } else {
-        *(s->phase == PP_PHASE_STEP ? &c->t.step_ns
-                                    : &c->t.sync_ns) += s->dur_ns; /* of the device and of other ranks */
-    }
-}
-
 static int choose_of_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct choice *p = ctx;
+    struct current *c = &p->current;
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
+        uint64_t end = s->start_ns + s->dur_ns;
         int in_batch = s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY ||
                        s->phase == PP_PHASE_STEP || s->phase == PP_PHASE_DEVICE_SYNC ||
                        s->phase == PP_PHASE_COLLECTIVE;
-        if (in_batch && s->batch != PP_NO_BATCH && !(s->flags & PP_SPAN_UNFINISHED))
-            follow_trainer(p, s, s->start_ns + s->dur_ns);
+        if (!in_batch || s->batch == PP_NO_BATCH || (s->flags & PP_SPAN_UNFINISHED))
+            continue;
+        if (!c->open || s->batch != c->t.batch) {
+            int first = !p->any_batch, new_epoch = first || s->epoch != c->t.epoch;
+            consider(p);
+            *c = (struct current){.t = {.batch = s->batch,
+                                        .epoch = s->epoch,
+                                        .wait_start_ns = s->start_ns,
+                                        .wait_end_ns = s->start_ns},
+                                  .open = 1,
+                                  .warmup = first,
+                                  .boundary = new_epoch};
+            p->any_batch = 1;
+        }
+        c->warmup |= (s->flags & PP_SPAN_WARMUP) != 0;
+        c->t.end_ns = end;
+        if (s->phase == PP_PHASE_DATA_WAIT) {
+            c->t.wait_ns += s->dur_ns;
+            c->t.wait_end_ns = end;
+        } else if (s->phase == PP_PHASE_EPOCH_BOUNDARY) {
+            c->boundary = 1;
+        } else if (s->phase == PP_PHASE_STEP) {
+            c->t.step_ns += s->dur_ns;
+        } else { /* of the device and of other ranks */
+            c->t.sync_ns += s->dur_ns;
+        }
     }
     return 0;
-}
-
-/* No chunk that begins earlier has a span of the batch. */
-static uint64_t begun_since(const struct pp_series_begun begun[PP_SERIES_SLICES], uint32_t batch)
-{
-    size_t i = 0;
-    while (i < PP_SERIES_SLICES - 1 && (batch < begun[i].least || batch > begun[i].most))
-        i++;
-    return begun[i].first_ns;
-}
-
-static void put_targets(struct choice *p, struct pp_series_targets *out)
-{
-    consider(p);
-    out->n = 0;
-    if (!p->have_target)
-        return;
-    out->target[out->n] = p->typical;
-    out->target[out->n++].which = "typical";
-    if (p->worst.batch != p->typical.batch) {
-        out->target[out->n] = p->worst;
-        out->target[out->n++].which = "worst";
-    }
-    for (size_t i = 0; i < out->n; i++)
-        out->target[i].since_ns = begun_since(out->begun, out->target[i].batch);
 }
 
 pp_status pp_series_choose(const struct pp_source *source, const struct pp_timeline *timeline,
@@ -120,9 +94,25 @@ pp_status pp_series_choose(const struct pp_source *source, const struct pp_timel
     if (!timeline->has_trainer)
         return PP_OK;
     pp_status status = source->each_chunk(source->ctx, &of_trainer, choose_of_chunk, &p, NULL, err);
-    if (status == PP_OK)
-        put_targets(&p, targets);
-    return status;
+    if (status != PP_OK)
+        return status;
+    consider(&p);
+    if (p.have_target) {
+        targets->target[targets->n] = p.typical;
+        targets->target[targets->n++].which = "typical";
+    }
+    if (p.have_target && p.worst.batch != p.typical.batch) {
+        targets->target[targets->n] = p.worst;
+        targets->target[targets->n++].which = "worst";
+    }
+    for (struct pp_series_target *t = targets->target; t < targets->target + targets->n; t++) {
+        size_t i = 0; /* no chunk that begins earlier has a span of the batch */
+        while (i < PP_SERIES_SLICES - 1 &&
+               (t->batch < targets->begun[i].least || t->batch > targets->begun[i].most))
+            i++;
+        t->since_ns = targets->begun[i].first_ns;
+    }
+    return PP_OK;
 }
 
 /* ---- the spans of one batch ---- */
@@ -158,44 +148,31 @@ static int wanted(const struct pp_series_target *t, const struct pp_span *s)
     return s->batch == t->batch || (end > t->wait_start_ns && s->start_ns < t->wait_end_ns);
 }
 
-static void keep(struct pass *p, uint32_t thread, const struct pp_span *s)
-{
-    struct catch *c = &p->catch;
-    if (c->n == MOST_SPANS) {
-        c->too_many = 1;
-        return;
-    }
-    if (c->n == c->room) {
-        size_t room = c->room ? 2 * c->room : 256;
-        struct kept *grown = realloc(c->kept, room * sizeof(*grown));
-        if (!grown) {
-            p->no_memory = 1;
-            return;
-        }
-        c->kept = grown;
-        c->room = room;
-    }
-    c->kept[c->n++] = (struct kept){*s, thread};
-}
-
 static int keep_of_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     struct pass *p = ctx;
     uint32_t k = 0;
     while (k < p->n_threads && p->threads[k].id != thread)
         k++;
-    for (size_t i = 0; k < p->n_threads && i < n; i++)
-        if (wanted(p->catch.target, &spans[i]))
-            keep(p, k, &spans[i]);
-    return p->no_memory || p->catch.too_many;
+    struct catch *c = &p->catch;
+    for (size_t i = 0; k < p->n_threads && i < n && !c->too_many && !p->no_memory; i++) {
+        if (!wanted(c->target, &spans[i]))
+            continue;
+        c->too_many = c->n == MOST_SPANS;
+        if (c->too_many)
+            break;
+        p->no_memory = !pp_grow(&c->kept, &c->room, c->n + 1, sizeof(*c->kept));
+        if (!p->no_memory)
+            c->kept[c->n++] = (struct kept){spans[i], k};
+    }
+    return p->no_memory || c->too_many;
 }
 
 static int by_thread_and_start(const void *a, const void *b)
 {
     const struct kept *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return (x->span.start_ns > y->span.start_ns) - (x->span.start_ns < y->span.start_ns);
+    return x->thread != y->thread ? PP_COMPARE(x->thread, y->thread)
+                                  : PP_COMPARE(x->span.start_ns, y->span.start_ns);
 }
 
 /* ---- one batch ---- */
@@ -251,12 +228,6 @@ static void find_path(struct batch *b)
 
 /* ---- its legs ---- */
 
-static double overlap(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
-{
-    uint64_t from = a > c ? a : c, to = b < d ? b : d;
-    return to > from ? (double)(to - from) : 0;
-}
-
 /* Time on the path, added to the leg of the batch that has what, thread and other of `kind`, or to a new one.
  */
 static void add_leg(struct batch *b, const struct pp_report_leg *kind, uint64_t from, uint64_t to)
@@ -278,7 +249,9 @@ static void add_leg(struct batch *b, const struct pp_report_leg *kind, uint64_t 
         return;
     leg->spans += kind->phase != PP_PHASE_NONE;
     leg->total_ns += (double)(to - from);
-    leg->in_wait_ns += overlap(from, to, b->t->wait_start_ns, b->t->wait_end_ns);
+    from = from > b->t->wait_start_ns ? from : b->t->wait_start_ns;
+    to = to < b->t->wait_end_ns ? to : b->t->wait_end_ns;
+    leg->in_wait_ns += to > from ? (double)(to - from) : 0;
 }
 
 static int on_path(const struct batch *b, const struct kept *k, int copying)
@@ -349,10 +322,17 @@ static void close_group(struct batch *b, struct pp_report_bar_row *row, struct g
     *g = (struct group){.open = 0};
 }
 
-/* Spans too short to be seen are drawn together, in the colour of the phase that took most of their time: the
- * bars of a row are bounded. */
-static void put_bars(struct batch *b, struct pp_report_bar_row *row, size_t thread)
+static void put_row(struct batch *b, size_t thread, int critical)
 {
+    struct pp_report_bar_row *row = pp_arena_push(b->arena, (void **)&b->out->rows, &b->out->n_rows,
+                                                  sizeof(*row));
+    if (!row)
+        return;
+    *row = (struct pp_report_bar_row){.name = pp_arena_copy(b->arena, b->pass->threads[thread].name),
+                                      .lane = b->pass->threads[thread].lane,
+                                      .critical = critical};
+    /* Spans too short to be seen are drawn together, in the colour of the phase that took most of their time:
+     * the bars of a row are bounded. */
     double narrow = (b->out->end_ns - b->out->start_ns) / PP_SERIES_BARS;
     struct group g = {.open = 0};
     for (size_t i = 0; i < b->c->n; i++) {
@@ -374,33 +354,18 @@ static void put_bars(struct batch *b, struct pp_report_bar_row *row, size_t thre
     close_group(b, row, &g);
 }
 
-static int has_part(const struct batch *b, size_t thread)
-{
-    for (size_t i = 0; i < b->c->n; i++)
-        if (b->c->kept[i].thread == thread && of_batch(b, &b->c->kept[i]))
-            return 1;
-    return 0;
-}
-
-static void put_row(struct batch *b, size_t thread, int critical)
-{
-    struct pp_report_bar_row *row = pp_arena_push(b->arena, (void **)&b->out->rows, &b->out->n_rows,
-                                                  sizeof(*row));
-    if (!row)
-        return;
-    *row = (struct pp_report_bar_row){.name = pp_arena_copy(b->arena, b->pass->threads[thread].name),
-                                      .lane = b->pass->threads[thread].lane,
-                                      .critical = critical};
-    put_bars(b, row, thread);
-}
-
 static void put_rows(struct batch *b)
 {
     size_t drawn = 0;
     if (b->finisher != SIZE_MAX)
         put_row(b, b->finisher, 1);
     for (size_t k = 0; k < b->pass->n_threads; k++) {
-        if (b->pass->threads[k].lane != PP_LANE_WORKER || k == b->finisher || !has_part(b, k))
+        int has_part = 0;
+        if (b->pass->threads[k].lane != PP_LANE_WORKER || k == b->finisher)
+            continue;
+        for (size_t i = 0; i < b->c->n && !has_part; i++)
+            has_part = b->c->kept[i].thread == k && of_batch(b, &b->c->kept[i]);
+        if (!has_part)
             continue;
         if (drawn++ < PP_SERIES_WORKER_ROWS - 1)
             put_row(b, k, 0);
@@ -441,28 +406,23 @@ static void put_batch(const struct pass *p, struct catch *c, struct pp_arena *ar
     put_rows(&b);
 }
 
-static pp_status follow(const struct pp_source *source, const struct pp_series_target *target,
-                        struct pp_arena *arena, struct pp_report *r, struct pp_err *err)
-{
-    struct pp_wanted of_its_time = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH,
-                                    .from_ns = target->since_ns,
-                                    .to_ns = target->end_ns};
-    struct pass p = {.catch.target = target};
-    p.n_threads = source->threads(source->ctx, &p.threads);
-    pp_status status = source->each_chunk(source->ctx, &of_its_time, keep_of_chunk, &p, NULL, err);
-    if (p.no_memory)
-        status = pp_fail(err, PP_E_NO_MEMORY, "no memory to follow two batches of %s", source->path);
-    if (status == PP_OK && !p.catch.too_many)
-        put_batch(&p, &p.catch, arena, r);
-    free(p.catch.kept);
-    return status;
-}
-
 pp_status pp_series_follow(const struct pp_source *source, const struct pp_series_targets *targets,
                            struct pp_arena *arena, struct pp_report *r, struct pp_err *err)
 {
     pp_status status = PP_OK;
-    for (size_t i = 0; i < targets->n && status == PP_OK; i++)
-        status = follow(source, &targets->target[i], arena, r, err);
+    for (size_t i = 0; i < targets->n && status == PP_OK; i++) {
+        const struct pp_series_target *target = &targets->target[i];
+        struct pp_wanted of_its_time = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH,
+                                        .from_ns = target->since_ns,
+                                        .to_ns = target->end_ns};
+        struct pass p = {.catch.target = target};
+        p.n_threads = source->threads(source->ctx, &p.threads);
+        status = source->each_chunk(source->ctx, &of_its_time, keep_of_chunk, &p, NULL, err);
+        if (p.no_memory)
+            status = pp_fail(err, PP_E_NO_MEMORY, "no memory to follow two batches of %s", source->path);
+        if (status == PP_OK && !p.catch.too_many)
+            put_batch(&p, &p.catch, arena, r);
+        free(p.catch.kept);
+    }
     return status;
 }
