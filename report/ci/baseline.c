@@ -45,13 +45,13 @@ static void put_run(struct pp_json *j, const struct pp_run *r)
     pp_json_key(j, "metrics");
     pp_json_object(j);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        put_num(j, pp_cmp_metric((enum pp_cmp_id)i)->key, r->metric[i]);
+        put_num(j, pp_cmp_metrics[i].key, r->metric[i]);
     pp_json_object_end(j);
     pp_json_key(j, "not_measured");
     pp_json_object(j);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (isnan(r->metric[i]))
-            put_str(j, pp_cmp_metric((enum pp_cmp_id)i)->key, pp_why_key(r->why[i]));
+            put_str(j, pp_cmp_metrics[i].key, pp_why_key(r->why[i]));
     pp_json_object_end(j);
     pp_json_key(j, "parts");
     pp_json_array(j);
@@ -206,11 +206,10 @@ static pp_status read_run(const char *path, const json_t *doc, const json_t *fie
     if (!json_is_object(metrics))
         return fail_damaged(path, "a run has no metrics", err);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        if (!read_number(metrics, pp_cmp_metric((enum pp_cmp_id)i)->key, &r->metric[i]))
+        if (!read_number(metrics, pp_cmp_metrics[i].key, &r->metric[i]))
             return fail_damaged(path, "a metric is not a number", err);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        r->why[i] = pp_why_of_key(
-            json_string_value(json_object_get(whys, pp_cmp_metric((enum pp_cmp_id)i)->key)));
+        r->why[i] = pp_why_of_key(json_string_value(json_object_get(whys, pp_cmp_metrics[i].key)));
     if (!read_text(doc, "session", r->session, sizeof(r->session)))
         return fail_damaged(path, "a run's session is not a text", err);
     if (!read_text(doc, "outcome", r->outcome, sizeof(r->outcome)) ||

@@ -16,7 +16,7 @@ static int flushed(FILE *out)
  * "reads +0.4 %: 1,000 -> 1,004, an exact count". */
 static void say_metric(const struct pp_compare_metric *m, char *buf, size_t size)
 {
-    const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
+    const struct pp_cmp_metric *row = &pp_cmp_metrics[m->id];
     char base[32], head[32], text[80], p[32];
     const char *worse = pp_compare_worse_text(text, sizeof(text), m);
     int at = snprintf(buf, size, "%s %s%s: %s -> %s, ", row->title, m->exact ? "" : "worse by ",
@@ -55,7 +55,7 @@ int pp_ci_annotations(const struct pp_compare *c, FILE *out)
         if (m->answer == PP_REGRESSED)
             put_command("error", "regression", text, out);
         else if (m->answer == PP_INCONCLUSIVE) {
-            snprintf(text, sizeof(text), "%s: %s", pp_cmp_metric(m->id)->title, m->reason);
+            snprintf(text, sizeof(text), "%s: %s", pp_cmp_metrics[m->id].title, m->reason);
             put_command("warning", "inconclusive", text, out);
         }
     }
@@ -118,8 +118,7 @@ int pp_ci_junit(const struct pp_compare *c, int strict, FILE *out)
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].gated) {
             say_metric(&c->metric[i], text, sizeof(text));
-            put_case(pp_cmp_metric((enum pp_cmp_id)i)->key, c->metric[i].answer, strict, text,
-                     c->metric[i].reason, out);
+            put_case(pp_cmp_metrics[i].key, c->metric[i].answer, strict, text, c->metric[i].reason, out);
         }
     if (c->opts.gate_verdict)
         put_case("verdict_class", c->verdict.answer, strict, c->verdict.sentence, c->verdict.sentence, out);
@@ -150,7 +149,7 @@ static void put_share_family(const struct pp_compare *c, const char *name, const
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         double v = *(const double *)((const char *)&c->metric[i] + member);
         if (!isnan(v))
-            fprintf(out, "%s{metric=\"%s\"} %.17g\n", name, pp_cmp_metric((enum pp_cmp_id)i)->key, v);
+            fprintf(out, "%s{metric=\"%s\"} %.17g\n", name, pp_cmp_metrics[i].key, v);
     }
 }
 
@@ -158,7 +157,7 @@ int pp_ci_openmetrics(const struct pp_compare *c, FILE *out)
 {
     put_family("pipeprobe_median", NULL, "Median over the runs, in the unit of the metric name.", out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
-        const char *key = pp_cmp_metric((enum pp_cmp_id)i)->key;
+        const char *key = pp_cmp_metrics[i].key;
         if (!isnan(c->metric[i].base_median))
             fprintf(out, "pipeprobe_median{metric=\"%s\",side=\"base\"} %.17g\n", key,
                     c->metric[i].base_median);
@@ -175,7 +174,7 @@ int pp_ci_openmetrics(const struct pp_compare *c, FILE *out)
     put_family("pipeprobe_regressed", NULL, "1 regressed, 0 not, NaN inconclusive or not measured.", out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         enum pp_answer a = c->metric[i].answer;
-        fprintf(out, "pipeprobe_regressed{metric=\"%s\"} %s\n", pp_cmp_metric((enum pp_cmp_id)i)->key,
+        fprintf(out, "pipeprobe_regressed{metric=\"%s\"} %s\n", pp_cmp_metrics[i].key,
                 a == PP_REGRESSED       ? "1"
                 : a == PP_NOT_REGRESSED ? "0"
                                         : "NaN");
@@ -188,30 +187,27 @@ int pp_ci_openmetrics(const struct pp_compare *c, FILE *out)
 
 /* ---- github-action-benchmark ---- */
 
-static void put_benchmark(struct pp_json *j, const struct pp_compare_metric *m)
-{
-    const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
-    int turned = row->better == PP_CMP_HIGHER;
-    char text[320];
-    say_metric(m, text, sizeof(text));
-    pp_json_object(j);
-    pp_json_key(j, "name"), pp_json_str(j, turned ? "seconds per sample" : row->key);
-    pp_json_key(j, "unit"), pp_json_str(j, turned                           ? "s/sample"
-                                           : pp_cmp_unit_name(row->unit)[0] ? pp_cmp_unit_name(row->unit)
-                                                                            : "count");
-    pp_json_key(j, "value"), pp_json_num(j, turned ? 1 / m->head_median : m->head_median);
-    pp_json_key(j, "extra"), pp_json_str(j, text);
-    pp_json_object_end(j);
-}
-
 int pp_ci_benchmark(const struct pp_compare *c, FILE *out)
 {
     struct pp_json j;
+    char text[320];
     pp_json_begin(&j, out, 2);
     pp_json_array(&j);
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        if (!isnan(c->metric[i].head_median) && pp_cmp_metric((enum pp_cmp_id)i)->better != PP_CMP_SAME)
-            put_benchmark(&j, &c->metric[i]);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
+        const struct pp_compare_metric *m = &c->metric[i];
+        const struct pp_cmp_metric *row = &pp_cmp_metrics[i];
+        if (isnan(m->head_median) || row->better == PP_CMP_SAME)
+            continue;
+        int turned = row->better == PP_CMP_HIGHER;
+        const char *unit = turned ? "s/sample" : pp_cmp_unit_name(row->unit);
+        say_metric(m, text, sizeof(text));
+        pp_json_object(&j);
+        pp_json_key(&j, "name"), pp_json_str(&j, turned ? "seconds per sample" : row->key);
+        pp_json_key(&j, "unit"), pp_json_str(&j, unit[0] ? unit : "count");
+        pp_json_key(&j, "value"), pp_json_num(&j, turned ? 1 / m->head_median : m->head_median);
+        pp_json_key(&j, "extra"), pp_json_str(&j, text);
+        pp_json_object_end(&j);
+    }
     pp_json_array_end(&j);
     return pp_json_end(&j);
 }

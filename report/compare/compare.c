@@ -23,7 +23,7 @@ void pp_compare_defaults(struct pp_compare_opts *o)
     *o = (struct pp_compare_opts){
         .alpha = 0.01, .confidence = 0.95, .resamples = 10000, .seed = 1, .look_share = 1, .gate_verdict = 1};
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
-        o->threshold[i] = pp_cmp_metric((enum pp_cmp_id)i)->threshold;
+        o->threshold[i] = pp_cmp_metrics[i].threshold;
         o->gated[i] = 1;
     }
 }
@@ -44,7 +44,7 @@ static pp_status check_run(const struct pp_run *r, struct pp_err *err)
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (isinf(r->metric[i]) || r->metric[i] < 0)
             return pp_fail(err, PP_E_CORRUPT, "%s: %s is %g, which is not possible", r->path,
-                           pp_cmp_metric((enum pp_cmp_id)i)->title, r->metric[i]);
+                           pp_cmp_metrics[i].title, r->metric[i]);
     return PP_OK;
 }
 
@@ -158,14 +158,6 @@ static int data_wait_moved(const struct pp_compare *c, double moved)
     return fabs(wait) >= fabs(moved) / 2 && wait * moved > 0;
 }
 
-static int is_cause(const struct pp_compare_part *p, int feeding)
-{
-    const struct pp_phase_info *info = pp_phase_info(p->phase);
-    if (!feeding)
-        return p->lane == PP_LANE_TRAINER && p->phase != PP_PHASE_DATA_WAIT;
-    return p->lane != PP_LANE_TRAINER && info && (info->kind == PP_KIND_WORK || p->phase == PP_PHASE_RETRY);
-}
-
 static void describe_parts(struct pp_compare *c)
 {
     double moved = c->head_batch_s - c->base_batch_s;
@@ -181,7 +173,11 @@ static void describe_parts(struct pp_compare *c)
     for (size_t i = 0; i < c->n_parts && named < PARTS_NAMED && at < size; i++) {
         const struct pp_compare_part *p = &c->part[i];
         const char *part = pp_part_name(p->part);
-        if (!is_cause(p, feeding) || difference_of(p) * moved <= 0)
+        const struct pp_phase_info *info = pp_phase_info(p->phase);
+        int is_cause = feeding ? p->lane != PP_LANE_TRAINER && info &&
+                                     (info->kind == PP_KIND_WORK || p->phase == PP_PHASE_RETRY)
+                               : p->lane == PP_LANE_TRAINER && p->phase != PP_PHASE_DATA_WAIT;
+        if (!is_cause || difference_of(p) * moved <= 0)
             continue;
         at += (size_t)snprintf(c->attribution + at, size - at, "%s %s%s%s %c%s", named++ ? "," : ", of which",
                                pp_phase_info(p->phase)->name, part[0] ? " " : "", part, moved < 0 ? '-' : '+',
@@ -215,7 +211,7 @@ static pp_status check_opts(const struct pp_compare_opts *o, struct pp_err *err)
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (!(o->threshold[i] >= 0) || !isfinite(o->threshold[i]))
             return pp_fail(err, PP_E_USAGE, "the threshold of %s, %g, is not a share of 0 or more",
-                           pp_cmp_metric((enum pp_cmp_id)i)->key, o->threshold[i]);
+                           pp_cmp_metrics[i].key, o->threshold[i]);
     return PP_OK;
 }
 

@@ -8,7 +8,7 @@
 
 /* Left out on purpose: hostname and data path (CI machines have new ones every time), memory available,
  * launcher variables, versions of pipeprobe itself (what a comparison may be about). */
-static const struct pp_same_field table[] = {
+const struct pp_same_field pp_same_fields[] = {
     {"cpu_model", PP_SAME_MACHINE, 0, "CPU model"},
     {"machine", PP_SAME_MACHINE, 0, "architecture"},
     {"usable_cpus", PP_SAME_MACHINE, 0.01, "CPUs available to this process"},
@@ -49,26 +49,12 @@ static const char *const of_one_run[] = {
     "config.collective",
     NULL,
 };
-
-const struct pp_same_field *pp_same_fields(void)
-{
-    return table;
-}
-
 static int listed(const char *const *list, const char *name)
 {
     for (; list && *list; list++)
         if (strcmp(*list, name) == 0)
             return 1;
     return 0;
-}
-
-static const struct pp_same_field *in_table(const char *name)
-{
-    for (const struct pp_same_field *f = table; f->name; f++)
-        if (strcmp(f->name, name) == 0)
-            return f;
-    return NULL;
 }
 
 static int equal(const char *a, const char *b, double tolerance)
@@ -109,7 +95,7 @@ size_t pp_differences(const struct pp_runs *a, const struct pp_runs *b, const ch
                       struct pp_difference *out, size_t max)
 {
     size_t n = 0;
-    for (const struct pp_same_field *f = table; f->name && n < max; f++) {
+    for (const struct pp_same_field *f = pp_same_fields; f->name && n < max; f++) {
         if (listed(allow, f->name) || listed(allow, "all"))
             continue;
         const struct pp_run *odd = odd_one(f, a, &b->run[0]);
@@ -121,9 +107,13 @@ size_t pp_differences(const struct pp_runs *a, const struct pp_runs *b, const ch
     return n;
 }
 
+/* An option that is neither in the table nor of one run's files and looks. */
 static int is_free_option(const char *name)
 {
-    return strncmp(name, "config.", 7) == 0 && !listed(of_one_run, name) && !in_table(name);
+    for (const struct pp_same_field *f = pp_same_fields; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return 0;
+    return strncmp(name, "config.", 7) == 0 && !listed(of_one_run, name);
 }
 
 size_t pp_config_changes(const struct pp_run *a, const struct pp_run *b, struct pp_difference *out,
@@ -162,7 +152,7 @@ static uint64_t mix_same_fields(uint64_t hash, const struct pp_run *r)
 {
     static const char *const to_show[] = {"kernel", "libjpeg_turbo_version", NULL};
     char number[32];
-    for (const struct pp_same_field *f = table; f->name; f++) {
+    for (const struct pp_same_field *f = pp_same_fields; f->name; f++) {
         const char *value = pp_run_field(r, f->name);
         if (!value || listed(to_show, f->name))
             continue;

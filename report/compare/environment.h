@@ -18,7 +18,7 @@ struct pp_same_field {
 };
 
 /* The table, ending with name == NULL. */
-const struct pp_same_field *pp_same_fields(void);
+extern const struct pp_same_field pp_same_fields[];
 
 struct pp_difference {
     const char *name;        /* of the table, or of the runs' field */

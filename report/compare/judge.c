@@ -114,7 +114,7 @@ static pp_status test_pairs(const struct pp_compare *c, struct pp_compare_metric
 
 static pp_status test_metric(const struct pp_compare *c, struct pp_compare_metric *m, struct pp_err *err)
 {
-    const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
+    const struct pp_cmp_metric *row = &pp_cmp_metrics[m->id];
     double *base = malloc(c->n_base * sizeof(*base)), *head = malloc(c->n_head * sizeof(*head));
     pp_status st = base && head ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to compare %s", row->key);
     if (st == PP_OK) {
@@ -132,7 +132,7 @@ static pp_status test_metric(const struct pp_compare *c, struct pp_compare_metri
 static pp_status measure_metric(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head,
                                 enum pp_cmp_id id, struct pp_err *err)
 {
-    const struct pp_cmp_metric *row = pp_cmp_metric(id);
+    const struct pp_cmp_metric *row = &pp_cmp_metrics[id];
     struct pp_compare_metric *m = &c->metric[id];
     *m = (struct pp_compare_metric){
         .id = id,
@@ -408,7 +408,7 @@ static enum pp_answer answer_incomplete(const struct pp_compare *c, struct pp_co
 static enum pp_answer answer_exact(struct pp_compare_metric *m)
 {
     double base = m->base[0], head = m->head[0], worse = head - base;
-    enum pp_cmp_better better = pp_cmp_metric(m->id)->better;
+    enum pp_cmp_better better = pp_cmp_metrics[m->id].better;
     if (better == PP_CMP_HIGHER)
         worse = -worse;
     if (better == PP_CMP_SAME)
@@ -462,7 +462,7 @@ static void conclude(struct pp_compare *c)
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS && !m; i++)
         if (c->metric[i].gated && c->metric[i].answer == c->answer)
             m = &c->metric[i];
-    const char *title = m ? pp_cmp_metric(m->id)->title : "";
+    const char *title = m ? pp_cmp_metrics[m->id].title : "";
     if (c->answer == PP_REGRESSED && m)
         snprintf(c->sentence, sizeof(c->sentence), "REGRESSED: %s %s%s%s", title,
                  isnan(m->change) || isnan(m->ratio) ? "" : "worse by ",

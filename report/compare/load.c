@@ -132,14 +132,6 @@ static double cpu_per_sample(const struct pp_report *r)
     return r->window_samples && cpu_ns > 0 ? cpu_ns / 1e9 / (double)r->window_samples : NAN;
 }
 
-static double wait_p99_s(const struct pp_report *r)
-{
-    for (size_t i = 0; i < r->n_phases; i++)
-        if (r->phases[i].phase == PP_PHASE_DATA_WAIT && r->phases[i].lane == PP_LANE_TRAINER)
-            return (double)r->phases[i].p99_ns / 1e9;
-    return NAN;
-}
-
 static void set_metric(struct pp_run *out, enum pp_cmp_id id, double value, enum pp_why why_not)
 {
     out->metric[id] = value;
@@ -150,6 +142,10 @@ static void set_metric(struct pp_run *out, enum pp_cmp_id id, double value, enum
 static void set_metrics(const struct pp_report *r, struct pp_run *out)
 {
     int steady = r->has_steady_state, waits = steady && r->has_step;
+    double wait_p99_s = NAN;
+    for (size_t i = r->n_phases; i-- > 0;)
+        if (r->phases[i].phase == PP_PHASE_DATA_WAIT && r->phases[i].lane == PP_LANE_TRAINER)
+            wait_p99_s = (double)r->phases[i].p99_ns / 1e9;
     set_metric(out, PP_CMP_FIRST_BATCH_S, r->first_batch_s, PP_WHY_NO_FIRST_BATCH);
     int counts = !isnan(r->samples_per_s) && r->samples_per_s > 0;
     set_metric(out, PP_CMP_SAMPLES_PER_S, steady && counts ? r->samples_per_s : NAN,
@@ -160,7 +156,7 @@ static void set_metrics(const struct pp_report *r, struct pp_run *out)
                steady ? PP_WHY_NO_CPU_TIME : PP_WHY_NO_STEADY_STATE);
     set_metric(out, PP_CMP_DATA_WAIT_SHARE, waits ? r->data_wait_share : NAN,
                r->has_step ? PP_WHY_NO_STEADY_STATE : PP_WHY_NO_STEP);
-    set_metric(out, PP_CMP_DATA_WAIT_P99_S, waits ? wait_p99_s(r) : NAN,
+    set_metric(out, PP_CMP_DATA_WAIT_P99_S, waits ? wait_p99_s : NAN,
                waits         ? PP_WHY_NO_WAIT
                : r->has_step ? PP_WHY_NO_STEADY_STATE
                              : PP_WHY_NO_STEP);
@@ -371,27 +367,25 @@ static int as_pattern(char *buf, size_t size, const char *dir)
     return 1;
 }
 
-static pp_status load_word(const char *word, struct pp_runs *out, struct pp_err *err)
-{
-    char pattern[PATH_MAX];
-    struct stat s;
-    errno = 0;
-    int is_dir = stat(word, &s) == 0 && S_ISDIR(s.st_mode);
-    if (is_dir && access(word, R_OK | X_OK) != 0) /* glob(3) would find nothing in it */
-        return pp_fail_errno(err, errno, "cannot list the directory %s", word);
-    if (is_dir)
-        return as_pattern(pattern, sizeof(pattern), word)
-                   ? load_glob(pattern, word, 1, out, err)
-                   : pp_fail(err, PP_E_USAGE, "the name of directory %s is too long", word);
-    if (errno == ENOENT && strpbrk(word, "*?[{"))
-        return load_glob(word, word, 0, out, err);
-    return load_one(word, out, err);
-}
-
 pp_status pp_runs_load(const char *const *operands, size_t n, struct pp_runs *out, struct pp_err *err)
 {
     pp_status st = PP_OK;
-    for (size_t i = 0; i < n && st == PP_OK; i++)
-        st = load_word(operands[i], out, err);
+    for (size_t i = 0; i < n && st == PP_OK; i++) {
+        const char *word = operands[i];
+        char pattern[PATH_MAX];
+        struct stat s;
+        errno = 0;
+        int is_dir = stat(word, &s) == 0 && S_ISDIR(s.st_mode);
+        if (is_dir && access(word, R_OK | X_OK) != 0) /* glob(3) would find nothing in it */
+            st = pp_fail_errno(err, errno, "cannot list the directory %s", word);
+        else if (is_dir && !as_pattern(pattern, sizeof(pattern), word))
+            st = pp_fail(err, PP_E_USAGE, "the name of directory %s is too long", word);
+        else if (is_dir)
+            st = load_glob(pattern, word, 1, out, err);
+        else if (errno == ENOENT && strpbrk(word, "*?[{"))
+            st = load_glob(word, word, 0, out, err);
+        else
+            st = load_one(word, out, err);
+    }
     return st;
 }

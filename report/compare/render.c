@@ -56,8 +56,7 @@ char *pp_compare_unmeasured_text(char *buf, size_t size, const struct pp_compare
             return buf; /* named with that one */
     for (int i = id; i < PP_CMP_COUNT_OF_METRICS && at < size; i++)
         if (unmeasured_because(&c->metric[i], reason))
-            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "",
-                                   pp_cmp_metric((enum pp_cmp_id)i)->title);
+            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "", pp_cmp_metrics[i].title);
     if (at > 0 && at < size)
         snprintf(buf + at, size - at, ": %s", reason);
     return buf;
@@ -114,7 +113,7 @@ void pp_compare_single_table(const struct pp_compare *c, FILE *out)
     fprintf(out, "%-20s %17s %17s %8s  %s\n", "", "BASE", "HEAD", "change", "from");
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         const struct pp_compare_metric *m = &c->metric[i];
-        const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
+        const struct pp_cmp_metric *row = &pp_cmp_metrics[m->id];
         if (m->answer == PP_NOT_MEASURED)
             continue;
         spread_text(base, sizeof(base), row, m->base_median, &c->base_spread, i);
@@ -133,7 +132,7 @@ void pp_compare_single_table(const struct pp_compare *c, FILE *out)
 static void text_row(const struct pp_compare_metric *m, FILE *out, int color)
 {
     char base[32], head[32], worse[80];
-    const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
+    const struct pp_cmp_metric *row = &pp_cmp_metrics[m->id];
     const char *start = color ? m->answer == PP_REGRESSED || m->answer == PP_INCONCLUSIVE ? BAD
                                 : m->improved                                             ? GOOD
                                                                                           : ""
@@ -156,7 +155,7 @@ static void put_reasons(const struct pp_compare *c, const struct pp_page *page)
     char text[320];
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         const struct pp_compare_metric *m = &c->metric[i];
-        const char *title = pp_cmp_metric(m->id)->title;
+        const char *title = pp_cmp_metrics[m->id].title;
         if (m->reason[0] && m->answer != PP_NOT_MEASURED) {
             snprintf(text, sizeof(text), "%s: %s", title, m->reason);
             put_sentence(page, "", text);
@@ -192,14 +191,14 @@ static void name_p(const struct pp_compare_metric *m, char *buf, size_t size)
 {
     char p[32];
     if (m->answer == PP_REGRESSED && !m->exact)
-        snprintf(buf, size, "%s %s", pp_cmp_metric(m->id)->title, pp_compare_p_text(p, sizeof(p), m));
+        snprintf(buf, size, "%s %s", pp_cmp_metrics[m->id].title, pp_compare_p_text(p, sizeof(p), m));
 }
 
 static void name_noise(const struct pp_compare_metric *m, char *buf, size_t size)
 {
     char floor[32];
     if (!isnan(m->noise_floor))
-        snprintf(buf, size, "%s %s", pp_cmp_metric(m->id)->title,
+        snprintf(buf, size, "%s %s", pp_cmp_metrics[m->id].title,
                  pp_text_percent(floor, sizeof(floor), m->noise_floor));
 }
 
@@ -356,7 +355,7 @@ int pp_compare_markdown(const struct pp_compare *c, FILE *out)
         if (c->metric[i].answer != PP_NOT_MEASURED) {
             const struct pp_compare_metric *m = &c->metric[i];
             char base[32], head[32], worse[80], p[32], threshold[32];
-            const struct pp_cmp_metric *row = pp_cmp_metric(m->id);
+            const struct pp_cmp_metric *row = &pp_cmp_metrics[m->id];
             const char *strong = m->answer == PP_REGRESSED && m->gated ? "**" : "";
             fprintf(out, "| %s | %s | %s | %s | %s | %s | %s%s%s |\n", row->title,
                     pp_cmp_value_text(base, sizeof(base), row, m->base_median),
@@ -368,7 +367,7 @@ int pp_compare_markdown(const struct pp_compare *c, FILE *out)
     fputc('\n', out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].reason[0] && c->metric[i].answer != PP_NOT_MEASURED) {
-            snprintf(what, sizeof(what), "%s: ", pp_cmp_metric(c->metric[i].id)->title);
+            snprintf(what, sizeof(what), "%s: ", pp_cmp_metrics[c->metric[i].id].title);
             md_item(what, c->metric[i].reason, out);
         }
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)

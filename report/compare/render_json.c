@@ -29,7 +29,7 @@ static const struct pp_field outlier_fields[] = {
 #define ROW struct pp_compare_metric
 static const struct pp_cmp_metric *row_of(const void *row)
 {
-    return pp_cmp_metric(((const ROW *)row)->id);
+    return &pp_cmp_metrics[((const ROW *)row)->id];
 }
 static struct pp_value metric_key(const void *row, const void *root)
 {

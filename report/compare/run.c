@@ -10,7 +10,7 @@
 
 /* ---- metrics ---- */
 
-static const struct pp_cmp_metric table[] = {
+const struct pp_cmp_metric pp_cmp_metrics[] = {
 #define PP_CMP_METRIC(sym, key_, title_, unit_, better_, kind_, threshold_, floor_, text_) \
     {.key = key_, \
      .title = title_, \
@@ -24,29 +24,19 @@ static const struct pp_cmp_metric table[] = {
 #undef PP_CMP_METRIC
 };
 
-static const char *const keys[] = {
+const char *const pp_cmp_keys[] = {
 #define PP_CMP_METRIC(sym, key, title, unit, better, kind, threshold, floor, text) key,
 #include "report/compare/metrics.def"
 #undef PP_CMP_METRIC
     NULL,
 };
 
-const struct pp_cmp_metric *pp_cmp_metric(enum pp_cmp_id id)
-{
-    return &table[id];
-}
-
 int pp_cmp_find(const char *key)
 {
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        if (strcmp(table[i].key, key) == 0)
+        if (strcmp(pp_cmp_metrics[i].key, key) == 0)
             return i;
     return -1;
-}
-
-const char *const *pp_cmp_keys(void)
-{
-    return keys;
 }
 
 const char *pp_cmp_unit_name(enum pp_cmp_unit unit)

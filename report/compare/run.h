@@ -30,12 +30,11 @@ struct pp_cmp_metric {
     double threshold, floor;
 };
 
-/* id < PP_CMP_COUNT_OF_METRICS. */
-const struct pp_cmp_metric *pp_cmp_metric(enum pp_cmp_id id);
+extern const struct pp_cmp_metric pp_cmp_metrics[PP_CMP_COUNT_OF_METRICS];
 /* -1 for a name that is not in the table. */
 int pp_cmp_find(const char *key);
 /* All keys, ending with NULL, for pp_nearest. */
-const char *const *pp_cmp_keys(void);
+extern const char *const pp_cmp_keys[];
 
 /* The unit as OpenMetrics and JSON consumers spell it: "samples/s", "ratio", "seconds", "bytes", "". */
 const char *pp_cmp_unit_name(enum pp_cmp_unit unit);

@@ -152,15 +152,6 @@ static int64_t place_of(const char *const *names, size_t n, const char *text, in
     return unknown;
 }
 
-static int64_t copy_kind(int64_t from, int64_t to)
-{
-    int from_host = from == NSYS_MEMORY_PAGEABLE || from == NSYS_MEMORY_PINNED;
-    int to_host = to == NSYS_MEMORY_PAGEABLE || to == NSYS_MEMORY_PINNED;
-    if (from == NSYS_MEMORY_UNKNOWN || to == NSYS_MEMORY_UNKNOWN)
-        return NSYS_COPY_UNKNOWN;
-    return from_host ? to_host ? NSYS_COPY_HTOH : NSYS_COPY_HTOD : to_host ? NSYS_COPY_DTOH : NSYS_COPY_DTOD;
-}
-
 /* ---- rows that several hooks write ---- */
 
 /* A row of NVTX_EVENTS that names something: ranges go the fast way. category 0: none. */
@@ -306,19 +297,6 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
 
 /* ---- threads, errors, counters ---- */
 
-/* Exactly one domain row per process: reports join ranges with it, two would double every count. */
-static pp_status put_process(struct nsys *n, const struct pp_thread_row *t, struct pp_err *err)
-{
-    pp_status st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,?)", "iis",
-                            global_pid(t), (int64_t)packed_number(t->pid, 0), n->run->program);
-    if (st == PP_OK)
-        st = put_text_event(n, global_tid(t), 0, NSYS_DOMAIN, 0, "pipeprobe", err);
-    for (unsigned i = 1; i < PP_PHASE_COUNT && st == PP_OK; i++)
-        if (i != PP_PHASE_COUNTER && pp_phase_info(i))
-            st = put_text_event(n, global_tid(t), 0, NSYS_CATEGORY, i, pp_phase_info(i)->name, err);
-    return st;
-}
-
 static pp_status nsys_thread(void *self, const struct pp_thread_row *t, struct pp_err *err)
 {
     struct nsys *n = self;
@@ -327,8 +305,15 @@ static pp_status nsys_thread(void *self, const struct pp_thread_row *t, struct p
     pp_status st = PP_OK;
     for (const struct pp_thread_row *u = run->threads; u < t; u++)
         first &= global_pid(u) != global_pid(t);
-    if (first)
-        st = put_process(n, t, err);
+    if (first) {
+        st = nsys_row(&n->db, err, "INSERT INTO PROCESSES(globalPid, pid, name) VALUES(?,?,?)", "iis",
+                      global_pid(t), (int64_t)packed_number(t->pid, 0), run->program);
+        if (st == PP_OK) /* one a process: reports join ranges with it, two would double every count */
+            st = put_text_event(n, global_tid(t), 0, NSYS_DOMAIN, 0, "pipeprobe", err);
+        for (unsigned i = 1; i < PP_PHASE_COUNT && st == PP_OK; i++)
+            if (i != PP_PHASE_COUNTER && pp_phase_info(i))
+                st = put_text_event(n, global_tid(t), 0, NSYS_CATEGORY, i, pp_phase_info(i)->name, err);
+    }
     /* The main thread trains, too: it is known by two names, and reports that join the names would count its
      * rows twice. The later one counts. */
     for (const struct pp_thread_row *u = t + 1; u < run->threads + run->n_threads; u++)
@@ -439,8 +424,13 @@ static pp_status nsys_gpu(void *self, const struct pp_gpu_row *r, struct pp_err 
         const size_t n_memories = sizeof(memories) / sizeof(*memories);
         int64_t from = place_of(memories, n_memories, r->source, NSYS_MEMORY_UNKNOWN);
         int64_t to = place_of(memories, n_memories, r->target, NSYS_MEMORY_UNKNOWN);
-        return put_device_row(n, COPIES, r,
-                              (const int64_t[]){number(r->bytes), copy_kind(from, to), from, to}, 4, err);
+        int from_host = from <= NSYS_MEMORY_PINNED, to_host = to <= NSYS_MEMORY_PINNED;
+        int64_t kind = from == NSYS_MEMORY_UNKNOWN || to == NSYS_MEMORY_UNKNOWN ? NSYS_COPY_UNKNOWN
+                       : from_host && to_host                                   ? NSYS_COPY_HTOH
+                       : from_host                                              ? NSYS_COPY_HTOD
+                       : to_host                                                ? NSYS_COPY_DTOH
+                                                                                : NSYS_COPY_DTOD;
+        return put_device_row(n, COPIES, r, (const int64_t[]){number(r->bytes), kind, from, to}, 4, err);
     }
     if (strcmp(r->kind, "memset") == 0)
         return put_device_row(n, MEMSETS, r, (const int64_t[]){number(r->bytes)}, 1, err);

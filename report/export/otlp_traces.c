@@ -100,7 +100,7 @@ static int longer_wait_first(const void *x, const void *y)
     return a->batch < b->batch ? -1 : a->batch > b->batch;
 }
 
-static int choose(struct otlp_batches *b, uint64_t max_spans)
+static int choose_batches(struct otlp_batches *b, uint64_t max_spans)
 {
     uint64_t spans = 0;
     b->order = calloc(b->n + 1, sizeof(struct otlp_batch *));
@@ -157,7 +157,7 @@ pp_status otlp_batches_read(const struct pp_source *source, uint64_t max_spans, 
     struct walk w = {.b = b};
     *b = (struct otlp_batches){0};
     pp_status st = source->each_chunk(source->ctx, &few, count_chunk, &w, &b->damaged_chunks, err);
-    if (st == PP_OK && (w.no_memory || !choose(b, max_spans)))
+    if (st == PP_OK && (w.no_memory || !choose_batches(b, max_spans)))
         st = pp_fail(err, PP_E_NO_MEMORY, "exporting %s: out of memory", source->path);
     if (st == PP_OK)
         st = source->each_chunk(source->ctx, NULL, take_chunk, &w, NULL, err);
@@ -268,19 +268,6 @@ static void put_number(struct writing *w, const char *key, int known, uint64_t v
         pp_otlp_attribute_number(&w->doc, 9, key, v < INT64_MAX ? (int64_t)v : INT64_MAX);
 }
 
-/* To the span that finished the batch on a worker. */
-static void put_link(struct writing *w, const struct trace_id *trace, const struct otlp_span *finished)
-{
-    uint8_t id[8];
-    span_id(w, finished, id);
-    pp_otlp_list(&w->doc, "links");
-    pp_otlp_item(&w->doc, 13);
-    pp_otlp_id(&w->doc, 1, "traceId", trace->bytes, 16);
-    pp_otlp_id(&w->doc, 2, "spanId", id, 8);
-    pp_otlp_end(&w->doc);
-    pp_otlp_list_end(&w->doc);
-}
-
 static const struct pp_thread_row *thread_of(const struct writing *w, uint32_t id)
 {
     size_t i = pp_scan_thread(&w->run, id);
@@ -318,8 +305,15 @@ static void put_span(struct writing *w, const struct otlp_span *s, const struct 
                (uint64_t)s->span.cache_hit_kib << 10);
     put_number(w, "pipeprobe.unfinished", s->span.flags & PP_SPAN_UNFINISHED, 1);
     pp_otlp_list_end(&w->doc);
-    if (finished && (phase == PP_PHASE_DATA_WAIT || phase == PP_PHASE_STEP))
-        put_link(w, &trace, finished);
+    if (finished && (phase == PP_PHASE_DATA_WAIT || phase == PP_PHASE_STEP)) {
+        span_id(w, finished, id); /* what finished the batch on a worker */
+        pp_otlp_list(&w->doc, "links");
+        pp_otlp_item(&w->doc, 13);
+        pp_otlp_id(&w->doc, 1, "traceId", trace.bytes, 16);
+        pp_otlp_id(&w->doc, 2, "spanId", id, 8);
+        pp_otlp_end(&w->doc);
+        pp_otlp_list_end(&w->doc);
+    }
     if (s->span.flags & PP_SPAN_ERROR) {
         pp_otlp_message(&w->doc, 15, "status");
         pp_otlp_enum(&w->doc, 3, "code", STATUS_ERROR);
@@ -373,8 +367,8 @@ static void begin_body(struct writing *w)
     w->in_body = 0;
 }
 
-/* PP_END: the budget is used up, and this body is not delivered. */
-static pp_status end_body(struct writing *w, struct pp_err *err)
+/* With the last spans of so many batches. PP_END: the budget is used up, and this body is not delivered. */
+static pp_status end_body(struct writing *w, size_t batches, struct pp_err *err)
 {
     size_t n = 0;
     pp_status st = PP_OK;
@@ -394,6 +388,7 @@ static pp_status end_body(struct writing *w, struct pp_err *err)
         w->done->bodies++;
         w->done->bytes += n;
         w->done->spans += w->in_body;
+        w->done->batches += batches;
     }
     free(body);
     return st;
@@ -410,14 +405,6 @@ static const struct otlp_span *finished_by_worker(const struct writing *w, const
             last = &s[i];
     }
     return last;
-}
-
-static pp_status end_of_batches(struct writing *w, size_t *batches, struct pp_err *err)
-{
-    pp_status st = end_body(w, err);
-    w->done->batches += st == PP_OK ? *batches : 0;
-    *batches = 0;
-    return st;
 }
 
 /* Whole batches to a body, but for one that is larger than four. */
@@ -437,7 +424,7 @@ static pp_status deliver(struct writing *w, struct pp_err *err)
         w->in_body++;
         batches++;
         for (size_t k = 0; st == PP_OK && k < n; k++) {
-            if (w->in_body >= 4 * most && (st = end_body(w, err)) == PP_OK)
+            if (w->in_body >= 4 * most && (st = end_body(w, 0, err)) == PP_OK)
                 begin_body(w);
             if (st == PP_OK)
                 put_span(w, &s[k], finished);
@@ -446,11 +433,15 @@ static pp_status deliver(struct writing *w, struct pp_err *err)
         at += n;
         /* a small budget is filled by small bodies */
         int full = w->in_body >= most || pp_otlp_size(&w->doc) >= w->opts->max_bytes / 8;
-        if (st == PP_OK && full && (st = end_of_batches(w, &batches, err)) == PP_OK)
-            begin_body(w);
+        if (st == PP_OK && full) {
+            st = end_body(w, batches, err);
+            batches = 0;
+            if (st == PP_OK)
+                begin_body(w);
+        }
     }
     if (st == PP_OK && w->in_body)
-        st = end_of_batches(w, &batches, err);
+        st = end_body(w, batches, err);
     pp_otlp_drop(&w->doc);
     return st == PP_END ? PP_OK : st;
 }

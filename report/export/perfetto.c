@@ -272,17 +272,6 @@ static pp_status put_process(struct perfetto *p, size_t number, const struct pp_
     return end_packet(p, err);
 }
 
-/* The unit is in the name: rss_bytes, process_cpu_ns_total. */
-static unsigned unit_of(const char *name)
-{
-    size_t n = strlen(name), total = strlen("_total");
-    if (n > total && strcmp(name + n - total, "_total") == 0)
-        n -= total;
-    if (n > 3 && strncmp(name + n - 3, "_ns", 3) == 0)
-        return UNIT_TIME_NS;
-    return n > 6 && strncmp(name + n - 6, "_bytes", 6) == 0 ? UNIT_SIZE_BYTES : UNIT_COUNT;
-}
-
 /* ---- what a trace opens with ---- */
 
 static void put_clock(struct perfetto *p, unsigned id, uint64_t t_ns)
@@ -380,33 +369,41 @@ static pp_status perfetto_error(void *self, const struct pp_error_row *e, const 
     return end_packet(p, err);
 }
 
-/* A new counter of a process, and the packet that describes its track. */
-static pp_status add_counter_track(struct perfetto *p, const struct pp_export_counter *c, struct pp_err *err)
+/* The unit is in the name: rss_bytes, process_cpu_ns_total. */
+static unsigned unit_of(const char *name)
 {
-    const struct pp_thread_row *t = c->thread ? c->thread : p->run->threads;
-    char *name = strdup(c->name);
-    if (!name || !pp_grow(&p->counters, &p->cap_counters, p->n_counters + 1, sizeof(*p->counters))) {
-        free(name);
-        return no_memory(p, err);
-    }
-    p->counters[p->n_counters] = (struct counter_track){name, c->thread};
-    begin_track(p, COUNTER_TRACKS + p->n_counters++, t ? process_track(p, t) : 0);
-    pp_proto_str(&p->proto, TRACK_NAME, name);
-    size_t counter = pp_proto_begin(&p->proto, TRACK_COUNTER);
-    pp_proto_uint(&p->proto, COUNTER_UNIT, unit_of(name));
-    pp_proto_end(&p->proto, counter);
-    return end_packet(p, err);
+    size_t n = strlen(name), total = strlen("_total");
+    if (n > total && strcmp(name + n - total, "_total") == 0)
+        n -= total;
+    if (n > 3 && strncmp(name + n - 3, "_ns", 3) == 0)
+        return UNIT_TIME_NS;
+    return n > 6 && strncmp(name + n - 6, "_bytes", 6) == 0 ? UNIT_SIZE_BYTES : UNIT_COUNT;
 }
 
 static pp_status perfetto_counter(void *self, const struct pp_export_counter *c, struct pp_err *err)
 {
     struct perfetto *p = self;
+    const struct pp_thread_row *t = c->thread ? c->thread : p->run->threads;
+    pp_status st = PP_OK;
     size_t number = 0; /* a run has few counters */
     while (number < p->n_counters &&
            (strcmp(p->counters[number].name, c->name) != 0 ||
             process_track(p, p->counters[number].thread) != process_track(p, c->thread)))
         number++;
-    pp_status st = number == p->n_counters ? add_counter_track(p, c, err) : PP_OK;
+    if (number == p->n_counters) { /* a new one of this process */
+        char *name = strdup(c->name);
+        if (!name || !pp_grow(&p->counters, &p->cap_counters, number + 1, sizeof(*p->counters))) {
+            free(name);
+            return no_memory(p, err);
+        }
+        p->counters[p->n_counters++] = (struct counter_track){name, c->thread};
+        begin_track(p, COUNTER_TRACKS + number, t ? process_track(p, t) : 0);
+        pp_proto_str(&p->proto, TRACK_NAME, name);
+        size_t counter = pp_proto_begin(&p->proto, TRACK_COUNTER);
+        pp_proto_uint(&p->proto, COUNTER_UNIT, unit_of(name));
+        pp_proto_end(&p->proto, counter);
+        st = end_packet(p, err);
+    }
     if (st != PP_OK || !isfinite(c->value))
         return st;
     begin_event(p, c->t_ns, TYPE_COUNTER, COUNTER_TRACKS + number, NULL);

@@ -125,15 +125,6 @@ static struct pp_gpu_lane *gpu_lane(struct pp_gpu_tracks *t, enum lane_kind kind
     return &t->lane[t->n++];
 }
 
-/* The main thread trains, too: it is known by two names, of which the later counts. */
-static const struct pp_thread_row *calling_thread(const struct pp_export_run *run, uint32_t os_thread)
-{
-    for (size_t i = run->n_threads; os_thread != NONE && i > 0; i--)
-        if (run->threads[i - 1].tid == (int64_t)os_thread)
-            return &run->threads[i - 1];
-    return NULL;
-}
-
 static const char *numbered(char *out, size_t size, const char *word, uint32_t id)
 {
     if (id == NONE)
@@ -220,7 +211,10 @@ pp_status pp_gpu_tracks_place(struct pp_gpu_tracks *t, const struct pp_gpu_row *
         return PP_E_NO_MEMORY;
     out->track = (unsigned)(lane - t->lane) * PP_TRACKS_MAX + out->beside;
     out->device = lane->device;
-    out->thread = lane->kind == CALLS ? calling_thread(t->run, lane->thread) : NULL;
+    /* The main thread trains, too: it is known by two names, of which the later counts. */
+    for (size_t i = 0; i < t->run->n_threads && lane->kind == CALLS && lane->thread != NONE; i++)
+        if (t->run->threads[i].tid == (int64_t)lane->thread)
+            out->thread = &t->run->threads[i];
     out->new_track = !(lane->known >> out->beside & 1);
     lane->known |= UINT64_C(1) << out->beside;
     if (out->device >= MOST_DEVICES) {

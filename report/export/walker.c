@@ -262,22 +262,6 @@ static int by_start(const void *a, const void *b, void *ctx)
     return x < y ? -1 : x > y;
 }
 
-/* Laps come in order; only ranges that enclose others, recorded when they end, need the sort. */
-static pp_status put_in_order(struct walk *w, const struct pp_span *spans, size_t n)
-{
-    int sorted = 1;
-    if (!pp_grow(&w->order, &w->cap_order, n, sizeof(*w->order)))
-        return pp_fail(w->err, PP_E_NO_MEMORY, "exporting %s: no memory for a chunk of %zu spans",
-                       w->source->path, n);
-    for (size_t i = 0; i < n; i++) {
-        w->order[i] = (uint32_t)i;
-        sorted &= i == 0 || !before(&spans[i], &spans[i - 1]);
-    }
-    if (!sorted)
-        qsort_r(w->order, n, sizeof(*w->order), by_start, (void *)spans);
-    return PP_OK;
-}
-
 /* ---- delivery ---- */
 
 static pp_status deliver_counter(struct walk *w, const struct pp_export_counter *c)
@@ -313,13 +297,26 @@ static pp_status deliver_span(struct walk *w, size_t thread, const struct pp_spa
     return w->to->span ? w->to->span(w->self, &s, w->err) : PP_OK;
 }
 
+/* Spans come in order of their starts; only ranges that enclose others, recorded when they end, need the
+ * sort. */
 static int walk_chunk(void *ctx, uint32_t id, const struct pp_span *spans, size_t n)
 {
     struct walk *w = ctx;
     size_t thread = pp_scan_thread(&w->run, id);
+    int sorted = 1;
     if (thread == w->run.n_threads)
         return 0; /* of a thread that began after the scan: the file is being written */
-    w->status = put_in_order(w, spans, n);
+    if (!pp_grow(&w->order, &w->cap_order, n, sizeof(*w->order))) {
+        w->status = pp_fail(w->err, PP_E_NO_MEMORY, "exporting %s: no memory for a chunk of %zu spans",
+                            w->source->path, n);
+        return 1;
+    }
+    for (size_t i = 0; i < n; i++) {
+        w->order[i] = (uint32_t)i;
+        sorted &= i == 0 || !before(&spans[i], &spans[i - 1]);
+    }
+    if (!sorted)
+        qsort_r(w->order, n, sizeof(*w->order), by_start, (void *)spans);
     for (size_t i = 0; i < n && w->status == PP_OK; i++)
         w->status = deliver_span(w, thread, &spans[w->order[i]]);
     if (w->status == PP_OK && w->opts->progress &&

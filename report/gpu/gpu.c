@@ -107,21 +107,6 @@ static void idle_stretch(struct split *s, uint64_t from, uint64_t to, size_t *cu
     divide(s, from, to, *cursor < s->rows->n_kernels ? &s->rows->kernels[*cursor] : NULL);
 }
 
-/* Busy is the union of all kernels; what lies between is idle. */
-static void split_window(struct split *s)
-{
-    uint64_t at = s->from_ns;
-    size_t cursor = 0;
-    for (size_t i = 0; i < s->rows->n_kernels && at < s->to_ns; i++) {
-        const struct pp_gpu_kernel *k = &s->rows->kernels[i];
-        uint64_t start = earlier(k->start_ns, s->to_ns), end = earlier(k->end_ns, s->to_ns);
-        idle_stretch(s, at, start, &cursor);
-        s->busy_ns += length(later(at, start), end);
-        at = later(at, end);
-    }
-    idle_stretch(s, at, s->to_ns, &cursor);
-}
-
 /* ---- copies, calls ---- */
 
 PP_BY(by_start, struct pp_gpu_copy, start_ns)
@@ -308,7 +293,17 @@ static void measure(const struct pp_timeline *tl, struct window w, const struct 
     struct split s = {.rows = rows, .timeline = tl, .from_ns = w.from_ns, .to_ns = w.to_ns};
     double window = length(s.from_ns, s.to_ns);
     g->recorded_share = window / length(tl->start_ns, tl->end_ns);
-    split_window(&s);
+    /* Busy is the union of all kernels; what lies between is idle. */
+    uint64_t at = s.from_ns;
+    size_t cursor = 0;
+    for (size_t i = 0; i < s.rows->n_kernels && at < s.to_ns; i++) {
+        const struct pp_gpu_kernel *k = &s.rows->kernels[i];
+        uint64_t start = earlier(k->start_ns, s.to_ns), end = earlier(k->end_ns, s.to_ns);
+        idle_stretch(&s, at, start, &cursor);
+        s.busy_ns += length(later(at, start), end);
+        at = later(at, end);
+    }
+    idle_stretch(&s, at, s.to_ns, &cursor);
     g->busy_share = s.busy_ns / window;
     for (int i = 0; i < PP_GPU_IDLES; i++)
         g->idle_share[i] = s.idle_ns[i] / window;

@@ -199,22 +199,6 @@ static void tell_part(struct pp_live *l, const struct pp_second_row *row, uint64
                    usual);
 }
 
-static void event_of_part(struct pp_live *l, const struct pp_second_row *row)
-{
-    struct live_usual *u = &l->usual[row->phase];
-    int marks = row->phase == PP_PHASE_CHECKPOINT || row->phase == PP_PHASE_EPOCH_BOUNDARY;
-    uint64_t usual_ns = u->n ? u->total_ns / u->n : 0,
-             most_ns = usual_ns * UNUSUAL > LONG_NS ? usual_ns * UNUSUAL : LONG_NS;
-    uint64_t unusual = u->n >= USUAL_N && row->max_ns >= most_ns ? pp_second_at_least(row, most_ns) : 0;
-    int holds_a_batch = row->phase == PP_PHASE_READ || row->phase == PP_PHASE_DECODE ||
-                        row->phase == PP_PHASE_TRANSFORM || row->phase == PP_PHASE_COLLATE ||
-                        row->phase == PP_PHASE_H2D || row->phase == PP_PHASE_DATA_WAIT;
-    if (marks || (unusual && holds_a_batch))
-        tell_part(l, row, unusual, (double)usual_ns);
-    u->n += row->n;
-    u->total_ns += row->total_ns;
-}
-
 /* ---- rows of the store ---- */
 
 static struct live_second *second_of(struct pp_live *l, uint64_t s)
@@ -279,7 +263,18 @@ void live_add_part(void *ctx, const struct pp_second_row *row)
     };
     add_sums(l, s, row);
     total_of_part(l, s, row);
-    event_of_part(l, row);
+    struct live_usual *u = &l->usual[row->phase];
+    int marks = row->phase == PP_PHASE_CHECKPOINT || row->phase == PP_PHASE_EPOCH_BOUNDARY;
+    uint64_t usual_ns = u->n ? u->total_ns / u->n : 0,
+             most_ns = usual_ns * UNUSUAL > LONG_NS ? usual_ns * UNUSUAL : LONG_NS;
+    uint64_t unusual = u->n >= USUAL_N && row->max_ns >= most_ns ? pp_second_at_least(row, most_ns) : 0;
+    int holds_a_batch = row->phase == PP_PHASE_READ || row->phase == PP_PHASE_DECODE ||
+                        row->phase == PP_PHASE_TRANSFORM || row->phase == PP_PHASE_COLLATE ||
+                        row->phase == PP_PHASE_H2D || row->phase == PP_PHASE_DATA_WAIT;
+    if (marks || (unusual && holds_a_batch))
+        tell_part(l, row, unusual, (double)usual_ns);
+    u->n += row->n;
+    u->total_ns += row->total_ns;
 }
 
 void live_add_error(void *ctx, const struct pp_error_row *row)

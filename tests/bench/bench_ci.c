@@ -199,7 +199,7 @@ static void print_spread(const struct pp_runs *base, const struct pp_runs *same,
     }
     printf(
         "  %s varies by %.1f %% from run to run; two runs made side by side differ by %.1f %% (one of independent runs: %.1f %%)\n",
-        pp_cmp_metric(id)->title, 100 * spread_of(run, base->n), 100 * spread_of(pair, base->n),
+        pp_cmp_metrics[id].title, 100 * spread_of(run, base->n), 100 * spread_of(pair, base->n),
         100 * M_SQRT2 * spread_of(run, base->n));
 }
 

@@ -24,7 +24,7 @@ const struct pp_opt_choice gate_formats[] = {
 
 static pp_status unknown_metric(const char *option, const char *name, struct pp_err *err)
 {
-    const char *near = pp_nearest(name, pp_cmp_keys());
+    const char *near = pp_nearest(name, pp_cmp_keys);
     return pp_fail(err, PP_E_USAGE, "--%s: unknown metric '%s'%s%s%s", option, name,
                    near ? "; did you mean " : "; 'pipeprobe compare --help' lists them", near ? near : "",
                    near ? "?" : "");
@@ -61,7 +61,7 @@ static pp_status set_threshold(const char *text, struct pp_compare_opts *out, st
         return PP_OK;
     }
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        if (pp_cmp_metric((enum pp_cmp_id)i)->kind != PP_CMP_COUNT)
+        if (pp_cmp_metrics[i].kind != PP_CMP_COUNT)
             out->threshold[i] = share;
     return PP_OK;
 }
@@ -82,7 +82,7 @@ static pp_status check_field(const char *name, struct pp_err *err)
 {
     const char *names[64] = {"all"};
     int n = 1;
-    for (const struct pp_same_field *f = pp_same_fields(); f->name && n < 63; f++)
+    for (const struct pp_same_field *f = pp_same_fields; f->name && n < 63; f++)
         names[n++] = f->name;
     for (int i = 0; i < n; i++)
         if (strcmp(names[i], name) == 0)

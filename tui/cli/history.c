@@ -51,8 +51,7 @@ static size_t medians(const struct pp_runs *runs, struct pp_history_value *out)
             if (!isnan(runs->run[i].metric[id]))
                 v[known++] = runs->run[i].metric[id];
         if (known == runs->n)
-            out[n++] = (struct pp_history_value){pp_cmp_metric((enum pp_cmp_id)id)->key,
-                                                 pp_stats_median(v, known), known};
+            out[n++] = (struct pp_history_value){pp_cmp_metrics[id].key, pp_stats_median(v, known), known};
     }
     free(v);
     return n;
@@ -231,7 +230,7 @@ static pp_status check_metrics(const char *const *keys, int n, struct pp_err *er
 {
     for (int i = 0; i < n; i++)
         if (pp_cmp_find(keys[i]) < 0) {
-            const char *near = pp_nearest(keys[i], pp_cmp_keys());
+            const char *near = pp_nearest(keys[i], pp_cmp_keys);
             return pp_fail(err, PP_E_USAGE, "unknown metric '%s'%s%s%s", keys[i],
                            near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
         }
@@ -240,7 +239,7 @@ static pp_status check_metrics(const char *const *keys, int n, struct pp_err *er
 
 static pp_status show_metric(struct pp_history *h, struct show *s, const char *key)
 {
-    s->metric = pp_cmp_metric((enum pp_cmp_id)pp_cmp_find(key));
+    s->metric = &pp_cmp_metrics[pp_cmp_find(key)];
     s->series[0] = '\0';
     pp_status st = pp_history_each(h, key, take_row, s, s->err);
     finish_series(s);

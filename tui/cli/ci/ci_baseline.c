@@ -88,7 +88,7 @@ static pp_status update(const struct ci_opts *o, const char *const *words, int n
 
 static void show_metric(const struct pp_runs *runs, enum pp_cmp_id id)
 {
-    const struct pp_cmp_metric *m = pp_cmp_metric(id);
+    const struct pp_cmp_metric *m = &pp_cmp_metrics[id];
     char text[32];
     printf("%-20s", m->title);
     for (size_t i = 0; i < runs->n; i++)
@@ -107,7 +107,7 @@ static pp_status show(const struct ci_opts *o, struct pp_err *err)
         for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
             show_metric(&runs, (enum pp_cmp_id)i);
         printf("\nMade on\n");
-        for (const struct pp_same_field *f = pp_same_fields(); f->name; f++)
+        for (const struct pp_same_field *f = pp_same_fields; f->name; f++)
             if (pp_run_field(&runs.run[0], f->name))
                 printf("  %-24s %s\n", f->name, pp_run_field(&runs.run[0], f->name));
         if (fflush(stdout) != 0)

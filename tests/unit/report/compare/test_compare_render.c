@@ -184,7 +184,7 @@ static void all_forms_say_the_same(void **state)
     assert_int_equal(json_array_size(metrics), PP_CMP_COUNT_OF_METRICS);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         const struct pp_compare_metric *m = &c.metric[i];
-        const struct pp_cmp_metric *row = pp_cmp_metric((enum pp_cmp_id)i);
+        const struct pp_cmp_metric *row = &pp_cmp_metrics[i];
         json_t *j = json_array_get(metrics, (size_t)i);
         assert_string_equal(json_string_value(json_object_get(j, "metric")), row->key);
         assert_string_equal(json_string_value(json_object_get(j, "answer")), pp_answer_name(m->answer));
