@@ -23,11 +23,12 @@
  * their content: workers, or ranks, that all give the same do not divide the data set. Nothing else is said.
  *
  * Anything else that is used twice or not at all in an epoch that all ranks ran from its start to its end is
- * a finding, named after the first row of the causes that explains it. */
+ * a finding, named after the first of the causes (rules/audit.def) that explains it. */
 #ifndef PP_REPORT_AUDIT_AUDIT_H
 #define PP_REPORT_AUDIT_AUDIT_H
 
 #include "probe/base/arena.h"
+#include "report/rules/audit_rules.h"
 
 #include <pipeprobe/status.h>
 
@@ -43,34 +44,6 @@ enum {
     PP_AUDIT_PRINTS = 16,     /* samples of a worker and epoch whose content is compared */
     PP_AUDIT_PRINTS_MIN = 8   /* below, nothing is said of them */
 };
-
-/* X(symbol, name, what it means). In the order in which they explain. */
-/* clang-format off */
-#define PP_AUDIT_CAUSE_MAP(X)                                                                                  \
-    X(SAME_ORDER, "same-order", "every epoch has the order of the one before")                                 \
-    X(RANKS_ALIKE, "ranks-alike", "all ranks draw the same samples")                                           \
-    X(WRONG_RANK, "wrong-rank", "some ranks draw the samples of another rank")                                 \
-    X(WORKERS_ALIKE, "workers-alike", "all workers of a rank give the same samples")                           \
-    X(RESUME_REPEATS, "resume-repeats", "a resumed rank uses samples again that it had used before")           \
-    X(RESUME_SKIPS, "resume-skips", "a resumed rank leaves samples out")                                       \
-    X(UNEVEN, "uneven-ranks", "the ranks have different numbers of samples")                                   \
-    X(REPEATED, "repeated", "a rank uses samples more than once in an epoch")                                  \
-    X(SHARED, "shared", "samples are used by more than one rank in an epoch")                                  \
-    X(LEFT_OUT, "left-out", "samples are used by no rank in an epoch")                                         \
-    X(SHARDS_LEFT, "shards-left-out", "leased shards of which no rank used a sample in an epoch")              \
-    X(PADDING, "padding", "the sampler repeats samples so that all ranks have as many; this is by design")     \
-    X(DROPPED, "drop-last", "the last samples are dropped so that all batches are full; this is by design")    \
-    X(TAKEN_OVER, "taken-over", "samples of leases that were taken over from a rank that died or left; this is by design")
-/* clang-format on */
-
-enum pp_audit_cause_id {
-#define PP_AUDIT_CAUSE_ENUM(sym, name, text) PP_AUDIT_##sym,
-    PP_AUDIT_CAUSE_MAP(PP_AUDIT_CAUSE_ENUM)
-#undef PP_AUDIT_CAUSE_ENUM
-        PP_AUDIT_CAUSES
-};
-/* Those from PADDING on are no findings. */
-#define PP_AUDIT_BY_DESIGN PP_AUDIT_PADDING
 
 /* ---- what is audited ---- */
 
@@ -164,8 +137,6 @@ struct pp_audit_example {
     double sample, epoch, uses; /* uses 0: left out */
     const char *where;          /* "rank 0 batch 3, rank 2 batch 17" */
 };
-
-enum pp_audit_kind { PP_AUDIT_INCONCLUSIVE, PP_AUDIT_CLEAN, PP_AUDIT_BROKEN };
 
 struct pp_audit {
     struct pp_arena arena;

@@ -2,7 +2,17 @@
 
 #include "report/audit/audit.h"
 
-static const char *const kinds[] = {"inconclusive", "clean", "broken", NULL};
+static const char *const kinds[] = {
+#define CAUSE(...)
+#define OR(...)
+#define CONCLUSION(sym, code, ...) code,
+#define NOTE(...)
+#include "report/rules/audit.def"
+#undef CAUSE
+#undef OR
+#undef CONCLUSION
+#undef NOTE
+    NULL};
 #define F(member, unit, text, ...) PP_FIELD_AT(ROW, #member, member, unit, text, __VA_ARGS__)
 
 #define ROW struct pp_audit_cause

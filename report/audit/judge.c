@@ -2,13 +2,12 @@
 #include "report/audit/prints.h"
 
 #include "probe/base/arena.h"
-#include "probe/base/text.h"
+#include "report/rules/remedies.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 48 };
 #define MOST_REPEATS 0.5 /* of the uses: beyond, the recording does not tell its epochs apart */
 
 struct cause {
@@ -26,8 +25,15 @@ struct judge {
     struct cause cause[PP_AUDIT_CAUSES];
     uint8_t *ranks; /* of all causes */
     int with_replacement, epochs_untold, has_prints;
-    double most_distinct; /* of the whole epochs, where the data set's number is not known */
+    double most_distinct;               /* of the whole epochs, where the data set's number is not known */
+    double number[PP_AUDIT_FACT_COUNT]; /* the facts: of all, and of the cause that is concluded */
+    const char *text[PP_AUDIT_FACT_COUNT];
 };
+
+static struct pp_values values_of(const struct judge *j)
+{
+    return (struct pp_values){pp_audit_facts, PP_AUDIT_FACT_COUNT, j->number, j->text};
+}
 
 /* One epoch while it is judged. */
 struct epoch {
@@ -175,7 +181,7 @@ static void judge_own(struct judge *j, struct epoch *e)
     }
     j->epochs_untold |= j->f->n_epochs == 1 && e->row->epoch == 0 &&
                         (double)sum[PP_AUDIT_REPEATED] > MOST_REPEATS * e->row->used;
-    for (int id = 0; id < PP_AUDIT_BY_DESIGN; id++)
+    for (int id = 0; id < PP_AUDIT_CAUSES; id++)
         if (sum[id])
             blame(j, (enum pp_audit_cause_id)id, e, sum[id]);
 }
@@ -321,7 +327,7 @@ static void judge_epoch(struct judge *j, size_t at)
         judge_uneven(j, &e);
 }
 
-/* ---- words ---- */
+/* ---- what is said ---- */
 
 static const char *ranks_of(struct judge *j, const uint8_t *ranks)
 {
@@ -338,12 +344,6 @@ static const char *ranks_of(struct judge *j, const uint8_t *ranks)
     }
     return list;
 }
-
-static const char *const cause_names[PP_AUDIT_CAUSES] = {
-#define PP_AUDIT_NAME(sym, name, text) name,
-    PP_AUDIT_CAUSE_MAP(PP_AUDIT_NAME)
-#undef PP_AUDIT_NAME
-};
 
 /* "shard 17 of epoch 0, which node3.4711 had": up to three of those that were taken over. */
 static const char *leases_of(struct judge *j)
@@ -363,211 +363,105 @@ static const char *leases_of(struct judge *j)
                                   : list;
 }
 
-static void say(struct judge *j, struct pp_audit_cause *c)
+/* The rules of the code number `code`, and how many they are. */
+static const struct pp_rule *rules_of(size_t code, size_t *n)
 {
-    static const char *const fixes[PP_AUDIT_CAUSES] = {
-        [PP_AUDIT_SAME_ORDER] = "Call sampler.set_epoch(epoch) at the start of each epoch.",
-        [PP_AUDIT_RANKS_ALIKE] =
-            "Give the DataLoader a DistributedSampler, and each process its own rank (RANK and WORLD_SIZE).",
-        [PP_AUDIT_WRONG_RANK] =
-            "Look at the rank that these processes give their sampler: it is the same one.",
-        [PP_AUDIT_WORKERS_ALIKE] =
-            "Split an iterable data set by torch.utils.data.get_worker_info() (webdataset: split_by_worker).",
-        [PP_AUDIT_RESUME_REPEATS] =
-            "Save the position with the checkpoint: StatefulDataLoader, or pipeprobe run --save-state.",
-        [PP_AUDIT_RESUME_SKIPS] =
-            "Save the position of the batch that was trained last, not of the one that was prefetched.",
-        [PP_AUDIT_UNEVEN] =
-            "Give all ranks the same number of samples: as many shards each, or cut at the shortest rank.",
-        [PP_AUDIT_REPEATED] = "Look at the sampler of this rank, and at sampling with replacement.",
-        [PP_AUDIT_SHARED] =
-            "Look at how ranks split the data: the same seed on all ranks, and rank::world_size of one order.",
-        [PP_AUDIT_LEFT_OUT] = "Look at how ranks split the data, and at drop_last.",
-        [PP_AUDIT_SHARDS_LEFT] =
-            "Look for data errors in these shards, and for a recording of a rank that is not here.",
-    };
-    char samples[CELL], epochs[CELL];
-    struct pp_arena *a = &j->out->arena;
-    pp_text_counted(samples, sizeof(samples), c->samples, "sample", "samples");
-    pp_text_counted(epochs, sizeof(epochs), c->epochs, "epoch", "epochs");
-    const char *r = c->ranks ? c->ranks : "", *est = j->f->scale > 1 ? "about " : "";
-    int by_content = j->cause[c->id].by_content;
-    c->fix = fixes[c->id];
-    switch (c->id) {
-    case PP_AUDIT_SAME_ORDER:
-        c->sentence = pp_arena_printf(
-            a, "%s had the order of the epoch before, from epoch %.0f on: set_epoch was not called.", epochs,
-            c->first_epoch);
-        break;
-    case PP_AUDIT_RANKS_ALIKE:
-        if (by_content) {
-            c->sentence = pp_arena_printf(
-                a,
-                "All ranks made the same first samples in %s: the iterable data set is not split among ranks.",
-                epochs);
-            c->fix = "Split the iterable data set by rank (datasets: split_dataset_by_node; webdataset: "
-                     "split_by_node).";
-            break;
-        }
-        c->sentence = pp_arena_printf(
-            a, "All ranks drew the same samples in %s: the sampler does not know its rank. %s%s came again.",
-            epochs, est, samples);
-        break;
-    case PP_AUDIT_WRONG_RANK:
-        c->sentence = pp_arena_printf(
-            a,
-            "Ranks %s drew samples of each other in %s: processes with the same rank number. %s%s came again.",
-            r, epochs, est, samples);
-        break;
-    case PP_AUDIT_WORKERS_ALIKE:
-        if (by_content) {
-            c->sentence = pp_arena_printf(
-                a,
-                "All workers of rank %s made the same first samples in %s: the iterable data set is not split among workers.",
-                r, epochs);
-            break;
-        }
-        c->sentence = pp_arena_printf(
-            a,
-            "All workers of rank %s gave the same samples in %s: the data set is not split among workers. %s%s came again.",
-            r, epochs, est, samples);
-        break;
-    case PP_AUDIT_RESUME_REPEATS:
-        c->sentence = pp_arena_printf(a, "The resumed rank %s used %s%s again that it had used before.", r,
-                                      est, samples);
-        break;
-    case PP_AUDIT_RESUME_SKIPS:
-        c->sentence = pp_arena_printf(a, "No rank used %s%s of %s, and rank %s was resumed in it.", est,
-                                      samples, epochs, r);
-        break;
-    case PP_AUDIT_UNEVEN:
-        c->sentence = pp_arena_printf(
-            a,
-            "Ranks %s have different numbers of batches in %s, %s apart in all: ranks end at different steps.",
-            r, epochs, samples);
-        break;
-    case PP_AUDIT_REPEATED:
-        c->sentence = pp_arena_printf(a, "Rank %s used %s%s more than once in an epoch, in %s.", r, est,
-                                      samples, epochs);
-        break;
-    case PP_AUDIT_SHARED:
-        c->sentence = pp_arena_printf(a, "More than one rank used %s%s in %s, found on rank %s.", est,
-                                      samples, epochs, r);
-        break;
-    case PP_AUDIT_LEFT_OUT:
-        c->sentence = pp_arena_printf(a, "No rank used %s%s in %s.", est, samples, epochs);
-        break;
-    case PP_AUDIT_SHARDS_LEFT:
-        c->sentence = pp_arena_printf(a, "No rank used a sample of %.0f of %.0f leased shards in %s.",
-                                      c->samples, j->f->shards * c->epochs, epochs);
-        break;
-    case PP_AUDIT_TAKEN_OVER:
-        c->sentence = pp_arena_printf(a,
-                                      "Rank %s used %s%s again: %s, and died or left before they were done.",
-                                      r, est, samples, leases_of(j));
-        break;
-    case PP_AUDIT_PADDING:
-        c->sentence = pp_arena_printf(a, "The sampler repeated %s%s in %s, so that all ranks have as many.",
-                                      est, samples, epochs);
-        break;
-    default:
-        c->sentence = pp_arena_printf(a, "The sampler left out %s%s in %s, so that all batches are full.",
-                                      est, samples, epochs);
-    }
+    size_t at = 0;
+    for (; at < pp_audit_rules_n && (!pp_audit_rules[at].l1 || code-- > 0); at++)
+        continue;
+    for (*n = 1; at + *n < pp_audit_rules_n && !pp_audit_rules[at + *n].l1; ++*n)
+        continue;
+    return &pp_audit_rules[at];
 }
 
-static void fill_causes(struct judge *j)
+static void conclude_cause(struct judge *j, enum pp_audit_cause_id id)
 {
     struct pp_audit *out = j->out;
-    for (int id = 0; id < PP_AUDIT_CAUSES; id++) {
-        struct cause *c = &j->cause[id];
-        if (!(c->epochs > 0) || (j->epochs_untold && id == PP_AUDIT_REPEATED))
-            continue;
-        struct pp_audit_cause *row = &out->causes[out->n_causes++];
-        *row = (struct pp_audit_cause){.id = (enum pp_audit_cause_id)id,
-                                       .name = cause_names[id],
-                                       .ranks = ranks_of(j, c->ranks),
-                                       .epochs = c->epochs,
-                                       .first_epoch = c->first_epoch,
-                                       .samples = id == PP_AUDIT_SAME_ORDER || c->by_content
-                                                      ? NAN
-                                                      : (double)c->samples,
-                                       .by_design = id >= PP_AUDIT_BY_DESIGN};
-        say(j, row);
-        out->kind = row->by_design ? out->kind : PP_AUDIT_BROKEN;
-    }
+    const struct cause *c = &j->cause[id];
+    const struct pp_values v = values_of(j);
+    double *m = j->number, samples = (double)c->samples;
+    size_t n;
+    m[PP_AUDIT_FACT_EPOCHS] = id == PP_AUDIT_REPEATED && j->epochs_untold ? 0 : c->epochs;
+    m[PP_AUDIT_FACT_FIRST_EPOCH] = c->first_epoch;
+    m[PP_AUDIT_FACT_SAMPLES] = id == PP_AUDIT_SAME_ORDER || c->by_content ? NAN : samples;
+    m[PP_AUDIT_FACT_BY_CONTENT] = c->by_content ? 1 : NAN;
+    m[PP_AUDIT_FACT_SHARDS] = j->f->shards * c->epochs;
+    j->text[PP_AUDIT_FACT_RANKS] = ranks_of(j, c->ranks);
+    j->text[PP_AUDIT_FACT_LEASES] = id == PP_AUDIT_TAKEN_OVER ? leases_of(j) : NULL;
+    const struct pp_rule *rules = rules_of(id, &n), *rule = pp_rules_first(rules, n, &v);
+    if (!rule)
+        return;
+    int by_design = rule->says == PP_SAYS_NOT;
+    struct pp_audit_cause *row = &out->causes[out->n_causes++];
+    *row = (struct pp_audit_cause){.id = id,
+                                   .name = rules->l1,
+                                   .sentence = pp_rules_fill(rule->said, &v, &out->arena),
+                                   .fix = by_design ? NULL : pp_remedies[rule->remedy].sentence,
+                                   .ranks = j->text[PP_AUDIT_FACT_RANKS],
+                                   .epochs = c->epochs,
+                                   .first_epoch = c->first_epoch,
+                                   .samples = m[PP_AUDIT_FACT_SAMPLES],
+                                   .by_design = by_design};
+    if (!by_design && !j->text[PP_AUDIT_FACT_FAULT])
+        j->text[PP_AUDIT_FACT_FAULT] = row->sentence;
 }
 
-static const char *join(struct pp_arena *a, const char *list, const char *more)
+static double holds(int flag)
 {
-    return list ? pp_arena_printf(a, "%s; %s", list, more) : more;
+    return flag ? 1 : NAN;
 }
 
-static void note_what_limits(struct judge *j)
+/* Facts of all epochs and ranks. */
+static void sum_up(struct judge *j)
 {
     const struct audit_facts *f = j->f;
-    struct pp_audit *out = j->out;
-    const char *unknown = NULL;
+    const struct pp_audit *out = j->out;
+    double *m = j->number;
     int incomplete = 0;
+    for (size_t i = 0; i < PP_AUDIT_FACT_COUNT; i++)
+        m[i] = NAN;
     for (size_t i = 0; i < f->in->n_parts; i++) {
-        unknown = unknown ? unknown : f->in->parts[i].unknown;
+        const char **unknown = &j->text[PP_AUDIT_FACT_PART_UNKNOWN];
+        *unknown = *unknown ? *unknown : f->in->parts[i].unknown;
         incomplete |= f->in->parts[i].incomplete;
     }
-    const struct {
-        int holds;
-        const char *note;
-    } rows[] = {
-        {unknown != NULL, unknown},
-        {j->has_prints,
-         "samples of an iterable data set have no numbers: of each worker and epoch the first 16 are held "
-         "against those of the others by their content"},
-        {incomplete, "spans are missing from a recording, so that what was left out is not judged"},
-        {out->missing_ranks > 0, "ranks of the job have no recording here"},
-        {j->with_replacement,
-         "the sampler draws with replacement: samples repeat by design, only orders are compared"},
-        {f->numbers_are_local,
-         "streamed shards: a sample's number is its place in its rank's own reading, so that ranks are not held against each other"},
-        {j->epochs_untold,
-         "most samples repeat and all have epoch 0: the recording does not tell its epochs apart"},
-        {f->leased && !f->leases_done && out->n_epochs,
-         "no rank saw the end of the last epoch, so that it is not known which leases were done"},
-        {isnan(f->samples) && !f->numbers_are_local && !j->with_replacement && !f->leased,
-         "the data set's size is not recorded: epochs are held against the largest one"},
-        {f->scale > 1, f->leased
-                           ? "more than some 1e9 samples, or very small shards: counts are estimates"
-                           : "sample numbers beyond 2^30 that do not lie together: counts are estimates"},
-        {f->cut, "the last epochs are not audited: there are too many epochs and ranks"},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        if (rows[i].holds)
-            out->note = join(&out->arena, out->note, rows[i].note);
+    j->text[PP_AUDIT_FACT_ABOUT] = f->scale > 1 ? "about" : NULL;
+    m[PP_AUDIT_FACT_JOB_RANKS] = out->ranks;
+    m[PP_AUDIT_FACT_WHOLE_EPOCHS] = out->whole_epochs;
+    m[PP_AUDIT_FACT_ALL_EPOCHS] = (double)out->n_epochs;
+    m[PP_AUDIT_FACT_DATA_SAMPLES] = out->samples;
+    j->text[PP_AUDIT_FACT_DATA_UNKNOWN] = isnan(out->samples) ? "sample" : NULL;
+    m[PP_AUDIT_FACT_USED] = out->used;
+    m[PP_AUDIT_FACT_MISSING_RANKS] = out->missing_ranks;
+    m[PP_AUDIT_FACT_CONTENT] = holds(j->has_prints);
+    m[PP_AUDIT_FACT_INCOMPLETE] = holds(incomplete);
+    m[PP_AUDIT_FACT_REPLACEMENT] = holds(j->with_replacement);
+    m[PP_AUDIT_FACT_LOCAL_NUMBERS] = holds(f->numbers_are_local);
+    m[PP_AUDIT_FACT_UNTOLD] = holds(j->epochs_untold);
+    m[PP_AUDIT_FACT_LEASED] = holds(f->leased);
+    m[PP_AUDIT_FACT_LEASES_OPEN] = holds(f->leased && !f->leases_done && out->n_epochs);
+    m[PP_AUDIT_FACT_CUT] = holds(f->cut);
 }
 
 static void conclude(struct judge *j)
 {
     struct pp_audit *out = j->out;
-    static const char *const names[] = {"inconclusive", "clean", "broken"};
-    char ranks[CELL], epochs[CELL], all[CELL], samples[CELL];
-    int able = out->whole_epochs > 0 && !j->with_replacement && !j->f->numbers_are_local && !j->epochs_untold;
-    if (out->kind != PP_AUDIT_BROKEN && able)
-        out->kind = PP_AUDIT_CLEAN;
-    out->kind_name = names[out->kind];
-    pp_text_counted(ranks, sizeof(ranks), out->ranks, "rank", "ranks");
-    pp_text_counted(epochs, sizeof(epochs), out->whole_epochs, "whole epoch", "whole epochs");
-    pp_text_counted(all, sizeof(all), (double)out->n_epochs, "epoch", "epochs");
-    pp_text_counted(samples, sizeof(samples), out->samples, "sample", "samples");
-    if (out->kind == PP_AUDIT_CLEAN)
-        out->sentence = pp_arena_printf(
-            &out->arena, "Each %s was used once per epoch, but for what the sampler does by design: %s, %s.",
-            isnan(out->samples) ? "sample" : pp_arena_printf(&out->arena, "of %s", samples), ranks, epochs);
-    else if (out->kind == PP_AUDIT_BROKEN)
-        out->sentence = out->causes[0].sentence;
-    else if (!(out->used > 0))
-        out->sentence = "The recordings do not say which samples were used.";
-    else
-        out->sentence = pp_arena_printf(
-            &out->arena, "No fault was seen in %s of %s, but not every sample can be accounted for.", all,
-            ranks);
+    const struct pp_values v = values_of(j);
+    for (out->kind = 0; out->kind < PP_AUDIT_KINDS && !out->sentence; out->kind++) {
+        size_t n;
+        const struct pp_rule *rules = rules_of(PP_AUDIT_CAUSES + (size_t)out->kind, &n),
+                             *rule = pp_rules_first(rules, n, &v);
+        if (!rule)
+            continue;
+        out->kind_name = rules->l1;
+        out->sentence = pp_rules_fill(rule->said, &v, &out->arena);
+        break;
+    }
+    for (size_t i = 0; i < pp_audit_notes_n; i++)
+        if (!pp_rule_missed(&pp_audit_notes[i], &v)) {
+            const char *note = pp_rules_fill(pp_audit_notes[i].said, &v, &out->arena);
+            out->note = out->note ? pp_arena_printf(&out->arena, "%s; %s", out->note, note) : note;
+        }
 }
 
 void audit_judge(const struct audit_facts *f, struct pp_audit *out)
@@ -597,7 +491,8 @@ void audit_judge(const struct audit_facts *f, struct pp_audit *out)
     j.has_prints = audit_compare_prints(f, on_alike, &j);
     for (size_t i = 0; i < f->n_examples; i++)
         out->examples[out->n_examples++] = f->examples[i];
-    fill_causes(&j);
-    note_what_limits(&j);
+    sum_up(&j);
+    for (int id = 0; id < PP_AUDIT_CAUSES; id++)
+        conclude_cause(&j, (enum pp_audit_cause_id)id);
     conclude(&j);
 }

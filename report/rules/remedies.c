@@ -674,7 +674,52 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
         {.sentence =
              "Cause, arguments to change and gain are about the first one; the gain is that of the whole job. Rates, phases and workers are those of all loaders together.",
          WORDS(NULL, "the arguments of the first of these loaders", NULL, NULL)},
-    [PP_REMEDY_BUFFER_DEBT] = {NULL, NULL, "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",
+    [PP_REMEDY_SAMPLER_OF_RANKS] =
+        {.sentence =
+             "Give the DataLoader a DistributedSampler, and each process its own rank (RANK and WORLD_SIZE).",
+         WORDS("`--ranks N`, or `--rank` and `--world-size`",
+               "`DataLoader(sampler=DistributedSampler(dataset))`, after `init_process_group`",
+               "`nodesplitter=wds.split_by_node`", "`shard_id=`, `num_shards=` of `fn.readers.*`")},
+    [PP_REMEDY_SPLIT_BY_RANK] =
+        {.sentence =
+             "Split the iterable data set by rank (datasets: split_dataset_by_node; webdataset: split_by_node).",
+         WORDS(NULL, "`datasets.distributed.split_dataset_by_node(dataset, rank, world_size)`",
+               "`nodesplitter=wds.split_by_node`", "`shard_id=`, `num_shards=` of `fn.readers.*`")},
+    [PP_REMEDY_OWN_RANK] =
+        {.sentence = "Look at the rank that these processes give their sampler: it is the same one.",
+         WORDS("`--rank`", "`DistributedSampler(rank=)`, or `RANK` in the environment",
+               "`RANK` in the environment", "`shard_id=` of `fn.readers.*`")},
+    [PP_REMEDY_SPLIT_BY_WORKER] =
+        {.sentence =
+             "Split an iterable data set by torch.utils.data.get_worker_info() (webdataset: split_by_worker).",
+         WORDS(NULL, "`torch.utils.data.get_worker_info()` in `__iter__`",
+               "`workersplitter=wds.split_by_worker`", NULL)},
+    [PP_REMEDY_SAVE_POSITION] =
+        {.sentence = "Save the position of the loader with the checkpoint (StatefulDataLoader).",
+         WORDS("`--save-state`, `--resume`", "`torchdata.stateful_dataloader.StatefulDataLoader`",
+               "the same as in PyTorch", "`Pipeline.checkpoint()`")},
+    [PP_REMEDY_SAVE_TRAINED] =
+        {.sentence =
+             "Save the position of the batch that was trained last, not of the one that was prefetched.",
+         WORDS("`--save-state`", "`StatefulDataLoader.state_dict()` after the step", "the same as in PyTorch",
+               "`Pipeline.checkpoint()` after the step")},
+    [PP_REMEDY_EVEN_SHARDS] =
+        {.sentence =
+             "Give all ranks the same number of samples: as many shards each, or cut at the shortest rank.",
+         WORDS("shards of equal size", "`DistributedSampler(drop_last=True)`; `model.join()` of DDP",
+               "as many shards of equal size for each rank; `.with_epoch(N)`",
+               "`last_batch_policy=`; shards of equal size")},
+    [PP_REMEDY_SPLIT_ALIKE] =
+        {.sentence =
+             "Look at how ranks split the data: the same seed on all ranks, and rank::world_size of one order.",
+         WORDS("the same `--seed` on all ranks", "the same `seed=` of `DistributedSampler` on all ranks",
+               "the same seed of the shards' shuffle on all ranks",
+               "the same `seed=` of the pipeline on all ranks")},
+    [PP_REMEDY_SHARDS_LEFT] =
+        {.sentence = "Look for data errors in these shards, and for a recording of a rank that is not here.",
+         WORDS("the files in table `error`; the recordings of all ranks", NULL, NULL, NULL)},
+    [PP_REMEDY_BUFFER_DEBT] = {NULL,
+                               NULL, "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",
                                PREFETCH},
     [PP_REMEDY_MEMORY_GROWTH] =
         {NULL, NULL,
