@@ -4,7 +4,6 @@
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
 #include "probe/device/device.h"
-#include "probe/loader/fault.h"
 #include "probe/loader/loader_impl.h"
 #include "probe/trace/observe.h"
 #include "probe/trace/trace.h"
@@ -26,22 +25,6 @@ static size_t aligned(size_t n)
 
 /* ---- making and ending ---- */
 
-static pp_status make_rescue(struct pp_loader *l, struct pp_err *err)
-{
-    struct pp_worker *w = l->decoding.rescue = calloc(1, sizeof(*w));
-    if (!w)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the copy lane's decoder");
-    w->loader = l;
-    w->number = l->opts.workers;
-    w->in_hand = &w->sample;
-    w->sample.limit = l->opts.sample_memory;
-    pp_status st = pp_decoder_create(&(struct pp_decoder_opts){.content = PP_CONTENT_IMAGE,
-                                                               .exif_rotate = l->opts.exif_rotate,
-                                                               .memory_limit = l->opts.sample_memory},
-                                     &w->decoder, err);
-    return st == PP_OK ? pp_scratch_create(&w->scratch, err) : st;
-}
-
 pp_status pp_decoding_init(struct pp_loader *l, struct pp_err *err)
 {
     struct pp_decoding *d = &l->decoding;
@@ -62,7 +45,19 @@ pp_status pp_decoding_init(struct pp_loader *l, struct pp_err *err)
     for (size_t i = 0; i < l->n_slots; i++)
         if (!(l->dispatch.slots[i].inputs = calloc(batch, sizeof(struct pp_row_input))))
             return pp_fail(err, PP_E_NO_MEMORY, "no memory for a batch of %zu images", batch);
-    pp_status st = make_rescue(l, err);
+    struct pp_worker *w = d->rescue = calloc(1, sizeof(*w));
+    if (!w)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the copy lane's decoder");
+    w->loader = l;
+    w->number = l->opts.workers;
+    w->in_hand = &w->sample;
+    w->sample.limit = l->opts.sample_memory;
+    pp_status st = pp_decoder_create(&(struct pp_decoder_opts){.content = PP_CONTENT_IMAGE,
+                                                               .exif_rotate = l->opts.exif_rotate,
+                                                               .memory_limit = l->opts.sample_memory},
+                                     &w->decoder, err);
+    if (st == PP_OK)
+        st = pp_scratch_create(&w->scratch, err);
     for (int i = 0; i < l->opts.workers && st == PP_OK; i++)
         st = pp_device_parser_create(d->device, &l->workers[i].parser, err);
     return st;
@@ -96,15 +91,10 @@ void pp_decoding_free(struct pp_loader *l)
 
 /* ---- the worker's part ---- */
 
-static int is_too_large(struct pp_worker *w, const struct pp_image_info *info)
+static uint8_t *base_of(const struct pp_loader *l, const struct pp_slot *s, uint32_t row)
 {
-    struct pp_decoding *d = &w->loader->decoding;
-    int too_large = (uint64_t)info->width * (uint64_t)info->height > d->most_pixels;
-    if (too_large && atomic_fetch_add_explicit(&d->too_large, 1, memory_order_relaxed) == 0) {
-        atomic_store_explicit(&d->too_wide, info->width, memory_order_relaxed);
-        atomic_store_explicit(&d->too_high, info->height, memory_order_relaxed);
-    }
-    return too_large;
+    const struct pp_row_input *input = &s->inputs[row];
+    return input->is_wide ? input->wide : s->data + row * l->row_bytes;
 }
 
 /* Whether the device takes the image, and what of it it decodes. */
@@ -112,47 +102,44 @@ static int accepts(struct pp_worker *w, const struct pp_encoded *in, const struc
                    struct pp_device_image *image)
 {
     const struct pp_loader *l = w->loader;
+    struct pp_decoding *d = &w->loader->decoding;
     int rotates = l->opts.exif_rotate && info->orientation > 1;
-    int is_off = pp_decoding_is_off(&l->decoding) ||
-                 (info->channels == 1 && pp_decoding_is_off_gray(&l->decoding));
-    return !is_off && !strcmp(info->format, pp_decode_jpeg.name) && !rotates &&
-           !pp_jpeg_not_plain(in->data, in->size) && !is_too_large(w, info) &&
-           pp_device_parser_accepts(w->parser, in->data, in->size, &image->region);
-}
-
-/* Room for size bytes beside the row. */
-static pp_status widen(struct pp_loader *l, struct pp_row_input *input, size_t size, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    pthread_mutex_lock(&l->decoding.lock);
-    if (input->wide)
-        pp_device_free(l->decoding.device, input->wide, input->wide_size);
-    input->wide_size = size + size / 4;
-    st = pp_device_alloc(l->decoding.device, input->wide_size, (void **)&input->wide, err);
-    if (st != PP_OK)
-        input->wide = NULL, input->wide_size = 0;
-    pthread_mutex_unlock(&l->decoding.lock);
-    return st;
-}
-
-static uint8_t *base_of(const struct pp_loader *l, const struct pp_slot *s, uint32_t row)
-{
-    const struct pp_row_input *input = &s->inputs[row];
-    return input->is_wide ? input->wide : s->data + row * l->row_bytes;
+    int is_off = pp_decoding_is_off(d) || (info->channels == 1 && pp_decoding_is_off_gray(d));
+    if (is_off || strcmp(info->format, pp_decode_jpeg.name) != 0 || rotates ||
+        pp_jpeg_not_plain(in->data, in->size))
+        return 0;
+    if ((uint64_t)info->width * (uint64_t)info->height > d->most_pixels) {
+        if (atomic_fetch_add_explicit(&d->too_large, 1, memory_order_relaxed) == 0) {
+            atomic_store_explicit(&d->too_wide, info->width, memory_order_relaxed);
+            atomic_store_explicit(&d->too_high, info->height, memory_order_relaxed);
+        }
+        return 0;
+    }
+    return pp_device_parser_accepts(w->parser, in->data, in->size, &image->region);
 }
 
 /* Bytes and tables into the row, or beside it. */
-static pp_status put(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
-                     const struct pp_transform_plan *plan, const struct pp_device_image *image,
-                     struct pp_err *err)
+static pp_status store_input(struct pp_worker *w, const struct pp_claim *c, const struct pp_encoded *in,
+                             const struct pp_transform_plan *plan, const struct pp_device_image *image,
+                             struct pp_err *err)
 {
     struct pp_loader *l = w->loader;
     struct pp_row_input *input = &c->slot->inputs[c->row];
     struct pp_transform_axes axes;
     size_t tables = pp_transform_axes_bytes(l->opts.transform, plan),
            size = aligned(tables) + in->size + PP_DEVICE_DECODE_PADDING;
+    pp_status st = PP_OK;
     input->is_wide = size > l->row_bytes;
-    pp_status st = input->is_wide && size > input->wide_size ? widen(l, input, size, err) : PP_OK;
+    if (input->is_wide && size > input->wide_size) {
+        pthread_mutex_lock(&l->decoding.lock);
+        if (input->wide)
+            pp_device_free(l->decoding.device, input->wide, input->wide_size);
+        input->wide_size = size + size / 4;
+        st = pp_device_alloc(l->decoding.device, input->wide_size, (void **)&input->wide, err);
+        if (st != PP_OK)
+            input->wide = NULL, input->wide_size = 0;
+        pthread_mutex_unlock(&l->decoding.lock);
+    }
     if (st != PP_OK)
         return st;
     uint8_t *at = base_of(l, c->slot, c->row);
@@ -189,7 +176,7 @@ int pp_decoding_take(struct pp_worker *w, const struct pp_claim *c, const struct
     struct pp_err err;
     if (is_part)
         image.region = (struct pp_device_region){crop->x, crop->y, crop->width, crop->height};
-    return accepts(w, in, info, &image) && put(w, c, in, plan, &image, &err) == PP_OK;
+    return accepts(w, in, info, &image) && store_input(w, c, in, plan, &image, &err) == PP_OK;
 }
 
 void pp_decoding_move(struct pp_slot *s, uint32_t to, uint32_t from)
@@ -250,4 +237,115 @@ void pp_decoding_report(const struct pp_loader *l, struct pp_loader_decode *out)
     out->gave_up_ns = d->off_ns;
     snprintf(out->lost, sizeof(out->lost), "%s", l->fallback.reason);
     out->lost_ns = l->fallback.taken_ns;
+}
+
+/* ---- pixels against libjpeg-turbo's ----
+ *
+ * By the sampling of chroma: decoders round and scale it up in ways of their own. */
+
+#define COMPARED 16 /* images of each kind, of the first that are decoded */
+/* Larger ones are not compared: it takes the copy lane's time. */
+#define COMPARED_PIXELS ((uint64_t)1 << 24)
+/* A grey image has no chroma: two decoders differ by how they round. One that is further off was not made
+ * into grey pixels at all. */
+#define MOST_OFF_GRAY 8
+
+_Static_assert((int)PP_LOADER_DIFFERENCES == (int)PP_JPEG_SAMPLINGS, "a row for each kind");
+
+/* -1: it cannot be compared. */
+static int compare_image(struct pp_loader *l, const struct pp_slot *s, uint64_t ticket, size_t i)
+{
+    struct pp_decoding *d = &l->decoding;
+    const struct pp_device_image *image = &d->images[i];
+    struct pp_encoded in = pp_decoding_bytes(s, image);
+    struct pp_image_info info;
+    struct pp_pixels pixels;
+    struct pp_err err;
+    int largest = -1;
+    struct pp_device_region part = pp_device_decoded(image);
+    uint64_t size = (uint64_t)part.width * (uint64_t)part.height;
+    uint8_t *rgb = image->failed || size > COMPARED_PIXELS ? NULL : malloc(size * 3);
+    if (rgb && pp_device_decode_settle(d->device, ticket, &err) == PP_OK &&
+        pp_device_decode_pixels(d->device, ticket, i, rgb, &err) == PP_OK &&
+        pp_decoder_open(d->rescue->decoder, &in, &info, &err) == PP_OK &&
+        pp_decoder_region(d->rescue->decoder, (struct pp_rect){part.x, part.y, part.width, part.height},
+                          &pixels, &err) == PP_OK)
+        largest = pp_pixels_off_add(&d->difference[s->inputs[image->row].sampling], rgb, &pixels);
+    free(rgb);
+    return largest;
+}
+
+/* What cannot be compared is left out; grey images that are none go back to the CPU. */
+void pp_decoding_compare(struct pp_loader *l, const struct pp_slot *s, uint64_t ticket, size_t n)
+{
+    struct pp_decoding *d = &l->decoding;
+    for (size_t i = 0; i < n; i++) {
+        enum pp_jpeg_sampling kind = s->inputs[d->images[i].row].sampling;
+        int is_gray = kind == PP_JPEG_GRAY, largest = 0;
+        if (d->difference[kind].images < COMPARED)
+            largest = compare_image(l, s, ticket, i);
+        if (is_gray && largest > MOST_OFF_GRAY && !pp_decoding_is_off_gray(d)) {
+            char text[160];
+            snprintf(
+                text, sizeof(text),
+                "the GPU's pixels of a grey image are off by %d of 255: from here on the CPU decodes grey images",
+                largest);
+            atomic_store_explicit(&l->decoding.off_gray, 1, memory_order_relaxed);
+            if (l->opts.events.note)
+                l->opts.events.note(l->opts.events.ctx, text);
+        }
+        if (is_gray && pp_decoding_is_off_gray(d))
+            d->images[i].failed = 1;
+    }
+}
+
+/* ---- without the device ---- */
+
+pp_status pp_fallback_init(struct pp_loader *l, struct pp_err *err)
+{
+    struct pp_fallback *f = &l->fallback;
+    if (!l->opts.decode_on_device || l->opts.decode_required)
+        return PP_OK;
+    pthread_mutex_init(&f->lock, NULL);
+    return pp_device_open(&(struct pp_device_opts){.kind = "host"}, &f->host, err);
+}
+
+void pp_fallback_free(struct pp_loader *l)
+{
+    struct pp_fallback *f = &l->fallback;
+    if (!f->host)
+        return;
+    pp_device_close(f->host);
+    pthread_mutex_destroy(&f->lock);
+}
+
+struct pp_device *pp_fallback_device(const struct pp_loader *l)
+{
+    return pp_fallback_is_taken(&l->fallback) ? l->fallback.host : l->opts.device;
+}
+
+int pp_fallback_take(struct pp_loader *l, const struct pp_err *err)
+{
+    struct pp_fallback *f = &l->fallback;
+    if (!f->host)
+        return 0;
+    pthread_mutex_lock(&f->lock);
+    int first = !f->taken_ns;
+    if (first) {
+        snprintf(f->reason, sizeof(f->reason), "%s", err->text);
+        f->taken_ns = pp_now_ns();
+        atomic_store_explicit(&l->decoding.off, 1, memory_order_relaxed);
+        atomic_store_explicit(&f->taken, 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&f->lock);
+    if (first) {
+        char text[sizeof(l->fallback.reason) + 240];
+        snprintf(
+            text, sizeof(text),
+            "--decode auto goes on without the GPU: from here on the CPU decodes, the copies are those of a simulated link, and the steps sleep; %s",
+            l->fallback.reason);
+        if (l->opts.events.note)
+            l->opts.events.note(l->opts.events.ctx, text);
+    }
+    return 1;
 }

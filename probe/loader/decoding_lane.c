@@ -5,7 +5,6 @@
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
 #include "probe/device/device.h"
-#include "probe/loader/fault.h"
 #include "probe/loader/loader_impl.h"
 #include "probe/trace/observe.h"
 #include "probe/trace/trace.h"
@@ -68,52 +67,41 @@ static void remake(struct lane *lane, struct flight *f)
     make_here(lane, f->slot, pp_decoding_gather(lane->l, f->slot), 1);
 }
 
-/* The decoder as a whole has failed, and the device works: once the memory of its pixels is free, the CPU
- * takes over. */
-static pp_status leave_decoder(struct pp_loader *l, const struct pp_err *why, struct pp_err *err)
-{
-    struct pp_decoding *d = &l->decoding;
-    if (!atomic_exchange_explicit(&d->off, 1, memory_order_relaxed)) {
-        snprintf(d->reason, sizeof(d->reason), "%s", why->text);
-        d->off_ns = pp_now_ns();
-        char text[sizeof(d->reason) + 64];
-        snprintf(text, sizeof(text), "--decode auto goes on on the CPU: %s", why->text);
-        if (l->opts.events.note)
-            l->opts.events.note(l->opts.events.ctx, text);
-    }
-    pp_status st = pp_device_sync(d->device, err);
-    if (st == PP_OK)
-        pp_device_decode_trim(d->device);
-    return st;
-}
-
 /* Decoding a batch failed with st. PP_OK: the run goes on on the CPU, and nothing on the device reads the
  * batch's rows any longer. */
 static pp_status give_up(struct pp_loader *l, pp_status st, struct pp_err *err)
 {
+    struct pp_decoding *d = &l->decoding;
     if (l->opts.decode_required)
         return st;
-    if (st != PP_E_SYSTEM) {
-        struct pp_err why = *err;
-        st = leave_decoder(l, &why, err);
+    if (st != PP_E_SYSTEM) { /* the decoder as a whole has failed, and the device works */
+        if (!atomic_exchange_explicit(&d->off, 1, memory_order_relaxed)) {
+            snprintf(d->reason, sizeof(d->reason), "%s", err->text);
+            d->off_ns = pp_now_ns();
+            char text[sizeof(d->reason) + 64];
+            snprintf(text, sizeof(text), "--decode auto goes on on the CPU: %s", d->reason);
+            if (l->opts.events.note)
+                l->opts.events.note(l->opts.events.ctx, text);
+        }
+        st = pp_device_sync(d->device, err);
+        if (st == PP_OK) /* the memory of its pixels is free */
+            pp_device_decode_trim(d->device);
     }
     return st == PP_OK || pp_fallback_take(l, err) ? PP_OK : st;
 }
 
 /* ---- one batch on its way ---- */
 
-static pp_status start_copy(struct pp_loader *l, struct flight *f, struct pp_err *err)
-{
-    f->device = pp_fallback_device(l);
-    f->crossed = f->slot->valid * l->row_bytes;
-    return pp_device_copy_start(f->device, f->slot->data, f->crossed, &f->ticket, err);
-}
-
 /* As rows that the CPU made. */
 static pp_status copy_rows(struct pp_loader *l, struct flight *f, struct pp_err *err)
 {
-    pp_status st = start_copy(l, f, err);
-    return st != PP_OK && pp_fallback_take(l, err) ? start_copy(l, f, err) : st;
+    f->crossed = f->slot->valid * l->row_bytes;
+    for (int again = 0;; again = 1) {
+        f->device = pp_fallback_device(l);
+        pp_status st = pp_device_copy_start(f->device, f->slot->data, f->crossed, &f->ticket, err);
+        if (st == PP_OK || again || !pp_fallback_take(l, err))
+            return st;
+    }
 }
 
 static pp_status decode_rows(struct lane *lane, struct flight *f, size_t n, struct pp_err *err)
@@ -142,14 +130,10 @@ static pp_status decode_rows(struct lane *lane, struct flight *f, size_t n, stru
             f->regions += d->images[i].region.width != 0;
             f->crossed += d->images[i].size + d->images[i].tables_bytes;
         }
+    const struct pp_device_rows rows = {
+        .data = s->data, .row_bytes = l->row_bytes, .count = s->valid, .images = d->images, .n_images = n};
     if (st == PP_OK)
-        st = pp_device_decode_finish(d->device, f->ticket,
-                                     &(struct pp_device_rows){.data = s->data,
-                                                              .row_bytes = l->row_bytes,
-                                                              .count = s->valid,
-                                                              .images = d->images,
-                                                              .n_images = n},
-                                     err);
+        st = pp_device_decode_finish(d->device, f->ticket, &rows, err);
     if (st == PP_OK) {
         f->device = d->device;
         f->images = images;
@@ -159,29 +143,23 @@ static pp_status decode_rows(struct lane *lane, struct flight *f, size_t n, stru
     return st;
 }
 
-/* Once. */
-static void tell_too_large(struct pp_loader *l)
-{
-    struct pp_decoding *d = &l->decoding;
-    int width = atomic_load_explicit(&d->too_wide, memory_order_relaxed),
-        height = atomic_load_explicit(&d->too_high, memory_order_relaxed);
-    char text[200];
-    if (d->told_too_large || !height)
-        return;
-    d->told_too_large = 1;
-    snprintf(
-        text, sizeof(text),
-        "an image of %d x %d pixels is too large for the GPU's memory (%llu pixels at most): the CPU decodes such images",
-        width, height, (unsigned long long)d->most_pixels);
-    if (l->opts.events.note)
-        l->opts.events.note(l->opts.events.ctx, text);
-}
-
 static pp_status launch(struct lane *lane, struct flight *f, struct pp_err *err)
 {
     struct pp_loader *l = lane->l;
-    tell_too_large(l);
+    struct pp_decoding *d = &l->decoding;
     struct pp_slot *s = f->slot;
+    int width = atomic_load_explicit(&d->too_wide, memory_order_relaxed),
+        height = atomic_load_explicit(&d->too_high, memory_order_relaxed);
+    if (height && !d->told_too_large) {
+        char text[200];
+        d->told_too_large = 1;
+        snprintf(
+            text, sizeof(text),
+            "an image of %d x %d pixels is too large for the GPU's memory (%llu pixels at most): the CPU decodes such images",
+            width, height, (unsigned long long)d->most_pixels);
+        if (l->opts.events.note)
+            l->opts.events.note(l->opts.events.ctx, text);
+    }
     struct pp_device_info device;
     int is_there = l->opts.cached_batches && s->copied;
     size_t n = is_there ? 0 : pp_decoding_gather(l, s);
@@ -189,7 +167,7 @@ static pp_status launch(struct lane *lane, struct flight *f, struct pp_err *err)
     int copies = !is_there && n == 0;
     pp_device_info(l->opts.device, &device);
     pp_device_begin(l->opts.device, s->batch);
-    if (n && !pp_decoding_is_off(&l->decoding)) {
+    if (n && !pp_decoding_is_off(d)) {
         st = decode_rows(lane, f, n, err);
         copies = st != PP_OK && (st = give_up(l, st, err)) == PP_OK;
     } else if (n) {
@@ -244,31 +222,30 @@ static pp_status wait_for(struct lane *lane, const struct flight *f, struct pp_e
     return st;
 }
 
-/* Waits for the batch. Where the device is lost meanwhile, the batch is made here. */
-static pp_status land(struct lane *lane, struct flight *f, struct pp_err *err)
-{
-    pp_status st = wait_for(lane, f, err);
-    if (st == PP_OK || !pp_fallback_take(lane->l, err))
-        return st;
-    remake(lane, f);
-    st = f->slot->valid ? copy_rows(lane->l, f, err) : PP_OK;
-    return st == PP_OK && f->slot->valid ? wait_for(lane, f, err) : st;
-}
-
-/* A batch that was made on the device is read back, beside the rows: should that fail, they are still there.
- */
-static pp_status deliver(struct lane *lane, struct flight *f, struct pp_err *err)
+/* The oldest batch under way: to the trainer, and its slot to the workers. Where the device is lost
+ * meanwhile, the batch is made here. */
+static pp_status complete(struct lane *lane, struct pp_err *err)
 {
     struct pp_loader *l = lane->l;
-    struct pp_slot *s = f->slot;
+    struct flight f = lane->flight[lane->first];
+    struct pp_slot *s = f.slot;
     const uint8_t *data = s->data;
-    size_t bytes = s->valid * l->row_bytes;
-    pp_status st = PP_OK;
-    if (l->opts.events.deliver && f->images) {
+    lane->first = (lane->first + 1) % lane->most;
+    lane->n--;
+    pp_status st = wait_for(lane, &f, err);
+    if (st != PP_OK && pp_fallback_take(l, err)) {
+        remake(lane, &f);
+        st = s->valid ? copy_rows(l, &f, err) : PP_OK;
+        if (st == PP_OK && s->valid)
+            st = wait_for(lane, &f, err);
+    }
+    /* What was made on the device is read back, beside the rows: should that fail, they are still there. */
+    if (st == PP_OK && l->opts.events.deliver && f.images) {
+        size_t bytes = s->valid * l->row_bytes;
         data = l->decoding.delivered;
-        st = pp_device_decode_read(f->device, f->ticket, l->decoding.delivered, bytes, err);
+        st = pp_device_decode_read(f.device, f.ticket, l->decoding.delivered, bytes, err);
         if (st != PP_OK && pp_fallback_take(l, err)) {
-            remake(lane, f);
+            remake(lane, &f);
             data = s->data;
             st = PP_OK;
         } else if (st == PP_OK && l->opts.cached_batches) { /* it is delivered again */
@@ -277,20 +254,6 @@ static pp_status deliver(struct lane *lane, struct flight *f, struct pp_err *err
     }
     if (st == PP_OK)
         pp_slot_deliver(l, s, data);
-    return st;
-}
-
-/* The oldest batch under way: to the trainer, and its slot to the workers. */
-static pp_status complete(struct lane *lane, struct pp_err *err)
-{
-    struct pp_loader *l = lane->l;
-    struct flight f = lane->flight[lane->first];
-    struct pp_slot *s = f.slot;
-    lane->first = (lane->first + 1) % lane->most;
-    lane->n--;
-    pp_status st = land(lane, &f, err);
-    if (st == PP_OK)
-        st = deliver(lane, &f, err);
     s->copied = 1;
     pp_slot_arrive(s, f.crossed, f.buffer);
     pp_dispatch_release(&l->dispatch, s);
@@ -300,7 +263,7 @@ static pp_status complete(struct lane *lane, struct pp_err *err)
 /* ---- the lane ---- */
 
 /* A slot that is ready goes on its way. */
-static pp_status begin(struct lane *lane, struct pp_slot *s, struct pp_err *err)
+static pp_status send_off(struct lane *lane, struct pp_slot *s, struct pp_err *err)
 {
     struct pp_loader *l = lane->l;
     struct flight *f = &lane->flight[(lane->first + lane->n) % lane->most];
@@ -322,56 +285,25 @@ static pp_status begin(struct lane *lane, struct pp_slot *s, struct pp_err *err)
     return st;
 }
 
-/* A batch that was there: when it left its queue is told all the same, by a wait of no length. */
-static void put_taken(const struct lane *lane, const struct pp_slot *s)
-{
-    struct pp_lap lap = pp_batch_lap(lane->l, s);
-    pp_span_put(lane->trace, &(struct pp_span){.start_ns = pp_now_ns(),
-                                               .sample = lap.sample,
-                                               .batch = lap.batch,
-                                               .epoch = lap.epoch,
-                                               .phase = PP_PHASE_GET_WAIT,
-                                               .flags = lap.flags});
-}
-
-/* PP_E_INTERRUPTED: there is none now, and batches are under way. */
-static pp_status take(struct lane *lane, struct pp_queue *q, pp_phase waiting, void **item)
+/* PP_E_INTERRUPTED: there is none now, and batches are under way. When a batch that was there left its queue
+ * is told all the same, by a wait of no length. */
+static pp_status take_from(struct lane *lane, struct pp_queue *q, pp_phase waiting, void **item)
 {
     struct pp_lap lap = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    if (lane->n) {
-        pp_status now = pp_queue_get(q, item, 0);
-        if (now == PP_OK && waiting == PP_PHASE_GET_WAIT)
-            put_taken(lane, *item);
-        return now;
-    }
-    pp_phase_begin(lane->trace, waiting, PP_NO_BATCH);
-    pp_status st = pp_queue_get(q, item, UINT64_MAX);
+    if (!lane->n)
+        pp_phase_begin(lane->trace, waiting, PP_NO_BATCH);
+    pp_status st = pp_queue_get(q, item, lane->n ? 0 : UINT64_MAX);
     if (st == PP_OK && waiting == PP_PHASE_GET_WAIT)
         lap = pp_batch_lap(lane->l, *item);
-    pp_phase_end(lane->trace, waiting, &lap);
-    return st;
-}
-
-static pp_status run(struct lane *lane, struct pp_err *err)
-{
-    struct pp_loader *l = lane->l;
-    pp_status st = PP_OK;
-    while (st == PP_OK) {
-        void *item = NULL;
-        pp_status got = PP_OK;
-        if (!lane->buffer && (got = take(lane, &l->buffers, PP_PHASE_PUT_WAIT, &item)) == PP_OK)
-            lane->buffer = item;
-        if (got == PP_OK)
-            got = take(lane, &l->ready, PP_PHASE_GET_WAIT, &item);
-        if (got == PP_OK)
-            st = begin(lane, item, err);
-        else if (got == PP_E_INTERRUPTED)
-            st = complete(lane, err);
-        else
-            break;
-    }
-    while (st == PP_OK && lane->n)
-        st = complete(lane, err);
+    if (!lane->n)
+        pp_phase_end(lane->trace, waiting, &lap);
+    else if (st == PP_OK && waiting == PP_PHASE_GET_WAIT)
+        pp_span_put(lane->trace, &(struct pp_span){.start_ns = pp_now_ns(),
+                                                   .sample = lap.sample,
+                                                   .batch = lap.batch,
+                                                   .epoch = lap.epoch,
+                                                   .phase = waiting,
+                                                   .flags = lap.flags});
     return st;
 }
 
@@ -388,8 +320,22 @@ void *pp_decoding_main(void *arg)
     pp_lap_start(lane.trace);
     lane.flight = calloc(lane.most, sizeof(*lane.flight));
     pp_status st = lane.flight
-                       ? run(&lane, &err)
+                       ? PP_OK
                        : pp_fail(&err, PP_E_NO_MEMORY, "no memory for %zu batches under way", lane.most);
+    for (pp_status got = PP_OK; st == PP_OK && (got == PP_OK || got == PP_E_INTERRUPTED);) {
+        void *item = NULL;
+        got = PP_OK;
+        if (!lane.buffer && (got = take_from(&lane, &l->buffers, PP_PHASE_PUT_WAIT, &item)) == PP_OK)
+            lane.buffer = item;
+        if (got == PP_OK)
+            got = take_from(&lane, &l->ready, PP_PHASE_GET_WAIT, &item);
+        if (got == PP_OK)
+            st = send_off(&lane, item, &err);
+        else if (got == PP_E_INTERRUPTED)
+            st = complete(&lane, &err);
+    }
+    while (st == PP_OK && lane.n)
+        st = complete(&lane, &err);
     if (st != PP_OK && st != PP_END)
         pp_stop_fail(&l->stop, st, &err);
     if (lane.n) { /* what is still read from the slots */

@@ -9,35 +9,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static pp_status init_slots(struct pp_dispatch *d, void *slot_data, struct pp_err *err)
+pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *opts, struct pp_queue *ready,
+                           const struct pp_slot_memory *memory, struct pp_err *err)
 {
-    uint64_t rows = d->opts->batch_size;
+    uint64_t rows = opts->batch_size;
+    *d = (struct pp_dispatch){.opts = opts,
+                              .ready = ready,
+                              .n_slots = memory->n_slots,
+                              .row_bytes = memory->row_bytes,
+                              .max_steps = opts->max_steps,
+                              .epoch = opts->start_epoch,
+                              .position = opts->start_position};
+    /* Enough for every worker to hold one while a batch's worth waits. */
+    if (opts->streaming)
+        d->n_items = (size_t)opts->workers * 2 + (rows < 256 ? rows : 256);
+    pthread_mutex_init(&d->lock, NULL);
+    pp_cond_init(&d->slot_free);
+    pp_cond_init(&d->item_ready);
+    pp_cond_init(&d->item_free);
+    uint64_t now = pp_now_ns();
+    pp_meter_init(&d->slot_meter, d->n_slots, d->n_slots, now);
+    pp_meter_init(&d->item_meter, d->n_items, 0, now);
     d->slots = calloc(d->n_slots, sizeof(*d->slots));
     d->free_slots = calloc(d->n_slots, sizeof(struct pp_slot *));
     d->finished = calloc(d->n_slots, sizeof(struct pp_slot *));
-    if (!d->slots || !d->free_slots || !d->finished)
-        goto no_memory;
-    for (size_t i = 0; i < d->n_slots; i++) {
+    int lacks = !d->slots || !d->free_slots || !d->finished;
+    for (size_t i = 0; !lacks && i < d->n_slots; i++) {
         struct pp_slot *s = &d->slots[i];
-        s->data = (uint8_t *)slot_data + i * rows * d->row_bytes;
+        s->data = (uint8_t *)memory->data + i * rows * d->row_bytes;
         s->labels = calloc(rows, sizeof(*s->labels));
         s->indexes = calloc(rows, sizeof(*s->indexes));
         s->usable = calloc(rows, 1);
-        if (!s->labels || !s->indexes || !s->usable)
-            goto no_memory;
+        lacks = !s->labels || !s->indexes || !s->usable;
         d->free_slots[d->n_free++] = s;
     }
-    return PP_OK;
-no_memory:
-    return pp_fail(err, PP_E_NO_MEMORY,
-                   "no memory for %zu batch slots of %llu samples; try a smaller --batch-size", d->n_slots,
-                   (unsigned long long)rows);
-}
-
-static pp_status init_items(struct pp_dispatch *d, struct pp_err *err)
-{
-    /* Enough for every worker to hold one while a batch's worth waits. */
-    d->n_items = (size_t)d->opts->workers * 2 + (d->opts->batch_size < 256 ? d->opts->batch_size : 256);
+    if (lacks)
+        return pp_fail(err, PP_E_NO_MEMORY,
+                       "no memory for %zu batch slots of %llu samples; try a smaller --batch-size",
+                       d->n_slots, (unsigned long long)rows);
+    if (!opts->streaming)
+        return PP_OK;
     d->items = calloc(d->n_items, sizeof(*d->items));
     d->item_free_list = calloc(d->n_items, sizeof(struct pp_item *));
     d->item_queue = calloc(d->n_items, sizeof(struct pp_item *));
@@ -46,29 +57,6 @@ static pp_status init_items(struct pp_dispatch *d, struct pp_err *err)
     for (size_t i = 0; i < d->n_items; i++)
         d->item_free_list[d->n_item_free++] = &d->items[i];
     return PP_OK;
-}
-
-pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *opts, struct pp_queue *ready,
-                           const struct pp_slot_memory *memory, struct pp_err *err)
-{
-    *d = (struct pp_dispatch){.opts = opts,
-                              .ready = ready,
-                              .n_slots = memory->n_slots,
-                              .row_bytes = memory->row_bytes,
-                              .max_steps = opts->max_steps,
-                              .epoch = opts->start_epoch,
-                              .position = opts->start_position};
-    pthread_mutex_init(&d->lock, NULL);
-    pp_cond_init(&d->slot_free);
-    pp_cond_init(&d->item_ready);
-    pp_cond_init(&d->item_free);
-    pp_status st = init_slots(d, memory->data, err);
-    if (st == PP_OK && opts->streaming)
-        st = init_items(d, err);
-    uint64_t now = pp_now_ns();
-    pp_meter_init(&d->slot_meter, d->n_slots, d->n_slots, now);
-    pp_meter_init(&d->item_meter, d->n_items, 0, now);
-    return st;
 }
 
 void pp_dispatch_free(struct pp_dispatch *d)
@@ -141,34 +129,6 @@ static uint64_t epoch_end(const struct pp_dispatch *d)
     return d->opts->drop_last_batch ? len - left % d->opts->batch_size : len;
 }
 
-/* Between batches: moves to the epoch that the next row belongs to and makes its order. PP_END when all
- * epochs are done. */
-static pp_status enter_epoch(struct pp_dispatch *d, struct pp_thread *t)
-{
-    pp_status st = PP_OK;
-    while (d->position >=
-           epoch_end(d)) { /* ends: create() refuses a dataset without one whole batch under drop_last */
-        d->epoch++;
-        d->position = 0;
-        pp_order_destroy(d->order);
-        d->order = NULL;
-    }
-    if (d->opts->max_epochs && d->epoch >= d->opts->max_epochs)
-        return PP_END;
-    if (!d->order) {
-        pp_phase_skip(t);
-        pp_phase_begin(t, PP_PHASE_SAMPLER, PP_NO_BATCH);
-        st = pp_order_create(d->opts->sampler, d->epoch, &d->order, &d->failure_err);
-        pp_phase_end(t, PP_PHASE_SAMPLER,
-                     &(struct pp_lap){.sample = PP_NO_SAMPLE,
-                                      .batch = PP_NO_BATCH,
-                                      .epoch = (uint16_t)d->epoch});
-        if (st != PP_OK)
-            d->failure = st;
-    }
-    return st;
-}
-
 /* Opens a batch when a slot comes free; the caller looks again in any case: another worker may have opened
  * one meanwhile, or the end came. What a waiting worker knew before (whose epoch, which item) may be stale
  * then, so nothing but the wait happens in that case. */
@@ -213,56 +173,76 @@ static void take_row(struct pp_dispatch *d, struct pp_claim *claim)
 /* Random access: rows follow the sampler's order. PP_OK with claim->slot NULL means look again. */
 static pp_status claim_sampled(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim)
 {
-    if (!d->open) {
-        pp_status st = may_open(d) ? enter_epoch(d, t) : PP_END;
-        if (st != PP_OK) {
-            no_more(d);
-            return PP_END;
-        }
-        open_batch(d, t);
+    pp_status st = PP_OK;
+    if (d->open) {
+        claim->index = pp_order_at(d->order, d->position);
+        take_row(d, claim);
         return PP_OK;
     }
-    claim->index = pp_order_at(d->order, d->position);
-    take_row(d, claim);
-    return PP_OK;
-}
-
-/* Streaming learns where an epoch ends from the next item: the open batch then closes short. When its rows
- * are all finished already, the worker that closes it is the only one left to collate it: the claim says so.
- */
-static void close_short(struct pp_dispatch *d, struct pp_claim *claim)
-{
-    struct pp_slot *s = d->open;
-    uint32_t missing = s->planned - s->rows;
-    d->open = NULL;
-    s->discard = d->opts->drop_last_batch;
-    if (s->discard)
-        d->max_steps += d->max_steps != 0; /* it is no step of the trainer */
-    /* acq_rel: pairs with the decrement in pp_dispatch_row_done; the thread that reaches zero sees all rows
-     */
-    if (atomic_fetch_sub_explicit(&s->remaining, missing, memory_order_acq_rel) == missing) {
-        claim->slot = s;
-        claim->only_collate = 1;
+    if (!may_open(d))
+        return PP_END;
+    /* Between batches: on to the epoch that the next row belongs to, and its order. */
+    while (d->position >=
+           epoch_end(d)) { /* ends: create() refuses a dataset without one whole batch under drop_last */
+        d->epoch++;
+        d->position = 0;
+        pp_order_destroy(d->order);
+        d->order = NULL;
     }
+    if (d->opts->max_epochs && d->epoch >= d->opts->max_epochs) {
+        no_more(d);
+        return PP_END;
+    }
+    if (!d->order) {
+        pp_phase_skip(t);
+        pp_phase_begin(t, PP_PHASE_SAMPLER, PP_NO_BATCH);
+        st = pp_order_create(d->opts->sampler, d->epoch, &d->order, &d->failure_err);
+        pp_phase_end(t, PP_PHASE_SAMPLER,
+                     &(struct pp_lap){.sample = PP_NO_SAMPLE,
+                                      .batch = PP_NO_BATCH,
+                                      .epoch = (uint16_t)d->epoch});
+    }
+    if (st != PP_OK) {
+        d->failure = st;
+        no_more(d);
+        return PP_END;
+    }
+    open_batch(d, t);
+    return PP_OK;
 }
 
 static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim)
 {
-    if (!d->item_count && !d->stream_ended && !(d->flushing && d->open)) {
+    struct pp_slot *open = d->open;
+    if (!d->item_count && !d->stream_ended && !(d->flushing && open)) {
         wait_recorded(d, &d->item_ready, t, PP_PHASE_DISPATCH_WAIT, &d->item_meter.get_wait_ns);
         return PP_OK;
     }
     struct pp_item *item = d->item_count ? d->item_queue[d->item_head] : NULL;
-    if (d->open && (!item || item->epoch != d->open->epoch)) {
-        close_short(d, claim); /* never empty: the look after opening a batch, under the same hold of the
-                                  lock, gives it its first row */
+    if (open && (!item || item->epoch != open->epoch)) {
+        /* Where an epoch ends is learnt from the next item: the open batch then closes short. It is never
+         * empty: the look after opening a batch, under the same hold of the lock, gives it its first row.
+         * When its rows are all finished already, this worker is the only one left to collate it: the claim
+         * says so. */
+        uint32_t missing = open->planned - open->rows;
+        d->open = NULL;
+        open->discard = d->opts->drop_last_batch;
+        if (open->discard)
+            d->max_steps += d->max_steps != 0; /* it is no step of the trainer */
+        /* acq_rel: pairs with the decrement in pp_dispatch_row_done; the thread that reaches zero sees all
+         * rows
+         */
+        if (atomic_fetch_sub_explicit(&open->remaining, missing, memory_order_acq_rel) == missing) {
+            claim->slot = open;
+            claim->only_collate = 1;
+        }
         return PP_OK;
     }
-    if (!item || (!d->open && !may_open(d))) {
+    if (!item || (!open && !may_open(d))) {
         no_more(d);
         return PP_END;
     }
-    if (!d->open) {
+    if (!open) {
         if (item->epoch != d->epoch) {
             d->epoch = item->epoch;
             d->position = 0;
@@ -277,12 +257,12 @@ static pp_status claim_streamed(struct pp_dispatch *d, struct pp_thread *t, stru
     claim->item = item;
     item->with_worker = 1;
     claim->index = item->sample.index;
-    d->open->cursor = item->cursor;
+    open->cursor = item->cursor;
     take_row(d, claim);
     return PP_OK;
 }
 
-static pp_status claim_row(struct pp_dispatch *d, struct pp_thread *t, int now, struct pp_claim *claim)
+pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, int wait, struct pp_claim *claim)
 {
     pp_status st = PP_OK;
     *claim = (struct pp_claim){0};
@@ -290,23 +270,13 @@ static pp_status claim_row(struct pp_dispatch *d, struct pp_thread *t, int now, 
     while (st == PP_OK && !claim->slot) {
         if (d->stopped || (d->no_more && !d->open))
             st = PP_END;
-        else if (now && !d->open && !d->n_free)
+        else if (!wait && !d->open && !d->n_free)
             st = PP_E_TRANSIENT;
         else
             st = d->opts->streaming ? claim_streamed(d, t, claim) : claim_sampled(d, t, claim);
     }
     pthread_mutex_unlock(&d->lock);
     return st;
-}
-
-pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim)
-{
-    return claim_row(d, t, 0, claim);
-}
-
-pp_status pp_dispatch_claim_now(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim)
-{
-    return claim_row(d, t, 1, claim);
 }
 
 /* Runs without the lock. */

@@ -105,11 +105,9 @@ pp_status pp_dispatch_init(struct pp_dispatch *d, const struct pp_loader_opts *o
 void pp_dispatch_free(struct pp_dispatch *d);
 
 /* Worker: the next row to fill. PP_END: nothing more to do. Waits are recorded on t as slot_wait or
- * dispatch_wait. */
-pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim);
-/* The same without a wait, for who holds rows already: PP_E_TRANSIENT when there is none now. Not when
- * streaming. */
-pp_status pp_dispatch_claim_now(struct pp_dispatch *d, struct pp_thread *t, struct pp_claim *claim);
+ * dispatch_wait; wait 0 (for who holds rows already; not when streaming): PP_E_TRANSIENT when there is none
+ * now. */
+pp_status pp_dispatch_claim(struct pp_dispatch *d, struct pp_thread *t, int wait, struct pp_claim *claim);
 /* Worker: its row is finished. 1 when it was the batch's last: the caller then collates and calls
  * pp_dispatch_finish. */
 int pp_dispatch_row_done(struct pp_dispatch *d, struct pp_slot *slot);

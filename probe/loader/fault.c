@@ -4,7 +4,6 @@
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
 #include "probe/base/rng.h"
-#include "probe/loader/ballast.h"
 #include "probe/loader/stop.h"
 #include "probe/storage/fault.h"
 
@@ -107,14 +106,14 @@ const char *pp_faults_help(int i, const char **name, const char **args)
     return faults[i].help;
 }
 
-/* ---- parsing ---- */
-
 /* Elsewhere a bare number is seconds. A fault's time is mostly milliseconds, and 20 seconds a read is a run
  * that delivers nothing. 0 needs no unit. */
 static int lacks_unit(const char *text)
 {
     return text[0] && text[strspn(text, "0123456789.")] == '\0' && strpbrk(text, "123456789");
 }
+
+/* ---- parsing ---- */
 
 static int parse_value(enum value_type type, const char *text, double *out)
 {
@@ -271,6 +270,15 @@ pp_status pp_faults_set_dataset(struct pp_faults *f, uint64_t samples, struct pp
 
 /* ---- acting ---- */
 
+void pp_burn_cpu_ns(double ns)
+{
+    uint64_t end = pp_thread_cpu_ns() + (uint64_t)ns;
+    volatile uint64_t x = 1;
+    while (pp_thread_cpu_ns() < end)
+        for (int i = 0; i < 200; i++)
+            x = x * 6364136223846793005u + 1442695040888963407u;
+}
+
 static const struct fault *active(const struct pp_faults *f, enum fault_kind kind)
 {
     if (!f || !f->fault[kind].on)
@@ -311,20 +319,6 @@ static double latency_of(const struct pp_faults *f, const struct fault *one, con
     return one->value * (1 + one->jitter * (2 * unit_of(f, at, stream) - 1));
 }
 
-/* A shard is a run of neighbours in the dataset; without its size, every of-th sample. */
-static int in_slow_shard(const struct pp_faults *f, const struct fault *one, uint64_t sample)
-{
-    return f->samples ? sample < (f->samples + one->of - 1) / one->of : pp_mix64(sample + 1) % one->of == 0;
-}
-
-/* Until the end of the stall that now lies in; the run begins between two stalls. */
-static void wait_for_stall(const struct pp_faults *f, const struct fault *one)
-{
-    double period = one->every_ns + one->value, at = fmod((double)(pp_now_ns() - f->start_ns), period);
-    if (at >= one->every_ns)
-        block(f, period - at);
-}
-
 pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at, int attempt,
                                struct pp_err *err)
 {
@@ -335,10 +329,18 @@ pp_status pp_fault_before_read(struct pp_faults *f, const struct pp_fault_at *at
         block(f, latency_of(f, one, at, STREAM_LATENCY + 100));
     if ((one = active(f, READ_LATENCY)))
         block(f, latency_of(f, one, at, STREAM_LATENCY));
-    if ((one = active(f, SLOW_SHARD)) && in_slow_shard(f, one, at->sample))
-        block(f, one->value);
-    if ((one = active(f, STORAGE_STALL)))
-        wait_for_stall(f, one);
+    if ((one = active(f, SLOW_SHARD))) {
+        /* A shard is a run of neighbours in the dataset; without its size, every of-th sample. */
+        uint64_t shard = (f->samples + one->of - 1) / one->of;
+        if (f->samples ? at->sample < shard : pp_mix64(at->sample + 1) % one->of == 0)
+            block(f, one->value);
+    }
+    if ((one = active(f, STORAGE_STALL))) {
+        /* Until the end of the stall that now lies in; the run begins between two stalls. */
+        double period = one->every_ns + one->value, in = fmod((double)(pp_now_ns() - f->start_ns), period);
+        if (in >= one->every_ns)
+            block(f, period - in);
+    }
     if ((one = active(f, SLOW_WORKER)) && at->worker == one->worker)
         block(f, one->value);
     if ((one = active(f, READ_ERRORS)) && (uint64_t)attempt < one->fails &&
@@ -414,40 +416,19 @@ void pp_fault_decode_end(struct pp_faults *f, const struct pp_fault_at *at, uint
         pthread_mutex_unlock(&f->global_lock);
 }
 
-void pp_fault_transform(struct pp_faults *f, const struct pp_fault_at *at)
+void pp_fault_pass(struct pp_faults *f, enum pp_fault_place place)
 {
-    const struct fault *one = active(f, TRANSFORM_COST);
-    (void)at;
+    static const struct {
+        enum fault_kind kind;
+        void (*spend)(const struct pp_faults *f, double ns);
+    } places[] = {[PP_FAULT_TRANSFORM] = {TRANSFORM_COST, burn},
+                  [PP_FAULT_COLLATE] = {COLLATE_COST, burn},
+                  [PP_FAULT_START] = {STARTUP_COST, block},
+                  [PP_FAULT_EPOCH] = {EPOCH_RESTART, block},
+                  [PP_FAULT_SYNC] = {SYNC_LATENCY, block}};
+    const struct fault *one = active(f, places[place].kind);
     if (one)
-        burn(f, one->value);
-}
-
-void pp_fault_collate(struct pp_faults *f)
-{
-    const struct fault *one = active(f, COLLATE_COST);
-    if (one)
-        burn(f, one->value);
-}
-
-void pp_fault_start(struct pp_faults *f)
-{
-    const struct fault *one = active(f, STARTUP_COST);
-    if (one)
-        block(f, one->value);
-}
-
-void pp_fault_epoch(struct pp_faults *f)
-{
-    const struct fault *one = active(f, EPOCH_RESTART);
-    if (one)
-        block(f, one->value);
-}
-
-void pp_fault_sync(struct pp_faults *f)
-{
-    const struct fault *one = active(f, SYNC_LATENCY);
-    if (one)
-        block(f, one->value);
+        places[place].spend(f, one->value);
 }
 
 void pp_fault_copy(struct pp_faults *f, size_t bytes, int pinned)
@@ -455,4 +436,58 @@ void pp_fault_copy(struct pp_faults *f, size_t bytes, int pinned)
     const struct fault *one = active(f, COPY_STAGING);
     if (one && !pinned)
         burn(f, (double)bytes / one->value * 1e9);
+}
+
+/* ---- ballast ---- */
+
+#define BALLAST_SLICE_NS 10000000.0
+
+struct pp_ballast {
+    atomic_int stop;
+    double share; /* of each slice */
+    int started;
+    pthread_t thread[];
+};
+
+static void *ballast_main(void *arg)
+{
+    struct pp_ballast *b = arg;
+    pthread_setname_np(pthread_self(), "pp-ballast");
+    uint64_t slice_end = pp_now_ns();
+    while (!atomic_load_explicit(&b->stop, memory_order_relaxed)) {
+        uint64_t now = pp_now_ns();
+        slice_end = (slice_end > now ? slice_end : now) + (uint64_t)BALLAST_SLICE_NS;
+        pp_burn_cpu_ns(b->share * BALLAST_SLICE_NS);
+        if (pp_now_ns() < slice_end)
+            pp_sleep_until_ns(slice_end);
+    }
+    return NULL;
+}
+
+pp_status pp_ballast_start(double cpus, int threads, struct pp_ballast **out, struct pp_err *err)
+{
+    struct pp_ballast *b = calloc(1, sizeof(*b) + (size_t)threads * sizeof(b->thread[0]));
+    int rc = 0;
+    *out = NULL;
+    if (!b)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for a ballast of %d threads", threads);
+    b->share = cpus / threads;
+    while (b->started < threads && (rc = pthread_create(&b->thread[b->started], NULL, ballast_main, b)) == 0)
+        b->started++;
+    if (rc != 0) {
+        pp_ballast_stop(b);
+        return pp_fail_errno(err, rc, "starting a ballast of %d threads failed", threads);
+    }
+    *out = b;
+    return PP_OK;
+}
+
+void pp_ballast_stop(struct pp_ballast *b)
+{
+    if (!b)
+        return;
+    atomic_store_explicit(&b->stop, 1, memory_order_relaxed); /* the flag guards no other memory */
+    for (int i = 0; i < b->started; i++)
+        pthread_join(b->thread[i], NULL);
+    free(b);
 }

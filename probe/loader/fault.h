@@ -52,15 +52,31 @@ int pp_fault_cold(struct pp_faults *f, const struct pp_fault_at *at);
 /* Around the decode: returns a token to hand to pp_fault_decode_end in the same thread. */
 uint64_t pp_fault_decode_begin(struct pp_faults *f);
 void pp_fault_decode_end(struct pp_faults *f, const struct pp_fault_at *at, uint64_t token);
-void pp_fault_transform(struct pp_faults *f, const struct pp_fault_at *at);
-void pp_fault_collate(struct pp_faults *f);
-/* On a worker thread, before its first sample. */
-void pp_fault_start(struct pp_faults *f);
-/* On a worker thread, before its first sample of another epoch. */
-void pp_fault_epoch(struct pp_faults *f);
-/* Inside the trainer's device_sync span. */
-void pp_fault_sync(struct pp_faults *f);
+enum pp_fault_place {
+    PP_FAULT_TRANSFORM, /* inside the transform's span */
+    PP_FAULT_COLLATE,   /* inside the collate's */
+    PP_FAULT_START,     /* on a worker thread, before its first sample */
+    PP_FAULT_EPOCH,     /* on a worker thread, before its first sample of another epoch */
+    PP_FAULT_SYNC       /* inside the trainer's device_sync span */
+};
+void pp_fault_pass(struct pp_faults *f, enum pp_fault_place place);
 /* Inside the h2d span, before the copy. */
 void pp_fault_copy(struct pp_faults *f, size_t bytes, int pinned);
+
+/* Ballast: CPU time taken for nothing. A run whose input is free tells what input costs only if the CPUs are
+ * as busy as they were with the input: otherwise the trainer gains what the decoding took from it, too. (SPDL
+ * calls its cached loader's gain without this the noisy neighbour's.) It takes CPU time alone: what decoding
+ * does to caches and memory bandwidth is not made up for. */
+struct pp_ballast;
+
+/* Threads that take `cpus` CPUs together, evenly and in slices of 10 ms; what one does not get in a slice is
+ * not made up for. cpus <= threads. */
+pp_status pp_ballast_start(double cpus, int threads, struct pp_ballast **out, struct pp_err *err);
+/* Ends and joins them. NULL is fine. */
+void pp_ballast_stop(struct pp_ballast *b);
+
+/* Takes that much CPU time on the calling thread: under contention it lasts as much longer as real work
+ * would. */
+void pp_burn_cpu_ns(double ns);
 
 #endif

@@ -5,7 +5,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/device/device.h"
-#include "probe/loader/fault.h"
 #include "probe/ranks/lease.h"
 #include "probe/sampler/sampler.h"
 #include "probe/trace/observe.h"
@@ -65,29 +64,6 @@ static pp_status stream_error(struct reader *r, const struct pp_item *item, pp_s
 
 /* ---- leases (probe/ranks/lease.h) ---- */
 
-/* What the stream still held is on its way: the batch that it is in is closed short, and the shards of other
- * ranks, or the last steps on this one's, are waited for. */
-static pp_status wait_for_lease(struct reader *r)
-{
-    enum { STEP_NS = 10000000 };
-    struct pp_lap lap = reader_lap(r);
-    int wanted = pp_dispatch_flush(&r->l->dispatch);
-    uint64_t now = pp_now_ns(), until = now + pp_lease_look_ns(r->l->opts.lease);
-    pp_phase_begin(r->trace, PP_PHASE_LEASE_WAIT, PP_NO_BATCH);
-    for (; wanted && now < until; now = pp_now_ns()) {
-        /* When all that was read has gone through the trainer, the shards are done whose last samples no
-         * batch told of: those that end in damage, or hold none. Device buffers are free again after their
-         * step. */
-        struct pp_loader *l = r->l;
-        if (pp_dispatch_is_idle(&l->dispatch) && pp_queue_depth(&l->buffers) == (size_t)l->opts.copy_buffers)
-            pp_lease_delivered(l->opts.lease, r->epoch, r->leased);
-        pp_sleep_until_ns(now + STEP_NS < until ? now + STEP_NS : until);
-        wanted = pp_dispatch_flush(&r->l->dispatch) && !pp_stop_is_requested(&r->l->stop);
-    }
-    pp_phase_end(r->trace, PP_PHASE_LEASE_WAIT, &lap);
-    return wanted ? PP_OK : PP_E_INTERRUPTED;
-}
-
 /* Leases the next shard for the stream, or finds that there is none now (r->dry). */
 static pp_status lease_one(struct reader *r, struct pp_err *err)
 {
@@ -127,25 +103,35 @@ static pp_status keep_leases(struct reader *r, struct pp_err *err)
     return st;
 }
 
-/* The stream has nothing. PP_OK: go on; it was waited for a lease. */
-static pp_status stream_is_dry(struct reader *r)
+/* The stream has nothing. PP_OK: go on; it was waited for a lease. What the stream still held is on its way:
+ * the batch that it is in is closed short, and the shards of other ranks, or the last steps on this one's,
+ * are waited for. */
+static pp_status wait_for_lease(struct reader *r)
 {
-    int over = !r->l->opts.lease || r->over;
+    enum { STEP_NS = 10000000 };
+    struct pp_loader *l = r->l;
+    struct pp_lap lap = reader_lap(r);
+    int over = !l->opts.lease || r->over;
     r->dry = r->over = 0;
-    return over ? PP_END : wait_for_lease(r);
+    if (over)
+        return PP_END;
+    int wanted = pp_dispatch_flush(&l->dispatch);
+    uint64_t now = pp_now_ns(), until = now + pp_lease_look_ns(l->opts.lease);
+    pp_phase_begin(r->trace, PP_PHASE_LEASE_WAIT, PP_NO_BATCH);
+    for (; wanted && now < until; now = pp_now_ns()) {
+        /* When all that was read has gone through the trainer, the shards are done whose last samples no
+         * batch told of: those that end in damage, or hold none. Device buffers are free again after their
+         * step. */
+        if (pp_dispatch_is_idle(&l->dispatch) && pp_queue_depth(&l->buffers) == (size_t)l->opts.copy_buffers)
+            pp_lease_delivered(l->opts.lease, r->epoch, r->leased);
+        pp_sleep_until_ns(now + STEP_NS < until ? now + STEP_NS : until);
+        wanted = pp_dispatch_flush(&l->dispatch) && !pp_stop_is_requested(&l->stop);
+    }
+    pp_phase_end(r->trace, PP_PHASE_LEASE_WAIT, &lap);
+    return wanted ? PP_OK : PP_E_INTERRUPTED;
 }
 
 /* ---- an epoch ---- */
-
-/* For the judgement of the order afterwards (report/findings/shuffle.h). */
-static void tell_begun(struct reader *r)
-{
-    uint64_t shard, first;
-    while (pp_stream_begun(r->stream, &shard, &first)) {
-        pp_counter_put(r->trace, r->shard, shard);
-        pp_counter_put(r->trace, r->shard_first, first);
-    }
-}
 
 /* One epoch of the stream into items. PP_END: the epoch is over; PP_E_INTERRUPTED: the loader is stopping. */
 static pp_status read_epoch(struct reader *r, struct pp_err *err)
@@ -176,12 +162,16 @@ static pp_status read_epoch(struct reader *r, struct pp_err *err)
             pp_status go_on = st == PP_END ? st : stream_error(r, item, st, err);
             pp_dispatch_item_done(d, item);
             if (st == PP_END)
-                go_on = stream_is_dry(r);
+                go_on = wait_for_lease(r);
             if (go_on != PP_OK)
                 return go_on;
             continue;
         }
-        tell_begun(r);
+        /* for the judgement of the order afterwards (report/findings/shuffle.h) */
+        for (uint64_t shard, first; pp_stream_begun(r->stream, &shard, &first);) {
+            pp_counter_put(r->trace, r->shard, shard);
+            pp_counter_put(r->trace, r->shard_first, first);
+        }
         lap.sample = item->sample.index;
         lap.bytes = item->sample.size;
         if (item->sample.cache_known) {
@@ -292,22 +282,9 @@ void pp_slot_arrive(const struct pp_slot *s, uint64_t bytes, struct pp_device_ba
                                     .cursor = s->cursor};
 }
 
-static pp_status copy_slot(struct pp_loader *l, const struct pp_slot *s, size_t bytes, struct pp_err *err)
-{
-    struct pp_device_info device;
-    uint64_t ticket;
-    pp_device_info(l->opts.device, &device);
-    pp_fault_copy(l->opts.faults, bytes, device.pinned);
-    pp_device_begin(l->opts.device, s->batch);
-    pp_status st = pp_device_copy_start(l->opts.device, s->data, bytes, &ticket, err);
-    if (st == PP_OK)
-        st = pp_device_copy_wait(l->opts.device, ticket, err);
-    pp_device_end(l->opts.device);
-    return st;
-}
-
 static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_slot *s, struct pp_err *err)
 {
+    struct pp_device *device = l->opts.device;
     struct pp_lap lap = pp_batch_lap(l, s);
     void *item;
     size_t bytes = s->valid * l->row_bytes;
@@ -318,7 +295,15 @@ static pp_status copy_batch(struct pp_loader *l, struct pp_thread *t, struct pp_
         return st;
     pp_phase_begin(t, PP_PHASE_H2D, lap.batch);
     if (!(l->opts.cached_batches && s->copied)) {
-        st = copy_slot(l, s, bytes, err);
+        struct pp_device_info info;
+        uint64_t ticket;
+        pp_device_info(device, &info);
+        pp_fault_copy(l->opts.faults, bytes, info.pinned);
+        pp_device_begin(device, s->batch);
+        st = pp_device_copy_start(device, s->data, bytes, &ticket, err);
+        if (st == PP_OK)
+            st = pp_device_copy_wait(device, ticket, err);
+        pp_device_end(device);
         lap.bytes = bytes;
     }
     s->copied = 1;

@@ -5,7 +5,6 @@
 #include "probe/dataset/dataset.h"
 #include "probe/decode/decode.h"
 #include "probe/device/device.h"
-#include "probe/loader/fault.h"
 #include "probe/ranks/lease.h"
 #include "probe/sampler/sampler.h"
 #include "probe/transform/transform.h"
@@ -53,18 +52,6 @@ pp_status pp_loader_check(const struct pp_loader_opts *o, struct pp_err *err)
     return PP_OK;
 }
 
-/* Bytes of one sample in a batch. */
-static pp_status find_row_bytes(const struct pp_loader_opts *o, size_t *out, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    if (o->transform) {
-        *out = pp_transform_bytes(o->transform);
-    } else {
-        st = pp_dataset_row_bytes(o->dataset, out, err);
-    }
-    return st;
-}
-
 static pp_status make_workers(struct pp_loader *l, struct pp_err *err)
 {
     pp_status st = PP_OK;
@@ -89,17 +76,6 @@ static pp_status make_workers(struct pp_loader *l, struct pp_err *err)
     return st;
 }
 
-static pp_status make_device_batches(struct pp_loader *l, struct pp_err *err)
-{
-    size_t n = (size_t)l->opts.copy_buffers;
-    l->device_batches = calloc(n, sizeof(*l->device_batches));
-    if (!l->device_batches)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu device buffers", n);
-    for (size_t i = 0; i < n; i++)
-        pp_queue_put(&l->buffers, &l->device_batches[i]);
-    return PP_OK;
-}
-
 pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader **out, struct pp_err *err)
 {
     pp_status st = pp_loader_check(opts, err);
@@ -108,31 +84,43 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
     struct pp_loader *l = calloc(1, sizeof(*l));
     if (!l)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the loader");
+    const size_t buffers = (size_t)opts->copy_buffers;
     l->opts = *opts;
     pp_stop_init(&l->stop);
     pp_faults_set_stop(opts->faults, &l->stop);
     /* workers x prefetch batches in the making or ready, and one under the copy lane's hands, or as many as
      * it has decoded at a time */
-    l->n_slots = (size_t)opts->workers * (size_t)opts->prefetch +
-                 (size_t)(opts->decode_on_device ? opts->copy_buffers : 1);
-    if ((st = find_row_bytes(opts, &l->row_bytes, err)) != PP_OK ||
+    l->n_slots = (size_t)opts->workers * (size_t)opts->prefetch + (opts->decode_on_device ? buffers : 1);
+    if (opts->transform)
+        l->row_bytes = pp_transform_bytes(opts->transform);
+    else
+        st = pp_dataset_row_bytes(opts->dataset, &l->row_bytes, err);
+    if (st != PP_OK ||
         (st = pp_device_alloc(opts->device, l->n_slots * opts->batch_size * l->row_bytes, &l->slot_data,
                               err)) != PP_OK ||
         (st = pp_queue_init(&l->ready, l->n_slots, err)) != PP_OK ||
-        (st = pp_queue_init(&l->arrived, (size_t)opts->copy_buffers, err)) != PP_OK ||
-        (st = pp_queue_init(&l->buffers, (size_t)opts->copy_buffers, err)) != PP_OK ||
-        (st = make_device_batches(l, err)) != PP_OK ||
-        (st = pp_dispatch_init(
-             &l->dispatch, &l->opts, &l->ready,
-             &(struct pp_slot_memory){.data = l->slot_data, .n_slots = l->n_slots, .row_bytes = l->row_bytes},
-             err)) != PP_OK ||
-        (st = make_workers(l, err)) != PP_OK || (st = pp_decoding_init(l, err)) != PP_OK ||
-        (st = pp_fallback_init(l, err)) != PP_OK) {
-        pp_loader_destroy(l);
-        return st;
+        (st = pp_queue_init(&l->arrived, buffers, err)) != PP_OK ||
+        (st = pp_queue_init(&l->buffers, buffers, err)) != PP_OK)
+        goto out;
+    l->device_batches = calloc(buffers, sizeof(*l->device_batches));
+    if (!l->device_batches) {
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu device buffers", buffers);
+        goto out;
     }
-    *out = l;
-    return PP_OK;
+    for (size_t i = 0; i < buffers; i++)
+        pp_queue_put(&l->buffers, &l->device_batches[i]);
+    const struct pp_slot_memory memory = {.data = l->slot_data,
+                                          .n_slots = l->n_slots,
+                                          .row_bytes = l->row_bytes};
+    if ((st = pp_dispatch_init(&l->dispatch, &l->opts, &l->ready, &memory, err)) == PP_OK &&
+        (st = make_workers(l, err)) == PP_OK && (st = pp_decoding_init(l, err)) == PP_OK)
+        st = pp_fallback_init(l, err);
+out:
+    if (st != PP_OK)
+        pp_loader_destroy(l);
+    else
+        *out = l;
+    return st;
 }
 
 /* What given-up threads still use: reachable, so that it is no leak. */
@@ -191,26 +179,6 @@ int pp_loader_sample_path(struct pp_loader *l, uint64_t index, char *buf, size_t
     return 1;
 }
 
-static pp_status start(struct pp_loader *l, struct pp_err *err)
-{
-    int rc = pthread_create(&l->copy_thread, NULL, l->decoding.device ? pp_decoding_main : pp_copy_main, l);
-    l->copy_started = rc == 0;
-    if (!rc && l->opts.streaming) {
-        rc = pthread_create(&l->reader_thread, NULL, pp_reader_main, l);
-        l->reader_started = rc == 0;
-    }
-    for (int i = 0; i < l->opts.workers && !rc; i++) {
-        rc = pthread_create(&l->workers[i].thread, NULL, pp_worker_main, &l->workers[i]);
-        l->workers[i].started = rc == 0;
-    }
-    if (!rc && l->opts.ballast_cpus > 0)
-        return pp_ballast_start(l->opts.ballast_cpus, l->opts.workers, &l->ballast, err);
-    return rc ? pp_fail_errno(err, rc,
-                              "starting the loader's threads (%d workers) failed; try fewer --workers",
-                              l->opts.workers)
-              : PP_OK;
-}
-
 /* Waits for a thread that reads; 0 when it was given up instead. A thread that is not in a read is waited
  * for, however long it takes. */
 static int join_reading(struct pp_loader *l, pthread_t thread, struct pp_gate *gate, uint64_t *patience_ends)
@@ -249,7 +217,7 @@ static void join_all(struct pp_loader *l)
         pthread_join(l->copy_thread, NULL);
 }
 
-static void sum_up(struct pp_loader *l, struct pp_loader_result *r)
+static void sum_result(struct pp_loader *l, struct pp_loader_result *r)
 {
     uint64_t now = pp_now_ns();
     for (int i = 0; i < l->opts.workers; i++) {
@@ -307,13 +275,28 @@ pp_status pp_loader_run(struct pp_loader *l, struct pp_loader_result *result, st
                                         .position = l->opts.start_position,
                                         .cursor = l->opts.start_cursor,
                                         .ended_by = "error"};
-    pp_status st = start(l, err);
+    pp_status st = PP_OK;
+    int rc = pthread_create(&l->copy_thread, NULL, l->decoding.device ? pp_decoding_main : pp_copy_main, l);
+    l->copy_started = rc == 0;
+    if (!rc && l->opts.streaming) {
+        rc = pthread_create(&l->reader_thread, NULL, pp_reader_main, l);
+        l->reader_started = rc == 0;
+    }
+    for (int i = 0; i < l->opts.workers && !rc; i++) {
+        rc = pthread_create(&l->workers[i].thread, NULL, pp_worker_main, &l->workers[i]);
+        l->workers[i].started = rc == 0;
+    }
+    if (rc)
+        st = pp_fail_errno(err, rc, "starting the loader's threads (%d workers) failed; try fewer --workers",
+                           l->opts.workers);
+    else if (l->opts.ballast_cpus > 0)
+        st = pp_ballast_start(l->opts.ballast_cpus, l->opts.workers, &l->ballast, err);
     if (st == PP_OK)
         pp_trainer_run(l, result);
     else
         pp_stop_fail(&l->stop, st, err);
     join_all(l);
-    sum_up(l, result);
+    sum_result(l, result);
     if (l->dispatch.failure != PP_OK) /* counts when nothing failed before it */
         pp_stop_fail(&l->stop, l->dispatch.failure, &l->dispatch.failure_err);
     if (l->stop.failure != PP_OK) {

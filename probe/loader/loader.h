@@ -96,7 +96,7 @@ struct pp_loader_opts {
      * batches are then delivered again and again at no cost, and hold what their slot was filled with first.
      * Not when streaming. */
     int cached_batches;
-    double ballast_cpus; /* CPUs taken for nothing meanwhile (loader/ballast.h), by as many threads as there
+    double ballast_cpus; /* CPUs taken for nothing meanwhile (loader/fault.h), by as many threads as there
                             are workers; 0: none */
     /* streaming */
     int streaming;
@@ -138,7 +138,7 @@ struct pp_loader_decode {
     struct pp_loader_difference difference[PP_LOADER_DIFFERENCES];
     size_t differences;
     char gave_up[480];            /* "" or why the decoding went on on the CPU */
-    char lost[480];               /* "" or why the run went on without the device (loader/fallback.h) */
+    char lost[480];               /* "" or why the run went on without the device (loader/decoding.h) */
     uint64_t gave_up_ns, lost_ns; /* when; monotonic */
 };
 

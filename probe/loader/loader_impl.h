@@ -5,11 +5,9 @@
 
 #include "probe/base/io.h"
 #include "probe/loader/ahead.h"
-#include "probe/loader/ballast.h"
 #include "probe/loader/decoding.h"
 #include "probe/loader/dispatch.h"
-#include "probe/loader/fallback.h"
-#include "probe/loader/gate.h"
+#include "probe/loader/fault.h"
 #include "probe/loader/loader.h"
 #include "probe/loader/queue.h"
 #include "probe/loader/stop.h"

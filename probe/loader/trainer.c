@@ -4,7 +4,6 @@
 
 #include "probe/base/clock.h"
 #include "probe/device/device.h"
-#include "probe/loader/fault.h"
 #include "probe/ranks/collective.h"
 #include "probe/ranks/lease.h"
 #include "probe/trace/observe.h"
@@ -48,59 +47,11 @@ static pp_status wait_batch(struct pp_loader *l, const struct pp_loader_result *
     }
 }
 
-static pp_status device_step(struct pp_loader *l, uint64_t batch, struct pp_err *err)
-{
-    pp_device_begin(l->opts.device, batch);
-    pp_status st = pp_device_step_start(l->opts.device, l->opts.step_ns, err);
-    if (st == PP_OK)
-        st = pp_device_step_wait(l->opts.device, err);
-    pp_device_end(l->opts.device);
-    return st;
-}
-
-static pp_status step(struct pp_loader *l, uint64_t batch, struct pp_err *err)
-{
-    uint64_t cpu_end = pp_thread_cpu_ns() + l->opts.step_ns;
-    switch (l->opts.step) {
-    case PP_STEP_NONE: break;
-    case PP_STEP_SPIN: /* of CPU time, as the host part of a real step is: a trainer that has to share its CPU
-                          takes longer */
-        while (pp_thread_cpu_ns() < cpu_end && !pp_stop_is_requested(&l->stop)) {
-        }
-        break;
-    case PP_STEP_SLEEP: pp_stop_sleep(&l->stop, l->opts.step_ns); break;
-    case PP_STEP_DEVICE:
-    case PP_STEP_DEVICE_WORK: {
-        /* Without the device, a sleep. */
-        int sleeps = pp_fallback_is_taken(&l->fallback);
-        pp_status st = sleeps ? PP_OK : device_step(l, batch, err);
-        if (st != PP_OK && pp_fallback_take(l, err)) {
-            sleeps = 1;
-            st = PP_OK;
-        }
-        if (sleeps)
-            pp_stop_sleep(&l->stop, l->opts.step_ns);
-        return st;
-    }
-    }
-    return PP_OK;
-}
-
 /* ---- the other ranks ---- */
 
 struct counters {
     uint16_t depth[3], last_rank, others_ns;
 };
-
-static struct counters counters_of(struct pp_session *s)
-{
-    return (struct counters){
-        .depth = {pp_name_intern(s, "queue_ready_batches"), pp_name_intern(s, "queue_free_slots"),
-                  pp_name_intern(s, "queue_device_batches")},
-        .last_rank = pp_name_intern(s, "collective_last_rank"),
-        .others_ns = pp_name_intern(s, "collective_others_ns"),
-    };
-}
 
 struct waiting {
     struct pp_loader *loader;
@@ -109,18 +60,18 @@ struct waiting {
 };
 
 /* The run ends on time also while another rank is waited for. */
-static int look(void *ctx)
+static int look_while_waiting(void *ctx)
 {
     const struct waiting *w = ctx;
     tick(w->loader, w->result, w->wait_ns);
     return pp_stop_is_requested(&w->loader->stop) || pp_now_ns() >= w->deadline_ns;
 }
 
-static void gather(struct pp_loader *l, struct pp_thread *t, const struct pp_loader_result *r)
+static void gather_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp_loader_result *r)
 {
     struct waiting w = {.loader = l, .result = r, .deadline_ns = UINT64_MAX};
     pp_phase_begin(t, PP_PHASE_COLLECTIVE, PP_NO_BATCH);
-    pp_status st = pp_collective_gather(l->opts.collective, look, &w);
+    pp_status st = pp_collective_gather(l->opts.collective, look_while_waiting, &w);
     pp_phase_end(t, PP_PHASE_COLLECTIVE,
                  &(struct pp_lap){.sample = PP_NO_SAMPLE,
                                   .batch = PP_NO_BATCH,
@@ -137,7 +88,7 @@ static void meet_ranks(struct pp_loader *l, struct pp_thread *t, const struct pp
     if (!c || pp_collective_is_alone(c))
         return;
     pp_phase_begin(t, PP_PHASE_COLLECTIVE, (uint32_t)b->batch);
-    pp_status st = pp_collective_meet(c, look, w, &met);
+    pp_status st = pp_collective_meet(c, look_while_waiting, w, &met);
     pp_phase_end(t, PP_PHASE_COLLECTIVE,
                  &(struct pp_lap){.sample = b->samples,
                                   .batch = (uint32_t)b->batch,
@@ -163,26 +114,22 @@ static void tell_news(struct pp_loader *l)
             l->opts.events.note(l->opts.events.ctx, leased);
 }
 
-static void record_depths(struct pp_loader *l, struct pp_thread *t, const uint16_t names[3])
+/* How full the queues are, and where a resumed run goes on: behind the batch with the highest number, since
+ * every batch before it has been delivered by then. */
+static void note_batch(struct pp_loader *l, struct pp_thread *t, const struct counters *names,
+                       const struct pp_device_batch *b, uint64_t *highest, struct pp_loader_result *r)
 {
+    if (!r->batches || b->batch >= *highest) {
+        *highest = b->batch;
+        r->epoch = b->epoch;
+        r->position = b->end_position;
+        r->cursor = b->cursor;
+    }
     if (!t)
         return;
-    const uint64_t depth[3] = {pp_queue_depth(&l->ready), pp_dispatch_free_slots(&l->dispatch),
-                               pp_queue_depth(&l->arrived)};
-    for (int i = 0; i < 3; i++)
-        pp_counter_put(t, names[i], depth[i]);
-}
-
-/* Where a resumed run goes on: behind the batch with the highest number, since every batch before it has been
- * delivered by then. */
-static void note_position(struct pp_loader_result *r, const struct pp_device_batch *b, uint64_t *highest)
-{
-    if (r->batches && b->batch < *highest)
-        return;
-    *highest = b->batch;
-    r->epoch = b->epoch;
-    r->position = b->end_position;
-    r->cursor = b->cursor;
+    pp_counter_put(t, names->depth[0], pp_queue_depth(&l->ready));
+    pp_counter_put(t, names->depth[1], pp_dispatch_free_slots(&l->dispatch));
+    pp_counter_put(t, names->depth[2], pp_queue_depth(&l->arrived));
 }
 
 static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_device_batch *b)
@@ -191,11 +138,33 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
                          .batch = (uint32_t)b->batch,
                          .epoch = (uint16_t)b->epoch,
                          .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch)};
+    struct pp_device *device = l->opts.device;
     struct pp_err err;
     if (l->opts.step != PP_STEP_NONE) {
         struct pp_lap stepped = lap;
+        uint64_t cpu_end = pp_thread_cpu_ns() + l->opts.step_ns;
+        int on_device = l->opts.step == PP_STEP_DEVICE || l->opts.step == PP_STEP_DEVICE_WORK;
+        int sleeps = l->opts.step == PP_STEP_SLEEP || (on_device && pp_fallback_is_taken(&l->fallback));
+        pp_status st = PP_OK;
         pp_phase_begin(t, PP_PHASE_STEP, lap.batch);
-        pp_status st = step(l, b->batch, &err);
+        if (on_device && !sleeps) {
+            pp_device_begin(device, b->batch);
+            st = pp_device_step_start(device, l->opts.step_ns, &err);
+            if (st == PP_OK)
+                st = pp_device_step_wait(device, &err);
+            pp_device_end(device);
+            if (st != PP_OK && pp_fallback_take(l, &err)) { /* without the device, a sleep */
+                sleeps = 1;
+                st = PP_OK;
+            }
+        }
+        if (sleeps)
+            pp_stop_sleep(&l->stop, l->opts.step_ns);
+        /* Of CPU time, as the host part of a real step is: a trainer that has to share its CPU takes longer.
+         */
+        while (l->opts.step == PP_STEP_SPIN && pp_thread_cpu_ns() < cpu_end &&
+               !pp_stop_is_requested(&l->stop)) {
+        }
         if (st != PP_OK) {
             pp_stop_fail(&l->stop, st, &err);
             stepped.flags |= PP_SPAN_ERROR;
@@ -206,7 +175,7 @@ static void do_step(struct pp_loader *l, struct pp_thread *t, const struct pp_de
         pp_phase_begin(t, PP_PHASE_DEVICE_SYNC, lap.batch);
         if (pp_device_sync(pp_fallback_device(l), &err) != PP_OK && !pp_fallback_take(l, &err))
             pp_stop_fail(&l->stop, err.code, &err);
-        pp_fault_sync(l->opts.faults);
+        pp_fault_pass(l->opts.faults, PP_FAULT_SYNC);
         pp_phase_end(t, PP_PHASE_DEVICE_SYNC, &lap);
     }
 }
@@ -215,14 +184,20 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
 {
     const struct pp_loader_opts *o = &l->opts;
     struct pp_thread *t = pp_thread_register(o->session, PP_LANE_TRAINER, "pp-trainer");
-    struct counters names = counters_of(o->session);
+    const struct counters names = {
+        .depth = {pp_name_intern(o->session, "queue_ready_batches"),
+                  pp_name_intern(o->session, "queue_free_slots"),
+                  pp_name_intern(o->session, "queue_device_batches")},
+        .last_rank = pp_name_intern(o->session, "collective_last_rank"),
+        .others_ns = pp_name_intern(o->session, "collective_others_ns"),
+    };
     uint64_t highest = 0, wait_ns = 0, deadline = UINT64_MAX;
     int draining = 0;
 
     pp_lap_start(t);
     r->start_ns = pp_now_ns();
     if (o->collective)
-        gather(l, t, r);
+        gather_ranks(l, t, r);
     r->start_ns = pp_now_ns(); /* the ranks of a run start together */
     if (o->max_ns)
         deadline = r->start_ns + o->max_ns;
@@ -253,8 +228,7 @@ void pp_trainer_run(struct pp_loader *l, struct pp_loader_result *r)
                                           .flags = PP_SPAN_COUNT | pp_batch_flags(l, b->batch)});
             if (!r->batches)
                 r->first_batch_ns = pp_now_ns();
-            note_position(r, b, &highest);
-            record_depths(l, t, names.depth);
+            note_batch(l, t, &names, b, &highest, r);
             do_step(l, t, b);
             meet_ranks(l, t, b, &names, &(struct waiting){l, r, wait_ns, draining ? UINT64_MAX : deadline},
                        r);

@@ -5,7 +5,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
-#include "probe/loader/fault.h"
 #include "probe/trace/observe.h"
 #include "probe/trace/trace.h"
 #include "probe/transform/transform.h"
@@ -32,58 +31,46 @@ static struct pp_lap lap_of(const struct pp_worker *w, const struct pp_slot *slo
                            .flags = pp_batch_flags(w->loader, slot->batch)};
 }
 
-static void lap(struct pp_worker *w, pp_phase phase, struct pp_lap *l, pp_status st)
+static void end_phase(struct pp_worker *w, pp_phase phase, struct pp_lap *l, pp_status st)
 {
     struct pp_lap copy = *l;
     copy.flags |= st == PP_OK ? 0 : PP_SPAN_ERROR;
     pp_phase_end(w->trace, phase, &copy);
 }
 
-static struct pp_fault_at fault_at(const struct pp_worker *w, const struct pp_slot *slot, uint64_t index)
-{
-    return (struct pp_fault_at){.epoch = slot->epoch, .sample = index, .worker = w->number};
-}
-
-/* The first read of a sample may have been made ahead. *wait_ns: before the next one. */
-static pp_status read_once(struct pp_worker *w, const struct pp_read_context *c, uint64_t backoff,
-                           uint64_t *wait_ns, struct pp_err *err)
-{
-    struct pp_ahead_result result;
-    pp_status st;
-    pp_gate_enter(&w->gate);
-    if (w->ahead && c->attempt == 0 && pp_ahead_head(w->ahead)->index == c->sample) {
-        st = pp_ahead_wait(w->ahead, &result, err);
-        w->in_hand = result.sample;
-        *wait_ns = result.wait_ns;
-    } else {
-        st = pp_dataset_read_for(w->loader->opts.dataset, c, &w->sample, err);
-        w->in_hand = &w->sample;
-        *wait_ns = st == PP_E_TRANSIENT ? pp_storage_retry_wait_ns(backoff) : 0;
-    }
-    pp_gate_leave(&w->gate);
-    return st;
-}
-
+/* The first read of a sample may have been made ahead. */
 static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *slot, uint64_t index,
                                    struct pp_err *err)
 {
     const struct pp_loader_opts *o = &w->loader->opts;
-    uint64_t backoff = o->retry_backoff_ns, wait_ns;
+    uint64_t backoff = o->retry_backoff_ns, wait_ns; /* before the next one */
     for (int attempt = 0;; attempt++) {
         struct pp_lap l = lap_of(w, slot, index);
-        pp_phase_begin_sample(w->trace, PP_PHASE_READ, l.batch, index);
         const struct pp_read_context context = {.epoch = slot->epoch,
                                                 .sample = index,
                                                 .worker = w->number,
                                                 .attempt = attempt};
-        pp_status st = read_once(w, &context, backoff, &wait_ns, err);
+        pp_status st;
+        pp_phase_begin_sample(w->trace, PP_PHASE_READ, l.batch, index);
+        pp_gate_enter(&w->gate);
+        if (w->ahead && attempt == 0 && pp_ahead_head(w->ahead)->index == index) {
+            struct pp_ahead_result result;
+            st = pp_ahead_wait(w->ahead, &result, err);
+            w->in_hand = result.sample;
+            wait_ns = result.wait_ns;
+        } else {
+            st = pp_dataset_read_for(o->dataset, &context, &w->sample, err);
+            w->in_hand = &w->sample;
+            wait_ns = st == PP_E_TRANSIENT ? pp_storage_retry_wait_ns(backoff) : 0;
+        }
+        pp_gate_leave(&w->gate);
         l.bytes = st == PP_OK ? w->in_hand->size : 0;
         if (st == PP_OK && w->in_hand->cache_known) {
             l.flags |= PP_SPAN_HAS_CACHE;
             l.cache_hit_kib = (uint32_t)((w->in_hand->cache_hit_bytes + 512) >> 10);
         }
         l.flags |= attempt ? PP_SPAN_RETRY : 0;
-        lap(w, PP_PHASE_READ, &l, st);
+        end_phase(w, PP_PHASE_READ, &l, st);
         if (st != PP_E_TRANSIENT || attempt >= o->retries || pp_stop_is_requested(&w->loader->stop))
             return st;
         w->retries++;
@@ -92,7 +79,7 @@ static pp_status read_with_retries(struct pp_worker *w, const struct pp_slot *sl
         backoff *= 2;
         l = lap_of(w, slot, index);
         l.flags |= PP_SPAN_RETRY;
-        lap(w, PP_PHASE_RETRY, &l, PP_OK);
+        end_phase(w, PP_PHASE_RETRY, &l, PP_OK);
     }
 }
 
@@ -105,7 +92,7 @@ static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c,
     struct pp_image_info info;
     struct pp_transform_plan plan;
     struct pp_pixels pixels;
-    struct pp_fault_at at = fault_at(w, c->slot, in->index);
+    struct pp_fault_at at = {.epoch = c->slot->epoch, .sample = in->index, .worker = w->number};
     int later = 0; /* on the device */
     pp_phase_begin_sample(w->trace, PP_PHASE_DECODE, l.batch, in->index);
     uint64_t token = pp_fault_decode_begin(o->faults);
@@ -125,26 +112,14 @@ static pp_status fill_from_pixels(struct pp_worker *w, const struct pp_claim *c,
     }
     pp_fault_decode_end(o->faults, &at, token);
     l.bytes = st != PP_OK ? 0 : later ? in->size : (uint64_t)pixels.width * (uint64_t)pixels.height * 3;
-    lap(w, PP_PHASE_DECODE, &l, st);
+    end_phase(w, PP_PHASE_DECODE, &l, st);
     if (st != PP_OK || later)
         return st;
     pp_phase_begin_sample(w->trace, PP_PHASE_TRANSFORM, l.batch, in->index);
     st = pp_transform_apply(o->transform, &plan, &pixels, w->scratch, out, err);
-    pp_fault_transform(o->faults, &at);
+    pp_fault_pass(o->faults, PP_FAULT_TRANSFORM);
     l.bytes = w->loader->row_bytes;
-    lap(w, PP_PHASE_TRANSFORM, &l, st);
-    return st;
-}
-
-/* The decoder makes the row itself, in one phase. */
-static pp_status fill_by_decoder(struct pp_worker *w, const struct pp_claim *c, pp_phase phase,
-                                 const struct pp_encoded *in, void *out, struct pp_err *err)
-{
-    struct pp_lap l = lap_of(w, c->slot, in->index);
-    pp_phase_begin_sample(w->trace, phase, l.batch, in->index);
-    pp_status st = pp_decoder_row(w->decoder, in, out, w->loader->row_bytes, err);
-    l.bytes = st == PP_OK ? in->size : 0;
-    lap(w, phase, &l, st);
+    end_phase(w, PP_PHASE_TRANSFORM, &l, st);
     return st;
 }
 
@@ -152,13 +127,20 @@ static pp_status fill_by_decoder(struct pp_worker *w, const struct pp_claim *c, 
 static pp_status fill_row(struct pp_worker *w, const struct pp_claim *c, uint64_t index, struct pp_err *err)
 {
     pp_status st = c->item ? PP_OK : read_with_retries(w, c->slot, index, err);
+    if (st != PP_OK)
+        return st;
     const struct pp_sample *s = c->item ? &c->item->sample : w->in_hand;
-    if (st == PP_OK) {
-        struct pp_encoded in = {.data = s->data, .size = s->size, .index = index};
-        const struct pp_decode_ops *ops = pp_decoder_choose(w->decoder, &in);
-        void *out = c->slot->data + c->row * w->loader->row_bytes;
-        st = ops && ops->result == PP_DECODED_ROW ? fill_by_decoder(w, c, ops->phase, &in, out, err)
-                                                  : fill_from_pixels(w, c, &in, out, err);
+    struct pp_encoded in = {.data = s->data, .size = s->size, .index = index};
+    const struct pp_decode_ops *ops = pp_decoder_choose(w->decoder, &in);
+    void *out = c->slot->data + c->row * w->loader->row_bytes;
+    if (ops && ops->result == PP_DECODED_ROW) { /* the decoder makes the row itself, in one phase */
+        struct pp_lap l = lap_of(w, c->slot, index);
+        pp_phase_begin_sample(w->trace, ops->phase, l.batch, index);
+        st = pp_decoder_row(w->decoder, &in, out, w->loader->row_bytes, err);
+        l.bytes = st == PP_OK ? in.size : 0;
+        end_phase(w, ops->phase, &l, st);
+    } else {
+        st = fill_from_pixels(w, c, &in, out, err);
     }
     if (st == PP_OK) {
         c->slot->labels[c->row] = s->label;
@@ -227,12 +209,6 @@ int pp_worker_make_row(struct pp_worker *w, struct pp_slot *s, uint32_t row, con
     return st == PP_OK || recover_row(w, &c, st, &err);
 }
 
-/* The slot has been delivered before, and cached_batches delivers it again as it is. */
-static int is_cached(const struct pp_worker *w, const struct pp_slot *s)
-{
-    return w->loader->opts.cached_batches && s->copied;
-}
-
 uint32_t pp_slot_close_up(const struct pp_loader *l, struct pp_slot *s, uint32_t n, const uint8_t *usable)
 {
     uint32_t to = 0;
@@ -251,36 +227,32 @@ uint32_t pp_slot_close_up(const struct pp_loader *l, struct pp_slot *s, uint32_t
     return to;
 }
 
-/* With no errors there is nothing to move: the workers wrote in place. The phase begins where the worker's
- * last one ended, so that no time between the two is without a phase. */
-static void collate(struct pp_worker *w, struct pp_slot *s)
-{
-    size_t row_bytes = w->loader->row_bytes;
-    pp_phase_begin(w->trace, PP_PHASE_COLLATE, (uint32_t)s->batch);
-    uint32_t to = s->valid = pp_slot_close_up(w->loader, s, s->rows, s->usable);
-    if (!is_cached(w, s))
-        pp_fault_collate(w->loader->opts.faults);
-    struct pp_lap l = lap_of(w, s, to);
-    l.flags |= PP_SPAN_COUNT;
-    l.bytes = to == s->rows ? 0 : to * row_bytes;
-    lap(w, PP_PHASE_COLLATE, &l, PP_OK);
-}
-
 static void do_claim(struct pp_worker *w, const struct pp_claim *c)
 {
-    struct pp_dispatch *d = &w->loader->dispatch;
-    if (!c->only_collate && !(w->loader->opts.cached_batches && c->slot->usable[c->row])) {
+    struct pp_loader *loader = w->loader;
+    struct pp_dispatch *d = &loader->dispatch;
+    struct pp_slot *s = c->slot;
+    if (!c->only_collate && !(loader->opts.cached_batches && s->usable[c->row])) {
         struct pp_err err;
         pp_err_clear(&err);
         pp_status st = fill_row(w, c, c->index, &err);
-        c->slot->usable[c->row] = (uint8_t)(st == PP_OK || recover_row(w, c, st, &err));
+        s->usable[c->row] = (uint8_t)(st == PP_OK || recover_row(w, c, st, &err));
         if (c->item)
             pp_dispatch_item_done(d, c->item);
     }
-    if (c->only_collate || pp_dispatch_row_done(d, c->slot)) {
-        collate(w, c->slot);
-        pp_dispatch_finish(d, c->slot);
-    }
+    if (!c->only_collate && !pp_dispatch_row_done(d, s))
+        return;
+    /* Collate. With no errors there is nothing to move: the workers wrote in place. The phase begins where
+     * the worker's last one ended, so that no time between the two is without a phase. */
+    pp_phase_begin(w->trace, PP_PHASE_COLLATE, (uint32_t)s->batch);
+    s->valid = pp_slot_close_up(loader, s, s->rows, s->usable);
+    if (!(loader->opts.cached_batches && s->copied)) /* else it is delivered again as it is */
+        pp_fault_pass(loader->opts.faults, PP_FAULT_COLLATE);
+    struct pp_lap l = lap_of(w, s, s->valid);
+    l.flags |= PP_SPAN_COUNT;
+    l.bytes = s->valid == s->rows ? 0 : s->valid * loader->row_bytes;
+    end_phase(w, PP_PHASE_COLLATE, &l, PP_OK);
+    pp_dispatch_finish(d, s);
 }
 
 /* With reads ahead as many rows are claimed as there is room for, but a worker that holds some waits for no
@@ -291,10 +263,9 @@ static int next_claim(struct pp_worker *w, struct pp_claim *c)
     struct pp_dispatch *d = &w->loader->dispatch;
     pp_status st = PP_OK;
     if (!w->ahead)
-        return pp_dispatch_claim(d, w->trace, c) == PP_OK;
+        return pp_dispatch_claim(d, w->trace, 1, c) == PP_OK;
     while (st == PP_OK && pp_ahead_count(w->ahead) < w->loader->opts.inflight) {
-        st = pp_ahead_count(w->ahead) ? pp_dispatch_claim_now(d, w->trace, c)
-                                      : pp_dispatch_claim(d, w->trace, c);
+        st = pp_dispatch_claim(d, w->trace, pp_ahead_count(w->ahead) == 0, c);
         if (st == PP_OK)
             pp_ahead_push(w->ahead, c);
     }
@@ -304,24 +275,11 @@ static int next_claim(struct pp_worker *w, struct pp_claim *c)
     return 1;
 }
 
-/* Reads that do not return are waited for as any other: within the gate. */
-static void end_ahead(struct pp_worker *w)
-{
-    if (!w->ahead)
-        return;
-    pp_gate_enter(&w->gate);
-    pp_ahead_stop(w->ahead);
-    w->ahead_grown = pp_ahead_grown(w->ahead);
-    w->ahead_bytes = pp_ahead_footprint(w->ahead);
-    pp_ahead_destroy(w->ahead);
-    w->ahead = NULL;
-    pp_gate_leave(&w->gate);
-}
-
 void *pp_worker_main(void *arg)
 {
     struct pp_worker *w = arg;
     struct pp_loader *l = w->loader;
+    struct pp_faults *faults = l->opts.faults;
     struct pp_claim c;
     uint64_t epoch = l->opts.start_epoch;
     char name[16];
@@ -329,8 +287,8 @@ void *pp_worker_main(void *arg)
     pthread_setname_np(pthread_self(), name);
     w->trace = pp_thread_register(l->opts.session, PP_LANE_WORKER, name);
     pp_lap_start(w->trace);
-    if (l->opts.faults) { /* a worker that is slow to start, as a spawned process is */
-        pp_fault_start(l->opts.faults);
+    if (faults) { /* a worker that is slow to start, as a spawned process is */
+        pp_fault_pass(faults, PP_FAULT_START);
         pp_phase_end(w->trace, PP_PHASE_STARTUP, NULL);
     }
     while (next_claim(w, &c)) {
@@ -338,17 +296,25 @@ void *pp_worker_main(void *arg)
             w->warm = 1;
             w->grown_before_warm = pp_worker_grown(w);
         }
-        if (l->opts.faults && c.slot->epoch != epoch) {
+        if (faults && c.slot->epoch != epoch) {
             epoch = c.slot->epoch;
-            pp_fault_epoch(l->opts.faults);
+            pp_fault_pass(faults, PP_FAULT_EPOCH);
             struct pp_lap restart = lap_of(w, c.slot, PP_NO_SAMPLE);
-            lap(w, PP_PHASE_STARTUP, &restart, PP_OK);
+            end_phase(w, PP_PHASE_STARTUP, &restart, PP_OK);
         }
         do_claim(w, &c);
         if (w->ahead)
             pp_ahead_pop(w->ahead);
     }
-    end_ahead(w);
+    if (w->ahead) { /* reads that do not return are waited for as any other: within the gate */
+        pp_gate_enter(&w->gate);
+        pp_ahead_stop(w->ahead);
+        w->ahead_grown = pp_ahead_grown(w->ahead);
+        w->ahead_bytes = pp_ahead_footprint(w->ahead);
+        pp_ahead_destroy(w->ahead);
+        w->ahead = NULL;
+        pp_gate_leave(&w->gate);
+    }
     w->io = pp_io_tally();
     pp_thread_retire(w->trace);
     pp_gate_end(&w->gate);

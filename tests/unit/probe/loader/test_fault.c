@@ -128,7 +128,7 @@ static void a_stop_ends_what_is_injected(void **state)
         pp_fault_before_read(f, &at, 0, NULL);
         pp_fault_cold(f, &at);
         pp_fault_after_read(f, 20);
-        pp_fault_transform(f, &at);
+        pp_fault_pass(f, PP_FAULT_TRANSFORM);
         if (pp_now_ns() - t0 > UINT64_C(5000000000))
             fail_msg("%s went on for %.1f s", specs[i], (double)(pp_now_ns() - t0) / 1e9);
         assert_true(pp_now_ns() - t0 >= 90000000);
@@ -142,9 +142,8 @@ static void costs_burn_cpu(void **state)
 {
     (void)state;
     struct pp_faults *f = parse("transform-cost=10ms");
-    struct pp_fault_at at = {0};
     uint64_t cpu0 = pp_thread_cpu_ns();
-    pp_fault_transform(f, &at);
+    pp_fault_pass(f, PP_FAULT_TRANSFORM);
     assert_true(pp_thread_cpu_ns() - cpu0 >= 10000000);
     pp_faults_destroy(f);
 }
@@ -252,11 +251,11 @@ static void nothing_happens_without_faults(void **state)
     assert_int_equal(pp_fault_before_read(NULL, &at, 0, NULL), PP_OK);
     pp_fault_after_read(NULL, 1u << 30);
     pp_fault_decode_end(NULL, &at, pp_fault_decode_begin(NULL));
-    pp_fault_transform(NULL, &at);
-    pp_fault_collate(NULL);
-    pp_fault_start(NULL);
-    pp_fault_epoch(NULL);
-    pp_fault_sync(NULL);
+    pp_fault_pass(NULL, PP_FAULT_TRANSFORM);
+    pp_fault_pass(NULL, PP_FAULT_COLLATE);
+    pp_fault_pass(NULL, PP_FAULT_START);
+    pp_fault_pass(NULL, PP_FAULT_EPOCH);
+    pp_fault_pass(NULL, PP_FAULT_SYNC);
     pp_fault_copy(NULL, 1u << 30, 0);
     assert_int_equal(pp_fault_cold(NULL, &at), 0);
     assert_int_equal(pp_faults_set_dataset(NULL, 5, NULL), PP_OK);

@@ -1,6 +1,6 @@
 /* A thread that is given up within a call touches nothing afterwards; one that is outside cannot be given up.
  */
-#include "probe/loader/gate.h"
+#include "probe/loader/stop.h"
 
 #include <pthread.h>
 #include <setjmp.h>
