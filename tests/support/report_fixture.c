@@ -3,14 +3,6 @@
 char *report_text;
 size_t report_text_size;
 
-struct pp_report *report_built(struct fake_run *f)
-{
-    struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
-    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
-    return r;
-}
-
 struct fake_run *report_full_run(int workers)
 {
     struct fake_pipeline p = {
@@ -98,146 +90,44 @@ struct fake_run *report_full_run(int workers)
     return f;
 }
 
-/* Shapes of a worker's cycle, and of the trainer's, that make a class; `job`: of a program that says nothing
- * of its loader. */
+const struct pp_report *report_full(void)
+{
+    static struct pp_report *r; /* lives with the process */
+    if (!r) {
+        struct fake_run *f = report_full_run(2);
+        r = report_of(f);
+        fake_free(f);
+    }
+    return r;
+}
+
+/* clang-format off */
+#define CPU(ns)                    {PP_PHASE_DECODE, (ns), 0.97, 0.01}, {PP_PHASE_TRANSFORM, 500000, 0.97, 0.01}
+#define WARM_READS(decode_ns)      {{PP_PHASE_READ, 100000, 0.5, 0.01}, CPU(decode_ns)}
+#define AND_REST(decode_ns, rest_ns) \
+                                   {{PP_PHASE_READ, 100000, 0.5, 0.01}, CPU(decode_ns), {PP_PHASE_SLOT_WAIT, (rest_ns), 0.01, 0}}
+#define SLOW_READS                 {{PP_PHASE_READ, 9500000, 0.03, 0.01}, {PP_PHASE_DECODE, 2500000, 0.97, 0.02}, \
+                                    {PP_PHASE_TRANSFORM, 500000, 0.97, 0.02}}
+/* clang-format on */
+
+/* Shapes of a worker's cycle, and of the trainer's, that make a class; times in ms; `job`: of a program that
+ * says nothing of its loader. */
 static const struct {
     const char *name;
     int workers, batches, job;
-    uint64_t wait_ns, step_ns, sync_ns, h2d_ns;
+    double wait, step, sync, h2d;
     struct fake_stage stage[4];
-    const char *cpus, *step, *outcome, *pageable;
-    double used_cpus; /* 0: not counted */
+    const char *cpus, *outcome, *pageable; /* NULL: finished, false */
+    double used_cpus;                      /* 0: not counted */
 } classes[REPORT_CLASSES] = {
-    {"storage",
-     2,
-     70,
-     0,
-     30 * FAKE_MS,
-     20 * FAKE_MS,
-     0,
-     FAKE_MS,
-     {{PP_PHASE_READ, 9500000, 0.03, 0.01},
-      {PP_PHASE_DECODE, 2500000, 0.97, 0.02},
-      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.02}},
-     "8",
-     "sleep",
-     "finished",
-     "false",
-     0},
-    {"too-few-workers",
-     1,
-     90,
-     0,
-     30 * FAKE_MS,
-     10 * FAKE_MS,
-     0,
-     FAKE_MS,
-     {{PP_PHASE_READ, 100000, 0.5, 0.01},
-      {PP_PHASE_DECODE, 4400000, 0.97, 0.01},
-      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.01}},
-     "16",
-     "sleep",
-     "finished",
-     "false",
-     0.97},
-    {"cpu-saturated",
-     2,
-     90,
-     0,
-     30 * FAKE_MS,
-     10 * FAKE_MS,
-     0,
-     FAKE_MS,
-     {{PP_PHASE_READ, 100000, 0.5, 0.01},
-      {PP_PHASE_DECODE, 9400000, 0.97, 0.01},
-      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.01}},
-     "2",
-     "sleep",
-     "finished",
-     "false",
-     0},
-    {"interrupted",
-     2,
-     70,
-     0,
-     30 * FAKE_MS,
-     20 * FAKE_MS,
-     0,
-     FAKE_MS,
-     {{PP_PHASE_READ, 9500000, 0.03, 0.01},
-      {PP_PHASE_DECODE, 2500000, 0.97, 0.02},
-      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.02}},
-     "8",
-     "sleep",
-     "interrupted",
-     "false",
-     0},
-    {"keeps-up",
-     4,
-     90,
-     0,
-     FAKE_MS / 2,
-     40 * FAKE_MS,
-     0,
-     FAKE_MS / 4,
-     {{PP_PHASE_READ, 100000, 0.5, 0.01},
-      {PP_PHASE_DECODE, 4400000, 0.97, 0.01},
-      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.01},
-      {PP_PHASE_SLOT_WAIT, 15250000, 0.01, 0}},
-     "8",
-     "sleep",
-     "finished",
-     "false",
-     0},
-    {"ceiling",
-     2,
-     90,
-     0,
-     30 * FAKE_MS,
-     0,
-     0,
-     FAKE_MS,
-     {{PP_PHASE_READ, 100000, 0.5, 0.01},
-      {PP_PHASE_DECODE, 6900000, 0.97, 0.01},
-      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.01}},
-     "8",
-     "none",
-     "finished",
-     "false",
-     1.94},
-    {"sync",
-     4,
-     90,
-     0,
-     FAKE_MS,
-     20 * FAKE_MS,
-     15 * FAKE_MS,
-     FAKE_MS / 2,
-     {{PP_PHASE_READ, 100000, 0.5, 0.01},
-      {PP_PHASE_DECODE, 4400000, 0.97, 0.01},
-      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.01},
-      {PP_PHASE_SLOT_WAIT, 13000000, 0.01, 0}},
-     "8",
-     "sleep",
-     "finished",
-     "true",
-     0},
-    {"job",
-     2,
-     70,
-     1,
-     30 * FAKE_MS,
-     20 * FAKE_MS,
-     0,
-     FAKE_MS,
-     {{PP_PHASE_READ, 9500000, 0.03, 0.01},
-      {PP_PHASE_DECODE, 2500000, 0.97, 0.02},
-      {PP_PHASE_TRANSFORM, 500000, 0.97, 0.02}},
-     "8",
-     NULL,
-     "finished",
-     NULL,
-     0},
+    {"storage", 2, 70, 0, 30, 20, 0, 1, SLOW_READS, "8", NULL, NULL, 0},
+    {"too-few-workers", 1, 90, 0, 30, 10, 0, 1, WARM_READS(4400000), "16", NULL, NULL, 0.97},
+    {"cpu-saturated", 2, 90, 0, 30, 10, 0, 1, WARM_READS(9400000), "2", NULL, NULL, 0},
+    {"interrupted", 2, 70, 0, 30, 20, 0, 1, SLOW_READS, "8", "interrupted", NULL, 0},
+    {"keeps-up", 4, 90, 0, 0.5, 40, 0, 0.25, AND_REST(4400000, 15250000), "8", NULL, NULL, 0},
+    {"ceiling", 2, 90, 0, 30, 0, 0, 1, WARM_READS(6900000), "8", NULL, NULL, 1.94},
+    {"sync", 4, 90, 0, 1, 20, 15, 0.5, AND_REST(4400000, 13000000), "8", NULL, "true", 0},
+    {"job", 2, 70, 1, 30, 20, 0, 1, SLOW_READS, "8", NULL, NULL, 0},
 };
 
 const char *report_class_name(int i)
@@ -247,24 +137,25 @@ const char *report_class_name(int i)
 
 struct fake_run *report_of_class(int i)
 {
-    struct fake_pipeline p = {.workers = classes[i].workers,
-                              .batches = classes[i].batches,
+    const typeof(classes[0]) *c = &classes[i];
+    struct fake_pipeline p = {.workers = c->workers,
+                              .batches = c->batches,
                               .warmup = 10,
                               .batch_size = 8,
                               .batches_per_epoch = 30,
-                              .wait_ns = classes[i].wait_ns,
-                              .step_ns = classes[i].step_ns,
-                              .sync_ns = classes[i].sync_ns,
-                              .h2d_ns = classes[i].h2d_ns};
+                              .wait_ns = (uint64_t)(c->wait * 1e6),
+                              .step_ns = (uint64_t)(c->step * 1e6),
+                              .sync_ns = (uint64_t)(c->sync * 1e6),
+                              .h2d_ns = (uint64_t)(c->h2d * 1e6)};
     static char workers[REPORT_CLASSES][8];
-    memcpy(p.stage, classes[i].stage, sizeof(classes[i].stage));
+    memcpy(p.stage, c->stage, sizeof(c->stage));
     struct fake_run *f = fake_pipeline(&p);
-    snprintf(workers[i], sizeof(workers[i]), "%d", classes[i].workers);
-    fake_text(f, "run", "outcome", classes[i].outcome);
-    fake_num(f, "environment", "usable_cpus", classes[i].cpus, NULL);
-    if (classes[i].used_cpus > 0)
-        fake_cpu_counters(f, &p, classes[i].used_cpus, 0.05);
-    if (classes[i].job) {
+    snprintf(workers[i], sizeof(workers[i]), "%d", c->workers);
+    fake_text(f, "run", "outcome", c->outcome ? c->outcome : "finished");
+    fake_num(f, "environment", "usable_cpus", c->cpus, NULL);
+    if (c->used_cpus > 0)
+        fake_cpu_counters(f, &p, c->used_cpus, 0.05);
+    if (c->job) {
         fake_text(f, "run", "command_line", "pipeprobe exec -- python3 train.py --epochs 2");
         return f;
     }
@@ -273,7 +164,7 @@ struct fake_run *report_of_class(int i)
     fake_num(f, "config", "workers", workers[i], NULL);
     fake_num(f, "config", "prefetch", "4", NULL);
     fake_num(f, "config", "batch_size", "8", NULL);
-    fake_text(f, "config", "step", classes[i].step);
-    fake_text(f, "config", "pageable", classes[i].pageable);
+    fake_text(f, "config", "step", c->step > 0 ? "sleep" : "none");
+    fake_text(f, "config", "pageable", c->pageable ? c->pageable : "false");
     return f;
 }

@@ -2,24 +2,17 @@
 #ifndef PP_TESTS_SUPPORT_REPORT_FIXTURE_H
 #define PP_TESTS_SUPPORT_REPORT_FIXTURE_H
 
-#include "tests/support/fake_run.h"
-#include "report/build/build.h"
+#include "tests/support/findings.h"
 #include "report/render/render.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 /* Output of the running test. */
 extern char *report_text;
 extern size_t report_text_size;
-/* The caller frees it (pp_report_free). */
-struct pp_report *report_built(struct fake_run *f);
 
 /* Has a bit of everything a report can show. */
 struct fake_run *report_full_run(int workers);
+/* The report of the one with two workers, made once: for tests that only read it. */
+const struct pp_report *report_full(void);
 
 /* Runs of pipeprobe's loader and of a recorded job, one of each class of verdict that they can make. */
 enum { REPORT_CLASSES = 8 };

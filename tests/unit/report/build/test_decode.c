@@ -37,7 +37,7 @@ static struct fake_run *run_that_decoded(void)
 static void differences_are_read_by_sampling(void **state)
 {
     struct fake_run *f = run_that_decoded();
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     (void)state;
     assert_non_null(r->decode);
     assert_true(r->decode->images == 4950 && r->decode->engines == 7);
@@ -47,8 +47,7 @@ static void differences_are_read_by_sampling(void **state)
     assert_int_equal(r->decode->differences[0].images, 16);
     assert_true(r->decode->differences[0].mean == 0.83 && r->decode->differences[0].largest == 40);
     assert_string_equal(r->decode->differences[1].sampling, "gray");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static int in_short(const struct pp_report *r, FILE *out)
@@ -77,7 +76,7 @@ static void every_renderer_shows_them(void **state)
         {pp_render_csv, {"decode,\"\",backend,\"HARDWARE\"", "nvJPEG failed", "4:2:0"}},
     };
     struct fake_run *f = run_that_decoded();
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         FILE *out = open_memstream(&report_text, &report_text_size);
@@ -88,15 +87,14 @@ static void every_renderer_shows_them(void **state)
                 fail_msg("renderer %zu lacks '%s':\n%s", i, rows[i].says[k], report_text);
         free(report_text);
     }
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* A run that decoded nothing there says nothing of it. */
 static void without_a_gpu_there_is_no_section(void **state)
 {
     struct fake_run *f = report_of_class(0);
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     (void)state;
     assert_null(r->decode);
     FILE *out = open_memstream(&report_text, &report_text_size);
@@ -105,8 +103,7 @@ static void without_a_gpu_there_is_no_section(void **state)
     fclose(out);
     assert_null(strstr(report_text, "Decoded on the GPU"));
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 enum { STEP_MS = 10, WAIT_BEFORE_MS = 30, WAIT_AFTER_MS = 2 };
@@ -142,7 +139,7 @@ static struct pp_report *of_two_pipelines(const char *key, unsigned before, unsi
         fake_num(f, "result", "trainer_start_mono_ns", start, "ns");
         fake_num(f, "result", "trainer_end_mono_ns", end, "ns");
     }
-    r = report_built(f);
+    r = report_of(f);
     fake_free(f);
     return r;
 }

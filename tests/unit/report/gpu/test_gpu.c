@@ -1,16 +1,9 @@
 /* GPU idle time and the sync verdicts from made-up rows: every nanosecond of the split is known beforehand.
  */
-#include "tests/support/fake_run.h"
-#include "report/build/build.h"
+#include "tests/support/findings.h"
 #include "tests/support/json_schema.h"
 #include "report/gpu/gpu.h"
 #include "report/render/render.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 #define US UINT64_C(1000)
 enum { BATCHES = 80, WARMUP = 20, MOST_ROWS = 4096, TRAINER_TID = 1, COPY_TID = 2 };
@@ -114,12 +107,8 @@ static struct fake_run *make(const struct shape *s, uint64_t wait_us, uint64_t s
 static struct pp_report *report(struct fake_run *f)
 {
     struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
-    struct pp_err err;
     source.each_gpu = each_gpu;
-    if (pp_report_from(&source, &r, &err) != PP_OK)
-        fail_msg("%s", err.text);
-    return r;
+    return report_of_source(&source);
 }
 
 /* ---- the split ---- */
@@ -213,8 +202,7 @@ static void idle_time_is_divided_to_the_nanosecond(void **state)
             sum += r->gpu->idle_share[k];
         }
         assert_true(fabs(sum - 1) < 1e-9);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -239,8 +227,7 @@ static void copies_and_calls_are_summed(void **state)
     assert_true(fabs(g->exposed_copy_ns - 5e6) < 1);
     assert_true(fabs(g->idle_in_wait_ns - 10e6) < 1);
     assert_true(g->recorded_share == 1);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* ---- verdicts ---- */
@@ -309,8 +296,7 @@ static void sync_is_decided_by_the_device(void **state)
         if (!same(v->l1, verdicts[i].l1) || !same(v->l2, verdicts[i].l2))
             fail_msg("%s: %s", verdicts[i].l2 ? verdicts[i].l2 : "no cause", v->sentence);
         check_document(r);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -351,8 +337,7 @@ static void without_cupti_it_is_not_measured(void **state)
     fclose(out);
     assert_non_null(strstr(text, "NOT MEASURED: not recorded: CUPTI (libcupti.so) is not installed"));
     free(text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* A job of which nothing else is known: the reason alone makes the part of the report, and no cause is named.
@@ -373,8 +358,7 @@ static void another_programs_gpu_is_not_measured(void **state)
     assert_true(isnan(r->gpu->pageable_share) && isnan(r->gpu->idle_share[PP_GPU_IDLE_COPY]));
     assert_null(r->verdict.l1);
     assert_non_null(strstr(r->verdict.sentence, "NOT MEASURED: not recorded: kernels and copies of another"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
     (void)state;
 }
 
@@ -439,8 +423,7 @@ static void a_jobs_kernels_hide_its_waits(void **state)
             fail_msg("%s: +%.3f, at most +%.3f", rows[i].what, r->headroom_gain, most);
         if (!rows[i].bound)
             assert_non_null(strstr(r->verdict.next_step, "while the GPU still has kernels to run"));
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -452,8 +435,7 @@ static void what_was_recorded_elsewhere_is_not_measured(void **state)
     fake_num(f, "gpu", "until_ns", "5600000000", "ns"); /* in the warm-up */
     struct pp_report *r = report(f);
     assert_string_equal(r->gpu->not_measured, "GPU activity was recorded outside the steady state only");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void dropped_records_and_no_kernels_are_reasons(void **state)
@@ -472,8 +454,7 @@ static void dropped_records_and_no_kernels_are_reasons(void **state)
     n_rows = 0;
     r = report(f);
     assert_non_null(strstr(r->gpu->not_measured, "no kernel of a step ran in the steady state"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* NVML's readings stand beside CUPTI's rows: each is known, or said to be missing, for itself. */
@@ -526,8 +507,7 @@ static void nvml_is_summed_up_in_the_window(void **state)
     assert_string_equal(r->gpu->counters_missing, "not recorded: there is no NVML here");
     assert_true(isnan(r->gpu->utilization_share));
     assert_null(r->gpu->not_measured);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void a_host_run_has_no_gpu(void **state)
@@ -541,12 +521,9 @@ static void a_host_run_has_no_gpu(void **state)
                               .stage = {{PP_PHASE_READ, FAKE_MS, 0.1, 0}}};
     struct fake_run *f = fake_pipeline(&p);
     fake_text(f, "config", "device_kind", "host");
-    struct pp_source source = fake_source(f);
-    struct pp_report *r;
-    assert_int_equal(pp_report_from(&source, &r, NULL), PP_OK);
+    struct pp_report *r = report_of(f);
     assert_null(r->gpu);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 int main(void)

@@ -16,13 +16,10 @@ static void render_with(int (*renderer)(const struct pp_report *, FILE *), const
 
 static void golden_of(int (*renderer)(const struct pp_report *, FILE *), const char *name)
 {
-    struct fake_run *f = report_full_run(2);
-    struct pp_report *r = report_built(f);
+    const struct pp_report *r = report_full();
     render_with(renderer, r);
     golden_check(name, report_text);
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
 }
 
 static void test_golden_md(void **state)
@@ -96,8 +93,7 @@ static const char *text_of(const json_t *object, const char *key)
 
 static void test_csv_has_the_documents_numbers(void **state)
 {
-    struct fake_run *f = report_full_run(2);
-    struct pp_report *r = report_built(f);
+    const struct pp_report *r = report_full();
     json_error_t why;
     json_t *part;
     char item[128], buf[1024];
@@ -129,8 +125,6 @@ static void test_csv_has_the_documents_numbers(void **state)
         check_object(json_object_get(part, "numbers"), "findings", text_of(part, "kind"));
     json_decref(doc);
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
 }
 
 static void test_csv_of_hostile_names(void **state)
@@ -139,15 +133,14 @@ static void test_csv_of_hostile_names(void **state)
     char buf[1024];
     struct fake_run *f = report_full_run(2);
     f->error[0].path = evil;
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     render_with(pp_render_csv, r);
     assert_non_null(look_up("errors", "corrupt/skipped", "example_path", buf, sizeof(buf)));
     assert_int_equal(buf[0], '\''); /* no formula */
     assert_string_equal(buf + 1, evil);
     assert_string_equal(look_up("run", "", "samples", buf, sizeof(buf)), "560"); /* and no row of its own */
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* ---- Markdown ---- */
@@ -156,7 +149,7 @@ static void test_md_of_hostile_names(void **state)
 {
     struct fake_run *f = report_full_run(2);
     f->error[0].path = "a|b\n\n# x <img src=x> [l](http://e) @everyone `c` **d** <!--";
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     render_with(pp_render_md, r);
     assert_null(strstr(report_text, "<img"));
     assert_null(strstr(report_text, "<!--"));
@@ -165,8 +158,7 @@ static void test_md_of_hostile_names(void **state)
     assert_null(strstr(report_text, "@everyone"));
     assert_non_null(strstr(report_text, "a\\|b")); /* one cell */
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* Comments on the usual forges end at 64 KiB. */
@@ -182,18 +174,17 @@ static void test_md_fits_a_comment(void **state)
             .path = path, .reason = path, .kind = kinds[i], .action = "skipped", .count = 1};
     }
     f->n_errors = FAKE_ROWS;
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     render_with(pp_render_md, r);
     assert_in_range(report_text_size, 1000, 40000);
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_nothing_recorded(void **state)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     render_with(pp_render_md, r);
     assert_non_null(strstr(report_text, "inconclusive"));
     assert_null(strstr(report_text, "nan"));
@@ -201,8 +192,7 @@ static void test_nothing_recorded(void **state)
     render_with(pp_render_csv, r);
     assert_null(strstr(report_text, "nan"));
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 int main(void)

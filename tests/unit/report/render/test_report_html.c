@@ -94,8 +94,7 @@ static void test_numbers_are_the_documents(void **state)
     static const char *const sections[] = {"phases", "workers",  "queues", "errors",
                                            "losses", "overhead", "window"};
     static const char *const left_out[] = {"thread", "bytes", "puts", "gets", "sync_ns", "ready_ns", NULL};
-    struct fake_run *f = report_full_run(2);
-    struct pp_report *r = report_built(f);
+    const struct pp_report *r = report_full();
     json_t *doc = to_json(r);
     to_html(r);
     assert_true(check_numbers(doc) > 200);
@@ -133,8 +132,6 @@ static void test_numbers_are_the_documents(void **state)
     }
     json_decref(doc);
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
 }
 
 static void test_predictions_are_drawn(void **state)
@@ -156,7 +153,7 @@ static void test_predictions_are_drawn(void **state)
     struct pp_report_curve_point points[] = {{1, 100, 90, 110}, {2, 190, 170, 215}, {8, 400, 300, 500}};
     struct pp_report_curve curve = {.knob = "workers", .now = 2, .points = points, .n_points = 3};
     struct fake_run *f = report_full_run(2);
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     r->curves = &curve;
     r->n_curves = 1;
     r->verdict.fixes = fixes;
@@ -177,8 +174,7 @@ static void test_predictions_are_drawn(void **state)
     assert_null(strstr(report_text, "out-of-order</title>")); /* none for what gains nothing */
     json_decref(doc);
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* ---- hostile names ---- */
@@ -239,7 +235,7 @@ static void test_nothing_becomes_markup(void **state)
     for (size_t i = 0; i < f->n_errors; i++)
         f->error[i].path = f->error[i].kind = f->error[i].action = f->error[i].reason = EVIL;
     f->queue[0].name = f->loss[0].what = f->loss[0].why = EVIL;
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     r->path = EVIL;
     to_html(r);
     assert_null(strstr(report_text, "<script"));
@@ -247,16 +243,14 @@ static void test_nothing_becomes_markup(void **state)
     for (const char *p = report_text; (p = strstr(p, "onload=")) != NULL; p++)
         assert_memory_equal(p + 7, "&#39;", 5);
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_needs_nothing_else(void **state)
 {
     static const char *const never[] = {"http:",   "https:",  "<script", "<link",
                                         "<iframe", "@import", "src=",    "href="};
-    struct fake_run *f = report_full_run(2);
-    struct pp_report *r = report_built(f);
+    const struct pp_report *r = report_full();
     to_html(r);
     for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++)
         if (strstr(report_text, never[i]))
@@ -264,8 +258,6 @@ static void test_needs_nothing_else(void **state)
     assert_non_null(strstr(report_text, "prefers-color-scheme:dark"));
     assert_non_null(strstr(report_text, "@media print"));
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
 }
 
 /* ---- sizes and edges ---- */
@@ -273,32 +265,29 @@ static void test_needs_nothing_else(void **state)
 static void test_stays_small(void **state)
 {
     struct fake_run *f = report_full_run(FAKE_THREADS - 2);
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     to_html(r);
     assert_in_range(report_text_size, 10000, 600000);
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_nothing_recorded(void **state)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     to_html(r);
     assert_non_null(strstr(report_text, "</html>"));
     assert_null(strstr(report_text, "nan"));
     assert_null(strstr(report_text, "inf\""));
     assert_non_null(strstr(report_text, "This run is unfinished"));
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_write_failure_is_told(void **state)
 {
-    struct fake_run *f = report_full_run(2);
-    struct pp_report *r = report_built(f);
+    const struct pp_report *r = report_full();
     int (*const renderers[])(const struct pp_report *, FILE *) = {pp_render_html, pp_render_md,
                                                                   pp_render_csv};
     for (size_t i = 0; i < 3; i++) {
@@ -306,8 +295,6 @@ static void test_write_failure_is_told(void **state)
         assert_int_equal(renderers[i](r, full), -1);
         fclose(full);
     }
-    pp_report_free(r);
-    fake_free(f);
 }
 
 static void test_coordinates(void **state)

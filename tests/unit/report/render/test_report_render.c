@@ -14,33 +14,28 @@ static void render(const struct pp_report *r, int json, int color, int columns)
     fclose(out);
 }
 
-static void golden(int workers, int json, const char *name)
+static void golden(const struct pp_report *r, int json, const char *name)
 {
-    struct fake_run *f = report_full_run(workers);
-    struct pp_report *r = report_built(f);
     render(r, json, 0, 80);
     golden_check(name, report_text);
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
 }
 
 static void test_golden_text(void **state)
 {
-    golden(2, 0, "report.txt");
+    golden(report_full(), 0, "report.txt");
 }
 
 static void golden_short(struct fake_run *f, const char *name)
 {
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     FILE *out = open_memstream(&report_text, &report_text_size);
     assert_non_null(out);
     assert_int_equal(pp_render_short(r, out, 0, 80), 0);
     fclose(out);
     golden_check(name, report_text);
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* The answer of each class of verdict: what it says first, what there is to paste, what is left out. */
@@ -55,6 +50,32 @@ static void test_golden_short(void **state)
     }
 }
 
+/* The worst case: the run was killed, and every sentence is long. */
+static void make_long(struct pp_report *r, char *path, char *reason)
+{
+    static struct pp_report_proof proofs[2];
+    static struct pp_report_error_kind kinds[6];
+    static struct pp_report_loss losses[2];
+    static struct pp_report_decode decode;
+    r->outcome = "interrupted";
+    r->path = path;
+    r->verdict.next_step = r->verdict.cause = reason;
+    r->verdict.headline = "STORAGE-BOUND (latency)";
+    for (size_t k = 0; k < r->n_findings; k++)
+        r->findings[k].state = PP_FINDING_FOUND, r->findings[k].sentence = reason;
+    for (size_t k = 0; k < 6; k++)
+        kinds[k] = (struct pp_report_error_kind){.kind = reason, .action = reason, .count = 3};
+    for (size_t k = 0; k < 2; k++) {
+        proofs[k] = (struct pp_report_proof){.kind = "fix", .change = reason, .value = "8"};
+        losses[k] = (struct pp_report_loss){.what = reason, .why = reason, .count = 1};
+    }
+    decode = (struct pp_report_decode){.lost = reason, .gave_up = reason};
+    r->decode = &decode;
+    r->proofs = proofs, r->n_proofs = 2;
+    r->error_kinds = kinds, r->n_error_kinds = 6;
+    r->losses = losses, r->n_losses = 2;
+}
+
 /* One screen, whatever was recorded and however long its names are; and everything that is to be pasted is on
  * it unbroken but behind commas. */
 static void test_short_is_one_screen(void **state)
@@ -64,55 +85,35 @@ static void test_short_is_one_screen(void **state)
     memset(reason, 'y', sizeof(reason) - 1);
     for (size_t i = 0; i < sizeof(reason) - 1; i += 7)
         reason[i] = ' ';
-    for (int i = -3; i < REPORT_CLASSES * 3; i++) {
+    for (int i = -3; i < REPORT_CLASSES; i++) {
         struct fake_run *f = i == -3   ? report_full_run(2)
                              : i == -2 ? report_full_run(128)
                              : i == -1 ? calloc(1, sizeof(*f))
-                                       : report_of_class(i / 3);
-        struct pp_report *r = report_built(f);
-        if (i >= 0 && i % 3 > 0) { /* worst cases: it was killed, and every sentence is long */
-            r->outcome = "interrupted";
-            r->path = path;
-            r->verdict.next_step = r->verdict.cause = reason;
-            r->verdict.headline = "STORAGE-BOUND (latency)";
-            for (size_t k = 0; k < r->n_findings; k++)
-                r->findings[k].state = PP_FINDING_FOUND, r->findings[k].sentence = reason;
-            static struct pp_report_proof proofs[2];
-            static struct pp_report_error_kind kinds[6];
-            static struct pp_report_loss losses[2];
-            for (size_t k = 0; k < 6; k++)
-                kinds[k] = (struct pp_report_error_kind){.kind = reason, .action = reason, .count = 3};
-            for (size_t k = 0; k < 2; k++) {
-                proofs[k] = (struct pp_report_proof){.kind = "fix", .change = reason, .value = "8"};
-                losses[k] = (struct pp_report_loss){.what = reason, .why = reason, .count = 1};
-            }
-            static struct pp_report_decode decode;
-            decode = (struct pp_report_decode){.lost = reason, .gave_up = reason};
-            r->decode = &decode;
-            r->proofs = proofs, r->n_proofs = 2;
-            r->error_kinds = kinds, r->n_error_kinds = 6;
-            r->losses = losses, r->n_losses = 2;
-            if (i % 3 == 2)
+                                       : report_of_class(i);
+        struct pp_report *r = report_of(f);
+        for (int worse = 0; worse <= (i < 0 ? 0 : 2); worse++) {
+            if (worse)
+                make_long(r, path, reason);
+            if (worse == 2)
                 r->verdict.action.words = reason, r->verdict.action.command = reason;
+            FILE *out = open_memstream(&report_text, &report_text_size);
+            assert_int_equal(pp_render_short(r, out, 0, 80), 0);
+            fclose(out);
+            int lines = 0;
+            for (char *line = report_text, *end; (end = strchr(line, '\n')); line = end + 1, lines++) {
+                int w = 0;
+                for (char *p = line; p < end; p++)
+                    w += ((unsigned char)*p & 0xc0) != 0x80;
+                if (w > 80)
+                    fail_msg("%d columns: %.*s", w, (int)(end - line), line);
+            }
+            if (lines > 20)
+                fail_msg("%d lines:\n%s", lines, report_text);
+            assert_true(!worse || strstr(report_text, "\nINTERRUPTED after "));
+            assert_true(!worse || strstr(report_text, "\nGPU:     lost during the run"));
+            free(report_text);
         }
-        FILE *out = open_memstream(&report_text, &report_text_size);
-        assert_int_equal(pp_render_short(r, out, 0, 80), 0);
-        fclose(out);
-        int lines = 0;
-        for (char *line = report_text, *end; (end = strchr(line, '\n')); line = end + 1, lines++) {
-            int w = 0;
-            for (char *p = line; p < end; p++)
-                w += ((unsigned char)*p & 0xc0) != 0x80;
-            if (w > 80)
-                fail_msg("%d columns: %.*s", w, (int)(end - line), line);
-        }
-        if (lines > 20)
-            fail_msg("%d lines:\n%s", lines, report_text);
-        assert_true(i < 0 || i % 3 == 0 || strstr(report_text, "\nINTERRUPTED after "));
-        assert_true(i < 0 || i % 3 == 0 || strstr(report_text, "\nGPU:     lost during the run"));
-        free(report_text);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -123,12 +124,11 @@ static void test_nothing_foreign_is_to_be_pasted(void **state)
     for (size_t i = 0; i < f->n_meta; i++)
         if (strcmp(f->meta[i].section, "config") == 0 && strcmp(f->meta[i].key, "prefetch") == 0)
             f->meta[i].value = "4); import os; os.system('id'";
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     assert_non_null(r->verdict.action.python);
     assert_null(strstr(r->verdict.action.python, "import"));
     assert_null(strstr(r->verdict.action.python, "prefetch_factor"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* Of a recorded job nothing is assumed, and no option is named that only pipeprobe run has. */
@@ -139,7 +139,7 @@ static void test_a_job_gets_no_options_of_ours(void **state)
         for (size_t i = 0; i < f->n_meta && !own; i++)
             if (strcmp(f->meta[i].key, "step") == 0 || strcmp(f->meta[i].key, "format") == 0)
                 f->meta[i].key = "map";
-        struct pp_report *r = report_built(f);
+        struct pp_report *r = report_of(f);
         assert_int_equal(r->own_loader, own);
         assert_string_equal(r->verdict.action.python,
                             own ? "DataLoader(..., num_workers=8, prefetch_factor=4, pin_memory=True, "
@@ -151,37 +151,37 @@ static void test_a_job_gets_no_options_of_ours(void **state)
         fclose(out);
         assert_true((strstr(report_text, " --") != NULL) == own);
         free(report_text);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
 static void test_golden_json(void **state)
 {
-    golden(2, 1, "report.json");
+    golden(report_full(), 1, "report.json");
 }
 
 static void test_golden_many_workers(void **state)
 {
-    golden(128, 0, "report-128-workers.txt");
+    struct fake_run *f = report_full_run(128);
+    struct pp_report *r = report_of(f);
+    golden(r, 0, "report-128-workers.txt");
+    report_done(r, f);
 }
 
 static void test_golden_nothing_recorded(void **state)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     render(r, 0, 0, 80);
     golden_check("report-empty.txt", report_text);
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* No line is wider than the terminal; tables need 80 columns and are left alone below. */
 static void test_text_fits(void **state)
 {
-    struct fake_run *f = report_full_run(2);
-    struct pp_report *r = report_built(f);
+    const struct pp_report *r = report_full();
     for (int columns = 80; columns <= 140; columns += 5) {
         render(r, 0, 0, columns);
         for (char *line = strtok(report_text, "\n"); line; line = strtok(NULL, "\n")) {
@@ -192,15 +192,12 @@ static void test_text_fits(void **state)
         }
         free(report_text);
     }
-    pp_report_free(r);
-    fake_free(f);
 }
 
 /* On a page of 40 columns the words of the evidence stand below their numbers, not one by one beside them. */
 static void test_narrow_page(void **state)
 {
-    struct fake_run *f = report_full_run(2);
-    struct pp_report *r = report_built(f);
+    const struct pp_report *r = report_full();
     render(r, 0, 0, 40);
     char *from = strstr(report_text, "\nEvidence"), *to = from ? strstr(from + 1, "\n\n") : NULL;
     assert_true(from && to);
@@ -214,8 +211,6 @@ static void test_narrow_page(void **state)
     }
     assert_true(below >= 3);
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
 }
 
 /* A run that cannot be replayed has no list of changes, and says why; what was ruled out stands there all the
@@ -224,7 +219,7 @@ static void test_no_change_is_predicted(void **state)
 {
     static const char *const ruled_out[] = {"storage: the reads hit the page cache"};
     struct fake_run *f = report_full_run(2);
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     r->verdict.l0 = "input-bound";
     r->verdict.l1 = "storage";
     r->verdict.n_fixes = 0;
@@ -244,15 +239,13 @@ static void test_no_change_is_predicted(void **state)
     assert_non_null(
         strstr(report_text, "\nGain: not predicted: the replay of the unchanged run is off by 53 %\n"));
     free(report_text);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* Colour adds escapes and takes nothing away. */
 static void test_color_only_adds(void **state)
 {
-    struct fake_run *f = report_full_run(2);
-    struct pp_report *r = report_built(f);
+    const struct pp_report *r = report_full();
     render(r, 0, 0, 80);
     char *plain = report_text;
     render(r, 0, 1, 80);
@@ -269,8 +262,6 @@ static void test_color_only_adds(void **state)
     assert_string_equal(report_text, plain);
     free(report_text);
     free(plain);
-    pp_report_free(r);
-    fake_free(f);
 }
 
 /* ---- the published schema ---- */
@@ -356,7 +347,7 @@ static void check(const json_t *root, json_t *schema, json_t *value, const char 
 static json_t *rendered(struct fake_run *f)
 {
     json_error_t why;
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     render(r, 1, 0, 80);
     json_t *doc = json_loads(report_text, JSON_REJECT_DUPLICATES, &why);
     if (!doc)
@@ -386,7 +377,7 @@ static void test_schema(void **state)
 static void test_values(void **state)
 {
     struct fake_run *f = report_full_run(2);
-    struct pp_report *r = report_built(f);
+    struct pp_report *r = report_of(f);
     json_t *doc = rendered(f);
     assert_string_equal(json_string_value(json_object_get(doc, "schema")), "pipeprobe.report/1");
     assert_true(json_number_value(json_object_get(doc, "samples_per_s")) == r->samples_per_s);
@@ -399,22 +390,18 @@ static void test_values(void **state)
     assert_string_equal(json_string_value(json_object_get(json_object_get(doc, "config_notes"), "workers")),
                         "auto: one per usable CPU");
     json_decref(doc);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_write_failure_is_told(void **state)
 {
-    struct fake_run *f = report_full_run(2);
-    struct pp_report *r = report_built(f);
+    const struct pp_report *r = report_full();
     for (int json = 0; json < 2; json++) {
         FILE *full = fopen("/dev/full", "w");
         assert_non_null(full);
         assert_int_equal(json ? pp_render_json(r, full) : pp_render_text(r, full, 0, 80), -1);
         fclose(full);
     }
-    pp_report_free(r);
-    fake_free(f);
 }
 
 int main(void)

@@ -152,7 +152,7 @@ static void no_report_speaks_of_a_data_loader(void **state)
     for (int i = 0; i < REPORT_CLASSES; i++) {
         struct fake_run *f = report_of_class(i);
         fake_text(f, "config", "map", "dali loop.map");
-        struct pp_report *r = report_built(f);
+        struct pp_report *r = report_of(f);
         FILE *out = open_memstream(&report_text, &report_text_size);
         assert_int_equal(pp_render_short(r, out, 0, 100) | pp_render_md(r, out) | pp_render_html(r, out), 0);
         fclose(out);
@@ -164,8 +164,7 @@ static void no_report_speaks_of_a_data_loader(void **state)
                 fail_msg("%s: %s", report_class_name(i), report_text);
         }
         free(report_text);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
     assert_true(judged >= 1 && told >= 1);
 }

@@ -1,9 +1,19 @@
 /* The diagnosis of a whole recording: its costs, its verdict, what the other causes miss, and what must not
  * be looked at. */
 #include "tests/support/made_costs.h"
-#include "report/build/build.h"
+#include "tests/support/findings.h"
 #include "probe/base/rng.h"
 #include "tests/lab/other_tools.h"
+
+static void describe(struct fake_run *f, const char *workers, const char *batch_size, const char *cpus)
+{
+    fake_text(f, "run", "outcome", "finished");
+    fake_text(f, "config", "step", "sleep");
+    fake_num(f, "config", "workers", workers, "threads");
+    fake_num(f, "config", "batch_size", batch_size, "samples");
+    fake_num(f, "config", "prefetch", "2", "batches");
+    fake_num(f, "environment", "usable_cpus", cpus, NULL);
+}
 
 static struct fake_run *recorded(int with_inject, int no_resources)
 {
@@ -21,36 +31,17 @@ static struct fake_run *recorded(int with_inject, int no_resources)
                   {PP_PHASE_TRANSFORM, FAKE_MS, 0.9, 0.1}},
     };
     struct fake_run *f = fake_pipeline(&p);
-    fake_text(f, "run", "outcome", "finished");
-    fake_text(f, "config", "step", "sleep");
-    fake_num(f, "config", "workers", "2", "threads");
-    fake_num(f, "config", "batch_size", "8", "samples");
-    fake_num(f, "config", "prefetch", "2", "batches");
+    describe(f, "2", "8", "4");
     if (with_inject)
         fake_text(f, "config", "inject", "decode-cost=9 read-errors=0.5");
-    fake_num(f, "environment", "usable_cpus", "4", NULL);
     return f;
-}
-
-static struct pp_report *report_of(struct fake_run *f)
-{
-    struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
-    struct pp_err err = {0};
-    assert_int_equal(pp_report_from(&source, &r, &err), PP_OK);
-    return r;
 }
 
 static struct fake_run *on_two_cpus(const struct fake_pipeline *p, const char *workers, double own,
                                     double others)
 {
     struct fake_run *f = fake_pipeline(p);
-    fake_text(f, "run", "outcome", "finished");
-    fake_text(f, "config", "step", "sleep");
-    fake_num(f, "config", "workers", workers, "threads");
-    fake_num(f, "config", "batch_size", "8", "samples");
-    fake_num(f, "config", "prefetch", "2", "batches");
-    fake_num(f, "environment", "usable_cpus", "2", NULL);
+    describe(f, workers, "8", "2");
     fake_num(f, "environment", "cpus_online", "2", NULL);
     fake_text(f, "environment", "cpu_sharing", "groups");
     fake_cpu_counters(f, p, own, others);
@@ -73,8 +64,7 @@ static void expect_verdict(struct fake_run *f, const char *l0, const char *l1, c
         (l1 && (!v->l1 || !v->l2 || strcmp(v->l1, l1) != 0 || strcmp(v->l2, l2) != 0)))
         fail_msg("not %s %s/%s: %s (%s)", l0, l1 ? l1 : "", l2 ? l2 : "", v->sentence,
                  v->why_no_fixes ? v->why_no_fixes : "replayed");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* One worker decodes all the time. An idle second CPU is there for a second worker; one that others use has
@@ -111,12 +101,7 @@ static void test_a_neighbour_comes_in_mid_run(void **state)
                                             {PP_PHASE_DECODE, 14 * FAKE_MS, 0.5, 0.5},
                                             {PP_PHASE_TRANSFORM, FAKE_MS, 0.5, 0.5}}};
         struct fake_run *f = fake_pipeline(&p);
-        fake_text(f, "run", "outcome", "finished");
-        fake_text(f, "config", "step", "sleep");
-        fake_num(f, "config", "workers", "2", "threads");
-        fake_num(f, "config", "batch_size", "8", "samples");
-        fake_num(f, "config", "prefetch", "2", "batches");
-        fake_num(f, "environment", "usable_cpus", "2", NULL);
+        describe(f, "2", "8", "2");
         fake_num(f, "environment", "cpus_online", "2", NULL);
         fake_text(f, "environment", "cpu_sharing", "threads");
         uint64_t all = (uint64_t)p.batches * (p.wait_ns + p.step_ns);
@@ -136,8 +121,7 @@ static void test_a_neighbour_comes_in_mid_run(void **state)
         if (strcmp(l2, "cpu-contended") != 0 || began != comes)
             fail_msg("%d: %s (%s)", comes, r->verdict.sentence,
                      r->verdict.why_no_fixes ? r->verdict.why_no_fixes : "replayed");
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -224,11 +208,8 @@ static struct pp_report *of_unpickling(struct fake_run **run, uint64_t tensors, 
         counter->bytes = tensors;
     }
     struct pp_source source = fake_source(f);
-    struct pp_report *r = NULL;
-    struct pp_err err = {0};
     source.name = counter_name;
-    assert_int_equal(pp_report_from(&source, &r, &err), PP_OK);
-    return r;
+    return report_of_source(&source);
 }
 
 static struct pp_report *of_many_tensors(struct fake_run **run, uint64_t tensors)
@@ -252,8 +233,7 @@ static void test_waiting_for_a_cpu_is_no_unpickling(void **state)
         struct pp_report *r = of_unpickling(&f, 80, rows[i].delay, rows[i].others);
         if (r->verdict.l2 && strcmp(r->verdict.l2, "unpickle") == 0)
             fail_msg("%zu: %s", i, r->verdict.sentence);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
 }
 
@@ -271,19 +251,16 @@ static void test_fewer_tensors_have_a_gain(void **state)
     assert_near(r->headroom_samples_per_s, 8 / 0.012, 0.1);
     assert_non_null(
         strstr(r->verdict.sentence, "if data were always available and batches cost nothing to take"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 
     r = of_many_tensors(&f, 0); /* how many there are is not known: no number is promised */
     assert_null(r->verdict.action.fix);
     assert_non_null(strstr(r->verdict.action.depends, "--set unpickle=0.5"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 
     r = of_many_tensors(&f, 1); /* one in place of one is no change */
     assert_null(r->verdict.action.fix);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* Of a wait of 36 ms, 3.6 are CPU time of the trainer: batches that are there are taken all the same. */
@@ -297,8 +274,7 @@ static void test_batches_that_are_there_are_taken(void **state)
     assert_null(strstr(r->verdict.sentence, "cost nothing"));
     for (size_t i = 0; i < r->verdict.n_fixes; i++)
         assert_true(r->verdict.fixes[i].samples_per_s <= r->headroom_samples_per_s * (1 + 1e-9));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* Two workers that keep up with the step; a PyTorch loader with three times the CPU work does not. */
@@ -356,16 +332,14 @@ static void test_our_own_loader_says_what_pytorch_would_do(void **state)
             assert_near(r->pytorch->data_wait_share_high, 1 - 22 / (8 * 1000 / r->pytorch->samples_per_s_low),
                         0.03);
         }
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
     /* about a job itself, the step is the next thing to look at */
     struct fake_run *f = keeps_up("", "", 0);
     struct pp_report *r = report_of(f);
     assert_null(r->pytorch);
     assert_non_null(strstr(r->verdict.next_step, "Optimise the step"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* Of the rule with that label, the limit that it sets to the metric. */
@@ -408,8 +382,7 @@ static void test_a_thread_that_pins_is_the_bottleneck(void **state)
                  r->verdict.why_no_fixes ? r->verdict.why_no_fixes : "replayed");
     assert_string_equal(r->verdict.l1, "loader");
     assert_non_null(strstr(r->verdict.next_step, "pin_memory=False"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 /* The copy lane waits for the device's decoder: it is that, and not the link. */
@@ -437,8 +410,7 @@ static void test_a_busy_gpu_decoder_is_named(void **state)
         if (strcmp(r->verdict.fixes[i].knob, "link") == 0)
             assert_true(r->verdict.fixes[i].gain < 0.05);
     assert_string_equal(r->verdict.l1, "transform");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_a_prefetch_that_bridges_what_is_lost(void **state)
@@ -591,8 +563,7 @@ static void test_every_other_cause_says_what_it_misses(void **state)
     assert_non_null(strstr(why_not(r, "bandwidth"), "times of reads follow bytes is "));
     assert_string_equal(why_not(r, "warm-up"), "time to the first batch is unknown, not >= 15.0 %");
     assert_non_null(why_not(r, "pageable"));
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static uint64_t drawn(struct pp_rng *r, double low, double high)
@@ -620,12 +591,7 @@ static struct fake_run *any_pipeline(uint64_t seed)
     snprintf(workers, sizeof(workers), "%d", p.workers);
     snprintf(batch, sizeof(batch), "%d", p.batch_size);
     struct fake_run *f = fake_pipeline(&p);
-    fake_text(f, "run", "outcome", "finished");
-    fake_text(f, "config", "step", "sleep");
-    fake_num(f, "config", "workers", workers, "threads");
-    fake_num(f, "config", "batch_size", batch, "samples");
-    fake_num(f, "config", "prefetch", "2", "batches");
-    fake_num(f, "environment", "usable_cpus", "4", NULL);
+    describe(f, workers, batch, "4");
     if (pp_rng_unit(&r) < 0.5)
         give_steps(f, 0.3, 0.3 * pp_rng_unit(&r));
     if (pp_rng_unit(&r) < 0.5)
@@ -669,8 +635,7 @@ static void test_no_prediction_exceeds_the_ceiling(void **state)
         }
         pp_costs_free(&c);
         pp_timeline_free(&tl);
-        pp_report_free(r);
-        fake_free(f);
+        report_done(r, f);
     }
     assert_true(replayed >= 10);
 }
@@ -692,8 +657,7 @@ static void test_the_injected_fault_is_not_looked_at(void **state)
                     a->verdict.fixes[i].gain == b->verdict.fixes[i].gain);
     assert_int_equal(a->n_config, b->n_config + 1);
     pp_report_free(a);
-    pp_report_free(b);
-    fake_free(with);
+    report_done(b, with);
     fake_free(without);
 }
 
@@ -705,8 +669,7 @@ static void test_without_cpu_accounting_nothing_is_predicted(void **state)
     assert_non_null(strstr(r->verdict.why_no_fixes, "schedstat"));
     assert_null(r->verdict.l1); /* input-bound, and what by is not guessed */
     assert_string_equal(r->verdict.l0, "input-bound");
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 static void test_other_tools_judge_the_same_recording(void **state)
@@ -726,8 +689,7 @@ static void test_other_tools_judge_the_same_recording(void **state)
     }
     assert_int_equal(n, 13);
     assert_true(nsys);
-    pp_report_free(r);
-    fake_free(f);
+    report_done(r, f);
 }
 
 int main(void)
