@@ -19,6 +19,10 @@ RUN_TESTS := CC='$(CC)' bash tests/run.sh -t $(TEST_LIMIT) -j $(shell nproc)
 # with code that could start some and start none (strace -f -e clone3).
 ONE_THREAD := tui/dash/test_dash_sizes collectors/store/test_store_hostile report/live/test_outlook
 THREADED = $$(grep -l pthread_create $(filter-out $(ONE_THREAD:%=build/release/tests/unit/%),$(UNIT:$(B)/%=build/release/%)) | sed 's|^build/release/|$(1)/|')
+# `make test` runs every unit test under ASan and UBSan, and these plain as well: what they judge (times, allocations, bits that the optimiser makes) a
+# sanitizer changes. `make check` runs all of them plain.
+PLAIN = $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(shell grep -rlE --include='test_*.c' '__SANITIZE|clock_gettime|pp_now|thread_cpu_ns|getrusage|mallinfo' tests/unit; \
+  find tests/unit/probe/decode tests/unit/probe/transform -name 'test_*.c'))
 
 .PHONY: deps deps-test deps-cuda quick check check-built check-links check-layers check-format check-sizes format test test-built demo demo-built bench bench-built golden man install uninstall deb
 
@@ -77,7 +81,7 @@ test: deps-test
 
 # The slowest first, so that none is left to run by itself at the end.
 test-built: all unit helpers bench-bins
-	$(Q)$(RUN_TESTS) -r $(call THREADED,build/thread) $(UNIT:build/release/%=build/address-undefined/%) $(E2E) $(CHECKS) $(UNIT)
+	$(Q)$(RUN_TESTS) -r $(call THREADED,build/thread) $(UNIT:build/release/%=build/address-undefined/%) $(E2E) $(CHECKS) $(sort $(PLAIN))
 
 demo: deps
 	$(Q)$(MAKE) $(JOBS) SAN= demo-built
@@ -263,7 +267,7 @@ help:
 	@printf '%s\n' \
 	'make              builds build/release/pipeprobe and the samples' \
 	'make demo         installs what is missing, builds, diagnoses a slow pipeline (under a minute)' \
-	'make test         installs what is missing, builds three times (plain, ASan+UBSan, TSan), runs every test' \
+	'make test         installs what is missing, builds three times (plain, ASan+UBSan, TSan where threads are), runs every test' \
 	'make check        the fast part of it: unit tests, quick end-to-end tests, include plan (< 2 min)' \
 	'make quick        the tests that the files changed against HEAD touch (BASE=REVISION); ARGS=--list names them' \
 	'make check-layers only the include plan and the public headers; check-links: the same plan for what is linked' \
