@@ -1,6 +1,7 @@
 /* The front hall's common parts: --help, usage errors, colour, progress. The child's stderr and stdout are
  * read back through files. */
 #include "tui/cli/cli.h"
+#include "probe/dataset/format.h"
 #include "tui/cli/help.h"
 
 #include <setjmp.h>
@@ -242,11 +243,33 @@ static void test_progress(void **state)
     fclose(file);
 }
 
+/* Whoever asks run --help whether their data are read finds their format: by its name, or by a word of what
+ * its places are. */
+static void run_help_names_every_format(void **state)
+{
+    static const char *const common[] = {"directory", "files", "file", "made"};
+    const struct pp_dataset_format *f;
+    for (size_t i = 0; (f = pp_dataset_format_at(i)); i++) {
+        char words[128];
+        int named = strcasestr(pp_cmd_run.notes, f->name) != NULL;
+        snprintf(words, sizeof(words), "%s", f->help);
+        for (char *w = strtok(words, " -"); w && !named; w = strtok(NULL, " -")) {
+            int says_nothing = strlen(w) < 3;
+            for (size_t k = 0; k < sizeof(common) / sizeof(*common); k++)
+                says_nothing |= strcmp(w, common[k]) == 0;
+            named = !says_nothing && strcasestr(pp_cmd_run.notes, w) != NULL;
+        }
+        if (!named)
+            fail_msg("run --help does not name %s (%s)", f->name, f->help);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),
         cmocka_unit_test(test_short_help),
+        cmocka_unit_test(run_help_names_every_format),
         cmocka_unit_test(test_mistyped_variables),
         cmocka_unit_test(test_help_all),
         cmocka_unit_test(test_color),
