@@ -52,6 +52,17 @@ static void conclude(const struct pp_rule *rules, size_t n, const struct pp_valu
         add_numbers(v, rule ? rule->shows : rules->not_shown ? NULL : rules->shows, f);
 }
 
+void pp_findings_conclude(const struct pp_rule *rules, size_t n_rules, const struct pp_values *v,
+                          struct pp_arena *arena, struct pp_report *r)
+{
+    for (size_t i = 0, n; i < n_rules; i += n) {
+        n = 1;
+        while (i + n < n_rules && !rules[i + n].l1)
+            n++;
+        conclude(&rules[i], n, v, arena, r);
+    }
+}
+
 void pp_findings_add(const struct pp_findings_from *from, struct pp_report *r)
 {
     static pp_finding_measure *const measures[] = {
@@ -65,10 +76,5 @@ void pp_findings_add(const struct pp_findings_from *from, struct pp_report *r)
         f.number[i] = NAN;
     for (size_t i = 0; i < sizeof(measures) / sizeof(*measures); i++)
         measures[i](from, &f);
-    for (size_t i = 0, n; i < pp_finding_rules_n; i += n) {
-        n = 1;
-        while (i + n < pp_finding_rules_n && !pp_finding_rules[i + n].l1)
-            n++;
-        conclude(&pp_finding_rules[i], n, &v, from->arena, r);
-    }
+    pp_findings_conclude(pp_finding_rules, pp_finding_rules_n, &v, from->arena, r);
 }

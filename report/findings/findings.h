@@ -10,5 +10,8 @@
 
 /* Appends them to r, which is from->report; its times are set. */
 void pp_findings_add(const struct pp_findings_from *from, struct pp_report *r);
+/* What such rules say of what was measured: a row of r for each code. */
+void pp_findings_conclude(const struct pp_rule *rules, size_t n_rules, const struct pp_values *v,
+                          struct pp_arena *arena, struct pp_report *r);
 
 #endif

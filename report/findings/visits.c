@@ -12,9 +12,6 @@
 enum { AHEAD = 32 };     /* spans: a few hundred ns */
 #define MOST_REPEATS 0.5 /* of the visits: beyond, epochs are not told, or each worker reads everything */
 
-static const char several_loaders[] =
-    "several DataLoaders number their epochs by themselves; pipeprobe ranks --audit compares the epochs of one DataLoader";
-
 struct pp_visits_pass {
     const struct pp_timeline *tl;
     struct pp_visit_walk walk;
@@ -261,9 +258,7 @@ static void judge_skips(const struct pp_visits_pass *p, int lost, struct pp_visi
         if (out->skip_epochs++ == 0)
             name_missing(p, e, best, out);
     }
-    if (p->several)
-        out->skips_unknown = several_loaders;
-    else if (p->with_replacement)
+    if (p->with_replacement)
         out->skips_unknown = "the sampler draws with replacement, so an epoch leaves samples out by design";
     else if (p->leased)
         out->skips_unknown = "each epoch leases other shards to this rank (--lease)";
@@ -284,6 +279,7 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
     if (!p)
         return;
     out->scale = pp_watch_scale(&p->watch);
+    out->several = p->several;
     if (p->walk.phase == PP_PHASE_NONE)
         out->order_unknown = out->repeats_unknown = out->skips_unknown =
             p->merged ? "samples were recorded as sums, not one by one (--detail batch or rollup)"
@@ -291,8 +287,6 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
     else {
         if (!p->several)
             judge_order(p, out);
-        else
-            out->order_unknown = several_loaders;
         judge_repeats(p, out);
         judge_skips(p, lost, out);
     }
@@ -318,6 +312,8 @@ void pp_measure_visits(const struct pp_findings_from *from, struct pp_finding_va
 {
     const struct pp_visits *v = &from->checks->visits;
     double *m = f->number;
+    int several = v->several && !v->order_unknown; /* else nothing is known of any */
+    m[PP_FINDING_VISITS_SEVERAL] = several ? 1 : NAN;
     f->text[PP_FINDING_ORDER_UNKNOWN] = v->order_unknown;
     m[PP_FINDING_ORDER_PAIRS] = (double)v->pairs;
     m[PP_FINDING_ORDER_REPEATED] = (double)v->repeated;
@@ -333,7 +329,7 @@ void pp_measure_visits(const struct pp_findings_from *from, struct pp_finding_va
     m[PP_FINDING_REPEAT_EPOCHS] = (double)v->repeat_epochs;
     m[PP_FINDING_VISITS_SCALE] = m[PP_FINDING_SKIPS_SCALE] = v->scale;
     f->text[PP_FINDING_REPEAT_EXAMPLES] = name_examples(v->again, v->n_again, from->arena);
-    f->text[PP_FINDING_SKIPS_UNKNOWN] = v->skips_unknown;
+    f->text[PP_FINDING_SKIPS_UNKNOWN] = several ? NULL : v->skips_unknown;
     m[PP_FINDING_SKIPS_EXPECTED] = v->expected;
     m[PP_FINDING_SKIPS] = v->skips;
     m[PP_FINDING_SKIP_EPOCHS] = (double)v->skip_epochs;

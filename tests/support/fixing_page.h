@@ -6,8 +6,5 @@
 
 /* The whole page; the caller frees it. NULL: no memory. */
 char *fixing_page(void);
-/* What one sees of a cause before pipeprobe is asked; NULL: the page lacks it, which is a mistake of the
- * page. */
-const char *fixing_page_symptom(const char *l1, const char *l2);
 
 #endif

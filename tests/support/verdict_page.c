@@ -1,104 +1,15 @@
 #include "tests/support/verdict_page.h"
 
 #include "report/verdict/causes.h"
+#include "report/verdict/labels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What each label means. A rule with a new label needs a row here. */
-static const struct {
-    const char *l1, *l2, *meaning;
-} meanings[] = {
-    {"storage", NULL, "Workers wait for reads."},
-    {"transform", NULL, "The workers' CPU work uses the CPUs that the run can get."},
-    {"loader", NULL,
-     "The loader's own arrangement holds batches back: workers, queues, order, locks, start-up."},
-    {"sync", NULL, "The trainer waits for copies, for the device, or for other ranks."},
-
-    {"storage", "latency",
-     "Each read takes long, independent of its size, and more reads at a time would be answered as quickly."},
-    {"storage", "bandwidth",
-     "All reads share one link, and the link is full; or a limit of bytes per second is reached."},
-    {"storage", "iops-limit",
-     "Storage completes a limited number of reads per second, independent of their size: a volume's IOPS, a limit of the control group."},
-    {"storage", "page-cache",
-     "The memory limit of the control group leaves no room to keep the data in the page cache: every epoch reads it again."},
-    {"storage", "metadata", "Files are so small that opening one costs more than its bytes."},
-    {"storage", "cold-cache",
-     "Reads miss the page cache because the data is read for the first time; all of it fits into memory."},
-    {"storage", "major-faults", "The data file is mapped, and page faults read it a few pages at a time."},
-    {"storage", "latency-tail",
-     "A few reads take many times as long as the others, and batches wait for them."},
-    {"storage", "straggler-shard", "One part of the data is much slower to read than the other parts."},
-    {"storage", "phase-change", "Storage became slower during the run."},
-    {"storage", "in-flight",
-     "Requests to a remote storage wait for their first byte, and fewer are in flight than that latency takes (Little's law)."},
-    {"storage", "small-objects",
-     "Objects are so small that the latency of a request is the cost, and no reasonable number of requests in flight makes up for it; or streamed shards are, of which each takes requests before its first sample."},
-    {"storage", "stream-bandwidth",
-     "The bytes of a request take most of its time: a connection has a bandwidth of its own, and there are too few connections."},
-    {"storage", "throttled", "The store refuses requests (429, 503), and they are made again after a wait."},
-    {"storage", "hot-prefix", "Refusals hit one prefix of the keys, and not the others."},
-    {"storage", "connections", "Requests open connections that could have been kept."},
-    {"storage", "dns", "Looking up the host name takes a large part of the requests' time."},
-    {"storage", "slow-host", "One of several hosts behind the name answers more slowly than the others."},
-
-    {"transform", "cpu-saturated", "Decoding and transforming use all CPUs that the run can get."},
-    {"transform", "cpu-contended", "Other processes use the CPUs that the workers or the trainer need."},
-    {"transform", "cgroup-throttled", "A CPU quota of the control group stops the run's threads."},
-    {"transform", "augment", "The transforms are most of the CPU work."},
-    {"transform", "collate", "Putting samples together into batches is most of the CPU work."},
-    {"transform", "gpu-decode",
-     "JPEG is decoded on the GPU (`--decode`), and its decoder makes batches more slowly than the steps need them."},
-
-    {"loader", "under-parallel", "All workers are busy while CPUs are idle: there are too few workers."},
-    {"loader", "oversubscribed",
-     "There are so many workers that they take the CPUs from each other or from the trainer."},
-    {"loader", "pin-memory",
-     "One thread copies all batches into pinned memory, and is as fast as it can be."},
-    {"loader", "unpickle",
-     "Batches are there, and the training thread needs most of its wait to unpickle them and to map their tensors."},
-    {"loader", "blocked", "Workers wait in their own code for something that is no timed read."},
-    {"loader", "prefetch",
-     "Storage is fast enough on average; the prefetch is too shallow to bridge its pauses."},
-    {"loader", "errors", "Workers retry failed reads and wait between the attempts."},
-    {"loader", "lock", "Workers wait for a lock that they share while they decode."},
-    {"loader", "straggler-sample",
-     "A few samples cost many times as much CPU time as the others, and the batches behind them wait."},
-    {"loader", "straggler-worker",
-     "One worker is slower than the others for every sample, and batches wait for it."},
-    {"loader", "lease-wait",
-     "The shards that are left of an epoch are with other ranks (`run --lease`), and this one has none."},
-    {"loader", "epoch-drain",
-     "The pipeline runs empty at the end of each epoch and fills again in the next."},
-    {"loader", "in-trainer",
-     "The trainer's own thread makes the batches (`num_workers=0`), so nothing is prepared during a step."},
-    {"loader", "warm-up", "A large part of the run passes before its first batch."},
-
-    {"sync", "pageable", "Batches are copied from pageable memory, so a CPU moves the bytes."},
-    {"sync", "serial-copy", "Copies and steps take turns instead of overlapping."},
-    {"sync", "h2d-bandwidth", "The link to the device has no more bandwidth to give."},
-    {"sync", "implicit-sync", "The trainer waits in every step until the device has caught up."},
-    {"sync", "small-batch", "Steps are so short that launching them takes a noticeable part of the time."},
-    {"sync", "rank-straggler", "One rank is the slowest in most steps, and all others wait for it."},
-    {"sync", "rank-imbalance", "In every step some rank is slow, but not always the same one."},
-
-    {NULL, NULL,
-     "Copies or device synchronisation may be the cause; what the GPU did is needed to tell, and does not decide."},
-};
-
 static int same(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-const char *verdict_page_meaning(const char *l1, const char *l2)
-{
-    for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++)
-        if (same(meanings[i].l1, l1) && same(meanings[i].l2, l2))
-            return meanings[i].meaning;
-    return NULL;
 }
 
 /* ---- tables ---- */
@@ -175,9 +86,9 @@ static void put_levels(FILE *out)
                 g->if_known ? "passes" : "fails", pp_remedies[g->remedy].sentence);
     }
     fputs("\n## Level 1: which part of the pipeline?\n\n| code | meaning |\n|---|---|\n", out);
-    for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++)
-        if (meanings[i].l1 && !meanings[i].l2)
-            fprintf(out, "| `%s` | %s |\n", meanings[i].l1, meanings[i].meaning);
+    for (size_t i = 0; i < pp_labels_n; i++)
+        if (pp_labels[i].l1 && !pp_labels[i].l2)
+            fprintf(out, "| `%s` | %s |\n", pp_labels[i].l1, pp_labels[i].meaning);
     fputs(
         "\nWithout a level 1 the wait is known and its cause is not established; the report says what is missing.\n",
         out);
@@ -185,37 +96,11 @@ static void put_levels(FILE *out)
 
 /* ---- level 2 ---- */
 
-static int same_words(const struct pp_remedy *a, const struct pp_remedy *b)
-{
-    return same(a->pipeprobe, b->pipeprobe) && same(a->pytorch, b->pytorch) &&
-           same(a->webdataset, b->webdataset) && same(a->dali, b->dali);
-}
-
-/* The sentences of these remedies; those that are the same change share its table. */
+/* The sentences of these remedies; what they are in each program is on one page, the guide's. */
 static void put_changes(FILE *out, const enum pp_remedy_id *id, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct pp_remedy *r = &pp_remedies[id[i]];
-        const struct {
-            const char *in, *words;
-        } rows[] = {{"pipeprobe run", r->pipeprobe},
-                    {"PyTorch", r->pytorch},
-                    {"WebDataset", r->webdataset},
-                    {"DALI", r->dali}};
-        int told = 0;
-        for (size_t k = 0; k < i; k++)
-            told |= same_words(&pp_remedies[id[k]], r);
-        if (told)
-            continue;
-        for (size_t k = i; k < n; k++)
-            if (same_words(&pp_remedies[id[k]], r))
-                fprintf(out, "Next step: %s\n\n", pp_remedies[id[k]].sentence);
-        fputs("| in | what to change |\n|---|---|\n", out);
-        for (size_t k = 0; k < 4; k++)
-            if (rows[k].words)
-                fprintf(out, "| %s | %s |\n", rows[k].in, rows[k].words);
-        fputc('\n', out);
-    }
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "Next step: %s\n\n", pp_remedies[id[i]].sentence);
 }
 
 static void put_evidence(FILE *out, const struct block *b, const struct pp_rule *r)
@@ -234,7 +119,8 @@ static void put_label(FILE *out, const struct block blocks[BLOCKS], const char *
     int ways = 0;
     enum pp_remedy_id told[16];
     size_t n_told = 0;
-    const char *meaning = verdict_page_meaning(l1, l2);
+    const struct pp_label *label = pp_label_find(l1, l2);
+    const char *meaning = label ? label->meaning : NULL;
     fprintf(out, "### %s%s%s\n\n%s\n\n", l1 ? l1 : "not measured",
             l2   ? " / "
             : l1 ? ", no cause named"
@@ -281,9 +167,9 @@ static void put_labels(FILE *out, const struct block blocks[BLOCKS])
         fprintf(out, "| %s | %s |\n", blocks[b].name, blocks[b].meaning);
     fputc('\n', out);
     for (int named = 1; named >= 0; named--)
-        for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++)
-            if (!meanings[i].l2 == !named && has_rule(blocks, meanings[i].l1, meanings[i].l2))
-                put_label(out, blocks, meanings[i].l1, meanings[i].l2);
+        for (size_t i = 0; i < pp_labels_n; i++)
+            if (!pp_labels[i].l2 == !named && has_rule(blocks, pp_labels[i].l1, pp_labels[i].l2))
+                put_label(out, blocks, pp_labels[i].l1, pp_labels[i].l2);
 }
 
 /* ---- the order of the rules, fixes, findings ---- */
@@ -367,7 +253,8 @@ char *verdict_page(void)
         "<!-- Generated from report/verdict/ (verdict_rules.c, remedies.c, metrics.h) by `make golden`; edit the tables, not this page. -->\n\n"
         "A verdict has three codes: level 0 says whether the trainer waits for its input, level 1 which part of the pipeline it waits for, and level 2\n"
         "what that part is bound by. `pipeprobe report` shows the evidence of the verdict beside its limits, and for every other cause the first limit\n"
-        "that it misses. {name} in a next step stands for a value of the run.\n\n",
+        "that it misses. {name} in a next step stands for a value of the run. The same from the command line: `pipeprobe explain CODE`. What to change in\n"
+        "PyTorch, WebDataset and DALI: [fixing a stall](../guide/fixing-a-stall.md).\n\n",
         out);
     put_levels(out);
     put_labels(out, blocks);

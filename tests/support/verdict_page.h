@@ -9,8 +9,4 @@
 /* The whole page; the caller frees it. NULL: no memory. */
 char *verdict_page(void);
 
-/* What a label means, in one sentence; NULL: the page has none for it, which is a mistake of the page. l1 and
- * l2 may be NULL, as in the rules. */
-const char *verdict_page_meaning(const char *l1, const char *l2);
-
 #endif

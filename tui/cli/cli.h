@@ -42,6 +42,7 @@ struct pp_command {
     X(ranks)           \
     X(merge)           \
     X(whatif)          \
+    X(explain)         \
     X(export)          \
     X(import)          \
     X(compare)         \

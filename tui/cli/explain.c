@@ -1,0 +1,265 @@
+/* `pipeprobe explain`: one code of a verdict, a finding or the audit, from the tables that a report is made
+ * of: what it means, on what evidence it rests, what refutes it, and what to change. Without a recording. */
+#include "probe/base/err.h"
+#include "probe/base/json.h"
+#include "report/rules/remedies.h"
+#include "report/verdict/labels.h"
+#include "tui/cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct options {
+    int json;
+};
+
+#define AT(field) offsetof(struct options, field)
+/* clang-format off */
+static const struct pp_opt opts[] = {
+    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .group = "Options",
+     .help = "one document of schema pipeprobe.explain/1"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+/* ---- the codes ---- */
+
+enum { CODES = 160, NAME = 64 };
+
+struct code {
+    const char *l1, *l2, *meaning, *symptom;
+    char name[NAME]; /* "storage/latency", "first-batch" */
+};
+
+static void add_code(struct code *codes, size_t *n, const char *l1, const char *l2, const char *meaning,
+                     const char *symptom)
+{
+    if (*n == CODES || !l1)
+        return;
+    struct code *c = &codes[(*n)++];
+    *c = (struct code){.l1 = l1, .l2 = l2, .meaning = meaning, .symptom = symptom};
+    snprintf(c->name, sizeof(c->name), "%s%s%s", l1, l2 ? "/" : "", l2 ? l2 : "");
+}
+
+static size_t list_codes(struct code codes[CODES])
+{
+    size_t n = 0, n_sets;
+    const struct pp_rule_set *sets = pp_rule_sets(&n_sets);
+    for (size_t i = 0; i < pp_labels_n; i++)
+        add_code(codes, &n, pp_labels[i].l1, pp_labels[i].l2, pp_labels[i].meaning, pp_labels[i].symptom);
+    for (size_t s = 0; s < n_sets; s++)
+        for (size_t i = 0; i < sets[s].n_rules; i++)
+            if (sets[s].rules[i].meaning)
+                add_code(codes, &n, sets[s].rules[i].l1, sets[s].rules[i].l2, sets[s].rules[i].meaning,
+                         sets[s].rules[i].symptom);
+    return n;
+}
+
+/* By its whole name, or by its second part. */
+static const struct code *find_code(const struct code *codes, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(codes[i].name, name) == 0)
+            return &codes[i];
+    for (size_t i = 0; i < n; i++)
+        if (codes[i].l2 && strcmp(codes[i].l2, name) == 0)
+            return &codes[i];
+    return NULL;
+}
+
+/* ---- one of them ---- */
+
+typedef void rule_fn(void *ctx, const struct pp_rule_set *set, const struct pp_rule *rule);
+
+/* The rules that say it; of a level 1 alone, those that name no level 2. */
+static void each_rule(const struct code *c, rule_fn *fn, void *ctx)
+{
+    size_t n;
+    const struct pp_rule_set *sets = pp_rule_sets(&n);
+    for (size_t s = 0; s < n; s++)
+        for (size_t i = 0; i < sets[s].n_rules; i++)
+            if (pp_rule_is_of(sets[s].rules, i, c->l1, c->l2))
+                fn(ctx, &sets[s], &sets[s].rules[i]);
+}
+
+static const char *name_of(const struct pp_rule_set *set, unsigned fact)
+{
+    const struct pp_fact *f = &set->facts[fact];
+    return f->text ? f->text : f->name;
+}
+
+struct printing {
+    const struct pp_rule_set *set; /* of the rule before */
+    unsigned remedies[16];
+    size_t n_remedies;
+};
+
+static void print_rule(void *ctx, const struct pp_rule_set *set, const struct pp_rule *rule)
+{
+    struct printing *p = ctx;
+    char limit[160];
+    size_t k = 0;
+    if (p->set != set)
+        printf("\nEvidence (%s): %s\n", set->name, set->decides);
+    else
+        puts("  or");
+    p->set = set;
+    for (int i = 0; i < PP_CONDITIONS_MOST && rule->when[i].compare != PP_NO_CONDITION; i++) {
+        const struct pp_condition *c = &rule->when[i];
+        printf("  %-44s %-12s (%s)\n", name_of(set, c->fact),
+               pp_condition_text(c, set->facts, limit, sizeof(limit)), c->source);
+    }
+    if (rule->relief.compare != PP_NO_CONDITION)
+        printf("  %-44s %-12s (of a step that is stretched, besides)\n", name_of(set, rule->relief.fact),
+               pp_condition_text(&rule->relief, set->facts, limit, sizeof(limit)));
+    if (rule->when[0].compare == PP_NO_CONDITION)
+        puts("  what the rules before it leave");
+    printf("  says: %s\n", rule->said);
+    while (k < p->n_remedies && p->remedies[k] != rule->remedy)
+        k++;
+    if (rule->says == PP_SAYS_SO && k == p->n_remedies && k < sizeof(p->remedies) / sizeof(*p->remedies))
+        p->remedies[p->n_remedies++] = rule->remedy;
+}
+
+static const struct {
+    const char *program, *key;
+} programs[] = {{"PyTorch", "pytorch"},
+                {"WebDataset", "webdataset"},
+                {"DALI", "dali"},
+                {"pipeprobe run", "pipeprobe"}};
+enum { PROGRAMS = sizeof(programs) / sizeof(*programs) };
+
+static const char *change_in(const struct pp_remedy *r, int program)
+{
+    const char *const changes[PROGRAMS] = {r->pytorch, r->webdataset, r->dali, r->pipeprobe};
+    return changes[program];
+}
+
+static void print_code(const struct code *c)
+{
+    struct printing p = {0};
+    printf("%s: %s\n", c->name, c->meaning);
+    if (c->symptom)
+        printf("Seen as: %s\n", c->symptom);
+    each_rule(c, print_rule, &p);
+    if (p.set)
+        puts(
+            "\nRefuted where, in each of these ways, a limit is not met. Evidence that is unknown meets none.");
+    for (size_t i = 0; i < p.n_remedies; i++) {
+        const struct pp_remedy *r = &pp_remedies[p.remedies[i]];
+        printf("\nDo: %s\n", r->sentence);
+        for (int k = 0; k < PROGRAMS; k++)
+            if (change_in(r, k))
+                printf("  %-14s %s\n", programs[k].program, change_in(r, k));
+    }
+}
+
+static void write_rule(void *ctx, const struct pp_rule_set *set, const struct pp_rule *rule)
+{
+    struct pp_json *j = ctx;
+    char limit[160];
+    pp_json_object(j);
+    pp_json_key(j, "set"), pp_json_str(j, set->name);
+    pp_json_key(j, "evidence"), pp_json_array(j);
+    for (int i = 0; i < PP_CONDITIONS_MOST && rule->when[i].compare != PP_NO_CONDITION; i++) {
+        pp_json_object(j);
+        pp_json_key(j, "name"), pp_json_str(j, name_of(set, rule->when[i].fact));
+        pp_json_key(j, "limit");
+        pp_json_str(j, pp_condition_text(&rule->when[i], set->facts, limit, sizeof(limit)));
+        pp_json_key(j, "source"), pp_json_str(j, rule->when[i].source);
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+    pp_json_key(j, "sentence"), pp_json_str(j, rule->said);
+    const struct pp_remedy *r = rule->says == PP_SAYS_SO ? &pp_remedies[rule->remedy] : NULL;
+    pp_json_key(j, "next_step"), pp_json_str(j, r ? r->sentence : NULL);
+    for (int k = 0; k < PROGRAMS; k++)
+        pp_json_key(j, programs[k].key), pp_json_str(j, r ? change_in(r, k) : NULL);
+    pp_json_object_end(j);
+}
+
+static void write_code(struct pp_json *j, const struct code *c, int rules)
+{
+    pp_json_object(j);
+    pp_json_key(j, "code"), pp_json_str(j, c->name);
+    pp_json_key(j, "meaning"), pp_json_str(j, c->meaning);
+    pp_json_key(j, "symptom"), pp_json_str(j, c->symptom);
+    if (rules) {
+        pp_json_key(j, "rules"), pp_json_array(j);
+        each_rule(c, write_rule, j);
+        pp_json_array_end(j);
+    }
+    pp_json_object_end(j);
+}
+
+static pp_status explain(const struct options *o, const char *name, struct pp_err *err)
+{
+    static struct code codes[CODES];
+    const char *names[2 * CODES + 1];
+    size_t n = list_codes(codes), n_names = 0;
+    const struct code *one = name ? find_code(codes, n, name) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        names[n_names++] = codes[i].name;
+        if (codes[i].l2)
+            names[n_names++] = codes[i].l2;
+    }
+    names[n_names] = NULL;
+    if (name && !one) {
+        const char *near = pp_nearest(name, names);
+        return pp_fail(err, PP_E_USAGE, "%s is no code%s%s%s; without a code, explain lists them", name,
+                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    }
+    if (o->json) {
+        struct pp_json j;
+        pp_json_begin(&j, stdout, 2);
+        pp_json_object(&j);
+        pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.explain/1");
+        pp_json_key(&j, "codes"), pp_json_array(&j);
+        for (size_t i = 0; i < n; i++)
+            if (!one || one == &codes[i])
+                write_code(&j, &codes[i], one != NULL);
+        pp_json_array_end(&j);
+        pp_json_object_end(&j);
+        pp_json_end(&j);
+    } else if (one) {
+        print_code(one);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            printf("%-28s %s\n", codes[i].name, codes[i].meaning);
+    }
+    return fflush(stdout) != 0 || ferror(stdout)
+               ? pp_fail_errno(err, errno, "cannot write to standard output")
+               : PP_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pp_err err = {0};
+    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    int n, code;
+    if (!operands)
+        return pp_cli_fail(&pp_cmd_explain,
+                           (pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments"), &err));
+    code = pp_cli_parse(&pp_cmd_explain, &set, argc, argv, operands, &n);
+    if (code < 0 && n > 1)
+        code = pp_cli_fail(&pp_cmd_explain, (pp_fail(&err, PP_E_USAGE, "explain takes one code"), &err));
+    else if (code < 0)
+        code = explain(&o, n ? operands[0] : NULL, &err) == PP_OK ? 0 : pp_cli_fail(&pp_cmd_explain, &err);
+    free(operands);
+    return code;
+}
+
+const struct pp_command pp_cmd_explain = {
+    .name = "explain",
+    .summary = "what a verdict, a finding or a fault of the audit means, and what to do",
+    .usage = "explain [CODE] [--json]",
+    .opts = opts,
+    .notes = "Without CODE: all codes. A code is level 1 and 2 of a verdict (storage/latency, or\n"
+             "latency alone), a finding (first-batch) or a cause of `ranks --audit`.\n"
+             "Exit codes: 0 success, 2 usage.",
+    .examples = {"pipeprobe explain storage/latency", "pipeprobe explain first-batch --json"},
+    .run = run,
+};
