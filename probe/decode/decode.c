@@ -188,28 +188,9 @@ const struct pp_decode_ops *pp_decoder_choose(const struct pp_decoder *d, const 
     return c ? c->ops : NULL;
 }
 
-/* Orientations 5 to 8 exchange width and height. */
-static int swaps_sides(int orientation)
-{
-    return orientation >= 5;
-}
-
 static int rotates(const struct pp_decoder *d)
 {
     return d->exif_rotate && d->info.orientation > 1;
-}
-
-static void close_image(struct pp_decoder *d)
-{
-    for (size_t i = 0; i < d->codecs; i++)
-        if (d->codec[i].ops->close)
-            d->codec[i].ops->close(d->codec[i].state);
-    pp_image_arena_reset(&d->arena);
-    pp_buffer_trim(&d->pixels);
-    pp_buffer_trim(&d->rotated);
-    d->image = NULL;
-    d->budget.held -= d->encoded;
-    d->encoded = 0;
 }
 
 /* A decoder that was refused memory by the budget says that there is none; here it is said why. */
@@ -225,7 +206,15 @@ static pp_status explain(struct pp_decoder *d, pp_status status, struct pp_err *
 pp_status pp_decoder_open(struct pp_decoder *d, const struct pp_encoded *in, struct pp_image_info *info,
                           struct pp_err *err)
 {
-    close_image(d);
+    for (size_t i = 0; i < d->codecs; i++)
+        if (d->codec[i].ops->close)
+            d->codec[i].ops->close(d->codec[i].state);
+    pp_image_arena_reset(&d->arena);
+    pp_buffer_trim(&d->pixels);
+    pp_buffer_trim(&d->rotated);
+    d->image = NULL;
+    d->budget.held -= d->encoded;
+    d->encoded = 0;
     if (in->size == 0)
         return pp_fail(err, PP_E_EMPTY, "the file is empty");
     if (in->size > d->budget.limit)
@@ -244,7 +233,7 @@ pp_status pp_decoder_open(struct pp_decoder *d, const struct pp_encoded *in, str
     d->image = c;
     d->info = read;
     d->info.format = c->ops->name;
-    if (rotates(d) && swaps_sides(read.orientation)) {
+    if (rotates(d) && read.orientation >= 5) { /* 5 to 8 exchange width and height */
         d->info.width = read.height;
         d->info.height = read.width;
     }
@@ -260,23 +249,6 @@ static const struct orientation {
     [1] = {0, 0, 0}, [2] = {0, 1, 0}, [3] = {0, 1, 1}, [4] = {0, 0, 1},
     [5] = {1, 0, 0}, [6] = {1, 0, 1}, [7] = {1, 1, 1}, [8] = {1, 1, 0},
 };
-
-/* The stored region that is shown as r. */
-static struct pp_rect stored_region(const struct pp_decoder *d, struct pp_rect r)
-{
-    const struct orientation *o = &orientations[d->info.orientation];
-    int width = d->info.width, height = d->info.height;
-    if (o->swap) {
-        r = (struct pp_rect){.x = r.y, .y = r.x, .width = r.height, .height = r.width};
-        width = d->info.height;
-        height = d->info.width;
-    }
-    if (o->mirror_x)
-        r.x = width - r.x - r.width;
-    if (o->mirror_y)
-        r.y = height - r.y - r.height;
-    return r;
-}
 
 static pp_status rotate(struct pp_decoder *d, struct pp_pixels *p, struct pp_err *err)
 {
@@ -312,8 +284,20 @@ pp_status pp_decoder_region(struct pp_decoder *d, struct pp_rect crop, struct pp
         crop.width > d->info.width - crop.x || crop.height > d->info.height - crop.y)
         return pp_fail(err, PP_E_USAGE, "region %dx%d at (%d, %d) does not lie inside the image of %dx%d",
                        crop.width, crop.height, crop.x, crop.y, d->info.width, d->info.height);
-    if (rotates(d))
-        crop = stored_region(d, crop);
+    if (rotates(d)) {
+        /* from the region that is shown to the stored one */
+        const struct orientation *o = &orientations[d->info.orientation];
+        int width = d->info.width, height = d->info.height;
+        if (o->swap) {
+            crop = (struct pp_rect){.x = crop.y, .y = crop.x, .width = crop.height, .height = crop.width};
+            width = d->info.height;
+            height = d->info.width;
+        }
+        if (o->mirror_x)
+            crop.x = width - crop.x - crop.width;
+        if (o->mirror_y)
+            crop.y = height - crop.y - crop.height;
+    }
     status = d->image->ops->region(d->image->state, crop, &d->pixels, out, err);
     if (status == PP_OK && rotates(d))
         status = rotate(d, out, err);

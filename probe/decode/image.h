@@ -51,4 +51,14 @@ pp_status pp_image_check_size(uint64_t width, uint64_t height, struct pp_err *er
  * be had. Any bytes. */
 int pp_exif_orientation(const uint8_t *tiff, size_t size);
 
+/* How far pixels of another decoder are off ours. Plain data, added up image by image. */
+struct pp_pixels_off {
+    uint64_t images, values; /* compared; values: three of each pixel */
+    uint64_t sum;            /* of their absolute differences, of 255 each */
+    int largest;
+};
+
+/* rgb: the other decoder's, without gaps; ours is as large. Returns the largest difference of this image. */
+int pp_pixels_off_add(struct pp_pixels_off *to, const uint8_t *rgb, const struct pp_pixels *ours);
+
 #endif

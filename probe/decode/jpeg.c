@@ -6,12 +6,16 @@
  * full decode; above and below, jpeg_skip_scanlines keeps the context rows itself. */
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
-#include "probe/decode/jpeg_memory.h"
+#include "probe/decode/image_memory.h"
 
-#include <jerror.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <jpeglib.h>
+
+#include <jerror.h>
 
 /* A hostile progressive file can carry thousands of nearly empty scans, each a pass over the whole image.
  * Encoders write about ten. Small images may have many; of a large one, so many that its blocks are passed
@@ -25,12 +29,162 @@
 /* Row pointers per call; any small number does. */
 #define ROWS_PER_CALL 16
 
+/* ---- libjpeg's per-image memory, served from an arena ----
+ *
+ * libjpeg reaches all memory through the method pointers of cinfo->mem, virtual arrays (the coefficients of a
+ * progressive image) included, and nothing looks behind them; so replacing the methods for JPOOL_IMAGE is
+ * sound. What is permanent (tables, the marker reader) stays with libjpeg's own manager and is allocated
+ * once. Virtual sample arrays serve two-pass colour quantisation only, which we never ask for; they stay with
+ * libjpeg too. */
+
+/* jpeglib.h leaves this type to the memory manager. */
+struct jvirt_barray_control {
+    JBLOCKARRAY rows; /* NULL until realised */
+    JDIMENSION blocks_per_row, row_count;
+    boolean pre_zero;
+    struct jvirt_barray_control *next;
+};
+
+struct jpeg_memory {
+    struct pp_image_arena *arena;        /* borrowed */
+    struct jpeg_memory_mgr original;     /* libjpeg's methods, for permanent objects and destruction */
+    struct jvirt_barray_control *arrays; /* requested for the image at hand, newest first */
+};
+
+static struct jpeg_memory *memory_of(j_common_ptr cinfo)
+{
+    return cinfo->client_data;
+}
+
+static void *image_alloc(j_common_ptr cinfo, size_t size)
+{
+    void *p = pp_image_arena_alloc(memory_of(cinfo)->arena, size);
+    if (!p)
+        ERREXIT1(cinfo, JERR_OUT_OF_MEMORY, 1);
+    return p;
+}
+
+static void *alloc_small(j_common_ptr cinfo, int pool, size_t size)
+{
+    return pool == JPOOL_IMAGE ? image_alloc(cinfo, size)
+                               : memory_of(cinfo)->original.alloc_small(cinfo, pool, size);
+}
+
+static void *alloc_large(j_common_ptr cinfo, int pool, size_t size)
+{
+    return pool == JPOOL_IMAGE ? image_alloc(cinfo, size)
+                               : memory_of(cinfo)->original.alloc_large(cinfo, pool, size);
+}
+
+/* Every row is padded to PP_MEMORY_ALIGN, as libjpeg-turbo's own manager does for its SIMD code, which reads
+ * and writes whole vectors past a row's end. */
+static JSAMPARRAY alloc_sarray(j_common_ptr cinfo, int pool, JDIMENSION samples_per_row, JDIMENSION row_count)
+{
+    if (pool != JPOOL_IMAGE)
+        return memory_of(cinfo)->original.alloc_sarray(cinfo, pool, samples_per_row, row_count);
+    size_t stride = ((size_t)samples_per_row + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
+    JSAMPARRAY rows = image_alloc(cinfo, row_count * sizeof(JSAMPROW));
+    JSAMPROW samples = image_alloc(cinfo, stride * row_count);
+    for (JDIMENSION i = 0; i < row_count; i++)
+        rows[i] = samples + i * stride;
+    return rows;
+}
+
+static JBLOCKARRAY image_barray(j_common_ptr cinfo, JDIMENSION blocks_per_row, JDIMENSION row_count,
+                                boolean zero)
+{
+    size_t bytes = (size_t)blocks_per_row * row_count * sizeof(JBLOCK);
+    JBLOCKARRAY rows = image_alloc(cinfo, row_count * sizeof(JBLOCKROW));
+    JBLOCKROW blocks = image_alloc(cinfo, bytes);
+    if (zero)
+        memset(blocks, 0, bytes);
+    for (JDIMENSION i = 0; i < row_count; i++)
+        rows[i] = blocks + (size_t)i * blocks_per_row;
+    return rows;
+}
+
+static JBLOCKARRAY alloc_barray(j_common_ptr cinfo, int pool, JDIMENSION blocks_per_row, JDIMENSION row_count)
+{
+    if (pool != JPOOL_IMAGE)
+        return memory_of(cinfo)->original.alloc_barray(cinfo, pool, blocks_per_row, row_count);
+    return image_barray(cinfo, blocks_per_row, row_count, FALSE);
+}
+
+static jvirt_barray_ptr request_virt_barray(j_common_ptr cinfo, int pool, boolean pre_zero,
+                                            JDIMENSION blocks_per_row, JDIMENSION row_count,
+                                            JDIMENSION max_access)
+{
+    struct jpeg_memory *m = memory_of(cinfo);
+    if (pool != JPOOL_IMAGE) /* libjpeg's own manager refuses others as well */
+        ERREXIT1(cinfo, JERR_BAD_POOL_ID, pool);
+    struct jvirt_barray_control *v = image_alloc(cinfo, sizeof(*v));
+    *v = (struct jvirt_barray_control){.blocks_per_row = blocks_per_row,
+                                       .row_count = row_count,
+                                       .pre_zero = pre_zero,
+                                       .next = m->arrays};
+    m->arrays = v;
+    return v;
+}
+
+static void realize_virt_arrays(j_common_ptr cinfo)
+{
+    struct jpeg_memory *m = memory_of(cinfo);
+    size_t need = 0;
+    for (struct jvirt_barray_control *v = m->arrays; v; v = v->next)
+        if (!v->rows)
+            need += (size_t)v->blocks_per_row * v->row_count * sizeof(JBLOCK);
+    if (!pp_image_budget_allows(m->arena->budget,
+                                need)) /* all of it at once, so that the sentence has it all */
+        ERREXIT1(cinfo, JERR_OUT_OF_MEMORY, 1);
+    for (struct jvirt_barray_control *v = m->arrays; v; v = v->next) {
+        if (!v->rows)
+            v->rows = image_barray(cinfo, v->blocks_per_row, v->row_count, v->pre_zero);
+    }
+    m->original.realize_virt_arrays(cinfo);
+}
+
+static JBLOCKARRAY access_virt_barray(j_common_ptr cinfo, jvirt_barray_ptr v, JDIMENSION start_row,
+                                      JDIMENSION row_count, boolean writable)
+{
+    if (!v->rows || start_row > v->row_count || row_count > v->row_count - start_row)
+        ERREXIT(cinfo, JERR_BAD_VIRTUAL_ACCESS);
+    return v->rows + start_row;
+}
+
+static void free_pool(j_common_ptr cinfo, int pool)
+{
+    struct jpeg_memory *m = memory_of(cinfo);
+    m->original.free_pool(cinfo, pool);
+    if (pool == JPOOL_IMAGE) {
+        m->arrays = NULL;
+        pp_image_arena_reset(m->arena);
+    }
+}
+
+/* After jpeg_create_decompress. cinfo->client_data must point to m from now on. */
+static void install_memory(struct jpeg_memory *m, j_decompress_ptr cinfo)
+{
+    struct jpeg_memory_mgr *mem = cinfo->mem;
+    m->original = *mem;
+    m->arrays = NULL;
+    mem->alloc_small = alloc_small;
+    mem->alloc_large = alloc_large;
+    mem->alloc_sarray = alloc_sarray;
+    mem->alloc_barray = alloc_barray;
+    mem->request_virt_barray = request_virt_barray;
+    mem->realize_virt_arrays = realize_virt_arrays;
+    mem->access_virt_barray = access_virt_barray;
+    mem->free_pool = free_pool;
+}
+
+/* ---- the decoder ---- */
+
 struct jpeg {
     struct jpeg_decompress_struct cinfo;
     struct jpeg_error_mgr errors;
     struct jpeg_source_mgr source;
     struct jpeg_progress_mgr progress;
-    struct pp_jpeg_memory memory;
+    struct jpeg_memory memory;
     jmp_buf on_error;
     pp_status status; /* of the error that jumped */
     char reason[JMSG_LENGTH_MAX];
@@ -152,7 +306,7 @@ static pp_status create(struct pp_image_arena *arena, void **out, struct pp_err 
     }
     jpeg_create_decompress(&j->cinfo);
     j->cinfo.client_data = &j->memory;
-    pp_jpeg_memory_install(&j->memory, &j->cinfo);
+    install_memory(&j->memory, &j->cinfo);
     j->source = (struct jpeg_source_mgr){
         .init_source = source_noop,
         .fill_input_buffer = source_ended,
@@ -216,14 +370,25 @@ static uint64_t all_blocks(const struct jpeg_decompress_struct *cinfo)
     return blocks;
 }
 
-static int scans_allowed(const struct jpeg_decompress_struct *cinfo)
+static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_image_info *info,
+                            struct pp_err *err)
 {
-    uint64_t blocks = all_blocks(cinfo), scans = blocks ? MAX_VISITS / blocks : MAX_SCANS;
-    return scans > MAX_SCANS ? MAX_SCANS : scans < LARGE_MAX_SCANS ? LARGE_MAX_SCANS : (int)scans;
-}
-
-static pp_status check_header(const struct jpeg *j, struct pp_err *err)
-{
+    struct jpeg *j = state;
+    j->data = in->data;
+    j->size = in->size;
+    if (setjmp(j->on_error))
+        return pp_fail(err, j->status, "cannot read the JPEG header: %s", j->reason);
+    j->max_scans = MAX_SCANS;
+    read_header(j);
+    uint64_t blocks = all_blocks(&j->cinfo), scans = blocks ? MAX_VISITS / blocks : MAX_SCANS;
+    j->max_scans = scans > MAX_SCANS ? MAX_SCANS : scans < LARGE_MAX_SCANS ? LARGE_MAX_SCANS : (int)scans;
+    *info = (struct pp_image_info){
+        .width = (int)j->cinfo.image_width,
+        .height = (int)j->cinfo.image_height,
+        .channels = j->cinfo.num_components,
+        .progressive = j->cinfo.progressive_mode,
+        .orientation = orientation_of(&j->cinfo),
+    };
     const struct jpeg_decompress_struct *c = &j->cinfo;
     pp_status status = pp_image_check_size(c->image_width, c->image_height, err);
     if (status != PP_OK)
@@ -237,27 +402,6 @@ static pp_status check_header(const struct jpeg *j, struct pp_err *err)
         return pp_fail(err, PP_E_CORRUPT, "the JPEG claims %ux%u pixels, but its %zu bytes cannot hold them",
                        c->image_width, c->image_height, j->size);
     return PP_OK;
-}
-
-static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_image_info *info,
-                            struct pp_err *err)
-{
-    struct jpeg *j = state;
-    j->data = in->data;
-    j->size = in->size;
-    if (setjmp(j->on_error))
-        return pp_fail(err, j->status, "cannot read the JPEG header: %s", j->reason);
-    j->max_scans = MAX_SCANS;
-    read_header(j);
-    j->max_scans = scans_allowed(&j->cinfo);
-    *info = (struct pp_image_info){
-        .width = (int)j->cinfo.image_width,
-        .height = (int)j->cinfo.image_height,
-        .channels = j->cinfo.num_components,
-        .progressive = j->cinfo.progressive_mode,
-        .orientation = orientation_of(&j->cinfo),
-    };
-    return check_header(j, err);
 }
 
 /* Entropy decoding stops at any marker, so a file that has an end-of-image marker ahead cannot run out of
@@ -305,24 +449,6 @@ static void columns_with_margin(const struct jpeg_decompress_struct *c, struct p
     JDIMENSION begin = (first ? first - 1 : 0) * mcu, end = (last + 2) * mcu;
     *x = begin;
     *width = (end < c->output_width ? end : c->output_width) - begin;
-}
-
-static void read_rows(struct jpeg *j, uint8_t *to, size_t stride, JDIMENSION rows)
-{
-    JSAMPROW row[ROWS_PER_CALL];
-    for (JDIMENSION done = 0; done < rows;) {
-        JDIMENSION want = rows - done < ROWS_PER_CALL ? rows - done : ROWS_PER_CALL;
-        for (JDIMENSION i = 0; i < want; i++)
-            row[i] = to + (done + i) * stride;
-        done += jpeg_read_scanlines(&j->cinfo, row, want);
-    }
-}
-
-/* Reads what is below the crop only to learn whether it is there. */
-static void read_to_end(struct jpeg *j, uint8_t *spare_row)
-{
-    while (j->cinfo.output_scanline < j->cinfo.output_height)
-        jpeg_read_scanlines(&j->cinfo, &spare_row, 1);
 }
 
 /* a * b / 255 rounded, as PIL's MULDIV255. */
@@ -374,9 +500,20 @@ static pp_status decode_region(void *state, struct pp_rect crop, struct pp_buffe
         return status;
     if (crop.y > 0)
         jpeg_skip_scanlines(c, (JDIMENSION)crop.y);
-    read_rows(j, buf->data, stride, (JDIMENSION)crop.height);
-    if (!complete)
-        read_to_end(j, buf->data + stride * (size_t)crop.height);
+    JDIMENSION rows = (JDIMENSION)crop.height;
+    JSAMPROW row[ROWS_PER_CALL];
+    for (JDIMENSION done = 0; done < rows;) {
+        JDIMENSION want = rows - done < ROWS_PER_CALL ? rows - done : ROWS_PER_CALL;
+        for (JDIMENSION i = 0; i < want; i++)
+            row[i] = buf->data + (done + i) * stride;
+        done += jpeg_read_scanlines(&j->cinfo, row, want);
+    }
+    if (!complete) {
+        /* Reads what is below the crop only to learn whether it is there. */
+        uint8_t *spare_row = buf->data + stride * (size_t)crop.height;
+        while (j->cinfo.output_scanline < j->cinfo.output_height)
+            jpeg_read_scanlines(&j->cinfo, &spare_row, 1);
+    }
 
     if (c->num_components == 4) {
         for (int y = 0; y < crop.height; y++)

@@ -72,24 +72,6 @@ static const char *check_segment(int marker, const uint8_t *p, size_t length, st
     return NULL;
 }
 
-/* From the first byte behind the scan's header: nothing but data and restarts up to the end-of-image marker.
- */
-static const char *check_data(const uint8_t *p, const uint8_t *end, const struct seen *s)
-{
-    while ((p = memchr(p, 0xff, (size_t)(end - p))) && ++p < end) {
-        while (p < end && *p == 0xff)
-            p++;
-        if (p == end)
-            break;
-        if (*p == EOI)
-            return NULL;
-        if (*p != 0 && !(s->restarts && *p >= RST0 && *p <= RST7))
-            return "several scans";
-        p++;
-    }
-    return truncated;
-}
-
 /* The marker at *p: *p becomes its segment's length field, which says *length. NULL, or what is odd. */
 static const char *next_segment(const uint8_t **p, const uint8_t *end, int *marker, size_t *length)
 {
@@ -123,8 +105,23 @@ const char *pp_jpeg_not_plain(const uint8_t *data, size_t size)
         if (odd)
             return odd;
         p += length;
-        if (marker == SOS)
-            return check_data(p, end, &seen);
+        if (marker == SOS) {
+            /* From the first byte behind the scan's header: nothing but data and restarts up to the
+             * end-of-image marker.
+             */
+            while ((p = memchr(p, 0xff, (size_t)(end - p))) && ++p < end) {
+                while (p < end && *p == 0xff)
+                    p++;
+                if (p == end)
+                    break;
+                if (*p == EOI)
+                    return NULL;
+                if (*p != 0 && !(seen.restarts && *p >= RST0 && *p <= RST7))
+                    return "several scans";
+                p++;
+            }
+            return truncated;
+        }
     }
 }
 

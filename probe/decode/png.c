@@ -6,6 +6,7 @@
  * keeps its high byte; 16-bit grey is *clipped* to 255, not scaled (PIL reads it as mode I); a palette index
  * beyond the palette is that shade of grey. Where we differ: PIL does not look at the checksum of the image
  * data nor miss it when the file ends right before it; here both are errors. */
+#include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
 #include "probe/decode/image_memory.h"
@@ -94,17 +95,12 @@ static void reader_begin(struct reader *r, const struct png *p)
     png_set_user_limits(r->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
 }
 
-static uint32_t big_endian_32(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /* The eXIf chunk, found without libpng so that it is bounded by the file alone. */
 static int orientation_of(const uint8_t *data, size_t size)
 {
     size_t at = SIGNATURE_BYTES;
     while (size - at >= CHUNK_OVERHEAD) {
-        size_t length = big_endian_32(data + at);
+        size_t length = pp_be32(data + at);
         if (length > size - at - CHUNK_OVERHEAD)
             break;
         if (memcmp(data + at + 4, "eXIf", 4) == 0)
@@ -112,19 +108,6 @@ static int orientation_of(const uint8_t *data, size_t size)
         at += length + CHUNK_OVERHEAD;
     }
     return 1;
-}
-
-static pp_status check_header(const struct reader *r, struct pp_err *err)
-{
-    uint64_t width = png_get_image_width(r->png, r->info), height = png_get_image_height(r->png, r->info);
-    pp_status status = pp_image_check_size(width, height, err);
-    if (status != PP_OK)
-        return status;
-    if (png_get_rowbytes(r->png, r->info) * height / DEFLATE_MAX_RATIO > r->size)
-        return pp_fail(err, PP_E_CORRUPT,
-                       "the PNG claims %llux%llu pixels, but its %zu bytes cannot hold them",
-                       (unsigned long long)width, (unsigned long long)height, r->size);
-    return PP_OK;
 }
 
 static pp_status open_with(struct reader *r, const struct png *p, struct pp_image_info *info,
@@ -140,7 +123,15 @@ static pp_status open_with(struct reader *r, const struct png *p, struct pp_imag
         .channels = png_get_channels(r->png, r->info),
         .orientation = orientation_of(p->in.data, p->in.size),
     };
-    return check_header(r, err);
+    uint64_t width = png_get_image_width(r->png, r->info), height = png_get_image_height(r->png, r->info);
+    pp_status status = pp_image_check_size(width, height, err);
+    if (status != PP_OK)
+        return status;
+    if (png_get_rowbytes(r->png, r->info) * height / DEFLATE_MAX_RATIO > r->size)
+        return pp_fail(err, PP_E_CORRUPT,
+                       "the PNG claims %llux%llu pixels, but its %zu bytes cannot hold them",
+                       (unsigned long long)width, (unsigned long long)height, r->size);
+    return PP_OK;
 }
 
 static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_image_info *info,

@@ -5,6 +5,7 @@
  * every crop. Alpha is dropped and not blended, as PIL's convert("RGB") does. libwebp asks the system for its
  * own buffers: what it takes for the planes of a lossless image or of alpha is counted before it begins, its
  * entropy tables are not. */
+#include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
 #include "probe/decode/image_memory.h"
@@ -26,18 +27,13 @@ struct webp {
     WebPBitstreamFeatures features;
 };
 
-static uint32_t little_endian_32(const uint8_t *p)
-{
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 /* The EXIF chunk, found without libwebp so that it is bounded by the file alone. Some writers put the name of
  * the JPEG segment before the block. */
 static int orientation_of(const uint8_t *data, size_t size)
 {
     size_t at = RIFF_HEADER;
     while (size > at && size - at >= CHUNK_HEADER) {
-        size_t length = little_endian_32(data + at + 4);
+        size_t length = pp_le32(data + at + 4);
         const uint8_t *body = data + at + CHUNK_HEADER;
         if (length > size - at - CHUNK_HEADER)
             break;

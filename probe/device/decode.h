@@ -44,7 +44,8 @@ struct pp_device_region {
     int x, y, width, height;
 };
 
-/* One image, and how its pixels become a sample: probe/transform/axes.h has the meaning of tables and counts.
+/* One image, and how its pixels become a sample: probe/transform/transform.h has the meaning of tables and
+ * counts.
  */
 struct pp_device_image {
     const uint8_t *data; /* padding behind; not changed until the decoding is done */

@@ -7,7 +7,6 @@
 #include "probe/loader/loader_impl.h"
 #include "probe/trace/observe.h"
 #include "probe/trace/trace.h"
-#include "probe/transform/axes.h"
 #include "probe/transform/transform.h"
 
 #include <stdio.h>

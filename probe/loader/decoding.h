@@ -15,7 +15,7 @@
 #define PP_LOADER_DECODING_H
 
 #include "probe/decode/jpeg_plain.h"
-#include "probe/decode/pixels_off.h"
+#include "probe/decode/image.h"
 #include "probe/device/decode.h"
 
 #include <pthread.h>

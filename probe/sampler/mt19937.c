@@ -19,21 +19,17 @@ static uint32_t twist(uint32_t upper, uint32_t lower, uint32_t far)
     return far ^ (y >> 1) ^ (y & 1 ? 0x9908b0dfu : 0);
 }
 
-static void next_block(struct pp_mt19937 *mt)
-{
-    uint32_t *w = mt->word;
-    for (int i = 0; i < N - M; i++)
-        w[i] = twist(w[i], w[i + 1], w[i + M]);
-    for (int i = N - M; i < N - 1; i++)
-        w[i] = twist(w[i], w[i + 1], w[i + M - N]);
-    w[N - 1] = twist(w[N - 1], w[0], w[M - 1]);
-    mt->used = 0;
-}
-
 uint32_t pp_mt19937_next(struct pp_mt19937 *mt)
 {
-    if (mt->used == N)
-        next_block(mt);
+    if (mt->used == N) {
+        uint32_t *w = mt->word;
+        for (int i = 0; i < N - M; i++)
+            w[i] = twist(w[i], w[i + 1], w[i + M]);
+        for (int i = N - M; i < N - 1; i++)
+            w[i] = twist(w[i], w[i + 1], w[i + M - N]);
+        w[N - 1] = twist(w[N - 1], w[0], w[M - 1]);
+        mt->used = 0;
+    }
     uint32_t y = mt->word[mt->used++];
     y ^= y >> 11;
     y ^= (y << 7) & 0x9d2c5680u;

@@ -87,17 +87,6 @@ static void torch_randperm(uint32_t *order, uint32_t n, uint64_t seed)
     }
 }
 
-/* Moves this rank's samples to the front. Going up in place is safe: position p reads from p * world + rank
- * >= p. Only the last position can be padding ((len - 1) * world < n), which reads from the start, so it is
- * taken before that is overwritten. */
-static void keep_share(uint32_t *order, const struct pp_sampler *s)
-{
-    uint32_t last = order[((s->len - 1) * s->world + s->rank) % s->n];
-    for (uint64_t p = 0; p + 1 < s->len; p++)
-        order[p] = order[p * s->world + s->rank];
-    order[s->len - 1] = last;
-}
-
 static pp_status torch_begin(struct pp_order *o, struct pp_err *err)
 {
     const struct pp_sampler *s = o->s;
@@ -113,7 +102,13 @@ static pp_status torch_begin(struct pp_order *o, struct pp_err *err)
                        " MiB): the random sampler needs none",
                        s->n, s->n * sizeof(*o->share) >> 20);
     torch_randperm(o->share, (uint32_t)s->n, s->seed + o->epoch);
-    keep_share(o->share, s);
+    /* This rank's samples move to the front. Going up in place is safe: position p reads from no lower one, p
+     * * world + rank. Only the last position can be padding ((len - 1) * world < n), which reads from the
+     * start, so it is taken before that is overwritten. */
+    uint32_t last = o->share[((s->len - 1) * s->world + s->rank) % s->n];
+    for (uint64_t p = 0; p + 1 < s->len; p++)
+        o->share[p] = o->share[p * s->world + s->rank];
+    o->share[s->len - 1] = last;
     uint32_t *shrunk = realloc(o->share, s->len * sizeof(*o->share));
     if (shrunk)
         o->share = shrunk;

@@ -46,16 +46,6 @@ static uint64_t count_classes(const struct labelled *l, uint64_t n)
     return classes;
 }
 
-static void fill_classes(struct pp_strata *s, const struct labelled *l)
-{
-    for (uint64_t i = 0; i < s->n; i++) {
-        if (i == 0 || l[i].label != l[i - 1].label)
-            s->classes[s->n_classes++] = (struct class){.first = i, .label = l[i].label};
-        s->classes[s->n_classes - 1].n++;
-        s->member[i] = l[i].sample;
-    }
-}
-
 pp_status pp_strata_create(const int64_t *class_of, uint64_t n, struct pp_strata **out, struct pp_err *err)
 {
     pp_status st = PP_OK;
@@ -78,7 +68,12 @@ pp_status pp_strata_create(const int64_t *class_of, uint64_t n, struct pp_strata
     else if (!s || !l || !s->member || !s->classes)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the classes of %" PRIu64 " samples", n);
     if (st == PP_OK) {
-        fill_classes(s, l);
+        for (uint64_t i = 0; i < s->n; i++) {
+            if (i == 0 || l[i].label != l[i - 1].label)
+                s->classes[s->n_classes++] = (struct class){.first = i, .label = l[i].label};
+            s->classes[s->n_classes - 1].n++;
+            s->member[i] = l[i].sample;
+        }
         *out = s;
         s = NULL;
     }

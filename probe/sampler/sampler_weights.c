@@ -14,16 +14,6 @@ struct words {
     uint64_t line;
 };
 
-static void blank_comments(char *text, size_t size)
-{
-    int inside = 0;
-    for (size_t i = 0; i < size; i++) {
-        inside = text[i] != '\n' && (inside || text[i] == '#');
-        if (inside)
-            text[i] = ' ';
-    }
-}
-
 static int is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -110,7 +100,12 @@ static pp_status load(const struct list *l, const char *path, uint64_t n, void *
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the %" PRIu64 " %s of %s", n, l->what, path);
         goto out;
     }
-    blank_comments(terminated, file.size);
+    int inside = 0;
+    for (size_t i = 0; i < file.size; i++) {
+        inside = terminated[i] != '\n' && (inside || terminated[i] == '#');
+        if (inside)
+            terminated[i] = ' ';
+    }
     struct words words = {terminated, terminated + file.size, 1};
     status = parse(l, &words, path, n, values, err);
     if (status != PP_OK)

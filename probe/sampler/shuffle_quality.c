@@ -10,17 +10,6 @@ struct times {
     double at[STEPS + 1], weight[STEPS + 1];
 };
 
-static void fill_times(struct times *t)
-{
-    double h = 1 - FORCED, step = 2.0 / STEPS;
-    for (int i = 0; i < STEPS; i++) {
-        t->at[i] = (i + 0.5) * step;
-        t->weight[i] = exp(-h * i * step) - exp(-h * (i + 1) * step);
-    }
-    t->at[STEPS] = 2;
-    t->weight[STEPS] = FORCED;
-}
-
 /* The chance that two outputs so far apart are of one block of that length. */
 static double same_block(const struct times *t, double buffer, double block, double lag)
 {
@@ -77,7 +66,13 @@ void pp_shuffle_quality(const struct pp_shuffle_setup *s, struct pp_shuffle_qual
     struct times t;
     double buffer = fmax(s->buffer, 1), block = s->samples / s->shards;
     int full = buffer >= s->samples;
-    fill_times(&t);
+    double h = 1 - FORCED, step = 2.0 / STEPS;
+    for (int i = 0; i < STEPS; i++) {
+        t.at[i] = (i + 0.5) * step;
+        t.weight[i] = exp(-h * i * step) - exp(-h * (i + 1) * step);
+    }
+    t.at[STEPS] = 2;
+    t.weight[STEPS] = FORCED;
     struct shape shape = {&t, block, s->batch, s->samples,
                           s->samples > 1 ? (s->batch - 1) * (block - 1) / (s->samples - 1) : 0};
     *out = (struct pp_shuffle_quality){

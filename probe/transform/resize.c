@@ -3,12 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-static double triangle(double x)
-{
-    x = fabs(x);
-    return x < 1.0 ? 1.0 - x : 0.0;
-}
-
 struct filter {
     double scale, stretch, support; /* stretch: PIL's filterscale */
     int in;
@@ -79,7 +73,8 @@ static int weigh(const struct filter *f, double centre, int begin, double *share
     int n = end_of(f, centre) - begin;
     double sum = 0.0, inverse = 1.0 / f->stretch;
     for (int i = 0; i < n; i++) {
-        share[i] = triangle((i + begin - centre + 0.5) * inverse);
+        double x = fabs((i + begin - centre + 0.5) * inverse); /* of the triangle */
+        share[i] = x < 1.0 ? 1.0 - x : 0.0;
         sum += share[i];
     }
     for (int i = 0; i < n; i++) {
@@ -87,17 +82,6 @@ static int weigh(const struct filter *f, double centre, int begin, double *share
         row[i] = (int32_t)(0.5 + w * (1 << PP_WEIGHT_BITS));
     }
     return n;
-}
-
-static void split(struct pp_axis *a)
-{
-    for (int i = 0; i < a->count * a->taps / 2; i++) {
-        for (int k = 0; k < 2; k++) {
-            int32_t w = a->weight[i * 2 + k];
-            a->pair[i].high[k] = (int16_t)(w >> PP_WEIGHT_LOW_BITS);
-            a->pair[i].low[k] = (int16_t)(w & ((1 << PP_WEIGHT_LOW_BITS) - 1));
-        }
-    }
 }
 
 void pp_axis_fill(struct pp_axis *a, const struct pp_resize_part *part, int begin, int length, void *memory)
@@ -123,8 +107,15 @@ void pp_axis_fill(struct pp_axis *a, const struct pp_resize_part *part, int begi
         weigh(&f, centre, source, share, a->weight + (size_t)i * (size_t)taps + (source - begin - start));
         a->start[i] = start;
     }
-    if (taps % 2 == 0)
-        split(a);
+    if (taps % 2 == 0) {
+        for (int i = 0; i < a->count * a->taps / 2; i++) {
+            for (int k = 0; k < 2; k++) {
+                int32_t w = a->weight[i * 2 + k];
+                a->pair[i].high[k] = (int16_t)(w >> PP_WEIGHT_LOW_BITS);
+                a->pair[i].low[k] = (int16_t)(w & ((1 << PP_WEIGHT_LOW_BITS) - 1));
+            }
+        }
+    }
 }
 
 static uint8_t to_sample(int32_t sum)

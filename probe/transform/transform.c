@@ -117,36 +117,6 @@ static uint8_t *ring_row(const struct work *w, int row)
     return w->ring + (size_t)(row % w->ring_rows) * w->row_stride;
 }
 
-/* Resizes the next rows of the source horizontally; at the end a row is simply done more than once. */
-static void advance_rows(struct work *w)
-{
-    const uint8_t *from[ROWS_AT_ONCE];
-    uint8_t *to[ROWS_AT_ONCE];
-    int last = w->pixels->height - 1;
-    for (int i = 0; i < ROWS_AT_ONCE; i++) {
-        int row = w->rows_done + i < last ? w->rows_done + i : last;
-        from[i] = w->pixels->data + (size_t)row * w->pixels->stride;
-        to[i] = ring_row(w, row);
-    }
-    w->resize_rows(&w->x, from, to);
-    w->rows_done += ROWS_AT_ONCE;
-}
-
-static void run(struct work *w)
-{
-    if (w->x.count < w->t->width || w->y.count < w->t->height)
-        pp_store_padding(&w->store);
-    for (int y = 0; y < w->y.count; y++) {
-        int first = w->y.start[y];
-        while (w->rows_done < first + w->y.taps)
-            advance_rows(w);
-        for (int k = 0; k < w->y.taps; k++)
-            w->taps[k] = ring_row(w, first + k);
-        w->resize_column(&w->y, y, w->taps, w->row, (size_t)w->x.count * 3);
-        pp_store_row(&w->store, w->row, w->x.count, w->top + y);
-    }
-}
-
 static struct pp_resize_part seen(int in, int out, int offset, int window)
 {
     int first = offset > 0 ? offset : 0, end = offset + window < out ? offset + window : out;
@@ -216,6 +186,76 @@ pp_status pp_transform_apply(const struct pp_transform *t, const struct pp_trans
     /* An odd number of taps is left only where the source is narrower than the filter. */
     w.resize_rows = portable() || w.x.taps % 2 ? pp_resize_rows_portable : pp_resize_rows_avx2;
     w.resize_column = portable() || w.y.taps % 2 ? pp_resize_column_portable : pp_resize_column_avx2;
-    run(&w);
+    if (w.x.count < w.t->width || w.y.count < w.t->height)
+        pp_store_padding(&w.store);
+    for (int y = 0; y < w.y.count; y++) {
+        int first = w.y.start[y];
+        while (w.rows_done < first + w.y.taps) {
+            /* The next rows of the source, horizontally; at the end a row is simply done more than once. */
+            const uint8_t *from[ROWS_AT_ONCE];
+            uint8_t *to[ROWS_AT_ONCE];
+            int last = w.pixels->height - 1;
+            for (int i = 0; i < ROWS_AT_ONCE; i++) {
+                int row = w.rows_done + i < last ? w.rows_done + i : last;
+                from[i] = w.pixels->data + (size_t)row * w.pixels->stride;
+                to[i] = ring_row(&w, row);
+            }
+            w.resize_rows(&w.x, from, to);
+            w.rows_done += ROWS_AT_ONCE;
+        }
+        for (int k = 0; k < w.y.taps; k++)
+            w.taps[k] = ring_row(&w, first + k);
+        w.resize_column(&w.y, y, w.taps, w.row, (size_t)w.x.count * 3);
+        pp_store_row(&w.store, w.row, w.x.count, w.top + y);
+    }
+    return PP_OK;
+}
+
+/* ---- the tables, for whoever resizes elsewhere ---- */
+
+static size_t table_bytes(int count, int taps)
+{
+    return (size_t)count * ((size_t)taps + 1) * sizeof(int32_t);
+}
+
+size_t pp_transform_axes_bytes(const struct pp_transform *t, const struct pp_transform_plan *plan)
+{
+    struct pp_transform_parts seen = pp_transform_parts(t, plan);
+    return table_bytes(seen.x.count, pp_axis_max_taps(seen.x.in, seen.x.out)) +
+           table_bytes(seen.y.count, pp_axis_max_taps(seen.y.in, seen.y.out));
+}
+
+static uint8_t *write_axis(uint8_t *to, const struct pp_axis *a)
+{
+    size_t weights = (size_t)a->count * (size_t)a->taps * sizeof(*a->weight),
+           starts = (size_t)a->count * sizeof(*a->start);
+    memcpy(to, a->weight, weights);
+    memcpy(to + weights, a->start, starts);
+    return to + weights + starts;
+}
+
+pp_status pp_transform_axes(const struct pp_transform *t, const struct pp_transform_plan *plan,
+                            struct pp_scratch *scratch, void *tables, struct pp_transform_axes *out,
+                            struct pp_err *err)
+{
+    struct pp_transform_parts seen = pp_transform_parts(t, plan);
+    struct pp_axis x, y;
+    size_t x_bytes = pp_axis_bytes(seen.x.in, seen.x.out, seen.x.count),
+           y_bytes = pp_axis_bytes(seen.y.in, seen.y.out, seen.y.count);
+    x_bytes = (x_bytes + 7) / 8 * 8;
+    uint8_t *at = pp_scratch_reserve(scratch, x_bytes + y_bytes, err);
+    if (!at)
+        return PP_E_NO_MEMORY;
+    pp_axis_fill(&x, &seen.x, (int)-plan->x0, plan->crop.width, at);
+    pp_axis_fill(&y, &seen.y, (int)-plan->y0, plan->crop.height, at + x_bytes);
+    at = write_axis(write_axis(tables, &x), &y);
+    *out = (struct pp_transform_axes){.bytes = (size_t)(at - (uint8_t *)tables),
+                                      .x_count = x.count,
+                                      .x_taps = x.taps,
+                                      .y_count = y.count,
+                                      .y_taps = y.taps,
+                                      .left = plan->off_x < 0 ? -plan->off_x : 0,
+                                      .top = plan->off_y < 0 ? -plan->off_y : 0,
+                                      .flip = plan->flip};
     return PP_OK;
 }

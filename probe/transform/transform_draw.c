@@ -19,23 +19,6 @@ static double uniform(struct pp_rng *r, double low, double high)
     return low + (high - low) * pp_rng_unit(r);
 }
 
-static struct pp_rect central_crop(const struct pp_transform *t, int width, int height)
-{
-    double in_ratio = (double)width / height;
-    struct pp_rect box = {.width = width, .height = height};
-    if (in_ratio < t->ratio[0])
-        box.height = round_half_even(width / t->ratio[0]);
-    else if (in_ratio > t->ratio[1])
-        box.width = round_half_even(height * t->ratio[1]);
-    /* torchvision crops an empty box from a line of one pixel and an extreme ratio, and fails; one pixel is
-     * kept here. */
-    box.width = box.width < 1 ? 1 : box.width;
-    box.height = box.height < 1 ? 1 : box.height;
-    box.x = (width - box.width) / 2;
-    box.y = (height - box.height) / 2;
-    return box;
-}
-
 static struct pp_rect random_crop(const struct pp_transform *t, int width, int height, struct pp_rng *r)
 {
     double area = (double)width * height;
@@ -51,22 +34,19 @@ static struct pp_rect random_crop(const struct pp_transform *t, int width, int h
         box.x = (int)pp_rng_below(r, (uint64_t)(width - box.width + 1));
         return box;
     }
-    return central_crop(t, width, height);
-}
-
-static void resized_size(const struct pp_transform *t, int width, int height, int *out_width, int *out_height)
-{
-    int shorter = width <= height ? width : height, longer = width <= height ? height : width;
-    int new_longer = (int)((double)((int64_t)t->resize_width * longer) / shorter);
-    *out_width = t->resize_width;
-    *out_height = t->resize_height;
-    if (t->resize == PP_RESIZE_NONE) {
-        *out_width = width;
-        *out_height = height;
-    } else if (t->resize == PP_RESIZE_SHORTER) {
-        *out_width = width <= height ? t->resize_width : new_longer;
-        *out_height = width <= height ? new_longer : t->resize_height;
-    }
+    double in_ratio = (double)width / height;
+    struct pp_rect box = {.width = width, .height = height};
+    if (in_ratio < t->ratio[0])
+        box.height = round_half_even(width / t->ratio[0]);
+    else if (in_ratio > t->ratio[1])
+        box.width = round_half_even(height * t->ratio[1]);
+    /* torchvision crops an empty box from a line of one pixel and an extreme ratio, and fails; one pixel is
+     * kept here. */
+    box.width = box.width < 1 ? 1 : box.width;
+    box.height = box.height < 1 ? 1 : box.height;
+    box.x = (width - box.width) / 2;
+    box.y = (height - box.height) / 2;
+    return box;
 }
 
 /* Where a centred window of want begins in have samples; negative: that much padding comes first. */
@@ -100,7 +80,19 @@ void pp_transform_draw(const struct pp_transform *t, int width, int height, stru
         box = random_crop(t, width, height, &crop_rng);
     *plan = (struct pp_transform_plan){.w = box.width, .h = box.height};
     plan->flip = t->has_flip && pp_rng_unit(&flip_rng) < t->flip_p;
-    resized_size(t, width, height, &plan->out_w, &plan->out_h);
+    int *out_width = &plan->out_w;
+    int *out_height = &plan->out_h;
+    int shorter = width <= height ? width : height, longer = width <= height ? height : width;
+    int new_longer = (int)((double)((int64_t)t->resize_width * longer) / shorter);
+    *out_width = t->resize_width;
+    *out_height = t->resize_height;
+    if (t->resize == PP_RESIZE_NONE) {
+        *out_width = width;
+        *out_height = height;
+    } else if (t->resize == PP_RESIZE_SHORTER) {
+        *out_width = width <= height ? t->resize_width : new_longer;
+        *out_height = width <= height ? new_longer : t->resize_height;
+    }
     if (t->has_center) {
         plan->off_x = center_offset(plan->out_w, t->width);
         plan->off_y = center_offset(plan->out_h, t->height);

@@ -212,21 +212,6 @@ static const struct {
 };
 enum { N_STEPS = sizeof(steps) / sizeof(steps[0]) };
 
-static pp_status unknown_step(struct step s, size_t name_length, struct pp_err *err)
-{
-    char name[32];
-    const char *names[N_STEPS + 1] = {NULL};
-    snprintf(name, sizeof(name), "%.*s", (int)name_length, s.text);
-    for (int i = 0; i < N_STEPS; i++)
-        names[i] = steps[i].name;
-    const char *near = pp_nearest(name, names);
-    if (near)
-        return bad(err, s, "unknown step \"%s\"; did you mean %s?", name, near);
-    return bad(err, s,
-               "unknown step \"%s\"; steps are rrc:SIZE, resize:SIZE, center:SIZE, hflip[:P], normalize=...",
-               name);
-}
-
 static pp_status parse_one(struct pp_transform *t, char *text, struct pp_err *err)
 {
     char shown[128];
@@ -241,7 +226,17 @@ static pp_status parse_one(struct pp_transform *t, char *text, struct pp_err *er
         s.rest = text + length + (text[length] ? 1 : 0);
         return steps[i].parse(t, s, err);
     }
-    return unknown_step(s, length, err);
+    char name[32];
+    const char *names[N_STEPS + 1] = {NULL};
+    snprintf(name, sizeof(name), "%.*s", (int)length, s.text);
+    for (int i = 0; i < N_STEPS; i++)
+        names[i] = steps[i].name;
+    const char *near = pp_nearest(name, names);
+    if (near)
+        return bad(err, s, "unknown step \"%s\"; did you mean %s?", name, near);
+    return bad(err, s,
+               "unknown step \"%s\"; steps are rrc:SIZE, resize:SIZE, center:SIZE, hflip[:P], normalize=...",
+               name);
 }
 
 /* Splits at commas; normalize takes all the rest, for its numbers have commas too. */
@@ -273,22 +268,6 @@ static pp_status fix_size(struct pp_transform *t, const char *spec, struct pp_er
     t->height = t->has_center ? t->center_height : t->resize_height;
     t->width = t->has_center ? t->center_width : t->resize_width;
     return PP_OK;
-}
-
-/* torchvision: to_tensor divides by 255, normalize subtracts and divides, each rounded to float32. f16 rounds
- * that once more, to nearest even. */
-static void fill_values(struct pp_transform *t)
-{
-    for (int c = 0; c < 3; c++) {
-        for (int v = 0; v < 256; v++) {
-            float x = (float)v / 255.0f;
-            if (t->normalize != PP_NORMALIZE_NONE)
-                x = (x - (float)t->mean[c]) / (float)t->std[c];
-            _Float16 half = (_Float16)x;
-            t->value_f32[c][v] = x;
-            memcpy(&t->value_f16[c][v], &half, sizeof(half));
-        }
-    }
 }
 
 static void append(struct pp_transform *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -376,7 +355,18 @@ pp_status pp_transform_parse(const char *spec, enum pp_dtype dtype, struct pp_tr
     t->ratio[0] = 3.0 / 4.0, t->ratio[1] = 4.0 / 3.0;
     if ((status = parse_steps(t, copy, err)) != PP_OK || (status = fix_size(t, spec, err)) != PP_OK)
         goto out;
-    fill_values(t);
+    /* torchvision: to_tensor divides by 255, normalize subtracts and divides, each rounded to float32. f16
+     * rounds that once more, to nearest even. */
+    for (int c = 0; c < 3; c++) {
+        for (int v = 0; v < 256; v++) {
+            float x = (float)v / 255.0f;
+            if (t->normalize != PP_NORMALIZE_NONE)
+                x = (x - (float)t->mean[c]) / (float)t->std[c];
+            _Float16 half = (_Float16)x;
+            t->value_f32[c][v] = x;
+            memcpy(&t->value_f16[c][v], &half, sizeof(half));
+        }
+    }
     t->simd_is_exact = pp_store_simd_is_exact(t);
     write_text(t);
     *out = t;

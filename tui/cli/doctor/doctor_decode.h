@@ -4,7 +4,7 @@
 #ifndef PP_TUI_CLI_DOCTOR_DOCTOR_DECODE_H
 #define PP_TUI_CLI_DOCTOR_DOCTOR_DECODE_H
 
-#include "probe/decode/pixels_off.h"
+#include "probe/decode/image.h"
 
 #include <pipeprobe/status.h>
 

@@ -1,7 +1,7 @@
 /* The tables of a sample's resizing, used as the device uses them (the lines of device/resize.cuh, run on the
  * CPU): the same pixels give the CPU transform's sample, bit for bit. */
 #include "probe/base/rng.h"
-#include "probe/transform/axes.h"
+#include "probe/transform/transform.h"
 #include "tests/fake/fake_kernels.h"
 
 #include <setjmp.h>
