@@ -193,7 +193,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_SLOW_WORKER] =
         {"slow-worker", "slow worker as fast as the others: check its CPU and NUMA node",
          "Check that worker (table of workers): its CPU, its memory, its mount; in_order=False and a larger prefetch_factor hide a part of it.",
-         WORDS("`--out-of-order`, `--prefetch N` until it is mended",
+         WORDS("`--out-of-order`, `--prefetch N` until the worker is fixed",
                "what `worker_init_fn` gives that worker: its CPU affinity, its mount, its part of the data",
                "the shards of that worker: `workersplitter=wds.split_by_worker` gives each its own",
                "`DALI_AFFINITY_MASK`: a CPU on the far NUMA node; `set_affinity=True`"),
@@ -594,7 +594,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`fn.readers.webdataset` over packed shards")},
     [PP_REMEDY_LARGER_SHARDS] =
         {"shard-size", "larger shards",
-         "Write larger shards (pipeprobe pack): each takes a request of its own, and a stream makes one after the other.",
+         "Write larger shards (pipeprobe pack): every shard costs one request, and a stream issues them sequentially.",
          WORDS("`pipeprobe pack SRC -o DST --shard-size 256MiB`",
                "shards of 100 MB to 1 GB (`MDSWriter(size_limit=)`)",
                "`wds.ShardWriter(pattern, maxsize=256e6)`", "larger shards"),
@@ -649,7 +649,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_STREAM_READER] =
         {.by = "storage",
          .sentence =
-             "Of a stream that one thread reads: read the shards by index, with more reads in flight, or with more readers of which each streams shards of its own; a cache on local disk helps from the second epoch on.",
+             "One thread reads the stream: use more readers, each with its own shards, or read shards by index with more reads in flight. A local cache helps from epoch 2 on.",
          WORDS("leave out `--stream`, with `--inflight N`; `--ranks N`; `--cache DIR`",
                "more `num_workers`, of which each streams its own shards",
                "more workers, of which each streams a shard; `cache_dir=DIR`",
@@ -718,9 +718,10 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_SHARDS_LEFT] =
         {.sentence = "Look for data errors in these shards, and for a recording of a rank that is not here.",
          WORDS("the files in table `error`; the recordings of all ranks", NULL, NULL, NULL)},
-    [PP_REMEDY_BUFFER_DEBT] = {NULL,
-                               NULL, "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",
-                               PREFETCH},
+    [PP_REMEDY_BUFFER_DEBT] =
+        {NULL, NULL,
+         "Find what became slower at that time (`pipeprobe top FILE`, { and } go from stall to stall); a deeper prefetch bridges short spells only.",
+         PREFETCH},
     [PP_REMEDY_MEMORY_GROWTH] =
         {NULL, NULL,
          "Find what each worker keeps: a list or cache that grows per sample, or Python objects of the data set, whose pages each worker copies as it touches them; keep the index in one array.",

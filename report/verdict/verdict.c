@@ -274,7 +274,7 @@ static void say_why_no_replay(const struct judge *j)
         return;
     }
     j->out->reason = pp_arena_printf(
-        j->arena, "%s; a replay would weigh them, but it does not reproduce this run (off by %.0f %%)",
+        j->arena, "%s; the replay cannot rank the causes: it misses this run's rate by %.0f %%",
         j->out->reason, 100 * fabs(f->replay_off));
     if (f->errors)
         advise(j, PP_REMEDY_ERRORS_FIRST);

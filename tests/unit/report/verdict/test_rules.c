@@ -439,9 +439,8 @@ static void test_what_the_replay_lacks_is_advised(void **state)
         double off;
         uint64_t errors;
         const char *why_not, *reason, *next_step;
-    } rows[] = {{0.65, 3, NULL, "does not reproduce this run (off by 65 %)",
-                 "Fix or take out the files that fail"},
-                {-0.4, 0, NULL, "does not reproduce this run (off by 40 %)", "Record longer"},
+    } rows[] = {{0.65, 3, NULL, "misses this run's rate by 65 %", "Fix or take out the files that fail"},
+                {-0.4, 0, NULL, "misses this run's rate by 40 %", "Record longer"},
                 {NAN, 0, "run.sqlite has 3 samples", "no phase has half", "run.sqlite has 3 samples"},
                 {NAN, 0, NULL, "no phase has half", "Record again with CPU time"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
