@@ -145,29 +145,9 @@ static void text_row(const struct pp_compare_metric *m, FILE *out, int color)
     fputc('\n', out);
 }
 
-static void put_sentence(const struct pp_page *page, const char *lead, const char *text)
+static void put_sentence(const struct pp_page *page, const char *text)
 {
-    pp_page_text(page, PP_TONE_PLAIN, lead, 2, 0, text);
-}
-
-static void put_reasons(const struct pp_compare *c, const struct pp_page *page)
-{
-    char text[320];
-    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
-        const struct pp_compare_metric *m = &c->metric[i];
-        const char *title = pp_cmp_metrics[m->id].title;
-        if (m->reason[0] && m->answer != PP_NOT_MEASURED) {
-            snprintf(text, sizeof(text), "%s: %s", title, m->reason);
-            put_sentence(page, "", text);
-        }
-        if (m->base_outliers.severe || m->head_outliers.severe) {
-            snprintf(
-                text, sizeof(text),
-                "%s: far outliers, not removed: %zu in BASE, %zu in HEAD (Tukey, 3 interquartile ranges)",
-                title, m->base_outliers.severe, m->head_outliers.severe);
-            put_sentence(page, "", text);
-        }
-    }
+    pp_page_text(page, PP_TONE_PLAIN, "", 2, 0, text);
 }
 
 /* "LEAD: a, b, c", of those metrics for which item writes something; nothing when there is none. */
@@ -183,7 +163,7 @@ static void put_list(const struct pp_compare *c, const struct pp_page *page, con
             at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %s", at == before ? ":" : ",", one);
     }
     if (at > before)
-        put_sentence(page, "", text);
+        put_sentence(page, text);
 }
 
 /* Where it decides something: what is not worse needs no p. */
@@ -209,7 +189,7 @@ static void text_differences(const struct pp_page *page, const char *what, const
     for (size_t i = 0; i < n; i++) {
         snprintf(text, sizeof(text), "%s %s: %.160s -> %.160s", what, d[i].name,
                  d[i].base[0] ? d[i].base : "(none)", d[i].head[0] ? d[i].head : "(none)");
-        put_sentence(page, "", text);
+        put_sentence(page, text);
     }
 }
 
@@ -234,9 +214,9 @@ static int text_of_single(const struct pp_compare *c, const struct pp_page *page
     put_sides(c, page->out);
     pp_compare_single_table(c, page->out);
     fputc('\n', page->out);
-    put_sentence(page, "", c->verdict.sentence);
+    put_sentence(page, c->verdict.sentence);
     if (c->attribution[0])
-        put_sentence(page, "", c->attribution);
+        put_sentence(page, c->attribution);
     text_differences(page, "option", c->change, c->n_changes);
     text_differences(page, "environment, allowed to differ:", c->allowed, c->n_allowed);
     if (c->base_spread.known && c->head_spread.known) {
@@ -245,21 +225,21 @@ static int text_of_single(const struct pp_compare *c, const struct pp_page *page
             "+-: quartiles over %d windows within each run (%.2g s and %.2g s each); ~: the windows of the two runs overlap, no "
             "change that they show.",
             PP_RUN_WINDOWS, c->base_spread.window_s, c->head_spread.window_s);
-        put_sentence(page, "", text);
+        put_sentence(page, text);
     }
     snprintf(
         text, sizeof(text),
         "One run on each side: a change may be the difference that there is from run to run. To decide, compare %zu runs on each side: "
         "pipeprobe ci run --ab.",
         c->runs_needed);
-    put_sentence(page, "", text);
+    put_sentence(page, text);
     return fflush(page->out) == 0 && !ferror(page->out) ? 0 : -1;
 }
 
 int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int columns)
 {
     struct pp_page page = {.out = out, .columns = columns, .color = color};
-    char unmeasured[600];
+    char unmeasured[600], text[320];
     if (pp_compare_is_single(c))
         return text_of_single(c, &page);
     pp_page_text(&page, c->answer == PP_NOT_REGRESSED ? PP_TONE_STRONG : PP_TONE_BAD, "", 0, 0, c->sentence);
@@ -269,30 +249,42 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
         if (c->metric[i].answer != PP_NOT_MEASURED)
             text_row(&c->metric[i], out, color);
     fputc('\n', out);
-    put_sentence(&page, "", c->verdict.sentence);
+    put_sentence(&page, c->verdict.sentence);
     if (c->attribution[0])
-        put_sentence(&page, "", c->attribution);
-    put_reasons(c, &page);
+        put_sentence(&page, c->attribution);
+    for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
+        const struct pp_compare_metric *m = &c->metric[i];
+        const char *title = pp_cmp_metrics[m->id].title;
+        if (m->reason[0] && m->answer != PP_NOT_MEASURED) {
+            snprintf(text, sizeof(text), "%s: %s", title, m->reason);
+            put_sentence(&page, text);
+        }
+        if (m->base_outliers.severe || m->head_outliers.severe) {
+            snprintf(
+                text, sizeof(text),
+                "%s: far outliers, not removed: %zu in BASE, %zu in HEAD (Tukey, 3 interquartile ranges)",
+                title, m->base_outliers.severe, m->head_outliers.severe);
+            put_sentence(&page, text);
+        }
+    }
     text_differences(&page, "option", c->change, c->n_changes);
     text_differences(&page, "environment, allowed to differ:", c->allowed, c->n_allowed);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (pp_compare_unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
-            put_sentence(&page, "", unmeasured);
+            put_sentence(&page, unmeasured);
     put_list(c, &page, c->opts.paired ? "p over all questions" : "p after Holm", name_p);
     put_list(c, &page,
              "A/A noise floor (95 % of the differences of the same command measured twice are smaller)",
              name_noise);
-    char text[320];
     put_sentence(
-        &page, "",
-        "Worse by: the time that it costs, per sample or batch, with its interval; minus is better.");
+        &page, "Worse by: the time that it costs, per sample or batch, with its interval; minus is better.");
     snprintf(
         text, sizeof(text),
         c->opts.paired
             ? "Regressed: the %.4g %% signed-rank interval of the ratios within pairs lies above the threshold, and the sign-flip p over all questions is below %.2g."
             : "Regressed: the %.4g %% bootstrap interval of the ratio of medians lies above the threshold, and Mann-Whitney's p after Holm is below %.2g.",
         100 * c->confidence, c->level);
-    put_sentence(&page, "", text);
+    put_sentence(&page, text);
     return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 

@@ -1,6 +1,6 @@
 /* report/render/sections.h: the tables of the report, declared once: which rows of the model, which columns,
  * and what each is called. Cells come from the table of fields (report/model/fields.h): a number is shown by
- * its unit. Three printers: text and Markdown in section_print.c, HTML in report/render/html/section.c. */
+ * its unit. Three printers: text and Markdown in section_print.c, HTML in report/render/html/tables.c. */
 #ifndef PP_REPORT_RENDER_SECTIONS_H
 #define PP_REPORT_RENDER_SECTIONS_H
 

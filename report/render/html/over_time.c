@@ -251,26 +251,6 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
 
 /* ---- errors ---- */
 
-static void put_error_bars(FILE *out, const struct pp_report *r)
-{
-    uint64_t most = 0;
-    char top[32];
-    for (size_t i = 0; i < r->n_slices; i++)
-        most = r->slices[i].errors > most ? r->slices[i].errors : most;
-    if (most == 0)
-        return;
-    row_begin(out, pp_text_count(top, sizeof(top), (double)most), "0");
-    pp_svg_begin(out, "low", PP_HTML_WIDTH, 40, "Errors and retries per slice of time");
-    for (size_t i = 0; i < r->n_slices; i++)
-        if (r->slices[i].errors) {
-            double h = 40 * (double)r->slices[i].errors / (double)most;
-            pp_svg_rect(out, "fault", slice_x(r, i), 40 - h, PP_HTML_WIDTH / (double)r->n_slices, h);
-        }
-    pp_svg_end(out);
-    fputs("</div>\n", out);
-    pp_html_time_axis(out, end_s(r));
-}
-
 /* A table per kind: a file with its reason and how often it was visited. */
 static void put_files(FILE *out, const struct pp_report *r)
 {
@@ -296,11 +276,26 @@ static void put_files(FILE *out, const struct pp_report *r)
 
 void pp_html_errors(FILE *out, const struct pp_report *r)
 {
+    uint64_t most = 0; /* in a slice */
+    char top[32];
     if (r->n_error_kinds == 0 && r->errors == 0 && r->retries == 0)
         return;
     pp_html_figure_begin(out, "errors", "Errors",
                          "Samples that could not be read or decoded, and retried reads, over time.");
-    put_error_bars(out, r);
+    for (size_t i = 0; i < r->n_slices; i++)
+        most = r->slices[i].errors > most ? r->slices[i].errors : most;
+    if (most) {
+        row_begin(out, pp_text_count(top, sizeof(top), (double)most), "0");
+        pp_svg_begin(out, "low", PP_HTML_WIDTH, 40, "Errors and retries per slice of time");
+        for (size_t i = 0; i < r->n_slices; i++)
+            if (r->slices[i].errors) {
+                double h = 40 * (double)r->slices[i].errors / (double)most;
+                pp_svg_rect(out, "fault", slice_x(r, i), 40 - h, PP_HTML_WIDTH / (double)r->n_slices, h);
+            }
+        pp_svg_end(out);
+        fputs("</div>\n", out);
+        pp_html_time_axis(out, end_s(r));
+    }
     if (r->n_coarse)
         pp_html_section_at(out, &pp_section_errors_over_time, r, "series.coarse");
     pp_html_section_at(out, &pp_section_errors, r, "errors");
