@@ -436,22 +436,6 @@ static pp_status make_context(struct cuda *c, struct pp_err *err)
                          "making a context on %s failed", name);
 }
 
-static pp_status make_streams(struct cuda *c, struct pp_err *err)
-{
-    const struct pp_cuda_driver *cu = &c->cu;
-    const unsigned event = PP_CU_EVENT_BLOCKING_SYNC | PP_CU_EVENT_DISABLE_TIMING;
-    pp_cu_result rc = enter(c);
-    if (rc == 0)
-        rc = cu->cuStreamCreate(&c->copy_stream, PP_CU_STREAM_NON_BLOCKING);
-    if (rc == 0)
-        rc = cu->cuStreamCreate(&c->step_stream, 0);
-    if (rc == 0)
-        rc = cu->cuEventCreate(&c->stepped, event);
-    for (int i = 0; i < c->n_targets && rc == 0; i++)
-        rc = cu->cuEventCreate(&c->target[i].copied, event);
-    return pp_cuda_check(cu, rc, err, "see nvidia-smi", "making streams and events on the device failed");
-}
-
 static pp_status load_kernels(struct cuda *c, int step_work, struct pp_err *err)
 {
     pp_status st = pp_cuda_check(&c->cu, c->cu.cuModuleLoadData(&c->module, pp_kernel_ptx), err,
@@ -481,8 +465,20 @@ static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device *
         st = pp_cuda_driver_devices(&c->cu, &devices, err);
     if (st == PP_OK)
         st = make_context(c, err);
-    if (st == PP_OK)
-        st = make_streams(c, err);
+    if (st == PP_OK) {
+        const struct pp_cuda_driver *cu = &c->cu;
+        const unsigned event = PP_CU_EVENT_BLOCKING_SYNC | PP_CU_EVENT_DISABLE_TIMING;
+        pp_cu_result rc = enter(c);
+        if (rc == 0)
+            rc = cu->cuStreamCreate(&c->copy_stream, PP_CU_STREAM_NON_BLOCKING);
+        if (rc == 0)
+            rc = cu->cuStreamCreate(&c->step_stream, 0);
+        if (rc == 0)
+            rc = cu->cuEventCreate(&c->stepped, event);
+        for (int i = 0; i < c->n_targets && rc == 0; i++)
+            rc = cu->cuEventCreate(&c->target[i].copied, event);
+        st = pp_cuda_check(cu, rc, err, "see nvidia-smi", "making streams and events on the device failed");
+    }
     if (st == PP_OK)
         st = load_kernels(c, opts->step_work, err);
     if (st == PP_OK && opts->normalize)

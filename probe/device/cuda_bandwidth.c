@@ -42,18 +42,6 @@ static pp_status open_bench(struct bench *b, struct pp_err *err)
     return pp_cuda_check(&b->cu, rc, err, "see nvidia-smi", "measuring copies to the device failed");
 }
 
-static void close_bench(struct bench *b)
-{
-    if (!b->context)
-        return;
-    if (b->target)
-        b->cu.cuMemFree_v2(b->target);
-    if (b->stream)
-        b->cu.cuStreamDestroy_v2(b->stream);
-    b->cu.cuCtxSetCurrent(NULL);
-    b->cu.cuDevicePrimaryCtxRelease_v2(b->device);
-}
-
 static pp_status take_memory(struct bench *b, enum memory kind, void **p, struct pp_err *err)
 {
     if (kind == PAGEABLE)
@@ -64,14 +52,6 @@ static pp_status take_memory(struct bench *b, enum memory kind, void **p, struct
     if (rc == 0)
         memset(*p, 1, LARGEST);
     return pp_cuda_check(&b->cu, rc, err, NULL, "page-locking %zu MiB failed", LARGEST >> 20);
-}
-
-static void release_memory(struct bench *b, enum memory kind, void *p)
-{
-    if (kind == PAGEABLE)
-        pp_pages_unmap(p, LARGEST);
-    else if (p)
-        b->cu.cuMemFreeHost(p);
 }
 
 /* The fastest copy: what disturbs a copy makes it slower, never faster. */
@@ -104,8 +84,18 @@ pp_status pp_cuda_bandwidth(struct pp_bandwidth *out, struct pp_err *err)
         for (int s = 0; s < PP_BANDWIDTH_SIZES && st == PP_OK; s++)
             st = pp_cuda_check(&b.cu, fastest(&b, p, out->size[s], &out->bytes_per_s[m][s]), err, NULL,
                                "measuring copies from %s memory failed", out->memory[m]);
-        release_memory(&b, (enum memory)m, p);
+        if (m == PAGEABLE)
+            pp_pages_unmap(p, LARGEST);
+        else if (p)
+            b.cu.cuMemFreeHost(p);
     }
-    close_bench(&b);
+    if (b.context) {
+        if (b.target)
+            b.cu.cuMemFree_v2(b.target);
+        if (b.stream)
+            b.cu.cuStreamDestroy_v2(b.stream);
+        b.cu.cuCtxSetCurrent(NULL);
+        b.cu.cuDevicePrimaryCtxRelease_v2(b.device);
+    }
     return st;
 }

@@ -163,16 +163,6 @@ static pp_cu_result load_table(struct pp_cuda_decode *c, pp_cu_module module)
     return rc;
 }
 
-/* One image in each batch under way may be as large, and others as well. */
-static pp_status find_most_pixels(struct pp_cuda_decode *c, struct pp_err *err)
-{
-    enum { OTHERS = 4 };
-    size_t available = 0, total = 0;
-    pp_cu_result rc = c->cu->cuMemGetInfo_v2(&available, &total);
-    c->most_pixels = available / CHANNELS / OTHERS / c->flights;
-    return check(c, rc, "asking for the device's memory failed", err);
-}
-
 pp_status pp_cuda_decode_make(struct pp_cuda_decode *c, const struct pp_cuda_driver *cu, pp_cu_module module,
                               size_t flights, const struct pp_device_decode_opts *opts, struct pp_err *err)
 {
@@ -187,8 +177,14 @@ pp_status pp_cuda_decode_make(struct pp_cuda_decode *c, const struct pp_cuda_dri
                            "loading the kernel that resizes into the device failed");
     if (st == PP_OK && !(c->flight = calloc(flights, sizeof(*c->flight))))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu batches under way", flights);
-    if (st == PP_OK)
-        st = find_most_pixels(c, err);
+    if (st == PP_OK) {
+        /* One image in each batch under way may be as large, and others as well. */
+        enum { OTHERS = 4 };
+        size_t available = 0, total = 0;
+        pp_cu_result rc = c->cu->cuMemGetInfo_v2(&available, &total);
+        c->most_pixels = available / CHANNELS / OTHERS / c->flights;
+        st = check(c, rc, "asking for the device's memory failed", err);
+    }
     for (size_t i = 0; i < flights && st == PP_OK; i++)
         st = make_flight(c, &c->flight[i], err);
     if (st != PP_OK)

@@ -68,26 +68,23 @@ pp_status pp_cuda_check(const struct pp_cuda_driver *d, pp_cu_result rc, struct 
                    rc, hint ? "; " : "", hint ? hint : "");
 }
 
-/* CUDA reads CUDA_VISIBLE_DEVICES up to the first number that names no device: empty, or "-1", hides them
- * all. */
-static pp_status no_device(struct pp_err *err)
-{
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    if (visible)
-        return pp_fail(err, PP_E_UNSUPPORTED,
-                       "CUDA_VISIBLE_DEVICES=\"%s\" leaves no CUDA device; unset it to use a GPU", visible);
-    return pp_fail(err, PP_E_UNSUPPORTED,
-                   "the NVIDIA driver is installed, but there is no CUDA device: see nvidia-smi");
-}
-
 pp_status pp_cuda_driver_devices(const struct pp_cuda_driver *d, int *n, struct pp_err *err)
 {
     *n = 0;
     pp_cu_result rc = d->cuInit(0);
     if (rc == 0)
         rc = d->cuDeviceGetCount(n);
-    if (rc == PP_CU_NO_DEVICE || (rc == 0 && *n < 1))
-        return no_device(err);
+    if (rc == PP_CU_NO_DEVICE || (rc == 0 && *n < 1)) {
+        /* CUDA reads CUDA_VISIBLE_DEVICES up to the first number that names no device: empty, or "-1", hides
+         * them all. */
+        const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+        if (visible)
+            return pp_fail(err, PP_E_UNSUPPORTED,
+                           "CUDA_VISIBLE_DEVICES=\"%s\" leaves no CUDA device; unset it to use a GPU",
+                           visible);
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "the NVIDIA driver is installed, but there is no CUDA device: see nvidia-smi");
+    }
     const char *hint =
         rc == PP_CU_DRIVER_MISMATCH
             ? "the library and the kernel module are of different versions: reboot, or reload the module"

@@ -5,23 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static pp_status open_best(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err)
-{
-    struct pp_err why;
-    pp_err_clear(&why);
-    if (pp_device_cuda->open(opts, out, &why) == PP_OK)
-        return PP_OK;
-    pp_status st = pp_device_host->open(opts, out, err);
-    if (st == PP_OK)
-        snprintf((*out)->passed_over, sizeof((*out)->passed_over), "%s", why.text);
-    return st;
-}
-
 pp_status pp_device_open(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err)
 {
     *out = NULL;
-    if (!opts->kind || !strcmp(opts->kind, "auto"))
-        return open_best(opts, out, err);
+    if (!opts->kind || !strcmp(opts->kind, "auto")) {
+        struct pp_err why;
+        pp_err_clear(&why);
+        if (pp_device_cuda->open(opts, out, &why) == PP_OK)
+            return PP_OK;
+        pp_status st = pp_device_host->open(opts, out, err);
+        if (st == PP_OK)
+            snprintf((*out)->passed_over, sizeof((*out)->passed_over), "%s", why.text);
+        return st;
+    }
     if (!strcmp(opts->kind, pp_device_cuda->kind))
         return pp_device_cuda->open(opts, out, err);
     if (!strcmp(opts->kind, pp_device_host->kind))

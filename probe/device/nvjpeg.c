@@ -159,19 +159,6 @@ static int take_engines(const struct pp_nvjpeg *n, const struct pp_cuda_driver *
     return 0;
 }
 
-/* Without engines. */
-static pp_status take_other(const struct pp_nvjpeg *n, struct pp_nvjpeg_choice *out, struct pp_err *err)
-{
-    pp_nvjpeg_result rc = n->nvjpegCreateEx((int)out->backend, NULL, NULL, 0, &out->handle);
-    if (rc == 0)
-        return PP_OK;
-    out->handle = NULL;
-    return pp_fail(
-        err, rc == PP_NVJPEG_ALLOCATOR_FAILURE ? PP_E_NO_MEMORY : PP_E_UNSUPPORTED,
-        "nvJPEG %d.%d cannot be started on this device (status %d, %s); is the driver older than it?",
-        n->version / 1000, n->version % 1000, rc, pp_nvjpeg_result_name(rc));
-}
-
 pp_status pp_nvjpeg_choose(const struct pp_nvjpeg *n, const struct pp_cuda_driver *cu, size_t batch,
                            enum pp_nvjpeg_backend wanted, struct pp_nvjpeg_choice *out, struct pp_err *err)
 {
@@ -184,7 +171,15 @@ pp_status pp_nvjpeg_choose(const struct pp_nvjpeg *n, const struct pp_cuda_drive
                        pp_nvjpeg_backend_name(wanted), out->passed_over);
     if (wanted == PP_NVJPEG_AUTO)
         out->backend = batch > PP_NVJPEG_GPU_BATCH ? PP_NVJPEG_GPU_HYBRID : PP_NVJPEG_HYBRID;
-    return take_other(n, out, err);
+    /* Without engines. */
+    pp_nvjpeg_result rc = n->nvjpegCreateEx((int)out->backend, NULL, NULL, 0, &out->handle);
+    if (rc == 0)
+        return PP_OK;
+    out->handle = NULL;
+    return pp_fail(
+        err, rc == PP_NVJPEG_ALLOCATOR_FAILURE ? PP_E_NO_MEMORY : PP_E_UNSUPPORTED,
+        "nvJPEG %d.%d cannot be started on this device (status %d, %s); is the driver older than it?",
+        n->version / 1000, n->version % 1000, rc, pp_nvjpeg_result_name(rc));
 }
 
 /* ---- a look without a decoder ---- */

@@ -199,26 +199,6 @@ static pp_status meet(struct pp_collective *c, pp_collective_look *look, void *c
     }
 }
 
-/* Who came, gone since or not. PP_END: this rank alone, or the others have given it up and are further
- * on. */
-static pp_status sum_up(const struct pp_collective *c, struct pp_meeting *out)
-{
-    uint64_t last_ns = 0, others_ns = 0;
-    for (uint32_t r = 0; r < c->world_size; r++) {
-        if (!came(c, r))
-            continue;
-        uint64_t came_ns = atomic_load(&line_of(c, r)->came_ns[c->meetings & 1]);
-        if (came_ns > last_ns) {
-            last_ns = came_ns;
-            out->last_rank = r;
-        }
-        if (r != c->rank && came_ns > others_ns)
-            others_ns = came_ns;
-    }
-    out->others_ns = others_ns > c->over_ns ? others_ns - c->over_ns : 0;
-    return others_ns && c->state[c->rank] == PP_RANK_HERE ? PP_OK : PP_END;
-}
-
 pp_status pp_collective_gather(struct pp_collective *c, pp_collective_look *look, void *ctx)
 {
     pp_status st = meet(c, look, ctx);
@@ -235,8 +215,24 @@ pp_status pp_collective_meet(struct pp_collective *c, pp_collective_look *look, 
         return PP_END;
     pp_status st = meet(c, look, ctx);
     take_stock(c);
-    if (st == PP_OK)
-        st = sum_up(c, out);
+    if (st == PP_OK) {
+        /* Who came, gone since or not. PP_END: this rank alone, or the others have given it up and are
+         * further on. */
+        uint64_t last_ns = 0, others_ns = 0;
+        for (uint32_t r = 0; r < c->world_size; r++) {
+            if (!came(c, r))
+                continue;
+            uint64_t came_ns = atomic_load(&line_of(c, r)->came_ns[c->meetings & 1]);
+            if (came_ns > last_ns) {
+                last_ns = came_ns;
+                out->last_rank = r;
+            }
+            if (r != c->rank && came_ns > others_ns)
+                others_ns = came_ns;
+        }
+        out->others_ns = others_ns > c->over_ns ? others_ns - c->over_ns : 0;
+        st = others_ns && c->state[c->rank] == PP_RANK_HERE ? PP_OK : PP_END;
+    }
     c->over_ns = pp_now_ns();
     return st;
 }

@@ -93,20 +93,6 @@ struct pp_lease_counts pp_lease_counts(struct pp_lease *l)
     return c;
 }
 
-/* Counts the first HOLDERS ranks, and no more. */
-static void note_holder(struct pp_lease *l, const char *token)
-{
-    size_t i = 0;
-    pthread_mutex_lock(&l->lock);
-    while (i < HOLDERS && l->holder[i].looks && strcmp(l->holder[i].token, token) != 0)
-        i++;
-    if (i < HOLDERS && strchr(token, '.')) {
-        snprintf(l->holder[i].token, sizeof(l->holder[i].token), "%s", token);
-        l->holder[i].looks++;
-    }
-    pthread_mutex_unlock(&l->lock);
-}
-
 size_t pp_lease_held(struct pp_lease *l)
 {
     pthread_mutex_lock(&l->lock);
@@ -359,7 +345,16 @@ static pp_status try_steal(struct pp_lease *l, uint64_t shard, enum pp_lease_ans
     int turn = l->state[shard].turn;
     enum pp_lease_owner owner = pp_lease_dir_owner(&l->dir, l->epoch, shard, turn, token);
     if (owner == PP_LEASE_ALIVE) {
-        note_holder(l, token);
+        /* Counts the first HOLDERS ranks, and no more. */
+        size_t i = 0;
+        pthread_mutex_lock(&l->lock);
+        while (i < HOLDERS && l->holder[i].looks && strcmp(l->holder[i].token, token) != 0)
+            i++;
+        if (i < HOLDERS && strchr(token, '.')) {
+            snprintf(l->holder[i].token, sizeof(l->holder[i].token), "%s", token);
+            l->holder[i].looks++;
+        }
+        pthread_mutex_unlock(&l->lock);
         return PP_OK;
     }
     if (pp_lease_dir_is_done(&l->dir, l->epoch, shard)) /* the next look sees it */

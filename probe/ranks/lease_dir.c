@@ -44,21 +44,6 @@ static void beat_name(char *buf, size_t size, const char *token)
     snprintf(buf, size, "ranks/%s", token);
 }
 
-/* Host, process and 64 random bits: a name for people that no other rank has. */
-static void make_token(char token[PP_LEASE_TOKEN])
-{
-    char host[48] = "host";
-    uint64_t random;
-    gethostname(host, sizeof(host) - 1);
-    host[sizeof(host) - 1] = '\0';
-    for (char *c = host; *c; c++)
-        if (!((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '-'))
-            *c = '-';
-    if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
-        random = pp_mix64(pp_now_ns() ^ (uint64_t)getpid() << 32 ^ (uintptr_t)token);
-    snprintf(token, PP_LEASE_TOKEN, "%.48s.%ld.%016llx", host, (long)getpid(), (unsigned long long)random);
-}
-
 /* A token that was read becomes a part of a name. */
 static int is_token(const char *t)
 {
@@ -282,7 +267,17 @@ pp_status pp_lease_dir_join(struct pp_lease_dir *d, const struct pp_lease_opts *
     d->path = strdup(o->dir);
     if (!d->path)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to lease shards");
-    make_token(d->token);
+    /* Host, process and 64 random bits: a name for people that no other rank has. */
+    char host[48] = "host";
+    uint64_t random;
+    gethostname(host, sizeof(host) - 1);
+    host[sizeof(host) - 1] = '\0';
+    for (char *c = host; *c; c++)
+        if (!((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '-'))
+            *c = '-';
+    if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
+        random = pp_mix64(pp_now_ns() ^ (uint64_t)getpid() << 32 ^ (uintptr_t)d->token);
+    snprintf(d->token, PP_LEASE_TOKEN, "%.48s.%ld.%016llx", host, (long)getpid(), (unsigned long long)random);
     pp_status st = open_dir(d, err);
     int has_job = st == PP_OK && faccessat(d->fd, "job", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     if (st == PP_OK) /* nothing is made in a stranger's directory */
