@@ -1,31 +1,42 @@
 #include "tui/cli/cli.h"
 
-#include "tui/cli/help.h"
-
 #include "probe/base/text.h"
 #include "report/replay/knobs.h"
 
 #include <ctype.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A path that begins with ~ arrived as it is typed. */
-static int names_a_home(const char *text)
-{
-    const char *at = strstr(text, "~/");
-    return at && (at == text || strchr(" '=:", at[-1]));
-}
-
 int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err)
 {
-    const char *text = err->text[0] ? err->text : pp_status_text(err->code);
+    const char *text = err->text[0] ? err->text : pp_status_text(err->code), *at = strstr(text, "~/");
+    int as_typed = err->code == PP_E_NOT_FOUND && at && (at == text || strchr(" '=:", at[-1]));
     char *plain = pp_text_plain(text); /* it names files, which others named */
     fprintf(stderr, "pipeprobe %s: %s%s\n", cmd->name, plain ? plain : pp_status_text(err->code),
-            err->code == PP_E_NOT_FOUND && names_a_home(text)
-                ? "; the shell does not replace ~ within quotes: write $HOME"
-                : "");
+            as_typed ? "; the shell does not replace ~ within quotes: write $HOME" : "");
     free(plain);
     return pp_status_exit_code(err->code);
+}
+
+const char *pp_did_you_mean(char *buf, const char *word, const char *const *names)
+{
+    const char *near = pp_nearest(word, names);
+    buf[0] = '\0';
+    if (near)
+        snprintf(buf, 128, "; did you mean %s?", near);
+    return buf;
+}
+
+int pp_ends_in(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
+int pp_stem(const char *path)
+{
+    return (int)(strlen(path) - (pp_ends_in(path, ".sqlite") ? strlen(".sqlite") : 0));
 }
 
 void pp_cli_note(const char *label, const char *text)
@@ -33,19 +44,6 @@ void pp_cli_note(const char *label, const char *text)
     char *plain = pp_text_plain(text);
     fprintf(stderr, "%-10s %s\n", label, plain ? plain : "");
     free(plain);
-}
-
-enum asked { NO_HELP, SHORT_HELP, FULL_HELP };
-
-static enum asked asks_for_help(int argc, char **argv)
-{
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help-all") == 0)
-            return FULL_HELP;
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return SHORT_HELP;
-    }
-    return NO_HELP;
 }
 
 /* PyTorch's and other names of what an option sets: "num_workers" of --workers, "in_order" False of
@@ -65,10 +63,12 @@ int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc,
                  const char **operands, int *n_operands)
 {
     struct pp_err err = {0};
-    enum asked help = asks_for_help(argc, argv);
-    if (help != NO_HELP) {
-        pp_help_command(cmd, stdout, help == FULL_HELP);
-        return 0;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        int all = strcmp(argv[i], "--help-all") == 0;
+        if (all || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            pp_help_command(cmd, stdout, all);
+            return 0;
+        }
     }
     set->command = cmd->name;
     set->also = option_of_knob;
@@ -76,6 +76,61 @@ int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc,
         return pp_cli_fail(cmd, &err);
     return -1;
 }
+
+/* ---- help ---- */
+
+void pp_help_version(FILE *out)
+{
+    fprintf(out, "pipeprobe %s (SQLite %s)\n", PP_VERSION, sqlite3_libversion());
+}
+
+void pp_help_all(const struct pp_command *const *commands, FILE *out)
+{
+    fputs("pipeprobe finds out why a training job waits for its data, and what to change.\n\n"
+          "Usage: pipeprobe COMMAND [options]\n\nCommands:\n",
+          out);
+    for (; *commands; commands++)
+        fprintf(out, "  %-9s %s\n", (*commands)->name, (*commands)->summary);
+    fputs("  help      this list, or 'pipeprobe help COMMAND [--all]'\n\n"
+          "Options:\n  --help     this list; after a command, its options\n  --version  the version\n\n"
+          "Exit codes:\n"
+          "  0    success\n"
+          "  1    a regression, or a finding above the given threshold\n"
+          "  2    wrong command line: an option, a value, a path that does not exist\n"
+          "       or is of the wrong kind\n"
+          "  3    inconclusive, or not comparable\n"
+          "  4    not measured for another reason: contents, access, device, I/O\n"
+          "  130  interrupted\n\n"
+          "Options also come from PIPEPROBE_NAME variables and from [command] sections of\n"
+          "~/.config/pipeprobe/config; the command line wins.\n",
+          out);
+}
+
+void pp_help_command(const struct pp_command *cmd, FILE *out, int all)
+{
+    /* "A   or   B" on two lines where one is too narrow. */
+    static const char either[] = "   or   ";
+    const char *second = strlen(cmd->usage) + sizeof("Usage: pipeprobe ") - 1 > 80
+                             ? strstr(cmd->usage, either)
+                             : NULL;
+    fprintf(out, "Usage: pipeprobe %.*s\n", second ? (int)(second - cmd->usage) : (int)strlen(cmd->usage),
+            cmd->usage);
+    if (second)
+        fprintf(out, "   or: pipeprobe %s\n", second + sizeof(either) - 1);
+    fprintf(out, "%c%s.\n\n", toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
+    int left_out = all ? 0 : pp_opts_advanced(cmd->opts);
+    (left_out ? pp_opts_help_short : pp_opts_help)(cmd->opts, out, pp_cli_help_columns(out));
+    if (left_out)
+        fprintf(out, "%d more options: pipeprobe %s --help-all\n", left_out, cmd->name);
+    if (cmd->notes)
+        fprintf(out, "\n%s\n", cmd->notes);
+    fputs("\nExamples:\n", out);
+    for (int i = 0; i < 2; i++)
+        if (cmd->examples[i])
+            fprintf(out, "  %s\n", cmd->examples[i]);
+}
+
+/* ---- variables of the environment ---- */
 
 #define PREFIX "PIPEPROBE_"
 enum { PREFIX_BYTES = sizeof(PREFIX) - 1, VARIABLE_BYTES = 96 };
@@ -130,4 +185,47 @@ int pp_cli_mistyped(const struct pp_command *const *commands, char *const *envir
     free(text);
     free(known);
     return found;
+}
+
+/* ---- words for a shell ---- */
+
+/* Adds text, or nothing and returns 0 where it does not fit whole. */
+static int add_text(char *out, size_t size, size_t *n, const char *text)
+{
+    size_t length = strlen(text);
+    if (*n + length >= size)
+        return 0;
+    memcpy(out + *n, text, length + 1);
+    *n += length;
+    return 1;
+}
+
+char *pp_shell_words(char *const *words, char *text, size_t size)
+{
+    const size_t room = size - sizeof(" ...");
+    size_t n = 0;
+    int fits = 1;
+    *text = '\0';
+    for (size_t i = 0; fits && words[i]; i++) {
+        size_t before = n;
+        char one[2] = "", *plain = pp_text_plain(words[i]);
+        fits = plain && (!i || add_text(text, room, &n, " "));
+        if (fits && pp_text_is_shell_word(plain)) {
+            fits = add_text(text, room, &n, plain);
+        } else if (fits) {
+            fits = add_text(text, room, &n, "'");
+            for (const char *c = plain; fits && *c; c++) {
+                one[0] = *c;
+                fits = add_text(text, room, &n, *c == '\'' ? "'\\''" : one);
+            }
+            fits = fits && add_text(text, room, &n, "'");
+        }
+        free(plain);
+        if (!fits) {
+            n = before;
+            text[n] = '\0';
+            add_text(text, size, &n, n ? " ..." : "...");
+        }
+    }
+    return text;
 }

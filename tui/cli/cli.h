@@ -63,7 +63,8 @@ int pp_cli_fail(const struct pp_command *cmd, const struct pp_err *err);
 /* Prints "LABEL      text" to stderr, with what could deceive a terminal escaped: it names files. */
 void pp_cli_note(const char *label, const char *text);
 /* Parses with cmd->opts; handles --help (prints to stdout) and usage errors. Returns -1 to go on, else the
- * exit code. operands: at least argc + 1 entries. */
+ * exit code. operands: at least argc + 1 entries, ended by NULL; argv itself where its other words are not
+ * needed any more. */
 int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv,
                  const char **operands, int *n_operands);
 
@@ -72,6 +73,24 @@ int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc,
  * with the nearest one that is; and for each of the latter whose value changes nothing. Spelled wrong, it
  * would do nothing, silently. Returns how many there were. */
 int pp_cli_mistyped(const struct pp_command *const *commands, char *const *environment, FILE *out);
+
+/* What --help and --version print. commands is main.c's table, ended by NULL. all: every option, grouped;
+ * else what most people need, on one screen. */
+void pp_help_all(const struct pp_command *const *commands, FILE *out);
+void pp_help_command(const struct pp_command *cmd, FILE *out, int all);
+void pp_help_version(FILE *out);
+
+/* The words (ending with NULL) with blanks between them, as somebody can paste them into a shell: each quoted
+ * where a POSIX shell would take it for something else, cut at size with "...". A word with control
+ * characters or what could deceive a terminal (pp_text_plain) is shown with these escaped: it is safe to
+ * print, and no longer the word. Returns text. */
+char *pp_shell_words(char *const *words, char *text, size_t size);
+/* "; did you mean NAME?" of the nearest of names (ending with NULL), or "". buf: 128 bytes. */
+const char *pp_did_you_mean(char *buf, const char *word, const char *const *names);
+/* Whether path has this suffix, and something before it. */
+int pp_ends_in(const char *path, const char *suffix);
+/* The length of path without ".sqlite". */
+int pp_stem(const char *path);
 
 enum pp_color {
     PP_COLOR_AUTO,
@@ -102,5 +121,8 @@ void pp_progress_line(struct pp_progress *p, const char *fmt, ...) __attribute__
  * and so is an empty one. */
 void pp_progress_parts(struct pp_progress *p, const char *const *part, size_t n);
 void pp_progress_clear(struct pp_progress *p); /* before any other output to stderr */
+/* For opening a data set (pp_dataset_opts.progress): "WHAT: 12 of 100". ctx is a struct pp_progress; non-zero
+ * when the command was interrupted. */
+int pp_progress_opening(void *ctx, const char *what, uint64_t done, uint64_t total);
 
 #endif

@@ -6,8 +6,6 @@
 #include "report/compare/load.h"
 #include "tui/cli/gate.h"
 
-#include <stdlib.h>
-
 struct options {
     struct gate_opts gate;
     int paired;
@@ -23,22 +21,8 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-static pp_status check_operands(const char *const *operands, int n, struct pp_err *err)
-{
-    if (n < 2)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "give BASE and HEAD: a recording, a directory of them, a 'glob*' in quotes, or a baseline.json");
-    if (n > 2)
-        return pp_fail(
-            err, PP_E_USAGE,
-            "two operands, BASE and HEAD, but %d were given (%s, %s, %s%s); put several recordings in a directory, or a glob in quotes",
-            n, operands[0], operands[1], operands[2], n > 3 ? ", ..." : "");
-    return PP_OK;
-}
-
 /* JSON may also be a trace: what opens recordings says what to do with one. */
-static pp_status load(const char *operand, struct pp_runs *runs, struct pp_err *err)
+static pp_status load_side(const char *operand, struct pp_runs *runs, struct pp_err *err)
 {
     return pp_baseline_is(operand) && !pp_import_trace_format(operand)
                ? pp_baseline_read(operand, runs, NULL, err)
@@ -53,34 +37,38 @@ static int run(int argc, char **argv)
     struct pp_runs base = {0}, head = {0};
     struct pp_compare c = {0};
     struct pp_compare_opts settings;
-    const char *allow[40];
-    int n, code = 0;
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    pp_status st = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
-    if (st == PP_OK && (code = pp_cli_parse(&pp_cmd_compare, &set, argc, argv, operands, &n)) >= 0)
-        goto out;
-    if (st == PP_OK)
-        st = check_operands(operands, n, &err);
+    const char *allow[40], **operands = (const char **)argv;
+    int n, code = pp_cli_parse(&pp_cmd_compare, &set, argc, argv, operands, &n);
+    pp_status st = PP_OK;
+    if (code >= 0)
+        return code;
+    if (n < 2)
+        st = pp_fail(
+            &err, PP_E_USAGE,
+            "give BASE and HEAD: a recording, a directory of them, a 'glob*' in quotes, or a baseline.json");
+    else if (n > 2)
+        st = pp_fail(
+            &err, PP_E_USAGE,
+            "two operands, BASE and HEAD, but %d were given (%s, %s, %s%s); put several recordings in a directory, or a glob in quotes",
+            n, operands[0], operands[1], operands[2], n > 3 ? ", ..." : "");
     if (st == PP_OK)
         st = gate_settings(&o.gate, allow, &settings, &err);
     settings.paired = o.paired;
     if (st == PP_OK)
         st = gate_check_outputs(&o.gate, &err);
     if (st == PP_OK)
-        st = load(operands[0], &base, &err);
+        st = load_side(operands[0], &base, &err);
     if (st == PP_OK)
-        st = load(operands[1], &head, &err);
+        st = load_side(operands[1], &head, &err);
     if (st == PP_OK)
         st = pp_compare_build(&(struct pp_compare_side){operands[0], &base},
                               &(struct pp_compare_side){operands[1], &head}, &settings, &c, &err);
     if (st == PP_OK)
         st = gate_write(&o.gate, &c, &err);
     code = st == PP_OK ? pp_compare_exit_code(&c, o.gate.strict) : gate_fail(&pp_cmd_compare, &o.gate, &err);
-out:
     pp_compare_free(&c);
     pp_runs_free(&base);
     pp_runs_free(&head);
-    free(operands);
     return code;
 }
 

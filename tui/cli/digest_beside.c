@@ -4,6 +4,7 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "report/ranks/digest_file.h"
+#include "tui/cli/cli.h"
 #include "tui/cli/jobs/again.h"
 
 #include <errno.h>
@@ -27,20 +28,6 @@ static void say(const struct digest_beside *b, const char *fmt, const char *what
     free(plain);
 }
 
-/* DIR/rank0003.digest of .../rank0003.sqlite. */
-static void name_it(struct digest_beside *b, const char *dir, const char *recording, int of_host)
-{
-    const char *slash = strrchr(recording, '/'), *base = slash ? slash + 1 : recording;
-    size_t n = strlen(base), d = strlen(dir);
-    char host[HOST_NAME_MAX + 2] = "";
-    if (of_host && gethostname(host, HOST_NAME_MAX) == 0)
-        strcat(host, "-");
-    if (n > 7 && strcmp(base + n - 7, ".sqlite") == 0)
-        n -= 7;
-    snprintf(b->path, sizeof(b->path), "%s%s%s%.*s.digest", dir, d && dir[d - 1] == '/' ? "" : "/", host,
-             (int)n, base);
-}
-
 /* Ctrl-C is for the job; the digest of its end is to be written. */
 static int start_merge(struct digest_beside *b, uint64_t every_ns, int in)
 {
@@ -59,7 +46,14 @@ void digest_beside_start(struct digest_beside *b, const struct digest_opts *o, c
     *b = (struct digest_beside){.names = -1, .label = label};
     if (!o->directory || !*o->directory)
         return;
-    name_it(b, o->directory, recording, of_host);
+    /* DIR/rank0003.digest of .../rank0003.sqlite. */
+    const char *slash = strrchr(recording, '/'), *base = slash ? slash + 1 : recording;
+    size_t d = strlen(o->directory);
+    char host[HOST_NAME_MAX + 2] = "";
+    if (of_host && gethostname(host, HOST_NAME_MAX) == 0)
+        strcat(host, "-");
+    snprintf(b->path, sizeof(b->path), "%s%s%s%.*s.digest", o->directory,
+             d && o->directory[d - 1] == '/' ? "" : "/", host, pp_stem(base), base);
     rc = mkdir(o->directory, 0777) == 0 || errno == EEXIST ? 0 : errno;
     if (rc) {
         say(b, "no digest in %s: %s", o->directory, strerror(rc));

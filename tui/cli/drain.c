@@ -6,7 +6,6 @@
 #include "probe/trace/collector.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,36 +24,19 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-struct answer {
-    int fd;
-};
-
-static void answer(struct answer *a, const char *text)
+static void answer(int *fd, const char *text)
 {
-    if (a->fd < 0)
+    if (*fd < 0)
         return;
-    ssize_t n = write(a->fd, text, strlen(text));
+    ssize_t n = write(*fd, text, strlen(text));
     (void)n;
-    close(a->fd);
-    a->fd = -1;
+    close(*fd);
+    *fd = -1;
 }
 
-static void ready(void *ctx, const struct pp_err *failed)
+static void on_ready(void *ctx, const struct pp_err *failed)
 {
     answer(ctx, failed ? failed->text : PP_COLLECTOR_READY);
-}
-
-/* A session of its own: what ends the program's terminal or process group is not to end the collector. 1 in
- * the process that is to end. */
-static int detach(struct answer *a)
-{
-    pid_t pid = fork();
-    if (pid < 0)
-        answer(a, strerror(errno));
-    if (pid != 0)
-        return 1;
-    setsid();
-    return 0;
 }
 
 static int run(int argc, char **argv)
@@ -62,30 +44,30 @@ static int run(int argc, char **argv)
     struct options o = {.lock_fd = -1, .ready_fd = -1};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {0};
-    int n, exit_code;
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    if (!operands)
-        return pp_cli_fail(&pp_cmd_drain,
-                           (pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments"), &err));
-    exit_code = pp_cli_parse(&pp_cmd_drain, &set, argc, argv, operands, &n);
-    if (exit_code >= 0)
-        goto out;
-    struct answer to = {.fd = (int)o.ready_fd};
-    exit_code = 0;
-    pp_status status = PP_OK;
-    if (n != 1 || o.lock_fd < 0)
-        status = pp_fail(
+    const char **operands = (const char **)argv;
+    int n, code = pp_cli_parse(&pp_cmd_drain, &set, argc, argv, operands, &n);
+    if (code >= 0)
+        return code;
+    if (n != 1 || o.lock_fd < 0) {
+        pp_fail(
             &err, PP_E_USAGE,
             "libpipeprobe starts this for a program that records; to see a run use 'pipeprobe report FILE'");
-    else if (to.fd >= 0 && detach(&to))
-        goto out;
-    else
-        status = pp_collect(operands[0], (int)o.lock_fd, ready, &to, &err);
-    if (status != PP_OK)
-        exit_code = pp_cli_fail(&pp_cmd_drain, &err);
-out:
-    free(operands);
-    return exit_code;
+        return pp_cli_fail(&pp_cmd_drain, &err);
+    }
+    int to = (int)o.ready_fd;
+    if (to >= 0) {
+        /* A session of its own: what ends the program's terminal or process group is not to end the
+         * collector. */
+        pid_t pid = fork();
+        if (pid < 0)
+            answer(&to, strerror(errno));
+        if (pid != 0)
+            return 0;
+        setsid();
+    }
+    return pp_collect(operands[0], (int)o.lock_fd, on_ready, &to, &err) == PP_OK
+               ? 0
+               : pp_cli_fail(&pp_cmd_drain, &err);
 }
 
 const struct pp_command pp_cmd_drain = {

@@ -1,16 +1,26 @@
 /* `pipeprobe export`: a recorded run in another tool's format. */
+#include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "probe/base/io.h"
+#include "probe/base/rng.h"
 #include "probe/base/text.h"
 #include "report/export/export.h"
+#include "report/export/otlp_traces.h"
+#include "report/export/out.h"
+#include "report/ranks/clock.h"
+#include "report/send/otlp.h"
+#include "report/source/joined.h"
 #include "tui/cli/cli.h"
-#include "tui/cli/export_otlp.h"
-#include "tui/cli/export_ranks.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/text_export.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define OTLP_SUFFIX ".otlp.jsonl"
 
 struct options {
     const char *output;
@@ -22,7 +32,8 @@ struct options {
 #define METRICS_ROW(name, suffix, kind, help) {#name, help},
 static const struct pp_opt_choice formats[] = {
     {"auto", "default: the suffix of --output"},
-    PP_EXPORT_FORMATS(ROW) METRICS_EXPORT_FORMATS(METRICS_ROW){"otlp", EXPORT_OTLP_HELP},
+    PP_EXPORT_FORMATS(ROW) METRICS_EXPORT_FORMATS(
+        METRICS_ROW){"otlp", "traces, one per batch: to a server of OpenTelemetry (-o URL) or a file"},
     {NULL, NULL},
 };
 #undef ROW
@@ -64,10 +75,9 @@ static int on_progress(void *ctx, uint64_t done, uint64_t total)
 
 /* ---- what to export, as what, to where ---- */
 
-static int has_suffix(const char *path, const char *suffix)
+static int is_url(const char *out)
 {
-    size_t n = strlen(path), m = strlen(suffix);
-    return n > m && strcmp(path + n - m, suffix) == 0;
+    return out && (strstr(out, "://") || strcmp(out, "env") == 0);
 }
 
 static pp_status choose_format(const struct options *o, struct target *to, struct pp_err *err)
@@ -84,7 +94,7 @@ static pp_status choose_format(const struct options *o, struct target *to, struc
         to->metrics = &metrics_export_formats[o->to - 1 - n];
     else if (o->to)
         to->spans = pp_exporters[o->to - 1];
-    else if (o->output && (export_otlp_is_url(o->output) || has_suffix(o->output, EXPORT_OTLP_SUFFIX)))
+    else if (o->output && (is_url(o->output) || pp_ends_in(o->output, OTLP_SUFFIX)))
         to->traces = 1;
     else if (o->output && !(to->spans = pp_exporter_by_suffix(o->output)))
         to->metrics = metrics_export_by_suffix(o->output);
@@ -100,43 +110,135 @@ static pp_status choose_format(const struct options *o, struct target *to, struc
                      "no format given: use --to, or -o with the format's suffix; 'pipeprobe export --help' lists them");
 }
 
-/* run.sqlite -> run.csv; as nsys, whose suffix is the recording's own, run.nsys.sqlite. The caller frees.
- */
-static char *default_output(const char *input, const struct target *to)
-{
-    size_t n = strlen(input) - (has_suffix(input, ".sqlite") ? strlen(".sqlite") : 0);
-    char *path = NULL;
-    if (asprintf(&path, "%.*s%s%s", (int)n, input, to->spans == &pp_export_nsys ? ".nsys" : "",
-                 to->spans     ? to->spans->suffixes[0]
-                 : to->metrics ? to->metrics->suffix
-                               : EXPORT_OTLP_SUFFIX) < 0)
-        return NULL;
-    return path;
-}
-
+/* run.sqlite -> run.csv; as nsys, whose suffix is the recording's own, run.nsys.sqlite. The caller frees
+ * *out. */
 static pp_status choose_output(const struct options *o, const char *input, const struct target *to,
                                char **out, struct pp_err *err)
 {
-    *out = o->output ? strdup(o->output) : default_output(input, to);
-    if (!*out)
+    int n = o->output ? asprintf(out, "%s", o->output)
+                      : asprintf(out, "%.*s%s%s", pp_stem(input), input,
+                                 to->spans == &pp_export_nsys ? ".nsys" : "",
+                                 to->spans     ? to->spans->suffixes[0]
+                                 : to->metrics ? to->metrics->suffix
+                                               : OTLP_SUFFIX);
+    if (n < 0) {
+        *out = NULL;
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the arguments");
-    if (to->spans == &pp_export_nsys && !has_suffix(*out, ".sqlite") && strcmp(*out, "-") != 0)
+    }
+    if (to->spans == &pp_export_nsys && !pp_ends_in(*out, ".sqlite") && strcmp(*out, "-") != 0)
         return pp_fail(err, PP_E_USAGE, "-o %s: nsys opens only names that end in .sqlite", *out);
     return PP_OK;
 }
 
-/* ---- what the user should know ---- */
+/* ---- the recordings of several ranks as one source on one clock ---- */
 
-/* nsys stats X.nsys-rep reads a sibling X.sqlite, however old either is. */
-static void warn_sibling(const char *out)
+struct ranks {
+    size_t n, opened;
+    struct pp_source *source, joined;
+    struct pp_clock *clock;
+    struct pp_join_part *part;
+    char (*label)[32];
+};
+
+static uint64_t to_common(const void *clock, uint64_t own_ns)
 {
-    char *report = NULL;
-    if (asprintf(&report, "%.*s.nsys-rep", (int)(strlen(out) - strlen(".sqlite")), out) < 0)
-        return;
-    if (access(report, F_OK) == 0)
-        fprintf(stderr, "note: 'nsys stats %s' will read the export %s from now on\n", report, out);
-    free(report);
+    return pp_clock_to_reference(clock, own_ns);
 }
+
+static void note_clocks(const struct ranks *r)
+{
+    char steps[40], error[32];
+    for (size_t i = 1; i < r->n; i++) {
+        const struct pp_clock *c = &r->clock[i];
+        if (c->unknown)
+            fprintf(stderr, "clock      %s: by the hosts' clocks, error not known: %s\n", r->label[i],
+                    c->unknown);
+        else
+            fprintf(stderr, "clock      %s: aligned with %s by %s, error %s\n", r->label[i], r->label[0],
+                    pp_text_counted(steps, sizeof(steps), (double)c->steps, "collective step",
+                                    "collective steps"),
+                    pp_text_duration(error, sizeof(error), c->error_ns));
+    }
+}
+
+static pp_status open_files(struct ranks *r, const char *const *files, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    for (size_t i = 0; st == PP_OK && i < r->n; i++) {
+        st = pp_source_open_threads(files[i], &r->source[i], err);
+        r->opened = i + 1; /* closed also after a failure */
+        if (st == PP_OK) {
+            /* "rank 3"; of a recording without a rank, or with one that another has, the file's name. */
+            const char *file = files[i];
+            const char *slash = strrchr(file, '/');
+            double rank = pp_source_number(&r->source[i], "rank", "rank",
+                                           pp_source_number(&r->source[i], "config", "rank", NAN));
+            int known = rank >= 0 && rank < 1e9;
+            if (known)
+                snprintf(r->label[i], sizeof(r->label[i]), "rank %.0f", rank);
+            for (size_t k = 0; k < i && known; k++)
+                known = strcmp(r->label[k], r->label[i]) != 0;
+            if (!known)
+                snprintf(r->label[i], sizeof(r->label[i]), "%.28s", slash ? slash + 1 : file);
+        }
+    }
+    if (st == PP_OK)
+        st = pp_clock_align(r->source, r->n, r->clock, err);
+    return st;
+}
+
+/* Opens the files; *source is theirs together, until free_ranks. Says on stderr how each clock was aligned,
+ * unless quiet. */
+static pp_status open_ranks(const char *const *files, size_t n, int quiet, struct ranks **out,
+                            struct pp_source *source, struct pp_err *err)
+{
+    struct ranks *r = *out = calloc(1, sizeof(*r));
+    pp_status st = PP_OK;
+    if (!r)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to export %zu recordings", n);
+    r->n = n;
+    r->source = calloc(n, sizeof(*r->source));
+    r->clock = calloc(n, sizeof(*r->clock));
+    r->part = calloc(n, sizeof(*r->part));
+    r->label = calloc(n, sizeof(*r->label));
+    if (!r->source || !r->clock || !r->part || !r->label)
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to export %zu recordings", n);
+    if (st == PP_OK)
+        st = open_files(r, files, err);
+    for (size_t i = 0; st == PP_OK && i < n; i++)
+        r->part[i] = (struct pp_join_part){.source = &r->source[i],
+                                           .label = r->label[i],
+                                           .to_common = i ? to_common : NULL,
+                                           .clock = &r->clock[i],
+                                           .clock_error_ns = i ? r->clock[i].error_ns : 0};
+    for (size_t i = 0; st == PP_OK && i < n; i++)
+        if (i && r->clock[i].unknown)
+            r->part[i].clock_error_ns = NAN;
+    if (st == PP_OK)
+        st = pp_source_join(r->part, n, &r->joined, err);
+    if (st == PP_OK && !quiet)
+        note_clocks(r);
+    *source = r->joined;
+    return st;
+}
+
+static void free_ranks(struct ranks *r)
+{
+    if (!r)
+        return;
+    pp_source_unjoin(&r->joined);
+    for (size_t i = 0; i < r->opened; i++) {
+        pp_clock_free(&r->clock[i]);
+        pp_source_close(&r->source[i]);
+    }
+    free(r->source);
+    free(r->clock);
+    free(r->part);
+    free(r->label);
+    free(r);
+}
+
+/* ---- spans in another tool's format ---- */
 
 static void note_loss(void *ctx, const char *what, uint64_t count, const char *why)
 {
@@ -147,12 +249,6 @@ static void note_loss(void *ctx, const char *what, uint64_t count, const char *w
                 pp_text_count(text, sizeof(text), (double)count), what, why);
     else /* not a number of things */
         fprintf(stderr, "note: %s: %s\n", what, why);
-}
-
-static void note_losses(const struct pp_source *source)
-{
-    struct pp_err err;
-    source->each_loss(source->ctx, note_loss, NULL, &err);
 }
 
 static void note_done(const struct pp_source *source, const struct pp_exporter *to, const char *out,
@@ -168,7 +264,8 @@ static void note_done(const struct pp_source *source, const struct pp_exporter *
     if (r->requests)
         fprintf(stderr, "%s to storage with them\n",
                 pp_text_counted(text, sizeof(text), (double)r->requests, "request", "requests"));
-    note_losses(source);
+    struct pp_err err;
+    source->each_loss(source->ctx, note_loss, NULL, &err);
     if (r->damaged_chunks)
         fprintf(stderr, "note: %s damaged (checksum): those spans are missing\n",
                 pp_text_counted(text, sizeof(text), (double)r->damaged_chunks, "chunk of the recording is",
@@ -178,21 +275,28 @@ static void note_done(const struct pp_source *source, const struct pp_exporter *
         fprintf(stderr, to->next, out);
         fputc('\n', stderr);
     }
-    if (to == &pp_export_nsys)
-        warn_sibling(out);
+    if (to == &pp_export_nsys) {
+        /* nsys stats X.nsys-rep reads a sibling X.sqlite, however old either is. */
+        char *report = NULL;
+        if (asprintf(&report, "%.*s.nsys-rep", (int)(strlen(out) - strlen(".sqlite")), out) < 0)
+            return;
+        if (access(report, F_OK) == 0)
+            fprintf(stderr, "note: 'nsys stats %s' will read the export %s from now on\n", report, out);
+        free(report);
+    }
 }
 
 /* One recording, or those of several ranks on one clock. */
-static pp_status export_files(const char *const *inputs, int n, const struct pp_exporter *to, const char *out,
+static pp_status export_spans(const char *const *inputs, int n, const struct pp_exporter *to, const char *out,
                               const struct options *o, struct pp_err *err)
 {
     struct pp_source source = {0};
-    struct export_ranks *ranks = NULL;
+    struct ranks *ranks = NULL;
     struct pp_export_result result;
     struct pp_progress progress;
     struct pp_export_opts eo = {
         .out = out, .force = o->force, .no_flows = n > 1, .progress = on_progress, .progress_ctx = &progress};
-    pp_status st = n > 1 ? export_ranks_open(inputs, (size_t)n, o->quiet, &ranks, &source, err)
+    pp_status st = n > 1 ? open_ranks(inputs, (size_t)n, o->quiet, &ranks, &source, err)
                          : pp_source_open_threads(inputs[0], &source, err);
     if (st != PP_OK)
         goto out;
@@ -203,7 +307,7 @@ static pp_status export_files(const char *const *inputs, int n, const struct pp_
         note_done(&source, to, out, &result);
 out:
     if (n > 1)
-        export_ranks_free(ranks);
+        free_ranks(ranks);
     else
         pp_source_close(&source);
     return st;
@@ -221,15 +325,159 @@ static pp_status export_metrics(const char *input, const struct metrics_export_f
     return st;
 }
 
+/* ---- traces, to a server of OpenTelemetry or a file ---- */
+
+enum { TRIES = 5, REFUSED_MOST = 3, PAUSE_MOST_S = 30 };
+
+struct sending {
+    const struct options *o;
+    const char *out;
+    struct pp_otlp_settings settings;
+    struct pp_client *client;
+    struct pp_export_place place;
+    int failed; /* errno of the file */
+    /* of a server: */
+    uint64_t spans, rejected, lost, wire_bytes;
+    int refused, warned, given_up; /* refused: one after the other */
+    char why[500];
+};
+
+static int is_interrupted(void *ctx)
+{
+    (void)ctx;
+    return interrupt_asked();
+}
+
+static void wait_to_retry(struct sending *s, long retry_s, int tries)
+{
+    long pause_s = retry_s > 1L << tries ? retry_s : 1L << tries;
+    uint64_t ns = (uint64_t)(pause_s < PAUSE_MOST_S ? pause_s : PAUSE_MOST_S) * UINT64_C(1000000000);
+    uint64_t now = pp_now_ns(), until = now + ns + pp_mix64(now) % (ns / 4);
+    while (!interrupt_asked() && now < until) {
+        uint64_t next = now + UINT64_C(200000000);
+        pp_sleep_until_ns(next < until ? next : until);
+        now = pp_now_ns();
+    }
+}
+
+/* What is lost is counted; a server that takes nothing is not asked for ever. */
+static int send_body(void *ctx, const char *body, size_t n, size_t spans)
+{
+    struct sending *s = ctx;
+    enum pp_sent sent = PP_SENT_AGAIN;
+    struct pp_otlp_sending x = {.things = spans, .called = "spans"};
+    s->spans += spans;
+    if (s->given_up) {
+        s->lost += spans;
+        return interrupt_asked();
+    }
+    for (int tries = 0; sent == PP_SENT_AGAIN && tries < TRIES && !interrupt_asked(); tries++) {
+        if (tries)
+            wait_to_retry(s, x.retry_s, tries - 1);
+        sent = pp_otlp_send(s->client, &s->settings, body, n, &x);
+    }
+    s->wire_bytes += x.wire_bytes;
+    s->rejected += sent == PP_SENT_PARTLY ? x.rejected : 0;
+    s->lost += sent == PP_SENT_NOT || sent == PP_SENT_AGAIN ? spans : 0;
+    s->refused = sent == PP_SENT_NOT ? s->refused + 1 : 0;
+    s->given_up = sent == PP_SENT_AGAIN || s->refused == REFUSED_MOST;
+    if (sent != PP_SENT && !interrupt_asked()) {
+        /* The first trouble is said when it happens, the rest counted. */
+        snprintf(s->why, sizeof(s->why), "%s", x.why);
+        if (!s->warned++ && !s->o->quiet)
+            fprintf(stderr, "pipeprobe export: %s\n", x.why);
+    }
+    return interrupt_asked();
+}
+
+static pp_status send_to_server(const struct pp_source *source, struct sending *s,
+                                struct pp_otlp_traces_opts *to, struct pp_otlp_traces_result *r,
+                                struct pp_err *err)
+{
+    pp_status st = pp_otlp_settings_read(s->out, "traces", &s->settings, err);
+    if (st == PP_OK) {
+        struct pp_http_opts http = pp_otlp_client_opts(&s->settings);
+        http.stop = is_interrupted;
+        http.ctx = s;
+        st = pp_client_open(&http, &s->client, err);
+    }
+    to->is_json = s->settings.is_json;
+    if (st == PP_OK)
+        st = pp_otlp_traces(source, to, send_body, s, r, err);
+    if (st == PP_OK && s->lost + s->rejected)
+        st = pp_fail(err, PP_E_SYSTEM, "%llu of %llu spans were not taken: %s",
+                     (unsigned long long)(s->lost + s->rejected), (unsigned long long)s->spans, s->why);
+    return st;
+}
+
+static int write_body(void *ctx, const char *body, size_t n, size_t spans)
+{
+    struct sending *s = ctx;
+    if (pp_io_write_full(s->place.fd, body, n) != 0)
+        s->failed = errno;
+    return s->failed || interrupt_asked();
+}
+
+static pp_status write_to_file(const struct pp_source *source, struct sending *s,
+                               struct pp_otlp_traces_opts *to, struct pp_otlp_traces_result *r,
+                               struct pp_err *err)
+{
+    pp_status st = pp_place_open(&s->place, s->out, source->path, s->o->force, 1, err);
+    to->is_json = 1;
+    if (st == PP_OK)
+        st = pp_otlp_traces(source, to, write_body, s, r, err);
+    if (s->failed)
+        st = pp_fail_errno(err, s->failed, "writing %s failed", s->out);
+    if (st == PP_OK)
+        st = pp_place_commit(&s->place, err);
+    pp_place_discard(&s->place);
+    return st;
+}
+
+static void note_traces(const struct sending *s, const struct pp_otlp_traces_result *r, int to_url)
+{
+    char spans[32], batches[32], left[32], bytes[32], where[256];
+    pp_text_no_secrets(where, sizeof(where), to_url ? s->settings.url : s->out);
+    fprintf(stderr, "%s spans of %s to %s%s%s%s\n", pp_text_count(spans, sizeof(spans), (double)r->spans),
+            pp_text_counted(batches, sizeof(batches), (double)r->batches, "batch", "batches"),
+            strcmp(s->out, "-") == 0 ? "standard output" : where, to_url ? ", " : "",
+            to_url ? pp_text_bytes(bytes, sizeof(bytes), (double)s->wire_bytes) : "",
+            to_url ? " on the wire" : "");
+    if (r->batches_left)
+        fprintf(stderr, "note: %s with shorter waits left out: --max-bytes %s\n",
+                pp_text_counted(left, sizeof(left), (double)r->batches_left, "batch", "batches"),
+                pp_text_bytes(bytes, sizeof(bytes), (double)s->o->max_bytes));
+    if (r->spans_alone)
+        fprintf(stderr, "note: %s of no batch left out\n",
+                pp_text_counted(left, sizeof(left), (double)r->spans_alone, "span", "spans"));
+    if (r->damaged_chunks)
+        fprintf(stderr, "note: %s damaged (checksum): those spans are missing\n",
+                pp_text_counted(left, sizeof(left), (double)r->damaged_chunks, "chunk of the recording is",
+                                "chunks of the recording are"));
+    if (!r->utc_known)
+        fputs("note: the recording does not say when it was made: its times count from 1970\n", stderr);
+}
+
 static pp_status export_traces(const char *input, const char *out, const struct options *o,
                                struct pp_err *err)
 {
-    struct export_otlp_opts eo = {.out = out,
-                                  .force = o->force,
-                                  .quiet = o->quiet,
-                                  .max_bytes = o->max_bytes};
-    return export_otlp(input, &eo, err);
+    struct pp_source source;
+    struct sending s = {.o = o, .out = out};
+    struct pp_otlp_traces_result r;
+    struct pp_otlp_traces_opts to = {.max_bytes = o->max_bytes};
+    int to_url = is_url(out);
+    pp_status st = pp_source_open_threads(input, &source, err);
+    if (st == PP_OK)
+        st = (to_url ? send_to_server : write_to_file)(&source, &s, &to, &r, err);
+    if (st == PP_OK && !o->quiet)
+        note_traces(&s, &r, to_url);
+    pp_client_close(s.client);
+    pp_otlp_settings_free(&s.settings);
+    pp_source_close(&source);
+    return st;
 }
+
+/* ---- the command ---- */
 
 enum { MOST_RANKS = 256 };
 
@@ -259,29 +507,24 @@ static int export_main(int argc, char **argv)
     struct pp_err err = {0};
     struct target to = {0};
     char *out = NULL;
-    int n = 0, exit_code = 0;
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    pp_status st = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
-    if (st == PP_OK && (exit_code = pp_cli_parse(&pp_cmd_export, &set, argc, argv, operands, &n)) >= 0)
-        goto out;
+    const char **operands = (const char **)argv;
+    int n, exit_code = pp_cli_parse(&pp_cmd_export, &set, argc, argv, operands, &n);
+    if (exit_code >= 0)
+        return exit_code;
     interrupt_catch(INTERRUPT_ONCE, NULL); /* one that is stopped takes its temporary file along */
-    if (st == PP_OK)
-        st = n ? PP_OK
-               : pp_fail(&err, PP_E_USAGE, "no recording given: name the FILE that 'pipeprobe run' wrote");
-    if (st == PP_OK)
-        st = choose_format(&o, &to, &err);
+    pp_status st = n ? choose_format(&o, &to, &err)
+                     : pp_fail(&err, PP_E_USAGE,
+                               "no recording given: name the FILE that 'pipeprobe run' wrote");
     if (st == PP_OK)
         st = check_operands(operands, n, &to, &err);
     if (st == PP_OK)
         st = choose_output(&o, operands[0], &to, &out, &err);
     if (st == PP_OK)
-        st = to.spans     ? export_files(operands, n, to.spans, out, &o, &err)
+        st = to.spans     ? export_spans(operands, n, to.spans, out, &o, &err)
              : to.metrics ? export_metrics(operands[0], to.metrics, out, &o, &err)
                           : export_traces(operands[0], out, &o, &err);
     exit_code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_export, &err);
-out:
     free(out);
-    free(operands);
     return exit_code;
 }
 

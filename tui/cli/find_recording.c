@@ -3,6 +3,7 @@
 #include "collectors/store/reader.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
+#include "tui/cli/cli.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,12 +20,6 @@ struct found {
     char path[PATH_MAX], names[512];
     int n;
 };
-
-static int ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n > m && strcmp(text + n - m, end) == 0;
-}
 
 static void add_name(struct found *f, const char *path)
 {
@@ -58,7 +53,7 @@ static pp_status in_directory(const char *dir, char *path, size_t size, struct p
     if (!d)
         return pp_fail_errno(err, errno, "cannot list %s", dir);
     while ((e = readdir(d))) {
-        if (!ends_with(e->d_name, ".sqlite") ||
+        if (!pp_ends_in(e->d_name, ".sqlite") ||
             (size_t)snprintf(name, sizeof(name), "%s/%s", dir, e->d_name) >= sizeof(name))
             continue;
         if (!pp_reader_is_recording(name)) { /* an export lies beside its run, and has the same ending */
@@ -96,55 +91,37 @@ static void add_once(struct found *f, const char *path)
         add_name(f, path);
 }
 
-/* The recorder has the file open. */
-static int look_at_descriptors(const char *pid, struct found *f)
-{
-    char dir[64], link[PATH_MAX], target[PATH_MAX];
-    struct dirent *e;
-    snprintf(dir, sizeof(dir), "/proc/%s/fd", pid);
-    DIR *d = opendir(dir);
-    if (!d)
-        return errno;
-    while ((e = readdir(d))) {
-        snprintf(link, sizeof(link), "%s/%s", dir, e->d_name);
-        ssize_t n = readlink(link, target, sizeof(target) - 1);
-        target[n > 0 ? n : 0] = '\0';
-        if (ends_with(target, ".sqlite"))
-            add_once(f, target);
-    }
-    closedir(d);
-    return 0;
-}
-
-/* A program that is recorded has its rings mapped: FILE.rings/ring-0003. */
-static void look_at_mappings(const char *pid, struct found *f)
-{
-    static const char rings[] = ".rings/";
-    char name[64], line[PATH_MAX + 128];
-    snprintf(name, sizeof(name), "/proc/%s/maps", pid);
-    FILE *in = fopen(name, "r");
-    while (in && fgets(line, sizeof(line), in)) {
-        char *path = strchr(line, '/'), *end = path ? strstr(path, rings) : NULL;
-        if (!end)
-            continue;
-        *end = '\0';
-        add_once(f, path);
-    }
-    if (in)
-        fclose(in);
-}
-
+/* The recorder has the file open; a program that is recorded has its rings mapped: FILE.rings/ring-0003. */
 static pp_status of_process(const char *pid, char *path, size_t size, struct pp_err *err)
 {
     struct found f = {.n = 0};
-    int e = look_at_descriptors(pid, &f);
-    if (e == ENOENT)
+    char dir[64], line[PATH_MAX + 128], target[PATH_MAX];
+    snprintf(dir, sizeof(dir), "/proc/%s/fd", pid);
+    DIR *d = opendir(dir);
+    if (!d && errno == ENOENT)
         return pp_fail(err, PP_E_NOT_FOUND, "no process and no file has the name %s", pid);
-    if (e)
-        return pp_fail_errno(err, e,
+    if (!d)
+        return pp_fail_errno(err, errno,
                              "cannot list the open files of process %s; name the FILE it records into", pid);
-    if (f.n == 0)
-        look_at_mappings(pid, &f);
+    for (struct dirent *e; (e = readdir(d));) {
+        snprintf(line, sizeof(line), "%s/%s", dir, e->d_name);
+        ssize_t n = readlink(line, target, sizeof(target) - 1);
+        target[n > 0 ? n : 0] = '\0';
+        if (pp_ends_in(target, ".sqlite"))
+            add_once(&f, target);
+    }
+    closedir(d);
+    snprintf(dir, sizeof(dir), "/proc/%s/maps", pid);
+    FILE *in = f.n == 0 ? fopen(dir, "re") : NULL;
+    while (in && fgets(line, sizeof(line), in)) {
+        char *mapped = strchr(line, '/'), *end = mapped ? strstr(mapped, ".rings/") : NULL;
+        if (!end)
+            continue;
+        *end = '\0';
+        add_once(&f, mapped);
+    }
+    if (in)
+        fclose(in);
     if (f.n == 0)
         return pp_fail(
             err, PP_E_NOT_FOUND,

@@ -1,5 +1,6 @@
 /* `pipeprobe history`: medians of repeated runs over time, and where they changed. */
 #include "collectors/store/history.h"
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
 #include "report/compare/load.h"
@@ -41,48 +42,17 @@ static const struct pp_opt opts[] = {
 
 /* ---- add ---- */
 
-static size_t medians(const struct pp_runs *runs, struct pp_history_value *out)
-{
-    double *v = malloc(runs->n * sizeof(*v));
-    size_t n = 0;
-    for (int id = 0; v && id < PP_CMP_COUNT_OF_METRICS; id++) {
-        size_t known = 0;
-        for (size_t i = 0; i < runs->n; i++)
-            if (!isnan(runs->run[i].metric[id]))
-                v[known++] = runs->run[i].metric[id];
-        if (known == runs->n)
-            out[n++] = (struct pp_history_value){pp_cmp_metrics[id].key, pp_stats_median(v, known), known};
-    }
-    free(v);
-    return n;
-}
-
-static pp_status add_runs(const struct options *o, const struct pp_runs *runs, struct pp_err *err)
+static pp_status add_point(const struct options *o, const char *const *words, int n, struct pp_err *err)
 {
     struct pp_history_value value[PP_CMP_COUNT_OF_METRICS];
     struct pp_history *h = NULL;
+    struct pp_runs runs = {0};
+    struct pp_compare_opts strict;
     char series[128], stamp[32];
     time_t now = time(NULL);
     struct tm tm;
-    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-    pp_series_name(&runs->run[0], series, sizeof(series));
-    pp_status st = pp_history_open(o->db, 1, &h, err);
-    if (st == PP_OK)
-        st = pp_history_add(h,
-                            &(struct pp_history_point){.utc_s = now,
-                                                       .label = o->label ? o->label : stamp,
-                                                       .series = series,
-                                                       .value = value,
-                                                       .n_values = medians(runs, value)},
-                            err);
-    pp_history_close(h);
-    return st;
-}
-
-static pp_status add(const struct options *o, const char *const *words, int n, struct pp_err *err)
-{
-    struct pp_runs runs = {0};
-    struct pp_compare_opts strict;
+    size_t n_values = 0;
+    double *v = NULL;
     pp_status st = n > 0 ? pp_runs_load(words, (size_t)n, &runs, err)
                          : pp_fail(err, PP_E_USAGE, "no runs given: name recordings, or directories of them");
     pp_compare_defaults(&strict);
@@ -90,8 +60,32 @@ static pp_status add(const struct options *o, const char *const *words, int n, s
         st = pp_compare_check_side(&(struct pp_compare_side){words[0], &runs}, err);
     if (st == PP_OK)
         st = pp_compare_check_environment(&runs, &runs, &strict, err);
+    if (st == PP_OK && !(v = malloc(runs.n * sizeof(*v))))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu runs", runs.n);
     if (st == PP_OK)
-        st = add_runs(o, &runs, err);
+        st = pp_history_open(o->db, 1, &h, err);
+    for (int id = 0; st == PP_OK && id < PP_CMP_COUNT_OF_METRICS; id++) {
+        size_t known = 0;
+        for (size_t i = 0; i < runs.n; i++)
+            if (!isnan(runs.run[i].metric[id]))
+                v[known++] = runs.run[i].metric[id];
+        if (known == runs.n)
+            value[n_values++] = (struct pp_history_value){pp_cmp_metrics[id].key, pp_stats_median(v, known),
+                                                          known};
+    }
+    if (st == PP_OK) {
+        strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+        pp_series_name(&runs.run[0], series, sizeof(series));
+        st = pp_history_add(h,
+                            &(struct pp_history_point){.utc_s = now,
+                                                       .label = o->label ? o->label : stamp,
+                                                       .series = series,
+                                                       .value = value,
+                                                       .n_values = n_values},
+                            err);
+    }
+    pp_history_close(h);
+    free(v);
     pp_runs_free(&runs);
     return st;
 }
@@ -112,25 +106,10 @@ struct show {
     struct pp_json json;
     char series[128];
     struct point *point;
-    size_t n, shown;
+    size_t n, room, shown;
     pp_status st;
     struct pp_err *err;
 };
-
-static void forget(struct show *s)
-{
-    for (size_t i = 0; i < s->n; i++)
-        free(s->point[i].label);
-    s->n = 0;
-}
-
-static const struct pp_change *change_at(const struct pp_change *c, size_t n, size_t at)
-{
-    for (size_t i = 0; i < n; i++)
-        if (c[i].at == at)
-            return &c[i];
-    return NULL;
-}
 
 static void put_series_text(const struct show *s, const struct point *p, size_t n,
                             const struct pp_change *change, size_t changes)
@@ -139,11 +118,13 @@ static void put_series_text(const struct show *s, const struct point *p, size_t 
     struct tm tm;
     printf("%s%s: %s\n", s->shown ? "\n" : "", s->metric->title, s->series);
     for (size_t i = 0; i < n; i++) {
-        const struct pp_change *c = change_at(change, changes, i);
+        const struct pp_change *c = change, *end = change + changes;
+        while (c < end && c->at != i)
+            c++;
         strftime(day, sizeof(day), "%Y-%m-%d %H:%M", gmtime_r(&(time_t){p[i].utc_s}, &tm));
         printf("  %s  %-24.24s %10s  %2zu runs", day, p[i].label,
                pp_cmp_value_text(value, sizeof(value), s->metric, p[i].median), p[i].runs);
-        if (c)
+        if (c < end)
             printf("  <- changed %s, p %.0e", pp_cmp_change_text(by, sizeof(by), c->after / c->before - 1),
                    c->p);
         putchar('\n');
@@ -206,18 +187,18 @@ static void finish_series(struct show *s)
 out:
     free(change);
     free(values);
-    forget(s);
+    for (size_t i = 0; i < s->n; i++)
+        free(s->point[i].label);
+    s->n = 0;
 }
 
-static void take_row(void *ctx, const struct pp_history_row *row)
+static void add_row(void *ctx, const struct pp_history_row *row)
 {
     struct show *s = ctx;
     if (strcmp(row->series, s->series) != 0)
         finish_series(s);
-    struct point *grown = realloc(s->point, (s->n + 1) * sizeof(*grown));
     char *label = strdup(row->label);
-    s->point = grown ? grown : s->point;
-    if (!grown || !label) {
+    if (!label || !pp_grow(&s->point, &s->room, s->n + 1, sizeof(*s->point))) {
         s->st = pp_fail(s->err, PP_E_NO_MEMORY, "no memory for a series of %zu points", s->n);
         free(label);
         return;
@@ -226,35 +207,17 @@ static void take_row(void *ctx, const struct pp_history_row *row)
     s->point[s->n++] = (struct point){label, row->utc_s, row->median, row->runs};
 }
 
-static pp_status check_metrics(const char *const *keys, int n, struct pp_err *err)
+static pp_status show_series(const struct options *o, const char *const *words, int n, struct pp_err *err)
 {
-    for (int i = 0; i < n; i++)
-        if (pp_cmp_find(keys[i]) < 0) {
-            const char *near = pp_nearest(keys[i], pp_cmp_keys);
-            return pp_fail(err, PP_E_USAGE, "unknown metric '%s'%s%s%s", keys[i],
-                           near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-        }
-    return PP_OK;
-}
-
-static pp_status show_metric(struct pp_history *h, struct show *s, const char *key)
-{
-    s->metric = &pp_cmp_metrics[pp_cmp_find(key)];
-    s->series[0] = '\0';
-    pp_status st = pp_history_each(h, key, take_row, s, s->err);
-    finish_series(s);
-    return st == PP_OK ? s->st : st;
-}
-
-static pp_status show(const struct options *o, const char *const *words, int n, struct pp_err *err)
-{
-    static const char *const usual[] = {"samples_per_s", NULL};
+    static const char *const usual[] = {"samples_per_s"};
     struct show s = {.o = o, .st = PP_OK, .err = err};
     struct pp_history *h = NULL;
-    pp_status st = check_metrics(words, n, err);
-    if (st == PP_OK)
-        st = pp_history_open(o->db, 0, &h, err);
-    const char *const *metrics = n ? words : usual;
+    char near[128];
+    for (int i = 0; i < n; i++)
+        if (pp_cmp_find(words[i]) < 0)
+            return pp_fail(err, PP_E_USAGE, "unknown metric '%s'%s", words[i],
+                           pp_did_you_mean(near, words[i], pp_cmp_keys));
+    pp_status st = pp_history_open(o->db, 0, &h, err);
     if (st != PP_OK)
         return st;
     if (o->json) {
@@ -263,8 +226,14 @@ static pp_status show(const struct options *o, const char *const *words, int n, 
         pp_json_key(&s.json, "schema"), pp_json_str(&s.json, "pipeprobe.history/1");
         pp_json_key(&s.json, "series"), pp_json_array(&s.json);
     }
-    for (int i = 0; i < (n ? n : 1) && st == PP_OK; i++)
-        st = show_metric(h, &s, metrics[i]);
+    for (int i = 0; i < (n ? n : 1) && st == PP_OK; i++) {
+        const char *key = n ? words[i] : usual[0];
+        s.metric = &pp_cmp_metrics[pp_cmp_find(key)];
+        s.series[0] = '\0';
+        st = pp_history_each(h, key, add_row, &s, err);
+        finish_series(&s);
+        st = st == PP_OK ? s.st : st;
+    }
     if (o->json) {
         pp_json_array_end(&s.json);
         pp_json_object_end(&s.json);
@@ -278,33 +247,26 @@ static pp_status show(const struct options *o, const char *const *words, int n, 
     return st;
 }
 
-static pp_status dispatch(const struct options *o, const char *const *words, int n, struct pp_err *err)
-{
-    static const char *const verbs[] = {"add", "show", NULL};
-    const char *near = n > 0 ? pp_nearest(words[0], verbs) : NULL;
-    if (n > 0 && strcmp(words[0], "add") == 0)
-        return add(o, words + 1, n - 1, err);
-    if (n > 0 && strcmp(words[0], "show") == 0)
-        return show(o, words + 1, n - 1, err);
-    return pp_fail(err, PP_E_USAGE, "history needs a subcommand: add or show%s%s%s",
-                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-}
-
 static int run(int argc, char **argv)
 {
+    static const char *const verbs[] = {"add", "show", NULL};
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {0};
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    int n, code;
-    if (!operands)
-        return pp_cli_fail(&pp_cmd_history,
-                           (pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments"), &err));
-    code = pp_cli_parse(&pp_cmd_history, &set, argc, argv, operands, &n);
-    if (code < 0)
-        code = dispatch(&o, operands, n, &err) == PP_OK ? 0 : pp_cli_fail(&pp_cmd_history, &err);
-    free(operands);
-    return code;
+    const char **words = (const char **)argv;
+    char near[128] = "";
+    int n, code = pp_cli_parse(&pp_cmd_history, &set, argc, argv, words, &n);
+    pp_status st;
+    if (code >= 0)
+        return code;
+    if (n > 0 && strcmp(words[0], "add") == 0)
+        st = add_point(&o, words + 1, n - 1, &err);
+    else if (n > 0 && strcmp(words[0], "show") == 0)
+        st = show_series(&o, words + 1, n - 1, &err);
+    else
+        st = pp_fail(&err, PP_E_USAGE, "history needs a subcommand: add or show%s",
+                     n > 0 ? pp_did_you_mean(near, words[0], verbs) : "");
+    return st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_history, &err);
 }
 
 const struct pp_command pp_cmd_history = {

@@ -1,9 +1,8 @@
 /* `pipeprobe import`: traces that other profilers wrote, as recordings. */
 #include "tui/cli/cli.h"
-#include "tui/cli/range_maps.h"
+#include "tui/cli/shipped.h"
 #include "tui/cli/import_files.h"
 #include "tui/cli/recording_name.h"
-#include "tui/cli/shell_words.h"
 
 #include "collectors/import/import.h"
 #include "probe/base/err.h"
@@ -33,7 +32,7 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-static void say(const struct import_trace *t, const struct pp_import_result *r, const char *path)
+static void note_result(const struct import_trace *t, const struct pp_import_result *r, const char *path)
 {
     char steps[32], waits[32], text[4608];
     snprintf(text, sizeof(text), "%s: %s, %s of the trainer (%s)", path,
@@ -84,35 +83,11 @@ static pp_status import_one(const struct options *o, const struct import_trace *
                                                      .n_more = t->n_more},
                             &r, err);
     if (st == PP_OK && !o->quiet) {
-        say(t, &r, path);
+        note_result(t, &r, path);
         snprintf(text, sizeof(text), "pipeprobe report %s", path);
         if (!several)
             pp_cli_note("next", text);
     }
-    return st;
-}
-
-static pp_status import_all(const struct options *o, const struct import_trace *traces, size_t n,
-                            const struct pp_namemap *map, const char *command_line, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    for (size_t i = 0; i < n && st == PP_OK; i++)
-        st = import_one(o, &traces[i], n > 1, map, command_line, err);
-    if (st == PP_OK && n > 1 && !o->quiet)
-        pp_cli_note("next", "pipeprobe ranks FILE... compares them");
-    return st;
-}
-
-static pp_status read_maps(const struct options *o, struct pp_namemap **map, struct pp_err *err)
-{
-    char *text = NULL;
-    size_t rows;
-    *map = pp_namemap_new();
-    pp_status st = *map ? range_maps_read(&o->maps, &text, &rows, err)
-                        : pp_fail(err, PP_E_NO_MEMORY, "no memory for the maps");
-    if (st == PP_OK)
-        st = pp_namemap_add_text(*map, text, "--map", err);
-    free(text);
     return st;
 }
 
@@ -125,25 +100,30 @@ static int import_main(int argc, char **argv)
     struct import_trace *traces = NULL;
     size_t n_traces = 0;
     char command[1024];
-    int n = 0, code;
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    pp_err_clear(&err);
-    pp_status st = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
+    char *text = NULL;
+    size_t rows;
+    const char **operands = (const char **)argv;
     size_t begins = (size_t)snprintf(command, sizeof(command), "pipeprobe ");
     pp_shell_words(argv, command + begins, sizeof(command) - begins);
-    if (st == PP_OK && (code = pp_cli_parse(&pp_cmd_import, &set, argc, argv, operands, &n)) >= 0)
-        goto out;
+    int n, code = pp_cli_parse(&pp_cmd_import, &set, argc, argv, operands, &n);
+    if (code >= 0)
+        return code;
+    pp_err_clear(&err);
+    pp_status st = import_files_find(operands, n, &traces, &n_traces, &err);
+    if (st == PP_OK && !(map = pp_namemap_new()))
+        st = pp_fail(&err, PP_E_NO_MEMORY, "no memory for the maps");
     if (st == PP_OK)
-        st = import_files_find(operands, n, &traces, &n_traces, &err);
+        st = range_maps_read(&o.maps, &text, &rows, &err);
     if (st == PP_OK)
-        st = read_maps(&o, &map, &err);
-    if (st == PP_OK)
-        st = import_all(&o, traces, n_traces, map, command, &err);
+        st = pp_namemap_add_text(map, text, "--map", &err);
+    for (size_t i = 0; i < n_traces && st == PP_OK; i++)
+        st = import_one(&o, &traces[i], n_traces > 1, map, command, &err);
+    if (st == PP_OK && n_traces > 1 && !o.quiet)
+        pp_cli_note("next", "pipeprobe ranks FILE... compares them");
     code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_import, &err);
-out:
+    free(text);
     import_files_free(traces, n_traces);
     pp_namemap_free(map);
-    free(operands);
     return code;
 }
 

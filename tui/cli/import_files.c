@@ -1,6 +1,7 @@
 #include "tui/cli/import_files.h"
 
 #include "collectors/import/import.h"
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <dirent.h>
@@ -17,20 +18,13 @@ struct found {
     size_t n, room;
 };
 
-static pp_status add(struct found *f, const char *dir, const char *name, struct pp_err *err)
+static pp_status add_trace(struct found *f, const char *dir, const char *name, struct pp_err *err)
 {
     char *path = NULL;
     if (f->n == MOST)
         return pp_fail(err, PP_E_UNSUPPORTED, "more than 65,536 traces at once");
-    if (f->n == f->room) {
-        size_t room = f->room ? 2 * f->room : 16;
-        struct import_trace *grown = realloc(f->traces, room * sizeof(*grown));
-        if (!grown)
-            return pp_fail(err, PP_E_NO_MEMORY, "no memory for the names of %zu traces", f->n);
-        f->traces = grown;
-        f->room = room;
-    }
-    if (asprintf(&path, "%s%s%s", dir ? dir : "", dir && dir[strlen(dir) - 1] != '/' ? "/" : "", name) < 0)
+    if (!pp_grow(&f->traces, &f->room, f->n + 1, sizeof(*f->traces)) ||
+        asprintf(&path, "%s%s%s", dir ? dir : "", dir && dir[strlen(dir) - 1] != '/' ? "/" : "", name) < 0)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the names of %zu traces", f->n);
     f->traces[f->n++] = (struct import_trace){.path = path, .rank = -1, .world_size = -1};
     return PP_OK;
@@ -56,7 +50,7 @@ static pp_status add_directory(struct found *f, const char *dir, struct pp_err *
     for (struct dirent *e; st == PP_OK && (e = readdir(d));) {
         if (e->d_name[0] == '.')
             continue;
-        st = add(f, dir, e->d_name, err);
+        st = add_trace(f, dir, e->d_name, err);
         if (st == PP_OK && !pp_import_trace_format(f->traces[f->n - 1].path))
             free(f->traces[--f->n].path);
     }
@@ -70,7 +64,7 @@ static pp_status add_directory(struct found *f, const char *dir, struct pp_err *
 }
 
 /* Files of a format of which each process of a job writes one become one trace, the first of them. */
-static pp_status join_them(struct found *f, struct pp_err *err)
+static pp_status join_processes(struct found *f, struct pp_err *err)
 {
     struct import_trace *first = NULL;
     size_t kept = 0;
@@ -98,7 +92,7 @@ static pp_status join_them(struct found *f, struct pp_err *err)
 }
 
 /* A rank each; a rank of its own for every one. */
-static pp_status rank_them(struct found *f, struct pp_err *err)
+static pp_status give_ranks(struct found *f, struct pp_err *err)
 {
     int all = 1;
     int64_t world = (int64_t)f->n;
@@ -132,11 +126,11 @@ pp_status import_files_find(const char *const *operands, int n, struct import_tr
                     "no trace given: name the file that the profiler wrote, or the directory of several");
     for (int i = 0; i < n && st == PP_OK; i++)
         st = stat(operands[i], &info) == 0 && S_ISDIR(info.st_mode) ? add_directory(&f, operands[i], err)
-                                                                    : add(&f, NULL, operands[i], err);
+                                                                    : add_trace(&f, NULL, operands[i], err);
     if (st == PP_OK && f.n > 1)
-        st = join_them(&f, err);
+        st = join_processes(&f, err);
     if (st == PP_OK && f.n > 1)
-        st = rank_them(&f, err);
+        st = give_ranks(&f, err);
     *out = f.traces;
     *n_out = f.n;
     return st;

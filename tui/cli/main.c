@@ -1,7 +1,6 @@
 /* The front hall: finds the command by its name and lets it run. */
 #include "tui/cli/cli.h"
 #include "tui/cli/exec_files.h"
-#include "tui/cli/help.h"
 #include "tui/cli/trace_report.h"
 
 #include "collectors/store/recover.h"

@@ -36,7 +36,7 @@ static const struct pp_opt opts[] = {
 
 /* ---- words ---- */
 
-static void say(int beside, char kind, const char *text)
+static void put_words(int beside, char kind, const char *text)
 {
     if (beside)
         fprintf(stderr, "%c%s\n", kind, text);
@@ -96,19 +96,24 @@ static void open_sinks(struct sending *s)
             continue;
         if (k->open(k, &so, &s->self[i], &err) != PP_OK) {
             snprintf(text, sizeof(text), "no --%s: %s", k->option, err.text);
-            say(s->o->beside, '!', text);
+            put_words(s->o->beside, '!', text);
             s->self[i] = NULL;
             continue;
         }
         s->n_open++;
         s->n_push += k->put != NULL;
         if (k->where)
-            say(s->o->beside, 'i', k->where(s->self[i]));
+            put_words(s->o->beside, 'i', k->where(s->self[i]));
     }
 }
 
-static void note_pushes(struct sending *s)
+/* What is sent of itself. A text that several take is made once. */
+static void send_texts(struct sending *s, int last)
 {
+    struct {
+        char *bytes;
+        size_t n;
+    } text[PP_SINK_PAGE + 1] = {{0}};
     struct pp_sink_count sum = {0};
     int remote = 0;
     for (int i = 0; pp_sink_kinds[i]; i++)
@@ -120,16 +125,6 @@ static void note_pushes(struct sending *s)
         }
     if (remote)
         metrics_sampler_note_pushes(s->sampler, sum);
-}
-
-/* What is sent of itself. A text that several take is made once. */
-static void send_texts(struct sending *s, int last)
-{
-    struct {
-        char *bytes;
-        size_t n;
-    } text[PP_SINK_PAGE + 1] = {{0}};
-    note_pushes(s);
     for (int i = 0; pp_sink_kinds[i]; i++) {
         const struct pp_sink_kind *k = pp_sink_kinds[i];
         if (!s->self[i] || !k->put)
@@ -144,18 +139,9 @@ static void send_texts(struct sending *s, int last)
         free(text[f].bytes);
 }
 
-/* One deadline for all: a server that is silent takes no time of another. */
-static void wait_for_last(struct sending *s)
-{
-    uint64_t deadline = pp_now_ns() + FINISH_NS;
-    for (int i = 0; pp_sink_kinds[i]; i++)
-        if (s->self[i] && pp_sink_kinds[i]->wait)
-            pp_sink_kinds[i]->wait(s->self[i], deadline);
-}
-
 /* One sentence per sink: at its first loss, unless another command reads our words, and with the numbers at
  * the end. */
-static void say_losses(struct sending *s, int last)
+static void note_losses(struct sending *s, int last)
 {
     char why[500], text[700];
     for (int i = 0; pp_sink_kinds[i]; i++) {
@@ -170,22 +156,15 @@ static void say_losses(struct sending *s, int last)
         else
             snprintf(text, sizeof(text), "--%s: %s", pp_sink_kinds[i]->option,
                      *why ? why : "a text was lost");
-        say(s->o->beside, '!', text);
+        put_words(s->o->beside, '!', text);
         s->told[i] = 1;
     }
-}
-
-static void close_sinks(struct sending *s)
-{
-    for (int i = 0; pp_sink_kinds[i]; i++)
-        if (s->self[i])
-            pp_sink_kinds[i]->close(s->self[i]);
 }
 
 /* ---- the time between ---- */
 
 /* Until the next text is due; 1: the end. Beside another command, that one ends our standard input. */
-static int rest(const struct sending *s)
+static int wait_for_next(const struct sending *s)
 {
     uint64_t until = pp_now_ns() + s->o->m.interval_ns;
     int beside = s->o->beside;
@@ -208,11 +187,11 @@ static void live_on(struct sending *s)
 {
     int ended = 0;
     if (s->o->beside)
-        say(1, METRICS_READY, "");
+        put_words(1, METRICS_READY, "");
     while (!ended && s->n_open) {
         send_texts(s, 0);
-        say_losses(s, 0);
-        ended = rest(s);
+        note_losses(s, 0);
+        ended = wait_for_next(s);
         if (!s->o->beside && !ended && !s->n_push) {
             size_t n;
             free(metrics_sampler_text(s->sampler, PP_SINK_PROMETHEUS, &n)); /* looks at the file */
@@ -222,9 +201,13 @@ static void live_on(struct sending *s)
     if (s->n_push) {
         metrics_sampler_complete(s->sampler);
         send_texts(s, 1);
-        wait_for_last(s);
+        /* One deadline for all: a server that is silent takes no time of another. */
+        uint64_t deadline = pp_now_ns() + FINISH_NS;
+        for (int i = 0; pp_sink_kinds[i]; i++)
+            if (s->self[i] && pp_sink_kinds[i]->wait)
+                pp_sink_kinds[i]->wait(s->self[i], deadline);
     }
-    say_losses(s, 1);
+    note_losses(s, 1);
 }
 
 static pp_status print_once(const struct options *o, struct metrics_sampler *s, struct pp_err *err)
@@ -240,17 +223,6 @@ static pp_status print_once(const struct options *o, struct metrics_sampler *s, 
 
 /* ---- the command ---- */
 
-static pp_status check(const struct options *o, const char *const *operands, int n, struct pp_err *err)
-{
-    if (n != 1)
-        return pp_fail(
-            err, PP_E_USAGE,
-            n ? "one recording at a time, but %d were given"
-              : "no recording given: name the FILE, its directory, or the running process (given: %d)",
-            n);
-    return metrics_opts_check(&o->m, err);
-}
-
 static int metrics_main(int argc, char **argv)
 {
     struct options o = {0};
@@ -258,13 +230,17 @@ static int metrics_main(int argc, char **argv)
     struct pp_err err = {.code = PP_OK};
     struct sending s = {.o = &o};
     char path[PATH_MAX];
-    int n = 0, exit_code;
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    pp_status status = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
-    if (status == PP_OK && (exit_code = pp_cli_parse(&pp_cmd_metrics, &set, argc, argv, operands, &n)) >= 0)
-        goto out;
-    if (status == PP_OK)
-        status = check(&o, operands, n, &err);
+    const char **operands = (const char **)argv;
+    int n, exit_code = pp_cli_parse(&pp_cmd_metrics, &set, argc, argv, operands, &n);
+    if (exit_code >= 0)
+        return exit_code;
+    pp_status status = n == 1
+                           ? metrics_opts_check(&o.m, &err)
+                           : pp_fail(&err, PP_E_USAGE,
+                                     n ? "one recording at a time, but %d were given"
+                                       : "no recording given: name the FILE, its directory, or the running "
+                                         "process (given: %d)",
+                                     n);
     if (status == PP_OK)
         status = pp_find_recording(operands[0], path, sizeof(path), &err);
     int any = metrics_opts_any(&o.m);
@@ -280,18 +256,18 @@ static int metrics_main(int argc, char **argv)
             live_on(&s);
         else
             status = pp_fail(&err, PP_E_UNSUPPORTED, "nothing was sent");
-        close_sinks(&s);
+        for (int i = 0; pp_sink_kinds[i]; i++)
+            if (s.self[i])
+                pp_sink_kinds[i]->close(s.self[i]);
     } else if (status == PP_OK) {
         status = print_once(&o, s.sampler, &err);
     }
     metrics_sampler_close(s.sampler);
     exit_code = status == PP_OK ? interrupt_asked() ? 130 : 0 : 4;
     if (status != PP_OK && o.beside)
-        say(1, '!', err.text);
+        put_words(1, '!', err.text);
     else if (status != PP_OK)
         exit_code = pp_cli_fail(&pp_cmd_metrics, &err);
-out:
-    free(operands);
     return exit_code;
 }
 

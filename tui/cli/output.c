@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@ int pp_output_is_stdout(const char *path)
 }
 
 /* Devices and pipes; also what is behind /dev/stdout, which may be a file that another program opened. */
-static int special(const char *path)
+static int is_special(const char *path)
 {
     struct stat st;
     return strncmp(path, "/dev/", 5) == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
@@ -28,25 +29,46 @@ pp_status pp_output_check(const char *path, int force, struct pp_err *err)
         return PP_OK;
     if (S_ISDIR(st.st_mode))
         return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", path);
-    if (!special(path) && !force)
+    if (!is_special(path) && !force)
         return pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces it", path);
     return PP_OK;
 }
 
-static pp_status write_as_it_is(const char *path, const char *text, size_t size, struct pp_err *err)
+/* The whole document in memory first: a file is there complete or not at all. */
+pp_status pp_output_write(const char *path, const char *what, int (*write)(void *ctx, FILE *out), void *ctx,
+                          struct pp_err *err)
 {
-    int fd = pp_io_open(path, O_WRONLY | O_APPEND, 0);
-    pp_status status = PP_OK;
-    if (fd < 0)
-        return pp_fail_errno(err, errno, "cannot open %s to write", path);
-    if (pp_io_write_full(fd, text, size) != 0)
-        status = pp_fail_errno(err, errno, "cannot write %s (%zu bytes)", path, size);
-    if (close(fd) != 0 && status == PP_OK)
-        status = pp_fail_errno(err, errno, "cannot close %s", path);
-    return status;
+    char *text = NULL;
+    size_t size = 0;
+    pp_status st = PP_OK;
+    errno = 0;
+    if (pp_output_is_stdout(path))
+        return write(ctx, stdout) == 0
+                   ? PP_OK
+                   : pp_fail_errno(err, errno, "cannot write the %s to standard output", what);
+    FILE *out = open_memstream(&text, &size);
+    int failed = !out || write(ctx, out) != 0;
+    failed |= out && fclose(out) != 0;
+    if (failed) {
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", path);
+    } else if (!is_special(path)) {
+        st = pp_io_write_atomic(path, text, size, err);
+    } else {
+        int fd = pp_io_open(path, O_WRONLY | O_APPEND, 0);
+        if (fd < 0)
+            st = pp_fail_errno(err, errno, "cannot open %s to write", path);
+        else if (pp_io_write_full(fd, text, size) != 0)
+            st = pp_fail_errno(err, errno, "cannot write %s (%zu bytes)", path, size);
+        if (fd >= 0 && close(fd) != 0 && st == PP_OK)
+            st = pp_fail_errno(err, errno, "cannot close %s", path);
+    }
+    free(text);
+    return st;
 }
 
-pp_status pp_output_write(const char *path, const char *text, size_t size, struct pp_err *err)
+int pp_output_is(const struct stat *file, const char *path)
 {
-    return special(path) ? write_as_it_is(path, text, size, err) : pp_io_write_atomic(path, text, size, err);
+    struct stat info;
+    return file->st_ino && stat(path, &info) == 0 && info.st_ino == file->st_ino &&
+           info.st_dev == file->st_dev;
 }

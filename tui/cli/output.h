@@ -7,6 +7,8 @@
 #include <pipeprobe/status.h>
 
 #include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 /* NULL or "-". */
 int pp_output_is_stdout(const char *path);
@@ -15,7 +17,12 @@ int pp_output_is_stdout(const char *path);
  * it is a directory. NULL is fine. */
 pp_status pp_output_check(const char *path, int force, struct pp_err *err);
 
-/* path is not standard output. */
-pp_status pp_output_write(const char *path, const char *text, size_t size, struct pp_err *err);
+/* What write puts into a stream (0: all of it): into standard output, or complete into the file at path. what
+ * names it in the sentence: "cannot write the report to standard output". */
+pp_status pp_output_write(const char *path, const char *what, int (*write)(void *ctx, FILE *out), void *ctx,
+                          struct pp_err *err);
+
+/* Whether path is this file, st_ino 0 meaning that there is none. */
+int pp_output_is(const struct stat *file, const char *path);
 
 #endif

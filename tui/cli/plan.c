@@ -1,19 +1,23 @@
 /* `pipeprobe plan`: which sample comes at which position of one (epoch, rank), before anything is read. */
 #include "tui/cli/cli.h"
-#include "tui/cli/plan_stream.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
 #include "probe/base/text.h"
 #include "probe/dataset/dataset.h"
+#include "probe/dataset/dataset_shards.h"
 #include "probe/dataset/options.h"
 #include "probe/sampler/sampler.h"
+#include "probe/sampler/shuffle_quality.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define BLOCK 1024     /* positions drawn at a time */
 #define PATH_SIZE 4352 /* the longest path and a shard's key */
@@ -109,23 +113,12 @@ pp_status pp_cli_classes(const char *path, const struct pp_dataset *d, uint64_t 
              : pp_fail(err, PP_E_USAGE, "--sampler stratified without data needs --classes FILE");
 }
 
-static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t total)
-{
-    char a[32], b[32];
-    pp_text_count(a, sizeof(a), (double)done);
-    if (total)
-        pp_progress_line(ctx, "%s: %s of %s", what, a, pp_text_count(b, sizeof(b), (double)total));
-    else
-        pp_progress_line(ctx, "%s: %s", what, a);
-    return 0;
-}
-
 static pp_status open_data(struct plan *p, const struct plan_opts *o, const char *path, struct pp_err *err)
 {
     struct pp_progress progress;
     struct pp_dataset_opts d = {.spec = path,
                                 .options = &o->formats,
-                                .progress = on_open_progress,
+                                .progress = pp_progress_opening,
                                 .progress_ctx = &progress};
     const char *warning, *synthetic = o->formats.synthetic;
     pp_status st;
@@ -176,11 +169,8 @@ static pp_status open_order(struct plan *p, const struct plan_opts *o, struct pp
         st = pp_order_create(p->sampler, (uint64_t)o->epoch, &p->order, err);
     free(weights);
     free(classes);
-    return st;
-}
-
-static pp_status choose_range(struct plan *p, const struct plan_opts *o, struct pp_err *err)
-{
+    if (st != PP_OK)
+        return st;
     uint64_t len = pp_sampler_len(p->sampler), left;
     if ((uint64_t)o->start > len)
         return pp_fail(err, PP_E_USAGE,
@@ -197,23 +187,18 @@ static pp_status choose_range(struct plan *p, const struct plan_opts *o, struct 
 typedef void print_fn(struct plan *p, struct pp_json *json, uint64_t index);
 
 /* printf would cost several times what drawing the index does, which shows in a plan of 1e9 lines. */
-static char *put_decimal(char *end, uint64_t value)
-{
-    do
-        *--end = (char)('0' + value % 10);
-    while (value /= 10);
-    return end;
-}
-
 static void print_line(struct plan *p, struct pp_json *json, uint64_t index)
 {
-    char digits[24], *end = digits + sizeof(digits), *begin;
-    *--end = p->dataset ? '\t' : '\n';
-    begin = put_decimal(end, index);
-    fwrite_unlocked(begin, 1, (size_t)(end + 1 - begin), stdout);
+    char digits[24], *end = digits + sizeof(digits), *begin = end - 1;
+    const uint64_t asked = index;
+    *begin = p->dataset ? '\t' : '\n';
+    do
+        *--begin = (char)('0' + index % 10);
+    while (index /= 10);
+    fwrite_unlocked(begin, 1, (size_t)(end - begin), stdout);
     if (!p->dataset)
         return;
-    const char *path = pp_dataset_path(p->dataset, index, p->path, sizeof(p->path));
+    const char *path = pp_dataset_path(p->dataset, asked, p->path, sizeof(p->path));
     char *plain = pp_text_is_plain(path) ? NULL : pp_text_plain(path);
     fputs_unlocked(plain ? plain : path, stdout);
     putc_unlocked('\n', stdout);
@@ -279,42 +264,163 @@ static pp_status print_plan(struct plan *p, const struct plan_opts *o, struct pp
     return pp_fail_errno(err, errno ? errno : EIO, "the plan is incomplete: writing to stdout failed");
 }
 
+/* ---- --stream ---- */
+
+enum { CELL = 32 };
+
+static double sample_bytes(const struct pp_dataset *d)
+{
+    double bytes = 0;
+    struct stat st;
+    for (uint64_t i = 0; i < pp_shards_count(d); i++) {
+        if (stat(pp_shards_path(d, i), &st) != 0)
+            return NAN;
+        bytes += (double)st.st_size;
+    }
+    return bytes / (double)pp_dataset_len(d);
+}
+
+/* Mean run of one class in the stored order, and the chance that two random samples are of the same; NAN
+ * where the shards have no labels. */
+static pp_status read_classes(const struct pp_dataset *d, struct pp_shuffle_setup *s, struct pp_err *err)
+{
+    int64_t *label;
+    double n = (double)pp_dataset_len(d), runs = 1, same = 0, count = 0;
+    pp_status st = pp_dataset_labels(d, &label, err);
+    s->class_run = s->class_same = NAN;
+    if (st != PP_OK)
+        return st == PP_E_UNSUPPORTED ? PP_OK : st;
+    for (uint64_t i = 1; i < pp_dataset_len(d); i++)
+        runs += label[i] != label[i - 1];
+    qsort(label, pp_dataset_len(d), sizeof(*label), pp_by_i64);
+    for (uint64_t i = 0; i < pp_dataset_len(d); i++) {
+        count++;
+        if (i + 1 == pp_dataset_len(d) || label[i] != label[i + 1]) {
+            same += count / n * (count / n);
+            count = 0;
+        }
+    }
+    free(label);
+    s->class_run = n / runs;
+    s->class_same = same;
+    return PP_OK;
+}
+
+static void print_shuffle_json(const struct pp_shuffle_setup *s, const struct pp_shuffle_quality *q,
+                               double bytes)
+{
+    const struct {
+        const char *key;
+        double value;
+    } rows[] = {{"samples", s->samples},
+                {"shards", s->shards},
+                {"batch_size", s->batch},
+                {"shuffle_buffer", s->buffer},
+                {"most_places", q->most_places},
+                {"mean_places", q->spread_places},
+                {"own_shard_samples", q->own_shard},
+                {"own_shard_samples_full", q->full_own_shard},
+                {"class_run", q->class_run},
+                {"class_run_full", q->full_class_run},
+                {"buffer_bytes", fmin(s->buffer, s->samples) * bytes},
+                {"enough_buffer", q->enough_buffer},
+                {"enough_buffer_bytes", q->enough_buffer * bytes}};
+    struct pp_json j;
+    pp_json_begin(&j, stdout, 2);
+    pp_json_object(&j);
+    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.shuffle/1");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        double v = rows[i].value;
+        pp_json_key(&j, rows[i].key);
+        if (isnan(v))
+            pp_json_null(&j);
+        else
+            pp_json_num(&j, v);
+    }
+    pp_json_object_end(&j);
+    pp_json_end(&j);
+}
+
+static void print_shuffle_text(const struct pp_shuffle_setup *s, const struct pp_shuffle_quality *q,
+                               double bytes)
+{
+    char a[CELL], b[CELL], c[CELL], d[CELL];
+    printf("%s in %s per rank, a shuffle buffer of %s, batches of %s\n\n",
+           pp_text_counted(a, CELL, s->samples, "sample", "samples"),
+           pp_text_counted(b, CELL, s->shards, "shard", "shards"), pp_text_count(c, CELL, s->buffer),
+           pp_text_count(d, CELL, s->batch));
+    printf("%-42s %12s %14s\n", "", "this stream", "full shuffle");
+    printf("%-42s %12s %14s\n", "places from the stored one, at most", pp_text_count(a, CELL, q->most_places),
+           pp_text_count(b, CELL, s->samples - 1));
+    printf("%-42s %12s %14s\n", "  on average", pp_text_count(a, CELL, q->spread_places),
+           pp_text_count(b, CELL, s->samples / 3));
+    printf("%-42s %12.1f %14.1f\n", "others of a sample's shard in its batch", q->own_shard,
+           q->full_own_shard);
+    if (!isnan(q->class_run))
+        printf("%-42s %12.2f %14.2f\n", "samples of one class in a row", q->class_run, q->full_class_run);
+    printf("%-42s %12s %14s\n", "memory of the buffer, read before batch 0",
+           pp_text_bytes(a, CELL, fmin(s->buffer, s->samples) * bytes),
+           pp_text_bytes(b, CELL, s->samples * bytes));
+    if (q->enough_buffer <= s->buffer)
+        printf(
+            "\nThe buffer is enough: less than one other sample of the own shard more than a full shuffle.\n");
+    else
+        printf(
+            "\nA buffer of %s samples is enough (%s, read before the first batch): less than one other sample of "
+            "the\nown shard more than a full shuffle. Without --stream, the order is a full shuffle.\n",
+            pp_text_count(a, CELL, q->enough_buffer), pp_text_bytes(b, CELL, q->enough_buffer * bytes));
+}
+
+/* How good the shuffle of a streamed epoch will be, before anything is read. */
+static pp_status print_shuffle(const struct plan *p, const struct plan_opts *o, struct pp_err *err)
+{
+    const struct pp_dataset *d = p->dataset;
+    struct pp_shuffle_setup s = {.buffer = (double)o->formats.shards.shuffle_buffer,
+                                 .batch = (double)o->batch_size};
+    struct pp_shuffle_quality q;
+    if (!d || !pp_dataset_streams(d) || !pp_dataset_len(d))
+        return pp_fail(err, PP_E_USAGE, "--stream is for tar shards; leave it out");
+    double shards = (double)pp_shards_count(d), world = (double)o->world_size;
+    if (shards < world)
+        return pp_fail(err, PP_E_USAGE,
+                       "%.0f shards are too few for %.0f ranks: use fewer ranks or more shards", shards,
+                       world);
+    pp_status st = read_classes(d, &s, err);
+    if (st != PP_OK)
+        return st;
+    s.samples = (double)pp_dataset_len(d) / world;
+    s.shards = shards / world;
+    pp_shuffle_quality(&s, &q);
+    errno = 0;
+    (o->json ? print_shuffle_json : print_shuffle_text)(&s, &q, sample_bytes(d));
+    if (!o->json && !o->formats.shards.shuffle_shards)
+        printf("The shards come in the same order in every epoch (--no-shuffle-shards).\n");
+    return fflush(stdout) == 0 || errno == EPIPE
+               ? PP_OK
+               : pp_fail_errno(err, errno ? errno : EIO, "writing to stdout failed");
+}
+
 static int plan_main(int argc, char **argv)
 {
     struct plan_opts o = {.limit = -1};
     struct pp_opt_set set = {.table = plan_opt_table, .fields = &o};
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
     struct plan *p = calloc(1, sizeof(*p));
     struct pp_err err;
-    int n_operands = 0, code;
-    pp_status st = PP_OK;
-
-    pp_err_clear(&err);
-    if (!operands || !p) {
-        pp_fail(&err, PP_E_NO_MEMORY, "no memory");
-        code = pp_cli_fail(&pp_cmd_plan, &err);
+    const char **operands = (const char **)argv;
+    int n, code = pp_cli_parse(&pp_cmd_plan, &set, argc, argv, operands, &n);
+    pp_status st = p ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
+    if (code >= 0)
         goto out;
-    }
-    if ((code = pp_cli_parse(&pp_cmd_plan, &set, argc, argv, operands, &n_operands)) >= 0)
-        goto out;
-    if (n_operands > 1)
+    if (st == PP_OK && n > 1)
         st = pp_fail(&err, PP_E_USAGE, "one dataset at a time: remove \"%s\"", operands[1]);
     int stream = o.formats.shards.stream;
     o.formats.shards.stream = 0; /* what is asked of a stream needs its index */
     if (st == PP_OK)
         st = open_data(p, &o, operands[0], &err);
     if (st == PP_OK && stream)
-        st = pp_plan_stream(&(struct pp_plan_stream){.dataset = p->dataset,
-                                                     .buffer = (uint64_t)o.formats.shards.shuffle_buffer,
-                                                     .batch = (uint64_t)o.batch_size,
-                                                     .world_size = (uint64_t)o.world_size,
-                                                     .shuffle_shards = o.formats.shards.shuffle_shards,
-                                                     .json = o.json},
-                            &err);
+        st = print_shuffle(p, &o, &err);
     if (st == PP_OK && !stream)
         st = open_order(p, &o, &err);
-    if (st == PP_OK && !stream)
-        st = choose_range(p, &o, &err);
     if (st == PP_OK && !stream)
         st = print_plan(p, &o, &err);
     code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_plan, &err);
@@ -325,7 +431,6 @@ out:
         pp_dataset_close(p->dataset);
     }
     free(p);
-    free(operands);
     return code;
 }
 

@@ -1,9 +1,11 @@
 #include "tui/cli/rank_files.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/ranks/digest_file.h"
 #include "report/ranks/pile.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/output.h"
 #include "tui/cli/trace_report.h"
 
 #include <dirent.h>
@@ -24,43 +26,20 @@ struct names {
 
 static pp_status add_name(struct names *f, const char *dir, const char *name, struct pp_err *err)
 {
-    size_t n = strlen(name) + (dir ? strlen(dir) + 1 : 0) + 1;
-    char *path = malloc(n);
-    if (f->n == f->room && path) {
-        size_t room = f->room ? 2 * f->room : 64;
-        char **grown = realloc(f->path, room * sizeof(*grown));
-        if (!grown) {
-            free(path);
-            path = NULL;
-        } else {
-            f->path = grown;
-            f->room = room;
-        }
-    }
-    if (!path)
+    char *path = NULL;
+    if (!pp_grow(&f->path, &f->room, f->n + 1, sizeof(*f->path)) ||
+        asprintf(&path, "%s%s%s", dir ? dir : "", dir && dir[strlen(dir) - 1] != '/' ? "/" : "", name) < 0)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the names of %zu files", f->n);
-    snprintf(path, n, "%s%s%s", dir ? dir : "", dir && dir[strlen(dir) - 1] != '/' ? "/" : "", name);
     f->path[f->n++] = path;
     return PP_OK;
-}
-
-static int ends_in(const char *name, const char *tail)
-{
-    size_t n = strlen(name), m = strlen(tail);
-    return n > m && strcmp(name + n - m, tail) == 0;
 }
 
 /* Recordings before digests, which may be of them. */
 static int by_name(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
-    int later = ends_in(x, DIGEST) - ends_in(y, DIGEST);
+    int later = pp_ends_in(x, DIGEST) - pp_ends_in(y, DIGEST);
     return later ? later : strcmp(x, y);
-}
-
-static int is_recording_name(const char *name)
-{
-    return name[0] != '.' && (ends_in(name, ".sqlite") || ends_in(name, DIGEST));
 }
 
 /* Of a directory the *.sqlite and *.digest in it, by name. */
@@ -70,7 +49,7 @@ static pp_status list_directory(struct names *f, const char *dir, struct pp_err 
     DIR *d = opendir(dir);
     pp_status st = d ? PP_OK : pp_fail_errno(err, errno, "reading the directory %s failed", dir);
     for (struct dirent *e; st == PP_OK && (e = readdir(d));)
-        if (is_recording_name(e->d_name))
+        if (e->d_name[0] != '.' && (pp_ends_in(e->d_name, ".sqlite") || pp_ends_in(e->d_name, DIGEST)))
             st = add_name(f, dir, e->d_name, err);
     if (d)
         closedir(d);
@@ -83,11 +62,6 @@ static pp_status list_directory(struct names *f, const char *dir, struct pp_err 
 
 /* ---- reading them ---- */
 
-struct reading {
-    pp_rank_file_fn *fn;
-    void *ctx;
-};
-
 /* A file that was named has to be one of a rank; one that only lies in the directory may be anything else,
  * which is said. */
 pp_status pp_rank_file_leave_out(pp_status st, int named, const struct pp_err *err)
@@ -98,20 +72,6 @@ pp_status pp_rank_file_leave_out(pp_status st, int named, const struct pp_err *e
     return PP_OK;
 }
 
-static pp_status read_operand(const char *operand, const struct reading *g, struct pp_err *err)
-{
-    struct names f = {0};
-    struct stat info;
-    int is_dir = stat(operand, &info) == 0 && S_ISDIR(info.st_mode);
-    pp_status st = is_dir ? list_directory(&f, operand, err) : add_name(&f, NULL, operand, err);
-    for (size_t i = 0; st == PP_OK && i < f.n; i++)
-        st = g->fn(g->ctx, f.path[i], !is_dir, err);
-    for (size_t i = 0; i < f.n; i++)
-        free(f.path[i]);
-    free(f.path);
-    return st;
-}
-
 pp_status pp_rank_files_each(const char *const *operands, int n, pp_rank_file_fn *fn, void *ctx,
                              struct pp_err *err)
 {
@@ -119,8 +79,17 @@ pp_status pp_rank_files_each(const char *const *operands, int n, pp_rank_file_fn
     if (!n)
         st = pp_fail(err, PP_E_USAGE,
                      "no recordings given: name the directory that they are in, or the files of the ranks");
-    for (int i = 0; st == PP_OK && i < n; i++)
-        st = read_operand(operands[i], &(struct reading){fn, ctx}, err);
+    for (int i = 0; st == PP_OK && i < n; i++) {
+        struct names f = {0};
+        struct stat info;
+        int is_dir = stat(operands[i], &info) == 0 && S_ISDIR(info.st_mode);
+        st = is_dir ? list_directory(&f, operands[i], err) : add_name(&f, NULL, operands[i], err);
+        for (size_t k = 0; st == PP_OK && k < f.n; k++)
+            st = fn(ctx, f.path[k], !is_dir, err);
+        for (size_t k = 0; k < f.n; k++)
+            free(f.path[k]);
+        free(f.path);
+    }
     return st;
 }
 
@@ -129,13 +98,6 @@ struct gathering {
     uint8_t *recorded;  /* ranks of which a recording was read: MOST_RANKS of them, or NULL */
     struct stat output; /* st_ino 0: there is none */
 };
-
-static int is_output(const struct gathering *g, const char *path)
-{
-    struct stat info;
-    return g->output.st_ino && stat(path, &info) == 0 && info.st_ino == g->output.st_ino &&
-           info.st_dev == g->output.st_dev;
-}
 
 /* A digest that was written beside the recordings it is of says nothing that they do not. */
 static int is_of_recordings(const struct gathering *g, const struct pp_digest *d)
@@ -146,22 +108,18 @@ static int is_of_recordings(const struct gathering *g, const struct pp_digest *d
     return d->n_rows > 0;
 }
 
-/* What has that name and is neither is said to be no digest, not to be no recording. */
-static int is_called_digest(const char *path)
-{
-    struct stat info;
-    return ends_in(path, DIGEST) && stat(path, &info) == 0 && S_ISREG(info.st_mode);
-}
-
 static pp_status add_file(void *ctx, const char *path, int named, struct pp_err *err)
 {
     struct gathering *g = ctx;
     struct pp_digest one = {0};
-    if (!named && is_output(g, path))
+    struct stat info;
+    if (!named && pp_output_is(&g->output, path))
         return PP_OK;
     int is_digest = pp_digest_is_file(path);
     pp_status st = is_digest ? pp_digest_load(path, &one, err) : pp_digest_read(path, &one, err);
-    if (st != PP_OK && st != PP_E_NO_MEMORY && !is_digest && is_called_digest(path))
+    if (st != PP_OK && st != PP_E_NO_MEMORY && !is_digest && pp_ends_in(path, DIGEST) &&
+        stat(path, &info) == 0 &&
+        S_ISREG(info.st_mode)) /* it is said to be no digest, not to be no recording */
         st = pp_digest_load(path, &one, err);
     if (st == PP_OK && is_digest && !named && is_of_recordings(g, &one))
         st = pp_fail(err, PP_E_USAGE, "%s is of ranks whose recordings are here", path);

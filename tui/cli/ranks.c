@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,8 +47,8 @@ static pp_status add_recording(void *ctx, const char *path, int named, struct pp
     return pp_rank_file_leave_out(st, named, err);
 }
 
-static pp_status audit(const struct options *o, const char *const *operands, int n, int *code,
-                       struct pp_err *err)
+static pp_status audit_samples(const struct options *o, const char *const *operands, int n, int *code,
+                               struct pp_err *err)
 {
     struct pp_audit_files files = {0};
     struct pp_audit a = {0};
@@ -78,31 +77,9 @@ static pp_status audit(const struct options *o, const char *const *operands, int
 
 /* ---- the command ---- */
 
-static pp_status write_page(const struct pp_ranks *ranks, const char *path, struct pp_err *err)
+static int write_page(void *ranks, FILE *out)
 {
-    char *text = NULL;
-    size_t size = 0;
-    pp_status st = PP_OK;
-    FILE *out = pp_output_is_stdout(path) ? stdout : open_memstream(&text, &size);
-    int failed = !out || pp_ranks_html(ranks, out) != 0;
-    if (out && out != stdout)
-        failed |= fclose(out) != 0;
-    if (failed)
-        st = pp_fail_errno(err, errno, "cannot write the page %s", path);
-    else if (out != stdout)
-        st = pp_output_write(path, text, size, err);
-    free(text);
-    return st;
-}
-
-static pp_status write_out(const struct pp_ranks *ranks, const struct options *o, struct pp_err *err)
-{
-    pp_status st = o->html ? write_page(ranks, o->html, err) : PP_OK;
-    if (st == PP_OK && o->json && pp_ranks_json(ranks, stdout) != 0)
-        st = pp_fail_errno(err, errno, "cannot write to standard output");
-    else if (st == PP_OK && !o->json && !(o->html && pp_output_is_stdout(o->html)))
-        pp_ranks_text(ranks, o->all, stdout);
-    return st;
+    return pp_ranks_html(ranks, out);
 }
 
 /* The commands and paths of the answer are those of the machines that recorded. */
@@ -128,16 +105,20 @@ static void note_elsewhere(const struct pp_digest *d)
     pp_cli_note("note", text);
 }
 
-static pp_status judge(const struct options *o, const char *const *operands, int n, int *code,
-                       struct pp_err *err)
+static pp_status judge_ranks(const struct options *o, const char *const *operands, int n, int *code,
+                             struct pp_err *err)
 {
     struct pp_digest all = {0};
     struct pp_ranks ranks = {0};
     pp_status st = pp_rank_files_read(operands, n, NULL, &all, err);
     if (st == PP_OK)
         st = pp_ranks_judge(&all, &ranks, err);
-    if (st == PP_OK)
-        st = write_out(&ranks, o, err);
+    if (st == PP_OK && o->html)
+        st = pp_output_write(o->html, "page", write_page, &ranks, err);
+    if (st == PP_OK && o->json && pp_ranks_json(&ranks, stdout) != 0)
+        st = pp_fail_errno(err, errno, "cannot write to standard output");
+    else if (st == PP_OK && !o->json && !(o->html && pp_output_is_stdout(o->html)))
+        pp_ranks_text(&ranks, o->all, stdout);
     if (st == PP_OK)
         note_elsewhere(&all);
     *code = ranks.kind == PP_RANKS_INCONCLUSIVE ? pp_status_exit_code(PP_E_INCONCLUSIVE) : 0;
@@ -151,24 +132,22 @@ static int ranks_main(int argc, char **argv)
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err;
-    int n = 0, code;
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    const char **operands = (const char **)argv;
+    int n, code = pp_cli_parse(&pp_cmd_ranks, &set, argc, argv, operands, &n);
+    pp_status st = PP_OK;
+    if (code >= 0)
+        return code;
     pp_err_clear(&err);
-    pp_status st = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
-    if (st == PP_OK && (code = pp_cli_parse(&pp_cmd_ranks, &set, argc, argv, operands, &n)) >= 0)
-        goto out;
-    if (st == PP_OK && o.html && o.json && pp_output_is_stdout(o.html))
+    if (o.html && o.json && pp_output_is_stdout(o.html))
         st = pp_fail(&err, PP_E_USAGE, "--html - and --json both write to standard output; name a file");
     if (st == PP_OK && o.html && o.audit)
         st = pp_fail(&err, PP_E_USAGE, "--html and --audit exclude each other: the page has no audit");
     if (st == PP_OK && o.html && !pp_output_is_stdout(o.html))
         st = pp_output_check(o.html, o.force, &err);
     if (st == PP_OK)
-        st = (o.audit ? audit : judge)(&o, operands, n, &code, &err);
+        st = (o.audit ? audit_samples : judge_ranks)(&o, operands, n, &code, &err);
     if (st != PP_OK)
         code = pp_cli_fail(&pp_cmd_ranks, &err);
-out:
-    free(operands);
     return code;
 }
 

@@ -1,6 +1,7 @@
 #include "tui/cli/recording_name.h"
 
 #include "probe/base/err.h"
+#include "tui/cli/cli.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -24,15 +25,6 @@ static void free_name(const char *stem, char *buf, size_t size)
     snprintf(buf, size, "%s" SUFFIX, stem);
     for (int i = 2; access(buf, F_OK) == 0 && i < 1000; i++)
         snprintf(buf, size, "%s-%d" SUFFIX, stem, i);
-}
-
-/* In dir, which ends in a slash; NULL: here. */
-static void default_name(const char *dir, char *buf, size_t size)
-{
-    char stamp[32], stem[3072];
-    stamp_of(time(NULL), stamp, sizeof(stamp));
-    snprintf(stem, sizeof(stem), "%spipeprobe-%s", dir ? dir : "", stamp);
-    free_name(stem, buf, size);
 }
 
 /* ---- the ranks of a job ---- */
@@ -65,29 +57,10 @@ static time_t launcher_started(void)
     return ticks && boot ? (time_t)(boot + ticks / (unsigned long long)sysconf(_SC_CLK_TCK)) : 0;
 }
 
-/* What a launcher calls a job may be anything; of a file name it is a part. */
-static void job_name(const struct pp_identity *rank, char *buf, size_t size)
-{
-    time_t began = *rank->job ? 0 : launcher_started();
-    snprintf(buf, size, "%.64s", rank->job);
-    if (!*rank->job)
-        stamp_of(began ? began : time(NULL), buf, size);
-    for (char *c = buf; *c; c++)
-        if (!(*c >= '0' && *c <= '9') && !((*c | 32) >= 'a' && (*c | 32) <= 'z') && !strchr("-_", *c) &&
-            !(*c == '.' && c > buf))
-            *c = '_';
-}
-
 static int ends_in_slash(const char *path)
 {
     size_t n = strlen(path);
     return n && path[n - 1] == '/';
-}
-
-static int is_directory(const char *path)
-{
-    struct stat st;
-    return ends_in_slash(path) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
 static pp_status make_directory(const char *dir, struct pp_err *err)
@@ -100,15 +73,9 @@ static pp_status make_directory(const char *dir, struct pp_err *err)
 /* Whether the name is our own choice, and another may be taken where it exists. */
 static int chosen_by_us(const char *output, const struct pp_identity *rank)
 {
-    return !output || ends_in_slash(output) || (of_many(rank) && is_directory(output));
-}
-
-/* rank0003, with the attempt of a restarted one. */
-static void rank_name(const struct pp_identity *rank, char *buf, size_t size)
-{
-    int n = snprintf(buf, size, "rank%04lld", (long long)rank->rank);
-    if (rank->attempt > 0)
-        snprintf(buf + n, size - (size_t)n, "-attempt%lld", (long long)rank->attempt);
+    struct stat st;
+    return !output || ends_in_slash(output) ||
+           (of_many(rank) && stat(output, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
 /* A file per rank: in a directory of the job, in the one that output names, or FILE with the rank in it. */
@@ -116,14 +83,24 @@ static pp_status ranked_name(const char *output, const struct pp_identity *rank,
                              struct pp_err *err)
 {
     char dir[3072] = "", job[80], own[64], stem[4096];
-    size_t n = output ? strlen(output) : 0, end = sizeof(SUFFIX) - 1;
-    job_name(rank, job, sizeof(job));
-    rank_name(rank, own, sizeof(own));
+    int n = snprintf(own, sizeof(own), "rank%04lld", (long long)rank->rank);
+    if (rank->attempt > 0)
+        snprintf(own + n, sizeof(own) - (size_t)n, "-attempt%lld", (long long)rank->attempt);
     if (!chosen_by_us(output, rank)) {
-        int suffixed = n > end && strcmp(output + n - end, SUFFIX) == 0;
-        snprintf(path, size, "%.*s-%s%s", (int)(suffixed ? n - end : n), output, own, suffixed ? SUFFIX : "");
+        snprintf(path, size, "%.*s-%s%s", pp_stem(output), output, own,
+                 pp_ends_in(output, SUFFIX) ? SUFFIX : "");
         return PP_OK;
     }
+    snprintf(job, sizeof(job), "%.64s", rank->job);
+    if (!*rank->job) {
+        time_t began = launcher_started();
+        stamp_of(began ? began : time(NULL), job, sizeof(job));
+    }
+    for (char *c = job; *c;
+         c++) /* what a launcher calls a job may be anything; it is part of a file name here */
+        if (!(*c >= '0' && *c <= '9') && !((*c | 32) >= 'a' && (*c | 32) <= 'z') && !strchr("-_", *c) &&
+            !(*c == '.' && c > job))
+            *c = '_';
     if (output)
         snprintf(dir, sizeof(dir), "%s", output);
     else
@@ -156,8 +133,13 @@ pp_status pp_recording_name(const char *output, const struct pp_identity *rank, 
         return err->code;
     if (!of_many(rank) && output && !ends_in_slash(output))
         snprintf(path, size, "%s", output);
-    else if (!of_many(rank))
-        default_name(output, path, size);
+    else if (!of_many(rank)) {
+        /* In dir, which ends in a slash; NULL: here. */
+        char stamp[32], stem[3072];
+        stamp_of(time(NULL), stamp, sizeof(stamp));
+        snprintf(stem, sizeof(stem), "%spipeprobe-%s", output ? output : "", stamp);
+        free_name(stem, path, size);
+    }
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", path);
     int empty = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&

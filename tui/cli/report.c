@@ -7,8 +7,6 @@
 
 #include "collectors/import/import.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -45,16 +43,6 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-static pp_status read_operand(const char *const *operands, int n, struct pp_err *err)
-{
-    if (n == 0)
-        return pp_fail(err, PP_E_USAGE, "no recording given: name the FILE that 'pipeprobe run' wrote");
-    if (n > 1)
-        return pp_fail(err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n,
-                       operands[0], operands[1], n > 2 ? ", ..." : "");
-    return PP_OK;
-}
-
 static const struct {
     const char *end;
     int format;
@@ -62,76 +50,61 @@ static const struct {
                 {".csv", CSV}, {".txt", TEXT},  {".text", TEXT}, {".log", TEXT}};
 enum { SUFFIXES = sizeof(suffixes) / sizeof(*suffixes) };
 
-/* Of the last part of the path; NULL: it has none. */
-static const char *suffix_of(const char *output)
+/* The format of --output's suffix: AUTO where there is none, or is no wish (/dev/stdout); -1 for one that is
+ * no format. */
+static int format_of_suffix(const char *output, const char **suffix)
 {
-    const char *base = strrchr(output, '/'), *dot = strrchr(base ? base : output, '.');
-    return dot && dot != (base ? base + 1 : output) ? dot : NULL;
+    const char *base = output ? strrchr(output, '/') : NULL,
+               *dot = output ? strrchr(base ? base : output, '.') : NULL;
+    if (!dot || dot == (base ? base + 1 : output))
+        return AUTO;
+    *suffix = dot;
+    for (size_t i = 0; i < SUFFIXES; i++)
+        if (strcasecmp(dot, suffixes[i].end) == 0)
+            return suffixes[i].format;
+    return strncmp(output, "/dev/", 5) == 0 ? AUTO : -1;
 }
 
 /* A suffix that is no format is a wish that cannot be met, not text under another name. */
-static pp_status check_suffix(const struct options *o, struct pp_err *err)
+static pp_status choose_format(struct options *o, const char *input, struct pp_err *err)
 {
-    const char *dot = o->output && strncmp(o->output, "/dev/", 5) != 0 ? suffix_of(o->output) : NULL;
-    if (!dot || o->json || o->format != AUTO)
-        return PP_OK;
-    for (size_t i = 0; i < SUFFIXES; i++)
-        if (strcasecmp(dot, suffixes[i].end) == 0)
-            return PP_OK;
-    return pp_fail(
-        err, PP_E_USAGE,
-        "--output %s: a report is not written as %s; the suffixes are .txt, .md, .html, .json and .csv, or give "
-        "--format",
-        o->output, dot);
-}
-
-static pp_status check_output(const struct options *o, const char *input, struct pp_err *err)
-{
-    if (check_suffix(o, err) != PP_OK)
-        return err->code;
+    const char *suffix = "";
+    int wished = format_of_suffix(o->output, &suffix);
+    if (o->json)
+        o->format = JSON;
+    else if (o->format == AUTO && wished < 0)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--output %s: a report is not written as %s; the suffixes are .txt, .md, .html, .json and .csv, or give "
+            "--format",
+            o->output, suffix);
+    else if (o->format == AUTO)
+        o->format = wished;
     if (o->output && strcmp(o->output, input) == 0)
         return pp_fail(err, PP_E_USAGE, "--output %s is the recording itself", o->output);
     return pp_output_check(o->output, o->force, err);
 }
 
-static int format_of(const struct options *o)
-{
-    const char *dot = o->output ? suffix_of(o->output) : NULL;
-    if (o->json)
-        return JSON;
-    for (size_t i = 0; o->format == AUTO && dot && i < SUFFIXES; i++)
-        if (strcasecmp(dot, suffixes[i].end) == 0)
-            return suffixes[i].format;
-    return o->format == AUTO ? TEXT : o->format;
-}
+struct shown {
+    const struct options *o;
+    const struct pp_report *report;
+};
 
-static int render(const struct options *o, const struct pp_report *r, FILE *out)
+static int render(void *ctx, FILE *out)
 {
-    switch (format_of(o)) {
-    case MD: return pp_render_md(r, out);
-    case HTML: return pp_render_html(r, out);
-    case JSON: return pp_render_json(r, out);
-    case CSV: return pp_render_csv(r, out);
+    const struct shown *s = ctx;
+    const struct options *o = s->o;
+    switch (o->format) {
+    case MD: return pp_render_md(s->report, out);
+    case HTML: return pp_render_html(s->report, out);
+    case JSON: return pp_render_json(s->report, out);
+    case CSV: return pp_render_csv(s->report, out);
     }
     /* a file is read elsewhere: 80 columns, and no colour unless asked for */
     int file = !pp_output_is_stdout(o->output),
         color = file ? o->color == PP_COLOR_ALWAYS : pp_cli_use_color((enum pp_color)o->color, out);
-    return (o->full ? pp_render_text : pp_render_short)(r, out, color, file ? 80 : pp_cli_columns(out));
-}
-
-static pp_status write_file(const struct options *o, const struct pp_report *r, struct pp_err *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", o->output);
-    int failed = render(o, r, out);
-    failed |= fclose(out);
-    pp_status status = failed ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", o->output)
-                              : pp_output_write(o->output, text, size, err);
-    free(text);
-    return status;
+    return (o->full ? pp_render_text : pp_render_short)(s->report, out, color,
+                                                        file ? 80 : pp_cli_columns(out));
 }
 
 static int run(int argc, char **argv)
@@ -140,26 +113,25 @@ static int run(int argc, char **argv)
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {0};
     struct pp_report *report = NULL;
-    int n, exit_code = 0;
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    pp_status status = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
-    if (status == PP_OK && (exit_code = pp_cli_parse(&pp_cmd_report, &set, argc, argv, operands, &n)) >= 0)
-        goto out;
-    if (status == PP_OK)
-        status = read_operand(operands, n, &err);
-    if (status == PP_OK)
-        status = check_output(&o, operands[0], &err);
-    if (status == PP_OK)
-        status = pp_import_trace_format(operands[0]) ? pp_trace_report(operands[0], &report, &err)
-                                                     : pp_report_build(operands[0], &report, &err);
-    if (status == PP_OK && !pp_output_is_stdout(o.output))
-        status = write_file(&o, report, &err);
-    else if (status == PP_OK && render(&o, report, stdout) != 0)
-        status = pp_fail_errno(&err, errno, "cannot write the report to standard output");
-    exit_code = status == PP_OK ? pp_report_exit_code(report) : pp_cli_fail(&pp_cmd_report, &err);
-out:
+    const char **operands = (const char **)argv;
+    int n, exit_code = pp_cli_parse(&pp_cmd_report, &set, argc, argv, operands, &n);
+    pp_status st;
+    if (exit_code >= 0)
+        return exit_code;
+    if (n == 0)
+        st = pp_fail(&err, PP_E_USAGE, "no recording given: name the FILE that 'pipeprobe run' wrote");
+    else if (n > 1)
+        st = pp_fail(&err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n,
+                     operands[0], operands[1], n > 2 ? ", ..." : "");
+    else
+        st = choose_format(&o, operands[0], &err);
+    if (st == PP_OK)
+        st = pp_import_trace_format(operands[0]) ? pp_trace_report(operands[0], &report, &err)
+                                                 : pp_report_build(operands[0], &report, &err);
+    if (st == PP_OK)
+        st = pp_output_write(o.output, "report", render, &(struct shown){&o, report}, &err);
+    exit_code = st == PP_OK ? pp_report_exit_code(report) : pp_cli_fail(&pp_cmd_report, &err);
     pp_report_free(report);
-    free(operands);
     return exit_code;
 }
 

@@ -122,7 +122,7 @@ static pp_status make_stall(const struct stall *s, const struct options *o, cons
     return pp_fail(err, PP_E_SYSTEM, "pipeprobe run ended with %d: %s", code, *why ? why : "without a word");
 }
 
-static void judge(const struct stall *s, const char *file, struct result *r)
+static void judge_recording(const struct stall *s, const char *file, struct result *r)
 {
     struct pp_report *report = NULL;
     if (pp_report_build(file, &report, &r->err) != PP_OK)
@@ -200,10 +200,10 @@ static void put_json(const struct result *results, const struct options *o, int 
 }
 
 /* Marks what --only names; every word of it must be a stall. */
-static pp_status choose(const char *only, struct result *results, struct pp_err *err)
+static pp_status choose_stalls(const char *only, struct result *results, struct pp_err *err)
 {
     const char *names[STALLS + 1] = {NULL};
-    char word[64];
+    char word[64], near[128];
     for (int i = 0; i < STALLS; i++) {
         names[i] = stalls[i].name;
         results[i].wanted = !only;
@@ -213,16 +213,15 @@ static pp_status choose(const char *only, struct result *results, struct pp_err 
         snprintf(word, sizeof(word), "%.*s", (int)strcspn(p, ","), p);
         while (i < STALLS && strcmp(stalls[i].name, word) != 0)
             i++;
-        const char *near = i == STALLS ? pp_nearest(word, names) : NULL;
         if (i == STALLS)
-            return pp_fail(err, PP_E_USAGE, "--only: no stall is called '%s'%s%s%s", word,
-                           near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+            return pp_fail(err, PP_E_USAGE, "--only: no stall is called '%s'%s", word,
+                           pp_did_you_mean(near, word, names));
         results[i].wanted = 1;
     }
     return PP_OK;
 }
 
-static pp_status make_place(const struct options *o, char *dir, size_t size, struct pp_err *err)
+static pp_status make_directory(const struct options *o, char *dir, size_t size, struct pp_err *err)
 {
     const char *tmp = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
     struct stat there;
@@ -245,19 +244,19 @@ static int selftest_main(int argc, char **argv)
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct result results[STALLS] = {0};
     struct pp_err err = {0};
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    const char **operands = (const char **)argv;
     char dir[PATH_MAX - 64] = "";
-    int operand_count = 0, right = 0, wrong = 0, not_run = 0, interrupted = 0;
-    int code = operands ? pp_cli_parse(&pp_cmd_selftest, &set, argc, argv, operands, &operand_count) : -1;
-    pp_status st = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
+    int n, right = 0, wrong = 0, not_run = 0, interrupted = 0;
+    int code = pp_cli_parse(&pp_cmd_selftest, &set, argc, argv, operands, &n);
+    pp_status st = PP_OK;
     if (code >= 0)
-        goto out;
-    if (st == PP_OK && operand_count)
+        return code;
+    if (n)
         st = pp_fail(&err, PP_E_USAGE, "'%s': selftest makes its own data; --only names stalls", operands[0]);
     if (st == PP_OK)
-        st = choose(o.only, results, &err);
+        st = choose_stalls(o.only, results, &err);
     if (st == PP_OK)
-        st = make_place(&o, dir, sizeof(dir), &err);
+        st = make_directory(&o, dir, sizeof(dir), &err);
     interrupt_catch(INTERRUPT_WAKES, NULL); /* the run in hand ends its recording */
     for (int i = 0; st == PP_OK && i < STALLS && !interrupted; i++) {
         struct result *r = &results[i];
@@ -265,7 +264,7 @@ static int selftest_main(int argc, char **argv)
             continue;
         snprintf(r->file, sizeof(r->file), "%s/%s.sqlite", dir, stalls[i].name);
         if (make_stall(&stalls[i], &o, r->file, &r->err) == PP_OK)
-            judge(&stalls[i], r->file, r);
+            judge_recording(&stalls[i], r->file, r);
         if (!o.keep)
             unlink(r->file);
         interrupted = r->err.code == PP_E_INTERRUPTED;
@@ -282,14 +281,11 @@ static int selftest_main(int argc, char **argv)
     else if (st == PP_OK)
         printf("\n%d right, %d wrong, %d not run, on this machine as busy as it is now.\n", right, wrong,
                not_run);
-    code = st != PP_OK   ? pp_cli_fail(&pp_cmd_selftest, &err)
+    return st != PP_OK   ? pp_cli_fail(&pp_cmd_selftest, &err)
            : interrupted ? pp_status_exit_code(PP_E_INTERRUPTED)
            : wrong       ? 1
            : !right      ? pp_status_exit_code(PP_E_SYSTEM)
                          : 0;
-out:
-    free(operands);
-    return code;
 }
 
 const struct pp_command pp_cmd_selftest = {

@@ -1,6 +1,10 @@
-/* What the terminal behind a stream can show: colour, columns, rows. */
+/* What the terminal behind a stream can show: colour, columns, rows; and the line of progress on it. */
 #include "tui/cli/cli.h"
 
+#include "probe/base/text.h"
+#include "tui/cli/jobs/interrupt.h"
+
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -46,4 +50,62 @@ int pp_cli_rows(FILE *out)
 {
     struct winsize size;
     return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
+}
+
+/* ---- progress ---- */
+
+void pp_progress_begin(struct pp_progress *p, int quiet)
+{
+    const char *term = getenv("TERM");
+    *p = (struct pp_progress){0};
+    p->on = !quiet && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    p->width = pp_cli_columns(stderr);
+}
+
+/* One column stays free: a full line would wrap on some terminals and could not be taken back. */
+void pp_progress_line(struct pp_progress *p, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    if (!p->on)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    char *plain = pp_text_plain(text);
+    fprintf(stderr, "\r%.*s\033[K", p->width > 1 ? p->width - 1 : 0, plain ? plain : "");
+    fflush(stderr);
+    free(plain);
+    p->shown = 1;
+}
+
+void pp_progress_parts(struct pp_progress *p, const char *const *part, size_t n)
+{
+    char text[512] = "";
+    size_t at = 0, room = p->width > 1 ? (size_t)p->width - 1 : 0;
+    room = room < sizeof(text) ? room : sizeof(text) - 1;
+    for (size_t i = 0; i < n; i++) {
+        size_t gap = at ? 2 : 0, length = strlen(part[i]);
+        if (length && at + gap + length <= room)
+            at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", gap ? "  " : "", part[i]);
+    }
+    pp_progress_line(p, "%s", text);
+}
+
+void pp_progress_clear(struct pp_progress *p)
+{
+    if (!p->shown)
+        return;
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+    p->shown = 0;
+}
+
+int pp_progress_opening(void *ctx, const char *what, uint64_t done, uint64_t total)
+{
+    char n[32], of[32];
+    pp_text_count(n, sizeof(n), (double)done);
+    pp_text_count(of, sizeof(of), (double)total);
+    pp_progress_line(ctx, "%s: %s%s%s", what, n, total ? " of " : "", total ? of : "");
+    return interrupt_asked();
 }

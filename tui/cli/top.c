@@ -10,7 +10,6 @@
 #include "tui/dash/state.h"
 
 #include <locale.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,41 +66,6 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-static enum pp_glyph_set glyphs_of(int choice)
-{
-    switch (choice) {
-    case GLYPHS_BLOCK: return PP_GLYPHS_BLOCK;
-    case GLYPHS_BRAILLE: return PP_GLYPHS_BRAILLE;
-    case GLYPHS_ASCII: return PP_GLYPHS_ASCII;
-    default: return pp_glyphs_of_locale();
-    }
-}
-
-static pp_status read_size(const char *text, struct pp_dash_opts *d, struct pp_err *err)
-{
-    int end = 0;
-    if (!text)
-        return PP_OK;
-    if (sscanf(text, "%4dx%4d%n", &d->cols, &d->rows, &end) != 2 || text[end] || d->cols < 1 || d->rows < 1)
-        return pp_fail(err, PP_E_USAGE, "--size %s is not COLUMNSxROWS such as 120x40", text);
-    return PP_OK;
-}
-
-static pp_status check(const struct options *o, const char *const *operands, int n, struct pp_err *err)
-{
-    if (n != 1)
-        return pp_fail(
-            err, PP_E_USAGE,
-            n ? "one recording at a time, but %d were given"
-              : "no recording given: name the FILE that 'pipeprobe run' writes, its directory, or the running process (given: %d)",
-            n);
-    if (o->text && o->json)
-        return pp_fail(err, PP_E_USAGE, "--text and --json exclude each other");
-    if (o->interval_ns == 0)
-        return pp_fail(err, PP_E_USAGE, "--interval 0 is too short; give at least 100ms");
-    return metrics_opts_check(&o->metrics, err);
-}
-
 /* What is shown: one recording, or the ranks of a job. */
 struct shown {
     pp_status (*screen)(const struct pp_dash_opts *o, struct pp_err *err);
@@ -144,51 +108,61 @@ static int has_ranks(const char *what)
 
 static int run(int argc, char **argv)
 {
+    static const enum pp_glyph_set sets[] = {[GLYPHS_BLOCK] = PP_GLYPHS_BLOCK,
+                                             [GLYPHS_BRAILLE] = PP_GLYPHS_BRAILLE,
+                                             [GLYPHS_ASCII] = PP_GLYPHS_ASCII};
     struct options o = {.at_ns = UINT64_MAX};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {.code = PP_OK};
+    struct metrics_beside metrics;
     char path[4096] = "";
-    int n = 0, exit_code = 0;
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    pp_status status = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
-    if (status == PP_OK && (exit_code = pp_cli_parse(&pp_cmd_top, &set, argc, argv, operands, &n)) >= 0)
-        goto out;
+    const char **operands = (const char **)argv;
+    int n, end = 0, code = pp_cli_parse(&pp_cmd_top, &set, argc, argv, operands, &n);
+    pp_status st = PP_OK;
+    if (code >= 0)
+        return code;
     setlocale(LC_CTYPE, ""); /* what the terminal can show */
-    if (status == PP_OK)
-        status = check(&o, operands, n, &err);
-    const struct shown *what = status == PP_OK && has_ranks(operands[0]) ? &ranks : &recording;
-    if (status == PP_OK && what == &ranks && metrics_opts_any(&o.metrics))
-        status = pp_fail(&err, PP_E_USAGE,
-                         "'%s' holds several ranks, and metrics are those of one recording; name its file",
-                         operands[0]);
-    if (status == PP_OK && what == &recording)
-        status = pp_find_recording(operands[0], path, sizeof(path), &err);
-    if (status == PP_OK) {
-        struct pp_dash_opts d = {
-            .path = what == &ranks ? operands[0] : path,
-            .glyphs = glyphs_of(o.glyphs),
-            .color = pp_cli_use_color((enum pp_color)o.color, stdout),
-            .mouse = o.mouse,
-            .window = o.window,
-            .view = o.view,
-            .at_ns = o.at_ns,
-            .interval_ns = o.interval_ns,
-            .rows = pp_cli_rows(stdout),
-            .cols = pp_cli_columns(stdout),
-            .interrupted = interrupt_status,
-        };
-        status = read_size(o.size, &d, &err);
-        if (status == PP_OK) {
-            struct metrics_beside metrics;
-            metrics_beside_start(&metrics, &o.metrics, d.path, "pipeprobe top: ", 0);
-            status = show(&o, &d, what, &err);
-            metrics_beside_end(&metrics);
-        }
+    if (n != 1)
+        st = pp_fail(
+            &err, PP_E_USAGE,
+            n ? "one recording at a time, but %d were given"
+              : "no recording given: name the FILE that 'pipeprobe run' writes, its directory, or the running process (given: %d)",
+            n);
+    else if (o.text && o.json)
+        st = pp_fail(&err, PP_E_USAGE, "--text and --json exclude each other");
+    else if (o.interval_ns == 0)
+        st = pp_fail(&err, PP_E_USAGE, "--interval 0 is too short; give at least 100ms");
+    else
+        st = metrics_opts_check(&o.metrics, &err);
+    const struct shown *what = st == PP_OK && has_ranks(operands[0]) ? &ranks : &recording;
+    if (st == PP_OK && what == &ranks && metrics_opts_any(&o.metrics))
+        st = pp_fail(&err, PP_E_USAGE,
+                     "'%s' holds several ranks, and metrics are those of one recording; name its file",
+                     operands[0]);
+    if (st == PP_OK && what == &recording)
+        st = pp_find_recording(operands[0], path, sizeof(path), &err);
+    struct pp_dash_opts d = {
+        .path = what == &ranks ? operands[0] : path,
+        .glyphs = o.glyphs == GLYPHS_AUTO ? pp_glyphs_of_locale() : sets[o.glyphs],
+        .color = pp_cli_use_color((enum pp_color)o.color, stdout),
+        .mouse = o.mouse,
+        .window = o.window,
+        .view = o.view,
+        .at_ns = o.at_ns,
+        .interval_ns = o.interval_ns,
+        .rows = pp_cli_rows(stdout),
+        .cols = pp_cli_columns(stdout),
+        .interrupted = interrupt_status,
+    };
+    if (st == PP_OK && o.size &&
+        (sscanf(o.size, "%4dx%4d%n", &d.cols, &d.rows, &end) != 2 || o.size[end] || d.cols < 1 || d.rows < 1))
+        st = pp_fail(&err, PP_E_USAGE, "--size %s is not COLUMNSxROWS such as 120x40", o.size);
+    if (st == PP_OK) {
+        metrics_beside_start(&metrics, &o.metrics, d.path, "pipeprobe top: ", 0);
+        st = show(&o, &d, what, &err);
+        metrics_beside_end(&metrics);
     }
-    exit_code = status == PP_OK ? 0 : pp_cli_fail(&pp_cmd_top, &err);
-out:
-    free(operands);
-    return exit_code;
+    return st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_top, &err);
 }
 
 static int key_row(size_t i, const char **name, const char **other_name, const char **text)

@@ -5,6 +5,7 @@
 #include "probe/base/err.h"
 #include "report/build/build.h"
 #include "report/source/source.h"
+#include "tui/cli/cli.h"
 #include "tui/cli/jobs/interrupt.h"
 
 #include <dirent.h>
@@ -103,12 +104,6 @@ pp_status pp_trace_digest(const struct import_trace *trace, struct pp_digest *ou
 
 /* ---- what is there ---- */
 
-static int ends_in(const char *name, const char *tail)
-{
-    size_t n = strlen(name), m = strlen(tail);
-    return n > m && strcmp(name + n - m, tail) == 0;
-}
-
 static int is_directory_of_traces(const char *dir)
 {
     DIR *d = opendir(dir);
@@ -118,7 +113,7 @@ static int is_directory_of_traces(const char *dir)
         if (e->d_name[0] == '.' ||
             (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) >= sizeof(path))
             continue;
-        recordings |= ends_in(path, ".digest") || pp_reader_is_recording(path);
+        recordings |= pp_ends_in(path, ".digest") || pp_reader_is_recording(path);
         traces = traces || pp_import_trace_format(path);
     }
     if (d)

@@ -44,17 +44,6 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-static void show_progress(struct pp_progress *p, const struct attach_rows *r)
-{
-    const struct attach_workers w = attach_rows_workers(r);
-    char took[32], read[32];
-    if (r->looks > 1)
-        pp_progress_line(p, "%s  %u workers, CPU %.0f %% each, run delay %.0f %%, read %s/s",
-                         pp_text_duration(took, sizeof(took), 1e9 * r->watched_s), w.alive,
-                         isnan(w.cpu) ? 0 : 100 * w.cpu, isnan(w.delay) ? 0 : 100 * w.delay,
-                         pp_text_bytes(read, sizeof(read), w.read_per_s));
-}
-
 /* Sleeps until a moment, a signal or the end of the watch. */
 static void sleep_until(uint64_t ns)
 {
@@ -85,10 +74,11 @@ static void on_counter(void *ctx, const char *name, double value)
 }
 
 /* Returns whether the job is still there. */
-static int watch(struct attach_rows *r, struct attach_enter *e, struct attach_gpu *gpu,
-                 const struct options *o)
+static int watch_job(struct attach_rows *r, struct attach_enter *e, struct attach_gpu *gpu,
+                     const struct options *o)
 {
     struct pp_progress progress;
+    char took[32], read[32];
     uint64_t began = pp_now_ns(), until = o->duration_ns ? began + o->duration_ns : UINT64_MAX, next = began;
     int there = attach_rows_look(r);
     pp_progress_begin(&progress, o->quiet);
@@ -105,7 +95,12 @@ static int watch(struct attach_rows *r, struct attach_enter *e, struct attach_gp
         if (gpu->nvml)
             pp_nvml_sample(gpu->nvml, on_counter, gpu);
         look_inside(e, r, &progress, o->quiet);
-        show_progress(&progress, r);
+        const struct attach_workers w = attach_rows_workers(r);
+        if (r->looks > 1)
+            pp_progress_line(&progress, "%s  %u workers, CPU %.0f %% each, run delay %.0f %%, read %s/s",
+                             pp_text_duration(took, sizeof(took), 1e9 * r->watched_s), w.alive,
+                             isnan(w.cpu) ? 0 : 100 * w.cpu, isnan(w.delay) ? 0 : 100 * w.delay,
+                             pp_text_bytes(read, sizeof(read), w.read_per_s));
     }
     pp_progress_clear(&progress);
     return there;
@@ -131,8 +126,8 @@ static void print_recording(const struct attach_rows *r, const struct attach_ent
     exec_words_totals(record, (char *const[]){(char *)"the job", NULL}, 1);
 }
 
-static void print(const struct attach_rows *r, const struct attach_enter *e, const struct attach_machine *m,
-                  const struct attach_gpu *gpu, int there)
+static void print_answer(const struct attach_rows *r, const struct attach_enter *e,
+                         const struct attach_machine *m, const struct attach_gpu *gpu, int there)
 {
     const struct attach_workers w = attach_rows_workers(r);
     const struct pp_page page = {.out = stdout,
@@ -179,7 +174,7 @@ static int attach_main(int argc, char **argv)
 {
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    const char **operands = (const char **)argv;
     struct attach_rows *rows = calloc(1, sizeof(*rows));
     struct attach_enter *enter = calloc(1, sizeof(*enter));
     struct attach_machine machine = {.busy_cpus = NAN};
@@ -187,15 +182,13 @@ static int attach_main(int argc, char **argv)
     struct pp_cpus cpus;
     struct pp_err err;
     double busy_s[2], all_s[2];
-    int n_operands = 0, code = -1;
+    int n, code = pp_cli_parse(&pp_cmd_attach, &set, argc, argv, operands, &n);
     int64_t pid = 0;
     pp_err_clear(&err);
-    pp_status st = operands && rows && enter ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
-    if (st == PP_OK)
-        code = pp_cli_parse(&pp_cmd_attach, &set, argc, argv, operands, &n_operands);
+    pp_status st = rows && enter ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory");
     if (code >= 0)
         goto out;
-    if (st == PP_OK && n_operands != 1)
+    if (st == PP_OK && n != 1)
         st = pp_fail(&err, PP_E_USAGE, "give the process id of a running job: pipeprobe attach PID");
     if (st == PP_OK && o.outside && o.output.path)
         st = pp_fail(&err, PP_E_USAGE, "--outside records nothing: leave out --output");
@@ -217,11 +210,11 @@ static int attach_main(int argc, char **argv)
     if (!o.outside)
         begin_inside(enter, rows, &o.output);
     (void)pp_nvml_open(NULL, &gpu.nvml, &gpu.why); /* without it the sentence says so */
-    int there = watch(rows, enter, &gpu, &o);
+    int there = watch_job(rows, enter, &gpu, &o);
     if (has_machine && pp_watch_machine(&busy_s[1], &all_s[1]) && all_s[1] > all_s[0])
         machine.busy_cpus = cpus.online * (busy_s[1] - busy_s[0]) / (all_s[1] - all_s[0]);
     attach_enter_end(enter, rows, there);
-    print(rows, enter, &machine, &gpu, there);
+    print_answer(rows, enter, &machine, &gpu, there);
     code = enter->state == ATTACH_INSIDE ? pp_status_exit_code(enter->unfinished.code)
            : o.output.path               ? pp_status_exit_code(enter->why.code)
                                          : 0;
@@ -231,7 +224,6 @@ out:
         attach_enter_free(enter);
     free(enter);
     free(rows);
-    free(operands);
     return code;
 }
 

@@ -3,7 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
-#include "tui/cli/shell_words.h"
+#include "tui/cli/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,21 +49,13 @@ static void as_root(const struct attach_enter *e, int on)
         (void)syscall(SYS_setresuid, (uid_t)-1, on ? 0 : e->user, (uid_t)-1);
 }
 
-static pp_status ask(const struct attach_enter *e, const struct pp_python *p, const char *script,
-                     struct pp_err *err)
+static pp_status ask_python(const struct attach_enter *e, const struct pp_python *p, const char *script,
+                            struct pp_err *err)
 {
     as_root(e, 1);
     pp_status st = pp_python_ask(p, script, err);
     as_root(e, 0);
     return st;
-}
-
-static int is_asked(const struct attach_enter *e, const struct pp_python *p)
-{
-    as_root(e, 1);
-    int asked = pp_python_is_asked(p);
-    as_root(e, 0);
-    return asked;
 }
 
 /* ---- the scripts ---- */
@@ -108,16 +100,11 @@ static pp_status write_script(const struct attach_enter *e, const char *path, in
     return st;
 }
 
-static void answer_path(const struct attach_enter *e, int64_t pid, char *buf, size_t size)
-{
-    snprintf(buf, size, "%s/" PP_ANSWER_FILE_PREFIX "%lld", e->session, (long long)pid);
-}
-
 /* What it answered into text; the file goes. 0: nothing yet. */
 static int take_answer(const struct attach_enter *e, int64_t pid, char *text, size_t size)
 {
     char path[PATH_MAX + 32];
-    answer_path(e, pid, path, sizeof(path));
+    snprintf(path, sizeof(path), "%s/" PP_ANSWER_FILE_PREFIX "%lld", e->session, (long long)pid);
     int fd = pp_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0)
         return 0;
@@ -126,11 +113,6 @@ static int take_answer(const struct attach_enter *e, int64_t pid, char *text, si
     close(fd);
     unlink(path);
     return 1;
-}
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000L}, NULL);
 }
 
 /* ---- making the recording ---- */
@@ -148,26 +130,19 @@ static int sees(int64_t pid, const char *path)
            here.st_ino == there.st_ino;
 }
 
-/* It answers under its own number. */
-static int same_pids(int64_t pid)
+static pp_status find_hooks(struct attach_enter *e, int64_t pid, struct pp_err *err)
 {
     char path[64];
     struct stat here, there;
-    snprintf(path, sizeof(path), "/proc/%lld/ns/pid", (long long)pid);
-    return stat("/proc/self/ns/pid", &here) != 0 || stat(path, &there) != 0 ||
-           (here.st_dev == there.st_dev && here.st_ino == there.st_ino);
-}
-
-static pp_status find_hooks(struct attach_enter *e, int64_t pid, struct pp_err *err)
-{
-    char exe[64];
-    snprintf(exe, sizeof(exe), "/proc/%lld/exe", (long long)pid);
-    exec_python_prepare(&e->hooks, exe, 1);
+    snprintf(path, sizeof(path), "/proc/%lld/exe", (long long)pid);
+    exec_python_prepare(&e->hooks, path, 1);
     if (!*e->hooks.hooks)
         return pp_fail(
             err, PP_E_UNSUPPORTED,
             "this pipeprobe was built without its Python hooks; pipeprobe doctor says what is missing");
-    if (!same_pids(pid))
+    snprintf(path, sizeof(path), "/proc/%lld/ns/pid", (long long)pid); /* it answers under its own number */
+    if (stat("/proc/self/ns/pid", &here) == 0 && stat(path, &there) == 0 &&
+        (here.st_dev != there.st_dev || here.st_ino != there.st_ino))
         return pp_fail(
             err, PP_E_UNSUPPORTED,
             "process %lld has another number in its own PID namespace: it runs in a container; run "
@@ -180,34 +155,6 @@ static pp_status find_hooks(struct attach_enter *e, int64_t pid, struct pp_err *
             "there",
             (long long)pid, e->hooks.hooks);
     return PP_OK;
-}
-
-static void store_config(const struct attach_enter *e, const struct attach_rows *r)
-{
-    struct pp_store *store = pp_recording_store(e->record.recording);
-    pp_store_meta_text(store, "config", "source", "nvtx");
-    pp_store_meta_text(store, "config", "python_program", "true");
-    pp_store_meta_text(store, "config", "map", "none");
-    pp_store_meta_num(store, "config", "attached_pid", (double)r->pid, NULL);
-    pp_store_meta_num(store, "config", "ring_spans", RING_SPANS, "spans");
-    exec_python_store_config(store, &e->hooks, 1);
-}
-
-static const char *command_line(const struct attach_rows *r, char *text, size_t size)
-{
-    char *words[64], *copy = malloc(r->command_bytes + 1);
-    size_t n = 0;
-    int head = snprintf(text, size, "pipeprobe attach %lld -- ", (long long)r->pid);
-    if (copy) {
-        memcpy(copy, r->command, r->command_bytes);
-        copy[r->command_bytes] = '\0';
-        for (size_t at = 0; at < r->command_bytes && n < 63; at += strlen(copy + at) + 1)
-            words[n++] = copy + at;
-        words[n] = NULL;
-        pp_shell_words(words, text + head, size - (size_t)head);
-    }
-    free(copy);
-    return text;
 }
 
 static pp_status make_recording(struct attach_enter *e, const struct attach_rows *r,
@@ -234,8 +181,19 @@ static pp_status make_recording(struct attach_enter *e, const struct attach_rows
     st = write_script(e, e->script, 1, err);
     if (st != PP_OK)
         return st;
-    store_config(e, r);
-    return exec_record_start(&e->record, command_line(r, line, sizeof(line)), err);
+    struct pp_store *store = pp_recording_store(e->record.recording);
+    pp_store_meta_text(store, "config", "source", "nvtx");
+    pp_store_meta_text(store, "config", "python_program", "true");
+    pp_store_meta_text(store, "config", "map", "none");
+    pp_store_meta_num(store, "config", "attached_pid", (double)r->pid, NULL);
+    pp_store_meta_num(store, "config", "ring_spans", RING_SPANS, "spans");
+    exec_python_store_config(store, &e->hooks, 1);
+    char **words = attach_rows_command(r);
+    int head = snprintf(line, sizeof(line), "pipeprobe attach %lld -- ", (long long)r->pid);
+    if (words)
+        pp_shell_words(words, line + head, sizeof(line) - (size_t)head);
+    free(words);
+    return exec_record_start(&e->record, line, err);
 }
 
 static void remove_scripts(const struct attach_enter *e)
@@ -249,7 +207,7 @@ static void remove_scripts(const struct attach_enter *e)
         unlink(e->leave_script);
 }
 
-static void abandon(struct attach_enter *e)
+static void abandon_recording(struct attach_enter *e)
 {
     if (!e->record.recording)
         return;
@@ -284,11 +242,11 @@ static int have_answered(struct attach_enter *e, size_t n)
     return answered == n;
 }
 
-static void await(struct attach_enter *e, size_t n, unsigned wait_ms)
+static void await_answers(struct attach_enter *e, size_t n, unsigned wait_ms)
 {
     uint64_t until = pp_now_ns() + wait_ms * 1000000ull;
     while (!have_answered(e, n) && pp_now_ns() < until)
-        nap();
+        nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000L}, NULL);
 }
 
 static struct attach_asked *ask_one(struct attach_enter *e, int64_t pid, struct pp_err *err)
@@ -300,7 +258,7 @@ static struct attach_asked *ask_one(struct attach_enter *e, int64_t pid, struct 
     pp_status st = pp_python_find(pid, &a->python, err);
     as_root(e, 0);
     if (st == PP_OK)
-        st = ask(e, &a->python, e->script, err);
+        st = ask_python(e, &a->python, e->script, err);
     a->answered = a->is_worker = a->took_hooks = 0;
     if (st != PP_OK)
         return NULL;
@@ -327,26 +285,8 @@ pp_status attach_enter_begin(struct attach_enter *e, const struct attach_rows *r
     if (st == PP_OK)
         e->state = ATTACH_ASKED;
     else
-        abandon(e);
+        abandon_recording(e);
     return st;
-}
-
-/* The job has the hooks: now those that it had started. Others inherit them. */
-static void ask_children(struct attach_enter *e, const struct attach_rows *r)
-{
-    struct pp_err err;
-    pp_err_clear(&err);
-    for (size_t i = 0; i < r->n_servers; i++)
-        (void)ask_one(e, r->server[i], &err);
-    for (size_t i = 1; i < r->n; i++) {
-        struct attach_asked *a = NULL;
-        if (r->row[i].kind == ATTACH_WORKER && r->row[i].alive)
-            a = ask_one(e, r->row[i].last.pid, &err);
-        if (a) {
-            a->is_worker = 1;
-            e->workers++;
-        }
-    }
 }
 
 void attach_enter_look(struct attach_enter *e, const struct attach_rows *r)
@@ -358,10 +298,23 @@ void attach_enter_look(struct attach_enter *e, const struct attach_rows *r)
     if (e->asked[0].took_hooks) {
         e->state = ATTACH_INSIDE;
         e->since_s = r->watched_s;
-        ask_children(e, r);
+        /* The job has the hooks: now those that it had started. Others inherit them. */
+        struct pp_err err;
+        pp_err_clear(&err);
+        for (size_t i = 0; i < r->n_servers; i++)
+            (void)ask_one(e, r->server[i], &err);
+        for (size_t i = 1; i < r->n; i++) {
+            struct attach_asked *a = NULL;
+            if (r->row[i].kind == ATTACH_WORKER && r->row[i].alive)
+                a = ask_one(e, r->row[i].last.pid, &err);
+            if (a) {
+                a->is_worker = 1;
+                e->workers++;
+            }
+        }
     } else if (e->why.code != PP_OK) { /* else it has ended */
         e->state = ATTACH_OUTSIDE;
-        abandon(e);
+        abandon_recording(e);
     }
 }
 
@@ -373,26 +326,28 @@ static void take_back(struct attach_enter *e)
 {
     for (size_t i = 0; i < e->n_asked; i++) {
         struct attach_asked *a = &e->asked[i];
-        if (has_answered(e, a) || !is_asked(e, &a->python))
+        if (has_answered(e, a))
             continue;
         as_root(e, 1);
-        pp_python_withdraw(&a->python);
+        if (pp_python_is_asked(&a->python)) {
+            pp_python_withdraw(&a->python);
+            a->answered = 1;
+        }
         as_root(e, 0);
-        a->answered = 1;
     }
-    await(e, e->n_asked, BEGUN_MS);
+    await_answers(e, e->n_asked, BEGUN_MS);
 }
 
-static void leave(struct attach_enter *e)
+static void ask_to_leave(struct attach_enter *e)
 {
     struct pp_err err;
     pp_err_clear(&err);
     if (write_script(e, e->leave_script, 0, &err) != PP_OK)
         return;
     for (size_t i = 0; i < e->n_asked; i++)
-        e->asked[i].answered = ask(e, &e->asked[i].python, e->leave_script, &err) != PP_OK;
-    await(e, 1, LEAVE_MS);
-    await(e, e->n_asked, OTHERS_MS);
+        e->asked[i].answered = ask_python(e, &e->asked[i].python, e->leave_script, &err) != PP_OK;
+    await_answers(e, 1, LEAVE_MS);
+    await_answers(e, e->n_asked, OTHERS_MS);
     take_back(e);
 }
 
@@ -415,7 +370,7 @@ void attach_enter_end(struct attach_enter *e, const struct attach_rows *r, int t
                         "process %lld took no hooks: its main thread ran no Python while it was watched, and "
                         "the request was taken back",
                         (long long)r->pid);
-        abandon(e);
+        abandon_recording(e);
     }
     if (e->state != ATTACH_INSIDE)
         return;
@@ -423,7 +378,7 @@ void attach_enter_end(struct attach_enter *e, const struct attach_rows *r, int t
     for (size_t i = 0; i < e->n_asked; i++)
         e->entered += e->asked[i].is_worker && e->asked[i].took_hooks;
     if (there)
-        leave(e);
+        ask_to_leave(e);
     remove_scripts(e);
     if (exec_record_end(&e->record, -1, "finished", &err) != PP_OK)
         e->unfinished = err;

@@ -23,16 +23,6 @@ pp_status attach_rows_begin(struct attach_rows *r, int64_t pid, struct pp_err *e
 
 /* ---- one process ---- */
 
-static void add_state(struct attach_row *row, const struct pp_watch_look *now)
-{
-    row->looks++;
-    row->running += now->state == 'R';
-    row->sleeping += now->state == 'S' || now->state == 'I';
-    row->blocked += now->state == 'D';
-    if (*now->wait)
-        memcpy(row->waits_in, now->wait, sizeof(row->waits_in));
-}
-
 /* Threads end and take their counts with them: a total that shrinks adds nothing. */
 static void add_growth(double *sum, double before, double now)
 {
@@ -47,20 +37,17 @@ static void add_look(struct attach_row *row, const struct pp_watch_look *now, do
     add_growth(&row->delay_s, before->delay_s, now->delay_s);
     add_growth(&row->read_bytes, before->read_bytes, now->read_bytes);
     add_growth(&row->storage_bytes, before->storage_bytes, now->storage_bytes);
-    add_state(row, now);
+    row->looks++;
+    row->running += now->state == 'R';
+    row->sleeping += now->state == 'S' || now->state == 'I';
+    row->blocked += now->state == 'D';
+    if (*now->wait)
+        memcpy(row->waits_in, now->wait, sizeof(row->waits_in));
     row->last = *now;
     row->alive = 1;
 }
 
 /* ---- the children ---- */
-
-static struct attach_row *row_of(struct attach_rows *r, const struct pp_watch_look *now)
-{
-    for (size_t i = 1; i < r->n; i++)
-        if (r->row[i].last.pid == now->pid && r->row[i].last.started == now->started)
-            return &r->row[i];
-    return NULL;
-}
 
 /* A worker that is started anew takes the number of one that has ended. */
 static struct attach_row *new_row(struct attach_rows *r, enum attach_row_kind kind)
@@ -80,25 +67,21 @@ static struct attach_row *new_row(struct attach_rows *r, enum attach_row_kind ki
     return &r->row[r->n++];
 }
 
-static double s_since_start(const struct pp_watch_look *now)
-{
-    double up_s = (double)pp_clock_of(CLOCK_BOOTTIME) / 1e9;
-    return fmax(up_s - (double)now->started / (double)sysconf(_SC_CLK_TCK), 0);
-}
-
 /* One that started while we watch has used all it has used meanwhile. */
-static void look_at_new(struct attach_rows *r, const struct pp_watch_look *now, enum attach_row_kind kind,
-                        double passed_s)
+static void add_child(struct attach_rows *r, const struct pp_watch_look *now, enum attach_row_kind kind,
+                      double passed_s)
 {
     struct attach_row *row = new_row(r, kind);
+    double up_s = (double)pp_clock_of(CLOCK_BOOTTIME) / 1e9,
+           age_s = fmax(up_s - (double)now->started / (double)sysconf(_SC_CLK_TCK), 0);
     if (!row) {
         r->left_out++;
         return;
     }
     row->last = *now;
-    if (r->looks && s_since_start(now) < passed_s + 0.1) {
+    if (r->looks && age_s < passed_s + 0.1) {
         row->last.cpu_s = row->last.delay_s = row->last.read_bytes = row->last.storage_bytes = 0;
-        add_look(row, now, fmin(passed_s, s_since_start(now)));
+        add_look(row, now, fmin(passed_s, age_s));
     }
     row->alive = 1;
 }
@@ -124,15 +107,18 @@ static void look_at_level(struct attach_rows *r, const struct level *level, doub
         size_t bytes = pp_watch_command(pid[i], command, sizeof(command));
         enum pp_watch_kind kind = pp_watch_kind_of(&now, command, bytes, level->command,
                                                    level->command_bytes);
-        struct attach_row *row = row_of(r, &now);
+        size_t known = 1;
+        while (known < r->n &&
+               (r->row[known].last.pid != now.pid || r->row[known].last.started != now.started))
+            known++;
         if (kind == PP_WATCH_SERVER && servers->n < ATTACH_ROWS_MAX)
             servers->parent[servers->n++] = pid[i];
         if (kind == PP_WATCH_SERVER || kind == PP_WATCH_HELPER)
             continue;
-        if (row)
-            add_look(row, &now, passed_s);
+        if (known < r->n)
+            add_look(&r->row[known], &now, passed_s);
         else
-            look_at_new(r, &now, kind == PP_WATCH_WORKER ? ATTACH_WORKER : ATTACH_OTHER, passed_s);
+            add_child(r, &now, kind == PP_WATCH_WORKER ? ATTACH_WORKER : ATTACH_OTHER, passed_s);
     }
 }
 
@@ -192,4 +178,19 @@ struct attach_workers attach_rows_workers(const struct attach_rows *r)
     w.read_per_s = r->watched_s > 0 ? read / r->watched_s : NAN;
     w.storage_per_s = r->watched_s > 0 ? storage / r->watched_s : NAN;
     return w;
+}
+
+char **attach_rows_command(const struct attach_rows *r)
+{
+    size_t words = 1, k = 0;
+    for (size_t i = 0; i < r->command_bytes; i++)
+        words += r->command[i] == '\0';
+    char **out = calloc(1, (words + 1) * sizeof(*out) + r->command_bytes + 1),
+         *text = (char *)(out + words + 1);
+    if (!out)
+        return NULL;
+    memcpy(text, r->command, r->command_bytes);
+    for (size_t at = 0; at < r->command_bytes && k < words; at += strlen(text + at) + 1)
+        out[k++] = text + at;
+    return out;
 }

@@ -2,7 +2,7 @@
 
 #include "probe/base/text.h"
 #include "tui/cli/exec/exec_words.h"
-#include "tui/cli/shell_words.h"
+#include "tui/cli/cli.h"
 
 #include <limits.h>
 #include <math.h>
@@ -25,36 +25,6 @@ static const char *share(char *buf, size_t size, double part_s, double s)
     return buf;
 }
 
-static void row_name(const struct attach_row *row, char *buf, size_t size)
-{
-    switch (row->kind) {
-    case ATTACH_JOB: snprintf(buf, size, "job"); break;
-    case ATTACH_WORKER: snprintf(buf, size, "worker %d", row->number); break;
-    case ATTACH_OTHER: {
-        char *plain = pp_text_plain(row->last.name);
-        snprintf(buf, size, "%s", plain ? plain : "child");
-        free(plain);
-    }
-    }
-}
-
-/* "R 80 % S 20 % (futex_wait)" */
-static void row_states(const struct attach_row *row, char *buf, size_t size)
-{
-    const struct {
-        char letter;
-        unsigned looks;
-    } states[] = {{'R', row->running}, {'S', row->sleeping}, {'D', row->blocked}};
-    size_t n = 0;
-    *buf = '\0';
-    for (size_t i = 0; i < 3 && row->looks; i++)
-        if (states[i].looks && n < size)
-            n += (size_t)snprintf(buf + n, size - n, "%s%c %.0f %%", n ? " " : "", states[i].letter,
-                                  100.0 * states[i].looks / row->looks);
-    if (*row->waits_in && n < size)
-        snprintf(buf + n, size - n, " (%.32s)", row->waits_in);
-}
-
 void attach_print_table(const struct attach_rows *r, FILE *out)
 {
     char name[40], pid[32], states[96], cpu[24], delay[24], read[32], storage[32];
@@ -62,8 +32,24 @@ void attach_print_table(const struct attach_rows *r, FILE *out)
             "storage/s", "states");
     for (size_t i = 0; i < r->n; i++) {
         const struct attach_row *row = &r->row[i];
-        row_name(row, name, sizeof(name));
-        row_states(row, states, sizeof(states));
+        const struct {
+            char letter;
+            unsigned looks;
+        } looks[] = {{'R', row->running}, {'S', row->sleeping}, {'D', row->blocked}};
+        char *plain = row->kind == ATTACH_OTHER ? pp_text_plain(row->last.name) : NULL;
+        size_t n = 0;
+        if (row->kind == ATTACH_WORKER)
+            snprintf(name, sizeof(name), "worker %d", row->number);
+        else
+            snprintf(name, sizeof(name), "%s", row->kind == ATTACH_JOB ? "job" : plain ? plain : "child");
+        free(plain);
+        *states = '\0'; /* "R 80 % S 20 % (futex_wait)" */
+        for (size_t k = 0; k < 3 && row->looks; k++)
+            if (looks[k].looks && n < sizeof(states))
+                n += (size_t)snprintf(states + n, sizeof(states) - n, "%s%c %.0f %%", n ? " " : "",
+                                      looks[k].letter, 100.0 * looks[k].looks / row->looks);
+        if (*row->waits_in && n < sizeof(states))
+            snprintf(states + n, sizeof(states) - n, " (%.32s)", row->waits_in);
         snprintf(pid, sizeof(pid), "%lld", (long long)row->last.pid);
         fprintf(out, "%-16.16s %8s %7s %10s %10s %10s  %s", name, row->alive ? pid : "ended",
                 share(cpu, sizeof(cpu), row->cpu_s, row->alive_s),
@@ -131,29 +117,13 @@ char *attach_hint(const struct attach_workers *w, const struct attach_machine *m
 
 /* ---- what cannot be known ---- */
 
-static char **words_of(char *command, size_t n)
-{
-    size_t words = 0, k = 0;
-    for (size_t i = 0; i < n; i++)
-        words += command[i] == '\0';
-    char **out = calloc(words + 2, sizeof(*out));
-    for (size_t at = 0; out && at < n; at += strlen(command + at) + 1)
-        out[k++] = command + at;
-    return out;
-}
-
 /* The job's command line under pipeprobe exec; without one, an example of it. */
 static void exec_line(const struct attach_rows *r, char *line, size_t size)
 {
     static const char lead[] = "pipeprobe exec -- ";
-    char *command = malloc(r->command_bytes + 1), **words = NULL;
+    char **words = attach_rows_command(r);
     const char *why;
     *line = '\0';
-    if (command) {
-        memcpy(command, r->command, r->command_bytes);
-        command[r->command_bytes] = '\0';
-        words = words_of(command, r->command_bytes);
-    }
     if (words && words[0] && !exec_words_advice(words, line, size, &why) && !*line) {
         memcpy(line, lead, sizeof(lead));
         pp_shell_words(words, line + sizeof(lead) - 1, size - sizeof(lead) + 1);
@@ -161,7 +131,6 @@ static void exec_line(const struct attach_rows *r, char *line, size_t size)
     if (!*line)
         snprintf(line, size, "%spython3 train.py", lead);
     free(words);
-    free(command);
 }
 
 void attach_print_gpu(const struct attach_gpu *gpu, const struct pp_page *page)

@@ -3,7 +3,6 @@
 
 #include "probe/base/err.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define AT(field) .offset = offsetof(struct ci_opts, field)
@@ -37,48 +36,32 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-/* What stands after "--" belongs to `pipeprobe run`, not to these options. */
-static int own_words(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--") == 0)
-            return i;
-    return argc;
-}
-
-static int dispatch(const struct ci_opts *o, const char *const *words, int n, char **rest, int n_rest)
+static int run(int argc, char **argv)
 {
     static const char *const names[] = {"run", "baseline", NULL};
+    struct ci_opts o = {.cmd = &pp_cmd_ci};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {0};
-    const char *near = n > 0 ? pp_nearest(words[0], names) : NULL;
+    const char **words = (const char **)argv;
+    char near[128] = "";
+    int own = 1, n;
+    while (own < argc && strcmp(argv[own], "--") != 0) /* what stands behind belongs to `pipeprobe run` */
+        own++;
+    char **rest = own < argc ? argv + own + 1 : argv + argc;
+    int n_rest = own < argc ? argc - own - 1 : 0, code = pp_cli_parse(&pp_cmd_ci, &set, own, argv, words, &n);
+    if (code >= 0)
+        return code;
     if (n == 1 && strcmp(words[0], "run") == 0)
-        return ci_run(o, rest, n_rest);
+        return ci_run(&o, rest, n_rest);
     if (n > 0 && strcmp(words[0], "baseline") == 0 && n_rest == 0)
-        return ci_baseline(o, words + 1, n - 1);
+        return ci_baseline(&o, words + 1, n - 1);
     if (n > 1 && strcmp(words[0], "run") == 0)
         pp_fail(&err, PP_E_USAGE, "'%s' before --: operands and options of 'pipeprobe run' go after --",
                 words[1]);
     else
-        pp_fail(&err, PP_E_USAGE, "ci needs a subcommand: run or baseline%s%s%s",
-                near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+        pp_fail(&err, PP_E_USAGE, "ci needs a subcommand: run or baseline%s",
+                n > 0 ? pp_did_you_mean(near, words[0], names) : "");
     return pp_cli_fail(&pp_cmd_ci, &err);
-}
-
-static int run(int argc, char **argv)
-{
-    struct ci_opts o = {.cmd = &pp_cmd_ci};
-    struct pp_opt_set set = {.table = opts, .fields = &o};
-    struct pp_err err = {0};
-    int own = own_words(argc, argv), n, code;
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    if (!operands)
-        return pp_cli_fail(&pp_cmd_ci, (pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments"), &err));
-    code = pp_cli_parse(&pp_cmd_ci, &set, own, argv, operands, &n);
-    if (code < 0)
-        code = dispatch(&o, operands, n, own < argc ? argv + own + 1 : argv + argc,
-                        own < argc ? argc - own - 1 : 0);
-    free(operands);
-    return code;
 }
 
 const struct pp_command pp_cmd_ci = {

@@ -38,7 +38,7 @@ static pp_status load_samples(const char *const *words, int n, struct pp_runs *r
     return st == PP_OK ? pp_compare_check_environment(runs, runs, &o, err) : st;
 }
 
-static pp_status save(const struct ci_opts *o, const char *const *words, int n, struct pp_err *err)
+static pp_status save_runs(const struct ci_opts *o, const char *const *words, int n, struct pp_err *err)
 {
     struct pp_runs runs = {0};
     pp_status st = PP_OK;
@@ -55,8 +55,8 @@ static pp_status save(const struct ci_opts *o, const char *const *words, int n, 
 }
 
 /* Never by runs that are worse or not comparable: *code is what the comparison says. */
-static pp_status update(const struct ci_opts *o, const char *const *words, int n, int *code,
-                        struct pp_err *err)
+static pp_status update_baseline(const struct ci_opts *o, const char *const *words, int n, int *code,
+                                 struct pp_err *err)
 {
     struct pp_runs base = {0}, head = {0};
     struct pp_compare c = {0};
@@ -86,26 +86,22 @@ static pp_status update(const struct ci_opts *o, const char *const *words, int n
     return st;
 }
 
-static void show_metric(const struct pp_runs *runs, enum pp_cmp_id id)
+static pp_status show_baseline(const struct ci_opts *o, struct pp_err *err)
 {
-    const struct pp_cmp_metric *m = &pp_cmp_metrics[id];
     char text[32];
-    printf("%-20s", m->title);
-    for (size_t i = 0; i < runs->n; i++)
-        printf(" %9s", pp_cmp_value_text(text, sizeof(text), m, runs->run[i].metric[id]));
-    putchar('\n');
-}
-
-static pp_status show(const struct ci_opts *o, struct pp_err *err)
-{
     struct pp_runs runs = {0};
     struct pp_baseline_about about = {0};
     pp_status st = pp_baseline_read(o->baseline, &runs, &about, err);
     if (st == PP_OK) {
         printf("%s: %zu run%s, saved %s by pipeprobe %s%s%s\n\n", o->baseline, runs.n, runs.n == 1 ? "" : "s",
                about.created_utc, about.version, about.label[0] ? ", " : "", about.label);
-        for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-            show_metric(&runs, (enum pp_cmp_id)i);
+        for (int id = 0; id < PP_CMP_COUNT_OF_METRICS; id++) {
+            const struct pp_cmp_metric *m = &pp_cmp_metrics[id];
+            printf("%-20s", m->title);
+            for (size_t i = 0; i < runs.n; i++)
+                printf(" %9s", pp_cmp_value_text(text, sizeof(text), m, runs.run[i].metric[id]));
+            putchar('\n');
+        }
         printf("\nMade on\n");
         for (const struct pp_same_field *f = pp_same_fields; f->name; f++)
             if (pp_run_field(&runs.run[0], f->name))
@@ -122,19 +118,18 @@ int ci_baseline(const struct ci_opts *o, const char *const *words, int n)
     static const char *const verbs[] = {"save", "show", "update", NULL};
     struct pp_err err = {0};
     pp_status st;
+    char near[128] = "";
     int code = 0;
     if (n > 0 && strcmp(words[0], "save") == 0)
-        st = save(o, words + 1, n - 1, &err);
+        st = save_runs(o, words + 1, n - 1, &err);
     else if (n > 0 && strcmp(words[0], "update") == 0)
-        st = update(o, words + 1, n - 1, &code, &err);
+        st = update_baseline(o, words + 1, n - 1, &code, &err);
     else if (n > 0 && strcmp(words[0], "show") == 0)
-        st = n == 1 ? show(o, &err)
+        st = n == 1 ? show_baseline(o, &err)
                     : pp_fail(&err, PP_E_USAGE,
                               "'ci baseline show' takes no operand; --baseline names the file");
-    else {
-        const char *near = n > 0 ? pp_nearest(words[0], verbs) : NULL;
-        st = pp_fail(&err, PP_E_USAGE, "'ci baseline' needs a subcommand: save, show or update%s%s%s",
-                     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-    }
+    else
+        st = pp_fail(&err, PP_E_USAGE, "'ci baseline' needs a subcommand: save, show or update%s",
+                     n > 0 ? pp_did_you_mean(near, words[0], verbs) : "");
     return st == PP_OK ? code : gate_fail(o->cmd, &o->gate, &err);
 }

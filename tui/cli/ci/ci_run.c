@@ -3,22 +3,158 @@
 #include "tui/cli/ci/ci.h"
 
 #include "probe/base/err.h"
+#include "probe/base/io.h"
 #include "report/ci/baseline.h"
 #include "report/ci/plan.h"
+#include "tui/cli/jobs/again.h"
 #include "tui/cli/jobs/interrupt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* One recorded run in a child process. */
+struct command {
+    const char *shell; /* a shell command, or NULL: this program's `run` or `exec`. "-o FILE --quiet --force"
+                          stands for its "$@", and is appended where it has none */
+    char **argv;       /* its words otherwise */
+    int argc;
+};
+
+enum { EXEC_NOT_BEGUN = 125 }; /* docs/reference/exit-codes.md */
+
+/* ---- words of the child ---- */
+
+/* The words name their command when they begin with it; a data set of that name is ./exec. */
+static int begins_with(const struct command *cmd, const char *name)
+{
+    return !cmd->shell && cmd->argc > 0 && strcmp(cmd->argv[0], name) == 0;
+}
+
+static int takes_words(const char *shell)
+{
+    return strstr(shell, "$@") != NULL || strstr(shell, "${@}") != NULL;
+}
+
+/* "run" WORDS... "-o" PATH "--quiet" "--force"; "exec" with the same before its words, for behind "--" they
+ * would be the program's; or the shell with the same as its parameters. Its output goes to log. *status as
+ * waitpid(2) gives it. */
+static pp_status run_child(const struct command *cmd, const char *path, const char *log, int *status,
+                           struct pp_err *err)
+{
+    char *script = NULL;
+    int exec = begins_with(cmd, "exec"), skip = exec || begins_with(cmd, "run"), out, e;
+    struct again a = {.in = AGAIN_NULL};
+    pid_t pid = 0;
+    if (cmd->shell) {
+        a.program = "/bin/sh";
+        if (asprintf(&script, "%s%s", cmd->shell, takes_words(cmd->shell) ? "" : " \"$@\"") < 0)
+            return pp_fail(err, PP_E_NO_MEMORY, "no memory to start a run");
+        again_add(&a, a.program, "-c", script, "sh", NULL);
+    } else {
+        again_add(&a, "pipeprobe", exec ? "exec" : "run", NULL);
+        if (!exec)
+            again_add_all(&a, cmd->argv + skip, (size_t)(cmd->argc - skip));
+    }
+    again_add(&a, "-o", path, "--quiet", "--force", NULL);
+    if (exec)
+        again_add_all(&a, cmd->argv + skip, (size_t)(cmd->argc - skip));
+    out = pp_io_open(log, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    a.failed = out < 0 ? errno : 0;
+    a.out = a.errors = out;
+    e = again_start(&a, &pid);
+    if (out >= 0)
+        close(out);
+    free(script);
+    if (e != 0)
+        return pp_fail_errno(err, e, "%s cannot be started", cmd->shell ? "/bin/sh" : "pipeprobe");
+    interrupt_passes_to(pid);
+    *status = again_wait(pid);
+    e = errno;
+    interrupt_passes_no_more();
+    return *status < 0 ? pp_fail_errno(err, e, "waiting for a run failed") : PP_OK;
+}
+
+/* ---- what became of it ---- */
+
+static pp_status check_status(const struct command *cmd, int status, const char *log, struct pp_err *err)
+{
+    char said[320];
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (interrupt_asked())
+        return pp_fail(err, PP_E_INTERRUPTED, "interrupted during a run; nothing was compared");
+    int exec = begins_with(cmd, "exec"); /* whose exit code is the program's own */
+    if (code == 0 || (!exec && code == pp_status_exit_code(PP_E_INCONCLUSIVE)))
+        return PP_OK; /* a run whose own verdict is inconclusive was measured all the same */
+    struct statvfs fs;
+    if (!again_last_line(log, said, sizeof(said)))
+        snprintf(said, sizeof(said),
+                 statvfs(log, &fs) == 0 && fs.f_bavail == 0 ? "its messages did not fit in %s" : "no message",
+                 log);
+    if (exec && code > 0)
+        return pp_fail(err, code == EXEC_NOT_BEGUN ? PP_E_USAGE : PP_E_SYSTEM,
+                       "a run ended with exit code %d and is not compared: %s (its output: %s)", code, said,
+                       log);
+    if (code == pp_status_exit_code(PP_E_INTERRUPTED))
+        return pp_fail(err, PP_E_INTERRUPTED, "interrupted during a run; nothing was compared");
+    if (WIFSIGNALED(status))
+        return pp_fail(err, PP_E_SYSTEM, "a run was ended by signal %d and is not compared: %s",
+                       WTERMSIG(status), said);
+    return pp_fail(err, code == pp_status_exit_code(PP_E_USAGE) ? PP_E_USAGE : PP_E_SYSTEM,
+                   "a run failed with exit code %d and is not compared: %s", code, said);
+}
+
+/* logs/NAME.log in the same directory, so that no pattern for recordings matches it. 0, or -1: too long. */
+static int log_path(const char *path, char *log, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    int dir = slash ? (int)(slash - path) : 1,
+        n = snprintf(log, size, "%.*s/logs/%s.log", dir, slash ? path : ".", slash ? slash + 1 : path);
+    return n > 0 && (size_t)n < size ? 0 : -1;
+}
+
+/* Makes one run into path and loads it. A run that fails, or does not finish, is PP_E_SYSTEM with the end of
+ * what it said; PP_E_USAGE when it refused its options; PP_E_INTERRUPTED: the run in hand is ended, and
+ * nothing is left behind.
+ */
+static pp_status make_run(const struct command *cmd, const char *path, struct pp_runs *into,
+                          struct pp_err *err)
+{
+    char log[PATH_MAX];
+    const char *operand = path;
+    int status = 0;
+    if (log_path(path, log, sizeof(log)) != 0)
+        return pp_fail(err, PP_E_USAGE, "the path %s is too long", path);
+    *strrchr(log, '/') = '\0';
+    mkdir(log, 0777); /* where it cannot be, opening the log says why */
+    log[strlen(log)] = '/';
+    pp_status st = run_child(cmd, path, log, &status, err);
+    if (st == PP_OK)
+        st = check_status(cmd, status, log, err);
+    if (st == PP_OK)
+        st = pp_runs_load(&operand, 1, into, err);
+    if (st != PP_OK)
+        return st;
+    struct pp_runs last = {.run = into->run + into->n - 1, .n = 1};
+    struct pp_err why;
+    if (pp_compare_check_side(&(struct pp_compare_side){path, &last}, &why) == PP_OK)
+        return PP_OK;
+    return pp_fail(err, PP_E_SYSTEM, "%s", why.text); /* exit code 4: this was to be a measurement */
+}
+
+/* ---- the runs of both sides ---- */
 
 struct job {
     const struct ci_opts *o;
-    struct ci_command command[2]; /* by enum pp_ci_side */
+    struct command command[2]; /* by enum pp_ci_side */
     struct pp_runs runs[2];
     size_t made;   /* runs that count, of both sides */
     int two_sided; /* both sides are made here; else base comes from the baseline */
@@ -72,16 +208,6 @@ static void remove_dir(struct job *j)
 
 /* ---- runs ---- */
 
-static pp_status make_one(struct job *j, enum pp_ci_side side, const char *name, struct pp_runs *into,
-                          struct pp_err *err)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/%s.sqlite", j->dir, name);
-    if (j->o->keep && !j->o->gate.force && access(path, F_OK) == 0)
-        return pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces the runs in it", path);
-    return ci_make_run(&j->command[side], path, into, err);
-}
-
 /* Fills the page cache and wakes the machine up; thrown away. */
 static pp_status warm_up(struct job *j, struct pp_err *err)
 {
@@ -92,10 +218,10 @@ static pp_status warm_up(struct job *j, struct pp_err *err)
         pp_progress_line(&j->progress, "warm-up run %lld of %lld", (long long)i + 1,
                          (long long)j->o->warmup_runs);
         snprintf(path, sizeof(path), "%s/warm-up.sqlite", j->dir);
-        st = ci_make_run(&j->command[PP_CI_HEAD], path, &ignored, err);
+        st = make_run(&j->command[PP_CI_HEAD], path, &ignored, err);
         unlink(path);
         if (st == PP_OK &&
-            ci_log_path(path, log, sizeof(log)) == 0) /* of one that failed the sentence names it */
+            log_path(path, log, sizeof(log)) == 0) /* of one that failed the sentence names it */
             unlink(log);
     }
     pp_runs_free(&ignored);
@@ -106,13 +232,16 @@ static pp_status warm_up(struct job *j, struct pp_err *err)
 static pp_status make_runs(struct job *j, size_t runs, struct pp_err *err)
 {
     size_t total = j->two_sided ? 2 * runs : runs;
-    char name[64];
+    char name[48], path[PATH_MAX];
     pp_status st = PP_OK;
     for (; j->made < total && st == PP_OK; j->made++) {
         enum pp_ci_side side = j->two_sided ? pp_ci_abba(j->made) : PP_CI_HEAD;
         snprintf(name, sizeof(name), "%s-%02zu", side == PP_CI_BASE ? "base" : "head", j->runs[side].n + 1);
         pp_progress_line(&j->progress, "run %zu of %zu: %s", j->made + 1, total, name);
-        st = make_one(j, side, name, &j->runs[side], err);
+        snprintf(path, sizeof(path), "%s/%s.sqlite", j->dir, name);
+        st = j->o->keep && !j->o->gate.force && access(path, F_OK) == 0
+                 ? pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces the runs in it", path)
+                 : make_run(&j->command[side], path, &j->runs[side], err);
         int both = j->runs[PP_CI_BASE].n && j->runs[PP_CI_HEAD].n;
         if (st == PP_OK && both && j->runs[PP_CI_HEAD].n == 1) /* before six more are made for nothing */
             st = pp_compare_check_environment(&j->runs[PP_CI_BASE], &j->runs[PP_CI_HEAD], &j->settings, err);
@@ -120,7 +249,7 @@ static pp_status make_runs(struct job *j, size_t runs, struct pp_err *err)
     return st;
 }
 
-static pp_status compare(struct job *j, struct pp_err *err)
+static pp_status compare_sides(struct job *j, struct pp_err *err)
 {
     const char *base = j->o->aa ? "the same command (A/A)" : j->o->ab ? j->o->ab : j->o->baseline;
     pp_progress_clear(&j->progress);
@@ -148,12 +277,15 @@ static pp_status prepare(struct job *j, char **run_argv, int run_argc, struct pp
     if (o->max_runs < o->runs && o->max_runs >= 0)
         return pp_fail(err, PP_E_USAGE, "--max-runs %lld is below --runs %lld", (long long)o->max_runs,
                        (long long)o->runs);
-    j->command[PP_CI_HEAD] = (struct ci_command){.argv = run_argv, .argc = run_argc};
+    j->command[PP_CI_HEAD] = (struct command){.argv = run_argv, .argc = run_argc};
     j->command[PP_CI_BASE] = j->command[PP_CI_HEAD];
-    if (o->ab && ci_check_shell(o->ab, err) != PP_OK)
-        return err->code;
+    if (o->ab && !takes_words(o->ab) && strstr(o->ab, " exec ") && strstr(o->ab, " -- "))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "--ab: what follows -- belongs to the program; write \"$@\" where exec's own options go: 'pipeprobe exec "
+            "\"$@\" -- python train.py'");
     if (o->ab)
-        j->command[PP_CI_BASE] = (struct ci_command){.shell = o->ab};
+        j->command[PP_CI_BASE] = (struct command){.shell = o->ab};
     j->two_sided = o->ab || o->aa;
     j->has_base = j->two_sided || access(o->baseline, F_OK) == 0;
     if (!j->has_base && !o->lenient)
@@ -179,7 +311,7 @@ static pp_status measure(struct job *j, struct pp_err *err)
     if (st == PP_OK)
         st = make_runs(j, runs, err);
     if (st == PP_OK && j->has_base)
-        st = compare(j, err);
+        st = compare_sides(j, err);
     if (st != PP_OK || !j->has_base || max == runs || !pp_compare_more_runs_help(&j->result))
         return st;
     if (!j->o->quiet)
@@ -187,7 +319,7 @@ static pp_status measure(struct job *j, struct pp_err *err)
                 runs, max);
     j->settings.look_share = pp_ci_look_share(runs, max, 1);
     st = make_runs(j, max, err);
-    return st == PP_OK ? compare(j, err) : st;
+    return st == PP_OK ? compare_sides(j, err) : st;
 }
 
 /* Returns the exit code. */

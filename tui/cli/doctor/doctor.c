@@ -8,7 +8,6 @@
 #include "tui/cli/doctor/doctor_decode.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 struct options {
     int json, nvjpeg, color;
@@ -27,29 +26,6 @@ static const struct pp_opt opts[] = {
 };
 /* clang-format on */
 
-/* A table for people: GB/s by kind of memory and size. Nothing where there is no device; the check above has
- * said why. */
-static void put_bandwidth(FILE *out)
-{
-    struct pp_bandwidth b;
-    struct pp_err err;
-    char size[32];
-    if (pp_cuda_bandwidth(&b, &err) != PP_OK) {
-        if (err.code != PP_E_NOT_FOUND && err.code != PP_E_UNSUPPORTED)
-            fprintf(out, "\nCopies to the GPU could not be measured: %s\n", err.text);
-        return;
-    }
-    fprintf(out, "\nCopies to the GPU, GB/s  ");
-    for (int s = 0; s < PP_BANDWIDTH_SIZES; s++)
-        fprintf(out, " %9s", pp_text_bytes(size, sizeof(size), (double)b.size[s]));
-    for (int m = 0; m < PP_BANDWIDTH_MEMORIES; m++) {
-        fprintf(out, "\n  %-22s ", b.memory[m]);
-        for (int s = 0; s < PP_BANDWIDTH_SIZES; s++)
-            fprintf(out, " %9.2f", b.bytes_per_s[m][s] / 1e9);
-    }
-    fputc('\n', out);
-}
-
 static void put_text(const struct options *o)
 {
     static const char *const word[] = {[PP_NO] = "no", [PP_YES] = "yes", [PP_CANNOT_TELL] = "?"};
@@ -58,78 +34,78 @@ static void put_text(const struct options *o)
     struct pp_page page = {.out = stdout,
                            .columns = pp_cli_columns(stdout),
                            .color = pp_cli_use_color((enum pp_color)o->color, stdout)};
+    struct pp_bandwidth b;
+    struct pp_err err;
+    char lead[40], text[400], size[32];
     for (size_t i = 0; i < pp_checks_n; i++) {
         struct pp_finding f;
-        char lead[40], text[400];
         pp_check_run(&pp_checks[i], &f);
         int n = snprintf(lead, sizeof(lead), "%-4s %-20s ", word[f.answer], f.name);
         snprintf(text, sizeof(text), "%s: %s", f.value, f.meaning);
         pp_page_text(&page, tone[f.answer], lead, n, 0, text);
     }
-    put_bandwidth(stdout);
+    /* GB/s by kind of memory and size. Nothing where there is no device; the check above has said why. */
+    if (pp_cuda_bandwidth(&b, &err) == PP_OK) {
+        printf("\nCopies to the GPU, GB/s  ");
+        for (int s = 0; s < PP_BANDWIDTH_SIZES; s++)
+            printf(" %9s", pp_text_bytes(size, sizeof(size), (double)b.size[s]));
+        for (int m = 0; m < PP_BANDWIDTH_MEMORIES; m++) {
+            printf("\n  %-22s ", b.memory[m]);
+            for (int s = 0; s < PP_BANDWIDTH_SIZES; s++)
+                printf(" %9.2f", b.bytes_per_s[m][s] / 1e9);
+        }
+        putchar('\n');
+    } else if (err.code != PP_E_NOT_FOUND && err.code != PP_E_UNSUPPORTED) {
+        printf("\nCopies to the GPU could not be measured: %s\n", err.text);
+    }
     if (o->nvjpeg)
         pp_decode_rates_text(stdout);
 }
 
-/* "h2d": one row per kind of memory and size; null where nothing was measured. */
-static void put_bandwidth_json(struct pp_json *j)
-{
-    struct pp_bandwidth b;
-    struct pp_err err;
-    pp_json_key(j, "h2d");
-    if (pp_cuda_bandwidth(&b, &err) != PP_OK) {
-        pp_json_null(j);
-        return;
-    }
-    pp_json_array(j);
-    for (int i = 0; i < PP_BANDWIDTH_MEMORIES * PP_BANDWIDTH_SIZES; i++) {
-        int m = i / PP_BANDWIDTH_SIZES, s = i % PP_BANDWIDTH_SIZES;
-        pp_json_object(j);
-        pp_json_key(j, "memory");
-        pp_json_str(j, b.memory[m]);
-        pp_json_key(j, "size_bytes");
-        pp_json_uint(j, b.size[s]);
-        pp_json_key(j, "bytes_per_s");
-        pp_json_num(j, b.bytes_per_s[m][s]);
-        pp_json_object_end(j);
-    }
-    pp_json_array_end(j);
-}
-
-static int put_json(const struct options *o)
+static void put_json(const struct options *o)
 {
     struct pp_json j;
+    struct pp_bandwidth b;
+    struct pp_err err;
     pp_json_begin(&j, stdout, 2);
     pp_json_object(&j);
-    pp_json_key(&j, "schema");
-    pp_json_str(&j, "pipeprobe.doctor/1");
-    pp_json_key(&j, "version");
-    pp_json_str(&j, PP_VERSION);
-    pp_json_key(&j, "checks");
-    pp_json_array(&j);
+    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.doctor/1");
+    pp_json_key(&j, "version"), pp_json_str(&j, PP_VERSION);
+    pp_json_key(&j, "checks"), pp_json_array(&j);
     for (size_t i = 0; i < pp_checks_n; i++) {
         struct pp_finding f;
         pp_check_run(&pp_checks[i], &f);
         pp_json_object(&j);
-        pp_json_key(&j, "name");
-        pp_json_str(&j, f.name);
+        pp_json_key(&j, "name"), pp_json_str(&j, f.name);
         pp_json_key(&j, "ok");
         if (f.answer == PP_CANNOT_TELL)
             pp_json_null(&j);
         else
             pp_json_bool(&j, f.answer == PP_YES);
-        pp_json_key(&j, "value");
-        pp_json_str(&j, f.value);
-        pp_json_key(&j, "meaning");
-        pp_json_str(&j, f.meaning);
+        pp_json_key(&j, "value"), pp_json_str(&j, f.value);
+        pp_json_key(&j, "meaning"), pp_json_str(&j, f.meaning);
         pp_json_object_end(&j);
     }
     pp_json_array_end(&j);
-    put_bandwidth_json(&j);
+    pp_json_key(&j, "h2d"); /* a row per kind of memory and size; null where nothing was measured */
+    if (pp_cuda_bandwidth(&b, &err) == PP_OK) {
+        pp_json_array(&j);
+        for (int i = 0; i < PP_BANDWIDTH_MEMORIES * PP_BANDWIDTH_SIZES; i++) {
+            int m = i / PP_BANDWIDTH_SIZES, s = i % PP_BANDWIDTH_SIZES;
+            pp_json_object(&j);
+            pp_json_key(&j, "memory"), pp_json_str(&j, b.memory[m]);
+            pp_json_key(&j, "size_bytes"), pp_json_uint(&j, b.size[s]);
+            pp_json_key(&j, "bytes_per_s"), pp_json_num(&j, b.bytes_per_s[m][s]);
+            pp_json_object_end(&j);
+        }
+        pp_json_array_end(&j);
+    } else {
+        pp_json_null(&j);
+    }
     if (o->nvjpeg)
         pp_decode_rates_json(&j);
     pp_json_object_end(&j);
-    return pp_json_end(&j);
+    pp_json_end(&j);
 }
 
 static int run(int argc, char **argv)
@@ -137,29 +113,17 @@ static int run(int argc, char **argv)
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pp_err err = {0};
-    int n, exit_code;
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    if (!operands) {
-        pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
-        return pp_cli_fail(&pp_cmd_doctor, &err);
-    }
-    exit_code = pp_cli_parse(&pp_cmd_doctor, &set, argc, argv, operands, &n);
-    if (exit_code >= 0)
-        goto out;
-    exit_code = 0;
+    const char **operands = (const char **)argv;
+    int n, code = pp_cli_parse(&pp_cmd_doctor, &set, argc, argv, operands, &n);
+    if (code >= 0)
+        return code;
     if (n > 0)
         pp_fail(&err, PP_E_USAGE, "takes no argument, but '%s' was given", operands[0]);
-    else if (!o.json)
-        put_text(&o);
     else
-        put_json(&o);
+        (o.json ? put_json : put_text)(&o);
     if (err.code == PP_OK && (fflush(stdout) != 0 || ferror(stdout)))
         pp_fail_errno(&err, errno, "cannot write to standard output");
-    if (err.code != PP_OK)
-        exit_code = pp_cli_fail(&pp_cmd_doctor, &err);
-out:
-    free(operands);
-    return exit_code;
+    return err.code == PP_OK ? 0 : pp_cli_fail(&pp_cmd_doctor, &err);
 }
 
 const struct pp_command pp_cmd_doctor = {

@@ -12,7 +12,6 @@
 #include "probe/net/http.h"
 #include "probe/transform/transform.h"
 #include "report/send/sink.h"
-#include "tui/cli/doctor/doctor_nvjpeg.h"
 #include "tui/cli/exec/exec_python.h"
 
 #include <errno.h>
@@ -334,7 +333,7 @@ const struct pp_check pp_checks[] = {
      "an instance has a share of memory, JPEG engines and copy bandwidth, and no utilisation of its own in NVML",
      "a program has the whole GPU"},
     {NULL, "cuFile", pp_look_cufile, "programs that use it read files into GPU memory",
-     "reads go through host memory, as all of pipeprobe's do"},
+     "pipeprobe reads through host memory (no GPUDirect Storage)"},
     {.collector = &pp_collector_cupti},
     {.collector = &pp_collector_nvml},
     {.collector = &pp_collector_nvtx},

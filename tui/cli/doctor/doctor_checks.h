@@ -31,6 +31,7 @@ extern const size_t pp_checks_n;
 /* Checks of doctor_places.c. The first is of a given topology. */
 void pp_describe_numa(const struct pp_topology *t, struct pp_finding *f);
 void pp_look_numa(struct pp_finding *f);
+void pp_look_nvjpeg(struct pp_finding *f);
 void pp_look_container(struct pp_finding *f);
 void pp_look_mig(struct pp_finding *f);
 void pp_look_cufile(struct pp_finding *f);

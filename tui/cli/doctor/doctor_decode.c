@@ -71,30 +71,6 @@ static void close_bench(struct bench *b)
     free(b->images);
 }
 
-/* The images again and again until the batch is full. */
-static pp_status fill(struct bench *b, const struct encoded image[IMAGES], struct pp_err *err)
-{
-    size_t at = 0;
-    b->images = calloc(b->batch, sizeof(*b->images));
-    for (size_t i = 0; i < b->batch; i++)
-        b->size += image[i % IMAGES].size + PP_DEVICE_DECODE_PADDING;
-    pp_status st = b->images ? pp_device_alloc(b->device, b->size, (void **)&b->bytes, err)
-                             : pp_fail(err, PP_E_NO_MEMORY, "no memory for a batch of %zu", b->batch);
-    for (size_t i = 0; i < b->batch && st == PP_OK; i++) {
-        const struct encoded *from = &image[i % IMAGES];
-        struct pp_device_region whole = {0};
-        memcpy(b->bytes + at, from->data, from->size);
-        b->images[i] = (struct pp_device_image){.data = b->bytes + at,
-                                                .size = from->size,
-                                                .width = WIDTH,
-                                                .height = HEIGHT};
-        at += from->size + PP_DEVICE_DECODE_PADDING;
-        if (!pp_device_parser_accepts(b->parser, from->data, from->size, &whole))
-            st = pp_fail(err, PP_E_UNSUPPORTED, "it does not take baseline images of this kind");
-    }
-    return st;
-}
-
 static pp_status open_bench(struct bench *b, int backend, size_t batch, const struct encoded image[IMAGES],
                             struct pp_err *err)
 {
@@ -112,8 +88,26 @@ static pp_status open_bench(struct bench *b, int backend, size_t batch, const st
     st = pp_device_decode_open(b->device, &opts, err);
     if (st == PP_OK)
         st = pp_device_parser_create(b->device, &b->parser, err);
+    /* The images again and again until the batch is full. */
+    size_t at = 0;
+    b->images = calloc(batch, sizeof(*b->images));
+    for (size_t i = 0; i < batch; i++)
+        b->size += image[i % IMAGES].size + PP_DEVICE_DECODE_PADDING;
     if (st == PP_OK)
-        st = fill(b, image, err);
+        st = b->images ? pp_device_alloc(b->device, b->size, (void **)&b->bytes, err)
+                       : pp_fail(err, PP_E_NO_MEMORY, "no memory for a batch of %zu", batch);
+    for (size_t i = 0; i < batch && st == PP_OK; i++) {
+        const struct encoded *from = &image[i % IMAGES];
+        struct pp_device_region whole = {0};
+        memcpy(b->bytes + at, from->data, from->size);
+        b->images[i] = (struct pp_device_image){.data = b->bytes + at,
+                                                .size = from->size,
+                                                .width = WIDTH,
+                                                .height = HEIGHT};
+        at += from->size + PP_DEVICE_DECODE_PADDING;
+        if (!pp_device_parser_accepts(b->parser, from->data, from->size, &whole))
+            st = pp_fail(err, PP_E_UNSUPPORTED, "it does not take baseline images of this kind");
+    }
     if (st != PP_OK)
         close_bench(b);
     return st;
@@ -121,16 +115,8 @@ static pp_status open_bench(struct bench *b, int backend, size_t batch, const st
 
 /* ---- rates ---- */
 
-static int one_failed(const struct bench *b)
-{
-    size_t i = 0;
-    while (i < b->batch && !b->images[i].failed)
-        i++;
-    return i < b->batch;
-}
-
 /* One batch is decoded while the next is prepared. The first pays for memory. */
-static pp_status measure(struct bench *b, double *images_per_s, struct pp_err *err)
+static pp_status measure_rate(struct bench *b, double *images_per_s, struct pp_err *err)
 {
     uint64_t before = 0, ticket, start = 0, n = 0;
     pp_status st = pp_device_decode_start(b->device, b->images, b->batch, &before, err);
@@ -149,8 +135,9 @@ static pp_status measure(struct bench *b, double *images_per_s, struct pp_err *e
     double ns = (double)(pp_now_ns() - start); /* of n batches that are done */
     if (st == PP_OK)
         st = pp_device_decode_settle(b->device, before, err);
-    if (st == PP_OK && one_failed(b))
-        return pp_fail(err, PP_E_UNSUPPORTED, "it refuses baseline images");
+    for (size_t i = 0; st == PP_OK && i < b->batch; i++)
+        if (b->images[i].failed)
+            return pp_fail(err, PP_E_UNSUPPORTED, "it refuses baseline images");
     *images_per_s = st == PP_OK ? (double)n * (double)b->batch * 1e9 / ns : 0;
     return st;
 }
@@ -182,7 +169,7 @@ static void measure_backend(struct pp_decode_rates *out, int k, const struct enc
         st = open_bench(&b, (int)backends[k], batches[i], image, &err);
         if (st != PP_OK)
             break;
-        st = measure(&b, &row->images_per_s[i], &err);
+        st = measure_rate(&b, &row->images_per_s[i], &err);
         if (st == PP_OK && batches[i] == 1)
             st = measure_least(&b, &row->least_batch_ns, &err);
         close_bench(&b);
@@ -281,29 +268,10 @@ static double mean_of(const struct pp_pixels_off *off)
     return off->values ? (double)off->sum / (double)off->values : 0;
 }
 
-static const struct pp_decode_backend_rates *usual_of(const struct pp_decode_rates *r)
-{
-    for (int k = 0; k < PP_DECODE_BACKENDS; k++)
-        if (strcmp(r->backend[k].name, r->usual) == 0 && !r->backend[k].why_not[0])
-            return &r->backend[k];
-    return NULL;
-}
-
-static void put_backend(FILE *out, const struct pp_decode_backend_rates *row)
-{
-    char rate[32];
-    fprintf(out, "\n  %-22s ", row->name);
-    for (int i = 0; i < PP_DECODE_BATCHES && !row->why_not[0]; i++)
-        fprintf(out, " %9s", pp_text_rate(rate, sizeof(rate), row->images_per_s[i]));
-    if (row->why_not[0])
-        fprintf(out, " not measured: %s", row->why_not);
-    else
-        fprintf(out, "   %.3g ms at least", row->least_batch_ns / 1e6);
-}
-
 void pp_decode_rates_text(FILE *out)
 {
     struct pp_decode_rates *r = calloc(1, sizeof(*r));
+    const struct pp_decode_backend_rates *usual = NULL;
     struct pp_err err;
     char rate[32];
     pp_err_clear(&err);
@@ -316,8 +284,18 @@ void pp_decode_rates_text(FILE *out)
             r->quality, "batch");
     for (int i = 0; i < PP_DECODE_BATCHES; i++)
         fprintf(out, " %9zu", r->batch[i]);
-    for (int k = 0; k < PP_DECODE_BACKENDS; k++)
-        put_backend(out, &r->backend[k]);
+    for (int k = 0; k < PP_DECODE_BACKENDS; k++) {
+        const struct pp_decode_backend_rates *row = &r->backend[k];
+        fprintf(out, "\n  %-22s ", row->name);
+        for (int i = 0; i < PP_DECODE_BATCHES && !row->why_not[0]; i++)
+            fprintf(out, " %9s", pp_text_rate(rate, sizeof(rate), row->images_per_s[i]));
+        if (row->why_not[0])
+            fprintf(out, " not measured: %s", row->why_not);
+        else
+            fprintf(out, "   %.3g ms at least", row->least_batch_ns / 1e6);
+        if (strcmp(row->name, r->usual) == 0 && !row->why_not[0])
+            usual = row;
+    }
     fprintf(out, "\n  %-22s  %9s\n", "one CPU thread", pp_text_rate(rate, sizeof(rate), r->cpu_images_per_s));
     fprintf(out, "Pixels against libjpeg-turbo's, of 255 (%s)\n", r->usual);
     for (int k = 0; k < PP_DECODE_KINDS; k++)
@@ -326,29 +304,10 @@ void pp_decode_rates_text(FILE *out)
                     r->kind[k].off.largest);
         else
             fprintf(out, "  %-22s  not decoded by it\n", r->kind[k].sampling);
-    const struct pp_decode_backend_rates *usual = usual_of(r);
     if (usual)
         fprintf(out, "For images of this size: pipeprobe whatif FILE --set decode=nvjpeg:%.0f:%.3g\n",
                 usual->images_per_s[PP_DECODE_BATCHES - 1], usual->least_batch_ns / 1e6);
     free(r);
-}
-
-static void put_backend_json(struct pp_json *j, const struct pp_decode_rates *r,
-                             const struct pp_decode_backend_rates *row)
-{
-    pp_json_object(j);
-    pp_json_key(j, "backend"), pp_json_str(j, row->name);
-    pp_json_key(j, "not_measured"), pp_json_str(j, row->why_not[0] ? row->why_not : NULL);
-    pp_json_key(j, "least_batch_ns"), pp_json_num(j, row->least_batch_ns);
-    pp_json_key(j, "rates"), pp_json_array(j);
-    for (int i = 0; i < PP_DECODE_BATCHES && !row->why_not[0]; i++) {
-        pp_json_object(j);
-        pp_json_key(j, "batch"), pp_json_uint(j, r->batch[i]);
-        pp_json_key(j, "images_per_s"), pp_json_num(j, row->images_per_s[i]);
-        pp_json_object_end(j);
-    }
-    pp_json_array_end(j);
-    pp_json_object_end(j);
 }
 
 void pp_decode_rates_json(struct pp_json *j)
@@ -368,8 +327,22 @@ void pp_decode_rates_json(struct pp_json *j)
     pp_json_key(j, "usual_backend"), pp_json_str(j, r->usual);
     pp_json_key(j, "cpu_thread_images_per_s"), pp_json_num(j, r->cpu_images_per_s);
     pp_json_key(j, "backends"), pp_json_array(j);
-    for (int k = 0; k < PP_DECODE_BACKENDS; k++)
-        put_backend_json(j, r, &r->backend[k]);
+    for (int k = 0; k < PP_DECODE_BACKENDS; k++) {
+        const struct pp_decode_backend_rates *row = &r->backend[k];
+        pp_json_object(j);
+        pp_json_key(j, "backend"), pp_json_str(j, row->name);
+        pp_json_key(j, "not_measured"), pp_json_str(j, row->why_not[0] ? row->why_not : NULL);
+        pp_json_key(j, "least_batch_ns"), pp_json_num(j, row->least_batch_ns);
+        pp_json_key(j, "rates"), pp_json_array(j);
+        for (int i = 0; i < PP_DECODE_BATCHES && !row->why_not[0]; i++) {
+            pp_json_object(j);
+            pp_json_key(j, "batch"), pp_json_uint(j, r->batch[i]);
+            pp_json_key(j, "images_per_s"), pp_json_num(j, row->images_per_s[i]);
+            pp_json_object_end(j);
+        }
+        pp_json_array_end(j);
+        pp_json_object_end(j);
+    }
     pp_json_array_end(j);
     pp_json_key(j, "differences"), pp_json_array(j);
     for (int k = 0; k < PP_DECODE_KINDS; k++) {

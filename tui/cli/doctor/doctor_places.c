@@ -1,5 +1,5 @@
-/* Where things are: NUMA nodes of CPUs, GPUs, networks and disk; what of a GPU a container, MIG and cuFile
- * leave within reach. */
+/* Where things are: NUMA nodes of CPUs, GPUs, networks and disk; what of a GPU nvJPEG, a container, MIG and
+ * cuFile leave within reach. */
 #include "tui/cli/doctor/doctor_checks.h"
 
 #include "collectors/gpu/reach.h"
@@ -9,22 +9,11 @@
 
 #include <stdio.h>
 
-/* "; GPU 0000:17:00.0 on node 1 (distance 21)" */
-static void add_device(const struct pp_topology_device *d, char *text, size_t size, size_t *at)
+void pp_describe_numa(const struct pp_topology *t, struct pp_finding *f)
 {
     static const char *const kinds[] = {
         [PP_TOPOLOGY_GPU] = "GPU ", [PP_TOPOLOGY_NETWORK] = "network ", [PP_TOPOLOGY_DISK] = "disk "};
-    char distance[24] = "";
-    if (d->distance)
-        snprintf(distance, sizeof(distance), " (distance %d)", d->distance);
-    int n = snprintf(text + *at, size - *at, "; %s%s on node %d%s", kinds[d->kind], d->name, d->node,
-                     distance);
-    *at = n > 0 && (size_t)n < size - *at ? *at + (size_t)n : size;
-}
-
-void pp_describe_numa(const struct pp_topology *t, struct pp_finding *f)
-{
-    char nodes[128];
+    char nodes[128], distance[24];
     const struct pp_topology_device *gpu = NULL;
     size_t at, far = 0;
     f->answer = t->nodes ? PP_YES : PP_CANNOT_TELL;
@@ -48,7 +37,12 @@ void pp_describe_numa(const struct pp_topology *t, struct pp_finding *f)
                 continue;
             far += (size_t)wanted;
             gpu = wanted && d->kind == PP_TOPOLOGY_GPU && !gpu ? d : gpu;
-            add_device(d, f->value, sizeof(f->value), &at);
+            distance[0] = '\0';
+            if (d->distance)
+                snprintf(distance, sizeof(distance), " (distance %d)", d->distance);
+            int n = snprintf(f->value + at, sizeof(f->value) - at, "; %s%s on node %d%s", kinds[d->kind],
+                             d->name, d->node, distance);
+            at = n > 0 && (size_t)n < sizeof(f->value) - at ? at + (size_t)n : sizeof(f->value);
         }
     if (gpu && at < sizeof(f->value))
         snprintf(f->value + at, sizeof(f->value) - at, "; numactl --cpunodebind=%d --preferred=%d", gpu->node,
@@ -61,6 +55,28 @@ void pp_look_numa(struct pp_finding *f)
     struct pp_topology t;
     pp_topology_read(".", &t);
     pp_describe_numa(&t, f);
+}
+
+#define USUAL_BATCH 256 /* of a training on one GPU; small batches are decoded otherwise without engines */
+
+void pp_look_nvjpeg(struct pp_finding *f)
+{
+    struct pp_nvjpeg_found n;
+    struct pp_err err;
+    if (pp_nvjpeg_look(USUAL_BATCH, &n, &err) != PP_OK) {
+        f->answer = PP_NO;
+        snprintf(f->value, sizeof(f->value), "%.239s", err.text);
+        return;
+    }
+    const struct pp_nvjpeg_choice *c = &n.choice;
+    f->answer = PP_YES;
+    if (c->engines)
+        snprintf(f->value, sizeof(f->value), "nvJPEG %d.%d, %u engine%s of %u core%s, back end %s",
+                 n.version / 1000, n.version % 1000, c->engines, c->engines == 1 ? "" : "s", c->cores,
+                 c->cores == 1 ? "" : "s", pp_nvjpeg_backend_name(c->backend));
+    else
+        snprintf(f->value, sizeof(f->value), "nvJPEG %d.%d, back end %s: %.160s", n.version / 1000,
+                 n.version % 1000, pp_nvjpeg_backend_name(c->backend), c->passed_over);
 }
 
 static void answer(struct pp_finding *f, int yes)

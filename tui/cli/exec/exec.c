@@ -2,7 +2,6 @@
  * GPU. The program's standard streams, signals and exit status are its own; ours are one or two lines on
  * stderr, at the end. */
 #include "tui/cli/cli.h"
-#include "tui/cli/range_maps.h"
 #include "tui/cli/digest_beside.h"
 #include "tui/cli/exec/exec_python.h"
 #include "tui/cli/exec/exec_ranks.h"

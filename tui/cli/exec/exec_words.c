@@ -7,7 +7,6 @@
 #include "report/render/render.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/rank_files.h"
-#include "tui/cli/shell_words.h"
 
 #include <limits.h>
 #include <stdarg.h>

@@ -21,7 +21,7 @@ const char *const metrics_beside_none[] = {
     "--metrics",     "", "--metrics-textfile", "", "--metrics-push", "", "--otlp", "",
     "--tensorboard", "", "--mlflow",           "", "--digest-to",    "", NULL};
 
-static void say(const struct metrics_beside *b, const char *text)
+static void put_words(const struct metrics_beside *b, const char *text)
 {
     char *plain = pp_text_plain(text);
     fprintf(stderr, "%s%s\n", b->label, plain ? plain : text);
@@ -30,29 +30,6 @@ static void say(const struct metrics_beside *b, const char *text)
 
 /* ---- its words ---- */
 
-/* 1: it has begun. */
-static int take_line(struct metrics_beside *b)
-{
-    if (b->line[0] == METRICS_TROUBLE || (b->line[0] == METRICS_DOES && !b->quiet))
-        say(b, b->line + 1);
-    return b->line[0] == METRICS_READY;
-}
-
-static int take_words(struct metrics_beside *b, const char *text, size_t n)
-{
-    int ready = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (text[i] == '\n') {
-            b->line[b->n] = '\0';
-            ready |= take_line(b);
-            b->n = 0;
-        } else if (b->n < sizeof(b->line) - 1) {
-            b->line[b->n++] = text[i];
-        }
-    }
-    return ready;
-}
-
 /* Until it has begun, its end, or the time; 1: neither came. */
 static int listen_until(struct metrics_beside *b, int until_ready, uint64_t deadline_ns)
 {
@@ -60,6 +37,7 @@ static int listen_until(struct metrics_beside *b, int until_ready, uint64_t dead
     for (;;) {
         struct pollfd fd = {.fd = b->words, .events = POLLIN};
         uint64_t now = pp_now_ns();
+        int ready = 0;
         if (now >= deadline_ns)
             return 1;
         if (poll(&fd, 1, (int)((deadline_ns - now) / 1000000) + 1) <= 0)
@@ -67,7 +45,19 @@ static int listen_until(struct metrics_beside *b, int until_ready, uint64_t dead
         ssize_t n = read(b->words, text, sizeof(text));
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0 || (take_words(b, text, (size_t)n) && until_ready))
+        for (ssize_t i = 0; i < n; i++) {
+            if (text[i] != '\n') {
+                if (b->n < sizeof(b->line) - 1)
+                    b->line[b->n++] = text[i];
+                continue;
+            }
+            b->line[b->n] = '\0';
+            b->n = 0;
+            if (b->line[0] == METRICS_TROUBLE || (b->line[0] == METRICS_DOES && !b->quiet))
+                put_words(b, b->line + 1);
+            ready |= b->line[0] == METRICS_READY;
+        }
+        if (n <= 0 || (ready && until_ready))
             return 0;
     }
 }
@@ -80,22 +70,6 @@ struct environment {
     char **all; /* the caller frees, as */
     char *own[TARGETS_MOST];
 };
-
-static void free_environment(struct environment *e)
-{
-    for (int i = 0; i < TARGETS_MOST; i++)
-        free(e->own[i]);
-    free(e->all);
-}
-
-static int is_own(const struct environment *e, const char *variable)
-{
-    size_t n = strcspn(variable, "=") + 1;
-    for (int i = 0; i < TARGETS_MOST && e->own[i]; i++)
-        if (strncmp(e->own[i], variable, n) == 0)
-            return 1;
-    return 0;
-}
 
 static int make_environment(struct environment *e, const struct metrics_opts *o)
 {
@@ -115,9 +89,14 @@ static int make_environment(struct environment *e, const struct metrics_opts *o)
     e->all = malloc((n + TARGETS_MOST + 1) * sizeof(*e->all));
     if (!e->all)
         return ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        if (!is_own(e, environ[i]))
+    for (size_t i = 0; i < n; i++) {
+        size_t length = strcspn(environ[i], "=") + 1;
+        int own = 0;
+        for (int t = 0; t < TARGETS_MOST && e->own[t]; t++)
+            own |= strncmp(e->own[t], environ[i], length) == 0;
+        if (!own)
             e->all[k++] = environ[i];
+    }
     for (int i = 0; i < TARGETS_MOST && e->own[i]; i++)
         e->all[k++] = e->own[i];
     e->all[k] = NULL;
@@ -145,7 +124,9 @@ static int start_metrics(struct metrics_beside *b, const struct metrics_opts *o,
     a.in = in[0];
     a.errors = out[1];
     int rc = again_start(&a, &b->pid);
-    free_environment(&environment);
+    for (int i = 0; i < TARGETS_MOST; i++)
+        free(environment.own[i]);
+    free(environment.all);
     if (in[0] >= 0)
         close(in[0]);
     if (out[1] >= 0)
@@ -165,10 +146,10 @@ void metrics_beside_start(struct metrics_beside *b, const struct metrics_opts *o
     int rc = start_metrics(b, o, path);
     if (rc != 0) {
         snprintf(text, sizeof(text), "no metrics: their process cannot be started: %s", strerror(rc));
-        say(b, text);
+        put_words(b, text);
         metrics_beside_end(b);
     } else if (listen_until(b, 1, pp_now_ns() + START_NS)) {
-        say(b, "the metrics take longer than 5 s to begin; the run goes on");
+        put_words(b, "the metrics take longer than 5 s to begin; the run goes on");
     }
 }
 
@@ -185,7 +166,7 @@ void metrics_beside_end(struct metrics_beside *b)
     metrics_beside_finish(b);
     if (b->pid && listen_until(b, 0, pp_now_ns() + END_NS)) {
         kill(b->pid, SIGKILL);
-        say(b, "the metrics of the end were not sent within 8 s");
+        put_words(b, "the metrics of the end were not sent within 8 s");
     }
     if (b->pid)
         again_wait(b->pid);

@@ -55,22 +55,17 @@ pp_status metrics_opts_labels(const struct metrics_opts *o, struct metrics_label
     return st;
 }
 
-static void move_port(struct metrics_opts *o, long by, struct metrics_of_rank *own)
-{
-    struct pp_address a;
-    if (!o->listen || !*o->listen || pp_address_parse(o->listen, &a, NULL) != PP_OK)
-        return;
-    long port = atol(a.port);
-    snprintf(own->listen, sizeof(own->listen), strchr(a.host, ':') ? "[%s]:%ld" : "%s:%ld", a.host,
-             port ? port + by : 0);
-    o->listen = own->listen;
-}
-
 void metrics_opts_for_rank(struct metrics_opts *o, const struct pp_identity *id, struct metrics_of_rank *own)
 {
+    struct pp_address a;
     if (!id->launcher || id->world_size < 2)
         return;
-    move_port(o, (long)(id->local_rank >= 0 ? id->local_rank : id->rank), own);
+    if (o->listen && *o->listen && pp_address_parse(o->listen, &a, NULL) == PP_OK) {
+        long port = atol(a.port), by = (long)(id->local_rank >= 0 ? id->local_rank : id->rank);
+        snprintf(own->listen, sizeof(own->listen), strchr(a.host, ':') ? "[%s]:%ld" : "%s:%ld", a.host,
+                 port ? port + by : 0);
+        o->listen = own->listen;
+    }
     size_t n = o->textfile ? strlen(o->textfile) : 0;
     if (n > 5 && (size_t)snprintf(own->textfile, sizeof(own->textfile), "%.*s-rank%04lld.prom", (int)(n - 5),
                                   o->textfile, (long long)id->rank) < sizeof(own->textfile))

@@ -47,38 +47,28 @@ struct metrics_sampler {
     int all; /* also the metrics that are rarely asked for */
 };
 
-static void ask_for_newest(struct metrics_sampler *s)
-{
-    const struct pp_live_snapshot *n = &s->snap;
-    if (!s->parts || n->last_s < n->first_s + VERDICT_FROM_S)
-        return;
-    double wanted = n->batches_per_s > 0 ? VERDICT_BATCHES / n->batches_per_s : VERDICT_MOST_S;
-    uint64_t part_s = (uint64_t)fmin(fmax(ceil(wanted), VERDICT_LEAST_S), VERDICT_MOST_S),
-             from_s = n->last_s + 1 - n->first_s > part_s ? n->last_s + 1 - part_s : n->first_s;
-    pp_verdicts_ask(s->verdicts, from_s * SECOND_NS, (n->last_s + 1) * SECOND_NS, 0);
-}
-
-static uint64_t next_look(const struct metrics_sampler *s, uint64_t now_ns, uint64_t cost_ns)
-{
-    uint64_t paid = pp_pace_until(now_ns, cost_ns, LOOK_SHARE), latest = now_ns + s->interval_ns,
-             at = paid < latest ? paid : latest, least = now_ns + FRESH_NS;
-    return at > least ? at : least;
-}
-
 /* A file that cannot be read just now leaves what was read. */
-static void look(struct metrics_sampler *s)
+static void read_newest(struct metrics_sampler *s)
 {
     uint64_t now = pp_now_ns(), cpu = pp_thread_cpu_ns();
+    const struct pp_live_snapshot *n = &s->snap;
     if (now < s->next_look_ns)
         return;
     if (s->looked)
         pp_live_refresh(s->live, NULL, NULL);
     s->looked = 1;
     pp_live_at(s->live, UINT64_MAX, WINDOW_S, &s->snap, NULL);
-    ask_for_newest(s);
+    if (s->parts && n->last_s >= n->first_s + VERDICT_FROM_S) {
+        double wanted = n->batches_per_s > 0 ? VERDICT_BATCHES / n->batches_per_s : VERDICT_MOST_S;
+        uint64_t part_s = (uint64_t)fmin(fmax(ceil(wanted), VERDICT_LEAST_S), VERDICT_MOST_S),
+                 from_s = n->last_s + 1 - n->first_s > part_s ? n->last_s + 1 - part_s : n->first_s;
+        pp_verdicts_ask(s->verdicts, from_s * SECOND_NS, (n->last_s + 1) * SECOND_NS, 0);
+    }
     s->newest = s->report ? s->report : pp_verdicts_newest(s->verdicts);
     s->sender.cpu_s = (double)pp_process_cpu_ns() / 1e9;
-    s->next_look_ns = next_look(s, now, pp_thread_cpu_ns() - cpu);
+    uint64_t paid = pp_pace_until(now, pp_thread_cpu_ns() - cpu, LOOK_SHARE), latest = now + s->interval_ns,
+             at = paid < latest ? paid : latest;
+    s->next_look_ns = at > now + FRESH_NS ? at : now + FRESH_NS;
 }
 
 static struct pp_metrics_view view_of(struct metrics_sampler *s)
@@ -126,7 +116,7 @@ pp_status metrics_sampler_open(const char *path, const struct metrics_opts *o, i
                                : pp_verdicts_start(path, VERDICT_SHARE);
     else
         pp_verdict_of_all(path, &s->report, NULL); /* without one there are no metrics of it */
-    look(s);
+    read_newest(s);
     *out = s;
     return PP_OK;
 }
@@ -143,69 +133,32 @@ void metrics_sampler_close(struct metrics_sampler *s)
     free(s);
 }
 
-static double utc_now(void)
-{
-    return (double)pp_clock_of(CLOCK_REALTIME) / 1e9;
-}
-
-static int write_prometheus(const struct pp_metrics_view *v, FILE *out)
-{
-    return pp_metrics_write(v, PP_METRICS_TEXT, out);
-}
-
-static int write_openmetrics(const struct pp_metrics_view *v, FILE *out)
-{
-    return pp_metrics_write(v, PP_METRICS_OPENMETRICS, out);
-}
-
-static int write_otlp(const struct pp_metrics_view *v, int is_json, FILE *out)
-{
-    size_t n = 0;
-    char *text = pp_metrics_otlp(v, is_json, utc_now(), &n);
-    int failed = !text || fwrite(text, 1, n, out) != n;
-    free(text);
-    return failed ? -1 : 0;
-}
-
-static int write_otlp_protobuf(const struct pp_metrics_view *v, FILE *out)
-{
-    return write_otlp(v, 0, out);
-}
-
-static int write_otlp_json(const struct pp_metrics_view *v, FILE *out)
-{
-    return write_otlp(v, 1, out);
-}
-
-static int write_events_head(const struct pp_metrics_view *v, FILE *out)
-{
-    pp_tfevents_begin(out, utc_now());
-    return ferror(out) ? -1 : 0;
-}
-
-/* Curves and a run's page cost a server no series: they have all. */
-static int write_events(const struct pp_metrics_view *v, FILE *out)
-{
-    struct pp_metrics_view all = *v;
-    all.all = 1;
-    pp_tfevents_write(&all, utc_now(), out);
-    return ferror(out) ? -1 : 0;
-}
-
-static int write_mlflow(const struct pp_metrics_view *v, FILE *out)
-{
-    struct pp_metrics_view all = *v;
-    all.all = 1;
-    return pp_metrics_mlflow(&all, utc_now(), out);
-}
-
 /* 0, or -1 when writing failed. */
-static int (*const writers[])(const struct pp_metrics_view *v, FILE *out) = {
-    [PP_SINK_PROMETHEUS] = write_prometheus,       [PP_SINK_OPENMETRICS] = write_openmetrics,
-    [PP_SINK_OTLP_PROTOBUF] = write_otlp_protobuf, [PP_SINK_OTLP_JSON] = write_otlp_json,
-    [PP_SINK_EVENTS_HEAD] = write_events_head,     [PP_SINK_EVENTS] = write_events,
-    [PP_SINK_MLFLOW_METRICS] = write_mlflow,       [PP_SINK_MLFLOW_PARAMS] = pp_metrics_mlflow_params,
-};
+static int write_format(const struct pp_metrics_view *v, enum pp_sink_format format, FILE *out)
+{
+    double utc_s = (double)pp_clock_of(CLOCK_REALTIME) / 1e9;
+    struct pp_metrics_view all = *v; /* curves and a run's page cost a server no series: they have all */
+    char *text;
+    size_t n = 0;
+    int failed = 0;
+    all.all = 1;
+    switch (format) {
+    case PP_SINK_PROMETHEUS: return pp_metrics_write(v, PP_METRICS_TEXT, out);
+    case PP_SINK_OPENMETRICS: return pp_metrics_write(v, PP_METRICS_OPENMETRICS, out);
+    case PP_SINK_MLFLOW_METRICS: return pp_metrics_mlflow(&all, utc_s, out);
+    case PP_SINK_MLFLOW_PARAMS: return pp_metrics_mlflow_params(v, out);
+    case PP_SINK_EVENTS_HEAD: pp_tfevents_begin(out, utc_s); break;
+    case PP_SINK_EVENTS: pp_tfevents_write(&all, utc_s, out); break;
+    case PP_SINK_OTLP_PROTOBUF:
+    case PP_SINK_OTLP_JSON:
+        text = pp_metrics_otlp(v, format == PP_SINK_OTLP_JSON, utc_s, &n);
+        failed = !text || fwrite(text, 1, n, out) != n;
+        free(text);
+        break;
+    case PP_SINK_PAGE: return -1; /* which is made of the file: page_of */
+    }
+    return failed || ferror(out) ? -1 : 0;
+}
 
 /* The report as it is shown by `report`: what a look brings has no intervals and no series. */
 static char *page_of(const char *path, size_t *n)
@@ -233,9 +186,9 @@ char *metrics_sampler_text(struct metrics_sampler *s, enum pp_sink_format format
     if (!out)
         return NULL;
     pthread_mutex_lock(&s->lock);
-    look(s);
+    read_newest(s);
     struct pp_metrics_view v = view_of(s);
-    int failed = writers[format](&v, out) != 0;
+    int failed = write_format(&v, format, out) != 0;
     pthread_mutex_unlock(&s->lock);
     if (fclose(out) != 0 || failed) {
         free(text);
@@ -254,7 +207,7 @@ void metrics_sampler_complete(struct metrics_sampler *s)
         s->report = report;
     }
     s->next_look_ns = 0;
-    look(s);
+    read_newest(s);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -286,14 +239,6 @@ pp_status metrics_sampler_history(struct metrics_sampler *s, FILE *out, struct p
     return pp_metrics_history(s->live, &v, POINTS_MOST, out, err);
 }
 
-static double fact(const struct pp_metrics_view *v, const char *key)
-{
-    for (size_t i = 0; i < v->n_facts; i++)
-        if (strcmp(v->facts[i].key, key) == 0)
-            return atof(v->facts[i].value);
-    return 0;
-}
-
 static int write_moment(void *ctx, const struct pp_metrics_view *view, double utc_s)
 {
     pp_tfevents_write(view, utc_s, ctx);
@@ -305,7 +250,10 @@ pp_status metrics_sampler_events(struct metrics_sampler *s, FILE *out, char *nam
                                  struct pp_err *err)
 {
     struct pp_metrics_view v = view_of(s);
-    double began = fact(&v, "started_utc_ns") / 1e9;
+    double began = 0;
+    for (size_t i = 0; i < v.n_facts; i++)
+        if (strcmp(v.facts[i].key, "started_utc_ns") == 0)
+            began = atof(v.facts[i].value) / 1e9;
     snprintf(name, size, "events.out.tfevents.%010.0f.pipeprobe.%.0f.0", began < 1e11 ? began : 0,
              v.rank.rank >= 0 ? (double)v.rank.rank : 0);
     pp_tfevents_begin(out, began);

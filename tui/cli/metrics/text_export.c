@@ -57,16 +57,6 @@ static pp_status may_write(const char *path, int force, struct pp_err *err)
                : pp_fail(err, PP_E_EXISTS, "%s already exists; --force replaces it", path);
 }
 
-/* TensorBoard reads directories. path: of the file in it. */
-static pp_status make_directory(const char *dir, const char *name, char path[PATH_MAX], struct pp_err *err)
-{
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return pp_fail_errno(err, errno, "cannot make the directory %s", dir);
-    return (size_t)snprintf(path, PATH_MAX, "%s/%s", dir, name) < PATH_MAX
-               ? PP_OK
-               : pp_fail(err, PP_E_USAGE, "the name is too long: %s", dir);
-}
-
 pp_status metrics_export(const char *recording, const struct metrics_export_format *to, const char *out,
                          int force, struct pp_err *err)
 {
@@ -81,8 +71,13 @@ pp_status metrics_export(const char *recording, const struct metrics_export_form
     if (status == PP_OK)
         status = make_text(recording, to->kind, name, &text, &n, err);
     if (status == PP_OK && events) {
-        status = make_directory(out, name, path, err);
-        status = status == PP_OK ? may_write(path, force, err) : status;
+        /* TensorBoard reads directories. */
+        if (mkdir(out, 0777) != 0 && errno != EEXIST)
+            status = pp_fail_errno(err, errno, "cannot make the directory %s", out);
+        else if ((size_t)snprintf(path, sizeof(path), "%s/%s", out, name) >= sizeof(path))
+            status = pp_fail(err, PP_E_USAGE, "the name is too long: %s", out);
+        else
+            status = may_write(path, force, err);
         out = path;
     }
     if (status == PP_OK && !to_stdout)

@@ -4,6 +4,7 @@
 #include "probe/base/json.h"
 #include "probe/base/text.h"
 #include "report/build/build.h"
+#include "tui/cli/cli.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,10 +17,7 @@
 
 pp_status run_beside_name(const char *torch_path, int force, char *out, size_t size, struct pp_err *err)
 {
-    size_t stem = strlen(torch_path);
-    if (stem > 7 && strcmp(torch_path + stem - 7, ".sqlite") == 0)
-        stem -= 7;
-    if ((size_t)snprintf(out, size, "%.*s-pipeprobe.sqlite", (int)stem, torch_path) >= size)
+    if ((size_t)snprintf(out, size, "%.*s-pipeprobe.sqlite", pp_stem(torch_path), torch_path) >= size)
         return pp_fail(err, PP_E_USAGE, "the recording's name is too long: %s", torch_path);
     if (!force && access(out, F_OK) == 0)
         return pp_fail(

@@ -69,11 +69,9 @@ static pp_status choose_names(struct crew *k, struct pp_err *err)
 {
     char path[PATH_MAX], stem[PATH_MAX + 16];
     pp_status st = pp_recording_name(k->o->output, NULL, 1, path, sizeof(path), err);
-    size_t length = strlen(path);
     if (st != PP_OK)
         return st;
-    if (length > 7 && strcmp(path + length - 7, ".sqlite") == 0)
-        path[length - 7] = '\0';
+    path[pp_stem(path)] = '\0';
     st = name_files(k, path, err);
     for (int i = 2; st == PP_E_EXISTS && !k->o->output && i < PP_RECORDING_NAME_TRIES; i++) {
         snprintf(stem, sizeof(stem), "%s-%d", path, i);

@@ -85,18 +85,6 @@ static pp_status open_device(struct run_parts *p, const struct run_opts *o, stru
 
 /* ---- 2. the data set ---- */
 
-static int on_open_progress(void *ctx, const char *what, uint64_t done, uint64_t total)
-{
-    struct pp_progress *progress = ctx;
-    char n[32], of[32];
-    pp_text_count(n, sizeof(n), (double)done);
-    if (total)
-        pp_progress_line(progress, "%s: %s of %s", what, n, pp_text_count(of, sizeof(of), (double)total));
-    else
-        pp_progress_line(progress, "%s: %s", what, n);
-    return interrupt_asked();
-}
-
 /* Whether one of the words of a list is the name. */
 static int has_word(const char *words, const char *name)
 {
@@ -153,7 +141,7 @@ static pp_status open_dataset(struct run_parts *p, const struct run_request *ask
                                       .read_faults = pp_faults_reads(p->faults),
                                       .cache = o->cache ? &cache : NULL,
                                       .model = p->model,
-                                      .progress = on_open_progress,
+                                      .progress = pp_progress_opening,
                                       .progress_ctx = progress};
     uint64_t began = pp_now_ns();
     pp_http_set_timeout(o->remote_timeout);

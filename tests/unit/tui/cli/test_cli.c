@@ -2,7 +2,6 @@
  * read back through files. */
 #include "tui/cli/cli.h"
 #include "probe/dataset/format.h"
-#include "tui/cli/help.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The hint of attach follows from what was seen, and the command lines it and exec print can be pasted. */
 #include "tui/cli/attach/attach_words.h"
 #include "tui/cli/exec/exec_words.h"
-#include "tui/cli/shell_words.h"
+#include "tui/cli/cli.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
