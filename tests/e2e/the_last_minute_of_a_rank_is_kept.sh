@@ -100,7 +100,7 @@ refuses "digests of two jobs" 2 "mixed/job-rank0001.digest is of job job and mix
 refuses "a run that is no rank" 2 "--digest-to is for the ranks of a job" "$PP" run --synthetic n=100 --steps 5 --digest-to shared -o x.sqlite -q
 mkdir taken && echo mine >taken/x-rank0000.digest
 RANK=0 WORLD_SIZE=2 run "$PP" run --synthetic n=400,size=32x32 --steps 20 --workers 1 --digest-to taken -o x.sqlite -q
-like "a file that is no digest is not replaced" "$(cat taken/x-rank0000.digest) $(cat "$ERR")" "^mine digest +no digest: taken/x-rank0000.digest is there"
+like "a file that is no digest is not replaced" "$(cat taken/x-rank0000.digest) $(cat "$ERR")" "^mine digest +cannot write the digest: taken/x-rank0000.digest exists"
 RANK=0 WORLD_SIZE=2 run "$PP" run --synthetic n=400,size=32x32 --steps 20 --workers 1 --digest-to nowhere/deep -o y.sqlite -q
 like "a directory that cannot be made ends no run" "$rc $(cat "$ERR")" "^[03] digest +no digest in nowhere/deep: No such file"
 RANK=1 WORLD_SIZE=2 run "$PP" exec -o z.sqlite --digest-to of_exec -- true

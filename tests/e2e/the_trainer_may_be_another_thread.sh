@@ -87,5 +87,5 @@ EOT
 run timeout 240 "$PP" exec --force -o "$R" -- "$PYTHON" "$T/boxed.py"
 is "another way to hand over: exit status" "$rc" 0
 is "another way to hand over: nobody's wait is the trainer's" "$(sql "$R" "SELECT count(*) FROM v_span WHERE phase IN ('data_wait', 'step')")" 0
-like "another way to hand over: said" "$(cat "$ERR")" "no verdict: another thread takes the batches"
+like "another way to hand over: said" "$(cat "$ERR")" "no verdict: a helper thread reads the DataLoader"
 done_testing

@@ -193,7 +193,7 @@ static pp_status make_recording(struct attach_enter *e, const struct attach_rows
     if (words)
         pp_shell_words(words, line + head, sizeof(line) - (size_t)head);
     free(words);
-    return exec_record_start(&e->record, line, err);
+    return pp_recording_start(e->record.recording, line, err);
 }
 
 static void remove_scripts(const struct attach_enter *e)

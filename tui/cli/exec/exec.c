@@ -6,7 +6,6 @@
 #include "tui/cli/exec/exec_python.h"
 #include "tui/cli/exec/exec_ranks.h"
 #include "tui/cli/exec/exec_record.h"
-#include "tui/cli/exec/exec_session.h"
 #include "tui/cli/exec/exec_words.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/shipped.h"
@@ -14,8 +13,11 @@
 #include "collectors/attach/launch.h"
 #include "collectors/attach/rank_session.h"
 #include "probe/base/err.h"
+#include "probe/base/json.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -116,32 +118,17 @@ static void make_environment(struct surroundings *s, const struct pp_identity *r
         s->env[n++] = s->python.set_preload;
 }
 
-static const char *join_command_line(char *const *argv, char *text, size_t size)
-{
-    size_t n = (size_t)snprintf(text, size, "pipeprobe exec --");
-    for (; *argv && n < size - 1; argv++)
-        n += (size_t)snprintf(text + n, size - n, " %s", *argv);
-    return text;
-}
-
-/* What the recording cannot know, under the names that `run` stores it. */
-static void store_told(struct pp_store *store, const struct options *o)
-{
-    const struct {
-        const char *key, *unit;
-        int64_t value;
-    } told[] = {{"workers", "threads", o->workers},
-                {"batch_size", "samples", o->batch_size},
-                {"prefetch", "batches", o->prefetch}};
-    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
-        if (told[i].value)
-            pp_store_meta_num(store, "config", told[i].key, (double)told[i].value, told[i].unit);
-}
-
 static void store_config(void *ctx, struct pp_store *store)
 {
     const struct surroundings *s = ctx;
     const struct options *o = s->options;
+    const struct {
+        const char *key, *unit;
+        int64_t value;
+    } told[] = {/* what the recording cannot know, under the names that `run` stores it */
+                {"workers", "threads", o->workers},
+                {"batch_size", "samples", o->batch_size},
+                {"prefetch", "batches", o->prefetch}};
     char text[4096] = "";
     size_t n = 0;
     for (int i = 0; i < o->maps.n && n < sizeof(text) - 1; i++)
@@ -149,7 +136,9 @@ static void store_config(void *ctx, struct pp_store *store)
     pp_store_meta_text(store, "config", "source", "nvtx");
     pp_store_meta_text(store, "config", "python_program",
                        exec_words_is_python(s->program) ? "true" : "false");
-    store_told(store, o);
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+        if (told[i].value)
+            pp_store_meta_num(store, "config", told[i].key, (double)told[i].value, told[i].unit);
     pp_store_meta_text(store, "config", "map", o->maps.n ? text : "none");
     pp_store_meta_num(store, "config", "map_rows", (double)s->map_rows, "rows");
     pp_store_meta_num(store, "config", "ring_spans", (double)o->ring_spans, "spans");
@@ -163,10 +152,56 @@ static void add_to_digest(void *ctx, const char *path)
     digest_beside_add(&((struct surroundings *)ctx)->digest, path);
 }
 
-/* Of many ranks the first one speaks for all, and the others only of what they lost. */
-static int is_one_of_many(const struct exec_record *r)
+/* ---- --serve: a recording for a process that goes on before and after it, as a notebook does. It starts us,
+ * reads where the session is, joins, leaves, and says so on our standard input. ---- */
+
+#define LOOK_MS 200 /* at signals, and whether the process that started us is still there */
+
+/* One line of JSON on standard output:
+ * {"schema":"pipeprobe.session/1","recording":FILE,"session":DIRECTORY,"hooks":DIRECTORY,"reads":FILE},
+ * absolute; hooks and reads are null where there are none. 0, or 125 and a sentence. */
+static int print_session(const struct exec_record *r, const struct exec_python *python, struct pp_err *err)
 {
-    return r->rank.launcher && r->rank.world_size > 1;
+    char recording[PATH_MAX], session[PATH_MAX];
+    struct pp_json j;
+    if (!realpath(r->path, recording) || !realpath(pp_recording_rings_dir(r->recording), session)) {
+        pp_fail_errno(err, errno, "the session of %s was removed", r->path);
+        return PP_LAUNCH_FAILED;
+    }
+    pp_json_begin(&j, stdout, 0);
+    pp_json_object(&j);
+    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.session/1");
+    pp_json_key(&j, "recording"), pp_json_str(&j, recording);
+    pp_json_key(&j, "session"), pp_json_str(&j, session);
+    pp_json_key(&j, "hooks"), pp_json_str(&j, *python->hooks ? python->hooks : NULL);
+    pp_json_key(&j, "reads"), pp_json_str(&j, *python->reads ? python->reads : NULL);
+    pp_json_object_end(&j);
+    if (pp_json_end(&j) == 0 && fflush(stdout) == 0)
+        return 0;
+    pp_fail_errno(err, errno, "cannot write to standard output");
+    return PP_LAUNCH_FAILED;
+}
+
+/* Until standard input has a byte or ends, the process that started us has gone, or a signal of
+ * pp_launch_begin comes, which goes into l->signalled; SIGCHLD is no order to end. 0. */
+static int wait_for_session(struct pp_launch *l)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    pid_t parent = getppid();
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    siginfo_t info;
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+        sigaddset(&set, ends[i]);
+    while (!l->signalled && getppid() == parent) {
+        int ready = poll(&in, 1, LOOK_MS);
+        if (ready > 0 || (ready < 0 && errno != EINTR))
+            break;
+        int sig = sigtimedwait(&set, &info, &(struct timespec){0});
+        l->signalled = sig > 0 ? sig : 0;
+    }
+    return 0;
 }
 
 /* ---- the command ---- */
@@ -197,7 +232,10 @@ static pp_status begin_recording(struct exec_record *rec, struct surroundings *s
         exec_python_prepare(&s->python, s->program[0], !o->no_reads);
         make_environment(s, &rec->rank);
         store_config(s, pp_recording_store(rec->recording));
-        st = exec_record_start(rec, join_command_line(s->program, s->line, sizeof(s->line)), err);
+        size_t n = (size_t)snprintf(s->line, sizeof(s->line), "pipeprobe exec --");
+        for (char *const *word = s->program; *word && n < sizeof(s->line) - 1; word++)
+            n += (size_t)snprintf(s->line + n, sizeof(s->line) - n, " %s", *word);
+        st = pp_recording_start(rec->recording, s->line, err);
     }
     if (st != PP_OK)
         exec_record_abandon(rec);
@@ -220,44 +258,11 @@ static pp_status begin_recording(struct exec_record *rec, struct surroundings *s
     return st;
 }
 
-/* What was typed as the output cannot be a file's name anywhere. */
-static int is_no_name(const char *output)
-{
-    return output && (strcmp(output, "-") == 0 || strlen(output) > PATH_MAX - 64);
-}
-
-/* Where the recording goes, or that there is none: also with --quiet, for the file is not where it was asked
- * for. */
-static void say_where(const struct options *o, const struct exec_record *rec, const struct surroundings *s,
-                      const char *program, const struct pp_err *unrecorded)
-{
-    if (!rec->recording)
-        exec_say("%s runs unrecorded: %s", program, unrecorded->text);
-    else if (*rec->taken)
-        exec_say("%s already exists, so this recording is %s; --force replaces a file", rec->taken,
-                 rec->path);
-    if (!rec->recording || o->quiet)
-        return;
-    if (s->next)
-        exec_say("NVTX_INJECTION64_PATH is set to %s; both it and pipeprobe get the calls", s->next);
-    if (s->nested)
-        exec_say("inside another pipeprobe exec; this one records, the outer one gets no calls of %s",
-                 program);
-}
-
-static void start_metrics(const struct options *o, const struct exec_record *rec, struct surroundings *s)
-{
-    struct metrics_opts metrics = o->metrics;
-    struct metrics_of_rank own;
-    metrics_opts_for_rank(&metrics, &rec->rank, &own);
-    metrics_beside_start(&s->metrics, &metrics, rec->path, "pipeprobe exec: ", o->quiet);
-}
-
 /* Everything up to the program's start. 0, or the exit code after a message. Only what was typed wrong, and a
  * program that cannot be started, keep it from starting: where nothing can be recorded it runs all the same,
  * and unrecorded says why. */
-static int start(const struct options *o, char *const *program, struct exec_record *rec,
-                 struct surroundings *s, struct pp_launch *launch, struct pp_err *unrecorded)
+static int start_program(const struct options *o, char *const *program, struct exec_record *rec,
+                         struct surroundings *s, struct pp_launch *launch, struct pp_err *unrecorded)
 {
     struct pp_err err;
     pp_err_clear(&err);
@@ -271,16 +276,32 @@ static int start(const struct options *o, char *const *program, struct exec_reco
         st = begin_recording(rec, s, unrecorded);
     else
         code = failed_before(&err);
-    if (!code && st == PP_E_USAGE && is_no_name(o->output))
+    int no_name = o->output && (strcmp(o->output, "-") == 0 || strlen(o->output) > PATH_MAX - 64);
+    if (!code && st == PP_E_USAGE && no_name) /* it cannot be a file's name anywhere */
         code = failed_before(unrecorded);
     if (!code && o->serve && !rec->recording)
         code = failed_before(unrecorded);
     if (code)
         return code;
-    say_where(o, rec, s, program[0], unrecorded);
-    if (rec->recording)
-        start_metrics(o, rec, s);
-    code = o->serve ? exec_session_print(rec, &s->python, &err)
+    /* Where the recording goes, or that there is none: also with --quiet, for the file is not where it was
+     * asked for. */
+    if (!rec->recording)
+        exec_say("%s runs unrecorded: %s", program[0], unrecorded->text);
+    else if (*rec->taken)
+        exec_say("%s already exists, so this recording is %s; --force replaces a file", rec->taken,
+                 rec->path);
+    if (rec->recording && !o->quiet && s->next)
+        exec_say("NVTX_INJECTION64_PATH is set to %s; both it and pipeprobe get the calls", s->next);
+    if (rec->recording && !o->quiet && s->nested)
+        exec_say("inside another pipeprobe exec; this one records, the outer one gets no calls of %s",
+                 program[0]);
+    if (rec->recording) {
+        struct metrics_opts metrics = o->metrics;
+        struct metrics_of_rank own;
+        metrics_opts_for_rank(&metrics, &rec->rank, &own);
+        metrics_beside_start(&s->metrics, &metrics, rec->path, "pipeprobe exec: ", o->quiet);
+    }
+    code = o->serve ? print_session(rec, &s->python, &err)
                     : pp_launch_start(launch, program, rec->recording ? s->env : NULL, &err);
     if (code) {
         exec_ranks_stop(s->ranks);
@@ -292,22 +313,6 @@ static int start(const struct options *o, char *const *program, struct exec_reco
     return code;
 }
 
-/* Those that got a recording of their own. What the launcher itself recorded, mostly nothing, is in exec's.
- */
-static void end_ranks(const struct options *o, const struct surroundings *s, int exit_code, int signalled)
-{
-    const char *outcome = signalled ? "interrupted" : exit_code ? "failed" : "finished";
-    struct pp_err err;
-    pp_err_clear(&err);
-    for (size_t i = 0; i < exec_ranks_count(s->ranks); i++)
-        if (exec_record_end(exec_ranks_record(s->ranks, i), -1, outcome, &err) != PP_OK)
-            pp_cli_fail(&pp_cmd_exec, &err);
-    if (!o->quiet && exec_ranks_trouble(s->ranks))
-        exec_say("a rank got no recording of its own: %s", exec_ranks_trouble(s->ranks));
-    if (!o->quiet && exec_ranks_count(s->ranks))
-        exec_words_job(s->ranks);
-}
-
 /* After the program's end. */
 static void end_recording(const struct options *o, char *const *program, struct exec_record *rec,
                           struct surroundings *s, int exit_code, int signalled)
@@ -317,7 +322,17 @@ static void end_recording(const struct options *o, char *const *program, struct 
     exec_ranks_stop(s->ranks);
     if (exec_ranks_count(s->ranks)) {
         uint64_t own = exec_record_stop(rec);
-        end_ranks(o, s, exit_code, signalled);
+        /* Those that got a recording of their own. What the launcher itself recorded, mostly nothing, is in
+         * exec's.
+         */
+        const char *outcome = signalled ? "interrupted" : exit_code ? "failed" : "finished";
+        for (size_t i = 0; i < exec_ranks_count(s->ranks); i++)
+            if (exec_record_end(exec_ranks_record(s->ranks, i), -1, outcome, &err) != PP_OK)
+                pp_cli_fail(&pp_cmd_exec, &err);
+        if (!o->quiet && exec_ranks_trouble(s->ranks))
+            exec_say("a rank got no recording of its own: %s", exec_ranks_trouble(s->ranks));
+        if (!o->quiet)
+            exec_words_job(s->ranks);
         if (!own) { /* all that there is is the ranks' */
             metrics_beside_end(&s->metrics);
             exec_record_abandon(rec);
@@ -330,7 +345,8 @@ static void end_recording(const struct options *o, char *const *program, struct 
     digest_beside_finish(&s->digest);
     if (st != PP_OK)
         pp_cli_fail(&pp_cmd_exec, &err);
-    int many = is_one_of_many(rec);
+    /* Of many ranks the first one speaks for all, and the others only of what they lost. */
+    int many = rec->rank.launcher && rec->rank.world_size > 1;
     if (!o->quiet && !pp_recording_lost(rec->recording) &&
         (!many || !rec->rank.rank || rec->totals.dropped || rec->totals.ringless))
         exec_words_totals(rec, program, *s->python.hooks != '\0');
@@ -342,34 +358,28 @@ static void end_recording(const struct options *o, char *const *program, struct 
     digest_beside_end(&s->digest, o->quiet);
 }
 
-/* The program has started, with the limit that we had. A rank's recording takes some 20 descriptors. */
-static void raise_file_limit(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-        files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files);
-    }
-}
-
 static int run_program(const struct options *o, char *const *program)
 {
     struct exec_record rec = {0};
     struct surroundings *s = calloc(1, sizeof(*s));
     struct pp_launch launch;
+    struct rlimit files;
     struct pp_err unrecorded;
     pp_err_clear(&unrecorded);
-    if (s)
-        *s = (struct surroundings){.options = o, .program = program};
     if (!s) {
         pp_fail(&unrecorded, PP_E_NO_MEMORY, "no memory");
         return failed_before(&unrecorded);
     }
+    *s = (struct surroundings){.options = o, .program = program};
     pp_launch_begin(&launch); /* before the drain's thread, which is not to take signals */
-    int code = start(o, program, &rec, s, &launch, &unrecorded);
+    int code = start_program(o, program, &rec, s, &launch, &unrecorded);
     if (!code) {
-        raise_file_limit();
-        code = o->serve ? exec_session_wait(&launch) : pp_launch_wait(&launch);
+        /* It has started with the limit that we had; a rank's recording takes some 20 descriptors. */
+        if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+            files.rlim_cur = files.rlim_max;
+            (void)setrlimit(RLIMIT_NOFILE, &files);
+        }
+        code = o->serve ? wait_for_session(&launch) : pp_launch_wait(&launch);
         if (rec.recording)
             end_recording(o, program, &rec, s, o->serve ? -1 : code, launch.signalled);
         else
@@ -391,40 +401,25 @@ static int exec_main(int argc, char **argv)
 {
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    const char **operands = (const char **)argv;
     struct pp_err err;
-    int own = 1, n_operands = 0, code;
+    int own = 1, n;
     while (own < argc && strcmp(argv[own], "--") != 0)
         own++;
-    pp_err_clear(&err);
-    if (!operands) {
-        pp_fail(&err, PP_E_NO_MEMORY, "no memory");
-        code = failed_before(&err);
-        goto out;
-    }
     char *kept = own < argc ? argv[own] : NULL;
     if (kept)
         argv[own] = NULL;
-    code = pp_cli_parse(&pp_cmd_exec, &set, own, argv, operands, &n_operands);
-    if (kept)
-        argv[own] = kept;
-    if (code >= 0) {
-        code = code ? PP_LAUNCH_FAILED : 0;
-    } else if (n_operands || own + 1 >= argc) {
-        if (n_operands)
-            pp_fail(&err, PP_E_USAGE, "write -- before the program: pipeprobe exec -- %s ...", operands[0]);
-        else
-            pp_fail(&err, PP_E_USAGE,
-                    "no program given: write it after --: pipeprobe exec -- python3 train.py");
-        code = failed_before(&err);
-    } else if (metrics_opts_check(&o.metrics, &err) != PP_OK) {
-        code = failed_before(&err);
-    } else {
-        code = run_program(&o, argv + own + 1);
-    }
-out:
-    free(operands);
-    return code;
+    int code = pp_cli_parse(&pp_cmd_exec, &set, own, argv, operands, &n);
+    if (code >= 0)
+        return code ? PP_LAUNCH_FAILED : 0;
+    pp_err_clear(&err);
+    if (n)
+        pp_fail(&err, PP_E_USAGE, "write -- before the program: pipeprobe exec -- %s ...", operands[0]);
+    else if (!kept || own + 1 >= argc)
+        pp_fail(&err, PP_E_USAGE, "no program given: write it after --: pipeprobe exec -- python3 train.py");
+    else
+        (void)metrics_opts_check(&o.metrics, &err);
+    return err.code != PP_OK ? failed_before(&err) : run_program(&o, argv + own + 1);
 }
 
 const struct pp_command pp_cmd_exec = {

@@ -14,7 +14,7 @@
 /* ---- where they lie: beside the program, where a build leaves them, or where an installation puts them ----
  */
 
-static void find(const char *const *places, size_t n, const char *probe, char *out, size_t size)
+static void find_beside(const char *const *places, size_t n, const char *probe, char *out, size_t size)
 {
     char self[PATH_MAX], path[PATH_MAX], whole[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -55,12 +55,6 @@ static int wants_to_be_first(const char *program)
     return found;
 }
 
-/* The loader splits LD_PRELOAD at spaces and colons. */
-static int can_be_preloaded(const char *path)
-{
-    return *path && !strpbrk(path, " :");
-}
-
 void exec_python_prepare(struct exec_python *p, const char *program, int with_reads)
 {
     static const char *const hooks[] = {"python/attach", "../lib/pipeprobe/python/attach",
@@ -69,12 +63,12 @@ void exec_python_prepare(struct exec_python *p, const char *program, int with_re
                                         "../lib64/libpipeprobe_reads.so"};
     const char *path = getenv("PYTHONPATH"), *preload = getenv("LD_PRELOAD");
     *p = (struct exec_python){0};
-    find(hooks, sizeof(hooks) / sizeof(hooks[0]), "/_pipeprobe.abi3.so", p->hooks, sizeof(p->hooks));
+    find_beside(hooks, sizeof(hooks) / sizeof(hooks[0]), "/_pipeprobe.abi3.so", p->hooks, sizeof(p->hooks));
     if (!*p->hooks)
         return;
     if (with_reads && !wants_to_be_first(program))
-        find(reads, sizeof(reads) / sizeof(reads[0]), "", p->reads, sizeof(p->reads));
-    if (!can_be_preloaded(p->reads))
+        find_beside(reads, sizeof(reads) / sizeof(reads[0]), "", p->reads, sizeof(p->reads));
+    if (strpbrk(p->reads, " :")) /* where the loader splits LD_PRELOAD */
         p->reads[0] = '\0';
     if (asprintf(&p->set_path, "PYTHONPATH=%s%s%s", p->hooks, path && *path ? ":" : "", path ? path : "") < 0)
         p->set_path = NULL;

@@ -4,6 +4,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
+#include "tui/cli/cli.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -17,7 +18,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SUFFIX ".sqlite"
 #define LOOK_MS 1000    /* beside what inotify says */
 #define LOOK_OFTEN_MS 5 /* in place of it */
 
@@ -39,7 +39,7 @@ struct exec_ranks {
 
 /* ---- one rank ---- */
 
-static struct exec_record *find(struct exec_ranks *x, const struct pp_identity *id)
+static struct exec_record *find_rank(struct exec_ranks *x, const struct pp_identity *id)
 {
     char key[PP_RANK_KEY], other[PP_RANK_KEY];
     struct exec_record *found = NULL;
@@ -51,56 +51,45 @@ static struct exec_record *find(struct exec_ranks *x, const struct pp_identity *
     return found;
 }
 
-/* Under the launcher all ranks have one parent, which began when exec did: a job without a name is called as
- * exec's own recording is. */
-static const char *output_of(const struct exec_ranks *x, const struct pp_identity *id)
-{
-    return x->opts.output || *id->job ? x->opts.output : x->names;
-}
-
-static pp_status begin(struct exec_ranks *x, struct exec_record *r, struct pp_err *err)
+static pp_status add_rank(struct exec_ranks *x, const struct pp_identity *id, int64_t pid,
+                          struct exec_record **out, struct pp_err *err)
 {
     const struct exec_ranks_opts *o = &x->opts;
-    r->gpu_records = o->above->gpu_records;
-    pp_status st = exec_record_create(r, output_of(x, &r->rank), o->force, o->ring_spans, o->map_text, err);
-    if (st != PP_OK)
-        return st;
-    o->config(o->ctx, pp_recording_store(r->recording));
-    st = exec_record_start(r, o->command_line, err);
-    if (st != PP_OK)
-        exec_record_abandon(r);
-    else
-        o->begun(o->ctx, r->path);
-    return st;
-}
-
-static pp_status add(struct exec_ranks *x, const struct pp_identity *id, int64_t pid,
-                     struct exec_record **out, struct pp_err *err)
-{
     struct exec_record *r = x->n < EXEC_RANKS_MAX ? calloc(1, sizeof(*r)) : NULL;
     if (!r)
         return pp_fail(err, PP_E_NO_MEMORY, "there is no room for more than %zu ranks", x->n);
     r->rank = *id;
-    pp_status st = begin(x, r, err);
+    r->gpu_records = o->above->gpu_records;
+    /* Under the launcher all ranks have one parent, which began when exec did: a job without a name is called
+     * as exec's own recording is. */
+    const char *output = o->output || *id->job ? o->output : x->names;
+    pp_status st = exec_record_create(r, output, o->force, o->ring_spans, o->map_text, err);
     if (st == PP_OK) {
-        x->process[x->n] = pid > 0 && pid <= INT32_MAX ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
-        *out = x->rank[x->n++] = r;
-    } else {
-        free(r);
+        o->config(o->ctx, pp_recording_store(r->recording));
+        st = pp_recording_start(r->recording, o->command_line, err);
+        if (st != PP_OK)
+            exec_record_abandon(r);
     }
-    return st;
+    if (st != PP_OK) {
+        free(r);
+        return st;
+    }
+    o->begun(o->ctx, r->path);
+    x->process[x->n] = pid > 0 && pid <= INT32_MAX ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
+    *out = x->rank[x->n++] = r;
+    return PP_OK;
 }
 
 /* ---- answering ---- */
 
-static void trouble(struct exec_ranks *x, const struct pp_err *err)
+static void note_trouble(struct exec_ranks *x, const struct pp_err *err)
 {
     if (x->trouble.code == PP_OK)
         x->trouble = *err;
 }
 
 /* One that can have no recording of its own is told exec's, so that it does not wait. */
-static void answer(void *ctx, const struct pp_rank_file *f)
+static void answer_rank(void *ctx, const struct pp_rank_file *f)
 {
     struct exec_ranks *x = ctx;
     struct pp_identity id;
@@ -109,32 +98,19 @@ static void answer(void *ctx, const struct pp_rank_file *f)
     if (!pp_rank_file_identity(f, &id))
         return;
     pp_err_clear(&err);
-    struct exec_record *r = find(x, &id);
-    pp_status st = r ? PP_OK : add(x, &id, f->pid, &r, &err);
+    struct exec_record *r = find_rank(x, &id);
+    pp_status st = r ? PP_OK : add_rank(x, &id, f->pid, &r, &err);
     if (st == PP_OK && !realpath(pp_recording_rings_dir(r->recording), own))
         st = pp_fail(&err, PP_E_SYSTEM, "the session directory %s was removed",
                      pp_recording_rings_dir(r->recording));
     if (st != PP_OK) {
-        trouble(x, &err);
+        note_trouble(x, &err);
         memcpy(own, x->dir, sizeof(own));
     }
     pp_rank_key(&id, key, sizeof(key));
     snprintf(path, sizeof(path), "%s/" PP_RANK_SESSION_PREFIX "%s", x->dir, key);
     if (pp_io_write_atomic(path, own, strlen(own), &err) != PP_OK)
-        trouble(x, &err);
-}
-
-/* Those whose processes have ended since the last look have one time: which of them was first is not known.
- */
-static void note_ends(struct exec_ranks *x, const struct pollfd *process)
-{
-    uint64_t now = pp_now_ns();
-    for (size_t i = 0; i < x->n; i++)
-        if (x->process[i] >= 0 && process[i].fd == x->process[i] && process[i].revents) {
-            x->ended_ns[i] = now;
-            close(x->process[i]);
-            x->process[i] = -1;
-        }
+        note_trouble(x, &err);
 }
 
 static void *serve(void *arg)
@@ -149,23 +125,24 @@ static void *serve(void *arg)
         fds[1] = (struct pollfd){.fd = x->changes, .events = POLLIN};
         for (size_t i = 0; i < x->n; i++)
             fds[2 + i] = (struct pollfd){.fd = x->process[i], .events = POLLIN};
-        if (poll(fds, 2 + x->n, x->changes >= 0 ? LOOK_MS : LOOK_OFTEN_MS) > 0)
-            note_ends(x, fds + 2);
+        (void)poll(fds, 2 + x->n, x->changes >= 0 ? LOOK_MS : LOOK_OFTEN_MS); /* else nothing has happened */
+        uint64_t now = pp_now_ns(); /* of all that ended since the last look: which was first is not known */
+        for (size_t i = 0; i < x->n; i++)
+            if (fds[2 + i].revents) {
+                x->ended_ns[i] = now;
+                close(x->process[i]);
+                x->process[i] = -1;
+            }
         goes_on = !fds[0].revents;
         while (goes_on && fds[1].revents && read(x->changes, events, sizeof(events)) > 0) {
         }
         if (goes_on)
-            pp_rank_files_take(x->dir, answer, x);
+            pp_rank_files_take(x->dir, answer_rank, x);
     }
     return NULL;
 }
 
 /* ---- which rank ended first ---- */
-
-static int of_one_job(const struct pp_identity *a, const struct pp_identity *b)
-{
-    return a->attempt == b->attempt && strcmp(a->job, b->job) == 0;
-}
 
 /* A process that is still there ends later than now. */
 static void find_first(struct exec_ranks *x)
@@ -175,7 +152,8 @@ static void find_first(struct exec_ranks *x)
         uint64_t next = 0;
         int first = x->ended_ns[i] != 0;
         for (size_t k = 0; k < x->n && first; k++) {
-            if (k == i || !of_one_job(&x->rank[i]->rank, &x->rank[k]->rank))
+            const struct pp_identity *a = &x->rank[i]->rank, *b = &x->rank[k]->rank;
+            if (k == i || a->attempt != b->attempt || strcmp(a->job, b->job) != 0)
                 continue;
             uint64_t end = x->process[k] >= 0 ? now : x->ended_ns[k];
             first = end > x->ended_ns[i];
@@ -187,15 +165,6 @@ static void find_first(struct exec_ranks *x)
 
 /* ---- the whole ---- */
 
-static void name_directory(struct exec_ranks *x)
-{
-    const char *path = x->opts.above->path;
-    size_t n = strlen(path), end = sizeof(SUFFIX) - 1;
-    if (n > end && strcmp(path + n - end, SUFFIX) == 0)
-        n -= end;
-    snprintf(x->names, sizeof(x->names), "%.*s/", (int)(n < PATH_MAX - 2 ? n : PATH_MAX - 2), path);
-}
-
 struct exec_ranks *exec_ranks_start(const struct exec_ranks_opts *opts)
 {
     struct exec_ranks *x = calloc(1, sizeof(*x));
@@ -205,7 +174,9 @@ struct exec_ranks *exec_ranks_start(const struct exec_ranks_opts *opts)
     x->end = eventfd(0, EFD_CLOEXEC);
     x->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     pp_err_clear(&x->trouble);
-    name_directory(x);
+    int stem = pp_stem(opts->above->path);
+    snprintf(x->names, sizeof(x->names), "%.*s/", stem < PATH_MAX - 2 ? stem : PATH_MAX - 2,
+             opts->above->path);
     int found = realpath(pp_recording_rings_dir(opts->above->recording), x->dir) != NULL;
     if (found && x->changes >= 0 && inotify_add_watch(x->changes, x->dir, IN_MOVED_TO) < 0) {
         close(x->changes);

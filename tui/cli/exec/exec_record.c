@@ -40,11 +40,6 @@ static void clear_session_dir(struct exec_record *r)
     unlink(map_path(r).text);
 }
 
-static pp_status write_map(const struct exec_record *r, const char *text, struct pp_err *err)
-{
-    return *text ? pp_io_write_atomic(map_path(r).text, text, strlen(text), err) : PP_OK;
-}
-
 /* ---- beginning ---- */
 
 /* r->path is taken: run.sqlite becomes run-2.sqlite, run-3.sqlite, ... What is no file is not avoided. */
@@ -92,43 +87,32 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
     clear_session_dir(r); /* of a run that was killed */
     r->unhooked[0] = '\0';
     r->totals.loading = 0;
-    st = write_map(r, map_text, err);
+    st = *map_text ? pp_io_write_atomic(map_path(r).text, map_text, strlen(map_text), err) : PP_OK;
     if (st != PP_OK)
         exec_record_abandon(r);
     return st;
 }
 
-pp_status exec_record_start(struct exec_record *r, const char *command_line, struct pp_err *err)
-{
-    return pp_recording_start(r->recording, command_line, err);
-}
-
 /* ---- the end ---- */
-
-/* A process that took batches has a thread of the trainer's lane. Of a job, a handful have. */
-static unsigned count_trainers(const struct pp_session *s)
-{
-    enum { MOST = 64 };
-    int64_t seen[MOST];
-    unsigned n = 0;
-    struct pp_ring_info info;
-    for (uint32_t i = 0, threads = pp_session_threads(s); i < threads && n < MOST; i++) {
-        unsigned k = 0;
-        pp_session_ring_info(s, i, &info);
-        while (k < n && seen[k] != info.pid)
-            k++;
-        if (info.lane == PP_LANE_TRAINER && info.recorded && k == n)
-            seen[n++] = info.pid;
-    }
-    return n;
-}
 
 uint64_t exec_record_stop(struct exec_record *r)
 {
+    enum { MOST_TRAINERS = 64 };
+    int64_t seen[MOST_TRAINERS];
+    struct pp_ring_info info;
     struct pp_session *session = pp_recording_session(r->recording);
     r->totals.threads = pp_session_threads(session);
     r->totals.ringless = pp_session_unregistered(session);
-    r->totals.trainers = count_trainers(session);
+    /* A process that took batches has a thread of the trainer's lane. Of a job, a handful have. */
+    r->totals.trainers = 0;
+    for (uint32_t i = 0; i < r->totals.threads && r->totals.trainers < MOST_TRAINERS; i++) {
+        unsigned k = 0;
+        pp_session_ring_info(session, i, &info);
+        while (k < r->totals.trainers && seen[k] != info.pid)
+            k++;
+        if (info.lane == PP_LANE_TRAINER && info.recorded && k == r->totals.trainers)
+            seen[r->totals.trainers++] = info.pid;
+    }
     const struct pp_drain_stats *drained = pp_recording_stop(r->recording);
     r->totals.spans = drained->spans;
     r->totals.dropped = drained->dropped;

@@ -24,11 +24,10 @@ struct exec_record {
 
 /* Makes the file and, beside it, the session "PATH.rings" for ring_spans spans a thread, with map_text (may
  * be empty) in it. The name is output, or one of our own choice; where output exists and is not to be
- * replaced, the next free one beside it. On failure nothing is left. */
+ * replaced, the next free one beside it. On failure nothing is left. Once pp_recording_start has started its
+ * drain, the program may begin. */
 pp_status exec_record_create(struct exec_record *r, const char *output, int force, size_t ring_spans,
                              const char *map_text, struct pp_err *err);
-/* Starts the drain: the program may begin. */
-pp_status exec_record_start(struct exec_record *r, const char *command_line, struct pp_err *err);
 /* Stops the drain: how many spans were recorded. */
 uint64_t exec_record_stop(struct exec_record *r);
 /* Stops the drain and finishes the file. exit_code is the program's, -1: it goes on; outcome: "finished" or

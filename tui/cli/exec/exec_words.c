@@ -126,7 +126,7 @@ int exec_words_advice(char *const *program, char *text, size_t size, const char 
 
 /* ---- what was recorded ---- */
 
-static void say_nothing_reported(const struct exec_record *r, char *const *program, int with_hooks)
+static void explain_silence(const struct exec_record *r, char *const *program, int with_hooks)
 {
     char advice[1024];
     const char *why;
@@ -149,32 +149,24 @@ static void say_nothing_reported(const struct exec_record *r, char *const *progr
             program[0], r->path);
 }
 
-static void say_no_spans(const struct exec_record *r, const char *program)
-{
-    if (r->totals.with_loader)
-        exec_say(
-            "%s used no DataLoader and made no NVTX call, so %s has no spans; measure PyTorch's DataLoader on "
-            "the data, pipeprobe run --loader pytorch DATASET, or annotate data_wait and step "
-            "(docs/guide/recording-your-own-job.md)",
-            program, r->path);
-    else
-        exec_say(
-            "%s did not import torch.utils.data and made no NVTX call, so %s has no spans; record a job that "
-            "uses PyTorch's DataLoader, or annotate data_wait and step "
-            "(docs/guide/recording-your-own-job.md)",
-            program, r->path);
-}
-
 void exec_words_totals(const struct exec_record *r, char *const *program, int with_hooks)
 {
     const struct exec_totals *t = &r->totals;
     char spans[32], dropped[32], processes[48] = "";
     if (!t->processes && !t->spans) {
-        say_nothing_reported(r, program, with_hooks);
+        explain_silence(r, program, with_hooks);
         return;
     }
     if (!t->spans && t->hooked) {
-        say_no_spans(r, program[0]);
+        exec_say(
+            t->with_loader
+                ? "%s used no DataLoader and made no NVTX call, so %s has no spans; measure PyTorch's DataLoader on "
+                  "the data, pipeprobe run --loader pytorch DATASET, or annotate data_wait and step "
+                  "(docs/guide/recording-your-own-job.md)"
+                : "%s did not import torch.utils.data and made no NVTX call, so %s has no spans; record a job that "
+                  "uses PyTorch's DataLoader, or annotate data_wait and step "
+                  "(docs/guide/recording-your-own-job.md)",
+            program[0], r->path);
         return;
     }
     if (t->processes) /* those with NVTX calls; a program that uses the C API has none */
@@ -219,8 +211,8 @@ void exec_words_verdict(const struct exec_record *r, FILE *out)
         exec_say("no verdict: %s", err.text);
     else if (r->totals.loading && !r->totals.trainers) /* no process has a thread of its lane */
         exec_say(
-            "no verdict: another thread takes the batches than the one that trains, and they do not come to it "
-            "through a queue of the module queue or a future: how long it waits for them was not seen");
+            "no verdict: a helper thread reads the DataLoader and hands batches over in a way that pipeprobe does "
+            "not record (supported: queue.Queue, Future)");
     else if (r->totals.loading && !has_phase(report, PP_PHASE_STEP))
         exec_say(
             "no verdict: the job took no second batch of its DataLoader, and a step is what lies between two");
@@ -244,23 +236,8 @@ void exec_words_ranks(const struct exec_record *r)
 
 /* ---- the ranks under one exec ---- */
 
-/* As operands of `pipeprobe ranks`: their directory, or the files in it that are of this job and attempt. */
-static void where_they_are(const struct exec_record *first, int64_t attempt, char *buf, size_t size)
-{
-    const char *slash = strrchr(first->path, '/'), *base = slash ? slash + 1 : first->path, *number = base;
-    char again[48] = "";
-    for (const char *at = base; (at = strstr(at, "rank")); at++)
-        number = at;
-    if (attempt > 0)
-        snprintf(again, sizeof(again), "-attempt%lld", (long long)attempt);
-    if (slash && number == base && attempt <= 0)
-        snprintf(buf, size, "%.*s", (int)(slash - first->path), first->path);
-    else
-        snprintf(buf, size, "%.*srank*%s.sqlite", (int)(number - first->path), first->path, again);
-}
-
 /* What they came to, when all of them are here: of the last attempt. */
-static void say_which(struct exec_ranks *x, int64_t attempt)
+static void judge_job(struct exec_ranks *x, int64_t attempt)
 {
     struct pp_err err;
     struct pp_digest all = {0};
@@ -292,13 +269,25 @@ void exec_words_job(struct exec_ranks *x)
         attempt = r->rank.attempt > attempt ? r->rank.attempt : attempt;
     }
     char text[32], where[PATH_MAX];
-    where_they_are(exec_ranks_record(x, 0), attempt, where, sizeof(where));
+    /* As operands of `pipeprobe ranks`: their directory, or the files in it that are of this job and attempt.
+     */
+    const char *first = exec_ranks_record(x, 0)->path, *slash = strrchr(first, '/'),
+               *base = slash ? slash + 1 : first, *number = base;
+    for (const char *at = base; (at = strstr(at, "rank")); at++)
+        number = at;
+    if (slash && number == base && attempt <= 0)
+        snprintf(where, sizeof(where), "%.*s", (int)(slash - first), first);
+    else if (attempt > 0)
+        snprintf(where, sizeof(where), "%.*srank*-attempt%lld.sqlite", (int)(number - first), first,
+                 (long long)attempt);
+    else
+        snprintf(where, sizeof(where), "%.*srank*.sqlite", (int)(number - first), first);
     exec_say("%s span%s of %zu rank%s recorded in %s", pp_text_count(text, sizeof(text), spans),
              spans == 1 ? "" : "s", n, n == 1 ? "" : "s", where);
     if (dropped > 0)
         exec_say("%s more were lost because rings were full; use a larger --ring-spans",
                  pp_text_count(text, sizeof(text), dropped));
-    say_which(x, attempt);
+    judge_job(x, attempt);
     for (size_t i = 0; i < n; i++) {
         const struct exec_record *r = exec_ranks_record(x, i);
         if (r->first_by_ns && r->rank.attempt == attempt)

@@ -152,34 +152,27 @@ static void remove_partial(struct pack *p)
 
 /* ---- write ---- */
 
-static const char *kind_of(const struct pp_sample *s)
+/* A sample, and what it is by its first bytes. */
+static pp_status read_sample(struct pack *p, uint64_t index, const char **kind, struct pp_err *err)
 {
-    if (s->size >= 3 && memcmp(s->data, "\xff\xd8\xff", 3) == 0)
-        return "jpg";
-    if (s->size >= 8 && memcmp(s->data, "\x89PNG\r\n\x1a\n", 8) == 0)
-        return "png";
-    if (s->size >= 12 && memcmp(s->data, "RIFF", 4) == 0 && memcmp(s->data + 8, "WEBP", 4) == 0)
-        return "webp";
-    return NULL;
-}
-
-static pp_status read_one(struct pack *p, uint64_t index, const char **kind, struct pp_err *err)
-{
+    static const struct {
+        const char *kind, *bytes;
+        size_t size;
+    } magic[] = {{"jpg", "\xff\xd8\xff", 3}, {"png", "\x89PNG\r\n\x1a\n", 8}};
+    const struct pp_sample *s = &p->sample;
     char path[PATH_MAX];
     pp_status st = pp_dataset_read(p->dataset, index, &p->sample, err);
     if (st != PP_OK)
         return st;
-    *kind = kind_of(&p->sample);
+    *kind = s->size >= 12 && memcmp(s->data, "RIFF", 4) == 0 && memcmp(s->data + 8, "WEBP", 4) == 0 ? "webp"
+                                                                                                    : NULL;
+    for (size_t i = 0; i < sizeof(magic) / sizeof(*magic); i++)
+        if (s->size >= magic[i].size && memcmp(s->data, magic[i].bytes, magic[i].size) == 0)
+            *kind = magic[i].kind;
     return *kind
                ? PP_OK
                : pp_fail(err, PP_E_UNSUPPORTED, "%s is neither JPEG, PNG nor WebP, which shards are read for",
                          pp_dataset_path(p->dataset, index, path, sizeof(path)));
-}
-
-static pp_status fail_sample(const struct pp_err *why, struct pp_err *err)
-{
-    return pp_fail(err, why->code, "%s; nothing was left behind (--skip-errors leaves such samples out)",
-                   why->text);
 }
 
 static pp_status write_all(struct pack *p, void *writer, struct pp_err *err)
@@ -191,14 +184,15 @@ static pp_status write_all(struct pack *p, void *writer, struct pp_err *err)
         struct pp_err why = {0};
         if ((st = go_on(p, "packing", i, err)) != PP_OK)
             break;
-        st = read_one(p, pp_order_at(p->order, i), &kind, &why);
+        st = read_sample(p, pp_order_at(p->order, i), &kind, &why);
         if (st != PP_OK && p->o->skip_errors && st != PP_E_NO_MEMORY) {
             p->left_out++;
             st = PP_OK;
             continue;
         }
         if (st != PP_OK)
-            return fail_sample(&why, err);
+            return pp_fail(err, why.code,
+                           "%s; nothing was left behind (--skip-errors leaves such samples out)", why.text);
         const struct pack_sample s = {.data = p->sample.data,
                                       .size = p->sample.size,
                                       .label = p->sample.label,
@@ -229,15 +223,6 @@ static pp_status write_shards(struct pack *p, struct pp_err *err)
 
 /* ---- read back ---- */
 
-static pp_status compare_one(const struct pack *p, uint64_t i, struct pp_err *err)
-{
-    const struct pp_sample *s = &p->sample;
-    if (i < p->samples && XXH3_64bits(s->data, s->size) == p->kept[i].hash && s->label == p->kept[i].label)
-        return PP_OK;
-    return pp_fail(err, PP_E_IO, "sample %llu is not what was written: the disk or its driver changed it",
-                   (unsigned long long)i);
-}
-
 /* Tar shards are streamed, which makes no index of them. */
 static pp_status read_back(struct pack *p, struct pp_err *err)
 {
@@ -258,8 +243,11 @@ static pp_status read_back(struct pack *p, struct pp_err *err)
         if (st == PP_END)
             st = pp_fail(err, PP_E_IO, "only %llu of %llu samples can be read back", (unsigned long long)i,
                          (unsigned long long)p->samples);
-        if (st == PP_OK)
-            st = compare_one(p, i, err);
+        const struct pp_sample *s = &p->sample;
+        if (st == PP_OK && (XXH3_64bits(s->data, s->size) != p->kept[i].hash || s->label != p->kept[i].label))
+            st = pp_fail(err, PP_E_IO,
+                         "sample %llu is not what was written: the disk or its driver changed it",
+                         (unsigned long long)i);
     }
     pp_stream_close(stream);
     pp_dataset_close(d);
@@ -267,21 +255,6 @@ static pp_status read_back(struct pack *p, struct pp_err *err)
 }
 
 /* ---- the command ---- */
-
-static pp_status give_name(struct pack *p, struct pp_err *err)
-{
-    mode_t mask = umask(0);
-    umask(mask);
-    chmod(p->partial, 0777 & ~mask);
-    int failed = renameat2(AT_FDCWD, p->partial, AT_FDCWD, p->output, RENAME_NOREPLACE);
-    if (failed && (errno == EINVAL || errno == ENOSYS))
-        failed = rename(p->partial, p->output);
-    if (failed)
-        return pp_fail_errno(err, errno, "cannot rename %s to %s", p->partial, p->output);
-    free(p->partial);
-    p->partial = NULL;
-    return PP_OK;
-}
 
 static pp_status pack_all(struct pack *p, struct pp_err *err)
 {
@@ -293,7 +266,19 @@ static pp_status pack_all(struct pack *p, struct pp_err *err)
     if (st == PP_OK)
         st = read_back(p, err);
     pp_progress_clear(&p->progress);
-    return st == PP_OK ? give_name(p, err) : st;
+    if (st != PP_OK)
+        return st;
+    mode_t mask = umask(0);
+    umask(mask);
+    chmod(p->partial, 0777 & ~mask);
+    int failed = renameat2(AT_FDCWD, p->partial, AT_FDCWD, p->output, RENAME_NOREPLACE);
+    if (failed && (errno == EINVAL || errno == ENOSYS))
+        failed = rename(p->partial, p->output);
+    if (failed)
+        return pp_fail_errno(err, errno, "cannot rename %s to %s", p->partial, p->output);
+    free(p->partial);
+    p->partial = NULL;
+    return PP_OK;
 }
 
 static void print_result(const struct pack *p)
@@ -311,34 +296,18 @@ static void print_result(const struct pack *p)
     free(plain);
 }
 
-static void release(struct pack *p)
-{
-    remove_partial(p);
-    pp_order_destroy(p->order);
-    pp_sampler_destroy(p->sampler);
-    pp_dataset_close(p->dataset);
-    pp_sample_free(&p->sample);
-    free(p->kept);
-    free(p->output);
-    free(p->partial);
-}
-
 static int pack_main(int argc, char **argv)
 {
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct pack p = {.o = &o};
     struct pp_err err;
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
-    int n = 0, code;
+    const char **operands = (const char **)argv;
+    int n, code = pp_cli_parse(&pp_cmd_pack, &set, argc, argv, operands, &n);
     pp_status st = PP_OK;
+    if (code >= 0)
+        return code;
     pp_err_clear(&err);
-    if (!operands) {
-        pp_fail(&err, PP_E_NO_MEMORY, "no memory");
-        return pp_cli_fail(&pp_cmd_pack, &err);
-    }
-    if ((code = pp_cli_parse(&pp_cmd_pack, &set, argc, argv, operands, &n)) >= 0)
-        goto out;
     if (n != 1)
         st = pp_fail(&err, PP_E_USAGE,
                      n ? "one data set at a time: remove \"%s\"" : "name the data set to pack%s",
@@ -353,9 +322,14 @@ static int pack_main(int argc, char **argv)
     if (st == PP_OK)
         print_result(&p);
     code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_pack, &err);
-out:
-    release(&p);
-    free(operands);
+    remove_partial(&p);
+    pp_order_destroy(p.order);
+    pp_sampler_destroy(p.sampler);
+    pp_dataset_close(p.dataset);
+    pp_sample_free(&p.sample);
+    free(p.kept);
+    free(p.output);
+    free(p.partial);
     return code;
 }
 

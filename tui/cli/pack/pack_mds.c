@@ -2,6 +2,7 @@
  * stand before its samples, so the samples are held until the shard is full. */
 #include "tui/cli/pack/pack_writer.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/base/json.h"
@@ -31,21 +32,7 @@ struct mds {
     size_t shards, shard_cap;
 };
 
-static int grow(void *array, size_t *cap, size_t need, size_t item)
-{
-    void **at = array;
-    if (need <= *cap)
-        return 0;
-    size_t want = *cap * 2 > need ? *cap * 2 : need + 64;
-    void *grown = realloc(*at, want * item);
-    if (!grown)
-        return -1;
-    *at = grown;
-    *cap = want;
-    return 0;
-}
-
-static pp_status begin(const struct pack_into *into, void **state, struct pp_err *err)
+static pp_status mds_begin(const struct pack_into *into, void **state, struct pp_err *err)
 {
     struct mds *m = calloc(1, sizeof(*m));
     if (!m)
@@ -89,8 +76,8 @@ static pp_status write_shard(struct mds *m, struct pp_err *err)
         pp_json_end(&j);
         fclose(text);
     }
-    if (!config || grow(&m->at, &m->at_cap, offsets, sizeof(*m->at)) != 0 ||
-        grow(&m->shard, &m->shard_cap, m->shards + 1, sizeof(*m->shard)) != 0) {
+    if (!config || !pp_grow(&m->at, &m->at_cap, offsets, sizeof(*m->at)) ||
+        !pp_grow(&m->shard, &m->shard_cap, m->shards + 1, sizeof(*m->shard))) {
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", path);
         goto out;
     }
@@ -113,7 +100,7 @@ out:
     return st;
 }
 
-static pp_status add(void *state, const struct pack_sample *s, struct pp_err *err)
+static pp_status mds_add(void *state, const struct pack_sample *s, struct pp_err *err)
 {
     struct mds *m = state;
     uint32_t size = (uint32_t)s->size;
@@ -122,8 +109,8 @@ static pp_status add(void *state, const struct pack_sample *s, struct pp_err *er
     if (s->size > MOST_BYTES / 2)
         return pp_fail(err, PP_E_UNSUPPORTED, "sample %llu has %zu bytes: a shard takes samples below 1 GiB",
                        (unsigned long long)s->number, s->size);
-    if (grow(&m->data, &m->cap, m->size + s->size + 12, 1) != 0 ||
-        grow(&m->at, &m->at_cap, (size_t)m->samples + 1, sizeof(*m->at)) != 0)
+    if (!pp_grow(&m->data, &m->cap, m->size + s->size + 12, 1) ||
+        !pp_grow(&m->at, &m->at_cap, (size_t)m->samples + 1, sizeof(*m->at)))
         return pp_fail(err, PP_E_NO_MEMORY,
                        "no memory for a shard of %zu bytes: choose a smaller --shard-size",
                        m->size + s->size);
@@ -171,7 +158,7 @@ static pp_status write_index(const struct mds *m, struct pp_err *err)
     return st;
 }
 
-static pp_status end(void *state, int failed, uint64_t *shards, struct pp_err *err)
+static pp_status mds_end(void *state, int failed, uint64_t *shards, struct pp_err *err)
 {
     struct mds *m = state;
     pp_status st = PP_OK;
@@ -189,6 +176,6 @@ static pp_status end(void *state, int failed, uint64_t *shards, struct pp_err *e
 
 const struct pack_format pack_mds = {.name = "mds",
                                      .help = "MosaicML Streaming shards: .mds and index.json",
-                                     .begin = begin,
-                                     .add = add,
-                                     .end = end};
+                                     .begin = mds_begin,
+                                     .add = mds_add,
+                                     .end = mds_end};

@@ -31,7 +31,7 @@ static pp_status fail_write(const struct tar *t, struct pp_err *err)
     return pp_fail_errno(err, errno ? errno : EIO, "cannot write %s", t->path);
 }
 
-static pp_status begin(const struct pack_into *into, void **state, struct pp_err *err)
+static pp_status tar_begin(const struct pack_into *into, void **state, struct pp_err *err)
 {
     struct tar *t = calloc(1, sizeof(*t));
     if (!t)
@@ -96,7 +96,7 @@ static pp_status add_member(struct tar *t, const char *name, const void *data, s
     return PP_OK;
 }
 
-static pp_status add(void *state, const struct pack_sample *s, struct pp_err *err)
+static pp_status tar_add(void *state, const struct pack_sample *s, struct pp_err *err)
 {
     struct tar *t = state;
     char name[40], label[24];
@@ -114,7 +114,7 @@ static pp_status add(void *state, const struct pack_sample *s, struct pp_err *er
     return st;
 }
 
-static pp_status end(void *state, int failed, uint64_t *shards, struct pp_err *err)
+static pp_status tar_end(void *state, int failed, uint64_t *shards, struct pp_err *err)
 {
     struct tar *t = state;
     pp_status st = close_shard(t, failed ? NULL : err);
@@ -124,4 +124,4 @@ static pp_status end(void *state, int failed, uint64_t *shards, struct pp_err *e
 }
 
 const struct pack_format pack_tar = {
-    .name = "tar", .help = "WebDataset shards: .tar", .begin = begin, .add = add, .end = end};
+    .name = "tar", .help = "WebDataset shards: .tar", .begin = tar_begin, .add = tar_add, .end = tar_end};

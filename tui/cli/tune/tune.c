@@ -61,45 +61,35 @@ static const struct pp_opt opts[] = {
 
 /* ---- before anything is started ---- */
 
-static void say_command(char *const *program, FILE *out)
-{
-    for (; *program; program++) {
-        char *plain = pp_text_plain(*program);
-        fprintf(out, " %s", plain ? plain : "?");
-        free(plain);
-    }
-    fputc('\n', out);
-}
-
-static void say_what_starts(const struct options *o, char *const *program, const char *dir)
-{
-    char first[32], further[32], grace[32];
-    int changes = o->tries.n ? o->tries.n : TUNE_FIXES_MAX;
-    pp_text_duration(first, sizeof(first), (double)o->duration_ns);
-    pp_text_duration(further, sizeof(further), (double)o->proof_ns);
-    pp_text_duration(grace, sizeof(grace), (double)o->grace_ns);
-    fputs("pipeprobe tune starts this job several times, each time from its beginning:\n ", stderr);
-    say_command(program, stderr);
-    fprintf(
-        stderr,
-        "  once as it is, for %s of steady state; then up to %lld times for %s, with other DataLoader arguments\n"
-        "  and as it is again. Each run ends with SIGINT, after %s with SIGTERM, then with SIGKILL.\n"
-        "  What the job writes (checkpoints, logs, trackers) it writes in every run. Its standard input is empty.\n"
-        "  Recordings and output go to the new directory %s.\n",
-        first, (long long)((changes + 1) * o->repeats), further, grace, dir);
-}
-
 /* On a terminal the answer is asked for. */
-static pp_status ask(const struct options *o, char *const *program, const char *dir, struct pp_err *err)
+static pp_status ask_to_start(const struct options *o, char *const *program, const char *dir,
+                              struct pp_err *err)
 {
-    char answer[16] = "";
-    int terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+    char answer[16] = "", first[32], further[32], grace[32];
+    int terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO),
+        changes = o->tries.n ? o->tries.n : TUNE_FIXES_MAX;
     if (!o->yes && !terminal)
         return pp_fail(
             err, PP_E_USAGE,
             "tune starts the job several times, and a job may write checkpoints: give --yes where no terminal can be asked");
-    if (!o->quiet || !o->yes)
-        say_what_starts(o, program, dir);
+    if (o->quiet && o->yes)
+        return PP_OK;
+    fputs("pipeprobe tune starts this job several times, each time from its beginning:\n ", stderr);
+    for (char *const *word = program; *word; word++) {
+        char *plain = pp_text_plain(*word);
+        fprintf(stderr, " %s", plain ? plain : "?");
+        free(plain);
+    }
+    fprintf(
+        stderr,
+        "\n  once as it is, for %s of steady state; then up to %lld times for %s, with other DataLoader arguments\n"
+        "  and as it is again. Each run ends with SIGINT, after %s with SIGTERM, then with SIGKILL.\n"
+        "  What the job writes (checkpoints, logs, trackers) it writes in every run. Its standard input is empty.\n"
+        "  Recordings and output go to the new directory %s.\n",
+        pp_text_duration(first, sizeof(first), (double)o->duration_ns),
+        (long long)((changes + 1) * o->repeats),
+        pp_text_duration(further, sizeof(further), (double)o->proof_ns),
+        pp_text_duration(grace, sizeof(grace), (double)o->grace_ns), dir);
     if (o->yes)
         return PP_OK;
     fputs("Start? [y/N] ", stderr);
@@ -199,47 +189,38 @@ static pp_status run_baseline(struct tune_session *s, const struct options *o, s
 
 /* ---- the other runs ---- */
 
-static void take(struct tune_sample *sample, const struct tune_run *r)
+static void add_run(struct tune_sample *sample, const struct tune_run *r)
 {
     sample->rate[sample->n] = r->rate;
     sample->noise[sample->n++] = r->noise;
 }
 
-/* What of the change was applied, into *applied; 0: nothing. Why the rest was not, into left. */
-static int check_applied(const struct tune_set *asked, const struct tune_run *r, struct tune_set *applied,
-                         char *left, size_t size)
+/* What is printed, pasted and stored as proof is what was applied; why the rest was not is in c->left. */
+static void add_candidate_run(struct tune_session *s, struct tune_candidate *c, const struct tune_run *r)
 {
+    struct tune_set applied = c->set;
+    char left[sizeof(c->left)] = "";
     int some = 0;
     size_t n = 0;
-    *applied = *asked;
     for (int k = 0; k < PP_KNOBS_TUNED; k++) {
-        if (asked->value[k] < 0)
+        if (c->set.value[k] < 0)
             continue;
         some += r->loaders.set[k] > 0;
         if (r->loaders.set[k])
             continue;
-        applied->value[k] = -1;
-        if (n < size)
-            n += (size_t)snprintf(left + n, size - n, "%s%s: %s", n ? "; " : "", pp_knob_rows[k].name,
+        applied.value[k] = -1;
+        if (n < sizeof(left))
+            n += (size_t)snprintf(left + n, sizeof(left) - n, "%s%s: %s", n ? "; " : "", pp_knob_rows[k].name,
                                   r->loaders.left[k] ? r->loaders.why[k]
                                                      : "the job made no such DataLoader again");
     }
-    return some;
-}
-
-/* What is printed, pasted and stored as proof is what was applied. */
-static void take_candidate(struct tune_session *s, struct tune_candidate *c, const struct tune_run *r)
-{
-    struct tune_set applied;
-    char left[sizeof(c->left)] = "";
-    int some = check_applied(&c->set, r, &applied, left, sizeof(left));
     snprintf(c->recording, sizeof(c->recording), "%s", r->path);
     if (isnan(r->rate)) {
         snprintf(c->why, sizeof(c->why), "%s", r->why);
     } else if (!some) {
         snprintf(c->why, sizeof(c->why), "it could not be applied: %.280s", left);
     } else {
-        take(&c->sample, r);
+        add_run(&c->sample, r);
         if (left[0]) {
             memcpy(c->left, left, sizeof(left));
             c->set = applied;
@@ -279,9 +260,9 @@ static pp_status run_one(struct tune_session *s, const struct options *o, int wh
     pp_status st = r ? tune_run_make(&s->job, &ask, r, err)
                      : pp_fail(err, PP_E_NO_MEMORY, "no memory for a run");
     if (st == PP_OK && c)
-        take_candidate(s, c, r);
+        add_candidate_run(s, c, r);
     else if (st == PP_OK && !isnan(r->rate))
-        take(&s->base, r);
+        add_run(&s->base, r);
     const char *why = st == PP_OK ? (c ? c->why : r->why) : "";
     snprintf(text, sizeof(text), "%s: %s", name, why);
     if (why[0] && !interrupt_asked())
@@ -290,22 +271,17 @@ static pp_status run_one(struct tune_session *s, const struct options *o, int wh
     return st;
 }
 
-static void say_plan(const struct tune_session *s, const struct options *o)
+/* Rounds in alternating order: what drifts steadily hits all alike. */
+static pp_status run_rounds(struct tune_session *s, const struct options *o, struct pp_err *err)
 {
     char predicted[64], text[320];
+    int number = 2;
+    pp_status st = PP_OK;
     for (int i = 0; i < s->candidates; i++) {
         snprintf(text, sizeof(text), "%s, predicted %s", s->candidate[i].words,
                  tune_percent(&s->candidate[i].predicted, predicted, sizeof(predicted)));
         note(o, "to prove", text);
     }
-}
-
-/* Rounds in alternating order: what drifts steadily hits all alike. */
-static pp_status run_rounds(struct tune_session *s, const struct options *o, struct pp_err *err)
-{
-    int number = 2;
-    pp_status st = PP_OK;
-    say_plan(s, o);
     for (int64_t round = 0; round < o->repeats && s->candidates; round++)
         for (int i = 0; i <= s->candidates && st == PP_OK && !interrupt_asked(); i++)
             st = run_one(s, o, round % 2 ? s->candidates - i : i, number++, err);
@@ -316,18 +292,7 @@ static pp_status run_rounds(struct tune_session *s, const struct options *o, str
 
 /* ---- the command ---- */
 
-/* What was asked for with --try, or is worth a run, and could not be measured is 4. */
-static int exit_code(const struct tune_session *s, const struct options *o)
-{
-    pp_status st = PP_OK;
-    if (s->candidates || o->tries.n)
-        st = was_measured(s) ? PP_OK : PP_E_SYSTEM;
-    else if (s->inconclusive)
-        st = PP_E_INCONCLUSIVE;
-    return pp_status_exit_code(st);
-}
-
-static int tune(const struct options *o, char *const *program)
+static int tune_job(const struct options *o, char *const *program)
 {
     struct tune_session *s = calloc(1, sizeof(*s));
     struct tune_set ignored;
@@ -343,7 +308,7 @@ static int tune(const struct options *o, char *const *program)
     if (st == PP_OK)
         st = name_dir(o->output, dir, sizeof(dir), &err);
     if (st == PP_OK)
-        st = ask(o, program, dir, &err);
+        st = ask_to_start(o, program, dir, &err);
     if (st == PP_OK)
         st = make_dir(s, dir, &err);
     if (st == PP_OK) {
@@ -367,7 +332,11 @@ static int tune(const struct options *o, char *const *program)
         if (st == PP_OK && stored != PP_OK)
             st = stored, err = why;
     }
-    int code = st == PP_OK ? exit_code(s, o) : pp_cli_fail(&pp_cmd_tune, &err);
+    /* What was asked for with --try, or is worth a run, and could not be measured is 4. */
+    int code = st != PP_OK ? pp_cli_fail(&pp_cmd_tune, &err)
+               : !s->candidates && !o->tries.n
+                   ? pp_status_exit_code(s->inconclusive ? PP_E_INCONCLUSIVE : PP_OK)
+                   : pp_status_exit_code(was_measured(s) ? PP_OK : PP_E_SYSTEM);
     free(s);
     return code;
 }
@@ -377,27 +346,21 @@ static int tune_main(int argc, char **argv)
 {
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
-    const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
+    const char **operands = (const char **)argv;
     struct pp_err err = {0};
-    int own = 1, n_operands = 0, code;
+    int own = 1, n;
     while (own < argc && strcmp(argv[own], "--") != 0)
         own++;
-    if (!operands)
-        return pp_cli_fail(&pp_cmd_tune, (pp_fail(&err, PP_E_NO_MEMORY, "no memory"), &err));
     char *kept = own < argc ? argv[own] : NULL;
     if (kept)
         argv[own] = NULL;
-    code = pp_cli_parse(&pp_cmd_tune, &set, own, argv, operands, &n_operands);
-    if (kept)
-        argv[own] = kept;
-    if (code < 0 && (n_operands || own + 1 >= argc)) {
-        pp_fail(&err, PP_E_USAGE, "write the job after --: pipeprobe tune -- python3 train.py");
-        code = pp_cli_fail(&pp_cmd_tune, &err);
-    } else if (code < 0) {
-        code = tune(&o, argv + own + 1);
-    }
-    free(operands);
-    return code;
+    int code = pp_cli_parse(&pp_cmd_tune, &set, own, argv, operands, &n);
+    if (code >= 0)
+        return code;
+    if (!n && kept && own + 1 < argc)
+        return tune_job(&o, argv + own + 1);
+    pp_fail(&err, PP_E_USAGE, "write the job after --: pipeprobe tune -- python3 train.py");
+    return pp_cli_fail(&pp_cmd_tune, &err);
 }
 
 const struct pp_command pp_cmd_tune = {

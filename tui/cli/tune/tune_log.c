@@ -25,14 +25,6 @@ struct reading {
 
 /* ---- a line ---- */
 
-static size_t split(char *line, char *field[FIELDS_MAX])
-{
-    size_t n = 0;
-    while (line && n < FIELDS_MAX)
-        field[n++] = strsep(&line, "\t");
-    return n;
-}
-
 static long number_of(const char *text)
 {
     char *end;
@@ -45,38 +37,25 @@ static void copy(char *out, size_t size, const char *text)
     snprintf(out, size, "%s", text);
 }
 
-static void remember_pid(struct tune_log *log, long pid)
-{
-    for (size_t i = 0; i < log->pids; i++)
-        if (log->pid[i] == (pid_t)pid)
-            return;
-    if (pid > 1 && log->pids < TUNE_PIDS_MAX)
-        log->pid[log->pids++] = (pid_t)pid;
-}
-
-static int loader_like(const struct tune_log *log, const char *like)
-{
-    for (size_t i = 0; i < log->loaders; i++)
-        if (strcmp(log->loader[i].like, like) == 0)
-            return (int)i;
-    return -1;
-}
-
 /* made PID NUMBER iterable sharded has_in_order workers prefetch pin persistent in_order batch dataset order
  * like */
-static void take_made(struct reading *r, char **f, size_t n)
+static void add_made(struct reading *r, char **f, size_t n)
 {
     struct tune_log *log = r->log;
     long pid = number_of(f[1]), number = number_of(f[2]);
     if (n < 15 || pid < 0 || number < 0 || number > NUMBER_MAX || r->places >= MADE_MAX)
         return;
-    remember_pid(log, pid);
-    int at = loader_like(log, f[14]);
-    if (at < 0 && log->loaders == TUNE_LOADERS_MAX)
+    size_t p = 0, at = 0;
+    while (p < log->pids && log->pid[p] != (pid_t)pid)
+        p++;
+    if (p == log->pids && pid > 1 && p < TUNE_PIDS_MAX)
+        log->pid[log->pids++] = (pid_t)pid;
+    while (at < log->loaders && strcmp(log->loader[at].like, f[14]) != 0)
+        at++;
+    if (at == TUNE_LOADERS_MAX)
         return;
-    if (at < 0) {
-        at = (int)log->loaders++;
-        struct tune_loader *l = &log->loader[at];
+    if (at == log->loaders) {
+        struct tune_loader *l = &log->loader[log->loaders++];
         *l = (struct tune_loader){.made = (unsigned)number,
                                   .iterable = number_of(f[3]) == 1,
                                   .sharded = number_of(f[4]) == 1,
@@ -90,24 +69,12 @@ static void take_made(struct reading *r, char **f, size_t n)
     }
     log->loader[at].count++;
     log->made = (size_t)number + 1 > log->made ? (size_t)number + 1 : log->made;
-    r->place[r->places++] = (struct place){.pid = pid, .number = number, .loader = at};
-}
-
-static void remember_row(struct tune_log *log, long pid, long row, int loader)
-{
-    if (row < 0 || row > NUMBER_MAX || log->rows == TUNE_ROWS_MAX)
-        return;
-    for (size_t i = 0; i < log->rows; i++)
-        if (log->row[i].pid == pid && log->row[i].row == row)
-            return;
-    log->row[log->rows].pid = pid;
-    log->row[log->rows].row = row;
-    log->row[log->rows++].loader = (size_t)loader;
+    r->place[r->places++] = (struct place){.pid = pid, .number = number, .loader = (int)at};
 }
 
 /* epoch PID NUMBER ROW: its row in the recording, -1 where it has none. A forked process may iterate what its
  * parent made. */
-static void take_epoch(struct reading *r, char **f, size_t n)
+static void add_epoch(struct reading *r, char **f, size_t n)
 {
     long pid = number_of(f[1]), number = number_of(f[2]);
     const struct place *found = NULL;
@@ -117,11 +84,21 @@ static void take_epoch(struct reading *r, char **f, size_t n)
     if (!found)
         return;
     r->log->loader[found->loader].epochs++;
-    remember_row(r->log, pid, n > 3 ? number_of(f[3]) : -1, found->loader);
+    struct tune_log *log = r->log;
+    long row = n > 3 ? number_of(f[3]) : -1;
+    size_t i = 0;
+    while (i < log->rows && (log->row[i].pid != pid || log->row[i].row != row))
+        i++;
+    if (row < 0 || row > NUMBER_MAX || i < log->rows || i == TUNE_ROWS_MAX)
+        return;
+    log->row[i].pid = pid;
+    log->row[i].row = row;
+    log->row[i].loader = (size_t)found->loader;
+    log->rows++;
 }
 
 /* set PID NUMBER key value; left PID NUMBER key why */
-static void take_change(struct reading *r, char **f, size_t n)
+static void add_change(struct reading *r, char **f, size_t n)
 {
     int key = n > 4 ? tune_key_of(f[3], strlen(f[3])) : -1;
     if (key < 0)
@@ -134,7 +111,7 @@ static void take_change(struct reading *r, char **f, size_t n)
     }
 }
 
-static void take_trouble(struct reading *r, char **f, size_t n)
+static void add_trouble(struct reading *r, char **f, size_t n)
 {
     if (n > 4)
         snprintf(r->log->trouble, sizeof(r->log->trouble), "%s: %s", f[3], f[4]);
@@ -142,21 +119,12 @@ static void take_trouble(struct reading *r, char **f, size_t n)
 
 static const struct {
     const char *word;
-    void (*take)(struct reading *r, char **f, size_t n);
-} words[] = {{"made", take_made},
-             {"epoch", take_epoch},
-             {"set", take_change},
-             {"left", take_change},
-             {"trouble", take_trouble}};
-
-static void take_line(struct reading *r, char *line)
-{
-    char *field[FIELDS_MAX];
-    size_t n = split(line, field);
-    for (size_t i = 0; n >= 3 && i < sizeof(words) / sizeof(*words); i++)
-        if (strcmp(words[i].word, field[0]) == 0)
-            words[i].take(r, field, n);
-}
+    void (*add)(struct reading *r, char **f, size_t n);
+} words[] = {{"made", add_made},
+             {"epoch", add_epoch},
+             {"set", add_change},
+             {"left", add_change},
+             {"trouble", add_trouble}};
 
 /* ---- the file ---- */
 
@@ -181,8 +149,16 @@ pp_status tune_log_read(const char *path, struct tune_log *log, struct pp_err *e
         goto out;
     }
     text[n] = '\0';
-    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && rest;) /* a last line without end is cut */
-        take_line(&r, line);
+    for (char *rest = text, *line;
+         (line = strsep(&rest, "\n")) && rest;) { /* a last line without end is cut */
+        char *field[FIELDS_MAX];
+        size_t fields = 0;
+        while (line && fields < FIELDS_MAX)
+            field[fields++] = strsep(&line, "\t");
+        for (size_t i = 0; fields >= 3 && i < sizeof(words) / sizeof(*words); i++)
+            if (strcmp(words[i].word, field[0]) == 0)
+                words[i].add(&r, field, fields);
+    }
 out:
     if (fd >= 0)
         close(fd);

@@ -51,8 +51,8 @@ static int fit(const struct tune_session *s, struct tune_set *set, FILE *notes, 
     return left;
 }
 
-static struct tune_candidate *add(struct tune_session *s, struct tune_set set, FILE *notes,
-                                  const char **refused)
+static struct tune_candidate *add_candidate(struct tune_session *s, struct tune_set set, FILE *notes,
+                                            const char **refused)
 {
     if (s->candidates == TUNE_CANDIDATES_MAX || !fit(s, &set, notes, refused))
         return NULL;
@@ -77,7 +77,7 @@ static void add_fixes(struct tune_session *s, const struct pp_report *report, FI
         if (!(f->gain >= WORTH_A_RUN) || !tune_set_of_change(f->set, &set))
             continue;
         struct tune_gain gain = {f->gain, f->low, f->high};
-        struct tune_candidate *c = add(s, set, notes, &refused);
+        struct tune_candidate *c = add_candidate(s, set, notes, &refused);
         if (c)
             c->predicted = gain;
         else if (refused && !s->left_out[0])
@@ -163,7 +163,7 @@ pp_status tune_plan(struct tune_session *s, const struct pp_opt_list *tries, FIL
     for (int i = 0; i < tries->n && st == PP_OK; i++) {
         st = tune_set_parse(tries->item[i], &set, err);
         if (st == PP_OK)
-            add(s, set, notes, &refused);
+            add_candidate(s, set, notes, &refused);
     }
     if (st == PP_OK && tries->n && s->candidates && !s->is_other) {
         struct pp_err why; /* a recording that cannot be replayed is measured all the same */

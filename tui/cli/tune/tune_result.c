@@ -13,19 +13,6 @@
 
 /* ---- adding up ---- */
 
-/* "num_workers" to "8"; several arguments are the DataLoader's. */
-static const char *name_change(const struct tune_set *set, const char *words, char value[TUNE_TEXT])
-{
-    int key = -1, n = 0;
-    for (int k = 0; k < PP_KNOBS_TUNED; k++)
-        if (set->value[k] >= 0)
-            key = k, n++;
-    if (n != 1)
-        return snprintf(value, TUNE_TEXT, "%s", words), "DataLoader";
-    tune_value(key, set->value[key], value, TUNE_TEXT);
-    return pp_knob_rows[key].name;
-}
-
 static pp_status store_proofs(const struct tune_session *s, struct pp_err *err)
 {
     struct pp_proof_row rows[TUNE_CANDIDATES_MAX];
@@ -36,9 +23,18 @@ static pp_status store_proofs(const struct tune_session *s, struct pp_err *err)
         double base = s->baseline.rate;
         if (!c->sample.n || isnan(c->predicted.gain))
             continue;
+        /* "num_workers" to "8"; several arguments are the DataLoader's. */
+        int key = -1, changed = 0;
+        for (int k = 0; k < PP_KNOBS_TUNED; k++)
+            if (c->set.value[k] >= 0)
+                key = k, changed++;
+        if (changed == 1)
+            tune_value(key, c->set.value[key], value[n], TUNE_TEXT);
+        else
+            snprintf(value[n], TUNE_TEXT, "%s", c->words);
         struct pp_proof_row *row = &rows[n];
         *row = (struct pp_proof_row){.kind = "fix",
-                                     .change = name_change(&c->set, c->words, value[n]),
+                                     .change = changed == 1 ? pp_knob_rows[key].name : "DataLoader",
                                      .value = value[n],
                                      .base = base,
                                      .predicted = base * (1 + c->predicted.gain),
@@ -103,22 +99,9 @@ static char *line_of(const struct tune_session *s, const struct tune_candidate *
     return text;
 }
 
-static const char *ordinal(unsigned n, char *text, size_t size)
-{
-    static const char *const words[] = {"first", "second", "third"};
-    const char *end = n % 100 / 10 == 1 ? "th"
-                      : n % 10 == 1     ? "st"
-                      : n % 10 == 2     ? "nd"
-                      : n % 10 == 3     ? "rd"
-                                        : "th";
-    if (n >= 1 && n <= 3)
-        return words[n - 1];
-    snprintf(text, size, "%u%s", n, end);
-    return text;
-}
-
 char *tune_loader_text(const struct tune_session *s, char *text, size_t size)
 {
+    static const char *const ordinals[] = {"first", "second", "third"}, *const ends[] = {"st", "nd", "rd"};
     const struct tune_loader *l = s->loader;
     char samples[48] = "", place[16], batch[48] = "";
     char *plain = pp_text_plain(l->dataset);
@@ -126,12 +109,18 @@ char *tune_loader_text(const struct tune_session *s, char *text, size_t size)
         snprintf(samples, sizeof(samples), " of %.0f samples", l->samples);
     if (l->batch > 0)
         snprintf(batch, sizeof(batch), "batch_size=%ld, ", l->batch);
+    /* "first", "second", "third", "4th" */
+    unsigned made = l->made + 1, last = made % 100 / 10 == 1 ? 0 : made % 10;
+    if (made <= 3)
+        snprintf(place, sizeof(place), "%s", ordinals[made - 1]);
+    else
+        snprintf(place, sizeof(place), "%u%s", made, last >= 1 && last <= 3 ? ends[last - 1] : "th");
     int n = snprintf(text, size, "%s%s, %s, %snum_workers=%d", plain ? plain : "?", samples, l->order, batch,
                      l->value[PP_KNOB_NUM_WORKERS]);
     if (n > 0 && (size_t)n < size && s->baseline.loaders.made > 1)
         snprintf(text + n, size - (size_t)n,
-                 l->count > 1 ? " (made %s of %zu, and %u more like it)" : " (made %s of %zu)",
-                 ordinal(l->made + 1, place, sizeof(place)), s->baseline.loaders.made, l->count - 1);
+                 l->count > 1 ? " (made %s of %zu, and %u more like it)" : " (made %s of %zu)", place,
+                 s->baseline.loaders.made, l->count - 1);
     free(plain);
     return text;
 }
@@ -179,25 +168,6 @@ static void print_control(const struct tune_session *s, FILE *out)
             100 * drift);
 }
 
-/* What there is to gain is in no argument: what the report says. */
-static void print_verdict(const struct tune_session *s, FILE *out)
-{
-    if (s->is_other) {
-        fputs(
-            "Nothing to prove: the predictions are about the DataLoader that the job waits for, not about this "
-            "one; give changes of it with --try.\n",
-            out);
-        return;
-    }
-    fprintf(out, "Nothing to prove: %s.\nVerdict:   %s\n",
-            s->left_out[0] ? s->left_out : "no argument of this DataLoader is predicted to gain 3 %",
-            s->verdict);
-    if (s->advice[0])
-        fprintf(out, "Do:        %s\n", s->advice);
-    if (s->advice_gain[0])
-        fprintf(out, "Gain:      %s\n", s->advice_gain);
-}
-
 void tune_print(const struct tune_session *s, FILE *out)
 {
     char text[512], line[2 * TUNE_TEXT];
@@ -212,9 +182,20 @@ void tune_print(const struct tune_session *s, FILE *out)
         print_candidate(&s->candidate[i], out);
     if (!s->candidates && s->asked)
         fputs("Nothing to prove: no change that was asked for can be made to this DataLoader.\n", out);
-    else if (!s->candidates)
-        print_verdict(s, out);
-    else if (s->best < 0)
+    else if (!s->candidates && s->is_other)
+        fputs(
+            "Nothing to prove: the predictions are about the DataLoader that the job waits for, not about this "
+            "one; give changes of it with --try.\n",
+            out);
+    else if (!s->candidates) { /* what there is to gain is in no argument: what the report says */
+        fprintf(out, "Nothing to prove: %s.\nVerdict:   %s\n",
+                s->left_out[0] ? s->left_out : "no argument of this DataLoader is predicted to gain 3 %",
+                s->verdict);
+        if (s->advice[0])
+            fprintf(out, "Do:        %s\n", s->advice);
+        if (s->advice_gain[0])
+            fprintf(out, "Gain:      %s\n", s->advice_gain);
+    } else if (s->best < 0)
         fputs("Paste:     nothing: no change gains 3 % beyond the noise\n", out);
     else
         fprintf(out, "Paste:     %s\n", line_of(s, &s->candidate[s->best], line));
@@ -257,19 +238,6 @@ static void put_set(struct pp_json *j, const char *key, const int value[PP_KNOBS
     pp_json_object_end(j);
 }
 
-static void put_candidate(struct pp_json *j, const struct tune_candidate *c)
-{
-    pp_json_object(j);
-    put_set(j, "set", c->set.value);
-    put_gain(j, "predicted", &c->predicted);
-    put_gain(j, "measured", &c->measured);
-    put_rates(j, &c->sample);
-    pp_json_key(j, "not_measured"), pp_json_str(j, c->why[0] ? c->why : NULL);
-    pp_json_key(j, "not_applied"), pp_json_str(j, c->left[0] ? c->left : NULL);
-    pp_json_key(j, "recording"), pp_json_str(j, c->recording[0] ? c->recording : NULL);
-    pp_json_object_end(j);
-}
-
 void tune_print_json(const struct tune_session *s, FILE *out)
 {
     struct pp_json j;
@@ -295,8 +263,18 @@ void tune_print_json(const struct tune_session *s, FILE *out)
     pp_json_key(&j, "relative_spread"), pp_json_num(&j, s->spread);
     pp_json_object_end(&j);
     pp_json_key(&j, "candidates"), pp_json_array(&j);
-    for (int i = 0; i < s->candidates; i++)
-        put_candidate(&j, &s->candidate[i]);
+    for (int i = 0; i < s->candidates; i++) {
+        const struct tune_candidate *c = &s->candidate[i];
+        pp_json_object(&j);
+        put_set(&j, "set", c->set.value);
+        put_gain(&j, "predicted", &c->predicted);
+        put_gain(&j, "measured", &c->measured);
+        put_rates(&j, &c->sample);
+        pp_json_key(&j, "not_measured"), pp_json_str(&j, c->why[0] ? c->why : NULL);
+        pp_json_key(&j, "not_applied"), pp_json_str(&j, c->left[0] ? c->left : NULL);
+        pp_json_key(&j, "recording"), pp_json_str(&j, c->recording[0] ? c->recording : NULL);
+        pp_json_object_end(&j);
+    }
     pp_json_array_end(&j);
     pp_json_key(&j, "python"),
         pp_json_str(&j, s->best >= 0 ? line_of(s, &s->candidate[s->best], line) : NULL);

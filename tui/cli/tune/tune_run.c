@@ -94,21 +94,6 @@ struct ending {
     uint64_t next_ns; /* when the next one is due */
 };
 
-/* SIGINT goes to the program, through exec, and to the processes that made DataLoaders: the interpreter below
- * a shell script. Not to workers: they end with their loader, and what they recorded stays free of errors. */
-static void interrupt(const struct tune_group *g, const char *notes)
-{
-    struct tune_log *log = malloc(sizeof(*log));
-    struct pp_err err;
-    pid_t program = tune_group_child(g);
-    kill(g->leader, SIGINT);
-    if (log && tune_log_read(notes, log, &err) == PP_OK)
-        for (size_t i = 0; i < log->pids; i++)
-            if (log->pid[i] != program && log->pid[i] != g->leader && tune_group_has(g, log->pid[i]))
-                kill(log->pid[i], SIGINT);
-    free(log);
-}
-
 static void end_further(struct ending *e, const struct tune_job *job, struct tune_run *r, const char *notes)
 {
     uint64_t now = pp_now_ns();
@@ -119,15 +104,27 @@ static void end_further(struct ending *e, const struct tune_job *job, struct tun
         return;
     }
     r->signal = signals[e->sent];
-    if (e->sent == 0)
-        interrupt(&e->group, notes);
-    else
+    if (e->sent > 0) {
         tune_group_signal(&e->group, signals[e->sent]);
+    } else {
+        /* SIGINT goes to the program, through exec, and to the processes that made DataLoaders: the
+         * interpreter below a shell script. Not to workers: they end with their loader, and what they
+         * recorded stays free of errors. */
+        struct tune_log *log = malloc(sizeof(*log));
+        struct pp_err err;
+        pid_t program = tune_group_child(&e->group), leader = e->group.leader;
+        kill(leader, SIGINT);
+        if (log && tune_log_read(notes, log, &err) == PP_OK)
+            for (size_t i = 0; i < log->pids; i++)
+                if (log->pid[i] != program && log->pid[i] != leader && tune_group_has(&e->group, log->pid[i]))
+                    kill(log->pid[i], SIGINT);
+        free(log);
+    }
     e->sent++;
     e->next_ns = now + (e->sent == SIGNALS ? EXEC_ENDS_NS : job->grace_ns);
 }
 
-static void tick(void)
+static void wait_a_tick(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);
 }
@@ -143,10 +140,10 @@ static void end_what_is_left(struct ending *e, const struct tune_job *job)
             tune_group_signal(&e->group, signals[e->sent++]);
             e->next_ns = pp_now_ns() + job->grace_ns;
         }
-        tick();
+        wait_a_tick();
     }
     for (int i = 0; i < GONE_TICKS && tune_group_signal(&e->group, 0); i++)
-        tick();
+        wait_a_tick();
 }
 
 /* A rank's recording has a name of its own beside that of the run. */
@@ -189,7 +186,7 @@ static int watch_over(const struct tune_job *job, const struct tune_ask *ask, st
         }
         if (ends)
             end_further(&ending, job, r, notes);
-        tick();
+        wait_a_tick();
     }
     end_what_is_left(&ending, job);
     if (r->end == TUNE_END_ITSELF && has_ranks(job, ask->name))
@@ -231,7 +228,7 @@ static double noise_of(const struct pp_report *report)
     return sqrt(fmax(variance, 0) / (double)n) / mean;
 }
 
-static void measure(struct tune_run *r)
+static void measure_run(struct tune_run *r)
 {
     char words[168];
     struct pp_err err;
@@ -306,39 +303,28 @@ static void write_notes(const struct tune_run *r, const struct tune_set *set, co
 
 /* ---- a run ---- */
 
-static char *override_text(const char *notes, const struct tune_set *set, const struct tune_loader *of)
-{
-    char words[TUNE_TEXT], *text = NULL;
-    int n = set ? asprintf(&text, "log=%s\nset=%s\nmade=%u\nlike=%s", notes, tune_set_words(set, words),
-                           of->made, of->like)
-                : asprintf(&text, "log=%s", notes);
-    return n < 0 ? NULL : text;
-}
-
-static pp_status make_notes(const char *notes, struct pp_err *err)
-{
-    int fd = pp_io_open(notes, O_WRONLY | O_CREAT | O_EXCL, 0644);
-    if (fd < 0)
-        return pp_fail_errno(err, errno, "cannot make %s", notes);
-    close(fd);
-    return PP_OK;
-}
-
 pp_status tune_run_make(const struct tune_job *job, const struct tune_ask *ask, struct tune_run *r,
                         struct pp_err *err)
 {
-    char notes[PATH_MAX], words[168], *override = NULL;
+    char notes[PATH_MAX], words[168], set[TUNE_TEXT], *override = NULL;
     pid_t exec = 0;
     *r = (struct tune_run){.end = TUNE_END_ITSELF, .rate = NAN, .noise = NAN};
     snprintf(r->path, sizeof(r->path), "%s/%s.sqlite", job->dir, ask->name);
     snprintf(r->log, sizeof(r->log), "%s/%s.log", job->dir, ask->name);
     snprintf(notes, sizeof(notes), "%s/%s.loaders", job->dir, ask->name);
-    override = override_text(notes, ask->set, ask->of);
-    pp_status st = override ? make_notes(notes, err) : pp_fail(err, PP_E_NO_MEMORY, "no memory");
-    if (st == PP_OK)
-        st = start_exec(job, r, override, &exec, err);
+    int n = ask->set ? asprintf(&override, "log=%s\nset=%s\nmade=%u\nlike=%s", notes,
+                                tune_set_words(ask->set, set), ask->of->made, ask->of->like)
+                     : asprintf(&override, "log=%s", notes);
+    if (n < 0)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory");
+    int fd = pp_io_open(notes, O_WRONLY | O_CREAT | O_EXCL, 0644); /* which the job's hooks write */
+    pp_status st = fd >= 0 ? start_exec(job, r, override, &exec, err)
+                           : pp_fail_errno(err, errno, "cannot make %s", notes);
+    if (fd >= 0)
+        close(fd);
+    free(override);
     if (st != PP_OK)
-        goto out;
+        return st;
     int status = watch_over(job, ask, r, exec, notes);
     r->status = again_code(status);
     st = tune_log_read(notes, &r->loaders, err);
@@ -351,11 +337,9 @@ pp_status tune_run_make(const struct tune_job *job, const struct tune_ask *ask, 
         st = pp_fail(err, PP_E_SYSTEM, "a run of %s could not be recorded: %s", job->program[0], words);
     }
     if (st == PP_OK) {
-        measure(r);
+        measure_run(r);
         if (recorded)
             write_notes(r, ask->set, ask->of);
     }
-out:
-    free(override);
     return st;
 }
