@@ -1,7 +1,5 @@
 #include "tui/dash/canvas.h"
 
-#include "probe/base/text.h"
-
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -89,11 +87,6 @@ char *pp_short_share(char *buf, size_t size, double share)
     else
         snprintf(buf, size, "%.0f %%", share * 100);
     return buf;
-}
-
-char *pp_short_time(char *buf, size_t size, double ns)
-{
-    return pp_text_duration(buf, size, ns);
 }
 
 char *pp_clock_text(char *buf, size_t size, double seconds)

@@ -32,7 +32,6 @@ int pp_list_top(int selected, int n, int rows);
 
 /* Numbers in few columns; "-" for what is not known. */
 char *pp_short_share(char *buf, size_t size, double share);  /* "12 %" */
-char *pp_short_time(char *buf, size_t size, double ns);      /* "4.1 ms" */
 char *pp_clock_text(char *buf, size_t size, double seconds); /* "1:02:03", "0:42" */
 enum { PP_CELL = 32 };
 

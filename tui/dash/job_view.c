@@ -47,7 +47,7 @@ static void draw_rows(const struct view *v, const struct pp_canvas *c)
         pp_put(c, at, 0, PP_STYLE_STRONG, "%5lld", (long long)r->rank);
         pp_put(c, at, 7, PP_STYLE_PLAIN, "%-9.9s %9s %9s %9s %9s", r->state,
                pp_text_rate(rate, sizeof(rate), r->samples_per_s),
-               pp_short_time(step, sizeof(step), r->step_ns),
+               pp_text_duration(step, sizeof(step), r->step_ns),
                pp_short_share(wait, sizeof(wait), r->wait_share),
                pp_short_share(others, sizeof(others), r->others_share));
         pp_bar(c, at, 58, bar, PP_STYLE_STARVED, c->glyphs->starved);

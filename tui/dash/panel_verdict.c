@@ -21,11 +21,6 @@ struct lines {
     enum pp_style tone;
 };
 
-static int is_conclusive(const struct pp_report *r)
-{
-    return r && r->verdict.sentence && r->verdict.l0 && strcmp(r->verdict.l0, "inconclusive") != 0;
-}
-
 static enum pp_style tone_of(const struct pp_report *r)
 {
     const char *level = r ? r->verdict.level : NULL;
@@ -65,7 +60,7 @@ static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
     const struct pp_live_worker *w = stuck_worker(s);
     const struct pp_phase_info *phase = w ? pp_phase_info(w->state) : NULL;
     out->tone = PP_STYLE_BAD;
-    pp_short_time(wait, sizeof(wait), s->stalled_ns);
+    pp_text_duration(wait, sizeof(wait), s->stalled_ns);
     if (!w) {
         snprintf(out->first, TEXT,
                  "STALLED: the trainer has waited %s for one batch, and no worker holds a sample", wait);
@@ -73,7 +68,7 @@ static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
     }
     snprintf(out->first, TEXT,
              "STALLED: the trainer has waited %s for one batch; %s has been in %s for %s, with %s%s", wait,
-             w->name, phase ? phase->name : "one phase", pp_short_time(age, sizeof(age), w->sample_age_ns),
+             w->name, phase ? phase->name : "one phase", pp_text_duration(age, sizeof(age), w->sample_age_ns),
              w->path ? "" : "sample ", w->path ? w->path : "");
     if (!w->path)
         snprintf(out->first + strlen(out->first), TEXT - strlen(out->first), "%llu",
@@ -93,7 +88,7 @@ static void say_hung(const struct pp_live_snapshot *s, struct lines *out)
     clock_of(s, s->hung_since_ns, since);
     out->tone = PP_STYLE_BAD;
     snprintf(out->first, TEXT, "HANG: %s hangs in %s since %s (%s)%s%s", w->name,
-             pp_phase_info(s->hung_phase)->name, since, pp_short_time(age, sizeof(age), s->hung_ns),
+             pp_phase_info(s->hung_phase)->name, since, pp_text_duration(age, sizeof(age), s->hung_ns),
              w->path ? ", with " : "", w->path ? w->path : "");
     snprintf(
         out->next, TEXT,
@@ -108,7 +103,7 @@ static void say_debt(const struct pp_live_snapshot *s, struct lines *out)
     snprintf(
         out->first, TEXT,
         "SOON: at this rate the %.0f prefetched batches last %s, then the trainer stalls (%.1f batches/s fewer)",
-        s->buffered_batches, pp_short_time(lasts, sizeof(lasts), s->buffer_lasts_s * 1e9),
+        s->buffered_batches, pp_text_duration(lasts, sizeof(lasts), s->buffer_lasts_s * 1e9),
         s->buffer_drain_per_s);
     snprintf(out->next, TEXT,
              "Next: see what became slower in the pipeline below; [ and ] step through the seconds.");
@@ -162,14 +157,6 @@ static void say_moment(const struct pp_dash_model *m, struct lines *out)
     next_of(m->moment, out->next);
 }
 
-/* A run that has ended and is looked at as a whole needs no word for it. */
-static const char *lead_of_whole(const struct pp_dash_state *s, const struct pp_dash_model *m)
-{
-    if (m->snap->state == PP_LIVE_RUNNING)
-        return "Whole run so far: ";
-    return s->mode == PP_MODE_FOLLOW ? "" : "Whole run: ";
-}
-
 static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m, struct lines *out)
 {
     *out = (struct lines){.tone = tone_of(m->report)};
@@ -179,15 +166,16 @@ static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m
         say_hung(m->snap, out);
     else if (!isnan(m->snap->buffer_lasts_s))
         say_debt(m->snap, out);
-    else if (is_conclusive(m->moment))
+    else if (m->moment && m->moment->verdict.sentence && m->moment->verdict.l0 &&
+             strcmp(m->moment->verdict.l0, "inconclusive") != 0)
         say_moment(m, out);
     if (out->first[0])
         return;
     if (m->report && m->report->verdict.sentence)
-        put_verdict_lines(m->snap->state == PP_LIVE_RUNNING && s->mode == PP_MODE_FOLLOW
-                              ? ""
-                              : lead_of_whole(s, m),
-                          m->report, out); /* what is newest needs no word for it */
+        put_verdict_lines(s->mode == PP_MODE_FOLLOW           ? ""
+                          : m->snap->state == PP_LIVE_RUNNING ? "Whole run so far: "
+                                                              : "Whole run: ",
+                          m->report, out); /* what is newest, and an ended run's whole, need no word for it */
     else
         snprintf(out->first, TEXT, "No verdict yet: waiting for the first batches");
     next_of(m->report, out->next);

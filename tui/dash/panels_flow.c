@@ -106,7 +106,7 @@ static void draw_stage(const struct pp_canvas *c, int row, const struct pp_live_
     snprintf(rate, sizeof(rate), "%s/s", pp_text_rate(t, sizeof(t), g->per_s));
     pp_put_right(c, row, k.rate_end, PP_STYLE_PLAIN, rate);
     if (k.mean_end)
-        pp_put_right(c, row, k.mean_end, PP_STYLE_PLAIN, pp_short_time(t, sizeof(t), g->mean_ns));
+        pp_put_right(c, row, k.mean_end, PP_STYLE_PLAIN, pp_text_duration(t, sizeof(t), g->mean_ns));
     pp_put_right(c, row, k.share_end, PP_STYLE_PLAIN, pp_short_share(t, sizeof(t), g->share));
     pp_bar(c, row, k.bar, k.bar_cols, PP_STYLE_PLAIN, c->glyphs->empty);
     int known = !isnan(g->cpu), cpu = known ? (int)(g->cpu * n + 0.5) : 0,
@@ -196,15 +196,15 @@ static char *stage_text(const struct pp_dash_model *m, const struct pp_live_stag
     const struct pp_report_phase *p = in_report(m->report, g);
     switch ((enum stage_cell)cell) {
     case ST_RATE: return pp_text_rate(t, PP_CELL, g->per_s);
-    case ST_MEAN: return pp_short_time(t, PP_CELL, g->mean_ns);
-    case ST_MAX: return pp_short_time(t, PP_CELL, (double)g->max_ns);
+    case ST_MEAN: return pp_text_duration(t, PP_CELL, g->mean_ns);
+    case ST_MAX: return pp_text_duration(t, PP_CELL, (double)g->max_ns);
     case ST_SHARE: return pp_short_share(t, PP_CELL, g->share);
     case ST_CPU: return pp_short_share(t, PP_CELL, g->cpu);
     case ST_QUEUE: return pp_short_share(t, PP_CELL, g->run_queue);
     case ST_BLOCKED: return pp_short_share(t, PP_CELL, g->blocked);
-    case ST_P50: return pp_short_time(t, PP_CELL, p ? (double)p->p50_ns : NAN);
-    case ST_P95: return pp_short_time(t, PP_CELL, p ? (double)p->p95_ns : NAN);
-    case ST_P99: return pp_short_time(t, PP_CELL, p ? (double)p->p99_ns : NAN);
+    case ST_P50: return pp_text_duration(t, PP_CELL, p ? (double)p->p50_ns : NAN);
+    case ST_P95: return pp_text_duration(t, PP_CELL, p ? (double)p->p95_ns : NAN);
+    case ST_P99: return pp_text_duration(t, PP_CELL, p ? (double)p->p99_ns : NAN);
     case ST_BYTES: return g->bytes_per_s > 0 ? pp_text_bytes(t, PP_CELL, g->bytes_per_s) : strcpy(t, "-");
     case ST_CELLS: break;
     }

@@ -69,18 +69,6 @@ static int has_gpu(const struct pp_live_snapshot *snap)
     return known;
 }
 
-/* "pipeprobe's loader", "job train.py": whose pipeline this is, in few columns. */
-static void put_subject(const struct pp_report *r, char *buf, size_t size)
-{
-    const char *from = strncmp(r->subject, "the ", 4) == 0 ? r->subject + 4 : r->subject,
-               *behind = strstr(from, " (");
-    if (r->subject_kind == PP_SUBJECT_OWN_LOADER || r->subject_kind == PP_SUBJECT_PYTORCH_LOADER)
-        snprintf(buf, size,
-                 r->subject_kind == PP_SUBJECT_OWN_LOADER ? "pipeprobe's loader" : "PyTorch DataLoader");
-    else
-        snprintf(buf, size, "%.*s", behind && behind - from < 40 ? (int)(behind - from) : 40, from);
-}
-
 /* The parts of a status line, the most important first; brief: for the narrowest screens. */
 static int status_parts(const struct pp_dash_state *s, const struct pp_dash_model *m, int brief,
                         char part[PARTS][96])
@@ -95,8 +83,20 @@ static int status_parts(const struct pp_dash_state *s, const struct pp_dash_mode
     snprintf(part[n++], 96, "wait %s", pp_short_share(a, sizeof(a), snap->wait_share));
     if (snap->errors)
         snprintf(part[n++], 96, "errors %s", pp_text_count(a, sizeof(a), (double)snap->errors));
-    if (m->report && m->report->subject_kind != PP_SUBJECT_UNKNOWN)
-        put_subject(m->report, part[n++], 96);
+    if (m->report && m->report->subject_kind != PP_SUBJECT_UNKNOWN) {
+        /* "pipeprobe's loader", "job train.py": whose pipeline this is, in few columns. */
+        char *buf = part[n++];
+        const char *from = strncmp(m->report->subject, "the ", 4) == 0 ? m->report->subject + 4
+                                                                       : m->report->subject,
+                   *behind = strstr(from, " (");
+        if (m->report->subject_kind == PP_SUBJECT_OWN_LOADER ||
+            m->report->subject_kind == PP_SUBJECT_PYTORCH_LOADER)
+            snprintf(buf, 96,
+                     m->report->subject_kind == PP_SUBJECT_OWN_LOADER ? "pipeprobe's loader"
+                                                                      : "PyTorch DataLoader");
+        else
+            snprintf(buf, 96, "%.*s", behind && behind - from < 40 ? (int)(behind - from) : 40, from);
+    }
     if (!snap->errors)
         snprintf(part[n++], 96, "errors 0");
     snprintf(part[n++], 96, "over %u s", pp_windows[s->window]);
@@ -124,14 +124,9 @@ void pp_panel_status(const struct pp_canvas *c)
 
 /* ---- meters ---- */
 
-static int has_meters(const struct pp_live_snapshot *s)
-{
-    return !isnan(s->cpu_busy) || !isnan(s->disk_bytes_per_s) || !isnan(s->net_bytes_per_s);
-}
-
 int pp_want_meters(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
 {
-    return has_meters(m->snap);
+    return !isnan(m->snap->cpu_busy) || !isnan(m->snap->disk_bytes_per_s) || !isnan(m->snap->net_bytes_per_s);
 }
 
 /* What the whole machine does. A rate's bar is of the largest that the run has seen. */

@@ -9,13 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-static enum pp_style style_of(enum pp_live_event_kind k)
-{
-    return k == PP_LIVE_ERROR                             ? PP_STYLE_BAD
-           : k == PP_LIVE_STALL || k == PP_LIVE_STRAGGLER ? PP_STYLE_WARN
-                                                          : PP_STYLE_PLAIN;
-}
-
 /* In the overview the newest few, elsewhere a list to move in. */
 void pp_panel_events(const struct pp_canvas *c)
 {
@@ -36,7 +29,12 @@ void pp_panel_events(const struct pp_canvas *c)
         char t[PP_CELL];
         double at_s = ((double)e->t_ns - (double)c->m->snap->origin_ns) / 1e9;
         pp_put_right(c, row, 7, PP_STYLE_PLAIN, pp_clock_text(t, sizeof(t), at_s));
-        int col = pp_put(c, row, 8, style_of(e->kind), "%-10s", pp_live_event_name(e->kind)) + 1;
+        int col = pp_put(c, row, 8,
+                         e->kind == PP_LIVE_ERROR                                   ? PP_STYLE_BAD
+                         : e->kind == PP_LIVE_STALL || e->kind == PP_LIVE_STRAGGLER ? PP_STYLE_WARN
+                                                                                    : PP_STYLE_PLAIN,
+                         "%-10s", pp_live_event_name(e->kind)) +
+                  1;
         if (e->count > 1 && (e->kind == PP_LIVE_ERROR || e->kind == PP_LIVE_STALL))
             col = pp_put(c, row, col, PP_STYLE_PLAIN, "%llu times, ", (unsigned long long)e->count);
         pp_put(c, row, col, PP_STYLE_PLAIN, "%s", e->text);

@@ -50,8 +50,8 @@ static const char *cell_text(const struct pp_live_worker *w, int column, char *t
     case COL_ERRORS: return pp_text_count(t, PP_CELL, (double)w->errors);
     case COL_QUEUE: return pp_short_share(t, PP_CELL, w->run_queue);
     case COL_CPU: return pp_short_share(t, PP_CELL, w->cpu);
-    case COL_LONGEST: return pp_short_time(t, PP_CELL, w->max_ns);
-    case COL_AGE: return pp_short_time(t, PP_CELL, w->sample_age_ns);
+    case COL_LONGEST: return pp_text_duration(t, PP_CELL, w->max_ns);
+    case COL_AGE: return pp_text_duration(t, PP_CELL, w->sample_age_ns);
     case COLUMNS: break;
     }
     return "";
@@ -148,9 +148,9 @@ void pp_panel_worker(const struct pp_canvas *c)
         pp_put(c, 2, 0, PP_STYLE_PLAIN, "no current sample");
     else
         pp_put(c, 2, 0, PP_STYLE_PLAIN, "current: sample %llu, for %s%s%s", (unsigned long long)w->sample,
-               pp_short_time(a, sizeof(a), w->sample_age_ns), w->path ? ": " : "", w->path ? w->path : "");
+               pp_text_duration(a, sizeof(a), w->sample_age_ns), w->path ? ": " : "", w->path ? w->path : "");
     pp_put(c, 3, 0, PP_STYLE_PLAIN, "longest span %s, errors since the start %s",
-           pp_short_time(a, sizeof(a), w->max_ns), pp_text_count(b, sizeof(b), (double)w->errors));
+           pp_text_duration(a, sizeof(a), w->max_ns), pp_text_count(b, sizeof(b), (double)w->errors));
     int row = 4;
     for (size_t i = snap->n_events; i-- > 0 && row < c->box.rows;)
         if (strstr(snap->events[i].text, w->name))
@@ -261,8 +261,8 @@ void pp_panel_batch(const struct pp_canvas *c)
         return;
     }
     pp_heading(c, "Batch %u: the trainer waited %s for it; %s from first to last", s->batch,
-               pp_short_time(a, sizeof(a), (double)s->batch_wait_ns),
-               pp_short_time(b, sizeof(b), (double)(s->batch_to_ns - s->batch_from_ns)));
+               pp_text_duration(a, sizeof(a), (double)s->batch_wait_ns),
+               pp_text_duration(b, sizeof(b), (double)(s->batch_to_ns - s->batch_from_ns)));
     for (size_t i = 0; i < s->n_bars; i++) {
         uint32_t row = 0;
         while (row < n && threads[row] != s->bars[i].thread)

@@ -67,33 +67,6 @@ static void pause_or_go_on(struct pp_dash_state *s, const struct pp_live_snapsho
     s->play_ns = 0;
 }
 
-static void step(struct pp_dash_state *s, const struct pp_live_snapshot *snap, int by)
-{
-    if (by < 0 ? snap->at_s > snap->first_s : snap->at_s < snap->last_s)
-        hold_at(s, by < 0 ? snap->at_s - 1 : snap->at_s + 1);
-    else
-        snprintf(s->message, sizeof(s->message),
-                 by < 0 ? "this is the first second" : "this is the newest complete second");
-}
-
-static void to_stall(struct pp_dash_state *s, const struct pp_live_snapshot *snap, int by)
-{
-    uint64_t at = by < 0 ? snap->stall_before_s : snap->stall_after_s;
-    if (at != snap->at_s)
-        hold_at(s, at);
-    else
-        snprintf(s->message, sizeof(s->message),
-                 "no %s stall (seconds in a row with %.0f %% of data wait or more)",
-                 by < 0 ? "earlier" : "later", PP_LIVE_STALL_SHARE * 100);
-}
-
-static void change_speed(struct pp_dash_state *s, int by)
-{
-    int speed = s->speed + by;
-    s->speed = speed < 0 ? 0 : speed >= PP_SPEEDS ? PP_SPEEDS - 1 : speed;
-    snprintf(s->message, sizeof(s->message), "replay speed %gx", pp_speeds[s->speed]);
-}
-
 static void move(struct pp_dash_state *s, int by)
 {
     int *row = s->help ? &s->help_row : &s->selected[s->view];
@@ -132,31 +105,26 @@ static void search(struct pp_dash_state *s, const struct pp_dash_model *m)
     snprintf(s->message, sizeof(s->message), "'%.40s' is not found in this view", s->search);
 }
 
-static void end_input(struct pp_dash_state *s, const struct pp_dash_model *m)
-{
-    switch (s->input) {
-    case PP_INPUT_SEARCH:
-        snprintf(s->search, sizeof(s->search), "%s", s->line);
-        search(s, m);
-        break;
-    case PP_INPUT_FILTER:
-        snprintf(s->filter, sizeof(s->filter), "%s", s->line);
-        s->selected[s->view] = 0;
-        break;
-    case PP_INPUT_SEEK: seek(s, m->snap); break;
-    case PP_INPUT_NONE: break;
-    }
-    s->input = PP_INPUT_NONE;
-}
-
 static void type(struct pp_dash_state *s, int key, const struct pp_dash_model *m)
 {
     size_t n = strlen(s->line);
     if (key == PP_KEY_ESC)
         s->input = PP_INPUT_NONE;
-    else if (key == PP_KEY_ENTER)
-        end_input(s, m);
-    else if (key == PP_KEY_BACKSPACE && n > 0)
+    else if (key == PP_KEY_ENTER) {
+        switch (s->input) {
+        case PP_INPUT_SEARCH:
+            snprintf(s->search, sizeof(s->search), "%s", s->line);
+            search(s, m);
+            break;
+        case PP_INPUT_FILTER:
+            snprintf(s->filter, sizeof(s->filter), "%s", s->line);
+            s->selected[s->view] = 0;
+            break;
+        case PP_INPUT_SEEK: seek(s, m->snap); break;
+        case PP_INPUT_NONE: break;
+        }
+        s->input = PP_INPUT_NONE;
+    } else if (key == PP_KEY_BACKSPACE && n > 0)
         s->line[n - 1] = '\0';
     else if (key >= 0x20 && key < 0x7f && n + 1 < sizeof(s->line))
         s->line[n] = (char)key, s->line[n + 1] = '\0';
@@ -211,9 +179,27 @@ static void act(struct pp_dash_state *s, const struct pp_key *k, const struct pp
                                                    : s->view);
         break;
     case PP_DO_PAUSE: pause_or_go_on(s, m->snap); break;
-    case PP_DO_STEP: step(s, m->snap, k->arg); break;
-    case PP_DO_STALL: to_stall(s, m->snap, k->arg); break;
-    case PP_DO_SPEED: change_speed(s, k->arg); break;
+    case PP_DO_STEP: {
+        if (k->arg < 0 ? m->snap->at_s > m->snap->first_s : m->snap->at_s < m->snap->last_s)
+            hold_at(s, k->arg < 0 ? m->snap->at_s - 1 : m->snap->at_s + 1);
+        else
+            snprintf(s->message, sizeof(s->message),
+                     k->arg < 0 ? "this is the first second" : "this is the newest complete second");
+    } break;
+    case PP_DO_STALL: {
+        uint64_t at = k->arg < 0 ? m->snap->stall_before_s : m->snap->stall_after_s;
+        if (at != m->snap->at_s)
+            hold_at(s, at);
+        else
+            snprintf(s->message, sizeof(s->message),
+                     "no %s stall (seconds in a row with %.0f %% of data wait or more)",
+                     k->arg < 0 ? "earlier" : "later", PP_LIVE_STALL_SHARE * 100);
+    } break;
+    case PP_DO_SPEED: {
+        int speed = s->speed + k->arg;
+        s->speed = speed < 0 ? 0 : speed >= PP_SPEEDS ? PP_SPEEDS - 1 : speed;
+        snprintf(s->message, sizeof(s->message), "replay speed %gx", pp_speeds[s->speed]);
+    } break;
     case PP_DO_FOLLOW: s->mode = PP_MODE_FOLLOW; break;
     case PP_DO_SEEK: begin_input(s, PP_INPUT_SEEK); break;
     case PP_DO_WINDOW: s->window = (s->window + 1) % PP_WINDOWS; break;
