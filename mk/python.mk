@@ -10,7 +10,7 @@ PYTHON_INCLUDE ?= $(firstword $(patsubst %/Python.h,%,$(wildcard /usr/include/py
   $(shell python3 -c 'import os, sysconfig; d = sysconfig.get_paths()["include"]; print(d if os.path.exists(d + "/Python.h") else "")' 2>/dev/null))
 ATTACH_DIR := $(B)/python/attach
 ATTACH_PY := $(patsubst collectors/attach/python/%,$(ATTACH_DIR)/%,$(wildcard collectors/attach/python/*.py))
-ATTACH_ONLY := $(wildcard collectors/attach/python/*.c)
+ATTACH_ONLY := $(wildcard collectors/attach/python/*/*.c)
 ATTACH_EXT_SRC := $(ATTACH_ONLY) $(addprefix collectors/attach/,process_file.c accounts.c rank_session.c) probe/ranks/identity.c \
   $(addprefix collectors/gpu/,cupti.c cupti_holder.c cupti_load.c cupti_records.c) \
   $(addprefix probe/trace/,session.c slot.c thread.c stamp.c join.c open_span.c presence.c) $(addprefix probe/base/,err.c guard.c nearest.c phase.c sample_list.c)
@@ -46,8 +46,8 @@ $(ATTACH_DIR)/_pipeprobe.abi3.so: $(ATTACH_EXT_OBJ)
 	$(Q)$(call link_attach,-lm -lpthread -ldl)
 
 # The parts of the extension that know nothing of Python have a test without it, under sanitizers too.
-$(B)/tests/unit/collectors/attach/python/test_record: $(addprefix $(B)/,tests/unit/collectors/attach/python/test_record.o \
-  $(addprefix collectors/attach/python/,process.o spans.o takers.o order.o others.o activity.o) libpipeprobe-all.a)
+$(B)/tests/unit/collectors/attach/python/test_record: $(B)/tests/unit/collectors/attach/python/test_record.o \
+  $(patsubst %.c,$(B)/%.o,$(wildcard collectors/attach/python/record/*.c)) $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS) -ldl
 

@@ -315,8 +315,7 @@ def enter_worker():
 
     names = frame.f_locals  # written through to the frame since Python 3.13
     parent = multiprocessing.parent_process()
-    record.worker_begin(names["worker_id"], parent.pid if parent else 0, names["base_seed"] & 0xFFFFFFFFFFFFFFFF)
-    record.worker_is_late()
+    record.worker_begin(names["worker_id"], parent.pid if parent else 0, names["base_seed"] & 0xFFFFFFFFFFFFFFFF, True)
     for name in ("index_queue", "data_queue"):
         names[name] = record.queue(names[name])
     _in_worker = True
@@ -616,7 +615,7 @@ def _group_made(*args, **kwargs):
     backend = str(groups.get_backend()).lower()
     no_gpu = torch.version.cuda is None and getattr(torch.version, "hip", None) is None
     _engine = torch.autograd.Variable._execution_engine
-    record.meets(backend in ("gloo", "mpi") or (no_gpu and ("gloo" in backend or backend == "undefined")))
+    record.collectives(backend in ("gloo", "mpi") or (no_gpu and ("gloo" in backend or backend == "undefined")))
 
 
 @_guard

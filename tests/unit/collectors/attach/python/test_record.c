@@ -1,7 +1,7 @@
 /* The recorder of PyTorch jobs without Python: a process joins sessions one after the other and leaves them,
  * as a notebook's cells do, whatever its threads are in the middle of. A mutex stands for the interpreter's
  * lock. */
-#include "collectors/attach/python/record.h"
+#include "collectors/attach/python/record/record.h"
 #include "collectors/attach/loaders_file.h"
 #include "collectors/attach/process_file.h"
 #include "probe/base/clock.h"
@@ -71,18 +71,18 @@ static void close_session(struct seen *s)
     assert_int_equal(system(line), 0);
 }
 
-/* An epoch of so many batches, as calls.c has them taken. */
+/* An epoch of so many batches, as iterator.c has them taken. */
 static void epoch(struct record_iteration *it, int batches)
 {
     struct record_local *l = record_local();
     record_iteration_begin(it);
     for (int b = 0; b <= batches; b++) {
         struct record_mark from;
-        assert_true(record_taker_open(l));
+        assert_true(record_consumer_open(l));
         record_take_begin(l, it, &from);
         it->given = it->taken;
         record_take_end(l, it, &from, b < batches);
-        l->taken = NULL;
+        l->worker.making = NULL;
     }
 }
 
@@ -110,7 +110,7 @@ static void nothing_of_one_session_reaches_the_next(void **state)
         record_leave();
         record_leave();
         assert_false(record_is_on());
-        assert_false(record_taker_open(record_local()));
+        assert_false(record_consumer_open(record_local()));
         record_note("said of no session");
         record_iteration_forget(&again);
         record_iteration_forget(&it);
@@ -130,11 +130,11 @@ static void takes(struct record_iteration *it)
 {
     struct record_local *l = record_local();
     struct record_mark from;
-    assert_true(record_taker_open(l));
+    assert_true(record_consumer_open(l));
     record_take_begin(l, it, &from);
     it->given = it->taken;
     record_take_end(l, it, &from, 1);
-    l->taken = NULL;
+    l->worker.making = NULL;
 }
 
 static struct record_iteration epoch_of(uint32_t loader, uint32_t epoch)
@@ -148,7 +148,9 @@ static struct record_iteration epoch_of(uint32_t loader, uint32_t epoch)
 static void begins(struct record_iteration *it)
 {
     record_iteration_begin(it);
-    record_iteration_reseed(it, it->base_seed); /* its workers are started */
+    record_workers_starting(it);
+    record_iteration_reseed(it, it->base_seed);
+    record_workers_started(it);
 }
 
 /* The thread that makes the iterator of a later epoch starts its workers. That is no step, even where the
@@ -169,18 +171,18 @@ static void workers_are_started_again(void **state)
     begins(&left);
     takes(&left);
     begins(&next);
-    record_iteration_reseed(&next, 1); /* not twice */
+    record_workers_started(&next); /* not twice */
     takes(&next);
-    record_local()->taking++; /* a data set that has a loader of its own */
+    record_local()->consumer.taking++; /* a data set that has a loader of its own */
     begins(&nested);
-    record_local()->taking--;
+    record_local()->consumer.taking--;
     begins(&stays);
     takes(&stays);
     begins(&own);
     takes(&own);
     record_leave();
-    next.made.stamp = 1; /* what is left of a session that was */
-    record_iteration_reseed(&next, 2);
+    next.starting.stamp = 1; /* what is left of a session that was */
+    record_workers_started(&next);
     record_iteration_forget(&own);
     read_session(&s);
     assert_int_equal(s.of_phase[PP_PHASE_DATA_WAIT], 4);
@@ -212,22 +214,22 @@ static void *busy_thread(void *arg)
     while (!b->stop) {
         struct record_local *l = record_is_on() ? record_local() : NULL;
         struct record_mark from;
-        if (l && b->worker && record_lane_open(&l->worker, PP_LANE_WORKER, "worker 0")) {
-            l->depth++;
+        if (l && b->worker && record_lane_open(&l->worker.lane, PP_LANE_WORKER, "worker 0")) {
+            l->sample.depth++;
             record_sample_begin(l);
             nap();
-            if (--l->depth == 0 && l->worker.trace)
+            if (--l->sample.depth == 0 && l->worker.lane.trace)
                 record_sample_end(l, 1, 0, 0);
         } else if (l && !b->worker) {
             if (b->it.session != record_session())
                 record_iteration_begin(&b->it);
-            if (record_taker_open(l)) {
-                l->taking++;
+            if (record_consumer_open(l)) {
+                l->consumer.taking++;
                 record_take_begin(l, &b->it, &from);
                 nap();
-                l->taking--;
-                l->taken = NULL;
-                if (l->trainer.trace)
+                l->consumer.taking--;
+                l->worker.making = NULL;
+                if (l->consumer.lane.trace)
                     record_take_end(l, &b->it, &from, 1);
             }
         }
@@ -304,7 +306,7 @@ static void what_other_threads_lack_a_cpu_for_is_sampled(void **state)
     CPU_SET(cpu, &one);
     open_session(&s);
     assert_true(record_join(s.dir));
-    assert_true(record_taker_open(l));
+    assert_true(record_consumer_open(l));
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pthread_create(&thread[i], NULL, spin, &stop), 0);
         assert_int_equal(pthread_setaffinity_np(thread[i], sizeof(one), &one), 0);
@@ -338,12 +340,12 @@ static void children_have_the_session_that_they_were_forked_in(void **state)
         pid_t pid = fork();
         if (pid == 0) {
             struct record_local *l = record_local();
-            int opened = record_lane_open(&l->worker, PP_LANE_WORKER, "worker 0");
+            int opened = record_lane_open(&l->worker.lane, PP_LANE_WORKER, "worker 0");
             if (opened) {
                 record_sample_begin(l);
                 record_sample_end(l, 7, 0, 0);
                 record_leave();
-                opened += record_lane_open(&l->worker, PP_LANE_WORKER, "worker 0");
+                opened += record_lane_open(&l->worker.lane, PP_LANE_WORKER, "worker 0");
             }
             _exit(opened);
         }
@@ -371,12 +373,12 @@ static void an_epoch_may_be_entered_in_the_middle(void **state)
     if (worker == 0) {
         struct record_local *l = record_local();
         record_worker_begin(l, 0, getppid(), 77);
-        l->late = 1;
+        l->worker.joined_late = 1;
         record_batch_begin(l, 3, 4);
         (void)!write(come[1], &byte, 1);
         (void)!read(go[0], &byte, 1);
         record_batch_begin(l, 4, 4);
-        record_worker_end(l);
+        record_lane_close(&l->worker.lane);
         _exit(0);
     }
     assert_int_equal(read(come[0], &byte, 1), 1);
@@ -386,11 +388,11 @@ static void an_epoch_may_be_entered_in_the_middle(void **state)
     record_iteration_begin(&it);
     record_iteration_resume(&it, 3, 5);
     struct record_local *l = record_local();
-    assert_true(record_taker_open(l));
+    assert_true(record_consumer_open(l));
     record_take_begin(l, &it, &from);
     it.given = it.taken;
     record_take_end(l, &it, &from, 1);
-    l->taken = NULL;
+    l->worker.making = NULL;
     record_iteration_begin(&next);
     assert_int_equal(next.first_batch, it.first_batch + 5);
     assert_int_equal(write(go[1], &byte, 1), 1);

@@ -1,9 +1,8 @@
 /* How long the process's other threads were ready and had no CPU: gloo and MPI carry in threads of their own
  * what the trainer waits for. Read at the begin and the end of a collective, twice a second at most, so that
  * no descriptors are kept in a program that is not ours. */
-#include "collectors/attach/python/record.h"
+#include "collectors/attach/python/record/record.h"
 
-#include "probe/base/clock.h"
 #include "probe/trace/run_delay.h"
 
 #include <ctype.h>
@@ -25,7 +24,7 @@ static struct {
 } exchange;
 
 /* 0: it cannot be read. */
-static int others_delay(uint64_t *out)
+static int delay_of_others(uint64_t *out)
 {
     char path[300];
     long own = syscall(SYS_gettid);
@@ -57,7 +56,7 @@ void record_exchange_begin(void)
     if (now < exchange.next_ns)
         return;
     cpu_ns = pp_thread_cpu_ns(); /* on a busy CPU a look takes long, and costs no more */
-    exchange.looked = others_delay(&exchange.before_ns);
+    exchange.looked = delay_of_others(&exchange.before_ns);
     uint64_t rest = (pp_thread_cpu_ns() - cpu_ns) * REST;
     exchange.next_ns = now + (rest > EVERY_NS ? rest : EVERY_NS);
     exchange.from_ns = pp_now_ns();
@@ -67,9 +66,9 @@ void record_exchange_begin(void)
 void record_exchange_end(struct record_local *l)
 {
     uint64_t after, took = pp_now_ns() - exchange.from_ns;
-    if (exchange.looked && others_delay(&after)) {
+    if (exchange.looked && delay_of_others(&after)) {
         uint64_t delay = after > exchange.before_ns ? after - exchange.before_ns : 0;
-        record_count(&l->trainer, "exchange_delay_ns", delay < took ? delay : took);
+        record_count(&l->consumer.lane, "exchange_delay_ns", delay < took ? delay : took);
     }
     exchange.looked = 0;
 }

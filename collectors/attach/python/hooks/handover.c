@@ -1,15 +1,13 @@
 /* queue.Queue, and concurrent.futures.Future, between a thread that takes a DataLoader's batches and the
  * thread that trains on them. A future is a queue of one. */
-#include "collectors/attach/python/types.h"
-
-#include "probe/base/clock.h"
+#include "collectors/attach/python/hooks/hooks.h"
 
 #define QUEUES_MAX 64 /* that hold batches at a time; more of them are not recorded */
 
 /* Set as an attribute of the queue, and gone with it. */
 struct held_batches {
     PyObject_HEAD PyObject *queue; /* borrowed: the queue holds us */
-    struct record_handed handed;
+    struct record_handover handed;
 };
 
 static PyObject *batches_type;
@@ -23,28 +21,18 @@ static __thread struct {
 
 static void batches_free(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     for (size_t i = 0; i < QUEUES_MAX; i++)
         if ((PyObject *)known[i] == self)
             known[i] = NULL;
-    release(self);
-    Py_DECREF(type);
+    holder_free(self);
 }
 
-static PyType_Slot batches_slots[] = {{Py_tp_dealloc, batches_free}, {0, NULL}};
-
-int queues_add_type(void)
+int handover_types(void)
 {
-    PyType_Spec spec = {.name = "_pipeprobe.Batches",
-                        .basicsize = (int)sizeof(struct held_batches),
-                        .flags = Py_TPFLAGS_DEFAULT,
-                        .slots = batches_slots};
-    batches_type = PyType_FromSpec(&spec);
-    return batches_type ? 0 : -1;
+    return holder_type(batches_free, "_pipeprobe.Batches", sizeof(struct held_batches), &batches_type);
 }
 
-static struct record_handed *find(const PyObject *queue)
+static struct record_handover *batches_of(const PyObject *queue)
 {
     for (size_t i = 0; i < QUEUES_MAX; i++)
         if (known[i] && known[i]->queue == queue)
@@ -52,47 +40,41 @@ static struct record_handed *find(const PyObject *queue)
     return NULL;
 }
 
-static struct record_handed *make(PyObject *queue)
+static struct record_handover *begin_batches_of(PyObject *queue)
 {
-    struct record_handed *h = NULL;
     size_t i = 0;
     while (i < QUEUES_MAX && known[i])
         i++;
-    if (i == QUEUES_MAX)
-        return NULL;
-    allocfunc alloc = (allocfunc)PyType_GetSlot((PyTypeObject *)batches_type, Py_tp_alloc);
-    struct held_batches *held = (struct held_batches *)alloc((PyTypeObject *)batches_type, 0);
+    struct held_batches *held = i < QUEUES_MAX ? (struct held_batches *)holder_new(batches_type) : NULL;
     if (held && PyObject_SetAttrString(queue, "_pipeprobe_batches", (PyObject *)held) == 0) {
         held->queue = queue;
         known[i] = held;
-        h = &held->handed;
     }
-    if (!h)
-        PyErr_Clear();
+    PyErr_Clear();
     Py_XDECREF((PyObject *)held); /* the queue holds it */
-    return h;
+    return batches_of(queue);
 }
 
 /* The thread's own state, where it is no worker's and not inside a DataLoader's __next__. */
-static struct record_local *here(void)
+static struct record_local *outside_next(void)
 {
     struct record_local *l = record_is_on() ? record_local_peek() : NULL;
-    return l && l->slot < 0 && !l->taking ? l : NULL;
+    return l && l->slot < 0 && !l->consumer.taking ? l : NULL;
 }
 
 /* Announced before it is there: the other thread may have it before this one goes on. */
-static PyObject *put(PyObject *function, PyObject *args, PyObject *kwargs, int announced)
+static PyObject *hand_over(PyObject *function, PyObject *args, PyObject *kwargs, int announced)
 {
-    struct record_local *l = here();
+    struct record_local *l = outside_next();
     PyObject *queue = l && PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
-    struct record_handed *h = queue ? find(queue) : NULL;
+    struct record_handover *h = queue ? batches_of(queue) : NULL;
     if (queue && record_may_hand_over(l, h != NULL || announced))
-        h = h ? h : make(queue);
+        h = h ? h : begin_batches_of(queue);
     else
         h = NULL;
     if (!h)
         return PyObject_Call(function, args, kwargs);
-    struct record_mark from = record_now(&l->trainer, 1);
+    struct record_mark from = record_now(&l->consumer.lane, 1);
     Py_INCREF(queue); /* what is announced in it outlives the call */
     record_hand_over(l, h);
     l->calls++;
@@ -100,67 +82,67 @@ static PyObject *put(PyObject *function, PyObject *args, PyObject *kwargs, int a
     l->calls--;
     if (!out)
         record_hand_back(l, h);
-    record_put_end(l, &from);
+    record_handed_over(l, &from);
     Py_DECREF(queue);
     return out;
 }
 
-PyObject *queues_put(PyObject *function, PyObject *args, PyObject *kwargs)
+PyObject *handover_put(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    return put(function, args, kwargs, 0);
+    return hand_over(function, args, kwargs, 0);
 }
 
 /* A future has no more than one result, so none tells of the next: of those that have no batch, the first
  * after an epoch is its end. */
-PyObject *queues_resolve(PyObject *function, PyObject *args, PyObject *kwargs)
+PyObject *handover_resolve(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    struct record_local *l = here();
-    int ended = l && l->taker.ended;
+    struct record_local *l = outside_next();
+    int ended = l && l->consumer.epoch_ended;
     if (ended)
-        l->taker.ended = 0;
-    return put(function, args, kwargs, ended);
+        l->consumer.epoch_ended = 0;
+    return hand_over(function, args, kwargs, ended);
 }
 
 /* The beginning of this thread's wait for the queue: of this call, or of one before it that came back empty.
  */
 static struct record_mark wait_began(struct record_local *l, const PyObject *queue)
 {
-    if (l && l->taker.get_from.stamp && l->taker.get_queue == queue)
-        return l->taker.get_from;
-    if (l && record_taker_is_open(l))
-        return record_now(&l->trainer, 1);
+    if (l && l->consumer.get_from.stamp && l->consumer.get_queue == queue)
+        return l->consumer.get_from;
+    if (l && record_lane_is_open(&l->consumer.lane))
+        return record_now(&l->consumer.lane, 1);
     if (early.queue != queue)
         early.from_ns = pp_now_ns();
     early.queue = queue;
     return (struct record_mark){0};
 }
 
-static void got_batch(const struct record_mark *began, struct record_handed *h)
+static void got_batch(const struct record_mark *began, struct record_handover *h)
 {
     struct record_local *l = record_local();
     struct record_mark from = *began;
-    if (!l || !record_taker_open(l))
+    if (!l || !record_consumer_open(l))
         return;
     if (!from.stamp) /* its first: the lane, and with it the clock, is made only now */
-        from = record_ago(&l->trainer, pp_now_ns() - early.from_ns);
-    record_get_end(l, &from, h);
+        from = record_ago(&l->consumer.lane, pp_now_ns() - early.from_ns);
+    record_got_handed(l, &from, h);
 }
 
-PyObject *queues_get(PyObject *function, PyObject *args, PyObject *kwargs)
+PyObject *handover_get(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    struct record_local *l = here();
+    struct record_local *l = outside_next();
     PyObject *queue = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
     if (!record_is_on() || !queue || (!l && record_local_peek()))
         return PyObject_Call(function, args, kwargs);
     struct record_mark from = wait_began(l, queue);
     Py_INCREF(queue);
     PyObject *out = PyObject_Call(function, args, kwargs);
-    struct record_handed *h = find(queue);
+    struct record_handover *h = batches_of(queue);
     if (out && h)
         got_batch(&from, h);
     if (l) {
-        l->taker.get_queue = queue;
-        l->taker.get_from = out ? (struct record_mark){0} : from;
+        l->consumer.get_queue = queue;
+        l->consumer.get_from = out ? (struct record_mark){0} : from;
     }
     if (out)
         early.queue = NULL;

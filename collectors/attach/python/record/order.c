@@ -1,6 +1,6 @@
 /* Which samples the job's samplers gave, block by block into the process's order file (order_file.h). All of
  * it under the interpreter's lock. */
-#include "collectors/attach/python/record.h"
+#include "collectors/attach/python/record/record.h"
 
 #include "collectors/attach/order_file.h"
 #include "probe/base/sample_list.h"
@@ -26,20 +26,6 @@ static struct {
     int off;
 } order;
 
-static int write_all(int fd, const uint8_t *at, size_t n)
-{
-    while (n) {
-        ssize_t wrote = write(fd, at, n);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            return 0;
-        at += wrote;
-        n -= (size_t)wrote;
-    }
-    return 1;
-}
-
 static void stop(const char *why)
 {
     char text[160];
@@ -59,29 +45,33 @@ static void put_head(void)
     memcpy(order.buf + order.block, &order.head, sizeof(order.head));
 }
 
-void record_order_flush(void)
+/* At the end of the process, too. */
+__attribute__((destructor)) static void flush(void)
 {
     char path[PATH_MAX + 32];
+    size_t done = 0;
     if (!order.used || order.forks != record_forks() || !record_dir())
         return;
     snprintf(path, sizeof(path), "%s/" PP_ORDER_FILE_PREFIX "%d", record_dir(), (int)getpid());
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-    int done = fd >= 0 && write_all(fd, order.buf, order.used);
-    int why = errno;
+    while (fd >= 0 && done < order.used) {
+        ssize_t n = write(fd, order.buf + done, order.used - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    int failed = done < order.used, why = errno;
     if (fd >= 0)
         close(fd);
     order.written += order.used;
     order.used = 0;
     order.it = NULL;
-    if (!done)
+    if (failed)
         stop(strerror(why));
     else if (order.written > PP_ORDER_FILE_BYTES - PP_ORDER_BYTES)
         stop("256 MiB of them are");
-}
-
-__attribute__((destructor)) static void at_exit(void)
-{
-    record_order_flush();
 }
 
 void record_order_forget(const struct record_iteration *it)
@@ -94,6 +84,7 @@ void record_order_forget(const struct record_iteration *it)
 static int make_room(const struct record_iteration *it, uint64_t n)
 {
     uint64_t need = sizeof(order.head) + (n + 1) * PP_SAMPLE_LIST_NUMBER;
+    record_before_leave(flush);
     if (order.forks != record_forks()) { /* forked, or another session */
         order.used = 0;
         order.it = NULL;
@@ -103,7 +94,7 @@ static int make_room(const struct record_iteration *it, uint64_t n)
     if (order.off || need > PP_ORDER_BYTES || !(order.buf = order.buf ? order.buf : malloc(PP_ORDER_BYTES)))
         return 0;
     if (order.used + need > PP_ORDER_BYTES)
-        record_order_flush();
+        flush();
     if (order.off)
         return 0;
     /* A block has samples in each of its batches, or in none. */
@@ -166,5 +157,5 @@ void record_order_end(const struct record_iteration *it)
         return;
     order.head.flags |= PP_ORDER_ENDED;
     put_head();
-    record_order_flush();
+    flush();
 }

@@ -1,16 +1,15 @@
-/* What the GPU does for the job, by CUPTI's records, from the first batch on that finds CUDA in use. The
- * hooks look for that at their 1st, 2nd, 4th, 8th, ... batch, and at every 256th: a job without a GPU pays
- * for some dozen looks.
+/* What the GPU does for the job, by CUPTI's records, from the first batch on that finds CUDA in use. That is
+ * looked for at the 1st, 2nd, 4th, 8th, ... batch, and at every 256th: a job without a GPU pays for some
+ * dozen looks.
  *
  * Rows are written by CUPTI's thread, from its callback. The thread that takes batches says which batch is
  * worked on from when; a call is the last batch's that its thread had before it. Threads that take none, such
  * as autograd's, work for the trainer's. */
-#include "collectors/attach/python/record.h"
+#include "collectors/attach/python/record/record.h"
 
 #include "collectors/attach/activity_file.h"
 #include "collectors/gpu/cupti.h"
 #include "collectors/gpu/cupti_abi.h"
-#include "probe/base/clock.h"
 #include "probe/base/guard.h"
 
 #include <dlfcn.h>
@@ -30,7 +29,7 @@ enum {
     MARKS_BACK = 64,  /* looked through for the calling thread's own */
     LOOKS = 256,
     SLOTS = 2 * PP_ACTIVITY_NAMES,
-    PLACES = 4,
+    PLACES = 12,
 };
 
 struct mark {
@@ -56,53 +55,35 @@ static struct {
 
 /* ---- names ---- */
 
-static uint32_t hash_of(const char *text, size_t n)
-{
-    uint32_t h = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (uint8_t)text[i]) * 16777619u;
-    return h;
-}
-
-/* Calls that make the device work, or wait for it: the others are many and tell nothing. */
-static int is_kept(const char *call)
-{
-    return strstr(call, "Launch") || strstr(call, "Memcpy") || strstr(call, "Memset") ||
-           strstr(call, "Synchronize");
-}
-
-/* 0: none, or no room. */
+/* The number of a text in the file's table of names. 0: none, or no room. */
 static uint16_t number_of(const char *text)
 {
     struct pp_activity_file *f = gpu.file;
     size_t n = text ? strnlen(text, PP_ACTIVITY_NAME - 1) : 0;
     if (!n)
         return 0;
-    uint32_t at = hash_of(text, n) % SLOTS;
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ (uint8_t)text[i]) * 16777619u;
+    uint32_t at = hash % SLOTS;
     for (; gpu.slot[at]; at = (at + 1) % SLOTS)
         if (strncmp(f->name[gpu.slot[at]], text, n) == 0 && !f->name[gpu.slot[at]][n])
             return gpu.slot[at];
     uint32_t number = f->names + 1;
     if (number >= PP_ACTIVITY_NAMES)
         return 0;
-    memcpy(f->name[number], text, n);
-    f->name[number][n] = '\0';
-    gpu.kept[number] = is_kept(f->name[number]) != 0;
+    char *name = f->name[number];
+    memcpy(name, text, n);
+    name[n] = '\0';
+    /* Calls that make the device work, or wait for it: the others are many and tell nothing. */
+    gpu.kept[number] = strstr(name, "Launch") || strstr(name, "Memcpy") || strstr(name, "Memset") ||
+                       strstr(name, "Synchronize");
     gpu.slot[at] = (uint16_t)number;
     __atomic_store_n(&f->names, number, __ATOMIC_RELEASE); /* pairs with the acquire of the collector */
     return (uint16_t)number;
 }
 
-/* ---- batches ---- */
-
-static void add_mark(uint32_t batch, int trainer)
-{
-    static __thread uint32_t thread;
-    if (!thread)
-        thread = (uint32_t)syscall(SYS_gettid);
-    gpu.mark[gpu.marks % MARKS] = (struct mark){pp_now_ns(), batch, thread, trainer};
-    __atomic_store_n(&gpu.marks, gpu.marks + 1, __ATOMIC_RELEASE); /* pairs with the acquire in batch_at */
-}
+/* ---- the sink: CUPTI's thread, or the one that ends the recording ---- */
 
 /* Whose call it is that the thread made at t_ns. */
 static uint32_t batch_at(uint64_t t_ns, uint32_t thread)
@@ -127,9 +108,7 @@ static uint32_t batch_at(uint64_t t_ns, uint32_t thread)
     return trainers;
 }
 
-/* ---- the sink: CUPTI's thread, or the one that ends the recording ---- */
-
-static void put(const struct pp_activity_row *row)
+static void put_row(const struct pp_activity_row *row)
 {
     struct pp_activity_file *f = gpu.file;
     /* acquire: pairs with the release of the collector, which has read what is written over */
@@ -141,7 +120,7 @@ static void put(const struct pp_activity_row *row)
     __atomic_store_n(&f->head, f->head + 1, __ATOMIC_RELEASE); /* pairs with the acquire of the collector */
 }
 
-static void put_row(void *ctx, const struct pp_store_gpu *g)
+static void on_activity(void *ctx, const struct pp_store_gpu *g)
 {
     struct pp_activity_row row = {.start_ns = g->start_ns,
                                   .dur_ns = g->dur_ns,
@@ -164,52 +143,51 @@ static void put_row(void *ctx, const struct pp_store_gpu *g)
         return;
     if (is_call)
         row.batch = batch_at(g->start_ns, g->thread);
-    put(&row);
+    put_row(&row);
 }
 
-static void put_clock(void *ctx, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns)
+static void on_clock(void *ctx, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns)
 {
     (void)ctx;
-    put(&(struct pp_activity_row){.start_ns = t_ns, .bytes = (uint64_t)offset_ns, .dur_ns = error_ns});
+    put_row(&(struct pp_activity_row){.start_ns = t_ns, .bytes = (uint64_t)offset_ns, .dur_ns = error_ns});
 }
 
 /* None: the program's calls carry no batch. */
-static void put_batch(void *ctx, uint32_t correlation, uint64_t batch)
+static void on_batch(void *ctx, uint32_t correlation, uint64_t batch)
 {
 }
 
 /* ---- where CUPTI is ---- */
 
-/* NVIDIA's wheels lie beside each other: where the runtime was loaded from, CUPTI is not far. */
 struct places {
-    char path[PLACES][PATH_MAX];
-    const char *list[PLACES + 8];
-    size_t n;
+    char beside[PATH_MAX]; /* the CUDA runtime of NVIDIA's wheels; "": there is none */
+    const char *list[PLACES];
 };
 
+/* NVIDIA's wheels lie beside each other: where the runtime was loaded from, CUPTI is not far. */
 static int on_library(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-    static const char *const beside[] = {"cuda_cupti/lib/libcupti.so.12", "cu13/lib/libcupti.so.13"};
-    struct places *p = ctx;
+    static const char *const wheels[] = {"cuda_cupti/lib/libcupti.so.12", "cu13/lib/libcupti.so.13"};
+    char *path = ctx;
     const char *at = strstr(info->dlpi_name, "/nvidia/");
     (void)size;
-    for (size_t i = 0; at && !p->n && i < sizeof(beside) / sizeof(*beside); i++) {
-        int n = snprintf(p->path[p->n], PATH_MAX, "%.*s/nvidia/%s", (int)(at - info->dlpi_name),
-                         info->dlpi_name, beside[i]);
-        if (n > 0 && n < PATH_MAX && access(p->path[p->n], R_OK) == 0)
-            p->n++;
+    for (size_t i = 0; at && i < sizeof(wheels) / sizeof(*wheels); i++) {
+        int n = snprintf(path, PATH_MAX, "%.*s/nvidia/%s", (int)(at - info->dlpi_name), info->dlpi_name,
+                         wheels[i]);
+        if (n > 0 && n < PATH_MAX && access(path, R_OK) == 0)
+            return 1;
     }
+    *path = '\0';
     return 0;
 }
 
-static const char *const *where(struct places *p)
+static const char *const *places_of_cupti(struct places *p)
 {
     size_t n = 0;
-    p->n = 0;
-    dl_iterate_phdr(on_library, p);
-    for (; n < p->n; n++)
-        p->list[n] = p->path[n];
-    for (size_t i = 0; pp_cupti_places[i] && n + 1 < sizeof(p->list) / sizeof(*p->list); i++)
+    dl_iterate_phdr(on_library, p->beside);
+    if (*p->beside)
+        p->list[n++] = p->beside;
+    for (size_t i = 0; pp_cupti_places[i] && n + 1 < PLACES; i++)
         p->list[n++] = pp_cupti_places[i];
     p->list[n] = NULL;
     return p->list;
@@ -222,7 +200,7 @@ struct driver {
     char device[128];
 };
 
-/* What the loader has loaded so far: a look at it costs some 0.1 us where nothing is new. */
+/* What the dynamic linker has loaded so far: a look at it costs some 0.1 us where nothing is new. */
 struct loaded {
     unsigned long long adds; /* as of the look before */
     int is_new, has_driver;
@@ -242,7 +220,7 @@ static int on_loaded(struct dl_phdr_info *info, size_t size, void *ctx)
 }
 
 /* 0: CUDA is not in use, or not in this thread. Nothing is loaded, and nothing in CUDA changes. */
-static int in_use(struct driver *d)
+static int cuda_in_use(struct driver *d)
 {
     static struct loaded loaded;
     int (*current)(void **), (*device_of)(int *), (*name_of)(char *, int, int), (*version_of)(int *);
@@ -266,9 +244,15 @@ static int in_use(struct driver *d)
 
 /* ---- begin and end ---- */
 
+static void unmap_file(struct pp_activity_file *f)
+{
+    pp_guard_remove(f);
+    munmap(f, sizeof(*f));
+}
+
 /* The session's file, claimed for this process. NULL: there is none, it is full, or another process has it.
  */
-static struct pp_activity_file *claim(void)
+static struct pp_activity_file *claim_file(void)
 {
     char path[PATH_MAX + 32];
     struct pp_activity_file *f = MAP_FAILED;
@@ -286,39 +270,26 @@ static struct pp_activity_file *claim(void)
     if (memcmp(f->magic, PP_ACTIVITY_MAGIC, sizeof(f->magic)) == 0 && !f->stop &&
         __atomic_compare_exchange_n(&f->pid, &none, getpid(), 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return f;
-    pp_guard_remove(f);
-    munmap(f, sizeof(*f));
+    unmap_file(f);
     return NULL;
 }
 
-static void say(enum pp_activity_state state, const char *text)
-{
-    snprintf(gpu.file->text, sizeof(gpu.file->text), "%s", text);
-    __atomic_store_n(&gpu.file->state, state, __ATOMIC_RELEASE); /* pairs with the acquire of the collector */
-}
-
-static void let_go_of_file(void)
-{
-    pp_guard_remove(gpu.file);
-    munmap(gpu.file, sizeof(*gpu.file));
-    gpu.file = NULL;
-}
-
-static void begin(const struct driver *d)
+static void begin_recording(const struct driver *d)
 {
     static struct places places;
     struct pp_err err = {.code = PP_OK};
-    gpu.file = claim();
+    struct pp_activity_file *f = gpu.file = claim_file();
     gpu.off = 1; /* whatever comes, there is no second try */
-    if (!gpu.file)
+    if (!f)
         return;
+    record_before_leave(record_gpu_end);
     memset(gpu.slot, 0, sizeof(gpu.slot));
     gpu.marks = 0;
     gpu.forks = record_forks();
-    memcpy(gpu.file->device, d->device, sizeof(d->device));
-    struct pp_cupti_opts opts = {.sink = {NULL, put_row, put_batch, put_clock},
+    memcpy(f->device, d->device, sizeof(d->device));
+    struct pp_cupti_opts opts = {.sink = {NULL, on_activity, on_batch, on_clock},
                                  .driver_version = d->version,
-                                 .libraries = where(&places),
+                                 .libraries = places_of_cupti(&places),
                                  .guest = 1};
     if (*gpu.yields)
         snprintf(err.text, sizeof(err.text), "CUPTI is used by %s", gpu.yields);
@@ -328,32 +299,38 @@ static void begin(const struct driver *d)
             "PyTorch's profiler may be started from outside (KINETO_USE_DAEMON), and CUPTI is left to it");
     else if (pp_cupti_open(&opts, &gpu.cupti, &err) == PP_OK)
         snprintf(err.text, sizeof(err.text), "%s, in the job", pp_cupti_name(gpu.cupti));
-    say(gpu.cupti ? PP_ACTIVITY_ON : PP_ACTIVITY_REFUSED, err.text);
-    if (!gpu.cupti)
-        let_go_of_file();
+    snprintf(f->text, sizeof(f->text), "%s", err.text);
+    /* release: pairs with the acquire of the collector */
+    __atomic_store_n(&f->state, gpu.cupti ? PP_ACTIVITY_ON : PP_ACTIVITY_REFUSED, __ATOMIC_RELEASE);
+    if (!gpu.cupti) {
+        unmap_file(f);
+        gpu.file = NULL;
+    }
 }
 
-static int is_ours(void)
+static int is_recorded_here(void)
 {
     return gpu.cupti && gpu.forks == record_forks();
 }
 
-static void end(const char *until)
+static void end_recording(const char *until)
 {
     struct pp_cupti_stats stats = {0};
-    if (!is_ours())
+    if (!is_recorded_here())
         return;
     pp_cupti_close(gpu.cupti, &stats);
     gpu.cupti = NULL;
     gpu.file->dropped = stats.dropped;
     snprintf(gpu.file->until, sizeof(gpu.file->until), "%s", until);
-    __atomic_store_n(&gpu.file->state, PP_ACTIVITY_ENDED, __ATOMIC_RELEASE); /* as in say */
-    let_go_of_file();
+    /* release: pairs with the acquire of the collector */
+    __atomic_store_n(&gpu.file->state, PP_ACTIVITY_ENDED, __ATOMIC_RELEASE);
+    unmap_file(gpu.file);
+    gpu.file = NULL;
 }
 
 void record_gpu_end(void)
 {
-    end("");
+    end_recording("");
 }
 
 void record_gpu_yield(const char *to)
@@ -361,24 +338,29 @@ void record_gpu_yield(const char *to)
     char until[128];
     snprintf(gpu.yields, sizeof(gpu.yields), "%s", to);
     snprintf(until, sizeof(until), "CUPTI was needed by %s", to);
-    end(until);
+    end_recording(until);
 }
 
-void record_gpu_batch(const struct record_local *l, uint32_t batch)
+void record_gpu_batch(uint32_t batch, int by_trainer)
 {
+    static __thread uint32_t thread;
     struct driver d = {0};
     if (gpu.session != record_session()) {
         gpu.session = record_session();
         gpu.off = 0;
         gpu.looks = 0;
     }
-    if (is_ours() && __atomic_load_n(&gpu.file->stop, __ATOMIC_RELAXED))
-        end("enough was recorded");
+    if (is_recorded_here() && __atomic_load_n(&gpu.file->stop, __ATOMIC_RELAXED))
+        end_recording("enough was recorded");
     if (!gpu.cupti && !gpu.off) {
         gpu.looks++;
-        if (((gpu.looks & (gpu.looks - 1)) == 0 || gpu.looks % LOOKS == 0) && in_use(&d))
-            begin(&d);
+        if (((gpu.looks & (gpu.looks - 1)) == 0 || gpu.looks % LOOKS == 0) && cuda_in_use(&d))
+            begin_recording(&d);
     }
-    if (is_ours())
-        add_mark(batch, l->taker.role != RECORD_PREFETCHES);
+    if (!is_recorded_here())
+        return;
+    if (!thread)
+        thread = (uint32_t)syscall(SYS_gettid);
+    gpu.mark[gpu.marks % MARKS] = (struct mark){pp_now_ns(), batch, thread, by_trainer};
+    __atomic_store_n(&gpu.marks, gpu.marks + 1, __ATOMIC_RELEASE); /* pairs with the acquire in batch_at */
 }

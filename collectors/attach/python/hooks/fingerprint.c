@@ -2,19 +2,19 @@
  * own, and workers or ranks that do not divide the data set give the same ones. The sample's own content is
  * hashed; where a part of it is of a type that is not known here, nothing is said of it. The GIL is held, and
  * no exception is left. */
-#include "collectors/attach/python/types.h"
+#include "collectors/attach/python/hooks/hooks.h"
 
 #include <string.h>
 
 enum { DEPTH = 6, OBJECTS = 1024, OF_A_LIST = 64, BYTES = 1 << 16, COPIED = 1 << 22 };
 
-struct print {
+struct fingerprint {
     uint64_t hash;
     unsigned left; /* objects that may still be looked at */
 };
 
 /* Eight bytes at a time; the multiplier is that of FNV-1a. */
-static void add_bytes(struct print *p, const char *at, size_t n)
+static void add_bytes(struct fingerprint *p, const char *at, size_t n)
 {
     uint64_t word;
     p->hash = (p->hash ^ n) * UINT64_C(1099511628211);
@@ -28,7 +28,7 @@ static void add_bytes(struct print *p, const char *at, size_t n)
     }
 }
 
-static int add_held_bytes(struct print *p, PyObject *bytes) /* a new reference, or NULL */
+static int add_held_bytes(struct fingerprint *p, PyObject *bytes) /* a new reference, or NULL */
 {
     char *at;
     Py_ssize_t n;
@@ -42,50 +42,35 @@ static int add_held_bytes(struct print *p, PyObject *bytes) /* a new reference, 
 /* Of that type itself: a class of the job's own may do anything when it is asked. */
 static int is_of(PyObject *o, const char *module, const char *name)
 {
-    PyObject *of = types_is_named(o, name) ? PyObject_GetAttrString((PyObject *)Py_TYPE(o), "__module__")
-                                           : NULL;
+    PyObject *of = is_named(o, name) ? PyObject_GetAttrString((PyObject *)Py_TYPE(o), "__module__") : NULL;
     int same = of && PyUnicode_Check(of) && PyUnicode_CompareWithASCIIString(of, module) == 0;
     PyErr_Clear();
     Py_XDECREF(of);
     return same;
 }
 
-/* An array of objects has their addresses, which say nothing, and may be equal in processes that were forked.
- */
-static int holds_objects(PyObject *array)
+/* The beginning of an array of numpy's. Not of one that holds objects: it has their addresses, which say
+ * nothing, and may be equal in processes that were forked. Where the elements do not follow each other in
+ * memory they are copied to be brought into order: not of one with more than COPIED. */
+static int add_array(struct fingerprint *p, PyObject *array)
 {
     PyObject *type = PyObject_GetAttrString(array, "dtype"),
-             *holds = type ? PyObject_GetAttrString(type, "hasobject") : NULL;
-    int objects = holds != Py_False;
-    Py_XDECREF(holds);
-    Py_XDECREF(type);
-    return objects;
-}
-
-/* Where the elements do not follow each other in memory, those of an array are copied to be brought into
- * order: not of one with more than COPIED. */
-static int is_small(PyObject *array)
-{
-    PyObject *size = PyObject_GetAttrString(array, "size"), *flags = PyObject_GetAttrString(array, "flags"),
+             *holds = type ? PyObject_GetAttrString(type, "hasobject") : NULL,
+             *size = holds == Py_False ? PyObject_GetAttrString(array, "size") : NULL,
+             *flags = size ? PyObject_GetAttrString(array, "flags") : NULL,
              *in_order = flags ? PyObject_GetAttrString(flags, "c_contiguous") : NULL;
     int small = in_order == Py_True || (size && PyLong_Check(size) && PyLong_AsLongLong(size) <= COPIED);
     PyErr_Clear();
-    Py_XDECREF(in_order);
-    Py_XDECREF(flags);
-    Py_XDECREF(size);
-    return small;
-}
-
-/* The beginning of an array of numpy's. */
-static int add_array(struct print *p, PyObject *array)
-{
-    if (holds_objects(array) || !is_small(array))
-        return 0;
-    PyObject *flat = PyObject_CallMethod(array, "reshape", "i", -1),
+    PyObject *flat = small ? PyObject_CallMethod(array, "reshape", "i", -1) : NULL,
              *begin = flat ? PySequence_GetSlice(flat, 0, BYTES / 4) : NULL;
     int known = begin && add_held_bytes(p, PyObject_CallMethod(begin, "tobytes", NULL));
     Py_XDECREF(begin);
     Py_XDECREF(flat);
+    Py_XDECREF(in_order);
+    Py_XDECREF(flags);
+    Py_XDECREF(size);
+    Py_XDECREF(holds);
+    Py_XDECREF(type);
     return known;
 }
 
@@ -107,41 +92,23 @@ static int modes_are_on(void)
     return modes != 0;
 }
 
-/* Of one in the CPU's memory, which numpy shares with it: no operator of torch's is called. */
-static int add_tensor(struct print *p, PyObject *tensor)
-{
-    PyObject *array = modes_are_on() ? NULL : PyObject_CallMethod(tensor, "numpy", NULL);
-    int known = array && add_array(p, array);
-    Py_XDECREF(array);
-    return known;
-}
+static int add_object(struct fingerprint *p, PyObject *o, int depth);
 
-static int add(struct print *p, PyObject *o, int depth);
-
-static int add_dict(struct print *p, PyObject *dict, int depth)
+static int add_dict(struct fingerprint *p, PyObject *dict, int depth)
 {
     PyObject *key, *value, *name = PyDict_GetItemString(dict, "__key__"),
                            *url = PyDict_GetItemString(dict, "__url__");
     Py_ssize_t at = 0;
     if (name && url && PyUnicode_Check(name) && PyUnicode_Check(url)) /* WebDataset's name of a sample */
-        return add(p, name, depth) && add(p, url, depth);
+        return add_object(p, name, depth) && add_object(p, url, depth);
     while (PyDict_Next(dict, &at, &key, &value))
-        if (!add(p, key, depth) || !add(p, value, depth))
-            return 0;
-    return 1;
-}
-
-static int add_list(struct print *p, PyObject *list, int depth)
-{
-    int tuple = PyTuple_Check(list);
-    for (Py_ssize_t i = 0; i < PyObject_Size(list) && i < OF_A_LIST; i++)
-        if (!add(p, tuple ? PyTuple_GetItem(list, i) : PyList_GetItem(list, i), depth))
+        if (!add_object(p, key, depth) || !add_object(p, value, depth))
             return 0;
     return 1;
 }
 
 /* 0: of a type that is not known, or too much. */
-static int add(struct print *p, PyObject *o, int depth)
+static int add_object(struct fingerprint *p, PyObject *o, int depth)
 {
     if (!depth || !p->left)
         return 0;
@@ -163,22 +130,33 @@ static int add(struct print *p, PyObject *o, int depth)
     }
     if (PyUnicode_CheckExact(o))
         return add_held_bytes(p, PyUnicode_AsUTF8String(o));
-    if (PyTuple_CheckExact(o) || PyList_CheckExact(o))
-        return add_list(p, o, depth - 1);
+    if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
+        int tuple = PyTuple_Check(o);
+        for (Py_ssize_t i = 0; i < PyObject_Size(o) && i < OF_A_LIST; i++)
+            if (!add_object(p, tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i), depth - 1))
+                return 0;
+        return 1;
+    }
     if (PyDict_CheckExact(o))
         return add_dict(p, o, depth - 1);
-    return is_of(o, "torch", "Tensor")    ? add_tensor(p, o)
-           : is_of(o, "numpy", "ndarray") ? add_array(p, o)
-                                          : 0;
+    if (is_of(o, "numpy", "ndarray"))
+        return add_array(p, o);
+    if (!is_of(o, "torch", "Tensor") || modes_are_on())
+        return 0;
+    /* A tensor in the CPU's memory, which numpy shares with it: no operator of torch's is called. */
+    PyObject *array = PyObject_CallMethod(o, "numpy", NULL);
+    int known = array && add_array(p, array);
+    Py_XDECREF(array);
+    return known;
 }
 
-void types_print(struct record_local *l, PyObject *sample)
+void fingerprint_sample(struct record_local *l, PyObject *sample)
 {
-    struct print p = {.hash = UINT64_C(14695981039346656037), .left = OBJECTS};
-    if (add(&p, sample, DEPTH)) {
-        l->prints--;
-        record_count(&l->worker, "sample_print", p.hash ? p.hash : 1); /* report/audit/audit_read.c */
+    struct fingerprint p = {.hash = UINT64_C(14695981039346656037), .left = OBJECTS};
+    if (add_object(&p, sample, DEPTH)) {
+        l->worker.fingerprints--;
+        record_count(&l->worker.lane, "sample_print", p.hash ? p.hash : 1); /* report/audit/audit_read.c */
     } else
-        l->prints = 0; /* those that follow would be compared with others than theirs */
+        l->worker.fingerprints = 0; /* those that follow would be compared with others than theirs */
     PyErr_Clear();
 }

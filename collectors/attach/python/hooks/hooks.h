@@ -1,0 +1,130 @@
+/* collectors/attach/python/hooks/hooks.h: the half of _pipeprobe.abi3.so that Python calls: what stands in
+ * for an object of the job's, does what the object does, and records when (../record). None of them is
+ * pickled by value, adds a frame to a traceback, or raises an exception of its own; whatever they do not know
+ * is the object's. The GIL is held throughout. Each part below uses only those above it:
+ *
+ *     proxy.c        the stand-ins, and functions whose calls are timed
+ *     fingerprint.c  the content of a sample as a number
+ *     samples.c      data sets and fetchers: samples, and what they are made with
+ *     iterator.c     a DataLoader's iterator: the batches of an epoch
+ *     queues.c       the queues of a worker and of the thread that pins memory
+ *     handover.c     queue.Queue and Future: batches from one thread to another
+ *     steps.c        what interrupts a step of the trainer: torch.save, waits for other ranks
+ *     module.c       the functions that pipeprobe_hooks.py calls */
+#ifndef PP_COLLECTORS_ATTACH_PYTHON_HOOKS_HOOKS_H
+#define PP_COLLECTORS_ATTACH_PYTHON_HOOKS_HOOKS_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x03080000
+#include <Python.h>
+
+#include "collectors/attach/python/record/record.h"
+
+/* What a call of a Timed does, the call of the function among it. An exception of the function is left as it
+ * is. callback: as the Timed was made with. */
+typedef PyObject *timed_call(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback);
+
+/* ---- proxy.c ---- */
+
+struct proxy {
+    PyObject_HEAD PyObject *inner; /* the object that is stood in for */
+    PyObject *weak;                /* references to it */
+    PyObject *beside;              /* NULL; a Timed's callback, the thread of a Queue that is pinned from */
+    timed_call *call;              /* of a Timed */
+};
+
+/* Adds the types of this part; the others' likewise. -1 with an exception. */
+int proxy_types(void);
+/* A type of proxies: what they share, and its own slots, of which the last is {0, NULL}. */
+int proxy_type(const PyType_Slot *own, const char *name, PyObject **out);
+/* Any other type, whose objects Python code cannot make. */
+int holder_type(destructor dealloc, const char *name, size_t size, PyObject **out);
+PyObject *holder_new(PyObject *type); /* zeroed */
+void holder_free(PyObject *self);     /* the last thing that a dealloc does */
+PyObject *proxy_new(PyObject *type, PyObject *inner, PyObject *beside);
+Py_ssize_t proxy_length(PyObject *self); /* of the object: a slot */
+
+PyObject *timed_new(PyObject *function, timed_call *call, PyObject *callback);
+int timed_is(PyObject *object);
+
+/* Not timed: the callback is called with the arguments before the function or after it, or with its result;
+ * it raises no exception, and no frame of it is seen in the function's own. */
+timed_call timed_before, timed_after, timed_result;
+/* The callback gives (arguments in the place of these, what to call at the end), or None. */
+timed_call timed_around;
+
+/* With an exception set that a callback of ours raised: 1 and it is cleared, or 0: it is the job's, as no
+ * Exception is ours (Ctrl-C, the end of the program) and none that a signal handler raised. */
+int exception_is_ours(void);
+void exception_handlers(PyObject *is_a_handlers); /* called with one: whether a signal handler raised it */
+/* The callback's errors are its own business: it has said so in the recording. 0: Ctrl-C came in it, or the
+ * end of the program: that is the job's, and goes on. */
+int call_back(PyObject *callback, PyObject *args, PyObject *kwargs);
+
+int is_named(PyObject *object, const char *type); /* by its type's name */
+/* A number that fits; a sample may have any key. No exception is left. */
+int number_of(PyObject *key, uint64_t *number);
+
+/* ---- fingerprint.c ---- */
+
+/* A sample of an iterable data set that the thread has made, one of its first. */
+void fingerprint_sample(struct record_local *l, PyObject *sample);
+
+/* ---- samples.c ---- */
+
+int samples_types(void);
+/* The data set as a fetcher sees it: obj[i] or next(obj) is a sample. */
+PyObject *samples_new(PyObject *dataset);
+PyObject *stream_new(PyObject *iterator); /* its first samples are told by their content */
+/* From now on the fetcher has timed in the place of its attribute ("dataset", "dataset_iter") while it
+ * fetches a batch whose samples are recorded one by one. -1 with an exception. */
+int fetcher_set(PyObject *fetcher, const char *attribute, PyObject *timed);
+timed_call samples_fetch;  /* a fetcher's fetch: of a batch */
+timed_call samples_decode; /* a part of the sample in work: the outermost call within it counts */
+timed_call samples_read;   /* likewise, a function that reads a file as a whole */
+
+/* ---- iterator.c ---- */
+
+#define ITERATION "_pipeprobe_iteration" /* the attribute of the iterator that holds its iteration */
+
+int iterator_types(void);
+/* Begins the iteration and holds it. */
+PyObject *iteration_new(const struct record_iteration *it);
+struct record_iteration *iteration_held(PyObject *held); /* NULL: it is none */
+/* The iteration that the object has, of this recording. *held is a reference to be given back when it is used
+ * no more: in a call the loader may begin another one. */
+struct record_iteration *iteration_of(PyObject *holder, PyObject **held);
+/* __next__: a span of the thread that takes the batch. The callback is called with the iterator when it has
+ * no iteration in this recording, and may give it one; and when its iteration has asked for its lengths. */
+timed_call iterator_next;
+timed_call iterator_index;    /* _next_index: what the next batch is made of */
+timed_call iterator_received; /* _get_data: (number of a batch, the batch) */
+timed_call iterator_loads;    /* what came from another process becomes objects: time of the wait it ends */
+void iterator_depths(void);   /* from now on __next__ counts the batches that are made */
+
+/* ---- queues.c ---- */
+
+int queues_types(void);
+/* A worker's queues: get() of the tasks, put() of the batches. With pinning_thread (threading.Thread) those
+ * of the thread that pins memory: get() of the batches, put() of the pinned ones. */
+PyObject *queue_new(PyObject *queue, PyObject *pinning_thread);
+timed_call queues_collate; /* a span of the worker */
+
+/* ---- handover.c ---- */
+
+int handover_types(void);
+timed_call handover_put;     /* queue.Queue's put: perhaps of a batch, for another thread */
+timed_call handover_get;     /* queue.Queue's get, a Future's result: likewise */
+timed_call handover_resolve; /* a Future's set_result: as put */
+
+/* ---- steps.c ---- */
+
+timed_call steps_save;       /* torch.save: a span of the thread that takes the batches */
+void steps_on_host(int on);  /* whether the job's collectives end when their calls do, until one does not */
+timed_call steps_collective; /* a call that waits for the other ranks */
+/* Its thread is the trainer; the end of it waits for other ranks. The callback is called with the arguments
+ * before the pass and asks for steps_arrived; what it gives is removed. */
+timed_call steps_backward;
+void steps_arrived(void); /* this rank's part of the pass is done */
+
+#endif

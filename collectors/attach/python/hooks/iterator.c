@@ -1,0 +1,293 @@
+#include "collectors/attach/python/hooks/hooks.h"
+
+static PyObject *iteration_type;
+static int depths_are_known; /* pipeprobe_hooks.py has looked */
+
+/* ---- the iteration that an iterator holds ---- */
+
+struct held_iteration {
+    PyObject_HEAD struct record_iteration it;
+};
+
+static void iteration_free(PyObject *self)
+{
+    record_iteration_forget(&((struct held_iteration *)self)->it);
+    holder_free(self);
+}
+
+int iterator_types(void)
+{
+    return holder_type(iteration_free, "_pipeprobe.Iteration", sizeof(struct held_iteration),
+                       &iteration_type);
+}
+
+PyObject *iteration_new(const struct record_iteration *it)
+{
+    struct held_iteration *h = (struct held_iteration *)holder_new(iteration_type);
+    if (!h)
+        return NULL;
+    h->it = *it;
+    record_iteration_begin(&h->it);
+    record_workers_starting(&h->it);
+    /* The lane is made here, so that making it is no part of the first wait. */
+    struct record_local *l = record_here();
+    if (l && l->slot < 0)
+        record_consumer_open_early(l);
+    return (PyObject *)h;
+}
+
+struct record_iteration *iteration_held(PyObject *held)
+{
+    return (PyObject *)Py_TYPE(held) == iteration_type ? &((struct held_iteration *)held)->it : NULL;
+}
+
+struct record_iteration *iteration_of(PyObject *holder, PyObject **held)
+{
+    *held = PyObject_GetAttrString(holder, ITERATION);
+    if (!*held)
+        PyErr_Clear();
+    struct record_iteration *it = *held ? iteration_held(*held) : NULL;
+    return it && it->session == record_session() ? it : NULL;
+}
+
+/* The first argument's: of a method of a DataLoader's iterator. */
+static struct record_iteration *iteration_of_self(PyObject *args, PyObject **held)
+{
+    *held = NULL;
+    return record_is_on() && PyTuple_Size(args) > 0 ? iteration_of(PyTuple_GetItem(args, 0), held) : NULL;
+}
+
+/* ---- __next__ ---- */
+
+void iterator_depths(void)
+{
+    depths_are_known = 1;
+}
+
+/* A new reference to a number, which is given back. -1: it is none. */
+static long long_of(PyObject *number)
+{
+    long value = number && PyLong_Check(number) ? PyLong_AsLong(number) : -1;
+    PyErr_Clear();
+    Py_XDECREF(number);
+    return value;
+}
+
+/* What qsize() says of multiprocessing's Queue, and of queue.Queue, in front of which pinned batches are; -1:
+ * it is another. No code of Python's runs, and so no signal handler of the job's. */
+static Py_ssize_t queue_size(PyObject *queue)
+{
+    PyObject *in_thread = PyObject_GetAttrString(queue, "queue");
+    PyObject *sem = in_thread ? NULL : PyObject_GetAttrString(queue, "_sem");
+    PyObject *lock = sem ? PyObject_GetAttrString(sem, "_semlock") : NULL;
+    Py_ssize_t n = in_thread ? PyObject_Size(in_thread) : -1;
+    if (lock) {
+        long most = long_of(PyObject_GetAttrString(queue, "_maxsize")),
+             left = most < 0 ? -1 : long_of(PyObject_CallMethod(lock, "_get_value", NULL));
+        if (left >= 0)
+            n = most - left;
+    }
+    PyErr_Clear();
+    Py_XDECREF(lock);
+    Py_XDECREF(sem);
+    Py_XDECREF(in_thread);
+    return n;
+}
+
+/* How many batches are made when the next one is asked for: those in the queue, and those that came too early
+ * (a task of which the batch has come is none that is outstanding). Without workers there is no queue. */
+static void note_depth(struct record_local *l, PyObject *iterator)
+{
+    PyObject *queue = depths_are_known ? PyObject_GetAttrString(iterator, "_data_queue") : NULL;
+    PyObject *tasks = queue ? PyObject_GetAttrString(iterator, "_task_info") : NULL;
+    Py_ssize_t n = tasks && PyDict_Check(tasks) ? PyDict_Size(tasks) : -1,
+               queued = n < 0 ? -1 : queue_size(queue);
+    if (queued >= 0) {
+        long outstanding = long_of(PyObject_GetAttrString(iterator, "_tasks_outstanding"));
+        if (outstanding >= 0 && n >= outstanding)
+            record_depth(l, (uint64_t)(queued + n - outstanding));
+    }
+    PyErr_Clear();
+    Py_XDECREF(tasks);
+    Py_XDECREF(queue);
+}
+
+/* Of an iterator that is older than the recording the callback may make one; and it asks for lengths that
+ * were not to be had when it began. NULL with an exception: that of call_back. */
+static struct record_iteration *iteration_to_take(PyObject *args, PyObject **held, PyObject *callback)
+{
+    struct record_iteration *it = iteration_of_self(args, held);
+    if (it && !it->ask_lengths)
+        return it;
+    Py_CLEAR(*held);
+    return call_back(callback, args, NULL) ? iteration_of_self(args, held) : NULL;
+}
+
+/* The thread that takes the batches; a worker process that has a loader of its own is not that. */
+PyObject *iterator_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct record_local *l = record_here();
+    PyObject *held = NULL;
+    struct record_iteration *it = l && l->slot < 0 && !l->consumer.taking && PyTuple_Size(args) == 1
+                                      ? iteration_to_take(args, &held, callback)
+                                      : NULL;
+    struct record_mark from;
+    if (!it && PyErr_Occurred())
+        return NULL;
+    if (!it || !record_consumer_open(l)) {
+        Py_XDECREF(held);
+        return PyObject_Call(function, args, kwargs);
+    }
+    PyObject *self = PyTuple_GetItem(args, 0);
+    l->consumer.taking++;
+    record_take_begin(l, it, &from);
+    note_depth(l, self);
+    if (l->worker.lane.trace)
+        record_batch_begin_here(l, &from, it->batch_size ? it->batch_size : 1);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    l->consumer.taking--;
+    l->worker.making = NULL;
+    /* Which of its iteration's batches it gave: torch's own number, which the worker has too. Without workers
+     * there is none. */
+    if (out && it->in_order) {
+        PyObject *next_index = PyObject_GetAttrString(self, "_rcvd_idx");
+        it->given = next_index && PyLong_Check(next_index) ? (uint32_t)PyLong_AsUnsignedLong(next_index) - 1
+                                                           : it->taken;
+        Py_XDECREF(next_index);
+    }
+    if (out)
+        PyErr_Clear();
+    if (l->consumer.lane.trace)
+        record_take_end(l, it, &from, out ? 1 : PyErr_ExceptionMatches(PyExc_StopIteration) ? 0 : -1);
+    Py_DECREF(held);
+    return out;
+}
+
+/* ---- what the next batch is made of ---- */
+
+/* The keys of a batch; those that are no numbers make it one of unknown samples. */
+static void note_order(const struct record_iteration *it, PyObject *index, int batched, Py_ssize_t n)
+{
+    uint64_t number;
+    int list = PyList_Check(index);
+    if (n <= 0 || !record_order_batch(it, (uint64_t)n)) {
+        record_order_unknown(it);
+        return;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *key = !batched ? index : list ? PyList_GetItem(index, i) : PyTuple_GetItem(index, i);
+        if (!number_of(key, &number)) {
+            record_order_undo();
+            record_order_unknown(it);
+            return;
+        }
+        record_order_sample(number);
+    }
+    record_order_batch_end();
+}
+
+/* The sampler's StopIteration stays as it is. */
+static void note_end(PyObject *args)
+{
+    PyObject *type, *value, *trace, *held = NULL;
+    if (!PyErr_ExceptionMatches(PyExc_StopIteration))
+        return;
+    PyErr_Fetch(&type, &value, &trace);
+    struct record_iteration *it = iteration_of_self(args, &held);
+    if (it && !it->resumed)
+        record_order_end(it);
+    Py_XDECREF(held);
+    PyErr_Restore(type, value, trace);
+}
+
+PyObject *iterator_index(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    PyObject *index = PyObject_Call(function, args, kwargs), *held = NULL;
+    if (!index) {
+        note_end(args);
+        return NULL;
+    }
+    struct record_iteration *it = iteration_of_self(args, &held);
+    if (it) {
+        int batched = PyList_Check(index) || PyTuple_Check(index); /* else a key, None for a stream's next */
+        Py_ssize_t n = batched ? PyObject_Size(index) : index != Py_None;
+        if (!it->resumed) /* of a part of an epoch nothing can be said */
+            note_order(it, index, batched, n);
+        it->length[it->sent++ % RECORD_LENGTHS] = n > 0 ? (uint32_t)n : 0;
+    }
+    Py_XDECREF(held);
+    return index;
+}
+
+/* ---- what came ---- */
+
+/* Where batches are given in the order in which they come, the last one to come is given. */
+PyObject *iterator_received(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    PyObject *got = PyObject_Call(function, args, kwargs), *held = NULL;
+    struct record_iteration *it = got ? iteration_of_self(args, &held) : NULL;
+    PyObject *index = it && !it->in_order && PyTuple_Check(got) && PyTuple_Size(got) == 2
+                          ? PyTuple_GetItem(got, 0)
+                          : NULL;
+    if (index && PyLong_Check(index)) {
+        it->given = (uint32_t)PyLong_AsUnsignedLong(index);
+        PyErr_Clear();
+    }
+    Py_XDECREF(held);
+    return got;
+}
+
+/* torch.Tensor, once the job has it. Borrowed. */
+static PyTypeObject *tensor_type(void)
+{
+    static PyObject *type;
+    PyObject *name = type ? NULL : PyUnicode_FromString("torch"),
+             *torch = name ? PyImport_GetModule(name) : NULL,
+             *found = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
+    if (found && PyType_Check(found))
+        type = found, found = NULL;
+    PyErr_Clear();
+    Py_XDECREF(found);
+    Py_XDECREF(torch);
+    Py_XDECREF(name);
+    return (PyTypeObject *)type;
+}
+
+enum { BATCH_DEPTH = 8, BATCH_OBJECTS = 10000 };
+
+/* Those in tuples, lists and dicts within each other, up to as deep and as many objects as a batch may be
+ * expected to have; what other objects hold is theirs. */
+static uint64_t tensors_in(PyObject *object, PyTypeObject *tensor, int depth, unsigned *left)
+{
+    uint64_t n = 0;
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    if (!*left || !depth)
+        return 0;
+    --*left;
+    if (PyType_IsSubtype(Py_TYPE(object), tensor))
+        return 1;
+    if (PyTuple_Check(object))
+        for (; at < PyTuple_Size(object) && *left; at++)
+            n += tensors_in(PyTuple_GetItem(object, at), tensor, depth - 1, left);
+    else if (PyList_Check(object))
+        for (; at < PyList_Size(object) && *left; at++)
+            n += tensors_in(PyList_GetItem(object, at), tensor, depth - 1, left);
+    else if (PyDict_Check(object))
+        while (*left && PyDict_Next(object, &at, &key, &value))
+            n += tensors_in(value, tensor, depth - 1, left);
+    return n;
+}
+
+PyObject *iterator_loads(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct record_local *l = record_is_on() ? record_local_peek() : NULL;
+    if (!l || !l->consumer.taking)
+        return PyObject_Call(function, args, kwargs);
+    struct record_mark from = record_now(&l->consumer.lane, 0);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    PyTypeObject *tensor = out ? tensor_type() : NULL;
+    unsigned left = BATCH_OBJECTS;
+    record_unpickled(l, &from, tensor ? tensors_in(out, tensor, BATCH_DEPTH, &left) : 0);
+    return out;
+}

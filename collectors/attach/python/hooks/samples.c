@@ -1,0 +1,318 @@
+/* Data sets whose samples are timed, the fetcher that has one, and the calls that a sample is made with.
+ *
+ * The fetcher has the timed data set while it fetches a detailed batch, and its own at all other times: a
+ * StatefulDataLoader asks it for its state between two batches, and puts another iterator in its place. */
+#include "collectors/attach/python/hooks/hooks.h"
+
+/* The fetcher's attribute: (name of the attribute, its own, the timed one) */
+#define TIMED_AS "_pipeprobe_timed"
+
+static PyObject *samples_type, *stream_type;
+
+/* ---- Samples and Stream: a data set whose samples are timed ---- */
+
+/* One that is made within another is a part of it. */
+static struct record_local *enter_sample(void)
+{
+    struct record_local *l = record_worker_here();
+    if (l && !l->sample.depth++)
+        record_sample_begin(l);
+    return l;
+}
+
+static void leave_sample(struct record_local *l, uint64_t sample, int many, int failed)
+{
+    if (--l->sample.depth == 0)
+        record_sample_end(l, sample, many, failed);
+}
+
+static PyObject *samples_item(PyObject *self, PyObject *key)
+{
+    struct record_local *l = enter_sample();
+    PyObject *inner = ((struct proxy *)self)->inner;
+    if (!l)
+        return PyObject_GetItem(inner, key);
+    uint64_t sample = PP_NO_SAMPLE;
+    (void)number_of(key, &sample);
+    PyObject *out = PyObject_GetItem(inner, key);
+    leave_sample(l, sample, 0, !out);
+    return out;
+}
+
+/* A data set that fetches a batch in one call: its samples are one record, which says how many they are. */
+static PyObject *samples_many(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    Py_ssize_t n = PyTuple_Size(args) == 1 ? PyObject_Size(PyTuple_GetItem(args, 0)) : -1;
+    PyErr_Clear();
+    struct record_local *l = n > 0 ? enter_sample() : NULL;
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    if (l)
+        leave_sample(l, (uint64_t)n, 1, !out);
+    return out;
+}
+
+/* There when the data set has it. */
+static PyObject *samples_getitems(PyObject *self, void *ctx)
+{
+    PyObject *many = PyObject_GetAttrString(((struct proxy *)self)->inner, "__getitems__");
+    PyObject *timed = many && PyCallable_Check(many) ? timed_new(many, samples_many, NULL) : many;
+    if (timed != many)
+        Py_DECREF(many);
+    return timed;
+}
+
+static PyObject *stream_next(PyObject *self)
+{
+    struct record_local *l = enter_sample();
+    PyObject *out = PyIter_Next(((struct proxy *)self)->inner);
+    if (l && (out || PyErr_Occurred()))
+        leave_sample(l, PP_NO_SAMPLE, 0, !out);
+    else if (l) /* the end of the data is no sample */
+        l->sample.depth--;
+    if (l && out && l->worker.fingerprints && !l->sample.depth)
+        fingerprint_sample(l, out);
+    return out;
+}
+
+static PyObject *stream_iter(PyObject *self)
+{
+    Py_INCREF(self);
+    return self;
+}
+
+int samples_types(void)
+{
+    static PyGetSetDef getset[] = {{"__getitems__", samples_getitems, NULL, NULL, NULL},
+                                   {NULL, NULL, NULL, NULL, NULL}};
+    static const PyType_Slot of_samples[] = {{Py_mp_subscript, (void *)samples_item},
+                                             {Py_mp_length, (void *)proxy_length},
+                                             {Py_tp_getset, getset},
+                                             {0, NULL}};
+    static const PyType_Slot of_stream[] = {{Py_tp_iter, (void *)stream_iter},
+                                            {Py_tp_iternext, (void *)stream_next},
+                                            {0, NULL}};
+    return proxy_type(of_samples, "_pipeprobe.Samples", &samples_type) != 0 ||
+                   proxy_type(of_stream, "_pipeprobe.Stream", &stream_type) != 0
+               ? -1
+               : 0;
+}
+
+/* How many samples more of this thread are told by their content. */
+static void set_fingerprints(uint32_t n)
+{
+    struct record_local *l = record_here();
+    if (l)
+        l->worker.fingerprints = n;
+}
+
+PyObject *samples_new(PyObject *dataset)
+{
+    set_fingerprints(0);
+    return proxy_new(samples_type, dataset, NULL);
+}
+
+PyObject *stream_new(PyObject *iterator)
+{
+    if (!PyIter_Check(iterator)) {
+        PyErr_SetString(PyExc_TypeError, "an iterator is needed");
+        return NULL;
+    }
+    set_fingerprints(RECORD_FINGERPRINTS);
+    return proxy_new(stream_type, iterator, NULL);
+}
+
+static int is_sampled(PyObject *object)
+{
+    return (PyObject *)Py_TYPE(object) == samples_type || (PyObject *)Py_TYPE(object) == stream_type;
+}
+
+/* ---- the fetcher ---- */
+
+int fetcher_set(PyObject *fetcher, const char *attribute, PyObject *timed)
+{
+    PyObject *own = PyObject_GetAttrString(fetcher, attribute);
+    PyObject *three = own ? Py_BuildValue("sOO", attribute, own, timed) : NULL;
+    int ok = three && PyObject_SetAttrString(fetcher, TIMED_AS, three) == 0;
+    Py_XDECREF(own);
+    Py_XDECREF(three);
+    return ok ? 0 : -1;
+}
+
+/* The copy of a Subset is as the job's is now: its indices or its data set may have been changed. -1 with an
+ * exception. */
+static int copy_again(PyObject *own, PyObject *copy)
+{
+    PyObject *theirs = PyObject_GetAttrString(own, "__dict__"),
+             *ours = theirs ? PyObject_GetAttrString(copy, "__dict__") : NULL,
+             *data = ours ? PyDict_GetItemString(theirs, "dataset") : NULL,
+             *timed = data ? samples_new(data) : NULL;
+    if (timed)
+        PyDict_Clear(ours);
+    int ok = timed && PyDict_Update(ours, theirs) == 0 && PyDict_SetItemString(ours, "dataset", timed) == 0;
+    Py_XDECREF(timed);
+    Py_XDECREF(ours);
+    Py_XDECREF(theirs);
+    return ok ? 0 : -1;
+}
+
+/* What stands for the one that the fetcher has now. NULL, perhaps with an exception. */
+static PyObject *timed_now(PyObject *three, PyObject *own)
+{
+    PyObject *timed = PyTuple_GetItem(three, 2);
+    if (own != PyTuple_GetItem(three, 1))
+        return PyUnicode_CompareWithASCIIString(PyTuple_GetItem(three, 0), "dataset") == 0
+                   ? samples_new(own)
+                   : proxy_new(stream_type, own, NULL); /* its first samples have been */
+    if (!is_sampled(timed) && copy_again(own, timed) != 0)
+        return NULL;
+    Py_INCREF(timed);
+    return timed;
+}
+
+/* While a fetch goes on. */
+struct swap {
+    PyObject *name, *own, *timed; /* name NULL: the fetcher was left as it is */
+};
+
+/* Another thread may be in a fetch of the same one: then it has put its own there, and takes that away. */
+static void swap_in(PyObject *fetcher, PyObject *three, struct swap *s)
+{
+    s->name = PyTuple_GetItem(three, 0);
+    s->own = PyObject_GetAttr(fetcher, s->name);
+    s->timed = s->own && !is_sampled(s->own) ? timed_now(three, s->own) : NULL;
+    Py_INCREF(s->name);
+    if (!s->timed || PyObject_SetAttr(fetcher, s->name, s->timed) != 0) {
+        PyErr_Clear();
+        Py_CLEAR(s->name);
+        Py_CLEAR(s->own);
+        Py_CLEAR(s->timed);
+    }
+}
+
+/* The exception of the fetch, if there is one, stays as it is. */
+static void swap_back(PyObject *fetcher, struct swap *s)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *now = PyObject_GetAttr(fetcher, s->name);
+    if (now == s->timed)
+        (void)PyObject_SetAttr(fetcher, s->name, s->own);
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+    Py_XDECREF(now);
+    Py_DECREF(s->name);
+    Py_DECREF(s->own);
+    Py_DECREF(s->timed);
+}
+
+PyObject *samples_fetch(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    PyObject *fetcher = record_is_on() && PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    PyObject *three = fetcher ? PyObject_GetAttrString(fetcher, TIMED_AS) : NULL;
+    struct swap swap = {NULL, NULL, NULL};
+    if (fetcher && !three)
+        PyErr_Clear();
+    struct record_local *l = three && PyTuple_Check(three) && PyTuple_Size(three) == 3 ? record_worker_here()
+                                                                                       : NULL;
+    if (l && l->worker.detailed)
+        swap_in(fetcher, three, &swap);
+    Py_XDECREF(three);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    if (swap.name)
+        swap_back(fetcher, &swap);
+    return out;
+}
+
+/* ---- what a sample is made with ---- */
+
+/* The product of a tuple's numbers, without the channels of three (of 4 at most, first or last); 0: it is not
+ * a size. */
+static uint64_t area_of(PyObject *size)
+{
+    Py_ssize_t n = size && PyTuple_Check(size) ? PyTuple_Size(size) : 0;
+    uint64_t side[3] = {1, 1, 1}, most = UINT64_C(1) << 20;
+    if (n != 2 && n != 3)
+        return 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!number_of(PyTuple_GetItem(size, i), &side[i]) || side[i] < 1 || side[i] > most)
+            return 0;
+    return n == 2 ? side[0] * side[1] : side[0] <= 4 ? side[1] * side[2] : side[0] * side[1];
+}
+
+/* An attribute that need not be there, as an area. Asking for it may run code of Python's, and with it a
+ * signal handler: 0 with what that raised. */
+static int ask_area(PyObject *object, const char *name, uint64_t *area)
+{
+    PyObject *size = PyObject_GetAttrString(object, name);
+    *area = area_of(size);
+    int goes_on = size || exception_is_ours();
+    Py_XDECREF(size);
+    return goes_on;
+}
+
+/* How large the image is that was decoded: PIL's (behind its property `size`), or the tensor or array that
+ * came out. 0: as ask_area. */
+static int note_pixels(struct record_sample *s, PyObject *args, PyObject *out)
+{
+    PyObject *self = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    const void *image = self;
+    uint64_t pixels = 0;
+    if (self && !ask_area(self, "_size", &pixels))
+        return 0;
+    if (!pixels) {
+        if (!ask_area(out, "shape", &pixels))
+            return 0;
+        image = out;
+    }
+    if (pixels && image != s->decoded)
+        s->decode_pixels += pixels;
+    s->decoded = pixels ? image : s->decoded;
+    return 1;
+}
+
+/* A decoder may call another. */
+PyObject *samples_decode(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct record_local *l = record_local();
+    struct record_sample *s = l ? &l->sample : NULL;
+    if (!s || !s->depth || s->timing++) {
+        PyObject *out = PyObject_Call(function, args, kwargs);
+        if (s && s->timing)
+            s->timing--;
+        return out;
+    }
+    struct record_mark from = record_now(&l->worker.lane, l->worker.worth_cpu), to;
+    struct pp_reads before = s->reads ? *s->reads : (struct pp_reads){0};
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    to = record_now(&l->worker.lane, l->worker.worth_cpu);
+    if (s->reads) {
+        s->decode_read.ns += s->reads->ns - before.ns;
+        s->decode_read.cpu_ns += s->reads->cpu_ns - before.cpu_ns;
+    }
+    s->decode_stamps += to.stamp - from.stamp;
+    s->decode_cpu_ns += to.cpu_ns - from.cpu_ns;
+    s->timing--;
+    if (out && !note_pixels(s, args, out))
+        Py_CLEAR(out);
+    return out;
+}
+
+/* Its time takes the place of the reads in it, which may be few where it maps the file. */
+PyObject *samples_read(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct record_local *l = record_local();
+    struct record_sample *s = l ? &l->sample : NULL;
+    if (!s || !s->depth || !s->reads || s->reading)
+        return PyObject_Call(function, args, kwargs);
+    struct record_mark from = record_now(&l->worker.lane, l->worker.worth_cpu), to;
+    struct pp_reads before = *s->reads;
+    s->reading = 1;
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    s->reading = 0;
+    to = record_now(&l->worker.lane, l->worker.worth_cpu);
+    s->reads->ns = before.ns + pp_thread_stamps_ns(l->worker.lane.trace, from.stamp, to.stamp);
+    s->reads->cpu_ns = before.cpu_ns + to.cpu_ns - from.cpu_ns;
+    if (s->reads->calls == before.calls)
+        s->reads->calls++;
+    return out;
+}

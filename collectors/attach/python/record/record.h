@@ -1,0 +1,357 @@
+/* collectors/attach/python/record/record.h: the half of _pipeprobe.abi3.so that knows nothing of Python: it
+ * records an unmodified PyTorch job. Python installs the hooks (pipeprobe_hooks.py), C is called by them
+ * (../hooks) and records here. Each part below calls only those above it:
+ *
+ *     process.c    the session, the process's threads, and their lanes
+ *     order.c      which samples the job's samplers gave
+ *     gpu.c        what the GPU does, by CUPTI
+ *     loaders.c    the process's DataLoaders and the iterations made of them
+ *     worker.c     threads that make batches: workers, and the one that pins memory
+ *     exchange.c   what the process's other threads lacked a CPU during a collective
+ *     consumer.c   threads that take batches, among them the trainer
+ *
+ * The extension lives in somebody else's program: it never prints, exits, starts a thread (CUPTI does, where
+ * a GPU is recorded), touches a random state or raises an exception of its own while the job runs. Recording
+ * is off where there is no session, and on the first trouble of its own (record_off).
+ *
+ * What is recorded: in a worker, per sample, READ, DECODE and TRANSFORM, adjacent and disjoint; per batch
+ * DISPATCH_WAIT, COLLATE, PUT_WAIT. In the thread that takes the batches DATA_WAIT, STEP and CHECKPOINT; in
+ * the one that pins memory GET_WAIT, PIN, PUT_WAIT. Times are stamps of the session's clock (trace/join.h).
+ *
+ * A thread of a process has one struct record_local. Functions without a remark are called by that thread. */
+#ifndef PP_COLLECTORS_ATTACH_PYTHON_RECORD_RECORD_H
+#define PP_COLLECTORS_ATTACH_PYTHON_RECORD_RECORD_H
+
+#include "collectors/attach/accounts.h"
+#include "collectors/attach/loaders_file.h"
+#include "collectors/attach/reads/reads.h"
+#include "probe/base/clock.h"
+#include "probe/trace/join.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A lane of this thread: its ring, and where its last span ended. */
+struct record_lane {
+    struct pp_thread *trace; /* NULL: none */
+    uint64_t forks;          /* of the process when it was opened; another number: inherited, and silent */
+    struct pp_accounts accounts;
+    uint64_t delay_ns; /* run delay as last read */
+};
+
+/* A moment of a lane. */
+struct record_mark {
+    uint64_t stamp;
+    uint64_t cpu_ns;   /* 0 where it was not read */
+    uint64_t delay_ns; /* run delay until then; 0 where it was not read: what is put takes it from now */
+};
+
+/* What is known of a span besides its times. */
+struct record_about {
+    uint64_t sample;
+    uint64_t bytes;
+    uint32_t batch;
+    uint16_t epoch, flags;
+};
+
+enum {
+    RECORD_LENGTHS = 1024,    /* more batches than a loader asks for ahead */
+    RECORD_FINGERPRINTS = 16, /* samples of a worker and epoch whose content is hashed */
+    RECORD_HELD_MAX = 32,     /* spans of a thread whose role is not known yet */
+    RECORD_HANDED_MAX = 256,  /* batches on their way from one thread to another */
+};
+
+/* One epoch of a DataLoader, in the process that takes its batches. */
+struct record_iteration {
+    uint64_t base_seed;
+    struct record_mark starting; /* its workers are started again since then; stamp 0: they are not, or not by
+                                  * a thread that had taken a batch */
+    const struct record_local *started_by;
+    uint32_t round, first_batch, epoch, loader;
+    uint32_t taken;                  /* batches so far */
+    uint32_t session;                /* it began in */
+    uint32_t sent;                   /* batches that were asked for */
+    uint32_t given;                  /* number within the iteration of the batch that was taken last */
+    uint32_t length[RECORD_LENGTHS]; /* samples of batch i at i % RECORD_LENGTHS; 0: not known */
+    uint32_t batch_size;             /* 0: not known */
+    uint64_t batches, samples;       /* of an epoch; 0: not known */
+    struct pp_iteration_row *row;    /* NULL: it was not published */
+    int ended, in_order;
+    int resumed;     /* the recording began in the middle of it */
+    int ask_lengths; /* before its first batch: they were not to be had when it began */
+    int made_again;  /* its loader is not the one of the epoch before, and has the same arguments */
+};
+
+/* What a thread that takes batches is. */
+enum record_role {
+    RECORD_UNDECIDED,
+    RECORD_TRAINER,    /* its waits are the trainer's */
+    RECORD_PREFETCHER, /* it takes batches for another thread, which trains */
+};
+
+/* Batches that were put and not yet got, first in, first out, and what else came between them. */
+struct record_handover {
+    struct record_parcel {
+        struct record_about about;
+        int is_batch;
+    } parcel[RECORD_HANDED_MAX];
+    uint64_t put, got;               /* so far */
+    int taken;                       /* by another thread, at least once */
+    const struct record_local *from; /* the thread that put last; compared, and nothing else */
+};
+
+/* A thread that takes batches; its lane is the trainer's, or that of a thread that prefetches. */
+struct record_consumer {
+    struct record_lane lane;
+    struct record_mark step_from; /* stamp 0: no step is running */
+    struct record_about step;
+    int taking;                 /* depth of __next__ and other calls recorded as a whole; they may nest */
+    uint64_t unpickle_stamps;   /* in it: for batches that had come */
+    uint64_t unpickle_tensors;  /* in it: that these batches have */
+    int in_backward;            /* a pass */
+    struct record_mark arrived; /* in the pass: this rank's part was done; stamp 0: not yet */
+
+    enum record_role role; /* as the lane has it */
+    int is_main;           /* 1: the process's first thread, -1: another, 0: not looked at */
+    int trains;            /* it has called backward */
+    int gives;             /* another thread has taken a batch from it */
+    int epoch_ended;       /* and it has handed nothing over since */
+    int counts_as_trainer; /* while no thread trains */
+    struct pp_span *held;
+    unsigned n_held;
+    struct record_handover own; /* taken, and not handed over */
+    struct record_mark get_from;
+    const void *get_queue; /* for which it has waited since get_from */
+};
+
+/* A worker, or the training thread of a loader without workers. */
+struct record_worker {
+    struct record_lane lane;
+    struct record_mark at;           /* where its last span ended */
+    int64_t parent_pid;              /* where it takes its tasks from */
+    uint64_t base_seed;              /* of the iterator it works for */
+    uint32_t round;                  /* how often it was told to begin anew */
+    int looked;                      /* for the iteration */
+    int joined_late;                 /* its iteration may be published after its first task */
+    struct pp_iteration_row *row;    /* of a worker process; NULL: not found */
+    struct record_iteration *making; /* of a loader without workers, while a batch is made */
+    uint32_t first_batch, batch;
+    uint16_t epoch;
+    int in_batch;           /* it has taken a task and not yet put its batch */
+    uint64_t batch_samples; /* of the batch in work */
+    int detailed;           /* samples of this batch are recorded one by one */
+    uint32_t fingerprints;  /* of an iterable data set: samples that are still hashed */
+    uint32_t batches_seen;
+    double sample_ns; /* moving mean, for how often a batch is detailed */
+    int worth_cpu;    /* the last sample was long enough for reading the CPU clock */
+};
+
+/* The sample in work. */
+struct record_sample {
+    int depth;              /* of proxies: only the outermost is a sample */
+    int timing;             /* depth of timed calls within it */
+    int reading;            /* within a function that reads a file as a whole */
+    struct pp_reads *reads; /* of this thread; own_reads where the preloaded library is not there */
+    struct pp_reads own_reads;
+    uint64_t decode_stamps, decode_cpu_ns;
+    uint64_t decode_pixels;      /* of images whose size the call told */
+    const void *decoded;         /* the image that was counted last: it may be asked for its pixels again */
+    struct pp_reads decode_read; /* what was read within decoding: ns and cpu_ns */
+};
+
+/* The thread that pins memory. */
+struct record_pin {
+    struct record_lane lane;
+    struct record_mark at;
+    uint32_t first_batch, batch;
+    uint16_t epoch;
+    enum { RECORD_PIN_NONE, RECORD_PIN_GOT, RECORD_PIN_DONE } state; /* of the batch */
+};
+
+struct record_local {
+    struct record_local *next; /* of the process's threads */
+    int32_t slot;              /* worker's number; -1: no worker process */
+    int calls; /* depth of calls that are neither a sample nor taking, behind which a lane is used again */
+    struct record_consumer consumer;
+    struct record_worker worker;
+    struct record_sample sample;
+    struct record_pin pin;
+    void (*before_end)(struct record_local *l); /* NULL: nothing; before the thread's lanes are closed */
+};
+
+/* ---- process.c: the session and the process's threads ---- */
+
+/* Joins the session in dir. 0: nothing is recorded in this process. */
+int record_join(const char *dir);
+int record_is_on(void);
+/* Ends recording here, before the session ends; another may be joined later. Called with the interpreter
+ * locked, so that no other thread is between two calls of its own that follow each other. */
+void record_leave(void);
+/* From now on record_leave calls it first; of the parts below, each at most one. */
+void record_before_leave(void (*flush)(void));
+const char *record_dir(void); /* of the session; NULL: there is none */
+/* Which of the sessions joined in this process is recorded, from 1 on; 0: none. */
+uint32_t record_session(void);
+/* How often this process and those before it were forked. */
+uint64_t record_forks(void);
+/* Off for good in this process; the first reason goes into its process file. */
+void record_off(const char *why);
+/* What was left out or failed to fit, while the rest goes on: added to the process file's note. */
+void record_note(const char *what);
+/* The job has imported PyTorch's DataLoader: said in the process file, where there is one. */
+void record_saw_loader(void);
+
+struct record_local *record_local(void);      /* made at its first call; NULL: no memory */
+struct record_local *record_here(void);       /* the same while recording is on, else NULL */
+struct record_local *record_local_peek(void); /* NULL: this thread has none yet */
+
+/* Opens the lane if it is not open in this process. 0: there is no ring for it. */
+int record_lane_open(struct record_lane *lane, pp_lane kind, const char *name);
+int record_lane_is_open(const struct record_lane *lane);
+void record_lane_close(struct record_lane *lane);
+/* A counter of the lane's thread, by its name. */
+void record_count(const struct record_lane *lane, const char *name, uint64_t value);
+
+static inline struct record_mark record_now(const struct record_lane *lane, int with_cpu)
+{
+    struct record_mark m = {.stamp = pp_thread_stamp(lane->trace)};
+    if (with_cpu)
+        m.cpu_ns = pp_thread_cpu_ns();
+    return m;
+}
+
+/* The same with the run delay: for a mark at which a span ends that is put later. */
+struct record_mark record_now_delayed(const struct record_lane *lane);
+/* The moment so many ns ago, without its CPU time. */
+struct record_mark record_ago(const struct record_lane *lane, uint64_t ns);
+/* The run delay since the last look; looked at when the wall time beyond the CPU time is worth it. known: the
+ * one of now, if it has been read. 0: it cannot be read. */
+int record_run_delay(struct record_lane *lane, uint64_t wall_ns, uint64_t cpu_ns, uint64_t known,
+                     uint64_t *out);
+/* A span of the lane from one moment to another, to be put later or at once. */
+struct pp_span record_span(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
+                           const struct record_mark *to, const struct record_about *about);
+void record_put(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
+                const struct record_mark *to, const struct record_about *about);
+
+/* ---- order.c: which samples the job's samplers gave ---- */
+
+/* The next batch of the iteration, it->sent not yet counted up, has n samples. 0: they are not recorded. Then
+ * n numbers, and the end; or undo, and the batch is none. */
+int record_order_batch(const struct record_iteration *it, uint64_t n);
+void record_order_sample(uint64_t sample);
+void record_order_batch_end(void);
+void record_order_undo(void);
+void record_order_unknown(const struct record_iteration *it); /* a batch whose samples have no numbers */
+void record_order_end(const struct record_iteration *it);     /* the sampler has no more */
+void record_order_forget(const struct record_iteration *it);  /* another may have its address */
+
+/* ---- gpu.c: what the GPU does, where CUDA is in use ---- */
+
+/* A thread has a batch and works on it from now on; the trainer, or one that prefetches. The first one that
+ * finds CUDA in use turns CUPTI's records on. */
+void record_gpu_batch(uint32_t batch, int by_trainer);
+/* Before the process ends: turns them off, and writes the rest. */
+void record_gpu_end(void);
+/* Another profiler of the program takes CUPTI: likewise, for good. */
+void record_gpu_yield(const char *to);
+
+/* ---- loaders.c: the process's DataLoaders and the iterations made of them ---- */
+
+/* A loader's number, for a row not seen before; its arguments are kept for the first PP_LOADERS_MAX. */
+uint32_t record_loader_new(const struct pp_loader_row *row);
+/* The training thread has taken a batch of it->loader, for which it had waited that long. */
+void record_loader_waited(const struct record_iteration *it, uint64_t wait_ns);
+/* A later epoch of a loader whose workers do not stay: they are started again. */
+int record_loader_restarts(const struct record_iteration *it);
+/* A new epoch of it->loader, published for its workers: fills first_batch. */
+void record_iteration_begin(struct record_iteration *it);
+/* Its lengths, which were not asked for when it began; samples: of the data set. */
+void record_iteration_lengths(struct record_iteration *it, uint64_t samples, uint64_t batches,
+                              uint64_t epoch_samples);
+/* Its loader has another seed now, before the workers have a task. */
+void record_iteration_reseed(struct record_iteration *it, uint64_t base_seed);
+/* It had been going on: so many batches have been taken, so many asked for. */
+void record_iteration_resume(struct record_iteration *it, uint32_t taken, uint32_t sent);
+void record_iteration_forget(const struct record_iteration *it); /* before its memory goes */
+/* In a worker: the iteration of parent that has this seed and round; NULL: it is not there. It stays mapped.
+ */
+struct pp_iteration_row *record_iteration_find(int64_t parent_pid, uint64_t base_seed, uint32_t round);
+/* A worker says that a batch came out with fewer samples than asked for; the process that takes it asks how
+ * many they were, 0 for as many as asked for. */
+void record_short_add(struct pp_iteration_row *row, uint32_t index, uint64_t samples);
+uint64_t record_short_find(const struct record_iteration *it, uint32_t index);
+
+/* ---- worker.c: threads that make batches ---- */
+
+/* While recording is on: the thread's state with an open lane for its samples, as a worker process or for a
+ * loader without workers; else NULL. */
+struct record_local *record_worker_here(void);
+void record_worker_begin(struct record_local *l, int worker, int64_t parent_pid, uint64_t base_seed);
+void record_worker_resume(struct record_local *l);
+void record_batch_begin(struct record_local *l, uint64_t index, uint64_t samples); /* after index_queue.get */
+/* The same for a loader without workers: the batch is made in the thread that takes it. */
+void record_batch_begin_here(struct record_local *l, const struct record_mark *now, uint64_t samples);
+void record_batch_put(struct record_local *l, const struct record_mark *from);
+/* samples: of the batch; 0: not known */
+void record_collate(struct record_local *l, const struct record_mark *from, uint64_t samples, int failed);
+void record_sample_begin(struct record_local *l);
+/* sample: its number, or with `many` how many they were. */
+void record_sample_end(struct record_local *l, uint64_t sample, int many, int failed);
+
+/* The thread that pins memory: it begins, got a batch, has pinned it, has handed it on. The lane is open. */
+void record_pin_begin(struct record_local *l);
+void record_pin_got(struct record_local *l, uint32_t batch);
+void record_pinned(struct record_local *l);
+void record_pin_put(struct record_local *l);
+
+/* ---- exchange.c: around a wait for the other ranks ---- */
+
+void record_exchange_begin(void);
+void record_exchange_end(struct record_local *l); /* after record_waited */
+
+/* ---- consumer.c: threads that take batches ----
+ *
+ * The thread that takes a DataLoader's batches need not be the one that trains: it may hand them over through
+ * a queue.Queue. The trainer is the thread that calls backward; without one, the process's first thread, or
+ * the one that takes the batches. Its wait for a batch is DATA_WAIT, from __next__ or from the queue. A
+ * thread that takes batches for it is a copy lane: GET_WAIT for __next__, PUT_WAIT for the queue. Until it is
+ * known which a thread is, its first spans are held back. */
+
+/* The lane of a thread that takes batches, by its role. 0: there is no ring. */
+int record_consumer_open(struct record_local *l);
+/* The same for a thread that is the trainer as far as is known: so that it is no part of the first wait. */
+void record_consumer_open_early(struct record_local *l);
+void record_trains(struct record_local *l); /* it calls backward */
+
+/* After record_iteration_begin: where workers are started again, the thread does so from now on, and until
+ * record_workers_started. A step that was running ended at the first. */
+void record_workers_starting(struct record_iteration *it);
+void record_workers_started(struct record_iteration *it);
+
+void record_take_begin(struct record_local *l, struct record_iteration *it, struct record_mark *from);
+/* So many batches are made when the next one is asked for; after record_take_begin. */
+void record_depth(struct record_local *l, uint64_t batches);
+/* Within a wait for a batch: what came was made into objects since from, and has so many tensors. */
+void record_unpickled(struct record_local *l, const struct record_mark *from, uint64_t tensors);
+/* got: 1 a batch, 0 the end of the epoch, -1 an exception */
+void record_take_end(struct record_local *l, struct record_iteration *it, const struct record_mark *from,
+                     int got);
+
+/* torch.save in the thread that takes the batches: the step goes on behind it */
+void record_save_begin(struct record_local *l, struct record_mark *from);
+void record_save_end(struct record_local *l, const struct record_mark *from, int failed);
+/* It has waited for the other ranks of the job since from, within a step: likewise */
+void record_waited(struct record_local *l, const struct record_mark *from, int failed);
+
+/* Whether what it puts into a queue may be a batch for another thread; a queue that has had none (known 0) is
+ * only looked at while it holds one. */
+int record_may_hand_over(struct record_local *l, int known);
+/* Its oldest batch is put into h; and out of it again, where the queue was full; put ends the wait. */
+void record_hand_over(struct record_local *l, struct record_handover *h);
+void record_hand_back(struct record_local *l, struct record_handover *h);
+void record_handed_over(struct record_local *l, const struct record_mark *from);
+/* It has got the oldest batch of h, for which it waited since from. */
+void record_got_handed(struct record_local *l, const struct record_mark *from, struct record_handover *h);
+
+#endif

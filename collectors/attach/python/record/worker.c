@@ -1,0 +1,274 @@
+#include "collectors/attach/python/record/record.h"
+
+#include <stdio.h>
+
+#define WORTH_CPU_NS 50000u  /* a sample shorter than this does not pay for two CPU clocks (0.5 us) */
+#define SAMPLE_COST_NS 300.0 /* what recording one sample costs (docs/results/performance.md) */
+#define COST_SHARE 0.0025    /* of a sample's time, that it may cost */
+#define EVERY_MAX 1000u
+
+/* ---- a batch ---- */
+
+struct record_local *record_worker_here(void)
+{
+    struct record_local *l = record_here();
+    if (l && l->slot < 0 && !record_lane_open(&l->worker.lane, PP_LANE_WORKER, "worker 0"))
+        return NULL;
+    return l && l->worker.lane.trace ? l : NULL;
+}
+
+void record_worker_begin(struct record_local *l, int worker, int64_t parent_pid, uint64_t base_seed)
+{
+    struct record_worker *w = &l->worker;
+    char name[32];
+    l->slot = worker;
+    w->base_seed = base_seed;
+    w->round = 0;
+    snprintf(name, sizeof(name), "worker %d", worker);
+    if (!record_lane_open(&w->lane, PP_LANE_WORKER, name))
+        return;
+    w->parent_pid = parent_pid;
+    w->looked = 0;
+    w->batch = PP_NO_BATCH;
+    w->at = record_now(&w->lane, 1);
+}
+
+void record_worker_resume(struct record_local *l)
+{
+    l->worker.round++;
+    l->worker.looked = 0;
+    l->worker.batch = PP_NO_BATCH;
+}
+
+/* A batch is detailed when that costs little beside its samples, else every so many are. */
+static void choose_detail(struct record_worker *w)
+{
+    double cost = w->sample_ns > 0 ? SAMPLE_COST_NS / (COST_SHARE * w->sample_ns) : 1;
+    uint32_t every = cost <= 1 ? 1 : cost > EVERY_MAX ? EVERY_MAX : (uint32_t)cost + 1;
+    w->detailed = w->batches_seen++ % every == 0 || w->fingerprints;
+}
+
+/* A span of the batch in work, until now; the next one begins there. */
+static void put_of_batch(struct record_worker *w, pp_phase phase, const struct record_mark *from,
+                         const struct record_mark *until, unsigned flags)
+{
+    struct record_about about = {.sample = flags & PP_SPAN_COUNT ? w->batch_samples : PP_NO_SAMPLE,
+                                 .batch = w->batch,
+                                 .epoch = w->epoch,
+                                 .flags = (uint16_t)flags};
+    record_put(&w->lane, phase, from, until, &about);
+    w->at = *until;
+}
+
+void record_batch_begin(struct record_local *l, uint64_t index, uint64_t samples)
+{
+    struct record_worker *w = &l->worker;
+    struct record_mark now = record_now(&w->lane, 1);
+    /* With the first task of an iteration: by then the loader has said what its workers' seed is. */
+    if (!w->looked) {
+        w->row = record_iteration_find(w->parent_pid, w->base_seed, w->round);
+        w->looked = w->row || !w->joined_late;
+        if (!w->row && !w->joined_late)
+            record_note("a worker did not find its iteration: its batches have no numbers");
+        w->first_batch = w->row ? w->row->first_batch : PP_NO_BATCH;
+        w->epoch = (uint16_t)(w->row ? w->row->epoch : 0);
+    }
+    w->batch = w->first_batch == PP_NO_BATCH ? PP_NO_BATCH : w->first_batch + (uint32_t)index;
+    put_of_batch(w, PP_PHASE_DISPATCH_WAIT, &w->at, &now, 0);
+    choose_detail(w);
+    w->batch_samples = samples;
+    w->in_batch = 1;
+}
+
+void record_batch_begin_here(struct record_local *l, const struct record_mark *now, uint64_t samples)
+{
+    choose_detail(&l->worker);
+    l->worker.batch_samples = samples;
+    l->worker.at = *now;
+}
+
+void record_collate(struct record_local *l, const struct record_mark *from, uint64_t samples, int failed)
+{
+    struct record_worker *w = &l->worker;
+    struct record_mark now = record_now(&w->lane, 1);
+    if (samples && samples < w->batch_samples) { /* a stream that ends in a batch: it comes short */
+        if (l->slot >= 0 && w->row)
+            record_short_add(w->row, w->batch - w->first_batch, samples);
+        else if (w->making)
+            w->making->length[w->making->taken % RECORD_LENGTHS] = (uint32_t)samples;
+        w->batch_samples = samples;
+    }
+    /* The samples of a batch that was not detailed are one span that says how many they were. */
+    if (!w->detailed)
+        put_of_batch(w, PP_PHASE_TRANSFORM, &w->at, from, PP_SPAN_COUNT);
+    put_of_batch(w, PP_PHASE_COLLATE, from, &now, failed ? PP_SPAN_ERROR : 0);
+}
+
+void record_batch_put(struct record_local *l, const struct record_mark *from)
+{
+    if (!l->worker.in_batch) /* the worker's answer to being told to begin anew */
+        return;
+    l->worker.in_batch = 0;
+    struct record_mark now = record_now(&l->worker.lane, 1);
+    put_of_batch(&l->worker, PP_PHASE_PUT_WAIT, from, &now, 0);
+}
+
+/* ---- a sample ---- */
+
+void record_sample_begin(struct record_local *l)
+{
+    struct record_sample *s = &l->sample;
+    struct record_worker *w = &l->worker;
+    s->decode_stamps = s->decode_cpu_ns = s->decode_pixels = 0;
+    s->decoded = NULL;
+    s->decode_read = (struct pp_reads){0};
+    s->timing = 0;
+    if (l->slot < 0 || !w->worth_cpu || !w->at.cpu_ns)
+        w->at = record_now(&w->lane, w->worth_cpu);
+    if (s->reads)
+        *s->reads = (struct pp_reads){.counting = w->worth_cpu ? 2 : 1,
+                                      .at_ns = pp_now_ns(),
+                                      .at_cpu_ns = w->at.cpu_ns};
+}
+
+/* A part of a sample: its length, and how much of it the thread ran. */
+struct part {
+    pp_phase phase;
+    uint64_t stamps, wall_ns, cpu_ns, bytes;
+};
+
+static uint64_t difference(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static uint64_t at_most(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The run delay of a sample is read once, at its end; its parts have it by the time in which they did not
+ * run. */
+static void put_parts(struct record_worker *w, const struct part *part, size_t n, struct record_about about)
+{
+    uint64_t at = w->at.stamp, wall_ns = 0, cpu_ns = 0, idle_ns = 0, delay_ns = 0;
+    for (size_t i = 0; i < n; i++) {
+        wall_ns += part[i].wall_ns;
+        cpu_ns += part[i].cpu_ns;
+        idle_ns += difference(part[i].wall_ns, part[i].cpu_ns);
+    }
+    int has_delay = w->at.cpu_ns && record_run_delay(&w->lane, wall_ns, cpu_ns, 0, &delay_ns);
+    double share = idle_ns ? (double)delay_ns / (double)idle_ns : 0;
+    for (size_t i = 0; i < n; i++) {
+        struct pp_span s = {.start_ns = at,
+                            .dur_ns = part[i].stamps,
+                            .sample = about.sample,
+                            .bytes = part[i].bytes,
+                            .batch = about.batch,
+                            .epoch = about.epoch,
+                            .flags = about.flags,
+                            .phase = (uint8_t)part[i].phase};
+        if (w->at.cpu_ns) {
+            s.cpu_ns = part[i].cpu_ns;
+            s.run_delay_ns = (uint64_t)((share < 1 ? share : 1) *
+                                        (double)difference(part[i].wall_ns, part[i].cpu_ns));
+            s.flags |= (uint16_t)(PP_SPAN_HAS_CPU | (has_delay ? PP_SPAN_HAS_DELAY : 0));
+        }
+        pp_span_put_stamped(w->lane.trace, &s);
+        at += part[i].stamps;
+    }
+}
+
+/* The parts were added up while the sample was in work, in no order; they are laid end to end over its time.
+ */
+void record_sample_end(struct record_local *l, uint64_t sample, int many, int failed)
+{
+    struct record_sample *s = &l->sample;
+    struct record_worker *w = &l->worker;
+    const struct pp_reads none = {0}, *r = s->reads ? s->reads : &none;
+    struct record_mark now = record_now(&w->lane, w->worth_cpu);
+    struct record_about about = {.sample = sample,
+                                 .batch = w->batch,
+                                 .epoch = w->epoch,
+                                 .flags = (uint16_t)((failed ? PP_SPAN_ERROR : 0) |
+                                                     (many ? PP_SPAN_COUNT : 0))};
+    struct part part[3];
+    size_t n = 0;
+    if (s->reads)
+        s->reads->counting = 0;
+    if (!now.cpu_ns)
+        w->at.cpu_ns = 0;
+    struct part rest = {.phase = PP_PHASE_TRANSFORM,
+                        .stamps = now.stamp - w->at.stamp,
+                        .wall_ns = pp_thread_stamps_ns(w->lane.trace, w->at.stamp, now.stamp),
+                        .cpu_ns = now.cpu_ns - w->at.cpu_ns};
+    uint64_t wall_ns = rest.wall_ns;
+    double stamps_per_ns = wall_ns ? (double)rest.stamps / (double)wall_ns : 1;
+    if (r->calls)
+        part[n++] = (struct part){.phase = PP_PHASE_READ,
+                                  .wall_ns = r->ns,
+                                  .cpu_ns = r->cpu_ns,
+                                  .bytes = r->bytes};
+    if (s->decode_stamps)
+        part[n++] = (struct part){
+            .phase = PP_PHASE_DECODE,
+            .wall_ns = difference(pp_thread_stamps_ns(w->lane.trace, 0, s->decode_stamps), s->decode_read.ns),
+            .cpu_ns = difference(s->decode_cpu_ns, s->decode_read.cpu_ns),
+            .bytes = 3 * s->decode_pixels};
+    for (size_t i = 0; i < n; i++) {
+        struct part *p = &part[i];
+        p->wall_ns = at_most(p->wall_ns, rest.wall_ns);
+        p->stamps = at_most((uint64_t)((double)p->wall_ns * stamps_per_ns), rest.stamps);
+        p->cpu_ns = at_most(p->cpu_ns, rest.cpu_ns);
+        rest.stamps -= p->stamps;
+        rest.wall_ns -= p->wall_ns;
+        rest.cpu_ns -= p->cpu_ns;
+    }
+    part[n++] = rest;
+    put_parts(w, part, n, about);
+    double each_ns = (double)wall_ns / (double)(many && sample ? sample : 1);
+    w->sample_ns = w->sample_ns > 0 ? 0.9 * w->sample_ns + 0.1 * each_ns : each_ns;
+    w->worth_cpu = wall_ns >= WORTH_CPU_NS;
+    w->at = now;
+}
+
+/* ---- the thread that pins memory ---- */
+
+void record_pin_begin(struct record_local *l)
+{
+    l->pin.first_batch = PP_NO_BATCH;
+    if (record_lane_open(&l->pin.lane, PP_LANE_COPY, "pin memory"))
+        l->pin.at = record_now(&l->pin.lane, 1);
+}
+
+static void put_of_pin(struct record_pin *p, pp_phase phase)
+{
+    struct record_mark now = record_now(&p->lane, 1);
+    struct record_about about = {.sample = PP_NO_SAMPLE, .batch = p->batch, .epoch = p->epoch};
+    record_put(&p->lane, phase, &p->at, &now, &about);
+    p->at = now;
+}
+
+void record_pin_got(struct record_local *l, uint32_t batch)
+{
+    l->pin.batch = batch;
+    l->pin.state = RECORD_PIN_GOT;
+    put_of_pin(&l->pin, PP_PHASE_GET_WAIT);
+}
+
+/* The put may be tried again while the queue is full: its wait began at the first one. */
+void record_pinned(struct record_local *l)
+{
+    if (l->pin.state != RECORD_PIN_GOT)
+        return;
+    put_of_pin(&l->pin, PP_PHASE_PIN);
+    l->pin.state = RECORD_PIN_DONE;
+}
+
+void record_pin_put(struct record_local *l)
+{
+    if (l->pin.state != RECORD_PIN_DONE)
+        return;
+    put_of_pin(&l->pin, PP_PHASE_PUT_WAIT);
+    l->pin.state = RECORD_PIN_NONE;
+}
