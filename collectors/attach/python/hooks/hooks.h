@@ -33,6 +33,11 @@ struct proxy {
     timed_call *call;              /* of a Timed */
 };
 
+static inline struct proxy *proxy_of(PyObject *self)
+{
+    return (struct proxy *)self;
+}
+
 /* Adds the types of this part; the others' likewise. -1 with an exception. */
 int proxy_types(void);
 /* A type of proxies: what they share, and its own slots, of which the last is {0, NULL}. */

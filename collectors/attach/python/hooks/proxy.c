@@ -7,11 +7,6 @@ static PyObject *timed_type, *method_type;
 
 /* ---- what the stand-ins share ---- */
 
-static struct proxy *proxy_of(PyObject *self)
-{
-    return (struct proxy *)self;
-}
-
 static int traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(proxy_of(self)->inner);

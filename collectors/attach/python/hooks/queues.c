@@ -4,7 +4,7 @@ static PyObject *queue_type;
 
 static PyObject *call_inner(PyObject *self, const char *name, PyObject *args, PyObject *kwargs)
 {
-    PyObject *method = PyObject_GetAttrString(((struct proxy *)self)->inner, name);
+    PyObject *method = PyObject_GetAttrString(proxy_of(self)->inner, name);
     PyObject *out = method ? PyObject_Call(method, args, kwargs) : NULL;
     Py_XDECREF(method);
     return out;
@@ -36,7 +36,7 @@ static void note_batch_to_pin(PyObject *got, PyObject *thread)
 /* A task is (index of the batch, what is in it). _ResumeIteration begins an epoch; None ends the worker. */
 static PyObject *queue_get(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    PyObject *task = call_inner(self, "get", args, kwargs), *thread = ((struct proxy *)self)->beside;
+    PyObject *task = call_inner(self, "get", args, kwargs), *thread = proxy_of(self)->beside;
     if (thread) {
         if (task)
             note_batch_to_pin(task, thread);
@@ -63,7 +63,7 @@ static PyObject *queue_get(PyObject *self, PyObject *args, PyObject *kwargs)
 static PyObject *queue_put(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     struct record_local *l = record_here();
-    int pins = ((struct proxy *)self)->beside != NULL;
+    int pins = proxy_of(self)->beside != NULL;
     if (!l || !(pins ? l->pin.lane.trace : l->worker.lane.trace))
         return call_inner(self, "put", args, kwargs);
     struct record_mark from = {0};

@@ -29,7 +29,7 @@ static void leave_sample(struct record_local *l, uint64_t sample, int many, int 
 static PyObject *samples_item(PyObject *self, PyObject *key)
 {
     struct record_local *l = enter_sample();
-    PyObject *inner = ((struct proxy *)self)->inner;
+    PyObject *inner = proxy_of(self)->inner;
     if (!l)
         return PyObject_GetItem(inner, key);
     uint64_t sample = PP_NO_SAMPLE;
@@ -54,7 +54,7 @@ static PyObject *samples_many(PyObject *function, PyObject *args, PyObject *kwar
 /* There when the data set has it. */
 static PyObject *samples_getitems(PyObject *self, void *ctx)
 {
-    PyObject *many = PyObject_GetAttrString(((struct proxy *)self)->inner, "__getitems__");
+    PyObject *many = PyObject_GetAttrString(proxy_of(self)->inner, "__getitems__");
     PyObject *timed = many && PyCallable_Check(many) ? timed_new(many, samples_many, NULL) : many;
     if (timed != many)
         Py_DECREF(many);
@@ -64,7 +64,7 @@ static PyObject *samples_getitems(PyObject *self, void *ctx)
 static PyObject *stream_next(PyObject *self)
 {
     struct record_local *l = enter_sample();
-    PyObject *out = PyIter_Next(((struct proxy *)self)->inner);
+    PyObject *out = PyIter_Next(proxy_of(self)->inner);
     if (l && (out || PyErr_Occurred()))
         leave_sample(l, PP_NO_SAMPLE, 0, !out);
     else if (l) /* the end of the data is no sample */

@@ -18,13 +18,11 @@
 /* As the recorder: less wall time beyond CPU time is not worth a look at schedstat */
 #define UNEXPLAINED_NS 20000u
 
+struct record_process record_process;
+
 static struct {
-    struct pp_session *session;
     struct pp_process_file *file; /* NULL: not to be had, or inherited and not yet this process's own */
-    char dir[PATH_MAX];
-    uint64_t forks;    /* and sessions that were left: lanes of another number are silent */
-    uint32_t sessions; /* joined so far */
-    int off, presence;
+    int presence;
     struct stat presence_is;
     struct record_local *locals; /* of all threads */
     void (*before_leave[3])(void);
@@ -38,7 +36,7 @@ static __thread struct record_local *self;
 
 static void fork_child(void)
 {
-    process.forks++;
+    record_process.forks++;
     process.file = NULL;
     process.locals = self; /* the other threads stayed in the parent */
     if (self)
@@ -74,8 +72,8 @@ static void end_thread(void *arg)
 
 static struct pp_process_file *process_file(void)
 {
-    if (!process.file && process.session) {
-        process.file = pp_process_file_map(process.dir);
+    if (!process.file && record_process.session) {
+        process.file = pp_process_file_map(record_process.dir);
         if (process.file) {
             pp_guard_add(process.file, sizeof(*process.file));
             process.file->python = PP_PROCESS_HOOKED;
@@ -88,17 +86,17 @@ int record_join(const char *dir)
 {
     static int prepared; /* once in the life of a process, which may join several sessions in turn */
     char path[PATH_MAX + 32];
-    if (process.session || process.off)
-        return !process.off;
-    if (strlen(dir) >= sizeof(process.dir))
+    if (record_process.session || record_process.off)
+        return !record_process.off;
+    if (strlen(dir) >= sizeof(record_process.dir))
         return 0;
     if (!prepared)
         prepared = pthread_key_create(&at_thread_exit, end_thread) == 0 &&
                    pthread_atfork(NULL, NULL, fork_child) == 0;
-    if (!prepared || pp_session_join(dir, &process.session, NULL) != PP_OK)
+    if (!prepared || pp_session_join(dir, &record_process.session, NULL) != PP_OK)
         return 0;
-    process.sessions++;
-    memcpy(process.dir, dir, strlen(dir) + 1);
+    record_process.sessions++;
+    memcpy(record_process.dir, dir, strlen(dir) + 1);
     /* Held until the process has gone, and by the children it forks: should exec be killed, the rings are not
      * taken for abandoned while they fill. */
     process.presence = pp_presence_enter(dir);
@@ -107,7 +105,7 @@ int record_join(const char *dir)
 
     /* A process says who it is when it is the first of its kind, takes batches or has something to note: a
      * job may start thousands of workers. */
-    snprintf(path, sizeof(path), "%s/" PP_PROCESS_FILE_PREFIX "%d", process.dir, (int)getppid());
+    snprintf(path, sizeof(path), "%s/" PP_PROCESS_FILE_PREFIX "%d", record_process.dir, (int)getppid());
     if (access(path, F_OK) != 0)
         (void)process_file();
     return 1;
@@ -127,7 +125,7 @@ void record_leave(void)
 {
     struct stat now;
     int busy = 0;
-    if (!process.session)
+    if (!record_process.session)
         return;
     for (size_t i = 0; i < sizeof(process.before_leave) / sizeof(*process.before_leave); i++)
         if (process.before_leave[i])
@@ -149,35 +147,15 @@ void record_leave(void)
         munmap(process.file, sizeof(*process.file));
     }
     if (!busy) /* else its rings stay mapped: they are read no more */
-        pp_session_close(process.session, 0);
+        pp_session_close(record_process.session, 0);
     if (process.presence >= 0 && fstat(process.presence, &now) == 0 &&
         now.st_dev == process.presence_is.st_dev && now.st_ino == process.presence_is.st_ino)
         close(process.presence); /* else the job has closed it, and the number is another file's */
     process.file = NULL;
-    process.session = NULL;
+    record_process.session = NULL;
     process.presence = -1;
-    process.forks++;
+    record_process.forks++;
     pthread_mutex_unlock(&locals_lock); /* a thread that ends now has lanes of no session */
-}
-
-int record_is_on(void)
-{
-    return process.session && !process.off;
-}
-
-const char *record_dir(void)
-{
-    return process.session ? process.dir : NULL;
-}
-
-uint32_t record_session(void)
-{
-    return record_is_on() ? process.sessions : 0;
-}
-
-uint64_t record_forks(void)
-{
-    return process.forks;
 }
 
 void record_saw_loader(void)
@@ -198,11 +176,11 @@ void record_note(const char *what)
 void record_off(const char *why)
 {
     char text[200];
-    if (process.off)
+    if (record_process.off)
         return;
     snprintf(text, sizeof(text), "the Python hooks are off: %s", why);
     record_note(text);
-    process.off = 1;
+    record_process.off = 1;
 }
 
 /* ---- threads ---- */
@@ -225,22 +203,12 @@ struct record_local *record_local(void)
     return self;
 }
 
-struct record_local *record_here(void)
-{
-    return record_is_on() ? record_local() : NULL;
-}
-
 struct record_local *record_local_peek(void)
 {
     return self;
 }
 
 /* ---- lanes ---- */
-
-int record_lane_is_open(const struct record_lane *lane)
-{
-    return lane->trace && lane->forks == process.forks;
-}
 
 int record_lane_open(struct record_lane *lane, pp_lane kind, const char *name)
 {
@@ -252,9 +220,9 @@ int record_lane_open(struct record_lane *lane, pp_lane kind, const char *name)
         (void)process_file();
     pp_accounts_close(&lane->accounts);
     pp_accounts_open(&lane->accounts);
-    lane->forks = process.forks;
+    lane->forks = record_process.forks;
     lane->delay_ns = 0;
-    lane->trace = pp_thread_register(process.session, kind, name);
+    lane->trace = pp_thread_register(record_process.session, kind, name);
     return lane->trace != NULL;
 }
 
@@ -264,12 +232,6 @@ void record_lane_close(struct record_lane *lane)
         pp_thread_retire(lane->trace);
     lane->trace = NULL;
     pp_accounts_close(&lane->accounts);
-}
-
-void record_count(const struct record_lane *lane, const char *name, uint64_t value)
-{
-    if (record_lane_is_open(lane))
-        pp_counter_put(lane->trace, pp_name_intern(process.session, name), value);
 }
 
 struct record_mark record_now_delayed(const struct record_lane *lane)
@@ -323,11 +285,4 @@ struct pp_span record_span(struct record_lane *lane, pp_phase phase, const struc
             s.flags |= PP_SPAN_HAS_DELAY;
     }
     return s;
-}
-
-void record_put(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
-                const struct record_mark *to, const struct record_about *about)
-{
-    struct pp_span s = record_span(lane, phase, from, to, about);
-    pp_span_put_stamped(lane->trace, &s);
 }

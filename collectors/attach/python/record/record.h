@@ -28,6 +28,7 @@
 #include "probe/base/clock.h"
 #include "probe/trace/join.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -181,19 +182,44 @@ struct record_local {
 
 /* ---- process.c: the session and the process's threads ---- */
 
+/* The process's one state; process.c writes it. */
+extern struct record_process {
+    struct pp_session *session; /* NULL: none */
+    char dir[PATH_MAX];         /* of it */
+    uint64_t forks;             /* of this process and those before it, and sessions that were left */
+    uint32_t sessions;          /* joined so far */
+    int off;                    /* for good */
+} record_process;
+
+static inline int record_is_on(void)
+{
+    return record_process.session && !record_process.off;
+}
+
+/* Of the session; NULL: there is none. */
+static inline const char *record_dir(void)
+{
+    return record_process.session ? record_process.dir : NULL;
+}
+
+/* Which of the sessions joined in this process is recorded, from 1 on; 0: none. */
+static inline uint32_t record_session(void)
+{
+    return record_is_on() ? record_process.sessions : 0;
+}
+
+static inline uint64_t record_forks(void)
+{
+    return record_process.forks;
+}
+
 /* Joins the session in dir. 0: nothing is recorded in this process. */
 int record_join(const char *dir);
-int record_is_on(void);
 /* Ends recording here, before the session ends; another may be joined later. Called with the interpreter
  * locked, so that no other thread is between two calls of its own that follow each other. */
 void record_leave(void);
 /* From now on record_leave calls it first; of the parts below, each at most one. */
 void record_before_leave(void (*flush)(void));
-const char *record_dir(void); /* of the session; NULL: there is none */
-/* Which of the sessions joined in this process is recorded, from 1 on; 0: none. */
-uint32_t record_session(void);
-/* How often this process and those before it were forked. */
-uint64_t record_forks(void);
 /* Off for good in this process; the first reason goes into its process file. */
 void record_off(const char *why);
 /* What was left out or failed to fit, while the rest goes on: added to the process file's note. */
@@ -202,15 +228,28 @@ void record_note(const char *what);
 void record_saw_loader(void);
 
 struct record_local *record_local(void);      /* made at its first call; NULL: no memory */
-struct record_local *record_here(void);       /* the same while recording is on, else NULL */
 struct record_local *record_local_peek(void); /* NULL: this thread has none yet */
+
+/* While recording is on, else NULL. */
+static inline struct record_local *record_here(void)
+{
+    return record_is_on() ? record_local() : NULL;
+}
+
+static inline int record_lane_is_open(const struct record_lane *lane)
+{
+    return lane->trace && lane->forks == record_process.forks;
+}
 
 /* Opens the lane if it is not open in this process. 0: there is no ring for it. */
 int record_lane_open(struct record_lane *lane, pp_lane kind, const char *name);
-int record_lane_is_open(const struct record_lane *lane);
 void record_lane_close(struct record_lane *lane);
 /* A counter of the lane's thread, by its name. */
-void record_count(const struct record_lane *lane, const char *name, uint64_t value);
+static inline void record_count(const struct record_lane *lane, const char *name, uint64_t value)
+{
+    if (record_lane_is_open(lane))
+        pp_counter_put(lane->trace, pp_name_intern(record_process.session, name), value);
+}
 
 static inline struct record_mark record_now(const struct record_lane *lane, int with_cpu)
 {
@@ -231,8 +270,12 @@ int record_run_delay(struct record_lane *lane, uint64_t wall_ns, uint64_t cpu_ns
 /* A span of the lane from one moment to another, to be put later or at once. */
 struct pp_span record_span(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
                            const struct record_mark *to, const struct record_about *about);
-void record_put(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
-                const struct record_mark *to, const struct record_about *about);
+static inline void record_put(struct record_lane *lane, pp_phase phase, const struct record_mark *from,
+                              const struct record_mark *to, const struct record_about *about)
+{
+    struct pp_span s = record_span(lane, phase, from, to, about);
+    pp_span_put_stamped(lane->trace, &s);
+}
 
 /* ---- order.c: which samples the job's samplers gave ---- */
 
