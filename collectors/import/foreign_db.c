@@ -1,8 +1,8 @@
 #include "collectors/import/foreign_db.h"
 
 #include "collectors/store/db.h"
-#include "collectors/store/read_vfs.h"
-#include "collectors/store/schema_check.h"
+#include "collectors/store/row.h"
+#include "collectors/store/vfs.h"
 #include "probe/base/err.h"
 
 #include <limits.h>
@@ -24,7 +24,7 @@ static int count_steps(void *ctx)
     return 0;
 }
 
-static pp_status fail(struct pp_foreign_db *d, struct pp_err *err)
+static pp_status fail_read(struct pp_foreign_db *d, struct pp_err *err)
 {
     if ((sqlite3_errcode(d->db) & 0xff) == SQLITE_INTERRUPT)
         return pp_fail(
@@ -69,28 +69,7 @@ void pp_foreign_db_close(struct pp_foreign_db *d)
 pp_status pp_foreign_db_step(struct pp_foreign_db *d, sqlite3_stmt *st, struct pp_err *err)
 {
     int code = sqlite3_step(st);
-    return code == SQLITE_ROW ? PP_OK : code == SQLITE_DONE ? PP_END : fail(d, err);
-}
-
-/* 1: an ordinary table; 0: no such; -1: something else of that name. */
-static int kind_of(struct pp_foreign_db *d, const char *table, pp_status *status, struct pp_err *err)
-{
-    sqlite3_stmt *st = NULL;
-    int kind = 0;
-    *status = PP_OK;
-    if (sqlite3_prepare_v2(d->db, "SELECT type, rootpage FROM sqlite_master WHERE name = ?", -1, &st, NULL) !=
-        SQLITE_OK) {
-        *status = fail(d, err);
-        return 0;
-    }
-    sqlite3_bind_text(st, 1, table, -1, SQLITE_STATIC);
-    while ((*status = pp_foreign_db_step(d, st, err)) == PP_OK) {
-        const char *type = (const char *)sqlite3_column_text(st, 0);
-        kind = !kind && type && strcmp(type, "table") == 0 && sqlite3_column_int64(st, 1) > 0 ? 1 : -1;
-    }
-    *status = *status == PP_END ? PP_OK : *status;
-    sqlite3_finalize(st);
-    return kind;
+    return code == SQLITE_ROW ? PP_OK : code == SQLITE_DONE ? PP_END : fail_read(d, err);
 }
 
 /* Bits of the wanted columns that are there, as ordinary ones. */
@@ -103,7 +82,7 @@ static pp_status find_columns(struct pp_foreign_db *d, const char *table, char n
     *there = 0;
     snprintf(sql, sizeof(sql), "PRAGMA main.table_xinfo(%s)", table);
     if (sqlite3_prepare_v2(d->db, sql, -1, &st, NULL) != SQLITE_OK)
-        return fail(d, err);
+        return fail_read(d, err);
     while ((status = pp_foreign_db_step(d, st, err)) == PP_OK) {
         const char *name = (const char *)sqlite3_column_text(st, 1);
         for (int i = 0; name && i < n && sqlite3_column_int(st, 6) == 0; i++)
@@ -117,13 +96,23 @@ pp_status pp_foreign_db_select(struct pp_foreign_db *d, const char *table, const
                                sqlite3_stmt **out, struct pp_err *err)
 {
     char names[COLUMNS_MOST][32], sql[1024] = "SELECT ";
+    sqlite3_stmt *st = NULL;
     unsigned there = 0;
-    int n = 0;
+    int n = 0, kind = 0; /* kind: 1 an ordinary table, 0 no such, -1 something else of that name */
     pp_status status;
     *out = NULL;
     for (const char *p = columns; *p && n < COLUMNS_MOST; p += strcspn(p, " "), p += strspn(p, " "), n++)
         snprintf(names[n], sizeof(names[n]), "%.*s", (int)strcspn(p, " "), p);
-    int kind = kind_of(d, table, &status, err);
+    if (sqlite3_prepare_v2(d->db, "SELECT type, rootpage FROM sqlite_master WHERE name = ?", -1, &st, NULL) !=
+        SQLITE_OK)
+        return fail_read(d, err);
+    pp_row_bind(st, PP_ROW(v_text(table)));
+    while ((status = pp_foreign_db_step(d, st, err)) == PP_OK) {
+        const char *type = (const char *)sqlite3_column_text(st, 0);
+        kind = !kind && type && strcmp(type, "table") == 0 && sqlite3_column_int64(st, 1) > 0 ? 1 : -1;
+    }
+    sqlite3_finalize(st);
+    status = status == PP_END ? PP_OK : status;
     if (status == PP_OK && kind < 0)
         status = pp_fail(err, PP_E_CORRUPT,
                          "%s: its %s is not an ordinary table; it was changed, and is not read", d->path,
@@ -136,6 +125,6 @@ pp_status pp_foreign_db_select(struct pp_foreign_db *d, const char *table, const
                  i ? ", " : "", names[i]);
     snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql), " FROM main.\"%s\"", table);
     if (status == PP_OK && sqlite3_prepare_v2(d->db, sql, -1, out, NULL) != SQLITE_OK)
-        status = fail(d, err);
+        status = fail_read(d, err);
     return status;
 }

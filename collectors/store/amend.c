@@ -1,8 +1,7 @@
 #include "collectors/store/amend.h"
 
 #include "collectors/store/db.h"
-
-#include <math.h>
+#include "collectors/store/row.h"
 
 #define BUSY_MS 5000
 
@@ -28,6 +27,13 @@ static pp_status amend_begin(struct amend *a, const char *text, const char *inse
     return status;
 }
 
+static pp_status amend_insert(struct amend *a, const struct pp_value *v, int n)
+{
+    sqlite3_reset(a->st);
+    pp_row_bind(a->st, v, n);
+    return sqlite3_step(a->st) == SQLITE_DONE ? PP_OK : pp_db_fail(a->db, a->err, a->what, a->path);
+}
+
 static pp_status amend_end(struct amend *a, pp_status status)
 {
     sqlite3_finalize(a->st);
@@ -43,41 +49,9 @@ pp_status pp_note_write(const char *path, const char *section, const struct pp_n
     struct amend a = {.path = path, .what = "cannot write notes into", .err = err};
     pp_status status = amend_begin(&a, NULL,
                                    "INSERT OR REPLACE INTO meta(section, key, value) VALUES(?,?,?)");
-    for (size_t i = 0; status == PP_OK && i < n; i++) {
-        sqlite3_reset(a.st);
-        sqlite3_bind_text(a.st, 1, section, -1, SQLITE_STATIC);
-        sqlite3_bind_text(a.st, 2, notes[i].key, -1, SQLITE_STATIC);
-        sqlite3_bind_text(a.st, 3, notes[i].value, -1, SQLITE_STATIC);
-        if (sqlite3_step(a.st) != SQLITE_DONE)
-            status = pp_db_fail(a.db, err, a.what, path);
-    }
+    for (size_t i = 0; status == PP_OK && i < n; i++)
+        status = amend_insert(&a, PP_ROW(v_text(section), v_text(notes[i].key), v_text(notes[i].value)));
     return amend_end(&a, status);
-}
-
-static void bind_number(sqlite3_stmt *st, int at, double v)
-{
-    if (isnan(v))
-        sqlite3_bind_null(st, at);
-    else
-        sqlite3_bind_double(st, at, v);
-}
-
-static int insert_proof(sqlite3_stmt *st, const struct pp_proof_row *p)
-{
-    const double number[] = {p->base,     p->predicted,    p->predicted_low, p->predicted_high,
-                             p->measured, p->measured_low, p->measured_high};
-    const int numbers = sizeof(number) / sizeof(*number);
-    int at = 1;
-    sqlite3_reset(st);
-    sqlite3_bind_text(st, at++, p->kind, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, at++, p->change, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, at++, p->value, -1, SQLITE_STATIC);
-    for (int i = 0; i < numbers; i++)
-        bind_number(st, at++, number[i]);
-    sqlite3_bind_int64(st, at++, (sqlite3_int64)p->rounds);
-    bind_number(st, at++, p->ballast_cpus);
-    sqlite3_bind_text(st, at++, p->recording, -1, SQLITE_STATIC);
-    return sqlite3_step(st);
 }
 
 pp_status pp_proof_write(const char *path, const struct pp_proof_row *rows, size_t n, struct pp_err *err)
@@ -85,8 +59,11 @@ pp_status pp_proof_write(const char *path, const struct pp_proof_row *rows, size
     struct amend a = {.path = path, .what = "cannot write the proof into", .err = err};
     pp_status status = amend_begin(&a, pp_schema_empty_proof,
                                    "INSERT INTO proof VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
-    for (size_t i = 0; status == PP_OK && i < n; i++)
-        if (insert_proof(a.st, &rows[i]) != SQLITE_DONE)
-            status = pp_db_fail(a.db, err, a.what, path);
+    for (const struct pp_proof_row *p = rows; status == PP_OK && p < rows + n; p++)
+        status = amend_insert(&a, PP_ROW(v_text(p->kind), v_text(p->change), v_text(p->value),
+                                         v_real(p->base), v_real(p->predicted), v_real(p->predicted_low),
+                                         v_real(p->predicted_high), v_real(p->measured),
+                                         v_real(p->measured_low), v_real(p->measured_high), v_int(p->rounds),
+                                         v_real(p->ballast_cpus), v_text(p->recording)));
     return amend_end(&a, status);
 }

@@ -1,5 +1,6 @@
 #include "collectors/store/beside.h"
 
+#include "collectors/store/db.h"
 #include "probe/base/err.h"
 
 #include <errno.h>
@@ -51,11 +52,6 @@ pp_status pp_beside_check(const char *real, struct pp_err *err)
     return PP_OK;
 }
 
-static uint32_t be32(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /* A recorder never has two databases in one transaction, so its journal names no other file ("super-journal",
  * whose record ends in the magic), and begins with a file that was no larger than now. */
 static pp_status check_content(int fd, const struct stat *journal, const struct stat *file,
@@ -74,7 +70,7 @@ static pp_status check_content(int fd, const struct stat *journal, const struct 
             err, PP_E_UNSUPPORTED,
             "it names another file, which rolling back would delete; no journal of pipeprobe does");
     if (memcmp(head, magic, sizeof(magic)) == 0 &&
-        (uint64_t)be32(head + 16) * be32(head + 24) > (uint64_t)file->st_size)
+        (uint64_t)pp_db_be32(head + 16) * pp_db_be32(head + 24) > (uint64_t)file->st_size)
         return pp_fail(err, PP_E_UNSUPPORTED, "it is of a larger file");
     return PP_OK;
 }

@@ -18,24 +18,17 @@ struct pp_checkpoint {
     uint64_t cpu_ns; /* __atomic */
 };
 
-static sqlite3 *connect(const char *path)
-{
-    sqlite3 *db = NULL;
-    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK &&
-        sqlite3_exec(db, "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0", NULL, NULL, NULL) ==
-            SQLITE_OK)
-        return db;
-    sqlite3_close(db);
-    return NULL;
-}
-
 static void *checkpoint_main(void *arg)
 {
     struct pp_checkpoint *c = arg;
     pthread_setname_np(pthread_self(), "pp-checkpoint");
-    sqlite3 *db = connect(c->path);
+    sqlite3 *db = NULL;
+    int failed = sqlite3_open_v2(c->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+                     SQLITE_OK ||
+                 sqlite3_exec(db, "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0", NULL, NULL,
+                              NULL) != SQLITE_OK;
     pthread_mutex_lock(&c->lock);
-    c->failed = !db;
+    c->failed = failed;
     while (!c->stop && !c->failed) {
         if (!c->wanted) {
             pthread_cond_wait(&c->changed, &c->lock);
@@ -52,33 +45,30 @@ static void *checkpoint_main(void *arg)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
-static int make_thread(struct pp_checkpoint *c)
+/* Of the thread, which is made the first time. 0: it cannot do it. */
+static int ask_thread(struct pp_checkpoint *c)
 {
     sigset_t all, before;
-    sigfillset(&all);
+    pthread_mutex_lock(&c->lock);
+    int asked = !c->failed;
+    c->wanted = asked;
+    pthread_cond_signal(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    if (!asked || c->made)
+        return asked;
+    sigfillset(&all); /* signals are for the program's own threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     c->made = pthread_create(&c->thread, NULL, checkpoint_main, c) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return c->made;
 }
 
-static int ask(struct pp_checkpoint *c)
-{
-    pthread_mutex_lock(&c->lock);
-    int asked = !c->failed;
-    c->wanted = asked;
-    pthread_cond_signal(&c->changed);
-    pthread_mutex_unlock(&c->lock);
-    return asked && (c->made || make_thread(c));
-}
-
-static int committed(void *ctx, sqlite3 *db, const char *name, int pages)
+static int on_commit(void *ctx, sqlite3 *db, const char *name, int pages)
 {
     struct pp_checkpoint *c = ctx;
     if (pages < c->opts.from)
         return SQLITE_OK;
-    if (pages >= c->opts.most || !ask(c)) /* a thread that was asked as well would be in the way */
+    if (pages >= c->opts.most || !ask_thread(c)) /* a thread that was asked as well would be in the way */
         sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return SQLITE_OK; /* the commit succeeded, whatever became of its log */
 }
@@ -96,7 +86,7 @@ struct pp_checkpoint *pp_checkpoint_new(const struct pp_checkpoint_opts *opts)
     }
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
-    sqlite3_wal_hook(opts->db, committed, c);
+    sqlite3_wal_hook(opts->db, on_commit, c);
     return c;
 }
 

@@ -46,10 +46,12 @@ struct pp_chunk_shape {
 struct pp_chunk_builder *pp_chunk_builder_new(void); /* NULL: no memory */
 void pp_chunk_builder_free(struct pp_chunk_builder *b);
 void pp_chunk_builder_drop(struct pp_chunk_builder *b); /* it is empty again and keeps its memory */
-size_t pp_chunk_builder_spans(const struct pp_chunk_builder *b);
-uint64_t pp_chunk_builder_first_start_ns(
-    const struct pp_chunk_builder *b); /* the earliest; of an empty one nothing */
-uint64_t pp_chunk_builder_last_end_ns(const struct pp_chunk_builder *b);
+/* What it holds: so many spans, from the earliest start to the latest end; of an empty one nothing. */
+struct pp_chunk_extent {
+    size_t spans;
+    uint64_t first_start_ns, last_end_ns;
+};
+const struct pp_chunk_extent *pp_chunk_builder_extent(const struct pp_chunk_builder *b);
 /* Looks at spans[from..from+n-1] of the next block, n at least 1, of which those before from have been looked
  * at. */
 void pp_chunk_look(const struct pp_chunk_builder *b, struct pp_chunk_shape *shape,
@@ -75,6 +77,15 @@ const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *b
 #define PP_CHUNK_PIECE 4096u
 size_t pp_chunk_open(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted);
 const struct pp_span *pp_chunk_next(struct pp_chunk_codec *c, size_t *n);
+
+/* LEB128; returns what follows it. At most 10 bytes. */
+static inline uint8_t *pp_varint_put(uint8_t *p, uint64_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        *p++ = (uint8_t)(v | 0x80);
+    *p++ = (uint8_t)v;
+    return p;
+}
 
 /* A phase that there is, and times that do not wrap: what every reader of spans counts on, so that none has
  * to look. */

@@ -19,8 +19,7 @@ struct column {
 };
 
 struct pp_chunk_builder {
-    size_t n;
-    uint64_t first_start_ns, last_end_ns;
+    struct pp_chunk_extent extent;
     struct pp_span before; /* the last one added */
     struct column column[COLUMNS];
 };
@@ -43,24 +42,14 @@ void pp_chunk_builder_free(struct pp_chunk_builder *b)
 
 void pp_chunk_builder_drop(struct pp_chunk_builder *b)
 {
-    b->n = 0;
+    b->extent.spans = 0;
     for (size_t i = 0; i < COLUMNS; i++)
         b->column[i].size = 0;
 }
 
-size_t pp_chunk_builder_spans(const struct pp_chunk_builder *b)
+const struct pp_chunk_extent *pp_chunk_builder_extent(const struct pp_chunk_builder *b)
 {
-    return b->n;
-}
-
-uint64_t pp_chunk_builder_first_start_ns(const struct pp_chunk_builder *b)
-{
-    return b->first_start_ns;
-}
-
-uint64_t pp_chunk_builder_last_end_ns(const struct pp_chunk_builder *b)
-{
-    return b->last_end_ns;
+    return &b->extent;
 }
 
 /* ---- what varies in a block ---- */
@@ -84,9 +73,9 @@ static inline uint64_t end_of(const struct pp_span *s)
 void pp_chunk_look(const struct pp_chunk_builder *b, struct pp_chunk_shape *shape,
                    const struct pp_span *spans, size_t from, size_t n)
 {
-    const struct pp_span *before = from   ? spans + from - 1
-                                   : b->n ? &b->before
-                                          : spans,
+    const struct pp_span *before = from              ? spans + from - 1
+                                   : b->extent.spans ? &b->before
+                                                     : spans,
                          *begin = spans + from, *stop = begin + n;
     const pair before0 = pair_of(before, 0), before1 = pair_of(before, 1), before2 = pair_of(before, 2),
                before3 = pair_of(before, 3);
@@ -275,20 +264,6 @@ static int begin_varying(struct column *c, enum predictor predictor, size_t span
     return 1;
 }
 
-/* The first and last moment of the chunk. Of laps the first and the last span have said it all. */
-static void extend(struct pp_chunk_builder *b, const struct pp_span *spans, size_t n, int laps)
-{
-    if (!b->n) {
-        b->first_start_ns = spans[0].start_ns;
-        b->last_end_ns = 0;
-    }
-    for (size_t i = 0; i < n; i += laps && i + 1 < n ? n - 1 : 1) {
-        uint64_t end = end_of(&spans[i]);
-        b->first_start_ns = spans[i].start_ns < b->first_start_ns ? spans[i].start_ns : b->first_start_ns;
-        b->last_end_ns = end > b->last_end_ns ? end : b->last_end_ns;
-    }
-}
-
 /* Starts, which are predicted from durations too, have blocks from the first one on. */
 int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span *spans, size_t n,
                                const struct pp_chunk_shape *shape)
@@ -297,16 +272,16 @@ int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span 
     struct column *c = b->column;
     memcpy(&differs, shape->differs, sizeof(differs));
 #define ADD(field, type, predictor, bit) \
-    if (!b->n) \
+    if (!b->extent.spans) \
         c->first = spans[0].field; \
     if (predictor == AFTER_LAST ? !shape->gaps : (predictor == DELTA && c->size && !differs.field)) { \
         if (!reserve(c, 1)) \
             return 0; \
         c->bytes[c->size++] = 0; \
     } else if (predictor == AFTER_LAST || c->size || differs.field) { \
-        if (c->size ? !reserve(c, BLOCK_BYTES_MAX) : !begin_varying(c, predictor, b->n)) \
+        if (c->size ? !reserve(c, BLOCK_BYTES_MAX) : !begin_varying(c, predictor, b->extent.spans)) \
             return 0; \
-        uint64_t last = !b->n                     ? spans[0].field \
+        uint64_t last = !b->extent.spans          ? spans[0].field \
                         : predictor == AFTER_LAST ? end_of(&b->before) \
                                                   : b->before.field; \
         uint64_t bits = differs.field | spans[0].field; \
@@ -315,9 +290,17 @@ int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span 
     c++;
     COLUMN_MAP(ADD)
 #undef ADD
-    extend(b, spans, n, !shape->gaps);
+    /* Of laps the first and the last span have said it all. */
+    struct pp_chunk_extent *e = &b->extent;
+    if (!e->spans)
+        *e = (struct pp_chunk_extent){.first_start_ns = spans[0].start_ns};
+    for (size_t i = 0; i < n; i += !shape->gaps && i + 1 < n ? n - 1 : 1) {
+        uint64_t end = end_of(&spans[i]);
+        e->first_start_ns = spans[i].start_ns < e->first_start_ns ? spans[i].start_ns : e->first_start_ns;
+        e->last_end_ns = end > e->last_end_ns ? end : e->last_end_ns;
+    }
     b->before = spans[n - 1];
-    b->n += n;
+    e->spans += n;
     return 1;
 }
 
@@ -331,36 +314,6 @@ int pp_chunk_builder_add(struct pp_chunk_builder *b, const struct pp_span *spans
         done = pp_chunk_builder_add_block(b, spans + from, count, &shape);
     }
     return done;
-}
-
-static uint8_t *put_varint(uint8_t *p, uint64_t v)
-{
-    while (v >= 0x80) {
-        *p++ = (uint8_t)(v | 0x80);
-        v >>= 7;
-    }
-    *p++ = (uint8_t)v;
-    return p;
-}
-
-static size_t most_bytes(const struct pp_chunk_builder *b)
-{
-    size_t bytes = COLUMNS * (1 + VARINT_MAX);
-    for (size_t i = 0; i < COLUMNS; i++)
-        bytes += b->column[i].size;
-    return bytes;
-}
-
-static uint8_t *put_columns(const struct pp_chunk_builder *b, uint8_t *p)
-{
-    for (const struct column *c = b->column; c < b->column + COLUMNS; c++) {
-        *p++ = c->size ? FORM_BLOCKS : FORM_SAME;
-        p = put_varint(p, c->first);
-        if (c->size)
-            memcpy(p, c->bytes, c->size);
-        p += c->size;
-    }
-    return p;
 }
 
 /* ---- the body ---- */
@@ -383,23 +336,32 @@ static size_t try_zstd(struct pp_chunk_codec *c, size_t raw)
     return ZSTD_isError(z) ? 0 : z;
 }
 
-const uint8_t *pp_chunk_builder_end(struct pp_chunk_builder *b, struct pp_chunk_codec *c, int compress,
+const uint8_t *pp_chunk_builder_end(struct pp_chunk_builder *b, struct pp_chunk_codec *codec, int compress,
                                     size_t *size)
 {
-    size_t n = pp_chunk_builder_spans(b), most = most_bytes(b);
-    if (!n || !pp_chunk_reserve(&c->body, &c->body_cap, HEADER_BYTES + most, 1) ||
-        (compress && !pp_chunk_reserve(&c->raw, &c->raw_cap, most, 1)))
+    size_t n = b->extent.spans, most = COLUMNS * (1 + VARINT_MAX);
+    for (size_t i = 0; i < COLUMNS; i++)
+        most += b->column[i].size;
+    if (!n || !pp_chunk_reserve(&codec->body, &codec->body_cap, HEADER_BYTES + most, 1) ||
+        (compress && !pp_chunk_reserve(&codec->raw, &codec->raw_cap, most, 1)))
         return NULL;
-    uint8_t *columns = compress ? c->raw : c->body + HEADER_BYTES;
-    size_t raw = (size_t)(put_columns(b, columns) - columns), packed = compress ? try_zstd(c, raw) : 0;
+    uint8_t *body = codec->body, *columns = compress ? codec->raw : body + HEADER_BYTES, *p = columns;
+    for (const struct column *c = b->column; c < b->column + COLUMNS; c++) {
+        *p++ = c->size ? FORM_BLOCKS : FORM_SAME;
+        p = pp_varint_put(p, c->first);
+        if (c->size)
+            memcpy(p, c->bytes, c->size);
+        p += c->size;
+    }
+    size_t raw = (size_t)(p - columns), packed = compress ? try_zstd(codec, raw) : 0;
     if (compress && !packed)
-        memcpy(c->body + HEADER_BYTES, c->raw, raw);
-    c->body[0] = VERSION;
-    c->body[1] = packed ? FLAG_ZSTD : 0;
-    c->body[2] = c->body[3] = 0;
-    put_u32(c->body + 4, (uint32_t)n);
-    put_u32(c->body + 8, (uint32_t)raw);
+        memcpy(body + HEADER_BYTES, codec->raw, raw);
+    body[0] = VERSION;
+    body[1] = packed ? FLAG_ZSTD : 0;
+    body[2] = body[3] = 0;
+    put_u32(body + 4, (uint32_t)n);
+    put_u32(body + 8, (uint32_t)raw);
     *size = HEADER_BYTES + (packed ? packed : raw);
     pp_chunk_builder_drop(b);
-    return c->body;
+    return body;
 }

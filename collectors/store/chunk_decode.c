@@ -3,6 +3,49 @@
  * meanwhile. */
 #include "collectors/store/chunk_impl.h"
 
+#include <stdlib.h>
+#include <xxhash.h>
+
+struct pp_chunk_codec *pp_chunk_codec_new(void)
+{
+    return calloc(1, sizeof(struct pp_chunk_codec));
+}
+
+void pp_chunk_codec_free(struct pp_chunk_codec *c)
+{
+    if (!c)
+        return;
+    ZSTD_freeCCtx(c->cctx);
+    ZSTD_freeDCtx(c->dctx);
+    free(c->spans);
+    free(c->raw);
+    free(c->body);
+    free(c);
+}
+
+/* With a half to spare: chunks of about one size must not move the buffer again and again, for fresh pages
+ * interrupt every thread of the process (a page fault that changes a mapping waits until the other cores have
+ * dropped it). The pointer may be of any object type, hence the copies. */
+int pp_chunk_reserve(void *pointer_to, size_t *cap, size_t need, size_t item)
+{
+    void *p;
+    size_t ample = need + need / 2;
+    if (need <= *cap)
+        return 1;
+    memcpy(&p, pointer_to, sizeof(p));
+    free(p);
+    p = malloc(ample * item);
+    memcpy(pointer_to, &p, sizeof(p));
+    *cap = p ? ample : 0;
+    return p != NULL;
+}
+
+uint64_t pp_chunk_checksum(uint32_t thread, uint64_t seq0, uint64_t n, const uint8_t *body, size_t size)
+{
+    uint64_t place[3] = {thread, seq0, n};
+    return XXH3_64bits_withSeed(body, size, XXH3_64bits(place, sizeof(place)));
+}
+
 static const struct {
     unsigned bit;
     enum predictor predictor;
@@ -64,27 +107,21 @@ static size_t block_bytes(uint8_t first, size_t n)
                : SIZE_MAX;
 }
 
-/* What follows a column of n values; NULL when its bytes do not follow the format. */
-static const uint8_t *find_column(struct pp_chunk_column *c, const uint8_t *p, const uint8_t *end, size_t n)
-{
-    if (p == end || *p > FORM_BLOCKS)
-        return NULL;
-    int form = *p++;
-    p = get_varint(p, end, &c->last);
-    c->at = form == FORM_BLOCKS ? p : NULL;
-    for (size_t left = n; p && c->at && left; left -= block_of(left)) {
-        size_t bytes = p < end ? block_bytes(*p, block_of(left)) : SIZE_MAX;
-        p = bytes <= (size_t)(end - p) ? p + bytes : NULL;
-    }
-    return p;
-}
-
-/* All of them, between p and end. */
+/* All columns of n values, between p and end. 0: the bytes do not follow the format. */
 static int find_columns(struct pp_chunk_column columns[COLUMNS], const uint8_t *p, const uint8_t *end,
                         size_t n)
 {
-    for (size_t i = 0; i < COLUMNS && p; i++)
-        p = find_column(&columns[i], p, end, n);
+    for (struct pp_chunk_column *c = columns; c < columns + COLUMNS && p; c++) {
+        if (p == end || *p > FORM_BLOCKS)
+            return 0;
+        int form = *p++;
+        p = get_varint(p, end, &c->last);
+        c->at = form == FORM_BLOCKS ? p : NULL;
+        for (size_t left = n; p && c->at && left; left -= block_of(left)) {
+            size_t bytes = p < end ? block_bytes(*p, block_of(left)) : SIZE_MAX;
+            p = bytes <= (size_t)(end - p) ? p + bytes : NULL;
+        }
+    }
     return p == end;
 }
 
@@ -160,81 +197,62 @@ static inline const uint8_t *get_values(const uint8_t *p, const uint8_t *end, ui
     }
 COLUMN_MAP(GET_COLUMN)
 
-/* With the columns that wanted ones are predicted from. */
-static unsigned with_predictors(unsigned wanted)
-{
-    unsigned from = 0;
-    for (size_t i = 0; i < COLUMNS; i++)
-        if (wanted & kinds[i].bit)
-            from |= kinds[i].predictor == AFTER_LAST       ? PP_COLUMN_DUR
-                    : kinds[i].predictor == DELTA_IN_PHASE ? PP_COLUMN_PHASE
-                                                           : 0u;
-    return wanted | from;
-}
-
-static void begin_columns(struct pp_chunk_column columns[COLUMNS], unsigned wanted)
-{
-    for (size_t k = 0; k < COLUMNS; k++)
-        if (kinds[k].predictor == DELTA_IN_PHASE && columns[k].at && (wanted & kinds[k].bit))
-            for (size_t phase = 0; phase < 256; phase++)
-                columns[k].in_phase[phase] = columns[k].last;
-}
-
-static void get_columns(struct pp_chunk_column columns[COLUMNS], const uint8_t *end, unsigned wanted,
-                        struct pp_span *spans, size_t n)
-{
-    for (size_t from = 0; from < n; from += BLOCK) {
-        size_t count = block_of(n - from);
-        struct pp_chunk_column *c = columns;
-        memset(spans + from, 0, count * sizeof(*spans));
-#define GET(field, type, predictor, bit) \
-    if (wanted & bit) \
-        get_##field(c, end, spans + from, count); \
-    c++;
-        COLUMN_MAP(GET)
-#undef GET
-    }
-}
-
 /* ---- the body ---- */
 
-/* The columns of a body, unpacked if they are packed; NULL when sizes do not agree. */
-static const uint8_t *open_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size, size_t raw)
-{
-    if (!(body[1] & FLAG_ZSTD))
-        return size - HEADER_BYTES == raw ? body + HEADER_BYTES : NULL;
-    if (!pp_chunk_reserve(&c->raw, &c->raw_cap, raw, 1) || (!c->dctx && !(c->dctx = ZSTD_createDCtx())))
-        return NULL;
-    return ZSTD_decompressDCtx(c->dctx, c->raw, raw, body + HEADER_BYTES, size - HEADER_BYTES) == raw ? c->raw
-                                                                                                      : NULL;
-}
-
-/* The number of spans; 0: not a body. */
+/* The number of spans; 0: not a body, or no memory to unpack it. */
 static size_t open_body(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted)
 {
     c->left = 0;
     if (size < HEADER_BYTES || body[0] < VERSION_MIN || body[0] > VERSION || (body[1] & ~FLAG_ZSTD) ||
         body[2] || body[3])
         return 0;
-    size_t n = get_u32(body + 4), raw = get_u32(body + 8);
+    size_t n = get_u32(body + 4), raw = get_u32(body + 8), packed = size - HEADER_BYTES;
+    const uint8_t *p = body + HEADER_BYTES;
     if (!n || n > PP_CHUNK_SPANS_MAX || raw > COLUMNS_BYTES_MAX(n))
         return 0;
-    const uint8_t *p = open_columns(c, body, size, raw);
-    if (!p || !find_columns(c->column, p, p + raw, n))
+    if (body[1] & FLAG_ZSTD) {
+        if (!pp_chunk_reserve(&c->raw, &c->raw_cap, raw, 1) || (!c->dctx && !(c->dctx = ZSTD_createDCtx())) ||
+            ZSTD_decompressDCtx(c->dctx, c->raw, raw, p, packed) != raw)
+            return 0;
+        p = c->raw;
+    } else if (packed != raw) {
+        return 0;
+    }
+    if (!find_columns(c->column, p, p + raw, n))
         return 0;
     c->columns_end = p + raw;
-    c->wanted = with_predictors(wanted);
-    begin_columns(c->column, c->wanted);
     c->left = n;
+
+    /* With the columns that wanted ones are predicted from. */
+    c->wanted = wanted;
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (wanted & kinds[i].bit)
+            c->wanted |= kinds[i].predictor == AFTER_LAST       ? PP_COLUMN_DUR
+                         : kinds[i].predictor == DELTA_IN_PHASE ? PP_COLUMN_PHASE
+                                                                : 0u;
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (kinds[i].predictor == DELTA_IN_PHASE && c->column[i].at && (c->wanted & kinds[i].bit))
+            for (size_t phase = 0; phase < 256; phase++)
+                c->column[i].in_phase[phase] = c->column[i].last;
     return n;
 }
 
 /* The next n spans of the open chunk; NULL without memory. */
-static const struct pp_span *take(struct pp_chunk_codec *c, size_t n)
+static const struct pp_span *next_spans(struct pp_chunk_codec *c, size_t n)
 {
     if (!pp_chunk_reserve(&c->spans, &c->spans_cap, n, sizeof(*c->spans)))
         return NULL;
-    get_columns(c->column, c->columns_end, c->wanted, c->spans, n);
+    for (size_t from = 0; from < n; from += BLOCK) {
+        size_t count = block_of(n - from);
+        struct pp_chunk_column *column = c->column;
+        memset(c->spans + from, 0, count * sizeof(*c->spans));
+#define GET(field, type, predictor, bit) \
+    if (c->wanted & bit) \
+        get_##field(column, c->columns_end, c->spans + from, count); \
+    column++;
+        COLUMN_MAP(GET)
+#undef GET
+    }
     c->left -= n;
     return c->spans;
 }
@@ -251,20 +269,14 @@ size_t pp_chunk_open(struct pp_chunk_codec *c, const uint8_t *body, size_t size,
 const struct pp_span *pp_chunk_next(struct pp_chunk_codec *c, size_t *n)
 {
     *n = c->left < PP_CHUNK_PIECE ? c->left : PP_CHUNK_PIECE;
-    return *n ? take(c, *n) : NULL;
-}
-
-const struct pp_span *pp_chunk_decode_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size,
-                                              unsigned wanted, size_t *n)
-{
-    *n = open_body(c, body, size, wanted);
-    const struct pp_span *spans = *n ? take(c, *n) : NULL;
-    if (!spans)
-        *n = 0;
-    return spans;
+    return *n ? next_spans(c, *n) : NULL;
 }
 
 const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *body, size_t size, size_t *n)
 {
-    return pp_chunk_decode_columns(c, body, size, PP_COLUMNS_ALL, n);
+    *n = open_body(c, body, size, PP_COLUMNS_ALL);
+    const struct pp_span *spans = *n ? next_spans(c, *n) : NULL;
+    if (!spans)
+        *n = 0;
+    return spans;
 }

@@ -1,10 +1,10 @@
 /* store/chunk_impl.h: what encoding (chunk_builder.c) and decoding (chunk_decode.c) of a chunk have in
- * common, with chunk.c: see chunk.h. */
+ * common: see chunk.h. */
 #ifndef PP_STORE_CHUNK_IMPL_H
 #define PP_STORE_CHUNK_IMPL_H
 
 #include "collectors/store/chunk.h"
-#include "collectors/store/columns.h"
+#include "collectors/store/rows.h"
 
 #include <string.h>
 #include <zstd.h>
@@ -70,11 +70,6 @@ struct pp_chunk_codec {
     ZSTD_CCtx *cctx;
     ZSTD_DCtx *dctx;
 };
-
-/* pp_chunk_decode of the columns in wanted (enum pp_column) alone: of the spans' other fields some are 0.
- * What is refused is the same. */
-const struct pp_span *pp_chunk_decode_columns(struct pp_chunk_codec *c, const uint8_t *body, size_t size,
-                                              unsigned wanted, size_t *n);
 
 /* Room for need items, what was there is lost; 0 without memory. pointer_to is the address of a pointer of
  * any object type. */

@@ -1,7 +1,7 @@
-#include "collectors/store/claim.h"
-#include "collectors/store/log_vfs.h"
-#include "collectors/store/schema_check.h"
+/* Making a recording's file: its name, its schema, its journal. */
+#include "collectors/store/rings.h"
 #include "collectors/store/store.h"
+#include "collectors/store/vfs.h"
 
 #include "probe/base/err.h"
 #include "probe/base/io.h"
@@ -13,26 +13,161 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #define BUSY_MS 5000
+#define CLAIM_TRIES 100
 
-static const char *const statement_sql[ST_COUNT] = {
-    [ST_META] =
-        "INSERT INTO meta VALUES(?,?,?,?) ON CONFLICT(section, key) DO UPDATE SET value = excluded.value, unit = excluded.unit",
-    [ST_THREAD] = "REPLACE INTO thread VALUES(?,?,?,?,?,?,?)",
-    [ST_NAME] = "REPLACE INTO name VALUES(?,?)",
-    [ST_CHUNK] =
-        "INSERT INTO chunk(thread, seq0, n, first_start_ns, last_end_ns, checksum, body, next_seq) VALUES(?,?,?,?,?,?,?,?)",
-    [ST_ERROR] =
-        "INSERT INTO error(t_ns, thread, batch, sample, path, kind, action, reason) VALUES(?,?,?,?,?,?,?,?)",
-    [ST_ERROR_MORE] = "UPDATE error SET count = count + 1 WHERE id = ?",
-    [ST_QUEUE] = "REPLACE INTO queue VALUES(?,?,?,?,?,?,?,?,?)",
-    [ST_COUNTER] = "INSERT INTO counter(t_ns, name, value) VALUES(?,?,?)",
-    [ST_LOSS] = "INSERT INTO loss VALUES(?,?,?)",
-};
+/* ---- the name ----
+ *
+ * Several may want it at the same moment, with and without --force: exactly one gets it, and nothing is
+ * removed by another. */
+
+static void remove_beside(const char *path)
+{
+    static const char *const suffix[] = {"-wal", "-shm", "-journal"};
+    char name[PATH_MAX + 16];
+    for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
+        snprintf(name, sizeof(name), "%s%s", path, suffix[i]);
+        unlink(name);
+    }
+}
+
+void pp_store_unclaim(const char *path, int lock)
+{
+    remove_beside(path); /* while the name is ours */
+    unlink(path);
+    if (lock >= 0)
+        close(lock);
+}
+
+static pp_status check_name(const struct pp_store_opts *opts, struct pp_err *err)
+{
+    const char *path = opts->path;
+    char dir[PATH_MAX];
+    struct stat st;
+    if (!path || !*path)
+        return pp_fail(err, PP_E_USAGE, "the output needs a file name");
+    if (strlen(path) > PATH_MAX - 64)
+        return pp_fail(err, PP_E_USAGE, "the output's name is too long: %.100s...", path);
+    if (stat(path, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
+            return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", path);
+        if (!opts->force && (!S_ISREG(st.st_mode) || st.st_size > 0))
+            return pp_fail(err, PP_E_EXISTS,
+                           "%s already exists; use --force to replace it, or choose another name", path);
+        if (!S_ISREG(st.st_mode))
+            return pp_fail(err, PP_E_USAGE, "%s is not a regular file; choose another name", path);
+    }
+    snprintf(dir, sizeof(dir), "%s", path);
+    char *slash = strrchr(dir, '/');
+    if (slash)
+        slash[slash == dir] = '\0';
+    else
+        strcpy(dir, ".");
+    if (stat(dir, &st) != 0)
+        return pp_fail_errno(err, errno, "cannot create %s: its directory %s", path, dir);
+    if (!S_ISDIR(st.st_mode))
+        return pp_fail(err, PP_E_NOT_FOUND, "cannot create %s: %s is not a directory", path, dir);
+    if (access(dir, W_OK | X_OK) != 0)
+        return pp_fail_errno(err, errno,
+                             "cannot create %s: the directory %s is not writable; choose another one with -o",
+                             path, dir);
+    return PP_OK;
+}
+
+static pp_status fail_taken(const char *path, struct pp_err *err)
+{
+    return pp_fail(err, PP_E_EXISTS, "another process is recording into %s; choose another name", path);
+}
+
+/* A file system without such locks leaves the name to O_EXCL. */
+static int is_locked_by_another(int fd)
+{
+    return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+/* A new file of that name: -1 with errno. */
+static int make_file(const char *path)
+{
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+}
+
+/* What is done with the file fd, which has the name and whose lock is ours. *lock is -1 where another got the
+ * name. */
+static pp_status take_over(const struct pp_store_opts *opts, int fd, int empty, int *lock, struct pp_err *err)
+{
+    pp_status status = PP_OK;
+    *lock = -1;
+    if (!empty && !opts->force)
+        status = pp_fail(err, PP_E_EXISTS,
+                         "%s already exists; use --force to replace it, or choose another name", opts->path);
+    if (!status)
+        status = pp_rings_discard(opts->path, opts->session_id, err);
+    if (status)
+        return status;
+    remove_beside(opts->path); /* once the name is free, what lies beside it is another's */
+    if (empty) {
+        *lock = fd;
+        return PP_OK;
+    }
+    unlink(opts->path);
+    int made = make_file(opts->path);
+    if (made < 0 && errno != EEXIST) /* else another was faster */
+        return pp_fail_errno(err, errno, "cannot create %s", opts->path);
+    if (made >= 0 && !is_locked_by_another(made))
+        *lock = made;
+    else if (made >= 0)
+        close(made);
+    return PP_OK;
+}
+
+/* Makes an empty file of opts->path, for SQLite a new database, and locks it (flock, which ends with the
+ * process and is none of SQLite's locks). What was there under that name is removed, with its log and its
+ * ring files, only while its own lock is held: with opts->force any recording, else an empty file, which a
+ * start that was killed left. *lock is to be closed when the recording has ended. PP_E_EXISTS: a recording is
+ * there, or another process records there. */
+static pp_status claim_name(const struct pp_store_opts *opts, int *lock, struct pp_err *err)
+{
+    pp_status status = check_name(opts, err);
+    *lock = -1;
+    for (int tries = 0; !status && tries < CLAIM_TRIES; tries++) {
+        struct stat st, named;
+        int fd = make_file(opts->path), made = fd >= 0;
+        if (!made && errno != EEXIST)
+            return pp_fail_errno(err, errno, "cannot create %s", opts->path);
+        if (!made)
+            fd = open(opts->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd < 0 && errno != ENOENT) { /* a link, or not ours to read: --force removes the name alone */
+            if (!opts->force)
+                return fail_taken(opts->path, err);
+            unlink(opts->path);
+        }
+        if (fd < 0)
+            continue;
+        if (is_locked_by_another(fd)) {
+            close(fd);
+            return fail_taken(opts->path, err);
+        }
+        /* Whether the file that was opened still has the name. */
+        if (fstat(fd, &st) == 0 && lstat(opts->path, &named) == 0 && named.st_ino == st.st_ino &&
+            named.st_dev == st.st_dev) {
+            status = take_over(opts, fd, st.st_size == 0, lock, err);
+            if (status && made)
+                unlink(opts->path);
+        }
+        if (*lock != fd)
+            close(fd);
+        if (*lock >= 0)
+            return PP_OK;
+    }
+    return status ? status : fail_taken(opts->path, err);
+}
+
+/* ---- the file ---- */
 
 /* A write-ahead log shares memory between its users, which file systems over a network do not promise. */
 static int network_file_system(const char *path)
@@ -52,31 +187,9 @@ static int network_file_system(const char *path)
     return 0;
 }
 
-static pp_status write_phases(sqlite3 *db, const char *path, struct pp_err *err)
-{
-    sqlite3_stmt *st = NULL;
-    pp_status status = PP_OK;
-    if (sqlite3_prepare_v2(db, "INSERT INTO phase VALUES(?,?,?,?,?)", -1, &st, NULL) != SQLITE_OK)
-        return pp_db_fail(db, err, "cannot create", path);
-    for (unsigned id = 1; id < PP_PHASE_COUNT && !status; id++) {
-        const struct pp_phase_info *p = pp_phase_info(id);
-        if (!p)
-            continue;
-        sqlite3_bind_int(st, 1, (int)id);
-        sqlite3_bind_text(st, 2, p->name, -1, SQLITE_STATIC);
-        sqlite3_bind_text(st, 3, pp_lane_name(p->lane), -1, SQLITE_STATIC);
-        sqlite3_bind_text(st, 4, p->kind == PP_KIND_WAIT ? "wait" : "work", -1, SQLITE_STATIC);
-        sqlite3_bind_text(st, 5, p->text, -1, SQLITE_STATIC);
-        if (sqlite3_step(st) != SQLITE_DONE)
-            status = pp_db_fail(db, err, "cannot create", path);
-        sqlite3_reset(st);
-    }
-    sqlite3_finalize(st);
-    return status;
-}
-
 static pp_status write_schema(sqlite3 *db, const char *path, struct pp_err *err)
 {
+    sqlite3_stmt *st = NULL;
     char sql[160];
     snprintf(sql, sizeof(sql),
              "PRAGMA page_size=%d; BEGIN IMMEDIATE; PRAGMA application_id=%d; PRAGMA user_version=%d;",
@@ -84,11 +197,20 @@ static pp_status write_schema(sqlite3 *db, const char *path, struct pp_err *err)
     pp_status status = pp_db_exec(db, sql, err, "cannot create", path);
     if (!status)
         status = pp_db_exec(db, pp_schema_tables, err, "cannot create", path);
-    if (!status)
-        status = write_phases(db, path, err);
-    if (!status)
-        status = pp_db_exec(db, "COMMIT", err, "cannot create", path);
-    return status;
+    if (!status && sqlite3_prepare_v2(db, "INSERT INTO phase VALUES(?,?,?,?,?)", -1, &st, NULL) != SQLITE_OK)
+        status = pp_db_fail(db, err, "cannot create", path);
+    for (unsigned id = 1; id < PP_PHASE_COUNT && !status; id++) {
+        const struct pp_phase_info *p = pp_phase_info(id);
+        if (!p)
+            continue;
+        pp_row_bind(st, PP_ROW(v_int(id), v_text(p->name), v_text(pp_lane_name(p->lane)),
+                               v_text(p->kind == PP_KIND_WAIT ? "wait" : "work"), v_text(p->text)));
+        if (sqlite3_step(st) != SQLITE_DONE)
+            status = pp_db_fail(db, err, "cannot create", path);
+        sqlite3_reset(st);
+    }
+    sqlite3_finalize(st);
+    return status ? status : pp_db_exec(db, "COMMIT", err, "cannot create", path);
 }
 
 /* The schema goes through the rollback journal first: page 1 is on disk, and names us, before the log exists.
@@ -132,9 +254,8 @@ static pp_status adopt(sqlite3 *db, const char *path, uint64_t max_rows, struct 
     s->path = strdup(path);
     s->codec = pp_chunk_codec_new();
     sqlite3_busy_timeout(db, BUSY_MS);
-    for (int i = 0; i < ST_COUNT && !status; i++)
-        if (sqlite3_prepare_v3(db, statement_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->st[i], NULL) !=
-            SQLITE_OK)
+    for (int i = 0; i < ST_ALWAYS && !status; i++)
+        if (pp_store_prepare(s, (enum pp_store_statement)i) != SQLITE_OK)
             status = pp_db_fail(db, err, "cannot write", path);
     if (!status)
         s->rollup = pp_rollup_new(db);
@@ -154,7 +275,7 @@ pp_status pp_store_create(const struct pp_store_opts *opts, struct pp_store **ou
     struct pp_store *s = NULL;
     *out = NULL;
     int claim;
-    pp_status status = pp_store_claim(opts, &claim, err);
+    pp_status status = claim_name(opts, &claim, err);
     if (status)
         return status;
     if (network_file_system(opts->path)) { /* whose server may take our lock for SQLite's */

@@ -13,30 +13,17 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static int no_room(int e)
-{
-    return e == ENOSPC || e == EDQUOT || e == EFBIG;
-}
-
-/* A log or journal is a file of its own. SQLite's errno is of its second try, to read what it could not make.
- * File systems without a fixed number say 0 of 0. */
-static int no_inode(const char *path)
-{
-    struct statvfs fs;
-    return statvfs(path, &fs) == 0 && fs.f_files > 0 && fs.f_favail == 0;
-}
-
 static pp_status status_of(sqlite3 *db, int code)
 {
-    int e = db ? sqlite3_system_errno(db) : 0;
+    int e = db ? sqlite3_system_errno(db) : 0, no_room = e == ENOSPC || e == EDQUOT || e == EFBIG;
     switch (code & 0xff) {
     case SQLITE_FULL: return PP_E_NO_SPACE;
-    case SQLITE_IOERR: return no_room(e) ? PP_E_NO_SPACE : PP_E_IO;
+    case SQLITE_IOERR: return no_room ? PP_E_NO_SPACE : PP_E_IO;
     case SQLITE_NOMEM: return PP_E_NO_MEMORY;
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH: return PP_E_ACCESS;
-    case SQLITE_CANTOPEN: return no_room(e) ? PP_E_NO_SPACE : PP_E_ACCESS;
+    case SQLITE_CANTOPEN: return no_room ? PP_E_NO_SPACE : PP_E_ACCESS;
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT: return PP_E_CORRUPT;
     default: return PP_E_SYSTEM;
@@ -49,7 +36,10 @@ pp_status pp_db_fail(sqlite3 *db, struct pp_err *err, const char *what, const ch
     pp_status status = status_of(db, code);
     struct rlimit limit;
     const char *why = db ? sqlite3_errmsg(db) : "out of memory";
-    if ((code & 0xff) == SQLITE_CANTOPEN && no_inode(path))
+    struct statvfs fs;
+    /* A log or journal is a file of its own. SQLite's errno is of its second try, to read what it could not
+     * make. File systems without a fixed number say 0 of 0. */
+    if ((code & 0xff) == SQLITE_CANTOPEN && statvfs(path, &fs) == 0 && fs.f_files > 0 && fs.f_favail == 0)
         return pp_fail(err, PP_E_NO_SPACE,
                        "%s %s: no inode is left for its log; remove files there or choose another directory",
                        what, path);
@@ -94,40 +84,16 @@ uint64_t pp_db_uint(sqlite3 *db, const char *sql)
     return v;
 }
 
-uint64_t pp_db_version(sqlite3 *db)
-{
-    return pp_db_uint(db, "PRAGMA user_version");
-}
-
 uint64_t pp_db_bytes(sqlite3 *db)
 {
     return pp_db_uint(db, "PRAGMA page_count") * pp_db_uint(db, "PRAGMA page_size");
-}
-
-static uint32_t be32(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-/* While a log or a journal holds pages, the size of the main file may rightly differ from what its header
- * says. */
-static int has_log(const char *path)
-{
-    static const char *const suffix[] = {"wal", "journal"};
-    char name[PATH_MAX + 16];
-    struct stat st;
-    for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
-        snprintf(name, sizeof(name), "%s-%s", path, suffix[i]);
-        if (stat(name, &st) == 0 && st.st_size > 0)
-            return 1;
-    }
-    return 0;
 }
 
 /* Offsets are those of "The SQLite Database File Format", section 1.3. */
 pp_status pp_db_check_file(const char *path, struct pp_err *err)
 {
     uint8_t h[100];
+    char name[PATH_MAX + 16];
     struct stat st;
     pp_status status = PP_OK;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe does not make us wait */
@@ -158,19 +124,27 @@ pp_status pp_db_check_file(const char *path, struct pp_err *err)
                          path);
         goto out;
     }
-    if (be32(h + 68) != PP_STORE_APPLICATION_ID) {
+    if (pp_db_be32(h + 68) != PP_STORE_APPLICATION_ID) {
         status = pp_fail(err, PP_E_UNSUPPORTED, "%s is an SQLite file, but not a pipeprobe run", path);
         goto out;
     }
-    if (be32(h + 60) > PP_STORE_VERSION) {
+    if (pp_db_be32(h + 60) > PP_STORE_VERSION) {
         status = pp_fail(err, PP_E_VERSION,
                          "%s has schema version %u and this pipeprobe reads up to %d; use a newer pipeprobe",
-                         path, be32(h + 60), PP_STORE_VERSION);
+                         path, pp_db_be32(h + 60), PP_STORE_VERSION);
         goto out;
     }
-    uint64_t page = (uint64_t)h[16] << 8 | h[17], pages = be32(h + 28);
+    uint64_t page = (uint64_t)h[16] << 8 | h[17], pages = pp_db_be32(h + 28);
     uint64_t says = (page == 1 ? 65536 : page) * pages;
-    if ((uint64_t)st.st_size < says && !has_log(path))
+    /* While a log or a journal holds pages, the size of the main file may rightly differ from what its header
+     * says. */
+    int has_log = 0;
+    for (size_t i = 0; i < 2; i++) {
+        struct stat log;
+        snprintf(name, sizeof(name), "%s-%s", path, i ? "journal" : "wal");
+        has_log |= stat(name, &log) == 0 && log.st_size > 0;
+    }
+    if ((uint64_t)st.st_size < says && !has_log)
         status = pp_fail(err, PP_E_CORRUPT, "%s is truncated: it has %lld of %llu bytes", path,
                          (long long)st.st_size, (unsigned long long)says);
 out:
@@ -183,7 +157,7 @@ int pp_db_is_recording(const char *path)
     uint8_t h[100];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int is = fd >= 0 && pread(fd, h, sizeof(h), 0) == (ssize_t)sizeof(h) &&
-             memcmp(h, "SQLite format 3", 16) == 0 && be32(h + 68) == PP_STORE_APPLICATION_ID;
+             memcmp(h, "SQLite format 3", 16) == 0 && pp_db_be32(h + 68) == PP_STORE_APPLICATION_ID;
     if (fd >= 0)
         close(fd);
     return is;

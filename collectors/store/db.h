@@ -22,12 +22,16 @@ pp_status pp_db_exec(sqlite3 *db, const char *sql, struct pp_err *err, const cha
 
 /* The number in the first row's first column; 0: there is none, or that could not be read. */
 uint64_t pp_db_uint(sqlite3 *db, const char *sql);
-/* The version a file says it has; 0: that could not be read. */
-uint64_t pp_db_version(sqlite3 *db);
 /* Size of the database with what is in its log and in the open transaction. */
 uint64_t pp_db_bytes(sqlite3 *db);
 /* "PRAGMA journal_mode=<mode>"; returns 1 when the answer is that mode. */
 int pp_db_journal_mode(sqlite3 *db, const char *mode);
+
+/* A number as SQLite's files have it. */
+static inline uint32_t pp_db_be32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
 
 /* Looks at the first page and the size without SQLite: PP_E_NOT_FOUND, PP_E_ACCESS, PP_E_EMPTY, PP_E_CORRUPT
  * (no SQLite file, cut short), PP_E_UNSUPPORTED (another application's), PP_E_VERSION (newer than this
@@ -35,5 +39,23 @@ int pp_db_journal_mode(sqlite3 *db, const char *mode);
 pp_status pp_db_check_file(const char *path, struct pp_err *err);
 /* 1: it says that it is a recording, of whichever version and however damaged. */
 int pp_db_is_recording(const char *path);
+
+/* ---- schema_check.c: what a file of SQLite's may hold before it is taken for a recording ----
+ *
+ * Its schema comes from elsewhere like its rows, and a view, a virtual table or a generated column in place
+ * of a table makes a query run what the file says, for as long as it says. */
+
+/* On a connection that has just been opened: no views, triggers, virtual tables and extensions, no trust in
+ * the schema, no value longer than a chunk can be. */
+void pp_schema_distrust(sqlite3 *db);
+
+/* PP_E_CORRUPT unless every table of a recording that is there is an ordinary one with the columns that are
+ * read (tables of newer versions may be absent, but not `meta` and `chunk`). What else is in the file does
+ * not matter: it is not used. */
+pp_status pp_schema_check_read(sqlite3 *db, const char *path, struct pp_err *err);
+
+/* PP_E_UNSUPPORTED unless the schema is, word by word, the one that this version makes: writing into a table
+ * runs its checks, triggers and indexes. */
+pp_status pp_schema_check_write(sqlite3 *db, const char *path, struct pp_err *err);
 
 #endif

@@ -1,5 +1,4 @@
 /* The end of a run's file: plain rows from the chunks, indexes, one ordinary database file. */
-#include "collectors/store/bind.h"
 #include "collectors/store/store.h"
 
 #include "probe/base/err.h"
@@ -11,6 +10,8 @@
 #define ROWS_PER_TRANSACTION 200000u
 #define ROW_BYTES 60u
 
+enum { LEAVE_TRIES = 50, LEAVE_PAUSE_MS = 20 };
+
 struct rows {
     struct pp_store *store;
     sqlite3_stmt *insert, *counter;
@@ -18,8 +19,9 @@ struct rows {
     uint64_t keep_below; /* a batch is kept when its hash is below; UINT64_MAX: all are */
 };
 
-static pp_status step_row(struct rows *r, sqlite3_stmt *st)
+static pp_status insert_row(struct rows *r, sqlite3_stmt *st, const struct pp_value *v, int n)
 {
+    pp_row_bind(st, v, n);
     int code = sqlite3_step(st);
     sqlite3_reset(st);
     if (code != SQLITE_DONE)
@@ -32,7 +34,7 @@ static pp_status step_row(struct rows *r, sqlite3_stmt *st)
 }
 
 /* Whole batches stay together; spans without a batch go by the second they started in. */
-static int kept(const struct rows *r, const struct pp_span *s)
+static int is_kept(const struct rows *r, const struct pp_span *s)
 {
     uint64_t group = s->batch != PP_NO_BATCH ? s->batch : 1ull << 40 | s->start_ns / 1000000000u;
     return r->keep_below == UINT64_MAX || pp_mix64(group + 0x9e3779b97f4a7c15u) < r->keep_below;
@@ -40,43 +42,22 @@ static int kept(const struct rows *r, const struct pp_span *s)
 
 static pp_status insert_span(struct rows *r, uint32_t thread, const struct pp_span *s)
 {
-    sqlite3_stmt *st = r->insert;
-    sqlite3_bind_int64(st, 1, thread);
-    sqlite3_bind_int(st, 2, s->phase);
-    sqlite3_bind_int64(st, 3, (sqlite3_int64)s->start_ns);
-    sqlite3_bind_int64(st, 4, (sqlite3_int64)s->dur_ns);
-    sqlite3_bind_int(st, 5, s->epoch);
-    pp_bind_if(st, 6, s->batch != PP_NO_BATCH, s->batch);
-    pp_bind_if(st, 7, !(s->flags & PP_SPAN_COUNT) && s->sample != PP_NO_SAMPLE, s->sample);
-    pp_bind_if(st, 8, s->flags & PP_SPAN_COUNT, s->sample);
-    sqlite3_bind_int64(st, 9, (sqlite3_int64)s->bytes);
-    pp_bind_if(st, 10, s->flags & PP_SPAN_HAS_CPU, s->cpu_ns);
-    pp_bind_if(st, 11, s->flags & PP_SPAN_HAS_DELAY, s->run_delay_ns);
-    pp_bind_if(st, 12, s->flags & PP_SPAN_HAS_CACHE, s->cache_hit_kib);
-    pp_bind_if(st, 13, s->name, s->name);
-    sqlite3_bind_int(st, 14, s->flags);
+    if (s->phase == PP_PHASE_COUNTER)
+        return !r->store->max_bytes || is_kept(r, s)
+                   ? insert_row(r, r->counter, PP_ROW(v_int(s->start_ns), v_int(s->name), v_int(s->bytes)))
+                   : PP_OK;
+    if (!is_kept(r, s))
+        return PP_OK;
+    int counts = s->flags & PP_SPAN_COUNT;
     r->written++;
-    return step_row(r, st);
-}
-
-static pp_status insert_counter(struct rows *r, const struct pp_span *s)
-{
-    sqlite3_bind_int64(r->counter, 1, (sqlite3_int64)s->start_ns);
-    sqlite3_bind_int(r->counter, 2, s->name);
-    sqlite3_bind_int64(r->counter, 3, (sqlite3_int64)s->bytes);
-    return step_row(r, r->counter);
-}
-
-static pp_status insert_chunk(struct rows *r, uint32_t thread, const struct pp_span *spans, size_t n)
-{
-    pp_status status = PP_OK;
-    for (size_t i = 0; i < n && !status; i++) {
-        if (spans[i].phase == PP_PHASE_COUNTER)
-            status = !r->store->max_bytes || kept(r, &spans[i]) ? insert_counter(r, &spans[i]) : PP_OK;
-        else if (kept(r, &spans[i]))
-            status = insert_span(r, thread, &spans[i]);
-    }
-    return status;
+    return insert_row(r, r->insert,
+                      PP_ROW(v_int(thread), v_int(s->phase), v_int(s->start_ns), v_int(s->dur_ns),
+                             v_int(s->epoch), v_unless(s->batch, PP_NO_BATCH),
+                             v_if(!counts && s->sample != PP_NO_SAMPLE, s->sample), v_if(counts, s->sample),
+                             v_int(s->bytes), v_if(s->flags & PP_SPAN_HAS_CPU, s->cpu_ns),
+                             v_if(s->flags & PP_SPAN_HAS_DELAY, s->run_delay_ns),
+                             v_if(s->flags & PP_SPAN_HAS_CACHE, s->cache_hit_kib), v_unless(s->name, 0),
+                             v_int(s->flags)));
 }
 
 static pp_status walk_chunks(struct rows *r)
@@ -87,10 +68,12 @@ static pp_status walk_chunks(struct rows *r)
     int code = sqlite3_prepare_v2(s->db, "SELECT thread, body FROM chunk ORDER BY id", -1, &st, NULL);
     while (code == SQLITE_OK && !status && (code = sqlite3_step(st)) == SQLITE_ROW) {
         size_t n;
+        uint32_t thread = (uint32_t)sqlite3_column_int64(st, 0);
         const struct pp_span *spans = pp_chunk_decode(s->codec, sqlite3_column_blob(st, 1),
                                                       (size_t)sqlite3_column_bytes(st, 1), &n);
-        if (spans) /* a chunk that does not decode is the reader's to report */
-            status = insert_chunk(r, (uint32_t)sqlite3_column_int64(st, 0), spans, n);
+        for (size_t i = 0; spans && i < n && !status;
+             i++) /* one that does not decode: the reader reports it */
+            status = insert_span(r, thread, &spans[i]);
         code = SQLITE_OK;
     }
     if (!status && code != SQLITE_DONE)
@@ -99,7 +82,7 @@ static pp_status walk_chunks(struct rows *r)
     return status;
 }
 
-static pp_status write_rows(struct pp_store *s)
+static pp_status write_plain_rows(struct pp_store *s)
 {
     struct rows r = {.store = s,
                      .keep_below = UINT64_MAX,
@@ -143,55 +126,6 @@ static pp_status write_rows(struct pp_store *s)
     return status ? status : pp_store_flush(s);
 }
 
-static void note_missing_rollup(struct pp_store *s)
-{
-    if (pp_rollup_gave_up_batches(s->rollup))
-        pp_store_put_loss(s, "rollup_batch", 0,
-                          "batches arrived too fast for the roll-ups; the spans hold them");
-}
-
-/* Plain rows take what is left of the limit: about 60 bytes each, with their index. */
-static void fit_rows(struct pp_store *s)
-{
-    uint64_t used = pp_db_bytes(s->db), rows = used < s->max_bytes ? (s->max_bytes - used) / ROW_BYTES : 0;
-    if (s->max_bytes && rows < s->max_rows)
-        s->max_rows = rows;
-}
-
-static void note_left_out(struct pp_store *s)
-{
-    if (s->over_bytes)
-        pp_store_put_loss(s, "spans", s->over_bytes, "the file had reached its --max-bytes");
-}
-
-/* Leaving the log takes the whole file for a moment, and SQLite asks for it only once. Our own live readers
- * (report/live) have the file open for milliseconds at a time, so asking again soon finds a gap; one that
- * holds on keeps its log. */
-static void leave_log(sqlite3 *db)
-{
-    enum { TRIES = 50, PAUSE_MS = 20 };
-    for (int i = 0; i < TRIES && !pp_db_journal_mode(db, "delete"); i++) {
-        int code = sqlite3_errcode(db) & 0xff;
-        if (code != SQLITE_OK && code != SQLITE_BUSY &&
-            code != SQLITE_LOCKED) /* a full disk does not pass by */
-            return;
-        sqlite3_sleep(PAUSE_MS);
-    }
-}
-
-/* Another program that overwrote the file in place, under its name, took more than this transaction. */
-static void say_what_is_left(const struct pp_store *s, pp_status status, struct pp_err *err)
-{
-    if (s->failure.code == PP_E_CORRUPT || pp_db_check_file(s->path, NULL) != PP_OK)
-        pp_fail(
-            err, status,
-            "%s (another program has written into the file: what was recorded can be lost; record again to a path that nothing else writes)",
-            s->failure.text);
-    else
-        pp_fail(err, status, "%s (the %llu committed spans stay readable)", s->failure.text,
-                (unsigned long long)pp_db_uint(s->db, "SELECT sum(n) FROM chunk"));
-}
-
 pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
 {
     pthread_mutex_lock(&s->lock);
@@ -201,8 +135,11 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
         goto out;
     }
     if (!status) {
-        note_missing_rollup(s);
-        note_left_out(s);
+        if (pp_rollup_gave_up_batches(s->rollup))
+            pp_store_put_loss(s, "rollup_batch", 0,
+                              "batches arrived too fast for the roll-ups; the spans hold them");
+        if (s->over_bytes)
+            pp_store_put_loss(s, "spans", s->over_bytes, "the file had reached its --max-bytes");
         status = pp_store_flush(s);
     }
     if (!status)
@@ -213,16 +150,36 @@ pp_status pp_store_finish(struct pp_store *s, struct pp_err *err)
         pp_store_end_checkpoints(s);
         sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         sqlite3_busy_timeout(s->db, 200);
-        leave_log(s->db);
-        fit_rows(s);
-        status = write_rows(s);
+        /* Leaving the log takes the whole file for a moment, and SQLite asks for it only once. Our own live
+         * readers (report/live) have the file open for milliseconds at a time, so asking again soon finds a
+         * gap; one that holds on keeps its log. A full disk does not pass by. */
+        for (int i = 0; i < LEAVE_TRIES && !pp_db_journal_mode(s->db, "delete"); i++) {
+            int code = sqlite3_errcode(s->db) & 0xff;
+            if (code != SQLITE_OK && code != SQLITE_BUSY && code != SQLITE_LOCKED)
+                break;
+            sqlite3_sleep(LEAVE_PAUSE_MS);
+        }
+        /* Plain rows take what is left of the limit: about 60 bytes each, with their index. */
+        uint64_t used = pp_db_bytes(s->db),
+                 rows = used < s->max_bytes ? (s->max_bytes - used) / ROW_BYTES : 0;
+        if (s->max_bytes && rows < s->max_rows)
+            s->max_rows = rows;
+        status = write_plain_rows(s);
     }
     if (!status && sqlite3_exec(s->db, pp_schema_finish, NULL, NULL, NULL) != SQLITE_OK)
         status = pp_store_fail(s, "cannot write indexes to");
     if (s->lost || s->index_cut)
         pp_fail(err, status, "%s", s->failure.text);
+    else if (status && (s->failure.code == PP_E_CORRUPT || pp_db_check_file(s->path, NULL) != PP_OK))
+        /* Another program that overwrote the file in place, under its name, took more than this transaction.
+         */
+        pp_fail(
+            err, status,
+            "%s (another program has written into the file: what was recorded can be lost; record again to a path that nothing else writes)",
+            s->failure.text);
     else if (status)
-        say_what_is_left(s, status, err);
+        pp_fail(err, status, "%s (the %llu committed spans stay readable)", s->failure.text,
+                (unsigned long long)pp_db_uint(s->db, "SELECT sum(n) FROM chunk"));
     pp_store_release_db(s);
 out:
     pthread_mutex_unlock(&s->lock);

@@ -2,7 +2,8 @@
 
 #include "collectors/store/beside.h"
 #include "collectors/store/db.h"
-#include "collectors/store/log_vfs.h"
+#include "collectors/store/row.h"
+#include "collectors/store/vfs.h"
 #include "probe/base/err.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ struct pp_history {
     char *path;
 };
 
-static sqlite3_int64 pragma(sqlite3 *db, const char *sql)
+static sqlite3_int64 number_of(sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *st = NULL;
     sqlite3_int64 v = -1;
@@ -38,52 +39,42 @@ static sqlite3_int64 pragma(sqlite3 *db, const char *sql)
     return v;
 }
 
-static pp_status check_or_create(struct pp_history *h, struct pp_err *err)
-{
-    sqlite3_int64 id = pragma(h->db, "PRAGMA application_id"), version = pragma(h->db, "PRAGMA user_version"),
-                  tables = pragma(h->db, "SELECT count(*) FROM sqlite_schema");
-    if (id < 0 || tables < 0)
-        return pp_db_fail(h->db, err, "cannot read the history", h->path);
-    if (tables == 0)
-        return pp_db_exec(h->db, schema, err, "cannot create the history", h->path);
-    if (id != APPLICATION_ID)
-        return pp_fail(err, PP_E_UNSUPPORTED, "%s is an SQLite file, but not a pipeprobe history", h->path);
-    if (version != VERSION)
-        return pp_fail(err, PP_E_VERSION, "the history %s has version %lld, this program supports %d",
-                       h->path, (long long)version, VERSION);
-    return PP_OK;
-}
-
-/* As for a recording: no pipe, and no journal that is another's or names another file. */
-static pp_status check_place(const char *path, struct pp_err *err)
-{
-    char real[PATH_MAX];
-    struct pp_err why = {.code = PP_OK};
-    pp_beside_real(path, real);
-    if (pp_beside_look(real, "") == PP_BESIDE_UNFIT)
-        return pp_fail(err, PP_E_UNSUPPORTED, "the history %s is not a regular file", path);
-    pp_status st = pp_beside_check(real, err);
-    if (st == PP_OK && (st = pp_beside_may_roll_back(real, &why)) != PP_OK)
-        pp_fail(err, st, "the history %s cannot be used because of its journal: %s", path, why.text);
-    return st;
-}
-
 pp_status pp_history_open(const char *path, int create, struct pp_history **out, struct pp_err *err)
 {
     struct pp_history *h = calloc(1, sizeof(*h));
+    struct pp_err why = {.code = PP_OK};
+    char real[PATH_MAX];
     pp_status st = PP_OK;
     *out = NULL;
+    pp_beside_real(path, real);
     if (!h || !(h->path = strdup(path)))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the history %s", path);
     else if (!create && access(path, F_OK) != 0)
         st = pp_fail_errno(err, errno, "history %s does not exist; 'pipeprobe history add' creates it", path);
-    else if ((st = check_place(path, err)) == PP_OK &&
-             sqlite3_open_v2(path, &h->db, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0),
+    /* As for a recording: no pipe, and no journal that is another's or names another file. */
+    else if (pp_beside_look(real, "") == PP_BESIDE_UNFIT)
+        st = pp_fail(err, PP_E_UNSUPPORTED, "the history %s is not a regular file", path);
+    else if ((st = pp_beside_check(real, err)) != PP_OK)
+        ;
+    else if ((st = pp_beside_may_roll_back(real, &why)) != PP_OK)
+        pp_fail(err, st, "the history %s cannot be used because of its journal: %s", path, why.text);
+    else if (sqlite3_open_v2(path, &h->db, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0),
                              pp_log_vfs()) != SQLITE_OK)
         st = pp_db_fail(h->db, err, "cannot open the history", path);
     if (st == PP_OK) {
         sqlite3_busy_timeout(h->db, 10000); /* two CI jobs may add at once */
-        st = check_or_create(h, err);
+        sqlite3_int64 id = number_of(h->db, "PRAGMA application_id"),
+                      version = number_of(h->db, "PRAGMA user_version"),
+                      tables = number_of(h->db, "SELECT count(*) FROM sqlite_schema");
+        if (id < 0 || tables < 0)
+            st = pp_db_fail(h->db, err, "cannot read the history", path);
+        else if (tables == 0)
+            st = pp_db_exec(h->db, schema, err, "cannot create the history", path);
+        else if (id != APPLICATION_ID)
+            st = pp_fail(err, PP_E_UNSUPPORTED, "%s is an SQLite file, but not a pipeprobe history", path);
+        else if (version != VERSION)
+            st = pp_fail(err, PP_E_VERSION, "the history %s has version %lld, this program supports %d", path,
+                         (long long)version, VERSION);
     }
     if (st == PP_OK)
         *out = h;
@@ -101,58 +92,17 @@ void pp_history_close(struct pp_history *h)
     free(h);
 }
 
-static pp_status add_point(struct pp_history *h, const struct pp_history_point *p, struct pp_err *err)
+/* Runs the statement once; an SQLite code. */
+static int run_once(struct pp_history *h, const char *sql, const struct pp_value *v, int n)
 {
-    static const char sql[] =
-        "INSERT INTO point(series, utc_s, label) SELECT id, ?2, ?3 FROM series WHERE text = ?1";
     sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(h->db, "INSERT OR IGNORE INTO series(text) VALUES(?1)", -1, &st, NULL);
-    if (rc == SQLITE_OK) {
-        sqlite3_bind_text(st, 1, p->series, -1, SQLITE_STATIC);
-        rc = sqlite3_step(st);
+    int code = sqlite3_prepare_v2(h->db, sql, -1, &st, NULL);
+    if (code == SQLITE_OK) {
+        pp_row_bind(st, v, n);
+        code = sqlite3_step(st);
     }
     sqlite3_finalize(st);
-    st = NULL;
-    if (rc == SQLITE_DONE)
-        rc = sqlite3_prepare_v2(h->db, sql, -1, &st, NULL);
-    if (rc == SQLITE_OK) {
-        sqlite3_bind_text(st, 1, p->series, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(st, 2, p->utc_s);
-        sqlite3_bind_text(st, 3, p->label, -1, SQLITE_STATIC);
-        rc = sqlite3_step(st);
-    }
-    pp_status status =
-        rc == SQLITE_DONE ? PP_OK
-        : rc == SQLITE_CONSTRAINT
-            ? pp_fail(
-                  err, PP_E_EXISTS,
-                  "the history %s already has a point '%s' of this machine and workload; give another --label",
-                  h->path, p->label)
-            : pp_db_fail(h->db, err, "cannot add to the history", h->path);
-    sqlite3_finalize(st);
-    return status;
-}
-
-static pp_status add_values(struct pp_history *h, const struct pp_history_point *p, struct pp_err *err)
-{
-    sqlite3_int64 point = sqlite3_last_insert_rowid(h->db);
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(h->db,
-                                "INSERT INTO value(point, metric, median, runs) VALUES(?1, ?2, ?3, ?4)", -1,
-                                &st, NULL);
-    for (size_t i = 0; i < p->n_values && (rc == SQLITE_OK || rc == SQLITE_DONE); i++) {
-        sqlite3_reset(st);
-        sqlite3_bind_int64(st, 1, point);
-        sqlite3_bind_text(st, 2, p->value[i].metric, -1, SQLITE_STATIC);
-        sqlite3_bind_double(st, 3, p->value[i].median);
-        sqlite3_bind_int64(st, 4, (sqlite3_int64)p->value[i].runs);
-        rc = sqlite3_step(st);
-    }
-    pp_status status = rc == SQLITE_OK || rc == SQLITE_DONE
-                           ? PP_OK
-                           : pp_db_fail(h->db, err, "cannot add to the history", h->path);
-    sqlite3_finalize(st);
-    return status;
+    return code;
 }
 
 pp_status pp_history_add(struct pp_history *h, const struct pp_history_point *p, struct pp_err *err)
@@ -160,9 +110,23 @@ pp_status pp_history_add(struct pp_history *h, const struct pp_history_point *p,
     pp_status st = pp_db_exec(h->db, "BEGIN IMMEDIATE", err, "cannot write to the history", h->path);
     if (st != PP_OK)
         return st;
-    st = add_point(h, p, err);
-    if (st == PP_OK)
-        st = add_values(h, p, err);
+    int code = run_once(h, "INSERT OR IGNORE INTO series(text) VALUES(?1)", PP_ROW(v_text(p->series)));
+    if (code == SQLITE_DONE)
+        code = run_once(
+            h, "INSERT INTO point(series, utc_s, label) SELECT id, ?2, ?3 FROM series WHERE text = ?1",
+            PP_ROW(v_text(p->series), v_int((uint64_t)p->utc_s), v_text(p->label)));
+    if (code == SQLITE_CONSTRAINT)
+        st = pp_fail(
+            err, PP_E_EXISTS,
+            "the history %s already has a point '%s' of this machine and workload; give another --label",
+            h->path, p->label);
+    sqlite3_int64 point = sqlite3_last_insert_rowid(h->db);
+    for (size_t i = 0; i < p->n_values && code == SQLITE_DONE; i++)
+        code = run_once(h, "INSERT INTO value(point, metric, median, runs) VALUES(?1, ?2, ?3, ?4)",
+                        PP_ROW(v_int((uint64_t)point), v_text(p->value[i].metric), v_real(p->value[i].median),
+                               v_int(p->value[i].runs)));
+    if (code != SQLITE_DONE && st == PP_OK)
+        st = pp_db_fail(h->db, err, "cannot add to the history", h->path);
     if (st == PP_OK)
         st = pp_db_exec(h->db, "COMMIT", err, "cannot write to the history", h->path);
     if (st != PP_OK)

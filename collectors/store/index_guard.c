@@ -1,4 +1,4 @@
-#include "collectors/store/index_guard.h"
+#include "collectors/store/vfs.h"
 
 #include "probe/base/guard.h"
 
@@ -14,14 +14,14 @@ struct guarded {
     void *region[REGIONS];
 };
 
-static struct guarded *of(sqlite3_file *file)
+static struct guarded *guard_of(sqlite3_file *file)
 {
     return (struct guarded *)((const char *)file->pMethods - offsetof(struct guarded, methods));
 }
 
 static int map_index(sqlite3_file *file, int page, int bytes, int extend, void volatile **out)
 {
-    struct guarded *g = of(file);
+    struct guarded *g = guard_of(file);
     int code = g->base->xShmMap(file, page, bytes, extend, out);
     if (*out && page >= 0 && page < REGIONS && !g->region[page]) {
         g->region[page] = (void *)*out;
@@ -40,14 +40,14 @@ static void forget(struct guarded *g)
 
 static int unmap_index(sqlite3_file *file, int delete)
 {
-    struct guarded *g = of(file);
+    struct guarded *g = guard_of(file);
     forget(g);
     return g->base->xShmUnmap(file, delete);
 }
 
 static int close_file(sqlite3_file *file)
 {
-    struct guarded *g = of(file);
+    struct guarded *g = guard_of(file);
     forget(g);
     return g->base->xClose(file);
 }
@@ -76,7 +76,7 @@ int pp_index_was_cut(sqlite3 *db)
     if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file ||
         !file->pMethods || file->pMethods->iVersion < 2 || file->pMethods->xShmMap != map_index)
         return 0;
-    const struct guarded *g = of(file);
+    const struct guarded *g = guard_of(file);
     for (int i = 0; i < REGIONS && !cut; i++)
         cut = g->region[i] && pp_guard_was_cut(g->region[i]);
     return cut;

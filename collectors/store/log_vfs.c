@@ -1,9 +1,6 @@
-#include "collectors/store/log_vfs.h"
-
-#include "collectors/store/index_guard.h"
+#include "collectors/store/vfs.h"
 
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -34,41 +31,26 @@ static int write_waiting(struct log_file *f)
     return n ? f->base->pMethods->xWrite(f->base, f->waiting, n, f->at) : SQLITE_OK;
 }
 
-static int keep_waiting(struct log_file *f, const void *bytes, int n, sqlite3_int64 at)
+/* SQLite also writes headers without their pages, when it sums up anew a transaction that did not fit its
+ * cache. */
+static int log_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64 at)
 {
-    int code = f->n && (at != f->at + f->n || n > WAITING_BYTES - f->n) ? write_waiting(f) : SQLITE_OK;
-    if (code != SQLITE_OK)
-        return code;
+    static const uint8_t no_commit[4] = {0};
+    struct log_file *f = (struct log_file *)file;
+    int of_waiting_header = f->page_waits && n != FRAME_HEADER_BYTES && f->n && at == f->at + f->n;
+    /* Bytes 4 to 7 of a frame's header: the size of the database after a commit, 0 for every other frame. */
+    f->page_waits = n == FRAME_HEADER_BYTES &&
+                    memcmp((const uint8_t *)bytes + 4, no_commit, sizeof(no_commit)) == 0;
+    int may_wait = n <= WAITING_BYTES && (of_waiting_header || f->page_waits), code = SQLITE_OK;
+    if (!may_wait || (f->n && (at != f->at + f->n || n > WAITING_BYTES - f->n)))
+        code = write_waiting(f);
+    if (code != SQLITE_OK || !may_wait)
+        return code != SQLITE_OK ? code : f->base->pMethods->xWrite(f->base, bytes, n, at);
     if (!f->n)
         f->at = at;
     memcpy(f->waiting + f->n, bytes, (size_t)n);
     f->n += n;
     return SQLITE_OK;
-}
-
-/* Bytes 4 to 7 of a frame's header: the size of the database after a commit, 0 for every other frame. */
-static int begins_page_within(const void *bytes, int n)
-{
-    static const uint8_t no_commit[4] = {0};
-    return n == FRAME_HEADER_BYTES && memcmp((const uint8_t *)bytes + 4, no_commit, sizeof(no_commit)) == 0;
-}
-
-/* The page whose header waits. SQLite also writes headers without their pages, when it sums up anew a
- * transaction that did not fit its cache. */
-static int is_that_page(const struct log_file *f, int n, sqlite3_int64 at)
-{
-    return f->page_waits && n != FRAME_HEADER_BYTES && f->n && at == f->at + f->n;
-}
-
-static int log_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64 at)
-{
-    struct log_file *f = (struct log_file *)file;
-    int may_wait = is_that_page(f, n, at);
-    f->page_waits = begins_page_within(bytes, n);
-    if (n <= WAITING_BYTES && (may_wait || f->page_waits))
-        return keep_waiting(f, bytes, n, at);
-    int code = write_waiting(f);
-    return code == SQLITE_OK ? f->base->pMethods->xWrite(f->base, bytes, n, at) : code;
 }
 
 /* Everything else finds the log written. */
@@ -127,26 +109,19 @@ static const sqlite3_io_methods methods = {
 
 /* Files other than the log are the base's from here on, with the index guarded; so is a log there is no
  * memory for. */
-static int open_base(const char *name, sqlite3_file *file, int flags, int *out_flags)
-{
-    int code = over.base->xOpen(over.base, name, file, flags, out_flags);
-    if (code == SQLITE_OK && flags & SQLITE_OPEN_MAIN_DB)
-        pp_index_guard(file, (char *)file + over.base->szOsFile);
-    return code;
-}
-
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags)
 {
     uint8_t *waiting = flags & SQLITE_OPEN_WAL ? malloc(WAITING_BYTES) : NULL;
-    if (!waiting)
-        return open_base(name, file, flags, out_flags);
     struct log_file *f = (struct log_file *)file;
-    *f = (struct log_file){.base = (sqlite3_file *)(f + 1), .waiting = waiting};
-    int code = over.base->xOpen(over.base, name, f->base, flags, out_flags);
-    if (code == SQLITE_OK)
-        f->file.pMethods = &methods;
-    else
+    if (waiting)
+        *f = (struct log_file){.base = (sqlite3_file *)(f + 1), .waiting = waiting};
+    int code = over.base->xOpen(over.base, name, waiting ? f->base : file, flags, out_flags);
+    if (code != SQLITE_OK)
         free(waiting);
+    else if (waiting)
+        f->file.pMethods = &methods;
+    else if (flags & SQLITE_OPEN_MAIN_DB)
+        pp_index_guard(file, (char *)file + over.base->szOsFile);
     return code;
 }
 
@@ -162,7 +137,7 @@ static int delete_file(sqlite3_vfs *vfs, const char *name, int sync_dir)
     return SQLITE_IOERR_DELETE;
 }
 
-static void add(void)
+static void register_vfs(void)
 {
     over.base = sqlite3_vfs_find(NULL);
     if (!over.base)
@@ -181,6 +156,6 @@ static void add(void)
 const char *pp_log_vfs(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, add);
+    pthread_once(&once, register_vfs);
     return over.base ? over.vfs.zName : NULL;
 }

@@ -1,9 +1,6 @@
-#include "collectors/store/read_vfs.h"
-
-#include "collectors/store/index_guard.h"
+#include "collectors/store/vfs.h"
 
 #include <pthread.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
 
 enum { SLEEP_MOST_US = 2500 };
@@ -51,23 +48,18 @@ static void keep_index_private(sqlite3_file *file)
 
 /* ---- files ---- */
 
-static int is_regular(const char *name)
-{
-    struct stat st;
-    return lstat(name, &st) == 0 && S_ISREG(st.st_mode);
-}
-
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags)
 {
     const int of_recording = SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL,
               writes = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE |
                        SQLITE_OPEN_DELETEONCLOSE;
+    struct stat st;
     file->pMethods = NULL;
     if (flags & SQLITE_OPEN_SUPER_JOURNAL)
         return SQLITE_CANTOPEN;
     if (!(flags & of_recording))
         return over.base->xOpen(over.base, name, file, flags, out_flags);
-    if (!name || !is_regular(name))
+    if (!name || lstat(name, &st) != 0 || !S_ISREG(st.st_mode))
         return SQLITE_CANTOPEN;
     /* As root, SQLite gives a log or a journal that it opens to the owner of the database; but not what it
      * takes for one of its lesser files. */
@@ -94,7 +86,7 @@ static int sleep_shortly(sqlite3_vfs *vfs, int us)
     return over.base->xSleep(over.base, us < SLEEP_MOST_US ? us : SLEEP_MOST_US);
 }
 
-static void add(void)
+static void register_vfs(void)
 {
     over.base = sqlite3_vfs_find(NULL);
     if (!over.base)
@@ -114,6 +106,6 @@ static void add(void)
 const char *pp_read_vfs(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, add);
+    pthread_once(&once, register_vfs);
     return over.base ? over.vfs.zName : NULL;
 }

@@ -2,11 +2,10 @@
 
 #include "collectors/store/beside.h"
 #include "collectors/store/chunk.h"
-#include "collectors/store/read_vfs.h"
-#include "collectors/store/schema_check.h"
-#include "probe/base/clock.h"
+#include "collectors/store/vfs.h"
 
 #include <limits.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,13 @@
 #define BUSY_MS 5000
 
 static pp_before_reading_fn *before_reading;
+
+/* The threads that were handed out, and the shorter lists before. */
+struct reader_threads {
+    struct reader_threads *smaller;
+    size_t cap;
+    struct pp_thread_row rows[];
+};
 
 void pp_reader_set_before(pp_before_reading_fn *fn)
 {
@@ -49,16 +55,6 @@ static uint64_t bytes_of(const char *path, const char *suffix)
     return stat(name, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
 }
 
-static void set_limits(struct pp_reader *r, const char *real)
-{
-    uint64_t bytes = bytes_of(real, "") + bytes_of(real, "-wal");
-    bytes = bytes < (1ull << 50) ? bytes : 1ull << 50;
-    r->most.steps = STEPS_BASE + STEPS_PER_BYTE * bytes;
-    r->most.cpu_ns = CPU_BASE_NS + CPU_NS_PER_BYTE * bytes;
-    r->most.fetched = FETCHED_BASE + FETCHED_PER_BYTE * bytes;
-    r->most.spans = SPANS_BASE + SPANS_PER_BYTE * bytes;
-}
-
 pp_status reader_fail(struct pp_reader *r, int code, struct pp_err *err)
 {
     if (code != SQLITE_INTERRUPT)
@@ -70,22 +66,6 @@ pp_status reader_fail(struct pp_reader *r, int code, struct pp_err *err)
 }
 
 /* ---- opening ---- */
-
-/* No count(*), which SQLite does in one step however many pages there seem to be. */
-static int answers(sqlite3 *db)
-{
-    return sqlite3_exec(db, "SELECT 1 FROM meta LIMIT 1; SELECT max(id) FROM chunk", NULL, NULL, NULL) ==
-           SQLITE_OK;
-}
-
-/* A percent-encoded file: URI, for an option. */
-static void file_uri(const char *path, const char *option, char *uri, size_t size)
-{
-    size_t n = (size_t)snprintf(uri, size, "file:");
-    for (const char *p = path; *p && n + 32 < size; p++)
-        n += (size_t)snprintf(uri + n, size - n, strchr("?#% ", *p) ? "%%%02X" : "%c", (unsigned char)*p);
-    snprintf(uri + n, size - n, "%s", option);
-}
 
 /* A writer that finishes the file locks it for a moment. By the clock, and not by the sum of sleeps that
  * SQLite asked for, which are shortened (read_vfs.c). */
@@ -103,9 +83,13 @@ static int wait_for_writer(void *since, int tries)
 /* One way of opening; the connection is there to ask for the failure. */
 static pp_status open_as(struct pp_reader *r, const char *real, const char *option, struct pp_err *err)
 {
-    char uri[3 * PATH_MAX + 64];
+    char uri[3 * PATH_MAX + 64]; /* percent-encoded, for the option */
     const char *vfs = pp_read_vfs();
-    file_uri(real, option, uri, sizeof(uri));
+    size_t n = (size_t)snprintf(uri, sizeof(uri), "file:");
+    for (const char *p = real; *p && n + 32 < sizeof(uri); p++)
+        n += (size_t)snprintf(uri + n, sizeof(uri) - n, strchr("?#% ", *p) ? "%%%02X" : "%c",
+                              (unsigned char)*p);
+    snprintf(uri + n, sizeof(uri) - n, "%s", option);
     sqlite3_close(r->db);
     r->db = NULL;
     if (!vfs)
@@ -119,23 +103,11 @@ static pp_status open_as(struct pp_reader *r, const char *real, const char *opti
     r->cost = (struct reader_cost){.cpu_ns = pp_thread_cpu_ns()};
     sqlite3_progress_handler(r->db, STEPS_BETWEEN, costs_too_much, r);
     pp_status status = pp_schema_check_read(r->db, r->path, err);
-    if (!status && !answers(r->db))
+    /* No count(*), which SQLite does in one step however many pages there seem to be. */
+    if (!status && sqlite3_exec(r->db, "SELECT 1 FROM meta LIMIT 1; SELECT max(id) FROM chunk", NULL, NULL,
+                                NULL) != SQLITE_OK)
         status = reader_fail(r, sqlite3_errcode(r->db) & 0xff, err);
     return status;
-}
-
-/* Why a log or a journal beside the file is left alone, for the report. */
-static void note_as_it_stands(struct pp_reader *r, const char *real)
-{
-    struct pp_err why = {.code = PP_OK};
-    if (pp_beside_may_roll_back(real, &why) != PP_OK)
-        pp_fail(
-            &r->as_it_stands, PP_E_ACCESS,
-            "a transaction was cut off and its journal was left as it is: %s; the file was read as it stands, and may contradict itself",
-            why.text);
-    else if (bytes_of(real, "-wal"))
-        pp_fail(&r->as_it_stands, PP_E_ACCESS,
-                "the write-ahead log cannot be read; what is in it is not shown");
 }
 
 /* Shared memory of SQLite (-shm) is used where it is there and ours: then a writer may be at work, and this
@@ -149,18 +121,33 @@ static pp_status open_db(struct pp_reader *r, struct pp_err *err)
     pp_status status = pp_beside_check(real, err);
     if (status)
         return status;
-    set_limits(r, real);
-    int shared = pp_beside_look(real, "") == PP_BESIDE_OURS && pp_beside_look(real, "-shm") == PP_BESIDE_OURS;
-    int foreign_log = pp_beside_look(real, "-wal") == PP_BESIDE_FOREIGN &&
-                      pp_beside_look(real, "") == PP_BESIDE_OURS;
+    uint64_t bytes = bytes_of(real, "") + bytes_of(real, "-wal");
+    bytes = bytes < (1ull << 50) ? bytes : 1ull << 50;
+    r->most.steps = STEPS_BASE + STEPS_PER_BYTE * bytes;
+    r->most.cpu_ns = CPU_BASE_NS + CPU_NS_PER_BYTE * bytes;
+    r->most.fetched = FETCHED_BASE + FETCHED_PER_BYTE * bytes;
+    r->most.spans = SPANS_BASE + SPANS_PER_BYTE * bytes;
+
+    int ours = pp_beside_look(real, "") == PP_BESIDE_OURS,
+        shared = ours && pp_beside_look(real, "-shm") == PP_BESIDE_OURS,
+        foreign_log = ours && pp_beside_look(real, "-wal") == PP_BESIDE_FOREIGN;
     if (!foreign_log)
         status = open_as(r, real, shared ? "" : "?private_index=1", err);
     int code = foreign_log ? SQLITE_CANTOPEN : sqlite3_errcode(r->db) & 0xff;
-    if (foreign_log || (status && (code == SQLITE_CANTOPEN || code == SQLITE_READONLY))) {
-        note_as_it_stands(r, real);
-        status = open_as(r, real, "?immutable=1", err);
-    }
-    return status;
+    if (!foreign_log && !(status && (code == SQLITE_CANTOPEN || code == SQLITE_READONLY)))
+        return status;
+
+    /* Why a log or a journal beside the file is left alone, for the report. */
+    struct pp_err why = {.code = PP_OK};
+    if (pp_beside_may_roll_back(real, &why) != PP_OK)
+        pp_fail(
+            &r->as_it_stands, PP_E_ACCESS,
+            "a transaction was cut off and its journal was left as it is: %s; the file was read as it stands, and may contradict itself",
+            why.text);
+    else if (bytes_of(real, "-wal"))
+        pp_fail(&r->as_it_stands, PP_E_ACCESS,
+                "the write-ahead log cannot be read; what is in it is not shown");
+    return open_as(r, real, "?immutable=1", err);
 }
 
 pp_status pp_reader_open(const char *path, struct pp_reader **out, struct pp_err *err)
@@ -197,8 +184,137 @@ void pp_reader_close(struct pp_reader *r)
     if (!r)
         return;
     sqlite3_close(r->db);
-    reader_free_kept(r);
+    tdestroy(r->kept, free);
+    while (r->threads) {
+        struct reader_threads *list = r->threads;
+        r->threads = list->smaller;
+        free(list);
+    }
     pp_chunk_codec_free(r->codec);
     free(r->path);
     free(r);
+}
+
+/* ---- what a recording says of itself: meta, threads, names ---- */
+
+static int by_content(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* Strings handed out live as long as the reader: they are kept once each. */
+static const char *keep(struct pp_reader *r, const char *text)
+{
+    char **known = text ? tfind(text, &r->kept, by_content) : NULL;
+    if (!text || known)
+        return known ? *known : NULL;
+    char *copy = strdup(text);
+    if (copy && !tsearch(copy, &r->kept, by_content)) {
+        free(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+/* Ends a query whose caller is told of no error: it is kept for the report. */
+static void end_unsaid(struct query *q)
+{
+    query_end(q, q->r->unread.code ? NULL : &q->r->unread);
+}
+
+pp_status pp_reader_check(struct pp_reader *r, struct pp_err *err)
+{
+    struct query threads = reader_query(r, "SELECT id FROM thread");
+    while (query_row(&threads)) {
+    }
+    pp_status status = query_end(&threads, err);
+    struct query names = reader_query(r, "SELECT id FROM name");
+    while (query_row(&names)) {
+    }
+    end_unsaid(&names);
+    return status;
+}
+
+#define META_VALUE "SELECT value FROM meta WHERE section = ? AND key = ?"
+
+const char *pp_reader_meta(struct pp_reader *r, const char *section, const char *key)
+{
+    struct query q = reader_query_of(r, META_VALUE, PP_ROW(v_text(section), v_text(key)));
+    const char *value = query_row(&q) ? keep(r, col_text(&q, 0)) : NULL;
+    end_unsaid(&q);
+    return value;
+}
+
+int pp_reader_meta_num(struct pp_reader *r, const char *section, const char *key, double *value)
+{
+    struct query q = reader_query_of(r, META_VALUE, PP_ROW(v_text(section), v_text(key)));
+    int there = query_row(&q) && col_is_number(&q, 0);
+    if (there)
+        *value = sqlite3_column_double(q.st, 0);
+    end_unsaid(&q);
+    return there;
+}
+
+pp_status pp_reader_each_meta(struct pp_reader *r, const char *section, pp_meta_fn *fn, void *ctx,
+                              struct pp_err *err)
+{
+    struct query q = reader_query_of(r, "SELECT key, value, unit FROM meta WHERE section = ? ORDER BY rowid",
+                                     PP_ROW(v_text(section)));
+    while (query_row(&q)) {
+        int numeric = col_is_number(&q, 1);
+        const char *key = col_text(&q, 0), *value = col_text(&q, 1);
+        fn(ctx, key, value, col_text_or_null(&q, 2), numeric);
+    }
+    return query_end(&q, err);
+}
+
+/* Room for twice as many. The list before stays where it is: a caller that asked for it may still read it. */
+static int grow_threads(struct pp_reader *r)
+{
+    size_t cap = r->threads ? r->threads->cap * 2 : 16;
+    struct reader_threads *grown = malloc(sizeof(*grown) + cap * sizeof(grown->rows[0]));
+    if (!grown)
+        return 0;
+    *grown = (struct reader_threads){.smaller = r->threads, .cap = cap};
+    if (r->threads)
+        memcpy(grown->rows, r->threads->rows, r->threads->cap * sizeof(grown->rows[0]));
+    r->threads = grown;
+    return 1;
+}
+
+size_t pp_reader_threads(struct pp_reader *r, const struct pp_thread_row **rows)
+{
+    size_t n = 0;
+    struct query q = reader_query(
+        r, "SELECT id, lane, name, pid, tid, recorded, dropped FROM thread ORDER BY id");
+    while (query_row(&q)) {
+        if (!pp_thread_id_is_sound(col_num(&q, 0)))
+            continue;
+        if ((!r->threads || n == r->threads->cap) && !grow_threads(r))
+            break;
+        const char *lane = col_text(&q, 1), *name = keep(r, col_text(&q, 2));
+        pp_lane known = 0;
+        while (known < PP_LANE_COUNT && strcmp(pp_lane_name(known), lane) != 0)
+            known++;
+        r->threads->rows[n++] = (struct pp_thread_row){
+            .id = (uint32_t)col_num(&q, 0),
+            .lane = known < PP_LANE_COUNT ? known : PP_LANE_MAIN,
+            .name = name ? name : "",
+            .pid = (int64_t)col_num(&q, 3),
+            .tid = (int64_t)col_num(&q, 4),
+            .recorded = col_num(&q, 5),
+            .dropped = col_num(&q, 6),
+        };
+    }
+    end_unsaid(&q);
+    *rows = r->threads ? r->threads->rows : NULL;
+    return n;
+}
+
+const char *pp_reader_name(struct pp_reader *r, uint16_t id)
+{
+    struct query q = reader_query_of(r, "SELECT text FROM name WHERE id = ?", PP_ROW(v_int(id)));
+    const char *name = query_row(&q) ? keep(r, col_text(&q, 0)) : NULL;
+    end_unsaid(&q);
+    return name;
 }

@@ -1,11 +1,12 @@
-/* store/reader_impl.h: the reader behind reader.h, shared by the files that open and check it (reader.c),
- * tell what the recording says of itself (reader_facts.c), walk its spans (reader_chunks.c), and list its
- * other rows (reader_rows.c). */
+/* store/reader_impl.h: the reader behind reader.h, shared by the files that open it and tell what the
+ * recording says of itself (reader.c), walk its spans and their roll-up (reader_spans.c), and list its other
+ * rows (reader_rows.c). */
 #ifndef PP_STORE_READER_IMPL_H
 #define PP_STORE_READER_IMPL_H
 
 #include "collectors/store/db.h"
 #include "collectors/store/reader.h"
+#include "collectors/store/row.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
@@ -36,7 +37,6 @@ struct pp_reader {
     struct pp_err unread;           /* code not PP_OK: the first answer that a damaged page cut off unsaid */
 };
 
-void reader_free_kept(struct pp_reader *r); /* strings and thread rows */
 /* A query failed with this code of SQLite's, or was ended (SQLITE_INTERRUPT) because it cost too much. */
 pp_status reader_fail(struct pp_reader *r, int code, struct pp_err *err);
 
@@ -47,7 +47,7 @@ static inline int pp_thread_id_is_sound(uint64_t id)
 }
 
 /* One query from prepare to finalise: query_row until it is 0, then query_end, which tells an error of SQLite
- * from the end. Parameters are bound on st; where preparing failed, st is NULL and there is no row. */
+ * from the end. Where preparing failed, st is NULL and there is no row. */
 #define QUERY_COLUMNS 16
 struct query {
     struct pp_reader *r;
@@ -63,6 +63,16 @@ static inline struct query reader_query(struct pp_reader *r, const char *sql)
         return q;
     r->cost = (struct reader_cost){.cpu_ns = pp_thread_cpu_ns()};
     q.code = sqlite3_prepare_v2(r->db, sql, -1, &q.st, NULL);
+    return q;
+}
+
+/* With these parameters: PP_ROW(...). */
+static inline struct query reader_query_of(struct pp_reader *r, const char *sql, const struct pp_value *v,
+                                           int n)
+{
+    struct query q = reader_query(r, sql);
+    if (q.st)
+        pp_row_bind(q.st, v, n);
     return q;
 }
 
@@ -105,8 +115,8 @@ static inline void query_fetched(struct query *q, int i)
 static inline int reader_has_table(struct pp_reader *r, const char *name, pp_status *status,
                                    struct pp_err *err)
 {
-    struct query known = reader_query(r, "SELECT 1 FROM sqlite_master WHERE name = ?");
-    sqlite3_bind_text(known.st, 1, name, -1, SQLITE_STATIC);
+    struct query known = reader_query_of(r, "SELECT 1 FROM sqlite_master WHERE name = ?",
+                                         PP_ROW(v_text(name)));
     int there = query_row(&known);
     *status = query_end(&known, err);
     return there;

@@ -1,17 +1,17 @@
-/* Errors, queues, counters, open phases, the GPU's activities, losses, proofs and the roll-up by second, row
- * by row. */
-#include "collectors/store/hist_blob.h"
+/* Errors, queues, counters, open phases, the GPU's activities, losses, proofs, lists of samples and requests,
+ * row by row. */
 #include "collectors/store/reader_impl.h"
 
-#include <pipeprobe/phase.h>
+#include <stdlib.h>
+#include <string.h>
 
 pp_status pp_reader_each_error_after(struct pp_reader *r, int64_t *last_id, pp_error_fn *fn, void *ctx,
                                      struct pp_err *err)
 {
-    struct query q = reader_query(
+    struct query q = reader_query_of(
         r,
-        "SELECT t_ns, thread, batch, sample, path, kind, action, reason, count, id FROM error WHERE id > ? ORDER BY id");
-    sqlite3_bind_int64(q.st, 1, *last_id);
+        "SELECT t_ns, thread, batch, sample, path, kind, action, reason, count, id FROM error WHERE id > ? ORDER BY id",
+        PP_ROW(v_int((uint64_t)*last_id)));
     while (query_row(&q)) {
         struct pp_error_row e = {
             .t_ns = col_num(&q, 0),
@@ -61,8 +61,8 @@ pp_status pp_reader_each_queue(struct pp_reader *r, pp_queue_fn *fn, void *ctx, 
 pp_status pp_reader_each_counter_after(struct pp_reader *r, int64_t *last_id, pp_counter_fn *fn, void *ctx,
                                        struct pp_err *err)
 {
-    struct query q = reader_query(r, "SELECT t_ns, name, value, id FROM counter WHERE id > ? ORDER BY id");
-    sqlite3_bind_int64(q.st, 1, *last_id);
+    struct query q = reader_query_of(r, "SELECT t_ns, name, value, id FROM counter WHERE id > ? ORDER BY id",
+                                     PP_ROW(v_int((uint64_t)*last_id)));
     while (query_row(&q)) {
         *last_id = (int64_t)col_num(&q, 3);
         fn(ctx, col_num(&q, 0), col_text(&q, 1), sqlite3_column_double(q.st, 2));
@@ -82,11 +82,10 @@ pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint6
     pp_status status;
     if (!reader_has_table(r, "open_phase", &status, err) || status)
         return status;
-    struct query q = reader_query(
+    struct query q = reader_query_of(
         r,
-        "SELECT t_ns, thread, phase, batch, sample, since_ns, path FROM open_phase WHERE t_ns >= ? AND t_ns <= ? ORDER BY t_ns, thread");
-    sqlite3_bind_int64(q.st, 1, (sqlite3_int64)from_ns);
-    sqlite3_bind_int64(q.st, 2, to_ns > INT64_MAX ? INT64_MAX : (sqlite3_int64)to_ns);
+        "SELECT t_ns, thread, phase, batch, sample, since_ns, path FROM open_phase WHERE t_ns >= ? AND t_ns <= ? ORDER BY t_ns, thread",
+        PP_ROW(v_int(from_ns), v_int(to_ns > INT64_MAX ? INT64_MAX : to_ns)));
     while (query_row(&q)) {
         struct pp_open_phase_row o = {
             .t_ns = col_num(&q, 0),
@@ -104,11 +103,56 @@ pp_status pp_reader_each_open_phase(struct pp_reader *r, uint64_t from_ns, uint6
     return query_end(&q, err);
 }
 
+/* Ids are sorted, and rows fetched one by one: a sort of rows with their texts takes a disk that the file
+ * does not. order gives the ids, row has the id as its parameter; take is called for each row. Ends both. */
+static pp_status each_in_order(struct query *order, struct query *row,
+                               void (*take)(void *ctx, struct query *row), void *ctx, struct pp_err *err)
+{
+    while (row->code == SQLITE_OK && query_row(order)) {
+        sqlite3_reset(row->st);
+        row->code = sqlite3_bind_int64(row->st, 1, (sqlite3_int64)col_num(order, 0));
+        if (!query_row(row))
+            break;
+        take(ctx, row);
+        row->code = row->code == SQLITE_ROW ? SQLITE_OK : row->code;
+    }
+    row->code = row->code == SQLITE_OK ? SQLITE_DONE : row->code;
+    pp_status status = query_end(row, err), ordered = query_end(order, status ? NULL : err);
+    return status ? status : ordered;
+}
+
+struct gpu_call {
+    pp_gpu_fn *fn;
+    void *ctx;
+};
+
+static void take_gpu(void *ctx, struct query *q)
+{
+    const struct gpu_call *call = ctx;
+    struct pp_gpu_row g = {
+        .kind = col_text(q, 0),
+        .name = col_text_or_null(q, 1),
+        .source = col_text_or_null(q, 2),
+        .target = col_text_or_null(q, 3),
+        .start_ns = col_num(q, 4),
+        .dur_ns = col_num(q, 5),
+        .bytes = col_num(q, 6),
+        .batch = col_id_or_none(q, 7),
+        .correlation = col_id_or_none(q, 8),
+        .device = col_id_or_none(q, 9),
+        .context = col_id_or_none(q, 10),
+        .stream = col_id_or_none(q, 11),
+        .thread = col_id_or_none(q, 12),
+        .asynchronous = col_int_or_absent(q, 13),
+        .result = col_int_or_absent(q, 14),
+    };
+    call->fn(call->ctx, &g);
+}
+
 pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, struct pp_err *err)
 {
+    struct gpu_call call = {fn, ctx};
     pp_status status;
-    /* Places are sorted, and rows fetched one by one: a sort of rows with their texts takes a disk that the
-     * file does not. */
     if (!reader_has_table(r, "gpu_batch", &status, err) || status) /* a file from before these tables */
         return status;
     struct query row = reader_query(
@@ -116,34 +160,7 @@ pp_status pp_reader_each_gpu(struct pp_reader *r, pp_gpu_fn *fn, void *ctx, stru
         "SELECT g.kind, g.name, g.source, g.target, g.start_ns, g.dur_ns, g.bytes, b.batch, g.correlation, g.device, g.context, g.stream, g.thread,"
         " g.asynchronous, g.result FROM gpu g LEFT JOIN gpu_batch b ON b.correlation = g.correlation WHERE g.id = ?");
     struct query order = reader_query(r, "SELECT id FROM gpu ORDER BY start_ns, dur_ns DESC, id");
-    while (row.code == SQLITE_OK && query_row(&order)) {
-        sqlite3_reset(row.st);
-        row.code = sqlite3_bind_int64(row.st, 1, (sqlite3_int64)col_num(&order, 0));
-        if (!query_row(&row))
-            break;
-        fn(ctx, &(struct pp_gpu_row){
-                    .kind = col_text(&row, 0),
-                    .name = col_text_or_null(&row, 1),
-                    .source = col_text_or_null(&row, 2),
-                    .target = col_text_or_null(&row, 3),
-                    .start_ns = col_num(&row, 4),
-                    .dur_ns = col_num(&row, 5),
-                    .bytes = col_num(&row, 6),
-                    .batch = col_id_or_none(&row, 7),
-                    .correlation = col_id_or_none(&row, 8),
-                    .device = col_id_or_none(&row, 9),
-                    .context = col_id_or_none(&row, 10),
-                    .stream = col_id_or_none(&row, 11),
-                    .thread = col_id_or_none(&row, 12),
-                    .asynchronous = col_int_or_absent(&row, 13),
-                    .result = col_int_or_absent(&row, 14),
-                });
-        row.code = row.code == SQLITE_ROW ? SQLITE_OK : row.code;
-    }
-    row.code = row.code == SQLITE_OK ? SQLITE_DONE : row.code;
-    status = query_end(&row, err);
-    pp_status ordered = query_end(&order, status ? NULL : err);
-    return status ? status : ordered;
+    return each_in_order(&order, &row, take_gpu, &call, err);
 }
 
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err)
@@ -188,99 +205,148 @@ pp_status pp_reader_each_proof(struct pp_reader *r, pp_proof_fn *fn, void *ctx, 
     return query_end(&q, err);
 }
 
-/* Numbers that a recording cannot have are those of no batch. */
-static int take_order(struct query *q, int with_list, struct pp_order_row *o)
-{
-    uint64_t first = col_num(q, 3), batches = col_num(q, 4), epoch = col_num(q, 2), loader = col_num(q, 1);
-    *o = (struct pp_order_row){.pid = (int64_t)col_num(q, 0),
-                               .loader = (uint32_t)loader,
-                               .epoch = (uint32_t)epoch,
-                               .first_batch = (uint32_t)first,
-                               .batches = (uint32_t)batches,
-                               .samples = col_num(q, 5),
-                               .ended = col_num(q, 6) != 0};
-    if (with_list) {
-        query_fetched(q, 7);
-        o->list = sqlite3_column_blob(q->st, 7);
-        o->list_bytes = o->list ? (size_t)sqlite3_column_bytes(q->st, 7) : 0;
-    }
-    return loader <= UINT32_MAX && epoch <= UINT16_MAX && batches && first < PP_NO_BATCH &&
-           batches <= PP_NO_BATCH - first;
-}
-
 pp_status pp_reader_each_order(struct pp_reader *r, const struct pp_order_row *only, pp_order_fn *fn,
                                void *ctx, struct pp_err *err)
 {
-    static const char
-        all[] =
-            "SELECT pid, loader, epoch, first_batch, batches, samples, ended FROM sample_order ORDER BY id",
-        some[] = "SELECT pid, loader, epoch, first_batch, batches, samples, ended, list FROM sample_order"
-                 " WHERE pid = ? AND loader = ? AND epoch = ? ORDER BY id";
+#define ORDER_COLUMNS "SELECT pid, loader, epoch, first_batch, batches, samples, ended"
     pp_status status;
-    struct pp_order_row o;
     if (!reader_has_table(r, "sample_order", &status, err) || status) /* recorded by an older version */
         return status;
-    struct query q = reader_query(r, only ? some : all);
-    if (only) {
-        sqlite3_bind_int64(q.st, 1, only->pid);
-        sqlite3_bind_int64(q.st, 2, only->loader);
-        sqlite3_bind_int64(q.st, 3, only->epoch);
-    }
-    while (query_row(&q))
-        if (take_order(&q, only != NULL, &o))
+    struct query q =
+        only ? reader_query_of(
+                   r,
+                   ORDER_COLUMNS
+                   ", list FROM sample_order WHERE pid = ? AND loader = ? AND epoch = ? ORDER BY id",
+                   PP_ROW(v_int((uint64_t)only->pid), v_int(only->loader), v_int(only->epoch)))
+             : reader_query(r, ORDER_COLUMNS " FROM sample_order ORDER BY id");
+    while (query_row(&q)) {
+        uint64_t loader = col_num(&q, 1), epoch = col_num(&q, 2), first = col_num(&q, 3),
+                 batches = col_num(&q, 4);
+        struct pp_order_row o = {.pid = (int64_t)col_num(&q, 0),
+                                 .loader = (uint32_t)loader,
+                                 .epoch = (uint32_t)epoch,
+                                 .first_batch = (uint32_t)first,
+                                 .batches = (uint32_t)batches,
+                                 .samples = col_num(&q, 5),
+                                 .ended = col_num(&q, 6) != 0};
+        if (only) {
+            query_fetched(&q, 7);
+            o.list = sqlite3_column_blob(q.st, 7);
+            o.list_bytes = o.list ? (size_t)sqlite3_column_bytes(q.st, 7) : 0;
+        }
+        /* Numbers that a recording cannot have are those of no batch. */
+        if (loader <= UINT32_MAX && epoch <= UINT16_MAX && batches && first < PP_NO_BATCH &&
+            batches <= PP_NO_BATCH - first)
             fn(ctx, &o);
+    }
     return query_end(&q, err);
 }
 
-#define SECONDS_MAX ((uint64_t)INT64_MAX / 1000000000u)
+/* ---- requests to remote storages ----
+ *
+ * A long run has some hundred thousand: the texts of their places, of which there are few, are read once, and
+ * not with every row. */
 
-/* Rows second, thread, phase, sums, hist, rowid of q; *last_id follows. */
-static pp_status walk_seconds(struct query *q, int64_t *last_id, pp_second_fn *fn, void *ctx,
-                              struct pp_err *err)
+/* A request takes a day at most: sums of its parts, and of all rows, stay whole. */
+#define LONGEST_NS UINT64_C(86400000000000)
+
+enum { MOST_PLACES = 4096, LONGEST_TEXT = 255 }; /* numbers of a recorded run are below 1024 */
+
+struct request_call {
+    struct place {
+        char *address, *prefix; /* NULL: not known */
+    } * places;
+    pp_request_fn *fn;
+    void *ctx;
+};
+
+static void take_request(void *ctx, struct query *q)
 {
-    while (query_row(q)) {
-        struct pp_second_row s = {
-            .second = col_num(q, 0),
-            .thread = (uint32_t)col_num(q, 1),
-            .phase = (unsigned)col_num(q, 2),
-            .n = col_num(q, 3),
-            .total_ns = col_num(q, 4),
-            .max_ns = col_num(q, 5),
-            .cpu_ns = col_num(q, 6),
-            .run_delay_ns = col_num(q, 7),
-            .bytes = col_num(q, 8),
-            .cache_hit_kib = col_num(q, 9),
-            .hist = sqlite3_column_blob(q->st, 10),
-            .hist_bytes = (size_t)sqlite3_column_bytes(q->st, 10),
-        };
-        *last_id = (int64_t)col_num(q, 11);
-        query_fetched(q, 10);
-        if (s.second <= SECONDS_MAX && pp_thread_id_is_sound(col_num(q, 1)) &&
-            col_num(q, 2) < PP_PHASE_COUNT && pp_phase_info(s.phase))
-            fn(ctx, &s);
+    const struct request_call *call = ctx;
+    struct pp_request_row r = {.start_ns = col_num(q, 0),
+                               .bytes = col_num(q, 8),
+                               .status = (uint32_t)col_num(q, 9),
+                               .attempt = (uint32_t)col_num(q, 10),
+                               .epoch = col_id_or_none(q, 11),
+                               .sample = col_num_or(q, 12, PP_NO_SAMPLE),
+                               .flags = (uint32_t)col_num(q, 13),
+                               .place = (uint32_t)col_num_or(q, 14, 0),
+                               .id = col_num(q, 15)};
+    uint64_t *const parts[] = {&r.queue_ns,      &r.resolve_ns,  &r.connect_ns, &r.tls_ns,
+                               &r.first_byte_ns, &r.transfer_ns, &r.cpu_ns};
+    int sound = r.start_ns <= INT64_MAX && r.bytes <= INT64_MAX;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        *parts[i] = col_num(q, 1 + (int)i);
+        sound &= *parts[i] <= LONGEST_NS;
     }
-    return query_end(q, err);
+    if (r.place < MOST_PLACES) {
+        r.address = call->places[r.place].address;
+        r.prefix = call->places[r.place].prefix;
+    }
+    if (sound)
+        call->fn(call->ctx, &r);
 }
 
-#define SECOND_COLUMNS \
-    "SELECT second, thread, phase, n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib, hist, rowid FROM rollup_second"
+#define REQUEST_COLUMNS \
+    "SELECT start_ns, queue_ns, resolve_ns, connect_ns, tls_ns, first_byte_ns, transfer_ns, cpu_ns, bytes, status, attempt, epoch, sample, flags, place, id FROM request "
+#define REQUESTS_WANTED "WHERE start_ns >= ?1 AND start_ns < ?2 AND id >= ?3 "
 
-pp_status pp_reader_each_second_after(struct pp_reader *r, int64_t *last_id, pp_second_fn *fn, void *ctx,
-                                      struct pp_err *err)
+static pp_status walk_requests(struct pp_reader *r, const struct pp_request_wanted *w,
+                               struct request_call *call, struct pp_err *err)
 {
-    struct query q = reader_query(r, SECOND_COLUMNS " WHERE rowid > ? ORDER BY rowid");
-    sqlite3_bind_int64(q.st, 1, *last_id);
-    return walk_seconds(&q, last_id, fn, ctx, err);
+    uint64_t to = w && w->to_ns && w->to_ns < INT64_MAX ? w->to_ns : INT64_MAX;
+    const struct pp_value wanted[] = {v_int(w && w->from_ns < to ? w->from_ns : 0), v_int(to),
+                                      v_int(w && w->from_id ? w->from_id : (uint64_t)INT64_MIN)};
+    if (w && w->by_start) {
+        struct query row = reader_query(r, REQUEST_COLUMNS "WHERE id = ?1"),
+                     order = reader_query_of(r,
+                                             "SELECT id FROM request " REQUESTS_WANTED
+                                             "ORDER BY start_ns, id",
+                                             wanted, 3);
+        return each_in_order(&order, &row, take_request, call, err);
+    }
+    struct query q = reader_query_of(r, REQUEST_COLUMNS REQUESTS_WANTED "ORDER BY id", wanted, 3);
+    while (query_row(&q))
+        take_request(call, &q);
+    return query_end(&q, err);
 }
 
-uint64_t pp_second_at_least(const struct pp_second_row *s, uint64_t ns)
+pp_status pp_reader_each_request(struct pp_reader *r, const struct pp_request_wanted *wanted,
+                                 pp_request_fn *fn, void *ctx, struct pp_err *err)
 {
-    const uint8_t *p = s->hist, *stop = p + s->hist_bytes;
-    uint64_t bucket = 0, low, high, n = 0;
-    uint32_t count;
-    while (p && p < stop && (p = pp_hist_blob_next(p, stop, &bucket, &count))) {
-        pp_hist_blob_range((uint32_t)bucket, &low, &high);
-        n += high >= ns ? count : 0;
+    pp_status status;
+    if (!reader_has_table(r, "request_place", &status, err) || status) /* a file from before these tables */
+        return status;
+    struct request_call call = {calloc(MOST_PLACES, sizeof(*call.places)), fn, ctx};
+    if (!call.places)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the places of requests");
+    struct query q = reader_query(r, "SELECT id, address, prefix FROM request_place");
+    while (query_row(&q)) {
+        struct place *p = col_num(&q, 0) < MOST_PLACES ? &call.places[col_num(&q, 0)] : NULL;
+        if (!p || p->address)
+            continue;
+        p->address = strndup(col_text(&q, 1), LONGEST_TEXT);
+        p->prefix = strndup(col_text(&q, 2), LONGEST_TEXT);
     }
-    return n;
+    status = query_end(&q, err);
+    if (!status)
+        status = walk_requests(r, wanted, &call, err);
+    for (size_t i = 0; i < MOST_PLACES; i++) {
+        free(call.places[i].address);
+        free(call.places[i].prefix);
+    }
+    free(call.places);
+    return status;
+}
+
+pp_status pp_reader_first_request(struct pp_reader *r, uint64_t *id, struct pp_err *err)
+{
+    pp_status status;
+    *id = 0;
+    if (!reader_has_table(r, "request", &status, err) || status)
+        return status;
+    struct query q = reader_query(r, "SELECT id FROM request ORDER BY id LIMIT 1");
+    if (query_row(&q))
+        *id = col_num(&q, 0);
+    return query_end(&q, err);
 }

@@ -34,19 +34,8 @@ void pp_rings_close(struct pp_rings *r)
     r->file = NULL;
 }
 
-static struct pp_session_file *read_session(int fd)
-{
-    struct pp_session_file *f = malloc(sizeof(*f));
-    if (f && pp_rings_read(fd, f, sizeof(*f), 0) == (ssize_t)sizeof(*f) &&
-        memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) == 0 && f->abi == PP_RING_ABI &&
-        f->file_bytes == sizeof(*f))
-        return f;
-    free(f);
-    return NULL;
-}
-
 /* A process that records without a collector, or the child it forked, holds a lock on this one. */
-static int process_there(const char *dir)
+static int is_recorded_into(const char *dir)
 {
     char name[PATH_MAX + 16];
     struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -81,10 +70,16 @@ enum pp_rings_found pp_rings_open(const char *path, struct pp_rings *r)
         return errno == ENOENT || errno == ENOTDIR ? PP_RINGS_ABSENT
                : ours                              ? PP_RINGS_UNREADABLE
                                                    : PP_RINGS_FOREIGN;
-    r->file = read_session(r->fd);
+    struct pp_session_file *f = r->file = malloc(sizeof(*f));
+    if (f && !(pp_rings_read(r->fd, f, sizeof(*f), 0) == (ssize_t)sizeof(*f) &&
+               memcmp(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)) == 0 && f->abi == PP_RING_ABI &&
+               f->file_bytes == sizeof(*f))) {
+        free(f);
+        r->file = NULL;
+    }
     int held = ours ? fcntl(r->fd, F_OFD_SETLK, &fl) != 0 && (errno == EAGAIN || errno == EACCES)
                     : fcntl(r->fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
-    if (held || process_there(r->dir))
+    if (held || is_recorded_into(r->dir))
         return PP_RINGS_LIVE;
     if (!ours)
         return PP_RINGS_FOREIGN;

@@ -1,6 +1,5 @@
-#include "collectors/store/schema_check.h"
-
 #include "collectors/store/db.h"
+
 #include "probe/base/err.h"
 
 #include <stdio.h>
@@ -59,43 +58,18 @@ static const struct {
 };
 enum { TABLES = sizeof(tables) / sizeof(*tables) };
 
-static int table_of(const char *name)
-{
-    for (int i = 0; name && i < TABLES; i++)
-        if (sqlite3_stricmp(name, tables[i].name) == 0)
-            return i;
-    return -1;
-}
-
 static const char *text(sqlite3_stmt *st, int column)
 {
     const char *t = (const char *)sqlite3_column_text(st, column);
     return t ? t : "";
 }
 
-static pp_status not_a_table(const char *path, const char *name, struct pp_err *err)
+static pp_status fail_not_a_table(const char *path, const char *name, struct pp_err *err)
 {
     return pp_fail(
         err, PP_E_CORRUPT,
         "%s is no recording as pipeprobe writes it: its %s is not an ordinary table; it was changed, and is not read",
         path, name);
-}
-
-static pp_status note_tables(sqlite3 *db, const char *path, int there[TABLES], struct pp_err *err)
-{
-    sqlite3_stmt *st = NULL;
-    pp_status status = PP_OK;
-    int code = sqlite3_prepare_v2(db, "SELECT name, type, rootpage FROM sqlite_master", -1, &st, NULL);
-    while (code == SQLITE_OK && !status && (code = sqlite3_step(st)) == SQLITE_ROW) {
-        int i = table_of(text(st, 0));
-        if (i >= 0 && (there[i]++ || strcmp(text(st, 1), "table") != 0 || sqlite3_column_int64(st, 2) <= 0))
-            status = not_a_table(path, tables[i].name, err);
-        code = SQLITE_OK;
-    }
-    if (!status && code != SQLITE_DONE)
-        status = pp_db_fail(db, err, "cannot read", path);
-    sqlite3_finalize(st);
-    return status;
 }
 
 static int is_word_of(const char *words, const char *word)
@@ -105,14 +79,6 @@ static int is_word_of(const char *words, const char *word)
         if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
             return 1;
     return 0;
-}
-
-static int count_words(const char *words)
-{
-    int n = *words != '\0';
-    for (; *words; words++)
-        n += *words == ' ';
-    return n;
 }
 
 /* No hidden or generated column among those of table i, and all that are read. */
@@ -127,13 +93,16 @@ static pp_status check_columns(sqlite3 *db, const char *path, int i, struct pp_e
     while (code == SQLITE_OK && !status && (code = sqlite3_step(st)) == SQLITE_ROW) {
         found += is_word_of(tables[i].columns, text(st, 1));
         if (sqlite3_column_int(st, 6) != 0)
-            status = not_a_table(path, tables[i].name, err);
+            status = fail_not_a_table(path, tables[i].name, err);
         code = SQLITE_OK;
     }
     if (!status && code != SQLITE_DONE)
         status = pp_db_fail(db, err, "cannot read", path);
     sqlite3_finalize(st);
-    if (!status && found != count_words(tables[i].columns))
+    int words = 1;
+    for (const char *at = tables[i].columns; *at; at++)
+        words += *at == ' ';
+    if (!status && found != words)
         status = pp_fail(err, PP_E_CORRUPT, "%s is damaged: its table %s lacks columns that a recording has",
                          path, tables[i].name);
     return status;
@@ -142,7 +111,21 @@ static pp_status check_columns(sqlite3 *db, const char *path, int i, struct pp_e
 pp_status pp_schema_check_read(sqlite3 *db, const char *path, struct pp_err *err)
 {
     int there[TABLES] = {0};
-    pp_status status = note_tables(db, path, there, err);
+    sqlite3_stmt *st = NULL;
+    pp_status status = PP_OK;
+    int code = sqlite3_prepare_v2(db, "SELECT name, type, rootpage FROM sqlite_master", -1, &st, NULL);
+    while (code == SQLITE_OK && !status && (code = sqlite3_step(st)) == SQLITE_ROW) {
+        int i = 0;
+        while (i < TABLES && sqlite3_stricmp(text(st, 0), tables[i].name) != 0)
+            i++;
+        if (i < TABLES &&
+            (there[i]++ || strcmp(text(st, 1), "table") != 0 || sqlite3_column_int64(st, 2) <= 0))
+            status = fail_not_a_table(path, tables[i].name, err);
+        code = SQLITE_OK;
+    }
+    if (!status && code != SQLITE_DONE)
+        status = pp_db_fail(db, err, "cannot read", path);
+    sqlite3_finalize(st);
     for (int i = 0; i < TABLES && !status; i++) {
         if (there[i])
             status = check_columns(db, path, i, err);

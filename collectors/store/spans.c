@@ -1,13 +1,15 @@
 /* Spans on their way into chunks: gathered per thread, summed up, merged where less detail is kept, left out
  * at --max-bytes. */
-#include "collectors/store/bind.h"
 #include "collectors/store/store.h"
 
 #include "probe/base/err.h"
+#include "probe/base/rng.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- detail ---- */
 
 static pp_status lower_detail(struct pp_store *s, enum pp_detail detail, const char *why)
 {
@@ -41,9 +43,75 @@ enum pp_detail pp_store_detail(const struct pp_store *s)
     return detail;
 }
 
+#define SLOTS 512u /* a power of two; at most half full, then merging starts afresh: parts add up */
+
+/* Whether the span goes into one of its group. */
+static int is_merged(enum pp_detail detail, pp_lane lane, const struct pp_span *s)
+{
+    int of_one_sample = s->batch != PP_NO_BATCH && s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT);
+    if (s->phase == PP_PHASE_COUNTER || (s->flags & (PP_SPAN_ERROR | PP_SPAN_RETRY | PP_SPAN_UNFINISHED)))
+        return 0;
+    return of_one_sample || (detail == PP_DETAIL_ROLLUP && lane != PP_LANE_TRAINER);
+}
+
+static int same_group(const struct pp_span *a, const struct pp_span *b)
+{
+    return a->batch == b->batch && a->epoch == b->epoch && a->name == b->name && a->phase == b->phase &&
+           a->flags == b->flags;
+}
+
+static void add_span(struct pp_span *to, const struct pp_span *s)
+{
+    uint64_t kib = (uint64_t)to->cache_hit_kib + s->cache_hit_kib;
+    to->dur_ns += s->dur_ns;
+    to->sample += s->sample;
+    to->bytes += s->bytes;
+    to->cpu_ns += s->cpu_ns;
+    to->run_delay_ns += s->run_delay_ns;
+    to->cache_hit_kib = kib > UINT32_MAX ? UINT32_MAX : (uint32_t)kib;
+}
+
+size_t pp_detail_merge(enum pp_detail detail, pp_lane lane, struct pp_span *spans, size_t n)
+{
+    uint32_t slot[SLOTS] = {0}; /* 1 + index of a group's span; 0: free */
+    size_t kept = 0, groups = 0;
+    if (detail == PP_DETAIL_SAMPLE)
+        return n;
+    for (size_t i = 0; i < n; i++) {
+        struct pp_span first = spans[i]; /* of its group */
+        if (!is_merged(detail, lane, &first)) {
+            spans[kept++] = first;
+            continue;
+        }
+        if (!(first.flags & PP_SPAN_COUNT))
+            first.sample = first.sample != PP_NO_SAMPLE;
+        first.flags |= PP_SPAN_COUNT;
+        if (detail == PP_DETAIL_ROLLUP)
+            first.batch = PP_NO_BATCH;
+        uint32_t h = (uint32_t)pp_mix64((uint64_t)first.batch << 32 ^ (uint64_t)first.name << 16 ^
+                                        (uint64_t)first.phase << 8 ^ first.flags) &
+                     (SLOTS - 1);
+        while (slot[h] && !same_group(&spans[slot[h] - 1], &first))
+            h = (h + 1) & (SLOTS - 1);
+        if (slot[h]) {
+            add_span(&spans[slot[h] - 1], &first);
+            continue;
+        }
+        if (++groups > SLOTS / 2) {
+            memset(slot, 0, sizeof(slot));
+            groups = 1;
+        }
+        spans[kept++] = first;
+        slot[h] = (uint32_t)kept;
+    }
+    return kept;
+}
+
+/* ---- chunks ---- */
+
 static size_t spans_of(const struct pp_store_pending *p)
 {
-    return p->n + (p->chunk ? pp_chunk_builder_spans(p->chunk) : 0);
+    return p->n + (p->chunk ? pp_chunk_builder_extent(p->chunk)->spans : 0);
 }
 
 static pp_status no_memory(struct pp_store *s)
@@ -69,31 +137,24 @@ static pp_status add_to_chunk(struct pp_store *s, uint32_t thread)
 static pp_status insert_chunk(struct pp_store *s, uint32_t thread, int compress)
 {
     struct pp_store_pending *p = &s->pending[thread];
-    uint64_t next_seq = p->seq + spans_of(p);
+    uint64_t seq = p->seq, next_seq = seq + spans_of(p);
     size_t size;
     pp_status status = add_to_chunk(s, thread);
     if (status)
         return status;
-    size_t n = pp_chunk_builder_spans(p->chunk);
-    uint64_t first_start_ns = pp_chunk_builder_first_start_ns(p->chunk),
-             last_end_ns = pp_chunk_builder_last_end_ns(p->chunk);
+    struct pp_chunk_extent e = *pp_chunk_builder_extent(p->chunk);
+    size_t n = e.spans;
     const uint8_t *body = pp_chunk_builder_end(p->chunk, s->codec, compress, &size);
     if (!body)
         return no_memory(s);
-    sqlite3_stmt *st = s->st[ST_CHUNK];
-    pp_bind_uint(st, 1, thread);
-    pp_bind_uint(st, 2, p->seq);
-    pp_bind_uint(st, 3, n);
-    pp_bind_uint(st, 4, first_start_ns);
-    pp_bind_uint(st, 5, last_end_ns);
-    pp_bind_uint(st, 6, pp_chunk_checksum(thread, p->seq, n, body, size));
-    sqlite3_bind_blob64(st, 7, body, size, SQLITE_STATIC);
-    pp_bind_unless(st, 8, next_seq, p->seq + n);
     s->cost.spans += n;
     s->cost.chunks++;
     s->cost.chunk_bytes += size;
     p->seq = next_seq;
-    return pp_store_step(s, ST_CHUNK, "cannot write spans to");
+    return pp_store_put_row(s, ST_CHUNK,
+                            PP_ROW(v_int(thread), v_int(seq), v_int(n), v_int(e.first_start_ns),
+                                   v_int(e.last_end_ns), v_int(pp_chunk_checksum(thread, seq, n, body, size)),
+                                   v_blob(body, size), v_unless(next_seq, seq + n)));
 }
 
 /* The size is that of the last commit: spans of one transaction are left out together, from chunks and from
@@ -103,28 +164,22 @@ static int at_max_bytes(const struct pp_store *s)
     return s->max_bytes && s->file_bytes >= s->max_bytes;
 }
 
-/* Said at once, for a run that is killed; how many is said at the end. */
-static pp_status leave_out(struct pp_store *s, struct pp_store_pending *p)
+static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
 {
+    struct pp_store_pending *p = &s->pending[thread];
+    pp_status status = pp_store_begin(s);
+    if (status || !at_max_bytes(s))
+        return status ? status : insert_chunk(s, thread, compress);
+    /* Said at once, for a run that is killed; how many is said at the end. */
+    if (!s->over_bytes)
+        status = pp_store_put_loss(s, "detail", 0,
+                                   "later spans are left out: the file reached its --max-bytes");
     size_t n = spans_of(p);
-    pp_status status = s->over_bytes
-                           ? PP_OK
-                           : pp_store_put_loss(s, "detail", 0,
-                                               "later spans are left out: the file reached its --max-bytes");
     s->over_bytes += n;
     p->seq += n;
     p->n = 0;
     p->shape = (struct pp_chunk_shape){.gaps = 0};
     pp_chunk_builder_drop(p->chunk);
-    return status;
-}
-
-static pp_status write_chunk(struct pp_store *s, uint32_t thread, int compress)
-{
-    struct pp_store_pending *p = &s->pending[thread];
-    pp_status status = pp_store_begin(s);
-    if (!status)
-        status = at_max_bytes(s) ? leave_out(s, p) : insert_chunk(s, thread, compress);
     return status;
 }
 
@@ -153,9 +208,14 @@ pp_status pp_store_mind_size(struct pp_store *s)
     return s->file_bytes >= s->max_bytes / 2 ? lower_detail(s, PP_DETAIL_BATCH, why) : PP_OK;
 }
 
-/* With less detail as much as is merged at a time, by and by. */
-static int grow(struct pp_store_pending *p)
+/* ---- appending ---- */
+
+/* Room for at least one more span of the thread; with less detail as much as is merged at a time, by and by.
+ */
+static int make_room(struct pp_store_pending *p)
 {
+    if (p->n < p->cap)
+        return 1;
     size_t cap = p->cap ? p->cap * 2 : PP_CHUNK_BLOCK;
     struct pp_span *q = realloc(p->spans, cap * sizeof(*q));
     if (!q)
@@ -165,30 +225,8 @@ static int grow(struct pp_store_pending *p)
     return p->chunk || (p->chunk = pp_chunk_builder_new());
 }
 
-/* Room for at least one more span of the thread. */
-static pp_status make_room(struct pp_store *s, struct pp_store_pending *p)
-{
-    pp_status status = pp_store_usable(s);
-    if (!status && p->n == p->cap && !grow(p))
-        status = no_memory(s);
-    return status;
-}
-
-/* A block is complete, or as much as is merged at a time. */
-static pp_status put_full(struct pp_store *s, uint32_t thread)
-{
-    struct pp_store_pending *p = &s->pending[thread];
-    if (s->detail == PP_DETAIL_SAMPLE) {
-        pp_status status = add_to_chunk(s, thread);
-        if (status || pp_chunk_builder_spans(p->chunk) < PP_STORE_CHUNK_SPANS)
-            return status;
-    }
-    p->hurried = 1;
-    return write_chunk(s, thread, 0);
-}
-
 /* Sums up the n spans behind the pending ones, which they then are. */
-static pp_status take(struct pp_store *s, uint32_t thread, size_t n)
+static pp_status add_pending(struct pp_store *s, uint32_t thread, size_t n)
 {
     struct pp_store_pending *p = &s->pending[thread];
     pp_status status = pp_store_begin(s);
@@ -198,9 +236,16 @@ static pp_status take(struct pp_store *s, uint32_t thread, size_t n)
     if (!at_max_bytes(s) && pp_rollup_add(s->rollup, thread, p->spans + p->n, n, &p->shape) != SQLITE_OK)
         return pp_store_fail(s, "cannot write roll-ups to");
     p->n += n;
-    return p->n == (s->detail == PP_DETAIL_SAMPLE ? PP_CHUNK_BLOCK : PP_STORE_MERGED_SPANS)
-               ? put_full(s, thread)
-               : PP_OK;
+    /* A block is complete, or as much as is merged at a time. */
+    if (s->detail == PP_DETAIL_SAMPLE) {
+        status = p->n == PP_CHUNK_BLOCK ? add_to_chunk(s, thread) : PP_OK;
+        if (status || p->n || pp_chunk_builder_extent(p->chunk)->spans < PP_STORE_CHUNK_SPANS)
+            return status;
+    } else if (p->n < PP_STORE_MERGED_SPANS) {
+        return PP_OK;
+    }
+    p->hurried = 1;
+    return write_chunk(s, thread, 0);
 }
 
 /* In blocks, which stay in the first-level cache while they are converted, looked at, summed up and encoded.
@@ -210,19 +255,20 @@ pp_status pp_store_append_from(struct pp_store *s, uint32_t thread, pp_span_sour
 {
     if (thread >= PP_THREADS_MAX)
         return PP_E_USAGE;
-    pthread_mutex_lock(&s->lock);
+    pp_status status = pp_store_enter(s);
     struct pp_store_pending *p = &s->pending[thread];
-    pp_status status = PP_OK;
     size_t n = 1, room = 1;
     s->threads = thread < s->threads ? s->threads : thread + 1;
-    while (n == room && !(status = make_room(s, p))) {
+    while (!status && n == room) {
+        if (!make_room(p)) {
+            status = no_memory(s);
+            break;
+        }
         room = p->cap - p->n < PP_CHUNK_BLOCK ? p->cap - p->n : PP_CHUNK_BLOCK;
         n = source(ctx, p->spans + p->n, room);
         *appended += n;
         if (n)
-            status = take(s, thread, n);
-        if (status)
-            break;
+            status = add_pending(s, thread, n);
     }
     return pp_store_leave(s, status);
 }

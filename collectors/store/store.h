@@ -1,16 +1,19 @@
 /* store/store.h: the writer's insides. Private to collectors/store.
  *
- *   create.c makes the file -> spans.c chunks, facts.c and rare_rows.c rows, in a transaction that writer.c
- *   begins and commits -> finish.c one ordinary file
- *   recover.c does all of it for what a killed run left, which rings.c finds */
+ *     create.c    makes the file
+ *     spans.c     spans of a thread into chunks, with less detail where that is wanted
+ *     rows.c      everything else, a row each
+ *     writer.c    the lock, the transaction that both write in, its commit; the place of the file
+ *     finish.c    one ordinary file
+ *     recover.c   all of it for what a killed run left, which rings.c finds */
 #ifndef PP_STORE_STORE_H
 #define PP_STORE_STORE_H
 
 #include "collectors/store/checkpoint.h"
 #include "collectors/store/chunk.h"
 #include "collectors/store/db.h"
-#include "collectors/store/detail.h"
 #include "collectors/store/rollup.h"
+#include "collectors/store/row.h"
 #include "collectors/store/writer.h"
 
 #include <pipeprobe/ring.h>
@@ -22,7 +25,6 @@
 #define PP_STORE_MANY_SPANS 4096u   /* a chunk of as many is not compressed */
 #define PP_STORE_ERROR_ROWS 100000u
 #define PP_STORE_ERROR_KINDS 32u
-#define PP_STORE_RARE_STATEMENTS 7
 #define PP_STORE_REQUESTS 262144u    /* rows kept, about 20 MB */
 #define PP_STORE_OPEN_PHASES 262144u /* rows kept: nine hours of eight threads, about 30 MB */
 #define PP_STORE_LOG_FILES 2
@@ -44,6 +46,14 @@ enum pp_store_statement {
     ST_QUEUE,
     ST_COUNTER,
     ST_LOSS,
+    ST_ALWAYS, /* in every file; those below in newer ones */
+    ST_GPU = ST_ALWAYS,
+    ST_GPU_BATCH,
+    ST_GPU_CLOCK,
+    ST_OPEN_PHASE,
+    ST_ORDER,
+    ST_REQUEST,
+    ST_REQUEST_PLACE,
     ST_COUNT
 };
 
@@ -69,7 +79,7 @@ struct pp_store {
     pthread_mutex_t lock;
     sqlite3 *db; /* NULL once finished or closed */
     char *path;
-    int claim;   /* claim.h; -1: none */
+    int claim;   /* the lock on its name; -1: none */
     int discard; /* nothing is to be left of it */
     uint64_t max_rows, max_bytes, file_bytes,
         over_bytes; /* file_bytes: at the last commit; over_bytes: spans left out because of max_bytes */
@@ -88,44 +98,70 @@ struct pp_store {
     int index_cut;                          /* FILE-shm was truncated by another program */
     uint64_t log_inode[PP_STORE_LOG_FILES]; /* of the files of the write-ahead log that we made; 0: none */
     int failed;                             /* __atomic: a commit did */
-    struct pp_err failure; /* code != PP_OK: the first failure; nothing is written after it */
-    sqlite3_stmt *rare[PP_STORE_RARE_STATEMENTS]; /* rare_rows.c's, prepared when first used */
-    uint64_t open_phases;                         /* rows it has written */
-    uint64_t requests, requests_first;            /* rows it has written, and those that are gone */
-    uint64_t order_bytes;                         /* of lists it has written */
+    struct pp_err failure;             /* code != PP_OK: the first failure; nothing is written after it */
+    uint64_t open_phases;              /* rows it has written */
+    uint64_t requests, requests_first; /* rows it has written, and those that are gone */
+    uint64_t order_bytes;              /* of lists it has written */
     struct pp_checkpoint
         *checkpoint; /* while there is a log; NULL: none, or SQLite sees to it in the commit */
     struct pp_store_cost cost;
 };
 
+/* ---- create.c ---- */
+
 /* Opens the file of an earlier run to append to it. */
 pp_status pp_store_resume(const char *path, struct pp_store **out, struct pp_err *err);
+/* Removes a recording that has just been made and gives the lock on its name back; lock may be -1. */
+void pp_store_unclaim(const char *path, int lock);
+
+/* ---- writer.c ---- */
 
 /* Takes the lock; what to answer before anything else: the store writes nothing after its first failure or
  * its end. */
 pp_status pp_store_enter(struct pp_store *s);
 pp_status pp_store_leave(struct pp_store *s, pp_status status); /* gives the lock back; returns status */
 
-/* With the lock held: */
+/* This and all below with the lock held: */
 pp_status pp_store_usable(const struct pp_store *s);           /* as pp_store_enter answers */
 pp_status pp_store_fail(struct pp_store *s, const char *what); /* keeps the first failure and rolls back */
 pp_status pp_store_begin(struct pp_store *s);                  /* a transaction is open afterwards */
-pp_status pp_store_step(struct pp_store *s, enum pp_store_statement st,
-                        const char *what);         /* runs a bound statement in the transaction */
-pp_status pp_store_flush(struct pp_store *s);      /* pending spans into chunks, then COMMIT */
+pp_status pp_store_flush(struct pp_store *s);                  /* pending spans into chunks, then COMMIT */
+/* Remembers which log is ours; fails once the file has gone from its name. */
+void pp_store_note_place(struct pp_store *s);
+pp_status pp_store_check_place(struct pp_store *s);
+void pp_store_end_checkpoints(struct pp_store *s); /* this is the only connection again */
+void pp_store_release_db(struct pp_store *s);      /* finalises statements, closes the database */
+
+/* ---- rows.c ---- */
+
+int pp_store_prepare(struct pp_store *s, enum pp_store_statement which); /* an SQLite code */
+/* Runs the statement with these values in the transaction, which it begins where there is none. */
+pp_status pp_store_put_row(struct pp_store *s, enum pp_store_statement which, const struct pp_value *v,
+                           int n);
+pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
+void pp_store_put_meta(struct pp_store *s, const char *section, const char *key, double value);
+
+/* ---- spans.c ---- */
+
 pp_status pp_store_cut_chunks(struct pp_store *s); /* what waits for a chunk gets one */
 /* Looks at the size and lowers the detail. Once per commit: what is appended in between is at most what the
  * rings hold. */
 pp_status pp_store_mind_size(struct pp_store *s);
-pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
-void pp_store_put_meta(struct pp_store *s, const char *section, const char *key, double value);
-/* place.c: remembers which log is ours; fails once the file has gone from its name; removes our log then,
- * after the database was closed. */
-void pp_store_note_place(struct pp_store *s);
-pp_status pp_store_check_place(struct pp_store *s);
-void pp_store_clear_place(const struct pp_store *s);
-void pp_store_end_checkpoints(struct pp_store *s); /* this is the only connection again */
-void pp_store_free_spans(struct pp_store *s);      /* with what is pending, if the store has failed */
-void pp_store_release_db(struct pp_store *s);      /* finalises statements, closes the database */
+void pp_store_free_spans(struct pp_store *s); /* with what is pending, if the store has failed */
+
+/* How much of what happened is kept as spans. Roll-ups are always made from every span; what is merged is
+ * what goes into chunks:
+ *
+ *     sample  every span
+ *     batch   what a thread did to single samples of a batch becomes one span per batch and phase
+ *     rollup  what a thread other than a trainer did becomes one span per phase and chunk (some thousand
+ *             spans, a second at most)
+ *
+ * A merged span starts where the first one did, lasts as long as all together (dur_ns is a sum, so is cpu_ns,
+ * bytes, ...), and counts them in sample with PP_SPAN_COUNT. Errors, retries, unfinished spans and counters
+ * are never merged.
+ *
+ * Merges in place the n spans of one thread; returns how many are left, 1 at least. No lock is needed. */
+size_t pp_detail_merge(enum pp_detail detail, pp_lane lane, struct pp_span *spans, size_t n);
 
 #endif

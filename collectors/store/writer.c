@@ -1,9 +1,14 @@
-/* A store's life after its making: the lock, the first failure, a transaction and a statement in it; what was
- * appended becomes a commit, and in the end all of it is released. */
-#include "collectors/store/claim.h"
+/* A store's life after its making: the lock, the first failure, a transaction; what was appended becomes a
+ * commit, and in the end all of it is released. */
 #include "collectors/store/store.h"
+#include "collectors/store/vfs.h"
 
+#include "probe/base/err.h"
+
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 pp_status pp_store_fail(struct pp_store *s, const char *what)
@@ -44,15 +49,59 @@ pp_status pp_store_begin(struct pp_store *s)
     return PP_OK;
 }
 
-pp_status pp_store_step(struct pp_store *s, enum pp_store_statement st, const char *what)
+/* ---- the place of the file ----
+ *
+ * After a deletion, a move or a replacement the recorder would write into a file without a name, with its log
+ * beside another file: SQLite would take the log's pages for that file's. */
+
+static const char *const log_suffix[PP_STORE_LOG_FILES] = {"-wal", "-shm"};
+
+static uint64_t inode_of(const char *path, const char *suffix, char *name, size_t size)
 {
-    pp_status status = pp_store_begin(s);
-    if (!status && sqlite3_step(s->st[st]) != SQLITE_DONE)
-        status = pp_store_fail(s, what);
-    sqlite3_reset(s->st[st]);
-    sqlite3_clear_bindings(s->st[st]);
-    return status;
+    struct stat st;
+    snprintf(name, size, "%s%s", path, suffix);
+    return lstat(name, &st) == 0 ? st.st_ino : 0;
 }
+
+void pp_store_note_place(struct pp_store *s)
+{
+    char name[PATH_MAX + 8];
+    for (int i = 0; i < PP_STORE_LOG_FILES; i++)
+        s->log_inode[i] = inode_of(s->path, log_suffix[i], name, sizeof(name));
+}
+
+pp_status pp_store_check_place(struct pp_store *s)
+{
+    int moved = 0;
+    if (s->failure.code)
+        return s->failure.code;
+    if (pp_index_was_cut(s->db)) {
+        /* What SQLite would find by an index that was cut is not what the log holds: nothing is committed,
+         * and the log is not taken in, neither here nor when the file is closed. */
+        sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        sqlite3_wal_autocheckpoint(s->db, 0);
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+        s->in_transaction = 0;
+        s->index_cut = 1;
+        return pp_fail(
+            &s->failure, PP_E_IO,
+            "another program truncated %s-shm during the recording; what was committed before is in the file and its log, and is read by any command. Record again to a path that nothing else writes",
+            s->path);
+    }
+    if (sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || !moved)
+        return PP_OK;
+    s->lost = 1;
+    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    s->in_transaction = 0;
+    /* One that was moved is whole up to the last commit. */
+    sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    return pp_fail(
+        &s->failure, PP_E_IO,
+        "%s was deleted, moved or replaced during the recording; the moved file holds what was recorded. Record again to a path that nothing else writes",
+        s->path);
+}
+
+/* ---- commits ---- */
 
 pp_status pp_store_flush(struct pp_store *s)
 {
@@ -107,6 +156,8 @@ void pp_store_cost(const struct pp_store *s, struct pp_store_cost *out)
     pthread_mutex_unlock(lock);
 }
 
+/* ---- the end ---- */
+
 void pp_store_end_checkpoints(struct pp_store *s)
 {
     if (!s->checkpoint)
@@ -125,13 +176,13 @@ void pp_store_release_db(struct pp_store *s)
         sqlite3_finalize(s->st[i]);
         s->st[i] = NULL;
     }
-    for (int i = 0; i < PP_STORE_RARE_STATEMENTS; i++) {
-        sqlite3_finalize(s->rare[i]);
-        s->rare[i] = NULL;
-    }
     sqlite3_close(s->db);
     s->db = NULL;
-    pp_store_clear_place(s);
+    /* Of a file that was lost our log is worth nothing, as far as it is still ours. */
+    char name[PATH_MAX + 8];
+    for (int i = 0; s->lost && i < PP_STORE_LOG_FILES; i++)
+        if (s->log_inode[i] && inode_of(s->path, log_suffix[i], name, sizeof(name)) == s->log_inode[i])
+            unlink(name);
 }
 
 void pp_store_close(struct pp_store *s)

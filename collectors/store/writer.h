@@ -9,8 +9,7 @@
 #ifndef PP_STORE_WRITER_H
 #define PP_STORE_WRITER_H
 
-#include "collectors/store/order.h"
-#include "collectors/store/request.h"
+#include "collectors/store/rows.h"
 
 #include <pipeprobe/phase.h>
 #include <pipeprobe/ring.h>

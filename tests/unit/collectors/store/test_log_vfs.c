@@ -2,7 +2,7 @@
  * what it has not is not. */
 #include "tests/support/store_dir.h"
 
-#include "collectors/store/log_vfs.h"
+#include "collectors/store/vfs.h"
 
 #include "probe/base/rng.h"
 

@@ -2,7 +2,7 @@
 #include "tests/support/store_dir.h"
 
 #include "collectors/record/drain.h"
-#include "collectors/store/detail.h"
+#include "collectors/store/store.h"
 #include "collectors/store/reader.h"
 
 #include "probe/base/rng.h"

@@ -1,0 +1,134 @@
+/* The spans, chunk by chunk, and their roll-up by second. */
+#include "collectors/store/hist_blob.h"
+#include "collectors/store/reader_impl.h"
+
+#include "collectors/store/chunk.h"
+
+/* Opens the chunk in the current row; 0 when its checksum or its format does not hold. */
+static int open_chunk(struct query *q, unsigned columns)
+{
+    const uint8_t *body = sqlite3_column_blob(q->st, 5);
+    size_t size = (size_t)sqlite3_column_bytes(q->st, 5);
+    uint64_t stated = col_num(q, 3);
+    query_fetched(q, 5);
+    if (!body || !pp_thread_id_is_sound(col_num(q, 1)) ||
+        pp_chunk_checksum((uint32_t)col_num(q, 1), col_num(q, 2), stated, body, size) != col_num(q, 4))
+        return 0;
+    return stated && pp_chunk_open(q->r->codec, body, size,
+                                   columns ? columns | PP_COLUMNS_TIMES : PP_COLUMNS_ALL) == stated;
+}
+
+/* Hands on the stretches of sound spans (the checksum holds for bytes that were made wrong too); *unsound:
+ * there were others. Returns what fn does. */
+static int hand_on_sound(pp_spans_fn *fn, void *ctx, uint32_t thread, const struct pp_span *spans, size_t n,
+                         int *unsound)
+{
+    for (size_t i = 0, from = 0; i <= n; i++) {
+        if (i < n && pp_span_is_sound(&spans[i]))
+            continue;
+        *unsound |= i < n;
+        if (i > from && fn(ctx, thread, spans + from, i - from))
+            return 1;
+        from = i + 1;
+    }
+    return 0;
+}
+
+#define COLUMNS "SELECT id, thread, seq0, n, checksum, body FROM chunk "
+#define OF_THREAD "WHERE (?1 IS NULL OR thread = ?1) "
+/* By the index alone: bodies need no sorting. */
+#define OF_TIME "AND id IN (SELECT id FROM chunk WHERE last_end_ns >= ?2 AND first_start_ns <= ?3) "
+
+pp_status pp_reader_each_chunk_of(struct pp_reader *r, const struct pp_wanted *wanted, pp_spans_fn *fn,
+                                  void *ctx, uint64_t *bad_chunks, struct pp_err *err)
+{
+    static const struct pp_wanted everything = {.columns = PP_COLUMNS_ALL};
+    const struct pp_wanted *w = wanted ? wanted : &everything;
+    uint64_t bad = 0, to_ns = w->to_ns > INT64_MAX ? INT64_MAX : w->to_ns;
+    int stop = 0;
+    const struct pp_value of[] = {v_if(w->thread != NULL, w->thread ? *w->thread : 0), v_int(w->from_ns),
+                                  v_int(to_ns)};
+    struct query q = w->to_ns ? reader_query_of(r, COLUMNS OF_THREAD OF_TIME "ORDER BY id", of, 3)
+                              : reader_query_of(r, COLUMNS OF_THREAD "ORDER BY id", of, 1);
+    while (!stop && query_row(&q)) {
+        const struct pp_span *spans;
+        size_t n;
+        int opened = open_chunk(&q, w->columns), unsound = 0;
+        while (opened && !stop && (spans = pp_chunk_next(r->codec, &n))) {
+            stop = hand_on_sound(fn, ctx, (uint32_t)col_num(&q, 1), spans, n, &unsound);
+            r->cost.spans += n;
+        }
+        bad += !opened || unsound;
+        if (r->cost.spans > r->most.spans)
+            q.code = SQLITE_INTERRUPT;
+    }
+    if (bad_chunks)
+        *bad_chunks = bad;
+    return query_end(&q, err);
+}
+
+pp_status pp_reader_each_chunk(struct pp_reader *r, pp_spans_fn *fn, void *ctx, uint64_t *bad_chunks,
+                               struct pp_err *err)
+{
+    return pp_reader_each_chunk_of(r, NULL, fn, ctx, bad_chunks, err);
+}
+
+pp_status pp_reader_each_chunk_end_after(struct pp_reader *r, int64_t *last_id, pp_chunk_end_fn *fn,
+                                         void *ctx, struct pp_err *err)
+{
+    struct query q = reader_query_of(
+        r, "SELECT id, thread, first_start_ns, last_end_ns FROM chunk WHERE id > ? ORDER BY id",
+        PP_ROW(v_int((uint64_t)*last_id)));
+    while (query_row(&q)) {
+        *last_id = (int64_t)col_num(&q, 0);
+        if (pp_thread_id_is_sound(col_num(&q, 1)) && col_num(&q, 2) <= col_num(&q, 3))
+            fn(ctx, (uint32_t)col_num(&q, 1), col_num(&q, 2), col_num(&q, 3));
+    }
+    return query_end(&q, err);
+}
+
+#define SECONDS_MAX ((uint64_t)INT64_MAX / 1000000000u)
+
+pp_status pp_reader_each_second_after(struct pp_reader *r, int64_t *last_id, pp_second_fn *fn, void *ctx,
+                                      struct pp_err *err)
+{
+    struct query q = reader_query_of(
+        r,
+        "SELECT second, thread, phase, n, total_ns, max_ns, cpu_ns, run_delay_ns, bytes, cache_hit_kib, hist, rowid FROM rollup_second"
+        " WHERE rowid > ? ORDER BY rowid",
+        PP_ROW(v_int((uint64_t)*last_id)));
+    while (query_row(&q)) {
+        struct pp_second_row s = {
+            .second = col_num(&q, 0),
+            .thread = (uint32_t)col_num(&q, 1),
+            .phase = (unsigned)col_num(&q, 2),
+            .n = col_num(&q, 3),
+            .total_ns = col_num(&q, 4),
+            .max_ns = col_num(&q, 5),
+            .cpu_ns = col_num(&q, 6),
+            .run_delay_ns = col_num(&q, 7),
+            .bytes = col_num(&q, 8),
+            .cache_hit_kib = col_num(&q, 9),
+            .hist = sqlite3_column_blob(q.st, 10),
+            .hist_bytes = (size_t)sqlite3_column_bytes(q.st, 10),
+        };
+        *last_id = (int64_t)col_num(&q, 11);
+        query_fetched(&q, 10);
+        if (s.second <= SECONDS_MAX && pp_thread_id_is_sound(col_num(&q, 1)) &&
+            col_num(&q, 2) < PP_PHASE_COUNT && pp_phase_info(s.phase))
+            fn(ctx, &s);
+    }
+    return query_end(&q, err);
+}
+
+uint64_t pp_second_at_least(const struct pp_second_row *s, uint64_t ns)
+{
+    const uint8_t *p = s->hist, *stop = p + s->hist_bytes;
+    uint64_t bucket = 0, low, high, n = 0;
+    uint32_t count;
+    while (p && p < stop && (p = pp_hist_blob_next(p, stop, &bucket, &count))) {
+        pp_hist_blob_range((uint32_t)bucket, &low, &high);
+        n += high >= ns ? count : 0;
+    }
+    return n;
+}
