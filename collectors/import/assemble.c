@@ -42,11 +42,6 @@ int pp_import_by_start(const void *a, const void *b)
     return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns); /* the longer first: it holds the other */
 }
 
-static uint64_t end_of(const struct pp_span *s)
-{
-    return s->start_ns + s->dur_ns;
-}
-
 /* The most steps; of equals the one that waits more, then the first. Without steps, the most waits. */
 static uint32_t choose_trainer(const struct pp_imported *im)
 {
@@ -62,29 +57,7 @@ static uint32_t choose_trainer(const struct pp_imported *im)
     return best;
 }
 
-/* A range of the program's own that says "wait" counts where nothing better does. */
-static void take_annotated(struct pp_imported *im)
-{
-    for (size_t i = 0; i < im->n_spans; i++) {
-        struct import_span *s = &im->spans[i];
-        if (s->role != PP_ROLE_MAYBE_WAIT || (im->trainer != PP_IMPORT_NO_THREAD && s->thread != im->trainer))
-            continue;
-        s->s.phase = PP_PHASE_DATA_WAIT;
-        im->threads[s->thread].waits++;
-        im->facts.waits = PP_WAITS_ANNOTATED;
-    }
-}
-
-/* What the trainer reads or transforms itself (num_workers=0) stays a range of its: the wait holds it. */
-static void keep_as_range(const struct pp_imported *im, struct import_span *s)
-{
-    if (!(im->facts.calls || im->facts.stages) || pp_phase_info(s->s.phase)->lane != PP_LANE_WORKER)
-        return;
-    s->s.phase = PP_PHASE_USER;
-    s->role = PP_ROLE_OWN_WORK;
-}
-
-/* How much of that is done while it waits for data. */
+/* How much of what the trainer reads or transforms itself is done while it waits for data. */
 static void count_own_work(struct pp_imported *im, const struct parts *p)
 {
     for (size_t i = 0; i < im->n_spans; i++) {
@@ -98,12 +71,13 @@ static void count_own_work(struct pp_imported *im, const struct parts *p)
                 high = middle;
         }
         const struct pp_span *w = low ? &p->holes[low - 1] : NULL;
-        im->facts.trainer_calls += w && w->phase == PP_PHASE_DATA_WAIT && end_of(s) <= end_of(w);
+        im->facts.trainer_calls += w && w->phase == PP_PHASE_DATA_WAIT &&
+                                   import_end_of(s) <= import_end_of(w);
     }
 }
 
 /* Moves the trainer's steps and holes out of the spans; the others stay. */
-static int split(struct pp_imported *im, struct parts *p)
+static int split_trainer(struct pp_imported *im, struct parts *p)
 {
     size_t kept = 0, n = im->threads[im->trainer].spans + 1;
     p->steps = malloc(n * sizeof(*p->steps));
@@ -119,8 +93,12 @@ static int split(struct pp_imported *im, struct parts *p)
         } else {
             if (s->s.phase == PP_PHASE_COLLECTIVE && s->thread == im->trainer)
                 s->s.phase = PP_PHASE_USER; /* its launch; how long it takes is seen elsewhere */
-            if (s->thread == im->trainer)
-                keep_as_range(im, s);
+            /* What it reads or transforms itself (num_workers=0) stays a range of its: the wait holds it. */
+            if (s->thread == im->trainer && (im->facts.calls || im->facts.stages) &&
+                pp_phase_info(s->s.phase)->lane == PP_LANE_WORKER) {
+                s->s.phase = PP_PHASE_USER;
+                s->role = PP_ROLE_OWN_WORK;
+            }
             im->spans[kept++] = *s;
         }
     }
@@ -136,11 +114,11 @@ static size_t flatten(struct pp_imported *im, struct pp_span *a, size_t n)
     qsort(a, n, sizeof(*a), pp_import_by_start);
     for (size_t i = 0; i < n; i++) {
         struct pp_span *last = kept ? &a[kept - 1] : NULL;
-        if (last && end_of(&a[i]) <= end_of(last)) {
+        if (last && import_end_of(&a[i]) <= import_end_of(last)) {
             im->facts.twins += a[i].start_ns == last->start_ns && a[i].dur_ns == last->dur_ns;
             continue;
         }
-        if (last && a[i].start_ns < end_of(last))
+        if (last && a[i].start_ns < import_end_of(last))
             last->dur_ns = a[i].start_ns - last->start_ns;
         a[kept++] = a[i];
     }
@@ -155,19 +133,19 @@ static void steps_between_waits(struct parts *p)
         const struct pp_span *w = &p->holes[i];
         if (w->phase != PP_PHASE_DATA_WAIT)
             continue;
-        if (before && w->start_ns > end_of(before)) {
+        if (before && w->start_ns > import_end_of(before)) {
             struct pp_span *s = &p->steps[p->n_steps++];
             *s = *before;
             s->phase = PP_PHASE_STEP;
             s->name = 0;
-            s->start_ns = end_of(before);
+            s->start_ns = import_end_of(before);
             s->dur_ns = w->start_ns - s->start_ns;
         }
         before = w;
     }
 }
 
-static void put(struct made *m, const struct pp_span *like, unsigned phase, uint64_t from, uint64_t to)
+static void put_part(struct made *m, const struct pp_span *like, unsigned phase, uint64_t from, uint64_t to)
 {
     struct pp_imported *im = m->im;
     if (to <= from || !pp_import_room(im, &im->spans, im->n_spans, &im->spans_room, sizeof(*im->spans)))
@@ -197,16 +175,6 @@ static int put_before(struct made *m, const struct pp_span *step, const struct p
     return 1;
 }
 
-static void begin_batch(struct made *m, uint64_t start_ns)
-{
-    struct pp_imported *im = m->im;
-    size_t room = im->n_steps; /* grown below by the number of steps at once */
-    m->batch += m->any != 0;
-    m->any = 1;
-    im->step_start_ns[room] = start_ns;
-    im->n_steps++;
-}
-
 static void put_steps(struct made *m, const struct parts *p)
 {
     size_t h = 0;
@@ -214,34 +182,38 @@ static void put_steps(struct made *m, const struct parts *p)
     for (size_t i = 0; i < p->n_steps; i++) {
         const struct pp_span *s = &p->steps[i];
         uint64_t at = s->start_ns;
-        int waits = h < p->n_holes && p->holes[h].start_ns < end_of(s);
-        if (!m->any || whole || waits || !p->n_holes)
-            begin_batch(m, waits && p->holes[h].start_ns < at ? p->holes[h].start_ns : at);
+        int waits = h < p->n_holes && p->holes[h].start_ns < import_end_of(s);
+        if (!m->any || whole || waits || !p->n_holes) { /* a batch begins */
+            m->batch += m->any != 0;
+            m->any = 1;
+            m->im->step_start_ns[m->im->n_steps++] = waits && p->holes[h].start_ns < at ? p->holes[h].start_ns
+                                                                                        : at;
+        }
         if (waits && put_before(m, s, &p->holes[h]))
             at = p->holes[h].start_ns;
-        for (; h < p->n_holes && p->holes[h].start_ns < end_of(s); h++) {
+        for (; h < p->n_holes && p->holes[h].start_ns < import_end_of(s); h++) {
             const struct pp_span *w = &p->holes[h];
-            put(m, s, PP_PHASE_STEP, at, w->start_ns);
-            put(m, w, w->phase, w->start_ns, end_of(w));
-            at = end_of(w) > at ? end_of(w) : at;
+            put_part(m, s, PP_PHASE_STEP, at, w->start_ns);
+            put_part(m, w, w->phase, w->start_ns, import_end_of(w));
+            at = import_end_of(w) > at ? import_end_of(w) : at;
         }
-        put(m, s, PP_PHASE_STEP, at, end_of(s));
+        put_part(m, s, PP_PHASE_STEP, at, import_end_of(s));
     }
     m->im->dropped_waits = p->n_holes - h; /* that no step followed */
 }
 
-static int by_thread_and_start(const void *a, const void *b)
+int pp_import_by_thread_and_start(const void *a, const void *b)
 {
     const struct import_span *x = a, *y = b;
     return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1) : pp_import_by_start(&x->s, &y->s);
 }
 
-static pp_status assemble(struct pp_imported *im, struct pp_err *err)
+static pp_status assemble_steps(struct pp_imported *im, struct pp_err *err)
 {
     struct parts p = {0};
     struct made m = {.im = im};
     pp_status status = PP_OK;
-    int ok = split(im, &p);
+    int ok = split_trainer(im, &p);
     if (ok) {
         p.n_steps = flatten(im, p.steps, p.n_steps);
         p.n_holes = flatten(im, p.holes, p.n_holes);
@@ -266,19 +238,21 @@ static pp_status assemble(struct pp_imported *im, struct pp_err *err)
     return status;
 }
 
-static enum pp_import_waits waits_of(const struct pp_imported *im)
-{
-    if (im->threads[im->trainer].waits)
-        return PP_WAITS_LOADER;
-    return im->facts.fetches ? PP_WAITS_ELSEWHERE : PP_WAITS_NONE;
-}
-
 pp_status pp_imported_assemble(struct pp_imported *im, const char *what, struct pp_err *err)
 {
     pp_status status = PP_OK;
     im->trainer = choose_trainer(im);
     if (im->trainer == PP_IMPORT_NO_THREAD || (!im->threads[im->trainer].waits && !im->facts.fetches)) {
-        take_annotated(im);
+        /* A range of the program's own that says "wait" counts where nothing better does. */
+        for (size_t i = 0; i < im->n_spans; i++) {
+            struct import_span *s = &im->spans[i];
+            if (s->role != PP_ROLE_MAYBE_WAIT ||
+                (im->trainer != PP_IMPORT_NO_THREAD && s->thread != im->trainer))
+                continue;
+            s->s.phase = PP_PHASE_DATA_WAIT;
+            im->threads[s->thread].waits++;
+            im->facts.waits = PP_WAITS_ANNOTATED;
+        }
         im->trainer = choose_trainer(im);
     }
     if (im->no_memory)
@@ -295,7 +269,9 @@ pp_status pp_imported_assemble(struct pp_imported *im, const char *what, struct 
     if (im->facts.stages)
         pp_import_adopt_waits(im);
     if (im->facts.waits == PP_WAITS_NONE)
-        im->facts.waits = waits_of(im);
+        im->facts.waits = im->threads[im->trainer].waits ? PP_WAITS_LOADER
+                          : im->facts.fetches            ? PP_WAITS_ELSEWHERE
+                                                         : PP_WAITS_NONE;
     if (im->facts.processes)
         pp_import_join_processes(im);
     if (im->facts.stages)
@@ -303,8 +279,8 @@ pp_status pp_imported_assemble(struct pp_imported *im, const char *what, struct 
     if (im->no_memory)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the processes of %s", what);
     else if (!im->facts.numbered)
-        status = assemble(im, err);
+        status = assemble_steps(im, err);
     if (im->n_spans)
-        qsort(im->spans, im->n_spans, sizeof(*im->spans), by_thread_and_start);
+        qsort(im->spans, im->n_spans, sizeof(*im->spans), pp_import_by_thread_and_start);
     return status;
 }

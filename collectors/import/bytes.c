@@ -69,7 +69,7 @@ void pp_bytes_close(struct pp_bytes *b)
 }
 
 /* More of the file into b->in; 0 at its end. A read that fails ends the trace as a cut one. */
-static size_t fill(struct pp_bytes *b)
+static size_t read_more(struct pp_bytes *b)
 {
     ssize_t n = b->at_end ? 0 : pp_io_read(b->fd, b->in, IN);
     if (n <= 0) {
@@ -80,14 +80,13 @@ static size_t fill(struct pp_bytes *b)
     return (size_t)n;
 }
 
-/* gzip files may follow each other; what follows and is none is padding. */
-static int next_member(struct pp_bytes *b)
+static int packed_bytes_left(struct pp_bytes *b)
 {
     if (b->z.avail_in == 0) {
-        b->z.avail_in = (uInt)fill(b);
+        b->z.avail_in = (uInt)read_more(b);
         b->z.next_in = b->in;
     }
-    return b->z.avail_in && *b->z.next_in == 0x1f && inflateReset(&b->z) == Z_OK;
+    return b->z.avail_in != 0;
 }
 
 static size_t unpack(struct pp_bytes *b)
@@ -95,19 +94,18 @@ static size_t unpack(struct pp_bytes *b)
     b->z.next_out = b->out;
     b->z.avail_out = OUT;
     while (b->z.avail_out == OUT && b->end == PP_BYTES_MORE) {
-        if (b->z.avail_in == 0) {
-            b->z.avail_in = (uInt)fill(b);
-            b->z.next_in = b->in;
-        }
-        if (b->z.avail_in == 0) {
+        if (!packed_bytes_left(b)) {
             b->end = PP_BYTES_CUT;
             break;
         }
         int z = inflate(&b->z, Z_NO_FLUSH);
-        if (z == Z_STREAM_END && !next_member(b))
-            b->end = PP_BYTES_WHOLE;
-        else if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR)
+        if (z == Z_STREAM_END) {
+            /* gzip files may follow each other; what follows and is none is padding. */
+            if (!packed_bytes_left(b) || *b->z.next_in != 0x1f || inflateReset(&b->z) != Z_OK)
+                b->end = PP_BYTES_WHOLE;
+        } else if (z != Z_OK && z != Z_BUF_ERROR) {
             b->end = PP_BYTES_DAMAGED;
+        }
     }
     return OUT - b->z.avail_out;
 }
@@ -121,7 +119,7 @@ const uint8_t *pp_bytes_next(struct pp_bytes *b, size_t *n)
         return b->out;
     if (b->zipped) {
         *n = unpack(b);
-    } else if ((*n = fill(b)) == 0) {
+    } else if ((*n = read_more(b)) == 0) {
         b->end = b->failed ? PP_BYTES_CUT : PP_BYTES_WHOLE;
     }
     b->given += *n;

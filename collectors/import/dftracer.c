@@ -7,6 +7,7 @@
  * time, the page cache, and whatever else a worker does that no range names. */
 #include "collectors/import/events.h"
 #include "collectors/import/import.h"
+#include "collectors/import/names.h"
 
 #include "probe/base/err.h"
 
@@ -40,8 +41,7 @@ static const char known_names[] = "dataloader:fetch.iter = data_wait\n"
 struct mapper {
     struct pp_imported *im;
     struct pp_import_facts *facts;
-    const struct pp_namemap *user;
-    struct pp_namemap *known;
+    struct pp_import_names names;
     char unit[16]; /* of its times, where it says one that is not microseconds */
 };
 
@@ -58,9 +58,7 @@ static int is_call(const struct pp_event *e)
 static void take_span(struct mapper *m, const struct pp_event *e)
 {
     struct pp_span s = {.dur_ns = (uint64_t)e->dur_ns, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    pp_phase phase = pp_namemap_phase(m->user, e->cat, e->name);
-    if (phase == PP_PHASE_USER)
-        phase = pp_namemap_phase(m->known, e->cat, e->name);
+    pp_phase phase = pp_import_phase(&m->names, e->cat, e->name, NULL);
     if ((phase == PP_PHASE_USER && is_call(e)) || !pp_imported_time(m->im, e->ts_ns, &s.start_ns))
         return; /* a write, or whatever else is none of the input */
     s.phase = (uint8_t)phase;
@@ -71,31 +69,26 @@ static void take_span(struct mapper *m, const struct pp_event *e)
     pp_imported_span(m->im, pp_imported_thread(m->im, e->pid, e->tid), &s, PP_ROLE_NONE);
 }
 
-/* HH: the host's name; PR and CM: what a process says of itself and of its configuration. */
-static void take_metadata(struct mapper *m, const struct pp_event *e)
-{
-    struct pp_import_facts *f = m->facts;
-    if (is(e->name, "HH") && !f->host[0])
-        snprintf(f->host, sizeof(f->host), "%s", e->label);
-    if (is(e->name, "PR") && is(e->label, "rank") && f->rank < 0)
-        f->rank = strtoll(e->value, NULL, 10);
-    if (is(e->name, "CM") && is(e->label, "time_metric") && !is(e->value, "US"))
-        snprintf(m->unit, sizeof(m->unit), "%.15s", e->value);
-}
-
 static int on_event(void *ctx, const struct pp_event *e)
 {
     struct mapper *m = ctx;
-    m->facts->events++;
+    struct pp_import_facts *f = m->facts;
+    f->events++;
     if (is(e->ph, "M") || is(e->ph, "4")) {
-        take_metadata(m, e);
+        /* HH: the host's name; PR and CM: what a process says of itself and of its configuration. */
+        if (is(e->name, "HH") && !f->host[0])
+            snprintf(f->host, sizeof(f->host), "%s", e->label);
+        if (is(e->name, "PR") && is(e->label, "rank") && f->rank < 0)
+            f->rank = strtoll(e->value, NULL, 10);
+        if (is(e->name, "CM") && is(e->label, "time_metric") && !is(e->value, "US"))
+            snprintf(m->unit, sizeof(m->unit), "%.15s", e->value);
     } else if (is(e->ph, "A") || is(e->ph, "3") || (is(e->ph, "C") && is_call(e))) {
-        m->facts->folded++;
+        f->folded++;
     } else if (is(e->ph, "X") || is(e->ph, "1")) {
         if (is(e->name, "start") && e->ppid[0])
             pp_imported_parent(m->im, e->pid, e->ppid);
         if (!(e->has & PP_HAS_TS) || !(e->has & PP_HAS_DUR) || e->dur_ns < 0)
-            m->facts->odd_times++;
+            f->odd_times++;
         else if (!is(e->cat, "dftracer"))
             take_span(m, e);
     }
@@ -105,7 +98,7 @@ static int on_event(void *ctx, const struct pp_event *e)
 static pp_status read_trace(const char *path, const struct pp_namemap *map, struct pp_imported *im,
                             struct pp_err *err)
 {
-    struct mapper m = {.im = im, .facts = pp_imported_facts(im), .user = map, .known = pp_namemap_new()};
+    struct mapper m = {.im = im, .facts = pp_imported_facts(im)};
     struct pp_import_facts *f = m.facts;
     struct pp_events_read read = {0};
     f->calls = f->processes = 1;
@@ -117,8 +110,7 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
         "process writes a file of its own; import the directory of all of them";
     f->blind =
         "not recorded: CPU time and page cache; a call that the page cache answers looks like one of the storage";
-    pp_status status = m.known ? pp_namemap_add_text(m.known, known_names, "known names", err)
-                               : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+    pp_status status = pp_import_names_open(&m.names, map, known_names, 0, path, err);
     if (status == PP_OK)
         status = pp_events_read(path, &(struct pp_event_sink){.event = on_event, .ctx = &m, .lines = 1},
                                 &read, err);
@@ -131,7 +123,7 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
                          "%s has its times in %s: only microseconds are read; trace again without "
                          "DFTRACER_TIME_METRIC",
                          path, m.unit);
-    pp_namemap_free(m.known);
+    pp_import_names_close(&m.names);
     return status;
 }
 

@@ -56,11 +56,6 @@ struct reading {
     int stopped, any_events;
 };
 
-static int is_scalar(enum pp_token t)
-{
-    return t == PP_SCAN_STRING || t == PP_SCAN_NUMBER_TOKEN || t == PP_SCAN_WORD;
-}
-
 static int is_over(enum pp_token t)
 {
     return t == PP_SCAN_END || t == PP_SCAN_CUT || t == PP_SCAN_BAD;
@@ -152,7 +147,7 @@ static void take_lines(struct reading *r)
 static void take_value(struct reading *r, const char *name, enum pp_token t)
 {
     char below[160];
-    if (is_scalar(t)) {
+    if (t == PP_SCAN_STRING || t == PP_SCAN_NUMBER_TOKEN || t == PP_SCAN_WORD) {
         if (r->sink->value)
             r->stopped |= r->sink->value(r->sink->ctx, name, r->scan.text) != 0;
         return;
@@ -173,38 +168,6 @@ static void take_value(struct reading *r, const char *name, enum pp_token t)
     }
 }
 
-static void take_top(struct reading *r)
-{
-    enum pp_token t;
-    while (!r->stopped && (t = pp_scan_next(&r->scan)) == PP_SCAN_KEY) {
-        char name[64];
-        snprintf(name, sizeof(name), "%.63s", r->scan.text);
-        t = pp_scan_next(&r->scan);
-        if (t == PP_SCAN_ARRAY && strcmp(name, "traceEvents") == 0)
-            take_events(r);
-        else
-            take_value(r, name, t);
-        if (r->scan.ended != PP_SCAN_END)
-            return;
-    }
-}
-
-/* Cut: the bytes end inside of a value; of a gzip file its own end tells why. */
-static void note_end(struct reading *r)
-{
-    enum pp_bytes_end bytes = pp_bytes_ended(r->scan.bytes);
-    struct pp_events_read *o = r->out;
-    int between = r->sink->lines && r->scan.ended == PP_SCAN_CUT && pp_scan_between(&r->scan);
-    o->at = pp_scan_at(&r->scan);
-    if (r->stopped || r->scan.ended == PP_SCAN_END || (between && bytes == PP_BYTES_WHOLE))
-        return;
-    o->cut = r->scan.ended == PP_SCAN_CUT && bytes != PP_BYTES_DAMAGED && bytes != PP_BYTES_TOO_MANY;
-    o->ended = o->cut                       ? "it ends inside of an event"
-               : bytes == PP_BYTES_DAMAGED  ? "its compressed data is damaged"
-               : bytes == PP_BYTES_TOO_MANY ? "it unpacks to more than 32 GiB"
-                                            : r->scan.why;
-}
-
 pp_status pp_events_read(const char *path, const struct pp_event_sink *sink, struct pp_events_read *out,
                          struct pp_err *err)
 {
@@ -218,11 +181,30 @@ pp_status pp_events_read(const char *path, const struct pp_event_sink *sink, str
     enum pp_token t = sink->lines ? PP_SCAN_END : pp_scan_next(&r.scan);
     if (sink->lines)
         take_lines(&r);
-    else if (t == PP_SCAN_OBJECT)
-        take_top(&r);
     else if (t == PP_SCAN_ARRAY)
         take_events(&r);
-    note_end(&r);
+    while (t == PP_SCAN_OBJECT && !r.stopped && r.scan.ended == PP_SCAN_END &&
+           pp_scan_next(&r.scan) == PP_SCAN_KEY) {
+        char name[64];
+        snprintf(name, sizeof(name), "%.63s", r.scan.text);
+        enum pp_token value = pp_scan_next(&r.scan);
+        if (value == PP_SCAN_ARRAY && strcmp(name, "traceEvents") == 0)
+            take_events(&r);
+        else
+            take_value(&r, name, value);
+    }
+
+    /* Cut: the bytes end inside of a value; of a gzip file its own end tells why. */
+    enum pp_bytes_end end = pp_bytes_ended(bytes);
+    int between = sink->lines && r.scan.ended == PP_SCAN_CUT && pp_scan_between(&r.scan);
+    out->at = pp_scan_at(&r.scan);
+    if (!r.stopped && r.scan.ended != PP_SCAN_END && !(between && end == PP_BYTES_WHOLE)) {
+        out->cut = r.scan.ended == PP_SCAN_CUT && end != PP_BYTES_DAMAGED && end != PP_BYTES_TOO_MANY;
+        out->ended = out->cut                   ? "it ends inside of an event"
+                     : end == PP_BYTES_DAMAGED  ? "its compressed data is damaged"
+                     : end == PP_BYTES_TOO_MANY ? "it unpacks to more than 32 GiB"
+                                                : r.scan.why;
+    }
     if (!r.any_events && !r.stopped)
         status = pp_fail(err, PP_E_CORRUPT, "%s has no \"traceEvents\": %s", path,
                          out->ended ? out->ended : "it is JSON of another kind");

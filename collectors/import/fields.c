@@ -14,7 +14,7 @@ uint64_t pp_fields_at(const struct pp_fields *f)
     return f->before + (uint64_t)(f->at - f->run);
 }
 
-static int stop(struct pp_fields *f, const char *why)
+static int stop_reading(struct pp_fields *f, const char *why)
 {
     if (!f->ended)
         f->ended = why;
@@ -34,12 +34,12 @@ static int refill(struct pp_fields *f)
 }
 
 /* The end of the file inside of something. */
-static int cut(struct pp_fields *f)
+static int stop_cut(struct pp_fields *f)
 {
     enum pp_bytes_end bytes = pp_bytes_ended(f->bytes);
-    return stop(f, bytes == PP_BYTES_DAMAGED    ? "its compressed data is damaged"
-                   : bytes == PP_BYTES_TOO_MANY ? "it unpacks to more than 32 GiB"
-                                                : "it ends inside of a message");
+    return stop_reading(f, bytes == PP_BYTES_DAMAGED    ? "its compressed data is damaged"
+                           : bytes == PP_BYTES_TOO_MANY ? "it unpacks to more than 32 GiB"
+                                                        : "it ends inside of a message");
 }
 
 static int read_varint(struct pp_fields *f, uint64_t *value)
@@ -47,12 +47,12 @@ static int read_varint(struct pp_fields *f, uint64_t *value)
     *value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
         if (!refill(f))
-            return cut(f);
+            return stop_cut(f);
         *value |= (uint64_t)(*f->at & 0x7f) << shift;
         if (!(*f->at++ & 0x80))
             return 1;
     }
-    return stop(f, "a number of more than 64 bits");
+    return stop_reading(f, "a number of more than 64 bits");
 }
 
 /* Up to a place of the file. */
@@ -60,39 +60,11 @@ static int skip_to(struct pp_fields *f, uint64_t place)
 {
     for (uint64_t here = pp_fields_at(f); here < place; here = pp_fields_at(f)) {
         if (!refill(f))
-            return cut(f);
+            return stop_cut(f);
         uint64_t n = (uint64_t)(f->end - f->at);
         f->at += n < place - here ? n : place - here;
     }
     return 1;
-}
-
-static int read_fixed(struct pp_fields *f, int bytes)
-{
-    f->value = 0;
-    for (int i = 0; i < bytes; i++) {
-        if (!refill(f))
-            return cut(f);
-        f->value |= (uint64_t)*f->at++ << (8 * i);
-    }
-    return 1;
-}
-
-static int read_body(struct pp_fields *f)
-{
-    int ok = 0;
-    switch (f->wire) {
-    case PP_WIRE_VARINT: ok = read_varint(f, &f->value); break;
-    case PP_WIRE_FIXED64: ok = read_fixed(f, 8); break;
-    case PP_WIRE_FIXED32: ok = read_fixed(f, 4); break;
-    case PP_WIRE_BYTES: ok = read_varint(f, &f->value); break;
-    default: ok = stop(f, "a field of no known kind"); break;
-    }
-    uint64_t here = pp_fields_at(f), body = f->wire == PP_WIRE_BYTES ? f->value : 0;
-    if (ok && (here > f->ends[f->depth] || body > f->ends[f->depth] - here))
-        ok = stop(f, "a field that is longer than its message");
-    f->body_ends = ok ? here + body : 0;
-    return ok;
 }
 
 int pp_fields_next(struct pp_fields *f)
@@ -106,14 +78,30 @@ int pp_fields_next(struct pp_fields *f)
         return 0;
     }
     if (f->depth == 0 && !refill(f)) /* between fields of the file itself */
-        return pp_bytes_ended(f->bytes) == PP_BYTES_WHOLE ? 0 : cut(f);
+        return pp_bytes_ended(f->bytes) == PP_BYTES_WHOLE ? 0 : stop_cut(f);
     if (!read_varint(f, &tag))
         return 0;
     f->number = (uint32_t)(tag >> 3);
     f->wire = (enum pp_wire)(tag & 7);
     if (tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3)
-        return stop(f, "a field without a number");
-    return read_body(f);
+        return stop_reading(f, "a field without a number");
+
+    int ok = 1, fixed = f->wire == PP_WIRE_FIXED64 ? 8 : f->wire == PP_WIRE_FIXED32 ? 4 : 0;
+    f->value = 0;
+    if (f->wire == PP_WIRE_VARINT || f->wire == PP_WIRE_BYTES)
+        ok = read_varint(f, &f->value);
+    else if (!fixed)
+        ok = stop_reading(f, "a field of no known kind");
+    for (int i = 0; i < fixed && ok; i++) {
+        ok = refill(f) || stop_cut(f);
+        if (ok)
+            f->value |= (uint64_t)*f->at++ << (8 * i);
+    }
+    uint64_t here = pp_fields_at(f), body = f->wire == PP_WIRE_BYTES ? f->value : 0;
+    if (ok && (here > f->ends[f->depth] || body > f->ends[f->depth] - here))
+        ok = stop_reading(f, "a field that is longer than its message");
+    f->body_ends = ok ? here + body : 0;
+    return ok;
 }
 
 void pp_fields_enter(struct pp_fields *f)
@@ -121,7 +109,7 @@ void pp_fields_enter(struct pp_fields *f)
     if (f->ended || f->wire != PP_WIRE_BYTES)
         return;
     if (f->depth + 1 == PP_FIELDS_DEPTH) {
-        stop(f, "more than 8 levels of messages");
+        stop_reading(f, "more than 8 levels of messages");
         return;
     }
     f->ends[++f->depth] = f->body_ends;
@@ -133,7 +121,7 @@ void pp_fields_text(struct pp_fields *f, char *text, size_t size)
     size_t n = 0;
     while (!f->ended && n + 1 < size && pp_fields_at(f) < f->body_ends && f->wire == PP_WIRE_BYTES) {
         if (!refill(f)) {
-            cut(f);
+            stop_cut(f);
             break;
         }
         text[n++] = *f->at ? (char)*f->at : ' ';

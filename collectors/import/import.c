@@ -37,7 +37,7 @@ static pp_status read_head(const char *path, uint8_t *buf, size_t *size, struct 
     return PP_OK;
 }
 
-static const struct pp_importer *find(const char *path, const uint8_t *buf, size_t size)
+static const struct pp_importer *format_of(const char *path, const uint8_t *buf, size_t size)
 {
     const struct pp_import_head head = {.path = path, .data = buf, .size = size};
     for (size_t i = 0; formats[i]; i++)
@@ -83,7 +83,7 @@ pp_status pp_import_format(const char *path, const struct pp_importer **out, str
         strstr((char *)buf, "\"traceEvents\"")) {
         status = pp_fail(err, PP_E_UNSUPPORTED,
                          "%s was exported by pipeprobe: report the recording that it was made of", path);
-    } else if (status == PP_OK && !(*out = find(path, buf, size)) && ends_too_early(buf, size)) {
+    } else if (status == PP_OK && !(*out = format_of(path, buf, size)) && ends_too_early(buf, size)) {
         status = pp_fail(err, PP_E_CORRUPT,
                          "%s is cut inside of its first event: nothing of it can be judged", path);
     } else if (status == PP_OK && !*out) {
@@ -111,7 +111,7 @@ struct rank {
     int64_t rank, world_size;
 };
 
-static int on_value(void *ctx, const char *name, const char *value)
+static int on_rank_value(void *ctx, const char *name, const char *value)
 {
     struct rank *r = ctx;
     if (strcmp(name, "distributedInfo.rank") == 0)
@@ -121,25 +121,20 @@ static int on_value(void *ctx, const char *name, const char *value)
     return 0;
 }
 
-/* "rank3", "rank-0", "rank_12" in the last part of the path. */
-static int64_t rank_in(const char *path)
-{
-    const char *base = strrchr(path, '/'), *at = strstr(base ? base : path, "rank");
-    if (!at)
-        return -1;
-    at += 4;
-    at += *at == '-' || *at == '_' || *at == '.';
-    return isdigit((unsigned char)*at) && strspn(at, "0123456789") < 8 ? strtoll(at, NULL, 10) : -1;
-}
-
 int pp_import_rank_of(const char *path, int64_t *rank, int64_t *world_size)
 {
     struct rank r = {-1, -1};
     struct pp_events_read read;
     struct pp_err err;
-    pp_events_read(path, &(struct pp_event_sink){.value = on_value, .ctx = &r}, &read, &err);
-    if (r.rank < 0 || r.rank > INT32_MAX)
-        r.rank = rank_in(path);
+    pp_events_read(path, &(struct pp_event_sink){.value = on_rank_value, .ctx = &r}, &read, &err);
+    if (r.rank < 0 || r.rank > INT32_MAX) {
+        /* "rank3", "rank-0", "rank_12" in the last part of the path. */
+        const char *base = strrchr(path, '/'), *at = strstr(base ? base : path, "rank");
+        at += at ? 4 : 0;
+        at += at && (*at == '-' || *at == '_' || *at == '.');
+        r.rank = at && isdigit((unsigned char)*at) && strspn(at, "0123456789") < 8 ? strtoll(at, NULL, 10)
+                                                                                   : -1;
+    }
     *rank = r.rank;
     *world_size = r.world_size > r.rank && r.world_size <= INT32_MAX ? r.world_size : -1;
     return r.rank >= 0;

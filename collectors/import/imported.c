@@ -134,18 +134,13 @@ uint16_t pp_imported_name(struct pp_imported *im, const char *name)
     return im->name_of[at];
 }
 
-/* A fifth of the room is kept for what the report is made of: steps, waits and their like. */
-static int is_plenty(const struct pp_imported *im, const struct pp_span *s, enum pp_import_role role)
-{
-    return role == PP_ROLE_NONE &&
-           (s->phase == PP_PHASE_USER || (im->facts.calls && s->phase == PP_PHASE_READ));
-}
-
 void pp_imported_span(struct pp_imported *im, uint32_t thread, const struct pp_span *s,
                       enum pp_import_role role)
 {
     const struct pp_phase_info *info = pp_phase_info(s->phase);
-    int plenty = is_plenty(im, s, role);
+    /* A fifth of the room is kept for what the report is made of: steps, waits and their like. */
+    int plenty = role == PP_ROLE_NONE &&
+                 (s->phase == PP_PHASE_USER || (im->facts.calls && s->phase == PP_PHASE_READ));
     if (thread >= im->n_threads || !info ||
         im->n_spans >= (plenty ? PP_IMPORT_SPANS / 5 * 4 : PP_IMPORT_SPANS) ||
         s->dur_ns > PP_IMPORT_LONGEST_NS ||

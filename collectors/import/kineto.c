@@ -7,8 +7,6 @@
 #include "collectors/import/import.h"
 #include "collectors/import/names.h"
 
-#include "probe/base/err.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,31 +45,18 @@ static const struct {
 struct mapper {
     struct pp_imported *im;
     struct pp_import_facts *facts;
-    const struct pp_namemap *user;
-    struct pp_namemap *known, *maybe;
+    struct pp_import_names names;
 };
 
 /* ---- ranges ---- */
 
-/* The part of a name that says which loader it is: "...#_MultiProcessingDataLoaderIter.__next__". */
-static void note_loader(struct pp_import_facts *f, const char *name)
-{
-    const char *from = strchr(name, '#');
-    if (from && !f->loader[0])
-        snprintf(f->loader, sizeof(f->loader), "%.*s", (int)strcspn(from + 1, "."), from + 1);
-}
-
 static void take_range(struct mapper *m, const struct pp_event *e, enum gpu_role role)
 {
-    enum pp_import_role maybe = PP_ROLE_NONE;
+    enum pp_import_role maybe;
     struct pp_span s = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    pp_phase phase = pp_namemap_phase(m->user, "", e->name);
-    if (phase == PP_PHASE_USER)
-        phase = pp_namemap_phase(m->known, "", e->name);
+    pp_phase phase = pp_import_phase(&m->names, "", e->name, &maybe);
     if (phase == PP_PHASE_USER && strncmp(e->name, "PyTorch Profiler", 16) == 0)
         return; /* spans all */
-    if (phase == PP_PHASE_USER && pp_namemap_phase(m->maybe, "", e->name) == PP_PHASE_DATA_WAIT)
-        maybe = PP_ROLE_MAYBE_WAIT;
     int named = maybe || strncmp(e->name, "Optimizer.", 10) == 0 || strncmp(e->name, "## ", 3) == 0 ||
                 strncmp(e->name, "DistributedDataParallel.", 24) == 0;
     if (phase == PP_PHASE_USER && role != GPU_ANNOTATION && !named)
@@ -82,44 +67,11 @@ static void take_range(struct mapper *m, const struct pp_event *e, enum gpu_role
     s.phase = (uint8_t)phase;
     s.name = pp_imported_name(m->im, phase == PP_PHASE_STEP ? "" : e->name);
     if (phase == PP_PHASE_DATA_WAIT)
-        note_loader(m->facts, e->name);
+        pp_import_note_loader(m->facts, e->name);
     pp_imported_span(m->im, pp_imported_thread(m->im, e->pid, e->tid), &s, maybe);
 }
 
 /* ---- the GPU ---- */
-
-/* "Memcpy HtoD (Pageable -> Device)"; AMD says "Host". */
-static void take_memories(const char *name, struct pp_import_gpu *g)
-{
-    static const struct {
-        const char *word;
-        enum pp_import_memory memory;
-    } words[] = {{"Pageable", PP_MEMORY_PAGEABLE},
-                 {"Pinned", PP_MEMORY_PINNED},
-                 {"Device", PP_MEMORY_DEVICE},
-                 {"Host", PP_MEMORY_HOST}};
-    const char *from = strchr(name, '('), *to = from ? strstr(from, "-> ") : NULL;
-    for (size_t i = 0; from && to && i < sizeof(words) / sizeof(*words); i++) {
-        size_t n = strlen(words[i].word);
-        if (strncmp(from + 1, words[i].word, n) == 0)
-            g->source = (uint8_t)words[i].memory;
-        if (strncmp(to + 3, words[i].word, n) == 0)
-            g->target = (uint8_t)words[i].memory;
-    }
-}
-
-/* The calls that start something on the GPU, and those that wait for it. */
-static const char *sync_of(const char *name)
-{
-    if (strstr(name, "StreamSynchronize"))
-        return "stream synchronize";
-    return strstr(name, "DeviceSynchronize") || strstr(name, "CtxSynchronize") ? "context synchronize" : NULL;
-}
-
-static int starts_something(const char *name)
-{
-    return strstr(name, "Launch") || strstr(name, "Memcpy") || strstr(name, "Memset");
-}
 
 static void take_gpu(struct mapper *m, const struct pp_event *e, enum gpu_role role)
 {
@@ -136,13 +88,24 @@ static void take_gpu(struct mapper *m, const struct pp_event *e, enum gpu_role r
                               .device = e->has & PP_HAS_DEVICE ? (uint16_t)e->device : UINT16_MAX,
                               .thread = UINT32_MAX,
                               .asynchronous = -1};
-    const char *sync = role == GPU_CALL ? sync_of(e->name) : NULL;
-    if (role == GPU_CALL && !sync && !starts_something(e->name))
+    /* The calls that start something on the GPU, and those that wait for it. */
+    const char *sync = NULL;
+    if (role == GPU_CALL && strstr(e->name, "StreamSynchronize"))
+        sync = "stream synchronize";
+    else if (role == GPU_CALL && (strstr(e->name, "DeviceSynchronize") || strstr(e->name, "CtxSynchronize")))
+        sync = "context synchronize";
+    else if (role == GPU_CALL && !strstr(e->name, "Launch") && !strstr(e->name, "Memcpy") &&
+             !strstr(e->name, "Memset"))
         return;
     if (!pp_imported_time(m->im, e->ts_ns, &g.start_ns))
         return;
-    if (role == GPU_COPY)
-        take_memories(e->name, &g);
+    /* "Memcpy HtoD (Pageable -> Device)"; AMD says "Host". */
+    const char *from = role == GPU_COPY ? strchr(e->name, '(') : NULL,
+               *to = from ? strstr(from, "-> ") : NULL;
+    if (to) {
+        g.source = (uint8_t)pp_import_memory(from + 1);
+        g.target = (uint8_t)pp_import_memory(to + 3);
+    }
     if (role == GPU_CALL)
         g.thread = pp_imported_thread(m->im, e->pid, e->tid);
     g.name = pp_imported_name(m->im, e->name);
@@ -210,27 +173,17 @@ static int on_value(void *ctx, const char *name, const char *value)
 static pp_status read_trace(const char *path, const struct pp_namemap *map, struct pp_imported *im,
                             struct pp_err *err)
 {
-    struct mapper m = {.im = im,
-                       .facts = pp_imported_facts(im),
-                       .user = map,
-                       .known = pp_namemap_new(),
-                       .maybe = pp_namemap_new()};
+    struct mapper m = {.im = im, .facts = pp_imported_facts(im)};
     struct pp_events_read read = {0};
-    pp_status status = m.known && m.maybe ? PP_OK
-                                          : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+    pp_status status = pp_import_names_open(&m.names, map, known_names, 1, path, err);
     m.facts->whole_steps = 1;
-    if (status == PP_OK)
-        status = pp_namemap_add_text(m.known, known_names, "known names", err);
-    if (status == PP_OK)
-        status = pp_namemap_add_text(m.maybe, pp_import_maybe_waits, "names of waits", err);
     if (status == PP_OK)
         status = pp_events_read(path,
                                 &(struct pp_event_sink){.event = on_event, .value = on_value, .ctx = &m},
                                 &read, err);
     m.facts->ended = read.ended;
     m.facts->ended_at = read.at;
-    pp_namemap_free(m.known);
-    pp_namemap_free(m.maybe);
+    pp_import_names_close(&m.names);
     return status;
 }
 

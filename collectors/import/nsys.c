@@ -1,10 +1,10 @@
 /* Nsight Systems' SQLite export (`nsys export -t sqlite`), of any schema: every table and column may be
  * absent. Ranges are NVTX's: those that torch.autograd.profiler.emit_nvtx() and `nsys --pytorch` make carry
- * torch.profiler's names, with
- * ", op_id = 17" behind them; others mean what a map says (--map). Our own exports name their phases by
- * category. */
+ * torch.profiler's names, with ", op_id = 17" behind them; others mean what a map says (--map). Our own
+ * exports name their phases by category. */
 #include "collectors/import/foreign_db.h"
 #include "collectors/import/import.h"
+#include "collectors/import/names.h"
 
 #include "probe/base/err.h"
 
@@ -44,8 +44,7 @@ struct nsys {
     struct pp_foreign_db db;
     struct pp_imported *im;
     struct pp_import_facts *facts;
-    const struct pp_namemap *user;
-    struct pp_namemap *known;
+    struct pp_import_names names;
     sqlite3_stmt *string; /* NULL: no StringIds */
     struct cached *cache;
     char domain[DOMAINS][64]; /* by domainId; "": the default, or not named */
@@ -53,7 +52,7 @@ struct nsys {
 
 /* ---- texts ---- */
 
-static void column(sqlite3_stmt *st, int i, char *to, size_t size)
+static void copy_text(sqlite3_stmt *st, int i, char *to, size_t size)
 {
     const char *text = (const char *)sqlite3_column_text(st, i);
     snprintf(to, size, "%s", text ? text : "");
@@ -74,28 +73,13 @@ static pp_status string_of(struct nsys *n, sqlite3_stmt *st, int i, char *to, st
         sqlite3_bind_int64(n->string, 1, id);
         status = pp_foreign_db_step(&n->db, n->string, err);
         if (status == PP_OK)
-            column(n->string, 0, c->text, TEXT);
+            copy_text(n->string, 0, c->text, TEXT);
         c->any = status == PP_OK || status == PP_END;
         status = status == PP_END ? PP_OK : status;
         sqlite3_reset(n->string);
     }
     snprintf(to, TEXT, "%s", c->text);
     return status;
-}
-
-/* Without the numbers of emit_nvtx(), which make every name another; 1: there were some. */
-static int cut_numbers(char *name)
-{
-    static const char *const begins[] = {", seq = ", ", op_id = ", ", sizes = "};
-    int cut = 0;
-    for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++) {
-        char *at = strstr(name, begins[i]);
-        if (at) {
-            *at = '\0';
-            cut = 1;
-        }
-    }
-    return cut;
 }
 
 /* ---- rows ---- */
@@ -132,19 +116,11 @@ static pp_status take_domain(struct nsys *n, sqlite3_stmt *st, struct pp_err *er
     pp_status status = PP_OK;
     if (sqlite3_column_int(st, 0) != DOMAIN_ROW || id < 0 || id >= DOMAINS)
         return PP_OK;
-    column(st, 2, text, sizeof(text));
+    copy_text(st, 2, text, sizeof(text));
     if (!text[0])
         status = string_of(n, st, 3, text, err);
     snprintf(n->domain[id], sizeof(n->domain[id]), "%.63s", text);
     return status;
-}
-
-static pp_phase phase_of(struct nsys *n, const char *domain, const char *name, int own, int category)
-{
-    pp_phase phase = pp_namemap_phase(n->user, domain, name);
-    if (phase == PP_PHASE_USER && own && pp_phase_info((unsigned)category))
-        return (pp_phase)category;
-    return phase == PP_PHASE_USER ? pp_namemap_phase(n->known, domain, name) : phase;
 }
 
 #define RANGE_COLUMNS "start end eventType category text textId globalTid domainId uint64Value"
@@ -159,17 +135,28 @@ static pp_status take_range(struct nsys *n, sqlite3_stmt *st, struct pp_err *err
     int is_range = type == PUSH_POP || type == START_END || type == PUSH_POP_TEXT || type == START_END_TEXT;
     if (type != THREAD_NAME && (!is_range || sqlite3_column_type(st, 1) == SQLITE_NULL))
         return PP_OK;
-    column(st, 4, name, sizeof(name));
+    copy_text(st, 4, name, sizeof(name));
     pp_status status = name[0] ? PP_OK : string_of(n, st, 5, name, err);
     if (type == THREAD_NAME) {
         if (name[0])
             pp_imported_thread_name(n->im, thread_of(n, (uint64_t)sqlite3_column_int64(st, 6)), name);
         return status;
     }
-    int by_torch = cut_numbers(name);
+    /* Without the numbers of emit_nvtx(), which make every name another. */
+    static const char *const numbers[] = {", seq = ", ", op_id = ", ", sizes = "};
+    int by_torch = 0;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        char *at = strstr(name, numbers[i]);
+        if (at)
+            *at = '\0';
+        by_torch |= at != NULL;
+    }
     const char *domain_name = domain >= 0 && domain < DOMAINS ? n->domain[domain] : "";
-    int own = strcmp(domain_name, "pipeprobe") == 0;
-    pp_phase phase = phase_of(n, domain_name, name, own, sqlite3_column_int(st, 3));
+    int own = strcmp(domain_name, "pipeprobe") == 0, category = sqlite3_column_int(st, 3);
+    pp_phase phase = own && pp_phase_info((unsigned)category) &&
+                             pp_namemap_phase(n->names.user, domain_name, name) == PP_PHASE_USER
+                         ? (pp_phase)category
+                         : pp_import_phase(&n->names, domain_name, name, NULL);
     if (status != PP_OK || (phase == PP_PHASE_USER && (by_torch || strcmp(domain_name, "NCCL") == 0)))
         return status;
     if (end < start || !pp_imported_time(n->im, start, &s.start_ns)) {
@@ -184,10 +171,8 @@ static pp_status take_range(struct nsys *n, sqlite3_stmt *st, struct pp_err *err
         s.batch = (uint32_t)sqlite3_column_int64(st, 8);
         n->facts->numbered |= phase == PP_PHASE_STEP;
     }
-    if (strstr(name, "DataLoaderIter") && !n->facts->loader[0] && strchr(name, '#')) {
-        const char *from = strchr(name, '#') + 1;
-        snprintf(n->facts->loader, sizeof(n->facts->loader), "%.*s", (int)strcspn(from, "."), from);
-    }
+    if (strstr(name, "DataLoaderIter"))
+        pp_import_note_loader(n->facts, name);
     pp_imported_span(n->im, thread_of(n, (uint64_t)sqlite3_column_int64(st, 6)), &s, PP_ROLE_NONE);
     return PP_OK;
 }
@@ -302,47 +287,39 @@ static const struct {
 
 /* ---- the file ---- */
 
-/* One string by its id. */
-static pp_status prepare_strings(struct nsys *n, struct pp_err *err)
-{
-    sqlite3_stmt *st;
-    pp_status status = pp_foreign_db_select(&n->db, "StringIds", "value id", &st, err);
-    if (status == PP_OK && st &&
-        sqlite3_prepare_v2(n->db.db, "SELECT value FROM main.StringIds WHERE id = ?", -1, &n->string, NULL) !=
-            SQLITE_OK)
-        n->string = NULL; /* without its columns: names stay empty */
-    sqlite3_finalize(st);
-    return status;
-}
-
 static pp_status read_trace(const char *path, const struct pp_namemap *map, struct pp_imported *im,
                             struct pp_err *err)
 {
     struct nsys *n = calloc(1, sizeof(*n));
+    sqlite3_stmt *strings = NULL;
     pp_status status;
     if (!n)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     n->im = im;
     n->facts = pp_imported_facts(im);
-    n->user = map;
-    n->known = pp_namemap_new();
     n->cache = calloc(CACHE, sizeof(*n->cache));
     n->facts->collectives_wait = n->facts->processes = 1;
     n->facts->steps_are = "an NVTX range such as ProfilerStep#N, or one that --map calls step";
     n->facts->waits_are = "enumerate(DataLoader)#..., or a range that --map calls data_wait";
     n->facts->instead =
         "record again with nsys profile --pytorch=autograd-nvtx or torch.autograd.profiler.emit_nvtx()";
-    status = n->known && n->cache ? pp_namemap_add_text(n->known, known_names, "known names", err)
-                                  : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+    status = pp_import_names_open(&n->names, map, known_names, 0, path, err);
+    if (status == PP_OK && !n->cache)
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     if (status == PP_OK)
         status = pp_foreign_db_open(&n->db, path, err);
     if (status == PP_OK)
-        status = prepare_strings(n, err);
+        status = pp_foreign_db_select(&n->db, "StringIds", "value id", &strings, err);
+    if (status == PP_OK && strings &&
+        sqlite3_prepare_v2(n->db.db, "SELECT value FROM main.StringIds WHERE id = ?", -1, &n->string, NULL) !=
+            SQLITE_OK)
+        n->string = NULL; /* without its columns: names stay empty */
+    sqlite3_finalize(strings);
     for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && status == PP_OK; i++)
         status = each_row(n, tables[i].table, tables[i].columns, tables[i].fn, err);
     sqlite3_finalize(n->string);
     pp_foreign_db_close(&n->db);
-    pp_namemap_free(n->known);
+    pp_import_names_close(&n->names);
     free(n->cache);
     free(n);
     return status;

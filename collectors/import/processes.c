@@ -25,20 +25,9 @@ static int by_pid(const void *a, const void *b)
     return strcmp(((const struct import_process *)a)->pid, ((const struct import_process *)b)->pid);
 }
 
-static int by_text(const void *a, const void *b)
+static int by_content(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* The pids of the threads that wait for data, in order; how many. */
-static size_t find_trainers(const struct pp_imported *im, const char **pids)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < im->n_threads; i++)
-        if (im->threads[i].waits || im->threads[i].steps)
-            pids[n++] = im->threads[i].pid;
-    qsort(pids, n, sizeof(*pids), by_text);
-    return n;
 }
 
 /* 1: the nearest of the processes that waits for data is another than the trainer: the thread's own, the one
@@ -48,7 +37,7 @@ static int is_foreign(const struct pp_imported *im, const char *const *trainers,
     const char *pid = im->threads[thread].pid;
     for (int i = 0; i < DEEPEST; i++) {
         struct import_process key;
-        if (bsearch(&pid, trainers, n, sizeof(*trainers), by_text))
+        if (bsearch(&pid, trainers, n, sizeof(*trainers), by_content))
             return strcmp(pid, im->threads[im->trainer].pid) != 0;
         memcpy(key.pid, pid, strlen(pid) + 1);
         const struct import_process *p = im->n_processes ? bsearch(&key, im->processes, im->n_processes,
@@ -61,17 +50,6 @@ static int is_foreign(const struct pp_imported *im, const char *const *trainers,
     return 0;
 }
 
-static void drop_foreign(struct pp_imported *im, const uint8_t *foreign)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < im->n_spans; i++)
-        if (!foreign[im->spans[i].thread])
-            im->spans[kept++] = im->spans[i];
-    im->n_spans = kept;
-    for (size_t i = 0; i < im->n_threads; i++)
-        im->facts.other_trainers += foreign[i] && (im->threads[i].waits || im->threads[i].steps);
-}
-
 static int by_first(const void *a, const void *b)
 {
     const struct life *x = a, *y = b;
@@ -80,29 +58,25 @@ static int by_first(const void *a, const void *b)
     return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-/* When each thread with spans of a worker lived. */
-static size_t find_lives(const struct pp_imported *im, struct life *lives)
+/* Each thread with spans of a worker takes over from the first one that has ended by then. lives, become:
+ * room for every thread. */
+static void join_workers(struct pp_imported *im, struct life *lives, uint32_t *become)
 {
-    size_t n = 0;
-    for (uint32_t i = 0; i < im->n_threads; i++)
+    size_t n = 0, slots = 0;
+    for (uint32_t i = 0; i < im->n_threads; i++) {
         lives[i] = (struct life){UINT64_MAX, 0, i, i};
+        become[i] = i;
+    }
     for (size_t i = 0; i < im->n_spans; i++) {
-        const struct import_span *s = &im->spans[i];
-        struct life *l = &lives[s->thread];
-        l->first_ns = s->s.start_ns < l->first_ns ? s->s.start_ns : l->first_ns;
-        l->last_ns = s->s.start_ns + s->s.dur_ns > l->last_ns ? s->s.start_ns + s->s.dur_ns : l->last_ns;
+        const struct pp_span *s = &im->spans[i].s;
+        struct life *l = &lives[im->spans[i].thread];
+        l->first_ns = s->start_ns < l->first_ns ? s->start_ns : l->first_ns;
+        l->last_ns = import_end_of(s) > l->last_ns ? import_end_of(s) : l->last_ns;
     }
     for (uint32_t i = 0; i < im->n_threads; i++)
         if (lives[i].last_ns && i != im->trainer && im->threads[i].lanes[PP_LANE_WORKER] &&
             strcmp(im->threads[i].pid, im->threads[im->trainer].pid) != 0)
             lives[n++] = lives[i];
-    return n;
-}
-
-/* Each takes over from the first one that has ended by then. */
-static void join(struct pp_imported *im, struct life *lives, size_t n, uint32_t *become)
-{
-    size_t slots = 0;
     qsort(lives, n, sizeof(*lives), by_first);
     for (size_t i = 0; i < n; i++) {
         size_t slot = 0;
@@ -119,24 +93,31 @@ static void join(struct pp_imported *im, struct life *lives, size_t n, uint32_t 
 
 void pp_import_join_processes(struct pp_imported *im)
 {
-    size_t n = im->n_threads;
+    size_t n = im->n_threads, n_trainers = 0, kept = 0;
     uint8_t *foreign = calloc(n, sizeof(*foreign));
-    const char **trainers = calloc(n, sizeof(*trainers));
+    const char **trainers = calloc(n, sizeof(*trainers)); /* pids of the threads that wait for data */
     struct life *lives = calloc(n, sizeof(*lives));
     uint32_t *become = calloc(n, sizeof(*become));
     im->no_memory |= !foreign || !trainers || !lives || !become;
-    if (!im->no_memory) {
-        size_t n_trainers = find_trainers(im, trainers);
-        if (im->n_processes)
-            qsort(im->processes, im->n_processes, sizeof(*im->processes), by_pid);
-        for (uint32_t i = 0; i < n; i++) {
-            foreign[i] = (uint8_t)is_foreign(im, trainers, n_trainers, i);
-            become[i] = i;
-        }
-        drop_foreign(im, foreign);
-        if (im->facts.calls)
-            join(im, lives, find_lives(im, lives), become);
+    if (im->no_memory)
+        goto out;
+    for (size_t i = 0; i < n; i++)
+        if (im->threads[i].waits || im->threads[i].steps)
+            trainers[n_trainers++] = im->threads[i].pid;
+    qsort(trainers, n_trainers, sizeof(*trainers), by_content);
+    if (im->n_processes)
+        qsort(im->processes, im->n_processes, sizeof(*im->processes), by_pid);
+    for (uint32_t i = 0; i < n; i++) {
+        foreign[i] = (uint8_t)is_foreign(im, trainers, n_trainers, i);
+        im->facts.other_trainers += foreign[i] && (im->threads[i].waits || im->threads[i].steps);
     }
+    for (size_t i = 0; i < im->n_spans; i++)
+        if (!foreign[im->spans[i].thread])
+            im->spans[kept++] = im->spans[i];
+    im->n_spans = kept;
+    if (im->facts.calls)
+        join_workers(im, lives, become);
+out:
     free(foreign);
     free(trainers);
     free(lives);

@@ -45,16 +45,11 @@ static int take(struct pp_scan *s)
     return c;
 }
 
-static enum pp_token stop(struct pp_scan *s, enum pp_token how, const char *why)
+static enum pp_token stop_reading(struct pp_scan *s, enum pp_token how, const char *why)
 {
     s->ended = how;
     s->why = why;
     return how;
-}
-
-static enum pp_token bad(struct pp_scan *s, const char *why)
-{
-    return stop(s, PP_SCAN_BAD, why);
 }
 
 /* ---- texts ---- */
@@ -67,43 +62,23 @@ static void keep(struct pp_scan *s, int c)
 
 static void keep_point(struct pp_scan *s, uint32_t p)
 {
-    if (p < 0x80) {
-        keep(s, (int)p);
-    } else if (p < 0x800) {
-        keep(s, (int)(0xc0 | p >> 6));
-        keep(s, (int)(0x80 | (p & 0x3f)));
-    } else if (p < 0x10000) {
-        keep(s, (int)(0xe0 | p >> 12));
-        keep(s, (int)(0x80 | (p >> 6 & 0x3f)));
-        keep(s, (int)(0x80 | (p & 0x3f)));
-    } else {
-        keep(s, (int)(0xf0 | p >> 18));
-        keep(s, (int)(0x80 | (p >> 12 & 0x3f)));
-        keep(s, (int)(0x80 | (p >> 6 & 0x3f)));
-        keep(s, (int)(0x80 | (p & 0x3f)));
-    }
-}
-
-/* The four digits of \uXXXX; what is none is left for the text. */
-static int take_hex(struct pp_scan *s, uint32_t *value)
-{
-    *value = 0;
-    for (int i = 0; i < 4; i++) {
-        int c = peek(s);
-        if (c == NO_MORE || !isxdigit(c))
-            return 0;
-        *value = *value << 4 | (uint32_t)(isdigit(c) ? c - '0' : (c | 32) - 'a' + 10);
-        s->at++;
-    }
-    return 1;
+    char bytes[4];
+    size_t n = pp_utf8_put(p, bytes);
+    for (size_t i = 0; i < n; i++)
+        keep(s, bytes[i]);
 }
 
 /* A surrogate without its other half becomes U+FFFD, and so does a zero, which would end the text. */
 static void take_point(struct pp_scan *s, uint32_t *high)
 {
-    uint32_t p;
-    if (!take_hex(s, &p))
-        return;
+    uint32_t p = 0;
+    for (int i = 0; i < 4; i++) {
+        int c = peek(s);
+        if (c == NO_MORE || !isxdigit(c)) /* not the four digits of an escape: left for the text */
+            return;
+        p = p << 4 | (uint32_t)(isdigit(c) ? c - '0' : (c | 32) - 'a' + 10);
+        s->at++;
+    }
     if (p >= 0xdc00 && p < 0xe000 && *high) {
         keep_point(s, 0x10000 + ((*high & 0x3ff) << 10) + (p & 0x3ff));
         *high = 0;
@@ -192,17 +167,17 @@ static enum pp_token take_word(struct pp_scan *s)
     static const char *const words[] = {"true", "false", "null", "NaN", "nan", "Infinity", "inf", "None"};
     while (peek(s) != NO_MORE && isalpha(peek(s))) {
         if (s->length >= PP_SCAN_NUMBER)
-            return bad(s, "a word that is no value");
+            return stop_reading(s, PP_SCAN_BAD, "a word that is no value");
         keep(s, take(s));
     }
     s->text[s->length] = '\0';
     if (peek(s) == NO_MORE && s->depth)
-        return stop(s, PP_SCAN_CUT, NULL);
+        return stop_reading(s, PP_SCAN_CUT, NULL);
     const char *word = s->text + (s->text[0] == '-');
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         if (strcmp(word, words[i]) == 0)
             return PP_SCAN_WORD;
-    return bad(s, "a word that is no value");
+    return stop_reading(s, PP_SCAN_BAD, "a word that is no value");
 }
 
 static enum pp_token take_number(struct pp_scan *s)
@@ -211,22 +186,13 @@ static enum pp_token take_number(struct pp_scan *s)
     s->length = 0;
     while ((c = peek(s)) != NO_MORE && (isdigit(c) || strchr("+-.eE", c))) {
         if (s->length >= PP_SCAN_NUMBER)
-            return bad(s, "a number of more than 64 characters");
+            return stop_reading(s, PP_SCAN_BAD, "a number of more than 64 characters");
         keep(s, take(s));
     }
     s->text[s->length] = '\0';
     if (s->length == 1 && s->text[0] == '-' && (c == 'I' || c == 'i' || c == 'N' || c == 'n'))
         return take_word(s);
-    return c == NO_MORE && s->depth ? stop(s, PP_SCAN_CUT, NULL) : PP_SCAN_NUMBER_TOKEN;
-}
-
-static enum pp_token enter(struct pp_scan *s, int object)
-{
-    if (s->depth == PP_SCAN_DEPTH)
-        return bad(s, "more than 64 levels of nesting");
-    s->in_object = (s->in_object & ~(UINT64_C(1) << s->depth)) | (uint64_t)object << s->depth;
-    s->depth++;
-    return object ? PP_SCAN_OBJECT : PP_SCAN_ARRAY;
+    return c == NO_MORE && s->depth ? stop_reading(s, PP_SCAN_CUT, NULL) : PP_SCAN_NUMBER_TOKEN;
 }
 
 static enum pp_token take_value(struct pp_scan *s, int c)
@@ -235,31 +201,36 @@ static enum pp_token take_value(struct pp_scan *s, int c)
     s->begun = 1;
     s->length = 0;
     if (c == '{' || c == '[') {
+        uint64_t object = c == '{';
         s->at++;
-        return enter(s, c == '{');
+        if (s->depth == PP_SCAN_DEPTH)
+            return stop_reading(s, PP_SCAN_BAD, "more than 64 levels of nesting");
+        s->in_object = (s->in_object & ~(UINT64_C(1) << s->depth)) | object << s->depth;
+        s->depth++;
+        return object ? PP_SCAN_OBJECT : PP_SCAN_ARRAY;
     }
     if (c == '"') {
         s->at++;
-        return take_string(s) ? PP_SCAN_STRING : stop(s, PP_SCAN_CUT, NULL);
+        return take_string(s) ? PP_SCAN_STRING : stop_reading(s, PP_SCAN_CUT, NULL);
     }
     if (isdigit(c) || c == '-')
         return take_number(s);
-    return isalpha(c) ? take_word(s) : bad(s, "no value where one belongs");
+    return isalpha(c) ? take_word(s) : stop_reading(s, PP_SCAN_BAD, "no value where one belongs");
 }
 
 static enum pp_token take_key(struct pp_scan *s, int c)
 {
     if (c != '"')
-        return bad(s, "no name where one belongs");
+        return stop_reading(s, PP_SCAN_BAD, "no name where one belongs");
     s->at++;
     if (!take_string(s))
-        return stop(s, PP_SCAN_CUT, NULL);
+        return stop_reading(s, PP_SCAN_CUT, NULL);
     while ((c = peek(s)) != NO_MORE && isspace(c))
         s->at++;
     if (c == NO_MORE)
-        return stop(s, PP_SCAN_CUT, NULL);
+        return stop_reading(s, PP_SCAN_CUT, NULL);
     if (c != ':')
-        return bad(s, "no colon behind a name");
+        return stop_reading(s, PP_SCAN_BAD, "no colon behind a name");
     s->at++;
     s->wants_value = 1;
     return PP_SCAN_KEY;
@@ -275,7 +246,7 @@ enum pp_token pp_scan_next(struct pp_scan *s)
     while ((c = peek(s)) != NO_MORE && (isspace(c) || (c == ',' && s->depth && !s->wants_value)))
         s->at++;
     if (c == NO_MORE)
-        return stop(s, PP_SCAN_CUT, NULL);
+        return stop_reading(s, PP_SCAN_CUT, NULL);
     if (s->depth && !s->wants_value && c == (in_object ? '}' : ']')) {
         s->at++;
         s->depth--;
@@ -307,16 +278,6 @@ int pp_scan_between(const struct pp_scan *s)
 
 #define MOST_US (INT64_MAX / 1000 - 1)
 
-static int from_double(const char *text, int64_t *ns)
-{
-    char *end;
-    double us = strtod(text, &end);
-    if (end == text || *end || !isfinite(us) || fabs(us) > (double)MOST_US)
-        return 0;
-    *ns = (int64_t)llround(us * 1000);
-    return 1;
-}
-
 int pp_scan_us(const char *text, int64_t *ns)
 {
     const char *p = text + (*text == '-');
@@ -330,8 +291,14 @@ int pp_scan_us(const char *text, int64_t *ns)
     if (*p == '.')
         for (p++; isdigit((unsigned char)*p); p++, unit /= 10)
             part += unit * (*p - '0');
-    if (*p || !digits)
-        return from_double(text, ns);
+    if (*p || !digits) {
+        char *end;
+        double v = strtod(text, &end);
+        if (end == text || *end || !isfinite(v) || fabs(v) > (double)MOST_US)
+            return 0;
+        *ns = (int64_t)llround(v * 1000);
+        return 1;
+    }
     *ns = (us * 1000 + part) * (*text == '-' ? -1 : 1);
     return 1;
 }

@@ -10,32 +10,7 @@
 
 enum { DEEPEST = 64 };
 
-static uint64_t end_of(const struct pp_span *s)
-{
-    return s->start_ns + s->dur_ns;
-}
-
-static int by_thread(const void *a, const void *b)
-{
-    const struct import_span *x = a, *y = b;
-    return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1) : pp_import_by_start(&x->s, &y->s);
-}
-
 /* ---- waits ---- */
-
-/* The step that begins last before t; NULL: none. */
-static const struct pp_span *step_at(const struct pp_span *steps, size_t n, uint64_t t)
-{
-    size_t low = 0;
-    while (low < n) {
-        size_t middle = low + (n - low) / 2;
-        if (steps[middle].start_ns <= t)
-            low = middle + 1;
-        else
-            n = middle;
-    }
-    return low ? &steps[low - 1] : NULL;
-}
 
 void pp_import_adopt_waits(struct pp_imported *im)
 {
@@ -52,9 +27,15 @@ void pp_import_adopt_waits(struct pp_imported *im)
         qsort(steps, n, sizeof(*steps), pp_import_by_start);
     for (size_t i = 0; n && i < im->n_spans; i++) {
         struct import_span *s = &im->spans[i];
-        const struct pp_span *step = s->s.phase == PP_PHASE_DATA_WAIT ? step_at(steps, n, s->s.start_ns)
-                                                                      : NULL;
-        if (!step || end_of(&s->s) > end_of(step))
+        size_t low = 0, high = n; /* the step that begins last before it */
+        while (s->s.phase == PP_PHASE_DATA_WAIT && low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (steps[middle].start_ns <= s->s.start_ns)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (!low || import_end_of(&s->s) > import_end_of(&steps[low - 1]))
             continue;
         im->threads[s->thread].waits--;
         s->thread = im->trainer;
@@ -66,7 +47,7 @@ void pp_import_adopt_waits(struct pp_imported *im)
 /* ---- parts ---- */
 
 /* What a range has of the time up to t, behind what was given to others. */
-static void give(struct pp_imported *im, const struct import_span *s, uint64_t from, uint64_t to)
+static void give_part(struct pp_imported *im, const struct import_span *s, uint64_t from, uint64_t to)
 {
     if (to <= from || !pp_import_room(im, &im->spans, im->n_spans, &im->spans_room, sizeof(*im->spans)))
         return;
@@ -84,15 +65,15 @@ static void part_thread(struct pp_imported *im, const struct import_span *all, s
     int depth = 0;
     for (size_t i = 0; i <= n; i++) {
         uint64_t next = i < n ? all[i].s.start_ns : UINT64_MAX;
-        while (depth && end_of(&open[depth - 1]->s) <= next) {
-            give(im, open[depth - 1], at, end_of(&open[depth - 1]->s));
-            at = end_of(&open[depth - 1]->s) > at ? end_of(&open[depth - 1]->s) : at;
+        while (depth && import_end_of(&open[depth - 1]->s) <= next) {
+            give_part(im, open[depth - 1], at, import_end_of(&open[depth - 1]->s));
+            at = import_end_of(&open[depth - 1]->s) > at ? import_end_of(&open[depth - 1]->s) : at;
             depth--;
         }
         if (i == n || depth == DEEPEST)
             continue;
         if (depth)
-            give(im, open[depth - 1], at, next);
+            give_part(im, open[depth - 1], at, next);
         at = next > at ? next : at;
         open[depth++] = &all[i];
     }
@@ -106,12 +87,12 @@ void pp_import_part_stages(struct pp_imported *im)
     for (size_t i = 0; all && i < n; i++)
         all[i] = im->spans[i];
     if (all && n)
-        qsort(all, n, sizeof(*all), by_thread);
+        qsort(all, n, sizeof(*all), pp_import_by_thread_and_start);
     im->n_spans = all ? 0 : im->n_spans;
     for (size_t end; all && kept < n; kept = end) {
         for (end = kept; end < n && all[end].thread == all[kept].thread; end++)
             if (all[end].thread == im->trainer)
-                give(im, &all[end], all[end].s.start_ns, end_of(&all[end].s));
+                give_part(im, &all[end], all[end].s.start_ns, import_end_of(&all[end].s));
         if (all[kept].thread != im->trainer)
             part_thread(im, &all[kept], end - kept);
     }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE = 4096 };
+enum { SPANS_AT_ONCE = 4096 };
 
 /* ---- threads ---- */
 
@@ -17,19 +17,6 @@ static int64_t number_of(const char *text)
     char *end;
     long long v = strtoll(text, &end, 10);
     return *text && !*end && v > 0 && v <= UINT32_MAX ? v : 0;
-}
-
-/* Of the phases it spent: where most of them belong; the trainer is known. */
-static pp_lane lane_of(const struct pp_imported *im, uint32_t i)
-{
-    const struct import_thread *t = &im->threads[i];
-    pp_lane lane = PP_LANE_MAIN;
-    if (i == im->trainer)
-        return PP_LANE_TRAINER;
-    for (int k = 0; k < PP_LANE_COUNT; k++)
-        if (k != PP_LANE_TRAINER && t->lanes[k] > t->lanes[lane])
-            lane = (pp_lane)k;
-    return lane;
 }
 
 static pp_status put_threads(struct pp_imported *im, struct pp_store *store)
@@ -45,14 +32,19 @@ static pp_status put_threads(struct pp_imported *im, struct pp_store *store)
         char name[96];
         if (!t->spans)
             continue;
+        /* Of the phases it spent: where most of them belong; the trainer is known. */
+        pp_lane lane = i == im->trainer ? PP_LANE_TRAINER : PP_LANE_MAIN;
+        for (int k = 0; k < PP_LANE_COUNT && i != im->trainer; k++)
+            if (k != PP_LANE_TRAINER && t->lanes[k] > t->lanes[lane])
+                lane = (pp_lane)k;
         t->id = id++;
-        im->facts.workers |= lane_of(im, i) == PP_LANE_WORKER;
+        im->facts.workers |= lane == PP_LANE_WORKER;
         if (t->name[0])
             snprintf(name, sizeof(name), "%s", t->name);
         else
             snprintf(name, sizeof(name), i == im->trainer ? "trainer %s" : "thread %s", t->tid);
         status = pp_store_thread(store, &(struct pp_store_thread){.id = t->id,
-                                                                  .lane = lane_of(im, i),
+                                                                  .lane = lane,
                                                                   .name = name,
                                                                   .pid = number_of(t->pid),
                                                                   .tid = number_of(t->tid),
@@ -65,11 +57,11 @@ static pp_status put_threads(struct pp_imported *im, struct pp_store *store)
 
 static pp_status put_spans(struct pp_imported *im, struct pp_store *store, struct pp_err *err)
 {
-    struct pp_span *some = malloc(AT_ONCE * sizeof(*some));
+    struct pp_span *some = malloc(SPANS_AT_ONCE * sizeof(*some));
     pp_status status = some ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to write the recording");
     for (size_t i = 0, n; i < im->n_spans && status == PP_OK; i += n) {
         uint32_t thread = im->spans[i].thread;
-        for (n = 0; i + n < im->n_spans && n < AT_ONCE && im->spans[i + n].thread == thread; n++)
+        for (n = 0; i + n < im->n_spans && n < SPANS_AT_ONCE && im->spans[i + n].thread == thread; n++)
             some[n] = im->spans[i + n].s;
         status = pp_store_append(store, im->threads[thread].id, some, n);
     }
@@ -130,10 +122,12 @@ static pp_status put_gpu_row(struct pp_imported *im, struct pp_store *store, con
     return status;
 }
 
-/* A file may hold several training processes (Nsight Systems): only what the trainer's did is judged with it.
- */
-static void drop_other_processes(struct pp_imported *im)
+static pp_status put_gpu(struct pp_imported *im, struct pp_store *store)
 {
+    pp_status status = PP_OK;
+    char text[160];
+    /* A file may hold several training processes (Nsight Systems): only what the trainer's did is judged with
+     * it. */
     int64_t trainer = number_of(im->threads[im->trainer].pid);
     size_t kept = 0;
     for (size_t i = 0; i < im->n_gpu; i++)
@@ -141,13 +135,6 @@ static void drop_other_processes(struct pp_imported *im)
             im->gpu[kept++] = im->gpu[i];
     im->other_gpu = im->n_gpu - kept;
     im->n_gpu = kept;
-}
-
-static pp_status put_gpu(struct pp_imported *im, struct pp_store *store)
-{
-    pp_status status = PP_OK;
-    char text[160];
-    drop_other_processes(im);
     if (im->lost_gpu) {
         snprintf(text, sizeof(text), "not recorded: the trace has more than %u rows of GPU activity",
                  PP_IMPORT_GPU_ROWS);
@@ -223,7 +210,7 @@ static void put_losses(const struct pp_imported *im, struct pp_store *store)
          im->lost_names},
         {"events", "the trace has more than 262,144 names of events: those of the rest are left out",
          f->lost_meanings},
-        {"events", "their time is none, or lies 100 days from the others", f->odd_times},
+        {"events", "events without a valid time, or more than 100 days from the others", f->odd_times},
         {"waits", "no step follows them in the trace", im->dropped_waits},
     };
     if (!f->workers)

@@ -65,8 +65,7 @@ struct meaning {
 struct xplane {
     struct pp_imported *im;
     struct pp_import_facts *facts;
-    const struct pp_namemap *user;
-    struct pp_namemap *known, *maybe;
+    struct pp_import_names names;
     struct plane planes[PLANES];
     struct meaning *meanings; /* a hash, open */
     size_t n_meanings;
@@ -91,31 +90,14 @@ static struct meaning *place_of(struct xplane *x, unsigned plane, uint64_t id)
     }
 }
 
-static void learn_plane(struct plane *p, const char *name)
-{
-    static const struct {
-        const char *begins;
-        enum plane_kind kind;
-    } kinds[] = {{"/host:CPU", PLANE_HOST}, {"/device:GPU:", PLANE_GPU}, {"/device:TPU:", PLANE_TPU}};
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-        size_t n = strlen(kinds[i].begins);
-        if (strncmp(name, kinds[i].begins, n) != 0)
-            continue;
-        p->kind = kinds[i].kind;
-        p->device = (uint16_t)strtoul(name + n, NULL, 10);
-    }
-}
-
 static void learn_event(struct xplane *x, unsigned plane, uint64_t id, const char *name)
 {
     struct meaning m = {.id = id, .plane = (uint16_t)plane, .used = 1};
     if (x->planes[plane].kind == PLANE_HOST) {
-        pp_phase phase = pp_namemap_phase(x->user, "", name);
-        if (phase == PP_PHASE_USER)
-            phase = pp_namemap_phase(x->known, "", name);
-        if (phase == PP_PHASE_USER && pp_namemap_phase(x->maybe, "", name) == PP_PHASE_DATA_WAIT)
-            m.role = PP_ROLE_MAYBE_WAIT;
-        if (phase == PP_PHASE_USER && !m.role && strncmp(name, "Iterator::", 10) != 0)
+        enum pp_import_role role;
+        pp_phase phase = pp_import_phase(&x->names, "", name, &role);
+        m.role = (uint8_t)role;
+        if (phase == PP_PHASE_USER && !role && strncmp(name, "Iterator::", 10) != 0)
             return; /* of the runtime */
         m.phase = (uint8_t)phase;
         m.of_stages = strcmp(name, "ExecutorState::Process") == 0;
@@ -129,14 +111,6 @@ static void learn_event(struct xplane *x, unsigned plane, uint64_t id, const cha
     x->n_meanings++;
     m.name = pp_imported_name(x->im, name);
     *to = m;
-}
-
-static void learn_stat(struct plane *p, uint64_t id, const char *name)
-{
-    if (strcmp(name, "step_num") == 0)
-        p->step_num = id;
-    if (strcmp(name, "memcpy_details") == 0)
-        p->memcpy_details = id;
 }
 
 /* An entry of a table of names: its number and its name, "" where it has none. */
@@ -158,21 +132,34 @@ static uint64_t read_name(struct pp_fields *f, char *name)
     return id;
 }
 
-static void learn(struct xplane *x, struct pp_fields *f, unsigned plane)
+static void learn_names(struct xplane *x, struct pp_fields *f, unsigned plane)
 {
+    static const struct {
+        const char *begins;
+        enum plane_kind kind;
+    } kinds[] = {{"/host:CPU", PLANE_HOST}, {"/device:GPU:", PLANE_GPU}, {"/device:TPU:", PLANE_TPU}};
     struct plane *p = &x->planes[plane];
     char name[TEXT];
     pp_fields_enter(f);
     while (pp_fields_next(f)) {
         if (is_message(f, XPLANE_NAME)) {
             pp_fields_text(f, name, sizeof(name));
-            learn_plane(p, name);
+            for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+                size_t n = strlen(kinds[i].begins);
+                if (strncmp(name, kinds[i].begins, n) != 0)
+                    continue;
+                p->kind = kinds[i].kind;
+                p->device = (uint16_t)strtoul(name + n, NULL, 10);
+            }
         } else if (p->kind && is_message(f, XPLANE_EVENT_NAMES)) {
             uint64_t id = read_name(f, name);
             learn_event(x, plane, id, name);
         } else if (p->kind && is_message(f, XPLANE_STAT_NAMES)) {
             uint64_t id = read_name(f, name);
-            learn_stat(p, id, name);
+            if (strcmp(name, "step_num") == 0)
+                p->step_num = id;
+            if (strcmp(name, "memcpy_details") == 0)
+                p->memcpy_details = id;
         }
     }
 }
@@ -194,29 +181,26 @@ struct event {
     char copy[96];       /* memcpy_details */
 };
 
-static void read_stat(struct pp_fields *f, const struct plane *p, struct event *e)
-{
-    uint64_t id = 0;
-    pp_fields_enter(f);
-    while (pp_fields_next(f)) {
-        if (f->number == XSTAT_NAME && f->wire == PP_WIRE_VARINT)
-            id = f->value;
-        else if (id && id == p->memcpy_details && is_message(f, XSTAT_STRING))
-            pp_fields_text(f, e->copy, sizeof(e->copy));
-    }
-    e->is_step |= id && id == p->step_num;
-}
-
 static struct event read_event(struct pp_fields *f, const struct plane *p)
 {
     struct event e = {0};
     pp_fields_enter(f);
     while (pp_fields_next(f)) {
-        if (is_message(f, XEVENT_STATS))
-            read_stat(f, p, &e);
-        else if (f->wire != PP_WIRE_VARINT)
+        if (is_message(f, XEVENT_STATS)) {
+            uint64_t id = 0;
+            pp_fields_enter(f);
+            while (pp_fields_next(f)) {
+                if (f->number == XSTAT_NAME && f->wire == PP_WIRE_VARINT)
+                    id = f->value;
+                else if (id && id == p->memcpy_details && is_message(f, XSTAT_STRING))
+                    pp_fields_text(f, e.copy, sizeof(e.copy));
+            }
+            e.is_step |= id && id == p->step_num;
             continue;
-        else if (f->number == XEVENT_NAME)
+        }
+        if (f->wire != PP_WIRE_VARINT)
+            continue;
+        if (f->number == XEVENT_NAME)
             e.id = f->value;
         else if (f->number == XEVENT_OFFSET_PS)
             e.offset_ps = f->value;
@@ -259,28 +243,13 @@ static void take_span(struct xplane *x, struct line *l, const struct event *e)
     pp_imported_span(x->im, l->thread, &s, e->is_step ? PP_ROLE_NONE : (enum pp_import_role)m->role);
 }
 
-/* "kind_src:pageable kind_dst:device size:602112 dest:0 async:1" */
-static uint8_t memory_of(const char *details, const char *key)
-{
-    static const struct {
-        const char *word;
-        enum pp_import_memory memory;
-    } words[] = {{"pageable", PP_MEMORY_PAGEABLE},
-                 {"pinned", PP_MEMORY_PINNED},
-                 {"device", PP_MEMORY_DEVICE},
-                 {"host", PP_MEMORY_HOST}};
-    const char *at = strstr(details, key);
-    for (size_t i = 0; at && i < sizeof(words) / sizeof(*words); i++)
-        if (strncmp(at + strlen(key), words[i].word, strlen(words[i].word)) == 0)
-            return (uint8_t)words[i].memory;
-    return PP_MEMORY_NONE;
-}
-
 static void take_gpu(struct xplane *x, const struct line *l, const struct event *e)
 {
     static const uint8_t kinds[] = {PP_IMPORT_KERNEL, PP_IMPORT_MEMCPY, PP_IMPORT_MEMSET};
     const struct meaning *m = place_of(x, l->plane, e->id);
-    const char *size = strstr(e->copy, "size:"), *async = strstr(e->copy, "async:");
+    /* "kind_src:pageable kind_dst:device size:602112 dest:0 async:1" */
+    const char *size = strstr(e->copy, "size:"), *async = strstr(e->copy, "async:"),
+               *source = strstr(e->copy, "kind_src:"), *target = strstr(e->copy, "kind_dst:");
     struct pp_import_gpu g = {.kind = kinds[m->used ? m->copies : 0],
                               .dur_ns = e->duration_ps / 1000,
                               .bytes = size ? strtoull(size + 5, NULL, 10) : 0,
@@ -289,18 +258,11 @@ static void take_gpu(struct xplane *x, const struct line *l, const struct event 
                               .device = x->planes[l->plane].device,
                               .thread = UINT32_MAX,
                               .name = m->used ? m->name : 0,
-                              .source = memory_of(e->copy, "kind_src:"),
-                              .target = memory_of(e->copy, "kind_dst:"),
+                              .source = source ? (uint8_t)pp_import_memory(source + 9) : PP_MEMORY_NONE,
+                              .target = target ? (uint8_t)pp_import_memory(target + 9) : PP_MEMORY_NONE,
                               .asynchronous = async ? (int8_t)(async[6] == '1') : -1};
     if (time_of(x, l, e, &g.start_ns))
         pp_imported_gpu(x->im, &g);
-}
-
-/* Of a GPU the streams, of a TPU the modules: other lines show the same work again, by other names. */
-static int is_of_device(enum plane_kind kind, const char *line)
-{
-    return (kind == PLANE_GPU && strncmp(line, "Stream #", 8) == 0) ||
-           (kind == PLANE_TPU && strcmp(line, "XLA Modules") == 0);
 }
 
 static void take_line(struct xplane *x, struct pp_fields *f, unsigned plane)
@@ -318,7 +280,10 @@ static void take_line(struct xplane *x, struct pp_fields *f, unsigned plane)
         if (!is_message(f, XLINE_EVENTS))
             continue;
         x->facts->events++;
-        if (p->kind != PLANE_HOST && !is_of_device(p->kind, l.name))
+        /* Of a GPU the streams, of a TPU the modules: other lines show the same work again, by other names.
+         */
+        if ((p->kind == PLANE_GPU && strncmp(l.name, "Stream #", 8) != 0) ||
+            (p->kind == PLANE_TPU && strcmp(l.name, "XLA Modules") != 0))
             continue;
         struct event e = read_event(f, p);
         if (!e.counts && p->kind == PLANE_HOST)
@@ -328,7 +293,7 @@ static void take_line(struct xplane *x, struct pp_fields *f, unsigned plane)
     }
 }
 
-static void take(struct xplane *x, struct pp_fields *f, unsigned plane)
+static void take_events(struct xplane *x, struct pp_fields *f, unsigned plane)
 {
     if (!x->planes[plane].kind)
         return;
@@ -368,9 +333,6 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     x->im = im;
     x->facts = pp_imported_facts(im);
-    x->user = map;
-    x->known = pp_namemap_new();
-    x->maybe = pp_namemap_new();
     x->meanings = calloc(2 * MOST_NAMES, sizeof(*x->meanings));
     x->facts->stages = 1;
     x->facts->steps_are = "jax.profiler.StepTraceAnnotation, or tf.profiler.experimental.Trace with step_num";
@@ -380,23 +342,19 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
     x->facts->no_workers =
         "not recorded: a profiler of one process sees no worker process; pipeprobe exec -- python "
         "train.py records those of PyTorch's DataLoader";
-    status = x->known && x->maybe && x->meanings ? PP_OK
-                                                 : pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+    status = pp_import_names_open(&x->names, map, known_names, 1, path, err);
+    if (status == PP_OK && !x->meanings)
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     if (status == PP_OK)
-        status = pp_namemap_add_text(x->known, known_names, "known names", err);
+        status = read_planes(x, path, learn_names, err);
     if (status == PP_OK)
-        status = pp_namemap_add_text(x->maybe, pp_import_maybe_waits, "names of waits", err);
-    if (status == PP_OK)
-        status = read_planes(x, path, learn, err);
-    if (status == PP_OK)
-        status = read_planes(x, path, take, err);
+        status = read_planes(x, path, take_events, err);
     if (status == PP_OK && x->facts->ended && !x->facts->steps && !x->facts->fetches)
         status = pp_fail(err, PP_E_CORRUPT,
                          "%s cannot be read: %s (byte %llu), and the names of a plane's events follow them",
                          path, x->facts->ended, (unsigned long long)x->facts->ended_at);
     x->facts->lost_meanings = x->lost;
-    pp_namemap_free(x->known);
-    pp_namemap_free(x->maybe);
+    pp_import_names_close(&x->names);
     free(x->meanings);
     free(x);
     return status;
