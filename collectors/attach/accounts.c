@@ -7,13 +7,6 @@
 /* Out of the way of a program that counts on low numbers, or closes what it does not know */
 #define FD_FROM 512
 
-/* Known by its inode. */
-static int is_ours(const struct pp_accounts *a)
-{
-    struct stat st;
-    return a->fd >= 0 && fstat(a->fd, &st) == 0 && st.st_dev == a->dev && st.st_ino == a->ino;
-}
-
 void pp_accounts_open(struct pp_accounts *a)
 {
     struct stat st;
@@ -29,7 +22,8 @@ void pp_accounts_open(struct pp_accounts *a)
 
 void pp_accounts_close(struct pp_accounts *a)
 {
-    if (is_ours(a))
+    struct stat st;
+    if (a->fd >= 0 && fstat(a->fd, &st) == 0 && st.st_dev == a->dev && st.st_ino == a->ino)
         close(a->fd);
     a->fd = -1;
 }

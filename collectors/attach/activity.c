@@ -33,8 +33,8 @@ struct activity {
 /* Belongs to the buffer; NULL: none. The process may be writing at the table's end, and may be anybody's. */
 static const char *name_of(const struct activity *a, uint16_t number, char buf[PP_ACTIVITY_NAME])
 {
-    uint32_t known = __atomic_load_n(&a->file->names,
-                                     __ATOMIC_ACQUIRE); /* pairs with the release in the hooks' number_of */
+    uint32_t known = __atomic_load_n(
+        &a->file->names, __ATOMIC_ACQUIRE); /* pairs with the release in number_of of python/record/gpu.c */
     if (!number || number > known || number >= PP_ACTIVITY_NAMES)
         return NULL;
     memcpy(buf, a->file->name[number], PP_ACTIVITY_NAME);
@@ -80,12 +80,12 @@ static void store_row(struct activity *a, const struct pp_activity_row *row)
         a->last_ns = g.start_ns + g.dur_ns;
 }
 
-static void take(struct activity *a, uint64_t most)
+static void take_rows(struct activity *a, uint64_t most)
 {
     struct pp_activity_file *f = a->file;
-    uint64_t head = __atomic_load_n(&f->head,
-                                    __ATOMIC_ACQUIRE); /* pairs with the release in the hooks' put */
-    if (head - a->tail > PP_ACTIVITY_ROWS) {           /* not what a recorded process writes */
+    uint64_t head = __atomic_load_n(
+        &f->head, __ATOMIC_ACQUIRE);         /* pairs with the release in put_row of python/record/gpu.c */
+    if (head - a->tail > PP_ACTIVITY_ROWS) { /* not what a recorded process writes */
         a->lost++;
         a->tail = head;
     }
@@ -97,18 +97,19 @@ static void take(struct activity *a, uint64_t most)
         __atomic_store_n(&f->stop, 1, __ATOMIC_RELAXED); /* a request, and nothing else */
         a->tail = head;
     }
-    __atomic_store_n(&f->tail, a->tail, __ATOMIC_RELEASE); /* pairs with the acquire in the hooks' put */
+    __atomic_store_n(&f->tail, a->tail,
+                     __ATOMIC_RELEASE); /* pairs with the acquire in put_row of python/record/gpu.c */
 }
 
 /* ---- who records ---- */
 
-static void say(struct activity *a)
+static void store_state(struct activity *a)
 {
     const struct pp_activity_file *f = a->file;
     char text[sizeof(f->text)], until[sizeof(f->until)], device[sizeof(f->device)],
         said[sizeof(text) + sizeof(until) + 32];
     uint32_t state = __atomic_load_n(&f->state,
-                                     __ATOMIC_ACQUIRE); /* pairs with the release in the hooks' say */
+                                     __ATOMIC_ACQUIRE); /* pairs with the release in python/record/gpu.c */
     if (state == a->said || state > PP_ACTIVITY_ENDED)
         return;
     a->said = state;
@@ -126,8 +127,8 @@ static void say(struct activity *a)
 static void activity_poll(void *state)
 {
     struct activity *a = state;
-    take(a, POLL_ROWS);
-    say(a);
+    take_rows(a, POLL_ROWS);
+    store_state(a);
 }
 
 /* ---- begin and end ---- */
@@ -161,55 +162,40 @@ static pp_status activity_start(const struct pp_collect_opts *opts, void **out, 
     return PP_OK;
 }
 
-/* Until when all that the GPU did is known; 0: to the end of the job. */
-static uint64_t until(const struct activity *a)
-{
-    return a->stored >= a->most || a->said != PP_ACTIVITY_ENDED ? a->last_ns
-           : a->file->until[0]                                  ? a->compared_ns
-                                                                : 0;
-}
-
-static void store_totals(const struct activity *a)
-{
-    const struct pp_activity_file *f = a->file;
-    uint64_t dropped = f->dropped + f->no_room + a->lost;
-    if (a->said != PP_ACTIVITY_ON && a->said != PP_ACTIVITY_ENDED)
-        return;
-    pp_store_meta_num(a->store, "gpu", "records", (double)a->stored, "records");
-    pp_store_meta_num(a->store, "gpu", "records_dropped", (double)dropped, "records");
-    pp_store_meta_num(a->store, "gpu", "clock_error_ns", (double)a->clock_error_ns, "ns");
-    pp_store_meta_text(a->store, "gpu", "clock",
-                       a->converted ? "converted, see gpu_clock" : "CUPTI stamped with CLOCK_MONOTONIC");
-    pp_store_meta_num(a->store, "gpu", "from_ns", (double)a->from_ns, "ns");
-    if (until(a))
-        pp_store_meta_num(a->store, "gpu", "until_ns", (double)until(a), "ns");
-    if (dropped)
-        pp_store_loss(a->store, "gpu records", dropped,
-                      "records of the job's GPU arrived faster than they were stored");
-}
-
 static void activity_stop(void *state)
 {
     struct activity *a = state;
-    __atomic_store_n(&a->file->stop, 1, __ATOMIC_RELAXED); /* as in take */
-    take(a, PP_ACTIVITY_ROWS);
-    say(a);
-    store_totals(a);
+    const struct pp_activity_file *f = a->file;
+    __atomic_store_n(&a->file->stop, 1, __ATOMIC_RELAXED); /* as in take_rows */
+    take_rows(a, PP_ACTIVITY_ROWS);
+    store_state(a);
+    uint64_t dropped = f->dropped + f->no_room + a->lost;
+    /* Until when all that the GPU did is known; 0: to the end of the job. */
+    uint64_t until = a->stored >= a->most || a->said != PP_ACTIVITY_ENDED ? a->last_ns
+                     : f->until[0]                                        ? a->compared_ns
+                                                                          : 0;
+    if (a->said == PP_ACTIVITY_ON || a->said == PP_ACTIVITY_ENDED) {
+        pp_store_meta_num(a->store, "gpu", "records", (double)a->stored, "records");
+        pp_store_meta_num(a->store, "gpu", "records_dropped", (double)dropped, "records");
+        pp_store_meta_num(a->store, "gpu", "clock_error_ns", (double)a->clock_error_ns, "ns");
+        pp_store_meta_text(a->store, "gpu", "clock",
+                           a->converted ? "converted, see gpu_clock" : "CUPTI stamped with CLOCK_MONOTONIC");
+        pp_store_meta_num(a->store, "gpu", "from_ns", (double)a->from_ns, "ns");
+        if (until)
+            pp_store_meta_num(a->store, "gpu", "until_ns", (double)until, "ns");
+        if (dropped)
+            pp_store_loss(a->store, "gpu records", dropped,
+                          "records of the job's GPU arrived faster than they were stored");
+    }
     unlink(a->path);
     pp_guard_remove(a->file);
     munmap(a->file, sizeof(*a->file));
     free(a);
 }
 
-static int activity_available(char *text, size_t size)
-{
-    snprintf(text, size, "a Python job's GPU activity is read from its session");
-    return 1;
-}
-
 const struct pp_collector pp_collector_activity = {
     .name = "GPU activity of a job",
-    .available = activity_available,
+    .found = "a Python job's GPU activity is read from its session",
     .start = activity_start,
     .poll = activity_poll,
     .stop = activity_stop,

@@ -19,38 +19,25 @@ static int read_at(int fd, void *buf, size_t size, uint64_t at)
     return at < INT64_MAX - size && pp_io_pread_full(fd, buf, size, (int64_t)at) == (ssize_t)size;
 }
 
-static int read_header(int fd, Elf64_Ehdr *h)
-{
-    return read_at(fd, h, sizeof(*h), 0) && memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 &&
-           h->e_ident[EI_CLASS] == ELFCLASS64 && h->e_ident[EI_DATA] == OWN_ORDER &&
-           h->e_shentsize == sizeof(Elf64_Shdr) && h->e_phentsize == sizeof(Elf64_Phdr) && h->e_shnum &&
-           h->e_phnum && h->e_shstrndx < h->e_shnum;
-}
-
-/* The address for which the first loaded part was linked, on its page. */
-static int first_address(int fd, const Elf64_Ehdr *h, uint64_t *out)
-{
-    Elf64_Phdr p;
-    for (unsigned i = 0; i < h->e_phnum; i++) {
-        if (!read_at(fd, &p, sizeof(p), h->e_phoff + i * sizeof(p)))
-            return 0;
-        if (p.p_type == PT_LOAD) {
-            *out = p.p_align ? p.p_vaddr - p.p_vaddr % p.p_align : p.p_vaddr;
-            return 1;
-        }
-    }
-    return 0;
-}
-
 int pp_elf_section(int fd, const char *name, uint64_t *distance)
 {
     Elf64_Ehdr h;
     Elf64_Shdr *section = NULL, names;
     char *text = NULL;
-    uint64_t first;
+    Elf64_Phdr part = {.p_type = PT_NULL};
     int found = 0;
-    if (!read_header(fd, &h) || !first_address(fd, &h, &first))
+    if (!read_at(fd, &h, sizeof(h), 0) || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 ||
+        h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != OWN_ORDER ||
+        h.e_shentsize != sizeof(Elf64_Shdr) || h.e_phentsize != sizeof(Elf64_Phdr) || !h.e_shnum ||
+        h.e_shstrndx >= h.e_shnum)
         return 0;
+    for (unsigned i = 0; i < h.e_phnum && part.p_type != PT_LOAD; i++)
+        if (!read_at(fd, &part, sizeof(part), h.e_phoff + i * sizeof(part)))
+            return 0;
+    if (part.p_type != PT_LOAD)
+        return 0;
+    /* The address for which the first loaded part was linked, on its page. */
+    uint64_t first = part.p_align ? part.p_vaddr - part.p_vaddr % part.p_align : part.p_vaddr;
     section = calloc(h.e_shnum, sizeof(*section));
     if (!section || !read_at(fd, section, h.e_shnum * sizeof(*section), h.e_shoff))
         goto out;

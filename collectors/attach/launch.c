@@ -30,7 +30,7 @@ static void waited_for(sigset_t *set)
 /* ---- finding ---- */
 
 /* 0 when path can be executed, else why not. */
-static int executable(const char *path)
+static int why_not_executable(const char *path)
 {
     struct stat st;
     if (stat(path, &st) != 0)
@@ -51,13 +51,13 @@ int pp_launch_find(const char *program, struct pp_err *err)
     char candidate[PATH_MAX];
     int e = ENOENT;
     if (strchr(program, '/') || !*program) {
-        e = *program ? executable(program) : ENOENT;
+        e = *program ? why_not_executable(program) : ENOENT;
     } else {
         for (const char *dir = path ? path : "/bin:/usr/bin", *end; dir && e; dir = *end ? end + 1 : NULL) {
             end = strchrnul(dir, ':');
             int fits = (size_t)snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)(end - dir), dir,
                                         end == dir ? "./" : "/", program) < sizeof(candidate);
-            int this = fits ? executable(candidate) : ENOENT;
+            int this = fits ? why_not_executable(candidate) : ENOENT;
             if (!this || this == EACCES)
                 e = this; /* as execvp: one that may not be run is remembered while the search goes on */
         }
@@ -112,12 +112,6 @@ void pp_launch_end(struct pp_launch *l)
 
 /* ---- starting ---- */
 
-static int same_name(const char *a, const char *b)
-{
-    size_t n = strcspn(a, "=");
-    return strncmp(a, b, n + 1) == 0;
-}
-
 static char **merged_environment(const char *const *env)
 {
     size_t n = 0, added = 0;
@@ -132,7 +126,7 @@ static char **merged_environment(const char *const *env)
     for (size_t i = 0; i < n; i++) {
         int replaced = 0;
         for (size_t j = 0; j < added && !replaced; j++)
-            replaced = same_name(env[j], environ[i]);
+            replaced = strncmp(env[j], environ[i], strcspn(env[j], "=") + 1) == 0;
         if (!replaced)
             out[k++] = environ[i];
     }
@@ -219,21 +213,6 @@ int pp_launch_start(struct pp_launch *l, char *const *argv, const char *const *e
 
 /* ---- waiting ---- */
 
-/* Ctrl-C and Ctrl-\ go to the whole foreground group: the program has them already. */
-static int terminal_sent(const siginfo_t *info)
-{
-    return info->si_code == SI_KERNEL && (info->si_signo == SIGINT || info->si_signo == SIGQUIT);
-}
-
-/* What SIGUSR1 and SIGUSR2 ask for is the program's affair (SLURM's warning, a dump of stacks), unless it
- * ends of them; a SIGHUP that we were started to ignore is ignored by the program as well (nohup). */
-static int asks_to_end(int sig)
-{
-    struct sigaction now;
-    int ignored = sig == SIGHUP && sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
-    return sig != SIGUSR1 && sig != SIGUSR2 && !ignored;
-}
-
 int pp_launch_wait(struct pp_launch *l)
 {
     sigset_t set;
@@ -249,9 +228,16 @@ int pp_launch_wait(struct pp_launch *l)
         if (sigwaitinfo(&set, &info) < 0 || info.si_signo == SIGCHLD)
             continue;
         last = info.si_signo;
-        if (asks_to_end(last))
+        /* What SIGUSR1 and SIGUSR2 ask for is the program's affair (SLURM's warning, a dump of stacks),
+         * unless it ends of them; a SIGHUP that we were started to ignore is ignored by the program as well
+         * (nohup).
+         */
+        struct sigaction now;
+        int ignored = last == SIGHUP && sigaction(last, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+        if (last != SIGUSR1 && last != SIGUSR2 && !ignored)
             l->signalled = last;
-        if (!terminal_sent(&info))
+        /* Ctrl-C and Ctrl-\ go to the whole foreground group: the program has them already. */
+        if (info.si_code != SI_KERNEL || (last != SIGINT && last != SIGQUIT))
             kill(l->pid, last);
     }
     l->pid = -1;

@@ -22,7 +22,7 @@ struct loaders {
     char dir[PATH_MAX];
     struct known known[PP_LOADERS_PROCESSES];
     size_t n_known;
-    struct pp_loader_row chosen; /* as stored under "config" */
+    struct pp_loader_row chosen; /* its arguments as stored under "config" */
     char chosen_key[48];
     int has_chosen;
 };
@@ -78,14 +78,6 @@ static void store_chosen(struct pp_store *store, const struct pp_loader_row *row
                       NULL);
 }
 
-static int same_arguments(const struct pp_loader_row *a, const struct pp_loader_row *b)
-{
-    struct pp_loader_row x = *a, y = *b;
-    x.iterations = y.iterations = 0;
-    x.taken = y.taken = x.wait_ns = y.wait_ns = 0;
-    return memcmp(&x, &y, sizeof(x)) == 0;
-}
-
 /* Of one that was begun and has given none yet: more than of one that was not. */
 static double batches_of(const struct pp_loader_row *row)
 {
@@ -96,7 +88,7 @@ static double batches_of(const struct pp_loader_row *row)
 
 /* The loader that a report is about: the one that has given most batches so far, unless the training thread
  * has waited for another one twice as long as for it, and for a second at least. */
-static void choose(struct loaders *l)
+static void choose_loader(struct loaders *l)
 {
     const struct pp_loader_row *most = NULL, *slowest = NULL;
     char keys[2][48] = {"", ""}; /* of these two */
@@ -115,31 +107,34 @@ static void choose(struct loaders *l)
     int waits = most && slowest->wait_ns >= MUCH_WAIT_NS && slowest->wait_ns / 2 >= most->wait_ns;
     if (waits)
         most = slowest;
-    if (!most ||
-        (l->has_chosen && same_arguments(most, &l->chosen) && strcmp(keys[waits], l->chosen_key) == 0))
+    if (!most)
         return;
-    l->chosen = *most;
+    struct pp_loader_row arguments = *most; /* without what goes on */
+    arguments.iterations = 0;
+    arguments.taken = arguments.wait_ns = 0;
+    if (l->has_chosen && memcmp(&arguments, &l->chosen, sizeof(arguments)) == 0 &&
+        strcmp(keys[waits], l->chosen_key) == 0)
+        return;
+    l->chosen = arguments;
     l->has_chosen = 1;
     memcpy(l->chosen_key, keys[waits], sizeof(l->chosen_key));
     store_chosen(l->store, most, keys[waits]);
 }
 
-static struct known *known_of(struct loaders *l, int64_t pid)
-{
-    for (size_t k = 0; k < l->n_known; k++)
-        if (l->known[k].pid == pid)
-            return &l->known[k];
-    if (l->n_known == PP_LOADERS_PROCESSES)
-        return NULL;
-    l->known[l->n_known] = (struct known){.pid = pid};
-    return &l->known[l->n_known++];
-}
-
-static void take(void *ctx, const struct pp_loaders_file *now)
+static void take_file(void *ctx, const struct pp_loaders_file *now)
 {
     struct loaders *l = ctx;
-    struct known *before = known_of(l, now->pid);
-    for (unsigned i = 0; before && i < now->n_loaders; i++) {
+    size_t k = 0;
+    while (k < l->n_known && l->known[k].pid != now->pid)
+        k++;
+    if (k == PP_LOADERS_PROCESSES)
+        return;
+    struct known *before = &l->known[k];
+    if (k == l->n_known) {
+        *before = (struct known){.pid = now->pid};
+        l->n_known++;
+    }
+    for (unsigned i = 0; i < now->n_loaders; i++) {
         if (i < before->n && memcmp(&before->row[i], &now->loader[i], sizeof(now->loader[i])) == 0)
             continue;
         store_row(l->store, now->pid, i, &now->loader[i]);
@@ -153,8 +148,8 @@ static void take(void *ctx, const struct pp_loaders_file *now)
 static void loaders_poll(void *state)
 {
     struct loaders *l = state;
-    pp_loaders_files_read(l->dir, take, l);
-    choose(l);
+    pp_loaders_files_read(l->dir, take_file, l);
+    choose_loader(l);
 }
 
 static pp_status loaders_start(const struct pp_collect_opts *opts, void **out, struct pp_err *err)
@@ -168,15 +163,9 @@ static pp_status loaders_start(const struct pp_collect_opts *opts, void **out, s
     return PP_OK;
 }
 
-static int loaders_available(char *text, size_t size)
-{
-    snprintf(text, size, "the arguments of a Python job's DataLoaders are read from its session");
-    return 1;
-}
-
 const struct pp_collector pp_collector_loaders = {
     .name = "DataLoaders",
-    .available = loaders_available,
+    .found = "the arguments of a Python job's DataLoaders are read from its session",
     .start = loaders_start,
     .poll = loaders_poll,
     .stop = free,

@@ -62,42 +62,6 @@ static char *trim(char *s)
     return s;
 }
 
-/* A '#' that begins a word outside quotes begins a comment; `Optimizer.step#*` needs no quotes. */
-static void cut_comment(char *line)
-{
-    int quoted = 0;
-    for (char *c = line; *c; c++) {
-        if (*c == '"')
-            quoted = !quoted;
-        if (*c == '#' && !quoted && (c == line || isspace((unsigned char)c[-1]))) {
-            *c = '\0';
-            return;
-        }
-    }
-}
-
-/* Cuts a line at the '=' between pattern and phase: the last one, for no phase holds one. NULL when there is
- * none. */
-static char *cut_phase(char *line)
-{
-    char *equals = strrchr(line, '=');
-    if (!equals)
-        return NULL;
-    *equals = '\0';
-    return equals + 1;
-}
-
-/* Removes surrounding quotes. 0 when one is left over. */
-static int unquote(char **s)
-{
-    size_t n = strlen(*s);
-    if (n >= 2 && (*s)[0] == '"' && (*s)[n - 1] == '"') {
-        (*s)[n - 1] = '\0';
-        ++*s;
-    }
-    return strchr(*s, '"') == NULL;
-}
-
 /* The colon between domain and name: the first that is neither escaped nor inside [...] nor doubled as in C++
  * names (std::sort). */
 static char *find_colon(char *s)
@@ -146,24 +110,23 @@ static pp_status parse_phase(const char *word, pp_phase *out, const struct place
         at->file, at->line, word);
 }
 
-/* Cuts "of process" behind a phase: whether it was there. */
-static int cut_of_process(char *phase)
-{
-    size_t n = strlen(phase), length = strlen(OF_PROCESS);
-    if (n <= length || strcmp(phase + n - length, OF_PROCESS) != 0 ||
-        !isspace((unsigned char)phase[n - length - 1]))
-        return 0;
-    phase[n - length] = '\0';
-    trim(phase);
-    return 1;
-}
-
 /* A row of a line; *has_row is 0 for an empty one or a comment. */
 static pp_status parse_line(char *line, struct row *out, int *has_row, const struct place *at,
                             struct pp_err *err)
 {
-    cut_comment(line);
-    char *phase = cut_phase(line), *pattern = trim(line);
+    /* A '#' that begins a word outside quotes begins a comment; `Optimizer.step#*` needs no quotes. */
+    int quoted = 0;
+    for (char *c = line; *c; c++) {
+        quoted ^= *c == '"';
+        if (*c == '#' && !quoted && (c == line || isspace((unsigned char)c[-1])))
+            *c = '\0';
+        if (!*c)
+            break;
+    }
+    char *phase = strrchr(line, '='); /* the last one, for no phase holds one */
+    if (phase)
+        *phase++ = '\0';
+    char *pattern = trim(line);
     *has_row = 0;
     if (!phase && !*pattern)
         return PP_OK;
@@ -175,7 +138,12 @@ static pp_status parse_line(char *line, struct row *out, int *has_row, const str
     phase = trim(phase);
     if (!*phase)
         return pp_fail(err, PP_E_USAGE, "%s:%d: the phase after '=' is missing", at->file, at->line);
-    if (!unquote(&pattern))
+    size_t n = strlen(pattern), of_process = strlen(OF_PROCESS);
+    if (n >= 2 && pattern[0] == '"' && pattern[n - 1] == '"') {
+        pattern[n - 1] = '\0';
+        pattern++;
+    }
+    if (strchr(pattern, '"'))
         return pp_fail(err, PP_E_USAGE, "%s:%d: a quote is not closed", at->file, at->line);
     if (strlen(pattern) >= PATTERN_BYTES)
         return pp_fail(err, PP_E_USAGE, "%s:%d: the pattern is longer than %d bytes", at->file, at->line,
@@ -190,27 +158,19 @@ static pp_status parse_line(char *line, struct row *out, int *has_row, const str
     }
     snprintf(out->name, sizeof(out->name), "%s", pattern);
     *has_row = 1;
-    out->of_process = cut_of_process(phase);
+    n = strlen(phase);
+    if (n > of_process && strcmp(phase + n - of_process, OF_PROCESS) == 0 &&
+        isspace((unsigned char)phase[n - of_process - 1])) {
+        phase[n - of_process] = '\0';
+        trim(phase);
+        out->of_process = 1;
+    }
     pp_status status = parse_phase(phase, &out->phase, at, err);
     if (status == PP_OK && out->of_process && out->phase == PP_PHASE_USER)
         status = pp_fail(err, PP_E_USAGE,
                          "%s:%d: \"" OF_PROCESS "\" stands behind a phase, and " IGNORE " is none", at->file,
                          at->line);
     return status;
-}
-
-static pp_status append(struct pp_namemap *m, const struct row *row, struct pp_err *err)
-{
-    if (m->n == m->cap) {
-        size_t cap = m->cap ? m->cap * 2 : 32;
-        struct row *rows = realloc(m->rows, cap * sizeof(*rows));
-        if (!rows)
-            return pp_fail(err, PP_E_NO_MEMORY, "no memory for a map of %zu rows", cap);
-        m->rows = rows;
-        m->cap = cap;
-    }
-    m->rows[m->n++] = *row;
-    return PP_OK;
 }
 
 pp_status pp_namemap_add_text(struct pp_namemap *m, const char *text, const char *name, struct pp_err *err)
@@ -226,8 +186,19 @@ pp_status pp_namemap_add_text(struct pp_namemap *m, const char *text, const char
         int has_row;
         at.line++;
         status = parse_line(line, &row, &has_row, &at, err);
-        if (status == PP_OK && has_row)
-            status = append(m, &row, err);
+        if (status != PP_OK || !has_row)
+            continue;
+        if (m->n == m->cap) {
+            size_t cap = m->cap ? m->cap * 2 : 32;
+            struct row *rows = realloc(m->rows, cap * sizeof(*rows));
+            if (!rows) {
+                status = pp_fail(err, PP_E_NO_MEMORY, "no memory for a map of %zu rows", cap);
+                break;
+            }
+            m->rows = rows;
+            m->cap = cap;
+        }
+        m->rows[m->n++] = row;
     }
     if (status != PP_OK)
         m->n = before;

@@ -11,23 +11,19 @@
 
 #define ALL_BYTES (UINT64_C(4) << 30) /* of one session: 16 processes that fill theirs */
 
-static int64_t pid_of(const char *name)
+/* 0: no file of blocks, or it ends in a damaged one. *left: bytes that may still be read, of all files. */
+static int read_file(int dir, const char *name, uint64_t *left, pp_order_block_fn *fn, void *ctx)
 {
-    const char *digits = name + strlen(PP_ORDER_FILE_PREFIX);
-    size_t n = strspn(digits, "0123456789");
-    return n > 0 && n < 10 && !digits[n] ? strtoll(digits, NULL, 10) : -1;
-}
-
-/* 0: damaged. *left: bytes that may still be read, of all files. */
-static int read_blocks(int fd, int64_t pid, uint64_t size, uint64_t *left, pp_order_block_fn *fn, void *ctx)
-{
+    struct stat st;
     uint8_t *list = malloc(PP_ORDER_BYTES);
-    uint64_t at = 0;
-    int sound = list != NULL;
-    size = size < PP_ORDER_FILE_BYTES ? size : PP_ORDER_FILE_BYTES;
-    if (size > *left)
-        return free(list), 0;
-    *left -= size;
+    int fd = pp_io_openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    int64_t pid = pp_session_file_pid(name, PP_ORDER_FILE_PREFIX);
+    uint64_t at = 0, size = 0;
+    int sound = list && fd >= 0 && pid >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    if (sound)
+        size = (uint64_t)st.st_size < PP_ORDER_FILE_BYTES ? (uint64_t)st.st_size : PP_ORDER_FILE_BYTES;
+    sound &= size <= *left;
+    *left -= sound ? size : 0;
     while (sound && at < size) {
         struct pp_order_block b;
         sound = pp_io_pread_full(fd, &b, sizeof(b), (off_t)at) == (ssize_t)sizeof(b) &&
@@ -38,16 +34,6 @@ static int read_blocks(int fd, int64_t pid, uint64_t size, uint64_t *left, pp_or
         at += sizeof(b) + b.bytes;
     }
     free(list);
-    return sound;
-}
-
-static int read_file(int dir, const char *name, uint64_t *left, pp_order_block_fn *fn, void *ctx)
-{
-    struct stat st;
-    int fd = pp_io_openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    int64_t pid = pid_of(name);
-    int sound = fd >= 0 && pid >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-                read_blocks(fd, pid, (uint64_t)st.st_size, left, fn, ctx);
     if (fd >= 0)
         close(fd);
     return sound;

@@ -7,16 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void read_command(char *out, size_t size)
-{
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, out, size - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    for (ssize_t i = 0; i + 1 < n; i++)
-        out[i] = out[i] ? out[i] : ' ';
-}
-
 struct pp_process_file *pp_process_file_map(const char *session_dir)
 {
     char path[PATH_MAX];
@@ -33,7 +23,12 @@ struct pp_process_file *pp_process_file_map(const char *session_dir)
         return NULL;
     f->pid = getpid();
     f->parent_pid = getppid();
-    read_command(f->command, sizeof(f->command));
+    fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, f->command, sizeof(f->command) - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    for (ssize_t i = 0; i + 1 < n; i++)
+        f->command[i] = f->command[i] ? f->command[i] : ' ';
     memcpy(f->magic, PP_PROCESS_MAGIC, sizeof(f->magic));
     return f;
 }

@@ -40,23 +40,18 @@ static const struct layout {
 
 /* ---- memory of the other process ---- */
 
-static int transfer(const struct pp_python *p, int out, void *buf, size_t size, uint64_t at)
+static int read_memory(const struct pp_python *p, void *buf, size_t size, uint64_t at)
 {
     struct iovec here = {.iov_base = buf, .iov_len = size};
     struct iovec there = {.iov_base = (void *)(uintptr_t)at, .iov_len = size}; /* NOLINT: an address of it */
-    ssize_t n = out ? process_vm_writev((pid_t)p->pid, &here, 1, &there, 1, 0)
-                    : process_vm_readv((pid_t)p->pid, &here, 1, &there, 1, 0);
-    return n == (ssize_t)size;
+    return process_vm_readv((pid_t)p->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-static int get(const struct pp_python *p, void *buf, size_t size, uint64_t at)
+static int write_memory(const struct pp_python *p, const void *buf, size_t size, uint64_t at)
 {
-    return transfer(p, 0, buf, size, at);
-}
-
-static int put(const struct pp_python *p, const void *buf, size_t size, uint64_t at)
-{
-    return transfer(p, 1, (void *)(uintptr_t)buf, size, at);
+    struct iovec here = {.iov_base = (void *)(uintptr_t)buf, .iov_len = size};
+    struct iovec there = {.iov_base = (void *)(uintptr_t)at, .iov_len = size}; /* NOLINT: an address of it */
+    return process_vm_writev((pid_t)p->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
 static int is_same_process(const struct pp_python *p)
@@ -91,27 +86,23 @@ unsigned pp_python_minor_of(const char *path)
     return found && end > found + strlen("python3.") && minor < 1000 ? (unsigned)minor : 0;
 }
 
-/* Seen as the process sees it, which may have another root. */
-static int open_of(int64_t pid, const char *path)
-{
-    char inside[PATH_MAX + 64];
-    snprintf(inside, sizeof(inside), "/proc/%lld/root%s", (long long)pid, path);
-    int fd = pp_io_open(inside, O_RDONLY | O_NONBLOCK, 0);
-    return fd >= 0 ? fd : pp_io_open(path, O_RDONLY | O_NONBLOCK, 0);
-}
-
 /* The address of its table. 0: there is none; *minor as file names tell it, *denied: it was not to be read.
  */
 static uint64_t find_table(int64_t pid, unsigned *minor, int *denied)
 {
-    char path[64], line[PATH_MAX + 128];
+    char path[64], line[PATH_MAX + 128], inside[PATH_MAX + 64];
     uint64_t start, distance, table = 0;
     snprintf(path, sizeof(path), "/proc/%lld/maps", (long long)pid);
     FILE *f = fopen(path, "re");
     *denied = !f && (errno == EACCES || errno == EPERM);
     while (f && !table && fgets(line, sizeof(line), f)) {
         const char *of = pp_python_map_line(line, &start);
-        int fd = of ? open_of(pid, of) : -1;
+        int fd = -1;
+        if (of) { /* seen as the process sees it, which may have another root */
+            snprintf(inside, sizeof(inside), "/proc/%lld/root%s", (long long)pid, of);
+            fd = pp_io_open(inside, O_RDONLY | O_NONBLOCK, 0);
+            fd = fd >= 0 ? fd : pp_io_open(of, O_RDONLY | O_NONBLOCK, 0);
+        }
         if (of && pp_python_minor_of(of))
             *minor = pp_python_minor_of(of);
         if (fd >= 0 && pp_elf_section(fd, ".PyRuntime", &distance))
@@ -127,7 +118,7 @@ static uint64_t find_table(int64_t pid, unsigned *minor, int *denied)
 
 /* ---- what it says ---- */
 
-static pp_status denied(int64_t pid, struct pp_err *err)
+static pp_status fail_denied(int64_t pid, struct pp_err *err)
 {
     char text[16] = "";
     int fd = pp_io_open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY, 0);
@@ -145,7 +136,7 @@ static pp_status denied(int64_t pid, struct pp_err *err)
                    scope >= 3 ? "start the job under pipeprobe exec" : "run pipeprobe attach as root");
 }
 
-static pp_status too_old(int64_t pid, unsigned minor, struct pp_err *err)
+static pp_status fail_too_old(int64_t pid, unsigned minor, struct pp_err *err)
 {
     char name[32] = "a Python older than 3.13";
     if (minor)
@@ -166,7 +157,7 @@ static const struct layout *layout_of(const uint64_t *table, struct pp_python *p
             found = &layouts[i];
     const uint64_t *group = found ? table + found->group : NULL;
     if (p->major == 3 && p->minor < layouts[0].minor)
-        (void)too_old(pid, p->minor, err);
+        (void)fail_too_old(pid, p->minor, err);
     else if (!found)
         (void)pp_fail(err, PP_E_UNSUPPORTED,
                       "process %lld runs Python %u.%u, which this pipeprobe does not know", pid, p->major,
@@ -191,14 +182,14 @@ static const struct layout *layout_of(const uint64_t *table, struct pp_python *p
 static uint64_t main_interpreter(const struct pp_python *p, uint64_t table_at, const uint64_t *table)
 {
     uint64_t at = 0, id = 1;
-    if (!get(p, &at, sizeof(at), table_at + table[INTERPRETERS_HEAD]))
+    if (!read_memory(p, &at, sizeof(at), table_at + table[INTERPRETERS_HEAD]))
         return 0;
     for (int i = 0; i < INTERPRETERS && at; i++) {
-        if (!get(p, &id, sizeof(id), at + table[INTERPRETER_ID]))
+        if (!read_memory(p, &id, sizeof(id), at + table[INTERPRETER_ID]))
             return 0;
         if (id == 0)
             return at;
-        if (!get(p, &at, sizeof(at), at + table[INTERPRETER_NEXT]))
+        if (!read_memory(p, &at, sizeof(at), at + table[INTERPRETER_NEXT]))
             return 0;
     }
     return 0;
@@ -216,28 +207,29 @@ pp_status pp_python_find(int64_t pid, struct pp_python *out, struct pp_err *err)
     out->started = look.started;
     uint64_t at = find_table(pid, &minor, &is_denied);
     if (minor && minor < layouts[0].minor)
-        return too_old(pid, minor, err);
+        return fail_too_old(pid, minor, err);
     if (is_denied)
-        return denied(pid, err);
+        return fail_denied(pid, err);
     if (!at)
         return pp_fail(
             err, PP_E_UNSUPPORTED,
             "process %lld: no Python was found in it; its file may have been replaced since it started",
             (long long)pid);
-    if (!get(out, table, sizeof(table), at))
-        return errno == EPERM || errno == EACCES || errno == ENOSYS ? denied(pid, err)
-                                                                    : too_old(pid, minor, err);
+    if (!read_memory(out, table, sizeof(table), at))
+        return errno == EPERM || errno == EACCES || errno == ENOSYS ? fail_denied(pid, err)
+                                                                    : fail_too_old(pid, minor, err);
     if (memcmp(&table[COOKIE_AT], COOKIE, sizeof(table[0])) != 0)
-        return too_old(pid, minor, err);
+        return fail_too_old(pid, minor, err);
     const struct layout *layout = layout_of(table, out, err);
     if (!layout)
         return PP_E_UNSUPPORTED;
     const uint64_t *group = table + layout->group;
     uint64_t interpreter = main_interpreter(out, at, table);
-    if (!interpreter || !get(out, &thread, sizeof(thread), interpreter + table[MAIN_THREAD]) || !thread)
+    if (!interpreter || !read_memory(out, &thread, sizeof(thread), interpreter + table[MAIN_THREAD]) ||
+        !thread)
         return pp_fail(err, PP_E_UNSUPPORTED, "process %lld: its Python is starting or ending",
                        (long long)pid);
-    if (!get(out, &enabled, sizeof(enabled), interpreter + group[ENABLED]) || enabled != 1)
+    if (!read_memory(out, &enabled, sizeof(enabled), interpreter + group[ENABLED]) || enabled != 1)
         return pp_fail(err, PP_E_UNSUPPORTED,
                        "process %lld has remote debugging switched off: by PYTHON_DISABLE_REMOTE_DEBUG, -X "
                        "disable-remote-debug, or when its Python was built",
@@ -265,12 +257,12 @@ pp_status pp_python_ask(const struct pp_python *p, const char *script, struct pp
     if (pp_python_is_asked(p))
         return pp_fail(err, PP_E_SYSTEM,
                        "process %lld has been asked by another debugger and has not answered yet", pid);
-    if (!put(p, script, size, p->script) || !put(p, &yes, sizeof(yes), p->pending) ||
-        !get(p, &breaker, sizeof(breaker), p->breaker))
-        return errno == EPERM || errno == ENOSYS ? denied(pid, err)
+    if (!write_memory(p, script, size, p->script) || !write_memory(p, &yes, sizeof(yes), p->pending) ||
+        !read_memory(p, &breaker, sizeof(breaker), p->breaker))
+        return errno == EPERM || errno == ENOSYS ? fail_denied(pid, err)
                                                  : pp_fail(err, PP_E_SYSTEM, "process %lld has ended", pid);
     breaker |= LOOK_NOW;
-    return put(p, &breaker, sizeof(breaker), p->breaker)
+    return write_memory(p, &breaker, sizeof(breaker), p->breaker)
                ? PP_OK
                : pp_fail(err, PP_E_SYSTEM, "process %lld has ended", pid);
 }
@@ -278,12 +270,12 @@ pp_status pp_python_ask(const struct pp_python *p, const char *script, struct pp
 int pp_python_is_asked(const struct pp_python *p)
 {
     int pending = 0;
-    return get(p, &pending, sizeof(pending), p->pending) && pending == 1;
+    return read_memory(p, &pending, sizeof(pending), p->pending) && pending == 1;
 }
 
 void pp_python_withdraw(const struct pp_python *p)
 {
     const int no = 0;
     if (is_same_process(p) && pp_python_is_asked(p))
-        (void)put(p, &no, sizeof(no), p->pending);
+        (void)write_memory(p, &no, sizeof(no), p->pending);
 }

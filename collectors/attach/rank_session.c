@@ -71,7 +71,7 @@ static int read_answer(const struct asking *a, char *own, size_t size)
     return n > 0 && own[0] == '/';
 }
 
-static int ask(const struct asking *a, const struct pp_identity *id)
+static int ask_exec(const struct asking *a, const struct pp_identity *id)
 {
     struct pp_rank_file f = {.pid = getpid(),
                              .rank = id->rank,
@@ -110,7 +110,7 @@ int pp_rank_session_as(const char *dir, int64_t rank, int64_t world_size, char *
     if (!is_to_ask(&a, dir, rank, world_size, &id))
         return 0;
     int answered = read_answer(&a, own, size);
-    if (answered || !is_there(a.exec) || !ask(&a, &id))
+    if (answered || !is_there(a.exec) || !ask_exec(&a, &id))
         return answered && strcmp(own, dir) != 0;
     for (int waited = 0; !answered && waited < PP_RANK_WAIT_MS && is_there(a.exec); waited += NAP_MS) {
         nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000L}, NULL);
@@ -123,16 +123,6 @@ int pp_rank_session_as(const char *dir, int64_t rank, int64_t world_size, char *
 
 /* ---- in exec ---- */
 
-static const char *launcher_of(const char *name)
-{
-    const char *variable, *launcher;
-    const char *found = strcmp(name, PP_RANK_OF_PROGRAM) == 0 ? PP_RANK_OF_PROGRAM : NULL;
-    for (size_t i = 0; !found && (launcher = pp_identity_launcher(i, &variable)); i++)
-        if (strcmp(launcher, name) == 0)
-            found = launcher;
-    return found;
-}
-
 static int is_number(int64_t n)
 {
     return n >= -1 && n <= INT32_MAX;
@@ -144,7 +134,12 @@ int pp_rank_file_identity(const struct pp_rank_file *f, struct pp_identity *out)
     int sound = f->rank >= 0 && f->world_size > 1 && f->rank < f->world_size && is_number(f->world_size);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         sound = sound && is_number(others[i]);
-    *out = (struct pp_identity){.launcher = launcher_of(f->launcher),
+    const char *variable, *name, *launcher = NULL;
+    if (strcmp(f->launcher, PP_RANK_OF_PROGRAM) == 0)
+        launcher = PP_RANK_OF_PROGRAM;
+    for (size_t i = 0; !launcher && (name = pp_identity_launcher(i, &variable)); i++)
+        launcher = strcmp(name, f->launcher) == 0 ? name : NULL;
+    *out = (struct pp_identity){.launcher = launcher,
                                 .rank = f->rank,
                                 .world_size = f->world_size,
                                 .local_rank = f->local_rank,
@@ -152,5 +147,5 @@ int pp_rank_file_identity(const struct pp_rank_file *f, struct pp_identity *out)
                                 .node = f->node,
                                 .attempt = f->attempt};
     snprintf(out->job, sizeof(out->job), "%s", f->job);
-    return sound && out->launcher;
+    return sound && launcher;
 }

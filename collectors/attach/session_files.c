@@ -18,13 +18,12 @@ union file {
     struct pp_rank_file rank;
 };
 
-/* A kind of file: its name, what it is known by, and who gets it. */
+/* A kind of file: its name, and what it is known by. */
 struct kind {
     const char *prefix;
     size_t size;
     int (*is_sound)(union file *f, long long pid); /* ends its texts, too */
-    void (*give)(const struct kind *k, const union file *f);
-    pp_process_file_fn *process;
+    pp_process_file_fn *process;                   /* who gets it: at most one of these three */
     pp_loaders_file_fn *loaders;
     pp_rank_file_fn *rank;
     void *ctx;
@@ -59,41 +58,14 @@ static int rank_is_sound(union file *f, long long pid)
     return memcmp(r->magic, PP_RANK_MAGIC, sizeof(r->magic)) == 0 && r->pid == pid;
 }
 
-static void give_process(const struct kind *k, const union file *f)
-{
-    k->process(k->ctx, &f->process);
-}
-
-static void give_loaders(const struct kind *k, const union file *f)
-{
-    k->loaders(k->ctx, &f->loaders);
-}
-
-static void give_rank(const struct kind *k, const union file *f)
-{
-    k->rank(k->ctx, &f->rank);
-}
-
-/* The process id that a name ends in; -1: it ends in something else. */
-static long long pid_of(const char *name, const char *prefix)
+long long pp_session_file_pid(const char *name, const char *prefix)
 {
     const char *digits = name + strlen(prefix);
     size_t n = strspn(digits, "0123456789");
     return n > 0 && n < 10 && !digits[n] ? strtoll(digits, NULL, 10) : -1;
 }
 
-static int read_file(int dir, const char *name, const struct kind *k, union file *f)
-{
-    struct stat st;
-    int fd = pp_io_openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    int read = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-               pp_io_pread_full(fd, f, k->size, 0) == (ssize_t)k->size;
-    if (fd >= 0)
-        close(fd);
-    return read && k->is_sound(f, pid_of(name, k->prefix));
-}
-
-static struct pp_session_taken take(const char *path, const struct kind *k)
+static struct pp_session_taken take_files(const char *path, const struct kind *k)
 {
     struct pp_session_taken t = {0};
     union file f;
@@ -105,11 +77,21 @@ static struct pp_session_taken take(const char *path, const struct kind *k)
         if (wanted && t.taken + t.unsound == PP_SESSION_FILES_MAX) {
             t.too_many++;
         } else if (wanted) {
-            int sound = read_file(dirfd(d), e->d_name, k, &f);
+            struct stat st;
+            int fd = pp_io_openat(dirfd(d), e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+            int sound = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                        pp_io_pread_full(fd, &f, k->size, 0) == (ssize_t)k->size &&
+                        k->is_sound(&f, pp_session_file_pid(e->d_name, k->prefix));
+            if (fd >= 0)
+                close(fd);
             t.taken += sound;
             t.unsound += !sound;
-            if (sound)
-                k->give(k, &f);
+            if (sound && k->process)
+                k->process(k->ctx, &f.process);
+            if (sound && k->loaders)
+                k->loaders(k->ctx, &f.loaders);
+            if (sound && k->rank)
+                k->rank(k->ctx, &f.rank);
         }
         if (!k->keep)
             unlinkat(dirfd(d), e->d_name, 0);
@@ -121,23 +103,21 @@ static struct pp_session_taken take(const char *path, const struct kind *k)
 
 struct pp_session_taken pp_process_files_take(const char *dir, pp_process_file_fn *fn, void *ctx)
 {
-    return take(dir, &(struct kind){.prefix = PP_PROCESS_FILE_PREFIX,
-                                    .size = sizeof(struct pp_process_file),
-                                    .is_sound = process_is_sound,
-                                    .give = give_process,
-                                    .process = fn,
-                                    .ctx = ctx});
+    return take_files(dir, &(struct kind){.prefix = PP_PROCESS_FILE_PREFIX,
+                                          .size = sizeof(struct pp_process_file),
+                                          .is_sound = process_is_sound,
+                                          .process = fn,
+                                          .ctx = ctx});
 }
 
 static struct pp_session_taken loaders_files(const char *dir, pp_loaders_file_fn *fn, void *ctx, int keep)
 {
-    return take(dir, &(struct kind){.prefix = PP_LOADERS_FILE_PREFIX,
-                                    .size = sizeof(struct pp_loaders_file),
-                                    .is_sound = loaders_are_sound,
-                                    .give = give_loaders,
-                                    .loaders = fn,
-                                    .ctx = ctx,
-                                    .keep = keep});
+    return take_files(dir, &(struct kind){.prefix = PP_LOADERS_FILE_PREFIX,
+                                          .size = sizeof(struct pp_loaders_file),
+                                          .is_sound = loaders_are_sound,
+                                          .loaders = fn,
+                                          .ctx = ctx,
+                                          .keep = keep});
 }
 
 struct pp_session_taken pp_loaders_files_take(const char *dir, pp_loaders_file_fn *fn, void *ctx)
@@ -152,10 +132,9 @@ struct pp_session_taken pp_loaders_files_read(const char *dir, pp_loaders_file_f
 
 struct pp_session_taken pp_rank_files_take(const char *dir, pp_rank_file_fn *fn, void *ctx)
 {
-    return take(dir, &(struct kind){.prefix = PP_RANK_FILE_PREFIX,
-                                    .size = sizeof(struct pp_rank_file),
-                                    .is_sound = rank_is_sound,
-                                    .give = give_rank,
-                                    .rank = fn,
-                                    .ctx = ctx});
+    return take_files(dir, &(struct kind){.prefix = PP_RANK_FILE_PREFIX,
+                                          .size = sizeof(struct pp_rank_file),
+                                          .is_sound = rank_is_sound,
+                                          .rank = fn,
+                                          .ctx = ctx});
 }

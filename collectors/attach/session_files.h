@@ -31,4 +31,7 @@ struct pp_session_taken pp_rank_files_take(const char *dir, pp_rank_file_fn *fn,
 /* The same without removing; their processes may be writing. */
 struct pp_session_taken pp_loaders_files_read(const char *dir, pp_loaders_file_fn *fn, void *ctx);
 
+/* The process id that a name of this prefix ends in; -1: it ends in something else. */
+long long pp_session_file_pid(const char *name, const char *prefix);
+
 #endif

@@ -161,34 +161,21 @@ enum pp_watch_kind pp_watch_kind_of(const struct pp_watch_look *look, const char
 
 /* ---- checking ---- */
 
-static int names_python(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return strncmp(slash ? slash + 1 : path, "python", 6) == 0;
-}
-
 /* Whether it is a Python interpreter, by its executable or its first word. */
 static int is_python(int64_t pid)
 {
-    char path[64], exe[PATH_MAX], command[COMMAND_MAX];
+    char path[64], name[2][PATH_MAX > COMMAND_MAX ? PATH_MAX : COMMAND_MAX] = {"", ""};
     snprintf(path, sizeof(path), "/proc/%lld/exe", (long long)pid);
-    ssize_t n = readlink(path, exe, sizeof(exe) - 1);
-    exe[n > 0 ? n : 0] = '\0';
-    return names_python(exe) || (pp_watch_command(pid, command, sizeof(command)) && names_python(command));
-}
-
-static int64_t python_below(int64_t pid)
-{
-    int64_t level[64], below[64], found = 0;
-    size_t n = 1;
-    level[0] = pid;
-    for (int depth = 0; depth < 4 && n && !found; depth++) {
-        n = pp_watch_children(level, n, below, 64);
-        for (size_t i = 0; i < n && !found; i++)
-            found = is_python(below[i]) ? below[i] : 0;
-        memcpy(level, below, sizeof(level));
+    ssize_t n = readlink(path, name[0], sizeof(name[0]) - 1);
+    name[0][n > 0 ? n : 0] = '\0';
+    for (int i = 0; i < 2; i++) {
+        if (i == 1)
+            pp_watch_command(pid, name[1], COMMAND_MAX);
+        const char *slash = strrchr(name[i], '/');
+        if (strncmp(slash ? slash + 1 : name[i], "python", 6) == 0)
+            return 1;
     }
-    return found;
+    return 0;
 }
 
 pp_status pp_watch_check(int64_t pid, struct pp_err *err)
@@ -210,7 +197,14 @@ pp_status pp_watch_check(int64_t pid, struct pp_err *err)
                        (unsigned)st.st_uid);
     if (is_python(pid))
         return PP_OK;
-    int64_t child = python_below(pid);
+    int64_t level[64] = {pid}, below[64], child = 0; /* a Python that it has started */
+    size_t n = 1;
+    for (int depth = 0; depth < 4 && n && !child; depth++) {
+        n = pp_watch_children(level, n, below, 64);
+        for (size_t i = 0; i < n && !child; i++)
+            child = is_python(below[i]) ? below[i] : 0;
+        memcpy(level, below, sizeof(level));
+    }
     if (child)
         return pp_fail(
             err, PP_E_USAGE,

@@ -52,4 +52,15 @@ static inline void pp_utf8_copy(char *out, size_t size, const char *text)
     memcpy(out, text, n);
 }
 
+/* Writes a code point, at most 0x10ffff, as UTF-8; how many bytes, 4 at most. */
+static inline size_t pp_utf8_put(uint32_t point, char *out)
+{
+    static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    size_t n = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--, point >>= 6)
+        out[i] = (char)(0x80 | (point & 0x3f));
+    out[0] = (char)(lead[n] | point);
+    return n;
+}
+
 #endif

@@ -3,14 +3,13 @@
  * quiet and counts (process_file.h).
  *
  *   init.c     the entry point: joins the session once per process, installs our functions in each
- *              client's slots
+ *              client's slots; the next tool: what it put into the slots, and its handles as keys of ours
  *   slots.c    the functions that stand in the slots: arguments -> calls below, and on to the next tool
  *              when there is one
- *   ranges.c   open ranges: a stack per thread, a table of start/end ids; a closed range becomes a span
- *   accounts.c CPU time and run-queue delay of a range
+ *   ranges.c   open ranges: a stack per thread, a table of start/end ids; a closed range becomes a span, with
+ *              its CPU time and run-queue delay
  *   names.c    texts -> labels (an interned name and its phase), domains, handles given to the client
  *   process.c  the one state of the process: session, threads, fork, counters
- *   chain.c    the next tool: what it put into the slots, and its handles as keys of ours
  *
  * Once warm an event takes no lock and allocates nothing; a text that was never seen takes the lock of
  * process.c to be interned. */
@@ -37,8 +36,9 @@ struct label {
 /* domain: a number of pp_domain_number. text may be NULL (no message). Calls from one thread of enter() and
  * leave(). */
 struct label inject_label(unsigned domain, const char *text);
-struct label inject_label_wide(unsigned domain, const wchar_t *text);
-struct label inject_label_of(unsigned domain, const struct nvtx_attributes *a);
+/* Of the first of the three that is there. */
+struct label inject_label_of(unsigned domain, const struct nvtx_attributes *a, const char *text,
+                             const wchar_t *wide);
 void inject_utf8(const wchar_t *text, char *out, size_t size);
 
 /* Handles that the client gets. Never NULL. next is the next tool's handle, NULL without one; it is then what
@@ -47,7 +47,6 @@ void *inject_string_register(unsigned domain, const char *text, void *next);
 void *inject_domain_create(const char *name, void *next);
 unsigned inject_domain_number(
     const void *handle); /* 0, the default domain, for NULL and for what is unknown */
-const char *inject_domain_name(unsigned domain);
 /* The handle as the next tool knows it: NULL for one that only we gave. */
 void *inject_handle_for_next(void *handle);
 
@@ -65,7 +64,7 @@ struct open_range {
     uint16_t measured; /* PP_SPAN_HAS_CPU, PP_SPAN_HAS_DELAY */
 };
 
-/* What a thread's CPU accounting needs (accounts.c). */
+/* What a thread's CPU accounting needs (ranges.c). */
 struct accounts {
     struct pp_accounts delay;
     uint8_t brief[PP_PHASE_COUNT]; /* the last range of the phase was too short to be worth measuring */
@@ -88,11 +87,10 @@ int inject_push(struct inject_thread *t, unsigned domain, struct label label,
 int inject_pop(struct inject_thread *t, unsigned domain);
 void inject_mark(struct inject_thread *t, struct label label, const struct nvtx_attributes *a);
 /* t may be NULL: the id is then good all the same, and ending it there records nothing. 0: too many are open.
- */
-uint64_t inject_start(struct inject_thread *t, struct label label, const struct nvtx_attributes *a);
+ * next_id: the next tool's, kept beside ours. */
+uint64_t inject_start(struct inject_thread *t, struct label label, const struct nvtx_attributes *a,
+                      uint64_t next_id);
 void inject_end(struct inject_thread *t, uint64_t id);
-/* The next tool's id of an open range, kept beside ours. */
-void inject_start_next(uint64_t id, uint64_t next_id);
 uint64_t inject_next_id(uint64_t id);
 /* Records what the thread has open as unfinished; and what the process has started and not ended. The thread
  * has a ring. */
@@ -100,13 +98,6 @@ void inject_unfinished(struct inject_thread *t);
 void inject_unfinished_started(struct inject_thread *t);
 /* In a forked child: what is open was opened by the parent. */
 void inject_disown(struct inject_thread *t);
-
-/* ---- accounts.c ---- */
-
-/* CPU time and run delay of ranges that stand for a phase, unless the last of that phase on this thread
- * lasted under 50 us. */
-void inject_account_begin(struct accounts *a, struct open_range *r);
-void inject_account_end(struct accounts *a, const struct open_range *r, uint64_t wall_ns, struct pp_span *s);
 
 /* ---- process.c ---- */
 
@@ -138,7 +129,7 @@ void inject_unlock(void);
 static inline struct pp_process_file *inject_file(void)
 {
     return __atomic_load_n(&inject_process.file,
-                           __ATOMIC_ACQUIRE); /* pairs with the release in register_thread */
+                           __ATOMIC_ACQUIRE); /* pairs with the release in begin_thread */
 }
 
 /* Relaxed: it changes only in a forked child, before that has a second thread. */
@@ -149,14 +140,11 @@ static inline uint64_t inject_fork_count(void)
 
 #define INJECT_COUNT(counter) ((void)__atomic_fetch_add(&inject_file()->counter, 1, __ATOMIC_RELAXED))
 
-/* ---- slots.c, chain.c ---- */
+/* ---- slots.c, init.c ---- */
 
 extern nvtx_function *const inject_core[CORE_SLOTS], *const inject_core2[CORE2_SLOTS];
 /* What the next tool put into the slots, by number; NULL where it put nothing. */
 extern nvtx_function *inject_next_core[CORE_SLOTS], *inject_next_core2[CORE2_SLOTS];
-
-/* Attaches the tool of PIPEPROBE_NEXT_INJECTION to this client; 1 when it is there. */
-int inject_chain(nvtx_get_export_table *get_export_table);
 
 /* A small map from the next tool's handles to what they mean to us. No entry ever leaves. */
 int inject_handle_put(const void *key, uint64_t value); /* 0 when full; with the process's lock held */

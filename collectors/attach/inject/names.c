@@ -52,11 +52,6 @@ unsigned inject_domain_number(const void *handle)
                                  : (unsigned)inject_handle_get(handle) % DOMAINS_MAX;
 }
 
-const char *inject_domain_name(unsigned domain)
-{
-    return domains[domain].name;
-}
-
 /* ---- labels as numbers: what the cache keeps and what a registered string's handle holds ---- */
 
 /* No pointer of the client's or of another tool has the highest bit: that half of the address space is the
@@ -134,51 +129,26 @@ static void cache_put(uint64_t hash, struct label l)
  * is kept with '#' for each number, so that a million of them become one. */
 static int folding; /* atomic */
 
-static size_t fold(const char *text, char *out)
+/* text is as the program wrote it, shown as it is kept. */
+static struct label intern(unsigned domain, const char *text, const char *shown, uint64_t hash)
 {
-    size_t n = 0;
-    for (const char *c = text; *c; c++) {
-        int digit = isdigit((unsigned char)*c);
-        if (!digit || c == text || !isdigit((unsigned char)c[-1]))
-            out[n++] = digit ? '#' : *c;
-    }
-    out[n] = '\0';
-    return n;
-}
-
-/* As nsys writes it: DOMAIN:NAME, NAME in the default domain. Cut at the end of a UTF-8 character to what the
- * session keeps. */
-static void full_name(unsigned domain, const char *text, char *out, size_t size)
-{
-    char whole[TEXT_BYTES + sizeof(domains[0].name) + 1];
-    snprintf(whole, sizeof(whole), "%s%s%s", domains[domain].name, domain ? ":" : "", text);
-    pp_utf8_copy(out, size, whole);
-}
-
-/* With the lock held. text is as the program wrote it, shown as it is kept. */
-static struct label intern(unsigned domain, const char *text, const char *shown)
-{
-    char name[PP_NAME_BYTES];
-    int of_process;
-    full_name(domain, shown, name, sizeof(name));
-    pp_phase phase = pp_namemap_find(inject_process.map, domains[domain].name, text, &of_process);
-    struct label l = {.phase = (uint8_t)phase,
-                      .of_process = (uint8_t)of_process,
-                      .name = pp_name_intern(inject_process.session, name)};
-    if (l.name >= PP_NAMES_MAX / 2)
-        __atomic_store_n(&folding, 1, __ATOMIC_RELAXED);
-    if (!l.name)
-        INJECT_COUNT(unnamed);
-    return l;
-}
-
-static struct label intern_new(unsigned domain, const char *text, const char *shown, uint64_t hash)
-{
+    char whole[TEXT_BYTES + sizeof(domains[0].name) + 1], name[PP_NAME_BYTES];
     struct label l;
-    int saved_errno = errno;
+    int saved_errno = errno, of_process;
     inject_lock();
     if (!cache_get(hash, &l)) {
-        l = intern(domain, text, shown);
+        /* As nsys writes it: DOMAIN:NAME, NAME in the default domain. Cut at the end of a UTF-8 character to
+         * what the session keeps. */
+        snprintf(whole, sizeof(whole), "%s%s%s", domains[domain].name, domain ? ":" : "", shown);
+        pp_utf8_copy(name, sizeof(name), whole);
+        pp_phase phase = pp_namemap_find(inject_process.map, domains[domain].name, text, &of_process);
+        l = (struct label){.phase = (uint8_t)phase,
+                           .of_process = (uint8_t)of_process,
+                           .name = pp_name_intern(inject_process.session, name)};
+        if (l.name >= PP_NAMES_MAX / 2)
+            __atomic_store_n(&folding, 1, __ATOMIC_RELAXED);
+        if (!l.name)
+            INJECT_COUNT(unnamed);
         cache_put(hash, l);
     }
     inject_unlock();
@@ -199,10 +169,16 @@ struct label inject_label(unsigned domain, const char *text)
     memcpy(cut, text, n);
     cut[n] = '\0';
     if (!__atomic_load_n(&folding, __ATOMIC_RELAXED))
-        return intern_new(domain, cut, cut, hash);
-    n = fold(cut, folded);
+        return intern(domain, cut, cut, hash);
+    n = 0;
+    for (const char *c = cut; *c; c++) {
+        int digit = isdigit((unsigned char)*c);
+        if (!digit || c == cut || !isdigit((unsigned char)c[-1]))
+            folded[n++] = digit ? '#' : *c;
+    }
+    folded[n] = '\0';
     hash = hash_of(domain, folded, n);
-    return cache_get(hash, &l) ? l : intern_new(domain, cut, folded, hash);
+    return cache_get(hash, &l) ? l : intern(domain, cut, folded, hash);
 }
 
 void inject_utf8(const wchar_t *text, char *out, size_t size)
@@ -212,30 +188,9 @@ void inject_utf8(const wchar_t *text, char *out, size_t size)
         uint32_t c = (uint32_t)*text;
         if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
             c = 0xfffd;
-        if (c < 0x80) {
-            out[n++] = (char)c;
-        } else if (c < 0x800) {
-            out[n++] = (char)(0xc0 | c >> 6);
-            out[n++] = (char)(0x80 | (c & 0x3f));
-        } else if (c < 0x10000) {
-            out[n++] = (char)(0xe0 | c >> 12);
-            out[n++] = (char)(0x80 | (c >> 6 & 0x3f));
-            out[n++] = (char)(0x80 | (c & 0x3f));
-        } else {
-            out[n++] = (char)(0xf0 | c >> 18);
-            out[n++] = (char)(0x80 | (c >> 12 & 0x3f));
-            out[n++] = (char)(0x80 | (c >> 6 & 0x3f));
-            out[n++] = (char)(0x80 | (c & 0x3f));
-        }
+        n += pp_utf8_put(c, out + n);
     }
     out[n] = '\0';
-}
-
-struct label inject_label_wide(unsigned domain, const wchar_t *text)
-{
-    char utf8[TEXT_BYTES];
-    inject_utf8(text, utf8, sizeof(utf8));
-    return inject_label(domain, utf8);
 }
 
 /* ---- registered strings ---- */
@@ -252,18 +207,23 @@ void *inject_string_register(unsigned domain, const char *text, void *next)
     return next;
 }
 
-static struct label label_of_handle(const void *handle)
+struct label inject_label_of(unsigned domain, const struct nvtx_attributes *a, const char *text,
+                             const wchar_t *wide)
 {
-    uint64_t v = (uintptr_t)handle;
-    return unpack(v & LABEL_TAG ? v : inject_handle_get(handle));
-}
-
-struct label inject_label_of(unsigned domain, const struct nvtx_attributes *a)
-{
-    switch (a && a->size >= sizeof(*a) ? a->message_type : NVTX_MESSAGE_NONE) {
-    case NVTX_MESSAGE_ASCII: return inject_label(domain, a->message.ascii);
-    case NVTX_MESSAGE_WIDE: return inject_label_wide(domain, a->message.wide);
-    case NVTX_MESSAGE_REGISTERED: return label_of_handle(a->message.registered);
-    default: return unpack(0);
+    char utf8[TEXT_BYTES];
+    if (a) {
+        int type = a->size >= sizeof(*a) ? (int)a->message_type : NVTX_MESSAGE_NONE;
+        text = type == NVTX_MESSAGE_ASCII ? a->message.ascii : NULL;
+        wide = type == NVTX_MESSAGE_WIDE ? a->message.wide : NULL;
+        if (type == NVTX_MESSAGE_REGISTERED) {
+            uint64_t handle = (uintptr_t)a->message.registered;
+            return unpack(handle & LABEL_TAG ? handle : inject_handle_get(a->message.registered));
+        }
+        if (!text && !wide)
+            return (struct label){.phase = PP_PHASE_USER};
     }
+    if (text)
+        return inject_label(domain, text);
+    inject_utf8(wide, utf8, sizeof(utf8));
+    return inject_label(domain, utf8);
 }

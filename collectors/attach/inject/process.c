@@ -76,18 +76,6 @@ static void fork_child(void)
 
 /* ---- threads ---- */
 
-static void forget(struct inject_thread *t)
-{
-    inject_lock();
-    for (struct inject_thread **p = &threads; *p; p = &(*p)->next) {
-        if (*p == t) {
-            *p = t->next;
-            break;
-        }
-    }
-    inject_unlock();
-}
-
 static void end_thread(void *arg)
 {
     struct inject_thread *t = arg;
@@ -96,36 +84,18 @@ static void end_thread(void *arg)
     if (t->fork_count == inject_fork_count()) {
         if (t->trace)
             inject_unfinished(t);
-        forget(t);
+        inject_lock();
+        for (struct inject_thread **p = &threads; *p; p = &(*p)->next) {
+            if (*p == t) {
+                *p = t->next;
+                break;
+            }
+        }
+        inject_unlock();
         pp_thread_retire(t->trace);
     }
     pp_accounts_close(&t->accounts.delay);
     munmap(t, sizeof(*t));
-}
-
-static const char *early_name(int64_t tid)
-{
-    for (unsigned i = 0; i < n_named_early; i++)
-        if (named_early[i].tid == (uint32_t)tid)
-            return named_early[i].name;
-    return NULL;
-}
-
-/* The lane is "main", which claims nothing, until a mapped range says what the thread does. */
-static void register_thread(struct inject_thread *t)
-{
-    char name[32] = "";
-    t->tid = (int64_t)syscall(SYS_gettid);
-    prctl(PR_GET_NAME, name);
-    inject_lock();
-    if (inject_file() == &nowhere)
-        __atomic_store_n(&inject_process.file, map_process_file(),
-                         __ATOMIC_RELEASE); /* pairs with the acquire in inject_file */
-    const char *early = early_name(t->tid);
-    t->trace = pp_thread_register(inject_process.session, PP_LANE_MAIN, early ? early : name);
-    t->next = threads;
-    threads = t;
-    inject_unlock();
 }
 
 /* mmap, not malloc: the caller may be an annotated allocator. Memory that a forked child inherited is used
@@ -133,6 +103,8 @@ static void register_thread(struct inject_thread *t)
 static struct inject_thread *begin_thread(struct inject_thread *t)
 {
     int saved_errno = errno;
+    char own_name[32] = "";
+    const char *name = own_name;
     if (!t) {
         void *p = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         t = p == MAP_FAILED ? NULL : p;
@@ -144,7 +116,20 @@ static struct inject_thread *begin_thread(struct inject_thread *t)
         t->fork_count = inject_fork_count();
         t->lane_rank = 0;
         pp_accounts_open(&t->accounts.delay);
-        register_thread(t);
+        t->tid = (int64_t)syscall(SYS_gettid);
+        prctl(PR_GET_NAME, own_name);
+        inject_lock();
+        if (inject_file() == &nowhere)
+            __atomic_store_n(&inject_process.file, map_process_file(),
+                             __ATOMIC_RELEASE); /* pairs with the acquire in inject_file */
+        for (unsigned i = 0; i < n_named_early && name == own_name; i++)
+            if (named_early[i].tid == (uint32_t)t->tid)
+                name = named_early[i].name;
+        /* The lane is "main", which claims nothing, until a mapped range says what the thread does. */
+        t->trace = pp_thread_register(inject_process.session, PP_LANE_MAIN, name);
+        t->next = threads;
+        threads = t;
+        inject_unlock();
         pthread_setspecific(at_thread_exit, t);
         self.thread = t;
     }
@@ -236,21 +221,9 @@ void inject_put_of_process(const struct pp_span *span)
 
 /* ---- the process ---- */
 
-static struct pp_namemap *read_map(const char *dir)
+static void begin_once(void)
 {
-    char path[PATH_MAX + sizeof(PP_MAP_FILE_NAME)];
-    struct pp_namemap *m = pp_namemap_new();
-    snprintf(path, sizeof(path), "%s/" PP_MAP_FILE_NAME, dir);
-    if (m && pp_namemap_add_file(m, path, NULL) != PP_OK) {
-        pp_namemap_free(m);
-        m = NULL;
-    }
-    return m;
-}
-
-static void begin(void)
-{
-    char own[PATH_MAX];
+    char own[PATH_MAX], path[PATH_MAX + sizeof(PP_MAP_FILE_NAME)];
     const char *dir = getenv("PIPEPROBE_SESSION");
     inject_process.file = &nowhere;
     if (dir && pp_rank_session(dir, own, sizeof(own)))
@@ -261,7 +234,13 @@ static void begin(void)
     /* Held until the process and the children it forks have ended: if exec is killed, no other process
      * removes the rings while they are filled. */
     (void)!pp_presence_enter(dir);
-    inject_process.map = read_map(dir);
+    struct pp_namemap *map = pp_namemap_new();
+    snprintf(path, sizeof(path), "%s/" PP_MAP_FILE_NAME, dir);
+    if (map && pp_namemap_add_file(map, path, NULL) != PP_OK) {
+        pp_namemap_free(map);
+        map = NULL;
+    }
+    inject_process.map = map;
     inject_process.file = map_process_file();
     pthread_atfork(inject_lock, inject_unlock, fork_child);
 }
@@ -269,7 +248,7 @@ static void begin(void)
 int inject_begin(void)
 {
     int saved_errno = errno;
-    pthread_once(&once, begin);
+    pthread_once(&once, begin_once);
     errno = saved_errno;
     return inject_process.session != NULL;
 }

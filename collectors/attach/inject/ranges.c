@@ -1,9 +1,55 @@
 #include "collectors/attach/inject/inject.h"
 
+#include "probe/base/clock.h"
 #include "probe/trace/join.h"
+#include "probe/trace/run_delay.h"
 
 #include <math.h>
 #include <string.h>
+
+/* ---- CPU time and run-queue delay of a range ---- */
+
+#define WORTH_NS 50000u /* a reading costs up to 0.8 us, two are needed: 3 % of this */
+/* As the recorder: less wall time than this beyond CPU time is not worth a look at schedstat */
+#define UNEXPLAINED_NS 20000u
+
+static uint64_t cpu_ns_of(const struct open_range *r)
+{
+    return r->label.of_process ? pp_process_cpu_ns() : pp_thread_cpu_ns();
+}
+
+/* CPU time and run delay of ranges that stand for a phase, unless the last of that phase on this thread
+ * lasted under 50 us. Reading the CPU clock lets the kernel take the CPU away where the time slice is over.
+ * What the thread then waits must not be run delay of the range, whose stamps do not hold it: at the
+ * beginning the CPU clock is read before the delay, at the end behind it. */
+static void account_begin(struct accounts *a, struct open_range *r)
+{
+    r->measured = 0;
+    if (a->brief[r->label.phase])
+        return;
+    r->measured = PP_SPAN_HAS_CPU;
+    r->cpu_ns = cpu_ns_of(r);
+    if (pp_run_delay_read(a->delay.fd, &r->run_delay_ns))
+        r->measured |= PP_SPAN_HAS_DELAY;
+}
+
+static void account_end(struct accounts *a, const struct open_range *r, uint64_t wall_ns, struct pp_span *s)
+{
+    uint64_t now = 0;
+    a->brief[r->label.phase] = wall_ns < WORTH_NS;
+    if (!r->measured)
+        return;
+    int delayed = wall_ns > UNEXPLAINED_NS && r->measured & PP_SPAN_HAS_DELAY,
+        read = delayed && pp_run_delay_read(a->delay.fd, &now) && now >= r->run_delay_ns;
+    s->cpu_ns = cpu_ns_of(r) - r->cpu_ns;
+    if (r->label.of_process && s->cpu_ns > wall_ns) /* of several threads: some of them ran all the time */
+        s->cpu_ns = wall_ns;
+    s->flags |= r->measured;
+    if (read && wall_ns > s->cpu_ns + UNEXPLAINED_NS)
+        s->run_delay_ns = now - r->run_delay_ns;
+    else if (delayed && !read)
+        s->flags &= (uint16_t)~PP_SPAN_HAS_DELAY;
+}
 
 /* ---- spans ---- */
 
@@ -39,7 +85,7 @@ static int is_mapped(struct label l)
     return l.phase != PP_PHASE_USER;
 }
 
-static void put(struct inject_thread *t, const struct open_range *r, uint64_t end, uint16_t flags)
+static void put_range(struct inject_thread *t, const struct open_range *r, uint64_t end, uint16_t flags)
 {
     struct pp_span s = {
         .start_ns = r->start,
@@ -51,7 +97,7 @@ static void put(struct inject_thread *t, const struct open_range *r, uint64_t en
         .flags = flags,
     };
     if (is_mapped(r->label)) {
-        inject_account_end(&t->accounts, r, pp_thread_stamps_ns(t->trace, r->start, end), &s);
+        account_end(&t->accounts, r, pp_thread_stamps_ns(t->trace, r->start, end), &s);
         if (r->label.of_process) {
             inject_put_of_process(&s);
             s = (struct pp_span){.start_ns = r->start,
@@ -75,7 +121,7 @@ void inject_mark(struct inject_thread *t, struct label label, const struct nvtx_
     struct open_range r = {.start = pp_thread_stamp(t->trace),
                            .batch = batch_of(a, enclosing_batch(t)),
                            .label = label};
-    put(t, &r, r.start, 0);
+    put_range(t, &r, r.start, 0);
 }
 
 /* ---- push and pop: a stack per thread and domain, kept as one stack whose entries name their domain ---- */
@@ -107,7 +153,7 @@ int inject_push(struct inject_thread *t, unsigned domain, struct label label, co
     r->label = label;
     r->measured = 0;
     if (is_mapped(label))
-        inject_account_begin(&t->accounts, r);
+        account_begin(&t->accounts, r);
     r->start = pp_thread_stamp(t->trace);
     t->depth++;
     return level;
@@ -131,7 +177,7 @@ int inject_pop(struct inject_thread *t, unsigned domain)
     if (is_mapped(r.label))
         t->in_phase[r.label.phase]--;
     if (r.start)
-        put(t, &r, now, 0);
+        put_range(t, &r, now, 0);
     return level_in(t, domain);
 }
 
@@ -141,7 +187,7 @@ void inject_unfinished(struct inject_thread *t)
     while (t->depth) {
         const struct open_range *r = &t->stack[--t->depth];
         if (r->start)
-            put(t, r, now, PP_SPAN_UNFINISHED);
+            put_range(t, r, now, PP_SPAN_UNFINISHED);
     }
     memset(t->in_phase, 0, sizeof(t->in_phase));
 }
@@ -166,7 +212,7 @@ static struct started {
 } started[INJECT_OPEN_MAX];
 static uint32_t search_from; /* atomic; a hint */
 
-static struct started *claim(void)
+static struct started *claim_slot(void)
 {
     uint32_t from = __atomic_fetch_add(&search_from, 1, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < INJECT_OPEN_MAX; i++) {
@@ -182,16 +228,17 @@ static struct started *claim(void)
     return NULL;
 }
 
-uint64_t inject_start(struct inject_thread *t, struct label label, const struct nvtx_attributes *a)
+uint64_t inject_start(struct inject_thread *t, struct label label, const struct nvtx_attributes *a,
+                      uint64_t next_id)
 {
-    struct started *s = claim();
+    struct started *s = claim_slot();
     if (!s) {
         INJECT_COUNT(too_many);
         return 0;
     }
     s->turn++;
     s->fork_count = inject_fork_count();
-    s->next_id = 0;
+    s->next_id = next_id;
     s->range = (struct open_range){.start = t ? pp_thread_stamp(t->trace) : 0,
                                    .label = label,
                                    .batch = batch_of(a, enclosing_batch(t))};
@@ -209,37 +256,30 @@ static struct started *slot_of(uint64_t id)
 }
 
 /* The span lies in the ring of the thread that ends the range: no other may write there. */
-static void finish(struct inject_thread *t, struct started *s, uint16_t flags)
+static void end_started(struct inject_thread *t, struct started *s, uint16_t flags)
 {
     uint32_t is = SLOT_OPEN;
     uint64_t now = t ? pp_thread_stamp(t->trace) : 0;
     if (!__atomic_compare_exchange_n(&s->state, &is, SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return;
     struct open_range r = s->range;
-    __atomic_store_n(&s->state, SLOT_FREE, __ATOMIC_RELEASE); /* pairs with the acquire in claim */
+    __atomic_store_n(&s->state, SLOT_FREE, __ATOMIC_RELEASE); /* pairs with the acquire in claim_slot */
     if (t && r.start)
-        put(t, &r, now, flags);
+        put_range(t, &r, now, flags);
 }
 
 void inject_end(struct inject_thread *t, uint64_t id)
 {
     struct started *s = slot_of(id);
     if (s)
-        finish(t, s, 0);
+        end_started(t, s, 0);
 }
 
 void inject_unfinished_started(struct inject_thread *t)
 {
     for (uint32_t i = 0; i < INJECT_OPEN_MAX; i++)
         if (started[i].fork_count == inject_fork_count())
-            finish(t, &started[i], PP_SPAN_UNFINISHED);
-}
-
-void inject_start_next(uint64_t id, uint64_t next_id)
-{
-    struct started *s = slot_of(id);
-    if (s)
-        s->next_id = next_id;
+            end_started(t, &started[i], PP_SPAN_UNFINISHED);
 }
 
 uint64_t inject_next_id(uint64_t id)

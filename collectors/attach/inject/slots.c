@@ -2,37 +2,15 @@
  * our part between enter and leave, so that what the next tool does is never inside our own bracket. */
 #include "collectors/attach/inject/inject.h"
 
-/* The next tool's function of a slot with its real type, or NULL. Slot names are those of nvtx_abi.h. */
-#define NEXT(table, slot, type) ((type *)__atomic_load_n(&inject_next_##table[slot], __ATOMIC_RELAXED))
+/* The next tool's function of a slot, by the type of ours, or NULL. Slot names are those of nvtx_abi.h. */
+#define NEXT(table, slot, ours) \
+    ((__typeof__(&(ours)))__atomic_load_n(&inject_next_##table[slot], __ATOMIC_RELAXED))
 
-typedef void fn_text(const char *);
-typedef void fn_wide(const wchar_t *);
-typedef void fn_attributes(const struct nvtx_attributes *);
-typedef int fn_push_text(const char *);
-typedef int fn_push_wide(const wchar_t *);
-typedef int fn_push(const struct nvtx_attributes *);
-typedef int fn_pop(void);
-typedef uint64_t fn_start_text(const char *);
-typedef uint64_t fn_start_wide(const wchar_t *);
-typedef uint64_t fn_start(const struct nvtx_attributes *);
-typedef void fn_end(uint64_t);
-typedef void fn_name(uint32_t, const char *);
-typedef void fn_name_wide(uint32_t, const wchar_t *);
-typedef void fn_domain_attributes(void *, const struct nvtx_attributes *);
-typedef int fn_domain_push(void *, const struct nvtx_attributes *);
-typedef int fn_domain_pop(void *);
-typedef uint64_t fn_domain_start(void *, const struct nvtx_attributes *);
-typedef void fn_domain_end(void *, uint64_t);
-typedef void *fn_resource_create(void *, void *);
-typedef void fn_resource_destroy(void *);
-typedef void fn_domain_name(void *, uint32_t, const char *);
-typedef void fn_domain_name_wide(void *, uint32_t, const wchar_t *);
-typedef void *fn_register(void *, const char *);
-typedef void *fn_register_wide(void *, const wchar_t *);
-typedef void *fn_domain_create(const char *);
-typedef void *fn_domain_create_wide(const wchar_t *);
-typedef void fn_domain_destroy(void *);
-typedef void fn_initialize(const void *);
+/* The ways to give a message in the default domain: X(slot, name, its type, and it as what we take). */
+#define MESSAGES(X) \
+    X(EX, ex, const struct nvtx_attributes *, message, NULL, NULL) \
+    X(A, a, const char *, NULL, message, NULL) \
+    X(W, w, const wchar_t *, NULL, NULL, message)
 
 /* ---- marks ---- */
 
@@ -41,41 +19,23 @@ static void mark(unsigned domain, const struct nvtx_attributes *a, const char *t
     struct inject_thread *t = inject_enter();
     if (!t)
         return;
-    inject_mark(t,
-                a      ? inject_label_of(domain, a)
-                : text ? inject_label(domain, text)
-                       : inject_label_wide(domain, wide),
-                a);
+    inject_mark(t, inject_label_of(domain, a, text, wide), a);
     inject_leave();
 }
 
-static void core_mark_ex(const struct nvtx_attributes *a)
-{
-    fn_attributes *next = NEXT(core, CORE_MARK_EX, fn_attributes);
-    if (next)
-        next(a);
-    mark(0, a, NULL, NULL);
-}
-
-static void core_mark_a(const char *text)
-{
-    fn_text *next = NEXT(core, CORE_MARK_A, fn_text);
-    if (next)
-        next(text);
-    mark(0, NULL, text, NULL);
-}
-
-static void core_mark_w(const wchar_t *text)
-{
-    fn_wide *next = NEXT(core, CORE_MARK_W, fn_wide);
-    if (next)
-        next(text);
-    mark(0, NULL, NULL, text);
-}
+#define MARK(slot, name, type, ...) \
+    static void core_mark_##name(type message) \
+    { \
+        void (*next)(type) = NEXT(core, CORE_MARK_##slot, core_mark_##name); \
+        if (next) \
+            next(message); \
+        mark(0, __VA_ARGS__); \
+    }
+MESSAGES(MARK)
 
 static void core2_mark_ex(void *domain, const struct nvtx_attributes *a)
 {
-    fn_domain_attributes *next = NEXT(core2, CORE2_MARK_EX, fn_domain_attributes);
+    void (*next)(void *, const struct nvtx_attributes *) = NEXT(core2, CORE2_MARK_EX, core2_mark_ex);
     if (next)
         next(inject_handle_for_next(domain), a);
     mark(inject_domain_number(domain), a, NULL, NULL);
@@ -88,11 +48,7 @@ static int push(unsigned domain, const struct nvtx_attributes *a, const char *te
     struct inject_thread *t = inject_enter();
     if (!t)
         return -1;
-    int level = inject_push(t, domain,
-                            a      ? inject_label_of(domain, a)
-                            : text ? inject_label(domain, text)
-                                   : inject_label_wide(domain, wide),
-                            a);
+    int level = inject_push(t, domain, inject_label_of(domain, a, text, wide), a);
     inject_leave();
     return level;
 }
@@ -107,37 +63,25 @@ static int pop(unsigned domain)
     return level;
 }
 
-static int core_push_ex(const struct nvtx_attributes *a)
-{
-    fn_push *next = NEXT(core, CORE_PUSH_EX, fn_push);
-    int level = next ? next(a) : 0, own = push(0, a, NULL, NULL);
-    return next ? level : own;
-}
-
-static int core_push_a(const char *text)
-{
-    fn_push_text *next = NEXT(core, CORE_PUSH_A, fn_push_text);
-    int level = next ? next(text) : 0, own = push(0, NULL, text, NULL);
-    return next ? level : own;
-}
-
-static int core_push_w(const wchar_t *text)
-{
-    fn_push_wide *next = NEXT(core, CORE_PUSH_W, fn_push_wide);
-    int level = next ? next(text) : 0, own = push(0, NULL, NULL, text);
-    return next ? level : own;
-}
+#define PUSH(slot, name, type, ...) \
+    static int core_push_##name(type message) \
+    { \
+        int (*next)(type) = NEXT(core, CORE_PUSH_##slot, core_push_##name); \
+        int level = next ? next(message) : 0, own = push(0, __VA_ARGS__); \
+        return next ? level : own; \
+    }
+MESSAGES(PUSH)
 
 static int core_pop(void)
 {
-    fn_pop *next = NEXT(core, CORE_POP, fn_pop);
+    int (*next)(void) = NEXT(core, CORE_POP, core_pop);
     int own = pop(0);
     return next ? next() : own;
 }
 
 static int core2_push_ex(void *domain, const struct nvtx_attributes *a)
 {
-    fn_domain_push *next = NEXT(core2, CORE2_PUSH_EX, fn_domain_push);
+    int (*next)(void *, const struct nvtx_attributes *) = NEXT(core2, CORE2_PUSH_EX, core2_push_ex);
     int level = next ? next(inject_handle_for_next(domain), a) : 0,
         own = push(inject_domain_number(domain), a, NULL, NULL);
     return next ? level : own;
@@ -145,7 +89,7 @@ static int core2_push_ex(void *domain, const struct nvtx_attributes *a)
 
 static int core2_pop(void *domain)
 {
-    fn_domain_pop *next = NEXT(core2, CORE2_POP, fn_domain_pop);
+    int (*next)(void *) = NEXT(core2, CORE2_POP, core2_pop);
     int own = pop(inject_domain_number(domain));
     return next ? next(inject_handle_for_next(domain)) : own;
 }
@@ -158,12 +102,8 @@ static uint64_t start(unsigned domain, const struct nvtx_attributes *a, const ch
     struct inject_thread *t = inject_enter();
     struct label label = {.phase = PP_PHASE_USER};
     if (t)
-        label = a      ? inject_label_of(domain, a)
-                : text ? inject_label(domain, text)
-                       : inject_label_wide(domain, wide);
-    uint64_t id = inject_start(t, label, a);
-    if (next_id)
-        inject_start_next(id, next_id);
+        label = inject_label_of(domain, a, text, wide);
+    uint64_t id = inject_start(t, label, a, next_id);
     if (t)
         inject_leave();
     return id;
@@ -177,27 +117,17 @@ static void end(uint64_t id)
         inject_leave();
 }
 
-static uint64_t core_start_ex(const struct nvtx_attributes *a)
-{
-    fn_start *next = NEXT(core, CORE_START_EX, fn_start);
-    return start(0, a, NULL, NULL, next ? next(a) : 0);
-}
-
-static uint64_t core_start_a(const char *text)
-{
-    fn_start_text *next = NEXT(core, CORE_START_A, fn_start_text);
-    return start(0, NULL, text, NULL, next ? next(text) : 0);
-}
-
-static uint64_t core_start_w(const wchar_t *text)
-{
-    fn_start_wide *next = NEXT(core, CORE_START_W, fn_start_wide);
-    return start(0, NULL, NULL, text, next ? next(text) : 0);
-}
+#define START(slot, name, type, ...) \
+    static uint64_t core_start_##name(type message) \
+    { \
+        uint64_t (*next)(type) = NEXT(core, CORE_START_##slot, core_start_##name); \
+        return start(0, __VA_ARGS__, next ? next(message) : 0); \
+    }
+MESSAGES(START)
 
 static void core_end(uint64_t id)
 {
-    fn_end *next = NEXT(core, CORE_END, fn_end);
+    void (*next)(uint64_t) = NEXT(core, CORE_END, core_end);
     uint64_t next_id = next ? inject_next_id(id) : 0;
     end(id);
     if (next_id)
@@ -206,14 +136,14 @@ static void core_end(uint64_t id)
 
 static uint64_t core2_start_ex(void *domain, const struct nvtx_attributes *a)
 {
-    fn_domain_start *next = NEXT(core2, CORE2_START_EX, fn_domain_start);
+    uint64_t (*next)(void *, const struct nvtx_attributes *) = NEXT(core2, CORE2_START_EX, core2_start_ex);
     return start(inject_domain_number(domain), a, NULL, NULL,
                  next ? next(inject_handle_for_next(domain), a) : 0);
 }
 
 static void core2_end(void *domain, uint64_t id)
 {
-    fn_domain_end *next = NEXT(core2, CORE2_END, fn_domain_end);
+    void (*next)(void *, uint64_t) = NEXT(core2, CORE2_END, core2_end);
     uint64_t next_id = next ? inject_next_id(id) : 0;
     end(id);
     if (next_id)
@@ -233,7 +163,7 @@ static void name_thread(uint32_t tid, const char *name)
 
 static void core_name_thread_a(uint32_t tid, const char *name)
 {
-    fn_name *next = NEXT(core, CORE_NAME_THREAD_A, fn_name);
+    void (*next)(uint32_t, const char *) = NEXT(core, CORE_NAME_THREAD_A, core_name_thread_a);
     if (next)
         next(tid, name);
     name_thread(tid, name);
@@ -242,7 +172,7 @@ static void core_name_thread_a(uint32_t tid, const char *name)
 static void core_name_thread_w(uint32_t tid, const wchar_t *name)
 {
     char utf8[128];
-    fn_name_wide *next = NEXT(core, CORE_NAME_THREAD_W, fn_name_wide);
+    void (*next)(uint32_t, const wchar_t *) = NEXT(core, CORE_NAME_THREAD_W, core_name_thread_w);
     if (next)
         next(tid, name);
     inject_utf8(name, utf8, sizeof(utf8));
@@ -252,28 +182,29 @@ static void core_name_thread_w(uint32_t tid, const wchar_t *name)
 /* Categories and resources have no place in a span: they are passed on, and answered. */
 static void core_name_category_a(uint32_t category, const char *name)
 {
-    fn_name *next = NEXT(core, CORE_NAME_CATEGORY_A, fn_name);
+    void (*next)(uint32_t, const char *) = NEXT(core, CORE_NAME_CATEGORY_A, core_name_category_a);
     if (next)
         next(category, name);
 }
 
 static void core_name_category_w(uint32_t category, const wchar_t *name)
 {
-    fn_name_wide *next = NEXT(core, CORE_NAME_CATEGORY_W, fn_name_wide);
+    void (*next)(uint32_t, const wchar_t *) = NEXT(core, CORE_NAME_CATEGORY_W, core_name_category_w);
     if (next)
         next(category, name);
 }
 
 static void core2_name_category_a(void *domain, uint32_t category, const char *name)
 {
-    fn_domain_name *next = NEXT(core2, CORE2_NAME_CATEGORY_A, fn_domain_name);
+    void (*next)(void *, uint32_t, const char *) = NEXT(core2, CORE2_NAME_CATEGORY_A, core2_name_category_a);
     if (next)
         next(inject_handle_for_next(domain), category, name);
 }
 
 static void core2_name_category_w(void *domain, uint32_t category, const wchar_t *name)
 {
-    fn_domain_name_wide *next = NEXT(core2, CORE2_NAME_CATEGORY_W, fn_domain_name_wide);
+    void (*next)(void *, uint32_t, const wchar_t *) = NEXT(core2, CORE2_NAME_CATEGORY_W,
+                                                           core2_name_category_w);
     if (next)
         next(inject_handle_for_next(domain), category, name);
 }
@@ -282,14 +213,14 @@ static char a_resource; /* the handle of every resource that only we were told o
 
 static void *core2_resource_create(void *domain, void *attributes)
 {
-    fn_resource_create *next = NEXT(core2, CORE2_RESOURCE_CREATE, fn_resource_create);
+    void *(*next)(void *, void *) = NEXT(core2, CORE2_RESOURCE_CREATE, core2_resource_create);
     void *handle = next ? next(inject_handle_for_next(domain), attributes) : NULL;
     return handle ? handle : &a_resource;
 }
 
 static void core2_resource_destroy(void *handle)
 {
-    fn_resource_destroy *next = NEXT(core2, CORE2_RESOURCE_DESTROY, fn_resource_destroy);
+    void (*next)(void *) = NEXT(core2, CORE2_RESOURCE_DESTROY, core2_resource_destroy);
     if (next && handle != &a_resource)
         next(handle);
 }
@@ -298,7 +229,7 @@ static void core2_resource_destroy(void *handle)
 
 static void *core2_register_string_a(void *domain, const char *text)
 {
-    fn_register *next = NEXT(core2, CORE2_REGISTER_STRING_A, fn_register);
+    void *(*next)(void *, const char *) = NEXT(core2, CORE2_REGISTER_STRING_A, core2_register_string_a);
     return inject_string_register(inject_domain_number(domain), text,
                                   next ? next(inject_handle_for_next(domain), text) : NULL);
 }
@@ -306,7 +237,7 @@ static void *core2_register_string_a(void *domain, const char *text)
 static void *core2_register_string_w(void *domain, const wchar_t *text)
 {
     char utf8[256];
-    fn_register_wide *next = NEXT(core2, CORE2_REGISTER_STRING_W, fn_register_wide);
+    void *(*next)(void *, const wchar_t *) = NEXT(core2, CORE2_REGISTER_STRING_W, core2_register_string_w);
     inject_utf8(text, utf8, sizeof(utf8));
     return inject_string_register(inject_domain_number(domain), utf8,
                                   next ? next(inject_handle_for_next(domain), text) : NULL);
@@ -314,21 +245,21 @@ static void *core2_register_string_w(void *domain, const wchar_t *text)
 
 static void *core2_domain_create_a(const char *name)
 {
-    fn_domain_create *next = NEXT(core2, CORE2_DOMAIN_CREATE_A, fn_domain_create);
+    void *(*next)(const char *) = NEXT(core2, CORE2_DOMAIN_CREATE_A, core2_domain_create_a);
     return inject_domain_create(name, next ? next(name) : NULL);
 }
 
 static void *core2_domain_create_w(const wchar_t *name)
 {
     char utf8[256];
-    fn_domain_create_wide *next = NEXT(core2, CORE2_DOMAIN_CREATE_W, fn_domain_create_wide);
+    void *(*next)(const wchar_t *) = NEXT(core2, CORE2_DOMAIN_CREATE_W, core2_domain_create_w);
     inject_utf8(name, utf8, sizeof(utf8));
     return inject_domain_create(utf8, next ? next(name) : NULL);
 }
 
 static void core2_domain_destroy(void *domain)
 {
-    fn_domain_destroy *next = NEXT(core2, CORE2_DOMAIN_DESTROY, fn_domain_destroy);
+    void (*next)(void *) = NEXT(core2, CORE2_DOMAIN_DESTROY, core2_domain_destroy);
     void *handle = inject_handle_for_next(domain);
     if (next && handle)
         next(handle);
@@ -336,7 +267,7 @@ static void core2_domain_destroy(void *domain)
 
 static void core2_initialize(const void *reserved)
 {
-    fn_initialize *next = NEXT(core2, CORE2_INITIALIZE, fn_initialize);
+    void (*next)(const void *) = NEXT(core2, CORE2_INITIALIZE, core2_initialize);
     if (next)
         next(reserved);
 }

@@ -61,7 +61,7 @@ static uint64_t cpu_of(uint64_t from_ns, uint64_t to_ns)
     return ran_ns < wall_ns ? ran_ns : wall_ns;
 }
 
-static void add(uint64_t from_ns, ssize_t bytes)
+static void count_call(uint64_t from_ns, ssize_t bytes)
 {
     uint64_t to_ns = pp_now_ns();
     counted.ns += to_ns - from_ns;
@@ -76,32 +76,28 @@ static void add(uint64_t from_ns, ssize_t bytes)
         return CALL; \
     uint64_t from = pp_now_ns(); \
     TYPE out = CALL; \
-    add(from, BYTES); \
+    count_call(from, BYTES); \
     return out
-
-static ssize_t forward_read(int fd, void *buf, size_t n)
-{
-    return real_read ? real_read(fd, buf, n) : (ssize_t)syscall(SYS_read, fd, buf, n);
-}
-
-static ssize_t forward_pread(int fd, void *buf, size_t n, off_t at)
-{
-    return real_pread ? real_pread(fd, buf, n, at) : (ssize_t)syscall(SYS_pread64, fd, buf, n, at);
-}
 
 SHOWN ssize_t read(int fd, void *buf, size_t n)
 {
-    COUNTED(ssize_t, forward_read(fd, buf, n), out);
+    COUNTED(ssize_t, real_read ? real_read(fd, buf, n) : (ssize_t)syscall(SYS_read, fd, buf, n), out);
+}
+
+static ssize_t counted_pread(int fd, void *buf, size_t n, off_t at)
+{
+    COUNTED(ssize_t, real_pread ? real_pread(fd, buf, n, at) : (ssize_t)syscall(SYS_pread64, fd, buf, n, at),
+            out);
 }
 
 SHOWN ssize_t pread(int fd, void *buf, size_t n, off_t at)
 {
-    COUNTED(ssize_t, forward_pread(fd, buf, n, at), out);
+    return counted_pread(fd, buf, n, at);
 }
 
 SHOWN ssize_t pread64(int fd, void *buf, size_t n, off64_t at)
 {
-    COUNTED(ssize_t, forward_pread(fd, buf, n, at), out);
+    return counted_pread(fd, buf, n, at);
 }
 
 SHOWN ssize_t readv(int fd, const struct iovec *v, int n)
@@ -149,15 +145,12 @@ SHOWN FILE *fopen64(const char *path, const char *mode)
     return counted_fopen(path, mode);
 }
 
-static int forward_openat(int dir, const char *path, int flags, mode_t mode)
-{
-    return real_openat ? real_openat(dir, path, flags, mode)
-                       : (int)syscall(SYS_openat, dir, path, flags, mode);
-}
-
 static int counted_openat(int dir, const char *path, int flags, mode_t mode)
 {
-    COUNTED(int, forward_openat(dir, path, flags, mode), 0);
+    COUNTED(int,
+            real_openat ? real_openat(dir, path, flags, mode)
+                        : (int)syscall(SYS_openat, dir, path, flags, mode),
+            0);
 }
 
 /* The mode is there only with the flags that make a file. */
