@@ -39,8 +39,10 @@ struct pp_collector {
     const char *name;           /* as doctor prints it */
     const char *with, *without; /* what it means to have it, or not; NULL: doctor does not show it */
 
-    /* Whether it can work here: 1, and what was found; 0, and why not. Changes nothing. */
+    /* Whether it can work here: 1, and what was found; 0, and why not. Changes nothing. NULL: always, and
+     * found is what doctor prints. */
     int (*available)(char *text, size_t size);
+    const char *found;
 
     const char *device; /* started only for a device of this kind ("cuda"); NULL: for every recording */
     int blocks;         /* poll may wait for a driver: a thread of its own calls it, not the drain */

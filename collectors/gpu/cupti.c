@@ -145,8 +145,8 @@ static void note_clock(struct pp_cupti *c, const struct pp_cupti_anchor *a)
 
 /* ---- opening ---- */
 
-static pp_status refused(const struct pp_cupti_api_table *t, pp_cupti_result rc, const char *what,
-                         struct pp_err *err)
+static pp_status fail_refused(const struct pp_cupti_api_table *t, pp_cupti_result rc, const char *what,
+                              struct pp_err *err)
 {
     const char *text = NULL;
     char holder[200];
@@ -175,26 +175,20 @@ static void on_call(void *ctx, uint32_t domain, uint32_t call, const void *data)
 {
 }
 
-/* CUPTI's rule for profilers that stand beside others: who subscribes first has it, also a tool that the
- * program was started by. Ours is given back at once: a profiler that the program itself starts later has
- * CUPTI, and not we. */
-static pp_status is_free(const struct pp_cupti_api_table *t, struct pp_err *err)
-{
-    pp_cupti_subscriber mine = NULL;
-    pp_cupti_result rc = t->cuptiSubscribe && t->cuptiUnsubscribe ? t->cuptiSubscribe(&mine, on_call, NULL)
-                                                                  : 0;
-    if (rc != 0)
-        return refused(t, rc, "cuptiSubscribe", err);
-    if (mine)
-        t->cuptiUnsubscribe(mine);
-    return PP_OK;
-}
-
 static pp_status turn_on(struct pp_cupti *c, struct pp_err *err)
 {
     const struct pp_cupti_api_table *t = &c->cupti;
-    if (c->guest && is_free(t, err) != PP_OK)
-        return err->code;
+    pp_cupti_subscriber mine = NULL;
+    pp_cupti_result rc = 0;
+    /* CUPTI's rule for profilers that stand beside others: who subscribes first has it, also a tool that the
+     * program was started by. Ours is given back at once: a profiler that the program itself starts later has
+     * CUPTI, and not we. */
+    if (c->guest && t->cuptiSubscribe && t->cuptiUnsubscribe)
+        rc = t->cuptiSubscribe(&mine, on_call, NULL);
+    if (rc != 0)
+        return fail_refused(t, rc, "cuptiSubscribe", err);
+    if (mine)
+        t->cuptiUnsubscribe(mine);
     /* A version without the call, or that refuses, numbers threads its own way: their calls then belong to no
      * thread of ours. */
     if (t->cuptiSetThreadIdType)
@@ -203,20 +197,20 @@ static pp_status turn_on(struct pp_cupti *c, struct pp_err *err)
     c->stats.own_clock = t->cuptiActivityRegisterTimestampCallback &&
                          t->cuptiActivityRegisterTimestampCallback(our_clock) == 0;
     c->anchor = compare_clocks(c);
-    pp_cupti_result rc = t->cuptiActivityRegisterCallbacks(on_requested, on_completed);
+    rc = t->cuptiActivityRegisterCallbacks(on_requested, on_completed);
     if (rc != 0)
-        return refused(t, rc, "cuptiActivityRegisterCallbacks", err);
+        return fail_refused(t, rc, "cuptiActivityRegisterCallbacks", err);
     for (size_t i = 0; i < KINDS; i++) {
         rc = t->cuptiActivityEnable(kind_of(c, i));
         if (rc != 0) {
             turn_off(c, i);
-            return refused(t, rc, "cuptiActivityEnable", err);
+            return fail_refused(t, rc, "cuptiActivityEnable", err);
         }
     }
     return PP_OK;
 }
 
-static void release(struct pp_cupti *c)
+static void free_consumer(struct pp_cupti *c)
 {
     struct buffer *lists[] = {c->pool, c->full};
     __atomic_store_n(&the_consumer, NULL, __ATOMIC_RELEASE);
@@ -252,7 +246,7 @@ pp_status pp_cupti_open(const struct pp_cupti_opts *opts, struct pp_cupti **out,
     if (st == PP_OK)
         st = turn_on(c, err);
     if (st != PP_OK) {
-        release(c);
+        free_consumer(c);
         return st;
     }
     snprintf(c->name, sizeof(c->name), "CUPTI of %s, interface %u", c->cupti.library, c->cupti.version);
@@ -344,7 +338,7 @@ static void read_full(struct pp_cupti *c)
     pthread_mutex_unlock(&c->reading);
 }
 
-static void drain(struct pp_cupti *c, uint32_t flush)
+static void flush_records(struct pp_cupti *c, uint32_t flush)
 {
     c->cupti.cuptiActivityFlushAll(flush);
     read_full(c);
@@ -352,16 +346,16 @@ static void drain(struct pp_cupti *c, uint32_t flush)
 
 void pp_cupti_poll(struct pp_cupti *c)
 {
-    drain(c, 0);
+    flush_records(c, 0);
 }
 
 void pp_cupti_close(struct pp_cupti *c, struct pp_cupti_stats *stats)
 {
     if (!c)
         return;
-    drain(c, 1); /* 1: also buffers with unfinished records */
+    flush_records(c, 1); /* 1: also buffers with unfinished records */
     turn_off(c, KINDS);
-    drain(c, 1);
+    flush_records(c, 1);
     pthread_mutex_lock(&c->reading); /* a guest's callback may be on its way still */
     c->closed = 1;
     pthread_mutex_unlock(&c->reading);
@@ -370,5 +364,5 @@ void pp_cupti_close(struct pp_cupti *c, struct pp_cupti_stats *stats)
     pthread_mutex_unlock(&c->lock);
     if (stats)
         *stats = c->stats;
-    release(c);
+    free_consumer(c);
 }

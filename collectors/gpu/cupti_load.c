@@ -15,13 +15,7 @@ const char *const pp_cupti_places[] = {"libcupti.so.13",
                                        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
                                        NULL};
 
-/* Of CUDA, by the version of CUPTI's interface; 0 for the old numbering, which does not tell. */
-static int major_of(uint32_t version)
-{
-    return version >= 100000 ? (int)(version / 10000) : 0;
-}
-
-static int optional(const char *symbol)
+static int is_optional(const char *symbol)
 {
     static const char *const names[] = {"cuptiActivityRegisterTimestampCallback", "cuptiSetThreadIdType",
                                         "cuptiSubscribe", "cuptiUnsubscribe"};
@@ -31,13 +25,13 @@ static int optional(const char *symbol)
     return found;
 }
 
-static pp_status bind(struct pp_cupti_api_table *t, void *lib, const char *name, struct pp_err *err)
+static pp_status bind_calls(struct pp_cupti_api_table *t, void *lib, const char *name, struct pp_err *err)
 {
     const char *missing = NULL;
     memset(t, 0, sizeof(*t));
     snprintf(t->library, sizeof(t->library), "%s", name);
 #define FIND(symbol, args) \
-    if (!(*(void **)&t->symbol = dlsym(lib, #symbol)) && !optional(#symbol)) \
+    if (!(*(void **)&t->symbol = dlsym(lib, #symbol)) && !is_optional(#symbol)) \
         missing = #symbol;
     PP_CUPTI_CALLS(FIND)
 #undef FIND
@@ -60,12 +54,14 @@ pp_status pp_cupti_load(struct pp_cupti_api_table *t, const char *const *librari
                                RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | (mapped ? RTLD_NOLOAD : 0));
             if (!lib)
                 continue;
-            st = bind(t, lib, libraries[i], err);
-            if (st == PP_OK && major_of(t->version) > driver_version / 1000)
+            st = bind_calls(t, lib, libraries[i], err);
+            /* Of CUDA, by the version of CUPTI's interface; the old numbering does not tell. */
+            int major = t->version >= 100000 ? (int)(t->version / 10000) : 0;
+            if (st == PP_OK && major > driver_version / 1000)
                 st = pp_fail(
                     err, PP_E_UNSUPPORTED,
                     "%s is for CUDA %d and the driver supports CUDA %d.%d: install the CUPTI of the driver's version, or a newer driver",
-                    libraries[i], major_of(t->version), driver_version / 1000, driver_version % 1000 / 10);
+                    libraries[i], major, driver_version / 1000, driver_version % 1000 / 10);
             if (st == PP_OK)
                 return st;
         }

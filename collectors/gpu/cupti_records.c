@@ -49,12 +49,6 @@ static void set_times(struct pp_store_gpu *row, uint64_t start, uint64_t end)
     row->dur_ns = end > start ? end - start : 0;
 }
 
-static const char *call_name(const struct pp_cupti_api_table *t, uint32_t domain, uint32_t call)
-{
-    const char *name = NULL;
-    return t->cuptiGetCallbackName(domain, call, &name) == 0 ? name : NULL;
-}
-
 enum pp_cupti_outcome pp_cupti_read(const struct pp_cupti_api_table *t, const struct pp_cupti_record *r,
                                     struct pp_store_gpu *row, uint32_t *correlation, uint64_t *batch)
 {
@@ -100,7 +94,9 @@ enum pp_cupti_outcome pp_cupti_read(const struct pp_cupti_api_table *t, const st
     case PP_CUPTI_RUNTIME: {
         const struct pp_cupti_api *a = (const void *)r;
         row->kind = "api";
-        row->name = call_name(t, r->kind == PP_CUPTI_DRIVER ? DOMAIN_DRIVER : DOMAIN_RUNTIME, a->call);
+        uint32_t domain = r->kind == PP_CUPTI_DRIVER ? DOMAIN_DRIVER : DOMAIN_RUNTIME;
+        if (t->cuptiGetCallbackName(domain, a->call, &row->name) != 0)
+            row->name = NULL;
         row->thread = a->thread, row->correlation = a->correlation;
         row->result = (int)a->result;
         set_times(row, a->start, a->end);

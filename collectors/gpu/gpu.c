@@ -146,18 +146,6 @@ static int nvml_available(char *text, size_t size)
     return 1;
 }
 
-static void store_facts(const struct nvml *n)
-{
-    unsigned generation, width;
-    char text[64];
-    pp_store_meta_text(n->store, "environment", "gpu_driver", pp_nvml_driver(n->counters));
-    pp_nvml_link(n->counters, &generation, &width);
-    if (!generation || !width)
-        return;
-    snprintf(text, sizeof(text), "PCIe %u x%u", generation, width);
-    pp_store_meta_text(n->store, "environment", "gpu_link", text);
-}
-
 static pp_status nvml_start(const struct pp_collect_opts *opts, void **state, struct pp_err *err)
 {
     struct pp_device_info dev;
@@ -177,7 +165,13 @@ static pp_status nvml_start(const struct pp_collect_opts *opts, void **state, st
     const char *lacks = pp_nvml_lacks(n->counters);
     snprintf(n->text, sizeof(n->text),
              lacks ? "NVML, without %s (a MIG instance has none of its own)" : "NVML", lacks);
-    store_facts(n);
+    unsigned generation, width;
+    char link[64];
+    pp_store_meta_text(n->store, "environment", "gpu_driver", pp_nvml_driver(n->counters));
+    pp_nvml_link(n->counters, &generation, &width);
+    snprintf(link, sizeof(link), "PCIe %u x%u", generation, width);
+    if (generation && width)
+        pp_store_meta_text(n->store, "environment", "gpu_link", link);
     *state = n;
     return PP_OK;
 }

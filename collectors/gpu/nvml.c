@@ -44,7 +44,7 @@ struct pp_nvml {
     char driver[80], lacks[160];
 };
 
-static pp_status bind(struct pp_nvml *n, struct pp_err *err)
+static pp_status bind_calls(struct pp_nvml *n, struct pp_err *err)
 {
     void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *missing = NULL;
@@ -67,7 +67,7 @@ pp_status pp_nvml_open(const char *pci_bus_id, struct pp_nvml **out, struct pp_e
     struct pp_nvml *n = calloc(1, sizeof(*n));
     if (!n)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read NVML");
-    pp_status st = bind(n, err);
+    pp_status st = bind_calls(n, err);
     int rc = st == PP_OK ? n->nvmlInit_v2() : 0;
     int initialised = st == PP_OK && rc == 0;
     if (initialised)

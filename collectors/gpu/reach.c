@@ -58,7 +58,7 @@ static const struct {
 };
 
 /* Whether the list, divided by commas, has the word or "all". */
-static int lists(const char *list, const char *word)
+static int has_word(const char *list, const char *word)
 {
     size_t n = strlen(word);
     for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',') {
@@ -85,7 +85,7 @@ int pp_reach_capabilities(const struct pp_reach_root *root, char *text, size_t s
     size_t at = (size_t)snprintf(text, size, "NVIDIA_DRIVER_CAPABILITIES%s%.60s", given ? "=" : " is not set",
                                  given ? given : "");
     for (size_t i = 0; i < sizeof(capabilities) / sizeof(*capabilities); i++) {
-        if (lists(list, capabilities[i].name))
+        if (has_word(list, capabilities[i].name))
             continue;
         at += at < size ? (size_t)snprintf(text + at, size - at, "%s no %s: %s", missing ? ";" : ",",
                                            capabilities[i].name, capabilities[i].without)
@@ -97,37 +97,22 @@ int pp_reach_capabilities(const struct pp_reach_root *root, char *text, size_t s
 
 /* ---- MIG ---- */
 
-static int is_numbered(const char *name, const char *lead)
-{
-    size_t n = strlen(lead);
-    return strncmp(name, lead, n) == 0 && name[n] >= '0' && name[n] <= '9';
-}
-
-/* Entries of a folder that are the lead and a number. */
-static int count(const struct pp_reach_root *root, const char *folder, const char *lead)
-{
-    char at[PATH_MAX];
-    int n = 0;
-    snprintf(at, sizeof(at), "%s%s", root->folder, folder);
-    DIR *dir = opendir(at);
-    for (struct dirent *e; dir && (e = readdir(dir));)
-        n += is_numbered(e->d_name, lead);
-    if (dir)
-        closedir(dir);
-    return n;
-}
-
 int pp_reach_mig(const struct pp_reach_root *root, char *text, size_t size)
 {
-    char folder[96];
+    char folder[PATH_MAX];
     size_t at = 0;
     if (!has_device(root))
         return snprintf(text, size, "no NVIDIA device in /dev"), -1;
     if (!exists(root, "/proc/driver/nvidia/capabilities"))
         return snprintf(text, size, "not in /proc/driver/nvidia/capabilities"), -1;
     for (int gpu = 0; gpu < GPUS && at < size; gpu++) {
-        snprintf(folder, sizeof(folder), "/proc/driver/nvidia/capabilities/gpu%d/mig", gpu);
-        int n = count(root, folder, "gi");
+        int n = 0; /* entries "gi" and a number */
+        snprintf(folder, sizeof(folder), "%s/proc/driver/nvidia/capabilities/gpu%d/mig", root->folder, gpu);
+        DIR *dir = opendir(folder);
+        for (struct dirent *e; dir && (e = readdir(dir));)
+            n += strncmp(e->d_name, "gi", 2) == 0 && e->d_name[2] >= '0' && e->d_name[2] <= '9';
+        if (dir)
+            closedir(dir);
         if (n)
             at += (size_t)snprintf(text + at, size - at, "%sGPU %d has %d instance%s", at ? ", " : "", gpu, n,
                                    n == 1 ? "" : "s");
@@ -187,12 +172,6 @@ static int compat_allowed(const struct pp_reach_root *root)
     return -1;
 }
 
-/* As cuFile reads its variables. */
-static int is_true(const char *value)
-{
-    return value && (strcasecmp(value, "true") == 0 || strcmp(value, "1") == 0);
-}
-
 int pp_reach_cufile(const struct pp_reach_root *root, char *text, size_t size)
 {
     char library[PATH_MAX];
@@ -202,9 +181,9 @@ int pp_reach_cufile(const struct pp_reach_root *root, char *text, size_t size)
     }
     int direct = exists(root, "/proc/driver/nvidia-fs/version") || exists(root, "/proc/driver/nvidia-fs"),
         compat = compat_allowed(root);
-    if (is_true(root->force_compat)) {
-        snprintf(text, size, "%.120s; compatibility mode (CUFILE_FORCE_COMPAT_MODE=%.8s)", library,
-                 root->force_compat);
+    const char *force = root->force_compat;
+    if (force && (strcasecmp(force, "true") == 0 || strcmp(force, "1") == 0)) { /* as cuFile reads it */
+        snprintf(text, size, "%.120s; compatibility mode (CUFILE_FORCE_COMPAT_MODE=%.8s)", library, force);
         return 0;
     }
     snprintf(text, size, "%.120s; %s%s", library, direct ? "nvidia-fs is loaded" : "no nvidia-fs",

@@ -26,15 +26,7 @@ static nvtxStringHandle_t names[PP_PHASE_COUNT];
 
 static __thread int is_open, is_named;
 
-static void name_thread(void)
-{
-    char name[32] = "";
-    is_named = 1;
-    if (pthread_getname_np(pthread_self(), name, sizeof(name)) == 0)
-        nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), name);
-}
-
-static void end(void)
+static void end_range(void)
 {
     if (!is_open)
         return;
@@ -42,14 +34,16 @@ static void end(void)
     nvtxDomainRangePop(domain);
 }
 
-static void begin(pp_phase phase, uint32_t batch)
+static void begin_range(pp_phase phase, uint32_t batch)
 {
     const struct pp_phase_info *info = pp_phase_info(phase);
-    end();
+    char name[32] = "";
+    end_range();
     if (!info)
         return;
-    if (!is_named)
-        name_thread();
+    if (!is_named && pthread_getname_np(pthread_self(), name, sizeof(name)) == 0)
+        nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), name);
+    is_named = 1;
     nvtxEventAttributes_t a = {
         .version = NVTX_VERSION,
         .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
@@ -71,7 +65,7 @@ enum { BUILT = 1 };
 
 int pp_nvtx_start(void)
 {
-    static const struct pp_observer observer = {.begin = begin, .end = end};
+    static const struct pp_observer observer = {.begin = begin_range, .end = end_range};
     const char *tool = getenv("NVTX_INJECTION64_PATH");
     if (!tool || !*tool)
         return 0;

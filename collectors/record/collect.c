@@ -27,29 +27,6 @@ static const char *command_line_of(int64_t pid, char *line, size_t size)
     return line;
 }
 
-/* Holds off newcomers from the moment that all have gone. */
-static int wait_for_all(const struct pp_session *s)
-{
-    int fd;
-    while (!pp_presence_end(pp_session_dir(s), &fd))
-        pp_sleep_until_ns(pp_now_ns() + LOOK_NS);
-    return fd;
-}
-
-/* A process that closes retires its threads; one that ends without closing does not, nor does one that is
- * killed. */
-static int all_retired(const struct pp_session *s)
-{
-    uint32_t n = pp_session_threads(s);
-    int all = 1;
-    for (uint32_t i = 0; i < n; i++) {
-        struct pp_ring_info info;
-        pp_session_ring_info(s, i, &info);
-        all &= !info.pid || info.retired;
-    }
-    return all;
-}
-
 pp_status pp_collect(const char *path, int lock_fd, pp_collect_ready_fn *ready, void *ctx, struct pp_err *err)
 {
     struct pp_recording *r;
@@ -66,8 +43,17 @@ pp_status pp_collect(const char *path, int lock_fd, pp_collect_ready_fn *ready, 
         st = pp_recording_start(r, command_line_of(pp_session_owner_pid(session), line, sizeof(line)), err);
     ready(ctx, st == PP_OK ? NULL : err);
     if (st == PP_OK) {
-        presence = wait_for_all(session);
-        st = pp_recording_finish(r, all_retired(session) ? "finished" : "ended without closing", 0, err);
+        while (!pp_presence_end(pp_session_dir(session), &presence)) /* then it holds off newcomers */
+            pp_sleep_until_ns(pp_now_ns() + LOOK_NS);
+        /* A process that closes retires its threads; one that ends without closing does not, nor does one
+         * that is killed. */
+        int all_retired = 1;
+        for (uint32_t i = 0, n = pp_session_threads(session); i < n; i++) {
+            struct pp_ring_info info;
+            pp_session_ring_info(session, i, &info);
+            all_retired &= !info.pid || info.retired;
+        }
+        st = pp_recording_finish(r, all_retired ? "finished" : "ended without closing", 0, err);
     }
     pp_recording_free(r);
     if (presence >= 0)

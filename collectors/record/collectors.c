@@ -86,23 +86,6 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-static int applies(const struct pp_collector *row, const struct pp_device_info *device)
-{
-    return row->start && (!row->device || (device->kind && strcmp(row->device, device->kind) == 0));
-}
-
-static void start_row(struct pp_collectors *c, struct running *r)
-{
-    struct pp_err err = {.code = PP_OK};
-    r->started = r->row->start(&c->opts, &r->state, &err) == PP_OK;
-    if (!r->started)
-        snprintf(r->text, sizeof(r->text), "not recorded: %s", err.text);
-    else if (r->row->describe)
-        snprintf(r->text, sizeof(r->text), "%s", r->row->describe(r->state));
-    if (r->row->key)
-        pp_store_meta_text(c->opts.store, r->row->section, r->row->key, r->text);
-}
-
 static void stop_rows(struct pp_collectors *c)
 {
     for (size_t i = 0; i < c->n; i++)
@@ -135,12 +118,20 @@ pp_status pp_collectors_start(const struct pp_collect_opts *opts, struct pp_coll
     else if (!opts->rows)
         pp_program_gpu_store(&here, opts->gpu_activity, opts->store);
     for (size_t i = 0; i < n; i++) {
-        if (!applies(rows[i], &device))
+        const struct pp_collector *row = rows[i];
+        struct pp_err why = {.code = PP_OK};
+        if (!row->start || (row->device && (!device.kind || strcmp(row->device, device.kind) != 0)))
             continue;
         struct running *r = &c->running[c->n++];
-        r->row = rows[i];
-        c->has_thread |= r->row->blocks;
-        start_row(c, r);
+        r->row = row;
+        c->has_thread |= row->blocks;
+        r->started = row->start(&c->opts, &r->state, &why) == PP_OK;
+        if (!r->started)
+            snprintf(r->text, sizeof(r->text), "not recorded: %s", why.text);
+        else if (row->describe)
+            snprintf(r->text, sizeof(r->text), "%s", row->describe(r->state));
+        if (row->key)
+            pp_store_meta_text(c->opts.store, row->section, row->key, r->text);
     }
     int rc = c->has_thread ? pthread_create(&c->thread, NULL, thread_main, c) : 0;
     if (rc) {

@@ -73,25 +73,6 @@ static pp_status put_thread(struct pp_drain *d, uint32_t id)
                                           });
 }
 
-static pp_status put_new_names(struct pp_drain *d)
-{
-    pp_status status = PP_OK;
-    char name[PP_NAME_BYTES];
-    while (!status && d->named + 1 < PP_NAMES_MAX &&
-           pp_session_name(d->opts.session, (uint16_t)(d->named + 1), name))
-        status = pp_store_name(d->opts.store, (uint16_t)++d->named, name);
-    return status;
-}
-
-/* Where threads are very many a row stands for several: how many there were beside those that have one. */
-static pp_status put_taken_over(struct pp_drain *d)
-{
-    if (d->taken_over == d->taken_over_said)
-        return PP_OK;
-    d->taken_over_said = d->taken_over;
-    return pp_store_meta_num(d->opts.store, "result", "threads_taken_over", (double)d->taken_over, "threads");
-}
-
 /* Spans were dropped since the last look: what is stored gets less, one level at a time, and the file says
  * so. */
 static void keep_up(struct pp_drain *d)
@@ -110,27 +91,6 @@ static size_t read_ring(void *ctx, struct pp_span *out, size_t max)
     return pp_ring_read(ctx, out, max);
 }
 
-/* What the ring holds now. What is recorded meanwhile waits for the next commit: taken along, it would have
- * the producer wait for this one before it can go on, and then the drain for the producer. */
-static pp_status move_ring(struct pp_drain *d, uint32_t thread, uint64_t *moved)
-{
-    struct pp_ring_reader r = pp_ring_reader(d->opts.session, thread);
-    return pp_store_append_from(d->opts.store, thread, read_ring, &r, moved);
-}
-
-static void release(struct pp_drain *d, uint32_t thread)
-{
-    if (d->stage[thread] == STORED)
-        return;
-    pp_ring_release(d->opts.session, thread);
-    if (d->stage[thread] != ROW_IS_LAST)
-        return;
-    d->stage[thread] = pp_ring_is_over(d->opts.session, thread) ? STORED : RECORDS;
-    if (d->stage[thread] == RECORDS)
-        return;
-    pp_store_thread_ended(d->opts.store, thread);
-}
-
 /* Moves everything the rings hold into the store, commits, and only then frees ring space. After a failure
  * nothing moves any more: what the rings hold can still be recovered, what comes beyond is dropped and
  * counted by its producer. */
@@ -140,24 +100,42 @@ static void drain_and_commit(struct pp_drain *d)
     pp_status status = PP_OK;
     uint32_t threads = pp_session_threads(d->opts.session);
     uint64_t moved = 0;
+    char name[PP_NAME_BYTES];
     if (d->stats.first_failure)
         return;
     d->dropped = d->taken_over = 0;
     for (uint32_t i = 0; i < threads && !status; i++)
         status = put_thread(d, i); /* each time: a live view wants the counts */
-    if (!status)
-        status = put_taken_over(d);
-    if (!status)
-        status = put_new_names(d);
-    for (uint32_t i = 0; i < threads && !status; i++)
+    /* Where threads are very many a row stands for several: how many there were beside those that have one.
+     */
+    if (!status && d->taken_over != d->taken_over_said)
+        status = pp_store_meta_num(d->opts.store, "result", "threads_taken_over", (double)d->taken_over,
+                                   "threads");
+    d->taken_over_said = d->taken_over;
+    while (!status && d->named + 1 < PP_NAMES_MAX &&
+           pp_session_name(d->opts.session, (uint16_t)(d->named + 1), name))
+        status = pp_store_name(d->opts.store, (uint16_t)++d->named, name);
+    /* What a ring holds now. What is recorded meanwhile waits for the next commit: taken along, it would have
+     * the producer wait for this one before it can go on, and then the drain for the producer. */
+    for (uint32_t i = 0; i < threads && !status; i++) {
+        struct pp_ring_reader r = pp_ring_reader(d->opts.session, i);
         if (d->stage[i] != STORED)
-            status = move_ring(d, i, &moved);
+            status = pp_store_append_from(d->opts.store, i, read_ring, &r, &moved);
+    }
     pp_status committed = pp_store_commit(d->opts.store, &err);
     if (!status)
         status = committed;
     if (!status) {
-        for (uint32_t i = 0; i < threads; i++)
-            release(d, i);
+        for (uint32_t i = 0; i < threads; i++) {
+            if (d->stage[i] == STORED)
+                continue;
+            pp_ring_release(d->opts.session, i);
+            if (d->stage[i] != ROW_IS_LAST)
+                continue;
+            d->stage[i] = pp_ring_is_over(d->opts.session, i) ? STORED : RECORDS;
+            if (d->stage[i] == STORED)
+                pp_store_thread_ended(d->opts.store, i);
+        }
         d->stats.spans += moved;
         d->stats.commits++;
         keep_up(d);
@@ -186,23 +164,6 @@ static void put_open_phases(struct pp_drain *d, uint64_t now)
                                               .path = named ? path : NULL,
                                           });
         }
-}
-
-/* Once a second: whatever is measured beside the rings. */
-static void poll_collectors(struct pp_drain *d, uint64_t now)
-{
-    pp_collectors_poll(d->collectors);
-    put_open_phases(d, now);
-}
-
-/* After a failure the wake word is left as the producers set it, so that full rings do not call us, or the
- * system, ever again. */
-static void wait_for_work(struct pp_drain *d)
-{
-    if (d->stats.first_failure)
-        pp_sleep_until_ns(pp_now_ns() + d->opts.poll_ns);
-    else
-        pp_session_wait(d->opts.session, d->opts.poll_ns);
 }
 
 /* See struct pp_collect_opts. Threads of one process mostly follow each other. */
@@ -242,12 +203,17 @@ static void *drain_main(void *arg)
     pp_collectors_poll(d->collectors); /* the shortest run has two readings: a beginning and an end */
     while (!__atomic_load_n(&d->stop, __ATOMIC_ACQUIRE)) { /* pairs with the release in pp_drain_stop */
         int behind = !d->stats.first_failure && pp_session_fill(d->opts.session) >= QUARTER_FULL;
-        if (!behind)
-            wait_for_work(d);
+        /* After a failure the wake word is left as the producers set it, so that full rings do not call us,
+         * or the system, ever again. */
+        if (d->stats.first_failure)
+            pp_sleep_until_ns(pp_now_ns() + d->opts.poll_ns);
+        else if (!behind)
+            pp_session_wait(d->opts.session, d->opts.poll_ns);
         pp_session_anchor(d->opts.session);
         uint64_t now = pp_now_ns();
         if (now >= counters_at) {
-            poll_collectors(d, now);
+            pp_collectors_poll(d->collectors);
+            put_open_phases(d, now);
             counters_at = now + COUNTERS_NS;
         }
         if (behind || now >= commit_at || pp_session_fill(d->opts.session) >= HALF_FULL) {
@@ -328,7 +294,8 @@ static void put_totals(struct pp_drain *d)
         snprintf(why, sizeof(why), "the ring of thread %s was full", info.name);
         pp_store_loss(d->opts.store, "spans", info.dropped, why);
     }
-    put_taken_over(d);
+    if (d->taken_over != d->taken_over_said)
+        pp_store_meta_num(d->opts.store, "result", "threads_taken_over", (double)d->taken_over, "threads");
     struct pp_store_cost cost;
     pp_store_cost(d->opts.store, &cost);
     d->stats.cpu_ns += cost.checkpoint_cpu_ns;

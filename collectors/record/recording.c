@@ -25,25 +25,6 @@ struct pp_recording {
 
 /* ---- the beginning ---- */
 
-static pp_status open_files(struct pp_recording *r, struct pp_err *err)
-{
-    struct pp_store_opts store = r->opts.store;
-    pp_status st = PP_OK;
-    if (r->opts.rings == PP_RINGS_ADOPTED) { /* first: its spans are to be in no other file */
-        st = pp_session_adopt(r->rings, r->opts.lock_fd, &r->session, err);
-        if (st == PP_OK)
-            store.session_id = pp_session_id(r->session);
-    }
-    if (st == PP_OK)
-        st = pp_store_create(&store, &r->store, err);
-    if (st == PP_OK && r->opts.rings == PP_RINGS_OWN)
-        st = pp_session_open(&(struct pp_session_opts){.dir = r->rings,
-                                                       .ring_spans = r->opts.ring_spans,
-                                                       .resources = r->opts.resources},
-                             &r->session, err);
-    return st;
-}
-
 pp_status pp_recording_create(const struct pp_recording_opts *opts, struct pp_recording **out,
                               struct pp_err *err)
 {
@@ -64,7 +45,19 @@ pp_status pp_recording_create(const struct pp_recording_opts *opts, struct pp_re
         free(r);
         return pp_fail(err, PP_E_USAGE, "the name of the run is too long: %s", opts->store.path);
     }
-    pp_status st = open_files(r, err);
+    pp_status st = PP_OK;
+    if (adopts) { /* first: its spans are to be in no other file */
+        st = pp_session_adopt(r->rings, r->opts.lock_fd, &r->session, err);
+        if (st == PP_OK)
+            r->opts.store.session_id = pp_session_id(r->session);
+    }
+    if (st == PP_OK)
+        st = pp_store_create(&r->opts.store, &r->store, err);
+    if (st == PP_OK && r->opts.rings == PP_RINGS_OWN)
+        st = pp_session_open(&(struct pp_session_opts){.dir = r->rings,
+                                                       .ring_spans = r->opts.ring_spans,
+                                                       .resources = r->opts.resources},
+                             &r->session, err);
     if (st == PP_OK)
         *out = r;
     else if (r->store)
@@ -74,9 +67,10 @@ pp_status pp_recording_create(const struct pp_recording_opts *opts, struct pp_re
     return st;
 }
 
-/* What is not known has no row. */
-static void store_identity(struct pp_store *store, const struct pp_identity *id)
+pp_status pp_recording_start(struct pp_recording *r, const char *command_line, struct pp_err *err)
 {
+    const struct pp_recording_opts *o = &r->opts;
+    const struct pp_identity *id = &o->identity;
     const struct {
         const char *key;
         int64_t value;
@@ -86,35 +80,24 @@ static void store_identity(struct pp_store *store, const struct pp_identity *id)
                    {"local_size", id->local_size},
                    {"node", id->node},
                    {"attempt", id->attempt}};
-    pp_store_meta_text(store, "rank", "launcher", id->launcher);
-    if (*id->job)
-        pp_store_meta_text(store, "rank", "job", id->job);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        if (numbers[i].value >= 0)
-            pp_store_meta_num(store, "rank", numbers[i].key, (double)numbers[i].value, NULL);
-}
-
-static void store_start(struct pp_recording *r, const char *command_line)
-{
-    const struct pp_recording_opts *o = &r->opts;
     uint64_t now = pp_now_ns(), started = o->started_ns                  ? o->started_ns
                                           : o->rings == PP_RINGS_ADOPTED ? pp_session_created_ns(r->session)
                                                                          : now;
+    uint64_t utc = o->started_utc_ns ? o->started_utc_ns : pp_clock_of(CLOCK_REALTIME) - (now - started);
     pp_store_meta_text(r->store, "run", "tool", o->tool);
     pp_store_meta_text(r->store, "run", "version", PP_VERSION);
     if (command_line)
         pp_store_meta_text(r->store, "run", "command_line", command_line);
-    if (o->identity.launcher)
-        store_identity(r->store, &o->identity);
+    if (id->launcher)
+        pp_store_meta_text(r->store, "rank", "launcher", id->launcher);
+    if (id->launcher && *id->job)
+        pp_store_meta_text(r->store, "rank", "job", id->job);
+    for (size_t i = 0; id->launcher && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (numbers[i].value >= 0) /* what is not known has no row */
+            pp_store_meta_num(r->store, "rank", numbers[i].key, (double)numbers[i].value, NULL);
     pp_store_meta_num(r->store, "run", "started_mono_ns", (double)started, "ns");
-    uint64_t utc = o->started_utc_ns ? o->started_utc_ns : pp_clock_of(CLOCK_REALTIME) - (now - started);
     pp_store_meta_num(r->store, "run", "started_utc_ns", (double)utc, "ns");
-}
-
-pp_status pp_recording_start(struct pp_recording *r, const char *command_line, struct pp_err *err)
-{
     pp_status st = PP_OK;
-    store_start(r, command_line);
     if (r->session)
         st = pp_environment_store(r->store, r->opts.data_path, err);
     if (st == PP_OK)
@@ -146,21 +129,16 @@ const struct pp_drain_stats *pp_recording_stop(struct pp_recording *r)
     return &r->drained;
 }
 
-/* What the program said of its loader; one that exec recorded is described by exec. */
-static void store_stated(struct pp_recording *r)
-{
-    uint32_t said[PP_STATED];
-    if (r->opts.rings != PP_RINGS_ADOPTED)
-        return;
-    pp_session_stated(r->session, said);
-    pp_store_stated(r->store, said);
-}
-
 pp_status pp_recording_finish(struct pp_recording *r, const char *outcome, uint64_t ended_ns,
                               struct pp_err *err)
 {
+    uint32_t stated[PP_STATED];
     pp_recording_stop(r);
-    store_stated(r);
+    /* What the program said of its loader; one that exec recorded is described by exec. */
+    if (r->opts.rings == PP_RINGS_ADOPTED) {
+        pp_session_stated(r->session, stated);
+        pp_store_stated(r->store, stated);
+    }
     pp_store_meta_num(r->store, "run", "ended_mono_ns", (double)(ended_ns ? ended_ns : pp_now_ns()), "ns");
     pp_store_meta_text(r->store, "run", "outcome", outcome);
     pp_status st = pp_store_finish(r->store, err);

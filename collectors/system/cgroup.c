@@ -171,22 +171,6 @@ double pp_cgroup_cpu_quota(void)
     return cpus;
 }
 
-/* What of a group's use is file cache, which the kernel gives up before it kills anything. */
-static uint64_t cache_bytes(const char *dir, size_t dir_length, const char *const keys[2])
-{
-    char path[2 * PATH_MAX + 96], text[8192], key[48];
-    uint64_t sum = 0;
-    snprintf(path, sizeof(path), "%.*s/memory.stat", (int)dir_length, dir);
-    if (!read_text(path, text, sizeof(text)))
-        return 0;
-    for (int i = 0; i < 2; i++) {
-        snprintf(key, sizeof(key), "\n%s ", keys[i]);
-        const char *at = strstr(text, key);
-        sum += at ? strtoull(at + strlen(key), NULL, 10) : 0;
-    }
-    return sum;
-}
-
 /* ---- limits of the block layer ---- */
 
 /* The line of the device, behind its number; NULL: there is none. */
@@ -236,26 +220,14 @@ static int try_io_max(void *ctx, const char *path)
 {
     struct io_limit *l = ctx;
     char text[4096];
-    if (read_text(path, text, sizeof(text)))
-        pp_cgroup_io_max(text, l->device, &l->limit);
-    return 1;
-}
-
-static int try_bytes(void *ctx, const char *path)
-{
-    struct io_limit *l = ctx;
-    char text[4096];
-    if (read_text(path, text, sizeof(text)))
+    if (!read_text(path, text, sizeof(text)))
+        return 1;
+    if (strstr(path, "blkio.throttle.read_bps_device"))
         tighten(&l->limit.bytes_per_s, pp_cgroup_throttle(text, l->device));
-    return 1;
-}
-
-static int try_reads(void *ctx, const char *path)
-{
-    struct io_limit *l = ctx;
-    char text[4096];
-    if (read_text(path, text, sizeof(text)))
+    else if (strstr(path, "blkio.throttle.read_iops_device"))
         tighten(&l->limit.reads_per_s, pp_cgroup_throttle(text, l->device));
+    else
+        pp_cgroup_io_max(text, l->device, &l->limit);
     return 1;
 }
 
@@ -263,8 +235,8 @@ int pp_cgroup_io_limit(const char *device, struct pp_io_limit *out)
 {
     struct io_limit l = {.device = device};
     climb(&system_root, NULL, "io.max", try_io_max, &l);
-    climb(&system_root, "blkio", "blkio.throttle.read_bps_device", try_bytes, &l);
-    climb(&system_root, "blkio", "blkio.throttle.read_iops_device", try_reads, &l);
+    climb(&system_root, "blkio", "blkio.throttle.read_bps_device", try_io_max, &l);
+    climb(&system_root, "blkio", "blkio.throttle.read_iops_device", try_io_max, &l);
     *out = l.limit;
     return out->bytes_per_s > 0 || out->reads_per_s > 0;
 }
@@ -277,14 +249,20 @@ struct memory {
 static int try_memory(void *ctx, const char *path)
 {
     struct memory *m = ctx;
-    char limit[64], used[64], other[2 * PATH_MAX + 96];
+    char limit[64], used[64], other[2 * PATH_MAX + 96], text[8192], key[48];
     size_t dir = (size_t)(strrchr(path, '/') - path);
     snprintf(other, sizeof(other), "%.*s/%s", (int)dir, path, m->usage_file);
     if (!read_text(path, limit, sizeof(limit)) || limit[0] < '0' || limit[0] > '9' ||
         !read_text(other, used, sizeof(used)))
         return 0; /* "max" */
-    uint64_t bytes = strtoull(limit, NULL, 10), held = strtoull(used, NULL, 10);
-    uint64_t cache = cache_bytes(path, dir, m->cache_keys);
+    uint64_t bytes = strtoull(limit, NULL, 10), held = strtoull(used, NULL, 10), cache = 0;
+    /* What of its use is file cache, which the kernel gives up before it kills anything. */
+    snprintf(other, sizeof(other), "%.*s/memory.stat", (int)dir, path);
+    for (int i = 0; read_text(other, text, sizeof(text)) && i < 2; i++) {
+        snprintf(key, sizeof(key), "\n%s ", m->cache_keys[i]);
+        const char *at = strstr(text, key);
+        cache += at ? strtoull(at + strlen(key), NULL, 10) : 0;
+    }
     held -= cache < held ? cache : held;
     uint64_t left = bytes > held ? bytes - held : 0;
     if (bytes >= UNLIMITED_BYTES || left >= m->out->left_bytes)

@@ -191,25 +191,13 @@ static int nth_word(const char *text, const char *line, int word, double *value)
     return 1;
 }
 
-static double scale(enum unit unit)
-{
-    switch (unit) {
-    case UNIT_US: return 1e3;
-    case UNIT_PAGES: return (double)sysconf(_SC_PAGESIZE);
-    case UNIT_CLOCK_TICKS: return 1e9 / (double)sysconf(_SC_CLK_TCK);
-    case UNIT_ONE: break;
-    }
-    return 1;
-}
-
-static void put(const struct group *g, const char *name, double value)
-{
-    pp_store_counter(g->store, pp_now_ns(), name, value);
-}
-
 static void group_poll(void *state)
 {
     const struct group *g = state;
+    const double scale[] = {[UNIT_ONE] = 1,
+                            [UNIT_US] = 1e3,
+                            [UNIT_PAGES] = (double)sysconf(_SC_PAGESIZE),
+                            [UNIT_CLOCK_TICKS] = 1e9 / (double)sysconf(_SC_CLK_TCK)};
     char text[SRC_COUNT][4096]; /* of /proc/stat the first line is wanted, the others are shorter */
     for (int i = (int)g->first; i < (int)g->end; i++) {
         ssize_t n = g->fd[i] < 0 ? -1 : pread(g->fd[i], text[i], sizeof(text[i]) - 1, 0);
@@ -223,35 +211,34 @@ static void group_poll(void *state)
         const char *line = k->line == of_disk ? g->disk : k->line;
         if (k->key ? pp_counters_find(text[k->source], line, k->key, &v)
                    : nth_word(text[k->source], line, k->word, &v))
-            put(g, k->name, v * scale(k->unit));
+            pp_store_counter(g->store, pp_now_ns(), k->name, v * scale[k->unit]);
     }
-}
-
-/* Of a recorded program. */
-static struct pp_others_cpu others_cpu(struct group *g)
-{
-    int64_t pids[PP_OTHERS_MAX];
-    return pp_others_cpu(&g->others, pids, g->opts->processes(g->opts->processes_ctx, pids, PP_OTHERS_MAX));
 }
 
 /* The trainer and the workers of a recorded program are the run's own CPU time, not that of others. Without a
  * row after they have ended: up to a second of theirs is missing from it, and would be that of others. */
 static void process_poll(void *state)
 {
+    struct group *g = state;
+    const struct pp_collect_opts *o = g->opts;
     struct rusage self;
-    const struct group *g = state;
-    struct pp_others_cpu others = g->opts->processes ? others_cpu(state) : (struct pp_others_cpu){0};
+    struct pp_others_cpu others = {0};
+    int64_t pids[PP_OTHERS_MAX];
+    if (o->processes)
+        others = pp_others_cpu(&g->others, pids, o->processes(o->processes_ctx, pids, PP_OTHERS_MAX));
+    uint64_t now = pp_now_ns();
     if (!others.ended)
-        put(g, "process_cpu_ns_total", (double)(pp_process_cpu_ns() + others.recording_ns));
-    if (g->opts->processes && !others.ended)
-        put(g, "subprocess_cpu_ns_total", (double)others.subprocesses_ns);
+        pp_store_counter(g->store, now, "process_cpu_ns_total",
+                         (double)(pp_process_cpu_ns() + others.recording_ns));
+    if (o->processes && !others.ended)
+        pp_store_counter(g->store, now, "subprocess_cpu_ns_total", (double)others.subprocesses_ns);
     if (getrusage(RUSAGE_SELF, &self) == 0)
-        put(g, "process_major_faults_total", (double)self.ru_majflt);
+        pp_store_counter(g->store, now, "process_major_faults_total", (double)self.ru_majflt);
     group_poll(state);
 }
 
 /* "PATH is readable", or why its first line is not. */
-static int readable(enum source source, char *text, size_t size)
+static int is_readable(enum source source, char *text, size_t size)
 {
     char buf[PATH_MAX], line[8];
     const char *path = path_of(source, buf, sizeof(buf));
@@ -278,7 +265,7 @@ static int readable(enum source source, char *text, size_t size)
     } \
     static int name##_available(char *text, size_t size) \
     { \
-        return readable(first, text, size); \
+        return is_readable(first, text, size); \
     }
 GROUP(process, SRC_IO, SRC_STAT)
 GROUP(machine, SRC_STAT, SRC_PSI_CPU)

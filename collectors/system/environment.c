@@ -82,13 +82,13 @@ uint64_t pp_memory_available(void)
 
 /* Facts are written one by one; the store remembers the first failure, and the commit at the end returns it.
  */
-static void text(struct pp_store *s, const char *key, const char *value)
+static void put_text(struct pp_store *s, const char *key, const char *value)
 {
     if (value && *value)
         pp_store_meta_text(s, "environment", key, value);
 }
 
-static void number(struct pp_store *s, const char *key, double value, const char *unit)
+static void put_number(struct pp_store *s, const char *key, double value, const char *unit)
 {
     pp_store_meta_num(s, "environment", key, value, unit);
 }
@@ -113,9 +113,9 @@ static void store_limit(struct pp_store *s, const char *key, int resource, const
     if (getrlimit(resource, &limit) != 0)
         return;
     if (limit.rlim_cur == RLIM_INFINITY)
-        text(s, key, "unlimited");
+        put_text(s, key, "unlimited");
     else
-        number(s, key, (double)limit.rlim_cur, unit);
+        put_number(s, key, (double)limit.rlim_cur, unit);
 }
 
 static void store_data_path(struct pp_store *s, const char *path)
@@ -124,22 +124,22 @@ static void store_data_path(struct pp_store *s, const char *path)
     char real[PATH_MAX], disk[24];
     if (!path || !realpath(path, real))
         return;
-    text(s, "data_path", real);
+    put_text(s, "data_path", real);
     if (pp_disk_of(real, disk, sizeof(disk))) {
         struct pp_io_limit limit;
-        text(s, "data_disk", disk);
+        put_text(s, "data_disk", disk);
         pp_cgroup_io_limit(disk, &limit);
         if (limit.bytes_per_s > 0)
-            number(s, "disk_limit_bytes_per_s", limit.bytes_per_s, "bytes/s");
+            put_number(s, "disk_limit_bytes_per_s", limit.bytes_per_s, "bytes/s");
         if (limit.reads_per_s > 0)
-            number(s, "disk_limit_reads_per_s", limit.reads_per_s, "reads/s");
+            put_number(s, "disk_limit_reads_per_s", limit.reads_per_s, "reads/s");
     }
     if (!pp_mount_of(real, &m))
         return;
-    text(s, "data_mount", m.point);
-    text(s, "data_fs_type", m.type);
-    text(s, "data_fs_source", m.source);
-    text(s, "data_fs_options", m.options);
+    put_text(s, "data_mount", m.point);
+    put_text(s, "data_fs_type", m.type);
+    put_text(s, "data_fs_source", m.source);
+    put_text(s, "data_fs_options", m.options);
 }
 
 #define TEXT_OF(x) #x
@@ -147,12 +147,12 @@ static void store_data_path(struct pp_store *s, const char *path)
 
 static void store_versions(struct pp_store *s)
 {
-    text(s, "pipeprobe_version", PP_VERSION);
-    text(s, "compiler", __VERSION__);
-    text(s, "sqlite_version", pp_store_sqlite_version());
-    text(s, "zstd_version", ZSTD_versionString());
+    put_text(s, "pipeprobe_version", PP_VERSION);
+    put_text(s, "compiler", __VERSION__);
+    put_text(s, "sqlite_version", pp_store_sqlite_version());
+    put_text(s, "zstd_version", ZSTD_versionString());
 #ifdef LIBJPEG_TURBO_VERSION
-    text(s, "libjpeg_turbo_version", TEXT(LIBJPEG_TURBO_VERSION));
+    put_text(s, "libjpeg_turbo_version", TEXT(LIBJPEG_TURBO_VERSION));
 #endif
 }
 
@@ -167,12 +167,12 @@ static void store_launcher(struct pp_store *s)
     };
     char key[96];
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        text(s, names[i], getenv(names[i]));
+        put_text(s, names[i], getenv(names[i]));
     for (char **e = environ; e && *e; e++) {
         size_t n = strcspn(*e, "=");
         if (strncmp(*e, "SLURM_", 6) == 0 && (*e)[n] == '=' && n < sizeof(key)) {
             snprintf(key, sizeof(key), "%.*s", (int)n, *e);
-            text(s, key, *e + n + 1);
+            put_text(s, key, *e + n + 1);
         }
     }
 }
@@ -193,15 +193,15 @@ void pp_environment_store_numa(struct pp_store *s, const char *pci)
     }
     if (t.nodes < 2 || !t.own_bits || !bits)
         return;
-    number(s, "numa_nodes", t.nodes, "nodes");
-    text(s, "cpu_numa_nodes", pp_topology_nodes(t.own_bits, nodes, sizeof(nodes)));
-    text(s, "gpu_numa_nodes", pp_topology_nodes(bits, nodes, sizeof(nodes)));
+    put_number(s, "numa_nodes", t.nodes, "nodes");
+    put_text(s, "cpu_numa_nodes", pp_topology_nodes(t.own_bits, nodes, sizeof(nodes)));
+    put_text(s, "gpu_numa_nodes", pp_topology_nodes(bits, nodes, sizeof(nodes)));
     if (bits & (bits - 1)) /* of several */
         return;
     int distance = pp_topology_distance(NULL, &t, node);
-    text(s, "gpu_numa_cpus", t.cpus[node]);
+    put_text(s, "gpu_numa_cpus", t.cpus[node]);
     if (distance)
-        number(s, "gpu_numa_distance", distance, "10 is the own node");
+        put_number(s, "gpu_numa_distance", distance, "10 is the own node");
 }
 
 pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct pp_err *err)
@@ -210,31 +210,31 @@ pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct
     char value[4096]; /* the flags of a CPU are a long line */
     if (uname(&u) == 0) {
         snprintf(value, sizeof(value), "%s %s", u.sysname, u.release);
-        text(s, "kernel", value);
-        text(s, "machine", u.machine);
-        text(s, "hostname", u.nodename);
+        put_text(s, "kernel", value);
+        put_text(s, "machine", u.machine);
+        put_text(s, "hostname", u.nodename);
     }
     if (proc_field("/proc/cpuinfo", "model name", value, sizeof(value)))
-        text(s, "cpu_model", value);
+        put_text(s, "cpu_model", value);
     if (proc_field("/proc/cpuinfo", "flags", value, sizeof(value)) && strstr(value, " hypervisor"))
-        text(s, "virtual_machine", "yes");
+        put_text(s, "virtual_machine", "yes");
     struct pp_cpus c;
     pp_cpus_read(&c);
-    number(s, "usable_cpus", c.usable, "CPUs");
-    number(s, "cpus_affinity", c.affinity, "CPUs");
-    number(s, "cpus_online", c.online, "CPUs");
-    text(s, "cpu_sharing", shares_by_group() ? "groups" : "threads");
+    put_number(s, "usable_cpus", c.usable, "CPUs");
+    put_number(s, "cpus_affinity", c.affinity, "CPUs");
+    put_number(s, "cpus_online", c.online, "CPUs");
+    put_text(s, "cpu_sharing", shares_by_group() ? "groups" : "threads");
     if (c.quota > 0)
-        number(s, "cpu_quota", c.quota, "CPUs");
+        put_number(s, "cpu_quota", c.quota, "CPUs");
     uint64_t total = meminfo_bytes("MemTotal"), available = pp_memory_available();
     struct pp_cgroup_memory group;
     if (total)
-        number(s, "memory_total", (double)total, "bytes");
+        put_number(s, "memory_total", (double)total, "bytes");
     if (available)
-        number(s, "memory_available", (double)available, "bytes");
+        put_number(s, "memory_available", (double)available, "bytes");
     if (pp_cgroup_memory(&group))
-        number(s, "memory_limit", (double)group.limit_bytes, "bytes");
-    number(s, "page_size", (double)sysconf(_SC_PAGESIZE), "bytes");
+        put_number(s, "memory_limit", (double)group.limit_bytes, "bytes");
+    put_number(s, "page_size", (double)sysconf(_SC_PAGESIZE), "bytes");
     pp_environment_store_numa(s, NULL);
     store_limit(s, "limit_memlock", RLIMIT_MEMLOCK, "bytes");
     store_limit(s, "limit_open_files", RLIMIT_NOFILE, "files");

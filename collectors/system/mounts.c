@@ -10,7 +10,7 @@
 
 /* The next space-separated word, with the kernel's octal escapes (\040 for a space) undone. NULL at the end
  * of the line. */
-static const char *word(const char *p, char *out, size_t size)
+static const char *next_word(const char *p, char *out, size_t size)
 {
     size_t n = 0;
     while (*p == ' ')
@@ -37,22 +37,16 @@ static int parse_line(const char *p, struct pp_mount *m)
 {
     char skip[256];
     for (int i = 0; i < 4; i++)
-        if (!(p = word(p, skip, sizeof(skip))))
+        if (!(p = next_word(p, skip, sizeof(skip))))
             return 0;
-    if (!(p = word(p, m->point, sizeof(m->point))) || !(p = word(p, m->options, sizeof(m->options))))
+    if (!(p = next_word(p, m->point, sizeof(m->point))) ||
+        !(p = next_word(p, m->options, sizeof(m->options))))
         return 0;
     do {
-        if (!(p = word(p, skip, sizeof(skip))))
+        if (!(p = next_word(p, skip, sizeof(skip))))
             return 0;
     } while (strcmp(skip, "-") != 0);
-    return (p = word(p, m->type, sizeof(m->type))) && word(p, m->source, sizeof(m->source));
-}
-
-static int is_prefix(const char *point, const char *path)
-{
-    size_t n = strlen(point);
-    return strcmp(point, "/") == 0 ? path[0] == '/'
-                                   : strncmp(point, path, n) == 0 && (path[n] == '/' || path[n] == '\0');
+    return (p = next_word(p, m->type, sizeof(m->type))) && next_word(p, m->source, sizeof(m->source));
 }
 
 int pp_mount_find(const char *mountinfo, const char *path, struct pp_mount *out)
@@ -60,8 +54,11 @@ int pp_mount_find(const char *mountinfo, const char *path, struct pp_mount *out)
     size_t best = 0;
     for (const char *line = mountinfo; line && *line;) {
         struct pp_mount m;
-        if (parse_line(line, &m) && is_prefix(m.point, path) && strlen(m.point) >= best) {
-            best = strlen(m.point); /* a later mount on the same point hides the earlier one */
+        size_t n = parse_line(line, &m) ? strlen(m.point) : 0;
+        int holds = n == 1 ? path[0] == '/'
+                           : n && strncmp(m.point, path, n) == 0 && (path[n] == '/' || path[n] == '\0');
+        if (holds && n >= best) {
+            best = n; /* a later mount on the same point hides the earlier one */
             *out = m;
         }
         line = strchr(line, '\n');

@@ -58,7 +58,7 @@ static int read_facts(int64_t pid, struct facts *f)
     return 1;
 }
 
-static struct pp_other *find(struct pp_others *o, int64_t pid)
+static struct pp_other *known_process(struct pp_others *o, int64_t pid)
 {
     for (size_t i = 0; i < o->n; i++)
         if (o->process[i].pid == pid)
@@ -75,7 +75,7 @@ static void look_at(struct pp_others *o, int64_t pid, int subprocess)
 {
     struct facts f;
     uint64_t cpu_ns;
-    struct pp_other *p = find(o, pid);
+    struct pp_other *p = known_process(o, pid);
     if ((!p && o->n == PP_OTHERS_MAX) || !cpu_ns_of(pid, &cpu_ns) || !read_facts(pid, &f))
         return;
     if (!p) {
@@ -91,19 +91,13 @@ static void look_at(struct pp_others *o, int64_t pid, int subprocess)
     p->children_ns = most(p->children_ns, f.children_ns);
 }
 
-/* Whether a process that has gone is in its parent's time. */
-static int has_waited_for(const struct pp_other *parent, uint64_t used_ns)
-{
-    struct facts now;
-    return read_facts(parent->pid, &now) && now.children_ns + ROUNDED_NS >= parent->children_ns + used_ns;
-}
-
 /* Those that have gone: into the time of a parent of their kind, or into that of all that have ended. */
 static void drop_the_gone(struct pp_others *o)
 {
     uint64_t cpu_ns;
+    struct facts now;
     for (size_t i = 0; i < o->n;) {
-        struct pp_other *p = &o->process[i], *parent = find(o, p->parent);
+        struct pp_other *p = &o->process[i], *parent = known_process(o, p->parent);
         if (cpu_ns_of(p->pid, &cpu_ns)) {
             i++;
             continue;
@@ -115,7 +109,9 @@ static void drop_the_gone(struct pp_others *o)
             parent->before_ns += p->before_ns;
         } else {
             o->ended_ns[p->subprocess] += used_ns - p->before_ns;
-            if (parent && has_waited_for(parent, used_ns)) {
+            /* Once it was waited for, it is in its parent's time. */
+            if (parent && read_facts(parent->pid, &now) &&
+                now.children_ns + ROUNDED_NS >= parent->children_ns + used_ns) {
                 parent->children_ns += used_ns;
                 parent->before_ns += used_ns;
             }
@@ -124,38 +120,29 @@ static void drop_the_gone(struct pp_others *o)
     }
 }
 
-static int is_among(const int64_t *pid, size_t n, int64_t wanted)
-{
-    while (n > 0 && pid[n - 1] != wanted)
-        n--;
-    return n > 0;
-}
-
-/* The children of a thread, after the n that there are: how many there are then. */
-static size_t add_children(int64_t process, const char *thread, int64_t *pid, size_t n)
-{
-    char path[64];
-    long long child;
-    snprintf(path, sizeof(path), "/proc/%lld/task/%.20s/children", (long long)process, thread);
-    FILE *in = fopen(path, "re");
-    while (in && n < PP_OTHERS_MAX && fscanf(in, "%lld", &child) == 1)
-        if (child != getpid() && !is_among(pid, n, child))
-            pid[n++] = child;
-    if (in)
-        fclose(in);
-    return n;
-}
-
 /* What those n started, and what that started: after them. */
 static size_t add_subprocesses(int64_t *pid, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        char path[40];
+        char path[64];
+        long long child;
         snprintf(path, sizeof(path), "/proc/%lld/task", (long long)pid[i]);
         DIR *threads = opendir(path);
-        for (struct dirent *e; threads && n < PP_OTHERS_MAX && (e = readdir(threads));)
-            if (isdigit((unsigned char)e->d_name[0]))
-                n = add_children(pid[i], e->d_name, pid, n);
+        for (struct dirent *e; threads && n < PP_OTHERS_MAX && (e = readdir(threads));) {
+            if (!isdigit((unsigned char)e->d_name[0]))
+                continue;
+            snprintf(path, sizeof(path), "/proc/%lld/task/%.20s/children", (long long)pid[i], e->d_name);
+            FILE *in = fopen(path, "re");
+            while (in && n < PP_OTHERS_MAX && fscanf(in, "%lld", &child) == 1) {
+                size_t known = 0;
+                while (known < n && pid[known] != child)
+                    known++;
+                if (known == n && child != getpid())
+                    pid[n++] = child;
+            }
+            if (in)
+                fclose(in);
+        }
         if (threads)
             closedir(threads);
     }

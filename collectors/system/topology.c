@@ -66,17 +66,16 @@ int pp_cpu_lists_meet(const char *a, const char *b)
 
 /* ---- nodes ---- */
 
-/* The part of /proc/self/status that names the CPUs of this process. */
-static int own_cpus(const struct pp_topology_root *root, char *list, size_t size)
+/* A field of a file of procfs, of which the first 8 KiB are looked at; 0: there is none. */
+static int read_field(const char *path, const char *key, char *out, size_t size)
 {
-    char path[PATH_MAX], text[8192];
-    snprintf(path, sizeof(path), "%s/self/status", root->proc);
+    char text[8192];
     FILE *in = fopen(path, "re");
     size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
     if (in)
         fclose(in);
     text[n] = '\0';
-    return pp_proc_field(text, "Cpus_allowed_list", list, size);
+    return pp_proc_field(text, key, out, size);
 }
 
 /* A node's file has its distance to each node there is, in their order. */
@@ -115,7 +114,8 @@ int pp_topology_distance(const struct pp_topology_root *root, const struct pp_to
 
 /* ---- devices ---- */
 
-static struct pp_topology_device *add(struct pp_topology *t, enum pp_topology_kind kind, const char *name)
+static struct pp_topology_device *add_device(struct pp_topology *t, enum pp_topology_kind kind,
+                                             const char *name)
 {
     if (t->devices == PP_TOPOLOGY_DEVICES)
         return NULL;
@@ -123,19 +123,6 @@ static struct pp_topology_device *add(struct pp_topology *t, enum pp_topology_ki
     *d = (struct pp_topology_device){.kind = kind, .node = -1};
     snprintf(d->name, sizeof(d->name), "%s", name);
     return d;
-}
-
-static void read_model(const struct pp_topology_root *root, struct pp_topology_device *d)
-{
-    char path[PATH_MAX], text[2048];
-    snprintf(path, sizeof(path), "%s/driver/nvidia/gpus/%s/information", root->proc, d->name);
-    FILE *in = fopen(path, "re");
-    size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
-    if (in)
-        fclose(in);
-    text[n] = '\0';
-    if (!pp_proc_field(text, "Model", d->model, sizeof(d->model)))
-        d->model[0] = '\0';
 }
 
 /* What one entry of a folder of devices is; NULL to pass it over. */
@@ -152,11 +139,13 @@ static struct pp_topology_device *add_gpu(const struct pp_topology_root *root, c
     read_line(path, class, sizeof(class));
     if (strcmp(vendor, "0x10de") != 0 || strncmp(class, "0x03", 4) != 0)
         return NULL;
-    struct pp_topology_device *d = add(t, PP_TOPOLOGY_GPU, name);
+    struct pp_topology_device *d = add_device(t, PP_TOPOLOGY_GPU, name);
     if (d) {
         snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/numa_node", root->sys, name);
         d->node = read_number(path, -1);
-        read_model(root, d);
+        snprintf(path, sizeof(path), "%s/driver/nvidia/gpus/%s/information", root->proc, d->name);
+        if (!read_field(path, "Model", d->model, sizeof(d->model)))
+            d->model[0] = '\0';
     }
     return d;
 }
@@ -171,7 +160,7 @@ static struct pp_topology_device *add_network(const struct pp_topology_root *roo
     snprintf(path, sizeof(path), "%s/class/net/%s/device/numa_node", root->sys, name);
     if (strcmp(up, "up") != 0 || access(path, F_OK) != 0)
         return NULL;
-    struct pp_topology_device *d = add(t, PP_TOPOLOGY_NETWORK, name);
+    struct pp_topology_device *d = add_device(t, PP_TOPOLOGY_NETWORK, name);
     if (d)
         d->node = read_number(path, -1);
     return d;
@@ -198,25 +187,12 @@ static void read_folder(const struct pp_topology_root *root, const char *folder,
     qsort(t->device + first, t->devices - first, sizeof(*t->device), by_name);
 }
 
-/* A block device has no node of its own: one of the devices above it does. */
-static void read_disk(const struct pp_topology_root *root, const char *disk, struct pp_topology *t)
-{
-    char path[PATH_MAX], real[PATH_MAX], file[PATH_MAX + 16];
-    snprintf(path, sizeof(path), "%s/dev/block/%s", root->sys, disk);
-    if (!realpath(path, real) || !strrchr(real, '/'))
-        return;
-    struct pp_topology_device *d = add(t, PP_TOPOLOGY_DISK, strrchr(real, '/') + 1);
-    for (char *end; d && d->node < 0 && (end = strrchr(real, '/')) && end != real; *end = '\0') {
-        snprintf(file, sizeof(file), "%s/numa_node", real);
-        d->node = read_number(file, -1);
-    }
-}
-
 void pp_topology_read_at(const struct pp_topology_root *root, const char *disk, struct pp_topology *out)
 {
     *out = (struct pp_topology){.nodes = 0};
-    char path[PATH_MAX], own[4096], list[4096];
-    int known = own_cpus(root, own, sizeof(own));
+    char path[PATH_MAX], real[PATH_MAX], file[PATH_MAX + 16], own[4096], list[4096];
+    snprintf(path, sizeof(path), "%s/self/status", root->proc);
+    int known = read_field(path, "Cpus_allowed_list", own, sizeof(own));
     for (int i = 0; i < PP_TOPOLOGY_NODES; i++) {
         snprintf(path, sizeof(path), "%s/devices/system/node/node%d/cpulist", root->sys, i);
         if (!read_line(path, list, sizeof(list)))
@@ -232,8 +208,15 @@ void pp_topology_read_at(const struct pp_topology_root *root, const char *disk, 
     }
     read_folder(root, "bus/pci/devices", add_gpu, out);
     read_folder(root, "class/net", add_network, out);
-    if (disk)
-        read_disk(root, disk, out);
+    /* A block device has no node of its own: one of the devices above it does. */
+    snprintf(path, sizeof(path), "%s/dev/block/%s", root->sys, disk ? disk : "");
+    if (disk && realpath(path, real) && strrchr(real, '/')) {
+        struct pp_topology_device *d = add_device(out, PP_TOPOLOGY_DISK, strrchr(real, '/') + 1);
+        for (char *end; d && d->node < 0 && (end = strrchr(real, '/')) && end != real; *end = '\0') {
+            snprintf(file, sizeof(file), "%s/numa_node", real);
+            d->node = read_number(file, -1);
+        }
+    }
     for (size_t i = 0; i < out->devices; i++)
         out->device[i].distance = pp_topology_distance(root, out, out->device[i].node);
 }

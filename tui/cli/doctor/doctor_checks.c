@@ -344,8 +344,10 @@ void pp_check_run(const struct pp_check *c, struct pp_finding *f)
 {
     const struct pp_collector *row = c->collector;
     *f = (struct pp_finding){.name = row ? row->name : c->name};
+    if (row && !row->available)
+        snprintf(f->value, sizeof(f->value), "%s", row->found);
     if (row)
-        f->answer = row->available(f->value, sizeof(f->value)) ? PP_YES : PP_NO;
+        f->answer = !row->available || row->available(f->value, sizeof(f->value)) ? PP_YES : PP_NO;
     else
         c->look(f);
     f->meaning = f->answer == PP_YES  ? row ? row->with : c->with

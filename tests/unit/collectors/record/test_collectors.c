@@ -255,9 +255,10 @@ static void every_row_of_the_table_is_complete(void **state)
     for (size_t i = 0; pp_collector_rows[i]; i++) {
         const struct pp_collector *row = pp_collector_rows[i];
         char text[240] = "";
-        int yes = row->available(text, sizeof(text));
+        int yes = row->available ? row->available(text, sizeof(text)) : 1;
         assert_true(yes == 0 || yes == 1);
-        assert_true(text[0]);
+        assert_int_equal(row->available != NULL, row->found == NULL);
+        assert_true(row->available ? text[0] : row->found[0]);
         assert_int_equal(row->with != NULL, row->without != NULL);
         assert_int_equal(row->start != NULL, row->stop != NULL);
         assert_int_equal(row->start != NULL, row->poll != NULL);
