@@ -4,7 +4,7 @@
 #define PP_STORE_CHUNK_IMPL_H
 
 #include "collectors/store/chunk.h"
-#include "collectors/store/rows.h"
+#include "collectors/store/columns.h"
 
 #include <string.h>
 #include <zstd.h>

@@ -9,6 +9,7 @@
 #define PP_STORE_READER_H
 
 #include "collectors/store/amend.h"
+#include "collectors/store/columns.h"
 #include "collectors/store/rows.h"
 
 #include <pipeprobe/phase.h>
