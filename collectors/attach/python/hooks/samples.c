@@ -4,6 +4,8 @@
  * StatefulDataLoader asks it for its state between two batches, and puts another iterator in its place. */
 #include "collectors/attach/python/hooks/hooks.h"
 
+#include "probe/trace/join.h"
+
 /* The fetcher's attribute: (name of the attribute, its own, the timed one) */
 #define TIMED_AS "_pipeprobe_timed"
 
