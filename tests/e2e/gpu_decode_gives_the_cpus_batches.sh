@@ -190,7 +190,7 @@ proved "$T/none.so"
 cp "$ERR" "$T/none.err"
 if ! offered; then skip "where there is none it says why" "under this load the recording offers no decoding on the GPU"
 else
-    like "where there is none it says why" "$(cat "$T/none.err")" "proving +not --decode nvjpeg: PIPEPROBE_NVJPEG_LIB: nvJPEG cannot be opened"
+    like "where there is none it says why" "$(cat "$T/none.err")" "proving +not --decode=nvjpeg: PIPEPROBE_NVJPEG_LIB: nvJPEG cannot be opened"
 fi
 is "and proves the rest" "$(sql "$T/prove.sqlite" "SELECT sum(change = 'gpu-decode'), sum(kind = 'headroom') FROM proof")" "0|1"
 
