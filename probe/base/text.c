@@ -188,6 +188,11 @@ char *pp_text_no_secrets(char *buf, size_t size, const char *text)
     return buf;
 }
 
+int pp_text_hex(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+}
+
 int pp_text_is_shell_word(const char *text)
 {
     static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";

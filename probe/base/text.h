@@ -32,6 +32,8 @@ char *pp_text_plain(const char *text);
  * follows a
  * ?. Into buf, cut to size; returns buf. */
 char *pp_text_no_secrets(char *buf, size_t size, const char *text);
+/* The value of a hexadecimal digit; -1: it is none. */
+int pp_text_hex(char c);
 /* A shell takes the text as the one word that it is: only letters, digits and signs without a meaning. */
 int pp_text_is_shell_word(const char *text);
 /* A spreadsheet would take a CSV cell with this text for a formula: a writer of CSV puts an apostrophe before

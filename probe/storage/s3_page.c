@@ -1,6 +1,7 @@
 #include "probe/storage/s3_page.h"
 
 #include "probe/base/err.h"
+#include "probe/base/text.h"
 #include "probe/storage/xml.h"
 
 #include <ctype.h>
@@ -31,19 +32,14 @@ struct parsing {
     pp_status st;
 };
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-}
-
 /* 0, or -1: too long, or with a byte that is 0 */
 static int decode(const struct parsing *p, const char *text, char out[PP_S3_KEY])
 {
     size_t n = 0;
     for (; *text; text++) {
         int byte = (unsigned char)*text;
-        if (p->encoded && byte == '%' && hex(text[1]) >= 0 && hex(text[2]) >= 0) {
-            byte = hex(text[1]) * 16 + hex(text[2]);
+        if (p->encoded && byte == '%' && pp_text_hex(text[1]) >= 0 && pp_text_hex(text[2]) >= 0) {
+            byte = pp_text_hex(text[1]) * 16 + pp_text_hex(text[2]);
             text += 2;
         } else if (p->encoded && byte == '+') {
             byte = ' ';

@@ -112,14 +112,6 @@ static pp_status make(struct pp_recorder *r, const struct pp_open_opts *o, struc
     return PP_OK;
 }
 
-static void state_loader(struct pp_recorder *r, const struct pp_open_opts *o)
-{
-    const uint32_t said[PP_STATED] = {[PP_STATED_WORKERS] = o->workers,
-                                      [PP_STATED_BATCH_SIZE] = o->batch_size,
-                                      [PP_STATED_PREFETCH] = o->prefetch};
-    pp_session_state_loader(r->session, said);
-}
-
 /* Two processes may open at the same moment: the one that makes the session file first has the run, the
  * other comes here again and joins. */
 static pp_status make_or_join(struct pp_recorder *r, const struct pp_open_opts *o, struct pp_err *err)
@@ -171,7 +163,11 @@ pp_status pp_open(const char *path, const struct pp_open_opts *opts, struct pp_r
         free(r);
         return status;
     }
-    state_loader(r, opts ? opts : &defaults);
+    const struct pp_open_opts *o = opts ? opts : &defaults;
+    const uint32_t said[PP_STATED] = {[PP_STATED_WORKERS] = o->workers,
+                                      [PP_STATED_BATCH_SIZE] = o->batch_size,
+                                      [PP_STATED_PREFETCH] = o->prefetch};
+    pp_session_state_loader(r->session, said);
     *out = r;
     return PP_OK;
 }

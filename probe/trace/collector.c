@@ -20,28 +20,6 @@
 
 extern char **environ;
 
-/* What is preloaded or injected into the program is not for the collector, and its allocator settings
- * neither. NULL without memory. */
-static char **environment(void)
-{
-    static const char *const left_out[] = {"LD_PRELOAD=", "LD_AUDIT=", "NVTX_INJECTION64_PATH=",
-                                           "CUDA_INJECTION64_PATH=", "PIPEPROBE_SESSION="};
-    size_t n = 0, kept = 0;
-    while (environ[n])
-        n++;
-    char **out = malloc((n + 1) * sizeof(*out));
-    for (size_t i = 0; out && i < n; i++) {
-        int drop = 0;
-        for (size_t k = 0; k < sizeof(left_out) / sizeof(left_out[0]); k++)
-            drop |= strncmp(environ[i], left_out[k], strlen(left_out[k])) == 0;
-        if (!drop)
-            out[kept++] = environ[i];
-    }
-    if (out)
-        out[kept] = NULL;
-    return out;
-}
-
 static int spawn(const char *program, char *const *argv, char **env, int lock_fd, int ready_fd, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
@@ -79,7 +57,24 @@ static int spawn_any(const char *program, const char *path, int lock_fd, int rea
     const char *asked = program ? program : getenv("PIPEPROBE_COLLECTOR");
     const char *const candidates[] = {asked && *asked ? asked : "pipeprobe",
                                       asked && *asked ? NULL : PP_BINDIR "/pipeprobe"};
-    char **env = environment();
+    /* What is preloaded or injected into the program is not for the collector, and its allocator settings
+     * neither. NULL without memory. */
+    static const char *const left_out[] = {"LD_PRELOAD=", "LD_AUDIT=", "NVTX_INJECTION64_PATH=",
+                                           "CUDA_INJECTION64_PATH=", "PIPEPROBE_SESSION="};
+    size_t n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    char **out = malloc((n + 1) * sizeof(*out));
+    for (size_t i = 0; out && i < n; i++) {
+        int drop = 0;
+        for (size_t k = 0; k < sizeof(left_out) / sizeof(left_out[0]); k++)
+            drop |= strncmp(environ[i], left_out[k], strlen(left_out[k])) == 0;
+        if (!drop)
+            out[kept++] = environ[i];
+    }
+    if (out)
+        out[kept] = NULL;
+    char **env = out;
     int e = ENOMEM;
     for (size_t i = 0; env && i < 2 && candidates[i]; i++) {
         char *const argv[] = {(char *)candidates[i], (char *)"drain",      (char *)"--lock-fd",

@@ -200,10 +200,16 @@ static void empty_slot(struct pp_session *s, const struct pp_ring_map *m, uint32
     __atomic_store_n(state, was, __ATOMIC_RELEASE); /* pairs with the acquire in take_over */
 }
 
-/* The records of a ring whose thread has retired and whose spans are stored are of no more use, and where no
- * thread takes over nor is its name, for a job may start workers for days. Its header stays mapped here. */
-static void give_back(struct pp_session *s, struct pp_ring_map *m, uint32_t thread)
+void pp_ring_release(struct pp_session *s, uint32_t thread)
 {
+    struct pp_ring_map *m = ring_of(s, thread);
+    if (!m)
+        return;
+    __atomic_store_n(&m->ring->tail, m->handed_out,
+                     __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
+    /* The records of a ring whose thread has retired and whose spans are stored are of no more use, and where
+     * no thread takes over nor is its name, for a job may start workers for days. Its header stays mapped
+     * here. */
     char path[PATH_MAX + 32];
     if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) || !all_read(m))
         return;
@@ -215,16 +221,6 @@ static void give_back(struct pp_session *s, struct pp_ring_map *m, uint32_t thre
     drop_records(m);
     snprintf(path, sizeof(path), "%s/" PP_RING_FILE_FORMAT, s->dir, thread);
     unlink(path);
-}
-
-void pp_ring_release(struct pp_session *s, uint32_t thread)
-{
-    struct pp_ring_map *m = ring_of(s, thread);
-    if (!m)
-        return;
-    __atomic_store_n(&m->ring->tail, m->handed_out,
-                     __ATOMIC_RELEASE); /* pairs with the acquire in look_for_room */
-    give_back(s, m, thread);
 }
 
 int pp_ring_is_over(struct pp_session *s, uint32_t thread)

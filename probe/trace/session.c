@@ -171,14 +171,6 @@ static pp_status make_dir(const struct pp_session_opts *opts, char **out, struct
     return *out ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for the recording session");
 }
 
-static uint64_t power_of_two_spans(size_t spans)
-{
-    uint64_t n = MIN_RING_SPANS, want = spans ? spans : DEFAULT_RING_SPANS;
-    while (n < want && n < PP_RING_SPANS_MAX)
-        n *= 2;
-    return n;
-}
-
 static void fill_session_file(struct pp_session_file *f, const struct pp_session_opts *opts,
                               struct pp_stamp_sync *sync)
 {
@@ -188,7 +180,10 @@ static void fill_session_file(struct pp_session_file *f, const struct pp_session
         f->session_id = pp_now_ns() ^ (uint64_t)getpid() << 40;
     f->owner_pid = getpid();
     f->created_ns = pp_now_ns();
-    f->ring_spans = power_of_two_spans(opts->ring_spans);
+    uint64_t n = MIN_RING_SPANS, want = opts->ring_spans ? opts->ring_spans : DEFAULT_RING_SPANS;
+    while (n < want && n < PP_RING_SPANS_MAX)
+        n *= 2;
+    f->ring_spans = n;
     f->resources = opts->resources != 0;
     pp_stamp_begin(f, sync);
     memcpy(f->magic, PP_SESSION_MAGIC, sizeof(f->magic)); /* last: a half-made file is no session */
@@ -248,18 +243,6 @@ void pp_session_state_loader(struct pp_session *s, const uint32_t said[PP_STATED
             __atomic_compare_exchange_n(&s->file->stated[i], &unsaid, said[i], 0, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED);
     }
-}
-
-static void unlist(struct pp_session *s)
-{
-    pthread_mutex_lock(&list_lock);
-    for (struct pp_session **p = &list; *p; p = &(*p)->next) {
-        if (*p == s) {
-            *p = s->next;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&list_lock);
 }
 
 static int any_unread(const struct pp_session *s)
@@ -325,7 +308,14 @@ void pp_session_close(struct pp_session *s, int keep_files)
 {
     if (!s)
         return;
-    unlist(s);
+    pthread_mutex_lock(&list_lock);
+    for (struct pp_session **p = &list; *p; p = &(*p)->next) {
+        if (*p == s) {
+            *p = s->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&list_lock);
     if (s->owner && !(keep_files && any_unread(s)))
         pp_session_discard(s->dir);
     while (s->handles) {

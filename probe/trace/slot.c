@@ -104,11 +104,6 @@ static struct pp_ring_file *reopen_ring(struct pp_session *s, uint32_t id)
     return sound ? m->ring : NULL;
 }
 
-static int is_named(const struct pp_ring_file *r, pp_lane lane, const struct ring_name *name)
-{
-    return r->lane == (uint32_t)lane && strncmp(r->name, name->text, sizeof(r->name)) == 0;
-}
-
 /* The newest of its lane and name, so that the times of two threads of one name overlap only where they ran
  * at once. Acquire: pairs with the releases in pp_slot_leave and pp_ring_release. */
 static struct pp_ring_file *take_over(struct pp_session *s, pp_lane lane, const struct ring_name *name,
@@ -123,7 +118,7 @@ static struct pp_ring_file *take_over(struct pp_session *s, pp_lane lane, const 
             !__atomic_compare_exchange_n(state, &was, PP_SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             continue;
         r = reopen_ring(s, i);
-        if (r && !is_named(r, lane, name))
+        if (r && !(r->lane == (uint32_t)lane && strncmp(r->name, name->text, sizeof(r->name)) == 0))
             r = NULL;
         *id = i;
         if (!r)

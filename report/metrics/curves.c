@@ -1,44 +1,204 @@
 #include "report/metrics/curves.h"
 
+#include "probe/base/crc32c.h"
+#include "probe/base/json.h"
+#include "probe/base/proto.h"
+#include "probe/base/text.h"
+
 #include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-struct curves {
-    pp_curve_fn *fn;
-    void *ctx;
-};
+enum { PARAMS_MOST = 100 }; /* of one request, as MLflow has it */
 
-/* Sums that only grow make no curve worth a look, and times of day none at all. */
-static int is_curve(const struct pp_metric *m)
-{
-    return m->type == PP_METRIC_GAUGE && !strstr(m->name, "timestamp");
-}
-
-/* Of a label's value what every such place takes in a name. */
-static void plain(char *name)
+/* What of a label or key all these places take in a name. */
+static void make_plain(char *name)
 {
     for (; *name; name++)
         if (!isalnum((unsigned char)*name) && !strchr("_-./", *name))
             *name = '_';
 }
 
-static void put(void *ctx, const struct pp_metric *m, const struct pp_metric_point *p)
+/* ---- the curves of a moment ---- */
+
+struct curves {
+    pp_curve_fn *fn;
+    void *ctx;
+};
+
+static void put_point(void *ctx, const struct pp_metric *m, const struct pp_metric_point *p)
 {
     struct curves *c = ctx;
     char name[PP_CURVE_NAME];
     int n = snprintf(name, sizeof(name), "pipeprobe/%s", m->name + strlen("pipeprobe_"));
+    /* Sums that only grow make no curve worth a look, and times of day none at all. */
     for (size_t i = 0; i < p->n_labels && n < (int)sizeof(name); i++)
         n += snprintf(name + n, sizeof(name) - (size_t)n, "/%s", p->label[i].value);
-    plain(name);
-    if (is_curve(m))
+    make_plain(name);
+    if (m->type == PP_METRIC_GAUGE && !strstr(m->name, "timestamp"))
         c->fn(c->ctx, name, p->value);
 }
 
 void pp_metrics_curves(const struct pp_metrics_view *v, pp_curve_fn *fn, void *ctx)
 {
     struct curves c = {fn, ctx};
-    pp_metrics_each(v, put, &c);
+    pp_metrics_each(v, put_point, &c);
     if (!isnan(v->snap->samples_per_s))
         fn(ctx, "pipeprobe/samples_per_s", v->snap->samples_per_s);
+}
+
+/* ---- TensorBoard ---- */
+
+/* TFRecord's: a checksum over data that has checksums in it would be weak. */
+static uint32_t masked_crc(const void *data, size_t n)
+{
+    uint32_t c = pp_crc32c(data, n);
+    return (c >> 15 | c << 17) + 0xa282ead8u;
+}
+
+static void put_word(FILE *out, uint64_t v, int n)
+{
+    for (int i = 0; i < n; i++, v >>= 8)
+        fputc((int)(v & 0xff), out);
+}
+
+/* Without memory the record is missing. */
+static void write_frame(struct pp_proto *data, FILE *out)
+{
+    uint8_t length[8];
+    for (int i = 0; i < 8; i++)
+        length[i] = (uint8_t)((uint64_t)data->n >> (8 * i));
+    if (!data->failed) {
+        fwrite(length, 1, sizeof(length), out);
+        put_word(out, masked_crc(length, sizeof(length)), 4);
+        fwrite(data->buf, 1, data->n, out);
+        put_word(out, masked_crc(data->buf, data->n), 4);
+    }
+    pp_proto_free(data);
+}
+
+/* Event{wall_time=1, step=2, file_version=3, summary=5{value=1{tag=1, simple_value=2}}} */
+
+void pp_tfevents_begin(FILE *out, double utc_s)
+{
+    struct pp_proto event = {0};
+    pp_proto_double(&event, 1, utc_s);
+    pp_proto_str(&event, 3, "brain.Event:2");
+    write_frame(&event, out);
+}
+
+void pp_tfevents_scalar(FILE *out, double utc_s, int64_t step, const char *tag, float value)
+{
+    struct pp_proto event = {0};
+    pp_proto_double(&event, 1, utc_s);
+    pp_proto_int(&event, 2, step);
+    size_t summary = pp_proto_begin(&event, 5), scalar = pp_proto_begin(&event, 1);
+    pp_proto_bytes(&event, 1, tag, strnlen(tag, PP_CURVE_NAME));
+    pp_proto_float(&event, 2, value);
+    pp_proto_end(&event, scalar);
+    pp_proto_end(&event, summary);
+    write_frame(&event, out);
+}
+
+struct event_moment {
+    FILE *out;
+    double utc_s;
+    int64_t step;
+};
+
+static void write_curve(void *ctx, const char *name, double value)
+{
+    struct event_moment *at = ctx;
+    pp_tfevents_scalar(at->out, at->utc_s, at->step, name, (float)value);
+}
+
+void pp_tfevents_write(const struct pp_metrics_view *v, double utc_s, FILE *out)
+{
+    struct event_moment at = {.out = out, .utc_s = utc_s, .step = (int64_t)v->totals->batches};
+    pp_metrics_curves(v, write_curve, &at);
+}
+
+/* ---- MLflow ---- */
+
+struct mlflow_moment {
+    struct pp_json json;
+    int64_t ms, step;
+};
+
+static void put_curve(void *ctx, const char *name, double value)
+{
+    struct mlflow_moment *at = ctx;
+    if (!isfinite(value))
+        return;
+    pp_json_object(&at->json);
+    pp_json_key(&at->json, "key");
+    pp_json_str(&at->json, name);
+    pp_json_key(&at->json, "value");
+    pp_json_num(&at->json, value);
+    pp_json_key(&at->json, "timestamp");
+    pp_json_int(&at->json, at->ms);
+    pp_json_key(&at->json, "step");
+    pp_json_int(&at->json, at->step);
+    pp_json_object_end(&at->json);
+}
+
+static void put_pair(struct pp_json *j, const char *key, const char *value)
+{
+    char *plain = pp_text_plain(value);
+    pp_json_object(j);
+    pp_json_key(j, "key");
+    pp_json_str(j, key);
+    pp_json_key(j, "value");
+    pp_json_str(j, plain ? plain : "");
+    pp_json_object_end(j);
+    free(plain);
+}
+
+int pp_metrics_mlflow(const struct pp_metrics_view *v, double utc_s, FILE *out)
+{
+    const struct pp_report_verdict *d = v->report ? &v->report->verdict : NULL;
+    struct mlflow_moment at = {.ms = (int64_t)(utc_s * 1e3), .step = (int64_t)v->totals->batches};
+    char verdict[100];
+    pp_json_begin(&at.json, out, 0);
+    pp_json_object(&at.json);
+    pp_json_key(&at.json, "metrics");
+    pp_json_array(&at.json);
+    pp_metrics_curves(v, put_curve, &at);
+    pp_json_array_end(&at.json);
+    if (d) {
+        snprintf(verdict, sizeof(verdict), "%s%s%s", d->l1 ? d->l1 : d->l0, d->l1 && d->l2 ? ": " : "",
+                 d->l1 && d->l2 ? d->l2 : "");
+        pp_json_key(&at.json, "tags");
+        pp_json_array(&at.json);
+        put_pair(&at.json, "pipeprobe.verdict", verdict);
+        pp_json_array_end(&at.json);
+    }
+    pp_json_object_end(&at.json);
+    return pp_json_end(&at.json);
+}
+
+int pp_metrics_mlflow_params(const struct pp_metrics_view *v, FILE *out)
+{
+    struct pp_json j;
+    char name[64];
+    int n = 0;
+    pp_json_begin(&j, out, 0);
+    pp_json_object(&j);
+    pp_json_key(&j, "params");
+    pp_json_array(&j);
+    for (size_t i = 0; i < v->n_facts && n < PARAMS_MOST; i++) {
+        const struct pp_live_fact *f = &v->facts[i];
+        int of_run = strcmp(f->section, "run") == 0 &&
+                     (strcmp(f->key, "version") == 0 || strcmp(f->key, "tool") == 0);
+        if ((strcmp(f->section, "config") != 0 && !of_run) || !f->value[0])
+            continue;
+        snprintf(name, sizeof(name), "pipeprobe.%s", f->key);
+        make_plain(name);
+        put_pair(&j, name, f->value);
+        n++;
+    }
+    pp_json_array_end(&j);
+    pp_json_object_end(&j);
+    return pp_json_end(&j);
 }

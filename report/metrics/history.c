@@ -2,6 +2,7 @@
  * points of a series together, so they are collected while the seconds go by, and put in order at the end. */
 #include "report/metrics/text.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <math.h>
@@ -27,48 +28,27 @@ struct history {
     int no_memory;
 };
 
-static char *key_of(const struct pp_metric *m, const struct pp_metric_point *p)
-{
-    char *key = NULL;
-    size_t size;
-    FILE *out = open_memstream(&key, &size);
-    if (!out)
-        return NULL;
-    fprintf(out, "%s\n", m->name);
-    for (size_t i = 0; i < p->n_labels; i++)
-        fprintf(out, "%s=%s\n", p->label[i].name, p->label[i].value);
-    return fclose(out) == 0 ? key : (free(key), NULL);
-}
-
 /* SERIES_MOST: no memory, or more series than a run can have. */
 static uint32_t series_of(struct history *h, const struct pp_metric *m, const struct pp_metric_point *p)
 {
+    char *key = NULL;
+    size_t size;
     uint32_t i = 0;
-    char *key = key_of(m, p);
-    while (key && i < h->n_keys && strcmp(h->key[i], key) != 0)
-        i++;
-    if (!key || i == SERIES_MOST) {
-        free(key);
+    FILE *out = open_memstream(&key, &size);
+    if (!out)
         return SERIES_MOST;
-    }
-    if (i < h->n_keys)
-        free(key);
-    else
+    fprintf(out, "%s\n", m->name);
+    for (size_t k = 0; k < p->n_labels; k++)
+        fprintf(out, "%s=%s\n", p->label[k].name, p->label[k].value);
+    int whole = fclose(out) == 0;
+    while (whole && i < h->n_keys && strcmp(h->key[i], key) != 0)
+        i++;
+    if (whole && i == h->n_keys && i < SERIES_MOST) {
         h->key[h->n_keys++] = key;
-    return i;
-}
-
-static int room(struct history *h)
-{
-    if (h->n < h->cap)
-        return 1;
-    size_t cap = h->cap ? h->cap * 2 : 4096;
-    struct line *grown = realloc(h->lines, cap * sizeof(*grown));
-    if (!grown)
-        return 0;
-    h->lines = grown;
-    h->cap = cap;
-    return 1;
+        return i;
+    }
+    free(key);
+    return whole ? i : SERIES_MOST;
 }
 
 static void keep_point(void *ctx, const struct pp_metric *m, const struct pp_metric_point *p)
@@ -77,7 +57,9 @@ static void keep_point(void *ctx, const struct pp_metric *m, const struct pp_met
     struct line l = {.metric = m, .at = h->at};
     size_t size;
     l.series = series_of(h, m, p);
-    FILE *out = l.series < SERIES_MOST && room(h) ? open_memstream(&l.text, &size) : NULL;
+    FILE *out = l.series < SERIES_MOST && pp_grow(&h->lines, &h->cap, h->n + 1, sizeof(*h->lines))
+                    ? open_memstream(&l.text, &size)
+                    : NULL;
     if (!out) {
         h->no_memory |= l.series < SERIES_MOST;
         return;
@@ -96,9 +78,7 @@ static int by_series(const void *x, const void *y)
     const struct line *a = x, *b = y;
     if (a->metric != b->metric)
         return a->metric < b->metric ? -1 : 1; /* rows of one table */
-    if (a->series != b->series)
-        return a->series < b->series ? -1 : 1;
-    return a->at < b->at ? -1 : a->at > b->at;
+    return a->series != b->series ? PP_COMPARE(a->series, b->series) : PP_COMPARE(a->at, b->at);
 }
 
 /* The end of second s as time since 1970. */
@@ -112,19 +92,6 @@ static double utc_s(const struct pp_metrics_view *v, uint64_t s)
             utc = atof(v->facts[i].value) / 1e9;
     }
     return utc + (double)(s + 1) - mono;
-}
-
-static void write_lines(struct history *h, FILE *out)
-{
-    const struct pp_metric *last = NULL;
-    qsort(h->lines, h->n, sizeof(*h->lines), by_series);
-    for (size_t i = 0; i < h->n; i++) {
-        if (h->lines[i].metric != last)
-            pp_metric_head(h->lines[i].metric, PP_METRICS_OPENMETRICS, out);
-        last = h->lines[i].metric;
-        fputs(h->lines[i].text, out);
-    }
-    fputs("# EOF\n", out);
 }
 
 pp_status pp_metrics_walk(struct pp_live *l, const struct pp_metrics_view *last, unsigned points,
@@ -168,7 +135,13 @@ pp_status pp_metrics_history(struct pp_live *l, const struct pp_metrics_view *la
     if (status == PP_OK && (!h || h->no_memory))
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the history of the metrics");
     if (status == PP_OK) {
-        write_lines(h, out);
+        qsort(h->lines, h->n, sizeof(*h->lines), by_series);
+        for (size_t i = 0; i < h->n; i++) {
+            if (i == 0 || h->lines[i].metric != h->lines[i - 1].metric)
+                pp_metric_head(h->lines[i].metric, PP_METRICS_OPENMETRICS, out);
+            fputs(h->lines[i].text, out);
+        }
+        fputs("# EOF\n", out);
         if (ferror(out))
             status = pp_fail(err, PP_E_IO, "writing the metrics failed");
     }

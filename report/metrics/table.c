@@ -75,11 +75,6 @@ static double last_second(const struct pp_metrics_view *v)
     return v->snap->last_s >= v->snap->first_s ? utc_of(v, fmin((double)(v->snap->at_s + 1), end)) : NAN;
 }
 
-static double workers(const struct pp_metrics_view *v)
-{
-    return v->snap->n_workers ? (double)v->snap->n_workers : NAN;
-}
-
 /* ---- counters ---- */
 
 static double samples(const struct pp_metrics_view *v)
@@ -176,6 +171,7 @@ static void each_lost(const struct pp_metrics_view *v, struct pp_metric_out *out
         const struct pp_live_snapshot *s = v->snap; \
         return expression; \
     }
+SNAP_VALUE(workers, s->n_workers ? (double)s->n_workers : NAN)
 SNAP_VALUE(wait_ratio, s->wait_share)
 SNAP_VALUE(utilization, s->accelerator_utilization)
 SNAP_VALUE(stalled, s->last_s >= s->first_s ? s->stalled_ns / 1e9 : NAN)
@@ -229,20 +225,16 @@ REPORT_VALUE(overhead, r->overhead_share)
 
 /* ---- the sender ---- */
 
-static double sender_cpu(const struct pp_metrics_view *v)
-{
-    return v->sender ? v->sender->cpu_s : NAN;
-}
-
-static double pushes(const struct pp_metrics_view *v)
-{
-    return v->sender && v->sender->pushing ? (double)v->sender->pushes : NAN;
-}
-
-static double pushes_lost(const struct pp_metrics_view *v)
-{
-    return v->sender && v->sender->pushing ? (double)v->sender->pushes_lost : NAN;
-}
+#define SENDER_VALUE(name, expression) \
+    static double name(const struct pp_metrics_view *v) \
+    { \
+        const struct pp_metrics_sender *s = v->sender; \
+        return s ? (expression) : NAN; \
+    }
+SENDER_VALUE(sender_cpu, s->cpu_s)
+SENDER_VALUE(pushes, s->pushing ? (double)s->pushes : NAN)
+SENDER_VALUE(pushes_lost, s->pushing ? (double)s->pushes_lost : NAN)
+#undef SENDER_VALUE
 
 #define NAMED(metric, kind, in, own, words) \
     .name = "pipeprobe_" metric, .type = PP_METRIC_##kind, .unit = in, .labels = own, .help = words

@@ -44,11 +44,12 @@ void pp_metric_head(const struct pp_metric *m, enum pp_metrics_format format, FI
 
 /* ---- labels ---- */
 
-/* A value may be a stranger's: what is not UTF-8 or could deceive is escaped first. */
-static void put_value(const char *text, FILE *out)
+static void put_label(const char *name, const char *value, int *n, FILE *out)
 {
+    fprintf(out, "%s%s=\"", (*n)++ ? "," : "{", name);
+    /* A value may be a stranger's: what is not UTF-8 or could deceive is escaped first. */
     char cut[VALUE_MOST + 1];
-    pp_utf8_copy(cut, sizeof(cut), text);
+    pp_utf8_copy(cut, sizeof(cut), value);
     char *plain = pp_text_plain(cut);
     for (const char *c = plain ? plain : ""; *c; c++) {
         if (*c == '\\' || *c == '"')
@@ -56,12 +57,6 @@ static void put_value(const char *text, FILE *out)
         fputc(*c, out);
     }
     free(plain);
-}
-
-static void put_label(const char *name, const char *value, int *n, FILE *out)
-{
-    fprintf(out, "%s%s=\"", (*n)++ ? "," : "{", name);
-    put_value(value, out);
     fputc('"', out);
 }
 
@@ -101,33 +96,27 @@ static void put_number(double value, double at_s, FILE *out)
     fputc('\n', out);
 }
 
-static void put_histogram(const struct pp_metrics_view *v, const struct pp_metric *m,
-                          const struct pp_metric_point *p, double at_s, FILE *out)
-{
-    const struct pp_metric_histogram *h = p->histogram;
-    char bound[32];
-    for (size_t i = 0; i <= h->n_bounds; i++) {
-        /* OpenMetrics wants the form of a float: 2.0 */
-        snprintf(bound, sizeof(bound), "%g", i < h->n_bounds ? h->bounds[i] : INFINITY);
-        if (i < h->n_bounds && !strpbrk(bound, ".e"))
-            strcat(bound, ".0");
-        fprintf(out, "%s_bucket", m->name);
-        put_labels(v, p, i < h->n_bounds ? bound : "+Inf", out);
-        put_number((double)h->count[i], at_s, out);
-    }
-    fprintf(out, "%s_sum", m->name);
-    put_labels(v, p, NULL, out);
-    put_number(h->sum, at_s, out);
-    fprintf(out, "%s_count", m->name);
-    put_labels(v, p, NULL, out);
-    put_number((double)h->count[h->n_bounds], at_s, out);
-}
-
 void pp_metric_point_text(const struct pp_metrics_view *v, const struct pp_metric *m,
                           const struct pp_metric_point *p, double at_s, FILE *out)
 {
     if (p->histogram) {
-        put_histogram(v, m, p, at_s, out);
+        const struct pp_metric_histogram *h = p->histogram;
+        char bound[32];
+        for (size_t i = 0; i <= h->n_bounds; i++) {
+            /* OpenMetrics wants the form of a float: 2.0 */
+            snprintf(bound, sizeof(bound), "%g", i < h->n_bounds ? h->bounds[i] : INFINITY);
+            if (i < h->n_bounds && !strpbrk(bound, ".e"))
+                strcat(bound, ".0");
+            fprintf(out, "%s_bucket", m->name);
+            put_labels(v, p, i < h->n_bounds ? bound : "+Inf", out);
+            put_number((double)h->count[i], at_s, out);
+        }
+        fprintf(out, "%s_sum", m->name);
+        put_labels(v, p, NULL, out);
+        put_number(h->sum, at_s, out);
+        fprintf(out, "%s_count", m->name);
+        put_labels(v, p, NULL, out);
+        put_number((double)h->count[h->n_bounds], at_s, out);
         return;
     }
     fprintf(out, "%s%s", m->name, suffix(m));

@@ -100,11 +100,6 @@ static int looks_like_json(const char *body, size_t n)
     return n && body[0] == '{';
 }
 
-static void cap(struct pp_otlp_answer *out, uint64_t sent)
-{
-    out->rejected = out->rejected < sent ? out->rejected : sent;
-}
-
 void pp_otlp_answer_read(const char *body, size_t n, uint64_t sent, struct pp_otlp_answer *out)
 {
     const uint8_t *at = (const uint8_t *)body, *end = at + n;
@@ -112,8 +107,7 @@ void pp_otlp_answer_read(const char *body, size_t n, uint64_t sent, struct pp_ot
     *out = (struct pp_otlp_answer){0};
     if (looks_like_json(body, n)) {
         read_json(body, n, 0, out);
-        cap(out, sent);
-        return;
+        n = 0;
     }
     /* {partial_success=1 {rejected=1, error_message=2}} */
     while (n && next_field(&at, end, &f)) {
@@ -125,7 +119,7 @@ void pp_otlp_answer_read(const char *body, size_t n, uint64_t sent, struct pp_ot
                 take_words(out, (const char *)g.bytes, g.n);
         }
     }
-    cap(out, sent);
+    out->rejected = out->rejected < sent ? out->rejected : sent;
 }
 
 void pp_otlp_refusal_read(const char *body, size_t n, struct pp_otlp_answer *out)

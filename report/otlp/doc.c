@@ -228,11 +228,6 @@ void pp_otlp_attribute_number(struct pp_otlp *o, unsigned number, const char *ke
 
 /* ---- who sends ---- */
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-}
-
 /* n bytes of text without %XX, into out. */
 static void decode(char *out, size_t size, const char *text, size_t n)
 {
@@ -242,8 +237,9 @@ static void decode(char *out, size_t size, const char *text, size_t n)
     while (n && (text[n - 1] == ' ' || text[n - 1] == '\t'))
         n--;
     for (size_t i = 0; i < n && k + 1 < size; i++) {
-        int escaped = text[i] == '%' && i + 2 < n && hex(text[i + 1]) >= 0 && hex(text[i + 2]) > 0;
-        out[k++] = escaped ? (char)(hex(text[i + 1]) << 4 | hex(text[i + 2])) : text[i];
+        int escaped = text[i] == '%' && i + 2 < n && pp_text_hex(text[i + 1]) >= 0 &&
+                      pp_text_hex(text[i + 2]) > 0;
+        out[k++] = escaped ? (char)(pp_text_hex(text[i + 1]) << 4 | pp_text_hex(text[i + 2])) : text[i];
         i += escaped ? 2 : 0;
     }
     out[k] = '\0';

@@ -82,11 +82,6 @@ static pp_status make_url(const char *target, const char *signal, struct pp_otlp
 
 /* ---- headers: name=value,name2=value2, percent-encoded ---- */
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-}
-
 /* "name: value" of n bytes; NULL: they are none. */
 static char *header_of(const char *text, size_t n)
 {
@@ -103,8 +98,10 @@ static char *header_of(const char *text, size_t n)
     line[k++] = ':';
     line[k++] = ' ';
     for (i++; i < n; i++) {
-        int escaped = text[i] == '%' && i + 2 < n && hex(text[i + 1]) >= 0 && hex(text[i + 2]) >= 0;
-        int byte = escaped ? hex(text[i + 1]) << 4 | hex(text[i + 2]) : (unsigned char)text[i];
+        int escaped = text[i] == '%' && i + 2 < n && pp_text_hex(text[i + 1]) >= 0 &&
+                      pp_text_hex(text[i + 2]) >= 0;
+        int byte = escaped ? pp_text_hex(text[i + 1]) << 4 | pp_text_hex(text[i + 2])
+                           : (unsigned char)text[i];
         i += escaped ? 2 : 0;
         if (byte < 0x20 || byte == 0x7f) { /* it would be another header */
             free(line);
@@ -137,58 +134,38 @@ static pp_status read_headers(const char *text, struct pp_otlp_settings *out, st
     return PP_OK;
 }
 
-/* ---- the rest ---- */
+/* ---- all of it ---- */
 
-static pp_status read_protocol(const char *signal, struct pp_otlp_settings *out, struct pp_err *err)
+pp_status pp_otlp_settings_read(const char *target, const char *signal, struct pp_otlp_settings *out,
+                                struct pp_err *err)
 {
-    const char *protocol = variable(signal, "PROTOCOL", NULL);
-    if (!protocol || strcmp(protocol, "http/protobuf") == 0)
-        return PP_OK;
-    if (strcmp(protocol, "grpc") == 0)
-        return no_grpc("OTEL_EXPORTER_OTLP_PROTOCOL=grpc", err);
-    out->is_json = strcmp(protocol, "http/json") == 0;
-    return out->is_json
-               ? PP_OK
-               : pp_fail(err, PP_E_USAGE,
-                         "OTEL_EXPORTER_OTLP_PROTOCOL=%s is unknown; http/protobuf and http/json are "
-                         "spoken",
-                         protocol);
-}
-
-static pp_status read_numbers(const char *signal, struct pp_otlp_settings *out, struct pp_err *err)
-{
-    const char *compression = variable(signal, "COMPRESSION", NULL), *ms = variable(signal, "TIMEOUT", NULL);
-    int64_t n = TIMEOUT_MS;
+    const char *protocol = variable(signal, "PROTOCOL", NULL),
+               *compression = variable(signal, "COMPRESSION", NULL), *ms = variable(signal, "TIMEOUT", NULL);
     char *end = NULL;
-    if (ms) {
-        n = strtoll(ms, &end, 10);
-        if (*end || n <= 0)
-            return pp_fail(err, PP_E_USAGE,
-                           "OTEL_EXPORTER_OTLP_TIMEOUT=%s is no number of milliseconds above 0", ms);
-    }
+    *out = (struct pp_otlp_settings){.authorities = variable(signal, "CERTIFICATE", NULL),
+                                     .certificate = variable(signal, "CLIENT_CERTIFICATE", NULL),
+                                     .key = variable(signal, "CLIENT_KEY", NULL)};
+    /* before the URL: it says why a port is wrong */
+    if (protocol && strcmp(protocol, "grpc") == 0)
+        return no_grpc("OTEL_EXPORTER_OTLP_PROTOCOL=grpc", err);
+    out->is_json = protocol && strcmp(protocol, "http/json") == 0;
+    if (protocol && !out->is_json && strcmp(protocol, "http/protobuf") != 0)
+        return pp_fail(err, PP_E_USAGE,
+                       "OTEL_EXPORTER_OTLP_PROTOCOL=%s is unknown; http/protobuf and http/json are spoken",
+                       protocol);
+    pp_status st = make_url(target, signal, out, err);
+    if (st != PP_OK)
+        return st;
+    long long n = ms ? strtoll(ms, &end, 10) : TIMEOUT_MS;
+    if (ms && (*end || n <= 0))
+        return pp_fail(err, PP_E_USAGE, "OTEL_EXPORTER_OTLP_TIMEOUT=%s is no number of milliseconds above 0",
+                       ms);
     out->timeout_ms = (long)(n < TIMEOUT_MOST_MS ? n : TIMEOUT_MOST_MS);
     out->gzip = !compression || strcmp(compression, "gzip") == 0; /* every server of OTLP takes it */
     if (!out->gzip && strcmp(compression, "none") != 0)
         return pp_fail(err, PP_E_USAGE, "OTEL_EXPORTER_OTLP_COMPRESSION=%s is unknown; write gzip or none",
                        compression);
-    return PP_OK;
-}
-
-pp_status pp_otlp_settings_read(const char *target, const char *signal, struct pp_otlp_settings *out,
-                                struct pp_err *err)
-{
-    *out = (struct pp_otlp_settings){0};
-    pp_status st = read_protocol(signal, out, err); /* before the URL: it says why a port is wrong */
-    if (st == PP_OK)
-        st = make_url(target, signal, out, err);
-    if (st == PP_OK)
-        st = read_numbers(signal, out, err);
-    if (st == PP_OK)
-        st = read_headers(variable(signal, "HEADERS", NULL), out, err);
-    out->authorities = variable(signal, "CERTIFICATE", NULL);
-    out->certificate = variable(signal, "CLIENT_CERTIFICATE", NULL);
-    out->key = variable(signal, "CLIENT_KEY", NULL);
-    return st;
+    return read_headers(variable(signal, "HEADERS", NULL), out, err);
 }
 
 void pp_otlp_settings_free(struct pp_otlp_settings *s)

@@ -31,17 +31,6 @@ pp_status pp_address_parse(const char *text, struct pp_address *out, struct pp_e
     return PP_OK;
 }
 
-static void show(int fd, char *shown, size_t size)
-{
-    struct sockaddr_storage sa;
-    socklen_t n = sizeof(sa);
-    char host[64] = "?", port[16] = "?";
-    if (getsockname(fd, (struct sockaddr *)&sa, &n) == 0)
-        getnameinfo((struct sockaddr *)&sa, n, host, sizeof(host), port, sizeof(port),
-                    NI_NUMERICHOST | NI_NUMERICSERV);
-    snprintf(shown, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
-}
-
 static int listen_at(const struct addrinfo *a)
 {
     int on = 1, fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -73,6 +62,12 @@ pp_status pp_address_listen(const struct pp_address *a, int *fd, char *shown, si
                        a->port, a->host);
     if (*fd < 0)
         return pp_fail_errno(err, e, "cannot listen on %s port %s", a->host, a->port);
-    show(*fd, shown, size);
+    struct sockaddr_storage sa;
+    socklen_t n = sizeof(sa);
+    char host[64] = "?", port[16] = "?";
+    if (getsockname(*fd, (struct sockaddr *)&sa, &n) == 0)
+        getnameinfo((struct sockaddr *)&sa, n, host, sizeof(host), port, sizeof(port),
+                    NI_NUMERICHOST | NI_NUMERICSERV);
+    snprintf(shown, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
     return PP_OK;
 }

@@ -66,12 +66,6 @@ struct http {
     char where[128];
 };
 
-static int is_openmetrics(struct MHD_Connection *c)
-{
-    const char *accept = mhd.MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept");
-    return accept && strstr(accept, "application/openmetrics-text") != NULL;
-}
-
 static enum MHD_Result reply(struct MHD_Connection *c, unsigned code, const char *type, const char *text,
                              size_t n)
 {
@@ -91,24 +85,12 @@ static enum MHD_Result reply_words(struct MHD_Connection *c, unsigned code, cons
     return reply(c, code, "text/plain; charset=utf-8", text, strlen(text));
 }
 
-static enum MHD_Result reply_metrics(struct http *h, struct MHD_Connection *c)
-{
-    size_t n = 0;
-    enum pp_sink_format format = is_openmetrics(c) ? PP_SINK_OPENMETRICS : PP_SINK_PROMETHEUS;
-    char *text = h->o.fetch(h->o.ctx, format, &n);
-    atomic_fetch_add_explicit(text ? &h->sent : &h->lost, 1, memory_order_relaxed);
-    enum MHD_Result r = text
-                            ? reply(c, MHD_HTTP_OK, h->o.content_types[format], text, n)
-                            : reply_words(c, MHD_HTTP_SERVICE_UNAVAILABLE, "The recording cannot be read.\n");
-    free(text);
-    return r;
-}
-
 /* Called twice or more per request: at its head, for what it sends, at its end. */
 static enum MHD_Result answer(void *ctx, struct MHD_Connection *c, const char *url, const char *method,
                               const char *version, const char *body, size_t *body_size, void **seen)
 {
     static int head_seen;
+    struct http *h = ctx;
     if (!*seen) {
         *seen = &head_seen;
         return MHD_YES;
@@ -119,8 +101,19 @@ static enum MHD_Result answer(void *ctx, struct MHD_Connection *c, const char *u
     }
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return reply_words(c, MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET and HEAD are answered.\n");
-    if (strcmp(url, "/metrics") == 0)
-        return reply_metrics(ctx, c);
+    if (strcmp(url, "/metrics") == 0) {
+        size_t n = 0;
+        const char *accept = mhd.MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept");
+        int open = accept && strstr(accept, "application/openmetrics-text");
+        enum pp_sink_format format = open ? PP_SINK_OPENMETRICS : PP_SINK_PROMETHEUS;
+        char *text = h->o.fetch(h->o.ctx, format, &n);
+        atomic_fetch_add_explicit(text ? &h->sent : &h->lost, 1, memory_order_relaxed);
+        enum MHD_Result r = text ? reply(c, MHD_HTTP_OK, h->o.content_types[format], text, n)
+                                 : reply_words(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                               "The recording cannot be read.\n");
+        free(text);
+        return r;
+    }
     return strcmp(url, "/") == 0 ? reply_words(c, MHD_HTTP_OK, "pipeprobe: the metrics are at /metrics\n")
                                  : reply_words(c, MHD_HTTP_NOT_FOUND, "The metrics are at /metrics.\n");
 }

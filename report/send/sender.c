@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAUSE_MOST_S 60u
+#define PAUSE_MOST_S 60l
 
 const struct pp_sink_kind *const pp_sink_kinds[] = {&pp_sink_http, &pp_sink_textfile,    &pp_sink_push,
                                                     &pp_sink_otlp, &pp_sink_tensorboard, &pp_sink_mlflow,
@@ -40,35 +40,6 @@ struct pp_sender {
 
 /* ---- the thread ---- */
 
-static void pause_after(struct pp_sender *s, long retry_s)
-{
-    unsigned pause_s = s->failures < 6 ? 1u << s->failures : PAUSE_MOST_S;
-    pause_s = retry_s > (long)pause_s ? (unsigned)(retry_s < PAUSE_MOST_S ? retry_s : PAUSE_MOST_S) : pause_s;
-    pause_s = pause_s < PAUSE_MOST_S ? pause_s : PAUSE_MOST_S;
-    uint64_t ns = pause_s * UINT64_C(1000000000), now = pp_now_ns();
-    s->failures++;
-    s->pause_until_ns = now + ns + pp_mix64(now) % (ns / 4);
-}
-
-/* With the lock. text is taken over. */
-static void note_sent(struct pp_sender *s, enum pp_sent sent, struct text text, const struct pp_try *t)
-{
-    if (sent == PP_SENT_AGAIN && !s->next.bytes && !s->stop) {
-        s->next = text;
-        text.bytes = NULL;
-    } else {
-        s->count.lost += sent != PP_SENT;
-        s->count.sent += sent == PP_SENT;
-    }
-    if (sent != PP_SENT)
-        snprintf(s->trouble, sizeof(s->trouble), "%s", t->why);
-    if (sent == PP_SENT || sent == PP_SENT_PARTLY)
-        s->failures = 0;
-    else
-        pause_after(s, t->retry_s);
-    free(text.bytes);
-}
-
 static void *sender_main(void *arg)
 {
     struct pp_sender *s = arg;
@@ -87,7 +58,26 @@ static void *sender_main(void *arg)
         pthread_mutex_unlock(&s->lock);
         enum pp_sent sent = s->of->kind->send(s->of, text.bytes, text.n, &t);
         pthread_mutex_lock(&s->lock);
-        note_sent(s, sent, text, &t);
+        if (sent == PP_SENT_AGAIN && !s->next.bytes && !s->stop) {
+            s->next = text;
+            text.bytes = NULL;
+        } else {
+            s->count.lost += sent != PP_SENT;
+            s->count.sent += sent == PP_SENT;
+        }
+        if (sent != PP_SENT)
+            snprintf(s->trouble, sizeof(s->trouble), "%s", t.why);
+        if (sent == PP_SENT || sent == PP_SENT_PARTLY) {
+            s->failures = 0;
+        } else {
+            long pause_s = s->failures < 6 ? 1l << s->failures : PAUSE_MOST_S;
+            pause_s = t.retry_s > pause_s ? t.retry_s : pause_s;
+            pause_s = pause_s < PAUSE_MOST_S ? pause_s : PAUSE_MOST_S;
+            uint64_t ns = (uint64_t)pause_s * UINT64_C(1000000000), now = pp_now_ns();
+            s->failures++;
+            s->pause_until_ns = now + ns + pp_mix64(now) % (ns / 4);
+        }
+        free(text.bytes);
         s->sending = 0;
         pthread_cond_broadcast(&s->idle);
     }
@@ -123,21 +113,6 @@ static pp_status start_sender(struct pp_sending *of, struct pp_err *err)
     of->sender = NULL;
     free(s);
     return pp_fail_errno(err, rc, "cannot start the thread that sends metrics");
-}
-
-/* Ends a request that is under way; waits for the thread. */
-static void stop_sender(struct pp_sender *s)
-{
-    pthread_mutex_lock(&s->lock);
-    s->stop = 1;
-    pthread_cond_signal(&s->wake);
-    pthread_mutex_unlock(&s->lock);
-    pthread_join(s->thread, NULL);
-    pthread_cond_destroy(&s->wake);
-    pthread_cond_destroy(&s->idle);
-    pthread_mutex_destroy(&s->lock);
-    free(s->next.bytes);
-    free(s);
 }
 
 /* ---- the sink ---- */
@@ -191,8 +166,19 @@ void pp_sending_close(void *self)
     struct pp_sending *p = self;
     if (!p)
         return;
-    if (p->sender)
-        stop_sender(p->sender);
+    struct pp_sender *s = p->sender;
+    if (s) { /* ends a request that is under way */
+        pthread_mutex_lock(&s->lock);
+        s->stop = 1;
+        pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+        pthread_join(s->thread, NULL);
+        pthread_cond_destroy(&s->wake);
+        pthread_cond_destroy(&s->idle);
+        pthread_mutex_destroy(&s->lock);
+        free(s->next.bytes);
+        free(s);
+    }
     pp_client_close(p->client);
     if (p->kind->forget)
         p->kind->forget(p);

@@ -4,9 +4,8 @@
 #include "probe/base/err.h"
 #include "probe/base/pace.h"
 #include "report/build/build.h"
-#include "report/metrics/mlflow.h"
+#include "report/metrics/curves.h"
 #include "report/metrics/otlp.h"
-#include "report/metrics/tfevents.h"
 #include "report/render/render.h"
 #include "tui/dash/verdict.h"
 
