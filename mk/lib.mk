@@ -1,5 +1,5 @@
 # mk/lib.mk: libpipeprobe, what a user's own loader links: the base minimum and the recorder, no SQLite. Static, shared, and pipeprobe.pc.
-LIB_SRC := $(addprefix probe/trace/,api.c collector.c drain_side.c join.c open_span.c presence.c session.c slot.c stamp.c thread.c) \
+LIB_SRC := $(addprefix probe/trace/,api.c drain_side.c join.c session.c slot.c stamp.c thread.c) \
   $(addprefix probe/base/,err.c guard.c phase.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/lib/%.o)
 LIB_SO := $(B)/libpipeprobe.so.0
@@ -8,7 +8,7 @@ LIB := $(B)/libpipeprobe.a $(LIB_SO) $(B)/libpipeprobe.so
 all unit bench-bins: $(LIB)
 
 # Where the shipped collector will be; PATH and $PIPEPROBE_COLLECTOR come first.
-$(B)/probe/trace/collector.o $(B)/lib/probe/trace/collector.o $(B)/pic/probe/trace/collector.o: CPPFLAGS += -DPP_BINDIR='"$(or $(PREFIX),/usr/local)/bin"'
+$(B)/probe/trace/api.o $(B)/lib/probe/trace/api.o $(B)/pic/probe/trace/api.o: CPPFLAGS += -DPP_BINDIR='"$(or $(PREFIX),/usr/local)/bin"'
 
 $(B)/libpipeprobe.a: $(LIB_OBJ)
 	$(call say,AR,$@)

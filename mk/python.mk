@@ -13,7 +13,7 @@ ATTACH_PY := $(patsubst collectors/attach/python/%,$(ATTACH_DIR)/%,$(wildcard co
 ATTACH_ONLY := $(wildcard collectors/attach/python/*/*.c)
 ATTACH_EXT_SRC := $(ATTACH_ONLY) $(addprefix collectors/attach/,process_file.c accounts.c rank_session.c) probe/ranks/identity.c \
   $(addprefix collectors/gpu/,cupti.c cupti_holder.c cupti_load.c cupti_records.c) \
-  $(addprefix probe/trace/,session.c slot.c thread.c stamp.c join.c open_span.c presence.c) $(addprefix probe/base/,err.c guard.c nearest.c phase.c sample_list.c)
+  $(addprefix probe/trace/,session.c slot.c thread.c stamp.c join.c) $(addprefix probe/base/,err.c guard.c nearest.c phase.c sample_list.c)
 ATTACH_EXT_OBJ := $(ATTACH_EXT_SRC:%.c=$(B)/pic/%.o)
 READS_ONLY := $(wildcard collectors/attach/reads/*.c)
 READS := $(B)/libpipeprobe_reads.so

@@ -3,7 +3,7 @@
 #include "collectors/record/recording.h"
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
-#include "probe/trace/presence.h"
+#include "probe/trace/join.h"
 
 #include <fcntl.h>
 #include <stdio.h>

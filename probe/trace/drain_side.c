@@ -142,7 +142,7 @@ struct pp_ring_reader pp_ring_reader(struct pp_session *s, uint32_t thread)
     if (!r.map)
         return r;
     r.left = __atomic_load_n(&r.map->ring->head, __ATOMIC_ACQUIRE) -
-             r.map->handed_out;      /* pairs with the release in pp_record_publish */
+             r.map->handed_out;      /* pairs with the release in record_publish */
     if (r.left > capacity_of(r.map)) /* the file was cut: there is nothing in it any more */
         r.left = 0;
     pp_session_anchor(s);
@@ -236,7 +236,7 @@ size_t pp_ring_unfinished(struct pp_session *s, uint32_t thread, uint64_t end_ns
     struct pp_span open[PP_OPEN_SPANS_MAX];
     struct pp_ring_map *m = ring_of(s, thread);
     if (!m ||
-        !__atomic_load_n(&m->ring->open, __ATOMIC_ACQUIRE)) /* pairs with the release in pp_record_set_open */
+        !__atomic_load_n(&m->ring->open, __ATOMIC_ACQUIRE)) /* pairs with the release in record_set_open */
         return 0;
     struct pp_clock_reader clock = pp_clock_reader(s->file);
     size_t n = pp_ring_open_spans(m->ring, &clock, end_ns, open);
@@ -253,9 +253,9 @@ __attribute__((no_sanitize("thread"))) static int copy_open(const struct pp_ring
 {
     for (int tries = 0; tries < 3; tries++) {
         uint64_t head = __atomic_load_n(&r->head,
-                                        __ATOMIC_ACQUIRE); /* pairs with the release in pp_record_publish */
+                                        __ATOMIC_ACQUIRE); /* pairs with the release in record_publish */
         uint32_t open = __atomic_load_n(&r->open,
-                                        __ATOMIC_ACQUIRE); /* pairs with the release in pp_record_set_open */
+                                        __ATOMIC_ACQUIRE); /* pairs with the release in record_set_open */
         if (open == 0 || open > PP_OPEN_SPANS_MAX)
             return 0;
         const struct pp_open_span *o = &r->opened[open - 1];

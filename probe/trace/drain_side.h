@@ -72,4 +72,9 @@ void pp_session_wake(struct pp_session *s); /* any thread */
 /* Re-reads the clock pair when one is due (about once a second). pp_ring_reader does it too. */
 void pp_session_anchor(struct pp_session *s);
 
+/* `pipeprobe drain` as the public API starts it (api.c): the descriptors that it inherits, and what it
+ * writes. */
+#define PP_COLLECTOR_READY "ready\n" /* what it writes, or else a sentence that says why it cannot */
+enum { PP_COLLECTOR_LOCK_FD = 3, PP_COLLECTOR_READY_FD = 4 };
+
 #endif

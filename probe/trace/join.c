@@ -1,19 +1,22 @@
 #include "probe/trace/join.h"
+#include "probe/trace/session.h"
 
 #include "probe/base/err.h"
-#include "probe/base/utf8.h"
 #include "probe/base/guard.h"
-#include "probe/trace/session.h"
+#include "probe/base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pipeprobe/ring.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define FD_FROM 512 /* out of the way of a program that counts on low numbers */
 
 /* Another process's file is checked before it is believed. */
 static pp_status check(const struct pp_session_file *f, const char *path, struct pp_err *err)
@@ -107,4 +110,61 @@ void pp_thread_set_lane(struct pp_thread *t, pp_lane lane)
 {
     if (t)
         __atomic_store_n(&t->ring->lane, (uint32_t)lane, __ATOMIC_RELAXED);
+}
+
+/* ---- presence ---- */
+
+static int open_presence(const char *dir, int flags)
+{
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof(path), "%s/" PP_PRESENCE_FILE_NAME, dir) >= sizeof(path)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+}
+
+/* An open-file-description lock: shared with the children that inherit the descriptor, gone with the last of
+ * them. */
+static int lock_presence(int fd, short type)
+{
+    struct flock fl = {.l_type = type, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_SETLK, &fl);
+}
+
+int pp_presence_enter(const char *dir)
+{
+    int fd = open_presence(dir, O_CREAT), high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FD_FROM);
+    if (high >= 0) {
+        close(fd);
+        fd = high;
+    }
+    if (fd < 0 || lock_presence(fd, F_RDLCK) == 0)
+        return fd;
+    int e = errno == EACCES ? EAGAIN : errno;
+    close(fd);
+    errno = e;
+    return -1;
+}
+
+int pp_presence_any(const char *dir)
+{
+    struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd = open_presence(dir, 0);
+    int any = fd >= 0 && fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
+    if (fd >= 0)
+        close(fd);
+    return any;
+}
+
+int pp_presence_end(const char *dir, int *fd)
+{
+    *fd = open_presence(dir, 0);
+    if (*fd < 0)
+        return errno == ENOENT;
+    if (lock_presence(*fd, F_WRLCK) == 0)
+        return 1;
+    close(*fd);
+    *fd = -1;
+    return 0;
 }

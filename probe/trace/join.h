@@ -28,4 +28,17 @@ uint64_t pp_thread_stamp(const struct pp_thread *t);
 uint64_t pp_thread_stamps_ns(const struct pp_thread *t, uint64_t from, uint64_t to);
 void pp_span_put_stamped(struct pp_thread *t, const struct pp_span *span);
 
+/* Which processes of a session are still there. Each holds a shared lock on one file of the session
+ * directory; the lock goes with the process however it ends, and a forked child inherits it. A process that
+ * can lock the file for itself alone knows that all have gone. */
+
+/* A descriptor to be closed when this process has recorded its last span; -1 with errno (EAGAIN: the session
+ * is being ended). */
+int pp_presence_enter(const char *session_dir);
+/* 1: some process holds it (also this one, through another descriptor). 0: none does, or there is no such
+ * file. */
+int pp_presence_any(const char *session_dir);
+/* 1: all have gone, and none can enter any more while *fd is open. 0: not yet. */
+int pp_presence_end(const char *session_dir, int *fd);
+
 #endif

@@ -17,7 +17,7 @@ struct pp_thread {
     uint64_t head;                 /* the producer's own copy of ring->head */
     uint64_t check_at;             /* head at which the fill must be looked at again */
     uint64_t straight_until;       /* laps before this head need nothing but a tick and their record
-                                      (pp_record_settle); 0: none do. The one comparison of the hot path */
+                                      (record_settle); 0: none do. The one comparison of the hot path */
     uint64_t stamp;                /* last lap stamp in ticks; 0: none yet */
     uint64_t cpu_ns, run_delay_ns; /* readings that belong to it */
     uint32_t

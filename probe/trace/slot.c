@@ -69,15 +69,6 @@ static struct pp_ring_file *make_ring(struct pp_session *s, uint32_t id, pp_lane
     return r;
 }
 
-static uint32_t claim_new(struct pp_session *s)
-{
-    uint32_t id = __atomic_load_n(&s->file->threads, __ATOMIC_RELAXED);
-    while (id < PP_THREADS_MAX && !__atomic_compare_exchange_n(&s->file->threads, &id, id + 1, 0,
-                                                               __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-    }
-    return id;
-}
-
 /* ---- the slot of one that has ended ---- */
 
 /* Of a claimed slot: its ring, mapped in this process, with its blocks reserved again. NULL: it is not what
@@ -179,8 +170,13 @@ struct pp_thread *pp_thread_register(struct pp_session *s, pp_lane lane, const c
     pp_utf8_copy(called.text, sizeof(called.text), name ? name : "");
     pthread_mutex_lock(&s->lock);
     struct pp_ring_file *r = take_over(s, lane, &called, &id);
-    if (!r && (id = claim_new(s)) < PP_THREADS_MAX)
-        r = make_ring(s, id, lane, &called);
+    if (!r) {
+        id = __atomic_load_n(&s->file->threads, __ATOMIC_RELAXED);
+        while (id < PP_THREADS_MAX && !__atomic_compare_exchange_n(&s->file->threads, &id, id + 1, 0,
+                                                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        }
+        r = id < PP_THREADS_MAX ? make_ring(s, id, lane, &called) : NULL;
+    }
     if (r)
         t = make_handle(s, id, r);
     if (id < PP_THREADS_MAX) /* release: pairs with the acquire in ring_of, which maps the file */

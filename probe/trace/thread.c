@@ -1,6 +1,6 @@
+#include "probe/trace/session.h"
 #include "probe/trace/join.h"
 #include "probe/trace/observe.h"
-#include "probe/trace/record.h"
 #include "probe/trace/run_delay.h"
 
 #include <limits.h>
@@ -13,6 +13,16 @@
 /* A phase shorter of CPU than this does not pay for a look at schedstat (about 550 ns) */
 #define UNEXPLAINED_NS 20000u
 
+/* ---- the steps of the hot path; for the recording thread alone ---- */
+
+#define RECORDS_AHEAD 16 /* at 13 ns a record, what memory takes to answer */
+
+/* Relaxed: the only other writer is the fork handler of a child, in which this thread does not exist. */
+static inline int is_recording(const struct pp_thread *t)
+{
+    return t && __atomic_load_n(&t->recording, __ATOMIC_RELAXED);
+}
+
 void pp_session_wake_once(struct pp_session_file *f)
 {
     if (__atomic_load_n(&f->wake, __ATOMIC_RELAXED) == 0 &&
@@ -20,7 +30,9 @@ void pp_session_wake_once(struct pp_session_file *f)
         syscall(SYS_futex, &f->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-int pp_thread_look_for_room(struct pp_thread *t)
+/* Reached at half full, at full, and at every further record while full: 0 when there is no room, which is
+ * then counted. */
+__attribute__((noinline)) static int look_for_room(struct pp_thread *t)
 {
     uint64_t capacity = t->mask + 1;
     uint64_t tail = __atomic_load_n(&t->ring->tail,
@@ -35,6 +47,71 @@ int pp_thread_look_for_room(struct pp_thread *t)
     }
     t->check_at = tail + (fill >= capacity / 2 ? capacity : capacity / 2);
     return 1;
+}
+
+/* After anything that decides whether a lap may go straight: on a clock of ticks, without resources, with a
+ * stamp to start from, and nothing announced. */
+static inline void record_settle(struct pp_thread *t)
+{
+    int straight = is_recording(t) && t->tsc && !t->resources && t->stamp && !t->expected;
+    __atomic_store_n(&t->straight_until, straight ? t->check_at : 0,
+                     __ATOMIC_RELAXED); /* relaxed: as recording */
+}
+
+/* The line of a record some way ahead, for writing: the drain has read it on another core, or it has left the
+ * cache since the last round. A hint; processors without it take it for nothing. */
+static inline void record_fetch_ahead(const struct pp_thread *t)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(t->slots[(t->head + RECORDS_AHEAD) & t->mask]));
+#else
+    __builtin_prefetch(&t->slots[(t->head + RECORDS_AHEAD) & t->mask], 1);
+#endif
+}
+
+static inline struct pp_span *record_slot(struct pp_thread *t)
+{
+    if (__builtin_expect(t->head == t->check_at, 0) && !look_for_room(t))
+        return NULL;
+    return &t->slots[t->head & t->mask];
+}
+
+static inline void record_publish(struct pp_thread *t)
+{
+    t->head++;
+    __atomic_store_n(&t->ring->head, t->head,
+                     __ATOMIC_RELEASE); /* pairs with the acquire in pp_ring_reader */
+}
+
+static inline uint8_t record_stamp_kind(const struct pp_thread *t)
+{
+    return t->tsc ? PP_STAMP_TICKS : PP_STAMP_NS;
+}
+
+/* The innermost open span is about to be published as the next record. */
+static inline void record_ends_open(struct pp_thread *t, uint32_t which)
+{
+    if (which < PP_OPEN_SPANS_MAX)
+        t->ring->opened[which].ends_at = t->head +
+                                         1; /* before the release of head, which is what makes it true */
+}
+
+static inline void record_set_open(struct pp_thread *t, uint32_t open)
+{
+    t->open = open;
+    __atomic_store_n(
+        &t->ring->open, open,
+        __ATOMIC_RELEASE); /* after the slot it uncovers; read when this thread is gone, or at rest */
+}
+
+/* Takes back what pp_lap_expect announced, after its record was published, if it was. */
+static inline void record_unexpect(struct pp_thread *t)
+{
+    if (__builtin_expect(t->expected != 0, 0)) {
+        record_set_open(t, t->expected - 1);
+        t->expected = 0;
+        record_settle(t);
+    }
 }
 
 /* Moves the CPU reading to now; returns the CPU time since the last one. */
@@ -66,7 +143,7 @@ static uint64_t ticks_to_ns(const struct pp_thread *t, uint64_t from, uint64_t t
 
 void pp_lap_start(struct pp_thread *t)
 {
-    if (!pp_is_recording(t))
+    if (!is_recording(t))
         return;
     if (t->resources) {
         advance_cpu(t);
@@ -74,20 +151,20 @@ void pp_lap_start(struct pp_thread *t)
     }
     t->stamp = pp_stamp_now(t->tsc);
     if (!t->straight_until)
-        pp_record_settle(t);
+        record_settle(t);
 }
 
 void pp_lap_skip(struct pp_thread *t)
 {
-    if (!pp_is_recording(t))
+    if (!is_recording(t))
         return;
     uint64_t now = pp_stamp_now(t->tsc);
     if (t->resources)
         advance_run_delay(t, ticks_to_ns(t, t->stamp, now), advance_cpu(t));
     t->stamp = now;
-    pp_record_unexpect(t);
+    record_unexpect(t);
     if (!t->straight_until)
-        pp_record_settle(t);
+        record_settle(t);
 }
 
 static inline __attribute__((always_inline)) void write_lap(struct pp_span *s, uint64_t start, uint64_t now,
@@ -116,7 +193,7 @@ static __attribute__((noinline)) void lap_end_with_care(struct pp_thread *t, pp_
                                                         const struct pp_lap *lap)
 {
     static const struct pp_lap nothing = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    if (!pp_is_recording(t))
+    if (!is_recording(t))
         return;
     uint64_t start = t->stamp, now = pp_stamp_now(t->tsc);
     uint64_t cpu_ns = 0, run_delay_ns = 0;
@@ -127,16 +204,16 @@ static __attribute__((noinline)) void lap_end_with_care(struct pp_thread *t, pp_
         run_delay_ns = advance_run_delay(t, ticks_to_ns(t, start, now), cpu_ns);
         measured = t->schedstat_fd >= 0 ? PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY : PP_SPAN_HAS_CPU;
     }
-    struct pp_span *s = start ? pp_record_slot(t) : NULL;
+    struct pp_span *s = start ? record_slot(t) : NULL;
     if (s) {
-        write_lap(s, start, now, pp_record_stamp_kind(t), phase, lap ? lap : &nothing, cpu_ns, run_delay_ns,
+        write_lap(s, start, now, record_stamp_kind(t), phase, lap ? lap : &nothing, cpu_ns, run_delay_ns,
                   measured);
         if (t->expected)
-            pp_record_ends_open(t, t->expected - 1);
-        pp_record_publish(t);
+            record_ends_open(t, t->expected - 1);
+        record_publish(t);
     }
-    pp_record_unexpect(t);
-    pp_record_settle(t);
+    record_unexpect(t);
+    record_settle(t);
 }
 
 void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
@@ -149,9 +226,9 @@ void pp_lap_end(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
     }
     uint64_t start = t->stamp, now = pp_stamp_now(1);
     t->stamp = now;
-    pp_record_fetch_ahead(t);
+    record_fetch_ahead(t);
     write_lap(&t->slots[t->head & t->mask], start, now, PP_STAMP_TICKS, phase, lap, 0, 0, 0);
-    pp_record_publish(t);
+    record_publish(t);
 }
 
 #define COST_BATCHES 9
@@ -195,19 +272,19 @@ out:
 
 uint64_t pp_lap_stamp_ns(const struct pp_thread *t)
 {
-    return pp_is_recording(t) && t->stamp ? pp_clock_ns_of(t->session->file, t->stamp) : 0;
+    return is_recording(t) && t->stamp ? pp_clock_ns_of(t->session->file, t->stamp) : 0;
 }
 
 static void put_span(struct pp_thread *t, const struct pp_span *span, uint8_t unit)
 {
-    if (!pp_is_recording(t))
+    if (!is_recording(t))
         return;
-    struct pp_span *s = pp_record_slot(t);
+    struct pp_span *s = record_slot(t);
     if (!s)
         return;
     *s = *span;
     s->reserved = unit;
-    pp_record_publish(t);
+    record_publish(t);
 }
 
 void pp_span_put(struct pp_thread *t, const struct pp_span *span)
@@ -230,11 +307,98 @@ void pp_span_put_stamped(struct pp_thread *t, const struct pp_span *span)
     put_span(t, span, t && t->tsc ? PP_STAMP_TICKS : PP_STAMP_NS);
 }
 
+/* ---- spans that begin and end in two calls, and laps that say beforehand what they are: what is open stands
+ * in the ring's header, where a kill leaves it for the drain or the recovery ---- */
+
+static const struct pp_lap no_lap = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+
+static void push_open(struct pp_thread *t, uint64_t start, pp_phase phase, const struct pp_lap *lap)
+{
+    if (t->open < PP_OPEN_SPANS_MAX)
+        t->ring->opened[t->open] = (struct pp_open_span){
+            .start = start,
+            .sample = lap->sample,
+            .batch = lap->batch,
+            .epoch = lap->epoch,
+            .name = lap->name,
+            .flags = lap->flags,
+            .phase = (uint8_t)phase,
+            .stamp = record_stamp_kind(t),
+        };
+    record_set_open(t, t->open + 1);
+}
+
+void pp_span_begin(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
+{
+    if (!is_recording(t))
+        return;
+    if (t->resources && t->open < PP_OPEN_SPANS_MAX) {
+        t->opened[t->open].run_delay_ns = 0;
+        pp_run_delay_read(t->schedstat_fd, &t->opened[t->open].run_delay_ns);
+        t->opened[t->open].cpu_ns = pp_thread_cpu_ns();
+    }
+    push_open(t, pp_stamp_now(t->tsc), phase, lap ? lap : &no_lap);
+}
+
+void pp_span_end(struct pp_thread *t, uint64_t bytes, unsigned flags)
+{
+    if (!is_recording(t) || !t->open)
+        return;
+    uint64_t now = pp_stamp_now(t->tsc);
+    uint32_t which = t->open - 1;
+    if (which >= PP_OPEN_SPANS_MAX) {
+        __atomic_store_n(&t->ring->dropped, t->ring->dropped + 1,
+                         __ATOMIC_RELAXED); /* this thread is its only writer */
+        record_set_open(t, which);
+        return;
+    }
+    const struct pp_open_span *o = &t->ring->opened[which];
+    struct pp_span *s = record_slot(t);
+    if (s) {
+        *s = (struct pp_span){
+            .start_ns = o->start,
+            .dur_ns = now - o->start,
+            .sample = o->sample,
+            .bytes = bytes,
+            .batch = o->batch,
+            .epoch = o->epoch,
+            .name = o->name,
+            .phase = o->phase,
+            .reserved = o->stamp,
+            .flags = (uint16_t)(o->flags | flags),
+        };
+        if (t->resources) {
+            uint64_t delay;
+            s->cpu_ns = pp_thread_cpu_ns() - t->opened[which].cpu_ns;
+            s->flags |= PP_SPAN_HAS_CPU;
+            if (pp_run_delay_read(t->schedstat_fd, &delay)) {
+                s->run_delay_ns = delay - t->opened[which].run_delay_ns;
+                s->flags |= PP_SPAN_HAS_DELAY;
+            }
+        }
+        record_ends_open(t, which);
+        record_publish(t);
+    }
+    record_set_open(t, which);
+}
+
+void pp_lap_expect(struct pp_thread *t, pp_phase phase, const struct pp_lap *lap)
+{
+    if (!is_recording(t) || !t->stamp)
+        return;
+    record_unexpect(t);
+    push_open(t, t->stamp, phase, lap ? lap : &no_lap);
+    t->expected = t->open;
+    record_settle(t);
+}
+
+/* ---- counters, the end ---- */
+
 void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
 {
-    if (!pp_is_recording(t))
+    if (!is_recording(t))
         return;
-    struct pp_span *s = pp_record_slot(t);
+    struct pp_span *s = record_slot(t);
     if (!s)
         return;
     *s = (struct pp_span){
@@ -244,20 +408,20 @@ void pp_counter_put(struct pp_thread *t, uint16_t name, uint64_t value)
         .batch = PP_NO_BATCH,
         .name = name,
         .phase = PP_PHASE_COUNTER,
-        .reserved = pp_record_stamp_kind(t),
+        .reserved = record_stamp_kind(t),
     };
-    pp_record_publish(t);
+    record_publish(t);
 }
 
 void pp_thread_retire(struct pp_thread *t)
 {
-    if (!pp_is_recording(t))
+    if (!is_recording(t))
         return;
-    pp_record_unexpect(t);
+    record_unexpect(t);
     while (t->open)
         pp_span_end(t, 0, PP_SPAN_UNFINISHED);
     __atomic_store_n(&t->recording, 0, __ATOMIC_RELAXED);
-    pp_record_settle(t);
+    record_settle(t);
     if (t->schedstat_fd >= 0)
         close(t->schedstat_fd);
     t->schedstat_fd = -1;

@@ -3,7 +3,7 @@
 
 #include "collectors/record/collect.h"
 #include "probe/base/err.h"
-#include "probe/trace/collector.h"
+#include "probe/trace/drain_side.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "collectors/attach/rank_session.h"
 #include "probe/base/guard.h"
 #include "probe/trace/join.h"
-#include "probe/trace/presence.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 
 #include "collectors/attach/process_file.h"
 #include "probe/base/guard.h"
-#include "probe/trace/presence.h"
+#include "probe/trace/join.h"
 #include "probe/trace/run_delay.h"
 
 #include <dlfcn.h>
