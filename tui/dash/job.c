@@ -25,14 +25,6 @@ struct pp_job {
 
 /* ---- the files ---- */
 
-static int is_known(const struct pp_job *j, const char *path)
-{
-    for (size_t i = 0; i < j->n; i++)
-        if (strcmp(j->file[i].row.path, path) == 0)
-            return 1;
-    return 0;
-}
-
 static const char *fact(const struct pp_live *l, const char *section, const char *key)
 {
     size_t n;
@@ -81,10 +73,13 @@ static void look_for_files(struct pp_job *j)
     size_t others = 0;
     DIR *d = opendir(j->dir);
     for (struct dirent *e; d && (e = readdir(d));) {
-        size_t n = strlen(e->d_name), end = sizeof(suffix) - 1;
+        size_t n = strlen(e->d_name), end = sizeof(suffix) - 1, known = 0;
         if (e->d_name[0] == '.' || n <= end || strcmp(e->d_name + n - end, suffix) != 0 ||
-            (size_t)snprintf(path, sizeof(path), "%s/%s", j->dir, e->d_name) >= sizeof(path) ||
-            is_known(j, path))
+            (size_t)snprintf(path, sizeof(path), "%s/%s", j->dir, e->d_name) >= sizeof(path))
+            continue;
+        while (known < j->n && strcmp(j->file[known].row.path, path) != 0)
+            known++;
+        if (known < j->n)
             continue;
         if (j->n < PP_JOB_RANKS)
             add(j, path);
@@ -115,25 +110,6 @@ static double others_share(const struct pp_live_snapshot *s)
     return all > 0 ? others / all : NAN;
 }
 
-static void look(struct file *f, unsigned window_s)
-{
-    struct pp_err err;
-    struct pp_live_snapshot s;
-    pp_live_refresh(f->live, NULL, &err); /* what cannot be read now stays as it was */
-    if (pp_live_at(f->live, UINT64_MAX, window_s, &s, &err) != PP_OK)
-        return;
-    struct pp_job_row *r = &f->row;
-    int any = s.last_s >= s.first_s;
-    snprintf(r->state, sizeof(r->state), "%s", pp_live_state_name(s.state));
-    r->samples_per_s = any ? s.samples_per_s : NAN;
-    r->step_ns = any && s.batches_per_s > 0 ? 1e9 / s.batches_per_s : NAN;
-    r->wait_share = any ? s.wait_share : NAN;
-    r->others_share = any ? others_share(&s) : NAN;
-    r->errors = s.errors;
-    r->dropped = s.dropped;
-    f->runs = s.state == PP_LIVE_RUNNING && !s.deleted;
-}
-
 /* The part of its time in which it does not wait for the others. */
 static double badness(const struct pp_job_row *r)
 {
@@ -150,10 +126,25 @@ static int worst_first(const void *a, const void *b)
 
 void pp_job_refresh(struct pp_job *j, unsigned window_s)
 {
+    struct pp_err err;
+    struct pp_live_snapshot s;
     look_for_files(j);
     for (size_t i = 0; i < j->n; i++) {
-        look(&j->file[i], window_s);
-        j->rows[i] = j->file[i].row;
+        struct file *f = &j->file[i];
+        struct pp_job_row *r = &f->row;
+        pp_live_refresh(f->live, NULL, &err); /* what cannot be read now stays as it was */
+        if (pp_live_at(f->live, UINT64_MAX, window_s, &s, &err) == PP_OK) {
+            int any = s.last_s >= s.first_s;
+            snprintf(r->state, sizeof(r->state), "%s", pp_live_state_name(s.state));
+            r->samples_per_s = any ? s.samples_per_s : NAN;
+            r->step_ns = any && s.batches_per_s > 0 ? 1e9 / s.batches_per_s : NAN;
+            r->wait_share = any ? s.wait_share : NAN;
+            r->others_share = any ? others_share(&s) : NAN;
+            r->errors = s.errors;
+            r->dropped = s.dropped;
+            f->runs = s.state == PP_LIVE_RUNNING && !s.deleted;
+        }
+        j->rows[i] = *r;
     }
     qsort(j->rows, j->n, sizeof(*j->rows), worst_first);
 }

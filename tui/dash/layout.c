@@ -80,30 +80,6 @@ static void drop_one(struct plan *p, int cols)
     find_beside(p, cols);
 }
 
-static void hand_out(struct plan *p, int rows, const int want[PP_PANEL_COUNT])
-{
-    int left = rows - rows_of(p), grows = 0;
-    for (int i = 0; i < p->n; i++) {
-        int wish = want[p->place[i]->panel];
-        if (p->place[i]->panel == PP_PANEL_VERDICT && p->place[i]->view != PP_VIEW_OVERVIEW &&
-            wish > rows / 4)
-            wish = rows / 4; /* another view was opened for its own panel */
-        int more = i == p->beside ? 0 : wish - p->rows[i];
-        more = more < 0 ? 0 : more > left ? left : more;
-        p->rows[i] += more;
-        left -= more;
-        if (p->place[i]->grows)
-            grows = i;
-        else if (!grows && p->place[i]->panel == PP_PANEL_PIPELINE)
-            grows = i; /* when the one that grows was dropped */
-    }
-    if (grows && grows == p->beside)
-        grows--;
-    p->rows[grows] += left;
-    if (p->beside > 0)
-        p->rows[p->beside] = p->rows[p->beside - 1];
-}
-
 size_t pp_layout(int rows, int cols, enum pp_view view, int help, const int want[PP_PANEL_COUNT],
                  struct pp_placed *out)
 {
@@ -129,7 +105,25 @@ size_t pp_layout(int rows, int cols, enum pp_view view, int help, const int want
         if (p.n == before)
             break; /* what never goes fits into PP_ROWS_NEEDED */
     }
-    hand_out(&p, rows, want);
+    int left = rows - rows_of(&p), grows = 0;
+    for (int i = 0; i < p.n; i++) {
+        int wish = want[p.place[i]->panel];
+        if (p.place[i]->panel == PP_PANEL_VERDICT && p.place[i]->view != PP_VIEW_OVERVIEW && wish > rows / 4)
+            wish = rows / 4; /* another view was opened for its own panel */
+        int more = i == p.beside ? 0 : wish - p.rows[i];
+        more = more < 0 ? 0 : more > left ? left : more;
+        p.rows[i] += more;
+        left -= more;
+        if (p.place[i]->grows)
+            grows = i;
+        else if (!grows && p.place[i]->panel == PP_PANEL_PIPELINE)
+            grows = i; /* when the one that grows was dropped */
+    }
+    if (grows && grows == p.beside)
+        grows--;
+    p.rows[grows] += left;
+    if (p.beside > 0)
+        p.rows[p.beside] = p.rows[p.beside - 1];
     int row = 0;
     for (int i = 0; i < p.n; i++) {
         out[i] = (struct pp_placed){p.place[i]->panel, {row, 0, p.rows[i], cols}};

@@ -219,22 +219,6 @@ static void draw_bar(const struct pp_canvas *c, int row, const struct pp_live_ba
     pp_bar(c, row, NAME + 2 + first, last - first, letter_style(b->phase), mark);
 }
 
-/* The worker whose work on the batch ended last: what the trainer waited for. */
-static uint32_t last_worker(const struct pp_live_snapshot *s)
-{
-    uint64_t latest = 0;
-    uint32_t thread = UINT32_MAX;
-    for (size_t i = 0; i < s->n_bars; i++) {
-        const struct pp_phase_info *info = pp_phase_info(s->bars[i].phase);
-        uint64_t end = s->bars[i].start_ns + s->bars[i].dur_ns;
-        if (info && info->lane == PP_LANE_WORKER && info->kind == PP_KIND_WORK && end > latest) {
-            latest = end;
-            thread = s->bars[i].thread;
-        }
-    }
-    return thread;
-}
-
 /* Of a run that kept sums only; NULL: everything was to be recorded. */
 static const char *what_is_missing(const struct pp_dash_model *m)
 {
@@ -248,7 +232,17 @@ void pp_panel_batch(const struct pp_canvas *c)
 {
     const struct pp_live_snapshot *s = c->m->snap;
     char a[PP_CELL], b[PP_CELL];
-    uint32_t threads[64], n = 0, slowest = last_worker(s);
+    /* The worker whose work on the batch ended last: what the trainer waited for. */
+    uint64_t latest = 0;
+    uint32_t threads[64], n = 0, slowest = UINT32_MAX;
+    for (size_t i = 0; i < s->n_bars; i++) {
+        const struct pp_phase_info *info = pp_phase_info(s->bars[i].phase);
+        uint64_t end = s->bars[i].start_ns + s->bars[i].dur_ns;
+        if (info && info->lane == PP_LANE_WORKER && info->kind == PP_KIND_WORK && end > latest) {
+            latest = end;
+            slowest = s->bars[i].thread;
+        }
+    }
     const char *missing = what_is_missing(c->m);
     int room = c->box.rows - 2;
     if (s->n_bars == 0 || s->batch_to_ns <= s->batch_from_ns || room < 1) {

@@ -16,19 +16,6 @@ struct pp_screen {
     struct pp_grid shown;
 };
 
-static void make_colors(struct pp_screen *s)
-{
-    s->color = s->color && has_colors();
-    if (!s->color)
-        return;
-    start_color();
-    use_default_colors(); /* the terminal's own background, light or dark */
-    for (int i = 0; i < PP_STYLE_COUNT; i++) {
-        const struct pp_style_info *p = &pp_styles[i];
-        init_pair((short)(i + 1), COLORS >= 256 ? p->c256 : COLORS >= 16 ? p->c16 : p->c8, -1);
-    }
-}
-
 pp_status pp_screen_open(int color, int mouse, struct pp_screen **out, struct pp_err *err)
 {
     const char *term = getenv("TERM");
@@ -39,7 +26,6 @@ pp_status pp_screen_open(int color, int mouse, struct pp_screen **out, struct pp
     struct pp_screen *s = calloc(1, sizeof(*s));
     if (!s)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for a screen");
-    s->color = color;
     s->screen = newterm(NULL, stdout, stdin); /* initscr would end the process */
     if (!s->screen) {
         free(s);
@@ -52,7 +38,15 @@ pp_status pp_screen_open(int color, int mouse, struct pp_screen **out, struct pp
     nonl();
     keypad(stdscr, TRUE);
     curs_set(0);
-    make_colors(s);
+    s->color = color && has_colors();
+    if (s->color) {
+        start_color();
+        use_default_colors(); /* the terminal's own background, light or dark */
+    }
+    for (int i = 0; s->color && i < PP_STYLE_COUNT; i++) {
+        const struct pp_style_info *p = &pp_styles[i];
+        init_pair((short)(i + 1), COLORS >= 256 ? p->c256 : COLORS >= 16 ? p->c16 : p->c8, -1);
+    }
     if (mouse) {
         mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
         mouseinterval(0); /* a press is told at once, not held back for a double click */
@@ -76,19 +70,6 @@ void pp_screen_size(const struct pp_screen *s, int *rows, int *cols)
     getmaxyx(stdscr, *rows, *cols);
 }
 
-static attr_t attributes(unsigned attr)
-{
-    return (attr & PP_ATTR_BOLD ? A_BOLD : 0) | (attr & PP_ATTR_REVERSE ? A_REVERSE : 0);
-}
-
-static int same_row(const struct pp_cell *a, const struct pp_cell *b, int cols)
-{
-    int c = 0;
-    while (c < cols && a[c].c == b[c].c && a[c].style == b[c].style)
-        c++;
-    return c == cols;
-}
-
 /* Only rows that changed: most frames change a few. */
 void pp_screen_show(struct pp_screen *s, const struct pp_grid *g)
 {
@@ -101,16 +82,22 @@ void pp_screen_show(struct pp_screen *s, const struct pp_grid *g)
     for (int r = 0; r < g->rows; r++) {
         const struct pp_cell *row = g->cell + (size_t)r * (size_t)g->cols;
         struct pp_cell *was = s->shown.rows ? s->shown.cell + (size_t)r * (size_t)g->cols : NULL;
-        if (!anew && was && same_row(row, was, g->cols))
+        int same = 0;
+        while (!anew && was && same < g->cols && row[same].c == was[same].c &&
+               row[same].style == was[same].style)
+            same++;
+        if (same == g->cols)
             continue;
         move(r, 0);
         clrtoeol();
         for (int c = 0; c < g->cols; c++) {
             wchar_t text[2] = {(wchar_t)row[c].c, 0};
+            unsigned attr = pp_styles[row[c].style].attr;
             cchar_t wide;
             if (row[c].c == 0 || (row[c].c == ' ' && row[c].style == PP_STYLE_PLAIN))
                 continue;
-            setcchar(&wide, text, attributes(pp_styles[row[c].style].attr),
+            setcchar(&wide, text,
+                     (attr & PP_ATTR_BOLD ? A_BOLD : 0) | (attr & PP_ATTR_REVERSE ? A_REVERSE : 0),
                      (short)(s->color ? row[c].style + 1 : 0), NULL);
             mvadd_wch(r, c, &wide);
         }
@@ -153,9 +140,15 @@ static int translate(int key)
     return key < 0x100 ? key : PP_KEY_NONE;
 }
 
-static int mouse_key(struct pp_screen *s)
+int pp_screen_key(struct pp_screen *s, int timeout_ms)
 {
+    timeout(timeout_ms);
+    int key = getch();
+    if (key == KEY_RESIZE)
+        s->shown.rows = 0; /* a window that shrank and grew again has lost what was there */
     MEVENT e;
+    if (key != KEY_MOUSE)
+        return translate(key);
     if (getmouse(&e) != OK)
         return PP_KEY_NONE;
     s->click_row = e.y;
@@ -164,15 +157,6 @@ static int mouse_key(struct pp_screen *s)
            : e.bstate & BUTTON5_PRESSED ? PP_KEY_WHEEL_DOWN
            : e.bstate & BUTTON1_PRESSED ? PP_KEY_CLICK
                                         : PP_KEY_NONE;
-}
-
-int pp_screen_key(struct pp_screen *s, int timeout_ms)
-{
-    timeout(timeout_ms);
-    int key = getch();
-    if (key == KEY_RESIZE)
-        s->shown.rows = 0; /* a window that shrank and grew again has lost what was there */
-    return key == KEY_MOUSE ? mouse_key(s) : translate(key);
 }
 
 void pp_screen_click(const struct pp_screen *s, int *row, int *col)
