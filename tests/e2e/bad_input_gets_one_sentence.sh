@@ -83,8 +83,8 @@ refuses "a typo gets the nearest option" 2 "--workers" "$PP" run "$T/images" --w
 refuses "an unknown transform" 2 "blur" "$PP" run "$T/images" --transform blur:3 --force -o "$T/out.sqlite"
 refuses "an unknown synthetic key" 2 "colour" "$PP" run --synthetic colour=3 --force -o "$T/out.sqlite"
 refuses "one dash for two" 2 "unknown option -batch-size; did you mean --batch-size" "$PP" run "$T/images" -batch-size 4 --force -o "$T/out.sqlite"
-refuses "PyTorch's name for it" 2 "did you mean --prefetch" "$PP" run "$T/images" --prefetch-factor 4 --force -o "$T/out.sqlite"
-refuses "PyTorch's other name" 2 "did you mean --workers" "$PP" run "$T/images" --num-workers 4 --force -o "$T/out.sqlite"
+refuses "a wrong value under PyTorch's name" 2 "--prefetch: 'x' is not a whole number" "$PP" run "$T/images" --prefetch-factor x --force -o "$T/out.sqlite"
+refuses "and under its other name" 2 "--workers: 'x' is not a whole number" "$PP" run "$T/images" --num-workers x --force -o "$T/out.sqlite"
 refuses "a transform without its size" 2 "rrc is written rrc:224" "$PP" run "$T/images" --transform rrc --force -o "$T/out.sqlite"
 head -c 4000 /dev/zero >"$T/fine.bin"
 while IFS='|' read -r words regex; do
