@@ -5,19 +5,13 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 
 # Limits only ever go down.
-most_lines=140834
-most_functions_per_1000=60.4
+most_lines=133110
+most_functions_per_1000=55.2
 most_lines_of_a_file=600
 # Larger files, with the lines that they have at most; kernel.ptx.h is generated.
 larger='
 probe/device/kernel.ptx.h 880
-report/audit/audit_read.c 627
-report/audit/judge.c 603
-report/model/fields.c 684
-report/render/sections.c 643
-report/rules/remedies.c 670
-report/verdict/verdict.c 640
-tui/cli/run/run.c 648
+report/model/fields.c 681
 '
 sources() { find include probe collectors report tui -name '*.c' -o -name '*.h' -o -name '*.def' | sort; }
 

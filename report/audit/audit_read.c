@@ -1,6 +1,7 @@
 #include "report/audit/audit_read.h"
 #include "report/audit/prints.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/sample_list.h"
 #include "probe/ranks/lease_words.h"
@@ -85,12 +86,6 @@ static int is_streamed(const struct pp_source *s)
     return is(s, "stream", "true");
 }
 
-static int is_leased(const struct pp_source *s)
-{
-    const char *lease = s->meta(s->ctx, "config", "lease");
-    return is_streamed(s) && lease && lease[0];
-}
-
 /* ---- the order that a PyTorch job's samplers gave ---- */
 
 enum { LOADERS = 64 }; /* that are told apart */
@@ -132,14 +127,9 @@ static void add_order(void *ctx, const struct pp_order_row *o)
     }
     if (last && o->first_batch < last->end)
         return; /* not as a recording has them */
-    if (p->n_order == g->room) {
-        size_t room = g->room ? 2 * g->room : 64;
-        struct order *grown = realloc(p->order, room * sizeof(*grown));
-        g->no_memory = !grown;
-        if (!grown)
-            return;
-        p->order = grown;
-        g->room = room;
+    if (!pp_grow(&p->order, &g->room, p->n_order + 1, sizeof(*p->order))) {
+        g->no_memory = 1;
+        return;
     }
     p->order[p->n_order++] = (struct order){.epoch = o->epoch,
                                             .first = o->first_batch,
@@ -174,17 +164,6 @@ static double told_number(const char *text, const char *key)
     return v > 0 ? v : NAN;
 }
 
-static void take_loader(const struct pass *p, struct pp_audit_part *part)
-{
-    char key[48];
-    snprintf(key, sizeof(key), "%lld.%u", (long long)p->loader.pid, p->loader.loader);
-    const char *text = p->source->meta(p->source->ctx, "loader", key);
-    part->samples = told_number(text, " samples=");
-    part->batch_size = told_number(text, " batch_size=");
-    part->drop_last = told_number(text, " drop_last=") == 1 ? 1 : -1;
-    part->with_replacement = text && (strstr(text, "WeightedRandomSampler") || strstr(text, "(replacement)"));
-}
-
 /* The timeline, and which spans are visits. A streaming reader does not know batches yet. */
 static pp_status begin_pass(struct pass *p, const struct pp_source *source, struct pp_err *err)
 {
@@ -198,13 +177,6 @@ static pp_status begin_pass(struct pass *p, const struct pp_source *source, stru
     if (st == PP_OK && is_streamed(source) && p->tl.sample_phases >> PP_PHASE_DECODE & 1)
         p->walk.phase = PP_PHASE_DECODE;
     return st;
-}
-
-static void end_pass(struct pass *p)
-{
-    pp_visit_walk_free(&p->walk);
-    pp_timeline_free(&p->tl);
-    free(p->order);
 }
 
 static int is_taken(const struct pp_audit_window *w, const struct pp_span *s)
@@ -232,16 +204,6 @@ static void on_loss(void *ctx, const char *what, uint64_t count, const char *why
 {
     struct pass *p = ctx;
     p->any_loss |= count && what && (strcmp(what, "spans") == 0 || strcmp(what, "sample lists") == 0);
-}
-
-static int has_losses(struct pass *p, uint64_t bad_chunks, struct pp_err *err)
-{
-    const struct pp_thread_row *rows;
-    size_t n = p->source->threads(p->source->ctx, &rows);
-    (void)p->source->each_loss(p->source->ctx, on_loss, p, err);
-    for (size_t i = 0; i < n; i++)
-        p->any_loss |= rows[i].dropped > 0;
-    return p->any_loss || p->unnumbered || bad_chunks || (p->tl.merged_samples && !p->n_order);
 }
 
 static double number(const struct pp_source *s, const char *key)
@@ -292,11 +254,20 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
     part->drop_last = is(s, "drop_last", "true") ? 1 : is(s, "drop_last", "false") ? 0 : -1;
     part->with_replacement = is(s, "sampler", "weighted");
     part->stratified = is(s, "sampler", "stratified");
-    part->leased = is_leased(s);
+    const char *lease = s->meta(s->ctx, "config", "lease");
+    part->leased = is_streamed(s) && lease && lease[0];
     part->shards = part->leased ? number(s, "stream_shards") : NAN;
     part->numbers_are_local = is_streamed(s) && !part->leased;
-    if (p->n_order)
-        take_loader(p, part);
+    if (p->n_order) {
+        char key[48];
+        snprintf(key, sizeof(key), "%lld.%u", (long long)p->loader.pid, p->loader.loader);
+        const char *text = p->source->meta(p->source->ctx, "loader", key);
+        part->samples = told_number(text, " samples=");
+        part->batch_size = told_number(text, " batch_size=");
+        part->drop_last = told_number(text, " drop_last=") == 1 ? 1 : -1;
+        part->with_replacement = text &&
+                                 (strstr(text, "WeightedRandomSampler") || strstr(text, "(replacement)"));
+    }
     part->unknown = unknown_of(p);
 }
 
@@ -357,14 +328,9 @@ static void add_lease(void *ctx, const struct pp_error_row *row)
     if (!row->reason || sscanf(row->reason, PP_LEASE_STOLEN_SCAN, &shard, &epoch, l.from) != 3 ||
         epoch > UINT16_MAX || p->n_taken_over == LEASES_MOST)
         return;
-    if (p->n_taken_over == g->room) {
-        size_t room = g->room ? 2 * g->room : 16;
-        struct pp_audit_lease *grown = realloc(p->taken_over, room * sizeof(*grown));
-        g->no_memory |= !grown;
-        if (!grown)
-            return;
-        p->taken_over = grown;
-        g->room = room;
+    if (!pp_grow(&p->taken_over, &g->room, p->n_taken_over + 1, sizeof(*p->taken_over))) {
+        g->no_memory = 1;
+        return;
     }
     l.shard = shard;
     l.epoch = (uint16_t)epoch;
@@ -398,7 +364,12 @@ static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *
         file->visit_phase = p.walk.phase;
         file->has_order = p.n_order > 0;
         file->loader = p.loader;
-        file->part.incomplete = has_losses(&p, bad, err);
+        const struct pp_thread_row *rows;
+        size_t n = p.source->threads(p.source->ctx, &rows);
+        (void)p.source->each_loss(p.source->ctx, on_loss, &p, err);
+        for (size_t i = 0; i < n; i++)
+            p.any_loss |= rows[i].dropped > 0;
+        file->part.incomplete = p.any_loss || p.unnumbered || bad || (p.tl.merged_samples && !p.n_order);
         if (!file->part.unknown)
             st = list_epochs(&p, file, err);
         if (st == PP_OK && p.is_pytorch && p.n_order && !p.loader.ended)
@@ -406,7 +377,9 @@ static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *
         if (st == PP_OK)
             st = read_leases(file, source, err);
     }
-    end_pass(&p);
+    pp_visit_walk_free(&p.walk);
+    pp_timeline_free(&p.tl);
+    free(p.order);
     free(p.window);
     return st;
 }
@@ -416,14 +389,8 @@ static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *
 static pp_status add(struct pp_audit_files *f, const char *path, const struct pp_source *source, int stays,
                      struct pp_err *err)
 {
-    if (f->n == f->room) {
-        size_t room = f->room ? 2 * f->room : 16;
-        struct pp_audit_file *grown = realloc(f->file, room * sizeof(*grown));
-        if (!grown)
-            return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu recordings", room);
-        f->file = grown;
-        f->room = room;
-    }
+    if (!pp_grow(&f->file, &f->room, f->n + 1, sizeof(*f->file)))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu recordings", f->n + 1);
     struct pp_audit_file *file = &f->file[f->n];
     *file = (struct pp_audit_file){.path = strdup(path), .source = stays ? source : NULL};
     if (!file->path)
@@ -574,18 +541,7 @@ static pp_status feed(void *ctx, size_t part, uint16_t epoch, pp_audit_use_fn *f
 
 /* ---- together ---- */
 
-static int by_rank(const void *a, const void *b)
-{
-    const struct pp_audit_part *x = &((const struct pp_audit_file *)a)->part,
-                               *y = &((const struct pp_audit_file *)b)->part;
-    return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank)
-                              : (x->started_ns > y->started_ns) - (x->started_ns < y->started_ns);
-}
-
-static int differ(double a, double b)
-{
-    return !isnan(a) && !isnan(b) && a != b;
-}
+PP_BY_BOTH(by_rank, struct pp_audit_file, part.rank, part.started_ns)
 
 static pp_status check_together(const struct pp_audit_files *f, struct pp_err *err)
 {
@@ -596,7 +552,7 @@ static pp_status check_together(const struct pp_audit_files *f, struct pp_err *e
                 err, PP_E_USAGE,
                 "%s is of %lld ranks and %s of %lld: samples are divided differently; audit them apart",
                 a->file, (long long)a->world_size, b->file, (long long)b->world_size);
-        if (differ(a->samples, b->samples))
+        if (!isnan(a->samples) && !isnan(b->samples) && a->samples != b->samples)
             return pp_fail(err, PP_E_USAGE,
                            "%s is of %.0f samples and %s of %.0f: two data sets; audit them apart", a->file,
                            a->samples, b->file, b->samples);
