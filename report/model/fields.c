@@ -1,17 +1,7 @@
-#include "report/model/fields.h"
+#include "report/model/field_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-/* Rows of a table of struct ROW: F: the key is the member's name; FK: it has another. */
-#define F(member, unit, help, ...) PP_FIELD_AT(ROW, #member, member, unit, help, __VA_ARGS__)
-#define FK(key, member, unit, help, ...) PP_FIELD_AT(ROW, key, member, unit, help, __VA_ARGS__)
-#define FB(key, member, help) PP_FLAG_AT(ROW, key, member, help) /* an int that is 0 or 1 */
-/* What no member holds. */
-#define MADE PP_FIELD_MADE
-#define TO_1 .range = "0..1"
-#define FROM_0 .range = "0.."
-#define ALWAYS .flags = PP_FIELD_ALWAYS
 
 static const char *const phase_names[] = {
 #define PP_PHASE(id, sym, name, lane, kind, colour, text) name,
@@ -20,12 +10,6 @@ static const char *const phase_names[] = {
     NULL,
 };
 static const char *const lane_names[] = {"main", "reader", "worker", "copy", "trainer", "device", NULL};
-
-static const char *name_of_phase(pp_phase phase)
-{
-    const struct pp_phase_info *info = pp_phase_info(phase);
-    return info ? info->name : NULL;
-}
 
 /* ---- the run as a whole ---- */
 
@@ -209,7 +193,7 @@ static const struct pp_field proof_fields[] = {
 #define ROW struct pp_report_phase
 static struct pp_value phase_name(const void *row, const void *root)
 {
-    return pp_value_text(name_of_phase(((const ROW *)row)->phase));
+    return pp_value_text(pp_name_of_phase(((const ROW *)row)->phase));
 }
 
 static struct pp_value phase_lane(const void *row, const void *root)
@@ -479,127 +463,7 @@ static const struct pp_field note_fields[] = {
 };
 #undef ROW
 
-/* ---- the pictures ---- */
-
-#define ROW struct pp_report_slice
-static const struct pp_field slice_fields[] = {
-    F(start_s, S, "since the run's first span"),
-    F(end_s, S, "since the run's first span"),
-    F(wait_share, SHARE, "of the slice the trainer waited for data", TO_1),
-    F(sync_share, SHARE, "... waited for the device and for other ranks", TO_1),
-    F(step_share, SHARE, "... computed", TO_1),
-    F(apart_share, SHARE, "... start-up, epoch boundary, checkpoint", TO_1),
-    F(h2d_share, SHARE, "of the slice the copy lane copied", TO_1),
-    F(ready_batches, RATE,
-      "mean number of finished batches the copy lane had not fetched; null when the recording lacks an end of some batch's stay",
-      FROM_0),
-    F(device_batches, RATE, "mean number of copied batches the trainer had not taken", FROM_0),
-    F(buffer_lasts_s, S,
-      "buffer debt: how long ready_batches last at the rate at which they became fewer since the slice before; null: they did not",
-      FROM_0),
-    F(samples_per_s, RATE, "throughput of the slice"),
-    F(errors, COUNT, "errors and retries"),
-    PP_FIELDS_END,
-};
-#undef ROW
-
-static const struct pp_field busy_fields[] = {
-    {"busy", PP_FIELD_NUMBER, PP_UNIT_SHARE, TO_1},
-    PP_FIELDS_END,
-};
-
-#define ROW struct pp_report_heat
-static const struct pp_field heat_fields[] = {
-    F(name, NONE, "one worker, or the first and last of neighbours that share a row"),
-    F(busy_share, SHARE, "of the whole run", TO_1),
-    {"busy", PP_FIELD_LIST, .at = offsetof(ROW, busy), .count_at = offsetof(struct pp_report, n_slices),
-     .stride = sizeof(double), .fields = busy_fields,
-     .flags = PP_FIELD_INDIRECT | PP_FIELD_COUNT_OF_ROOT | PP_FIELD_ONE_LINE, .help = "per slice"},
-    PP_FIELDS_END,
-};
-#undef ROW
-
-static const struct pp_field quantile_fields[] = {
-    {"x", PP_FIELD_NUMBER, PP_UNIT_NS, .at = offsetof(struct pp_report_point, x)},
-    PP_FIELDS_END,
-};
-
-#define ROW struct pp_report_leg
-static struct pp_value leg_phase(const void *row, const void *root)
-{
-    return pp_value_text(name_of_phase(((const ROW *)row)->phase));
-}
-
-static const struct pp_field leg_fields[] = {
-    F(what, NONE,
-      "the phase, or where the batch was: 'between spans', 'in the ready queue', 'on the device'"),
-    MADE("phase", TEXT, leg_phase, "null between spans and in a queue"),
-    F(thread, NONE, "empty in a queue"),
-    FB("for_other_batch", other, "done for a batch that held this one"),
-    F(spans, COUNT, "in this stretch"),
-    F(total_ns, NS, "of the stretch"),
-    F(in_wait_ns, NS, "the part during which the trainer waited"),
-    PP_FIELDS_END,
-};
-#undef ROW
-
-#define ROW struct pp_report_batch
-static const struct pp_field batch_fields[] = {
-    F(which, NONE, "typical: the wait nearest to the median; worst: the longest"),
-    F(batch, NONE, "its number"),
-    F(epoch, NONE, "of the batch"),
-    F(wait_ns, NS, "the trainer waited for it"),
-    F(sync_ns, NS, "the trainer waited for the device and for other ranks"),
-    F(step_ns, NS, "its step"),
-    F(ready_ns, NS,
-      "when its copy ended, since the trainer began to wait: negative is before; null: not known"),
-    {"legs", PP_FIELD_ROWS, PP_ROWS_AT(ROW, legs, n_legs), .fields = leg_fields,
-     .help =
-         "the critical path in order: the worker that finished the batch, the queue, the copy, the device"},
-    PP_FIELDS_END,
-};
-#undef ROW
-
-#define ROW struct pp_report_curve_point
-static const struct pp_field point_fields[] = {
-    F(value, RATE, "of the knob"),
-    F(samples_per_s, RATE, "predicted"),
-    F(low, RATE, "of its interval"),
-    F(high, RATE, "of its interval"),
-    PP_FIELDS_END,
-};
-#undef ROW
-
-#define ROW struct pp_report_curve
-static const struct pp_field curve_fields[] = {
-    F(knob, NONE, "the knob that is varied"),
-    F(now, RATE, "value of the recorded run"),
-    {"points", PP_FIELD_ROWS, PP_ROWS_AT(ROW, points, n_points), .fields = point_fields,
-     .help = "one per value"},
-    PP_FIELDS_END,
-};
-#undef ROW
-
 #define ROW struct pp_report
-static const struct pp_field series_fields[] = {
-    F(window_start_s, S, "the steady-state window, since the run's first span"),
-    F(window_end_s, S, "its end"),
-    {"slices", PP_FIELD_COLUMNS, PP_ROWS_AT(ROW, slices, n_slices), .fields = slice_fields,
-     .help = "the whole run in slices of equal length (120), one array per field"},
-    {"coarse", PP_FIELD_ROWS, PP_ROWS_AT(ROW, coarse, n_coarse), .fields = slice_fields,
-     .help = "the same in 10 parts"},
-    {"worker_time", PP_FIELD_ROWS, PP_ROWS_AT(ROW, heat, n_heat), .fields = heat_fields,
-     .help = "how busy each worker was over the run"},
-    {"wait_quantiles_ns", PP_FIELD_LIST, .at = offsetof(ROW, wait_cdf), .count_at = offsetof(ROW, n_wait_cdf),
-     .stride = sizeof(struct pp_report_point), .flags = PP_FIELD_INDIRECT | PP_FIELD_ONE_LINE,
-     .fields = quantile_fields, .help = "data_wait of the window: its quantiles 0, 0.01, ... 1"},
-    {"waterfalls", PP_FIELD_ROWS, PP_ROWS_AT(ROW, waterfalls, n_waterfalls), .fields = batch_fields,
-     .help = "two batches followed"},
-    {"curves", PP_FIELD_ROWS, PP_ROWS_AT(ROW, curves, n_curves), .fields = curve_fields,
-     .help = "what replay predicts"},
-    PP_FIELDS_END,
-};
-
 static struct pp_value schema_name(const void *row, const void *root)
 {
     return pp_value_text("pipeprobe.report/1");
@@ -675,7 +539,8 @@ const struct pp_field pp_report_fields[] = {
     {"config_notes", PP_FIELD_MAP, .at = offsetof(ROW, config), .count_at = offsetof(ROW, n_config),
      .stride = sizeof(struct pp_report_pair), .flags = PP_FIELD_INDIRECT | PP_FIELD_SKIP_NULL,
      .fields = note_fields, .help = "why an option has its value, where it was chosen"},
-    {"series", PP_FIELD_OBJECT, .fields = series_fields, .help = "what the pictures of the HTML report show"},
+    {"series", PP_FIELD_OBJECT, .fields = pp_report_series_fields,
+     .help = "what the pictures of the HTML report show"},
     PP_FIELDS_END,
 };
 #undef ROW
