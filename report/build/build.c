@@ -1,5 +1,7 @@
 #include "report/build/build.h"
 
+#include "report/build/changes.h"
+
 #include "probe/base/err.h"
 #include "probe/base/arena.h"
 #include "probe/base/text.h"
@@ -368,9 +370,10 @@ static void judge(struct build *b)
     pp_facts_build(&from, &facts, &d);
     find_headroom(b, &d);
     pp_verdict_judge(&facts, b->arena, &b->r->verdict);
-    pp_diagnosis_show(&d, b->arena, &b->r->verdict);
+    pp_diagnosis_rule_out(&d, b->arena, &b->r->verdict);
+    pp_changes_list(&d, b->arena, b->r);
     pp_pytorch_expect(d.replayed ? &b->got.costs : NULL, b->arena, b->r);
-    pp_dali_leave_out(b->r, b->arena);
+    pp_changes_advise(b->r, b->arena);
     pp_action_choose(b->r, b->arena);
     pp_sentence_compose(b->arena, b->r);
     if (d.replayed && b->r->has_step && !b->source->glance)
@@ -397,6 +400,7 @@ static void compute(struct build *b)
                                                .arena = b->arena,
                                                .given_length = pp_run_ended_by_itself(b->source)},
                     b->r);
+    pp_changes_agree(b->r, b->arena);
     pp_dali_speak(b->r, b->arena);
 }
 

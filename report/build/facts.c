@@ -2,9 +2,7 @@
 
 #include "report/gpu/gpu.h"
 #include "report/measure/attribute.h"
-#include "report/replay/nvjpeg.h"
 #include "report/source/rows.h"
-#include "report/verdict/action.h"
 #include "report/verdict/causes.h"
 
 #include <math.h>
@@ -321,49 +319,17 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
         expose_gpu(f);
 }
 
-/* ---- fixes and causes that the replay rules out ---- */
+/* ---- causes that the replay rules out ---- */
 
-static void show_ruled_out(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report_verdict *v)
+void pp_diagnosis_rule_out(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report_verdict *v)
 {
-    for (int i = 0; i < PP_WEIGHED_CAUSES; i++) {
+    v->replay_error = d->replayed ? d->signals.replay_error : NAN;
+    for (int i = 0; d->replayed && v->l1 && i < PP_WEIGHED_CAUSES; i++) {
         double weight = d->signals.metric[pp_weighed_causes[i].weight],
                gain = weight * d->signals.sensitivity;
         if (weight < 0.1 && v->n_ruled_out < sizeof(v->ruled_out) / sizeof(*v->ruled_out))
             v->ruled_out[v->n_ruled_out++] = pp_arena_printf(
                 arena, "%s: 25 %% less of it gains %.1f %% in the replay", pp_weighed_causes[i].name,
                 100 * gain);
-    }
-}
-
-void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report_verdict *v)
-{
-    v->replay_error = d->replayed ? d->signals.replay_error : NAN;
-    if (!d->replayed) {
-        v->why_no_fixes = d->why_not.text[0] ? pp_arena_copy(arena, d->why_not.text) : NULL;
-        return;
-    }
-    if (v->l1)
-        show_ruled_out(d, arena, v);
-    struct pp_report_fix *fixes = NULL;
-    for (int i = 0; i < d->signals.fixes; i++) {
-        const struct pp_fix *f = &d->signals.fix[i];
-        char assumes[PP_NVJPEG_TEXT];
-        const char *assumed = pp_nvjpeg_assumes(&f->knobs, assumes);
-        assumed = assumed ? assumed : pp_whatif_assumes(&f->p, assumes, sizeof(assumes));
-        struct pp_report_fix *to = pp_arena_push(arena, (void **)&fixes, &v->n_fixes, sizeof(*to));
-        if (!to)
-            return;
-        *to = (struct pp_report_fix){.knob = f->knob,
-                                     .to = pp_arena_copy(arena, f->to),
-                                     .text = f->text,
-                                     .set = pp_arena_copy(arena, f->set),
-                                     .change = pp_action_change(f->set, f->text, arena),
-                                     .effort = f->cost,
-                                     .gain = f->p.gain,
-                                     .low = f->p.gain_low,
-                                     .high = f->p.gain_high,
-                                     .samples_per_s = f->p.samples_per_s,
-                                     .assumes = pp_arena_copy(arena, assumed)};
-        v->fixes = fixes;
     }
 }

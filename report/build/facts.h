@@ -1,6 +1,6 @@
 /* report/build/facts.h: the facts of a run, from which the verdict is judged (report/verdict/verdict.h),
- * computed in one place and in one order; and the rest of what a replay gives: ranked fixes, and causes that
- * it rules out. */
+ * computed in one place and in one order; and the rest of what a replay gives: ranked changes (changes.h),
+ * and causes that it rules out. */
 #ifndef PP_REPORT_BUILD_FACTS_H
 #define PP_REPORT_BUILD_FACTS_H
 
@@ -34,7 +34,7 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *facts, st
 /* A run of given length, so that its start is a part of what it takes; a run that was stopped after a while
  * has any length. */
 int pp_run_ended_by_itself(const struct pp_source *source);
-/* Fixes, what was ruled out, and the replay's own error into the verdict. */
-void pp_diagnosis_show(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report_verdict *v);
+/* What was ruled out, and the replay's own error, into the verdict. */
+void pp_diagnosis_rule_out(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report_verdict *v);
 
 #endif

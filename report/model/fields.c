@@ -125,7 +125,8 @@ static const struct pp_field verdict_fields[] = {
      .fields = evidence_fields, .help = "what the verdict rests on"},
     {"fixes", PP_FIELD_ROWS, PP_ROWS_AT(struct pp_report, verdict.fixes, verdict.n_fixes),
      .fields = fix_fields,
-     .help = "changes of one knob, the largest gain first, as a replay of the recording predicts them"},
+     .help =
+         "changes as a replay of the recording predicts them: those to do, to measure, and not; within each the largest gain first"},
     FK("why_no_fixes", verdict.why_no_fixes, NONE, "why the run cannot be replayed"),
     {"ruled_out", PP_FIELD_LIST, PP_ROWS_IN(struct pp_report, verdict.ruled_out, verdict.n_ruled_out),
      .fields = ruled_out_fields, .help = "causes that were weighed and are none, with the reason"},

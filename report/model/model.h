@@ -88,8 +88,14 @@ struct pp_report_evidence {
     double amount; /* the number behind value */
 };
 
-/* A change of one knob, and what a replay of the recording says it gains. */
+/* What a report says of a change: do it; measure whether it gains, because the replay is not sure or rests on
+ * what was not recorded; or not, because it gains nothing here or another value of the same is advised. */
+enum pp_advice { PP_ADVICE_DO, PP_ADVICE_MEASURE, PP_ADVICE_NO };
+
+/* A change of one knob, and what a replay of the recording says it gains (report/build/changes.h). */
+struct pp_remedy; /* report/rules/remedies.h */
 struct pp_report_fix {
+    const struct pp_remedy *remedy;
     const char *knob, *to, *text;
     double gain, low, high; /* over the measured rate: 0.4 is +40 %; 80 % interval */
     double samples_per_s;
@@ -98,18 +104,19 @@ struct pp_report_fix {
     int effort;      /* 0: a setting; 1: needs work on code, data or machines; 2: no change that can be made,
                         but an amount ("half the work"): last in every list */
     const char *set; /* the change as data: "num_workers=8" (report/replay/knobs.h) */
+    enum pp_advice advice;
 };
 
 /* What can be pasted to do as next_step says, and what the replay predicts of it (report/verdict/action.h).
  */
-struct pp_remedy; /* report/rules/remedies.h */
 struct pp_report_action {
     const char *python;  /* "DataLoader(..., num_workers=8)", or another line; NULL: none */
     const char *words;   /* where there is no line: what to change in PyTorch; NULL: nothing */
     const char *dali;    /* of a DALI pipeline, in place of both: what to change in it; NULL: nothing */
     const char *command; /* "pipeprobe run ... --workers 8"; NULL: the loader was not ours, or none */
-    const struct pp_report_fix *fix; /* what is predicted for it; NULL: nothing */
-    const char *depends;             /* how to have it predicted, where it depends on an amount; NULL else */
+    const struct pp_report_fix *fix; /* the first change of the list, whose advice is to do it; NULL: none */
+    const char *amount;              /* what to try in the what-if where it depends on how much; NULL else */
+    const char *depends;             /* in words, what is known of a gain that has no number; NULL: nothing */
     const struct pp_report_fix *candidate; /* where the interval of every gain reaches 0: the best of them,
                                               which is not advised; NULL else */
 };
@@ -144,7 +151,8 @@ struct pp_report_verdict {
     struct pp_report_evidence evidence[20];
     size_t evidences;
     const struct pp_report_fix
-        *fixes; /* the largest gain first; none when the run cannot be replayed, and why_no_fixes says why */
+        *fixes; /* the changes: those to do, to measure, and not, within each the largest gain
+             first; none when the run cannot be replayed, and why_no_fixes says why */
     size_t n_fixes;
     const char *why_no_fixes;
     const char *ruled_out[8]; /* "storage: 25 % less of it gains 0.2 % in the replay" */

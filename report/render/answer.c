@@ -245,25 +245,3 @@ const char *pp_answer_lead(const struct pp_report *r, enum pp_answer_part part)
     default: return "";
     }
 }
-
-int pp_answer_fix_before(const void *a, const void *b)
-{
-    const struct pp_report_fix *x = a, *y = b;
-    return x->effort != y->effort ? x->effort < y->effort : x->gain > y->gain;
-}
-
-size_t pp_answer_fixes(const struct pp_report *r, double least, const struct pp_report_fix **order)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    size_t n = 0;
-    for (size_t i = 0; i < v->n_fixes; i++) {
-        const struct pp_report_fix *f = &v->fixes[i];
-        if (!(f->gain >= least))
-            continue;
-        size_t at = n++;
-        for (; at > 0 && pp_answer_fix_before(f, order[at - 1]); at--)
-            order[at] = order[at - 1];
-        order[at] = f;
-    }
-    return n;
-}

@@ -44,10 +44,6 @@ const char *pp_answer_gain(const struct pp_report_fix *f, char buf[PP_ANSWER_TEX
 size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE]);
 /* "workers -> 8: predicted 380, measured 400 samples/s, off by -5.0 %" */
 const char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT]);
-/* 1: change a is listed before b: settings first, then what needs work, then amounts, each by gain. */
-int pp_answer_fix_before(const void *a, const void *b);
-/* Changes in that order, those that gain least or more. order has room for all fixes; returns how many. */
-size_t pp_answer_fixes(const struct pp_report *r, double least, const struct pp_report_fix **order);
 const char *pp_answer_change(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT]);
 
 /* All of it on a page of text. FULL: no sentence is cut, and what the sections below show is left to them.

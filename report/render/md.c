@@ -126,13 +126,11 @@ static void put_folded(FILE *out, const char *summary, const struct pp_report *r
     unfold(out);
 }
 
-#define WORTH_A_ROW 0.03 /* of throughput */
-
 static void put_tables(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    size_t n = 0; /* fixes are ranked: the first that gains nothing ends the table */
-    while (n < v->n_fixes && n < MOST_FIXES && v->fixes[n].gain >= WORTH_A_ROW)
+    size_t n = 0; /* those that are not advised are the last */
+    while (n < v->n_fixes && n < MOST_FIXES && v->fixes[n].advice != PP_ADVICE_NO)
         n++;
     if (n) {
         fold(out, "Predicted changes");

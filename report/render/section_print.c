@@ -34,28 +34,13 @@ struct pp_section_rows pp_section_rows_below(const struct pp_section *s, const s
     return rows_in(s, r, pp_fields_key(above.fields, key), above.first + k * above.stride, buf);
 }
 
-/* Whether row a comes before row b; rows alike keep the model's order. */
-static int comes_before(const struct pp_section_rows *rows, size_t a, size_t b)
-{
-    const char *x = rows->first + a * rows->stride, *y = rows->first + b * rows->stride;
-    return rows->section->before(x, y) || (a < b && !rows->section->before(y, x));
-}
-
 size_t pp_section_next(const struct pp_section_rows *rows, enum pp_printer in, size_t at)
 {
     const struct pp_section *s = rows->section;
-    int in_order = !s->before || in != PP_IN_TEXT;
-    size_t next = PP_NO_ROW;
-    for (size_t i = in_order && at != PP_NO_ROW ? at + 1 : 0; i < rows->n; i++) {
-        if (s->shows && !s->shows(rows->report, rows->first + i * rows->stride, in))
-            continue;
-        if (in_order)
+    for (size_t i = at == PP_NO_ROW ? 0 : at + 1; i < rows->n; i++)
+        if (!s->shows || s->shows(rows->report, rows->first + i * rows->stride, in))
             return i;
-        if ((at == PP_NO_ROW || comes_before(rows, at, i)) &&
-            (next == PP_NO_ROW || comes_before(rows, i, next)))
-            next = i;
-    }
-    return next;
+    return PP_NO_ROW;
 }
 
 int pp_section_part(const struct pp_section_column *c, const struct pp_field *fields, size_t *at,

@@ -8,7 +8,6 @@
 #include <string.h>
 
 enum { CELL = 40 };
-#define WORTH_LISTING 0.03 /* a predicted gain; the other formats have the rest */
 
 /* ---- words that no field has ---- */
 
@@ -153,7 +152,7 @@ static int shows_evidence_rest(const struct pp_report *r, const void *row, enum 
 
 static int shows_fix(const struct pp_report *r, const void *row, enum pp_printer in)
 {
-    return in != PP_IN_TEXT || (r->verdict.l1 && ((const struct pp_report_fix *)row)->gain >= WORTH_LISTING);
+    return in != PP_IN_TEXT || (r->verdict.l1 && ((const struct pp_report_fix *)row)->advice != PP_ADVICE_NO);
 }
 
 static int is_found(const struct pp_report *r, const void *row, enum pp_printer in)
@@ -223,7 +222,6 @@ const struct pp_section pp_section_fixes = {
     COLUMNS(fixes),
     .open_up_to = FOLDED,
     .shows = shows_fix,
-    .before = pp_answer_fix_before,
     .title = {TEXT("Predicted gains (replay, 80 % interval)"),
               HTML("Changes, predicted by replaying the recording (80 % interval)")},
 };

@@ -48,9 +48,8 @@ struct pp_section {
     size_t open_up_to; /* HTML: unfolded with at most so many rows */
     /* Which rows that printer shows; NULL: all. */
     int (*shows)(const struct pp_report *r, const void *row, enum pp_printer in);
-    int (*before)(const void *a, const void *b); /* text: row a comes before row b; NULL: as in the model */
-    const struct pp_section *below;              /* text: below each row those of its field below_key, */
-    const char *below_key;                       /* but for the first, which the row itself has */
+    const struct pp_section *below; /* text: below each row those of its field below_key, */
+    const char *below_key;          /* but for the first, which the row itself has */
     const struct pp_section_column *columns;
     size_t n_columns;
 };

@@ -163,8 +163,10 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          "half the bytes to copy: float16 (uint8, normalised on the device: a quarter), or a faster link",
          "Copy less: uint8, normalised on the device, or float16.", COPY_LESS, .line = COPY_BYTES_LINE,
          .options = "--dtype f16", .set = "copy=0.5", .by = "buffers"},
-    [PP_REMEDY_CACHED] = {"storage", "no blocking reads: cached, staged or packed data", NULL, CACHED,
-                          .set = "storage-latency=cached"},
+    [PP_REMEDY_CACHED] =
+        {"storage", "no blocking reads: cached, staged or packed data",
+         "Keep the data where reads do not block: a copy on local storage, a cache in memory, or packed shards.",
+         CACHED, .set = "storage-latency=cached"},
     [PP_REMEDY_LESS_WORK] =
         {"work",
          "half the decode and transform work: smaller images offline, cached decoded data, cheaper augmentation",

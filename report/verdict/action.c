@@ -9,18 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A fix that is predicted to gain less is not promised. */
-#define WORTH_SAYING 0.03
 /* So much of another fix's gain is as good as that. */
 #define NEARLY 0.9
-
-static const struct pp_remedy *row_of(const char *knob)
-{
-    for (int i = 0; i < PP_REMEDIES; i++)
-        if (pp_remedies[i].knob && strcmp(pp_remedies[i].knob, knob) == 0)
-            return &pp_remedies[i];
-    return NULL;
-}
 
 const char *pp_action_change(const char *set, const char *offer, struct pp_arena *arena)
 {
@@ -28,56 +18,11 @@ const char *pp_action_change(const char *set, const char *offer, struct pp_arena
                                     : pp_arena_printf(arena, "%.*s", (int)strcspn(offer, ":"), offer);
 }
 
-/* ---- which prediction ---- */
-
-static int lists(const char *names, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *p = names; p && *p; p += strcspn(p, " "), p += strspn(p, " "))
-        if (strncmp(p, name, n) == 0 && (p[n] == ' ' || !p[n]))
-            return 1;
-    return 0;
-}
-
-static int is_said(const struct pp_remedy *r, const char *knob)
-{
-    return (r->knob && strcmp(r->knob, knob) == 0) || lists(r->by, knob);
-}
-
 /* A gain whose interval holds none is no gain to advise. Without an interval (NAN) there is nothing to doubt
  * it by. */
-static int is_sure(const struct pp_report_fix *f)
+int pp_action_is_sure(const struct pp_report_fix *f)
 {
     return !(f->low <= 0);
-}
-
-/* The best fix that does what the next step says, a setting before what needs work when it gains half as
- * much; where none gains, the best of all. They are ranked. Of an amount no number is promised, nor that of
- * another change in its place. Of those that may gain nothing, the best becomes the candidate. */
-static const struct pp_report_fix *choose_fix(struct pp_report_verdict *v, const char **depends)
-{
-    const struct pp_report_fix *best = NULL, *done = NULL, *candidate = NULL;
-    *depends = NULL;
-    for (size_t i = 0; i < v->n_fixes; i++) {
-        const struct pp_report_fix *f = &v->fixes[i];
-        int amount = f->effort == PP_AN_AMOUNT, said = is_said(v->remedy, f->knob);
-        const struct pp_remedy *row = row_of(f->knob);
-        if (!(f->gain >= WORTH_SAYING) || (row && row->only_listed))
-            continue;
-        if (!amount && !is_sure(f)) {
-            candidate = candidate ? candidate : f;
-            continue;
-        }
-        if (said && !amount && (!done || (done->effort && !f->effort && f->gain >= done->gain / 2)))
-            done = f;
-        if (said && amount && row)
-            *depends = row->amount;
-        best = best || amount ? best : f;
-    }
-    *depends = done ? NULL : *depends;
-    best = done ? done : *depends || v->remedy->looks_first ? NULL : best;
-    v->action.candidate = best || *depends ? NULL : candidate;
-    return best;
 }
 
 /* ---- what to paste ---- */
@@ -147,7 +92,7 @@ static const char *one_read_each(const struct pp_report *r, const struct pp_repo
     const char *workers = count_of(config(r, "workers"));
     for (size_t i = 0; i < r->verdict.n_fixes; i++) {
         const struct pp_report_fix *f = &r->verdict.fixes[i];
-        if (strcmp(f->knob, "workers") == 0 && is_sure(f) && f->gain >= NEARLY * fix->gain)
+        if (strcmp(f->knob, "workers") == 0 && pp_action_is_sure(f) && f->gain >= NEARLY * fix->gain)
             return f->to;
     }
     return workers && count_of(fix->to) ? pp_arena_printf(arena, "%d", atoi(workers) * atoi(fix->to)) : NULL;
@@ -198,7 +143,7 @@ static const char *unless_it_is_a_lock(const struct pp_report_verdict *v, struct
     char rate[32], gain[32];
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
-        if (strcmp(f->knob, "workers") == 0 && is_sure(f) && f->gain >= WORTH_SAYING)
+        if (strcmp(f->knob, "workers") == 0 && pp_action_is_sure(f) && f->gain >= PP_WORTH_SAYING)
             return pp_arena_printf(arena, "%s: %s samples/s, +%s, unless it is a lock", f->change,
                                    pp_text_rate(rate, sizeof(rate), f->samples_per_s),
                                    pp_text_percent(gain, sizeof(gain), f->gain));
@@ -206,16 +151,15 @@ static const char *unless_it_is_a_lock(const struct pp_report_verdict *v, struct
     return NULL;
 }
 
-/* Where no replay tells how much faster epochs would begin, the most that can be gained is what they take
- * now. NULL: not known. */
+/* Where no replay tells how much faster epochs would begin: a part of what they take now, since the program
+ * itself works between epochs too. NULL: not known. */
 static const char *without_boundaries(const struct pp_report *r, struct pp_arena *arena)
 {
-    char gain[32], share[32];
+    char share[32];
     double part = r->boundary_s / r->window_s;
     if (!(part > 0 && part < 1))
         return NULL;
-    return pp_arena_printf(arena, "at most +%s: epoch boundaries take %s of the time",
-                           pp_text_percent(gain, sizeof(gain), part / (1 - part)),
+    return pp_arena_printf(arena, "a part of the %s of the time that epoch boundaries take",
                            pp_text_percent(share, sizeof(share), part));
 }
 
@@ -226,12 +170,10 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
         say_what_lacks(r, arena);
     if (!v->remedy)
         return;
-    const char *depends = NULL;
-    v->action.fix = v->l1 ? choose_fix(v, &depends) : NULL;
-    if (depends)
+    if (v->action.amount)
         v->action.depends = pp_arena_printf(arena,
                                             "depends on how much cheaper: pipeprobe whatif FILE --set %s",
-                                            depends);
+                                            v->action.amount);
     else if ((v->remedy == &pp_remedies[PP_REMEDY_KEEP_WORKERS_PREFETCH] ||
               v->remedy == &pp_remedies[PP_REMEDY_PREFETCH_ACROSS]) &&
              !v->action.fix)
@@ -239,7 +181,7 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
     else if (v->remedy->looks_first && !v->action.fix)
         v->action.depends = unless_it_is_a_lock(v, arena);
     const struct pp_report_fix *fix = v->action.fix;
-    const struct pp_remedy *row = fix ? row_of(fix->knob) : NULL;
+    const struct pp_remedy *row = fix ? fix->remedy : NULL;
     const char *args = fix ? fix->set : NULL,
                *each = row && row->of_each_worker ? one_read_each(r, fix, arena) : NULL,
                *own = v->remedy->set && !strchr(v->remedy->set, '{') ? v->remedy->set : NULL, *option;
@@ -253,7 +195,7 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
     else
         v->action.python = row && row->line ? row->line : v->remedy->line;
     if (!v->action.python)
-        v->action.words = pp_action_plain(v->remedy->pytorch, arena);
+        v->action.words = pp_action_plain(row && row->pytorch ? row->pytorch : v->remedy->pytorch, arena);
     option = fix ? pp_knob_option(fix->set, ' ', buf) : NULL;
     if (!option && row)
         option = row->options;

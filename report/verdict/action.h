@@ -10,9 +10,14 @@
 /* A change in words: what is set, where that is an argument of a DataLoader ("num_workers=8"), or what its
  * offer says before the ':'. */
 const char *pp_action_change(const char *set, const char *offer, struct pp_arena *arena);
+/* A change that is predicted to gain less is not promised. */
+#define PP_WORTH_SAYING 0.03
+/* Its interval holds no loss: a gain to advise. */
+int pp_action_is_sure(const struct pp_report_fix *f);
 /* Prose for a terminal: Markdown's marks of code are dropped. NULL of NULL. */
 const char *pp_action_plain(const char *text, struct pp_arena *arena);
-/* Fills r->verdict.action, when the verdict and its fixes are known. Of a recorded program that lacks the
+/* Fills the words of r->verdict.action, when the verdict and what is advised (report/build/changes.h) are
+ * known. Of a recorded program that lacks the
  * ranges a verdict needs, the next step becomes to map them. Texts are allocated from arena. */
 void pp_action_choose(struct pp_report *r, struct pp_arena *arena);
 

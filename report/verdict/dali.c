@@ -36,24 +36,13 @@ int pp_dali_is(const struct pp_report *r)
     return !r->own_loader && maps && names_dali(maps) && (!source || strcmp(source, "pytorch") != 0);
 }
 
-void pp_dali_leave_out(struct pp_report *r, struct pp_arena *arena)
+int pp_dali_lacks(const char *knob)
 {
     static const char *const others[] = {"workers", "fewer-workers", "prefetch", "order"};
-    struct pp_report_verdict *v = &r->verdict;
-    struct pp_report_fix *kept = pp_dali_is(r) ? pp_arena_alloc(arena, (v->n_fixes + 1) * sizeof(*kept))
-                                               : NULL;
-    size_t n = 0;
-    if (!kept)
-        return;
-    for (size_t i = 0; i < v->n_fixes; i++) {
-        int is_other = 0;
-        for (size_t k = 0; k < sizeof(others) / sizeof(*others); k++)
-            is_other |= strcmp(v->fixes[i].knob, others[k]) == 0;
-        if (!is_other)
-            kept[n++] = v->fixes[i];
-    }
-    v->fixes = kept;
-    v->n_fixes = n;
+    int is_other = 0;
+    for (size_t k = 0; k < sizeof(others) / sizeof(*others); k++)
+        is_other |= strcmp(knob, others[k]) == 0;
+    return is_other;
 }
 
 /* ---- what they are told ---- */

@@ -11,8 +11,8 @@
 #include "report/model/model.h"
 
 int pp_dali_is(const struct pp_report *r);
-/* Before the advice is chosen: takes out the fixes that mean another loader's settings. */
-void pp_dali_leave_out(struct pp_report *r, struct pp_arena *arena);
+/* The change of that knob means another loader's setting: it is no change of a DALI pipeline. */
+int pp_dali_lacks(const char *knob);
 /* When all of the report is there: next steps, of findings too, and r->verdict.action. */
 void pp_dali_speak(struct pp_report *r, struct pp_arena *arena);
 /* A sentence of remedies.h for a DALI pipeline. */

@@ -1,12 +1,17 @@
 #include "tests/support/findings.h"
 
+#include "tests/support/one_voice.h"
+
 struct pp_report *report_of_source(const struct pp_source *source)
 {
     struct pp_report *r = NULL;
     struct pp_err err = {0};
+    char why[4096];
     if (pp_report_from(source, &r, &err) != PP_OK)
         fail_msg("%s", err.text);
     assert_non_null(r);
+    if (one_voice_broken(r, why, sizeof(why)))
+        fail_msg("%s: %s", r->verdict.headline ? r->verdict.headline : r->verdict.l0, why);
     return r;
 }
 

@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-/* The run stays the caller's, and may be changed and reported on again; report_done frees both. */
+/* It speaks with one voice (one_voice.h), else the test fails. The run stays the caller's, and may be changed
+ * and reported on again; report_done frees both. */
 struct pp_report *report_of(struct fake_run *f);
 void report_done(struct pp_report *r, struct fake_run *f);
 /* The same for a source that a test has changed. */

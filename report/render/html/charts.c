@@ -26,28 +26,26 @@ static void bar_end(FILE *out, double value, const char *key)
 }
 
 /* Fixes that gain less than this are in the table only. */
-#define WORTH_A_BAR 0.03
 
-/* Settings first, then what needs work; each by gain. */
+/* In the order of the list: what to do, then what to measure. */
 static void put_fix_bars(FILE *out, const struct pp_report *r, double most)
 {
     char text[PP_ANSWER_TEXT], key[64];
-    const struct pp_report_fix **order = calloc(r->verdict.n_fixes + 1, sizeof(*order));
-    size_t n = order ? pp_answer_fixes(r, WORTH_A_BAR, order) : 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct pp_report_fix *f = order[i];
-        if (f->effort && (i == 0 || order[i - 1]->effort != f->effort))
-            fprintf(out, "<p class=\"sub\">%s%s</p>\n", i ? "" : "No setting gains 3 %. ",
-                    f->effort == 1 ? "What needs work on code, data or machines"
-                                   : "How much the work weighs");
-        snprintf(key, sizeof(key), "verdict.fixes.%zu.samples_per_s", (size_t)(f - r->verdict.fixes));
+    for (size_t i = 0; i < r->verdict.n_fixes; i++) {
+        const struct pp_report_fix *f = &r->verdict.fixes[i];
+        if (f->advice == PP_ADVICE_NO)
+            continue;
+        if (f->advice == PP_ADVICE_MEASURE && (i == 0 || f[-1].advice != PP_ADVICE_MEASURE))
+            fprintf(out, "<p class=\"sub\">%s</p>\n",
+                    i ? "Worth measuring: the prediction is unsure, or of an amount of work"
+                      : "No change gains for sure. Worth measuring");
+        snprintf(key, sizeof(key), "verdict.fixes.%zu.samples_per_s", i);
         bar_begin(out, pp_answer_change(f, text), "band", f->samples_per_s, most);
         double low = pp_html_percent(r->samples_per_s * (1 + f->low), most),
                high = pp_html_percent(r->samples_per_s * (1 + f->high), most);
         pp_svg_rect(out, "mark", low, 4.5, fmax(high - low, 0.3), 1);
         bar_end(out, f->samples_per_s, key);
     }
-    free(order);
 }
 
 void pp_html_headroom(FILE *out, const struct pp_report *r)
@@ -57,7 +55,7 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     if (isnan(then) || isnan(r->samples_per_s))
         return;
     for (size_t i = 0; i < v->n_fixes; i++)
-        if (v->fixes[i].gain >= WORTH_A_BAR)
+        if (v->fixes[i].advice != PP_ADVICE_NO)
             most = fmax(most, r->samples_per_s * (1 + v->fixes[i].high));
     const char *gone = r->workers_stay  ? "without any wait for data, with workers that stay for all epochs"
                        : r->first_waits ? "without any wait for data, for first batches too"

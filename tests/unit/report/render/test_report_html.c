@@ -146,6 +146,7 @@ static void test_predictions_are_drawn(void **state)
                                                  {.knob = "order",
                                                   .to = "out-of-order",
                                                   .text = "as finished",
+                                                  .advice = PP_ADVICE_NO,
                                                   .gain = -0.01,
                                                   .low = -0.04,
                                                   .high = 0.02,

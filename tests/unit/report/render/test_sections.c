@@ -188,19 +188,25 @@ static void a_long_cell_wraps_behind_the_others(void **state)
     free(text);
 }
 
-static void changes_are_listed_settings_first(void **state)
+static void changes_are_listed_as_they_are_advised(void **state)
 {
     struct pp_report_fix fixes[] = {
+        {.change = "workers=8", .gain = 0.5, .low = 0.4, .high = 0.6, .samples_per_s = 15, .text = "more"},
+        {.change = "workers=4", .gain = 0.2, .low = 0.1, .high = 0.3, .samples_per_s = 12, .text = ""},
         {.change = "half the work",
-         .effort = 1,
+         .advice = PP_ADVICE_MEASURE,
          .gain = 0.9,
          .low = 0.8,
          .high = 1,
          .samples_per_s = 19,
          .text = "half the work: smaller images"},
-        {.change = "workers=4", .gain = 0.2, .low = 0.1, .high = 0.3, .samples_per_s = 12, .text = ""},
-        {.change = "workers=8", .gain = 0.5, .low = 0.4, .high = 0.6, .samples_per_s = 15, .text = "more"},
-        {.change = "prefetch=9", .gain = 0.01, .low = 0, .high = 0.02, .samples_per_s = 10, .text = ""},
+        {.change = "prefetch=9",
+         .advice = PP_ADVICE_NO,
+         .gain = 0.01,
+         .low = 0,
+         .high = 0.02,
+         .samples_per_s = 10,
+         .text = ""},
     };
     struct pp_report r = {.verdict = {.l1 = "loader", .fixes = fixes, .n_fixes = 4}};
     put_text(&pp_section_fixes, &r, "verdict.fixes");
@@ -304,7 +310,7 @@ int main(void)
         cmocka_unit_test(a_file_has_its_visits),
         cmocka_unit_test(what_was_measured_of_the_gpu_is_a_line),
         cmocka_unit_test(a_long_cell_wraps_behind_the_others),
-        cmocka_unit_test(changes_are_listed_settings_first),
+        cmocka_unit_test(changes_are_listed_as_they_are_advised),
         cmocka_unit_test(a_list_leads_with_the_name_and_ends_in_what_to_do),
         cmocka_unit_test(a_kind_of_errors_has_its_other_files_below),
         cmocka_unit_test(a_line_of_the_gpu_has_its_own_unit),

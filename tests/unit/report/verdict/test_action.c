@@ -1,5 +1,6 @@
 /* What a verdict advises: which predicted change it names, with which line to paste, and when it names none.
  */
+#include "report/build/changes.h"
 #include "report/verdict/action.h"
 #include "report/render/answer.h"
 #include "report/rules/remedies.h"
@@ -11,9 +12,18 @@
 
 #include <cmocka.h>
 
+static const struct pp_remedy *remedy_of(const char *knob)
+{
+    int i = 0;
+    while (!pp_remedies[i].knob || strcmp(pp_remedies[i].knob, knob) != 0)
+        i++;
+    return &pp_remedies[i];
+}
+
 static struct pp_report_fix fix(const char *knob, const char *change, double gain, double low, double high)
 {
-    return (struct pp_report_fix){.knob = knob,
+    return (struct pp_report_fix){.remedy = remedy_of(knob),
+                                  .knob = knob,
                                   .to = "16",
                                   .text = "",
                                   .set = strcmp(knob, "inflight") == 0 ? "inflight=16" : change,
@@ -36,6 +46,7 @@ static const char *advised(struct pp_report *r, struct pp_report_fix *fixes, siz
     r->verdict.fixes = fixes;
     r->verdict.n_fixes = n;
     r->own_loader = 1;
+    pp_changes_advise(r, &arena);
     pp_action_choose(r, &arena);
     return pp_answer(r, PP_ANSWER_PREDICTED, text) ? text : "";
 }
@@ -46,7 +57,8 @@ static void test_a_gain_is_advised_with_its_number(void **state)
     struct pp_report_fix fixes[] = {fix("workers", "num_workers=16", 0.5, 0.3, 0.7)};
     char text[PP_ANSWER_TEXT];
     assert_string_equal(advised(&r, fixes, 1, text), "num_workers=16: 150 samples/s, +50 % (+30 to +70 %)");
-    assert_ptr_equal(r.verdict.action.fix, &fixes[0]);
+    assert_ptr_equal(r.verdict.action.fix, &r.verdict.fixes[0]);
+    assert_string_equal(r.verdict.action.fix->knob, fixes[0].knob);
     assert_null(r.verdict.action.candidate);
     assert_non_null(strstr(r.verdict.action.python, "num_workers=16"));
 }
@@ -73,7 +85,8 @@ static void test_an_interval_that_holds_nothing_is_no_gain(void **state)
         advised(&r, fixes, 1, text),
         "no single change gains for sure; the best candidate is num_workers=16: +8 % (-10 to +28 %)");
     assert_null(r.verdict.action.fix);
-    assert_ptr_equal(r.verdict.action.candidate, &fixes[0]);
+    assert_ptr_equal(r.verdict.action.candidate, &r.verdict.fixes[0]);
+    assert_int_equal(r.verdict.fixes[0].advice, PP_ADVICE_MEASURE);
     assert_true(!r.verdict.action.python || !strstr(r.verdict.action.python, "16"));
     assert_true(!r.verdict.action.command || !strstr(r.verdict.action.command, "16"));
 
@@ -91,7 +104,8 @@ static void test_a_sure_gain_goes_before_a_larger_one(void **state)
                                     fix("workers", "num_workers=16", 0.2, 0.1, 0.3)};
     char text[PP_ANSWER_TEXT];
     advised(&r, fixes, 2, text);
-    assert_ptr_equal(r.verdict.action.fix, &fixes[1]);
+    assert_ptr_equal(r.verdict.action.fix, &r.verdict.fixes[0]);
+    assert_string_equal(r.verdict.action.fix->knob, fixes[1].knob);
     assert_null(r.verdict.action.candidate);
 }
 
@@ -138,7 +152,8 @@ static void test_reads_in_flight_are_said_as_workers(void **state)
         fixes[1].to = "24";
         r.verdict.remedy = &pp_remedies[PP_REMEDY_REMOTE_IN_FLIGHT];
         advised(&r, fixes, 2, text);
-        assert_ptr_equal(r.verdict.action.fix, &fixes[0]);
+        assert_ptr_equal(r.verdict.action.fix, &r.verdict.fixes[0]);
+        assert_string_equal(r.verdict.action.fix->knob, fixes[0].knob);
         assert_non_null(strstr(r.verdict.action.command, "--inflight 16"));
         if (rows[i].line)
             assert_non_null(strstr(r.verdict.action.python, rows[i].line));

@@ -1,0 +1,205 @@
+#include "report/build/changes.h"
+
+#include "report/replay/knobs.h"
+#include "report/replay/nvjpeg.h"
+#include "report/rules/remedies.h"
+#include "report/verdict/action.h"
+#include "report/verdict/dali.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- what was replayed ---- */
+
+void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struct pp_report *r)
+{
+    struct pp_report_verdict *v = &r->verdict;
+    struct pp_report_fix *changes = NULL;
+    if (!d->replayed) {
+        v->why_no_fixes = d->why_not.text[0] ? pp_arena_copy(arena, d->why_not.text) : NULL;
+        return;
+    }
+    for (int i = 0; i < d->signals.fixes; i++) {
+        const struct pp_fix *f = &d->signals.fix[i];
+        char assumes[PP_NVJPEG_TEXT];
+        const char *assumed = pp_nvjpeg_assumes(&f->knobs, assumes);
+        assumed = assumed ? assumed : pp_whatif_assumes(&f->p, assumes, sizeof(assumes));
+        if (pp_dali_is(r) && pp_dali_lacks(f->knob))
+            continue;
+        struct pp_report_fix *to = pp_arena_push(arena, (void **)&changes, &v->n_fixes, sizeof(*to));
+        if (!to)
+            return;
+        *to = (struct pp_report_fix){.remedy = &pp_remedies[f->remedy],
+                                     .knob = f->knob,
+                                     .to = pp_arena_copy(arena, f->to),
+                                     .text = f->text,
+                                     .set = pp_arena_copy(arena, f->set),
+                                     .change = pp_action_change(f->set, f->text, arena),
+                                     .effort = f->cost,
+                                     .gain = f->p.gain,
+                                     .low = f->p.gain_low,
+                                     .high = f->p.gain_high,
+                                     .samples_per_s = f->p.samples_per_s,
+                                     .assumes = pp_arena_copy(arena, assumed)};
+        v->fixes = changes;
+    }
+}
+
+/* ---- what is advised ---- */
+
+static int lists(const char *names, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = names; p && *p; p += strcspn(p, " "), p += strspn(p, " "))
+        if (strncmp(p, name, n) == 0 && (p[n] == ' ' || !p[n]))
+            return 1;
+    return 0;
+}
+
+/* The verdict's remedy is this change, or one that carries it out. */
+static int carries_out(const struct pp_remedy *remedy, const struct pp_report_fix *f)
+{
+    return (remedy->knob && strcmp(remedy->knob, f->knob) == 0) || lists(remedy->by, f->knob);
+}
+
+/* The best change that does what the next step says, a setting before what needs work when it gains half as
+ * much; where none gains, the best of all. They come ranked. Of an amount no number is promised, nor that of
+ * another change in its place: *amount is then what to try in the what-if. Of those that may gain nothing the
+ * best is the candidate. */
+static const struct pp_report_fix *choose_change(const struct pp_report_verdict *v,
+                                                 const struct pp_report_fix **candidate, const char **amount)
+{
+    const struct pp_report_fix *best = NULL, *done = NULL, *unsure = NULL;
+    *amount = NULL;
+    for (size_t i = 0; i < v->n_fixes; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        int is_amount = f->effort == PP_AN_AMOUNT, said = carries_out(v->remedy, f);
+        if (!(f->gain >= PP_WORTH_SAYING) || (f->remedy && f->remedy->only_listed))
+            continue;
+        if (!is_amount && !pp_action_is_sure(f)) {
+            unsure = unsure ? unsure : f;
+            continue;
+        }
+        if (said && !is_amount && (!done || (done->effort && !f->effort && f->gain >= done->gain / 2)))
+            done = f;
+        if (said && is_amount && f->remedy)
+            *amount = f->remedy->amount;
+        best = best || is_amount ? best : f;
+    }
+    *amount = done ? NULL : *amount;
+    best = done ? done : *amount || v->remedy->looks_first ? NULL : best;
+    *candidate = best || *amount ? NULL : unsure;
+    return best;
+}
+
+/* Both set the same argument: a report advises one of them. */
+static int excludes(const struct pp_report_fix *a, const struct pp_report_fix *b)
+{
+    size_t n = strcspn(a->set ? a->set : "", "=");
+    return a != b && n && b->set && strncmp(a->set, b->set, n) == 0 && b->set[n] == '=';
+}
+
+static enum pp_advice advise(const struct pp_report_fix *f, const struct pp_report_fix *chosen)
+{
+    if (f == chosen)
+        return PP_ADVICE_DO;
+    if (!(f->gain >= PP_WORTH_SAYING) || (chosen && excludes(f, chosen)))
+        return PP_ADVICE_NO;
+    return chosen && pp_action_is_sure(f) && f->effort != PP_AN_AMOUNT &&
+                   !(f->remedy && f->remedy->only_listed)
+               ? PP_ADVICE_DO
+               : PP_ADVICE_MEASURE;
+}
+
+/* Where nothing that the verdict's remedy could set gains, the next step is that of the change which does. */
+static void follow(struct pp_report_verdict *v, const struct pp_report_fix *chosen)
+{
+    const char *sentence = chosen->remedy ? chosen->remedy->sentence : NULL;
+    int could = v->remedy->knob || v->remedy->by;
+    if (!could || carries_out(v->remedy, chosen) || !sentence || strchr(sentence, '{'))
+        return;
+    v->remedy = chosen->remedy;
+    v->next_step = sentence;
+}
+
+/* Where it gains nothing and no other change does either, the measured shares point to what the replay
+ * denies: nothing is advised but to measure. */
+static void doubt(struct pp_report_verdict *v, struct pp_arena *arena)
+{
+    const struct pp_report_fix *best = NULL;
+    for (size_t i = 0; i < v->n_fixes; i++) {
+        const struct pp_report_fix *f = &v->fixes[i];
+        if (!carries_out(v->remedy, f))
+            continue;
+        if (f->gain >= PP_WORTH_SAYING || f->effort == PP_AN_AMOUNT)
+            return;
+        best = !best || f->gain > best->gain ? f : best;
+    }
+    if (!best || v->remedy->looks_first)
+        return;
+    v->next_step = pp_arena_printf(
+        arena, "Measure before you change anything: a replay of this run gains less than 3 %% with %s.",
+        best->change);
+    v->remedy = NULL;
+}
+
+void pp_changes_advise(struct pp_report *r, struct pp_arena *arena)
+{
+    struct pp_report_verdict *v = &r->verdict;
+    const struct pp_report_fix *candidate = NULL, *chosen = NULL;
+    struct pp_report_fix *ordered = pp_arena_alloc(arena, (v->n_fixes + 1) * sizeof(*ordered));
+    size_t n = 0;
+    if (!ordered)
+        return;
+    v->action = (struct pp_report_action){0};
+    if (v->l1 && v->remedy)
+        chosen = choose_change(v, &candidate, &v->action.amount);
+    if (chosen)
+        follow(v, chosen);
+    else if (v->l1 && v->remedy && !candidate && !v->action.amount)
+        doubt(v, arena);
+    for (int place = -1; place <= PP_ADVICE_NO; place++) /* the chosen one before the others to do */
+        for (size_t i = 0; i < v->n_fixes; i++) {
+            const struct pp_report_fix *f = &v->fixes[i];
+            enum pp_advice advice = advise(f, chosen);
+            if (place != (f == chosen ? -1 : (int)advice))
+                continue;
+            ordered[n] = *f;
+            ordered[n].advice = advice;
+            v->action.fix = f == chosen ? &ordered[n] : v->action.fix;
+            v->action.candidate = f == candidate ? &ordered[n] : v->action.candidate;
+            n++;
+        }
+    v->fixes = ordered;
+}
+
+/* Workers that wait in step get no batch ahead: what other findings say of a larger prefetch does not hold.
+ */
+static void drop_prefetch(struct pp_report *r, struct pp_arena *arena)
+{
+    int in_step = 0;
+    for (size_t i = 0; i < r->n_findings; i++)
+        in_step |= r->findings[i].state == PP_FINDING_FOUND &&
+                   strcmp(r->findings[i].kind, "lockstep-waits") == 0;
+    for (size_t i = 0; in_step && i < r->n_findings; i++) {
+        const char *step = r->findings[i].next_step,
+                   *at = step ? strstr(step, " A larger prefetch_factor hides") : NULL;
+        if (at)
+            r->findings[i].next_step = pp_arena_printf(arena, "%.*s", (int)(at - step), step);
+    }
+}
+
+void pp_changes_agree(struct pp_report *r, struct pp_arena *arena)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    drop_prefetch(r, arena);
+    for (size_t i = 0; i < r->n_findings; i++)
+        for (size_t k = 0; k < v->n_fixes && r->findings[i].next_step; k++) {
+            const struct pp_report_fix *f = &v->fixes[k];
+            const char *advice = f->remedy ? f->remedy->sentence : NULL;
+            if (f->advice == PP_ADVICE_NO && advice && strcmp(r->findings[i].next_step, advice) == 0)
+                r->findings[i].next_step = pp_arena_printf(arena,
+                                                           "Nothing for now: in a replay %s gains %.0f %%.",
+                                                           f->change, fmax(round(100 * f->gain), 0));
+        }
+}

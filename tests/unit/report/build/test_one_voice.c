@@ -1,0 +1,139 @@
+/* A report speaks with one voice, whatever was recorded: of made-up pipelines that are bound by anything, of
+ * one of each class, and of the recordings that are kept. The check itself is tests/support/one_voice.h,
+ * which stands before every report that a unit test builds. */
+#include "tests/support/one_voice.h"
+
+#include "probe/base/rng.h"
+#include "report/build/build.h"
+#include "tests/support/report_fixture.h"
+
+#include <string.h>
+
+static void expect_one_voice(const struct pp_report *r, const char *of)
+{
+    char why[4096];
+    if (one_voice_broken(r, why, sizeof(why)))
+        fail_msg("%s, %s: %s", of, r->verdict.headline ? r->verdict.headline : r->verdict.l0, why);
+}
+
+static double drawn(struct pp_rng *r, double low, double high)
+{
+    return low + pp_rng_unit(r) * (high - low);
+}
+
+/* Log-uniform: small ones as often as large ones. */
+static uint64_t drawn_ns(struct pp_rng *r, double low_ms, double high_ms)
+{
+    return (uint64_t)(low_ms * pow(high_ms / low_ms, pp_rng_unit(r)) * (double)FAKE_MS);
+}
+
+static const char *text(char buf[12], int n)
+{
+    snprintf(buf, 12, "%d", n);
+    return buf;
+}
+
+/* The trainer waits as long as its workers need beyond its step. */
+static struct fake_run *any_pipeline(uint64_t seed)
+{
+    static char workers[12], batch[12], prefetch[12], cpus[12]; /* the fake run borrows them */
+    static const pp_phase stages[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM, PP_PHASE_COLLATE};
+    struct pp_rng r = pp_rng_key(seed, 1, 0, 5);
+    int n = 1 << (int)drawn(&r, 0, 4), usable = n * (1 << (int)drawn(&r, 0, 3));
+    struct fake_pipeline p = {.workers = n,
+                              .batches = 90,
+                              .warmup = 10,
+                              .batch_size = 4 + (int)drawn(&r, 0, 12),
+                              .batches_per_epoch = pp_rng_unit(&r) < 0.5 ? 0 : (int)drawn(&r, 6, 30),
+                              .step_ns = drawn_ns(&r, 10, 80),
+                              .sync_ns = pp_rng_unit(&r) < 0.3 ? drawn_ns(&r, 1, 10) : 0,
+                              .h2d_ns = drawn_ns(&r, 0.05, 8)};
+    double sample = 0;
+    for (int i = 0; i < 4; i++) {
+        double cpu = i == 0 ? 0.1 * pp_rng_unit(&r) : drawn(&r, 0.5, 1);
+        p.stage[i] = (struct fake_stage){stages[i], drawn_ns(&r, i < 3 ? 0.2 : 0.05, i < 3 ? 12 : 2), cpu,
+                                         (1 - cpu) * 0.5 * pp_rng_unit(&r)};
+        sample += (double)p.stage[i].dur_ns;
+    }
+    double batch_ns = sample * p.batch_size / n;
+    p.wait_ns = (uint64_t)fmax(batch_ns - (double)p.step_ns - (double)p.sync_ns, 0.1e6);
+    struct fake_run *f = fake_pipeline(&p);
+    int own = pp_rng_unit(&r) < 0.5;
+    fake_text(f, "run", "outcome", "finished");
+    fake_num(f, "config", "workers", text(workers, n), "threads");
+    fake_num(f, "config", "batch_size", text(batch, p.batch_size), "samples");
+    fake_num(f, "config", "prefetch", text(prefetch, 1 << (int)drawn(&r, 0, 4)), "batches");
+    fake_num(f, "environment", "usable_cpus", text(cpus, usable), NULL);
+    if (own) {
+        fake_text(f, "config", "step", "sleep");
+        fake_text(f, "config", "pageable", pp_rng_unit(&r) < 0.3 ? "true" : "false");
+        fake_text(f, "config", "out_of_order", pp_rng_unit(&r) < 0.3 ? "true" : "false");
+    } else {
+        fake_text(f, "config", "source", "pytorch");
+        fake_num(f, "config", "num_workers", workers, NULL);
+        fake_num(f, "config", "persistent_workers", pp_rng_unit(&r) < 0.5 ? "1" : "0", NULL);
+        fake_num(f, "config", "pin_memory", pp_rng_unit(&r) < 0.5 ? "1" : "0", NULL);
+    }
+    for (size_t i = 0; i < f->n_spans[0]; i++)
+        if (f->span[0][i].phase == PP_PHASE_STEP || f->span[0][i].phase == PP_PHASE_DATA_WAIT)
+            fake_resources(&f->span[0][i], &(struct fake_stage){.cpu = 0.3, .delay = seed % 3 ? 0.02 : 0.2},
+                           0);
+    if (pp_rng_unit(&r) < 0.7)
+        fake_cpu_counters(f, &p, drawn(&r, 0.3, 2), pp_rng_unit(&r) < 0.5 ? 0.05 : drawn(&r, 0.2, usable));
+    return f;
+}
+
+static void test_any_pipeline(void **state)
+{
+    int replayed = 0, advised = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        char of[32];
+        struct fake_run *f = any_pipeline(seed);
+        struct pp_report *r = report_of(f);
+        snprintf(of, sizeof(of), "pipeline %d", (int)seed);
+        replayed += r->verdict.n_fixes > 0;
+        advised += r->verdict.action.fix != NULL;
+        expect_one_voice(r, of);
+        pp_report_free(r);
+        fake_free(f);
+    }
+    if (replayed < 25 || advised < 15)
+        fail_msg("%d of them were replayed, and %d got a change to do", replayed, advised);
+}
+
+static void test_each_class(void **state)
+{
+    (void)state;
+    for (int i = 0; i < REPORT_CLASSES; i++) {
+        struct fake_run *f = report_of_class(i);
+        struct pp_report *r = report_of(f);
+        expect_one_voice(r, report_class_name(i));
+        pp_report_free(r);
+        fake_free(f);
+    }
+}
+
+static void test_kept_recordings(void **state)
+{
+    static const char *const files[] = {"tests/recordings/train.sqlite"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        struct pp_report *r;
+        struct pp_err err = {0};
+        if (pp_report_build(files[i], &r, &err) != PP_OK)
+            fail_msg("%s: %s", files[i], err.text);
+        expect_one_voice(r, files[i]);
+        pp_report_free(r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_class),
+        cmocka_unit_test(test_kept_recordings),
+        cmocka_unit_test(test_any_pipeline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
