@@ -1,5 +1,7 @@
 #include "report/replay/request_link.h"
 
+#include "probe/base/array.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -36,22 +38,17 @@ static void share_link(const struct event *e, size_t events, double *share)
     }
 }
 
-static int by_double(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
-
 /* Bytes per ns in the median, and how far half of the transfers are from that, as a part of it. A few that
  * were held up by something else move neither. v: room for n. */
 static double fit(const struct pp_transfer *t, const double *ns, size_t n, double *v, double *off)
 {
     for (size_t i = 0; i < n; i++)
         v[i] = t[i].bytes / fmax(ns[i], 1);
-    qsort(v, n, sizeof(*v), by_double);
+    qsort(v, n, sizeof(*v), pp_by_double);
     double rate = v[n / 2];
     for (size_t i = 0; i < n; i++)
         v[i] = fabs(v[i] / rate - 1);
-    qsort(v, n, sizeof(*v), by_double);
+    qsort(v, n, sizeof(*v), pp_by_double);
     *off = fmax(v[n / 2], LEAST_OFF);
     return rate;
 }

@@ -1,6 +1,7 @@
 #include "report/replay/requests.h"
 #include "report/replay/request_link.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 #include "report/stats/order.h"
@@ -43,11 +44,6 @@ struct walk {
     double cpu_ns[2]; /* of requests: on connections that were kept, and that were opened for them */
     int no_memory;
 };
-
-static int by_float(const void *a, const void *b)
-{
-    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
-}
 
 /* ---- samples and their requests ---- */
 
@@ -404,7 +400,7 @@ static pp_status sum_up(struct walk *w, struct pp_err *err)
         st = find_link(w, err);
         for (size_t i = 0; i < w->n; i++)
             v[i] = w->answer[i].first_ns;
-        qsort(v, w->n, sizeof(*v), by_float);
+        qsort(v, w->n, sizeof(*v), pp_by_float);
         q->first_byte = v;
         q->answers = w->n;
         v = NULL;

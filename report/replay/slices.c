@@ -1,18 +1,9 @@
 #include "report/replay/slices.h"
 
+#include "report/stats/order.h"
+
 #include <math.h>
 #include <stdlib.h>
-
-static int by_float(const void *a, const void *b)
-{
-    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
-}
-
-static float median_of(float *v, size_t n)
-{
-    qsort(v, n, sizeof(*v), by_float);
-    return n ? v[n / 2] : 0;
-}
 
 #define TOGETHER_NS 5e6   /* ends of reads that were let go together */
 #define MOSTLY 0.7        /* of the workers' time is spent in reads: nothing else paces them */
@@ -92,7 +83,7 @@ static double middle_of(const double *from, const double *per, size_t n, double 
 {
     for (size_t i = 0; i < n; i++)
         v[i] = (float)fabs((per ? from[i] / per[i] : from[i]) - off);
-    return median_of(v, n);
+    return pp_stats_middle(v, n);
 }
 
 #define USUAL 0.9 /* of the slices: the rest was cut wrong, where a thread woke up late */

@@ -1,22 +1,14 @@
 #include "report/replay/storage.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/replay/link.h"
 #include "report/replay/slices.h"
+#include "report/stats/order.h"
 #include "report/stats/tests.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static int by_float(const void *a, const void *b)
-{
-    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
-}
-
-static double at(const float *sorted, size_t n, double q)
-{
-    return n ? sorted[(size_t)(q * (double)(n - 1))] : NAN;
-}
 
 static int by_end(const void *a, const void *b)
 {
@@ -97,15 +89,15 @@ static double shard_of(const struct pp_costs *c, float *v)
         if (n < 5)
             return NAN; /* not seen all over, or not in random order: a slow place would look like a slow time
                          */
-        qsort(v, n, sizeof(*v), by_float);
-        middle[part] = (float)at(v, n, 0.5);
+        qsort(v, n, sizeof(*v), pp_by_float);
+        middle[part] = (float)pp_stats_at_sorted(v, n, 0.5);
         mean[part] = (float)mean_of(v, n);
         slowest = middle[part] > middle[slowest] ? part : slowest;
     }
-    qsort(middle, PARTS, sizeof(*middle), by_float);
-    qsort(mean, PARTS, sizeof(*mean), by_float);
-    double slower = times_slower(middle[PARTS - 1] / fmax(at(middle, PARTS, 0.5), 1e5),
-                                 mean[PARTS - 1] / fmax(at(mean, PARTS, 0.5), 1e5));
+    qsort(middle, PARTS, sizeof(*middle), pp_by_float);
+    qsort(mean, PARTS, sizeof(*mean), pp_by_float);
+    double slower = times_slower(middle[PARTS - 1] / fmax(pp_stats_at_sorted(middle, PARTS, 0.5), 1e5),
+                                 mean[PARTS - 1] / fmax(pp_stats_at_sorted(mean, PARTS, 0.5), 1e5));
     return slower < HARDLY_SLOWER || differs(c, slowest) ? slower : NAN;
 }
 
@@ -135,8 +127,8 @@ static void usual_read(const struct pp_cost_sample **order, size_t from, size_t 
 {
     for (size_t i = from; i < to; i++)
         v[i - from] = order[i]->read_blocked;
-    qsort(v, to - from, sizeof(*v), by_float);
-    *median = fmax(at(v, to - from, 0.5), 1e5);
+    qsort(v, to - from, sizeof(*v), pp_by_float);
+    *median = fmax(pp_stats_at_sorted(v, to - from, 0.5), 1e5);
     *mean = fmax(mean_of(v, to - from), 1e5);
 }
 
@@ -168,12 +160,6 @@ static void drift_of(struct pp_costs *c, const struct pp_cost_sample **order, fl
  * back; slow reads without a quota come back the more often the more are asked for. One recording shows which
  * it is only by the times of its reads: answered one after another, or let go in slices. */
 
-static float median_of(float *v, size_t n)
-{
-    qsort(v, n, sizeof(*v), by_float);
-    return n ? v[n / 2] : 0;
-}
-
 /* How long a read would be blocked behind the one before it, in the order of their ends, if each takes the
  * storage `gap`. */
 static double in_line(const struct pp_cost_sample *r, const struct pp_cost_sample *before, double gap)
@@ -195,17 +181,17 @@ static double at_a_pace(const struct pp_costs *c, const struct pp_cost_sample **
             v[n++] = (float)(order[i]->read_end_ns - order[i - 1]->read_end_ns);
     if (n < 20 || n < 0.3 * (double)c->n)
         return 0; /* hardly any read waited for another */
-    double gap = median_of(v, n), usual, off_usual;
+    double gap = pp_stats_middle(v, n), usual, off_usual;
     for (size_t i = 0; i < c->n; i++)
         v[i] = order[i]->read_blocked;
-    usual = median_of(v, c->n);
+    usual = pp_stats_middle(v, c->n);
     for (size_t i = 0; i < c->n; i++)
         v[i] = fabsf((float)(order[i]->read_blocked - usual));
-    off_usual = median_of(v, c->n);
+    off_usual = pp_stats_middle(v, c->n);
     v[0] = 0;
     for (size_t i = 1; i < c->n; i++)
         v[i] = fabsf((float)(order[i]->read_blocked - in_line(order[i], order[i - 1], gap)));
-    double off_line = median_of(v, c->n);
+    double off_line = pp_stats_middle(v, c->n);
     if (!(gap * c->samples_per_s > 0.25e9))
         return 0; /* so quick a line delays no read: reads that are let go together end so close */
     return off_line < gap / 4 && off_line < off_usual / 2 ? 1e9 / gap : 0;
@@ -450,8 +436,8 @@ static double parallel_of(const struct pp_costs *c, float *v)
         v[i] = (float)(i + 1 - ended);
     }
     free(start);
-    qsort(v, n, sizeof(*v), by_float);
-    return at(v, n, BUSIEST);
+    qsort(v, n, sizeof(*v), pp_by_float);
+    return pp_stats_at_sorted(v, n, BUSIEST);
 }
 
 /* ---- putting it together ---- */
@@ -540,11 +526,11 @@ pp_status pp_storage_read(struct pp_costs *c, struct pp_err *err)
         drift_of(c, order, v, out);
         for (size_t i = 0; i < c->n; i++)
             v[i] = c->samples[i].read_blocked;
-        qsort(v, c->n, sizeof(*v), by_float);
-        double median = at(v, c->n, 0.5);
+        qsort(v, c->n, sizeof(*v), pp_by_float);
+        double median = pp_stats_at_sorted(v, c->n, 0.5);
         /* a piece of a stream holds many samples, of which the first pays; and their numbers are their order
          */
-        out->tail = c->streaming ? NAN : at(v, c->n, 0.99) / fmax(median, 1e5);
+        out->tail = c->streaming ? NAN : pp_stats_at_sorted(v, c->n, 0.99) / fmax(median, 1e5);
         out->burst = outages_share(c, order, median);
         out->shard_skew = c->streaming ? NAN : shard_of(c, v);
         out->parallel = parallel_of(c, v);

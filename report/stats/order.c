@@ -82,6 +82,17 @@ float pp_stats_nth(float *x, size_t n, size_t k)
     return x[k];
 }
 
+double pp_stats_at_sorted(const float *sorted, size_t n, double q)
+{
+    return n ? sorted[(size_t)(q * (double)(n - 1))] : NAN;
+}
+
+float pp_stats_middle(float *x, size_t n)
+{
+    qsort(x, n, sizeof(*x), pp_by_float);
+    return n ? x[n / 2] : 0;
+}
+
 struct pp_outliers pp_stats_outliers(const double *x, size_t n)
 {
     struct pp_outliers out = {0, 0};

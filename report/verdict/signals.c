@@ -1,11 +1,13 @@
 #include "report/verdict/signals.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/replay/nvjpeg.h"
 #include "report/replay/requests.h"
 #include "report/replay/shards.h"
 #include "report/replay/storage.h"
 #include "report/rules/remedies.h"
+#include "report/stats/order.h"
 #include "report/verdict/remote_signals.h"
 #include "report/verdict/verdict_rules.h"
 
@@ -13,16 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int by_float(const void *a, const void *b)
-{
-    return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
-}
-
-static double at(const float *sorted, size_t n, double q)
-{
-    return n ? sorted[(size_t)(q * (double)(n - 1))] : NAN;
-}
 
 /* ---- tails and bursts ---- */
 
@@ -42,8 +34,8 @@ static double work_tail_of(const struct pp_costs *c, float *v)
 {
     for (size_t i = 0; i < c->n; i++)
         v[i] = work_of(&c->samples[i]);
-    qsort(v, c->n, sizeof(*v), by_float);
-    return at(v, c->n, 0.99) / fmax(at(v, c->n, 0.5), 1e5);
+    qsort(v, c->n, sizeof(*v), pp_by_float);
+    return pp_stats_at_sorted(v, c->n, 0.99) / fmax(pp_stats_at_sorted(v, c->n, 0.5), 1e5);
 }
 
 /* ---- workers, caches, parts of the work ---- */
@@ -62,7 +54,7 @@ static double worker_skew_of(const struct pp_costs *c)
     for (int w = 0; w < MOST; w++)
         if (n[w] >= 3)
             mean[used++] = (float)(sum[w] / (double)n[w]);
-    qsort(mean, used, sizeof(*mean), by_float);
+    qsort(mean, used, sizeof(*mean), pp_by_float);
     return used >= 2 ? mean[used - 1] / fmax(mean[(used - 1) / 2], 1e4) : NAN;
 }
 
