@@ -91,15 +91,6 @@ static void add_phase(struct build *b, pp_lane lane, unsigned phase)
     };
 }
 
-static void add_phases(struct build *b)
-{
-    static const pp_lane order[] = {PP_LANE_READER, PP_LANE_WORKER,  PP_LANE_COPY,
-                                    PP_LANE_DEVICE, PP_LANE_TRAINER, PP_LANE_MAIN};
-    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
-        for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)
-            add_phase(b, order[i], phase);
-}
-
 static int by_id(const void *a, const void *b)
 {
     uint32_t x = ((const struct pp_thread_row *)a)->id, y = ((const struct pp_thread_row *)b)->id;
@@ -388,7 +379,11 @@ static void compute(struct build *b)
     set_times(b);
     set_totals(b);
     set_rates(b);
-    add_phases(b);
+    static const pp_lane order[] = {PP_LANE_READER, PP_LANE_WORKER,  PP_LANE_COPY,
+                                    PP_LANE_DEVICE, PP_LANE_TRAINER, PP_LANE_MAIN};
+    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+        for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)
+            add_phase(b, order[i], phase);
     add_workers(b);
     add_losses(b);
     set_overhead(b);

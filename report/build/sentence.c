@@ -85,20 +85,6 @@ static void add_certainty(const struct pp_report_verdict *v, char buf[TEXT])
         add(buf, ", explains %s of the wait", pp_text_percent(share, CELL, v->explained));
 }
 
-/* Only where the trainer stalls: of the other verdicts the head says it all. */
-static void add_cause(const struct pp_report_verdict *v, char buf[TEXT])
-{
-    if (!is_bound(v) || isnan(v->exposed_share))
-        return;
-    if (v->headline) {
-        add(buf, "%s", v->headline);
-        add_certainty(v, buf);
-        add(buf, ": %s", v->cause ? v->cause : "");
-    } else if (v->cause || v->reason) {
-        add(buf, "not established: %s", v->cause ? v->cause : v->reason);
-    }
-}
-
 void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
 {
     struct pp_report_verdict *v = &r->verdict;
@@ -108,7 +94,16 @@ void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
     else
         add_stall(r, head);
     add_unused(r, head);
-    add_cause(v, cause);
+    /* Only where the trainer stalls: of the other verdicts the head says it all. */
+    if (is_bound(v) && !isnan(v->exposed_share)) {
+        if (v->headline) {
+            add(cause, "%s", v->headline);
+            add_certainty(v, cause);
+            add(cause, ": %s", v->cause ? v->cause : "");
+        } else if (v->cause || v->reason) {
+            add(cause, "not established: %s", v->cause ? v->cause : v->reason);
+        }
+    }
     v->head = pp_arena_copy(arena, head);
     v->cause_line = cause[0] ? pp_arena_copy(arena, cause) : NULL;
     v->sentence = !cause[0] ? v->head
