@@ -23,10 +23,10 @@ is "its loader's arguments are in the recording" "$(facts)" "batch_size=4 datase
 like "and what they are of" "$(sql "$R" "SELECT value FROM meta WHERE section = 'loader'")" "dataset=.*Slow samples=48 .*num_workers=2 batch_size=4 .*start_method=fork epochs=[1-9]"
 for _ in $(seq 100); do
     run timeout 60 "$PP" top --once --view what-if "$R"
-    grep -q '^workers  *2 ' "$OUT" && break
+    grep -q '^num_workers  *2 ' "$OUT" && break
     sleep 0.2
 done
-like "top knows them" "$(cat "$OUT")" "^workers +2 "
+like "top knows them" "$(cat "$OUT")" "^num_workers +2 "
 run timeout 60 "$PP" report --json "$R"
 is "a report of the growing file knows the workers" "$(json "$OUT" '$.config.workers')" 2
 

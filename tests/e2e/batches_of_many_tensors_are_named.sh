@@ -36,7 +36,7 @@ holds "16 workers are not said to help" "$(json "$OUT" '$.predictions[0].gain') 
 # The remedy's gain is predicted, and measured: the same tensors, sent as one. Other load makes the prediction's interval wider.
 job 80 --join
 run "$PP" whatif --json "$T/80.sqlite"
-read -r low high was < <(sqlite3 :memory: "SELECT json_extract(value, '\$.low') || ' ' || json_extract(value, '\$.high') || ' ' || json_extract(d, '\$.measured_samples_per_s') FROM (SELECT CAST(readfile('$OUT') AS TEXT) AS d), json_each(d, '\$.predictions') WHERE json_extract(value, '\$.set') LIKE 'unpickle %'")
+read -r low high was < <(sqlite3 :memory: "SELECT json_extract(value, '\$.low') || ' ' || json_extract(value, '\$.high') || ' ' || json_extract(d, '\$.measured_samples_per_s') FROM (SELECT CAST(readfile('$OUT') AS TEXT) AS d), json_each(d, '\$.predictions') WHERE json_extract(value, '\$.set') LIKE 'unpickle=%'")
 run "$PP" report --json "$T/joined.sqlite"
 measured=$(json "$OUT" '$.samples_per_s')
 holds "one tensor is predicted to gain" "${low:-0} > ${was:-1}"
