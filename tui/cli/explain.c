@@ -254,11 +254,11 @@ static int run(int argc, char **argv)
 
 const struct pp_command pp_cmd_explain = {
     .name = "explain",
-    .summary = "what a verdict, a finding or a fault of the audit means, and what to do",
+    .summary = "what a verdict, a finding or a fault of the audit means; what to do",
     .usage = "explain [CODE] [--json]",
     .opts = opts,
-    .notes = "Without CODE: all codes. A code is level 1 and 2 of a verdict (storage/latency, or\n"
-             "latency alone), a finding (first-batch) or a cause of `ranks --audit`.\n"
+    .notes = "Without CODE: all codes. A code is level 1 and 2 of a verdict (storage/latency,\n"
+             "or latency alone), a finding (first-batch) or a cause of `ranks --audit`.\n"
              "Exit codes: 0 success, 2 usage.",
     .examples = {"pipeprobe explain storage/latency", "pipeprobe explain first-batch --json"},
     .run = run,
