@@ -137,7 +137,7 @@ static pp_status open_db(struct pp_reader *r, struct pp_err *err)
     if (!foreign_log && !(status && (code == SQLITE_CANTOPEN || code == SQLITE_READONLY)))
         return status;
 
-    /* Why a log or a journal beside the file is left alone, for the report. */
+    /* Why the log or journal beside the file is not rolled back, for the report. */
     struct pp_err why = {.code = PP_OK};
     if (pp_beside_may_roll_back(real, &why) != PP_OK)
         pp_fail(

@@ -211,7 +211,7 @@ pp_status pp_transform_apply(const struct pp_transform *t, const struct pp_trans
     return PP_OK;
 }
 
-/* ---- the tables, for whoever resizes elsewhere ---- */
+/* ---- the tables, for a resize outside this file ---- */
 
 static size_t table_bytes(int count, int taps)
 {

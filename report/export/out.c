@@ -69,7 +69,7 @@ pp_status pp_place_open(struct pp_export_place *p, const char *out, const char *
     return st;
 }
 
-/* The name may have come to be while we were writing: without force it is then left alone. */
+/* Another process may have made the file meanwhile: without force it stays. */
 static int rename_into_place(const struct pp_export_place *p)
 {
     if (!p->force) {
