@@ -40,7 +40,7 @@ read -r low high was < <(sqlite3 :memory: "SELECT json_extract(value, '\$.low') 
 run "$PP" report --json "$T/joined.sqlite"
 measured=$(json "$OUT" '$.samples_per_s')
 holds "one tensor is predicted to gain" "${low:-0} > ${was:-1}"
-holds "it gains as much, give or take a factor of two at the ends of the interval" "$measured > ${low:-0} / 2 AND $measured < 2 * ${high:-0}"
+holds "it gains as much, give or take a factor of two at the ends of the interval" "$measured > ${low:-0} / 2 && $measured < 2 * ${high:-0}"
 run "$PP" report --json "$T/80.sqlite"
 holds "no fix gains more than there is to gain" "$(sqlite3 :memory: "SELECT max(json_extract(value, '\$.samples_per_s')) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.verdict.fixes')") <= 1.000001 * $(json "$OUT" '$.verdict.headroom_samples_per_s')"
 run "$PP" whatif "$T/1.sqlite" --set unpickle=-1
