@@ -1,12 +1,4 @@
-#include "report/ranks/fields.h"
-
 #include "report/ranks/ranks.h"
-
-static const char *const kinds[] = {
-#define PP_RANKS_KIND_NAME(sym, name, text) name,
-    PP_RANKS_KIND_MAP(PP_RANKS_KIND_NAME)
-#undef PP_RANKS_KIND_NAME
-        NULL};
 
 #define TO_1 .range = "0..1"
 #define F(member, unit, text, ...) PP_FIELD_AT(ROW, #member, member, unit, text, __VA_ARGS__)
@@ -57,8 +49,8 @@ static struct pp_value schema(const void *row, const void *root)
 #define ROW struct pp_ranks
 const struct pp_field pp_ranks_fields[] = {
     PP_FIELD_MADE("schema", TEXT, schema, "name and version of this document", .flags = PP_FIELD_ALWAYS),
-    PP_FIELD_AT(ROW, "kind", kind_name, NONE, "what the ranks are to each other", .values = kinds,
-                .flags = PP_FIELD_ALWAYS),
+    PP_FIELD_AT(ROW, "kind", kind_name, NONE, "what the ranks are to each other",
+                .values = pp_ranks_kind_words, .flags = PP_FIELD_ALWAYS),
     F(sentence, NONE, "the same in words"),
     F(why, NONE, "what the straggler spends its time on"),
     F(where, NONE, "one rank or one node, and since when"),

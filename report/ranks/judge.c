@@ -1,14 +1,10 @@
 #include "report/ranks/judge.h"
 
 #include "probe/base/err.h"
-#include "report/verdict/verdict_rules.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define COSTLY 0.1       /* of a step */
-#define SYNCHRONISED 0.5 /* of the gap may be left in the length of whole steps */
 
 /* ---- over ranks ---- */
 
@@ -125,12 +121,13 @@ static void count_saved_by_one(struct judge *j)
 #define CHANGED_BY 0.4     /* and by so much more often than before, */
 #define CHANGED_Z 5.0      /* and by so many standard errors, were it alike on both sides */
 
-/* Since when it is last: the cut that parts the steps best. */
-static void date_it(struct judge *j)
+/* Since when it is last: the cut that parts the steps best. Returns the share of steps that it is last in
+ * since then; NAN: from the beginning on. */
+static double date_it(struct judge *j)
 {
     int64_t rank = j->d->rows[j->slow].rank;
     double all = (double)j->last[j->slow], before = 0, best = CHANGED_Z, n = (double)j->n_steps;
-    double p = all / n, error = sqrt(p * (1 - p));
+    double p = all / n, error = sqrt(p * (1 - p)), share = NAN;
     size_t at = 0;
     for (size_t i = 0; i < j->n_steps && error > 0; i++) {
         double k = (double)i, b = i ? before / k : 0, a = (all - before) / (n - k),
@@ -138,15 +135,17 @@ static void date_it(struct judge *j)
         if (i >= PP_RANKS_LEAST_STEPS && n - k >= PP_RANKS_LEAST_STEPS && a >= CHANGED_AFTER &&
             a - b >= CHANGED_BY && z > best) {
             best = z;
+            share = a;
             at = i;
         }
         before += top_of(j, j->step[i])->rank == rank;
     }
     if (!at)
-        return;
+        return NAN;
     j->r->since_step = j->step[at]->number;
     uint64_t first = j->step[0]->end_utc_ns, then = j->step[at]->end_utc_ns;
     j->r->since_s = first && then > first ? (double)(then - first) / 1e9 : NAN;
+    return share;
 }
 
 /* ---- which kind ---- */
@@ -198,41 +197,57 @@ static double blame_of(const struct judge *j)
     return all > 0 ? its / all : 0;
 }
 
-/* It need not come late: the others wait when it is there. */
-static int is_slow_in_exchange(struct judge *j)
-{
-    size_t row = j->slow;
-    double cost = j->met ? judge_exchange(j, &row) : 0;
-    if (!(cost >= COSTLY * j->r->step_ns))
-        return 0;
-    j->slow = row;
-    j->exchange_ns = cost;
-    j->r->gap_ns = fmax(own_of(j, row) - judge_median_but(j, row, own_of), 0) + cost;
-    j->r->since_step = j->r->since_s = NAN;
-    return 1;
-}
-
-static enum pp_ranks_kind kind_of(struct judge *j)
+/* What tells the kinds apart; *exchange: row of the rank that others wait for when it is there, which need
+ * not come late. */
+static void measure_kind(struct judge *j, size_t *exchange)
 {
     struct pp_ranks *r = j->r;
-    int costly = r->lost_share >= COSTLY;
+    double *m = j->fact, since = date_it(j), apart, exchange_ns;
+    *exchange = j->slow;
+    exchange_ns = j->met ? judge_exchange(j, exchange) : 0;
     r->gap_ns = own_of(j, j->slow) - judge_median_but(j, j->slow, own_of);
-    date_it(j);
-    int often = r->last_share >= PP_MOST_MEETINGS || !isnan(r->since_step);
-    j->apart_ns = whole_of(j, j->slow) - judge_median_but(j, j->slow, whole_of);
-    j->median_wait_ns = judge_median_but(j, r->n_rows, judge_wait_of);
-    j->node_share = node_share(j);
-    if (costly && !j->met && often && j->apart_ns > SYNCHRONISED * r->gap_ns)
-        return PP_RANKS_APART;
-    if (costly && is_node(j) && j->node_share >= PP_MOST_MEETINGS)
-        return PP_RANKS_NODE;
-    if (costly && often && blame_of(j) >= PP_MOST_MEETINGS)
-        return PP_RANKS_STRAGGLER;
-    if (is_slow_in_exchange(j))
-        return PP_RANKS_STRAGGLER;
-    if (costly && j->met)
-        return PP_RANKS_ROTATING;
-    return j->median_wait_ns >= COSTLY * r->step_ns ? PP_RANKS_INPUT : PP_RANKS_BALANCED;
+    apart = whole_of(j, j->slow) - judge_median_but(j, j->slow, whole_of);
+    m[PP_RANKS_FACT_LOST_SHARE] = r->lost_share;
+    m[PP_RANKS_FACT_LAST_SINCE] = isnan(since) ? r->last_share : since;
+    m[PP_RANKS_FACT_BLAME] = blame_of(j);
+    m[PP_RANKS_FACT_APART] = apart;
+    m[PP_RANKS_FACT_APART_OF_GAP] = r->gap_ns > 0 ? apart / r->gap_ns : NAN;
+    m[PP_RANKS_FACT_NODE] = is_node(j) ? 1 : NAN;
+    m[PP_RANKS_FACT_NODE_SHARE] = node_share(j);
+    m[PP_RANKS_FACT_EXCHANGE_SHARE] = exchange_ns / r->step_ns;
+    m[PP_RANKS_FACT_WAIT_SHARE] = judge_median_but(j, r->n_rows, judge_wait_of) / r->step_ns;
+}
+
+/* The first rule that holds, by its code the kind. */
+static const struct pp_rule *choose_kind(struct judge *j)
+{
+    const struct pp_values v = judge_values(j);
+    const struct pp_rule *rule = pp_rules_first(pp_ranks_rules, pp_ranks_rules_n, &v);
+    int kind = -1;
+    for (const struct pp_rule *at = pp_ranks_rules; at <= rule; at++)
+        kind += at->l1 != NULL;
+    j->r->kind = (enum pp_ranks_kind)kind;
+    j->r->kind_name = pp_ranks_kind_words[kind];
+    return rule;
+}
+
+/* Of a rank or machine that is slow: what it costs, and why. */
+static void judge_slow(struct judge *j, const struct pp_rule *rule, size_t exchange)
+{
+    struct pp_ranks *r = j->r;
+    if (pp_rule_asks(rule, PP_RANKS_FACT_EXCHANGE_SHARE)) {
+        j->slow = exchange;
+        j->exchange_ns = j->fact[PP_RANKS_FACT_EXCHANGE_SHARE] * r->step_ns;
+        r->gap_ns = fmax(own_of(j, exchange) - judge_median_but(j, exchange, own_of), 0) + j->exchange_ns;
+        r->since_step = r->since_s = NAN;
+    }
+    if (r->kind == PP_RANKS_STRAGGLER)
+        count_saved_by_one(j);
+    judge_why(j);
+    r->straggler_rank = r->kind == PP_RANKS_NODE ? NAN : r->rows[j->slow].rank;
+    r->straggler_host = r->rows[j->slow].host;
+    r->straggler_gpu = r->kind == PP_RANKS_NODE ? NULL : r->rows[j->slow].gpu;
+    r->straggler_file = r->rows[j->slow].file;
 }
 
 /* ---- the document ---- */
@@ -306,11 +321,6 @@ static void set_percentiles(struct pp_ranks *r, const struct pp_digest *d)
 
 pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct pp_err *err)
 {
-    static const char *const names[] = {
-#define PP_RANKS_KIND_NAME(sym, name, text) name,
-        PP_RANKS_KIND_MAP(PP_RANKS_KIND_NAME)
-#undef PP_RANKS_KIND_NAME
-    };
     *out = (struct pp_ranks){.attempt = NAN,
                              .world_size = NAN,
                              .collective_steps = NAN,
@@ -349,28 +359,22 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
         fill_row(&j, i);
     if (!judge_clocks(&j))
         goto out;
-    judge_missing(&j);
     choose_steps(&j);
     out->compared_steps = j.n_steps;
+    judge_recordings(&j);
+    size_t exchange = 0;
     if (d->n_rows >= 2 && j.n_steps >= PP_RANKS_LEAST_STEPS) {
         count_last(&j);
         out->collective_steps = j.met ? (double)j.n_steps : NAN;
-        out->kind = kind_of(&j);
+        measure_kind(&j, &exchange);
     }
-    if (out->kind == PP_RANKS_STRAGGLER || out->kind == PP_RANKS_APART || out->kind == PP_RANKS_NODE) {
-        if (out->kind == PP_RANKS_STRAGGLER)
-            count_saved_by_one(&j);
-        judge_why(&j);
-        out->straggler_rank = out->kind == PP_RANKS_NODE ? NAN : out->rows[j.slow].rank;
-        out->straggler_host = out->rows[j.slow].host;
-        out->straggler_gpu = out->kind == PP_RANKS_NODE ? NULL : out->rows[j.slow].gpu;
-        out->straggler_file = out->rows[j.slow].file;
-    } else {
+    const struct pp_rule *rule = choose_kind(&j);
+    if (out->kind == PP_RANKS_STRAGGLER || out->kind == PP_RANKS_APART || out->kind == PP_RANKS_NODE)
+        judge_slow(&j, rule, exchange);
+    else
         out->since_step = out->since_s = NAN;
-    }
-    out->kind_name = names[out->kind];
     set_percentiles(out, d);
-    judge_words(&j);
+    judge_words(&j, rule);
     filled = judge_map(&j);
 out:
     if (!filled || pp_arena_failed(&out->arena))

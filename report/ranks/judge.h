@@ -14,17 +14,21 @@ struct judge {
     uint64_t *last;                   /* steps that each was last in */
     const struct pp_rank_step **step; /* the compared ones */
     size_t n_steps;
-    int met;     /* own time is known whole */
-    size_t slow; /* row that is last most often */
-    /* for the words: of the slow one's machine, its steps; how much longer its whole steps are than the
-     * median rank's; what the median rank waits for data per step */
-    double node_share, apart_ns, median_wait_ns;
+    int met;            /* own time is known whole */
+    size_t slow;        /* row that is last most often */
     double saved_ns;    /* per step, were the last rank (of a straggler: that one) as fast as the next one */
     double exchange_ns; /* per step: it is slow in the exchange itself (judge_exchange); else 0 */
-    double trainer_delay_ns, worker_delay_ns; /* the parts of cpu_wait_ns */
+    double trainer_delay_ns, worker_delay_ns; /* the parts of r->cpu_wait_ns */
     int64_t *ahead_ns; /* by row: added to a time of its clock it is one of the first rank's; 0: not known */
-    size_t slowest_clock; /* row whose clock is furthest from it; n_rows: none is known to be */
+    size_t slowest_clock;             /* row whose clock is furthest from it; n_rows: none is known to be */
+    double fact[PP_RANKS_FACT_COUNT]; /* for the rules (ranks_rules.h) */
+    const char *text[PP_RANKS_FACT_COUNT];
 };
+
+static inline struct pp_values judge_values(const struct judge *j)
+{
+    return (struct pp_values){pp_ranks_facts, PP_RANKS_FACT_COUNT, j->fact, j->text};
+}
 
 /* ---- of the rank in a row, means per step ---- */
 
@@ -56,12 +60,11 @@ const char *judge_utc(struct pp_arena *a, uint64_t utc_ns);
 /* The clocks of the ranks against that of the first one. 0: no memory. */
 int judge_clocks(struct judge *j);
 
-/* Names the ranks of the job that have no row. */
-void judge_missing(struct judge *j);
 /* The map of ranks and time. 0: no memory. */
 int judge_map(struct judge *j);
-/* The sentences, when all numbers are there; those about recordings without an end, and about clocks. */
-void judge_words(struct judge *j);
-void judge_words_of_time(struct judge *j);
+/* Facts of the recordings, which are known before anything is compared: missing ranks too. */
+void judge_recordings(struct judge *j);
+/* The sentences, when all numbers are there; rule: the one that names the kind. */
+void judge_words(struct judge *j, const struct pp_rule *rule);
 
 #endif

@@ -1,12 +1,11 @@
 /* Why the slow one is slow: what it spends more time on than the median rank does. */
 #include "report/ranks/judge.h"
 
-#include "report/verdict/verdict_rules.h"
+#include "report/rules/limits.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MOST_OF_GAP 0.8
 enum { LEAST_SAMPLED = 8 }; /* of a rank's waits for the others */
 
 /* ---- of a rank ---- */
@@ -127,7 +126,7 @@ void judge_why(struct judge *j)
     struct pp_ranks *r = j->r;
     double of_work = 0;
     count_contention(j);
-    if (r->cpu_wait_share >= MOST_OF_GAP) {
+    if (r->cpu_wait_share >= PP_RANKS_MOST_OF_GAP) {
         r->cause = PP_RANKS_CONTENDED;
         r->cause_ns = r->cpu_wait_ns;
         r->cause_share = r->cpu_wait_share;
@@ -136,7 +135,7 @@ void judge_why(struct judge *j)
     }
     for (size_t i = 0; i < (j->met ? 3u : 2u); i++) {
         double more = own[i].value(j, j->slow) - judge_median_but(j, j->slow, own[i].value);
-        if (more >= MOST_OF_GAP * r->gap_ns && !r->cause) {
+        if (more >= PP_RANKS_MOST_OF_GAP * r->gap_ns && !r->cause) {
             r->cause = pp_phase_info(own[i].phase)->name;
             r->cause_ns = more;
             r->cause_share = fmin(more / r->gap_ns, 1);
@@ -148,7 +147,7 @@ void judge_why(struct judge *j)
         return;
     for (size_t i = 0; i < sizeof(work) / sizeof(work[0]); i++) {
         double own_ns = work[i].value(j, j->slow), median = judge_median_but(j, j->slow, work[i].value);
-        if (own_ns - median >= MOST_OF_GAP * of_work) {
+        if (own_ns - median >= PP_RANKS_MOST_OF_GAP * of_work) {
             r->input_cause = pp_phase_info(work[i].phase)->name;
             r->input_cause_ns = own_ns;
             r->input_median_ns = median;

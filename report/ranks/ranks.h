@@ -7,40 +7,17 @@
  * rank that is slow in the step itself is not seen then, and the text says so. That the ranks wait for each
  * other at all is held against the lengths of whole steps: ranks that meet take equally long.
  *
- * Thresholds: a straggler is last in two thirds of the steps (PP_MOST_MEETINGS) and costs the others a tenth
- * of a step; or the threads of one rank that carry the exchange lack CPUs for a tenth of a step, and for two
- * thirds of what those of all ranks do; a cause is named when it is four fifths of the gap to the median
- * rank; nothing is said of fewer than 2 ranks or 20 steps. The latter three are TraceML's
- * (rank-straggler-policy.md).
+ * What is concluded from these numbers, with each limit and its source, is a table: report/rules/ranks.def.
  */
 #ifndef PP_REPORT_RANKS_RANKS_H
 #define PP_REPORT_RANKS_RANKS_H
 
 #include "report/ranks/digest.h"
+#include "report/rules/ranks_rules.h"
 
 #include <stdio.h>
 
-enum { PP_RANKS_LEAST_STEPS = 20 };
 #define PP_RANKS_CONTENDED "cpu-contended" /* the cause, in whatever phases, is the wait for a CPU */
-
-/* X(symbol, name, what it says) */
-/* clang-format off */
-#define PP_RANKS_KIND_MAP(X)                                                                              \
-    X(INCONCLUSIVE, "inconclusive", "too few ranks or steps to compare")                                  \
-    X(STRAGGLER, "rank-straggler", "the others wait for one rank: last in most steps, or in the exchange") \
-    X(NODE, "node-straggler", "all ranks of one machine are slow, and the others wait for them")          \
-    X(ROTATING, "rotating", "the ranks wait for each other, now for one and now for another")             \
-    X(APART, "not-synchronised", "one rank is slower, and the others do not wait for it")                 \
-    X(INPUT, "all-input-bound", "the median rank waits for data, and none is the straggler")                 \
-    X(BALANCED, "balanced", "no rank holds up the others")
-/* clang-format on */
-
-enum pp_ranks_kind {
-#define PP_RANKS_KIND_ENUM(sym, name, text) PP_RANKS_##sym,
-    PP_RANKS_KIND_MAP(PP_RANKS_KIND_ENUM)
-#undef PP_RANKS_KIND_ENUM
-        PP_RANKS_KINDS
-};
 
 /* Unknown is NAN or NULL. Times are means per step. */
 struct pp_ranks_row {
@@ -129,7 +106,10 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
 pp_status pp_ranks_complete(struct pp_ranks *r, const int *exit_code, size_t n, struct pp_err *err);
 void pp_ranks_free(struct pp_ranks *r);
 
-/* The document of schema pipeprobe.ranks/1 (report/ranks/fields.h). */
+/* The members of the judgement, one row each: docs/ranks.schema.json and docs/reference/ranks-fields.md
+ * follow from them; `make golden` writes the two again. */
+extern const struct pp_field pp_ranks_fields[];
+/* The document of schema pipeprobe.ranks/1. */
 int pp_ranks_json(const struct pp_ranks *r, FILE *out);
 /* One page that needs nothing else: the judgement, a rank x time map of the wait for data, a rank x epoch
  * table of readiness, and the ranks; of 10,000 ranks below 2 MB. */

@@ -1,5 +1,4 @@
 #include "probe/base/text.h"
-#include "report/ranks/fields.h"
 #include "report/ranks/ranks.h"
 
 #include <math.h>

@@ -45,10 +45,10 @@ struct pp_values {
 };
 
 /* A condition on a fact that is unknown does not hold, but for PP_UNKNOWN. */
-enum pp_compare { PP_NO_CONDITION, PP_AT_LEAST, PP_BELOW, PP_AT_MOST, PP_ONE_OF, PP_KNOWN, PP_UNKNOWN };
+enum pp_comparison { PP_NO_CONDITION, PP_AT_LEAST, PP_BELOW, PP_AT_MOST, PP_ONE_OF, PP_KNOWN, PP_UNKNOWN };
 struct pp_condition {
     unsigned fact;
-    enum pp_compare compare;
+    enum pp_comparison compare;
     double limit;       /* of PP_ONE_OF a bit per number that it may be, up to 32 of them */
     const char *source; /* where the limit comes from */
 };

@@ -258,7 +258,7 @@ const struct pp_command pp_cmd_explain = {
     .usage = "explain [CODE] [--json]",
     .opts = opts,
     .notes = "Without CODE: all codes. A code is level 1 and 2 of a verdict (storage/latency,\n"
-             "or latency alone), a finding (first-batch) or a cause of `ranks --audit`.\n"
+             "or latency alone), a finding (first-batch), or what `ranks` says of a job.\n"
              "Exit codes: 0 success, 2 usage.",
     .examples = {"pipeprobe explain storage/latency", "pipeprobe explain first-batch --json"},
     .run = run,

@@ -3,7 +3,7 @@
 #include "report/audit/fields.h"
 #include "report/compare/render.h"
 #include "report/model/fields.h"
-#include "report/ranks/fields.h"
+#include "report/ranks/ranks.h"
 #include "tests/support/field_docs.h"
 #include "tests/support/golden.h"
 

@@ -1,5 +1,4 @@
 /* Ranks of a job: digests merge in any order and any tree to the same bits, and the judgement on them. */
-#include "report/ranks/fields.h"
 #include "report/ranks/ranks.h"
 
 #include "probe/base/rng.h"
