@@ -56,36 +56,6 @@ static int by_start(const void *a, const void *b)
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-/* Disjoint: several at once cover their time once. */
-static size_t unite(struct time *at, size_t n)
-{
-    size_t kept = 0;
-    if (n)
-        qsort(at, n, sizeof(*at), by_start);
-    for (size_t i = 0; i < n; i++) {
-        struct time *last = kept ? &at[kept - 1] : NULL;
-        if (last && at[i].start_ns <= last->end_ns)
-            last->end_ns = at[i].end_ns > last->end_ns ? at[i].end_ns : last->end_ns;
-        else
-            at[kept++] = at[i];
-    }
-    return kept;
-}
-
-static void cover(const struct times *t, struct pp_covered_step *steps, size_t n)
-{
-    for (size_t i = 0, k = 0; i < n; i++) {
-        struct pp_covered_step *s = &steps[i];
-        while (k < t->n && t->at[k].end_ns <= s->start_ns)
-            k++;
-        for (size_t m = k; m < t->n && t->at[m].start_ns < s->end_ns; m++) {
-            uint64_t from = t->at[m].start_ns > s->start_ns ? t->at[m].start_ns : s->start_ns,
-                     to = t->at[m].end_ns < s->end_ns ? t->at[m].end_ns : s->end_ns;
-            s->covered_ns += to > from ? to - from : 0;
-        }
-    }
-}
-
 pp_status pp_collectives_cover(const struct pp_source *source, struct pp_covered_step *steps, size_t n,
                                int *any, struct pp_err *err)
 {
@@ -102,8 +72,28 @@ pp_status pp_collectives_cover(const struct pp_source *source, struct pp_covered
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the collectives of %s", source->path);
     if (st == PP_OK) {
         *any = t.n > 0;
-        t.n = unite(t.at, t.n);
-        cover(&t, steps, n);
+        /* Disjoint: several at once cover their time once. */
+        size_t kept = 0;
+        if (t.n)
+            qsort(t.at, t.n, sizeof(*t.at), by_start);
+        for (size_t i = 0; i < t.n; i++) {
+            struct time *last = kept ? &t.at[kept - 1] : NULL;
+            if (last && t.at[i].start_ns <= last->end_ns)
+                last->end_ns = t.at[i].end_ns > last->end_ns ? t.at[i].end_ns : last->end_ns;
+            else
+                t.at[kept++] = t.at[i];
+        }
+        t.n = kept;
+        for (size_t i = 0, k = 0; i < n; i++) {
+            struct pp_covered_step *s = &steps[i];
+            while (k < t.n && t.at[k].end_ns <= s->start_ns)
+                k++;
+            for (size_t m = k; m < t.n && t.at[m].start_ns < s->end_ns; m++) {
+                uint64_t from = t.at[m].start_ns > s->start_ns ? t.at[m].start_ns : s->start_ns,
+                         to = t.at[m].end_ns < s->end_ns ? t.at[m].end_ns : s->end_ns;
+                s->covered_ns += to > from ? to - from : 0;
+            }
+        }
     }
     free(t.at);
     return st;

@@ -1,7 +1,7 @@
-#include "report/ranks/slices.h"
-
 #include "probe/base/err.h"
 #include "probe/base/text.h"
+#include "report/ranks/digest.h"
+#include "report/ranks/digest_pass.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -150,11 +150,6 @@ static struct pp_rank_top merge_top(const struct pp_rank_top *a, const struct pp
                                 .rank = high->rank};
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return !a || (b && b < a) ? b : a;
-}
-
 static size_t merge_steps(struct pp_rank_step *out, const struct pp_digest *a, const struct pp_digest *b)
 {
     size_t n = 0, i = 0, k = 0;
@@ -168,7 +163,10 @@ static size_t merge_steps(struct pp_rank_step *out, const struct pp_digest *a, c
                                            .ranks = x->ranks + y->ranks,
                                            .own = merge_top(&x->own, &y->own),
                                            .input = merge_top(&x->input, &y->input),
-                                           .end_utc_ns = earlier(x->end_utc_ns, y->end_utc_ns)};
+                                           .end_utc_ns = (!x->end_utc_ns || (y->end_utc_ns &&
+                                                                             y->end_utc_ns < x->end_utc_ns)
+                                                              ? y->end_utc_ns
+                                                              : x->end_utc_ns)};
         n++;
         i += (size_t)first;
         k += (size_t)(both || !first);
@@ -190,21 +188,16 @@ static void merge_rows(struct pp_rank_row *out, struct pp_digest *a, const struc
     a->slice_log2_s = after;
 }
 
-static size_t steps_of_both(const struct pp_digest *a, const struct pp_digest *b)
+pp_status pp_digest_merge(struct pp_digest *into, const struct pp_digest *from, struct pp_err *err)
 {
-    size_t n = a->n_steps + b->n_steps;
-    for (size_t i = 0, k = 0; i < a->n_steps && k < b->n_steps;) {
-        uint32_t x = a->steps[i].number, y = b->steps[k].number;
+    size_t n = into->n_steps + from->n_steps;
+    for (size_t i = 0, k = 0; i < into->n_steps && k < from->n_steps;) {
+        uint32_t x = into->steps[i].number, y = from->steps[k].number;
         n -= x == y;
         i += x <= y;
         k += y <= x;
     }
-    return n;
-}
-
-pp_status pp_digest_merge(struct pp_digest *into, const struct pp_digest *from, struct pp_err *err)
-{
-    size_t n_rows = into->n_rows + from->n_rows, n_steps = steps_of_both(into, from);
+    size_t n_rows = into->n_rows + from->n_rows, n_steps = n;
     pp_status st = check_all(into, from, err);
     if (st != PP_OK)
         return st;
@@ -229,4 +222,134 @@ pp_status pp_digest_merge(struct pp_digest *into, const struct pp_digest *from, 
     into->n_steps = n_steps;
     return pp_arena_failed(&into->arena) ? pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", n_rows)
                                          : PP_OK;
+}
+
+static pp_status merge_last_two(struct pp_digest_pile *p, struct pp_err *err)
+{
+    pp_status st = pp_digest_merge(&p->part[p->n - 2], &p->part[p->n - 1], err);
+    pp_digest_free(&p->part[p->n - 1]);
+    p->n--;
+    p->files[p->n - 1] += p->files[p->n];
+    return st;
+}
+
+pp_status pp_pile_add(struct pp_digest_pile *p, const struct pp_digest *one, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    p->part[p->n] = *one;
+    p->files[p->n] = 1;
+    p->n++;
+    while (st == PP_OK && p->n > 1 && p->files[p->n - 1] == p->files[p->n - 2])
+        st = merge_last_two(p, err);
+    return st;
+}
+
+pp_status pp_pile_end(struct pp_digest_pile *p, struct pp_digest *out, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    while (st == PP_OK && p->n > 1)
+        st = merge_last_two(p, err);
+    *out = (struct pp_digest){0};
+    if (st == PP_OK && p->n) {
+        *out = p->part[0];
+        p->n = 0;
+    }
+    pp_pile_free(p);
+    return st;
+}
+
+void pp_pile_free(struct pp_digest_pile *p)
+{
+    for (int i = 0; i < p->n; i++)
+        pp_digest_free(&p->part[i]);
+    p->n = 0;
+}
+
+#define SECOND UINT64_C(1000000000)
+
+/* Adds to the last slice, or to a new one behind it. */
+static void add(struct pp_rank_slice *out, size_t *n, const struct pp_rank_slice *s)
+{
+    if (!*n || out[*n - 1].number != s->number) {
+        out[(*n)++] = *s;
+        return;
+    }
+    struct pp_rank_slice *last = &out[*n - 1];
+    last->steps += s->steps;
+    last->wait_ns += s->wait_ns;
+    last->all_ns += s->all_ns;
+}
+
+/* The shortest length with which all steps have PP_RANK_SLICES at most. */
+static unsigned length_for(const struct pp_rank_own_step *steps, size_t n)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+    unsigned log2_s = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t s = steps[i].end_utc_ns / SECOND;
+        first = s && s < first ? s : first;
+        last = s > last ? s : last;
+    }
+    while (first <= last && (last >> log2_s) - (first >> log2_s) >= PP_RANK_SLICES)
+        log2_s++;
+    return log2_s;
+}
+
+int slices_make(struct pp_digest *d, const struct pp_rank_own_step *steps, size_t n)
+{
+    struct pp_rank_row *row = &d->rows[0];
+    unsigned log2_s = length_for(steps, n);
+    uint64_t before = 0;
+    size_t k = 0;
+    row->slices = pp_arena_alloc(&d->arena, PP_RANK_SLICES * sizeof(*row->slices));
+    row->n_slices = 0;
+    if (!row->slices)
+        return 0;
+    d->slice_log2_s = log2_s;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t s = steps[i].end_utc_ns / SECOND;
+        if (s <= UINT32_MAX && s >= before && s) { /* a clock that was set back makes no second slice */
+            before = s >> log2_s << log2_s;
+            add(row->slices, &k,
+                &(struct pp_rank_slice){.number = (uint32_t)(s >> log2_s),
+                                        .steps = 1,
+                                        .wait_ns = steps[i].input_ns,
+                                        .all_ns = steps[i].all_ns > steps[i].input_ns ? steps[i].all_ns
+                                                                                      : steps[i].input_ns});
+        }
+    }
+    row->n_slices = (uint32_t)k;
+    return 1;
+}
+
+static void *copy_of(struct pp_digest *d, const void *from, size_t bytes)
+{
+    void *own = bytes ? pp_arena_alloc(&d->arena, bytes) : NULL;
+    if (own)
+        memcpy(own, from, bytes);
+    return own;
+}
+
+int slices_fit(struct pp_digest *d, struct pp_rank_row *row, unsigned from_log2_s, unsigned to_log2_s,
+               int copy)
+{
+    if (copy) {
+        size_t slices = row->n_slices * sizeof(*row->slices), epochs = row->n_epochs * sizeof(*row->epochs),
+               ends = row->n_ends * sizeof(*row->ends);
+        row->slices = copy_of(d, row->slices, slices);
+        row->epochs = copy_of(d, row->epochs, epochs);
+        row->ends = copy_of(d, row->ends, ends);
+        if ((slices && !row->slices) || (epochs && !row->epochs) || (ends && !row->ends))
+            return 0;
+    }
+    if (to_log2_s > from_log2_s) {
+        size_t k = 0;
+        for (size_t i = 0; i < row->n_slices; i++) {
+            struct pp_rank_slice s = row->slices[i];
+            s.number >>= (to_log2_s - from_log2_s);
+            add(row->slices, &k, &s);
+        }
+        row->n_slices = (uint32_t)k;
+    }
+    return 1;
 }

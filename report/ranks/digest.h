@@ -127,4 +127,62 @@ pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err 
 pp_status pp_digest_merge(struct pp_digest *into, const struct pp_digest *from, struct pp_err *err);
 void pp_digest_free(struct pp_digest *d);
 
+/* Digests merged as they come: equal numbers of files are merged, as a counter of two
+ * digits carries, so that each rank's row is copied as often as the number of files has binary digits, and no
+ * more digests are held than that. One thread. */
+
+enum { PP_PILE_LEVELS = 48 };
+
+struct pp_digest_pile {
+    struct pp_digest part[PP_PILE_LEVELS];
+    uint64_t files[PP_PILE_LEVELS];
+    int n;
+};
+
+/* one is the pile's from now on, whatever happens. Begin with an empty pile, {.n = 0}. As pp_digest_merge. */
+pp_status pp_pile_add(struct pp_digest_pile *p, const struct pp_digest *one, struct pp_err *err);
+/* All of them as one; the pile is empty then. Without any, *out has no rows. */
+pp_status pp_pile_end(struct pp_digest_pile *p, struct pp_digest *out, struct pp_err *err);
+void pp_pile_free(struct pp_digest_pile *p);
+
+/* Digests as files, for `pipeprobe merge`: what a job of any number of ranks
+ * comes to, in some hundred bytes per rank and some tens per step. Equal digests are equal files.
+ *
+ *     "ppdigest" u32 version (4), u64 XXH3 of the body, then the body: numbers as LEB128, texts as length and
+ *     bytes, a double as the 8 bytes of its bits. Log2 of a slice's seconds. Rows: count, then each by the
+ *     table of columns in digest_file.c, its slices, its epochs and the ends of its collectives. Steps:
+ *     count, then each as what it adds to the one before. Histograms: least, greatest, sum, then their filled
+ *     buckets.
+ *
+ * A digest is a stranger's file: it is refused with a sentence when anything in it does not fit, and takes no
+ * more memory than a few times its size. */
+
+/* 1: the file begins as one; what cannot be opened does not. */
+int pp_digest_is_file(const char *path);
+/* *out as pp_digest_read. */
+pp_status pp_digest_load(const char *path, struct pp_digest *out, struct pp_err *err);
+/* Appears whole or not at all. */
+pp_status pp_digest_store(const struct pp_digest *d, const char *path, struct pp_err *err);
+
+/* The digest of a recording that is still written, again and again. A look
+ * reads what came since the one before, and costs as much as that; digests of any series of looks are that of
+ * one look at all of it. What a look cannot have is what takes a whole report: the rank's own verdict, which
+ * pp_digest_read has when the recording is complete.
+ *
+ * The last batch of a look is left to the next one, as it may go on. The file is opened for each look and
+ * closed again, as by report/live. One thread. */
+
+struct pp_digest_follow;
+
+/* Reads nothing yet. NULL: no memory. */
+struct pp_digest_follow *pp_digest_follow_new(const char *path);
+void pp_digest_follow_free(struct pp_digest_follow *f);
+
+/* The digest of what was recorded before until_ns (CLOCK_MONOTONIC of the recording; UINT64_MAX: all there
+ * is). now_utc_ns: the row says that it holds until then; 0: until the last span. *ended (may be NULL): the
+ * recording has its end, or was killed. PP_E_USAGE: it is of no rank, PP_E_EMPTY, PP_E_NOT_FOUND: there is
+ * none yet. Zero- initialised *out. */
+pp_status pp_digest_follow_look(struct pp_digest_follow *f, uint64_t until_ns, uint64_t now_utc_ns,
+                                struct pp_digest *out, int *ended, struct pp_err *err);
+
 #endif

@@ -1,4 +1,4 @@
-#include "report/ranks/digest_file.h"
+#include "report/ranks/digest.h"
 
 #include "probe/base/err.h"
 #include "probe/base/io.h"
@@ -106,14 +106,6 @@ static void put(struct writer *w, uint64_t v)
     put_bytes(w, bytes, n);
 }
 
-/* Unknown is 0, the empty text 1. */
-static void put_text(struct writer *w, const char *text)
-{
-    size_t n = text ? strnlen(text, TEXT_MAX) : 0;
-    put(w, text ? n + 1 : 0);
-    put_bytes(w, text ? text : "", n);
-}
-
 static void put_column(struct writer *w, const struct column *c, const struct pp_rank_row *row)
 {
     const char *at = (const char *)row + c->at;
@@ -121,7 +113,13 @@ static void put_column(struct writer *w, const struct column *c, const struct pp
     case WHOLE: put(w, (uint64_t)(*(const int64_t *)at + 1)); break; /* -1 is not known */
     case COUNT: put(w, *(const uint64_t *)at); break;
     case FLAG: put(w, *(const int *)at != 0); break;
-    case TEXT: put_text(w, *(const char *const *)at); break;
+    case TEXT: {
+        /* Unknown is 0, the empty text 1. */
+        const char *text = *(const char *const *)at;
+        size_t n = text ? strnlen(text, TEXT_MAX) : 0;
+        put(w, text ? n + 1 : 0);
+        put_bytes(w, text ? text : "", n);
+    } break;
     case NUMBER: put_bytes(w, at, sizeof(double)); break;
     }
 }
@@ -182,38 +180,6 @@ static void put_hist(struct writer *w, const struct pp_hist *h)
         }
 }
 
-static void put_body(struct writer *w, const struct pp_digest *d)
-{
-    uint32_t number = 0;
-    uint64_t end = 0;
-    put(w, d->slice_log2_s);
-    put(w, d->n_rows);
-    put(w, PP_PHASE_COUNT);
-    for (size_t i = 0; i < d->n_rows; i++) {
-        for (size_t c = 0; c < COLUMNS; c++)
-            put_column(w, &columns[c], &d->rows[i]);
-        for (size_t p = 0; p < PP_PHASE_COUNT; p++)
-            put(w, d->rows[i].work_ns[p]);
-        put_time(w, &d->rows[i]);
-    }
-    put(w, d->n_steps);
-    for (size_t i = 0; i < d->n_steps; i++) {
-        const struct pp_rank_step *s = &d->steps[i];
-        put(w, s->number - number);
-        put(w, s->ranks);
-        put_top(w, &s->own);
-        put_top(w, &s->input);
-        /* ends rise but for a clock that was set: then the difference is a large number, and still right */
-        put(w, s->end_utc_ns - end);
-        number = s->number;
-        end = s->end_utc_ns;
-    }
-    for (size_t h = 0; h < PP_DIGEST_HISTS && d->hists; h++)
-        put_hist(w, &d->hists[h]);
-    if (!d->hists)
-        put(w, 0), put(w, 0); /* empty ones */
-}
-
 pp_status pp_digest_store(const struct pp_digest *d, const char *path, struct pp_err *err)
 {
     struct writer w = {0};
@@ -221,7 +187,34 @@ pp_status pp_digest_store(const struct pp_digest *d, const char *path, struct pp
     uint32_t version = VERSION;
     pp_status st = PP_OK;
     put_bytes(&w, head, sizeof(head));
-    put_body(&w, d);
+    uint32_t number = 0;
+    uint64_t end = 0;
+    put(&w, d->slice_log2_s);
+    put(&w, d->n_rows);
+    put(&w, PP_PHASE_COUNT);
+    for (size_t i = 0; i < d->n_rows; i++) {
+        for (size_t c = 0; c < COLUMNS; c++)
+            put_column(&w, &columns[c], &d->rows[i]);
+        for (size_t p = 0; p < PP_PHASE_COUNT; p++)
+            put(&w, d->rows[i].work_ns[p]);
+        put_time(&w, &d->rows[i]);
+    }
+    put(&w, d->n_steps);
+    for (size_t i = 0; i < d->n_steps; i++) {
+        const struct pp_rank_step *s = &d->steps[i];
+        put(&w, s->number - number);
+        put(&w, s->ranks);
+        put_top(&w, &s->own);
+        put_top(&w, &s->input);
+        /* ends rise but for a clock that was set: then the difference is a large number, and still right */
+        put(&w, s->end_utc_ns - end);
+        number = s->number;
+        end = s->end_utc_ns;
+    }
+    for (size_t h = 0; h < PP_DIGEST_HISTS && d->hists; h++)
+        put_hist(&w, &d->hists[h]);
+    if (!d->hists)
+        put(&w, 0), put(&w, 0); /* empty ones */
     if (w.failed)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the digest of %zu ranks", d->n_rows);
     if (st == PP_OK) {

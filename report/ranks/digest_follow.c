@@ -1,4 +1,4 @@
-#include "report/ranks/digest_follow.h"
+#include "report/ranks/digest.h"
 
 #include "probe/base/err.h"
 #include "report/ranks/digest_pass.h"
@@ -116,18 +116,6 @@ static pp_status read_work(struct pp_digest_follow *f, struct pp_err *err)
 
 /* ---- a look ---- */
 
-/* What a report says of the rank, as far as its own steps tell. */
-static void take_shares(struct pp_digest_follow *f)
-{
-    struct pp_rank_row *r = &f->pass.row;
-    double input = (double)(r->wait_ns + r->sync_ns), all = input + (double)(r->step_ns + r->collective_ns),
-           s = (double)(f->judged_to_ns - f->judged_from_ns) / 1e9;
-    r->samples = f->samples;
-    r->samples_per_s = s > 0 ? (double)f->samples / s : NAN;
-    r->data_wait_share = all > 0 ? input / all : NAN;
-    r->collective_share = all > 0 ? (double)r->collective_ns / all : NAN;
-}
-
 /* part: the recording from the last batch that was counted, which a part calls warm-up, as its first. */
 static pp_status read_part(struct pp_digest_follow *f, const struct pp_source *part, struct pp_err *err)
 {
@@ -163,15 +151,24 @@ pp_status pp_digest_follow_look(struct pp_digest_follow *f, uint64_t until_ns, u
     if (st == PP_OK)
         st = read_work(f, err);
     if (st == PP_OK) {
-        take_shares(f);
+        /* What a report says of the rank, as far as its own steps tell. */
+        struct pp_rank_row *r = &f->pass.row;
+        double input = (double)(r->wait_ns + r->sync_ns),
+               all = input + (double)(r->step_ns + r->collective_ns),
+               s = (double)(f->judged_to_ns - f->judged_from_ns) / 1e9;
+        r->samples = f->samples;
+        r->samples_per_s = s > 0 ? (double)f->samples / s : NAN;
+        r->data_wait_share = all > 0 ? input / all : NAN;
+        r->collective_share = all > 0 ? (double)r->collective_ns / all : NAN;
         row->running = !row->outcome && digest_pass_is_written(f->path);
         row->until_utc_ns = row->running && now_utc_ns ? now_utc_ns
                                                        : digest_pass_until(&f->pass, &source, f->last_end_ns);
         if (ended)
             *ended = !row->running;
         st = digest_pass_make(&f->pass, out, err);
-    } else if (ended)
+    } else if (ended) {
         *ended = !digest_pass_is_written(f->path);
+    }
     pp_source_close(&part);
     pp_source_close(&source);
     return st;

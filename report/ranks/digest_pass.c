@@ -1,6 +1,7 @@
 #include "report/ranks/digest_pass.h"
 
 #include "probe/base/err.h"
+#include "report/build/build.h"
 
 #include <limits.h>
 #include <math.h>
@@ -9,18 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* The first batch of an epoch, in warm-up or not. */
-static void note_epoch(struct digest_pass *p, const struct pp_timeline_batch *b)
-{
-    struct pp_rank_row *r = &p->row;
-    uint64_t after = b->step_ns + b->collective_ns + b->sync_ns;
-    uint64_t had = b->end_ns > after ? b->end_ns - after : 0;
-    int rises = !r->n_epochs || b->epoch > p->epochs[r->n_epochs - 1].epoch;
-    if (rises && r->n_epochs < PP_RANK_EPOCHS && p->done_ns && had >= p->done_ns)
-        p->epochs[r->n_epochs++] = (struct pp_rank_epoch){.epoch = b->epoch, .ready_ns = had - p->done_ns};
-    p->done_ns = b->end_ns;
-}
 
 uint64_t digest_pass_utc(const struct digest_pass *p, uint64_t ns)
 {
@@ -31,7 +20,13 @@ void digest_pass_batch(void *ctx, const struct pp_timeline_batch *b)
 {
     struct digest_pass *p = ctx;
     struct pp_rank_row *r = &p->row;
-    note_epoch(p, b);
+    /* The first batch of an epoch, in warm-up or not. */
+    uint64_t after = b->step_ns + b->collective_ns + b->sync_ns;
+    uint64_t had = b->end_ns > after ? b->end_ns - after : 0;
+    int rises = !r->n_epochs || b->epoch > p->epochs[r->n_epochs - 1].epoch;
+    if (rises && r->n_epochs < PP_RANK_EPOCHS && p->done_ns && had >= p->done_ns)
+        p->epochs[r->n_epochs++] = (struct pp_rank_epoch){.epoch = b->epoch, .ready_ns = had - p->done_ns};
+    p->done_ns = b->end_ns;
     if (b->warmup || p->n == PP_DIGEST_STEPS || p->no_memory)
         return;
     if (p->n == p->room) {
@@ -71,17 +66,6 @@ static int64_t whole(const struct pp_source *s, const char *section, const char 
     return v >= 0 && v <= INT32_MAX ? (int64_t)v : -1;
 }
 
-/* exec outlives its program and finishes the file. What a launcher sends to all ranks when one has failed
- * (SIGTERM) is no sign of the one. */
-static int was_killed(const struct pp_source *s)
-{
-    static const int signals[] = {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
-    int status = (int)whole(s, "result", "exit_status"), found = 0;
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-        found |= status == 128 + signals[i];
-    return found;
-}
-
 /* A launcher says more than the options of `run`, which older recordings have alone. */
 static pp_status read_identity(const struct pp_source *s, struct pp_rank_row *r, struct pp_err *err)
 {
@@ -97,7 +81,13 @@ static pp_status read_identity(const struct pp_source *s, struct pp_rank_row *r,
     r->host = s->meta(s->ctx, "environment", "hostname");
     r->version = s->meta(s->ctx, "run", "version");
     r->first_by_ns = (uint64_t)fmin(fmax(pp_source_number(s, "result", "ended_first_by_ns", 0), 0), 1e18);
-    r->outcome = was_killed(s) ? PP_RANK_KILLED : s->meta(s->ctx, "run", "outcome");
+    /* exec outlives its program and finishes the file. What a launcher sends to all ranks when one has failed
+     * (SIGTERM) is no sign of the one. */
+    static const int signals[] = {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    int status = (int)whole(s, "result", "exit_status"), found = 0;
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        found |= status == 128 + signals[i];
+    r->outcome = found ? PP_RANK_KILLED : s->meta(s->ctx, "run", "outcome");
     if (r->rank < 0 || (!said && r->world_size < 2))
         return pp_fail(
             err, PP_E_USAGE,
@@ -117,33 +107,6 @@ static void look_for_unseen(void *ctx, const char *key, const char *value, const
     *(int *)ctx |= value && strstr(value, "waits for other ranks are not recorded") != NULL;
 }
 
-/* The device of this rank among those that its process was given: "2" of CUDA_VISIBLE_DEVICES=2,3. */
-static const char *gpu_of(const struct pp_source *s, const struct pp_rank_row *r, char *buf, size_t size)
-{
-    const char *name = s->meta(s->ctx, "environment", "gpu"),
-               *given = s->meta(s->ctx, "environment", "CUDA_VISIBLE_DEVICES");
-    if (!name)
-        return NULL;
-    snprintf(buf, size, "%lld", (long long)(r->local_rank < 0 ? 0 : r->local_rank));
-    for (int64_t i = 0; given && *given; i++) {
-        size_t n = strcspn(given, ",");
-        if (i == r->local_rank || !given[n]) { /* one alone is this rank's whatever its number */
-            snprintf(buf, size, "%.*s", (int)n, given);
-            break;
-        }
-        given += n + 1;
-    }
-    return buf;
-}
-
-/* The clock of the recording against the calendar. */
-static double utc_offset(const struct pp_source *s)
-{
-    double utc = pp_source_number(s, "run", "started_utc_ns", NAN),
-           mono = pp_source_number(s, "run", "started_mono_ns", NAN);
-    return utc >= mono ? utc - mono : NAN;
-}
-
 /* ---- the whole ---- */
 
 pp_status digest_pass_begin(struct digest_pass *p, const struct pp_source *s, struct pp_err *err)
@@ -152,9 +115,29 @@ pp_status digest_pass_begin(struct digest_pass *p, const struct pp_source *s, st
     if (st != PP_OK)
         return st;
     p->row.file = s->path;
-    p->row.gpu = gpu_of(s, &p->row, p->gpu, sizeof(p->gpu));
+    /* The device of this rank among those that its process was given: "2" of CUDA_VISIBLE_DEVICES=2,3. */
+    size_t size = sizeof(p->gpu);
+    const char *name = s->meta(s->ctx, "environment", "gpu"),
+               *given = s->meta(s->ctx, "environment", "CUDA_VISIBLE_DEVICES");
+    if (!name) {
+        p->row.gpu = NULL;
+    } else {
+        snprintf(p->gpu, size, "%lld", (long long)(p->row.local_rank < 0 ? 0 : p->row.local_rank));
+        for (int64_t i = 0; given && *given; i++) {
+            size_t n = strcspn(given, ",");
+            if (i == p->row.local_rank || !given[n]) { /* one alone is this rank's whatever its number */
+                snprintf(p->gpu, size, "%.*s", (int)n, given);
+                break;
+            }
+            given += n + 1;
+        }
+        p->row.gpu = p->gpu;
+    }
     p->row.epochs = p->epochs;
-    p->to_utc_ns = utc_offset(s);
+    /* The clock of the recording against the calendar. */
+    double utc = pp_source_number(s, "run", "started_utc_ns", NAN),
+           mono = pp_source_number(s, "run", "started_mono_ns", NAN);
+    p->to_utc_ns = utc >= mono ? utc - mono : NAN;
     if (!p->done_ns)
         p->done_ns = (uint64_t)fmax(pp_source_number(s, "run", "started_mono_ns", 0), 0);
     return PP_OK;
@@ -186,21 +169,16 @@ pp_status digest_pass_waits(struct digest_pass *p, const struct pp_source *s, st
     return st == PP_OK && p->row.met ? pp_collective_ends_read(s, &p->ends, err) : st;
 }
 
-static void keep_ends(struct digest_pass *p)
+pp_status digest_pass_make(struct digest_pass *p, struct pp_digest *out, struct pp_err *err)
 {
+    if (p->no_memory)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the steps of %s", p->row.file);
     struct pp_rank_row *r = &p->row;
     r->n_ends = 0;
     r->ends = p->kept;
     for (size_t i = 0; i < p->ends.n && r->n_ends < PP_RANK_ENDS; i++)
         if (p->ends.at[i] && pp_rank_end_is_kept((uint32_t)i) && digest_pass_utc(p, p->ends.at[i]))
             p->kept[r->n_ends++] = (struct pp_rank_end){(uint32_t)i, digest_pass_utc(p, p->ends.at[i])};
-}
-
-pp_status digest_pass_make(struct digest_pass *p, struct pp_digest *out, struct pp_err *err)
-{
-    if (p->no_memory)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the steps of %s", p->row.file);
-    keep_ends(p);
     return pp_digest_make(&p->row, p->steps, p->n, out, err);
 }
 
@@ -224,4 +202,62 @@ void digest_pass_free(struct digest_pass *p)
     free(p->times);
     free(p->ends.at);
     *p = (struct digest_pass){0};
+}
+
+static void take_report(const struct pp_report *report, struct pp_rank_row *r)
+{
+    r->l0 = report->verdict.l0;
+    r->l1 = report->verdict.l1;
+    r->l2 = report->verdict.l2;
+    r->sentence = report->verdict.cause_line ? report->verdict.cause_line : report->verdict.sentence;
+    r->subject = report->subject;
+    r->samples_per_s = report->samples_per_s;
+    r->data_wait_share = report->data_wait_share;
+    r->collective_share = report->collective_share;
+    r->samples = report->window_samples;
+    for (size_t i = 0; i < report->n_phases; i++) {
+        const struct pp_report_phase *p = &report->phases[i];
+        if (p->lane == PP_LANE_TRAINER || (unsigned)p->phase >= PP_PHASE_COUNT)
+            continue;
+        r->work_ns[p->phase] += p->total_ns;
+        if (digest_pass_is_work(p->phase) && p->run_delay_share > 0)
+            r->work_delay_ns += (uint64_t)(p->run_delay_share * (double)p->total_ns);
+    }
+    for (size_t i = 0; i < report->n_losses; i++)
+        r->lost_spans += report->losses[i].count;
+}
+
+pp_status pp_digest_read(const char *path, struct pp_digest *out, struct pp_err *err)
+{
+    struct pp_source source;
+    struct pp_timeline tl = {0};
+    struct pp_report *report = NULL;
+    struct digest_pass *p = calloc(1, sizeof(*p));
+    *out = (struct pp_digest){0};
+    if (!p)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
+    pp_status st = pp_source_open(path, &source, err);
+    if (st == PP_OK)
+        st = digest_pass_begin(p, &source, err);
+    source.glance = 1; /* pictures and intervals are not asked for */
+    if (st == PP_OK)
+        st = pp_timeline_build_each(&source, &tl, digest_pass_batch, p, err);
+    if (st == PP_OK)
+        st = digest_pass_collectives(p, &source, err);
+    if (st == PP_OK)
+        st = digest_pass_waits(p, &source, err);
+    if (st == PP_OK)
+        st = pp_report_from(&source, &report, err);
+    if (st == PP_OK) {
+        take_report(report, &p->row);
+        p->row.until_utc_ns = digest_pass_until(p, &source, tl.spans ? tl.last_ns : 0);
+        p->row.running = !p->row.outcome && digest_pass_is_written(path);
+        st = digest_pass_make(p, out, err);
+    }
+    pp_report_free(report);
+    pp_timeline_free(&tl);
+    pp_source_close(&source);
+    digest_pass_free(p);
+    free(p);
+    return st;
 }

@@ -11,13 +11,6 @@ enum { CELL = 48, ROW = 16, SHOWN = 256 };
 
 /* ---- the judgement ---- */
 
-static const char *class_of(enum pp_ranks_kind kind)
-{
-    return kind == PP_RANKS_INCONCLUSIVE || kind == PP_RANKS_APART ? "neutral"
-           : kind == PP_RANKS_BALANCED                             ? "good"
-                                                                   : "bad";
-}
-
 static void put_line(FILE *out, const char *label, const char *text)
 {
     if (!text)
@@ -25,38 +18,6 @@ static void put_line(FILE *out, const char *label, const char *text)
     fprintf(out, "<p class=\"cause\"><strong>%s</strong> ", label);
     pp_html_text(out, text);
     fputs("</p>\n", out);
-}
-
-static void put_missing(FILE *out, const struct pp_ranks *r)
-{
-    if (!r->missing_ranks)
-        return;
-    fputs("<p class=\"cause\"><strong>Missing</strong> ", out);
-    pp_html_num(out, PP_HTML_COUNT, (double)r->missing_ranks, "missing_ranks");
-    fputs(r->missing_ranks == 1 ? " rank has no recording here: " : " ranks have no recording here: ", out);
-    pp_html_text(out, r->missing);
-    fputs("</p>\n", out);
-}
-
-static void put_judgement(FILE *out, const struct pp_ranks *r)
-{
-    fprintf(out, "<section class=\"verdict %s\" id=\"verdict\"><p class=\"badge\">", class_of(r->kind));
-    pp_html_text(out, r->kind_name);
-    fputs("</p>\n<h1>", out);
-    pp_html_text(out, r->sentence);
-    fputs("</h1>\n", out);
-    put_line(out, "Why", r->why);
-    put_line(out, "Where", r->where);
-    put_missing(out, r);
-    put_line(out, "No end", r->no_end);
-    put_line(out, "Clocks", r->clocks);
-    put_line(out, "Note", r->note);
-    if (r->next_step) {
-        fputs("<div class=\"next\"><h2>Next</h2><pre class=\"paste\"><code>", out);
-        pp_html_text(out, r->next_step);
-        fputs("</code></pre></div>\n", out);
-    }
-    fputs("</section>\n", out);
 }
 
 static void put_tile(FILE *out, const char *name, enum pp_html_form form, double v, const char *key,
@@ -67,22 +28,6 @@ static void put_tile(FILE *out, const char *name, enum pp_html_form form, double
     fprintf(out, "<div class=\"tile\"><p>%s</p><p class=\"big\">", name);
     pp_html_num(out, form, v, "%s", key);
     fprintf(out, "<small>%s</small></p></div>\n", below);
-}
-
-static void put_tiles(FILE *out, const struct pp_ranks *r)
-{
-    fputs("<div class=\"tiles\">", out);
-    put_tile(out, "Ranks", PP_HTML_COUNT, (double)r->n_rows, "ranks.length", "recorded");
-    put_tile(out, "Steps", PP_HTML_COUNT, (double)r->compared_steps, "compared_steps", "of all ranks");
-    put_tile(out, "A step", PP_HTML_TIME, r->step_ns, "step_ns", "median rank");
-    put_tile(out, "Lost", PP_HTML_TIME, r->lost_ns, "lost_ns", "per step and rank");
-    put_tile(out, "Wait for data, p50", PP_HTML_TIME, r->wait_p50_ns, "wait_p50_ns",
-             "all steps of all ranks");
-    put_tile(out, "Wait for data, p99", PP_HTML_TIME, r->wait_p99_ns, "wait_p99_ns",
-             "all steps of all ranks");
-    put_tile(out, "Gain", PP_HTML_SHARE, r->gain_share, "gain_share",
-             isnan(r->exchange_delay_ns) ? "if the last were as the next" : "if the last had its CPUs");
-    fputs("</div>\n", out);
 }
 
 /* ---- rank x time ---- */
@@ -236,8 +181,45 @@ int pp_ranks_html(const struct pp_ranks *r, FILE *out)
 {
     const char *name = r->job ? r->job : "ranks of a job";
     pp_html_page_begin(out, name, name);
-    put_judgement(out, r);
-    put_tiles(out, r);
+    fprintf(out, "<section class=\"verdict %s\" id=\"verdict\"><p class=\"badge\">",
+            r->kind == PP_RANKS_INCONCLUSIVE || r->kind == PP_RANKS_APART ? "neutral"
+            : r->kind == PP_RANKS_BALANCED                                ? "good"
+                                                                          : "bad");
+    pp_html_text(out, r->kind_name);
+    fputs("</p>\n<h1>", out);
+    pp_html_text(out, r->sentence);
+    fputs("</h1>\n", out);
+    put_line(out, "Why", r->why);
+    put_line(out, "Where", r->where);
+    if (r->missing_ranks) {
+        fputs("<p class=\"cause\"><strong>Missing</strong> ", out);
+        pp_html_num(out, PP_HTML_COUNT, (double)r->missing_ranks, "missing_ranks");
+        fputs(r->missing_ranks == 1 ? " rank has no recording here: " : " ranks have no recording here: ",
+              out);
+        pp_html_text(out, r->missing);
+        fputs("</p>\n", out);
+    }
+    put_line(out, "No end", r->no_end);
+    put_line(out, "Clocks", r->clocks);
+    put_line(out, "Note", r->note);
+    if (r->next_step) {
+        fputs("<div class=\"next\"><h2>Next</h2><pre class=\"paste\"><code>", out);
+        pp_html_text(out, r->next_step);
+        fputs("</code></pre></div>\n", out);
+    }
+    fputs("</section>\n", out);
+    fputs("<div class=\"tiles\">", out);
+    put_tile(out, "Ranks", PP_HTML_COUNT, (double)r->n_rows, "ranks.length", "recorded");
+    put_tile(out, "Steps", PP_HTML_COUNT, (double)r->compared_steps, "compared_steps", "of all ranks");
+    put_tile(out, "A step", PP_HTML_TIME, r->step_ns, "step_ns", "median rank");
+    put_tile(out, "Lost", PP_HTML_TIME, r->lost_ns, "lost_ns", "per step and rank");
+    put_tile(out, "Wait for data, p50", PP_HTML_TIME, r->wait_p50_ns, "wait_p50_ns",
+             "all steps of all ranks");
+    put_tile(out, "Wait for data, p99", PP_HTML_TIME, r->wait_p99_ns, "wait_p99_ns",
+             "all steps of all ranks");
+    put_tile(out, "Gain", PP_HTML_SHARE, r->gain_share, "gain_share",
+             isnan(r->exchange_delay_ns) ? "if the last were as the next" : "if the last had its CPUs");
+    fputs("</div>\n", out);
     put_map(out, r);
     put_readiness(out, r);
     put_ranks(out, r);

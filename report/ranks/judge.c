@@ -105,18 +105,6 @@ static void count_last(struct judge *j)
     r->gain_share = judge_gain(r->step_ns, j->saved_ns);
 }
 
-/* A single rank is mended in the steps that it is last in, and in no others. */
-static void count_saved_by_one(struct judge *j)
-{
-    double saved = 0;
-    for (size_t i = 0; i < j->n_steps; i++) {
-        const struct pp_rank_top *t = top_of(j, j->step[i]);
-        saved += row_of(j, t->rank) == j->slow ? (double)(t->max_ns - t->second_ns) : 0;
-    }
-    j->saved_ns = saved / (double)j->n_steps;
-    j->r->gain_share = judge_gain(j->r->step_ns, j->saved_ns);
-}
-
 #define CHANGED_AFTER 0.75 /* last in that part of the steps after the cut, */
 #define CHANGED_BY 0.4     /* and by so much more often than before, */
 #define CHANGED_Z 5.0      /* and by so many standard errors, were it alike on both sides */
@@ -175,28 +163,6 @@ static int is_node(const struct judge *j)
     return own_of(j, j->slow) > median && n == (double)here;
 }
 
-static double node_share(const struct judge *j)
-{
-    double share = 0;
-    for (size_t i = 0; i < j->d->n_rows; i++)
-        if (same_host(&j->d->rows[i], &j->d->rows[j->slow]))
-            share += j->r->rows[i].last_share;
-    return share;
-}
-
-/* Of all that is lost to waiting, the part in steps that the slow one was last in. */
-static double blame_of(const struct judge *j)
-{
-    double its = 0, all = 0, n = (double)j->d->n_rows;
-    for (size_t i = 0; i < j->n_steps; i++) {
-        const struct pp_rank_top *t = top_of(j, j->step[i]);
-        double lost = n * (double)t->max_ns - (double)t->sum_ns;
-        all += lost;
-        its += row_of(j, t->rank) == j->slow ? lost : 0;
-    }
-    return all > 0 ? its / all : 0;
-}
-
 /* What tells the kinds apart; *exchange: row of the rank that others wait for when it is there, which need
  * not come late. */
 static void measure_kind(struct judge *j, size_t *exchange)
@@ -209,11 +175,23 @@ static void measure_kind(struct judge *j, size_t *exchange)
     apart = whole_of(j, j->slow) - judge_median_but(j, j->slow, whole_of);
     m[PP_RANKS_FACT_LOST_SHARE] = r->lost_share;
     m[PP_RANKS_FACT_LAST_SINCE] = isnan(since) ? r->last_share : since;
-    m[PP_RANKS_FACT_BLAME] = blame_of(j);
+    /* Of all that is lost to waiting, the part in steps that the slow one was last in. */
+    double its = 0, all = 0, n = (double)j->d->n_rows;
+    for (size_t i = 0; i < j->n_steps; i++) {
+        const struct pp_rank_top *t = top_of(j, j->step[i]);
+        double lost = n * (double)t->max_ns - (double)t->sum_ns;
+        all += lost;
+        its += row_of(j, t->rank) == j->slow ? lost : 0;
+    }
+    m[PP_RANKS_FACT_BLAME] = all > 0 ? its / all : 0;
     m[PP_RANKS_FACT_APART] = apart;
     m[PP_RANKS_FACT_APART_OF_GAP] = r->gap_ns > 0 ? apart / r->gap_ns : NAN;
     m[PP_RANKS_FACT_NODE] = is_node(j) ? 1 : NAN;
-    m[PP_RANKS_FACT_NODE_SHARE] = node_share(j);
+    double share = 0;
+    for (size_t i = 0; i < j->d->n_rows; i++)
+        if (same_host(&j->d->rows[i], &j->d->rows[j->slow]))
+            share += j->r->rows[i].last_share;
+    m[PP_RANKS_FACT_NODE_SHARE] = share;
     m[PP_RANKS_FACT_EXCHANGE_SHARE] = exchange_ns / r->step_ns;
     m[PP_RANKS_FACT_WAIT_SHARE] = judge_median_but(j, r->n_rows, judge_wait_of) / r->step_ns;
 }
@@ -241,8 +219,16 @@ static void judge_slow(struct judge *j, const struct pp_rule *rule, size_t excha
         r->gap_ns = fmax(own_of(j, exchange) - judge_median_but(j, exchange, own_of), 0) + j->exchange_ns;
         r->since_step = r->since_s = NAN;
     }
-    if (r->kind == PP_RANKS_STRAGGLER)
-        count_saved_by_one(j);
+    if (r->kind == PP_RANKS_STRAGGLER) {
+        /* A single rank is mended in the steps that it is last in, and in no others. */
+        double saved = 0;
+        for (size_t i = 0; i < j->n_steps; i++) {
+            const struct pp_rank_top *t = top_of(j, j->step[i]);
+            saved += row_of(j, t->rank) == j->slow ? (double)(t->max_ns - t->second_ns) : 0;
+        }
+        j->saved_ns = saved / (double)j->n_steps;
+        j->r->gain_share = judge_gain(j->r->step_ns, j->saved_ns);
+    }
     judge_why(j);
     r->straggler_rank = r->kind == PP_RANKS_NODE ? NAN : r->rows[j->slow].rank;
     r->straggler_host = r->rows[j->slow].host;
@@ -321,28 +307,8 @@ static void set_percentiles(struct pp_ranks *r, const struct pp_digest *d)
 
 pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct pp_err *err)
 {
-    *out = (struct pp_ranks){.attempt = NAN,
-                             .world_size = NAN,
-                             .collective_steps = NAN,
-                             .last_rank = NAN,
-                             .last_share = NAN,
-                             .straggler_rank = NAN,
-                             .step_ns = NAN,
-                             .lost_ns = NAN,
-                             .lost_share = NAN,
-                             .lost_rank_s = NAN,
-                             .gain_share = NAN,
-                             .gap_ns = NAN,
-                             .cause_ns = NAN,
-                             .cause_share = NAN,
-                             .cpu_wait_ns = NAN,
-                             .cpu_wait_share = NAN,
-                             .exchange_delay_ns = NAN,
-                             .input_cause_ns = NAN,
-                             .input_median_ns = NAN,
-                             .clock_error_ns = NAN,
-                             .since_step = NAN,
-                             .since_s = NAN};
+    *out = (struct pp_ranks){0};
+    ranks_forget_numbers(pp_ranks_fields, out);
     struct judge j = {.d = d, .r = out};
     pp_status st = PP_OK;
     out->rows = pp_arena_alloc(&out->arena, (d->n_rows + 1) * sizeof(*out->rows));
@@ -392,24 +358,13 @@ pp_status pp_ranks_complete(struct pp_ranks *r, const int *exit_code, size_t n, 
     if (!rows)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", n);
     for (size_t i = 0, k = 0; i < n; i++) {
-        if (k < r->n_rows && r->rows[k].rank == (double)i)
+        if (k < r->n_rows && r->rows[k].rank == (double)i) {
             rows[i] = r->rows[k++];
-        else
-            rows[i] = (struct pp_ranks_row){.rank = (double)i,
-                                            .local_rank = NAN,
-                                            .node = NAN,
-                                            .samples_per_s = NAN,
-                                            .data_wait_share = NAN,
-                                            .collective_share = NAN,
-                                            .last_share = NAN,
-                                            .own_ns = NAN,
-                                            .wait_ns = NAN,
-                                            .sync_ns = NAN,
-                                            .step_ns = NAN,
-                                            .collective_ns = NAN,
-                                            .clock_offset_ns = NAN,
-                                            .clock_error_ns = NAN,
-                                            .first_by_ns = NAN};
+        } else {
+            rows[i] = (struct pp_ranks_row){0};
+            ranks_forget_numbers(pp_ranks_row_fields, &rows[i]);
+            rows[i].rank = (double)i;
+        }
         rows[i].exit_code = exit_code[i];
     }
     r->rows = rows;

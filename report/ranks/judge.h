@@ -5,6 +5,8 @@
 
 #include "report/ranks/ranks.h"
 
+#include "probe/base/fields.h"
+
 #include <math.h>
 
 struct judge {
@@ -60,6 +62,9 @@ const char *judge_utc(struct pp_arena *a, uint64_t utc_ns);
 /* The clocks of the ranks against that of the first one. 0: no memory. */
 int judge_clocks(struct judge *j);
 
+/* Every number of the table becomes unknown. */
+extern const struct pp_field pp_ranks_row_fields[];
+void ranks_forget_numbers(const struct pp_field *fields, void *row);
 /* The map of ranks and time. 0: no memory. */
 int judge_map(struct judge *j);
 /* Facts of the recordings, which are known before anything is compared: missing ranks too. */

@@ -76,21 +76,6 @@ static int by_worst(const void *a, const void *b)
                                 : (x->first > y->first) - (x->first < y->first);
 }
 
-static void sum_up(const struct place *place, size_t n, struct group *groups, size_t n_groups)
-{
-    for (size_t g = 0; g < n_groups; g++)
-        groups[g] = (struct group){.share = -1};
-    for (size_t i = 0; i < n; i++) {
-        struct group *g = &groups[place[i].group];
-        g->first = g->n ? g->first : i;
-        g->n++;
-        if (place[i].share > g->share) {
-            g->share = place[i].share;
-            g->worst = place[i].row;
-        }
-    }
-}
-
 static const char *label_of(struct judge *j, const struct place *place, const struct group *g)
 {
     struct pp_arena *a = &j->r->arena;
@@ -238,7 +223,17 @@ int judge_map(struct judge *j)
     struct group *groups = calloc(n + 1, sizeof(*groups));
     if (place && groups) {
         size_t n_groups = group_them(j, place);
-        sum_up(place, n, groups, n_groups);
+        for (size_t g = 0; g < n_groups; g++)
+            groups[g] = (struct group){.share = -1};
+        for (size_t i = 0; i < n; i++) {
+            struct group *g = &groups[place[i].group];
+            g->first = g->n ? g->first : i;
+            g->n++;
+            if (place[i].share > g->share) {
+                g->share = place[i].share;
+                g->worst = place[i].row;
+            }
+        }
         qsort(groups, n_groups, sizeof(*groups), by_worst);
         fill(j, place, groups, n_groups);
     }

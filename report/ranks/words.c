@@ -16,33 +16,6 @@ enum { CELL = 48, SILENT_SHOWN = 4 };
 
 /* ---- of the recordings ---- */
 
-/* Names the ranks of the job that have no row. */
-static void name_missing(struct judge *j)
-{
-    struct pp_ranks *r = j->r;
-    size_t ranges = 0;
-    int64_t next = 0, world = isnan(r->world_size) ? 0 : (int64_t)r->world_size;
-    for (size_t i = 0; i <= j->d->n_rows; i++) {
-        int64_t here = i < j->d->n_rows ? j->d->rows[i].rank : world;
-        if (here > next) {
-            r->missing_ranks += (uint64_t)(here - next);
-            r->missing = pp_ranges_add(&r->arena, r->missing, ranges++, next, here - 1);
-        }
-        next = here + 1;
-    }
-}
-
-static void name_versions(struct judge *j)
-{
-    const char **version = &j->text[PP_RANKS_FACT_VERSION];
-    for (size_t i = 0; i < j->d->n_rows; i++) {
-        const char *v = j->d->rows[i].version;
-        *version = *version ? *version : v;
-        if (v && strcmp(v, *version) != 0)
-            j->text[PP_RANKS_FACT_OTHER_VERSION] = v;
-    }
-}
-
 /* A recording that was not finished has no outcome; one that is still written is another matter. */
 static void name_killed(struct judge *j)
 {
@@ -72,9 +45,25 @@ void judge_recordings(struct judge *j)
     m[PP_RANKS_FACT_MET] = j->met ? 1 : NAN;
     /* the launcher of an imported trace is the profiler that wrote it (collectors/import) */
     m[PP_RANKS_FACT_IMPORTED] = strcmp(launcher, "kineto") == 0 || strcmp(launcher, "nsys") == 0 ? 1 : NAN;
-    name_missing(j);
+    /* Names the ranks of the job that have no row. */
+    size_t ranges = 0;
+    int64_t next = 0, world = isnan(r->world_size) ? 0 : (int64_t)r->world_size;
+    for (size_t i = 0; i <= j->d->n_rows; i++) {
+        int64_t here = i < j->d->n_rows ? j->d->rows[i].rank : world;
+        if (here > next) {
+            r->missing_ranks += (uint64_t)(here - next);
+            r->missing = pp_ranges_add(&r->arena, r->missing, ranges++, next, here - 1);
+        }
+        next = here + 1;
+    }
     name_killed(j);
-    name_versions(j);
+    const char **version = &j->text[PP_RANKS_FACT_VERSION];
+    for (size_t i = 0; i < j->d->n_rows; i++) {
+        const char *v = j->d->rows[i].version;
+        *version = *version ? *version : v;
+        if (v && strcmp(v, *version) != 0)
+            j->text[PP_RANKS_FACT_OTHER_VERSION] = v;
+    }
     /* of a job that failed under one exec, whose ranks all end with the launcher */
     for (size_t i = 0; i < r->n_rows && !j->text[PP_RANKS_FACT_FIRST]; i++)
         if (r->rows[i].first_by_ns > 0) {
@@ -190,24 +179,6 @@ static void name_unended(struct judge *j)
         say_unended(j, others, n > 1, until);
 }
 
-static void name_clocks(struct judge *j)
-{
-    char apart[CELL], error[CELL];
-    const struct pp_ranks_row *row = &j->r->rows[j->slowest_clock];
-    double reference = NAN;
-    if (j->slowest_clock == j->d->n_rows || fabs(row->clock_offset_ns) < row->clock_error_ns + APART_NS)
-        return;
-    for (size_t i = 0; i < j->d->n_rows && isnan(reference); i++)
-        if (j->r->rows[i].clock_error_ns == 0)
-            reference = j->r->rows[i].rank;
-    j->r->clocks = pp_arena_printf(
-        &j->r->arena,
-        "rank %.0f's is %s %s rank %.0f's, to within %s; steps are compared by number, and times of one clock each",
-        row->rank, pp_text_duration(apart, sizeof(apart), fabs(row->clock_offset_ns)),
-        row->clock_offset_ns > 0 ? "ahead of" : "behind", reference,
-        pp_text_duration(error, sizeof(error), row->clock_error_ns));
-}
-
 static const char *say_first(struct judge *j, const struct pp_rule *rules, size_t n)
 {
     const struct pp_values v = judge_values(j);
@@ -222,7 +193,20 @@ void judge_words(struct judge *j, const struct pp_rule *rule)
     j->fact[PP_RANKS_FACT_KIND] = r->kind;
     name_slow(j);
     name_unended(j);
-    name_clocks(j);
+    char apart[CELL], error[CELL];
+    const struct pp_ranks_row *row = &j->r->rows[j->slowest_clock];
+    double reference = NAN;
+    if (j->slowest_clock != j->d->n_rows && !(fabs(row->clock_offset_ns) < row->clock_error_ns + APART_NS)) {
+        for (size_t i = 0; i < j->d->n_rows && isnan(reference); i++)
+            if (j->r->rows[i].clock_error_ns == 0)
+                reference = j->r->rows[i].rank;
+        j->r->clocks = pp_arena_printf(
+            &j->r->arena,
+            "rank %.0f's is %s %s rank %.0f's, to within %s; steps are compared by number, and times of one clock each",
+            row->rank, pp_text_duration(apart, sizeof(apart), fabs(row->clock_offset_ns)),
+            row->clock_offset_ns > 0 ? "ahead of" : "behind", reference,
+            pp_text_duration(error, sizeof(error), row->clock_error_ns));
+    }
     r->sentence = pp_rules_fill(rule->said, &v, &r->arena);
     if (rule->says == PP_SAYS_SO)
         r->next_step = pp_rules_fill(pp_remedies[rule->remedy].sentence, &v, &r->arena);

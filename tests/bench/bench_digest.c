@@ -5,8 +5,7 @@
  * one, written anew each time, in DIR (default /dev/shm). Goals: 10,000 ranks in 20 s and 500 MiB, the answer
  * in 2 s, a page below 2 MB. */
 #include "probe/base/rng.h"
-#include "report/ranks/digest_file.h"
-#include "report/ranks/pile.h"
+#include "report/ranks/digest.h"
 #include "report/ranks/ranks.h"
 
 #include <stdio.h>

@@ -6,8 +6,7 @@
  * 0.1 % of one CPU. */
 #include "collectors/store/writer.h"
 #include "probe/base/err.h"
-#include "report/ranks/digest_file.h"
-#include "report/ranks/digest_follow.h"
+#include "report/ranks/digest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

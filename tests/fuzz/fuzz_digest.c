@@ -4,7 +4,7 @@
 #include "tests/fuzz/scratch.h"
 
 #include "probe/base/rng.h"
-#include "report/ranks/digest_file.h"
+#include "report/ranks/digest.h"
 #include "report/ranks/ranks.h"
 
 #include <math.h>

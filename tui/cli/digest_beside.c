@@ -3,7 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
-#include "report/ranks/digest_file.h"
+#include "report/ranks/digest.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/jobs/again.h"
 

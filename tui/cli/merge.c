@@ -7,9 +7,7 @@
 #include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "report/ranks/digest_file.h"
-#include "report/ranks/digest_follow.h"
-#include "report/ranks/pile.h"
+#include "report/ranks/digest.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -205,24 +203,6 @@ static pp_status write_out(struct follow *g, struct pp_err *err)
 
 /* ---- the time between ---- */
 
-static pp_status read_names(struct follow *g, struct pp_err *err)
-{
-    char text[4096];
-    pp_status st = PP_OK;
-    ssize_t n = read(STDIN_FILENO, text, sizeof(text));
-    g->words_ended |= n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
-    for (ssize_t i = 0; i < n && st == PP_OK; i++) {
-        if (text[i] != '\n' && g->n_line < sizeof(g->line) - 1)
-            g->line[g->n_line++] = text[i];
-        if (text[i] != '\n')
-            continue;
-        g->line[g->n_line] = '\0';
-        g->n_line = 0;
-        st = add_file(g, g->line, 1, err);
-    }
-    return st;
-}
-
 /* Until then, or the end. */
 static pp_status wait_until(struct follow *g, uint64_t until_ns, struct pp_err *err)
 {
@@ -231,8 +211,20 @@ static pp_status wait_until(struct follow *g, uint64_t until_ns, struct pp_err *
          st == PP_OK && !interrupt_asked() && !g->words_ended && (now = pp_now_ns()) < until_ns;) {
         struct pollfd fd = {.fd = g->o->beside ? STDIN_FILENO : -1, .events = POLLIN};
         uint64_t left_ms = (until_ns - now) / 1000000 + 1;
-        if (poll(&fd, 1, left_ms < WAKE_MS ? (int)left_ms : WAKE_MS) > 0)
-            st = read_names(g, err);
+        if (poll(&fd, 1, left_ms < WAKE_MS ? (int)left_ms : WAKE_MS) > 0) {
+            char text[4096];
+            ssize_t n = read(STDIN_FILENO, text, sizeof(text));
+            g->words_ended |= n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
+            for (ssize_t i = 0; i < n && st == PP_OK; i++) {
+                if (text[i] != '\n' && g->n_line < sizeof(g->line) - 1)
+                    g->line[g->n_line++] = text[i];
+                if (text[i] != '\n')
+                    continue;
+                g->line[g->n_line] = '\0';
+                g->n_line = 0;
+                st = add_file(g, g->line, 1, err);
+            }
+        }
     }
     return st;
 }

@@ -2,8 +2,7 @@
 
 #include "probe/base/array.h"
 #include "probe/base/err.h"
-#include "report/ranks/digest_file.h"
-#include "report/ranks/pile.h"
+#include "report/ranks/digest.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/output.h"
 #include "tui/cli/trace_report.h"
@@ -121,9 +120,9 @@ static pp_status add_file(void *ctx, const char *path, int named, struct pp_err 
         stat(path, &info) == 0 &&
         S_ISREG(info.st_mode)) /* it is said to be no digest, not to be no recording */
         st = pp_digest_load(path, &one, err);
-    if (st == PP_OK && is_digest && !named && is_of_recordings(g, &one))
+    if (st == PP_OK && is_digest && !named && is_of_recordings(g, &one)) {
         st = pp_fail(err, PP_E_USAGE, "%s is of ranks whose recordings are here", path);
-    else if (st == PP_OK) {
+    } else if (st == PP_OK) {
         for (size_t i = 0; !is_digest && i < one.n_rows; i++)
             if (one.rows[i].rank < MOST_RANKS)
                 g->recorded[one.rows[i].rank] = 1;

@@ -6,7 +6,7 @@
 
 #include "probe/base/err.h"
 #include "report/audit/audit_read.h"
-#include "report/ranks/digest_file.h"
+#include "report/ranks/digest.h"
 #include "report/ranks/ranks.h"
 
 #include <errno.h>

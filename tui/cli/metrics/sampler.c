@@ -1,11 +1,10 @@
 #include "tui/cli/metrics/sampler.h"
 
 #include "probe/base/clock.h"
-#include "probe/base/err.h"
 #include "probe/base/pace.h"
+#include "probe/base/err.h"
 #include "report/build/build.h"
-#include "report/metrics/curves.h"
-#include "report/metrics/otlp.h"
+#include "report/metrics/metrics.h"
 #include "report/render/render.h"
 #include "tui/dash/verdict.h"
 
