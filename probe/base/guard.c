@@ -94,22 +94,6 @@ void pp_guard_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void install(void)
-{
-    struct sigaction ours = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
-    sigemptyset(&ours.sa_mask);
-    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    if (sigaction(SIGBUS, NULL, &before) == 0)
-        sigaction(SIGBUS, &ours, NULL);
-}
-
-static void take_away(void)
-{
-    struct sigaction now;
-    if (sigaction(SIGBUS, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_bus)
-        sigaction(SIGBUS, &before, NULL);
-}
-
 void pp_guard_add(void *at, size_t bytes)
 {
     pp_guard_lock();
@@ -123,8 +107,14 @@ void pp_guard_add(void *at, size_t bytes)
         __atomic_store_n(&mappings[i].at, (uintptr_t)at, __ATOMIC_RELEASE);
         if (i == used)
             __atomic_store_n(&used, i + 1, __ATOMIC_RELEASE);
-        if (count++ == 0)
-            install();
+        if (count++ == 0) {
+            struct sigaction ours = {.sa_sigaction = on_bus,
+                                     .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+            sigemptyset(&ours.sa_mask);
+            page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+            if (sigaction(SIGBUS, NULL, &before) == 0)
+                sigaction(SIGBUS, &ours, NULL);
+        }
     }
     pp_guard_unlock();
 }
@@ -139,8 +129,12 @@ void pp_guard_remove(void *at)
         removed = i;
         free_from = i < free_from ? i : free_from;
         __atomic_store_n(&mappings[i].at, 0, __ATOMIC_RELEASE);
-        if (--count == 0)
-            take_away();
+        if (--count == 0) {
+            struct sigaction now;
+            if (sigaction(SIGBUS, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+                now.sa_sigaction == on_bus)
+                sigaction(SIGBUS, &before, NULL);
+        }
         break;
     }
     pp_guard_unlock();

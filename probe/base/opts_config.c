@@ -103,16 +103,6 @@ static pp_status read_setting(struct config *c, char *s, struct pp_err *err)
     return pp_opt_store(c->set, i, PP_OPT_CONFIG, where, given, err);
 }
 
-static pp_status read_line(struct config *c, char *line, struct pp_err *err)
-{
-    int marked = c->line == 1 &&
-                 strncmp(line, "\xef\xbb\xbf", 3) == 0; /* an editor's byte-order mark, which is invisible */
-    char *s = trim(line + (marked ? 3 : 0));
-    if (*s == '\0' || *s == '#' || *s == ';')
-        return PP_OK;
-    return *s == '[' ? read_heading(c, s, err) : read_setting(c, s, err);
-}
-
 pp_status pp_opts_config(struct pp_opt_set *set, struct pp_err *err)
 {
     const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -139,7 +129,13 @@ pp_status pp_opts_config(struct pp_opt_set *set, struct pp_err *err)
     size_t cap = 0;
     while (status == PP_OK && getline(&line, &cap, f) >= 0) {
         c.line++;
-        status = read_line(&c, line, err);
+        int marked = c.line == 1 && strncmp(line, "\xef\xbb\xbf", 3) ==
+                                        0; /* an editor's byte-order mark, which is invisible */
+        char *s = trim(line + (marked ? 3 : 0));
+        if (*s == '\0' || *s == '#' || *s == ';')
+            status = PP_OK;
+        else
+            status = *s == '[' ? read_heading(&c, s, err) : read_setting(&c, s, err);
     }
     if (status == PP_OK && ferror(f))
         status = pp_fail_errno(err, errno, "cannot read the configuration file %s", path);

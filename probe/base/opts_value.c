@@ -69,19 +69,6 @@ static const char *shown(const struct pp_opt *o, double v, char *buf, size_t siz
     return buf;
 }
 
-static pp_status out_of_range(const struct pp_opt *o, const char *where, const char *text, struct pp_err *err)
-{
-    char low[48], high[48];
-    const char *or_auto = o->has_auto ? ", or auto" : "";
-    shown(o, o->min, low, sizeof(low));
-    shown(o, o->max, high, sizeof(high));
-    if (isinf(o->max))
-        return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; at least %s is needed%s", where, text, low,
-                       or_auto);
-    return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; allowed are %s to %s%s", where, text, low, high,
-                   or_auto);
-}
-
 static pp_status store_number(const struct pp_opt *o, void *field, const char *where, const char *text,
                               struct pp_err *err)
 {
@@ -111,8 +98,17 @@ static pp_status store_number(const struct pp_opt *o, void *field, const char *w
     if (status != PP_OK && status != PP_E_UNSUPPORTED)
         return pp_fail(err, PP_E_USAGE, "%s: '%s' is not %s%s", where, text, kinds[o->type],
                        o->has_auto ? " or auto" : "");
-    if (status != PP_OK || (has_range && !(number >= o->min && number <= o->max)))
-        return out_of_range(o, where, text, err);
+    if (status != PP_OK || (has_range && !(number >= o->min && number <= o->max))) {
+        char low[48], high[48];
+        const char *or_auto = o->has_auto ? ", or auto" : "";
+        shown(o, o->min, low, sizeof(low));
+        shown(o, o->max, high, sizeof(high));
+        if (isinf(o->max))
+            return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; at least %s is needed%s", where, text,
+                           low, or_auto);
+        return pp_fail(err, PP_E_USAGE, "%s: %s is out of range; allowed are %s to %s%s", where, text, low,
+                       high, or_auto);
+    }
     if (o->type == PP_OPT_INT)
         *(int64_t *)field = whole;
     else if (o->type == PP_OPT_DOUBLE)

@@ -6,7 +6,7 @@
  * full decode; above and below, jpeg_skip_scanlines keeps the context rows itself. */
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
-#include "probe/decode/image_memory.h"
+#include "probe/decode/image.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -161,22 +161,6 @@ static void free_pool(j_common_ptr cinfo, int pool)
     }
 }
 
-/* After jpeg_create_decompress. cinfo->client_data must point to m from now on. */
-static void install_memory(struct jpeg_memory *m, j_decompress_ptr cinfo)
-{
-    struct jpeg_memory_mgr *mem = cinfo->mem;
-    m->original = *mem;
-    m->arrays = NULL;
-    mem->alloc_small = alloc_small;
-    mem->alloc_large = alloc_large;
-    mem->alloc_sarray = alloc_sarray;
-    mem->alloc_barray = alloc_barray;
-    mem->request_virt_barray = request_virt_barray;
-    mem->realize_virt_arrays = realize_virt_arrays;
-    mem->access_virt_barray = access_virt_barray;
-    mem->free_pool = free_pool;
-}
-
 /* ---- the decoder ---- */
 
 struct jpeg {
@@ -306,7 +290,18 @@ static pp_status create(struct pp_image_arena *arena, void **out, struct pp_err 
     }
     jpeg_create_decompress(&j->cinfo);
     j->cinfo.client_data = &j->memory;
-    install_memory(&j->memory, &j->cinfo);
+    /* After jpeg_create_decompress. cinfo->client_data must point to m from now on. */
+    struct jpeg_memory_mgr *mem = j->cinfo.mem;
+    j->memory.original = *mem;
+    j->memory.arrays = NULL;
+    mem->alloc_small = alloc_small;
+    mem->alloc_large = alloc_large;
+    mem->alloc_sarray = alloc_sarray;
+    mem->alloc_barray = alloc_barray;
+    mem->request_virt_barray = request_virt_barray;
+    mem->realize_virt_arrays = realize_virt_arrays;
+    mem->access_virt_barray = access_virt_barray;
+    mem->free_pool = free_pool;
     j->source = (struct jpeg_source_mgr){
         .init_source = source_noop,
         .fill_input_buffer = source_ended,

@@ -9,7 +9,7 @@
 #include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
-#include "probe/decode/image_memory.h"
+#include "probe/decode/image.h"
 
 #include <png.h>
 #include <setjmp.h>
@@ -110,54 +110,31 @@ static int orientation_of(const uint8_t *data, size_t size)
     return 1;
 }
 
-static pp_status open_with(struct reader *r, const struct png *p, struct pp_image_info *info,
-                           struct pp_err *err)
-{
-    if (setjmp(r->on_error))
-        return pp_fail(err, r->status, "cannot read the PNG header: %s", r->reason);
-    reader_begin(r, p);
-    png_read_info(r->png, r->info);
-    *info = (struct pp_image_info){
-        .width = (int)png_get_image_width(r->png, r->info),
-        .height = (int)png_get_image_height(r->png, r->info),
-        .channels = png_get_channels(r->png, r->info),
-        .orientation = orientation_of(p->in.data, p->in.size),
-    };
-    uint64_t width = png_get_image_width(r->png, r->info), height = png_get_image_height(r->png, r->info);
-    pp_status status = pp_image_check_size(width, height, err);
-    if (status != PP_OK)
-        return status;
-    if (png_get_rowbytes(r->png, r->info) * height / DEFLATE_MAX_RATIO > r->size)
-        return pp_fail(err, PP_E_CORRUPT,
-                       "the PNG claims %llux%llu pixels, but its %zu bytes cannot hold them",
-                       (unsigned long long)width, (unsigned long long)height, r->size);
-    return PP_OK;
-}
-
 static pp_status open_image(void *state, const struct pp_encoded *in, struct pp_image_info *info,
                             struct pp_err *err)
 {
     struct png *p = state;
     struct reader r;
     p->in = *in;
-    return open_with(&r, p, info, err);
-}
-
-/* PIL starts a palette as a grey ramp and fills in what the file has. */
-static void load_palette(struct reader *r)
-{
-    png_colorp colours;
-    int n = 0;
-    for (int i = 0; i < 256; i++)
-        memset(r->palette[i], i, 3);
-    if (png_get_color_type(r->png, r->info) != PNG_COLOR_TYPE_PALETTE ||
-        !png_get_PLTE(r->png, r->info, &colours, &n))
-        return;
-    for (int i = 0; i < n && i < 256; i++) {
-        r->palette[i][0] = colours[i].red;
-        r->palette[i][1] = colours[i].green;
-        r->palette[i][2] = colours[i].blue;
-    }
+    if (setjmp(r.on_error))
+        return pp_fail(err, r.status, "cannot read the PNG header: %s", r.reason);
+    reader_begin(&r, p);
+    png_read_info(r.png, r.info);
+    *info = (struct pp_image_info){
+        .width = (int)png_get_image_width(r.png, r.info),
+        .height = (int)png_get_image_height(r.png, r.info),
+        .channels = png_get_channels(r.png, r.info),
+        .orientation = orientation_of(p->in.data, p->in.size),
+    };
+    uint64_t width = png_get_image_width(r.png, r.info), height = png_get_image_height(r.png, r.info);
+    pp_status status = pp_image_check_size(width, height, err);
+    if (status != PP_OK)
+        return status;
+    if (png_get_rowbytes(r.png, r.info) * height / DEFLATE_MAX_RATIO > r.size)
+        return pp_fail(err, PP_E_CORRUPT,
+                       "the PNG claims %llux%llu pixels, but its %zu bytes cannot hold them",
+                       (unsigned long long)width, (unsigned long long)height, r.size);
+    return PP_OK;
 }
 
 /* How one row of libpng's becomes RGBX. bytes: of one source pixel; row: its first wanted pixel. */
@@ -212,10 +189,27 @@ static uint8_t *reserve(struct reader *r, struct pp_buffer *buf, size_t stride, 
     return buf->data + stride * rows;
 }
 
-static void read_pixels(struct reader *r, struct pp_rect crop, struct pp_buffer *buf, size_t stride)
+static pp_status region_with(struct reader *r, struct png *p, struct pp_rect crop, struct pp_buffer *buf,
+                             struct pp_pixels *out, struct pp_err *err)
 {
+    size_t stride = ((size_t)crop.width * 4 + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
+    pp_image_arena_reset(p->arena);
+    if (setjmp(r->on_error))
+        return pp_fail(err, r->status, "cannot decode the PNG: %s", r->reason);
+    reader_begin(r, p);
     png_read_info(r->png, r->info);
-    load_palette(r);
+    /* PIL starts a palette as a grey ramp and fills in what the file has. */
+    png_colorp colours;
+    int n = 0;
+    for (int i = 0; i < 256; i++)
+        memset(r->palette[i], i, 3);
+    if (png_get_color_type(r->png, r->info) == PNG_COLOR_TYPE_PALETTE &&
+        png_get_PLTE(r->png, r->info, &colours, &n))
+        for (int i = 0; i < n && i < 256; i++) {
+            r->palette[i][0] = colours[i].red;
+            r->palette[i][1] = colours[i].green;
+            r->palette[i][2] = colours[i].blue;
+        }
     convert_row *convert = choose_conversion(r);
     int passes = png_set_interlace_handling(r->png);
     png_read_update_info(r->png, r->info);
@@ -235,17 +229,6 @@ static void read_pixels(struct reader *r, struct pp_rect crop, struct pp_buffer 
                         buf->data + (size_t)(y - crop.y) * stride, crop.width);
         }
     }
-}
-
-static pp_status region_with(struct reader *r, struct png *p, struct pp_rect crop, struct pp_buffer *buf,
-                             struct pp_pixels *out, struct pp_err *err)
-{
-    size_t stride = ((size_t)crop.width * 4 + PP_MEMORY_ALIGN - 1) / PP_MEMORY_ALIGN * PP_MEMORY_ALIGN;
-    pp_image_arena_reset(p->arena);
-    if (setjmp(r->on_error))
-        return pp_fail(err, r->status, "cannot decode the PNG: %s", r->reason);
-    reader_begin(r, p);
-    read_pixels(r, crop, buf, stride);
     *out = (struct pp_pixels){.data = buf->data,
                               .width = crop.width,
                               .height = crop.height,

@@ -8,10 +8,8 @@
  * the loader's threads come and go. */
 #include "probe/device/cuda_decode.h"
 #include "probe/device/cuda_driver.h"
-#include "probe/device/cuda_normalize.h"
 #include "probe/device/cuda_step.h"
 #include "probe/device/ops.h"
-#include "probe/device/pages.h"
 
 #include "probe/base/err.h"
 #include "probe/device/kernel.ptx.h"
@@ -436,16 +434,6 @@ static pp_status make_context(struct cuda *c, struct pp_err *err)
                          "making a context on %s failed", name);
 }
 
-static pp_status load_kernels(struct cuda *c, int step_work, struct pp_err *err)
-{
-    pp_status st = pp_cuda_check(&c->cu, c->cu.cuModuleLoadData(&c->module, pp_kernel_ptx), err,
-                                 "a newer driver may accept it",
-                                 "loading the step's kernel into the device failed");
-    c->step.cu = &c->cu;
-    c->step.stream = c->step_stream;
-    return st == PP_OK ? pp_cuda_step_make(&c->step, c->device, c->module, step_work, err) : st;
-}
-
 static const struct pp_device_ops cuda_ops;
 
 static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device **out, struct pp_err *err)
@@ -479,8 +467,14 @@ static pp_status cuda_open(const struct pp_device_opts *opts, struct pp_device *
             rc = cu->cuEventCreate(&c->target[i].copied, event);
         st = pp_cuda_check(cu, rc, err, "see nvidia-smi", "making streams and events on the device failed");
     }
-    if (st == PP_OK)
-        st = load_kernels(c, opts->step_work, err);
+    if (st == PP_OK) {
+        st = pp_cuda_check(&c->cu, c->cu.cuModuleLoadData(&c->module, pp_kernel_ptx), err,
+                           "a newer driver may accept it",
+                           "loading the step's kernel into the device failed");
+        c->step.cu = &c->cu;
+        c->step.stream = c->step_stream;
+        st = st == PP_OK ? pp_cuda_step_make(&c->step, c->device, c->module, opts->step_work, err) : st;
+    }
     if (st == PP_OK && opts->normalize)
         st = pp_cuda_normalize_make(&c->normalize, &c->cu, c->module, opts->normalize, err);
     if (st != PP_OK) {

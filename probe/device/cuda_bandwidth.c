@@ -3,7 +3,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/device/cuda_driver.h"
-#include "probe/device/pages.h"
+#include "probe/device/ops.h"
 
 #include <string.h>
 
@@ -42,18 +42,6 @@ static pp_status open_bench(struct bench *b, struct pp_err *err)
     return pp_cuda_check(&b->cu, rc, err, "see nvidia-smi", "measuring copies to the device failed");
 }
 
-static pp_status take_memory(struct bench *b, enum memory kind, void **p, struct pp_err *err)
-{
-    if (kind == PAGEABLE)
-        return pp_pages_map(LARGEST, p, err);
-    pp_cu_result rc = b->cu.cuMemHostAlloc(p, LARGEST,
-                                           PP_CU_HOST_PORTABLE |
-                                               (kind == WRITE_COMBINED ? PP_CU_HOST_WRITE_COMBINED : 0));
-    if (rc == 0)
-        memset(*p, 1, LARGEST);
-    return pp_cuda_check(&b->cu, rc, err, NULL, "page-locking %zu MiB failed", LARGEST >> 20);
-}
-
 /* The fastest copy: what disturbs a copy makes it slower, never faster. */
 static pp_cu_result fastest(struct bench *b, const void *p, size_t size, double *bytes_per_s)
 {
@@ -80,7 +68,16 @@ pp_status pp_cuda_bandwidth(struct pp_bandwidth *out, struct pp_err *err)
     pp_status st = open_bench(&b, err);
     for (int m = 0; m < PP_BANDWIDTH_MEMORIES && st == PP_OK; m++) {
         void *p = NULL;
-        st = take_memory(&b, (enum memory)m, &p, err);
+        enum memory kind = (enum memory)m;
+        if (kind == PAGEABLE) {
+            st = pp_pages_map(LARGEST, &p, err);
+        } else {
+            pp_cu_result rc = b.cu.cuMemHostAlloc(
+                &p, LARGEST, PP_CU_HOST_PORTABLE | (kind == WRITE_COMBINED ? PP_CU_HOST_WRITE_COMBINED : 0));
+            if (rc == 0)
+                memset(p, 1, LARGEST);
+            st = pp_cuda_check(&b.cu, rc, err, NULL, "page-locking %zu MiB failed", LARGEST >> 20);
+        }
         for (int s = 0; s < PP_BANDWIDTH_SIZES && st == PP_OK; s++)
             st = pp_cuda_check(&b.cu, fastest(&b, p, out->size[s], &out->bytes_per_s[m][s]), err, NULL,
                                "measuring copies from %s memory failed", out->memory[m]);

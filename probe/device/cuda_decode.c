@@ -317,20 +317,6 @@ static int has_region(const struct pp_device_image *images, size_t n)
     return i < n;
 }
 
-static pp_nvjpeg_result decode_regions(struct pp_cuda_decode *c, struct pp_cuda_flight *f,
-                                       const struct pp_device_image *images, size_t n)
-{
-    pp_nvjpeg_result rc = 0;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct pp_device_region *r = &images[i].region;
-        rc = r->width ? c->nv.nvjpegDecodeParamsSetROI(f->params[i], r->x, r->y, r->width, r->height)
-                      : c->nv.nvjpegDecodeParamsSetROI(f->params[i], 0, 0, -1, -1);
-    }
-    return rc ? rc
-              : c->nv.nvjpegDecodeBatchedEx(c->choice.handle, f->state, f->data, f->sizes, f->to, f->params,
-                                            f->stream);
-}
-
 static pp_nvjpeg_result decode_batch(struct pp_cuda_decode *c, struct pp_cuda_flight *f,
                                      const struct pp_device_image *images, size_t n)
 {
@@ -338,33 +324,22 @@ static pp_nvjpeg_result decode_batch(struct pp_cuda_decode *c, struct pp_cuda_fl
     pp_nvjpeg_result rc = 0;
     if (f->initialised != (int)n)
         rc = c->nv.nvjpegDecodeBatchedInitialize(h, f->state, (int)n, c->opts.cpu_threads, PP_NVJPEG_RGBI);
-    if (rc == 0 && has_region(images, n))
-        rc = decode_regions(c, f, images, n);
-    else if (rc == 0)
+    if (rc == 0 && has_region(images, n)) {
+        for (size_t i = 0; i < n && rc == 0; i++) {
+            const struct pp_device_region *r = &images[i].region;
+            rc = r->width ? c->nv.nvjpegDecodeParamsSetROI(f->params[i], r->x, r->y, r->width, r->height)
+                          : c->nv.nvjpegDecodeParamsSetROI(f->params[i], 0, 0, -1, -1);
+        }
+        rc = rc ? rc
+                : c->nv.nvjpegDecodeBatchedEx(c->choice.handle, f->state, f->data, f->sizes, f->to, f->params,
+                                              f->stream);
+    } else if (rc == 0) {
         rc = c->nv.nvjpegDecodeBatched(h, f->state,
                                        pp_nvjpeg_reads_device(c->choice.backend) ? f->device_data : f->data,
                                        f->sizes, f->to, f->stream);
+    }
     f->initialised = rc == 0 ? (int)n : 0;
     return rc;
-}
-
-/* A library that says that it decodes regions and does not, is given whole images from then on. */
-static pp_status decode(struct pp_cuda_decode *c, struct pp_cuda_flight *f, struct pp_device_image *images,
-                        size_t n, struct pp_err *err)
-{
-    pp_status st = PP_OK;
-    pp_nvjpeg_result failed = decode_batch(c, f, images, n);
-    if (failed == PP_NVJPEG_NOT_IMPLEMENTED && has_region(images, n)) {
-        c->regions = 0;
-        forget_regions(images, n);
-        st = reserve(c, f, images, n, err);
-        failed = st == PP_OK ? decode_batch(c, f, images, n) : 0;
-    }
-    if (failed && (pp_nvjpeg_is_of_image(failed) || failed == PP_NVJPEG_EXECUTION_FAILED))
-        st = decode_singly(c, f, images, n, err);
-    else if (failed)
-        st = fail_decoder(c, f, failed, err);
-    return st;
 }
 
 pp_status pp_cuda_decode_start(struct pp_cuda_decode *c, size_t flight, struct pp_device_image *images,
@@ -378,8 +353,20 @@ pp_status pp_cuda_decode_start(struct pp_cuda_decode *c, size_t flight, struct p
         st = check(c, c->cu->cuEventRecord(f->started, f->stream), failed_batch, err);
     if (st == PP_OK)
         st = check(c, send_bytes(c, f, n), "copying encoded images to the device failed", err);
-    if (st == PP_OK && n)
-        st = decode(c, f, images, n, err);
+    if (st == PP_OK && n) {
+        /* A library that says that it decodes regions and does not, is given whole images from then on. */
+        pp_nvjpeg_result failed = decode_batch(c, f, images, n);
+        if (failed == PP_NVJPEG_NOT_IMPLEMENTED && has_region(images, n)) {
+            c->regions = 0;
+            forget_regions(images, n);
+            st = reserve(c, f, images, n, err);
+            failed = st == PP_OK ? decode_batch(c, f, images, n) : 0;
+        }
+        if (failed && (pp_nvjpeg_is_of_image(failed) || failed == PP_NVJPEG_EXECUTION_FAILED))
+            st = decode_singly(c, f, images, n, err);
+        else if (failed)
+            st = fail_decoder(c, f, failed, err);
+    }
     if (st == PP_OK)
         st = check(c, c->cu->cuEventRecord(f->decoded, f->stream), failed_batch, err);
     return st;

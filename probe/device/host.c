@@ -6,7 +6,6 @@
 
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
-#include "probe/device/pages.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -161,3 +160,22 @@ static const struct pp_device_ops host_ops = {
 };
 
 const struct pp_device_ops *const pp_device_host = &host_ops;
+
+pp_status pp_pages_map(size_t size, void **out, struct pp_err *err)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return pp_fail_errno(err, errno,
+                             "no memory for %zu MiB of batch slots; try a smaller --batch-size or --prefetch",
+                             size >> 20);
+    madvise(p, size, MADV_HUGEPAGE); /* a wish: refused, the pages are small */
+    memset(p, 0, size);
+    *out = p;
+    return PP_OK;
+}
+
+void pp_pages_unmap(void *p, size_t size)
+{
+    if (p)
+        munmap(p, size);
+}

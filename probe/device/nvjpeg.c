@@ -110,30 +110,6 @@ static int is_slice(const struct pp_cuda_driver *cu, char *name, int size)
            strstr(name, " MIG ");
 }
 
-static void explain_no_engine(const struct pp_cuda_driver *cu, struct pp_nvjpeg_choice *c,
-                              pp_nvjpeg_result rc)
-{
-    const char *capabilities;
-    char name[128];
-    if (lacks_video(&capabilities))
-        snprintf(
-            c->passed_over, sizeof(c->passed_over),
-            "this container may not use the GPU's JPEG engines: NVIDIA_DRIVER_CAPABILITIES=%.80s lacks video; start it with compute,utility,video",
-            capabilities);
-    else if ((rc == PP_NVJPEG_ARCH_MISMATCH || rc == 0) && is_slice(cu, name, sizeof(name)))
-        snprintf(c->passed_over, sizeof(c->passed_over),
-                 "this MIG slice has no JPEG engine (%s); whole GPUs and slices with media extensions "
-                 "(+me) have",
-                 name);
-    else if (rc == PP_NVJPEG_ARCH_MISMATCH || rc == 0)
-        snprintf(c->passed_over, sizeof(c->passed_over), "this GPU has no JPEG engine (an A100 or H100 has)");
-    else
-        snprintf(
-            c->passed_over, sizeof(c->passed_over),
-            "the GPU's JPEG engines cannot be used (nvJPEG status %d, %s); in a container they need the driver capability video (NVIDIA_DRIVER_CAPABILITIES=compute,utility,video)",
-            rc, pp_nvjpeg_result_name(rc));
-}
-
 static int is_of_engines(enum pp_nvjpeg_backend backend)
 {
     return backend == PP_NVJPEG_HARDWARE || backend == PP_NVJPEG_HARDWARE_DEVICE;
@@ -155,7 +131,25 @@ static int take_engines(const struct pp_nvjpeg *n, const struct pp_cuda_driver *
     if (c->handle)
         n->nvjpegDestroy(c->handle);
     c->handle = NULL;
-    explain_no_engine(cu, c, rc);
+    const char *capabilities;
+    char name[128];
+    if (lacks_video(&capabilities))
+        snprintf(
+            c->passed_over, sizeof(c->passed_over),
+            "this container may not use the GPU's JPEG engines: NVIDIA_DRIVER_CAPABILITIES=%.80s lacks video; start it with compute,utility,video",
+            capabilities);
+    else if ((rc == PP_NVJPEG_ARCH_MISMATCH || rc == 0) && is_slice(cu, name, sizeof(name)))
+        snprintf(c->passed_over, sizeof(c->passed_over),
+                 "this MIG slice has no JPEG engine (%s); whole GPUs and slices with media extensions "
+                 "(+me) have",
+                 name);
+    else if (rc == PP_NVJPEG_ARCH_MISMATCH || rc == 0)
+        snprintf(c->passed_over, sizeof(c->passed_over), "this GPU has no JPEG engine (an A100 or H100 has)");
+    else
+        snprintf(
+            c->passed_over, sizeof(c->passed_over),
+            "the GPU's JPEG engines cannot be used (nvJPEG status %d, %s); in a container they need the driver capability video (NVIDIA_DRIVER_CAPABILITIES=compute,utility,video)",
+            rc, pp_nvjpeg_result_name(rc));
     return 0;
 }
 

@@ -5,6 +5,10 @@
 #include "probe/device/decode.h"
 #include "probe/device/device.h"
 
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+
 /* See decode.h. Without PP_OK from finish the ticket is given up. */
 struct pp_device_decode_ops {
     pp_status (*open)(struct pp_device *d, const struct pp_device_decode_opts *opts, struct pp_err *err);
@@ -57,5 +61,12 @@ struct pp_device {
 
 extern const struct pp_device_ops *const pp_device_host;
 extern const struct pp_device_ops *const pp_device_cuda;
+
+/* Ordinary memory for batches, for devices whose own allocator is not asked. Any thread. */
+
+/* Zero-filled and touched, in huge pages where the kernel has them: workers write whole slots through it, and
+ * 4 KiB pages would cost them a TLB miss every page. */
+pp_status pp_pages_map(size_t size, void **out, struct pp_err *err);
+void pp_pages_unmap(void *p, size_t size); /* NULL is fine */
 
 #endif

@@ -151,24 +151,6 @@ static void give_up_on(struct pp_collective *c, uint32_t rank, uint32_t state, u
         pp_ranks_file_ring(&c->file);
 }
 
-/* Ranks that died are given up at once, those that do not come when they have been waited for long enough.
- * One that opens its data before its first step takes as long as that takes. */
-static void look_for_the_missing(struct pp_collective *c, uint64_t waited_ns)
-{
-    int over = waited_ns >= c->limit_ns;
-    for (uint32_t r = 0; r < c->world_size; r++) {
-        uint32_t state = state_of(c, r);
-        if (!is_awaited(c, r))
-            continue;
-        if (state == PP_RANK_ABSENT && over)
-            give_up_on(c, r, state, PP_RANK_NEVER_CAME);
-        else if (state == PP_RANK_HERE && r != c->rank && !pp_ranks_file_has(&c->file, r))
-            give_up_on(c, r, state, PP_RANK_DIED);
-        else if (state == PP_RANK_HERE && over && c->meetings > 1)
-            give_up_on(c, r, state, PP_RANK_LATE);
-    }
-}
-
 /* Comes to the next meeting and waits until it is over. Sequentially consistent stores and loads: of ranks
  * that come together, one at least sees that all did. */
 static pp_status meet(struct pp_collective *c, pp_collective_look *look, void *ctx)
@@ -193,7 +175,20 @@ static pp_status meet(struct pp_collective *c, pp_collective_look *look, void *c
             continue; /* woken: perhaps by the last one */
         waited += passed < 2 * LOOK_NS ? passed : 2 * LOOK_NS;
         looked = now;
-        look_for_the_missing(c, waited);
+        /* Ranks that died are given up at once, those that do not come when they have been waited for long
+         * enough. One that opens its data before its first step takes as long as that takes. */
+        int over = waited >= c->limit_ns;
+        for (uint32_t r = 0; r < c->world_size; r++) {
+            uint32_t state = state_of(c, r);
+            if (!is_awaited(c, r))
+                continue;
+            if (state == PP_RANK_ABSENT && over)
+                give_up_on(c, r, state, PP_RANK_NEVER_CAME);
+            else if (state == PP_RANK_HERE && r != c->rank && !pp_ranks_file_has(&c->file, r))
+                give_up_on(c, r, state, PP_RANK_DIED);
+            else if (state == PP_RANK_HERE && over && c->meetings > 1)
+                give_up_on(c, r, state, PP_RANK_LATE);
+        }
         if (look && look(ctx))
             return PP_E_INTERRUPTED;
     }

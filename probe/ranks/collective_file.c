@@ -143,15 +143,6 @@ static pp_status check_size(const struct pp_ranks_file *f, uint32_t world_size, 
         world_size, f->path, theirs);
 }
 
-static pp_status map(struct pp_ranks_file *f, struct pp_err *err)
-{
-    void *at = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
-    if (at == MAP_FAILED)
-        return pp_fail_errno(err, errno, "--collective: mapping %s failed", f->path);
-    f->shared = at;
-    return PP_OK;
-}
-
 static pp_status check_place(const struct pp_ranks_file *f, uint32_t rank, struct pp_err *err)
 {
     const struct pp_rank_line *line = &f->shared->line[rank];
@@ -181,8 +172,15 @@ static pp_status take_place(struct pp_ranks_file *f, const struct pp_collective_
                       f->path);
     if (st == PP_OK)
         st = company ? check_size(f, o->world_size, err) : begin(f, o->world_size, err);
-    if (st == PP_OK)
-        st = map(f, err);
+    if (st == PP_OK) {
+        void *at = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+        if (at == MAP_FAILED) {
+            st = pp_fail_errno(err, errno, "--collective: mapping %s failed", f->path);
+        } else {
+            f->shared = at;
+            st = PP_OK;
+        }
+    }
     if (st == PP_OK)
         st = check_place(f, o->rank, err);
     if (st == PP_OK && lock_byte(f->fd, F_WRLCK, PLACES + (off_t)o->rank) != 0)

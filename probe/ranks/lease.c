@@ -200,16 +200,6 @@ static void find_lost(struct pp_lease *l)
     }
 }
 
-static void fail(struct pp_lease *l, pp_status st, const struct pp_err *err)
-{
-    pthread_mutex_lock(&l->lock);
-    if (l->failure == PP_OK) {
-        l->failure = st;
-        l->failure_err = *err;
-    }
-    pthread_mutex_unlock(&l->lock);
-}
-
 static void *lease_main(void *arg)
 {
     struct pp_lease *l = arg;
@@ -241,8 +231,14 @@ static void *lease_main(void *arg)
             pthread_cond_signal(&l->marked);
         pthread_mutex_unlock(&l->lock);
         /* Later the others may take what this rank holds: it ends before that. */
-        if (trouble_ns && now - trouble_ns > l->dir.expiry_ns / 2)
-            fail(l, st, &err);
+        if (trouble_ns && now - trouble_ns > l->dir.expiry_ns / 2) {
+            pthread_mutex_lock(&l->lock);
+            if (l->failure == PP_OK) {
+                l->failure = st;
+                l->failure_err = err;
+            }
+            pthread_mutex_unlock(&l->lock);
+        }
         if (trouble_ns && !stop)
             pp_sleep_until_ns(now + LEAST_LOOK_NS);
     }
@@ -309,19 +305,6 @@ uint64_t pp_lease_look_ns(const struct pp_lease *l)
     return l->look_ns;
 }
 
-static pp_status enter(struct pp_lease *l, uint64_t epoch, struct pp_err *err)
-{
-    if (l->entered && l->epoch == epoch)
-        return PP_OK;
-    pp_status st = pp_lease_dir_enter(&l->dir, epoch, err);
-    l->epoch = epoch;
-    if (st == PP_OK)
-        st = look(l, err);
-    l->next = l->position = 0;
-    l->entered = st == PP_OK;
-    return st;
-}
-
 /* Makes the lease, unless another rank has. */
 static pp_status try_take(struct pp_lease *l, uint64_t shard, int turn, enum pp_lease_answer *answer,
                           struct pp_err *err)
@@ -374,8 +357,18 @@ pp_status pp_lease_take(struct pp_lease *l, uint64_t epoch, const uint64_t *orde
                         enum pp_lease_answer *answer, struct pp_err *err)
 {
     pp_status st = pp_lease_failure(l, err);
-    if (st == PP_OK)
-        st = enter(l, epoch, err);
+    if (st == PP_OK) {
+        if (l->entered && l->epoch == epoch) {
+            st = PP_OK;
+        } else {
+            st = pp_lease_dir_enter(&l->dir, epoch, err);
+            l->epoch = epoch;
+            if (st == PP_OK)
+                st = look(l, err);
+            l->next = l->position = 0;
+            l->entered = st == PP_OK;
+        }
+    }
     *answer = PP_LEASE_WAIT;
     for (; st == PP_OK && *answer == PP_LEASE_WAIT && l->next < l->dir.shards; l->next += st == PP_OK) {
         *shard = order[l->next];

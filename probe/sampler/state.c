@@ -183,27 +183,26 @@ static pp_status check_schema(json_t *root, const char *path, struct pp_err *err
     return PP_OK;
 }
 
-static pp_status read_kind(json_t *root, const char *path, struct pp_loader_state *st, struct pp_err *err)
-{
-    const char *name = json_string_value(json_object_get(root, "sampler"));
-    int kind = 0;
-    while (kind < PP_SAMPLER_KIND_COUNT &&
-           (!name || strcmp(name, pp_sampler_kind_name((enum pp_sampler_kind)kind)) != 0))
-        kind++;
-    if (kind == PP_SAMPLER_KIND_COUNT)
-        return pp_fail(err, PP_E_CORRUPT,
-                       "the state %s names the sampler \"%.40s\", which is unknown; start without --resume",
-                       path, name ? name : "");
-    st->kind = (enum pp_sampler_kind)kind;
-    return PP_OK;
-}
-
 static pp_status read_state(json_t *root, const char *path, struct pp_loader_state *st, struct pp_err *err)
 {
     json_t *stream = json_object_get(root, "stream"), *drop_last = json_object_get(root, "drop_last");
     pp_status status = check_schema(root, path, err);
-    if (status == PP_OK)
-        status = read_kind(root, path, st, err);
+    if (status == PP_OK) {
+        const char *name = json_string_value(json_object_get(root, "sampler"));
+        int kind = 0;
+        while (kind < PP_SAMPLER_KIND_COUNT &&
+               (!name || strcmp(name, pp_sampler_kind_name((enum pp_sampler_kind)kind)) != 0))
+            kind++;
+        if (kind == PP_SAMPLER_KIND_COUNT) {
+            status = pp_fail(
+                err, PP_E_CORRUPT,
+                "the state %s names the sampler \"%.40s\", which is unknown; start without --resume", path,
+                name ? name : "");
+        } else {
+            st->kind = (enum pp_sampler_kind)kind;
+            status = PP_OK;
+        }
+    }
     if (status == PP_OK && !json_is_boolean(drop_last))
         status = pp_fail(err, PP_E_CORRUPT,
                          "the state %s has no \"drop_last\" of true or false; start without --resume", path);
@@ -218,13 +217,12 @@ static pp_status read_state(json_t *root, const char *path, struct pp_loader_sta
 
 pp_status pp_state_load(const char *path, struct pp_loader_state *st, struct pp_err *err)
 {
-    pp_status status;
     struct pp_io_file file = {.limit = 1 << 20}; /* a state is a few hundred bytes */
     json_t *root = NULL;
     json_error_t why;
     struct pp_loader_state loaded = {0};
 
-    status = pp_io_read_file(AT_FDCWD, path, &file, err);
+    pp_status status = pp_io_read_file(AT_FDCWD, path, &file, err);
     if (status != PP_OK)
         goto out;
     if (file.size == 0) {

@@ -13,6 +13,8 @@
 #include "probe/net/http.h"
 #include "probe/storage/sigv4.h"
 
+#include <stddef.h>
+
 struct pp_aws;
 
 /* http: borrowed. PP_E_USAGE for a profile that is named and not there, or of a kind that is not read. */
@@ -32,5 +34,15 @@ int pp_aws_expire(struct pp_aws *a, const char *id);
 int pp_aws_parse_json(const char *text, size_t size, struct pp_aws_keys *keys, time_t *ends);
 /* "2026-11-23T05:00:00Z", with or without a fraction; 0: not a time. */
 time_t pp_aws_parse_time(const char *text);
+
+/* The profile files of AWS (~/.aws/credentials, ~/.aws/config), of which a value is wanted:
+ * lines
+ * "[NAME]" and "key = value", comments from "#" or ";". Pure function over a bounded text, any thread. */
+
+/* The value of key in the sections called name, or, as ~/.aws/config has them, "profile NAME". 1: found; 0:
+ * not there, or longer than the room for it, or with a control character. */
+int pp_ini_get(const char *text, size_t size, const char *name, const char *key, char *out, size_t out_size);
+/* 1: there is such a section */
+int pp_ini_has(const char *text, size_t size, const char *name);
 
 #endif

@@ -5,7 +5,6 @@
 #include "probe/storage/remote.h"
 #include "probe/storage/s3_page.h"
 #include "probe/storage/url.h"
-#include "probe/storage/xml.h"
 
 #include <fnmatch.h>
 #include <pthread.h>
@@ -290,26 +289,6 @@ struct listing {
     unsigned most;      /* keys of a page */
 };
 
-static pp_status fetch_page(const struct listing *l, struct pp_s3_page *page, struct pp_err *err)
-{
-    char query[PP_HTTP_URL / 2], token[3 * PP_S3_TOKEN], prefix[3 * PP_S3_KEY];
-    struct pp_remote_body body = {.limit = PAGE_BYTES};
-    struct pp_remote_ask ask = {.name = l->name, .query = query};
-    int n = -1;
-    if (pp_uri_encode(page->token, PP_URI_VALUE, token, sizeof(token)) == 0 &&
-        pp_uri_encode(l->prefix, PP_URI_VALUE, prefix, sizeof(prefix)) == 0)
-        n = snprintf(query, sizeof(query), "%s%s%s%sencoding-type=url&list-type=2&max-keys=%u&prefix=%s",
-                     *token ? "continuation-token=" : "", token, *token ? "&" : "",
-                     l->deep ? "" : "delimiter=%2F&", l->most, prefix);
-    if (n < 0 || (size_t)n >= sizeof(query))
-        return pp_fail(err, PP_E_USAGE, "cannot list %s: its name is too long", l->name);
-    pp_status st = pp_remote_fetch(l->remote, &ask, "list", &body, err);
-    if (st == PP_OK)
-        st = pp_s3_page_parse(page, (const char *)body.bytes, body.size, l->name, err);
-    free(body.bytes);
-    return st;
-}
-
 /* Page after page; one is in memory at a time. */
 static pp_status list_all(const struct listing *l, pp_entry_fn *each, void *ctx, struct pp_err *err)
 {
@@ -324,7 +303,23 @@ static pp_status list_all(const struct listing *l, pp_entry_fn *each, void *ctx,
     page->ctx = ctx;
     do {
         memcpy(before, page->token, sizeof(before));
-        st = fetch_page(l, page, err);
+        char query[PP_HTTP_URL / 2], token[3 * PP_S3_TOKEN], prefix[3 * PP_S3_KEY];
+        struct pp_remote_body body = {.limit = PAGE_BYTES};
+        struct pp_remote_ask ask = {.name = l->name, .query = query};
+        int n = -1;
+        if (pp_uri_encode(page->token, PP_URI_VALUE, token, sizeof(token)) == 0 &&
+            pp_uri_encode(l->prefix, PP_URI_VALUE, prefix, sizeof(prefix)) == 0)
+            n = snprintf(query, sizeof(query), "%s%s%s%sencoding-type=url&list-type=2&max-keys=%u&prefix=%s",
+                         *token ? "continuation-token=" : "", token, *token ? "&" : "",
+                         l->deep ? "" : "delimiter=%2F&", l->most, prefix);
+        if (n < 0 || (size_t)n >= sizeof(query)) {
+            st = pp_fail(err, PP_E_USAGE, "cannot list %s: its name is too long", l->name);
+        } else {
+            st = pp_remote_fetch(l->remote, &ask, "list", &body, err);
+            if (st == PP_OK)
+                st = pp_s3_page_parse(page, (const char *)body.bytes, body.size, l->name, err);
+            free(body.bytes);
+        }
         empty = page->entries ? 0 : empty + 1;
         if (st == PP_OK && page->more && (strcmp(before, page->token) == 0 || empty == EMPTY_PAGES))
             st = pp_fail(err, PP_E_CORRUPT, "cannot list %s: the server's listing does not get on", l->name);

@@ -1,7 +1,5 @@
 #include "probe/storage/sigv4.h"
 
-#include "probe/storage/sha256.h"
-
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,30 +24,6 @@ static void add_line(struct pp_sha256 *h, const char *text)
     add_text(h, "\n");
 }
 
-static void hash_request(const struct pp_sigv4 *s, char hex[PP_SHA256_HEX])
-{
-    struct pp_sha256 h;
-    uint8_t digest[PP_SHA256_SIZE];
-    pp_sha256_begin(&h);
-    add_line(&h, s->method);
-    add_line(&h, s->path);
-    add_line(&h, s->query);
-    for (size_t i = 0; i < s->headers; i++) {
-        add_text(&h, s->header[i].name);
-        add_text(&h, ":");
-        add_line(&h, s->header[i].value);
-    }
-    add_text(&h, "\n");
-    for (size_t i = 0; i < s->headers; i++) {
-        add_text(&h, i ? ";" : "");
-        add_text(&h, s->header[i].name);
-    }
-    add_text(&h, "\n");
-    add_text(&h, s->payload);
-    pp_sha256_end(&h, digest);
-    pp_sha256_hex(digest, hex);
-}
-
 static void derive(uint8_t key[PP_SHA256_SIZE], const char *text)
 {
     pp_hmac_sha256((struct pp_bytes){key, PP_SHA256_SIZE}, (struct pp_bytes){text, strlen(text)}, key);
@@ -72,7 +46,26 @@ int pp_sigv4_sign(const struct pp_sigv4 *s, const struct pp_aws_keys *keys, char
     char scope[192], text[512], request[PP_SHA256_HEX], signature[PP_SHA256_HEX], names[512] = "";
     uint8_t key[PP_SHA256_SIZE];
     size_t n = 0;
-    hash_request(s, request);
+    struct pp_sha256 h;
+    uint8_t digest[PP_SHA256_SIZE];
+    pp_sha256_begin(&h);
+    add_line(&h, s->method);
+    add_line(&h, s->path);
+    add_line(&h, s->query);
+    for (size_t i = 0; i < s->headers; i++) {
+        add_text(&h, s->header[i].name);
+        add_text(&h, ":");
+        add_line(&h, s->header[i].value);
+    }
+    add_text(&h, "\n");
+    for (size_t i = 0; i < s->headers; i++) {
+        add_text(&h, i ? ";" : "");
+        add_text(&h, s->header[i].name);
+    }
+    add_text(&h, "\n");
+    add_text(&h, s->payload);
+    pp_sha256_end(&h, digest);
+    pp_sha256_hex(digest, request);
     int scoped = snprintf(scope, sizeof(scope), "%.8s/%s/%s/aws4_request", s->date, s->region, s->service);
     if (scoped >= (int)sizeof(scope))
         return -1;
@@ -87,4 +80,113 @@ int pp_sigv4_sign(const struct pp_sigv4 *s, const struct pp_aws_keys *keys, char
                                  keys->id, scope, names, signature)
                       : -1;
     return written >= 0 && (size_t)written < size ? 0 : -1;
+}
+
+/* The first 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4, 4.2.2). */
+static const uint32_t K[64] = {0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
+                               0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3,
+                               0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786,
+                               0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+                               0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
+                               0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13,
+                               0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
+                               0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+                               0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a,
+                               0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
+                               0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+void pp_sha256_begin(struct pp_sha256 *s)
+{
+    *s = (struct pp_sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c,
+                                      0x1f83d9ab, 0x5be0cd19}};
+}
+
+static uint32_t rotated(uint32_t x, int n)
+{
+    return x >> n | x << (32 - n);
+}
+
+/* The message schedule of 6.2.2 in a window of 16 words. */
+static uint32_t scheduled(uint32_t w[16], int t)
+{
+    uint32_t a = w[(t + 1) & 15], b = w[(t + 14) & 15];
+    return w[t & 15] += (rotated(a, 7) ^ rotated(a, 18) ^ a >> 3) + w[(t + 9) & 15] +
+                        (rotated(b, 17) ^ rotated(b, 19) ^ b >> 10);
+}
+
+void pp_sha256_add(struct pp_sha256 *s, const void *bytes, size_t size)
+{
+    const uint8_t *from = bytes;
+    while (size > 0) {
+        size_t held = s->bytes & 63, n = 64 - held < size ? 64 - held : size;
+        memcpy(s->block + held, from, n);
+        s->bytes += n;
+        from += n;
+        size -= n;
+        if (held + n == 64) {
+            uint32_t w[16], v[8];
+            for (int t = 0; t < 16; t++)
+                w[t] = (uint32_t)s->block[4 * t] << 24 | (uint32_t)s->block[4 * t + 1] << 16 |
+                       (uint32_t)s->block[4 * t + 2] << 8 | s->block[4 * t + 3];
+            memcpy(v, s->state, sizeof(v));
+            for (int t = 0; t < 64; t++) {
+                uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
+                uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
+                uint32_t one = v[7] + (rotated(v[4], 6) ^ rotated(v[4], 11) ^ rotated(v[4], 25)) + choice +
+                               K[t] + (t < 16 ? w[t] : scheduled(w, t));
+                uint32_t two = (rotated(v[0], 2) ^ rotated(v[0], 13) ^ rotated(v[0], 22)) + majority;
+                memmove(v + 1, v, 7 * sizeof(*v));
+                v[4] += one;
+                v[0] = one + two;
+            }
+            for (int i = 0; i < 8; i++)
+                s->state[i] += v[i];
+        }
+    }
+}
+
+void pp_sha256_end(struct pp_sha256 *s, uint8_t out[PP_SHA256_SIZE])
+{
+    static const uint8_t padding[64] = {0x80};
+    uint8_t length[8];
+    for (int i = 0; i < 8; i++)
+        length[i] = (uint8_t)(s->bytes * 8 >> (56 - 8 * i));
+    pp_sha256_add(s, padding, 1 + (119 - (s->bytes & 63)) % 64);
+    pp_sha256_add(s, length, sizeof(length));
+    for (int i = 0; i < PP_SHA256_SIZE; i++)
+        out[i] = (uint8_t)(s->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void pp_hmac_sha256(struct pp_bytes key, struct pp_bytes text, uint8_t out[PP_SHA256_SIZE])
+{
+    struct pp_sha256 s;
+    uint8_t inner[64] = {0}, outer[64];
+    if (key.size > sizeof(inner)) {
+        pp_sha256_begin(&s);
+        pp_sha256_add(&s, key.at, key.size);
+        pp_sha256_end(&s, inner);
+    } else {
+        memcpy(inner, key.at, key.size);
+    }
+    for (int i = 0; i < 64; i++) {
+        outer[i] = inner[i] ^ 0x5c;
+        inner[i] ^= 0x36;
+    }
+    pp_sha256_begin(&s);
+    pp_sha256_add(&s, inner, sizeof(inner));
+    pp_sha256_add(&s, text.at, text.size);
+    pp_sha256_end(&s, out);
+    pp_sha256_begin(&s);
+    pp_sha256_add(&s, outer, sizeof(outer));
+    pp_sha256_add(&s, out, PP_SHA256_SIZE);
+    pp_sha256_end(&s, out);
+}
+
+void pp_sha256_hex(const uint8_t digest[PP_SHA256_SIZE], char out[PP_SHA256_HEX])
+{
+    for (int i = 0; i < PP_SHA256_SIZE; i++) {
+        out[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+        out[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+    }
+    out[PP_SHA256_HEX - 1] = '\0';
 }

@@ -71,11 +71,10 @@ static void map_ring(struct pp_session *s, uint32_t thread)
         void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (p != MAP_FAILED)
             pp_guard_add(p, bytes);
-        if (p != MAP_FAILED && pp_ring_believable(s, p, bytes, thread)) {
+        if (p != MAP_FAILED && pp_ring_believable(s, p, bytes, thread))
             s->map[thread] = (struct pp_ring_map){.ring = p, .bytes = bytes};
-        } else if (p != MAP_FAILED) {
+        else if (p != MAP_FAILED)
             pp_session_unmap(p, bytes);
-        }
     }
     close(fd);
 }
@@ -185,21 +184,6 @@ static void drop_records(const struct pp_ring_map *m)
     madvise((char *)m->ring + sizeof(*m->ring), m->bytes - sizeof(*m->ring), MADV_REMOVE);
 }
 
-/* Of a slot that may be taken over: claimed while its pages go, for they would go from under the records of a
- * newcomer. It can have been taken over and left again since it was read. */
-static void empty_slot(struct pp_session *s, const struct pp_ring_map *m, uint32_t thread)
-{
-    uint32_t *state = &s->file->thread_state[thread], was = __atomic_load_n(state, __ATOMIC_RELAXED);
-    if (PP_SLOT_KIND(was) != PP_SLOT_ENDED ||
-        !__atomic_compare_exchange_n(state, &was, PP_SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-        return;
-    if (all_read(m)) {
-        drop_records(m);
-        was = (was & ~PP_SLOT_KIND(UINT32_MAX)) | PP_SLOT_EMPTY;
-    }
-    __atomic_store_n(state, was, __ATOMIC_RELEASE); /* pairs with the acquire in take_over */
-}
-
 void pp_ring_release(struct pp_session *s, uint32_t thread)
 {
     struct pp_ring_map *m = ring_of(s, thread);
@@ -214,7 +198,18 @@ void pp_ring_release(struct pp_session *s, uint32_t thread)
     if (m->emptied || !__atomic_load_n(&m->ring->retired, __ATOMIC_ACQUIRE) || !all_read(m))
         return;
     if (thread >= PP_THREADS_ONCE) {
-        empty_slot(s, m, thread);
+        /* Of a slot that may be taken over: claimed while its pages go, for they would go from under the
+         * records of a newcomer. It can have been taken over and left again since it was read. */
+        uint32_t *state = &s->file->thread_state[thread], was = __atomic_load_n(state, __ATOMIC_RELAXED);
+        if (PP_SLOT_KIND(was) == PP_SLOT_ENDED &&
+            __atomic_compare_exchange_n(state, &was, PP_SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED)) {
+            if (all_read(m)) {
+                drop_records(m);
+                was = (was & ~PP_SLOT_KIND(UINT32_MAX)) | PP_SLOT_EMPTY;
+            }
+            __atomic_store_n(state, was, __ATOMIC_RELEASE); /* pairs with the acquire in take_over */
+        }
         return;
     }
     m->emptied = 1;

@@ -71,30 +71,6 @@ static struct pp_ring_file *make_ring(struct pp_session *s, uint32_t id, pp_lane
 
 /* ---- the slot of one that has ended ---- */
 
-/* Of a claimed slot: its ring, mapped in this process, with its blocks reserved again. NULL: it is not what
- * it should be, or there is no room. Where this process has it mapped already, as one that also drains does,
- * the mapping stays. */
-static struct pp_ring_file *reopen_ring(struct pp_session *s, uint32_t id)
-{
-    struct pp_ring_map *m = &s->map[id];
-    struct stat st;
-    void *p = NULL;
-    int fd = open(path_of(s, id).text, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return NULL;
-    int sound = fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*m->ring);
-    size_t bytes = sound ? (size_t)st.st_size : 0;
-    if (m->ring)
-        sound = sound && bytes == m->bytes && pp_session_reserve(fd, bytes) == 0;
-    else if (sound && (sound = pp_session_map_file(fd, bytes, &p) == 0) &&
-             pp_ring_believable(s, p, bytes, id))
-        *m = (struct pp_ring_map){.ring = p, .bytes = bytes};
-    else if (sound)
-        pp_session_unmap(p, bytes);
-    close(fd);
-    return sound ? m->ring : NULL;
-}
-
 /* The newest of its lane and name, so that the times of two threads of one name overlap only where they ran
  * at once. Acquire: pairs with the releases in pp_slot_leave and pp_ring_release. */
 static struct pp_ring_file *take_over(struct pp_session *s, pp_lane lane, const struct ring_name *name,
@@ -108,7 +84,28 @@ static struct pp_ring_file *take_over(struct pp_session *s, pp_lane lane, const 
         if ((was != (key | PP_SLOT_ENDED) && was != (key | PP_SLOT_EMPTY)) ||
             !__atomic_compare_exchange_n(state, &was, PP_SLOT_CLAIMED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             continue;
-        r = reopen_ring(s, i);
+        /* Of a claimed slot: its ring, mapped in this process, with its blocks reserved again. NULL: it is
+         * not what it should be, or there is no room. Where this process has it mapped already, as one that
+         * also drains does, the mapping stays. */
+        struct pp_ring_map *m = &s->map[i];
+        struct stat st;
+        void *p = NULL;
+        int fd = open(path_of(s, i).text, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0) {
+            r = NULL;
+        } else {
+            int sound = fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*m->ring);
+            size_t bytes = sound ? (size_t)st.st_size : 0;
+            if (m->ring)
+                sound = sound && bytes == m->bytes && pp_session_reserve(fd, bytes) == 0;
+            else if (sound && (sound = pp_session_map_file(fd, bytes, &p) == 0) &&
+                     pp_ring_believable(s, p, bytes, i))
+                *m = (struct pp_ring_map){.ring = p, .bytes = bytes};
+            else if (sound)
+                pp_session_unmap(p, bytes);
+            close(fd);
+            r = sound ? m->ring : NULL;
+        }
         if (r && !(r->lane == (uint32_t)lane && strncmp(r->name, name->text, sizeof(r->name)) == 0))
             r = NULL;
         *id = i;

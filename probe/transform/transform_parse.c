@@ -1,7 +1,6 @@
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
 #include "probe/transform/transform_internal.h"
-#include "probe/transform/transform_store.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "probe/transform/transform_store.h"
+#include "probe/transform/transform_internal.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "report/otlp/answer.h"
-#include "report/send/mlflow_api.h"
+#include "report/send/mlflow.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,8 @@
 
 #include "probe/storage/aws.h"
 #include "probe/net/http.h"
-#include "probe/storage/ini.h"
 #include "probe/storage/s3_page.h"
 #include "probe/storage/url.h"
-#include "probe/storage/xml.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -191,18 +191,6 @@ static int is_still(const struct cached *c, const struct pp_object *o, const cha
            (pp_object_info(o, name, &now, NULL) == PP_OK && version_of_info(&now) == version);
 }
 
-static pp_status fetch_range(const struct cached *c, const struct pp_object *inner,
-                             const struct pp_cache_id *id, struct pp_read *r, struct pp_err *err)
-{
-    pp_status st = pp_object_read_at(inner, r, err);
-    if (st != PP_OK)
-        return st;
-    pp_cache_ring_count(c->ring, pp_cache_key(id), r->got, 0);
-    if (r->got == id->asked && is_still(c, inner, r->name, id->version))
-        pp_cache_ring_store(c->ring, id, r->data, r->got);
-    return PP_OK;
-}
-
 static pp_status cached_read_at(const struct pp_object *o, struct pp_read *r, struct pp_err *err)
 {
     const struct cached *c = cached_of(o->storage);
@@ -223,8 +211,15 @@ static pp_status cached_read_at(const struct pp_object *o, struct pp_read *r, st
         return PP_OK;
     int waited = pp_cache_ring_enter(c->ring, pp_cache_key(&id), &flight);
     pp_status st = PP_OK; /* another may have ended between the look and the entering */
-    if (!hit_range(c, &id, r))
-        st = fetch_range(c, &state->inner, &id, r, err);
+    if (!hit_range(c, &id, r)) {
+        st = pp_object_read_at(&state->inner, r, err);
+        if (st == PP_OK) {
+            pp_cache_ring_count(c->ring, pp_cache_key(&id), r->got, 0);
+            if (r->got == id.asked && is_still(c, &state->inner, r->name, id.version))
+                pp_cache_ring_store(c->ring, &id, r->data, r->got);
+            st = PP_OK;
+        }
+    }
     if (!waited)
         pp_cache_ring_leave(c->ring, &flight);
     return st;
@@ -267,23 +262,6 @@ static int hit_whole(const struct cached *c, const struct pp_object *dir, const 
     return 1;
 }
 
-static pp_status fetch_whole(const struct cached *c, const struct pp_object *dir, struct pp_cache_id *id,
-                             struct pp_read *r, struct pp_err *err)
-{
-    int local = !c->base.inner->request_bytes;
-    uint64_t before = local ? ask_version(c, dir, r->name) : 0;
-    pp_status st = pp_storage_read_whole(c->base.inner, inner_of(dir), r, err);
-    if (st != PP_OK || r->got == 0)
-        return st;
-    pp_cache_ring_count(c->ring, pp_cache_key(id), r->got, 0);
-    id->version = !local                                   ? version_of(r->version, r->got, r->id)
-                  : before == ask_version(c, dir, r->name) ? before
-                                                           : 0;
-    if (id->version)
-        pp_cache_ring_store(c->ring, id, r->data, r->got);
-    return PP_OK;
-}
-
 static pp_status cached_read_whole(const struct pp_storage *s, const struct pp_object *dir, struct pp_read *r,
                                    struct pp_err *err)
 {
@@ -301,8 +279,20 @@ static pp_status cached_read_whole(const struct pp_storage *s, const struct pp_o
     if (hit_whole(c, dir, &id, r, &st, err))
         return st;
     int waited = pp_cache_ring_enter(c->ring, pp_cache_key(&id), &flight);
-    if (!hit_whole(c, dir, &id, r, &st, err))
-        st = fetch_whole(c, dir, &id, r, err);
+    if (!hit_whole(c, dir, &id, r, &st, err)) {
+        int local = !c->base.inner->request_bytes;
+        uint64_t before = local ? ask_version(c, dir, r->name) : 0;
+        st = pp_storage_read_whole(c->base.inner, inner_of(dir), r, err);
+        if (st == PP_OK && r->got != 0) {
+            pp_cache_ring_count(c->ring, pp_cache_key(&id), r->got, 0);
+            id.version = !local                                   ? version_of(r->version, r->got, r->id)
+                         : before == ask_version(c, dir, r->name) ? before
+                                                                  : 0;
+            if (id.version)
+                pp_cache_ring_store(c->ring, &id, r->data, r->got);
+            st = PP_OK;
+        }
+    }
     if (!waited)
         pp_cache_ring_leave(c->ring, &flight);
     return st;

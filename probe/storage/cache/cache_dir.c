@@ -44,30 +44,6 @@ static int is_ours(const struct stat *st)
 
 /* ---- opening ---- */
 
-/* Files that are neither a marker nor about to become one. */
-static pp_status check_empty(const struct pp_cache_dir *d, struct pp_err *err)
-{
-    int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
-    struct dirent *e;
-    pp_status st = PP_OK;
-    if (!list) {
-        st = pp_fail_errno(err, errno, "cannot list the cache %s", d->path);
-        if (fd >= 0)
-            close(fd);
-        return st;
-    }
-    while (st == PP_OK && (e = readdir(list)))
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-            strncmp(e->d_name, marker_name, sizeof(marker_name) - 1) != 0)
-            st = pp_fail(
-                err, PP_E_EXISTS,
-                "cannot use %s as a cache: it is no cache of pipeprobe, and not empty (%s); name an empty or a new directory",
-                d->path, e->d_name);
-    closedir(list);
-    return st;
-}
-
 /* Written under another name and linked: it is there whole, and once. */
 static pp_status make_marker(const struct pp_cache_dir *d, struct pp_err *err)
 {
@@ -119,7 +95,25 @@ static pp_status open_marker(struct pp_cache_dir *d, struct pp_err *err)
     const int how = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     d->marker = openat(d->fd, marker_name, how);
     if (d->marker < 0 && errno == ENOENT) {
-        pp_status st = check_empty(d, err);
+        /* Files that are neither a marker nor about to become one. */
+        int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+        struct dirent *e;
+        pp_status st = PP_OK;
+        if (!list) {
+            st = pp_fail_errno(err, errno, "cannot list the cache %s", d->path);
+            if (fd >= 0)
+                close(fd);
+        } else {
+            while (st == PP_OK && (e = readdir(list)))
+                if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+                    strncmp(e->d_name, marker_name, sizeof(marker_name) - 1) != 0)
+                    st = pp_fail(
+                        err, PP_E_EXISTS,
+                        "cannot use %s as a cache: it is no cache of pipeprobe, and not empty (%s); name an empty or a new directory",
+                        d->path, e->d_name);
+            closedir(list);
+        }
         if (st == PP_OK)
             st = make_marker(d, err);
         if (st != PP_OK)

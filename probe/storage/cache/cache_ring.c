@@ -251,20 +251,6 @@ void pp_cache_ring_pass(struct pp_cache_ring *r, const struct pp_cache_found *f)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* With lock held: other processes are told that the segment is of use. */
-static void touch(struct pp_cache_ring *r, struct pp_cache_segment *s)
-{
-    struct stat st;
-    uint64_t now = pp_now_ns();
-    s->used = 1;
-    s->epoch = r->epochs;
-    if (s->own || r->dir.read_only || now - s->touched_ns < TOUCH_NS)
-        return;
-    s->touched_ns = now;
-    if (futimens(s->fd, NULL) == 0 && fstat(s->fd, &st) == 0)
-        s->mtime_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-}
-
 int pp_cache_ring_take(struct pp_cache_ring *r, const struct pp_cache_found *f, const struct pp_cache_id *id,
                        void *buf, struct pp_io_cached *cached)
 {
@@ -272,8 +258,18 @@ int pp_cache_ring_take(struct pp_cache_ring *r, const struct pp_cache_found *f, 
     struct pp_cache_file file = pp_cache_file_of(r, s);
     enum pp_cache_got got = pp_cache_read_entry(&file, &f->row, id, buf, cached);
     pthread_mutex_lock(&r->lock);
-    if (got == PP_CACHE_GOT)
-        touch(r, s);
+    if (got == PP_CACHE_GOT) {
+        /* With lock held: other processes are told that the segment is of use. */
+        struct stat st;
+        uint64_t now = pp_now_ns();
+        s->used = 1;
+        s->epoch = r->epochs;
+        if (!s->own && !r->dir.read_only && !(now - s->touched_ns < TOUCH_NS)) {
+            s->touched_ns = now;
+            if (futimens(s->fd, NULL) == 0 && fstat(s->fd, &st) == 0)
+                s->mtime_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+        }
+    }
     struct pp_cache_slot *slot = got == PP_CACHE_GOT ? NULL : pp_cache_index_find(&r->index, f->row.key);
     if (slot && (slot->flags & PP_CACHE_STORED) && slot->segment == f->segment && slot->at8 == f->row.at8)
         slot->flags &= PP_CACHE_SEEN;

@@ -2,7 +2,7 @@
  * struct and one line: this file adds one for PPM images. */
 #include "probe/base/err.h"
 #include "probe/decode/decode.h"
-#include "probe/decode/image_memory.h"
+#include "probe/decode/image.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,9 +2,7 @@
  * hostile. */
 #include "probe/base/err.h"
 #include "probe/storage/aws.h"
-#include "probe/storage/ini.h"
 #include "probe/storage/s3_page.h"
-#include "probe/storage/xml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

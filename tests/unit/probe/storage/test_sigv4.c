@@ -1,9 +1,8 @@
 /* Signatures against what AWS publishes: the S3 guide's examples (docs.aws.amazon.com, "Authenticating
  * Requests: Using the Authorization Header"), the general guide's ListUsers, and two of its test suite.
  * SHA-256 and HMAC against FIPS 180-4 and RFC 4231. */
-#include "probe/storage/sha256.h"
-#include "probe/net/http.h"
 #include "probe/storage/sigv4.h"
+#include "probe/net/http.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
