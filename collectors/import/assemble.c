@@ -28,12 +28,6 @@ struct made {
     int any;
 };
 
-static int is_hole(const struct pp_imported *im, unsigned phase)
-{
-    return phase == PP_PHASE_DATA_WAIT || phase == PP_PHASE_DEVICE_SYNC || phase == PP_PHASE_EPOCH_BOUNDARY ||
-           phase == PP_PHASE_CHECKPOINT || (phase == PP_PHASE_COLLECTIVE && im->facts.collectives_wait);
-}
-
 int pp_import_by_start(const void *a, const void *b)
 {
     const struct pp_span *x = a, *y = b;
@@ -57,25 +51,6 @@ static uint32_t choose_trainer(const struct pp_imported *im)
     return best;
 }
 
-/* How much of what the trainer reads or transforms itself is done while it waits for data. */
-static void count_own_work(struct pp_imported *im, const struct parts *p)
-{
-    for (size_t i = 0; i < im->n_spans; i++) {
-        const struct pp_span *s = &im->spans[i].s;
-        size_t low = 0, high = p->n_holes;
-        while (im->spans[i].role == PP_ROLE_OWN_WORK && low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (p->holes[middle].start_ns <= s->start_ns)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        const struct pp_span *w = low ? &p->holes[low - 1] : NULL;
-        im->facts.trainer_calls += w && w->phase == PP_PHASE_DATA_WAIT &&
-                                   import_end_of(s) <= import_end_of(w);
-    }
-}
-
 /* Moves the trainer's steps and holes out of the spans; the others stay. */
 static int split_trainer(struct pp_imported *im, struct parts *p)
 {
@@ -88,7 +63,10 @@ static int split_trainer(struct pp_imported *im, struct parts *p)
         struct import_span *s = &im->spans[i];
         if (s->thread == im->trainer && s->s.phase == PP_PHASE_STEP) {
             p->steps[p->n_steps++] = s->s;
-        } else if (s->thread == im->trainer && is_hole(im, s->s.phase)) {
+        } else if (s->thread == im->trainer &&
+                   (s->s.phase == PP_PHASE_DATA_WAIT || s->s.phase == PP_PHASE_DEVICE_SYNC ||
+                    s->s.phase == PP_PHASE_EPOCH_BOUNDARY || s->s.phase == PP_PHASE_CHECKPOINT ||
+                    (s->s.phase == PP_PHASE_COLLECTIVE && im->facts.collectives_wait))) {
             p->holes[p->n_holes++] = s->s;
         } else {
             if (s->s.phase == PP_PHASE_COLLECTIVE && s->thread == im->trainer)
@@ -217,7 +195,21 @@ static pp_status assemble_steps(struct pp_imported *im, struct pp_err *err)
     if (ok) {
         p.n_steps = flatten(im, p.steps, p.n_steps);
         p.n_holes = flatten(im, p.holes, p.n_holes);
-        count_own_work(im, &p);
+        /* How much of what the trainer reads or transforms itself is done while it waits for data. */
+        for (size_t i = 0; i < im->n_spans; i++) {
+            const struct pp_span *s = &im->spans[i].s;
+            size_t low = 0, high = p.n_holes;
+            while (im->spans[i].role == PP_ROLE_OWN_WORK && low < high) {
+                size_t middle = low + (high - low) / 2;
+                if (p.holes[middle].start_ns <= s->start_ns)
+                    low = middle + 1;
+                else
+                    high = middle;
+            }
+            const struct pp_span *w = low ? &p.holes[low - 1] : NULL;
+            im->facts.trainer_calls += w && w->phase == PP_PHASE_DATA_WAIT &&
+                                       import_end_of(s) <= import_end_of(w);
+        }
         if (!p.n_steps) {
             struct pp_span *grown = realloc(p.steps, (p.n_holes + 1) * sizeof(*grown));
             p.steps = grown ? grown : p.steps;

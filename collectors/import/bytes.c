@@ -89,27 +89,6 @@ static int packed_bytes_left(struct pp_bytes *b)
     return b->z.avail_in != 0;
 }
 
-static size_t unpack(struct pp_bytes *b)
-{
-    b->z.next_out = b->out;
-    b->z.avail_out = OUT;
-    while (b->z.avail_out == OUT && b->end == PP_BYTES_MORE) {
-        if (!packed_bytes_left(b)) {
-            b->end = PP_BYTES_CUT;
-            break;
-        }
-        int z = inflate(&b->z, Z_NO_FLUSH);
-        if (z == Z_STREAM_END) {
-            /* gzip files may follow each other; what follows and is none is padding. */
-            if (!packed_bytes_left(b) || *b->z.next_in != 0x1f || inflateReset(&b->z) != Z_OK)
-                b->end = PP_BYTES_WHOLE;
-        } else if (z != Z_OK && z != Z_BUF_ERROR) {
-            b->end = PP_BYTES_DAMAGED;
-        }
-    }
-    return OUT - b->z.avail_out;
-}
-
 const uint8_t *pp_bytes_next(struct pp_bytes *b, size_t *n)
 {
     *n = 0;
@@ -118,7 +97,23 @@ const uint8_t *pp_bytes_next(struct pp_bytes *b, size_t *n)
     if (b->end != PP_BYTES_MORE)
         return b->out;
     if (b->zipped) {
-        *n = unpack(b);
+        b->z.next_out = b->out;
+        b->z.avail_out = OUT;
+        while (b->z.avail_out == OUT && b->end == PP_BYTES_MORE) {
+            if (!packed_bytes_left(b)) {
+                b->end = PP_BYTES_CUT;
+                break;
+            }
+            int z = inflate(&b->z, Z_NO_FLUSH);
+            if (z == Z_STREAM_END) {
+                /* gzip files may follow each other; what follows and is none is padding. */
+                if (!packed_bytes_left(b) || *b->z.next_in != 0x1f || inflateReset(&b->z) != Z_OK)
+                    b->end = PP_BYTES_WHOLE;
+            } else if (z != Z_OK && z != Z_BUF_ERROR) {
+                b->end = PP_BYTES_DAMAGED;
+            }
+        }
+        *n = OUT - b->z.avail_out;
     } else if ((*n = read_more(b)) == 0) {
         b->end = b->failed ? PP_BYTES_CUT : PP_BYTES_WHOLE;
     }

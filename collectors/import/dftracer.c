@@ -55,20 +55,6 @@ static int is_call(const struct pp_event *e)
     return is(e->cat, "POSIX") || is(e->cat, "STDIO");
 }
 
-static void take_span(struct mapper *m, const struct pp_event *e)
-{
-    struct pp_span s = {.dur_ns = (uint64_t)e->dur_ns, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    pp_phase phase = pp_import_phase(&m->names, e->cat, e->name, NULL);
-    if ((phase == PP_PHASE_USER && is_call(e)) || !pp_imported_time(m->im, e->ts_ns, &s.start_ns))
-        return; /* a write, or whatever else is none of the input */
-    s.phase = (uint8_t)phase;
-    s.name = phase == PP_PHASE_STEP || phase == PP_PHASE_DATA_WAIT ? 0 : pp_imported_name(m->im, e->name);
-    s.bytes = phase == PP_PHASE_READ && is(e->cat, "POSIX") && strstr(e->name, "read") && e->has & PP_HAS_RET
-                  ? e->ret
-                  : 0;
-    pp_imported_span(m->im, pp_imported_thread(m->im, e->pid, e->tid), &s, PP_ROLE_NONE);
-}
-
 static int on_event(void *ctx, const struct pp_event *e)
 {
     struct mapper *m = ctx;
@@ -87,10 +73,24 @@ static int on_event(void *ctx, const struct pp_event *e)
     } else if (is(e->ph, "X") || is(e->ph, "1")) {
         if (is(e->name, "start") && e->ppid[0])
             pp_imported_parent(m->im, e->pid, e->ppid);
-        if (!(e->has & PP_HAS_TS) || !(e->has & PP_HAS_DUR) || e->dur_ns < 0)
+        if (!(e->has & PP_HAS_TS) || !(e->has & PP_HAS_DUR) || e->dur_ns < 0) {
             f->odd_times++;
-        else if (!is(e->cat, "dftracer"))
-            take_span(m, e);
+        } else if (!is(e->cat, "dftracer")) {
+            struct pp_span s = {.dur_ns = (uint64_t)e->dur_ns, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+            pp_phase phase = pp_import_phase(&m->names, e->cat, e->name, NULL);
+            if (!(phase == PP_PHASE_USER && is_call(e)) && pp_imported_time(m->im, e->ts_ns, &s.start_ns)) {
+                /* a write, or whatever else is none of the input */
+                s.phase = (uint8_t)phase;
+                s.name = phase == PP_PHASE_STEP || phase == PP_PHASE_DATA_WAIT
+                             ? 0
+                             : pp_imported_name(m->im, e->name);
+                s.bytes = phase == PP_PHASE_READ && is(e->cat, "POSIX") && strstr(e->name, "read") &&
+                                  e->has & PP_HAS_RET
+                              ? e->ret
+                              : 0;
+                pp_imported_span(m->im, pp_imported_thread(m->im, e->pid, e->tid), &s, PP_ROLE_NONE);
+            }
+        }
     }
     return 0;
 }

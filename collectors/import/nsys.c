@@ -86,19 +86,6 @@ static pp_status string_of(struct nsys *n, sqlite3_stmt *st, int i, char *to, st
 
 typedef pp_status row_fn(struct nsys *n, sqlite3_stmt *st, struct pp_err *err);
 
-static pp_status each_row(struct nsys *n, const char *table, const char *columns, row_fn *fn,
-                          struct pp_err *err)
-{
-    sqlite3_stmt *st;
-    pp_status status = pp_foreign_db_select(&n->db, table, columns, &st, err);
-    if (status != PP_OK || !st)
-        return status;
-    while (status == PP_OK && (status = pp_foreign_db_step(&n->db, st, err)) == PP_OK)
-        status = fn(n, st, err);
-    sqlite3_finalize(st);
-    return status == PP_END ? PP_OK : status;
-}
-
 /* globalTid: hw | vm | pid | tid, 8, 8, 24 and 24 bits. */
 static uint32_t thread_of(struct nsys *n, uint64_t global)
 {
@@ -292,7 +279,6 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
 {
     struct nsys *n = calloc(1, sizeof(*n));
     sqlite3_stmt *strings = NULL;
-    pp_status status;
     if (!n)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     n->im = im;
@@ -303,7 +289,7 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
     n->facts->waits_are = "enumerate(DataLoader)#..., or a range that --map calls data_wait";
     n->facts->instead =
         "record again with nsys profile --pytorch=autograd-nvtx or torch.autograd.profiler.emit_nvtx()";
-    status = pp_import_names_open(&n->names, map, known_names, 0, path, err);
+    pp_status status = pp_import_names_open(&n->names, map, known_names, 0, path, err);
     if (status == PP_OK && !n->cache)
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     if (status == PP_OK)
@@ -315,8 +301,16 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
             SQLITE_OK)
         n->string = NULL; /* without its columns: names stay empty */
     sqlite3_finalize(strings);
-    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && status == PP_OK; i++)
-        status = each_row(n, tables[i].table, tables[i].columns, tables[i].fn, err);
+    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && status == PP_OK; i++) {
+        sqlite3_stmt *st;
+        status = pp_foreign_db_select(&n->db, tables[i].table, tables[i].columns, &st, err);
+        if (status == PP_OK && st) {
+            while (status == PP_OK && (status = pp_foreign_db_step(&n->db, st, err)) == PP_OK)
+                status = tables[i].fn(n, st, err);
+            sqlite3_finalize(st);
+            status = status == PP_END ? PP_OK : status;
+        }
+    }
     sqlite3_finalize(n->string);
     pp_foreign_db_close(&n->db);
     pp_import_names_close(&n->names);

@@ -108,20 +108,6 @@ static void take_escape(struct pp_scan *s, uint32_t *high)
     }
 }
 
-/* The kept part may end inside of a character, which then goes. */
-static void end_text(struct pp_scan *s)
-{
-    size_t lead = s->length;
-    while (lead && s->length - lead < 4 && ((uint8_t)s->text[lead - 1] & 0xc0) == 0x80)
-        lead--;
-    s->text[s->length] = '\0';
-    if (s->length + 1 < sizeof(s->text) || !lead)
-        return;
-    if (!pp_utf8_length((const unsigned char *)s->text + lead - 1))
-        s->length = lead - 1;
-    s->text[s->length] = '\0';
-}
-
 /* The bytes at hand that need no look of their own, at once: most of a trace is names. */
 static void keep_plain(struct pp_scan *s)
 {
@@ -156,7 +142,16 @@ static int take_string(struct pp_scan *s)
     }
     if (high)
         keep_point(s, 0xfffd);
-    end_text(s);
+    /* The kept part may end inside of a character, which then goes. */
+    size_t lead = s->length;
+    while (lead && s->length - lead < 4 && ((uint8_t)s->text[lead - 1] & 0xc0) == 0x80)
+        lead--;
+    s->text[s->length] = '\0';
+    if (!(s->length + 1 < sizeof(s->text)) && lead) {
+        if (!pp_utf8_length((const unsigned char *)s->text + lead - 1))
+            s->length = lead - 1;
+        s->text[s->length] = '\0';
+    }
     return c == '"';
 }
 

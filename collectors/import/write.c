@@ -55,20 +55,6 @@ static pp_status put_threads(struct pp_imported *im, struct pp_store *store)
 
 /* ---- spans, GPU ---- */
 
-static pp_status put_spans(struct pp_imported *im, struct pp_store *store, struct pp_err *err)
-{
-    struct pp_span *some = malloc(SPANS_AT_ONCE * sizeof(*some));
-    pp_status status = some ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to write the recording");
-    for (size_t i = 0, n; i < im->n_spans && status == PP_OK; i += n) {
-        uint32_t thread = im->spans[i].thread;
-        for (n = 0; i + n < im->n_spans && n < SPANS_AT_ONCE && im->spans[i + n].thread == thread; n++)
-            some[n] = im->spans[i + n].s;
-        status = pp_store_append(store, im->threads[thread].id, some, n);
-    }
-    free(some);
-    return status;
-}
-
 static const char *const gpu_kinds[] = {[PP_IMPORT_KERNEL] = "kernel",
                                         [PP_IMPORT_MEMCPY] = "memcpy",
                                         [PP_IMPORT_MEMSET] = "memset",
@@ -79,20 +65,6 @@ static const char *const memories[] = {[PP_MEMORY_NONE] = NULL,
                                        [PP_MEMORY_PINNED] = "pinned",
                                        [PP_MEMORY_DEVICE] = "device",
                                        [PP_MEMORY_HOST] = "host"};
-
-/* The batch in whose time a call of the trainer's thread was made; PP_NO_BATCH: none. */
-static uint32_t batch_at(const struct pp_imported *im, uint64_t t)
-{
-    size_t low = 0, high = im->n_steps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (im->step_start_ns[middle] <= t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? (uint32_t)low - 1 : PP_NO_BATCH;
-}
 
 static pp_status put_gpu_row(struct pp_imported *im, struct pp_store *store, const struct pp_import_gpu *g)
 {
@@ -115,8 +87,18 @@ static pp_status put_gpu_row(struct pp_imported *im, struct pp_store *store, con
                                                            .asynchronous = g->asynchronous,
                                                            .name = g->name ? im->names[g->name] : NULL,
                                                            .result = -1});
-    if (g->kind == PP_IMPORT_CALL && g->correlation != UINT32_MAX && g->thread == im->trainer)
-        batch = batch_at(im, g->start_ns);
+    if (g->kind == PP_IMPORT_CALL && g->correlation != UINT32_MAX && g->thread == im->trainer) {
+        /* The batch in whose time a call of the trainer's thread was made; PP_NO_BATCH: none. */
+        size_t low = 0, high = im->n_steps;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (im->step_start_ns[middle] <= g->start_ns)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        batch = low ? (uint32_t)low - 1 : PP_NO_BATCH;
+    }
     if (status == PP_OK && batch != PP_NO_BATCH)
         status = pp_store_gpu_batch(store, g->correlation, batch);
     return status;
@@ -237,8 +219,17 @@ pp_status pp_imported_write(struct pp_imported *im, struct pp_store *store, stru
     pp_status status = put_threads(im, store);
     for (size_t i = 1; i <= im->n_names && status == PP_OK; i++)
         status = pp_store_name(store, (uint16_t)i, im->names[i]);
-    if (status == PP_OK)
-        status = put_spans(im, store, err);
+    if (status == PP_OK) {
+        struct pp_span *some = malloc(SPANS_AT_ONCE * sizeof(*some));
+        status = some ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory to write the recording");
+        for (size_t i = 0, n; i < im->n_spans && status == PP_OK; i += n) {
+            uint32_t thread = im->spans[i].thread;
+            for (n = 0; i + n < im->n_spans && n < SPANS_AT_ONCE && im->spans[i + n].thread == thread; n++)
+                some[n] = im->spans[i + n].s;
+            status = pp_store_append(store, im->threads[thread].id, some, n);
+        }
+        free(some);
+    }
     if (status == PP_OK)
         status = put_gpu(im, store);
     if (status == PP_OK) {

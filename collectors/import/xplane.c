@@ -224,25 +224,6 @@ static int time_of(struct xplane *x, const struct line *l, const struct event *e
     return pp_imported_time(x->im, ns, start_ns);
 }
 
-static void take_span(struct xplane *x, struct line *l, const struct event *e)
-{
-    const struct meaning *m = place_of(x, l->plane, e->id);
-    struct pp_span s = {.dur_ns = e->duration_ps / 1000, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
-    if ((!m->used && !e->is_step) || (m->of_stages && strncmp(l->name, "tf_data", 7) != 0) ||
-        !time_of(x, l, e, &s.start_ns))
-        return;
-    s.phase = e->is_step ? PP_PHASE_STEP : m->phase;
-    s.name = e->is_step ? 0 : m->name;
-    if (l->thread == PP_IMPORT_NO_THREAD) {
-        char tid[24];
-        snprintf(tid, sizeof(tid), "%llu", (unsigned long long)l->id);
-        l->thread = pp_imported_thread(x->im, "host", tid);
-        l->name[strcspn(l->name, "/")] = '\0'; /* "tf_data_private_threadpool/-28..." */
-        pp_imported_thread_name(x->im, l->thread, l->name);
-    }
-    pp_imported_span(x->im, l->thread, &s, e->is_step ? PP_ROLE_NONE : (enum pp_import_role)m->role);
-}
-
 static void take_gpu(struct xplane *x, const struct line *l, const struct event *e)
 {
     static const uint8_t kinds[] = {PP_IMPORT_KERNEL, PP_IMPORT_MEMCPY, PP_IMPORT_MEMSET};
@@ -286,10 +267,26 @@ static void take_line(struct xplane *x, struct pp_fields *f, unsigned plane)
             (p->kind == PLANE_TPU && strcmp(l.name, "XLA Modules") != 0))
             continue;
         struct event e = read_event(f, p);
-        if (!e.counts && p->kind == PLANE_HOST)
-            take_span(x, &l, &e);
-        else if (!e.counts && !f->ended)
+        if (!e.counts && p->kind == PLANE_HOST) {
+            const struct meaning *m = place_of(x, l.plane, e.id);
+            struct pp_span s = {.dur_ns = e.duration_ps / 1000, .sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+            if (!(!m->used && !e.is_step) && !(m->of_stages && strncmp(l.name, "tf_data", 7) != 0) &&
+                time_of(x, &l, &e, &s.start_ns)) {
+                s.phase = e.is_step ? PP_PHASE_STEP : m->phase;
+                s.name = e.is_step ? 0 : m->name;
+                if (l.thread == PP_IMPORT_NO_THREAD) {
+                    char tid[24];
+                    snprintf(tid, sizeof(tid), "%llu", (unsigned long long)l.id);
+                    l.thread = pp_imported_thread(x->im, "host", tid);
+                    l.name[strcspn(l.name, "/")] = '\0'; /* "tf_data_private_threadpool/-28..." */
+                    pp_imported_thread_name(x->im, l.thread, l.name);
+                }
+                pp_imported_span(x->im, l.thread, &s,
+                                 e.is_step ? PP_ROLE_NONE : (enum pp_import_role)m->role);
+            }
+        } else if (!e.counts && !f->ended) {
             take_gpu(x, &l, &e);
+        }
     }
 }
 

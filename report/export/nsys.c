@@ -188,22 +188,6 @@ static pp_status put_row(struct nsys *n, enum table table, const int64_t *values
 
 /* ---- open: what the file says about itself ---- */
 
-static pp_status put_versions(struct nsys *n, struct pp_err *err)
-{
-    static const char *const rows[][2] = {
-        {"EXPORT_PRODUCT_NAME", "pipeprobe"}, {"EXPORT_PRODUCT_VERSION", PP_VERSION},
-        {"EXPORT_SCHEMA_VERSION", "3.0.0"},   {"EXPORT_SCHEMA_VERSION_MAJOR", "3"},
-        {"EXPORT_SCHEMA_VERSION_MINOR", "0"}, {"EXPORT_SCHEMA_VERSION_MICRO", "0"},
-    };
-    static const char *const into[] = {"INSERT INTO EXPORT_META_DATA(name, value) VALUES(?,?)",
-                                       "INSERT INTO META_DATA_EXPORT(name, value) VALUES(?,?)"};
-    pp_status st = PP_OK;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        for (size_t k = 0; k < 2 && st == PP_OK; k++)
-            st = nsys_row(&n->db, err, into[k], "ss", rows[i][0], rows[i][1]);
-    return st;
-}
-
 static pp_status put_session(struct nsys *n, struct pp_err *err)
 {
     const struct pp_export_run *run = n->run;
@@ -288,8 +272,18 @@ static pp_status nsys_open(const struct pp_export_run *run, struct pp_export_pla
     }
     if (st == PP_OK && run->requests)
         st = put_text_event(n, process_of(run), 0, NSYS_CATEGORY, REQUEST_CATEGORY, "request", err);
-    if (st == PP_OK)
-        st = put_versions(n, err);
+    if (st == PP_OK) {
+        static const char *const rows[][2] = {
+            {"EXPORT_PRODUCT_NAME", "pipeprobe"}, {"EXPORT_PRODUCT_VERSION", PP_VERSION},
+            {"EXPORT_SCHEMA_VERSION", "3.0.0"},   {"EXPORT_SCHEMA_VERSION_MAJOR", "3"},
+            {"EXPORT_SCHEMA_VERSION_MINOR", "0"}, {"EXPORT_SCHEMA_VERSION_MICRO", "0"},
+        };
+        static const char *const into[] = {"INSERT INTO EXPORT_META_DATA(name, value) VALUES(?,?)",
+                                           "INSERT INTO META_DATA_EXPORT(name, value) VALUES(?,?)"};
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+            for (size_t k = 0; k < 2 && st == PP_OK; k++)
+                st = nsys_row(&n->db, err, into[k], "ss", rows[i][0], rows[i][1]);
+    }
     if (st == PP_OK)
         st = put_session(n, err);
     return st == PP_OK ? put_all_meta(n, err) : st;

@@ -1,4 +1,4 @@
-#include "report/metrics/curves.h"
+#include "report/metrics/metrics.h"
 
 #include "probe/base/crc32c.h"
 #include "probe/base/json.h"

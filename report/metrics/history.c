@@ -1,6 +1,6 @@
 /* A run as a server would have stored it: every series with its points in order of time. The format wants the
  * points of a series together, so they are collected while the seconds go by, and put in order at the end. */
-#include "report/metrics/text.h"
+#include "report/metrics/metrics.h"
 
 #include "probe/base/array.h"
 #include "probe/base/err.h"

@@ -110,4 +110,43 @@ struct pp_metric_label_text {
 pp_status pp_metric_label_parse(const char *text, struct pp_metric_label_text *storage,
                                 struct pp_metric_label *out, struct pp_err *err);
 
+/* The parts of a text, for the files that put them together (text.c, history.c). */
+
+/* HELP, TYPE and, where the name ends in it, UNIT. */
+void pp_metric_head(const struct pp_metric *m, enum pp_metrics_format format, FILE *out);
+/* The lines of a point; at_s: its time, seconds since 1970; NAN: none. */
+void pp_metric_point_text(const struct pp_metrics_view *v, const struct pp_metric *m,
+                          const struct pp_metric_point *p, double at_s, FILE *out);
+
+/* The metrics of a moment as OTLP's ExportMetricsServiceRequest. Names are those of the
+ * table with a dot behind "pipeprobe" and without the unit, which is a field of its own: what a collector
+ * makes of them for Prometheus are the names that Prometheus gets from us. The labels "job" and "instance"
+ * are service.name and service.instance.id; the others are attributes of each point, and the run's info is
+ * attributes of the resource. */
+
+/* malloc'd; NULL without memory. */
+char *pp_metrics_otlp(const struct pp_metrics_view *v, int is_json, double utc_s, size_t *n);
+
+/* The metrics of a moment as named curves, for places where people look at the curves of
+ * their training: the gauges and samples per second, by their names: "pipeprobe/data_wait_ratio",
+ * "pipeprobe/queue_depth/ready_batches". The step beside them is the number of batches taken. */
+
+enum { PP_CURVE_NAME = 160 };
+
+/* name: of letters, digits and _ - . /, up to PP_CURVE_NAME. */
+typedef void pp_curve_fn(void *ctx, const char *name, double value);
+void pp_metrics_curves(const struct pp_metrics_view *v, pp_curve_fn *fn, void *ctx);
+
+/* TensorBoard's event files: frames of TFRecord (length, its checksum, data, its checksum; masked CRC-32C)
+ * around protocol buffers of tensorflow.Event. Only scalars. begin: the first record of a file, its version.
+ */
+void pp_tfevents_begin(FILE *out, double utc_s);
+void pp_tfevents_scalar(FILE *out, double utc_s, int64_t step, const char *tag, float value);
+void pp_tfevents_write(const struct pp_metrics_view *v, double utc_s, FILE *out);
+
+/* For MLflow's runs/log-batch: the curves as metrics, the verdict as a tag; how the run was made as
+ * parameters. One JSON object each; the run's id is the sender's business. 0, or -1 when writing failed. */
+int pp_metrics_mlflow(const struct pp_metrics_view *v, double utc_s, FILE *out);
+int pp_metrics_mlflow_params(const struct pp_metrics_view *v, FILE *out);
+
 #endif

@@ -1,4 +1,4 @@
-#include "report/metrics/otlp.h"
+#include "report/metrics/metrics.h"
 
 #include "report/otlp/doc.h"
 

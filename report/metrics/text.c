@@ -1,5 +1,5 @@
 /* The exposition formats: Prometheus 0.0.4 and OpenMetrics 1.0.0. */
-#include "report/metrics/text.h"
+#include "report/metrics/metrics.h"
 
 #include "probe/base/err.h"
 #include "probe/base/text.h"

@@ -7,6 +7,10 @@
 
 #include "probe/net/http.h"
 
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+
 struct pp_client;
 
 /* o->timeout_ms 0: 5 s. */
@@ -38,5 +42,19 @@ struct pp_client_answer {
 /* 1: a 2xx. words, which may be NULL, stand before those that every server's status has. */
 int pp_client_send(struct pp_client *c, const struct pp_client_request *r,
                    const struct pp_status_words *words, struct pp_client_answer *a);
+
+/* Where to listen, as a user writes it. */
+
+struct pp_address {
+    char host[256], port[8];
+};
+
+/* "9400" and ":9400" (loopback), "HOST:9400", "[::1]:9400". PP_E_USAGE for anything else. */
+pp_status pp_address_parse(const char *text, struct pp_address *out, struct pp_err *err);
+
+/* A socket that listens there, not blocking. PP_E_EXISTS: the port is taken. shown: "127.0.0.1:9400", with
+ * the port that the system chose for 0. */
+pp_status pp_address_listen(const struct pp_address *a, int *fd, char *shown, size_t size,
+                            struct pp_err *err);
 
 #endif

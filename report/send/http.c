@@ -3,7 +3,7 @@
 
 #include "probe/base/err.h"
 #include "probe/base/library.h"
-#include "report/send/address.h"
+#include "report/send/client.h"
 
 #if !PP_HAVE_MICROHTTPD
 

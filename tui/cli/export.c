@@ -145,22 +145,6 @@ static uint64_t to_common(const void *clock, uint64_t own_ns)
     return pp_clock_to_reference(clock, own_ns);
 }
 
-static void note_clocks(const struct ranks *r)
-{
-    char steps[40], error[32];
-    for (size_t i = 1; i < r->n; i++) {
-        const struct pp_clock *c = &r->clock[i];
-        if (c->unknown)
-            fprintf(stderr, "clock      %s: by the hosts' clocks, error not known: %s\n", r->label[i],
-                    c->unknown);
-        else
-            fprintf(stderr, "clock      %s: aligned with %s by %s, error %s\n", r->label[i], r->label[0],
-                    pp_text_counted(steps, sizeof(steps), (double)c->steps, "collective step",
-                                    "collective steps"),
-                    pp_text_duration(error, sizeof(error), c->error_ns));
-    }
-}
-
 static pp_status open_files(struct ranks *r, const char *const *files, struct pp_err *err)
 {
     pp_status st = PP_OK;
@@ -216,8 +200,20 @@ static pp_status open_ranks(const char *const *files, size_t n, int quiet, struc
             r->part[i].clock_error_ns = NAN;
     if (st == PP_OK)
         st = pp_source_join(r->part, n, &r->joined, err);
-    if (st == PP_OK && !quiet)
-        note_clocks(r);
+    if (st == PP_OK && !quiet) {
+        char steps[40], error[32];
+        for (size_t i = 1; i < r->n; i++) {
+            const struct pp_clock *c = &r->clock[i];
+            if (c->unknown)
+                fprintf(stderr, "clock      %s: by the hosts' clocks, error not known: %s\n", r->label[i],
+                        c->unknown);
+            else
+                fprintf(stderr, "clock      %s: aligned with %s by %s, error %s\n", r->label[i], r->label[0],
+                        pp_text_counted(steps, sizeof(steps), (double)c->steps, "collective step",
+                                        "collective steps"),
+                        pp_text_duration(error, sizeof(error), c->error_ns));
+        }
+    }
     *source = r->joined;
     return st;
 }
@@ -434,30 +430,6 @@ static pp_status write_to_file(const struct pp_source *source, struct sending *s
     return st;
 }
 
-static void note_traces(const struct sending *s, const struct pp_otlp_traces_result *r, int to_url)
-{
-    char spans[32], batches[32], left[32], bytes[32], where[256];
-    pp_text_no_secrets(where, sizeof(where), to_url ? s->settings.url : s->out);
-    fprintf(stderr, "%s spans of %s to %s%s%s%s\n", pp_text_count(spans, sizeof(spans), (double)r->spans),
-            pp_text_counted(batches, sizeof(batches), (double)r->batches, "batch", "batches"),
-            strcmp(s->out, "-") == 0 ? "standard output" : where, to_url ? ", " : "",
-            to_url ? pp_text_bytes(bytes, sizeof(bytes), (double)s->wire_bytes) : "",
-            to_url ? " on the wire" : "");
-    if (r->batches_left)
-        fprintf(stderr, "note: %s with shorter waits left out: --max-bytes %s\n",
-                pp_text_counted(left, sizeof(left), (double)r->batches_left, "batch", "batches"),
-                pp_text_bytes(bytes, sizeof(bytes), (double)s->o->max_bytes));
-    if (r->spans_alone)
-        fprintf(stderr, "note: %s of no batch left out\n",
-                pp_text_counted(left, sizeof(left), (double)r->spans_alone, "span", "spans"));
-    if (r->damaged_chunks)
-        fprintf(stderr, "note: %s damaged (checksum): those spans are missing\n",
-                pp_text_counted(left, sizeof(left), (double)r->damaged_chunks, "chunk of the recording is",
-                                "chunks of the recording are"));
-    if (!r->utc_known)
-        fputs("note: the recording does not say when it was made: its times count from 1970\n", stderr);
-}
-
 static pp_status export_traces(const char *input, const char *out, const struct options *o,
                                struct pp_err *err)
 {
@@ -469,8 +441,28 @@ static pp_status export_traces(const char *input, const char *out, const struct 
     pp_status st = pp_source_open_threads(input, &source, err);
     if (st == PP_OK)
         st = (to_url ? send_to_server : write_to_file)(&source, &s, &to, &r, err);
-    if (st == PP_OK && !o->quiet)
-        note_traces(&s, &r, to_url);
+    if (st == PP_OK && !o->quiet) {
+        char spans[32], batches[32], left[32], bytes[32], where[256];
+        pp_text_no_secrets(where, sizeof(where), to_url ? s.settings.url : s.out);
+        fprintf(stderr, "%s spans of %s to %s%s%s%s\n", pp_text_count(spans, sizeof(spans), (double)r.spans),
+                pp_text_counted(batches, sizeof(batches), (double)r.batches, "batch", "batches"),
+                strcmp(s.out, "-") == 0 ? "standard output" : where, to_url ? ", " : "",
+                to_url ? pp_text_bytes(bytes, sizeof(bytes), (double)s.wire_bytes) : "",
+                to_url ? " on the wire" : "");
+        if (r.batches_left)
+            fprintf(stderr, "note: %s with shorter waits left out: --max-bytes %s\n",
+                    pp_text_counted(left, sizeof(left), (double)r.batches_left, "batch", "batches"),
+                    pp_text_bytes(bytes, sizeof(bytes), (double)s.o->max_bytes));
+        if (r.spans_alone)
+            fprintf(stderr, "note: %s of no batch left out\n",
+                    pp_text_counted(left, sizeof(left), (double)r.spans_alone, "span", "spans"));
+        if (r.damaged_chunks)
+            fprintf(stderr, "note: %s damaged (checksum): those spans are missing\n",
+                    pp_text_counted(left, sizeof(left), (double)r.damaged_chunks, "chunk of the recording is",
+                                    "chunks of the recording are"));
+        if (!r.utc_known)
+            fputs("note: the recording does not say when it was made: its times count from 1970\n", stderr);
+    }
     pp_client_close(s.client);
     pp_otlp_settings_free(&s.settings);
     pp_source_close(&source);

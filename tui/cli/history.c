@@ -111,28 +111,6 @@ struct show {
     struct pp_err *err;
 };
 
-static void put_series_text(const struct show *s, const struct point *p, size_t n,
-                            const struct pp_change *change, size_t changes)
-{
-    char value[32], by[32], day[32];
-    struct tm tm;
-    printf("%s%s: %s\n", s->shown ? "\n" : "", s->metric->title, s->series);
-    for (size_t i = 0; i < n; i++) {
-        const struct pp_change *c = change, *end = change + changes;
-        while (c < end && c->at != i)
-            c++;
-        strftime(day, sizeof(day), "%Y-%m-%d %H:%M", gmtime_r(&(time_t){p[i].utc_s}, &tm));
-        printf("  %s  %-24.24s %10s  %2zu runs", day, p[i].label,
-               pp_cmp_value_text(value, sizeof(value), s->metric, p[i].median), p[i].runs);
-        if (c < end)
-            printf("  <- changed %s, p %.0e", pp_cmp_change_text(by, sizeof(by), c->after / c->before - 1),
-                   c->p);
-        putchar('\n');
-    }
-    if (n < POINTS_FOR_CHANGES)
-        printf("  %zu point%s: change detection needs %d\n", n, n == 1 ? "" : "s", POINTS_FOR_CHANGES);
-}
-
 static void put_series_json(struct show *s, const struct point *p, size_t n, const struct pp_change *change,
                             size_t changes)
 {
@@ -179,10 +157,28 @@ static void finish_series(struct show *s)
     if (n >= POINTS_FOR_CHANGES)
         s->st = pp_change_points(values, n, &(struct pp_change_opts){.max_p = s->o->max_p}, &change, &changes,
                                  s->err);
-    if (s->st == PP_OK && s->o->json)
+    if (s->st == PP_OK && s->o->json) {
         put_series_json(s, s->point + skip, n, change, changes);
-    else if (s->st == PP_OK)
-        put_series_text(s, s->point + skip, n, change, changes);
+    } else if (s->st == PP_OK) {
+        const struct point *p = s->point + skip;
+        char value[32], by[32], day[32];
+        struct tm tm;
+        printf("%s%s: %s\n", s->shown ? "\n" : "", s->metric->title, s->series);
+        for (size_t i = 0; i < n; i++) {
+            const struct pp_change *c = change, *end = change + changes;
+            while (c < end && c->at != i)
+                c++;
+            strftime(day, sizeof(day), "%Y-%m-%d %H:%M", gmtime_r(&(time_t){p[i].utc_s}, &tm));
+            printf("  %s  %-24.24s %10s  %2zu runs", day, p[i].label,
+                   pp_cmp_value_text(value, sizeof(value), s->metric, p[i].median), p[i].runs);
+            if (c < end)
+                printf("  <- changed %s, p %.0e",
+                       pp_cmp_change_text(by, sizeof(by), c->after / c->before - 1), c->p);
+            putchar('\n');
+        }
+        if (n < POINTS_FOR_CHANGES)
+            printf("  %zu point%s: change detection needs %d\n", n, n == 1 ? "" : "s", POINTS_FOR_CHANGES);
+    }
     s->shown++;
 out:
     free(change);
@@ -238,8 +234,9 @@ static pp_status show_series(const struct options *o, const char *const *words, 
         pp_json_array_end(&s.json);
         pp_json_object_end(&s.json);
         pp_json_end(&s.json);
-    } else if (st == PP_OK && !s.shown)
+    } else if (st == PP_OK && !s.shown) {
         puts("the history is empty");
+    }
     if (st == PP_OK && (fflush(stdout) != 0 || ferror(stdout)))
         st = pp_fail_errno(err, errno, "cannot write to standard output");
     free(s.point);

@@ -63,34 +63,6 @@ static pp_status add_directory(struct found *f, const char *dir, struct pp_err *
     return st;
 }
 
-/* Files of a format of which each process of a job writes one become one trace, the first of them. */
-static pp_status join_processes(struct found *f, struct pp_err *err)
-{
-    struct import_trace *first = NULL;
-    size_t kept = 0;
-    char **more = calloc(f->n, sizeof(*more));
-    if (!more)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the names of %zu traces", f->n);
-    qsort(f->traces, f->n, sizeof(*f->traces), by_name);
-    for (size_t i = 0; i < f->n; i++) {
-        const struct pp_importer *format = pp_import_trace_format(f->traces[i].path);
-        if (format && format->joins && first) {
-            more[first->n_more++] = f->traces[i].path;
-            continue;
-        }
-        f->traces[kept] = f->traces[i];
-        if (format && format->joins) {
-            first = &f->traces[kept];
-            first->more = more;
-        }
-        kept++;
-    }
-    f->n = kept;
-    if (!first)
-        free(more);
-    return PP_OK;
-}
-
 /* A rank each; a rank of its own for every one. */
 static pp_status give_ranks(struct found *f, struct pp_err *err)
 {
@@ -127,8 +99,33 @@ pp_status import_files_find(const char *const *operands, int n, struct import_tr
     for (int i = 0; i < n && st == PP_OK; i++)
         st = stat(operands[i], &info) == 0 && S_ISDIR(info.st_mode) ? add_directory(&f, operands[i], err)
                                                                     : add_trace(&f, NULL, operands[i], err);
-    if (st == PP_OK && f.n > 1)
-        st = join_processes(&f, err);
+    if (st == PP_OK && f.n > 1) {
+        /* Files of a format of which each process of a job writes one become one trace, the first of them. */
+        struct import_trace *first = NULL;
+        size_t kept = 0;
+        char **more = calloc(f.n, sizeof(*more));
+        if (!more) {
+            st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the names of %zu traces", f.n);
+        } else {
+            qsort(f.traces, f.n, sizeof(*f.traces), by_name);
+            for (size_t i = 0; i < f.n; i++) {
+                const struct pp_importer *format = pp_import_trace_format(f.traces[i].path);
+                if (format && format->joins && first) {
+                    more[first->n_more++] = f.traces[i].path;
+                    continue;
+                }
+                f.traces[kept] = f.traces[i];
+                if (format && format->joins) {
+                    first = &f.traces[kept];
+                    first->more = more;
+                }
+                kept++;
+            }
+            f.n = kept;
+            if (!first)
+                free(more);
+        }
+    }
     if (st == PP_OK && f.n > 1)
         st = give_ranks(&f, err);
     *out = f.traces;

@@ -4,7 +4,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "tui/cli/cli.h"
-#include "tui/cli/find_recording.h"
+#include "tui/cli/recording_name.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/metrics/sampler.h"

@@ -121,7 +121,6 @@ static pp_status open_data(struct plan *p, const struct plan_opts *o, const char
                                 .progress = pp_progress_opening,
                                 .progress_ctx = &progress};
     const char *warning, *synthetic = o->formats.synthetic;
-    pp_status st;
 
     if ((path != NULL) + (synthetic != NULL) + (o->n > 0) != 1)
         return pp_fail(err, PP_E_USAGE, "give one of DATASET, --synthetic SPEC and --n N; %s",
@@ -131,7 +130,7 @@ static pp_status open_data(struct plan *p, const struct plan_opts *o, const char
         return PP_OK;
     }
     pp_progress_begin(&progress, 0);
-    st = pp_dataset_open(&d, &p->dataset, err);
+    pp_status st = pp_dataset_open(&d, &p->dataset, err);
     pp_progress_clear(&progress);
     if (st != PP_OK)
         return st;
@@ -248,20 +247,6 @@ static void print_json(struct plan *p, const struct plan_opts *o)
     pp_json_array_end(&j);
     pp_json_object_end(&j);
     pp_json_end(&j);
-}
-
-/* A reader that has seen enough (`| head`) closes the pipe: that is no failure. */
-static pp_status print_plan(struct plan *p, const struct plan_opts *o, struct pp_err *err)
-{
-    signal(SIGPIPE, SIG_IGN);
-    errno = 0;
-    if (o->json)
-        print_json(p, o);
-    else
-        print_samples(p, NULL, print_line);
-    if ((!ferror(stdout) && fflush(stdout) == 0) || errno == EPIPE)
-        return PP_OK;
-    return pp_fail_errno(err, errno ? errno : EIO, "the plan is incomplete: writing to stdout failed");
 }
 
 /* ---- --stream ---- */
@@ -421,8 +406,19 @@ static int plan_main(int argc, char **argv)
         st = print_shuffle(p, &o, &err);
     if (st == PP_OK && !stream)
         st = open_order(p, &o, &err);
-    if (st == PP_OK && !stream)
-        st = print_plan(p, &o, &err);
+    if (st == PP_OK && !stream) {
+        /* A reader that has seen enough (`| head`) closes the pipe: that is no failure. */
+        signal(SIGPIPE, SIG_IGN);
+        errno = 0;
+        if (o.json)
+            print_json(p, &o);
+        else
+            print_samples(p, NULL, print_line);
+        if ((!ferror(stdout) && fflush(stdout) == 0) || errno == EPIPE)
+            st = PP_OK;
+        else
+            st = pp_fail_errno(&err, errno ? errno : EIO, "the plan is incomplete: writing to stdout failed");
+    }
     code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_plan, &err);
 out:
     if (p) {

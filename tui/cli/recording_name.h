@@ -5,6 +5,10 @@
 #include "collectors/record/recording.h"
 #include "probe/ranks/identity.h"
 
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+
 /* For a rank of several (rank says which, as its launcher does; NULL: there are none) a file of its own:
  * pipeprobe-JOB/rank0003.sqlite when output is NULL (JOB: or when the launcher began), JOB-rank0003.sqlite in
  * output when that is a directory or ends in a slash, NAME-rank0003.sqlite when output is NAME.sqlite; of a
@@ -24,5 +28,14 @@ pp_status pp_recording_name(const char *output, const struct pp_identity *rank, 
 pp_status pp_recording_create_named(const char *output, const struct pp_identity *rank,
                                     const struct pp_recording_opts *opts, char path[PP_RECORDING_PATH],
                                     struct pp_recording **out, struct pp_err *err);
+
+/* Which recording a person means who names a process or a directory instead of a file.
+ */
+
+/* what: a file (taken as it is, there or not), a directory (its newest recording; when several are being
+ * written just now, PP_E_USAGE names them), or the number of a process (the recording it has open, or records
+ * into through its rings), unless a file has that name. size: at least 4096. PP_E_NOT_FOUND when there is
+ * none, PP_E_ACCESS when the process is another user's. */
+pp_status pp_find_recording(const char *what, char *path, size_t size, struct pp_err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* `pipeprobe top`: the dashboard on a recording, while it grows or afterwards. */
 #include "probe/base/err.h"
 #include "tui/cli/cli.h"
-#include "tui/cli/find_recording.h"
+#include "tui/cli/recording_name.h"
 #include "tui/cli/jobs/interrupt.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/dash/dash.h"

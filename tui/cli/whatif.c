@@ -56,19 +56,6 @@ struct asked {
 };
 enum { SWEEP_MOST = 256, BAR = 24 };
 
-static int list_knobs(void)
-{
-    for (const struct pp_knob *knob = pp_knob_rows; knob->name; knob++) {
-        char both[64];
-        if (knob->kind == PP_KNOB_NEVER)
-            continue;
-        snprintf(both, sizeof(both), "%s=%s", knob->name, knob->values);
-        printf("  %-36s %s%s%s%s\n", both, knob->help, knob->also ? " (also " : "",
-               knob->also ? knob->also : "", knob->also ? ")" : "");
-    }
-    return 0;
-}
-
 /* A fact that the recording holds is not the user's to state: to try another value is a knob. */
 static pp_status state_facts(const char *path, const struct options *o, struct pp_source *s,
                              struct pp_err *err)
@@ -143,14 +130,6 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     pp_json_object_end(&a->json);
 }
 
-/* A replay answers any number of reads as quickly as the recorded ones. */
-static void put_caution(const struct asked *a)
-{
-    char text[160];
-    if (!a->o->json && pp_whatif_assumes(&a->boldest, text, sizeof(text)))
-        printf("  Assumes that %s; verify with a run.\n", text);
-}
-
 /* Decoding on a GPU rests on a rate that is not in the recording. */
 static void put_gpu_decode(const struct asked *a)
 {
@@ -177,17 +156,6 @@ static void put_gpu_decode_json(struct pp_json *j, const struct pp_gpu_decode *d
     pp_json_key(j, "rate"), pp_json_str(j, d->published ? "published" : "stated");
     pp_json_key(j, "source"), pp_json_str(j, d->published ? pp_nvjpeg_published.source : NULL);
     pp_json_object_end(j);
-}
-
-/* A rank of a data-parallel run: what it saves it waits. */
-static void put_ranks(const struct asked *a)
-{
-    char share[32];
-    double collective = pp_timeline_collective_share(&a->timeline);
-    if (!a->o->json && a->costs.n_others)
-        printf(
-            "  This rank waits %s of its step time for other ranks; their steps are assumed to last as recorded; collective=0 removes them.\n",
-            pp_text_percent(share, sizeof(share), collective));
 }
 
 static void put_measured(struct asked *a, const char *path)
@@ -328,15 +296,6 @@ static pp_status read_sweep(struct asked *a, struct pp_err *err)
     return st == PP_OK ? point_of(a, a->sweep.to, text, sizeof(text), &k, err) : st;
 }
 
-static pp_status predict_set(struct asked *a, struct pp_err *err)
-{
-    struct pp_prediction p;
-    pp_status st = pp_whatif(&a->costs, &a->knobs, &p, err);
-    if (st == PP_OK)
-        put_prediction(a, a->what, &p, 0);
-    return st;
-}
-
 /* The curve: all points first, since the bars are drawn to the highest. */
 static pp_status predict_sweep(struct asked *a, struct pp_err *err)
 {
@@ -368,26 +327,27 @@ static int by_gain(const void *a, const void *b)
     return (x->p.gain < y->p.gain) - (x->p.gain > y->p.gain);
 }
 
-/* By gain, as the help says; the report's order, in which an option goes before new hardware of about the
- * same gain, is for who wants to know what to do first. */
-static void show_fixes(struct asked *a)
-{
-    qsort(a->signals.fix, (size_t)a->signals.fixes, sizeof(*a->signals.fix), by_gain);
-    for (int i = 0; i < a->signals.fixes; i++) {
-        put_prediction(a, a->signals.fix[i].set, &a->signals.fix[i].p, 0);
-        if (a->signals.fix[i].knobs.gpu_decode.per_s > 0) /* what it assumes is said below */
-            a->knobs.gpu_decode = a->signals.fix[i].knobs.gpu_decode;
-    }
-}
-
 static pp_status predict(struct asked *a, struct pp_err *err)
 {
     if (a->o->sweep)
         return predict_sweep(a, err);
-    if (a->o->set.n && !(a->o->estimate_ms > 0))
-        return predict_set(a, err);
-    if (!(a->o->estimate_ms > 0))
-        show_fixes(a);
+    if (a->o->set.n && !(a->o->estimate_ms > 0)) {
+        struct pp_prediction p;
+        pp_status st = pp_whatif(&a->costs, &a->knobs, &p, err);
+        if (st == PP_OK)
+            put_prediction(a, a->what, &p, 0);
+        return st;
+    }
+    if (!(a->o->estimate_ms > 0)) {
+        /* By gain, as the help says; the report's order, in which an option goes before new hardware of about
+         * the same gain, is for who wants to know what to do first. */
+        qsort(a->signals.fix, (size_t)a->signals.fixes, sizeof(*a->signals.fix), by_gain);
+        for (int i = 0; i < a->signals.fixes; i++) {
+            put_prediction(a, a->signals.fix[i].set, &a->signals.fix[i].p, 0);
+            if (a->signals.fix[i].knobs.gpu_decode.per_s > 0) /* what it assumes is said below */
+                a->knobs.gpu_decode = a->signals.fix[i].knobs.gpu_decode;
+        }
+    }
     return PP_OK;
 }
 
@@ -421,9 +381,18 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
             note_assumption(a, &e.with_workers);
     }
     if (st == PP_OK) {
-        put_caution(a);
+        /* A replay answers any number of reads as quickly as the recorded ones. */
+        char text[160];
+        if (!a->o->json && pp_whatif_assumes(&a->boldest, text, sizeof(text)))
+            printf("  Assumes that %s; verify with a run.\n", text);
         put_gpu_decode(a);
-        put_ranks(a);
+        /* A rank of a data-parallel run: what it saves it waits. */
+        char share[32];
+        double collective = pp_timeline_collective_share(&a->timeline);
+        if (!a->o->json && a->costs.n_others)
+            printf(
+                "  This rank waits %s of its step time for other ranks; their steps are assumed to last as recorded; collective=0 removes them.\n",
+                pp_text_percent(share, sizeof(share), collective));
     }
     return st;
 }
@@ -450,7 +419,15 @@ static int run(int argc, char **argv)
     if (st == PP_OK && (code = pp_cli_parse(&pp_cmd_whatif, &set, argc, argv, operands, &n)) >= 0)
         goto out;
     if (o.set.n == 1 && strcmp(o.set.item[0], "list") == 0) {
-        code = list_knobs();
+        for (const struct pp_knob *knob = pp_knob_rows; knob->name; knob++) {
+            char both[64];
+            if (knob->kind == PP_KNOB_NEVER)
+                continue;
+            snprintf(both, sizeof(both), "%s=%s", knob->name, knob->values);
+            printf("  %-36s %s%s%s%s\n", both, knob->help, knob->also ? " (also " : "",
+                   knob->also ? knob->also : "", knob->also ? ")" : "");
+        }
+        code = 0;
         goto out;
     }
     if (st == PP_OK && n != 1)

@@ -3,7 +3,6 @@
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "report/build/build.h"
-#include "tui/dash/click.h"
 #include "tui/dash/draw.h"
 #include "tui/dash/json.h"
 #include "tui/dash/keys.h"
@@ -251,16 +250,6 @@ static void ask_moment(struct dash *d, struct pp_verdicts *moments)
         m->moment = NULL;
 }
 
-static pp_status show(struct dash *d, struct pp_screen *screen, struct pp_err *err)
-{
-    int rows, cols;
-    pp_screen_size(screen, &rows, &cols);
-    pp_status status = draw(d, rows, cols, err);
-    if (status == PP_OK)
-        pp_screen_show(screen, &d->grid);
-    return status;
-}
-
 static struct pp_dash_state clicked(const struct dash *d, const struct pp_screen *screen)
 {
     int row, col;
@@ -289,7 +278,11 @@ static pp_status live_on(struct dash *d, struct pp_screen *screen, struct pp_ver
         d->model.report = pp_verdicts_newest(verdicts);
         ask_moment(d, moments);
         predict(d);
-        status = show(d, screen, err);
+        int rows, cols;
+        pp_screen_size(screen, &rows, &cols);
+        status = draw(d, rows, cols, err);
+        if (status == PP_OK)
+            pp_screen_show(screen, &d->grid);
         int key = status == PP_OK ? pp_screen_key(screen, (int)(FRAME_NS / 1000000)) : PP_KEY_NONE;
         if (key != PP_KEY_NONE && key != PP_KEY_RESIZE) {
             d->state = key == PP_KEY_CLICK ? clicked(d, screen) : pp_dash_key(d->state, key, &d->model);

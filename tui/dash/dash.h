@@ -3,7 +3,7 @@
 #ifndef PP_DASH_DASH_H
 #define PP_DASH_DASH_H
 
-#include "tui/dash/glyph.h"
+#include "tui/dash/canvas.h"
 
 #include <pipeprobe/status.h>
 

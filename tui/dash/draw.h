@@ -3,7 +3,7 @@
 #ifndef PP_DASH_DRAW_H
 #define PP_DASH_DRAW_H
 
-#include "tui/dash/glyph.h"
+#include "tui/dash/canvas.h"
 #include "tui/dash/grid.h"
 #include "tui/dash/layout.h"
 #include "tui/dash/state.h"
@@ -24,5 +24,12 @@ const char *pp_state_text(const struct pp_dash_state *s, const struct pp_dash_mo
                           size_t size);
 /* One line without cursor addressing, for logs and screen readers. */
 void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size);
+
+/* What a click does: a row of a list is chosen, a hint of the footer is pressed. Pure, as keys
+ * are. */
+
+/* g: the screen as the user saw it, drawn from s and m. */
+struct pp_dash_state pp_dash_click(struct pp_dash_state s, const struct pp_dash_model *m,
+                                   const struct pp_grid *g, int row, int col);
 
 #endif

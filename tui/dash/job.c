@@ -43,29 +43,6 @@ static int64_t rank_fact(const struct pp_live *l, const char *key)
     return text && *text >= '0' && *text <= '9' ? strtoll(text, NULL, 10) : -1;
 }
 
-/* One of several ranks; what is none, or cannot be read yet, is looked at again the next time. */
-static void add(struct pp_job *j, const char *path)
-{
-    struct file f = {.row = {.path = strdup(path)}};
-    struct pp_err err;
-    if (!f.row.path || pp_live_open(path, &f.live, &err) != PP_OK) {
-        free(f.row.path);
-        return;
-    }
-    f.row.rank = rank_fact(f.live, "rank");
-    f.row.world_size = rank_fact(f.live, "world_size");
-    if (f.row.rank < 0 || f.row.world_size < 2) {
-        pp_live_close(f.live);
-        free(f.row.path);
-        return;
-    }
-    const char *host = fact(f.live, "environment", "hostname");
-    char *plain = pp_text_plain(host ? host : "");
-    snprintf(f.row.host, sizeof(f.row.host), "%s", plain ? plain : "");
-    free(plain);
-    j->file[j->n++] = f;
-}
-
 static void look_for_files(struct pp_job *j)
 {
     static const char suffix[] = ".sqlite";
@@ -81,10 +58,29 @@ static void look_for_files(struct pp_job *j)
             known++;
         if (known < j->n)
             continue;
-        if (j->n < PP_JOB_RANKS)
-            add(j, path);
-        else
+        if (j->n < PP_JOB_RANKS) {
+            /* One of several ranks; what is none, or cannot be read yet, is looked at again the next time. */
+            struct file f = {.row = {.path = strdup(path)}};
+            struct pp_err err;
+            if (!f.row.path || pp_live_open(path, &f.live, &err) != PP_OK) {
+                free(f.row.path);
+            } else {
+                f.row.rank = rank_fact(f.live, "rank");
+                f.row.world_size = rank_fact(f.live, "world_size");
+                if (f.row.rank < 0 || f.row.world_size < 2) {
+                    pp_live_close(f.live);
+                    free(f.row.path);
+                } else {
+                    const char *host = fact(f.live, "environment", "hostname");
+                    char *plain = pp_text_plain(host ? host : "");
+                    snprintf(f.row.host, sizeof(f.row.host), "%s", plain ? plain : "");
+                    free(plain);
+                    j->file[j->n++] = f;
+                }
+            }
+        } else {
             others++;
+        }
     }
     if (d)
         closedir(d);

@@ -95,20 +95,6 @@ static void say_hung(const struct pp_live_snapshot *s, struct lines *out)
         "Next: Check that sample and its storage: a mount that does not answer, a very large file, a lock.");
 }
 
-/* Before it happens. */
-static void say_debt(const struct pp_live_snapshot *s, struct lines *out)
-{
-    char lasts[PP_CELL];
-    out->tone = PP_STYLE_WARN;
-    snprintf(
-        out->first, TEXT,
-        "SOON: at this rate the %.0f prefetched batches last %s, then the trainer stalls (%.1f batches/s fewer)",
-        s->buffered_batches, pp_text_duration(lasts, sizeof(lasts), s->buffer_lasts_s * 1e9),
-        s->buffer_drain_per_s);
-    snprintf(out->next, TEXT,
-             "Next: see what became slower in the pipeline below; [ and ] step through the seconds.");
-}
-
 static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf)
 {
     pp_clock_text(buf, PP_CELL, ((double)t_ns - (double)s->origin_ns) / 1e9);
@@ -146,29 +132,34 @@ static void put_verdict_lines(const char *lead, const struct pp_report *r, struc
     snprintf(out->first, TEXT, "%c%s", toupper((unsigned char)v->cause[0]), v->cause + 1);
 }
 
-static void say_moment(const struct pp_dash_model *m, struct lines *out)
-{
-    char from[PP_CELL], to[PP_CELL], lead[2 * PP_CELL + 8];
-    clock_of(m->snap, m->moment_from_ns, from);
-    clock_of(m->snap, m->moment_to_ns, to);
-    snprintf(lead, sizeof(lead), "%s to %s: ", from, to);
-    put_verdict_lines(lead, m->moment, out);
-    out->tone = tone_of(m->moment);
-    next_of(m->moment, out->next);
-}
-
 static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m, struct lines *out)
 {
     *out = (struct lines){.tone = tone_of(m->report)};
-    if (m->snap->stalled_ns >= STALLED_NS)
+    if (m->snap->stalled_ns >= STALLED_NS) {
         say_stalled(m->snap, out);
-    else if (m->snap->hung_worker >= 0)
+    } else if (m->snap->hung_worker >= 0) {
         say_hung(m->snap, out);
-    else if (!isnan(m->snap->buffer_lasts_s))
-        say_debt(m->snap, out);
-    else if (m->moment && m->moment->verdict.sentence && m->moment->verdict.l0 &&
-             strcmp(m->moment->verdict.l0, "inconclusive") != 0)
-        say_moment(m, out);
+    } else if (!isnan(m->snap->buffer_lasts_s)) {
+        /* Before it happens. */
+        char lasts[PP_CELL];
+        out->tone = PP_STYLE_WARN;
+        snprintf(
+            out->first, TEXT,
+            "SOON: at this rate the %.0f prefetched batches last %s, then the trainer stalls (%.1f batches/s fewer)",
+            m->snap->buffered_batches, pp_text_duration(lasts, sizeof(lasts), m->snap->buffer_lasts_s * 1e9),
+            m->snap->buffer_drain_per_s);
+        snprintf(out->next, TEXT,
+                 "Next: see what became slower in the pipeline below; [ and ] step through the seconds.");
+    } else if (m->moment && m->moment->verdict.sentence && m->moment->verdict.l0 &&
+               strcmp(m->moment->verdict.l0, "inconclusive") != 0) {
+        char from[PP_CELL], to[PP_CELL], lead[2 * PP_CELL + 8];
+        clock_of(m->snap, m->moment_from_ns, from);
+        clock_of(m->snap, m->moment_to_ns, to);
+        snprintf(lead, sizeof(lead), "%s to %s: ", from, to);
+        put_verdict_lines(lead, m->moment, out);
+        out->tone = tone_of(m->moment);
+        next_of(m->moment, out->next);
+    }
     if (out->first[0])
         return;
     if (m->report && m->report->verdict.sentence)

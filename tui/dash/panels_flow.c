@@ -128,19 +128,6 @@ static void draw_stage(const struct pp_canvas *c, int row, const struct pp_live_
         pp_put(c, row, k.bar + k.bar_cols + 1, PP_STYLE_PLAIN, "%s x%u", pp_lane_name(g->lane), g->threads);
 }
 
-static void draw_queue(const struct pp_canvas *c, int row, const struct pp_live_queue *q)
-{
-    struct columns k = columns_of(c->box.cols);
-    char t[PP_CELL];
-    double fill = q->capacity ? q->depth / (double)q->capacity : NAN;
-    pp_put(c, row, 0, PP_STYLE_PLAIN, "  queue %.*s", (int)strcspn(q->name, "_"), q->name);
-    snprintf(t, sizeof(t), q->capacity ? "%.1f of %llu" : "%.1f", q->depth, (unsigned long long)q->capacity);
-    pp_put_right(c, row, k.mean_end ? k.mean_end : k.rate_end + 1, PP_STYLE_PLAIN, t);
-    pp_put_right(c, row, k.share_end, PP_STYLE_PLAIN, pp_short_share(t, sizeof(t), fill));
-    pp_bar(c, row, k.bar, k.bar_cols, PP_STYLE_PLAIN, c->glyphs->empty);
-    pp_bar(c, row, k.bar, cells(fill, k.bar_cols), PP_STYLE_FILL, c->glyphs->fill);
-}
-
 void pp_panel_pipeline(const struct pp_canvas *c)
 {
     struct line line[LINES];
@@ -152,10 +139,22 @@ void pp_panel_pipeline(const struct pp_canvas *c)
         pp_heading(c, "Pipeline %scpu %squeue %sblocked %swait", c->glyphs->cpu, c->glyphs->queued,
                    c->glyphs->blocked, c->glyphs->starved);
     for (int i = 0; i < n; i++)
-        if (line[i].stage)
+        if (line[i].stage) {
             draw_stage(c, i + 1, line[i].stage);
-        else
-            draw_queue(c, i + 1, line[i].queue);
+        } else {
+            int row = i + 1;
+            const struct pp_live_queue *q = line[i].queue;
+            struct columns k = columns_of(c->box.cols);
+            char t[PP_CELL];
+            double fill = q->capacity ? q->depth / (double)q->capacity : NAN;
+            pp_put(c, row, 0, PP_STYLE_PLAIN, "  queue %.*s", (int)strcspn(q->name, "_"), q->name);
+            snprintf(t, sizeof(t), q->capacity ? "%.1f of %llu" : "%.1f", q->depth,
+                     (unsigned long long)q->capacity);
+            pp_put_right(c, row, k.mean_end ? k.mean_end : k.rate_end + 1, PP_STYLE_PLAIN, t);
+            pp_put_right(c, row, k.share_end, PP_STYLE_PLAIN, pp_short_share(t, sizeof(t), fill));
+            pp_bar(c, row, k.bar, k.bar_cols, PP_STYLE_PLAIN, c->glyphs->empty);
+            pp_bar(c, row, k.bar, cells(fill, k.bar_cols), PP_STYLE_FILL, c->glyphs->fill);
+        }
     if (n == 0)
         pp_put(c, 1, 0, PP_STYLE_PLAIN, "nothing recorded yet");
 }

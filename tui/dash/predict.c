@@ -47,21 +47,6 @@ static pp_status read_costs(struct pp_predictor *p, struct pp_err *err)
     return status;
 }
 
-static pp_status predict(struct pp_predictor *p, struct pp_predicted *out, struct pp_err *err)
-{
-    struct pp_knobs knobs = pp_knobs_none();
-    char words[sizeof(out->set)], *rest = words, *word;
-    pp_status status = read_costs(p, err);
-    if (status != PP_OK)
-        return status;
-    out->measured = p->costs.samples_per_s;
-    snprintf(words, sizeof(words), "%s", out->set);
-    while (status == PP_OK && (word = strsep(&rest, " ")))
-        if (*word)
-            status = pp_knobs_set(&knobs, &p->costs, word, err);
-    return status == PP_OK ? pp_whatif(&p->costs, &knobs, &out->p, err) : status;
-}
-
 static void *predict_main(void *arg)
 {
     struct pp_predictor *p = arg;
@@ -77,7 +62,19 @@ static void *predict_main(void *arg)
         memcpy(a.set, p->question, sizeof(a.set));
         p->asked = 0;
         pthread_mutex_unlock(&p->lock);
-        a.status = predict(p, &a, &err);
+        struct pp_knobs knobs = pp_knobs_none();
+        char words[sizeof(a.set)], *rest = words, *word;
+        pp_status status = read_costs(p, &err);
+        if (status != PP_OK) {
+            a.status = status;
+        } else {
+            a.measured = p->costs.samples_per_s;
+            snprintf(words, sizeof(words), "%s", a.set);
+            while (status == PP_OK && (word = strsep(&rest, " ")))
+                if (*word)
+                    status = pp_knobs_set(&knobs, &p->costs, word, &err);
+            a.status = status == PP_OK ? pp_whatif(&p->costs, &knobs, &a.p, &err) : status;
+        }
         snprintf(a.why, sizeof(a.why), "%.255s", err.text);
         pthread_mutex_lock(&p->lock);
         p->answer = a;

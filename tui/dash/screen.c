@@ -113,33 +113,6 @@ void pp_screen_redraw(struct pp_screen *s)
     clearok(stdscr, TRUE);
 }
 
-static int translate(int key)
-{
-    static const struct {
-        int from, to;
-    } map[] = {
-        {ERR, PP_KEY_NONE},
-        {KEY_UP, PP_KEY_UP},
-        {KEY_DOWN, PP_KEY_DOWN},
-        {KEY_LEFT, PP_KEY_LEFT},
-        {KEY_RIGHT, PP_KEY_RIGHT},
-        {KEY_PPAGE, PP_KEY_PAGE_UP},
-        {KEY_NPAGE, PP_KEY_PAGE_DOWN},
-        {KEY_HOME, PP_KEY_HOME},
-        {KEY_END, PP_KEY_END},
-        {KEY_RESIZE, PP_KEY_RESIZE},
-        {KEY_F(1), PP_KEY_F1},
-        {KEY_BACKSPACE, PP_KEY_BACKSPACE},
-        {'\b', PP_KEY_BACKSPACE},
-        {'\r', PP_KEY_ENTER},
-        {KEY_ENTER, PP_KEY_ENTER},
-    };
-    for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++)
-        if (map[i].from == key)
-            return map[i].to;
-    return key < 0x100 ? key : PP_KEY_NONE;
-}
-
 int pp_screen_key(struct pp_screen *s, int timeout_ms)
 {
     timeout(timeout_ms);
@@ -147,8 +120,31 @@ int pp_screen_key(struct pp_screen *s, int timeout_ms)
     if (key == KEY_RESIZE)
         s->shown.rows = 0; /* a window that shrank and grew again has lost what was there */
     MEVENT e;
-    if (key != KEY_MOUSE)
-        return translate(key);
+    if (key != KEY_MOUSE) {
+        static const struct {
+            int from, to;
+        } map[] = {
+            {ERR, PP_KEY_NONE},
+            {KEY_UP, PP_KEY_UP},
+            {KEY_DOWN, PP_KEY_DOWN},
+            {KEY_LEFT, PP_KEY_LEFT},
+            {KEY_RIGHT, PP_KEY_RIGHT},
+            {KEY_PPAGE, PP_KEY_PAGE_UP},
+            {KEY_NPAGE, PP_KEY_PAGE_DOWN},
+            {KEY_HOME, PP_KEY_HOME},
+            {KEY_END, PP_KEY_END},
+            {KEY_RESIZE, PP_KEY_RESIZE},
+            {KEY_F(1), PP_KEY_F1},
+            {KEY_BACKSPACE, PP_KEY_BACKSPACE},
+            {'\b', PP_KEY_BACKSPACE},
+            {'\r', PP_KEY_ENTER},
+            {KEY_ENTER, PP_KEY_ENTER},
+        };
+        for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++)
+            if (map[i].from == key)
+                return map[i].to;
+        return key < 0x100 ? key : PP_KEY_NONE;
+    }
     if (getmouse(&e) != OK)
         return PP_KEY_NONE;
     s->click_row = e.y;

@@ -79,17 +79,6 @@ static void begin_input(struct pp_dash_state *s, enum pp_input input)
     snprintf(s->line, sizeof(s->line), "%s", input == PP_INPUT_FILTER ? s->filter : "");
 }
 
-static void seek(struct pp_dash_state *s, const struct pp_live_snapshot *snap)
-{
-    uint64_t ns;
-    if (pp_parse_duration(s->line, &ns) != PP_OK) {
-        snprintf(s->message, sizeof(s->message), "'%.40s' is not a time; try 90 or 1m30s", s->line);
-        return;
-    }
-    uint64_t at = (snap->origin_ns + (ns < UINT64_MAX / 2 ? ns : UINT64_MAX / 2)) / SECOND_NS;
-    hold_at(s, at < snap->first_s ? snap->first_s : at > snap->last_s ? snap->last_s : at);
-}
-
 /* To the next row with the text, around the end; rows are those of the filter. */
 static void search(struct pp_dash_state *s, const struct pp_dash_model *m)
 {
@@ -108,9 +97,9 @@ static void search(struct pp_dash_state *s, const struct pp_dash_model *m)
 static void type(struct pp_dash_state *s, int key, const struct pp_dash_model *m)
 {
     size_t n = strlen(s->line);
-    if (key == PP_KEY_ESC)
+    if (key == PP_KEY_ESC) {
         s->input = PP_INPUT_NONE;
-    else if (key == PP_KEY_ENTER) {
+    } else if (key == PP_KEY_ENTER) {
         switch (s->input) {
         case PP_INPUT_SEARCH:
             snprintf(s->search, sizeof(s->search), "%s", s->line);
@@ -120,14 +109,25 @@ static void type(struct pp_dash_state *s, int key, const struct pp_dash_model *m
             snprintf(s->filter, sizeof(s->filter), "%s", s->line);
             s->selected[s->view] = 0;
             break;
-        case PP_INPUT_SEEK: seek(s, m->snap); break;
+        case PP_INPUT_SEEK: {
+            uint64_t ns;
+            if (pp_parse_duration(s->line, &ns) != PP_OK) {
+                snprintf(s->message, sizeof(s->message), "'%.40s' is not a time; try 90 or 1m30s", s->line);
+            } else {
+                uint64_t at = (m->snap->origin_ns + (ns < UINT64_MAX / 2 ? ns : UINT64_MAX / 2)) / SECOND_NS;
+                hold_at(s, at < m->snap->first_s  ? m->snap->first_s
+                           : at > m->snap->last_s ? m->snap->last_s
+                                                  : at);
+            }
+        } break;
         case PP_INPUT_NONE: break;
         }
         s->input = PP_INPUT_NONE;
-    } else if (key == PP_KEY_BACKSPACE && n > 0)
+    } else if (key == PP_KEY_BACKSPACE && n > 0) {
         s->line[n - 1] = '\0';
-    else if (key >= 0x20 && key < 0x7f && n + 1 < sizeof(s->line))
+    } else if (key >= 0x20 && key < 0x7f && n + 1 < sizeof(s->line)) {
         s->line[n] = (char)key, s->line[n + 1] = '\0';
+    }
 }
 
 static void back(struct pp_dash_state *s)

@@ -81,19 +81,6 @@ static uint64_t next_at(struct pp_verdicts *v, uint64_t began_ns, uint64_t cost_
     return at > least ? at : least;
 }
 
-/* Without the lock; returns until when to rest. */
-static uint64_t build(struct pp_verdicts *v, const struct part *part, struct pp_report **out)
-{
-    uint64_t began = pp_now_ns(), cpu = pp_thread_cpu_ns();
-    pp_status status = verdict_of(v->path, v->parts ? part : NULL, v, out, NULL);
-    if (status != PP_OK) {
-        *out = NULL;
-        return began + LEAST_PAUSE_NS;
-    }
-    int final = !v->parts && strcmp((*out)->outcome, "unfinished") != 0;
-    return final ? UINT64_MAX : next_at(v, began, pp_thread_cpu_ns() - cpu);
-}
-
 static void *build_main(void *arg)
 {
     struct pp_verdicts *v = arg;
@@ -116,7 +103,17 @@ static void *build_main(void *arg)
         struct part part = v->asked;
         v->again = 0;
         pthread_mutex_unlock(&v->lock);
-        uint64_t until = build(v, &part, &report);
+        uint64_t until;
+        /* Without the lock; returns until when to rest. */
+        uint64_t began = pp_now_ns(), cpu = pp_thread_cpu_ns();
+        pp_status status = verdict_of(v->path, v->parts ? &part : NULL, v, &report, NULL);
+        if (status != PP_OK) {
+            report = NULL;
+            until = began + LEAST_PAUSE_NS;
+        } else {
+            int final = !v->parts && strcmp(report->outcome, "unfinished") != 0;
+            until = final ? UINT64_MAX : next_at(v, began, pp_thread_cpu_ns() - cpu);
+        }
         pthread_mutex_lock(&v->lock);
         v->done = part;
         if (report) {

@@ -106,26 +106,6 @@ static int watch_job(struct attach_rows *r, struct attach_enter *e, struct attac
     return there;
 }
 
-static void print_recording(const struct attach_rows *r, const struct attach_enter *e,
-                            const struct pp_page *page)
-{
-    const struct exec_record *record = &e->record;
-    attach_print_inside(r, e, page);
-    if (e->unfinished.code != PP_OK)
-        exec_say("%s is not whole: %s", record->path, e->unfinished.text);
-    if (!record->totals.spans) {
-        exec_say(
-            "no batch of a DataLoader was taken while the hooks were in process %lld, so %s has no spans; "
-            "watch it for longer",
-            (long long)r->pid, record->path);
-        return;
-    }
-    fputc('\n', page->out);
-    exec_words_verdict(record, page->out);
-    fflush(page->out);
-    exec_words_totals(record, (char *const[]){(char *)"the job", NULL}, 1);
-}
-
 static void print_answer(const struct attach_rows *r, const struct attach_enter *e,
                          const struct attach_machine *m, const struct attach_gpu *gpu, int there)
 {
@@ -142,7 +122,21 @@ static void print_answer(const struct attach_rows *r, const struct attach_enter 
     if (gpu->looks)
         attach_print_gpu(gpu, &page);
     if (e->state == ATTACH_INSIDE) {
-        print_recording(r, e, &page);
+        const struct exec_record *record = &e->record;
+        attach_print_inside(r, e, &page);
+        if (e->unfinished.code != PP_OK)
+            exec_say("%s is not whole: %s", record->path, e->unfinished.text);
+        if (!record->totals.spans) {
+            exec_say(
+                "no batch of a DataLoader was taken while the hooks were in process %lld, so %s has no spans; "
+                "watch it for longer",
+                (long long)r->pid, record->path);
+        } else {
+            fputc('\n', page.out);
+            exec_words_verdict(record, page.out);
+            fflush(page.out);
+            exec_words_totals(record, (char *const[]){(char *)"the job", NULL}, 1);
+        }
         return;
     }
     pp_page_text(&page, PP_TONE_STRONG, "Hint:", ATTACH_INDENT, 0, attach_hint(&w, m, hint, sizeof(hint)));

@@ -38,22 +38,6 @@ static pp_status load_samples(const char *const *words, int n, struct pp_runs *r
     return st == PP_OK ? pp_compare_check_environment(runs, runs, &o, err) : st;
 }
 
-static pp_status save_runs(const struct ci_opts *o, const char *const *words, int n, struct pp_err *err)
-{
-    struct pp_runs runs = {0};
-    pp_status st = PP_OK;
-    if (!o->gate.force && access(o->baseline, F_OK) == 0)
-        st = pp_fail(err, PP_E_EXISTS,
-                     "%s exists; 'ci baseline update' replaces it unless the runs are worse, --force always",
-                     o->baseline);
-    if (st == PP_OK)
-        st = load_samples(words, n, &runs, err);
-    if (st == PP_OK)
-        st = ci_save_baseline(o, &runs, err);
-    pp_runs_free(&runs);
-    return st;
-}
-
 /* Never by runs that are worse or not comparable: *code is what the comparison says. */
 static pp_status update_baseline(const struct ci_opts *o, const char *const *words, int n, int *code,
                                  struct pp_err *err)
@@ -117,19 +101,30 @@ int ci_baseline(const struct ci_opts *o, const char *const *words, int n)
 {
     static const char *const verbs[] = {"save", "show", "update", NULL};
     struct pp_err err = {0};
-    pp_status st;
+    pp_status st = PP_OK;
     char near[128] = "";
     int code = 0;
-    if (n > 0 && strcmp(words[0], "save") == 0)
-        st = save_runs(o, words + 1, n - 1, &err);
-    else if (n > 0 && strcmp(words[0], "update") == 0)
+    if (n > 0 && strcmp(words[0], "save") == 0) {
+        struct pp_runs runs = {0};
+        if (!o->gate.force && access(o->baseline, F_OK) == 0)
+            st = pp_fail(
+                &err, PP_E_EXISTS,
+                "%s exists; 'ci baseline update' replaces it unless the runs are worse, --force always",
+                o->baseline);
+        if (st == PP_OK)
+            st = load_samples(words + 1, n - 1, &runs, &err);
+        if (st == PP_OK)
+            st = ci_save_baseline(o, &runs, &err);
+        pp_runs_free(&runs);
+    } else if (n > 0 && strcmp(words[0], "update") == 0) {
         st = update_baseline(o, words + 1, n - 1, &code, &err);
-    else if (n > 0 && strcmp(words[0], "show") == 0)
+    } else if (n > 0 && strcmp(words[0], "show") == 0) {
         st = n == 1 ? show_baseline(o, &err)
                     : pp_fail(&err, PP_E_USAGE,
                               "'ci baseline show' takes no operand; --baseline names the file");
-    else
+    } else {
         st = pp_fail(&err, PP_E_USAGE, "'ci baseline' needs a subcommand: save, show or update%s",
                      n > 0 ? pp_did_you_mean(near, words[0], verbs) : "");
+    }
     return st == PP_OK ? code : gate_fail(o->cmd, &o->gate, &err);
 }

@@ -187,25 +187,6 @@ static pp_status make_dir(struct job *j, struct pp_err *err)
     return PP_OK;
 }
 
-/* Only what was made here, and only where --keep was not given. */
-static void remove_dir(struct job *j)
-{
-    char pattern[PATH_MAX];
-    glob_t g;
-    if (!j->dir[0] || j->o->keep)
-        return;
-    for (int logs = 0; logs < 2; logs++) {
-        snprintf(pattern, sizeof(pattern), "%s/%s", j->dir, logs ? "logs/*.log" : "*.sqlite*");
-        if (glob(pattern, 0, NULL, &g) == 0)
-            for (size_t i = 0; i < g.gl_pathc; i++)
-                unlink(g.gl_pathv[i]);
-        globfree(&g);
-    }
-    snprintf(pattern, sizeof(pattern), "%s/logs", j->dir);
-    rmdir(pattern);
-    rmdir(j->dir);
-}
-
 /* ---- runs ---- */
 
 /* Fills the page cache and wakes the machine up; thrown away. */
@@ -355,7 +336,21 @@ int ci_run(const struct ci_opts *o, char **run_argv, int run_argc)
         st = measure(j, &err);
     pp_progress_clear(&j->progress);
     code = st == PP_OK ? conclude(j, &err) : gate_fail(o->cmd, &o->gate, &err);
-    remove_dir(j);
+    /* Only what was made here, and only where --keep was not given. */
+    char pattern[PATH_MAX];
+    glob_t g;
+    if (j->dir[0] && !j->o->keep) {
+        for (int logs = 0; logs < 2; logs++) {
+            snprintf(pattern, sizeof(pattern), "%s/%s", j->dir, logs ? "logs/*.log" : "*.sqlite*");
+            if (glob(pattern, 0, NULL, &g) == 0)
+                for (size_t i = 0; i < g.gl_pathc; i++)
+                    unlink(g.gl_pathv[i]);
+            globfree(&g);
+        }
+        snprintf(pattern, sizeof(pattern), "%s/logs", j->dir);
+        rmdir(pattern);
+        rmdir(j->dir);
+    }
     pp_compare_free(&j->result);
     pp_runs_free(&j->runs[PP_CI_BASE]);
     pp_runs_free(&j->runs[PP_CI_HEAD]);

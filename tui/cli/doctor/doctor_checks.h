@@ -28,7 +28,7 @@ struct pp_check {
 extern const struct pp_check pp_checks[];
 extern const size_t pp_checks_n;
 
-/* Checks of doctor_places.c. The first is of a given topology. */
+/* Checks of doctor.c. The first is of a given topology. */
 void pp_describe_numa(const struct pp_topology *t, struct pp_finding *f);
 void pp_look_numa(struct pp_finding *f);
 void pp_look_nvjpeg(struct pp_finding *f);

@@ -188,18 +188,6 @@ static pp_status decode_here(struct pp_decoder *d, const struct encoded *e, stru
                        : st;
 }
 
-static pp_status measure_cpu(struct pp_decoder *d, const struct encoded image[IMAGES], double *per_s,
-                             struct pp_err *err)
-{
-    struct pp_pixels pixels;
-    uint64_t start = pp_now_ns(), n = 0;
-    pp_status st = PP_OK;
-    for (; st == PP_OK && pp_now_ns() - start < LEAST_NS; n++)
-        st = decode_here(d, &image[n % IMAGES], &pixels, err);
-    *per_s = (double)n * 1e9 / (double)(pp_now_ns() - start);
-    return st;
-}
-
 /* ---- pixels ---- */
 
 /* What cannot be compared has no images. */
@@ -247,8 +235,14 @@ pp_status pp_decode_rates(struct pp_decode_rates *out, struct pp_err *err)
     st = pp_decoder_create(&(struct pp_decoder_opts){.content = PP_CONTENT_IMAGE}, &decoder, err);
     if (st == PP_OK)
         st = make_images(&kinds[2], image, err);
-    if (st == PP_OK)
-        st = measure_cpu(decoder, image, &out->cpu_images_per_s, err);
+    if (st == PP_OK) {
+        double *per_s = &out->cpu_images_per_s;
+        struct pp_pixels pixels;
+        uint64_t start = pp_now_ns(), n = 0;
+        for (; st == PP_OK && pp_now_ns() - start < LEAST_NS; n++)
+            st = decode_here(decoder, &image[n % IMAGES], &pixels, err);
+        *per_s = (double)n * 1e9 / (double)(pp_now_ns() - start);
+    }
     for (int k = 0; k < PP_DECODE_BACKENDS && st == PP_OK; k++)
         measure_backend(out, k, image);
     for (int k = 0; k < PP_DECODE_KINDS && st == PP_OK; k++) {

@@ -1,7 +1,7 @@
 #include "tui/cli/metrics/metrics_opts.h"
 
 #include "probe/base/err.h"
-#include "report/send/address.h"
+#include "report/send/client.h"
 
 #include <stdio.h>
 #include <stdlib.h>

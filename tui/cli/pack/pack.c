@@ -136,20 +136,6 @@ static pp_status make_partial(struct pack *p, struct pp_err *err)
     return PP_OK;
 }
 
-/* What was written so far goes; it holds nothing but our files. */
-static void remove_partial(struct pack *p)
-{
-    struct dirent *e;
-    DIR *dir = p->partial ? opendir(p->partial) : NULL;
-    while (dir && (e = readdir(dir)) != NULL)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            unlinkat(dirfd(dir), e->d_name, 0);
-    if (dir)
-        closedir(dir);
-    if (p->partial)
-        rmdir(p->partial);
-}
-
 /* ---- write ---- */
 
 /* A sample, and what it is by its first bytes. */
@@ -322,7 +308,16 @@ static int pack_main(int argc, char **argv)
     if (st == PP_OK)
         print_result(&p);
     code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_pack, &err);
-    remove_partial(&p);
+    /* What was written so far goes; it holds nothing but our files. */
+    struct dirent *e;
+    DIR *dir = p.partial ? opendir(p.partial) : NULL;
+    while (dir && (e = readdir(dir)) != NULL)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            unlinkat(dirfd(dir), e->d_name, 0);
+    if (dir)
+        closedir(dir);
+    if (p.partial)
+        rmdir(p.partial);
     pp_order_destroy(p.order);
     pp_sampler_destroy(p.sampler);
     pp_dataset_close(p.dataset);

@@ -130,10 +130,21 @@ static int claim_headroom(const struct pp_report *r, struct claim *c)
 
 /* ---- running it ---- */
 
-/* This command line again, with the claim's options behind it: of an option given twice, the last one counts.
- */
-static pp_status run_again(const struct prove_opts *o, struct claim *c, struct pp_err *err)
+static pp_status run_round(const struct prove_opts *o, struct claim *c, int64_t round, struct pp_err *err)
 {
+    struct pp_report *after = NULL;
+    size_t stem = strlen(o->recording);
+    if (stem > 7 && strcmp(o->recording + stem - 7, ".sqlite") == 0)
+        stem -= 7;
+    snprintf(c->file, sizeof(c->file), "%.*s-proof-%s-%lld.sqlite", (int)stem, o->recording, c->row.change,
+             (long long)round + 1);
+    if (!o->quiet)
+        fprintf(stderr, "proving    %s%s%s, round %lld of %lld\n", c->row.change,
+                c->row.value[0] ? " -> " : "", c->row.value, (long long)round + 1, (long long)o->rounds);
+    pp_status st;
+    /* This command line again, with the claim's options behind it: of an option given twice, the last one
+     * counts.
+     */
     char rank[24], world_size[24];
     struct again a = {.out = AGAIN_NULL}; /* its report is not asked for */
     pid_t pid;
@@ -147,26 +158,14 @@ static pp_status run_again(const struct prove_opts *o, struct claim *c, struct p
     again_add(&a, "--no-prove", "--no-top", "--no-keep-proof", "--quiet", "--force", "--rank", rank,
               "--world-size", world_size, "--output", c->file, NULL);
     int e = again_start(&a, &pid);
-    if (e)
-        return pp_fail_errno(err, e, "--prove: starting another run failed");
-    int code = again_code(again_wait(pid));
-    return code == 0 || code == 3
-               ? PP_OK
-               : pp_fail(err, PP_E_SYSTEM, "--prove: the run with the change exited with code %d", code);
-}
-
-static pp_status run_round(const struct prove_opts *o, struct claim *c, int64_t round, struct pp_err *err)
-{
-    struct pp_report *after = NULL;
-    size_t stem = strlen(o->recording);
-    if (stem > 7 && strcmp(o->recording + stem - 7, ".sqlite") == 0)
-        stem -= 7;
-    snprintf(c->file, sizeof(c->file), "%.*s-proof-%s-%lld.sqlite", (int)stem, o->recording, c->row.change,
-             (long long)round + 1);
-    if (!o->quiet)
-        fprintf(stderr, "proving    %s%s%s, round %lld of %lld\n", c->row.change,
-                c->row.value[0] ? " -> " : "", c->row.value, (long long)round + 1, (long long)o->rounds);
-    pp_status st = run_again(o, c, err);
+    if (e) {
+        st = pp_fail_errno(err, e, "--prove: starting another run failed");
+    } else {
+        int code = again_code(again_wait(pid));
+        st = code == 0 || code == 3
+                 ? PP_OK
+                 : pp_fail(err, PP_E_SYSTEM, "--prove: the run with the change exited with code %d", code);
+    }
     if (st == PP_OK)
         st = pp_report_build(c->file, &after, err);
     if (st == PP_OK)
@@ -193,16 +192,6 @@ static void sum_up(const struct prove_opts *o, struct claim *c)
     c->row.recording = o->keep ? c->file : NULL;
 }
 
-static pp_status store(const struct prove_opts *o, struct claim *claims, int n, struct pp_err *err)
-{
-    struct pp_proof_row rows[CLAIMS_MAX];
-    for (int i = 0; i < n; i++) {
-        sum_up(o, &claims[i]);
-        rows[i] = claims[i].row;
-    }
-    return pp_proof_write(o->recording, rows, (size_t)n, err);
-}
-
 pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
 {
     struct pp_report *before = NULL;
@@ -225,9 +214,16 @@ pp_status pp_prove(const struct prove_opts *o, struct pp_err *err)
         for (int i = 0; i < n && st == PP_OK && !interrupt_asked(); i++)
             st = run_round(o, &claims[i], round, err);
     if (interrupt_asked()) /* the rounds got no further, and half of them prove nothing */
+    {
         st = PP_OK;
-    else if (st == PP_OK && n)
-        st = store(o, claims, n, err);
+    } else if (st == PP_OK && n) {
+        struct pp_proof_row rows[CLAIMS_MAX];
+        for (int i = 0; i < n; i++) {
+            sum_up(o, &claims[i]);
+            rows[i] = claims[i].row;
+        }
+        st = pp_proof_write(o->recording, rows, (size_t)n, err);
+    }
 out:
     pp_report_free(before);
     free(claims);

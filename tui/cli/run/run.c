@@ -277,14 +277,6 @@ static pp_status write_extras(const struct run_opts *o, const struct run_parts *
     return st;
 }
 
-static int list_faults(void)
-{
-    const char *name, *args, *help;
-    for (int i = 0; (help = pp_faults_help(i, &name, &args)); i++)
-        printf("%s%s%s\n    %s\n", name, args[0] ? "=" : "", args, help);
-    return 0;
-}
-
 enum { COULD_NOT_MEASURE = 4 };
 
 /* A failure in mid-run is no usage error, whatever its cause: a sample that is "not found" must not look like
@@ -305,8 +297,12 @@ static int read_command_line(struct run_request *asked, int argc, char **argv)
     int code = run_opts_read(asked, &pp_cmd_run, argc, argv);
     if (code >= 0)
         return code;
-    if (o->inject.n == 1 && !strcmp(o->inject.item[0], "list"))
-        return list_faults();
+    if (o->inject.n == 1 && !strcmp(o->inject.item[0], "list")) {
+        const char *name, *args, *help;
+        for (int i = 0; (help = pp_faults_help(i, &name, &args)); i++)
+            printf("%s%s%s\n    %s\n", name, args[0] ? "=" : "", args, help);
+        return 0;
+    }
     if (run_opts_check(o, &asked->set, asked->n_operands, &err) != PP_OK ||
         run_torch_check(o, &asked->set, &err) != PP_OK)
         return pp_cli_fail(&pp_cmd_run, &err);

@@ -140,29 +140,6 @@ static void put_side(struct pp_json *j, const char *key, const char *path, const
     pp_json_object_end(j);
 }
 
-static int print_json(const struct run_beside *b, const struct pp_report *torch, const struct pp_report *own,
-                      FILE *out)
-{
-    struct pp_json j;
-    const char *key;
-    pp_json_begin(&j, out, 2);
-    pp_json_object(&j);
-    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.loaders/1");
-    pp_json_key(&j, "ratio");
-    pp_json_num(&j, own ? ratio_of(torch, own) : NAN);
-    pp_json_key(&j, "step_bound"), pp_json_bool(&j, own && step_bound(torch, own));
-    pp_json_key(&j, "step_ns"), pp_json_num(&j, atof(config_of(torch, "step_ns")));
-    pp_json_key(&j, "versions"), pp_json_str(&j, b->versions);
-    put_side(&j, "pytorch", b->torch_path, torch, b->torch_storage_bytes);
-    put_side(&j, "pipeprobe", b->own_path, own, b->own_storage_bytes);
-    pp_json_key(&j, "differences"), pp_json_array(&j);
-    for (size_t i = 0; own && (key = difference(torch, own, i)); i++)
-        pp_json_str(&j, key);
-    pp_json_array_end(&j);
-    pp_json_object_end(&j);
-    return pp_json_end(&j);
-}
-
 pp_status run_beside_print(const struct run_beside *b, int json, FILE *out, struct pp_err *err)
 {
     struct pp_report *torch = NULL, *own = NULL;
@@ -172,10 +149,28 @@ pp_status run_beside_print(const struct run_beside *b, int json, FILE *out, stru
     if (st == PP_OK) {
         int failed = 0;
         errno = 0;
-        if (json)
-            failed = print_json(b, torch, own, out) != 0;
-        else
+        if (json) {
+            struct pp_json j;
+            const char *key;
+            pp_json_begin(&j, out, 2);
+            pp_json_object(&j);
+            pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.loaders/1");
+            pp_json_key(&j, "ratio");
+            pp_json_num(&j, own ? ratio_of(torch, own) : NAN);
+            pp_json_key(&j, "step_bound"), pp_json_bool(&j, own && step_bound(torch, own));
+            pp_json_key(&j, "step_ns"), pp_json_num(&j, atof(config_of(torch, "step_ns")));
+            pp_json_key(&j, "versions"), pp_json_str(&j, b->versions);
+            put_side(&j, "pytorch", b->torch_path, torch, b->torch_storage_bytes);
+            put_side(&j, "pipeprobe", b->own_path, own, b->own_storage_bytes);
+            pp_json_key(&j, "differences"), pp_json_array(&j);
+            for (size_t i = 0; own && (key = difference(torch, own, i)); i++)
+                pp_json_str(&j, key);
+            pp_json_array_end(&j);
+            pp_json_object_end(&j);
+            failed = pp_json_end(&j) != 0;
+        } else {
             print_text(b, torch, own, out);
+        }
         if ((failed || fflush(out) != 0) && errno != EPIPE)
             st = pp_fail(err, PP_E_IO, "writing to stdout failed");
     }

@@ -60,14 +60,6 @@ static void on_note(void *ctx, const char *text)
                                                            .reason = text});
 }
 
-/* XProf's words for the stall so far. */
-static const char *so_far(double share)
-{
-    return share >= 0.20   ? "highly input-bound so far"
-           : share >= 0.05 ? "moderately input-bound so far"
-                           : "not input-bound so far";
-}
-
 /* "  HANG: pp-worker-1 in read for 12.0 s": the worker that has been longest in one piece of work; "": none.
  */
 static void put_hang(const struct run_events *ev, uint64_t now_ns, char *buf, size_t size)
@@ -131,8 +123,13 @@ static int on_tick(void *ctx, const struct pp_loader_progress *p)
     snprintf(batch, sizeof(batch), "batch %llu", (unsigned long long)p->batches);
     put_hang(ev, pp_now_ns(), hang, sizeof(hang));
     pp_progress_parts(&ev->progress,
+                      /* XProf's words for the stall so far. */
                       (const char *const[]){rate, left_text, hang, wait, errors,
-                                            ev->has_step ? so_far(share) : "", epoch, batch},
+                                            ev->has_step ? share >= 0.20   ? "highly input-bound so far"
+                                                           : share >= 0.05 ? "moderately input-bound so far"
+                                                                           : "not input-bound so far"
+                                                         : "",
+                                            epoch, batch},
                       8);
     return 0;
 }

@@ -362,14 +362,6 @@ static pp_status check_pairs(const struct pp_opt_set *set, struct pp_err *err)
     return st;
 }
 
-/* The name of the directory that the ranks of one `run --ranks` meet in is random, and so the job's own. */
-static void take_private_job(const struct run_opts *o, struct pp_identity *id)
-{
-    const char *at = o->collective ? strstr(o->collective, "/" RUN_MEETING_PREFIX) : NULL;
-    if (at)
-        snprintf(id->job, sizeof(id->job), "%.*s", (int)strcspn(at + 1, "/"), at + 1);
-}
-
 /* Rank and world size, unless told, from the launcher's environment. */
 static void take_identity(struct run_request *asked)
 {
@@ -389,21 +381,12 @@ static void take_identity(struct run_request *asked)
                                    .local_size = -1,
                                    .node = -1,
                                    .attempt = -1};
-        take_private_job(o, id);
+        /* The name of the directory that the ranks of one `run --ranks` meet in is random, and so the job's
+         * own. */
+        const char *at = o->collective ? strstr(o->collective, "/" RUN_MEETING_PREFIX) : NULL;
+        if (at)
+            snprintf(id->job, sizeof(id->job), "%.*s", (int)strcspn(at + 1, "/"), at + 1);
     }
-}
-
-static char *join_command_line(int argc, char **argv)
-{
-    char *line = NULL, *stored = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&line, &n);
-    for (int i = 0; f && i < argc; i++)
-        fprintf(f, "%s %s", i ? "" : "pipeprobe", argv[i]);
-    if (f && fclose(f) == 0 && (stored = malloc(n + 1)))
-        pp_text_no_secrets(stored, n + 1, line);
-    free(line);
-    return stored;
 }
 
 int run_opts_read(struct run_request *asked, const struct pp_command *cmd, int argc, char **argv)
@@ -413,7 +396,15 @@ int run_opts_read(struct run_request *asked, const struct pp_command *cmd, int a
     asked->argv = argv;
     asked->set = (struct pp_opt_set){.table = run_opt_table, .fields = &asked->o};
     asked->operands = calloc((size_t)argc + 1, sizeof(*asked->operands));
-    asked->command_line = join_command_line(argc, argv);
+    char *line = NULL, *stored = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&line, &n);
+    for (int i = 0; f && i < argc; i++)
+        fprintf(f, "%s %s", i ? "" : "pipeprobe", argv[i]);
+    if (f && fclose(f) == 0 && (stored = malloc(n + 1)))
+        pp_text_no_secrets(stored, n + 1, line);
+    free(line);
+    asked->command_line = stored;
     if (!asked->operands || !asked->command_line) {
         pp_fail(&err, PP_E_NO_MEMORY, "no memory");
         return pp_cli_fail(cmd, &err);

@@ -64,27 +64,21 @@ static pp_status name_files(struct crew *k, const char *stem, struct pp_err *err
     return st;
 }
 
-/* Without a name, and of the same second as others, they are STEM-2.rank0.sqlite, ... */
-static pp_status choose_names(struct crew *k, struct pp_err *err)
-{
-    char path[PATH_MAX], stem[PATH_MAX + 16];
-    pp_status st = pp_recording_name(k->o->output, NULL, 1, path, sizeof(path), err);
-    if (st != PP_OK)
-        return st;
-    path[pp_stem(path)] = '\0';
-    st = name_files(k, path, err);
-    for (int i = 2; st == PP_E_EXISTS && !k->o->output && i < PP_RECORDING_NAME_TRIES; i++) {
-        snprintf(stem, sizeof(stem), "%s-%d", path, i);
-        st = name_files(k, stem, err);
-    }
-    return st;
-}
-
 /* Names; CPUs that all ranks share; and where they meet. */
 static pp_status prepare(struct crew *k, struct pp_err *err)
 {
     struct pp_cpus cpus;
-    pp_status st = choose_names(k, err);
+    /* Without a name, and of the same second as others, they are STEM-2.rank0.sqlite, ... */
+    char path[PATH_MAX], stem[PATH_MAX + 16];
+    pp_status st = pp_recording_name(k->o->output, NULL, 1, path, sizeof(path), err);
+    if (st == PP_OK) {
+        path[pp_stem(path)] = '\0';
+        st = name_files(k, path, err);
+        for (int i = 2; st == PP_E_EXISTS && !k->o->output && i < PP_RECORDING_NAME_TRIES; i++) {
+            snprintf(stem, sizeof(stem), "%s-%d", path, i);
+            st = name_files(k, stem, err);
+        }
+    }
     pp_cpus_read(&cpus);
     snprintf(k->workers, sizeof(k->workers), "%d",
              cpus.usable >= 2 * k->n ? (int)floor(cpus.usable / k->n) : 1);
@@ -142,18 +136,6 @@ static int failed(int code)
     return code != 0 && code != 3 && code != 130;
 }
 
-/* The last line of a rank that failed, where rank 0 did not say the same. */
-static void put_words(const struct crew *k, int r)
-{
-    char words[40], last[1024];
-    const struct rank *rank = &k->rank[r];
-    if (!rank->words || !failed(k->code[r]) || failed(k->code[0]))
-        return;
-    snprintf(words, sizeof(words), "/proc/self/fd/%d", fileno(rank->words));
-    again_last_line(words, last, sizeof(last));
-    fprintf(stderr, "rank %d exited with code %d: %s\n", r, k->code[r], *last ? last : "no message");
-}
-
 static int sum_of_codes(const struct crew *k)
 {
     int inconclusive = 0;
@@ -171,7 +153,14 @@ static pp_status read_recordings(struct crew *k, struct pp_err *err)
     pp_status st = PP_OK;
     for (int r = 0; r < k->n && st == PP_OK; r++) {
         struct pp_digest one = {0};
-        put_words(k, r);
+        /* The last line of a rank that failed, where rank 0 did not say the same. */
+        char words[40], last[1024];
+        const struct rank *rank = &k->rank[r];
+        if (rank->words && failed(k->code[r]) && !failed(k->code[0])) {
+            snprintf(words, sizeof(words), "/proc/self/fd/%d", fileno(rank->words));
+            again_last_line(words, last, sizeof(last));
+            fprintf(stderr, "rank %d exited with code %d: %s\n", r, k->code[r], *last ? last : "no message");
+        }
         if (!failed(k->code[r]) && pp_digest_read(k->rank[r].file, &one, err) == PP_OK)
             st = pp_digest_merge(&k->all, &one, err);
         pp_digest_free(&one);

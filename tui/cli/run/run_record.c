@@ -227,23 +227,6 @@ static void store_rows(struct pp_store *s, const struct result_row *rows, size_t
         pp_store_meta_num(s, "result", rows[i].key, rows[i].value, rows[i].unit);
 }
 
-/* What any loader's trainer knows. */
-static void store_trainer(struct pp_store *s, const struct pp_loader_result *res)
-{
-    const struct result_row rows[] = {
-        {"batches", "batches", (double)res->batches},
-        {"samples", "samples", (double)res->samples},
-        {"errors", "errors", (double)res->errors},
-        {"trainer_start_mono_ns", "ns", (double)res->start_ns},
-        {"trainer_end_mono_ns", "ns", (double)res->end_ns},
-        {"first_batch_ns", "ns", res->first_batch_ns ? (double)(res->first_batch_ns - res->start_ns) : 0},
-        {"samples_per_s", "samples/s", pp_loader_rate(res)},
-        {"epoch", "epochs", (double)res->epoch},
-    };
-    store_rows(s, rows, sizeof(rows) / sizeof(rows[0]));
-    pp_store_meta_text(s, "result", "ended_by", res->ended_by);
-}
-
 static void store_loader(struct pp_store *s, const struct pp_loader_result *res)
 {
     const struct result_row rows[] = {
@@ -291,7 +274,21 @@ pp_status run_record_end(struct run_record *r, const struct pp_loader_result *re
                          struct pp_err *err)
 {
     pp_recording_stop(r->recording);
-    store_trainer(pp_recording_store(r->recording), result);
+    /* What any loader's trainer knows. */
+    struct pp_store *s = pp_recording_store(r->recording);
+    const struct result_row rows[] = {
+        {"batches", "batches", (double)result->batches},
+        {"samples", "samples", (double)result->samples},
+        {"errors", "errors", (double)result->errors},
+        {"trainer_start_mono_ns", "ns", (double)result->start_ns},
+        {"trainer_end_mono_ns", "ns", (double)result->end_ns},
+        {"first_batch_ns", "ns",
+         result->first_batch_ns ? (double)(result->first_batch_ns - result->start_ns) : 0},
+        {"samples_per_s", "samples/s", pp_loader_rate(result)},
+        {"epoch", "epochs", (double)result->epoch},
+    };
+    store_rows(s, rows, sizeof(rows) / sizeof(rows[0]));
+    pp_store_meta_text(s, "result", "ended_by", result->ended_by);
     if (result->given_up)
         pp_store_loss(
             pp_recording_store(r->recording), "reads", result->given_up,

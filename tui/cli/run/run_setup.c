@@ -28,20 +28,6 @@
 
 /* ---- 1. before the data: a typo, or a device that is not there, should not cost a listing ---- */
 
-/* What workers do with a sample and, with --wire u8, what the device does afterwards. */
-static pp_status make_transform(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
-{
-    const char *spec = o->transform              ? o->transform
-                       : o->dtype == PP_DTYPE_U8 ? "rrc:224,hflip"
-                                                 : "rrc:224,hflip,normalize=imagenet";
-    pp_status st = pp_transform_parse(spec, (enum pp_dtype)o->dtype, &p->transform, err);
-    if (st != PP_OK || o->wire != RUN_WIRE_U8 || o->dtype == PP_DTYPE_U8)
-        return st;
-    p->delivered = p->transform;
-    p->transform = NULL;
-    return pp_transform_until_normalize(p->delivered, &p->transform, err);
-}
-
 /* The device, and what a step on it is: a kernel only on one that runs them, so that it is refused before
  * anything starts. */
 static pp_status open_device(struct run_parts *p, const struct run_opts *o, struct pp_err *err)
@@ -406,7 +392,16 @@ pp_status run_parts_make(struct run_parts *p, const struct run_request *asked, s
                          struct pp_err *err)
 {
     const struct run_opts *o = &asked->o;
-    pp_status st = make_transform(p, o, err);
+    /* What workers do with a sample and, with --wire u8, what the device does afterwards. */
+    const char *spec = o->transform              ? o->transform
+                       : o->dtype == PP_DTYPE_U8 ? "rrc:224,hflip"
+                                                 : "rrc:224,hflip,normalize=imagenet";
+    pp_status st = pp_transform_parse(spec, (enum pp_dtype)o->dtype, &p->transform, err);
+    if (st == PP_OK && o->wire == RUN_WIRE_U8 && o->dtype != PP_DTYPE_U8) {
+        p->delivered = p->transform;
+        p->transform = NULL;
+        st = pp_transform_until_normalize(p->delivered, &p->transform, err);
+    }
     if (st == PP_OK && o->inject.n)
         st = pp_faults_parse(o->inject.item, o->inject.n, (uint64_t)o->seed, &p->faults, err);
     if (st == PP_OK)

@@ -405,27 +405,6 @@ static uint64_t whole(const json_t *object, const char *key)
     return v > 0 ? (uint64_t)v : 0;
 }
 
-static void take_result(const json_t *answer, struct pp_loader_result *r)
-{
-    static const char *const endings[] = {"duration", "steps", "epochs", "interrupted"};
-    const char *ended_by = json_string_value(json_object_get(answer, "ended_by"));
-    *r = (struct pp_loader_result){
-        .batches = whole(answer, "batches"),
-        .samples = whole(answer, "samples"),
-        .errors = whole(answer, "errors"),
-        .start_ns = whole(answer, "start_ns"),
-        .first_batch_ns = whole(answer, "first_batch_ns"),
-        .end_ns = whole(answer, "end_ns"),
-        .warm_ns = whole(answer, "warm_ns"),
-        .warm_samples = whole(answer, "warm_samples"),
-        .epoch = whole(answer, "epoch"),
-        .ended_by = "error",
-    };
-    for (size_t i = 0; ended_by && i < sizeof(endings) / sizeof(*endings); i++)
-        if (strcmp(ended_by, endings[i]) == 0)
-            r->ended_by = endings[i];
-}
-
 static void store_errors(const json_t *answer, const struct run_opts *o, const struct run_parts *p,
                          struct pp_store *store)
 {
@@ -465,7 +444,24 @@ pp_status run_torch_measure(struct run_torch *t, const struct run_request *asked
     if (st == PP_OK)
         st = read_answer(t, 1, &answer, err);
     if (st == PP_OK) {
-        take_result(answer, result);
+        struct pp_loader_result *r = result;
+        static const char *const endings[] = {"duration", "steps", "epochs", "interrupted"};
+        const char *ended_by = json_string_value(json_object_get(answer, "ended_by"));
+        *r = (struct pp_loader_result){
+            .batches = whole(answer, "batches"),
+            .samples = whole(answer, "samples"),
+            .errors = whole(answer, "errors"),
+            .start_ns = whole(answer, "start_ns"),
+            .first_batch_ns = whole(answer, "first_batch_ns"),
+            .end_ns = whole(answer, "end_ns"),
+            .warm_ns = whole(answer, "warm_ns"),
+            .warm_samples = whole(answer, "warm_samples"),
+            .epoch = whole(answer, "epoch"),
+            .ended_by = "error",
+        };
+        for (size_t i = 0; ended_by && i < sizeof(endings) / sizeof(*endings); i++)
+            if (strcmp(ended_by, endings[i]) == 0)
+                r->ended_by = endings[i];
         t->storage_bytes = whole(answer, "storage_bytes");
         store_errors(answer, &asked->o, p, store);
     } else {

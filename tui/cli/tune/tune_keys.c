@@ -31,26 +31,23 @@ static int value_of(const struct pp_knob *knob, const char *text, size_t length)
     return pp_parse_int(value, &n) == PP_OK && n >= 1 && n <= knob->most ? (int)n : -1;
 }
 
-static pp_status no_such_key(const char *pair, int length, const char *name, struct pp_err *err)
-{
-    char all[TUNE_TEXT] = "";
-    const char *near = pp_knob_nearest(name);
-    for (int k = 0; k < PP_KNOBS_TUNED; k++)
-        snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", k ? ", " : "", pp_knob_rows[k].name);
-    if (near && tune_key_of(near, strlen(near)) < 0)
-        near = NULL;
-    return pp_fail(err, PP_E_USAGE, "--try '%.*s': tune sets %s%s%s%s", length, pair, all,
-                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-}
-
 static pp_status parse_pair(const char *pair, size_t length, struct tune_set *set, struct pp_err *err)
 {
     char name[40];
     const char *eq = memchr(pair, '=', length);
     snprintf(name, sizeof(name), "%.*s", (int)(eq ? (size_t)(eq - pair) : length), pair);
     int key = tune_key_of(name, strlen(name));
-    if (key < 0)
-        return no_such_key(pair, (int)length, name, err);
+    if (key < 0) {
+        char all[TUNE_TEXT] = "";
+        const char *near = pp_knob_nearest(name);
+        for (int k = 0; k < PP_KNOBS_TUNED; k++)
+            snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", k ? ", " : "",
+                     pp_knob_rows[k].name);
+        if (near && tune_key_of(near, strlen(near)) < 0)
+            near = NULL;
+        return pp_fail(err, PP_E_USAGE, "--try '%.*s': tune sets %s%s%s%s", (int)length, pair, all,
+                       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    }
     const struct pp_knob *knob = &pp_knob_rows[key];
     int value = eq ? value_of(knob, eq + 1, length - (size_t)(eq + 1 - pair)) : -1;
     if (value < 0 && knob->kind == PP_KNOB_SWITCH)

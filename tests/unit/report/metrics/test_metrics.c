@@ -4,7 +4,6 @@
 
 #include "report/metrics/metrics.h"
 #include "probe/base/crc32c.h"
-#include "report/metrics/curves.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Digests as files: what is read is what was written, equal digests are equal files however they were merged,
  * and a file that anything happened to is refused. */
-#include "report/ranks/digest_file.h"
+#include "report/ranks/digest.h"
 
 #include "probe/base/io.h"
 #include "probe/base/rng.h"

@@ -1,6 +1,6 @@
 /* The digest of a recording that grows: any series of looks gives what one look at all of it gives, and what
  * reading the complete recording gives. */
-#include "report/ranks/digest_follow.h"
+#include "report/ranks/digest.h"
 #include "report/ranks/ranks.h"
 #include "tests/support/store_dir.h"
 

@@ -1,6 +1,6 @@
 /* What is read of an MLflow server's answers, and what is sent to it. Whole exchanges:
  * tests/e2e/mlflow_gets_run_and_report.sh. */
-#include "report/send/mlflow_api.h"
+#include "report/send/mlflow.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * in tests/e2e/metrics_survive_every_server.sh. */
 #include "probe/base/clock.h"
 #include "probe/base/io.h"
-#include "report/send/address.h"
+#include "report/send/client.h"
 #include "report/send/sink.h"
 
 #include <arpa/inet.h>

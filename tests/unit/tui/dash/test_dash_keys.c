@@ -2,7 +2,7 @@
  */
 #include "tests/support/dash_fixture.h"
 
-#include "tui/dash/click.h"
+#include "tui/dash/draw.h"
 #include "tui/dash/json.h"
 #include "tui/dash/keys.h"
 #include "tui/dash/knobs.h"

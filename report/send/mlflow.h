@@ -1,7 +1,7 @@
-/* send/mlflow_api.h: what is read of an MLflow server's answers, a stranger's bytes, and what requests are
+/* send/mlflow.h: what is read of an MLflow server's answers, a stranger's bytes, and what requests are
  * made of. MLflow's REST API 2.0. */
-#ifndef PP_REPORT_SEND_MLFLOW_API_H
-#define PP_REPORT_SEND_MLFLOW_API_H
+#ifndef PP_REPORT_SEND_MLFLOW_H
+#define PP_REPORT_SEND_MLFLOW_H
 
 #include <pipeprobe/status.h>
 
