@@ -67,6 +67,10 @@ static void store_chosen(struct pp_store *store, const struct pp_loader_row *row
     store_known(store, "batch_size", row->batch_size, "samples");
     store_known(store, "prefetch", row->prefetch, "batches");
     pp_store_meta_text(store, "config", "dataset", row->dataset);
+    if (row->code[0])
+        pp_store_meta_text(store, "config", "dataset_code", row->code);
+    if (row->held[0])
+        pp_store_meta_text(store, "config", "dataset_holds", row->held);
     store_known(store, "dataset_samples", (double)row->samples, "samples");
     pp_store_meta_num(store, "config", "pin_memory", row->pin_memory, NULL);
     pp_store_meta_num(store, "config", "persistent_workers", row->persistent_workers, NULL);

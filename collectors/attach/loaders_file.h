@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PP_LOADERS_MAGIC "PPLOAD3"
+#define PP_LOADERS_MAGIC "PPLOAD4"
 #define PP_SAMPLER_REPLACES "(replacement)" /* it draws with replacement */
 #define PP_LOADERS_MAX 16     /* more of them in a process are recorded, their arguments are not */
 #define PP_SHORT_MAX 64       /* of an iteration; a worker's stream ends with one */
@@ -26,6 +26,8 @@ struct pp_loader_row {
     char start_method[16];
     char dataset[64],
         sampler[64]; /* types, with their module; a sampler may have PP_SAMPLER_REPLACES behind it */
+    char code[64];   /* what makes a sample: "Table.__getitem__" */
+    char held[128];  /* types among the data set's attributes: "pandas.DataFrame, list of 300000" */
 };
 
 struct pp_iteration_row {

@@ -45,6 +45,8 @@ static int loaders_are_sound(union file *f, long long pid)
         END(l->loader[i].start_method);
         END(l->loader[i].dataset);
         END(l->loader[i].sampler);
+        END(l->loader[i].code);
+        END(l->loader[i].held);
     }
     l->n_loaders = l->n_loaders < PP_LOADERS_MAX ? l->n_loaders : PP_LOADERS_MAX;
     return memcmp(l->magic, PP_LOADERS_MAGIC, sizeof(l->magic)) == 0 && l->pid == pid;

@@ -351,6 +351,7 @@ static void find_headroom(struct build *b, const struct pp_diagnosis *d)
 static void judge(struct build *b)
 {
     const struct pp_facts_from from = {.source = b->source,
+                                       .arena = b->arena,
                                        .report = b->r,
                                        .timeline = &b->timeline,
                                        .gathered = &b->got,

@@ -2,6 +2,7 @@
 
 #include "report/gpu/gpu.h"
 #include "report/measure/attribute.h"
+#include "report/rules/held.h"
 #include "report/source/rows.h"
 #include "report/verdict/causes.h"
 
@@ -60,6 +61,29 @@ static double workers_are_kept(const struct pp_facts_from *from)
     return !n ? NAN : strcmp(n->value, "0") == 0 || is_on(again) == 1 ? 0 : is_on(kept);
 }
 
+/* What makes a sample of a PyTorch job, and what it makes it of. A data set may be the type itself. */
+static void add_data_set(const struct pp_facts_from *from, struct pp_facts *f)
+{
+    const struct pp_report_pair *code = config(from, "dataset_code"), *holds = config(from, "dataset_holds");
+    const struct pp_report *r = from->report;
+    struct pp_tally_phase *const *made = from->gathered->tally.phase[PP_LANE_WORKER];
+    static const enum pp_phase phases[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM,
+                                           PP_PHASE_COLLATE};
+    double *m = f->metric, ns = 0;
+    for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++)
+        ns += made[phases[i]] ? made[phases[i]]->inside.total_ns : 0;
+    m[PP_METRIC_SAMPLE_COST] = ns > 0 && r->window_samples ? ns / (double)r->window_samples : NAN;
+    if (!code)
+        return;
+    const char *all = pp_arena_printf(from->arena, "%s, %s", code->value, holds ? holds->value : "");
+    const struct pp_held *held = pp_held_find(all, 0, from->arena, &f->text[PP_METRIC_HELD]);
+    size_t n = strlen(code->value), one = strlen(".__getitem__");
+    f->text[PP_METRIC_SAMPLE_CODE] = code->value;
+    f->text[PP_METRIC_HELD_ADVICE] = held ? held->advice : NULL;
+    pp_held_find(all, 1, from->arena, &f->text[PP_METRIC_TRANSFORMS]);
+    m[PP_METRIC_ONE_BY_ONE] = n > one && strcmp(code->value + n - one, ".__getitem__") == 0 ? 1 : NAN;
+}
+
 /* The DataLoader's iterator says whether it has workers; another name says nothing. Neither does a trace of
  * calls, but whose calls they are. */
 static double made_in_trainer(const struct pp_facts_from *from)
@@ -102,6 +126,10 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_IN_TRAINER] = f->trace ? made_in_trainer(from) : NAN;
     m[PP_METRIC_CALLS] = f->trace && calls_are(from, "of workers") ? 1 : NAN;
     f->only_first_batches = t->has_steady_state && t->judged_batches == 0;
+    if (f->only_first_batches)
+        m[PP_METRIC_ITERATOR_OF] = ceil(pp_source_number(from->source, "config", "dataset_samples", NAN) /
+                                        pp_source_number(from->source, "config", "batch_size", NAN));
+    add_data_set(from, f);
     m[PP_METRIC_SATURATION] = cpu_saturation(from);
     m[PP_METRIC_BOUNDARY] = r->window_s > 0 ? r->boundary_s / r->window_s : NAN;
     m[PP_METRIC_EPOCH] = r->window_s > 0 ? epoch_s(from) / r->window_s : NAN;
@@ -239,9 +267,12 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
     f->text[PP_METRIC_HOST] = costs->requests.host;
     f->text[PP_METRIC_PREFIX] = costs->requests.prefix;
     f->why_no_replay = st != PP_OK && out->why_not.text[0] ? out->why_not.text : NULL;
-    for (int m = 0; m < PP_METRIC_COUNT && out->replayed; m++)
-        if (pp_metric_facts[m].from == PP_FROM_REPLAY)
+    for (int m = 0; m < PP_METRIC_COUNT && st == PP_OK; m++)
+        if (pp_metric_facts[m].from == PP_FROM_COUNTERS ||
+            (pp_metric_facts[m].from == PP_FROM_REPLAY && out->replayed))
             f->metric[m] = out->signals.metric[m];
+    if (isnan(f->metric[PP_METRIC_BUSY_CPUS])) /* of no other process's is anything known */
+        f->metric[PP_METRIC_BUSY_CPUS] = f->metric[PP_METRIC_SATURATION];
 }
 
 /* ---- what else exposes the trainer ---- */

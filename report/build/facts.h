@@ -11,6 +11,7 @@
 /* What facts are computed from; all borrowed. The totals, times and rates of the report are set. */
 struct pp_facts_from {
     const struct pp_source *source;
+    struct pp_arena *arena; /* of texts that are made */
     const struct pp_report *report;
     const struct pp_timeline *timeline;
     struct pp_gathered *gathered; /* its costs are calibrated */

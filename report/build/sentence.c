@@ -14,7 +14,7 @@ enum { CELL = 40, TEXT = 1024 };
 
 static int is_bound(const struct pp_report_verdict *v)
 {
-    return v->l0 && strcmp(v->l0, "input-bound") == 0;
+    return v->l0 && (strcmp(v->l0, "input-bound") == 0 || strcmp(v->l0, "cpu-starved") == 0);
 }
 
 /* What the stall is made of, where it is more than waiting for data. */

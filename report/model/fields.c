@@ -91,7 +91,8 @@ static const struct pp_field ruled_out_fields[] = {
     PP_FIELDS_END,
 };
 
-static const char *const l0_values[] = {"input-bound", "not-input-bound", "inconclusive", NULL},
+static const char *const l0_values[] = {"input-bound", "cpu-starved", "not-input-bound", "inconclusive",
+                                        NULL},
                          *const l1_values[] = {"storage", "transform", "loader", "sync", NULL},
                          *const level_values[] = {"highly", "moderately", "not", NULL};
 

@@ -127,7 +127,7 @@ struct pp_report_rejected {
 };
 
 struct pp_report_verdict {
-    const char *l0;    /* "input-bound", "not-input-bound", "inconclusive" */
+    const char *l0;    /* "input-bound", "cpu-starved", "not-input-bound", "inconclusive" */
     const char *l1;    /* "storage", "transform", "loader", "sync"; NULL when not established */
     const char *l2;    /* or NULL */
     const char *level; /* XProf's words: "highly", "moderately", "not"; NULL when inconclusive */

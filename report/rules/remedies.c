@@ -355,9 +355,34 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
         {.by = "work",
          .sentence = "Make the transforms cheaper, or run them on the device.",
          WORDS("a cheaper `--transform`; `--wire u8` normalises on the device",
-               "`torchvision.transforms.v2` on batches on the device; Kornia",
+               "`torchvision.transforms.v2` on whole batches, on the device; images resized offline",
                "`.map()` only what needs the CPU; the rest on the device after `.batched(N)`",
                "operators with `device=\"gpu\"` behind `fn.decoders.image(device=\"mixed\")`")},
+    [PP_REMEDY_SAMPLE_CODE] =
+        {.by = "work",
+         .sentence =
+             "Find the expensive line of {sample_code}, and do its work once, for a whole batch, or offline.",
+         WORDS(NULL, "`py-spy top --pid PID` on a worker names the line",
+               "the same, of the functions in `.map()`", NULL)},
+    [PP_REMEDY_SAMPLE_HELD] = {.by = "work",
+                               .sentence = "{held_advice}",
+                               WORDS(NULL, "`py-spy top --pid PID` on a worker names the line", NULL, NULL)},
+    [PP_REMEDY_BY_BATCH] =
+        {.by = "work",
+         .sentence =
+             "Fetch a whole batch with one index operation: __getitems__ in the data set, or batch_size=None with a BatchSampler as the sampler.",
+         WORDS(
+             NULL,
+             "`DataLoader(data, sampler=BatchSampler(RandomSampler(data), N, False), batch_size=None)`: the "
+             "data set gets the list of indices",
+             "samples of `.batched(N)` in the shards", "`batch=True` of `fn.external_source`")},
+    [PP_REMEDY_ONE_ITERATOR] =
+        {.sentence = "Make the iterator once, and take every batch from it.",
+         WORDS(
+             NULL,
+             "`for batch in loader:`, or `it = iter(loader)` before the loop and `next(it)` in it, in place of "
+             "`next(iter(loader))`",
+             "the same as in PyTorch", "the same: one iterator, `next(it)` in the loop")},
     [PP_REMEDY_WHAT_BLOCKS] =
         {.looks_first = 1,
          .sentence =

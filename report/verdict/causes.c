@@ -4,10 +4,31 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What the lanes did has to be known for it. */
+static const struct pp_condition *contradicted_by(const struct pp_values *v, const struct pp_rule *rule)
+{
+    for (size_t i = 0; i < pp_lane_rules_n; i++) {
+        const struct pp_lane_rule *r = &pp_lane_rules[i];
+        if (rule->l2 && strcmp(rule->l1, r->l1) == 0 && strcmp(rule->l2, r->l2) == 0 &&
+            !isnan(v->number[r->when.fact]) && !pp_condition_holds(&r->when, v))
+            return &r->when;
+    }
+    return NULL;
+}
+
+static const struct pp_condition *missed_by(const struct pp_values *v, const struct pp_rule *rule)
+{
+    const struct pp_condition *c = pp_rule_missed(rule, v);
+    return c ? c : contradicted_by(v, rule);
+}
+
 const struct pp_rule *pp_cause_first(const struct pp_facts *f, const struct pp_rule *rules, size_t n)
 {
     const struct pp_values v = pp_facts_values(f);
-    return pp_rules_first(rules, n, &v);
+    for (size_t i = 0; i < n; i++)
+        if (!missed_by(&v, &rules[i]))
+            return &rules[i];
+    return NULL;
 }
 
 const struct pp_rule *pp_cause_of_starving(const struct pp_facts *f)
@@ -24,7 +45,7 @@ const struct pp_rule *pp_cause_of_starving(const struct pp_facts *f)
 
 static const char *why_not(const struct pp_values *v, const struct pp_rule *rule, struct pp_arena *arena)
 {
-    const struct pp_condition *c = pp_rule_missed(rule, v);
+    const struct pp_condition *c = missed_by(v, rule);
     char value[48], limit[160];
     if (!c)
         return "also true; an earlier rule named the cause";

@@ -5,7 +5,7 @@
 
 #include "report/verdict/verdict.h"
 
-/* The first row that the facts meet, or NULL. */
+/* The first row that the facts meet and that no lane contradicts (pp_lane_rules), or NULL. */
 const struct pp_rule *pp_cause_first(const struct pp_facts *f, const struct pp_rule *rules, size_t n);
 
 /* The first row that names a want of CPU, which the facts meet and whose remedy gains: what may be said of a

@@ -10,14 +10,16 @@
 /* Which part of the report measures a metric (report/build/facts.c). No other part writes it, but for
  * DATA_WAIT, W_COPY and W_SYNC, where facts.c says so. */
 enum pp_metric_from {
-    PP_FROM_RUN,    /* totals, configuration and environment of the run */
-    PP_FROM_WAIT,   /* the trainer's timeline */
-    PP_FROM_OWNER,  /* attribution: the phase that owns the stalls, and its threads meanwhile */
-    PP_FROM_LAWS,   /* operational laws */
-    PP_FROM_RANKS,  /* the collective steps of a run of many ranks */
-    PP_FROM_COSTS,  /* costs of samples and steps, without a replay */
-    PP_FROM_REPLAY, /* signals of the costs, and replays of them (signals.h) */
-    PP_FROM_GPU,    /* the GPU's own records (CUPTI) */
+    PP_FROM_RUN,      /* totals, configuration and environment of the run */
+    PP_FROM_WAIT,     /* the trainer's timeline */
+    PP_FROM_OWNER,    /* attribution: the phase that owns the stalls, and its threads meanwhile */
+    PP_FROM_LAWS,     /* operational laws */
+    PP_FROM_RANKS,    /* the collective steps of a run of many ranks */
+    PP_FROM_COSTS,    /* costs of samples and steps, without a replay */
+    PP_FROM_COUNTERS, /* counters and costs, without a replay: they hold where it misses the run (signals.h)
+                       */
+    PP_FROM_REPLAY,   /* signals of the costs, and replays of them (signals.h) */
+    PP_FROM_GPU,      /* the GPU's own records (CUPTI) */
 };
 
 /* X(symbol, name in sentences, name in the evidence table, unit, from, what else the row of a fact has) */
@@ -54,6 +56,13 @@ enum pp_metric_from {
     X(UNPICKLE_TIME, "unpickle_time", "time to unpickle a batch", NS, COSTS) \
     X(OWN_CROWD, "own_crowd", "own share of runnable threads", SHARE, COSTS) \
     X(EPOCH, "epoch", "epoch boundaries", SHARE, RUN) \
+    X(SAMPLE_CODE, "sample_code", "what makes a sample", NONE, RUN) \
+    X(SAMPLE_COST, "sample_cost", "time to make a sample", NS, RUN) \
+    X(ONE_BY_ONE, "one_by_one", "samples are fetched one by one", FACTOR, RUN) \
+    X(TRANSFORMS, "transforms", "transforms that the data set holds", NONE, RUN) \
+    X(HELD, "held", "what the data set holds", NONE, RUN) \
+    X(HELD_ADVICE, "held_advice", "what to do with it", NONE, RUN) \
+    X(ITERATOR_OF, "iterator_of", "batches of an iterator that gives one", COUNT, RUN) \
     X(PINS, "pins", "batches are pinned", FACTOR, RUN) \
     X(KEPT_WORKERS, "kept_workers", "workers stay for all epochs", FACTOR, RUN) \
     X(IN_TRAINER, "in_trainer", "batches made by the trainer's thread", FACTOR, RUN) \
@@ -139,19 +148,20 @@ enum pp_metric_from {
     X(PREFIX, "prefix", "the prefix with most refusals", NONE, COSTS) \
     X(HOT_PREFIX, "hot_prefix", "refusals of one prefix", SHARE, REPLAY) \
     X(HOT_PREFIX_PART, "hot_prefix_part", "answers of that prefix", SHARE, REPLAY) \
-    X(TRANSFORM_PART, "transform_part", "transform's share of CPU work", SHARE, REPLAY) \
-    X(COLLATE_PART, "collate_part", "collate's share of CPU work", SHARE, REPLAY) \
+    X(TRANSFORM_PART, "transform_part", "transform's share of CPU work", SHARE, COUNTERS) \
+    X(COLLATE_PART, "collate_part", "collate's share of CPU work", SHARE, COUNTERS) \
     X(COPY_CPU, "copy_cpu", "CPU share of copy time", SHARE, REPLAY) \
     X(COPY_BLOCKS, "copy_blocks", "copies from pageable memory", SHARE, REPLAY) \
-    X(CONTENDED, "contended", "CPUs used by other processes", SHARE, REPLAY) \
-    X(SUBPROCESSES, "subprocesses", "of them, by the job's subprocesses", SHARE, REPLAY) \
+    X(CONTENDED, "contended", "CPUs used by other processes", SHARE, COUNTERS) \
+    X(SUBPROCESSES, "subprocesses", "of them, by the job's subprocesses", SHARE, COUNTERS) \
     X(OTHERS, "others", "whose they are", NONE, REPLAY) \
-    X(IDLE_CPUS, "idle_cpus", "idle CPUs", SHARE, REPLAY) \
-    X(CONTENDED_BEFORE, "contended_before", "CPUs used by others at first", SHARE, REPLAY) \
-    X(CONTENDED_RISE, "contended_rise", "rise of what others use", SHARE, REPLAY) \
-    X(CONTENDED_AT, "contended_at", "where in the run it rose", SHARE, REPLAY) \
-    X(THROTTLED, "throttled", "throttled by a CPU quota", SHARE, REPLAY) \
-    X(MAJOR_FAULTS, "major_faults", "major page faults per sample", FACTOR, REPLAY) \
+    X(IDLE_CPUS, "idle_cpus", "idle CPUs", SHARE, COUNTERS) \
+    X(BUSY_CPUS, "busy_cpus", "CPUs in use, by any process", SHARE, COUNTERS) \
+    X(CONTENDED_BEFORE, "contended_before", "CPUs used by others at first", SHARE, COUNTERS) \
+    X(CONTENDED_RISE, "contended_rise", "rise of what others use", SHARE, COUNTERS) \
+    X(CONTENDED_AT, "contended_at", "where in the run it rose", SHARE, COUNTERS) \
+    X(THROTTLED, "throttled", "throttled by a CPU quota", SHARE, COUNTERS) \
+    X(MAJOR_FAULTS, "major_faults", "major page faults per sample", FACTOR, COUNTERS) \
     X(GPU_TOLD, "gpu_told", "GPU activity measured (CUPTI)", FACTOR, GPU) \
     X(GPU_NOT_MEASURED, "gpu_not_measured", "why it is not", NONE, GPU) \
     X(GPU_IDLE, "gpu_idle", "GPU idle", SHARE, GPU) \

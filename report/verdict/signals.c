@@ -122,6 +122,7 @@ static void add_parts(const struct pp_costs *c, double *m)
     m[PP_METRIC_CONTENDED] = c->outside_cpus / c->machine_cpus;
     m[PP_METRIC_SUBPROCESSES] = c->subprocess_cpus / c->machine_cpus;
     m[PP_METRIC_IDLE_CPUS] = idle_cpus(c);
+    m[PP_METRIC_BUSY_CPUS] = 1 - idle_cpus(c);
     m[PP_METRIC_CONTENDED_BEFORE] = c->outside_before / c->machine_cpus;
     m[PP_METRIC_CONTENDED_RISE] = (c->outside_cpus - c->outside_before) / c->machine_cpus;
     m[PP_METRIC_CONTENDED_AT] = c->outside_rose_at;

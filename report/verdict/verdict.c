@@ -300,7 +300,9 @@ static void say_unexplained(const struct judge *j)
     else
         put_advice(
             j,
-            f->subject == PP_SUBJECT_PROGRAM
+            f->text[PP_METRIC_SAMPLE_CODE]
+                ? "See what a worker does meanwhile: py-spy dump --pid PID. One that has ended, or has no shard of the data, makes no samples in the table of workers."
+            : f->subject == PP_SUBJECT_PROGRAM
                 ? "Record the workers' other stages too (pp_span_begin, pp_lap_end): decode, transform, collate, and handing the batch over."
                 : "Annotate what else the workers do (read, decode, transform, collate, handing the batch to the trainer, starting) with NVTX ranges, map them to phases (--map), and record again.");
     add_evidence(j, PP_METRIC_UNNAMED, "< 50.0 %: else the ranges do not tell what the workers do", -1);
@@ -325,6 +327,8 @@ static const char *advise_missing(const struct pp_facts *f)
 {
     if (f->starved_alone)
         return "Record longer, or again without background load on these CPUs.";
+    if ((!f->has_workers || isnan(f->metric[PP_METRIC_OWNER])) && f->text[PP_METRIC_SAMPLE_CODE])
+        return "Record longer: no worker's sample was recorded while the trainer waited. What the hooks could not see is among the findings (partly-recorded).";
     if (!f->has_workers || isnan(f->metric[PP_METRIC_OWNER]))
         return f->subject == PP_SUBJECT_PROGRAM
                    ? "Record the workers' stages too: threads of lane worker (pp_thread_open) with read, decode, transform and collate."
@@ -374,6 +378,9 @@ static void judge_ceiling(const struct judge *j)
 static const char *headline(const struct judge *j)
 {
     const struct pp_report_verdict *v = j->out;
+    if (strcmp(v->l0, "cpu-starved") == 0)
+        return pp_arena_printf(j->arena, "CPU-STARVED%s%s%s", v->l2 ? " (" : "", v->l2 ? v->l2 : "",
+                               v->l2 ? ")" : "");
     char class[24];
     size_t n = 0;
     for (; v->l1[n] && n + 1 < sizeof(class); n++)
@@ -454,6 +461,30 @@ static const char *keeps_up(const double *m)
     return m[PP_METRIC_G_PINNED] > m[PP_METRIC_DATA_WAIT] ? COPIES_GAIN : COPIES;
 }
 
+/* Time that the input takes outside the waits of the steady state. */
+static void judge_outside(const struct judge *j, const struct pp_rule *outside,
+                          const struct pp_level_rule *level)
+{
+    struct pp_report_verdict *v = j->out;
+    v->l0 = "input-bound";
+    v->level = level->level;
+    v->l1 = outside->l1;
+    v->l2 = outside->l2;
+    set_confidence(j, outside, 0);
+    v->exposed_share = NAN;
+    v->sentence = pp_arena_printf(
+        j->arena,
+        j->facts->only_first_batches ? "INPUT-BOUND%s; %s"
+        : outside->when[0].fact == PP_METRIC_COPY_BLOCKS
+            ? "INPUT-BOUND within the steps (between them the trainer waits %s); %s"
+            : "INPUT-BOUND outside the steady state (inside it the trainer waits %s); %s",
+        j->facts->only_first_batches ? "" : fill(j, "{data_wait}"), fill(j, outside->said));
+    v->cause = without_class(outside, fill(j, outside->said));
+    advise(j, outside->remedy);
+    show_cause(j, outside);
+    add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
+}
+
 static void judge_level(const struct judge *j)
 {
     const struct pp_facts *f = j->facts;
@@ -479,22 +510,7 @@ static void judge_level(const struct judge *j)
                      bound ? 0 : -1);
     const struct pp_rule *outside = f->trace ? NULL : find_outside(f, bound);
     if (outside) {
-        v->l0 = "input-bound";
-        v->level = bound ? level->level : pp_level_moderate->level;
-        v->l1 = outside->l1;
-        v->l2 = outside->l2;
-        set_confidence(j, outside, 0);
-        v->exposed_share = NAN;
-        v->sentence = pp_arena_printf(
-            j->arena,
-            outside->when[0].fact == PP_METRIC_COPY_BLOCKS
-                ? "INPUT-BOUND within the steps (between them the trainer waits %s); %s"
-                : "INPUT-BOUND outside the steady state (inside it the trainer waits %s); %s",
-            fill(j, "{data_wait}"), fill(j, outside->said));
-        v->cause = without_class(outside, fill(j, outside->said));
-        advise(j, outside->remedy);
-        show_cause(j, outside);
-        add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
+        judge_outside(j, outside, bound ? level : pp_level_moderate);
         return;
     }
     if (!bound) {
@@ -513,6 +529,9 @@ static void judge_level(const struct judge *j)
     } else if (cause) {
         v->l1 = cause->l1;
         v->l2 = cause->l2;
+        if (f->starved && cause->relief.compare != PP_NO_CONDITION &&
+            f->metric[PP_METRIC_STRETCH] >= f->metric[PP_METRIC_WAIT_ITSELF])
+            v->l0 = "cpu-starved"; /* it waits for a CPU, for the most part, and for data as a consequence */
         v->explained = cause->l1 ? explained_by(f, cause) : NAN;
         if (cause->l1)
             set_confidence(j, cause, 1);
@@ -551,11 +570,14 @@ void pp_verdict_judge(const struct pp_facts *measured, struct pp_arena *arena, s
     memset(out, 0, sizeof(*out));
     out->confidence = out->confidence_score = out->explained = out->exposed_share = NAN;
     const struct pp_guard_rule *guard = failing_guard(facts);
+    const struct pp_rule *outside = facts->only_first_batches ? find_outside(facts, 0) : NULL;
     const char *next_step = NULL, *unnamed = facts->trace ? pp_trace_unnamed(facts, arena, &next_step) : NULL,
                *doubt = NULL;
     if (!guard && facts->trace && !unnamed)
         doubt = pp_trace_few_steps(facts, arena, &next_step);
-    if (unnamed || doubt)
+    if (outside && pp_rule_asks(outside, PP_METRIC_ITERATOR_OF)) /* of which the guards would see no batch */
+        judge_outside(&j, outside, pp_level_moderate);
+    else if (unnamed || doubt)
         judge_doubt(&j, unnamed ? unnamed : doubt, next_step);
     else if (guard)
         judge_inconclusive(&j, guard);

@@ -50,6 +50,7 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
  * costs no code, so it may gain 3 % less, as fixes are ranked */
 #define CHEAPER_FIRST -0.03, "gain within 3 % of the gain of 25 % less work: the cheaper remedy is preferred"
 #define MOST_MEETINGS PP_MOST_MEETINGS, "twice as often as all other ranks together"
+#define MUCH_DELAY 0.25, "without it, the owner's time shrinks by a quarter"
 #define MOST_TIME 0.5, "more than half of its time"
 #define MOST_OF_WAIT PP_LEAST_EXPLAINED, "more than half of the wait"
 #define MOST_IDLE_TIME 0.5, "more than half of its idle time"
@@ -76,6 +77,8 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 /* clang-format off */
 #define AT_LEAST(metric, ...) {PP_METRIC_##metric, PP_AT_LEAST, __VA_ARGS__}
 #define BELOW(metric, ...) {PP_METRIC_##metric, PP_BELOW, __VA_ARGS__}
+#define IS_KNOWN(metric, source) {PP_METRIC_##metric, PP_KNOWN, 0, source}
+#define IS_UNKNOWN(metric, source) {PP_METRIC_##metric, PP_UNKNOWN, 0, source}
 #define OWNER(phases) {PP_METRIC_OWNER, PP_ONE_OF, phases, "the largest part of the stalls"}
 #define WHEN(...) .when = {__VA_ARGS__}
 #define STARVING(relieved, ...) .when = {__VA_ARGS__}, .relief = relieved
@@ -83,7 +86,16 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 
 #define IN_THE_TRAINER BELOW(NUM_WORKERS, 1, "no worker process")
 #define NO_WORKERS \
-    "loader: num_workers=0: the training thread makes each batch itself, most of the time in {owner}, while only {saturation} of the usable CPUs are in use"
+    "loader: num_workers=0: the training thread makes each batch itself, most of the time in {owner}, while only {busy_cpus} of the usable CPUs are in use"
+#define TOO_FEW_WORKERS \
+    "loader: the {workers|worker is|workers are all} busy with {owner}, while only {busy_cpus} of the usable CPUs are in use"
+#define PER_SAMPLE \
+    .said = \
+        "transform: making a sample takes only {sample_cost}: most of it is Python that runs once per sample, to fetch it and to put it into a batch", \
+    .remedy = PP_REMEDY_BY_BATCH
+/* A call of Python with an index operation takes 2 to 20 us, and default_collate as much for each tensor of a
+ * sample (CPython 3.8 to 3.14, x86-64). */
+#define TINY_SAMPLE 50e3, "50 us: a few calls of Python"
 #define STRAGGLER \
     .said = \
         "sync: every step ends with the slowest rank, and rank {last_rank} was last in {last_share} of the steps", \
@@ -377,15 +389,17 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said =
          "loader: the most expensive 1 % of the samples take {work_tail} times the median, and the batches behind them wait",
      .remedy = PP_REMEDY_OUT_OF_ORDER},
+    {"transform", "per-sample",
+     WHEN(AT_LEAST(W_WORK, LARGEST), BELOW(SAMPLE_COST, TINY_SAMPLE), AT_LEAST(ONE_BY_ONE, CONFIGURED)),
+     PER_SAMPLE},
     {"loader", "under-parallel",
-     WHEN(IN_THE_TRAINER, AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX)), .said = NO_WORKERS,
-     .remedy = PP_REMEDY_MORE_WORKERS},
+     WHEN(IN_THE_TRAINER, AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX),
+          BELOW(BUSY_CPUS, SATURATED)),
+     .said = NO_WORKERS, .remedy = PP_REMEDY_MORE_WORKERS},
     {"loader", "under-parallel",
-     WHEN(AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX),
-          BELOW(WORKERS_PER_CPU, WORKER_PER_CPU)),
-     .said =
-         "loader: the {workers|worker is|workers are all} busy with {owner}, while only {saturation} of the usable CPUs are in use",
-     .remedy = PP_REMEDY_MORE_WORKERS},
+     WHEN(AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX), BELOW(WORKERS_PER_CPU, WORKER_PER_CPU),
+          BELOW(BUSY_CPUS, SATURATED)),
+     .said = TOO_FEW_WORKERS, .remedy = PP_REMEDY_MORE_WORKERS},
     {"loader", "oversubscribed",
      STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST), AT_LEAST(STRETCH, LEAST_OF_STEP),
               AT_LEAST(OWN_CROWD, 0.5, "more than half of it"),
@@ -429,10 +443,24 @@ const struct pp_rule pp_cause_rules_replay[] = {
      STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
               AT_LEAST(COLLATE_PART, MOST_CPU_WORK)),
      .said = "transform: collate is {collate_part} of the CPU work", .remedy = PP_REMEDY_COLLATE},
+    {"transform", "getitem",
+     STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
+              AT_LEAST(TRANSFORM_PART, MOST_CPU_WORK),
+              IS_UNKNOWN(TRANSFORMS, "transforms have a cause of their own"),
+              IS_KNOWN(HELD_ADVICE, "a data set of such a kind")),
+     .said = "transform: {sample_code} is {transform_part} of the CPU work; the data set holds {held}",
+     .remedy = PP_REMEDY_SAMPLE_HELD},
+    {"transform", "getitem",
+     STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
+              AT_LEAST(TRANSFORM_PART, MOST_CPU_WORK),
+              IS_UNKNOWN(TRANSFORMS, "transforms have a cause of their own"),
+              IS_KNOWN(SAMPLE_CODE, "a PyTorch data set")),
+     .said = "transform: {sample_code} is {transform_part} of the CPU work", .remedy = PP_REMEDY_SAMPLE_CODE},
     {"transform", "augment",
      STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
               AT_LEAST(TRANSFORM_PART, MOST_CPU_WORK)),
-     .said = "transform: the transforms are {transform_part} of the CPU work, and the CPUs are saturated",
+     .said =
+         "transform: the transforms are {transform_part} of the CPU work[ ({transforms} of {sample_code})]",
      .remedy = PP_REMEDY_AUGMENT},
     {"transform", "cpu-saturated",
      STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST), BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
@@ -489,8 +517,28 @@ const struct pp_rule pp_cause_rules_shares[] = {
          "loader: {workers|worker shares|workers share} {cpus} usable CPUs, and {owner} waits for a CPU for {run_queue} of its time",
      .remedy = PP_REMEDY_FEWER_WORKERS_AUTO},
     {"transform", "cpu-contended",
-     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, 0.25, "without it, the owner's time shrinks by a quarter"),
-          BELOW(SATURATION, SATURATED), BELOW(OWNER_BLOCKED, MOST_TIME)),
+     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, MUCH_DELAY), BELOW(SATURATION, SATURATED),
+          BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(CONTENDED, OTHERS_COUNT)),
+     .said =
+         "transform: CPU contention: {owner} waits for a CPU for {run_queue} of its time; {others} use {contended} of the usable CPUs, and this run {saturation}",
+     .remedy = PP_REMEDY_OTHER_LOAD},
+    {"transform", "cgroup-throttled",
+     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, MUCH_DELAY),
+          AT_LEAST(THROTTLED, 0.05, "the smallest share of a run that counts (5 %)"),
+          BELOW(OWNER_BLOCKED, MOST_TIME)),
+     .said =
+         "transform: a CPU quota throttles the run, threads were stopped for {throttled} of the time, and {owner} waits for a CPU for {run_queue} of its time",
+     .remedy = PP_REMEDY_QUOTA},
+    {"loader", "oversubscribed",
+     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, MUCH_DELAY), BELOW(OWNER_BLOCKED, MOST_TIME),
+          BELOW(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
+     .said =
+         "loader: the job's own threads take the CPUs from each other: {owner} of {workers|worker|workers} on {cpus} usable CPUs waits for a CPU for {run_queue} of its time, and other processes use only {contended}",
+     .remedy = PP_REMEDY_FEWER_WORKERS_AUTO},
+    {"transform", "cpu-contended",
+     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, MUCH_DELAY), BELOW(SATURATION, SATURATED),
+          BELOW(OWNER_BLOCKED, MOST_TIME),
+          IS_UNKNOWN(CONTENDED, "what other processes use was not recorded")),
      .said =
          "transform: CPU contention: {owner} waits for a CPU for {run_queue} of its time, while this run uses only {saturation} of the usable CPUs",
      .remedy = PP_REMEDY_OTHER_LOAD_OR_QUOTA},
@@ -501,6 +549,10 @@ const struct pp_rule pp_cause_rules_shares[] = {
     {"loader", NULL, WHEN(OWNER(COMPUTE), AT_LEAST(OWNER_BLOCKED, MOST_TIME)),
      .said = "loader: {owner} is blocked for {blocked} of its time: a lock, page faults, or sleep",
      .remedy = PP_REMEDY_WHAT_BLOCKS},
+    {"transform", "per-sample",
+     WHEN(OWNER(COMPUTE), BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(SAMPLE_COST, TINY_SAMPLE),
+          AT_LEAST(ONE_BY_ONE, CONFIGURED)),
+     PER_SAMPLE},
     {"transform", "cpu-saturated",
      WHEN(OWNER(WORK), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(SATURATION, SATURATED)),
      .said =
@@ -514,12 +566,10 @@ const struct pp_rule pp_cause_rules_shares[] = {
          "transform: {owner} takes {owner_share} of the workers' time, and there is a worker for every usable CPU: more workers would gain {g_workers}",
      .remedy = PP_REMEDY_LESS_WORK},
     {"loader", "under-parallel",
-     WHEN(OWNER(WORK), IN_THE_TRAINER, BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(SATURATION, SATURATED)),
+     WHEN(OWNER(WORK), IN_THE_TRAINER, BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(BUSY_CPUS, SATURATED)),
      .said = NO_WORKERS, .remedy = PP_REMEDY_MORE_WORKERS},
     {"loader", "under-parallel",
-     WHEN(OWNER(WORK), BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(SATURATION, SATURATED)),
-     .said =
-         "loader: the {workers|worker is|workers are all} busy with {owner}, while only {saturation} of the usable CPUs are in use",
+     WHEN(OWNER(WORK), BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(BUSY_CPUS, SATURATED)), .said = TOO_FEW_WORKERS,
      .remedy = PP_REMEDY_MORE_WORKERS},
     /* what passes a batch on (a thread of the worker, the trainer that takes it) needs a CPU as well */
     {"transform", "cpu-contended",
@@ -534,6 +584,20 @@ const struct pp_rule pp_cause_rules_shares[] = {
 };
 const size_t pp_cause_rules_shares_n = sizeof(pp_cause_rules_shares) / sizeof(pp_cause_rules_shares[0]);
 
+/* Workers are idle in the stalls: what they compute is not what the trainer waits for, and more of them would
+ * be idle too. Workers are at work: the batch is not there to be unpickled. */
+#define THEIR_WORK BELOW(WORKER_IDLE, MOST_OF_WAIT)
+const struct pp_lane_rule pp_lane_rules[] = {
+    {"transform", "getitem", THEIR_WORK},
+    {"transform", "per-sample", THEIR_WORK},
+    {"transform", "augment", THEIR_WORK},
+    {"transform", "collate", THEIR_WORK},
+    {"transform", "cpu-saturated", THEIR_WORK},
+    {"loader", "under-parallel", THEIR_WORK},
+    {"loader", "unpickle", AT_LEAST(WORKER_IDLE, MOST_OF_WAIT)},
+};
+const size_t pp_lane_rules_n = sizeof(pp_lane_rules) / sizeof(pp_lane_rules[0]);
+
 const struct pp_rule pp_outside_rules[] = {
     {"sync", "pageable",
      WHEN(AT_LEAST(COPY_BLOCKS, LEAST_OF_STEP), AT_LEAST(G_PINNED, WORTH_A_FIX),
@@ -541,6 +605,11 @@ const struct pp_rule pp_outside_rules[] = {
      .said =
          "sync: the training thread spends {copy_blocks} of the time in copies from pageable memory, each of which waits for the GPU's earlier work",
      .remedy = PP_REMEDY_PINNED},
+    {"loader", "iterator-per-step",
+     WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(ITERATOR_OF, 2, "an iterator of one batch gives no more")),
+     .said =
+         "loader: every step makes an iterator of its own, takes one of its {iterator_of} batches and drops it; starting over takes {epoch} of the time",
+     .remedy = PP_REMEDY_ONE_ITERATOR},
     {"loader", "lease-wait", WHEN(AT_LEAST(LEASE_EPOCH, WORTH_A_FIX)),
      .said =
          "loader: {lease_epoch} of the time is spent at the end of epochs without a shard, while other ranks hold those that are left[, most of them {lease_holder}]",

@@ -44,6 +44,15 @@ extern const size_t pp_cause_rules_replay_n;
 extern const struct pp_rule pp_cause_rules_shares[];
 extern const size_t pp_cause_rules_shares_n;
 
+/* What a lane must have done in the stalls for a cause to be named: where it is known to have done otherwise,
+ * no rule of that cause holds, whatever else the rule asks. */
+struct pp_lane_rule {
+    const char *l1, *l2;
+    struct pp_condition when;
+};
+extern const struct pp_lane_rule pp_lane_rules[];
+extern const size_t pp_lane_rules_n;
+
 /* Outside the steady state: asked when the trainer does not wait in it, or when epoch boundaries take more
  * than its waits. */
 extern const struct pp_rule pp_outside_rules[];

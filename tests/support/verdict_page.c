@@ -44,6 +44,7 @@ static const char *measured_by(enum pp_metric m)
                                         [PP_FROM_LAWS] = "operational laws",
                                         [PP_FROM_RANKS] = "the collective steps",
                                         [PP_FROM_COSTS] = "costs of samples and steps",
+                                        [PP_FROM_COUNTERS] = "counters of the machine and costs of samples",
                                         [PP_FROM_REPLAY] = "the replay and its costs",
                                         [PP_FROM_GPU] = "the GPU's own records (CUPTI)"};
     return names[pp_metric_facts[m].from];

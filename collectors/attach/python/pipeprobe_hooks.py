@@ -90,6 +90,61 @@ def _type_name(thing):
     return "%s.%s" % (type(thing).__module__, type(thing).__qualname__)
 
 
+def _short_name(kind):
+    """As the job's author calls it: "Table", "pandas.DataFrame"."""
+    package = str(kind.__module__).partition(".")[0]
+    return kind.__qualname__ if package == "__main__" else "%s.%s" % (package, kind.__qualname__)
+
+
+def _attributes(thing):
+    """Its dictionary, without a method of its own."""
+    try:
+        return object.__getattribute__(thing, "__dict__")
+    except Exception:
+        return {}
+
+
+def _inner(dataset):
+    """The data set that a Subset takes its samples from."""
+    subset = getattr(sys.modules.get("torch.utils.data.dataset"), "Subset", None)
+    for _ in range(4):
+        if type(dataset) is not subset:
+            break
+        dataset = _attributes(dataset).get("dataset")
+    return dataset
+
+
+def _sample_code(loader):
+    """What makes a sample: "Table.__getitem__"."""
+    kind = type(_inner(loader.dataset))
+    subset = getattr(sys.modules.get("torch.utils.data.dataset"), "Subset", None)
+    by_batch = hasattr(subset, "__getitems__") and getattr(kind, "__getitems__", None) is not None
+    iterable = getattr(loader, "_dataset_kind", 0) == 1
+    return "%s.%s" % (_short_name(kind), "__iter__" if iterable else "__getitems__" if by_batch else "__getitem__")
+
+
+_HELD_MAX = 6
+_MANY_OBJECTS = 100000
+
+
+def _held(dataset):
+    """What its samples are made of: the types of other packages among its attributes, and those of data sets in it."""
+    base = getattr(sys.modules.get("torch.utils.data.dataset"), "Dataset", ())
+    names, seen = [], [_inner(dataset)]
+    for thing in seen:  # it grows
+        for value in list(_attributes(thing).values())[:64]:
+            kind = type(value)
+            if issubclass(kind, base) and len(seen) < 4:
+                seen.append(value)
+            if kind in (list, tuple, dict):
+                name = "%s of %d" % (kind.__name__, len(value)) if len(value) >= _MANY_OBJECTS else ""
+            else:
+                name = "" if kind.__module__ in ("builtins", "__main__") else _short_name(kind)
+            if name and name not in names:
+                names.append(name)
+    return ", ".join(names[:_HELD_MAX])
+
+
 def _sampler_name(loader):
     sampler = getattr(loader, "sampler", None)
     name = _type_name(sampler)
@@ -158,6 +213,8 @@ def _state_of(loader):
             _start_method(loader),
             _type_name(loader.dataset),
             _sampler_name(loader),
+            _sample_code(loader),
+            _held(loader.dataset),
         )
         state = _ended_like(arguments)
         if state is not None and state["session"] == record.session():

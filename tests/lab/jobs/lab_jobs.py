@@ -208,7 +208,8 @@ def main():
                 run(a, kind, place, record=file, seed=seed)
                 shown = subprocess.run([a.pipeprobe, "report", "--json", file], stdout=subprocess.PIPE)
                 verdict = json.loads(shown.stdout)["verdict"]
-                said = verdict["l1"] if verdict["l0"] == "input-bound" else None
+                held_up = verdict["l0"] in ("input-bound", "cpu-starved")
+                said = verdict["l1"] if held_up else None
                 gains = {} if a.no_truth else truth(a, kind, place, seed)
                 true = not gains or holds(kind, gains)
                 good = said == kind.l1 and verdict["l0"] != "inconclusive"
@@ -220,7 +221,7 @@ def main():
                 refuted += not true
                 judged += true
                 right += true and good
-                bound += true and verdict["l0"] == ("input-bound" if kind.l1 else "not-input-bound")
+                bound += true and (held_up if kind.l1 else verdict["l0"] == "not-input-bound")
                 answered = other and other != NO_SUMMARY and not other.startswith("INSUFFICIENT")
                 theirs += bool(true and answered and other.startswith("INPUT") == (kind.l1 is not None))
                 their_false += bool(true and answered and kind.l1 is None and other.startswith("INPUT"))

@@ -240,16 +240,16 @@ static PyObject *worker_end(PyObject *self, PyObject *nothing)
 }
 
 /* loader(workers, batch_size, prefetch, timeout, pin, persistent, in_order, drop_last, samples, batches,
- * start, dataset, sampler) -> its number */
+ * start, dataset, sampler, code, held) -> its number */
 static PyObject *loader(PyObject *self, PyObject *args)
 {
     struct pp_loader_row row = {0};
     int pin, persistent, in_order, drop_last;
     unsigned long long samples, batches;
-    const char *start, *dataset, *sampler;
-    if (!PyArg_ParseTuple(args, "IIIIppppKKsss", &row.workers, &row.batch_size, &row.prefetch, &row.timeout_s,
-                          &pin, &persistent, &in_order, &drop_last, &samples, &batches, &start, &dataset,
-                          &sampler))
+    const char *start, *dataset, *sampler, *code, *held;
+    if (!PyArg_ParseTuple(args, "IIIIppppKKsssss", &row.workers, &row.batch_size, &row.prefetch,
+                          &row.timeout_s, &pin, &persistent, &in_order, &drop_last, &samples, &batches,
+                          &start, &dataset, &sampler, &code, &held))
         return NULL;
     row.samples = samples;
     row.batches = batches;
@@ -260,6 +260,8 @@ static PyObject *loader(PyObject *self, PyObject *args)
     snprintf(row.start_method, sizeof(row.start_method), "%s", start);
     snprintf(row.dataset, sizeof(row.dataset), "%s", dataset);
     snprintf(row.sampler, sizeof(row.sampler), "%s", sampler);
+    snprintf(row.code, sizeof(row.code), "%s", code);
+    snprintf(row.held, sizeof(row.held), "%s", held);
     return PyLong_FromUnsignedLong(record_is_on() ? record_loader_new(&row) : 0);
 }
 

@@ -159,7 +159,7 @@ static void test_a_late_step_is_no_input(void **state)
     assert_near(r->without_waits_samples_per_s, 8 / 0.022, 0.1);
     assert_near(r->headroom_samples_per_s, 8 / (0.022 - 0.49 * 0.022), 1);
     pp_report_free(r);
-    expect_verdict(f, "input-bound", "transform", "cpu-contended");
+    expect_verdict(f, "cpu-starved", "transform", "cpu-contended");
 }
 
 /* ---- what taking a batch costs ---- */
