@@ -142,10 +142,11 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_BATCHES] = r->has_step || !t->has_steady_state ? (double)t->judged_batches
                                                                : (double)t->window_batches;
     m[PP_METRIC_WINDOW] = t->has_steady_state ? r->window_s * 1e9 : 0;
-    m[PP_METRIC_WORKERS] = workers;
     m[PP_METRIC_CPUS] = from->usable_cpus;
     m[PP_METRIC_NUM_WORKERS] = pp_source_number(from->source, "config", "num_workers", NAN);
-    m[PP_METRIC_WORKERS_PER_CPU] = workers / from->usable_cpus;
+    /* of the loader that is judged, where there are several */
+    m[PP_METRIC_WORKERS] = m[PP_METRIC_NUM_WORKERS] >= 1 ? fmin(workers, m[PP_METRIC_NUM_WORKERS]) : workers;
+    m[PP_METRIC_WORKERS_PER_CPU] = m[PP_METRIC_WORKERS] / from->usable_cpus;
     m[PP_METRIC_PAGEABLE] = is_on(config(from, "pageable"));
     m[PP_METRIC_RATE] = r->samples_per_s;
     m[PP_METRIC_BATCH_TIME] = 1e9 / r->batches_per_s;
@@ -292,6 +293,14 @@ static void expose_stretch(struct pp_facts *f, int replayed)
         m[PP_METRIC_DATA_WAIT] = fmin(m[PP_METRIC_DATA_WAIT] + m[PP_METRIC_STRETCH], 1);
 }
 
+/* The trainer's steps need what they need: with exclusive CPUs the rest of a shorter cycle is still a stall.
+ */
+static double stall_without_others(const double *m)
+{
+    double needed = 1 - m[PP_METRIC_DATA_WAIT] - fmax(m[PP_METRIC_STRETCH], 0);
+    return fmax(1 - needed * (1 + m[PP_METRIC_G_CPUS]), 0);
+}
+
 /* While kernels run, the wait of a trainer that has launched ahead costs nothing, so that the GPU's idle time
  * bounds what it can cost. What steps take beyond their kernels is not exposed there: they are launched ahead
  * as well. */
@@ -338,6 +347,7 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
     add_leases(from, f);
     add_replay(from, f, out);
     /* may be charged to a cause only when all of the above is known */
+    f->metric[PP_METRIC_CPUS_LEAVE] = stall_without_others(f->metric);
     expose_stretch(f, out->replayed);
     out->stretch_ns = from->gathered->costs.step_stretch_ns * (double)tl->judged_batches;
     out->starved_ns = f->starved ? out->stretch_ns : 0;

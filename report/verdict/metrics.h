@@ -96,6 +96,8 @@ enum pp_metric_from {
     X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE, REPLAY) \
     X(G_CPUS, "g_cpus", "replay: gain of exclusive CPUs", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
     X(CPUS_LEAD, "cpus_lead", "replay: exclusive CPUs vs. 25 % less work", SHARE, REPLAY) \
+    X(CPUS_LEAVE, "cpus_leave", "replay: stall left with exclusive CPUs", SHARE, REPLAY) \
+    X(WORKERS_LEAD, "workers_lead", "replay: more workers vs. exclusive CPUs", SHARE, REPLAY) \
     X(G_CPUS_WORKERS, "g_cpus_workers", "replay: exclusive CPUs, a worker each", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
     X(G_INFLIGHT, "g_inflight", "replay: gain of reads in flight", SHARE, REPLAY) \
     X(G_HEDGE, "g_hedge", "replay: gain of hedged requests", SHARE, REPLAY) \

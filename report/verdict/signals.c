@@ -512,6 +512,7 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_KEPT] = gain_of(s, "connections");
     m[PP_METRIC_G_HOSTS] = gain_of(s, "hosts");
     m[PP_METRIC_CPUS_LEAD] = (1 + gain_of(s, "cpus")) / (1 + (isnan(less_work) ? 0 : less_work)) - 1;
+    m[PP_METRIC_WORKERS_LEAD] = (1 + gain_of(s, "workers")) / (1 + gain_of(s, "cpus")) - 1;
     m[PP_METRIC_PREFETCH_PART] = gain_of(s, "prefetch") / gain_of(s, "storage");
 }
 

@@ -48,6 +48,8 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 #define LARGEST PP_LARGEST_WEIGHT, "the largest, or tied for the largest"
 /* another process's CPUs are weighed as every cause is: against the work made a quarter better. Ending others
  * costs no code, so it may gain 3 % less, as fixes are ranked */
+#define LITTLE_LEFT 0.2, "XProf's limit of highly input-bound: more of it left would be the job's own"
+#define CROWDED 0.6, "more than 2.5 runnable threads per usable CPU"
 #define CHEAPER_FIRST -0.03, "gain within 3 % of the gain of 25 % less work: the cheaper remedy is preferred"
 #define MOST_MEETINGS PP_MOST_MEETINGS, "twice as often as all other ranks together"
 #define MUCH_DELAY 0.25, "without it, the owner's time shrinks by a quarter"
@@ -89,6 +91,8 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
     "loader: num_workers=0: the training thread makes each batch itself, most of the time in {owner}, while only {busy_cpus} of the usable CPUs are in use"
 #define TOO_FEW_WORKERS \
     "loader: the {workers|worker is|workers are all} busy with {owner}, while only {busy_cpus} of the usable CPUs are in use"
+#define CONTENTION \
+    "transform: CPU contention: {others} use {contended} of the usable CPUs, and {owner} waits for a CPU for {run_queue} of its time"
 #define PER_SAMPLE \
     .said = \
         "transform: making a sample takes only {sample_cost}: most of it is Python that runs once per sample, to fetch it and to put it into a batch", \
@@ -400,6 +404,12 @@ const struct pp_rule pp_cause_rules_replay[] = {
      WHEN(AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX), BELOW(WORKERS_PER_CPU, WORKER_PER_CPU),
           BELOW(BUSY_CPUS, SATURATED)),
      .said = TOO_FEW_WORKERS, .remedy = PP_REMEDY_MORE_WORKERS},
+    {"loader", "under-parallel",
+     WHEN(AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX), BELOW(WORKERS_PER_CPU, WORKER_PER_CPU),
+          AT_LEAST(WORKERS_LEAD, 0, "what gains most comes first")),
+     .said =
+         "loader: the {workers|worker is|workers are all} busy with {owner}; more of them gain more than free CPUs would, though {others} use {contended} of the usable CPUs",
+     .remedy = PP_REMEDY_MORE_WORKERS},
     {"loader", "oversubscribed",
      STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST), AT_LEAST(STRETCH, LEAST_OF_STEP),
               AT_LEAST(OWN_CROWD, 0.5, "more than half of it"),
@@ -419,30 +429,19 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said =
          "transform: CPU contention that began during the run: {others} used {contended_before} of the usable CPUs at first, and {contended} from {contended_at} of the run on",
      .remedy = PP_REMEDY_OTHER_LOAD},
-    {"transform", "cpu-contended",
-     STARVING(AT_LEAST(G_CPUS, WORTH_A_FIX), AT_LEAST(STRETCH, LEAST_OF_STEP), AT_LEAST(G_CPUS, WORTH_A_FIX),
-              AT_LEAST(CPUS_LEAD, CHEAPER_FIRST), AT_LEAST(CONTENDED, OTHERS_COUNT),
-              BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
-     .said =
-         "transform: CPU contention: {others} use {contended} of the usable CPUs, and this run's workers are {own_crowd} of the runnable threads besides the trainer",
-     .remedy = PP_REMEDY_OTHER_LOAD},
+    /* What a job makes of its samples in Python of its own can be made cheap, which no replay knows. Others
+     * on its CPUs come first where little of the stall would be left without them, or where they take more
+     * than the work itself. */
     {"transform", "cpu-contended",
      STARVING(AT_LEAST(G_CPUS, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST), AT_LEAST(CPUS_LEAD, CHEAPER_FIRST),
-              AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
-     .said =
-         "transform: CPU contention: {others} use {contended} of the usable CPUs, and {owner} waits for a CPU for {run_queue} of its time",
-     .remedy = PP_REMEDY_OTHER_LOAD},
+              BELOW(CPUS_LEAVE, LITTLE_LEFT), AT_LEAST(CONTENDED, OTHERS_COUNT),
+              BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
+     .said = CONTENTION, .remedy = PP_REMEDY_OTHER_LOAD},
     {"transform", "cpu-contended",
-     STARVING(AT_LEAST(G_CPUS_WORKERS, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
-              BELOW(WORKERS_PER_CPU, WORKER_PER_CPU), AT_LEAST(G_CPUS_WORKERS, WORTH_A_FIX),
-              AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
-     .said =
-         "transform: CPU contention: the {workers|worker is|workers are all} busy with {owner}, and {others} use the CPUs that more workers would need ({contended} of the usable CPUs)",
-     .remedy = PP_REMEDY_OTHER_LOAD_THEN_WORKERS},
-    {"transform", "collate",
-     STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
-              AT_LEAST(COLLATE_PART, MOST_CPU_WORK)),
-     .said = "transform: collate is {collate_part} of the CPU work", .remedy = PP_REMEDY_COLLATE},
+     STARVING(AT_LEAST(G_CPUS, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST), AT_LEAST(CPUS_LEAD, CHEAPER_FIRST),
+              AT_LEAST(OWNER_DELAY, CROWDED), AT_LEAST(CONTENDED, OTHERS_COUNT),
+              BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
+     .said = CONTENTION, .remedy = PP_REMEDY_OTHER_LOAD},
     {"transform", "getitem",
      STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
               AT_LEAST(TRANSFORM_PART, MOST_CPU_WORK),
@@ -456,6 +455,32 @@ const struct pp_rule pp_cause_rules_replay[] = {
               IS_UNKNOWN(TRANSFORMS, "transforms have a cause of their own"),
               IS_KNOWN(SAMPLE_CODE, "a PyTorch data set")),
      .said = "transform: {sample_code} is {transform_part} of the CPU work", .remedy = PP_REMEDY_SAMPLE_CODE},
+    {"transform", "collate",
+     STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST), AT_LEAST(COLLATE_PART, MOST_CPU_WORK),
+              IS_KNOWN(SAMPLE_CODE, "a PyTorch data set")),
+     .said = "transform: collate is {collate_part} of the CPU work", .remedy = PP_REMEDY_COLLATE},
+    {"transform", "cpu-contended",
+     STARVING(AT_LEAST(G_CPUS, WORTH_A_FIX), AT_LEAST(STRETCH, LEAST_OF_STEP), AT_LEAST(G_CPUS, WORTH_A_FIX),
+              AT_LEAST(CPUS_LEAD, CHEAPER_FIRST), AT_LEAST(CONTENDED, OTHERS_COUNT),
+              BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
+     .said =
+         "transform: CPU contention: {others} use {contended} of the usable CPUs, and this run's workers are {own_crowd} of the runnable threads besides the trainer",
+     .remedy = PP_REMEDY_OTHER_LOAD},
+    {"transform", "cpu-contended",
+     STARVING(AT_LEAST(G_CPUS, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST), AT_LEAST(CPUS_LEAD, CHEAPER_FIRST),
+              AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
+     .said = CONTENTION, .remedy = PP_REMEDY_OTHER_LOAD},
+    {"transform", "cpu-contended",
+     STARVING(AT_LEAST(G_CPUS_WORKERS, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
+              BELOW(WORKERS_PER_CPU, WORKER_PER_CPU), AT_LEAST(G_CPUS_WORKERS, WORTH_A_FIX),
+              AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
+     .said =
+         "transform: CPU contention: the {workers|worker is|workers are all} busy with {owner}, and {others} use the CPUs that more workers would need ({contended} of the usable CPUs)",
+     .remedy = PP_REMEDY_OTHER_LOAD_THEN_WORKERS},
+    {"transform", "collate",
+     STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
+              AT_LEAST(COLLATE_PART, MOST_CPU_WORK)),
+     .said = "transform: collate is {collate_part} of the CPU work", .remedy = PP_REMEDY_COLLATE},
     {"transform", "augment",
      STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),
               AT_LEAST(TRANSFORM_PART, MOST_CPU_WORK)),
@@ -511,13 +536,12 @@ const struct pp_rule pp_cause_rules_shares[] = {
      .remedy = PP_REMEDY_LEASES},
     /* threads / CPUs = r leaves 1 - 1/r of the time in the run queue: 2 per CPU give 0.50, 4 per CPU 0.75 */
     {"loader", "oversubscribed",
-     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, 0.6, "more than 2.5 runnable threads per usable CPU"),
-          AT_LEAST(SATURATION, SATURATED)),
+     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, CROWDED), AT_LEAST(SATURATION, SATURATED)),
      .said =
          "loader: {workers|worker shares|workers share} {cpus} usable CPUs, and {owner} waits for a CPU for {run_queue} of its time",
      .remedy = PP_REMEDY_FEWER_WORKERS_AUTO},
     {"transform", "cpu-contended",
-     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, MUCH_DELAY), BELOW(SATURATION, SATURATED),
+     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, CROWDED), BELOW(SATURATION, SATURATED),
           BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(CONTENDED, OTHERS_COUNT)),
      .said =
          "transform: CPU contention: {owner} waits for a CPU for {run_queue} of its time; {others} use {contended} of the usable CPUs, and this run {saturation}",
@@ -553,6 +577,20 @@ const struct pp_rule pp_cause_rules_shares[] = {
      WHEN(OWNER(COMPUTE), BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(SAMPLE_COST, TINY_SAMPLE),
           AT_LEAST(ONE_BY_ONE, CONFIGURED)),
      PER_SAMPLE},
+    {"transform", "getitem",
+     WHEN(OWNER(BIT(TRANSFORM)), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(BUSY_CPUS, SATURATED),
+          IS_UNKNOWN(TRANSFORMS, "transforms have a cause of their own"),
+          IS_KNOWN(HELD_ADVICE, "a data set of such a kind")),
+     .said =
+         "transform: {sample_code} takes {owner_share} of the workers' time, and {busy_cpus} of the usable CPUs are in use; the data set holds {held}",
+     .remedy = PP_REMEDY_SAMPLE_HELD},
+    {"transform", "getitem",
+     WHEN(OWNER(BIT(TRANSFORM)), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(BUSY_CPUS, SATURATED),
+          IS_UNKNOWN(TRANSFORMS, "transforms have a cause of their own"),
+          IS_KNOWN(SAMPLE_CODE, "a PyTorch data set")),
+     .said =
+         "transform: {sample_code} takes {owner_share} of the workers' time, and {busy_cpus} of the usable CPUs are in use",
+     .remedy = PP_REMEDY_SAMPLE_CODE},
     {"transform", "cpu-saturated",
      WHEN(OWNER(WORK), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(SATURATION, SATURATED)),
      .said =
