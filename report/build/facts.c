@@ -73,12 +73,15 @@ static void add_data_set(const struct pp_facts_from *from, struct pp_facts *f)
     for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++)
         ns += made[phases[i]] ? made[phases[i]]->inside.total_ns : 0;
     m[PP_METRIC_SAMPLE_COST] = ns > 0 && r->window_samples ? ns / (double)r->window_samples : NAN;
+    if (!code &&
+        pp_source_yes(from->source, "config", "python_program")) /* an older recording: the type alone */
+        code = config(from, "dataset");
     if (!code)
         return;
     const char *all = pp_arena_printf(from->arena, "%s, %s", code->value, holds ? holds->value : "");
     const struct pp_held *held = pp_held_find(all, 0, from->arena, &f->text[PP_METRIC_HELD]);
     size_t n = strlen(code->value), one = strlen(".__getitem__");
-    f->text[PP_METRIC_SAMPLE_CODE] = code->value;
+    f->text[PP_METRIC_SAMPLE_CODE] = code->value + (strncmp(code->value, "__main__.", 9) == 0 ? 9 : 0);
     f->text[PP_METRIC_HELD_ADVICE] = held ? held->advice : NULL;
     pp_held_find(all, 1, from->arena, &f->text[PP_METRIC_TRANSFORMS]);
     m[PP_METRIC_ONE_BY_ONE] = n > one && strcmp(code->value + n - one, ".__getitem__") == 0 ? 1 : NAN;

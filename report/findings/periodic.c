@@ -10,7 +10,7 @@
 #define STALL 0.5         /* of the median cycle beyond it */
 #define LEAST_SHARE 0.01  /* of the window's time */
 #define MOST_OF_STALL 0.5 /* what coincides takes this much of the stalls */
-enum { LEAST_CYCLES = 20, LEAST_PERIOD_CYCLES = 4 };
+enum { LEAST_CYCLES = 20, LEAST_PERIOD_CYCLES = 4, LEAST_PERIOD_BATCHES = 3 };
 
 /* Time in the period's stalls and elsewhere. */
 struct place {
@@ -32,6 +32,7 @@ struct pp_periodic_pass {
 
 struct stall {
     uint64_t start_ns, end_ns;
+    size_t cycle; /* its first */
 };
 
 /* Cycles that are too long, neighbours taken together: where they begin and how much too long they are.
@@ -46,7 +47,7 @@ static size_t gather_stalls(const struct pp_timeline *tl, double middle, struct 
         if (over < STALL * middle)
             continue;
         if (n == 0 || i > last + 1)
-            stalls[n] = (struct stall){.start_ns = start},
+            stalls[n] = (struct stall){.start_ns = start, .cycle = i},
             events[n++] = (struct pp_stats_event){.t = (double)(start - tl->start_ns)};
         events[n - 1].weight += over;
         stalls[n - 1].end_ns = end;
@@ -66,9 +67,10 @@ static double median_cycle(const struct pp_timeline *tl)
     return middle;
 }
 
+/* in_batches: the events' times are numbers of batches. */
 static void keep_stalls(struct pp_periodic_pass *p, const struct pp_period *period,
                         const struct pp_stats_event *events, const struct stall *stalls, size_t n,
-                        double middle)
+                        double middle, int in_batches)
 {
     struct pp_periodic *f = &p->found;
     double before = 0;
@@ -84,9 +86,11 @@ static void keep_stalls(struct pp_periodic_pass *p, const struct pp_period *peri
     f->stalls = p->stalls.n_stalls;
     f->expected = period->expected;
     f->p = period->p;
-    f->period_ns = period->period;
     f->stall_ns = p->stalled_ns / (double)f->stalls;
-    f->period_batches = (f->period_ns - f->stall_ns) / middle;
+    const struct pp_stall *first = p->stalls.stalls, *last = first + f->stalls - 1;
+    f->period_ns = in_batches ? (double)(last->start_ns - first->start_ns) / (double)(f->expected - 1)
+                              : period->period;
+    f->period_batches = in_batches ? period->period : (f->period_ns - f->stall_ns) / middle;
     f->share = p->stalled_ns / p->window_ns;
     f->found = f->share >= LEAST_SHARE;
 }
@@ -102,8 +106,14 @@ static int find_period(struct pp_periodic_pass *p)
     size_t n = ok ? gather_stalls(tl, middle, events, stalls) : 0;
     p->stalls.stalls = malloc((n + 1) * sizeof(*p->stalls.stalls));
     ok = ok && p->stalls.stalls;
-    if (ok && pp_stats_period(events, n, p->window_ns, tl->n_cycles, LEAST_PERIOD_CYCLES * middle, &period))
-        keep_stalls(p, &period, events, stalls, n, middle);
+    /* What a loop does every N steps has no interval in time: the steps between are of any length. */
+    for (int in_batches = 1; ok && in_batches >= 0 && !p->found.stalls; in_batches--) {
+        for (size_t i = 0; i < n; i++)
+            events[i].t = in_batches ? (double)stalls[i].cycle : (double)(stalls[i].start_ns - tl->start_ns);
+        if (pp_stats_period(events, n, in_batches ? (double)tl->n_cycles : p->window_ns, tl->n_cycles,
+                            in_batches ? LEAST_PERIOD_BATCHES : LEAST_PERIOD_CYCLES * middle, &period))
+            keep_stalls(p, &period, events, stalls, n, middle, in_batches);
+    }
     free(stalls);
     free(events);
     return ok;

@@ -17,7 +17,8 @@ struct pp_periodic {
     int measured; /* 0: too few batches to tell */
     int found;
     double period_ns, stall_ns; /* stall_ns: mean time beyond the median cycle */
-    double period_batches;      /* cycles of median length that a period has room for, stall included */
+    double period_batches;      /* cycles from stall to stall; of an interval in time, as many of median
+                                 * length as fit into it, stall included */
     double share;               /* of the window: all these stalls */
     size_t stalls, expected;    /* expected: from the first to the last, had none been missing */
     double p;

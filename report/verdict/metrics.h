@@ -91,6 +91,7 @@ enum pp_metric_from {
     X(G_WORKERS, "g_workers", "replay: gain of more workers", SHARE, REPLAY) \
     X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
     X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE, REPLAY) \
+    X(G_ORDER, "g_order", "replay: gain of order of completion", SHARE, REPLAY) \
     X(G_PINNED, "g_pinned", "replay: gain of pinned memory", SHARE, REPLAY) \
     X(G_PINNED_LEAST, "g_pinned_least", "replay: gain of that, at least", SHARE, REPLAY) \
     X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE, REPLAY) \

@@ -503,6 +503,7 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_WORKERS] = gain_of(s, "workers");
     m[PP_METRIC_G_FEWER] = gain_of(s, "fewer-workers");
     m[PP_METRIC_G_PREFETCH] = gain_of(s, "prefetch");
+    m[PP_METRIC_G_ORDER] = gain_of(s, "order");
     m[PP_METRIC_G_PINNED] = gain_of(s, "pinned");
     m[PP_METRIC_G_BUFFERS] = gain_of(s, "buffers");
     m[PP_METRIC_G_CPUS] = gain_of(s, "cpus");

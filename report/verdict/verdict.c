@@ -309,8 +309,9 @@ static void say_unexplained(const struct judge *j)
     add_evidence(j, PP_METRIC_OWNER_SHARE, "< 50.0 %: not a cause", -1);
 }
 
-static const char *missing_signals(const struct pp_facts *f)
+static const char *missing_signals(const struct judge *j)
 {
+    const struct pp_facts *f = j->facts;
     if (f->starved_alone)
         return "the replay that would separate own threads from other processes does not reproduce the run";
     if (!f->has_workers)
@@ -319,7 +320,15 @@ static const char *missing_signals(const struct pp_facts *f)
         return "the recording has no worker spans during the stalls";
     if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
         return "CPU time and run-queue delay were not recorded";
-    return "the number of usable CPUs was not recorded";
+    if (isnan(f->metric[PP_METRIC_CPUS]))
+        return "the number of usable CPUs was not recorded";
+    if (f->metric[PP_METRIC_OWNER] == PP_PHASE_NONE)
+        return fill(
+            j,
+            "the workers have nothing to do for {worker_idle} of the stalls, batches are late on their way, and no change that can be replayed gains 15 %");
+    return fill(
+        j,
+        "no cause has its evidence: {owner} has {owner_share} of the workers' time in the stalls, on a CPU for {cpu} of it, waiting for one for {run_queue}, blocked for {blocked}; {busy_cpus} of the usable CPUs are in use");
 }
 
 /* What to do where no cause is established: what the recording lacks is added to it. */
@@ -335,7 +344,11 @@ static const char *advise_missing(const struct pp_facts *f)
                : f->subject == PP_SUBJECT_JOB
                    ? "Annotate the workers' read, decode, transform and collate with NVTX ranges, map them to phases (--map), and record again."
                    : "Record the workers' read, decode, transform and collate too.";
-    return "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
+    if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]) || isnan(f->metric[PP_METRIC_CPUS]))
+        return "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
+    return f->metric[PP_METRIC_BUSY_CPUS] >= 0.9
+               ? "Record again while nothing else runs on these CPUs, and see whether it is still so."
+               : "Record longer, and see what the trainer does meanwhile: py-spy dump --pid PID.";
 }
 
 static void judge_ceiling(const struct judge *j)
@@ -544,7 +557,7 @@ static void judge_level(const struct judge *j)
         v->reason = pp_trace_blind(f, j->arena, &next_step);
         put_advice(j, pp_arena_printf(j->arena, "%s%s", next_step, pp_trace_besides(f, j->arena)));
     } else {
-        v->reason = missing_signals(f);
+        v->reason = missing_signals(j);
         put_advice(j, advise_missing(f));
     }
     show_context(j);

@@ -93,6 +93,10 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
     "loader: the {workers|worker is|workers are all} busy with {owner}, while only {busy_cpus} of the usable CPUs are in use"
 #define CONTENTION \
     "transform: CPU contention: {others} use {contended} of the usable CPUs, and {owner} waits for a CPU for {run_queue} of its time"
+#define LATE_FOR_CPUS \
+    "transform: CPU contention: {others} use {contended} of the usable CPUs, {idle_cpus} are idle, and batches are delayed between the workers and the trainer"
+#define LATE_BATCHES \
+    "loader: the workers wait for slots or work for {worker_idle} of that time and the copy lane is idle: batches are delayed between them"
 #define PER_SAMPLE \
     .said = \
         "transform: making a sample takes only {sample_cost}: most of it is Python that runs once per sample, to fetch it and to put it into a batch", \
@@ -592,9 +596,9 @@ const struct pp_rule pp_cause_rules_shares[] = {
          "transform: {sample_code} takes {owner_share} of the workers' time, and {busy_cpus} of the usable CPUs are in use",
      .remedy = PP_REMEDY_SAMPLE_CODE},
     {"transform", "cpu-saturated",
-     WHEN(OWNER(WORK), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(SATURATION, SATURATED)),
+     WHEN(OWNER(WORK), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(BUSY_CPUS, SATURATED)),
      .said =
-         "transform: {owner} takes {owner_share} of the workers' time and {saturation} of the usable CPUs are in use",
+         "transform: {owner} takes {owner_share} of the workers' time and {busy_cpus} of the usable CPUs are in use, {saturation} by this run",
      .remedy = PP_REMEDY_LESS_WORK},
     /* workers that start and end with every epoch leave CPUs idle, which more workers do not change */
     {"transform", "cpu-saturated",
@@ -611,14 +615,19 @@ const struct pp_rule pp_cause_rules_shares[] = {
      .remedy = PP_REMEDY_MORE_WORKERS},
     /* what passes a batch on (a thread of the worker, the trainer that takes it) needs a CPU as well */
     {"transform", "cpu-contended",
-     WHEN(OWNER(BIT(NONE)), AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
-     .said =
-         "transform: CPU contention: {others} use {contended} of the usable CPUs, {idle_cpus} are idle, and batches are delayed between the workers and the trainer",
-     .remedy = PP_REMEDY_OTHER_LOAD},
-    {"loader", NULL, WHEN(OWNER(BIT(NONE))),
-     .said =
-         "loader: the workers wait for slots or work for {worker_idle} of that time and the copy lane is idle: batches are delayed between them",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT),
+          AT_LEAST(G_CPUS, WORTH_A_FIX)),
+     .said = LATE_FOR_CPUS, .remedy = PP_REMEDY_OTHER_LOAD},
+    {"transform", "cpu-contended",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT),
+          IS_UNKNOWN(G_CPUS, "there is no replay")),
+     .said = LATE_FOR_CPUS, .remedy = PP_REMEDY_OTHER_LOAD},
+    {"loader", NULL, WHEN(OWNER(BIT(NONE)), AT_LEAST(G_ORDER, WORTH_A_FIX)), .said = LATE_BATCHES,
      .remedy = PP_REMEDY_PREFETCH_OR_ORDER},
+    {"loader", NULL, WHEN(OWNER(BIT(NONE)), AT_LEAST(G_PREFETCH, WORTH_A_FIX)), .said = LATE_BATCHES,
+     .remedy = PP_REMEDY_PREFETCH_OR_ORDER},
+    {"loader", NULL, WHEN(OWNER(BIT(NONE)), IS_UNKNOWN(G_PREFETCH, "there is no replay")),
+     .said = LATE_BATCHES, .remedy = PP_REMEDY_PREFETCH_OR_ORDER},
 };
 const size_t pp_cause_rules_shares_n = sizeof(pp_cause_rules_shares) / sizeof(pp_cause_rules_shares[0]);
 

@@ -96,6 +96,21 @@ static int found_of_8(double period, double jitter, size_t others)
     return right;
 }
 
+/* What comes every few batches is not called by a multiple of that: its stalls differ in length. */
+static void test_a_multiple_is_no_period(void **state)
+{
+    for (int every = 3; every <= 20; every++) {
+        struct pp_stats_event e[64];
+        struct pp_period p;
+        size_t n = 0;
+        for (int i = every; i < 160; i += every)
+            e[n++] = (struct pp_stats_event){.t = i, .weight = 120 + i * 7919 % 13};
+        assert_true(pp_stats_period(e, n, 160, 160, 3, &p));
+        assert_near(p.period, every, 0.01);
+        assert_int_equal(p.events, n);
+    }
+}
+
 static void test_planted_periods_are_found(void **state)
 {
     assert_int_equal(found_of_8(150, 0, 0), 8); /* four stalls, three returns */
@@ -367,6 +382,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_noise_has_no_period),
         cmocka_unit_test(test_planted_periods_are_found),
+        cmocka_unit_test(test_a_multiple_is_no_period),
         cmocka_unit_test(test_a_stall_is_named_by_what_happens_then),
         cmocka_unit_test(test_tasks_that_wait_for_io_coincide),
         cmocka_unit_test(test_too_few_batches_are_not_measured),
