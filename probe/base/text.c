@@ -105,6 +105,33 @@ char *pp_text_percent(char *buf, size_t size, double share)
     return buf;
 }
 
+/* A factor with two or three digits. */
+static void put_factor(char *buf, size_t size, double gain)
+{
+    double factor = 1 + gain;
+    snprintf(buf, size, "%.*f", fabs(factor) < 9.95 ? 1 : 0, factor);
+}
+
+char *pp_text_gain(char *buf, size_t size, double gain, double low, double high)
+{
+    char least[16], most[16], mean[16];
+    if (!isfinite(gain))
+        return unknown(buf, size);
+    put_factor(mean, sizeof(mean), gain);
+    put_factor(least, sizeof(least), low);
+    put_factor(most, sizeof(most), high);
+    if (gain >= 1 && isfinite(low))
+        snprintf(buf, size, "%s times (%s to %s)", mean, least, most);
+    else if (gain >= 1)
+        snprintf(buf, size, "%s times", mean);
+    else if (isfinite(low))
+        snprintf(buf, size, "%+.0f %% (%+.0f to %+.0f %%)", round(100 * gain) + 0.0, round(100 * low) + 0.0,
+                 round(100 * high) + 0.0);
+    else
+        snprintf(buf, size, "%+.0f %%", round(100 * gain) + 0.0);
+    return buf;
+}
+
 char *pp_text_rate(char *buf, size_t size, double per_s)
 {
     double v = fabs(per_s);

@@ -53,8 +53,8 @@ static void add_stall(const struct pp_report *r, char buf[TEXT])
     else
         add(buf, ": %s batches/s", pp_text_rate(a, CELL, r->batches_per_s));
     if (is_bound(v) && !isnan(r->headroom_samples_per_s))
-        add(buf, "; %s (+%s) if %s", pp_text_rate(b, CELL, r->headroom_samples_per_s),
-            pp_text_percent(c, CELL, r->headroom_gain), r->headroom_if);
+        add(buf, "; %s (%s) if %s", pp_text_rate(b, CELL, r->headroom_samples_per_s),
+            pp_text_gain(c, CELL, r->headroom_gain, NAN, NAN), r->headroom_if);
     if (!is_bound(v) && boundary >= pp_level_rules[0].at_least)
         add(buf, "; epoch boundaries and checkpoints take %s of the time besides",
             pp_text_percent(a, CELL, boundary));

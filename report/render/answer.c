@@ -26,18 +26,9 @@ static const char *say_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEX
     return buf;
 }
 
-/* No "-0". */
-static double whole_percent(double share)
-{
-    return round(100 * share) + 0.0;
-}
-
 const char *pp_answer_gain(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT])
 {
-    snprintf(buf, PP_ANSWER_TEXT, "%+.0f %%", whole_percent(f->gain));
-    if (!isnan(f->low))
-        add(buf, " (%+.0f to %+.0f %%)", whole_percent(f->low), whole_percent(f->high));
-    return buf;
+    return pp_text_gain(buf, PP_ANSWER_TEXT, f->gain, f->low, f->high);
 }
 
 const char *pp_answer_change(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT])

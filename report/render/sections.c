@@ -55,8 +55,7 @@ static const char *change_words(const void *row, enum pp_printer in, char *buf)
 static const char *gain_words(const void *row, enum pp_printer in, char *buf)
 {
     const struct pp_report_fix *f = row;
-    snprintf(buf, PP_CELL_TEXT, "%+6.0f %% (%+.0f to %+.0f)", 100 * f->gain, 100 * f->low, 100 * f->high);
-    return buf;
+    return pp_text_gain(buf, PP_CELL_TEXT, f->gain, f->low, f->high);
 }
 
 /* The change, its rate, and how, without the change's name where that begins with it. */

@@ -5,6 +5,7 @@
 #include "report/rules/remedies.h"
 #include "report/verdict/signals.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,9 +145,9 @@ static const char *unless_it_is_a_lock(const struct pp_report_verdict *v, struct
     for (size_t i = 0; i < v->n_fixes; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
         if (strcmp(f->knob, "workers") == 0 && pp_action_is_sure(f) && f->gain >= PP_WORTH_SAYING)
-            return pp_arena_printf(arena, "%s: %s samples/s, +%s, unless it is a lock", f->change,
+            return pp_arena_printf(arena, "%s: %s samples/s, %s, unless it is a lock", f->change,
                                    pp_text_rate(rate, sizeof(rate), f->samples_per_s),
-                                   pp_text_percent(gain, sizeof(gain), f->gain));
+                                   pp_text_gain(gain, sizeof(gain), f->gain, NAN, NAN));
     }
     return NULL;
 }

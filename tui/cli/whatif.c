@@ -108,13 +108,13 @@ static void note_assumption(struct asked *a, const struct pp_prediction *p)
 /* most: 0, or the rate that a full bar stands for. */
 static void put_prediction(struct asked *a, const char *what, const struct pp_prediction *p, double most)
 {
-    char rate[32], low[32], high[32], wait[32];
+    char rate[32], low[32], high[32], wait[32], gain[48];
     note_assumption(a, p);
     if (!a->o->json) {
-        printf("  %-40s %7s samples/s (%s to %s)  %+5.0f %% (%+.0f to %+.0f)  data wait %s%s%.*s\n", what,
+        printf("  %-40s %7s samples/s (%s to %s)  %s  data wait %s%s%.*s\n", what,
                pp_text_rate(rate, sizeof(rate), p->samples_per_s), pp_text_rate(low, sizeof(low), p->low),
-               pp_text_rate(high, sizeof(high), p->high), round(100 * p->gain) + 0.0,
-               round(100 * p->gain_low) + 0.0, round(100 * p->gain_high) + 0.0, /* no "-0" */
+               pp_text_rate(high, sizeof(high), p->high),
+               pp_text_gain(gain, sizeof(gain), p->gain, p->gain_low, p->gain_high),
                pp_text_percent(wait, sizeof(wait), p->data_wait_share), most > 0 ? "  " : "",
                most > 0 ? (int)lround(BAR * p->samples_per_s / most) : 0, "########################");
         return;

@@ -132,7 +132,8 @@ void pp_panel_whatif(const struct pp_canvas *c)
     int selected = c->s->selected[c->s->view], top = pp_list_top(selected, rows.n, room);
     pp_heading(c, "What-if: the recording replayed with other knobs");
     const struct pp_predicted *a = c->m->predicted;
-    char set[256], now[PP_CELL], then[PP_CELL], low[PP_CELL], high[PP_CELL], wait[PP_CELL], text[512];
+    char set[256], now[PP_CELL], then[PP_CELL], low[PP_CELL], high[PP_CELL], wait[PP_CELL], gain[48],
+        text[512];
     pp_knobs_text(c->s, c->m, set, sizeof(set));
     if (!a || strcmp(a->set, set) != 0) {
         pp_put(c, 1, 0, PP_STYLE_PLAIN, "computing ...");
@@ -142,13 +143,12 @@ void pp_panel_whatif(const struct pp_canvas *c)
         pp_put(c, 1, 0, PP_STYLE_PLAIN, "recorded: %s samples/s; + and - change a knob",
                pp_text_rate(now, sizeof(now), a->measured));
     } else {
-        snprintf(
-            text, sizeof(text),
-            "%s samples/s (80 %% interval %s to %s) instead of %s: %+.0f %% (%+.0f to %+.0f), data wait %s",
-            pp_text_rate(then, sizeof(then), a->p.samples_per_s), pp_text_rate(low, sizeof(low), a->p.low),
-            pp_text_rate(high, sizeof(high), a->p.high), pp_text_rate(now, sizeof(now), a->measured),
-            a->p.gain * 100, a->p.gain_low * 100, a->p.gain_high * 100,
-            pp_short_share(wait, sizeof(wait), a->p.data_wait_share));
+        snprintf(text, sizeof(text), "%s samples/s (80 %% interval %s to %s) instead of %s: %s, data wait %s",
+                 pp_text_rate(then, sizeof(then), a->p.samples_per_s),
+                 pp_text_rate(low, sizeof(low), a->p.low), pp_text_rate(high, sizeof(high), a->p.high),
+                 pp_text_rate(now, sizeof(now), a->measured),
+                 pp_text_gain(gain, sizeof(gain), a->p.gain, a->p.gain_low, a->p.gain_high),
+                 pp_short_share(wait, sizeof(wait), a->p.data_wait_share));
         pp_wrap(c, 1, answer, c->box.cols, PP_STYLE_STRONG, text);
     }
     pp_put(c, 1 + answer, 0, PP_STYLE_STRONG, "knob");

@@ -77,15 +77,12 @@ pp_status tune_sum_up(struct tune_session *s, struct pp_err *err)
 
 /* ---- words ---- */
 
-/* "+41 % (+36 to +47 %)" */
 char *tune_percent(const struct tune_gain *g, char *text, size_t size)
 {
     if (isnan(g->gain))
         snprintf(text, size, "not known");
-    else if (isnan(g->low))
-        snprintf(text, size, "%+.0f %%", 100 * g->gain);
     else
-        snprintf(text, size, "%+.0f %% (%+.0f to %+.0f %%)", 100 * g->gain, 100 * g->low, 100 * g->high);
+        pp_text_gain(text, size, g->gain, g->low, g->high);
     return text;
 }
 

@@ -27,6 +27,17 @@ static void check(char *(*f)(char *, size_t, double), const struct row *rows, si
 }
 #define CHECK(f, rows) check(f, rows, sizeof(rows) / sizeof(*rows))
 
+static void test_gains_are_percents_or_factors(void **state)
+{
+    char buf[64];
+    assert_string_equal(pp_text_gain(buf, sizeof(buf), 0.29, 0.14, 0.41), "+29 % (+14 to +41 %)");
+    assert_string_equal(pp_text_gain(buf, sizeof(buf), 0.29, NAN, NAN), "+29 %");
+    assert_string_equal(pp_text_gain(buf, sizeof(buf), -0.001, -0.2, 0.3), "+0 % (-20 to +30 %)");
+    assert_string_equal(pp_text_gain(buf, sizeof(buf), 2.8, 0.9, 3.5), "3.8 times (1.9 to 4.5)");
+    assert_string_equal(pp_text_gain(buf, sizeof(buf), 53.4, NAN, NAN), "54 times");
+    assert_string_equal(pp_text_gain(buf, sizeof(buf), NAN, 0, 1), "-");
+}
+
 static void test_duration(void **state)
 {
     static const struct row rows[] = {
@@ -242,6 +253,7 @@ static void test_secrets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gains_are_percents_or_factors),
         cmocka_unit_test(test_duration),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_count),

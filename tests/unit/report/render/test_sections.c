@@ -211,9 +211,9 @@ static void changes_are_listed_as_they_are_advised(void **state)
     struct pp_report r = {.verdict = {.l1 = "loader", .fixes = fixes, .n_fixes = 4}};
     put_text(&pp_section_fixes, &r, "verdict.fixes");
     assert_string_equal(text, "\nPredicted gains (replay, 80 % interval)\n"
-                              "     +50 % (+40 to +60)     workers=8: 15.0 samples/s; more\n"
-                              "     +20 % (+10 to +30)     workers=4: 12.0 samples/s\n"
-                              "     +90 % (+80 to +100)    half the work: 19.0 samples/s;\n"
+                              "  +50 % (+40 to +60 %)      workers=8: 15.0 samples/s; more\n"
+                              "  +20 % (+10 to +30 %)      workers=4: 12.0 samples/s\n"
+                              "  +90 % (+80 to +100 %)     half the work: 19.0 samples/s;\n"
                               "                            smaller images\n");
     free(text);
     r.verdict.l1 = NULL; /* no cause: nothing to predict for */
