@@ -12,7 +12,7 @@ ATTACH_DIR := $(B)/python/attach
 ATTACH_PY := $(patsubst collectors/attach/python/%,$(ATTACH_DIR)/%,$(wildcard collectors/attach/python/*.py))
 ATTACH_ONLY := $(wildcard collectors/attach/python/*/*.c)
 ATTACH_EXT_SRC := $(ATTACH_ONLY) $(addprefix collectors/attach/,process_file.c accounts.c rank_session.c) probe/ranks/identity.c \
-  $(addprefix collectors/gpu/,cupti.c cupti_holder.c cupti_load.c cupti_records.c) \
+  $(addprefix collectors/gpu/,cupti.c cupti_load.c cupti_records.c) \
   $(addprefix probe/trace/,session.c slot.c thread.c stamp.c join.c) $(addprefix probe/base/,err.c guard.c nearest.c phase.c sample_list.c)
 ATTACH_EXT_OBJ := $(ATTACH_EXT_SRC:%.c=$(B)/pic/%.o)
 READS_ONLY := $(wildcard collectors/attach/reads/*.c)

@@ -1,6 +1,5 @@
 #include "collectors/gpu/cupti.h"
 
-#include "collectors/gpu/cupti_holder.h"
 #include "collectors/gpu/cupti_records.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"

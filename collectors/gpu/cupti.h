@@ -14,6 +14,8 @@
 #include "collectors/store/writer.h"
 #include "probe/device/device.h"
 
+#include <stddef.h>
+
 struct pp_cupti;
 
 /* Where records go, never by two threads at once. Times are CLOCK_MONOTONIC; texts are the sink's until it
@@ -54,5 +56,13 @@ void pp_cupti_poll(struct pp_cupti *c);
 /* Turns the records off, hands on the rest, frees. Nothing may run on the device any more; as a guest it may,
  * and its records are not counted. */
 void pp_cupti_close(struct pp_cupti *c, struct pp_cupti_stats *stats);
+
+/* Which other profiler is in this process, for the sentence that CUPTI is
+ * taken. */
+
+/* By the libraries that are loaded and the variables that load them: "Nsight Systems
+ * (libToolsInjection64.so)". What is not known by name is the library that CUDA_INJECTION64_PATH names; with
+ * nothing to be seen, who it usually is. */
+const char *pp_cupti_holder(char *buf, size_t size);
 
 #endif

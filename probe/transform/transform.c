@@ -105,7 +105,8 @@ uint64_t pp_scratch_grown(const struct pp_scratch *s)
     return s->buffer.grown;
 }
 
-uint8_t *pp_scratch_reserve(struct pp_scratch *s, size_t size, struct pp_err *err)
+/* At least size bytes of scratch memory, contents lost; NULL with err set. */
+static uint8_t *pp_scratch_reserve(struct pp_scratch *s, size_t size, struct pp_err *err)
 {
     pp_buffer_trim(&s->buffer);
     if (pp_buffer_reserve(&s->buffer, size) == 0)

@@ -38,9 +38,6 @@ struct pp_transform_parts {
 struct pp_transform_parts pp_transform_parts(const struct pp_transform *t,
                                              const struct pp_transform_plan *plan);
 
-/* At least size bytes of scratch memory, contents lost; NULL with err set. */
-uint8_t *pp_scratch_reserve(struct pp_scratch *s, size_t size, struct pp_err *err);
-
 /* Finished rows of 8-bit RGB to where they belong in the sample: in planes (f32,
  * f16) or interleaved (u8), mirrored or not, each value normalised. Inside the room only. */
 

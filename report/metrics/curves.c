@@ -40,7 +40,7 @@ static void put_point(void *ctx, const struct pp_metric *m, const struct pp_metr
         c->fn(c->ctx, name, p->value);
 }
 
-void pp_metrics_curves(const struct pp_metrics_view *v, pp_curve_fn *fn, void *ctx)
+static void pp_metrics_curves(const struct pp_metrics_view *v, pp_curve_fn *fn, void *ctx)
 {
     struct curves c = {fn, ctx};
     pp_metrics_each(v, put_point, &c);

@@ -135,7 +135,6 @@ enum { PP_CURVE_NAME = 160 };
 
 /* name: of letters, digits and _ - . /, up to PP_CURVE_NAME. */
 typedef void pp_curve_fn(void *ctx, const char *name, double value);
-void pp_metrics_curves(const struct pp_metrics_view *v, pp_curve_fn *fn, void *ctx);
 
 /* TensorBoard's event files: frames of TFRecord (length, its checksum, data, its checksum; masked CRC-32C)
  * around protocol buffers of tensorflow.Event. Only scalars. begin: the first record of a file, its version.

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-uint64_t digest_pass_utc(const struct digest_pass *p, uint64_t ns)
+/* A time of the recording on the calendar; 0: not known. */
+static uint64_t digest_pass_utc(const struct digest_pass *p, uint64_t ns)
 {
     return isnan(p->to_utc_ns) || !ns ? 0 : ns + (uint64_t)p->to_utc_ns;
 }
@@ -143,7 +144,9 @@ pp_status digest_pass_begin(struct digest_pass *p, const struct pp_source *s, st
     return PP_OK;
 }
 
-pp_status digest_pass_collectives(struct digest_pass *p, const struct pp_source *s, struct pp_err *err)
+/* Of a trace of another profiler, whose collectives are beside the trainer's steps, which hold them: they are
+ * taken out of the steps. Once, after all batches, before digest_pass_waits. */
+static pp_status digest_pass_collectives(struct digest_pass *p, const struct pp_source *s, struct pp_err *err)
 {
     struct pp_rank_row *r = &p->row;
     int any = 0;

@@ -28,9 +28,6 @@ struct digest_pass {
 pp_status digest_pass_begin(struct digest_pass *p, const struct pp_source *s, struct pp_err *err);
 /* The next batch of the trainer: a pp_timeline_batch_fn. */
 void digest_pass_batch(void *ctx, const struct pp_timeline_batch *b);
-/* Of a trace of another profiler, whose collectives are beside the trainer's steps, which hold them: they are
- * taken out of the steps. Once, after all batches, before digest_pass_waits. */
-pp_status digest_pass_collectives(struct digest_pass *p, const struct pp_source *s, struct pp_err *err);
 /* Whether its waits for other ranks are whole, and the ends of its collectives. */
 pp_status digest_pass_waits(struct digest_pass *p, const struct pp_source *s, struct pp_err *err);
 /* The digest of all that was counted; the source is to be open still. */
@@ -41,8 +38,6 @@ static inline int digest_pass_is_work(pp_phase phase)
     return phase == PP_PHASE_READ || phase == PP_PHASE_DECODE || phase == PP_PHASE_TRANSFORM ||
            phase == PP_PHASE_COLLATE;
 }
-/* A time of the recording on the calendar; 0: not known. */
-uint64_t digest_pass_utc(const struct digest_pass *p, uint64_t ns);
 /* Until when it was recorded: its end, or its last span. */
 uint64_t digest_pass_until(const struct digest_pass *p, const struct pp_source *s, uint64_t last_span_ns);
 /* Of one without an outcome, when it has been opened: whether it is still written. */
@@ -53,14 +48,5 @@ void digest_pass_free(struct digest_pass *p);
  * a part of the calendar's time, 2^k seconds long and aligned, so that slices of all ranks, and slices of
  * half the length, add up exactly. A rank has at most PP_RANK_SLICES of them: the longer it ran, the longer
  * they are; in a digest of several ranks all have the length of the longest. Private to the room. */
-
-/* Those of the row of a new digest, from its steps; a step whose end is not known is in none. 0: no memory.
- */
-int slices_make(struct pp_digest *d, const struct pp_rank_own_step *steps, size_t n);
-/* Before the rows of from come into d: slices of both have one length, the longer one. copy: the rows get
- * slices, epochs and ends of their own in d's arena, which they need when they are another digest's. 0: no
- * memory. */
-int slices_fit(struct pp_digest *d, struct pp_rank_row *row, unsigned from_log2_s, unsigned to_log2_s,
-               int copy);
 
 #endif

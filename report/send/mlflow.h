@@ -21,8 +21,6 @@ void pp_mlflow_read_refusal(const char *body, size_t n, char *words, size_t size
 
 /* Bodies, malloc'd; NULL: no memory. */
 char *pp_mlflow_create_experiment(const char *name);
-char *pp_mlflow_create_run(const char *experiment, const char *name, long long started_ms);
-char *pp_mlflow_update_run(const char *run, long long ended_ms);
 /* {"metrics": [...]} with the run's id in it. */
 char *pp_mlflow_of_run(const char *run, const char *object, size_t n);
 

@@ -12,7 +12,7 @@
 #include "report/source/joined.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/jobs/interrupt.h"
-#include "tui/cli/metrics/text_export.h"
+#include "tui/cli/metrics/sampler.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* `pipeprobe import`: traces that other profilers wrote, as recordings. */
 #include "tui/cli/cli.h"
 #include "tui/cli/shipped.h"
-#include "tui/cli/import_files.h"
+#include "tui/cli/rank_files.h"
 #include "tui/cli/recording_name.h"
 
 #include "collectors/import/import.h"

@@ -7,7 +7,7 @@
 #include "collectors/store/reader.h"
 #include "report/model/model.h"
 #include "report/ranks/digest.h"
-#include "tui/cli/import_files.h"
+#include "tui/cli/rank_files.h"
 
 /* As pp_report_build, of a trace that has a pp_import_trace_format. */
 pp_status pp_trace_report(const char *path, struct pp_report **out, struct pp_err *err);

@@ -4,9 +4,8 @@
 #include "probe/base/err.h"
 #include "report/build/build.h"
 #include "tui/dash/draw.h"
-#include "tui/dash/json.h"
 #include "tui/dash/keys.h"
-#include "tui/dash/knobs.h"
+#include "tui/dash/predict.h"
 #include "tui/dash/screen.h"
 #include "tui/dash/verdict.h"
 

@@ -1,7 +1,10 @@
 #include "tui/dash/draw.h"
 
+#include "probe/base/fields.h"
 #include "tui/dash/keys.h"
 #include "tui/dash/panel.h"
+
+#include <pipeprobe/span.h>
 
 /* want NULL: a row. list: rows above the list that the user moves in; 0: there is none. */
 static const struct {
@@ -53,7 +56,8 @@ void pp_draw(struct pp_grid *g, enum pp_glyph_set glyphs, const struct pp_dash_s
             .grid = g, .box = placed[i].box, .glyphs = &pp_glyph_sets[glyphs], .s = s, .m = m});
 }
 
-int pp_list_begins(enum pp_panel panel, const struct pp_box *box)
+/* Row of the panel's box where its list begins; 0: it has none that rows are chosen from. */
+static int pp_list_begins(enum pp_panel panel, const struct pp_box *box)
 {
     return panel == PP_PANEL_WHATIF ? pp_whatif_list(box->rows) : panels[panel].list;
 }
@@ -101,4 +105,233 @@ struct pp_dash_state pp_dash_click(struct pp_dash_state s, const struct pp_dash_
         }
     }
     return s;
+}
+
+/* A frame's numbers as a document: what is shown, from the snapshot and the reports as they are. */
+
+enum { NEWEST_EVENTS = 50 };
+
+#define F(member, unit, help, ...) PP_FIELD_AT(ROW, #member, member, unit, help, __VA_ARGS__)
+#define FK(key, member, unit, help, ...) PP_FIELD_AT(ROW, key, member, unit, help, __VA_ARGS__)
+#define MADE PP_FIELD_MADE
+
+/* Seconds since the run began. root: the model of the frame. */
+static struct pp_value since_start_s(const void *root, double at_s)
+{
+    const struct pp_dash_model *m = root;
+    return pp_value_number(at_s - (double)m->snap->origin_ns / 1e9);
+}
+
+static struct pp_value phase_text(pp_phase phase)
+{
+    const struct pp_phase_info *info = pp_phase_info(phase);
+    return pp_value_text(info ? info->name : NULL);
+}
+
+/* ---- verdicts ---- */
+
+#define ROW struct pp_report
+static const struct pp_field verdict_fields[] = {
+    F(subject, NONE, "whose pipeline was recorded"),
+    FK("l0", verdict.l0, NONE, "whether the input holds the training up"),
+    FK("l1", verdict.l1, NONE, "what holds it up"),
+    FK("l2", verdict.l2, NONE, "the cause within l1"),
+    FK("confidence", verdict.confidence, SHARE, "of the verdict"),
+    FK("sentence", verdict.sentence, NONE, "the verdict in words"),
+    FK("next_step", verdict.next_step, NONE, "what to try next"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+static struct pp_value moment_from(const void *row, const void *root)
+{
+    return since_start_s(root, (double)((const struct pp_dash_model *)root)->moment_from_ns / 1e9);
+}
+static struct pp_value moment_to(const void *row, const void *root)
+{
+    return since_start_s(root, (double)((const struct pp_dash_model *)root)->moment_to_ns / 1e9);
+}
+
+static const struct pp_field moment_fields[] = {
+    MADE("from_s", NUMBER, moment_from, "since the run began"),
+    MADE("to_s", NUMBER, moment_to, "since the run began"),
+    {.type = PP_FIELD_INLINE, .fields = verdict_fields},
+    PP_FIELDS_END,
+};
+
+/* ---- rows of the snapshot ---- */
+
+#define ROW struct pp_live_stage
+static struct pp_value stage_phase(const void *row, const void *root)
+{
+    return phase_text(((const ROW *)row)->phase);
+}
+static struct pp_value stage_lane(const void *row, const void *root)
+{
+    return pp_value_text(pp_lane_name(((const ROW *)row)->lane));
+}
+
+static const struct pp_field stage_fields[] = {
+    MADE("phase", TEXT, stage_phase, "its name"),
+    MADE("lane", TEXT, stage_lane, "of the threads that spend it"),
+    F(threads, COUNT, "in the lane"),
+    F(per_s, RATE, "spans per second"),
+    F(mean_ns, NS, "of a span"),
+    F(max_ns, NS, "the longest"),
+    F(share, SHARE, "of the lane's thread-time"),
+    FK("cpu_share", cpu, SHARE, "of the phase's time on the CPU"),
+    FK("run_queue_share", run_queue, SHARE, "runnable, waiting for a CPU"),
+    FK("blocked_share", blocked, SHARE, "the rest"),
+    F(bytes_per_s, BYTES_PER_S, "moved"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_live_worker
+static struct pp_value worker_state(const void *row, const void *root)
+{
+    return phase_text(((const ROW *)row)->state);
+}
+static struct pp_value worker_sample(const void *row, const void *root)
+{
+    uint64_t sample = ((const ROW *)row)->sample;
+    return sample == PP_NO_SAMPLE ? pp_value_text(NULL) : pp_value_uint(sample);
+}
+
+static const struct pp_field worker_fields[] = {
+    F(name, NONE, "of the thread"),
+    MADE("state", TEXT, worker_state, "the phase it is in"),
+    F(samples_per_s, RATE, "finished"),
+    FK("busy_share", busy, SHARE, "of wall time in phases of work"),
+    FK("waiting_share", waiting, SHARE, "of wall time in phases of waiting"),
+    FK("cpu_share", cpu, SHARE, "of wall time on the CPU"),
+    FK("run_queue_share", run_queue, SHARE, "of wall time runnable, waiting for a CPU"),
+    F(errors, COUNT, "since the start"),
+    FK("longest_ns", max_ns, NS, "longest single piece of work"),
+    MADE("sample", UINT64, worker_sample, "in hand"),
+    F(path, NONE, "of that sample"),
+    F(sample_age_ns, NS, "since its first span"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_live_queue
+static const struct pp_field queue_fields[] = {
+    F(name, NONE, "of the queue"),
+    F(depth, RATE, "batches in it, mean over the second looked at"),
+    F(capacity, COUNT, "null: not known", .flags = PP_FIELD_EMPTY_UNKNOWN),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_live_event
+static struct pp_value event_at(const void *row, const void *root)
+{
+    return since_start_s(root, (double)((const ROW *)row)->t_ns / 1e9);
+}
+static struct pp_value event_kind(const void *row, const void *root)
+{
+    return pp_value_text(pp_live_event_name(((const ROW *)row)->kind));
+}
+
+static const struct pp_field event_fields[] = {
+    MADE("at_s", NUMBER, event_at, "since the run began"),
+    MADE("kind", TEXT, event_kind, "what happened"),
+    F(count, COUNT, "how often"),
+    F(text, NONE, "in words"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+/* ---- the frame ---- */
+
+#define ROW struct pp_live_snapshot
+static struct pp_value run_state(const void *row, const void *root)
+{
+    return pp_value_text(pp_live_state_name(((const ROW *)row)->state));
+}
+static struct pp_value quiet(const void *row, const void *root)
+{
+    const ROW *s = row;
+    return pp_value_number(s->state == PP_LIVE_RUNNING ? s->quiet_s : 0);
+}
+static struct pp_value looked_at(const void *row, const void *root)
+{
+    const ROW *s = row;
+    return s->last_s >= s->first_s ? since_start_s(root, (double)(s->at_s + 1)) : pp_value_number(0);
+}
+
+static struct pp_value hung_worker(const void *row, const void *root)
+{
+    const ROW *s = row;
+    return pp_value_text(s->hung_worker >= 0 ? s->workers[s->hung_worker].name : NULL);
+}
+static struct pp_value hung_phase(const void *row, const void *root)
+{
+    const ROW *s = row;
+    return s->hung_worker >= 0 ? phase_text(s->hung_phase) : pp_value_text(NULL);
+}
+
+static const struct pp_field total_fields[] = {
+    MADE("state", TEXT, run_state, "of the run"),
+    MADE("quiet_s", NUMBER, quiet, "since the file of a running run last changed"),
+    MADE("at_s", NUMBER, looked_at, "end of the window, since the run began"),
+    F(window_s, S, "that rates and shares are taken over"),
+    F(samples_per_s, RATE, "finished by the workers"),
+    F(batches_per_s, RATE, "taken by the trainer"),
+    FK("data_wait_share", wait_share, SHARE, "of step time"),
+    FK("accelerator_utilization_share", accelerator_utilization, SHARE,
+       "the steps' share of the window (AU)"),
+    FK("step_mean_ns", step_ns, NS, "mean step"),
+    F(read_bytes_per_s, BYTES_PER_S, "read"),
+    F(errors, COUNT, "since the start"),
+    FK("dropped_spans", dropped, COUNT, "since the start"),
+    F(stalled_ns, NS, "how long the trainer had been in one wait"),
+    F(buffered_batches, RATE, "prefetched batches"),
+    F(buffer_drain_per_s, NUMBER, "by how many batches per second they became fewer, over the last 1 to 5 s"),
+    F(buffer_lasts_s, S, "at that rate, until the trainer stalls; null: they do not become fewer"),
+    FK("machine_cpu_share", cpu_busy, SHARE, "of the machine's CPUs in use"),
+    FK("machine_disk_bytes_per_s", disk_bytes_per_s, BYTES_PER_S, "read and written by the machine's disks"),
+    FK("machine_net_bytes_per_s", net_bytes_per_s, BYTES_PER_S, "received and sent by the machine"),
+    MADE("hung_worker", TEXT, hung_worker, "the worker that has been in one piece of work for too long"),
+    MADE("hung_phase", TEXT, hung_phase, "what it is in"),
+    F(hung_ns, NS, "for how long; 0: no worker hangs"),
+#define GPU_FIELD(sym, key) FK(key, gpu[PP_LIVE_GPU_##sym], NUMBER, "NVML's newest reading"),
+    PP_LIVE_GPU_MAP(GPU_FIELD)
+#undef GPU_FIELD
+        PP_FIELDS_END,
+};
+
+static const struct pp_field row_fields[] = {
+    {"stages", PP_FIELD_ROWS, PP_ROWS_AT(ROW, stages, n_stages), .fields = stage_fields},
+    {"queues", PP_FIELD_ROWS, PP_ROWS_IN(ROW, queues, n_queues), .fields = queue_fields},
+    {"workers", PP_FIELD_ROWS, PP_ROWS_AT(ROW, workers, n_workers), .fields = worker_fields},
+    {"events", PP_FIELD_ROWS, PP_ROWS_AT(ROW, events, n_events), .newest = NEWEST_EVENTS,
+     .fields = event_fields},
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_dash_model
+static struct pp_value schema_name(const void *row, const void *root)
+{
+    return pp_value_text("pipeprobe.top/1");
+}
+
+static const struct pp_field frame_fields[] = {
+    MADE("schema", TEXT, schema_name, "of this document"),
+    F(path, NONE, "the recording"),
+    {.type = PP_FIELD_INLINE, .at = offsetof(ROW, snap), .flags = PP_FIELD_INDIRECT, .fields = total_fields},
+    {"moment_verdict", PP_FIELD_OBJECT, .at = offsetof(ROW, moment), .flags = PP_FIELD_INDIRECT,
+     .fields = moment_fields, .help = "of the time that is looked at; null where that is the whole run"},
+    {"verdict", PP_FIELD_OBJECT, .at = offsetof(ROW, report), .flags = PP_FIELD_INDIRECT,
+     .fields = verdict_fields, .help = "of the whole run; null: not there yet"},
+    {.type = PP_FIELD_INLINE, .at = offsetof(ROW, snap), .flags = PP_FIELD_INDIRECT, .fields = row_fields},
+    PP_FIELDS_END,
+};
+#undef ROW
+
+int pp_dash_json(const struct pp_dash_state *st, const struct pp_dash_model *m, FILE *out)
+{
+    return pp_fields_json(frame_fields, m, out);
 }

@@ -8,6 +8,8 @@
 #include "tui/dash/layout.h"
 #include "tui/dash/state.h"
 
+#include <stdio.h>
+
 /* Draws over a blank grid (pp_grid_resize). Nothing is drawn outside the boxes of the layout. */
 void pp_draw(struct pp_grid *g, enum pp_glyph_set glyphs, const struct pp_dash_state *s,
              const struct pp_dash_model *m);
@@ -15,8 +17,6 @@ void pp_draw(struct pp_grid *g, enum pp_glyph_set glyphs, const struct pp_dash_s
 /* Where the panels are; for out see pp_layout. */
 size_t pp_draw_layout(int rows, int cols, const struct pp_dash_state *s, const struct pp_dash_model *m,
                       struct pp_placed *out);
-/* Row of the panel's box where its list begins; 0: it has none that rows are chosen from. */
-int pp_list_begins(enum pp_panel panel, const struct pp_box *box);
 
 /* What the status bar and the line mode say about the run: "LIVE", "PAUSED -0:12", "STALE 7 s", "ENDED
  * killed". */
@@ -31,5 +31,11 @@ void pp_line_text(const struct pp_dash_state *s, const struct pp_dash_model *m, 
 /* g: the screen as the user saw it, drawn from s and m. */
 struct pp_dash_state pp_dash_click(struct pp_dash_state s, const struct pp_dash_model *m,
                                    const struct pp_grid *g, int row, int col);
+
+/* The numbers behind a frame as one JSON document, schema pipeprobe.top/1; what is not known is
+ * null. */
+
+/* 0, or -1 when a write failed. */
+int pp_dash_json(const struct pp_dash_state *s, const struct pp_dash_model *m, FILE *out);
 
 #endif

@@ -2,7 +2,6 @@
 #include "tui/dash/panel.h"
 
 #include "probe/base/text.h"
-#include "tui/dash/knobs.h"
 
 #include <math.h>
 #include <stdio.h>

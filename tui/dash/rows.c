@@ -1,7 +1,5 @@
 #include "tui/dash/rows.h"
 
-#include "tui/dash/knobs.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

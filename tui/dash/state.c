@@ -2,7 +2,6 @@
 
 #include "probe/base/opts.h"
 #include "tui/dash/keys.h"
-#include "tui/dash/knobs.h"
 #include "tui/dash/rows.h"
 
 #include <stdio.h>

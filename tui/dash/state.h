@@ -3,6 +3,7 @@
 #ifndef PP_DASH_STATE_H
 #define PP_DASH_STATE_H
 
+#include "report/replay/knobs.h"
 #include "tui/dash/model.h"
 
 enum pp_view {
@@ -54,5 +55,22 @@ struct pp_dash_state pp_dash_tick(struct pp_dash_state s, uint64_t elapsed_ns, c
 
 /* Which second a snapshot is to be taken of; UINT64_MAX: the newest. */
 uint64_t pp_dash_at(const struct pp_dash_state *s);
+
+/* The knobs of the what-if view (report/replay/knobs.h: those with a step): how far each has
+ * been moved, as the text that the prediction is asked with. Pure (predict.c). */
+
+/* The i-th of them; NULL after the last. There are PP_DASH_KNOBS at most. */
+const struct pp_knob *pp_dash_knob(int i);
+int pp_dash_knobs(void);
+
+/* Value of knob i after `step` moves, as shown and asked ("4", "0.64"); the recorded one at step 0. */
+const char *pp_knob_text(const struct pp_dash_model *m, int i, int step, char *buf, size_t size);
+/* Moves a step, and stays where the value would leave its range. */
+int pp_knob_move(const struct pp_dash_model *m, int i, int step, int by);
+/* 0: the recording does not say what it was (another program's run), so it cannot be turned. */
+int pp_knob_is_recorded(const struct pp_dash_model *m, int i);
+/* "num_workers=4 decode=0.8" of the knobs that were moved; "" for none. */
+const char *pp_knobs_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf,
+                          size_t size);
 
 #endif

@@ -17,7 +17,6 @@
 
 #include "probe/storage/cache/cache.h"
 #include "probe/storage/cache/cache_dir.h"
-#include "probe/storage/cache/cache_index.h"
 #include "probe/storage/cache/cache_segment.h"
 
 #include <pthread.h>

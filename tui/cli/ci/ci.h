@@ -16,8 +16,6 @@ struct ci_opts {
 /* Runs the words after "--" repeatedly and compares: options of `pipeprobe run`, or "exec" and a command line
  * of `pipeprobe exec`. Returns the exit code. */
 int ci_run(const struct ci_opts *o, char **run_argv, int run_argc);
-/* baseline save|show|update RUNS...: words[0] is what to do. Returns the exit code. */
-int ci_baseline(const struct ci_opts *o, const char *const *words, int n);
 
 /* Writes head's runs as the baseline, with label, time and version. */
 pp_status ci_save_baseline(const struct ci_opts *o, const struct pp_runs *runs, struct pp_err *err);

@@ -5,6 +5,8 @@
 
 #include "tui/cli/metrics/metrics_opts.h"
 
+#include <pipeprobe/status.h>
+
 struct metrics_sampler;
 
 /* watches: the verdict is kept up to date on a thread; else it is made here, once. o is borrowed. */
@@ -22,10 +24,32 @@ long metrics_sampler_rank(struct metrics_sampler *s);
 /* What became of pushes, for the metrics that tell it. */
 void metrics_sampler_note_pushes(struct metrics_sampler *s, struct pp_sink_count pushes);
 
-/* The run with times, as of pp_metrics_history. */
-pp_status metrics_sampler_history(struct metrics_sampler *s, FILE *out, struct pp_err *err);
-/* The same as an event file of TensorBoard's, and what that is called. */
-pp_status metrics_sampler_events(struct metrics_sampler *s, FILE *out, char *name, size_t size,
-                                 struct pp_err *err);
+/* A complete recording as metrics in a file: the formats that `export` has
+ * beside those of spans (report/export/export.h). */
+
+enum metrics_export_kind { METRICS_AT_THE_END, METRICS_WITH_TIMES, METRICS_AS_EVENTS };
+
+/* X(name, suffix, kind, what it is for) */
+/* clang-format off */
+#define METRICS_EXPORT_FORMATS(X)                                                           \
+    X(prometheus, ".prom", METRICS_AT_THE_END, "the metrics at the end: node_exporter, promtool check")      \
+    X(openmetrics, ".om", METRICS_WITH_TIMES, "metrics with times: promtool tsdb create-blocks-from openmetrics") \
+    X(tensorboard, ".tb", METRICS_AS_EVENTS, "a directory for tensorboard --logdir")
+/* clang-format on */
+
+struct metrics_export_format {
+    const char *name, *suffix;
+    enum metrics_export_kind kind;
+};
+extern const struct metrics_export_format
+    metrics_export_formats[]; /* in the order of the list; ends with NULL */
+
+/* NULL when there is none. */
+const struct metrics_export_format *metrics_export_by_suffix(const char *path);
+
+/* out: a file, or "-" for standard output; for events the directory of the file, whose name the recording
+ * decides. PP_E_EXISTS unless force. */
+pp_status metrics_export(const char *recording, const struct metrics_export_format *to, const char *out,
+                         int force, struct pp_err *err);
 
 #endif

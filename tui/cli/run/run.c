@@ -7,12 +7,11 @@
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/run/prove.h"
 #include "tui/cli/run/run_beside.h"
-#include "tui/cli/run/run_decode.h"
+#include "tui/cli/run/run_setup.h"
 #include "tui/cli/run/run_events.h"
 #include "tui/cli/run/run_opts.h"
 #include "tui/cli/run/run_ranks.h"
 #include "tui/cli/run/run_record.h"
-#include "tui/cli/run/run_setup.h"
 #include "tui/cli/run/run_torch.h"
 
 #include "collectors/gpu/gpu.h"

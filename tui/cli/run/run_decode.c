@@ -1,11 +1,10 @@
-#include "tui/cli/run/run_decode.h"
+#include "tui/cli/run/run_setup.h"
 
 #include "collectors/store/writer.h"
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/device/decode.h"
 #include "probe/device/nvjpeg.h"
-#include "tui/cli/run/run_setup.h"
 
 #include <stdio.h>
 #include <string.h>

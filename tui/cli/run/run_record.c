@@ -6,7 +6,7 @@
 #include "probe/base/text.h"
 #include "probe/storage/model.h"
 #include "tui/cli/recording_name.h"
-#include "tui/cli/run/run_decode.h"
+#include "tui/cli/run/run_setup.h"
 
 #include <libgen.h>
 #include <stdio.h>

@@ -15,7 +15,6 @@
 #include "probe/net/http.h"
 #include "probe/storage/model.h"
 #include "tui/cli/jobs/interrupt.h"
-#include "tui/cli/run/run_decode.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
     }
 #include "tui/cli/cli.h"
 #include "tui/cli/tune/tune_keys.h"
-#include "tui/dash/knobs.h"
+#include "tui/dash/state.h"
 #include "tui/dash/rows.h"
 
 #include <math.h>

@@ -3,9 +3,8 @@
 #include "tests/support/dash_fixture.h"
 
 #include "tui/dash/draw.h"
-#include "tui/dash/json.h"
 #include "tui/dash/keys.h"
-#include "tui/dash/knobs.h"
+#include "tui/dash/state.h"
 #include "tui/dash/rows.h"
 
 #include <jansson.h>
