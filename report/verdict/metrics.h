@@ -105,6 +105,7 @@ enum pp_metric_from {
     X(G_KEPT, "g_kept", "replay: gain of kept connections", SHARE, REPLAY) \
     X(G_HOSTS, "g_hosts", "replay: gain of even hosts", SHARE, REPLAY) \
     X(G_WORK, "g_work", "replay: gain of half the work", SHARE, REPLAY) \
+    X(G_INPUT, "g_input", "replay: best gain of a change to the input", SHARE, REPLAY) \
     X(PREFETCH_PART, "prefetch_part", "replay: prefetch share of storage gain", SHARE, REPLAY) \
     X(READ_TAIL, "read_tail", "blocked in reads, p99 / p50", FACTOR, REPLAY) \
     X(READ_BURST, "read_burst", "slow reads at the same time", SHARE, REPLAY) \

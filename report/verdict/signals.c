@@ -497,6 +497,16 @@ static double gain_of(const struct pp_signals *s, const char *knob)
     return f ? f->p.gain : 0;
 }
 
+/* Of any change to the input, an amount of it included. Who else uses the CPUs is none of its matter. */
+static double best_of_input(const struct pp_signals *s)
+{
+    double best = 0;
+    for (int i = 0; i < s->fixes; i++)
+        if (s->fix[i].remedy != PP_REMEDY_OTHER_LOAD && !pp_remedies[s->fix[i].remedy].only_listed)
+            best = fmax(best, s->fix[i].p.gain);
+    return best;
+}
+
 static void add_gains(struct pp_signals *s)
 {
     double *m = s->metric, less_work = m[PP_METRIC_W_WORK] * s->sensitivity; /* a quarter less */
@@ -514,6 +524,7 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_HOSTS] = gain_of(s, "hosts");
     m[PP_METRIC_CPUS_LEAD] = (1 + gain_of(s, "cpus")) / (1 + (isnan(less_work) ? 0 : less_work)) - 1;
     m[PP_METRIC_WORKERS_LEAD] = (1 + gain_of(s, "workers")) / (1 + gain_of(s, "cpus")) - 1;
+    m[PP_METRIC_G_INPUT] = best_of_input(s);
     m[PP_METRIC_PREFETCH_PART] = gain_of(s, "prefetch") / gain_of(s, "storage");
 }
 

@@ -460,6 +460,8 @@ static int hides(const struct pp_facts *f)
 
 #define KEEPS_UP \
     "The input pipeline keeps up: no change to it can gain more than about {data_wait}. Optimise the step itself."
+#define READY \
+    "Batches are made in time: the workers have nothing to do for {worker_idle} of the stalls, and no change to the input gains 15 % in the replay. What is left is the hand-over of each batch; larger batches have fewer of them."
 #define COPIES \
     "Batches come in time. Copies from pageable memory take the training thread {copy_blocks} of the time."
 #define COPIES_GAIN \
@@ -469,6 +471,8 @@ static int hides(const struct pp_facts *f)
 /* Copies are a part of the pipeline that a trainer's waits for batches do not show. */
 static const char *keeps_up(const double *m)
 {
+    if (m[PP_METRIC_DATA_WAIT] >= pp_level_moderate->at_least)
+        return READY;
     if (!(m[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE))
         return KEEPS_UP;
     return m[PP_METRIC_G_PINNED] > m[PP_METRIC_DATA_WAIT] ? COPIES_GAIN : COPIES;
@@ -498,12 +502,32 @@ static void judge_outside(const struct judge *j, const struct pp_rule *outside,
     add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
 }
 
+/* It is the trainer that waits for a CPU, for the most part, and for data as a consequence; or what hands
+ * batches that are ready over to it. */
+static int lacks_a_cpu(const struct pp_facts *f, const struct pp_rule *cause)
+{
+    const double *m = f->metric;
+    int starved = f->starved && cause->relief.compare != PP_NO_CONDITION &&
+                  m[PP_METRIC_STRETCH] >= m[PP_METRIC_WAIT_ITSELF];
+    return starved || (pp_rule_asks(cause, PP_METRIC_CONTENDED) && m[PP_METRIC_OWNER] == PP_PHASE_NONE &&
+                       m[PP_METRIC_WORKER_IDLE] >= PP_LEAST_EXPLAINED);
+}
+
+/* Workers that are idle while the trainer waits: it waits for the hand-over of what is ready. That is the
+ * input's matter where a change to the input gains. */
+static int is_ready(const struct pp_facts *f)
+{
+    const double *m = f->metric;
+    return m[PP_METRIC_OWNER] == PP_PHASE_NONE && m[PP_METRIC_WORKER_IDLE] >= PP_LEAST_EXPLAINED &&
+           m[PP_METRIC_G_INPUT] < PP_WORTH_A_FIX && !(m[PP_METRIC_G_CPUS] >= PP_WORTH_A_FIX);
+}
+
 static void judge_level(const struct judge *j)
 {
     const struct pp_facts *f = j->facts;
     struct pp_report_verdict *v = j->out;
     const struct pp_level_rule *level = pp_level_rules;
-    while (f->metric[PP_METRIC_DATA_WAIT] < level->at_least)
+    while (f->metric[PP_METRIC_DATA_WAIT] < level->at_least || (level->at_least > 0 && is_ready(f)))
         level++;
     int bound = level->at_least > 0;
     double boundary = f->metric[PP_METRIC_BOUNDARY], moderate = pp_level_moderate->at_least;
@@ -542,9 +566,8 @@ static void judge_level(const struct judge *j)
     } else if (cause) {
         v->l1 = cause->l1;
         v->l2 = cause->l2;
-        if (f->starved && cause->relief.compare != PP_NO_CONDITION &&
-            f->metric[PP_METRIC_STRETCH] >= f->metric[PP_METRIC_WAIT_ITSELF])
-            v->l0 = "cpu-starved"; /* it waits for a CPU, for the most part, and for data as a consequence */
+        if (lacks_a_cpu(f, cause))
+            v->l0 = "cpu-starved";
         v->explained = cause->l1 ? explained_by(f, cause) : NAN;
         if (cause->l1)
             set_confidence(j, cause, 1);

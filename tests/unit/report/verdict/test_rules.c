@@ -254,6 +254,33 @@ static void test_a_late_hand_off_may_lack_a_cpu(void **state)
     }
 }
 
+/* Workers with nothing to do, and no change that gains: the trainer waits for what is ready. Where a change
+ * gains, or the workers are at work, it waits for data; where free CPUs gain, for a CPU. */
+static void test_a_hand_over_is_no_want_of_data(void **state)
+{
+    static const struct {
+        double idle, input, cpus;
+        const char *l0;
+    } rows[] = {{0.95, 0.05, 0.05, "not-input-bound"},
+                {0.95, 0.2, 0.05, "input-bound"},
+                {0.3, 0.05, 0.05, "input-bound"},
+                {0.95, NAN, NAN, "input-bound"},
+                {0.95, 0.05, 0.3, "cpu-starved"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(0.14, 0);
+        f.starved = f.starved_alone = 0;
+        f.metric[PP_METRIC_WORKER_IDLE] = rows[i].idle;
+        f.metric[PP_METRIC_G_INPUT] = rows[i].input, f.metric[PP_METRIC_G_CPUS] = rows[i].cpus;
+        f.metric[PP_METRIC_CONTENDED] = 0.5, f.metric[PP_METRIC_IDLE_CPUS] = 0.02;
+        pp_verdict_judge(&f, &arena, &v);
+        if (strcmp(v.l0, rows[i].l0) != 0)
+            fail_msg("row %zu: %s, not %s", i, v.l0, rows[i].l0);
+        pp_arena_free(&arena);
+    }
+}
+
 /* CPUs that the job takes from itself are no other job's. */
 static void test_subprocesses_of_the_job_are_no_strangers(void **state)
 {
@@ -701,6 +728,7 @@ int main(void)
         cmocka_unit_test(test_a_worker_for_every_cpu_is_not_too_few),
         cmocka_unit_test(test_a_late_hand_off_may_lack_a_cpu),
         cmocka_unit_test(test_subprocesses_of_the_job_are_no_strangers),
+        cmocka_unit_test(test_a_hand_over_is_no_want_of_data),
         cmocka_unit_test(test_nobody_else_is_told_to_move),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
         cmocka_unit_test(test_the_larger_of_boundaries_and_waits_is_named),
