@@ -128,6 +128,13 @@ lab-jobs: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all helpers
 	$(Q)$(foreach v,SEEDS ONLY ROUNDS TRUTH KEEP RUN_SECONDS TRACEML PYTHON,$(if $($(v)),$(v)='$($(v))')) bash tests/bench/lab_jobs.sh
 
+# Jobs after public reports, each with and without its fix: cause, fix and predicted gain against the truth (tests/field). ONLY, FIELD_PYTHON, and ARGS as
+# run.py says: ARGS=--busy has a busy process per CPU beside.
+.PHONY: field
+field: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all helpers
+	$(Q)$(if $(FIELD_PYTHON),FIELD_PYTHON='$(FIELD_PYTHON)') bash tests/field/field.sh $(if $(ONLY),'$(ONLY)') $(ARGS)
+
 # A slow rank among four, made from outside, under torchrun and mpiexec (docs/results/accuracy.md). ROUNDS, ONLY, FAULTS, KEEP, STEPS and PYTHON as the
 # script says.
 .PHONY: bench-ranks
@@ -288,6 +295,7 @@ help:
 	'make bench-top    part of it: frames of the dashboard, and what watching takes from a run' \
 	'make bench-diagnosis  verdicts, labels and predictions against stalls of known cause; BUDGET=MINUTES HALF= SEEDS= ONLY= TRUTH=' \
 	'make lab-jobs     the same for unmodified PyTorch jobs (22 min); SEEDS= ONLY= ROUNDS= TRUTH= KEEP= RUN_SECONDS= TRACEML= PYTHON=' \
+	'make field  jobs after public reports, with and without their fix: cause, fix and predicted gain against the truth (an hour, 6 GB); ONLY= FIELD_PYTHON= ARGS=--busy' \
 	'make bench-ranks  a slow rank among four (storage, CPU) under torchrun and mpiexec: is it named, what is gained (15 min); ROUNDS= ONLY= FAULTS= KEEP= STEPS= PYTHON=' \
 	'make soak-attach  a recorded PyTorch job for an hour or 1,000 epochs: memory, files and recording stay flat; MINUTES= EPOCHS= PYTHON=' \
 	'make portable     one binary with its libraries linked in, to carry to another machine; with the hooks for PyTorch, as an archive' \
