@@ -258,7 +258,9 @@ static void set_rates(struct build *b)
     r->cache_hit_share = cached_of ? (double)cached / (double)cached_of : NAN;
     r->step_mean_ns = r->has_step && t->judged_batches ? (double)t->step_ns / (double)t->judged_batches : NAN;
     r->data_wait_share = r->has_step ? pp_timeline_data_wait_share(t) : NAN;
-    r->accelerator_utilization_share = r->has_step && t->has_steady_state
+    /* pipeprobe's own step stands for an accelerator; a job without one has none to use */
+    r->accelerator_utilization_share = r->has_step && t->has_steady_state &&
+                                               (r->gpu || r->subject_kind != PP_SUBJECT_JOB)
                                            ? pp_timeline_accelerator_utilization(t)
                                            : NAN;
     r->collective_share = r->has_step && t->collective_ns ? pp_timeline_collective_share(t) : NAN;

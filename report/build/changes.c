@@ -88,7 +88,7 @@ static const struct pp_report_fix *choose_change(const struct pp_report_verdict 
     }
     *amount = done ? NULL : *amount;
     best = done ? done : *amount || v->remedy->looks_first ? NULL : best;
-    *candidate = best || *amount ? NULL : unsure;
+    *candidate = best || *amount || v->remedy->looks_first ? NULL : unsure;
     return best;
 }
 

@@ -377,7 +377,8 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
              "data set gets the list of indices",
              "samples of `.batched(N)` in the shards", "`batch=True` of `fn.external_source`")},
     [PP_REMEDY_ONE_ITERATOR] =
-        {.sentence = "Make the iterator once, and take every batch from it.",
+        {.looks_first = 1,
+         .sentence = "Make the iterator once, and take every batch from it.",
          WORDS(
              NULL,
              "`for batch in loader:`, or `it = iter(loader)` before the loop and `next(it)` in it, in place of "

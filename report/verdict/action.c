@@ -176,7 +176,8 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
                                             "depends on how much cheaper: pipeprobe whatif FILE --set %s",
                                             v->action.amount);
     else if ((v->remedy == &pp_remedies[PP_REMEDY_KEEP_WORKERS_PREFETCH] ||
-              v->remedy == &pp_remedies[PP_REMEDY_PREFETCH_ACROSS]) &&
+              v->remedy == &pp_remedies[PP_REMEDY_PREFETCH_ACROSS] ||
+              v->remedy == &pp_remedies[PP_REMEDY_ONE_ITERATOR]) &&
              !v->action.fix)
         v->action.depends = without_boundaries(r, arena);
     else if (v->remedy->looks_first && !v->action.fix)

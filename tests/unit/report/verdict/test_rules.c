@@ -264,7 +264,7 @@ static void test_a_hand_over_is_no_want_of_data(void **state)
     } rows[] = {{0.95, 0.05, 0.05, "not-input-bound"},
                 {0.95, 0.2, 0.05, "input-bound"},
                 {0.3, 0.05, 0.05, "input-bound"},
-                {0.95, NAN, NAN, "input-bound"},
+                {0.95, NAN, NAN, "cpu-starved"},
                 {0.95, 0.05, 0.3, "cpu-starved"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct pp_arena arena = {0};
