@@ -67,7 +67,7 @@ is "and nothing was" "$(cat "$OUT")" ""
 
 run timeout 60 "$PP" whatif "$T/two.sqlite" --estimate 20
 like "the estimate names cores" "$(cat "$OUT")" "CPU  .*usable cores"
-like "and the workers that keep up" "$(cat "$OUT")" "workers .*busy on average; replayed with [0-9]+: .*data wait"
+like "and the workers that keep up" "$(cat "$OUT")" "workers .*busy on average; replayed with [0-9]+: .*stall"
 run timeout 60 "$PP" whatif "$T/two.sqlite" --estimate 20 --json
 cp "$OUT" "$T/estimate.json"
 holds "8 samples in 20 ms" "$(json "$T/estimate.json" '$.estimate.samples_per_s') == 400"

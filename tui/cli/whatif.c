@@ -111,7 +111,7 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
     char rate[32], low[32], high[32], wait[32], gain[48];
     note_assumption(a, p);
     if (!a->o->json) {
-        printf("  %-40s %7s samples/s (%s to %s)  %s  data wait %s%s%.*s\n", what,
+        printf("  %-40s %7s samples/s (%s to %s)  %-23s stall %s%s%.*s\n", what,
                pp_text_rate(rate, sizeof(rate), p->samples_per_s), pp_text_rate(low, sizeof(low), p->low),
                pp_text_rate(high, sizeof(high), p->high),
                pp_text_gain(gain, sizeof(gain), p->gain, p->gain_low, p->gain_high),
@@ -222,8 +222,8 @@ static void put_estimate(const struct pp_estimate *e)
         printf(": more workers than the replay supports\n");
     else
         printf(e->with_workers.data_wait_share > 0.05
-                   ? "; even with %d the replay gives %s samples/s, data wait %s\n"
-                   : "; replayed with %d: %s samples/s, data wait %s\n",
+                   ? "; even with %d the replay gives %s samples/s, stall %s\n"
+                   : "; replayed with %d: %s samples/s, stall %s\n",
                e->workers, pp_text_rate(got, sizeof(got), e->with_workers.samples_per_s),
                pp_text_percent(wait, sizeof(wait), e->with_workers.data_wait_share));
 }

@@ -142,7 +142,7 @@ void pp_panel_whatif(const struct pp_canvas *c)
         pp_put(c, 1, 0, PP_STYLE_PLAIN, "recorded: %s samples/s; + and - change a knob",
                pp_text_rate(now, sizeof(now), a->measured));
     } else {
-        snprintf(text, sizeof(text), "%s samples/s (80 %% interval %s to %s) instead of %s: %s, data wait %s",
+        snprintf(text, sizeof(text), "%s samples/s (80 %% interval %s to %s) instead of %s: %s, stall %s",
                  pp_text_rate(then, sizeof(then), a->p.samples_per_s),
                  pp_text_rate(low, sizeof(low), a->p.low), pp_text_rate(high, sizeof(high), a->p.high),
                  pp_text_rate(now, sizeof(now), a->measured),
