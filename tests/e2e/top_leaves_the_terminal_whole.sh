@@ -23,7 +23,7 @@ start_terminal 100 30
 start_run "$T/run.sqlite" --duration 300
 shell "$PP top $T/run.sqlite"
 wait_for "it starts live" 'LIVE 0:'
-wait_for "with a verdict on the first line" 'BOUND|input-bound'
+wait_for "with a verdict on the first line" 'BOUND|STARVED|input-bound'
 wait_for "the pipeline" '^decode .*/s'
 wait_for "the workers" '^pp-worker-1 '
 for view in g:stages w:workers b:batch e:errors v:events i:environment W:what-if o:overview; do
@@ -190,7 +190,7 @@ refuses "run --top without a terminal" 2 "needs a terminal" "$PP" run "$T/images
 # ---- without a terminal ----
 run "$PP" top "$T/run.sqlite"
 is "not a terminal: lines, exit code" "$rc" 0
-like "not a terminal: the last one" "$(tail -n 1 "$OUT")" 'ENDED killed .*samples/s.*(BOUND|input-bound|INCONCLUSIVE)'
+like "not a terminal: the last one" "$(tail -n 1 "$OUT")" 'ENDED killed .*samples/s.*(BOUND|STARVED|input-bound|INCONCLUSIVE)'
 check "not a terminal: no escape sequences" bash -c "! grep -q $'\033' '$OUT'"
 run "$PP" top "$T/run.sqlite" --once --text --size 80x24
 is "--once --text: rows" "$(wc -l <"$OUT")" 24

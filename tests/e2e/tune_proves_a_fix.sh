@@ -49,8 +49,9 @@ cp "$OUT" "$T/text"
 is "too few workers: exit code" "$rc" 0
 like "it says before what it starts" "$(cat "$ERR")" "starts this job several times"
 like "and which loader is meant" "$(cat "$ERR")" "^loader +__main__.Slow of 100000 samples, shuffled, batch_size=4, num_workers=1$"
-like "and what it is going to prove" "$(cat "$ERR")" "^to prove +num_workers=[2-8], predicted \+[0-9]+ %"
-like "measured stands beside predicted" "$(cat "$T/text")" "^  num_workers=[2-8]: measured \+[0-9]+ % \([+-][0-9]+ to \+[0-9]+ %\), predicted \+[0-9]+ % \([+-][0-9]+ to \+[0-9]+ %\)"
+like "and what it is going to prove" "$(cat "$ERR")" "^to prove +num_workers=[2-8], predicted (\+[0-9]+ %|[0-9.]+ times)"
+gain='(\+[0-9]+ % \([+-][0-9]+ to \+[0-9]+ %\)|[0-9.]+ times \([0-9.]+ to [0-9.]+\))'
+like "measured stands beside predicted" "$(cat "$T/text")" "^  num_workers=[2-8]: measured $gain, predicted $gain"
 like "the line to paste" "$(cat "$T/text")" "^Paste: +DataLoader\(\.\.\., num_workers=[2-8]"
 is "the output of the job is kept, and is its own" "$(grep -h '^workers' "$T"/more/01*.log "$T"/more/0?-baseline.log | sort -u)" "workers 1 prefetch 2"
 changed=$(ls "$T"/more/02-num_workers-*.sqlite)
