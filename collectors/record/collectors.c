@@ -2,6 +2,7 @@
 
 #include "collectors/attach/activity.h"
 #include "collectors/attach/loaders.h"
+#include "collectors/attach/requests.h"
 #include "collectors/gpu/gpu.h"
 #include "collectors/gpu/reach.h"
 #include "collectors/nvtx/nvtx.h"
@@ -23,13 +24,12 @@
 
 #define PERIOD_NS 1000000000u
 
-const struct pp_collector *const pp_collector_rows[] = {&pp_collector_process,  &pp_collector_machine,
-                                                        &pp_collector_pressure, &pp_collector_cgroup,
-                                                        &pp_collector_memory,   &pp_collector_traffic,
-                                                        &pp_collector_counters, &pp_collector_requests,
-                                                        &pp_collector_cupti,    &pp_collector_nvml,
-                                                        &pp_collector_nvtx,     &pp_collector_loaders,
-                                                        &pp_collector_activity, NULL};
+const struct pp_collector *const pp_collector_rows[] = {
+    &pp_collector_process,      &pp_collector_machine,  &pp_collector_pressure,
+    &pp_collector_cgroup,       &pp_collector_memory,   &pp_collector_traffic,
+    &pp_collector_job_requests, &pp_collector_counters, &pp_collector_requests,
+    &pp_collector_cupti,        &pp_collector_nvml,     &pp_collector_nvtx,
+    &pp_collector_loaders,      &pp_collector_activity, NULL};
 
 struct running {
     const struct pp_collector *row; /* that applies */

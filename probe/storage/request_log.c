@@ -84,7 +84,7 @@ void pp_request_log_add(const struct pp_request *r, const char *address, const c
                             r->transfer_ns;
     const uint64_t amount[] = {
         [PP_REQUEST_COUNT_REQUESTS] = 1,
-        [PP_REQUEST_COUNT_FAILED] = r->status == 0 || r->status >= 400,
+        [PP_REQUEST_COUNT_FAILED] = (r->status == 0 && !r->bytes) || r->status >= 400,
         [PP_REQUEST_COUNT_THROTTLED] = r->status == 429 || r->status == 503,
         [PP_REQUEST_COUNT_CONNECTIONS] = (r->flags & PP_REQUEST_CONNECTED) != 0,
         [PP_REQUEST_COUNT_BYTES] = r->bytes,

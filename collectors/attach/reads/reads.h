@@ -1,30 +1,68 @@
-/* collectors/attach/reads/reads.h: what a thread read from files while it was asked to count.
- * libpipeprobe_reads.so is preloaded into a recorded job and all its children: it forwards libc's reads and
- * opens, and times them in a thread that counts. It knows nothing of Python and nothing of a session; in
- * other programs it costs one test a call.
+/* collectors/attach/reads/reads.h: what a thread waited for from outside its process while it was asked to
+ * count: files, sockets, pipes, children, and helper threads that fetch for it.
+ * libpipeprobe_reads.so is preloaded into a recorded job and all its children: it forwards libc's reads,
+ * opens and waits, and times them in a thread that counts. It knows nothing of Python and nothing of a
+ * session; in other programs it costs one test a call.
  *
- * The extension looks the function up by its name (dlsym); without it reads are not told apart from the phase
- * they are in. */
+ * What counts (fds.h says how descriptors are told apart):
+ *   the thread that counts   every call on a file, on a socket of the internet or on a pipe, looking host
+ *                            names up, connecting, and waiting for a child, less the CPU time of that child.
+ *                            Sockets by path lead to other processes of the machine, and count as nothing
+ *   other threads            nothing by themselves; while the thread that counts waits for a lock, the part
+ *                            of that wait in which answers to their requests came in, and the bytes of these
+ *
+ * The extension looks both functions up by their names (dlsym); without them reads are not told apart from
+ * the phase they are in. */
 #ifndef PP_COLLECTORS_ATTACH_READS_READS_H
 #define PP_COLLECTORS_ATTACH_READS_READS_H
 
+#include <stddef.h>
 #include <stdint.h>
+
+enum pp_read_class {
+    PP_READ_FILE,
+    PP_READ_SOCKET,
+    PP_READ_PIPE,
+    PP_READ_CHILD,  /* a child process is waited for */
+    PP_READ_HELPER, /* a lock, until another thread's request was answered */
+    PP_READ_CLASSES
+};
 
 struct pp_reads {
     /* set by the thread itself; 0: calls are forwarded and nothing else; 1: they are timed; 2: with the CPU
      * clock too */
     int counting;
-    uint64_t ns;     /* in open, read and their like; monotonic clock */
+    uint64_t ns;     /* of all classes; monotonic clock */
     uint64_t cpu_ns; /* of it */
     uint64_t bytes;  /* that they returned */
     uint64_t calls;
     uint64_t at_ns,
         at_cpu_ns; /* of counting 2: when the thread's CPU clock was read last, and what it said */
+    uint64_t class_ns[PP_READ_CLASSES];
+    uint64_t child_cpu_ns; /* of children that were waited for; no part of ns */
 };
 
 #define PP_READS_OF_THREAD "pipeprobe_reads_of_thread"
 
 /* The calling thread's; never NULL. */
 typedef struct pp_reads *pp_reads_of_thread(void);
+
+/* A request that a socket was used for: what was sent at once, and what came back until something was sent
+ * again. Seen from the times of calls and from the type of a TLS record, and from no other byte: several
+ * requests on one connection at a time (HTTP/2, pipelines) are one. The parts of its time follow each other.
+ */
+struct pp_read_request {
+    uint64_t start_ns; /* CLOCK_MONOTONIC */
+    uint64_t resolve_ns, connect_ns, tls_ns, first_byte_ns, transfer_ns;
+    uint64_t bytes;
+    int connected; /* it opened the connection */
+    char host[60]; /* "name:port", the name as it was looked up; else the address */
+};
+
+#define PP_READS_REQUESTS "pipeprobe_reads_requests"
+
+/* At the end of a sample: what was asked for the thread that counts, and answered since; up to max. lost:
+ * those for which there was no room since. */
+typedef size_t pp_reads_requests(struct pp_read_request *out, size_t max, uint64_t *lost);
 
 #endif

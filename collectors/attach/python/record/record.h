@@ -6,6 +6,7 @@
  *     order.c      which samples the job's samplers gave
  *     gpu.c        what the GPU does, by CUPTI
  *     loaders.c    the process's DataLoaders and the iterations made of them
+ *     requests.c   the requests that a sample was made of
  *     worker.c     threads that make batches: workers, and the one that pins memory
  *     exchange.c   what the process's other threads lacked a CPU during a collective
  *     consumer.c   threads that take batches, among them the trainer
@@ -143,8 +144,9 @@ struct record_worker {
     int detailed;           /* samples of this batch are recorded one by one */
     uint32_t fingerprints;  /* of an iterable data set: samples that are still hashed */
     uint32_t batches_seen;
-    double sample_ns; /* moving mean, for how often a batch is detailed */
-    int worth_cpu;    /* the last sample was long enough for reading the CPU clock */
+    double sample_ns;       /* moving mean, for how often a batch is detailed */
+    uint64_t helper_cpu_ns; /* of this batch's samples: of the process's other threads and its children */
+    int worth_cpu;          /* the last sample was long enough for reading the CPU clock */
 };
 
 /* The sample in work. */
@@ -158,6 +160,7 @@ struct record_sample {
     uint64_t decode_pixels;      /* of images whose size the call told */
     const void *decoded;         /* the image that was counted last: it may be asked for its pixels again */
     struct pp_reads decode_read; /* what was read within decoding: ns and cpu_ns */
+    uint64_t others_cpu_ns;      /* of the process's other threads when it began; 0: not looked at */
 };
 
 /* The thread that pins memory. */
@@ -324,6 +327,12 @@ struct pp_iteration_row *record_iteration_find(int64_t parent_pid, uint64_t base
  * many they were, 0 for as many as asked for. */
 void record_short_add(struct pp_iteration_row *row, uint32_t index, uint64_t samples);
 uint64_t record_short_find(const struct record_iteration *it, uint32_t index);
+
+/* ---- requests.c: what the preloaded library saw of sockets ---- */
+
+/* At the end of a sample: the requests that were answered since are its own. sample: PP_NO_SAMPLE where that
+ * is not one. */
+void record_requests(uint64_t sample, uint64_t epoch);
 
 /* ---- worker.c: threads that make batches ---- */
 

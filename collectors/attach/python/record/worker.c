@@ -1,10 +1,12 @@
 #include "collectors/attach/python/record/record.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
-#define WORTH_CPU_NS 50000u  /* a sample shorter than this does not pay for two CPU clocks (0.5 us) */
-#define SAMPLE_COST_NS 300.0 /* what recording one sample costs (docs/results/performance.md) */
-#define COST_SHARE 0.0025    /* of a sample's time, that it may cost */
+#define WORTH_CPU_NS 50000u      /* a sample shorter than this does not pay for two CPU clocks (0.5 us) */
+#define WORTH_HELPERS_NS 500000u /* nor one shorter than this for four more (2 us), of threads beside it */
+#define SAMPLE_COST_NS 300.0     /* what recording one sample costs (docs/results/performance.md) */
+#define COST_SHARE 0.0025        /* of a sample's time, that it may cost */
 #define EVERY_MAX 1000u
 
 /* ---- a batch ---- */
@@ -104,6 +106,18 @@ void record_collate(struct record_local *l, const struct record_mark *from, uint
     put_of_batch(w, PP_PHASE_COLLATE, from, &now, failed ? PP_SPAN_ERROR : 0);
 }
 
+/* Where other threads of the worker computed for its batch: how long, and how many there are. */
+static void count_helpers(struct record_worker *w)
+{
+    struct stat tasks;
+    if (!w->helper_cpu_ns)
+        return;
+    record_count(&w->lane, "helper_cpu_ns", w->helper_cpu_ns);
+    w->helper_cpu_ns = 0;
+    if (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2) /* a directory has a link of each in it */
+        record_count(&w->lane, "worker_threads", tasks.st_nlink - 2);
+}
+
 void record_batch_put(struct record_local *l, const struct record_mark *from)
 {
     if (!l->worker.in_batch) /* the worker's answer to being told to begin anew */
@@ -111,9 +125,17 @@ void record_batch_put(struct record_local *l, const struct record_mark *from)
     l->worker.in_batch = 0;
     struct record_mark now = record_now(&l->worker.lane, 1);
     put_of_batch(&l->worker, PP_PHASE_PUT_WAIT, from, &now, 0);
+    count_helpers(&l->worker);
 }
 
 /* ---- a sample ---- */
+
+/* CPU time of the process's other threads so far. */
+static uint64_t cpu_of_others(void)
+{
+    uint64_t own = pp_thread_cpu_ns(), all = pp_process_cpu_ns();
+    return all > own ? all - own : 0;
+}
 
 void record_sample_begin(struct record_local *l)
 {
@@ -125,6 +147,7 @@ void record_sample_begin(struct record_local *l)
     s->timing = 0;
     if (l->slot < 0 || !w->worth_cpu || !w->at.cpu_ns)
         w->at = record_now(&w->lane, w->worth_cpu);
+    s->others_cpu_ns = w->sample_ns >= WORTH_HELPERS_NS ? cpu_of_others() : 0;
     if (s->reads)
         *s->reads = (struct pp_reads){.counting = w->worth_cpu ? 2 : 1,
                                       .at_ns = pp_now_ns(),
@@ -179,6 +202,21 @@ static void put_parts(struct record_worker *w, const struct part *part, size_t n
     }
 }
 
+/* While its thread waited for them, others of the process and its children computed for the sample: that is
+ * work of the part, at most all of its time. */
+static void credit_helpers(const struct record_sample *s, struct record_worker *w, struct part *part,
+                           size_t n)
+{
+    uint64_t others = s->others_cpu_ns ? difference(cpu_of_others(), s->others_cpu_ns) : 0,
+             left = others + (s->reads ? s->reads->child_cpu_ns : 0);
+    w->helper_cpu_ns += left;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t idle = part[i].phase == PP_PHASE_READ ? 0 : difference(part[i].wall_ns, part[i].cpu_ns);
+        part[i].cpu_ns += at_most(left, idle);
+        left -= at_most(left, idle);
+    }
+}
+
 /* The parts were added up while the sample was in work, in no order; they are laid end to end over its time.
  */
 void record_sample_end(struct record_local *l, uint64_t sample, int many, int failed)
@@ -225,8 +263,11 @@ void record_sample_end(struct record_local *l, uint64_t sample, int many, int fa
         rest.cpu_ns -= p->cpu_ns;
     }
     part[n++] = rest;
+    if (w->at.cpu_ns)
+        credit_helpers(s, w, part, n);
     put_parts(w, part, n, about);
     double each_ns = (double)wall_ns / (double)(many && sample ? sample : 1);
+    record_requests(many ? PP_NO_SAMPLE : sample, w->epoch);
     w->sample_ns = w->sample_ns > 0 ? 0.9 * w->sample_ns + 0.1 * each_ns : each_ns;
     w->worth_cpu = wall_ns >= WORTH_CPU_NS;
     w->at = now;

@@ -412,6 +412,41 @@ static void an_epoch_may_be_entered_in_the_middle(void **state)
     }
 }
 
+static void *computes(void *arg)
+{
+    const uint64_t *ns = arg;
+    while (pp_thread_cpu_ns() < *ns) {
+    }
+    return NULL;
+}
+
+/* What another thread of the worker computes while a sample waits for it is counted, and how many there are.
+ */
+static void threads_of_a_worker_work_for_its_sample(void **state)
+{
+    const uint64_t long_ns = 20000000;
+    struct seen s;
+    pthread_t helper;
+    open_session(&s);
+    assert_true(record_join(s.dir));
+    struct record_local *l = record_local();
+    record_worker_begin(l, 0, getppid(), 77);
+    l->worker.in_batch = 1;
+    for (int k = 0; k < 2; k++) { /* the first says that samples are long */
+        record_sample_begin(l);
+        assert_int_equal(pthread_create(&helper, NULL, computes, (void *)&long_ns), 0);
+        pthread_join(helper, NULL);
+        record_sample_end(l, (uint64_t)k, 0, 0);
+    }
+    struct record_mark now = record_now(&l->worker.lane, 1);
+    record_batch_put(l, &now);
+    record_leave();
+    read_session(&s);
+    assert_int_equal(s.of_phase[PP_PHASE_COUNTER], 2);
+    assert_in_range(s.counted, long_ns, 2 * long_ns);
+    close_session(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +456,7 @@ int main(void)
         cmocka_unit_test(what_other_threads_lack_a_cpu_for_is_sampled),
         cmocka_unit_test(children_have_the_session_that_they_were_forked_in),
         cmocka_unit_test(an_epoch_may_be_entered_in_the_middle),
+        cmocka_unit_test(threads_of_a_worker_work_for_its_sample),
     };
     return cmocka_run_group_tests_name("python recorder", tests, NULL, NULL);
 }

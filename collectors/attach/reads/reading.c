@@ -1,0 +1,237 @@
+/* The functions through which Python, NumPy, HDF5, libjpeg's users and clients of storages get at bytes, also
+ * those that are linked into a wheel. Where the real one is not found (another libc), the call goes to the
+ * kernel. */
+#include "collectors/attach/reads/calls.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+static void count_read(int fd, enum fd_kind kind, uint64_t from_ns, ssize_t bytes)
+{
+    if (kind == FD_SOCKET && bytes > 0)
+        requests_received(fd, (size_t)bytes, pp_now_ns());
+    if (reads_counted.counting)
+        reads_count_on(kind, from_ns, bytes);
+}
+
+/* CALL forwards. Of threads that do not count only sockets matter. */
+#define READING(FD, CALL) \
+    if (__builtin_expect(is_off(), 1)) \
+        return CALL; \
+    enum fd_kind kind = fds_kind(FD); \
+    if (!reads_counted.counting && kind != FD_SOCKET) \
+        return CALL; \
+    uint64_t from = pp_now_ns(); \
+    ssize_t out = CALL; \
+    count_read(FD, kind, from, out); \
+    return out
+
+static ssize_t counted_read(int fd, void *buf, size_t n)
+{
+    READING(fd, real.read ? real.read(fd, buf, n) : (ssize_t)syscall(SYS_read, fd, buf, n));
+}
+
+SHOWN ssize_t read(int fd, void *buf, size_t n)
+{
+    return counted_read(fd, buf, n);
+}
+
+static ssize_t counted_pread(int fd, void *buf, size_t n, off_t at)
+{
+    READING(fd, real.pread64 ? real.pread64(fd, buf, n, at) : (ssize_t)syscall(SYS_pread64, fd, buf, n, at));
+}
+
+SHOWN ssize_t pread(int fd, void *buf, size_t n, off_t at)
+{
+    return counted_pread(fd, buf, n, at);
+}
+
+SHOWN ssize_t pread64(int fd, void *buf, size_t n, off64_t at)
+{
+    return counted_pread(fd, buf, n, at);
+}
+
+SHOWN ssize_t readv(int fd, const struct iovec *v, int n)
+{
+    READING(fd, real.readv ? real.readv(fd, v, n) : (ssize_t)syscall(SYS_readv, fd, v, n));
+}
+
+/* Behind both names: a call of an exported one may be another library's that is in front. */
+static ssize_t counted_preadv(int fd, const struct iovec *v, int n, off_t at)
+{
+    READING(fd, real.preadv64 ? real.preadv64(fd, v, n, at) : (ssize_t)syscall(SYS_preadv, fd, v, n, at, 0));
+}
+
+SHOWN ssize_t preadv(int fd, const struct iovec *v, int n, off_t at)
+{
+    return counted_preadv(fd, v, n, at);
+}
+
+SHOWN ssize_t preadv64(int fd, const struct iovec *v, int n, off64_t at)
+{
+    return counted_preadv(fd, v, n, at);
+}
+
+static ssize_t counted_recv(int fd, void *buf, size_t n, int flags)
+{
+    READING(fd, REAL(recv)(fd, buf, n, flags));
+}
+
+SHOWN ssize_t recv(int fd, void *buf, size_t n, int flags)
+{
+    return counted_recv(fd, buf, n, flags);
+}
+
+static ssize_t counted_recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG from_whom,
+                                socklen_t *size)
+{
+    READING(fd, REAL(recvfrom)(fd, buf, n, flags, from_whom, size));
+}
+
+SHOWN ssize_t recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG from_whom, socklen_t *size)
+{
+    return counted_recvfrom(fd, buf, n, flags, from_whom, size);
+}
+
+SHOWN ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+    READING(fd, REAL(recvmsg)(fd, m, flags));
+}
+
+/* What a program that was built with checks calls. */
+SHOWN ssize_t __read_chk(int fd, void *buf, size_t n, size_t room);
+SHOWN ssize_t __pread_chk(int fd, void *buf, size_t n, off_t at, size_t room);
+SHOWN ssize_t __pread64_chk(int fd, void *buf, size_t n, off64_t at, size_t room);
+SHOWN ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags);
+SHOWN ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room, int flags, __SOCKADDR_ARG from_whom,
+                             socklen_t *size);
+
+ssize_t __read_chk(int fd, void *buf, size_t n, size_t room)
+{
+    CHECKED(n, room);
+    return counted_read(fd, buf, n);
+}
+
+ssize_t __pread_chk(int fd, void *buf, size_t n, off_t at, size_t room)
+{
+    CHECKED(n, room);
+    return counted_pread(fd, buf, n, at);
+}
+
+ssize_t __pread64_chk(int fd, void *buf, size_t n, off64_t at, size_t room)
+{
+    CHECKED(n, room);
+    return counted_pread(fd, buf, n, at);
+}
+
+ssize_t __recv_chk(int fd, void *buf, size_t n, size_t room, int flags)
+{
+    CHECKED(n, room);
+    return counted_recv(fd, buf, n, flags);
+}
+
+ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room, int flags, __SOCKADDR_ARG from_whom,
+                       socklen_t *size)
+{
+    CHECKED(n, room);
+    return counted_recvfrom(fd, buf, n, flags, from_whom, size);
+}
+
+/* ---- files ---- */
+
+static enum fd_kind kind_of_stream(FILE *f)
+{
+    int before = errno, fd = fileno(f);
+    errno = before;
+    return fd < 0 ? FD_FILE : fds_kind(fd);
+}
+
+SHOWN size_t fread(void *buf, size_t size, size_t n, FILE *f)
+{
+    COUNTED(size_t, real.fread ? real.fread(buf, size, n, f) : fread_unlocked(buf, size, n, f),
+            kind_of_stream(f), (ssize_t)(out * size));
+}
+
+static FILE *counted_fopen(const char *path, const char *mode)
+{
+    COUNTED(FILE *, REAL(fopen64)(path, mode), FD_FILE, 0);
+}
+
+SHOWN FILE *fopen(const char *path, const char *mode)
+{
+    return counted_fopen(path, mode);
+}
+
+SHOWN FILE *fopen64(const char *path, const char *mode)
+{
+    return counted_fopen(path, mode);
+}
+
+static int forward_openat(int dir, const char *path, int flags, mode_t mode)
+{
+    int fd = real.openat64 ? real.openat64(dir, path, flags, mode)
+                           : (int)syscall(SYS_openat, dir, path, flags, mode);
+    if (fd >= 0 && fds_kind_known(fd) != FD_UNKNOWN) /* libc closed what the number was before */
+        fds_forget(fd);
+    return fd;
+}
+
+static int counted_openat(int dir, const char *path, int flags, mode_t mode)
+{
+    COUNTED(int, forward_openat(dir, path, flags, mode), FD_FILE, 0);
+}
+
+/* The mode is there only with the flags that make a file. */
+#define MODE_OF(flags, mode) \
+    mode_t mode = 0; \
+    if (flags & (O_CREAT | __O_TMPFILE)) { \
+        va_list more; \
+        va_start(more, flags); \
+        mode = va_arg(more, mode_t); \
+        va_end(more); \
+    }
+
+SHOWN int open(const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return counted_openat(AT_FDCWD, path, flags, mode);
+}
+
+SHOWN int open64(const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return counted_openat(AT_FDCWD, path, flags, mode);
+}
+
+SHOWN int openat(int dir, const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return counted_openat(dir, path, flags, mode);
+}
+
+SHOWN int openat64(int dir, const char *path, int flags, ...)
+{
+    MODE_OF(flags, mode)
+    return counted_openat(dir, path, flags, mode);
+}
+
+SHOWN int close(int fd)
+{
+    fds_forget(fd);
+    return real.close ? real.close(fd) : (int)syscall(SYS_close, fd);
+}
+
+SHOWN int dup2(int fd, int to)
+{
+    if (fd != to)
+        fds_forget(to);
+    return REAL(dup2)(fd, to);
+}
+
+SHOWN int dup3(int fd, int to, int flags)
+{
+    if (fd != to)
+        fds_forget(to);
+    return REAL(dup3)(fd, to, flags);
+}

@@ -1,0 +1,299 @@
+/* The functions with which clients of storages ask and wait: sockets, names, children, locks of threads that
+ * fetch. */
+#include "collectors/attach/reads/calls.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+/* ---- sending, connecting, looking names up ---- */
+
+#define SENDING(FD, DATA, SIZE, CALL) \
+    if (__builtin_expect(is_off(), 1) || fds_kind(FD) != FD_SOCKET) \
+        return CALL; \
+    uint64_t from = pp_now_ns(); \
+    requests_sent(FD, DATA, SIZE, from); \
+    ssize_t out = CALL; \
+    if (reads_counted.counting) \
+        reads_count_on(FD_SOCKET, from, 0); \
+    return out
+
+SHOWN ssize_t write(int fd, const void *data, size_t n)
+{
+    SENDING(fd, data, n, real.write ? real.write(fd, data, n) : (ssize_t)syscall(SYS_write, fd, data, n));
+}
+
+SHOWN ssize_t writev(int fd, const struct iovec *v, int n)
+{
+    SENDING(fd, n > 0 ? v->iov_base : NULL, n > 0 ? v->iov_len : 0,
+            real.writev ? real.writev(fd, v, n) : (ssize_t)syscall(SYS_writev, fd, v, n));
+}
+
+SHOWN ssize_t send(int fd, const void *data, size_t n, int flags)
+{
+    SENDING(fd, data, n, REAL(send)(fd, data, n, flags));
+}
+
+SHOWN ssize_t sendto(int fd, const void *data, size_t n, int flags, __CONST_SOCKADDR_ARG to, socklen_t size)
+{
+    SENDING(fd, data, n, REAL(sendto)(fd, data, n, flags, to, size));
+}
+
+SHOWN ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+    SENDING(fd, m->msg_iovlen ? m->msg_iov->iov_base : NULL, m->msg_iovlen ? m->msg_iov->iov_len : 0,
+            REAL(sendmsg)(fd, m, flags));
+}
+
+/* A stream of the internet. Of datagrams (resolvers, metrics) nothing is known. */
+static int is_stream(int fd, const struct sockaddr *to)
+{
+    int type = 0, before = errno;
+    socklen_t n = sizeof(type);
+    if (!to || (to->sa_family != AF_INET && to->sa_family != AF_INET6) || reads_inside)
+        return 0;
+    int asked = getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n);
+    errno = before;
+    return asked == 0 && type == SOCK_STREAM;
+}
+
+/* Also in a process that counts nothing yet: its children may use the connection. */
+SHOWN int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t size)
+{
+    if (!is_stream(fd, to.__sockaddr__))
+        return REAL(connect)(fd, to, size);
+    uint64_t from = pp_now_ns();
+    requests_connect(fd, to.__sockaddr__, from);
+    int out = REAL(connect)(fd, to, size);
+    if (is_counting())
+        reads_count_on(FD_SOCKET, from, 0);
+    return out;
+}
+
+SHOWN int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                      struct addrinfo **found)
+{
+    if (reads_inside || !node)
+        return REAL(getaddrinfo)(node, service, hints, found);
+    int counts = is_counting();
+    uint64_t from = pp_now_ns();
+    reads_inside++;
+    int out = REAL(getaddrinfo)(node, service, hints, found);
+    reads_inside--;
+    uint64_t to = pp_now_ns();
+    if (out == 0) {
+        reads_lock();
+        names_keep(node, *found, to - from);
+        reads_unlock();
+    }
+    if (counts)
+        reads_count(PP_READ_SOCKET, from, to, 0);
+    return out;
+}
+
+/* ---- waiting for descriptors ---- */
+
+/* FD_SOCKET or FD_PIPE if one is among them, else FD_LOCAL. */
+static enum fd_kind kind_of_polled(const struct pollfd *p, nfds_t n)
+{
+    for (nfds_t i = 0; i < n; i++) {
+        enum fd_kind kind = fds_kind(p[i].fd);
+        if (p[i].fd >= 0 && (kind == FD_SOCKET || kind == FD_PIPE))
+            return kind;
+    }
+    return FD_LOCAL;
+}
+
+static enum fd_kind kind_of_set(int n, const fd_set *set)
+{
+    for (int fd = 0; set && fd < n; fd++) {
+        enum fd_kind kind = FD_ISSET(fd, set) ? fds_kind(fd) : FD_LOCAL;
+        if (kind == FD_SOCKET || kind == FD_PIPE)
+            return kind;
+    }
+    return FD_LOCAL;
+}
+
+static int counted_poll(struct pollfd *p, nfds_t n, int ms)
+{
+    COUNTED(int, REAL(poll)(p, n, ms), kind_of_polled(p, n), 0);
+}
+
+SHOWN int poll(struct pollfd *p, nfds_t n, int ms)
+{
+    return counted_poll(p, n, ms);
+}
+
+SHOWN int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t room);
+
+int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t room)
+{
+    CHECKED(n, room / sizeof(*p));
+    return counted_poll(p, n, ms);
+}
+
+SHOWN int ppoll(struct pollfd *p, nfds_t n, const struct timespec *limit, const sigset_t *mask)
+{
+    COUNTED(int, REAL(ppoll)(p, n, limit, mask), kind_of_polled(p, n), 0);
+}
+
+/* The sets are changed by the call. */
+SHOWN int select(int n, fd_set *r, fd_set *w, fd_set *x, struct timeval *limit)
+{
+    enum fd_kind kind = is_counting() ? kind_of_set(n, r) : FD_LOCAL;
+    if (kind == FD_LOCAL && is_counting())
+        kind = kind_of_set(n, w);
+    COUNTED(int, REAL(select)(n, r, w, x, limit), kind, 0);
+}
+
+SHOWN int epoll_ctl(int ep, int what, int fd, struct epoll_event *event)
+{
+    enum fd_kind kind = is_off() || what != EPOLL_CTL_ADD ? FD_UNKNOWN : fds_kind(fd);
+    if (kind == FD_SOCKET || kind == FD_PIPE)
+        fds_set(ep, FD_POLLED);
+    return REAL(epoll_ctl)(ep, what, fd, event);
+}
+
+static enum fd_kind kind_of_epoll(int ep)
+{
+    return fds_kind_known(ep) == FD_POLLED ? FD_SOCKET : FD_LOCAL;
+}
+
+SHOWN int epoll_wait(int ep, struct epoll_event *event, int n, int ms)
+{
+    COUNTED(int, REAL(epoll_wait)(ep, event, n, ms), kind_of_epoll(ep), 0);
+}
+
+SHOWN int epoll_pwait(int ep, struct epoll_event *event, int n, int ms, const sigset_t *mask)
+{
+    COUNTED(int, REAL(epoll_pwait)(ep, event, n, ms, mask), kind_of_epoll(ep), 0);
+}
+
+/* ---- waiting for a child ---- */
+
+/* What it computed is work of the sample, in whichever way its end was waited for. */
+static void take_from(uint64_t *ns, uint64_t *left_ns)
+{
+    uint64_t part = *left_ns < *ns ? *left_ns : *ns;
+    *ns -= part;
+    *left_ns -= part;
+    reads_counted.ns -= part;
+}
+
+static uint64_t ns_of(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
+}
+
+static pid_t counted_wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+    uint64_t from = pp_now_ns();
+    pid_t out = REAL(wait4)(pid, status, options, usage);
+    reads_count(PP_READ_CHILD, from, pp_now_ns(), 0);
+    if (out > 0) {
+        uint64_t cpu_ns = ns_of(usage->ru_utime) + ns_of(usage->ru_stime);
+        reads_counted.child_cpu_ns += cpu_ns;
+        take_from(&reads_counted.class_ns[PP_READ_CHILD], &cpu_ns);
+        take_from(&reads_counted.class_ns[PP_READ_PIPE], &cpu_ns);
+    }
+    return out;
+}
+
+SHOWN pid_t waitpid(pid_t pid, int *status, int options)
+{
+    struct rusage usage;
+    return is_counting() ? counted_wait4(pid, status, options, &usage) : REAL(waitpid)(pid, status, options);
+}
+
+SHOWN pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+    struct rusage own;
+    return is_counting() ? counted_wait4(pid, status, options, usage ? usage : &own)
+                         : REAL(wait4)(pid, status, options, usage);
+}
+
+/* ---- waiting for a lock ---- */
+
+static void count_lock(void)
+{
+    uint64_t bytes, now = pp_now_ns(), answered = requests_lock_end(now, &bytes);
+    struct pp_reads *c = &reads_counted;
+    if (!answered)
+        return;
+    c->ns += answered;
+    c->class_ns[PP_READ_HELPER] += answered;
+    c->bytes += bytes;
+    c->calls++;
+}
+
+#define LOCKING(OBJECT, CALL) \
+    if (!is_counting() || !requests_lock_begin(OBJECT, pp_now_ns())) \
+        return CALL; \
+    int out = CALL, error = errno; \
+    count_lock(); \
+    errno = error; \
+    return out
+
+/* Python's threads wait in such steps for the interpreter, while one of them may fetch something. */
+#define INTERPRETER_NS INT64_C(5000000)
+
+/* limit is of one of two clocks, which are years apart. */
+static int is_for_interpreter(const struct timespec *limit)
+{
+    int64_t left = (int64_t)(limit->tv_sec * INT64_C(1000000000)) + limit->tv_nsec - (int64_t)pp_now_ns();
+    if (left > INT64_C(1000000) * 1000000000)
+        left += (int64_t)pp_now_ns() - (int64_t)pp_clock_of(CLOCK_REALTIME);
+    return left <= INTERPRETER_NS;
+}
+
+SHOWN int sem_wait(sem_t *s)
+{
+    LOCKING(s, REAL(sem_wait)(s));
+}
+
+SHOWN int sem_timedwait(sem_t *s, const struct timespec *limit)
+{
+    LOCKING(s, REAL(sem_timedwait)(s, limit));
+}
+
+SHOWN int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *limit)
+{
+    LOCKING(s, REAL(sem_clockwait)(s, clock, limit));
+}
+
+SHOWN int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
+{
+    LOCKING(c, REAL(pthread_cond_wait)(c, m));
+}
+
+SHOWN int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *limit)
+{
+    if (is_counting() && is_for_interpreter(limit))
+        return REAL(pthread_cond_timedwait)(c, m, limit);
+    LOCKING(c, REAL(pthread_cond_timedwait)(c, m, limit));
+}
+
+SHOWN int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
+                                 const struct timespec *limit)
+{
+    LOCKING(c, REAL(pthread_cond_clockwait)(c, m, clock, limit));
+}
+
+SHOWN int sem_post(sem_t *s)
+{
+    requests_lock_free(s);
+    return REAL(sem_post)(s);
+}
+
+SHOWN int pthread_cond_signal(pthread_cond_t *c)
+{
+    requests_lock_free(c);
+    return REAL(pthread_cond_signal)(c);
+}
+
+SHOWN int pthread_cond_broadcast(pthread_cond_t *c)
+{
+    requests_lock_free(c);
+    return REAL(pthread_cond_broadcast)(c);
+}

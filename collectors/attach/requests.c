@@ -1,0 +1,139 @@
+#include "collectors/attach/requests.h"
+
+#include "collectors/attach/requests_file.h"
+#include "collectors/store/writer.h"
+#include "probe/base/err.h"
+#include "probe/base/guard.h"
+#include "probe/base/io.h"
+#include "probe/storage/request_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LONGEST_NS UINT64_C(86400000000000) /* a day: no part of a request is longer */
+
+struct requests {
+    struct pp_store *store;
+    struct pp_requests_file *file;
+    char path[PATH_MAX];
+    uint64_t tail, lost;
+    int held_up; /* the row at the tail was claimed and not written at the last poll */
+};
+
+static int is_sound(const struct pp_read_request *r)
+{
+    return (int64_t)r->start_ns > 0 && r->resolve_ns < LONGEST_NS && r->connect_ns < LONGEST_NS &&
+           r->tls_ns < LONGEST_NS && r->first_byte_ns < LONGEST_NS && r->transfer_ns < LONGEST_NS &&
+           (int64_t)r->bytes > 0;
+}
+
+static void log_row(struct requests *s, const struct pp_requests_row *row)
+{
+    struct pp_read_request r = row->request;
+    if (!is_sound(&r)) {
+        s->lost++;
+        return;
+    }
+    r.host[sizeof(r.host) - 1] = '\0';
+    /* No more of its name is known than the host, and that has no prefix. */
+    pp_request_log_add(&(struct pp_request){.start_ns = r.start_ns,
+                                            .resolve_ns = r.resolve_ns,
+                                            .connect_ns = r.connect_ns,
+                                            .tls_ns = r.tls_ns,
+                                            .first_byte_ns = r.first_byte_ns,
+                                            .transfer_ns = r.transfer_ns,
+                                            .bytes = r.bytes,
+                                            .sample = row->sample,
+                                            .epoch = row->epoch,
+                                            .flags = r.connected ? PP_REQUEST_CONNECTED : 0u},
+                       r.host, "");
+}
+
+/* A row that is not written by the second look is one whose process was killed. */
+static void take_rows(struct requests *s, int last)
+{
+    size_t most = PP_REQUESTS_KEPT; /* as many as the log holds until it is polled */
+    struct pp_requests_file *f = s->file;
+    uint64_t head = __atomic_load_n(&f->head, __ATOMIC_RELAXED);
+    if (head - s->tail > PP_REQUESTS_ROWS) { /* not what a recorded process writes */
+        s->lost++;
+        s->tail = head;
+    }
+    for (; s->tail != head && most; s->tail++, most--) {
+        const struct pp_requests_row *row = &f->row[s->tail % PP_REQUESTS_ROWS];
+        /* pairs with the release in put_row of python/record/requests.c */
+        if (__atomic_load_n(&row->number, __ATOMIC_ACQUIRE) != s->tail + 1) {
+            if (!s->held_up && !last) {
+                s->held_up = 1;
+                break;
+            }
+            s->lost++;
+        } else {
+            const struct pp_requests_row copy = *row;
+            log_row(s, &copy);
+        }
+        s->held_up = 0;
+    }
+    __atomic_store_n(&f->tail, s->tail, __ATOMIC_RELEASE); /* pairs with the acquire in put_row */
+}
+
+static void requests_poll(void *state)
+{
+    take_rows(state, 0);
+}
+
+static pp_status requests_start(const struct pp_collect_opts *opts, void **out, struct pp_err *err)
+{
+    struct pp_requests_file *f = MAP_FAILED;
+    if (!opts->session_dir || opts->device)
+        return pp_fail(err, PP_E_USAGE, "not asked to");
+    struct requests *s = calloc(1, sizeof(*s));
+    if (!s)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to read the job's requests");
+    s->store = opts->store;
+    snprintf(s->path, sizeof(s->path), "%s/" PP_REQUESTS_FILE_NAME, opts->session_dir);
+    unlink(s->path); /* of a recording that was killed */
+    int fd = pp_io_open(s->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600), e = errno;
+    if (fd >= 0 && ftruncate(fd, sizeof(*f)) == 0)
+        f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    e = fd >= 0 && f == MAP_FAILED ? errno : e;
+    if (fd >= 0)
+        close(fd);
+    if (f == MAP_FAILED) {
+        free(s);
+        return pp_fail_errno(err, e, "cannot make the file of the job's requests");
+    }
+    pp_guard_add(f, sizeof(*f));
+    memcpy(f->magic, PP_REQUESTS_MAGIC, sizeof(f->magic));
+    s->file = f;
+    *out = s;
+    return PP_OK;
+}
+
+static void requests_stop(void *state)
+{
+    struct requests *s = state;
+    take_rows(s, 1);
+    uint64_t lost = s->lost + __atomic_load_n(&s->file->lost, __ATOMIC_RELAXED) +
+                    __atomic_load_n(&s->file->head, __ATOMIC_RELAXED) - s->tail;
+    if (lost)
+        pp_store_loss(s->store, "requests", lost, "requests of the job arrived faster than they were stored");
+    unlink(s->path);
+    pp_guard_remove(s->file);
+    munmap(s->file, sizeof(*s->file));
+    free(s);
+}
+
+const struct pp_collector pp_collector_job_requests = {
+    .name = "requests of a job",
+    .found = "the requests of a Python job's samples are read from its session",
+    .start = requests_start,
+    .poll = requests_poll,
+    .stop = requests_stop,
+};
