@@ -386,6 +386,12 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
                 p->unpickle_ns += (double)s->bytes;
             else if (pp_counter_is(&p->tensors, p->source, s))
                 p->unpickled_tensors += (double)s->bytes;
+            else if (pp_counter_is(&p->helper_cpu, p->source, s))
+                p->helper_cpu_ns += (double)s->bytes;
+            else if (pp_counter_is(&p->task_count, p->source, s)) {
+                p->worker_threads += (double)s->bytes;
+                p->thread_counts++;
+            }
             continue;
         }
         if (p->threads[at].lane == PP_LANE_WORKER)
@@ -446,6 +452,8 @@ struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struc
     p->others.text = "collective_others_ns";
     p->unpickle.text = "unpickle_ns";
     p->tensors.text = "unpickle_tensors";
+    p->helper_cpu.text = "helper_cpu_ns";
+    p->task_count.text = "worker_threads";
     p->n_threads = source->threads(source->ctx, &p->threads);
     p->workers = calloc(p->n_threads + 1, sizeof(*p->workers));
     if (!p->workers) {

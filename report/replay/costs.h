@@ -57,6 +57,7 @@ enum { PP_REQUESTS_HOST = 64, PP_REQUESTS_PREFIX = 200 };
 struct pp_requests {
     double n, refused; /* n 0: none is recorded; refused: 429 and 503 */
     double connections, bytes, hedges;
+    double empty; /* answers without an object: to HEAD, or none was there */
     double busy_ns, resolve_ns, connect_ns, first_byte_ns, transfer_ns; /* sums; connect: TCP and TLS */
     double
         connect_cpu_ns,  /* CPU time that opening a connection takes a request, TLS above all; 0: not known */
@@ -92,7 +93,9 @@ struct pp_costs {
                                               is there costs (unpickling, mapping of shared memory) */
     double unpickle_ns;     /* per batch: of its arrival, until it was objects again; NAN: not recorded */
     double unpickle_own_ns; /* of it, at least: without any run-queue delay of the waits; NAN: likewise */
-    double batch_tensors;   /* that were unpickled for it; NAN: not recorded */
+    double helper_cpu_ns;  /* of the workers' other threads and children, of all samples; NAN: not recorded */
+    double worker_threads; /* of a worker's process, where they compute; NAN: likewise */
+    double batch_tensors;  /* that were unpickled for it; NAN: not recorded */
     double trainer_rest_ns; /* per batch: of the trainer's time what is neither a step nor exposed (loop,
                                epoch boundaries, checkpoints, long pauses), so that step and rest are the pace
                                of the report's "if data were always available" */

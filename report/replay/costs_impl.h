@@ -80,8 +80,9 @@ struct pp_costs_pass {
         other_wait_ns; /* of the trainer's time; the first two: with the batches of all loaders */
     const struct pp_source *source;
     struct pp_counter_id others; /* collective_others_ns */
-    struct pp_counter_id unpickle, tensors;
+    struct pp_counter_id unpickle, tensors, helper_cpu, task_count;
     double unpickle_ns, unpickled_tensors;
+    double helper_cpu_ns, worker_threads, thread_counts; /* threads: a sum of so many */
     size_t others_room;
     int no_memory;
 };

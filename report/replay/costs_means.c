@@ -327,6 +327,8 @@ static void cost_of_fetching(struct pp_costs_pass *p, struct pp_costs *c)
                              ? per(fmax(p->unpickle_ns - p->data_wait_delay_ns, 0), p->data_waits)
                              : NAN;
     c->batch_tensors = p->unpickled_tensors > 0 ? per(p->unpickled_tensors, p->data_waits) : NAN;
+    c->helper_cpu_ns = p->helper_cpu_ns > 0 ? p->helper_cpu_ns : NAN;
+    c->worker_threads = p->thread_counts > 0 ? p->worker_threads / p->thread_counts : NAN;
     int sleeps = p->data_wait_blocked_ns > 0.05 * p->data_wait_cpu_ns;
     double cpu_ns = per(p->data_wait_cpu_ns, p->data_waits),
            unpickle_ns = p->unpickle_ns > 0 ? c->unpickle_ns : 0;

@@ -158,6 +158,18 @@ static int is_refused(const struct pp_request_row *r)
     return r->status == 429 || r->status == 503;
 }
 
+/* What a job's answers said is not known, but that they came. */
+static int is_answered(const struct pp_request_row *r)
+{
+    return r->status / 100 == 2 || (!r->status && r->bytes);
+}
+
+/* Of a sample whose number is not known (a job's stream, __getitems__) it is known that it was for one. */
+static int is_for_none(const struct walk *w, const struct pp_request_row *r)
+{
+    return r->sample == PP_NO_SAMPLE && (w->c->streaming || r->status || r->epoch == UINT32_MAX);
+}
+
 /* A read ahead may begin before the time that is judged. */
 static uint64_t in_window(const struct walk *w, uint64_t t)
 {
@@ -240,7 +252,7 @@ static void on_request(void *ctx, const struct pp_request_row *r)
     struct pp_cost_sample *x;
     int refused = is_refused(r), streams = w->c->streaming && r->sample == PP_NO_SAMPLE;
     x = streams ? find_read(w, r->start_ns) : find(w, r->sample, r->epoch);
-    if ((r->sample == PP_NO_SAMPLE && !x) || w->no_memory)
+    if ((is_for_none(w, r) && !x) || w->no_memory)
         return;
     if (r->flags & PP_REQUEST_ROW_DROPPED) {
         if (x && !(r->flags & PP_REQUEST_ROW_HEDGE))
@@ -264,8 +276,9 @@ static void on_request(void *ctx, const struct pp_request_row *r)
     q->hedges += (r->flags & PP_REQUEST_ROW_HEDGE) != 0;
     q->modelled |= (r->flags & PP_REQUEST_ROW_MODEL) != 0;
     note_place(w, r, refused);
-    if (r->status / 100 != 2)
+    if (!is_answered(r))
         return;
+    q->empty += r->bytes < PP_EMPTY_ANSWER;
     q->shards += streams && ((r->flags & PP_REQUEST_ROW_BEGINS) || r->bytes == SHARD_HEAD);
     q->openings += streams && r->bytes <= SHARD_HEAD;
     keep_answer(w, r);

@@ -11,6 +11,8 @@
 
 #include "report/replay/costs.h"
 
+/* A head alone is shorter: an answer without an object. */
+#define PP_EMPTY_ANSWER 1024
 /* Fewer say nothing about their mean; an address or a prefix with fewer is not compared. */
 #define PP_LEAST_REQUESTS 20
 

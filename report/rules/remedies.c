@@ -212,6 +212,14 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
 
     [PP_REMEDY_FEWER_WORKERS_AUTO] = {NULL, NULL, "Use fewer workers (num_workers): one per usable CPU.",
                                       FEWER_WORKERS, .by = "fewer-workers"},
+    [PP_REMEDY_WORKER_THREADS] =
+        {NULL, NULL,
+         "Let each worker compute in one thread: cv2.setNumThreads(0) and torch.set_num_threads(1) in worker_init_fn, OMP_NUM_THREADS=1, one thread per decoder.",
+         WORDS("nothing: its workers have one thread each",
+               "`worker_init_fn=lambda i: (cv2.setNumThreads(0), torch.set_num_threads(1))`",
+               "`worker_init_fn` of the loader; OMP_NUM_THREADS=1",
+               "`num_threads=N`, at most one per usable CPU"),
+         .by = "fewer-workers"},
     [PP_REMEDY_FEWER_WORKERS_LESS_WORK] =
         {NULL, NULL,
          "Use fewer workers (num_workers, at most one per usable CPU), or do less work per sample.",

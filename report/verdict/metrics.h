@@ -107,6 +107,9 @@ enum pp_metric_from {
     X(G_WORK, "g_work", "replay: gain of half the work", SHARE, REPLAY) \
     X(G_INPUT, "g_input", "replay: best gain of a change to the input", SHARE, REPLAY) \
     X(PREFETCH_PART, "prefetch_part", "replay: prefetch share of storage gain", SHARE, REPLAY) \
+    X(HELPER_PART, "helper_part", "workers' CPU time in other threads", SHARE, REPLAY) \
+    X(WORKER_THREADS, "worker_threads", "threads of a worker", COUNT, REPLAY) \
+    X(THREADS_PER_CPU, "threads_per_cpu", "threads of all workers per usable CPU", FACTOR, REPLAY) \
     X(READ_TAIL, "read_tail", "blocked in reads, p99 / p50", FACTOR, REPLAY) \
     X(READ_BURST, "read_burst", "slow reads at the same time", SHARE, REPLAY) \
     X(SHARD_SKEW, "shard_skew", "slowest part of the data / median", FACTOR, REPLAY) \
@@ -142,6 +145,7 @@ enum pp_metric_from {
     X(REMOTE_BYTES, "remote_bytes", "bytes per request", BYTES, REPLAY) \
     X(REMOTE_REFUSED, "remote_refused", "requests refused (429, 503)", SHARE, REPLAY) \
     X(REMOTE_CONNECTS, "remote_connects", "connections per request", FACTOR, REPLAY) \
+    X(REMOTE_EMPTY, "remote_empty", "answers without an object", SHARE, REPLAY) \
     X(REMOTE_TAIL, "remote_tail", "first byte, p99 / p50", FACTOR, REPLAY) \
     X(REMOTE_SHARD, "remote_shard", "bytes of a shard", BYTES, REPLAY) \
     X(SHARD_REQUESTS, "shard_requests", "requests for a shard", COUNT, REPLAY) \

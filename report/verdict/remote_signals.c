@@ -33,6 +33,7 @@ void pp_remote_signals(const struct pp_costs *c, double *m)
     m[PP_METRIC_REMOTE_BYTES] = q->bytes / q->n;
     m[PP_METRIC_REMOTE_REFUSED] = q->refused / q->n;
     m[PP_METRIC_REMOTE_CONNECTS] = q->connections / q->n;
+    m[PP_METRIC_REMOTE_EMPTY] = q->answers ? q->empty / (double)q->answers : NAN;
     m[PP_METRIC_REMOTE_TAIL] = pp_requests_first_byte(q, 0.99) / fmax(pp_requests_first_byte(q, 0.5), 1e5);
     m[PP_METRIC_REMOTE_SHARD] = pp_shards_bytes(c);
     m[PP_METRIC_SHARD_REQUESTS] = pp_shards_requests(c);

@@ -115,6 +115,9 @@ static void add_parts(const struct pp_costs *c, double *m)
     double all = decode + transform + collate, copy = c->copy_cpu_ns + c->copy_blocked_ns;
     m[PP_METRIC_TRANSFORM_PART] = all > 0 ? transform / all : NAN;
     m[PP_METRIC_COLLATE_PART] = all > 0 ? collate / all : NAN;
+    m[PP_METRIC_HELPER_PART] = c->helper_cpu_ns / fmax(all, c->helper_cpu_ns);
+    m[PP_METRIC_WORKER_THREADS] = c->worker_threads;
+    m[PP_METRIC_THREADS_PER_CPU] = c->worker_threads * (double)c->workers / c->cpus;
     m[PP_METRIC_COPY_CPU] = copy > 0 ? c->copy_cpu_ns / copy : NAN;
     m[PP_METRIC_COPY_BLOCKS] = c->pageable_call_ns > 0
                                    ? c->pageable_call_ns * c->samples_per_s / c->batch_size / 1e9
@@ -305,6 +308,14 @@ static int opens_connections(const struct pp_costs *c, const double *m)
     return many_requests(c) && m[PP_METRIC_REMOTE_SETUP_PART] >= LEAST_SETUP;
 }
 
+/* Half of the requests only ask how large an object is, and the others bring it. */
+static int asks_first(const struct pp_costs *c, const double *m)
+{
+    const struct pp_requests *q = &c->requests;
+    return many_requests(c) && fabs(m[PP_METRIC_REMOTE_EMPTY] - 0.5) < 0.1 &&
+           q->bytes > 4.0 * PP_EMPTY_ANSWER * (q->n - q->empty);
+}
+
 static int has_slow_host(const struct pp_costs *c, const double *m)
 {
     return many_requests(c) && m[PP_METRIC_SLOW_HOST] >= LEAST_SLOW_HOST;
@@ -409,6 +420,7 @@ static const struct {
     const char *set; /* NULL: the remedy's */
 } changes[] = {
     {PP_REMEDY_REMOTE_CONNECTIONS, 1, opens_connections, "kept", NULL},
+    {PP_REMEDY_REMOTE_ASK_ONCE, 1, asks_first, "half", NULL},
     {PP_REMEDY_REMOTE_HOST, 1, has_slow_host, "even", NULL},
     {PP_REMEDY_LARGER_SHARDS, 1, has_small_shards, "256MiB", NULL},
     {PP_REMEDY_REMOTE_HEDGE, 0, has_late_requests, "p95", NULL},

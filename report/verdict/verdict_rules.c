@@ -247,6 +247,13 @@ const struct pp_rule pp_cause_rules_replay[] = {
               BELOW(W_STORAGE, LARGEST)),
      .said = "transform: a CPU quota throttles the run, threads were stopped for {throttled} of the time",
      .remedy = PP_REMEDY_QUOTA},
+    {"loader", "worker-threads",
+     WHEN(AT_LEAST(HELPER_PART, 0.25, "a quarter: what one of four threads does beside the worker's own"),
+          AT_LEAST(THREADS_PER_CPU, 2, "two threads for every usable CPU"), BELOW(IDLE_CPUS, CPUS_ARE_SHORT),
+          BELOW(W_STORAGE, LARGEST)),
+     .said =
+         "loader: each of the {workers} workers computes in threads of its own ({worker_threads} of them, {helper_part} of the CPU time), and {cpus} usable CPUs are shared by all of them",
+     .remedy = PP_REMEDY_WORKER_THREADS},
     {"loader", "oversubscribed",
      STARVING(AT_LEAST(G_FEWER, HALF_A_FIX), AT_LEAST(STRETCH, LEAST_OF_STEP), AT_LEAST(G_FEWER, HALF_A_FIX)),
      .said =
