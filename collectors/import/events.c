@@ -61,20 +61,6 @@ static int is_over(enum pp_token t)
     return t == PP_SCAN_END || t == PP_SCAN_CUT || t == PP_SCAN_BAD;
 }
 
-/* A number may stand in quotes. */
-static void put_field(struct reading *r, const struct field *f)
-{
-    char *to = (char *)&r->event + f->at;
-    int64_t ns;
-    uint64_t count;
-    if (f->kind == TEXT)
-        snprintf(to, f->room, "%s", r->scan.text);
-    else if (f->kind == TIME && pp_scan_us(r->scan.text, &ns))
-        memcpy(to, &ns, sizeof(ns)), r->event.has |= f->has;
-    else if (f->kind == COUNT && pp_scan_uint(r->scan.text, &count))
-        memcpy(to, &count, sizeof(count)), r->event.has |= f->has;
-}
-
 /* The members of an object that has been begun; those of "args" with them. */
 static enum pp_token take_members(struct reading *r, const struct field *table, size_t n)
 {
@@ -85,12 +71,22 @@ static enum pp_token take_members(struct reading *r, const struct field *table, 
         for (size_t i = 0; i < n && !f; i++)
             f = strcmp(table[i].key, r->scan.text) == 0 ? &table[i] : NULL;
         t = pp_scan_next(&r->scan);
-        if (nested && t == PP_SCAN_OBJECT)
+        if (nested && t == PP_SCAN_OBJECT) {
             t = take_members(r, args, sizeof(args) / sizeof(*args));
-        else if (f && (t == PP_SCAN_STRING || t == PP_SCAN_NUMBER_TOKEN))
-            put_field(r, f);
-        else
+        } else if (f && (t == PP_SCAN_STRING || t == PP_SCAN_NUMBER_TOKEN)) {
+            /* A number may stand in quotes. */
+            char *to = (char *)&r->event + f->at;
+            int64_t ns;
+            uint64_t count;
+            if (f->kind == TEXT)
+                snprintf(to, f->room, "%s", r->scan.text);
+            else if (f->kind == TIME && pp_scan_us(r->scan.text, &ns))
+                memcpy(to, &ns, sizeof(ns)), r->event.has |= f->has;
+            else if (f->kind == COUNT && pp_scan_uint(r->scan.text, &count))
+                memcpy(to, &count, sizeof(count)), r->event.has |= f->has;
+        } else {
             pp_scan_skip(&r->scan, t);
+        }
         if (is_over(t) || is_over(r->scan.ended))
             if (r->scan.ended != PP_SCAN_END)
                 return r->scan.ended;

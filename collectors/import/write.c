@@ -104,35 +104,6 @@ static pp_status put_gpu_row(struct pp_imported *im, struct pp_store *store, con
     return status;
 }
 
-static pp_status put_gpu(struct pp_imported *im, struct pp_store *store)
-{
-    pp_status status = PP_OK;
-    char text[160];
-    /* A file may hold several training processes (Nsight Systems): only what the trainer's did is judged with
-     * it. */
-    int64_t trainer = number_of(im->threads[im->trainer].pid);
-    size_t kept = 0;
-    for (size_t i = 0; i < im->n_gpu; i++)
-        if (!im->gpu[i].process || !trainer || im->gpu[i].process == trainer)
-            im->gpu[kept++] = im->gpu[i];
-    im->other_gpu = im->n_gpu - kept;
-    im->n_gpu = kept;
-    if (im->lost_gpu) {
-        snprintf(text, sizeof(text), "not recorded: the trace has more than %u rows of GPU activity",
-                 PP_IMPORT_GPU_ROWS);
-        return pp_store_meta_text(store, "gpu", "activity", text);
-    }
-    for (size_t i = 0; i < im->n_gpu && status == PP_OK; i++)
-        status = put_gpu_row(im, store, &im->gpu[i]);
-    if (im->n_gpu && status == PP_OK) {
-        snprintf(text, sizeof(text), "from the trace (%s)", im->facts.source);
-        status = pp_store_meta_text(store, "gpu", "activity", text);
-        pp_store_meta_num(store, "gpu", "records", (double)im->n_gpu, "records");
-        pp_store_meta_num(store, "gpu", "records_dropped", 0, "records");
-    }
-    return status;
-}
-
 /* ---- what it is, and what is missing ---- */
 
 static void put_facts(const struct pp_imported *im, struct pp_store *store)
@@ -230,8 +201,32 @@ pp_status pp_imported_write(struct pp_imported *im, struct pp_store *store, stru
         }
         free(some);
     }
-    if (status == PP_OK)
-        status = put_gpu(im, store);
+    if (status == PP_OK) {
+        char text[160];
+        /* A file may hold several training processes (Nsight Systems): only what the trainer's did is judged
+         * with it. */
+        int64_t trainer = number_of(im->threads[im->trainer].pid);
+        size_t kept = 0;
+        for (size_t i = 0; i < im->n_gpu; i++)
+            if (!im->gpu[i].process || !trainer || im->gpu[i].process == trainer)
+                im->gpu[kept++] = im->gpu[i];
+        im->other_gpu = im->n_gpu - kept;
+        im->n_gpu = kept;
+        if (im->lost_gpu) {
+            snprintf(text, sizeof(text), "not recorded: the trace has more than %u rows of GPU activity",
+                     PP_IMPORT_GPU_ROWS);
+            status = pp_store_meta_text(store, "gpu", "activity", text);
+        } else {
+            for (size_t i = 0; i < im->n_gpu && status == PP_OK; i++)
+                status = put_gpu_row(im, store, &im->gpu[i]);
+            if (im->n_gpu && status == PP_OK) {
+                snprintf(text, sizeof(text), "from the trace (%s)", im->facts.source);
+                status = pp_store_meta_text(store, "gpu", "activity", text);
+                pp_store_meta_num(store, "gpu", "records", (double)im->n_gpu, "records");
+                pp_store_meta_num(store, "gpu", "records_dropped", 0, "records");
+            }
+        }
+    }
     if (status == PP_OK) {
         put_facts(im, store);
         put_losses(im, store);

@@ -206,34 +206,31 @@ static void put_rows(struct document *d, const struct pp_field *f, const void *i
     }
 }
 
-static void put_field(struct document *d, const struct pp_field *f, const void *row)
-{
-    const void *object = f->type == PP_FIELD_OBJECT || f->type == PP_FIELD_INLINE ? pp_field_object(f, row)
-                                                                                  : NULL;
-    if (f->type == PP_FIELD_INLINE) {
-        if (object)
-            put_fields(d, f->fields, object);
-        return;
-    }
-    pp_json_key(&d->json, f->key);
-    if (pp_field_is_scalar(f)) {
-        struct pp_value v = pp_field_value(f, row, d->root);
-        put_value(&d->json, &v);
-    } else if (f->type != PP_FIELD_OBJECT) {
-        put_rows(d, f, row);
-    } else if (object) {
-        put_object(d, f->fields, object);
-    } else {
-        pp_json_null(&d->json);
-    }
-}
-
 static void put_fields(struct document *d, const struct pp_field *fields, const void *row)
 {
     for (unsigned last = 0; last <= PP_FIELD_LAST; last += PP_FIELD_LAST)
         for (const struct pp_field *f = fields; f->type != PP_FIELD_END; f++)
-            if ((f->flags & PP_FIELD_LAST) == last)
-                put_field(d, f, row);
+            if ((f->flags & PP_FIELD_LAST) == last) {
+                const void *object = f->type == PP_FIELD_OBJECT || f->type == PP_FIELD_INLINE
+                                         ? pp_field_object(f, row)
+                                         : NULL;
+                if (f->type == PP_FIELD_INLINE) {
+                    if (object)
+                        put_fields(d, f->fields, object);
+                } else {
+                    pp_json_key(&d->json, f->key);
+                    if (pp_field_is_scalar(f)) {
+                        struct pp_value v = pp_field_value(f, row, d->root);
+                        put_value(&d->json, &v);
+                    } else if (f->type != PP_FIELD_OBJECT) {
+                        put_rows(d, f, row);
+                    } else if (object) {
+                        put_object(d, f->fields, object);
+                    } else {
+                        pp_json_null(&d->json);
+                    }
+                }
+            }
 }
 
 int pp_fields_json(const struct pp_field *fields, const void *root, FILE *out)

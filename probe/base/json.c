@@ -87,28 +87,24 @@ void pp_json_array_end(struct pp_json *j)
     close_level(j, 0);
 }
 
-static void put_escaped(FILE *out, unsigned char c)
-{
-    static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
-    const char *p = strchr(plain, c);
-    if (p)
-        fprintf(out, "\\%c", letter[p - plain]);
-    else
-        fprintf(out, "\\u%04x", c);
-}
-
 static void put_string(FILE *out, const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
     fputc('"', out);
     while (*s) {
         int n = pp_utf8_length(s);
-        if (n == 0)
+        if (n == 0) {
             fputs("\xef\xbf\xbd", out);
-        else if (n == 1 && (*s < 0x20 || *s == '"' || *s == '\\'))
-            put_escaped(out, *s);
-        else
+        } else if (n == 1 && (*s < 0x20 || *s == '"' || *s == '\\')) {
+            static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
+            const char *p = strchr(plain, *s);
+            if (p)
+                fprintf(out, "\\%c", letter[p - plain]);
+            else
+                fprintf(out, "\\u%04x", *s);
+        } else {
             fwrite(s, 1, (size_t)n, out);
+        }
         s += n ? n : 1;
     }
     fputc('"', out);

@@ -1,5 +1,5 @@
-/* base/opts_value.h: one value of an option table, between its text and its field. Shared by opts.c,
- * opts_config.c and opts_help.c; commands use opts.h. */
+/* base/opts_value.h: one value of an option table, between its text and its field. Shared by opts.c and
+ * opts_config.c; commands use opts.h. */
 #ifndef PP_BASE_OPTS_VALUE_H
 #define PP_BASE_OPTS_VALUE_H
 

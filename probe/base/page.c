@@ -110,28 +110,23 @@ void pp_page_text(const struct pp_page *p, enum pp_tone tone, const char *lead, 
     fputc('\n', p->out);
 }
 
-/* Cells side by side, at least one space between two. */
-static void join(char *to, size_t size, const int *width, const char *const *cell, int n)
-{
-    size_t at = 0;
-    to[0] = '\0';
-    for (int i = 0; i < n; i++) {
-        int w = width_of(cell[i], strlen(cell[i])), pad = abs(width[i]) > w ? abs(width[i]) - w : 0;
-        int before = width[i] > 0 ? pad : 0, after = width[i] > 0 ? 0 : pad;
-        if (at && !before && to[at - 1] != ' ')
-            before = 1;
-        snprintf(to + at, size - at, "%*s%s%*s", before, "", cell[i], after, "");
-        at += strlen(to + at);
-    }
-    while (at && to[at - 1] == ' ')
-        to[--at] = '\0';
-}
-
 void pp_page_row_text(const struct pp_page *p, const int *width, const char *const *cell, int n, int indent,
                       const char *text)
 {
     char lead[512];
-    join(lead, sizeof(lead), width, cell, n);
+    /* Cells side by side, at least one space between two. */
+    size_t at = 0;
+    lead[0] = '\0';
+    for (int i = 0; i < n; i++) {
+        int w = width_of(cell[i], strlen(cell[i])), pad = abs(width[i]) > w ? abs(width[i]) - w : 0;
+        int before = width[i] > 0 ? pad : 0, after = width[i] > 0 ? 0 : pad;
+        if (at && !before && lead[at - 1] != ' ')
+            before = 1;
+        snprintf(lead + at, sizeof(lead) - at, "%*s%s%*s", before, "", cell[i], after, "");
+        at += strlen(lead + at);
+    }
+    while (at && lead[at - 1] == ' ')
+        lead[--at] = '\0';
     int least = lead[0] ? width_of(lead, strlen(lead)) + 2 : 0;
     if (text[0])
         pp_page_text(p, PP_TONE_PLAIN, lead, indent > least ? indent : least, 0, text);

@@ -143,24 +143,6 @@ static pp_status check_size(const struct pp_ranks_file *f, uint32_t world_size, 
         world_size, f->path, theirs);
 }
 
-static pp_status check_place(const struct pp_ranks_file *f, uint32_t rank, struct pp_err *err)
-{
-    const struct pp_rank_line *line = &f->shared->line[rank];
-    uint32_t state = atomic_load(&line->state);
-    if (pp_ranks_file_has(f, rank))
-        return pp_fail(err, PP_E_EXISTS,
-                       "--rank %u: process %u already has this rank in %s; give every process its own rank",
-                       rank, atomic_load(&line->pid), f->path);
-    if (state != PP_RANK_ABSENT)
-        return pp_fail(
-            err, PP_E_EXISTS,
-            "--rank %u: the ranks that share %s %s; start all ranks together, or name another file", rank,
-            f->path,
-            state == PP_RANK_NEVER_CAME ? "continued without this one, which started too late"
-                                        : "already had this rank, and it ended");
-    return PP_OK;
-}
-
 static pp_status take_place(struct pp_ranks_file *f, const struct pp_collective_opts *o, struct pp_err *err)
 {
     int company = is_held(f->fd, PLACES, PP_COLLECTIVE_RANKS);
@@ -174,15 +156,26 @@ static pp_status take_place(struct pp_ranks_file *f, const struct pp_collective_
         st = company ? check_size(f, o->world_size, err) : begin(f, o->world_size, err);
     if (st == PP_OK) {
         void *at = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
-        if (at == MAP_FAILED) {
+        if (at == MAP_FAILED)
             st = pp_fail_errno(err, errno, "--collective: mapping %s failed", f->path);
-        } else {
+        else
             f->shared = at;
-            st = PP_OK;
-        }
     }
-    if (st == PP_OK)
-        st = check_place(f, o->rank, err);
+    if (st == PP_OK) {
+        const struct pp_rank_line *line = &f->shared->line[o->rank];
+        uint32_t state = atomic_load(&line->state);
+        if (pp_ranks_file_has(f, o->rank))
+            st = pp_fail(err, PP_E_EXISTS,
+                         "--rank %u: process %u already has this rank in %s; give every process its own rank",
+                         o->rank, atomic_load(&line->pid), f->path);
+        else if (state != PP_RANK_ABSENT)
+            st = pp_fail(
+                err, PP_E_EXISTS,
+                "--rank %u: the ranks that share %s %s; start all ranks together, or name another file",
+                o->rank, f->path,
+                state == PP_RANK_NEVER_CAME ? "continued without this one, which started too late"
+                                            : "already had this rank, and it ended");
+    }
     if (st == PP_OK && lock_byte(f->fd, F_WRLCK, PLACES + (off_t)o->rank) != 0)
         st = pp_fail_errno(err, errno, "--collective: %s cannot be locked", f->path);
     if (st != PP_OK)

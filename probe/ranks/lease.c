@@ -357,17 +357,13 @@ pp_status pp_lease_take(struct pp_lease *l, uint64_t epoch, const uint64_t *orde
                         enum pp_lease_answer *answer, struct pp_err *err)
 {
     pp_status st = pp_lease_failure(l, err);
-    if (st == PP_OK) {
-        if (l->entered && l->epoch == epoch) {
-            st = PP_OK;
-        } else {
-            st = pp_lease_dir_enter(&l->dir, epoch, err);
-            l->epoch = epoch;
-            if (st == PP_OK)
-                st = look(l, err);
-            l->next = l->position = 0;
-            l->entered = st == PP_OK;
-        }
+    if (st == PP_OK && !(l->entered && l->epoch == epoch)) {
+        st = pp_lease_dir_enter(&l->dir, epoch, err);
+        l->epoch = epoch;
+        if (st == PP_OK)
+            st = look(l, err);
+        l->next = l->position = 0;
+        l->entered = st == PP_OK;
     }
     *answer = PP_LEASE_WAIT;
     for (; st == PP_OK && *answer == PP_LEASE_WAIT && l->next < l->dir.shards; l->next += st == PP_OK) {

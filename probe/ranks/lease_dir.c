@@ -247,20 +247,6 @@ static pp_status open_dir(struct pp_lease_dir *d, struct pp_err *err)
     return PP_OK;
 }
 
-/* A link would have the heartbeats written elsewhere. */
-static pp_status make_ranks(const struct pp_lease_dir *d, struct pp_err *err)
-{
-    struct stat info;
-    if (mkdirat(d->fd, "ranks", 0755) != 0 && errno != EEXIST)
-        return fail_dir(d, errno, "writing into it", err);
-    if (fstatat(d->fd, "ranks", &info, AT_SYMLINK_NOFOLLOW) != 0)
-        return fail_dir(d, errno, "looking at its directory 'ranks'", err);
-    return S_ISDIR(info.st_mode)
-               ? PP_OK
-               : pp_fail(err, PP_E_USAGE,
-                         "--lease %s: its 'ranks' is no directory; name an empty or a new one", d->path);
-}
-
 pp_status pp_lease_dir_join(struct pp_lease_dir *d, const struct pp_lease_opts *o, struct pp_err *err)
 {
     *d = (struct pp_lease_dir){.fd = -1, .shards = o->shards, .expiry_ns = o->expiry_ns};
@@ -282,8 +268,20 @@ pp_status pp_lease_dir_join(struct pp_lease_dir *d, const struct pp_lease_opts *
     int has_job = st == PP_OK && faccessat(d->fd, "job", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     if (st == PP_OK) /* nothing is made in a stranger's directory */
         st = has_job ? claim_job(d, o, err) : check_empty(d, err);
-    if (st == PP_OK)
-        st = make_ranks(d, err);
+    if (st == PP_OK) {
+        /* A link would have the heartbeats written elsewhere. */
+        struct stat info;
+        if (mkdirat(d->fd, "ranks", 0755) != 0 && errno != EEXIST)
+            st = fail_dir(d, errno, "writing into it", err);
+        else if (fstatat(d->fd, "ranks", &info, AT_SYMLINK_NOFOLLOW) != 0)
+            st = fail_dir(d, errno, "looking at its directory 'ranks'", err);
+        else
+            st = S_ISDIR(info.st_mode)
+                     ? PP_OK
+                     : pp_fail(err, PP_E_USAGE,
+                               "--lease %s: its 'ranks' is no directory; name an empty or a new one",
+                               d->path);
+    }
     if (st == PP_OK && !has_job)
         st = claim_job(d, o, err);
     return st == PP_OK ? pp_lease_dir_beat(d, 0, err) : st;

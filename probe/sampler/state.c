@@ -168,25 +168,23 @@ static pp_status read_fields(json_t *object, const char *path, const struct fiel
     return PP_OK;
 }
 
-static pp_status check_schema(json_t *root, const char *path, struct pp_err *err)
-{
-    const char *schema = json_string_value(json_object_get(root, "schema"));
-    if (!schema || strncmp(schema, SCHEMA, strlen(SCHEMA)) != 0)
-        return pp_fail(err, PP_E_CORRUPT,
-                       "%s is JSON, but not a state saved by pipeprobe (no \"schema\" of \"" SCHEMA "...\")",
-                       path);
-    if (strcmp(schema + strlen(SCHEMA), VERSION) != 0)
-        return pp_fail(err, PP_E_VERSION,
-                       "the state %s has schema \"%.60s\" and this pipeprobe reads \"" SCHEMA VERSION
-                       "\": resume with the version that wrote it",
-                       path, schema);
-    return PP_OK;
-}
-
 static pp_status read_state(json_t *root, const char *path, struct pp_loader_state *st, struct pp_err *err)
 {
     json_t *stream = json_object_get(root, "stream"), *drop_last = json_object_get(root, "drop_last");
-    pp_status status = check_schema(root, path, err);
+    pp_status status;
+    const char *schema = json_string_value(json_object_get(root, "schema"));
+    if (!schema || strncmp(schema, SCHEMA, strlen(SCHEMA)) != 0)
+        status = pp_fail(err, PP_E_CORRUPT,
+                         "%s is JSON, but not a state saved by pipeprobe (no \"schema\" of \"" SCHEMA
+                         "...\")",
+                         path);
+    else if (strcmp(schema + strlen(SCHEMA), VERSION) != 0)
+        status = pp_fail(err, PP_E_VERSION,
+                         "the state %s has schema \"%.60s\" and this pipeprobe reads \"" SCHEMA VERSION
+                         "\": resume with the version that wrote it",
+                         path, schema);
+    else
+        status = PP_OK;
     if (status == PP_OK) {
         const char *name = json_string_value(json_object_get(root, "sampler"));
         int kind = 0;

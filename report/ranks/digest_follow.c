@@ -101,19 +101,6 @@ static int add_work(void *ctx, uint32_t thread, const struct pp_span *spans, siz
     return 0;
 }
 
-static pp_status read_work(struct pp_digest_follow *f, struct pp_err *err)
-{
-    f->work_from_ns = f->work_from_ns ? f->work_from_ns : f->judged_from_ns;
-    if (f->judged_to_ns <= f->work_from_ns)
-        return PP_OK;
-    const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_FLAGS | PP_COLUMN_RUN_DELAY,
-                                     .from_ns = f->work_from_ns,
-                                     .to_ns = f->judged_to_ns};
-    pp_status st = f->source->each_chunk(f->source->ctx, &wanted, add_work, f, NULL, err);
-    f->work_from_ns = f->judged_to_ns;
-    return st;
-}
-
 /* ---- a look ---- */
 
 /* part: the recording from the last batch that was counted, which a part calls warm-up, as its first. */
@@ -148,8 +135,17 @@ pp_status pp_digest_follow_look(struct pp_digest_follow *f, uint64_t until_ns, u
     if (st == PP_OK)
         st = read_part(f, &part, err);
     f->source = &source;
-    if (st == PP_OK)
-        st = read_work(f, err);
+    if (st == PP_OK) {
+        f->work_from_ns = f->work_from_ns ? f->work_from_ns : f->judged_from_ns;
+        if (f->judged_to_ns > f->work_from_ns) {
+            const struct pp_wanted wanted = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_FLAGS |
+                                                        PP_COLUMN_RUN_DELAY,
+                                             .from_ns = f->work_from_ns,
+                                             .to_ns = f->judged_to_ns};
+            st = f->source->each_chunk(f->source->ctx, &wanted, add_work, f, NULL, err);
+            f->work_from_ns = f->judged_to_ns;
+        }
+    }
     if (st == PP_OK) {
         /* What a report says of the rank, as far as its own steps tell. */
         struct pp_rank_row *r = &f->pass.row;

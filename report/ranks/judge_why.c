@@ -99,18 +99,6 @@ double judge_exchange(const struct judge *j, size_t *row)
     return exchange_excess(j, at);
 }
 
-/* What a step is shorter by when the threads that exchange with the others have their CPUs too; all of them
- * wait for that as they do for the last one to come. */
-static void count_exchange(struct judge *j)
-{
-    struct pp_ranks *r = j->r;
-    r->exchange_delay_ns = exchange_excess(j, j->slow);
-    r->gain_share = judge_gain(r->step_ns, j->saved_ns + r->exchange_delay_ns);
-    r->lost_ns += r->exchange_delay_ns;
-    r->lost_share = r->step_ns > 0 ? r->lost_ns / r->step_ns : NAN;
-    r->lost_rank_s += r->exchange_delay_ns / 1e9 * (double)j->n_steps * (double)(j->d->n_rows - 1);
-}
-
 void judge_why(struct judge *j)
 {
     static const struct {
@@ -130,7 +118,13 @@ void judge_why(struct judge *j)
         r->cause = PP_RANKS_CONTENDED;
         r->cause_ns = r->cpu_wait_ns;
         r->cause_share = r->cpu_wait_share;
-        count_exchange(j);
+        /* What a step is shorter by when the threads that exchange with the others have their CPUs too; all
+         * of them wait for that as they do for the last one to come. */
+        r->exchange_delay_ns = exchange_excess(j, j->slow);
+        r->gain_share = judge_gain(r->step_ns, j->saved_ns + r->exchange_delay_ns);
+        r->lost_ns += r->exchange_delay_ns;
+        r->lost_share = r->step_ns > 0 ? r->lost_ns / r->step_ns : NAN;
+        r->lost_rank_s += r->exchange_delay_ns / 1e9 * (double)j->n_steps * (double)(j->d->n_rows - 1);
         return;
     }
     for (size_t i = 0; i < (j->met ? 3u : 2u); i++) {

@@ -179,20 +179,6 @@ static void write_rule(void *ctx, const struct pp_rule_set *set, const struct pp
     pp_json_object_end(j);
 }
 
-static void write_code(struct pp_json *j, const struct code *c, int rules)
-{
-    pp_json_object(j);
-    pp_json_key(j, "code"), pp_json_str(j, c->name);
-    pp_json_key(j, "meaning"), pp_json_str(j, c->meaning);
-    pp_json_key(j, "symptom"), pp_json_str(j, c->symptom);
-    if (rules) {
-        pp_json_key(j, "rules"), pp_json_array(j);
-        each_rule(c, write_rule, j);
-        pp_json_array_end(j);
-    }
-    pp_json_object_end(j);
-}
-
 static pp_status explain(const struct options *o, const char *name, struct pp_err *err)
 {
     static struct code codes[CODES];
@@ -217,8 +203,19 @@ static pp_status explain(const struct options *o, const char *name, struct pp_er
         pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.explain/1");
         pp_json_key(&j, "codes"), pp_json_array(&j);
         for (size_t i = 0; i < n; i++)
-            if (!one || one == &codes[i])
-                write_code(&j, &codes[i], one != NULL);
+            if (!one || one == &codes[i]) {
+                const struct code *c = &codes[i];
+                pp_json_object(&j);
+                pp_json_key(&j, "code"), pp_json_str(&j, c->name);
+                pp_json_key(&j, "meaning"), pp_json_str(&j, c->meaning);
+                pp_json_key(&j, "symptom"), pp_json_str(&j, c->symptom);
+                if (one != NULL) {
+                    pp_json_key(&j, "rules"), pp_json_array(&j);
+                    each_rule(c, write_rule, &j);
+                    pp_json_array_end(&j);
+                }
+                pp_json_object_end(&j);
+            }
         pp_json_array_end(&j);
         pp_json_object_end(&j);
         pp_json_end(&j);

@@ -147,8 +147,10 @@ static int is_part(const struct file *f, int64_t attempt)
     return !f->apart && f->last.n_rows && (f->last.rows[0].attempt < 0 || f->last.rows[0].attempt == attempt);
 }
 
-static pp_status merge_all(struct follow *g, struct pp_digest *all, struct pp_err *err)
+/* A disk that is full for a while is said once; the job goes on. */
+static pp_status write_out(struct follow *g, struct pp_err *err)
 {
+    struct pp_digest all = {0};
     struct pp_digest_pile pile = {.n = 0};
     int64_t attempt = -1;
     pp_status st = PP_OK;
@@ -167,28 +169,20 @@ static pp_status merge_all(struct follow *g, struct pp_digest *all, struct pp_er
             pp_digest_free(&copy);
     }
     if (st == PP_OK)
-        st = pp_pile_end(&pile, all, err);
+        st = pp_pile_end(&pile, &all, err);
     pp_pile_free(&pile);
-    if (st != PP_E_USAGE)
-        return st;
-    st = PP_OK; /* one by one: what does not belong to those before it is left out */
-    for (size_t i = 0; st == PP_OK && i < g->n; i++) {
-        if (!is_part(&g->file[i], attempt))
-            continue;
-        st = pp_digest_merge(all, &g->file[i].last, err);
-        if (st == PP_E_USAGE) {
-            leave_out(&g->file[i], err);
-            st = PP_OK;
+    if (st == PP_E_USAGE) {
+        st = PP_OK; /* one by one: what does not belong to those before it is left out */
+        for (size_t i = 0; st == PP_OK && i < g->n; i++) {
+            if (!is_part(&g->file[i], attempt))
+                continue;
+            st = pp_digest_merge(&all, &g->file[i].last, err);
+            if (st == PP_E_USAGE) {
+                leave_out(&g->file[i], err);
+                st = PP_OK;
+            }
         }
     }
-    return st;
-}
-
-/* A disk that is full for a while is said once; the job goes on. */
-static pp_status write_out(struct follow *g, struct pp_err *err)
-{
-    struct pp_digest all = {0};
-    pp_status st = merge_all(g, &all, err);
     if (st == PP_OK && all.n_rows) {
         st = pp_digest_store(&all, g->o->output, err);
         if (stat(g->o->output, &g->output) != 0)

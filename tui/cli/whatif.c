@@ -397,16 +397,6 @@ static pp_status answer(struct asked *a, const char *path, struct pp_err *err)
     return st;
 }
 
-/* A knob that does not exist is a mistake of the command line, whatever the recording holds. */
-static pp_status check_typed(struct asked *a, struct pp_err *err)
-{
-    struct asked trial = {.o = a->o};
-    pp_status st = read_sets(&trial, err);
-    if (st == PP_OK)
-        st = read_sweep(&trial, err);
-    return st == PP_E_USAGE ? st : PP_OK;
-}
-
 static int run(int argc, char **argv)
 {
     struct options o = {0};
@@ -435,8 +425,14 @@ static int run(int argc, char **argv)
                      n ? "one recording at a time, but %d were given"
                        : "no recording given: name the FILE that 'pipeprobe run' wrote",
                      n);
-    if (st == PP_OK)
-        st = check_typed(&a, &err);
+    if (st == PP_OK) {
+        /* A knob that does not exist is a mistake of the command line, whatever the recording holds. */
+        struct asked trial = {.o = a.o};
+        st = read_sets(&trial, &err);
+        if (st == PP_OK)
+            st = read_sweep(&trial, &err);
+        st = st == PP_E_USAGE ? st : PP_OK;
+    }
     if (st == PP_OK)
         st = read_run(operands[0], &a, &err);
     if (st == PP_OK)

@@ -218,16 +218,6 @@ pp_status pp_job_log(const struct pp_dash_opts *o, FILE *out, struct pp_err *err
 
 /* ---- on the terminal ---- */
 
-/* The row that is selected stays so while the order changes. */
-static void keep_selected(struct view *v)
-{
-    size_t n, not_shown;
-    const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i].path, v->chosen) == 0)
-            v->selected = (int)i;
-}
-
 static void move(struct view *v, int to)
 {
     size_t n, not_shown;
@@ -259,7 +249,12 @@ static int live_on(struct view *v, struct pp_screen *screen, pp_status *st, stru
         uint64_t now = pp_now_ns();
         if (now >= look_at) {
             pp_job_refresh(v->job, window_of(v->o));
-            keep_selected(v);
+            /* The row that is selected stays so while the order changes. */
+            size_t n, not_shown;
+            const struct pp_job_row *row = pp_job_rows(v->job, &n, &not_shown);
+            for (size_t i = 0; i < n; i++)
+                if (strcmp(row[i].path, v->chosen) == 0)
+                    v->selected = (int)i;
             look_at = now + LOOK_NS;
         }
         pp_screen_size(screen, &rows, &cols);

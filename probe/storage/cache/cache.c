@@ -217,7 +217,6 @@ static pp_status cached_read_at(const struct pp_object *o, struct pp_read *r, st
             pp_cache_ring_count(c->ring, pp_cache_key(&id), r->got, 0);
             if (r->got == id.asked && is_still(c, &state->inner, r->name, id.version))
                 pp_cache_ring_store(c->ring, &id, r->data, r->got);
-            st = PP_OK;
         }
     }
     if (!waited)
@@ -283,14 +282,13 @@ static pp_status cached_read_whole(const struct pp_storage *s, const struct pp_o
         int local = !c->base.inner->request_bytes;
         uint64_t before = local ? ask_version(c, dir, r->name) : 0;
         st = pp_storage_read_whole(c->base.inner, inner_of(dir), r, err);
-        if (st == PP_OK && r->got != 0) {
+        if (st == PP_OK && r->got) {
             pp_cache_ring_count(c->ring, pp_cache_key(&id), r->got, 0);
             id.version = !local                                   ? version_of(r->version, r->got, r->id)
                          : before == ask_version(c, dir, r->name) ? before
                                                                   : 0;
             if (id.version)
                 pp_cache_ring_store(c->ring, &id, r->data, r->got);
-            st = PP_OK;
         }
     }
     if (!waited)

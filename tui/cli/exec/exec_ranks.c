@@ -144,25 +144,6 @@ static void *serve(void *arg)
 
 /* ---- which rank ended first ---- */
 
-/* A process that is still there ends later than now. */
-static void find_first(struct exec_ranks *x)
-{
-    uint64_t now = pp_now_ns();
-    for (size_t i = 0; i < x->n; i++) {
-        uint64_t next = 0;
-        int first = x->ended_ns[i] != 0;
-        for (size_t k = 0; k < x->n && first; k++) {
-            const struct pp_identity *a = &x->rank[i]->rank, *b = &x->rank[k]->rank;
-            if (k == i || a->attempt != b->attempt || strcmp(a->job, b->job) != 0)
-                continue;
-            uint64_t end = x->process[k] >= 0 ? now : x->ended_ns[k];
-            first = end > x->ended_ns[i];
-            next = !next || end < next ? end : next;
-        }
-        x->rank[i]->first_by_ns = first && next ? next - x->ended_ns[i] : 0;
-    }
-}
-
 /* ---- the whole ---- */
 
 struct exec_ranks *exec_ranks_start(const struct exec_ranks_opts *opts)
@@ -197,7 +178,21 @@ void exec_ranks_stop(struct exec_ranks *x)
     (void)!write(x->end, &(uint64_t){1}, sizeof(uint64_t));
     pthread_join(x->thread, NULL);
     x->runs = 0;
-    find_first(x);
+    /* A process that is still there ends later than now. */
+    uint64_t now = pp_now_ns();
+    for (size_t i = 0; i < x->n; i++) {
+        uint64_t next = 0;
+        int first = x->ended_ns[i] != 0;
+        for (size_t k = 0; k < x->n && first; k++) {
+            const struct pp_identity *a = &x->rank[i]->rank, *b = &x->rank[k]->rank;
+            if (k == i || a->attempt != b->attempt || strcmp(a->job, b->job) != 0)
+                continue;
+            uint64_t end = x->process[k] >= 0 ? now : x->ended_ns[k];
+            first = end > x->ended_ns[i];
+            next = !next || end < next ? end : next;
+        }
+        x->rank[i]->first_by_ns = first && next ? next - x->ended_ns[i] : 0;
+    }
 }
 
 size_t exec_ranks_count(const struct exec_ranks *x)

@@ -122,50 +122,47 @@ static pp_status mds_add(void *state, const struct pack_sample *s, struct pp_err
     return m->size >= m->into.shard_bytes ? write_shard(m, err) : PP_OK;
 }
 
-static pp_status write_index(const struct mds *m, struct pp_err *err)
-{
-    char path[PATH_MAX], name[32], *text = NULL;
-    size_t size = 0;
-    struct pp_json j;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return pp_fail(err, PP_E_NO_MEMORY, "no memory to write the index");
-    snprintf(path, sizeof(path), "%s/index.json", m->into.dir);
-    pp_json_begin(&j, out, 0);
-    pp_json_object(&j);
-    pp_json_key(&j, "version"), pp_json_uint(&j, 2);
-    pp_json_key(&j, "shards"), pp_json_array(&j);
-    for (size_t i = 0; i < m->shards; i++) {
-        snprintf(name, sizeof(name), "shard.%05zu.mds", i);
-        pp_json_object(&j);
-        put_columns(&j, m);
-        pp_json_key(&j, "raw_data"), pp_json_object(&j);
-        pp_json_key(&j, "basename"), pp_json_str(&j, name);
-        pp_json_key(&j, "bytes"), pp_json_uint(&j, m->shard[i].bytes);
-        pp_json_key(&j, "hashes"), pp_json_object(&j), pp_json_object_end(&j);
-        pp_json_object_end(&j);
-        pp_json_key(&j, "samples"), pp_json_uint(&j, m->shard[i].samples);
-        pp_json_key(&j, "zip_data"), pp_json_null(&j);
-        pp_json_object_end(&j);
-    }
-    pp_json_array_end(&j);
-    pp_json_object_end(&j);
-    int bad = pp_json_end(&j);
-    bad |= fclose(out);
-    pp_status st = bad ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", path)
-                       : pp_io_write_atomic(path, text, size, err);
-    free(text);
-    return st;
-}
-
 static pp_status mds_end(void *state, int failed, uint64_t *shards, struct pp_err *err)
 {
     struct mds *m = state;
     pp_status st = PP_OK;
     if (!failed && m->samples > 0)
         st = write_shard(m, err);
-    if (!failed && st == PP_OK)
-        st = write_index(m, err);
+    if (!failed && st == PP_OK) {
+        char path[PATH_MAX], name[32], *text = NULL;
+        size_t size = 0;
+        struct pp_json j;
+        FILE *out = open_memstream(&text, &size);
+        if (!out) {
+            st = pp_fail(err, PP_E_NO_MEMORY, "no memory to write the index");
+        } else {
+            snprintf(path, sizeof(path), "%s/index.json", m->into.dir);
+            pp_json_begin(&j, out, 0);
+            pp_json_object(&j);
+            pp_json_key(&j, "version"), pp_json_uint(&j, 2);
+            pp_json_key(&j, "shards"), pp_json_array(&j);
+            for (size_t i = 0; i < m->shards; i++) {
+                snprintf(name, sizeof(name), "shard.%05zu.mds", i);
+                pp_json_object(&j);
+                put_columns(&j, m);
+                pp_json_key(&j, "raw_data"), pp_json_object(&j);
+                pp_json_key(&j, "basename"), pp_json_str(&j, name);
+                pp_json_key(&j, "bytes"), pp_json_uint(&j, m->shard[i].bytes);
+                pp_json_key(&j, "hashes"), pp_json_object(&j), pp_json_object_end(&j);
+                pp_json_object_end(&j);
+                pp_json_key(&j, "samples"), pp_json_uint(&j, m->shard[i].samples);
+                pp_json_key(&j, "zip_data"), pp_json_null(&j);
+                pp_json_object_end(&j);
+            }
+            pp_json_array_end(&j);
+            pp_json_object_end(&j);
+            int bad = pp_json_end(&j);
+            bad |= fclose(out);
+            st = bad ? pp_fail(err, PP_E_NO_MEMORY, "no memory to write %s", path)
+                     : pp_io_write_atomic(path, text, size, err);
+            free(text);
+        }
+    }
     *shards = m->shards;
     free(m->data);
     free(m->at);

@@ -81,22 +81,17 @@ static void put_hang(const struct run_events *ev, uint64_t now_ns, char *buf, si
     }
 }
 
-/* The dashboard was left while the run goes on: its terminal is ours again. */
-static void take_terminal_back(struct run_events *ev)
-{
-    if (!ev->top || !*ev->top || !again_has_ended(ev->top, NULL))
-        return;
-    pp_progress_begin(&ev->progress, ev->quiet);
-    if (!ev->quiet)
-        fprintf(stderr,
-                "note       the dashboard was left, the run goes on; pipeprobe top %s shows it again\n",
-                ev->path);
-}
-
 static int on_tick(void *ctx, const struct pp_loader_progress *p)
 {
     struct run_events *ev = ctx;
-    take_terminal_back(ev);
+    /* The dashboard was left while the run goes on: its terminal is ours again. */
+    if (ev->top && *ev->top && again_has_ended(ev->top, NULL)) {
+        pp_progress_begin(&ev->progress, ev->quiet);
+        if (!ev->quiet)
+            fprintf(stderr,
+                    "note       the dashboard was left, the run goes on; pipeprobe top %s shows it again\n",
+                    ev->path);
+    }
     if (ev->store && pp_store_failed(ev->store))
         return 1; /* what is measured from here on is not recorded */
     if (!ev->progress.on || p->elapsed_ns < ev->next_line_ns)

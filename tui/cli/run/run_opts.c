@@ -362,33 +362,6 @@ static pp_status check_pairs(const struct pp_opt_set *set, struct pp_err *err)
     return st;
 }
 
-/* Rank and world size, unless told, from the launcher's environment. */
-static void take_identity(struct run_request *asked)
-{
-    struct run_opts *o = &asked->o;
-    struct pp_identity *id = &asked->identity;
-    int told = run_opt_given(&asked->set, "rank") || run_opt_given(&asked->set, "world-size"),
-        known = pp_identity_read(id);
-    if (!told && known && o->ranks < 2) {
-        o->rank = id->rank;
-        o->world_size = id->world_size;
-        asked->named_by_rank = 1;
-    } else if (!known || id->rank != o->rank || id->world_size != o->world_size) {
-        *id = (struct pp_identity){.launcher = told ? "options" : NULL,
-                                   .rank = o->rank,
-                                   .world_size = o->world_size,
-                                   .local_rank = -1,
-                                   .local_size = -1,
-                                   .node = -1,
-                                   .attempt = -1};
-        /* The name of the directory that the ranks of one `run --ranks` meet in is random, and so the job's
-         * own. */
-        const char *at = o->collective ? strstr(o->collective, "/" RUN_MEETING_PREFIX) : NULL;
-        if (at)
-            snprintf(id->job, sizeof(id->job), "%.*s", (int)strcspn(at + 1, "/"), at + 1);
-    }
-}
-
 int run_opts_read(struct run_request *asked, const struct pp_command *cmd, int argc, char **argv)
 {
     struct pp_err err;
@@ -410,8 +383,31 @@ int run_opts_read(struct run_request *asked, const struct pp_command *cmd, int a
         return pp_cli_fail(cmd, &err);
     }
     int code = pp_cli_parse(cmd, &asked->set, argc, argv, asked->operands, &asked->n_operands);
-    if (code < 0)
-        take_identity(asked);
+    if (code < 0) {
+        /* Rank and world size, unless told, from the launcher's environment. */
+        struct run_opts *o = &asked->o;
+        struct pp_identity *id = &asked->identity;
+        int told = run_opt_given(&asked->set, "rank") || run_opt_given(&asked->set, "world-size"),
+            known = pp_identity_read(id);
+        if (!told && known && o->ranks < 2) {
+            o->rank = id->rank;
+            o->world_size = id->world_size;
+            asked->named_by_rank = 1;
+        } else if (!known || id->rank != o->rank || id->world_size != o->world_size) {
+            *id = (struct pp_identity){.launcher = told ? "options" : NULL,
+                                       .rank = o->rank,
+                                       .world_size = o->world_size,
+                                       .local_rank = -1,
+                                       .local_size = -1,
+                                       .node = -1,
+                                       .attempt = -1};
+            /* The name of the directory that the ranks of one `run --ranks` meet in is random, and so the
+             * job's own. */
+            const char *at = o->collective ? strstr(o->collective, "/" RUN_MEETING_PREFIX) : NULL;
+            if (at)
+                snprintf(id->job, sizeof(id->job), "%.*s", (int)strcspn(at + 1, "/"), at + 1);
+        }
+    }
     return code;
 }
 

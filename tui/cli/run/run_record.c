@@ -140,18 +140,6 @@ static void store_warnings(struct pp_store *s, const struct run_parts *p, const 
                                                    .reason = text});
 }
 
-/* What went by before there was a ring. */
-static void put_startup(struct pp_session *session, uint64_t started_ns, uint64_t opened_ns)
-{
-    struct pp_thread *main_thread = pp_thread_register(session, PP_LANE_MAIN, "pp-main");
-    pp_span_put(main_thread, &(struct pp_span){.start_ns = started_ns,
-                                               .dur_ns = (opened_ns ? opened_ns : pp_now_ns()) - started_ns,
-                                               .phase = PP_PHASE_STARTUP,
-                                               .sample = PP_NO_SAMPLE,
-                                               .batch = PP_NO_BATCH});
-    pp_thread_retire(main_thread);
-}
-
 static int sample_path(void *ctx, uint64_t sample, char *buf, size_t size)
 {
     struct run_record *r = ctx;
@@ -211,7 +199,15 @@ pp_status run_record_begin(struct run_record *r, const struct run_request *asked
         pp_store_meta_num(store, "config", "start_position", (double)parts->loader.start_position, "samples");
     store_warnings(store, parts, data_path);
     pp_store_meta_num(store, "result", "span_cost_ns", (double)pp_lap_cost_ns(session), "ns");
-    put_startup(session, asked->started_ns, r->opened_ns);
+    /* What went by before there was a ring. */
+    struct pp_thread *main_thread = pp_thread_register(session, PP_LANE_MAIN, "pp-main");
+    pp_span_put(main_thread,
+                &(struct pp_span){.start_ns = asked->started_ns,
+                                  .dur_ns = (r->opened_ns ? r->opened_ns : pp_now_ns()) - asked->started_ns,
+                                  .phase = PP_PHASE_STARTUP,
+                                  .sample = PP_NO_SAMPLE,
+                                  .batch = PP_NO_BATCH});
+    pp_thread_retire(main_thread);
     st = pp_recording_start(r->recording, asked->command_line, err);
     return st;
 }

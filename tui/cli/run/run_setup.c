@@ -244,28 +244,6 @@ static pp_status make_order(struct run_parts *p, const struct run_opts *o, struc
     return st;
 }
 
-/* The list of shards is known by the last parts of their names: hosts may have the directory mounted
- * elsewhere. */
-static pp_status join_leases(struct run_parts *p, const struct run_request *asked, struct pp_err *err)
-{
-    const struct run_opts *o = &asked->o;
-    uint64_t shards = pp_shards_count(p->dataset), list = shards;
-    for (uint64_t i = 0; i < shards; i++) {
-        const char *path = pp_shards_path(p->dataset, i), *slash = strrchr(path, '/'),
-                   *name = slash ? slash + 1 : path;
-        list = XXH3_64bits_withSeed(name, strlen(name), list);
-    }
-    return pp_lease_join(&(struct pp_lease_opts){.dir = o->lease,
-                                                 .shards = shards,
-                                                 .list = list,
-                                                 .seed = (uint64_t)o->seed,
-                                                 .shuffled = run_shards(o)->shuffle_shards,
-                                                 .job = asked->identity.job,
-                                                 .expiry_ns = o->lease_expiry_ns,
-                                                 .epochs = (uint64_t)o->epochs},
-                         &p->lease, err);
-}
-
 /* ---- 4. the loader ---- */
 
 /* Workers, batch size and prefetch, where they were left to us. */
@@ -416,8 +394,25 @@ pp_status run_parts_make(struct run_parts *p, const struct run_request *asked, s
         st = open_dataset(p, asked, progress, err);
     if (st == PP_OK)
         st = make_order(p, o, err);
-    if (st == PP_OK && o->lease)
-        st = join_leases(p, asked, err);
+    if (st == PP_OK && o->lease) {
+        /* The list of shards is known by the last parts of their names: hosts may have the directory mounted
+         * elsewhere. */
+        uint64_t shards = pp_shards_count(p->dataset), list = shards;
+        for (uint64_t i = 0; i < shards; i++) {
+            const char *path = pp_shards_path(p->dataset, i), *slash = strrchr(path, '/'),
+                       *name = slash ? slash + 1 : path;
+            list = XXH3_64bits_withSeed(name, strlen(name), list);
+        }
+        st = pp_lease_join(&(struct pp_lease_opts){.dir = o->lease,
+                                                   .shards = shards,
+                                                   .list = list,
+                                                   .seed = (uint64_t)o->seed,
+                                                   .shuffled = run_shards(o)->shuffle_shards,
+                                                   .job = asked->identity.job,
+                                                   .expiry_ns = o->lease_expiry_ns,
+                                                   .epochs = (uint64_t)o->epochs},
+                           &p->lease, err);
+    }
     if (st != PP_OK)
         return st;
     choose_sizes(p, o);
