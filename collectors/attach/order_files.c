@@ -11,6 +11,23 @@
 
 #define ALL_BYTES (UINT64_C(4) << 30) /* of one session: 16 processes that fill theirs */
 
+/* The block at `at` into b and list; 0: there is none, and the rest of the window is empty. -1: damaged. */
+static int read_block(int fd, uint64_t at, uint64_t size, struct pp_order_block *b, uint8_t *list)
+{
+    uint64_t window = at + PP_ORDER_BYTES - at % PP_ORDER_BYTES, end = size < window ? size : window;
+    *b = (struct pp_order_block){0};
+    if (at + sizeof(*b) > window)
+        return 0;
+    if (at + sizeof(*b) > end || pp_io_pread_full(fd, b, sizeof(*b), (off_t)at) != (ssize_t)sizeof(*b))
+        return -1;
+    if (!b->magic)
+        return 0;
+    int sound = b->magic == PP_ORDER_MAGIC && b->batches && b->batches <= b->bytes &&
+                b->bytes <= end - at - sizeof(*b) &&
+                pp_io_pread_full(fd, list, b->bytes, (off_t)(at + sizeof(*b))) == (ssize_t)b->bytes;
+    return sound ? 1 : -1;
+}
+
 /* 0: no file of blocks, or it ends in a damaged one. *left: bytes that may still be read, of all files. */
 static int read_file(int dir, const char *name, uint64_t *left, pp_order_block_fn *fn, void *ctx)
 {
@@ -18,20 +35,19 @@ static int read_file(int dir, const char *name, uint64_t *left, pp_order_block_f
     uint8_t *list = malloc(PP_ORDER_BYTES);
     int fd = pp_io_openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     int64_t pid = pp_session_file_pid(name, PP_ORDER_FILE_PREFIX);
-    uint64_t at = 0, size = 0;
+    uint64_t size = 0;
     int sound = list && fd >= 0 && pid >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     if (sound)
         size = (uint64_t)st.st_size < PP_ORDER_FILE_BYTES ? (uint64_t)st.st_size : PP_ORDER_FILE_BYTES;
     sound &= size <= *left;
     *left -= sound ? size : 0;
-    while (sound && at < size) {
+    for (uint64_t at = 0; sound && at < size;) {
         struct pp_order_block b;
-        sound = pp_io_pread_full(fd, &b, sizeof(b), (off_t)at) == (ssize_t)sizeof(b) &&
-                b.magic == PP_ORDER_MAGIC && b.bytes <= PP_ORDER_BYTES && b.batches && b.batches <= b.bytes &&
-                pp_io_pread_full(fd, list, b.bytes, (off_t)(at + sizeof(b))) == (ssize_t)b.bytes;
-        if (sound)
+        int found = read_block(fd, at, size, &b, list);
+        sound = found >= 0;
+        if (found > 0)
             fn(ctx, pid, &b, list);
-        at += sizeof(b) + b.bytes;
+        at = found > 0 ? at + sizeof(b) + b.bytes : at + PP_ORDER_BYTES - at % PP_ORDER_BYTES;
     }
     free(list);
     if (fd >= 0)

@@ -20,6 +20,7 @@
 #define PP_SPAN_HAS_DELAY 0x0020u  /* run_delay_ns was measured */
 #define PP_SPAN_HAS_CACHE 0x0040u  /* cache_hit_kib was measured */
 #define PP_SPAN_COUNT 0x0080u      /* sample holds a number of samples, not an id */
+#define PP_SPAN_TRAINED 0x0100u    /* of a step of a PyTorch job: backward was called in it */
 
 struct pp_span {
     uint64_t start_ns; /* CLOCK_MONOTONIC */

@@ -105,6 +105,7 @@ void record_consumer_open_early(struct record_local *l)
 void record_trains(struct record_local *l)
 {
     l->consumer.trains = 1;
+    l->consumer.step.flags |= PP_SPAN_TRAINED; /* of the batch at hand; the next one sets them anew */
     trained.any = 1;
     trained.forks = record_forks();
 }

@@ -3,26 +3,31 @@
 #include "collectors/attach/python/record/record.h"
 
 #include "collectors/attach/order_file.h"
+#include "probe/base/guard.h"
 #include "probe/base/sample_list.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct {
-    uint8_t *buf;       /* blocks; the last one grows */
-    size_t used, block; /* block: where it begins */
+    uint8_t *buf;       /* a window of the file, mapped; NULL: none */
+    size_t used, block; /* of the window: up to where it is filled; where the block at hand begins */
+    off_t at;           /* of the window in the file */
     struct pp_order_block head;
     const struct record_iteration *it; /* whose it is; NULL: there is none */
-    uint64_t last, written;
+    uint64_t last;
     size_t before; /* of the batch that is begun: where it begins, and the sample before it */
     uint64_t last_before;
     uint32_t n;     /* its samples */
-    uint64_t forks; /* of the process that filled the buffer: a child has nothing of it to write */
+    uint64_t forks; /* of the process whose window it is: a child has nothing of it to write */
     int off;
 } order;
 
@@ -32,46 +37,75 @@ static void stop(const char *why)
     snprintf(text, sizeof(text), "the samples of batches are not recorded from here on: %s", why);
     record_note(text);
     order.off = 1;
-    free(order.buf);
-    order.buf = NULL;
-    order.used = 0;
-    order.it = NULL;
 }
 
-/* The block at hand is complete in the buffer after every batch. */
+/* The block at hand is complete in the file after every batch, however the process ends: what stands in a
+ * mapped file is the kernel's. */
 static void put_head(void)
 {
     order.head.bytes = (uint32_t)(order.used - order.block - sizeof(order.head));
+    atomic_signal_fence(memory_order_release); /* the list stands there before the head says so */
     memcpy(order.buf + order.block, &order.head, sizeof(order.head));
 }
 
-/* At the end of the process, too. */
-__attribute__((destructor)) static void flush(void)
+static int open_file(void)
 {
     char path[PATH_MAX + 32];
-    size_t done = 0;
-    if (!order.used || order.forks != record_forks() || !record_dir())
-        return;
     snprintf(path, sizeof(path), "%s/" PP_ORDER_FILE_PREFIX "%d", record_dir(), (int)getpid());
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-    while (fd >= 0 && done < order.used) {
-        ssize_t n = write(fd, order.buf + done, order.used - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        done += (size_t)n;
+    return open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+}
+
+static void unmap_window(void)
+{
+    if (order.buf) {
+        pp_guard_remove(order.buf);
+        munmap(order.buf, PP_ORDER_BYTES);
     }
-    int failed = done < order.used, why = errno;
-    if (fd >= 0)
+    order.buf = NULL;
+    order.it = NULL;
+}
+
+/* At the end of the process, too: gives back what the last window has not used. Who is killed leaves zeros.
+ */
+__attribute__((destructor)) static void close_window(void)
+{
+    int mine = order.buf && order.forks == record_forks() && record_dir(), fd = mine ? open_file() : -1;
+    if (fd >= 0) {
+        (void)!ftruncate(fd, order.at + (off_t)order.used);
         close(fd);
-    order.written += order.used;
+    }
+    unmap_window();
+}
+
+/* The next window of the file, behind what is in it. Its bytes are reserved: a full disk is an error here,
+ * and no SIGBUS in a store. */
+static void map_window(void)
+{
+    struct stat st;
+    struct rlimit limit;
+    int fd = open_file(), e = fd < 0 || fstat(fd, &st) ? errno : 0;
+    if (!e) {
+        order.at = (st.st_size + PP_ORDER_BYTES - 1) / PP_ORDER_BYTES * PP_ORDER_BYTES;
+        e = getrlimit(RLIMIT_FSIZE, &limit) == 0 && (rlim_t)order.at + PP_ORDER_BYTES > limit.rlim_cur
+                ? EFBIG /* else SIGXFSZ */
+                : 0;
+    }
+    if (!e && (uint64_t)order.at + PP_ORDER_BYTES > PP_ORDER_FILE_BYTES) {
+        stop("256 MiB of them are");
+    } else if (e || (e = posix_fallocate(fd, order.at, PP_ORDER_BYTES))) {
+        stop(strerror(e));
+    } else {
+        void *p = mmap(NULL, PP_ORDER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, order.at);
+        order.buf = p == MAP_FAILED ? NULL : p;
+        if (!order.buf)
+            stop(strerror(errno));
+        else
+            pp_guard_add(order.buf, PP_ORDER_BYTES);
+    }
     order.used = 0;
     order.it = NULL;
-    if (failed)
-        stop(strerror(why));
-    else if (order.written > PP_ORDER_FILE_BYTES - PP_ORDER_BYTES)
-        stop("256 MiB of them are");
+    if (fd >= 0)
+        close(fd);
 }
 
 void record_order_forget(const struct record_iteration *it)
@@ -84,18 +118,18 @@ void record_order_forget(const struct record_iteration *it)
 static int make_room(const struct record_iteration *it, uint64_t n)
 {
     uint64_t need = sizeof(order.head) + (n + 1) * PP_SAMPLE_LIST_NUMBER;
-    record_before_leave(flush);
+    record_before_leave(close_window);
     if (order.forks != record_forks()) { /* forked, or another session */
-        order.used = 0;
-        order.it = NULL;
-        order.written = 0;
+        unmap_window();
         order.forks = record_forks();
     }
-    if (order.off || need > PP_ORDER_BYTES || !(order.buf = order.buf ? order.buf : malloc(PP_ORDER_BYTES)))
+    if (order.off || need > PP_ORDER_BYTES || !record_dir())
         return 0;
-    if (order.used + need > PP_ORDER_BYTES)
-        flush();
-    if (order.off)
+    if (order.buf && order.used + need > PP_ORDER_BYTES)
+        unmap_window();
+    if (!order.buf)
+        map_window();
+    if (!order.buf)
         return 0;
     /* A block has samples in each of its batches, or in none. */
     if (order.it != it || order.head.first_batch + order.head.batches != it->first_batch + it->sent ||
@@ -153,9 +187,9 @@ void record_order_unknown(const struct record_iteration *it)
 
 void record_order_end(const struct record_iteration *it)
 {
-    if (order.it != it || !order.used || order.forks != record_forks() || order.off)
+    if (order.it != it || !order.buf || order.forks != record_forks())
         return;
     order.head.flags |= PP_ORDER_ENDED;
     put_head();
-    flush();
+    order.it = NULL;
 }

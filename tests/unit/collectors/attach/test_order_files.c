@@ -95,6 +95,28 @@ static void sound_blocks_are_taken(void **state)
     assert_true(t.taken == 1 && t.unsound == 0 && s.n == 3 && s.pid == 77 && s.epochs == 7);
 }
 
+/* A window that was not filled, as a killed process leaves it, and the next one. */
+static void zeros_end_a_window(void **state)
+{
+    static const uint8_t zeros[PP_ORDER_BYTES];
+    struct seen s = {0};
+    struct made m = block(0);
+    size_t size = sizeof(m.b) + m.b.bytes;
+    put("order-77", &m, size);
+    put("order-77", zeros, PP_ORDER_BYTES - size);
+    m = block(1);
+    put("order-77", &m, size);
+    put("order-77", zeros, PP_ORDER_BYTES - size);
+    put("order-78", &m, size);
+    put("order-78", zeros, PP_ORDER_BYTES - size - 8); /* cut, but of nothing */
+    m.b.bytes = PP_ORDER_BYTES;                        /* beyond its window */
+    put("order-79", &m, sizeof(m.b));
+    put("order-79", zeros, sizeof(zeros));
+    put("order-79", zeros, sizeof(zeros));
+    struct pp_session_taken t = pp_order_files_take(dir, take, &s);
+    assert_true(t.taken == 2 && t.unsound == 1 && s.n == 3 && s.epochs == 3);
+}
+
 static void what_is_damaged_is_counted_and_goes(void **state)
 {
     struct seen s = {0};
@@ -210,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sound_blocks_are_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(zeros_end_a_window, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_damaged_is_counted_and_goes, setup, teardown),
         cmocka_unit_test_setup_teardown(the_store_gives_back_what_it_got, setup, teardown),
         cmocka_unit_test_setup_teardown(lists_keep_to_the_limit, setup, teardown),

@@ -3,8 +3,10 @@
  * lock. */
 #include "collectors/attach/python/record/record.h"
 #include "collectors/attach/loaders_file.h"
+#include "collectors/attach/order_files.h"
 #include "collectors/attach/process_file.h"
 #include "probe/base/clock.h"
+#include "probe/base/sample_list.h"
 #include "probe/trace/run_delay.h"
 #include "tests/tools/ring_peek.h"
 
@@ -12,6 +14,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -447,6 +450,78 @@ static void threads_of_a_worker_work_for_its_sample(void **state)
     close_session(&s);
 }
 
+/* What is in the order files, of one epoch after the other: batches, samples, and which of them ended. */
+struct lists {
+    uint32_t batches[4], ended;
+    uint64_t samples[4], next;
+    int in_order;
+};
+
+static void count_lists(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *list)
+{
+    struct lists *g = ctx;
+    struct pp_sample_list l = {.at = list, .end = list + b->bytes};
+    uint64_t n, sample;
+    while (pp_sample_list_batch(&l, &n))
+        while (pp_sample_list_next(&l, &sample))
+            g->in_order += sample == g->next++;
+    g->batches[b->epoch % 4] += b->batches;
+    g->samples[b->epoch % 4] += b->samples;
+    g->ended |= (b->flags & PP_ORDER_ENDED) ? 1u << b->epoch % 4 : 0;
+}
+
+/* The sampler gives batches of four, in order. */
+static void draw(struct record_iteration *it, int batches, uint64_t *sample)
+{
+    for (int b = 0; b < batches; b++) {
+        assert_true(record_order_batch(it, 4));
+        for (int i = 0; i < 4; i++)
+            record_order_sample((*sample)++);
+        record_order_batch_end();
+        it->sent++;
+    }
+}
+
+/* However the process ends, its lists are in the file up to the last batch that was asked for. */
+static void a_kill_loses_nothing_of_the_order(void **state)
+{
+    enum { MANY = 30000 }; /* batches: several windows */
+    for (int how = 0; how < 3; how++) {
+        struct seen s;
+        struct lists got = {0};
+        int status, many = how == 1 ? MANY : 3;
+        open_session(&s);
+        pid_t pid = fork();
+        if (pid == 0) {
+            struct record_iteration it = five_batches(), next = five_batches();
+            uint64_t sample = 0;
+            assert_true(record_join(s.dir));
+            record_iteration_begin(&it);
+            draw(&it, 5, &sample);
+            record_order_end(&it);
+            record_iteration_begin(&next);
+            draw(&next, many, &sample);
+            if (how == 2) { /* left, and joined again: behind what is there */
+                record_leave();
+                assert_true(record_join(s.dir));
+                record_iteration_begin(&it);
+                draw(&it, 2, &sample);
+            }
+            raise(SIGKILL);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+        struct pp_session_taken t = pp_order_files_take(s.dir, count_lists, &got);
+        assert_true(t.taken == 1 && t.unsound == 0);
+        uint32_t batches = 5 + (uint32_t)many + (how == 2 ? 2 : 0);
+        assert_int_equal(got.batches[0] + got.batches[1], batches);
+        assert_int_equal(got.in_order, 4 * batches);
+        assert_int_equal(got.samples[0] + got.samples[1], 4 * batches);
+        assert_int_equal(got.ended, 1); /* the second epoch is incomplete, and says so */
+        close_session(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +532,7 @@ int main(void)
         cmocka_unit_test(children_have_the_session_that_they_were_forked_in),
         cmocka_unit_test(an_epoch_may_be_entered_in_the_middle),
         cmocka_unit_test(threads_of_a_worker_work_for_its_sample),
+        cmocka_unit_test(a_kill_loses_nothing_of_the_order),
     };
     return cmocka_run_group_tests_name("python recorder", tests, NULL, NULL);
 }
