@@ -22,6 +22,10 @@
  * Samples of an iterable data set have no numbers. What is told of the first ones of each worker and epoch is
  * their content: workers, or ranks, that all give the same do not divide the data set. Nothing else is said.
  *
+ * A PyTorch job that was killed and resumed has parts whose processes number epochs from 0. What belongs to
+ * which epoch of the job is told by the order of samples and the checkpoints that were seen (place.h); where
+ * they do not tell, the parts behind are audited by themselves and the answer is "inconclusive".
+ *
  * Anything else that is used twice or not at all in an epoch that all ranks ran from its start to its end is
  * a finding, named after the first of the causes (rules/audit.def) that explains it. */
 #ifndef PP_REPORT_AUDIT_AUDIT_H
@@ -58,6 +62,21 @@ struct pp_audit_span {
     uint16_t epoch;
     int begun, ended; /* from its first sample; to its last, as far as the recording says */
     uint32_t batches; /* 0: not known */
+    /* Of a PyTorch job: */
+    uint32_t from, to; /* of the batches that are fed those from `from` up to `to` count; to 0: all of them */
+    uint64_t given;    /* samples that the sampler gave, also of batches that nobody took */
+    uint32_t trained;  /* the first batch that was trained on; PP_AUDIT_NONE: none, or it is not known */
+    int32_t first;     /* where batch 0 stands in the epoch of the job */
+    int32_t moved;     /* the process calls the epoch `epoch` - moved */
+    int order_of;      /* it has the order of that epoch, plus 1, which is not its own; 0: its own */
+};
+#define PP_AUDIT_NONE UINT32_MAX
+
+/* A checkpoint, behind that many batches that were taken of an epoch. */
+struct pp_audit_save {
+    uint16_t epoch;
+    uint32_t batches; /* 0: there is none */
+    int at_end;       /* the loader had said that it has no more */
 };
 
 /* A lease that the rank took over. */
@@ -88,9 +107,12 @@ struct pp_audit_part {
     int stratified;              /* a sample that pads may stand anywhere in a rank's order */
     int numbers_are_local; /* streamed: a number says when this rank read the sample, not which one it is */
     int incomplete;        /* some of its uses are not in it */
-    int leased;            /* numbers are of leased shards */
-    int finished;          /* and the run went on until all epochs were done */
-    double shards;         /* in all; NAN: not known */
+    int unlisted;          /* nor is it known of all batches that were taken which samples they had */
+    int by_content;        /* of a PyTorch job: its process numbers epochs from 0, resumed or not (place.h) */
+    struct pp_audit_save save; /* the newest one of such a job */
+    int leased;                /* numbers are of leased shards */
+    int finished;              /* and the run went on until all epochs were done */
+    double shards;             /* in all; NAN: not known */
     struct pp_audit_lease *taken_over;
     size_t n_taken_over;
     struct pp_audit_prints *prints; /* rising by epoch, then by worker; where samples have no numbers */
@@ -101,7 +123,8 @@ struct pp_audit_part {
 
 /* Non-zero stops: no memory. */
 typedef int pp_audit_use_fn(void *ctx, const struct pp_audit_use *uses, size_t n);
-/* Hands all uses of an epoch of a part to fn, in any order. Called more than once for the same. */
+/* Hands all uses of an epoch of a part, as its process numbers them, to fn, in any order; of a PyTorch job
+ * all samples of its list, in their order. Called more than once for the same. */
 typedef pp_status pp_audit_feed_fn(void *ctx, size_t part, uint16_t epoch, pp_audit_use_fn *fn, void *fn_ctx,
                                    struct pp_err *err);
 

@@ -1,4 +1,5 @@
 #include "report/audit/audit_read.h"
+#include "report/audit/order_read.h"
 #include "report/audit/prints.h"
 
 #include "probe/base/array.h"
@@ -12,64 +13,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the uses of an epoch are. */
-struct pp_audit_window {
-    uint64_t from_ns, to_ns; /* of the spans that name them */
-    uint32_t first, last;    /* batches that the trainer took */
-    int taken, ended;        /* any; its end was recorded */
-};
-
 #define VISIT_COLUMNS \
     (PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_SAMPLE | PP_COLUMN_EPOCH | PP_COLUMN_FLAGS)
 
 /* ---- one recording ---- */
 
-/* What the sampler of a PyTorch job gave in an epoch. */
-struct order {
-    uint32_t epoch, first, end; /* batches */
-    int ended;
-};
-
 struct pass {
     const struct pp_source *source;
     struct pp_timeline tl;
     struct pp_visit_walk walk;
-    struct pp_audit_window *window; /* by number of epoch */
-    int any_loss, is_pytorch, unnumbered;
-    struct order *order; /* of a PyTorch job: the epochs of the loader that is audited, rising by batch */
-    size_t n_order;
-    struct pp_order_row loader; /* which one; ended: its samples have numbers */
+    struct audit_window *window; /* by number of epoch */
+    int any_loss, is_pytorch;
+    struct audit_order order; /* of a PyTorch job */
+    struct audit_marks marks;
+    uint64_t unlisted; /* batches that were taken and that no list has */
     /* feeding one epoch */
-    const struct pp_audit_window *only;
+    const struct audit_window *only;
     uint16_t epoch;
     pp_audit_use_fn *use;
     void *use_ctx;
     int stopped;
 };
 
-/* A PyTorch job has several loaders, each of which numbers its own epochs: a batch is of the epoch whose
- * sampler gave it. PP_NO_BATCH: of another loader. */
 static uint32_t epoch_of(void *ctx, uint32_t batch)
 {
-    const struct pass *p = ctx;
-    size_t low = 0, high = p->n_order;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->order[middle].end <= batch)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < p->n_order && p->order[low].first <= batch ? p->order[low].epoch : PP_NO_BATCH;
+    uint32_t epoch = audit_order_epoch(&((const struct pass *)ctx)->order, batch);
+    return epoch <= UINT16_MAX ? epoch : PP_NO_BATCH;
 }
 
 static void on_batch(void *ctx, const struct pp_timeline_batch *b)
 {
     struct pass *p = ctx;
-    uint32_t epoch = p->is_pytorch ? epoch_of(p, b->number) : b->epoch;
-    if (epoch == PP_NO_BATCH)
+    uint32_t epoch = p->is_pytorch ? audit_order_epoch(&p->order, b->number) : b->epoch;
+    p->unlisted += epoch == AUDIT_UNLISTED;
+    if (epoch > UINT16_MAX)
         return;
-    struct pp_audit_window *w = &p->window[epoch];
+    struct audit_window *w = &p->window[epoch];
     w->first = !w->taken || b->number < w->first ? b->number : w->first;
     w->last = !w->taken || b->number > w->last ? b->number : w->last;
     w->taken = 1;
@@ -86,76 +65,6 @@ static int is_streamed(const struct pp_source *s)
     return is(s, "stream", "true");
 }
 
-/* ---- the order that a PyTorch job's samplers gave ---- */
-
-enum { LOADERS = 64 }; /* that are told apart */
-
-struct loaders {
-    struct pp_order_row seen[LOADERS]; /* samples: batches, summed up; ended: any of them has numbers */
-    size_t n;
-    struct pass *p;
-    size_t room;
-    int no_memory;
-};
-
-static void sum_loader(void *ctx, const struct pp_order_row *o)
-{
-    struct loaders *g = ctx;
-    size_t i = 0;
-    while (i < g->n && (g->seen[i].pid != o->pid || g->seen[i].loader != o->loader))
-        i++;
-    if (i == LOADERS)
-        return;
-    if (i == g->n)
-        g->seen[g->n++] = (struct pp_order_row){.pid = o->pid, .loader = o->loader};
-    g->seen[i].samples += o->batches;
-    g->seen[i].ended |= o->samples > 0;
-}
-
-static void add_order(void *ctx, const struct pp_order_row *o)
-{
-    struct loaders *g = ctx;
-    struct pass *p = g->p;
-    struct order *last = p->n_order ? &p->order[p->n_order - 1] : NULL;
-    if (o->pid != p->loader.pid || o->loader != p->loader.loader || g->no_memory)
-        return;
-    p->unnumbered |= !o->samples;
-    if (last && last->epoch == o->epoch && last->end == o->first_batch) {
-        last->end += o->batches;
-        last->ended |= o->ended;
-        return;
-    }
-    if (last && o->first_batch < last->end)
-        return; /* not as a recording has them */
-    if (!pp_grow(&p->order, &g->room, p->n_order + 1, sizeof(*p->order))) {
-        g->no_memory = 1;
-        return;
-    }
-    p->order[p->n_order++] = (struct order){.epoch = o->epoch,
-                                            .first = o->first_batch,
-                                            .end = o->first_batch + o->batches,
-                                            .ended = o->ended};
-}
-
-/* The loader that gave most batches is the one that is audited: ranks may well validate on the same samples.
- */
-static pp_status read_order(struct pass *p, struct pp_err *err)
-{
-    struct loaders g = {.p = p};
-    const struct pp_source *s = p->source;
-    if (!p->is_pytorch || !s->each_order)
-        return PP_OK;
-    pp_status st = s->each_order(s->ctx, NULL, sum_loader, &g, err);
-    for (size_t i = 0; i < g.n; i++)
-        if (i == 0 || g.seen[i].samples > p->loader.samples)
-            p->loader = g.seen[i];
-    if (st == PP_OK && g.n)
-        st = s->each_order(s->ctx, NULL, add_order, &g, err);
-    return st == PP_OK && g.no_memory
-               ? pp_fail(err, PP_E_NO_MEMORY, "no memory for the epochs of %s", s->path)
-               : st;
-}
-
 /* What the loader's row says: "... samples=60 sampler=torch.utils.data.sampler.RandomSampler ...". */
 static double told_number(const char *text, const char *key)
 {
@@ -169,7 +78,7 @@ static pp_status begin_pass(struct pass *p, const struct pp_source *source, stru
 {
     p->source = source;
     p->is_pytorch = is(source, "source", "pytorch");
-    pp_status st = read_order(p, err);
+    pp_status st = p->is_pytorch ? audit_order_read(source, &p->order, err) : PP_OK;
     if (st == PP_OK)
         st = pp_timeline_build_each(source, &p->tl, p->window ? on_batch : NULL, p, err);
     if (st == PP_OK && !pp_visit_walk_begin(&p->walk, source, &p->tl))
@@ -179,7 +88,7 @@ static pp_status begin_pass(struct pass *p, const struct pp_source *source, stru
     return st;
 }
 
-static int is_taken(const struct pp_audit_window *w, const struct pp_span *s)
+static int is_taken(const struct audit_window *w, const struct pp_span *s)
 {
     return w->taken && (s->batch == PP_NO_BATCH || (s->batch >= w->first && s->batch <= w->last));
 }
@@ -188,9 +97,11 @@ static int find_windows(void *ctx, uint32_t thread, const struct pp_span *spans,
 {
     struct pass *p = ctx;
     size_t at = pp_visit_walk_thread(&p->walk, thread);
+    if (p->order.own && p->tl.has_trainer && thread == p->tl.trainer)
+        audit_marks_chunk(&p->marks, spans, n);
     for (size_t i = 0; i < n; i++) {
         const struct pp_span *s = &spans[i];
-        struct pp_audit_window *w = &p->window[s->epoch];
+        struct audit_window *w = &p->window[s->epoch];
         uint64_t end = s->start_ns + s->dur_ns;
         if (at == SIZE_MAX || !pp_visit_walk_is(&p->walk, at, s) || !is_taken(w, s))
             continue;
@@ -227,7 +138,7 @@ static const char *unknown_of(const struct pass *p)
 {
     const struct pp_source *s = p->source;
     return is(s, "cached_batches", "true") ? "batches were repeated without reading (--cached-batches)"
-           : p->is_pytorch && !p->loader.ended
+           : p->is_pytorch && !p->order.loader.ended
                ? "a recording of a PyTorch job has no list of its samples (an iterable data set, or an older version)"
            : !p->tl.has_trainer || !p->tl.batches
                ? "a recording has no trainer, so that it is not known which batches were used"
@@ -258,9 +169,9 @@ static void read_part(struct pass *p, struct pp_audit_part *part)
     part->leased = is_streamed(s) && lease && lease[0];
     part->shards = part->leased ? number(s, "stream_shards") : NAN;
     part->numbers_are_local = is_streamed(s) && !part->leased;
-    if (p->n_order) {
+    if (p->order.own) {
         char key[48];
-        snprintf(key, sizeof(key), "%lld.%u", (long long)p->loader.pid, p->loader.loader);
+        snprintf(key, sizeof(key), "%lld.%u", (long long)p->order.loader.pid, p->order.loader.loader);
         const char *text = p->source->meta(p->source->ctx, "loader", key);
         part->samples = told_number(text, " samples=");
         part->batch_size = told_number(text, " batch_size=");
@@ -291,19 +202,24 @@ static pp_status list_epochs(struct pass *p, struct pp_audit_file *file, struct 
     file->windows = calloc(n + 1, sizeof(*file->windows));
     if (!part->epochs || !file->windows)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the epochs of %s", file->path);
-    for (size_t i = 0; i < p->n_order; i++) {
-        struct pp_audit_window *w = &p->window[p->order[i].epoch];
-        w->ended |= p->order[i].ended && w->last + 1 == p->order[i].end;
+    for (size_t i = 0; i < p->order.n; i++) {
+        const struct audit_stretch *s = &p->order.row[i];
+        struct audit_window *w = &p->window[s->epoch];
+        w->ended |= !s->other && s->ended && w->last + 1 == s->end;
+        w->given += s->other ? 0 : s->samples;
     }
     for (unsigned e = 0; e <= UINT16_MAX; e++) {
-        const struct pp_audit_window *w = &p->window[e];
+        const struct audit_window *w = &p->window[e];
         if (!w->taken)
             continue;
         size_t at = part->n_epochs++;
         part->epochs[at] = (struct pp_audit_span){.epoch = (uint16_t)e,
                                                   .begun = at > 0 || !inside,
-                                                  .ended = w->ended || (!p->n_order && (at + 1 < n || all)),
-                                                  .batches = w->last - w->first + 1};
+                                                  .ended = w->ended || (!p->order.own && (at + 1 < n || all)),
+                                                  .batches = w->last - w->first + 1,
+                                                  .to = p->order.own ? w->last - w->first + 1 : 0,
+                                                  .given = w->given,
+                                                  .trained = w->trained};
         file->windows[at] = *w;
     }
     return PP_OK;
@@ -354,7 +270,8 @@ static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *
     if (!p.window)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the epochs of %s", file->path);
     for (unsigned e = 0; e <= UINT16_MAX; e++)
-        p.window[e].from_ns = UINT64_MAX;
+        p.window[e].from_ns = UINT64_MAX, p.window[e].trained = PP_AUDIT_NONE;
+    p.marks = (struct audit_marks){.order = &p.order, .window = p.window, .part = &file->part};
     pp_status st = begin_pass(&p, source, err);
     if (st == PP_OK)
         st = source->each_chunk(source->ctx, &wanted, find_windows, &p, &bad, err);
@@ -362,24 +279,27 @@ static pp_status read_facts(struct pp_audit_file *file, const struct pp_source *
         read_part(&p, &file->part);
         file->part.file = file->path;
         file->visit_phase = p.walk.phase;
-        file->has_order = p.n_order > 0;
-        file->loader = p.loader;
+        file->part.by_content = p.is_pytorch;
+        file->part.unlisted = p.is_pytorch && p.unlisted;
+        file->has_order = p.order.own > 0;
+        file->loader = p.order.loader;
         const struct pp_thread_row *rows;
         size_t n = p.source->threads(p.source->ctx, &rows);
         (void)p.source->each_loss(p.source->ctx, on_loss, &p, err);
         for (size_t i = 0; i < n; i++)
             p.any_loss |= rows[i].dropped > 0;
-        file->part.incomplete = p.any_loss || p.unnumbered || bad || (p.tl.merged_samples && !p.n_order);
+        file->part.incomplete = p.any_loss || p.order.unnumbered || bad ||
+                                (p.tl.merged_samples && !p.order.own);
         if (!file->part.unknown)
             st = list_epochs(&p, file, err);
-        if (st == PP_OK && p.is_pytorch && p.n_order && !p.loader.ended)
+        if (st == PP_OK && p.is_pytorch && p.order.own && !p.order.loader.ended)
             st = audit_prints_read(source, epoch_of, &p, &file->part, err);
         if (st == PP_OK)
             st = read_leases(file, source, err);
     }
     pp_visit_walk_free(&p.walk);
     pp_timeline_free(&p.tl);
-    free(p.order);
+    free(p.order.row);
     free(p.window);
     return st;
 }
@@ -479,7 +399,7 @@ static void feed_order(void *ctx, const struct pp_order_row *o)
     struct pp_audit_use u = {0};
     uint64_t n;
     for (uint32_t b = o->first_batch; o->list && !p->stopped && pp_sample_list_batch(&l, &n); b++) {
-        if (b < p->only->first || b > p->only->last)
+        if (b < p->only->first)
             continue;
         u.batch = b - p->only->first;
         while (!p->stopped && pp_sample_list_next(&l, &u.sample))
@@ -490,7 +410,7 @@ static void feed_order(void *ctx, const struct pp_order_row *o)
 static pp_status feed_from(const struct pp_audit_file *file, const struct pp_source *source, struct pass *p,
                            struct pp_err *err)
 {
-    const struct pp_audit_window *w = p->only;
+    const struct audit_window *w = p->only;
     const struct pp_wanted wanted = {.columns = VISIT_COLUMNS, .from_ns = w->from_ns, .to_ns = w->to_ns};
     struct pp_order_row only = file->loader;
     only.epoch = p->epoch;
@@ -547,7 +467,7 @@ static pp_status check_together(const struct pp_audit_files *f, struct pp_err *e
 {
     for (size_t i = 1; i < f->n; i++) {
         const struct pp_audit_part *a = &f->file[i - 1].part, *b = &f->file[i].part;
-        if (a->world_size != b->world_size)
+        if (a->world_size != b->world_size && !(a->by_content && b->by_content))
             return pp_fail(
                 err, PP_E_USAGE,
                 "%s is of %lld ranks and %s of %lld: samples are divided differently; audit them apart",

@@ -16,9 +16,9 @@ struct pp_audit_file {
     const struct pp_source *source; /* NULL: path is opened when it is needed */
     struct pp_source own;           /* what is open of it */
     int is_open;
-    struct pp_audit_window *windows; /* by the part's epochs */
-    int visit_phase;                 /* whose spans name its samples */
-    int has_order;                   /* lists name them: of this loader of a PyTorch job */
+    struct audit_window *windows; /* by the part's epochs */
+    int visit_phase;              /* whose spans name its samples */
+    int has_order;                /* lists name them: of this loader of a PyTorch job */
     struct pp_order_row loader;
 };
 
@@ -32,8 +32,8 @@ pp_status pp_audit_files_add(struct pp_audit_files *f, const char *path, struct 
 /* The same for a source that stays open until the end: for tests. */
 pp_status pp_audit_files_add_source(struct pp_audit_files *f, const struct pp_source *source,
                                     struct pp_err *err);
-/* PP_E_USAGE, naming both files: they are of different data sets or world sizes, or of one rank at the same
- * time. */
+/* PP_E_USAGE, naming both files: they are of different data sets, of one rank at the same time, or of
+ * different world sizes, unless they are PyTorch jobs, which are placed by content (place.h). */
 pp_status pp_audit_files_judge(struct pp_audit_files *f, struct pp_audit *out, struct pp_err *err);
 void pp_audit_files_free(struct pp_audit_files *f);
 

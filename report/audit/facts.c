@@ -35,8 +35,9 @@ struct walk {
     struct prefix *filling;
     struct worker worker[WORKERS];
     size_t n_workers;
-    uint32_t last_batch; /* of the part in this epoch; UINT32_MAX: not known */
-    int resumed;         /* the rank has earlier parts in this epoch */
+    uint32_t last_batch;              /* of the part in this epoch; UINT32_MAX: not known */
+    int resumed;                      /* the rank has earlier parts in this epoch */
+    const struct pp_audit_span *span; /* of the part in this epoch */
     uint64_t again[PP_AUDIT_EXAMPLES];
     size_t n_again;
 };
@@ -123,10 +124,18 @@ struct feeding {
     int no_memory;
 };
 
+/* It is of a batch that was taken, and that a resumed run has not done again. */
+static int counts(const struct pp_audit_span *s, const struct pp_audit_use *u)
+{
+    return !s->to || u->batch == UINT32_MAX || (u->batch >= s->from && u->batch < s->to);
+}
+
 static int take_uses(void *ctx, const struct pp_audit_use *uses, size_t n)
 {
     struct feeding *g = ctx;
     for (size_t i = 0; i < n && !g->no_memory; i++) {
+        if (!counts(g->walk->span, &uses[i]))
+            continue;
         if (i + AHEAD < n) {
             pp_seen_expect(&g->walk->rank, uses[i + AHEAD].sample);
             pp_seen_expect(&g->walk->all, uses[i + AHEAD].sample);
@@ -191,18 +200,20 @@ static pp_status walk_rank(struct walk *w, struct audit_epoch *e, size_t rank, s
             continue;
         w->resumed = w->now->parts++ > 0;
         begun = w->resumed ? begun : s->begun;
-        ended = s->ended && !p->incomplete;
+        ended = s->ended && !p->incomplete && (!s->to || s->to == s->batches);
+        w->span = s;
+        w->now->order_of = s->order_of ? s->order_of : w->now->order_of;
         w->last_batch = s->batches ? s->batches - 1 : UINT32_MAX;
         w->n_workers = 0;
         w->filling = s->begun && !w->resumed && s->batches && !f->leased
                          ? next_prefix(w->prefix + 2 * rank, e->number)
                          : NULL;
-        st = f->in->feed(f->in->ctx, i, e->number, take_uses, &g, err);
+        st = f->in->feed(f->in->ctx, i, (uint16_t)(e->number - s->moved), take_uses, &g, err);
         if (st == PP_OK && g.no_memory)
             st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the samples of %s", p->file);
         if (w->filling)
             compare_orders(w->now, w->prefix + 2 * rank);
-        w->now->batches += s->batches;
+        w->now->batches += s->to ? s->to - s->from : s->batches;
         alike |= ended && workers_alike(w);
         pp_seen_clear(&w->part);
     }
@@ -270,6 +281,7 @@ static void find_leaders(struct drawn *d, size_t *order, int (*compare)(const vo
 
 struct finding {
     struct audit_facts *f;
+    const struct pp_audit_span *span; /* of the part in the epoch */
     const uint64_t *sample;
     size_t n, part;
     const char **where;
@@ -282,7 +294,7 @@ static int find_uses(void *ctx, const struct pp_audit_use *uses, size_t n)
     const struct pp_audit_part *p = &g->f->in->parts[g->part];
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < g->n; k++) {
-            if (uses[i].sample != g->sample[k] || g->uses[k]++ > 3)
+            if (uses[i].sample != g->sample[k] || !counts(g->span, &uses[i]) || g->uses[k]++ > 3)
                 continue;
             const char *before = g->where[k] ? g->where[k] : "", *comma = g->where[k] ? ", " : "";
             g->where[k] = g->uses[k] == 4 ? pp_arena_printf(g->f->arena, "%s%s...", before, comma)
@@ -290,7 +302,7 @@ static int find_uses(void *ctx, const struct pp_audit_use *uses, size_t n)
                               ? pp_arena_printf(g->f->arena, "%s%srank %lld", before, comma,
                                                 (long long)p->rank)
                               : pp_arena_printf(g->f->arena, "%s%srank %lld batch %u", before, comma,
-                                                (long long)p->rank, uses[i].batch);
+                                                (long long)p->rank, uses[i].batch + (uint32_t)g->span->first);
         }
     return 0;
 }
@@ -303,8 +315,8 @@ static pp_status find_examples(struct walk *w, const struct audit_epoch *e, stru
     struct finding g = {.f = f, .sample = w->again, .n = w->n_again, .where = where, .uses = uses};
     pp_status st = PP_OK;
     for (g.part = 0; st == PP_OK && g.n && g.part < f->in->n_parts; g.part++)
-        if (span_of(&f->in->parts[g.part], e->number))
-            st = f->in->feed(f->in->ctx, g.part, e->number, find_uses, &g, err);
+        if ((g.span = span_of(&f->in->parts[g.part], e->number)))
+            st = f->in->feed(f->in->ctx, g.part, (uint16_t)(e->number - g.span->moved), find_uses, &g, err);
     for (size_t k = 0; st == PP_OK && k < g.n; k++)
         f->examples[f->n_examples++] = (struct pp_audit_example){.sample = (double)w->again[k],
                                                                  .epoch = e->number,
@@ -320,7 +332,7 @@ static void find_left_out(struct walk *w, const struct audit_epoch *e)
 {
     struct audit_facts *f = w->f;
     double missing = f->samples - (double)e->distinct,
-           by_design = f->drop_last == 0 ? 0 : f->world * (isnan(f->batch_size) ? 1 : f->batch_size);
+           by_design = f->drop_last == 0 ? 0 : e->world * (isnan(f->batch_size) ? 1 : f->batch_size);
     for (uint64_t i = 0; missing > 0 && missing >= by_design && f->samples <= (double)PP_AUDIT_EXACT &&
                          i < (uint64_t)f->samples && f->n_examples + w->n_again < PP_AUDIT_EXAMPLES;
          i++)
@@ -329,14 +341,6 @@ static void find_left_out(struct walk *w, const struct audit_epoch *e)
 }
 
 /* ---- an epoch ---- */
-
-static int all_whole(const struct audit_facts *f, const struct audit_fact *fact)
-{
-    for (size_t i = 0; i < f->n_ranks; i++)
-        if (!fact[i].whole)
-            return 0;
-    return (double)f->n_ranks == f->world;
-}
 
 static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order, struct pp_err *err)
 {
@@ -351,7 +355,7 @@ static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order
     if (!f->numbers_are_local) {
         find_leaders(&d, order, by_set, same_set);
         find_leaders(&d, order, by_first_batch, same_prefix);
-        if (all_whole(f, d.fact))
+        if (audit_epoch_is_whole(f, (size_t)(e - f->epochs)))
             find_left_out(w, e);
     }
     f->scale = fmax(f->scale, pp_watch_scale(&w->all.watch));
@@ -383,6 +387,12 @@ static int list_epochs(struct audit_facts *f)
             f->epochs[f->n_epochs++].number = (uint16_t)e;
     if (f->epochs)
         qsort(f->epochs, f->n_epochs, sizeof(*f->epochs), by_number);
+    for (size_t e = 0; f->epochs && e < f->n_epochs; e++) {
+        f->epochs[e].world = 1;
+        for (size_t i = 0; i < f->in->n_parts; i++)
+            if (f->leased || span_of(&f->in->parts[i], f->epochs[e].number))
+                f->epochs[e].world = fmax(f->epochs[e].world, (double)f->in->parts[i].world_size);
+    }
     if (f->n_ranks && f->n_epochs > PP_AUDIT_FACTS / f->n_ranks) {
         f->n_epochs = PP_AUDIT_FACTS / f->n_ranks;
         f->cut = 1;
@@ -446,8 +456,12 @@ pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *
     struct walk w = {.f = f};
     size_t *order = NULL;
     pp_status st = PP_OK;
-    *f = (struct audit_facts){.in = in, .arena = arena, .scale = 1};
-    if (!list_ranks(f) || !list_epochs(f) || !list_leases(f) ||
+    *f = (struct audit_facts){.in = &f->input, .input = *in, .arena = arena, .scale = 1};
+    st = audit_place(in, arena, &f->placed, err);
+    f->input.parts = f->placed.parts;
+    if (st != PP_OK)
+        return st;
+    if (!list_ranks(f) || !list_leases(f) || !list_epochs(f) ||
         !(f->fact = calloc(f->n_epochs * f->n_ranks + 1, sizeof(*f->fact))) ||
         !(w.prefix = calloc(2 * f->n_ranks + 1, sizeof(*w.prefix))) ||
         !(order = calloc(f->n_ranks + 1, sizeof(*order))))
@@ -463,8 +477,22 @@ pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *
     return st;
 }
 
+/* All ranks that the job had in it have it whole. */
+int audit_epoch_is_whole(const struct audit_facts *f, size_t epoch)
+{
+    double whole = 0;
+    for (size_t i = 0; i < f->n_ranks; i++) {
+        const struct audit_fact *fact = audit_fact_at(f, epoch, i);
+        whole += fact->whole;
+        if (fact->uses && !fact->whole)
+            return 0;
+    }
+    return whole > 0 && whole == f->epochs[epoch].world;
+}
+
 void audit_facts_free(struct audit_facts *f)
 {
+    audit_placed_free(&f->placed);
     free(f->ranks);
     free(f->epochs);
     free(f->fact);

@@ -4,6 +4,7 @@
 #define PP_REPORT_AUDIT_FACTS_H
 
 #include "report/audit/audit.h"
+#include "report/audit/place.h"
 
 /* A rank in an epoch. */
 struct audit_fact {
@@ -18,10 +19,12 @@ struct audit_fact {
     uint32_t parts;
     size_t leader; /* whose samples it draws; itself */
     uint8_t whole, workers_alike, same_order;
+    int order_of; /* it was resumed with the order of that epoch, plus 1; 0: with its own */
 };
 
 struct audit_epoch {
     uint16_t number;
+    double world;              /* ranks that the job had in it */
     uint64_t distinct, shards; /* shards: leased ones with a use */
 };
 
@@ -32,7 +35,9 @@ struct audit_rank {
 };
 
 struct audit_facts {
-    const struct pp_audit_input *in;
+    const struct pp_audit_input *in; /* whose parts have epochs of the job: */
+    struct pp_audit_input input;
+    struct audit_placed placed;
     struct audit_rank *ranks;
     size_t n_ranks;
     struct audit_epoch *epochs;
@@ -59,6 +64,8 @@ struct audit_facts {
 pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *arena, struct audit_facts *f,
                               struct pp_err *err);
 void audit_facts_free(struct audit_facts *f);
+/* All ranks that the job had in the epoch have it from its start to its end. */
+int audit_epoch_is_whole(const struct audit_facts *f, size_t epoch);
 /* Causes, epochs and words. */
 void audit_judge(const struct audit_facts *f, struct pp_audit *out);
 

@@ -62,11 +62,11 @@ static void name_rank(struct judge *j, enum pp_audit_cause_id id, size_t rank)
 /* ---- what a sampler may do ---- */
 
 /* Samples that come twice so that all ranks have as many. */
-static double padding_of(const struct audit_facts *f)
+static double padding_of(const struct audit_facts *f, double world)
 {
     if (f->leased)
         return 0;
-    return isnan(f->samples) ? f->world - 1 : f->world * ceil(f->samples / f->world) - f->samples;
+    return isnan(f->samples) ? world - 1 : world * ceil(f->samples / world) - f->samples;
 }
 
 /* Every rank has the same number, which is what is left when short batches and short rounds are cut. */
@@ -74,31 +74,31 @@ static int is_cut(const struct judge *j, const struct epoch *e)
 {
     const struct audit_facts *f = j->f;
     double n = f->samples, b = isnan(f->batch_size) ? 1 : f->batch_size, uses = (double)e->fact[0].uses,
-           low = floor(n / f->world), high = ceil(n / f->world);
+           world = f->epochs[e->at].world, low = floor(n / world), high = ceil(n / world);
     for (size_t i = 1; i < f->n_ranks; i++)
-        if (e->fact[i].uses != e->fact[0].uses)
+        if (e->fact[i].whole && e->fact[i].uses != e->fact[0].uses)
             return 0;
     return f->drop_last != 0 && (uses == low || uses == floor(low / b) * b || uses == floor(high / b) * b);
 }
 
 /* What is left out by design: of the ways to cut the one that comes nearest without being more. */
-static double dropped_of(const struct audit_facts *f, double missing)
+static double dropped_of(const struct audit_facts *f, double world, double missing)
 {
-    double n = f->samples, b = isnan(f->batch_size) ? 1 : f->batch_size, low = floor(n / f->world),
-           high = ceil(n / f->world), best = 0;
+    double n = f->samples, b = isnan(f->batch_size) ? 1 : f->batch_size, low = floor(n / world),
+           high = ceil(n / world), best = 0;
     const double uses[] = {floor(low / b) * b, floor(high / b) * b};
     for (size_t i = 0; i < 2 && f->drop_last == 1; i++) {
-        double cut = n - f->world * uses[i];
+        double cut = n - world * uses[i];
         best = cut <= missing && cut > best ? cut : best;
     }
     return best;
 }
 
 /* More than its share: the whole data set, but for a short last batch. */
-static int draws_all(const struct audit_facts *f, const struct audit_fact *r)
+static int draws_all(const struct audit_facts *f, double world, const struct audit_fact *r)
 {
     double n = f->samples, b = isnan(f->batch_size) ? 1 : f->batch_size, uses = (double)r->uses;
-    return uses > ceil(n / f->world) && uses > n - b && f->world > 1;
+    return uses > ceil(n / world) && uses > n - b && world > 1;
 }
 
 /* ---- findings of an epoch ---- */
@@ -115,7 +115,7 @@ static void count(const struct judge *j, struct epoch *e)
         e->row->used += (double)r->uses;
         own += r->own_again + r->resume_again;
         e->taken_over += r->taken_over;
-        all += draws_all(f, r);
+        all += draws_all(f, f->epochs[e->at].world, r);
         if (r->leader != i) {
             e->followers++;
             e->followed += r->cross_again;
@@ -129,7 +129,7 @@ static void count(const struct judge *j, struct epoch *e)
         e->followed += cross;
         cross = last = 0;
     }
-    uint64_t padding = (uint64_t)fmin((double)last, fmax(padding_of(f), 0));
+    uint64_t padding = (uint64_t)fmin((double)last, fmax(padding_of(f, f->epochs[e->at].world), 0));
     e->shared = cross - padding;
     e->row->ranks = (double)e->present;
     e->row->distinct = (double)f->epochs[e->at].distinct;
@@ -143,12 +143,27 @@ static void judge_order(struct judge *j, struct epoch *e)
 {
     size_t same = 0;
     for (size_t i = 0; i < j->f->n_ranks; i++)
-        if (e->fact[i].same_order) {
+        if (e->fact[i].same_order && !e->fact[i].order_of) {
             same++;
             name_rank(j, PP_AUDIT_SAME_ORDER, i);
         }
     if (same)
         blame(j, PP_AUDIT_SAME_ORDER, e, 0);
+}
+
+/* Of a resumed job: the number of its epoch before the epoch whose order it has. */
+static void judge_resumed_order(struct judge *j, struct epoch *e)
+{
+    int order_of = 0;
+    for (size_t i = 0; i < j->f->n_ranks; i++)
+        if (e->fact[i].order_of) {
+            order_of = e->fact[i].order_of;
+            name_rank(j, PP_AUDIT_RESUME_ORDER, i);
+        }
+    if (!order_of)
+        return;
+    blame(j, PP_AUDIT_RESUME_ORDER, e, 0);
+    j->number[PP_AUDIT_FACT_ORDER_OF] = order_of - 1;
 }
 
 static void judge_alike(struct judge *j, struct epoch *e)
@@ -214,7 +229,7 @@ static void judge_left_out(struct judge *j, struct epoch *e)
         blame(j, PP_AUDIT_DROPPED, e, (uint64_t)missing);
         return;
     }
-    e->row->dropped = dropped_of(f, missing);
+    e->row->dropped = dropped_of(f, f->epochs[e->at].world, missing);
     e->row->left_out = missing - e->row->dropped;
     missing = fmax(e->row->left_out - (double)e->followed, 0);
     if (e->row->dropped > 0)
@@ -236,6 +251,8 @@ static void judge_uneven(struct judge *j, struct epoch *e)
     const struct audit_fact *least = &e->fact[0], *most = &e->fact[0];
     int resumed = 0;
     for (size_t i = 0; i < f->n_ranks; i++) {
+        if (!e->fact[i].whole) /* the job had fewer ranks then */
+            continue;
         least = e->fact[i].uses < least->uses ? &e->fact[i] : least;
         most = e->fact[i].uses > most->uses ? &e->fact[i] : most;
         resumed |= e->fact[i].parts > 1;
@@ -286,14 +303,6 @@ static void on_alike(void *ctx, uint16_t epoch, size_t rank)
             name_rank(j, id, i);
 }
 
-static int is_whole(const struct audit_facts *f, const struct audit_fact *fact)
-{
-    for (size_t i = 0; i < f->n_ranks; i++)
-        if (!fact[i].whole)
-            return 0;
-    return f->n_ranks && (double)f->n_ranks == f->world;
-}
-
 static void judge_epoch(struct judge *j, size_t at)
 {
     const struct audit_facts *f = j->f;
@@ -305,9 +314,10 @@ static void judge_epoch(struct judge *j, size_t at)
                                      .most_used = NAN,
                                      .shards = NAN,
                                      .shards_left = NAN,
-                                     .whole = is_whole(f, e.fact)};
+                                     .whole = audit_epoch_is_whole(f, at)};
     count(j, &e);
     judge_order(j, &e);
+    judge_resumed_order(j, &e);
     j->out->used += e.row->used;
     j->out->whole_epochs += e.row->whole;
     if (j->with_replacement) {
@@ -383,7 +393,9 @@ static void conclude_cause(struct judge *j, enum pp_audit_cause_id id)
     size_t n;
     m[PP_AUDIT_FACT_EPOCHS] = id == PP_AUDIT_REPEATED && j->epochs_untold ? 0 : c->epochs;
     m[PP_AUDIT_FACT_FIRST_EPOCH] = c->first_epoch;
-    m[PP_AUDIT_FACT_SAMPLES] = id == PP_AUDIT_SAME_ORDER || c->by_content ? NAN : samples;
+    m[PP_AUDIT_FACT_SAMPLES] = id == PP_AUDIT_SAME_ORDER || id == PP_AUDIT_RESUME_ORDER || c->by_content
+                                   ? NAN
+                                   : samples;
     m[PP_AUDIT_FACT_BY_CONTENT] = c->by_content ? 1 : NAN;
     m[PP_AUDIT_FACT_SHARDS] = j->f->shards * c->epochs;
     j->text[PP_AUDIT_FACT_RANKS] = ranks_of(j, c->ranks);
@@ -417,13 +429,12 @@ static void sum_up(struct judge *j)
     const struct audit_facts *f = j->f;
     const struct pp_audit *out = j->out;
     double *m = j->number;
-    int incomplete = 0;
-    for (size_t i = 0; i < PP_AUDIT_FACT_COUNT; i++)
-        m[i] = NAN;
+    int incomplete = 0, unlisted = 0;
     for (size_t i = 0; i < f->in->n_parts; i++) {
         const char **unknown = &j->text[PP_AUDIT_FACT_PART_UNKNOWN];
         *unknown = *unknown ? *unknown : f->in->parts[i].unknown;
         incomplete |= f->in->parts[i].incomplete;
+        unlisted |= f->in->parts[i].unlisted;
     }
     j->text[PP_AUDIT_FACT_ABOUT] = f->scale > 1 ? "about" : NULL;
     m[PP_AUDIT_FACT_JOB_RANKS] = out->ranks;
@@ -435,6 +446,11 @@ static void sum_up(struct judge *j)
     m[PP_AUDIT_FACT_MISSING_RANKS] = out->missing_ranks;
     m[PP_AUDIT_FACT_CONTENT] = holds(j->has_prints);
     m[PP_AUDIT_FACT_INCOMPLETE] = holds(incomplete);
+    m[PP_AUDIT_FACT_UNLISTED] = holds(unlisted);
+    j->text[PP_AUDIT_FACT_UNPLACED] = f->placed.unknown;
+    m[PP_AUDIT_FACT_UNACCOUNTED] = holds(incomplete || unlisted || f->placed.unknown ||
+                                         out->missing_ranks > 0 || j->text[PP_AUDIT_FACT_PART_UNKNOWN] ||
+                                         f->cut);
     m[PP_AUDIT_FACT_REPLACEMENT] = holds(j->with_replacement);
     m[PP_AUDIT_FACT_LOCAL_NUMBERS] = holds(f->numbers_are_local);
     m[PP_AUDIT_FACT_UNTOLD] = holds(j->epochs_untold);
@@ -467,6 +483,8 @@ static void conclude(struct judge *j)
 void audit_judge(const struct audit_facts *f, struct pp_audit *out)
 {
     struct judge j = {.f = f, .out = out};
+    for (size_t i = 0; i < PP_AUDIT_FACT_COUNT; i++)
+        j.number[i] = NAN;
     out->epochs = pp_arena_alloc(&out->arena, (f->n_epochs + 1) * sizeof(*out->epochs));
     out->causes = pp_arena_alloc(&out->arena, PP_AUDIT_CAUSES * sizeof(*out->causes));
     j.ranks = pp_arena_alloc(&out->arena, (f->n_ranks + 1) * PP_AUDIT_CAUSES);
@@ -477,7 +495,7 @@ void audit_judge(const struct audit_facts *f, struct pp_audit *out)
     for (size_t i = 0; i < f->in->n_parts; i++)
         j.with_replacement |= f->in->parts[i].with_replacement;
     for (size_t i = 0; i < f->n_epochs; i++)
-        if (is_whole(f, audit_fact_at(f, i, 0)))
+        if (audit_epoch_is_whole(f, i))
             j.most_distinct = fmax(j.most_distinct, (double)f->epochs[i].distinct);
     out->ranks = (double)f->n_ranks;
     out->world_size = f->world;

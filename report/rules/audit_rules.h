@@ -13,6 +13,7 @@
     FACT(FIRST_EPOCH, "first_epoch", NULL, COUNT) \
     FACT(SAMPLES, "samples", NULL, COUNT) \
     FACT(RANKS, "ranks", NULL, NONE) \
+    FACT(ORDER_OF, "order_of", NULL, COUNT) \
     FACT(BY_CONTENT, "by_content", "samples have no numbers: they are compared by content", COUNT) \
     FACT(LEASES, "leases", NULL, NONE) \
     FACT(SHARDS, "shards", NULL, COUNT) \
@@ -28,6 +29,9 @@
     FACT(PART_UNKNOWN, "part_unknown", "a recording does not name its samples", NONE) \
     FACT(CONTENT, "content", "content of first samples was recorded", COUNT) \
     FACT(INCOMPLETE, "incomplete", "spans are missing", COUNT) \
+    FACT(UNLISTED, "unlisted", "samples of batches are not listed", COUNT) \
+    FACT(UNPLACED, "unplaced", "where a resumed recording goes on cannot be told", NONE) \
+    FACT(UNACCOUNTED, "unaccounted", "a part of the job is not known", COUNT) \
     FACT(MISSING_RANKS, "missing_ranks", "ranks without a recording", COUNT) \
     FACT(REPLACEMENT, "replacement", "the sampler draws with replacement", COUNT) \
     FACT(LOCAL_NUMBERS, "local_numbers", "numbers are each rank's own", COUNT) \

@@ -34,6 +34,31 @@ record alike 2 0 1
 audit alike
 is "a sampler without rank is named" "$rc $(json "$OUT" '$.causes[0].name') $(json "$OUT" '$.causes[0].samples')" "1 ranks-alike 609"
 
+# ---- a job that is killed in epoch 1 and resumed: placed by its samples and checkpoints, not by the numbers of its process
+
+# resume HOW WORKERS EXIT KIND [CAUSE]: the truth is what the job says it used, of which what came behind the checkpoint is lost.
+resume() {
+    local how=$1 r
+    mkdir -p "$T/of-$how"
+    for r in 0 1; do run timeout 120 "$PP" exec -q -o "$T/$how-$r.sqlite" -- "$PYTHON" "$PWD/tests/jobs/resumed.py" "$how" "$2" "$T/of-$how"; done
+    is "$how: the second run ends" "$rc" 0
+    run "$PP" ranks "$T/$how-0.sqlite" "$T/$how-1.sqlite" --audit --json
+    is "$how: the audit" "$rc $(json "$OUT" '$.kind')${5:+ $(json "$OUT" '$.causes[0].name')}" "$3 $4${5:+ $5}"
+}
+resume right 2 0 clean
+is "of the killed epoch the samples are listed" "$(sql "$T/right-0.sqlite" "SELECT group_concat(ended, '') FROM (SELECT ended FROM sample_order ORDER BY id)") $(sql "$T/right-0.sqlite" "SELECT sum(batches) >= 38 FROM sample_order")" "10 1"
+resume order 2 1 broken resume-order
+repeats=$("$PYTHON" - "$T/of-order/used" <<'EOF'
+import sys
+lines = [line.split() for line in open(sys.argv[1])]
+first = [v for line in [l for l in lines if l[:2] == ["0", "1"]][:10] for v in line[2:]]
+print(len(set(first) & {v for l in lines if l[:2] == ["1", "1"] for v in l[2:]}))
+EOF
+)
+is "with the number of samples that came twice, and were left out" "$(json "$OUT" '$.causes[1].samples') $(json "$OUT" '$.causes[2].samples')" "$repeats $repeats"
+resume again 0 3 inconclusive
+like "which says why" "$(json "$OUT" '$.note')" "goes on with batch 7 of epoch 1, and the newest checkpoint seen stands before batch 10"
+
 # ---- iterable data sets: their samples have no numbers, and are told by their content
 
 record iterable 2 0
