@@ -205,8 +205,13 @@ static pp_status list_epochs(struct pass *p, struct pp_audit_file *file, struct 
     for (size_t i = 0; i < p->order.n; i++) {
         const struct audit_stretch *s = &p->order.row[i];
         struct audit_window *w = &p->window[s->epoch];
-        w->ended |= !s->other && s->ended && w->last + 1 == s->end;
-        w->given += s->other ? 0 : s->samples;
+        if (s->other)
+            continue;
+        w->given += s->samples;
+        /* A loop that knows the number of batches does not ask for more, and the sampler does not say its
+         * end. */
+        int is_last = s->ended || (double)w->given >= ceil(part->samples / (double)part->world_size);
+        w->ended |= is_last && w->last + 1 == s->end;
     }
     for (unsigned e = 0; e <= UINT16_MAX; e++) {
         const struct audit_window *w = &p->window[e];
