@@ -62,13 +62,35 @@ static int carries_out(const struct pp_remedy *remedy, const struct pp_report_fi
     return (remedy->knob && strcmp(remedy->knob, f->knob) == 0) || lists(remedy->by, f->knob);
 }
 
+/* Of the work that could be less, the phase that takes the most. */
+static const char *amount_of(const struct pp_report *r, const struct pp_remedy *remedy)
+{
+    static const struct {
+        pp_phase phase;
+        const char *set;
+    } rows[] = {{PP_PHASE_DECODE, "decode=0.7"},
+                {PP_PHASE_TRANSFORM, "transform=0.7"},
+                {PP_PHASE_COLLATE, "collate=0.7"}};
+    const char *set = remedy->amount;
+    uint64_t most = 0;
+    if (remedy != &pp_remedies[PP_REMEDY_LESS_WORK])
+        return set;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const struct pp_report_phase *p = pp_report_find_phase(r, rows[i].phase);
+        if (p && p->total_ns > most)
+            most = p->total_ns, set = rows[i].set;
+    }
+    return set;
+}
+
 /* The best change that does what the next step says, a setting before what needs work when it gains half as
  * much; where none gains, the best of all. They come ranked. Of an amount no number is promised, nor that of
  * another change in its place: *amount is then what to try in the what-if. Of those that may gain nothing the
  * best is the candidate. */
-static const struct pp_report_fix *choose_change(const struct pp_report_verdict *v,
+static const struct pp_report_fix *choose_change(const struct pp_report *r,
                                                  const struct pp_report_fix **candidate, const char **amount)
 {
+    const struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_fix *best = NULL, *done = NULL, *unsure = NULL;
     *amount = NULL;
     for (size_t i = 0; i < v->n_fixes; i++) {
@@ -83,7 +105,7 @@ static const struct pp_report_fix *choose_change(const struct pp_report_verdict 
         if (said && !is_amount && (!done || (done->effort && !f->effort && f->gain >= done->gain / 2)))
             done = f;
         if (said && is_amount && f->remedy)
-            *amount = f->remedy->amount;
+            *amount = amount_of(r, f->remedy);
         best = best || is_amount ? best : f;
     }
     *amount = done ? NULL : *amount;
@@ -153,7 +175,7 @@ void pp_changes_advise(struct pp_report *r, struct pp_arena *arena)
         return;
     v->action = (struct pp_report_action){0};
     if (v->l1 && v->remedy)
-        chosen = choose_change(v, &candidate, &v->action.amount);
+        chosen = choose_change(r, &candidate, &v->action.amount);
     if (chosen)
         follow(v, chosen);
     else if (v->l1 && v->remedy && !candidate && !v->action.amount)

@@ -230,9 +230,11 @@ static void add_costs(const struct pp_costs *c, const struct pp_timeline *tl, st
     double stretch = c->step_stretch_ns * (double)tl->judged_batches,
            all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns);
     f->metric[PP_METRIC_STRETCH] = all > 0 ? stretch / all : NAN;
-    f->metric[PP_METRIC_UNPICKLE_TIME] = c->unpickle_own_ns;
-    f->metric[PP_METRIC_UNPICKLE] = c->unpickle_own_ns * (double)tl->judged_batches /
-                                    fmax((double)pp_timeline_exposed_ns(tl), 1);
+    double batches = (double)tl->judged_batches / fmax((double)pp_timeline_exposed_ns(tl), 1);
+    f->metric[PP_METRIC_UNPICKLE] = c->unpickle_cpu_ns * batches;
+    f->metric[PP_METRIC_HANDOVER_TIME] = c->unpickle_cpu_ns + c->fetch_blocked_ns;
+    f->metric[PP_METRIC_HANDOVER] = f->metric[PP_METRIC_HANDOVER_TIME] * batches;
+    f->metric[PP_METRIC_TENSORS] = c->batch_tensors;
     f->metric[PP_METRIC_OWN_CROWD] = c->wanting_cpus + c->others_as_threads > 0
                                          ? c->wanting_cpus / (c->wanting_cpus + c->others_as_threads)
                                          : NAN;

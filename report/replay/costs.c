@@ -75,8 +75,7 @@ static int keep_sample(struct pp_costs_pass *p, const struct pp_cost_sample *x)
     return 1;
 }
 
-/* The i-th of n samples that were recorded as one: an equal part, one after the other. */
-static struct pp_cost_sample part_of(const struct pp_cost_sample *all, uint64_t i, uint64_t n)
+struct pp_cost_sample pp_costs_part(const struct pp_cost_sample *all, uint64_t i, uint64_t n)
 {
     struct pp_cost_sample x = *all;
     float *const times[] = {&x.read_blocked, &x.read_cpu,       &x.retry_blocked, &x.read_wake,
@@ -97,7 +96,7 @@ static void finish_sample(struct pp_costs_pass *p, struct pp_costs_worker *w)
     int whole = w->busy && w->hand.reached;
     w->busy = 0;
     for (uint64_t i = 0; whole && i < w->many && p->c->n < MOST_SAMPLES; i++) {
-        struct pp_cost_sample x = w->many == 1 ? w->hand : part_of(&w->hand, i, w->many);
+        struct pp_cost_sample x = w->many == 1 ? w->hand : pp_costs_part(&w->hand, i, w->many);
         if (!keep_sample(p, &x))
             return;
     }
@@ -172,6 +171,10 @@ static void add_worker_span(struct pp_costs_pass *p, struct pp_costs_worker *w, 
         c->has_resources |= (s->flags & RESOURCES) == RESOURCES;
     }
     p->all_ns += cpu + delay_of(s);
+    p->all_cpu_ns += cpu;
+    p->worker_ns += (double)s->dur_ns;
+    p->idle_ns += s->phase == PP_PHASE_DISPATCH_WAIT || s->phase == PP_PHASE_SLOT_WAIT ? (double)s->dur_ns
+                                                                                       : 0;
     if ((s->phase == PP_PHASE_READ && !slept(s)) || s->phase == PP_PHASE_DECODE ||
         s->phase == PP_PHASE_TRANSFORM || s->phase == PP_PHASE_COLLATE) {
         c->cpu_ns += cpu;
@@ -248,6 +251,7 @@ static void add_reader_span(struct pp_costs_pass *p, uint32_t thread, const stru
 {
     struct pp_stream_read *r = &p->stream_next;
     p->all_ns += cpu_of(s) + delay_of(s);
+    p->all_cpu_ns += cpu_of(s);
     if (s->phase == PP_PHASE_RETRY)
         r->retry += (float)blocked_of(s);
     if (s->phase != PP_PHASE_READ)
@@ -279,6 +283,7 @@ static void add_other_span(struct pp_costs_pass *p, pp_lane lane, const struct p
 {
     struct pp_costs *c = p->c;
     p->all_ns += cpu_of(s) + delay_of(s);
+    p->all_cpu_ns += cpu_of(s);
     if (s->phase == PP_PHASE_DATA_WAIT) {
         add_wait(p, &p->trainer_waits, s);
         p->data_waits++;
@@ -384,6 +389,8 @@ int pp_costs_chunk(struct pp_costs_pass *p, uint32_t thread, const struct pp_spa
                 keep_others(p, (double)s->bytes);
             else if (pp_counter_is(&p->unpickle, p->source, s))
                 p->unpickle_ns += (double)s->bytes;
+            else if (pp_counter_is(&p->unpickle_cpu, p->source, s))
+                p->unpickle_cpu_ns += (double)s->bytes;
             else if (pp_counter_is(&p->tensors, p->source, s))
                 p->unpickled_tensors += (double)s->bytes;
             else if (pp_counter_is(&p->helper_cpu, p->source, s))
@@ -451,6 +458,7 @@ struct pp_costs_pass *pp_costs_begin(const struct pp_source *source, const struc
     p->source = source;
     p->others.text = "collective_others_ns";
     p->unpickle.text = "unpickle_ns";
+    p->unpickle_cpu.text = "unpickle_cpu_ns";
     p->tensors.text = "unpickle_tensors";
     p->helper_cpu.text = "helper_cpu_ns";
     p->task_count.text = "worker_threads";

@@ -90,9 +90,10 @@ struct pp_costs {
     double step_cpu_ns, step_blocked_ns,
         step_stretch_ns; /* per batch; stretch: its run-queue delay, and what a quota took from it */
     double fetch_cpu_ns, fetch_blocked_ns; /* per batch: of the trainer's data waits, what taking a batch that
-                                              is there costs (unpickling, mapping of shared memory) */
+                                              is there costs: CPU time (unpickling, mapping of shared memory),
+                                              and waiting for a worker, which was idle, to hand it over */
     double unpickle_ns;     /* per batch: of its arrival, until it was objects again; NAN: not recorded */
-    double unpickle_own_ns; /* of it, at least: without any run-queue delay of the waits; NAN: likewise */
+    double unpickle_cpu_ns; /* of it: the trainer's CPU time; NAN: likewise */
     double helper_cpu_ns;  /* of the workers' other threads and children, of all samples; NAN: not recorded */
     double worker_threads; /* of a worker's process, where they compute; NAN: likewise */
     double batch_tensors;  /* that were unpickled for it; NAN: not recorded */
@@ -138,6 +139,7 @@ struct pp_costs {
                                that; NAN: they did not */
     double outside_rose_at; /* when, as a part of the window */
     double process_cpus;    /* what this process used; NAN: not counted */
+    double helper_cpus;     /* of that, threads that have no lane: of OpenMP, of libraries; 0: not counted */
     double throttled_share; /* of the window's wall time; NAN: no counter */
     double disk_bytes_per_s, disk_reads_per_s;   /* that our control group got from the data's disk; NAN: not
                                                     counted */
@@ -198,11 +200,19 @@ struct pp_costs {
                  */
     double epoch_wait_ns, epoch_gap_ns; /* then: the wait for an epoch's first batch, and what the trainer did
                                            before that since the last batch of the epoch before */
-    double epoch_workers_ns;            /* of epoch_gap_ns: ending workers and starting new ones */
+    double epoch_starts_missing; /* part of those that its batches need, that the window does not have */
+    double epoch_workers_ns;     /* of epoch_gap_ns: ending workers and starting new ones */
     int may_persist; /* and they do so because the loader, which lives on, has no persistent_workers */
     int divides;     /* the data set says itself which samples a worker has: an IterableDataset */
     double memory_available; /* bytes; NAN: unknown */
 };
+
+/* Of the CPU time that neither lanes nor the machine's idle time account for, the job's own part. */
+static inline double pp_costs_helpers_part(const struct pp_costs *c)
+{
+    return c->helper_cpus > 0 && c->outside_cpus >= 0 ? c->helper_cpus / (c->helper_cpus + c->outside_cpus)
+                                                      : 0;
+}
 
 /* PP_E_INCONCLUSIVE, with the reason, when the recording cannot tell: no step or no steady state is fine, but
  * no worker spans or no CPU accounting is not. Memory: 104 bytes a sample, of at most a million samples; of a

@@ -55,8 +55,8 @@ struct pp_costs_pass {
     int64_t trainer_tid;             /* -1: none */
     struct pp_costs_worker *workers; /* by place in threads */
     double decoded, decoded_bytes;   /* samples whose decoding tells what it produced */
-    double collates, copies, decodings, steps, copy_delay_ns, sync_delay_ns,
-        all_ns; /* all_ns: CPU time and run-queue delay of all threads */
+    double collates, copies, decodings, steps, copy_delay_ns, sync_delay_ns, all_ns,
+        all_cpu_ns; /* of all threads: CPU time and run-queue delay, and CPU time */
     struct pp_wakes trainer_waits, copy_waits, sleeps; /* sleeps: of any kind */
     double data_waits, data_wait_ns, data_wait_cpu_ns, data_wait_blocked_ns, data_wait_delay_ns;
     struct pp_costs_step *step; /* every one, for the quota's part and for pauses */
@@ -80,9 +80,10 @@ struct pp_costs_pass {
         other_wait_ns; /* of the trainer's time; the first two: with the batches of all loaders */
     const struct pp_source *source;
     struct pp_counter_id others; /* collective_others_ns */
-    struct pp_counter_id unpickle, tensors, helper_cpu, task_count;
-    double unpickle_ns, unpickled_tensors;
+    struct pp_counter_id unpickle, unpickle_cpu, tensors, helper_cpu, task_count;
+    double unpickle_ns, unpickle_cpu_ns, unpickled_tensors;
     double helper_cpu_ns, worker_threads, thread_counts; /* threads: a sum of so many */
+    double worker_ns, idle_ns; /* of the workers' time: all, and waiting for a batch to make */
     size_t others_room;
     int no_memory;
 };
@@ -99,6 +100,9 @@ void pp_costs_cut(struct pp_costs_pass *p);
 /* costs_apart.c: apart_ns and gpu_busy_ns, per step; takes pauses out of the sums of steps. Facts and spans
  * are there, and steps stand in order of their length. */
 void pp_costs_apart(struct pp_costs_pass *p);
+
+/* The i-th of n samples that were recorded as one: an equal part, one after the other. */
+struct pp_cost_sample pp_costs_part(const struct pp_cost_sample *all, uint64_t i, uint64_t n);
 
 /* A row of the table gpu that began in the window, in the order of starts. */
 void pp_costs_copy_row(struct pp_costs_pass *p, const struct pp_gpu_row *row);

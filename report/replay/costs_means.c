@@ -9,6 +9,7 @@
 
 struct counted {
     uint64_t from_ns, to_ns; /* of what came before, the last value counts; of what came after, the first */
+    double cpus;             /* that a process can use */
     struct {
         double first, last;
         uint64_t first_ns, last_ns;
@@ -38,7 +39,9 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
         if (strcmp(name, names[i]) == 0) {
             if ((k->row[i].n && k->row[i].last_ns >= k->to_ns) || stands_alone(k, i, t_ns))
                 continue;
-            if (k->row[i].n++ == 0 || t_ns <= k->from_ns)
+            int more_than_all = i == PROCESS && k->row[i].n == 1 &&
+                                value - k->row[i].last > k->cpus * (double)(t_ns - k->row[i].last_ns);
+            if (k->row[i].n++ == 0 || t_ns <= k->from_ns || more_than_all) /* it was not there yet */
                 k->row[i].n = 1, k->row[i].first = value, k->row[i].first_ns = t_ns;
             k->row[i].last = value;
             k->row[i].last_ns = t_ns;
@@ -56,7 +59,9 @@ static double growth(const struct counted *k, int i)
 static pp_status read_counters(const struct pp_source *source, struct pp_costs *c,
                                const struct pp_timeline *tl, struct pp_err *err)
 {
-    struct counted k = {.from_ns = tl->start_ns, .to_ns = tl->end_ns};
+    struct counted k = {.from_ns = tl->start_ns,
+                        .to_ns = tl->end_ns,
+                        .cpus = pp_source_number(source, "environment", "cpus_online", INFINITY)};
     c->outside_cpus = c->subprocess_cpus = c->process_cpus = c->throttled_share = c->major_faults_per_s = NAN;
     c->disk_bytes_per_s = c->disk_reads_per_s = c->refault_bytes_per_s = NAN;
     if (!source->each_counter)
@@ -288,6 +293,7 @@ static double mean_wake(const struct pp_costs_pass *p, const struct pp_wakes *w)
 }
 
 #define LARGER_THAN_SEEN 16
+enum { MOST_SPLIT = 200000 };
 
 /* What an epoch hands out to this rank. The mean batch of the recording has to agree: a sampler may have its
  * own idea of an epoch. */
@@ -317,29 +323,31 @@ static double trainer_rest_ns(const struct pp_costs *c, const struct pp_timeline
 }
 
 /* A trainer that is its own worker makes the batch in its data wait: that does not say what taking one costs.
- * One that hardly blocks there may poll, and of its CPU time no more than the unpickling counts. Of the
- * run-queue delay of the waits the unpickling has its part of their time: it is none of being woken when a
- * batch comes, and the replay makes its own of it. */
+ * One that hardly blocks there may poll, and of its CPU time no more than the unpickling counts. Beside its
+ * CPU time unpickling waits for a thread of the worker, which answers for each tensor: with a worker that is
+ * at work that is the worker's work (it holds the interpreter), and only of an idle one the hand-over's. Of
+ * the run-queue delay of the waits the unpickling has its part of their time: it is none of being woken when
+ * a batch comes, and the replay makes its own of it. */
 static void cost_of_fetching(struct pp_costs_pass *p, struct pp_costs *c)
 {
-    c->unpickle_ns = p->unpickle_ns > 0 ? per(p->unpickle_ns, p->data_waits) : NAN;
-    c->unpickle_own_ns = p->unpickle_ns > 0
-                             ? per(fmax(p->unpickle_ns - p->data_wait_delay_ns, 0), p->data_waits)
-                             : NAN;
-    c->batch_tensors = p->unpickled_tensors > 0 ? per(p->unpickled_tensors, p->data_waits) : NAN;
+    double unpickle_ns = fmin(p->unpickle_ns, p->data_wait_ns), n = p->data_waits,
+           delay_ns = unpickle_ns * per(p->data_wait_delay_ns, p->data_wait_ns),
+           cpu_ns = p->unpickle_cpu_ns > 0 ? p->unpickle_cpu_ns /* older recordings have the waits' alone */
+                                           : fmin(p->data_wait_cpu_ns, unpickle_ns);
+    int known = unpickle_ns > 0, sleeps = p->data_wait_blocked_ns > 0.05 * p->data_wait_cpu_ns;
+    c->unpickle_ns = known ? per(unpickle_ns, n) : NAN;
+    c->unpickle_cpu_ns = known ? per(fmin(cpu_ns, p->data_wait_cpu_ns), n) : NAN;
+    c->batch_tensors = p->unpickled_tensors > 0 ? per(p->unpickled_tensors, n) : NAN;
     c->helper_cpu_ns = p->helper_cpu_ns > 0 ? p->helper_cpu_ns : NAN;
     c->worker_threads = p->thread_counts > 0 ? p->worker_threads / p->thread_counts : NAN;
-    int sleeps = p->data_wait_blocked_ns > 0.05 * p->data_wait_cpu_ns;
-    double cpu_ns = per(p->data_wait_cpu_ns, p->data_waits),
-           unpickle_ns = p->unpickle_ns > 0 ? c->unpickle_ns : 0;
     if (c->in_trainer)
         return;
-    double delay_ns = p->data_wait_ns > 0 ? p->trainer_waits.ns * fmin(p->unpickle_ns / p->data_wait_ns, 1)
-                                          : 0;
-    p->trainer_waits.ns -= delay_ns;
-    p->sleeps.ns -= delay_ns;
-    c->fetch_cpu_ns = sleeps ? cpu_ns : fmin(cpu_ns, unpickle_ns);
-    c->fetch_blocked_ns = fmax(unpickle_ns - c->fetch_cpu_ns - per(delay_ns, p->data_waits), 0);
+    double woken_ns = p->data_wait_ns > 0 ? p->trainer_waits.ns * unpickle_ns / p->data_wait_ns : 0;
+    p->trainer_waits.ns -= woken_ns;
+    p->sleeps.ns -= woken_ns;
+    c->fetch_cpu_ns = per(sleeps ? p->data_wait_cpu_ns : fmin(p->data_wait_cpu_ns, unpickle_ns), n);
+    double idle = fmin(2 * per(p->idle_ns, p->worker_ns), 1); /* for half of their time, or more */
+    c->fetch_blocked_ns = per(fmax(unpickle_ns - cpu_ns - delay_ns, 0) * idle, n);
 }
 
 /* What the trainer does beside steps and waits takes the same time for a batch of any loader. */
@@ -391,6 +399,7 @@ static void average(struct pp_costs_pass *p)
     c->trainer_wait_wake_ns = mean_wake(p, &p->trainer_waits);
     c->copy_wait_wake_ns = mean_wake(p, &p->copy_waits);
     c->runnable = per(p->all_ns, (double)(p->tl->end_ns - p->tl->start_ns));
+    c->helper_cpus = fmax(c->process_cpus - per(p->all_cpu_ns, (double)(p->tl->end_ns - p->tl->start_ns)), 0);
     c->collate_cpu_ns = per(c->collate_cpu_ns, p->collates);
     c->collate_blocked_ns = per(c->collate_blocked_ns, p->collates);
     c->copy_cpu_ns = per(c->copy_cpu_ns, p->copies);
@@ -447,8 +456,9 @@ static void keep_whole(struct pp_costs *c)
 
 /* As the recording has them. A job may leave its epochs before they end, or have a sampler with an idea of
  * its own. */
-static void starts_of_epochs(struct pp_costs *c, const struct pp_source *s, const struct pp_epoch_starts *e)
+static void starts_of_epochs(struct pp_costs *c, const struct pp_source *s, const struct pp_timeline *tl)
 {
+    const struct pp_epoch_starts *e = &tl->starts;
     c->drains = c->per_worker && e->n && e->whole;
     if (!c->drains)
         return;
@@ -456,6 +466,7 @@ static void starts_of_epochs(struct pp_costs *c, const struct pp_source *s, cons
            known = ceil((double)c->epoch_samples / c->batch_size);
     if (!(fabs(known / batches - 1) < 0.01))
         c->epoch_samples = (uint64_t)fmax(batches * c->batch_size, 1);
+    c->epoch_starts_missing = fmax(1 - (double)e->n * batches / fmax((double)tl->window_batches, 1), 0);
     c->epoch_wait_ns = (double)e->wait_ns / (double)e->n;
     c->epoch_gap_ns = (double)e->gap_ns / (double)e->n;
     /* Persistent workers of an epoch that is left early finish what they were given before the next begins.
@@ -467,6 +478,28 @@ static void starts_of_epochs(struct pp_costs *c, const struct pp_source *s, cons
         c->epoch_workers_ns = fmin((double)e->workers_ns / (double)e->n, c->epoch_gap_ns);
 }
 
+/* One recorded sample for each batch of many: the data set makes whole batches (batch_size=None with a
+ * sampler of batches, __getitems__). Each is split, of as many as a replay needs. */
+static void split_batches(struct pp_costs_pass *p)
+{
+    struct pp_costs *c = p->c;
+    size_t batches = 0, parts = (size_t)c->batch_size, kept;
+    for (size_t i = 0; i < c->n; i++)
+        batches += i == 0 || c->samples[i].batch != c->samples[i - 1].batch;
+    if (!c->per_worker || !c->n || parts < 2 || batches < c->n || c->batch_size > MOST_SPLIT)
+        return;
+    kept = (size_t)fmax(fmin((double)c->n, MOST_SPLIT / c->batch_size), 1);
+    struct pp_cost_sample *split = malloc(kept * parts * sizeof(*split));
+    for (size_t i = 0; split && i < kept * parts; i++)
+        split[i] = pp_costs_part(&c->samples[i / parts * c->n / kept], i % parts, parts);
+    p->no_memory |= !split;
+    if (!split)
+        return;
+    free(c->samples);
+    c->samples = split;
+    c->n = c->room = kept * parts;
+}
+
 void pp_costs_sum_up(struct pp_costs_pass *p)
 {
     struct pp_costs *c = p->c;
@@ -474,8 +507,9 @@ void pp_costs_sum_up(struct pp_costs_pass *p)
     if (c->n)
         qsort(c->samples, c->n, sizeof(*c->samples), by_claim);
     average(p);
+    split_batches(p);
     c->epoch_samples = epoch_samples(p->source, c, p->tl);
-    starts_of_epochs(c, p->source, &p->whole->starts);
+    starts_of_epochs(c, p->source, p->whole);
     c->restart_ns = per((double)p->tl->restart_ns, (double)p->tl->restarts);
     c->rate_se = c->n ? rate_error(c, p->tl) : 0;
 }

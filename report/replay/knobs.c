@@ -84,6 +84,13 @@ static const char *restarts_unknown(const struct pp_costs *c, const struct pp_kn
                : "no workers of a PyTorch DataLoader that lives for several epochs, and runs to their ends, start again in the recording";
 }
 
+static const char *no_workers_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    return k->workers != PP_NO_WORKERS || c->per_worker
+               ? NULL
+               : "only a PyTorch DataLoader works without workers, and the recording is of none";
+}
+
 static const char *pinning_unknown(const struct pp_costs *c, const struct pp_knobs *k)
 {
     if (k->pinned && c->no_pinning)
@@ -142,7 +149,8 @@ static const char *lock_unknown(const struct pp_costs *c, const struct pp_knobs 
 static const char *load_unknown(const struct pp_costs *c, const struct pp_knobs *k)
 {
     (void)k;
-    int compete = c->others > 0.1 || c->groups > 0.05 || c->throttled_share > MUCH_THROTTLED;
+    int compete = c->others * (1 - pp_costs_helpers_part(c)) > 0.1 || c->groups > 0.05 ||
+                  c->throttled_share > MUCH_THROTTLED;
     return compete ? NULL : "the recording has hardly any background load, and no quota that throttles";
 }
 
@@ -167,8 +175,8 @@ static const struct pp_knob_word truth[] = {{"True", 1}, {"False", 0}, {NULL, 0}
 /* clang-format off */
 const struct pp_knob pp_knob_rows[] = {
     [PP_KNOB_NUM_WORKERS] =
-    {"num_workers", "workers fewer-workers", "N", "decoding threads, or processes", PP_KNOB_COUNT, AT(workers),
-     .most = MOST_COUNT, .is_argument = 1, .option = "workers", .step = PP_STEP_ONE, .recorded = "workers"},
+    {"num_workers", "workers fewer-workers", "N", "decoding threads, or processes; 0: a PyTorch trainer makes its batches",
+     PP_KNOB_COUNT, AT(workers), .most = MOST_COUNT, .zero = PP_NO_WORKERS, .unknown = no_workers_unknown, .is_argument = 1, .option = "workers", .step = PP_STEP_ONE, .recorded = "workers"},
     [PP_KNOB_PREFETCH_FACTOR] =
     {"prefetch_factor", "prefetch", "N", "batches in flight per worker", PP_KNOB_COUNT, AT(prefetch),
      .most = MOST_COUNT, .is_argument = 1, .usual = 2, .option = "prefetch", .step = PP_STEP_ONE, .recorded = "prefetch"},
@@ -333,16 +341,22 @@ int pp_knob_truth(const struct pp_knob *knob, const char *text)
     return strcmp(word, "True") == 0 ? 1 : strcmp(word, "False") == 0 ? 0 : -1;
 }
 
-static int parse_value(const struct pp_knob *knob, const char *text, double *value)
+int pp_knob_count(const struct pp_knob *knob, const char *text)
 {
     int64_t n;
+    if (pp_parse_int(text, &n) != PP_OK || n < 0 || n > knob->most)
+        return 0;
+    return n ? (int)n : knob->zero;
+}
+
+static int parse_value(const struct pp_knob *knob, const char *text, double *value)
+{
     uint64_t bytes;
     const double *word = find_word(knob, text);
     if (word)
         return *value = *word, 1;
     switch (knob->kind) {
-    case PP_KNOB_COUNT:
-        return pp_parse_int(text, &n) == PP_OK && n >= 1 && n <= knob->most && (*value = (double)n, 1);
+    case PP_KNOB_COUNT: return (*value = pp_knob_count(knob, text)) != 0;
     case PP_KNOB_BYTES:
         return pp_parse_size(text, &bytes) == PP_OK && bytes > 0 && (*value = (double)bytes, 1);
     case PP_KNOB_FACTOR: return pp_parse_double(text, value) == PP_OK && *value >= 0 && *value < TOO_LARGE;
@@ -357,7 +371,7 @@ static const char *range_of(const struct pp_knob *knob, char buf[64])
 {
     *buf = '\0';
     switch (knob->kind) {
-    case PP_KNOB_COUNT: snprintf(buf, 64, ", a whole number from 1 to %.0f", knob->most); break;
+    case PP_KNOB_COUNT: snprintf(buf, 64, ", a whole number from %d to %.0f", !knob->zero, knob->most); break;
     case PP_KNOB_FACTOR: return ", a number from 0 on";
     case PP_KNOB_AMOUNT: return ", a number above 0";
     case PP_KNOB_SHARE: return " from 0 to 1";

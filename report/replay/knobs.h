@@ -20,9 +20,12 @@ struct pp_gpu_decode {
     int counted;                                  /* part is of the recording, and no assumption */
 };
 
+enum { PP_NO_WORKERS = -1 };
+
 /* What a replay is asked. Multipliers are 1 and counts 0 where nothing changes: see pp_knobs_none. */
 struct pp_knobs {
-    int workers, prefetch, copy_buffers; /* 0: as recorded */
+    int workers, prefetch, copy_buffers; /* 0: as recorded; workers PP_NO_WORKERS: the training thread makes
+                                            the batches (num_workers=0) */
     int order;                           /* 0: as recorded, 1: in order, 2: as finished */
     int batch;                           /* samples; 0: as recorded */
     double cpus;                         /* 0: as recorded */
@@ -69,7 +72,7 @@ enum pp_knob_id {
 
 /* How text becomes a value. One of the row's words is a value of any kind. */
 enum pp_knob_kind {
-    PP_KNOB_COUNT,  /* a whole number from 1 to most; the field is an int */
+    PP_KNOB_COUNT,  /* a whole number from 1 (or zero's 0) to most; the field is an int */
     PP_KNOB_SWITCH, /* True or False, as the row's words say it; the field is an int */
     PP_KNOB_WORD,   /* one of the row's words; the field is a double */
     PP_KNOB_FACTOR, /* from 0 on */
@@ -100,6 +103,7 @@ struct pp_knob {
     enum pp_knob_kind kind;
     size_t field;        /* of struct pp_knobs */
     double most, scale;  /* of a count; what a number is multiplied by, 0: nothing */
+    int zero;            /* of a count that may be 0: what the field is then; 0: it may not */
     const char *example; /* of bytes: "200GiB" */
     const struct pp_knob_word *words;
     /* What follows from the value, and values that are no number. NULL: nothing. */
@@ -121,6 +125,8 @@ struct pp_knob {
 /* Ends with a row without a name. */
 extern const struct pp_knob pp_knob_rows[];
 
+/* The value of a count as the field has it; 0: it takes no such number. */
+int pp_knob_count(const struct pp_knob *knob, const char *text);
 /* By name or other name; NULL: there is none. */
 const struct pp_knob *pp_knob_find(const char *name, size_t length);
 /* What was probably meant; NULL: nothing is near enough. */

@@ -13,10 +13,53 @@
 
 enum { REPLAY_SAMPLES = 6000, SHORT_SAMPLES = 1500, BOOTSTRAPS = 5 };
 
+/* A few batches at least, however large. */
+enum { LEAST_BATCHES = 6, NEIGHBOURS = 12 };
+
+static size_t length_of(const struct pp_costs *c, double most)
+{
+    double length = fmin(fmax(most, LEAST_BATCHES * c->batch_size), (double)c->n);
+    return (size_t)length;
+}
+
 static size_t replay_length(const struct pp_costs *c)
 {
-    size_t most = c->glance == PP_GLANCE_SHORT ? SHORT_SAMPLES : REPLAY_SAMPLES;
-    return c->n < most ? c->n : most;
+    return length_of(c, c->glance == PP_GLANCE_SHORT ? SHORT_SAMPLES : REPLAY_SAMPLES);
+}
+
+/* A block of neighbours from `from` on, or from where its batch begins. */
+static void copy_block(const struct pp_costs *c, struct pp_cost_sample *to, size_t from, size_t n)
+{
+    while (c->per_worker && from > 0 && c->samples[from].batch == c->samples[from - 1].batch)
+        from--;
+    memcpy(to, c->samples + from, n * sizeof(*to));
+}
+
+static size_t block_of(const struct pp_costs *c, double batches, size_t n)
+{
+    return (size_t)fmax(fmin(batches * c->batch_size, (double)n), 1);
+}
+
+/* Replays n of the recorded samples, or of a resampled copy. Of a longer recording they are blocks from all
+ * over it: its first batches may have had it easier. */
+static pp_status replay_some(const struct pp_costs *c, const struct pp_knobs *k,
+                             const struct pp_cost_sample *s, size_t n, struct pp_replay_result *r,
+                             struct pp_err *err)
+{
+    if (s != c->samples || n == c->n)
+        return pp_whatif_replay(c, k, s, n, r, err);
+    struct pp_cost_sample *spread = malloc(n * sizeof(*spread));
+    size_t block = block_of(c, n < 4 * NEIGHBOURS * c->batch_size ? 1 : NEIGHBOURS, n);
+    if (!spread)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", n);
+    for (size_t at = 0; at < n; at += block) {
+        size_t m = n - at < block ? n - at : block,
+               from = (size_t)((double)at / (double)n * (double)(c->n - block));
+        copy_block(c, spread + at, from, m);
+    }
+    pp_status st = pp_whatif_replay(c, k, spread, n, r, err);
+    free(spread);
+    return st;
 }
 
 /* Which replay as recorded: of the recording, of one of its resampled copies, with one of four ideas of who
@@ -38,7 +81,7 @@ static pp_status base_rate(const struct pp_costs *c, int which, const struct pp_
         *out = *kept;
         return PP_OK;
     }
-    pp_status st = pp_whatif_replay(c, &as_recorded, s, n, &r, err);
+    pp_status st = replay_some(c, &as_recorded, s, n, &r, err);
     if (st == PP_OK)
         *kept = (struct pp_base_rate){.samples_per_s = r.samples_per_s,
                                       .first_wait_ns = r.first_wait_ns,
@@ -61,10 +104,14 @@ static double apart_share(const struct pp_costs *c)
     return fmin(c->apart_ns * c->samples_per_s / c->batch_size / 1e9, 0.9);
 }
 
-/* What the replay has to come to. */
+/* What the replay has to come to. Of epochs that drain it has as many starts as its batches need; a window
+ * that holds a few of them has one less. */
 static double rate_within(const struct pp_costs *c)
 {
-    return c->samples_per_s / (1 - apart_share(c));
+    double window_ns = (double)c->epoch_samples * 1e9 / c->samples_per_s,
+           missing_ns = c->drains ? c->epoch_starts_missing * (c->epoch_gap_ns + c->epoch_wait_ns) : 0;
+    return c->samples_per_s / (1 - apart_share(c)) *
+           (missing_ns > 0 ? window_ns / (window_ns + missing_ns) : 1);
 }
 
 /* What the replay as recorded is off by cancels; but where it is too slow, as it is for the batches that were
@@ -103,7 +150,7 @@ static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k
     *out = (struct pp_prediction){.low = NAN, .high = NAN, .gain_low = NAN, .gain_high = NAN};
     pp_status st = base_rate(c, BASE, c->samples, replay_length(c), &base, err);
     if (st == PP_OK)
-        st = pp_whatif_replay(c, k, c->samples, replay_length(c), &r, err);
+        st = replay_some(c, k, c->samples, replay_length(c), &r, err);
     if (st != PP_OK)
         return st;
     out->samples_per_s = calibrated(c, k, &r, &base);
@@ -188,13 +235,11 @@ pp_status pp_whatif_error(const struct pp_costs *c, double *error, struct pp_err
 static void resample(const struct pp_costs *c, struct pp_cost_sample *to, size_t n, uint64_t seed)
 {
     struct pp_rng rng = pp_rng_key(seed, 0, 0, 77);
-    size_t block = (size_t)(12 * c->batch_size) < n ? (size_t)(12 * c->batch_size) : n;
+    size_t block = block_of(c, NEIGHBOURS, n);
     for (size_t at = 0; at < n; at += block) {
         size_t from = (size_t)(pp_rng_unit(&rng) * (double)(c->n - block + 1)),
                m = n - at < block ? n - at : block;
-        while (c->per_worker && from > 0 && c->samples[from].batch == c->samples[from - 1].batch)
-            from--;
-        memcpy(to + at, c->samples + from, m * sizeof(*to));
+        copy_block(c, to + at, from, m);
     }
 }
 
@@ -208,7 +253,7 @@ static pp_status widen(const struct pp_costs *c, const struct pp_knobs *k, int w
     struct pp_base_rate base;
     pp_status st = base_rate(c, which, s, n, &base, err);
     if (st == PP_OK)
-        st = pp_whatif_replay(c, k, s, n, &r, err);
+        st = replay_some(c, k, s, n, &r, err);
     if (st != PP_OK)
         return st;
     double rate = calibrated(c, k, &r, &base);
@@ -265,6 +310,12 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         most.unpickle = k->unpickle_most;
         st = widen(c, &most, BASE, c->samples, out, err);
     }
+    if (st == PP_OK && k->workers == PP_NO_WORKERS && !c->in_trainer) {
+        struct pp_knobs least = *k; /* within one thread a batch needs no shared memory: of what collating
+                                       took, that is a part which was not recorded */
+        least.collate = 0;
+        st = widen(c, &least, BASE, c->samples, out, err);
+    }
     if (st == PP_OK && k->batch > 0 && !k->step_stated &&
         !(k->step_ns > 0)) { /* how a step grows with the batch takes two sizes to know: from not at all to in
                                 proportion */
@@ -320,7 +371,7 @@ static pp_status fit(struct pp_costs *c, double *much, double most,
     for (int i = 0; i < HALVINGS && st == PP_OK; i++) {
         struct pp_replay_result r;
         *much = i ? (low + high) / 2 : 0; /* first: does it need any? */
-        st = pp_whatif_replay(c, &none, c->samples, c->n < 1500 ? c->n : 1500, &r, err);
+        st = replay_some(c, &none, c->samples, length_of(c, SHORT_SAMPLES), &r, err);
         if (st == PP_OK && i && c->glance == PP_GLANCE_SHORT &&
             fabs(result_of(&r) / recorded - 1) < CLOSE_ENOUGH)
             return st;
@@ -347,7 +398,14 @@ static double recorded_rate(const struct pp_costs *c)
 static double most_competition(const struct pp_costs *c)
 {
     double most = 4 * (c->cpus + c->workers), idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
-    return idle > 0 ? fmin(most, c->outside_cpus / idle) : most; /* NAN: not counted */
+    return idle > 0 ? fmin(most, (c->outside_cpus + c->helper_cpus) / idle) : most; /* NAN: not counted */
+}
+
+/* Threads of the job that have no lane compete as those of others do, and as threads: they are in our group.
+ */
+static int helpers_compete(const struct pp_costs *c)
+{
+    return c->helper_cpus > c->outside_cpus;
 }
 
 /* Others that leave CPUs idle have what they want, and take no more when we take more: a load of 0.4 CPUs is
@@ -357,6 +415,8 @@ static double most_competition(const struct pp_costs *c)
 static double wanted_by_others(const struct pp_costs *c)
 {
     double idle = 1 - (c->outside_cpus + c->process_cpus) / c->online_cpus;
+    if (helpers_compete(c))
+        return INFINITY;
     return idle > 0 ? c->outside_cpus * fmax(1, ENOUGH_IDLE / idle) : INFINITY; /* NAN: not counted */
 }
 
@@ -392,8 +452,7 @@ static pp_status fit_restart(struct pp_costs *c, struct pp_err *err)
     if (!c->drains)
         return PP_OK;
     c->restart_ns = 0;
-    pp_status st = pp_whatif_replay(c, &none, c->samples, c->n < SHORT_SAMPLES ? c->n : SHORT_SAMPLES, &r,
-                                    err);
+    pp_status st = replay_some(c, &none, c->samples, length_of(c, SHORT_SAMPLES), &r, err);
     if (st == PP_OK)
         c->restart_ns = fmax(c->epoch_wait_ns - r.first_wait_ns - c->fetch_cpu_ns - c->fetch_blocked_ns, 0);
     return st;
@@ -402,6 +461,7 @@ static pp_status fit_restart(struct pp_costs *c, struct pp_err *err)
 pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
 {
     double others = 0, groups = 0;
+    int as_groups = c->fair_to_groups && !helpers_compete(c);
     c->cpus = c->usable_cpus > 0 ? c->usable_cpus : 1;
     c->others = c->groups = c->wake_part = 0;
     c->wanted_by_others = INFINITY; /* while the competition is fitted to the delays that it made */
@@ -415,14 +475,14 @@ pp_status pp_whatif_calibrate(struct pp_costs *c, struct pp_err *err)
     c->others_as_threads = c->others;
     if (c->others > 0)
         c->wake_part = c->others / (c->others + c->runnable);
-    if (st == PP_OK && !(c->glance && c->fair_to_groups)) /* at a glance only the one that is used */
+    if (st == PP_OK && !(c->glance && as_groups)) /* at a glance only the one that is used */
         st = fit_competition(c, &c->others, &c->others_range, err);
     others = c->others;
-    if (st == PP_OK && (!c->glance || c->fair_to_groups))
+    if (st == PP_OK && !helpers_compete(c) && (!c->glance || as_groups))
         st = fit_competition(c, &c->groups, &c->groups_range, err);
     groups = c->groups;
-    c->others = c->fair_to_groups ? 0 : others;
-    c->groups = c->fair_to_groups ? groups : 0;
+    c->others = as_groups ? 0 : others;
+    c->groups = as_groups ? groups : 0;
     c->wanted_by_others = wanted_by_others(c);
     return st == PP_OK ? fit_restart(c, err) : st; /* the competition takes a part of the wait */
 }

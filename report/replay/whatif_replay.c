@@ -57,7 +57,7 @@ static uint32_t mix(uint32_t i)
 
 static double wake_part(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    return k->alone ? 0 : c->wake_part;
+    return k->alone ? c->wake_part * pp_costs_helpers_part(c) : c->wake_part;
 }
 
 /* Storage answers one after another: it is no latency that its reads have. */
@@ -208,9 +208,21 @@ static void keep_below(struct pp_replay_sample *r, const struct pp_cost_sample *
         r->read_blocked *= f, r->read_cpu *= f, r->work_cpu *= f, r->serial_cpu *= f, r->work_blocked *= f;
 }
 
-/* Of what taking a batch costs, the part that is left of it. */
+static int in_trainer(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    return k->workers == PP_NO_WORKERS || (c->in_trainer && !k->workers);
+}
+
+static int workers_of(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    return k->workers == PP_NO_WORKERS ? 1 : k->workers ? k->workers : c->workers;
+}
+
+/* Of what taking a batch costs, the part that is left of it: nothing is handed over within one thread. */
 static double taking_part(const struct pp_costs *c, const struct pp_knobs *k)
 {
+    if (in_trainer(c, k))
+        return 0;
     double all = c->fetch_cpu_ns + c->fetch_blocked_ns;
     return c->unpickle_ns > 0 && all > 0 ? 1 - (1 - k->unpickle) * fmin(c->unpickle_ns / all, 1) : 1;
 }
@@ -219,16 +231,16 @@ static double taking_part(const struct pp_costs *c, const struct pp_knobs *k)
  * 2, 4, 8 workers 20, 33, 58, 102 ms in all were measured (docs/results/accuracy.md). */
 static double more_workers_ns(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    if (k->persistent)
+    if (k->persistent || in_trainer(c, k))
         return -c->epoch_workers_ns;
-    return k->workers ? c->epoch_workers_ns * ((k->workers + 1.0) / (c->workers + 1.0) - 1) : 0;
+    return c->epoch_workers_ns * ((workers_of(c, k) + 1.0) / (c->workers + 1.0) - 1);
 }
 
 /* New workers of an epoch import and copy pages side by side: where they are more than the CPUs, they start
  * as much later. */
 static double start_factor(const struct pp_costs *c, const struct pp_knobs *k)
 {
-    double workers = k->workers ? k->workers : c->workers, cpus = k->cpus > 0 ? k->cpus : c->cpus;
+    double workers = workers_of(c, k), cpus = k->cpus > 0 ? k->cpus : c->cpus;
     return c->drains ? fmax(workers / cpus, 1) / fmax(c->workers / c->cpus, 1) : 1;
 }
 
@@ -253,12 +265,13 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
            step_cpu = step_ns > 0 ? c->step_cpu_ns / step_ns : 0;
     double taking = larger * taking_part(c, k), wake = wake_part(c, k),
            copied = k->gpu_decode.per_s > 0 ? larger * k->gpu_decode.copied : larger;
+    int workers = workers_of(c, k), alone = in_trainer(c, k);
     step_ns = k->step_ns > 0 ? k->step_ns : fmax(step_ns - pinned_saves_ns(c, k), 0) * step;
     return (struct pp_replay_setup){
-        .workers = k->workers ? k->workers : c->workers,
-        .on_demand = c->in_trainer && !k->workers,
+        .workers = workers,
+        .on_demand = alone,
         .inflight = k->inflight ? k->inflight : c->inflight,
-        .stream_items = c->streaming ? stream_items(k->workers ? k->workers : c->workers, batch) : 0,
+        .stream_items = c->streaming ? stream_items(workers, batch) : 0,
         .prefetch = k->prefetch ? k->prefetch : c->prefetch,
         .copy_buffers = k->copy_buffers ? k->copy_buffers : c->copy_buffers,
         .in_order = k->order ? k->order == 1 : c->in_order,
@@ -267,10 +280,10 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .epoch_gap_ns = c->epoch_gap_ns + more_workers_ns(c, k),
         .batch_size = (uint64_t)fmax(batch, 1),
         .epoch_samples = c->epoch_samples,
-        .restart_ns = k->persistent ? 0 : c->restart_ns * start_factor(c, k),
+        .restart_ns = k->persistent || alone ? 0 : c->restart_ns * start_factor(c, k),
         .cpus = cpus,
         .machine_cpus = fmax(c->online_cpus, cpus),
-        .others = k->alone ? 0 : c->others,
+        .others = k->alone ? c->others * pp_costs_helpers_part(c) : c->others,
         .groups = k->alone ? 0 : c->groups,
         .left = fmax(c->online_cpus - c->wanted_by_others, 0),
         .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake + c->fetch_blocked_ns * taking,
@@ -280,8 +293,8 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .others_ns = c->others_ns,
         .n_others = c->n_others,
         .others_factor = k->collective,
-        .trainer_wake_ns = c->trainer_wait_wake_ns * wake,
-        .copy_wake_ns = c->copy_wait_wake_ns * wake,
+        .trainer_wake_ns = alone ? 0 : c->trainer_wait_wake_ns * wake, /* it does not sleep while it works */
+        .copy_wake_ns = alone ? 0 : c->copy_wait_wake_ns * wake,
         .copy_link_wake_ns = c->copy_wake_ns * wake,
         .copy_ns = c->copy_blocked_ns * k->copy * copied + c->gpu_decode_ns * k->device_decode * larger,
         .copy_cpu_ns = k->pinned && !c->per_worker ? 0 : c->copy_cpu_ns * k->copy * copied,
@@ -314,7 +327,8 @@ double pp_whatif_trainer_most(const struct pp_costs *c, const struct pp_knobs *k
     double steps_ns = s.step_ns + s.step_cpu_ns + (s.sync ? s.sync_ns : 0),
            ns = steps_ns + c->trainer_rest_ns;
     if (s.drains)
-        ns = fmax(ns + (s.epoch_gap_ns - c->epoch_gap_ns + first_wait_more_ns) * (double)s.batch_size /
+        ns = fmax(ns + (1 - c->epoch_starts_missing) *
+                           (s.epoch_gap_ns - c->epoch_gap_ns + first_wait_more_ns) * (double)s.batch_size /
                            (double)s.epoch_samples,
                   steps_ns);
     double gpu_ns = c->gpu_busy_ns;

@@ -10,6 +10,7 @@ enum pp_remedy_id {
     /* what a fix offers, and the rules whose sentence is about the same change */
     PP_REMEDY_MORE_WORKERS,
     PP_REMEDY_FEWER_WORKERS,
+    PP_REMEDY_NO_WORKERS,
     PP_REMEDY_PREFETCH,
     PP_REMEDY_OUT_OF_ORDER,
     PP_REMEDY_PINNED,

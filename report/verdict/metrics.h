@@ -52,8 +52,10 @@ enum pp_metric_from {
     X(WORKERS_PER_CPU, "workers_per_cpu", "workers per usable CPU", FACTOR, RUN) \
     X(WAIT_ITSELF, "wait_itself", "of it: waiting for data", SHARE, WAIT) \
     X(STRETCH, "stretch", "step stretched by CPU wait", SHARE, COSTS) \
-    X(UNPICKLE, "unpickle", "of it: unpickling batches", SHARE, COSTS, .explains = PP_EXPLAINS_ITSELF) \
-    X(UNPICKLE_TIME, "unpickle_time", "time to unpickle a batch", NS, COSTS) \
+    X(HANDOVER, "handover", "of it: taking batches over", SHARE, COSTS, .explains = PP_EXPLAINS_ITSELF) \
+    X(HANDOVER_TIME, "handover_time", "time to take a batch over", NS, COSTS) \
+    X(UNPICKLE, "unpickle", "of it: CPU time of unpickling", SHARE, COSTS) \
+    X(TENSORS, "tensors", "tensors of a batch", COUNT, COSTS) \
     X(OWN_CROWD, "own_crowd", "own share of runnable threads", SHARE, COSTS) \
     X(EPOCH, "epoch", "epoch boundaries", SHARE, RUN) \
     X(SAMPLE_CODE, "sample_code", "what makes a sample", NONE, RUN) \
@@ -90,6 +92,7 @@ enum pp_metric_from {
     X(W_COLLECTIVE, "w_collective", "replay: weight of other ranks", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
     X(G_WORKERS, "g_workers", "replay: gain of more workers", SHARE, REPLAY) \
     X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
+    X(G_NO_WORKERS, "g_no_workers", "replay: gain of no workers", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
     X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE, REPLAY) \
     X(G_ORDER, "g_order", "replay: gain of order of completion", SHARE, REPLAY) \
     X(G_PINNED, "g_pinned", "replay: gain of pinned memory", SHARE, REPLAY) \

@@ -350,6 +350,12 @@ static int restarts_workers(const struct pp_costs *c, const double *m)
     return c->epoch_workers_ns + c->restart_ns > WORTH_KEEPING * epoch_ns;
 }
 
+static int has_workers(const struct pp_costs *c, const double *m)
+{
+    (void)m;
+    return c->per_worker && !c->in_trainer;
+}
+
 static int has_one_buffer(const struct pp_costs *c, const double *m)
 {
     (void)m;
@@ -400,15 +406,17 @@ static int unpickles_long(const struct pp_costs *c, const double *m)
     return c->unpickle_ns * c->samples_per_s >= PP_LEAST_SHARE * 1e9 * c->batch_size;
 }
 
+#define LEAST_TENSORS 1.5 /* a mean over batches, of which a few may not have been counted */
+
 static int unpickles_many(const struct pp_costs *c, const double *m)
 {
-    return unpickles_long(c, m) && c->batch_tensors >= 2;
+    return unpickles_long(c, m) && c->batch_tensors >= LEAST_TENSORS;
 }
 
 /* Without a count of the tensors it is an amount. */
 static int unpickles_uncounted(const struct pp_costs *c, const double *m)
 {
-    return unpickles_long(c, m) && !(c->batch_tensors >= 2);
+    return unpickles_long(c, m) && !(c->batch_tensors >= LEAST_TENSORS);
 }
 
 /* Offered where the row says so and a replay can know it; what is set is the remedy's, or set. */
@@ -427,6 +435,7 @@ static const struct {
     {PP_REMEDY_OUT_OF_ORDER, 0, keeps_order, "out-of-order", NULL},
     {PP_REMEDY_PINNED, 0, copies_pageable, "yes", NULL},
     {PP_REMEDY_KEEP_WORKERS, 0, restarts_workers, "yes", NULL},
+    {PP_REMEDY_NO_WORKERS, 0, has_workers, "0", NULL},
     {PP_REMEDY_COPY_BUFFERS, 0, has_one_buffer, "2", NULL},
     {PP_REMEDY_NO_SYNC, 0, syncs_every_step, "none", NULL},
     {PP_REMEDY_COPY_LESS, 1, always, "half", NULL},
@@ -524,6 +533,7 @@ static void add_gains(struct pp_signals *s)
     double *m = s->metric, less_work = m[PP_METRIC_W_WORK] * s->sensitivity; /* a quarter less */
     m[PP_METRIC_G_WORKERS] = gain_of(s, "workers");
     m[PP_METRIC_G_FEWER] = gain_of(s, "fewer-workers");
+    m[PP_METRIC_G_NO_WORKERS] = gain_of(s, "no-workers");
     m[PP_METRIC_G_PREFETCH] = gain_of(s, "prefetch");
     m[PP_METRIC_G_ORDER] = gain_of(s, "order");
     m[PP_METRIC_G_PINNED] = gain_of(s, "pinned");

@@ -235,13 +235,13 @@ static void show_context(const struct judge *j)
 }
 
 /* By shares of time: the part of the workers' time in the phases that the rule speaks of, without the time in
- * which they waited for a slot or for work; or the owner's part. Unpickling is timed by itself. By the
- * replay: the cause's weight, or what its remedy gains over what there is to gain. */
+ * which they waited for a slot or for work; or the owner's part. Taking batches over is timed by itself. By
+ * the replay: the cause's weight, or what its remedy gains over what there is to gain. */
 static double explained_by(const struct pp_facts *f, const struct pp_rule *cause)
 {
     double lost = f->metric[PP_METRIC_DATA_WAIT], sum = 0;
     if (is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n) &&
-        !pp_rule_asks(cause, PP_METRIC_UNPICKLE)) {
+        !pp_rule_asks(cause, PP_METRIC_HANDOVER)) {
         const struct pp_condition *owner = pp_rule_asks(cause, PP_METRIC_OWNER);
         unsigned phases = owner ? (unsigned)owner->limit : 0;
         if (!f->owner_is_worker || phases < 2)
@@ -507,9 +507,10 @@ static void judge_outside(const struct judge *j, const struct pp_rule *outside,
 static int lacks_a_cpu(const struct pp_facts *f, const struct pp_rule *cause)
 {
     const double *m = f->metric;
+    const struct pp_condition *others = pp_rule_asks(cause, PP_METRIC_CONTENDED);
     int starved = f->starved && cause->relief.compare != PP_NO_CONDITION &&
                   m[PP_METRIC_STRETCH] >= m[PP_METRIC_WAIT_ITSELF];
-    return starved || (pp_rule_asks(cause, PP_METRIC_CONTENDED) && m[PP_METRIC_OWNER] == PP_PHASE_NONE &&
+    return starved || (others && others->compare == PP_AT_LEAST && m[PP_METRIC_OWNER] == PP_PHASE_NONE &&
                        m[PP_METRIC_WORKER_IDLE] >= PP_LEAST_EXPLAINED);
 }
 

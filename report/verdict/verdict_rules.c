@@ -120,7 +120,7 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
 
 #define UNPICKLING \
     .said = \
-        "loader: the training thread takes {unpickle_time} to unpickle a batch and to map its tensors, {unpickle} of the wait", \
+        "loader: the training thread takes {handover_time} to take a batch[ of {tensors} tensors] over from an idle worker, {handover} of the wait", \
     .remedy = PP_REMEDY_UNPICKLE_LESS
 #define GPU_DECODING \
     .said = \
@@ -132,10 +132,10 @@ const struct pp_rule pp_cause_rules_replay[] = {
     /* A tensor is asked of a thread of the worker that made it: where other processes keep that thread from a
      * CPU, fewer tensors are not what is missing. */
     {"loader", "unpickle",
-     WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT), BELOW(G_CPUS, NOT_WORTH_A_FIX), BELOW(CONTENDED, OTHERS_COUNT)),
+     WHEN(AT_LEAST(HANDOVER, MOST_OF_WAIT), BELOW(G_CPUS, NOT_WORTH_A_FIX), BELOW(CONTENDED, OTHERS_COUNT)),
      UNPICKLING},
     {"loader", "unpickle",
-     WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT), BELOW(G_CPUS, NOT_WORTH_A_FIX),
+     WHEN(AT_LEAST(HANDOVER, MOST_OF_WAIT), BELOW(G_CPUS, NOT_WORTH_A_FIX),
           AT_LEAST(IDLE_CPUS, CPUS_ARE_SHORT)),
      UNPICKLING},
     {"sync", "rank-straggler",
@@ -509,9 +509,9 @@ const size_t pp_cause_rules_replay_n = sizeof(pp_cause_rules_replay) / sizeof(pp
 /* Without a replay (too few samples, no CPU accounting), and where it decides nothing: the
  * phase that owns the stalls, and its shares of CPU time, run-queue delay and blocked time. */
 const struct pp_rule pp_cause_rules_shares[] = {
-    {"loader", "unpickle", WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT), BELOW(CONTENDED, OTHERS_COUNT)),
+    {"loader", "unpickle", WHEN(AT_LEAST(HANDOVER, MOST_OF_WAIT), BELOW(CONTENDED, OTHERS_COUNT)),
      UNPICKLING},
-    {"loader", "unpickle", WHEN(AT_LEAST(UNPICKLE, MOST_OF_WAIT), AT_LEAST(IDLE_CPUS, CPUS_ARE_SHORT)),
+    {"loader", "unpickle", WHEN(AT_LEAST(HANDOVER, MOST_OF_WAIT), AT_LEAST(IDLE_CPUS, CPUS_ARE_SHORT)),
      UNPICKLING},
     {NULL, NULL, WHEN(OWNER(BIT(DEVICE_SYNC) | BIT(H2D)), BELOW(GPU_TOLD, RECORDED)),
      .said =

@@ -180,7 +180,8 @@ static void put_measured(struct asked *a, const char *path)
     printf("%s: measured %s samples/s with %d worker%s; %.3g usable CPU%s", path,
            pp_text_rate(rate, sizeof(rate), pp_whatif_measured(c)), c->workers, c->workers == 1 ? "" : "s",
            c->cpus, c->cpus == 1 ? "" : "s");
-    const char *whose = c->subprocess_cpus > 0 && c->subprocess_cpus >= 0.5 * c->outside_cpus
+    const char *whose = c->helper_cpus > c->outside_cpus ? "the job's own helper threads"
+                        : c->subprocess_cpus > 0 && c->subprocess_cpus >= 0.5 * c->outside_cpus
                             ? "subprocesses of the job"
                             : "other processes";
     if (c->others + c->groups < 0.05)
@@ -190,7 +191,7 @@ static void put_measured(struct asked *a, const char *path)
                c->wanted_by_others == 1 ? "" : "s");
     else
         printf(", background load: %.1f %s of %s\n", c->others + c->groups,
-               c->fair_to_groups ? "groups" : "threads", whose);
+               c->groups > 0 ? "groups" : "threads", whose);
 }
 
 static void put_limit(const struct pp_estimate *e)
@@ -286,7 +287,7 @@ static pp_status read_sweep(struct asked *a, struct pp_err *err)
     if (!a->o->sweep)
         return PP_OK;
     if (sscanf(a->o->sweep, "%39[^=]=%ld..%ld%n", a->sweep.knob, &a->sweep.from, &a->sweep.to, &used) != 3 ||
-        a->o->sweep[used] || a->sweep.from < 1 || a->sweep.to < a->sweep.from ||
+        a->o->sweep[used] || a->sweep.from < 0 || a->sweep.to < a->sweep.from ||
         a->sweep.to - a->sweep.from >= SWEEP_MOST)
         return pp_fail(
             err, PP_E_USAGE,

@@ -181,6 +181,8 @@ def _look(known, positional, args, kwargs):
     flags = [int(f) for f in (facts["iterable"], facts["sharded"], "in_order" in known)]
     _write("made", os.getpid(), number, *(flags + [facts[c] for c in columns]))
     changed = _changed(facts, known, number) if _is_meant(facts, number) else {}
+    if changed.get("num_workers") == 0:  # torch refuses these of a loader without workers
+        kwargs = {k: v for k, v in kwargs.items() if k not in _NEED_WORKERS + ("multiprocessing_context",)}
     args = tuple(changed.pop(name, value) for name, value in zip(positional, args)) + args[len(positional) :]
     return number, args, dict(kwargs, **changed)
 

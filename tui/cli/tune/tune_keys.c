@@ -24,11 +24,11 @@ int tune_key_of(const char *name, size_t length)
 static int value_of(const struct pp_knob *knob, const char *text, size_t length)
 {
     char value[24];
-    int64_t n;
     snprintf(value, sizeof(value), "%.*s", (int)length, text);
     if (knob->kind == PP_KNOB_SWITCH)
         return pp_knob_truth(knob, value);
-    return pp_parse_int(value, &n) == PP_OK && n >= 1 && n <= knob->most ? (int)n : -1;
+    int n = pp_knob_count(knob, value);
+    return !n ? -1 : n == knob->zero ? 0 : n;
 }
 
 static pp_status parse_pair(const char *pair, size_t length, struct tune_set *set, struct pp_err *err)
@@ -54,8 +54,8 @@ static pp_status parse_pair(const char *pair, size_t length, struct tune_set *se
         return pp_fail(err, PP_E_USAGE, "--try '%.*s': %s is True or False (1 or 0)", (int)length, pair,
                        knob->name);
     if (value < 0)
-        return pp_fail(err, PP_E_USAGE, "--try '%.*s': %s is a whole number from 1 to %.0f", (int)length,
-                       pair, knob->name, knob->most);
+        return pp_fail(err, PP_E_USAGE, "--try '%.*s': %s is a whole number from %d to %.0f", (int)length,
+                       pair, knob->name, !knob->zero, knob->most);
     set->value[key] = value;
     return PP_OK;
 }

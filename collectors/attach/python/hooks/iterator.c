@@ -284,7 +284,7 @@ PyObject *iterator_loads(PyObject *function, PyObject *args, PyObject *kwargs, P
     struct record_local *l = record_is_on() ? record_local_peek() : NULL;
     if (!l || !l->consumer.taking)
         return PyObject_Call(function, args, kwargs);
-    struct record_mark from = record_now(&l->consumer.lane, 0);
+    struct record_mark from = record_now(&l->consumer.lane, 1);
     PyObject *out = PyObject_Call(function, args, kwargs);
     PyTypeObject *tensor = out ? tensor_type() : NULL;
     unsigned left = BATCH_OBJECTS;

@@ -246,7 +246,7 @@ void record_take_begin(struct record_local *l, struct record_iteration *it, stru
     *from = record_now(&c->lane, 1);
     put_step(l, from);
     c->step_from.stamp = c->get_from.stamp = 0;
-    c->unpickle_stamps = c->unpickle_tensors = 0;
+    c->unpickle_stamps = c->unpickle_cpu_ns = c->unpickle_tensors = 0;
     /* A loader without workers makes the batch in this thread. */
     l->worker.making = it;
     l->worker.first_batch = it->first_batch;
@@ -262,8 +262,11 @@ void record_depth(struct record_local *l, uint64_t batches)
 
 void record_unpickled(struct record_local *l, const struct record_mark *from, uint64_t tensors)
 {
-    l->consumer.unpickle_tensors += tensors;
-    l->consumer.unpickle_stamps += record_now(&l->consumer.lane, 0).stamp - from->stamp;
+    struct record_consumer *c = &l->consumer;
+    struct record_mark now = record_now(&c->lane, 1);
+    c->unpickle_tensors += tensors;
+    c->unpickle_stamps += now.stamp - from->stamp;
+    c->unpickle_cpu_ns += now.cpu_ns > from->cpu_ns ? now.cpu_ns - from->cpu_ns : 0;
 }
 
 /* Of the batch that was just taken: as its worker or its index said, or by the loader's arguments, where the
@@ -314,6 +317,8 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
         return;
     record_count(&c->lane, "unpickle_ns",
                  pp_thread_stamps_ns(c->lane.trace, now.stamp - c->unpickle_stamps, now.stamp));
+    if (c->unpickle_cpu_ns)
+        record_count(&c->lane, "unpickle_cpu_ns", c->unpickle_cpu_ns);
     if (c->unpickle_tensors)
         record_count(&c->lane, "unpickle_tensors", c->unpickle_tensors);
 }

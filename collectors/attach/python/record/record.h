@@ -109,6 +109,7 @@ struct record_consumer {
     struct record_about step;
     int taking;                 /* depth of __next__ and other calls recorded as a whole; they may nest */
     uint64_t unpickle_stamps;   /* in it: for batches that had come */
+    uint64_t unpickle_cpu_ns;   /* of that: this thread was on a CPU */
     uint64_t unpickle_tensors;  /* in it: that these batches have */
     int in_backward;            /* a pass */
     struct record_mark arrived; /* in the pass: this rank's part was done; stamp 0: not yet */

@@ -1,5 +1,5 @@
 /* What a recording's trainer does apart from its batches, and how long its GPU is busy, as costs. */
-#include "report/replay/costs.h"
+#include "report/replay/whatif.h"
 #include "tests/support/fake_run.h"
 #include "tests/support/made_costs.h"
 
@@ -69,17 +69,18 @@ struct beside {
     uint64_t pause_ms, saved_ms; /* in every 40th step; after the step of batch 100 */
     int files;                   /* that it is saved into, each as long */
     int counted;                 /* CPU time every second: 1.5 CPUs by the job, 0.1 by others */
+    double start_cpu_s;          /* that the job had before, which the first look did not see */
 };
 
 /* 4 s of batches. The last look is made when the job has ended: of its own time of that second it has no row.
  */
-static void cpu_counters(struct fake_run *f)
+static void cpu_counters(struct fake_run *f, double start_cpu_s)
 {
     for (uint64_t s = 0; s <= 4; s++) {
         uint64_t t = FAKE_T0 + s * 990 * FAKE_MS;
         double passed = (double)(s * 990 * FAKE_MS);
         if (s < 4)
-            fake_counter(f, "process_cpu_ns_total", t, 1.5 * passed);
+            fake_counter(f, "process_cpu_ns_total", t, s ? 1.5 * passed + start_cpu_s * 1e9 : 0);
         fake_counter(f, "machine_cpu_user_ns_total", t + FAKE_MS, 1.2 * passed);
         fake_counter(f, "machine_cpu_system_ns_total", t + FAKE_MS, 0.4 * passed);
     }
@@ -100,6 +101,7 @@ static struct pp_costs costs_of(const char *workers, struct beside x)
     fake_num(f, "config", "batch_size", "8", NULL);
     fake_text(f, "config", "source", "pytorch");
     fake_num(f, "gpu", "records", "5000", NULL);
+    fake_num(f, "environment", "cpus_online", "2", NULL);
     int of_activity = said_key && strcmp(said_key, "activity") == 0;
     const char *activity = of_activity ? said : "CUPTI of libcupti.so.13, in the job";
     if (activity)
@@ -121,7 +123,7 @@ static struct pp_costs costs_of(const char *workers, struct beside x)
         }
     }
     if (x.counted)
-        cpu_counters(f);
+        cpu_counters(f, x.start_cpu_s);
     struct pp_source source = fake_source(f);
     source.each_gpu = kernels;
     assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
@@ -289,6 +291,56 @@ static void what_cannot_be_is_not_taken(void **state)
     fake_free(f);
 }
 
+/* The data set makes whole batches of 100: one span each, of 20 ms. */
+static void a_sample_that_is_a_batch_is_split(void **state)
+{
+    (void)state;
+    struct fake_run *f = calloc(1, sizeof(*f));
+    struct pp_costs c;
+    struct pp_timeline tl;
+    struct pp_err err = {0};
+    assert_non_null(f);
+    fake_num(f, "config", "num_workers", "0", NULL);
+    fake_num(f, "config", "workers", "1", NULL);
+    fake_text(f, "config", "source", "pytorch");
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"),
+             worker = fake_thread(f, PP_LANE_WORKER, "worker 0");
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        uint64_t now = FAKE_T0 + b * 30 * FAKE_MS;
+        struct pp_span *s = fake_span(f, trainer, PP_PHASE_DATA_WAIT, now, 20 * FAKE_MS);
+        s->batch = b;
+        s->sample = 100;
+        s->flags = PP_SPAN_COUNT;
+        s = fake_span(f, trainer, PP_PHASE_STEP, now + 20 * FAKE_MS, 10 * FAKE_MS);
+        s->batch = b;
+        s = fake_span(f, worker, PP_PHASE_TRANSFORM, now, 20 * FAKE_MS);
+        s->batch = b;
+        s->cpu_ns = 20 * FAKE_MS;
+        s->flags = PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY;
+    }
+    struct pp_source source = fake_source(f);
+    double off;
+    assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+    assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_OK);
+    assert_near(c.batch_size, 100, 1e-6);
+    assert_near(c.samples[0].transform_cpu, 0.2e6, 1);
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_int_equal(pp_whatif_error(&c, &off, &err), PP_OK);
+    assert_near(off, 0, 0.02);
+    pp_costs_free(&c);
+    pp_timeline_free(&tl);
+    fake_free(f);
+}
+
+/* A job that began between two looks had CPU time before it was looked at. */
+static void the_start_of_a_job_is_no_load(void **state)
+{
+    (void)state;
+    struct pp_costs c = costs_of("2", (struct beside){.counted = 1, .start_cpu_s = 4});
+    assert_near(c.process_cpus, 1.5, 1e-6);
+    pp_costs_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +351,8 @@ int main(void)
         cmocka_unit_test(calls_that_copy_from_pageable_memory),
         cmocka_unit_test(what_is_not_known_of_copies_is_not_predicted),
         cmocka_unit_test(the_end_of_a_job_is_no_load),
+        cmocka_unit_test(the_start_of_a_job_is_no_load),
+        cmocka_unit_test(a_sample_that_is_a_batch_is_split),
         cmocka_unit_test(what_cannot_be_is_not_taken),
     };
     return cmocka_run_group_tests_name("costs", tests, NULL, NULL);

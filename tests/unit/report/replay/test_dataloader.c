@@ -193,6 +193,84 @@ static void a_cheaper_sample_shortens_the_first_wait(void **state)
     pp_costs_free(&c);
 }
 
+/* num_workers=0: a batch takes the trainer what it took a worker, and nothing is handed over. */
+static void without_workers_the_trainer_makes_its_batches(void **state)
+{
+    (void)state;
+    struct pp_costs c = made_costs_new();
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_err err = {0};
+    c.samples_per_s = 8 / 0.044; /* 88 ms of two workers */
+    assert_int_equal(pp_knobs_set(&k, &c, "num_workers=0", &err), PP_E_UNSUPPORTED); /* our own loader */
+    c.per_worker = 1;
+    assert_near(made_costs_predicted(&c, "num_workers=0"), 8 / 0.093, 1);
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].read_blocked = 1e6f;
+    c.fetch_cpu_ns = 20e6, c.fetch_blocked_ns = 30e6; /* which takes the trainer longer than making it */
+    c.samples_per_s = 8 / 0.055;
+    assert_near(made_costs_predicted(&c, "workers=1"), 8 / 0.055, 2);
+    assert_near(made_costs_predicted(&c, "workers=0"), 8 / 0.021, 0.03 * 380);
+    assert_near(made_costs_predicted(&c, "fewer-workers=0"), 8 / 0.021, 0.03 * 380);
+    struct pp_signals s = made_costs_signals(&c);
+    const struct pp_fix *none = pp_signals_fix(&s, "no-workers");
+    assert_string_equal(none->set, "num_workers=0");
+    assert_near(none->p.gain, 55.0 / 21 - 1, 0.1);
+    assert_near(s.metric[PP_METRIC_G_NO_WORKERS], none->p.gain, 1e-9);
+    pp_costs_free(&c);
+}
+
+/* Nor does it start any. */
+static void without_workers_epochs_begin_at_once(void **state)
+{
+    (void)state;
+    struct pp_costs c = costs_of_epochs(8, 100e6);
+    struct pp_err err = {0};
+    c.epoch_workers_ns = 100e6;
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_near(made_costs_predicted(&c, "num_workers=0"), 64 / (8 * 0.093), 3);
+    pp_costs_free(&c);
+}
+
+/* A window of three epochs has two starts of them: the replay, which has three, is not off by that. */
+static void a_window_has_fewer_starts_than_epochs(void **state)
+{
+    (void)state;
+    struct pp_costs c = costs_of_epochs(8, 5e9);
+    struct pp_err err = {0};
+    double off, epoch_s = 4 * 0.088 + 0.005, start_s = 5;
+    c.epoch_starts_missing = 1.0 / 3;
+    c.samples_per_s = 3 * 64 / (3 * epoch_s + 2 * start_s);
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_int_equal(pp_whatif_error(&c, &off, &err), PP_OK);
+    assert_near(off, 0, 0.03);
+    pp_costs_free(&c);
+}
+
+/* Threads of the job without a lane: they take CPUs from its workers, and no other process's leaving helps.
+ */
+static void helper_threads_compete_and_stay(void **state)
+{
+    (void)state;
+    struct pp_costs c = made_costs_new();
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_err err = {0};
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].read_blocked = 0, c.samples[i].decode_cpu = 10e6f;
+    c.usable_cpus = c.machine_cpus = c.online_cpus = 2;
+    c.cpu_ns = 1, c.delay_ns = 1; /* every other moment */
+    c.samples_per_s = 2 / 0.0204;
+    c.process_cpus = 1.98, c.outside_cpus = 0, c.helper_cpus = 0.98;
+    c.fair_to_groups = 1;
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_true(c.others > 1 && c.groups == 0);
+    assert_int_equal(pp_knobs_set(&k, &c, "other-load=none", &err), PP_E_UNSUPPORTED);
+    k.alone = 1;
+    double rate;
+    assert_int_equal(pp_whatif_rate(&c, &k, &rate, NULL, &err), PP_OK);
+    assert_near(rate, c.samples_per_s, 0.01 * c.samples_per_s);
+    pp_costs_free(&c);
+}
+
 /* What the trainer does apart from its batches stays as it was. */
 static void a_pause_stays(void **state)
 {
@@ -301,6 +379,10 @@ int main(void)
         cmocka_unit_test(time_between_epochs_stays),
         cmocka_unit_test(the_start_of_workers_is_what_the_first_wait_has_beyond_a_batch),
         cmocka_unit_test(a_cheaper_sample_shortens_the_first_wait),
+        cmocka_unit_test(without_workers_the_trainer_makes_its_batches),
+        cmocka_unit_test(without_workers_epochs_begin_at_once),
+        cmocka_unit_test(a_window_has_fewer_starts_than_epochs),
+        cmocka_unit_test(helper_threads_compete_and_stay),
         cmocka_unit_test(a_pause_stays),
         cmocka_unit_test(the_gpu_bounds_what_is_gained),
         cmocka_unit_test(pinned_memory_frees_the_trainer),

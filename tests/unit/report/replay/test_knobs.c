@@ -29,6 +29,7 @@ static struct pp_costs known_costs(void)
                              .dataset_samples = 100,
                              .unpickle_ns = 1,
                              .batch_tensors = 4,
+                             .per_worker = 1,
                              .may_persist = 1,
                              .epoch_workers_ns = 1,
                              .pageable = 1,
@@ -277,14 +278,31 @@ static void test_a_knob_is_one_row(void **state)
     assert_true(in_dash);
 }
 
+/* A count that may be 0 says so; 0 stands for something else in the field. */
+static void num_workers_may_be_none(void **state)
+{
+    (void)state;
+    struct pp_costs costs = known_costs();
+    struct pp_knobs k = pp_knobs_none();
+    struct tune_set set;
+    char text[TUNE_TEXT];
+    struct pp_err err = {0};
+    assert_int_equal(pp_knobs_set(&k, &costs, "workers=0", &err), PP_OK);
+    assert_int_equal(k.workers, PP_NO_WORKERS);
+    assert_int_equal(pp_knobs_set(&k, &costs, "workers=-1", &err), PP_E_USAGE);
+    assert_non_null(strstr(err.text, "a whole number from 0 to 1024"));
+    assert_int_equal(pp_knobs_set(&k, &costs, "prefetch=0", &err), PP_E_USAGE);
+    assert_int_equal(tune_set_parse("num_workers=0", &set, &err), PP_OK);
+    assert_string_equal(tune_set_arguments(&set, text), "num_workers=0");
+    assert_int_equal(tune_set_parse("prefetch_factor=0", &set, &err), PP_E_USAGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_name_is_accepted),
-        cmocka_unit_test(test_no_name_is_two_knobs),
-        cmocka_unit_test(test_a_wrong_name_gets_the_nearest),
-        cmocka_unit_test(test_a_change_as_an_option),
-        cmocka_unit_test(test_options_are_of_run),
+        cmocka_unit_test(num_workers_may_be_none),    cmocka_unit_test(test_every_name_is_accepted),
+        cmocka_unit_test(test_no_name_is_two_knobs),  cmocka_unit_test(test_a_wrong_name_gets_the_nearest),
+        cmocka_unit_test(test_a_change_as_an_option), cmocka_unit_test(test_options_are_of_run),
         cmocka_unit_test(test_a_knob_is_one_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
