@@ -250,7 +250,7 @@ const struct pp_rule pp_cause_rules_replay[] = {
     {"loader", "worker-threads",
      WHEN(AT_LEAST(HELPER_PART, 0.25, "a quarter: what one of four threads does beside the worker's own"),
           AT_LEAST(THREADS_PER_CPU, 2, "two threads for every usable CPU"), BELOW(IDLE_CPUS, CPUS_ARE_SHORT),
-          BELOW(W_STORAGE, LARGEST)),
+          AT_LEAST(W_WORK, LARGEST), BELOW(OWNER_BLOCKED, MOST_TIME)),
      .said =
          "loader: each of the {workers} workers computes in threads of its own ({worker_threads} of them, {helper_part} of the CPU time), and {cpus} usable CPUs are shared by all of them",
      .remedy = PP_REMEDY_WORKER_THREADS},
