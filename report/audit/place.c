@@ -33,6 +33,10 @@ struct placing {
     size_t n_runs;
     uint32_t lag; /* batches that a wrapper takes before the first one is trained on */
     int any_trained;
+    /* Of the run that is being placed: */
+    int any_save;
+    struct place newest; /* checkpoint of the runs before */
+    uint16_t last;       /* epoch of theirs */
 };
 
 /* ---- runs of the job ---- */
@@ -261,6 +265,7 @@ struct ranked {
     struct needle needle;
     double whole; /* samples of an epoch of the rank */
     double slack; /* so many fewer, or one more, may be meant */
+    int order_of; /* the epoch whose order it has, plus 1; 0: its own */
 };
 
 static void measure_epoch(struct placing *p, size_t run, struct ranked *r)
@@ -303,7 +308,7 @@ static enum answer cannot_tell(struct placing *p, const char *why)
 /* It goes on as an earlier epoch did, though there is a later checkpoint: it was taken back to an older one,
  * or it has the wrong order. The epoch behind tells, where both are known. */
 static enum answer judge_other_order(struct placing *p, size_t run, const struct ranked *r,
-                                     struct place found, struct place newest)
+                                     struct place found)
 {
     const struct pp_audit_part *of;
     const struct pp_audit_span *then = list_of(p, run, r->part->rank, (uint16_t)(found.epoch + 1), &of),
@@ -317,14 +322,13 @@ static enum answer judge_other_order(struct placing *p, size_t run, const struct
                "a resumed recording goes on in the order of epoch %u from batch %lld on, and the newest "
                "checkpoint seen stands before batch %lld of epoch %u: from an older checkpoint that is "
                "right, else it is the wrong order",
-               found.epoch, (long long)found.batch, (long long)newest.batch, newest.epoch));
+               found.epoch, (long long)found.batch, (long long)p->newest.batch, p->newest.epoch));
 }
 
 /* Where its first samples stand: newest epochs first. */
-static int find_place(struct placing *p, size_t run, const struct ranked *r, uint16_t last,
-                      struct place *found)
+static int find_place(struct placing *p, size_t run, const struct ranked *r, struct place *found)
 {
-    for (int e = last; e >= 0; e--) {
+    for (int e = p->last; e >= 0; e--) {
         const struct pp_audit_part *of;
         const struct pp_audit_span *s = list_of(p, run, r->part->rank, (uint16_t)e, &of);
         if (s && stands_in(p, &r->needle, of, s, &found->batch)) {
@@ -335,66 +339,74 @@ static int find_place(struct placing *p, size_t run, const struct ranked *r, uin
     return 0;
 }
 
-static enum answer place_rank(struct placing *p, size_t run, const struct ranked *r, int any,
-                              struct place newest, uint16_t last, struct place *at, int *order_of)
+/* Its first samples stand where no checkpoint that was seen does: beyond what was taken they were left out.
+ */
+static enum answer place_beyond(struct placing *p, const struct pp_audit_span *s, struct place found,
+                                const char *why)
+{
+    int beyond = found.epoch == p->last && found.batch > s->first + (int64_t)s->batches;
+    return beyond ? PLACED : cannot_tell(p, why);
+}
+
+/* samples: of the epoch of the newest checkpoint before it. */
+static enum answer place_order(struct placing *p, size_t run, struct ranked *r, struct place found,
+                               double samples)
 {
     const struct pp_audit_part *of, *found_of;
-    const struct pp_audit_span *s, *found_in;
-    struct place found = {0};
-    struct counted before = {0};
-    int is_found = find_place(p, run, r, last, &found);
-    *at = newest;
-    if (is_found && !any) {
-        s = list_of(p, run, r->part->rank, found.epoch, &of);
-        *at = found;
-        return found.epoch == last && found.batch > s->first + (int64_t)s->batches
-                   ? PLACED
-                   : cannot_tell(
-                         p, "no checkpoint was recorded, so that it is not known where a resumed recording "
-                            "was to go on");
-    }
-    if (!any)
-        return cannot_tell(
-            p, "no checkpoint was recorded, and a resumed recording goes on with samples that were "
-               "not given before");
-    s = list_of(p, run, r->part->rank, newest.epoch, &of);
-    before.to = s ? newest.batch - s->first : 0;
-    if (s && before.to > 0)
-        feed(p, of, s, count_before, &before);
-    if (is_found && found.epoch == newest.epoch && found.batch == newest.batch)
+    const struct pp_audit_span *s = list_of(p, run, r->part->rank, p->newest.epoch, &of),
+                               *found_in = list_of(p, run, r->part->rank, found.epoch, &found_of);
+    int alike = s ? same_order(p, found_of, found_in, of, s)
+                  : p->newest.epoch == p->last + 1 && found.epoch == p->last;
+    if (alike && found.batch == p->newest.batch) /* each epoch has the same order */
         return PLACED;
-    if (is_found && found.epoch != newest.epoch) {
-        found_in = list_of(p, run, r->part->rank, found.epoch, &found_of);
-        int alike = s ? same_order(p, found_of, found_in, of, s)
-                      : newest.epoch == last + 1 && found.epoch == last;
-        if (alike && found.batch == newest.batch) /* each epoch has the same order */
-            return PLACED;
-        enum answer a = judge_other_order(p, run, r, found, newest);
-        *order_of = found.epoch + 1;
-        return a == OTHER_ORDER && !fits(r, (double)before.n)
-                   ? cannot_tell(
-                         p,
-                         "a resumed recording has the order of an earlier epoch, and is not as long as the "
-                         "rest of the one that was interrupted")
-                   : a;
-    }
-    if (is_found) {
-        *at = found;
-        return found.batch > s->first + (int64_t)s->batches
-                   ? PLACED
-                   : cannot_tell(p, pp_arena_printf(
-                                        p->arena,
-                                        "a resumed recording goes on with batch %lld of epoch %u, and the "
-                                        "newest checkpoint seen stands before batch %lld",
-                                        (long long)found.batch, found.epoch, (long long)newest.batch));
-    }
+    enum answer a = judge_other_order(p, run, r, found);
+    r->order_of = found.epoch + 1;
+    return a == OTHER_ORDER && !fits(r, samples)
+               ? cannot_tell(
+                     p, "a resumed recording has the order of an earlier epoch, and is not as long as the "
+                        "rest of the one that was interrupted")
+               : a;
+}
+
+static enum answer place_rank(struct placing *p, size_t run, struct ranked *r, struct place *at)
+{
+    const struct pp_audit_part *of;
+    struct place newest = p->newest, found = {0};
+    struct counted before = {0};
+    int is_found = find_place(p, run, r, &found);
+    const struct pp_audit_span *s = list_of(p, run, r->part->rank, p->any_save ? newest.epoch : found.epoch,
+                                            &of);
+    *at = is_found && (!p->any_save || found.epoch == newest.epoch) ? found : newest;
+    if (!p->any_save)
+        return is_found
+                   ? place_beyond(p, s, found,
+                                  "no checkpoint was recorded, so that it is not known where a resumed "
+                                  "recording was to go on")
+                   : cannot_tell(p,
+                                 "no checkpoint was recorded, and a resumed recording goes on with samples "
+                                 "that were not given before");
+    before.to = s ? newest.batch - s->first : 0;
+    if (before.to > 0)
+        feed(p, of, s, count_before, &before);
+    if (is_found && found.epoch != newest.epoch)
+        return place_order(p, run, r, found, (double)before.n);
+    if (is_found && found.batch == newest.batch)
+        return PLACED;
+    if (is_found)
+        return place_beyond(
+            p, s, found,
+            pp_arena_printf(p->arena,
+                            "a resumed recording goes on with batch %lld of epoch %u, and the newest "
+                            "checkpoint seen stands before batch %lld",
+                            (long long)found.batch, found.epoch, (long long)newest.batch));
     if (fits(r, (double)before.n) || (!r->span->ended && newest.batch == 0))
         return PLACED;
     return cannot_tell(
-        p, pp_arena_printf(p->arena,
-                           "a resumed recording begins with %llu samples in an order that was not seen "
-                           "before, and the newest checkpoint stands before batch %lld of epoch %u",
-                           (unsigned long long)r->needle.used, (long long)newest.batch, newest.epoch));
+        p, pp_arena_printf(
+               p->arena,
+               "a resumed recording begins with %llu samples in an order that was not seen before, and "
+               "the newest checkpoint stands before batch %lld of epoch %u",
+               (unsigned long long)r->needle.used, (long long)newest.batch, newest.epoch));
 }
 
 /* ---- a run ---- */
@@ -439,19 +451,18 @@ static uint16_t last_epoch(const struct placing *p, size_t run)
 }
 
 /* Of another world size: the samples of all ranks are as many as the rest of the epoch. */
-static enum answer place_by_number(struct placing *p, size_t run, const struct ranked *ranks, size_t n,
-                                   int any, struct place newest)
+static enum answer place_by_number(struct placing *p, size_t run, const struct ranked *ranks, size_t n)
 {
     double all = 0, samples = ranks[0].part->samples, behind = 0, world = (double)ranks[0].part->world_size,
            batch = isnan(ranks[0].part->batch_size) ? 1 : ranks[0].part->batch_size;
     int ended = 1;
     for (size_t i = 0; i < p->out->n; i++) {
         const struct pp_audit_part *part = &p->out->parts[i];
-        for (size_t k = 0; p->run[i] + 1 == run && any && k < part->n_epochs; k++) {
-            struct counted before = {.to = newest.batch - part->epochs[k].first};
-            if (part->epochs[k].epoch == newest.epoch && before.to > 0)
+        for (size_t k = 0; p->run[i] + 1 == run && p->any_save && k < part->n_epochs; k++) {
+            struct counted before = {.to = p->newest.batch - part->epochs[k].first};
+            if (part->epochs[k].epoch == p->newest.epoch && before.to > 0)
                 feed(p, part, &part->epochs[k], count_before, &before);
-            all += part->epochs[k].epoch == newest.epoch ? (double)before.n : 0;
+            all += part->epochs[k].epoch == p->newest.epoch ? (double)before.n : 0;
         }
     }
     for (size_t i = 0; i < n; i++) {
@@ -460,7 +471,7 @@ static enum answer place_by_number(struct placing *p, size_t run, const struct r
         ended &= ranks[i].span->ended;
     }
     samples = isnan(samples) ? behind : samples;
-    if (any && ended && (double)n == world && all > samples - world * batch && all < samples + world)
+    if (p->any_save && ended && (double)n == world && all > samples - world * batch && all < samples + world)
         return PLACED;
     return cannot_tell(
         p, "a run of another world size is not as long as the rest of the epoch that was interrupted");
@@ -468,9 +479,9 @@ static enum answer place_by_number(struct placing *p, size_t run, const struct r
 
 static void place_run(struct placing *p, size_t run, struct ranked *ranks)
 {
-    struct place newest, at = {0}, cut;
-    int any = newest_save(p, run, &newest), order_of = 0;
-    uint16_t last = last_epoch(p, run);
+    struct place at = {0}, cut;
+    p->any_save = newest_save(p, run, &p->newest);
+    p->last = last_epoch(p, run);
     size_t n = 0;
     enum answer a = PLACED;
     for (size_t i = 0; i < p->out->n && p->status == PP_OK; i++) {
@@ -491,26 +502,26 @@ static void place_run(struct placing *p, size_t run, struct ranked *ranks)
         return;
     int other_world = any_part_of(p, run)->world_size != any_part_of(p, run - 1)->world_size;
     if (other_world && a != UNKNOWN) {
-        a = place_by_number(p, run, ranks, n, any, newest);
-        at = newest;
+        a = place_by_number(p, run, ranks, n);
+        at = p->newest;
     }
     for (size_t i = 0; i < n && !other_world && a != UNKNOWN && p->status == PP_OK; i++) {
         struct place mine;
-        a = place_rank(p, run, &ranks[i], any, newest, last, &mine, &order_of);
-        if (i > 0 && a != UNKNOWN && (mine.epoch != at.epoch || mine.batch != at.batch))
-            a = cannot_tell(p, "the ranks of a resumed job go on at different places");
+        enum answer of_rank = place_rank(p, run, &ranks[i], &mine);
+        if (i > 0 && of_rank != UNKNOWN && (mine.epoch != at.epoch || mine.batch != at.batch))
+            of_rank = cannot_tell(p, "the ranks of a resumed job go on at different places");
+        a = of_rank == PLACED ? a : of_rank;
         at = mine;
     }
-    if (a != OTHER_ORDER)
-        order_of = 0;
     if (a == UNKNOWN)
-        at = (struct place){(uint16_t)(last + GAP), 0};
-    cut = any && newest.epoch == at.epoch && newest.batch < at.batch ? newest : at;
+        at = (struct place){(uint16_t)(p->last + GAP), 0};
+    cut = p->any_save && p->newest.epoch == at.epoch && p->newest.batch < at.batch ? p->newest : at;
     if (a != UNKNOWN)
         cut_before(p, run, cut);
     for (size_t i = 0; i < n; i++) {
         int begins = a != UNKNOWN && (at.batch == 0 || !part_of(p, run - 1, ranks[i].part->rank));
-        number_epochs(&p->out->parts[ranks[i].part - p->out->parts], ranks[i].span, at, order_of, begins);
+        number_epochs(&p->out->parts[ranks[i].part - p->out->parts], ranks[i].span, at,
+                      a == OTHER_ORDER ? ranks[i].order_of : 0, begins);
     }
 }
 

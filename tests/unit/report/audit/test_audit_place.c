@@ -34,6 +34,8 @@ struct job {
     int kill_again;                   /* of the second run; 0: it ends */
     uint64_t seed;
     int marks, saves; /* backward was seen; checkpoints were */
+    int unlisted;     /* not all lists are there */
+    uint32_t lag;     /* a wrapper takes so many batches ahead */
     struct made made[PARTS];
     struct pp_audit_part part[PARTS];
     size_t n;
@@ -90,23 +92,24 @@ static void train(struct job *j, struct made *m, struct list l, uint32_t first, 
 {
     uint32_t all = batches(l.n), at = (uint32_t)m->n;
     to = to < all ? to : all;
-    l.taken = to;
+    uint32_t ahead = to + j->lag < all ? to + j->lag : all;
+    l.taken = ahead;
     l.ended = to == all;
-    l.trained = j->marks && to > skip ? skip : PP_AUDIT_NONE;
+    l.trained = j->marks && to > skip ? skip + j->lag : PP_AUDIT_NONE;
     if (!l.ended && l.n > (to + AHEAD) * B)
         l.n = (to + AHEAD) * B; /* given, and not taken */
     m->list[at] = l;
     m->span[at] = (struct pp_audit_span){.epoch = (uint16_t)at,
                                          .begun = 1,
                                          .ended = l.ended,
-                                         .batches = to,
-                                         .to = to,
+                                         .batches = ahead,
+                                         .to = ahead,
                                          .given = l.n,
                                          .trained = l.trained};
     m->n += to > 0;
     for (uint32_t i = skip; i < to; i++) {
         if ((first + i + 1) % EVERY == 0 && j->how != RESTARTS && j->how != UNSEEDED && j->how != EPOCH_0)
-            m->save = (struct pp_audit_save){(uint16_t)at, i + 1, 0};
+            m->save = (struct pp_audit_save){(uint16_t)at, i + 1 + j->lag, 0};
         for (uint32_t k = i * B; k < l.n && k < (i + 1) * B; k++)
             j->uses[epoch][l.id[k]]++;
     }
@@ -125,6 +128,7 @@ static struct made *add_part(struct job *j, int rank, int world, int run)
                                            .batch_size = B,
                                            .drop_last = -1,
                                            .by_content = 1,
+                                           .unlisted = j->unlisted,
                                            .started_ns = 1e9 * (1 + run),
                                            .ended_ns = 1e9 * (1 + run) + 5e8,
                                            .epochs = m->span};
@@ -276,6 +280,7 @@ static void test_no_correct_job_is_accused(void **state)
                 j.ranks = form == 2 || form == 3 ? 2 : 1;
                 j.ranks_then = form == 3 && how == REST ? 4 : 0;
                 j.marks = form != 4;
+                j.lag = form == 0 ? kill % 2 : 0;
                 j.saves = form != 5;
                 if (kill >= EPOCHS * (int)batches((uint32_t)(N / j.ranks)) - 1)
                     continue;
@@ -354,8 +359,10 @@ static void test_what_is_not_known_is_never_clean(void **state)
     }
     struct job j = job_of(REST, 3);
     struct pp_audit a;
-    j.part[0].unlisted = 1;
+    j.unlisted = 1;
     audit(&j, &a);
+    assert_int_equal(a.kind, PP_AUDIT_INCONCLUSIVE);
+    assert_non_null(strstr(a.note, "not listed"));
     pp_audit_free(&a);
 }
 
