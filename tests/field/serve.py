@@ -1,5 +1,6 @@
 """serve.py PORT [LATENCY_MS]: small objects over HTTP/1.1, each answer after a latency, for the field jobs that read or log through sockets.
-GET /N answers 24 KiB made of N (Range is honoured), HEAD its size, PUT takes what it is given. A new connection costs one latency more."""
+GET /N answers 24 KiB made of N (Range is honoured), HEAD its size, PUT takes what it is given. The first answer of a new connection
+takes twice as long: loopback has no handshake that could be slow, so a tool sees it as time to the first byte."""
 import hashlib
 import http.server
 import socketserver

@@ -1,4 +1,4 @@
-"""requests.get opens a connection for each sample, to a server 20 ms away. Fix: a requests.Session per worker."""
+"""requests.get opens a connection for each sample, to a server 20 ms away. Fix: a requests.Session per worker (or more workers)."""
 import time
 
 import numpy as np
