@@ -40,6 +40,7 @@ static const char *const of_one_run[] = {
     "config.digest",
     "config.dataset",
     "config.dataset_description",
+    "config.dataloader", /* which loader of the job is judged: PID.NUMBER */
     "config.save_state",
     "config.workers_why",
     "config.batch_size_why",

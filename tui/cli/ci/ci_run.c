@@ -209,7 +209,14 @@ static pp_status warm_up(struct job *j, struct pp_err *err)
     return st;
 }
 
-/* Up to `runs` on each side that is made here. */
+static struct pp_compare_side side_of(const struct job *j, enum pp_ci_side side)
+{
+    const char *base = j->o->aa ? "the same command (A/A)" : j->o->ab ? j->o->ab : j->o->baseline;
+    return (struct pp_compare_side){side == PP_CI_BASE ? base : "this run", &j->runs[side]};
+}
+
+/* Up to `runs` on each side that is made here. What cannot be compared ends it before more are made for
+ * nothing. */
 static pp_status make_runs(struct job *j, size_t runs, struct pp_err *err)
 {
     size_t total = j->two_sided ? 2 * runs : runs;
@@ -223,8 +230,11 @@ static pp_status make_runs(struct job *j, size_t runs, struct pp_err *err)
         st = j->o->keep && !j->o->gate.force && access(path, F_OK) == 0
                  ? pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces the runs in it", path)
                  : make_run(&j->command[side], path, &j->runs[side], err);
+        struct pp_compare_side made = side_of(j, side);
         int both = j->runs[PP_CI_BASE].n && j->runs[PP_CI_HEAD].n;
-        if (st == PP_OK && both && j->runs[PP_CI_HEAD].n == 1) /* before six more are made for nothing */
+        if (st == PP_OK && made.runs->n > 1)
+            st = pp_compare_check_side(&made, err);
+        if (st == PP_OK && both && j->runs[PP_CI_HEAD].n == 1)
             st = pp_compare_check_environment(&j->runs[PP_CI_BASE], &j->runs[PP_CI_HEAD], &j->settings, err);
     }
     return st;
@@ -232,12 +242,10 @@ static pp_status make_runs(struct job *j, size_t runs, struct pp_err *err)
 
 static pp_status compare_sides(struct job *j, struct pp_err *err)
 {
-    const char *base = j->o->aa ? "the same command (A/A)" : j->o->ab ? j->o->ab : j->o->baseline;
+    struct pp_compare_side base = side_of(j, PP_CI_BASE), head = side_of(j, PP_CI_HEAD);
     pp_progress_clear(&j->progress);
     pp_compare_free(&j->result);
-    return pp_compare_build(&(struct pp_compare_side){base, &j->runs[PP_CI_BASE]},
-                            &(struct pp_compare_side){"this run", &j->runs[PP_CI_HEAD]}, &j->settings,
-                            &j->result, err);
+    return pp_compare_build(&base, &head, &j->settings, &j->result, err);
 }
 
 /* ---- the job ---- */

@@ -291,6 +291,11 @@ static void other_environments_are_refused(void **state)
     o.allow = NULL;
     set(&head, "cpu_model", "Test CPU");
     set(&base, "kernel", "6.1");
+    for (size_t i = 0; i < base.n; i++) { /* of each run's own: a process id is in it */
+        char loader[16];
+        snprintf(loader, sizeof(loader), "%zu.0", 100 + i);
+        assert_true(pp_run_set_field(&base.run[i], "config.dataloader", loader));
+    }
     set(&head, "config.workers", "4"); /* changed on purpose: shown, not refused */
     c = compare(&base, &head, &o);
     assert_int_equal(c.n_changes, 1);
