@@ -35,6 +35,7 @@ static int process_is_sound(union file *f, long long pid)
     struct pp_process_file *p = &f->process;
     END(p->command);
     END(p->note);
+    END(p->ended);
     return memcmp(p->magic, PP_PROCESS_MAGIC, sizeof(p->magic)) == 0 && p->pid == pid;
 }
 

@@ -163,12 +163,24 @@ static int try_cfs(void *ctx, const char *path)
     return 1;
 }
 
-double pp_cgroup_cpu_quota(void)
+static double cpu_quota_at(const struct pp_cgroup_root *where)
 {
     double cpus = 0;
-    climb(&system_root, NULL, "cpu.max", try_cpu_max, &cpus);
-    climb(&system_root, "cpu", "cpu.cfs_quota_us", try_cfs, &cpus);
+    climb(where, NULL, "cpu.max", try_cpu_max, &cpus);
+    climb(where, "cpu", "cpu.cfs_quota_us", try_cfs, &cpus);
     return cpus;
+}
+
+double pp_cgroup_cpu_quota(void)
+{
+    return cpu_quota_at(&system_root);
+}
+
+double pp_cgroup_cpu_quota_of(int64_t pid)
+{
+    char self[48];
+    snprintf(self, sizeof(self), "/proc/%lld/cgroup", (long long)pid);
+    return cpu_quota_at(&(struct pp_cgroup_root){.self = self, .mount = system_root.mount});
 }
 
 /* ---- limits of the block layer ---- */
@@ -286,6 +298,21 @@ int pp_cgroup_memory_at(const struct pp_cgroup_root *where, struct pp_cgroup_mem
                         .cache_keys = {"total_inactive_file", "total_active_file"}};
     climb(where, "memory", "memory.limit_in_bytes", try_memory, &m);
     return out->left_bytes != UINT64_MAX;
+}
+
+int pp_cgroup_oom_kills(double *out)
+{
+    static const char *const places[][2] = {{NULL, "memory.events"}, {"memory", "memory.oom_control"}};
+    char path[PATH_MAX], text[1024];
+    for (int i = 0; i < 2; i++) {
+        if (!pp_cgroup_file(places[i][0], places[i][1], path, sizeof(path)) ||
+            !read_text(path, text, sizeof(text)))
+            continue;
+        const char *at = strncmp(text, "oom_kill ", 9) == 0 ? text : strstr(text, "\noom_kill ");
+        if (at && sscanf(at, " oom_kill %lf", out) == 1)
+            return 1;
+    }
+    return 0;
 }
 
 int pp_cgroup_memory(struct pp_cgroup_memory *out)

@@ -21,6 +21,7 @@ int pp_cgroup_file(const char *controller, const char *file, char *out, size_t s
 
 /* The tightest CPU quota of our group and those above it, in CPUs; 0: none. */
 double pp_cgroup_cpu_quota(void);
+double pp_cgroup_cpu_quota_of(int64_t pid); /* of that process's group */
 /* Where control groups are looked for: /proc/self/cgroup and /sys/fs/cgroup, or a test's. */
 struct pp_cgroup_root {
     const char *self, *mount;
@@ -35,6 +36,10 @@ struct pp_cgroup_memory {
 };
 int pp_cgroup_memory(struct pp_cgroup_memory *out);
 int pp_cgroup_memory_at(const struct pp_cgroup_root *where, struct pp_cgroup_memory *out);
+
+/* Processes that the kernel has killed so far for want of memory in our group, those below it included. 0:
+ * not to be had. */
+int pp_cgroup_oom_kills(double *out);
 
 /* What the block layer lets a group read from one disk, per second; 0: no limit. */
 struct pp_io_limit {

@@ -6,6 +6,7 @@
 #include "probe/base/arena.h"
 #include "probe/base/text.h"
 #include "report/build/decode.h"
+#include "report/build/ending.h"
 #include "report/build/facts.h"
 #include "report/build/pytorch.h"
 #include "report/build/sentence.h"
@@ -393,6 +394,7 @@ static void compute(struct build *b)
     set_times(b);
     set_totals(b);
     set_rates(b);
+    pp_ending_read(b->source, b->arena, b->r);
     static const pp_lane order[] = {PP_LANE_READER, PP_LANE_WORKER,  PP_LANE_COPY,
                                     PP_LANE_DEVICE, PP_LANE_TRAINER, PP_LANE_MAIN};
     for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)

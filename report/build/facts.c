@@ -118,6 +118,8 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     f->has_steady_state = t->has_steady_state;
     f->errors = r->errors + r->retries;
     f->failed = strcmp(r->outcome, "failed") == 0;
+    f->ended = r->ended;
+    f->ended_remedy = r->ended_remedy;
     f->program = f->subject == PP_SUBJECT_JOB || f->subject == PP_SUBJECT_PROGRAM;
     f->python = pp_source_yes(from->source, "config", "python_program");
     f->unannotated = f->program && !t->batches && !t->has_step;

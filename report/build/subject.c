@@ -1,5 +1,6 @@
 #include "report/build/subject.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +20,10 @@ static const char *meta(const struct pp_source *s, const char *section, const ch
 /* Programs that run another one, whose name says more. */
 static int runs_another(const char *name, size_t n)
 {
-    static const char *const launchers[] = {"python", "torchrun", "accelerate", "deepspeed", "env", "launch",
-                                            "nice",   "numactl",  "time",       "uv",        "run"};
+    static const char *const launchers[] = {"python", "torchrun", "accelerate", "deepspeed", "env",  "launch",
+                                            "nice",   "numactl",  "time",       "uv",        "run",  "bash",
+                                            "sh",     "timeout",  "taskset",    "poetry",    "sudo", "nohup",
+                                            "srun",   "mpirun",   "mpiexec"};
     for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers); i++) {
         size_t len = strlen(launchers[i]);
         if (n >= len && strncmp(name, launchers[i], len) == 0 && strspn(name + len, "0123456789.") >= n - len)
@@ -35,31 +38,59 @@ static int takes_a_word(const char *option, size_t n)
     return n == 2 && (strncmp(option, "-W", 2) == 0 || strncmp(option, "-X", 2) == 0);
 }
 
-/* "train.py" of "/usr/bin/python3 -u src/train.py --epochs 2": the first word that is neither a launcher, nor
- * an option, nor a variable, nor a number ("--nproc_per_node 2"); of launchers alone, the first word. */
+static int is_script(const char *name, size_t n)
+{
+    return n > 3 && strncmp(name + n - 3, ".py", 3) == 0;
+}
+
+/* "train.py" of "timeout 60s /usr/bin/python3 -u src/train.py --epochs 2": the first word that ends so; else
+ * the first that is neither a launcher, nor an option, nor a variable, nor a number ("--nproc_per_node 2",
+ * "60s"); of launchers alone, the first word. */
 static const char *program_of(const char *command, struct pp_arena *arena)
 {
-    const char *best = NULL;
-    size_t best_n = 0;
+    const char *first = NULL, *best = NULL, *last = NULL;
+    size_t first_n = 0, best_n = 0, last_n = 0;
     int taken = 0;
     for (const char *p = command + strspn(command, " "); *p; p += strcspn(p, " "), p += strspn(p, " ")) {
-        size_t n = strcspn(p, " ");
+        size_t n = strcspn(p, " "), digits = strspn(p, "0123456789.,-");
         const char *name = p;
         for (const char *c = p; c < p + n; c++)
             name = *c == '/' && c + 1 < p + n ? c + 1 : name;
         size_t name_n = (size_t)(p + n - name);
-        int skipped = taken || p[0] == '-' || memchr(p, '=', n) || strspn(p, "0123456789") == n;
+        if (!best && n == 2 && strncmp(p, "-c", 2) == 0 && last && strncmp(last, "python", 6) == 0)
+            return pp_arena_printf(arena, "%.*s -c", (int)last_n, last); /* what follows is code */
+        last = name, last_n = name_n;
+        int skipped = taken || p[0] == '-' || memchr(p, '=', n) || (digits && digits + 1 >= n);
         taken = !taken && takes_a_word(p, n);
         if (skipped)
             continue;
-        if (!best)
+        if (!first)
+            first = name, first_n = name_n;
+        if (is_script(name, name_n) || (!best && !runs_another(name, name_n)))
             best = name, best_n = name_n;
-        if (!runs_another(name, name_n)) {
-            best = name, best_n = name_n;
+        if (is_script(name, name_n))
             break;
-        }
     }
+    if (!best)
+        best = first, best_n = first_n;
     return best ? pp_arena_printf(arena, "%.*s", (int)(best_n < 120 ? best_n : 120), best) : NULL;
+}
+
+/* The words of the process that took the batches, which a launcher may have started; NULL: not known, or
+ * forked by multiprocessing, whose words say nothing. */
+static const char *trainers_words(const struct pp_source *s)
+{
+    const struct pp_thread_row *rows;
+    size_t n = s->threads(s->ctx, &rows);
+    const char *words = NULL;
+    char pid[24];
+    for (size_t i = 0; i < n && !words; i++) {
+        if (rows[i].lane != PP_LANE_TRAINER || !rows[i].recorded)
+            continue;
+        snprintf(pid, sizeof(pid), "%lld", (long long)rows[i].pid);
+        words = meta(s, "process", pid);
+    }
+    return words && !strstr(words, "multiprocessing") && !strstr(words, " -c ") ? words : NULL;
 }
 
 /* What `pipeprobe exec` ran stands behind its "--". */
@@ -94,7 +125,8 @@ void pp_subject_read(const struct pp_source *s, struct pp_arena *arena, struct p
         r->subject_kind = PP_SUBJECT_PYTORCH_LOADER;
         r->subject = pp_arena_printf(arena, "PyTorch's DataLoader on %s", data ? data : "the data");
     } else if (exec) {
-        name = command ? job_of(command, arena) : NULL;
+        const char *words = trainers_words(s);
+        name = words ? program_of(words, arena) : command ? job_of(command, arena) : NULL;
         r->subject_kind = PP_SUBJECT_JOB;
         r->subject = name ? pp_arena_printf(arena, "the job %s", name) : "the job that pipeprobe exec ran";
     } else if (tool && strcmp(tool, "libpipeprobe") == 0) {

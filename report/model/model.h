@@ -356,9 +356,11 @@ struct pp_report {
     const char *path;
     enum pp_subject_kind subject_kind;
     const char *subject, *subject_kind_name; /* "the job train.py", "job" */
-    const char *outcome;                     /* "finished", "interrupted", "unfinished" */
-    int own_loader;                          /* pipeprobe's own loader was recorded, not somebody's program */
-    const char *session;                     /* this recording and no other; NULL: it does not say */
+    const char *outcome;                     /* "finished", "failed", "interrupted", "unfinished" */
+    const char *ended, *ended_remedy; /* of a job that did not finish: why, and what to do; NULL: not known */
+    double exit_status;               /* of a job; 128 + the signal that ended it; NAN: not recorded */
+    int own_loader;                   /* pipeprobe's own loader was recorded, not somebody's program */
+    const char *session;              /* this recording and no other; NULL: it does not say */
     double duration_s, window_s, startup_s, first_batch_s;
     int has_steady_state; /* 0: the run ended during warm-up; the "window" is then all the trainer's batches
                            */

@@ -13,13 +13,26 @@ enum { CELL = 40 };
 
 static const char *say_outcome(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
-    char time[CELL], word[24];
+    char time[CELL], count[CELL], word[24];
     size_t n = 0;
     if (!r->outcome || strcmp(r->outcome, "finished") == 0)
         return NULL;
     for (; r->outcome[n] && n + 1 < sizeof(word); n++)
         word[n] = (char)toupper((unsigned char)r->outcome[n]);
     word[n] = '\0';
+    if (r->ended) {
+        const char *next = r->verdict.next_step, *remedy = r->ended_remedy;
+        buf[0] = '\0';
+        add(buf, "%s after %s, in %s", word,
+            pp_text_counted(count, CELL, (double)r->batches, "batch", "batches"),
+            pp_text_duration(time, CELL, r->duration_s * 1e9));
+        if (r->exit_status > 0 && r->exit_status <= 128) /* else the signal is named */
+            add(buf, ", exit status %.0f", r->exit_status);
+        add(buf, ": %s.", r->ended);
+        if (remedy && !(next && strcmp(next, remedy) == 0)) /* which the verdict says */
+            add(buf, " %s", remedy);
+        return buf;
+    }
     snprintf(buf, PP_ANSWER_TEXT, "%s%s after %s: the numbers cover what was recorded until then.", word,
              strcmp(r->outcome, "unfinished") == 0 ? " (killed, or still running)" : "",
              pp_text_duration(time, CELL, r->duration_s * 1e9));

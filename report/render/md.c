@@ -30,7 +30,9 @@ static void put_verdict(FILE *out, const struct pp_report *r)
     if (v->l1 && v->l2)
         put_text(out, " / ", v->l2, "");
     fputs("\n\n", out);
-    if (r->outcome && strcmp(r->outcome, "finished") != 0)
+    if (r->ended)
+        put_text(out, "> ", pp_answer(r, PP_ANSWER_OUTCOME, text), "\n\n");
+    else if (r->outcome && strcmp(r->outcome, "finished") != 0)
         put_text(out, "> **This run is ", r->outcome,
                  ".** The numbers cover what was recorded until then.\n\n");
     put_text(out, "", pp_answer(r, PP_ANSWER_SUBJECT, text), "\n\n");

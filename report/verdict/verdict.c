@@ -138,7 +138,11 @@ static void judge_inconclusive(const struct judge *j, const struct pp_guard_rule
                                     pp_text_counted(limit, sizeof(limit), f->metric[PP_METRIC_BATCHES],
                                                     "step", "steps"),
                                     limit_of(f, g));
-    if (!f->has_steady_state && f->failed) {
+    if (f->ended && g->metric != PP_METRIC_LOSS) {
+        v->reason = f->failed ? "the job failed before enough was recorded"
+                              : "the job was interrupted before enough was recorded";
+        put_advice(j, f->ended_remedy ? f->ended_remedy : "Fix what its message names.");
+    } else if (!f->has_steady_state && f->failed) {
         v->reason = "the run failed before a steady state was reached";
         put_advice(j, "Fix the failure: its message names it, and the errors list the files.");
     } else if (f->unannotated) {

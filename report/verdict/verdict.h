@@ -27,10 +27,11 @@ struct pp_facts {
     int own_loader;          /* subject is pipeprobe run: its options may be advised */
     int has_step;            /* without, only a ceiling can be told */
     int has_steady_state;
-    int failed;             /* the run ended by an error of its own */
-    int program;            /* somebody's own loader was recorded: it has options of its own */
-    int python;             /* in Python */
-    int unannotated;        /* it has neither waits nor steps */
+    int failed;                       /* the run ended by an error of its own */
+    const char *ended, *ended_remedy; /* as the report has them: of a job that did not finish */
+    int program;                      /* somebody's own loader was recorded: it has options of its own */
+    int python;                       /* in Python */
+    int unannotated;                  /* it has neither waits nor steps */
     int only_first_batches; /* an epoch is one batch: every wait of the window is an epoch boundary */
     int owner_is_worker;    /* the lane of OWNER */
     double phase_share[PP_PHASE_COUNT]; /* of the workers' thread-time during the stalls */

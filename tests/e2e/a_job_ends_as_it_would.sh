@@ -63,7 +63,7 @@ print("done", flush=True)') >"$OUT" 2>"$ERR" &
     kill -$signal $pid
     wait $pid
     is "SIG$signal: the job goes on to its end" "$? $(tail -n 1 "$OUT")" "0 done"
-    is "SIG$signal: and has finished" "$(sql "$R" "SELECT value FROM meta WHERE section = 'run' AND key = 'outcome'")" finished
+    is "SIG$signal: and has failed" "$(sql "$R" "SELECT value FROM meta WHERE section = 'run' AND key = 'outcome'")" failed
 done
 
 # Ctrl-C again and again, also when the job has ended and its file is finished.

@@ -49,9 +49,17 @@ static void take_process(void *ctx, const struct pp_process_file *f)
     for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
         if (losses[i].count)
             pp_store_loss(store, losses[i].what, losses[i].count, losses[i].why);
+    if (f->ended[0])
+        pp_store_meta_text(store, "process_end", pid, f->ended);
     if (f->note[0])
         pp_store_meta_text(store, "process_note", pid, f->note);
-    g->totals->processes++;
+    if (f->note[0] && !g->totals->note[0])
+        snprintf(g->totals->note, sizeof(g->totals->note), "%s", f->note);
+    g->totals->files++;
+    unsigned k = 0;
+    while (k < g->totals->n_pids && g->totals->pids[k] != f->pid)
+        k++;
+    g->totals->processes += k == g->totals->n_pids;
     g->totals->hooked += f->python != 0;
     g->totals->with_loader += f->python == PP_PROCESS_LOADER;
     if (f->chained == 1 || f->chained == 2)
@@ -104,6 +112,6 @@ void exec_files_recover(struct pp_store *store, const char *dir)
     exec_files_unhooked(dir, unhooked);
     if (*unhooked)
         pp_store_meta_text(store, "process_note", PP_UNHOOKED_FILE_NAME, unhooked);
-    if (totals.processes)
-        pp_store_meta_num(store, "result", "processes", totals.processes, "processes");
+    if (totals.files)
+        pp_store_meta_num(store, "result", "processes", totals.files, "processes");
 }

@@ -13,12 +13,16 @@ enum { EXEC_UNHOOKED = 256 };
 /* What was recorded, for the closing words. */
 struct exec_totals {
     uint64_t spans, dropped, ringless; /* ringless: threads that could be given no ring */
-    unsigned threads, processes;       /* with spans or not, but with an NVTX call */
-    unsigned hooked;                   /* of the processes, Python with our hooks */
-    unsigned with_loader;              /* of those, with PyTorch's DataLoader imported */
-    unsigned loading;                  /* processes that made a DataLoader */
-    unsigned trainers;                 /* processes that took batches */
-    int chained;                       /* 1: another tool was attached, 2: it could not be */
+    unsigned threads, processes;       /* with spans or not: with a ring, an NVTX call, or our hooks */
+    int64_t *pids;                     /* of those with a ring, rising; n_pids of them */
+    unsigned n_pids;
+    char note[EXEC_UNHOOKED]; /* what a process said of hooks that are off or left out; "": none */
+    unsigned files;           /* of processes with NVTX calls or our hooks */
+    unsigned hooked;          /* of the processes, Python with our hooks */
+    unsigned with_loader;     /* of those, with PyTorch's DataLoader imported */
+    unsigned loading;         /* processes that made a DataLoader */
+    unsigned trainers;        /* processes that took batches */
+    int chained;              /* 1: another tool was attached, 2: it could not be */
 };
 
 void exec_files_take(struct pp_store *store, const char *dir, struct exec_totals *totals);

@@ -822,10 +822,38 @@ def _put_behind(loader, name):
         record.note("%s is not recorded: %s: %s" % (name, type(e).__name__, str(e)[:80]))
 
 
+def _dead_worker(step):
+    """Of the iterator that the exception came through: the first worker that ended otherwise than by the job's end."""
+    while step is not None:
+        for n, worker in enumerate(getattr(step.tb_frame.f_locals.get("self"), "_workers", None) or ()):
+            code = worker.exitcode
+            if code and code != -15:
+                return "worker %d ended %s %d" % (n, "by signal" if code < 0 else "with exit status", abs(code))
+        step = step.tb_next
+    return ""
+
+
+def _say_how_it_ended():
+    """The interpreter keeps the exception that nothing has caught, and has printed it. One of a worker names the worker in its
+    first line and has the worker's own in its last one."""
+    error = getattr(sys, "last_value", None)
+    if error is None or not record.session():
+        return
+    try:
+        lines = [line.strip()[:90] for line in str(error).splitlines() if line.strip()] or [""]
+        text = " || ".join(("%s: %s" % (type(error).__name__, lines[0]), lines[-1] if lines[1:] else "", _dead_worker(error.__traceback__)))
+        record.ended(text.encode("ascii", "backslashreplace").decode())
+    except Exception:  # its text is the job's own code
+        pass
+
+
 def install(extension):
     global record
     if record is None:
+        import atexit
+
         record = extension
+        atexit.register(_say_how_it_ended)
         record.handlers(_is_a_handlers)
         sys.meta_path.insert(0, _Finder())
 

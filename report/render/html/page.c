@@ -72,8 +72,12 @@ static void put_verdict(FILE *out, const struct pp_report *r)
     else if (strcmp(v->level, "highly") == 0)
         badge = "highly input-bound";
     if (!r->outcome || strcmp(r->outcome, "finished") != 0) {
-        pp_html_in(out, "<p class=\"banner\"><strong>This run is ", r->outcome,
-                   ".</strong> The numbers cover what was recorded until then.</p>\n");
+        char text[PP_ANSWER_TEXT];
+        if (r->ended)
+            pp_html_in(out, "<p class=\"banner\">", pp_answer(r, PP_ANSWER_OUTCOME, text), "</p>\n");
+        else
+            pp_html_in(out, "<p class=\"banner\"><strong>This run is ", r->outcome,
+                       ".</strong> The numbers cover what was recorded until then.</p>\n");
     }
     fprintf(
         out,

@@ -319,13 +319,14 @@ static void end_recording(const struct options *o, char *const *program, struct 
 {
     struct pp_err err;
     pp_err_clear(&err);
+    const char *outcome = signalled ? "interrupted" : exit_code > 0 ? "failed" : "finished";
     exec_ranks_stop(s->ranks);
+    rec->interrupted_by = signalled;
     if (exec_ranks_count(s->ranks)) {
         uint64_t own = exec_record_stop(rec);
         /* Those that got a recording of their own. What the launcher itself recorded, mostly nothing, is in
          * exec's.
          */
-        const char *outcome = signalled ? "interrupted" : exit_code ? "failed" : "finished";
         for (size_t i = 0; i < exec_ranks_count(s->ranks); i++)
             if (exec_record_end(exec_ranks_record(s->ranks, i), -1, outcome, &err) != PP_OK)
                 pp_cli_fail(&pp_cmd_exec, &err);
@@ -340,7 +341,7 @@ static void end_recording(const struct options *o, char *const *program, struct 
             return;
         }
     }
-    pp_status st = exec_record_end(rec, exit_code, signalled ? "interrupted" : "finished", &err);
+    pp_status st = exec_record_end(rec, exit_code, outcome, &err);
     metrics_beside_finish(&s->metrics);
     digest_beside_finish(&s->digest);
     if (st != PP_OK)
@@ -350,6 +351,12 @@ static void end_recording(const struct options *o, char *const *program, struct 
     if (!o->quiet && !pp_recording_lost(rec->recording) &&
         (!many || !rec->rank.rank || rec->totals.dropped || rec->totals.ringless))
         exec_words_totals(rec, program, *s->python.hooks != '\0');
+    if (exec_record_is_empty(rec) && !rec->rank.launcher && !o->serve) {
+        metrics_beside_end(&s->metrics);
+        exec_record_abandon(rec);
+        digest_beside_end(&s->digest, o->quiet);
+        return;
+    }
     if (!o->quiet && st == PP_OK && many)
         exec_words_ranks(rec);
     else if (!o->quiet && st == PP_OK && rec->totals.spans)

@@ -2,6 +2,8 @@
 
 #include "collectors/attach/order_files.h"
 #include "collectors/attach/session_files.h"
+#include "collectors/system/cgroup.h"
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/trace/drain_side.h"
@@ -10,7 +12,9 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,6 +91,8 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
     clear_session_dir(r); /* of a run that was killed */
     r->unhooked[0] = '\0';
     r->totals.loading = 0;
+    if (!pp_cgroup_oom_kills(&r->oom_kills))
+        r->oom_kills = NAN;
     st = *map_text ? pp_io_write_atomic(map_path(r).text, map_text, strlen(map_text), err) : PP_OK;
     if (st != PP_OK)
         exec_record_abandon(r);
@@ -95,24 +101,44 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
 
 /* ---- the end ---- */
 
+static int by_number(const void *a, const void *b)
+{
+    return PP_COMPARE(*(const int64_t *)a, *(const int64_t *)b);
+}
+
+/* Sorts them, each once. */
+static unsigned count_distinct(int64_t *pid, unsigned n)
+{
+    unsigned kept = 0;
+    if (n)
+        qsort(pid, n, sizeof(*pid), by_number);
+    for (unsigned i = 0; i < n; i++)
+        if (!kept || pid[i] != pid[kept - 1])
+            pid[kept++] = pid[i];
+    return kept;
+}
+
 uint64_t exec_record_stop(struct exec_record *r)
 {
-    enum { MOST_TRAINERS = 64 };
-    int64_t seen[MOST_TRAINERS];
+    struct exec_totals *t = &r->totals;
     struct pp_ring_info info;
     struct pp_session *session = pp_recording_session(r->recording);
-    r->totals.threads = pp_session_threads(session);
-    r->totals.ringless = pp_session_unregistered(session);
-    /* A process that took batches has a thread of the trainer's lane. Of a job, a handful have. */
-    r->totals.trainers = 0;
-    for (uint32_t i = 0; i < r->totals.threads && r->totals.trainers < MOST_TRAINERS; i++) {
-        unsigned k = 0;
+    t->threads = pp_session_threads(session);
+    t->ringless = pp_session_unregistered(session);
+    free(t->pids);
+    t->pids = calloc(t->threads + 1, 2 * sizeof(*t->pids));
+    int64_t *trainer = t->pids ? t->pids + t->threads + 1
+                               : NULL; /* a process that took batches has a thread of its lane */
+    t->n_pids = t->trainers = 0;
+    for (uint32_t i = 0; t->pids && i < t->threads; i++) {
         pp_session_ring_info(session, i, &info);
-        while (k < r->totals.trainers && seen[k] != info.pid)
-            k++;
-        if (info.lane == PP_LANE_TRAINER && info.recorded && k == r->totals.trainers)
-            seen[r->totals.trainers++] = info.pid;
+        t->pids[t->n_pids++] = info.pid;
+        if (info.lane == PP_LANE_TRAINER && info.recorded)
+            trainer[t->trainers++] = info.pid;
     }
+    t->n_pids = count_distinct(t->pids, t->n_pids);
+    t->trainers = count_distinct(trainer, t->trainers);
+    t->processes = t->n_pids;
     const struct pp_drain_stats *drained = pp_recording_stop(r->recording);
     r->totals.spans = drained->spans;
     r->totals.dropped = drained->dropped;
@@ -129,6 +155,11 @@ pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outc
         pp_store_meta_text(store, "process_note", PP_UNHOOKED_FILE_NAME, r->unhooked);
     if (exit_code >= 0)
         pp_store_meta_num(store, "result", "exit_status", exit_code, NULL);
+    if (r->interrupted_by)
+        pp_store_meta_num(store, "result", "interrupted_by", r->interrupted_by, "signal");
+    double kills;
+    if (pp_cgroup_oom_kills(&kills) && kills > r->oom_kills)
+        pp_store_meta_num(store, "result", "oom_kills", kills - r->oom_kills, "processes");
     if (strcmp(outcome, "failed") != 0)
         r->first_by_ns = 0;
     if (r->first_by_ns)
@@ -137,8 +168,16 @@ pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outc
     return pp_recording_finish(r->recording, outcome, 0, err);
 }
 
+int exec_record_is_empty(const struct exec_record *r)
+{
+    const struct exec_totals *t = &r->totals;
+    return !t->spans && !t->dropped && !t->ringless && r->recording && !pp_recording_lost(r->recording);
+}
+
 void exec_record_free(struct exec_record *r)
 {
+    free(r->totals.pids);
+    r->totals.pids = NULL;
     pp_recording_free(r->recording);
     r->recording = NULL;
 }

@@ -17,6 +17,8 @@ struct exec_record {
     char unhooked[EXEC_UNHOOKED];   /* why a Python process was not given the hooks; "": none said so */
     struct pp_recording *recording; /* NULL: not made, or abandoned */
     struct exec_totals totals;
+    int interrupted_by;      /* set before exec_record_end: the signal passed on; 0: none */
+    double oom_kills;        /* of the control group when it began; NAN: not to be had */
     uint64_t first_by_ns;    /* of the ranks under one exec: its process ended first, so long before the next
                                 one;    0: it did not, or that is not known, or the job did not fail */
     struct pp_identity rank; /* launcher NULL: of no rank; before exec_record_create: this process's own */
@@ -30,9 +32,11 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
                              const char *map_text, struct pp_err *err);
 /* Stops the drain: how many spans were recorded. */
 uint64_t exec_record_stop(struct exec_record *r);
-/* Stops the drain and finishes the file. exit_code is the program's, -1: it goes on; outcome: "finished" or
- * "interrupted". The file stays readable whatever fails; err says what is missing. */
+/* Stops the drain and finishes the file. exit_code is the program's, -1: it goes on; outcome: "finished",
+ * "failed" or "interrupted". The file stays readable whatever fails; err says what is missing. */
 pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outcome, struct pp_err *err);
+/* After its end: no span was recorded, and none was lost. */
+int exec_record_is_empty(const struct exec_record *r);
 /* The program did not start, or nothing is to be kept: leaves nothing behind. */
 void exec_record_abandon(struct exec_record *r);
 void exec_record_free(struct exec_record *r);

@@ -126,47 +126,53 @@ int exec_words_advice(char *const *program, char *text, size_t size, const char 
 
 /* ---- what was recorded ---- */
 
-static void explain_silence(const struct exec_record *r, char *const *program, int with_hooks)
+/* Of a program that failed: how it ended, as its recording says. Of one that did not: why there is nothing.
+ */
+static void explain_nothing(const struct exec_record *r, char *const *program, int with_hooks)
 {
     char advice[1024];
     const char *why;
-    if (*r->unhooked)
-        exec_say("no process of %s reported, so %s has no spans: the hooks cannot be loaded into %s",
-                 program[0], r->path, r->unhooked);
+    const struct exec_totals *t = &r->totals;
+    struct pp_report *report = NULL;
+    struct pp_err err;
+    if (pp_report_build(r->path, &report, &err) == PP_OK && report->ended)
+        exec_say("%s ended with exit status %.0f before it took a batch, so nothing was recorded: %s. %s",
+                 report->subject, report->exit_status, report->ended,
+                 report->ended_remedy ? report->ended_remedy : "");
+    else if (*r->unhooked)
+        exec_say("no process of %s reported, so nothing was recorded: the hooks cannot be loaded into %s",
+                 program[0], r->unhooked);
+    else if (t->note[0])
+        exec_say("nothing of %s was recorded: %s", program[0], t->note);
+    else if (t->hooked)
+        exec_say(
+            "%s %s and made no NVTX call, so nothing was recorded; exec records PyTorch's DataLoader, and programs that "
+            "annotate data_wait and step (docs/guide/recording-your-own-job.md)",
+            report ? report->subject : program[0],
+            t->with_loader ? "took no batch of a DataLoader" : "did not import torch.utils.data");
     else if (exec_words_is_python(program) && !with_hooks)
         exec_say(
-            "no process of %s reported, so %s has no spans: the extension for Python is not installed with "
+            "no process of %s reported, so nothing was recorded: the extension for Python is not installed with "
             "this pipeprobe (it is built where Python.h is found)",
-            program[0], r->path);
+            program[0]);
     else if (exec_words_advice(program, advice, sizeof(advice), &why))
-        exec_say("no process of %s reported, so %s has no spans: %s; start it so: %s", program[0], r->path,
-                 why, advice);
+        exec_say("no process of %s reported, so nothing was recorded: %s; start it so: %s", program[0], why,
+                 advice);
     else
         exec_say(
-            "no process of %s reported, so %s has no spans; it may be a program without NVTX annotations, "
+            "no process of %s reported, so nothing was recorded; it may be a program without NVTX annotations, "
             "set-user-ID, 32-bit or statically linked, or a launcher that clears the environment: then start "
             "it so: LAUNCHER pipeprobe exec -- python3 train.py",
-            program[0], r->path);
+            program[0]);
+    pp_report_free(report);
 }
 
 void exec_words_totals(const struct exec_record *r, char *const *program, int with_hooks)
 {
     const struct exec_totals *t = &r->totals;
     char spans[32], dropped[32], processes[48] = "";
-    if (!t->processes && !t->spans) {
-        explain_silence(r, program, with_hooks);
-        return;
-    }
-    if (!t->spans && t->hooked) {
-        exec_say(
-            t->with_loader
-                ? "%s used no DataLoader and made no NVTX call, so %s has no spans; measure PyTorch's DataLoader on "
-                  "the data, pipeprobe run --loader pytorch DATASET, or annotate data_wait and step "
-                  "(docs/guide/recording-your-own-job.md)"
-                : "%s did not import torch.utils.data and made no NVTX call, so %s has no spans; record a job that "
-                  "uses PyTorch's DataLoader, or annotate data_wait and step "
-                  "(docs/guide/recording-your-own-job.md)",
-            program[0], r->path);
+    if (exec_record_is_empty(r)) {
+        explain_nothing(r, program, with_hooks);
         return;
     }
     if (t->processes) /* those with NVTX calls; a program that uses the C API has none */
@@ -209,6 +215,8 @@ void exec_words_verdict(const struct exec_record *r, FILE *out)
     struct pp_report *report = NULL;
     if (pp_report_build(r->path, &report, &err) != PP_OK)
         exec_say("no verdict: %s", err.text);
+    else if (report->ended)
+        pp_render_short(report, out, pp_cli_use_color(PP_COLOR_AUTO, out), pp_cli_columns(out));
     else if (r->totals.loading && !r->totals.trainers) /* no process has a thread of its lane */
         exec_say(
             "no verdict: a helper thread reads the DataLoader and hands batches over in a way that pipeprobe does "

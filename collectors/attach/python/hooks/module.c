@@ -64,6 +64,16 @@ static PyObject *note(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *ended(PyObject *self, PyObject *args)
+{
+    const char *how;
+    if (!PyArg_ParseTuple(args, "s", &how))
+        return NULL;
+    if (record_is_on())
+        record_ended(how);
+    Py_RETURN_NONE;
+}
+
 static PyObject *gpu_end(PyObject *self, PyObject *nothing)
 {
     record_gpu_end();
@@ -326,6 +336,7 @@ static PyMethodDef functions[] = {
     {"session", session, METH_NOARGS, "session(): the number of the one that is recorded; 0: none"},
     {"off", off, METH_VARARGS, "off(why): off for good in this process"},
     {"note", note, METH_VARARGS, "note(what): what was left out, into the recording"},
+    {"ended", ended, METH_VARARGS, "ended(how): by an exception, into the recording"},
     {"gpu_end", gpu_end, METH_NOARGS, "gpu_end(): of the GPU's records, before the process ends"},
     {"gpu_yield", gpu_yield, METH_VARARGS, "gpu_yield(to): likewise, for another profiler of the job"},
     {"timed", timed, METH_VARARGS, "timed(kind, f[, callback]): f, timed as what the kind says"},

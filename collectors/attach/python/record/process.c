@@ -173,6 +173,13 @@ void record_note(const char *what)
         snprintf(f->note + n, sizeof(f->note) - n, "%s%s", n ? "; " : "", what);
 }
 
+void record_ended(const char *how)
+{
+    struct pp_process_file *f = process_file();
+    if (f)
+        snprintf(f->ended, sizeof(f->ended), "%s", how);
+}
+
 void record_off(const char *why)
 {
     char text[200];

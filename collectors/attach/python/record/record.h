@@ -228,6 +228,8 @@ void record_before_leave(void (*flush)(void));
 void record_off(const char *why);
 /* What was left out or failed to fit, while the rest goes on: added to the process file's note. */
 void record_note(const char *what);
+/* The exception that ends the interpreter, into the process file. */
+void record_ended(const char *how);
 /* The job has imported PyTorch's DataLoader: said in the process file, where there is one. */
 void record_saw_loader(void);
 
