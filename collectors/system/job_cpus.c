@@ -1,0 +1,100 @@
+#include "collectors/system/job_cpus.h"
+
+#include "collectors/store/writer.h"
+#include "collectors/system/cgroup.h"
+#include "probe/base/err.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROCESSES = 256, VALUES = 8, CHANGES = 200 };
+
+struct job_cpus {
+    const struct pp_collect_opts *opts;
+    struct held {
+        double usable;
+        int affinity;
+        unsigned looks;
+    } held[VALUES]; /* each value that was seen, and how often */
+    size_t n;
+    double now, stored; /* NAN: none yet */
+    unsigned looks;
+    char changes[CHANGES];
+};
+
+/* CPUs that any of them may use; 0: none of them is there any more. */
+static int affinity_of(const int64_t *pid, size_t n)
+{
+    cpu_set_t all, one;
+    CPU_ZERO(&all);
+    for (size_t i = 0; i < n; i++)
+        if (sched_getaffinity((pid_t)pid[i], sizeof(one), &one) == 0)
+            CPU_OR(&all, &all, &one);
+    return CPU_COUNT(&all);
+}
+
+/* Of several values the one that held longest is the run's. */
+static void keep_value(struct job_cpus *j, double usable, int affinity)
+{
+    size_t k = 0, most = 0;
+    while (k < j->n && j->held[k].usable != usable)
+        k++;
+    if (k == VALUES)
+        return;
+    if (k == j->n)
+        j->held[j->n++] = (struct held){.usable = usable};
+    j->held[k].affinity = affinity;
+    j->held[k].looks++;
+    for (size_t i = 1; i < j->n; i++)
+        if (j->held[i].looks > j->held[most].looks)
+            most = i;
+    if (j->held[most].usable == j->stored)
+        return;
+    j->stored = j->held[most].usable;
+    pp_store_meta_num(j->opts->store, "environment", "usable_cpus", j->stored, "CPUs");
+    pp_store_meta_num(j->opts->store, "environment", "cpus_affinity", j->held[most].affinity, "CPUs");
+}
+
+static void job_cpus_poll(void *state)
+{
+    struct job_cpus *j = state;
+    int64_t pid[PROCESSES];
+    size_t all = j->opts->processes ? j->opts->processes(j->opts->processes_ctx, pid, PROCESSES) : 0, n = 0;
+    for (size_t i = 0; i < all; i++)
+        if (pid[i] != (int64_t)getpid())
+            pid[n++] = pid[i];
+    int affinity = n ? affinity_of(pid, n) : 0;
+    j->looks++;
+    if (!affinity)
+        return;
+    double quota = pp_cgroup_cpu_quota_of(pid[0]), usable = quota > 0 ? fmin(quota, affinity) : affinity;
+    if (!isnan(j->now) && usable != j->now) {
+        size_t at = strlen(j->changes);
+        snprintf(j->changes + at, sizeof(j->changes) - at, "%s%g -> %g after %u s", at ? ", " : "", j->now,
+                 usable, j->looks);
+        pp_store_meta_text(j->opts->store, "environment", "usable_cpus_changes", j->changes);
+    }
+    j->now = usable;
+    keep_value(j, usable, affinity);
+}
+
+static pp_status job_cpus_start(const struct pp_collect_opts *opts, void **state, struct pp_err *err)
+{
+    struct job_cpus *j = malloc(sizeof(*j));
+    if (!j)
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to watch the job's CPUs");
+    *j = (struct job_cpus){.opts = opts, .now = NAN, .stored = NAN};
+    *state = j;
+    return PP_OK;
+}
+
+const struct pp_collector pp_collector_job_cpus = {
+    .name = "the job's CPUs",
+    .start = job_cpus_start,
+    .poll = job_cpus_poll,
+    .stop = free,
+};
