@@ -102,7 +102,7 @@ is "exec killed: each once" "$(count "$T/orphan.sqlite" "name = 'range'")" 150
 run timeout 60 "$PP" exec -f -o "$T/quiet.sqlite" -- "$CLIENT" quiet
 is "a program without NVTX: its status" "$rc" 0
 like "and why there may be nothing" "$(cat "$ERR")" "no process of .* reported, so .* without NVTX annotations"
-is "and an empty recording" "$(sql "$T/quiet.sqlite" 'SELECT count(*) FROM span')" 0
+is "and no empty recording" "$(ls "$T"/quiet* 2>/dev/null)" ""
 
 # A full ring: the program goes on, the loss is said.
 run timeout 60 "$PP" exec -f --ring-spans 1024 -o "$T/full.sqlite" -- "$CLIENT" push=300000

@@ -22,6 +22,12 @@ job() { # ARGUMENTS of exec...: the job under it, with "in" as its input
     printf in | timeout 60 "$PP" exec "$@" -- "$PYTHON" "$T/job.py" >"$OUT" 2>"$ERR"
     rc=$?
 }
+CLIENT=$PWD/$BUILD/tests/tools/nvtx_client
+records() { # ARGUMENTS of exec...: a program of which something is recorded, so that its file stays
+    echo "exec $*" >"$T/command"
+    timeout 60 "$PP" exec "$@" -- "$CLIENT" train=5 >"$OUT" 2>"$ERR"
+    rc=$?
+}
 unrecorded() { # NAME REGEX: said before and after, and nothing else
     job_ran "$1"
     is "$1: two sentences" "$(grep -c . "$ERR")" 2
@@ -33,19 +39,22 @@ unrecorded() { # NAME REGEX: said before and after, and nothing else
 
 mkdir -p "$T/out.d"
 printf 'not a database' >"$T/out.d/run.sqlite"
-job -o "$T/out.d/run.sqlite"
-job_ran "an existing file"
+records -o "$T/out.d/run.sqlite"
+is "an existing file: the program ran" "$rc" 0
 like "an existing file: where the recording is" "$(head -n 1 "$ERR")" "run.sqlite already exists, so this recording is $T/out.d/run-2.sqlite"
 is "an existing file: left as it is" "$(cat "$T/out.d/run.sqlite")" "not a database"
 is "an existing file: the recording is whole" "$(sql "$T/out.d/run-2.sqlite" 'PRAGMA integrity_check')" ok
-job -q -o "$T/out.d/run.sqlite"
+records -q -o "$T/out.d/run.sqlite"
 like "a second time, and quiet: the next name" "$(cat "$ERR")" "recording is $T/out.d/run-3.sqlite"
 is "a second time: one sentence" "$(grep -c . "$ERR")" 1
-job -f -q -o "$T/out.d/run.sqlite"
-is "with --force it is replaced" "$rc $(sql "$T/out.d/run.sqlite" 'PRAGMA integrity_check') $(cat "$ERR")" "3 ok "
+records -f -q -o "$T/out.d/run.sqlite"
+is "with --force it is replaced" "$rc $(sql "$T/out.d/run.sqlite" 'PRAGMA integrity_check') $(cat "$ERR")" "0 ok "
+job -q -o "$T/out.d/nothing.sqlite"
+job_ran "nothing recorded"
+is "nothing recorded: no file" "$(ls "$T"/out.d/nothing* 2>/dev/null)" ""
 for name in plain .hidden; do
     : >"$T/out.d/full" && printf x >"$T/out.d/$name"
-    job -q -o "$T/out.d/$name"
+    records -q -o "$T/out.d/$name"
     check "a name without a suffix: $name-2" test -s "$T/out.d/$name-2"
 done
 cat >"$T/wait.py" <<'P'
@@ -107,7 +116,6 @@ is "unrecorded: SIGTERM is passed on" "$?" 42
 long=$(printf "$T/%0200d:" $(seq 60))end
 PYTHONPATH=$long run timeout 60 "$PP" exec -q -o "$T/long.sqlite" -- "$PYTHON" -c 'import os; print(os.environ["PYTHONPATH"].endswith(":end"), len(os.environ["PYTHONPATH"]) > 12000)'
 is "a PYTHONPATH of 12 KB" "$rc $(cat "$OUT")" "0 True True"
-is "and the hooks are there" "$(sql "$T/long.sqlite" "SELECT value FROM meta WHERE key = 'python_hooks'")" "hooks and reads"
 
 # ---- what was typed wrong, and what cannot be started ----
 
@@ -181,7 +189,7 @@ else skip "an old Python" "there is no Python 3.7"; fi
 
 job -f -o "$T/r.sqlite"
 job_ran "no torch"
-like "no torch: said" "$(cat "$ERR")" "did not import torch.utils.data and made no NVTX call"
+like "no torch: said" "$(cat "$ERR")" "the job job.py ended with exit status 3 before it took a batch, so nothing was recorded"
 is "no torch: one sentence" "$(grep -c . "$ERR")" 1
 if "$PYTHON" -c 'import torch' 2>/dev/null; then
     run timeout 120 "$PP" exec -f -o "$T/r.sqlite" -- "$PYTHON" -c 'import torch.utils.data; print(7)'

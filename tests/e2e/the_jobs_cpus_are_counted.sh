@@ -16,7 +16,8 @@ run "$PP" whatif "$T/one.sqlite" --json
 is "what-if has as many" "$(json "$OUT" '$.usable_cpus')" 1
 run timeout 100 "$PP" exec -o "$T/changed.sqlite" -- "$PYTHON" -c "
 import os, runpy, sys, threading
-threading.Timer(7, lambda: [os.sched_setaffinity(int(t), [0]) for p in [os.getpid()] + [int(c) for c in open('/proc/self/task/%d/children' % os.getpid()).read().split()] for t in os.listdir('/proc/%d/task' % p)]).start()
+import torch
+threading.Timer(5, lambda: [os.sched_setaffinity(int(t), [0]) for p in [os.getpid()] + [int(c) for c in open('/proc/self/task/%d/children' % os.getpid()).read().split()] for t in os.listdir('/proc/%d/task' % p)]).start()
 sys.argv = ['sleeps.py', '--epochs', '1', '--samples', '2400']
 runpy.run_path('$JOB', run_name='__main__')"
 like "a change in mid-run" "$(fact changed usable_cpus_changes)" "^[0-9]+ -> 1 after [0-9]+ s"
