@@ -184,7 +184,7 @@ static void close_batch(struct pass *p)
     if (b->boundary) {
         tl->boundary_ns += b->wait_ns + b->sync_ns + b->collective_ns;
         uint64_t wait = b->wait_ns + b->sync_ns + b->collective_ns, whole = wait + b->apart_ns;
-        tl->epoch_ns += wait;
+        tl->epoch_ns += whole; /* mean and maximum are of the same */
         tl->epoch_max_ns = whole > tl->epoch_max_ns ? whole : tl->epoch_max_ns;
         tl->boundary_step_ns += b->step_ns;
         tl->boundaries++;
@@ -288,7 +288,6 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
     if (s->phase == PP_PHASE_CHECKPOINT || ends || starts) {
         if (tl->window_batches && !(s->flags & PP_SPAN_WARMUP)) {
             tl->boundary_ns += s->dur_ns;
-            tl->epoch_ns += ends || starts ? s->dur_ns : 0;
             p->apart_ns += ends || starts ? s->dur_ns : 0;
         }
         return;
