@@ -193,8 +193,10 @@ pp_status pp_watch_check(int64_t pid, struct pp_err *err)
                        (long long)look.parent);
     if (read_of(pid, "io", text, sizeof(text)) < 0 && (errno == EACCES || errno == EPERM))
         return pp_fail(err, PP_E_ACCESS,
-                       "process %lld belongs to user %u; run pipeprobe attach as that user or as root", id,
-                       (unsigned)st.st_uid);
+                       "process %lld belongs to user %u; run pipeprobe attach as that user%s", id,
+                       (unsigned)st.st_uid,
+                       geteuid() ? " or as root"
+                                 : ": root may not look into it here (ptrace_scope, a container)");
     if (is_python(pid))
         return PP_OK;
     int64_t level[64] = {pid}, below[64], child = 0; /* a Python that it has started */

@@ -164,6 +164,9 @@ pp_status gate_check_outputs(const struct gate_opts *g, struct pp_err *err)
     struct output o[OUTPUTS];
     pp_status st = PP_OK;
     outputs_of(g, o);
+    if (g->output && pp_ends_in(g->output, ".html"))
+        st = pp_fail(err, PP_E_USAGE,
+                     "a comparison has no page: -o FILE.md, .json or .txt in the place of %s", g->output);
     for (int i = 0; i < OUTPUTS && st == PP_OK; i++)
         st = pp_output_check(o[i].path, g->force, err);
     return st;

@@ -424,6 +424,12 @@ static int exec_main(int argc, char **argv)
         pp_fail(&err, PP_E_USAGE, "write -- before the program: pipeprobe exec -- %s ...", operands[0]);
     else if (!kept || own + 1 >= argc)
         pp_fail(&err, PP_E_USAGE, "no program given: write it after --: pipeprobe exec -- python3 train.py");
+    else if (o.output &&
+             (pp_ends_in(o.output, ".html") || pp_ends_in(o.output, ".json") || pp_ends_in(o.output, ".md")))
+        pp_fail(
+            &err, PP_E_USAGE,
+            "%s is no name of a recording: record with -o run.sqlite, then pipeprobe report run.sqlite -o %s",
+            o.output, o.output);
     else
         (void)metrics_opts_check(&o.metrics, &err);
     return err.code != PP_OK ? failed_before(&err) : run_program(&o, argv + own + 1);
