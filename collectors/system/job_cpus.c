@@ -94,6 +94,7 @@ static pp_status job_cpus_start(const struct pp_collect_opts *opts, void **state
 
 const struct pp_collector pp_collector_job_cpus = {
     .name = "the job's CPUs",
+    .found = "the CPUs that a job's processes may use are read once a second",
     .start = job_cpus_start,
     .poll = job_cpus_poll,
     .stop = free,

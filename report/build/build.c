@@ -8,6 +8,7 @@
 #include "report/build/decode.h"
 #include "report/build/ending.h"
 #include "report/build/facts.h"
+#include "report/build/neighbours.h"
 #include "report/build/pytorch.h"
 #include "report/build/sentence.h"
 #include "report/build/subject.h"
@@ -412,6 +413,7 @@ static void compute(struct build *b)
                                                .given_length = pp_run_ended_by_itself(b->source)},
                     b->r);
     pp_changes_agree(b->r, b->arena);
+    pp_neighbours_name(b->arena, b->r);
     pp_dali_speak(b->r, b->arena);
 }
 

@@ -21,4 +21,18 @@ threading.Timer(5, lambda: [os.sched_setaffinity(int(t), [0]) for p in [os.getpi
 sys.argv = ['sleeps.py', '--epochs', '1', '--samples', '2400']
 runpy.run_path('$JOB', run_name='__main__')"
 like "a change in mid-run" "$(fact changed usable_cpus_changes)" "^[0-9]+ -> 1 after [0-9]+ s"
+
+# Who else uses them: named by program and user, only while somebody does, and never the job's own processes.
+printf 'import time\nend = time.monotonic() + 40\nwhile time.monotonic() < end: pass\n' >"$T/neighbour.py"
+"$PYTHON" "$T/neighbour.py" &
+other=$!
+run timeout 100 "$PP" exec -o "$T/beside.sqlite" -- "$PYTHON" "$JOB" --epochs 1 --samples 1200
+kill "$other"
+others=$(sql "$T/beside.sqlite" "SELECT value FROM meta WHERE section = 'environment' AND key LIKE 'other_process_%'")
+like "a neighbour is named" "$others" "^python3[0-9.]* neighbour.py \($(id -un)\), [0-9.]+ % of the CPUs"
+check "the job is no neighbour of its own" bash -c "! grep -q sleeps.py <<<'$others'"
+run "$PP" report "$T/beside.sqlite" --full
+check "the full report has it" grep -q neighbour.py "$OUT"
+refuses "a page is no recording" 125 "page.html is no name of a recording: record with -o run.sqlite" "$PP" exec -o "$T/page.html" -- true
+refuses "nor is a comparison a page" 2 "a comparison has no page" "$PP" compare "$T/beside.sqlite" "$T/one.sqlite" -o "$T/c.html"
 done_testing

@@ -1,0 +1,330 @@
+#include "collectors/system/neighbours.h"
+
+#include "collectors/store/writer.h"
+#include "probe/base/array.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PROCESSES = 4096, PROGRAMS = 64, SHOWN = 5, OWN = 256 };
+#define CONTENDED 0.05       /* of the machine's CPUs, used by others */
+#define COST 100             /* a look that took 1 ms of CPU is followed by 100 ms without one */
+#define STALE_NS 3000000000u /* a look is no base for one that comes later */
+
+struct process {
+    int64_t pid, parent;
+    unsigned long long started, ticks;
+    char name[20];
+    int own;
+};
+
+/* A program and its user, however many processes there were of it. */
+struct program {
+    char name[64];
+    uid_t uid;
+    double cpu_ns, read_bytes;
+};
+
+struct neighbours {
+    const struct pp_collect_opts *opts;
+    struct process *now, *before; /* sorted by pid */
+    size_t n_now, n_before;
+    struct program program[PROGRAMS];
+    size_t programs;
+    double busy, all, own_ns;    /* of the machine's clock ticks, of the job, at the last poll */
+    uint64_t looked_ns, next_ns; /* at /proc; not before */
+    double watched_ns;           /* between two looks */
+    double tick_ns;
+};
+
+static size_t read_file(const char *path, char *buf, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, buf, size - 1);
+    if (fd >= 0)
+        close(fd);
+    buf[n > 0 ? n : 0] = '\0';
+    return n > 0 ? (size_t)n : 0;
+}
+
+static size_t read_of(int64_t pid, const char *file, char *buf, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)pid, file);
+    return read_file(path, buf, size);
+}
+
+/* ---- whether to look ---- */
+
+/* What the job's own processes have used so far; what has ended counts for others, until its parent has
+ * waited for it. */
+static double own_cpu_ns(const int64_t *pid, size_t n)
+{
+    double sum = (double)pp_process_cpu_ns();
+    for (size_t i = 0; i < n; i++) {
+        clockid_t clock;
+        struct timespec t;
+        if (pid[i] != (int64_t)getpid() && clock_getcpuclockid((pid_t)pid[i], &clock) == 0 &&
+            clock_gettime(clock, &t) == 0)
+            sum += (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+    }
+    return sum;
+}
+
+static int is_contended(struct neighbours *s, const int64_t *pid, size_t n)
+{
+    char text[256];
+    double t[8] = {0}, all = 0, own = own_cpu_ns(pid, n);
+    if (!read_file("/proc/stat", text, sizeof(text)) ||
+        sscanf(text, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
+               &t[7]) < 5)
+        return 0;
+    for (size_t i = 0; i < 8; i++)
+        all += t[i];
+    double busy = all - t[3] - t[4], of_others = (busy - s->busy) * s->tick_ns - (own - s->own_ns);
+    int contended = s->all > 0 && of_others > CONTENDED * (all - s->all) * s->tick_ns;
+    s->busy = busy;
+    s->all = all;
+    s->own_ns = own;
+    return contended;
+}
+
+/* ---- a look ---- */
+
+static int by_pid(const void *a, const void *b)
+{
+    return PP_COMPARE(((const struct process *)a)->pid, ((const struct process *)b)->pid);
+}
+
+static struct process *find_process(struct process *list, size_t n, int64_t pid)
+{
+    const struct process key = {.pid = pid};
+    return n ? bsearch(&key, list, n, sizeof(key), by_pid) : NULL;
+}
+
+static int read_process(int64_t pid, struct process *p)
+{
+    char text[512];
+    unsigned long long user, system;
+    long long parent;
+    read_of(pid, "stat", text, sizeof(text));
+    char *open = strchr(text, '('), *close = strrchr(text, ')');
+    if (!open || !close ||
+        sscanf(close + 1,
+               " %*c %lld %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
+               &parent, &user, &system, &p->started) != 4)
+        return 0;
+    *close = '\0';
+    p->pid = pid;
+    p->parent = parent;
+    p->ticks = user + system;
+    p->own = pid == (int64_t)getpid();
+    snprintf(p->name, sizeof(p->name), "%.19s", open + 1);
+    return 1;
+}
+
+/* The job's: what records, this process, and what they have started. */
+static void mark_own(struct neighbours *s, const int64_t *pid, size_t n)
+{
+    int changed = 1;
+    for (size_t i = 0; i < n; i++) {
+        struct process *p = find_process(s->now, s->n_now, pid[i]);
+        if (p)
+            p->own = 1;
+    }
+    for (int depth = 0; changed && depth < 16; depth++) {
+        changed = 0;
+        for (size_t i = 0; i < s->n_now; i++) {
+            struct process *p = &s->now[i],
+                           *parent = p->own ? NULL : find_process(s->now, s->n_now, p->parent);
+            if (parent && parent->own)
+                p->own = changed = 1;
+        }
+    }
+}
+
+/* An interpreter with its script: "python3 train.py". */
+static void name_program(const struct process *p, char *buf, size_t size)
+{
+    char words[1024];
+    snprintf(buf, size, "%s", p->name);
+    if (strncmp(p->name, "python", 6) != 0)
+        return;
+    size_t n = read_of(p->pid, "cmdline", words, sizeof(words));
+    for (const char *w = words; w < words + n; w += strlen(w) + 1) {
+        size_t len = strlen(w);
+        const char *slash = strrchr(w, '/');
+        if (len > 3 && strcmp(w + len - 3, ".py") == 0) {
+            snprintf(buf, size, "%s %.40s", p->name, slash ? slash + 1 : w);
+            return;
+        }
+    }
+}
+
+/* Where there are too many, the smallest gives way. */
+static struct program *program_of(struct neighbours *s, const struct process *p)
+{
+    char path[64], name[sizeof(s->program[0].name)];
+    struct stat st;
+    size_t least = 0;
+    name_program(p, name, sizeof(name));
+    snprintf(path, sizeof(path), "/proc/%lld", (long long)p->pid);
+    if (stat(path, &st) != 0)
+        return NULL;
+    for (size_t i = 0; i < s->programs; i++) {
+        if (s->program[i].uid == st.st_uid && strcmp(s->program[i].name, name) == 0)
+            return &s->program[i];
+        least = s->program[i].cpu_ns < s->program[least].cpu_ns ? i : least;
+    }
+    struct program *to = s->programs < PROGRAMS ? &s->program[s->programs++] : &s->program[least];
+    *to = (struct program){.uid = st.st_uid};
+    memcpy(to->name, name, sizeof(name));
+    return to;
+}
+
+/* What it has read from storage; 0 for another user's, which is not told. */
+static double bytes_read(int64_t pid)
+{
+    char text[512];
+    double bytes = 0;
+    read_of(pid, "io", text, sizeof(text));
+    const char *at = strstr(text, "\nread_bytes:");
+    return at && sscanf(at, " read_bytes: %lf", &bytes) == 1 ? bytes : 0;
+}
+
+static void add_use(struct neighbours *s)
+{
+    for (size_t i = 0; i < s->n_now; i++) {
+        const struct process *p = &s->now[i], *old = find_process(s->before, s->n_before, p->pid);
+        if (old && old->started != p->started)
+            old = NULL;
+        unsigned long long ticks = p->ticks - (old ? old->ticks : 0);
+        struct program *to = !p->own && ticks && p->ticks >= ticks ? program_of(s, p) : NULL;
+        if (!to)
+            continue;
+        double read = bytes_read(p->pid), share = p->ticks ? (double)ticks / (double)p->ticks : 0;
+        to->cpu_ns += (double)ticks * s->tick_ns;
+        to->read_bytes += read * share; /* as its CPU time is spread */
+    }
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    return PP_COMPARE(((const struct program *)b)->cpu_ns, ((const struct program *)a)->cpu_ns);
+}
+
+/* Of /etc/passwd alone: a directory service may take its time. */
+static void user_name(uid_t uid, char *buf, size_t size)
+{
+    FILE *in = fopen("/etc/passwd", "re");
+    snprintf(buf, size, "user %u", (unsigned)uid);
+    for (struct passwd *p; in && (p = fgetpwent(in));)
+        if (p->pw_uid == uid) {
+            snprintf(buf, size, "%.40s", p->pw_name);
+            break;
+        }
+    if (in)
+        fclose(in);
+}
+
+static void store_largest(struct neighbours *s)
+{
+    double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    qsort(s->program, s->programs, sizeof(*s->program), larger_first);
+    for (size_t i = 0; i < SHOWN && i < s->programs; i++) {
+        const struct program *p = &s->program[i];
+        double share = p->cpu_ns / (s->watched_ns * cpus);
+        char key[32], user[64], text[256], bytes[40];
+        if (share < 0.001)
+            break;
+        user_name(p->uid, user, sizeof(user));
+        int n = snprintf(text, sizeof(text), "%s (%s), %.*f %% of the CPUs", p->name, user, share < 0.1,
+                         100 * share);
+        if (p->read_bytes >= 1 << 20)
+            snprintf(text + n, sizeof(text) - (size_t)n, ", %s read",
+                     pp_text_bytes(bytes, sizeof(bytes), p->read_bytes));
+        snprintf(key, sizeof(key), "other_process_%zu", i + 1);
+        pp_store_meta_text(s->opts->store, "environment", key, text);
+    }
+}
+
+static void look_at_all(struct neighbours *s, const int64_t *pid, size_t n)
+{
+    struct process *swap = s->before;
+    uint64_t now_ns = pp_now_ns();
+    int base = s->looked_ns && now_ns - s->looked_ns < STALE_NS;
+    s->before = s->now;
+    s->n_before = s->n_now;
+    s->now = swap;
+    s->n_now = 0;
+    DIR *d = opendir("/proc");
+    for (struct dirent *e; d && s->n_now < PROCESSES && (e = readdir(d));)
+        if (isdigit((unsigned char)e->d_name[0]))
+            s->n_now += (size_t)read_process(strtoll(e->d_name, NULL, 10), &s->now[s->n_now]);
+    if (d)
+        closedir(d);
+    qsort(s->now, s->n_now, sizeof(*s->now), by_pid);
+    mark_own(s, pid, n);
+    if (base) {
+        s->watched_ns += (double)(now_ns - s->looked_ns);
+        add_use(s);
+        store_largest(s);
+    }
+    s->looked_ns = now_ns;
+}
+
+/* ---- the collector ---- */
+
+static void neighbours_poll(void *state)
+{
+    struct neighbours *s = state;
+    int64_t pid[OWN];
+    size_t n = s->opts->processes ? s->opts->processes(s->opts->processes_ctx, pid, OWN) : 0;
+    if (!is_contended(s, pid, n) || pp_now_ns() < s->next_ns)
+        return;
+    uint64_t cpu_ns = pp_clock_of(CLOCK_THREAD_CPUTIME_ID);
+    look_at_all(s, pid, n);
+    s->next_ns = pp_now_ns() + COST * (pp_clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
+}
+
+static void neighbours_stop(void *state)
+{
+    struct neighbours *s = state;
+    free(s->now);
+    free(s->before);
+    free(s);
+}
+
+static pp_status neighbours_start(const struct pp_collect_opts *opts, void **state, struct pp_err *err)
+{
+    struct neighbours *s = calloc(1, sizeof(*s));
+    *state = s;
+    if (!s || !(s->now = calloc(PROCESSES, sizeof(*s->now))) ||
+        !(s->before = calloc(PROCESSES, sizeof(*s->before)))) {
+        if (s)
+            neighbours_stop(s);
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory to watch other processes");
+    }
+    s->opts = opts;
+    s->tick_ns = 1e9 / (double)sysconf(_SC_CLK_TCK);
+    return PP_OK;
+}
+
+const struct pp_collector pp_collector_neighbours = {
+    .name = "other processes",
+    .found = "processes that use the CPUs beside a job are named",
+    .start = neighbours_start,
+    .poll = neighbours_poll,
+    .stop = neighbours_stop,
+};
