@@ -102,6 +102,8 @@ static void advise_longer(const struct judge *j)
     const char *step = NULL;
     if (f->trace)
         step = pp_trace_more_steps(f);
+    else if (f->program && strcmp(by, "duration") == 0)
+        step = "Give exec a longer --duration.";
     else if (f->program)
         step =
             "Let the program run longer: the recording ends when the program does. More epochs or steps in the program itself, or a larger data set.";

@@ -56,6 +56,13 @@ interrupted slow 12
 is "slow: why" "$(json "$OUT" '$.ended')" "it was interrupted (Ctrl-C)"
 check "slow: the verdict stands" test "$(json "$OUT" '$.verdict.l0')" != inconclusive
 
+# Ended as asked for: no failure.
+run timeout 60 "$PP" exec -d 2s -o timed.sqlite -- "$PYTHON" "$JOB" slow
+is "--duration: exit status" "$rc" 0
+run "$PP" report timed.sqlite --json
+is "--duration: outcome" "$(json "$OUT" '$.outcome'), $(json "$OUT" '$.ended')" "finished, "
+holds "--duration: it had its steady state" "$(json "$OUT" '$.batches') >= 100"
+
 # A kill for want of memory is counted by the control group, of which a test has none: the row is written.
 sqlite3 step.sqlite "INSERT INTO meta (section, key, value) VALUES ('result', 'oom_kills', 1)"
 run "$PP" report step.sqlite --json

@@ -3,6 +3,7 @@
  * stderr, at the end. */
 #include "tui/cli/cli.h"
 #include "tui/cli/digest_beside.h"
+#include "tui/cli/exec/exec_duration.h"
 #include "tui/cli/exec/exec_python.h"
 #include "tui/cli/exec/exec_ranks.h"
 #include "tui/cli/exec/exec_record.h"
@@ -32,6 +33,7 @@ struct options {
     const char *output;
     int force, quiet, no_reads, serve;
     int64_t ring_spans, gpu_records;
+    uint64_t duration_ns;                  /* 0: until the program ends */
     int64_t workers, batch_size, prefetch; /* 0: not told */
     struct metrics_opts metrics;
     struct digest_opts digest;
@@ -54,6 +56,8 @@ static const struct pp_opt opts[] = {
      .help = "replace FILE"},
     {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0",
      .help = "no notes on stderr, only errors"},
+    {.name = "duration", .letter = 'd', .type = PP_OPT_DURATION, .offset = AT(duration_ns), .arg = "TIME",
+     .help = "end a PyTorch job (SIGINT) after TIME of its steady state; exit code 0"},
     {.name = "no-reads", .type = PP_OPT_FLAG, .offset = AT(no_reads), .dflt = "0",
      .help = "do not time a Python job's file reads (no LD_PRELOAD)"},
     {.name = "gpu-records", .advanced = 1, .type = PP_OPT_INT, .offset = AT(gpu_records), .arg = "N",
@@ -386,7 +390,14 @@ static int run_program(const struct options *o, char *const *program)
             files.rlim_cur = files.rlim_max;
             (void)setrlimit(RLIMIT_NOFILE, &files);
         }
+        struct exec_duration *duration = rec.recording && !o->serve
+                                             ? exec_duration_start(rec.path, s->session, launch.pid,
+                                                                   o->duration_ns)
+                                             : NULL;
         code = o->serve ? wait_for_session(&launch) : pp_launch_wait(&launch);
+        rec.ended_by_duration = exec_duration_stop(duration);
+        if (rec.ended_by_duration) /* as it was asked for */
+            code = launch.killed_by = 0;
         if (rec.recording)
             end_recording(o, program, &rec, s, o->serve ? -1 : code, launch.signalled);
         else

@@ -155,6 +155,8 @@ pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outc
         pp_store_meta_text(store, "process_note", PP_UNHOOKED_FILE_NAME, r->unhooked);
     if (exit_code >= 0)
         pp_store_meta_num(store, "result", "exit_status", exit_code, NULL);
+    if (r->ended_by_duration)
+        pp_store_meta_text(store, "result", "ended_by", "duration");
     if (r->interrupted_by)
         pp_store_meta_num(store, "result", "interrupted_by", r->interrupted_by, "signal");
     double kills;

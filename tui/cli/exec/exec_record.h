@@ -17,6 +17,7 @@ struct exec_record {
     char unhooked[EXEC_UNHOOKED];   /* why a Python process was not given the hooks; "": none said so */
     struct pp_recording *recording; /* NULL: not made, or abandoned */
     struct exec_totals totals;
+    int ended_by_duration;   /* likewise: exec ended the job, as --duration asks */
     int interrupted_by;      /* set before exec_record_end: the signal passed on; 0: none */
     double oom_kills;        /* of the control group when it began; NAN: not to be had */
     uint64_t first_by_ns;    /* of the ranks under one exec: its process ended first, so long before the next
