@@ -32,8 +32,8 @@ others=$(sql "$T/beside.sqlite" "SELECT value FROM meta WHERE section = 'environ
 like "neighbours are named by program and user" "$others" "^[^ ].* \([^)]+\), [0-9.]+ % of the CPUs"
 [ "$(wc -l <<<"$others")" -ge 5 ] || like "this one among them" "$others" "python3[0-9.]* neighbour.py \("
 check "the job is no neighbour of its own" bash -c "! grep -q sleeps.py <<<'$others'"
-run "$PP" report "$T/beside.sqlite" --full
-check "the full report has them" grep -q 'other_process_1' "$OUT"
+run "$PP" report "$T/beside.sqlite" --json
+like "the report has them" "$(json "$OUT" '$.environment.other_process_1')" " % of the CPUs"
 refuses "a page is no recording" 125 "page.html is no name of a recording: record with -o run.sqlite" "$PP" exec -o "$T/page.html" -- true
 refuses "nor is a comparison a page" 2 "a comparison has no page" "$PP" compare "$T/beside.sqlite" "$T/one.sqlite" -o "$T/c.html"
 done_testing
