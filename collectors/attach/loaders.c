@@ -42,11 +42,11 @@ static void store_row(struct pp_store *store, int64_t pid, unsigned number, cons
         text, sizeof(text),
         "dataset=%s samples=%llu sampler=%s num_workers=%u batch_size=%u prefetch_factor=%u pin_memory=%u "
         "persistent_workers=%u in_order=%u drop_last=%u timeout=%u start_method=%s epochs=%u batches=%llu "
-        "data_wait_ms=%llu",
+        "data_wait_ms=%llu pickled_bytes=%llu",
         row->dataset, (unsigned long long)row->samples, row->sampler, row->workers, row->batch_size,
         row->prefetch, row->pin_memory, row->persistent_workers, row->in_order, row->drop_last,
         row->timeout_s, row->start_method, row->iterations, (unsigned long long)row->taken,
-        (unsigned long long)(row->wait_ns / 1000000));
+        (unsigned long long)(row->wait_ns / 1000000), (unsigned long long)row->pickled_bytes);
     pp_store_meta_text(store, "loader", key, text);
 }
 
@@ -72,6 +72,10 @@ static void store_chosen(struct pp_store *store, const struct pp_loader_row *row
     if (row->held[0])
         pp_store_meta_text(store, "config", "dataset_holds", row->held);
     store_known(store, "dataset_samples", (double)row->samples, "samples");
+    if (row->pickled_bytes)
+        pp_store_meta_num(store, "config", "worker_pickle_bytes", (double)row->pickled_bytes, "bytes");
+    if (row->sampler[0])
+        pp_store_meta_text(store, "config", "sampler", row->sampler);
     pp_store_meta_num(store, "config", "pin_memory", row->pin_memory, NULL);
     pp_store_meta_num(store, "config", "persistent_workers", row->persistent_workers, NULL);
     if (row->made_again)

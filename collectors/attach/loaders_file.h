@@ -23,6 +23,8 @@ struct pp_loader_row {
     uint8_t unused[3];
     uint32_t iterations;     /* begun so far */
     uint64_t taken, wait_ns; /* so far: batches that the training thread took, and its wait for them */
+    uint64_t
+        pickled_bytes; /* of what each worker is started from, the data set in it; 0: it is not pickled */
     char start_method[16];
     char dataset[64],
         sampler[64]; /* types, with their module; a sampler may have PP_SAMPLER_REPLACES behind it */

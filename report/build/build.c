@@ -297,6 +297,8 @@ static void set_headroom(struct build *b, double starved_ns, double taking_ns, d
     wait_s = fmin(wait_s, gpu_idle_s(r));
     exposed_s = fmin(wait_s + r->starved_s + epochs_ns / 1e9, gpu_idle_s(r));
     r->headroom_if = r->collective_share > r->data_wait_share ? "there were no waits for other ranks"
+                     : r->drawn_for_free
+                         ? "data were always available and the sampler drew nothing before an epoch"
                      : r->workers_stay && r->taken_for_free
                          ? "data were always available and workers cost nothing"
                      : r->workers_stay   ? "data were always available and workers stayed for all epochs"
@@ -309,12 +311,13 @@ static void set_headroom(struct build *b, double starved_ns, double taking_ns, d
     r->headroom_gain = r->has_step && r->window_s > exposed_s ? exposed_s / (r->window_s - exposed_s) : NAN;
 }
 
-enum what_it_ends { WAITS, TAKING, RESTARTS, COPIES, WORKERS };
+enum what_it_ends { WAITS, TAKING, RESTARTS, COPIES, WORKERS, DRAWS };
 
 static enum what_it_ends ended_by(const struct pp_knobs *k)
 {
     return k->workers == PP_NO_WORKERS ? WORKERS
            : k->persistent             ? RESTARTS
+           : k->sampler < 1            ? DRAWS
            : k->unpickle < 1           ? TAKING
            : k->pinned                 ? COPIES
                                        : WAITS;
@@ -358,8 +361,12 @@ static void find_headroom(struct build *b, const struct pp_diagnosis *d)
     if (no_workers || best_fix(d, RESTARTS) > b->r->headroom_samples_per_s) {
         b->r->workers_stay = 1;
         epochs_ns = fmax(epochs_ns, c->restart_ns * (double)b->timeline.starts.n);
-        set_headroom(b, starved_ns, taking_ns,
-                     epochs_ns + c->epoch_workers_ns * (double)b->timeline.starts.n);
+        epochs_ns += c->epoch_workers_ns * (double)b->timeline.starts.n;
+        set_headroom(b, starved_ns, taking_ns, epochs_ns);
+    }
+    if (best_fix(d, DRAWS) > b->r->headroom_samples_per_s) {
+        b->r->drawn_for_free = 1;
+        set_headroom(b, starved_ns, taking_ns, epochs_ns + (double)b->timeline.starts.sampler_ns);
     }
 }
 

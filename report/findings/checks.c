@@ -2,6 +2,7 @@
 
 #include "report/findings/cache.h"
 #include "report/findings/device_decode.h"
+#include "report/findings/handed.h"
 #include "report/findings/leases.h"
 #include "report/findings/pages.h"
 #include "report/findings/remote.h"
@@ -155,6 +156,8 @@ pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, 
         ended = pp_cache_check(p->source, p->timeline->start_ns, p->timeline->end_ns, &out->cache, err);
     if (status == PP_OK && ended == PP_OK)
         ended = pp_pages_check(p->source, p->timeline->start_ns, p->timeline->end_ns, &out->pages, err);
+    if (status == PP_OK && ended == PP_OK)
+        ended = pp_handed_check(p->source, p->timeline->start_ns, p->timeline->end_ns, &out->handed, err);
     free(p);
     return status == PP_OK ? ended : status;
 }

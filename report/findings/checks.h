@@ -59,6 +59,11 @@ struct pp_pages_use {
     double samples, used_bytes, decoded, decoded_bytes, decode_ns, lock_ns, lock_held_ns;
 };
 
+/* What a PyTorch job's hooks counted in the steady state (handed.h); sums. */
+struct pp_handed_use {
+    double sampler_ns; /* in the trainer's waits: its samplers drew */
+};
+
 /* JPEGs that the GPU decodes, in the steady state (device_decode.h). */
 struct pp_device_decode_use {
     double batches, images; /* decoded there; batches 0: none are */
@@ -90,6 +95,7 @@ struct pp_checks {
     struct pp_cache_use cache;
     struct pp_lease_use leases;
     struct pp_pages_use pages;
+    struct pp_handed_use handed;
     struct pp_shuffle_seen shuffle;
     struct pp_device_decode_use device_decode;
     struct pp_ranks ranks;

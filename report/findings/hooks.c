@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#define LEAST_WINDOW_S 1.0
+
 struct notes {
     struct pp_arena *arena;
     const char *first;
@@ -52,6 +54,40 @@ static void measure_loaders(const struct pp_report *r, struct pp_finding_values 
     f->text[PP_FINDING_OTHER_LOADER_DATASET] = other->dataset ? other->dataset : "?";
 }
 
+/* What a sampler draws outside of waits is a span; within them, a counter. */
+static void measure_draws(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    const struct pp_timeline *tl = from->timeline;
+    const struct pp_report *r = from->report;
+    const char *sampler = from->source->meta(from->source->ctx, "config", "sampler");
+    double *m = f->number, between_s = (double)tl->starts.sampler_ns / 1e9;
+    if (!r->n_loaders || !sampler)
+        return;
+    const char *module_ends = strrchr(sampler, '.');
+    f->text[PP_FINDING_SAMPLER] = pp_arena_copy(from->arena, module_ends ? module_ends + 1 : sampler);
+    if (!tl->has_steady_state || !(r->window_s >= LEAST_WINDOW_S))
+        f->text[PP_FINDING_DRAW_UNKNOWN] = "the steady state was shorter than 1 s";
+    m[PP_FINDING_DRAW_SHARE] = (between_s + from->checks->handed.sampler_ns / 1e9) / r->window_s;
+    m[PP_FINDING_DRAW_TIME] = tl->starts.n ? between_s / (double)tl->starts.n : NAN;
+}
+
+static void measure_pickling(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    const struct pp_report *r = from->report;
+    double *m = f->number, bytes = pp_source_number(from->source, "config", "worker_pickle_bytes", NAN),
+           start_s = (double)(from->timeline->first_start_ns + from->timeline->starts.starting_ns) / 1e9;
+    for (size_t i = 0; i < r->n_loaders && bytes > 0; i++) {
+        if (!r->loaders[i].judged)
+            continue;
+        m[PP_FINDING_PICKLE_BYTES] = bytes;
+        m[PP_FINDING_PICKLE_WORKERS] = r->loaders[i].num_workers;
+        m[PP_FINDING_PICKLE_SHARE] = r->duration_s > 0 ? start_s / r->duration_s : NAN;
+        m[PP_FINDING_PICKLE_START] = start_s / (1 + (double)from->timeline->starts.n);
+        f->text[PP_FINDING_PICKLE_DATASET] = r->loaders[i].dataset;
+        f->text[PP_FINDING_PICKLE_METHOD] = r->loaders[i].start_method;
+    }
+}
+
 void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_source *source = from->source;
@@ -68,4 +104,6 @@ void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_val
     f->number[PP_FINDING_HOOKS_MORE] = notes.n > 1 ? (double)(notes.n - 1) : NAN;
     f->number[PP_FINDING_HOOKS_UNTIMED] = strcmp(hooks, "hooks") == 0;
     measure_loaders(from->report, f);
+    measure_draws(from, f);
+    measure_pickling(from, f);
 }

@@ -23,15 +23,15 @@ struct pp_findings_from {
 typedef void pp_finding_measure(const struct pp_findings_from *from, struct pp_finding_values *f);
 pp_finding_measure
     pp_measure_run; /* run.c: periodic-stalls, first-batch, epoch-boundaries, late-rank, buffer-debt */
-pp_finding_measure pp_measure_visits;        /* epoch-order, samples-repeated, samples-skipped */
-pp_finding_measure pp_measure_workers;       /* lockstep-waits, worker-restarts, worker-hang, memory-growth */
-pp_finding_measure pp_measure_remote;        /* remote-* */
-pp_finding_measure pp_measure_cache;         /* cache-* */
-pp_finding_measure pp_measure_leases;        /* lease-waits */
-pp_finding_measure pp_measure_pages;         /* read-amplification, reader-lock */
-pp_finding_measure pp_measure_shuffle;       /* stream-shuffle */
-pp_finding_measure pp_measure_hooks;         /* partly-recorded, several-loaders */
-pp_finding_measure pp_measure_numa;          /* gpu-node */
+pp_finding_measure pp_measure_visits;  /* epoch-order, samples-repeated, samples-skipped */
+pp_finding_measure pp_measure_workers; /* lockstep-waits, worker-restarts, worker-hang, memory-growth */
+pp_finding_measure pp_measure_remote;  /* remote-* */
+pp_finding_measure pp_measure_cache;   /* cache-* */
+pp_finding_measure pp_measure_leases;  /* lease-waits */
+pp_finding_measure pp_measure_pages;   /* read-amplification, reader-lock */
+pp_finding_measure pp_measure_shuffle; /* stream-shuffle */
+pp_finding_measure pp_measure_hooks;   /* partly-recorded, several-loaders, sampler-draw, worker-pickle */
+pp_finding_measure pp_measure_numa;    /* gpu-node */
 pp_finding_measure pp_measure_device_decode; /* decode-* */
 
 #endif

@@ -40,14 +40,15 @@ static void measure_first_batch(const struct pp_findings_from *from, struct pp_f
         return;
     }
     double opening = (double)(tl->startup_ns[PP_LANE_MAIN] + tl->startup_ns[PP_LANE_TRAINER]) / 1e9,
-           workers = (double)(tl->startup_ns[PP_LANE_WORKER] + tl->startup_ns[PP_LANE_READER]) / 1e9,
-           gather = (double)tl->gather_ns / 1e9, program = pp_timeline_program_s(tl, first),
-           rest = fmax(first - opening - workers - gather - program, 0);
-    const double parts[] = {[PP_FIRST_PROGRAM] = program,
-                            [PP_FIRST_OPENING] = opening,
-                            [PP_FIRST_WORKERS] = workers,
-                            [PP_FIRST_RANKS] = gather,
-                            [PP_FIRST_BATCH] = rest};
+           workers = (double)(tl->startup_ns[PP_LANE_WORKER] + tl->startup_ns[PP_LANE_READER] +
+                              tl->first_start_ns) /
+                     1e9,
+           sampler = (double)tl->first_sampler_ns / 1e9, gather = (double)tl->gather_ns / 1e9,
+           program = pp_timeline_program_s(tl, first),
+           rest = fmax(first - opening - workers - sampler - gather - program, 0);
+    const double parts[] = {
+        [PP_FIRST_PROGRAM] = program, [PP_FIRST_OPENING] = opening, [PP_FIRST_WORKERS] = workers,
+        [PP_FIRST_RANKS] = gather,    [PP_FIRST_BATCH] = rest,      [PP_FIRST_SAMPLER] = sampler};
     size_t most = 0;
     for (size_t i = 1; i < sizeof(parts) / sizeof(*parts); i++)
         most = parts[i] > parts[most] ? i : most;
@@ -58,6 +59,7 @@ static void measure_first_batch(const struct pp_findings_from *from, struct pp_f
     m[PP_FINDING_FIRST_PROGRAM] = program;
     m[PP_FINDING_FIRST_OPENING] = opening;
     m[PP_FINDING_FIRST_WORKERS] = workers;
+    m[PP_FINDING_FIRST_SAMPLER] = sampler;
     m[PP_FINDING_FIRST_REST] = rest;
     m[PP_FINDING_FIRST_PART] = (double)most;
     m[PP_FINDING_FIRST_PART_TIME] = parts[most];

@@ -15,9 +15,9 @@ struct batch {
     int inferred; /* its number is ours: the recording numbers no batches */
     uint64_t start_ns, end_ns, samples, wait_ns, sync_ns, collective_ns, step_ns, wait_delay_ns,
         step_delay_ns, exchanges, sampled_exchanges, exchange_delay_ns;
-    uint64_t workers_ns, starting_ns; /* before the first batch of an epoch: pp_epoch_starts */
-    uint64_t apart_ns;                /* likewise: epoch boundaries without a batch */
-    size_t stalls;                    /* of this batch, at the end of the stalls array */
+    uint64_t workers_ns, starting_ns, sampler_ns; /* before the first batch of an epoch: pp_epoch_starts */
+    uint64_t apart_ns;                            /* likewise: epoch boundaries without a batch */
+    size_t stalls;                                /* of this batch, at the end of the stalls array */
 };
 
 struct pass {
@@ -38,7 +38,7 @@ struct pass {
     uint64_t of_part; /* batches so far */
     /* of the judged loader: when it was done with the batch before; what other loaders' batches took since,
      * and its own workers to end and to start; batches of the epoch so far, 0: its first was not seen */
-    uint64_t before_end_ns, others_ns, ending_ns, starting_ns, of_epoch;
+    uint64_t before_end_ns, others_ns, ending_ns, starting_ns, sampler_ns, of_epoch;
     uint16_t own_epoch;
     size_t begun;      /* generations */
     uint64_t apart_ns; /* epoch boundaries without a batch, since the newest one with one */
@@ -127,6 +127,7 @@ static void note_start(struct pass *p, const struct batch *b)
         e->gap_ns += gap > p->others_ns ? gap - p->others_ns : 0;
         e->workers_ns += b->workers_ns;
         e->starting_ns += b->starting_ns;
+        e->sampler_ns += b->sampler_ns;
         e->late_ns += workers_late_ns(p, b);
     }
     p->of_epoch += p->of_epoch || (begins && (!first || b->number == 0));
@@ -254,7 +255,8 @@ static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
         return;
     p->batch.workers_ns = p->ending_ns + p->starting_ns;
     p->batch.starting_ns = p->starting_ns;
-    p->ending_ns = p->starting_ns = 0;
+    p->batch.sampler_ns = p->sampler_ns;
+    p->ending_ns = p->starting_ns = p->sampler_ns = 0;
 }
 
 /* A foreign program's ranges need not carry batch numbers: then whatever comes after a step belongs to the
@@ -280,9 +282,17 @@ static void add_trainer_span(struct pass *p, const struct pp_span *s)
         return;
     }
     int ends = boundary && s->batch == PP_NO_BATCH,
-        starts = s->phase == PP_PHASE_STARTUP && s->batch != PP_NO_BATCH;
-    if (starts && !pp_other_batches_has(&tl->other, s->batch))
-        p->starting_ns += s->dur_ns;
+        starts = s->phase == PP_PHASE_STARTUP && s->batch != PP_NO_BATCH,
+        begins = p->ending_ns || p->starting_ns ||
+                 !tl->first_batch_ns, /* else a program draws for each batch */
+        draws = s->phase == PP_PHASE_SAMPLER && s->batch != PP_NO_BATCH && begins;
+    if (!tl->first_batch_ns) {
+        tl->first_start_ns += starts ? s->dur_ns : 0;
+        tl->first_sampler_ns += draws ? s->dur_ns : 0;
+    }
+    if ((starts || draws) && !pp_other_batches_has(&tl->other, s->batch))
+        *(starts ? &p->starting_ns : &p->sampler_ns) += s->dur_ns;
+    starts |= draws;
     if (ends && b->open && !pp_other_batches_has(&tl->other, b->number))
         p->ending_ns += s->dur_ns;
     if (s->phase == PP_PHASE_CHECKPOINT || ends || starts) {
@@ -446,7 +456,8 @@ static double share_of_step_time(const struct pp_timeline *t, uint64_t ns)
 double pp_timeline_program_s(const struct pp_timeline *t, double first_batch_s)
 {
     uint64_t pipeline = t->startup_ns[PP_LANE_MAIN] + t->startup_ns[PP_LANE_TRAINER] +
-                        t->startup_ns[PP_LANE_WORKER] + t->startup_ns[PP_LANE_READER] + t->gather_ns;
+                        t->startup_ns[PP_LANE_WORKER] + t->startup_ns[PP_LANE_READER] + t->gather_ns +
+                        t->first_start_ns + t->first_sampler_ns;
     if (!t->first_batch_ns || isnan(first_batch_s))
         return 0;
     return fmax(first_batch_s - (double)(t->first_wait_ns + pipeline) / 1e9, 0);

@@ -34,6 +34,7 @@ struct pp_epoch_starts {
                                     a wait since the batch before, without other loaders' batches */
     uint64_t workers_ns;         /* of gap_ns: the loader ended workers and started others */
     uint64_t starting_ns;        /* of workers_ns; 0: not recorded */
+    uint64_t sampler_ns;         /* of gap_ns: the sampler drew */
     uint64_t late_ns;            /* of wait_ns: none of the new workers had begun */
     uint64_t whole, batches;     /* epochs that were seen from their first batch to their last, and their
                                     batches */
@@ -51,6 +52,7 @@ struct pp_timeline {
     int merged_samples; /* some of their spans stand for several samples */
     uint64_t first_batch_ns; /* when the trainer had its first batch; 0: never */
     uint64_t first_wait_ns; /* how long it waited for that one; 0: it did not, or the wait was not recorded */
+    uint64_t first_start_ns, first_sampler_ns; /* before it: the trainer started workers; its samplers drew */
     uint64_t startup_start_ns, startup_end_ns;
     uint64_t startup_ns[PP_LANE_COUNT]; /* before the first batch: all of a lane's; of lanes of many threads
                                            (workers, readers), the longest one's */

@@ -377,6 +377,7 @@ struct pp_report {
     const char *headroom_if;       /* what would have to be so: "data were always available"; after "if" */
     int taken_for_free;            /* taking them is gone too: a fix does that */
     int workers_stay;              /* likewise, that workers end and start again */
+    int drawn_for_free;            /* likewise, that the sampler draws before an epoch */
     int first_waits;               /* likewise, the waits for the first batches of epochs */
     double starved_s; /* in the window, how much longer the steps took for want of a CPU; 0 where that does
                          not count as exposed */

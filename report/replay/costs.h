@@ -202,6 +202,7 @@ struct pp_costs {
                                            before that since the last batch of the epoch before */
     double epoch_starts_missing; /* part of those that its batches need, that the window does not have */
     double epoch_workers_ns;     /* of epoch_gap_ns: ending workers and starting new ones */
+    double epoch_sampler_ns;     /* of epoch_gap_ns: the sampler drew */
     int may_persist; /* and they do so because the loader, which lives on, has no persistent_workers */
     int divides;     /* the data set says itself which samples a worker has: an IterableDataset */
     double memory_available; /* bytes; NAN: unknown */

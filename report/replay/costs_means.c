@@ -469,6 +469,7 @@ static void starts_of_epochs(struct pp_costs *c, const struct pp_source *s, cons
     c->epoch_starts_missing = fmax(1 - (double)e->n * batches / fmax((double)tl->window_batches, 1), 0);
     c->epoch_wait_ns = (double)e->wait_ns / (double)e->n;
     c->epoch_gap_ns = (double)e->gap_ns / (double)e->n;
+    c->epoch_sampler_ns = fmin((double)e->sampler_ns / (double)e->n, c->epoch_gap_ns);
     /* Persistent workers of an epoch that is left early finish what they were given before the next begins.
      */
     c->may_persist = e->workers_ns > e->starting_ns &&

@@ -19,6 +19,7 @@ struct pp_knobs pp_knobs_none(void)
                              .decode = 1,
                              .transform = 1,
                              .collate = 1,
+                             .sampler = 1,
                              .unpickle = 1,
                              .step = 1,
                              .device_decode = 1,
@@ -74,6 +75,14 @@ static const char *unpickle_unknown(const struct pp_costs *c, const struct pp_kn
         return "what it takes is not in the recording; pipeprobe exec records it of PyTorch jobs with workers";
     return k->unpickle >= 0 ? NULL
                             : "how many tensors a batch has is not in the recording; use unpickle=FACTOR";
+}
+
+static const char *sampler_unknown(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    (void)k;
+    return c->epoch_sampler_ns > 0
+               ? NULL
+               : "no sampler of a PyTorch job draws at the start of an epoch in the recording";
 }
 
 static const char *restarts_unknown(const struct pp_costs *c, const struct pp_knobs *k)
@@ -227,6 +236,8 @@ const struct pp_knob pp_knob_rows[] = {
      .step = PP_STEP_FIFTH},
     {"transform", NULL, "FACTOR", "factor on the CPU time of transforms", PP_KNOB_FACTOR, AT(transform), .step = PP_STEP_FIFTH},
     {"collate", NULL, "FACTOR", "factor on the CPU time of collating", PP_KNOB_FACTOR, AT(collate)},
+    {"sampler", NULL, "none|FACTOR", "factor on what the sampler draws for at the start of an epoch", PP_KNOB_FACTOR,
+     AT(sampler), .words = no_time, .unknown = sampler_unknown},
     {"unpickle", NULL, "one-tensor|FACTOR", "factor on the time in which the trainer unpickles batches", PP_KNOB_FACTOR,
      AT(unpickle), .words = one_tensor, .then = unpickle_one, .unknown = unpickle_unknown},
     {"copy", "link", "FACTOR", "factor on the time of copies to the device", PP_KNOB_FACTOR, AT(copy)},

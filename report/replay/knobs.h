@@ -42,6 +42,7 @@ struct pp_knobs {
     double cached;      /* share of the reads served from the page cache, 0..1 */
     double decode, transform, collate; /* multipliers of CPU time */
     struct pp_gpu_decode gpu_decode;
+    double sampler;       /* multiplier of what the sampler draws for at the start of an epoch */
     double unpickle;      /* multiplier of the time in which the trainer unpickles batches */
     double unpickle_most; /* the most that it may be; 0: it is what it is */
     double step;          /* multiplier of the trainer's own time */

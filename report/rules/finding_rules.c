@@ -9,6 +9,7 @@ static const char *const pp_first_parts[] = {
     "starting the workers",
     "waiting for the other ranks to begin",
     "making the first batch",
+    "drawing the first samples (the sampler, in the training thread)",
     NULL,
 };
 

@@ -15,7 +15,14 @@ enum pp_finding_fact {
 extern const struct pp_fact pp_finding_facts[PP_FINDING_FACTS];
 
 /* What the time to the first batch is made of, by FIRST_PART. */
-enum { PP_FIRST_PROGRAM, PP_FIRST_OPENING, PP_FIRST_WORKERS, PP_FIRST_RANKS, PP_FIRST_BATCH };
+enum {
+    PP_FIRST_PROGRAM,
+    PP_FIRST_OPENING,
+    PP_FIRST_WORKERS,
+    PP_FIRST_RANKS,
+    PP_FIRST_BATCH,
+    PP_FIRST_SAMPLER
+};
 
 extern const struct pp_rule pp_finding_rules[];
 extern const size_t pp_finding_rules_n;

@@ -411,6 +411,21 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "`uint8` tensors, normalised on the device; a `collate_fn` that makes one tensor of many; "
                "`DataLoader(pin_memory=False)`: workers' memory is then copied by the step",
                "keep `uint8` through `.batched(N)`; `wds.WebLoader(pin_memory=False)`", NULL)},
+    [PP_REMEDY_SAMPLER] =
+        {.knob = "sampler",
+         .offer = "a sampler that draws next to nothing before an epoch",
+         .set = "sampler=none",
+         .sentence =
+             "Draw the order more cheaply: with replacement, block by block as batches need it, or once for several epochs; without a list of Python numbers.",
+         WORDS(NULL,
+               "a sampler whose `__iter__` draws blocks (`torch.searchsorted` in the cumulated weights) and "
+               "yields from each; `replacement=True`; one order for all epochs",
+               "`.shuffle(N)` of a buffer draws as it goes", NULL)},
+    [PP_REMEDY_PICKLE_LESS] =
+        {.by = "persistent-workers",
+         .sentence =
+             "Keep the workers across epochs (persistent_workers=True in PyTorch), and make the data set a smaller object: arrays or a file that each worker maps, in place of Python objects.",
+         KEEP_WORKERS},
     [PP_REMEDY_UNPICKLE_LESS] =
         {.knob = "unpickle",
          .offer = "one tensor per batch in place of many small ones",

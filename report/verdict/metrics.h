@@ -65,6 +65,9 @@ enum pp_metric_from {
     X(HELD, "held", "what the data set holds", NONE, RUN) \
     X(HELD_ADVICE, "held_advice", "what to do with it", NONE, RUN) \
     X(ITERATOR_OF, "iterator_of", "batches of an iterator that gives one", COUNT, RUN) \
+    X(SAMPLER, "sampler", "the sampler", NONE, RUN) \
+    X(SAMPLER_SHARE, "sampler_share", "the sampler draws between epochs", SHARE, RUN) \
+    X(SAMPLER_PART, "sampler_part", "of epoch boundaries: the sampler draws", SHARE, RUN) \
     X(PINS, "pins", "batches are pinned", FACTOR, RUN) \
     X(KEPT_WORKERS, "kept_workers", "workers stay for all epochs", FACTOR, RUN) \
     X(IN_TRAINER, "in_trainer", "batches made by the trainer's thread", FACTOR, RUN) \
@@ -107,6 +110,8 @@ enum pp_metric_from {
     X(G_HEDGE, "g_hedge", "replay: gain of hedged requests", SHARE, REPLAY) \
     X(G_KEPT, "g_kept", "replay: gain of kept connections", SHARE, REPLAY) \
     X(G_HOSTS, "g_hosts", "replay: gain of even hosts", SHARE, REPLAY) \
+    X(G_SAMPLER, "g_sampler", "replay: gain of a cheaper sampler", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
+    X(SAMPLER_LEAD, "sampler_lead", "replay: cheaper sampler vs. the best other", SHARE, REPLAY) \
     X(G_WORK, "g_work", "replay: gain of half the work", SHARE, REPLAY) \
     X(G_INPUT, "g_input", "replay: best gain of a change to the input", SHARE, REPLAY) \
     X(PREFETCH_PART, "prefetch_part", "replay: prefetch share of storage gain", SHARE, REPLAY) \

@@ -356,6 +356,13 @@ static int has_workers(const struct pp_costs *c, const double *m)
     return c->per_worker && !c->in_trainer;
 }
 
+static int draws_long(const struct pp_costs *c, const double *m)
+{
+    double epoch_ns = (double)c->epoch_samples * 1e9 / c->samples_per_s;
+    (void)m;
+    return c->epoch_sampler_ns > WORTH_KEEPING * epoch_ns;
+}
+
 static int has_one_buffer(const struct pp_costs *c, const double *m)
 {
     (void)m;
@@ -436,6 +443,7 @@ static const struct {
     {PP_REMEDY_PINNED, 0, copies_pageable, "yes", NULL},
     {PP_REMEDY_KEEP_WORKERS, 0, restarts_workers, "yes", NULL},
     {PP_REMEDY_NO_WORKERS, 0, has_workers, "0", NULL},
+    {PP_REMEDY_SAMPLER, 1, draws_long, "none", NULL},
     {PP_REMEDY_COPY_BUFFERS, 0, has_one_buffer, "2", NULL},
     {PP_REMEDY_NO_SYNC, 0, syncs_every_step, "none", NULL},
     {PP_REMEDY_COPY_LESS, 1, always, "half", NULL},
@@ -528,6 +536,16 @@ static double best_of_input(const struct pp_signals *s)
     return best;
 }
 
+/* Over the best of the other changes that are more than an amount. */
+static double lead_of(const struct pp_signals *s, const char *knob)
+{
+    double others = 0;
+    for (int i = 0; i < s->fixes; i++)
+        if (s->fix[i].cost != PP_AN_AMOUNT && strcmp(s->fix[i].knob, knob) != 0)
+            others = fmax(others, s->fix[i].p.gain);
+    return (1 + gain_of(s, knob)) / (1 + others) - 1;
+}
+
 static void add_gains(struct pp_signals *s)
 {
     double *m = s->metric, less_work = m[PP_METRIC_W_WORK] * s->sensitivity; /* a quarter less */
@@ -543,6 +561,8 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_INFLIGHT] = gain_of(s, "inflight");
     m[PP_METRIC_G_HEDGE] = gain_of(s, "hedge");
     m[PP_METRIC_G_KEPT] = gain_of(s, "connections");
+    m[PP_METRIC_G_SAMPLER] = gain_of(s, "sampler");
+    m[PP_METRIC_SAMPLER_LEAD] = lead_of(s, "sampler");
     m[PP_METRIC_G_HOSTS] = gain_of(s, "hosts");
     m[PP_METRIC_CPUS_LEAD] = (1 + gain_of(s, "cpus")) / (1 + (isnan(less_work) ? 0 : less_work)) - 1;
     m[PP_METRIC_WORKERS_LEAD] = (1 + gain_of(s, "workers")) / (1 + gain_of(s, "cpus")) - 1;

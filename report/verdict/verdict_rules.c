@@ -127,8 +127,16 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
         "transform: JPEG decoding on the GPU is the bottleneck, the copy lane waits for it for {decode_busy} of the stalls", \
     .remedy = PP_REMEDY_DECODE_ELSEWHERE
 
+#define DRAWING \
+    .said = \
+        "loader: {sampler} draws the order of an epoch in the training thread before its first batch: {sampler_share} of the time", \
+    .remedy = PP_REMEDY_SAMPLER
+
 /* What the GPU's own records decide, then what a replay decides. */
 const struct pp_rule pp_cause_rules_replay[] = {
+    {"loader", "sampler-draw",
+     WHEN(AT_LEAST(G_SAMPLER, WORTH_A_FIX), AT_LEAST(SAMPLER_LEAD, 0, "no other change gains more")),
+     DRAWING},
     /* A tensor is asked of a thread of the worker that made it: where other processes keep that thread from a
      * CPU, fewer tensors are not what is missing. */
     {"loader", "unpickle",
@@ -668,6 +676,8 @@ const struct pp_rule pp_outside_rules[] = {
      .said =
          "loader: {lease_epoch} of the time is spent at the end of epochs without a shard, while other ranks hold those that are left[, most of them {lease_holder}]",
      .remedy = PP_REMEDY_LEASES},
+    {"loader", "sampler-draw",
+     WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(SAMPLER_PART, 0.5, "more than half of it")), DRAWING},
     {"loader", "epoch-drain", WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(KEPT_WORKERS, CONFIGURED)),
      .said =
          "loader: epoch boundaries take {epoch} of the time: workers that stay begin the next epoch with no batch ready",

@@ -384,9 +384,25 @@ def enter_worker():
 def _hook_iterators(module):
     global _iterators_are_seen
     base = module._BaseDataLoaderIter
-    base.__init__ = record.timed("after", base.__init__, _iterator_made)
+    base.__init__ = record.timed("after", record.timed("draws", base.__init__), _iterator_made)  # iter(sampler)
     _iterators_are_seen = True
     base.__next__ = record.timed("next", base.__next__, _first_batch)
+
+
+@_guard
+def _loader_begins(*args):
+    _take_rank()
+
+
+def _hook_begin(module, class_="DataLoader"):
+    _hook_method(getattr(module, class_), "__iter__", "begins")
+    _hook_method(getattr(module, class_), "__iter__", "before", _loader_begins)
+    if class_ == "DataLoader":
+        _hook_method(module._BaseDataLoaderIter, "_reset", "draws")
+
+
+def _hook_stateful_begin(module):
+    _hook_begin(module, "StatefulDataLoader")
 
 
 def _hook_gpu(module):
@@ -620,6 +636,17 @@ def _hook_unpickling(module):
     module.ForkingPickler.loads = staticmethod(record.timed("loads", module.ForkingPickler.loads))
 
 
+@_guard
+def _pickled(thing, file, *args, **kwargs):
+    if getattr(getattr(thing, "_target", None), "__name__", "") == "_worker_loop":
+        record.pickled(file.tell())
+
+
+def _hook_pickling(module):
+    """Of the workers that are not forked."""
+    module.dump = record.timed("after", module.dump, _pickled)
+
+
 def _kind_of_older(theirs):
     """The type of a class of which the objects of theirs, made before, are instances as well."""
     import abc
@@ -726,7 +753,7 @@ _COLLECTIVES = (
 # Module, and what of it is recorded by which hook.
 _HOOKS = {
     "queue": (("handing batches over", _hook_queue), ("simple queues", _hook_simple_queue)),
-    "multiprocessing.reduction": (("unpickling", _hook_unpickling),),
+    "multiprocessing.reduction": (("unpickling", _hook_unpickling), ("pickling", _hook_pickling)),
     "concurrent.futures._base": (("handing batches over", _hook_future),),
     "torch.autograd": (("the thread that trains", _hook_autograd),),
     "torch.distributed": (("buffers of ranks", _hook_broadcast),),
@@ -734,6 +761,7 @@ _HOOKS = {
     "torch.utils.data.dataloader": (
         ("waits", _hook_iterators),
         ("later epochs", _hook_reset),
+        ("beginnings of epochs", _hook_begin),
         ("batch lengths", _hook_next_index),
         ("order", _hook_get_data),
         ("batches that are ready", _hook_depth),
@@ -744,7 +772,7 @@ _HOOKS = {
     "torch.utils.data._utils.worker": (("workers", _hook_worker),),
     "torch.utils.data._utils.pin_memory": (("pinning", _hook_pin_memory),),
     "torchdata.stateful_dataloader.worker": (("workers", _hook_worker),),
-    "torchdata.stateful_dataloader.stateful_dataloader": (("later epochs", _hook_stateful_reset),),
+    "torchdata.stateful_dataloader.stateful_dataloader": (("later epochs", _hook_stateful_reset), ("beginnings of epochs", _hook_stateful_begin)),
     "torch.serialization": (("checkpoints", _hook_save),),
     "torchvision.io.image": (("decoding", _hook_torchvision_decode), ("reading", _hook_torchvision_read)),
     "PIL.Image": (("decoding", _hook_pil_image),),

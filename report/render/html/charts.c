@@ -57,8 +57,10 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     for (size_t i = 0; i < v->n_fixes; i++)
         if (v->fixes[i].advice != PP_ADVICE_NO)
             most = fmax(most, r->samples_per_s * (1 + v->fixes[i].high));
-    const char *gone = r->workers_stay  ? "without any wait for data, with workers that stay for all epochs"
-                       : r->first_waits ? "without any wait for data, for first batches too"
+    const char *gone = r->drawn_for_free
+                           ? "without any wait for data, with a sampler that draws nothing before an epoch"
+                       : r->workers_stay ? "without any wait for data, with workers that stay for all epochs"
+                       : r->first_waits  ? "without any wait for data, for first batches too"
                        : r->taken_for_free ? "without any wait for data or time to take a batch"
                        : r->starved_s > 0  ? "without any wait for data or for a CPU"
                                            : "without any wait for data";

@@ -102,7 +102,9 @@ struct record_iteration *iteration_of(PyObject *holder, PyObject **held);
 /* __next__: a span of the thread that takes the batch. The callback is called with the iterator when it has
  * no iteration in this recording, and may give it one; and when its iteration has asked for its lengths. */
 timed_call iterator_next;
-timed_call iterator_index;    /* _next_index: what the next batch is made of */
+timed_call iterator_begins;   /* a loader's __iter__: starting workers, drawing the first samples */
+timed_call iterator_draws;    /* of the sampler, in __iter__ or __next__ */
+timed_call iterator_index;    /* _next_index, which draws: what the next batch is made of */
 timed_call iterator_received; /* _get_data: (number of a batch, the batch) */
 timed_call iterator_loads;    /* what came from another process becomes objects: time of the wait it ends */
 void iterator_depths(void);   /* from now on __next__ counts the batches that are made */

@@ -28,7 +28,6 @@ PyObject *iteration_new(const struct record_iteration *it)
         return NULL;
     h->it = *it;
     record_iteration_begin(&h->it);
-    record_workers_starting(&h->it);
     /* The lane is made here, so that making it is no part of the first wait. */
     struct record_local *l = record_here();
     if (l && l->slot < 0)
@@ -163,6 +162,31 @@ PyObject *iterator_next(PyObject *function, PyObject *args, PyObject *kwargs, Py
     return out;
 }
 
+/* ---- iter(loader) ---- */
+
+PyObject *iterator_begins(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct record_local *l = record_here();
+    int begins = l && record_iter_begin(l);
+    PyObject *out = PyObject_Call(function, args, kwargs), *held = NULL;
+    if (!begins)
+        return out;
+    record_iter_end(l, out ? iteration_of(out, &held) : NULL);
+    Py_XDECREF(held);
+    return out;
+}
+
+PyObject *iterator_draws(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct record_mark from;
+    struct record_local *l = record_is_on() ? record_local_peek() : NULL;
+    int draws = l && record_draw_begin(l, &from);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    if (draws && record_is_on())
+        record_draw_end(l, &from);
+    return out;
+}
+
 /* ---- what the next batch is made of ---- */
 
 /* The keys of a batch; those that are no numbers make it one of unknown samples. */
@@ -202,7 +226,7 @@ static void note_end(PyObject *args)
 
 PyObject *iterator_index(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    PyObject *index = PyObject_Call(function, args, kwargs), *held = NULL;
+    PyObject *index = iterator_draws(function, args, kwargs, callback), *held = NULL;
     if (!index) {
         note_end(args);
         return NULL;

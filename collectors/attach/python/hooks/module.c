@@ -105,6 +105,7 @@ static PyObject *timed(PyObject *self, PyObject *args)
         {"backward", steps_backward, 1},  {"collective", steps_collective, 0},
         {"resolve", handover_resolve, 0}, {"loads", iterator_loads, 0},
         {"fetch", samples_fetch, 0},      {"around", timed_around, 1},
+        {"begins", iterator_begins, 0},   {"draws", iterator_draws, 0},
     };
     const char *name;
     PyObject *f, *callback = NULL;
@@ -311,8 +312,18 @@ static PyObject *reseed(PyObject *self, PyObject *args)
     struct record_iteration *it = iteration_held(held);
     if (it) {
         record_iteration_reseed(it, seed);
-        record_workers_started(it);
     }
+    Py_RETURN_NONE;
+}
+
+static PyObject *pickled(PyObject *self, PyObject *args)
+{
+    unsigned long long bytes;
+    if (!PyArg_ParseTuple(args, "K", &bytes))
+        return NULL;
+    struct record_local *l = record_is_on() ? record_local_peek() : NULL;
+    if (l && l->consumer.beginning)
+        record_loader_pickled(bytes);
     Py_RETURN_NONE;
 }
 
@@ -360,6 +371,7 @@ static PyMethodDef functions[] = {
     {"iteration", iteration, METH_VARARGS, "iteration(arguments): what its iterator holds"},
     {"lengths", lengths, METH_VARARGS, "lengths(iteration, samples, batches, samples of an epoch)"},
     {"reseed", reseed, METH_VARARGS, "reseed(iteration, base seed)"},
+    {"pickled", pickled, METH_VARARGS, "pickled(bytes): within iter(loader), what a worker is started from"},
     {"resume", resume, METH_VARARGS, "resume(iteration, taken, sent): it had been going on, so far"},
     {NULL, NULL, 0, NULL},
 };

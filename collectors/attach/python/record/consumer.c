@@ -216,28 +216,64 @@ void record_got_handed(struct record_local *l, const struct record_mark *from, s
 
 /* ---- batches of a DataLoader ---- */
 
-void record_workers_starting(struct record_iteration *it)
+#define WORTH_A_SPAN_NS 50000u
+
+int record_iter_begin(struct record_local *l)
 {
-    struct record_local *l = record_loader_restarts(it) ? record_local() : NULL;
-    if (!l || !record_lane_is_open(&l->consumer.lane))
-        return;
-    it->starting = record_now_delayed(&l->consumer.lane);
-    it->started_by = l;
+    struct record_consumer *c = &l->consumer;
+    if (l->slot >= 0 || c->taking || c->beginning)
+        return 0;
+    record_consumer_open_early(l);
+    if (!record_lane_is_open(&c->lane))
+        return 0;
+    c->beginning = record_session();
+    c->drawn = (struct record_mark){0};
+    c->begun = record_now_delayed(&c->lane);
+    return 1;
 }
 
-void record_workers_started(struct record_iteration *it)
+void record_iter_end(struct record_local *l, const struct record_iteration *it)
 {
-    struct record_local *l = it->starting.stamp && it->session == record_session() ? record_local() : NULL;
+    struct record_consumer *c = &l->consumer;
+    uint32_t session = c->beginning;
+    c->beginning = 0;
+    if (!it || session != record_session() || it->session != session || !record_lane_is_open(&c->lane))
+        return;
+    int starts = record_loader_starts(it);
+    struct record_mark now = record_now_delayed(&c->lane), drawing = now;
     struct record_about first = {.sample = PP_NO_SAMPLE,
                                  .batch = it->first_batch,
                                  .epoch = (uint16_t)it->epoch};
-    if (!l || l != it->started_by || l->consumer.taking || !record_lane_is_open(&l->consumer.lane))
+    if (!starts && pp_thread_stamps_ns(c->lane.trace, c->begun.stamp, now.stamp) < WORTH_A_SPAN_NS)
         return;
-    struct record_mark now = record_now_delayed(&l->consumer.lane);
-    if (it->starting.stamp > l->consumer.step_from.stamp)
-        put_step(l, &it->starting);
-    put_span(l, PP_PHASE_STARTUP, &it->starting, &now, &first);
-    l->consumer.step_from.stamp = it->starting.stamp = 0;
+    if (pp_thread_stamps_ns(c->lane.trace, now.stamp - c->drawn.stamp, now.stamp) >= WORTH_A_SPAN_NS) {
+        drawing.stamp -= c->drawn.stamp;
+        drawing.cpu_ns -= c->drawn.cpu_ns;
+    }
+    if (c->begun.stamp > c->step_from.stamp)
+        put_step(l, &c->begun);
+    c->step_from.stamp = 0;
+    put_span(l, starts ? PP_PHASE_STARTUP : PP_PHASE_EPOCH_BOUNDARY, &c->begun, &drawing,
+             starts ? &first : &no_batch.about);
+    if (drawing.stamp != now.stamp)
+        put_span(l, PP_PHASE_SAMPLER, &drawing, &now, &first);
+}
+
+int record_draw_begin(struct record_local *l, struct record_mark *from)
+{
+    struct record_consumer *c = &l->consumer;
+    if ((!c->taking && !c->beginning) || l->slot >= 0 || !record_lane_is_open(&c->lane))
+        return 0;
+    *from = record_now(&c->lane, 1);
+    return 1;
+}
+
+void record_draw_end(struct record_local *l, const struct record_mark *from)
+{
+    struct record_consumer *c = &l->consumer;
+    struct record_mark now = record_now(&c->lane, 1);
+    c->drawn.stamp += now.stamp - from->stamp;
+    c->drawn.cpu_ns += now.cpu_ns - from->cpu_ns;
 }
 
 void record_take_begin(struct record_local *l, struct record_iteration *it, struct record_mark *from)
@@ -247,6 +283,7 @@ void record_take_begin(struct record_local *l, struct record_iteration *it, stru
     put_step(l, from);
     c->step_from.stamp = c->get_from.stamp = 0;
     c->unpickle_stamps = c->unpickle_cpu_ns = c->unpickle_tensors = 0;
+    c->drawn = (struct record_mark){0};
     /* A loader without workers makes the batch in this thread. */
     l->worker.making = it;
     l->worker.first_batch = it->first_batch;
@@ -313,6 +350,9 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
     if (c->role == RECORD_PREFETCHER)
         return;
     record_loader_waited(it, pp_thread_stamps_ns(c->lane.trace, from->stamp, now.stamp));
+    uint64_t drawn_ns = pp_thread_stamps_ns(c->lane.trace, now.stamp - c->drawn.stamp, now.stamp);
+    if (drawn_ns >= WORTH_A_SPAN_NS)
+        record_count(&c->lane, "sampler_ns", drawn_ns);
     if (!c->unpickle_stamps)
         return;
     record_count(&c->lane, "unpickle_ns",

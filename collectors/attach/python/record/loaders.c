@@ -98,10 +98,17 @@ void record_loader_waited(const struct record_iteration *it, uint64_t wait_ns)
     f->loader[it->loader].wait_ns += wait_ns;
 }
 
-int record_loader_restarts(const struct record_iteration *it)
+int record_loader_starts(const struct record_iteration *it)
 {
     const struct pp_loaders_file *f = own_file();
-    return f && it->epoch && !it->round && it->loader < PP_LOADERS_MAX && f->loader[it->loader].workers;
+    return f && !it->round && it->loader < PP_LOADERS_MAX && f->loader[it->loader].workers;
+}
+
+void record_loader_pickled(uint64_t bytes)
+{
+    struct pp_loaders_file *f = loaders.newest ? own_file() : NULL;
+    if (f && loaders.newest->loader < PP_LOADERS_MAX)
+        f->loader[loaders.newest->loader].pickled_bytes = bytes;
 }
 
 /* What the workers were asked for; some of it may not have been taken. */
@@ -126,7 +133,6 @@ void record_iteration_begin(struct record_iteration *it)
     it->ended = 0;
     it->session = record_session();
     it->row = NULL;
-    it->starting = (struct record_mark){0};
     loaders.newest = it;
     loaders.next_batch += (uint32_t)it->batches;
     if (!f)

@@ -66,9 +66,6 @@ enum {
 /* One epoch of a DataLoader, in the process that takes its batches. */
 struct record_iteration {
     uint64_t base_seed;
-    struct record_mark starting; /* its workers are started again since then; stamp 0: they are not, or not by
-                                  * a thread that had taken a batch */
-    const struct record_local *started_by;
     uint32_t round, first_batch, epoch, loader;
     uint32_t taken;                  /* batches so far */
     uint32_t session;                /* it began in */
@@ -107,7 +104,10 @@ struct record_consumer {
     struct record_lane lane;
     struct record_mark step_from; /* stamp 0: no step is running */
     struct record_about step;
-    int taking;                 /* depth of __next__ and other calls recorded as a whole; they may nest */
+    int taking;         /* depth of __next__ and other calls recorded as a whole; they may nest */
+    uint32_t beginning; /* within iter(loader): the session it began in; 0: it is not */
+    struct record_mark begun,
+        drawn; /* when it began; stamps and CPU time of sampler's draws, in it or in __next__ */
     uint64_t unpickle_stamps;   /* in it: for batches that had come */
     uint64_t unpickle_cpu_ns;   /* of that: this thread was on a CPU */
     uint64_t unpickle_tensors;  /* in it: that these batches have */
@@ -311,8 +311,10 @@ void record_gpu_yield(const char *to);
 uint32_t record_loader_new(const struct pp_loader_row *row);
 /* The training thread has taken a batch of it->loader, for which it had waited that long. */
 void record_loader_waited(const struct record_iteration *it, uint64_t wait_ns);
-/* A later epoch of a loader whose workers do not stay: they are started again. */
-int record_loader_restarts(const struct record_iteration *it);
+/* Whether the iteration began with starting its workers. */
+int record_loader_starts(const struct record_iteration *it);
+/* The object that a worker of the process's newest loader is started from was pickled to so many bytes. */
+void record_loader_pickled(uint64_t bytes);
 /* A new epoch of it->loader, published for its workers: fills first_batch. */
 void record_iteration_begin(struct record_iteration *it);
 /* Its lengths, which were not asked for when it began; samples: of the data set. */
@@ -379,10 +381,14 @@ int record_consumer_open(struct record_local *l);
 void record_consumer_open_early(struct record_local *l);
 void record_trains(struct record_local *l); /* it calls backward */
 
-/* After record_iteration_begin: where workers are started again, the thread does so from now on, and until
- * record_workers_started. A step that was running ended at the first. */
-void record_workers_starting(struct record_iteration *it);
-void record_workers_started(struct record_iteration *it);
+/* Around iter(loader): a step that was running ends with it. STARTUP has the workers that it starts, SAMPLER
+ * what the sampler drew meanwhile, laid behind; both with the first batch of the iteration. Workers that stay
+ * are told to begin anew: EPOCH_BOUNDARY. begin: 0 where nothing is recorded, then there is no end. */
+int record_iter_begin(struct record_local *l);
+void record_iter_end(struct record_local *l, const struct record_iteration *it); /* NULL: none came of it */
+/* Around a draw of the sampler. begin: 0 outside of iter(loader) and __next__. */
+int record_draw_begin(struct record_local *l, struct record_mark *from);
+void record_draw_end(struct record_local *l, const struct record_mark *from);
 
 void record_take_begin(struct record_local *l, struct record_iteration *it, struct record_mark *from);
 /* So many batches are made when the next one is asked for; after record_take_begin. */

@@ -72,6 +72,34 @@ static void epochs_of_one_loader(void **state)
     fake_free(c.f);
 }
 
+/* A sampler that draws in iter(loader), and one of a program that draws for each batch: that is none of the
+ * epoch's start. */
+static void samplers_draw_before_an_epoch(void **state)
+{
+    (void)state;
+    struct clock c = new_clock();
+    for (uint32_t e = 0; e < 3; e++) {
+        span(&c, PP_PHASE_STARTUP, 6, 2 * e, (uint16_t)e);
+        span(&c, PP_PHASE_SAMPLER, 9, 2 * e, (uint16_t)e);
+        for (uint32_t b = 2 * e; b < 2 * e + 2; b++) {
+            span(&c, PP_PHASE_DATA_WAIT, 5, b, (uint16_t)e);
+            span(&c, PP_PHASE_STEP, 10, b, (uint16_t)e);
+            span(&c, PP_PHASE_SAMPLER, 1, b, (uint16_t)e);
+        }
+    }
+    struct pp_source s = fake_source(c.f);
+    struct pp_timeline tl;
+    struct pp_err err;
+    assert_int_equal(pp_timeline_build(&s, &tl, &err), PP_OK);
+    assert_int_equal(tl.first_start_ns, 6 * FAKE_MS);
+    assert_int_equal(tl.first_sampler_ns, 9 * FAKE_MS);
+    assert_int_equal(tl.starts.n, 2);
+    assert_int_equal(tl.starts.sampler_ns, 2 * 9 * FAKE_MS);
+    assert_int_equal(tl.starts.starting_ns, 2 * 6 * FAKE_MS);
+    pp_timeline_free(&tl);
+    fake_free(c.f);
+}
+
 /* Workers that are spawned import what they need while the trainer waits: they begin 8 ms after it does. */
 static size_t late_generations(void *ctx, const uint64_t **starts_ns)
 {
@@ -163,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(epochs_of_one_loader),
+        cmocka_unit_test(samplers_draw_before_an_epoch),
         cmocka_unit_test(workers_may_begin_late),
         cmocka_unit_test(one_epoch_says_nothing),
         cmocka_unit_test(an_epoch_that_was_entered_late_is_not_whole),

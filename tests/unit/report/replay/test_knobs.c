@@ -32,6 +32,7 @@ static struct pp_costs known_costs(void)
                              .per_worker = 1,
                              .may_persist = 1,
                              .epoch_workers_ns = 1,
+                             .epoch_sampler_ns = 1,
                              .pageable = 1,
                              .locked = 1,
                              .inflight = 1,

@@ -148,18 +148,27 @@ static struct record_iteration epoch_of(uint32_t loader, uint32_t epoch)
     return it;
 }
 
-static void begins(struct record_iteration *it)
+/* iter(loader), in which the sampler draws for that long. */
+static void begins(struct record_iteration *it, useconds_t draw_us)
 {
+    struct record_local *l = record_local();
+    struct record_mark from;
+    int begun = record_iter_begin(l);
     record_iteration_begin(it);
-    record_workers_starting(it);
     record_iteration_reseed(it, it->base_seed);
-    record_workers_started(it);
+    if (record_draw_begin(l, &from)) {
+        if (draw_us)
+            usleep(draw_us);
+        record_draw_end(l, &from);
+    }
+    if (begun)
+        record_iter_end(l, it);
 }
 
-/* The thread that makes the iterator of a later epoch starts its workers. That is no step, even where the
- * epoch before was left early. In the first epoch, with persistent workers and without workers there is no
- * such start. */
-static void workers_are_started_again(void **state)
+/* The thread that makes an iterator starts its workers, and tells those that stay to begin anew. That is no
+ * step, even where the epoch before was left early. Without workers there is no such start, and a draw that
+ * takes no time is no span. */
+static void workers_are_started(void **state)
 {
     struct seen s;
     (void)state;
@@ -171,26 +180,29 @@ static void workers_are_started_again(void **state)
                             nested = epoch_of(loader, 2), stays = epoch_of(loader, 3),
                             own = epoch_of(without, 1);
     stays.round = 1;
-    begins(&left);
+    begins(&left, 0);
     takes(&left);
-    begins(&next);
-    record_workers_started(&next); /* not twice */
+    begins(&next, 2000);
     takes(&next);
     record_local()->consumer.taking++; /* a data set that has a loader of its own */
-    begins(&nested);
+    begins(&nested, 0);
     record_local()->consumer.taking--;
-    begins(&stays);
+    begins(&stays, 2000);
     takes(&stays);
-    begins(&own);
+    begins(&own, 2000);
     takes(&own);
+    struct record_local *l = record_local();
+    assert_true(record_iter_begin(l)); /* and the session ends meanwhile */
     record_leave();
-    next.starting.stamp = 1; /* what is left of a session that was */
-    record_workers_started(&next);
+    record_iter_end(l, &next);
+    assert_int_equal(l->consumer.beginning, 0);
     record_iteration_forget(&own);
     read_session(&s);
     assert_int_equal(s.of_phase[PP_PHASE_DATA_WAIT], 4);
     assert_int_equal(s.of_phase[PP_PHASE_STEP], 3); /* the last one had not ended */
-    assert_int_equal(s.of_phase[PP_PHASE_STARTUP], 1);
+    assert_int_equal(s.of_phase[PP_PHASE_STARTUP], 2);
+    assert_int_equal(s.of_phase[PP_PHASE_EPOCH_BOUNDARY], 2);
+    assert_int_equal(s.of_phase[PP_PHASE_SAMPLER], 3);
     close_session(&s);
 }
 
@@ -526,7 +538,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_of_one_session_reaches_the_next),
-        cmocka_unit_test(workers_are_started_again),
+        cmocka_unit_test(workers_are_started),
         cmocka_unit_test(threads_may_be_in_the_middle_of_anything),
         cmocka_unit_test(what_other_threads_lack_a_cpu_for_is_sampled),
         cmocka_unit_test(children_have_the_session_that_they_were_forked_in),
