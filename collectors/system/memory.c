@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define LONGER_PER 600u /* after so many seconds the pause is a second longer */
@@ -48,6 +49,16 @@ static int read_anonymous(int64_t pid, double *pages)
     return 1;
 }
 
+/* Of the file system in which PyTorch's workers put their batches. */
+static void read_shared(struct pp_store *store, uint64_t now)
+{
+    struct statvfs fs;
+    if (statvfs("/dev/shm", &fs) != 0 || !fs.f_blocks)
+        return;
+    pp_store_counter(store, now, "shm_used_bytes", (double)(fs.f_blocks - fs.f_bfree) * (double)fs.f_frsize);
+    pp_store_counter(store, now, "shm_left_bytes", (double)fs.f_bavail * (double)fs.f_frsize);
+}
+
 static void memory_poll(void *state)
 {
     struct memory *m = state;
@@ -57,6 +68,7 @@ static void memory_poll(void *state)
     size_t n = m->opts->processes ? m->opts->processes(m->opts->processes_ctx, m->pid, PP_MEMORY_PROCESSES)
                                   : 0,
            most = n < PP_MEMORY_READINGS ? n : PP_MEMORY_READINGS;
+    read_shared(m->opts->store, now);
     for (size_t i = 0; i < most; i++) {
         char name[sizeof(PP_MEMORY_COUNTER) + 24];
         int64_t pid = m->pid[m->turn++ % n];

@@ -1,7 +1,8 @@
 /* collectors/system/memory.h: the anonymous memory of each recorded process, so that growth of a worker is
  * seen before the machine is full. One collector (collectors/collector.h), one counter per process:
  * "process_anon_bytes.PID", resident pages less those of files and shared memory (/proc/PID/statm): what
- * mapped data sets and batches in shared memory take is not counted.
+ * mapped data sets and batches in shared memory take is not counted. And "shm_used_bytes" and
+ * "shm_left_bytes" of /dev/shm, where PyTorch's workers put their batches.
  *
  * Cost: a reading takes some 10 us. At most PP_MEMORY_READINGS processes are read at a time, in turns, at
  * most once a second, and less often as the run gets longer: every 2 s after 10 minutes, every 7 s after an

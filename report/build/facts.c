@@ -1,5 +1,6 @@
 #include "report/build/facts.h"
 
+#include "report/findings/handed.h"
 #include "report/gpu/gpu.h"
 #include "report/measure/attribute.h"
 #include "report/rules/held.h"
@@ -138,6 +139,10 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_SATURATION] = cpu_saturation(from);
     m[PP_METRIC_BOUNDARY] = r->window_s > 0 ? r->boundary_s / r->window_s : NAN;
     m[PP_METRIC_EPOCH] = r->window_s > 0 ? epoch_s(from) / r->window_s : NAN;
+    const struct pp_handed_use *handed = &from->gathered->checks.handed;
+    m[PP_METRIC_HANDED_FACTOR] = pp_handed_factor(handed);
+    m[PP_METRIC_HANDED_BYTES] = handed->puts > 0 ? handed->put_bytes / handed->puts : NAN;
+    m[PP_METRIC_HANDED] = m[PP_METRIC_HANDED_BYTES] * m[PP_METRIC_HANDED_FACTOR];
     const struct pp_report_pair *sampler = config(from, "sampler");
     const char *module_ends = sampler && sampler->value ? strrchr(sampler->value, '.') : NULL;
     f->text[PP_METRIC_SAMPLER] = module_ends ? module_ends + 1 : sampler ? sampler->value : NULL;

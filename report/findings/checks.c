@@ -157,7 +157,7 @@ pp_status pp_checks_end(struct pp_checks_pass *p, const struct pp_tally *tally, 
     if (status == PP_OK && ended == PP_OK)
         ended = pp_pages_check(p->source, p->timeline->start_ns, p->timeline->end_ns, &out->pages, err);
     if (status == PP_OK && ended == PP_OK)
-        ended = pp_handed_check(p->source, p->timeline->start_ns, p->timeline->end_ns, &out->handed, err);
+        ended = pp_handed_check(p->source, p->timeline, tally, &out->handed, err);
     free(p);
     return status == PP_OK ? ended : status;
 }

@@ -62,6 +62,10 @@ struct pp_pages_use {
 /* What a PyTorch job's hooks counted in the steady state (handed.h); sums. */
 struct pp_handed_use {
     double sampler_ns; /* in the trainer's waits: its samplers drew */
+    double extra_bytes,
+        tensors; /* behind the batches' tensors, beyond what these have; tensors of batches that came */
+    double shm_used_most, shm_left; /* of /dev/shm: the most used; the least left, NAN: not recorded */
+    double put_bytes, puts;         /* of the batches' tensors, as the workers put them; batches */
 };
 
 /* JPEGs that the GPU decodes, in the steady state (device_decode.h). */

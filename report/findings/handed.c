@@ -1,5 +1,7 @@
 #include "report/findings/handed.h"
 
+#include "report/findings/measure.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -8,6 +10,8 @@ static const struct row {
     size_t offset;
 } rows[] = {
     {"sampler_ns", offsetof(struct pp_handed_use, sampler_ns)},
+    {"handed_extra_bytes", offsetof(struct pp_handed_use, extra_bytes)},
+    {"unpickle_tensors", offsetof(struct pp_handed_use, tensors)},
 };
 
 struct walk {
@@ -20,15 +24,48 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
     struct walk *w = ctx;
     if (t_ns < w->start_ns || t_ns > w->end_ns || !isfinite(value) || value < 0)
         return;
+    if (strcmp(name, "shm_used_bytes") == 0)
+        w->out->shm_used_most = fmax(w->out->shm_used_most, value);
+    if (strcmp(name, "shm_left_bytes") == 0)
+        w->out->shm_left = fmin(w->out->shm_left, value);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         if (strcmp(rows[i].name, name) == 0)
             *(double *)((char *)w->out + rows[i].offset) += value;
 }
 
-pp_status pp_handed_check(const struct pp_source *source, uint64_t start_ns, uint64_t end_ns,
-                          struct pp_handed_use *out, struct pp_err *err)
+pp_status pp_handed_check(const struct pp_source *source, const struct pp_timeline *tl,
+                          const struct pp_tally *tally, struct pp_handed_use *out, struct pp_err *err)
 {
-    struct walk w = {out, start_ns, end_ns};
-    *out = (struct pp_handed_use){0};
+    struct walk w = {out, tl->start_ns, tl->end_ns};
+    const struct pp_tally_phase *put = tally->phase[PP_LANE_WORKER][PP_PHASE_PUT_WAIT];
+    *out = (struct pp_handed_use){.shm_left = NAN};
+    if (put) {
+        out->put_bytes = (double)put->bytes;
+        out->puts = (double)put->hist.count;
+    }
     return source->each_counter ? source->each_counter(source->ctx, on_counter, &w, err) : PP_OK;
+}
+
+double pp_handed_factor(const struct pp_handed_use *u)
+{
+    return u->put_bytes > 0 ? 1 + u->extra_bytes / u->put_bytes : NAN;
+}
+
+void pp_measure_handed(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    const struct pp_handed_use *u = &from->checks->handed;
+    double *m = f->number, each = u->put_bytes / u->puts, all = u->shm_left + u->shm_used_most;
+    if (!from->report->n_loaders)
+        return;
+    if (u->put_bytes > 0) {
+        m[PP_FINDING_HANDED_BYTES] = each;
+        m[PP_FINDING_HANDED_FACTOR] = pp_handed_factor(u);
+        m[PP_FINDING_HANDED_BEHIND] = each * pp_handed_factor(u);
+        m[PP_FINDING_HANDED_TENSORS] = u->tensors > 0
+                                           ? round(u->tensors / (double)from->timeline->window_batches)
+                                           : NAN;
+        m[PP_FINDING_SHM_LEFT] = u->shm_left;
+        m[PP_FINDING_SHM_USED] = u->shm_used_most;
+        m[PP_FINDING_SHM_LEFT_SHARE] = all > 0 ? u->shm_left / all : NAN;
+    }
 }

@@ -31,6 +31,7 @@ pp_finding_measure pp_measure_leases;  /* lease-waits */
 pp_finding_measure pp_measure_pages;   /* read-amplification, reader-lock */
 pp_finding_measure pp_measure_shuffle; /* stream-shuffle */
 pp_finding_measure pp_measure_hooks;   /* partly-recorded, several-loaders, sampler-draw, worker-pickle */
+pp_finding_measure pp_measure_handed;  /* view-of-storage, shm-full */
 pp_finding_measure pp_measure_numa;    /* gpu-node */
 pp_finding_measure pp_measure_device_decode; /* decode-* */
 

@@ -421,6 +421,20 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "a sampler whose `__iter__` draws blocks (`torch.searchsorted` in the cumulated weights) and "
                "yields from each; `replacement=True`; one order for all epochs",
                "`.shuffle(N)` of a buffer draws as it goes", NULL)},
+    [PP_REMEDY_CLONE] =
+        {NULL, NULL,
+         "Copy what a sample keeps of a larger tensor with clone(), so that the rest of it is not handed over.",
+         WORDS(
+             NULL,
+             "`x[a:b].clone()` in `__getitem__`, before it is returned; `torch.stack` in the `collate_fn` copies too",
+             "the same in `.map()`", NULL)},
+    [PP_REMEDY_SHM] =
+        {NULL, NULL,
+         "Give the container a larger one, or keep fewer batches there: fewer workers, a smaller prefetch_factor, smaller batches.",
+         WORDS(
+             NULL,
+             "`docker run --shm-size=8g` or `--ipc=host`, in Kubernetes an `emptyDir` of medium Memory at /dev/shm; a smaller `prefetch_factor`",
+             "the same as in PyTorch", NULL)},
     [PP_REMEDY_PICKLE_LESS] =
         {.by = "persistent-workers",
          .sentence =

@@ -65,6 +65,9 @@ enum pp_metric_from {
     X(HELD, "held", "what the data set holds", NONE, RUN) \
     X(HELD_ADVICE, "held_advice", "what to do with it", NONE, RUN) \
     X(ITERATOR_OF, "iterator_of", "batches of an iterator that gives one", COUNT, RUN) \
+    X(HANDED, "handed", "handed over per batch", BYTES, RUN) \
+    X(HANDED_FACTOR, "handed_factor", "handed over for each byte of tensors", FACTOR, RUN) \
+    X(HANDED_BYTES, "tensor_bytes", "tensors of a batch", BYTES, RUN) \
     X(SAMPLER, "sampler", "the sampler", NONE, RUN) \
     X(SAMPLER_SHARE, "sampler_share", "the sampler draws between epochs", SHARE, RUN) \
     X(SAMPLER_PART, "sampler_part", "of epoch boundaries: the sampler draws", SHARE, RUN) \

@@ -6,6 +6,7 @@
  *     proxy.c        the stand-ins, and functions whose calls are timed
  *     fingerprint.c  the content of a sample as a number
  *     samples.c      data sets and fetchers: samples, and what they are made with
+ *     tensors.c      the tensors of a batch, and their bytes
  *     iterator.c     a DataLoader's iterator: the batches of an epoch
  *     queues.c       the queues of a worker and of the thread that pins memory
  *     handover.c     queue.Queue and Future: batches from one thread to another
@@ -87,6 +88,12 @@ int fetcher_set(PyObject *fetcher, const char *attribute, PyObject *timed);
 timed_call samples_fetch;  /* a fetcher's fetch: of a batch */
 timed_call samples_decode; /* a part of the sample in work: the outermost call within it counts */
 timed_call samples_read;   /* likewise, a function that reads a file as a whole */
+
+/* ---- tensors.c ---- */
+
+/* Adds those of the object to out, and gives how many it has then. Of the first out->measure_most the bytes
+ * are asked for, 2 us each. No exception is left; none may be set. */
+uint64_t tensors_in(PyObject *object, struct record_handed *out);
 
 /* ---- iterator.c ---- */
 

@@ -261,48 +261,6 @@ PyObject *iterator_received(PyObject *function, PyObject *args, PyObject *kwargs
     return got;
 }
 
-/* torch.Tensor, once the job has it. Borrowed. */
-static PyTypeObject *tensor_type(void)
-{
-    static PyObject *type;
-    PyObject *name = type ? NULL : PyUnicode_FromString("torch"),
-             *torch = name ? PyImport_GetModule(name) : NULL,
-             *found = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
-    if (found && PyType_Check(found))
-        type = found, found = NULL;
-    PyErr_Clear();
-    Py_XDECREF(found);
-    Py_XDECREF(torch);
-    Py_XDECREF(name);
-    return (PyTypeObject *)type;
-}
-
-enum { BATCH_DEPTH = 8, BATCH_OBJECTS = 10000 };
-
-/* Those in tuples, lists and dicts within each other, up to as deep and as many objects as a batch may be
- * expected to have; what other objects hold is theirs. */
-static uint64_t tensors_in(PyObject *object, PyTypeObject *tensor, int depth, unsigned *left)
-{
-    uint64_t n = 0;
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    if (!*left || !depth)
-        return 0;
-    --*left;
-    if (PyType_IsSubtype(Py_TYPE(object), tensor))
-        return 1;
-    if (PyTuple_Check(object))
-        for (; at < PyTuple_Size(object) && *left; at++)
-            n += tensors_in(PyTuple_GetItem(object, at), tensor, depth - 1, left);
-    else if (PyList_Check(object))
-        for (; at < PyList_Size(object) && *left; at++)
-            n += tensors_in(PyList_GetItem(object, at), tensor, depth - 1, left);
-    else if (PyDict_Check(object))
-        while (*left && PyDict_Next(object, &at, &key, &value))
-            n += tensors_in(value, tensor, depth - 1, left);
-    return n;
-}
-
 PyObject *iterator_loads(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
     struct record_local *l = record_is_on() ? record_local_peek() : NULL;
@@ -310,8 +268,7 @@ PyObject *iterator_loads(PyObject *function, PyObject *args, PyObject *kwargs, P
         return PyObject_Call(function, args, kwargs);
     struct record_mark from = record_now(&l->consumer.lane, 1);
     PyObject *out = PyObject_Call(function, args, kwargs);
-    PyTypeObject *tensor = out ? tensor_type() : NULL;
-    unsigned left = BATCH_OBJECTS;
-    record_unpickled(l, &from, tensor ? tensors_in(out, tensor, BATCH_DEPTH, &left) : 0);
+    struct record_handed count = {0};
+    record_unpickled(l, &from, out ? tensors_in(out, &count) : 0);
     return out;
 }

@@ -67,15 +67,18 @@ static PyObject *queue_put(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!l || !(pins ? l->pin.lane.trace : l->worker.lane.trace))
         return call_inner(self, "put", args, kwargs);
     struct record_mark from = {0};
+    struct record_handed handed = {.measure_most = RECORD_MEASURED_MAX};
     if (pins)
         record_pinned(l);
     else
         from = record_now(&l->worker.lane, 1);
+    if (!pins && l->worker.in_batch && PyTuple_Size(args) > 0)
+        tensors_in(PyTuple_GetItem(args, 0), &handed);
     l->calls++;
     PyObject *out = call_inner(self, "put", args, kwargs);
     l->calls--;
     if (!pins)
-        record_batch_put(l, &from);
+        record_batch_put(l, &from, &handed);
     else if (out)
         record_pin_put(l);
     return out;

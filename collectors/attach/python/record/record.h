@@ -61,6 +61,7 @@ enum {
     RECORD_FINGERPRINTS = 16, /* samples of a worker and epoch whose content is hashed */
     RECORD_HELD_MAX = 32,     /* spans of a thread whose role is not known yet */
     RECORD_HANDED_MAX = 256,  /* batches on their way from one thread to another */
+    RECORD_MEASURED_MAX = 256 /* tensors of a batch whose bytes are asked for */
 };
 
 /* One epoch of a DataLoader, in the process that takes its batches. */
@@ -79,6 +80,13 @@ struct record_iteration {
     int resumed;     /* the recording began in the middle of it */
     int ask_lengths; /* before its first batch: they were not to be had when it began */
     int made_again;  /* its loader is not the one of the epoch before, and has the same arguments */
+};
+
+/* What a worker hands over as a batch. The bytes are those of measured tensors, at most measure_most of them;
+ * the others are taken to be like these. */
+struct record_handed {
+    uint64_t tensors, measured, measure_most, bytes;
+    uint64_t storage_bytes; /* of all that is behind them, which goes to the other process */
 };
 
 /* What a thread that takes batches is. */
@@ -349,7 +357,9 @@ void record_worker_resume(struct record_local *l);
 void record_batch_begin(struct record_local *l, uint64_t index, uint64_t samples); /* after index_queue.get */
 /* The same for a loader without workers: the batch is made in the thread that takes it. */
 void record_batch_begin_here(struct record_local *l, const struct record_mark *now, uint64_t samples);
-void record_batch_put(struct record_local *l, const struct record_mark *from);
+/* PUT_WAIT has the bytes of its tensors; those behind them are a counter where they are more. */
+void record_batch_put(struct record_local *l, const struct record_mark *from,
+                      const struct record_handed *handed);
 /* samples: of the batch; 0: not known */
 void record_collate(struct record_local *l, const struct record_mark *from, uint64_t samples, int failed);
 void record_sample_begin(struct record_local *l);

@@ -118,14 +118,28 @@ static void count_helpers(struct record_worker *w)
         record_count(&w->lane, "worker_threads", tasks.st_nlink - 2);
 }
 
-void record_batch_put(struct record_local *l, const struct record_mark *from)
+static uint64_t of_all(uint64_t bytes, const struct record_handed *h)
 {
-    if (!l->worker.in_batch) /* the worker's answer to being told to begin anew */
+    return h->measured ? (uint64_t)((double)bytes * ((double)h->tensors / (double)h->measured)) : 0;
+}
+
+void record_batch_put(struct record_local *l, const struct record_mark *from,
+                      const struct record_handed *handed)
+{
+    struct record_worker *w = &l->worker;
+    if (!w->in_batch) /* the worker's answer to being told to begin anew */
         return;
-    l->worker.in_batch = 0;
-    struct record_mark now = record_now(&l->worker.lane, 1);
-    put_of_batch(&l->worker, PP_PHASE_PUT_WAIT, from, &now, 0);
-    count_helpers(&l->worker);
+    w->in_batch = 0;
+    struct record_mark now = record_now(&w->lane, 1);
+    struct record_about about = {.sample = PP_NO_SAMPLE,
+                                 .batch = w->batch,
+                                 .epoch = w->epoch,
+                                 .bytes = of_all(handed->bytes, handed)};
+    record_put(&w->lane, PP_PHASE_PUT_WAIT, from, &now, &about);
+    w->at = now;
+    if (handed->storage_bytes > handed->bytes)
+        record_count(&w->lane, "handed_extra_bytes", of_all(handed->storage_bytes - handed->bytes, handed));
+    count_helpers(w);
 }
 
 /* ---- a sample ---- */

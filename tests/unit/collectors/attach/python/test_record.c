@@ -454,7 +454,7 @@ static void threads_of_a_worker_work_for_its_sample(void **state)
         record_sample_end(l, (uint64_t)k, 0, 0);
     }
     struct record_mark now = record_now(&l->worker.lane, 1);
-    record_batch_put(l, &now);
+    record_batch_put(l, &now, &(struct record_handed){0});
     record_leave();
     read_session(&s);
     assert_int_equal(s.of_phase[PP_PHASE_COUNTER], 2);
