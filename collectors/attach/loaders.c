@@ -36,7 +36,7 @@ static void row_key(char key[48], int64_t pid, unsigned number)
 
 static void store_row(struct pp_store *store, int64_t pid, unsigned number, const struct pp_loader_row *row)
 {
-    char key[48], text[512];
+    char key[48], text[640];
     row_key(key, pid, number);
     snprintf(
         text, sizeof(text),

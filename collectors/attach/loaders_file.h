@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PP_LOADERS_MAGIC "PPLOAD4"
+#define PP_LOADERS_MAGIC "PPLOAD5"
 #define PP_SAMPLER_REPLACES "(replacement)" /* it draws with replacement */
 #define PP_LOADERS_MAX 16     /* more of them in a process are recorded, their arguments are not */
 #define PP_SHORT_MAX 64       /* of an iteration; a worker's stream ends with one */
@@ -23,8 +23,7 @@ struct pp_loader_row {
     uint8_t unused[3];
     uint32_t iterations;     /* begun so far */
     uint64_t taken, wait_ns; /* so far: batches that the training thread took, and its wait for them */
-    uint64_t
-        pickled_bytes; /* of what each worker is started from, the data set in it; 0: it is not pickled */
+    uint64_t pickled_bytes;  /* of what each worker is started from, with the data set; 0: it is forked */
     char start_method[16];
     char dataset[64],
         sampler[64]; /* types, with their module; a sampler may have PP_SAMPLER_REPLACES behind it */

@@ -7,15 +7,19 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define LONGER_PER 600u /* after so many seconds the pause is a second longer */
+#define LONGER_PER 600u   /* after so many seconds the pause is a second longer */
+#define PRIVATE_COST 100u /* of reading private memory: the pause behind it, in times of what it took */
+#define PRIVATE_ROUND_NS 50000000u /* the longest round of it, but for one process */
+#define PRIVATE_MOST 8e9           /* bytes: the kernel walks all pages of a process, 0.1 us each */
 
 struct memory {
     const struct pp_collect_opts *opts;
-    uint64_t started_ns, next_ns;
-    size_t turn;
+    uint64_t started_ns, next_ns, private_ns;
+    size_t turn, private_turn;
     double page_bytes;
     int64_t pid[PP_MEMORY_PROCESSES];
 };
@@ -49,6 +53,67 @@ static int read_anonymous(int64_t pid, double *pages)
     return 1;
 }
 
+/* 0: it has gone. */
+static int64_t parent_of(int64_t pid)
+{
+    char path[48], text[512], *end;
+    long long parent;
+    snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    end = strrchr(text, ')'); /* the name before it may be anything */
+    return end && sscanf(end + 1, " %*c %lld", &parent) == 1 ? parent : 0;
+}
+
+static int is_child(const struct memory *m, size_t n, int64_t pid)
+{
+    int64_t parent = parent_of(pid);
+    for (size_t i = 0; i < n; i++)
+        if (m->pid[i] == parent)
+            return 1;
+    return 0;
+}
+
+static int read_private(int64_t pid, double *bytes)
+{
+    char path[48], text[2048];
+    double kib;
+    snprintf(path, sizeof(path), "/proc/%lld/smaps_rollup", (long long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *line = strstr(text, "\nPrivate_Dirty:");
+    if (!line || sscanf(line, " Private_Dirty: %lf", &kib) != 1)
+        return 0;
+    *bytes = 1024 * kib;
+    return 1;
+}
+
+/* Pages that a process had from its parent and wrote to are copies of its own: private, where the anonymous
+ * memory stays as large as it was. Only processes that a recorded one has started are asked. */
+static void read_copies(struct memory *m, uint64_t now, size_t n)
+{
+    uint64_t began = pp_thread_cpu_ns(), took = 0;
+    if (now < m->private_ns)
+        return;
+    for (size_t i = 0; i < n && took < PRIVATE_ROUND_NS; i++, took = pp_thread_cpu_ns() - began) {
+        char name[sizeof(PP_MEMORY_PRIVATE) + 24];
+        int64_t pid = m->pid[m->private_turn++ % n];
+        double pages, bytes;
+        if (!is_child(m, n, pid) || !read_anonymous(pid, &pages) || pages * m->page_bytes > PRIVATE_MOST ||
+            !read_private(pid, &bytes))
+            continue;
+        snprintf(name, sizeof(name), PP_MEMORY_PRIVATE "%lld", (long long)pid);
+        pp_store_counter(m->opts->store, now, name, bytes);
+    }
+    m->private_ns = now + 500000000u + PRIVATE_COST * took;
+}
+
 /* Of the file system in which PyTorch's workers put their batches. */
 static void read_shared(struct pp_store *store, uint64_t now)
 {
@@ -69,6 +134,7 @@ static void memory_poll(void *state)
                                   : 0,
            most = n < PP_MEMORY_READINGS ? n : PP_MEMORY_READINGS;
     read_shared(m->opts->store, now);
+    read_copies(m, now, n);
     for (size_t i = 0; i < most; i++) {
         char name[sizeof(PP_MEMORY_COUNTER) + 24];
         int64_t pid = m->pid[m->turn++ % n];

@@ -1,6 +1,7 @@
 #include "report/build/facts.h"
 
 #include "report/findings/handed.h"
+#include "report/findings/measure.h"
 #include "report/gpu/gpu.h"
 #include "report/measure/attribute.h"
 #include "report/rules/held.h"
@@ -139,6 +140,11 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     m[PP_METRIC_SATURATION] = cpu_saturation(from);
     m[PP_METRIC_BOUNDARY] = r->window_s > 0 ? r->boundary_s / r->window_s : NAN;
     m[PP_METRIC_EPOCH] = r->window_s > 0 ? epoch_s(from) / r->window_s : NAN;
+    int stream_workers = pp_stream_workers(from->source, r, &m[PP_METRIC_STREAM_IDLE]);
+    if (stream_workers) {
+        m[PP_METRIC_STREAM_WORKERS] = stream_workers;
+        m[PP_METRIC_STREAM_DELIVER] = stream_workers - m[PP_METRIC_STREAM_IDLE];
+    }
     const struct pp_handed_use *handed = &from->gathered->checks.handed;
     m[PP_METRIC_HANDED_FACTOR] = pp_handed_factor(handed);
     m[PP_METRIC_HANDED_BYTES] = handed->puts > 0 ? handed->put_bytes / handed->puts : NAN;

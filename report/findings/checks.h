@@ -65,6 +65,7 @@ struct pp_handed_use {
     double extra_bytes,
         tensors; /* behind the batches' tensors, beyond what these have; tensors of batches that came */
     double shm_used_most, shm_left; /* of /dev/shm: the most used; the least left, NAN: not recorded */
+    double read_bytes, made;        /* of samples that were recorded one by one, and how many these are */
     double put_bytes, puts;         /* of the batches' tensors, as the workers put them; batches */
 };
 

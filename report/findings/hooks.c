@@ -88,6 +88,31 @@ static void measure_pickling(const struct pp_findings_from *from, struct pp_find
     }
 }
 
+/* PyTorch gives an iterable data set a sampler of this type. */
+int pp_stream_workers(const struct pp_source *source, const struct pp_report *r, double *idle)
+{
+    const char *sampler = source->meta(source->ctx, "config", "sampler");
+    int workers = 0;
+    *idle = 0;
+    if (!sampler || !strstr(sampler, "InfiniteConstantSampler") ||
+        pp_source_number(source, "config", "num_workers", 0) < 1)
+        return 0;
+    for (size_t i = 0; i < r->n_workers; i++, workers++)
+        *idle += r->workers[i].samples == 0;
+    return workers;
+}
+
+static void measure_streams(const struct pp_findings_from *from, struct pp_finding_values *f)
+{
+    double idle, *m = f->number;
+    int workers = pp_stream_workers(from->source, from->report, &idle);
+    if (!workers || !from->timeline->has_steady_state || !(from->report->window_s >= LEAST_WINDOW_S))
+        return;
+    m[PP_FINDING_STREAM_WORKERS] = workers;
+    m[PP_FINDING_STREAM_IDLE] = idle;
+    m[PP_FINDING_STREAM_DELIVER] = workers - idle;
+}
+
 void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_values *f)
 {
     const struct pp_source *source = from->source;
@@ -106,4 +131,5 @@ void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_val
     measure_loaders(from->report, f);
     measure_draws(from, f);
     measure_pickling(from, f);
+    measure_streams(from, f);
 }

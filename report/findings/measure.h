@@ -30,9 +30,13 @@ pp_finding_measure pp_measure_cache;   /* cache-* */
 pp_finding_measure pp_measure_leases;  /* lease-waits */
 pp_finding_measure pp_measure_pages;   /* read-amplification, reader-lock */
 pp_finding_measure pp_measure_shuffle; /* stream-shuffle */
-pp_finding_measure pp_measure_hooks;   /* partly-recorded, several-loaders, sampler-draw, worker-pickle */
-pp_finding_measure pp_measure_handed;  /* view-of-storage, shm-full */
-pp_finding_measure pp_measure_numa;    /* gpu-node */
+pp_finding_measure pp_measure_hooks;   /* partly-recorded, several-loaders, sampler-draw, worker-pickle,
+                                                workers-without-data */
+/* How many workers an iterable data set of a PyTorch job has, and how many of them made no sample in the
+ * steady state; 0: it has none, or is another kind. Needs the rows of workers. */
+int pp_stream_workers(const struct pp_source *source, const struct pp_report *r, double *idle);
+pp_finding_measure pp_measure_handed;        /* view-of-storage, shm-full, read-amplification of jobs */
+pp_finding_measure pp_measure_numa;          /* gpu-node */
 pp_finding_measure pp_measure_device_decode; /* decode-* */
 
 #endif

@@ -19,34 +19,46 @@ struct series {
     uint32_t n[BLOCKS];
 };
 
+static const char *const leads[] = {"process_anon_bytes.", "process_private_bytes."};
+enum { ANON, PRIVATE, KINDS };
+
 struct walk {
-    struct series *place;
-    size_t used;
+    struct series *place[KINDS];
+    size_t used[KINDS];
     int second; /* the walk that fills the blocks */
 };
 
-static struct series *find(struct walk *w, int64_t pid)
+/* PLACES are more than are used: there is a free one. */
+static struct series *place_of(struct series *place, int64_t pid)
 {
     size_t at = (size_t)((uint64_t)pid * UINT64_C(0x9E3779B97F4A7C15) >> 32) % PLACES;
-    while (w->place[at].pid && w->place[at].pid != pid)
+    while (place[at].pid && place[at].pid != pid)
         at = (at + 1) % PLACES;
-    if (w->place[at].pid)
-        return &w->place[at];
-    if (w->second || w->used == PP_MEMORY_SERIES)
+    return &place[at];
+}
+
+static struct series *find(struct walk *w, int kind, int64_t pid)
+{
+    struct series *s = place_of(w->place[kind], pid);
+    if (s->pid)
+        return s;
+    if (w->second || w->used[kind] == PP_MEMORY_SERIES)
         return NULL;
-    w->used++;
-    w->place[at].pid = pid;
-    return &w->place[at];
+    w->used[kind]++;
+    s->pid = pid;
+    return s;
 }
 
 static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 {
-    static const char lead[] = "process_anon_bytes.";
     struct walk *w = ctx;
-    if (strncmp(name, lead, sizeof(lead) - 1) != 0 || !isfinite(value) || value < 0)
+    int kind = 0;
+    while (kind < KINDS && strncmp(name, leads[kind], strlen(leads[kind])) != 0)
+        kind++;
+    if (kind == KINDS || !isfinite(value) || value < 0)
         return;
-    int64_t pid = strtoll(name + sizeof(lead) - 1, NULL, 10);
-    struct series *s = pid > 0 ? find(w, pid) : NULL;
+    int64_t pid = strtoll(name + strlen(leads[kind]), NULL, 10);
+    struct series *s = pid > 0 ? find(w, kind, pid) : NULL;
     if (!s)
         return;
     if (!w->second) {
@@ -91,13 +103,21 @@ static int slope_of(const struct series *s, double *mean, double *low, double *h
     return 1;
 }
 
+/* What is private tells more than what is anonymous, where it was read often enough. A process that copies
+ * pages grows in the one and not in the other. */
 static void judge(const struct walk *w, const struct pp_source *source, struct pp_memory_growth *out)
 {
     double grown = 0, available = pp_source_number(source, "environment", "memory_available", NAN);
     for (size_t i = 0; i < PLACES; i++) {
-        const struct series *s = &w->place[i];
-        double mean, low, high, watched_s = (double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / 1e9;
-        if (!s->pid || !slope_of(s, &mean, &low, &high))
+        const struct series *anon = &w->place[ANON][i], *own = place_of(w->place[PRIVATE], anon->pid);
+        double mean, low, high, all = NAN, side;
+        if (!anon->pid)
+            continue;
+        int copies = own->pid && slope_of(own, &mean, &low, &high),
+            known = slope_of(anon, copies ? &all : &mean, copies ? &side : &low, copies ? &side : &high);
+        const struct series *s = copies ? own : anon;
+        double watched_s = (double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / 1e9;
+        if (!copies && !known)
             continue;
         out->processes++;
         if (low <= 0 || mean * watched_s < LEAST_BYTES)
@@ -110,6 +130,7 @@ static void judge(const struct walk *w, const struct pp_source *source, struct p
             out->per_s = mean;
             out->low_per_s = low;
             out->high_per_s = high;
+            out->copied = copies && known ? 1 - fmin(fmax(all / mean, 0), 1) : NAN;
         }
     }
     if (out->growing && available > 0) {
@@ -120,18 +141,19 @@ static void judge(const struct walk *w, const struct pp_source *source, struct p
 
 pp_status pp_memory_check(const struct pp_source *source, struct pp_memory_growth *out, struct pp_err *err)
 {
-    struct walk w = {.place = calloc(PLACES, sizeof(*w.place))};
+    struct walk w = {.place = {calloc(2 * PLACES, sizeof(*w.place[0]))}};
     pp_status status = PP_OK;
-    *out = (struct pp_memory_growth){.free_bytes = NAN, .full_s = NAN};
-    if (!w.place)
+    *out = (struct pp_memory_growth){.free_bytes = NAN, .full_s = NAN, .copied = NAN};
+    if (!w.place[ANON])
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for the memory of %s", source->path);
+    w.place[PRIVATE] = w.place[ANON] + PLACES;
     for (; source->each_counter && w.second < 2 && status == PP_OK; w.second++)
         status = source->each_counter(source->ctx, on_counter, &w, err);
     judge(&w, source, out);
-    if (!w.used)
+    if (!w.used[ANON])
         out->unknown = "the memory of the processes was not recorded";
     else if (!out->processes)
         out->unknown = "no process was watched for 15 s";
-    free(w.place);
+    free(w.place[ANON]);
     return status;
 }

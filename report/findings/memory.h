@@ -1,5 +1,5 @@
-/* report/findings/memory.h: processes whose anonymous memory grows and goes on growing, from the counters of
- * collectors/system/memory.c.
+/* report/findings/memory.h: processes whose private memory (else, their anonymous memory) grows and goes on
+ * growing, from the counters of collectors/system/memory.c.
  *
  * The first third of a process' readings is left out: buffers fill, caches warm. The rest is divided into 8
  * blocks of equal time; the growth from block to block has a mean and a spread, and its 95 % interval is
@@ -21,7 +21,8 @@ struct pp_memory_growth {
     size_t growing;
     int64_t pid;                         /* the fastest */
     double per_s, low_per_s, high_per_s; /* of that one, bytes */
-    double all_per_s;                    /* of all that grow */
+    double copied;    /* of that growth, the share that is copies of pages shared before; NAN: not recorded */
+    double all_per_s; /* of all that grow */
     double free_bytes; /* available when the run began, less what all grew; NAN: not known */
     double full_s;     /* at this rate; NAN */
 };

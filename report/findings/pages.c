@@ -39,7 +39,7 @@ void pp_measure_pages(const struct pp_findings_from *from, struct pp_finding_val
     if (!u->recorded)
         return;
     f->text[PP_FINDING_PAGES_UNKNOWN] = u->unknown;
-    m[PP_FINDING_PAGES_DECODED] = u->decoded > 0 ? u->decoded : NAN;
+    m[PP_FINDING_PAGES_DECODED] = m[PP_FINDING_AMPLIFIED] = u->decoded > 0 ? u->decoded : NAN;
     m[PP_FINDING_PAGES_SAMPLES] = u->samples;
     m[PP_FINDING_PAGES_AMPLIFICATION] = u->decoded_bytes / u->used_bytes;
     m[PP_FINDING_PAGES_SAMPLE_BYTES] = u->used_bytes / u->samples;

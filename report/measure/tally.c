@@ -84,6 +84,10 @@ static void count_sample(struct pp_tally_thread *t, const struct pp_span *s, int
     int failed = (s->flags & PP_SPAN_ERROR) != 0;
     if (s->phase == PP_PHASE_RETRY)
         t->retries++;
+    /* of a stream: each sample of a batch ends with this stage, and has no number */
+    if (s->sample == PP_NO_SAMPLE && s->phase == PP_PHASE_TRANSFORM && s->batch != PP_NO_BATCH &&
+        t->lane == PP_LANE_WORKER && in_window && !failed)
+        t->counted[PP_PHASE_TRANSFORM - PP_PHASE_READ]++;
     if (s->sample == PP_NO_SAMPLE || s->phase < PP_PHASE_READ || s->phase > PP_PHASE_TRANSFORM)
         return;
     if (s->flags & PP_SPAN_COUNT) {

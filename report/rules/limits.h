@@ -11,6 +11,10 @@
 /* How far the replay of the run as recorded may be from it before its answers are not used: three times the
  * median error of predictions. */
 #define PP_MOST_REPLAY_ERROR 0.25
+/* Batches of views: bytes handed over for each byte of tensors, below less than half is for nothing; and per
+ * batch, less is handed over in a millisecond. */
+#define PP_VIEW_FACTOR 2
+#define PP_VIEW_BYTES (1 << 20)
 #define PP_WORTH_A_FIX 0.15 /* of throughput: what a fix has to gain */
 /* The weight of a cause in what all of them gain: the largest, or tied for the largest. */
 #define PP_LARGEST_WEIGHT 0.4

@@ -421,6 +421,22 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
                "a sampler whose `__iter__` draws blocks (`torch.searchsorted` in the cumulated weights) and "
                "yields from each; `replacement=True`; one order for all epochs",
                "`.shuffle(N)` of a buffer draws as it goes", NULL)},
+    [PP_REMEDY_MORE_SHARDS] =
+        {NULL, NULL,
+         "Split the data into at least num_workers shards of like size, and give each worker its own; else use as many workers as there are shards.",
+         WORDS(
+             NULL,
+             "`get_worker_info()` in `__iter__`: `shards[info.id::info.num_workers]`; `num_workers` at most the number of "
+             "shards; Hugging Face `IterableDataset.reshard()` or more files",
+             "more shards than workers; `workersplitter=wds.split_by_worker`", NULL)},
+    [PP_REMEDY_READ_LESS] =
+        {NULL, NULL,
+         "Read what a sample needs and no more: save where each sample begins (byte offsets) and seek to it, or use a format with an index or small chunks.",
+         WORDS(
+             NULL,
+             "offsets of lines or records in one array and `file.seek()`; Parquet row groups, Arrow, HDF5 chunks of a sample; "
+             "no scan of the file in `__getitem__`",
+             "samples in the order in which the shards have them", NULL)},
     [PP_REMEDY_CLONE] =
         {NULL, NULL,
          "Copy what a sample keeps of a larger tensor with clone(), so that the rest of it is not handed over.",

@@ -65,6 +65,9 @@ enum pp_metric_from {
     X(HELD, "held", "what the data set holds", NONE, RUN) \
     X(HELD_ADVICE, "held_advice", "what to do with it", NONE, RUN) \
     X(ITERATOR_OF, "iterator_of", "batches of an iterator that gives one", COUNT, RUN) \
+    X(STREAM_WORKERS, "stream_workers", "workers of a stream", COUNT, RUN) \
+    X(STREAM_IDLE, "stream_idle", "of them: without a sample", COUNT, RUN) \
+    X(STREAM_DELIVER, "stream_deliver", "of them: with samples", COUNT, RUN) \
     X(HANDED, "handed", "handed over per batch", BYTES, RUN) \
     X(HANDED_FACTOR, "handed_factor", "handed over for each byte of tensors", FACTOR, RUN) \
     X(HANDED_BYTES, "tensor_bytes", "tensors of a batch", BYTES, RUN) \

@@ -132,19 +132,20 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
         "loader: {sampler} draws the order of an epoch in the training thread before its first batch: {sampler_share} of the time", \
     .remedy = PP_REMEDY_SAMPLER
 
-#define VIEWS \
-    { \
-        "loader", "view-of-storage", \
-            WHEN(OWNER(BIT(NONE)), AT_LEAST(HANDED_FACTOR, 2, "below, less than half is for nothing"), \
-                 AT_LEAST(HANDED, 1 << 20, "less is handed over in a millisecond")), \
-            .said = \
-                "loader: workers hand over {handed} per batch for {tensor_bytes} of tensors, which are views of larger ones", \
-            .remedy = PP_REMEDY_CLONE \
-    }
-
 /* What the GPU's own records decide, then what a replay decides. */
 const struct pp_rule pp_cause_rules_replay[] = {
-    VIEWS,
+    {"loader", "no-shard",
+     WHEN(OWNER(WORK), AT_LEAST(STREAM_IDLE, 1, "each has a part of the data"),
+          BELOW(WORKER_IDLE, MOST_TIME)),
+     .said =
+         "loader: {stream_deliver} of {stream_workers} workers deliver: the data set has no shard for the others, or theirs has ended, and {owner} keeps the rest busy",
+     .remedy = PP_REMEDY_MORE_SHARDS},
+    {"loader", "view-of-storage",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(HANDED_FACTOR, PP_VIEW_FACTOR, "below, less than half is for nothing"),
+          AT_LEAST(HANDED, PP_VIEW_BYTES, "less is handed over in a millisecond")),
+     .said =
+         "loader: workers hand over {handed} per batch for {tensor_bytes} of tensors, which are views of larger ones",
+     .remedy = PP_REMEDY_CLONE},
     {"loader", "sampler-draw",
      WHEN(AT_LEAST(G_SAMPLER, WORTH_A_FIX), AT_LEAST(SAMPLER_LEAD, 0, "no other change gains more")),
      DRAWING},
@@ -528,7 +529,6 @@ const size_t pp_cause_rules_replay_n = sizeof(pp_cause_rules_replay) / sizeof(pp
 /* Without a replay (too few samples, no CPU accounting), and where it decides nothing: the
  * phase that owns the stalls, and its shares of CPU time, run-queue delay and blocked time. */
 const struct pp_rule pp_cause_rules_shares[] = {
-    VIEWS,
     {"loader", "unpickle", WHEN(AT_LEAST(HANDOVER, MOST_OF_WAIT), BELOW(CONTENDED, OTHERS_COUNT)),
      UNPICKLING},
     {"loader", "unpickle", WHEN(AT_LEAST(HANDOVER, MOST_OF_WAIT), AT_LEAST(IDLE_CPUS, CPUS_ARE_SHORT)),

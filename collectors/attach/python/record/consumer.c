@@ -271,6 +271,8 @@ int record_draw_begin(struct record_local *l, struct record_mark *from)
 void record_draw_end(struct record_local *l, const struct record_mark *from)
 {
     struct record_consumer *c = &l->consumer;
+    if (!record_lane_is_open(&c->lane)) /* the session was left meanwhile */
+        return;
     struct record_mark now = record_now(&c->lane, 1);
     c->drawn.stamp += now.stamp - from->stamp;
     c->drawn.cpu_ns += now.cpu_ns - from->cpu_ns;

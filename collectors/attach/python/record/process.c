@@ -39,8 +39,10 @@ static void fork_child(void)
     record_process.forks++;
     process.file = NULL;
     process.locals = self; /* the other threads stayed in the parent */
-    if (self)
+    if (self) {
         self->next = NULL;
+        self->consumer.beginning = 0; /* the iter(loader) that starts this worker is the parent's */
+    }
     pthread_mutex_init(&locals_lock, NULL);
 }
 

@@ -71,6 +71,28 @@ static void test_growth_is_found_with_its_rate(void **state)
     report_done(r, f);
 }
 
+/* Private memory beside the anonymous one: both grow, or pages are copied; a worker that does neither is
+ * none. */
+static void test_the_way_it_grows_is_told(void **state)
+{
+    static const struct {
+        double anon, private;
+        const char *says;
+    } rows[] = {{0, 8, "worker-1 (process 72) copies 48"},
+                {8, 8, "keeps what it makes"},
+                {0, 0, "does not go on growing"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct fake_run *f = begin();
+        add(f, "process_anon_bytes.72", &(struct shape){.seconds = 60, .start = 600, .per_s = rows[i].anon});
+        add(f, "process_private_bytes.72",
+            &(struct shape){.seconds = 60, .start = 90, .per_s = rows[i].private});
+        struct pp_report *r = report_of(f);
+        if (!strstr(finding(r, "memory-growth")->sentence, rows[i].says))
+            fail_msg("row %zu: %s", i, finding(r, "memory-growth")->sentence);
+        report_done(r, f);
+    }
+}
+
 static void test_other_shapes_are_no_growth(void **state)
 {
     expect(&(struct shape){.seconds = 60, .start = 300, .noise = 40}, "not-found");
@@ -112,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growth_is_found_with_its_rate),
+        cmocka_unit_test(test_the_way_it_grows_is_told),
         cmocka_unit_test(test_other_shapes_are_no_growth),
         cmocka_unit_test(test_damaged_counters_do_no_harm),
         cmocka_unit_test(test_what_was_not_recorded_is_not_measured),
