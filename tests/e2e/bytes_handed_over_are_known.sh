@@ -19,7 +19,7 @@ class Clips(Dataset):
         clip = Clips.all if sys.argv[1] == "shared" else torch.zeros((40, 3, 64, 64), dtype=torch.uint8)
         part = clip[4:6]
         if sys.argv[1] == "many":
-            return [part.clone() for _ in range(100)]
+            return [part.clone() for _ in range(30)]
         if sys.argv[1] == "odd":
             return {"e": torch.empty(0), "q": torch.ones(3)[None].expand(9, 3), "t": (i, "x", None, [part.clone()]), "h": torch.nn.Parameter(torch.ones(2))}
         return part.clone() if sys.argv[1] == "clone" else part
@@ -46,7 +46,7 @@ view 98304 20 found
 clone 98304 1 not-found
 collate 98304 1 not-found
 shared 98304 1 not-found
-many 9830400 1 not-found
+many 2949120 1 not-found
 EOT
 like "what is left of /dev/shm" "$(finding shm-full sentence)" "^/dev/shm had .* left"
 run timeout 60 "$PP" exec -q --force -o "$T/run.sqlite" -- "$PYTHON" "$T/job.py" odd 2>/dev/null
