@@ -425,8 +425,15 @@ static void put_setup(const struct pp_page *p, const struct pp_report *r)
             add_pair(&config, &r->config[i]);
     if (config.text[0])
         put_line(p, "Run         ", 12, &config);
+    struct line others = {.text = ""}; /* collectors/system/neighbours.h */
     for (size_t i = 0; i < r->n_environment; i++)
-        add_pair(&machine, &r->environment[i]);
+        if (strncmp(r->environment[i].key, "other_process_", 14) == 0)
+            pp_text_add(others.text, sizeof(others.text), "%s%s", others.text[0] ? "; " : "",
+                        r->environment[i].value);
+        else
+            add_pair(&machine, &r->environment[i]);
+    if (others.text[0])
+        pp_page_text(p, PP_TONE_PLAIN, "Beside it   ", 12, 5, others.text);
     if (machine.text[0])
         pp_page_text(p, PP_TONE_PLAIN, "Machine     ", 12, 2, machine.text);
 }

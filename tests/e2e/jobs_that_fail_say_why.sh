@@ -39,20 +39,24 @@ ends status 3 failed "its own messages say why" ""
 ends bad 139 failed "SIGSEGV ended it" "faulthandler"
 
 # Hanging, interrupted as a terminal does it.
-interrupted() { # KIND SECONDS
-    setsid "$PYTHON" -c 'import signal, os, sys; signal.signal(signal.SIGINT, signal.default_int_handler); os.execv(sys.argv[1], sys.argv[1:])' \
+interrupted() { # KIND SECONDS: of them after its workers have begun
+    "$PYTHON" -c 'import signal, os, sys; os.setpgrp(); signal.signal(signal.SIGINT, signal.default_int_handler); os.execv(sys.argv[1], sys.argv[1:])' \
         "$PP" exec -f -o "$1.sqlite" -- "$PYTHON" "$JOB" "$1" >"$OUT" 2>"$ERR" &
     local exec=$!
+    for _ in $(seq 200); do
+        [ "$(sqlite3 "$1.sqlite" "SELECT count(*) FROM thread WHERE lane = 'worker'" 2>/dev/null || echo 0)" -ge 1 ] && break
+        sleep 0.2
+    done
     sleep "$2"
     kill -INT -- "-$exec"
     wait "$exec"
     run "$PP" report "$1.sqlite" --json
     is "$1: outcome" "$(json "$OUT" '$.outcome')" interrupted
 }
-interrupted lock 16
+interrupted lock 9
 like "lock: the workers are named" "$(json "$OUT" '$.ended')" "no batch came for the last [0-9.]+ s: worker [01] in its first sample since [0-9.]+ s, worker [01] in its first"
 like "lock: the remedy" "$(json "$OUT" '$.ended_remedy')" "lock .* forked"
-interrupted slow 12
+interrupted slow 6
 is "slow: why" "$(json "$OUT" '$.ended')" "it was interrupted (Ctrl-C)"
 check "slow: the verdict stands" test "$(json "$OUT" '$.verdict.l0')" != inconclusive
 
