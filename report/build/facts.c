@@ -129,6 +129,7 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
                                                    : NULL;
     f->trace_waits = from->source->meta(from->source->ctx, "import", "waits");
     m[PP_METRIC_PINS] = is_on(config(from, "pin_memory"));
+    m[PP_METRIC_MADE_AGAIN] = is_on(config(from, "loader_made_again"));
     m[PP_METRIC_KEPT_WORKERS] = workers_are_kept(from);
     m[PP_METRIC_IN_TRAINER] = f->trace ? made_in_trainer(from) : NAN;
     m[PP_METRIC_CALLS] = f->trace && calls_are(from, "of workers") ? 1 : NAN;

@@ -177,6 +177,7 @@ void pp_action_choose(struct pp_report *r, struct pp_arena *arena)
                                             v->action.amount);
     else if ((v->remedy == &pp_remedies[PP_REMEDY_KEEP_WORKERS_PREFETCH] ||
               v->remedy == &pp_remedies[PP_REMEDY_PREFETCH_ACROSS] ||
+              v->remedy == &pp_remedies[PP_REMEDY_ONE_LOADER] ||
               v->remedy == &pp_remedies[PP_REMEDY_ONE_ITERATOR]) &&
              !v->action.fix)
         v->action.depends = without_boundaries(r, arena);

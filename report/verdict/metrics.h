@@ -75,6 +75,7 @@ enum pp_metric_from {
     X(SAMPLER_SHARE, "sampler_share", "the sampler draws between epochs", SHARE, RUN) \
     X(SAMPLER_PART, "sampler_part", "of epoch boundaries: the sampler draws", SHARE, RUN) \
     X(PINS, "pins", "batches are pinned", FACTOR, RUN) \
+    X(MADE_AGAIN, "made_again", "a DataLoader is made for each epoch", FACTOR, RUN) \
     X(KEPT_WORKERS, "kept_workers", "workers stay for all epochs", FACTOR, RUN) \
     X(IN_TRAINER, "in_trainer", "batches made by the trainer's thread", FACTOR, RUN) \
     X(CALLS, "calls", "workers' calls of files in the trace", FACTOR, RUN) \
@@ -128,6 +129,7 @@ enum pp_metric_from {
     X(READ_BURST, "read_burst", "slow reads at the same time", SHARE, REPLAY) \
     X(SHARD_SKEW, "shard_skew", "slowest part of the data / median", FACTOR, REPLAY) \
     X(WORK_TAIL, "work_tail", "CPU time of samples, p99 / p50", FACTOR, REPLAY) \
+    X(SAMPLE_TAIL, "sample_tail", "time of samples, p99 / p50", FACTOR, REPLAY) \
     X(WORKER_SKEW, "worker_skew", "slowest worker / median", FACTOR, REPLAY) \
     X(READ_SERIAL, "read_serial", "times of reads follow bytes", FACTOR, REPLAY) \
     X(READ_BYTES, "read_bytes", "bytes per read", COUNT, REPLAY) \

@@ -30,10 +30,10 @@ static float occupancy(const struct pp_cost_sample *x)
 }
 
 /* p99 over p50, the p50 not below 0.1 ms: a tail of microseconds holds no batch up. */
-static double work_tail_of(const struct pp_costs *c, float *v)
+static double tail_of(const struct pp_costs *c, float *v, float (*of)(const struct pp_cost_sample *))
 {
     for (size_t i = 0; i < c->n; i++)
-        v[i] = work_of(&c->samples[i]);
+        v[i] = of(&c->samples[i]);
     qsort(v, c->n, sizeof(*v), pp_by_float);
     return pp_stats_at_sorted(v, c->n, 0.99) / fmax(pp_stats_at_sorted(v, c->n, 0.5), 1e5);
 }
@@ -609,7 +609,8 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
     if (st == PP_OK) {
         add_storage(&c->storage, out->metric);
         out->metric[PP_METRIC_STREAMED] = c->streaming ? 1 : NAN;
-        out->metric[PP_METRIC_WORK_TAIL] = work_tail_of(c, v);
+        out->metric[PP_METRIC_WORK_TAIL] = tail_of(c, v, work_of);
+        out->metric[PP_METRIC_SAMPLE_TAIL] = tail_of(c, v, occupancy);
         out->metric[PP_METRIC_WORKER_SKEW] = worker_skew_of(c);
         add_cache(c, out->metric);
         add_limits(c, out->metric);

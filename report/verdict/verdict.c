@@ -324,14 +324,14 @@ static const char *missing_signals(const struct judge *j)
         return "the recording has no ranges of workers";
     if (isnan(f->metric[PP_METRIC_OWNER]))
         return "the recording has no worker spans during the stalls";
-    if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
-        return "CPU time and run-queue delay were not recorded";
-    if (isnan(f->metric[PP_METRIC_CPUS]))
-        return "the number of usable CPUs was not recorded";
     if (f->metric[PP_METRIC_OWNER] == PP_PHASE_NONE)
         return fill(
             j,
             "the workers have nothing to do for {worker_idle} of the stalls, batches are late on their way, and no change that can be replayed gains 15 %");
+    if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
+        return "CPU time and run-queue delay were not recorded";
+    if (isnan(f->metric[PP_METRIC_CPUS]))
+        return "the number of usable CPUs was not recorded";
     return fill(
         j,
         "no cause has its evidence: {owner} has {owner_share} of the workers' time in the stalls, on a CPU for {cpu} of it, waiting for one for {run_queue}, blocked for {blocked}; {busy_cpus} of the usable CPUs are in use");
@@ -350,7 +350,8 @@ static const char *advise_missing(const struct pp_facts *f)
                : f->subject == PP_SUBJECT_JOB
                    ? "Annotate the workers' read, decode, transform and collate with NVTX ranges, map them to phases (--map), and record again."
                    : "Record the workers' read, decode, transform and collate too.";
-    if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]) || isnan(f->metric[PP_METRIC_CPUS]))
+    if ((f->metric[PP_METRIC_OWNER] != PP_PHASE_NONE && isnan(f->metric[PP_METRIC_OWNER_BLOCKED])) ||
+        isnan(f->metric[PP_METRIC_CPUS]))
         return "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
     return f->metric[PP_METRIC_BUSY_CPUS] >= 0.9
                ? "Record again while nothing else runs on these CPUs, and see whether it is still so."

@@ -93,6 +93,11 @@ const size_t pp_guard_rules_n = sizeof(pp_guard_rules) / sizeof(pp_guard_rules[0
     "loader: the {workers|worker is|workers are all} busy with {owner}, while only {busy_cpus} of the usable CPUs are in use"
 #define CONTENTION \
     "transform: CPU contention: {others} use {contended} of the usable CPUs, and {owner} waits for a CPU for {run_queue} of its time"
+#define TWO_KINDS 8, "an exponential distribution has 6.6; above it there are two kinds of samples"
+#define SLOW_SAMPLES \
+    .said = \
+        "loader: the slowest 1 % of the samples take {sample_tail} times the median, and the batches behind them wait", \
+    .remedy = PP_REMEDY_OUT_OF_ORDER
 #define LATE_FOR_CPUS \
     "transform: CPU contention: {others} use {contended} of the usable CPUs, {idle_cpus} are idle, and batches are delayed between the workers and the trainer"
 #define LATE_BATCHES \
@@ -432,6 +437,12 @@ const struct pp_rule pp_cause_rules_replay[] = {
           BELOW(BUSY_CPUS, SATURATED)),
      .said = NO_WORKERS, .remedy = PP_REMEDY_MORE_WORKERS},
     {"loader", "under-parallel",
+     WHEN(IN_THE_TRAINER, AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX),
+          BELOW(OWNER_DELAY, CROWDED)),
+     .said =
+         "loader: num_workers=0: the training thread makes each batch itself, most of the time in {owner}, and no step goes on meanwhile",
+     .remedy = PP_REMEDY_MORE_WORKERS},
+    {"loader", "under-parallel",
      WHEN(AT_LEAST(W_WORK, LARGEST), AT_LEAST(G_WORKERS, WORTH_A_FIX), BELOW(WORKERS_PER_CPU, WORKER_PER_CPU),
           BELOW(BUSY_CPUS, SATURATED)),
      .said = TOO_FEW_WORKERS, .remedy = PP_REMEDY_MORE_WORKERS},
@@ -649,6 +660,11 @@ const struct pp_rule pp_cause_rules_shares[] = {
      WHEN(OWNER(BIT(NONE)), AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT),
           IS_UNKNOWN(G_CPUS, "there is no replay")),
      .said = LATE_FOR_CPUS, .remedy = PP_REMEDY_OTHER_LOAD},
+    {"loader", "straggler-sample",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(SAMPLE_TAIL, TWO_KINDS), AT_LEAST(G_PREFETCH, WORTH_A_FIX)),
+     SLOW_SAMPLES},
+    {"loader", "straggler-sample",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(SAMPLE_TAIL, TWO_KINDS), AT_LEAST(G_ORDER, WORTH_A_FIX)), SLOW_SAMPLES},
     {"loader", NULL, WHEN(OWNER(BIT(NONE)), AT_LEAST(G_ORDER, WORTH_A_FIX)), .said = LATE_BATCHES,
      .remedy = PP_REMEDY_PREFETCH_OR_ORDER},
     {"loader", NULL, WHEN(OWNER(BIT(NONE)), AT_LEAST(G_PREFETCH, WORTH_A_FIX)), .said = LATE_BATCHES,
@@ -690,6 +706,10 @@ const struct pp_rule pp_outside_rules[] = {
      .remedy = PP_REMEDY_LEASES},
     {"loader", "sampler-draw",
      WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(SAMPLER_PART, 0.5, "more than half of it")), DRAWING},
+    {"loader", "epoch-drain", WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(MADE_AGAIN, CONFIGURED)),
+     .said =
+         "loader: the job makes its DataLoader anew for every pass over the data, and starting over takes {epoch} of the time",
+     .remedy = PP_REMEDY_ONE_LOADER},
     {"loader", "epoch-drain", WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(KEPT_WORKERS, CONFIGURED)),
      .said =
          "loader: epoch boundaries take {epoch} of the time: workers that stay begin the next epoch with no batch ready",
