@@ -9,7 +9,8 @@
 
 struct counted {
     uint64_t from_ns, to_ns; /* of what came before, the last value counts; of what came after, the first */
-    double cpus;             /* that a process can use */
+    double before; /* of the job's CPU time: before from_ns, where more than one value came after it */
+    uint64_t before_ns;
     struct {
         double first, last;
         uint64_t first_ns, last_ns;
@@ -39,9 +40,10 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
         if (strcmp(name, names[i]) == 0) {
             if ((k->row[i].n && k->row[i].last_ns >= k->to_ns) || stands_alone(k, i, t_ns))
                 continue;
-            int more_than_all = i == PROCESS && k->row[i].n == 1 &&
-                                value - k->row[i].last > k->cpus * (double)(t_ns - k->row[i].last_ns);
-            if (k->row[i].n++ == 0 || t_ns <= k->from_ns || more_than_all) /* it was not there yet */
+            int new_job = i == PROCESS && k->row[i].n == 1 && k->row[i].last_ns < k->from_ns;
+            if (new_job) /* which may have had no process then that was counted */
+                k->before = k->row[i].first, k->before_ns = k->row[i].first_ns;
+            if (k->row[i].n++ == 0 || t_ns <= k->from_ns || new_job)
                 k->row[i].n = 1, k->row[i].first = value, k->row[i].first_ns = t_ns;
             k->row[i].last = value;
             k->row[i].last_ns = t_ns;
@@ -51,6 +53,8 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
 /* Growth per ns of wall time; of CPU time: CPUs. NAN: fewer than two values. */
 static double growth(const struct counted *k, int i)
 {
+    if (i == PROCESS && k->row[i].n == 1 && k->before_ns && k->row[i].last_ns > k->before_ns)
+        return (k->row[i].last - k->before) / (double)(k->row[i].last_ns - k->before_ns);
     if (k->row[i].n < 2 || k->row[i].last_ns <= k->row[i].first_ns)
         return NAN;
     return (k->row[i].last - k->row[i].first) / (double)(k->row[i].last_ns - k->row[i].first_ns);
@@ -59,9 +63,7 @@ static double growth(const struct counted *k, int i)
 static pp_status read_counters(const struct pp_source *source, struct pp_costs *c,
                                const struct pp_timeline *tl, struct pp_err *err)
 {
-    struct counted k = {.from_ns = tl->start_ns,
-                        .to_ns = tl->end_ns,
-                        .cpus = pp_source_number(source, "environment", "cpus_online", INFINITY)};
+    struct counted k = {.from_ns = tl->start_ns, .to_ns = tl->end_ns};
     c->outside_cpus = c->subprocess_cpus = c->process_cpus = c->throttled_share = c->major_faults_per_s = NAN;
     c->disk_bytes_per_s = c->disk_reads_per_s = c->refault_bytes_per_s = NAN;
     if (!source->each_counter)
@@ -399,7 +401,6 @@ static void average(struct pp_costs_pass *p)
     c->trainer_wait_wake_ns = mean_wake(p, &p->trainer_waits);
     c->copy_wait_wake_ns = mean_wake(p, &p->copy_waits);
     c->runnable = per(p->all_ns, (double)(p->tl->end_ns - p->tl->start_ns));
-    c->helper_cpus = fmax(c->process_cpus - per(p->all_cpu_ns, (double)(p->tl->end_ns - p->tl->start_ns)), 0);
     c->collate_cpu_ns = per(c->collate_cpu_ns, p->collates);
     c->collate_blocked_ns = per(c->collate_blocked_ns, p->collates);
     c->copy_cpu_ns = per(c->copy_cpu_ns, p->copies);
@@ -431,6 +432,10 @@ static void average(struct pp_costs_pass *p)
     charge_quota(p);
     c->trainer_rest_ns = trainer_rest_ns(c, p->whole);
     leave_others_out(p);
+    /* what the trainer did beside its spans, and new workers before theirs, is not of threads without a lane
+     */
+    double unseen_ns = c->trainer_rest_ns * p->steps + (double)p->whole->restart_ns;
+    c->helper_cpus = fmax(c->process_cpus - per(p->all_cpu_ns + unseen_ns, c->window_ns), 0);
     /* Blocked while decoding, with more than one worker, and no quota to blame: one lock held by one of them
      * nearly all the time. */
     c->locked = c->workers > 1 && !(c->throttled_share > 0.05) &&

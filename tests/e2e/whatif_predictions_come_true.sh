@@ -56,7 +56,7 @@ refuses "a sweep with more behind it" 2 "workers=1..32" "$PP" whatif "$T/two.sql
 refuses "a sweep of what has no numbers" 2 "True|False" "$PP" whatif "$T/two.sqlite" --sweep order=1..2
 refuses "a sweep of what a replay cannot know" 4 "cannot be predicted" "$PP" whatif "$T/two.sqlite" --sweep gpu-decode=1..2
 refuses "more than a replay is made for" 4 "samples in flight" "$PP" whatif "$T/two.sqlite" --set workers=1024 --set prefetch=100
-refuses "a count beyond its range says the range" 2 "from 1 to 1024" "$PP" whatif "$T/two.sqlite" --set workers=1025
+refuses "a count beyond its range says the range" 2 "from 0 to 1024" "$PP" whatif "$T/two.sqlite" --set workers=1025
 run timeout 60 "$PP" whatif "$T/two.sqlite" --set workers=64 --set step-ms=1
 like "far more reads at a time than were recorded: said so" "$(cat "$OUT")" "Assumes that storage serves [0-9.]+ parallel reads as fast as the [0-9]+ recorded"
 run timeout 60 "$PP" whatif "$T/two.sqlite" --set workers=3

@@ -30,7 +30,8 @@ static void test_changes(void **state)
         {"batch_size=8", NULL},
         {"storage-latency=0", NULL},
         {"workers=True", NULL},
-        {"workers=0", NULL},
+        {"workers=0", "num_workers=0"},
+        {"prefetch=0", NULL},
         {"workers=1025", NULL},
         {"workers=two", NULL},
         {"workers", NULL},
@@ -71,7 +72,7 @@ static void test_fixes(void **state)
         {"storage-latency=cached", NULL},
         {"decode=0.5 transform=0.5", NULL},
         {"num_workers=many", NULL},
-        {"num_workers=0", NULL},
+        {"num_workers=0", "num_workers=0"},
         {NULL, NULL},
     };
     (void)state;
