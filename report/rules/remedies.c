@@ -437,7 +437,8 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
              NULL,
              "`get_worker_info()` in `__iter__`: `shards[info.id::info.num_workers]`; `num_workers` at most the number of "
              "shards; Hugging Face `IterableDataset.reshard()` or more files",
-             "more shards than workers; `workersplitter=wds.split_by_worker`", NULL)},
+             "more shards than workers; `workersplitter=wds.split_by_worker`", NULL),
+         .looks_first = 1},
     [PP_REMEDY_READ_LESS] =
         {NULL, NULL,
          "Read what a sample needs and no more: save where each sample begins (byte offsets) and seek to it, or use a format with an index or small chunks.",
@@ -452,7 +453,8 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          WORDS(
              NULL,
              "`x[a:b].clone()` in `__getitem__`, before it is returned; `torch.stack` in the `collate_fn` copies too",
-             "the same in `.map()`", NULL)},
+             "the same in `.map()`", NULL),
+         .looks_first = 1},
     [PP_REMEDY_SHM] =
         {NULL, NULL,
          "Give the container a larger one, or keep fewer batches there: fewer workers, a smaller prefetch_factor, smaller batches.",
