@@ -391,12 +391,11 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
              "samples of `.batched(N)` in the shards", "`batch=True` of `fn.external_source`")},
     [PP_REMEDY_ONE_LOADER] =
         {.looks_first = 1,
-         .sentence =
-             "Make the DataLoader once, with persistent_workers=True, and iterate it again; or take num_workers=0 for passes this short.",
+         .sentence = "Make the loader once, and iterate it again for every pass.",
          WORDS(
              NULL,
-             "the same `DataLoader(..., persistent_workers=True)` for all passes; another sampler order comes "
-             "with `set_epoch` or a new `iter(loader)`",
+             "one `DataLoader(..., persistent_workers=True)` for all passes, or `num_workers=0` where a pass is "
+             "short",
              "one `wds.WebLoader` for all passes", "a pipeline is built once: `auto_reset=True`")},
     [PP_REMEDY_ONE_ITERATOR] =
         {.looks_first = 1,
