@@ -1,137 +1,19 @@
 #include "report/verdict/signals.h"
 
-#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/replay/nvjpeg.h"
 #include "report/replay/requests.h"
 #include "report/replay/shards.h"
 #include "report/replay/storage.h"
 #include "report/rules/remedies.h"
-#include "report/stats/order.h"
 #include "report/verdict/remote_signals.h"
+#include "report/verdict/signals_measured.h"
 #include "report/verdict/verdict_rules.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- tails and bursts ---- */
-
-static float work_of(const struct pp_cost_sample *x)
-{
-    return x->decode_cpu + x->transform_cpu;
-}
-
-static float occupancy(const struct pp_cost_sample *x)
-{
-    return x->read_blocked + x->read_cpu + x->retry_blocked + x->decode_cpu + x->decode_blocked +
-           x->transform_cpu + x->transform_blocked;
-}
-
-/* p99 over p50, the p50 not below 0.1 ms: a tail of microseconds holds no batch up. */
-static double tail_of(const struct pp_costs *c, float *v, float (*of)(const struct pp_cost_sample *))
-{
-    for (size_t i = 0; i < c->n; i++)
-        v[i] = of(&c->samples[i]);
-    qsort(v, c->n, sizeof(*v), pp_by_float);
-    return pp_stats_at_sorted(v, c->n, 0.99) / fmax(pp_stats_at_sorted(v, c->n, 0.5), 1e5);
-}
-
-/* ---- workers, caches, parts of the work ---- */
-
-static double worker_skew_of(const struct pp_costs *c)
-{
-    enum { MOST = 256 };
-    double sum[MOST] = {0};
-    size_t n[MOST] = {0}, used = 0;
-    float mean[MOST];
-    for (size_t i = 0; i < c->n; i++)
-        if (c->samples[i].worker < MOST) {
-            sum[c->samples[i].worker] += occupancy(&c->samples[i]);
-            n[c->samples[i].worker]++;
-        }
-    for (int w = 0; w < MOST; w++)
-        if (n[w] >= 3)
-            mean[used++] = (float)(sum[w] / (double)n[w]);
-    qsort(mean, used, sizeof(*mean), pp_by_float);
-    return used >= 2 ? mean[used - 1] / fmax(mean[(used - 1) / 2], 1e4) : NAN;
-}
-
-/* By first touch: samples seen in the first epoch; the dataset's bytes over the memory that is available. */
-static void add_cache(const struct pp_costs *c, double *m)
-{
-    double bytes = 0, hits = 0, known = 0, later = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        bytes += c->samples[i].bytes;
-        hits += c->samples[i].hit;
-        known += c->samples[i].hit_known;
-        later += c->samples[i].epoch > 0;
-    }
-    m[PP_METRIC_READ_BYTES] = bytes / (double)c->n;
-    m[PP_METRIC_MISS] = known > 0 ? 1 - hits / known : NAN;
-    m[PP_METRIC_FIRST_TOUCH] = 1 - later / (double)c->n;
-    m[PP_METRIC_FREE_MEMORY] = c->dataset_samples && c->memory_available > 0
-                                   ? 1 - m[PP_METRIC_READ_BYTES] * (double)c->dataset_samples /
-                                             c->memory_available
-                                   : NAN;
-}
-
-/* Of the usable CPUs, what neither this process nor others use, within the quota. */
-static double idle_cpus(const struct pp_costs *c)
-{
-    double left = fmin(c->online_cpus - c->process_cpus - c->outside_cpus, c->usable_cpus - c->process_cpus);
-    return isnan(c->process_cpus + c->outside_cpus) ? NAN : fmax(left, 0) / c->usable_cpus;
-}
-
-/* Limits of the block layer and of memory, as far as the recording knows them. The page cache counts for the
- * group that read first; what is read again after it was dropped is a refault. */
-static void add_limits(const struct pp_costs *c, double *m)
-{
-    double data = c->dataset_samples ? m[PP_METRIC_READ_BYTES] * (double)c->dataset_samples : NAN;
-    m[PP_METRIC_DISK_LIMIT] = c->limit_bytes_per_s;
-    m[PP_METRIC_READS_LIMIT] = c->limit_reads_per_s;
-    m[PP_METRIC_DISK_LIMIT_USED] = pp_storage_limit_used(c->disk_bytes_per_s, c->limit_bytes_per_s);
-    m[PP_METRIC_READS_LIMIT_USED] = pp_storage_limit_used(c->disk_reads_per_s, c->limit_reads_per_s);
-    m[PP_METRIC_PACED] = c->reads_per_s > 0 ? c->reads_per_s : NAN;
-    m[PP_METRIC_LINK] = c->bandwidth > 0 ? c->bandwidth : NAN;
-    m[PP_METRIC_REFAULT] = c->refault_bytes_per_s >= 0
-                               ? fmin(c->refault_bytes_per_s / (m[PP_METRIC_READ_BYTES] * c->samples_per_s),
-                                      1)
-                               : NAN;
-    m[PP_METRIC_DATA_BYTES] = data;
-    m[PP_METRIC_MEMORY_LIMIT] = c->memory_limit;
-    m[PP_METRIC_LIMIT_ROOM] = c->memory_limit / data;
-    m[PP_METRIC_MACHINE_ROOM] = c->memory_total / data;
-}
-
-static void add_parts(const struct pp_costs *c, double *m)
-{
-    double decode = 0, transform = 0, collate = c->collate_cpu_ns * (double)c->n / c->batch_size;
-    for (size_t i = 0; i < c->n; i++) {
-        decode += c->samples[i].decode_cpu;
-        transform += c->samples[i].transform_cpu;
-    }
-    double all = decode + transform + collate, copy = c->copy_cpu_ns + c->copy_blocked_ns;
-    m[PP_METRIC_TRANSFORM_PART] = all > 0 ? transform / all : NAN;
-    m[PP_METRIC_COLLATE_PART] = all > 0 ? collate / all : NAN;
-    m[PP_METRIC_HELPER_PART] = c->helper_cpu_ns / fmax(all, c->helper_cpu_ns);
-    m[PP_METRIC_WORKER_THREADS] = c->worker_threads;
-    m[PP_METRIC_THREADS_PER_CPU] = c->worker_threads * (double)c->workers / c->cpus;
-    m[PP_METRIC_COPY_CPU] = copy > 0 ? c->copy_cpu_ns / copy : NAN;
-    m[PP_METRIC_COPY_BLOCKS] = c->pageable_call_ns > 0
-                                   ? c->pageable_call_ns * c->samples_per_s / c->batch_size / 1e9
-                                   : NAN;
-    m[PP_METRIC_CONTENDED] = c->outside_cpus / c->machine_cpus;
-    m[PP_METRIC_SUBPROCESSES] = c->subprocess_cpus / c->machine_cpus;
-    m[PP_METRIC_IDLE_CPUS] = idle_cpus(c);
-    m[PP_METRIC_BUSY_CPUS] = 1 - idle_cpus(c);
-    m[PP_METRIC_CONTENDED_BEFORE] = c->outside_before / c->machine_cpus;
-    m[PP_METRIC_CONTENDED_RISE] = (c->outside_cpus - c->outside_before) / c->machine_cpus;
-    m[PP_METRIC_CONTENDED_AT] = c->outside_rose_at;
-    m[PP_METRIC_THROTTLED] = c->throttled_share;
-    m[PP_METRIC_MAJOR_FAULTS] = c->major_faults_per_s / c->samples_per_s;
-}
 
 /* ---- counterfactuals ---- */
 
@@ -588,15 +470,6 @@ static pp_status add_least_of_pinned(const struct pp_costs *c, struct pp_signals
     return st;
 }
 
-static void add_storage(const struct pp_storage *from, double *m)
-{
-    m[PP_METRIC_READ_TAIL] = from->tail;
-    m[PP_METRIC_READ_BURST] = from->burst;
-    m[PP_METRIC_READ_SERIAL] = from->serial;
-    m[PP_METRIC_SHARD_SKEW] = from->shard_skew;
-    m[PP_METRIC_DRIFT] = from->drift;
-}
-
 pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
 {
     memset(out, 0, sizeof(*out));
@@ -607,14 +480,7 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
     if (!v)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu samples", c->n);
     if (st == PP_OK) {
-        add_storage(&c->storage, out->metric);
-        out->metric[PP_METRIC_STREAMED] = c->streaming ? 1 : NAN;
-        out->metric[PP_METRIC_WORK_TAIL] = tail_of(c, v, work_of);
-        out->metric[PP_METRIC_SAMPLE_TAIL] = tail_of(c, v, occupancy);
-        out->metric[PP_METRIC_WORKER_SKEW] = worker_skew_of(c);
-        add_cache(c, out->metric);
-        add_limits(c, out->metric);
-        add_parts(c, out->metric);
+        pp_signals_measure(c, v, out->metric);
         pp_remote_signals(c, out->metric);
         st = pp_whatif_error(c, &out->replay_error, err);
     }

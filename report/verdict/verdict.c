@@ -1,4 +1,4 @@
-#include "report/verdict/verdict.h"
+#include "report/verdict/verdict_judge.h"
 
 #include "report/verdict/causes.h"
 #include "report/verdict/confidence.h"
@@ -11,13 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct judge {
-    const struct pp_facts *facts;
-    struct pp_arena *arena;
-    struct pp_report_verdict *out;
-    struct pp_values values;
-};
-
 /* What takes the CPUs is for the most part the job's own. */
 static int takes_its_own_cpus(const struct pp_facts *f)
 {
@@ -25,7 +18,7 @@ static int takes_its_own_cpus(const struct pp_facts *f)
     return own >= PP_LEAST_SHARE && own >= 0.5 * f->metric[PP_METRIC_CONTENDED];
 }
 
-static const char *fill(const struct judge *j, const char *sentence)
+const char *pp_judge_fill(const struct judge *j, const char *sentence)
 {
     return pp_rules_fill(sentence, &j->values, j->arena);
 }
@@ -40,7 +33,7 @@ static enum pp_evidence_kind kind_of(enum pp_metric m)
                                                                           : PP_EVIDENCE_MEASURED;
 }
 
-static void add_evidence(const struct judge *j, enum pp_metric m, const char *threshold, int supports)
+void pp_judge_evidence(const struct judge *j, enum pp_metric m, const char *threshold, int supports)
 {
     struct pp_report_verdict *v = j->out;
     char value[48];
@@ -56,116 +49,21 @@ static void add_evidence(const struct judge *j, enum pp_metric m, const char *th
     };
 }
 
-/* ---- may anything be said ---- */
-
 /* The next step, in the words of that row, which is also where what can be pasted stands. */
-static void advise(const struct judge *j, enum pp_remedy_id id)
+void pp_judge_advise(const struct judge *j, enum pp_remedy_id id)
 {
     if (takes_its_own_cpus(j->facts) && (id == PP_REMEDY_OTHER_LOAD || id == PP_REMEDY_OTHER_LOAD_OR_QUOTA ||
                                          id == PP_REMEDY_OTHER_LOAD_THEN_WORKERS))
         id = PP_REMEDY_SUBPROCESSES;
     j->out->remedy = &pp_remedies[id];
-    j->out->next_step = fill(j, pp_remedies[id].sentence);
+    j->out->next_step = pp_judge_fill(j, pp_remedies[id].sentence);
 }
 
 /* A next step that is no row's. */
-static void put_advice(const struct judge *j, const char *text)
+void pp_judge_next_step(const struct judge *j, const char *text)
 {
     j->out->remedy = NULL;
     j->out->next_step = text;
-}
-
-static double limit_of(const struct pp_facts *f, const struct pp_guard_rule *g)
-{
-    return f->trace && g->of_trace > 0 ? g->of_trace : g->limit;
-}
-
-static const struct pp_guard_rule *failing_guard(const struct pp_facts *f)
-{
-    for (size_t i = 0; i < pp_guard_rules_n; i++) {
-        const struct pp_guard_rule *g = &pp_guard_rules[i];
-        double v = f->metric[g->metric];
-        if (!(g->at_least ? v >= limit_of(f, g) : v <= limit_of(f, g)) && !(g->if_known && isnan(v)))
-            return g;
-    }
-    return NULL;
-}
-
-/* A recording is made longer by what ended it. `pipeprobe exec` and libpipeprobe have no say in that. */
-static void advise_longer(const struct judge *j)
-{
-    const struct pp_facts *f = j->facts;
-    const char *by = f->ended_by ? f->ended_by : "";
-    double of_window = 1e9 / fmax(f->metric[PP_METRIC_WINDOW], 1e8),
-           of_batches = 10 / fmax(f->metric[PP_METRIC_BATCHES], 1),
-           more = f->batches * 1.5 * fmin(fmax(of_window, of_batches), 10);
-    const char *step = NULL;
-    if (f->trace)
-        step = pp_trace_more_steps(f);
-    else if (f->program && strcmp(by, "duration") == 0)
-        step = "Give exec a longer --duration.";
-    else if (f->program)
-        step =
-            "Let the program run longer: the recording ends when the program does. More epochs or steps in the program itself, or a larger data set.";
-    else if (strcmp(by, "steps") == 0)
-        step = pp_arena_printf(j->arena,
-                               "Give more steps: --steps %.0f, or --duration 30s in place of --steps.",
-                               ceil(more / 10) * 10);
-    else if (strcmp(by, "epochs") == 0)
-        step = pp_arena_printf(
-            j->arena,
-            "Give more epochs, so that there are about %.0f batches (--epochs), or --duration 30s in place of --epochs.",
-            ceil(more / 10) * 10);
-    else if (f->subject == PP_SUBJECT_OWN_LOADER && strcmp(by, "interrupted") == 0)
-        step = "Let the run end by itself: it was interrupted.";
-    if (step)
-        put_advice(j, step);
-}
-
-/* The guard's reason and remedy, unless what kept the batches from coming is known: then running longer would
- * not help. */
-static void judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
-{
-    const struct pp_facts *f = j->facts;
-    struct pp_report_verdict *v = j->out;
-    char limit[48];
-    v->l0 = "inconclusive";
-    v->reason = fill(j, g->reason);
-    advise(j, g->remedy);
-    if (g->metric == PP_METRIC_BATCHES || g->metric == PP_METRIC_WINDOW)
-        advise_longer(j);
-    if (g->metric == PP_METRIC_BATCHES && f->trace)
-        v->reason = pp_arena_printf(j->arena,
-                                    "the trace has %s besides its first one, at least %.0f are needed",
-                                    pp_text_counted(limit, sizeof(limit), f->metric[PP_METRIC_BATCHES],
-                                                    "step", "steps"),
-                                    limit_of(f, g));
-    if (f->ended && g->metric != PP_METRIC_LOSS) {
-        v->reason = f->failed ? "the job failed before enough was recorded"
-                              : "the job was interrupted before enough was recorded";
-        put_advice(j, f->ended_remedy ? f->ended_remedy : "Fix what its message names.");
-    } else if (!f->has_steady_state && f->failed) {
-        v->reason = "the run failed before a steady state was reached";
-        put_advice(j, "Fix the failure: its message names it, and the errors list the files.");
-    } else if (f->unannotated) {
-        v->reason = "nothing recorded says when the trainer waits for data and when it works";
-        put_advice(
-            j,
-            f->python
-                ? "Measure PyTorch's DataLoader on the data, `pipeprobe run --loader pytorch DATASET`, or annotate the job's data_wait and step (docs/guide/recording-your-own-job.md)."
-                : "Annotate the job's data_wait and step, and name their ranges in a --map (docs/guide/recording-your-own-job.md).");
-    } else if (!f->has_steady_state) {
-        v->reason = "the recording ends before a steady state was reached";
-    } else if (g->metric == PP_METRIC_BATCHES && f->only_first_batches) {
-        v->reason = "an epoch has one batch, so every wait is an epoch boundary and cannot be judged";
-        advise(j, PP_REMEDY_MORE_DATA);
-    }
-    v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", v->reason);
-    pp_unit_text(pp_metric_facts[g->metric].unit, limit_of(f, g), limit, sizeof(limit));
-    add_evidence(j, g->metric,
-                 pp_arena_printf(j->arena, "%s %s needed: %s", g->at_least ? "at least" : "at most", limit,
-                                 g->source),
-                 -1);
 }
 
 /* ---- what the owner is bound by ---- */
@@ -190,16 +88,16 @@ static int is_of(const struct pp_rule *cause, const struct pp_rule *rules, size_
 static void show_cause(const struct judge *j, const struct pp_rule *rule)
 {
     if (!isnan(j->facts->metric[PP_METRIC_OWNER]) && !is_of(rule, pp_outside_rules, pp_outside_rules_n))
-        add_evidence(j, PP_METRIC_OWNER_SHARE, fill(j, "{owner}"), 1);
+        pp_judge_evidence(j, PP_METRIC_OWNER_SHARE, pp_judge_fill(j, "{owner}"), 1);
     for (int k = 0; k < PP_CONDITIONS_MOST && rule->when[k].compare != PP_NO_CONDITION; k++) {
         const struct pp_condition *c = &rule->when[k];
         char limit[160];
         if (c->fact != PP_METRIC_OWNER) /* of which the share is shown */
-            add_evidence(j, c->fact,
-                         pp_arena_printf(j->arena, "%s: %s",
-                                         pp_condition_text(c, pp_metric_facts, limit, sizeof(limit)),
-                                         c->source),
-                         1);
+            pp_judge_evidence(j, c->fact,
+                              pp_arena_printf(j->arena, "%s: %s",
+                                              pp_condition_text(c, pp_metric_facts, limit, sizeof(limit)),
+                                              c->source),
+                              1);
     }
 }
 
@@ -209,16 +107,18 @@ static void show_laws(const struct judge *j)
 {
     const struct pp_facts *f = j->facts;
     if (f->text[PP_METRIC_BOUND_BY])
-        add_evidence(j, PP_METRIC_BOUND,
-                     fill(j, "of the limit of {bound_by} at the recorded cost; the nearest bound"), 0);
+        pp_judge_evidence(j, PP_METRIC_BOUND,
+                          pp_judge_fill(j,
+                                        "of the limit of {bound_by} at the recorded cost; the nearest bound"),
+                          0);
     for (size_t i = 0; i < pp_guard_rules_n; i++) {
         const struct pp_guard_rule *g = &pp_guard_rules[i];
         char limit[48];
         if (pp_metric_facts[g->metric].from == PP_FROM_LAWS && f->metric[g->metric] <= g->limit)
-            add_evidence(j, g->metric,
-                         pp_arena_printf(j->arena, "<= %s: the recording is consistent",
-                                         pp_unit_text(PP_UNIT_SHARE, g->limit, limit, sizeof(limit))),
-                         0);
+            pp_judge_evidence(j, g->metric,
+                              pp_arena_printf(j->arena, "<= %s: the recording is consistent",
+                                              pp_unit_text(PP_UNIT_SHARE, g->limit, limit, sizeof(limit))),
+                              0);
     }
 }
 
@@ -233,11 +133,11 @@ static void show_context(const struct judge *j)
         for (size_t k = 0; k < j->out->evidences; k++)
             shown |= j->out->evidence[k].name == pp_metric_facts[context[i]].text;
         if (!shown)
-            add_evidence(j, context[i], NULL, 0);
+            pp_judge_evidence(j, context[i], NULL, 0);
     }
     if (j->facts->metric[PP_METRIC_SUBPROCESSES] >= PP_LEAST_SHARE)
-        add_evidence(j, PP_METRIC_SUBPROCESSES, "what the job started and does not record", 0);
-    add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
+        pp_judge_evidence(j, PP_METRIC_SUBPROCESSES, "what the job started and does not record", 0);
+    pp_judge_evidence(j, PP_METRIC_BATCHES, NULL, 0);
 }
 
 /* By shares of time: the part of the workers' time in the phases that the rule speaks of, without the time in
@@ -266,126 +166,34 @@ static double explained_by(const struct pp_facts *f, const struct pp_rule *cause
     return NAN;
 }
 
-/* Without a replay the causes cannot be weighed against each other; what it lacks is what to do. */
-static void say_why_no_replay(const struct judge *j)
-{
-    const struct pp_facts *f = j->facts;
-    if (isnan(f->replay_off)) {
-        put_advice(j,
-                   f->why_no_replay
-                       ? pp_arena_printf(j->arena,
-                                         "Make the run one that can be replayed, and record again: %s.",
-                                         f->why_no_replay)
-                       : "Record again with CPU time and run-queue delay, so that the run can be replayed.");
-        return;
-    }
-    j->out->reason = pp_arena_printf(
-        j->arena, "%s; the replay cannot rank the causes: it misses this run's rate by %.0f %%",
-        j->out->reason, 100 * fabs(f->replay_off));
-    if (f->errors)
-        advise(j, PP_REMEDY_ERRORS_FIRST);
-    else
-        put_advice(
-            j,
-            "Record longer (a minute), with the same load on the machine from beginning to end: the replay needs a run that does not change.");
-}
-
-/* Most of the wait is not where the cause is: that is no verdict, and what would make it one is known. */
-static void say_unexplained(const struct judge *j)
-{
-    const struct pp_facts *f = j->facts;
-    struct pp_report_verdict *v = j->out;
-    int unnamed = f->metric[PP_METRIC_UNNAMED] >= 1 - PP_LEAST_EXPLAINED;
-    v->reason = fill(
-        j,
-        unnamed
-            ? "{unnamed} of the workers' time in the stalls is in code that no range names ({owner}: {owner_share})"
-            : "no phase has half of the workers' time in the stalls (the largest, {owner}, has {owner_share})");
-    if (!unnamed)
-        say_why_no_replay(j);
-    else
-        put_advice(
-            j,
-            f->text[PP_METRIC_SAMPLE_CODE]
-                ? "See what a worker does meanwhile: py-spy dump --pid PID. One that has ended, or has no shard of the data, makes no samples in the table of workers."
-            : f->subject == PP_SUBJECT_PROGRAM
-                ? "Record the workers' other stages too (pp_span_begin, pp_lap_end): decode, transform, collate, and handing the batch over."
-                : "Annotate what else the workers do (read, decode, transform, collate, handing the batch to the trainer, starting) with NVTX ranges, map them to phases (--map), and record again.");
-    add_evidence(j, PP_METRIC_UNNAMED, "< 50.0 %: else the ranges do not tell what the workers do", -1);
-    add_evidence(j, PP_METRIC_OWNER_SHARE, "< 50.0 %: not a cause", -1);
-}
-
-static const char *missing_signals(const struct judge *j)
-{
-    const struct pp_facts *f = j->facts;
-    if (f->starved_alone)
-        return "the replay that would separate own threads from other processes does not reproduce the run";
-    if (!f->has_workers)
-        return "the recording has no ranges of workers";
-    if (isnan(f->metric[PP_METRIC_OWNER]))
-        return "the recording has no worker spans during the stalls";
-    if (f->metric[PP_METRIC_OWNER] == PP_PHASE_NONE)
-        return fill(
-            j,
-            "the workers have nothing to do for {worker_idle} of the stalls, batches are late on their way, and no change that can be replayed gains 15 %");
-    if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
-        return "CPU time and run-queue delay were not recorded";
-    if (isnan(f->metric[PP_METRIC_CPUS]))
-        return "the number of usable CPUs was not recorded";
-    return fill(
-        j,
-        "no cause has its evidence: {owner} has {owner_share} of the workers' time in the stalls, on a CPU for {cpu} of it, waiting for one for {run_queue}, blocked for {blocked}; {busy_cpus} of the usable CPUs are in use");
-}
-
-/* What to do where no cause is established: what the recording lacks is added to it. */
-static const char *advise_missing(const struct pp_facts *f)
-{
-    if (f->starved_alone)
-        return "Record longer, or again without background load on these CPUs.";
-    if ((!f->has_workers || isnan(f->metric[PP_METRIC_OWNER])) && f->text[PP_METRIC_SAMPLE_CODE])
-        return "Record longer: no worker's sample was recorded while the trainer waited. What the hooks could not see is among the findings (partly-recorded).";
-    if (!f->has_workers || isnan(f->metric[PP_METRIC_OWNER]))
-        return f->subject == PP_SUBJECT_PROGRAM
-                   ? "Record the workers' stages too: threads of lane worker (pp_thread_open) with read, decode, transform and collate."
-               : f->subject == PP_SUBJECT_JOB
-                   ? "Annotate the workers' read, decode, transform and collate with NVTX ranges, map them to phases (--map), and record again."
-                   : "Record the workers' read, decode, transform and collate too.";
-    if ((f->metric[PP_METRIC_OWNER] != PP_PHASE_NONE && isnan(f->metric[PP_METRIC_OWNER_BLOCKED])) ||
-        isnan(f->metric[PP_METRIC_CPUS]))
-        return "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
-    return f->metric[PP_METRIC_BUSY_CPUS] >= 0.9
-               ? "Record again while nothing else runs on these CPUs, and see whether it is still so."
-               : "Record longer, and see what the trainer does meanwhile: py-spy dump --pid PID.";
-}
-
 static void judge_ceiling(const struct judge *j)
 {
     const struct pp_rule *cause = find_cause(j->facts);
     struct pp_report_verdict *v = j->out;
     const char *who = !isnan(j->facts->metric[PP_METRIC_OWNER])
-                          ? fill(j, isnan(j->facts->metric[PP_METRIC_OWNER_CPU])
-                                        ? " (owner: {owner})"
-                                        : " (owner: {owner}, {cpu} CPU)")
+                          ? pp_judge_fill(j, isnan(j->facts->metric[PP_METRIC_OWNER_CPU])
+                                                 ? " (owner: {owner})"
+                                                 : " (owner: {owner}, {cpu} CPU)")
                           : "";
     v->l0 = "inconclusive";
     v->ceiling = 1;
     v->reason = j->facts->own_loader ? "the trainer had no step (--step none), so there is no wait to judge"
                                      : "no step of the trainer was recorded, so there is no wait to judge";
     v->sentence = pp_arena_printf(
-        j->arena, "CEILING %s%s; %s", fill(j, "{rate} samples/s with {workers|worker|workers}"), who,
-        fill(
+        j->arena, "CEILING %s%s; %s", pp_judge_fill(j, "{rate} samples/s with {workers|worker|workers}"), who,
+        pp_judge_fill(
             j,
             j->facts->own_loader
                 ? "a trainer step shorter than {batch_time} per batch of {batch_size} would wait; give --step-ms to compare it with your step"
                 : "a trainer step shorter than {batch_time} per batch of {batch_size} would wait"));
     if (cause)
-        advise(j, cause->remedy);
+        pp_judge_advise(j, cause->remedy);
     else if (j->facts->own_loader)
         v->next_step = "Give --step-ms, the time of one training step, to compare it with your step.";
     else
-        advise(j, PP_REMEDY_ANNOTATE);
-    add_evidence(j, PP_METRIC_RATE, NULL, 1);
-    add_evidence(j, PP_METRIC_BATCH_TIME, NULL, 1);
+        pp_judge_advise(j, PP_REMEDY_ANNOTATE);
+    pp_judge_evidence(j, PP_METRIC_RATE, NULL, 1);
+    pp_judge_evidence(j, PP_METRIC_BATCH_TIME, NULL, 1);
     if (cause) {
         v->l1 = cause->l1;
         v->l2 = cause->l2;
@@ -442,17 +250,6 @@ static const struct pp_rule *find_outside(const struct pp_facts *f, int bound)
     return bound && !larger ? NULL : rule;
 }
 
-/* A trace whose waits are not known, or not well enough. */
-static void judge_doubt(const struct judge *j, const char *reason, const char *next_step)
-{
-    struct pp_report_verdict *v = j->out;
-    v->l0 = "inconclusive";
-    v->reason = reason;
-    v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", reason);
-    put_advice(j, next_step);
-    add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
-}
-
 /* What bounds it, of a trace: its own rules, or why they are silent. */
 static const struct pp_rule *find_trace_cause(const struct pp_facts *f)
 {
@@ -502,11 +299,11 @@ static void judge_outside(const struct judge *j, const struct pp_rule *outside,
         : outside->when[0].fact == PP_METRIC_COPY_BLOCKS
             ? "INPUT-BOUND within the steps (between them the trainer waits %s); %s"
             : "INPUT-BOUND outside the steady state (inside it the trainer waits %s); %s",
-        j->facts->only_first_batches ? "" : fill(j, "{data_wait}"), fill(j, outside->said));
-    v->cause = without_class(outside, fill(j, outside->said));
-    advise(j, outside->remedy);
+        j->facts->only_first_batches ? "" : pp_judge_fill(j, "{data_wait}"), pp_judge_fill(j, outside->said));
+    v->cause = without_class(outside, pp_judge_fill(j, outside->said));
+    pp_judge_advise(j, outside->remedy);
     show_cause(j, outside);
-    add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
+    pp_judge_evidence(j, PP_METRIC_BATCHES, NULL, 0);
 }
 
 /* It is the trainer that waits for a CPU, for the most part, and for data as a consequence; or what hands
@@ -544,16 +341,16 @@ static void judge_level(const struct judge *j)
     v->level = level->level;
     int stretched = bound && f->starved, held = bound && f->metric[PP_METRIC_COLLECTIVE] >= PP_LEAST_SHARE;
     v->exposed_share = f->metric[PP_METRIC_DATA_WAIT];
-    add_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
+    pp_judge_evidence(j, PP_METRIC_DATA_WAIT, level->threshold, 1);
     if (hides(f))
-        add_evidence(j, PP_METRIC_GPU_IDLE, "the most that a wait can cost: kernels hide the rest", 0);
+        pp_judge_evidence(j, PP_METRIC_GPU_IDLE, "the most that a wait can cost: kernels hide the rest", 0);
     if (held || stretched)
-        add_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
+        pp_judge_evidence(j, PP_METRIC_WAIT_ITSELF, NULL, 1);
     else if (f->metric[PP_METRIC_STRETCH] >= PP_LEAST_SHARE)
-        add_evidence(j, PP_METRIC_STRETCH, "counted separately: no remedy gains 15 % in the replay", 0);
+        pp_judge_evidence(j, PP_METRIC_STRETCH, "counted separately: no remedy gains 15 % in the replay", 0);
     if (boundary >= moderate)
-        add_evidence(j, PP_METRIC_BOUNDARY, "counted separately: neither steady state nor training",
-                     bound ? 0 : -1);
+        pp_judge_evidence(j, PP_METRIC_BOUNDARY, "counted separately: neither steady state nor training",
+                          bound ? 0 : -1);
     const struct pp_rule *outside = f->trace ? NULL : find_outside(f, bound);
     if (outside) {
         judge_outside(j, outside, bound ? level : pp_level_moderate);
@@ -561,17 +358,17 @@ static void judge_level(const struct judge *j)
     }
     if (!bound) {
         set_confidence(j, NULL, 0);
-        v->next_step = pp_arena_printf(j->arena, "%s%s", fill(j, keeps_up(f->metric)),
+        v->next_step = pp_arena_printf(j->arena, "%s%s", pp_judge_fill(j, keeps_up(f->metric)),
                                        hides(f) ? pp_trace_besides(f, j->arena) : "");
         if (f->metric[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE)
-            add_evidence(j, PP_METRIC_COPY_BLOCKS, "in the step", 0);
-        add_evidence(j, PP_METRIC_BATCHES, NULL, 0);
+            pp_judge_evidence(j, PP_METRIC_COPY_BLOCKS, "in the step", 0);
+        pp_judge_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
     }
     const struct pp_rule *cause = f->trace ? find_trace_cause(f) : find_cause(f);
     int by_shares = cause && is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n);
     if (by_shares && cause->l1 && explained_by(f, cause) < PP_LEAST_EXPLAINED) {
-        say_unexplained(j);
+        pp_judge_unexplained(j);
     } else if (cause) {
         v->l1 = cause->l1;
         v->l2 = cause->l2;
@@ -581,16 +378,15 @@ static void judge_level(const struct judge *j)
         if (cause->l1)
             set_confidence(j, cause, 1);
         v->headline = cause->l1 ? headline(j) : NULL; /* NULL: the rule that says what was not measured */
-        v->cause = without_class(cause, fill(j, cause->said));
-        advise(j, cause->remedy);
+        v->cause = without_class(cause, pp_judge_fill(j, cause->said));
+        pp_judge_advise(j, cause->remedy);
         show_cause(j, cause);
     } else if (f->trace) {
         const char *next_step;
         v->reason = pp_trace_blind(f, j->arena, &next_step);
-        put_advice(j, pp_arena_printf(j->arena, "%s%s", next_step, pp_trace_besides(f, j->arena)));
+        pp_judge_next_step(j, pp_arena_printf(j->arena, "%s%s", next_step, pp_trace_besides(f, j->arena)));
     } else {
-        v->reason = missing_signals(j);
-        put_advice(j, advise_missing(f));
+        pp_judge_missing(j);
     }
     show_context(j);
 }
@@ -614,7 +410,7 @@ void pp_verdict_judge(const struct pp_facts *measured, struct pp_arena *arena, s
     f.text[PP_METRIC_OTHERS] = takes_its_own_cpus(&f) ? "subprocesses of the job" : "other processes";
     memset(out, 0, sizeof(*out));
     out->confidence = out->confidence_score = out->explained = out->exposed_share = NAN;
-    const struct pp_guard_rule *guard = failing_guard(facts);
+    const struct pp_guard_rule *guard = pp_judge_guard(facts);
     const struct pp_rule *outside = facts->only_first_batches ? find_outside(facts, 0) : NULL;
     const char *next_step = NULL, *unnamed = facts->trace ? pp_trace_unnamed(facts, arena, &next_step) : NULL,
                *doubt = NULL;
@@ -623,9 +419,9 @@ void pp_verdict_judge(const struct pp_facts *measured, struct pp_arena *arena, s
     if (outside && pp_rule_asks(outside, PP_METRIC_ITERATOR_OF)) /* of which the guards would see no batch */
         judge_outside(&j, outside, pp_level_moderate);
     else if (unnamed || doubt)
-        judge_doubt(&j, unnamed ? unnamed : doubt, next_step);
+        pp_judge_doubt(&j, unnamed ? unnamed : doubt, next_step);
     else if (guard)
-        judge_inconclusive(&j, guard);
+        pp_judge_inconclusive(&j, guard);
     else if (!facts->has_step)
         judge_ceiling(&j);
     else

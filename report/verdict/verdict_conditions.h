@@ -1,0 +1,110 @@
+/* report/verdict/verdict_conditions.h: how the tables of verdict_rules.h are written: limits with their
+ * sources, conditions, and the words that rows of two tables share. */
+#ifndef PP_REPORT_VERDICT_VERDICT_CONDITIONS_H
+#define PP_REPORT_VERDICT_VERDICT_CONDITIONS_H
+
+#include "report/replay/storage.h"
+#include "report/verdict/verdict_rules.h"
+
+/* ---- limits that several rows apply, each with where it comes from ---- */
+
+#define LEAST_OF_STEP PP_LEAST_SHARE, "the smallest share of a step that counts (5 %)"
+/* a label is right when its fix gains at least 15 % (docs/internals/scenarios.md) */
+#define WORTH_A_FIX PP_WORTH_A_FIX, "a remedy must gain at least 15 %"
+#define NOT_WORTH_A_FIX PP_WORTH_A_FIX, "a remedy that gains 15 % would be one"
+#define HALF_A_FIX 0.08, "half of 15 %: fewer workers cost nothing"
+/* each cause is made a quarter better in the replay; its weight is its part of what all of them gain. Two
+ * causes can both have 0.4: both hold the run up */
+#define LARGEST PP_LARGEST_WEIGHT, "the largest, or tied for the largest"
+/* another process's CPUs are weighed as every cause is: against the work made a quarter better. Ending others
+ * costs no code, so it may gain 3 % less, as fixes are ranked */
+#define LITTLE_LEFT 0.2, "XProf's limit of highly input-bound: more of it left would be the job's own"
+#define CROWDED 0.6, "more than 2.5 runnable threads per usable CPU"
+#define CHEAPER_FIRST -0.03, "gain within 3 % of the gain of 25 % less work: the cheaper remedy is preferred"
+#define MOST_MEETINGS PP_MOST_MEETINGS, "twice as often as all other ranks together"
+#define MUCH_DELAY 0.25, "without it, the owner's time shrinks by a quarter"
+#define MOST_TIME 0.5, "more than half of its time"
+#define MOST_OF_WAIT PP_LEAST_EXPLAINED, "more than half of the wait"
+#define MOST_IDLE_TIME 0.5, "more than half of its idle time"
+#define MOST_CPU_WORK 0.5, "more than half of the CPU work"
+#define SATURATED 0.9, "utilisation law: a bottleneck's utilisation is near 1; 10 % for the system's own work"
+#define WORKER_PER_CPU 1, "a worker for every usable CPU"
+#define OTHERS_COUNT 0.05, "the smallest share that counts (5 %)"
+#define CPUS_ARE_SHORT 0.1, "utilisation law: CPUs that are short have at most 10 % idle"
+#define CONFIGURED 1, "the configuration of the run"
+#define AVOIDABLE 0.3, "a third of the possible gain: the work is avoidable"
+#define SOME_REFUSED 0.01, "1 % of the requests; a store that is not overloaded refuses far fewer"
+#define MOST_OF_REQUESTS 0.5, "more than half of the requests' time"
+#define RECORDED 1, "the recording has the GPU's activity, or not"
+#define TRACED 1, "the trace has calls of processes that are not the trainer's, or not"
+
+/* ---- conditions ---- */
+
+#define BIT(phase) (1u << PP_PHASE_##phase)
+#define COMPUTE (BIT(DECODE) | BIT(TRANSFORM) | BIT(COLLATE) | BIT(SAMPLER))
+#define WORK (COMPUTE | BIT(READ))
+
+/* A condition: the metric, and its limit with the reason for it; conditions of a cause; of a cause that is a
+ * want of CPU, the gain of its remedy before them. */
+/* clang-format off */
+#define AT_LEAST(metric, ...) {PP_METRIC_##metric, PP_AT_LEAST, __VA_ARGS__}
+#define BELOW(metric, ...) {PP_METRIC_##metric, PP_BELOW, __VA_ARGS__}
+#define IS_KNOWN(metric, source) {PP_METRIC_##metric, PP_KNOWN, 0, source}
+#define IS_UNKNOWN(metric, source) {PP_METRIC_##metric, PP_UNKNOWN, 0, source}
+#define OWNER(phases) {PP_METRIC_OWNER, PP_ONE_OF, phases, "the largest part of the stalls"}
+#define WHEN(...) .when = {__VA_ARGS__}
+#define STARVING(relieved, ...) .when = {__VA_ARGS__}, .relief = relieved
+/* clang-format on */
+
+#define IN_THE_TRAINER BELOW(NUM_WORKERS, 1, "no worker process")
+#define NO_WORKERS \
+    "loader: num_workers=0: the training thread makes each batch itself, most of the time in {owner}, while only {busy_cpus} of the usable CPUs are in use"
+#define TOO_FEW_WORKERS \
+    "loader: the {workers|worker is|workers are all} busy with {owner}, while only {busy_cpus} of the usable CPUs are in use"
+#define CONTENTION \
+    "transform: CPU contention: {others} use {contended} of the usable CPUs, and {owner} waits for a CPU for {run_queue} of its time"
+#define TWO_KINDS 8, "an exponential distribution has 6.6; above it there are two kinds of samples"
+#define SLOW_SAMPLES \
+    .said = \
+        "loader: the slowest 1 % of the samples take {sample_tail} times the median, and the batches behind them wait", \
+    .remedy = PP_REMEDY_OUT_OF_ORDER
+#define LATE_FOR_CPUS \
+    "transform: CPU contention: {others} use {contended} of the usable CPUs, {idle_cpus} are idle, and batches are delayed between the workers and the trainer"
+#define LATE_BATCHES \
+    "loader: the workers wait for slots or work for {worker_idle} of that time and the copy lane is idle: batches are delayed between them"
+#define PER_SAMPLE \
+    .said = \
+        "transform: making a sample takes only {sample_cost}: most of it is Python that runs once per sample, to fetch it and to put it into a batch", \
+    .remedy = PP_REMEDY_BY_BATCH
+/* A call of Python with an index operation takes 2 to 20 us, and default_collate as much for each tensor of a
+ * sample (CPython 3.8 to 3.14, x86-64). */
+#define TINY_SAMPLE 50e3, "50 us: a few calls of Python"
+#define STRAGGLER \
+    .said = \
+        "sync: every step ends with the slowest rank, and rank {last_rank} was last in {last_share} of the steps", \
+    .remedy = PP_REMEDY_SLOW_RANK
+#define IMBALANCE \
+    .said = \
+        "sync: every step ends with the slowest rank, and which rank is slowest changes (most often rank {last_rank}, {last_share} of the steps)", \
+    .remedy = PP_REMEDY_EVEN_RANKS
+
+#define PINNING \
+    .said = \
+        "loader: one thread copies every batch into pinned memory (pin_memory=True), and is busy with that for {pin_busy} of the stalls", \
+    .remedy = PP_REMEDY_PIN_LESS
+
+#define UNPICKLING \
+    .said = \
+        "loader: the training thread takes {handover_time} to take a batch[ of {tensors} tensors] over from an idle worker, {handover} of the wait", \
+    .remedy = PP_REMEDY_UNPICKLE_LESS
+#define GPU_DECODING \
+    .said = \
+        "transform: JPEG decoding on the GPU is the bottleneck, the copy lane waits for it for {decode_busy} of the stalls", \
+    .remedy = PP_REMEDY_DECODE_ELSEWHERE
+
+#define DRAWING \
+    .said = \
+        "loader: {sampler} draws the order of an epoch in the training thread before its first batch: {sampler_share} of the time", \
+    .remedy = PP_REMEDY_SAMPLER
+
+#endif

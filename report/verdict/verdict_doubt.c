@@ -1,0 +1,212 @@
+#include "report/verdict/verdict_judge.h"
+
+#include "report/verdict/trace.h"
+
+#include "probe/base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- may anything be said ---- */
+
+static double limit_of(const struct pp_facts *f, const struct pp_guard_rule *g)
+{
+    return f->trace && g->of_trace > 0 ? g->of_trace : g->limit;
+}
+
+const struct pp_guard_rule *pp_judge_guard(const struct pp_facts *f)
+{
+    for (size_t i = 0; i < pp_guard_rules_n; i++) {
+        const struct pp_guard_rule *g = &pp_guard_rules[i];
+        double v = f->metric[g->metric];
+        if (!(g->at_least ? v >= limit_of(f, g) : v <= limit_of(f, g)) && !(g->if_known && isnan(v)))
+            return g;
+    }
+    return NULL;
+}
+
+/* A recording is made longer by what ended it. `pipeprobe exec` and libpipeprobe have no say in that. */
+static void advise_longer(const struct judge *j)
+{
+    const struct pp_facts *f = j->facts;
+    const char *by = f->ended_by ? f->ended_by : "";
+    double of_window = 1e9 / fmax(f->metric[PP_METRIC_WINDOW], 1e8),
+           of_batches = 10 / fmax(f->metric[PP_METRIC_BATCHES], 1),
+           more = f->batches * 1.5 * fmin(fmax(of_window, of_batches), 10);
+    const char *step = NULL;
+    if (f->trace)
+        step = pp_trace_more_steps(f);
+    else if (f->program && strcmp(by, "duration") == 0)
+        step = "Give exec a longer --duration.";
+    else if (f->program)
+        step =
+            "Let the program run longer: the recording ends when the program does. More epochs or steps in the program itself, or a larger data set.";
+    else if (strcmp(by, "steps") == 0)
+        step = pp_arena_printf(j->arena,
+                               "Give more steps: --steps %.0f, or --duration 30s in place of --steps.",
+                               ceil(more / 10) * 10);
+    else if (strcmp(by, "epochs") == 0)
+        step = pp_arena_printf(
+            j->arena,
+            "Give more epochs, so that there are about %.0f batches (--epochs), or --duration 30s in place of --epochs.",
+            ceil(more / 10) * 10);
+    else if (f->subject == PP_SUBJECT_OWN_LOADER && strcmp(by, "interrupted") == 0)
+        step = "Let the run end by itself: it was interrupted.";
+    if (step)
+        pp_judge_next_step(j, step);
+}
+
+/* The guard's reason and remedy, unless what kept the batches from coming is known: then running longer would
+ * not help. */
+void pp_judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
+{
+    const struct pp_facts *f = j->facts;
+    struct pp_report_verdict *v = j->out;
+    char limit[48];
+    v->l0 = "inconclusive";
+    v->reason = pp_judge_fill(j, g->reason);
+    pp_judge_advise(j, g->remedy);
+    if (g->metric == PP_METRIC_BATCHES || g->metric == PP_METRIC_WINDOW)
+        advise_longer(j);
+    if (g->metric == PP_METRIC_BATCHES && f->trace)
+        v->reason = pp_arena_printf(j->arena,
+                                    "the trace has %s besides its first one, at least %.0f are needed",
+                                    pp_text_counted(limit, sizeof(limit), f->metric[PP_METRIC_BATCHES],
+                                                    "step", "steps"),
+                                    limit_of(f, g));
+    if (f->ended && g->metric != PP_METRIC_LOSS) {
+        v->reason = f->failed ? "the job failed before enough was recorded"
+                              : "the job was interrupted before enough was recorded";
+        pp_judge_next_step(j, f->ended_remedy ? f->ended_remedy : "Fix what its message names.");
+    } else if (!f->has_steady_state && f->failed) {
+        v->reason = "the run failed before a steady state was reached";
+        pp_judge_next_step(j, "Fix the failure: its message names it, and the errors list the files.");
+    } else if (f->unannotated) {
+        v->reason = "nothing recorded says when the trainer waits for data and when it works";
+        pp_judge_next_step(
+            j,
+            f->python
+                ? "Measure PyTorch's DataLoader on the data, `pipeprobe run --loader pytorch DATASET`, or annotate the job's data_wait and step (docs/guide/recording-your-own-job.md)."
+                : "Annotate the job's data_wait and step, and name their ranges in a --map (docs/guide/recording-your-own-job.md).");
+    } else if (!f->has_steady_state) {
+        v->reason = "the recording ends before a steady state was reached";
+    } else if (g->metric == PP_METRIC_BATCHES && f->only_first_batches) {
+        v->reason = "an epoch has one batch, so every wait is an epoch boundary and cannot be judged";
+        pp_judge_advise(j, PP_REMEDY_MORE_DATA);
+    }
+    v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", v->reason);
+    pp_unit_text(pp_metric_facts[g->metric].unit, limit_of(f, g), limit, sizeof(limit));
+    pp_judge_evidence(j, g->metric,
+                      pp_arena_printf(j->arena, "%s %s needed: %s", g->at_least ? "at least" : "at most",
+                                      limit, g->source),
+                      -1);
+}
+
+/* Without a replay the causes cannot be weighed against each other; what it lacks is what to do. */
+static void say_why_no_replay(const struct judge *j)
+{
+    const struct pp_facts *f = j->facts;
+    if (isnan(f->replay_off)) {
+        pp_judge_next_step(
+            j, f->why_no_replay
+                   ? pp_arena_printf(j->arena, "Make the run one that can be replayed, and record again: %s.",
+                                     f->why_no_replay)
+                   : "Record again with CPU time and run-queue delay, so that the run can be replayed.");
+        return;
+    }
+    j->out->reason = pp_arena_printf(
+        j->arena, "%s; the replay cannot rank the causes: it misses this run's rate by %.0f %%",
+        j->out->reason, 100 * fabs(f->replay_off));
+    if (f->errors)
+        pp_judge_advise(j, PP_REMEDY_ERRORS_FIRST);
+    else
+        pp_judge_next_step(
+            j,
+            "Record longer (a minute), with the same load on the machine from beginning to end: the replay needs a run that does not change.");
+}
+
+/* Most of the wait is not where the cause is: that is no verdict, and what would make it one is known. */
+void pp_judge_unexplained(const struct judge *j)
+{
+    const struct pp_facts *f = j->facts;
+    struct pp_report_verdict *v = j->out;
+    int unnamed = f->metric[PP_METRIC_UNNAMED] >= 1 - PP_LEAST_EXPLAINED;
+    v->reason = pp_judge_fill(
+        j,
+        unnamed
+            ? "{unnamed} of the workers' time in the stalls is in code that no range names ({owner}: {owner_share})"
+            : "no phase has half of the workers' time in the stalls (the largest, {owner}, has {owner_share})");
+    if (!unnamed)
+        say_why_no_replay(j);
+    else
+        pp_judge_next_step(
+            j,
+            f->text[PP_METRIC_SAMPLE_CODE]
+                ? "See what a worker does meanwhile: py-spy dump --pid PID. One that has ended, or has no shard of the data, makes no samples in the table of workers."
+            : f->subject == PP_SUBJECT_PROGRAM
+                ? "Record the workers' other stages too (pp_span_begin, pp_lap_end): decode, transform, collate, and handing the batch over."
+                : "Annotate what else the workers do (read, decode, transform, collate, handing the batch to the trainer, starting) with NVTX ranges, map them to phases (--map), and record again.");
+    pp_judge_evidence(j, PP_METRIC_UNNAMED, "< 50.0 %: else the ranges do not tell what the workers do", -1);
+    pp_judge_evidence(j, PP_METRIC_OWNER_SHARE, "< 50.0 %: not a cause", -1);
+}
+
+static const char *missing_signals(const struct judge *j)
+{
+    const struct pp_facts *f = j->facts;
+    if (f->starved_alone)
+        return "the replay that would separate own threads from other processes does not reproduce the run";
+    if (!f->has_workers)
+        return "the recording has no ranges of workers";
+    if (isnan(f->metric[PP_METRIC_OWNER]))
+        return "the recording has no worker spans during the stalls";
+    if (f->metric[PP_METRIC_OWNER] == PP_PHASE_NONE)
+        return pp_judge_fill(
+            j,
+            "the workers have nothing to do for {worker_idle} of the stalls, batches are late on their way, and no change that can be replayed gains 15 %");
+    if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
+        return "CPU time and run-queue delay were not recorded";
+    if (isnan(f->metric[PP_METRIC_CPUS]))
+        return "the number of usable CPUs was not recorded";
+    return pp_judge_fill(
+        j,
+        "no cause has its evidence: {owner} has {owner_share} of the workers' time in the stalls, on a CPU for {cpu} of it, waiting for one for {run_queue}, blocked for {blocked}; {busy_cpus} of the usable CPUs are in use");
+}
+
+/* What to do where no cause is established: what the recording lacks is added to it. */
+static const char *advise_missing(const struct pp_facts *f)
+{
+    if (f->starved_alone)
+        return "Record longer, or again without background load on these CPUs.";
+    if ((!f->has_workers || isnan(f->metric[PP_METRIC_OWNER])) && f->text[PP_METRIC_SAMPLE_CODE])
+        return "Record longer: no worker's sample was recorded while the trainer waited. What the hooks could not see is among the findings (partly-recorded).";
+    if (!f->has_workers || isnan(f->metric[PP_METRIC_OWNER]))
+        return f->subject == PP_SUBJECT_PROGRAM
+                   ? "Record the workers' stages too: threads of lane worker (pp_thread_open) with read, decode, transform and collate."
+               : f->subject == PP_SUBJECT_JOB
+                   ? "Annotate the workers' read, decode, transform and collate with NVTX ranges, map them to phases (--map), and record again."
+                   : "Record the workers' read, decode, transform and collate too.";
+    if ((f->metric[PP_METRIC_OWNER] != PP_PHASE_NONE && isnan(f->metric[PP_METRIC_OWNER_BLOCKED])) ||
+        isnan(f->metric[PP_METRIC_CPUS]))
+        return "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
+    return f->metric[PP_METRIC_BUSY_CPUS] >= 0.9
+               ? "Record again while nothing else runs on these CPUs, and see whether it is still so."
+               : "Record longer, and see what the trainer does meanwhile: py-spy dump --pid PID.";
+}
+
+/* A trace whose waits are not known, or not well enough. */
+void pp_judge_doubt(const struct judge *j, const char *reason, const char *next_step)
+{
+    struct pp_report_verdict *v = j->out;
+    v->l0 = "inconclusive";
+    v->reason = reason;
+    v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", reason);
+    pp_judge_next_step(j, next_step);
+    pp_judge_evidence(j, PP_METRIC_BATCHES, NULL, 0);
+}
+
+void pp_judge_missing(const struct judge *j)
+{
+    j->out->reason = missing_signals(j);
+    pp_judge_next_step(j, advise_missing(j->facts));
+}

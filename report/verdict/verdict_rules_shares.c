@@ -1,0 +1,196 @@
+#include "report/verdict/verdict_conditions.h"
+
+/* Without a replay (too few samples, no CPU accounting), and where it decides nothing: the
+ * phase that owns the stalls, and its shares of CPU time, run-queue delay and blocked time. */
+const struct pp_rule pp_cause_rules_shares[] = {
+    {"loader", "unpickle", WHEN(AT_LEAST(HANDOVER, MOST_OF_WAIT), BELOW(CONTENDED, OTHERS_COUNT)),
+     UNPICKLING},
+    {"loader", "unpickle", WHEN(AT_LEAST(HANDOVER, MOST_OF_WAIT), AT_LEAST(IDLE_CPUS, CPUS_ARE_SHORT)),
+     UNPICKLING},
+    {NULL, NULL, WHEN(OWNER(BIT(DEVICE_SYNC) | BIT(H2D)), BELOW(GPU_TOLD, RECORDED)),
+     .said =
+         "{owner} takes {owner_share} of the stalls, but GPU activity is NOT MEASURED: {gpu_not_measured}",
+     .remedy = PP_REMEDY_CUPTI},
+    {NULL, NULL, WHEN(OWNER(BIT(DEVICE_SYNC) | BIT(H2D)), AT_LEAST(GPU_TOLD, RECORDED)),
+     .said =
+         "{owner} takes {owner_share} of the stalls on the host, but copies are {gpu_copy} of the GPU's idle time, and syncs and launches {gpu_host}: no single cause",
+     .remedy = PP_REMEDY_RECORD_LONGER},
+    {"sync", "rank-straggler", WHEN(OWNER(BIT(COLLECTIVE)), AT_LEAST(LAST_SHARE, MOST_MEETINGS)), STRAGGLER},
+    {"sync", "rank-imbalance", WHEN(OWNER(BIT(COLLECTIVE)), BELOW(LAST_SHARE, MOST_MEETINGS)), IMBALANCE},
+    {"sync", NULL, WHEN(OWNER(BIT(COLLECTIVE))),
+     .said = "sync: {owner_share} of that wait is for other ranks; the last rank was not recorded",
+     .remedy = PP_REMEDY_RECORD_RANKS},
+    {"sync", "implicit-sync", WHEN(OWNER(BIT(DEVICE_SYNC))),
+     .said = "sync: {owner_share} of that wait is device sync", .remedy = PP_REMEDY_NO_SYNC},
+    {"sync", "pageable", WHEN(OWNER(BIT(H2D)), AT_LEAST(PAGEABLE, CONFIGURED)),
+     .said =
+         "sync: during the stalls the copy lane is in h2d for {owner_share} of the time, and the batch memory is pageable",
+     .remedy = PP_REMEDY_PINNED},
+    {"sync", NULL, WHEN(OWNER(BIT(H2D))),
+     .said =
+         "sync: during the stalls the copy lane is in h2d for {owner_share} of the time, while the workers wait for free slots",
+     .remedy = PP_REMEDY_LESS_OR_OVERLAPPED},
+    {"transform", "gpu-decode", WHEN(OWNER(BIT(GPU_DECODE))), GPU_DECODING},
+    {"loader", "pin-memory", WHEN(OWNER(BIT(PIN))), PINNING},
+    {"loader", "errors", WHEN(OWNER(BIT(RETRY))),
+     .said = "loader: during the stalls the workers wait to retry failed reads for {owner_share} of the time",
+     .remedy = PP_REMEDY_ERRORS},
+    {"loader", "lease-wait", WHEN(OWNER(BIT(LEASE_WAIT))),
+     .said =
+         "loader: during the stalls the shard reader waits for {owner_share} of the time for shards that other ranks hold[, most of them {lease_holder}]",
+     .remedy = PP_REMEDY_LEASES},
+    /* threads / CPUs = r leaves 1 - 1/r of the time in the run queue: 2 per CPU give 0.50, 4 per CPU 0.75 */
+    {"loader", "oversubscribed",
+     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, CROWDED), AT_LEAST(SATURATION, SATURATED)),
+     .said =
+         "loader: {workers|worker shares|workers share} {cpus} usable CPUs, and {owner} waits for a CPU for {run_queue} of its time",
+     .remedy = PP_REMEDY_FEWER_WORKERS_AUTO},
+    {"transform", "cpu-contended",
+     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, CROWDED), BELOW(SATURATION, SATURATED),
+          BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(CONTENDED, OTHERS_COUNT)),
+     .said =
+         "transform: CPU contention: {owner} waits for a CPU for {run_queue} of its time; {others} use {contended} of the usable CPUs, and this run {saturation}",
+     .remedy = PP_REMEDY_OTHER_LOAD},
+    {"transform", "cgroup-throttled",
+     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, MUCH_DELAY),
+          AT_LEAST(THROTTLED, 0.05, "the smallest share of a run that counts (5 %)"),
+          BELOW(OWNER_BLOCKED, MOST_TIME)),
+     .said =
+         "transform: a CPU quota throttles the run, threads were stopped for {throttled} of the time, and {owner} waits for a CPU for {run_queue} of its time",
+     .remedy = PP_REMEDY_QUOTA},
+    {"loader", "oversubscribed",
+     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, MUCH_DELAY), BELOW(OWNER_BLOCKED, MOST_TIME),
+          BELOW(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT)),
+     .said =
+         "loader: the job's own threads take the CPUs from each other: {owner} of {workers|worker|workers} on {cpus} usable CPUs waits for a CPU for {run_queue} of its time, and other processes use only {contended}",
+     .remedy = PP_REMEDY_FEWER_WORKERS_AUTO},
+    {"transform", "cpu-contended",
+     WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, MUCH_DELAY), BELOW(SATURATION, SATURATED),
+          BELOW(OWNER_BLOCKED, MOST_TIME),
+          IS_UNKNOWN(CONTENDED, "what other processes use was not recorded")),
+     .said =
+         "transform: CPU contention: {owner} waits for a CPU for {run_queue} of its time, while this run uses only {saturation} of the usable CPUs",
+     .remedy = PP_REMEDY_OTHER_LOAD_OR_QUOTA},
+    {"storage", NULL, WHEN(OWNER(BIT(READ)), AT_LEAST(OWNER_BLOCKED, MOST_TIME)),
+     .said =
+         "storage: during the stalls read takes {owner_share} of the workers' time and is blocked for {blocked} of it",
+     .remedy = PP_REMEDY_STORAGE},
+    {"loader", NULL, WHEN(OWNER(COMPUTE), AT_LEAST(OWNER_BLOCKED, MOST_TIME)),
+     .said = "loader: {owner} is blocked for {blocked} of its time: a lock, page faults, or sleep",
+     .remedy = PP_REMEDY_WHAT_BLOCKS},
+    {"transform", "per-sample",
+     WHEN(OWNER(COMPUTE), BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(SAMPLE_COST, TINY_SAMPLE),
+          AT_LEAST(ONE_BY_ONE, CONFIGURED)),
+     PER_SAMPLE},
+    {"transform", "getitem",
+     WHEN(OWNER(BIT(TRANSFORM)), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(BUSY_CPUS, SATURATED),
+          IS_UNKNOWN(TRANSFORMS, "transforms have a cause of their own"),
+          IS_KNOWN(HELD_ADVICE, "a data set of such a kind")),
+     .said =
+         "transform: {sample_code} takes {owner_share} of the workers' time, and {busy_cpus} of the usable CPUs are in use; the data set holds {held}",
+     .remedy = PP_REMEDY_SAMPLE_HELD},
+    {"transform", "getitem",
+     WHEN(OWNER(BIT(TRANSFORM)), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(BUSY_CPUS, SATURATED),
+          IS_UNKNOWN(TRANSFORMS, "transforms have a cause of their own"),
+          IS_KNOWN(SAMPLE_CODE, "a PyTorch data set")),
+     .said =
+         "transform: {sample_code} takes {owner_share} of the workers' time, and {busy_cpus} of the usable CPUs are in use",
+     .remedy = PP_REMEDY_SAMPLE_CODE},
+    {"transform", "cpu-saturated",
+     WHEN(OWNER(WORK), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(BUSY_CPUS, SATURATED)),
+     .said =
+         "transform: {owner} takes {owner_share} of the workers' time and {busy_cpus} of the usable CPUs are in use, {saturation} by this run",
+     .remedy = PP_REMEDY_LESS_WORK},
+    /* workers that start and end with every epoch leave CPUs idle, which more workers do not change */
+    {"transform", "cpu-saturated",
+     WHEN(OWNER(WORK), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(WORKERS_PER_CPU, WORKER_PER_CPU),
+          BELOW(G_WORKERS, NOT_WORTH_A_FIX), AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST)),
+     .said =
+         "transform: {owner} takes {owner_share} of the workers' time, and there is a worker for every usable CPU: more workers would gain {g_workers}",
+     .remedy = PP_REMEDY_LESS_WORK},
+    {"loader", "under-parallel",
+     WHEN(OWNER(WORK), IN_THE_TRAINER, BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(BUSY_CPUS, SATURATED)),
+     .said = NO_WORKERS, .remedy = PP_REMEDY_MORE_WORKERS},
+    {"loader", "under-parallel",
+     WHEN(OWNER(WORK), BELOW(OWNER_BLOCKED, MOST_TIME), BELOW(BUSY_CPUS, SATURATED)), .said = TOO_FEW_WORKERS,
+     .remedy = PP_REMEDY_MORE_WORKERS},
+    /* what passes a batch on (a thread of the worker, the trainer that takes it) needs a CPU as well */
+    {"transform", "cpu-contended",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT),
+          AT_LEAST(G_CPUS, WORTH_A_FIX)),
+     .said = LATE_FOR_CPUS, .remedy = PP_REMEDY_OTHER_LOAD},
+    {"transform", "cpu-contended",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(CONTENDED, OTHERS_COUNT), BELOW(IDLE_CPUS, CPUS_ARE_SHORT),
+          IS_UNKNOWN(G_CPUS, "there is no replay")),
+     .said = LATE_FOR_CPUS, .remedy = PP_REMEDY_OTHER_LOAD},
+    {"loader", "straggler-sample",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(SAMPLE_TAIL, TWO_KINDS), AT_LEAST(G_PREFETCH, WORTH_A_FIX)),
+     SLOW_SAMPLES},
+    {"loader", "straggler-sample",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(SAMPLE_TAIL, TWO_KINDS), AT_LEAST(G_ORDER, WORTH_A_FIX)), SLOW_SAMPLES},
+    {"loader", NULL, WHEN(OWNER(BIT(NONE)), AT_LEAST(G_ORDER, WORTH_A_FIX)), .said = LATE_BATCHES,
+     .remedy = PP_REMEDY_PREFETCH_OR_ORDER},
+    {"loader", NULL, WHEN(OWNER(BIT(NONE)), AT_LEAST(G_PREFETCH, WORTH_A_FIX)), .said = LATE_BATCHES,
+     .remedy = PP_REMEDY_PREFETCH_OR_ORDER},
+    {"loader", NULL, WHEN(OWNER(BIT(NONE)), IS_UNKNOWN(G_PREFETCH, "there is no replay")),
+     .said = LATE_BATCHES, .remedy = PP_REMEDY_PREFETCH_OR_ORDER},
+};
+const size_t pp_cause_rules_shares_n = sizeof(pp_cause_rules_shares) / sizeof(pp_cause_rules_shares[0]);
+
+/* Workers are idle in the stalls: what they compute is not what the trainer waits for, and more of them would
+ * be idle too. Workers are at work: the batch is not there to be unpickled. */
+#define THEIR_WORK BELOW(WORKER_IDLE, MOST_OF_WAIT)
+const struct pp_lane_rule pp_lane_rules[] = {
+    {"transform", "getitem", THEIR_WORK},
+    {"transform", "per-sample", THEIR_WORK},
+    {"transform", "augment", THEIR_WORK},
+    {"transform", "collate", THEIR_WORK},
+    {"transform", "cpu-saturated", THEIR_WORK},
+    {"loader", "under-parallel", THEIR_WORK},
+    {"loader", "unpickle", AT_LEAST(WORKER_IDLE, MOST_OF_WAIT)},
+};
+const size_t pp_lane_rules_n = sizeof(pp_lane_rules) / sizeof(pp_lane_rules[0]);
+
+const struct pp_rule pp_outside_rules[] = {
+    {"sync", "pageable",
+     WHEN(AT_LEAST(COPY_BLOCKS, LEAST_OF_STEP), AT_LEAST(G_PINNED, WORTH_A_FIX),
+          AT_LEAST(G_PINNED_LEAST, 0.0001, "a gain whose 80 % interval holds none is not sure")),
+     .said =
+         "sync: the training thread spends {copy_blocks} of the time in copies from pageable memory, each of which waits for the GPU's earlier work",
+     .remedy = PP_REMEDY_PINNED},
+    {"loader", "iterator-per-step",
+     WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(ITERATOR_OF, 2, "an iterator of one batch gives no more")),
+     .said =
+         "loader: every step makes an iterator of its own, takes one of its {iterator_of} batches and drops it; starting over takes {epoch} of the time",
+     .remedy = PP_REMEDY_ONE_ITERATOR},
+    {"loader", "lease-wait", WHEN(AT_LEAST(LEASE_EPOCH, WORTH_A_FIX)),
+     .said =
+         "loader: {lease_epoch} of the time is spent at the end of epochs without a shard, while other ranks hold those that are left[, most of them {lease_holder}]",
+     .remedy = PP_REMEDY_LEASES},
+    {"loader", "sampler-draw",
+     WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(SAMPLER_PART, 0.5, "more than half of it")), DRAWING},
+    {"loader", "epoch-drain", WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(MADE_AGAIN, CONFIGURED)),
+     .said =
+         "loader: the job makes its DataLoader anew for every pass over the data, and starting over takes {epoch} of the time",
+     .remedy = PP_REMEDY_ONE_LOADER},
+    {"loader", "epoch-drain", WHEN(AT_LEAST(EPOCH, WORTH_A_FIX), AT_LEAST(KEPT_WORKERS, CONFIGURED)),
+     .said =
+         "loader: epoch boundaries take {epoch} of the time: workers that stay begin the next epoch with no batch ready",
+     .remedy = PP_REMEDY_PREFETCH_ACROSS},
+    {"loader", "epoch-drain", WHEN(AT_LEAST(EPOCH, WORTH_A_FIX)),
+     .said = "loader: epoch boundaries take {epoch} of the time", .remedy = PP_REMEDY_KEEP_WORKERS_PREFETCH},
+    {"loader", "warm-up", WHEN(AT_LEAST(STARTUP, WORTH_A_FIX)),
+     .said = "loader: start-up takes {startup} of the run", .remedy = PP_REMEDY_START_ONCE},
+};
+const size_t pp_outside_rules_n = sizeof(pp_outside_rules) / sizeof(pp_outside_rules[0]);
+
+const struct pp_rule pp_trace_rules[] = {
+    {"loader", "in-trainer", WHEN(AT_LEAST(IN_TRAINER, CONFIGURED)),
+     .said = "loader: the trainer's own thread makes the batches (num_workers=0), and the step waits for it",
+     .remedy = PP_REMEDY_MORE_WORKERS},
+    {"storage", NULL, WHEN(OWNER(BIT(READ)), AT_LEAST(CALLS, TRACED), AT_LEAST(OWNER_SHARE, MOST_TIME)),
+     .said =
+         "storage: during the stalls the workers are in calls of files (open, read, close) for {owner_share} of their time",
+     .remedy = PP_REMEDY_STORAGE},
+};
+const size_t pp_trace_rules_n = sizeof(pp_trace_rules) / sizeof(pp_trace_rules[0]);
