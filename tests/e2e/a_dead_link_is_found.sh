@@ -6,7 +6,7 @@ need_pipeprobe
 tree=$T/tree
 mkdir -p "$tree/tests"
 cp -r README.md CHANGELOG.md LICENSE docs "$tree"
-cp -r tests/golden tests/recordings "$tree/tests/"
+cp -r tests/golden tests/recordings tests/field "$tree/tests/"
 d=docs # so that the names below are no paths that this check itself would look for
 check_docs() { run env BUILD="$BUILD" bash tests/check_docs.sh "$tree"; }
 broken() { # NAME REGEX FILE SED-SCRIPT: with the file so changed, the check fails and says so
