@@ -120,6 +120,10 @@ enum pp_metric_from {
     X(G_SAMPLER, "g_sampler", "replay: gain of a cheaper sampler", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
     X(SAMPLER_LEAD, "sampler_lead", "replay: cheaper sampler vs. the best other", SHARE, REPLAY) \
     X(G_WORK, "g_work", "replay: gain of half the work", SHARE, REPLAY) \
+    X(G_UNPICKLE, "g_unpickle", "replay: gain of one tensor per batch", SHARE, REPLAY) \
+    X(LEAD_UNPICKLE, "lead_unpickle", "replay: one tensor vs. the best other change", SHARE, REPLAY) \
+    X(LEAD_NO_WORKERS, "lead_no_workers", "replay: no workers vs. the best other change", SHARE, REPLAY) \
+    X(LEAD_CPUS, "lead_cpus", "replay: exclusive CPUs vs. the best other change", SHARE, REPLAY) \
     X(G_INPUT, "g_input", "replay: best gain of a change to the input", SHARE, REPLAY) \
     X(PREFETCH_PART, "prefetch_part", "replay: prefetch share of storage gain", SHARE, REPLAY) \
     X(HELPER_PART, "helper_part", "workers' CPU time in other threads", SHARE, REPLAY) \

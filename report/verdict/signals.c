@@ -448,6 +448,11 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_HOSTS] = gain_of(s, "hosts");
     m[PP_METRIC_CPUS_LEAD] = (1 + gain_of(s, "cpus")) / (1 + (isnan(less_work) ? 0 : less_work)) - 1;
     m[PP_METRIC_WORKERS_LEAD] = (1 + gain_of(s, "workers")) / (1 + gain_of(s, "cpus")) - 1;
+    const struct pp_fix *unpickle = pp_signals_fix(s, "unpickle");
+    m[PP_METRIC_G_UNPICKLE] = unpickle && unpickle->cost != PP_AN_AMOUNT ? unpickle->p.gain : 0;
+    m[PP_METRIC_LEAD_UNPICKLE] = lead_of(s, "unpickle");
+    m[PP_METRIC_LEAD_NO_WORKERS] = lead_of(s, "no-workers");
+    m[PP_METRIC_LEAD_CPUS] = lead_of(s, "cpus");
     m[PP_METRIC_G_INPUT] = best_of_input(s);
     m[PP_METRIC_PREFETCH_PART] = gain_of(s, "prefetch") / gain_of(s, "storage");
 }

@@ -13,7 +13,7 @@ between() { is "$1: $2 in $3 to $4" "$(awk -v x="$2" -v a="$3" -v b="$4" 'BEGIN 
 # Ten batches of 4 samples: with two workers five rounds of 40 ms, with four three of them, and both start and end their workers.
 record --workers 2 --epochs 12
 is "the job" "$rc" 0
-is "workers start again" "$(starts)" 11
+is "workers start for each epoch" "$(starts)" 12
 between "twice the workers" "$(gain workers=4)" 0.1 0.62
 between "half of them" "$(gain workers=1)" -0.5 -0.3
 between "workers that stay" "$(gain persistent-workers=yes)" 0.02 0.4
@@ -27,10 +27,10 @@ record --workers 1 --epochs 5 --pause-ms 450
 between "a program with pauses" "$(gain workers=2)" 0.1 0.35
 
 record --workers 2 --epochs 6 --persistent
-is "persistent workers do not start again" "$(starts)" 0
+is "persistent workers start once" "$(starts)" 1
 refuses "nor can they stay longer" 4 "persistent-workers cannot be predicted: no workers " "$PP" whatif "$R" --set persistent-workers=yes
 record --workers 2 --epochs 6 --again
-is "a loader for each epoch: its workers start again" "$(starts)" 5
+is "a loader for each epoch: its workers start" "$(starts)" 6
 refuses "and cannot stay" 4 "DataLoader that lives for several epochs" "$PP" whatif "$R" --set persistent-workers=yes
 record --workers 0 --epochs 3
 is "without workers none start" "$(starts)" 0

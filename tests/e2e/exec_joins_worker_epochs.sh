@@ -12,7 +12,7 @@ for name in python worker; do
     A=$T/$name.sqlite
     run timeout 120 "$PP" exec -w 2 -b 4 -o "$A" -- "$python" $JOB 3 1.5 $name
     is "$name: it runs" "$rc" 0
-    like "$name: what was recorded is said" "$(cat "$ERR")" "spans of 7 threads( in 1 process)? recorded in $A"
+    like "$name: what was recorded is said" "$(cat "$ERR")" "spans of 7 threads( in [0-9]+ process(es)?)? recorded in $A"
     run timeout 60 "$PP" report --json "$A"
     is "$name: two lanes with names" "$(json "$OUT" '$.workers[0].name'), $(json "$OUT" '$.workers[1].name'), $(json "$OUT" '$.workers[2].name')" "worker 0, worker 1, "
     holds "$name: a worker that works all the time is busy" "$(json "$OUT" '$.workers[0].busy_share') > 0.5"
@@ -88,8 +88,6 @@ like "and says why" "$(cat "$OUT")" "cannot record into $T/no/such/dir.sqlite"
 # A Python program that annotates nothing.
 run timeout 60 "$PP" exec -o "$T/plain.sqlite" -- "$python" -c pass
 like "no ranges: the one next step" "$(cat "$ERR")" "did not import torch.utils.data and made no NVTX call"
-run timeout 60 "$PP" report "$T/plain.sqlite"
-is "no ranges: the report's exit code" "$rc" 3
-like "no ranges: the report's next step" "$(tr '\n' ' ' <"$OUT" | tr -s ' ')" "Do: Measure PyTorch's DataLoader on the data"
-check "no ranges: no advice that exec does not take" bash -c "! grep -q -- '--duration' '$OUT'"
+check "no ranges: no advice that exec does not take" bash -c "! grep -q -- '--duration' '$ERR'"
+check "no ranges: no file stays" test ! -e "$T/plain.sqlite"
 done_testing

@@ -74,7 +74,7 @@ static void test_who_crowds_the_trainer(void **state)
         struct pp_report_verdict v;
         struct pp_facts f = starved_facts(0.03, 0.82);
         f.metric[PP_METRIC_W_WORK] = 0.99, f.metric[PP_METRIC_G_WORK] = 0.3, f.metric[PP_METRIC_G_FEWER] = 0,
-        f.metric[PP_METRIC_G_CPUS] = 2, f.metric[PP_METRIC_CPUS_LEAD] = 1,
+        f.metric[PP_METRIC_G_CPUS] = 2, f.metric[PP_METRIC_CPUS_LEAD] = f.metric[PP_METRIC_LEAD_CPUS] = 1,
         f.metric[PP_METRIC_CONTENDED] = 0.3, f.metric[PP_METRIC_IDLE_CPUS] = 0.05;
         f.metric[PP_METRIC_WORKERS] = 8, f.metric[PP_METRIC_CPUS] = 8 / rows[i].workers_per_cpu,
         f.metric[PP_METRIC_WORKERS_PER_CPU] = rows[i].workers_per_cpu;
@@ -273,6 +273,7 @@ static void test_a_hand_over_is_no_want_of_data(void **state)
         f.starved = f.starved_alone = 0;
         f.metric[PP_METRIC_WORKER_IDLE] = rows[i].idle;
         f.metric[PP_METRIC_G_INPUT] = rows[i].input, f.metric[PP_METRIC_G_CPUS] = rows[i].cpus;
+        f.metric[PP_METRIC_LEAD_CPUS] = 0;
         f.metric[PP_METRIC_CONTENDED] = 0.5, f.metric[PP_METRIC_IDLE_CPUS] = 0.02;
         pp_verdict_judge(&f, &arena, &v);
         if (strcmp(v.l0, rows[i].l0) != 0)
