@@ -31,7 +31,8 @@ recorded() {
 }
 
 handed="copy|get_wait|24 copy|put_wait|26 trainer|data_wait|24 trainer|epoch_boundary|2 trainer|step|24"
-starts="trainer|epoch_boundary|2 trainer|startup|1 trainer|step|24" # where the trainer makes the second epoch's iterator
+starts="trainer|epoch_boundary|2 trainer|sampler|2 trainer|startup|2 trainer|step|24" # where the trainer makes the iterators
+second="trainer|epoch_boundary|2 trainer|sampler|1 trainer|startup|1 trainer|step|24" # and where it is the trainer from the second on
 "$PYTHON" "$JOB" >"$T/plain.out"
 recorded "a queue"
 is "a queue: who waited for what" "$(lanes)" "$handed"
@@ -47,7 +48,7 @@ is "without workers: who waited for what" "$(lanes)" "$handed"
 recorded "a pool of threads" --pool
 is "a pool of threads: who waited for what" "$(lanes)" "copy|get_wait|24 copy|put_wait|26 trainer|data_wait|24 $starts"
 recorded "training in another thread" --train-in-thread
-is "training in another thread: it is the trainer" "$(lanes)" "trainer|data_wait|24 $starts"
+is "training in another thread: it is the trainer" "$(lanes)" "trainer|data_wait|24 $second"
 "$PYTHON" "$JOB" --inference >"$T/plain.out"
 recorded "inference" --inference
 is "inference: who waited for what" "$(lanes)" "$handed"

@@ -355,7 +355,8 @@ static void end_recording(const struct options *o, char *const *program, struct 
     if (!o->quiet && !pp_recording_lost(rec->recording) &&
         (!many || !rec->rank.rank || rec->totals.dropped || rec->totals.ringless))
         exec_words_totals(rec, program, *s->python.hooks != '\0');
-    if (exec_record_is_empty(rec) && !rec->rank.launcher && !o->serve) {
+    /* A trouble of our own is said in the file: then it stays. */
+    if (exec_record_is_empty(rec) && !rec->totals.note[0] && !rec->rank.launcher && !o->serve) {
         metrics_beside_end(&s->metrics);
         exec_record_abandon(rec);
         digest_beside_end(&s->digest, o->quiet);
