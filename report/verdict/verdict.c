@@ -324,7 +324,8 @@ static int is_ready(const struct pp_facts *f)
 {
     const double *m = f->metric;
     return m[PP_METRIC_OWNER] == PP_PHASE_NONE && m[PP_METRIC_WORKER_IDLE] >= PP_LEAST_EXPLAINED &&
-           m[PP_METRIC_G_INPUT] < PP_WORTH_A_FIX && !(m[PP_METRIC_G_CPUS] >= PP_WORTH_A_FIX) &&
+           m[PP_METRIC_WAIT_ITSELF] >= PP_LEAST_SHARE && m[PP_METRIC_G_INPUT] < PP_WORTH_A_FIX &&
+           !(m[PP_METRIC_G_CPUS] >= PP_WORTH_A_FIX) &&
            !(m[PP_METRIC_HANDED_FACTOR] >= PP_VIEW_FACTOR && m[PP_METRIC_HANDED] >= PP_VIEW_BYTES);
 }
 

@@ -355,8 +355,10 @@ static void end_recording(const struct options *o, char *const *program, struct 
     if (!o->quiet && !pp_recording_lost(rec->recording) &&
         (!many || !rec->rank.rank || rec->totals.dropped || rec->totals.ringless))
         exec_words_totals(rec, program, *s->python.hooks != '\0');
-    /* A trouble of our own is said in the file: then it stays. */
-    if (exec_record_is_empty(rec) && !rec->totals.note[0] && !rec->rank.launcher && !o->serve) {
+    /* A trouble of our own is said in the file: then it stays. So it does for tune, which reads how the job
+     * ended. */
+    if (exec_record_is_empty(rec) && !rec->totals.note[0] && !rec->rank.launcher && !o->serve &&
+        !getenv("PIPEPROBE_OVERRIDE")) {
         metrics_beside_end(&s->metrics);
         exec_record_abandon(rec);
         digest_beside_end(&s->digest, o->quiet);
