@@ -56,9 +56,9 @@ for client in curl curl_pipe; do
     record "$client" || continue
     is "$client: what a child brings is a read" "$verdict" "storage latency"
 done
-record threads && {
+record threads --samples 480 && {
     is "threads: what other threads bring is a read" "${verdict%% *}" storage
-    holds "threads: each request once, and what was asked for ahead" "$(count 'count(*)') >= 150 && $(count 'count(*)') <= 166"
+    holds "threads: each request once, and what was asked for ahead" "$(count 'count(*)') >= 470 && $(count 'count(*)') <= 486"
 }
 record urllib --stream && is "stream: requests of samples without a number" "$verdict $(count 'count(*)')" "storage in-flight 160"
 
