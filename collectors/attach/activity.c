@@ -1,19 +1,14 @@
 #include "collectors/attach/activity.h"
 
 #include "collectors/attach/activity_file.h"
+#include "collectors/attach/session_files.h"
 #include "collectors/store/writer.h"
 #include "probe/base/err.h"
-#include "probe/base/guard.h"
-#include "probe/base/io.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define POLL_ROWS 100000u /* at most, some 0.1 s: spans are stored by the same thread */
 
@@ -135,7 +130,6 @@ static void activity_poll(void *state)
 
 static pp_status activity_start(const struct pp_collect_opts *opts, void **out, struct pp_err *err)
 {
-    struct pp_activity_file *f = MAP_FAILED;
     if (!opts->session_dir || opts->device || opts->gpu_activity <= 0)
         return pp_fail(err, PP_E_USAGE, "not asked to");
     struct activity *a = calloc(1, sizeof(*a));
@@ -143,21 +137,15 @@ static pp_status activity_start(const struct pp_collect_opts *opts, void **out, 
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read the job's GPU activity");
     a->store = opts->store;
     a->most = (uint64_t)opts->gpu_activity;
-    snprintf(a->path, sizeof(a->path), "%s/" PP_ACTIVITY_FILE_NAME, opts->session_dir);
-    unlink(a->path); /* of a recording that was killed */
-    int fd = pp_io_open(a->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600), e = errno;
-    if (fd >= 0 && ftruncate(fd, sizeof(*f)) == 0)
-        f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    e = fd >= 0 && f == MAP_FAILED ? errno : e;
-    if (fd >= 0)
-        close(fd);
-    if (f == MAP_FAILED) {
+    void *ring;
+    pp_status st = pp_session_ring_make(a->path, opts->session_dir, PP_ACTIVITY_FILE_NAME, sizeof(*a->file),
+                                        "GPU activity", &ring, err);
+    if (st != PP_OK) {
         free(a);
-        return pp_fail_errno(err, e, "cannot make the file of the job's GPU activity");
+        return st;
     }
-    pp_guard_add(f, sizeof(*f));
-    memcpy(f->magic, PP_ACTIVITY_MAGIC, sizeof(f->magic));
-    a->file = f;
+    a->file = ring;
+    memcpy(a->file->magic, PP_ACTIVITY_MAGIC, sizeof(a->file->magic));
     *out = a;
     return PP_OK;
 }
@@ -187,9 +175,7 @@ static void activity_stop(void *state)
             pp_store_loss(a->store, "gpu records", dropped,
                           "records of the job's GPU arrived faster than they were stored");
     }
-    unlink(a->path);
-    pp_guard_remove(a->file);
-    munmap(a->file, sizeof(*a->file));
+    pp_session_ring_remove(a->path, a->file, sizeof(*a->file));
     free(a);
 }
 

@@ -1,20 +1,15 @@
 #include "collectors/attach/requests.h"
 
 #include "collectors/attach/requests_file.h"
+#include "collectors/attach/session_files.h"
 #include "collectors/store/writer.h"
 #include "probe/base/err.h"
-#include "probe/base/guard.h"
-#include "probe/base/io.h"
 #include "probe/storage/request_log.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define LONGEST_NS UINT64_C(86400000000000) /* a day: no part of a request is longer */
 
@@ -90,28 +85,21 @@ static void requests_poll(void *state)
 
 static pp_status requests_start(const struct pp_collect_opts *opts, void **out, struct pp_err *err)
 {
-    struct pp_requests_file *f = MAP_FAILED;
     if (!opts->session_dir || opts->device)
         return pp_fail(err, PP_E_USAGE, "not asked to");
     struct requests *s = calloc(1, sizeof(*s));
     if (!s)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read the job's requests");
     s->store = opts->store;
-    snprintf(s->path, sizeof(s->path), "%s/" PP_REQUESTS_FILE_NAME, opts->session_dir);
-    unlink(s->path); /* of a recording that was killed */
-    int fd = pp_io_open(s->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600), e = errno;
-    if (fd >= 0 && ftruncate(fd, sizeof(*f)) == 0)
-        f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    e = fd >= 0 && f == MAP_FAILED ? errno : e;
-    if (fd >= 0)
-        close(fd);
-    if (f == MAP_FAILED) {
+    void *ring;
+    pp_status st = pp_session_ring_make(s->path, opts->session_dir, PP_REQUESTS_FILE_NAME, sizeof(*s->file),
+                                        "requests", &ring, err);
+    if (st != PP_OK) {
         free(s);
-        return pp_fail_errno(err, e, "cannot make the file of the job's requests");
+        return st;
     }
-    pp_guard_add(f, sizeof(*f));
-    memcpy(f->magic, PP_REQUESTS_MAGIC, sizeof(f->magic));
-    s->file = f;
+    s->file = ring;
+    memcpy(s->file->magic, PP_REQUESTS_MAGIC, sizeof(s->file->magic));
     *out = s;
     return PP_OK;
 }
@@ -124,9 +112,7 @@ static void requests_stop(void *state)
                     __atomic_load_n(&s->file->head, __ATOMIC_RELAXED) - s->tail;
     if (lost)
         pp_store_loss(s->store, "requests", lost, "requests of the job arrived faster than they were stored");
-    unlink(s->path);
-    pp_guard_remove(s->file);
-    munmap(s->file, sizeof(*s->file));
+    pp_session_ring_remove(s->path, s->file, sizeof(*s->file));
     free(s);
 }
 

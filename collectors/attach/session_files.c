@@ -1,12 +1,16 @@
 #include "collectors/attach/session_files.h"
 
+#include "probe/base/err.h"
+#include "probe/base/guard.h"
 #include "probe/base/io.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -140,4 +144,30 @@ struct pp_session_taken pp_rank_files_take(const char *dir, pp_rank_file_fn *fn,
                                           .is_sound = rank_is_sound,
                                           .rank = fn,
                                           .ctx = ctx});
+}
+
+pp_status pp_session_ring_make(char path[PATH_MAX], const char *dir, const char *name, size_t size,
+                               const char *what, void **out, struct pp_err *err)
+{
+    void *ring = MAP_FAILED;
+    snprintf(path, PATH_MAX, "%s/%s", dir, name);
+    unlink(path);
+    int fd = pp_io_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (fd >= 0 && ftruncate(fd, (off_t)size) == 0)
+        ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int e = errno;
+    if (fd >= 0)
+        close(fd);
+    if (ring == MAP_FAILED)
+        return pp_fail_errno(err, e, "cannot make the file of the job's %s", what);
+    pp_guard_add(ring, size);
+    *out = ring;
+    return PP_OK;
+}
+
+void pp_session_ring_remove(const char *path, void *ring, size_t size)
+{
+    unlink(path);
+    pp_guard_remove(ring);
+    munmap(ring, size);
 }

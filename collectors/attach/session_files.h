@@ -10,6 +10,9 @@
 #include "collectors/attach/loaders_file.h"
 #include "collectors/attach/process_file.h"
 #include "collectors/attach/rank_session.h"
+#include "probe/base/err.h"
+
+#include <limits.h>
 
 #define PP_SESSION_FILES_MAX 16384 /* of a kind that are read; as many as threads in a session */
 
@@ -30,6 +33,13 @@ struct pp_session_taken pp_loaders_files_take(const char *dir, pp_loaders_file_f
 struct pp_session_taken pp_rank_files_take(const char *dir, pp_rank_file_fn *fn, void *ctx);
 /* The same without removing; their processes may be writing. */
 struct pp_session_taken pp_loaders_files_read(const char *dir, pp_loaders_file_fn *fn, void *ctx);
+
+/* A mapped file of so many zero bytes, which the job's processes are going to fill while it is read here:
+ * DIR/NAME, its name into path. One that a killed recording left is replaced. what: "requests", for the
+ * error. */
+pp_status pp_session_ring_make(char path[PATH_MAX], const char *dir, const char *name, size_t size,
+                               const char *what, void **out, struct pp_err *err);
+void pp_session_ring_remove(const char *path, void *ring, size_t size); /* unmaps it, too */
 
 /* The process id that a name of this prefix ends in; -1: it ends in something else. */
 long long pp_session_file_pid(const char *name, const char *prefix);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 enum {
-    LOADERS = 64, /* that are told apart */
+    LOADERS = 64, /* the most whose orders are kept apart */
     SAVES = 1 << 16
 };
 

@@ -302,9 +302,9 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
 
 /* ---- what else exposes the trainer ---- */
 
-/* A step that is stretched for want of a CPU is exposed time too, if a change can shorten it. A step that
- * sleeps wakes up late on any machine with other load, and no change gains what a fix has to gain. Without a
- * replay that is unknown. */
+/* A step that takes longer because no CPU is free is exposed time too, if a change can shorten it. A step
+ * that sleeps wakes up late on any machine with other load, and no change gains what a fix has to gain.
+ * Without a replay that is unknown. */
 static void expose_stretch(struct pp_facts *f, int replayed)
 {
     double *m = f->metric;

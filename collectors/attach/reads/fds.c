@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Written by whoever knows it, or finds out; all find the same. */
+/* The kind of each descriptor. Any thread may find it out and write it: all of them find the same. */
 static _Atomic uint8_t kinds[FDS_MAX];
 static pid_t process; /* a child of vfork has our memory, and closes what stays open here */
 
