@@ -136,8 +136,8 @@ static void explain_nothing(const struct exec_record *r, char *const *program, i
     struct pp_report *report = NULL;
     struct pp_err err;
     if (pp_report_build(r->path, &report, &err) == PP_OK && report->ended)
-        exec_say("%s ended with exit status %.0f before it took a batch, so nothing was recorded: %s. %s",
-                 report->subject, report->exit_status, report->ended,
+        exec_say("%s ended with exit status %.0f before it took a batch, so nothing was recorded: %s%s%s",
+                 report->subject, report->exit_status, report->ended, report->ended_remedy ? ". " : "",
                  report->ended_remedy ? report->ended_remedy : "");
     else if (*r->unhooked)
         exec_say("no process of %s reported, so nothing was recorded: the hooks cannot be loaded into %s",
