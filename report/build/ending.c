@@ -131,10 +131,21 @@ static int fits(const struct cause *c, const struct end *e)
     return 0;
 }
 
+/* The signals that end jobs. glibc has their short names from 2.32 on only, and the portable program runs
+ * with 2.28. */
 static const char *signal_name(int number)
 {
-    const char *name = sigabbrev_np(number);
-    return name ? name : "?";
+    static const struct {
+        int number;
+        const char *name;
+    } of[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
+              {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
+              {SIGSEGV, "SIGSEGV"}, {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},
+              {SIGXCPU, "SIGXCPU"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}, {SIGSYS, "SIGSYS"}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].number == number)
+            return of[i].name;
+    return "a signal";
 }
 
 static const char *because(const struct cause *c, const struct end *e, struct pp_arena *arena)
@@ -152,12 +163,12 @@ static const char *because(const struct cause *c, const struct end *e, struct pp
                                pp_text_duration(time, sizeof(time), e->waits_s * 1e9), e->stuck);
     case BY_INTERRUPT:
         return e->interrupted_by > 0 && e->interrupted_by != SIGINT
-                   ? pp_arena_printf(arena, "SIG%s asked it to end", signal_name((int)e->interrupted_by))
+                   ? pp_arena_printf(arena, "%s asked it to end", signal_name((int)e->interrupted_by))
                    : "it was interrupted (Ctrl-C)";
     case BY_EXCEPTION: /* without the colon of an empty text */
         return pp_arena_printf(arena, "it raised %.*s", (int)(n > 2 && e->first[n - 1] == ' ' ? n - 2 : n),
                                e->first);
-    case BY_SIGNAL: return pp_arena_printf(arena, "SIG%s ended it", signal_name((int)e->status - 128));
+    case BY_SIGNAL: return pp_arena_printf(arena, "%s ended it", signal_name((int)e->status - 128));
     default: return e->worker[0] ? pp_arena_printf(arena, "%s: %s", c->because, e->worker) : c->because;
     }
 }

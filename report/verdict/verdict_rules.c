@@ -331,7 +331,7 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said = "loader: lock contention in decode: workers are blocked for {blocked} of {owner}",
      .remedy = PP_REMEDY_LOCK},
     {"loader", "straggler-sample",
-     WHEN(AT_LEAST(W_WORK, LARGEST),
+     WHEN(AT_LEAST(W_WORK, LARGEST), BELOW(OWNER_BLOCKED, MOST_TIME),
           AT_LEAST(WORK_TAIL, 8,
                    "an exponential distribution has 6.6; above it there are two kinds of samples")),
      .said =
