@@ -10,12 +10,12 @@ enum { BLOCKS = 8, PLACES = 2 * PP_MEMORY_SERIES };
 #define LEFT_OUT (1.0 / 3) /* of a process' time: buffers fill */
 #define LEAST_S 10.0       /* of the rest */
 #define LEAST_BYTES (16.0 * (1 << 20))
-#define STUDENT_95 2.447 /* two-sided, 6 degrees of freedom: 7 differences */
 
 struct series {
     int64_t pid; /* 0: a free place */
     uint64_t first_ns, last_ns;
-    double first, sum[BLOCKS], last;
+    double first, sum[BLOCKS], time[BLOCKS],
+        last; /* time: of the readings that sum has, from the first, in s */
     uint32_t n[BLOCKS];
 };
 
@@ -78,26 +78,46 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
         return;
     size_t block = at >= 1 ? BLOCKS - 1 : (size_t)(at * BLOCKS);
     s->sum[block] += value;
+    s->time[block] += (double)(t_ns - s->first_ns) / 1e9;
     s->n[block]++;
 }
 
-/* 0: too short to tell. */
+/* What is read seldom has half as many blocks, twice as long. */
+static int all_blocks(const struct series *s, struct series *out)
+{
+    int n = BLOCKS, filled = 0;
+    *out = *s;
+    for (int i = 0; i < BLOCKS; i++)
+        filled += s->n[i] > 0;
+    if (filled == BLOCKS)
+        return n;
+    n /= 2;
+    for (int i = 0; i < n; i++) {
+        out->n[i] = s->n[2 * i] + s->n[2 * i + 1];
+        out->sum[i] = s->sum[2 * i] + s->sum[2 * i + 1];
+        out->time[i] = s->time[2 * i] + s->time[2 * i + 1];
+        if (!out->n[i])
+            return 0;
+    }
+    return n;
+}
+
+/* 0: too short to tell. The interval is Student's of the n - 1 differences of blocks. */
 static int slope_of(const struct series *s, double *mean, double *low, double *high)
 {
-    double block_s = (double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / BLOCKS / 1e9, sum = 0, squares = 0;
-    for (int i = 0; i < BLOCKS; i++)
-        if (s->n[i] == 0)
-            return 0;
-    if (block_s * BLOCKS < LEAST_S)
+    struct series block;
+    int n = all_blocks(s, &block) - 1;
+    double sum = 0, squares = 0, student_95 = n == BLOCKS - 1 ? 2.447 : 4.303; /* two-sided */
+    if (n < 1 || (double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / 1e9 < LEAST_S)
         return 0;
-    for (int i = 1; i < BLOCKS; i++) {
-        double d = (s->sum[i] / s->n[i] - s->sum[i - 1] / s->n[i - 1]) / block_s;
+    for (int i = 1; i <= n; i++) {
+        double d = (block.sum[i] / block.n[i] - block.sum[i - 1] / block.n[i - 1]) /
+                   (block.time[i] / block.n[i] - block.time[i - 1] / block.n[i - 1]);
         sum += d;
         squares += d * d;
     }
-    int n = BLOCKS - 1;
     *mean = sum / n;
-    double spread = sqrt(fmax(squares - sum * sum / n, 0) / (n - 1)), half = STUDENT_95 * spread / sqrt(n);
+    double spread = sqrt(fmax(squares - sum * sum / n, 0) / (n - 1)), half = student_95 * spread / sqrt(n);
     *low = *mean - half;
     *high = *mean + half;
     return 1;
