@@ -9,6 +9,7 @@
 enum { BLOCKS = 8, PLACES = 2 * PP_MEMORY_SERIES };
 #define LEFT_OUT (1.0 / 3) /* of a process' time: buffers fill */
 #define LEAST_S 10.0       /* of the rest */
+#define STEADY 0.25        /* of the mean growth, the smallest: a single step has less */
 #define LEAST_BYTES (16.0 * (1 << 20))
 
 struct series {
@@ -123,6 +124,26 @@ static int slope_of(const struct series *s, double *mean, double *low, double *h
     return 1;
 }
 
+/* Private pages are counted without noise, and copies of a heap become fewer as it is copied: whether each
+ * block has more of them than the one before tells more than the spread of the slopes. */
+static int rises(const struct series *s, double *mean, double *low, double *high)
+{
+    double before = s->first, at_s = 0, first = NAN, first_s = 0;
+    int n = 0;
+    *low = INFINITY, *high = -INFINITY;
+    for (int i = 0; i < BLOCKS; i++) {
+        if (!s->n[i])
+            continue;
+        double value = s->sum[i] / s->n[i], t = s->time[i] / s->n[i], slope = (value - before) / (t - at_s);
+        *low = fmin(*low, slope), *high = fmax(*high, slope);
+        *mean = (value - first) / (t - first_s);
+        if (n++ == 0)
+            first = value, first_s = t;
+        before = value, at_s = t;
+    }
+    return n >= 2 && *low >= STEADY * *mean && (double)(s->last_ns - s->first_ns) / 1e9 >= LEAST_S;
+}
+
 /* What is private tells more than what is anonymous, where it was read often enough. A process that copies
  * pages grows in the one and not in the other. */
 static void judge(const struct walk *w, const struct pp_source *source, struct pp_memory_growth *out)
@@ -133,7 +154,7 @@ static void judge(const struct walk *w, const struct pp_source *source, struct p
         double mean, low, high, all = NAN, side;
         if (!anon->pid)
             continue;
-        int copies = own->pid && slope_of(own, &mean, &low, &high),
+        int copies = own->pid && (rises(own, &mean, &low, &high) || slope_of(own, &mean, &low, &high)),
             known = slope_of(anon, copies ? &all : &mean, copies ? &side : &low, copies ? &side : &high);
         const struct series *s = copies ? own : anon;
         double watched_s = (double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / 1e9;
@@ -151,6 +172,8 @@ static void judge(const struct walk *w, const struct pp_source *source, struct p
             out->low_per_s = low;
             out->high_per_s = high;
             out->copied = copies && known ? 1 - fmin(fmax(all / mean, 0), 1) : NAN;
+            out->private_bytes = copies ? own->last : NAN;
+            out->anon_bytes = copies ? anon->last : NAN;
         }
     }
     if (out->growing && available > 0) {

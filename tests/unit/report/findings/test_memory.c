@@ -96,6 +96,25 @@ static void test_the_way_it_grows_is_told(void **state)
     }
 }
 
+/* Copies become fewer as the heap is copied; a page that is written once for all is none that goes on. */
+static void test_copies_that_become_fewer_are_told(void **state)
+{
+    static const double rising[] = {15, 55, 78, 95, 107, 114}, step[] = {15, 16, 16.5, 80, 80.5, 80.6};
+    for (int way = 0; way < 2; way++) {
+        struct fake_run *f = begin();
+        add(f, "process_anon_bytes.72", &(struct shape){.seconds = 15, .start = 450});
+        for (int i = 0; i < 6; i++)
+            fake_counter(f, "process_private_bytes.72", FAKE_T0 + (uint64_t)i * 3000 * FAKE_MS,
+                         (way ? step : rising)[i] * MIB);
+        struct pp_report *r = report_of(f);
+        const struct pp_report_finding *g = finding(r, "memory-growth");
+        assert_string_equal(g->state_name, way ? "not-found" : "found");
+        if (!way)
+            assert_non_null(strstr(g->sentence, "copy on write: worker-1 (process 72) copies"));
+        report_done(r, f);
+    }
+}
+
 static void test_other_shapes_are_no_growth(void **state)
 {
     expect(&(struct shape){.seconds = 60, .start = 300, .noise = 40}, "not-found");
@@ -141,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growth_is_found_with_its_rate),
         cmocka_unit_test(test_the_way_it_grows_is_told),
+        cmocka_unit_test(test_copies_that_become_fewer_are_told),
         cmocka_unit_test(test_other_shapes_are_no_growth),
         cmocka_unit_test(test_damaged_counters_do_no_harm),
         cmocka_unit_test(test_what_was_not_recorded_is_not_measured),
