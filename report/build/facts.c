@@ -105,6 +105,22 @@ int pp_run_ended_by_itself(const struct pp_source *source)
     return by && (strcmp(by, "epochs") == 0 || strcmp(by, "steps") == 0);
 }
 
+/* The job has fewer CPUs than it was started with, or its workers have fewer than the job. */
+static void add_binding(const struct pp_facts_from *from, struct pp_facts *f)
+{
+    const struct pp_source *s = from->source;
+    double *m = f->metric, job = pp_source_number(s, "environment", "cpus_affinity", NAN),
+           given = pp_source_number(s, "environment", "cpus_at_start", NAN),
+           narrow = pp_source_number(s, "environment", "narrow_cpus", NAN),
+           processes = pp_source_number(s, "environment", "narrow_processes", NAN);
+    int workers = narrow < job && processes >= m[PP_METRIC_NUM_WORKERS] && m[PP_METRIC_NUM_WORKERS] >= 1;
+    if (!workers && !(job < given))
+        return;
+    f->text[PP_METRIC_BOUND_ONES] = workers ? "the workers" : "the job";
+    m[PP_METRIC_BOUND_CPUS] = workers ? narrow : job;
+    m[PP_METRIC_OFFERED_CPUS] = workers ? fmax(job, given) : given;
+}
+
 static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
 {
     const struct pp_report *r = from->report;
@@ -169,6 +185,7 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     /* of the loader that is judged, where there are several */
     m[PP_METRIC_WORKERS] = m[PP_METRIC_NUM_WORKERS] >= 1 ? fmin(workers, m[PP_METRIC_NUM_WORKERS]) : workers;
     m[PP_METRIC_WORKERS_PER_CPU] = m[PP_METRIC_WORKERS] / from->usable_cpus;
+    add_binding(from, f);
     m[PP_METRIC_PAGEABLE] = is_on(config(from, "pageable"));
     m[PP_METRIC_RATE] = r->samples_per_s;
     m[PP_METRIC_BATCH_TIME] = 1e9 / r->batches_per_s;

@@ -70,7 +70,7 @@ void pp_judge_next_step(const struct judge *j, const char *text)
 
 /* Where the trainer hardly waits, what stretches its steps is a want of CPU. Without an owner of the stalls,
  * the replay may still know it. */
-static const struct pp_rule *find_cause(const struct pp_facts *f)
+const struct pp_rule *pp_judge_cause(const struct pp_facts *f)
 {
     if (f->starved_alone) /* what little wait there is has owners of its own, which are none of this */
         return pp_cause_of_starving(f);
@@ -168,7 +168,7 @@ static double explained_by(const struct pp_facts *f, const struct pp_rule *cause
 
 static void judge_ceiling(const struct judge *j)
 {
-    const struct pp_rule *cause = find_cause(j->facts);
+    const struct pp_rule *cause = pp_judge_cause(j->facts);
     struct pp_report_verdict *v = j->out;
     const char *who = !isnan(j->facts->metric[PP_METRIC_OWNER])
                           ? pp_judge_fill(j, isnan(j->facts->metric[PP_METRIC_OWNER_CPU])
@@ -219,7 +219,7 @@ static const char *headline(const struct judge *j)
 }
 
 /* A cause's own sentence repeats the class. */
-static const char *without_class(const struct pp_rule *cause, const char *why)
+const char *pp_judge_without_class(const struct pp_rule *cause, const char *why)
 {
     size_t n = cause->l1 ? strlen(cause->l1) : 0;
     return n && strncmp(why, cause->l1, n) == 0 && strncmp(why + n, ": ", 2) == 0 ? why + n + 2 : why;
@@ -300,7 +300,7 @@ static void judge_outside(const struct judge *j, const struct pp_rule *outside,
             ? "INPUT-BOUND within the steps (between them the trainer waits %s); %s"
             : "INPUT-BOUND outside the steady state (inside it the trainer waits %s); %s",
         j->facts->only_first_batches ? "" : pp_judge_fill(j, "{data_wait}"), pp_judge_fill(j, outside->said));
-    v->cause = without_class(outside, pp_judge_fill(j, outside->said));
+    v->cause = pp_judge_without_class(outside, pp_judge_fill(j, outside->said));
     pp_judge_advise(j, outside->remedy);
     show_cause(j, outside);
     pp_judge_evidence(j, PP_METRIC_BATCHES, NULL, 0);
@@ -359,14 +359,16 @@ static void judge_level(const struct judge *j)
     }
     if (!bound) {
         set_confidence(j, NULL, 0);
-        v->next_step = pp_arena_printf(j->arena, "%s%s", pp_judge_fill(j, keeps_up(f->metric)),
-                                       hides(f) ? pp_trace_besides(f, j->arena) : "");
+        v->next_step = f->failed && f->ended_remedy
+                           ? f->ended_remedy
+                           : pp_arena_printf(j->arena, "%s%s", pp_judge_fill(j, keeps_up(f->metric)),
+                                             hides(f) ? pp_trace_besides(f, j->arena) : "");
         if (f->metric[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE)
             pp_judge_evidence(j, PP_METRIC_COPY_BLOCKS, "in the step", 0);
         pp_judge_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
     }
-    const struct pp_rule *cause = f->trace ? find_trace_cause(f) : find_cause(f);
+    const struct pp_rule *cause = f->trace ? find_trace_cause(f) : pp_judge_cause(f);
     int by_shares = cause && is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n);
     if (by_shares && cause->l1 && explained_by(f, cause) < PP_LEAST_EXPLAINED) {
         pp_judge_unexplained(j);
@@ -379,7 +381,7 @@ static void judge_level(const struct judge *j)
         if (cause->l1)
             set_confidence(j, cause, 1);
         v->headline = cause->l1 ? headline(j) : NULL; /* NULL: the rule that says what was not measured */
-        v->cause = without_class(cause, pp_judge_fill(j, cause->said));
+        v->cause = pp_judge_without_class(cause, pp_judge_fill(j, cause->said));
         pp_judge_advise(j, cause->remedy);
         show_cause(j, cause);
     } else if (f->trace) {

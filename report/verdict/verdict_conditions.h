@@ -98,6 +98,16 @@
     .said = \
         "loader: the training thread takes {handover_time} to take a batch[ of {tensors} tensors] over from an idle worker, {handover} of the wait", \
     .remedy = PP_REMEDY_UNPICKLE_LESS
+#define BOUND_TO \
+    "transform: CPU affinity: {bound_processes} may use only {bound_cpus} of {offered_cpus} CPUs, and "
+#define IS_BOUND IS_KNOWN(BOUND_CPUS, "fewer CPUs than there were")
+#define MANY_THREADS \
+    AT_LEAST(HELPER_PART, 0.25, "a quarter: what one of four threads does beside the worker's own"), \
+        AT_LEAST(THREADS_PER_CPU, 2, "two threads for every usable CPU"), AT_LEAST(OWNER_DELAY, MUCH_DELAY)
+#define THREADS_IN_WORKERS \
+    .said = \
+        "loader: each of the {workers} workers computes in threads of its own ({worker_threads} of them, {helper_part} of the CPU time), and {cpus} usable CPUs are shared by all of them", \
+    .remedy = PP_REMEDY_WORKER_THREADS
 #define GPU_DECODING \
     .said = \
         "transform: JPEG decoding on the GPU is the bottleneck, the copy lane waits for it for {decode_busy} of the stalls", \

@@ -39,6 +39,11 @@ const struct pp_rule pp_cause_rules_shares[] = {
      .said =
          "loader: during the stalls the shard reader waits for {owner_share} of the time for shards that other ranks hold[, most of them {lease_holder}]",
      .remedy = PP_REMEDY_LEASES},
+    {"transform", "affinity", WHEN(OWNER(WORK), IS_BOUND, AT_LEAST(OWNER_DELAY, MUCH_DELAY)),
+     .said = BOUND_TO "{owner} waits for a CPU for {run_queue} of its time", .remedy = PP_REMEDY_AFFINITY},
+    {"loader", "worker-threads",
+     WHEN(OWNER(WORK), MANY_THREADS, BELOW(IDLE_CPUS, CPUS_ARE_SHORT), BELOW(OWNER_BLOCKED, MOST_TIME)),
+     THREADS_IN_WORKERS},
     /* threads / CPUs = r leaves 1 - 1/r of the time in the run queue: 2 per CPU give 0.50, 4 per CPU 0.75 */
     {"loader", "oversubscribed",
      WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, CROWDED), AT_LEAST(SATURATION, SATURATED)),
