@@ -218,11 +218,33 @@ static const char *headline(const struct judge *j)
                            v->l2 ? ")" : "");
 }
 
-/* A cause's own sentence repeats the class. */
-const char *pp_judge_without_class(const struct pp_rule *cause, const char *why)
+/* "transform 38 %, decode 34 %, read 20 %, other 8 %": what the workers did while the trainer waited, the
+ * largest parts and the rest, so that they add up to 100. */
+static const char *parts_of_wait(const struct judge *j)
 {
-    size_t n = cause->l1 ? strlen(cause->l1) : 0;
-    return n && strncmp(why, cause->l1, n) == 0 && strncmp(why + n, ": ", 2) == 0 ? why + n + 2 : why;
+    enum { MOST = 3 };
+    const double *share = j->facts->phase_share;
+    int taken[PP_PHASE_COUNT] = {0}, left = 100;
+    char text[160] = "";
+    if (isnan(j->facts->metric[PP_METRIC_WORKER_IDLE]))
+        return NULL;
+    for (int n = 0; n < MOST; n++) {
+        unsigned best = PP_PHASE_COUNT;
+        for (unsigned i = 0; i < PP_PHASE_COUNT; i++)
+            if (!taken[i] && (best == PP_PHASE_COUNT || share[i] > share[best]))
+                best = i;
+        int percent = (int)fmin(round(100 * share[best]), left);
+        if (percent < 1)
+            break;
+        int idle = best == PP_PHASE_DISPATCH_WAIT || best == PP_PHASE_SLOT_WAIT;
+        taken[best] = 1;
+        left -= percent;
+        pp_text_add(text, sizeof(text), "%s%s %d %%", n ? ", " : "", idle ? "idle" : pp_phase_words[best],
+                    percent);
+    }
+    if (left)
+        pp_text_add(text, sizeof(text), "%sother %d %%", *text ? ", " : "", left);
+    return pp_arena_copy(j->arena, text);
 }
 
 static void set_confidence(const struct judge *j, const struct pp_rule *cause, int bound)
@@ -232,6 +254,9 @@ static void set_confidence(const struct judge *j, const struct pp_rule *cause, i
         return;
     v->confidence_score = pp_confidence_score(j->facts, cause, bound, v->explained);
     v->confidence = pp_confidence_of(v->confidence_score);
+    v->certainty = pp_confidence_words(v->confidence);
+    v->doubt = v->confidence < PP_NEAR_CERTAIN ? pp_confidence_doubt(j->facts, cause, bound, v->explained)
+                                               : NULL;
 }
 
 /* Copies within the steps, where they are no less than what epochs take; else what else holds. Where the
@@ -293,14 +318,14 @@ static void judge_outside(const struct judge *j, const struct pp_rule *outside,
     v->l2 = outside->l2;
     set_confidence(j, outside, 0);
     v->exposed_share = NAN;
-    v->sentence = pp_arena_printf(
-        j->arena,
-        j->facts->only_first_batches ? "INPUT-BOUND%s; %s"
-        : outside->when[0].fact == PP_METRIC_COPY_BLOCKS
-            ? "INPUT-BOUND within the steps (between them the trainer waits %s); %s"
-            : "INPUT-BOUND outside the steady state (inside it the trainer waits %s); %s",
-        j->facts->only_first_batches ? "" : pp_judge_fill(j, "{data_wait}"), pp_judge_fill(j, outside->said));
-    v->cause = pp_judge_without_class(outside, pp_judge_fill(j, outside->said));
+    enum pp_metric share = outside->when[0].fact;
+    v->outside = share == PP_METRIC_COPY_BLOCKS                 ? "in copies within its steps"
+                 : share == PP_METRIC_STARTUP                   ? "before its first batch"
+                 : pp_rule_asks(outside, PP_METRIC_ITERATOR_OF) ? "starting iterators"
+                                                                : "between epochs";
+    v->outside_share = j->facts->metric[share];
+    v->headline = headline(j);
+    v->cause = pp_judge_fill(j, outside->said);
     pp_judge_advise(j, outside->remedy);
     show_cause(j, outside);
     pp_judge_evidence(j, PP_METRIC_BATCHES, NULL, 0);
@@ -380,8 +405,9 @@ static void judge_level(const struct judge *j)
         v->explained = cause->l1 ? explained_by(f, cause) : NAN;
         if (cause->l1)
             set_confidence(j, cause, 1);
+        v->parts = parts_of_wait(j);
         v->headline = cause->l1 ? headline(j) : NULL; /* NULL: the rule that says what was not measured */
-        v->cause = pp_judge_without_class(cause, pp_judge_fill(j, cause->said));
+        v->cause = pp_judge_fill(j, cause->said);
         pp_judge_advise(j, cause->remedy);
         show_cause(j, cause);
     } else if (f->trace) {
@@ -412,7 +438,7 @@ void pp_verdict_judge(const struct pp_facts *measured, struct pp_arena *arena, s
     struct judge j = {.facts = &f, .arena = arena, .out = out, .values = pp_facts_values(&f)};
     f.text[PP_METRIC_OTHERS] = takes_its_own_cpus(&f) ? "subprocesses of the job" : "other processes";
     memset(out, 0, sizeof(*out));
-    out->confidence = out->confidence_score = out->explained = out->exposed_share = NAN;
+    out->confidence = out->confidence_score = out->explained = out->exposed_share = out->outside_share = NAN;
     const struct pp_guard_rule *guard = pp_judge_guard(facts);
     const struct pp_rule *outside = facts->only_first_batches ? find_outside(facts, 0) : NULL;
     const char *next_step = NULL, *unnamed = facts->trace ? pp_trace_unnamed(facts, arena, &next_step) : NULL,

@@ -74,7 +74,7 @@ static int say_so_far(const struct judge *j)
         return 0;
     v->l1 = cause->l1;
     v->l2 = cause->l2;
-    v->cause = pp_judge_without_class(cause, pp_judge_fill(j, cause->said));
+    v->cause = pp_judge_fill(j, cause->said);
     v->reason = pp_arena_printf(j->arena, "%s; so far the trainer waits %s: %s", v->reason,
                                 pp_judge_fill(j, "{data_wait}"), v->cause);
     pp_judge_advise(j, cause->remedy);

@@ -22,8 +22,6 @@ void pp_judge_next_step(const struct judge *j, const char *text); /* that is no 
 /* Where the trainer hardly waits, what stretches its steps is a want of CPU. Without an owner of the stalls,
  * the replay may still know it. NULL: no rule of a cause holds. */
 const struct pp_rule *pp_judge_cause(const struct pp_facts *f);
-/* A cause's own sentence repeats the class: without it. */
-const char *pp_judge_without_class(const struct pp_rule *cause, const char *why);
 
 /* The first guard that does not hold; NULL: something may be said. */
 const struct pp_guard_rule *pp_judge_guard(const struct pp_facts *f);

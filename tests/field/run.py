@@ -150,7 +150,7 @@ def printed_rate(opts, name):
 
 
 def sections(text):
-    """The first screen by its labels: what stands under Do, Gain, PyTorch (with the line to paste) and Also, and all of it, each on one line."""
+    """The first screen by its labels: what stands under Do, Gain, How (with the line to paste) and Also, and all of it, each on one line."""
     parts, label = {"head": ""}, "head"
     for line in text.splitlines():
         m = re.match(r"([A-Z][A-Za-z]+): +(.*)", line)
@@ -170,8 +170,8 @@ def judged(truth, said, text, page, busy=False):
     if truth["kind"] == "failure":  # how a job ended stands before all labels
         everything = parts["head"] + " " + everything
     everything = re.sub(r"\w+\.(py|sqlite)\b(?!:\d)", "", everything)  # the names of our files say what is at fault
-    advice = " ".join(parts.get(k, "") for k in ("Do", "Gain", "PyTorch", "Also")) if len(parts) > 1 and truth["kind"] != "failure" else everything
-    do = " ".join(parts.get(k, "") for k in ("Do", "PyTorch"))
+    advice = " ".join(parts.get(k, "") for k in ("Do", "Gain", "How", "Also")) if len(parts) > 1 and truth["kind"] != "failure" else everything
+    do = " ".join(parts.get(k, "") for k in ("Do", "How"))
     right = truth["cause"] + ("|^cpu-starved" if busy and truth["kind"] == "control" else "")  # a step that waits for a CPU has its own word
     full = bool(re.search(right, codes)) and bool(re.search(truth.get("says", ""), everything, re.I))
     level1 = truth.get("level1") and f":{truth['level1']}/" in codes

@@ -295,8 +295,8 @@ static void test_subprocesses_of_the_job_are_no_strangers(void **state)
         f.metric[PP_METRIC_SUBPROCESSES] = own ? 0.26 : 0.24;
         pp_verdict_judge(&f, &arena, &v);
         assert_string_equal(v.l2, "cpu-contended");
-        assert_int_equal(strstr(v.cause, "subprocesses of the job use 50.0 %") != NULL, own);
-        assert_int_equal(strstr(v.cause, "other processes use 50.0 %") != NULL, !own);
+        assert_int_equal(strstr(v.cause, "Subprocesses of the job take 50 %") != NULL, own);
+        assert_int_equal(strstr(v.cause, "Other processes take 50 %") != NULL, !own);
         assert_int_equal(strstr(v.next_step, "Start fewer subprocesses") != NULL, own);
         assert_int_equal(strstr(v.next_step, "Move other processes") != NULL, !own);
         int shown = 0;
@@ -389,14 +389,14 @@ static void test_copies_that_block_the_steps(void **state)
     static const struct {
         double wait, blocks, gain, least, epoch;
         const char *l2, *says;
-    } rows[] = {{0.02, 0.25, 0.3, 0.1, 0, "pageable", "within the steps"},
-                {0.06, 0.25, 0.3, 0.1, 0, "pageable", "within the steps"},
-                {0.5, 0.25, 0.3, 0.1, 0, "cpu-saturated", "CPUs are saturated"},
-                {0.02, 0.25, 0.3, 0.1, 0.2, "pageable", "within the steps"},
-                {0.02, 0.25, 0.3, 0.1, 0.3, "epoch-drain", "outside the steady state"},
-                {0.02, 0.25, 0.3, -0.02, 0, "", "a gain of 30.0 % is predicted"},
-                {0.02, 0.25, 0.1, 0.05, 0, "", "a gain of 10.0 % is predicted"},
-                {0.02, 0.25, 0.01, 0, 0, "", "take the training thread 25.0 % of the time."},
+    } rows[] = {{0.02, 0.25, 0.3, 0.1, 0, "pageable", "copies come from pageable memory"},
+                {0.06, 0.25, 0.3, 0.1, 0, "pageable", "copies come from pageable memory"},
+                {0.5, 0.25, 0.3, 0.1, 0, "cpu-saturated", "all CPUs are busy"},
+                {0.02, 0.25, 0.3, 0.1, 0.2, "pageable", "copies come from pageable memory"},
+                {0.02, 0.25, 0.3, 0.1, 0.3, "epoch-drain", "every epoch starts anew"},
+                {0.02, 0.25, 0.3, -0.02, 0, "", "a gain of 30 % is predicted"},
+                {0.02, 0.25, 0.1, 0.05, 0, "", "a gain of 10 % is predicted"},
+                {0.02, 0.25, 0.01, 0, 0, "", "take the training thread 25 % of the time."},
                 {0.02, 0.04, 0.3, 0.1, 0, "", "keeps up"},
                 {0.02, NAN, 0, 0, 0, "", "keeps up"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
