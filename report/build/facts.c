@@ -371,6 +371,19 @@ static void expose_gpu(struct pp_facts *f)
         m[PP_METRIC_W_COPY] = NAN;
 }
 
+/* With exclusive CPUs: what the replay says of them, and nothing that is not known of the run as it was. */
+static void add_own(struct pp_facts *f, const struct pp_signals *s)
+{
+    memcpy(f->own, f->metric, sizeof(f->own));
+    for (int m = 0; m < PP_METRIC_COUNT; m++)
+        if ((pp_metric_facts[m].from == PP_FROM_REPLAY || pp_metric_facts[m].from == PP_FROM_COUNTERS) &&
+            !isnan(f->metric[m]) && m != PP_METRIC_CPUS_LEAVE)
+            f->own[m] = s->own[m];
+    f->own[PP_METRIC_DATA_WAIT] = f->metric[PP_METRIC_CPUS_LEAVE];
+    f->own[PP_METRIC_STRETCH] = 0;
+    f->has_own = 1;
+}
+
 /* ---- all of them ---- */
 
 void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct pp_diagnosis *out)
@@ -399,6 +412,8 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
         hide_behind_kernels(f);
     else
         expose_gpu(f);
+    if (out->replayed && out->signals.has_own)
+        add_own(f, &out->signals);
 }
 
 /* ---- causes that the replay rules out ---- */

@@ -147,6 +147,8 @@ struct pp_report_verdict {
                              "before its first batch", "in copies within its steps"; NULL: by these waits */
     double outside_share; /* of the time, likewise */
     const char *reason, *next_step;
+    /* Where others take the CPUs: what holds the job up once they do not, and what to do about that; NULL */
+    const char *then_l1, *then_l2, *then;
     const char *cause; /* what is bound by what, alone: "reads wait for storage. ..."; NULL: none is named */
     /* In words (report/build/sentence.h): the numbers, "Training runs at 160 samples/s and waits ..."; the
      * cause with headline and certainty, "reads wait for storage. ... [STORAGE-BOUND (latency), likely]", or

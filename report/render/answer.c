@@ -228,6 +228,7 @@ const char *pp_answer(const struct pp_report *r, enum pp_answer_part part, char 
     case PP_ANSWER_CAUSE: return v->cause_line;
     case PP_ANSWER_DO: return v->next_step;
     case PP_ANSWER_PREDICTED: return say_predicted(r, buf);
+    case PP_ANSWER_THEN: return v->then;
     case PP_ANSWER_ASSUMES: return a->fix ? a->fix->assumes : NULL;
     case PP_ANSWER_CODE: return a->python;
     case PP_ANSWER_WORDS: return a->dali ? a->dali : a->words;
@@ -248,6 +249,7 @@ const char *pp_answer_lead(const struct pp_report *r, enum pp_answer_part part)
     const struct pp_report_action *a = &r->verdict.action;
     switch (part) {
     case PP_ANSWER_PREDICTED: return a->fix ? "Predicted with " : "Gain: ";
+    case PP_ANSWER_THEN: return "Then, the job's own: ";
     case PP_ANSWER_ASSUMES: return "Assumes that ";
     case PP_ANSWER_WORDS: return a->dali ? "In DALI: " : "How: ";
     case PP_ANSWER_COMMAND: return "With pipeprobe's loader: ";

@@ -21,10 +21,11 @@ enum pp_answer_part {
     PP_ANSWER_DO,
     PP_ANSWER_PREDICTED, /* "num_workers=16: 396 samples/s, +148 % (80 % interval +141 to +155 %)", or why
                             nothing is predicted */
-    PP_ANSWER_ASSUMES,   /* what that takes for granted beyond the recording: "storage serves 16 ..." */
-    PP_ANSWER_CODE,      /* a line to paste */
-    PP_ANSWER_WORDS,     /* what to change where there is no line to paste */
-    PP_ANSWER_COMMAND,   /* the same with pipeprobe's loader */
+    PP_ANSWER_THEN, /* where others take the CPUs: what holds the job up once they do not, and what to do */
+    PP_ANSWER_ASSUMES,  /* what that takes for granted beyond the recording: "storage serves 16 ..." */
+    PP_ANSWER_CODE,     /* a line to paste */
+    PP_ANSWER_WORDS,    /* what to change where there is no line to paste */
+    PP_ANSWER_COMMAND,  /* the same with pipeprobe's loader */
     PP_ANSWER_PYTORCH,  /* what PyTorch's DataLoader is expected to do on this data; not if the next step says
                            it */
     PP_ANSWER_FINDINGS, /* what was found beside the verdict, each with what to do */

@@ -354,6 +354,34 @@ static int is_ready(const struct pp_facts *f)
            !(m[PP_METRIC_HANDED_FACTOR] >= PP_VIEW_FACTOR && m[PP_METRIC_HANDED] >= PP_VIEW_BYTES);
 }
 
+/* Others take the CPUs. Their going is not always in the job's hands; what is comes second. */
+static void say_own(const struct judge *j)
+{
+    struct pp_facts own = *j->facts;
+    struct pp_report_verdict *v = j->out;
+    if (!own.has_own || !v->l2 || strcmp(v->l2, "cpu-contended") != 0)
+        return;
+    memcpy(own.metric, own.own, sizeof(own.metric));
+    own.starved = own.starved_alone = 0;
+    const double *m = own.metric;
+    if (m[PP_METRIC_DATA_WAIT] < pp_level_moderate->at_least && !(m[PP_METRIC_EPOCH] >= PP_WORTH_A_FIX))
+        return;
+    const struct pp_rule *outside = find_outside(&own, 0), *cause = pp_judge_cause(&own),
+                         *rule = outside && (!cause || m[PP_METRIC_EPOCH] > m[PP_METRIC_DATA_WAIT]) ? outside
+                                                                                                    : cause;
+    struct judge then = *j;
+    then.facts = &own;
+    then.values.number = own.metric;
+    then.values.text = own.text;
+    if (!rule || !rule->l2 ||
+        (rule->relief.compare != PP_NO_CONDITION && !pp_condition_holds(&rule->relief, &then.values)))
+        return;
+    v->then_l1 = rule->l1;
+    v->then_l2 = rule->l2;
+    v->then = pp_arena_printf(j->arena, "%s. %s", pp_judge_fill(&then, rule->said),
+                              pp_judge_fill(&then, pp_remedies[rule->remedy].sentence));
+}
+
 static void judge_level(const struct judge *j)
 {
     const struct pp_facts *f = j->facts;
@@ -409,6 +437,7 @@ static void judge_level(const struct judge *j)
         v->headline = cause->l1 ? headline(j) : NULL; /* NULL: the rule that says what was not measured */
         v->cause = pp_judge_fill(j, cause->said);
         pp_judge_advise(j, cause->remedy);
+        say_own(j);
         show_cause(j, cause);
     } else if (f->trace) {
         const char *next_step;

@@ -170,13 +170,14 @@ def judged(truth, said, text, page, busy=False):
     if truth["kind"] == "failure":  # how a job ended stands before all labels
         everything = parts["head"] + " " + everything
     everything = re.sub(r"\w+\.(py|sqlite)\b(?!:\d)", "", everything)  # the names of our files say what is at fault
-    advice = " ".join(parts.get(k, "") for k in ("Do", "Gain", "How", "Also")) if len(parts) > 1 and truth["kind"] != "failure" else everything
+    advice = " ".join(parts.get(k, "") for k in ("Do", "Gain", "How", "Then", "Also")) if len(parts) > 1 and truth["kind"] != "failure" else everything
     do = " ".join(parts.get(k, "") for k in ("Do", "How"))
+    then = f":{v.get('then_l1')}/{v.get('then_l2')} " if v.get("then") else ""  # others take the CPUs: the job's own cause comes second
     right = truth["cause"] + ("|^cpu-starved" if busy and truth["kind"] == "control" else "")  # a step that waits for a CPU has its own word
-    full = bool(re.search(right, codes)) and bool(re.search(truth.get("says", ""), everything, re.I))
+    full = bool(re.search(right, codes + (then if busy else ""))) and bool(re.search(truth.get("says", ""), everything, re.I))
     level1 = truth.get("level1") and f":{truth['level1']}/" in codes
     led = bool(re.search(truth["fix"], advice, re.I)) and not re.search(truth.get("never", WRONG_ADVICE), do, re.I)
-    return {"codes": codes.strip(), "confidence": v.get("confidence"), "cause": "full" if full else "level 1" if level1 else "wrong",
+    return {"codes": codes.strip(), "then": then.strip(" :"), "confidence": v.get("confidence"), "cause": "full" if full else "level 1" if level1 else "wrong",
             "fix": led, "false_input_bound": truth["kind"] == "control" and v.get("l0") == "input-bound", "do": parts.get("Do", "").strip(),
             "why": (v.get("cause") or v.get("reason") or "").strip()}
 
@@ -257,7 +258,7 @@ def line(r, opts):
         return f"{r['job']:<28} {measured}"
     p = r.get("predicted")
     guess = f"predicted {percent(p['gain'])} ({percent(p['low'])} to {percent(p['high'])}, {p['where']})" if p else "not predicted"
-    return (f"{r['job']:<28} cause {r['cause']:<8} fix {'yes' if r['fix'] else 'no':<4} {r['codes']}\n"
+    return (f"{r['job']:<28} cause {r['cause']:<8} fix {'yes' if r['fix'] else 'no':<4} {r['codes']}{', then ' + r['then'] if r['then'] else ''}\n"
             f"    Do: {r['do'][:140]}\n    {guess}; measured {measured}")
 
 

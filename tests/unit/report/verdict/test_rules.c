@@ -282,6 +282,32 @@ static void test_a_hand_over_is_no_want_of_data(void **state)
     }
 }
 
+/* Others take the CPUs; the job's own work comes second, where it is worth a change once they are gone. */
+static void test_the_jobs_own_cause_comes_second(void **state)
+{
+    for (int worth = 0; worth < 2; worth++) {
+        struct pp_arena arena = {0};
+        struct pp_report_verdict v;
+        struct pp_facts f = starved_facts(0.1, 0.5);
+        f.metric[PP_METRIC_OWNER] = PP_PHASE_TRANSFORM;
+        f.metric[PP_METRIC_W_WORK] = 1, f.metric[PP_METRIC_G_WORK] = 0.1, f.metric[PP_METRIC_G_CPUS] = 0.8;
+        f.metric[PP_METRIC_TRANSFORM_PART] = 0.9, f.text[PP_METRIC_SAMPLE_CODE] = "Rows.__getitem__";
+        f.metric[PP_METRIC_CPUS_LEAD] = f.metric[PP_METRIC_LEAD_CPUS] = 0.5;
+        f.metric[PP_METRIC_OWNER_DELAY] = 0.7, f.metric[PP_METRIC_OWNER_BLOCKED] = 0;
+        f.metric[PP_METRIC_CONTENDED] = 0.5, f.metric[PP_METRIC_IDLE_CPUS] = 0.01;
+        memcpy(f.own, f.metric, sizeof(f.own));
+        f.has_own = 1;
+        f.own[PP_METRIC_CONTENDED] = f.own[PP_METRIC_G_CPUS] = f.own[PP_METRIC_STRETCH] = 0;
+        f.own[PP_METRIC_DATA_WAIT] = 0.3, f.own[PP_METRIC_G_WORK] = worth ? 0.4 : 0.1;
+        pp_verdict_judge(&f, &arena, &v);
+        assert_string_equal(v.l2, "cpu-contended");
+        assert_int_equal(v.then_l2 && strcmp(v.then_l2, "getitem") == 0, worth);
+        if (worth)
+            assert_non_null(strstr(v.then, "Find the expensive line of Rows.__getitem__"));
+        pp_arena_free(&arena);
+    }
+}
+
 /* CPUs that the job takes from itself are no other job's. */
 static void test_subprocesses_of_the_job_are_no_strangers(void **state)
 {
@@ -729,6 +755,7 @@ int main(void)
         cmocka_unit_test(test_a_worker_for_every_cpu_is_not_too_few),
         cmocka_unit_test(test_a_late_hand_off_may_lack_a_cpu),
         cmocka_unit_test(test_subprocesses_of_the_job_are_no_strangers),
+        cmocka_unit_test(test_the_jobs_own_cause_comes_second),
         cmocka_unit_test(test_a_hand_over_is_no_want_of_data),
         cmocka_unit_test(test_nobody_else_is_told_to_move),
         cmocka_unit_test(test_a_starved_trainer_is_not_charged_to_who_owns_the_waits),
