@@ -15,6 +15,7 @@ struct known {
     int64_t pid;
     unsigned n;
     struct pp_loader_row row[PP_LOADERS_MAX];
+    struct pp_slow_table slow[PP_LOADERS_MAX];
 };
 
 struct loaders {
@@ -48,6 +49,34 @@ static void store_row(struct pp_store *store, int64_t pid, unsigned number, cons
         row->timeout_s, row->start_method, row->iterations, (unsigned long long)row->taken,
         (unsigned long long)(row->wait_ns / 1000000), (unsigned long long)row->pickled_bytes);
     pp_store_meta_text(store, "loader", key, text);
+    if (row->place[0])
+        pp_store_meta_text(store, "loader_place", key, row->place);
+    if (row->name[0])
+        pp_store_meta_text(store, "loader_name", key, row->name);
+    if (row->code[0])
+        pp_store_meta_text(store, "loader_code", key, row->code);
+    if (row->held[0])
+        pp_store_meta_text(store, "loader_holds", key, row->held);
+}
+
+/* By its place in the table, where another sample may have been before. */
+static void store_slow(struct pp_store *store, int64_t pid, unsigned number, const struct pp_slow_table *now,
+                       struct pp_slow_table *stored)
+{
+    char loader[48], key[64], text[64 + sizeof(now->row->name)];
+    row_key(loader, pid, number);
+    for (unsigned i = 0; i < PP_SLOW_MAX; i++) {
+        const struct pp_slow_row *row = &now->row[i], *before = &stored->row[i];
+        if (row->sample == before->sample && row->batch == before->batch &&
+            strcmp(row->name, before->name) == 0)
+            continue;
+        snprintf(key, sizeof(key), "%s.%u", loader, i);
+        snprintf(text, sizeof(text), "%llu %u %u %s", (unsigned long long)row->sample, row->batch, row->place,
+                 row->name);
+        if (row->name[0] || before->name[0])
+            pp_store_meta_text(store, "slow_sample", key, text);
+    }
+    *stored = *now;
 }
 
 /* What has no number is unknown, also where another loader had one. */
@@ -143,6 +172,7 @@ static void take_file(void *ctx, const struct pp_loaders_file *now)
         l->n_known++;
     }
     for (unsigned i = 0; i < now->n_loaders; i++) {
+        store_slow(l->store, now->pid, i, &now->slow[i], &before->slow[i]);
         if (i < before->n && memcmp(&before->row[i], &now->loader[i], sizeof(now->loader[i])) == 0)
             continue;
         store_row(l->store, now->pid, i, &now->loader[i]);

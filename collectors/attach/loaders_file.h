@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PP_LOADERS_MAGIC "PPLOAD5"
+#define PP_LOADERS_MAGIC "PPLOAD6"
 #define PP_SAMPLER_REPLACES "(replacement)" /* it draws with replacement */
 #define PP_LOADERS_MAX 16     /* more of them in a process are recorded, their arguments are not */
 #define PP_SHORT_MAX 64       /* of an iteration; a worker's stream ends with one */
@@ -29,6 +29,23 @@ struct pp_loader_row {
         sampler[64]; /* types, with their module; a sampler may have PP_SAMPLER_REPLACES behind it */
     char code[64];   /* what makes a sample: "Table.__getitem__" */
     char held[128];  /* types among the data set's attributes: "pandas.DataFrame, list of 300000" */
+    char place[128]; /* where the job makes it: "train.py:31"; "": not known, as all texts */
+    char name[64];   /* the variable that it gets there: "val_loader" */
+};
+
+/* The slowest samples of a loader that have a name, of all its workers, in no order. Who makes a sample
+ * changes the table while busy is its own, and goes on without where it is not: one that is killed in it ends
+ * it. */
+#define PP_SLOW_MAX 12
+struct pp_slow_row {
+    uint64_t sample;       /* PP_NO_SAMPLE: of a stream, whose samples have no number */
+    uint64_t ns;           /* its longest time; 0: a row that is not in use */
+    uint32_t batch, place; /* of the run, and of the batch: where it took that long */
+    char name[160];        /* its file, or what else the data set shows of it */
+};
+struct pp_slow_table {
+    uint32_t busy, unused;
+    struct pp_slow_row row[PP_SLOW_MAX];
 };
 
 struct pp_iteration_row {
@@ -48,6 +65,7 @@ struct pp_loaders_file {
     uint32_t n_loaders;    /* of the process, kept or not */
     uint32_t n_iterations; /* likewise; row n is at n % PP_ITERATIONS_MAX; written after the row, released */
     struct pp_loader_row loader[PP_LOADERS_MAX];
+    struct pp_slow_table slow[PP_LOADERS_MAX];
     struct pp_iteration_row iteration[PP_ITERATIONS_MAX];
 };
 

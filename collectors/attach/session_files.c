@@ -52,6 +52,10 @@ static int loaders_are_sound(union file *f, long long pid)
         END(l->loader[i].sampler);
         END(l->loader[i].code);
         END(l->loader[i].held);
+        END(l->loader[i].place);
+        END(l->loader[i].name);
+        for (unsigned k = 0; k < PP_SLOW_MAX; k++)
+            END(l->slow[i].row[k].name);
     }
     l->n_loaders = l->n_loaders < PP_LOADERS_MAX ? l->n_loaders : PP_LOADERS_MAX;
     return memcmp(l->magic, PP_LOADERS_MAGIC, sizeof(l->magic)) == 0 && l->pid == pid;

@@ -6,6 +6,8 @@ Nothing here imports what the job does not import, draws a random number, starts
 import os
 import sys
 
+import pipeprobe_names
+
 record = None
 _iterators_are_seen = False  # when they are made
 _in_worker = False  # this process is a worker whose queues are recorded
@@ -96,21 +98,13 @@ def _short_name(kind):
     return kind.__qualname__ if package == "__main__" else "%s.%s" % (package, kind.__qualname__)
 
 
-def _attributes(thing):
-    """Its dictionary, without a method of its own."""
-    try:
-        return object.__getattribute__(thing, "__dict__")
-    except Exception:
-        return {}
-
-
 def _inner(dataset):
     """The data set that a Subset takes its samples from."""
     subset = getattr(sys.modules.get("torch.utils.data.dataset"), "Subset", None)
     for _ in range(4):
         if type(dataset) is not subset:
             break
-        dataset = _attributes(dataset).get("dataset")
+        dataset = pipeprobe_names.attributes(dataset).get("dataset")
     return dataset
 
 
@@ -132,7 +126,7 @@ def _held(dataset):
     base = getattr(sys.modules.get("torch.utils.data.dataset"), "Dataset", ())
     names, seen = [], [_inner(dataset)]
     for thing in seen:  # it grows
-        for value in list(_attributes(thing).values())[:64]:
+        for value in list(pipeprobe_names.attributes(thing).values())[:64]:
             kind = type(value)
             if issubclass(kind, base) and len(seen) < 4:
                 seen.append(value)
@@ -160,6 +154,7 @@ def _start_method(loader):
     return context.get_start_method() if loader.num_workers else "none"
 
 
+_NAME_MAX = 150  # characters of a sample's name: the end of it
 _ENDED_MAX = 64
 _ended = {}  # states of loaders that are gone, by their arguments; the oldest first
 _states = {}  # by the loaders' ids: (weak reference to the loader, state). Its own dictionary stays as it is, for pickle and copy
@@ -215,6 +210,7 @@ def _state_of(loader):
             _sampler_name(loader),
             _sample_code(loader),
             _held(loader.dataset),
+            *pipeprobe_names.place_of(loader)
         )
         state = _ended_like(arguments)
         if state is not None and state["session"] == record.session():
@@ -224,6 +220,27 @@ def _state_of(loader):
         state["lengths"] = lengths  # those that come later may be others: the arguments do not tell
         _remember(loader, state)
     return state
+
+
+@_guard
+def _loader_made(loader):
+    pipeprobe_names.loader_made(loader)
+
+
+def _hook_made(module):
+    """What every constructor of a loader calls, and nothing else. __init__ itself stays as it is: frameworks look at its arguments."""
+    _hook_method(module.DataLoader, "check_worker_number_rationality", "before", _loader_made)
+
+
+def _sample_name(data, key, made):
+    """The first trouble ends the naming, and nothing else."""
+    try:
+        return pipeprobe_names.sample_name(data, key, made)[-_NAME_MAX:]
+    except Exception as e:
+        if _is_a_handlers(e):
+            raise
+        record.names(None)
+        return ""
 
 
 def row_of(loader):
@@ -760,6 +777,7 @@ _HOOKS = {
     "torch.distributed.distributed_c10d": (("waits for other ranks", _hook_collectives),),
     "torch.utils.data.dataloader": (
         ("waits", _hook_iterators),
+        ("places of loaders", _hook_made),
         ("later epochs", _hook_reset),
         ("beginnings of epochs", _hook_begin),
         ("batch lengths", _hook_next_index),
@@ -883,6 +901,7 @@ def install(extension):
         record = extension
         atexit.register(_say_how_it_ended)
         record.handlers(_is_a_handlers)
+        record.names(_sample_name)
         sys.meta_path.insert(0, _Finder())
 
 

@@ -82,6 +82,9 @@ int samples_types(void);
 /* The data set as a fetcher sees it: obj[i] or next(obj) is a sample. */
 PyObject *samples_new(PyObject *dataset);
 PyObject *stream_new(PyObject *iterator); /* its first samples are told by their content */
+/* From now on function(data set, key, what came of it) is asked for the names of a loader's slowest samples;
+ * it gives a str and raises what a signal handler of the job's does. NULL: nothing is. */
+void samples_names(PyObject *function);
 /* From now on the fetcher has timed in the place of its attribute ("dataset", "dataset_iter") while it
  * fetches a batch whose samples are recorded one by one. -1 with an exception. */
 int fetcher_set(PyObject *fetcher, const char *attribute, PyObject *timed);

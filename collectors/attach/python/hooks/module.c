@@ -133,6 +133,12 @@ static PyObject *handlers(PyObject *self, PyObject *f)
     Py_RETURN_NONE;
 }
 
+static PyObject *names(PyObject *self, PyObject *f)
+{
+    samples_names(f == Py_None ? NULL : f);
+    Py_RETURN_NONE;
+}
+
 /* A subclass with room for attributes that has its base's name in messages, which one made in Python has not.
  * Python 3.9 and later. */
 static PyObject *subclass(PyObject *self, PyObject *args)
@@ -251,16 +257,16 @@ static PyObject *worker_end(PyObject *self, PyObject *nothing)
 }
 
 /* loader(workers, batch_size, prefetch, timeout, pin, persistent, in_order, drop_last, samples, batches,
- * start, dataset, sampler, code, held) -> its number */
+ * start, dataset, sampler, code, held, place, name) -> its number */
 static PyObject *loader(PyObject *self, PyObject *args)
 {
     struct pp_loader_row row = {0};
     int pin, persistent, in_order, drop_last;
     unsigned long long samples, batches;
-    const char *start, *dataset, *sampler, *code, *held;
-    if (!PyArg_ParseTuple(args, "IIIIppppKKsssss", &row.workers, &row.batch_size, &row.prefetch,
+    const char *start, *dataset, *sampler, *code, *held, *place, *name;
+    if (!PyArg_ParseTuple(args, "IIIIppppKKsssssss", &row.workers, &row.batch_size, &row.prefetch,
                           &row.timeout_s, &pin, &persistent, &in_order, &drop_last, &samples, &batches,
-                          &start, &dataset, &sampler, &code, &held))
+                          &start, &dataset, &sampler, &code, &held, &place, &name))
         return NULL;
     row.samples = samples;
     row.batches = batches;
@@ -273,6 +279,8 @@ static PyObject *loader(PyObject *self, PyObject *args)
     snprintf(row.sampler, sizeof(row.sampler), "%s", sampler);
     snprintf(row.code, sizeof(row.code), "%s", code);
     snprintf(row.held, sizeof(row.held), "%s", held);
+    snprintf(row.place, sizeof(row.place), "%s", place);
+    snprintf(row.name, sizeof(row.name), "%s", name);
     return PyLong_FromUnsignedLong(record_is_on() ? record_loader_new(&row) : 0);
 }
 
@@ -353,6 +361,7 @@ static PyMethodDef functions[] = {
     {"timed", timed, METH_VARARGS, "timed(kind, f[, callback]): f, timed as what the kind says"},
     {"is_timed", is_timed, METH_O, "is_timed(f)"},
     {"handlers", handlers, METH_O, "handlers(f): f(e) says whether a signal handler raised e"},
+    {"names", names, METH_O, "names(f): f(data set, key, sample) names a sample; None: nothing does"},
     {"subclass", subclass, METH_VARARGS, "subclass(base, full name, attributes): one that looks like it"},
     {"samples", samples, METH_O, "samples(data): data, whose items are timed"},
     {"stream", stream, METH_O, "stream(iterator): likewise"},

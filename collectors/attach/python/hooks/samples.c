@@ -28,6 +28,31 @@ static void leave_sample(struct record_local *l, uint64_t sample, int many, int 
         record_sample_end(l, sample, many, failed);
 }
 
+static PyObject *namer;
+
+void samples_names(PyObject *function)
+{
+    Py_XDECREF(namer);
+    Py_XINCREF(function);
+    namer = function;
+}
+
+/* Of a sample that was made, where it is one of the slowest. 0 with an exception, the job's own. */
+static int name_sample(struct record_local *l, PyObject *data, PyObject *key, PyObject *out, uint64_t sample)
+{
+    struct record_slow slow;
+    if (!namer || l->sample.depth || !record_slow_is(l, sample, &slow))
+        return 1;
+    PyObject *name = PyObject_CallFunctionObjArgs(namer, data, key, out, NULL),
+             *bytes = name ? PyUnicode_AsEncodedString(name, "utf-8", "replace") : NULL;
+    const char *text = bytes ? PyBytes_AsString(bytes) : NULL;
+    if (text)
+        record_slow_name(&slow, text);
+    Py_XDECREF(bytes);
+    Py_XDECREF(name);
+    return text || exception_is_ours();
+}
+
 static PyObject *samples_item(PyObject *self, PyObject *key)
 {
     struct record_local *l = enter_sample();
@@ -38,6 +63,8 @@ static PyObject *samples_item(PyObject *self, PyObject *key)
     (void)number_of(key, &sample);
     PyObject *out = PyObject_GetItem(inner, key);
     leave_sample(l, sample, 0, !out);
+    if (out && !name_sample(l, inner, key, out, sample))
+        Py_CLEAR(out);
     return out;
 }
 
@@ -73,6 +100,8 @@ static PyObject *stream_next(PyObject *self)
         l->sample.depth--;
     if (l && out && l->worker.fingerprints && !l->sample.depth)
         fingerprint_sample(l, out);
+    if (l && out && !name_sample(l, Py_None, Py_None, out, PP_NO_SAMPLE))
+        Py_CLEAR(out);
     return out;
 }
 

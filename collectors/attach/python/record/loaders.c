@@ -111,6 +111,11 @@ void record_loader_pickled(uint64_t bytes)
         f->loader[loaders.newest->loader].pickled_bytes = bytes;
 }
 
+struct pp_slow_table *record_slow_table(uint32_t loader)
+{
+    return loaders.file && record_is_on() && loader < PP_LOADERS_MAX ? &loaders.file->slow[loader] : NULL;
+}
+
 /* What the workers were asked for; some of it may not have been taken. */
 static uint32_t numbers_used(const struct record_iteration *it)
 {

@@ -7,6 +7,7 @@
  *     gpu.c        what the GPU does, by CUPTI
  *     loaders.c    the process's DataLoaders and the iterations made of them
  *     requests.c   the requests that a sample was made of
+ *     slow.c       the slowest samples of each loader, by name
  *     worker.c     threads that make batches: workers, and the one that pins memory
  *     exchange.c   what the process's other threads lacked a CPU during a collective
  *     consumer.c   threads that take batches, among them the trainer
@@ -153,9 +154,11 @@ struct record_worker {
     int detailed;           /* samples of this batch are recorded one by one */
     uint32_t fingerprints;  /* of an iterable data set: samples that are still hashed */
     uint32_t batches_seen;
-    double sample_ns;       /* moving mean, for how often a batch is detailed */
-    uint64_t helper_cpu_ns; /* of this batch's samples: of the process's other threads and its children */
-    int worth_cpu;          /* the last sample was long enough for reading the CPU clock */
+    double sample_ns;        /* moving mean, for how often a batch is detailed */
+    uint64_t sample_took_ns; /* the last one, alone; 0: it was many */
+    uint32_t place;          /* of the next one in its batch */
+    uint64_t helper_cpu_ns;  /* of this batch's samples: of the process's other threads and its children */
+    int worth_cpu;           /* the last sample was long enough for reading the CPU clock */
 };
 
 /* The sample in work. */
@@ -323,6 +326,8 @@ void record_loader_waited(const struct record_iteration *it, uint64_t wait_ns);
 int record_loader_starts(const struct record_iteration *it);
 /* The object that a worker of the process's newest loader is started from was pickled to so many bytes. */
 void record_loader_pickled(uint64_t bytes);
+/* Of the process's own loader, or in a worker of the one that it works for; NULL: it has none. */
+struct pp_slow_table *record_slow_table(uint32_t loader);
 /* A new epoch of it->loader, published for its workers: fills first_batch. */
 void record_iteration_begin(struct record_iteration *it);
 /* Its lengths, which were not asked for when it began; samples: of the data set. */
@@ -365,6 +370,17 @@ void record_collate(struct record_local *l, const struct record_mark *from, uint
 void record_sample_begin(struct record_local *l);
 /* sample: its number, or with `many` how many they were. */
 void record_sample_end(struct record_local *l, uint64_t sample, int many, int failed);
+
+/* ---- slow.c: the slowest samples of each loader, by name ---- */
+
+struct record_slow {
+    struct pp_slow_table *table;
+    struct pp_slow_row row;
+};
+/* After the end of a sample: 1 where it is one of its loader's slowest and is not among them yet; then it
+ * gets a name, which may be "". */
+int record_slow_is(struct record_local *l, uint64_t sample, struct record_slow *slow);
+void record_slow_name(const struct record_slow *slow, const char *name);
 
 /* The thread that pins memory: it begins, got a batch, has pinned it, has handed it on. The lane is open. */
 void record_pin_begin(struct record_local *l);

@@ -47,6 +47,7 @@ static void choose_detail(struct record_worker *w)
 {
     double cost = w->sample_ns > 0 ? SAMPLE_COST_NS / (COST_SHARE * w->sample_ns) : 1;
     uint32_t every = cost <= 1 ? 1 : cost > EVERY_MAX ? EVERY_MAX : (uint32_t)cost + 1;
+    w->place = 0;
     w->detailed = w->batches_seen++ % every == 0 || w->fingerprints;
 }
 
@@ -282,6 +283,8 @@ void record_sample_end(struct record_local *l, uint64_t sample, int many, int fa
     put_parts(w, part, n, about);
     double each_ns = (double)wall_ns / (double)(many && sample ? sample : 1);
     record_requests(many ? PP_NO_SAMPLE : sample, w->epoch);
+    w->sample_took_ns = many ? 0 : wall_ns;
+    w->place++;
     w->sample_ns = w->sample_ns > 0 ? 0.9 * w->sample_ns + 0.1 * each_ns : each_ns;
     w->worth_cpu = wall_ns >= WORTH_CPU_NS;
     w->at = now;

@@ -534,6 +534,48 @@ static void a_kill_loses_nothing_of_the_order(void **state)
     }
 }
 
+/* The longest samples of a loader, each once, whichever order they come in. */
+static void the_slowest_samples_are_kept(void **state)
+{
+    struct seen s;
+    struct record_slow slow;
+    struct record_iteration it = five_batches();
+    struct record_local *l = record_local();
+    (void)state;
+    open_session(&s);
+    assert_true(record_join(s.dir));
+    it.loader = record_loader_new(&(struct pp_loader_row){.batch_size = 4});
+    record_iteration_begin(&it);
+    l->slot = -1; /* a loader without workers */
+    l->worker.making = &it;
+    for (uint64_t i = 0; i < 100; i++) {
+        char name[32];
+        l->worker.sample_took_ns = (1 + i * 37 % 100) * 1000000; /* 1 to 100 ms */
+        l->worker.place = 1;
+        snprintf(name, sizeof(name), "%d.jpg", (int)i);
+        if (record_slow_is(l, i, &slow))
+            record_slow_name(&slow, name);
+    }
+    const struct pp_slow_table *t = record_slow_table(it.loader);
+    for (unsigned i = 0; i < PP_SLOW_MAX; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%d.jpg", (int)t->row[i].sample);
+        assert_true(t->row[i].ns > (100 - PP_SLOW_MAX) * 1000000);
+        assert_string_equal(t->row[i].name, name);
+        /* once more, and slower: the same row */
+        l->worker.sample_took_ns = 200000000;
+        assert_false(record_slow_is(l, t->row[i].sample, &slow));
+        assert_int_equal(t->row[i].ns, 200000000);
+    }
+    l->worker.sample_took_ns = 999999; /* none that anybody waits for */
+    assert_false(record_slow_is(l, 1000, &slow));
+    assert_null(record_slow_table(PP_LOADERS_MAX));
+    l->worker.making = NULL;
+    record_iteration_forget(&it);
+    record_leave();
+    close_session(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -545,6 +587,7 @@ int main(void)
         cmocka_unit_test(an_epoch_may_be_entered_in_the_middle),
         cmocka_unit_test(threads_of_a_worker_work_for_its_sample),
         cmocka_unit_test(a_kill_loses_nothing_of_the_order),
+        cmocka_unit_test(the_slowest_samples_are_kept),
     };
     return cmocka_run_group_tests_name("python recorder", tests, NULL, NULL);
 }
