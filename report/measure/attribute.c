@@ -66,8 +66,9 @@ static int mostly(double share)
     return share >= PP_ATTRIBUTE_MOST;
 }
 
-void pp_attribute(const struct pp_timeline *tl, const struct pp_tally *t, struct pp_owner *out)
+void pp_attribute(const struct pp_timeline *all, const struct pp_tally *t, struct pp_owner *out)
 {
+    const struct pp_timeline judged = pp_timeline_of_judged(all), *tl = &judged;
     double idle_ns = stalled(t, PP_LANE_WORKER, PP_PHASE_SLOT_WAIT)->total_ns +
                      stalled(t, PP_LANE_WORKER, PP_PHASE_DISPATCH_WAIT)->total_ns;
     memset(out, 0, sizeof(*out));

@@ -7,6 +7,7 @@
 struct pp_tally_pass {
     struct pp_tally *tally;
     const struct pp_timeline *timeline;
+    struct pp_timeline judged; /* its stalls are those of the loader that is judged */
     int no_memory;
 };
 
@@ -120,6 +121,17 @@ static void add_bytes(struct pp_tally_phase *ph, struct pp_tally_thread *t, cons
     ph->cached_of_bytes += s->bytes;
 }
 
+/* Workers that follow each other in one lane may be of several loaders, as the training thread is. */
+static void note_loader(struct pp_tally_thread *t, const struct pp_timeline *tl, const struct pp_span *s)
+{
+    const struct pp_batch_range *of = t->of;
+    if (of && s->batch >= of->from && s->batch < of->to)
+        return;
+    of = pp_other_batches_find(&tl->other, s->batch);
+    t->of_several |= of && t->of && (of->pid != t->of->pid || of->loader != t->of->loader);
+    t->of = of ? of : t->of;
+}
+
 static void add_span(struct pp_tally_pass *p, struct pp_tally_thread *t, const struct pp_span *s)
 {
     const struct pp_timeline *tl = p->timeline;
@@ -136,6 +148,8 @@ static void add_span(struct pp_tally_pass *p, struct pp_tally_thread *t, const s
         t->last_ns = end > t->last_ns ? end : t->last_ns;
         count_sample(t, s, in_window);
     }
+    if (tl->other.n && t->lane == PP_LANE_WORKER && s->batch != PP_NO_BATCH)
+        note_loader(t, tl, s);
     if (s->phase == PP_PHASE_COUNTER || (s->flags & PP_SPAN_UNFINISHED) || end < tl->start_ns ||
         s->start_ns >= tl->end_ns)
         return;
@@ -154,10 +168,13 @@ static void add_span(struct pp_tally_pass *p, struct pp_tally_thread *t, const s
         add_split(&ph->whole, &split, 1);
         add_bytes(ph, t, s);
     }
-    if (tl->n_stalls && s->dur_ns) {
-        uint64_t stalled = pp_timeline_stalled_between(tl, s->start_ns, end, &t->cursor);
-        int other = t->lane == PP_LANE_WORKER && s->batch != PP_NO_BATCH &&
-                    pp_other_batches_has(&tl->other, s->batch);
+    int other = tl->other.n && s->batch != PP_NO_BATCH && t->lane == PP_LANE_WORKER &&
+                pp_other_batches_has(&tl->other, s->batch);
+    if (in_window && !other && t->lane == PP_LANE_WORKER && s->phase >= PP_PHASE_READ &&
+        (s->phase <= PP_PHASE_TRANSFORM || s->phase == PP_PHASE_COLLATE))
+        p->tally->judged_work_ns += split.total_ns;
+    if (p->judged.n_stalls && s->dur_ns) {
+        uint64_t stalled = pp_timeline_stalled_between(&p->judged, s->start_ns, end, &t->cursor);
         if (stalled && !other)
             add_split(&ph->stalled, &split, (double)stalled / (double)s->dur_ns);
     }
@@ -208,6 +225,7 @@ struct pp_tally_pass *pp_tally_begin(const struct pp_source *source, const struc
     }
     p->tally = out;
     p->timeline = timeline;
+    p->judged = pp_timeline_of_judged(timeline);
     out->stalled_workers = (double)out->lane_threads[PP_LANE_WORKER];
     if (timeline->other.n)
         out->stalled_workers = pp_source_number(source, "config", "workers", out->stalled_workers);

@@ -20,10 +20,12 @@ struct batch {
     size_t stalls;                                /* of this batch, at the end of the stalls array */
 };
 
+enum { LOADERS_MOST = 256 }; /* what others have is taken for one loader's */
+
 struct pass {
     struct pp_timeline *tl;
     const struct pp_thread_row *threads;
-    size_t n_threads, room, cycle_room;
+    size_t n_threads, room, own_room, cycle_room;
     struct batch batch;
     uint64_t run_start_ns, run_end_ns;  /* first to last batch */
     int any_batch, numbered, no_memory; /* numbered: the trainer's spans carry batch numbers */
@@ -40,7 +42,14 @@ struct pass {
      * and its own workers to end and to start; batches of the epoch so far, 0: its first was not seen */
     uint64_t before_end_ns, others_ns, ending_ns, starting_ns, sampler_ns, of_epoch;
     uint16_t own_epoch;
-    size_t begun;      /* generations */
+    size_t begun; /* generations */
+    /* of several loaders: the epoch that each was in last, as it numbers them */
+    struct own_epoch {
+        long long pid;
+        unsigned loader;
+        int epoch;
+    } last_epoch[LOADERS_MOST];
+    size_t n_last_epoch;
     uint64_t apart_ns; /* epoch boundaries without a batch, since the newest one with one */
 };
 
@@ -76,6 +85,28 @@ static void add_stall(struct pass *p, const struct pp_span *s)
     uint64_t before = last ? last->before_ns + (last->end_ns - last->start_ns) : 0;
     tl->stalls[tl->n_stalls++] = (struct pp_stall){s->start_ns, s->start_ns + s->dur_ns, before};
     p->batch.stalls++;
+}
+
+/* The newest n stalls are of the judged loader. */
+static void add_own_stalls(struct pass *p, size_t n)
+{
+    struct pp_timeline *tl = p->tl;
+    for (size_t i = tl->n_stalls - n; i < tl->n_stalls && !p->no_memory; i++) {
+        if (tl->own.n_stalls == p->own_room) {
+            size_t room = p->own_room ? 2 * p->own_room : 1024;
+            struct pp_stall *grown = realloc(tl->own.stalls, room * sizeof(*grown));
+            if (!grown) {
+                p->no_memory = 1;
+                return;
+            }
+            tl->own.stalls = grown;
+            p->own_room = room;
+        }
+        const struct pp_stall *last = tl->own.n_stalls ? &tl->own.stalls[tl->own.n_stalls - 1] : NULL;
+        struct pp_stall *to = &tl->own.stalls[tl->own.n_stalls++];
+        *to = tl->stalls[i];
+        to->before_ns = last ? last->before_ns + (last->end_ns - last->start_ns) : 0;
+    }
 }
 
 static void add_cycle(struct pass *p, uint64_t end_ns)
@@ -171,6 +202,12 @@ static void close_batch(struct pass *p)
         p->run_start_ns = b->start_ns;
     p->run_end_ns = b->end_ns;
     tl->samples += b->samples;
+    struct pp_batch_range *of = pp_other_batches_find(&tl->other, b->number);
+    if (of) {
+        of->batches++;
+        of->samples += b->samples;
+        of->ns += b->end_ns - b->start_ns;
+    }
     note_start(p, b);
     if (b->warmup || b->boundary)
         tl->n_stalls -= b->stalls;
@@ -182,6 +219,8 @@ static void close_batch(struct pass *p)
     add_cycle(p, b->end_ns);
     tl->window_batches++;
     tl->window_samples += b->samples;
+    int own = !of || !of->other;
+    tl->own.samples += own ? b->samples : 0;
     if (b->boundary) {
         tl->boundary_ns += b->wait_ns + b->sync_ns + b->collective_ns;
         uint64_t wait = b->wait_ns + b->sync_ns + b->collective_ns, whole = wait + b->apart_ns;
@@ -193,6 +232,12 @@ static void close_batch(struct pass *p)
     }
     double w = (double)(b->wait_ns + b->sync_ns + b->collective_ns), t = w + (double)b->step_ns;
     tl->judged_batches++;
+    if (own) {
+        tl->own.batches++;
+        tl->own.exposed_ns += b->wait_ns + b->sync_ns + b->collective_ns;
+    }
+    if (own && tl->other.n)
+        add_own_stalls(p, b->stalls);
     tl->wait_ns += b->wait_ns;
     tl->sync_ns += b->sync_ns;
     tl->collective_ns += b->collective_ns;
@@ -230,10 +275,27 @@ static int generation_began(struct pass *p, const struct pp_span *s)
     return p->next_generation > before;
 }
 
+/* The batch is of another epoch than the one before it, of its own loader. */
+static int is_new_epoch(struct pass *p, const struct pp_span *s, uint32_t number)
+{
+    const struct pp_batch_range *of = pp_other_batches_find(&p->tl->other, number);
+    size_t at = 0;
+    if (!of)
+        return s->epoch != p->batch.epoch;
+    while (at < p->n_last_epoch &&
+           (p->last_epoch[at].pid != of->pid || p->last_epoch[at].loader != of->loader))
+        at++;
+    at = at < LOADERS_MOST ? at : LOADERS_MOST - 1;
+    int changes = at == p->n_last_epoch || p->last_epoch[at].epoch != s->epoch;
+    p->n_last_epoch += at == p->n_last_epoch;
+    p->last_epoch[at] = (struct own_epoch){of->pid, of->loader, s->epoch};
+    return changes;
+}
+
 static void open_batch(struct pass *p, const struct pp_span *s, uint32_t number)
 {
-    int first = !p->any_batch, began = generation_began(p, s),
-        new_epoch = first || began || s->epoch != p->batch.epoch;
+    int first = !p->any_batch, began = generation_began(p, s), changes = is_new_epoch(p, s, number),
+        new_epoch = first || began || changes;
     close_batch(p);
     p->any_batch = 1;
     p->tl->epochs += (uint64_t)new_epoch;
@@ -374,7 +436,7 @@ static void add_any_span(struct pp_timeline *tl, pp_lane lane, const struct pp_s
     if ((lane == PP_LANE_WORKER || lane == PP_LANE_READER) && s->phase >= PP_PHASE_READ &&
         s->phase <= PP_PHASE_TRANSFORM) {
         tl->merged_samples |= (s->flags & PP_SPAN_COUNT) != 0;
-        tl->sample_spans[s->phase] += s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT);
+        tl->sample_phases |= s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT) ? 1u << s->phase : 0;
     }
 }
 
@@ -435,9 +497,21 @@ pp_status pp_timeline_build_each(const struct pp_source *source, struct pp_timel
     return status;
 }
 
+struct pp_timeline pp_timeline_of_judged(const struct pp_timeline *t)
+{
+    struct pp_timeline judged = *t;
+    if (t->other.n) {
+        judged.stalls = t->own.stalls;
+        judged.n_stalls = t->own.n_stalls;
+    }
+    return judged;
+}
+
 void pp_timeline_free(struct pp_timeline *t)
 {
     free(t->stalls);
+    free(t->own.stalls);
+    t->own.stalls = NULL;
     free(t->cycle_end_ns);
     free(t->epoch_first);
     pp_other_batches_free(&t->other);

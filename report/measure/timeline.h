@@ -46,11 +46,11 @@ struct pp_timeline {
     uint64_t batches, samples, epochs;
     uint32_t *epoch_first; /* by epoch: its first batch; UINT32_MAX: the trainer got none of it */
     size_t n_epoch_first;
-    uint32_t last_batch;                   /* highest number the trainer got */
-    uint64_t sample_spans[PP_PHASE_COUNT]; /* of read, decode and transform, on threads of workers and
-                                              readers: those that name single samples */
-    int merged_samples;                    /* some of their spans stand for several samples */
-    uint64_t first_batch_ns;               /* when the trainer had its first batch; 0: never */
+    uint32_t last_batch; /* highest number the trainer got */
+    uint32_t
+        sample_phases;  /* bit per phase whose spans name single samples, on threads of workers and readers */
+    int merged_samples; /* some of their spans stand for several samples */
+    uint64_t first_batch_ns; /* when the trainer had its first batch; 0: never */
     uint64_t first_wait_ns; /* how long it waited for that one; 0: it did not, or the wait was not recorded */
     uint64_t first_start_ns, first_sampler_ns; /* before it: the trainer started workers; its samplers drew */
     uint64_t startup_start_ns, startup_end_ns;
@@ -80,6 +80,13 @@ struct pp_timeline {
         sum_tt; /* per batch: w = wait + sync + collective, t = w + step; for the spread of the ratio */
     struct pp_stall *stalls;
     size_t n_stalls;
+    /* Of several loaders, the part of the judged one: its stalls, samples of the window, judged batches and
+     * what the trainer waited for them. Of one loader all of it, and no stalls of its own. */
+    struct {
+        struct pp_stall *stalls;
+        size_t n_stalls;
+        uint64_t samples, batches, exposed_ns;
+    } own;
     uint64_t *cycle_end_ns; /* when each batch of the window was done with, epoch boundaries and checkpoints
                                before it included */
     size_t n_cycles;
@@ -130,6 +137,8 @@ double pp_timeline_collective_share(const struct pp_timeline *t);
  * two batches. Batches that follow each other are not independent, so this is a lower bound. */
 double pp_timeline_wait_share_se(const struct pp_timeline *t);
 
+/* The same timeline with the stalls of the judged loader alone, on loan. */
+struct pp_timeline pp_timeline_of_judged(const struct pp_timeline *t);
 /* Stalled time before t; *cursor speeds up calls with growing t (start it at 0, one per thread). */
 uint64_t pp_timeline_stalled_before(const struct pp_timeline *tl, uint64_t t, size_t *cursor);
 /* Stalled time in [from, to), which for most spans is none. */

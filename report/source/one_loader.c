@@ -11,17 +11,16 @@ struct reading {
     size_t room;
     long long pid;
     unsigned loader;
-    int has_own, no_memory;
+    int has_own, has_other, no_memory;
 };
 
 static void on_order(void *ctx, const struct pp_order_row *row)
 {
     struct reading *r = ctx;
     struct pp_other_batches *o = r->out;
-    if (row->pid == r->pid && row->loader == r->loader) {
-        r->has_own = 1;
-        return;
-    }
+    int own = row->pid == r->pid && row->loader == r->loader;
+    r->has_own |= own;
+    r->has_other |= !own;
     if (o->n == r->room) {
         size_t room = r->room ? 2 * r->room : 64;
         void *grown = realloc(o->range, room * sizeof(*o->range));
@@ -32,9 +31,13 @@ static void on_order(void *ctx, const struct pp_order_row *row)
         o->range = grown;
         r->room = room;
     }
-    o->range[o->n].from = row->first_batch;
-    o->range[o->n++].to = row->batches < UINT32_MAX - row->first_batch ? row->first_batch + row->batches
-                                                                       : UINT32_MAX;
+    o->range[o->n++] = (struct pp_batch_range){
+        .from = row->first_batch,
+        .to = row->batches < UINT32_MAX - row->first_batch ? row->first_batch + row->batches : UINT32_MAX,
+        .loader = row->loader,
+        .other = !own,
+        .pid = row->pid,
+    };
 }
 
 static void on_loader(void *ctx, const char *key, const char *value, const char *unit, int numeric)
@@ -62,14 +65,14 @@ pp_status pp_other_batches_read(const struct pp_source *source, struct pp_other_
         st = source->each_order(source->ctx, NULL, on_order, &r, err);
     if (st == PP_OK && r.no_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the DataLoaders of %s", source->path);
-    if (st != PP_OK || !r.has_own)
+    if (st != PP_OK || !r.has_own || !r.has_other)
         out->n = 0;
     if (out->n)
         qsort(out->range, out->n, sizeof(*out->range), by_from);
     return st;
 }
 
-int pp_other_batches_has(const struct pp_other_batches *o, uint32_t batch)
+struct pp_batch_range *pp_other_batches_find(const struct pp_other_batches *o, uint32_t batch)
 {
     size_t low = 0, high = o->n; /* the last range that begins at or before it */
     while (low < high) {
@@ -79,7 +82,13 @@ int pp_other_batches_has(const struct pp_other_batches *o, uint32_t batch)
         else
             high = middle;
     }
-    return low > 0 && batch < o->range[low - 1].to;
+    return low > 0 && batch < o->range[low - 1].to ? &o->range[low - 1] : NULL;
+}
+
+int pp_other_batches_has(const struct pp_other_batches *o, uint32_t batch)
+{
+    const struct pp_batch_range *range = pp_other_batches_find(o, batch);
+    return range && range->other;
 }
 
 void pp_other_batches_free(struct pp_other_batches *o)

@@ -6,16 +6,24 @@
 
 #include "report/source/source.h"
 
+struct pp_batch_range {
+    uint32_t from, to;
+    unsigned loader; /* its number in the process */
+    int other;       /* not the judged one */
+    long long pid;
+    /* Sums of those that the trainer had, for whoever passes over them: with their waits and steps. */
+    uint64_t batches, samples, ns;
+};
 struct pp_other_batches {
-    struct {
-        uint32_t from, to;
-    } * range; /* ascending by from */
-    size_t n;  /* 0: there is one loader, or it is not known which batches are whose */
+    struct pp_batch_range *range; /* of all loaders, ascending by from */
+    size_t n;                     /* 0: there is one loader, or it is not known which batches are whose */
 };
 
 /* Free with pp_other_batches_free, also after a failure. */
 pp_status pp_other_batches_read(const struct pp_source *source, struct pp_other_batches *out,
                                 struct pp_err *err);
+/* NULL: the batch is nobody's. */
+struct pp_batch_range *pp_other_batches_find(const struct pp_other_batches *o, uint32_t batch);
 int pp_other_batches_has(const struct pp_other_batches *o, uint32_t batch);
 void pp_other_batches_free(struct pp_other_batches *o);
 

@@ -187,6 +187,34 @@ static void other_loaders_are_left_out(void **state)
     fake_free(c.f);
 }
 
+/* A loader's epochs are its own: validation in the middle of one ends none of it, and its numbers are others.
+ */
+static void epochs_are_of_their_loader(void **state)
+{
+    struct clock c = new_clock();
+    struct pp_timeline tl;
+    struct pp_err err;
+    (void)state;
+    fake_text(c.f, "config", "dataloader", "7.0");
+    fake_text(c.f, "loader", "7.0", "{}");
+    fake_text(c.f, "loader", "7.1", "{}");
+    for (uint32_t e = 0; e < 4; e++) {
+        iteration(&c, 3 * e, 3, 0); /* twelve batches of one epoch */
+        iteration(&c, 100 + 2 * e, 2, (uint16_t)e);
+    }
+    struct pp_source s = fake_source(c.f);
+    s.each_order = two_loaders;
+    assert_int_equal(pp_timeline_build(&s, &tl, &err), PP_OK);
+    assert_int_equal(tl.epochs, 1 + 4);
+    assert_int_equal(tl.boundaries, 4); /* the validations' first batches; the first of the run is warm-up */
+    assert_int_equal(tl.own.batches, 11);
+    assert_int_equal(pp_timeline_of_judged(&tl).n_stalls, 11);
+    assert_int_equal(tl.n_stalls, 11 + 4);
+    assert_int_equal(pp_other_batches_find(&tl.other, 0)->batches, 12);
+    pp_timeline_free(&tl);
+    fake_free(c.f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +224,7 @@ int main(void)
         cmocka_unit_test(one_epoch_says_nothing),
         cmocka_unit_test(an_epoch_that_was_entered_late_is_not_whole),
         cmocka_unit_test(other_loaders_are_left_out),
+        cmocka_unit_test(epochs_are_of_their_loader),
     };
     return cmocka_run_group_tests_name("epoch starts", tests, NULL, NULL);
 }

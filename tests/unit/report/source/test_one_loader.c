@@ -71,6 +71,9 @@ static void the_others_are_told(void **state)
         assert_true(pp_other_batches_has(&o, others[i]));
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
         assert_false(pp_other_batches_has(&o, own[i]));
+    assert_int_equal(pp_other_batches_find(&o, 60004)->pid, 8);
+    assert_int_equal(pp_other_batches_find(&o, 99)->loader, 0);
+    assert_null(pp_other_batches_find(&o, 111));
     pp_other_batches_free(&o);
 }
 
