@@ -8,9 +8,11 @@
 #include "report/build/decode.h"
 #include "report/build/ending.h"
 #include "report/build/facts.h"
+#include "report/build/loaders.h"
 #include "report/build/neighbours.h"
 #include "report/build/pytorch.h"
 #include "report/build/sentence.h"
+#include "report/build/slow.h"
 #include "report/build/subject.h"
 #include "report/findings/findings.h"
 #include "report/gpu/gpu.h"
@@ -389,6 +391,7 @@ static void judge(struct build *b)
     pp_pytorch_expect(d.replayed ? &b->got.costs : NULL, b->arena, b->r);
     pp_changes_advise(b->r, b->arena);
     pp_action_choose(b->r, b->arena);
+    pp_loaders_place_line(b->r);
     pp_sentence_compose(b->arena, b->r);
     if (d.replayed && b->r->has_step && !b->source->glance)
         pp_series_curve(&b->got.costs, b->arena, b->r);
@@ -409,6 +412,8 @@ static void compute(struct build *b)
         for (unsigned phase = 0; phase < PP_PHASE_COUNT; phase++)
             add_phase(b, order[i], phase);
     add_workers(b);
+    pp_loaders_tell(&b->timeline, &b->got.tally, b->arena, b->r);
+    pp_slow_samples_list(b->source, &b->got.costs, b->arena, b->r);
     add_losses(b);
     set_overhead(b);
     judge(b);
@@ -467,8 +472,15 @@ pp_status pp_report_from(const struct pp_source *source, struct pp_report **out,
 
 pp_status pp_report_build(const char *path, struct pp_report **out, struct pp_err *err)
 {
+    return pp_report_build_of(path, NULL, out, err);
+}
+
+pp_status pp_report_build_of(const char *path, const char *loader, struct pp_report **out, struct pp_err *err)
+{
     struct pp_source source;
     pp_status status = pp_source_open(path, &source, err);
+    if (status == PP_OK && loader)
+        status = pp_source_judge(&source, loader, err);
     if (status == PP_OK)
         status = pp_report_from(&source, out, err);
     pp_source_close(&source);

@@ -1,5 +1,7 @@
 #include "report/build/facts.h"
 
+#include "report/build/slow.h"
+
 #include "report/findings/handed.h"
 #include "report/findings/measure.h"
 #include "report/gpu/gpu.h"
@@ -68,13 +70,10 @@ static void add_data_set(const struct pp_facts_from *from, struct pp_facts *f)
 {
     const struct pp_report_pair *code = config(from, "dataset_code"), *holds = config(from, "dataset_holds");
     const struct pp_report *r = from->report;
-    struct pp_tally_phase *const *made = from->gathered->tally.phase[PP_LANE_WORKER];
-    static const enum pp_phase phases[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM,
-                                           PP_PHASE_COLLATE};
-    double *m = f->metric, ns = 0;
-    for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++)
-        ns += made[phases[i]] ? made[phases[i]]->inside.total_ns : 0;
-    m[PP_METRIC_SAMPLE_COST] = ns > 0 && r->window_samples ? ns / (double)r->window_samples : NAN;
+    double *m = f->metric, ns = from->gathered->tally.judged_work_ns,
+           samples = from->timeline->own.samples ? (double)from->timeline->own.samples
+                                                 : (double)r->window_samples;
+    m[PP_METRIC_SAMPLE_COST] = ns > 0 && samples > 0 ? ns / samples : NAN;
     if (!code &&
         pp_source_yes(from->source, "config", "python_program")) /* an older recording: the type alone */
         code = config(from, "dataset");
@@ -103,22 +102,6 @@ int pp_run_ended_by_itself(const struct pp_source *source)
 {
     const char *by = source->meta(source->ctx, "result", "ended_by");
     return by && (strcmp(by, "epochs") == 0 || strcmp(by, "steps") == 0);
-}
-
-/* The job has fewer CPUs than it was started with, or its workers have fewer than the job. */
-static void add_binding(const struct pp_facts_from *from, struct pp_facts *f)
-{
-    const struct pp_source *s = from->source;
-    double *m = f->metric, job = pp_source_number(s, "environment", "cpus_affinity", NAN),
-           given = pp_source_number(s, "environment", "cpus_at_start", NAN),
-           narrow = pp_source_number(s, "environment", "narrow_cpus", NAN),
-           processes = pp_source_number(s, "environment", "narrow_processes", NAN);
-    int workers = narrow < job && processes >= m[PP_METRIC_NUM_WORKERS] && m[PP_METRIC_NUM_WORKERS] >= 1;
-    if (!workers && !(job < given))
-        return;
-    f->text[PP_METRIC_BOUND_ONES] = workers ? "the workers" : "the job";
-    m[PP_METRIC_BOUND_CPUS] = workers ? narrow : job;
-    m[PP_METRIC_OFFERED_CPUS] = workers ? fmax(job, given) : given;
 }
 
 static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
@@ -185,7 +168,6 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     /* of the loader that is judged, where there are several */
     m[PP_METRIC_WORKERS] = m[PP_METRIC_NUM_WORKERS] >= 1 ? fmin(workers, m[PP_METRIC_NUM_WORKERS]) : workers;
     m[PP_METRIC_WORKERS_PER_CPU] = m[PP_METRIC_WORKERS] / from->usable_cpus;
-    add_binding(from, f);
     m[PP_METRIC_PAGEABLE] = is_on(config(from, "pageable"));
     m[PP_METRIC_RATE] = r->samples_per_s;
     m[PP_METRIC_BATCH_TIME] = 1e9 / r->batches_per_s;
@@ -266,7 +248,7 @@ static void add_costs(const struct pp_costs *c, const struct pp_timeline *tl, st
     double stretch = c->step_stretch_ns * (double)tl->judged_batches,
            all = (double)(pp_timeline_exposed_ns(tl) + tl->step_ns);
     f->metric[PP_METRIC_STRETCH] = all > 0 ? stretch / all : NAN;
-    double batches = (double)tl->judged_batches / fmax((double)pp_timeline_exposed_ns(tl), 1);
+    double batches = (double)tl->own.batches / fmax((double)tl->own.exposed_ns, 1);
     f->metric[PP_METRIC_UNPICKLE] = c->unpickle_cpu_ns * batches;
     f->metric[PP_METRIC_HANDOVER_TIME] = c->unpickle_cpu_ns + c->fetch_blocked_ns;
     f->metric[PP_METRIC_HANDOVER] = f->metric[PP_METRIC_HANDOVER_TIME] * batches;
@@ -308,6 +290,7 @@ static void add_replay(const struct pp_facts_from *from, struct pp_facts *f, str
     f->replay_off = st == PP_OK && !out->replayed ? out->signals.replay_error : NAN;
     f->text[PP_METRIC_HOST] = costs->requests.host;
     f->text[PP_METRIC_PREFIX] = costs->requests.prefix;
+    f->text[PP_METRIC_SLOWEST] = pp_slow_samples_worst(from->report, from->arena);
     f->why_no_replay = st != PP_OK && out->why_not.text[0] ? out->why_not.text : NULL;
     for (int m = 0; m < PP_METRIC_COUNT && st == PP_OK; m++)
         if (pp_metric_facts[m].from == PP_FROM_COUNTERS ||
@@ -371,19 +354,6 @@ static void expose_gpu(struct pp_facts *f)
         m[PP_METRIC_W_COPY] = NAN;
 }
 
-/* With exclusive CPUs: what the replay says of them, and nothing that is not known of the run as it was. */
-static void add_own(struct pp_facts *f, const struct pp_signals *s)
-{
-    memcpy(f->own, f->metric, sizeof(f->own));
-    for (int m = 0; m < PP_METRIC_COUNT; m++)
-        if ((pp_metric_facts[m].from == PP_FROM_REPLAY || pp_metric_facts[m].from == PP_FROM_COUNTERS) &&
-            !isnan(f->metric[m]) && m != PP_METRIC_CPUS_LEAVE)
-            f->own[m] = s->own[m];
-    f->own[PP_METRIC_DATA_WAIT] = f->metric[PP_METRIC_CPUS_LEAVE];
-    f->own[PP_METRIC_STRETCH] = 0;
-    f->has_own = 1;
-}
-
 /* ---- all of them ---- */
 
 void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct pp_diagnosis *out)
@@ -412,8 +382,6 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
         hide_behind_kernels(f);
     else
         expose_gpu(f);
-    if (out->replayed && out->signals.has_own)
-        add_own(f, &out->signals);
 }
 
 /* ---- causes that the replay rules out ---- */

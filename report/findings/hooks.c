@@ -20,8 +20,13 @@ static void on_note(void *ctx, const char *key, const char *value, const char *u
         x->first = pp_arena_copy(x->arena, value);
 }
 
+static const char *words_of(const struct pp_report_loader *l, struct pp_arena *arena)
+{
+    return l->at ? pp_arena_printf(arena, "the one at %s", l->at) : l->dataset ? l->dataset : "?";
+}
+
 /* Of two loaders or more the judged one, and of the others the one that was waited for longest. */
-static void measure_loaders(const struct pp_report *r, struct pp_finding_values *f)
+static void measure_loaders(const struct pp_report *r, struct pp_arena *arena, struct pp_finding_values *f)
 {
     const struct pp_report_loader *judged = NULL, *other = NULL;
     double *m = f->number;
@@ -45,13 +50,13 @@ static void measure_loaders(const struct pp_report *r, struct pp_finding_values 
     m[PP_FINDING_LOADER_BATCHES] = judged->batches;
     m[PP_FINDING_LOADER_WORKERS] = judged->num_workers;
     m[PP_FINDING_LOADER_BATCH_SIZE] = judged->batch_size;
-    f->text[PP_FINDING_LOADER_DATASET] = judged->dataset ? judged->dataset : "?";
+    f->text[PP_FINDING_LOADER_AT] = words_of(judged, arena);
     m[PP_FINDING_OTHER_LOADER_SHARE] = other->wait_share;
     m[PP_FINDING_OTHER_LOADER_WAIT] = other->data_wait_s;
     m[PP_FINDING_OTHER_LOADER_BATCHES] = other->batches;
     m[PP_FINDING_OTHER_LOADER_WORKERS] = other->num_workers;
     m[PP_FINDING_OTHER_LOADER_BATCH_SIZE] = other->batch_size;
-    f->text[PP_FINDING_OTHER_LOADER_DATASET] = other->dataset ? other->dataset : "?";
+    f->text[PP_FINDING_OTHER_LOADER_AT] = words_of(other, arena);
 }
 
 /* What a sampler draws outside of waits is a span; within them, a counter. */
@@ -128,7 +133,7 @@ void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_val
     f->number[PP_FINDING_HOOKS_LEFT_OUT] = (double)notes.n;
     f->number[PP_FINDING_HOOKS_MORE] = notes.n > 1 ? (double)(notes.n - 1) : NAN;
     f->number[PP_FINDING_HOOKS_UNTIMED] = strcmp(hooks, "hooks") == 0;
-    measure_loaders(from->report, f);
+    measure_loaders(from->report, from->arena, f);
     measure_draws(from, f);
     measure_pickling(from, f);
     measure_streams(from, f);

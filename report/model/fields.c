@@ -105,21 +105,15 @@ static const struct pp_field verdict_fields[] = {
     FK("confidence", verdict.confidence, SHARE,
        "chance that l0 and l1 are right, calibrated on labelled runs (docs/results/accuracy.md); null: inconclusive, or no cause named",
        TO_1),
-    FK("certainty", verdict.certainty, NONE, "confidence in words: near certain, likely, unclear"),
-    FK("doubt", verdict.doubt, NONE, "what lowers the confidence most"),
-    FK("parts", verdict.parts, NONE,
-       "what the workers did while the trainer waited, in words; adds up to 100 %"),
     FK("explained", verdict.explained, SHARE, "part of the wait that the named cause explains", TO_1),
     FB("ceiling", verdict.ceiling, "true: there was no step, so only the loader's ceiling can be told"),
     FK("sentence", verdict.sentence, NONE, "the verdict in words"),
     FK("reason", verdict.reason, NONE, "why it is inconclusive, or why no cause is named"),
     FK("cause", verdict.cause, NONE, "the cause alone, as in the sentence"),
     FK("next_step", verdict.next_step, NONE, "what to try next"),
-    FK("then_l1", verdict.then_l1, NONE,
-       "where others take the CPUs: the class of what holds the job up once they do not"),
-    FK("then_l2", verdict.then_l2, NONE, "and its cause"),
-    FK("then", verdict.then, NONE, "the same in words, with what to do about it"),
     FK("python", verdict.action.python, NONE, "the next step as a line of a PyTorch program, to paste"),
+    FK("python_at", verdict.action.at, NONE,
+       "where that line belongs: file, line and variable of the DataLoader"),
     FK("pytorch", verdict.action.words, NONE, "where there is no such line: what to change in PyTorch"),
     FK("dali", verdict.action.dali, NONE,
        "of a DALI pipeline (exec --map dali), in place of both: what to change in it"),
@@ -253,6 +247,25 @@ static const struct pp_field worker_fields[] = {
     F(wait_share, SHARE, "in phases of waiting", FROM_0),
     F(cpu_share, SHARE, "on the CPU", FROM_0),
     F(run_delay_share, SHARE, "runnable, waiting for a CPU", FROM_0),
+    F(loader, NONE, "of several DataLoaders the one that it works for; null: there is one"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_slow_sample
+static const struct pp_field slow_sample_fields[] = {
+    F(name, NONE, "its file, or what else the data set shows of it; null: not known"),
+    F(sample, COUNT, "its number in the data set; null: a stream's have none"),
+    F(epoch, COUNT, "where it took longest"),
+    F(batch, COUNT, "likewise, of the run"),
+    F(worker, NONE, "likewise"),
+    F(total_ns, NS, "likewise, without waiting for a CPU"),
+    F(read_ns, NS, "of it"),
+    F(decode_ns, NS, "of it"),
+    F(transform_ns, NS, "of it"),
+    F(times_median, FACTOR, "of the median sample"),
+    F(visits, COUNT, "how often it was made in the steady state"),
+    F(slow_visits, COUNT, "of these, how often it took half of the longest time or more"),
     PP_FIELDS_END,
 };
 #undef ROW
@@ -260,6 +273,8 @@ static const struct pp_field worker_fields[] = {
 #define ROW struct pp_report_loader
 static const struct pp_field loader_fields[] = {
     F(row, NONE, "process and number, as in meta section loader of the recording", ALWAYS),
+    F(place, NONE, "file and line where the job makes it; null: not recorded"),
+    F(name, NONE, "the variable that it gets there; null: not known"),
     F(dataset, NONE, "type of its data set", ALWAYS),
     F(sampler, NONE, "type of its sampler"),
     F(start_method, NONE, "of its workers; none: it has none"),
@@ -276,6 +291,7 @@ static const struct pp_field loader_fields[] = {
     F(batches, COUNT, "taken by the training thread, of the whole run"),
     F(data_wait_s, S, "waited for them by the training thread, of the whole run"),
     F(wait_share, SHARE, "of the waits for all loaders; null: there were none", TO_1),
+    F(samples_per_s, RATE, "of several loaders, in the time of its batches, their waits and steps"),
     FB("judged", judged, "the verdict's advice is about this loader"),
     PP_FIELDS_END,
 };
@@ -532,6 +548,10 @@ const struct pp_field pp_report_fields[] = {
      .help = "shares of the window's wall time"},
     {"loaders", PP_FIELD_ROWS, PP_ROWS_AT(ROW, loaders, n_loaders), .fields = loader_fields,
      .help = "the DataLoaders of a PyTorch job under pipeprobe exec; none for other recordings"},
+    {"slow_samples", PP_FIELD_ROWS, PP_ROWS_AT(ROW, slow_samples, n_slow_samples),
+     .fields = slow_sample_fields,
+     .help =
+         "the samples that take twice the median one or more, at most ten, the slowest first; of several DataLoaders the judged one's"},
     {"queues", PP_FIELD_ROWS, PP_ROWS_AT(ROW, queues, n_queues), .fields = queue_fields,
      .help = "of the whole run"},
     {"errors", PP_FIELD_ROWS, PP_ROWS_AT(ROW, error_kinds, n_error_kinds), .fields = error_fields,

@@ -33,17 +33,34 @@ struct pp_report_worker {
     uint64_t errors, retries;                                  /* of the whole run: none may go unseen */
     double busy_share, wait_share, cpu_share, run_delay_share; /* of the window's wall time */
     double samples_per_s;
+    const char *loader; /* of several: which it works for, its variable, place or row; NULL: there is one */
 };
 
 /* A DataLoader of a job that was recorded through its Python hooks, as stored; NAN: not known. */
 struct pp_report_loader {
-    const char *row;                              /* "4711.0": its process and number */
+    const char *row; /* "4711.0": its process and number */
+    const char *place,
+        *name;      /* where the job makes it, "train.py:31"; its variable, "val_loader"; NULL: not known */
+    const char *at; /* both: "train.py:31 (val_loader)"; NULL likewise */
     const char *dataset, *sampler, *start_method; /* types with their module; fork, spawn, forkserver, none */
     double samples, num_workers, batch_size, prefetch_factor, timeout_s;
     double pin_memory, persistent_workers, in_order, drop_last;
     double epochs, batches, data_wait_s; /* of the whole run: begun; taken; waited for them */
     double wait_share;                   /* of the waits for all loaders; NAN: there were none */
-    int judged;                          /* the verdict's advice is about this one */
+    double samples_per_s; /* in the time of its batches, their waits and steps; NAN: not known */
+    int judged;           /* the verdict's advice is about this one */
+};
+
+/* A sample of the judged loader that takes twice the median one or more, of the steady state; times are
+ * without waiting for a CPU. */
+enum { PP_REPORT_SLOW_SAMPLES = 10 };
+struct pp_report_slow_sample {
+    const char *name;            /* its file, or what else the data set shows; NULL: not known */
+    double sample, epoch, batch; /* its number; where it took longest; NAN: it has none */
+    const char *worker;
+    double total_ns, read_ns, decode_ns, transform_ns; /* where it took longest */
+    double times_median;
+    double visits, slow_visits; /* how often it was made; in half of the longest time or more */
 };
 
 struct pp_report_queue {
@@ -110,7 +127,9 @@ struct pp_report_fix {
 /* What can be pasted to do as next_step says, and what the replay predicts of it (report/verdict/action.h).
  */
 struct pp_report_action {
-    const char *python;  /* "DataLoader(..., num_workers=8)", or another line; NULL: none */
+    const char *python; /* "DataLoader(..., num_workers=8)", or another line; NULL: none */
+    const char
+        *at; /* where that DataLoader is made: "train.py:31 (val_loader)"; NULL: not known, or another line */
     const char *words;   /* where there is no line: what to change in PyTorch; NULL: nothing */
     const char *dali;    /* of a DALI pipeline, in place of both: what to change in it; NULL: nothing */
     const char *command; /* "pipeprobe run ... --workers 8"; NULL: the loader was not ours, or none */
@@ -135,24 +154,16 @@ struct pp_report_verdict {
      * it was read off for. NAN when there is none: inconclusive, or no cause is named */
     double confidence_score;
     double confidence;
-    const char *certainty; /* confidence in words: "near certain", "likely", "unclear"; NULL: none */
-    const char *doubt;     /* what lowers it: "other processes use the CPUs"; NULL: nothing does */
-    const char *parts; /* what the workers did while the trainer waited: "read 80 %, idle 8 %, other 12 %" */
-    double explained;  /* share of the wait that the named cause explains; NAN: none is named, or not known */
-    int ceiling;       /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
+    double explained; /* share of the wait that the named cause explains; NAN: none is named, or not known */
+    int ceiling;      /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
     const char *headline; /* "STORAGE-BOUND (latency)"; NULL when no cause is named */
     double exposed_share; /* what level was decided by: data wait, device sync, collective and stretched steps
                              over all of the trainer's time; NAN when none was */
-    const char *outside;  /* input-bound by what waits for data within an epoch do not show: "between epochs",
-                             "before its first batch", "in copies within its steps"; NULL: by these waits */
-    double outside_share; /* of the time, likewise */
     const char *reason, *next_step;
-    /* Where others take the CPUs: what holds the job up once they do not, and what to do about that; NULL */
-    const char *then_l1, *then_l2, *then;
-    const char *cause; /* what is bound by what, alone: "reads wait for storage. ..."; NULL: none is named */
-    /* In words (report/build/sentence.h): the numbers, "Training runs at 160 samples/s and waits ..."; the
-     * cause with headline and certainty, "reads wait for storage. ... [STORAGE-BOUND (latency), likely]", or
-     * NULL; and both together. */
+    const char *cause; /* what is bound by what, alone: "read takes 80.0 % of ..."; NULL: none is named */
+    /* In words (report/build/sentence.h): the number first, "The trainer stalls 60.0 % of the time: ..."; of
+     * headline, certainty and cause, "STORAGE-BOUND (latency), confidence 80.0 %: read takes ...", or NULL;
+     * and both together. */
     const char *head, *cause_line, *sentence;
     const struct pp_remedy *remedy; /* whose words next_step has; NULL: none */
     struct pp_report_action action;
@@ -405,6 +416,10 @@ struct pp_report {
     size_t n_workers;
     struct pp_report_loader *loaders; /* as they were made; at most 16 of a process */
     size_t n_loaders;
+    const char *judged_loader; /* of several that were iterated: "the DataLoader at train.py:31", which cause,
+                                  change and gain are about; NULL: there is one, or it is not known where */
+    struct pp_report_slow_sample *slow_samples; /* the slowest first */
+    size_t n_slow_samples;
     struct pp_report_queue *queues;
     size_t n_queues;
     struct pp_report_error_kind *error_kinds;

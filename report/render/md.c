@@ -21,8 +21,7 @@ static void put_text(FILE *out, const char *lead, const char *text, const char *
 static void put_verdict(FILE *out, const struct pp_report *r)
 {
     static const enum pp_answer_part action[] = {PP_ANSWER_PREDICTED, PP_ANSWER_ASSUMES, PP_ANSWER_CODE,
-                                                 PP_ANSWER_WORDS,     PP_ANSWER_COMMAND, PP_ANSWER_PYTORCH,
-                                                 PP_ANSWER_THEN};
+                                                 PP_ANSWER_WORDS,     PP_ANSWER_COMMAND, PP_ANSWER_PYTORCH};
     const struct pp_report_verdict *v = &r->verdict;
     char text[PP_ANSWER_TEXT];
     put_text(out, "### pipeprobe: ", v->ceiling ? "ceiling" : v->l0 ? v->l0 : "inconclusive", "");
@@ -164,6 +163,8 @@ static void put_tables(FILE *out, const struct pp_report *r)
     }
     if (r->n_loaders > 1)
         put_folded(out, "DataLoaders", r, &pp_section_loaders, "loaders");
+    if (r->n_slow_samples)
+        put_folded(out, "Slowest samples", r, &pp_section_slow_samples, "slow_samples");
     if (r->n_error_kinds) {
         fold(out, "Errors");
         put_table(out, r, &pp_section_errors, "errors", MOST_ERRORS);

@@ -135,6 +135,56 @@ static const char *leg_name(const void *row, enum pp_printer in, char *buf)
     return buf;
 }
 
+/* The end of a text: all of it but in a table of a terminal. */
+static const char *end_of(const char *text, enum pp_printer in, size_t most, char *buf)
+{
+    size_t n = strlen(text), from = in == PP_IN_TEXT && n > most ? n - most : 0;
+    snprintf(buf, PP_CELL_TEXT, "%s", text + from);
+    return buf;
+}
+
+/* The data set's type where the variable is not known. */
+static const char *loader_name(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_loader *l = row;
+    return end_of(l->name ? l->name : l->dataset ? l->dataset : "?", in, 17, buf);
+}
+
+static const char *loader_place(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_loader *l = row;
+    return end_of(l->place ? l->place : "-", in, 15, buf);
+}
+
+/* Of several DataLoaders with the one that it works for. */
+static const char *worker_name(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_worker *w = row;
+    snprintf(buf, PP_CELL_TEXT, in == PP_IN_TEXT || !w->loader ? "%s" : "%s, %s", w->name, w->loader);
+    return buf;
+}
+
+static const char *worker_loader(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_worker *w = row;
+    snprintf(buf, PP_CELL_TEXT, w->loader ? "  %s" : "", w->loader);
+    return buf;
+}
+
+static const char *slow_worker(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_slow_sample *s = row;
+    snprintf(buf, PP_CELL_TEXT, "%s%s", in == PP_IN_TEXT ? "  " : "", s->worker ? s->worker : "-");
+    return buf;
+}
+
+static const char *slow_name(const void *row, enum pp_printer in, char *buf)
+{
+    const struct pp_report_slow_sample *s = row;
+    snprintf(buf, PP_CELL_TEXT, "%s%s", in == PP_IN_TEXT ? "  " : "", s->name ? s->name : "not recorded");
+    return buf;
+}
+
 /* ---- which rows ---- */
 
 /* Text says in one line that the laws hold, and a page folds away what did not decide. */
@@ -197,8 +247,7 @@ const struct pp_section pp_section_evidence = {
     COLUMNS(evidence),
     .open_up_to = OPEN,
     .shows = shows_evidence,
-    .title = {TEXT("How this was decided (+ supports the cause, - speaks against it)"),
-              HTML("How this was decided")},
+    .title = {TEXT("Evidence (+ supports the verdict, - contradicts it)"), HTML("What decided")},
 };
 const struct pp_section pp_section_evidence_rest = {
     COLUMNS(evidence),
@@ -342,7 +391,7 @@ static const struct pp_section_column shares[] = {
 SECTION(shares, OPEN, TEXT("Where the time goes"), HTML("Shares"));
 
 static const struct pp_section_column workers[] = {
-    {.form = "name", .head = {EVERYWHERE("worker")}, .width = -15},
+    {.form = "name", .head = {EVERYWHERE("worker")}, .width = -15, .words = worker_name},
     {.form = "samples", .head = {TEXT("samples"), HTML("#samples")}, .width = 10},
     {.form = "samples_per_s", .head = {NUMBERS("samples/s")}, .width = 10},
     {.form = "busy_share", .head = {NUMBERS("busy")}, .width = 7},
@@ -350,21 +399,40 @@ static const struct pp_section_column workers[] = {
     {.form = "cpu_share", .head = {TEXT("cpu"), HTML("#on CPU")}, .width = 8},
     {.form = "run_delay_share", .head = {NUMBERS("run-queue")}, .width = 10},
     {.form = "{errors}/{retries}", .head = {TEXT("err/retry")}, .width = 11},
+    {.form = "loader", .head = {TEXT("")}, .width = -1, .words = worker_loader},
     {.form = "errors", .head = {HTML("#errors")}},
     {.form = "retries", .head = {HTML("#retries")}},
 };
 SECTION(workers, 8, TEXT("Workers (shares of the window's wall time)"), HTML("Workers in the steady state"));
 
 static const struct pp_section_column loaders[] = {
-    {.form = "dataset", .head = {TEXT("data set"), MD("data set"), HTML("data set")}, .width = -28},
+    {.form = "name", .head = {EVERYWHERE("DataLoader")}, .width = -20, .words = loader_name},
+    {.form = "place", .head = {EVERYWHERE("made at")}, .width = -16, .words = loader_place},
+    {.form = "dataset", .head = {MD("data set"), HTML("data set")}},
     {.form = "num_workers", .head = {NUMBERS("workers")}, .width = 8},
-    {.form = "batch_size", .head = {NUMBERS("batch")}, .width = 6},
+    {.form = "batch_size", .head = {MD("#batch"), HTML("#batch")}},
     {.form = "epochs", .head = {NUMBERS("epochs")}, .width = 7},
-    {.form = "batches", .head = {NUMBERS("batches")}, .width = 9},
+    {.form = "batches", .head = {NUMBERS("batches")}, .width = 8},
+    {.form = "samples_per_s", .head = {NUMBERS("samples/s")}, .width = 10},
     {.form = "data_wait_s", .head = {NUMBERS("data wait")}, .width = 11},
-    {.form = "wait_share", .head = {NUMBERS("of all waits")}, .width = 13},
+    {.form = "wait_share", .head = {MD("#of all waits"), HTML("#of all waits")}},
 };
 SECTION(loaders, OPEN, TEXT("DataLoaders (whole run)"), HTML("DataLoaders, whole run"));
+
+static const struct pp_section_column slow_samples[] = {
+    {.form = "total_ns", .head = {NUMBERS("time")}, .width = 9},
+    {.form = "times_median", .head = {NUMBERS("x median")}, .width = 9},
+    {.form = "read_ns", .head = {NUMBERS("read")}, .width = 8},
+    {.form = "decode_ns", .head = {NUMBERS("decode")}, .width = 8},
+    {.form = "transform_ns", .head = {NUMBERS("transform")}, .width = 10},
+    {.form = "{slow_visits} of {visits}",
+     .head = {TEXT("slow"), MD("#slow"), HTML("#slow visits")},
+     .width = 9},
+    {.form = "worker", .head = {EVERYWHERE("  worker")}, .width = -12, .words = slow_worker},
+    {.form = "sample", .head = {NUMBERS("sample")}, .width = 8},
+    {.form = "name", .head = {EVERYWHERE("  made of")}, .width = -1, .words = slow_name},
+};
+SECTION(slow_samples, OPEN, TEXT("Slowest samples (steady state)"), HTML("Slowest samples, steady state"));
 
 static const struct pp_section_column queues[] = {
     {.form = "name", .head = {TEXT("queue"), MD("queue"), HTML("queue, whole run")}, .width = -17},

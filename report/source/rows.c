@@ -134,6 +134,15 @@ static void on_loader(void *ctx, const char *key, const char *value, const char 
         };
 }
 
+/* Where the job makes it, as rows of their own: a path may have blanks. */
+static void name_loader(const struct pp_source *s, struct pp_arena *arena, struct pp_report_loader *l)
+{
+    l->samples_per_s = NAN;
+    l->place = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_place", l->row)) : NULL;
+    l->name = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_name", l->row)) : NULL;
+    l->at = l->place && l->name ? pp_arena_printf(arena, "%s (%s)", l->place, l->name) : l->place;
+}
+
 static void on_error(void *ctx, const struct pp_error_row *e)
 {
     pp_errors_add(&((struct reading *)ctx)->errors, e);
@@ -156,6 +165,24 @@ static void on_loss(void *ctx, const char *what, uint64_t count, const char *why
     pp_rows_add_loss(g->arena, g->r, what, rows_alone ? 0 : count, why);
 }
 
+pp_status pp_rows_loaders(const struct pp_source *s, struct pp_arena *arena, struct pp_report *r,
+                          struct pp_err *err)
+{
+    struct reading g = {.source = s, .arena = arena, .r = r};
+    pp_status status = s->each_meta(s->ctx, "loader", on_loader, &g, err);
+    const char *chosen = pp_arena_copy(arena, s->meta(s->ctx, "config", "dataloader"));
+    double waits = 0;
+    for (size_t i = 0; i < r->n_loaders; i++)
+        waits += r->loaders[i].data_wait_s > 0 ? r->loaders[i].data_wait_s : 0;
+    for (size_t i = 0; i < r->n_loaders; i++) {
+        struct pp_report_loader *l = &r->loaders[i];
+        l->wait_share = waits > 0 ? l->data_wait_s / waits : NAN;
+        name_loader(s, arena, l);
+        l->judged = chosen && l->row && strcmp(chosen, l->row) == 0;
+    }
+    return status;
+}
+
 pp_status pp_rows_read(const struct pp_source *s, struct pp_arena *arena, struct pp_report *r,
                        uint64_t *errors, struct pp_err *err)
 {
@@ -166,17 +193,7 @@ pp_status pp_rows_read(const struct pp_source *s, struct pp_arena *arena, struct
     if (status == PP_OK)
         status = s->each_meta(s->ctx, "chosen", on_note, &g, err);
     if (status == PP_OK)
-        status = s->each_meta(s->ctx, "loader", on_loader, &g, err);
-    /* The configuration is that of one of them. */
-    const struct pp_report_pair *chosen = pp_rows_find(r->config, r->n_config, "dataloader");
-    double waits = 0;
-    for (size_t i = 0; i < r->n_loaders; i++)
-        waits += r->loaders[i].data_wait_s > 0 ? r->loaders[i].data_wait_s : 0;
-    for (size_t i = 0; i < r->n_loaders; i++) {
-        struct pp_report_loader *l = &r->loaders[i];
-        l->wait_share = waits > 0 ? l->data_wait_s / waits : NAN;
-        l->judged = chosen && chosen->value && l->row && strcmp(chosen->value, l->row) == 0;
-    }
+        status = pp_rows_loaders(s, arena, r, err);
     if (status == PP_OK)
         status = s->each_queue(s->ctx, on_queue, &g, err);
     if (status == PP_OK)

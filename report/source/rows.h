@@ -13,6 +13,10 @@
 pp_status pp_rows_read(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r,
                        uint64_t *errors, struct pp_err *err);
 
+/* The rows of DataLoaders alone, and which of them is judged (config.dataloader). */
+pp_status pp_rows_loaders(const struct pp_source *source, struct pp_arena *arena, struct pp_report *r,
+                          struct pp_err *err);
+
 /* A loss the reading side found out itself. */
 void pp_rows_add_loss(struct pp_arena *arena, struct pp_report *r, const char *what, uint64_t count,
                       const char *why);

@@ -1,6 +1,7 @@
 #include "report/source/source.h"
 
 #include "probe/base/err.h"
+#include "report/source/judged.h"
 #include "report/source/kept_requests.h"
 #include "report/source/lanes.h"
 
@@ -27,6 +28,7 @@ struct opened {
     uint64_t *generation_ns;
     size_t n_generations;          /* after the first */
     struct pp_kept_requests *kept; /* NULL: requests are read each time */
+    struct pp_judged *judged;      /* NULL: the loader that the recording has chosen */
 };
 
 /* What stands for the whole run says nothing of a part: its totals are absent, and it begins and ends where
@@ -34,6 +36,9 @@ struct opened {
 static const char *meta(void *ctx, const char *section, const char *key)
 {
     const struct opened *o = ctx;
+    const char *instead;
+    if (o->judged && pp_judged_has(o->judged, section, key, &instead))
+        return instead;
     return o->part && strcmp(section, "result") == 0 ? NULL : pp_reader_meta(o->reader, section, key);
 }
 
@@ -41,6 +46,11 @@ static int meta_num(void *ctx, const char *section, const char *key, double *val
 {
     const struct opened *o = ctx;
     int starts = strcmp(key, "started_mono_ns") == 0, ends = strcmp(key, "ended_mono_ns") == 0;
+    const char *instead;
+    if (o->judged && pp_judged_has(o->judged, section, key, &instead)) {
+        *value = instead ? atof(instead) : 0;
+        return instead != NULL;
+    }
     if (o->part && strcmp(section, "result") == 0)
         return 0;
     if (o->part && strcmp(section, "run") == 0 && (starts || ends)) {
@@ -50,9 +60,29 @@ static int meta_num(void *ctx, const char *section, const char *key, double *val
     return pp_reader_meta_num(o->reader, section, key, value);
 }
 
+struct judging {
+    const struct pp_judged *judged;
+    const char *section;
+    pp_meta_fn *fn;
+    void *ctx;
+};
+
+static void judged_meta(void *ctx, const char *key, const char *value, const char *unit, int numeric)
+{
+    const struct judging *j = ctx;
+    const char *instead;
+    if (!pp_judged_has(j->judged, j->section, key, &instead))
+        j->fn(j->ctx, key, value, unit, numeric);
+    else if (instead)
+        j->fn(j->ctx, key, instead, unit, numeric);
+}
+
 static pp_status each_meta(void *ctx, const char *section, pp_meta_fn *fn, void *fn_ctx, struct pp_err *err)
 {
-    return pp_reader_each_meta(((struct opened *)ctx)->reader, section, fn, fn_ctx, err);
+    const struct opened *o = ctx;
+    struct judging j = {o->judged, section, fn, fn_ctx};
+    return o->judged ? pp_reader_each_meta(o->reader, section, judged_meta, &j, err)
+                     : pp_reader_each_meta(o->reader, section, fn, fn_ctx, err);
 }
 
 /* ---- lanes ---- */
@@ -429,11 +459,22 @@ void pp_source_keep_requests(struct pp_source *source, struct pp_kept_requests *
         o->kept = kept;
 }
 
+pp_status pp_source_judge(struct pp_source *source, const char *loader, struct pp_err *err)
+{
+    struct opened *o = source->ctx;
+    struct pp_judged *judged = NULL;
+    pp_status st = pp_judged_read(source, loader, &judged, err);
+    pp_judged_free(o->judged);
+    o->judged = judged;
+    return st;
+}
+
 void pp_source_close(struct pp_source *source)
 {
     struct opened *o = source->ctx;
     if (o) {
         pp_reader_close(o->reader);
+        pp_judged_free(o->judged);
         forget_lanes(o);
         free(o);
     }

@@ -57,6 +57,11 @@ pp_status pp_source_open_part(const char *path, uint64_t from_ns, uint64_t to_ns
                               struct pp_err *err);
 void pp_source_close(struct pp_source *source);
 
+/* From now on the recording is as if it had chosen another of its DataLoaders to be judged: the one whose
+ * variable, place ("train.py:31", "src/train.py:31") or row is `loader`. PP_E_USAGE names those that there
+ * are. source: of pp_source_open. */
+pp_status pp_source_judge(struct pp_source *source, const char *loader, struct pp_err *err);
+
 /* Requests that were read of the same file before (kept_requests.h) are not read again by each_request of
  * this source, which is of this thread. kept is borrowed until the source is closed;
  * NULL: all are read. */

@@ -12,7 +12,7 @@
 
 struct options {
     int format, color, json, full, force;
-    const char *output;
+    const char *output, *loader;
 };
 enum { AUTO, TEXT, MD, HTML, JSON, CSV };
 
@@ -33,6 +33,8 @@ static const struct pp_opt opts[] = {
     {.name = "full", .type = PP_OPT_FLAG, .offset = AT(full),
      .help = "text: everything that is known, not only the answer"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "the same as --format json"},
+    {.name = "loader", .type = PP_OPT_STRING, .offset = AT(loader), .arg = "NAME",
+     .help = "of several DataLoaders the one to judge: its variable, or file:line"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "FILE",
      .help = "write to FILE instead of standard output"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force),
@@ -127,7 +129,7 @@ static int run(int argc, char **argv)
         st = choose_format(&o, operands[0], &err);
     if (st == PP_OK)
         st = pp_import_trace_format(operands[0]) ? pp_trace_report(operands[0], &report, &err)
-                                                 : pp_report_build(operands[0], &report, &err);
+                                                 : pp_report_build_of(operands[0], o.loader, &report, &err);
     if (st == PP_OK)
         st = pp_output_write(o.output, "report", render, &(struct shown){&o, report}, &err);
     exit_code = st == PP_OK ? pp_report_exit_code(report) : pp_cli_fail(&pp_cmd_report, &err);

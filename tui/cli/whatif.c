@@ -4,6 +4,7 @@
 #include "probe/base/text.h"
 #include "report/replay/estimate.h"
 #include "report/replay/nvjpeg.h"
+#include "report/source/rows.h"
 #include "report/verdict/signals.h"
 #include "tui/cli/cli.h"
 
@@ -13,7 +14,7 @@
 
 struct options {
     struct pp_opt_list set;
-    const char *sweep;
+    const char *sweep, *loader;
     int json;
     double estimate_ms;
     int64_t workers, batch_size; /* 0: not stated */
@@ -28,6 +29,8 @@ static const struct pp_opt opts[] = {
      .help = "one prediction for each whole number from A to B"},
     {.name = "estimate", .type = PP_OPT_DOUBLE, .offset = AT(estimate_ms), .min = 0.001, .max = 1e7,
      .arg = "MS", .help = "requirements of a step of MS: samples/s, bytes/s, cores, workers"},
+    {.name = "loader", .type = PP_OPT_STRING, .offset = AT(loader), .arg = "NAME",
+     .help = "of several DataLoaders the one to judge: its variable, or file:line"},
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json),
      .help = "one document of schema pipeprobe.whatif/1"},
     {.name = "workers", .type = PP_OPT_INT, .offset = AT(workers), .min = 1, .max = 1024, .arg = "N",
@@ -43,6 +46,8 @@ struct asked {
     struct pp_costs costs;
     struct pp_signals signals;
     struct pp_timeline timeline;
+    struct pp_arena arena;
+    struct pp_report loaders; /* their rows alone, in the arena */
     struct pp_json json;
     struct pp_knobs knobs; /* of --set */
     char what[200];
@@ -82,6 +87,10 @@ static pp_status read_run(const char *path, struct asked *a, struct pp_err *err)
 {
     struct pp_source source;
     pp_status st = pp_source_open(path, &source, err);
+    if (st == PP_OK && a->o->loader)
+        st = pp_source_judge(&source, a->o->loader, err);
+    if (st == PP_OK)
+        st = pp_rows_loaders(&source, &a->arena, &a->loaders, err);
     if (st == PP_OK)
         st = state_facts(path, a->o, &source, err);
     if (st == PP_OK)
@@ -158,6 +167,43 @@ static void put_gpu_decode_json(struct pp_json *j, const struct pp_gpu_decode *d
     pp_json_object_end(j);
 }
 
+static const char *words_of(const struct pp_report_loader *l)
+{
+    return l->at ? l->at : l->dataset ? l->dataset : l->row;
+}
+
+/* Which of several DataLoaders all of this is about, and where the training thread waits longer. */
+static void put_loader(struct asked *a)
+{
+    const struct pp_report_loader *judged = NULL, *other = NULL;
+    char own[32], theirs[32];
+    for (size_t i = 0; i < a->loaders.n_loaders; i++) {
+        const struct pp_report_loader *l = &a->loaders.loaders[i];
+        if (l->judged)
+            judged = l;
+        else if (l->batches > 0 && (!other || l->data_wait_s > other->data_wait_s))
+            other = l;
+    }
+    if (a->o->json && judged) {
+        pp_json_key(&a->json, "loader"), pp_json_object(&a->json);
+        pp_json_key(&a->json, "row"), pp_json_str(&a->json, judged->row);
+        pp_json_key(&a->json, "place"), pp_json_str(&a->json, judged->place);
+        pp_json_key(&a->json, "name"), pp_json_str(&a->json, judged->name);
+        pp_json_object_end(&a->json);
+    }
+    if (a->o->json || !judged || !other)
+        return;
+    printf("  of the DataLoader at %s, which the training thread waited %s for", words_of(judged),
+           pp_text_duration(own, sizeof(own), judged->data_wait_s * 1e9));
+    if (other->data_wait_s > judged->data_wait_s / 2)
+        printf("; for the one at %s %s: --loader %s", words_of(other),
+               pp_text_duration(theirs, sizeof(theirs), other->data_wait_s * 1e9),
+               other->name    ? other->name
+               : other->place ? other->place
+                              : other->row);
+    putchar('\n');
+}
+
 static void put_measured(struct asked *a, const char *path)
 {
     const struct pp_costs *c = &a->costs;
@@ -169,6 +215,7 @@ static void put_measured(struct asked *a, const char *path)
     if (a->o->json) {
         pp_json_key(&a->json, "schema"), pp_json_str(&a->json, "pipeprobe.whatif/1");
         pp_json_key(&a->json, "file"), pp_json_str(&a->json, path);
+        put_loader(a);
         pp_json_key(&a->json, "measured_samples_per_s"), pp_json_num(&a->json, pp_whatif_measured(c));
         pp_json_key(&a->json, "usable_cpus"), pp_json_num(&a->json, c->cpus);
         pp_json_key(&a->json, "competing_threads"), pp_json_num(&a->json, c->others);
@@ -192,6 +239,7 @@ static void put_measured(struct asked *a, const char *path)
     else
         printf(", background load: %.1f %s of %s\n", c->others + c->groups,
                c->groups > 0 ? "groups" : "threads", whose);
+    put_loader(a);
 }
 
 static void put_limit(const struct pp_estimate *e)
@@ -442,6 +490,7 @@ static int run(int argc, char **argv)
 out:
     pp_costs_free(&a.costs);
     pp_timeline_free(&a.timeline);
+    pp_arena_free(&a.arena);
     free(operands);
     return code;
 }

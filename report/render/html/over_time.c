@@ -246,6 +246,8 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
         pp_html_section_at(out, &pp_section_workers, r, "workers");
     if (r->n_loaders > 1)
         pp_html_section_at(out, &pp_section_loaders, r, "loaders");
+    if (r->n_slow_samples)
+        pp_html_section_at(out, &pp_section_slow_samples, r, "slow_samples");
     pp_html_figure_end(out);
 }
 
