@@ -23,18 +23,40 @@ struct job_cpus {
     size_t n;
     double now, stored; /* NAN: none yet */
     unsigned looks;
+    int inherited; /* CPUs that the job was started with: those of this process */
+    size_t narrow; /* the most processes that had fewer CPUs than the job as a whole */
     char changes[CHANGES];
 };
 
 /* CPUs that any of them may use; 0: none of them is there any more. */
-static int affinity_of(const int64_t *pid, size_t n)
+static int affinity_of(const int64_t *pid, size_t n, cpu_set_t *mask)
 {
-    cpu_set_t all, one;
+    cpu_set_t all;
     CPU_ZERO(&all);
-    for (size_t i = 0; i < n; i++)
-        if (sched_getaffinity((pid_t)pid[i], sizeof(one), &one) == 0)
-            CPU_OR(&all, &all, &one);
+    for (size_t i = 0; i < n; i++) {
+        CPU_ZERO(&mask[i]);
+        if (sched_getaffinity((pid_t)pid[i], sizeof(*mask), &mask[i]) == 0)
+            CPU_OR(&all, &all, &mask[i]);
+    }
     return CPU_COUNT(&all);
+}
+
+/* Processes that were bound to a part of the job's CPUs: workers, by worker_init_fn or a library. */
+static void keep_narrow(struct job_cpus *j, const cpu_set_t *mask, size_t n, int affinity)
+{
+    cpu_set_t theirs;
+    size_t narrow = 0;
+    CPU_ZERO(&theirs);
+    for (size_t i = 0; i < n; i++)
+        if (CPU_COUNT(&mask[i]) && CPU_COUNT(&mask[i]) < affinity) {
+            CPU_OR(&theirs, &theirs, &mask[i]);
+            narrow++;
+        }
+    if (narrow <= j->narrow || CPU_COUNT(&theirs) == affinity) /* bound one by one, to all of them */
+        return;
+    j->narrow = narrow;
+    pp_store_meta_num(j->opts->store, "environment", "narrow_processes", (double)narrow, "processes");
+    pp_store_meta_num(j->opts->store, "environment", "narrow_cpus", CPU_COUNT(&theirs), "CPUs");
 }
 
 /* Of several values the one that held longest is the run's. */
@@ -57,20 +79,23 @@ static void keep_value(struct job_cpus *j, double usable, int affinity)
     j->stored = j->held[most].usable;
     pp_store_meta_num(j->opts->store, "environment", "usable_cpus", j->stored, "CPUs");
     pp_store_meta_num(j->opts->store, "environment", "cpus_affinity", j->held[most].affinity, "CPUs");
+    pp_store_meta_num(j->opts->store, "environment", "cpus_at_start", j->inherited, "CPUs");
 }
 
 static void job_cpus_poll(void *state)
 {
     struct job_cpus *j = state;
     int64_t pid[PROCESSES];
+    cpu_set_t mask[PROCESSES];
     size_t all = j->opts->processes ? j->opts->processes(j->opts->processes_ctx, pid, PROCESSES) : 0, n = 0;
     for (size_t i = 0; i < all; i++)
         if (pid[i] != (int64_t)getpid())
             pid[n++] = pid[i];
-    int affinity = n ? affinity_of(pid, n) : 0;
+    int affinity = n ? affinity_of(pid, n, mask) : 0;
     j->looks++;
     if (!affinity)
         return;
+    keep_narrow(j, mask, n, affinity);
     double quota = pp_cgroup_cpu_quota_of(pid[0]), usable = quota > 0 ? fmin(quota, affinity) : affinity;
     if (!isnan(j->now) && usable != j->now) {
         size_t at = strlen(j->changes);
@@ -87,7 +112,9 @@ static pp_status job_cpus_start(const struct pp_collect_opts *opts, void **state
     struct job_cpus *j = malloc(sizeof(*j));
     if (!j)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to watch the job's CPUs");
+    cpu_set_t own;
     *j = (struct job_cpus){.opts = opts, .now = NAN, .stored = NAN};
+    j->inherited = sched_getaffinity(0, sizeof(own), &own) == 0 ? CPU_COUNT(&own) : 0;
     *state = j;
     return PP_OK;
 }

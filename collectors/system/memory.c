@@ -11,8 +11,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define LONGER_PER 600u   /* after so many seconds the pause is a second longer */
-#define PRIVATE_COST 100u /* of reading private memory: the pause behind it, in times of what it took */
+#define LONGER_PER 600u /* after so many seconds the pause is a second longer */
+/* Of reading private memory: the pause behind it, in times of what it took. A short run needs its readings
+ * too. */
+#define PRIVATE_COST(ran_ns) ((ran_ns) < 60000000000u ? 40u : 100u)
 #define PRIVATE_ROUND_NS 50000000u /* the longest round of it, but for one process */
 #define PRIVATE_MOST 8e9           /* bytes: the kernel walks all pages of a process, 0.1 us each */
 
@@ -111,7 +113,7 @@ static void read_copies(struct memory *m, uint64_t now, size_t n)
         snprintf(name, sizeof(name), PP_MEMORY_PRIVATE "%lld", (long long)pid);
         pp_store_counter(m->opts->store, now, name, bytes);
     }
-    m->private_ns = now + 500000000u + PRIVATE_COST * took;
+    m->private_ns = now + 500000000u + PRIVATE_COST(now - m->started_ns) * took;
 }
 
 /* Of the file system in which PyTorch's workers put their batches. */

@@ -5,7 +5,8 @@
  * "shm_left_bytes" of /dev/shm, where PyTorch's workers put their batches.
  * "process_private_bytes.PID" of processes that a recorded one has started: the pages that are theirs alone
  * (Private_Dirty of /proc/PID/smaps_rollup). It grows as a forked worker copies what it writes to. The kernel
- * walks all pages for it: asked at most as often as takes 1 % of a CPU, and not of processes above 8 GB.
+ * walks all pages for it: asked at most as often as takes 1 % of a CPU, in the first minute 2.5 %, and not of
+ * processes above 8 GB.
  *
  * Cost: a reading takes some 10 us. At most PP_MEMORY_READINGS processes are read at a time, in turns, at
  * most once a second, and less often as the run gets longer: every 2 s after 10 minutes, every 7 s after an

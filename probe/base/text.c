@@ -105,6 +105,15 @@ char *pp_text_percent(char *buf, size_t size, double share)
     return buf;
 }
 
+char *pp_text_share(char *buf, size_t size, double share)
+{
+    double v = fabs(share * 100);
+    if (!isfinite(share) || v < 9.95 || (v >= 99.5 && v < 99.95))
+        return pp_text_percent(buf, size, share);
+    snprintf(buf, size, "%.0f %%", share * 100);
+    return buf;
+}
+
 /* A factor with two or three digits. */
 static void put_factor(char *buf, size_t size, double gain)
 {

@@ -14,6 +14,8 @@ char *pp_text_counted(char *buf, size_t size, double n, const char *one,
 char *pp_text_percent(
     char *buf, size_t size,
     double share); /* share 0.613 -> "61.3 %"; what would round to nothing: "<0.01 %", "-0.00 %" */
+/* The same for sentences, with two digits: "61 %"; between 99.5 % and all of it, three. */
+char *pp_text_share(char *buf, size_t size, double share);
 /* A gain of throughput: 0.29 -> "+29 %", and from twice the rate on the factor, 2.8 -> "3.8 times"; with the
  * interval, unless low is NAN, in the same unit: "+29 % (+14 to +41 %)", "3.8 times (2.9 to 4.5)". No "-0".
  */

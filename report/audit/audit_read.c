@@ -83,7 +83,7 @@ static pp_status begin_pass(struct pass *p, const struct pp_source *source, stru
         st = pp_timeline_build_each(source, &p->tl, p->window ? on_batch : NULL, p, err);
     if (st == PP_OK && !pp_visit_walk_begin(&p->walk, source, &p->tl))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the threads of %s", source->path);
-    if (st == PP_OK && is_streamed(source) && p->tl.sample_phases >> PP_PHASE_DECODE & 1)
+    if (st == PP_OK && is_streamed(source) && p->tl.sample_spans[PP_PHASE_DECODE])
         p->walk.phase = PP_PHASE_DECODE;
     return st;
 }

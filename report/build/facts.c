@@ -104,6 +104,22 @@ int pp_run_ended_by_itself(const struct pp_source *source)
     return by && (strcmp(by, "epochs") == 0 || strcmp(by, "steps") == 0);
 }
 
+/* The job has fewer CPUs than it was started with, or its workers have fewer than the job. */
+static void add_binding(const struct pp_facts_from *from, struct pp_facts *f)
+{
+    const struct pp_source *s = from->source;
+    double *m = f->metric, job = pp_source_number(s, "environment", "cpus_affinity", NAN),
+           given = pp_source_number(s, "environment", "cpus_at_start", NAN),
+           narrow = pp_source_number(s, "environment", "narrow_cpus", NAN),
+           processes = pp_source_number(s, "environment", "narrow_processes", NAN);
+    int workers = narrow < job && processes >= m[PP_METRIC_NUM_WORKERS] && m[PP_METRIC_NUM_WORKERS] >= 1;
+    if (!workers && !(job < given))
+        return;
+    f->text[PP_METRIC_BOUND_ONES] = workers ? "the workers" : "the job";
+    m[PP_METRIC_BOUND_CPUS] = workers ? narrow : job;
+    m[PP_METRIC_OFFERED_CPUS] = workers ? fmax(job, given) : given;
+}
+
 static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
 {
     const struct pp_report *r = from->report;
@@ -168,6 +184,7 @@ static void add_run(const struct pp_facts_from *from, struct pp_facts *f)
     /* of the loader that is judged, where there are several */
     m[PP_METRIC_WORKERS] = m[PP_METRIC_NUM_WORKERS] >= 1 ? fmin(workers, m[PP_METRIC_NUM_WORKERS]) : workers;
     m[PP_METRIC_WORKERS_PER_CPU] = m[PP_METRIC_WORKERS] / from->usable_cpus;
+    add_binding(from, f);
     m[PP_METRIC_PAGEABLE] = is_on(config(from, "pageable"));
     m[PP_METRIC_RATE] = r->samples_per_s;
     m[PP_METRIC_BATCH_TIME] = 1e9 / r->batches_per_s;
@@ -354,6 +371,19 @@ static void expose_gpu(struct pp_facts *f)
         m[PP_METRIC_W_COPY] = NAN;
 }
 
+/* With exclusive CPUs: what the replay says of them, and nothing that is not known of the run as it was. */
+static void add_own(struct pp_facts *f, const struct pp_signals *s)
+{
+    memcpy(f->own, f->metric, sizeof(f->own));
+    for (int m = 0; m < PP_METRIC_COUNT; m++)
+        if ((pp_metric_facts[m].from == PP_FROM_REPLAY || pp_metric_facts[m].from == PP_FROM_COUNTERS) &&
+            !isnan(f->metric[m]) && m != PP_METRIC_CPUS_LEAVE)
+            f->own[m] = s->own[m];
+    f->own[PP_METRIC_DATA_WAIT] = f->metric[PP_METRIC_CPUS_LEAVE];
+    f->own[PP_METRIC_STRETCH] = 0;
+    f->has_own = 1;
+}
+
 /* ---- all of them ---- */
 
 void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct pp_diagnosis *out)
@@ -382,6 +412,8 @@ void pp_facts_build(const struct pp_facts_from *from, struct pp_facts *f, struct
         hide_behind_kernels(f);
     else
         expose_gpu(f);
+    if (out->replayed && out->signals.has_own)
+        add_own(f, &out->signals);
 }
 
 /* ---- causes that the replay rules out ---- */

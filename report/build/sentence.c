@@ -17,20 +17,6 @@ static int is_bound(const struct pp_report_verdict *v)
     return v->l0 && (strcmp(v->l0, "input-bound") == 0 || strcmp(v->l0, "cpu-starved") == 0);
 }
 
-/* What the stall is made of, where it is more than waiting for data. */
-static void add_parts(const struct pp_report *r, char buf[TEXT])
-{
-    char a[CELL], b[CELL];
-    double data = r->data_wait_share, ranks = r->collective_share,
-           rest = r->verdict.exposed_share - data - (isnan(ranks) ? 0 : ranks);
-    if (ranks >= 0.005)
-        add(buf, " (%s for data, %s for other ranks)", pp_text_percent(a, CELL, data),
-            pp_text_percent(b, CELL, ranks));
-    else if (rest >= 0.005 && r->starved_s > 0)
-        add(buf, " (%s for data; %s is its own step waiting for a CPU)", pp_text_percent(a, CELL, data),
-            pp_text_percent(b, CELL, rest));
-}
-
 /* Without a stalled share the verdict's own words, with the rate where they lack it. */
 static void add_unjudged(const struct pp_report *r, char buf[TEXT])
 {
@@ -38,29 +24,47 @@ static void add_unjudged(const struct pp_report *r, char buf[TEXT])
     add(buf, "%s", r->verdict.sentence ? r->verdict.sentence : "");
     if (r->samples_per_s > 0 && !r->verdict.ceiling)
         add(buf, "; measured: %s samples/s", pp_text_rate(rate, CELL, r->samples_per_s));
+    add(buf, ".");
+}
+
+/* "waits for data 84 % of the time"; what else it waits for, where that is known apart and counts. */
+static void add_waits(const struct pp_report *r, char buf[TEXT])
+{
+    char a[CELL], b[CELL];
+    double data = r->data_wait_share, ranks = r->collective_share,
+           rest = r->verdict.exposed_share - data - (isnan(ranks) ? 0 : ranks);
+    if (ranks >= 0.005)
+        add(buf, " and waits %s of the time for data and %s for other ranks", pp_text_share(a, CELL, data),
+            pp_text_share(b, CELL, ranks));
+    else if (rest >= 0.005)
+        add(buf, " and waits %s of the time for data and %s for %s", pp_text_share(a, CELL, data),
+            pp_text_share(b, CELL, rest), r->starved_s > 0 ? "a CPU" : "the device");
+    else
+        add(buf, " and waits for data %s of the time", pp_text_share(a, CELL, r->verdict.exposed_share));
 }
 
 static void add_stall(const struct pp_report *r, char buf[TEXT])
 {
     const struct pp_report_verdict *v = &r->verdict;
-    char a[CELL], b[CELL], c[CELL];
+    char a[CELL];
     double boundary = r->window_s > 0 ? r->boundary_s / r->window_s : 0;
-    add(buf, "The trainer stalls %s of the time", pp_text_percent(a, CELL, v->exposed_share));
-    add_parts(r, buf);
-    add(buf, is_bound(v) ? "" : ", NOT input-bound");
-    if (!isnan(r->samples_per_s))
-        add(buf, ": %s samples/s", pp_text_rate(a, CELL, r->samples_per_s));
-    else
-        add(buf, ": %s batches/s", pp_text_rate(a, CELL, r->batches_per_s));
-    if (is_bound(v) && !isnan(r->headroom_samples_per_s))
-        add(buf, "; %s (%s) if %s", pp_text_rate(b, CELL, r->headroom_samples_per_s),
-            pp_text_gain(c, CELL, r->headroom_gain, NAN, NAN), r->headroom_if);
+    int samples = !isnan(r->samples_per_s);
+    add(buf, "Training runs at %s %s/s", pp_text_rate(a, CELL, samples ? r->samples_per_s : r->batches_per_s),
+        samples ? "samples" : "batches");
+    if (v->outside) {
+        add(buf, " and loses %s of the time %s", pp_text_share(a, CELL, v->outside_share), v->outside);
+        add(buf, r->data_wait_share > 0 ? "; besides, it waits for data %s." : ".",
+            pp_text_share(a, CELL, r->data_wait_share));
+        return;
+    }
+    add_waits(r, buf);
+    add(buf, is_bound(v) ? "." : ": NOT input-bound.");
     if (!is_bound(v) && boundary >= pp_level_rules[0].at_least)
-        add(buf, "; epoch boundaries and checkpoints take %s of the time besides",
-            pp_text_percent(a, CELL, boundary));
+        add(buf, " Epoch boundaries and checkpoints take %s of the time besides.",
+            pp_text_share(a, CELL, boundary));
 }
 
-/* A rate is that of what could be used: "; 33.3 % of the samples could not be used". */
+/* A rate is that of what could be used: "33 % of the samples could not be used.". */
 static void add_unused(const struct pp_report *r, char buf[TEXT])
 {
     char share[CELL];
@@ -72,34 +76,25 @@ static void add_unused(const struct pp_report *r, char buf[TEXT])
     }
     double all = (double)r->samples + skipped, unused = all > 0 ? (skipped + replaced) / all : 0;
     if (unused >= UNUSED_SHARE)
-        add(buf, "; %s of the samples could not be used", pp_text_percent(share, CELL, fmin(unused, 1)));
-}
-
-/* ", confidence 80.0 %, explains 78.0 % of the wait"; as much of it as is known. */
-static void add_certainty(const struct pp_report_verdict *v, char buf[TEXT])
-{
-    char share[CELL];
-    if (!isnan(v->confidence))
-        add(buf, ", confidence %s", pp_text_percent(share, CELL, v->confidence));
-    if (!isnan(v->explained))
-        add(buf, ", explains %s of the wait", pp_text_percent(share, CELL, v->explained));
+        add(buf, " %s of the samples could not be used.", pp_text_share(share, CELL, fmin(unused, 1)));
 }
 
 void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
 {
     struct pp_report_verdict *v = &r->verdict;
     char head[TEXT] = "", cause[TEXT] = "";
-    if (isnan(v->exposed_share))
+    if (isnan(v->exposed_share) && !v->outside)
         add_unjudged(r, head);
     else
         add_stall(r, head);
     add_unused(r, head);
     /* Only where the trainer stalls: of the other verdicts the head says it all. */
-    if (is_bound(v) && !isnan(v->exposed_share)) {
+    if (is_bound(v)) {
         if (v->headline) {
-            add(cause, r->judged_loader ? "%s in %s" : "%s", v->headline, r->judged_loader);
-            add_certainty(v, cause);
-            add(cause, ": %s", v->cause ? v->cause : "");
+            add(cause, "%s. [%s%s%s", v->cause ? v->cause : "", v->headline,
+                r->judged_loader ? " in " : "", r->judged_loader ? r->judged_loader : "");
+            add(cause, "%s%s%s%s]", v->certainty ? ", " : "", v->certainty ? v->certainty : "",
+                v->doubt ? ", because " : "", v->doubt ? v->doubt : "");
         } else if (v->cause || v->reason) {
             add(cause, "not established: %s", v->cause ? v->cause : v->reason);
         }
@@ -107,5 +102,5 @@ void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
     v->head = pp_arena_copy(arena, head);
     v->cause_line = cause[0] ? pp_arena_copy(arena, cause) : NULL;
     v->sentence = !cause[0] ? v->head
-                            : pp_arena_printf(arena, "%s. %s%s", head, v->headline ? "" : "Cause ", cause);
+                            : pp_arena_printf(arena, "%s Cause%s %s", head, v->headline ? ":" : "", cause);
 }

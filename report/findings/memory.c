@@ -9,13 +9,14 @@
 enum { BLOCKS = 8, PLACES = 2 * PP_MEMORY_SERIES };
 #define LEFT_OUT (1.0 / 3) /* of a process' time: buffers fill */
 #define LEAST_S 10.0       /* of the rest */
+#define STEADY 0.25        /* of the mean growth, the smallest: a single step has less */
 #define LEAST_BYTES (16.0 * (1 << 20))
-#define STUDENT_95 2.447 /* two-sided, 6 degrees of freedom: 7 differences */
 
 struct series {
     int64_t pid; /* 0: a free place */
     uint64_t first_ns, last_ns;
-    double first, sum[BLOCKS], last;
+    double first, sum[BLOCKS], time[BLOCKS],
+        last; /* time: of the readings that sum has, from the first, in s */
     uint32_t n[BLOCKS];
 };
 
@@ -78,29 +79,69 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
         return;
     size_t block = at >= 1 ? BLOCKS - 1 : (size_t)(at * BLOCKS);
     s->sum[block] += value;
+    s->time[block] += (double)(t_ns - s->first_ns) / 1e9;
     s->n[block]++;
 }
 
-/* 0: too short to tell. */
+/* What is read seldom has half as many blocks, twice as long. */
+static int all_blocks(const struct series *s, struct series *out)
+{
+    int n = BLOCKS, filled = 0;
+    *out = *s;
+    for (int i = 0; i < BLOCKS; i++)
+        filled += s->n[i] > 0;
+    if (filled == BLOCKS)
+        return n;
+    n /= 2;
+    for (int i = 0; i < n; i++) {
+        out->n[i] = s->n[2 * i] + s->n[2 * i + 1];
+        out->sum[i] = s->sum[2 * i] + s->sum[2 * i + 1];
+        out->time[i] = s->time[2 * i] + s->time[2 * i + 1];
+        if (!out->n[i])
+            return 0;
+    }
+    return n;
+}
+
+/* 0: too short to tell. The interval is Student's of the n - 1 differences of blocks. */
 static int slope_of(const struct series *s, double *mean, double *low, double *high)
 {
-    double block_s = (double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / BLOCKS / 1e9, sum = 0, squares = 0;
-    for (int i = 0; i < BLOCKS; i++)
-        if (s->n[i] == 0)
-            return 0;
-    if (block_s * BLOCKS < LEAST_S)
+    struct series block;
+    int n = all_blocks(s, &block) - 1;
+    double sum = 0, squares = 0, student_95 = n == BLOCKS - 1 ? 2.447 : 4.303; /* two-sided */
+    if (n < 1 || (double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / 1e9 < LEAST_S)
         return 0;
-    for (int i = 1; i < BLOCKS; i++) {
-        double d = (s->sum[i] / s->n[i] - s->sum[i - 1] / s->n[i - 1]) / block_s;
+    for (int i = 1; i <= n; i++) {
+        double d = (block.sum[i] / block.n[i] - block.sum[i - 1] / block.n[i - 1]) /
+                   (block.time[i] / block.n[i] - block.time[i - 1] / block.n[i - 1]);
         sum += d;
         squares += d * d;
     }
-    int n = BLOCKS - 1;
     *mean = sum / n;
-    double spread = sqrt(fmax(squares - sum * sum / n, 0) / (n - 1)), half = STUDENT_95 * spread / sqrt(n);
+    double spread = sqrt(fmax(squares - sum * sum / n, 0) / (n - 1)), half = student_95 * spread / sqrt(n);
     *low = *mean - half;
     *high = *mean + half;
     return 1;
+}
+
+/* Private pages are counted without noise, and copies of a heap become fewer as it is copied: whether each
+ * block has more of them than the one before tells more than the spread of the slopes. */
+static int rises(const struct series *s, double *mean, double *low, double *high)
+{
+    double before = s->first, at_s = 0, first = NAN, first_s = 0;
+    int n = 0;
+    *low = INFINITY, *high = -INFINITY;
+    for (int i = 0; i < BLOCKS; i++) {
+        if (!s->n[i])
+            continue;
+        double value = s->sum[i] / s->n[i], t = s->time[i] / s->n[i], slope = (value - before) / (t - at_s);
+        *low = fmin(*low, slope), *high = fmax(*high, slope);
+        *mean = (value - first) / (t - first_s);
+        if (n++ == 0)
+            first = value, first_s = t;
+        before = value, at_s = t;
+    }
+    return n >= 2 && *low >= STEADY * *mean && (double)(s->last_ns - s->first_ns) / 1e9 >= LEAST_S;
 }
 
 /* What is private tells more than what is anonymous, where it was read often enough. A process that copies
@@ -113,7 +154,7 @@ static void judge(const struct walk *w, const struct pp_source *source, struct p
         double mean, low, high, all = NAN, side;
         if (!anon->pid)
             continue;
-        int copies = own->pid && slope_of(own, &mean, &low, &high),
+        int copies = own->pid && (rises(own, &mean, &low, &high) || slope_of(own, &mean, &low, &high)),
             known = slope_of(anon, copies ? &all : &mean, copies ? &side : &low, copies ? &side : &high);
         const struct series *s = copies ? own : anon;
         double watched_s = (double)(s->last_ns - s->first_ns) * (1 - LEFT_OUT) / 1e9;
@@ -131,6 +172,8 @@ static void judge(const struct walk *w, const struct pp_source *source, struct p
             out->low_per_s = low;
             out->high_per_s = high;
             out->copied = copies && known ? 1 - fmin(fmax(all / mean, 0), 1) : NAN;
+            out->private_bytes = copies ? own->last : NAN;
+            out->anon_bytes = copies ? anon->last : NAN;
         }
     }
     if (out->growing && available > 0) {

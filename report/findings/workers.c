@@ -111,6 +111,8 @@ static void measure_memory(const struct pp_findings_from *from, struct pp_findin
     m[PP_FINDING_MEMORY_RATE] = g->per_s;
     m[PP_FINDING_MEMORY_MINUTE] = 60 * g->per_s;
     m[PP_FINDING_MEMORY_COPIED] = g->copied;
+    m[PP_FINDING_MEMORY_PRIVATE] = g->private_bytes;
+    m[PP_FINDING_MEMORY_ANON] = g->anon_bytes;
     m[PP_FINDING_MEMORY_LOW] = g->low_per_s;
     m[PP_FINDING_MEMORY_HIGH] = g->high_per_s;
     m[PP_FINDING_MEMORY_ALL] = g->all_per_s;

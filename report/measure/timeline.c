@@ -436,7 +436,7 @@ static void add_any_span(struct pp_timeline *tl, pp_lane lane, const struct pp_s
     if ((lane == PP_LANE_WORKER || lane == PP_LANE_READER) && s->phase >= PP_PHASE_READ &&
         s->phase <= PP_PHASE_TRANSFORM) {
         tl->merged_samples |= (s->flags & PP_SPAN_COUNT) != 0;
-        tl->sample_phases |= s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT) ? 1u << s->phase : 0;
+        tl->sample_spans[s->phase] += s->sample != PP_NO_SAMPLE && !(s->flags & PP_SPAN_COUNT);
     }
 }
 

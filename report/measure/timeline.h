@@ -46,11 +46,11 @@ struct pp_timeline {
     uint64_t batches, samples, epochs;
     uint32_t *epoch_first; /* by epoch: its first batch; UINT32_MAX: the trainer got none of it */
     size_t n_epoch_first;
-    uint32_t last_batch; /* highest number the trainer got */
-    uint32_t
-        sample_phases;  /* bit per phase whose spans name single samples, on threads of workers and readers */
-    int merged_samples; /* some of their spans stand for several samples */
-    uint64_t first_batch_ns; /* when the trainer had its first batch; 0: never */
+    uint32_t last_batch;                   /* highest number the trainer got */
+    uint64_t sample_spans[PP_PHASE_COUNT]; /* of read, decode and transform, on threads of workers and
+                                              readers: those that name single samples */
+    int merged_samples;                    /* some of their spans stand for several samples */
+    uint64_t first_batch_ns;               /* when the trainer had its first batch; 0: never */
     uint64_t first_wait_ns; /* how long it waited for that one; 0: it did not, or the wait was not recorded */
     uint64_t first_start_ns, first_sampler_ns; /* before it: the trainer started workers; its samplers drew */
     uint64_t startup_start_ns, startup_end_ns;

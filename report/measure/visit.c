@@ -9,6 +9,7 @@
 /* Share of the batches that two epochs both have: the last ones may have been on their way when the run ended
  */
 #define SAME_PART 0.9
+#define ALL 0.99          /* of the samples: some are in work where a recording begins or ends */
 #define CHANCE 13.8155106 /* ln(1e6) */
 
 struct pp_visit_hand {
@@ -22,12 +23,15 @@ int pp_visit_walk_begin(struct pp_visit_walk *w, const struct pp_source *source,
 {
     static const pp_phase order[] = {PP_PHASE_READ, PP_PHASE_DECODE, PP_PHASE_TRANSFORM};
     const char *on_error = source->meta(source->ctx, "config", "on_error");
+    double most = 0;
     w->n_threads = source->threads(source->ctx, &w->threads);
     w->hands = calloc(w->n_threads + 1, sizeof(*w->hands));
     w->phase = PP_PHASE_NONE;
-    for (size_t i = 0; i < 3 && w->phase == PP_PHASE_NONE; i++)
-        if (tl->sample_phases >> order[i] & 1)
+    for (size_t i = 3; i-- > 0;) /* the first that all have: a file is opened for the first of them alone */
+        if (tl->sample_spans[order[i]] && (double)tl->sample_spans[order[i]] >= ALL * most) {
             w->phase = order[i];
+            most = fmax(most, (double)tl->sample_spans[order[i]]);
+        }
     w->substitutes = on_error && strcmp(on_error, "substitute") == 0;
     return w->hands != NULL;
 }

@@ -154,16 +154,24 @@ struct pp_report_verdict {
      * it was read off for. NAN when there is none: inconclusive, or no cause is named */
     double confidence_score;
     double confidence;
-    double explained; /* share of the wait that the named cause explains; NAN: none is named, or not known */
-    int ceiling;      /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
+    const char *certainty; /* confidence in words: "near certain", "likely", "unclear"; NULL: none */
+    const char *doubt;     /* what lowers it: "other processes use the CPUs"; NULL: nothing does */
+    const char *parts; /* what the workers did while the trainer waited: "read 80 %, idle 8 %, other 12 %" */
+    double explained;  /* share of the wait that the named cause explains; NAN: none is named, or not known */
+    int ceiling;       /* l0 is inconclusive because there was no step; l1 then says what sets the ceiling */
     const char *headline; /* "STORAGE-BOUND (latency)"; NULL when no cause is named */
     double exposed_share; /* what level was decided by: data wait, device sync, collective and stretched steps
                              over all of the trainer's time; NAN when none was */
+    const char *outside;  /* input-bound by what waits for data within an epoch do not show: "between epochs",
+                             "before its first batch", "in copies within its steps"; NULL: by these waits */
+    double outside_share; /* of the time, likewise */
     const char *reason, *next_step;
-    const char *cause; /* what is bound by what, alone: "read takes 80.0 % of ..."; NULL: none is named */
-    /* In words (report/build/sentence.h): the number first, "The trainer stalls 60.0 % of the time: ..."; of
-     * headline, certainty and cause, "STORAGE-BOUND (latency), confidence 80.0 %: read takes ...", or NULL;
-     * and both together. */
+    /* Where others take the CPUs: what holds the job up once they do not, and what to do about that; NULL */
+    const char *then_l1, *then_l2, *then;
+    const char *cause; /* what is bound by what, alone: "reads wait for storage. ..."; NULL: none is named */
+    /* In words (report/build/sentence.h): the numbers, "Training runs at 160 samples/s and waits ..."; the
+     * cause with headline and certainty, "reads wait for storage. ... [STORAGE-BOUND (latency), likely]", or
+     * NULL; and both together. */
     const char *head, *cause_line, *sentence;
     const struct pp_remedy *remedy; /* whose words next_step has; NULL: none */
     struct pp_report_action action;

@@ -87,6 +87,8 @@ size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evid
         for (size_t i = first; i < v->evidences && n < PP_ANSWER_EVIDENCE; i++) {
             const struct pp_report_evidence *x = &v->evidence[i];
             int own_rank = x->supports != 0 ? 0 : x->amount >= 0.5 && x->amount <= 1.0 ? 1 : 2;
+            if (v->parts && strcmp(x->name, "largest part of the stall") == 0)
+                continue; /* the parts say it */
             if (own_rank == rank && x->kind == PP_EVIDENCE_MEASURED &&
                 strncmp(x->name, "of it:", 6) != 0) /* the head has the parts too */
                 e[n++] = x;
@@ -192,7 +194,8 @@ static const char *say_gpu_gone(const struct pp_report *r, char buf[PP_ANSWER_TE
     return buf;
 }
 
-static const char *say_findings(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+/* In sentences, and what to do if it is one; or those behind the first by name. */
+static const char *say_findings(const struct pp_report *r, int briefly, char buf[PP_ANSWER_TEXT])
 {
     const struct pp_report_finding *only = NULL;
     const char *step = r->verdict.next_step;
@@ -205,7 +208,8 @@ static const char *say_findings(const struct pp_report *r, char buf[PP_ANSWER_TE
         if (step && f->next_step && strcmp(step, f->next_step) == 0)
             continue; /* it names the same thing as the verdict */
         only = f;
-        add(buf, "%s%s", n++ ? "; " : "", f->sentence);
+        add(buf, "%s%s", n ? "; " : "", n && briefly ? f->kind : f->sentence);
+        n++;
     }
     if (n == 1 && only->next_step) /* of several, the next steps are in the full report */
         add(buf, ". %s", only->next_step);
@@ -224,6 +228,7 @@ const char *pp_answer(const struct pp_report *r, enum pp_answer_part part, char 
     case PP_ANSWER_CAUSE: return v->cause_line;
     case PP_ANSWER_DO: return v->next_step;
     case PP_ANSWER_PREDICTED: return say_predicted(r, buf);
+    case PP_ANSWER_THEN: return v->then;
     case PP_ANSWER_ASSUMES: return a->fix ? a->fix->assumes : NULL;
     case PP_ANSWER_CODE:
         if (!a->python || !a->at)
@@ -234,7 +239,8 @@ const char *pp_answer(const struct pp_report *r, enum pp_answer_part part, char 
     case PP_ANSWER_COMMAND: return a->command;
     case PP_ANSWER_PYTORCH:
         return r->pytorch && v->l0 && strcmp(v->l0, "not-input-bound") != 0 ? r->pytorch->sentence : NULL;
-    case PP_ANSWER_FINDINGS: return say_findings(r, buf);
+    case PP_ANSWER_FINDINGS: return say_findings(r, 0, buf);
+    case PP_ANSWER_FIRST_FINDING: return say_findings(r, 1, buf);
     case PP_ANSWER_ERRORS: return say_errors(r, buf);
     case PP_ANSWER_LOSSES: return say_losses(r, buf);
     case PP_ANSWER_DECODE: return say_decode(r, buf);
@@ -247,8 +253,9 @@ const char *pp_answer_lead(const struct pp_report *r, enum pp_answer_part part)
     const struct pp_report_action *a = &r->verdict.action;
     switch (part) {
     case PP_ANSWER_PREDICTED: return a->fix ? "Predicted with " : "Gain: ";
+    case PP_ANSWER_THEN: return "Then, the job's own: ";
     case PP_ANSWER_ASSUMES: return "Assumes that ";
-    case PP_ANSWER_WORDS: return a->dali ? "In DALI: " : "In PyTorch: ";
+    case PP_ANSWER_WORDS: return a->dali ? "In DALI: " : "How: ";
     case PP_ANSWER_COMMAND: return "With pipeprobe's loader: ";
     default: return "";
     }

@@ -21,16 +21,18 @@ enum pp_answer_part {
     PP_ANSWER_DO,
     PP_ANSWER_PREDICTED, /* "num_workers=16: 396 samples/s, +148 % (80 % interval +141 to +155 %)", or why
                             nothing is predicted */
-    PP_ANSWER_ASSUMES,   /* what that takes for granted beyond the recording: "storage serves 16 ..." */
-    PP_ANSWER_CODE,      /* a line to paste */
-    PP_ANSWER_WORDS,     /* what to change where there is no line to paste */
-    PP_ANSWER_COMMAND,   /* the same with pipeprobe's loader */
+    PP_ANSWER_THEN, /* where others take the CPUs: what holds the job up once they do not, and what to do */
+    PP_ANSWER_ASSUMES,  /* what that takes for granted beyond the recording: "storage serves 16 ..." */
+    PP_ANSWER_CODE,     /* a line to paste */
+    PP_ANSWER_WORDS,    /* what to change where there is no line to paste */
+    PP_ANSWER_COMMAND,  /* the same with pipeprobe's loader */
     PP_ANSWER_PYTORCH,  /* what PyTorch's DataLoader is expected to do on this data; not if the next step says
                            it */
     PP_ANSWER_FINDINGS, /* what was found beside the verdict, each with what to do */
-    PP_ANSWER_ERRORS,   /* "10 (3 corrupt, skipped; 7 ...), 30 retries" */
-    PP_ANSWER_LOSSES,   /* "2 counter samples: the monitor fell behind" */
-    PP_ANSWER_DECODE,   /* "back end HARDWARE of libnvjpeg.so.12 (7 engines of 1 cores): 4,950 images; ..." */
+    PP_ANSWER_FIRST_FINDING, /* the others by name: "the order is the same in each epoch; worker-restarts" */
+    PP_ANSWER_ERRORS,        /* "10 (3 corrupt, skipped; 7 ...), 30 retries" */
+    PP_ANSWER_LOSSES,        /* "2 counter samples: the monitor fell behind" */
+    PP_ANSWER_DECODE, /* "back end HARDWARE of libnvjpeg.so.12 (7 engines of 1 cores): 4,950 images; ..." */
 };
 /* In buf, or as it lies in the report; NULL where there is nothing to say. */
 const char *pp_answer(const struct pp_report *r, enum pp_answer_part part, char buf[PP_ANSWER_TEXT]);
@@ -46,18 +48,12 @@ size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evid
 const char *pp_answer_proof(const struct pp_report_proof *p, char buf[PP_ANSWER_TEXT]);
 const char *pp_answer_change(const struct pp_report_fix *f, char buf[PP_ANSWER_TEXT]);
 
-/* All of it on a page of text. FULL: no sentence is cut, and what the sections below show is left to them.
- * The others end in three numbers, errors and where more is. WIDE cuts none either; the rest have each fewer
- * lines than the one before: TIGHT has at most 20 at 80 columns. */
-enum pp_answer_room {
-    PP_ANSWER_FULL,
-    PP_ANSWER_WIDE,
-    PP_ANSWER_ROOMY,
-    PP_ANSWER_CLOSE,
-    PP_ANSWER_SNUG,
-    PP_ANSWER_DENSE, /* without what PyTorch is expected to do, but cause and action whole */
-    PP_ANSWER_TIGHT
-};
+/* All of it on a page of text; no sentence is cut. FULL: what the sections below show is left to them. The
+ * others end in numbers, errors and where more is, and have each fewer lines than the one before: ROOMY lacks
+ * what PyTorch is expected to do, CLOSE the sentences of findings but the first, and blank lines, TIGHT flags
+ * and numbers.
+ */
+enum pp_answer_room { PP_ANSWER_FULL, PP_ANSWER_WIDE, PP_ANSWER_ROOMY, PP_ANSWER_CLOSE, PP_ANSWER_TIGHT };
 void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room);
 
 #endif

@@ -52,21 +52,12 @@ static void put_code(const struct pp_page *p, const char *code)
     fputc('\n', p->out);
 }
 
-static void put_sentence(const struct pp_page *p, enum pp_tone tone, const char *lead, int most,
-                         const char *text)
+/* Never cut, but where a stranger's file has a text that none of ours is as long as. */
+static void put_sentence(const struct pp_page *p, enum pp_tone tone, const char *lead, const char *text)
 {
+    enum { OURS = 640 };
     if (text && text[0])
-        pp_page_text(p, tone, lead, lead[0] ? INDENT : 0, most, text);
-}
-
-/* How many lines a sentence may have that needs `most` where there is room. */
-static int lines_in(enum pp_answer_room room, int most)
-{
-    return room <= PP_ANSWER_WIDE   ? 0
-           : room < PP_ANSWER_SNUG  ? most
-           : most <= 2              ? 1
-           : room < PP_ANSWER_TIGHT ? most
-                                    : 2;
+        pp_page_text(p, tone, lead, lead[0] ? INDENT : 0, strlen(text) > OURS ? 4 : 0, text);
 }
 
 static enum pp_tone tone_of(const struct pp_report_verdict *v)
@@ -91,21 +82,25 @@ static void put_subject(const struct pp_page *p, const struct pp_report *r)
     pp_page_text(p, PP_TONE_PLAIN, from == text ? "" : "...", from == text ? 0 : 3, 1, from);
 }
 
-/* Numbers, each with its threshold, but not with where that comes from. */
+/* What the workers did in the wait, and numbers, each with its threshold, but not with where that comes from.
+ */
 static void put_numbers(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
 {
     const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE];
     char text[PP_ANSWER_TEXT];
-    size_t n = pp_answer_evidence(r, e);
-    size_t taken = (pp_answer(r, PP_ANSWER_ASSUMES, text) != NULL) +
-                   (pp_answer(r, PP_ANSWER_GPU_GONE, text) != NULL);
-    if (room == PP_ANSWER_TIGHT && n + taken > PP_ANSWER_EVIDENCE)
-        n = PP_ANSWER_EVIDENCE - taken; /* they have the lines */
-    for (size_t i = 0; i < n; i++) {
+    size_t n = room >= PP_ANSWER_TIGHT ? 0 : pp_answer_evidence(r, e);
+    const char *label = "Because:";
+    if (r->verdict.parts) {
+        n = n > 2 ? 2 : n;
+        snprintf(text, sizeof(text), "in the wait the workers were in %s", r->verdict.parts);
+        put_sentence(p, PP_TONE_PLAIN, label, text);
+        label = " ";
+    }
+    for (size_t i = 0; i < n; i++, label = " ") {
         const char *limit = e[i]->threshold ? e[i]->threshold : "";
         snprintf(text, sizeof(text), "%s %s%s%.*s%s", e[i]->name, e[i]->value, limit[0] ? " (" : "",
                  (int)strcspn(limit, ":"), limit, limit[0] ? ")" : "");
-        put_sentence(p, PP_TONE_PLAIN, i ? " " : "Because:", 1, text);
+        put_sentence(p, PP_TONE_PLAIN, label, text);
     }
 }
 
@@ -121,60 +116,52 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
         enum pp_answer_part part;
         const char *label;
         enum pp_tone tone;
-        int most; /* lines */
+        enum pp_answer_room most; /* it is left out of those after this one */
     } told[] = {
-        {PP_ANSWER_OUTCOME, "", PP_TONE_BAD, 2},
-        {PP_ANSWER_GPU_GONE, "GPU:", PP_TONE_BAD, 2},
-        {PP_ANSWER_HEAD, "", PP_TONE_PLAIN, 3},
-        {PP_ANSWER_CAUSE, "Cause:", PP_TONE_PLAIN, 4},
-        {PP_ANSWER_DO, "Do:", PP_TONE_STRONG, 3},
-        {PP_ANSWER_PREDICTED, "Gain:", PP_TONE_PLAIN, 2},
-        {PP_ANSWER_ASSUMES, "Assumes:", PP_TONE_PLAIN, 2},
-        {PP_ANSWER_CODE, "", PP_TONE_PLAIN, 0},
-        {PP_ANSWER_WORDS, "PyTorch:", PP_TONE_PLAIN, 2},
-        {PP_ANSWER_COMMAND, "Flags:", PP_TONE_PLAIN, 2},
-        {PP_ANSWER_PYTORCH, "PyTorch:", PP_TONE_PLAIN, 3},
+        {PP_ANSWER_OUTCOME, "", PP_TONE_BAD, PP_ANSWER_TIGHT},
+        {PP_ANSWER_GPU_GONE, "GPU:", PP_TONE_BAD, PP_ANSWER_TIGHT},
+        {PP_ANSWER_HEAD, "", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
+        {PP_ANSWER_CAUSE, "Cause:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
+        {PP_ANSWER_DO, "Do:", PP_TONE_STRONG, PP_ANSWER_TIGHT},
+        {PP_ANSWER_PREDICTED, "Gain:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
+        {PP_ANSWER_ASSUMES, "Assumes:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
+        {PP_ANSWER_CODE, "", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
+        {PP_ANSWER_WORDS, "How:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
+        {PP_ANSWER_COMMAND, "Flags:", PP_TONE_PLAIN, PP_ANSWER_CLOSE},
+        {PP_ANSWER_PYTORCH, "PyTorch:", PP_TONE_PLAIN, PP_ANSWER_WIDE},
+        {PP_ANSWER_THEN, "Then:", PP_TONE_STRONG, PP_ANSWER_TIGHT},
     };
     const struct pp_report_verdict *v = &r->verdict;
     char text[PP_ANSWER_TEXT];
     put_subject(p, r);
     for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {
         const char *sentence = pp_answer(r, told[i].part, text), *label = told[i].label;
-        enum pp_tone tone = told[i].tone;
-        switch (told[i].part) {
-        case PP_ANSWER_HEAD: tone = tone_of(v); break;
-        case PP_ANSWER_CODE:
-            if (sentence) {
-                fputs(room <= PP_ANSWER_ROOMY ? "\n" : "", p->out);
-                put_code(p, sentence);
-                fputs(room <= PP_ANSWER_ROOMY ? "\n" : "", p->out);
-            }
+        enum pp_tone tone = told[i].part == PP_ANSWER_HEAD ? tone_of(v) : told[i].tone;
+        if (!sentence || room > told[i].most || (told[i].part == PP_ANSWER_ASSUMES && r->n_proofs) ||
+            (told[i].part == PP_ANSWER_WORDS && v->action.python))
+            continue; /* what was measured needs no assumption; there is a line to paste */
+        if (told[i].part == PP_ANSWER_CODE) {
+            fputs(room <= PP_ANSWER_ROOMY ? "\n" : "", p->out);
+            put_code(p, sentence);
+            fputs(room <= PP_ANSWER_ROOMY ? "\n" : "", p->out);
             continue;
-        case PP_ANSWER_WORDS: label = v->action.dali ? "DALI:" : label; break;
-        default: break;
         }
-        if (told[i].part == PP_ANSWER_ASSUMES && r->n_proofs)
-            continue; /* what was measured needs no assumption */
-        if (told[i].part == PP_ANSWER_WORDS && v->action.python)
-            continue; /* there is a line to paste */
-        if (told[i].part == PP_ANSWER_PYTORCH && room >= PP_ANSWER_DENSE)
-            continue;
-        put_sentence(p, tone, label, lines_in(room, told[i].most), sentence);
+        put_sentence(p, tone, told[i].part == PP_ANSWER_WORDS && v->action.dali ? "DALI:" : label, sentence);
     }
     if (room == PP_ANSWER_FULL)
         return;
     for (size_t i = 0; i < r->n_proofs && i < (room == PP_ANSWER_TIGHT ? 1 : 2); i++)
-        put_sentence(p, PP_TONE_PLAIN, i ? " " : "Proved:", 1, pp_answer_proof(&r->proofs[i], text));
+        put_sentence(p, PP_TONE_PLAIN, i ? " " : "Proved:", pp_answer_proof(&r->proofs[i], text));
     put_numbers(p, r, room);
-    put_sentence(p, PP_TONE_PLAIN, "Also:", room == PP_ANSWER_TIGHT ? 1 : lines_in(room, 3),
-                 pp_answer(r, PP_ANSWER_FINDINGS, text));
-    put_sentence(p, PP_TONE_PLAIN, "Errors:", lines_in(room, 2), pp_answer(r, PP_ANSWER_ERRORS, text));
-    put_sentence(p, PP_TONE_PLAIN, "Lost:", 1, pp_answer(r, PP_ANSWER_LOSSES, text));
-    const char *file = room >= PP_ANSWER_DENSE ? "FILE" : file_of(r);
+    put_sentence(p, PP_TONE_PLAIN, "Also:",
+                 pp_answer(r, room < PP_ANSWER_CLOSE ? PP_ANSWER_FINDINGS : PP_ANSWER_FIRST_FINDING, text));
+    put_sentence(p, PP_TONE_PLAIN, "Errors:", pp_answer(r, PP_ANSWER_ERRORS, text));
+    put_sentence(p, PP_TONE_PLAIN, "Lost:", pp_answer(r, PP_ANSWER_LOSSES, text));
+    const char *file = room >= PP_ANSWER_CLOSE ? "FILE" : file_of(r);
     int n = snprintf(text, sizeof(text), "pipeprobe report %s --full (or -o page.html)", file);
     if (r->subject_kind != PP_SUBJECT_TRACE) /* which nothing can be replayed of */
         snprintf(text + n, sizeof(text) - (size_t)n, "; pipeprobe whatif %s", file);
-    put_sentence(p, PP_TONE_PLAIN, "More:", lines_in(room, 2), text);
+    put_sentence(p, PP_TONE_PLAIN, "More:", text);
 }
 
 /* The widest arrangement that one screen has room for. */
@@ -206,7 +193,6 @@ int pp_render_short(const struct pp_report *r, FILE *out, int color, int columns
 
 int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns)
 {
-    enum { MOST = 2 }; /* lines of a sentence */
     const struct pp_report_verdict *v = &r->verdict;
     struct pp_page p = page_of(out, color, columns);
     char text[PP_ANSWER_TEXT], more[PP_ANSWER_TEXT];
@@ -216,13 +202,13 @@ int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns
         advice = text;
     }
     put_subject(&p, r);
-    put_sentence(&p, PP_TONE_BAD, "", MOST, pp_answer(r, PP_ANSWER_OUTCOME, more));
-    put_sentence(&p, tone_of(v), "", MOST + 1, v->head);
-    put_sentence(&p, PP_TONE_PLAIN, "Cause:", MOST, v->cause_line);
-    put_sentence(&p, PP_TONE_STRONG, "Do:", MOST, advice);
-    put_sentence(&p, PP_TONE_PLAIN, "Errors:", MOST, pp_answer(r, PP_ANSWER_ERRORS, more));
+    put_sentence(&p, PP_TONE_BAD, "", pp_answer(r, PP_ANSWER_OUTCOME, more));
+    put_sentence(&p, tone_of(v), "", v->head);
+    put_sentence(&p, PP_TONE_PLAIN, "Cause:", v->cause_line);
+    put_sentence(&p, PP_TONE_STRONG, "Do:", advice);
+    put_sentence(&p, PP_TONE_PLAIN, "Errors:", pp_answer(r, PP_ANSWER_ERRORS, more));
     snprintf(text, sizeof(text), "pipeprobe report %s", file_of(r));
-    put_sentence(&p, PP_TONE_PLAIN, "More:", 1, text);
+    put_sentence(&p, PP_TONE_PLAIN, "More:", text);
     return end_page(&p);
 }
 
@@ -267,6 +253,12 @@ static void put_throughput(const struct pp_page *p, const struct pp_report *r)
         add(&rates, ", mean step %s", pp_text_duration(a, CELL, r->step_mean_ns));
     put_line(p, "  ", 2, &rates);
 
+    if (!isnan(r->headroom_samples_per_s)) {
+        struct line limit = {.text = ""};
+        add(&limit, "%s samples/s (%s) if %s", pp_text_rate(a, CELL, r->headroom_samples_per_s),
+            pp_text_gain(b, CELL, r->headroom_gain, NAN, NAN), r->headroom_if);
+        put_line(p, "  ", 2, &limit);
+    }
     if (!isnan(r->accelerator_utilization_share)) {
         struct line busy = {.text = ""};
         add(&busy, "accelerator utilisation (AU): %s of all time, as MLPerf Storage counts",
@@ -438,6 +430,22 @@ static void put_setup(const struct pp_page *p, const struct pp_report *r)
         pp_page_text(p, PP_TONE_PLAIN, "Machine     ", 12, 2, machine.text);
 }
 
+static void put_certainty(const struct pp_page *p, const struct pp_report_verdict *v)
+{
+    char share[CELL];
+    struct line l = {.text = ""};
+    if (!isnan(v->confidence))
+        add(&l, "confidence %s", pp_text_percent(share, CELL, v->confidence));
+    if (!isnan(v->explained))
+        add(&l, "%sthe cause explains %s of the wait", l.text[0] ? "; " : "",
+            pp_text_percent(share, CELL, v->explained));
+    if (!isnan(v->replay_error))
+        add(&l, "%sthe replay of the unchanged run is off by %s", l.text[0] ? "; " : "",
+            pp_text_percent(share, CELL, v->replay_error));
+    if (l.text[0])
+        put_line(p, "    ", 4, &l);
+}
+
 int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
 {
     const struct pp_report_verdict *v = &r->verdict;
@@ -448,8 +456,8 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
     for (size_t i = 0; i < v->evidences; i++)
         laws |= v->evidence[i].kind == PP_EVIDENCE_LAW && v->evidence[i].supports == 0;
     if (laws) /* rows that check the recording itself are one line while they hold */
-        pp_page_text(&p, PP_TONE_PLAIN, "    ", 4, 0,
-                     "the recording is consistent: its operational laws hold");
+        pp_page_text(&p, PP_TONE_PLAIN, "    ", 4, 0, "the measurements agree with each other");
+    put_certainty(&p, v);
     put_section(&p, r, &pp_section_fixes, "verdict.fixes");
     put_section(&p, r, &pp_section_ruled_out, "verdict.ruled_out");
     put_section(&p, r, &pp_section_proof_sentences, "proof");

@@ -3,7 +3,11 @@
 #include <string.h>
 
 /* Documentation of the libraries: pandas "Enhancing performance", datasets "Using Datasets with PyTorch",
- * h5py "Chunked storage", sqlite "executemany and SELECT .. IN", PyTorch "Writing custom datasets". */
+ * h5py "Chunked storage", sqlite "executemany and SELECT .. IN", PyTorch "Writing custom datasets",
+ * multiprocessing "Managers". */
+#define PROXY \
+    "One process of the Manager answers all workers, and each value is pickled through its pipe: hold the data in arrays that all of them map (tensor.share_memory_(), np.memmap), or in each worker itself."
+
 static const struct pp_held rows[] = {
     {"pandas.",
      "Take the columns out of the DataFrame once, as NumPy arrays or tensors made in __init__: .iloc and .loc make a Series for every row."},
@@ -22,6 +26,8 @@ static const struct pp_held rows[] = {
      "Tokenise once, offline, and keep the numbers; or a batch in one call of the tokenizer, in the collate_fn."},
     {"tokenizers.",
      "Tokenise once, offline, and keep the numbers; or a batch in one call (encode_batch), in the collate_fn."},
+    {"multiprocessing.DictProxy", PROXY},
+    {"multiprocessing.ListProxy", PROXY},
     {"torchvision.", NULL},
     {"albumentations.", NULL},
     {"kornia.", NULL},

@@ -193,6 +193,14 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_OTHER_LOAD] = {"cpus", "exclusive CPUs: nothing else on them, or a larger quota",
                               "Move other processes off these CPUs before changing the loader.", OTHER_LOAD,
                               .set = "other-load=none"},
+    [PP_REMEDY_AFFINITY] =
+        {NULL, NULL,
+         "Let {bound_processes} use all {offered_cpus} CPUs: look for what binds them, taskset, numactl or a launcher in the command, sched_setaffinity in the script, in worker_init_fn or in a library that is imported there.",
+         WORDS(
+             NULL,
+             "`worker_init_fn=lambda i: os.sched_setaffinity(0, range(os.cpu_count()))` undoes what a library binds",
+             "the same as in PyTorch", "`set_affinity=False` of the pipeline"),
+         .looks_first = 1},
     [PP_REMEDY_SLOW_RANK] =
         {"slow-rank", "slow rank fixed, no waits for other ranks: see that rank's recording",
          "Fix the slow rank: see its recording for the cause. This rank's input is not the cause, and no change to it gains anything.",

@@ -137,7 +137,10 @@ static const char *write_value(struct text *t, const char *p, const struct pp_va
         write_text(t, "{", 1);
         return p;
     }
-    const char *value = pp_fact_value(v, fact, buf, sizeof(buf)), *one = p + len + 1;
+    const char *value = v->facts[fact].unit == PP_UNIT_SHARE
+                            ? pp_text_share(buf, sizeof(buf), v->number[fact])
+                            : pp_fact_value(v, fact, buf, sizeof(buf)),
+               *one = p + len + 1;
     *lacks |= !pp_fact_is_known(v, fact);
     write_text(t, value, strlen(value));
     if (len < all) {
@@ -168,6 +171,17 @@ static const char *write_sentence(struct text *t, const char *p, const struct pp
     return p;
 }
 
+/* A sentence that begins with a value begins with a capital letter all the same; what is no plain word (a
+ * path, a host) stays as it is. */
+static void capitalise(char *text)
+{
+    for (char *p = strstr(text, ". "); p; p = strstr(p + 2, ". ")) {
+        size_t n = strspn(p + 2, "abcdefghijklmnopqrstuvwxyz");
+        if (n && (p[2 + n] == ' ' || p[2 + n] == ','))
+            p[2] = (char)(p[2] - 'a' + 'A');
+    }
+}
+
 const char *pp_rules_fill(const char *sentence, const struct pp_values *v, struct pp_arena *arena)
 {
     struct text t = {0};
@@ -176,7 +190,9 @@ const char *pp_rules_fill(const char *sentence, const struct pp_values *v, struc
         return NULL;
     write_sentence(&t, sentence, v, &ignored);
     t = (struct text){.to = pp_arena_alloc(arena, t.at + 1), .size = t.at};
-    if (t.to)
+    if (t.to) {
         write_sentence(&t, sentence, v, &ignored);
+        capitalise(t.to);
+    }
     return t.to;
 }

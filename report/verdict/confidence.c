@@ -50,14 +50,51 @@ static double clear_of_others(const struct pp_facts *f, const struct pp_rule *ca
     return clear;
 }
 
+enum { SIDE, LEAD, FIDELITY, CLEAR, FACTORS };
+
+static void set_factors(const struct pp_facts *f, const struct pp_rule *cause, int bound, double explained,
+                        double factor[FACTORS])
+{
+    double fidelity = isnan(f->replay_error) ? 0 : fmax(1 - fabs(f->replay_error) / PP_MOST_REPLAY_ERROR, 0);
+    int about_cpus = cause &&
+                     (cause->relief.compare != PP_NO_CONDITION || pp_rule_asks(cause, PP_METRIC_G_WORKERS));
+    factor[SIDE] = side(f);
+    factor[LEAD] = cause && bound ? lead(f, explained) : 1;
+    factor[FIDELITY] = cause && bound ? 0.8 + 0.2 * fidelity : 1;
+    factor[CLEAR] = bound && about_cpus ? clear_of_others(f, cause) : 1;
+}
+
 double pp_confidence_score(const struct pp_facts *f, const struct pp_rule *cause, int bound, double explained)
 {
-    if (!cause || !bound)
-        return side(f);
-    int about_cpus = cause->relief.compare != PP_NO_CONDITION || pp_rule_asks(cause, PP_METRIC_G_WORKERS);
-    double fidelity = isnan(f->replay_error) ? 0 : fmax(1 - fabs(f->replay_error) / PP_MOST_REPLAY_ERROR, 0);
-    return side(f) * lead(f, explained) * (0.8 + 0.2 * fidelity) *
-           (about_cpus ? clear_of_others(f, cause) : 1);
+    double factor[FACTORS];
+    set_factors(f, cause, bound, explained, factor);
+    return factor[SIDE] * factor[LEAD] * factor[FIDELITY] * factor[CLEAR];
+}
+
+const char *pp_confidence_words(double confidence)
+{
+    return isnan(confidence)               ? NULL
+           : confidence >= PP_NEAR_CERTAIN ? "near certain"
+           : confidence >= 0.7             ? "likely"
+                                           : "unclear";
+}
+
+const char *pp_confidence_doubt(const struct pp_facts *f, const struct pp_rule *cause, int bound,
+                                double explained)
+{
+    static const char *const words[FACTORS] = {"the wait is close to 5 % of the time",
+                                               "another cause weighs nearly as much",
+                                               "the replay does not reproduce the run well",
+                                               "other processes use the CPUs"};
+    double factor[FACTORS];
+    int least = SIDE;
+    set_factors(f, cause, bound, explained, factor);
+    for (int i = 0; i < FACTORS; i++)
+        if (factor[i] < factor[least])
+            least = i;
+    if (least == FIDELITY && isnan(f->replay_error))
+        return "no replay could check it";
+    return factor[least] < 1 ? words[least] : NULL;
 }
 
 double pp_confidence_of(double score)

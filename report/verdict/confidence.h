@@ -19,6 +19,13 @@
  * explained: NAN: unknown. */
 double pp_confidence_score(const struct pp_facts *f, const struct pp_rule *cause, int bound,
                            double explained);
+/* From this share of right verdicts on a sentence says "near certain". */
+#define PP_NEAR_CERTAIN 0.95
+/* "near certain", "likely" (from 0.7 on), "unclear"; NULL: no confidence. */
+const char *pp_confidence_words(double confidence);
+/* What lowers the score most, as "..., because this": literal text. */
+const char *pp_confidence_doubt(const struct pp_facts *facts, const struct pp_rule *cause, int bound,
+                                double explained);
 /* Calibrated; NAN for NAN. */
 double pp_confidence_of(double score);
 

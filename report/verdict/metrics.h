@@ -44,6 +44,9 @@ enum pp_metric_from {
     X(WINDOW, "window", "steady-state time", NS, RUN) \
     X(WORKERS, "workers", "workers", COUNT, RUN) \
     X(CPUS, "cpus", "usable CPUs", FACTOR, RUN) \
+    X(BOUND_ONES, "bound_processes", "what is bound to fewer CPUs", NONE, RUN) \
+    X(BOUND_CPUS, "bound_cpus", "CPUs that they are bound to", COUNT, RUN) \
+    X(OFFERED_CPUS, "offered_cpus", "CPUs that there were for them", COUNT, RUN) \
     X(PAGEABLE, "pageable", "pageable batch memory", FACTOR, RUN) \
     X(RATE, "rate", "throughput (samples/s)", RATE, RUN) \
     X(BATCH_TIME, "batch_time", "time per batch", NS, RUN) \
@@ -126,9 +129,9 @@ enum pp_metric_from {
     X(LEAD_CPUS, "lead_cpus", "replay: exclusive CPUs vs. the best other change", SHARE, REPLAY) \
     X(G_INPUT, "g_input", "replay: best gain of a change to the input", SHARE, REPLAY) \
     X(PREFETCH_PART, "prefetch_part", "replay: prefetch share of storage gain", SHARE, REPLAY) \
-    X(HELPER_PART, "helper_part", "workers' CPU time in other threads", SHARE, REPLAY) \
-    X(WORKER_THREADS, "worker_threads", "threads of a worker", COUNT, REPLAY) \
-    X(THREADS_PER_CPU, "threads_per_cpu", "threads of all workers per usable CPU", FACTOR, REPLAY) \
+    X(HELPER_PART, "helper_part", "workers' CPU time in other threads", SHARE, COUNTERS) \
+    X(WORKER_THREADS, "worker_threads", "threads of a worker", COUNT, COUNTERS) \
+    X(THREADS_PER_CPU, "threads_per_cpu", "threads of all workers per usable CPU", FACTOR, COUNTERS) \
     X(READ_TAIL, "read_tail", "blocked in reads, p99 / p50", FACTOR, REPLAY) \
     X(READ_BURST, "read_burst", "slow reads at the same time", SHARE, REPLAY) \
     X(SHARD_SKEW, "shard_skew", "slowest part of the data / median", FACTOR, REPLAY) \

@@ -45,19 +45,20 @@ static void make_better(struct pp_knobs *k, enum pp_metric weight)
     }
 }
 
-/* Where no cause gains anything, all weights are unknown. */
-static pp_status weigh(const struct pp_costs *c, struct pp_signals *out, struct pp_err *err)
+/* Over the rate with `base`. Where no cause gains anything, all weights are unknown. */
+static pp_status weigh(const struct pp_costs *c, const struct pp_knobs *base, double base_rate,
+                       struct pp_signals *out, struct pp_err *err)
 {
     pp_status st = PP_OK;
     double *m = out->metric;
     out->sensitivity = 0;
     for (int i = 0; i < PP_WEIGHED_CAUSES && st == PP_OK; i++) {
         enum pp_metric w = pp_weighed_causes[i].weight;
-        struct pp_knobs k = pp_knobs_none();
-        double rate = pp_whatif_measured(c);
+        struct pp_knobs k = *base;
+        double rate = base_rate;
         make_better(&k, w);
         st = pp_whatif_rate(c, &k, &rate, NULL, err);
-        m[w] = fmax(rate / pp_whatif_measured(c) - 1, 0);
+        m[w] = fmax(rate / base_rate - 1, 0);
         out->sensitivity += m[w];
     }
     for (int i = 0; i < PP_WEIGHED_CAUSES; i++) {
@@ -457,6 +458,42 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_PREFETCH_PART] = gain_of(s, "prefetch") / gain_of(s, "storage");
 }
 
+/* What the same changes gain once nothing else runs on these CPUs: what is the job's own then. */
+static pp_status add_own(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
+{
+    struct pp_knobs base = pp_knobs_none();
+    struct pp_err none_compete;
+    double rate = NAN, others = s->metric[PP_METRIC_CONTENDED];
+    struct pp_signals *own;
+    if (c->glance || !(others >= PP_LEAST_SHARE) ||
+        pp_knobs_set(&base, c, "other-load=none", &none_compete) != PP_OK)
+        return PP_OK;
+    if (!(own = malloc(sizeof(*own))))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for the signals");
+    *own = *s;
+    pp_status st = pp_whatif_rate(c, &base, &rate, NULL, err);
+    if (st == PP_OK)
+        st = weigh(c, &base, rate, own, err);
+    for (int i = 0; i < own->fixes && st == PP_OK; i++) {
+        struct pp_fix *f = &own->fix[i];
+        double with = rate;
+        f->knobs.alone = base.alone;
+        f->knobs.cpus = base.cpus;
+        st = pp_whatif_rate(c, &f->knobs, &with, NULL, err);
+        f->p.gain = f->remedy == PP_REMEDY_OTHER_LOAD ? 0 : with / rate - 1;
+    }
+    if (st == PP_OK) {
+        add_gains(own);
+        memcpy(s->own, own->metric, sizeof(s->own));
+        s->own[PP_METRIC_CONTENDED] = s->own[PP_METRIC_G_CPUS_WORKERS] = 0;
+        s->own[PP_METRIC_IDLE_CPUS] += others;
+        s->own[PP_METRIC_BUSY_CPUS] -= others;
+        s->has_own = 1;
+    }
+    free(own);
+    return st;
+}
+
 /* A verdict asks for it, at a glance too, where other predictions have no interval. */
 static pp_status add_least_of_pinned(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
 {
@@ -489,8 +526,9 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
         pp_remote_signals(c, out->metric);
         st = pp_whatif_error(c, &out->replay_error, err);
     }
+    struct pp_knobs none = pp_knobs_none();
     if (st == PP_OK)
-        st = weigh(c, out, err);
+        st = weigh(c, &none, pp_whatif_measured(c), out, err);
     if (st == PP_OK)
         st = add_cpus_workers(c, out, err);
     if (st == PP_OK)
@@ -499,6 +537,8 @@ pp_status pp_signals_read(struct pp_costs *c, struct pp_signals *out, struct pp_
         add_gains(out);
         st = add_least_of_pinned(c, out, err);
     }
+    if (st == PP_OK)
+        st = add_own(c, out, err);
     free(v);
     return st;
 }

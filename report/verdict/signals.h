@@ -37,6 +37,10 @@ struct pp_signals {
     /* All that are PP_FROM_REPLAY (metrics.h): W_ weights, G_ gains, tails, bursts, skews, parts of the work.
      * The others are NAN. */
     double metric[PP_METRIC_COUNT];
+    /* The same with exclusive CPUs, as gains over the rate that those give; not where others use few CPUs,
+     * nor at a glance. */
+    int has_own;
+    double own[PP_METRIC_COUNT];
     double sensitivity;              /* gain for a quarter better of everything that is not the trainer */
     double replay_error;             /* replay as recorded over measured, minus 1 */
     struct pp_fix fix[PP_FIXES_MAX]; /* ranked */

@@ -70,7 +70,7 @@ void pp_judge_next_step(const struct judge *j, const char *text)
 
 /* Where the trainer hardly waits, what stretches its steps is a want of CPU. Without an owner of the stalls,
  * the replay may still know it. */
-static const struct pp_rule *find_cause(const struct pp_facts *f)
+const struct pp_rule *pp_judge_cause(const struct pp_facts *f)
 {
     if (f->starved_alone) /* what little wait there is has owners of its own, which are none of this */
         return pp_cause_of_starving(f);
@@ -168,7 +168,7 @@ static double explained_by(const struct pp_facts *f, const struct pp_rule *cause
 
 static void judge_ceiling(const struct judge *j)
 {
-    const struct pp_rule *cause = find_cause(j->facts);
+    const struct pp_rule *cause = pp_judge_cause(j->facts);
     struct pp_report_verdict *v = j->out;
     const char *who = !isnan(j->facts->metric[PP_METRIC_OWNER])
                           ? pp_judge_fill(j, isnan(j->facts->metric[PP_METRIC_OWNER_CPU])
@@ -218,11 +218,33 @@ static const char *headline(const struct judge *j)
                            v->l2 ? ")" : "");
 }
 
-/* A cause's own sentence repeats the class. */
-static const char *without_class(const struct pp_rule *cause, const char *why)
+/* "transform 38 %, decode 34 %, read 20 %, other 8 %": what the workers did while the trainer waited, the
+ * largest parts and the rest, so that they add up to 100. */
+static const char *parts_of_wait(const struct judge *j)
 {
-    size_t n = cause->l1 ? strlen(cause->l1) : 0;
-    return n && strncmp(why, cause->l1, n) == 0 && strncmp(why + n, ": ", 2) == 0 ? why + n + 2 : why;
+    enum { MOST = 3 };
+    const double *share = j->facts->phase_share;
+    int taken[PP_PHASE_COUNT] = {0}, left = 100;
+    char text[160] = "";
+    if (isnan(j->facts->metric[PP_METRIC_WORKER_IDLE]))
+        return NULL;
+    for (int n = 0; n < MOST; n++) {
+        unsigned best = PP_PHASE_COUNT;
+        for (unsigned i = 0; i < PP_PHASE_COUNT; i++)
+            if (!taken[i] && (best == PP_PHASE_COUNT || share[i] > share[best]))
+                best = i;
+        int percent = (int)fmin(round(100 * share[best]), left);
+        if (percent < 1)
+            break;
+        int idle = best == PP_PHASE_DISPATCH_WAIT || best == PP_PHASE_SLOT_WAIT;
+        taken[best] = 1;
+        left -= percent;
+        pp_text_add(text, sizeof(text), "%s%s %d %%", n ? ", " : "", idle ? "idle" : pp_phase_words[best],
+                    percent);
+    }
+    if (left)
+        pp_text_add(text, sizeof(text), "%sother %d %%", *text ? ", " : "", left);
+    return pp_arena_copy(j->arena, text);
 }
 
 static void set_confidence(const struct judge *j, const struct pp_rule *cause, int bound)
@@ -232,6 +254,9 @@ static void set_confidence(const struct judge *j, const struct pp_rule *cause, i
         return;
     v->confidence_score = pp_confidence_score(j->facts, cause, bound, v->explained);
     v->confidence = pp_confidence_of(v->confidence_score);
+    v->certainty = pp_confidence_words(v->confidence);
+    v->doubt = v->confidence < PP_NEAR_CERTAIN ? pp_confidence_doubt(j->facts, cause, bound, v->explained)
+                                               : NULL;
 }
 
 /* Copies within the steps, where they are no less than what epochs take; else what else holds. Where the
@@ -293,14 +318,14 @@ static void judge_outside(const struct judge *j, const struct pp_rule *outside,
     v->l2 = outside->l2;
     set_confidence(j, outside, 0);
     v->exposed_share = NAN;
-    v->sentence = pp_arena_printf(
-        j->arena,
-        j->facts->only_first_batches ? "INPUT-BOUND%s; %s"
-        : outside->when[0].fact == PP_METRIC_COPY_BLOCKS
-            ? "INPUT-BOUND within the steps (between them the trainer waits %s); %s"
-            : "INPUT-BOUND outside the steady state (inside it the trainer waits %s); %s",
-        j->facts->only_first_batches ? "" : pp_judge_fill(j, "{data_wait}"), pp_judge_fill(j, outside->said));
-    v->cause = without_class(outside, pp_judge_fill(j, outside->said));
+    enum pp_metric share = outside->when[0].fact;
+    v->outside = share == PP_METRIC_COPY_BLOCKS                 ? "in copies within its steps"
+                 : share == PP_METRIC_STARTUP                   ? "before its first batch"
+                 : pp_rule_asks(outside, PP_METRIC_ITERATOR_OF) ? "starting iterators"
+                                                                : "between epochs";
+    v->outside_share = j->facts->metric[share];
+    v->headline = headline(j);
+    v->cause = pp_judge_fill(j, outside->said);
     pp_judge_advise(j, outside->remedy);
     show_cause(j, outside);
     pp_judge_evidence(j, PP_METRIC_BATCHES, NULL, 0);
@@ -327,6 +352,34 @@ static int is_ready(const struct pp_facts *f)
            m[PP_METRIC_WAIT_ITSELF] >= PP_LEAST_SHARE && m[PP_METRIC_G_INPUT] < PP_WORTH_A_FIX &&
            !(m[PP_METRIC_G_CPUS] >= PP_WORTH_A_FIX) &&
            !(m[PP_METRIC_HANDED_FACTOR] >= PP_VIEW_FACTOR && m[PP_METRIC_HANDED] >= PP_VIEW_BYTES);
+}
+
+/* Others take the CPUs. Their going is not always in the job's hands; what is comes second. */
+static void say_own(const struct judge *j)
+{
+    struct pp_facts own = *j->facts;
+    struct pp_report_verdict *v = j->out;
+    if (!own.has_own || !v->l2 || strcmp(v->l2, "cpu-contended") != 0)
+        return;
+    memcpy(own.metric, own.own, sizeof(own.metric));
+    own.starved = own.starved_alone = 0;
+    const double *m = own.metric;
+    if (m[PP_METRIC_DATA_WAIT] < pp_level_moderate->at_least && !(m[PP_METRIC_EPOCH] >= PP_WORTH_A_FIX))
+        return;
+    const struct pp_rule *outside = find_outside(&own, 0), *cause = pp_judge_cause(&own),
+                         *rule = outside && (!cause || m[PP_METRIC_EPOCH] > m[PP_METRIC_DATA_WAIT]) ? outside
+                                                                                                    : cause;
+    struct judge then = *j;
+    then.facts = &own;
+    then.values.number = own.metric;
+    then.values.text = own.text;
+    if (!rule || !rule->l2 ||
+        (rule->relief.compare != PP_NO_CONDITION && !pp_condition_holds(&rule->relief, &then.values)))
+        return;
+    v->then_l1 = rule->l1;
+    v->then_l2 = rule->l2;
+    v->then = pp_arena_printf(j->arena, "%s. %s", pp_judge_fill(&then, rule->said),
+                              pp_judge_fill(&then, pp_remedies[rule->remedy].sentence));
 }
 
 static void judge_level(const struct judge *j)
@@ -359,14 +412,16 @@ static void judge_level(const struct judge *j)
     }
     if (!bound) {
         set_confidence(j, NULL, 0);
-        v->next_step = pp_arena_printf(j->arena, "%s%s", pp_judge_fill(j, keeps_up(f->metric)),
-                                       hides(f) ? pp_trace_besides(f, j->arena) : "");
+        v->next_step = f->failed && f->ended_remedy
+                           ? f->ended_remedy
+                           : pp_arena_printf(j->arena, "%s%s", pp_judge_fill(j, keeps_up(f->metric)),
+                                             hides(f) ? pp_trace_besides(f, j->arena) : "");
         if (f->metric[PP_METRIC_COPY_BLOCKS] >= PP_LEAST_SHARE)
             pp_judge_evidence(j, PP_METRIC_COPY_BLOCKS, "in the step", 0);
         pp_judge_evidence(j, PP_METRIC_BATCHES, NULL, 0);
         return;
     }
-    const struct pp_rule *cause = f->trace ? find_trace_cause(f) : find_cause(f);
+    const struct pp_rule *cause = f->trace ? find_trace_cause(f) : pp_judge_cause(f);
     int by_shares = cause && is_of(cause, pp_cause_rules_shares, pp_cause_rules_shares_n);
     if (by_shares && cause->l1 && explained_by(f, cause) < PP_LEAST_EXPLAINED) {
         pp_judge_unexplained(j);
@@ -378,9 +433,11 @@ static void judge_level(const struct judge *j)
         v->explained = cause->l1 ? explained_by(f, cause) : NAN;
         if (cause->l1)
             set_confidence(j, cause, 1);
+        v->parts = parts_of_wait(j);
         v->headline = cause->l1 ? headline(j) : NULL; /* NULL: the rule that says what was not measured */
-        v->cause = without_class(cause, pp_judge_fill(j, cause->said));
+        v->cause = pp_judge_fill(j, cause->said);
         pp_judge_advise(j, cause->remedy);
+        say_own(j);
         show_cause(j, cause);
     } else if (f->trace) {
         const char *next_step;
@@ -410,7 +467,7 @@ void pp_verdict_judge(const struct pp_facts *measured, struct pp_arena *arena, s
     struct judge j = {.facts = &f, .arena = arena, .out = out, .values = pp_facts_values(&f)};
     f.text[PP_METRIC_OTHERS] = takes_its_own_cpus(&f) ? "subprocesses of the job" : "other processes";
     memset(out, 0, sizeof(*out));
-    out->confidence = out->confidence_score = out->explained = out->exposed_share = NAN;
+    out->confidence = out->confidence_score = out->explained = out->exposed_share = out->outside_share = NAN;
     const struct pp_guard_rule *guard = pp_judge_guard(facts);
     const struct pp_rule *outside = facts->only_first_batches ? find_outside(facts, 0) : NULL;
     const char *next_step = NULL, *unnamed = facts->trace ? pp_trace_unnamed(facts, arena, &next_step) : NULL,

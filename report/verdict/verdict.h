@@ -11,7 +11,9 @@
 struct pp_facts {
     double metric[PP_METRIC_COUNT];    /* NAN: unknown */
     const char *text[PP_METRIC_COUNT]; /* of those that are texts; NULL: unknown */
-    double data_wait_se;               /* standard error of DATA_WAIT; NAN: unknown */
+    int has_own;                       /* what the same metrics would be with exclusive CPUs is known */
+    double own[PP_METRIC_COUNT];
+    double data_wait_se; /* standard error of DATA_WAIT; NAN: unknown */
     int starved; /* the trainer's own step is stretched for want of a CPU, and that is a part of DATA_WAIT */
     int starved_alone;         /* and without it the trainer would not be exposed */
     double replay_error;       /* of the run as recorded, over the measured rate; NAN: not replayed */

@@ -59,53 +59,62 @@
 
 #define IN_THE_TRAINER BELOW(NUM_WORKERS, 1, "no worker process")
 #define NO_WORKERS \
-    "loader: num_workers=0: the training thread makes each batch itself, most of the time in {owner}, while only {busy_cpus} of the usable CPUs are in use"
+    "num_workers=0. The training thread makes each batch itself, mostly in {owner}, and only {busy_cpus} of the CPUs are in use"
 #define TOO_FEW_WORKERS \
-    "loader: the {workers|worker is|workers are all} busy with {owner}, while only {busy_cpus} of the usable CPUs are in use"
+    "there are too few workers. The {workers|worker is|workers are all} busy with {owner}, while only {busy_cpus} of the CPUs are in use"
 #define CONTENTION \
-    "transform: CPU contention: {others} use {contended} of the usable CPUs, and {owner} waits for a CPU for {run_queue} of its time"
+    "CPUs are short. {others} take {contended} of them, and {owner} waits for a CPU {run_queue} of its time"
 #define TWO_KINDS 8, "an exponential distribution has 6.6; above it there are two kinds of samples"
 #define SLOW_SAMPLES \
     .said = \
-        "loader: the slowest 1 % of the samples take {sample_tail} times the median, and the batches behind them wait[; the slowest: {slowest}]", \
+        "a few samples are slow. The slowest 1 % take {sample_tail} times the median, and the batches behind them wait[. The slowest: {slowest}]", \
     .remedy = PP_REMEDY_OUT_OF_ORDER
 #define LATE_FOR_CPUS \
-    "transform: CPU contention: {others} use {contended} of the usable CPUs, {idle_cpus} are idle, and batches are delayed between the workers and the trainer"
+    "CPUs are short. {others} take {contended} of them, and finished batches are late on their way to the trainer"
 #define LATE_BATCHES \
-    "loader: the workers wait for slots or work for {worker_idle} of that time and the copy lane is idle: batches are delayed between them"
+    "finished batches are late on their way to the trainer. The workers are idle for {worker_idle} of that time"
 #define PER_SAMPLE \
     .said = \
-        "transform: making a sample takes only {sample_cost}: most of it is Python that runs once per sample, to fetch it and to put it into a batch", \
+        "samples are made one by one. A sample takes only {sample_cost}, most of it Python that is called once per sample", \
     .remedy = PP_REMEDY_BY_BATCH
 /* A call of Python with an index operation takes 2 to 20 us, and default_collate as much for each tensor of a
  * sample (CPython 3.8 to 3.14, x86-64). */
 #define TINY_SAMPLE 50e3, "50 us: a few calls of Python"
 #define STRAGGLER \
     .said = \
-        "sync: every step ends with the slowest rank, and rank {last_rank} was last in {last_share} of the steps", \
+        "one rank is slow. Every step ends with the slowest rank, and rank {last_rank} was last in {last_share} of the steps", \
     .remedy = PP_REMEDY_SLOW_RANK
 #define IMBALANCE \
     .said = \
-        "sync: every step ends with the slowest rank, and which rank is slowest changes (most often rank {last_rank}, {last_share} of the steps)", \
+        "the ranks take turns at being slow. Every step ends with the slowest; rank {last_rank} was last most often, in {last_share} of the steps", \
     .remedy = PP_REMEDY_EVEN_RANKS
 
 #define PINNING \
     .said = \
-        "loader: one thread copies every batch into pinned memory (pin_memory=True), and is busy with that for {pin_busy} of the stalls", \
+        "one thread pins every batch (pin_memory=True). It is busy with that for {pin_busy} of the stalls", \
     .remedy = PP_REMEDY_PIN_LESS
 
 #define UNPICKLING \
     .said = \
-        "loader: the training thread takes {handover_time} to take a batch[ of {tensors} tensors] over from an idle worker, {handover} of the wait", \
+        "taking a finished batch over is slow. The training thread needs {handover_time} for a batch[ of {tensors} tensors], which is {handover} of the wait", \
     .remedy = PP_REMEDY_UNPICKLE_LESS
-#define GPU_DECODING \
+#define BOUND_TO \
+    "the CPU affinity is too narrow. {bound_processes} may use only {bound_cpus} of {offered_cpus} CPUs, and "
+#define IS_BOUND IS_KNOWN(BOUND_CPUS, "fewer CPUs than there were")
+#define MANY_THREADS \
+    AT_LEAST(HELPER_PART, 0.25, "a quarter: what one of four threads does beside the worker's own"), \
+        AT_LEAST(THREADS_PER_CPU, 2, "two threads for every usable CPU"), AT_LEAST(OWNER_DELAY, MUCH_DELAY)
+#define THREADS_IN_WORKERS \
     .said = \
-        "transform: JPEG decoding on the GPU is the bottleneck, the copy lane waits for it for {decode_busy} of the stalls", \
+        "threads of the workers crowd {cpus} CPUs. Each of {workers} workers computes in threads of its own ({worker_threads}), which take {helper_part} of the CPU time", \
+    .remedy = PP_REMEDY_WORKER_THREADS
+#define GPU_DECODING \
+    .said = "decoding JPEG on the GPU is the limit. Copies wait for it {decode_busy} of the stalls", \
     .remedy = PP_REMEDY_DECODE_ELSEWHERE
 
 #define DRAWING \
     .said = \
-        "loader: {sampler} draws the order of an epoch in the training thread before its first batch: {sampler_share} of the time", \
+        "the sampler is slow. {sampler} draws the order of each epoch in the training thread, which takes {sampler_share} of the time", \
     .remedy = PP_REMEDY_SAMPLER
 
 #endif

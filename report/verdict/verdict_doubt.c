@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_OF_RUN 0.8 /* stalled: the spread of a few batches leaves it above half */
+
 /* ---- may anything be said ---- */
 
 static double limit_of(const struct pp_facts *f, const struct pp_guard_rule *g)
@@ -57,6 +59,28 @@ static void advise_longer(const struct judge *j)
         pp_judge_next_step(j, step);
 }
 
+/* A step's spread is not known yet, but hundreds of samples may be: what they show of a trainer that hardly
+ * does anything but wait is worth more than the advice to wait longer. */
+static int say_so_far(const struct judge *j)
+{
+    const struct pp_facts *f = j->facts;
+    struct pp_report_verdict *v = j->out;
+    const struct pp_rule *cause = f->has_step && !f->trace && f->has_steady_state && !f->only_first_batches &&
+                                          f->metric[PP_METRIC_DATA_WAIT] >= MOST_OF_RUN &&
+                                          f->metric[PP_METRIC_OWNER_SHARE] >= PP_LEAST_EXPLAINED
+                                      ? pp_judge_cause(f)
+                                      : NULL;
+    if (!cause || !cause->l2)
+        return 0;
+    v->l1 = cause->l1;
+    v->l2 = cause->l2;
+    v->cause = pp_judge_fill(j, cause->said);
+    v->reason = pp_arena_printf(j->arena, "%s; so far the trainer waits %s: %s", v->reason,
+                                pp_judge_fill(j, "{data_wait}"), v->cause);
+    pp_judge_advise(j, cause->remedy);
+    return 1;
+}
+
 /* The guard's reason and remedy, unless what kept the batches from coming is known: then running longer would
  * not help. */
 void pp_judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
@@ -68,7 +92,8 @@ void pp_judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
     v->reason = pp_judge_fill(j, g->reason);
     pp_judge_advise(j, g->remedy);
     if (g->metric == PP_METRIC_BATCHES || g->metric == PP_METRIC_WINDOW)
-        advise_longer(j);
+        if (f->ended || !say_so_far(j))
+            advise_longer(j);
     if (g->metric == PP_METRIC_BATCHES && f->trace)
         v->reason = pp_arena_printf(j->arena,
                                     "the trace has %s besides its first one, at least %.0f are needed",

@@ -19,6 +19,10 @@ void pp_judge_evidence(const struct judge *j, enum pp_metric m, const char *thre
 void pp_judge_advise(const struct judge *j, enum pp_remedy_id id);
 void pp_judge_next_step(const struct judge *j, const char *text); /* that is no row's */
 
+/* Where the trainer hardly waits, what stretches its steps is a want of CPU. Without an owner of the stalls,
+ * the replay may still know it. NULL: no rule of a cause holds. */
+const struct pp_rule *pp_judge_cause(const struct pp_facts *f);
+
 /* The first guard that does not hold; NULL: something may be said. */
 const struct pp_guard_rule *pp_judge_guard(const struct pp_facts *f);
 void pp_judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g);

@@ -16,7 +16,7 @@ run timeout 60 "$PP" exec --map pytorch -o "$T/train.sqlite" -- "$CLIENT" names 
 is "the exit status is the program's" "$rc" 5
 is "nothing on standard output but the program's" "$(cat "$OUT")" ""
 like "what was recorded is said" "$(cat "$ERR")" "spans of 8 threads in 6 processes recorded in $T/train.sqlite"
-like "and the verdict" "$(cat "$ERR")" "The trainer stalls [0-9.]+ % of the time"
+like "and the verdict" "$(cat "$ERR")" "waits for data [0-9.]+ % of the time"
 is "on one screen" "$(test "$(grep -v "^pipeprobe exec" "$ERR" | wc -l)" -le 20 && echo yes)" yes
 is "with no option that exec does not have" "$(grep -cE -- "--(duration|steps|workers|prefetch|step-ms|out-of-order)" <(grep -v whatif "$ERR"))" 0
 is "integrity" "$(sql "$T/train.sqlite" 'PRAGMA integrity_check')" ok

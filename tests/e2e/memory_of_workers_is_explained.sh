@@ -42,7 +42,7 @@ while read -r how state says; do
     run timeout 60 "$PP" report --json "$T/$how.sqlite"
     like "$how: $state" "$(sqlite3 :memory: "SELECT json_extract(value, '$.state') || ': ' || json_extract(value, '$.sentence') FROM json_each(CAST(readfile('$OUT') AS TEXT), '$.findings') WHERE json_extract(value, '$.kind') = 'memory-growth'")" "^$state: $says"
 done <<'EOT'
-objects found worker 0 .process [0-9]+. copies [0-9.]+ MiB a minute of the memory that it had from the training process
+objects found copy on write: worker 0 .process [0-9]+. copies [0-9.]+ MiB a minute of the training process's memory
 leak found worker 0 .process [0-9]+. grows .* it keeps what it makes
 arrays not-found the memory of [0-9]+ process(es)? does not go on growing
 EOT

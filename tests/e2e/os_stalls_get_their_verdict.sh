@@ -96,7 +96,7 @@ if [ -z "$reason" ]; then
     diagnose in_group "$T/more" --workers 2 --batch-size 8 --step-ms 5 --duration 10
     drop_group
     is "a page cache that the memory limit keeps too small" "$l1/$l2" storage/page-cache
-    like "its sentence names both sizes" "$(json "$OUT" '$.verdict.sentence')" 'limit is 38.1 MiB, the data takes 3[0-9.]+ MiB'
+    like "its sentence names both sizes" "$(json "$OUT" '$.verdict.sentence')" 'limit of the control group is 38.1 MiB, and the data takes 3[0-9.]+ MiB'
 else
     skip "a page cache that is too small" "$reason"
 fi

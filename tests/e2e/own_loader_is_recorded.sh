@@ -52,7 +52,7 @@ is "every span is there" "$(sqlite3 "$T/run.sqlite" "SELECT count(*) FROM v_span
 is "the counter too" "$(sqlite3 "$T/run.sqlite" "SELECT max(value) FROM counter WHERE name = 'samples seen'")" 3200.0
 run "$PP" report "$T/run.sqlite"
 is "report has a verdict" "$rc" 0
-like "that the trainer waits for its workers" "$(cat "$OUT")" "The trainer stalls [0-9.]+ % of the time"
+like "that the trainer waits for its workers" "$(cat "$OUT")" "waits for data [0-9.]+ % of the time"
 is "and no option of another loader" "$(grep -cE -- "--(duration|steps|workers|prefetch|step-ms|out-of-order)" <(grep -v whatif "$OUT"))" 0
 is "and says its workers and batch size, so that changes are predicted" "$(grep -c '^Gain: .*samples/s, ' "$OUT")" 1
 is "and counts the samples in one way" "$(grep -c "has 0 samples" "$OUT")" 0

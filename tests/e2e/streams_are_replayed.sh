@@ -29,7 +29,7 @@ small=$rate
 is "it is recorded" "$rc" 0
 is "the cause is storage" "$(json "$OUT" '$.verdict.l1')" storage
 is "the shards are too small" "$(json "$OUT" '$.verdict.l2')" small-objects
-like "and the sentence says what one takes" "$(json "$OUT" '$.verdict.sentence')" "a shard has [0-9.]+ KiB \(requests per shard: 1\)"
+like "and the sentence says what one takes" "$(json "$OUT" '$.verdict.sentence')" "A shard has [0-9.]+ KiB \(1 request\)"
 like "larger ones are the next step" "$(json "$OUT" '$.verdict.next_step')" "Write larger shards"
 is "its requests are those of the reader" "$(sql "$T/run.sqlite" 'SELECT count(*) > 20 AND sum(sample IS NOT NULL) = 0 FROM request')" 1
 holds "half the latency is predicted to gain most of what it can" "$(predicted object-latency=0.5) > 0.5"

@@ -22,6 +22,36 @@ sys.argv = ['sleeps.py', '--epochs', '1', '--samples', '2400']
 runpy.run_path('$JOB', run_name='__main__')"
 like "a change in mid-run" "$(fact changed usable_cpus_changes)" "^[0-9]+ -> 1 after [0-9]+ s"
 
+# Fewer CPUs than the job was started with, or workers with fewer than the job, are the cause where they wait for those.
+cat >"$T/binds.py" <<'EOT'
+import os, sys, time
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Sums(Dataset):
+    def __len__(self):
+        return 2400
+
+    def __getitem__(self, i):
+        return torch.tensor([sum(k * k for k in range(60000)) + i])
+
+def bind(worker=0):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+if __name__ == "__main__":
+    if sys.argv[1] == "job":
+        bind()
+    for batch in DataLoader(Sums(), batch_size=16, num_workers=2, worker_init_fn=bind if sys.argv[1] == "workers" else None):
+        time.sleep(0.002)
+EOT
+for who in job workers; do
+    run timeout 200 "$PP" exec -q --duration 5 -o "$T/$who.sqlite" -- "$PYTHON" "$T/binds.py" $who
+    run "$PP" report "$T/$who.sqlite"
+    said=$(tr -s ' \n' ' ' <"$OUT")
+    like "bound: the $who" "$said" "\(affinity\).* the $who may use only 1 of $(nproc) CPUs"
+    like "and what to do" "$said" "Let the $who use all $(nproc) CPUs"
+done
+
 # Who else uses them: named by program and user, only while somebody does, and never the job's own processes.
 printf 'import time\nend = time.monotonic() + 40\nwhile time.monotonic() < end: pass\n' >"$T/neighbour.py"
 "$PYTHON" "$T/neighbour.py" &

@@ -48,6 +48,8 @@ class Surroundings:
 
     def __enter__(self):
         t = self.truth
+        if self.opts.again:
+            return self
         if "job.data(" in open(self.script()).read():
             status, _, err = run([self.opts.python, self.script(), "--prepare", "--dir", self.dir], self.opts, 120)
             if status != 0:
@@ -115,10 +117,22 @@ def rate(around, opts, seconds, *args):
 def recorded(around, opts, name, seconds, *args):
     """Runs the job under exec; returns its status, what pipeprobe said of it by the way, the report and its JSON, the file's path."""
     path = os.path.join(opts.keep, name + ".sqlite")
+    if opts.again:
+        if not os.path.exists(path) and not os.path.exists(path[:-7] + ".out"):
+            raise Failed(f"{name}: no recording in {opts.keep}")
+        return reported(opts, name, path, "")
     exec_ = [opts.pipeprobe, "exec", "--force", "-o", path, "--"]
     status, out, err = run(around.prefix + exec_ + around.command(seconds, *args), opts, 150)
+    open(os.path.join(opts.keep, name + ".out"), "w").write(out + err)
     said = "\n".join(line for line in err.splitlines() if line.startswith("pipeprobe"))  # the job says much itself when it fails
+    return (status, *reported(opts, name, path, said)[1:])
+
+
+def reported(opts, name, path, said):
+    """What the reports of a recording say, as `recorded` returns it."""
     text, page = "", {}
+    if opts.again:
+        said = "\n".join(line for line in open(path[:-7] + ".out").read().splitlines() if line.startswith("pipeprobe"))
     if os.path.exists(path):
         _, text, why = run([opts.pipeprobe, "report", path], opts, 120)
         said += "\n" + why
@@ -127,8 +141,7 @@ def recorded(around, opts, name, seconds, *args):
         full = run([opts.pipeprobe, "report", "--full", path], opts, 120)[1]
         open(os.path.join(opts.keep, name + ".full"), "w").write(full)
     open(os.path.join(opts.keep, name + ".txt"), "w").write(text or said)
-    open(os.path.join(opts.keep, name + ".out"), "w").write(out + err)
-    return status, said, text, page, path
+    return None, said, text, page, path
 
 
 def printed_rate(opts, name):
@@ -137,7 +150,7 @@ def printed_rate(opts, name):
 
 
 def sections(text):
-    """The first screen by its labels: what stands under Do, Gain, PyTorch (with the line to paste) and Also, and all of it, each on one line."""
+    """The first screen by its labels: what stands under Do, Gain, How (with the line to paste) and Also, and all of it, each on one line."""
     parts, label = {"head": ""}, "head"
     for line in text.splitlines():
         m = re.match(r"([A-Z][A-Za-z]+): +(.*)", line)
@@ -154,14 +167,17 @@ def judged(truth, said, text, page, busy=False):
     codes = f"{v.get('l0')}:{v.get('l1') or ''}/{v.get('l2') or ''} " + " ".join(found)
     parts = sections(text)
     everything = " ".join(v for k, v in parts.items() if k not in ("head", "More")) if len(parts) > 1 else re.sub(r"\s+", " ", text or said)
+    if truth["kind"] == "failure":  # how a job ended stands before all labels
+        everything = parts["head"] + " " + everything
     everything = re.sub(r"\w+\.(py|sqlite)\b(?!:\d)", "", everything)  # the names of our files say what is at fault
-    advice = " ".join(parts.get(k, "") for k in ("Do", "Gain", "PyTorch", "Also")) if len(parts) > 1 else everything
-    do = " ".join(parts.get(k, "") for k in ("Do", "PyTorch"))
+    advice = " ".join(parts.get(k, "") for k in ("Do", "Gain", "How", "Then", "Also")) if len(parts) > 1 and truth["kind"] != "failure" else everything
+    do = " ".join(parts.get(k, "") for k in ("Do", "How"))
+    then = f":{v.get('then_l1')}/{v.get('then_l2')} " if v.get("then") else ""  # others take the CPUs: the job's own cause comes second
     right = truth["cause"] + ("|^cpu-starved" if busy and truth["kind"] == "control" else "")  # a step that waits for a CPU has its own word
-    full = bool(re.search(right, codes)) and bool(re.search(truth.get("says", ""), everything, re.I))
+    full = bool(re.search(right, codes + (then if busy else ""))) and bool(re.search(truth.get("says", ""), everything, re.I))
     level1 = truth.get("level1") and f":{truth['level1']}/" in codes
     led = bool(re.search(truth["fix"], advice, re.I)) and not re.search(truth.get("never", WRONG_ADVICE), do, re.I)
-    return {"codes": codes.strip(), "confidence": v.get("confidence"), "cause": "full" if full else "level 1" if level1 else "wrong",
+    return {"codes": codes.strip(), "then": then.strip(" :"), "confidence": v.get("confidence"), "cause": "full" if full else "level 1" if level1 else "wrong",
             "fix": led, "false_input_bound": truth["kind"] == "control" and v.get("l0") == "input-bound", "do": parts.get("Do", "").strip(),
             "why": (v.get("cause") or v.get("reason") or "").strip()}
 
@@ -207,10 +223,10 @@ def one(opts, truth):
         seconds = float(truth.get("seconds", opts.seconds))
         status, said, text, page, path = recorded(around, opts, truth["job"], seconds)
         wanted = truth.get("exit", "0")
-        if (str(status) != wanted) if wanted != "nonzero" else status == 0:
+        if status is not None and ((str(status) != wanted) if wanted != "nonzero" else status == 0):
             raise Failed(f"{truth['job']}: exit status {status} under exec, not {wanted}: see {path[:-7]}.out")
         r.update(judged(truth, said, text, page, opts.busy))
-        if opts.no_gain:
+        if opts.no_gain or opts.again:
             return r
         base = printed_rate(opts, truth["job"])
         status, said, text, after, _ = recorded(around, opts, truth["job"] + ".fixed", seconds, *fix.split())
@@ -242,7 +258,7 @@ def line(r, opts):
         return f"{r['job']:<28} {measured}"
     p = r.get("predicted")
     guess = f"predicted {percent(p['gain'])} ({percent(p['low'])} to {percent(p['high'])}, {p['where']})" if p else "not predicted"
-    return (f"{r['job']:<28} cause {r['cause']:<8} fix {'yes' if r['fix'] else 'no':<4} {r['codes']}\n"
+    return (f"{r['job']:<28} cause {r['cause']:<8} fix {'yes' if r['fix'] else 'no':<4} {r['codes']}{', then ' + r['then'] if r['then'] else ''}\n"
             f"    Do: {r['do'][:140]}\n    {guess}; measured {measured}")
 
 
@@ -278,6 +294,7 @@ def main():
     ap.add_argument("--busy", action="store_true", help="one busy process per CPU beside each job")
     ap.add_argument("--verify", action="store_true", help="only measure the fix and the other knobs")
     ap.add_argument("--quick", action="store_true", help="gains by the rates under exec: a third of the time, and less exact")
+    ap.add_argument("--again", action="store_true", help="only report the kept recordings again; no job runs")
     ap.add_argument("--no-gain", action="store_true", help="only causes and fixes")
     opts = ap.parse_args()
     opts.pipeprobe = os.path.join(opts.build, "pipeprobe")

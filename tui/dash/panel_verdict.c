@@ -33,13 +33,11 @@ static enum pp_style tone_of(const struct pp_report *r)
 
 static void next_of(const struct pp_report *r, char *buf)
 {
-    char sure[PP_CELL] = "";
     if (!r || !r->verdict.next_step)
         return;
-    if (!isnan(r->verdict.confidence) && !r->verdict.headline) /* which says it */
-        pp_short_share(sure, sizeof(sure), r->verdict.confidence);
-    snprintf(buf, TEXT, "Next: %s%s%s%s", r->verdict.next_step, sure[0] ? " (confidence " : "", sure,
-             sure[0] ? ")" : "");
+    const char *sure = r->verdict.headline ? NULL : r->verdict.certainty; /* else the headline says it */
+    snprintf(buf, TEXT, "Next: %s%s%s%s", r->verdict.next_step, sure ? " (" : "", sure ? sure : "",
+             sure ? ")" : "");
 }
 
 /* The worker that has had its sample in hand for longest. */
@@ -106,7 +104,7 @@ static void add(char *buf, const char *before, const char *what, const char *aft
     snprintf(buf + at, TEXT - at, "%s%s%s", before, what, after);
 }
 
-/* "STORAGE-BOUND (latency), stalls 61 %, confidence 92 %; num_workers=8: +140 %", and the cause in words.
+/* "STORAGE-BOUND (latency), stalls 61 %, likely; num_workers=8: +140 %", and the cause in words.
  * Without a cause the sentence is all. The number is the advice's, as in the report. */
 static void put_verdict_lines(const char *lead, const struct pp_report *r, struct lines *out)
 {
@@ -120,8 +118,8 @@ static void put_verdict_lines(const char *lead, const struct pp_report *r, struc
     snprintf(out->head, TEXT, "%s%s, stalls %s", lead, v->headline,
              pp_short_share(share, sizeof(share), v->exposed_share));
     snprintf(out->brief, TEXT, "%s", out->head);
-    if (!isnan(v->confidence))
-        add(out->head, ", confidence ", pp_short_share(share, sizeof(share), v->confidence), "");
+    if (v->certainty)
+        add(out->head, ", ", v->certainty, "");
     if (fix) {
         pp_short_share(share, sizeof(share), fix->gain);
         add(out->head, "; ", fix->change ? fix->change : fix->knob, ": +");

@@ -8,27 +8,23 @@
 
 /* ---- the verdict ---- */
 
-/* verdict.cause_line, with the exact numbers. */
+/* The cause, how certain it is, and what the workers did meanwhile. */
 static void put_cause(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
-    int named = v->headline && v->cause && !isnan(v->confidence);
     if (!v->cause_line)
         return;
     fputs("<p class=\"cause\"><strong>Cause</strong> ", out);
-    pp_html_text(out, named ? v->headline : v->cause_line);
-    if (named) {
-        fputs(", confidence ", out);
-        pp_html_num(out, PP_HTML_SHARE, v->confidence, "verdict.confidence");
-        if (!isnan(v->explained)) {
-            fputs(", explains ", out);
-            pp_html_num(out, PP_HTML_SHARE, v->explained, "verdict.explained");
-            fputs(" of the wait", out);
-        }
-        fputs(": ", out);
-        pp_html_text(out, v->cause);
+    pp_html_text(out, v->headline && v->cause ? v->cause : v->cause_line);
+    if (v->headline && v->cause) {
+        pp_html_in(out, ". <small>", v->headline, "");
+        pp_html_in(out, ", ", v->certainty, "");
+        pp_html_in(out, ", because ", v->doubt, "");
+        fputs("</small>", out);
     }
     fputs("</p>\n", out);
+    pp_html_in(out, "<p class=\"cause\"><strong>In the wait</strong> the workers were in ", v->parts,
+               "</p>\n");
 }
 
 /* As large as the finding. A click selects the line to paste whole: no script is needed to copy it. */

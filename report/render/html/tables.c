@@ -156,8 +156,18 @@ void pp_html_evidence(FILE *out, const struct pp_report *r)
     const struct pp_report_verdict *v = &r->verdict;
     if (v->evidences == 0)
         return;
-    pp_html_figure_begin(out, "evidence", "Evidence",
+    pp_html_figure_begin(out, "evidence", "How this was decided",
                          "The numbers that decided the verdict, with their thresholds.");
+    if (!isnan(v->confidence)) {
+        fputs("<p>Confidence ", out);
+        pp_html_num(out, PP_HTML_SHARE, v->confidence, "verdict.confidence");
+        if (!isnan(v->explained)) {
+            fputs("; the cause explains ", out);
+            pp_html_num(out, PP_HTML_SHARE, v->explained, "verdict.explained");
+            fputs(" of the wait", out);
+        }
+        fputs(".</p>\n", out);
+    }
     pp_html_section_at(out, &pp_section_evidence, r, "verdict.evidence");
     pp_html_section_at(out, &pp_section_evidence_rest, r, "verdict.evidence");
     pp_html_section_at(out, &pp_section_ruled_out, r, "verdict.ruled_out");

@@ -260,7 +260,7 @@ static void test_whole_run_in_warmup(void **state)
     assert_string_equal(r->verdict.l0, "inconclusive");
     assert_string_equal(
         r->verdict.sentence,
-        "INCONCLUSIVE: the recording ends before a steady state was reached; measured: 160 samples/s");
+        "INCONCLUSIVE: the recording ends before a steady state was reached; measured: 160 samples/s.");
     assert_int_equal(pp_report_exit_code(r), 3);
     report_done(r, f);
 }
@@ -305,12 +305,14 @@ static void test_causes(void **state)
 {
     struct fake_pipeline p = base();
     expect(&p, "2", "input-bound", "transform", "cpu-saturated",
-           "explains 100 % of the wait: decode takes 80");
-    expect(&p, "8", "input-bound", "loader", "under-parallel", "the 2 workers are all busy with decode");
+           "all CPUs are busy, mostly with decode. 90 % of them are in use");
+    expect(&p, "8", "input-bound", "loader", "under-parallel",
+           "there are too few workers. The 2 workers are all busy with decode");
 
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.05, 0.01}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.98, 0.02});
-    expect(&p, "2", "input-bound", "storage", NULL,
-           "during the stalls read takes 80.0 % of the workers' time and is blocked for 94.0 % of it");
+    expect(
+        &p, "2", "input-bound", "storage", NULL,
+        "reads wait for storage. They take 80 % of the workers' time in the stalls, blocked for 94 % of it");
 
     p.workers = 8;
     STAGES(&p, {PP_PHASE_READ, FAKE_MS, 0.2, 0.6}, {PP_PHASE_DECODE, 8 * FAKE_MS, 0.25, 0.74});
@@ -321,35 +323,35 @@ static void test_causes(void **state)
     p = base();
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.02, 0.45}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.5, 0.5});
     expect(&p, "8", "input-bound", "storage", NULL,
-           "read takes 80.0 % of the workers' time and is blocked for 53.0 %");
+           "They take 80 % of the workers' time in the stalls, blocked for 53 % of it");
     STAGES(&p, {PP_PHASE_READ, 8 * FAKE_MS, 0.02, 0.65}, {PP_PHASE_DECODE, 2 * FAKE_MS, 0.5, 0.5});
     expect(&p, "8", "input-bound", "transform", "cpu-contended", "of its time, while this run uses only");
 
     p = base();
     STAGES(&p, {PP_PHASE_DECODE, 8 * FAKE_MS, 0.1, 0.01});
-    expect(&p, "2", "input-bound", "loader", NULL, "decode is blocked for");
+    expect(&p, "2", "input-bound", "loader", NULL, "decode waits");
 
     STAGES(&p, {PP_PHASE_READ, FAKE_MS, 0.2, 0.05}, {PP_PHASE_RETRY, 9 * FAKE_MS, 0, 0});
-    expect(&p, "2", "input-bound", "loader", "errors", "the workers wait to retry failed reads");
+    expect(&p, "2", "input-bound", "loader", "errors", "reads fail and are tried again");
 
     STAGES(&p, {PP_PHASE_DECODE, FAKE_MS, 0.98, 0.01}, {PP_PHASE_SLOT_WAIT, 9 * FAKE_MS, 0, 0});
     p.h2d_ns = 28 * FAKE_MS;
-    expect(&p, "2", "input-bound", "sync", NULL, "the copy lane is in h2d for 93.3 % of the time");
+    expect(&p, "2", "input-bound", "sync", NULL,
+           "copies to the device are the limit. They run during 93 % of the stalls");
     p.copies = (struct fake_stage){.phase = PP_PHASE_PIN, .cpu = 0.95};
-    expect(
-        &p, "2", "input-bound", "loader", "pin-memory",
-        "one thread copies every batch into pinned memory (pin_memory=True), and is busy with that for 93.3 %");
+    expect(&p, "2", "input-bound", "loader", "pin-memory",
+           "one thread pins every batch (pin_memory=True). It is busy with that for 93 %");
     p.copies = (struct fake_stage){.phase = PP_PHASE_GPU_DECODE, .cpu = 0.02};
     expect(&p, "2", "input-bound", "transform", "gpu-decode",
-           "JPEG decoding on the GPU is the bottleneck, the copy lane waits for it for 93.3 %");
+           "decoding JPEG on the GPU is the limit. Copies wait for it 93 %");
     p.copies = (struct fake_stage){0};
     p.h2d_ns = FAKE_MS;
-    expect(&p, "2", "input-bound", "loader", NULL, "batches are delayed between them");
+    expect(&p, "2", "input-bound", "loader", NULL, "finished batches are late on their way to the trainer");
 
     p = base();
     p.sync_ns = 40 * FAKE_MS;
     p.wait_ns = FAKE_MS;
-    expect(&p, "2", "input-bound", "sync", "implicit-sync", "of that wait is device sync");
+    expect(&p, "2", "input-bound", "sync", "implicit-sync", "of the wait is device sync");
 }
 
 static void test_levels(void **state)
@@ -359,11 +361,13 @@ static void test_levels(void **state)
         uint64_t wait_ms, step_ms;
         const char *l0, *l1, *words;
     } rows[] = {
-        {20, 80, "input-bound", "transform", "The trainer stalls 20.0 % of the time: 80.0 samples/s"},
-        {19, 81, "input-bound", "transform", "The trainer stalls 19.0 % of the time: 80.0 samples/s"},
-        {5, 95, "input-bound", "transform", "The trainer stalls 5.0 % of the time: "},
-        {4, 96, "not-input-bound", NULL, "The trainer stalls 4.0 % of the time, NOT input-bound: "},
-        {0, 100, "not-input-bound", NULL, "The trainer stalls 0 % of the time, NOT input-bound: "},
+        {20, 80, "input-bound", "transform",
+         "Training runs at 80.0 samples/s and waits for data 20 % of the time. "},
+        {19, 81, "input-bound", "transform",
+         "Training runs at 80.0 samples/s and waits for data 19 % of the time. "},
+        {5, 95, "input-bound", "transform", "waits for data 5.0 % of the time. "},
+        {4, 96, "not-input-bound", NULL, "waits for data 4.0 % of the time: NOT input-bound."},
+        {0, 100, "not-input-bound", NULL, "waits for data 0 % of the time: NOT input-bound."},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         p.wait_ns = rows[i].wait_ms * FAKE_MS;
@@ -420,7 +424,7 @@ static void test_a_cause_of_a_small_part_is_no_verdict(void **state)
     assert_null(r->verdict.l1);
     assert_true(isnan(r->verdict.confidence) && isnan(r->verdict.explained));
     if (!strstr(r->verdict.sentence,
-                "85.0 % of the workers' time in the stalls is in code that no range names") ||
+                "85 % of the workers' time in the stalls is in code that no range names") ||
         !strstr(r->verdict.next_step, "Annotate") || !strstr(r->verdict.next_step, "collate"))
         fail_msg("%s -> %s", r->verdict.sentence, r->verdict.next_step);
     report_done(r, f);
@@ -485,7 +489,7 @@ static void test_too_little(void **state)
     expect(&p, "2", "inconclusive", NULL, NULL,
            "INCONCLUSIVE: only 9 batches were delivered in steady state");
     p.batches = 20;
-    expect(&p, "2", "input-bound", "transform", "cpu-saturated", "The trainer stalls 13.0 %");
+    expect(&p, "2", "input-bound", "transform", "cpu-saturated", "waits for data 13 %");
     p.step_ns = 60 * FAKE_MS;
     expect(&p, "2", "inconclusive", NULL, NULL, "the steady state lasted 900 ms, at least 1 s is needed");
 }
@@ -558,8 +562,8 @@ static void test_ceiling(void **state)
     assert_int_equal(pp_report_exit_code(r), 0);
     assert_string_equal(
         r->verdict.sentence,
-        "CEILING 267 samples/s with 2 workers (owner: decode, 98.0 % CPU); a trainer step shorter than 30.0 ms per batch of 8 "
-        "would wait; give --step-ms to compare it with your step");
+        "CEILING 267 samples/s with 2 workers (owner: decode, 98 % CPU); a trainer step shorter than 30.0 ms per batch of 8 "
+        "would wait; give --step-ms to compare it with your step.");
     assert_string_equal(r->verdict.l1, "transform");
     assert_true(isnan(r->data_wait_share));
     assert_string_equal(r->outcome, "unfinished"); /* no outcome was written */

@@ -200,7 +200,7 @@ static const struct {
       .work_ns = "16000000"},
      {{"decode-offload", PP_FINDING_NOT_FOUND, "decode moved off the CPU", 0},
       {"decode-engine", PP_FINDING_NOT_FOUND, "so it keeps up", 0},
-      {"decode-steps", PP_FINDING_FOUND, "20.0 ms beside decoding and 16.0 ms on an idle GPU, 25.0 % longer",
+      {"decode-steps", PP_FINDING_FOUND, "20.0 ms beside decoding and 16.0 ms on an idle GPU, 25 % longer",
        PP_REMEDY_DECODE_STEALS},
       {"decode-copies", PP_FINDING_NOT_FOUND, "compressed", 0}}},
     {"which costs it nothing",

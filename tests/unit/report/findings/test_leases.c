@@ -128,10 +128,11 @@ static void waits_for_leases_are_a_cause(void **state)
         uint64_t wait_ns, epoch_ns;
         const char *l2, *words; /* NULL: not input-bound */
     } rows[] = {
-        {20 * FAKE_MS, 20 * FAKE_MS, "lease-wait", "shards that other ranks hold, most of them node3.4711"},
+        {20 * FAKE_MS, 20 * FAKE_MS, "lease-wait",
+         "other ranks hold the shards that are left, most of them node3.4711"},
         {FAKE_MS / 2, 1500 * FAKE_MS, "lease-wait",
-         "while other ranks hold those that are left, most of them node3.4711"},
-        {3 * FAKE_MS, 1500 * FAKE_MS, "lease-wait", "outside the steady state"},
+         "other ranks hold the last shards of each epoch, most of them node3.4711"},
+        {3 * FAKE_MS, 1500 * FAKE_MS, "lease-wait", "between epochs"},
         {FAKE_MS / 2, 100 * FAKE_MS, NULL, NULL},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

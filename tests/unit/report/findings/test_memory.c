@@ -6,7 +6,7 @@
 #define MIB (1024.0 * 1024)
 
 struct shape {
-    double seconds, start, per_s, step_at_s, step, warm_s, warm, saw, saw_s, noise; /* MiB */
+    double seconds, start, per_s, step_at_s, step, warm_s, warm, saw, saw_s, noise, every_s; /* MiB */
 };
 
 static struct fake_run *begin(void)
@@ -29,7 +29,7 @@ static struct fake_run *begin(void)
 static void add(struct fake_run *f, const char *name, const struct shape *s)
 {
     struct pp_rng r = pp_rng_key(3, 1, 4, 1);
-    for (double t = 0; t <= s->seconds; t += 1) {
+    for (double t = 0; t <= s->seconds; t += s->every_s > 0 ? s->every_s : 1) {
         double v = s->start + s->per_s * t + (t >= s->step_at_s ? s->step : 0) +
                    (s->warm_s > 0 ? s->warm * fmin(t / s->warm_s, 1) : 0) +
                    (s->saw_s > 0 ? s->saw * fmod(t, s->saw_s) / s->saw_s : 0) + s->noise * pp_rng_unit(&r);
@@ -76,19 +76,41 @@ static void test_growth_is_found_with_its_rate(void **state)
 static void test_the_way_it_grows_is_told(void **state)
 {
     static const struct {
-        double anon, private;
+        double anon, private, every_s;
         const char *says;
-    } rows[] = {{0, 8, "worker-1 (process 72) copies 48"},
-                {8, 8, "keeps what it makes"},
-                {0, 0, "does not go on growing"}};
+    } rows[] = {{0, 8, 1, "worker-1 (process 72) copies 48"},
+                {8, 8, 1, "keeps what it makes"},
+                {8, 8, 7, "keeps what it makes"}, /* of a large process, which takes long to read */
+                {8, 8, 19, "grows 8"},            /* too seldom to tell */
+                {0, 0, 1, "does not go on growing"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct fake_run *f = begin();
         add(f, "process_anon_bytes.72", &(struct shape){.seconds = 60, .start = 600, .per_s = rows[i].anon});
         add(f, "process_private_bytes.72",
-            &(struct shape){.seconds = 60, .start = 90, .per_s = rows[i].private});
+            &(struct shape){
+                .seconds = 60, .start = 90, .per_s = rows[i].private, .every_s = rows[i].every_s});
         struct pp_report *r = report_of(f);
         if (!strstr(finding(r, "memory-growth")->sentence, rows[i].says))
             fail_msg("row %zu: %s", i, finding(r, "memory-growth")->sentence);
+        report_done(r, f);
+    }
+}
+
+/* Copies become fewer as the heap is copied; a page that is written once for all is none that goes on. */
+static void test_copies_that_become_fewer_are_told(void **state)
+{
+    static const double rising[] = {15, 55, 78, 95, 107, 114}, step[] = {15, 16, 16.5, 80, 80.5, 80.6};
+    for (int way = 0; way < 2; way++) {
+        struct fake_run *f = begin();
+        add(f, "process_anon_bytes.72", &(struct shape){.seconds = 15, .start = 450});
+        for (int i = 0; i < 6; i++)
+            fake_counter(f, "process_private_bytes.72", FAKE_T0 + (uint64_t)i * 3000 * FAKE_MS,
+                         (way ? step : rising)[i] * MIB);
+        struct pp_report *r = report_of(f);
+        const struct pp_report_finding *g = finding(r, "memory-growth");
+        assert_string_equal(g->state_name, way ? "not-found" : "found");
+        if (!way)
+            assert_non_null(strstr(g->sentence, "copy on write: worker-1 (process 72) copies"));
         report_done(r, f);
     }
 }
@@ -102,6 +124,9 @@ static void test_other_shapes_are_no_growth(void **state)
     expect(&(struct shape){.seconds = 120, .start = 300, .saw_s = 15, .saw = 200, .noise = 1}, "not-found");
     expect(&(struct shape){.seconds = 60, .start = 300, .per_s = 0.01}, "not-found"); /* next to nothing */
     expect(&(struct shape){.seconds = 60, .start = 900, .per_s = -8}, "not-found");
+    expect(&(struct shape){.seconds = 60, .start = 300, .noise = 40, .every_s = 7}, "not-found");
+    expect(&(struct shape){.seconds = 60, .start = 300, .step_at_s = 40, .step = 500, .every_s = 7},
+           "not-found");
     expect(&(struct shape){.seconds = 9, .start = 300, .per_s = 50}, "not-measured");
 }
 
@@ -135,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growth_is_found_with_its_rate),
         cmocka_unit_test(test_the_way_it_grows_is_told),
+        cmocka_unit_test(test_copies_that_become_fewer_are_told),
         cmocka_unit_test(test_other_shapes_are_no_growth),
         cmocka_unit_test(test_damaged_counters_do_no_harm),
         cmocka_unit_test(test_what_was_not_recorded_is_not_measured),

@@ -36,7 +36,7 @@ static void a_lock_that_is_held_is_found(void **state)
         assert_int_equal(found->state, rows[i].state);
         if (i == 0)
             assert_string_equal(found->sentence,
-                                "libhdf5 reads for one thread at a time: its lock was held 95.0 % of "
+                                "libhdf5 reads for one thread at a time: its lock was held 95 % of "
                                 "the time, and 2.8 threads waited for it");
         report_done(r, f);
     }

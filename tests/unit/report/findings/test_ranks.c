@@ -69,8 +69,7 @@ static void test_waiting_for_ranks_is_no_wait_for_data(void **state)
     assert_true(fabs(r->collective_share - 0.5) < 1e-9);
     assert_true(fabs(r->verdict.exposed_share - 0.6) < 1e-9);
     assert_true(fabs(r->headroom_gain - 1.5) < 0.01); /* 50 ms a batch, 20 of them the step */
-    says(r->verdict.sentence,
-         "The trainer stalls 60.0 % of the time (10.0 % for data, 50.0 % for other ranks)");
+    says(r->verdict.sentence, "waits 10 % of the time for data and 50 % for other ranks");
     report_done(r, f);
 }
 
@@ -81,8 +80,8 @@ static void test_one_rank_or_all_of_them(void **state)
         const char *l2, *sentence;
         enum pp_finding_state found;
     } rows[] = {
-        {mostly_three, "rank-straggler", "rank 3 was last in 90.0 % of the steps", PP_FINDING_FOUND},
-        {in_turns, "rank-imbalance", "which rank is slowest changes", PP_FINDING_NOT_FOUND},
+        {mostly_three, "rank-straggler", "rank 3 was last in 90 % of the steps", PP_FINDING_FOUND},
+        {in_turns, "rank-imbalance", "the ranks take turns at being slow", PP_FINDING_NOT_FOUND},
         {NULL, NULL, "was not recorded", PP_FINDING_NOT_MEASURED},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -104,9 +103,8 @@ static void test_the_late_rank_is_named_and_knows_itself(void **state)
 {
     struct fake_run *f = made("0", mostly_three);
     struct pp_report *r = build(f);
-    says(
-        finding(r, "late-rank")->sentence,
-        "rank 3 was last in 90.0 % of 50 collective steps; this rank waited 50.0 % of its step time for others");
+    says(finding(r, "late-rank")->sentence,
+         "rank 3 was last in 90 % of 50 collective steps; this rank waited 50 % of its step time for others");
     says(finding(r, "late-rank")->next_step, "See that rank's recording");
     report_done(r, f);
     f = made("3", mostly_three);

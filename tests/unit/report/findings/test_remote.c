@@ -55,7 +55,7 @@ static void each_is_found_by_its_own_counters(void **state)
             assert_string_equal(
                 latency->sentence,
                 "too few requests in flight for the latency of the storage: a request takes 30.0 ms, of which "
-                "28.0 ms (93.3 %) until its first byte; 1.8 in flight, and a trainer that does not wait needs 3.6");
+                "28.0 ms (93 %) until its first byte; 1.8 in flight, and a trainer that does not wait needs 3.6");
         }
         report_done(r, f);
     }

@@ -55,7 +55,8 @@ static void test_watch_estimates_beyond_it(void **state)
 
 struct epochs {
     int epochs, batches, batch;
-    int same_order, leave_out, repeat, with_number, read_twice, merged, drop_last, with_replacement;
+    int same_order, leave_out, repeat, with_number, read_twice, merged, drop_last, with_replacement,
+        opens; /* all are transformed, and the first is read besides: the file is opened for it */
     const char *dataset_samples; /* NULL: not recorded */
 };
 
@@ -83,12 +84,14 @@ static struct fake_run *run_of(const struct epochs *p)
                 s->batch = (uint32_t)number, s->epoch = (uint16_t)e;
             }
             for (int i = 0; i < p->batch; i++)
-                for (int twice = 0; twice <= p->read_twice; twice++) {
+                for (int twice = 0; twice <= (p->read_twice || (p->opens && number + i == 0)); twice++) {
                     struct pp_span *s = fake_span(f, workers[(b * p->batch + i) % 2], PP_PHASE_READ,
                                                   t + (uint64_t)i * 1000, 400);
                     s->batch = (uint32_t)number, s->epoch = (uint16_t)e, s->sample = order[b * p->batch + i];
                     if (p->merged)
                         s->flags |= PP_SPAN_COUNT;
+                    if (p->opens)
+                        s->phase = number + i + twice ? PP_PHASE_TRANSFORM : PP_PHASE_READ;
                 }
             for (int i = 0; i < p->repeat; i++) {
                 struct pp_span *s = fake_span(f, workers[i % 2], PP_PHASE_READ,
@@ -139,6 +142,8 @@ static void test_what_is_found(void **state)
     expect(&(struct epochs){.epochs = 3, .batches = 20, .batch = 8, .repeat = 1}, "NFN");
     expect(&(struct epochs){.epochs = 3, .batches = 20, .batch = 8, .read_twice = 1},
            "NNN"); /* a sample read in two parts */
+    expect(&(struct epochs){.epochs = 3, .batches = 20, .batch = 8, .opens = 1, .dataset_samples = "160"},
+           "NNN"); /* what was transformed was there */
     expect(&(struct epochs){.epochs = 3, .batches = 20, .batch = 8, .merged = 1}, "MMM");
     expect(&(struct epochs){.epochs = 1, .batches = 20, .batch = 8}, "MNM");
     expect(&(struct epochs){.epochs = 2, .batches = 20, .batch = 8},

@@ -213,7 +213,7 @@ static void test_sentences_are_filled(void **state)
         const char *form, *text;
     } forms[] = {{"{n|worker is|workers are} busy", "1,200 workers are busy"},
                  {"in {phase}[ of {who}]", "in read"},
-                 {"[{part} of it, ]all", "25.0 % of it, all"},
+                 {"[{part} of it, ]all", "25 % of it, all"},
                  {"{nobody} of {n|one|many}", "{nobody} of 1,200 many"},
                  {"who: {who}.", "who: ."},
                  {"", ""}};
@@ -250,7 +250,7 @@ static void test_a_finding_is_a_row_and_its_measurement(void **state)
         assert_int_equal(r.n_findings, 1);
         assert_string_equal(r.findings[0].kind, "odd-batches");
         assert_string_equal(r.findings[0].sentence,
-                            found ? "12.5 % of the batches are odd" : "batches are even");
+                            found ? "12 % of the batches are odd" : "batches are even");
         assert_int_equal(r.findings[0].next_step != NULL, found);
         assert_string_equal(r.findings[0].number[0].name, "stall");
         pp_arena_free(&arena);

@@ -86,12 +86,13 @@ static void test_golden_views(void **state)
             .l1 = "loader",
             .level = "highly",
             .confidence = 0.71,
+            .certainty = "likely",
             .exposed_share = 0.31,
             .headline = "LOADER-BOUND",
             .next_step = "Use more workers: --workers auto picks one per usable CPU.",
             .cause = "the 3 workers are busy with decode",
             .sentence =
-                "The trainer stalls 31 % of the time: 180 samples/s. LOADER-BOUND, confidence 71 %: the 3 workers are busy with decode"}};
+                "Training runs at 180 samples/s and waits for data 31 % of the time. Cause: the 3 workers are busy with decode. [LOADER-BOUND, likely]"}};
     struct pp_dash_state at33 = dash_press(pp_dash_start(), ":33\n");
     dash_model.moment = &moment;
     dash_model.moment_from_ns = MADE_T0 + 19 * MADE_S;
