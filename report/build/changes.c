@@ -140,6 +140,11 @@ static void follow(struct pp_report_verdict *v, const struct pp_report_fix *chos
     int could = v->remedy->knob || v->remedy->by;
     if (!could || carries_out(v->remedy, chosen) || !sentence || strchr(sentence, '{'))
         return;
+    if (chosen->remedy == &pp_remedies[PP_REMEDY_OTHER_LOAD] && !v->then) {
+        v->then_l1 = v->l1; /* the job's own, which stays to be done */
+        v->then_l2 = v->l2;
+        v->then = v->next_step;
+    }
     v->remedy = chosen->remedy;
     v->next_step = sentence;
 }

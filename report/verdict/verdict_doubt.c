@@ -188,7 +188,9 @@ static const char *missing_signals(const struct judge *j)
     if (f->metric[PP_METRIC_OWNER] == PP_PHASE_NONE)
         return pp_judge_fill(
             j,
-            "the workers have nothing to do for {worker_idle} of the stalls, batches are late on their way, and no change that can be replayed gains 15 %");
+            f->metric[PP_METRIC_G_INPUT] >= PP_WORTH_A_FIX
+                ? "the workers have nothing to do for {worker_idle} of the stalls, and batches are late on their way; the best change to the input gains {g_input} in the replay"
+                : "the workers have nothing to do for {worker_idle} of the stalls, batches are late on their way, and no change that can be replayed gains 15 %");
     if (isnan(f->metric[PP_METRIC_OWNER_BLOCKED]))
         return "CPU time and run-queue delay were not recorded";
     if (isnan(f->metric[PP_METRIC_CPUS]))

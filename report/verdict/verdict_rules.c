@@ -66,6 +66,10 @@ const struct pp_rule pp_cause_rules_replay[] = {
           AT_LEAST(UNPICKLE, 1.0 / 3,
                    "a third of the wait: what is not its CPU time may be a wait for a CPU")),
      UNPICKLING},
+    {"loader", "unpickle",
+     WHEN(OWNER(BIT(NONE)), AT_LEAST(G_UNPICKLE, WORTH_A_FIX), AT_LEAST(LEAD_UNPICKLE, GAINS_MOST),
+          BELOW(LEAD_CPUS, -0.5, "free CPUs gain less than half as much")),
+     UNPICKLING},
     {"loader", "worker-overhead",
      WHEN(OWNER(BIT(NONE)), AT_LEAST(G_NO_WORKERS, WORTH_A_FIX), AT_LEAST(LEAD_NO_WORKERS, GAINS_MOST)),
      .said =

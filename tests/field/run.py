@@ -138,8 +138,9 @@ def reported(opts, name, path, said):
         said += "\n" + why
         got = run([opts.pipeprobe, "report", "--json", path], opts, 120)[1]
         page = json.loads(got) if got.strip() else {}
-        full = run([opts.pipeprobe, "report", "--full", path], opts, 120)[1]
-        open(os.path.join(opts.keep, name + ".full"), "w").write(full)
+        if not opts.again:
+            full = run([opts.pipeprobe, "report", "--full", path], opts, 120)[1]
+            open(os.path.join(opts.keep, name + ".full"), "w").write(full)
     open(os.path.join(opts.keep, name + ".txt"), "w").write(text or said)
     return None, said, text, page, path
 
