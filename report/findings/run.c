@@ -71,6 +71,7 @@ static void measure_boundaries(const struct pp_findings_from *from, struct pp_fi
     const struct pp_timeline *tl = from->timeline;
     const struct pp_restarts *k = &from->checks->patterns.restarts;
     double *m = f->number, window_s = from->report->window_s, n = (double)tl->boundaries;
+    m[PP_FINDING_LOADER_AGAIN] = pp_source_yes(from->source, "config", "loader_made_again");
     if (!tl->boundaries || !(window_s >= LEAST_WINDOW_S)) {
         f->text[PP_FINDING_BOUNDARIES_UNKNOWN] = tl->boundaries ? "the steady state was shorter than 1 s"
                                                                 : "no epoch began in the steady state";
