@@ -302,7 +302,7 @@ def main():
     os.makedirs(opts.keep, exist_ok=True)
     chosen = [t for t in truths() if re.search(opts.only, t["job"])]
     results, failed = [], []
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)] if opts.busy else []
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)] if opts.busy and not opts.again else []
     try:
         for truth in chosen:
             try:
