@@ -97,6 +97,27 @@ static pp_status read_short(struct reading *r, const char *arg)
     return status;
 }
 
+int pp_opts_program_at(const struct pp_opt_set *set, int argc, char **argv)
+{
+    int at = 1;
+    for (; at < argc && argv[at][0] == '-' && argv[at][1] && strcmp(argv[at], "--") != 0; at++) {
+        const char *word = argv[at], *value = NULL;
+        int takes_next = 0,
+            i = word[1] == '-' ? pp_opt_find_also(set, word + 2, (int)strlen(word + 2), &value) : -1;
+        if (i >= 0) /* with "=" in it, it is no option's name */
+            takes_next = set->table[i].type != PP_OPT_FLAG && !value;
+        for (const char *p = word + 1; word[1] != '-' && *p; p++) {
+            i = pp_opt_find_letter(set->table, *p);
+            if (i < 0 || set->table[i].type != PP_OPT_FLAG) {
+                takes_next = i >= 0 && !p[1];
+                break;
+            }
+        }
+        at += takes_next && at + 1 < argc;
+    }
+    return at;
+}
+
 pp_status pp_opts_parse(struct pp_opt_set *set, int argc, char **argv, const char **operands, int *n_operands,
                         struct pp_err *err)
 {

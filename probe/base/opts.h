@@ -73,6 +73,10 @@ struct pp_opt_set {
 pp_status pp_opts_parse(struct pp_opt_set *set, int argc, char **argv, const char **operands, int *n_operands,
                         struct pp_err *err);
 
+/* Of a command that runs a program: the index of "--" or of the first word that is neither an option nor an
+ * option's value; argc: there is none. */
+int pp_opts_program_at(const struct pp_opt_set *set, int argc, char **argv);
+
 /* The headings a config file may have, ending with NULL, kept by the caller: any other is a typo and said so.
  * Before the first parse; NULL: any. */
 void pp_opts_sections(const char *const *names);

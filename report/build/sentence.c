@@ -91,8 +91,8 @@ void pp_sentence_compose(struct pp_arena *arena, struct pp_report *r)
     /* Only where the trainer stalls: of the other verdicts the head says it all. */
     if (is_bound(v)) {
         if (v->headline) {
-            add(cause, "%s. [%s%s%s", v->cause ? v->cause : "", v->headline,
-                r->judged_loader ? " in " : "", r->judged_loader ? r->judged_loader : "");
+            add(cause, "%s. [%s%s%s", v->cause ? v->cause : "", v->headline, r->judged_loader ? " in " : "",
+                r->judged_loader ? r->judged_loader : "");
             add(cause, "%s%s%s%s]", v->certainty ? ", " : "", v->certainty ? v->certainty : "",
                 v->doubt ? ", because " : "", v->doubt ? v->doubt : "");
         } else if (v->cause || v->reason) {

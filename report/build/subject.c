@@ -1,8 +1,11 @@
 #include "report/build/subject.h"
 
+#include "probe/base/text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char *const kind_names[] = {[PP_SUBJECT_UNKNOWN] = "unknown",
                                          [PP_SUBJECT_OWN_LOADER] = "own-loader",
@@ -106,11 +109,28 @@ static const char *data_of(const struct pp_source *s)
     return synthetic ? "synthetic data" : data;
 }
 
+/* "2026-11-28 08:33 UTC by pipeprobe exec -- python3 train.py in /home/me, git 0123456789ab" */
+static const char *made_text(const struct pp_source *s, struct pp_arena *arena)
+{
+    const char *utc = meta(s, "run", "started_utc_ns"), *command = meta(s, "run", "command_line"),
+               *directory = meta(s, "run", "directory"), *commit = meta(s, "run", "git_commit");
+    time_t when = utc ? (time_t)(strtod(utc, NULL) / 1e9) : 0;
+    struct tm tm;
+    char date[32];
+    if (!command || !gmtime_r(&when, &tm) || !strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &tm))
+        return NULL;
+    char words[512];
+    return pp_arena_printf(arena, "%s%sby %.400s%s%.400s%s%.12s", utc ? date : "", utc ? " " : "",
+                           pp_text_no_secrets(words, sizeof(words), command), directory ? " in " : "",
+                           directory ? directory : "", commit ? ", git " : "", commit ? commit : "");
+}
+
 void pp_subject_read(const struct pp_source *s, struct pp_arena *arena, struct pp_report *r)
 {
     const char *tool = meta(s, "run", "tool"), *command = meta(s, "run", "command_line"),
                *source = meta(s, "config", "source"), *loader = meta(s, "config", "loader"),
                *trace = meta(s, "run", "source"), *data = data_of(s), *name;
+    r->made = made_text(s, arena);
     int exec = (source && strcmp(source, "nvtx") == 0) ||
                (command && (strncmp(command, "pipeprobe exec", strlen("pipeprobe exec")) == 0 ||
                             strncmp(command, "pipeprobe attach", strlen("pipeprobe attach")) == 0));

@@ -510,6 +510,7 @@ static const char *const subject_kinds[] = {"unknown", "own-loader", "pytorch-lo
 const struct pp_field pp_report_fields[] = {
     MADE("schema", TEXT, schema_name, "of this document", .values = schema_values, ALWAYS),
     FK("file", path, NONE, "the recording", ALWAYS),
+    F(made, NONE, "when the recording was made, by which command, in which directory and from which commit"),
     F(subject, NONE, "whose pipeline was recorded, which is what the verdict is about", ALWAYS),
     FK("subject_kind", subject_kind_name, NONE,
        "own-loader: pipeprobe run; pytorch-loader: run --loader pytorch; job: pipeprobe exec; program: libpipeprobe; trace: pipeprobe import",

@@ -382,6 +382,7 @@ enum pp_subject_kind {
 struct pp_report {
     const char *path;
     enum pp_subject_kind subject_kind;
+    const char *made; /* when, by which command, where and from which commit; NULL: not known */
     const char *subject, *subject_kind_name; /* "the job train.py", "job" */
     const char *outcome;                     /* "finished", "failed", "interrupted", "unfinished" */
     const char *ended, *ended_remedy; /* of a job that did not finish: why, and what to do; NULL: not known */

@@ -428,6 +428,8 @@ static void put_setup(const struct pp_page *p, const struct pp_report *r)
         pp_page_text(p, PP_TONE_PLAIN, "Beside it   ", 12, 5, others.text);
     if (machine.text[0])
         pp_page_text(p, PP_TONE_PLAIN, "Machine     ", 12, 2, machine.text);
+    if (r->made)
+        pp_page_text(p, PP_TONE_PLAIN, "Made        ", 12, 0, r->made);
 }
 
 static void put_certainty(const struct pp_page *p, const struct pp_report_verdict *v)

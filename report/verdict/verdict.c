@@ -239,7 +239,10 @@ static const char *parts_of_wait(const struct judge *j)
         int idle = best == PP_PHASE_DISPATCH_WAIT || best == PP_PHASE_SLOT_WAIT;
         taken[best] = 1;
         left -= percent;
-        pp_text_add(text, sizeof(text), "%s%s %d %%", n ? ", " : "", idle ? "idle" : pp_phase_words[best],
+        pp_text_add(text, sizeof(text), "%s%s %d %%", n ? ", " : "",
+                    idle                        ? "idle"
+                    : best == PP_PHASE_PUT_WAIT ? "handing over"
+                                                : pp_phase_words[best],
                     percent);
     }
     if (left)

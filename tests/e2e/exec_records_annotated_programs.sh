@@ -61,7 +61,8 @@ refuses "missing in PATH" 127 "program not found: nowhere-to-be-found in PATH" "
 refuses "not executable" 126 "cannot be executed" "$PP" exec -o "$T/no.sqlite" -- "$T/mine.map"
 refuses "no program at all" 125 "no program given" "$PP" exec -o "$T/no.sqlite"
 refuses "nothing behind --" 125 "no program given" "$PP" exec -o "$T/no.sqlite" --
-refuses "a forgotten --" 125 "write -- before the program" "$PP" exec "$CLIENT" push=1
+run "$PP" exec -q -f -o "$T/without.sqlite" "$CLIENT" push=1
+is "a forgotten --" "$rc" 0
 run "$PP" exec --nosuch -- "$CLIENT" push=1
 is "an unknown option" "$rc" 125
 check "none of them left a file" test ! -e "$T/no.sqlite"

@@ -25,7 +25,7 @@ nothing() { # KIND STATUS WHY
     is "$1: the exit status is the job's" "$rc" "$2"
     is "$1: no file" "$(ls "$1"* 2>/dev/null)" ""
     like "$1: one sentence" "$(grep '^pipeprobe' "$ERR")" "^pipeprobe exec: the job failing.py ended with exit status $2 before it took a batch, so nothing was recorded: $3"
-    is "$1: and no other" "$(grep -c '^pipeprobe' "$ERR")" 1
+    is "$1: and no other" "$(grep '^pipeprobe' "$ERR" | grep -vc ' recording into ')" 1
 }
 nothing import 1 "it raised ModuleNotFoundError: No module named 'no_such_module'"
 nothing early 1 "it raised ValueError: no such model: resnet5"

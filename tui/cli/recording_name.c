@@ -309,3 +309,18 @@ pp_status pp_find_recording(const char *what, char *path, size_t size, struct pp
         return pp_fail(err, PP_E_USAGE, "the name of the recording is too long (%zu bytes)", strlen(what));
     return PP_OK;
 }
+
+pp_status pp_choose_recording(const char *const *operands, int n, char *path, size_t size, struct pp_err *err)
+{
+    if (n > 1)
+        return pp_fail(err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n,
+                       operands[0], operands[1], n > 2 ? ", ..." : "");
+    if (n == 1)
+        return pp_find_recording(operands[0], path, size, err);
+    pp_status st = pp_find_recording(".", path, size, err);
+    if (st == PP_E_NOT_FOUND)
+        return pp_fail(err, PP_E_USAGE, "no recording given, and none is in this directory");
+    if (st == PP_OK && strncmp(path, "./", 2) == 0)
+        memmove(path, path + 2, strlen(path + 2) + 1);
+    return st;
+}

@@ -3,6 +3,7 @@
 #include "report/render/render.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/output.h"
+#include "tui/cli/recording_name.h"
 #include "tui/cli/trace_report.h"
 
 #include "collectors/import/import.h"
@@ -116,20 +117,16 @@ static int run(int argc, char **argv)
     struct pp_err err = {0};
     struct pp_report *report = NULL;
     const char **operands = (const char **)argv;
+    char path[4096];
     int n, exit_code = pp_cli_parse(&pp_cmd_report, &set, argc, argv, operands, &n);
-    pp_status st;
     if (exit_code >= 0)
         return exit_code;
-    if (n == 0)
-        st = pp_fail(&err, PP_E_USAGE, "no recording given: name the FILE that 'pipeprobe run' wrote");
-    else if (n > 1)
-        st = pp_fail(&err, PP_E_USAGE, "one recording at a time, but %d were given (%s, %s%s)", n,
-                     operands[0], operands[1], n > 2 ? ", ..." : "");
-    else
-        st = choose_format(&o, operands[0], &err);
+    pp_status st = pp_choose_recording(operands, n, path, sizeof(path), &err);
     if (st == PP_OK)
-        st = pp_import_trace_format(operands[0]) ? pp_trace_report(operands[0], &report, &err)
-                                                 : pp_report_build_of(operands[0], o.loader, &report, &err);
+        st = choose_format(&o, path, &err);
+    if (st == PP_OK)
+        st = pp_import_trace_format(path) ? pp_trace_report(path, &report, &err)
+                                          : pp_report_build_of(path, o.loader, &report, &err);
     if (st == PP_OK)
         st = pp_output_write(o.output, "report", render, &(struct shown){&o, report}, &err);
     exit_code = st == PP_OK ? pp_report_exit_code(report) : pp_cli_fail(&pp_cmd_report, &err);
@@ -140,9 +137,10 @@ static int run(int argc, char **argv)
 const struct pp_command pp_cmd_report = {
     .name = "report",
     .summary = "show the bottleneck of a recorded run, with the evidence",
-    .usage = "report FILE [options]",
+    .usage = "report [FILE|DIR] [options]",
     .opts = opts,
-    .notes = "FILE may be a trace of another profiler, as 'pipeprobe import' takes it.\n"
+    .notes = "Without FILE, the newest recording in DIR, or in this directory.\n"
+             "FILE may be a trace of another profiler, as 'pipeprobe import' takes it.\n"
              "Exit code: 0 for a verdict and for a ceiling (a run without a step), 3 when too\n"
              "little was recorded for a verdict, 4 when FILE is damaged or not a recording.",
     .examples = {"pipeprobe report run.sqlite -o report.html",

@@ -118,29 +118,27 @@ static int run(int argc, char **argv)
     char path[4096] = "";
     const char **operands = (const char **)argv;
     int n, end = 0, code = pp_cli_parse(&pp_cmd_top, &set, argc, argv, operands, &n);
+    const struct shown *what = &recording;
     pp_status st = PP_OK;
     if (code >= 0)
         return code;
     setlocale(LC_CTYPE, ""); /* what the terminal can show */
-    if (n != 1)
-        st = pp_fail(
-            &err, PP_E_USAGE,
-            n ? "one recording at a time, but %d were given"
-              : "no recording given: name the FILE that 'pipeprobe run' writes, its directory, or the running process (given: %d)",
-            n);
+    if (n == 1 && has_ranks(operands[0]))
+        what = &ranks;
+    else
+        st = pp_choose_recording(operands, n, path, sizeof(path), &err);
+    if (st != PP_OK)
+        ;
     else if (o.text && o.json)
         st = pp_fail(&err, PP_E_USAGE, "--text and --json exclude each other");
     else if (o.interval_ns == 0)
         st = pp_fail(&err, PP_E_USAGE, "--interval 0 is too short; give at least 100ms");
     else
         st = metrics_opts_check(&o.metrics, &err);
-    const struct shown *what = st == PP_OK && has_ranks(operands[0]) ? &ranks : &recording;
     if (st == PP_OK && what == &ranks && metrics_opts_any(&o.metrics))
         st = pp_fail(&err, PP_E_USAGE,
                      "'%s' holds several ranks, and metrics are those of one recording; name its file",
                      operands[0]);
-    if (st == PP_OK && what == &recording)
-        st = pp_find_recording(operands[0], path, sizeof(path), &err);
     struct pp_dash_opts d = {
         .path = what == &ranks ? operands[0] : path,
         .glyphs = o.glyphs == GLYPHS_AUTO ? pp_glyphs_of_locale() : sets[o.glyphs],
@@ -180,12 +178,13 @@ static const struct pp_command_rows keys = {.title = "KEYS", .row = key_row};
 const struct pp_command pp_cmd_top = {
     .name = "top",
     .summary = "watch a run live, or replay a recorded one",
-    .usage = "top FILE|DIR|PID [options]",
+    .usage = "top [FILE|DIR|PID] [options]",
     .opts = opts,
-    .notes = "FILE may be growing or complete, yours or another user's; DIR: the ranks of a\n"
-             "job, a row each and the worst on top (Enter: its dashboard), else its newest\n"
-             "recording; PID: what that process records. Keys: ? lists them, q quits.\n"
-             "Exit code: 0, 130 when interrupted, 4 when FILE is damaged or not a recording.",
+    .notes =
+        "FILE may be growing or complete, yours or another user's; DIR: the ranks of a\n"
+        "job, a row each and the worst on top (Enter: its dashboard), else its newest\n"
+        "recording; PID: what that process records; none: the newest here. Keys: ? lists them, q quits.\n"
+        "Exit code: 0, 130 when interrupted, 4 when FILE is damaged or not a recording.",
     .examples = {"pipeprobe top $(pgrep -n pipeprobe)",
                  "pipeprobe top run.sqlite --at 1m30s --json | jq .stages"},
     .rows = &keys,

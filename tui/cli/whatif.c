@@ -7,6 +7,7 @@
 #include "report/source/rows.h"
 #include "report/verdict/signals.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/recording_name.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -452,6 +453,7 @@ static int run(int argc, char **argv)
     struct pp_opt_set set = {.table = opts, .fields = &o};
     struct asked a = {.o = &o};
     struct pp_err err = {0};
+    char path[4096];
     int n = 0, code;
     const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
     pp_status st = operands ? PP_OK : pp_fail(&err, PP_E_NO_MEMORY, "no memory for the arguments");
@@ -469,11 +471,8 @@ static int run(int argc, char **argv)
         code = 0;
         goto out;
     }
-    if (st == PP_OK && n != 1)
-        st = pp_fail(&err, PP_E_USAGE,
-                     n ? "one recording at a time, but %d were given"
-                       : "no recording given: name the FILE that 'pipeprobe run' wrote",
-                     n);
+    if (st == PP_OK)
+        st = pp_choose_recording(operands, n, path, sizeof(path), &err);
     if (st == PP_OK) {
         /* A knob that does not exist is a mistake of the command line, whatever the recording holds. */
         struct asked trial = {.o = a.o};
@@ -483,9 +482,9 @@ static int run(int argc, char **argv)
         st = st == PP_E_USAGE ? st : PP_OK;
     }
     if (st == PP_OK)
-        st = read_run(operands[0], &a, &err);
+        st = read_run(path, &a, &err);
     if (st == PP_OK)
-        st = answer(&a, operands[0], &err);
+        st = answer(&a, path, &err);
     code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_whatif, &err);
 out:
     pp_costs_free(&a.costs);
@@ -498,7 +497,7 @@ out:
 const struct pp_command pp_cmd_whatif = {
     .name = "whatif",
     .summary = "predict a recorded run's throughput with other knobs, by replay",
-    .usage = "whatif FILE [--set KNOB=VALUE ...] [--sweep KNOB=A..B]",
+    .usage = "whatif [FILE|DIR] [--set KNOB=VALUE ...] [--sweep KNOB=A..B]",
     .opts = opts,
     .notes = "Without --set and --sweep: all remedies that can be replayed,\n"
              "largest gain first, amounts of work last. Intervals are 80 %. Exit code:\n"

@@ -160,14 +160,16 @@ static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m
     }
     if (out->first[0])
         return;
-    if (m->report && m->report->verdict.sentence)
+    int begun = m->report && (m->snap->state != PP_LIVE_RUNNING || m->report->batches);
+    if (begun && m->report->verdict.sentence)
         put_verdict_lines(s->mode == PP_MODE_FOLLOW           ? ""
                           : m->snap->state == PP_LIVE_RUNNING ? "Whole run so far: "
                                                               : "Whole run: ",
                           m->report, out); /* what is newest, and an ended run's whole, need no word for it */
     else
         snprintf(out->first, TEXT, "No verdict yet: waiting for the first batches");
-    next_of(m->report, out->next);
+    if (begun || !m->report)
+        next_of(m->report, out->next);
 }
 
 void pp_verdict_text(const struct pp_dash_state *s, const struct pp_dash_model *m, char *buf, size_t size)

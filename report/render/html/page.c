@@ -190,6 +190,7 @@ int pp_render_html(const struct pp_report *r, FILE *out)
     pp_html_decode(out, r);
     pp_html_environment(out, r);
     pp_html_recording(out, r);
+    pp_html_in(out, "<p class=\"or\">Recorded ", r->made, "</p>\n");
     return pp_html_page_end(
         out,
         "Shares are of the steady-state window unless a caption says otherwise; a dash means not known, not zero.");

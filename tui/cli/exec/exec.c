@@ -4,10 +4,12 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/digest_beside.h"
 #include "tui/cli/exec/exec_duration.h"
+#include "tui/cli/exec/exec_origin.h"
 #include "tui/cli/exec/exec_python.h"
 #include "tui/cli/exec/exec_ranks.h"
 #include "tui/cli/exec/exec_record.h"
 #include "tui/cli/exec/exec_words.h"
+#include "tui/cli/jobs/again.h"
 #include "tui/cli/metrics/beside.h"
 #include "tui/cli/shipped.h"
 
@@ -17,6 +19,7 @@
 #include "probe/base/json.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -31,7 +34,8 @@
 struct options {
     struct pp_opt_list maps;
     const char *output;
-    int force, quiet, no_reads, serve;
+    const char *json;
+    int force, quiet, no_reads, serve, top;
     int64_t ring_spans, gpu_records;
     uint64_t duration_ns;                  /* 0: until the program ends */
     int64_t workers, batch_size, prefetch; /* 0: not told */
@@ -58,6 +62,10 @@ static const struct pp_opt opts[] = {
      .help = "no notes on stderr, only errors"},
     {.name = "duration", .letter = 'd', .type = PP_OPT_DURATION, .offset = AT(duration_ns), .arg = "TIME",
      .help = "end a PyTorch job (SIGINT) after TIME of its steady state; exit code 0"},
+    {.name = "top", .type = PP_OPT_FLAG, .offset = AT(top), .dflt = "0",
+     .help = "show the dashboard meanwhile; PROGRAM's output goes to RECORDING.out"},
+    {.name = "json", .type = PP_OPT_STRING, .offset = AT(json), .arg = "REPORT.json",
+     .help = "write the report there at the end, too"},
     {.name = "no-reads", .type = PP_OPT_FLAG, .offset = AT(no_reads), .dflt = "0",
      .help = "do not time a Python job's file reads (no LD_PRELOAD)"},
     {.name = "gpu-records", .advanced = 1, .type = PP_OPT_INT, .offset = AT(gpu_records), .arg = "N",
@@ -93,6 +101,7 @@ struct surroundings {
     size_t map_rows;
     char line[4096];
     struct exec_ranks *ranks; /* NULL: none can ask */
+    pid_t top;                /* of the dashboard; 0: none */
 };
 
 static void make_environment(struct surroundings *s, const struct pp_identity *rank)
@@ -236,6 +245,7 @@ static pp_status begin_recording(struct exec_record *rec, struct surroundings *s
         exec_python_prepare(&s->python, s->program[0], !o->no_reads);
         make_environment(s, &rec->rank);
         store_config(s, pp_recording_store(rec->recording));
+        exec_origin_store(pp_recording_store(rec->recording));
         size_t n = (size_t)snprintf(s->line, sizeof(s->line), "pipeprobe exec --");
         for (char *const *word = s->program; *word && n < sizeof(s->line) - 1; word++)
             n += (size_t)snprintf(s->line + n, sizeof(s->line) - n, " %s", *word);
@@ -260,6 +270,46 @@ static pp_status begin_recording(struct exec_record *rec, struct surroundings *s
     if (!s->ranks)
         s->set_ranks[sizeof(PP_RANKS_VARIABLE)] = '\0'; /* none is to ask */
     return st;
+}
+
+/* The dashboard has the terminal, and the program's output goes to a file beside the recording. */
+static int launch_beside_top(struct surroundings *s, const struct exec_record *rec, struct pp_launch *l,
+                             struct pp_err *err)
+{
+    char name[PATH_MAX + 8];
+    snprintf(name, sizeof(name), "%s.out", rec->path);
+    int out = open(name, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0666);
+    int kept_out = out >= 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : -1,
+        kept_errors = out >= 0 ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3) : -1, code;
+    if (kept_out < 0 || kept_errors < 0) {
+        pp_fail_errno(err, errno, "PROGRAM's output cannot go to %s", name);
+        code = PP_LAUNCH_FAILED;
+    } else {
+        dup2(out, STDOUT_FILENO);
+        dup2(out, STDERR_FILENO);
+        code = pp_launch_start(l, s->program, s->env, err);
+        dup2(kept_out, STDOUT_FILENO);
+        dup2(kept_errors, STDERR_FILENO);
+    }
+    close(out);
+    close(kept_out);
+    close(kept_errors);
+    struct again top = {.group = AGAIN_WITH_US};
+    again_add(&top, "pipeprobe", "top", rec->path, NULL);
+    if (!code && again_start(&top, &s->top) != 0)
+        exec_say("the dashboard cannot be started");
+    return code;
+}
+
+/* The report of what was recorded, by ourselves again. */
+static void write_report(const struct exec_record *rec, const char *json)
+{
+    struct again report = {0};
+    pid_t pid;
+    again_add(&report, "pipeprobe", "report", rec->path, "--json", "--force", "--output", json, NULL);
+    int e = again_start(&report, &pid), code = e ? -1 : again_code(again_wait(pid));
+    if (code != 0 && code != 3)
+        exec_say("the report %s was not written", json);
 }
 
 /* Everything up to the program's start. 0, or the exit code after a message. Only what was typed wrong, and a
@@ -305,8 +355,12 @@ static int start_program(const struct options *o, char *const *program, struct e
         metrics_opts_for_rank(&metrics, &rec->rank, &own);
         metrics_beside_start(&s->metrics, &metrics, rec->path, "pipeprobe exec: ", o->quiet);
     }
+    if (rec->recording && !o->quiet && !o->serve && !(rec->rank.world_size > 1 && rec->rank.rank))
+        exec_say("recording into %s; live: pipeprobe top %s", rec->path, rec->path);
     code = o->serve ? print_session(rec, &s->python, &err)
-                    : pp_launch_start(launch, program, rec->recording ? s->env : NULL, &err);
+           : o->top && rec->recording
+               ? launch_beside_top(s, rec, launch, &err)
+               : pp_launch_start(launch, program, rec->recording ? s->env : NULL, &err);
     if (code) {
         exec_ranks_stop(s->ranks);
         metrics_beside_end(&s->metrics);
@@ -346,6 +400,8 @@ static void end_recording(const struct options *o, char *const *program, struct 
         }
     }
     pp_status st = exec_record_end(rec, exit_code, outcome, &err);
+    if (s->top) /* until the user has left it: the terminal is ours again */
+        again_wait(s->top);
     metrics_beside_finish(&s->metrics);
     digest_beside_finish(&s->digest);
     if (st != PP_OK)
@@ -368,6 +424,8 @@ static void end_recording(const struct options *o, char *const *program, struct 
         exec_words_ranks(rec);
     else if (!o->quiet && st == PP_OK && rec->totals.spans)
         exec_words_verdict(rec, stderr);
+    if (o->json && st == PP_OK)
+        write_report(rec, o->json);
     metrics_beside_end(&s->metrics);
     digest_beside_end(&s->digest, o->quiet);
 }
@@ -417,27 +475,25 @@ static int run_program(const struct options *o, char *const *program)
     return code;
 }
 
-/* Options end at "--": what comes behind it is the program's. */
+/* Options end at "--" or at the first word that is none: from there on all are the program's. */
 static int exec_main(int argc, char **argv)
 {
     struct options o = {0};
     struct pp_opt_set set = {.table = opts, .fields = &o};
     const char **operands = (const char **)argv;
     struct pp_err err;
-    int own = 1, n;
-    while (own < argc && strcmp(argv[own], "--") != 0)
-        own++;
-    char *kept = own < argc ? argv[own] : NULL;
-    if (kept)
-        argv[own] = NULL;
+    set.also = NULL;
+    int own = pp_opts_program_at(&set, argc, argv), n,
+        program = own + (own < argc && strcmp(argv[own], "--") == 0);
     int code = pp_cli_parse(&pp_cmd_exec, &set, own, argv, operands, &n);
     if (code >= 0)
         return code ? PP_LAUNCH_FAILED : 0;
     pp_err_clear(&err);
-    if (n)
-        pp_fail(&err, PP_E_USAGE, "write -- before the program: pipeprobe exec -- %s ...", operands[0]);
-    else if (!kept || own + 1 >= argc)
-        pp_fail(&err, PP_E_USAGE, "no program given: write it after --: pipeprobe exec -- python3 train.py");
+    if (program >= argc)
+        pp_fail(&err, PP_E_USAGE, "no program given: pipeprobe exec python3 train.py");
+    else if (o.top && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+        pp_fail(&err, PP_E_USAGE, "--top needs a terminal; from another one: pipeprobe top %s",
+                o.output ? o.output : "");
     else if (o.output &&
              (pp_ends_in(o.output, ".html") || pp_ends_in(o.output, ".json") || pp_ends_in(o.output, ".md")))
         pp_fail(
@@ -446,13 +502,13 @@ static int exec_main(int argc, char **argv)
             o.output, o.output);
     else
         (void)metrics_opts_check(&o.metrics, &err);
-    return err.code != PP_OK ? failed_before(&err) : run_program(&o, argv + own + 1);
+    return err.code != PP_OK ? failed_before(&err) : run_program(&o, argv + program);
 }
 
 const struct pp_command pp_cmd_exec = {
     .name = "exec",
     .summary = "run a PyTorch job or a program annotated with NVTX, and record it",
-    .usage = "exec [options] -- PROGRAM [ARGUMENTS]",
+    .usage = "exec [options] [--] PROGRAM [ARGUMENTS]",
     .opts = opts,
     .notes = "A PyTorch job needs no change: its DataLoaders and their workers are recorded.\n"
              "A program with NVTX gives ranges, marks, threads and processes. A map gives\n"
