@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define COMMAND_ROW(name) &pp_cmd_##name,
+#define COMMAND_ROW(name, heading) &pp_cmd_##name,
 static const struct pp_command *const commands[] = {PP_COMMANDS(COMMAND_ROW) NULL};
 
 static _Noreturn void give_up(const char *path)

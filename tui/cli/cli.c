@@ -84,13 +84,19 @@ void pp_help_version(FILE *out)
     fprintf(out, "pipeprobe %s (SQLite %s)\n", PP_VERSION, sqlite3_libversion());
 }
 
+#define HEADING(name, heading) heading,
+static const char *const headings[] = {PP_COMMANDS(HEADING)};
+
 void pp_help_all(const struct pp_command *const *commands, FILE *out)
 {
     fputs("pipeprobe finds out why a training job waits for its data, and what to change.\n\n"
-          "Usage: pipeprobe COMMAND [options]\n\nCommands:\n",
+          "Usage: pipeprobe COMMAND [options]\n",
           out);
-    for (; *commands; commands++)
-        fprintf(out, "  %-9s %s\n", (*commands)->name, (*commands)->summary);
+    for (size_t i = 0; commands[i]; i++) {
+        if (i == 0 || strcmp(headings[i], headings[i - 1]) != 0)
+            fprintf(out, "\n%s:\n", headings[i]);
+        fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    }
     fputs("  help      this list, or 'pipeprobe help COMMAND [--all]'\n\n"
           "Options:\n  --help     this list; after a command, its options\n  --version  the version\n\n"
           "Exit codes:\n"

@@ -29,32 +29,33 @@ struct pp_command {
     int (*run)(int argc, char **argv);  /* argv[0] is the command's name; returns the exit code */
 };
 
-/* Every command, in the order of `pipeprobe --help`; main.c makes its table of it. */
+/* Every command, in the order of `pipeprobe --help`; main.c makes its table of it. Each row: the heading that
+ * it stands under. */
 /* clang-format off */
 #define PP_COMMANDS(X) \
-    X(run)             \
-    X(exec)            \
-    X(attach)          \
-    X(tune)            \
-    X(top)             \
-    X(metrics)         \
-    X(report)          \
-    X(ranks)           \
-    X(merge)           \
-    X(whatif)          \
-    X(explain)         \
-    X(export)          \
-    X(import)          \
-    X(compare)         \
-    X(ci)              \
-    X(history)         \
-    X(plan)            \
-    X(pack)            \
-    X(doctor)          \
-    X(selftest)
+    X(exec, "Record")              \
+    X(run, "Record")               \
+    X(attach, "Record")            \
+    X(import, "Record")            \
+    X(report, "Read a recording")  \
+    X(top, "Read a recording")     \
+    X(whatif, "Read a recording")  \
+    X(explain, "Read a recording") \
+    X(ranks, "Read a recording")   \
+    X(merge, "Read a recording")   \
+    X(tune, "Prove a change")      \
+    X(compare, "Prove a change")   \
+    X(ci, "Prove a change")        \
+    X(history, "Prove a change")   \
+    X(export, "Hand it on")        \
+    X(metrics, "Hand it on")       \
+    X(plan, "Data sets")           \
+    X(pack, "Data sets")           \
+    X(doctor, "This machine")      \
+    X(selftest, "This machine")
 /* clang-format on */
 
-#define PP_COMMAND_DECLARE(name) extern const struct pp_command pp_cmd_##name;
+#define PP_COMMAND_DECLARE(name, heading) extern const struct pp_command pp_cmd_##name;
 PP_COMMANDS(PP_COMMAND_DECLARE)
 extern const struct pp_command pp_cmd_drain; /* started by programs that record, never by hand: on no list */
 

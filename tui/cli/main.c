@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PP_COMMAND_ROW(name) &pp_cmd_##name,
+#define PP_COMMAND_ROW(name, heading) &pp_cmd_##name,
 static const struct pp_command *const commands[] = {PP_COMMANDS(PP_COMMAND_ROW) NULL};
 
 /* "version" and "help" have no options, so a configuration file has no section of their names: sections begin
  * behind them. */
-#define PP_COMMAND_NAME(name) #name,
+#define PP_COMMAND_NAME(name, heading) #name,
 static const char *const names[] = {"version", "help", PP_COMMANDS(PP_COMMAND_NAME) NULL};
 static const char *const *const config_sections = names + 2;
 

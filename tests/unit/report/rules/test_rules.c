@@ -17,8 +17,8 @@
 
 /* ---- what sentences name ---- */
 
-#define COMMAND_NAME(name) #name,
-#define COMMAND_ROW(name) &pp_cmd_##name,
+#define COMMAND_NAME(name, heading) #name,
+#define COMMAND_ROW(name, heading) &pp_cmd_##name,
 static const char *const commands[] = {PP_COMMANDS(COMMAND_NAME) "version", "help"};
 static const struct pp_command *const rows[] = {PP_COMMANDS(COMMAND_ROW)};
 
