@@ -41,7 +41,7 @@ struct pp_report_loader {
     const char *row; /* "4711.0": its process and number */
     const char *place,
         *name;      /* where the job makes it, "train.py:31"; its variable, "val_loader"; NULL: not known */
-    const char *at; /* both: "train.py:31 (val_loader)"; NULL likewise */
+    const char *at; /* for a sentence, without directory: "train.py:31 (val_loader)"; NULL likewise */
     const char *dataset, *sampler, *start_method; /* types with their module; fork, spawn, forkserver, none */
     double samples, num_workers, batch_size, prefetch_factor, timeout_s;
     double pin_memory, persistent_workers, in_order, drop_last;

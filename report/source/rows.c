@@ -140,7 +140,10 @@ static void name_loader(const struct pp_source *s, struct pp_arena *arena, struc
     l->samples_per_s = NAN;
     l->place = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_place", l->row)) : NULL;
     l->name = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_name", l->row)) : NULL;
-    l->at = l->place && l->name ? pp_arena_printf(arena, "%s (%s)", l->place, l->name) : l->place;
+    const char *base = l->place ? strrchr(l->place, '/') : NULL;
+    l->at = base ? base + 1 : l->place;
+    if (l->at && l->name)
+        l->at = pp_arena_printf(arena, "%s (%s)", l->at, l->name);
 }
 
 static void on_error(void *ctx, const struct pp_error_row *e)

@@ -36,15 +36,20 @@ like "the table has them" "$(cat "$OUT")" "train_loader +tests/.*|train_loader .
 like "the workers have theirs" "$(cat "$OUT")" "worker 1 .*train_loader"
 run "$PP" report --json --loader train_loader "$T/job.sqlite"
 is "another can be judged" "$(json "$OUT" '$.config.num_workers') $(of train_loader judged) $(of tar judged)" "2 1 0"
-if [ -n "$(json "$OUT" '$.verdict.python')" ]; then is "a line to paste has its place" "$(json "$OUT" '$.verdict.python_at')" "$at:$(line train) (train_loader)"; fi
+if [ -n "$(json "$OUT" '$.verdict.python')" ]; then is "a line to paste has its place" "$(json "$OUT" '$.verdict.python_at')" "loaders.py:$(line train) (train_loader)"; fi
 is "its slowest sample" "$(json "$OUT" '$.slow_samples[0].name') $(json "$OUT" '$.slow_samples[0].sample')" "b/0007.jpg 12"
 is "it is slow each time" "$(json "$OUT" '$.slow_samples[0].slow_visits')" "$(json "$OUT" '$.slow_samples[0].visits')"
 run "$PP" report --json --loader tar "$T/job.sqlite"
 is "a stream's, by its tar file" "$(json "$OUT" '$.slow_samples[0].name')" "shards/a.tar/0013"
 run "$PP" whatif "$T/job.sqlite" --loader train_loader
 is "what-if of one loader" "$rc" 0
-like "it says which" "$(cat "$OUT")" "of the DataLoader at $at:$(line train) \(train_loader\)"
+like "it says which" "$(cat "$OUT")" "of the DataLoader at loaders.py:$(line train) \(train_loader\)"
 run "$PP" whatif "$T/job.sqlite" --loader nobody
 is "a name that no loader has" "$rc" 2
 like "those that there are" "$(cat "$ERR")" "train_loader at $at:$(line train)"
+# Our own loader's data sets know their files.
+run "$PP" run -q --synthetic n=100,size=64x64,read=2ms,jitter=1 --step-ms 1 -b 4 -w 2 --epochs 12 -o "$T/own.sqlite"
+run "$PP" report --json "$T/own.sqlite"
+is "slow samples of our loader have names" "$(sqlite3 :memory: "SELECT count(*) > 0 FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.slow_samples')")" 1
+is "each its own" "$(sqlite3 :memory: "SELECT count(*) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.slow_samples') WHERE json_extract(value, '\$.name') IS NOT 'synthetic:' || json_extract(value, '\$.sample')")" 0
 done_testing

@@ -5,10 +5,13 @@
 #include "probe/base/err.h"
 #include "probe/base/text.h"
 #include "probe/storage/model.h"
+#include "collectors/store/amend.h"
+#include "report/model/model.h"
 #include "tui/cli/recording_name.h"
 #include "tui/cli/run/run_setup.h"
 
 #include <libgen.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -310,4 +313,24 @@ void run_record_abandon(struct run_record *r)
 void run_record_free(struct run_record *r)
 {
     pp_recording_free(r->recording);
+}
+
+int run_record_name_slow(const char *path, const struct pp_dataset *data, const struct pp_report *r)
+{
+    enum { NAME = 300 };
+    struct pp_note notes[PP_REPORT_SLOW_SAMPLES];
+    char key[PP_REPORT_SLOW_SAMPLES][16], value[PP_REPORT_SLOW_SAMPLES][NAME + 64], name[NAME];
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_slow_samples && i < PP_REPORT_SLOW_SAMPLES; i++) {
+        const struct pp_report_slow_sample *s = &r->slow_samples[i];
+        if (isnan(s->sample) || s->name || pp_dataset_streams(data) ||
+            s->sample >= (double)pp_dataset_len(data))
+            continue;
+        snprintf(key[n], sizeof(key[n]), "0.0.%zu", n); /* PID.NUMBER.ROW, as of a job's loaders */
+        snprintf(value[n], sizeof(value[n]), "%.0f %.0f 0 %s", s->sample, isnan(s->batch) ? 0 : s->batch,
+                 pp_dataset_path(data, (uint64_t)s->sample, name, sizeof(name)));
+        notes[n] = (struct pp_note){key[n], value[n]};
+        n++;
+    }
+    return n && pp_note_write(path, "slow_sample", notes, n, NULL) == PP_OK;
 }
