@@ -381,6 +381,7 @@ static void add_own(struct pp_facts *f, const struct pp_signals *s)
             f->own[m] = s->own[m];
     f->own[PP_METRIC_DATA_WAIT] = f->metric[PP_METRIC_CPUS_LEAVE];
     f->own[PP_METRIC_STRETCH] = 0;
+    f->own[PP_METRIC_HANDOVER] = NAN; /* as measured it holds waits for a CPU */
     f->has_own = 1;
 }
 
