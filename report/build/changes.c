@@ -216,10 +216,24 @@ static void drop_prefetch(struct pp_report *r, struct pp_arena *arena)
     }
 }
 
+/* Nor do more workers gain where they wait for storage that gives no more to more of them. */
+static void drop_workers(struct pp_report *r)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    int full = v->l2 && v->l1 && strcmp(v->l1, "storage") == 0 &&
+               (strcmp(v->l2, "bandwidth") == 0 || strcmp(v->l2, "iops-limit") == 0);
+    for (size_t i = 0; full && i < r->n_findings; i++)
+        if (r->findings[i].next_step && strcmp(r->findings[i].kind, "lockstep-waits") == 0)
+            r->findings[i]
+                .next_step = "Nothing for now: they wait for storage at its limit, which gives more "
+                             "workers no more.";
+}
+
 void pp_changes_agree(struct pp_report *r, struct pp_arena *arena)
 {
     const struct pp_report_verdict *v = &r->verdict;
     drop_prefetch(r, arena);
+    drop_workers(r);
     for (size_t i = 0; i < r->n_findings; i++)
         for (size_t k = 0; k < v->n_fixes && r->findings[i].next_step; k++) {
             const struct pp_report_fix *f = &v->fixes[k];

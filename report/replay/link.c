@@ -185,6 +185,159 @@ out:
     return serial;
 }
 
+/* ---- shared: reads are the slower the more others are under way, whatever their sizes ----
+ *
+ * Reads that share a link have a part of it each: 1 / k of it, while k are under way. Then a read's time per
+ * byte goes with 1 / s, s the mean of 1 / k over its time, and log(time) on log(s) has the slope -1; requests
+ * that queue piece by piece blur that. A read that has a rate or a latency of its own has the slope 0. */
+
+enum { PIECES_MOST = 16 };
+/* A quarter of what sharing says, beyond two standard errors of a line that is known to a quarter: reads of
+ * their own come there once in a thousand. The surest of five lines is taken. */
+#define SHARING_SLOPE (-0.25)
+#define SHARING_ERRORS 2
+#define MOST_ERROR 0.25
+#define BESIDE_EACH_OTHER 1.25 /* reads under way, on average, while there are any */
+
+struct moment {
+    uint64_t at;
+    size_t read; /* twice its place, and 1 at its end */
+};
+
+static int by_at(const void *a, const void *b)
+{
+    const struct moment *x = a, *y = b;
+    return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->read > y->read) - (x->read < y->read);
+}
+
+/* Until its thread has a CPU again: its worker asks for nothing before. */
+static uint64_t done_ns(const struct pp_cost_sample *r)
+{
+    uint64_t end = r->read_end_ns + (uint64_t)r->read_wake;
+    return end > r->read_start_ns ? end : r->read_start_ns; /* it read nothing */
+}
+
+/* share[i]: the time of read i, each moment of it over how many reads were under way; in ns. 0: no memory. */
+static int shares_of(const struct pp_costs *c, double *share)
+{
+    struct moment *m = malloc(2 * (c->n + 1) * sizeof(*m));
+    double part = 0;
+    long under_way = 0;
+    for (size_t i = 0; m && i < c->n; i++) {
+        m[2 * i] = (struct moment){c->samples[i].read_start_ns, 2 * i};
+        m[2 * i + 1] = (struct moment){done_ns(&c->samples[i]), 2 * i + 1};
+    }
+    if (m)
+        qsort(m, 2 * c->n, sizeof(*m), by_at);
+    for (size_t i = 0; m && i < 2 * c->n; i++) {
+        int ends = m[i].read & 1;
+        part += i && under_way > 0 ? (double)(m[i].at - m[i - 1].at) / (double)under_way : 0;
+        share[m[i].read / 2] = ends ? part - share[m[i].read / 2] : part;
+        under_way += ends ? -1 : 1;
+    }
+    free(m);
+    return m != NULL;
+}
+
+struct piece {
+    double bytes, blocked, took, share;
+};
+
+/* So many reads of a worker after each other, as order has them; those of which it mostly waited. */
+static size_t pieces_of(const struct pp_costs *c, const struct pp_cost_sample *const *order,
+                        const double *share, size_t reads, struct piece *p)
+{
+    struct piece open[PP_SLOW_MOST] = {{0, 0, 0, 0}};
+    uint32_t worker[PP_SLOW_MOST] = {0};
+    size_t in[PP_SLOW_MOST] = {0}, workers = 0, n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct pp_cost_sample *r = order[i];
+        size_t w = 0;
+        while (w < workers && worker[w] != r->worker)
+            w++;
+        if (w == PP_SLOW_MOST || done_ns(r) == r->read_start_ns || !r->bytes)
+            continue;
+        worker[w] = r->worker;
+        workers += w == workers;
+        struct piece *o = &open[w];
+        o->bytes += r->bytes, o->blocked += r->read_blocked;
+        o->took += (double)(done_ns(r) - r->read_start_ns), o->share += share[r - c->samples];
+        if (++in[w] < reads)
+            continue;
+        if (o->blocked >= 0.5 * o->took)
+            p[n++] = *o;
+        *o = (struct piece){0, 0, 0, 0};
+        in[w] = 0;
+    }
+    return n;
+}
+
+struct line {
+    double slope, error, spread; /* spread: of y, its standard deviation */
+};
+
+static struct line line_of(const struct piece *p, size_t n, double (*x_of)(const struct piece *),
+                           double (*y_of)(const struct piece *))
+{
+    double sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0, m = (double)n;
+    for (size_t i = 0; i < n; i++) {
+        double x = x_of(&p[i]), y = y_of(&p[i]);
+        sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
+    }
+    sxx -= sx * sx / m, syy -= sy * sy / m, sxy -= sx * sy / m;
+    double slope = sxx > 0 ? sxy / sxx : NAN;
+    return (struct line){slope, sqrt(fmax(syy - slope * sxy, 0) / (m - 2) / sxx), sqrt(fmax(syy, 0) / m)};
+}
+
+static double log_share(const struct piece *p)
+{
+    return log(p->share / p->took);
+}
+
+static double log_pace(const struct piece *p)
+{
+    return log(p->blocked / p->bytes);
+}
+
+static double log_bytes(const struct piece *p)
+{
+    return log(p->bytes);
+}
+
+static double log_work(const struct piece *p)
+{
+    return log(p->share);
+}
+
+/* Reads of a worker that follow each other are taken together, as many as tell most: what is read ahead, and
+ * what waits for it, are alike only then. */
+double pp_link_shared(const struct pp_costs *c, const struct pp_cost_sample *const *order)
+{
+    double *share = malloc((c->n + 1) * sizeof(*share)), surest = SHARING_SLOPE, rate = 0;
+    struct piece *p = malloc((c->n + 1) * sizeof(*p));
+    if (!share || !p || c->workers < 2 || !shares_of(c, share))
+        goto out;
+    for (size_t reads = 1; reads <= PIECES_MOST; reads *= 2) {
+        size_t n = pieces_of(c, order, share, reads, p);
+        struct piece all = {0, 0, 0, 0};
+        for (size_t i = 0; i < n; i++)
+            all.bytes += p[i].bytes, all.took += p[i].took, all.share += p[i].share;
+        if (n < 2 * FEWEST_BLOCKS || all.took < BESIDE_EACH_OTHER * all.share)
+            break;
+        struct line line = line_of(p, n, log_share, log_pace), sizes = line_of(p, n, log_bytes, log_work);
+        /* Of several sizes, the larger takes longer; else it is the number of reads that is limited. */
+        int of_bytes = !(line_of(p, n, log_bytes, log_bytes).spread > 0.05 && sizes.slope < FOLLOWS);
+        if (of_bytes && line.error <= MOST_ERROR && line.slope + SHARING_ERRORS * line.error < surest) {
+            surest = line.slope + SHARING_ERRORS * line.error;
+            rate = all.bytes * 1e9 / all.share;
+        }
+    }
+out:
+    free(share);
+    free(p);
+    return rate;
+}
+
 void pp_link_find(const struct pp_costs *c, const struct pp_cost_sample *const *order, struct pp_link *out)
 {
     out->serial = one_by_one(c, order, &out->bytes_per_s);

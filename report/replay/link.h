@@ -16,4 +16,8 @@ struct pp_link {
  * memory it claims nothing. */
 void pp_link_find(const struct pp_costs *c, const struct pp_cost_sample *const *order, struct pp_link *out);
 
+/* bytes/s of a link that reads are found to share because they slow each other, which needs no sizes that
+ * differ; 0: nothing is claimed. Likewise. */
+double pp_link_shared(const struct pp_costs *c, const struct pp_cost_sample *const *order);
+
 #endif

@@ -508,7 +508,8 @@ static int read_limits(struct pp_costs *c, const struct pp_cost_sample **order, 
             c->reads_per_s = c->samples_per_s;
         c->burst_ns = SLICE_NS;
         return 1;
-    }
+    } else if ((c->bandwidth = pp_link_shared(c, order)) > 0)
+        c->storage.serial = fmax(link.serial, PP_SERIAL);
     return 0;
 }
 

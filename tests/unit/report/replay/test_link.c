@@ -20,10 +20,13 @@ struct storage {
         tail; /* of a read, whatever its size; the part of the reads that take eight times as long */
     double decode_ns_per_byte;
     double least_bytes, most_bytes;
+    double
+        pause_ns; /* on average, behind every eighth read of a worker: a batch is collated and handed over */
 };
 
 struct worker {
     double at, began, left, bytes; /* of the read that is under way; left 0: none */
+    int reads;
 };
 
 static double request(const struct storage *s, struct worker *w, double *link_free, double u)
@@ -62,6 +65,8 @@ static void simulate(const struct storage *s, int workers, uint64_t seed, struct
                                            .read_blocked = (float)(next->at - next->began),
                                            .bytes = (uint32_t)next->bytes,
                                            .worker = (uint32_t)(next - w)};
+        next->reads++;
+        next->at += next->reads % 8 ? 0 : 2 * s->pause_ns * pp_rng_unit(&rng);
         next->at += 0.5e6 * (0.9 + 0.2 * pp_rng_unit(&rng)) + s->decode_ns_per_byte * next->bytes;
     }
 }
@@ -73,7 +78,7 @@ static int by_end(const void *a, const void *b)
     return (x->read_end_ns > y->read_end_ns) - (x->read_end_ns < y->read_end_ns);
 }
 
-static struct pp_link found(const struct storage *s, int workers, uint64_t seed)
+static struct pp_link found(const struct storage *s, int workers, uint64_t seed, double *shared)
 {
     static struct pp_cost_sample samples[READS];
     const struct pp_cost_sample *order[READS];
@@ -84,6 +89,7 @@ static struct pp_link found(const struct storage *s, int workers, uint64_t seed)
         order[i] = &samples[i];
     qsort(order, READS, sizeof(*order), by_end);
     pp_link_find(&c, order, &link);
+    *shared = pp_link_shared(&c, order);
     return link;
 }
 
@@ -114,7 +120,8 @@ static void test_a_shared_link_is_found(void **state)
                   2}};
     for (size_t k = 0; k < sizeof(links) / sizeof(*links); k++)
         for (uint64_t seed = 1; seed <= 20; seed++) {
-            struct pp_link link = found(&links[k].storage, links[k].workers, seed);
+            double shared;
+            struct pp_link link = found(&links[k].storage, links[k].workers, seed, &shared);
             double rate = link.bytes_per_s * links[k].storage.link_ns_per_byte / 1e9;
             if (!(link.serial >= PP_SERIAL) || fabs(rate - 1) > 0.15)
                 fail_msg("%s, %d workers, seed %d: index %.2f, %.2f of the link", links[k].storage.name,
@@ -141,16 +148,55 @@ static void test_reads_of_their_own_are_no_link(void **state)
     for (size_t k = 0; k < sizeof(slow) / sizeof(*slow); k++)
         for (int workers = 2; workers <= 8; workers *= 2)
             for (uint64_t seed = 1; seed <= 20; seed++) {
-                struct pp_link link = found(&slow[k], workers, seed);
-                if (link.serial >= PP_SERIAL)
-                    fail_msg("%s, %d workers, seed %d: index %.2f", slow[k].name, workers, (int)seed,
-                             link.serial);
+                double shared;
+                struct pp_link link = found(&slow[k], workers, seed, &shared);
+                if (link.serial >= PP_SERIAL || (shared > 0 && !(slow[k].link_ns_per_byte > 0)))
+                    fail_msg("%s, %d workers, seed %d: index %.2f, shared %.0f", slow[k].name, workers,
+                             (int)seed, link.serial, shared);
+            }
+}
+
+#define ONE_SIZE .least_bytes = 266240, .most_bytes = 266240, .pause_ns = 4e6
+
+/* Reads of one size: the more of them are under way the slower each is, or it is not. */
+static void test_reads_of_one_size_slow_each_other(void **state)
+{
+    static const struct {
+        struct storage storage;
+        int most_workers;
+    } rows[] = {
+        {{"pieces", .link_ns_per_byte = 40, .request_bytes = 131072, .decode_ns_per_byte = 4, ONE_SIZE}, 4},
+        {{"much decoding", .link_ns_per_byte = 40, .request_bytes = 131072, .decode_ns_per_byte = 20,
+          ONE_SIZE},
+         4},
+        {{"small pieces", .link_ns_per_byte = 40, .request_bytes = 16384, .decode_ns_per_byte = 8, ONE_SIZE},
+         4},
+        {{"whole files", .link_ns_per_byte = 40, .decode_ns_per_byte = 8, ONE_SIZE}, 2},
+        {{"latency", .read_ns = 10e6, .decode_ns_per_byte = 4, ONE_SIZE}, 8},
+        {{"a tail", .read_ns = 10e6, .tail = 0.05, .decode_ns_per_byte = 8, ONE_SIZE}, 8},
+        {{"a connection each", .own_ns_per_byte = 40, .request_bytes = 131072, .decode_ns_per_byte = 20,
+          ONE_SIZE},
+         8},
+        {{"latency before half a link", .read_ns = 10e6, .link_ns_per_byte = 20, .request_bytes = 131072,
+          .decode_ns_per_byte = 8, ONE_SIZE},
+         2}};
+    for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++)
+        for (int workers = 2; workers <= rows[k].most_workers; workers *= 2)
+            for (uint64_t seed = 1; seed <= 20; seed++) {
+                const struct storage *s = &rows[k].storage;
+                double shared,
+                    wanted = s->read_ns > 0 || !(s->link_ns_per_byte > 0) ? 0 : 1e9 / s->link_ns_per_byte;
+                (void)found(s, workers, seed, &shared);
+                if (fabs(shared - wanted) > 0.05 * wanted)
+                    fail_msg("%s, %d workers, seed %d: %.0f, not %.0f bytes/s", s->name, workers, (int)seed,
+                             shared, wanted);
             }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reads_of_one_size_slow_each_other),
         cmocka_unit_test(test_a_shared_link_is_found),
         cmocka_unit_test(test_reads_of_their_own_are_no_link),
     };
