@@ -1,18 +1,30 @@
 #include "report/findings/visits.h"
 
+#include "probe/base/sample_list.h"
+#include "report/findings/alike.h"
 #include "report/findings/measure.h"
 #include "report/findings/watch.h"
 #include "report/measure/visit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_BATCHES (UINT32_C(1) << 21)
-enum { AHEAD = 32 };     /* spans: a few hundred ns */
+enum { AHEAD = 32 };            /* spans: a few hundred ns */
+enum { MOST_LISTED = 1 << 24 }; /* samples of lists that are read: one second */
 #define MOST_REPEATS 0.5 /* of the visits: beyond, epochs are not told, or each worker reads everything */
 
+/* An epoch of the judged loader, by what its sampler gave. */
+struct listed {
+    uint32_t first; /* UINT32_MAX: none of it was given */
+    int ended;
+    uint64_t samples;
+};
+
 struct pp_visits_pass {
+    const struct pp_source *source;
     const struct pp_timeline *tl;
     struct pp_visit_walk walk;
     size_t n_batches, room;
@@ -26,6 +38,11 @@ struct pp_visits_pass {
     struct pp_visits_example again[PP_VISITS_EXAMPLES];
     size_t n_again;
     uint16_t last_epoch;
+    struct listed *listed; /* NULL: visits come from the workers' spans */
+    size_t n_listed;
+    struct pp_order_row loader; /* whose they are */
+    int trains;                 /* a step had a backward pass */
+    struct pp_alike_pass *alike;
 };
 
 /* ---- what the recording says of itself ---- */
@@ -52,18 +69,75 @@ static void read_config(struct pp_visits_pass *p, const struct pp_source *s)
                                                        : 0;
 }
 
+/* ---- what the samplers of a PyTorch job gave, where its samples were recorded as sums ---- */
+
+struct reading {
+    struct pp_visits_pass *p;
+    struct pp_order_row of; /* pid, loader: the judged one */
+    int no_memory;
+};
+
+static void note_epoch(void *ctx, const struct pp_order_row *o)
+{
+    struct reading *r = ctx;
+    struct pp_visits_pass *p = r->p;
+    if (o->pid != r->of.pid || o->loader != r->of.loader || o->epoch > UINT16_MAX || !o->samples ||
+        r->no_memory)
+        return;
+    if (o->epoch >= p->n_listed) {
+        size_t room = (size_t)o->epoch + 1;
+        struct listed *grown = realloc(p->listed, room * sizeof(*grown));
+        if (!grown) {
+            r->no_memory = 1;
+            return;
+        }
+        for (size_t e = p->n_listed; e < room; e++)
+            grown[e] = (struct listed){.first = UINT32_MAX};
+        p->listed = grown;
+        p->n_listed = room;
+    }
+    struct listed *e = &p->listed[o->epoch];
+    e->first = o->first_batch < e->first ? o->first_batch : e->first;
+    e->ended |= o->ended;
+    e->samples += o->samples;
+}
+
+/* Where the samples were recorded as sums, or not at all, or are of several loaders, and lists tell them. */
+static void find_lists(struct pp_visits_pass *p)
+{
+    const char *own = p->source->meta(p->source->ctx, "config", "dataloader");
+    struct reading r = {.p = p};
+    long long pid;
+    unsigned loader;
+    struct pp_err ignored;
+    if (!own || sscanf(own, "%lld.%u", &pid, &loader) != 2 || !p->source->each_order ||
+        !(p->merged || p->several || p->walk.phase == PP_PHASE_NONE))
+        return;
+    p->loader = r.of = (struct pp_order_row){.pid = pid, .loader = loader};
+    if (p->source->each_order(p->source->ctx, NULL, note_epoch, &r, &ignored) != PP_OK || r.no_memory)
+        p->n_listed = 0;
+    if (p->n_listed) {
+        p->several = 0;     /* they are of one */
+        p->per_epoch = NAN; /* of how many ranks, a sampler does not say */
+    }
+}
+
 struct pp_visits_pass *pp_visits_begin(const struct pp_source *source, const struct pp_timeline *tl)
 {
     struct pp_visits_pass *p = calloc(1, sizeof(*p));
     if (!p)
         return NULL;
+    p->source = source;
     p->tl = tl;
-    if (!pp_visit_walk_begin(&p->walk, source, tl)) {
+    p->alike = pp_alike_begin(source, tl);
+    if (!p->alike || !pp_visit_walk_begin(&p->walk, source, tl)) {
+        pp_alike_end(p->alike, NULL);
         free(p);
         return NULL;
     }
     p->merged = tl->merged_samples;
     read_config(p, source);
+    find_lists(p);
     return p;
 }
 
@@ -91,40 +165,76 @@ static int note_batch(struct pp_visits_pass *p, uint32_t batch, uint16_t epoch, 
     return 1;
 }
 
-static int visit(struct pp_visits_pass *p, const struct pp_span *s)
+static int visit(struct pp_visits_pass *p, uint64_t sample, uint32_t batch, uint16_t epoch)
 {
-    enum pp_watch_answer seen = pp_watch_see(&p->watch, s->sample, s->epoch);
+    enum pp_watch_answer seen = pp_watch_see(&p->watch, sample, epoch);
     p->visits++;
-    p->last_epoch = s->epoch > p->last_epoch ? s->epoch : p->last_epoch;
+    p->last_epoch = epoch > p->last_epoch ? epoch : p->last_epoch;
     if (seen == PP_WATCH_AGAIN) {
         p->repeats += pp_watch_scale(&p->watch);
-        p->repeat_epoch[s->epoch / 8] |= (uint8_t)(1u << s->epoch % 8);
+        p->repeat_epoch[epoch / 8] |= (uint8_t)(1u << epoch % 8);
         if (p->n_again < PP_VISITS_EXAMPLES)
-            p->again[p->n_again++] = (struct pp_visits_example){s->sample, s->epoch};
+            p->again[p->n_again++] = (struct pp_visits_example){sample, epoch};
     }
-    return seen != PP_WATCH_NO_MEMORY &&
-           (s->batch == PP_NO_BATCH || note_batch(p, s->batch, s->epoch, s->sample));
+    return seen != PP_WATCH_NO_MEMORY && (batch == PP_NO_BATCH || note_batch(p, batch, epoch, sample));
 }
 
 int pp_visits_chunk(struct pp_visits_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
     size_t at = pp_visit_walk_thread(&p->walk, thread);
-    if (at == SIZE_MAX)
+    for (size_t i = 0; i < n && p->tl->has_trainer && thread == p->tl->trainer && !p->trains; i++)
+        p->trains = spans[i].phase == PP_PHASE_STEP && (spans[i].flags & PP_SPAN_TRAINED);
+    if (pp_alike_chunk(p->alike, thread, spans, n))
+        return 1;
+    if (at == SIZE_MAX || p->n_listed)
         return 0;
     for (size_t i = 0; i < n; i++) {
         if (i + AHEAD < n && spans[i + AHEAD].phase == p->walk.phase)
             pp_watch_expect(&p->watch, spans[i + AHEAD].sample);
-        if (pp_visit_walk_is(&p->walk, at, &spans[i]) && !visit(p, &spans[i]))
+        if (pp_visit_walk_is(&p->walk, at, &spans[i]) &&
+            !visit(p, spans[i].sample, spans[i].batch, spans[i].epoch))
             return 1;
     }
     return 0;
 }
 
+static void see_list(void *ctx, const struct pp_order_row *o)
+{
+    struct reading *r = ctx;
+    struct pp_sample_list l = {.at = o->list, .end = o->list + o->list_bytes};
+    uint64_t n, sample;
+    for (uint32_t b = o->first_batch; o->list && pp_sample_list_batch(&l, &n); b++)
+        while (!r->no_memory && pp_sample_list_next(&l, &sample))
+            r->no_memory = !visit(r->p, sample, b, (uint16_t)o->epoch);
+}
+
+/* What comes behind the most that is read is as it began. */
+static void read_lists(struct pp_visits_pass *p)
+{
+    struct reading r = {.p = p, .of = p->loader};
+    struct pp_err ignored;
+    double samples = 0;
+    for (size_t e = 0; e < p->n_listed; e++) {
+        samples += (double)p->listed[e].samples;
+        r.of.epoch = (uint32_t)e;
+        if (samples > MOST_LISTED ||
+            p->source->each_order(p->source->ctx, &r.of, see_list, &r, &ignored) != PP_OK || r.no_memory)
+            p->n_listed = e;
+    }
+}
+
 /* ---- order ---- */
 
-static uint32_t first_batch(const struct pp_timeline *tl, size_t epoch)
+static size_t epochs_of(const struct pp_visits_pass *p)
 {
-    return epoch < tl->n_epoch_first ? tl->epoch_first[epoch] : UINT32_MAX;
+    return p->n_listed ? p->n_listed : p->tl->n_epoch_first;
+}
+
+static uint32_t first_batch(const struct pp_visits_pass *p, size_t epoch)
+{
+    if (p->n_listed)
+        return epoch < p->n_listed ? p->listed[epoch].first : UINT32_MAX;
+    return epoch < p->tl->n_epoch_first ? p->tl->epoch_first[epoch] : UINT32_MAX;
 }
 
 static const struct pp_visit_batch *batch_of(const struct pp_visits_pass *p, uint64_t number, size_t epoch)
@@ -139,7 +249,7 @@ static const struct pp_visit_batch *batch_of(const struct pp_visits_pass *p, uin
 static struct pp_visit_orders compare(const struct pp_visits_pass *p, size_t epoch)
 {
     struct pp_visit_orders c = {0};
-    uint32_t now = first_batch(p->tl, epoch), before = first_batch(p->tl, epoch - 1);
+    uint32_t now = first_batch(p, epoch), before = first_batch(p, epoch - 1);
     const struct pp_visit_batch *a, *b;
     if (now == UINT32_MAX || before == UINT32_MAX || before >= now)
         return c;
@@ -150,10 +260,26 @@ static struct pp_visit_orders compare(const struct pp_visits_pass *p, size_t epo
     return c;
 }
 
+/* Lists of a sampler of PyTorch's that shuffles. Of a job's own sampler, or batch sampler, it is not known
+ * what is meant. */
+static int own_sampler(const struct pp_visits_pass *p)
+{
+    const char *sampler = p->source->meta(p->source->ctx, "config", "sampler");
+    return p->n_listed && !(sampler && (strstr(sampler, "RandomSampler") || strstr(sampler, "Distributed")));
+}
+
+/* Why an epoch may repeat the order of the one before; NULL: it may not. */
+static const char *may_repeat(const struct pp_visits_pass *p)
+{
+    if (p->n_listed && !p->trains)
+        return "no step has a backward pass: an evaluation may have its samples in one order";
+    return own_sampler(p) ? "the job's own sampler gives all epochs one order, which may be meant so" : NULL;
+}
+
 static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
 {
     int possible = 0, by_number = 0;
-    for (size_t e = 1; e < p->tl->n_epoch_first; e++) {
+    for (size_t e = 1; e < epochs_of(p); e++) {
         struct pp_visit_orders c = compare(p, e);
         if (c.compared == 0)
             continue;
@@ -171,6 +297,8 @@ static void judge_order(const struct pp_visits_pass *p, struct pp_visits *out)
         }
     }
     out->by_number = by_number > 0;
+    if (out->repeated && (out->order_unknown = may_repeat(p)))
+        out->repeated = 0;
     if (out->pairs == 0)
         out->order_unknown =
             possible ? "the epochs have one batch in common, or one batch each"
@@ -189,6 +317,8 @@ static void judge_repeats(const struct pp_visits_pass *p, struct pp_visits *out)
         out->repeat_epochs += p->repeat_epoch[e / 8] >> e % 8 & 1;
     if (p->with_replacement)
         out->repeats_unknown = "the sampler draws with replacement, so samples repeat by design";
+    else if (p->repeats > 0 && own_sampler(p))
+        out->repeats_unknown = "the job's own sampler gives samples more than once, which may be meant so";
     else if (p->last_epoch == 0 && p->repeats > MOST_REPEATS * p->visits)
         out->repeats_unknown =
             "most samples repeat and all spans have epoch 0: either the epoch is not recorded (pp_lap.epoch), or each worker reads the whole data set";
@@ -197,10 +327,12 @@ static void judge_repeats(const struct pp_visits_pass *p, struct pp_visits *out)
 /* An epoch that began and ended in the recording. */
 static int is_whole(const struct pp_visits_pass *p, uint16_t epoch)
 {
-    uint32_t first = first_batch(p->tl, epoch);
+    uint32_t first = first_batch(p, epoch);
     int begun = first != UINT32_MAX &&
-                (first == 0 ? !p->resumed : epoch > 0 && first_batch(p->tl, (size_t)epoch - 1) != UINT32_MAX);
-    return begun && first_batch(p->tl, (size_t)epoch + 1) != UINT32_MAX;
+                (first == 0 ? !p->resumed : epoch > 0 && first_batch(p, (size_t)epoch - 1) != UINT32_MAX);
+    if (p->n_listed) /* the first one of a process may go on in the middle */
+        return begun && epoch > 0 && epoch < p->n_listed && p->listed[epoch].ended;
+    return begun && first_batch(p, (size_t)epoch + 1) != UINT32_MAX;
 }
 
 /* Watched samples seen in each epoch from `from` on. */
@@ -260,11 +392,13 @@ static void judge_skips(const struct pp_visits_pass *p, int lost, struct pp_visi
     }
     if (p->with_replacement)
         out->skips_unknown = "the sampler draws with replacement, so an epoch leaves samples out by design";
+    else if (out->skips > 0 && own_sampler(p))
+        out->skips_unknown = "the job's own sampler gives epochs of different samples, which may be meant so";
     else if (p->leased)
         out->skips_unknown = "each epoch leases other shards to this rank (--lease)";
     else if (p->cached)
         out->skips_unknown = "batches were repeated without reading (--cached-batches)";
-    else if (lost || p->merged)
+    else if (!p->n_listed && (lost || p->merged))
         out->skips_unknown = lost ? "spans are missing from the recording"
                                   : "a part of the samples was recorded as sums (--detail)";
     else if (out->whole_epochs == 0)
@@ -278,9 +412,10 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
     *out = (struct pp_visits){.scale = 1};
     if (!p)
         return;
+    read_lists(p);
     out->scale = pp_watch_scale(&p->watch);
     out->several = p->several;
-    if (p->walk.phase == PP_PHASE_NONE)
+    if (p->walk.phase == PP_PHASE_NONE && !p->n_listed)
         out->order_unknown = out->repeats_unknown = out->skips_unknown =
             p->merged ? "samples were recorded as sums, not one by one (--detail batch or rollup)"
                       : "no span of the workers names a sample";
@@ -290,8 +425,10 @@ void pp_visits_end(struct pp_visits_pass *p, int lost, struct pp_visits *out)
         judge_repeats(p, out);
         judge_skips(p, lost, out);
     }
+    pp_alike_end(p->alike, out);
     pp_watch_free(&p->watch);
     free(p->batches);
+    free(p->listed);
     pp_visit_walk_free(&p->walk);
     free(p);
 }
@@ -326,6 +463,10 @@ void pp_measure_visits(const struct pp_findings_from *from, struct pp_finding_va
     f->text[PP_FINDING_REPEATS_UNKNOWN] = v->repeats_unknown;
     m[PP_FINDING_VISITS] = v->visits;
     m[PP_FINDING_REPEATS] = v->repeats;
+    m[PP_FINDING_ALIKE_WORKERS] = v->alike_workers ? v->alike_workers : NAN;
+    m[PP_FINDING_ALIKE_EPOCHS] = v->alike_epochs;
+    if (v->alike_workers)
+        f->text[PP_FINDING_REPEATS_UNKNOWN] = NULL;
     m[PP_FINDING_REPEAT_EPOCHS] = (double)v->repeat_epochs;
     m[PP_FINDING_VISITS_SCALE] = m[PP_FINDING_SKIPS_SCALE] = v->scale;
     f->text[PP_FINDING_REPEAT_EXAMPLES] = name_examples(v->again, v->n_again, from->arena);

@@ -1,7 +1,10 @@
 /* report/findings/visits.h: which samples came in which order: is an epoch the one before over again
  * (set_epoch forgotten), did a sample come twice in an epoch, or not at all?
  *
- * What a visit is: measure/visit.h. Any recording whose spans carry sample and epoch will do.
+ * What a visit is: measure/visit.h. Any recording whose spans carry sample and epoch will do. Of a PyTorch
+ * job whose samples were recorded as sums, it is what the samplers of the judged loader gave (table
+ * sample_order): of 16 million samples at most, and without a word on an order that a sampler of the job's
+ * own repeats, or an evaluation.
  *
  * Order: per batch the sum of the hashes of its samples (64 bits, whatever order threads record them in);
  * epochs are compared batch by batch, each counted from its epoch's first. Two epochs have the same order
@@ -47,6 +50,10 @@ struct pp_visits {
     uint64_t whole_epochs, skip_epochs;
     struct pp_visits_example missing[PP_VISITS_EXAMPLES];
     size_t n_missing;
+
+    double alike_workers; /* so many workers of an iterable data set gave the same samples (alike.h); 0: they
+                             did not, or it is not known */
+    double alike_epochs;
 
     double scale; /* 1: counts are exact; else each stands for so many (estimates) */
 };

@@ -95,6 +95,7 @@ enum pp_remedy_id {
     PP_REMEDY_FIRST_SAMPLER,
     PP_REMEDY_PREFETCH_ACROSS,
     PP_REMEDY_SET_EPOCH,
+    PP_REMEDY_ALIKE,
     PP_REMEDY_REPEATED,
     PP_REMEDY_SKIPPED,
     /* of a verdict that is inconclusive */
