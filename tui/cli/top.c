@@ -180,11 +180,11 @@ const struct pp_command pp_cmd_top = {
     .summary = "watch a run live, or replay a recorded one",
     .usage = "top [FILE|DIR|PID] [options]",
     .opts = opts,
-    .notes =
-        "FILE may be growing or complete, yours or another user's; DIR: the ranks of a\n"
-        "job, a row each and the worst on top (Enter: its dashboard), else its newest\n"
-        "recording; PID: what that process records; none: the newest here. Keys: ? lists them, q quits.\n"
-        "Exit code: 0, 130 when interrupted, 4 when FILE is damaged or not a recording.",
+    .notes = "FILE may be growing or complete, yours or another user's; DIR: the ranks of a\n"
+             "job, a row each and the worst on top (Enter: its dashboard), else its newest\n"
+             "recording; PID: what that process records; without any, the newest recording\n"
+             "here. Keys: ? lists them, q quits.\n"
+             "Exit code: 0, 130 when interrupted, 4 when FILE is damaged or not a recording.",
     .examples = {"pipeprobe top $(pgrep -n pipeprobe)",
                  "pipeprobe top run.sqlite --at 1m30s --json | jq .stages"},
     .rows = &keys,
