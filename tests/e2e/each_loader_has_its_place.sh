@@ -48,7 +48,7 @@ run "$PP" whatif "$T/job.sqlite" --loader nobody
 is "a name that no loader has" "$rc" 2
 like "those that there are" "$(cat "$ERR")" "train_loader at $at:$(line train)"
 # Our own loader's data sets know their files.
-run "$PP" run -q --synthetic n=100,size=64x64,read=2ms,jitter=1 --step-ms 1 -b 4 -w 2 --epochs 12 -o "$T/own.sqlite"
+run "$PP" run -q --synthetic n=100,size=100x100..1600x1200 --step-ms 1 -b 4 -w 2 --epochs 12 -o "$T/own.sqlite"
 run "$PP" report --json "$T/own.sqlite"
 is "slow samples of our loader have names" "$(sqlite3 :memory: "SELECT count(*) > 0 FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.slow_samples')")" 1
 is "each its own" "$(sqlite3 :memory: "SELECT count(*) FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.slow_samples') WHERE json_extract(value, '\$.name') IS NOT 'synthetic:' || json_extract(value, '\$.sample')")" 0
