@@ -1,7 +1,6 @@
 #include "report/measure/timeline.h"
 
 #include "probe/base/err.h"
-#include "report/model/share.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -520,92 +519,4 @@ void pp_timeline_free(struct pp_timeline *t)
     t->stalls = NULL;
     t->cycle_end_ns = NULL;
     t->n_stalls = t->n_cycles = 0;
-}
-
-static double share_of_step_time(const struct pp_timeline *t, uint64_t ns)
-{
-    return pp_share_of_step_time(ns, pp_timeline_exposed_ns(t) + t->step_ns);
-}
-
-double pp_timeline_program_s(const struct pp_timeline *t, double first_batch_s)
-{
-    uint64_t pipeline = t->startup_ns[PP_LANE_MAIN] + t->startup_ns[PP_LANE_TRAINER] +
-                        t->startup_ns[PP_LANE_WORKER] + t->startup_ns[PP_LANE_READER] + t->gather_ns +
-                        t->first_start_ns + t->first_sampler_ns;
-    if (!t->first_batch_ns || isnan(first_batch_s))
-        return 0;
-    return fmax(first_batch_s - (double)(t->first_wait_ns + pipeline) / 1e9, 0);
-}
-
-double pp_timeline_wait_share(const struct pp_timeline *t)
-{
-    return share_of_step_time(t, pp_timeline_exposed_ns(t));
-}
-
-double pp_timeline_data_wait_share(const struct pp_timeline *t)
-{
-    return share_of_step_time(t, t->wait_ns + t->sync_ns);
-}
-
-double pp_timeline_collective_share(const struct pp_timeline *t)
-{
-    return share_of_step_time(t, t->collective_ns);
-}
-
-double pp_timeline_accelerator_utilization(const struct pp_timeline *t)
-{
-    double compute = (double)(t->step_ns + t->boundary_step_ns);
-    return t->has_step && t->end_ns > t->start_ns ? fmin(compute / (double)(t->end_ns - t->start_ns), 1)
-                                                  : NAN;
-}
-
-double pp_timeline_wait_share_se(const struct pp_timeline *t)
-{
-    double n = (double)t->judged_batches, r = pp_timeline_wait_share(t);
-    double mean_t = ((double)(pp_timeline_exposed_ns(t) + t->step_ns)) / n;
-    if (n < 2)
-        return NAN;
-    double residuals = t->sum_ww - 2 * r * t->sum_wt + r * r * t->sum_tt;
-    return sqrt(fmax(residuals, 0) / (n * (n - 1))) / mean_t;
-}
-
-/* The first stall that ends after t. */
-static size_t find_stall(const struct pp_timeline *tl, uint64_t t)
-{
-    size_t low = 0, high = tl->n_stalls;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (tl->stalls[middle].end_ns <= t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-uint64_t pp_timeline_stalled_before(const struct pp_timeline *tl, uint64_t t, size_t *cursor)
-{
-    size_t i = *cursor;
-    if (i > 0 && tl->stalls[i - 1].end_ns > t)
-        i = find_stall(tl, t); /* time went back: a span put for another lane */
-    while (i < tl->n_stalls && tl->stalls[i].end_ns <= t)
-        i++;
-    *cursor = i;
-    if (i == tl->n_stalls) {
-        const struct pp_stall *last = i ? &tl->stalls[i - 1] : NULL;
-        return last ? last->before_ns + (last->end_ns - last->start_ns) : 0;
-    }
-    const struct pp_stall *s = &tl->stalls[i];
-    return s->before_ns + (t > s->start_ns ? t - s->start_ns : 0);
-}
-
-uint64_t pp_timeline_stalled_between(const struct pp_timeline *tl, uint64_t from, uint64_t to, size_t *cursor)
-{
-    size_t i = *cursor;
-    int after_last = i == 0 || tl->stalls[i - 1].end_ns <= from,
-        before_next = i == tl->n_stalls || to <= tl->stalls[i].start_ns;
-    if (after_last && before_next && from <= to)
-        return 0;
-    uint64_t before = pp_timeline_stalled_before(tl, from, cursor);
-    return pp_timeline_stalled_before(tl, to, cursor) - before;
 }
