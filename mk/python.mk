@@ -51,6 +51,12 @@ $(B)/tests/unit/collectors/attach/python/test_record: $(B)/tests/unit/collectors
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS) -ldl
 
+# The preloaded library, linked in front of libc's and of the sanitizers' functions, which it then calls.
+$(B)/collectors/attach/reads/%.o: CFLAGS := $(CFLAGS) -U_FILE_OFFSET_BITS -U_FORTIFY_SOURCE
+$(B)/tests/unit/collectors/attach/reads/test_reads: $(B)/tests/unit/collectors/attach/reads/test_reads.o $(READS_ONLY:%.c=$(B)/%.o) $(B)/libpipeprobe-all.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -rdynamic -o $@ $^ -lcmocka $(LDLIBS) -ldl
+
 install: install-python
 .PHONY: install-python
 install-python: $(ATTACH_PY) $(ATTACH_EXT) $(READS)
@@ -68,4 +74,4 @@ uninstall-python:
 	rm -rf $(DESTDIR)$(PREFIX)/lib/pipeprobe/python
 	-rmdir $(DESTDIR)$(PREFIX)/lib/pipeprobe 2>/dev/null
 
--include $(ATTACH_EXT_OBJ:.o=.d) $(READS_OBJ:.o=.d) $(patsubst %.c,$(B)/%.d,$(ATTACH_ONLY))
+-include $(ATTACH_EXT_OBJ:.o=.d) $(READS_OBJ:.o=.d) $(patsubst %.c,$(B)/%.d,$(ATTACH_ONLY) $(READS_ONLY))

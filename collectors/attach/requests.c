@@ -25,7 +25,7 @@ static int is_sound(const struct pp_read_request *r)
 {
     return (int64_t)r->start_ns > 0 && r->resolve_ns < LONGEST_NS && r->connect_ns < LONGEST_NS &&
            r->tls_ns < LONGEST_NS && r->first_byte_ns < LONGEST_NS && r->transfer_ns < LONGEST_NS &&
-           (int64_t)r->bytes > 0;
+           (int64_t)r->bytes > 0 && r->status < 600;
 }
 
 static void log_row(struct requests *s, const struct pp_requests_row *row)
@@ -36,6 +36,7 @@ static void log_row(struct requests *s, const struct pp_requests_row *row)
         return;
     }
     r.host[sizeof(r.host) - 1] = '\0';
+    pp_count(&pp_request_counters, PP_REQUEST_COUNT_RETRIES, r.attempt != 0);
     /* No more of its name is known than the host, and that has no prefix. */
     pp_request_log_add(&(struct pp_request){.start_ns = r.start_ns,
                                             .resolve_ns = r.resolve_ns,
@@ -46,6 +47,8 @@ static void log_row(struct requests *s, const struct pp_requests_row *row)
                                             .bytes = r.bytes,
                                             .sample = row->sample,
                                             .epoch = row->epoch,
+                                            .status = r.status,
+                                            .attempt = r.attempt,
                                             .flags = r.connected ? PP_REQUEST_CONNECTED : 0u},
                        r.host, "");
 }

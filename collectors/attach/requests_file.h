@@ -13,7 +13,7 @@
 
 /* One of the names that go with their session, should this collector be killed. */
 #define PP_REQUESTS_FILE_NAME PP_ANSWER_FILE_PREFIX "requests"
-#define PP_REQUESTS_MAGIC "PPREQS1"
+#define PP_REQUESTS_MAGIC "PPREQS2"
 enum { PP_REQUESTS_ROWS = 1 << 16 }; /* 10 MiB, of which only what is used takes memory */
 
 struct pp_requests_row {

@@ -31,7 +31,7 @@
     X(read) X(pread64) X(readv) X(preadv64) X(fread) X(openat64) X(fopen64) X(recv) X(recvfrom) X(recvmsg) \
     X(write) X(writev) X(send) X(sendto) X(sendmsg) X(poll) X(ppoll) X(select) X(epoll_wait) X(epoll_pwait) \
     X(epoll_ctl) X(connect) X(close) X(dup2) X(dup3) X(getaddrinfo) X(waitpid) X(wait4) X(sem_wait) \
-    X(sem_timedwait) X(sem_clockwait) X(sem_post) X(pthread_cond_clockwait)
+    X(sem_timedwait) X(sem_clockwait) X(sem_post) X(pthread_cond_clockwait) X(nanosleep) X(clock_nanosleep)
 /* Of these libc has two, and gives the older one to who asks for none. */
 #define CONDITION_LIST(X) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_signal) X(pthread_cond_broadcast)

@@ -41,7 +41,10 @@ void fds_forget(int fd); /* its request ends */
 void requests_connect(int fd, const struct sockaddr *to, uint64_t now_ns);
 /* Before the first of size bytes at data is sent. */
 void requests_sent(int fd, const void *data, size_t size, uint64_t now_ns);
-void requests_received(int fd, size_t bytes, uint64_t now_ns);
+/* These bytes came, of which the first stand at data. */
+void requests_received(int fd, const void *data, size_t bytes, uint64_t now_ns);
+/* The last answer that this thread got refused its request: it sleeps until it asks again. */
+int requests_are_refused(void);
 void requests_closed(int fd);
 
 /* The thread that counts waits for a lock: at its begin (0: another one does, and this wait is not looked

@@ -7,16 +7,22 @@
 #include <stdarg.h>
 #include <sys/syscall.h>
 
-static void count_read(int fd, enum fd_kind kind, uint64_t from_ns, ssize_t bytes)
+static void count_read(int fd, enum fd_kind kind, uint64_t from_ns, const void *data, ssize_t bytes)
 {
     if (kind == FD_SOCKET && bytes > 0)
-        requests_received(fd, (size_t)bytes, pp_now_ns());
+        requests_received(fd, data, (size_t)bytes, pp_now_ns());
     if (reads_counted.counting)
         reads_count_on(kind, from_ns, bytes);
 }
 
+/* The first buffer, where the status of an answer fits. */
+static const void *begin_of(const struct iovec *v, int n)
+{
+    return n > 0 && v->iov_len >= 16 ? v->iov_base : NULL;
+}
+
 /* CALL forwards. Of threads that do not count only sockets matter. */
-#define READING(FD, CALL) \
+#define READING(FD, DATA, CALL) \
     if (__builtin_expect(is_off(), 1)) \
         return CALL; \
     enum fd_kind kind = fds_kind(FD); \
@@ -24,12 +30,12 @@ static void count_read(int fd, enum fd_kind kind, uint64_t from_ns, ssize_t byte
         return CALL; \
     uint64_t from = pp_now_ns(); \
     ssize_t out = CALL; \
-    count_read(FD, kind, from, out); \
+    count_read(FD, kind, from, DATA, out); \
     return out
 
 static ssize_t counted_read(int fd, void *buf, size_t n)
 {
-    READING(fd, real.read ? real.read(fd, buf, n) : (ssize_t)syscall(SYS_read, fd, buf, n));
+    READING(fd, buf, real.read ? real.read(fd, buf, n) : (ssize_t)syscall(SYS_read, fd, buf, n));
 }
 
 SHOWN ssize_t read(int fd, void *buf, size_t n)
@@ -39,7 +45,8 @@ SHOWN ssize_t read(int fd, void *buf, size_t n)
 
 static ssize_t counted_pread(int fd, void *buf, size_t n, off_t at)
 {
-    READING(fd, real.pread64 ? real.pread64(fd, buf, n, at) : (ssize_t)syscall(SYS_pread64, fd, buf, n, at));
+    READING(fd, buf,
+            real.pread64 ? real.pread64(fd, buf, n, at) : (ssize_t)syscall(SYS_pread64, fd, buf, n, at));
 }
 
 SHOWN ssize_t pread(int fd, void *buf, size_t n, off_t at)
@@ -54,13 +61,14 @@ SHOWN ssize_t pread64(int fd, void *buf, size_t n, off64_t at)
 
 SHOWN ssize_t readv(int fd, const struct iovec *v, int n)
 {
-    READING(fd, real.readv ? real.readv(fd, v, n) : (ssize_t)syscall(SYS_readv, fd, v, n));
+    READING(fd, begin_of(v, n), real.readv ? real.readv(fd, v, n) : (ssize_t)syscall(SYS_readv, fd, v, n));
 }
 
 /* Behind both names: a call of an exported one may be another library's that is in front. */
 static ssize_t counted_preadv(int fd, const struct iovec *v, int n, off_t at)
 {
-    READING(fd, real.preadv64 ? real.preadv64(fd, v, n, at) : (ssize_t)syscall(SYS_preadv, fd, v, n, at, 0));
+    READING(fd, NULL,
+            real.preadv64 ? real.preadv64(fd, v, n, at) : (ssize_t)syscall(SYS_preadv, fd, v, n, at, 0));
 }
 
 SHOWN ssize_t preadv(int fd, const struct iovec *v, int n, off_t at)
@@ -75,7 +83,7 @@ SHOWN ssize_t preadv64(int fd, const struct iovec *v, int n, off64_t at)
 
 static ssize_t counted_recv(int fd, void *buf, size_t n, int flags)
 {
-    READING(fd, REAL(recv)(fd, buf, n, flags));
+    READING(fd, buf, REAL(recv)(fd, buf, n, flags));
 }
 
 SHOWN ssize_t recv(int fd, void *buf, size_t n, int flags)
@@ -86,7 +94,7 @@ SHOWN ssize_t recv(int fd, void *buf, size_t n, int flags)
 static ssize_t counted_recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG from_whom,
                                 socklen_t *size)
 {
-    READING(fd, REAL(recvfrom)(fd, buf, n, flags, from_whom, size));
+    READING(fd, buf, REAL(recvfrom)(fd, buf, n, flags, from_whom, size));
 }
 
 SHOWN ssize_t recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG from_whom, socklen_t *size)
@@ -96,7 +104,7 @@ SHOWN ssize_t recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG fr
 
 SHOWN ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 {
-    READING(fd, REAL(recvmsg)(fd, m, flags));
+    READING(fd, begin_of(m->msg_iov, (int)m->msg_iovlen), REAL(recvmsg)(fd, m, flags));
 }
 
 /* What a program that was built with checks calls. */

@@ -40,6 +40,7 @@ struct pp_reads {
         at_cpu_ns; /* of counting 2: when the thread's CPU clock was read last, and what it said */
     uint64_t class_ns[PP_READ_CLASSES];
     uint64_t child_cpu_ns; /* of children that were waited for; no part of ns */
+    uint64_t backoff_ns;   /* slept after an answer that refused the request; no part of ns */
 };
 
 #define PP_READS_OF_THREAD "pipeprobe_reads_of_thread"
@@ -47,16 +48,24 @@ struct pp_reads {
 /* The calling thread's; never NULL. */
 typedef struct pp_reads *pp_reads_of_thread(void);
 
+/* Of HTTP: come back later, or an error of the server's. */
+static inline int pp_reads_is_refusal(unsigned status)
+{
+    return status == 408 || status == 429 || status / 100 == 5;
+}
+
 /* A request that a socket was used for: what was sent at once, and what came back until something was sent
- * again. Seen from the times of calls and from the type of a TLS record, and from no other byte: several
- * requests on one connection at a time (HTTP/2, pipelines) are one. The parts of its time follow each other.
- */
+ * again. Seen from the times of calls, from the type of a TLS record, and from the status in the first line
+ * of an answer of plain HTTP/1, and from no other byte: several requests on one connection at a time (HTTP/2,
+ * pipelines) are one. The parts of its time follow each other. */
 struct pp_read_request {
     uint64_t start_ns; /* CLOCK_MONOTONIC */
     uint64_t resolve_ns, connect_ns, tls_ns, first_byte_ns, transfer_ns;
     uint64_t bytes;
-    int connected; /* it opened the connection */
-    char host[60]; /* "name:port", the name as it was looked up; else the address */
+    uint16_t status;   /* 0: not known, as behind TLS */
+    uint8_t attempt;   /* so many before it were refused, one after the other */
+    uint8_t connected; /* it opened the connection */
+    char host[60];     /* "name:port", the name as it was looked up; else the address */
 };
 
 #define PP_READS_REQUESTS "pipeprobe_reads_requests"

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 /* A body whose bytes are further apart than this is no answer, but a connection that stays open. */
@@ -19,9 +20,13 @@ enum { KEPT = 256 };
 enum tls { TLS_NONE, TLS_HANDSHAKE, TLS_DONE, TLS_FIRST /* request of a connection */ };
 enum state { IDLE, ASKED, ANSWERED };
 
+/* Written with the lock held, and looked at without: who finds nothing to do there takes no lock. */
+#define PEEK(of) __atomic_load_n(&(of), __ATOMIC_RELAXED)
+#define SET(of, value) __atomic_store_n(&(of), value, __ATOMIC_RELAXED)
+
 static struct socket {
-    uint8_t connected; /* it was seen to be, and its requests are looked at */
-    uint8_t tls, state;
+    uint8_t connected, state; /* PEEK; connected: it was seen to be, and its requests are looked at */
+    uint8_t tls;
     uint8_t own, credited; /* of the thread that counts; one for which that thread waited */
     uint64_t connect_from_ns, tls_from_ns;
     uint64_t sent_ns, first_ns, last_ns;
@@ -29,19 +34,23 @@ static struct socket {
 } sockets[FDS_MAX];
 
 static struct pp_read_request kept[KEPT];
-static size_t n_kept, n_open; /* requests that ended, and that are in work */
+static size_t n_kept, n_open; /* PEEK; requests that ended, and that are in work */
 static uint64_t n_lost;
 static int highest = -1; /* descriptor with a request so far */
 
 /* The wait of the thread that counts for a lock, in work or the last one. */
 static struct {
-    const void *thread, *object;                /* what it waits for; NULL: the wait is over */
+    const void *thread, *object;                /* PEEK; what it waits for; NULL: the wait is over */
     int lasts, ended_by_other, ended_by_reader; /* threads of this process */
     uint64_t from_ns, covered_ns, answered_ns, last_ns, bytes, ended_ns;
     size_t kept; /* requests that ended before it */
 } wait;
 
-static __thread uint64_t read_ns __attribute__((tls_model("initial-exec"))); /* this thread read last then */
+/* Of this thread. */
+static __thread uint64_t read_ns __attribute__((tls_model("initial-exec"))); /* it read last then */
+static __thread uint64_t refused_ns
+    __attribute__((tls_model("initial-exec"))); /* a refusal, and nothing since */
+static __thread uint8_t refusals __attribute__((tls_model("initial-exec"))); /* one after the other */
 
 static atomic_flag taken = ATOMIC_FLAG_INIT;
 
@@ -63,9 +72,10 @@ static void forked(void)
 {
     atomic_flag_clear(&taken);
     memset(&wait, 0, sizeof(wait));
-    n_kept = n_open = 0;
+    SET(n_kept, 0);
+    SET(n_open, 0);
     for (int fd = 0; fd <= highest; fd++)
-        sockets[fd].state = IDLE;
+        SET(sockets[fd].state, IDLE);
 }
 
 __attribute__((constructor)) static void prepare(void)
@@ -79,21 +89,24 @@ static void end_request(struct socket *s)
 {
     if (s->state == IDLE)
         return;
-    n_open--;
+    SET(n_open, n_open - 1);
     if (s->state == ANSWERED && (s->own || s->credited)) {
         struct pp_read_request *r = &s->request;
         r->first_byte_ns = s->first_ns - s->sent_ns;
         r->transfer_ns = s->last_ns - s->first_ns;
         r->start_ns = s->sent_ns - r->resolve_ns - r->connect_ns - r->tls_ns;
-        if (n_kept < KEPT)
-            kept[n_kept++] = *r;
-        else
+        if (n_kept < KEPT) {
+            kept[n_kept] = *r;
+            SET(n_kept, n_kept + 1);
+        } else {
             n_lost++;
+        }
     }
-    s->state = IDLE;
+    SET(s->state, IDLE);
     s->tls = s->tls == TLS_FIRST ? TLS_DONE : s->tls;
     s->request.resolve_ns = s->request.connect_ns = s->request.tls_ns = s->request.bytes = 0;
     s->request.connected = 0;
+    s->request.status = 0;
 }
 
 void requests_connect(int fd, const struct sockaddr *to, uint64_t now_ns)
@@ -107,8 +120,8 @@ void requests_connect(int fd, const struct sockaddr *to, uint64_t now_ns)
         return;
     }
     end_request(s);
-    memset(s, 0, sizeof(*s));
-    s->connected = names_find(to, s->request.host, sizeof(s->request.host), &s->request.resolve_ns) != 0;
+    memset(&s->tls, 0, sizeof(*s) - offsetof(struct socket, tls));
+    SET(s->connected, names_find(to, s->request.host, sizeof(s->request.host), &s->request.resolve_ns) != 0);
     s->connect_from_ns = now_ns;
     if (fd > highest)
         highest = fd;
@@ -137,18 +150,22 @@ static int pass_handshake(struct socket *s, const unsigned char *data, size_t si
 
 void requests_sent(int fd, const void *data, size_t size, uint64_t now_ns)
 {
-    if (fd < 0 || fd >= FDS_MAX || !sockets[fd].connected)
+    if (fd < 0 || fd >= FDS_MAX || !PEEK(sockets[fd].connected))
         return;
     struct socket *s = &sockets[fd];
     reads_lock();
     if (s->state == ANSWERED)
         end_request(s);
     if (pass_handshake(s, data, size, now_ns) && s->state == IDLE) {
-        s->state = ASKED;
+        SET(s->state, ASKED);
         s->own = reads_counted.counting != 0;
         s->credited = 0;
         s->sent_ns = s->last_ns = now_ns;
-        n_open++;
+        if (refused_ns && !s->own) /* whoever waits for this thread waits for the time in which it slept */
+            s->last_ns = refused_ns;
+        refused_ns = 0;
+        s->request.attempt = refusals;
+        SET(n_open, n_open + 1);
     }
     reads_unlock();
 }
@@ -167,30 +184,57 @@ static void credit_wait(struct socket *s, size_t bytes, uint64_t now_ns)
     s->credited = 1;
 }
 
-void requests_received(int fd, size_t bytes, uint64_t now_ns)
+/* "HTTP/1.1 503": these bytes of an answer, and no others. 0: it is none. */
+static unsigned status_of(const char *data, size_t bytes)
 {
-    if (fd < 0 || fd >= FDS_MAX || sockets[fd].state == IDLE)
+    enum { BEGIN = 7, NUMBER = 9, END = 12 };
+    unsigned status = 0;
+    if (!data || bytes < END || memcmp(data, "HTTP/1.", BEGIN) != 0)
+        return 0;
+    for (int i = NUMBER; i < END; i++)
+        status = 10 * status + (data[i] >= '0' && data[i] <= '9' ? (unsigned)(data[i] - '0') : 1000);
+    return status < 600 ? status : 0;
+}
+
+static void note_status(struct socket *s, const void *data, size_t bytes, uint64_t now_ns)
+{
+    s->request.status = (uint16_t)status_of(data, bytes);
+    int refused = pp_reads_is_refusal(s->request.status);
+    refusals = (uint8_t)(refused && refusals < UINT8_MAX ? refusals + 1 : refused ? refusals : 0);
+    refused_ns = refused ? now_ns : 0;
+}
+
+int requests_are_refused(void)
+{
+    return refused_ns != 0;
+}
+
+void requests_received(int fd, const void *data, size_t bytes, uint64_t now_ns)
+{
+    if (fd < 0 || fd >= FDS_MAX || PEEK(sockets[fd].state) == IDLE)
         return;
     struct socket *s = &sockets[fd];
     reads_lock();
     if (s->state != IDLE) {
+        if (s->state == ASKED && s->tls == TLS_NONE)
+            note_status(s, data, bytes, now_ns);
         int begins = s->state == ASKED || (s->tls == TLS_FIRST && s->request.bytes <= TICKET_BYTES);
         credit_wait(s, bytes, now_ns);
         s->first_ns = begins ? now_ns : s->first_ns;
         s->last_ns = now_ns;
         s->request.bytes += bytes;
-        s->state = ANSWERED;
+        SET(s->state, ANSWERED);
     }
     reads_unlock();
 }
 
 void requests_closed(int fd)
 {
-    if (!sockets[fd].connected)
+    if (!PEEK(sockets[fd].connected))
         return;
     reads_lock();
     end_request(&sockets[fd]);
-    sockets[fd].connected = 0;
+    SET(sockets[fd].connected, 0);
     reads_unlock();
 }
 
@@ -198,15 +242,15 @@ void requests_closed(int fd)
 
 int requests_lock_begin(const void *object, uint64_t now_ns)
 {
-    if (wait.lasts && wait.thread != &reads_counted)
+    if (PEEK(wait.lasts) && PEEK(wait.thread) != &reads_counted)
         return 0;
     reads_lock();
     int goes_on = wait.thread == &reads_counted && !wait.answered_ns &&
                   now_ns - wait.ended_ns < NEXT_PIECE_NS;
-    wait.thread = &reads_counted;
-    wait.lasts = 1;
+    SET(wait.thread, &reads_counted);
+    SET(wait.lasts, 1);
     wait.ended_by_other = wait.ended_by_reader = 0;
-    __atomic_store_n(&wait.object, object, __ATOMIC_RELAXED); /* compared, and nothing else */
+    SET(wait.object, object); /* compared, and nothing else */
     if (!goes_on) {
         wait.from_ns = wait.covered_ns = now_ns;
         wait.answered_ns = wait.last_ns = wait.bytes = 0;
@@ -218,7 +262,7 @@ int requests_lock_begin(const void *object, uint64_t now_ns)
 
 void requests_lock_free(const void *object)
 {
-    if (__atomic_load_n(&wait.object, __ATOMIC_RELAXED) != object || reads_inside)
+    if (PEEK(wait.object) != object || reads_inside)
         return;
     reads_lock();
     wait.ended_by_other = wait.thread != &reads_counted;
@@ -231,7 +275,7 @@ static void forget_credit(void)
 {
     for (int fd = 0; fd <= highest; fd++)
         sockets[fd].credited = 0;
-    n_kept = n_kept < wait.kept ? n_kept : wait.kept;
+    SET(n_kept, n_kept < wait.kept ? n_kept : wait.kept);
     wait.answered_ns = 0;
 }
 
@@ -243,9 +287,9 @@ uint64_t requests_lock_end(uint64_t now_ns, uint64_t *bytes)
     *bytes = was_read ? wait.bytes : 0;
     if (!was_read && wait.answered_ns)
         forget_credit();
-    wait.object = NULL;
+    SET(wait.object, NULL);
     wait.ended_ns = now_ns;
-    wait.lasts = 0;
+    SET(wait.lasts, 0);
     reads_unlock();
     return answered;
 }
@@ -258,7 +302,9 @@ size_t pipeprobe_reads_requests(struct pp_read_request *out, size_t max, uint64_
 {
     size_t n = 0;
     *lost = 0;
-    if (!n_kept && !n_open)
+    refused_ns = 0; /* what the next sample sleeps for is its own affair */
+    refusals = 0;
+    if (!PEEK(n_kept) && !PEEK(n_open))
         return 0;
     reads_lock();
     for (int fd = 0; fd <= highest && n_open; fd++)
@@ -266,7 +312,7 @@ size_t pipeprobe_reads_requests(struct pp_read_request *out, size_t max, uint64_
             end_request(&sockets[fd]);
     n = n_kept < max ? n_kept : max;
     memcpy(out, kept, n * sizeof(*out));
-    n_kept -= n;
+    SET(n_kept, n_kept - n);
     memmove(kept, kept + n, n_kept * sizeof(*kept));
     *lost = n_lost;
     n_lost = 0;

@@ -138,9 +138,13 @@ SHOWN int ppoll(struct pollfd *p, nfds_t n, const struct timespec *limit, const 
     COUNTED(int, REAL(ppoll)(p, n, limit, mask), kind_of_polled(p, n), 0);
 }
 
+static int counted_sleep(struct timeval *limit);
+
 /* The sets are changed by the call. */
 SHOWN int select(int n, fd_set *r, fd_set *w, fd_set *x, struct timeval *limit)
 {
+    if (!n && limit)
+        return counted_sleep(limit);
     enum fd_kind kind = is_counting() ? kind_of_set(n, r) : FD_LOCAL;
     if (kind == FD_LOCAL && is_counting())
         kind = kind_of_set(n, w);
@@ -168,6 +172,32 @@ SHOWN int epoll_wait(int ep, struct epoll_event *event, int n, int ms)
 SHOWN int epoll_pwait(int ep, struct epoll_event *event, int n, int ms, const sigset_t *mask)
 {
     COUNTED(int, REAL(epoll_pwait)(ep, event, n, ms, mask), kind_of_epoll(ep), 0);
+}
+
+/* ---- sleeping until a refused request is made again ---- */
+
+#define SLEEPING(CALL) \
+    if (!is_counting() || !requests_are_refused()) \
+        return CALL; \
+    uint64_t from = pp_now_ns(); \
+    int out = CALL; \
+    reads_counted.backoff_ns += pp_now_ns() - from; \
+    return out
+
+SHOWN int nanosleep(const struct timespec *time, struct timespec *left)
+{
+    SLEEPING(REAL(nanosleep)(time, left));
+}
+
+SHOWN int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+{
+    SLEEPING(REAL(clock_nanosleep)(clock, flags, time, left));
+}
+
+/* As Python slept before 3.11. */
+static int counted_sleep(struct timeval *limit)
+{
+    SLEEPING(REAL(select)(0, NULL, NULL, NULL, limit));
 }
 
 /* ---- waiting for a child ---- */

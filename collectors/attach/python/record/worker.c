@@ -226,7 +226,8 @@ static void credit_helpers(const struct record_sample *s, struct record_worker *
              left = others + (s->reads ? s->reads->child_cpu_ns : 0);
     w->helper_cpu_ns += left;
     for (size_t i = 0; i < n; i++) {
-        uint64_t idle = part[i].phase == PP_PHASE_READ ? 0 : difference(part[i].wall_ns, part[i].cpu_ns);
+        int waits = part[i].phase == PP_PHASE_READ || part[i].phase == PP_PHASE_RETRY;
+        uint64_t idle = waits ? 0 : difference(part[i].wall_ns, part[i].cpu_ns);
         part[i].cpu_ns += at_most(left, idle);
         left -= at_most(left, idle);
     }
@@ -245,7 +246,7 @@ void record_sample_end(struct record_local *l, uint64_t sample, int many, int fa
                                  .epoch = w->epoch,
                                  .flags = (uint16_t)((failed ? PP_SPAN_ERROR : 0) |
                                                      (many ? PP_SPAN_COUNT : 0))};
-    struct part part[3];
+    struct part part[4];
     size_t n = 0;
     if (s->reads)
         s->reads->counting = 0;
@@ -262,6 +263,8 @@ void record_sample_end(struct record_local *l, uint64_t sample, int many, int fa
                                   .wall_ns = r->ns,
                                   .cpu_ns = r->cpu_ns,
                                   .bytes = r->bytes};
+    if (r->backoff_ns)
+        part[n++] = (struct part){.phase = PP_PHASE_RETRY, .wall_ns = r->backoff_ns};
     if (s->decode_stamps)
         part[n++] = (struct part){
             .phase = PP_PHASE_DECODE,

@@ -93,12 +93,16 @@ static void requests_reach_the_log_with_their_host(void **state)
     struct pp_request got;
     struct pp_request_place place;
     begin();
-    put(5, "data.example:443");
+    struct pp_requests_row *row = put(5, "data.example:443");
+    row->request.status = 503;
+    row->request.attempt = 2;
     pp_collector_job_requests.poll(collector);
     assert_int_equal(pp_request_log_take(&got, 1), 1);
     assert_int_equal(got.sample, 5);
     assert_int_equal(got.epoch, 1);
     assert_int_equal(got.first_byte_ns, 40);
+    assert_int_equal(got.status, 503);
+    assert_int_equal(got.attempt, 2);
     assert_int_equal(got.flags, PP_REQUEST_CONNECTED);
     assert_true(pp_request_log_place(got.place, &place));
     assert_string_equal(place.address, "data.example:443");
@@ -127,13 +131,14 @@ static void what_no_recorder_writes_is_counted(void **state)
     put(1, "a:1")->request.first_byte_ns = UINT64_MAX;
     put(2, "a:1")->request.bytes = UINT64_MAX;
     put(3, "a:1")->request.start_ns = 0;
+    put(3, "a:1")->request.status = 9999;
     memset(put(4, "a:1")->request.host, 'x', sizeof(file->row[0].request.host)); /* a text without an end */
     poll_expects(1);
     file->head += UINT64_C(1) << 60;
     poll_expects(0);
     file->lost = 3;
     end();
-    assert_int_equal(lost, 3 + 1 + 3);
+    assert_int_equal(lost, 4 + 1 + 3);
 }
 
 int main(void)
