@@ -221,7 +221,8 @@ static void drop_workers(struct pp_report *r)
 {
     const struct pp_report_verdict *v = &r->verdict;
     int full = v->l2 && v->l1 && strcmp(v->l1, "storage") == 0 &&
-               (strcmp(v->l2, "bandwidth") == 0 || strcmp(v->l2, "iops-limit") == 0);
+               (strcmp(v->l2, "bandwidth") == 0 || strcmp(v->l2, "iops-limit") == 0 ||
+                strcmp(v->l2, "throttled") == 0);
     for (size_t i = 0; full && i < r->n_findings; i++)
         if (r->findings[i].next_step && strcmp(r->findings[i].kind, "lockstep-waits") == 0)
             r->findings[i]

@@ -15,6 +15,8 @@
 #define PP_EMPTY_ANSWER 1024
 /* Fewer say nothing about their mean; an address or a prefix with fewer is not compared. */
 #define PP_LEAST_REQUESTS 20
+/* Of the requests; a store that is not overloaded refuses far fewer. */
+#define PP_SOME_REFUSED 0.01
 
 /* Into c->requests, and into the samples their parts. c->samples are all there, in any order. Without
  * requests nothing changes. PP_E_NO_MEMORY. */

@@ -119,6 +119,7 @@ enum pp_metric_from {
     X(G_INFLIGHT, "g_inflight", "replay: gain of reads in flight", SHARE, REPLAY) \
     X(G_HEDGE, "g_hedge", "replay: gain of hedged requests", SHARE, REPLAY) \
     X(G_KEPT, "g_kept", "replay: gain of kept connections", SHARE, REPLAY) \
+    X(G_ASK_ONCE, "g_ask_once", "replay: gain of one request per object", SHARE, REPLAY) \
     X(G_HOSTS, "g_hosts", "replay: gain of even hosts", SHARE, REPLAY) \
     X(G_SAMPLER, "g_sampler", "replay: gain of a cheaper sampler", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
     X(SAMPLER_LEAD, "sampler_lead", "replay: cheaper sampler vs. the best other", SHARE, REPLAY) \
@@ -167,7 +168,7 @@ enum pp_metric_from {
     X(REMOTE_SETUP_PART, "remote_setup_part", "requests: DNS, TCP, TLS", SHARE, REPLAY) \
     X(REMOTE_STREAM, "remote_stream", "bytes/s of a connection", BYTES, REPLAY) \
     X(REMOTE_BYTES, "remote_bytes", "bytes per request", BYTES, REPLAY) \
-    X(REMOTE_REFUSED, "remote_refused", "requests refused (429, 503)", SHARE, REPLAY) \
+    X(REMOTE_REFUSED, "remote_refused", "requests refused (429, 503)", SHARE, COUNTERS) \
     X(REMOTE_CONNECTS, "remote_connects", "connections per request", FACTOR, REPLAY) \
     X(REMOTE_EMPTY, "remote_empty", "answers without an object", SHARE, REPLAY) \
     X(REMOTE_TAIL, "remote_tail", "first byte, p99 / p50", FACTOR, REPLAY) \

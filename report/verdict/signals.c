@@ -133,13 +133,24 @@ static pp_status choose_count(const struct pp_costs *c, struct pp_fix *f, int *f
     return st;
 }
 
+static int many_requests(const struct pp_costs *c)
+{
+    return c->requests.n >= PP_LEAST_REQUESTS;
+}
+
+/* More requests at a time are refused more often; how often, no replay knows. */
+static int is_throttled(const struct pp_costs *c)
+{
+    return many_requests(c) && c->requests.refused >= PP_SOME_REFUSED * c->requests.n;
+}
+
 static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, struct pp_err *err)
 {
     int more[] = {c->in_trainer ? 1 : c->workers + 1, 2 * c->workers, 4 * c->workers, 8 * c->workers},
         most = most_workers(c, s), deeper[] = {2 * c->prefetch, 4 * c->prefetch, 8 * c->prefetch};
     struct pp_fix *f;
     pp_status st = PP_OK;
-    if (most > c->workers || c->in_trainer) {
+    if ((most > c->workers || c->in_trainer) && !is_throttled(c)) {
         for (int i = 0; i < 4; i++)
             more[i] = more[i] < most ? more[i] : most;
         f = offer(s, PP_REMEDY_MORE_WORKERS, 0);
@@ -157,7 +168,7 @@ static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, st
         f = offer(s, PP_REMEDY_PREFETCH, 0);
         st = choose_count(c, f, &f->knobs.prefetch, deeper, 3, err);
     }
-    if (st == PP_OK && c->requests.n >= PP_LEAST_REQUESTS && c->inflight && c->inflight < MOST_INFLIGHT) {
+    if (st == PP_OK && many_requests(c) && !is_throttled(c) && c->inflight && c->inflight < MOST_INFLIGHT) {
         int counts[8];
         for (int i = 0; i < 8; i++)
             counts[i] = c->inflight << (i + 1) < MOST_INFLIGHT ? c->inflight << (i + 1) : MOST_INFLIGHT;
@@ -180,11 +191,6 @@ static pp_status offer_counts(const struct pp_costs *c, struct pp_signals *s, st
 enum { HEDGED_AFTER = 100 };
 
 typedef int offered_fn(const struct pp_costs *c, const double *m);
-
-static int many_requests(const struct pp_costs *c)
-{
-    return c->requests.n >= PP_LEAST_REQUESTS;
-}
 
 static int opens_connections(const struct pp_costs *c, const double *m)
 {
@@ -265,10 +271,14 @@ static int always(const struct pp_costs *c, const double *m)
     return 1;
 }
 
+static int is_refused(const struct pp_costs *c, const double *m)
+{
+    return m[PP_METRIC_W_ERRORS] > LEAST_FAILED && is_throttled(c);
+}
+
 static int reads_fail(const struct pp_costs *c, const double *m)
 {
-    (void)c;
-    return m[PP_METRIC_W_ERRORS] > LEAST_FAILED;
+    return m[PP_METRIC_W_ERRORS] > LEAST_FAILED && !is_throttled(c);
 }
 
 static int has_other_ranks(const struct pp_costs *c, const double *m)
@@ -333,6 +343,7 @@ static const struct {
     {PP_REMEDY_CACHED, 1, always, "cached", NULL},
     {PP_REMEDY_LESS_WORK, PP_AN_AMOUNT, always, "half (smaller images)", NULL},
     {PP_REMEDY_ERRORS, 1, reads_fail, "none", NULL},
+    {PP_REMEDY_REMOTE_THROTTLED, 1, is_refused, "none", NULL},
     {PP_REMEDY_LOCK, 1, always, "none", NULL},
     {PP_REMEDY_OTHER_LOAD, 1, always, "%.3g, exclusive", NULL}, /* as many CPUs: now they are exclusive */
     {PP_REMEDY_SLOW_RANK, 1, has_other_ranks, "even", NULL},
@@ -444,6 +455,7 @@ static void add_gains(struct pp_signals *s)
     m[PP_METRIC_G_INFLIGHT] = gain_of(s, "inflight");
     m[PP_METRIC_G_HEDGE] = gain_of(s, "hedge");
     m[PP_METRIC_G_KEPT] = gain_of(s, "connections");
+    m[PP_METRIC_G_ASK_ONCE] = gain_of(s, "object-latency");
     m[PP_METRIC_G_SAMPLER] = gain_of(s, "sampler");
     m[PP_METRIC_SAMPLER_LEAD] = lead_of(s, "sampler");
     m[PP_METRIC_G_HOSTS] = gain_of(s, "hosts");

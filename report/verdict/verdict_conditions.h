@@ -3,6 +3,7 @@
 #ifndef PP_REPORT_VERDICT_VERDICT_CONDITIONS_H
 #define PP_REPORT_VERDICT_VERDICT_CONDITIONS_H
 
+#include "report/replay/requests.h"
 #include "report/replay/storage.h"
 #include "report/verdict/verdict_rules.h"
 
@@ -35,7 +36,7 @@
 #define CPUS_ARE_SHORT 0.1, "utilisation law: CPUs that are short have at most 10 % idle"
 #define CONFIGURED 1, "the configuration of the run"
 #define AVOIDABLE 0.3, "a third of the possible gain: the work is avoidable"
-#define SOME_REFUSED 0.01, "1 % of the requests; a store that is not overloaded refuses far fewer"
+#define SOME_REFUSED PP_SOME_REFUSED, "1 % of the requests; a store that is not overloaded refuses far fewer"
 #define MOST_OF_REQUESTS 0.5, "more than half of the requests' time"
 #define RECORDED 1, "the recording has the GPU's activity, or not"
 #define TRACED 1, "the trace has calls of processes that are not the trainer's, or not"

@@ -171,6 +171,12 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said =
          "connections are not kept. {remote_connects} are opened per request, and opening them (DNS, TCP, TLS) takes {remote_setup_part} of the requests' time",
      .remedy = PP_REMEDY_REMOTE_CONNECTIONS},
+    {"storage", "two-requests",
+     WHEN(AT_LEAST(W_STORAGE, LARGEST), AT_LEAST(REMOTE_FIRST_PART, MOST_OF_REQUESTS),
+          AT_LEAST(G_ASK_ONCE, WORTH_A_FIX)),
+     .said =
+         "storage: 2 requests per object: {remote_empty} of the answers have no bytes of one (HEAD, or a look-up), and each takes {remote_first} until its first byte; {remote_flight} are in flight",
+     .remedy = PP_REMEDY_REMOTE_ASK_ONCE},
     {"loader", "straggler-worker",
      WHEN(AT_LEAST(WORKER_SKEW, 3,
                    "workers share one queue of samples: their means differ by chance by less than 1.5")),

@@ -34,6 +34,7 @@ static void each_is_found_by_its_own_counters(void **state)
         {{60, 0, 0, 1800, 1680, 0, 0.2}, {0, 0, 0}}, /* the workers decode */
         {{60, 0, 0, 1800, 400, 0, 0.9}, {0, 0, 0}},  /* the bytes take the time */
         {{60, 6, 0, 1800, 400, 0, 0.9}, {0, 1, 0}},
+        {{60, 6, 0, 1800, 1680, 0, 0.9}, {0, 1, 0}}, /* a store that refuses takes no more at a time */
         {{60, 0, 60, 1800, 400, 600, 0.9}, {0, 0, 1}},
         {{60, 0, 60, 1800, 400, 60, 0.9}, {0, 0, 0}}, /* new connections, but cheap ones */
     };
