@@ -135,6 +135,13 @@ field: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all helpers
 	$(Q)$(if $(FIELD_PYTHON),FIELD_PYTHON='$(FIELD_PYTHON)') bash tests/field/field.sh $(if $(ONLY),'$(ONLY)') $(ARGS)
 
+# PyTorch jobs whose samples come over the network, by 18 clients, and jobs that only look so: reads, requests, causes and gains against the job's own clock and
+# the server's log (docs/results/accuracy.md). ONLY, FIELD_PYTHON and ARGS as network.py says; the environment is that of `make field`.
+.PHONY: bench-network
+bench-network: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all helpers
+	$(Q)SCRIPT=tests/bench/network.py $(if $(FIELD_PYTHON),FIELD_PYTHON='$(FIELD_PYTHON)') bash tests/field/field.sh $(if $(ONLY),--only '$(ONLY)') $(ARGS)
+
 # A slow rank among four, made from outside, under torchrun and mpiexec (docs/results/accuracy.md). ROUNDS, ONLY, FAULTS, KEEP, STEPS and PYTHON as the
 # script says.
 .PHONY: bench-ranks
@@ -296,6 +303,7 @@ help:
 	'make bench-diagnosis  verdicts, labels and predictions against stalls of known cause; BUDGET=MINUTES HALF= SEEDS= ONLY= TRUTH=' \
 	'make lab-jobs     the same for unmodified PyTorch jobs (22 min); SEEDS= ONLY= ROUNDS= TRUTH= KEEP= RUN_SECONDS= TRACEML= PYTHON=' \
 	'make field  jobs after public reports, with and without their fix: cause, fix and predicted gain against the truth (an hour, 6 GB); ONLY= FIELD_PYTHON= ARGS=--busy' \
+	'make bench-network  PyTorch jobs over the network, 18 clients, and controls: reads, requests, causes and gains against clock and log (half an hour); ONLY= FIELD_PYTHON= ARGS=' \
 	'make bench-ranks  a slow rank among four (storage, CPU) under torchrun and mpiexec: is it named, what is gained (15 min); ROUNDS= ONLY= FAULTS= KEEP= STEPS= PYTHON=' \
 	'make soak-attach  a recorded PyTorch job for an hour or 1,000 epochs: memory, files and recording stay flat; MINUTES= EPOCHS= PYTHON=' \
 	'make portable     one binary with its libraries linked in, to carry to another machine; with the hooks for PyTorch, as an archive' \

@@ -1,11 +1,11 @@
 #!/bin/bash
-# tests/field/field.sh ARGUMENTS: tests/field/run.py with a Python that has what the jobs need. FIELD_PYTHON names one; otherwise PyTorch and the libraries of
-# the reports come from PyPI into build/venvs/field (6 GB, once).
+# tests/field/field.sh ARGUMENTS: tests/field/run.py (SCRIPT: another one) with a Python that has what the jobs need. FIELD_PYTHON names one; otherwise PyTorch and
+# the libraries of the reports come from PyPI into build/venvs/field (6 GB, once).
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 VENVS=${VENVS:-build/venvs} NEED_KIB=9000000
 dir=$VENVS/field
-PACKAGES="torch torchvision pandas pillow datasets lightning opencv-python-headless h5py webdataset requests pyarrow"
+PACKAGES="torch torchvision pandas pillow datasets lightning opencv-python-headless h5py webdataset requests pyarrow boto3 s3fs aiohttp httpx smart_open[s3]"
 if [ -z "${FIELD_PYTHON:-}" ] && [ ! -e "$dir/complete" ]; then
     mkdir -p "$VENVS" || exit 2
     if [ "$(df --output=avail "$VENVS" | tail -n 1)" -lt $NEED_KIB ]; then
@@ -24,4 +24,4 @@ if [ -z "${FIELD_PYTHON:-}" ] && [ ! -e "$dir/complete" ]; then
     fi
     touch "$dir/complete"
 fi
-exec "${FIELD_PYTHON:-$dir/bin/python}" tests/field/run.py "$@"
+exec "${FIELD_PYTHON:-$dir/bin/python}" "${SCRIPT:-tests/field/run.py}" "$@"

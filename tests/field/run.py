@@ -55,7 +55,9 @@ class Surroundings:
             if status != 0:
                 raise Failed(f"{t['job']} --prepare: status {status}, {err.strip()[-400:]}")
         if "server" in t:
-            self.start([self.opts.python, os.path.join(HERE, "serve.py"), str(PORT), t["server"]])
+            with_ = ["--tls", self.certificate(), "--handshake-ms", t["tls"]] if "tls" in t else []
+            with_ += ["--most", t["most"]] if "most" in t else []
+            self.start([self.opts.python, os.path.join(HERE, "serve.py"), str(PORT), t["server"], *with_])
             time.sleep(0.5)
         if "mount" in t:
             mount = tempfile.mkdtemp(prefix="field-mount-")
@@ -78,6 +80,18 @@ class Surroundings:
         if self.dir.startswith(tempfile.gettempdir() + "/field-mount-"):
             os.rmdir(self.dir)
 
+    def certificate(self):
+        """Its own, with the key, which the jobs trust."""
+        pem = os.path.join(self.opts.data, "server.pem")
+        if not os.path.exists(pem):
+            os.makedirs(self.opts.data, exist_ok=True)
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "900", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+                            "-keyout", pem, "-out", pem + ".part"], check=True, stderr=subprocess.DEVNULL)
+            with open(pem, "a") as f:
+                f.write(open(pem + ".part").read())
+        os.environ["REQUESTS_CA_BUNDLE"] = pem
+        return pem
+
     def start(self, argv):
         self.started.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
@@ -85,7 +99,7 @@ class Surroundings:
         return os.path.join(HERE, "jobs", self.truth["job"] + ".py")
 
     def command(self, seconds, *args):
-        return [self.opts.python, self.script(), "--seconds", str(seconds), "--dir", self.dir, "--url", f"http://127.0.0.1:{PORT}", *args]
+        return [self.opts.python, self.script(), "--seconds", str(seconds), "--dir", self.dir, "--url", f"http{'s' * ('tls' in self.truth)}://127.0.0.1:{PORT}", *args]
 
 
 class Failed(Exception):
