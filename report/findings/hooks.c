@@ -7,15 +7,23 @@
 
 #define LEAST_WINDOW_S 1.0
 
+/* A process's own words where the preloaded library is not in it (python/record/worker.c). */
+#define UNTIMED_NOTE "reads are not timed"
+
 struct notes {
     struct pp_arena *arena;
     const char *first;
     size_t n;
+    int untimed;
 };
 
 static void on_note(void *ctx, const char *key, const char *value, const char *unit, int numeric)
 {
     struct notes *x = ctx;
+    if (value && strcmp(value, UNTIMED_NOTE) == 0) {
+        x->untimed = 1;
+        return;
+    }
     if (!x->n++ && value)
         x->first = pp_arena_copy(x->arena, value);
 }
@@ -132,7 +140,7 @@ void pp_measure_hooks(const struct pp_findings_from *from, struct pp_finding_val
     f->text[PP_FINDING_HOOKS_NOTE] = notes.first;
     f->number[PP_FINDING_HOOKS_LEFT_OUT] = (double)notes.n;
     f->number[PP_FINDING_HOOKS_MORE] = notes.n > 1 ? (double)(notes.n - 1) : NAN;
-    f->number[PP_FINDING_HOOKS_UNTIMED] = strcmp(hooks, "hooks") == 0;
+    f->number[PP_FINDING_HOOKS_UNTIMED] = strcmp(hooks, "hooks") == 0 || notes.untimed;
     measure_loaders(from->report, from->arena, f);
     measure_draws(from, f);
     measure_pickling(from, f);

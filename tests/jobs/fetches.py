@@ -8,6 +8,7 @@ status 77, with its name. URL may be https: SSL_CERT_FILE names the authorities'
 import argparse
 import io
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -285,6 +286,12 @@ def run_delay_ns():
         return int(f.read().split()[1])
 
 
+def cpu_ns():
+    """Of the process and of children that have ended."""
+    u = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time_ns() + int((u.ru_utime + u.ru_stime) * 1e9)
+
+
 class Fetched(Dataset):
     fetch = None
 
@@ -293,9 +300,9 @@ class Fetched(Dataset):
 
     def __getitem__(self, i):
         self.fetch = self.fetch or CLIENTS[a.client]()
-        delay, cpu, wall = run_delay_ns(), time.process_time_ns(), time.monotonic_ns()
+        delay, cpu, wall = run_delay_ns(), cpu_ns(), time.monotonic_ns()
         size = len(self.fetch(i))
-        return torch.tensor([i, size, time.monotonic_ns() - wall, time.process_time_ns() - cpu, run_delay_ns() - delay])
+        return torch.tensor([i, size, time.monotonic_ns() - wall, cpu_ns() - cpu, run_delay_ns() - delay])
 
 
 class Streamed(IterableDataset):

@@ -1,13 +1,18 @@
 #include "collectors/attach/python/record/record.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define WORTH_CPU_NS 50000u      /* a sample shorter than this does not pay for two CPU clocks (0.5 us) */
 #define WORTH_HELPERS_NS 500000u /* nor one shorter than this for four more (2 us), of threads beside it */
 #define SAMPLE_COST_NS 300.0     /* what recording one sample costs (docs/results/performance.md) */
 #define COST_SHARE 0.0025        /* of a sample's time, that it may cost */
 #define EVERY_MAX 1000u
+#define RINGS_LOOKED_FOR 4   /* at this batch of a worker: by then it has its clients */
+#define RINGS_LOOKED_AT 4096 /* descriptors */
 
 /* ---- a batch ---- */
 
@@ -40,6 +45,24 @@ void record_worker_resume(struct record_local *l)
     l->worker.round++;
     l->worker.looked = 0;
     l->worker.batch = PP_NO_BATCH;
+}
+
+/* What goes through a ring is no call of libc's, and its time is part of the phase that waits for it. */
+static void note_rings(void)
+{
+    char target[32];
+    struct dirent *e;
+    DIR *d = opendir("/proc/self/fd");
+    for (int n = 0; d && n < RINGS_LOOKED_AT && (e = readdir(d)); n++) {
+        ssize_t got = readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1);
+        target[got > 0 ? got : 0] = '\0';
+        if (strcmp(target, "anon_inode:[io_uring]") == 0) {
+            record_note("samples are made with io_uring: what is read by it is not timed as reads");
+            break;
+        }
+    }
+    if (d)
+        closedir(d);
 }
 
 /* A batch is detailed when that costs little beside its samples, else every so many are. */
@@ -81,6 +104,8 @@ void record_batch_begin(struct record_local *l, uint64_t index, uint64_t samples
     choose_detail(w);
     w->batch_samples = samples;
     w->in_batch = 1;
+    if (w->batches_seen == RINGS_LOOKED_FOR)
+        note_rings();
 }
 
 void record_batch_begin_here(struct record_local *l, const struct record_mark *now, uint64_t samples)
@@ -88,6 +113,8 @@ void record_batch_begin_here(struct record_local *l, const struct record_mark *n
     choose_detail(&l->worker);
     l->worker.batch_samples = samples;
     l->worker.at = *now;
+    if (l->worker.batches_seen == RINGS_LOOKED_FOR)
+        note_rings();
 }
 
 void record_collate(struct record_local *l, const struct record_mark *from, uint64_t samples, int failed)
@@ -152,6 +179,14 @@ static uint64_t cpu_of_others(void)
     return all > own ? all - own : 0;
 }
 
+/* Also where the library was left out on purpose: then the report says so once. */
+static void note_untimed_reads(const struct record_sample *s)
+{
+    static int noted;
+    if (s->reads == &s->own_reads && !__atomic_exchange_n(&noted, 1, __ATOMIC_RELAXED))
+        record_note("reads are not timed"); /* the words that report/findings/hooks.c knows */
+}
+
 void record_sample_begin(struct record_local *l)
 {
     struct record_sample *s = &l->sample;
@@ -160,6 +195,7 @@ void record_sample_begin(struct record_local *l)
     s->decoded = NULL;
     s->decode_read = (struct pp_reads){0};
     s->timing = 0;
+    note_untimed_reads(s);
     if (l->slot < 0 || !w->worth_cpu || !w->at.cpu_ns)
         w->at = record_now(&w->lane, w->worth_cpu);
     s->others_cpu_ns = w->sample_ns >= WORTH_HELPERS_NS ? cpu_of_others() : 0;
