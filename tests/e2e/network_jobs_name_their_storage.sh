@@ -122,4 +122,14 @@ writer_beside
 sleep --gloo 2
 shared_lock --gloo 2 --async --workers 0
 ROWS
+# Reads that nobody can time are said once, and change nothing for the job.
+untimed() { grep -o "$1" <<<"$said" | wc -l; }
+run timeout 100 "$PP" exec -q --force -o "$T/r.sqlite" -- env -u LD_PRELOAD "$PYTHON" tests/jobs/fetches.py sleep "$URL" --samples 96
+is "without the library: the job's own status" "$rc" 0
+said=$("$PP" report --full "$T/r.sqlite" | tr -s ' \n' ' ')
+is "without the library: said once" "$(untimed 'the library that times them was not loaded')" 1
+record uring && {
+    said=$("$PP" report --full "$T/r.sqlite" | tr -s ' \n' ' ')
+    is "io_uring: said once" "$(untimed 'made with io_uring')" 1
+}
 done_testing

@@ -262,6 +262,15 @@ def writer_beside():
     return lambda i: time.sleep(0.03) or events.put(i) or b"x" * 100
 
 
+def uring():
+    """A client with a ring of system calls, which it makes and does not use."""
+    import ctypes
+
+    if ctypes.CDLL(None).syscall(425, 4, ctypes.create_string_buffer(120)) < 0:
+        raise ImportError("io_uring is not permitted")
+    return sleep()
+
+
 def shared_lock():
     def work(i):
         with LOCK:
@@ -276,7 +285,7 @@ def manager():
 
 
 CLIENTS = {f.__name__.strip("_"): f for f in (urllib_, urllib_timeout, requests_get, requests_session, head_and_get, httpx_client, fsspec_http, aiohttp_loop,
-           curl, curl_pipe, threads, urllib3_pool, requests_retry, boto3_get, boto3_transfer, s3fs_cat, smart_open_s3, pyarrow_s3, webdataset_pipe, sleep, writer_beside, sleep_and_logger, lock_and_logger, shared_lock, manager)}
+           curl, curl_pipe, threads, urllib3_pool, requests_retry, boto3_get, boto3_transfer, s3fs_cat, smart_open_s3, pyarrow_s3, webdataset_pipe, uring, sleep, writer_beside, sleep_and_logger, lock_and_logger, shared_lock, manager)}
 
 
 def run_delay_ns():

@@ -298,6 +298,12 @@ uint64_t requests_lock_end(uint64_t now_ns, uint64_t *bytes)
 
 __attribute__((visibility("default"))) pp_reads_requests pipeprobe_reads_requests;
 
+/* The sample has what it waited for. Another thread may go on, and have no more than session tickets yet. */
+static int is_over(const struct socket *s)
+{
+    return s->own || (s->credited && (s->tls != TLS_FIRST || s->request.bytes > TICKET_BYTES));
+}
+
 size_t pipeprobe_reads_requests(struct pp_read_request *out, size_t max, uint64_t *lost)
 {
     size_t n = 0;
@@ -308,7 +314,7 @@ size_t pipeprobe_reads_requests(struct pp_read_request *out, size_t max, uint64_
         return 0;
     reads_lock();
     for (int fd = 0; fd <= highest && n_open; fd++)
-        if (sockets[fd].state == ANSWERED && (sockets[fd].own || sockets[fd].credited))
+        if (sockets[fd].state == ANSWERED && is_over(&sockets[fd]))
             end_request(&sockets[fd]);
     n = n_kept < max ? n_kept : max;
     memcpy(out, kept, n * sizeof(*out));

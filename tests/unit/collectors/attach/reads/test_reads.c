@@ -36,8 +36,12 @@ static void *answer(void *arg)
 {
     int fd = (int)(intptr_t)arg;
     char text[256];
-    for (ssize_t n; (n = recv(fd, text, sizeof(text), 0)) > 0;)
-        send(fd, text + 1, (size_t)n - 1, MSG_NOSIGNAL);
+    for (ssize_t n; (n = recv(fd, text, sizeof(text), 0)) > 0;) {
+        size_t first = text[0] == 0x17 ? 7 : 0; /* a TLS server's session tickets */
+        send(fd, text + 1, first, MSG_NOSIGNAL);
+        nanosleep(&(struct timespec){.tv_nsec = first ? 30000000 : 0}, NULL);
+        send(fd, text + 1 + first, (size_t)n - 1 - first, MSG_NOSIGNAL);
+    }
     close(fd);
     return NULL;
 }
@@ -375,6 +379,40 @@ static void helpers_fetch_while_a_thread_waits(void **state)
     assert_true(r->class_ns[PP_READ_HELPER] == r->ns);
 }
 
+static void *fetch_behind_tls(void *arg)
+{
+    char text[16];
+    int fd = connected();
+    assert_int_equal(send(fd, "\x16hello", 6, 0), 6);
+    assert_int_equal(recv(fd, text, 5, MSG_WAITALL), 5);
+    assert_int_equal(send(fd, "\x17ticketsanswer", 14, 0), 14);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(recv(fd, text, 7 - (size_t)i, MSG_WAITALL), 7 - i);
+        sem_post(&fetched);
+    }
+    close(fd);
+    sem_post(&fetched);
+    return NULL;
+}
+
+static void session_tickets_are_no_answer(void **state)
+{
+    pthread_t t;
+    struct pp_read_request got[64];
+    count(1);
+    sem_init(&fetched, 0, 0);
+    assert_int_equal(pthread_create(&t, NULL, fetch_behind_tls, NULL), 0);
+    sem_wait(&fetched);
+    assert_int_equal(take(got),
+                     0); /* what the sample waited for are the tickets; the answer is still to come */
+    sem_wait(&fetched);
+    sem_wait(&fetched);
+    assert_int_equal(take(got), 1);
+    assert_true(got[0].bytes == 13 && got[0].first_byte_ns >= 25000000 && got[0].status == 0);
+    pthread_join(t, NULL);
+    count(0);
+}
+
 /* ---- processes ---- */
 
 static void children_have_requests_of_their_own(void **state)
@@ -416,6 +454,7 @@ int main(void)
         cmocka_unit_test(ten_thousand_descriptors),
         cmocka_unit_test(threads_can_be_cancelled),
         cmocka_unit_test(helpers_fetch_while_a_thread_waits),
+        cmocka_unit_test(session_tickets_are_no_answer),
         cmocka_unit_test(children_have_requests_of_their_own),
     };
     return cmocka_run_group_tests_name("the preloaded library", tests, start, end);
