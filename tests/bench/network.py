@@ -102,6 +102,9 @@ def recorded(opts, name, client, url, args):
     status, out, err = run(opts, [opts.pipeprobe, "exec", "-q", "--force", "-o", path, "--", *argv], **env)
     if status != 0:
         return {"failed": f"status {status}: {(out + err).strip()[-200:]}", "skipped": status == 77}, path, None
+    ranked = path.replace(".sqlite", "-rank0000.sqlite")  # a job with a process group
+    if os.path.exists(ranked):
+        os.replace(ranked, path)
     page = run(opts, [opts.pipeprobe, "report", "--json", path])[1]
     v = (json.loads(page) if page.strip() else {}).get("verdict") or {}
     return {"l1": v.get("l1"), "l2": v.get("l2"), "l0": v.get("l0"), "rate": rate_of(out)}, path, times
