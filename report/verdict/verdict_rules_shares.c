@@ -13,7 +13,7 @@ const struct pp_rule pp_cause_rules_shares[] = {
      .remedy = PP_REMEDY_CUPTI},
     {NULL, NULL, WHEN(OWNER(BIT(DEVICE_SYNC) | BIT(H2D)), AT_LEAST(GPU_TOLD, RECORDED)),
      .said =
-         "{owner} takes {owner_share} of the stalls on the host, but copies are {gpu_copy} of the GPU's idle time, and syncs and launches {gpu_host}: no single cause",
+         "no single cause. {owner} takes {owner_share} of the stalls on the host, but of the GPU's idle time copies are {gpu_copy}, syncs and launches {gpu_host}",
      .remedy = PP_REMEDY_RECORD_LONGER},
     {"sync", "rank-straggler", WHEN(OWNER(BIT(COLLECTIVE)), AT_LEAST(LAST_SHARE, MOST_MEETINGS)), STRAGGLER},
     {"sync", "rank-imbalance", WHEN(OWNER(BIT(COLLECTIVE)), BELOW(LAST_SHARE, MOST_MEETINGS)), IMBALANCE},

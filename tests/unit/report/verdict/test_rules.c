@@ -750,9 +750,47 @@ static void test_costly_decoding_is_halved_and_not_taken_away(void **state)
     assert_true(knobs[n - 1].without_faults && strcmp(knobs[n - 1].knob, "work") == 0);
 }
 
+/* Words of the longest sentence, a value being two of them ("84 %"), and values that are numbers. */
+static size_t words_of(const char *said, size_t *numbers)
+{
+    size_t n = 0, most = 0;
+    *numbers = 0;
+    for (const char *p = said; *p; p++) {
+        if (*p == '{') {
+            size_t len = strcspn(p + 1, "|}"), f = 0;
+            while (f < PP_METRIC_COUNT &&
+                   (strncmp(pp_metric_facts[f].name, p + 1, len) != 0 || pp_metric_facts[f].name[len]))
+                f++;
+            assert_true(f < PP_METRIC_COUNT);
+            *numbers += pp_metric_facts[f].unit != PP_UNIT_NONE;
+            n += 2 - (pp_metric_facts[f].unit == PP_UNIT_NONE);
+            p += strcspn(p, "}");
+        } else if (*p == ' ' && p[1] != '{' && p[1] != '[') {
+            n += 1;
+        }
+        if (strncmp(p, ". ", 2) == 0)
+            most = n > most ? n : most, n = 0;
+    }
+    return n > most ? n : most;
+}
+
+/* The first page is read once: a sentence has 25 words at most, and the rate, what is waited for and the
+ * cause six numbers, of which the head has two. */
+static void test_a_cause_is_read_once(void **state)
+{
+    (void)state;
+    for (size_t b = 0; b < BLOCKS; b++)
+        for (size_t i = 0; i < *blocks[b].n; i++) {
+            size_t numbers, words = words_of(blocks[b].rules[i].said, &numbers);
+            if (words > 25 || numbers > 4)
+                fail_msg("%zu words, %zu numbers: %s", words, numbers, blocks[b].rules[i].said);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_cause_is_read_once),
         cmocka_unit_test(test_who_crowds_the_trainer),
         cmocka_unit_test(test_requests_name_their_cause),
         cmocka_unit_test(test_cpus_are_contended_only_where_they_are_short),
