@@ -48,7 +48,7 @@ for who in job workers; do
     run timeout 200 "$PP" exec -q --duration 5 -o "$T/$who.sqlite" -- "$PYTHON" "$T/binds.py" $who
     run "$PP" report "$T/$who.sqlite"
     said=$(tr -s ' \n' ' ' <"$OUT")
-    like "bound: the $who" "$said" "\(affinity\).* the $who may use only 1 of $(nproc) CPUs"
+    like "bound: the $who" "$said" "CPU affinity is too narrow. [Tt]he $who may use only 1 of $(nproc) CPUs, .*\(affinity\)"
     like "and what to do" "$said" "Let the $who use all $(nproc) CPUs"
 done
 
