@@ -197,6 +197,8 @@ enum { PIECES_MOST = 16 };
 #define SHARING_SLOPE (-0.25)
 #define SHARING_ERRORS 2
 #define MOST_ERROR 0.25
+#define LEAST_CHANGE \
+    0.02 /* of log(1 / k), its standard deviation: else there is nothing to hold times against */
 #define BESIDE_EACH_OTHER 1.25 /* reads under way, on average, while there are any */
 
 struct moment {
@@ -326,8 +328,10 @@ double pp_link_shared(const struct pp_costs *c, const struct pp_cost_sample *con
             break;
         struct line line = line_of(p, n, log_share, log_pace), sizes = line_of(p, n, log_bytes, log_work);
         /* Of several sizes, the larger takes longer; else it is the number of reads that is limited. */
+        int changes = line_of(p, n, log_share, log_share).spread >= LEAST_CHANGE;
         int of_bytes = !(line_of(p, n, log_bytes, log_bytes).spread > 0.05 && sizes.slope < FOLLOWS);
-        if (of_bytes && line.error <= MOST_ERROR && line.slope + SHARING_ERRORS * line.error < surest) {
+        if (changes && of_bytes && line.error <= MOST_ERROR &&
+            line.slope + SHARING_ERRORS * line.error < surest) {
             surest = line.slope + SHARING_ERRORS * line.error;
             rate = all.bytes * 1e9 / all.share;
         }
