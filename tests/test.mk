@@ -136,7 +136,7 @@ field: deps-test
 	$(Q)$(if $(FIELD_PYTHON),FIELD_PYTHON='$(FIELD_PYTHON)') bash tests/field/field.sh $(if $(ONLY),'$(ONLY)') $(ARGS)
 
 # PyTorch jobs whose samples come over the network, by 18 clients, and jobs that only look so: reads, requests, causes and gains against the job's own clock and
-# the server's log (docs/results/accuracy.md). ONLY, FIELD_PYTHON and ARGS as network.py says; the environment is that of `make field`.
+# the server's log (docs/results/network.md). ONLY, FIELD_PYTHON and ARGS as network.py says; the environment is that of `make field`.
 .PHONY: bench-network
 bench-network: deps-test
 	$(Q)$(MAKE) $(JOBS) SAN= all helpers

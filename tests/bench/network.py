@@ -235,7 +235,7 @@ def main():
             f.write(open(key).read() + open(cert).read())
         work = [(r[0], lambda r=r: one(opts, *r)) for r in rows()]
         work += [(f"gain {c}", lambda c=c: gain(opts, c)) for c in GAINS]
-        work += [(n, lambda n=n, c=c, v=v: one(opts, n, "control", c, ["--latency-ms", "30"], [*v, "--samples", "64"], "http://127.0.0.1")) for n, c, v in controls()]
+        work += [(n, lambda n=n, c=c, v=v: one(opts, n, "control", c, ["--latency-ms", "30"], [*v, "--samples", "160"], "http://127.0.0.1")) for n, c, v in controls()]
         for name, measure in work:
             if opts.print or not re.search(opts.only, name):
                 continue

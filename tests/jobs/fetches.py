@@ -378,7 +378,7 @@ def main():
         work = reduce() if reduce else None
         if work and not a.ahead:
             work.wait()
-        if n == 2 * a.workers - 1:
+        if n == max(2 * a.workers, 1) - 1:
             first = time.monotonic()
         elif first:
             samples += len(batch)
