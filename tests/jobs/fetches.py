@@ -387,6 +387,9 @@ def main():
             break
     rate = samples / (time.monotonic() - first) if samples else 0
     print("rate %.1f samples/s, %d" % (rate, batch[:, :2].sum()), flush=True)
+    if work:  # an exit within a reduction is an abort
+        work.wait()
+        torch.distributed.destroy_process_group()
     if peer:
         peer.kill()
     if a.times:
