@@ -393,6 +393,7 @@ static void judge(struct build *b)
     pp_action_choose(b->r, b->arena);
     pp_loaders_place_line(b->r);
     pp_sentence_compose(b->arena, b->r);
+    pp_report_price(b->r, 0);
     if (d.replayed && b->r->has_step && !b->source->glance)
         pp_series_curve(&b->got.costs, b->arena, b->r);
 }
@@ -485,6 +486,15 @@ pp_status pp_report_build_of(const char *path, const char *loader, struct pp_rep
         status = pp_report_from(&source, out, err);
     pp_source_close(&source);
     return status;
+}
+
+/* The time that the trainer waits, or that the input takes between epochs. */
+void pp_report_price(struct pp_report *r, double gpu_hour)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    double share = v->outside ? v->outside_share : v->exposed_share;
+    r->gpu_hour = gpu_hour > 0 ? gpu_hour : NAN;
+    r->wait_cost_per_day = 24 * r->gpu_hour * share;
 }
 
 void pp_report_free(struct pp_report *r)

@@ -25,6 +25,8 @@ pp_status pp_report_build_of(const char *path, const char *loader, struct pp_rep
                              struct pp_err *err);
 /* The same without the opening. The source is not needed afterwards. */
 pp_status pp_report_from(const struct pp_source *source, struct pp_report **out, struct pp_err *err);
+/* States what an hour of a GPU costs: the report says then what the wait costs in a day. 0: not stated. */
+void pp_report_price(struct pp_report *r, double gpu_hour);
 void pp_report_free(struct pp_report *r);
 
 /* What `report` and `run` exit with: 3 when there was too little to judge; 0 for any verdict and for a

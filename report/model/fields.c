@@ -510,6 +510,8 @@ static const char *const subject_kinds[] = {"unknown", "own-loader", "pytorch-lo
 const struct pp_field pp_report_fields[] = {
     MADE("schema", TEXT, schema_name, "of this document", .values = schema_values, ALWAYS),
     FK("file", path, NONE, "the recording", ALWAYS),
+    F(gpu_hour, NUMBER, "price of an hour of a GPU that was stated (--gpu-hour); null: none"),
+    F(wait_cost_per_day, NUMBER, "what the wait costs at it in a day, for each GPU"),
     F(made, NONE, "when the recording was made, by which command, in which directory and from which commit"),
     F(subject, NONE, "whose pipeline was recorded, which is what the verdict is about", ALWAYS),
     FK("subject_kind", subject_kind_name, NONE,

@@ -382,7 +382,9 @@ enum pp_subject_kind {
 struct pp_report {
     const char *path;
     enum pp_subject_kind subject_kind;
-    const char *made; /* when, by which command, where and from which commit; NULL: not known */
+    double gpu_hour,
+        wait_cost_per_day; /* a stated price, and what the wait costs at it; NAN: none was stated */
+    const char *made;      /* when, by which command, where and from which commit; NULL: not known */
     const char *subject, *subject_kind_name; /* "the job train.py", "job" */
     const char *outcome;                     /* "finished", "failed", "interrupted", "unfinished" */
     const char *ended, *ended_remedy; /* of a job that did not finish: why, and what to do; NULL: not known */

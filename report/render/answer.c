@@ -96,6 +96,16 @@ size_t pp_answer_evidence(const struct pp_report *r, const struct pp_report_evid
     return n;
 }
 
+static const char *say_cost(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    char rate[CELL];
+    if (isnan(r->wait_cost_per_day))
+        return NULL;
+    snprintf(buf, PP_ANSWER_TEXT, "%s a day for each GPU, at %.2f an hour",
+             pp_text_rate(rate, CELL, r->wait_cost_per_day), r->gpu_hour);
+    return buf;
+}
+
 static const char *say_errors(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
 {
     char count[CELL];
@@ -225,6 +235,7 @@ const char *pp_answer(const struct pp_report *r, enum pp_answer_part part, char 
     case PP_ANSWER_OUTCOME: return say_outcome(r, buf);
     case PP_ANSWER_GPU_GONE: return say_gpu_gone(r, buf);
     case PP_ANSWER_HEAD: return v->head;
+    case PP_ANSWER_COST: return say_cost(r, buf);
     case PP_ANSWER_CAUSE: return v->cause_line;
     case PP_ANSWER_DO: return v->next_step;
     case PP_ANSWER_PREDICTED: return say_predicted(r, buf);
@@ -255,6 +266,7 @@ const char *pp_answer_lead(const struct pp_report *r, enum pp_answer_part part)
     case PP_ANSWER_PREDICTED: return a->fix ? "Predicted with " : "Gain: ";
     case PP_ANSWER_THEN: return "Then, the job's own: ";
     case PP_ANSWER_ASSUMES: return "Assumes that ";
+    case PP_ANSWER_COST: return "The wait costs ";
     case PP_ANSWER_WORDS: return a->dali ? "In DALI: " : "How: ";
     case PP_ANSWER_COMMAND: return "With pipeprobe's loader: ";
     default: return "";

@@ -38,6 +38,8 @@ static void put_verdict(FILE *out, const struct pp_report *r)
                  ".** The numbers cover what was recorded until then.\n\n");
     put_text(out, "", pp_answer(r, PP_ANSWER_SUBJECT, text), "\n\n");
     put_text(out, "**", v->head, "**\n\n");
+    if (!isnan(r->wait_cost_per_day))
+        put_text(out, "**Costs:** ", pp_answer(r, PP_ANSWER_COST, text), "\n\n");
     if (v->cause_line)
         put_text(out, "**Cause:** ", v->cause_line, "\n\n");
     if (!v->next_step)

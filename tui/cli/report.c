@@ -13,6 +13,7 @@
 
 struct options {
     int format, color, json, full, force;
+    double gpu_hour;
     const char *output, *loader;
 };
 enum { AUTO, TEXT, MD, HTML, JSON, CSV };
@@ -40,6 +41,8 @@ static const struct pp_opt opts[] = {
      .help = "write to FILE instead of standard output"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force),
      .help = "replace an existing output file"},
+    {.name = "gpu-hour", .type = PP_OPT_DOUBLE, .offset = AT(gpu_hour), .min = 0, .max = 1e6, .arg = "PRICE",
+     .dflt = "0", .help = "say what the wait costs in a day where an hour of a GPU costs PRICE"},
     {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = pp_cli_colors, .dflt = "auto",
      .help = "auto: on a terminal, unless NO_COLOR is set"},
     {.name = NULL},
@@ -127,6 +130,8 @@ static int run(int argc, char **argv)
     if (st == PP_OK)
         st = pp_import_trace_format(path) ? pp_trace_report(path, &report, &err)
                                           : pp_report_build_of(path, o.loader, &report, &err);
+    if (st == PP_OK)
+        pp_report_price(report, o.gpu_hour);
     if (st == PP_OK)
         st = pp_output_write(o.output, "report", render, &(struct shown){&o, report}, &err);
     exit_code = st == PP_OK ? pp_report_exit_code(report) : pp_cli_fail(&pp_cmd_report, &err);

@@ -83,6 +83,11 @@ static void put_verdict(FILE *out, const struct pp_report *r)
     pp_html_in(out, " &middot; ", v->l1, "");
     pp_html_in(out, " / ", v->l2, "");
     pp_html_in(out, "</p>\n<h1>", v->head, "</h1>\n");
+    if (!isnan(r->wait_cost_per_day)) {
+        char text[PP_ANSWER_TEXT];
+        pp_html_in(out, "<p class=\"cause\"><strong>Costs</strong> ", pp_answer(r, PP_ANSWER_COST, text),
+                   "</p>\n");
+    }
     put_cause(out, r);
     put_action(out, r);
     fputs("</section>\n", out);

@@ -133,7 +133,7 @@ static void print_answer(const struct attach_rows *r, const struct attach_enter 
                 (long long)r->pid, record->path);
         } else {
             fputc('\n', page.out);
-            exec_words_verdict(record, page.out);
+            exec_words_verdict(record, 0, page.out);
             fflush(page.out);
             exec_words_totals(record, (char *const[]){(char *)"the job", NULL}, 1);
         }

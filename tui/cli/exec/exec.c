@@ -35,6 +35,7 @@ struct options {
     struct pp_opt_list maps;
     const char *output;
     const char *json;
+    double gpu_hour;
     int force, quiet, no_reads, serve, top;
     int64_t ring_spans, gpu_records;
     uint64_t duration_ns;                  /* 0: until the program ends */
@@ -66,6 +67,8 @@ static const struct pp_opt opts[] = {
      .help = "show the dashboard meanwhile; PROGRAM's output goes to RECORDING.out"},
     {.name = "json", .type = PP_OPT_STRING, .offset = AT(json), .arg = "REPORT.json",
      .help = "write the report there at the end, too"},
+    {.name = "gpu-hour", .type = PP_OPT_DOUBLE, .offset = AT(gpu_hour), .min = 0, .max = 1e6, .arg = "PRICE",
+     .dflt = "0", .help = "say what the wait costs in a day where an hour of a GPU costs PRICE"},
     {.name = "no-reads", .type = PP_OPT_FLAG, .offset = AT(no_reads), .dflt = "0",
      .help = "do not time a Python job's file reads (no LD_PRELOAD)"},
     {.name = "gpu-records", .advanced = 1, .type = PP_OPT_INT, .offset = AT(gpu_records), .arg = "N",
@@ -423,7 +426,7 @@ static void end_recording(const struct options *o, char *const *program, struct 
     if (!o->quiet && st == PP_OK && many)
         exec_words_ranks(rec);
     else if (!o->quiet && st == PP_OK && rec->totals.spans)
-        exec_words_verdict(rec, stderr);
+        exec_words_verdict(rec, o->gpu_hour, stderr);
     if (o->json && st == PP_OK)
         write_report(rec, o->json);
     metrics_beside_end(&s->metrics);

@@ -209,12 +209,16 @@ static int has_phase(const struct pp_report *r, pp_phase phase)
     return 0;
 }
 
-void exec_words_verdict(const struct exec_record *r, FILE *out)
+void exec_words_verdict(const struct exec_record *r, double gpu_hour, FILE *out)
 {
     struct pp_err err;
     struct pp_report *report = NULL;
     if (pp_report_build(r->path, &report, &err) != PP_OK)
         exec_say("no verdict: %s", err.text);
+    else
+        pp_report_price(report, gpu_hour);
+    if (!report)
+        ;
     else if (report->ended)
         pp_render_short(report, out, pp_cli_use_color(PP_COLOR_AUTO, out), pp_cli_columns(out));
     else if (r->totals.loading && !r->totals.trainers) /* no process has a thread of its lane */

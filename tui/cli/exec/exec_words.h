@@ -19,7 +19,7 @@ int exec_words_is_python(char *const *program);
 void exec_words_totals(const struct exec_record *r, char *const *program, int with_hooks);
 /* The verdict on one screen. It needs to know when the trainer waited and when it worked; without both there
  * is none, and it is said what is missing. */
-void exec_words_verdict(const struct exec_record *r, FILE *out);
+void exec_words_verdict(const struct exec_record *r, double gpu_hour, FILE *out);
 /* In its place for one of many ranks: how to read all; rank 0 alone says it. */
 void exec_words_ranks(const struct exec_record *r);
 
