@@ -17,7 +17,7 @@ enum pp_answer_part {
     PP_ANSWER_GPU_GONE, /* of a run that began to decode on a GPU and ended without: since when what is
                            measured is another pipeline */
     PP_ANSWER_HEAD,     /* how much it stalls; this and why are the model's own */
-    PP_ANSWER_COST,      /* what the wait costs, where the price of an hour was stated */
+    PP_ANSWER_COST,     /* what the wait costs, where the price of an hour was stated */
     PP_ANSWER_CAUSE,
     PP_ANSWER_DO,
     PP_ANSWER_PREDICTED, /* "num_workers=16: 396 samples/s, +148 % (80 % interval +141 to +155 %)", or why

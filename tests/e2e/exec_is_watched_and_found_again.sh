@@ -24,7 +24,8 @@ like "report DIR" "$(head -n 1 "$OUT")" "$name: the job counted.py"
 run env PIPEPROBE_GPU_HOUR=2.50 "$PP" report
 like "what the wait costs" "$(cat "$OUT")" "Costs: +[0-9.]+ a day for each GPU, at 2.50 an hour"
 run "$PP" report --json --gpu-hour 2.50
-holds "24 hours of the part that is waited" "$(json "$OUT" '$.wait_cost_per_day') / (60 * $(json "$OUT" '$.verdict.evidence[0].amount')) > 0.99 && $(json "$OUT" '$.wait_cost_per_day') / (60 * $(json "$OUT" '$.verdict.evidence[0].amount')) < 1.01"
+share=$(json "$OUT" '$.verdict.evidence[0].value')
+holds "24 hours of the part that is waited" "$(json "$OUT" '$.wait_cost_per_day') / (0.6 * ${share% %}) > 0.99 && $(json "$OUT" '$.wait_cost_per_day') / (0.6 * ${share% %}) < 1.01"
 run "$PP" whatif --json
 holds "whatif: the newest" "$rc == 0 && $(json "$OUT" '$.measured_samples_per_s') > 0"
 run "$PP" top --once
