@@ -116,7 +116,7 @@ struct pp_report_fix {
     const char *knob, *to, *text;
     double gain, low, high; /* over the measured rate: 0.4 is +40 %; 80 % interval */
     double samples_per_s;
-    const char *change;  /* in words: "num_workers=8", "half the decode and transform work" */
+    const char *change;  /* in words: "num_workers=8", "half the decode, transform and collate work" */
     const char *assumes; /* what the prediction takes for granted beyond the recording; NULL: nothing */
     int effort;      /* 0: a setting; 1: needs work on code, data or machines; 2: no change that can be made,
                         but an amount ("half the work"): last in every list */

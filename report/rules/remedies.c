@@ -174,7 +174,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          CACHED, .set = "storage-latency=cached"},
     [PP_REMEDY_LESS_WORK] =
         {"work",
-         "half the decode and transform work: smaller images offline, cached decoded data, cheaper augmentation",
+         "half the decode, transform and collate work: smaller images offline, cached decoded data, cheaper augmentation",
          "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
          LESS_WORK, .amount = "decode=0.7", .set = "decode=0.5 transform=0.5 collate=0.5"},
     [PP_REMEDY_ERRORS] = {"errors", "no failing reads: fix or quarantine the files in table error",
