@@ -82,25 +82,21 @@ static void put_subject(const struct pp_page *p, const struct pp_report *r)
     pp_page_text(p, PP_TONE_PLAIN, from == text ? "" : "...", from == text ? 0 : 3, 1, from);
 }
 
-/* What the workers did in the wait, and numbers, each with its threshold, but not with where that comes from.
+/* What was done in the wait, and numbers, each with its threshold, but not with where that comes from.
  */
 static void put_numbers(const struct pp_page *p, const struct pp_report *r, enum pp_answer_room room)
 {
     const struct pp_report_evidence *e[PP_ANSWER_EVIDENCE];
     char text[PP_ANSWER_TEXT];
     size_t n = room >= PP_ANSWER_TIGHT ? 0 : pp_answer_evidence(r, e);
-    const char *label = "Because:";
-    if (r->verdict.parts) {
+    if (r->verdict.parts)
         n = n > 2 ? 2 : n;
-        snprintf(text, sizeof(text), "in the wait the workers were in %s", r->verdict.parts);
-        put_sentence(p, PP_TONE_PLAIN, label, text);
-        label = " ";
-    }
-    for (size_t i = 0; i < n; i++, label = " ") {
+    put_sentence(p, PP_TONE_PLAIN, "In wait:", r->verdict.parts);
+    for (size_t i = 0; i < n; i++) {
         const char *limit = e[i]->threshold ? e[i]->threshold : "";
         snprintf(text, sizeof(text), "%s %s%s%.*s%s", e[i]->name, e[i]->value, limit[0] ? " (" : "",
                  (int)strcspn(limit, ":"), limit, limit[0] ? ")" : "");
-        put_sentence(p, PP_TONE_PLAIN, label, text);
+        put_sentence(p, PP_TONE_PLAIN, i ? " " : "Because:", text);
     }
 }
 

@@ -23,8 +23,7 @@ static void put_cause(FILE *out, const struct pp_report *r)
         fputs("</small>", out);
     }
     fputs("</p>\n", out);
-    pp_html_in(out, "<p class=\"cause\"><strong>In the wait</strong> the workers were in ", v->parts,
-               "</p>\n");
+    pp_html_in(out, "<p class=\"cause\"><strong>In the wait</strong> ", v->parts, "</p>\n");
 }
 
 /* As large as the finding. A click selects the line to paste whole: no script is needed to copy it. */
