@@ -175,7 +175,7 @@ const struct pp_rule pp_cause_rules_replay[] = {
      WHEN(AT_LEAST(W_STORAGE, LARGEST), AT_LEAST(REMOTE_FIRST_PART, MOST_OF_REQUESTS),
           AT_LEAST(G_ASK_ONCE, WORTH_A_FIX)),
      .said =
-         "storage: 2 requests per object: {remote_empty} of the answers have no bytes of one (HEAD, or a look-up), and each takes {remote_first} until its first byte; {remote_flight} are in flight",
+         "there are 2 requests per object. {remote_empty} of the answers bring no bytes of it (HEAD, or a look-up), and each waits {remote_first} for its first byte",
      .remedy = PP_REMEDY_REMOTE_ASK_ONCE},
     {"loader", "straggler-worker",
      WHEN(AT_LEAST(WORKER_SKEW, 3,

@@ -34,7 +34,7 @@ const struct pp_rule pp_cause_rules_shares[] = {
     {"loader", "pin-memory", WHEN(OWNER(BIT(PIN))), PINNING},
     {"storage", "throttled", WHEN(OWNER(BIT(RETRY)), AT_LEAST(REMOTE_REFUSED, SOME_REFUSED)),
      .said =
-         "storage: the store refuses {remote_refused} of the requests (503 SlowDown, 429), and during the stalls the workers wait to ask again for {owner_share} of the time",
+         "the store refuses {remote_refused} of the requests (503 SlowDown, 429). The workers wait to ask again {owner_share} of the stalls",
      .remedy = PP_REMEDY_REMOTE_THROTTLED},
     {"loader", "errors", WHEN(OWNER(BIT(RETRY))),
      .said = "reads fail and are tried again. The workers wait for that {owner_share} of the stalls",

@@ -116,7 +116,7 @@ for d in torch torch/utils torch/utils/data torch/utils/data/_utils; do : >"$T/o
 echo 'class Other: pass' >"$T/odd/torch/utils/data/dataloader.py"
 PYTHONPATH=$T/odd run timeout 60 "$PP" exec --force -o "$R" -- "$PYTHON" -c 'import torch.utils.data.dataloader as d; print(d.Other.__name__)'
 is "another torch: status and output" "$rc $(cat "$OUT")" "0 Other"
-like "another torch: the hooks are named" "$(cat "$ERR")" "torch.utils.data.dataloader is not recorded \(waits, later epochs, beginnings of epochs, batch lengths, order, batches that are ready, samples\): AttributeError"
+like "another torch: the hooks are named" "$(cat "$ERR")" "torch.utils.data.dataloader is not recorded \(waits, places of loaders, later epochs, beginnings of epochs, batch lengths, order, batches that are ready, samples\): AttributeError"
 
 # A worker that is killed: torch's own error, and the recording has what it did. The same for the job.
 cat >"$T/kill.py" <<'P'

@@ -31,7 +31,7 @@ check "the shared file is gone" test ! -e "$T/ranks"
 check "that all end together is no news" bash -c "! grep -q 'goes on\|go on' '$T'/?.err"
 for rank in 0 3; do "$PP" report "$T/$rank.sqlite" --json >"$T/$rank.json" 2>/dev/null; done
 is "a held rank: class" "$(json "$T/0.json" '$.verdict.l1')/$(json "$T/0.json" '$.verdict.l2')" sync/rank-straggler
-like "a held rank: says who" "$(json "$T/0.json" '$.verdict.sentence')" "for other ranks.* SYNC-BOUND \(rank-straggler\).* rank 3 was last in [0-9.]+ %"
+like "a held rank: says who" "$(json "$T/0.json" '$.verdict.sentence')" "for other ranks.* rank 3 was last in [0-9.]+ %.* \[SYNC-BOUND \(rank-straggler\)"
 holds "a held rank: hardly waits for data" "$(json "$T/0.json" '$.data_wait_share') < 0.2"
 holds "a held rank: waits for ranks" "$(json "$T/0.json" '$.collective_share') > 0.3"
 is "a held rank: what to mend" "$(json "$T/0.json" '$.verdict.fixes[0].knob')" slow-rank

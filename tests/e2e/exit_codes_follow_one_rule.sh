@@ -46,7 +46,7 @@ done <<'ROWS'
 2|run images --weights absent.txt --sampler weighted -o o.sqlite
 2|plan nowhere
 2|plan
-2|report
+2|report run.sqlite absent.sqlite
 2|report absent.sqlite
 2|report images
 2|report run.sqlite --format pdf

@@ -27,7 +27,7 @@ run timeout 60 "$PP" run "$T/data" --like s3 --workers 2 --batch-size 4 --step-m
 check "the run ends well" test "$rc" -eq 0 -o "$rc" -eq 3
 cp "$OUT" "$T/report.json"
 is "its verdict is that of a store with latency" "$(json "$T/report.json" '$.verdict.l1')/$(json "$T/report.json" '$.verdict.l2')" storage/in-flight
-like "with what is needed and used" "$(json "$T/report.json" '$.verdict.sentence')" 'needed, .* used'
+like "with what is needed and used" "$(json "$T/report.json" '$.verdict.sentence')" 'needed; .* used'
 for format in text md html json; do
     run "$PP" report "$T/run.sqlite" --format $format
     like "$format says that it is an assumption" "$(tr '\n' ' ' <"$OUT")" '(--like|&#45;&#45;like|`--like) *s3 assumes'

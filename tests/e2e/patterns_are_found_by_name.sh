@@ -43,7 +43,7 @@ is "and no epoch begins with a wait" "$(finding keeps epoch-boundaries state)" n
 # Worker processes whose memory is watched.
 client leaks
 is "memory that grows is found" "$(finding leaks memory-growth state)" found
-like "with the worker, its rate and when the memory is full" "$(finding leaks memory-growth sentence)" "worker-1 \(process [0-9]+\) grows [0-9.]+ MiB/s \([0-9.]+ MiB to [0-9.]+ MiB\); at this rate the [0-9.]+ .iB still available are full in"
+like "with the worker, its rate and when the memory is full" "$(finding leaks memory-growth sentence)" "worker-1 \(process [0-9]+\) grows [0-9.]+ MiB/s \([0-9.]+ MiB to [0-9.]+ MiB\), in memory of its own: it keeps what it makes; at this rate the [0-9.]+ .iB still available are full in"
 client steady
 is "memory that does not grow is not" "$(finding steady memory-growth state)" not-found
 

@@ -17,7 +17,7 @@ holds "in a few lines" "$(wc -l <"$OUT") <= 12 && $(grep -c '^Do:' "$OUT") == 1 
 refuses "--quick has its own end" 2 '5 s: leave out --steps' "$PP" run "$T/images" --quick --steps 5 -o "$T/no.sqlite"
 
 widest() { awk '{ if (length > most) most = length } END { print most }'; }
-holds "COLUMNS is the width where there is no terminal" "$(COLUMNS=60 "$PP" report "$T/run.sqlite" --full | sed '/^Evidence/q' | sed 1d | widest) <= 60 && $(COLUMNS=120 "$PP" report "$T/run.sqlite" --full | widest) > 80"
+holds "COLUMNS is the width where there is no terminal" "$(COLUMNS=60 "$PP" report "$T/run.sqlite" --full | sed '/^How this was decided/q' | sed 1d | widest) <= 60 && $(COLUMNS=120 "$PP" report "$T/run.sqlite" --full | widest) > 80"
 is "a COLUMNS that is no width is not" "$(COLUMNS=wide "$PP" report "$T/run.sqlite" | widest)" "$("$PP" report "$T/run.sqlite" | widest)"
 holds "--help too, up to 80" "$(COLUMNS=64 "$PP" report --help-all | grep '^   ' | widest) <= 64 && $(COLUMNS=200 "$PP" run --help-all | widest) <= 80"
 mkdir -p "$XDG_CONFIG_HOME/pipeprobe" && printf '[report]\ncolor = never\n\n[reprot]\nformat = md\n' >"$XDG_CONFIG_HOME/pipeprobe/config"
@@ -44,7 +44,7 @@ flat=$(tr -s '\n ' ' ' <"$T/out.text")
 next=$(json "$T/out.json" '$.verdict.next_step') python=$(json "$T/out.json" '$.verdict.python')
 is "text has what to do, and the line to paste" "$(grep -cF "$next" <<<"$flat")$([ -z "$python" ] || grep -cF "$python" <<<"$flat")" "1${python:+1}"
 holds "on one screen" "$(wc -l <"$T/out.text") <= 20"
-holds "--full has the rest" "$("$PP" report "$T/run.sqlite" --full | grep -cE '^(Evidence|Phases|Where the time goes|Queues|Recording)') == 5"
+holds "--full has the rest" "$("$PP" report "$T/run.sqlite" --full | grep -cE '^(How this was decided|Phases|Where the time goes|Queues|Recording)') == 5"
 is "and begins with the same" "$("$PP" report "$T/run.sqlite" --full | head -n 2)" "$(head -n 2 "$T/out.text")"
 
 is "nothing of a file's name becomes markup" "$(grep -c '<script' "$T/out.html")" 0
