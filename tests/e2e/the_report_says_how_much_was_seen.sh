@@ -58,7 +58,7 @@ report
 is "two loaders: each with its batches" "$(sql :memory: "SELECT group_concat(json_extract(value, '\$.samples') || ' ' || json_extract(value, '\$.batches'), ', ') FROM json_each(CAST(readfile('$OUT') AS TEXT), '\$.loaders')")" "100000 240, 40 60"
 holds "two loaders: whose wait it is" "$(json "$OUT" '$.loaders[1].wait_share') > 5 * $(json "$OUT" '$.loaders[0].wait_share') && $(json "$OUT" '$.loaders[0].data_wait_s') < 1"
 is "two loaders: the verdict is about the slow one" "$(json "$OUT" '$.loaders[0].judged') $(json "$OUT" '$.loaders[1].judged') $(json "$OUT" '$.config.dataset_samples')" "0 1 40"
-like "two loaders: said" "$(row several-loaders state): $(row several-loaders sentence)" "^found: 2 DataLoaders were iterated: the training thread waited [0-9.]+ s for 60 batches of __main__.Train .num_workers=2, batch_size=4., and [0-9.]+ m?s for 240 batches of __main__.Train"
+like "two loaders: said" "$(row several-loaders state): $(row several-loaders sentence)" "^found: 2 DataLoaders were iterated: the training thread waited [0-9.]+ s for 60 batches of the one at counted.py:[0-9]+ .num_workers=2, batch_size=4., and [0-9.]+ m?s for 240 batches of the one at counted.py:[0-9]+ .loader."
 is "two loaders: its cause is that loader's, whose samples sleep" "$(json "$OUT" '$.verdict.l1')/$(json "$OUT" '$.verdict.l2')" "loader/blocked"
 holds "two loaders: its workers explain the wait" "$(json "$OUT" '$.verdict.explained') > 0.75"
 is "two loaders: samples of one are not repeats of the other's" "$(row samples-repeated state)" "not-found"
@@ -67,7 +67,7 @@ rate=$(json "$OUT" '$.samples_per_s')
 run timeout 60 "$PP" whatif "$R" --json --set workers=4
 holds "two loaders: predictions are of the whole job" "$(json "$OUT" '$.measured_samples_per_s') / $rate > 0.97 && $(json "$OUT" '$.measured_samples_per_s') / $rate < 1.03"
 run timeout 60 "$PP" report "$R" --full
-like "two loaders: a table" "$(cat "$OUT")" "^ *__main__.Train +2 +4 +6 +60 "
+like "two loaders: a table" "$(cat "$OUT")" "^ *__main__.Train +[a-z/]*counted.py:[0-9]+ +2 +6 +60 "
 run timeout 60 "$PP" report "$R" -o "$T/page.html"
 check "two loaders: the page has them" grep -q 'DataLoaders, whole run' "$T/page.html"
 

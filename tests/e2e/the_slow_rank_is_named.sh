@@ -38,7 +38,7 @@ is "none is missing" "$(json "$OUT" '$.missing')" ""
 is "by number" "$(json "$OUT" '$.ranks[0].rank') $(json "$OUT" '$.ranks[1].rank') $(json "$OUT" '$.ranks[2].rank')" "0 1 2"
 run "$PP" ranks pipeprobe-slow/rank0002.sqlite pipeprobe-slow/rank0000.sqlite pipeprobe-slow/rank0001.sqlite
 like "files in any order, as text" "$(cat "$OUT")" "^Rank 2 .* is the straggler"
-like "with its own verdict" "$(cat "$OUT")" "^verdict +STORAGE-BOUND"
+like "with its own verdict" "$(cat "$OUT")" "^verdict .*\[STORAGE-BOUND"
 like "and what to look at" "$(cat "$OUT")" "^next +pipeprobe report pipeprobe-slow/rank0002.sqlite"
 
 ranks even 3 none
