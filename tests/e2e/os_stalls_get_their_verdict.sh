@@ -126,7 +126,7 @@ if awk "BEGIN { exit !($others < 0.2) }"; then
     wait "$spinners" 2>/dev/null
     spinners=
     is "a neighbour from the middle on: transform" "$l1/$l2" transform/cpu-contended
-    like "and from when on" "$(json "$OUT" '$.verdict.sentence')" 'began during the run.* from [0-9.]+ % of the run on'
+    like "and from when on" "$(json "$OUT" '$.verdict.sentence')" 'became short during the run.* from [0-9.]+ % of the run on'
 else
     skip "a neighbour that begins in mid-run" "others use $others of the CPUs already"
 fi
