@@ -247,8 +247,7 @@ const struct pp_section pp_section_evidence = {
     COLUMNS(evidence),
     .open_up_to = OPEN,
     .shows = shows_evidence,
-    .title = {TEXT("How this was decided (+ supports the cause, - speaks against it)"),
-              HTML("How this was decided")},
+    .title = {TEXT("How this was decided (+ for the cause, - against it)"), HTML("How this was decided")},
 };
 const struct pp_section pp_section_evidence_rest = {
     COLUMNS(evidence),

@@ -241,6 +241,13 @@ const struct pp_rule pp_cause_rules_replay[] = {
                    "medians of hundreds of reads of one kind differ by chance by less than 1.2")),
      .said = "reads became slower during the run, the median by {drift} times",
      .remedy = PP_REMEDY_STORAGE_CHANGE},
+    /* faults of a mapped file are answered one by one, as by a link */
+    {"storage", "major-faults",
+     WHEN(AT_LEAST(W_STORAGE, LARGEST),
+          AT_LEAST(MAJOR_FAULTS, 0.5, "more than half: a read into a buffer causes none")),
+     .said =
+         "the data is mapped (mmap) and not in memory. A sample causes {major_faults} major page faults, each for a few pages",
+     .remedy = PP_REMEDY_READ_AHEAD},
     {"storage", "iops-limit",
      WHEN(AT_LEAST(W_STORAGE, LARGEST),
           AT_LEAST(PACED, 0, "reads complete at a constant rate, independent of their size")),
@@ -309,12 +316,6 @@ const struct pp_rule pp_cause_rules_replay[] = {
      .said =
          "too few requests are in flight. {remote_flight} are used, and each waits {remote_first} for its first byte",
      .remedy = PP_REMEDY_REMOTE_IN_FLIGHT},
-    {"storage", "major-faults",
-     WHEN(AT_LEAST(W_STORAGE, LARGEST),
-          AT_LEAST(MAJOR_FAULTS, 0.5, "more than half: a read into a buffer causes none")),
-     .said =
-         "the data is mapped (mmap) and not in memory. A sample causes {major_faults} major page faults, each for a few pages",
-     .remedy = PP_REMEDY_READ_AHEAD},
     {"storage", "metadata",
      WHEN(AT_LEAST(W_STORAGE, LARGEST),
           BELOW(READ_BYTES, 4096, "a page: below it the request is the cost, not the bytes")),

@@ -181,7 +181,7 @@ static void a_long_cell_wraps_behind_the_others(void **state)
                                                    {.name = "idle", .value = "1 %", .supports = -1}},
                                       .evidences = 3}};
     put_text(&pp_section_evidence, &r, "verdict.evidence");
-    assert_string_equal(text, "\nHow this was decided (+ supports the cause, - speaks against it)\n"
+    assert_string_equal(text, "\nHow this was decided (+ for the cause, - against it)\n"
                               "  + stall                             60 %\n"
                               "      at least 20 %, as XProf has it\n"
                               "  - idle                               1 %\n");
