@@ -226,8 +226,8 @@ static void drop_workers(struct pp_report *r)
     for (size_t i = 0; full && i < r->n_findings; i++)
         if (r->findings[i].next_step && strcmp(r->findings[i].kind, "lockstep-waits") == 0)
             r->findings[i]
-                .next_step = "Nothing for now: they wait for storage at its limit, which gives more "
-                             "workers no more.";
+                .next_step = "Leave the workers as they are: the storage is at its limit, and more of "
+                             "them get no more from it.";
 }
 
 void pp_changes_agree(struct pp_report *r, struct pp_arena *arena)

@@ -84,6 +84,8 @@ static void add_data_set(const struct pp_facts_from *from, struct pp_facts *f)
     size_t n = strlen(code->value), one = strlen(".__getitem__");
     f->text[PP_METRIC_SAMPLE_CODE] = code->value + (strncmp(code->value, "__main__.", 9) == 0 ? 9 : 0);
     f->text[PP_METRIC_HELD_ADVICE] = held ? held->advice : NULL;
+    if (held && strcmp(f->text[PP_METRIC_HELD], code->value) == 0)
+        f->text[PP_METRIC_HELD] = NULL; /* the code is a library's own: the sentence names it already */
     pp_held_find(all, 1, from->arena, &f->text[PP_METRIC_TRANSFORMS]);
     m[PP_METRIC_ONE_BY_ONE] = n > one && strcmp(code->value + n - one, ".__getitem__") == 0 ? 1 : NAN;
 }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct pp_report_loader *loader_of(const struct pp_report *r, const struct pp_batch_range *of)
@@ -16,15 +17,17 @@ static struct pp_report_loader *loader_of(const struct pp_report *r, const struc
 
 static void set_rates(const struct pp_timeline *tl, struct pp_report *r)
 {
-    for (size_t k = 0; k < r->n_loaders; k++) {
-        double samples = 0, ns = 0;
-        for (size_t i = 0; i < tl->other.n; i++)
-            if (loader_of(r, &tl->other.range[i]) == &r->loaders[k]) {
-                samples += (double)tl->other.range[i].samples;
-                ns += (double)tl->other.range[i].ns;
-            }
-        r->loaders[k].samples_per_s = samples > 0 && ns > 0 ? samples / ns * 1e9 : NAN;
+    double *ns = calloc(2 * r->n_loaders + 1, sizeof(*ns)), *samples = ns ? ns + r->n_loaders : NULL;
+    for (size_t i = 0; ns && i < tl->other.n; i++) {
+        const struct pp_report_loader *l = loader_of(r, &tl->other.range[i]);
+        if (l) {
+            ns[l - r->loaders] += (double)tl->other.range[i].ns;
+            samples[l - r->loaders] += (double)tl->other.range[i].samples;
+        }
     }
+    for (size_t k = 0; ns && k < r->n_loaders; k++)
+        r->loaders[k].samples_per_s = samples[k] > 0 && ns[k] > 0 ? samples[k] / ns[k] * 1e9 : NAN;
+    free(ns);
 }
 
 static void name_of_workers(const struct pp_tally *tally, struct pp_report *r)

@@ -20,9 +20,9 @@ static void put_text(FILE *out, const char *lead, const char *text, const char *
 
 static void put_verdict(FILE *out, const struct pp_report *r)
 {
-    static const enum pp_answer_part action[] = {PP_ANSWER_PREDICTED, PP_ANSWER_ASSUMES, PP_ANSWER_CODE,
-                                                 PP_ANSWER_WORDS,     PP_ANSWER_COMMAND, PP_ANSWER_PYTORCH,
-                                                 PP_ANSWER_THEN};
+    static const enum pp_answer_part action[] = {PP_ANSWER_COST,    PP_ANSWER_PREDICTED, PP_ANSWER_ASSUMES,
+                                                 PP_ANSWER_CODE,    PP_ANSWER_WORDS,     PP_ANSWER_COMMAND,
+                                                 PP_ANSWER_PYTORCH, PP_ANSWER_THEN};
     const struct pp_report_verdict *v = &r->verdict;
     char text[PP_ANSWER_TEXT];
     put_text(out, "### pipeprobe: ", v->ceiling ? "ceiling" : v->l0 ? v->l0 : "inconclusive", "");
@@ -38,8 +38,6 @@ static void put_verdict(FILE *out, const struct pp_report *r)
                  ".** The numbers cover what was recorded until then.\n\n");
     put_text(out, "", pp_answer(r, PP_ANSWER_SUBJECT, text), "\n\n");
     put_text(out, "**", v->head, "**\n\n");
-    if (!isnan(r->wait_cost_per_day))
-        put_text(out, "**Costs:** ", pp_answer(r, PP_ANSWER_COST, text), "\n\n");
     if (v->cause_line)
         put_text(out, "**Cause:** ", v->cause_line, "\n\n");
     if (!v->next_step)

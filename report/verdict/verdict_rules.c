@@ -409,7 +409,7 @@ const struct pp_rule pp_cause_rules_replay[] = {
               AT_LEAST(TRANSFORM_PART, MOST_CPU_WORK),
               IS_UNKNOWN(TRANSFORMS, "transforms have a cause of their own"),
               IS_KNOWN(HELD_ADVICE, "a data set of such a kind")),
-     .said = "{sample_code} is slow. It is {transform_part} of the CPU work. The data set holds {held}",
+     .said = "{sample_code} is slow. It is {transform_part} of the CPU work[. The data set holds {held}]",
      .remedy = PP_REMEDY_SAMPLE_HELD},
     {"transform", "getitem",
      STARVING(AT_LEAST(G_WORK, WORTH_A_FIX), AT_LEAST(W_WORK, LARGEST),

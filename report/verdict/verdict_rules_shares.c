@@ -97,7 +97,7 @@ const struct pp_rule pp_cause_rules_shares[] = {
           IS_UNKNOWN(TRANSFORMS, "transforms have a cause of their own"),
           IS_KNOWN(HELD_ADVICE, "a data set of such a kind")),
      .said =
-         "{sample_code} is slow. It takes {owner_share} of the workers' time, and {busy_cpus} of the CPUs are in use. The data set holds {held}",
+         "{sample_code} is slow. It takes {owner_share} of the workers' time, and {busy_cpus} of the CPUs are in use[. The data set holds {held}]",
      .remedy = PP_REMEDY_SAMPLE_HELD},
     {"transform", "getitem",
      WHEN(OWNER(BIT(TRANSFORM)), BELOW(OWNER_BLOCKED, MOST_TIME), AT_LEAST(BUSY_CPUS, SATURATED),

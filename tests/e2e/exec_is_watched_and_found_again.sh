@@ -41,6 +41,8 @@ is "a report that cannot be written does not change the job's status" "$rc" 0
 like "and is said" "$(cat "$ERR")" "the report no/such/report.json was not written"
 run "$PP" exec -q --top -o no.sqlite true </dev/null
 is "--top without a terminal" "$rc $(ls no.sqlite 2>&1 | grep -c 'No such')" "125 1"
+run "$PP" exec -q --num_workers 2 -o no.sqlite "$PYTHON" -c 'print(7)'
+is "options by PyTorch's names stand before the program" "$rc $(cat "$OUT")" "0 7"
 mkdir empty && cd empty || exit 1
 refuses "no recording here" 2 "none is in this directory" "$PP" report
 

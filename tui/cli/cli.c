@@ -59,6 +59,12 @@ static const char *option_of_knob(const char *name, const char **value)
     return knob->option;
 }
 
+int pp_cli_program_at(struct pp_opt_set *set, int argc, char **argv)
+{
+    set->also = option_of_knob;
+    return pp_opts_program_at(set, argc, argv);
+}
+
 int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv,
                  const char **operands, int *n_operands)
 {

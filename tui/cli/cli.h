@@ -69,6 +69,9 @@ void pp_cli_note(const char *label, const char *text);
 int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc, char **argv,
                  const char **operands, int *n_operands);
 
+/* pp_opts_program_at, for options by all names that pp_cli_parse takes. */
+int pp_cli_program_at(struct pp_opt_set *set, int argc, char **argv);
+
 /* A line to out for each variable of environment (as environ, ends with NULL) that begins with PIPEPROBE_ and
  * is neither an option of one of the commands (ending with NULL) nor a variable that pipeprobe has besides,
  * with the nearest one that is; and for each of the latter whose value changes nothing. Spelled wrong, it

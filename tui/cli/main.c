@@ -81,7 +81,7 @@ static int dispatch(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "help";
     const struct pp_command *c = find_command(name);
-    if (c && c != &pp_cmd_drain) /* whose words nobody reads */
+    if (c && c != &pp_cmd_drain) /* which programs start, not people */
         pp_cli_mistyped(commands, environ, stderr);
     if (c)
         return c->run(argc - 1, argv + 1);

@@ -21,7 +21,8 @@ static const void *begin_of(const struct iovec *v, int n)
     return n > 0 && v->iov_len >= 16 ? v->iov_base : NULL;
 }
 
-/* CALL forwards. Of threads that do not count only sockets matter. */
+/* CALL forwards. DATA is looked at only where it was filled. Of threads that do not count only sockets
+ * matter. */
 #define READING(FD, DATA, CALL) \
     if (__builtin_expect(is_off(), 1)) \
         return CALL; \
@@ -30,7 +31,7 @@ static const void *begin_of(const struct iovec *v, int n)
         return CALL; \
     uint64_t from = pp_now_ns(); \
     ssize_t out = CALL; \
-    count_read(FD, kind, from, DATA, out); \
+    count_read(FD, kind, from, out > 0 ? (DATA) : NULL, out); \
     return out
 
 static ssize_t counted_read(int fd, void *buf, size_t n)

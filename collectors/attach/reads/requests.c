@@ -161,7 +161,8 @@ void requests_sent(int fd, const void *data, size_t size, uint64_t now_ns)
         s->own = reads_counted.counting != 0;
         s->credited = 0;
         s->sent_ns = s->last_ns = now_ns;
-        if (refused_ns && !s->own) /* whoever waits for this thread waits for the time in which it slept */
+        if (refused_ns &&
+            !s->own) /* the sample waits for this thread, so for its sleep after a refusal too */
             s->last_ns = refused_ns;
         refused_ns = 0;
         s->request.attempt = refusals;

@@ -8,29 +8,12 @@
 
 /* ---- the verdict ---- */
 
-/* The cause, how certain it is, and what the workers did meanwhile. */
-static void put_cause(FILE *out, const struct pp_report *r)
-{
-    const struct pp_report_verdict *v = &r->verdict;
-    if (!v->cause_line)
-        return;
-    fputs("<p class=\"cause\"><strong>Cause</strong> ", out);
-    pp_html_text(out, v->headline && v->cause ? v->cause : v->cause_line);
-    if (v->headline && v->cause) {
-        pp_html_in(out, ". <small>", v->headline, "");
-        pp_html_in(out, ", ", v->certainty, "");
-        pp_html_in(out, ", because ", v->doubt, "");
-        fputs("</small>", out);
-    }
-    fputs("</p>\n", out);
-    pp_html_in(out, "<p class=\"cause\"><strong>In the wait</strong> ", v->parts, "</p>\n");
-}
-
 /* As large as the finding. A click selects the line to paste whole: no script is needed to copy it. */
 static void put_action(FILE *out, const struct pp_report *r)
 {
-    static const enum pp_answer_part parts[] = {PP_ANSWER_PREDICTED, PP_ANSWER_ASSUMES, PP_ANSWER_CODE,
-                                                PP_ANSWER_WORDS,     PP_ANSWER_COMMAND, PP_ANSWER_PYTORCH};
+    static const enum pp_answer_part parts[] = {PP_ANSWER_COST,   PP_ANSWER_PREDICTED, PP_ANSWER_ASSUMES,
+                                                PP_ANSWER_CODE,   PP_ANSWER_WORDS,     PP_ANSWER_COMMAND,
+                                                PP_ANSWER_PYTORCH};
     char text[PP_ANSWER_TEXT];
     if (!r->verdict.next_step)
         return;
@@ -82,12 +65,8 @@ static void put_verdict(FILE *out, const struct pp_report *r)
     pp_html_in(out, " &middot; ", v->l1, "");
     pp_html_in(out, " / ", v->l2, "");
     pp_html_in(out, "</p>\n<h1>", v->head, "</h1>\n");
-    if (!isnan(r->wait_cost_per_day)) {
-        char text[PP_ANSWER_TEXT];
-        pp_html_in(out, "<p class=\"cause\"><strong>Costs</strong> ", pp_answer(r, PP_ANSWER_COST, text),
-                   "</p>\n");
-    }
-    put_cause(out, r);
+    pp_html_in(out, "<p class=\"cause\"><strong>Cause</strong> ", v->cause_line, "</p>\n");
+    pp_html_in(out, "<p class=\"cause\"><strong>In the wait</strong> ", v->parts, "</p>\n");
     put_action(out, r);
     fputs("</section>\n", out);
 }

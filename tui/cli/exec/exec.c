@@ -374,6 +374,14 @@ static int start_program(const struct options *o, char *const *program, struct e
     return code;
 }
 
+/* Until the user has left the dashboard: then the terminal is ours again. */
+static void wait_for_top(struct surroundings *s)
+{
+    if (s->top)
+        again_wait(s->top);
+    s->top = 0;
+}
+
 /* After the program's end. */
 static void end_recording(const struct options *o, char *const *program, struct exec_record *rec,
                           struct surroundings *s, int exit_code, int signalled)
@@ -391,6 +399,7 @@ static void end_recording(const struct options *o, char *const *program, struct 
         for (size_t i = 0; i < exec_ranks_count(s->ranks); i++)
             if (exec_record_end(exec_ranks_record(s->ranks, i), -1, outcome, &err) != PP_OK)
                 pp_cli_fail(&pp_cmd_exec, &err);
+        wait_for_top(s);
         if (!o->quiet && exec_ranks_trouble(s->ranks))
             exec_say("a rank got no recording of its own: %s", exec_ranks_trouble(s->ranks));
         if (!o->quiet)
@@ -403,8 +412,7 @@ static void end_recording(const struct options *o, char *const *program, struct 
         }
     }
     pp_status st = exec_record_end(rec, exit_code, outcome, &err);
-    if (s->top) /* until the user has left it: the terminal is ours again */
-        again_wait(s->top);
+    wait_for_top(s);
     metrics_beside_finish(&s->metrics);
     digest_beside_finish(&s->digest);
     if (st != PP_OK)
@@ -485,8 +493,7 @@ static int exec_main(int argc, char **argv)
     struct pp_opt_set set = {.table = opts, .fields = &o};
     const char **operands = (const char **)argv;
     struct pp_err err;
-    set.also = NULL;
-    int own = pp_opts_program_at(&set, argc, argv), n,
+    int own = pp_cli_program_at(&set, argc, argv), n,
         program = own + (own < argc && strcmp(argv[own], "--") == 0);
     int code = pp_cli_parse(&pp_cmd_exec, &set, own, argv, operands, &n);
     if (code >= 0)

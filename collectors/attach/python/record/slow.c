@@ -40,7 +40,7 @@ int record_slow_is(struct record_local *l, uint64_t sample, struct record_slow *
 void record_slow_name(const struct record_slow *slow, const char *name)
 {
     struct pp_slow_table *t = slow->table;
-    /* acquire and release: with the other workers; whoever comes meanwhile has none of it to wait for */
+    /* The table is all workers'. One that finds it busy goes on: none waits. */
     if (__atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE))
         return;
     struct pp_slow_row *to = fastest_of(t);

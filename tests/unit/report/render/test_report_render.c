@@ -178,7 +178,7 @@ static void test_golden_nothing_recorded(void **state)
     report_done(r, f);
 }
 
-/* No line is wider than the terminal; tables need 80 columns and are left alone below. */
+/* No line is wider than the terminal, but for tables, which need 80 columns. */
 static void test_text_fits(void **state)
 {
     const struct pp_report *r = report_full();

@@ -151,7 +151,7 @@ static void what_was_measured_of_the_gpu_is_a_line(void **state)
     struct pp_report_gpu g = {.busy_share = 0.5};
     struct pp_gpu_line line[PP_GPU_LINES];
     size_t all_lines = pp_gpu_lines(&g, line);
-    assert_in_range(all_lines, 1, PP_GPU_LINES - 1); /* none was left out for want of room */
+    assert_in_range(all_lines, 1, PP_GPU_LINES - 1); /* there was room for all of them */
     assert_string_equal(line[0].field->key, "busy_share");
     assert_string_equal(line[1].path, "gpu.idle.");
     g.counters_missing = "no NVML";

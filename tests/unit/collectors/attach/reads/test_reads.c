@@ -167,6 +167,7 @@ static void results_and_errno_are_libcs(void **state)
         assert_true(recv(zero, buf, 1, 0) == -1 && errno == ENOTSOCK);
         assert_true(recv(fd, buf, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
         assert_true(send(-1, buf, 1, 0) == -1 && errno == EBADF);
+        assert_true(recvmsg(fd, (struct msghdr *)8, 0) == -1 && errno == EFAULT);
         assert_true(close(-1) == -1 && errno == EBADF);
         assert_true(dup2(-1, 5) == -1 && errno == EBADF);
         assert_true(open("/there/is/none", O_RDONLY) == -1 && errno == ENOENT);
@@ -272,7 +273,7 @@ static void ten_thousand_descriptors(void **state)
     assert_int_equal(last, 10000);
     assert_int_equal(read(last, buf, 8), 8);
     assert_int_equal(dup2(low, last), last);
-    ask(last, "HTTP/1.1 200 above what is told apart");
+    ask(last, "HTTP/1.1 200 beyond the table");
     int high = connected();
     ask(high, "HTTP/1.1 503 likewise");
     assert_true(high > 8192 && r->ns > 0);
