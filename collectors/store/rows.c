@@ -32,6 +32,12 @@ static const char *const sql[ST_COUNT] = {
     [ST_ORDER] = "INSERT INTO sample_order VALUES(NULL,?,?,?,?,?,?,?,?)",
     [ST_REQUEST] = "INSERT OR REPLACE INTO request VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [ST_REQUEST_PLACE] = "INSERT OR REPLACE INTO request_place VALUES(?,?,?)",
+    [ST_STACK_FUNCTION] = "INSERT OR REPLACE INTO stack_function VALUES(?,?,?,?)",
+    [ST_STACK] = "INSERT OR REPLACE INTO stack VALUES(?,?,?,?,?)",
+    [ST_STACK_OP] = "INSERT OR REPLACE INTO stack_op VALUES(?,?,?,?)",
+    [ST_STACK_THREAD] = "INSERT OR REPLACE INTO stack_thread VALUES(?,?,?)",
+    [ST_STACK_SAMPLE] =
+        "INSERT INTO stack_sample(rowid, t_ns, thread, stack, state, flags) VALUES(?,?,?,?,?,?)",
 };
 
 int pp_store_prepare(struct pp_store *s, enum pp_store_statement which)
@@ -117,8 +123,11 @@ pp_status pp_store_thread(struct pp_store *s, const struct pp_store_thread *t)
 {
     pp_status status = pp_store_enter(s);
     if (!status) {
-        if (t->id < PP_THREADS_MAX)
+        if (t->id < PP_THREADS_MAX) {
             s->lane[t->id] = (uint8_t)t->lane;
+            s->who[t->id] = (struct pp_store_who){(int32_t)t->pid, (int32_t)t->tid};
+            s->declared = s->declared > t->id ? s->declared : t->id + 1;
+        }
         status = pp_store_put_row(s, ST_THREAD,
                                   PP_ROW(v_int(t->id), v_text(pp_lane_name(t->lane)),
                                          v_text(t->name ? t->name : ""), v_int((uint64_t)t->pid),

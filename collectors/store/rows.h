@@ -45,4 +45,44 @@ static inline uint64_t pp_request_row_ns(const struct pp_request_row *r)
     return r->queue_ns + r->resolve_ns + r->connect_ns + r->tls_ns + r->first_byte_ns + r->transfer_ns;
 }
 
+/* ---- Python stacks: rows of the tables stack_* ---- */
+
+/* In the column flags of a sample. */
+enum pp_stack_flag {
+    PP_STACK_TOP_UNKNOWN = 1, /* innermost frames were moving while they were read, and are left out */
+    PP_STACK_LATE = 2, /* taken more than 5 ms after its moment: kept, a sampler that drops them is biased */
+    PP_STACK_CUT = 4,  /* innermost frames are left out: too many, or too many different stacks */
+};
+
+struct pp_stack_function_row {
+    uint32_t id;          /* from 1 */
+    uint32_t first_line;  /* 0: not known */
+    const char *function; /* its qualified name; before Python 3.11 its name */
+    const char *file;     /* as the job sees it; generated code: "<...>" */
+};
+
+/* A frame and, by parent, those that called it: rows form a trie, one per (parent, function, line, op). */
+struct pp_stack_row {
+    uint32_t id, parent; /* from 1; parent 0: the outermost frame. A parent has its row before its children */
+    uint32_t function;
+    uint32_t line; /* 0: not known */
+    uint32_t op;   /* the member of a transform that the frame runs; 0: none, or not known */
+};
+
+/* A member of a transform, noted inside the job: where the data set holds it, its class, what it was made
+ * with. */
+struct pp_stack_op_row {
+    uint32_t id;                          /* from 1 */
+    const char *path, *class, *arguments; /* "dataset.transform.transforms[2]", "Blur", "radius=2" */
+};
+
+/* What a thread was in at t_ns. */
+struct pp_stack_sample_row {
+    uint64_t t_ns;   /* CLOCK_MONOTONIC, as of spans */
+    uint32_t thread; /* of table thread; PP_THREADS_MAX and above: of stack_thread, a thread without spans */
+    uint32_t stack;  /* its innermost frame */
+    char state;      /* of the kernel: 'R' ran or waited for a CPU, 'S', 'D', ...; 0: not known */
+    uint32_t flags;  /* enum pp_stack_flag */
+};
+
 #endif

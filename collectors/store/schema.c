@@ -46,6 +46,14 @@ const char pp_schema_tables[] =
     " tls_ns INTEGER NOT NULL, first_byte_ns INTEGER NOT NULL, transfer_ns INTEGER NOT NULL, cpu_ns INTEGER NOT NULL, bytes INTEGER NOT NULL, status INTEGER NOT NULL,"
     " attempt INTEGER NOT NULL, epoch INTEGER, sample INTEGER, flags INTEGER NOT NULL, place INTEGER);"
     "CREATE TABLE request_place(id INTEGER PRIMARY KEY, address TEXT NOT NULL, prefix TEXT NOT NULL);"
+    /* Python stacks of the job's threads, read once in a while: samples of a trie, the newest of a long run,
+       and the older ones summed. */
+    "CREATE TABLE stack_function(id INTEGER PRIMARY KEY, function TEXT NOT NULL, file TEXT NOT NULL, first_line INTEGER NOT NULL);"
+    "CREATE TABLE stack(id INTEGER PRIMARY KEY, parent INTEGER, function INTEGER NOT NULL, line INTEGER, op INTEGER);"
+    "CREATE TABLE stack_op(id INTEGER PRIMARY KEY, path TEXT NOT NULL, class TEXT NOT NULL, arguments TEXT NOT NULL);"
+    "CREATE TABLE stack_thread(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, tid INTEGER NOT NULL);"
+    "CREATE TABLE stack_sample(t_ns INTEGER NOT NULL, thread INTEGER NOT NULL, stack INTEGER NOT NULL, state TEXT, flags INTEGER NOT NULL);"
+    "CREATE TABLE stack_rollup(minute INTEGER NOT NULL, thread INTEGER NOT NULL, stack INTEGER NOT NULL, state TEXT, n INTEGER NOT NULL);"
     "CREATE TABLE loss(what TEXT NOT NULL, count INTEGER NOT NULL, why TEXT NOT NULL);" PROOF_TABLE
     /* Both roll-ups grow with the chunks, in the same transactions, and hold parts: sum over (second, thread,
      * phase), over (batch, phase). A row that is appended costs a third of one that is looked up and changed.
@@ -96,6 +104,18 @@ const char pp_schema_tables[] =
     "CREATE VIEW v_request_summary AS SELECT p.address, p.prefix, r.status, count(*) AS count, sum(r.bytes) AS bytes, avg(r.first_byte_ns) / 1e6 AS mean_first_byte_ms,"
     " max(r.first_byte_ns) / 1e6 AS max_first_byte_ms, avg(r.transfer_ns) / 1e6 AS mean_transfer_ms, sum(r.flags & 1) AS connections"
     " FROM request r LEFT JOIN request_place p ON p.id = r.place GROUP BY r.place, r.status ORDER BY count DESC;"
+    /* Each stack that was seen with the frames above it; a function that calls itself counts once. */
+    "CREATE VIEW v_stack_line AS WITH RECURSIVE seen AS (SELECT stack, sum(n) AS n, sum(n * (state = 'R')) AS cpu FROM (SELECT stack, state, 1 AS n FROM stack_sample"
+    " UNION ALL SELECT stack, state, n FROM stack_rollup) GROUP BY stack), up(leaf, id, parent, function, line) AS (SELECT s.stack, t.id, t.parent, t.function, t.line FROM seen s JOIN stack t"
+    " ON t.id = s.stack UNION SELECT u.leaf, t.id, t.parent, t.function, t.line FROM up u JOIN stack t ON t.id = u.parent)"
+    " SELECT f.function, f.file, l.line, sum(s.n) AS samples, sum(s.n * l.self) AS self, sum(s.cpu) AS on_cpu FROM"
+    " (SELECT leaf, function, line, max(id = leaf) AS self FROM up GROUP BY leaf, function, line) l JOIN seen s ON s.stack = l.leaf"
+    " JOIN stack_function f ON f.id = l.function GROUP BY l.function, l.line ORDER BY self DESC, samples DESC;"
+    "CREATE VIEW v_stack_op AS WITH RECURSIVE seen AS (SELECT stack, sum(n) AS n, sum(n * (state = 'R')) AS cpu FROM (SELECT stack, state, 1 AS n FROM stack_sample"
+    " UNION ALL SELECT stack, state, n FROM stack_rollup) GROUP BY stack), up(leaf, parent, op) AS (SELECT s.stack, t.parent, t.op FROM seen s JOIN stack t"
+    " ON t.id = s.stack UNION SELECT u.leaf, t.parent, t.op FROM up u JOIN stack t ON t.id = u.parent)"
+    " SELECT o.id, o.path, o.class, o.arguments, sum(s.n) AS samples, sum(s.cpu) AS on_cpu FROM (SELECT DISTINCT leaf, op FROM up WHERE op IS NOT NULL) l"
+    " JOIN seen s ON s.stack = l.leaf JOIN stack_op o ON o.id = l.op GROUP BY o.id ORDER BY samples DESC;"
     /* path and reason of one and the same row: the first of its kind */
     "CREATE VIEW v_error AS SELECT g.kind, g.action, g.count, e.path AS example_path, e.reason AS example_reason, g.files"
     " FROM (SELECT kind, action, sum(count) AS count, count(DISTINCT path) AS files, min(id) AS first FROM error GROUP BY kind, action) g"

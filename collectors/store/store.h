@@ -3,6 +3,7 @@
  *     create.c    makes the file
  *     spans.c     spans of a thread into chunks, with less detail where that is wanted
  *     rows.c      everything else, a row each
+ *     stacks.c    Python stacks
  *     writer.c    the lock, the transaction that both write in, its commit; the place of the file
  *     finish.c    one ordinary file
  *     recover.c   all of it for what a killed run left, which rings.c finds */
@@ -25,8 +26,9 @@
 #define PP_STORE_MANY_SPANS 4096u   /* a chunk of as many is not compressed */
 #define PP_STORE_ERROR_ROWS 100000u
 #define PP_STORE_ERROR_KINDS 32u
-#define PP_STORE_REQUESTS 262144u    /* rows kept, about 20 MB */
-#define PP_STORE_OPEN_PHASES 262144u /* rows kept: nine hours of eight threads, about 30 MB */
+#define PP_STORE_REQUESTS 262144u       /* rows kept, about 20 MB */
+#define PP_STORE_OPEN_PHASES 262144u    /* rows kept: nine hours of eight threads, about 30 MB */
+#define PP_STORE_STACK_SAMPLES 1000000u /* rows kept, about 20 MB: 3.5 hours of eight workers at 10 Hz */
 #define PP_STORE_LOG_FILES 2
 /* Twice SQLite's own 4096: half as many pages take their way through the log into the file. */
 #define PP_STORE_PAGE_BYTES 8192
@@ -54,6 +56,11 @@ enum pp_store_statement {
     ST_ORDER,
     ST_REQUEST,
     ST_REQUEST_PLACE,
+    ST_STACK_FUNCTION,
+    ST_STACK,
+    ST_STACK_OP,
+    ST_STACK_THREAD,
+    ST_STACK_SAMPLE,
     ST_COUNT
 };
 
@@ -85,6 +92,10 @@ struct pp_store {
         over_bytes; /* file_bytes: at the last commit; over_bytes: spans left out because of max_bytes */
     enum pp_detail detail;
     uint8_t lane[PP_THREADS_MAX]; /* pp_lane as declared */
+    struct pp_store_who {
+        int32_t pid, tid;
+    } who[PP_THREADS_MAX]; /* as declared */
+    uint32_t declared;     /* of who and lane, no more was ever used */
     sqlite3_stmt *st[ST_COUNT];
     struct pp_chunk_codec *codec;
     struct pp_rollup *rollup;
@@ -101,6 +112,7 @@ struct pp_store {
     struct pp_err failure;             /* code != PP_OK: the first failure; nothing is written after it */
     uint64_t open_phases;              /* rows it has written */
     uint64_t requests, requests_first; /* rows it has written, and those that are gone */
+    struct pp_store_stacks *stacks;    /* stacks.c; NULL: none written */
     uint64_t order_bytes;              /* of lists it has written */
     struct pp_checkpoint
         *checkpoint; /* while there is a log; NULL: none, or SQLite sees to it in the commit */
@@ -140,6 +152,10 @@ pp_status pp_store_put_row(struct pp_store *s, enum pp_store_statement which, co
                            int n);
 pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
 void pp_store_put_meta(struct pp_store *s, const char *section, const char *key, double value);
+
+/* ---- stacks.c ---- */
+
+void pp_store_free_stacks(struct pp_store *s);
 
 /* ---- spans.c ---- */
 

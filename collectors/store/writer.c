@@ -196,6 +196,7 @@ void pp_store_close(struct pp_store *s)
     }
     pp_store_release_db(s);
     pp_store_free_spans(s);
+    pp_store_free_stacks(s);
     pp_chunk_codec_free(s->codec);
     pthread_mutex_destroy(&s->lock);
     if (s->discard && !s->lost)

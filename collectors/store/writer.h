@@ -160,6 +160,18 @@ pp_status pp_store_open_phase(struct pp_store *s, const struct pp_store_open_pha
 pp_status pp_store_request(struct pp_store *s, const struct pp_request_row *r);
 pp_status pp_store_request_place(struct pp_store *s, uint32_t id, const char *address, const char *prefix);
 
+/* Python stacks (rows.h), in this order: functions, frames, then samples of them. The newest
+ * PP_STORE_STACK_SAMPLES samples stay; what is older goes into stack_rollup, of which as many rows stay.
+ * Under PP_DETAIL_ROLLUP no sample is kept. */
+pp_status pp_store_stack_function(struct pp_store *s, const struct pp_stack_function_row *f);
+pp_status pp_store_stack(struct pp_store *s, const struct pp_stack_row *frame);
+pp_status pp_store_stack_op(struct pp_store *s, const struct pp_stack_op_row *op);
+pp_status pp_store_stack_sample(struct pp_store *s, const struct pp_stack_sample_row *sample);
+/* The number by which samples name a thread of the kernel: that of its row in `thread` where it records
+ * spans, else a new one with a row in stack_thread. Ask again later: a thread may record its first span
+ * after its first sample. */
+pp_status pp_store_stack_thread(struct pp_store *s, int64_t pid, int64_t tid, uint32_t *thread);
+
 /* Which samples batches had; with max_bytes a quarter of it at the most, the rest is a loss. */
 pp_status pp_store_order(struct pp_store *s, const struct pp_order_row *o);
 

@@ -77,6 +77,15 @@ static void record(struct pp_session *session, struct pp_store *s)
                                                .action = "skipped",
                                                .reason = "cut short"});
     pp_store_counter(s, 5, "rss_bytes", 1e6);
+    pp_store_stack_function(
+        s, &(struct pp_stack_function_row){.id = 1, .first_line = 3, .function = "f", .file = "a.py"});
+    pp_store_stack_op(
+        s, &(struct pp_stack_op_row){.id = 1, .path = "dataset.t", .class = "C", .arguments = "p=1"});
+    for (uint32_t i = 1; i < 4; i++)
+        pp_store_stack(
+            s, &(struct pp_stack_row){.id = i, .parent = i - 1, .function = 1, .line = i, .op = i / 2});
+    for (uint32_t i = 1; i < 4; i++)
+        pp_store_stack_sample(s, &(struct pp_stack_sample_row){.t_ns = i, .stack = i, .state = 'R'});
     pp_store_request_place(s, 1, "10.0.0.1:443", "s3://bucket/a");
     for (uint64_t i = 0; i < 4; i++)
         pp_store_request(s, &(struct pp_request_row){.start_ns = i,

@@ -12,9 +12,10 @@
 #define SQL_MAX 8192
 
 static const char *const tables[] = {
-    "meta", "chunk",         "thread",     "name",         "error",     "queue",     "counter",
-    "loss", "rollup_second", "open_phase", "gpu",          "gpu_batch", "request",   "request_place",
-    "span", "rollup_batch",  "proof",      "sample_order", "phase",     "gpu_clock",
+    "meta",  "chunk",         "thread",       "name",         "error",        "queue",     "counter",
+    "loss",  "rollup_second", "open_phase",   "gpu",          "gpu_batch",    "request",   "request_place",
+    "span",  "rollup_batch",  "proof",        "sample_order", "phase",        "gpu_clock", "stack_function",
+    "stack", "stack_op",      "stack_thread", "stack_sample", "stack_rollup",
 };
 enum { TABLES = sizeof(tables) / sizeof(*tables) };
 

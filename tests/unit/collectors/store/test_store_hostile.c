@@ -38,6 +38,11 @@ static void make_recording(void)
                         .kind = "kernel", .start_ns = 3, .name = "k", .asynchronous = -1, .result = -1});
     pp_store_gpu(s, &(struct pp_store_gpu){
                         .kind = "memcpy", .start_ns = 1, .name = "m", .asynchronous = -1, .result = -1});
+    pp_store_stack_function(s, &(struct pp_stack_function_row){.id = 1, .function = "f", .file = "a.py"});
+    pp_store_stack_op(s,
+                      &(struct pp_stack_op_row){.id = 1, .path = "dataset.t", .class = "C", .arguments = ""});
+    pp_store_stack(s, &(struct pp_stack_row){.id = 1, .function = 1, .line = 4, .op = 1});
+    pp_store_stack_sample(s, &(struct pp_stack_sample_row){.t_ns = 7, .stack = 1, .state = 'S'});
     pp_store_request_place(s, 1, "127.0.0.1:80", "http://h");
     pp_store_request(s, &(struct pp_request_row){.start_ns = 3, .first_byte_ns = 9, .place = 1});
     pp_store_open_phase(s, &(struct pp_store_open_phase){.t_ns = 9, .since_ns = 3, .phase = PP_PHASE_READ});
@@ -490,8 +495,9 @@ static void test_unsound_spans_are_left_out(void **state)
 /* Whichever table a damaged page belongs to, reading says so. */
 static void test_a_damaged_page_is_said(void **state)
 {
-    static const char *const unread[] = {"span", "rollup_batch", "phase",
-                                         "gpu_clock"}; /* for other programs */
+    static const char *const unread[] = {"span",         "rollup_batch",   "phase",    "gpu_clock",
+                                         "stack",        "stack_function", "stack_op", "stack_thread",
+                                         "stack_sample", "stack_rollup"}; /* for other programs */
     sqlite3 *db;
     struct table {
         char name[32];
