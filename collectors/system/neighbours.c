@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,22 +83,23 @@ static double own_cpu_ns(const int64_t *pid, size_t n)
     return sum;
 }
 
-static int is_contended(struct neighbours *s, const int64_t *pid, size_t n)
+/* Of the machine's CPUs since the last time; NAN: there was none, or /proc cannot be read. */
+static double used_by_others(struct neighbours *s, const int64_t *pid, size_t n)
 {
     char text[256];
     double t[8] = {0}, all = 0, own = own_cpu_ns(pid, n);
     if (!read_file("/proc/stat", text, sizeof(text)) ||
         sscanf(text, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
                &t[7]) < 5)
-        return 0;
+        return NAN;
     for (size_t i = 0; i < 8; i++)
         all += t[i];
     double busy = all - t[3] - t[4], of_others = (busy - s->busy) * s->tick_ns - (own - s->own_ns);
-    int contended = s->all > 0 && of_others > CONTENDED * (all - s->all) * s->tick_ns;
+    double share = s->all > 0 && all > s->all ? of_others / ((all - s->all) * s->tick_ns) : NAN;
     s->busy = busy;
     s->all = all;
     s->own_ns = own;
-    return contended;
+    return share;
 }
 
 /* ---- a look ---- */
@@ -238,28 +240,32 @@ static void user_name(uid_t uid, char *buf, size_t size)
         fclose(in);
 }
 
+/* The i-th of the sorted programs; 0: there is none that matters. */
+static int describe_program(const struct neighbours *s, size_t i, char *text, size_t size)
+{
+    const struct program *p = &s->program[i];
+    double share = p->cpu_ns / (s->watched_ns * (double)sysconf(_SC_NPROCESSORS_ONLN));
+    char user[64], bytes[40];
+    if (i >= SHOWN || i >= s->programs || share < 0.001)
+        return 0;
+    user_name(p->uid, user, sizeof(user));
+    int n = snprintf(text, size, "%s (%s), %.*f %% of the CPUs", p->name, user, share < 0.1, 100 * share);
+    if (p->read_bytes >= 1 << 20)
+        snprintf(text + n, size - (size_t)n, ", %s read", pp_text_bytes(bytes, sizeof(bytes), p->read_bytes));
+    return 1;
+}
+
 static void store_largest(struct neighbours *s)
 {
-    double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    qsort(s->program, s->programs, sizeof(*s->program), larger_first);
-    for (size_t i = 0; i < SHOWN && i < s->programs; i++) {
-        const struct program *p = &s->program[i];
-        double share = p->cpu_ns / (s->watched_ns * cpus);
-        char key[32], user[64], text[256], bytes[40];
-        if (share < 0.001)
-            break;
-        user_name(p->uid, user, sizeof(user));
-        int n = snprintf(text, sizeof(text), "%s (%s), %.*f %% of the CPUs", p->name, user, share < 0.1,
-                         100 * share);
-        if (p->read_bytes >= 1 << 20)
-            snprintf(text + n, sizeof(text) - (size_t)n, ", %s read",
-                     pp_text_bytes(bytes, sizeof(bytes), p->read_bytes));
+    char key[32], text[256];
+    for (size_t i = 0; describe_program(s, i, text, sizeof(text)); i++) {
         snprintf(key, sizeof(key), "other_process_%zu", i + 1);
         pp_store_meta_text(s->opts->store, "environment", key, text);
     }
 }
 
-static void look_at_all(struct neighbours *s, const int64_t *pid, size_t n)
+/* Whether there was an earlier one to compare it with. */
+static int look_at_all(struct neighbours *s, const int64_t *pid, size_t n)
 {
     struct process *swap = s->before;
     uint64_t now_ns = pp_now_ns();
@@ -279,9 +285,10 @@ static void look_at_all(struct neighbours *s, const int64_t *pid, size_t n)
     if (base) {
         s->watched_ns += (double)(now_ns - s->looked_ns);
         add_use(s);
-        store_largest(s);
+        qsort(s->program, s->programs, sizeof(*s->program), larger_first);
     }
     s->looked_ns = now_ns;
+    return base;
 }
 
 /* ---- the collector ---- */
@@ -291,10 +298,11 @@ static void neighbours_poll(void *state)
     struct neighbours *s = state;
     int64_t pid[OWN];
     size_t n = s->opts->processes ? s->opts->processes(s->opts->processes_ctx, pid, OWN) : 0;
-    if (!is_contended(s, pid, n) || pp_now_ns() < s->next_ns)
+    if (!(used_by_others(s, pid, n) > CONTENDED) || pp_now_ns() < s->next_ns)
         return;
     uint64_t cpu_ns = pp_clock_of(CLOCK_THREAD_CPUTIME_ID);
-    look_at_all(s, pid, n);
+    if (look_at_all(s, pid, n))
+        store_largest(s);
     s->next_ns = pp_now_ns() + COST * (pp_clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
 }
 
@@ -319,6 +327,28 @@ static pp_status neighbours_start(const struct pp_collect_opts *opts, void **sta
     s->opts = opts;
     s->tick_ns = 1e9 / (double)sysconf(_SC_CLK_TCK);
     return PP_OK;
+}
+
+double pp_neighbours_now(double seconds, char *largest, size_t size)
+{
+    void *state;
+    struct pp_err err;
+    char text[256];
+    const struct timespec pause = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    *largest = '\0';
+    if (neighbours_start(NULL, &state, &err) != PP_OK)
+        return NAN;
+    struct neighbours *s = state;
+    used_by_others(s, NULL, 0);
+    look_at_all(s, NULL, 0);
+    nanosleep(&pause, NULL);
+    look_at_all(s, NULL, 0);
+    double share = used_by_others(s, NULL, 0);
+    for (size_t i = 0; describe_program(s, i, text, sizeof(text)); i++)
+        if (strlen(largest) + strlen(text) + 3 < size) /* none is cut */
+            pp_text_add(largest, size, "%s%s", i ? "; " : "", text);
+    neighbours_stop(s);
+    return share < 0 ? 0 : share;
 }
 
 const struct pp_collector pp_collector_neighbours = {

@@ -10,4 +10,8 @@
 
 extern const struct pp_collector pp_collector_neighbours;
 
+/* Watches the machine for so long, now: the share of its CPUs that other processes use, and the largest of
+ * them, "cc1 (root), 43 % of the CPUs; ...", "" where none is seen. NAN: /proc cannot be read. One thread. */
+double pp_neighbours_now(double seconds, char *largest, size_t size);
+
 #endif

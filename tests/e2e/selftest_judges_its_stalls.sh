@@ -21,6 +21,21 @@ like "a kept one says the same to report" "$(cat "$OUT")" "STORAGE-BOUND"
 run timeout 60 "$PP" selftest --only sync-every-step
 like "a line says both" "$(cat "$OUT")" "^right +sync-every-step +expected sync/implicit-sync +found sync/implicit-sync"
 like "and they are counted" "$(cat "$OUT")" "^1 right, 0 wrong, 0 not run"
+
+# A machine whose CPUs are full: what fills them is said first, a stall that sleeps is judged, and one that needs CPUs is not called wrong.
+burners=()
+for _ in $(seq $(($(nproc) * 2))); do
+    bash -c 'while :; do :; done' fills_the_cpus &
+    burners+=($!)
+done
+run timeout 100 "$PP" selftest --only slow-reads,one-worker --seconds 3
+kill "${burners[@]}"
+wait "${burners[@]}" 2>/dev/null
+is "a busy machine: exit code" "$rc" 0
+like "how busy, and by what, is said first" "$(head -1 "$OUT")" "^This machine is busy: other processes use [0-9.]+ % of its CPUs \(bash \(.*\), [0-9.]+ % of the CPUs"
+like "the stall that sleeps is judged" "$(cat "$OUT")" "^right +slow-reads"
+like "the one that needs CPUs is right or not judged" "$(cat "$OUT")" "^(right|busy|--) +one-worker"
+is "nothing is called wrong" "$(grep WRONG "$OUT")" ""
 run env PIPEPROBE_CACHED_BATCHES=1 timeout 60 "$PP" selftest --only slow-reads --seconds 2
 is "a wrong verdict: exit code" "$rc" 1
 like "and is told" "$(cat "$OUT")" "^WRONG +slow-reads +expected storage/latency"

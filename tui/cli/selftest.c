@@ -1,6 +1,7 @@
 /* `pipeprobe selftest`: a few stalls of known cause, made on this machine by `pipeprobe run` itself, and
  * whether the verdict names each. The accuracy over many scenarios, severities and seeds is the lab's: make
  * bench-diagnosis, tests/lab. */
+#include "collectors/system/neighbours.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/base/json.h"
@@ -72,6 +73,7 @@ enum { STALLS = sizeof(stalls) / sizeof(*stalls) };
 struct result {
     char file[PATH_MAX], l0[24], l1[24], l2[40];
     int wanted, right;
+    int others;        /* the verdict is that other processes hold the CPUs: it says nothing of the stall */
     double wait;       /* share of the trainer's time */
     struct pp_err err; /* code PP_OK: it was run and judged */
 };
@@ -131,10 +133,15 @@ static void judge_recording(const struct stall *s, const char *file, struct resu
     snprintf(r->l0, sizeof(r->l0), "%s", v->l0);
     snprintf(r->l1, sizeof(r->l1), "%s", v->l1 ? v->l1 : "");
     snprintf(r->l2, sizeof(r->l2), "%s", v->l2 ? v->l2 : "");
-    r->right = strcmp(v->l0, s->l0) == 0 && (!s->l1 || strcmp(r->l1, s->l1) == 0);
+    r->right = strcmp(s->l1 ? r->l1 : v->l0, s->l1 ? s->l1 : s->l0) == 0;
+    r->others = !r->right && strcmp(r->l2, "cpu-contended") == 0;
     r->wait = report->data_wait_share;
     pp_report_free(report);
 }
+
+#define OTHERS "other processes had the CPUs"
+#define BUSY 0.1   /* of the CPUs, used by others: less changes no verdict */
+#define LOOK_S 0.5 /* how long they are watched */
 
 /* "storage/latency", or the first level where there is no class. */
 static const char *label(char *buf, size_t size, const char *l0, const char *l1, const char *l2)
@@ -152,9 +159,13 @@ static void put_line(const struct stall *s, const struct result *r)
     if (r->err.code != PP_OK)
         printf("--     %-16s expected %-22s not run: %s\n", s->name, expected, r->err.text);
     else
-        printf("%-6s %-16s expected %-22s found %-22s data wait %s\n", r->right ? "right" : "WRONG", s->name,
-               expected, label(found, sizeof(found), r->l0, r->l1, r->l2),
-               pp_text_percent(share, sizeof(share), r->wait));
+        printf("%-6s %-16s expected %-22s found %-22s %s%s\n",
+               r->right    ? "right"
+               : r->others ? "busy"
+                           : "WRONG",
+               s->name, expected, label(found, sizeof(found), r->l0, r->l1, r->l2),
+               r->others ? "not judged: " OTHERS : "data wait ",
+               r->others ? "" : pp_text_percent(share, sizeof(share), r->wait));
     fflush(stdout);
 }
 
@@ -167,7 +178,13 @@ static void put_levels(struct pp_json *j, const char *key, const char *l0, const
     pp_json_object_end(j);
 }
 
-static void put_json(const struct result *results, const struct options *o, int right, int wrong, int not_run)
+static int is_judged(const struct result *r)
+{
+    return r->err.code == PP_OK && !r->others;
+}
+
+static void put_json(const struct result *results, const struct options *o, double busy, const char *largest,
+                     int right, int wrong, int not_run)
 {
     struct pp_json j;
     pp_json_begin(&j, stdout, 2);
@@ -176,10 +193,13 @@ static void put_json(const struct result *results, const struct options *o, int 
     pp_json_key(&j, "right"), pp_json_int(&j, right);
     pp_json_key(&j, "wrong"), pp_json_int(&j, wrong);
     pp_json_key(&j, "not_run"), pp_json_int(&j, not_run);
+    pp_json_key(&j, "others_cpu_share"), pp_json_num(&j, busy);
+    pp_json_key(&j, "others"), pp_json_str(&j, *largest ? largest : NULL);
     pp_json_key(&j, "stalls"), pp_json_array(&j);
     for (int i = 0; i < STALLS; i++) {
         const struct result *r = &results[i];
         int judged = r->err.code == PP_OK;
+        const char *reason = r->others ? OTHERS : judged ? NULL : r->err.text;
         if (!r->wanted)
             continue;
         pp_json_object(&j);
@@ -188,9 +208,9 @@ static void put_json(const struct result *results, const struct options *o, int 
         put_levels(&j, "expected", stalls[i].l0, stalls[i].l1, stalls[i].l2);
         put_levels(&j, "found", r->l0, r->l1, r->l2);
         pp_json_key(&j, "right");
-        judged ? pp_json_bool(&j, r->right) : pp_json_null(&j);
+        is_judged(r) ? pp_json_bool(&j, r->right) : pp_json_null(&j);
         pp_json_key(&j, "data_wait_share"), pp_json_num(&j, judged ? r->wait : NAN);
-        pp_json_key(&j, "reason"), pp_json_str(&j, judged ? NULL : r->err.text);
+        pp_json_key(&j, "reason"), pp_json_str(&j, reason);
         pp_json_key(&j, "recording"), pp_json_str(&j, judged && o->keep ? r->file : NULL);
         pp_json_object_end(&j);
     }
@@ -238,6 +258,20 @@ static pp_status make_directory(const struct options *o, char *dir, size_t size,
                : pp_fail(err, PP_E_ACCESS, "no directory for recordings can be made in %s; set TMPDIR", tmp);
 }
 
+/* What the machine does beside us is said first: the verdicts are about it too. */
+static double look_at_others(const struct options *o, char *largest, size_t size)
+{
+    char share[32];
+    double busy = pp_neighbours_now(LOOK_S, largest, size);
+    if (!o->json && busy >= BUSY)
+        printf("This machine is busy: other processes use %s of its CPUs%s%s%s.\n"
+               "Stalls that sleep can be judged all the same; what needs free CPUs cannot.\n\n",
+               pp_text_percent(share, sizeof(share), busy), *largest ? " (" : "", largest,
+               *largest ? ")" : "");
+    fflush(stdout);
+    return busy;
+}
+
 static int selftest_main(int argc, char **argv)
 {
     struct options o = {0};
@@ -245,7 +279,8 @@ static int selftest_main(int argc, char **argv)
     struct result results[STALLS] = {0};
     struct pp_err err = {0};
     const char **operands = (const char **)argv;
-    char dir[PATH_MAX - 64] = "";
+    char dir[PATH_MAX - 64] = "", largest[512] = "";
+    double busy = NAN;
     int n, right = 0, wrong = 0, not_run = 0, interrupted = 0;
     int code = pp_cli_parse(&pp_cmd_selftest, &set, argc, argv, operands, &n);
     pp_status st = PP_OK;
@@ -258,6 +293,8 @@ static int selftest_main(int argc, char **argv)
     if (st == PP_OK)
         st = make_directory(&o, dir, sizeof(dir), &err);
     interrupt_catch(INTERRUPT_WAKES, NULL); /* the run in hand ends its recording */
+    if (st == PP_OK)
+        busy = look_at_others(&o, largest, sizeof(largest));
     for (int i = 0; st == PP_OK && i < STALLS && !interrupted; i++) {
         struct result *r = &results[i];
         if (!r->wanted)
@@ -268,19 +305,18 @@ static int selftest_main(int argc, char **argv)
         if (!o.keep)
             unlink(r->file);
         interrupted = r->err.code == PP_E_INTERRUPTED;
-        not_run += r->err.code != PP_OK;
-        right += r->err.code == PP_OK && r->right;
-        wrong += r->err.code == PP_OK && !r->right;
+        not_run += !is_judged(r);
+        right += is_judged(r) && r->right;
+        wrong += is_judged(r) && !r->right;
         if (!o.json)
             put_line(&stalls[i], r);
     }
     if (!o.keep && dir[0])
         rmdir(dir);
     if (st == PP_OK && o.json)
-        put_json(results, &o, right, wrong, not_run);
+        put_json(results, &o, busy, largest, right, wrong, not_run);
     else if (st == PP_OK)
-        printf("\n%d right, %d wrong, %d not run, on this machine as busy as it is now.\n", right, wrong,
-               not_run);
+        printf("\n%d right, %d wrong, %d not run or not judged.\n", right, wrong, not_run);
     return st != PP_OK   ? pp_cli_fail(&pp_cmd_selftest, &err)
            : interrupted ? pp_status_exit_code(PP_E_INTERRUPTED)
            : wrong       ? 1
@@ -294,8 +330,9 @@ const struct pp_command pp_cmd_selftest = {
     .usage = "selftest [options]",
     .opts = opts,
     .notes = "Half a minute: one run without a stall, and five with one each. A verdict is\n"
-             "right when it has the class of the stall. Exit code 0: all verdicts are right;\n"
-             "1: one is wrong; 4: nothing could be run. Accuracy over 34 scenarios and many\n"
+             "right when it has the class of the stall. On a busy machine it names first what\n"
+             "else runs; a verdict that names the same is not judged. Exit code 0: all judged\n"
+             "are right; 1: one is wrong; 4: none could be judged. Accuracy over 34 scenarios and many\n"
              "seeds: make bench-diagnosis, in the source tree.",
     .examples = {"pipeprobe selftest", "pipeprobe selftest --only slow-reads --keep recordings"},
     .run = selftest_main,
