@@ -91,6 +91,7 @@ $(DEMO)/images.made: $(B)/samples/make_dataset
 
 # One worker feeds a trainer that could take a batch every 10 ms: no machine decodes 32 images in that time on one core.
 demo-built: all $(DEMO)/images.made
+	$(Q)$(B)/pipeprobe doctor --only 'idle machine' && echo
 	$(Q)$(B)/pipeprobe run $(DEMO)/images --workers 1 --batch-size 32 --step-ms 10 --duration 10 -o $(DEMO)/run.sqlite --force
 	@printf '\nThe recorded run is %s, a SQLite file. Look into it with\n  sqlite3 -box %s "SELECT * FROM v_phase_summary"\n  $(B)/pipeprobe report %s\n' $(DEMO)/run.sqlite $(DEMO)/run.sqlite $(DEMO)/run.sqlite
 	@printf 'and see what a second worker does:\n  $(B)/pipeprobe run %s/images --workers 2 --batch-size 32 --step-ms 10 --duration 10 -o %s/two.sqlite --force\n' $(DEMO) $(DEMO)

@@ -79,7 +79,7 @@ done <<'ROWS'
 2|ci baseline save
 2|ci baseline show -b absent.json
 2|ci run -- images
-2|doctor extra
+2|doctor python3 extra
 2|attach
 2|attach run.sqlite
 2|attach 99999999

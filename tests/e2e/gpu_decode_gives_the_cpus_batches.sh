@@ -9,7 +9,7 @@ need_pipeprobe
 FAKES=$PWD/$BUILD/tests/fake
 need_built helpers "$FAKES/libcuda.so.1" "$FAKES/libnvjpeg.so.12" "$MAKE_DATASET"
 [ -z "$DEVICE" ] || FAKES=${LD_LIBRARY_PATH:-}
-[ -z "$DEVICE" ] || "$PP" doctor | grep -Eq '^yes +CUDA driver' || skip_all "there is no usable CUDA device"
+[ -z "$DEVICE" ] || "$PP" doctor --only 'CUDA driver' | grep -q ^yes || skip_all "there is no usable CUDA device"
 
 size=120x90
 [ -z "$DEVICE" ] || size=240x180 # smaller ones are edges of colour for the most part

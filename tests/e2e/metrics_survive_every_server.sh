@@ -107,7 +107,7 @@ is "ranks have files of their own" "$(cd "$T/textfiles" && echo r*.prom)" "r-ran
 check "with the rank as a label" has "$T/textfiles/r-rank0001.prom" '^pipeprobe_samples_total\{rank="1"\}'
 
 # ---- the endpoint
-if ! "$PP" doctor | grep -q '^yes *metrics endpoint' || ! command -v python3 >/dev/null; then
+if ! "$PP" doctor --only 'metrics endpoint' | grep -q ^yes || ! command -v python3 >/dev/null; then
     skip "the endpoint" "no libmicrohttpd, or no python3"
 else
     get() { python3 -c 'import sys, urllib.request as u; print(u.urlopen(u.Request(sys.argv[1], headers={"Accept": sys.argv[2]}), timeout=20).read().decode(), end="")' "$1" "${2:-*/*}"; }
@@ -147,7 +147,7 @@ else
 fi
 
 # ---- the Pushgateway
-if ! "$PP" doctor | grep -q '^yes *metrics push' || ! command -v python3 >/dev/null; then
+if ! "$PP" doctor --only 'metrics push' | grep -q ^yes || ! command -v python3 >/dev/null; then
     skip "the Pushgateway" "no libcurl, or no python3"
     done_testing
 fi

@@ -4,7 +4,7 @@
 # tests/tools/mlflow_server.py; the real one is make test-mlflow.
 . "$(dirname "$0")/../lib.sh"
 need_pipeprobe
-"$PP" doctor | grep -q '^yes *metrics push' || skip_all "no libcurl"
+"$PP" doctor --only 'metrics push' | grep -q ^yes || skip_all "no libcurl"
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 for name in $(compgen -e MLFLOW_) SSL_CERT_FILE CURL_CA_BUNDLE http_proxy https_proxy; do unset "$name"; done
 small=(--synthetic n=200,size=64x64 --workers 1 -b 4 --force --step-ms 5)

@@ -6,7 +6,7 @@
 need_pipeprobe
 MAKE_RUN=$BUILD/tests/tools/make_run
 need_built helpers "$MAKE_RUN"
-"$PP" doctor | grep -q '^yes *metrics push' || skip_all "no libcurl"
+"$PP" doctor --only 'metrics push' | grep -q ^yes || skip_all "no libcurl"
 for name in $(compgen -e OTEL_) SSL_CERT_FILE CURL_CA_BUNDLE http_proxy https_proxy; do unset "$name"; done
 R=$T/run.sqlite
 "$MAKE_RUN" "$R" --batches 50 --lossy || exit 1

@@ -95,7 +95,7 @@ fetch() { python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[
 
 if ! command -v prometheus-pushgateway >/dev/null; then
     skip "the Pushgateway takes and keeps what is pushed" "prometheus-pushgateway is not installed"
-elif ! "$PP" doctor | grep -q '^yes *metrics push'; then
+elif ! "$PP" doctor --only 'metrics push' | grep -q ^yes; then
     skip "the Pushgateway takes and keeps what is pushed" "no libcurl"
 elif ! serve "$T/gateway.log" prometheus-pushgateway; then
     fail "the Pushgateway starts" <"$T/gateway.log"

@@ -17,7 +17,7 @@ if [ ! -x "$build/tests/tools/transform_dump" ]; then
     echo "not ok 1 - $build/tests/tools/transform_dump is there (make helpers builds it)"
     exit 1
 fi
-webp=$("$build/pipeprobe" doctor | grep -q 'WebP.*with libwebp' && echo webp)
+webp=$("$build/pipeprobe" doctor --only 'WebP decoding' | grep -q 'with libwebp' && echo webp)
 [ -n "$webp" ] || echo "# without WebP: the build has no libwebp"
 # shellcheck disable=SC2086
 exec "$python" tests/e2e/transforms_equal_pil.py "$build/tests/tools/transform_dump" $webp

@@ -1,5 +1,6 @@
 #include "probe/base/err.h"
 
+#include "collectors/collector.h"
 #include "collectors/gpu/reach.h"
 #include "collectors/system/topology.h"
 #include "probe/base/json.h"
@@ -10,11 +11,14 @@
 #include "tui/cli/cli.h"
 #include "tui/cli/doctor/doctor_checks.h"
 #include "tui/cli/doctor/doctor_decode.h"
+#include "tui/cli/doctor/doctor_exec.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 struct options {
+    const char *only;
     int json, nvjpeg, color;
 };
 
@@ -23,6 +27,8 @@ struct options {
 static const struct pp_opt opts[] = {
     {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .group = "Options",
      .help = "one document of schema pipeprobe.doctor/1"},
+    {.name = "only", .type = PP_OPT_STRING, .offset = AT(only), .arg = "NAMES",
+     .help = "only these checks, separated by commas"},
     {.name = "nvjpeg", .type = PP_OPT_FLAG, .offset = AT(nvjpeg),
      .help = "measure JPEG decoding on the GPU too, by back end and batch; some seconds"},
     {.name = "color", .type = PP_OPT_CHOICE, .offset = AT(color), .choices = pp_cli_colors, .dflt = "auto",
@@ -30,6 +36,49 @@ static const struct pp_opt opts[] = {
     {.name = NULL},
 };
 /* clang-format on */
+
+/* By its name, in the list of --only. */
+static int is_wanted(const struct options *o, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = o->only; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strncmp(at, name, n) == 0 && (at[n] == '\0' || at[n] == ','))
+            return 1;
+    return !o->only;
+}
+
+static const char *name_of(size_t i)
+{
+    return pp_checks[i].collector ? pp_checks[i].collector->name : pp_checks[i].name;
+}
+
+/* 0: it is not asked for, and f is left alone. */
+static int run_wanted(const struct options *o, size_t i, struct pp_finding *f)
+{
+    if (!is_wanted(o, name_of(i)))
+        return 0;
+    pp_check_run(&pp_checks[i], f);
+    return 1;
+}
+
+/* Each name of --only is a check. */
+static pp_status check_names(const struct options *o, struct pp_err *err)
+{
+    const char *names[64] = {NULL};
+    char word[64], near[128];
+    for (size_t i = 0; i < pp_checks_n && i < 63; i++)
+        names[i] = name_of(i);
+    for (const char *at = o->only; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        size_t i = 0;
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, ","), at);
+        while (names[i] && strcmp(names[i], word) != 0)
+            i++;
+        if (!names[i])
+            return pp_fail(err, PP_E_USAGE, "--only: no check is called '%s'%s", word,
+                           pp_did_you_mean(near, word, names));
+    }
+    return PP_OK;
+}
 
 static void put_text(const struct options *o)
 {
@@ -41,14 +90,25 @@ static void put_text(const struct options *o)
                            .color = pp_cli_use_color((enum pp_color)o->color, stdout)};
     struct pp_bandwidth b;
     struct pp_err err;
-    char lead[40], text[400], size[32];
-    for (size_t i = 0; i < pp_checks_n; i++) {
-        struct pp_finding f;
-        pp_check_run(&pp_checks[i], &f);
+    struct pp_finding f, next = {.name = NULL};
+    char lead[40], text[800], size[32];
+    for (size_t i = 0; i < pp_checks_n || next.name;) {
+        f = next.name ? next : (struct pp_finding){.name = NULL};
+        next.name = NULL;
+        if (!f.name && !run_wanted(o, i++, &f))
+            continue;
         int n = snprintf(lead, sizeof(lead), "%-4s %-20s ", word[f.answer], f.name);
         snprintf(text, sizeof(text), "%s: %s", f.value, f.meaning);
+        /* What has the same cause is one sentence. */
+        while (!next.name && f.answer != PP_YES && i < pp_checks_n)
+            if (run_wanted(o, i++, &next) && next.answer == f.answer && strcmp(next.value, f.value) == 0) {
+                pp_text_add(text, sizeof(text), "; %s: %s", next.name, next.meaning);
+                next.name = NULL;
+            }
         pp_page_text(&page, tone[f.answer], lead, n, 0, text);
     }
+    if (o->only)
+        return;
     /* GB/s by kind of memory and size. Nothing where there is no device; the check above has said why. */
     if (pp_cuda_bandwidth(&b, &err) == PP_OK) {
         printf("\nCopies to the GPU, GB/s  ");
@@ -79,7 +139,8 @@ static void put_json(const struct options *o)
     pp_json_key(&j, "checks"), pp_json_array(&j);
     for (size_t i = 0; i < pp_checks_n; i++) {
         struct pp_finding f;
-        pp_check_run(&pp_checks[i], &f);
+        if (!run_wanted(o, i, &f))
+            continue;
         pp_json_object(&j);
         pp_json_key(&j, "name"), pp_json_str(&j, f.name);
         pp_json_key(&j, "ok");
@@ -122,9 +183,11 @@ static int run(int argc, char **argv)
     int n, code = pp_cli_parse(&pp_cmd_doctor, &set, argc, argv, operands, &n);
     if (code >= 0)
         return code;
-    if (n > 0)
-        pp_fail(&err, PP_E_USAGE, "takes no argument, but '%s' was given", operands[0]);
-    else
+    if (n > 1)
+        pp_fail(&err, PP_E_USAGE, "takes one PYTHON, but '%s' was given too", operands[1]);
+    else if (n == 1)
+        pp_doctor_of_python(operands[0]);
+    if (err.code == PP_OK && check_names(&o, &err) == PP_OK)
         (o.json ? put_json : put_text)(&o);
     if (err.code == PP_OK && (fflush(stdout) != 0 || ferror(stdout)))
         pp_fail_errno(&err, errno, "cannot write to standard output");
@@ -134,11 +197,14 @@ static int run(int argc, char **argv)
 const struct pp_command pp_cmd_doctor = {
     .name = "doctor",
     .summary = "show what this machine and this build can measure",
-    .usage = "doctor [options]",
+    .usage = "doctor [options] [PYTHON]",
     .opts = opts,
     .notes = "One line per capability: yes, no or ? (unknown), the finding, its consequence.\n"
-             "Run it in the data's directory: page-cache hits depend on the file system.",
-    .examples = {"pipeprobe doctor", "pipeprobe doctor --json | jq '.checks[] | select(.ok | not)'"},
+             "The first are what exec needs, tried with PYTHON (default: python3): it records\n"
+             "a DataLoader, in some seconds. Run it in the job's environment and in the data's\n"
+             "directory: page-cache hits depend on the file system.",
+    .examples = {"pipeprobe doctor",
+                 "pipeprobe doctor ~/venv/bin/python --json | jq '.checks[] | select(.ok | not)'"},
     .run = run,
 };
 

@@ -4,6 +4,7 @@
 #include "collectors/nvtx/nvtx.h"
 #include "collectors/system/counters.h"
 #include "collectors/system/environment.h"
+#include "collectors/system/neighbours.h"
 #include "probe/base/text.h"
 #include "probe/columns/codec.h"
 #include "probe/columns/table.h"
@@ -12,10 +13,12 @@
 #include "probe/net/http.h"
 #include "probe/transform/transform.h"
 #include "report/send/sink.h"
+#include "tui/cli/doctor/doctor_exec.h"
 #include "tui/cli/exec/exec_python.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <jpeglib.h>
 #include <sqlite3.h>
@@ -94,20 +97,22 @@ static void look_hdf5(struct pp_finding *f)
     found(f, yes ? PP_YES : PP_NO, "%s", text);
 }
 
+/* Where they lie, where they cannot be tried. */
 static void look_hooks(struct pp_finding *f)
 {
     struct exec_python p;
     exec_python_prepare(&p, "python3", 1);
     exec_python_free(&p); /* the paths are what is asked for */
-    if (*p.hooks)
-        found(f, PP_YES, "in %.150s%s", p.hooks,
-              *p.reads ? "" : "; libpipeprobe_reads.so is missing: reads are part of decoding");
-    else
+    if (*p.hooks) {
+        pp_look_hooks_fit(f);
+        pp_text_add(f->value, sizeof(f->value), " (in %.150s)", p.hooks);
+    } else {
         found(f, PP_NO, "%s",
               PP_HAVE_PYTHON_H
                   ? "python/attach/_pipeprobe.abi3.so is not beside the program; use make install, "
                     "make wheel or the archive of make portable"
                   : "built without Python.h; apt-get install python3-dev and build again");
+    }
 }
 
 static void look_sink(struct pp_finding *f, const struct pp_sink_kind *kind, const char *library)
@@ -147,6 +152,21 @@ static void look_cpus(struct pp_finding *f)
         snprintf(quota, sizeof(quota), "cgroup quota %.3g", c.quota);
     found(f, c.usable >= c.online ? PP_YES : PP_NO, "%.3g usable of %d online (affinity %d, %s)", c.usable,
           c.online, c.affinity, quota);
+}
+
+#define LOOK_S 0.5 /* how long the others are watched */
+#define BUSY 0.1   /* of the CPUs, used by others: less changes no verdict */
+
+static void look_idle(struct pp_finding *f)
+{
+    char largest[160], share[32];
+    double busy = pp_neighbours_now(LOOK_S, largest, sizeof(largest));
+    if (isnan(busy))
+        found(f, PP_CANNOT_TELL, "/proc/stat cannot be read");
+    else
+        found(f, busy < BUSY ? PP_YES : PP_NO, "other processes use %s of the CPUs%s%s%s",
+              pp_text_percent(share, sizeof(share), busy), *largest ? " (" : "", largest,
+              *largest ? ")" : "");
 }
 
 static void look_memory(struct pp_finding *f)
@@ -289,12 +309,22 @@ static void look_kernels(struct pp_finding *f)
 }
 
 const struct pp_check pp_checks[] = {
+    {NULL, "Python", pp_look_python, "pipeprobe exec -- python3 train.py starts it",
+     "activate the job's environment, or name its Python: pipeprobe doctor PYTHON"},
+    {NULL, "PyTorch", pp_look_torch, "imported by this Python",
+     "activate the job's environment, or name its Python: pipeprobe doctor PYTHON"},
+    {NULL, "PyTorch hooks", look_hooks, "exec records unmodified PyTorch jobs",
+     "this part of a job, or all of it, is not recorded"},
+    {NULL, "reads timed", pp_look_reads, "slow storage can be told from slow decoding",
+     "reading counts as decoding"},
+    {NULL, "attach", pp_look_attach, "attach PID records a running job",
+     "attach PID looks from outside: a hint and no verdict"},
+    {NULL, "idle machine", look_idle, "what is measured now is about your job",
+     "what is measured now is about these processes too"},
     {NULL, "JPEG decoding", look_jpeg, "decoding runs at full speed", "decoding is several times slower"},
     {NULL, "WebP decoding", look_webp, "WebP images are decoded", "WebP images are errors of their samples"},
     {NULL, "recordings", look_sqlite, "recordings are read and written",
      "STRICT tables need SQLite 3.37: recordings cannot be written"},
-    {NULL, "PyTorch hooks", look_hooks, "exec records unmodified PyTorch jobs",
-     "exec records annotated programs, and no unmodified PyTorch job"},
     {NULL, "remote data", look_http, "data sets are read from http://, https:// and s3:// too",
      "data sets are read from file systems alone"},
     {NULL, "Parquet codecs", look_codecs, "Parquet files are read with any of them",
