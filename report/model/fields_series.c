@@ -4,15 +4,16 @@
 
 #define ROW struct pp_report_slice
 static const struct pp_field slice_fields[] = {
-    F(start_s, S, "since the run's first span"),
-    F(end_s, S, "since the run's first span"),
+    F(start_s, S, "since the job started"),
+    F(end_s, S, "since the job started"),
     F(wait_share, SHARE, "of the slice the trainer waited for data", TO_1),
     F(sync_share, SHARE, "... waited for the device and for other ranks", TO_1),
-    F(step_share, SHARE, "... computed", TO_1),
+    F(step_share, SHARE, "... was in its step", TO_1),
+    F(starved_share, SHARE, "of step_share: it waited for a CPU, as far as that was measured", TO_1),
     F(apart_share, SHARE, "... start-up, epoch boundary, checkpoint", TO_1),
     F(h2d_share, SHARE, "of the slice the copy lane copied", TO_1),
     F(ready_batches, RATE,
-      "mean number of finished batches the copy lane had not fetched; null when the recording lacks an end of some batch's stay",
+      "mean number of finished batches that the copy lane had not fetched, or without one the trainer had not taken; null when the recording lacks an end of some batch's stay",
       FROM_0),
     F(device_batches, RATE, "mean number of copied batches the trainer had not taken", FROM_0),
     F(buffer_lasts_s, S,
@@ -45,6 +46,22 @@ static const struct pp_field quantile_fields[] = {
     PP_FIELDS_END,
 };
 
+static const struct pp_field ready_fields[] = {
+    {"ready", PP_FIELD_NUMBER, PP_UNIT_RATE, FROM_0},
+    PP_FIELDS_END,
+};
+
+#define ROW struct pp_report_loader_queue
+static const struct pp_field loader_queue_fields[] = {
+    F(row, NONE, "the loader, as in loaders"),
+    F(mean_ready, RATE, "mean number of its finished batches that the trainer had not taken", FROM_0),
+    {"ready", PP_FIELD_LIST, .at = offsetof(ROW, ready), .count_at = offsetof(struct pp_report, n_slices),
+     .stride = sizeof(double), .fields = ready_fields,
+     .flags = PP_FIELD_INDIRECT | PP_FIELD_COUNT_OF_ROOT | PP_FIELD_ONE_LINE, .help = "per slice"},
+    PP_FIELDS_END,
+};
+#undef ROW
+
 #define ROW struct pp_report_leg
 static struct pp_value leg_phase(const void *row, const void *root)
 {
@@ -69,6 +86,7 @@ static const struct pp_field batch_fields[] = {
     F(which, NONE, "typical: the wait nearest to the median; worst: the longest"),
     F(batch, NONE, "its number"),
     F(epoch, NONE, "of the batch"),
+    F(asked_s, S, "when the trainer began to wait for it, since the job started"),
     F(wait_ns, NS, "the trainer waited for it"),
     F(sync_ns, NS, "the trainer waited for the device and for other ranks"),
     F(step_ns, NS, "its step"),
@@ -103,12 +121,15 @@ static const struct pp_field curve_fields[] = {
 
 #define ROW struct pp_report
 const struct pp_field pp_report_series_fields[] = {
-    F(window_start_s, S, "the steady-state window, since the run's first span"),
+    F(window_start_s, S, "the steady-state window, since the job started"),
     F(window_end_s, S, "its end"),
     {"slices", PP_FIELD_COLUMNS, PP_ROWS_AT(ROW, slices, n_slices), .fields = slice_fields,
      .help = "the whole run in slices of equal length (120), one array per field"},
     {"coarse", PP_FIELD_ROWS, PP_ROWS_AT(ROW, coarse, n_coarse), .fields = slice_fields,
      .help = "the same in 10 parts"},
+    {"loader_queues", PP_FIELD_ROWS, PP_ROWS_AT(ROW, loader_queues, n_loader_queues),
+     .fields = loader_queue_fields,
+     .help = "of a job with several DataLoaders: the batches that each had ready"},
     {"worker_time", PP_FIELD_ROWS, PP_ROWS_AT(ROW, heat, n_heat), .fields = heat_fields,
      .help = "how busy each worker was over the run"},
     {"wait_quantiles_ns", PP_FIELD_LIST, .at = offsetof(ROW, wait_cdf), .count_at = offsetof(ROW, n_wait_cdf),

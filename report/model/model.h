@@ -222,12 +222,14 @@ struct pp_report_proof {
 
 /* One slice of the run's time, start-up and warm-up included. Shares are of the slice. */
 struct pp_report_slice {
-    double start_s, end_s; /* since the run's first span */
+    double start_s, end_s; /* since the job started */
     double wait_share, sync_share, step_share,
-        apart_share;                      /* of the trainer; apart: epoch boundaries, checkpoints, start-up */
-    double h2d_share;                     /* of the copy lane */
-    double ready_batches, device_batches; /* finished and not yet fetched by the copy lane; copied and not yet
-                                             taken by the trainer; NAN: not known */
+        starved_share, /* of step_share: it waited for a CPU, as far as that was measured */
+        apart_share;   /* of the trainer; apart: epoch boundaries, checkpoints, start-up */
+    double h2d_share;  /* of the copy lane */
+    double ready_batches, device_batches; /* finished and not yet fetched by the copy lane, or where there is
+                                             none, not yet taken by the trainer; copied and not yet taken by
+                                             the trainer; NAN: not known */
     double buffer_lasts_s; /* ready_batches at the rate at which they became fewer since the slice before;
                               NAN: they did not */
     double samples_per_s;
@@ -239,6 +241,20 @@ struct pp_report_heat {
     const char *name;
     double busy_share; /* of the whole map */
     double *busy;      /* per slice */
+    double *fine;      /* per fine slice */
+};
+
+/* A part of the run that a picture shows closer. */
+struct pp_report_part {
+    size_t from, to; /* fine slices */
+    double epoch;    /* NAN: a stretch of time */
+};
+
+/* Of a job with several DataLoaders: finished batches of one, not yet taken by the trainer. */
+struct pp_report_loader_queue {
+    const char *row;   /* as that of the loader */
+    double mean_ready; /* over the run */
+    double *ready;     /* per slice */
 };
 
 struct pp_report_point {
@@ -273,6 +289,7 @@ struct pp_report_batch {
     const char *which; /* "typical": the wait nearest to the median; "worst": the longest wait. Of the judged
                           batches */
     uint64_t batch, epoch;
+    double asked_s; /* when the trainer began to wait for it, since the job started */
     double wait_ns, sync_ns, step_ns;
     double start_ns, end_ns; /* of the picture */
     double ready_ns; /* when the batch was on the device, before (negative) or after the trainer began to
@@ -457,7 +474,13 @@ struct pp_report {
     struct pp_report_slice *slices;
     size_t n_slices;
     struct pp_report_slice *coarse;
-    size_t n_coarse;                     /* the same in fewer parts, for tables */
+    size_t n_coarse;              /* the same in fewer parts, for tables */
+    struct pp_report_slice *fine; /* and in more, for parts */
+    size_t n_fine;
+    struct pp_report_part *parts;
+    size_t n_parts;
+    struct pp_report_loader_queue *loader_queues;
+    size_t n_loader_queues;
     double window_start_s, window_end_s; /* the steady-state window on the slices' axis */
     struct pp_report_heat *heat;
     size_t n_heat;

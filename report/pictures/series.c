@@ -1,19 +1,22 @@
 #include "report/pictures/series.h"
 
 #include "probe/base/err.h"
+#include "report/pictures/depth.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What one lane's spans are added to. */
-enum track { TRACK_WAIT, TRACK_SYNC, TRACK_STEP, TRACK_APART, TRACK_H2D, TRACKS };
+enum { FINE = PP_SERIES_SLICES * PP_SERIES_ZOOM };
+
+/* What one lane's spans are added to. starved: of steps, what they waited for a CPU. */
+enum track { TRACK_WAIT, TRACK_SYNC, TRACK_STEP, TRACK_STARVED, TRACK_APART, TRACK_H2D, TRACKS };
 
 /* Batches that enter (+) and leave (-) a queue. change[i] is felt in all slices after i, part[i] is the part
  * of it felt in i itself, so that depth(i) = sum(change[0..i-1]) + part[i] is the exact mean over the slice,
  * whatever the order events come in. */
 struct flow {
-    double change[PP_SERIES_SLICES], part[PP_SERIES_SLICES];
+    double change[FINE], part[FINE];
     uint64_t in, out;
 };
 
@@ -24,13 +27,27 @@ struct pp_series_pass {
     size_t n_threads, n_workers, rows;
     int *row_of;         /* per thread: row of the map, or -1 */
     size_t *row_workers; /* per row */
-    double *busy;        /* rows x slices, ns */
-    double track[TRACKS][PP_SERIES_SLICES];
-    double samples[PP_SERIES_SLICES];
-    uint64_t errors[PP_SERIES_SLICES];
-    struct flow ready, device;
+    double *busy;        /* rows x fine slices, ns */
+    double track[TRACKS][FINE];
+    double samples[FINE];
+    uint64_t errors[FINE];
+    struct flow ready, device; /* as the copy lane fetches and copies batches */
+    struct pp_depth depth;     /* of batches that the trainer takes itself: their stays, */
+    struct flow taken;         /* of all loaders, */
+    struct flow *of_loader;    /* and of each of several, PP_SERIES_LOADERS at most */
+    struct {
+        unsigned loader;
+        long long pid;
+    } loader[PP_SERIES_LOADERS];
+    size_t n_loaders;
     struct pp_series_begun begun[PP_SERIES_SLICES];
-    double slice_ns; /* 0: there is nothing to draw */
+    struct {
+        uint64_t start_ns;
+        uint32_t epoch;
+    } began[PP_SERIES_PARTS]; /* epochs of the judged loader */
+    size_t n_began;           /* all of them */
+    uint64_t origin_ns;       /* when the job started */
+    double slice_ns;          /* of a fine one; 0: there is nothing to draw */
     int no_memory;
 };
 
@@ -44,9 +61,8 @@ static double rounded(double v)
 
 static size_t slice_at(const struct pp_series_pass *p, uint64_t t)
 {
-    uint64_t first = p->timeline->first_ns;
-    double i = t > first ? (double)(t - first) / p->slice_ns : 0;
-    return i < PP_SERIES_SLICES - 1 ? (size_t)i : PP_SERIES_SLICES - 1;
+    double i = t > p->origin_ns ? (double)(t - p->origin_ns) / p->slice_ns : 0;
+    return i < FINE - 1 ? (size_t)i : FINE - 1;
 }
 
 static double slice_end(const struct pp_series_pass *p, size_t i)
@@ -54,23 +70,69 @@ static double slice_end(const struct pp_series_pass *p, size_t i)
     return (double)(i + 1) * p->slice_ns;
 }
 
-static void add_time(const struct pp_series_pass *p, double *to, const struct pp_span *s)
+/* part: of the span's time, which is spread over it evenly. */
+static void add_time(const struct pp_series_pass *p, double *to, const struct pp_span *s, double part)
 {
-    double from = (double)(s->start_ns - p->timeline->first_ns), end = from + (double)s->dur_ns;
+    double from = (double)(s->start_ns - p->origin_ns), end = from + (double)s->dur_ns;
     size_t i = slice_at(p, s->start_ns), last = slice_at(p, s->start_ns + s->dur_ns);
     for (; i < last; i++) {
-        to[i] += slice_end(p, i) - from;
+        to[i] += part * (slice_end(p, i) - from);
         from = slice_end(p, i);
     }
-    to[i] += end - from;
+    to[i] += part * (end - from);
 }
 
 static void add_change(const struct pp_series_pass *p, struct flow *f, uint64_t t, int by)
 {
     size_t i = slice_at(p, t);
     f->change[i] += by;
-    f->part[i] += by * (slice_end(p, i) - (double)(t - p->timeline->first_ns)) / p->slice_ns;
+    f->part[i] += by * (slice_end(p, i) - (double)(t - p->origin_ns)) / p->slice_ns;
     *(by > 0 ? &f->in : &f->out) += 1;
+}
+
+static struct flow *flow_of_loader(struct pp_series_pass *p, uint32_t batch)
+{
+    const struct pp_batch_range *of = pp_other_batches_find(&p->timeline->other, batch);
+    size_t k = 0;
+    while (of && k < p->n_loaders && (p->loader[k].loader != of->loader || p->loader[k].pid != of->pid))
+        k++;
+    if (!of || k == PP_SERIES_LOADERS || !p->of_loader)
+        return NULL;
+    if (k == p->n_loaders) {
+        p->loader[k].loader = of->loader;
+        p->loader[k].pid = of->pid;
+        p->n_loaders++;
+    }
+    return &p->of_loader[k];
+}
+
+/* A batch was finished and not taken from..to. */
+static void add_stay(void *ctx, uint32_t batch, uint64_t from_ns, uint64_t to_ns)
+{
+    struct pp_series_pass *p = ctx;
+    struct flow *flows[] = {&p->taken, flow_of_loader(p, batch)};
+    for (int i = 0; i < 2 && flows[i]; i++) {
+        add_change(p, flows[i], from_ns, 1);
+        add_change(p, flows[i], to_ns, -1);
+    }
+}
+
+static void add_end(struct pp_series_pass *p, const struct pp_span *s, int taken)
+{
+    p->no_memory |= !pp_depth_put(&p->depth, (struct pp_depth_end){s->start_ns + s->dur_ns, s->batch, taken},
+                                  add_stay, p);
+}
+
+static void note_epoch(struct pp_series_pass *p, const struct pp_span *s)
+{
+    size_t last = p->n_began < PP_SERIES_PARTS ? p->n_began : PP_SERIES_PARTS;
+    if (pp_other_batches_has(&p->timeline->other, s->batch) || (last && p->began[last - 1].epoch >= s->epoch))
+        return;
+    if (p->n_began < PP_SERIES_PARTS) {
+        p->began[p->n_began].start_ns = s->start_ns;
+        p->began[p->n_began].epoch = s->epoch;
+    }
+    p->n_began++;
 }
 
 static void add_trainer(struct pp_series_pass *p, const struct pp_span *s)
@@ -88,11 +150,15 @@ static void add_trainer(struct pp_series_pass *p, const struct pp_span *s)
     int waited = s->phase == PP_PHASE_DATA_WAIT || s->phase == PP_PHASE_EPOCH_BOUNDARY,
         track = track_of[s->phase];
     if (track)
-        add_time(p, p->track[track - 1], s);
+        add_time(p, p->track[track - 1], s, 1);
+    if (s->phase == PP_PHASE_STEP && s->flags & PP_SPAN_HAS_DELAY && s->dur_ns)
+        add_time(p, p->track[TRACK_STARVED], s, fmin((double)s->run_delay_ns / (double)s->dur_ns, 1));
     if (s->batch == PP_NO_BATCH || (s->flags & PP_SPAN_UNFINISHED))
         return;
     if (waited) {
         add_change(p, &p->device, end, -1);
+        add_end(p, s, 1);
+        note_epoch(p, s);
         p->samples[slice_at(p, end)] += s->flags & PP_SPAN_COUNT ? (double)s->sample : 0;
     }
 }
@@ -100,7 +166,7 @@ static void add_trainer(struct pp_series_pass *p, const struct pp_span *s)
 static void add_copy(struct pp_series_pass *p, const struct pp_span *s)
 {
     if (s->phase == PP_PHASE_H2D)
-        add_time(p, p->track[TRACK_H2D], s);
+        add_time(p, p->track[TRACK_H2D], s, 1);
     if (s->batch == PP_NO_BATCH || (s->flags & PP_SPAN_UNFINISHED))
         return;
     if (s->phase == PP_PHASE_GET_WAIT)
@@ -113,9 +179,11 @@ static void add_worker(struct pp_series_pass *p, int row, const struct pp_span *
 {
     const struct pp_phase_info *info = pp_phase_info(s->phase);
     if (info->kind == PP_KIND_WORK && row >= 0)
-        add_time(p, p->busy + (size_t)row * PP_SERIES_SLICES, s);
-    if (s->phase == PP_PHASE_COLLATE && s->batch != PP_NO_BATCH && !(s->flags & PP_SPAN_UNFINISHED))
+        add_time(p, p->busy + (size_t)row * FINE, s, 1);
+    if (s->phase == PP_PHASE_COLLATE && s->batch != PP_NO_BATCH && !(s->flags & PP_SPAN_UNFINISHED)) {
         add_change(p, &p->ready, s->start_ns + s->dur_ns, 1);
+        add_end(p, s, 0);
+    }
 }
 
 /* For pp_series_choose. */
@@ -128,7 +196,7 @@ static void note_batches(struct pp_series_pass *p, const struct pp_span *spans, 
         c.least = batch < c.least ? batch : c.least;
         c.most = batch != PP_NO_BATCH && batch > c.most ? batch : c.most;
     }
-    struct pp_series_begun *all = &p->begun[slice_at(p, c.first_ns)];
+    struct pp_series_begun *all = &p->begun[slice_at(p, c.first_ns) / PP_SERIES_ZOOM];
     all->first_ns = c.first_ns < all->first_ns ? c.first_ns : all->first_ns;
     all->least = c.least < all->least ? c.least : all->least;
     all->most = c.most > all->most ? c.most : all->most;
@@ -162,76 +230,126 @@ int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_s
 static void add_errors(void *ctx, const struct pp_error_row *e)
 {
     struct pp_series_pass *p = ctx;
-    if (e->t_ns >= p->timeline->first_ns)
+    if (e->t_ns >= p->origin_ns)
         p->errors[slice_at(p, e->t_ns)] += e->count;
 }
 
 /* ---- into the model ---- */
 
-static void put_depth(const struct flow *f, struct pp_report_slice *slices, size_t offset)
+/* Into one double of each of n things, `stride` bytes from one to the next, or NAN. */
+static void put_depth(const struct flow *f, void *to, size_t stride)
 {
     double before = 0;
     /* More came out than went in, or more is left inside than a pipeline holds: spans are missing. */
     int whole = f->in > 0 && f->out > 0 && f->in + 1 >= f->out &&
                 (double)(f->in - f->out) <= 64 + 0.02 * (double)f->in;
-    for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
+    for (size_t i = 0; i < FINE; i++) {
         double depth = before + f->part[i];
-        *(double *)((char *)&slices[i] + offset) = whole ? rounded(fmax(depth, 0)) : NAN;
+        *(double *)((char *)to + i * stride) = whole ? rounded(fmax(depth, 0)) : NAN;
         before += f->change[i];
     }
 }
 
-static void put_slices(const struct pp_series_pass *p, struct pp_report *r)
+static void put_fine(const struct pp_series_pass *p, struct pp_report *r)
 {
-    for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
+    for (size_t i = 0; i < FINE; i++) {
         double share[TRACKS];
         for (int t = 0; t < TRACKS; t++)
             share[t] = rounded(fmin(fmax(p->track[t][i] / p->slice_ns, 0), 1));
-        r->slices[i] = (struct pp_report_slice){
+        r->fine[i] = (struct pp_report_slice){
             .start_s = rounded((double)i * p->slice_ns / 1e9),
             .end_s = rounded(slice_end(p, i) / 1e9),
             .wait_share = share[TRACK_WAIT],
             .sync_share = share[TRACK_SYNC],
             .step_share = share[TRACK_STEP],
+            .starved_share = fmin(share[TRACK_STARVED], share[TRACK_STEP]),
             .apart_share = share[TRACK_APART],
             .h2d_share = share[TRACK_H2D],
             .samples_per_s = rounded(p->samples[i] / (p->slice_ns / 1e9)),
             .errors = p->errors[i],
         };
     }
-    put_depth(&p->ready, r->slices, offsetof(struct pp_report_slice, ready_batches));
-    put_depth(&p->device, r->slices, offsetof(struct pp_report_slice, device_batches));
-    /* Buffer debt, from one slice to the next: less than two batches is the grain of the mean depth. */
-    for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
+    put_depth(p->device.in ? &p->ready : &p->taken, &r->fine->ready_batches, sizeof(*r->fine));
+    put_depth(&p->device, &r->fine->device_batches, sizeof(*r->fine));
+}
+
+/* Each of n slices is the mean of `each` of from. */
+static void put_means(const struct pp_report_slice *from, size_t each, struct pp_report_slice *to, size_t n)
+{
+    static const size_t means[] = {
+        offsetof(struct pp_report_slice, wait_share),    offsetof(struct pp_report_slice, sync_share),
+        offsetof(struct pp_report_slice, step_share),    offsetof(struct pp_report_slice, starved_share),
+        offsetof(struct pp_report_slice, apart_share),   offsetof(struct pp_report_slice, h2d_share),
+        offsetof(struct pp_report_slice, ready_batches), offsetof(struct pp_report_slice, device_batches),
+        offsetof(struct pp_report_slice, samples_per_s),
+    };
+    for (size_t k = 0; k < n; k++, from += each, to++) {
+        to->start_s = from[0].start_s;
+        to->end_s = from[each - 1].end_s;
+        to->buffer_lasts_s = NAN;
+        for (size_t m = 0; m < sizeof(means) / sizeof(*means); m++) {
+            double sum = 0;
+            for (size_t i = 0; i < each; i++)
+                sum += *(const double *)((const char *)&from[i] + means[m]);
+            *(double *)((char *)to + means[m]) = rounded(sum / (double)each);
+        }
+        for (size_t i = 0; i < each; i++)
+            to->errors += from[i].errors;
+    }
+}
+
+/* Buffer debt, from one slice to the next: less than two batches is the grain of the mean depth. */
+static void put_debt(struct pp_report *r)
+{
+    for (size_t i = 1; i < r->n_slices; i++) {
         double s = r->slices[i].end_s - r->slices[i].start_s,
-               lost = i && s > 0 ? r->slices[i - 1].ready_batches - r->slices[i].ready_batches : NAN;
+               lost = s > 0 ? r->slices[i - 1].ready_batches - r->slices[i].ready_batches : NAN;
         r->slices[i].buffer_lasts_s = lost >= 2 ? rounded(r->slices[i].ready_batches / (lost / s)) : NAN;
     }
 }
 
-static void put_coarse(struct pp_report *r)
+/* What a reader opens to look closer: the epochs, or equal parts of the run where it has one or many. */
+static void put_parts(const struct pp_series_pass *p, struct pp_arena *arena, struct pp_report *r)
 {
-    enum { EACH = PP_SERIES_SLICES / PP_SERIES_COARSE };
-    static const size_t means[] = {
-        offsetof(struct pp_report_slice, wait_share),     offsetof(struct pp_report_slice, sync_share),
-        offsetof(struct pp_report_slice, step_share),     offsetof(struct pp_report_slice, apart_share),
-        offsetof(struct pp_report_slice, h2d_share),      offsetof(struct pp_report_slice, ready_batches),
-        offsetof(struct pp_report_slice, device_batches), offsetof(struct pp_report_slice, samples_per_s),
-    };
-    for (size_t c = 0; c < PP_SERIES_COARSE; c++) {
-        const struct pp_report_slice *from = &r->slices[c * EACH];
-        struct pp_report_slice *to = &r->coarse[c];
-        to->start_s = from[0].start_s;
-        to->end_s = from[EACH - 1].end_s;
-        to->buffer_lasts_s = NAN; /* of single slices */
-        for (size_t m = 0; m < sizeof(means) / sizeof(*means); m++) {
-            double sum = 0;
-            for (size_t i = 0; i < EACH; i++)
-                sum += *(const double *)((const char *)&from[i] + means[m]);
-            *(double *)((char *)to + means[m]) = rounded(sum / EACH);
+    enum { EQUAL = 6 };
+    int by_epoch = p->n_began > 1 && p->n_began <= PP_SERIES_PARTS;
+    size_t first = p->n_began ? slice_at(p, p->began[0].start_ns) : 0, n = by_epoch ? p->n_began : EQUAL;
+    if (FINE - first < PP_SERIES_SLICES) /* mostly start-up: nothing to look closer at */
+        return;
+    for (size_t i = 0; i < n; i++) {
+        size_t from = by_epoch ? slice_at(p, p->began[i].start_ns) : first + (FINE - first) * i / n,
+               to = !by_epoch    ? first + (FINE - first) * (i + 1) / n
+                    : i + 1 == n ? FINE
+                                 : slice_at(p, p->began[i + 1].start_ns);
+        struct pp_report_part *part = to > from ? pp_arena_push(arena, (void **)&r->parts, &r->n_parts,
+                                                                sizeof(*part))
+                                                : NULL;
+        if (part)
+            *part = (struct pp_report_part){.from = from,
+                                            .to = to,
+                                            .epoch = by_epoch ? (double)p->began[i].epoch : NAN};
+    }
+}
+
+static void put_loaders(const struct pp_series_pass *p, struct pp_arena *arena, struct pp_report *r)
+{
+    for (size_t k = 0; k < p->n_loaders; k++) {
+        struct pp_report_loader_queue *to = pp_arena_push(arena, (void **)&r->loader_queues,
+                                                          &r->n_loader_queues, sizeof(*to));
+        double *fine = pp_arena_alloc(arena, FINE * sizeof(*fine)),
+               *ready = pp_arena_alloc(arena, PP_SERIES_SLICES * sizeof(*ready)), all = 0;
+        if (!to || !fine || !ready)
+            return;
+        put_depth(&p->of_loader[k], fine, sizeof(*fine));
+        for (size_t i = 0; i < FINE; i++) {
+            ready[i / PP_SERIES_ZOOM] += fine[i] / PP_SERIES_ZOOM;
+            all += fine[i] / FINE;
         }
-        for (size_t i = 0; i < EACH; i++)
-            to->errors += from[i].errors;
+        *to = (struct pp_report_loader_queue){
+            .row = pp_arena_printf(arena, "%lld.%u", p->loader[k].pid, p->loader[k].loader),
+            .mean_ready = rounded(all),
+            .ready = ready,
+        };
     }
 }
 
@@ -266,17 +384,21 @@ static void put_heat(const struct pp_series_pass *p, struct pp_arena *arena, str
 {
     for (size_t row = 0; row < p->rows; row++) {
         struct pp_report_heat *h = pp_arena_push(arena, (void **)&r->heat, &r->n_heat, sizeof(*h));
-        double *busy = pp_arena_alloc(arena, PP_SERIES_SLICES * sizeof(*busy)), sum = 0;
-        if (!h || !busy)
+        double *busy = pp_arena_alloc(arena, PP_SERIES_SLICES * sizeof(*busy)),
+               *fine = pp_arena_alloc(arena, FINE * sizeof(*fine)), sum = 0;
+        if (!h || !busy || !fine)
             return;
-        for (size_t i = 0; i < PP_SERIES_SLICES; i++) {
-            busy[i] = rounded(
-                fmin(p->busy[row * PP_SERIES_SLICES + i] / (p->slice_ns * (double)p->row_workers[row]), 1));
-            sum += busy[i];
+        for (size_t i = 0; i < FINE; i++) {
+            fine[i] = fmin(p->busy[row * FINE + i] / (p->slice_ns * (double)p->row_workers[row]), 1);
+            busy[i / PP_SERIES_ZOOM] += fine[i] / PP_SERIES_ZOOM;
+            sum += fine[i] / FINE;
         }
+        for (size_t i = 0; i < PP_SERIES_SLICES; i++)
+            busy[i] = rounded(busy[i]);
         *h = (struct pp_report_heat){.name = heat_name(p, arena, row),
                                      .busy = busy,
-                                     .busy_share = rounded(sum / PP_SERIES_SLICES)};
+                                     .fine = fine,
+                                     .busy_share = rounded(sum)};
     }
 }
 
@@ -302,7 +424,7 @@ static int make_rows(struct pp_series_pass *p)
     p->rows = each ? (p->n_workers + each - 1) / each : 0;
     p->row_of = calloc(p->n_threads + 1, sizeof(*p->row_of));
     p->row_workers = calloc(p->rows + 1, sizeof(*p->row_workers));
-    p->busy = calloc((p->rows + 1) * PP_SERIES_SLICES, sizeof(*p->busy));
+    p->busy = calloc((p->rows + 1) * FINE, sizeof(*p->busy));
     if (!p->row_of || !p->row_workers || !p->busy)
         return -1;
     for (size_t k = 0; k < p->n_threads; k++) {
@@ -323,10 +445,15 @@ struct pp_series_pass *pp_series_begin(const struct pp_source *source, const str
     p->tally = tally;
     p->n_threads = source->threads(source->ctx, &p->threads);
     p->no_memory = make_rows(p) != 0;
+    if (timeline->other.n)
+        p->of_loader = calloc(PP_SERIES_LOADERS, sizeof(*p->of_loader));
     for (size_t i = 0; i < PP_SERIES_SLICES; i++)
         p->begun[i] = (struct pp_series_begun){UINT64_MAX, UINT32_MAX, 0};
+    double started = pp_source_number(source, "run", "started_mono_ns", NAN);
+    p->origin_ns = started > 0 && started < (double)timeline->first_ns ? (uint64_t)started
+                                                                       : timeline->first_ns;
     if (timeline->spans > 0 && timeline->last_ns > timeline->first_ns)
-        p->slice_ns = (double)(timeline->last_ns - timeline->first_ns) / PP_SERIES_SLICES;
+        p->slice_ns = (double)(timeline->last_ns - p->origin_ns) / FINE;
     return p;
 }
 
@@ -337,29 +464,40 @@ pp_status pp_series_end(struct pp_series_pass *p, const struct pp_source *source
     targets->n = 0;
     if (p && p->slice_ns == 0)
         goto out;
+    if (p)
+        pp_depth_finish(&p->depth, add_stay, p);
+    r->fine = pp_arena_alloc(arena, FINE * sizeof(*r->fine));
     r->slices = pp_arena_alloc(arena, PP_SERIES_SLICES * sizeof(*r->slices));
     r->coarse = pp_arena_alloc(arena, PP_SERIES_COARSE * sizeof(*r->coarse));
-    if (!p || p->no_memory || !r->slices || !r->coarse) {
+    if (!p || p->no_memory || !r->fine || !r->slices || !r->coarse) {
         status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the pictures of %s", source->path);
         goto out;
     }
     status = source->each_error(source->ctx, add_errors, p, err);
     if (status != PP_OK)
         goto out;
+    r->n_fine = FINE;
     r->n_slices = PP_SERIES_SLICES;
     r->n_coarse = PP_SERIES_COARSE;
-    put_slices(p, r);
-    put_coarse(r);
-    r->window_start_s = rounded((double)(p->timeline->start_ns - p->timeline->first_ns) / 1e9);
-    r->window_end_s = rounded((double)(p->timeline->end_ns - p->timeline->first_ns) / 1e9);
+    put_fine(p, r);
+    put_means(r->fine, PP_SERIES_ZOOM, r->slices, PP_SERIES_SLICES);
+    put_means(r->slices, PP_SERIES_SLICES / PP_SERIES_COARSE, r->coarse, PP_SERIES_COARSE);
+    put_debt(r);
+    put_parts(p, arena, r);
+    put_loaders(p, arena, r);
+    r->window_start_s = rounded((double)(p->timeline->start_ns - p->origin_ns) / 1e9);
+    r->window_end_s = rounded((double)(p->timeline->end_ns - p->origin_ns) / 1e9);
     put_heat(p, arena, r);
     put_cdf(p->tally, arena, r);
+    targets->origin_ns = p->origin_ns;
     memcpy(targets->begun, p->begun, sizeof(p->begun));
 out:
     if (p) {
         free(p->row_of);
         free(p->row_workers);
         free(p->busy);
+        free(p->of_loader);
+        free(p->depth.end);
         free(p);
     }
     return status;

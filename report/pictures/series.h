@@ -2,10 +2,12 @@
  * a fixed number of slices, so that a report of ten hours is as small as one of ten seconds, and two batches
  * followed along their critical path.
  *
- * Slices: a span's time goes to the slices it covers, in proportion. Queue fill is counted, not sampled: a
- * batch enters `ready` when its collate ends and leaves when the copy lane's get_wait ends; it enters
- * `device` when its copy ends and leaves when the trainer's wait ends. Where spans are missing the counts
- * drift apart; then it is not shown.
+ * Slices: of equal length, from the job's start to its last span. A span's time goes to the slices it covers,
+ * in proportion. Queue fill is counted, not sampled: a batch enters `ready` when its collate ends and leaves
+ * when the copy lane's get_wait ends; it enters `device` when its copy ends and leaves when the trainer's
+ * wait ends. Where spans are missing the counts drift apart; then it is not shown. Where no lane copies (a
+ * PyTorch job), a batch is ready until the trainer's wait for it ends (depth.h), and for each of several
+ * loaders.
  *
  * Batches (one more pass each, over the chunks of its time): the worker that finished the batch is the one on
  * the critical path. Its spans are walked back from there to where the trainer began to wait, or the batch
@@ -20,6 +22,9 @@
 
 enum {
     PP_SERIES_SLICES = 120,
+    PP_SERIES_ZOOM = 12, /* fine slices in one */
+    PP_SERIES_PARTS = 12,
+    PP_SERIES_LOADERS = 8,
     PP_SERIES_COARSE = 10,
     PP_SERIES_HEAT_ROWS = 32,
     PP_SERIES_CDF = 100,
@@ -37,6 +42,7 @@ struct pp_series_target {
 struct pp_series_targets {
     struct pp_series_target target[2];
     size_t n;
+    uint64_t origin_ns; /* when the job started */
     struct pp_series_begun {
         uint64_t first_ns;
         uint32_t least, most;
@@ -47,8 +53,8 @@ struct pp_series_targets {
 struct pp_series_pass;
 
 /* One pass over all spans, after the timeline: begin, every chunk, end. begin returns NULL without memory;
- * end accepts NULL and frees the pass. It fills slices, coarse, window_*_s, heat and wait_cdf of r, none
- * where no time passed, and begun of targets; it comes after the tally's. */
+ * end accepts NULL and frees the pass. It fills fine, slices, coarse, parts, loader_queues, window_*_s, heat
+ * and wait_cdf of r, none where no time passed, and begun of targets; it comes after the tally's. */
 struct pp_series_pass *pp_series_begin(const struct pp_source *source, const struct pp_timeline *timeline,
                                        const struct pp_tally *tally); /* read by end */
 int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_span *spans,

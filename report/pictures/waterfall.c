@@ -380,7 +380,8 @@ static void put_rows(struct batch *b)
             put_row(b, k, 1);
 }
 
-static void put_batch(const struct pass *p, struct catch *c, struct pp_arena *arena, struct pp_report *r)
+static void put_batch(const struct pass *p, struct catch *c, uint64_t origin_ns, struct pp_arena *arena,
+                      struct pp_report *r)
 {
     struct pp_report_batch *out = pp_arena_push(arena, (void **)&r->waterfalls, &r->n_waterfalls,
                                                 sizeof(*out));
@@ -395,6 +396,7 @@ static void put_batch(const struct pass *p, struct catch *c, struct pp_arena *ar
         .which = t->which,
         .batch = t->batch,
         .epoch = t->epoch,
+        .asked_s = (double)(t->wait_start_ns - origin_ns) / 1e9,
         .wait_ns = (double)t->wait_ns,
         .sync_ns = (double)t->sync_ns,
         .step_ns = (double)t->step_ns,
@@ -421,7 +423,7 @@ pp_status pp_series_follow(const struct pp_source *source, const struct pp_serie
         if (p.no_memory)
             status = pp_fail(err, PP_E_NO_MEMORY, "no memory to follow two batches of %s", source->path);
         if (status == PP_OK && !p.catch.too_many)
-            put_batch(&p, &p.catch, arena, r);
+            put_batch(&p, &p.catch, targets->origin_ns, arena, r);
         free(p.catch.kept);
     }
     return status;

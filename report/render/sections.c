@@ -506,6 +506,7 @@ static const struct pp_section_column steps_over_time[] = {
     {.form = "wait_share", .head = {HTML("#waits")}},
     {.form = "sync_share", .head = {HTML("#sync")}},
     {.form = "step_share", .head = {HTML("#step")}},
+    {.form = "starved_share", .head = {HTML("#of it for a CPU")}},
     {.form = "apart_share", .head = {HTML("#apart")}},
     {.form = "h2d_share", .head = {HTML("#copying")}},
     {.form = "samples_per_s", .head = {HTML("#samples/s")}},

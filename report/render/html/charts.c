@@ -342,7 +342,9 @@ static void put_batch(FILE *out, const struct pp_report *r, size_t k)
     pp_html_num(out, PP_HTML_COUNT, (double)b->batch, "series.waterfalls.%zu.batch", k);
     fputs(" of epoch ", out);
     pp_html_num(out, PP_HTML_COUNT, (double)b->epoch, "series.waterfalls.%zu.epoch", k);
-    fputs(": waited for ", out);
+    fputs(": asked for at ", out);
+    pp_html_num(out, PP_HTML_SECONDS, b->asked_s, "series.waterfalls.%zu.asked_s", k);
+    fputs(", waited for ", out);
     pp_html_num(out, PP_HTML_TIME, b->wait_ns, "series.waterfalls.%zu.wait_ns", k);
     fputs(", step ", out);
     pp_html_num(out, PP_HTML_TIME, b->step_ns, "series.waterfalls.%zu.step_ns", k);
@@ -366,7 +368,7 @@ void pp_html_waterfalls(FILE *out, const struct pp_report *r)
         return;
     pp_html_figure_begin(
         out, "batches", "Two batches in detail",
-        "At time 0 the trainer asks for the batch; the shaded stretch is its wait. Bold names are the critical path: the worker that finished the batch, the copy, the trainer. Pale bars belong to other batches, thin bars are waits.");
+        "A time here is since the trainer asked for the batch; the shaded stretch is its wait. Bold names are the critical path: the worker that finished the batch, the copy, the trainer. Pale bars belong to other batches, thin bars are waits.");
     fputs("<p class=\"legend\">", out);
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
         pp_html_key(out, class_of(shown[i]), pp_phase_info(shown[i])->name);

@@ -134,23 +134,26 @@ void pp_svg_end(FILE *out)
     fputs("</svg>\n", out);
 }
 
-int pp_svg_time_ticks(double end_s, double at[8])
+int pp_svg_time_ticks(double start_s, double end_s, double at[8])
 {
     static const double clock[] = {1,   2,   5,    10,   15,   30,    60,    120,  300,
                                    600, 900, 1800, 3600, 7200, 14400, 43200, 86400};
-    double step = 0;
+    double step = 0, range = end_s - start_s;
     int n = 0;
     for (double decade = 1e-9; decade < 1 && step == 0; decade *= 10)
         for (int i = 0; i < 3 && step == 0; i++)
-            if (end_s / (clock[i] * decade) <= 7)
+            if (range / (clock[i] * decade) <= 7)
                 step = clock[i] * decade;
     for (size_t i = 0; i < sizeof(clock) / sizeof(*clock) && step == 0; i++)
-        if (end_s / clock[i] <= 7)
+        if (range / clock[i] <= 7)
             step = clock[i];
     if (step == 0)
-        step = ceil(end_s / 7 / 86400) * 86400;
-    for (; n < 8 && n * step <= end_s * (1 + 1e-9); n++)
-        at[n] = n * step;
+        step = ceil(range / 7 / 86400) * 86400;
+    for (double first = ceil(start_s / step - 1e-9); n < 8; n++) {
+        at[n] = (first + n) * step;
+        if (!(at[n] <= end_s + range * 1e-9))
+            break;
+    }
     return n;
 }
 
@@ -168,9 +171,11 @@ void pp_html_page_begin(FILE *out, const char *title, const char *name)
     fputs(pp_html_style, out);
     fputs(
         "</style>\n</head>\n<body>\n"
-        /* the hatch that marks waiting where colour cannot be seen */
+        /* the hatches that mark waiting where colour cannot be seen: for data, and for a CPU the other way */
         "<svg class=\"defs\" aria-hidden=\"true\"><defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-        "<rect class=\"wait-bg\" width=\"6\" height=\"6\"/><rect class=\"wait-fg\" width=\"2\" height=\"6\"/></pattern></defs></svg>\n"
+        "<rect class=\"wait-bg\" width=\"6\" height=\"6\"/><rect class=\"wait-fg\" width=\"2\" height=\"6\"/></pattern>"
+        "<pattern id=\"lack\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(-45)\">"
+        "<rect class=\"lack-bg\" width=\"6\" height=\"6\"/><rect class=\"lack-fg\" width=\"2.5\" height=\"6\"/></pattern></defs></svg>\n"
         "<header><p class=\"brand\">pipeprobe</p><p class=\"file\"><bdi>",
         out);
     pp_html_text(out, name);
@@ -217,15 +222,21 @@ void pp_html_tick(FILE *out, double left)
     fputs("%\">", out);
 }
 
-void pp_html_time_axis(FILE *out, double end_s)
+void pp_html_time_axis(FILE *out, double start_s, double end_s)
 {
-    double at[8];
-    int n = pp_svg_time_ticks(end_s, at);
+    double at[8], range = end_s - start_s;
+    int n = pp_svg_time_ticks(start_s, end_s, at);
+    /* of a short stretch late in the run, as many digits as tell its ticks apart */
+    int digits = n > 1 && at[n - 1] < 7200 ? (int)fmax(ceil(-log10(at[1] - at[0]) - 1e-9), 0) : 0;
     fputs("<div class=\"x\">", out);
     for (int i = 0; i < n; i++) {
-        pp_html_tick(out, 100 * at[i] / end_s);
-        pp_svg_num(out, at[i] < 120 ? at[i] : at[i] < 7200 ? at[i] / 60 : at[i] / 3600);
-        fprintf(out, "%s</span>", at[i] < 120 ? " s" : at[i] < 7200 ? " min" : " h");
+        pp_html_tick(out, 100 * (at[i] - start_s) / range);
+        if (digits)
+            fprintf(out, "%.*f s</span>", digits, at[i]);
+        else {
+            pp_svg_num(out, at[i] < 120 ? at[i] : at[i] < 7200 ? at[i] / 60 : at[i] / 3600);
+            fprintf(out, "%s</span>", at[i] < 120 ? " s" : at[i] < 7200 ? " min" : " h");
+        }
     }
     fputs("</div>\n", out);
 }
@@ -272,8 +283,11 @@ void pp_html_heat(FILE *out, const struct pp_html_heat *h)
     pp_svg_end(out);
     fputs("</div></div>\n", out);
     fputs("<div class=\"axis rows\">", out);
-    pp_html_time_axis(out, h->end_s);
-    fputs("</div><p class=\"legend\">", out);
+    pp_html_time_axis(out, h->start_s, h->end_s);
+    fputs("</div>\n", out);
+    if (!h->shade_names)
+        return;
+    fputs("<p class=\"legend\">", out);
     for (int shade = 1; shade < PP_HTML_SHADES; shade++) {
         snprintf(class, sizeof(class), "heat%d", shade);
         pp_html_key(out, class, h->shade_names[shade]);

@@ -45,9 +45,9 @@ void pp_svg_rect(FILE *out, const char *class, double x, double y, double width,
 void pp_svg_begin(FILE *out, const char *class, double width, double height, const char *title);
 void pp_svg_end(FILE *out);
 
-/* Ticks of a linear axis of seconds from 0 to end, at most 8, as round as the clock: fills at[], returns how
- * many. */
-int pp_svg_time_ticks(double end_s, double at[8]);
+/* Ticks of a linear axis of seconds from start to end, at most 8, as round as the clock: fills at[], returns
+ * how many. */
+int pp_svg_time_ticks(double start_s, double end_s, double at[8]);
 
 /* ---- pages: head, style, the line with its name, the foot. One file without scripts or external resources,
  * which its policy says to the browser. ---- */
@@ -70,7 +70,7 @@ void pp_html_key(FILE *out, const char *class, const char *text); /* one entry o
 /* Opens the label of an axis at left % of its width: centred there, but what is near an end stays inside.
  * Close it with </span>. */
 void pp_html_tick(FILE *out, double left);
-void pp_html_time_axis(FILE *out, double end_s);
+void pp_html_time_axis(FILE *out, double start_s, double end_s);
 /* part of `of` in %, 0 to 100. */
 double pp_html_percent(double part, double of);
 
@@ -86,8 +86,8 @@ struct pp_html_heat {
     double (*value)(const void *of, size_t row, size_t column); /* NAN, and at most 0.005: the ground */
     const void *of;
     const char *title;
-    const char *const *shade_names; /* of PP_HTML_SHADES, the first is not shown */
-    double end_s;                   /* of the time axis */
+    const char *const *shade_names; /* of PP_HTML_SHADES, the first is not shown; NULL: no legend */
+    double start_s, end_s;          /* of the time axis */
 };
 
 /* The picture, its axis and its legend, behind the names of the rows: within <div class="plot rows">, which

@@ -7,64 +7,28 @@
 #include <math.h>
 #include <string.h>
 
-static double end_s(const struct pp_report *r)
-{
-    return r->slices[r->n_slices - 1].end_s;
-}
-
-static double slice_x(const struct pp_report *r, size_t i)
-{
-    return PP_HTML_WIDTH * (double)i / (double)r->n_slices;
-}
-
-/* An area between two stacked heights, as steps: from[i]..to[i] of slice i, in parts of 1 from below. */
-static void put_area(FILE *out, const char *class, const struct pp_report *r, const double *from,
-                     const double *to, double height)
-{
-    fprintf(out, "<path class=\"%s\" d=\"M0 ", class);
-    pp_svg_num(out, height * (1 - from[0]));
-    for (size_t i = 0; i < r->n_slices; i++) {
-        fputc('V', out);
-        pp_svg_num(out, height * (1 - to[i]));
-        fputc('H', out);
-        pp_svg_num(out, slice_x(r, i + 1));
-    }
-    for (size_t i = r->n_slices; i-- > 0;) {
-        fputc('V', out);
-        pp_svg_num(out, height * (1 - from[i]));
-        fputc('H', out);
-        pp_svg_num(out, slice_x(r, i));
-    }
-    fputs("Z\"/>", out);
-}
-
-/* The steady-state window: what is outside is veiled. */
-static void put_window(FILE *out, const struct pp_report *r, double height)
-{
-    double from = PP_HTML_WIDTH * r->window_start_s / end_s(r),
-           to = PP_HTML_WIDTH * r->window_end_s / end_s(r);
-    if (!r->has_steady_state)
-        return;
-    pp_svg_rect(out, "veil", 0, 0, from, height);
-    pp_svg_rect(out, "veil", to, 0, PP_HTML_WIDTH - to, height);
-}
-
-/* What a slice holds, for those who point at it. */
-static void put_hovers(FILE *out, const struct pp_report *r, double height)
+/* What a slice holds, for those who point at it; a click opens its part of the run below. */
+static void put_hovers(FILE *out, const struct pp_report *r, const struct pp_html_view *v, double height)
 {
     char a[32], b[32], wait[32], step[32], rate[32];
-    for (size_t i = 0; i < r->n_slices; i++) {
-        const struct pp_report_slice *s = &r->slices[i];
+    for (size_t i = 0, part = 0; i < v->n; i++) {
+        const struct pp_report_slice *s = &v->slice[i];
+        size_t middle = (2 * i + 1) * r->n_fine / (2 * v->n);
+        while (part < r->n_parts && middle >= r->parts[part].to)
+            part++;
+        int links = part < r->n_parts && middle >= r->parts[part].from;
+        if (links)
+            fprintf(out, "<a href=\"#part-%zu\">", part);
         fputs("<rect class=\"hover\"", out);
-        pp_svg_attr(out, "x", slice_x(r, i));
-        pp_svg_attr(out, "width", PP_HTML_WIDTH / (double)r->n_slices);
+        pp_svg_attr(out, "x", pp_html_view_x(v, i));
+        pp_svg_attr(out, "width", PP_HTML_WIDTH / (double)v->n);
         pp_svg_attr(out, "height", height);
-        fprintf(out, "><title>%s to %s: waits %s, step %s, %s samples/s</title></rect>",
+        fprintf(out, "><title>%s to %s: waits %s, step %s, %s samples/s</title></rect>%s",
                 pp_text_duration(a, sizeof(a), s->start_s * 1e9),
                 pp_text_duration(b, sizeof(b), s->end_s * 1e9),
                 pp_text_percent(wait, sizeof(wait), s->wait_share + s->sync_share),
                 pp_text_percent(step, sizeof(step), s->step_share),
-                pp_text_rate(rate, sizeof(rate), s->samples_per_s));
+                pp_text_rate(rate, sizeof(rate), s->samples_per_s), links ? "</a>" : "");
     }
 }
 
@@ -77,68 +41,51 @@ static void row_begin(FILE *out, const char *top, const char *bottom)
 
 /* ---- steps ---- */
 
-static void put_stack(FILE *out, const struct pp_report *r)
-{
-    static const struct {
-        const char *class;
-        size_t offset;
-    } layers[] = {
-        {"step", offsetof(struct pp_report_slice, step_share)},
-        {"sync", offsetof(struct pp_report_slice, sync_share)},
-        {"apart", offsetof(struct pp_report_slice, apart_share)},
-        {"wait", offsetof(struct pp_report_slice, wait_share)},
-    };
-    double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES];
-    for (size_t l = 0; l < sizeof(layers) / sizeof(*layers); l++) {
-        int any = 0;
-        for (size_t i = 0; i < r->n_slices; i++) {
-            double part = *(const double *)((const char *)&r->slices[i] + layers[l].offset);
-            to[i] = fmin(from[i] + part, 1);
-            any |= part > 0;
-        }
-        if (any)
-            put_area(out, layers[l].class, r, from, to, 100);
-        memcpy(from, to, sizeof(from));
-    }
-}
-
 void pp_html_steps(FILE *out, const struct pp_report *r)
 {
-    double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES] = {0};
-    int synchronizes = 0;
+    double copying[PP_SERIES_SLICES];
+    struct pp_html_view v = {r->slices, r->n_slices};
+    int synchronizes = 0, starved = 0, copies = 0;
     if (r->n_slices == 0)
         return;
+    for (size_t i = 0; i < r->n_slices; i++) {
+        copying[i] = r->slices[i].h2d_share;
+        copies |= copying[i] > 0;
+        synchronizes |= r->slices[i].sync_share > 0;
+        starved |= r->slices[i].starved_share > 0;
+    }
     pp_html_figure_begin(
         out, "steps", "The trainer over time",
-        "Each column is one slice of the run: the trainer's time in steps and in waits for data. Outside the steady state the colours are pale.");
+        "Each column is one slice of the run: the trainer's time in steps and in waits. Outside the steady state the colours are pale.");
     row_begin(out, "100 %", "0");
     pp_svg_begin(out, "tall", PP_HTML_WIDTH, 100,
-                 "Trainer time over the run: step, device sync, apart, data wait");
-    put_stack(out, r);
-    put_window(out, r, 100);
-    put_hovers(out, r, 100);
+                 "Trainer time over the run: step, waits for a CPU, device sync, apart, data wait");
+    pp_html_stack(out, &v, 100);
+    pp_html_window(out, r, &v, 100);
+    put_hovers(out, r, &v, 100);
     pp_svg_end(out);
     fputs("</div>\n", out);
-
-    for (size_t i = 0; i < r->n_slices; i++) {
-        to[i] = r->slices[i].h2d_share;
-        synchronizes |= r->slices[i].sync_share > 0;
+    if (copies) {
+        fputs("<div class=\"plot thinrow\"><div class=\"y\"><span>copy</span></div>", out);
+        pp_svg_begin(out, "thin", PP_HTML_WIDTH, 20,
+                     "Share of each slice of time in which a batch was being copied to the device");
+        pp_html_area(out, "h2d", &v, copying, 20);
+        pp_svg_end(out);
+        fputs("</div>\n", out);
     }
-    fputs("<div class=\"plot thinrow\"><div class=\"y\"><span>copy</span></div>", out);
-    pp_svg_begin(out, "thin", PP_HTML_WIDTH, 20,
-                 "Share of each slice of time in which a batch was being copied to the device");
-    put_area(out, "h2d", r, from, to, 20);
-    pp_svg_end(out);
-    fputs("</div>\n", out);
-    pp_html_time_axis(out, end_s(r));
+    pp_html_time_axis(out, 0, pp_html_view_end_s(&v));
     fputs("<p class=\"legend\">", out);
     pp_html_key(out, "step", "step");
     pp_html_key(out, "wait", "waits for data");
+    if (starved)
+        pp_html_key(out, "starved", "step, waiting for a CPU");
     if (synchronizes)
         pp_html_key(out, "sync", isnan(r->collective_share) ? "device sync" : "device sync, other ranks");
     pp_html_key(out, "apart", "start-up, epoch boundary, checkpoint");
-    pp_html_key(out, "h2d", "copy to the device");
+    if (copies)
+        pp_html_key(out, "h2d", "copy to the device");
     fputs("</p>\n", out);
+    pp_html_parts(out, r);
     pp_html_section_at(out, &pp_section_steps_over_time, r, "series.coarse");
     pp_html_figure_end(out);
 }
@@ -147,36 +94,83 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
 
 #define LEAST_DRAWN 0.02 /* of the capacity: less is no line that one can see */
 
-static int put_fill(FILE *out, const struct pp_report *r, const char *name, const char *title, size_t offset)
+/* most: the capacity, 0 where it is not known. 0: nothing is known of the queue. */
+static int put_fill(FILE *out, const struct pp_report *r, const char *title, const char *of, double most,
+                    const void *first, size_t stride)
 {
-    double from[PP_SERIES_SLICES] = {0}, to[PP_SERIES_SLICES], most = 0, fullest = 0;
+    struct pp_html_view v = {r->slices, r->n_slices};
+    double fill[PP_SERIES_SLICES], fullest = 0;
     char top[32];
-    for (size_t i = r->n_queues; i-- > 0;)
-        if (strcmp(r->queues[i].name, name) == 0)
-            most = (double)r->queues[i].capacity;
     for (size_t i = 0; i < r->n_slices; i++) {
-        to[i] = *(const double *)((const char *)&r->slices[i] + offset);
-        if (isnan(to[i]))
+        fill[i] = *(const double *)((const char *)first + i * stride);
+        if (isnan(fill[i]))
             return 0;
-        most = fmax(most, to[i]);
-        fullest = fmax(fullest, to[i]);
+        most = fmax(most, fill[i]);
+        fullest = fmax(fullest, fill[i]);
     }
-    if (fullest < LEAST_DRAWN * most) {
-        fprintf(out, "<p class=\"sub\">%s: always empty</p>\n", title);
+    fprintf(out, "<p class=\"sub\">%s", title);
+    pp_html_in(out, " ", of, "");
+    if (fullest < LEAST_DRAWN * most || fullest == 0) {
+        fputs(": always empty</p>\n", out);
         return 1;
     }
+    fputs("</p>\n", out);
     most = fmax(ceil(most), 1); /* where the capacity is not known */
     for (size_t i = 0; i < r->n_slices; i++)
-        to[i] /= most;
+        fill[i] /= most;
     snprintf(top, sizeof(top), "%.0f", most);
-    fprintf(out, "<p class=\"sub\">%s</p>\n", title);
     row_begin(out, top, "0");
     pp_svg_begin(out, "low", PP_HTML_WIDTH, 40, title);
-    put_area(out, "fill", r, from, to, 40);
-    put_window(out, r, 40);
+    pp_html_area(out, "fill", &v, fill, 40);
+    pp_html_window(out, r, &v, 40);
     pp_svg_end(out);
     fputs("</div>\n", out);
     return 1;
+}
+
+static double capacity_of(const struct pp_report *r, const char *queue)
+{
+    double most = 0;
+    for (size_t i = r->n_queues; i-- > 0;)
+        if (strcmp(r->queues[i].name, queue) == 0)
+            most = (double)r->queues[i].capacity;
+    return most;
+}
+
+static const struct pp_report_loader *loader_of(const struct pp_report *r, const char *row)
+{
+    for (size_t i = 0; i < r->n_loaders; i++)
+        if (r->loaders[i].row && row && strcmp(r->loaders[i].row, row) == 0)
+            return &r->loaders[i];
+    return NULL;
+}
+
+/* What a DataLoader asks of its workers ahead: num_workers x prefetch_factor. */
+static double asked_ahead(const struct pp_report_loader *l)
+{
+    double most = l ? l->num_workers * l->prefetch_factor : NAN;
+    return most > 0 ? most : 0;
+}
+
+static int put_ready(FILE *out, const struct pp_report *r)
+{
+    int drawn = 0, copies = r->n_slices && !isnan(r->slices[0].device_batches);
+    for (size_t i = 0; i < r->n_loader_queues; i++) {
+        const struct pp_report_loader_queue *q = &r->loader_queues[i];
+        const struct pp_report_loader *l = loader_of(r, q->row);
+        char number[32];
+        snprintf(number, sizeof(number), "DataLoader %zu", l ? (size_t)(l - r->loaders) + 1 : i + 1);
+        drawn += put_fill(out, r,
+                          "Finished batches, not yet taken by the trainer:", l && l->at ? l->at : number,
+                          asked_ahead(l), q->ready, sizeof(*q->ready));
+    }
+    if (drawn || r->n_slices == 0)
+        return drawn;
+    return put_fill(out, r,
+                    copies ? "Finished batches, not yet fetched by the copy lane"
+                           : "Finished batches, not yet taken by the trainer",
+                    NULL, r->n_loaders == 1 ? asked_ahead(&r->loaders[0]) : capacity_of(r, "ready"),
+                    &r->slices->ready_batches, sizeof(*r->slices));
 }
 
 void pp_html_queues(FILE *out, const struct pp_report *r)
@@ -186,19 +180,18 @@ void pp_html_queues(FILE *out, const struct pp_report *r)
     pp_html_figure_begin(
         out, "queues", "Queue depth over time",
         "Always empty: the producer is the bottleneck. Always full: the consumer is the bottleneck.");
-    int drawn = 0;
-    if (r->n_slices) {
-        drawn += put_fill(out, r, "ready", "Finished batches, not yet fetched by the copy lane",
-                          offsetof(struct pp_report_slice, ready_batches));
-        drawn += put_fill(out, r, "device", "Batches on the device, not yet taken by the trainer",
-                          offsetof(struct pp_report_slice, device_batches));
-    }
+    int drawn = put_ready(out, r);
+    if (r->n_slices)
+        drawn += put_fill(out, r, "Batches on the device, not yet taken by the trainer", NULL,
+                          capacity_of(r, "device"), &r->slices->device_batches, sizeof(*r->slices));
     if (drawn)
-        pp_html_time_axis(out, end_s(r));
-    else
+        pp_html_time_axis(out, 0, r->slices[r->n_slices - 1].end_s);
+    else if (r->own_loader || r->n_workers)
         fputs(
             "<p class=\"none\">Not drawn: the recording lacks the start or end of some batches in the queue.</p>\n",
             out);
+    else
+        fputs("<p class=\"none\">There is no queue: no worker makes batches ahead.</p>\n", out);
     if (drawn)
         pp_html_section_at(out, &pp_section_queues_over_time, r, "series.coarse");
     if (r->n_queues)
@@ -240,7 +233,7 @@ void pp_html_workers(FILE *out, const struct pp_report *r)
                                                  .of = r,
                                                  .title = "Busy share per worker and slice of time",
                                                  .shade_names = shade_names,
-                                                 .end_s = end_s(r)});
+                                                 .end_s = r->slices[r->n_slices - 1].end_s});
     }
     if (r->n_workers)
         pp_html_section_at(out, &pp_section_workers, r, "workers");
@@ -279,6 +272,7 @@ static void put_files(FILE *out, const struct pp_report *r)
 void pp_html_errors(FILE *out, const struct pp_report *r)
 {
     uint64_t most = 0; /* in a slice */
+    struct pp_html_view v = {r->slices, r->n_slices};
     char top[32];
     if (r->n_error_kinds == 0 && r->errors == 0 && r->retries == 0)
         return;
@@ -292,11 +286,12 @@ void pp_html_errors(FILE *out, const struct pp_report *r)
         for (size_t i = 0; i < r->n_slices; i++)
             if (r->slices[i].errors) {
                 double h = 40 * (double)r->slices[i].errors / (double)most;
-                pp_svg_rect(out, "fault", slice_x(r, i), 40 - h, PP_HTML_WIDTH / (double)r->n_slices, h);
+                pp_svg_rect(out, "fault", pp_html_view_x(&v, i), 40 - h, PP_HTML_WIDTH / (double)r->n_slices,
+                            h);
             }
         pp_svg_end(out);
         fputs("</div>\n", out);
-        pp_html_time_axis(out, end_s(r));
+        pp_html_time_axis(out, 0, pp_html_view_end_s(&v));
     }
     if (r->n_coarse)
         pp_html_section_at(out, &pp_section_errors_over_time, r, "series.coarse");

@@ -147,6 +147,10 @@ static void put_run(FILE *out, const struct pp_report *r)
         }
         fputs(".", out);
     }
+    if (r->n_slices)
+        fputs(r->subject_kind == PP_SUBJECT_JOB ? " All times are since the job started."
+                                                : " All times are since the run started.",
+              out);
     fputs("</p>\n", out);
 }
 

@@ -4,10 +4,10 @@
  * which the colour-blind can tell apart. Waiting is hatched, idling thin, other batches pale. Every picture
  * has its table. */
 const char pp_html_style[] =
-    ":root{--bg:#fcfcfb;--card:#fff;--ink:#1c2024;--soft:#5b6470;--line:#e3e5e8;--rail:#eef0f2;--step:#3f78b5;--wait:#d9730d;--wait2:#f3b173;--sync:#aa4499;--apart:#b9bec5;--h2d:#117f63;"
+    ":root{--bg:#fcfcfb;--card:#fff;--ink:#1c2024;--soft:#5b6470;--line:#e3e5e8;--rail:#eef0f2;--step:#3f78b5;--wait:#d9730d;--wait2:#f3b173;--lack:#b3314b;--lack2:#efc4cc;--sync:#aa4499;--apart:#b9bec5;--h2d:#117f63;"
     "--read:#56b4e9;--decode:#ddaa33;--transform:#8c6d1f;--collate:#777e88;--fault:#b3314b;--gain:#7fb0de;--good:#117f63;--bad:#b85c00;--neutral:#5b6470;--veil:#fcfcfb;--mark:#1c2024;"
     "--h1:#dbe7f3;--h2:#a9c7e4;--h3:#74a3d0;--h4:#3f78b5;--h5:#1f4d80}\n"
-    "@media (prefers-color-scheme:dark){:root{--bg:#14171a;--card:#1b1f23;--ink:#e6e8ea;--soft:#9aa4af;--line:#2c3238;--rail:#23282d;--step:#5b9bd9;--wait:#f0913a;--wait2:#7d4a1c;--sync:#cf7fc0;"
+    "@media (prefers-color-scheme:dark){:root{--bg:#14171a;--card:#1b1f23;--ink:#e6e8ea;--soft:#9aa4af;--line:#2c3238;--rail:#23282d;--step:#5b9bd9;--wait:#f0913a;--wait2:#7d4a1c;--lack:#e0788c;--lack2:#5c2a35;--sync:#cf7fc0;"
     "--apart:#5a626b;--h2d:#3db38f;--read:#7cc7f2;--decode:#e3bb55;--transform:#b08d3c;--collate:#98a1ab;--fault:#e0607a;--gain:#35618c;--good:#3db38f;--bad:#f0913a;--neutral:#9aa4af;--veil:#14171a;"
     "--mark:#e6e8ea;--h1:#1e2c3a;--h2:#264766;--h3:#32679a;--h4:#5b9bd9;--h5:#b5d5f3}}\n"
     "*{box-sizing:border-box}\n"
@@ -37,12 +37,12 @@ const char pp_html_style[] =
     ".y{display:flex;flex-direction:column;justify-content:space-between;text-align:right;font-size:11.5px;line-height:1;color:var(--soft)}\n"
     ".names{display:grid;text-align:right;font-size:11.5px;color:var(--soft)}.names span{height:16px;line-height:16px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}\n"
     ".roomy .names span{height:24px;line-height:24px}.names .crit{font-weight:650;color:var(--ink)}\n"
-    "svg{display:block;width:100%}svg.tall{height:130px}svg.low{height:52px}svg.thin{height:18px}.thinrow{margin-top:6px}.thinrow .y{justify-content:center}svg.full{height:100%}svg.defs{position:absolute;width:0;height:0}\n"
-    "svg.tall,svg.low,svg.thin,svg.full{background:var(--rail);border-radius:3px}.h{position:relative;min-width:0}\n"
+    "svg{display:block;width:100%}svg.tall{height:130px}svg.low{height:52px}svg.thin{height:18px}svg.closer{height:72px}.thinrow{margin-top:6px}.thinrow .y{justify-content:center}svg.full{height:100%}svg.defs{position:absolute;width:0;height:0}\n"
+    "svg.tall,svg.low,svg.thin,svg.closer,svg.full{background:var(--rail);border-radius:3px}.h{position:relative;min-width:0}\n"
     ".x{position:relative;height:20px;margin-left:54px;font-size:11.5px;color:var(--soft)}.axis .x{grid-column:2;margin-left:0}\n"
     ".x span{position:absolute;top:4px;transform:translateX(-50%);white-space:nowrap}.x span:first-child{transform:none}.x .end{transform:translateX(-100%)}.x b{font-weight:650;color:var(--ink)}\n"
     ".legend{display:flex;flex-wrap:wrap;gap:4px 16px;margin:8px 0 0;font-size:12.5px;color:var(--soft)}.key{display:inline-flex;align-items:center;gap:6px}.chip{width:12px;height:12px;border-radius:2px}\n"
-    ".step{fill:var(--step)}.wait{fill:url(#hatch)}.wait-bg{fill:var(--wait2)}.wait-fg{fill:var(--wait)}.sync{fill:var(--sync)}.apart{fill:var(--apart)}.h2d{fill:var(--h2d)}.read{fill:var(--read)}\n"
+    ".step{fill:var(--step)}.wait{fill:url(#hatch)}.wait-bg{fill:var(--wait2)}.wait-fg{fill:var(--wait)}.starved{fill:url(#lack)}.lack-bg{fill:var(--lack2)}.lack-fg{fill:var(--lack)}.sync{fill:var(--sync)}.apart{fill:var(--apart)}.h2d{fill:var(--h2d)}.read{fill:var(--read)}\n"
     ".decode{fill:var(--decode)}.transform{fill:var(--transform)}.collate{fill:var(--collate)}.fault{fill:var(--fault)}.idle{fill:var(--apart)}.fill{fill:var(--step);opacity:.75}.gain{fill:var(--gain)}\n"
     ".other{fill-opacity:.28;stroke:currentColor;stroke-opacity:.35;vector-effect:non-scaling-stroke}.veil{fill:var(--veil);opacity:.62}.waited{fill:var(--wait2);opacity:.35}.mark{fill:var(--mark)}\n"
     ".grid{fill:var(--line)}.area{fill:var(--step);fill-opacity:.3;stroke:var(--step);vector-effect:non-scaling-stroke;stroke-width:1.5}.band{fill:var(--gain);opacity:.5}\n"

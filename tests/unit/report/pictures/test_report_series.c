@@ -159,6 +159,131 @@ static void test_many_workers_share_rows(void **state)
     report_done(r, f);
 }
 
+/* ---- a PyTorch job: two workers and no copy lane ---- */
+
+enum { JOB_BATCHES = 60 };
+
+/* A batch a tenth of a second, from 2 s after the job's start on: the trainer waits for 40 ms and steps for
+ * 60 ms, of which it lacks a CPU for 15. Each batch is finished 50 ms before the trainer asks for it. */
+static struct fake_run *job(int epochs)
+{
+    struct fake_run *f = calloc(1, sizeof(*f));
+    fake_num(f, "run", "started_mono_ns", "3000000000", "ns"); /* FAKE_T0 - 2 s */
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"),
+             worker[2] = {fake_thread(f, PP_LANE_WORKER, "worker 0"),
+                          fake_thread(f, PP_LANE_WORKER, "worker 1")};
+    for (uint32_t i = 0; i < JOB_BATCHES; i++) {
+        uint64_t asked = FAKE_T0 + i * 100 * FAKE_MS;
+        struct pp_span *s[] = {
+            fake_span(f, trainer, PP_PHASE_DATA_WAIT, asked, 40 * FAKE_MS),
+            fake_span(f, trainer, PP_PHASE_STEP, asked + 40 * FAKE_MS, 60 * FAKE_MS),
+            NULL,
+        };
+        s[0]->sample = 8, s[0]->flags |= PP_SPAN_COUNT;
+        s[1]->run_delay_ns = 15 * FAKE_MS, s[1]->flags |= PP_SPAN_HAS_DELAY;
+        for (int k = 0; s[k]; k++)
+            s[k]->batch = i, s[k]->epoch = (uint16_t)(i * (uint32_t)epochs / JOB_BATCHES);
+        struct pp_span *made = i ? fake_span(f, worker[i % 2], PP_PHASE_COLLATE, asked - 60 * FAKE_MS,
+                                             10 * FAKE_MS)
+                                 : NULL;
+        if (made)
+            made->batch = i;
+    }
+    return f;
+}
+
+/* ... which is not all of its time: the part of a step without a CPU is not health. */
+static void test_clock_and_starved_steps(void **state)
+{
+    struct fake_run *f = job(1);
+    struct pp_report *r = report_of(f);
+    assert_float_equal(r->slices[119].end_s, 8, 1e-6); /* 2 s before the first span, 6 s with spans */
+    assert_true(r->slices[0].wait_share + r->slices[0].step_share == 0);
+    assert_true(r->slices[29].wait_share == 0 && r->slices[30].wait_share > 0);
+    assert_float_equal(SUM(r, step_share), 3.6, 1e-3);
+    assert_float_equal(SUM(r, starved_share), 0.9, 1e-3);
+    assert_float_equal(SUM(r, wait_share), 2.4, 1e-3);
+    assert_float_equal(r->window_end_s, 8, 1e-6);
+    for (size_t i = 0; i < r->n_waterfalls; i++)
+        assert_float_equal(r->waterfalls[i].asked_s, 2 + 0.1 * (double)r->waterfalls[i].batch, 1e-9);
+    for (size_t i = 0; i < r->n_slices; i++) { /* twelve fine ones each */
+        double wait = 0;
+        for (size_t k = 0; k < 12; k++)
+            wait += r->fine[12 * i + k].wait_share / 12;
+        assert_float_equal(r->slices[i].wait_share, wait, 2e-6);
+    }
+    report_done(r, f);
+}
+
+/* 90 of 100 ms one batch is finished and not taken. */
+static void test_queue_fill_of_a_job(void **state)
+{
+    struct fake_run *f = job(1);
+    for (uint32_t i = 0; i < 30;
+         i++) { /* an epoch that was left early: what it had ready is taken by nobody */
+        struct pp_span *s = fake_span(f, f->thread[1].id, PP_PHASE_COLLATE, FAKE_T0 + i * FAKE_MS, FAKE_MS);
+        s->batch = 1000 + i;
+    }
+    struct pp_report *r = report_of(f);
+    double mean = 0;
+    for (size_t i = 45; i < 105; i++)
+        mean += r->slices[i].ready_batches / 60;
+    assert_float_equal(mean, 0.9, 0.01);
+    assert_true(isnan(r->slices[60].device_batches));
+    assert_true(r->slices[10].ready_batches == 0);
+    report_done(r, f);
+}
+
+static pp_status two_orders(void *ctx, const struct pp_order_row *only, pp_order_fn *fn, void *fn_ctx,
+                            struct pp_err *err)
+{
+    fn(fn_ctx, &(struct pp_order_row){.pid = 1, .loader = 0, .first_batch = 0, .batches = 40});
+    fn(fn_ctx, &(struct pp_order_row){.pid = 1, .loader = 1, .first_batch = 40, .batches = 20});
+    return PP_OK;
+}
+
+static void test_each_loader_has_its_queue(void **state)
+{
+    struct fake_run *f = job(1);
+    fake_text(f, "config", "dataloader", "1.0");
+    fake_text(f, "loader", "1.0", "dataset=a.Train num_workers=2");
+    fake_text(f, "loader", "1.1", "dataset=a.Valid num_workers=2");
+    struct pp_source source = fake_source(f);
+    source.each_order = two_orders;
+    struct pp_report *r = report_of_source(&source);
+    assert_int_equal(r->n_loader_queues, 2);
+    assert_string_equal(r->loader_queues[0].row, "1.0");
+    assert_string_equal(r->loader_queues[1].row, "1.1");
+    for (size_t i = 0; i < r->n_slices; i++)
+        assert_float_equal(r->loader_queues[0].ready[i] + r->loader_queues[1].ready[i],
+                           r->slices[i].ready_batches, 1e-5);
+    assert_true(r->loader_queues[0].ready[60] > 0.5 && r->loader_queues[1].ready[60] == 0);
+    assert_true(r->loader_queues[1].ready[110] > 0.5 && r->loader_queues[0].ready[110] == 0);
+    report_done(r, f);
+}
+
+/* Epochs where there are a few, else equal parts; from the first batch asked for to the end. */
+static void test_parts_to_look_closer_at(void **state)
+{
+    const struct {
+        int epochs;
+        size_t parts;
+    } rows[] = {{1, 6}, {3, 3}, {12, 12}, {30, 6}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct fake_run *f = job(rows[i].epochs);
+        struct pp_report *r = report_of(f);
+        assert_int_equal(r->n_parts, rows[i].parts);
+        assert_int_equal(r->parts[0].from, 360); /* of 1440 in 8 s */
+        assert_int_equal(r->parts[r->n_parts - 1].to, r->n_fine);
+        for (size_t k = 0; k < r->n_parts; k++) {
+            assert_true(k == 0 || r->parts[k].from == r->parts[k - 1].to);
+            assert_true(rows[i].parts == (size_t)rows[i].epochs ? r->parts[k].epoch == (double)k
+                                                                : isnan(r->parts[k].epoch));
+        }
+        report_done(r, f);
+    }
+}
+
 static void test_nothing_recorded(void **state)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
@@ -182,10 +307,18 @@ static void test_quantiles_rise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_time_is_kept),     cmocka_unit_test(test_coarse_is_the_mean),
-        cmocka_unit_test(test_queue_fill),       cmocka_unit_test(test_queue_fill_is_withheld),
-        cmocka_unit_test(test_batches_followed), cmocka_unit_test(test_many_workers_share_rows),
-        cmocka_unit_test(test_nothing_recorded), cmocka_unit_test(test_quantiles_rise),
+        cmocka_unit_test(test_time_is_kept),
+        cmocka_unit_test(test_coarse_is_the_mean),
+        cmocka_unit_test(test_queue_fill),
+        cmocka_unit_test(test_queue_fill_is_withheld),
+        cmocka_unit_test(test_batches_followed),
+        cmocka_unit_test(test_many_workers_share_rows),
+        cmocka_unit_test(test_nothing_recorded),
+        cmocka_unit_test(test_quantiles_rise),
+        cmocka_unit_test(test_clock_and_starved_steps),
+        cmocka_unit_test(test_queue_fill_of_a_job),
+        cmocka_unit_test(test_each_loader_has_its_queue),
+        cmocka_unit_test(test_parts_to_look_closer_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,13 +249,14 @@ static void test_nothing_becomes_markup(void **state)
 
 static void test_needs_nothing_else(void **state)
 {
-    static const char *const never[] = {"http:",   "https:",  "<script", "<link",
-                                        "<iframe", "@import", "src=",    "href="};
+    static const char *const never[] = {"http:", "https:", "<script", "<link", "<iframe", "@import", "src="};
     const struct pp_report *r = report_full();
     to_html(r);
     for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++)
         if (strstr(report_text, never[i]))
             fail_msg("the page says %s", never[i]);
+    for (const char *p = report_text; (p = strstr(p, "href=")) != NULL; p++)
+        assert_memory_equal(p, "href=\"#", 7); /* of the page itself */
     assert_non_null(strstr(report_text, "prefers-color-scheme:dark"));
     assert_non_null(strstr(report_text, "@media print"));
     free(report_text);
@@ -321,10 +322,14 @@ static void test_ticks(void **state)
     static const double ends[] = {1e-6, 0.013, 0.9, 1, 7, 8.36, 59, 61, 3599, 86400, 1e6, 1e8};
     double at[8];
     for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-        int n = pp_svg_time_ticks(ends[i], at);
+        int n = pp_svg_time_ticks(0, ends[i], at);
         assert_in_range(n, 2, 8);
         for (int k = 0; k < n; k++)
             assert_true(at[k] >= 0 && at[k] <= ends[i] * 1.000001 && (k == 0 || at[k] > at[k - 1]));
+        n = pp_svg_time_ticks(ends[i] * 7, ends[i] * 7.3, at); /* a part of a run */
+        assert_in_range(n, 1, 8);
+        for (int k = 0; k < n; k++)
+            assert_true(at[k] >= ends[i] * 6.99999 && at[k] <= ends[i] * 7.30001);
     }
 }
 
