@@ -13,6 +13,7 @@
 #include "report/build/pytorch.h"
 #include "report/build/sentence.h"
 #include "report/build/slow.h"
+#include "report/build/spent.h"
 #include "report/build/subject.h"
 #include "report/findings/findings.h"
 #include "report/gpu/gpu.h"
@@ -384,6 +385,8 @@ static void judge(struct build *b)
     struct pp_facts facts;
     struct pp_diagnosis d;
     pp_facts_build(&from, &facts, &d);
+    pp_spent_list(&b->timeline, &b->got.tally,
+                  isnan(facts.metric[PP_METRIC_WORKER_IDLE]) ? NULL : facts.phase_share, b->arena, b->r);
     find_headroom(b, &d);
     pp_verdict_judge(&facts, b->arena, &b->r->verdict);
     pp_diagnosis_rule_out(&d, b->arena, &b->r->verdict);

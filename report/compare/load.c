@@ -190,26 +190,26 @@ static void set_spread(struct pp_run_spread *s, enum pp_cmp_id id, double *v)
     s->high[id] = pp_stats_quantile_sorted(v, PP_RUN_WINDOWS, 0.75);
 }
 
-/* The slices of the report's picture that lie in the steady state, in ten windows. */
+/* The fine slices of the report's pictures that lie in the steady state, in ten windows. */
 static void set_spreads(const struct pp_report *r, struct pp_run *out)
 {
     double rate[PP_RUN_WINDOWS] = {0}, wait[PP_RUN_WINDOWS] = {0};
     size_t first = 0, n;
-    while (first < r->n_slices && r->slices[first].start_s < r->window_start_s)
+    while (first < r->n_fine && r->fine[first].start_s < r->window_start_s)
         first++;
-    for (n = 0; first + n < r->n_slices && r->slices[first + n].end_s <= r->window_end_s; n++)
+    for (n = 0; first + n < r->n_fine && r->fine[first + n].end_s <= r->window_end_s; n++)
         ;
     size_t per = n / PP_RUN_WINDOWS;
     if (per == 0 || !r->has_steady_state)
         return;
     for (size_t i = 0; i < per * PP_RUN_WINDOWS; i++) {
-        const struct pp_report_slice *s = &r->slices[first + i];
+        const struct pp_report_slice *s = &r->fine[first + i];
         rate[i / per] += s->samples_per_s / (double)per;
         wait[i / per] += s->wait_share / (double)per;
     }
     struct pp_run_spread *s = &out->spread;
     s->known = 1;
-    s->window_s = (r->slices[first].end_s - r->slices[first].start_s) * (double)per;
+    s->window_s = (r->fine[first].end_s - r->fine[first].start_s) * (double)per;
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         s->low[i] = s->high[i] = NAN;
     if (!isnan(out->metric[PP_CMP_SAMPLES_PER_S]))

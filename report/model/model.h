@@ -7,6 +7,8 @@
 #ifndef PP_REPORT_MODEL_MODEL_H
 #define PP_REPORT_MODEL_MODEL_H
 
+#include "report/model/spent.h"
+
 #include <pipeprobe/phase.h>
 #include <pipeprobe/status.h>
 
@@ -469,6 +471,8 @@ struct pp_report {
     struct pp_report_finding *findings;
     size_t n_findings; /* one row per thing looked for, in a fixed order */
 
+    struct pp_report_spent *spent;
+    size_t n_spent; /* in the order of the kinds; they add up to the window */
     /* the pictures: of the whole run, in a fixed number of parts whatever its length
      * (report/pictures/series.h) */
     struct pp_report_slice *slices;

@@ -495,6 +495,14 @@ static const struct pp_section_column losses[] = {
 };
 SECTION(losses, OPEN, HTML("Losses and notes"));
 
+static const struct pp_section_column spent[] = {
+    {.form = "words", .head = {HTML("")}, .flags = PP_CELL_ROW_HEAD},
+    {.form = "share", .head = {HTML("")}, .flags = PP_CELL_BAR},
+    {.form = "share", .head = {HTML("#of the time")}},
+    {.form = "per_sample_ns", .head = {HTML("#per sample")}},
+};
+SECTION(spent, OPEN, HTML("The same as a table"));
+
 /* The pictures' tables. */
 #define TIME_COLUMN \
     { \

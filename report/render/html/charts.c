@@ -95,6 +95,36 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     pp_html_figure_end(out);
 }
 
+/* ---- where the time goes ---- */
+
+void pp_html_spent(FILE *out, const struct pp_report *r)
+{
+    double x = 0, all = 0;
+    char text[64], caption[256];
+    if (r->n_spent == 0)
+        return;
+    for (size_t i = 0; i < r->n_spent; i++)
+        all += r->spent[i].per_sample_ns;
+    snprintf(caption, sizeof(caption),
+             "%s a %s in the steady state. A wait for data is divided by what the workers did meanwhile.",
+             pp_text_duration(text, sizeof(text), all), r->window_samples ? "sample" : "batch");
+    pp_html_figure_begin(out, "spent", "Where the time goes", caption);
+    pp_svg_begin(out, "spent", PP_HTML_WIDTH, 28, "The time of a sample, divided");
+    for (size_t i = 0; i < r->n_spent; i++) {
+        double width = PP_HTML_WIDTH * fmax(r->spent[i].share, 0);
+        pp_svg_rect(out, pp_spent_kinds[r->spent[i].kind].class, x, 0, width, 28);
+        x += width;
+    }
+    pp_svg_end(out);
+    fputs("<p class=\"legend\">", out);
+    for (size_t i = 0; i < r->n_spent; i++)
+        if (r->spent[i].share >= 0.005)
+            pp_html_key(out, pp_spent_kinds[r->spent[i].kind].class, pp_spent_kinds[r->spent[i].kind].words);
+    fputs("</p>\n", out);
+    pp_html_section_at(out, &pp_section_spent, r, "spent");
+    pp_html_figure_end(out);
+}
+
 /* ---- what-if ---- */
 
 static void put_curve(FILE *out, const struct pp_report_curve *c, double low_x, double high_x, double top)

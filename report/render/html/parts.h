@@ -31,6 +31,7 @@ void pp_html_queues(FILE *out, const struct pp_report *r);
 void pp_html_workers(FILE *out, const struct pp_report *r);
 void pp_html_errors(FILE *out, const struct pp_report *r);
 /* other pictures */
+void pp_html_spent(FILE *out, const struct pp_report *r);
 void pp_html_headroom(FILE *out, const struct pp_report *r);
 void pp_html_proofs(FILE *out, const struct pp_report *r);   /* what was predicted and then run */
 void pp_html_findings(FILE *out, const struct pp_report *r); /* stalls at an interval, the first batch, ... */

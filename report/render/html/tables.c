@@ -211,7 +211,7 @@ void pp_html_phases(FILE *out, const struct pp_report *r)
     if (r->n_phases == 0)
         return;
     pp_html_figure_begin(
-        out, "phases", "Where the time goes",
+        out, "phases", "Phases",
         "Every phase of the steady state: share of its lane's time, split of that time, and duration of a span.");
     pp_html_section_at(out, &pp_section_shares, r, "phases");
     pp_html_section_at(out, &pp_section_durations, r, "phases");

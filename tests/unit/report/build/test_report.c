@@ -108,6 +108,36 @@ static void test_lane_shares_add_up(void **state)
     report_done(r, f);
 }
 
+/* 30 of 50 ms of a batch of 8 are waits, in which the workers decode; the rest is steps, a quarter of which
+ * lacks a CPU. */
+static void test_the_time_of_a_sample_adds_up(void **state)
+{
+    struct fake_pipeline p = base();
+    struct fake_run *f = made(&p, "2");
+    for (size_t i = 0; i < f->n_spans[0]; i++)
+        if (f->span[0][i].phase == PP_PHASE_STEP) {
+            f->span[0][i].run_delay_ns = f->span[0][i].dur_ns / 4;
+            f->span[0][i].flags |= PP_SPAN_HAS_DELAY | PP_SPAN_HAS_CPU;
+        }
+    struct pp_report *r = report_of(f);
+    double ns[PP_SPENT_KINDS] = {0}, all = 0, share = 0;
+    for (size_t i = 0; i < r->n_spent; i++) {
+        assert_true(i == 0 || r->spent[i].kind > r->spent[i - 1].kind);
+        ns[r->spent[i].kind] = r->spent[i].per_sample_ns;
+        all += r->spent[i].per_sample_ns;
+        share += r->spent[i].share;
+    }
+    near(all, 1e9 / r->samples_per_s, 1e-3);
+    near(share, 1, 1e-9);
+    near(ns[PP_SPENT_STEP], 15e6 / 8, 1);
+    near(ns[PP_SPENT_CPU], 5e6 / 8, 1);
+    near(ns[PP_SPENT_DECODE], 0.8 * 30e6 / 8, 0.02 * 30e6 / 8);
+    near(ns[PP_SPENT_READ] + ns[PP_SPENT_DECODE] + ns[PP_SPENT_TRANSFORM] + ns[PP_SPENT_COLLATE] +
+             ns[PP_SPENT_HANDOVER] + ns[PP_SPENT_IDLE] + ns[PP_SPENT_WAIT],
+         30e6 / 8, 1);
+    report_done(r, f);
+}
+
 static void test_epoch_boundaries_are_apart(void **state)
 {
     struct fake_pipeline p = base();
@@ -817,6 +847,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_window_and_totals),
         cmocka_unit_test(test_lane_shares_add_up),
+        cmocka_unit_test(test_the_time_of_a_sample_adds_up),
         cmocka_unit_test(test_epoch_boundaries_are_apart),
         cmocka_unit_test(test_the_advice_for_epochs_knows_whether_workers_stay),
         cmocka_unit_test(test_first_batches_of_epochs_count),
