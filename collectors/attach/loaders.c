@@ -51,6 +51,8 @@ static void store_row(struct pp_store *store, int64_t pid, unsigned number, cons
     pp_store_meta_text(store, "loader", key, text);
     if (row->place[0])
         pp_store_meta_text(store, "loader_place", key, row->place);
+    if (row->source[0])
+        pp_store_meta_text(store, "loader_source", key, row->source);
     if (row->name[0])
         pp_store_meta_text(store, "loader_name", key, row->name);
     if (row->code[0])

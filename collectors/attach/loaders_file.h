@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PP_LOADERS_MAGIC "PPLOAD6"
+#define PP_LOADERS_MAGIC "PPLOAD7"
 #define PP_SAMPLER_REPLACES "(replacement)" /* it draws with replacement */
 #define PP_LOADERS_MAX 16     /* more of them in a process are recorded, their arguments are not */
 #define PP_SHORT_MAX 64       /* of an iteration; a worker's stream ends with one */
@@ -26,11 +26,12 @@ struct pp_loader_row {
     uint64_t pickled_bytes;  /* of what each worker is started from, with the data set; 0: it is forked */
     char start_method[16];
     char dataset[64],
-        sampler[64]; /* types, with their module; a sampler may have PP_SAMPLER_REPLACES behind it */
-    char code[64];   /* what makes a sample: "Table.__getitem__" */
-    char held[128];  /* types among the data set's attributes: "pandas.DataFrame, list of 300000" */
-    char place[128]; /* where the job makes it: "train.py:31"; "": not known, as all texts */
-    char name[64];   /* the variable that it gets there: "val_loader" */
+        sampler[64];  /* types, with their module; a sampler may have PP_SAMPLER_REPLACES behind it */
+    char code[64];    /* what makes a sample: "Table.__getitem__" */
+    char held[128];   /* types among the data set's attributes: "pandas.DataFrame, list of 300000" */
+    char place[128];  /* where the job makes it: "train.py:31"; "": not known, as all texts */
+    char source[112]; /* the call in that file: "line end_line column end_column sha256", columns in bytes */
+    char name[64];    /* the variable that it gets there: "val_loader" */
 };
 
 /* The slowest samples of a loader that have a name, of all its workers, in no order. Who makes a sample

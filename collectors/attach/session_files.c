@@ -53,6 +53,7 @@ static int loaders_are_sound(union file *f, long long pid)
         END(l->loader[i].code);
         END(l->loader[i].held);
         END(l->loader[i].place);
+        END(l->loader[i].source);
         END(l->loader[i].name);
         for (unsigned k = 0; k < PP_SLOW_MAX; k++)
             END(l->slow[i].row[k].name);

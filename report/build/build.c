@@ -10,6 +10,7 @@
 #include "report/build/facts.h"
 #include "report/build/loaders.h"
 #include "report/build/neighbours.h"
+#include "report/build/path.h"
 #include "report/build/pytorch.h"
 #include "report/build/sentence.h"
 #include "report/build/slow.h"
@@ -393,6 +394,8 @@ static void judge(struct build *b)
     pp_changes_list(&d, b->arena, b->r);
     pp_pytorch_expect(d.replayed ? &b->got.costs : NULL, b->arena, b->r);
     pp_changes_advise(b->r, b->arena);
+    if (d.replayed && !b->source->glance)
+        pp_path_find(&b->got.costs, &b->r->verdict);
     pp_action_choose(b->r, b->arena);
     pp_loaders_place_line(b->r);
     pp_sentence_compose(b->arena, b->r);

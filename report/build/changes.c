@@ -34,6 +34,7 @@ void pp_changes_list(const struct pp_diagnosis *d, struct pp_arena *arena, struc
                                      .to = pp_arena_copy(arena, f->to),
                                      .text = f->text,
                                      .set = pp_arena_copy(arena, f->set),
+                                     .is_argument = pp_knob_is_argument(f->set),
                                      .change = pp_action_change(f->set, f->text, arena),
                                      .effort = f->cost,
                                      .gain = f->p.gain,

@@ -66,6 +66,10 @@ static const struct pp_field evidence_fields[] = {
     F(value, NONE, "as people read it", ALWAYS),
     F(threshold, NONE, "what the value is held against"),
     F(supports, NONE, "the verdict: 1 yes, 0 neutral, -1 speaks against", .range = "-1..1"),
+    F(code, NONE, "of the fact: it stays where words change", ALWAYS),
+    F(amount, NONE, "the number behind value; shares are 0..1"),
+    F(compare, NONE, "what the amount was asked to be: >=, <, <=; null: no number was asked"),
+    F(limit, NONE, "the number that it was compared with"),
     PP_FIELDS_END,
 };
 #undef ROW
@@ -80,8 +84,25 @@ static const struct pp_field fix_fields[] = {
     F(samples_per_s, RATE, "predicted throughput"),
     F(change, NONE, "the change in words: an argument of PyTorch's DataLoader where there is one"),
     F(text, NONE, "how", ALWAYS),
+    F(set, NONE, "the change as data, for whatif --set"),
+    FK("advice", advice, NONE,
+       "0: do it; 1: measure whether it gains; 2: it gains nothing here, or another value is advised",
+       .range = "0..2"),
+    F(effort, NONE, "0: a setting; 1: work on code, data or machines; 2: an amount that no change sets",
+      .range = "0..2"),
     F(assumes, NONE,
       "what the prediction takes for granted beyond what was recorded, with an interval as wide; null: nothing"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_step
+static const struct pp_field path_fields[] = {
+    F(set, NONE, "the setting that is changed besides those before it", ALWAYS),
+    F(gain, SHARE, "of all so far together, over the measured rate"),
+    F(low, SHARE, "80 % interval: lower end"),
+    F(high, SHARE, "80 % interval: upper end"),
+    F(samples_per_s, RATE, "predicted throughput with all so far"),
     PP_FIELDS_END,
 };
 #undef ROW
@@ -138,6 +159,8 @@ static const struct pp_field verdict_fields[] = {
      .fields = fix_fields,
      .help =
          "changes as a replay of the recording predicts them: those to do, to measure, and not; within each the largest gain first"},
+    {"path", PP_FIELD_ROWS, PP_ROWS_IN(struct pp_report, verdict.path, verdict.n_path), .fields = path_fields,
+     .help = "settings to change one after the other, replayed together, until the next gains less than 5 %"},
     FK("why_no_fixes", verdict.why_no_fixes, NONE, "why the run cannot be replayed"),
     {"ruled_out", PP_FIELD_LIST, PP_ROWS_IN(struct pp_report, verdict.ruled_out, verdict.n_ruled_out),
      .fields = ruled_out_fields, .help = "causes that were weighed and are none, with the reason"},
@@ -302,6 +325,8 @@ static const struct pp_field loader_fields[] = {
     F(row, NONE, "process and number, as in meta section loader of the recording", ALWAYS),
     F(place, NONE, "file and line where the job makes it; null: not recorded"),
     F(name, NONE, "the variable that it gets there; null: not known"),
+    F(source, NONE,
+      "the call in that file: line, end line, columns in bytes (0 before Python 3.11), SHA-256 of the file; null: not recorded"),
     F(dataset, NONE, "type of its data set", ALWAYS),
     F(sampler, NONE, "type of its sampler"),
     F(start_method, NONE, "of its workers; none: it has none"),

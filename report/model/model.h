@@ -44,6 +44,7 @@ struct pp_report_loader {
     const char *place,
         *name;      /* where the job makes it, "train.py:31"; its variable, "val_loader"; NULL: not known */
     const char *at; /* for a sentence, without directory: "train.py:31 (val_loader)"; NULL likewise */
+    const char *source; /* the call in that file: "line end_line column end_column sha256"; NULL: not known */
     const char *dataset, *sampler, *start_method; /* types with their module; fork, spawn, forkserver, none */
     double samples, num_workers, batch_size, prefetch_factor, timeout_s;
     double pin_memory, persistent_workers, in_order, drop_last;
@@ -104,7 +105,10 @@ struct pp_report_evidence {
     const char *name, *value, *threshold; /* as shown */
     int supports;                         /* the verdict: 1 yes, 0 neutral, -1 speaks against */
     enum pp_evidence_kind kind;
-    double amount; /* the number behind value */
+    const char *code;    /* of the fact: "data_wait"; it stays where words change */
+    double amount;       /* the number behind value */
+    const char *compare; /* what amount was asked to be: ">=", "<", "<="; NULL: nothing, or no number */
+    double limit;        /* NAN likewise */
 };
 
 /* What a report says of a change: do it; measure whether it gains, because the replay is not sure or rests on
@@ -124,6 +128,15 @@ struct pp_report_fix {
                         but an amount ("half the work"): last in every list */
     const char *set; /* the change as data: "num_workers=8" (report/replay/knobs.h) */
     enum pp_advice advice;
+    int is_argument; /* of PyTorch's DataLoader */
+};
+
+/* Settings that are changed one after the other, each the one that gains most beside those before it, until
+ * the next gains less than 5 %. */
+enum { PP_REPORT_STEPS = 4 };
+struct pp_report_step {
+    const char *set;                       /* of this step */
+    double gain, low, high, samples_per_s; /* of all steps so far together, over the measured rate */
 };
 
 /* What can be pasted to do as next_step says, and what the replay predicts of it (report/verdict/action.h).
@@ -183,6 +196,8 @@ struct pp_report_verdict {
         *fixes; /* the changes: those to do, to measure, and not, within each the largest gain
              first; none when the run cannot be replayed, and why_no_fixes says why */
     size_t n_fixes;
+    struct pp_report_step path[PP_REPORT_STEPS];
+    size_t n_path;
     const char *why_no_fixes;
     const char *ruled_out[8]; /* "storage: 25 % less of it gains 0.2 % in the replay" */
     size_t n_ruled_out;

@@ -16,6 +16,9 @@ int pp_render_brief(const struct pp_report *r, FILE *out, int color, int columns
 /* Everything, for a terminal. */
 int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns);
 int pp_render_json(const struct pp_report *r, FILE *out);
+/* The answer for a program, at most 4,000 bytes: schema pipeprobe.answer/1. file: the recording as it was
+ * named to us, for the commands in it. */
+int pp_render_answer(const struct pp_report *r, const char *file, FILE *out);
 int pp_render_html(const struct pp_report *r, FILE *out);
 int pp_render_md(const struct pp_report *r, FILE *out);
 int pp_render_csv(const struct pp_report *r, FILE *out);

@@ -140,6 +140,7 @@ static void name_loader(const struct pp_source *s, struct pp_arena *arena, struc
     l->samples_per_s = NAN;
     l->place = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_place", l->row)) : NULL;
     l->name = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_name", l->row)) : NULL;
+    l->source = l->row ? pp_arena_copy(arena, s->meta(s->ctx, "loader_source", l->row)) : NULL;
     const char *base = l->place ? strrchr(l->place, '/') : NULL;
     l->at = base ? base + 1 : l->place;
     if (l->at && l->name)

@@ -45,7 +45,9 @@ void pp_judge_evidence(const struct judge *j, enum pp_metric m, const char *thre
         .threshold = threshold,
         .supports = supports,
         .kind = kind_of(m),
+        .code = pp_metric_facts[m].name,
         .amount = j->facts->metric[m],
+        .limit = NAN,
     };
 }
 
@@ -87,10 +89,13 @@ static int is_of(const struct pp_rule *cause, const struct pp_rule *rules, size_
 
 static void show_cause(const struct judge *j, const struct pp_rule *rule)
 {
+    static const char *const compared[] = {
+        [PP_NO_CONDITION] = NULL, [PP_AT_LEAST] = ">=", [PP_BELOW] = "<", [PP_AT_MOST] = "<="};
     if (!isnan(j->facts->metric[PP_METRIC_OWNER]) && !is_of(rule, pp_outside_rules, pp_outside_rules_n))
         pp_judge_evidence(j, PP_METRIC_OWNER_SHARE, pp_judge_fill(j, "{owner}"), 1);
     for (int k = 0; k < PP_CONDITIONS_MOST && rule->when[k].compare != PP_NO_CONDITION; k++) {
         const struct pp_condition *c = &rule->when[k];
+        size_t n = j->out->evidences;
         char limit[160];
         if (c->fact != PP_METRIC_OWNER) /* of which the share is shown */
             pp_judge_evidence(j, c->fact,
@@ -98,6 +103,10 @@ static void show_cause(const struct judge *j, const struct pp_rule *rule)
                                               pp_condition_text(c, pp_metric_facts, limit, sizeof(limit)),
                                               c->source),
                               1);
+        if (j->out->evidences > n && c->compare <= PP_AT_MOST) {
+            j->out->evidence[n].compare = compared[c->compare];
+            j->out->evidence[n].limit = c->limit;
+        }
     }
 }
 

@@ -38,11 +38,13 @@ struct pp_command {
     X(attach, "Record")            \
     X(import, "Record")            \
     X(report, "Read a recording")  \
+    X(answer, "Read a recording")  \
     X(top, "Read a recording")     \
     X(whatif, "Read a recording")  \
     X(explain, "Read a recording") \
     X(ranks, "Read a recording")   \
     X(merge, "Read a recording")   \
+    X(patch, "Prove a change")     \
     X(tune, "Prove a change")      \
     X(compare, "Prove a change")   \
     X(ci, "Prove a change")        \

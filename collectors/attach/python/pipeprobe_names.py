@@ -2,6 +2,7 @@
 
 No code of the job's runs for it: what is looked at are frames, bytecode, and the contents of plain lists, tuples, dictionaries and arrays."""
 
+import itertools
 import os
 import sys
 
@@ -86,13 +87,33 @@ def _variable(frame):
     return ""
 
 
-_places = {}  # by the loaders' ids: (weak reference to the loader, (file:line, variable))
+_SOURCE_MAX = 4 << 20  # bytes of a file that is hashed
+
+
+def _source(frame):
+    """What finds the call again in the file: "line end_line column end_column sha256"; columns are bytes, 0 0 before Python 3.11; "" where it is in no file."""
+    try:
+        with open(frame.f_code.co_filename, "rb") as f:
+            text = f.read(_SOURCE_MAX + 1)
+    except (OSError, ValueError):
+        return ""
+    hashlib, line, end, column, end_column = sys.modules.get("hashlib"), frame.f_lineno, frame.f_lineno, 0, 0
+    if hashlib is None or len(text) > _SOURCE_MAX:
+        return ""
+    if hasattr(frame.f_code, "co_positions"):
+        at = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), ())
+        if at and None not in at:
+            line, end, column, end_column = at
+    return "%d %d %d %d %s" % (line, end, column, end_column, hashlib.sha256(text).hexdigest())
+
+
+_places = {}  # by the loaders' ids: (weak reference to the loader, (file:line, variable, source))
 
 
 def place_of(loader):
-    """(file:line, variable), "" for what is not known."""
+    """(file:line, variable, where in the file), "" for what is not known."""
     of, place = _places.get(id(loader), (None, None))
-    return place if of is not None and of() is loader else ("", "")
+    return place if of is not None and of() is loader else ("", "", "")
 
 
 def _place_of_data(data):
@@ -123,7 +144,7 @@ def loader_made(loader):
     frame = frame or outside
     place = _place_of_data(attributes(loader).get("dataset")) if through else None
     if place is None and frame is not None:
-        place = "%s:%d" % (_shown(frame.f_code.co_filename), frame.f_lineno), _variable(frame)
+        place = "%s:%d" % (_shown(frame.f_code.co_filename), frame.f_lineno), _variable(frame), _source(frame)
     for key, (of, _) in list(_places.items()):  # no callback, which might run anywhere in the job
         if of() is None:
             _places.pop(key, None)

@@ -257,16 +257,16 @@ static PyObject *worker_end(PyObject *self, PyObject *nothing)
 }
 
 /* loader(workers, batch_size, prefetch, timeout, pin, persistent, in_order, drop_last, samples, batches,
- * start, dataset, sampler, code, held, place, name) -> its number */
+ * start, dataset, sampler, code, held, place, name, source) -> its number */
 static PyObject *loader(PyObject *self, PyObject *args)
 {
     struct pp_loader_row row = {0};
     int pin, persistent, in_order, drop_last;
     unsigned long long samples, batches;
-    const char *start, *dataset, *sampler, *code, *held, *place, *name;
-    if (!PyArg_ParseTuple(args, "IIIIppppKKsssssss", &row.workers, &row.batch_size, &row.prefetch,
+    const char *start, *dataset, *sampler, *code, *held, *place, *name, *at;
+    if (!PyArg_ParseTuple(args, "IIIIppppKKssssssss", &row.workers, &row.batch_size, &row.prefetch,
                           &row.timeout_s, &pin, &persistent, &in_order, &drop_last, &samples, &batches,
-                          &start, &dataset, &sampler, &code, &held, &place, &name))
+                          &start, &dataset, &sampler, &code, &held, &place, &name, &at))
         return NULL;
     row.samples = samples;
     row.batches = batches;
@@ -281,6 +281,7 @@ static PyObject *loader(PyObject *self, PyObject *args)
     snprintf(row.held, sizeof(row.held), "%s", held);
     snprintf(row.place, sizeof(row.place), "%s", place);
     snprintf(row.name, sizeof(row.name), "%s", name);
+    snprintf(row.source, sizeof(row.source), "%s", at);
     return PyLong_FromUnsignedLong(record_is_on() ? record_loader_new(&row) : 0);
 }
 

@@ -1,0 +1,68 @@
+/* `pipeprobe answer`: what a report decides, as one short document for a program. */
+#include "probe/base/err.h"
+#include "report/build/build.h"
+#include "report/render/render.h"
+#include "tui/cli/cli.h"
+#include "tui/cli/output.h"
+#include "tui/cli/recording_name.h"
+#include "tui/cli/trace_report.h"
+
+#include "collectors/import/import.h"
+
+struct options {
+    const char *loader;
+};
+
+/* clang-format off */
+static const struct pp_opt opts[] = {
+    {.name = "loader", .type = PP_OPT_STRING, .offset = offsetof(struct options, loader), .arg = "NAME", .group = "Options",
+     .help = "of several DataLoaders the one to judge: its variable, or file:line"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+struct shown {
+    const struct pp_report *report;
+    const char *path;
+};
+
+static int render(void *ctx, FILE *out)
+{
+    const struct shown *s = ctx;
+    return pp_render_answer(s->report, s->path, out);
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pp_err err = {0};
+    struct pp_report *report = NULL;
+    const char **operands = (const char **)argv;
+    char path[4096];
+    int n, code = pp_cli_parse(&pp_cmd_answer, &set, argc, argv, operands, &n);
+    if (code >= 0)
+        return code;
+    pp_status st = pp_choose_recording(operands, n, path, sizeof(path), &err);
+    if (st == PP_OK)
+        st = pp_import_trace_format(path) ? pp_trace_report(path, &report, &err)
+                                          : pp_report_build_of(path, o.loader, &report, &err);
+    if (st == PP_OK)
+        st = pp_output_write(NULL, "answer", render, &(struct shown){report, path}, &err);
+    code = st == PP_OK ? pp_report_exit_code(report) : pp_cli_fail(&pp_cmd_answer, &err);
+    pp_report_free(report);
+    return code;
+}
+
+const struct pp_command pp_cmd_answer = {
+    .name = "answer",
+    .summary = "the verdict for a program: codes, numbers, changes, what to run next",
+    .usage = "answer [FILE|DIR] [--loader NAME]",
+    .opts = opts,
+    .notes = "One JSON document of schema pipeprobe.answer/1, at most 4,000 bytes. Texts that\n"
+             "come out of the recording stand under \"untrusted\" and nowhere else.\n"
+             "Exit codes as report: 0 for a verdict, 3 when too little was recorded.",
+    .examples = {"pipeprobe answer run.sqlite | jq .changes[0].set",
+                 "pipeprobe answer run.sqlite | jq -r .stop"},
+    .run = run,
+};
