@@ -1,0 +1,272 @@
+/* `pipeprobe patch`: a change of a report as a diff of the job's own file, on standard output. The file is
+ * read, never written: what the recording says of its name is only followed below the directory given. */
+#include "probe/base/err.h"
+#include "probe/base/json.h"
+#include "report/build/build.h"
+#include "report/replay/knobs.h"
+#include "tui/cli/cli.h"
+#include "tui/cli/jobs/again.h"
+#include "tui/cli/recording_name.h"
+#include "tui/cli/shipped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct options {
+    const char *change, *loader, *directory, *source, *python;
+};
+
+#define AT(field) offsetof(struct options, field)
+/* clang-format off */
+static const struct pp_opt opts[] = {
+    {.name = "change", .type = PP_OPT_STRING, .offset = AT(change), .arg = "ID", .group = "Options",
+     .help = "c1, c2, ... as `pipeprobe answer` numbers them, or an argument such as\nnum_workers=4; without: the first that is advised"},
+    {.name = "loader", .type = PP_OPT_STRING, .offset = AT(loader), .arg = "NAME",
+     .help = "of several DataLoaders the one to change: its variable, or file:line"},
+    {.name = "directory", .letter = 'C', .type = PP_OPT_STRING, .offset = AT(directory), .arg = "DIR", .dflt = ".",
+     .help = "where the job was started; its file is looked for there and below"},
+    {.name = "source", .type = PP_OPT_STRING, .offset = AT(source), .arg = "FILE",
+     .help = "the job's file, where it is not below that directory"},
+    {.name = "python", .type = PP_OPT_STRING, .offset = AT(python), .arg = "PROGRAM", .dflt = "python3",
+     .help = "a Python from 3.9 on that can parse the file; nothing of the job is imported"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+enum { TEXT = 4096, MOST_SOURCE = 4 << 20, REFUSED = 4 };
+
+/* ---- which change, which file ---- */
+
+static int is_settable(const char *set)
+{
+    const char *value = strchr(set, '=') + 1;
+    const struct pp_knob *knob = pp_knob_is_argument(set) ? pp_knob_find(set, (size_t)(value - 1 - set))
+                                                          : NULL;
+    return knob &&
+           (knob->kind == PP_KNOB_COUNT ? pp_knob_count(knob, value) != 0 : pp_knob_truth(knob, value) >= 0);
+}
+
+/* What is set; NULL with a sentence. */
+static const char *choose_set(const struct pp_report *r, const char *change, struct pp_err *err)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    const struct pp_report_fix *f = NULL;
+    char *end;
+    if (change && strchr(change, '='))
+        return is_settable(change) ? change
+                                   : (pp_fail(err, PP_E_USAGE,
+                                              "--change %s: that is no argument of a DataLoader "
+                                              "with a value that it can have",
+                                              change),
+                                      NULL);
+    for (size_t i = 0; !change && i < v->n_fixes && !f; i++)
+        if (v->fixes[i].advice == PP_ADVICE_DO && v->fixes[i].is_argument)
+            f = &v->fixes[i];
+    if (!change && !f)
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "%s: no argument of the DataLoader is advised; --change ID "
+                       "takes any change of `pipeprobe answer`",
+                       r->path),
+               NULL;
+    if (change) {
+        unsigned long id = change[0] == 'c' ? strtoul(change + 1, &end, 10) : 0;
+        if (!id || *end || id > v->n_fixes)
+            return pp_fail(err, PP_E_USAGE,
+                           "--change %s: the changes of %s are c1 to c%zu (`pipeprobe answer`)", change,
+                           r->path, v->n_fixes),
+                   NULL;
+        f = &v->fixes[id - 1];
+    }
+    if (!f->is_argument)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s is no argument of a DataLoader, and no patch makes it",
+                       f->change ? f->change : f->set),
+               NULL;
+    return f->set;
+}
+
+static const struct pp_report_loader *choose_loader(const struct pp_report *r, struct pp_err *err)
+{
+    for (size_t i = 0; i < r->n_loaders; i++) {
+        const struct pp_report_loader *l = &r->loaders[i];
+        if (!l->judged && r->n_loaders > 1)
+            continue;
+        if (l->place && l->source)
+            return l;
+    }
+    pp_fail(err, PP_E_UNSUPPORTED,
+            "%s does not hold where the DataLoader is made: record the job again with this version's exec",
+            r->path);
+    return NULL;
+}
+
+/* A file that we may read: the one that was named to us, or what the recording names below the directory. */
+static pp_status find_source(const struct options *o, const char *place, char path[PATH_MAX],
+                             char name[PATH_MAX], struct pp_err *err)
+{
+    char directory[PATH_MAX], wanted[2 * PATH_MAX];
+    struct stat st;
+    int length = (int)(strrchr(place, ':') ? strrchr(place, ':') - place : (long)strlen(place));
+    snprintf(name, PATH_MAX, "%.*s", o->source ? (int)strlen(o->source) : length,
+             o->source ? o->source : place);
+    if (!realpath(o->directory, directory))
+        return pp_fail_errno(err, errno, "--directory %s", o->directory);
+    size_t n = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
+    snprintf(wanted, sizeof(wanted), "%s%s%s", o->source || name[0] == '/' ? "" : directory,
+             o->source || name[0] == '/' ? "" : "/", name);
+    if (!realpath(wanted, path) || stat(path, &st) != 0)
+        return pp_fail(
+            err, PP_E_NOT_FOUND,
+            "the DataLoader is made in %s, which is not in %s: start patch where the job was started, or "
+            "name the file with --source",
+            name, directory);
+    if (!o->source && (strncmp(path, directory, n) != 0 || path[n] != '/'))
+        return pp_fail(
+            err, PP_E_UNSUPPORTED,
+            "the recording says that the DataLoader is made in %s, outside %s: name the file with --source",
+            name, directory);
+    if (!o->source)
+        memmove(name, path + n + 1, strlen(path + n + 1) + 1);
+    return S_ISREG(st.st_mode) && st.st_size <= MOST_SOURCE
+               ? PP_OK
+               : pp_fail(err, PP_E_UNSUPPORTED, "%s is no source file of at most 4 MiB", name);
+}
+
+/* ---- what the script is asked ---- */
+
+static void write_set(struct pp_json *j, const char *set)
+{
+    char key[64], value[64];
+    pp_json_object(j);
+    for (const char *p = set; sscanf(p, "%63[^= ]=%63[^ ]", key, value) == 2; p += strspn(p, " ")) {
+        const struct pp_knob *knob = pp_knob_find(key, strlen(key));
+        int truth = knob ? pp_knob_truth(knob, value) : -1;
+        pp_json_key(j, knob ? knob->name : key);
+        if (truth >= 0 && knob->kind != PP_KNOB_COUNT)
+            pp_json_bool(j, truth);
+        else
+            pp_json_int(j, strtoll(value, NULL, 10));
+        p += strcspn(p, " ");
+    }
+    pp_json_object_end(j);
+}
+
+static void write_question(FILE *out, const struct pp_report_loader *l, const char *path, const char *name,
+                           const char *set)
+{
+    unsigned at[4] = {0};
+    char sha256[65] = "";
+    struct pp_json j;
+    sscanf(l->source, "%u %u %u %u %64[0-9a-f]", &at[0], &at[1], &at[2], &at[3], sha256);
+    static const char *const keys[] = {"line", "end_line", "column", "end_column"};
+    pp_json_begin(&j, out, 0);
+    pp_json_object(&j);
+    pp_json_key(&j, "file"), pp_json_str(&j, path);
+    pp_json_key(&j, "name"), pp_json_str(&j, name);
+    for (size_t i = 0; i < 4; i++)
+        pp_json_key(&j, keys[i]), pp_json_uint(&j, at[i]);
+    pp_json_key(&j, "sha256"), pp_json_str(&j, sha256);
+    pp_json_key(&j, "set"), write_set(&j, set);
+    pp_json_key(&j, "made"), pp_json_object(&j);
+    pp_json_key(&j, "num_workers"), pp_json_num(&j, isnan(l->num_workers) ? 0 : l->num_workers);
+    pp_json_object_end(&j);
+    pp_json_object_end(&j);
+    pp_json_end(&j);
+}
+
+/* A file without a name, from its beginning; -1 with errno. */
+static int question_of(const struct pp_report_loader *l, const char *path, const char *name, const char *set)
+{
+    int fd = memfd_create("pipeprobe-patch", MFD_CLOEXEC);
+    FILE *out = fd < 0 ? NULL : fdopen(dup(fd), "w");
+    if (!out)
+        return -1;
+    write_question(out, l, path, name, set);
+    return fclose(out) != 0 || lseek(fd, 0, SEEK_SET) != 0 ? -1 : fd;
+}
+
+/* What it has to say beside the diff: notes, or why it refuses. */
+static pp_status tell(int ended, int notes, const char *python, struct pp_err *err)
+{
+    char text[TEXT];
+    ssize_t n = pread(notes, text, sizeof(text) - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\n")] = again_code(ended) != 0 ? '\0' : text[strcspn(text, "\n")];
+    if (again_code(ended) == REFUSED)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s", text);
+    if (again_code(ended) != 0)
+        return pp_fail(err, PP_E_UNSUPPORTED, "%s could not make the diff (exit code %d): %s", python,
+                       again_code(ended), text);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+        if (*line)
+            pp_cli_note("note", line);
+    return PP_OK;
+}
+
+static pp_status make_diff(const struct options *o, const struct pp_report_loader *l, const char *set,
+                           struct pp_err *err)
+{
+    static const struct pp_shipped_places hooks = {
+        {"python/attach", "../lib/pipeprobe/python/attach", "../lib64/pipeprobe/python/attach"}};
+    char path[PATH_MAX], name[PATH_MAX], script[PATH_MAX];
+    pid_t pid = 0;
+    pp_status st = find_source(o, l->place, path, name, err);
+    if (st == PP_OK)
+        st = pp_shipped_find("patch", NULL, &hooks, "pipeprobe_patch.py", script, err);
+    if (st != PP_OK)
+        return st;
+    int asked = question_of(l, path, name, set), notes = memfd_create("pipeprobe-notes", MFD_CLOEXEC);
+    struct again a = {.program = o->python, .in = asked, .errors = notes};
+    again_add(&a, o->python, "-I", script, NULL);
+    int failed = asked < 0 || notes < 0 ? errno : again_start(&a, &pid);
+    if (failed)
+        st = pp_fail_errno(err, failed, "patch needs Python 3.9 or later, and %s cannot be started",
+                           o->python);
+    else
+        st = tell(again_wait(pid), notes, o->python, err);
+    close(asked);
+    close(notes);
+    return st;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pp_err err = {0};
+    struct pp_report *report = NULL;
+    const struct pp_report_loader *loader = NULL;
+    const char **operands = (const char **)argv, *change = NULL;
+    char path[TEXT];
+    int n, code = pp_cli_parse(&pp_cmd_patch, &set, argc, argv, operands, &n);
+    if (code >= 0)
+        return code;
+    pp_status st = pp_choose_recording(operands, n, path, sizeof(path), &err);
+    if (st == PP_OK)
+        st = pp_report_build_of(path, o.loader, &report, &err);
+    if (st == PP_OK && (change = choose_set(report, o.change, &err)))
+        loader = choose_loader(report, &err);
+    if (st == PP_OK)
+        st = loader ? make_diff(&o, loader, change, &err) : err.code;
+    code = st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_patch, &err);
+    pp_report_free(report);
+    return code;
+}
+
+const struct pp_command pp_cmd_patch = {
+    .name = "patch",
+    .summary = "a change as a diff of the line that makes the DataLoader; writes nothing",
+    .usage = "patch [FILE|DIR] [--change ID]",
+    .opts = opts,
+    .notes = "The diff goes to standard output, for patch -p1 or git apply.\n"
+             "Exit code: 4 where the call cannot be changed safely, with a code and the reason:\n"
+             "stale, two-calls, made-elsewhere, wrapped, needs-workers, form.",
+    .examples = {"pipeprobe patch run.sqlite --change c1 | patch -p1",
+                 "pipeprobe patch run.sqlite --change num_workers=4 > more-workers.diff"},
+    .run = run,
+};
