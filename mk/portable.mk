@@ -46,6 +46,7 @@ portable-folder: $(PORTABLE) $(OLD_ALL) $(INJECT) $(READS) $(ATTACH_PY) $(ATTACH
 	$(Q)install -m 755 $(filter-out $(OLD_EXT),$(OLD_ALL)) $(PORTABLE_DIR)/lib/
 	$(if $(OLD_EXT),$(Q)install -m 755 $(OLD_EXT) $(PORTABLE_DIR)/lib/pipeprobe/python/attach/)
 	$(Q)install -m 644 LICENSE $(PORTABLE_DIR)/
+	$(Q)$(MAKE) -s install-pages $(if $(DOCS),install-man) DESTDIR=$(CURDIR)/$(PORTABLE_DIR) PREFIX= DOCS=$(DOCS) >/dev/null
 	$(Q)find $(PORTABLE_DIR) -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec $(STRIP) --strip-unneeded {} +
 
 # What pip installs: mk/tools/wheel.py names it by what its files need.

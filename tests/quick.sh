@@ -65,7 +65,7 @@ symbols "${objects[@]}" >"$work/symbols"
 } | awk '!($1 in told) { told[$1] = 1; print }' | sort >"$work/unit"
 
 # Commands with a changed file in or directly under them.
-commands=$(sed -n '/^Record:/,/^Options:/s/^  \([a-z]*\) .*/\1/p' < <("$build/pipeprobe" help 2>/dev/null))
+commands=$(sed -n '/^Record:/,/^Guides/s/^  \([a-z]*\) .*/\1/p' < <("$build/pipeprobe" help 2>/dev/null))
 for command in $commands; do
     while read -r file; do
         header=${file%.c}.h

@@ -255,15 +255,21 @@ $(GEN_DOCS): $(GEN_DOCS_OBJ) $(B)/libpipeprobe-all.a
 man: $(GEN_DOCS)
 	$(Q)rm -rf $(DOCS) && mkdir -p $(dir $(DOCS)) && $(GEN_DOCS) $(DOCS)
 
+# What `pipeprobe help TOPIC` and `man` read; a wheel has both, too.
+.PHONY: install-pages install-man
+install-pages:
+	@find docs -type f | while read -r page; do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/$$page || exit 1; done
+install-man: man
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(DOCS)/man1/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+
 install: all $(if $(DOCS),man)
 	install -D -m 755 $(B)/pipeprobe $(DESTDIR)$(PREFIX)/bin/pipeprobe
 	install -d $(DESTDIR)$(PREFIX)/include/pipeprobe $(DESTDIR)$(PREFIX)/share/doc/pipeprobe
 	install -m 644 include/pipeprobe/* $(DESTDIR)$(PREFIX)/include/pipeprobe/
 	install -m 644 LICENSE README.md CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/
-	$(Q)find docs -type f | while read -r page; do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/doc/pipeprobe/$$page || exit 1; done
+	$(Q)$(MAKE) -s install-pages $(if $(DOCS),install-man) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) DOCS=$(DOCS)
 ifneq ($(DOCS),)
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 $(DOCS)/man1/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -D -m 644 $(DOCS)/pipeprobe.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pipeprobe
 	install -D -m 644 $(DOCS)/_pipeprobe $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_pipeprobe
 	install -D -m 644 $(DOCS)/pipeprobe.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/pipeprobe.fish

@@ -98,8 +98,8 @@ def main():
     add("pipeprobe/_version.py", b'version = "%s"\n' % version.encode())
     # The package itself is there already.
     native = list(tree(prefix, skip=(os.path.join("lib", "pipeprobe", "python", "package"),)))
-    for path, name in native:
-        add_file("pipeprobe/_native/" + name, path)
+    for path, name in native:  # pip puts data/share into the environment's share, where its man looks
+        add_file(("pipeprobe-%s.data/data/" % version if name.startswith("share/man/") else "pipeprobe/_native/") + name, path)
     platform, why = platform_of([path for path, _ in native if is_elf(path)])
 
     info = "pipeprobe-%s.dist-info/" % version

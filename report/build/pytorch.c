@@ -15,9 +15,9 @@ static const struct ratio {
     const char *source;
 } ratios[] = {
     {"rrc", 3.0, 3.6,
-     "medians of five benchmarks on two machines, JPEG, RandomResizedCrop: docs/results/performance.md"},
+     "medians of five benchmarks on two machines, JPEG, RandomResizedCrop: pipeprobe help performance"},
     {"", 2.3, 3.6,
-     "the same without region decoding (1.32 times), which only random crops gain from: docs/results/performance.md"},
+     "the same without region decoding (1.32 times), which only random crops gain from: pipeprobe help performance"},
 };
 
 static const char *config(const struct pp_report *r, const char *key)

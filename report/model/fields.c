@@ -124,7 +124,7 @@ static const struct pp_field verdict_fields[] = {
     FK("l2", verdict.l2, NONE, "the cause within l1"),
     FK("level", verdict.level, NONE, "XProf's words: >= 20 %, >= 5 %, below", .values = level_values),
     FK("confidence", verdict.confidence, SHARE,
-       "chance that l0 and l1 are right, calibrated on labelled runs (docs/results/accuracy.md); null: inconclusive, or no cause named",
+       "chance that l0 and l1 are right, calibrated on labelled runs (pipeprobe help accuracy); null: inconclusive, or no cause named",
        TO_1),
     FK("certainty", verdict.certainty, NONE, "confidence in words: near certain, likely, unclear"),
     FK("doubt", verdict.doubt, NONE, "what lowers the confidence most"),

@@ -154,9 +154,15 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
                  pp_answer(r, room < PP_ANSWER_CLOSE ? PP_ANSWER_FINDINGS : PP_ANSWER_FIRST_FINDING, text));
     put_sentence(p, PP_TONE_PLAIN, "Errors:", pp_answer(r, PP_ANSWER_ERRORS, text));
     put_sentence(p, PP_TONE_PLAIN, "Lost:", pp_answer(r, PP_ANSWER_LOSSES, text));
-    const char *file = room >= PP_ANSWER_CLOSE ? "FILE" : file_of(r);
-    int n = snprintf(text, sizeof(text), "pipeprobe report %s --full (or -o page.html)", file);
-    if (r->subject_kind != PP_SUBJECT_TRACE) /* which nothing can be replayed of */
+    int close = room >= PP_ANSWER_CLOSE;
+    const char *file = close ? "FILE" : file_of(r);
+    int n = snprintf(text, sizeof(text), "pipeprobe report %s --full%s", file,
+                     close && v->l1 ? "" : " (or -o page.html)");
+    if (v->l1)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "; pipeprobe explain %s%s%s", v->l1,
+                      v->l2 ? "/" : "", v->l2 ? v->l2 : "");
+    if (r->subject_kind != PP_SUBJECT_TRACE &&
+        !(close && v->l1)) /* a trace, which nothing can be replayed of */
         snprintf(text + n, sizeof(text) - (size_t)n, "; pipeprobe whatif %s", file);
     put_sentence(p, PP_TONE_PLAIN, "More:", text);
 }

@@ -255,8 +255,8 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          WORDS("a larger `--batch-size`",
                "a larger `batch_size`; `torch.compile(mode=\"reduce-overhead\")` or `torch.cuda.graph`",
                "a larger `.batched(N)`", "a larger `batch_size` of `@pipeline_def`")},
-    [PP_REMEDY_CUPTI] = {NULL, NULL, "Install CUPTI for this run (docs/guide/gpu.md) and record again.",
-                         WORDS("docs/guide/gpu.md: the CUPTI library beside the driver", NULL, NULL, NULL)},
+    [PP_REMEDY_CUPTI] = {NULL, NULL, "Install CUPTI for this run (pipeprobe help gpu) and record again.",
+                         WORDS("pipeprobe help gpu: the CUPTI library beside the driver", NULL, NULL, NULL)},
     [PP_REMEDY_RECORD_LONGER] =
         {NULL, NULL,
          "Record longer, or again with one setting changed: the overlap of copies, the batch size.",

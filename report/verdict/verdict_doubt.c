@@ -112,8 +112,8 @@ void pp_judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
         pp_judge_next_step(
             j,
             f->python
-                ? "Measure PyTorch's DataLoader on the data, `pipeprobe run --loader pytorch DATASET`, or annotate the job's data_wait and step (docs/guide/recording-your-own-job.md)."
-                : "Annotate the job's data_wait and step, and name their ranges in a --map (docs/guide/recording-your-own-job.md).");
+                ? "Measure PyTorch's DataLoader on the data, `pipeprobe run --loader pytorch DATASET`, or annotate the job's data_wait and step (pipeprobe help recording-your-own-job)."
+                : "Annotate the job's data_wait and step, and name their ranges in a --map (pipeprobe help recording-your-own-job).");
     } else if (!f->has_steady_state) {
         v->reason = "the recording ends before a steady state was reached";
     } else if (g->metric == PP_METRIC_BATCHES && f->only_first_batches) {

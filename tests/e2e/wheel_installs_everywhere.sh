@@ -71,6 +71,9 @@ files_of() { (cd "$1" && find . -type f -o -type l | sort); }
 works() { # NAME VENV
     run "$2/bin/pipeprobe" --version
     is "$1: the console script is the program" "$rc $(cat "$OUT")" "0 $("$PP" --version)"
+    run "$2/bin/pipeprobe" help many-ranks
+    is "$1: the guides are there" "$rc $(sed -n 2p "$OUT")" "0 A job of many ranks"
+    check "$1: and man pages where the environment's man looks" test -s "$2/share/man/man1/pipeprobe-exec.1"
     run "$2/bin/python" -m pipeprobe --version
     is "$1: python -m pipeprobe" "$rc $(cat "$OUT")" "0 $("$PP" --version)"
     run "$2/bin/python" -W error -c 'import sys, pipeprobe; sys.exit(len({"numpy", "torch", "IPython"} & set(sys.modules)))'

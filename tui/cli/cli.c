@@ -1,7 +1,9 @@
 #include "tui/cli/cli.h"
 
+#include "probe/base/page.h"
 #include "probe/base/text.h"
 #include "report/replay/knobs.h"
+#include "tui/cli/topic.h"
 
 #include <ctype.h>
 #include <sqlite3.h>
@@ -93,23 +95,32 @@ void pp_help_version(FILE *out)
 #define HEADING(name, heading) heading,
 static const char *const headings[] = {PP_COMMANDS(HEADING)};
 
+static void put_topics(FILE *out)
+{
+    const struct pp_page page = {.out = out, .columns = 80};
+    char text[512] = "Guides, 'pipeprobe help TOPIC':";
+    for (int i = 0; pp_topics[i]; i++)
+        pp_text_add(text, sizeof(text), "%s %s", i ? "," : "", pp_topics[i]);
+    pp_page_text(&page, PP_TONE_PLAIN, "", 0, 0, text);
+}
+
 void pp_help_all(const struct pp_command *const *commands, FILE *out)
 {
     fputs("pipeprobe finds out why a training job waits for its data, and what to change.\n\n"
-          "Usage: pipeprobe COMMAND [options]\n",
+          "Usage: pipeprobe COMMAND [options]   (COMMAND --help: its options; --version)\n",
           out);
     for (size_t i = 0; commands[i]; i++) {
         if (i == 0 || strcmp(headings[i], headings[i - 1]) != 0)
             fprintf(out, "\n%s:\n", headings[i]);
         fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
     }
-    fputs("  help      this list, or 'pipeprobe help COMMAND [--all]'\n\n"
-          "Options:\n  --help     this list; after a command, its options\n  --version  the version\n\n"
+    fputs("  help      this list, or 'pipeprobe help COMMAND [--all]'\n\n", out);
+    put_topics(out);
+    fputs("\n"
           "Exit codes:\n"
           "  0    success\n"
           "  1    a regression, or a finding above the given threshold\n"
-          "  2    wrong command line: an option, a value, a path that does not exist\n"
-          "       or is of the wrong kind\n"
+          "  2    wrong command line: an option, a value or a path that cannot be\n"
           "  3    inconclusive, or not comparable\n"
           "  4    not measured for another reason: contents, access, device, I/O\n"
           "  130  interrupted\n\n"

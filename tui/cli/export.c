@@ -527,7 +527,7 @@ const struct pp_command pp_cmd_export = {
     .opts = opts,
     .notes = "OUT is created when it is complete. Several FILEs are ranks of one job, in one\n"
              "timeline: the clocks of ranks on other hosts are aligned with the first FILE's\n"
-             "by the ends of collective steps. Details: docs/reference/exports.md.",
+             "by the ends of collective steps. Details: pipeprobe help exports.",
     .examples = {"pipeprobe export run.sqlite --to nsys",
                  "pipeprobe export job/rank0000.sqlite job/rank0003.sqlite --to perfetto"},
     .run = export_main,

@@ -1,6 +1,7 @@
 /* The front hall: finds the command by its name and lets it run. */
 #include "tui/cli/cli.h"
 #include "tui/cli/exec_files.h"
+#include "tui/cli/topic.h"
 #include "tui/cli/trace_report.h"
 
 #include "collectors/store/recover.h"
@@ -31,7 +32,7 @@ static const struct pp_command *find_command(const char *name)
 
 static int unknown(const char *name)
 {
-    const char *near = pp_nearest(name + strspn(name, "-"), names);
+    const char *word = name + strspn(name, "-"), *near = pp_nearest(word, names);
     fprintf(stderr, "pipeprobe: %s: unknown %s", name, name[0] == '-' ? "option" : "command");
     if (near)
         fprintf(stderr, "; did you mean %s?\n", near);
@@ -40,13 +41,28 @@ static int unknown(const char *name)
     return pp_status_exit_code(PP_E_USAGE);
 }
 
+/* A page of the guides; what is neither that nor a command has the nearest of both. */
+static int help_topic(const char *name)
+{
+    struct pp_err err = {0};
+    const char *near = pp_nearest(name, pp_topics);
+    pp_status st = pp_topic_print(name, stdout, &err);
+    if (st == PP_E_USAGE && (name[0] == '-' || !near || pp_nearest(name, names)))
+        return unknown(name);
+    if (st == PP_E_USAGE)
+        fprintf(stderr, "pipeprobe help: %s; did you mean %s?\n", err.text, near);
+    else if (st != PP_OK)
+        fprintf(stderr, "pipeprobe help: %s\n", err.text);
+    return pp_status_exit_code(st);
+}
+
 static int help(const char *name, int all)
 {
     const struct pp_command *c = name ? find_command(name) : NULL;
     if (name && strcmp(name, "help") == 0)
         name = NULL;
     if (name && !c)
-        return unknown(name);
+        return help_topic(name);
     if (c)
         pp_help_command(c, stdout, all);
     else
@@ -54,7 +70,7 @@ static int help(const char *name, int all)
     return 0;
 }
 
-/* help, help COMMAND, help COMMAND --all, in any order. */
+/* help, help COMMAND, help TOPIC, help COMMAND --all, in any order. */
 static int help_words(int n, char **words)
 {
     const char *name = NULL;

@@ -147,7 +147,7 @@ static void explain_nothing(const struct exec_record *r, char *const *program, i
     else if (t->hooked)
         exec_say(
             "%s %s and made no NVTX call, so nothing was recorded; exec records PyTorch's DataLoader, and programs that "
-            "annotate data_wait and step (docs/guide/recording-your-own-job.md)",
+            "annotate data_wait and step (pipeprobe help recording-your-own-job)",
             report ? report->subject : program[0],
             t->with_loader ? "took no batch of a DataLoader" : "did not import torch.utils.data");
     else if (exec_words_is_python(program) && !with_hooks)
