@@ -198,6 +198,26 @@ static pp_status attribute_difference(struct pp_compare *c, const struct pp_runs
     return st;
 }
 
+/* ---- where the time of a sample goes ---- */
+
+static void set_spent(struct pp_compare *c, const struct pp_runs *base, const struct pp_runs *head)
+{
+    const struct pp_runs *side[] = {base, head};
+    double ns[2][PP_SPENT_KINDS] = {{0}};
+    int by_sample = !isnan(base->run[0].metric[PP_CMP_SAMPLES_PER_S]);
+    for (int s = 0; s < 2; s++)
+        for (size_t i = 0; i < side[s]->n; i++) {
+            const struct pp_run *r = &side[s]->run[i];
+            if (!r->has_spent || by_sample != !isnan(r->metric[PP_CMP_SAMPLES_PER_S]))
+                return;
+            for (int kind = 0; kind < PP_SPENT_KINDS; kind++)
+                ns[s][kind] += r->spent_ns[kind] / (double)side[s]->n;
+        }
+    for (int kind = 0; kind < PP_SPENT_KINDS; kind++)
+        if (ns[0][kind] != 0 || ns[1][kind] != 0)
+            c->spent[c->n_spent++] = (struct pp_compare_spent){(enum pp_spent)kind, ns[0][kind], ns[1][kind]};
+}
+
 /* ---- building ---- */
 
 static pp_status check_opts(const struct pp_compare_opts *o, struct pp_err *err)
@@ -255,6 +275,8 @@ pp_status pp_compare_build(const struct pp_compare_side *base, const struct pp_c
     st = pp_compare_judge(out, base->runs, head->runs, err);
     if (st == PP_OK)
         st = attribute_difference(out, base->runs, head->runs, err);
+    if (st == PP_OK)
+        set_spent(out, base->runs, head->runs);
     if (st != PP_OK)
         pp_compare_free(out);
     return st;

@@ -93,6 +93,13 @@ struct pp_compare_part {
     double base_s, head_s; /* medians over runs */
 };
 
+/* Where the time of a sample goes on each side: the mean over its runs, so that a side's kinds add up to the
+ * mean time of a sample. */
+struct pp_compare_spent {
+    enum pp_spent kind;
+    double base_ns, head_ns;
+};
+
 #define PP_COMPARE_DIFFERENCES 64
 
 struct pp_compare {
@@ -108,6 +115,8 @@ struct pp_compare {
     struct pp_run_spread base_spread, head_spread; /* of single runs: of the first run of the side */
     struct pp_compare_part *part; /* largest difference first; only those with a share in it */
     size_t n_parts;
+    struct pp_compare_spent spent[PP_SPENT_KINDS];
+    size_t n_spent;        /* 0: a run does not say */
     char attribution[240]; /* "+3.1 ms per batch (12.0 -> 15.1 ms), of which decode cpu +2.9 ms"; empty when
                               nothing moved */
     struct pp_difference allowed[PP_COMPARE_DIFFERENCES]; /* of the environment, allowed on request */

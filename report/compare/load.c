@@ -231,6 +231,9 @@ static pp_status run_of_report(const struct pp_report *r, struct pp_run *out, st
     set_metrics(r, out);
     set_parts(r, out);
     set_spreads(r, out);
+    out->has_spent = r->n_spent > 0;
+    for (size_t i = 0; i < r->n_spent; i++)
+        out->spent_ns[r->spent[i].kind] = r->spent[i].per_sample_ns;
     for (size_t i = 0; ok && i < r->n_environment; i++)
         ok = pp_run_set_field(out, r->environment[i].key, r->environment[i].value);
     for (size_t i = 0; ok && i < r->n_config; i++) {

@@ -62,6 +62,38 @@ char *pp_compare_unmeasured_text(char *buf, size_t size, const struct pp_compare
     return buf;
 }
 
+size_t pp_compare_spent_rows(const struct pp_compare *c, struct pp_compare_spent_row row[PP_SPENT_KINDS + 2])
+{
+    struct pp_compare_spent_row sum = {"in all", "", 0, 0}, rest = {"other", "idle", 0, 0};
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_spent; i++) {
+        sum.base_ns += c->spent[i].base_ns;
+        sum.head_ns += c->spent[i].head_ns;
+    }
+    for (size_t i = 0; i < c->n_spent; i++) {
+        const struct pp_compare_spent *s = &c->spent[i];
+        if (fmax(s->base_ns / sum.base_ns, s->head_ns / sum.head_ns) >= 0.01) {
+            row[n++] = (struct pp_compare_spent_row){pp_spent_kinds[s->kind].words,
+                                                     pp_spent_kinds[s->kind].class, s->base_ns, s->head_ns};
+        } else {
+            rest.base_ns += s->base_ns;
+            rest.head_ns += s->head_ns;
+        }
+    }
+    if (n && (fabs(rest.base_ns) >= 1 || fabs(rest.head_ns) >= 1))
+        row[n++] = rest;
+    if (n)
+        row[n++] = sum;
+    return n;
+}
+
+char *pp_compare_ns_text(char *buf, size_t size, double ns)
+{
+    char by[32];
+    snprintf(buf, size, "%c%s", ns < 0 ? '-' : '+', pp_text_duration(by, sizeof(by), fabs(ns)));
+    return buf;
+}
+
 /* ---- two single runs side by side ---- */
 
 int pp_compare_is_single(const struct pp_compare *c)
@@ -121,6 +153,22 @@ void pp_compare_single_table(const struct pp_compare *c, FILE *out)
         fprintf(out, "%-20s %17s %17s %8s  %s\n", row->title, base, head,
                 change_text(change, sizeof(change), c, i), basis_text(c, i));
     }
+}
+
+/* Where the time of a sample went, in kinds that add up. */
+static void put_spent(const struct pp_compare *c, FILE *out)
+{
+    struct pp_compare_spent_row row[PP_SPENT_KINDS + 2];
+    size_t n = pp_compare_spent_rows(c, row);
+    char base[32], head[32], by[32];
+    if (n)
+        fprintf(out, "\n%-32s %10s %10s %11s\n", "where the time of a sample goes", "BASE", "HEAD",
+                "difference");
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "%-32s %10s %10s %11s\n", row[i].words,
+                pp_text_duration(base, sizeof(base), row[i].base_ns),
+                pp_text_duration(head, sizeof(head), row[i].head_ns),
+                pp_compare_ns_text(by, sizeof(by), row[i].head_ns - row[i].base_ns));
 }
 
 /* ---- terminal ---- */
@@ -213,6 +261,7 @@ static int text_of_single(const struct pp_compare *c, const struct pp_page *page
         pp_page_text(page, PP_TONE_BAD, "", 0, 0, c->sentence);
     put_sides(c, page->out);
     pp_compare_single_table(c, page->out);
+    put_spent(c, page->out);
     fputc('\n', page->out);
     put_sentence(page, c->verdict.sentence);
     if (c->attribution[0])
@@ -248,6 +297,7 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].answer != PP_NOT_MEASURED)
             text_row(&c->metric[i], out, color);
+    put_spent(c, out);
     fputc('\n', out);
     put_sentence(&page, c->verdict.sentence);
     if (c->attribution[0])
@@ -327,6 +377,22 @@ static void md_differences(const char *what, const struct pp_difference *d, size
     }
 }
 
+static void md_spent(const struct pp_compare *c, FILE *out)
+{
+    struct pp_compare_spent_row row[PP_SPENT_KINDS + 2];
+    size_t n = pp_compare_spent_rows(c, row);
+    char base[32], head[32], by[32];
+    if (n)
+        fputs("| where the time of a sample goes | BASE | HEAD | difference |\n|---|--:|--:|--:|\n", out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "| %s | %s | %s | %s |\n", row[i].words,
+                pp_text_duration(base, sizeof(base), row[i].base_ns),
+                pp_text_duration(head, sizeof(head), row[i].head_ns),
+                pp_compare_ns_text(by, sizeof(by), row[i].head_ns - row[i].base_ns));
+    if (n)
+        fputc('\n', out);
+}
+
 int pp_compare_markdown(const struct pp_compare *c, FILE *out)
 {
     char what[96], unmeasured[600];
@@ -357,6 +423,7 @@ int pp_compare_markdown(const struct pp_compare *c, FILE *out)
                     strong, pp_compare_answer_text(m), strong);
         }
     fputc('\n', out);
+    md_spent(c, out);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].reason[0] && c->metric[i].answer != PP_NOT_MEASURED) {
             snprintf(what, sizeof(what), "%s: ", pp_cmp_metrics[c->metric[i].id].title);

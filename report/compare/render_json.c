@@ -133,6 +133,25 @@ static const struct pp_field difference_fields[] = {
 };
 #undef ROW
 
+#define ROW struct pp_compare_spent
+static struct pp_value spent_kind(const void *row, const void *root)
+{
+    return pp_value_text(pp_spent_kinds[((const ROW *)row)->kind].key);
+}
+static struct pp_value spent_difference(const void *row, const void *root)
+{
+    return pp_value_number(((const ROW *)row)->head_ns - ((const ROW *)row)->base_ns);
+}
+
+static const struct pp_field spent_fields[] = {
+    MADE("kind", TEXT, spent_kind, "of time, as in the report's", ALWAYS),
+    F(base_ns, NS, "per sample (per batch where samples are not known), mean over the runs of BASE", ALWAYS),
+    F(head_ns, NS, "likewise of HEAD", ALWAYS),
+    MADE("difference_ns", NUMBER, spent_difference, "of the two", .unit = PP_UNIT_NS, ALWAYS),
+    PP_FIELDS_END,
+};
+#undef ROW
+
 /* ---- the comparison ---- */
 
 #define ROW struct pp_compare
@@ -223,6 +242,8 @@ const struct pp_field pp_compare_fields[] = {
      .help = "whether the verdict's class changed"},
     {"attribution", PP_FIELD_OBJECT, .fields = attribution_fields,
      .help = "where the difference in time per batch is"},
+    {"spent", PP_FIELD_ROWS, PP_ROWS_IN(ROW, spent, n_spent), .fields = spent_fields,
+     .help = "where the time of a sample goes: a side's rows add up to the time of a sample"},
     {"changed_options", PP_FIELD_ROWS, PP_ROWS_IN(ROW, change, n_changes), .fields = difference_fields,
      .help = "options that differ between the sides"},
     {"environment_allowed", PP_FIELD_ROWS, PP_ROWS_IN(ROW, allowed, n_allowed), .fields = difference_fields,

@@ -4,6 +4,8 @@
 #ifndef PP_COMPARE_RUN_H
 #define PP_COMPARE_RUN_H
 
+#include "report/model/spent.h"
+
 #include <pipeprobe/phase.h>
 #include <pipeprobe/status.h>
 
@@ -101,6 +103,8 @@ struct pp_run {
     /* Seconds per batch, per thread of the lane: the parts of one lane, waiting included, add up to batch_s.
      */
     double part_s[PP_LANE_COUNT][PP_PHASE_COUNT][PP_PART_COUNT];
+    int has_spent;                   /* not of runs from a baseline file */
+    double spent_ns[PP_SPENT_KINDS]; /* per sample, or per batch where samples are not known */
     struct pp_run_field *field;
     size_t n_fields;
 };

@@ -501,7 +501,7 @@ static const struct pp_section_column spent[] = {
     {.form = "share", .head = {HTML("#of the time")}},
     {.form = "per_sample_ns", .head = {HTML("#per sample")}},
 };
-SECTION(spent, OPEN, HTML("The same as a table"));
+SECTION(spent, FOLDED, HTML("The same as a table"));
 
 /* The pictures' tables. */
 #define TIME_COLUMN \

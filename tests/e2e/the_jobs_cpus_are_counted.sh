@@ -67,5 +67,4 @@ like "the report has them" "$(json "$OUT" '$.environment.other_process_1')" " % 
 run "$PP" report "$T/beside.sqlite" --full
 check "the full report, too" grep -q '^Beside it .* % of the CPUs' "$OUT"
 refuses "a page is no recording" 125 "page.html is no name of a recording: record with -o run.sqlite" "$PP" exec -o "$T/page.html" -- true
-refuses "nor is a comparison a page" 2 "a comparison has no page" "$PP" compare "$T/beside.sqlite" "$T/one.sqlite" -o "$T/c.html"
 done_testing

@@ -113,6 +113,8 @@ static int write_main(void *ctx, FILE *out)
 {
     const struct answer *a = ctx;
     const struct gate_opts *g = a->g;
+    if (g->page && g->output && pp_ends_in(g->output, ".html"))
+        return g->page(g->page_of, a->c, out);
     if (g->json || g->format == JSON)
         return pp_compare_json(a->c, out);
     if (g->format == MARKDOWN)
@@ -164,9 +166,11 @@ pp_status gate_check_outputs(const struct gate_opts *g, struct pp_err *err)
     struct output o[OUTPUTS];
     pp_status st = PP_OK;
     outputs_of(g, o);
-    if (g->output && pp_ends_in(g->output, ".html"))
-        st = pp_fail(err, PP_E_USAGE,
-                     "a comparison has no page: -o FILE.md, .json or .txt in the place of %s", g->output);
+    if (!g->page && g->output && pp_ends_in(g->output, ".html"))
+        st = pp_fail(
+            err, PP_E_USAGE,
+            "the page of a comparison is drawn by pipeprobe compare: -o FILE.md, .json or .txt in the place of %s",
+            g->output);
     for (int i = 0; i < OUTPUTS && st == PP_OK; i++)
         st = pp_output_check(o[i].path, g->force, err);
     return st;

@@ -12,6 +12,9 @@ struct gate_opts {
     struct pp_opt_list threshold, ungate, allow_env;
     int noise_check, strict;
     int format, json, color, force;
+    /* Writes the page that -o FILE.html asks for; NULL: there is none. */
+    int (*page)(void *of, const struct pp_compare *c, FILE *out);
+    void *page_of;
     const char *output, *markdown, *junit, *openmetrics, *benchmark;
 };
 

@@ -117,9 +117,13 @@ void pp_html_spent(FILE *out, const struct pp_report *r)
     }
     pp_svg_end(out);
     fputs("<p class=\"legend\">", out);
-    for (size_t i = 0; i < r->n_spent; i++)
+    for (size_t i = 0; i < r->n_spent; i++) {
+        const struct pp_spent_kind *kind = &pp_spent_kinds[r->spent[i].kind];
+        snprintf(caption, sizeof(caption), "%s %s", kind->words,
+                 pp_text_share(text, sizeof(text), r->spent[i].share));
         if (r->spent[i].share >= 0.005)
-            pp_html_key(out, pp_spent_kinds[r->spent[i].kind].class, pp_spent_kinds[r->spent[i].kind].words);
+            pp_html_key(out, kind->class, caption);
+    }
     fputs("</p>\n", out);
     pp_html_section_at(out, &pp_section_spent, r, "spent");
     pp_html_figure_end(out);

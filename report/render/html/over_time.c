@@ -45,14 +45,12 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
 {
     double copying[PP_SERIES_SLICES];
     struct pp_html_view v = {r->slices, r->n_slices};
-    int synchronizes = 0, starved = 0, copies = 0;
+    int copies = 0;
     if (r->n_slices == 0)
         return;
     for (size_t i = 0; i < r->n_slices; i++) {
         copying[i] = r->slices[i].h2d_share;
         copies |= copying[i] > 0;
-        synchronizes |= r->slices[i].sync_share > 0;
-        starved |= r->slices[i].starved_share > 0;
     }
     pp_html_figure_begin(
         out, "steps", "The trainer over time",
@@ -75,13 +73,7 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
     }
     pp_html_time_axis(out, 0, pp_html_view_end_s(&v));
     fputs("<p class=\"legend\">", out);
-    pp_html_key(out, "step", "step");
-    pp_html_key(out, "wait", "waits for data");
-    if (starved)
-        pp_html_key(out, "starved", "step, waiting for a CPU");
-    if (synchronizes)
-        pp_html_key(out, "sync", isnan(r->collective_share) ? "device sync" : "device sync, other ranks");
-    pp_html_key(out, "apart", "start-up, epoch boundary, checkpoint");
+    pp_html_stack_keys(out, &r, 1);
     if (copies)
         pp_html_key(out, "h2d", "copy to the device");
     fputs("</p>\n", out);

@@ -1,6 +1,4 @@
-/* Strips over the run's time: what a slice of it holds, as steps of an area. Private to report/render/html.
- */
-#include "report/render/html/parts.h"
+#include "report/render/html/strips.h"
 
 #include "probe/base/text.h"
 #include "report/pictures/series.h"
@@ -67,6 +65,24 @@ void pp_html_stack(FILE *out, const struct pp_html_view *v, double height)
         if (any)
             pp_html_area(out, class[k], v, top, height);
     }
+}
+
+void pp_html_stack_keys(FILE *out, const struct pp_report *const *runs, size_t n)
+{
+    int synchronizes = 0, starved = 0, others = 0;
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < runs[k]->n_slices; i++) {
+            synchronizes |= runs[k]->slices[i].sync_share > 0;
+            starved |= runs[k]->slices[i].starved_share > 0;
+            others |= !isnan(runs[k]->collective_share);
+        }
+    pp_html_key(out, "step", "step");
+    pp_html_key(out, "wait", "waits for data");
+    if (starved)
+        pp_html_key(out, "starved", "step, waiting for a CPU");
+    if (synchronizes)
+        pp_html_key(out, "sync", others ? "device sync, other ranks" : "device sync");
+    pp_html_key(out, "apart", "start-up, epoch boundary, checkpoint");
 }
 
 /* The steady-state window: what is outside is veiled. */

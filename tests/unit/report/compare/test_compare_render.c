@@ -23,6 +23,11 @@ static struct pp_compare eventful(struct pp_runs *base, struct pp_runs *head)
         base->run[i].l1[0] = '\0';
         head->run[i].metric[PP_CMP_READS] = 1004;
         base->run[i].metric[PP_CMP_ERRORS] = NAN;
+        base->run[i].has_spent = head->run[i].has_spent = 1;
+        base->run[i].spent_ns[PP_SPENT_STEP] = 1e6, head->run[i].spent_ns[PP_SPENT_STEP] = 1.01e6;
+        base->run[i].spent_ns[PP_SPENT_DECODE] = 4e4 + 1e3 * (double)i; /* means: 43 us */
+        head->run[i].spent_ns[PP_SPENT_DECODE] = 1.5e5;
+        base->run[i].spent_ns[PP_SPENT_OTHER] = 2e3;
         base->run[i].metric[PP_CMP_OPENS] = head->run[i].metric[PP_CMP_OPENS] = NAN;
         if (!pp_run_set_field(&base->run[i], "kernel", "6.1") ||
             !pp_run_set_field(&head->run[i], "kernel", "6.2") ||
@@ -135,6 +140,40 @@ static void golden_documents(void **state)
     text = form_text(&c, TEXT);
     golden_check("compare-paired.txt", text);
     free(text);
+    done(&c, &base, &head);
+}
+
+/* One file without scripts; the rows add up to the last one; nothing of a label becomes markup. */
+static void a_page_shows_both_sides(void **state)
+{
+    struct pp_runs base, head;
+    struct pp_compare c = eventful(&base, &head);
+    struct pp_compare_spent_row row[PP_SPENT_KINDS + 2];
+    size_t n = pp_compare_spent_rows(&c, row), size;
+    double sum[2] = {0};
+    char *page = NULL;
+    for (size_t i = 0; i + 1 < n; i++)
+        sum[0] += row[i].base_ns, sum[1] += row[i].head_ns;
+    assert_int_equal(n, 4); /* step, decode, other, in all */
+    assert_string_equal(row[n - 1].words, "in all");
+    assert_float_equal(row[n - 1].base_ns, sum[0], 1e-6);
+    assert_float_equal(row[n - 1].head_ns, sum[1], 1e-6);
+    assert_float_equal(sum[0], 1.045e6, 1e-6);
+    assert_float_equal(sum[1], 1.16e6, 1e-6);
+    FILE *out = open_memstream(&page, &size);
+    assert_non_null(out);
+    assert_int_equal(pp_compare_html(&c, NULL, NULL, out), 0);
+    fclose(out);
+    static const char *const there[] = {"runs/branch|&lt;x&gt;", "waits for data: decode", "+107 us",
+                                        "REGRESSED", "config.workers"},
+                             *const never[] = {"<x>", "<script", "http:", "https:", "src=", "<link"};
+    for (size_t i = 0; i < sizeof(there) / sizeof(*there); i++)
+        if (!strstr(page, there[i]))
+            fail_msg("the page does not say %s", there[i]);
+    for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++)
+        if (strstr(page, never[i]))
+            fail_msg("the page says %s", never[i]);
+    free(page);
     done(&c, &base, &head);
 }
 
@@ -319,10 +358,15 @@ static void two_single_runs_are_a_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_single_runs_are_a_table),   cmocka_unit_test(golden_documents),
-        cmocka_unit_test(json_follows_its_schema),       cmocka_unit_test(all_forms_say_the_same),
-        cmocka_unit_test(text_fits_80_columns),          cmocka_unit_test(strict_fails_what_is_inconclusive),
-        cmocka_unit_test(annotations_are_one_line_each), cmocka_unit_test(benchmark_is_smaller_is_better),
+        cmocka_unit_test(two_single_runs_are_a_table),
+        cmocka_unit_test(golden_documents),
+        cmocka_unit_test(a_page_shows_both_sides),
+        cmocka_unit_test(json_follows_its_schema),
+        cmocka_unit_test(all_forms_say_the_same),
+        cmocka_unit_test(text_fits_80_columns),
+        cmocka_unit_test(strict_fails_what_is_inconclusive),
+        cmocka_unit_test(annotations_are_one_line_each),
+        cmocka_unit_test(benchmark_is_smaller_is_better),
         cmocka_unit_test(write_failures_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
