@@ -46,6 +46,7 @@ struct pp_command {
     X(merge, "Read a recording")   \
     X(patch, "Prove a change")     \
     X(tune, "Prove a change")      \
+    X(verify, "Prove a change")    \
     X(compare, "Prove a change")   \
     X(ci, "Prove a change")        \
     X(history, "Prove a change")   \

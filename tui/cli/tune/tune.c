@@ -98,8 +98,7 @@ static pp_status ask_to_start(const struct options *o, char *const *program, con
     return PP_OK;
 }
 
-/* What could not be measured, and is known before it is run. */
-static pp_status check_job(char *const *program, struct pp_err *err)
+pp_status tune_check_job(char *const *program, struct pp_err *err)
 {
     char words[1024];
     const char *why;
@@ -111,14 +110,15 @@ static pp_status check_job(char *const *program, struct pp_err *err)
     return PP_OK;
 }
 
-static pp_status name_dir(const char *output, char *dir, size_t size, struct pp_err *err)
+pp_status tune_name_dir(const char *output, const char *command, char *dir, size_t size, struct pp_err *err)
 {
     char when[32];
     struct stat st;
     time_t now = time(NULL);
     struct tm tm;
     strftime(when, sizeof(when), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
-    int n = output ? snprintf(dir, size, "%s", output) : snprintf(dir, size, "pipeprobe-tune-%s", when);
+    int n = output ? snprintf(dir, size, "%s", output)
+                   : snprintf(dir, size, "pipeprobe-%s-%s", command, when);
     if (n < 1 || (size_t)n >= size)
         return pp_fail(err, PP_E_USAGE, "-o: a name of 1 to %zu bytes is needed", size - 1);
     char parent[PATH_MAX];
@@ -127,21 +127,20 @@ static pp_status name_dir(const char *output, char *dir, size_t size, struct pp_
         return pp_fail(err, PP_E_NOT_FOUND, "cannot make the directory %s: there is no such place", dir);
     if (lstat(dir, &st) == 0)
         return pp_fail(err, PP_E_EXISTS,
-                       "%s exists; tune writes into a new directory: give another name with -o", dir);
+                       "%s exists; %s writes into a new directory: give another name with -o", dir, command);
     return PP_OK;
 }
 
-/* The job may change its directory: the path is absolute. */
-static pp_status make_dir(struct tune_session *s, const char *dir, struct pp_err *err)
+pp_status tune_make_dir(struct tune_job *job, const char *dir, struct pp_err *err)
 {
     char real[PATH_MAX];
     if (mkdir(dir, 0777) != 0 || !realpath(dir, real))
         return pp_fail_errno(err, errno, "cannot make the directory %s", dir);
-    if (strlen(real) >= sizeof(s->job.dir) || strchr(real, '\n')) {
+    if (strlen(real) >= sizeof(job->dir) || strchr(real, '\n')) {
         rmdir(dir);
         return pp_fail(err, PP_E_USAGE, "the path of %s is too long, or has a line break", dir);
     }
-    strcpy(s->job.dir, real);
+    strcpy(job->dir, real);
     return PP_OK;
 }
 
@@ -189,7 +188,7 @@ static pp_status run_baseline(struct tune_session *s, const struct options *o, s
 
 /* ---- the other runs ---- */
 
-static void add_run(struct tune_sample *sample, const struct tune_run *r)
+void tune_add_run(struct tune_sample *sample, const struct tune_run *r)
 {
     sample->rate[sample->n] = r->rate;
     sample->noise[sample->n++] = r->noise;
@@ -220,7 +219,7 @@ static void add_candidate_run(struct tune_session *s, struct tune_candidate *c, 
     } else if (!some) {
         snprintf(c->why, sizeof(c->why), "it could not be applied: %.280s", left);
     } else {
-        add_run(&c->sample, r);
+        tune_add_run(&c->sample, r);
         if (left[0]) {
             memcpy(c->left, left, sizeof(left));
             c->set = applied;
@@ -262,7 +261,7 @@ static pp_status run_one(struct tune_session *s, const struct options *o, int wh
     if (st == PP_OK && c)
         add_candidate_run(s, c, r);
     else if (st == PP_OK && !isnan(r->rate))
-        add_run(&s->base, r);
+        tune_add_run(&s->base, r);
     const char *why = st == PP_OK ? (c ? c->why : r->why) : "";
     snprintf(text, sizeof(text), "%s: %s", name, why);
     if (why[0] && !interrupt_asked())
@@ -304,13 +303,13 @@ static int tune_job(const struct options *o, char *const *program)
     if (st == PP_OK && pp_launch_find(program[0], &err) != 0)
         st = err.code;
     if (st == PP_OK)
-        st = check_job(program, &err);
+        st = tune_check_job(program, &err);
     if (st == PP_OK)
-        st = name_dir(o->output, dir, sizeof(dir), &err);
+        st = tune_name_dir(o->output, "tune", dir, sizeof(dir), &err);
     if (st == PP_OK)
         st = ask_to_start(o, program, dir, &err);
     if (st == PP_OK)
-        st = make_dir(s, dir, &err);
+        st = tune_make_dir(&s->job, dir, &err);
     if (st == PP_OK) {
         s->asked = o->tries.n;
         s->job.program = program;

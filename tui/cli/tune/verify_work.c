@@ -1,0 +1,123 @@
+#include "tui/cli/tune/verify_work.h"
+
+#include "probe/base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of the work of a sample and of a step: a CPU's clock, its caches and neighbours move them by less. */
+#define LEAST_OF_BEFORE 0.75
+#define SAME_BYTES 0.02 /* padded batches differ a little */
+
+const struct pp_report_loader *verify_loader_of(const struct pp_report *r)
+{
+    const struct pp_report_loader *most = NULL;
+    for (size_t i = 0; i < r->n_loaders; i++) {
+        if (r->loaders[i].judged)
+            return &r->loaders[i];
+        if (!most || r->loaders[i].batches > most->batches)
+            most = &r->loaders[i];
+    }
+    return most;
+}
+
+/* Time in a phase without waiting for a CPU, or on the CPU alone. */
+static double time_in(const struct pp_report *r, pp_phase phase, int cpu_alone)
+{
+    double ns = 0;
+    for (size_t i = 0; i < r->n_phases; i++) {
+        const struct pp_report_phase *p = &r->phases[i];
+        double part = cpu_alone ? p->cpu_share : 1 - p->run_delay_share;
+        if (p->phase == phase)
+            ns += (double)p->total_ns * (isnan(part) ? !cpu_alone : part);
+    }
+    return ns;
+}
+
+static double batch_bytes(const struct pp_report *r)
+{
+    for (size_t i = 0; i < r->n_findings; i++)
+        for (size_t k = 0; k < r->findings[i].numbers; k++)
+            if (strcmp(r->findings[i].number[k].name, "tensor_bytes") == 0)
+                return r->findings[i].number[k].value;
+    return NAN;
+}
+
+void verify_work_read(const struct pp_report *r, struct verify_work *w)
+{
+    const struct pp_report_loader *l = verify_loader_of(r);
+    *w = (struct verify_work){.samples = NAN, .batch_size = NAN, .drop_last = NAN, .step_ns = NAN};
+    if (l) {
+        snprintf(w->dataset, sizeof(w->dataset), "%s", l->dataset ? l->dataset : "");
+        w->samples = l->samples;
+        w->batch_size = l->batch_size;
+        w->drop_last = l->drop_last;
+    }
+    w->batch_bytes = batch_bytes(r);
+    double ns = time_in(r, PP_PHASE_READ, 1) + time_in(r, PP_PHASE_DECODE, 0) +
+                time_in(r, PP_PHASE_TRANSFORM, 0);
+    w->sample_ns = r->window_samples ? ns / (double)r->window_samples : NAN;
+    for (size_t i = 0; i < r->n_phases; i++)
+        if (r->phases[i].phase == PP_PHASE_STEP) {
+            double delay = r->phases[i].run_delay_share;
+            w->step_ns = (double)r->phases[i].p50_ns * (isnan(delay) ? 1 : 1 - delay);
+        }
+}
+
+enum kind { IS_TEXT, IS_COUNT, IS_BYTES, IS_TIME };
+static const struct {
+    const char *code, *name;
+    enum kind kind;
+    size_t at;
+} rows[VERIFY_CHECKS] = {
+    {"dataset", "data set", IS_TEXT, offsetof(struct verify_work, dataset)},
+    {"samples", "its samples", IS_COUNT, offsetof(struct verify_work, samples)},
+    {"batch_size", "batch size", IS_COUNT, offsetof(struct verify_work, batch_size)},
+    {"drop_last", "drop_last", IS_COUNT, offsetof(struct verify_work, drop_last)},
+    {"batch_bytes", "bytes of a batch", IS_BYTES, offsetof(struct verify_work, batch_bytes)},
+    {"sample_work", "work on a sample", IS_TIME, offsetof(struct verify_work, sample_ns)},
+    {"step", "the step", IS_TIME, offsetof(struct verify_work, step_ns)},
+};
+
+static const char *value_text(enum kind kind, const void *at, char *buf, size_t size)
+{
+    double v = kind == IS_TEXT ? 0 : *(const double *)at;
+    if (kind == IS_TEXT) {
+        snprintf(buf, size, "%s", (const char *)at);
+        return buf;
+    }
+    return kind == IS_BYTES  ? pp_text_bytes(buf, size, v)
+           : kind == IS_TIME ? pp_text_duration(buf, size, v)
+                             : pp_text_count(buf, size, v);
+}
+
+static int is_same(enum kind kind, const void *before, const void *after)
+{
+    double a = kind == IS_TEXT ? 0 : *(const double *)before,
+           b = kind == IS_TEXT ? 0 : *(const double *)after;
+    switch (kind) {
+    case IS_TEXT: return strcmp(before, after) == 0;
+    case IS_COUNT: return isnan(a) || isnan(b) || a == b;
+    case IS_BYTES: return isnan(a) || isnan(b) || fabs(b - a) <= SAME_BYTES * a;
+    case IS_TIME: return isnan(a) || isnan(b) || b >= LEAST_OF_BEFORE * a;
+    }
+    return 1;
+}
+
+int verify_work_compare(const struct verify_work *before, const struct verify_work *after,
+                        struct verify_check check[VERIFY_CHECKS])
+{
+    int differ = 0;
+    for (size_t i = 0; i < VERIFY_CHECKS; i++) {
+        const void *b = (const char *)before + rows[i].at, *a = (const char *)after + rows[i].at;
+        struct verify_check *c = &check[i];
+        *c = (struct verify_check){.code = rows[i].code, .name = rows[i].name};
+        value_text(rows[i].kind, b, c->before, sizeof(c->before));
+        value_text(rows[i].kind, a, c->after, sizeof(c->after));
+        c->same = is_same(rows[i].kind, b, a);
+        c->is_less = !c->same && rows[i].kind == IS_TIME;
+        differ += !c->same;
+    }
+    return differ;
+}
