@@ -92,6 +92,10 @@ struct pp_costs {
     double fetch_cpu_ns, fetch_blocked_ns; /* per batch: of the trainer's data waits, what taking a batch that
                                               is there costs: CPU time (unpickling, mapping of shared memory),
                                               and waiting for a worker, which was idle, to hand it over */
+    struct pp_cold {
+        double ns, most_ns;
+    } cold_step, cold_work; /* per batch: CPU time that steps and the making of a batch owe to hand-overs, and
+                               the most that it may be (pp_costs_cold) */
     double unpickle_ns;     /* per batch: of its arrival, until it was objects again; NAN: not recorded */
     double unpickle_cpu_ns; /* of it: the trainer's CPU time; NAN: likewise */
     double helper_cpu_ns;  /* of the workers' other threads and children, of all samples; NAN: not recorded */

@@ -101,6 +101,14 @@ void pp_costs_cut(struct pp_costs_pass *p);
  * are there, and steps stand in order of their length. */
 void pp_costs_apart(struct pp_costs_pass *p);
 
+/* costs_apart.c: cold_step and cold_work of a PyTorch loader with workers. A batch that is handed over wakes
+ * up processes, which take turns on the CPUs: trainer and workers find cold caches, pages to copy, and a
+ * process at work on the core's other thread. What does so is not recorded. The quickest tenth of steps and
+ * of batches had least of it: what the others have beyond these counts, as far as taking a batch costs as
+ * much, since steps may differ of themselves; the most is all of it. Last: samples stand in order of batch.
+ */
+void pp_costs_cold(struct pp_costs_pass *p);
+
 /* The i-th of n samples that were recorded as one: an equal part, one after the other. */
 struct pp_cost_sample pp_costs_part(const struct pp_cost_sample *all, uint64_t i, uint64_t n);
 

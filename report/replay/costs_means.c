@@ -518,4 +518,5 @@ void pp_costs_sum_up(struct pp_costs_pass *p)
     starts_of_epochs(c, p->source, p->whole);
     c->restart_ns = per((double)p->tl->restart_ns, (double)p->tl->restarts);
     c->rate_se = c->n ? rate_error(c, p->tl) : 0;
+    pp_costs_cold(p);
 }

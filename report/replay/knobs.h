@@ -45,8 +45,10 @@ struct pp_knobs {
     double sampler;       /* multiplier of what the sampler draws for at the start of an epoch */
     double unpickle;      /* multiplier of the time in which the trainer unpickles batches */
     double unpickle_most; /* the most that it may be; 0: it is what it is */
-    double step;          /* multiplier of the trainer's own time */
-    double step_ns;       /* or that time; 0: as the multiplier says */
+    int cold; /* with num_workers=0: 1: steps and samples stay as slow as hand-overs made them; -1: they lose
+                 the most that these may have cost */
+    double step;     /* multiplier of the trainer's own time */
+    double step_ns;  /* or that time; 0: as the multiplier says */
     int step_stated; /* 1: the multiplier holds at any batch size; 0: with another one a step is taken to grow
                         in proportion besides */
     double device_decode;     /* multiplier on the copy lane's waiting for the device's decoder */

@@ -310,11 +310,20 @@ pp_status pp_whatif(const struct pp_costs *c, const struct pp_knobs *k, struct p
         most.unpickle = k->unpickle_most;
         st = widen(c, &most, BASE, c->samples, out, err);
     }
+    if (st == PP_OK && k->kept && c->per_worker) {
+        struct pp_knobs client = *k; /* who opens a connection for each sample makes its client anew, in
+                                        Python, which was not told apart from the rest of the sample's work */
+        client.transform *= 0.5;
+        st = widen(c, &client, BASE, c->samples, out, err);
+    }
     if (st == PP_OK && k->workers == PP_NO_WORKERS && !c->in_trainer) {
-        struct pp_knobs least = *k; /* within one thread a batch needs no shared memory: of what collating
-                                       took, that is a part which was not recorded */
+        struct pp_knobs least = *k, most = *k; /* within one thread a batch needs no shared memory: of what
+                                                  collating took, that is a part which was not recorded */
         least.collate = 0;
+        least.cold = -1;
+        most.cold = 1;
         st = widen(c, &least, BASE, c->samples, out, err);
+        st = st == PP_OK ? widen(c, &most, BASE, c->samples, out, err) : st;
     }
     if (st == PP_OK && k->batch > 0 && !k->step_stated &&
         !(k->step_ns > 0)) { /* how a step grows with the batch takes two sizes to know: from not at all to in

@@ -92,6 +92,7 @@ struct walk {
     struct pp_hedge hedge;
     double shards;  /* pp_shards_factor; 1: as recorded */
     double owed_ns; /* of first bytes that fewer requests still wait for */
+    double warm;    /* warm_part */
 };
 
 /* Fewer requests are some of the recorded ones, each as long as it was; more are made of each. */
@@ -117,11 +118,27 @@ static struct pp_hedge settled(const struct pp_costs *c, const struct pp_knobs *
     return h;
 }
 
+/* What num_workers=0 takes from a step, or from the making of a batch: nothing is handed over. */
+static double warmer_ns(const struct pp_knobs *k, const struct pp_cold *cold)
+{
+    return k->workers != PP_NO_WORKERS || k->cold > 0 ? 0 : k->cold < 0 ? cold->most_ns : cold->ns;
+}
+
+/* Of the CPU time of decoding and transforming, what is left then. */
+static double warm_part(const struct pp_costs *c, const struct pp_knobs *k)
+{
+    double work_ns = 0;
+    for (size_t i = 0; i < c->n; i++)
+        work_ns += (c->samples[i].decode_cpu + c->samples[i].transform_cpu) / (double)c->n * c->batch_size;
+    return work_ns > 0 ? fmax(1 - warmer_ns(k, &c->cold_work) / work_ns, 0) : 1;
+}
+
 static struct walk walk_of(const struct pp_costs *c, const struct pp_knobs *k, const struct pp_cost_sample *s,
                            size_t n)
 {
     return (struct walk){.hedge = settled(c, k, s, n),
-                         .shards = k->shard_bytes > 0 ? pp_shards_factor(c, k->shard_bytes) : 1};
+                         .shards = k->shard_bytes > 0 ? pp_shards_factor(c, k->shard_bytes) : 1,
+                         .warm = warm_part(c, k)};
 }
 
 /* Of opening connections, what is CPU time and gone with them. */
@@ -180,13 +197,13 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
                                 x->retry_blocked * k->retry),
         .read_cpu = x->read_cpu - (float)connect_cpu_ns(c, k, x),
         .bytes = stored ? x->bytes : 0,
-        .work_cpu = (float)(x->decode_cpu * k->decode + x->transform_cpu * k->transform),
+        .work_cpu = (float)((x->decode_cpu * k->decode + x->transform_cpu * k->transform) * w->warm),
         .work_blocked = c->throttled_share > 0.05 ? 0 : x->decode_blocked + x->transform_blocked,
     };
     if (c->locked) {
         r.work_blocked = x->transform_blocked;
         if (!k->unlocked) {
-            r.serial_cpu = (float)(x->decode_cpu * k->decode);
+            r.serial_cpu = (float)(x->decode_cpu * k->decode * w->warm);
             r.work_cpu -= r.serial_cpu;
         }
     }
@@ -262,11 +279,11 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
     double batch = k->batch > 0 ? k->batch : c->batch_size, larger = batch / c->batch_size,
            step = k->step * (k->step_stated ? 1 : larger);
     double cpus = k->cpus > 0 ? k->cpus : c->cpus, step_ns = c->step_blocked_ns + c->step_cpu_ns,
-           step_cpu = step_ns > 0 ? c->step_cpu_ns / step_ns : 0;
+           step_cpu = step_ns > 0 ? c->step_cpu_ns / step_ns : 0, warmer = warmer_ns(k, &c->cold_step);
     double taking = larger * taking_part(c, k), wake = wake_part(c, k),
            copied = k->gpu_decode.per_s > 0 ? larger * k->gpu_decode.copied : larger;
     int workers = workers_of(c, k), alone = in_trainer(c, k);
-    step_ns = k->step_ns > 0 ? k->step_ns : fmax(step_ns - pinned_saves_ns(c, k), 0) * step;
+    step_ns = k->step_ns > 0 ? k->step_ns : fmax(step_ns - pinned_saves_ns(c, k) - warmer, 0) * step;
     return (struct pp_replay_setup){
         .workers = workers,
         .on_demand = alone,

@@ -57,6 +57,7 @@ class Surroundings:
         if "server" in t:
             with_ = ["--tls", self.certificate(), "--handshake-ms", t["tls"]] if "tls" in t else []
             with_ += ["--most", t["most"]] if "most" in t else []
+            with_ += ["--far"] if "far" in t else []
             self.start([self.opts.python, os.path.join(HERE, "serve.py"), str(PORT), t["server"], *with_])
             time.sleep(0.5)
         if "mount" in t:
@@ -99,7 +100,7 @@ class Surroundings:
         return os.path.join(HERE, "jobs", self.truth["job"] + ".py")
 
     def command(self, seconds, *args):
-        return [self.opts.python, self.script(), "--seconds", str(seconds), "--dir", self.dir, "--url", f"http{'s' * ('tls' in self.truth)}://127.0.0.1:{PORT}", *args]
+        return [self.opts.python, self.script(), "--seconds", str(seconds), "--dir", self.dir, "--url", f"http{'s' * ('tls' in self.truth)}://{'10.77.0.2' if 'far' in self.truth else '127.0.0.1'}:{PORT}", *args]
 
 
 class Failed(Exception):

@@ -291,6 +291,47 @@ static void what_cannot_be_is_not_taken(void **state)
     fake_free(f);
 }
 
+/* Of 12 ms that most steps compute, the quickest tenth does without 4; of a batch nothing is quicker. Taking
+ * a batch costs 3 of 8 ms. */
+static void what_hand_overs_may_slow_is_bounded_by_their_cost(void **state)
+{
+    (void)state;
+    struct fake_run *f = calloc(1, sizeof(*f));
+    struct pp_costs c;
+    struct pp_timeline tl;
+    struct pp_err err = {0};
+    assert_non_null(f);
+    fake_num(f, "config", "num_workers", "2", NULL);
+    fake_num(f, "config", "workers", "2", NULL);
+    fake_text(f, "config", "source", "pytorch");
+    uint32_t trainer = fake_thread(f, PP_LANE_TRAINER, "trainer"),
+             worker = fake_thread(f, PP_LANE_WORKER, "worker 0");
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        uint64_t now = FAKE_T0 + b * 20 * FAKE_MS;
+        struct pp_span *s[] = {fake_span(f, trainer, PP_PHASE_DATA_WAIT, now, 8 * FAKE_MS),
+                               fake_span(f, trainer, PP_PHASE_STEP, now + 8 * FAKE_MS, 12 * FAKE_MS),
+                               fake_span(f, worker, PP_PHASE_TRANSFORM, now, 6 * FAKE_MS)};
+        static const uint64_t cpu_ms[] = {3, 12, 6};
+        for (int k = 0; k < 3; k++) {
+            s[k]->batch = b;
+            s[k]->cpu_ns = cpu_ms[k] * FAKE_MS - (k == 1 && b % 5 == 0 ? 4 * FAKE_MS : 0);
+            s[k]->dur_ns -= k == 1 && b % 5 == 0 ? 4 * FAKE_MS : 0;
+            s[k]->sample = k == 1 ? PP_NO_SAMPLE : 8;
+            s[k]->flags = (uint16_t)(PP_SPAN_HAS_CPU | PP_SPAN_HAS_DELAY | (k == 1 ? 0 : PP_SPAN_COUNT));
+        }
+    }
+    struct pp_source source = fake_source(f);
+    assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+    assert_int_equal(pp_costs_read(&source, &tl, &c, &err), PP_OK);
+    assert_near(c.cold_step.ns, fmin(c.fetch_cpu_ns, 3.2e6), 1e5);
+    assert_near(c.cold_step.most_ns, 3.2e6, 1e5);
+    assert_near(c.cold_work.ns, 0, 1e3);
+    assert_near(c.cold_work.most_ns, fmin(c.fetch_cpu_ns + c.fetch_blocked_ns, 4.5e6), 1e5);
+    pp_costs_free(&c);
+    pp_timeline_free(&tl);
+    fake_free(f);
+}
+
 /* The data set makes whole batches of 100: one span each, of 20 ms. */
 static void a_sample_that_is_a_batch_is_split(void **state)
 {
@@ -352,6 +393,7 @@ int main(void)
         cmocka_unit_test(what_is_not_known_of_copies_is_not_predicted),
         cmocka_unit_test(the_end_of_a_job_is_no_load),
         cmocka_unit_test(the_start_of_a_job_is_no_load),
+        cmocka_unit_test(what_hand_overs_may_slow_is_bounded_by_their_cost),
         cmocka_unit_test(a_sample_that_is_a_batch_is_split),
         cmocka_unit_test(what_cannot_be_is_not_taken),
     };

@@ -219,6 +219,29 @@ static void without_workers_the_trainer_makes_its_batches(void **state)
     pp_costs_free(&c);
 }
 
+/* What hand-overs made slower is gone with them: at most it may be more, at least nothing. */
+static void without_workers_caches_are_warm(void **state)
+{
+    (void)state;
+    struct pp_costs c = made_costs_new();
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_prediction p;
+    struct pp_err err = {0};
+    for (size_t i = 0; i < c.n; i++)
+        c.samples[i].read_blocked = 0; /* 8 ms of CPU a batch */
+    c.per_worker = 1, c.step_cpu_ns = 5e6, c.step_blocked_ns = 0, c.fetch_cpu_ns = 20e6,
+    c.samples_per_s = 8 / 0.025;
+    c.cold_step = (struct pp_cold){2e6, 4e6}, c.cold_work = (struct pp_cold){3e6, 7e6};
+    assert_int_equal(pp_whatif_calibrate(&c, &err), PP_OK);
+    assert_int_equal(pp_knobs_set(&k, &c, "num_workers=0", &err), PP_OK);
+    assert_int_equal(pp_whatif(&c, &k, &p, &err), PP_OK);
+    assert_near(p.samples_per_s, 8 / 0.008, 25);
+    assert_in_range((int)p.low, 8 / 0.0145, 8 / 0.0130);
+    assert_in_range((int)p.high, 8 / 0.0022, 8 / 0.0017);
+    assert_near(made_costs_predicted(&c, "workers=1"), 8 / 0.025, 8); /* these stay as they are */
+    pp_costs_free(&c);
+}
+
 /* Nor does it start any. */
 static void without_workers_epochs_begin_at_once(void **state)
 {
@@ -380,6 +403,7 @@ int main(void)
         cmocka_unit_test(the_start_of_workers_is_what_the_first_wait_has_beyond_a_batch),
         cmocka_unit_test(a_cheaper_sample_shortens_the_first_wait),
         cmocka_unit_test(without_workers_the_trainer_makes_its_batches),
+        cmocka_unit_test(without_workers_caches_are_warm),
         cmocka_unit_test(without_workers_epochs_begin_at_once),
         cmocka_unit_test(a_window_has_fewer_starts_than_epochs),
         cmocka_unit_test(helper_threads_compete_and_stay),
