@@ -39,8 +39,10 @@ void fds_forget(int fd); /* its request ends */
 /* A stream of the internet is being connected since then; the socket's address and what looking its name up
  * took (names.h). */
 void requests_connect(int fd, const struct sockaddr *to, uint64_t now_ns);
-/* Before the first of size bytes at data is sent. */
-void requests_sent(int fd, const void *data, size_t size, uint64_t now_ns);
+/* Bytes are about to be sent. 1: what they are their first byte says (-1: unknown), with requests_sent once
+ * the kernel has taken them. */
+int requests_sending(int fd, uint64_t now_ns);
+void requests_sent(int fd, int first, uint64_t from_ns);
 /* These bytes came, of which the first stand at data. */
 void requests_received(int fd, const void *data, size_t bytes, uint64_t now_ns);
 /* The last answer that this thread got refused its request: it sleeps until it asks again. */

@@ -15,6 +15,9 @@ static void count_read(int fd, enum fd_kind kind, uint64_t from_ns, const void *
         reads_count_on(kind, from_ns, bytes);
 }
 
+/* With MSG_TRUNC a stream's bytes are counted and dropped: what the call was given may be no buffer. */
+#define FILLED(FLAGS, DATA) ((FLAGS)&MSG_TRUNC ? NULL : (DATA))
+
 /* The first buffer, where the status of an answer fits. */
 static const void *begin_of(const struct iovec *v, int n)
 {
@@ -84,7 +87,7 @@ SHOWN ssize_t preadv64(int fd, const struct iovec *v, int n, off64_t at)
 
 static ssize_t counted_recv(int fd, void *buf, size_t n, int flags)
 {
-    READING(fd, buf, REAL(recv)(fd, buf, n, flags));
+    READING(fd, FILLED(flags, buf), REAL(recv)(fd, buf, n, flags));
 }
 
 SHOWN ssize_t recv(int fd, void *buf, size_t n, int flags)
@@ -95,7 +98,7 @@ SHOWN ssize_t recv(int fd, void *buf, size_t n, int flags)
 static ssize_t counted_recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG from_whom,
                                 socklen_t *size)
 {
-    READING(fd, buf, REAL(recvfrom)(fd, buf, n, flags, from_whom, size));
+    READING(fd, FILLED(flags, buf), REAL(recvfrom)(fd, buf, n, flags, from_whom, size));
 }
 
 SHOWN ssize_t recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG from_whom, socklen_t *size)
@@ -105,7 +108,7 @@ SHOWN ssize_t recvfrom(int fd, void *buf, size_t n, int flags, __SOCKADDR_ARG fr
 
 SHOWN ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 {
-    READING(fd, begin_of(m->msg_iov, (int)m->msg_iovlen), REAL(recvmsg)(fd, m, flags));
+    READING(fd, FILLED(flags, begin_of(m->msg_iov, (int)m->msg_iovlen)), REAL(recvmsg)(fd, m, flags));
 }
 
 /* What a program that was built with checks calls. */

@@ -130,44 +130,58 @@ void requests_connect(int fd, const struct sockaddr *to, uint64_t now_ns)
 }
 
 /* The part of a connection's begin that this is the end of. 1: a request begins now. */
-static int pass_handshake(struct socket *s, const unsigned char *data, size_t size, uint64_t now_ns)
+static int pass_handshake(struct socket *s, int first, uint64_t now_ns)
 {
     enum { HANDSHAKE = 0x16, APPLICATION = 0x17 }; /* types of TLS records */
     if (s->connect_from_ns) {
         s->request.connect_ns = now_ns - s->connect_from_ns;
         s->request.connected = 1;
         s->connect_from_ns = 0;
-        if (size && data[0] == HANDSHAKE) {
+        if (first == HANDSHAKE) {
             s->tls = TLS_HANDSHAKE;
             s->tls_from_ns = now_ns;
         }
-    } else if (s->tls == TLS_HANDSHAKE && size && data[0] == APPLICATION) {
+    } else if (s->tls == TLS_HANDSHAKE && first == APPLICATION) {
         s->tls = TLS_FIRST;
         s->request.tls_ns = now_ns - s->tls_from_ns;
     }
     return s->tls != TLS_HANDSHAKE;
 }
 
-void requests_sent(int fd, const void *data, size_t size, uint64_t now_ns)
+static void begin_request(struct socket *s, uint64_t now_ns)
+{
+    SET(s->state, ASKED);
+    s->own = reads_counted.counting != 0;
+    s->credited = 0;
+    s->sent_ns = s->last_ns = now_ns;
+    if (refused_ns && !s->own) /* the sample waits for this thread, so for its sleep after a refusal too */
+        s->last_ns = refused_ns;
+    refused_ns = 0;
+    s->request.attempt = refusals;
+    SET(n_open, n_open + 1);
+}
+
+int requests_sending(int fd, uint64_t now_ns)
 {
     if (fd < 0 || fd >= FDS_MAX || !PEEK(sockets[fd].connected))
-        return;
+        return 0;
     struct socket *s = &sockets[fd];
     reads_lock();
     if (s->state == ANSWERED)
         end_request(s);
-    if (pass_handshake(s, data, size, now_ns) && s->state == IDLE) {
-        SET(s->state, ASKED);
-        s->own = reads_counted.counting != 0;
-        s->credited = 0;
-        s->sent_ns = s->last_ns = now_ns;
-        if (refused_ns &&
-            !s->own) /* the sample waits for this thread, so for its sleep after a refusal too */
-            s->last_ns = refused_ns;
-        refused_ns = 0;
-        s->request.attempt = refusals;
-        SET(n_open, n_open + 1);
-    }
+    int looks = s->connect_from_ns || s->tls == TLS_HANDSHAKE;
+    if (!looks && s->state == IDLE)
+        begin_request(s, now_ns);
+    reads_unlock();
+    return looks;
+}
+
+void requests_sent(int fd, int first, uint64_t from_ns)
+{
+    struct socket *s = &sockets[fd];
+    reads_lock();
+    if (pass_handshake(s, first, from_ns) && s->state == IDLE)
+        begin_request(s, from_ns);
     reads_unlock();
 }
 

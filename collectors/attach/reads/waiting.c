@@ -4,70 +4,90 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
 /* ---- sending, connecting, looking names up ---- */
 
-#define SENDING(FD, DATA, SIZE, CALL) \
+/* What is sent is looked at once the kernel has taken it, and only where its first byte says what it is. */
+#define SENDING(FD, FIRST, CALL) \
     if (__builtin_expect(is_off(), 1) || fds_kind(FD) != FD_SOCKET) \
         return CALL; \
     uint64_t from = pp_now_ns(); \
-    requests_sent(FD, DATA, SIZE, from); \
+    int looks = requests_sending(FD, from); \
     ssize_t out = CALL; \
+    if (looks && out > 0) \
+        requests_sent(FD, FIRST, from); \
     if (reads_counted.counting) \
         reads_count_on(FD_SOCKET, from, 0); \
     return out
 
+/* -1: it is in a later buffer. */
+static int first_of(const struct iovec *v)
+{
+    return v->iov_len ? *(const unsigned char *)v->iov_base : -1;
+}
+
 SHOWN ssize_t write(int fd, const void *data, size_t n)
 {
-    SENDING(fd, data, n, real.write ? real.write(fd, data, n) : (ssize_t)syscall(SYS_write, fd, data, n));
+    SENDING(fd, *(const unsigned char *)data,
+            real.write ? real.write(fd, data, n) : (ssize_t)syscall(SYS_write, fd, data, n));
 }
 
 SHOWN ssize_t writev(int fd, const struct iovec *v, int n)
 {
-    SENDING(fd, n > 0 ? v->iov_base : NULL, n > 0 ? v->iov_len : 0,
-            real.writev ? real.writev(fd, v, n) : (ssize_t)syscall(SYS_writev, fd, v, n));
+    SENDING(fd, first_of(v), real.writev ? real.writev(fd, v, n) : (ssize_t)syscall(SYS_writev, fd, v, n));
 }
 
 SHOWN ssize_t send(int fd, const void *data, size_t n, int flags)
 {
-    SENDING(fd, data, n, REAL(send)(fd, data, n, flags));
+    SENDING(fd, *(const unsigned char *)data, REAL(send)(fd, data, n, flags));
 }
 
 SHOWN ssize_t sendto(int fd, const void *data, size_t n, int flags, __CONST_SOCKADDR_ARG to, socklen_t size)
 {
-    SENDING(fd, data, n, REAL(sendto)(fd, data, n, flags, to, size));
+    SENDING(fd, *(const unsigned char *)data, REAL(sendto)(fd, data, n, flags, to, size));
 }
 
 SHOWN ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
-    SENDING(fd, m->msg_iovlen ? m->msg_iov->iov_base : NULL, m->msg_iovlen ? m->msg_iov->iov_len : 0,
-            REAL(sendmsg)(fd, m, flags));
+    SENDING(fd, first_of(m->msg_iov), REAL(sendmsg)(fd, m, flags));
 }
 
 /* A stream of the internet. Of datagrams (resolvers, metrics) nothing is known. */
-static int is_stream(int fd, const struct sockaddr *to)
+static int is_stream(int fd)
 {
     int type = 0, before = errno;
     socklen_t n = sizeof(type);
-    if (!to || (to->sa_family != AF_INET && to->sa_family != AF_INET6) || reads_inside)
+    if (reads_inside || fds_kind(fd) != FD_SOCKET)
         return 0;
     int asked = getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n);
     errno = before;
     return asked == 0 && type == SOCK_STREAM;
 }
 
+/* The connection is made, or is being made: the address is one. */
+static void note_connection(int fd, const struct sockaddr *to, socklen_t size, uint64_t from)
+{
+    struct sockaddr_in6 at = {0}; /* of the internet's addresses the larger */
+    memcpy(&at, to, size < sizeof(at) ? size : sizeof(at));
+    if (at.sin6_family == AF_INET || at.sin6_family == AF_INET6)
+        requests_connect(fd, (const struct sockaddr *)&at, from);
+}
+
 /* Also in a process that counts nothing yet: its children may use the connection. */
 SHOWN int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t size)
 {
-    if (!is_stream(fd, to.__sockaddr__))
+    if (!is_stream(fd))
         return REAL(connect)(fd, to, size);
     uint64_t from = pp_now_ns();
-    requests_connect(fd, to.__sockaddr__, from);
-    int out = REAL(connect)(fd, to, size);
+    int out = REAL(connect)(fd, to, size), error = errno;
+    if (out == 0 || error == EINPROGRESS || error == EINTR)
+        note_connection(fd, to.__sockaddr__, size, from);
     if (is_counting())
         reads_count_on(FD_SOCKET, from, 0);
+    errno = error;
     return out;
 }
 
@@ -94,9 +114,12 @@ SHOWN int getaddrinfo(const char *node, const char *service, const struct addrin
 
 /* ---- waiting for descriptors ---- */
 
-/* FD_SOCKET or FD_PIPE if one is among them, else FD_LOCAL. */
-static enum fd_kind kind_of_polled(const struct pollfd *p, nfds_t n)
+/* FD_SOCKET or FD_PIPE if one is among them, else FD_LOCAL; also where the call failed, as with an array that
+ * is none. */
+static enum fd_kind kind_of_polled(int out, const struct pollfd *p, nfds_t n)
 {
+    if (out < 0)
+        return FD_LOCAL;
     for (nfds_t i = 0; i < n; i++) {
         enum fd_kind kind = fds_kind(p[i].fd);
         if (p[i].fd >= 0 && (kind == FD_SOCKET || kind == FD_PIPE))
@@ -105,10 +128,11 @@ static enum fd_kind kind_of_polled(const struct pollfd *p, nfds_t n)
     return FD_LOCAL;
 }
 
-static enum fd_kind kind_of_set(int n, const fd_set *set)
+static enum fd_kind kind_of_sets(int n, const fd_set *r, const fd_set *w)
 {
-    for (int fd = 0; set && fd < n; fd++) {
-        enum fd_kind kind = FD_ISSET(fd, set) ? fds_kind(fd) : FD_LOCAL;
+    for (int fd = 0; fd < n && fd < FD_SETSIZE; fd++) {
+        int ready = (r && FD_ISSET(fd, r)) || (w && FD_ISSET(fd, w));
+        enum fd_kind kind = ready ? fds_kind(fd) : FD_LOCAL;
         if (kind == FD_SOCKET || kind == FD_PIPE)
             return kind;
     }
@@ -117,7 +141,7 @@ static enum fd_kind kind_of_set(int n, const fd_set *set)
 
 static int counted_poll(struct pollfd *p, nfds_t n, int ms)
 {
-    COUNTED(int, REAL(poll)(p, n, ms), kind_of_polled(p, n), 0);
+    COUNTED(int, REAL(poll)(p, n, ms), kind_of_polled(out, p, n), 0);
 }
 
 SHOWN int poll(struct pollfd *p, nfds_t n, int ms)
@@ -135,20 +159,17 @@ int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t room)
 
 SHOWN int ppoll(struct pollfd *p, nfds_t n, const struct timespec *limit, const sigset_t *mask)
 {
-    COUNTED(int, REAL(ppoll)(p, n, limit, mask), kind_of_polled(p, n), 0);
+    COUNTED(int, REAL(ppoll)(p, n, limit, mask), kind_of_polled(out, p, n), 0);
 }
 
 static int counted_sleep(struct timeval *limit);
 
-/* The sets are changed by the call. */
+/* Of what is ready: the sets are changed by the call, and before it they may be none. */
 SHOWN int select(int n, fd_set *r, fd_set *w, fd_set *x, struct timeval *limit)
 {
     if (!n && limit)
         return counted_sleep(limit);
-    enum fd_kind kind = is_counting() ? kind_of_set(n, r) : FD_LOCAL;
-    if (kind == FD_LOCAL && is_counting())
-        kind = kind_of_set(n, w);
-    COUNTED(int, REAL(select)(n, r, w, x, limit), kind, 0);
+    COUNTED(int, REAL(select)(n, r, w, x, limit), out > 0 ? kind_of_sets(n, r, w) : FD_LOCAL, 0);
 }
 
 SHOWN int epoll_ctl(int ep, int what, int fd, struct epoll_event *event)

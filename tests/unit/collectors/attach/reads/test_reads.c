@@ -13,10 +13,15 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <netdb.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/select.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -189,6 +194,81 @@ static void results_and_errno_are_libcs(void **state)
         close(zero);
     }
     drop_all();
+}
+
+/* Pointers to nowhere, and to a page behind which there is none, with lengths that reach far: the kernel's
+ * answer comes back. */
+static void bad_pointers_come_back(void **state)
+{
+    char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+         *end = page + 4096;
+    assert_int_equal(munmap(end, 4096), 0);
+    void *volatile none = (void *)8; /* of which the compiler knows nothing */
+    volatile int less = -1;
+    struct iovec v[] = {{none, 16}, {none, 16}}, empty[] = {{none, 0}, {(char *)"x", 1}};
+    struct msghdr bad = {.msg_iov = none, .msg_iovlen = 1}, of_bad = {.msg_iov = v, .msg_iovlen = 2};
+    struct timeval now = {0};
+    struct timespec no_time = {0};
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                             .sin_port = port};
+    struct addrinfo *found;
+    struct pp_read_request got[64];
+    char buf[16];
+    for (int how = 0; how <= 2; how++) {
+        int fd = connected(), fresh = socket(AF_INET, SOCK_STREAM, 0), ep = epoll_create1(0);
+        count(how);
+#define FAULTS(CALL) \
+    errno = 0; \
+    if ((CALL) != -1 || errno != EFAULT) \
+    fail_msg("counting %d: %s: errno %d", how, #CALL, errno)
+        FAULTS(send(fd, none, 16, 0)); /* the first of a connection, of which the first byte counts */
+        FAULTS(sendto(fd, none, SIZE_MAX / 2, 0, NULL, 0));
+        FAULTS(write(fd, end, 16));
+        FAULTS(writev(fd, none, 1));
+        FAULTS(writev(fd, v, 2));
+        FAULTS(sendmsg(fd, none, 0));
+        FAULTS(sendmsg(fd, &bad, 0));
+        FAULTS(sendmsg(fd, &of_bad, 0));
+        FAULTS(connect(fresh, none, sizeof(at)));
+        assert_true(connect(fresh, none, UINT32_MAX) == -1 && errno == EINVAL);
+        assert_true(connect(fresh, (struct sockaddr *)&at, 1) == -1 && errno == EINVAL);
+        assert_true(writev(fd, v, less) == -1 && errno == EINVAL);
+        FAULTS(poll(none, 3, 0));
+        FAULTS(ppoll(none, 3, &no_time, NULL));
+        assert_true(poll(none, (nfds_t)less, 0) == -1 && (errno == EINVAL || errno == EFAULT));
+        FAULTS(select(fd + 1, none, NULL, NULL, &now));
+        FAULTS(select(fd + 1, NULL, none, NULL, &now));
+        FAULTS(select(fd + 1, (fd_set *)end, NULL, none, &now));
+        FAULTS(epoll_ctl(ep, EPOLL_CTL_ADD, fd, none));
+        assert_true(epoll_wait(ep, none, 0, 0) == -1 && errno == EINVAL);
+        assert_int_equal(writev(fd, empty, 2), 1); /* its first buffer is empty, and points to nowhere */
+        assert_int_equal(send(fd, "?HTTP/1.1 503 far from the end", 30, 0), 30);
+        while (recv(fd, NULL, 0, MSG_DONTWAIT) < 0 || recv(fd, buf, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
+            sleep_ms(1);
+        FAULTS(recv(fd, none, 16, 0));
+        FAULTS(recvfrom(fd, end, 16, 0, NULL, NULL));
+        FAULTS(read(fd, none, 16));
+        FAULTS(readv(fd, v, 2));
+        FAULTS(readv(fd, none, 1));
+        FAULTS(recvmsg(fd, none, 0));
+        FAULTS(recvmsg(fd, &of_bad, 0));
+        FAULTS(pread(fd, none, 16, 0) == -1 && errno == ESPIPE ? (errno = EFAULT, -1) : 0);
+        assert_int_equal(recv(fd, none, 12, MSG_TRUNC),
+                         12); /* of a stream: dropped, the pointer is not looked at */
+        assert_true(open(none, O_RDONLY) == -1 && errno == EFAULT);
+        assert_true(waitpid(-1, none, WNOHANG) <= 0);
+        assert_int_equal(nanosleep(none, NULL), -1);
+        assert_int_equal(errno, EFAULT);
+        assert_int_not_equal(getaddrinfo("no such name", NULL, NULL, &found), 0);
+        count(0);
+        close(fd);
+        close(fresh);
+        close(ep);
+    }
+    take(got);
+    drop_all();
+    munmap(page, 4096);
 }
 
 static void a_refusal_and_the_sleep_behind_it(void **state)
@@ -450,6 +530,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_and_errno_are_libcs),
+        cmocka_unit_test(bad_pointers_come_back),
         cmocka_unit_test(a_refusal_and_the_sleep_behind_it),
         cmocka_unit_test(descriptors_are_used_again),
         cmocka_unit_test(ten_thousand_descriptors),
