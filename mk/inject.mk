@@ -35,6 +35,9 @@ install-inject: $(INJECT)
 	install -m 644 $(wildcard samples/maps/*.map) $(DESTDIR)$(PREFIX)/share/pipeprobe/maps/
 	install -d $(DESTDIR)$(PREFIX)/share/pipeprobe/python
 	install -m 644 $(wildcard samples/python/*.py) $(DESTDIR)$(PREFIX)/share/pipeprobe/python/
+	install -d $(DESTDIR)$(PREFIX)/share/pipeprobe/skills/pipeprobe/references
+	install -m 644 samples/skills/pipeprobe/SKILL.md $(DESTDIR)$(PREFIX)/share/pipeprobe/skills/pipeprobe/
+	install -m 644 $(wildcard samples/skills/pipeprobe/references/*.md) $(DESTDIR)$(PREFIX)/share/pipeprobe/skills/pipeprobe/references/
 
 uninstall: uninstall-inject
 .PHONY: uninstall-inject

@@ -110,6 +110,31 @@ refuses "hostile: nor by a link" 4 "outside $T/job" "$PP" patch "$T/hostile.sqli
 sqlite3 -batch "$T/hostile.sqlite" "UPDATE meta SET value = 'train.py:2' WHERE section = 'loader_place'; UPDATE meta SET value = '4294967295 1 1 -1 zz' WHERE section = 'loader_source'"
 refuses "hostile: a line that there is not" 4 "no line" "$PP" patch "$T/hostile.sqlite" --change num_workers=4
 
+# The skill: it is installed whole, and what it names exists.
+mkdir "$T/skills"
+run "$PP" skill --install "$T/skills"
+is "skill: installed" "$rc $(cd "$T/skills" && find . -type f | sort | xargs)" "0 ./pipeprobe/SKILL.md ./pipeprobe/references/causes.md ./pipeprobe/references/measuring.md"
+refuses "skill: nothing is overwritten" 2 "exists; --force" "$PP" skill --install "$T/skills"
+refuses "skill: no such place" 2 "no such directory" "$PP" skill --install "$T/skills/none"
+run "$PP" skill
+is "skill: printed" "$(sed -n 2p "$OUT")" "name: pipeprobe"
+S=$T/skills/pipeprobe/SKILL.md
+holds "skill: short enough" "$(wc -l <"$S") <= 150"
+for word in $(grep -ohE 'pipeprobe [a-z]+' "$S" "$T"/skills/pipeprobe/references/measuring.md | awk '{ print $2 }' | sort -u); do
+    case $word in program) continue ;; esac
+    run "$PP" "$word" --help
+    is "skill: the command $word" "$rc" 0
+done
+for option in $(grep -ohE -- '--[a-z-]+' "$S" | sort -u); do
+    grep -qrE -- "^ +(-., )?$option\b" docs/reference/commands.md 2>/dev/null || grep -qE -- "(^|[ ,])$option\b" "$ROOT/docs/reference/commands.md" || fail "skill: option $option" <<<"no command has it"
+done
+pass "skill: its options"
+missing=
+for key in $(grep -oE '`[a-z_]+(\[\])?(\.[a-z_]+)?`' "$S" | tr -d '`[]' | cut -d. -f1 | sort -u); do
+    case $key in stop | path | changes | trust | doubt | loader | untrusted | cause | class) [ -n "$(sqlite3 :memory: "SELECT json_type(CAST(readfile('$T/answer.json') AS TEXT), '\$.$key')")" ] || missing="$missing $key" ;; esac
+done
+is "skill: the answer has its keys" "$missing" ""
+
 # Ways to write a DataLoader.
 cd "$ROOT" || exit 1
 run "$PYTHON" tests/patch/forms.py "$BUILD/python/attach/pipeprobe_patch.py"

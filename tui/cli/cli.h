@@ -51,6 +51,7 @@ struct pp_command {
     X(ci, "Prove a change")        \
     X(history, "Prove a change")   \
     X(export, "Hand it on")        \
+    X(skill, "Hand it on")         \
     X(metrics, "Hand it on")       \
     X(plan, "Data sets")           \
     X(pack, "Data sets")           \

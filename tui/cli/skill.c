@@ -1,0 +1,115 @@
+/* `pipeprobe skill`: the shipped instructions by which a coding assistant records, changes and verifies a
+ * job. */
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+#include "tui/cli/cli.h"
+#include "tui/cli/shipped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct options {
+    const char *install;
+    int force;
+};
+
+#define AT(field) offsetof(struct options, field)
+/* clang-format off */
+static const struct pp_opt opts[] = {
+    {.name = "install", .type = PP_OPT_STRING, .offset = AT(install), .arg = "DIR", .group = "Options",
+     .help = "copy the folder into DIR (.claude/skills, .agents/skills, ...), as DIR/pipeprobe"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force),
+     .help = "replace what is there"},
+    {.name = NULL},
+};
+static const struct pp_shipped_places skills = {{"../share/pipeprobe/skills/pipeprobe", "../../samples/skills/pipeprobe"}};
+static const char *const files[] = {"SKILL.md", "references/causes.md", "references/measuring.md"};
+/* clang-format on */
+
+enum { FILE_MOST = 1 << 20 };
+
+static pp_status read_file(const char *file, struct pp_io_file *f, struct pp_err *err)
+{
+    char path[PATH_MAX];
+    pp_status st = pp_shipped_find("skill", NULL, &skills, file, path, err);
+    f->limit = FILE_MOST;
+    return st == PP_OK ? pp_io_read_file(AT_FDCWD, path, f, err) : st;
+}
+
+static pp_status make_folder(const char *path, struct pp_err *err)
+{
+    return mkdir(path, 0777) == 0 || errno == EEXIST ? PP_OK
+                                                     : pp_fail_errno(err, errno, "cannot make %s", path);
+}
+
+static pp_status copy_file(const char *folder, const char *file, int force, struct pp_err *err)
+{
+    char path[PATH_MAX];
+    struct pp_io_file f = {0};
+    pp_status st = read_file(file, &f, err);
+    if (st == PP_OK && (size_t)snprintf(path, sizeof(path), "%s/%s", folder, file) >= sizeof(path))
+        st = pp_fail(err, PP_E_USAGE, "--install: the path is too long");
+    int fd = st == PP_OK ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL), 0666) : -1;
+    if (st == PP_OK && fd < 0)
+        st = errno == EEXIST ? pp_fail(err, PP_E_EXISTS, "%s exists; --force replaces it", path)
+                             : pp_fail_errno(err, errno, "cannot write %s", path);
+    if (fd >= 0 && (write(fd, f.buf, f.size) != (ssize_t)f.size || close(fd) != 0))
+        st = pp_fail_errno(err, errno, "cannot write %s", path);
+    free(f.buf);
+    return st;
+}
+
+static pp_status install(const struct options *o, struct pp_err *err)
+{
+    char folder[PATH_MAX], below[PATH_MAX + 16];
+    if ((size_t)snprintf(folder, sizeof(folder), "%s/pipeprobe", o->install) >= sizeof(folder))
+        return pp_fail(err, PP_E_USAGE, "--install: the path is too long");
+    snprintf(below, sizeof(below), "%s/references", folder);
+    pp_status st = access(o->install, F_OK) == 0
+                       ? make_folder(folder, err)
+                       : pp_fail(err, PP_E_NOT_FOUND,
+                                 "--install %s: there is no such directory; make it first", o->install);
+    if (st == PP_OK)
+        st = make_folder(below, err);
+    for (size_t i = 0; st == PP_OK && i < sizeof(files) / sizeof(*files); i++)
+        st = copy_file(folder, files[i], o->force, err);
+    if (st == PP_OK)
+        pp_cli_note("installed", folder);
+    return st;
+}
+
+static int run(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    struct pp_err err = {0};
+    struct pp_io_file f = {0};
+    const char **operands = (const char **)argv;
+    int n, code = pp_cli_parse(&pp_cmd_skill, &set, argc, argv, operands, &n);
+    if (code >= 0)
+        return code;
+    pp_status st = n ? pp_fail(&err, PP_E_USAGE, "skill takes no %s; --install DIR copies the folder",
+                               operands[0])
+                   : o.install ? install(&o, &err)
+                               : read_file(files[0], &f, &err);
+    if (st == PP_OK && !o.install && (fwrite(f.buf, 1, f.size, stdout) != f.size || fflush(stdout) != 0))
+        st = pp_fail_errno(&err, errno, "cannot write to standard output");
+    free(f.buf);
+    return st == PP_OK ? 0 : pp_cli_fail(&pp_cmd_skill, &err);
+}
+
+const struct pp_command pp_cmd_skill = {
+    .name = "skill",
+    .summary = "instructions for a coding assistant: record, change, verify",
+    .usage = "skill [--install DIR]",
+    .opts = opts,
+    .notes = "A folder in the form of Agent Skills (SKILL.md and references). Without --install\n"
+             "SKILL.md is printed. Exit codes: 0 success, 2 usage, or files that exist.",
+    .examples = {"pipeprobe skill --install .claude/skills", "pipeprobe skill | less"},
+    .run = run,
+};
