@@ -30,9 +30,11 @@ struct pp_process_file {
     uint32_t chained;    /* 1: another tool is attached behind us; 2: it was asked for and could not be */
     uint32_t python;     /* PP_PROCESS_HOOKED, PP_PROCESS_LOADER; 0: no interpreter, or one without hooks */
     char note[256];      /* the Python hooks: why they are off, or what they left out; "" for neither */
-    char ended[256]; /* the exception that ended the interpreter: "FIRST LINE || LAST LINE || A WORKER THAT
-                        DIED" */
-    char command[4096 - 592];
+    char ended[256];   /* the exception that ended the interpreter: "FIRST LINE || LAST LINE || A WORKER THAT
+                          DIED" */
+    char versions[96]; /* of its Python and torch: "Python 3.11.2, torch 2.4.1"; "" before its first batch */
+    char data[256];    /* a file or directory that its first DataLoader reads, absolute; "": not known */
+    char command[4096 - 592 - 352];
 };
 
 _Static_assert(sizeof(struct pp_process_file) == 4096, "one page");

@@ -40,6 +40,8 @@ static int process_is_sound(union file *f, long long pid)
     END(p->command);
     END(p->note);
     END(p->ended);
+    END(p->versions);
+    END(p->data);
     return memcmp(p->magic, PP_PROCESS_MAGIC, sizeof(p->magic)) == 0 && p->pid == pid;
 }
 

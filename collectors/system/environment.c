@@ -118,7 +118,7 @@ static void store_limit(struct pp_store *s, const char *key, int resource, const
         put_number(s, key, (double)limit.rlim_cur, unit);
 }
 
-static void store_data_path(struct pp_store *s, const char *path)
+void pp_environment_store_data(struct pp_store *s, const char *path)
 {
     struct pp_mount m;
     char real[PATH_MAX], disk[24];
@@ -238,7 +238,7 @@ pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct
     pp_environment_store_numa(s, NULL);
     store_limit(s, "limit_memlock", RLIMIT_MEMLOCK, "bytes");
     store_limit(s, "limit_open_files", RLIMIT_NOFILE, "files");
-    store_data_path(s, data_path);
+    pp_environment_store_data(s, data_path);
     store_versions(s);
     store_launcher(s);
     return pp_store_commit(s, err);

@@ -22,6 +22,10 @@ uint64_t pp_memory_available(void);
  * LOCAL_RANK, SLURM_*). */
 pp_status pp_environment_store(struct pp_store *s, const char *data_path, struct pp_err *err);
 
+/* The path of the data, its disk and the disk's limits, its mount and file system, into the same section;
+ * nothing for a path that is not there. For those who learn it later. */
+void pp_environment_store_data(struct pp_store *s, const char *path);
+
 /* The NUMA nodes of this process's CPUs and of the NVIDIA GPUs, or of the one at that PCI address, into the
  * same section; nothing on a machine with one node, or without a GPU whose node is known. */
 void pp_environment_store_numa(struct pp_store *s, const char *pci);

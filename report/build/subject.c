@@ -109,7 +109,8 @@ static const char *data_of(const struct pp_source *s)
     return synthetic ? "synthetic data" : data;
 }
 
-/* "2026-11-28 08:33 UTC by pipeprobe exec -- python3 train.py in /home/me, git 0123456789ab" */
+/* "2026-11-28 08:33 UTC by pipeprobe exec -- python3 train.py in /home/me, git 0123456789ab; Python 3.11.2,
+ * torch 2.4.1; NVIDIA H100; data in /data/train on /data (nfs4)" */
 static const char *made_text(const struct pp_source *s, struct pp_arena *arena)
 {
     const char *utc = meta(s, "run", "started_utc_ns"), *command = meta(s, "run", "command_line"),
@@ -119,10 +120,21 @@ static const char *made_text(const struct pp_source *s, struct pp_arena *arena)
     char date[32];
     if (!command || !gmtime_r(&when, &tm) || !strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", &tm))
         return NULL;
-    char words[512];
-    return pp_arena_printf(arena, "%s%sby %.400s%s%.400s%s%.12s", utc ? date : "", utc ? " " : "",
+    const char *of = meta(s, "run", "made_of"), *gpu = meta(s, "environment", "gpu"),
+               *data = meta(s, "environment", "data_path"), *mount = meta(s, "environment", "data_mount"),
+               *type = meta(s, "environment", "data_fs_type");
+    char words[512], more[1024] = "";
+    if (of)
+        pp_text_add(more, sizeof(more), "; %.120s", of);
+    if (gpu)
+        pp_text_add(more, sizeof(more), "; %.150s", gpu);
+    if (data)
+        pp_text_add(more, sizeof(more), "; data in %.300s", data);
+    if (data && mount && type)
+        pp_text_add(more, sizeof(more), " on %.200s (%.60s)", mount, type);
+    return pp_arena_printf(arena, "%s%sby %.400s%s%.400s%s%.12s%s", utc ? date : "", utc ? " " : "",
                            pp_text_no_secrets(words, sizeof(words), command), directory ? " in " : "",
-                           directory ? directory : "", commit ? ", git " : "", commit ? commit : "");
+                           directory ? directory : "", commit ? ", git " : "", commit ? commit : "", more);
 }
 
 void pp_subject_read(const struct pp_source *s, struct pp_arena *arena, struct pp_report *r)

@@ -562,3 +562,22 @@ static const struct pp_section_column legs[] = {
     {.form = "in_wait_ns", .head = {HTML("#in the wait")}},
 };
 SECTION(legs, FOLDED, HTML("The same as a table"));
+
+int pp_section_is_internal(const struct pp_report_pair *pair)
+{
+    static const char *const keys[] = {"dataloader",
+                                       "map",
+                                       "map_rows",
+                                       "ring_spans",
+                                       "other_tool",
+                                       "python_hooks",
+                                       "python_program",
+                                       "compiler",
+                                       "sqlite_version",
+                                       "zstd_version",
+                                       "libjpeg_turbo_version"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (strcmp(pair->key, keys[i]) == 0)
+            return !pair->note;
+    return 0;
+}

@@ -125,4 +125,8 @@ size_t pp_gpu_lines(const struct pp_report_gpu *g, struct pp_gpu_line line[PP_GP
 /* The same as rows; line is borrowed. */
 struct pp_section_rows pp_section_gpu_rows(const struct pp_report *r, struct pp_gpu_line line[PP_GPU_LINES]);
 
+/* A row of configuration or environment that says how pipeprobe works, not what ran: JSON has it, and no page
+ * for people does. */
+int pp_section_is_internal(const struct pp_report_pair *pair);
+
 #endif

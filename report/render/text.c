@@ -425,7 +425,7 @@ static void put_setup(const struct pp_page *p, const struct pp_report *r)
         if (strncmp(r->environment[i].key, "other_process_", 14) == 0)
             pp_text_add(others.text, sizeof(others.text), "%s%s", others.text[0] ? "; " : "",
                         r->environment[i].value);
-        else
+        else if (!pp_section_is_internal(&r->environment[i]))
             add_pair(&machine, &r->environment[i]);
     if (others.text[0])
         pp_page_text(p, PP_TONE_PLAIN, "Beside it   ", 12, 5, others.text);

@@ -55,6 +55,10 @@ static void take_process(void *ctx, const struct pp_process_file *f)
         pp_store_meta_text(store, "process_note", pid, f->note);
     if (f->note[0] && !g->totals->note[0])
         snprintf(g->totals->note, sizeof(g->totals->note), "%s", f->note);
+    if (f->versions[0])
+        pp_store_meta_text(store, "run", "made_of", f->versions);
+    if (f->data[0] && !g->totals->data[0])
+        snprintf(g->totals->data, sizeof(g->totals->data), "%s", f->data);
     g->totals->files++;
     unsigned k = 0;
     while (k < g->totals->n_pids && g->totals->pids[k] != f->pid)

@@ -22,6 +22,7 @@ struct exec_totals {
     unsigned with_loader;     /* of those, with PyTorch's DataLoader imported */
     unsigned loading;         /* processes that made a DataLoader */
     unsigned trainers;        /* processes that took batches */
+    char data[256];           /* where the data of the first process that said so lies; "": not known */
     int chained;              /* 1: another tool was attached, 2: it could not be */
 };
 

@@ -181,6 +181,14 @@ def _ended_like(arguments):
     return _ended.pop(arguments, None)
 
 
+@_guard
+def _say_made_of(loader):
+    """Of the first loader: the versions, and where its data is."""
+    torch = str(getattr(sys.modules.get("torch.version"), "__version__", ""))
+    versions = "Python %d.%d.%d" % sys.version_info[:3] + (", torch " + torch if torch else "")
+    record.made_of(versions[:90], pipeprobe_names.data_of(loader.dataset))
+
+
 def _state_of(loader):
     """What is known of the loader in this recording."""
     of, state = _states.get(id(loader), (None, None))
@@ -216,6 +224,7 @@ def _state_of(loader):
         if state is not None and state["session"] == record.session():
             state["made_again"] = True
         else:
+            _say_made_of(loader)
             state = dict(number=record.loader(*arguments), epochs=0, session=record.session(), arguments=arguments)
         state["lengths"] = lengths  # those that come later may be others: the arguments do not tell
         _remember(loader, state)

@@ -216,6 +216,23 @@ def _inside(data, n, held):
     return (sets[0], n) if len(sets) == 1 and not others else None
 
 
+_ROOTS = ("root", "root_dir", "data_dir", "data_root", "img_dir", "image_dir", "directory", "folder", "path", "data_path", "file", "filename", "file_path")
+
+
+def data_of(data):
+    """A file or directory that it reads, absolute; "": it shows none, or is elsewhere than in files."""
+    for _ in range(4):
+        held = attributes(data)
+        found = next((name for name in (_name_in(held.get(root)) for root in _ROOTS) if name), "") or sample_name(data, 0, None)
+        if found:
+            return "" if "://" in found or "/" not in found else os.path.abspath(found)
+        inner = _inside(data, 0, held)
+        if inner is None:
+            break
+        data = inner[0]
+    return ""
+
+
 def sample_name(data, key, made):
     """Of the sample `key` of a data set, which came out as `made`; "": it shows none."""
     if type(key) is str:

@@ -259,6 +259,8 @@ static void put_pairs(FILE *out, const char *summary, const char *section, int o
     pp_html_table_begin(out, summary, open, heads);
     for (size_t i = 0; i < n; i++) {
         const struct pp_report_pair *p = &pairs[i];
+        if (pp_section_is_internal(p))
+            continue;
         pp_html_in(out, "<tr><th scope=\"row\">", p->key, "</th><td>");
         int bytes = p->unit && strcmp(p->unit, "bytes") == 0;
         if (p->numeric && p->value && bytes) {

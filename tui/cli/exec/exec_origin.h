@@ -5,7 +5,8 @@
 
 #include "collectors/store/store.h"
 
-/* Stores run.directory and, where git knows one here, run.git_commit (of HEAD; changes since are not seen).
+/* Stores run.directory, environment.gpu (the models that NVIDIA's driver lists) and, where git knows one
+ * here, run.git_commit (of HEAD; changes since are not seen).
  */
 void exec_origin_store(struct pp_store *store);
 

@@ -3,6 +3,7 @@
 #include "collectors/attach/order_files.h"
 #include "collectors/attach/session_files.h"
 #include "collectors/system/cgroup.h"
+#include "collectors/system/environment.h"
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
@@ -150,6 +151,7 @@ pp_status exec_record_end(struct exec_record *r, int exit_code, const char *outc
     struct pp_store *store = pp_recording_store(r->recording);
     exec_record_stop(r);
     exec_files_take(store, pp_recording_rings_dir(r->recording), &r->totals);
+    pp_environment_store_data(store, *r->totals.data ? r->totals.data : NULL);
     clear_session_dir(r);
     if (r->unhooked[0])
         pp_store_meta_text(store, "process_note", PP_UNHOOKED_FILE_NAME, r->unhooked);

@@ -64,6 +64,16 @@ static PyObject *note(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *made_of(PyObject *self, PyObject *args)
+{
+    const char *versions, *data;
+    if (!PyArg_ParseTuple(args, "ss", &versions, &data))
+        return NULL;
+    if (record_is_on())
+        record_made_of(versions, data);
+    Py_RETURN_NONE;
+}
+
 static PyObject *ended(PyObject *self, PyObject *args)
 {
     const char *how;
@@ -356,6 +366,7 @@ static PyMethodDef functions[] = {
     {"session", session, METH_NOARGS, "session(): the number of the one that is recorded; 0: none"},
     {"off", off, METH_VARARGS, "off(why): off for good in this process"},
     {"note", note, METH_VARARGS, "note(what): what was left out, into the recording"},
+    {"made_of", made_of, METH_VARARGS, "made_of(versions, data): of the process, into the recording"},
     {"ended", ended, METH_VARARGS, "ended(how): by an exception, into the recording"},
     {"gpu_end", gpu_end, METH_NOARGS, "gpu_end(): of the GPU's records, before the process ends"},
     {"gpu_yield", gpu_yield, METH_VARARGS, "gpu_yield(to): likewise, for another profiler of the job"},

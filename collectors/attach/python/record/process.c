@@ -182,6 +182,15 @@ void record_ended(const char *how)
         snprintf(f->ended, sizeof(f->ended), "%s", how);
 }
 
+void record_made_of(const char *versions, const char *data)
+{
+    struct pp_process_file *f = process_file();
+    if (!f || f->versions[0])
+        return;
+    snprintf(f->data, sizeof(f->data), "%s", strlen(data) < sizeof(f->data) ? data : "");
+    snprintf(f->versions, sizeof(f->versions), "%s", versions);
+}
+
 void record_off(const char *why)
 {
     char text[200];

@@ -241,6 +241,9 @@ void record_off(const char *why);
 void record_note(const char *what);
 /* The exception that ends the interpreter, into the process file. */
 void record_ended(const char *how);
+/* Of what the process is made, and where its data lies ("": not known), into the process file; the first time
+ * counts. */
+void record_made_of(const char *versions, const char *data);
 /* The job has imported PyTorch's DataLoader: said in the process file, where there is one. */
 void record_saw_loader(void);
 
