@@ -24,6 +24,7 @@ struct pp_collect_opts {
     struct pp_store *store;
     struct pp_device *device; /* that the loader copies to; NULL: the recorded program's own, if any */
     int gpu_activity;         /* 0: CUPTI is not asked; of another program: how many records at most */
+    double lines_hz;          /* how often stacks of the job's Python are read; 0: never */
     const char *data_path;    /* whose disk is counted; NULL: none. Needed until start returns */
     /* The processes that record, ours among them; fills up to max and returns how many. NULL: ours alone.
      * Only the thread that polls calls it. */

@@ -1,6 +1,6 @@
 #include "collectors/attach/python_process.h"
 
-#include "collectors/attach/elf_section.h"
+#include "collectors/attach/python_runtime.h"
 #include "collectors/attach/watch.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
@@ -60,79 +60,14 @@ static int is_same_process(const struct pp_python *p)
     return pp_watch_look(p->pid, &look) && look.started == p->started && look.state != 'Z';
 }
 
-/* ---- where its Python lies ---- */
-
-const char *pp_python_map_line(char *line, uint64_t *start)
-{
-    unsigned long long from, offset;
-    int at = 0;
-    line[strcspn(line, "\n")] = '\0';
-    if (sscanf(line, "%llx-%*x %*s %llx %*s %*s %n", &from, &offset, &at) != 2 || !at || offset)
-        return NULL;
-    char *path = line + at;
-    const char *slash = strrchr(path, '/');
-    if (path[0] != '/' || !strstr(slash, "python"))
-        return NULL;
-    *start = from;
-    return path;
-}
-
-unsigned pp_python_minor_of(const char *path)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
-               *found = strstr(name, "python3.");
-    char *end = NULL;
-    unsigned long minor = found ? strtoul(found + strlen("python3."), &end, 10) : 0;
-    return found && end > found + strlen("python3.") && minor < 1000 ? (unsigned)minor : 0;
-}
-
-/* The address of its table. 0: there is none; *minor as file names tell it, *denied: it was not to be read.
- */
-static uint64_t find_table(int64_t pid, unsigned *minor, int *denied)
-{
-    char path[64], line[PATH_MAX + 128], inside[PATH_MAX + 64];
-    uint64_t start, distance, table = 0;
-    snprintf(path, sizeof(path), "/proc/%lld/maps", (long long)pid);
-    FILE *f = fopen(path, "re");
-    *denied = !f && (errno == EACCES || errno == EPERM);
-    while (f && !table && fgets(line, sizeof(line), f)) {
-        const char *of = pp_python_map_line(line, &start);
-        int fd = -1;
-        if (of) { /* seen as the process sees it, which may have another root */
-            snprintf(inside, sizeof(inside), "/proc/%lld/root%s", (long long)pid, of);
-            fd = pp_io_open(inside, O_RDONLY | O_NONBLOCK, 0);
-            fd = fd >= 0 ? fd : pp_io_open(of, O_RDONLY | O_NONBLOCK, 0);
-        }
-        if (of && pp_python_minor_of(of))
-            *minor = pp_python_minor_of(of);
-        if (fd >= 0 && pp_elf_section(fd, ".PyRuntime", &distance))
-            table = start + distance;
-        if (fd >= 0)
-            close(fd);
-    }
-    *denied |= f && ferror(f) && (errno == EACCES || errno == EPERM);
-    if (f)
-        fclose(f);
-    return table;
-}
-
 /* ---- what it says ---- */
 
 static pp_status fail_denied(int64_t pid, struct pp_err *err)
 {
-    char text[16] = "";
-    int fd = pp_io_open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY, 0);
-    if (fd >= 0) {
-        (void)!read(fd, text, sizeof(text) - 1);
-        close(fd);
-    }
-    int scope = atoi(text);
+    char why[160];
+    int scope = pp_python_denied(pid, why, sizeof(why));
     return pp_fail(err, PP_E_ACCESS, "process %lld: its memory may not be written from here (%s); %s",
-                   (long long)pid,
-                   scope >= 3   ? "kernel.yama.ptrace_scope is 3: no process may"
-                   : scope == 2 ? "kernel.yama.ptrace_scope is 2: only root may"
-                   : scope == 1 ? "kernel.yama.ptrace_scope is 1: only root and its own parent may"
-                                : "the right to trace it, CAP_SYS_PTRACE in a container, is missing",
+                   (long long)pid, why,
                    scope >= 3 ? "start the job under pipeprobe exec" : "run pipeprobe attach as root");
 }
 
@@ -198,17 +133,18 @@ static uint64_t main_interpreter(const struct pp_python *p, uint64_t table_at, c
 pp_status pp_python_find(int64_t pid, struct pp_python *out, struct pp_err *err)
 {
     uint64_t table[WORDS_MAX] = {0}, thread = 0;
-    unsigned minor = 0;
-    int is_denied, enabled = 0;
+    int enabled = 0;
     struct pp_watch_look look;
     *out = (struct pp_python){.pid = pid};
     if (!pp_watch_look(pid, &look))
         return pp_fail(err, PP_E_NOT_FOUND, "process %lld has ended", (long long)pid);
     out->started = look.started;
-    uint64_t at = find_table(pid, &minor, &is_denied);
+    const struct pp_python_runtime runtime = pp_python_runtime_find(pid);
+    const uint64_t at = runtime.at;
+    const unsigned minor = runtime.minor;
     if (minor && minor < layouts[0].minor)
         return fail_too_old(pid, minor, err);
-    if (is_denied)
+    if (runtime.is_denied)
         return fail_denied(pid, err);
     if (!at)
         return pp_fail(

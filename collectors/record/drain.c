@@ -246,6 +246,7 @@ pp_status pp_drain_start(const struct pp_drain_opts *opts, struct pp_drain **out
         status = pp_collectors_start(&(struct pp_collect_opts){.store = opts->store,
                                                                .device = opts->device,
                                                                .gpu_activity = opts->gpu_activity,
+                                                               .lines_hz = opts->lines_hz,
                                                                .processes = list_processes,
                                                                .processes_ctx = d,
                                                                .data_path = opts->data_path,

@@ -23,6 +23,7 @@ struct pp_drain_opts {
     void *sample_ctx;
     struct pp_device *device; /* as in pp_collect_opts (collectors/collector.h) */
     int gpu_activity;
+    double lines_hz;
     const char *data_path; /* likewise */
 };
 

@@ -109,6 +109,7 @@ pp_status pp_recording_start(struct pp_recording *r, const char *command_line, s
                                                     .sample_ctx = r->opts.sample_ctx,
                                                     .device = r->opts.device,
                                                     .gpu_activity = r->opts.gpu_activity,
+                                                    .lines_hz = r->opts.lines_hz,
                                                     .data_path = r->opts.data_path},
                             &r->drain, err);
     r->stillborn = st != PP_OK && r->opts.rings != PP_RINGS_ADOPTED; /* whose spans are another's */

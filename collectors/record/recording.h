@@ -47,6 +47,7 @@ struct pp_recording_opts {
     struct pp_identity identity; /* whose recording this is; launcher NULL: of no rank */
     struct pp_device *device;    /* as in pp_collect_opts (collectors/collector.h); NULL: none */
     int gpu_activity;
+    double lines_hz;
 };
 
 /* Makes the file and, beside it, the rings. PP_E_EXISTS, PP_E_NO_SPACE, ... as pp_store_create and

@@ -63,7 +63,10 @@ pp_status pp_store_stack_thread(struct pp_store *s, int64_t pid, int64_t tid, ui
     for (uint32_t id = s->declared; id > 0 && *thread == UINT32_MAX; id--)
         if (s->who[id - 1].tid == who.tid && s->who[id - 1].pid == who.pid)
             *thread = id - 1;
-    if (*thread != UINT32_MAX || !k)
+    int is_ours = 0;
+    for (uint32_t id = s->declared; id > 0 && !is_ours; id--)
+        is_ours = s->who[id - 1].pid == who.pid;
+    if (*thread != UINT32_MAX || !k || !is_ours)
         return pp_store_leave(s, PP_OK);
     while (i < k->n_threads && (k->threads[i].tid != who.tid || k->threads[i].pid != who.pid))
         i++;

@@ -168,8 +168,8 @@ pp_status pp_store_stack(struct pp_store *s, const struct pp_stack_row *frame);
 pp_status pp_store_stack_op(struct pp_store *s, const struct pp_stack_op_row *op);
 pp_status pp_store_stack_sample(struct pp_store *s, const struct pp_stack_sample_row *sample);
 /* The number by which samples name a thread of the kernel: that of its row in `thread` where it records
- * spans, else a new one with a row in stack_thread. Ask again later: a thread may record its first span
- * after its first sample. */
+ * spans, else a new one with a row in stack_thread. UINT32_MAX: no thread of that process has recorded yet,
+ * or there are too many. Ask again later: a thread may record its first span after its first sample. */
 pp_status pp_store_stack_thread(struct pp_store *s, int64_t pid, int64_t tid, uint32_t *thread);
 
 /* Which samples batches had; with max_bytes a quarter of it at the most, the rest is a loss. */

@@ -162,6 +162,7 @@ static pp_status make_recording(struct attach_enter *e, const struct attach_rows
 {
     char line[4096];
     e->record.gpu_records = EXEC_GPU_RECORDS;
+    e->record.lines_hz = EXEC_LINES_HZ;
     pp_status st = exec_record_create(&e->record, o->path, o->force, RING_SPANS, "", err);
     if (st != PP_OK)
         return st;

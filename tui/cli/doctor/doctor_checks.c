@@ -2,6 +2,7 @@
 
 #include "collectors/gpu/gpu.h"
 #include "collectors/nvtx/nvtx.h"
+#include "collectors/stacks/stacks.h"
 #include "collectors/system/counters.h"
 #include "collectors/system/environment.h"
 #include "collectors/system/neighbours.h"
@@ -367,6 +368,7 @@ const struct pp_check pp_checks[] = {
     {.collector = &pp_collector_cupti},
     {.collector = &pp_collector_nvml},
     {.collector = &pp_collector_nvtx},
+    {.collector = &pp_collector_stacks},
 };
 const size_t pp_checks_n = sizeof(pp_checks) / sizeof(pp_checks[0]);
 

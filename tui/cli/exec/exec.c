@@ -29,6 +29,7 @@
 
 #define LIBRARY "libpipeprobe_inject.so"
 #define GPU_RECORDS "1000000" /* EXEC_GPU_RECORDS */
+#define LINES_HZ "10"         /* EXEC_LINES_HZ */
 #define RING_SPANS "16Ki"     /* 1 MiB a thread; foreign programs may have hundreds of threads */
 
 struct options {
@@ -36,7 +37,8 @@ struct options {
     const char *output;
     const char *json;
     double gpu_hour;
-    int force, quiet, no_reads, serve, top;
+    int force, quiet, no_reads, no_lines, serve, top;
+    double lines_hz;
     int64_t ring_spans, gpu_records;
     uint64_t duration_ns;                  /* 0: until the program ends */
     int64_t workers, batch_size, prefetch; /* 0: not told */
@@ -71,6 +73,10 @@ static const struct pp_opt opts[] = {
      .dflt = "0", .help = "say what the wait costs in a day where an hour of a GPU costs PRICE"},
     {.name = "no-reads", .type = PP_OPT_FLAG, .offset = AT(no_reads), .dflt = "0",
      .help = "do not time a Python job's file reads (no LD_PRELOAD)"},
+    {.name = "lines", .advanced = 1, .type = PP_OPT_DOUBLE, .offset = AT(lines_hz), .arg = "HZ", .dflt = LINES_HZ,
+     .max = 100, .help = "read the job's Python stacks HZ times a second, from outside; 0: never"},
+    {.name = "no-lines", .type = PP_OPT_FLAG, .offset = AT(no_lines), .dflt = "0",
+     .help = "do not look which line of the job's Python costs how much"},
     {.name = "gpu-records", .advanced = 1, .type = PP_OPT_INT, .offset = AT(gpu_records), .arg = "N",
      .dflt = GPU_RECORDS, .max = 100000000,
      .help = "kernels, copies and calls of a PyTorch job's GPU to record (CUPTI); 0: none"},
@@ -239,6 +245,7 @@ static pp_status begin_recording(struct exec_record *rec, struct surroundings *s
         s->library[0] = '\0';
     }
     rec->gpu_records = (int)o->gpu_records;
+    rec->lines_hz = o->no_lines ? 0 : o->lines_hz;
     rec->asked_name_only = o->serve; /* the block of code that it serves is told that the file exists */
     st = exec_record_create(rec, o->output, o->force, (size_t)o->ring_spans, s->map_text, err);
     if (st == PP_OK && !realpath(pp_recording_rings_dir(rec->recording), s->session))

@@ -60,6 +60,7 @@ static pp_status add_rank(struct exec_ranks *x, const struct pp_identity *id, in
         return pp_fail(err, PP_E_NO_MEMORY, "there is no room for more than %zu ranks", x->n);
     r->rank = *id;
     r->gpu_records = o->above->gpu_records;
+    r->lines_hz = o->above->lines_hz;
     /* Under the launcher all ranks have one parent, which began when exec did: a job without a name is called
      * as exec's own recording is. */
     const char *output = o->output || *id->job ? o->output : x->names;

@@ -78,7 +78,8 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
                                      .ring_spans = ring_spans,
                                      .resources = 1, /* for programs that use the C API in place of NVTX */
                                      .tool = "pipeprobe",
-                                     .gpu_activity = r->gpu_records};
+                                     .gpu_activity = r->gpu_records,
+                                     .lines_hz = r->lines_hz};
     if (!r->rank.launcher)
         pp_identity_read(&r->rank);
     opts.identity = r->rank;

@@ -1,6 +1,7 @@
 /* Requests to a Python in another process, against a child of this program that looks like one: the table at
  * the beginning of .PyRuntime, an interpreter, its main thread. */
 #include "collectors/attach/python_process.h"
+#include "collectors/attach/python_runtime.h"
 #include "probe/base/err.h"
 
 #include <linux/audit.h>

@@ -61,6 +61,10 @@ static void a_thread_has_its_number(void **state)
     struct pp_store *s = with_stacks((struct pp_store_opts){.path = NULL});
     uint32_t id, other, again;
     assert_int_equal(pp_store_stack_thread(s, 70, 71, &other), PP_OK);
+    assert_true(other == UINT32_MAX); /* of a process that records nothing */
+    pp_store_thread(
+        s, &(struct pp_store_thread){.id = 2, .lane = PP_LANE_TRAINER, .name = "t", .pid = 70, .tid = 7});
+    assert_int_equal(pp_store_stack_thread(s, 70, 71, &other), PP_OK);
     assert_int_equal(other, PP_THREADS_MAX);
     pp_store_thread(
         s, &(struct pp_store_thread){.id = 3, .lane = PP_LANE_WORKER, .name = "w", .pid = 70, .tid = 70});
@@ -68,6 +72,8 @@ static void a_thread_has_its_number(void **state)
     pp_store_stack_thread(s, 70, 71, &again);
     assert_int_equal(id, 3);
     assert_int_equal(again, other);
+    pp_store_thread(
+        s, &(struct pp_store_thread){.id = 4, .lane = PP_LANE_WORKER, .name = "w", .pid = 72, .tid = 72});
     pp_store_stack_thread(s, 72, 71, &again);
     assert_int_equal(again, PP_THREADS_MAX + 1);
     finish(s);

@@ -1,0 +1,31 @@
+/* collectors/attach/python_runtime.h: where the Python of another process has its runtime (_PyRuntime), which
+ * leads to all the rest: by the file of its program or library, without reading its memory. */
+#ifndef PP_COLLECTORS_ATTACH_PYTHON_RUNTIME_H
+#define PP_COLLECTORS_ATTACH_PYTHON_RUNTIME_H
+
+#include <pipeprobe/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pp_python_runtime {
+    uint64_t at;    /* in the process; 0: no file of a Python with a runtime is mapped */
+    unsigned minor; /* as file names tell it; 0: they do not */
+    int is_debug;   /* likewise: a debug build (python3.11d) */
+    int is_denied;  /* its mappings may not be read: whether there is a Python is not known */
+};
+
+/* The section .PyRuntime, from 3.10 on, and before that the symbol. */
+struct pp_python_runtime pp_python_runtime_find(int64_t pid);
+
+/* Why the memory of a process may not be read or written from here, as a clause: "kernel.yama.ptrace_scope is
+ * 2: only root may". Returns ptrace_scope, 0 where there is none. */
+int pp_python_denied(int64_t pid, char *why, size_t size);
+
+/* The file of the mapping that this line of /proc/PID/maps is of, and where it begins, when it is the first
+ * of a program or library of Python. The path is in line. NULL: it is not. */
+const char *pp_python_map_line(char *line, uint64_t *start);
+/* "python3.11", "libpython3.11.so.1.0": 11. 0: the name does not tell. */
+unsigned pp_python_minor_of(const char *path);
+
+#endif

@@ -1,0 +1,300 @@
+#include "collectors/stacks/code.h"
+
+#include "probe/base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CODES_MAX 16384u
+#define LINES_BYTES (64u << 10) /* of a table that is kept: some thousand lines of one function */
+#define LOCALS_MAX 64u
+#define STATE_AT 32 /* of a str: its kind */
+#define TYPE_AT 8
+#define TYPE_NAME_AT 24
+#define SIZE_AT 16 /* of bytes, str, tuple: how many */
+
+/* ---- texts ---- */
+
+static char *put_point(char *out, uint32_t c)
+{
+    if (c < 0x80)
+        *out++ = (char)c;
+    else if (c < 0x800)
+        *out++ = (char)(0xc0 | c >> 6);
+    else if (c < 0x10000) {
+        *out++ = (char)(0xe0 | c >> 12);
+        *out++ = (char)(0x80 | (c >> 6 & 63));
+    } else {
+        *out++ = (char)(0xf0 | (c >> 18 & 7));
+        *out++ = (char)(0x80 | (c >> 12 & 63));
+        *out++ = (char)(0x80 | (c >> 6 & 63));
+    }
+    if (c >= 0x80)
+        *out++ = (char)(0x80 | (c & 63));
+    return out;
+}
+
+int pp_python_text(struct pp_memory *memory, const struct pp_layout *layout, uint64_t at,
+                   char text[PP_CODE_TEXT])
+{
+    /* A compact str: its characters follow its header, in 1, 2 or 4 bytes each. */
+    const unsigned ascii_at = layout->minor >= 12 ? 40 : 48, wide_at = layout->minor >= 12 ? 56 : 72;
+    uint8_t head[STATE_AT + 4], raw[PP_CODE_TEXT * 4];
+    char *out = text;
+    strcpy(text, "?");
+    if (!at || !pp_memory_get(memory, head, sizeof(head), at))
+        return 0;
+    uint64_t n = pp_word_at(head, SIZE_AT);
+    uint32_t state = pp_half_at(head, STATE_AT), kind = state >> 2 & 7;
+    int is_compact = state >> 5 & 1, is_ascii = state >> 6 & 1;
+    if (!is_compact || n >= 4096 || (kind != 1 && kind != 2 && kind != 4))
+        return 0;
+    uint64_t most = n < PP_CODE_TEXT ? n : PP_CODE_TEXT; /* the end of a longer one is what names it */
+    if (!pp_memory_get(memory, raw, most * kind, at + (is_ascii ? ascii_at : wide_at) + (n - most) * kind))
+        return 0;
+    for (uint64_t i = 0; i < most && out - text < PP_CODE_TEXT - 5; i++) {
+        uint16_t half;
+        memcpy(&half, raw + 2 * i * (kind == 2), sizeof(half));
+        uint32_t c = kind == 1 ? raw[i] : kind == 2 ? half : pp_half_at(raw, 4 * i);
+        int odd = c < 32 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || pp_text_is_deceptive(c);
+        out = put_point(out, odd ? '?' : c);
+    }
+    *out = '\0';
+    return 1;
+}
+
+int pp_python_is_a(struct pp_memory *memory, uint64_t type, const char *name)
+{
+    char text[16] = "";
+    size_t size = strlen(name) + 1;
+    uint64_t at = type ? pp_memory_word(memory, type + TYPE_NAME_AT) : 0;
+    return size <= sizeof(text) && at && pp_memory_get(memory, text, size, at) &&
+           memcmp(text, name, size) == 0;
+}
+
+/* ---- the objects ---- */
+
+static void free_code(struct pp_code *code)
+{
+    if (code)
+        free(code->lines);
+    free(code);
+}
+
+void pp_codes_free(struct pp_codes *codes)
+{
+    for (uint32_t i = 0; i < codes->slots; i++)
+        free_code(codes->slot[i]);
+    free(codes->slot);
+    codes->slot = NULL;
+    codes->n = codes->slots = 0;
+}
+
+/* The slot of the address, or the free one for it. */
+static struct pp_code **slot_of(const struct pp_codes *codes, uint64_t at)
+{
+    uint32_t i = (uint32_t)((at >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+    while (codes->slot[i & (codes->slots - 1)] && codes->slot[i & (codes->slots - 1)]->at != at)
+        i++;
+    return &codes->slot[i & (codes->slots - 1)];
+}
+
+/* Room for one more; of very many all are forgotten, and read again as they are met. */
+static int make_room(struct pp_codes *codes)
+{
+    if (codes->n >= CODES_MAX)
+        pp_codes_free(codes);
+    if (2 * codes->n < codes->slots)
+        return 1;
+    struct pp_codes larger = *codes;
+    larger.slots = codes->slots ? 2 * codes->slots : 256;
+    larger.slot = calloc(larger.slots, sizeof(*larger.slot));
+    if (!larger.slot)
+        return 0;
+    for (uint32_t i = 0; i < codes->slots; i++)
+        if (codes->slot[i])
+            *slot_of(&larger, codes->slot[i]->at) = codes->slot[i];
+    free(codes->slot);
+    *codes = larger;
+    return 1;
+}
+
+void pp_codes_forget(struct pp_codes *codes, struct pp_code *code)
+{
+    uint32_t hole = (uint32_t)(slot_of(codes, code->at) - codes->slot);
+    codes->slot[hole] = NULL;
+    codes->n--;
+    free_code(code);
+    /* Those behind it, up to a gap, are put where they are looked for now. */
+    for (uint32_t i = (hole + 1) & (codes->slots - 1); codes->slot[i]; i = (i + 1) & (codes->slots - 1)) {
+        struct pp_code *moved = codes->slot[i];
+        codes->slot[i] = NULL;
+        *slot_of(codes, moved->at) = moved;
+    }
+}
+
+static int read_object(struct pp_codes *codes, uint64_t at, uint8_t object[512])
+{
+    const struct pp_layout *l = codes->layout;
+    if (at & 7 || at < 4096 || l->code_bytes > 512 || l->code_bytes < 64 ||
+        !pp_memory_get(codes->memory, object, l->code_bytes, at))
+        return 0;
+    uint64_t type = pp_word_at(object, TYPE_AT);
+    if (!codes->type && pp_python_is_a(codes->memory, type, "code"))
+        codes->type = type;
+    return codes->type && type == codes->type;
+}
+
+static int is_unchanged(const struct pp_layout *l, const struct pp_code *code, const uint8_t *object)
+{
+    return pp_word_at(object, l->code_file) == code->file_at &&
+           pp_word_at(object, l->code_name) == code->name_at &&
+           pp_word_at(object, l->code_lines) == code->lines_at &&
+           pp_half_at(object, l->code_first_line) == code->first_line;
+}
+
+static struct pp_code *read_code(struct pp_codes *codes, uint64_t at, const uint8_t *object)
+{
+    const struct pp_layout *l = codes->layout;
+    struct pp_code *code = calloc(1, sizeof(*code));
+    if (!code)
+        return NULL;
+    int32_t first = (int32_t)pp_half_at(object, l->code_first_line),
+            arguments = (int32_t)pp_half_at(object, l->code_arguments);
+    *code = (struct pp_code){.at = at,
+                             .file_at = pp_word_at(object, l->code_file),
+                             .name_at = pp_word_at(object, l->code_name),
+                             .lines_at = pp_word_at(object, l->code_lines),
+                             .first_line = first > 0 ? (uint32_t)first : 0,
+                             .arguments = (int16_t)(arguments > 0 && arguments < 256 ? arguments : 0),
+                             .member = -1,
+                             .last_offset = -1};
+    uint64_t bytes = pp_layout_has_heap_frames(l)
+                         ? pp_memory_word(codes->memory, pp_word_at(object, l->code_instructions) + SIZE_AT)
+                         : UINT64_C(2) * pp_half_at(object, SIZE_AT); /* units of two */
+    code->bytes = bytes < (1u << 30) ? (uint32_t)bytes : 0;
+    uint64_t size = pp_memory_word(codes->memory, code->lines_at + SIZE_AT);
+    code->lines_bytes = size <= LINES_BYTES ? (uint32_t)size : 0;
+    code->lines = malloc(code->lines_bytes + 1);
+    if (!code->lines || !pp_memory_get(codes->memory, code->lines, code->lines_bytes, code->lines_at + 32))
+        code->lines_bytes = 0;
+    return code;
+}
+
+struct pp_code *pp_codes_get(struct pp_codes *codes, uint64_t at, uint64_t now_ns)
+{
+    uint8_t object[512];
+    char name[PP_CODE_TEXT], file[PP_CODE_TEXT];
+    struct pp_code *code = codes->slots ? *slot_of(codes, at) : NULL;
+    if (code && now_ns - code->sure_ns < PP_CODE_SURE_NS)
+        return code;
+    int is_there = read_object(codes, at, object);
+    if (code && is_there && is_unchanged(codes->layout, code, object)) {
+        code->sure_ns = now_ns;
+        return code;
+    }
+    if (code)
+        pp_codes_forget(codes, code);
+    if (!is_there || !make_room(codes) || !(code = read_code(codes, at, object)))
+        return NULL;
+    code->sure_ns = now_ns;
+    pp_python_text(codes->memory, codes->layout, code->name_at, name);
+    pp_python_text(codes->memory, codes->layout, code->file_at, file);
+    codes->on_new(codes->ctx, codes, code, name, file);
+    *slot_of(codes, at) = code;
+    codes->n++;
+    return code;
+}
+
+int pp_codes_local(struct pp_codes *codes, const struct pp_code *code, const char *name)
+{
+    uint64_t names = pp_memory_word(codes->memory, code->at + codes->layout->code_locals);
+    uint64_t n = names ? pp_memory_word(codes->memory, names + SIZE_AT) : 0, item[LOCALS_MAX];
+    char text[PP_CODE_TEXT];
+    n = n < LOCALS_MAX ? n : LOCALS_MAX;
+    if (!n || !pp_memory_get(codes->memory, item, n * sizeof(*item), names + 24))
+        return -1;
+    for (uint64_t i = 0; i < n; i++)
+        if (pp_python_text(codes->memory, codes->layout, item[i], text) && strcmp(text, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* ---- lines ---- */
+
+static uint32_t read_varint(const struct pp_code *code, uint32_t *i)
+{
+    uint32_t v = 0, byte = 64;
+    for (unsigned shift = 0; byte & 64 && shift < 32; shift += 6) {
+        byte = *i < code->lines_bytes ? code->lines[(*i)++] : 0;
+        v |= (byte & 63) << shift;
+    }
+    return v;
+}
+
+static int64_t read_signed(const struct pp_code *code, uint32_t *i)
+{
+    uint32_t v = read_varint(code, i);
+    return v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
+}
+
+/* Since 3.11 (Objects/locations.md of CPython): entries of a byte with kind and length in units, and what the
+ * kind needs. */
+static int64_t line_of_locations(const struct pp_code *code, int32_t offset)
+{
+    int64_t line = code->first_line, at = 0;
+    for (uint32_t i = 0; i < code->lines_bytes;) {
+        uint8_t head = code->lines[i++];
+        int kind = head >> 3 & 15;
+        if (kind == 14 || kind == 13)
+            line += read_signed(code, &i);
+        for (int k = 0; kind == 14 && k < 3; k++)
+            read_varint(code, &i);
+        if (kind >= 10 && kind <= 12)
+            line += kind - 10, i += 2;
+        else if (kind < 10)
+            i += 1;
+        at += 2 * ((head & 7) + 1);
+        if (offset < at)
+            return kind == 15 ? 0 : line;
+    }
+    return 0;
+}
+
+/* Of 3.10 (PEP 626): pairs of bytes of bytecode and difference in lines, -128: no line. */
+static int64_t line_of_ranges(const struct pp_code *code, int32_t offset)
+{
+    int64_t line = code->first_line, at = 0;
+    for (uint32_t i = 0; i + 1 < code->lines_bytes; i += 2) {
+        int8_t step = (int8_t)code->lines[i + 1];
+        line += step == -128 ? 0 : step;
+        at += code->lines[i];
+        if (offset < at)
+            return step == -128 ? 0 : line;
+    }
+    return 0;
+}
+
+/* Up to 3.9: pairs of a step in bytecode and one in lines, which holds from there on. */
+static int64_t line_of_steps(const struct pp_code *code, int32_t offset)
+{
+    int64_t line = code->first_line, at = 0;
+    for (uint32_t i = 0; i + 1 < code->lines_bytes; i += 2) {
+        at += code->lines[i];
+        if (at > offset)
+            break;
+        line += (int8_t)code->lines[i + 1];
+    }
+    return line;
+}
+
+uint32_t pp_code_line(const struct pp_layout *layout, struct pp_code *code, int32_t offset)
+{
+    if (offset == code->last_offset)
+        return code->last_line;
+    int64_t line = layout->minor >= 11   ? line_of_locations(code, offset)
+                   : layout->minor == 10 ? line_of_ranges(code, offset)
+                                         : line_of_steps(code, offset);
+    code->last_offset = offset;
+    return code->last_line = line > 0 && line < INT32_MAX ? (uint32_t)line : 0;
+}

@@ -1,0 +1,331 @@
+#include "collectors/stacks/frames.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define TOP_BYTES 1024u /* of the innermost frames, which are pictured twice */
+#define BOTH_BYTES \
+    4096u              /* a stack of no more is pictured twice as a whole: each part costs a microsecond \
+                        */
+#define TOP_FRAMES 24u /* the same of heap frames */
+#define FAR_MAX 64u    /* frames of one reading that lie elsewhere: generators', of older chunks */
+#define STATE_BYTES 512
+#define TRIES 4 /* the first one of a thread only finds where its parts lie */
+#define PARTS_MAX (PP_FRAMES_MAX + TOP_FRAMES + 8)
+#define OWNER_C_STACK 3 /* from here on a frame of the interpreter itself, without code */
+#define OWNER_MAX 4
+
+struct walked {
+    uint64_t at, code, instruction;
+    const uint8_t *bytes;
+    size_t size; /* of bytes */
+};
+
+/* What was copied of one moment. */
+struct picture {
+    uint64_t head;
+    const uint8_t
+        *chunk; /* or, of heap frames, `frames` of PP_FRAME_BYTES each, as thread->heap names them */
+    size_t chunk_bytes;
+};
+
+struct pp_frames_room {
+    uint8_t first[PP_FRAMES_MAX * PP_FRAME_BYTES], second[PP_FRAMES_MAX * PP_FRAME_BYTES];
+    struct walked a[PP_FRAMES_MAX], b[PP_FRAMES_MAX];
+    struct {
+        uint64_t at;
+        size_t size;
+        uint8_t bytes[PP_FRAME_BYTES];
+    } far[FAR_MAX];
+    unsigned far_n;
+    struct iovec here[PARTS_MAX], there[PARTS_MAX];
+    size_t parts, bytes;
+};
+
+_Static_assert(PP_CHUNK_BYTES <= PP_FRAMES_MAX * PP_FRAME_BYTES, "a chunk fits into a picture");
+
+struct pp_frames_room *pp_frames_room_new(void)
+{
+    return calloc(1, sizeof(struct pp_frames_room));
+}
+
+void pp_frames_room_free(struct pp_frames_room *room)
+{
+    free(room);
+}
+
+static void want(struct pp_frames_room *room, void *to, size_t size, uint64_t at)
+{
+    room->here[room->parts] = (struct iovec){.iov_base = to, .iov_len = size};
+    room->there[room->parts++] = pp_memory_part(at, size);
+    room->bytes += size;
+}
+
+static int get_wanted(struct pp_frames_room *room, struct pp_memory *m)
+{
+    size_t parts = room->parts, bytes = room->bytes;
+    room->parts = room->bytes = 0;
+    m->calls++;
+    errno = EFAULT; /* what a part that is missing leaves as it was */
+    return m->readv(m->ctx, room->here, room->there, parts) == (ssize_t)bytes;
+}
+
+/* ---- walking ---- */
+
+/* A frame that lies in no picture, read by itself: once, for both. */
+static const uint8_t *far_frame(struct pp_frames_room *room, struct pp_codes *codes, uint64_t at,
+                                size_t *size)
+{
+    const struct pp_layout *l = codes->layout;
+    unsigned k = 0;
+    while (k < room->far_n && room->far[k].at != at)
+        k++;
+    if (k == FAR_MAX)
+        return NULL;
+    if (k == room->far_n) {
+        size_t least = l->frame_locals + 8u;
+        /* One at the end of a mapping may have fewer bytes behind it. */
+        size_t got = pp_memory_get(codes->memory, room->far[k].bytes, PP_FRAME_BYTES, at) ? PP_FRAME_BYTES
+                     : pp_memory_get(codes->memory, room->far[k].bytes, least, at)        ? least
+                                                                                          : 0;
+        if (!got)
+            return NULL;
+        room->far[k].at = at;
+        room->far[k].size = got;
+        room->far_n++;
+    }
+    *size = room->far[k].size;
+    return room->far[k].bytes;
+}
+
+static const uint8_t *frame_at(struct pp_frames_room *room, struct pp_codes *codes,
+                               const struct pp_thread_stack *thread, const struct picture *p, uint64_t at,
+                               uint32_t *hint, size_t *size)
+{
+    const struct pp_layout *l = codes->layout;
+    if (pp_layout_has_heap_frames(l)) {
+        for (uint32_t i = *hint; i < thread->heap_n; i++)
+            if (thread->heap[i] == at) {
+                *hint = i + 1;
+                *size = PP_FRAME_BYTES;
+                return p->chunk + (size_t)i * PP_FRAME_BYTES;
+            }
+    } else if (at >= thread->chunk && at - thread->chunk < p->chunk_bytes &&
+               p->chunk_bytes - (at - thread->chunk) >= l->frame_locals + 8u) {
+        *size = p->chunk_bytes - (at - thread->chunk);
+        return p->chunk + (at - thread->chunk);
+    }
+    return far_frame(room, codes, at, size);
+}
+
+/* From the head through the picture: how many frames, -1: they do not fit together. */
+static int walk(struct pp_frames_room *room, struct pp_codes *codes, const struct pp_thread_stack *thread,
+                const struct picture *p, struct walked *w)
+{
+    const struct pp_layout *l = codes->layout;
+    const int on_heap = pp_layout_has_heap_frames(l);
+    unsigned depth = 0;
+    uint32_t hint = 0;
+    uint64_t at = p->head;
+    for (unsigned steps = 0; at; steps++) {
+        size_t size;
+        if (steps == 2 * PP_FRAMES_MAX || depth == PP_FRAMES_MAX)
+            return -1;
+        const uint8_t *f = at & 7 ? NULL : frame_at(room, codes, thread, p, at, &hint, &size);
+        if (!f)
+            return -1;
+        uint64_t previous = pp_word_at(f, l->frame_previous);
+        int owner = on_heap ? 0 : f[l->frame_owner];
+        /* A heap frame without references waits to be used again. */
+        if (owner > OWNER_MAX || previous == at || (on_heap && (int64_t)pp_word_at(f, 0) <= 0))
+            return -1;
+        if (owner < OWNER_C_STACK)
+            w[depth++] = (struct walked){at, pp_layout_object(l, pp_word_at(f, l->frame_code)),
+                                         on_heap ? pp_half_at(f, l->frame_instruction)
+                                                 : pp_word_at(f, l->frame_instruction),
+                                         f, size};
+        at = previous;
+    }
+    return (int)depth;
+}
+
+/* How many frames both walks have, counted from the outermost one. */
+static int common(const struct walked *a, int na, const struct walked *b, int nb)
+{
+    int same = 0;
+    while (same < na && same < nb && a[na - 1 - same].at == b[nb - 1 - same].at &&
+           a[na - 1 - same].code == b[nb - 1 - same].code &&
+           a[na - 1 - same].instruction == b[nb - 1 - same].instruction)
+        same++;
+    /* The innermost is one call that went on between them: either line of it was true. */
+    if (na == nb && same == na - 1 && a[0].at == b[0].at && a[0].code == b[0].code)
+        same = na;
+    return same;
+}
+
+/* ---- what a frame says ---- */
+
+static uint64_t local(const struct pp_layout *l, const struct walked *w, int number)
+{
+    size_t at = l->frame_locals + 8u * (size_t)number;
+    return at + 8 <= w->size ? pp_layout_object(l, pp_word_at(w->bytes, at)) : 0;
+}
+
+/* 0: no code, or an instruction outside of it. */
+static int fill(struct pp_codes *codes, const struct walked *w, uint64_t now_ns, struct pp_frame *out)
+{
+    const struct pp_layout *l = codes->layout;
+    struct pp_code *code = pp_codes_get(codes, w->code, now_ns);
+    int64_t offset;
+    if (!code)
+        return 0;
+    if (pp_layout_has_heap_frames(l))
+        offset = (int64_t)(int32_t)w->instruction * (l->minor >= 10 ? 2 : 1);
+    else
+        offset = (int64_t)(w->instruction - w->code - l->code_instructions);
+    if (offset < -2 || offset >= (int64_t)code->bytes) {
+        pp_codes_forget(codes, code); /* another function may have its address now */
+        return 0;
+    }
+    *out = (struct pp_frame){code->function, pp_code_line(l, code, (int32_t)(offset < 0 ? 0 : offset)),
+                             code->arguments ? local(l, w, 0) : 0,
+                             code->member >= 0 ? local(l, w, code->member) : 0};
+    return 1;
+}
+
+/* ---- one reading ---- */
+
+enum outcome { WHOLE, MOVED, ELSEWHERE, BROKEN, EMPTY };
+
+/* From 3.11 on: frames lie in chunks of the thread's own stack. */
+static enum outcome read_chunk(struct pp_frames_room *room, struct pp_codes *codes, struct pp_thread_stack *t,
+                               int *na, int *nb)
+{
+    const struct pp_layout *l = codes->layout;
+    uint64_t frame = 0, frame_again = 0, head = 0, head_again = 0, chunk[3] = {0}; /* its begin, used, end */
+    size_t size = 0, low = 0;
+    uint8_t state[STATE_BYTES]; /* of the thread: where its chunk and its innermost frame are */
+    uint16_t from = l->thread_frame < l->thread_chunk ? l->thread_frame : l->thread_chunk;
+    size_t span = (size_t)(l->thread_frame + l->thread_chunk - 2 * from) + sizeof(chunk);
+    if (span > sizeof(state))
+        return BROKEN;
+    want(room, state, span, t->at + from);
+    if (l->has_cframe && t->cframe)
+        want(room, &frame, 8, t->cframe + l->cframe_frame);
+    if (t->chunk) {
+        uint64_t used = t->top - t->chunk;
+        size = used + TOP_BYTES < t->room ? (size_t)used + TOP_BYTES : t->room;
+        low = used > BOTH_BYTES ? (size_t)(used - TOP_BYTES) & ~(size_t)63 : 0;
+        want(room, room->first + low, size - low, t->chunk + low);
+        want(room, room->second + low, size - low, t->chunk + low);
+    }
+    if (l->has_cframe && t->cframe)
+        want(room, &frame_again, 8, t->cframe + l->cframe_frame);
+    want(room, &head_again, 8, t->at + l->thread_frame);
+    if (low)
+        want(room, room->first, low, t->chunk);
+    int is_read = get_wanted(room, codes->memory), knew = t->chunk != 0;
+    if (is_read) {
+        head = pp_word_at(state, l->thread_frame - from);
+        memcpy(chunk, state + l->thread_chunk - from, sizeof(chunk));
+    }
+    int fits = knew && chunk[0] == t->chunk && chunk[1] >= chunk[0] && chunk[1] - chunk[0] <= size &&
+               (!l->has_cframe || head == t->cframe);
+    if (!is_read && errno == ESRCH)
+        return BROKEN;
+    *t = (struct pp_thread_stack){.at = t->at};
+    if (!is_read)
+        return knew ? ELSEWHERE : BROKEN; /* what was known of it has gone */
+    if (!head)
+        return EMPTY;
+    if (!chunk[0] || chunk[1] < chunk[0] || chunk[2] < chunk[1] || chunk[1] - chunk[0] > PP_CHUNK_BYTES)
+        return !chunk[0] ? EMPTY : BROKEN;
+    t->chunk = chunk[0];
+    t->top = chunk[1];
+    t->room = chunk[2] - chunk[0] < PP_CHUNK_BYTES ? (uint32_t)(chunk[2] - chunk[0]) : PP_CHUNK_BYTES;
+    t->cframe = l->has_cframe ? head : 0;
+    if (!fits)
+        return ELSEWHERE;
+    if (l->has_cframe ? !frame : !head)
+        return EMPTY;
+    memcpy(room->second, room->first, low);
+    struct picture a = {l->has_cframe ? frame : head, room->first, size},
+                   b = {l->has_cframe ? frame_again : head_again, room->second, size};
+    room->far_n = 0;
+    *na = walk(room, codes, t, &a, room->a);
+    *nb = walk(room, codes, t, &b, room->b);
+    return head != head_again || *na < 0 || *nb < 0 ? MOVED : WHOLE;
+}
+
+/* Up to 3.10: a chain of objects; those of the last time are copied again. */
+static enum outcome read_heap(struct pp_frames_room *room, struct pp_codes *codes, struct pp_thread_stack *t,
+                              int *na, int *nb)
+{
+    const struct pp_layout *l = codes->layout;
+    const uint32_t top = t->heap_n < TOP_FRAMES ? t->heap_n : TOP_FRAMES, part = l->frame_instruction + 4u;
+    uint64_t head = 0, head_again = 0;
+    if (!t->heap && !(t->heap = calloc(PP_FRAMES_MAX, sizeof(*t->heap))))
+        return BROKEN;
+    want(room, &head, 8, t->at + l->thread_frame);
+    for (uint32_t i = 0; i < top; i++)
+        want(room, room->first + i * PP_FRAME_BYTES, PP_FRAME_BYTES, t->heap[i]);
+    for (uint32_t i = 0; i < top; i++)
+        want(room, room->second + i * PP_FRAME_BYTES, part, t->heap[i]);
+    want(room, &head_again, 8, t->at + l->thread_frame);
+    for (uint32_t i = top; i < t->heap_n; i++)
+        want(room, room->first + i * PP_FRAME_BYTES, PP_FRAME_BYTES, t->heap[i]);
+    int is_read = get_wanted(room, codes->memory), knew = t->heap_n != 0;
+    if (!is_read && (errno == ESRCH || !knew))
+        return BROKEN;
+    if (!is_read) {
+        t->heap_n = 0;
+        return ELSEWHERE;
+    }
+    if (!head)
+        return EMPTY;
+    memcpy(room->second + (size_t)top * PP_FRAME_BYTES, room->first + (size_t)top * PP_FRAME_BYTES,
+           (size_t)(t->heap_n - top) * PP_FRAME_BYTES);
+    struct picture a = {.head = head, .chunk = room->first}, b = {.head = head_again, .chunk = room->second};
+    room->far_n = 0;
+    *na = walk(room, codes, t, &a, room->a);
+    *nb = walk(room, codes, t, &b, room->b);
+    /* A frame that was read by itself was not pictured twice, but a chain that both have is right. */
+    int all_known = room->far_n == 0;
+    if (*nb >= 0) {
+        t->heap_n = (uint32_t)*nb;
+        for (int i = 0; i < *nb; i++)
+            t->heap[i] = room->b[i].at;
+    }
+    return *na < 0 || *nb < 0 ? MOVED : all_known ? WHOLE : ELSEWHERE;
+}
+
+enum pp_frames_result pp_frames_read(struct pp_frames_room *room, struct pp_codes *codes,
+                                     struct pp_thread_stack *thread, uint64_t now_ns,
+                                     struct pp_frame frames[PP_FRAMES_MAX], unsigned *n)
+{
+    const int on_heap = pp_layout_has_heap_frames(codes->layout);
+    int na = -1, nb = -1, same = 0;
+    *n = 0;
+    for (int tries = 0; tries < TRIES; tries++) {
+        na = nb = -1;
+        enum outcome o = (on_heap ? read_heap : read_chunk)(room, codes, thread, &na, &nb);
+        if (o == BROKEN)
+            return PP_FRAMES_GONE;
+        if (o == EMPTY)
+            return PP_FRAMES_NONE;
+        /* Chunks that lay elsewhere hold nothing of this picture; heap frames were read one by one. */
+        if ((o == ELSEWHERE && !on_heap) || na < 0 || nb < 0)
+            continue;
+        same = common(room->a, na, room->b, nb);
+        if (o == WHOLE && same == na && same == nb)
+            break;
+    }
+    if (na < 0 || nb < 0)
+        return PP_FRAMES_TORN;
+    for (int i = 0; i < same; i++) {
+        if (!fill(codes, &room->a[na - same + i], now_ns, &frames[i]))
+            return PP_FRAMES_TORN;
+    }
+    *n = (unsigned)same;
+    return !same ? PP_FRAMES_TORN : same < na || same < nb ? PP_FRAMES_CUT : PP_FRAMES_READ;
+}

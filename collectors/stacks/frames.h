@@ -1,0 +1,49 @@
+/* stacks/frames.h: the Python stack of one thread of a process that goes on running. One process_vm_readv
+ * copies its parts in their order: the head of the stack, the innermost frames, the same again, the head
+ * again, the rest. Each of the two pictures is walked from its head; what they have in common, from the
+ * outermost frame on, was there all the while and is the sample. A single picture is torn in code of many
+ * short calls: 8 to 20 of 100 had a caller and a callee that never met; of two, none in 318,000. */
+#ifndef PP_STACKS_FRAMES_H
+#define PP_STACKS_FRAMES_H
+
+#include "collectors/stacks/code.h"
+
+#define PP_FRAMES_MAX 256u         /* of a stack; a deeper one is not read */
+#define PP_FRAME_BYTES 416u        /* of a frame that are looked at: its head and its first locals */
+#define PP_CHUNK_BYTES (64u << 10) /* of the innermost part of a thread's stack */
+
+/* What is remembered of a thread between samples: where its parts were the last time. */
+struct pp_thread_stack {
+    uint64_t at; /* its state */
+    uint64_t cframe, chunk, top;
+    uint32_t room;  /* of the chunk, in bytes */
+    uint64_t *heap; /* of heap frames: all of the last time, the innermost first; PP_FRAMES_MAX */
+    uint32_t heap_n;
+};
+
+struct pp_frame {
+    uint32_t function; /* of its code; 0: the caller had no number for it */
+    uint32_t line;     /* 0: none */
+    uint64_t first;    /* its first argument; 0: none */
+    uint64_t member;   /* what a Compose is running: a local of its code; 0: none */
+};
+
+/* Room for one reading at a time; large. */
+struct pp_frames_room;
+struct pp_frames_room *pp_frames_room_new(void);
+void pp_frames_room_free(struct pp_frames_room *room); /* NULL is fine */
+
+enum pp_frames_result {
+    PP_FRAMES_READ,
+    PP_FRAMES_CUT,  /* read, without innermost frames, which were moving */
+    PP_FRAMES_NONE, /* it runs no Python */
+    PP_FRAMES_TORN, /* nothing that fits together */
+    PP_FRAMES_GONE, /* its memory is not there, or not to be read (errno) */
+};
+
+/* The frames, the innermost first; *n of them. */
+enum pp_frames_result pp_frames_read(struct pp_frames_room *room, struct pp_codes *codes,
+                                     struct pp_thread_stack *thread, uint64_t now_ns,
+                                     struct pp_frame frames[PP_FRAMES_MAX], unsigned *n);
+
+#endif
