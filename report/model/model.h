@@ -283,7 +283,8 @@ struct pp_report_point {
 struct pp_report_bar {
     pp_phase phase;
     double start_ns, end_ns;
-    int other; /* for another batch, while the trainer waited for this one */
+    double lack_ns; /* of a step: it waited for a CPU, as far as that was measured */
+    int other;      /* for another batch, while the trainer waited for this one */
 };
 struct pp_report_bar_row {
     const char *name;

@@ -301,7 +301,7 @@ static void put_legs(struct batch *b)
 /* ---- its picture ---- */
 
 struct group {
-    double start, end, work[PP_PHASE_COUNT];
+    double start, end, lack, work[PP_PHASE_COUNT];
     int open, other;
 };
 
@@ -318,6 +318,7 @@ static void close_group(struct batch *b, struct pp_report_bar_row *row, struct g
         *bar = (struct pp_report_bar){.phase = (pp_phase)most,
                                       .start_ns = g->start,
                                       .end_ns = g->end,
+                                      .lack_ns = most == PP_PHASE_STEP ? g->lack : 0,
                                       .other = g->other};
     *g = (struct group){.open = 0};
 }
@@ -350,6 +351,8 @@ static void put_row(struct batch *b, size_t thread, int critical)
             g = (struct group){.start = start, .end = start, .open = 1, .other = other};
         g.end = fmax(g.end, end);
         g.work[s->phase] += end - start;
+        if (s->phase == PP_PHASE_STEP && s->flags & PP_SPAN_HAS_DELAY)
+            g.lack += fmin((double)s->run_delay_ns, end - start);
     }
     close_group(b, row, &g);
 }
@@ -414,7 +417,8 @@ pp_status pp_series_follow(const struct pp_source *source, const struct pp_serie
     pp_status status = PP_OK;
     for (size_t i = 0; i < targets->n && status == PP_OK; i++) {
         const struct pp_series_target *target = &targets->target[i];
-        struct pp_wanted of_its_time = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH,
+        struct pp_wanted of_its_time = {.columns = PP_COLUMNS_TIMES | PP_COLUMN_BATCH | PP_COLUMN_RUN_DELAY |
+                                                   PP_COLUMN_FLAGS,
                                         .from_ns = target->since_ns,
                                         .to_ns = target->end_ns};
         struct pass p = {.catch.target = target};

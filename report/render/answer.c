@@ -250,6 +250,11 @@ const char *pp_answer(const struct pp_report *r, enum pp_answer_part part, char 
     case PP_ANSWER_COMMAND: return a->command;
     case PP_ANSWER_PYTORCH:
         return r->pytorch && v->l0 && strcmp(v->l0, "not-input-bound") != 0 ? r->pytorch->sentence : NULL;
+    case PP_ANSWER_EXPLAIN:
+        if (!v->headline || !v->l1 || !v->l2)
+            return NULL;
+        snprintf(buf, PP_ANSWER_TEXT, "pipeprobe explain %s/%s", v->l1, v->l2);
+        return buf;
     case PP_ANSWER_FINDINGS: return say_findings(r, 0, buf);
     case PP_ANSWER_FIRST_FINDING: return say_findings(r, 1, buf);
     case PP_ANSWER_ERRORS: return say_errors(r, buf);
@@ -263,7 +268,7 @@ const char *pp_answer_lead(const struct pp_report *r, enum pp_answer_part part)
 {
     const struct pp_report_action *a = &r->verdict.action;
     switch (part) {
-    case PP_ANSWER_PREDICTED: return a->fix ? "Predicted with " : "Gain: ";
+    case PP_ANSWER_PREDICTED: return "Gain: ";
     case PP_ANSWER_THEN: return "Then, the job's own: ";
     case PP_ANSWER_ASSUMES: return "Assumes that ";
     case PP_ANSWER_COST: return "The wait costs ";

@@ -29,6 +29,7 @@ enum pp_answer_part {
     PP_ANSWER_COMMAND,  /* the same with pipeprobe's loader */
     PP_ANSWER_PYTORCH,  /* what PyTorch's DataLoader is expected to do on this data; not if the next step says
                            it */
+    PP_ANSWER_EXPLAIN,  /* "pipeprobe explain storage/latency": what the cause means, what refutes it */
     PP_ANSWER_FINDINGS, /* what was found beside the verdict, each with what to do */
     PP_ANSWER_FIRST_FINDING, /* the others by name: "the order is the same in each epoch; worker-restarts" */
     PP_ANSWER_ERRORS,        /* "10 (3 corrupt, skipped; 7 ...), 30 retries" */

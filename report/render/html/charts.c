@@ -78,14 +78,11 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     bar_end(out, r->samples_per_s, "samples_per_s");
     put_fix_bars(out, r, most);
     fputs("<p class=\"sub\">The limit</p>\n", out);
-    bar_begin(out, "without stalls", "gain", then, most);
+    bar_begin(out, "without waits", "gain", then, most);
     bar_end(out, then, "verdict.headroom_samples_per_s");
-    fputs("</div>\n<p class=\"cap\">Without stalls: +", out);
+    fputs("</div>\n<p class=\"cap\">Without waits: +", out);
     pp_html_num(out, PP_HTML_SHARE, r->headroom_gain, "verdict.headroom_gain");
-    if (!isnan(v->replay_error)) {
-        fputs(". The replay of the unchanged run is off by ", out);
-        pp_html_num(out, PP_HTML_SHARE, v->replay_error, "verdict.replay_error");
-    } else if (v->why_no_fixes) {
+    if (isnan(v->replay_error) && v->why_no_fixes) {
         fputs(". No change is predicted: ", out);
         pp_html_text(out, v->why_no_fixes);
     }
@@ -326,6 +323,11 @@ static void put_lane(FILE *out, const struct pp_report_batch *b, const struct pp
         fprintf(out, "><title>%s%s, %s</title></rect>", info ? info->name : "?",
                 bar->other ? " (another batch)" : "",
                 pp_text_duration(buf, sizeof(buf), bar->end_ns - bar->start_ns));
+        double lack = (LANE_ROW - 8) * pp_html_percent(bar->lack_ns, bar->end_ns - bar->start_ns) / 100;
+        if (lack >= 1) /* in proportion, below: when in the step it was is not recorded */
+            pp_svg_rect(out, "starved", (bar->start_ns - b->start_ns) * scale,
+                        (double)at * LANE_ROW + LANE_ROW - 4 - lack, (bar->end_ns - bar->start_ns) * scale,
+                        lack);
     }
 }
 
@@ -406,6 +408,7 @@ void pp_html_waterfalls(FILE *out, const struct pp_report *r)
     fputs("<p class=\"legend\">", out);
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
         pp_html_key(out, class_of(shown[i]), pp_phase_info(shown[i])->name);
+    pp_html_key(out, "starved", "step, waiting for a CPU");
     pp_html_key(out, "idle", "waits for a slot, a queue or the shard reader");
     fputs("</p>\n", out);
     for (size_t i = 0; i < r->n_waterfalls; i++)

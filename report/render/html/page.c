@@ -17,7 +17,8 @@ static void put_action(FILE *out, const struct pp_report *r)
     char text[PP_ANSWER_TEXT];
     if (!r->verdict.next_step)
         return;
-    pp_html_in(out, "<div class=\"next\"><h2>", r->verdict.next_step, "</h2>\n");
+    pp_html_in(out, "<div class=\"next\"><h2><span class=\"label\">Do</span> ", r->verdict.next_step,
+               "</h2>\n");
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
         const char *said = pp_answer(r, parts[i], text);
         int is_line = parts[i] == PP_ANSWER_CODE;
@@ -33,6 +34,10 @@ static void put_action(FILE *out, const struct pp_report *r)
             pp_html_in(out, "", said, "</p>\n");
         }
     }
+    const char *explain = pp_answer(r, PP_ANSWER_EXPLAIN, text);
+    if (explain)
+        pp_html_in(out, "<p class=\"or\">What this cause means, and what would refute it: <code>", explain,
+                   "</code></p>\n");
     fputs("</div>\n", out);
 }
 
@@ -47,6 +52,8 @@ static void put_verdict(FILE *out, const struct pp_report *r)
         class = "neutral", mark = "?", badge = "inconclusive";
     else if (strcmp(v->level, "not") == 0)
         class = "good", mark = "\xe2\x97\x8f", badge = "not input-bound";
+    else if (v->headline)
+        badge = v->headline;
     else if (strcmp(v->level, "highly") == 0)
         badge = "highly input-bound";
     if (!r->outcome || strcmp(r->outcome, "finished") != 0) {
@@ -62,8 +69,11 @@ static void put_verdict(FILE *out, const struct pp_report *r)
         "<section class=\"verdict %s\" id=\"verdict\"><p class=\"badge\"><span aria-hidden=\"true\">%s</span> ",
         class, mark);
     pp_html_text(out, badge);
-    pp_html_in(out, " &middot; ", v->l1, "");
-    pp_html_in(out, " / ", v->l2, "");
+    if (!v->headline) {
+        pp_html_in(out, " &middot; ", v->l1, "");
+        pp_html_in(out, " / ", v->l2, "");
+    }
+    pp_html_in(out, " &middot; ", v->headline ? v->certainty : NULL, "");
     pp_html_in(out, "</p>\n<h1>", v->head, "</h1>\n");
     pp_html_in(out, "<p class=\"cause\"><strong>Cause</strong> ", v->cause_line, "</p>\n");
     pp_html_in(out, "<p class=\"cause\"><strong>In the wait</strong> ", v->parts, "</p>\n");
@@ -84,18 +94,25 @@ static void put_tile(FILE *out, const char *name, enum pp_html_form form, double
 static void put_tiles(FILE *out, const struct pp_report *r)
 {
     const struct pp_report_phase *wait = pp_report_find_phase(r, PP_PHASE_DATA_WAIT);
+    size_t starved = 0;
+    while (starved < r->n_spent && r->spent[starved].kind != PP_SPENT_CPU)
+        starved++;
+    int lacks = starved < r->n_spent && r->spent[starved].share >= 0.005;
+    char cpu_key[64];
+    snprintf(cpu_key, sizeof(cpu_key), "spent.%zu.share", starved);
     const struct {
         const char *name;
         enum pp_html_form form;
         double value;
         const char *key, *of;
     } shown[] = {
-        {"Data wait", PP_HTML_SHARE, r->data_wait_share, "data_wait_share", "of step time"},
+        {"Waits for data", PP_HTML_SHARE, r->data_wait_share, "data_wait_share",
+         r->boundary_s > 0 ? "between boundaries" : "of the time"},
+        {"Waits for a CPU", PP_HTML_SHARE, lacks ? r->spent[starved].share : NAN, cpu_key, "of the time"},
         {"Accelerator utilisation", PP_HTML_SHARE, r->accelerator_utilization_share,
          "accelerator_utilization_share", "AU: steps / all time"},
-        {"Other ranks", PP_HTML_SHARE, r->collective_share, "collective_share",
-         "of step time waited for them"},
-        {"Without stalls", PP_HTML_RATE, r->headroom_samples_per_s, "verdict.headroom_samples_per_s",
+        {"Other ranks", PP_HTML_SHARE, r->collective_share, "collective_share", "of the time waited for"},
+        {"Without waits", PP_HTML_RATE, r->headroom_samples_per_s, "verdict.headroom_samples_per_s",
          "samples/s"},
         {"Wait, p99", PP_HTML_TIME, wait ? (double)wait->p99_ns : NAN, NULL, "per batch"},
         {"First batch after", PP_HTML_SECONDS, r->first_batch_s, "first_batch_s", "of the run"},
@@ -178,7 +195,7 @@ int pp_render_html(const struct pp_report *r, FILE *out)
     pp_html_decode(out, r);
     pp_html_environment(out, r);
     pp_html_recording(out, r);
-    pp_html_in(out, "<p class=\"or\">Recorded ", r->made, "</p>\n");
+    pp_html_made(out, r);
     return pp_html_page_end(
         out,
         "Shares are of the steady-state window unless a caption says otherwise; a dash means not known, not zero.");

@@ -29,6 +29,7 @@ void pp_html_phases(FILE *out, const struct pp_report *r);
 void pp_html_gpu(FILE *out, const struct pp_report *r);
 void pp_html_decode(FILE *out, const struct pp_report *r);
 void pp_html_environment(FILE *out, const struct pp_report *r);
+void pp_html_made(FILE *out, const struct pp_report *r); /* what produced the file */
 void pp_html_recording(FILE *out, const struct pp_report *r);
 
 /* The third printer of report/render/sections.h: a table inside a <details>, or a list, and each number in it

@@ -23,7 +23,7 @@ const char pp_html_style[] =
     ".good .badge{color:var(--good)}.bad .badge{color:var(--bad)}\n"
     "h1{margin:8px 0 10px;font-size:22px;line-height:1.35;font-weight:600;text-wrap:pretty}\n"
     "h2{margin:0;font-size:17px;font-weight:620}h3{margin:22px 0 0;font-size:15px;font-weight:620}\n"
-    ".cause{margin:0}.cause strong{margin-right:6px}.next{margin:16px 0 0;padding-top:14px;border-top:1px solid var(--line)}.next h2{font-size:22px;line-height:1.35;font-weight:600;text-wrap:pretty}.gain{margin:6px 0 0}\n"
+    ".cause{margin:0}.cause strong{margin-right:6px}.next{margin:16px 0 0;padding-top:14px;border-top:1px solid var(--line)}.label{color:var(--soft);font-weight:650;margin-right:4px}.next h2{font-size:22px;line-height:1.35;font-weight:600;text-wrap:pretty}.gain{margin:6px 0 0}\n"
     ".paste{margin:12px 0 0;padding:11px 14px;background:var(--rail);border:1px solid var(--line);border-radius:8px;font:13.5px/1.5 ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre-wrap;overflow-wrap:anywhere;user-select:all;-webkit-user-select:all;cursor:copy}\n"
     ".paste code{font:inherit}.or{margin:10px 0 0;font-size:13.5px;color:var(--soft)}dl{margin:4px 0 0;font-size:14px}dt{font-weight:620;margin-top:8px}dd{margin:0}\n"
     ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(106px,1fr));gap:12px;margin:16px 0 0}\n"

@@ -168,6 +168,11 @@ void pp_html_evidence(FILE *out, const struct pp_report *r)
         }
         fputs(".</p>\n", out);
     }
+    if (!isnan(v->replay_error)) {
+        fputs("<p>The replay of the unchanged run is off by ", out);
+        pp_html_num(out, PP_HTML_SHARE, v->replay_error, "verdict.replay_error");
+        fputs(".</p>\n", out);
+    }
     pp_html_section_at(out, &pp_section_evidence, r, "verdict.evidence");
     pp_html_section_at(out, &pp_section_evidence_rest, r, "verdict.evidence");
     pp_html_section_at(out, &pp_section_ruled_out, r, "verdict.ruled_out");
@@ -198,7 +203,8 @@ void pp_html_findings(FILE *out, const struct pp_report *r)
     for (size_t i = 0; i < r->n_findings; i++)
         found += r->findings[i].state == PP_FINDING_FOUND;
     pp_html_figure_begin(out, "findings", "Other findings",
-                         found ? "Found beside the verdict." : "Nothing else was found.");
+                         found ? "Found beside the verdict. What one means: pipeprobe explain NAME."
+                               : "Nothing else was found.");
     pp_html_section_at(out, &pp_section_found, r, "findings");
     pp_html_section_at(out, &pp_section_findings, r, "findings");
     pp_html_figure_end(out);
@@ -283,6 +289,28 @@ void pp_html_environment(FILE *out, const struct pp_report *r)
                          "The configuration, with the reason for automatic choices, and the machine.");
     put_pairs(out, "Configuration", "config", 0, r->config, r->n_config);
     put_pairs(out, "Machine", "environment", 0, r->environment, r->n_environment);
+    pp_html_figure_end(out);
+}
+
+/* How it was made, as far as that was recorded, and on what. */
+void pp_html_made(FILE *out, const struct pp_report *r)
+{
+    static const char *const keys[] = {"cpu_model", "usable_cpus", "hostname"};
+    if (!r->made)
+        return;
+    pp_html_figure_begin(out, "made", "What produced this file",
+                         "Date, command, directory and commit, and on what it ran.");
+    pp_html_in(out, "<p>Recorded ", r->made, ".</p>\n<p class=\"sub\">");
+    for (size_t k = 0, n = 0; k < sizeof(keys) / sizeof(*keys); k++)
+        for (size_t i = 0; i < r->n_environment; i++) {
+            const struct pp_report_pair *p = &r->environment[i];
+            if (strcmp(p->key, keys[k]) != 0 || !p->value)
+                continue;
+            pp_html_in(out, n++ ? ", " : "", p->key, " ");
+            pp_html_text(out, p->value);
+            pp_html_in(out, " ", p->unit, "");
+        }
+    fputs("</p>\n", out);
     pp_html_figure_end(out);
 }
 

@@ -179,6 +179,34 @@ static void test_predictions_are_drawn(void **state)
     report_done(r, f);
 }
 
+/* The card has the words of the first page, and what pipeprobe keeps for itself is not the job's setting. */
+static void test_words_of_the_first_page(void **state)
+{
+    const struct pp_report *full = report_full();
+    struct pp_report r = *full;
+    struct pp_report_pair config[] = {{.key = "dataloader", .value = "4711.0"},
+                                      {.key = "ring_spans", .value = "16384"},
+                                      {.key = "num_workers", .value = "3"}};
+    r.config = config;
+    r.n_config = 3;
+    r.made = "2026-11-28 08:33 UTC by pipeprobe exec -- python3 <train>.py in /home/me";
+    to_html(&r);
+    static const char *const there[] = {"STORAGE-BOUND (latency) &middot; likely",
+                                        "Do</span> More reads in flight",
+                                        ">Gain: ",
+                                        "<code>pipeprobe explain storage/latency</code>",
+                                        "num_workers</th>",
+                                        "python3 &lt;train&gt;.py in /home/me"},
+                             *const never[] = {"4711.0", "ring_spans", "Predicted with", "of step time"};
+    for (size_t i = 0; i < sizeof(there) / sizeof(*there); i++)
+        if (!strstr(report_text, there[i]))
+            fail_msg("the page does not say %s", there[i]);
+    for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++)
+        if (strstr(report_text, never[i]))
+            fail_msg("the page says %s", never[i]);
+    free(report_text);
+}
+
 /* ---- hostile names ---- */
 
 static void escaped(const char *from, const char *wanted)
@@ -339,6 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_are_the_documents),
         cmocka_unit_test(test_predictions_are_drawn),
+        cmocka_unit_test(test_words_of_the_first_page),
         cmocka_unit_test(test_escape),
         cmocka_unit_test(test_nothing_becomes_markup),
         cmocka_unit_test(test_needs_nothing_else),
