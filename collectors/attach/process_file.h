@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define PP_PROCESS_MAGIC "PPPROCS"
+#define PP_PROCESS_MAGIC "PPPROCT"
 
 enum {
     PP_PROCESS_HOOKED = 1, /* an interpreter with our hooks */
@@ -34,7 +34,9 @@ struct pp_process_file {
                           DIED" */
     char versions[96]; /* of its Python and torch: "Python 3.11.2, torch 2.4.1"; "" before its first batch */
     char data[256];    /* a file or directory that its first DataLoader reads, absolute; "": not known */
-    char command[4096 - 592 - 352];
+    char
+        seen[32]; /* another kind of loader that was imported when the interpreter ended: "grain"; "": none */
+    char command[4096 - 592 - 384];
 };
 
 _Static_assert(sizeof(struct pp_process_file) == 4096, "one page");

@@ -197,4 +197,16 @@ if "$PYTHON" -c 'import torch' 2>/dev/null; then
     like "no loader: said" "$(cat "$ERR")" "the job python3 -c took no batch of a DataLoader and made no NVTX call, so nothing was recorded"
     is "no loader: one sentence at the end" "$(grep -vc ' recording into ' "$ERR")" 1
 else skip "a job that never makes a loader" "$PYTHON has no torch"; fi
+# Another kind of loader is named, with what works for it, and no word of torch.
+mkdir -p "$T/others/nvidia/dali" "$T/others/grain" "$T/others/ray/data"
+touch "$T"/others/{nvidia,nvidia/dali,grain,ray,ray/data}/__init__.py
+other() { # MODULE SENTENCE
+    PYTHONPATH=$T/others run timeout 60 "$PP" exec -f -o "$T/r.sqlite" -- "$PYTHON" -c "import $1; print(7)"
+    is "$1: status and output" "$rc $(cat "$OUT")" "0 7"
+    like "$1: named, with what works" "$(cat "$ERR")" "the job python3 -c uses $2"
+    is "$1: no advice of torch's" "$(grep -ci torch "$ERR")" 0
+}
+other grain "Grain, whose batches exec does not time.*jax.profiler"
+other nvidia.dali "DALI.*--map dali"
+other ray.data "Ray Data.*two ranges in the training loop"
 done_testing

@@ -59,6 +59,8 @@ static void take_process(void *ctx, const struct pp_process_file *f)
         pp_store_meta_text(store, "run", "made_of", f->versions);
     if (f->data[0] && !g->totals->data[0])
         snprintf(g->totals->data, sizeof(g->totals->data), "%s", f->data);
+    if (f->seen[0] && !g->totals->seen[0])
+        snprintf(g->totals->seen, sizeof(g->totals->seen), "%s", f->seen);
     g->totals->files++;
     unsigned k = 0;
     while (k < g->totals->n_pids && g->totals->pids[k] != f->pid)

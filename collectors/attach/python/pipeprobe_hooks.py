@@ -888,11 +888,18 @@ def _dead_worker(step):
     return ""
 
 
+# Loaders that are not torch's DataLoader, by the module that has them (tui/cli/exec/exec_words.c knows what to say of each).
+_OTHER_LOADERS = ("grain", "nvidia.dali", "ray.data", "spdl.pipeline", "torchdata.nodes", "ffcv", "tensorflow")
+
+
 def _say_how_it_ended():
     """The interpreter keeps the exception that nothing has caught, and has printed it. One of a worker names the worker in its
     first line and has the worker's own in its last one."""
     error = getattr(sys, "last_value", None)
-    if error is None or not record.session():
+    if not record.session():
+        return
+    record.seen(next((name for name in _OTHER_LOADERS if name in sys.modules), ""))
+    if error is None:
         return
     try:
         lines = [line.strip()[:90] for line in str(error).splitlines() if line.strip()] or [""]

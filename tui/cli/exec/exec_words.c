@@ -126,6 +126,37 @@ int exec_words_advice(char *const *program, char *text, size_t size, const char 
 
 /* ---- what was recorded ---- */
 
+/* What works for a loader that is not torch's DataLoader, by its module. */
+static const struct {
+    const char *module, *loader, *works;
+} others[] = {
+    {"grain", "Grain",
+     "record the job with jax.profiler, and read the trace: pipeprobe report TRACE (pipeprobe help other-profilers-traces)"},
+    {"tensorflow", "tf.data",
+     "record the job with tf.profiler, and read the trace: pipeprobe report TRACE (pipeprobe help other-profilers-traces)"},
+    {"nvidia.dali", "DALI",
+     "exec --map dali times its operators, and two ranges in the training loop, data_wait and step, say when it waits (pipeprobe help recording-your-own-job)"},
+    {"ray.data", "Ray Data", NULL},
+    {"spdl.pipeline", "SPDL", NULL},
+    {"torchdata.nodes", "torchdata.nodes", NULL},
+    {"ffcv", "FFCV", NULL},
+};
+
+/* 1: it was said that the job uses another loader. */
+static int say_other_loader(const char *seen, const char *subject)
+{
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (strcmp(others[i].module, seen) == 0) {
+            exec_say("%s uses %s, whose batches exec does not time, so nothing was recorded. What works: %s",
+                     subject, others[i].loader,
+                     others[i].works ? others[i].works
+                                     : "two ranges in the training loop, data_wait and step (pipeprobe help "
+                                       "recording-your-own-job)");
+            return 1;
+        }
+    return 0;
+}
+
 /* Of a program that failed: how it ended, as its recording says. Of one that did not: why there is nothing.
  */
 static void explain_nothing(const struct exec_record *r, char *const *program, int with_hooks)
@@ -144,10 +175,12 @@ static void explain_nothing(const struct exec_record *r, char *const *program, i
                  program[0], r->unhooked);
     else if (t->note[0])
         exec_say("nothing of %s was recorded: %s", program[0], t->note);
+    else if (say_other_loader(t->seen, report ? report->subject : program[0]))
+        ;
     else if (t->hooked)
         exec_say(
-            "%s %s and made no NVTX call, so nothing was recorded; exec records PyTorch's DataLoader, and programs that "
-            "annotate data_wait and step (pipeprobe help recording-your-own-job)",
+            "%s %s and made no NVTX call, so nothing was recorded; exec records PyTorch's DataLoader, and programs "
+            "with two ranges in their training loop, data_wait and step (pipeprobe help recording-your-own-job)",
             report ? report->subject : program[0],
             t->with_loader ? "took no batch of a DataLoader" : "did not import torch.utils.data");
     else if (exec_words_is_python(program) && !with_hooks)

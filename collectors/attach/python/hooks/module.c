@@ -84,6 +84,16 @@ static PyObject *ended(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *seen(PyObject *self, PyObject *args)
+{
+    const char *loader;
+    if (!PyArg_ParseTuple(args, "s", &loader))
+        return NULL;
+    if (record_is_on())
+        record_seen(loader);
+    Py_RETURN_NONE;
+}
+
 static PyObject *gpu_end(PyObject *self, PyObject *nothing)
 {
     record_gpu_end();
@@ -367,6 +377,7 @@ static PyMethodDef functions[] = {
     {"off", off, METH_VARARGS, "off(why): off for good in this process"},
     {"note", note, METH_VARARGS, "note(what): what was left out, into the recording"},
     {"made_of", made_of, METH_VARARGS, "made_of(versions, data): of the process, into the recording"},
+    {"seen", seen, METH_VARARGS, "seen(loader): one that is not recorded, into the recording"},
     {"ended", ended, METH_VARARGS, "ended(how): by an exception, into the recording"},
     {"gpu_end", gpu_end, METH_NOARGS, "gpu_end(): of the GPU's records, before the process ends"},
     {"gpu_yield", gpu_yield, METH_VARARGS, "gpu_yield(to): likewise, for another profiler of the job"},

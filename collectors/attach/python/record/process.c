@@ -191,6 +191,13 @@ void record_made_of(const char *versions, const char *data)
     snprintf(f->versions, sizeof(f->versions), "%s", versions);
 }
 
+void record_seen(const char *loader)
+{
+    struct pp_process_file *f = process_file();
+    if (f)
+        snprintf(f->seen, sizeof(f->seen), "%s", loader);
+}
+
 void record_off(const char *why)
 {
     char text[200];

@@ -244,6 +244,8 @@ void record_ended(const char *how);
 /* Of what the process is made, and where its data lies ("": not known), into the process file; the first time
  * counts. */
 void record_made_of(const char *versions, const char *data);
+/* Another kind of loader that the process has imported. */
+void record_seen(const char *loader);
 /* The job has imported PyTorch's DataLoader: said in the process file, where there is one. */
 void record_saw_loader(void);
 
