@@ -16,6 +16,7 @@ static const struct pp_report_fix fix = {.knob = "workers",
 
 struct pp_report dash_report = {
     .outcome = "finished",
+    .data_wait_share = 0.084,
     .verdict =
         {
             .l0 = "input-bound",

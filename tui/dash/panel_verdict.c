@@ -1,5 +1,6 @@
-/* The first two lines of every view: what holds the run up at the time that is looked at, with its numbers,
- * and the next step. A trainer that stalls, a worker that hangs, and prefetched batches that run out are said
+/* The first lines of every view: what holds the run up at the time that is looked at, with its numbers, and
+ * what to do, in the words of the report; two lines, and more where the screen has room. How a run failed, a
+ * trainer that stalls, a worker that hangs, and prefetched batches that run out are said
  * instead, as soon as they are seen. The reasons are in `pipeprobe report`. */
 #include "tui/dash/panel.h"
 
@@ -12,7 +13,7 @@
 
 #define STALLED_NS 2e9 /* a wait of this length, with no end yet, is told before any share */
 
-enum { LINES = 2, NARROW = 60, TEXT = 900 };
+enum { LINES = 2, MOST_LINES = 6, NARROW = 60, TEXT = 900 };
 
 struct lines {
     char head[TEXT],
@@ -36,7 +37,7 @@ static void next_of(const struct pp_report *r, char *buf)
     if (!r || !r->verdict.next_step)
         return;
     const char *sure = r->verdict.headline ? NULL : r->verdict.certainty; /* else the headline says it */
-    snprintf(buf, TEXT, "Next: %s%s%s%s", r->verdict.next_step, sure ? " (" : "", sure ? sure : "",
+    snprintf(buf, TEXT, "Do: %s%s%s%s", r->verdict.next_step, sure ? " (" : "", sure ? sure : "",
              sure ? ")" : "");
 }
 
@@ -73,7 +74,7 @@ static void say_stalled(const struct pp_live_snapshot *s, struct lines *out)
                  (unsigned long long)w->sample);
     snprintf(
         out->next, TEXT,
-        "Next: Check that sample and its storage: a mount that does not answer, a damaged or very large file, a lock.");
+        "Do: Check that sample and its storage: a mount that does not answer, a damaged or very large file, a lock.");
 }
 
 static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf);
@@ -90,7 +91,7 @@ static void say_hung(const struct pp_live_snapshot *s, struct lines *out)
              w->path ? ", with " : "", w->path ? w->path : "");
     snprintf(
         out->next, TEXT,
-        "Next: Check that sample and its storage: a mount that does not answer, a very large file, a lock.");
+        "Do: Check that sample and its storage: a mount that does not answer, a very large file, a lock.");
 }
 
 static void clock_of(const struct pp_live_snapshot *s, uint64_t t_ns, char *buf)
@@ -104,28 +105,49 @@ static void add(char *buf, const char *before, const char *what, const char *aft
     snprintf(buf + at, TEXT - at, "%s%s%s", before, what, after);
 }
 
-/* "STORAGE-BOUND (latency), stalls 61 %, likely; num_workers=8: +140 %", and the cause in words.
+/* "waits 9 % for data, 57 % for a CPU": as the report's first sentence has it. */
+static void put_waits(const struct pp_report *r, char *buf)
+{
+    const struct pp_report_verdict *v = &r->verdict;
+    char a[PP_CELL], b[PP_CELL];
+    double data = r->data_wait_share, ranks = isnan(r->collective_share) ? 0 : r->collective_share,
+           rest = v->exposed_share - data - ranks;
+    buf[0] = '\0';
+    if (v->outside)
+        snprintf(buf, TEXT, ", loses %s of the time %s", pp_text_share(a, sizeof(a), v->outside_share),
+                 v->outside);
+    else if (ranks >= 0.005)
+        snprintf(buf, TEXT, ", waits %s for data, %s for other ranks", pp_text_share(a, sizeof(a), data),
+                 pp_text_share(b, sizeof(b), ranks));
+    else if (rest >= 0.005)
+        snprintf(buf, TEXT, ", waits %s for data, %s for %s", pp_text_share(a, sizeof(a), data),
+                 pp_text_share(b, sizeof(b), rest), r->starved_s > 0 ? "a CPU" : "the device");
+    else if (v->exposed_share >= 0)
+        snprintf(buf, TEXT, ", waits %s for data", pp_text_share(a, sizeof(a), v->exposed_share));
+}
+
+/* "STORAGE-BOUND (latency), waits 61 % for data, likely; num_workers=8: +140 %", and the cause in words.
  * Without a cause the sentence is all. The number is the advice's, as in the report. */
 static void put_verdict_lines(const char *lead, const struct pp_report *r, struct lines *out)
 {
     const struct pp_report_verdict *v = &r->verdict;
     const struct pp_report_fix *fix = v->action.fix;
-    char share[PP_CELL];
+    char gain[64], waits[TEXT];
     if (!v->headline || !v->cause) {
         snprintf(out->first, TEXT, "%s%s", lead, v->sentence);
         return;
     }
-    snprintf(out->head, TEXT, "%s%s, stalls %s", lead, v->headline,
-             pp_short_share(share, sizeof(share), v->exposed_share));
+    put_waits(r, waits);
+    snprintf(out->head, TEXT, "%s%s%s", lead, v->headline, waits);
     snprintf(out->brief, TEXT, "%s", out->head);
     if (v->certainty)
         add(out->head, ", ", v->certainty, "");
     if (fix) {
-        pp_short_share(share, sizeof(share), fix->gain);
-        add(out->head, "; ", fix->change ? fix->change : fix->knob, ": +");
-        add(out->head, share, "", "");
-        add(out->brief, "; ", fix->change ? fix->change : fix->knob, ": +");
-        add(out->brief, share, "", "");
+        pp_text_gain(gain, sizeof(gain), fix->gain, NAN, NAN);
+        add(out->head, "; ", fix->change ? fix->change : fix->knob, ": ");
+        add(out->head, gain, "", "");
+        add(out->brief, "; ", fix->change ? fix->change : fix->knob, ": ");
+        add(out->brief, gain, "", "");
     }
     snprintf(out->first, TEXT, "%c%s", toupper((unsigned char)v->cause[0]), v->cause + 1);
 }
@@ -137,6 +159,13 @@ static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m
         say_stalled(m->snap, out);
     } else if (m->snap->hung_worker >= 0) {
         say_hung(m->snap, out);
+    } else if (s->mode == PP_MODE_FOLLOW && m->snap->state != PP_LIVE_RUNNING && m->report &&
+               m->report->ended) {
+        out->tone = PP_STYLE_BAD;
+        snprintf(out->first, TEXT, "%c%s: %s.", toupper((unsigned char)m->report->outcome[0]),
+                 m->report->outcome + 1, m->report->ended);
+        if (m->report->ended_remedy)
+            snprintf(out->next, TEXT, "Do: %s", m->report->ended_remedy);
     } else if (!isnan(m->snap->buffer_lasts_s)) {
         /* Before it happens. */
         char lasts[PP_CELL];
@@ -147,7 +176,7 @@ static void compose(const struct pp_dash_state *s, const struct pp_dash_model *m
             m->snap->buffered_batches, pp_text_duration(lasts, sizeof(lasts), m->snap->buffer_lasts_s * 1e9),
             m->snap->buffer_drain_per_s);
         snprintf(out->next, TEXT,
-                 "Next: see what became slower in the pipeline below; [ and ] step through the seconds.");
+                 "Do: see what became slower in the pipeline below; [ and ] step through the seconds.");
     } else if (m->moment && m->moment->verdict.sentence && m->moment->verdict.l0 &&
                strcmp(m->moment->verdict.l0, "inconclusive") != 0) {
         char from[PP_CELL], to[PP_CELL], lead[2 * PP_CELL + 8];
@@ -185,31 +214,34 @@ static int rows_of(const char *text, int cols, int most)
     return n < most ? n : most;
 }
 
-/* The first line; narrow screens give it both. */
-static const char *headline_of(const struct lines *l, int cols, int *most)
+/* What stands first in so many rows. In the least it has one, both on a narrow screen. */
+static const char *headline_of(const struct lines *l, int cols, int rows, int *most)
 {
-    int narrow = cols < NARROW;
-    *most = narrow || !l->head[0] ? LINES : 1;
-    return !l->head[0] ? l->first : rows_of(l->head, cols, LINES) > *most ? l->brief : l->head;
+    if (!l->head[0]) {
+        *most = rows;
+        return l->first;
+    }
+    *most = rows > LINES ? LINES + 1 : cols < NARROW ? LINES : 1;
+    return rows_of(l->head, cols, MOST_LINES) > *most ? l->brief : l->head;
 }
 
-/* Two lines: what holds the run up, and what to do next. */
+/* What holds the run up, and what to do: whole, where there is room. */
 int pp_want_verdict(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
 {
     struct lines l;
     int most;
     compose(s, m, &l);
-    int n = rows_of(headline_of(&l, cols, &most), cols, LINES);
+    int n = rows_of(headline_of(&l, cols, MOST_LINES, &most), cols, MOST_LINES);
     n = n < most ? n : most;
-    return n + (n < LINES && l.next[0] != 0);
+    return n + (l.next[0] ? rows_of(l.next, cols, MOST_LINES - n) : 0);
 }
 
 void pp_panel_verdict(const struct pp_canvas *c)
 {
     struct lines l;
-    int most, rows = c->box.rows < LINES ? c->box.rows : LINES;
+    int most, rows = c->box.rows < MOST_LINES ? c->box.rows : MOST_LINES;
     compose(c->s, c->m, &l);
-    const char *first = headline_of(&l, c->box.cols, &most);
+    const char *first = headline_of(&l, c->box.cols, rows, &most);
     int n = rows_of(first, c->box.cols, rows < most ? rows : most);
     pp_wrap(c, 0, n, c->box.cols, l.tone, first);
     if (n < rows)

@@ -133,10 +133,10 @@ void pp_panel_pipeline(const struct pp_canvas *c)
     struct line line[LINES];
     int n = keep_the_most_telling(line, lines_of(c->m->snap, line), c->box.rows - 1);
     if (c->box.cols >= 70)
-        pp_heading(c, "Pipeline: share of time as %s cpu, step %s run queue %s blocked %s trainer waits",
+        pp_heading(c, "Pipeline: share of time as %s cpu, step %s lacks a CPU %s blocked %s trainer waits",
                    c->glyphs->cpu, c->glyphs->queued, c->glyphs->blocked, c->glyphs->starved);
     else
-        pp_heading(c, "Pipeline %scpu %squeue %sblocked %swait", c->glyphs->cpu, c->glyphs->queued,
+        pp_heading(c, "Pipeline %scpu %sno CPU %sblocked %swait", c->glyphs->cpu, c->glyphs->queued,
                    c->glyphs->blocked, c->glyphs->starved);
     for (int i = 0; i < n; i++)
         if (line[i].stage) {

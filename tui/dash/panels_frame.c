@@ -100,7 +100,8 @@ static int status_parts(const struct pp_dash_state *s, const struct pp_dash_mode
     if (!snap->errors)
         snprintf(part[n++], 96, "errors 0");
     snprintf(part[n++], 96, "over %u s", pp_windows[s->window]);
-    if (!isnan(snap->accelerator_utilization) && !brief)
+    int no_device = m->report && m->report->subject_kind == PP_SUBJECT_JOB && !m->report->gpu;
+    if (!isnan(snap->accelerator_utilization) && !brief && !no_device)
         snprintf(part[n++], 96, "AU %s", pp_short_share(a, sizeof(a), snap->accelerator_utilization));
     if (has_gpu(snap))
         put_gpu(snap, part[n++], 96);
@@ -123,6 +124,8 @@ void pp_panel_status(const struct pp_canvas *c)
 }
 
 /* ---- meters ---- */
+
+enum { LEAST_METER = 17 }; /* "disk 1023 KiB/s" and two blanks */
 
 int pp_want_meters(const struct pp_dash_state *s, const struct pp_dash_model *m, int cols)
 {
@@ -147,10 +150,14 @@ void pp_panel_meters(const struct pp_canvas *c)
     snprintf(text[3], sizeof(text[3]), "%s", pp_short_share(t, sizeof(t), meters[3].share));
     const int known[] = {!isnan(s->cpu_busy), !isnan(s->disk_bytes_per_s), !isnan(s->net_bytes_per_s),
                          !isnan(meters[3].share)};
-    int n = known[0] + known[1] + known[2] + known[3], width = n ? c->box.cols / n : c->box.cols, at = 0;
-    for (int i = 0; i < 4; i++) {
+    int n = known[0] + known[1] + known[2] + known[3], at = 0;
+    while (n > 1 && c->box.cols / n < LEAST_METER)
+        n--;
+    int width = n ? c->box.cols / n : c->box.cols;
+    for (int i = 0, put = 0; i < 4 && put < n; i++) {
         if (!known[i])
             continue;
+        put++;
         int name = (int)strlen(meters[i].name) + 1, number = width > 24 ? 11 : 10,
             bar = width - name - number - 2 < 30 ? width - name - number - 2 : 30;
         double share = meters[i].share >= 0 ? meters[i].share : 0;

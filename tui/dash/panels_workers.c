@@ -57,6 +57,18 @@ static const char *cell_text(const struct pp_live_worker *w, int column, char *t
     return "";
 }
 
+/* Of several loaders each has a worker 0: "0 val_loader". */
+static const char *worker_name(const struct pp_report *r, const struct pp_live_worker *w, char *t)
+{
+    const char *number = strrchr(w->name, ' ');
+    for (size_t i = 0; r && r->n_loaders > 1 && number && i < r->n_workers; i++)
+        if (r->workers[i].thread == w->thread && r->workers[i].loader) {
+            snprintf(t, PP_CELL, "%.3s %.13s", number + 1, r->workers[i].loader);
+            return t;
+        }
+    return w->name;
+}
+
 /* The end of column k, or 0 when it does not fit any more; *end is the one before. */
 static int column_end(const struct pp_canvas *c, int k, int end)
 {
@@ -115,7 +127,7 @@ void pp_panel_workers(const struct pp_canvas *c)
         const struct pp_live_worker *w = &c->m->snap->workers[rows.index[top + i]];
         char t[PP_CELL];
         enum pp_style style = w->errors ? PP_STYLE_WARN : PP_STYLE_PLAIN;
-        pp_put(c, row, 0, style, "%.*s", NAME, w->name);
+        pp_put(c, row, 0, style, "%.*s", NAME, worker_name(c->m->report, w, t));
         int last = NAME;
         for (int k = 0, end = NAME; k < COLUMNS && (end = column_end(c, k, end)); k++, last = end)
             pp_put_right(c, row, end, PP_STYLE_PLAIN, cell_text(w, k, t));

@@ -81,6 +81,7 @@ static void test_golden_views(void **state)
         free(text);
     }
     struct pp_report moment = {
+        .data_wait_share = 0.31,
         .verdict = {
             .l0 = "input-bound",
             .l1 = "loader",
@@ -112,6 +113,62 @@ static void test_golden_views(void **state)
     char *text = dash_print(30, 100, PP_GLYPHS_BRAILLE, 0, &s);
     compare("braille", text);
     free(text);
+}
+
+/* ---- the words of the report ---- */
+
+/* A starved step, an epoch's end, a job that failed: each in its own words, and whole on a usual screen. */
+static void test_verdict_has_the_reports_words(void **state)
+{
+    struct pp_report before = dash_report;
+    struct pp_dash_state s = pp_dash_start();
+    dash_report.data_wait_share = 0.087;
+    dash_report.starved_s = 3;
+    dash_report.verdict.exposed_share = 0.66;
+    dash_report.verdict.headline = "CPU-STARVED (cpu-contended)";
+    char *text = dash_print(24, 80, PP_GLYPHS_ASCII, 0, &s);
+    assert_non_null(strstr(text, "CPU-STARVED (cpu-contended), waits 8.7 % for data, 57 % for a CPU;"));
+    assert_non_null(strstr(text, "faster tier, a cache or packed shards.")); /* the end of what to do */
+    free(text);
+    text = dash_print(20, 40, PP_GLYPHS_ASCII, 0, &s);
+    for (const char *const *n = (const char *const[]){"8.7 %", "57 %", "+9 %", NULL}; *n; n++)
+        assert_non_null(strstr(text, *n)); /* at 40 columns the numbers stay */
+    free(text);
+    dash_report.verdict.outside = "between epochs";
+    dash_report.verdict.outside_share = 0.29;
+    text = dash_print(24, 80, PP_GLYPHS_ASCII, 0, &s);
+    assert_non_null(strstr(text, ", loses 29 % of the time between epochs;"));
+    free(text);
+    enum pp_live_state was = dash_snap.state;
+    dash_snap.state = PP_LIVE_FAILED;
+    dash_report.outcome = "failed";
+    dash_report.ended = "worker 1 raised OSError: image file is truncated";
+    dash_report.ended_remedy = "Mend the sample.";
+    text = dash_print(24, 80, PP_GLYPHS_ASCII, 0, &s);
+    assert_non_null(strstr(text, "Failed: worker 1 raised OSError: image file is truncated."));
+    assert_non_null(strstr(text, "Do: Mend the sample."));
+    free(text);
+    dash_snap.state = was;
+    dash_report = before;
+}
+
+static void test_workers_of_several_loaders(void **state)
+{
+    struct pp_report before = dash_report;
+    struct pp_report_loader loaders[2] = {{.row = "1.0"}, {.row = "1.1"}};
+    struct pp_report_worker workers[2] = {{.thread = dash_snap.workers[0].thread, .loader = "train_loader"},
+                                          {.thread = dash_snap.workers[1].thread, .loader = "val_loader"}};
+    const char *names[] = {dash_snap.workers[0].name, dash_snap.workers[1].name};
+    struct pp_dash_state s = pp_dash_start();
+    dash_report.loaders = loaders, dash_report.n_loaders = 2;
+    dash_report.workers = workers, dash_report.n_workers = 2;
+    dash_snap.workers[0].name = dash_snap.workers[1].name = "worker 0";
+    char *text = dash_print(34, 80, PP_GLYPHS_ASCII, 0, &s);
+    assert_non_null(strstr(text, "0 train_loader"));
+    assert_non_null(strstr(text, "0 val_loader"));
+    free(text);
+    dash_snap.workers[0].name = names[0], dash_snap.workers[1].name = names[1];
+    dash_report = before;
 }
 
 /* ---- the status line ---- */
@@ -249,6 +306,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_sizes),
         cmocka_unit_test(test_golden_views),
+        cmocka_unit_test(test_verdict_has_the_reports_words),
+        cmocka_unit_test(test_workers_of_several_loaders),
         cmocka_unit_test(test_status_names_its_subject),
         cmocka_unit_test(test_pictures),
     };
