@@ -54,10 +54,7 @@ static size_t word_length(const char *s)
 void pp_page_heading(const struct pp_page *p, const char *text)
 {
     fputc('\n', p->out);
-    tone_on(p, PP_TONE_STRONG);
-    fputs(text, p->out);
-    tone_off(p, PP_TONE_STRONG);
-    fputc('\n', p->out);
+    pp_page_text(p, PP_TONE_STRONG, "", 0, 0, text);
 }
 
 /* A page too narrow for words beside so long a lead has them below it. */

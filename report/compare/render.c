@@ -139,10 +139,31 @@ static const char *basis_text(const struct pp_compare *c, int id)
     return "one value each";
 }
 
-void pp_compare_single_table(const struct pp_compare *c, FILE *out)
+/* A page too narrow for the tables, where a terminal would break numbers in two. */
+static int is_narrow(const struct pp_page *page)
 {
+    enum { LEAST_COLUMNS = 76 };
+    return page->columns < LEAST_COLUMNS;
+}
+
+/* Their row there. */
+static void put_narrow(const struct pp_page *page, const char *name, const char *base, const char *head,
+                       const char *rest)
+{
+    char lead[64], text[256];
+    snprintf(lead, sizeof(lead), "%s: ", name);
+    snprintf(text, sizeof(text), "BASE %s, HEAD %s, %s", base, head, rest);
+    pp_page_text(page, PP_TONE_PLAIN, lead, 2, 0, text);
+}
+
+/* The table of two single runs, in the manner of benchstat: each value with its spread within the run, and a
+ * change only where the spreads lie apart. It claims nothing about other runs. */
+static void put_single_table(const struct pp_compare *c, const struct pp_page *page)
+{
+    FILE *out = page->out;
     char base[64], head[64], change[32];
-    fprintf(out, "%-20s %17s %17s %8s  %s\n", "", "BASE", "HEAD", "change", "from");
+    if (!is_narrow(page))
+        fprintf(out, "%-20s %17s %17s %8s  %s\n", "", "BASE", "HEAD", "change", "from");
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++) {
         const struct pp_compare_metric *m = &c->metric[i];
         const struct pp_cmp_metric *row = &pp_cmp_metrics[m->id];
@@ -150,25 +171,35 @@ void pp_compare_single_table(const struct pp_compare *c, FILE *out)
             continue;
         spread_text(base, sizeof(base), row, m->base_median, &c->base_spread, i);
         spread_text(head, sizeof(head), row, m->head_median, &c->head_spread, i);
-        fprintf(out, "%-20s %17s %17s %8s  %s\n", row->title, base, head,
-                change_text(change, sizeof(change), c, i), basis_text(c, i));
+        const char *by = change_text(change, sizeof(change), c, i);
+        if (is_narrow(page))
+            put_narrow(page, row->title, base, head, by);
+        else
+            fprintf(out, "%-20s %17s %17s %8s  %s\n", row->title, base, head, by, basis_text(c, i));
     }
 }
 
 /* Where the time of a sample went, in kinds that add up. */
-static void put_spent(const struct pp_compare *c, FILE *out)
+static void put_spent(const struct pp_compare *c, const struct pp_page *page)
 {
+    FILE *out = page->out;
     struct pp_compare_spent_row row[PP_SPENT_KINDS + 2];
     size_t n = pp_compare_spent_rows(c, row);
     char base[32], head[32], by[32];
-    if (n)
+    if (n && is_narrow(page))
+        pp_page_heading(page, "where the time of a sample goes");
+    else if (n)
         fprintf(out, "\n%-32s %10s %10s %11s\n", "where the time of a sample goes", "BASE", "HEAD",
                 "difference");
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, "%-32s %10s %10s %11s\n", row[i].words,
-                pp_text_duration(base, sizeof(base), row[i].base_ns),
-                pp_text_duration(head, sizeof(head), row[i].head_ns),
-                pp_compare_ns_text(by, sizeof(by), row[i].head_ns - row[i].base_ns));
+    for (size_t i = 0; i < n; i++) {
+        pp_text_duration(base, sizeof(base), row[i].base_ns);
+        pp_text_duration(head, sizeof(head), row[i].head_ns);
+        pp_compare_ns_text(by, sizeof(by), row[i].head_ns - row[i].base_ns);
+        if (is_narrow(page))
+            put_narrow(page, row[i].words, base, head, by);
+        else
+            fprintf(out, "%-32s %10s %10s %11s\n", row[i].words, base, head, by);
+    }
 }
 
 /* ---- terminal ---- */
@@ -177,19 +208,27 @@ static void put_spent(const struct pp_compare *c, FILE *out)
 #define GOOD "\033[34m"
 #define PLAIN "\033[0m"
 
-static void text_row(const struct pp_compare_metric *m, FILE *out, int color)
+static void text_row(const struct pp_compare_metric *m, const struct pp_page *page)
 {
+    FILE *out = page->out;
+    int color = page->color;
     char base[32], head[32], worse[80];
     const struct pp_cmp_metric *row = &pp_cmp_metrics[m->id];
     const char *start = color ? m->answer == PP_REGRESSED || m->answer == PP_INCONCLUSIVE ? BAD
                                 : m->improved                                             ? GOOD
                                                                                           : ""
                               : "";
-    fprintf(out, "%-20s %9s %9s %24s  %s%s%s", row->title,
-            pp_cmp_value_text(base, sizeof(base), row, m->base_median),
-            pp_cmp_value_text(head, sizeof(head), row, m->head_median),
-            pp_compare_worse_text(worse, sizeof(worse), m), start, pp_compare_answer_text(m),
-            start[0] ? PLAIN : "");
+    pp_cmp_value_text(base, sizeof(base), row, m->base_median);
+    pp_cmp_value_text(head, sizeof(head), row, m->head_median);
+    pp_compare_worse_text(worse, sizeof(worse), m);
+    if (is_narrow(page)) {
+        char rest[128];
+        snprintf(rest, sizeof(rest), "worse by %s: %s", worse, pp_compare_answer_text(m));
+        put_narrow(page, row->title, base, head, rest);
+        return;
+    }
+    fprintf(out, "%-20s %9s %9s %24s  %s%s%s", row->title, base, head, worse, start,
+            pp_compare_answer_text(m), start[0] ? PLAIN : "");
     fputc('\n', out);
 }
 
@@ -260,8 +299,8 @@ static int text_of_single(const struct pp_compare *c, const struct pp_page *page
     if (c->answer == PP_REGRESSED) /* counts are exact in one run */
         pp_page_text(page, PP_TONE_BAD, "", 0, 0, c->sentence);
     put_sides(c, page->out);
-    pp_compare_single_table(c, page->out);
-    put_spent(c, page->out);
+    put_single_table(c, page);
+    put_spent(c, page);
     fputc('\n', page->out);
     put_sentence(page, c->verdict.sentence);
     if (c->attribution[0])
@@ -293,11 +332,12 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
         return text_of_single(c, &page);
     pp_page_text(&page, c->answer == PP_NOT_REGRESSED ? PP_TONE_STRONG : PP_TONE_BAD, "", 0, 0, c->sentence);
     put_sides(c, out);
-    fprintf(out, "%-20s %9s %9s %24s  %s\n", "median of the runs", "BASE", "HEAD", "worse by", "answer");
+    if (!is_narrow(&page))
+        fprintf(out, "%-20s %9s %9s %24s  %s\n", "median of the runs", "BASE", "HEAD", "worse by", "answer");
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (c->metric[i].answer != PP_NOT_MEASURED)
-            text_row(&c->metric[i], out, color);
-    put_spent(c, out);
+            text_row(&c->metric[i], &page);
+    put_spent(c, &page);
     fputc('\n', out);
     put_sentence(&page, c->verdict.sentence);
     if (c->attribution[0])

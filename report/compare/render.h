@@ -12,9 +12,6 @@
 int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int columns);
 int pp_compare_markdown(const struct pp_compare *c, FILE *out);
 int pp_compare_json(const struct pp_compare *c, FILE *out);
-/* The table of two single runs, in the manner of benchstat: each value with its spread within the run, and a
- * change only where the spreads lie apart. It claims nothing about other runs. */
-void pp_compare_single_table(const struct pp_compare *c, FILE *out);
 /* One run on each side, of which only counts can be judged. */
 int pp_compare_is_single(const struct pp_compare *c);
 /* The document's fields, of struct pp_compare. */

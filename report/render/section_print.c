@@ -1,8 +1,11 @@
 /* Rows and cells of the tables that sections.c declares, and their printers for text and Markdown. */
 #include "report/render/sections.h"
 
+#include "probe/base/text.h"
+
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CELL = 64, MOST_COLUMNS = 16, LONGEST = 300 };
@@ -177,6 +180,41 @@ static const char *text_cell(const struct pp_section_rows *rows, const struct pp
     return buf;
 }
 
+/* On a page too narrow for the columns, where a terminal would break numbers in two: the row as a sentence,
+ * each value behind its head. */
+static void narrow_row(const struct pp_page *p, const struct pp_section_rows *rows, const void *row)
+{
+    const struct pp_section *s = rows->section;
+    char line[2 * PP_CELL_TEXT] = "", words[PP_CELL_TEXT], lead[CELL] = "  ";
+    int n = 0;
+    for (size_t i = 0; i < s->n_columns; i++) {
+        const struct pp_section_column *c = &s->columns[i];
+        if (!c->head[PP_IN_TEXT] || c->flags & (PP_CELL_BELOW | PP_CELL_BAR))
+            continue;
+        const char *cell = text_cell(rows, c, row, words) + strspn(words, " "), *head = c->head[PP_IN_TEXT];
+        if (n++ == 0 && strlen(cell) < (size_t)p->columns / 2)
+            snprintf(lead, sizeof(lead), "  %s%s", cell, cell[0] ? " " : "");
+        else if (cell[0])
+            pp_text_add(line, sizeof(line), "%s%s%s%s", line[0] ? ", " : "", n > 1 ? head : "",
+                        n > 1 && head[0] ? " " : "", cell);
+    }
+    pp_page_text(p, PP_TONE_PLAIN, lead, 4, 0, line);
+}
+
+/* A last column that begins at the left may be longer than it says, and is often empty. */
+static int is_narrow(const struct pp_page *p, const struct pp_section *s)
+{
+    int width = 0, before = 0;
+    for (size_t i = 0; i < s->n_columns; i++) {
+        const struct pp_section_column *c = &s->columns[i];
+        if (!c->head[PP_IN_TEXT] || c->flags & (PP_CELL_BELOW | PP_CELL_WRAP))
+            continue;
+        before = c->width < 0 && !(c->flags & PP_CELL_BAR) ? width : width + abs(c->width);
+        width += abs(c->width);
+    }
+    return before > p->columns;
+}
+
 /* One line; row NULL: the heads. The first column stands two to the right. */
 static void text_row(const struct pp_page *p, const struct pp_section_rows *rows, const struct pp_section *s,
                      const void *row)
@@ -185,6 +223,11 @@ static void text_row(const struct pp_page *p, const struct pp_section_rows *rows
     const char *cell[MOST_COLUMNS];
     const struct pp_section_column *wrapped = NULL;
     int width[MOST_COLUMNS], n = 0;
+    if (is_narrow(p, s)) {
+        if (row)
+            narrow_row(p, rows, row);
+        return;
+    }
     for (size_t i = 0; i < s->n_columns; i++) {
         const struct pp_section_column *c = &s->columns[i];
         if (!c->head[PP_IN_TEXT] || c->flags & PP_CELL_BELOW)
