@@ -494,13 +494,10 @@ pp_status pp_report_build_of(const char *path, const char *loader, struct pp_rep
     return status;
 }
 
-/* The time that the trainer waits, or that the input takes between epochs. */
 void pp_report_price(struct pp_report *r, double gpu_hour)
 {
-    const struct pp_report_verdict *v = &r->verdict;
-    double share = v->outside ? v->outside_share : v->exposed_share;
     r->gpu_hour = gpu_hour > 0 ? gpu_hour : NAN;
-    r->wait_cost_per_day = 24 * r->gpu_hour * share;
+    r->wait_cost_per_day = pp_report_wait_cost(r, gpu_hour);
 }
 
 void pp_report_free(struct pp_report *r)

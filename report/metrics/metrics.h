@@ -38,7 +38,8 @@ struct pp_metrics_view {
     const struct pp_metrics_sender *sender; /* NULL: nothing is sent */
     const struct pp_metric_label *labels;   /* besides rank and node */
     size_t n_labels;
-    int all; /* also the metrics that are rarely asked for */
+    double gpu_hour; /* price of an hour; 0: none was stated */
+    int all;         /* also the metrics that are rarely asked for */
 };
 
 /* Counts of a histogram by upper bound, each with those before it; the last bound is +Inf. */

@@ -216,6 +216,7 @@ static void each_verdict(const struct pp_metrics_view *v, struct pp_metric_out *
     }
 REPORT_VALUE(confidence, r->verdict.confidence)
 REPORT_VALUE(exposed, r->verdict.exposed_share)
+REPORT_VALUE(wait_cost, pp_report_wait_cost(r, v->gpu_hour))
 REPORT_VALUE(explained, r->verdict.explained)
 REPORT_VALUE(window, r->has_steady_state ? r->window_s : NAN)
 REPORT_VALUE(headroom, r->headroom_gain)
@@ -296,6 +297,9 @@ const struct pp_metric pp_metrics[] = {
            "stretched steps."), .use = "what the verdict rests on", .rare = 1, .value = exposed},
     {NAMED("verdict_explained_ratio", GAUGE, "ratio", "", "Share of the wait that the named cause explains."),
      .use = "what the verdict rests on", .rare = 1, .value = explained},
+    {NAMED("wait_cost_per_day", GAUGE, "", "",
+           "What the wait costs in a day for one GPU, in the currency of --gpu-hour; without a price there is no "
+           "series."), .use = "what a manager asks", .value = wait_cost},
     {NAMED("verdict_window_seconds", GAUGE, "seconds", "", "Steady-state time that the verdict rests on."),
      .use = "what the verdict rests on", .rare = 1, .value = window},
     {NAMED("headroom_ratio", GAUGE, "ratio", "", "Gain of throughput if the exposed time were gone."),

@@ -12,6 +12,7 @@
 #include <pipeprobe/phase.h>
 #include <pipeprobe/status.h>
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -511,6 +512,14 @@ struct pp_report {
     struct pp_report_curve *curves;
     size_t n_curves;
 };
+
+/* What the wait costs in a day at that price of an hour: the time that the trainer waits, or that the input
+ * takes between epochs. NAN: no price, or not known. */
+static inline double pp_report_wait_cost(const struct pp_report *r, double gpu_hour)
+{
+    double share = r->verdict.outside ? r->verdict.outside_share : r->verdict.exposed_share;
+    return gpu_hour > 0 ? 24 * gpu_hour * share : NAN;
+}
 
 /* The first row of that phase; NULL: none was recorded. */
 static inline const struct pp_report_phase *pp_report_find_phase(const struct pp_report *r, pp_phase phase)

@@ -91,6 +91,9 @@ const struct pp_field pp_ranks_fields[] = {
       "exchange_delay_ns"),
     F(lost_share, SHARE, "of step_ns"),
     F(lost_rank_s, S, "the same over all ranks and compared steps: GPU seconds where each rank has a GPU"),
+    F(gpu_hour, NUMBER, "price of an hour of a rank that was stated (--gpu-hour); null: none"),
+    F(lost_cost_per_day, NUMBER,
+      "what lost_rank_s comes to in a day at that price, of all ranks; null: no price"),
     F(gain_share, SHARE,
       "of throughput, were the last rank of each step as fast as the next one; of a rank-straggler that rank, in the "
       "steps that it is last in; where the cause is cpu-contended, also without exchange_delay_ns; null: less than a "
@@ -227,6 +230,9 @@ void pp_ranks_text(const struct pp_ranks *r, int all, FILE *out)
         fprintf(out, "%-9s %.*f %s over %s; ", "cost", hours < 1 ? 4 : 1, hours,
                 have_gpus(r) ? "GPU-hours" : "rank-hours",
                 pp_text_counted(a, sizeof(a), (double)r->compared_steps, "step", "steps"));
+        if (r->lost_cost_per_day > 0)
+            fprintf(out, "%s a day at %.4g an hour; ", pp_text_rate(b, sizeof(b), r->lost_cost_per_day),
+                    r->gpu_hour);
         if (isnan(r->gain_share))
             fputs("gain unknown: no other rank's loader was seen at that pace\n", out);
         else

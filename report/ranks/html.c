@@ -179,6 +179,7 @@ static void put_ranks(FILE *out, const struct pp_ranks *r)
 
 int pp_ranks_html(const struct pp_ranks *r, FILE *out)
 {
+    char cost[160], rate[40];
     const char *name = r->job ? r->job : "ranks of a job";
     pp_html_page_begin(out, name, name);
     fprintf(out, "<section class=\"verdict %s\" id=\"verdict\"><p class=\"badge\">",
@@ -191,6 +192,11 @@ int pp_ranks_html(const struct pp_ranks *r, FILE *out)
     fputs("</h1>\n", out);
     put_line(out, "Why", r->why);
     put_line(out, "Where", r->where);
+    if (r->lost_cost_per_day > 0) {
+        snprintf(cost, sizeof(cost), "the wait for the last rank: %s a day at %.4g an hour",
+                 pp_text_rate(rate, sizeof(rate), r->lost_cost_per_day), r->gpu_hour);
+        put_line(out, "Cost", cost);
+    }
     if (r->missing_ranks) {
         fputs("<p class=\"cause\"><strong>Missing</strong> ", out);
         pp_html_num(out, PP_HTML_COUNT, (double)r->missing_ranks, "missing_ranks");

@@ -305,6 +305,13 @@ static void set_percentiles(struct pp_ranks *r, const struct pp_digest *d)
     r->wait_p99_ns = input && input->count ? (double)pp_hist_quantile(input, 0.99) : NAN;
 }
 
+void pp_ranks_price(struct pp_ranks *r, double gpu_hour)
+{
+    double seconds = (double)r->compared_steps * r->step_ns / 1e9;
+    r->gpu_hour = gpu_hour > 0 ? gpu_hour : NAN;
+    r->lost_cost_per_day = seconds > 0 ? 24 * r->gpu_hour * r->lost_rank_s / seconds : NAN;
+}
+
 pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct pp_err *err)
 {
     *out = (struct pp_ranks){0};
@@ -342,6 +349,7 @@ pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct
     set_percentiles(out, d);
     judge_words(&j, rule);
     filled = judge_map(&j);
+    pp_ranks_price(out, 0);
 out:
     if (!filled || pp_arena_failed(&out->arena))
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", d->n_rows);

@@ -77,11 +77,13 @@ struct pp_ranks {
     double last_rank, last_share; /* most often last, straggler or not */
     double straggler_rank;        /* NAN: no single one */
     const char *straggler_host, *straggler_gpu, *straggler_file;
-    double step_ns;               /* a whole step of the median rank, waits included */
-    double lost_ns;               /* per step, mean of the ranks that were not last; of a contended one
-                                     with exchange_delay_ns */
-    double lost_share;            /* of step_ns */
-    double lost_rank_s;           /* all ranks, all compared steps: GPU time where each has one */
+    double step_ns;                     /* a whole step of the median rank, waits included */
+    double lost_ns;                     /* per step, mean of the ranks that were not last; of a contended one
+                                           with exchange_delay_ns */
+    double lost_share;                  /* of step_ns */
+    double lost_rank_s;                 /* all ranks, all compared steps: GPU time where each has one */
+    double gpu_hour, lost_cost_per_day; /* a stated price, and what lost_rank_s is in a day at it, of all
+                                           ranks; NAN: none was stated */
     double gain_share;            /* of throughput, were the last rank (of a straggler: that one) as fast
                                      as the next one; NAN: less than a tenth of the step would be left */
     double gap_ns;                /* own time of the straggler over that of the median rank; with
@@ -104,6 +106,9 @@ struct pp_ranks {
 pp_status pp_ranks_judge(const struct pp_digest *d, struct pp_ranks *out, struct pp_err *err);
 /* A row for each of the n ranks of a job whose processes ended with exit_code, with a recording or not. */
 pp_status pp_ranks_complete(struct pp_ranks *r, const int *exit_code, size_t n, struct pp_err *err);
+/* What the wait for the last rank costs in a day where an hour of a rank (its GPU) costs so much; 0: no
+ * price. Shown by the renderers from then on. */
+void pp_ranks_price(struct pp_ranks *r, double gpu_hour);
 void pp_ranks_free(struct pp_ranks *r);
 
 /* The members of the judgement, one row each: docs/ranks.schema.json and docs/reference/ranks-fields.md

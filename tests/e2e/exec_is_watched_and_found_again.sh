@@ -26,6 +26,13 @@ like "what the wait costs" "$(cat "$OUT")" "Costs: +[0-9.]+ a day for each GPU, 
 run "$PP" report --json --gpu-hour 2.50
 share=$(json "$OUT" '$.verdict.evidence[0].value')
 holds "24 hours of the part that is waited" "$(json "$OUT" '$.wait_cost_per_day') / (0.6 * ${share% %}) > 0.99 && $(json "$OUT" '$.wait_cost_per_day') / (0.6 * ${share% %}) < 1.01"
+run "$PP" metrics "$name" --gpu-hour 2.50
+metric=$(sed -n 's/^pipeprobe_wait_cost_per_day{.*} //p' "$OUT")
+holds "the same as a metric" "$metric / (0.6 * ${share% %}) > 0.99 && $metric / (0.6 * ${share% %}) < 1.01"
+run "$PP" metrics "$name"
+is "without a price there is none" "$(grep -c '^pipeprobe_wait_cost' "$OUT")" 0
+run "$PP" report --gpu-hour 2.50 -o page.html
+like "and on the page" "$(cat page.html)" "a day for each GPU, at 2.50 an hour"
 run "$PP" whatif --json
 holds "whatif: the newest" "$rc == 0 && $(json "$OUT" '$.measured_samples_per_s') > 0"
 run "$PP" top --once

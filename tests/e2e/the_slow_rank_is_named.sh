@@ -29,6 +29,11 @@ is "a file per rank" "$(ls pipeprobe-slow)" "$(printf 'rank000%d.sqlite\n' 0 1 2
 like "the start block says the rank" "$(cat slow-1.err)" "rank +1 of 3, from the environment of torchrun"
 is "who it is is in the file" "$(sql pipeprobe-slow/rank0001.sqlite "SELECT group_concat(key || '=' || value, ' ') FROM (SELECT * FROM meta WHERE section = 'rank' ORDER BY key)" | sed 's/\.0//g')" \
     "job=slow launcher=torchrun local_rank=1 rank=1 world_size=3"
+run env PIPEPROBE_GPU_HOUR=3 "$PP" ranks pipeprobe-slow --json
+holds "the wait for the last rank costs its share of 24 hours of all ranks" "$(json "$OUT" '$.lost_cost_per_day') > 0 && $(json "$OUT" '$.lost_cost_per_day') / (72 * $(json "$OUT" '$.lost_rank_s') / ($(json "$OUT" '$.compared_steps') * $(json "$OUT" '$.step_ns') / 1e9)) - 1 < 0.001"
+run "$PP" ranks pipeprobe-slow --gpu-hour 3 --html "$T/cost.html"
+like "in the text" "$(cat "$OUT")" "cost .* a day at 3 an hour"
+like "and on the page" "$(cat "$T/cost.html")" "the wait for the last rank: .* a day at 3 an hour"
 run "$PP" ranks pipeprobe-slow --json
 is "the slow rank is named" "$rc $(json "$OUT" '$.kind') $(json "$OUT" '$.straggler_rank')" "0 rank-straggler 2"
 is "and what it spends its time on" "$(json "$OUT" '$.cause') $(json "$OUT" '$.input_cause')" "data_wait read"

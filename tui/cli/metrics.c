@@ -26,6 +26,8 @@ struct options {
 /* clang-format off */
 static const struct pp_opt opts[] = {
     METRICS_OPT_ROWS(AT(m), 0),
+    {.name = "gpu-hour", .type = PP_OPT_DOUBLE, .offset = AT(m) + offsetof(struct metrics_opts, gpu_hour), .min = 0,
+     .max = 1e6, .arg = "PRICE", .dflt = "0", .help = "what the wait costs in a day at that price, as a metric"},
     {.name = "openmetrics", .type = PP_OPT_FLAG, .offset = AT(openmetrics), .dflt = "0", .group = "Output",
      .help = "on standard output: OpenMetrics instead of Prometheus' older text"},
     {.name = "beside", .advanced = 1, .type = PP_OPT_FLAG, .offset = AT(beside), .dflt = "0",

@@ -16,6 +16,7 @@
 
 struct options {
     const char *html;
+    double gpu_hour;
     int json, all, force, audit;
 };
 
@@ -30,6 +31,8 @@ static const struct pp_opt opts[] = {
      .help = "replace FILE"},
     {.name = "all", .letter = 'a', .type = PP_OPT_FLAG, .offset = AT(all),
      .help = "text: a line for every rank (--audit: epoch), not only for those that stand out"},
+    {.name = "gpu-hour", .type = PP_OPT_DOUBLE, .offset = AT(gpu_hour), .min = 0, .max = 1e6, .arg = "PRICE",
+     .dflt = "0", .help = "say what the wait for the last rank costs in a day where a GPU's hour costs PRICE"},
     {.name = "audit", .type = PP_OPT_FLAG, .offset = AT(audit), .dflt = "0",
      .help = "instead: was each sample used once per epoch, and if not, why"},
     {.name = NULL},
@@ -113,6 +116,8 @@ static pp_status judge_ranks(const struct options *o, const char *const *operand
     pp_status st = pp_rank_files_read(operands, n, NULL, &all, err);
     if (st == PP_OK)
         st = pp_ranks_judge(&all, &ranks, err);
+    if (st == PP_OK)
+        pp_ranks_price(&ranks, o->gpu_hour);
     if (st == PP_OK && o->html)
         st = pp_output_write(o->html, "page", write_page, &ranks, err);
     if (st == PP_OK && o->json && pp_ranks_json(&ranks, stdout) != 0)

@@ -361,6 +361,7 @@ static int start_program(const struct options *o, char *const *program, struct e
                  program[0]);
     if (rec->recording) {
         struct metrics_opts metrics = o->metrics;
+        metrics.gpu_hour = o->gpu_hour;
         struct metrics_of_rank own;
         metrics_opts_for_rank(&metrics, &rec->rank, &own);
         metrics_beside_start(&s->metrics, &metrics, rec->path, "pipeprobe exec: ", o->quiet);

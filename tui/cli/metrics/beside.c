@@ -106,7 +106,7 @@ static int make_environment(struct environment *e, const struct metrics_opts *o)
 /* Ctrl-C is for the run; the metrics of its end are still to be sent. */
 static int start_metrics(struct metrics_beside *b, const struct metrics_opts *o, const char *path)
 {
-    char interval[32];
+    char interval[32], price[32];
     struct environment environment;
     struct again a = {.out = AGAIN_NULL, .group = AGAIN_OWN_GROUP};
     int in[2] = {-1, -1}, out[2] = {-1, -1};
@@ -114,6 +114,10 @@ static int start_metrics(struct metrics_beside *b, const struct metrics_opts *o,
     again_add(&a, "pipeprobe", "metrics", "--beside", "--metrics-interval", interval, NULL);
     for (int i = 0; i < o->labels.n; i++)
         again_add(&a, "--metrics-label", o->labels.item[i], NULL);
+    if (o->gpu_hour > 0) {
+        snprintf(price, sizeof(price), "%.10g", o->gpu_hour);
+        again_add(&a, "--gpu-hour", price, NULL);
+    }
     if (o->all)
         again_add(&a, "--metrics-all", NULL);
     again_add(&a, "--", path, NULL);

@@ -14,6 +14,7 @@ struct metrics_opts {
     const char *listen, *textfile, *push, *otlp, *tensorboard, *mlflow; /* NULL or "": not asked for */
     uint64_t interval_ns;
     struct pp_opt_list labels;
+    double gpu_hour; /* 0: no price */
     int all;
 };
 

@@ -45,6 +45,7 @@ struct metrics_sampler {
     const struct pp_report *newest;
     struct metrics_labels labels;
     struct pp_metrics_sender sender;
+    double gpu_hour;                    /* of struct metrics_opts */
     uint64_t interval_ns, next_look_ns; /* the file is not read again before */
     int looked, is_sending;
     int all; /* also the metrics that are rarely asked for */
@@ -84,6 +85,7 @@ static struct pp_metrics_view view_of(struct metrics_sampler *s)
         .sender = s->is_sending ? &s->sender : NULL,
         .labels = s->labels.label,
         .n_labels = s->labels.n,
+        .gpu_hour = s->gpu_hour,
         .all = s->all,
     };
     v.facts = pp_live_facts(s->live, &v.n_facts);
@@ -102,6 +104,7 @@ pp_status metrics_sampler_open(const char *path, const struct metrics_opts *o, i
     pthread_mutex_init(&s->lock, NULL);
     s->is_sending = watches;
     s->interval_ns = o->interval_ns;
+    s->gpu_hour = o->gpu_hour;
     s->all = o->all || !watches; /* a recording as a whole has them all */
     pp_status status = metrics_opts_labels(o, &s->labels, err);
     if (status == PP_OK)
