@@ -8,9 +8,10 @@
     4096u              /* a stack of no more is pictured twice as a whole: each part costs a microsecond \
                         */
 #define TOP_FRAMES 24u /* the same of heap frames */
-#define FAR_MAX 64u    /* frames of one reading that lie elsewhere: generators', of older chunks */
+#define FAR_MAX 48u    /* places of one reading where frames lie elsewhere: generators, older chunks */
+#define PAGE_BYTES 4096u
 #define STATE_BYTES 512
-#define TRIES 4 /* the first one of a thread only finds where its parts lie */
+#define TRIES 6 /* the first one of a thread only finds where its parts lie */
 #define PARTS_MAX (PP_FRAMES_MAX + TOP_FRAMES + 8)
 #define OWNER_C_STACK 3 /* from here on a frame of the interpreter itself, without code */
 #define OWNER_MAX 4
@@ -35,7 +36,7 @@ struct pp_frames_room {
     struct {
         uint64_t at;
         size_t size;
-        uint8_t bytes[PP_FRAME_BYTES];
+        uint8_t bytes[PAGE_BYTES + PP_FRAME_BYTES];
     } far[FAR_MAX];
     unsigned far_n;
     struct iovec here[PARTS_MAX], there[PARTS_MAX];
@@ -72,30 +73,31 @@ static int get_wanted(struct pp_frames_room *room, struct pp_memory *m)
 
 /* ---- walking ---- */
 
-/* A frame that lies in no picture, read by itself: once, for both. */
+/* A frame that lies in no picture, read once for both. In an older chunk those that called it lie below it:
+ * its page is read from its beginning on. */
 static const uint8_t *far_frame(struct pp_frames_room *room, struct pp_codes *codes, uint64_t at,
                                 size_t *size)
 {
-    const struct pp_layout *l = codes->layout;
+    const size_t before = at & (PAGE_BYTES - 1), least = codes->layout->frame_locals + 8u;
     unsigned k = 0;
-    while (k < room->far_n && room->far[k].at != at)
+    while (k < room->far_n && (at < room->far[k].at || at - room->far[k].at + least > room->far[k].size))
         k++;
     if (k == FAR_MAX)
         return NULL;
     if (k == room->far_n) {
-        size_t least = l->frame_locals + 8u;
+        uint8_t *to = room->far[k].bytes;
         /* One at the end of a mapping may have fewer bytes behind it. */
-        size_t got = pp_memory_get(codes->memory, room->far[k].bytes, PP_FRAME_BYTES, at) ? PP_FRAME_BYTES
-                     : pp_memory_get(codes->memory, room->far[k].bytes, least, at)        ? least
-                                                                                          : 0;
-        if (!got)
+        size_t after = pp_memory_get(codes->memory, to, before + PP_FRAME_BYTES, at - before) ? PP_FRAME_BYTES
+                       : pp_memory_get(codes->memory, to, before + least, at - before)        ? least
+                                                                                              : 0;
+        if (!after)
             return NULL;
-        room->far[k].at = at;
-        room->far[k].size = got;
+        room->far[k].at = at - before;
+        room->far[k].size = before + after;
         room->far_n++;
     }
-    *size = room->far[k].size;
-    return room->far[k].bytes;
+    *size = room->far[k].size - (size_t)(at - room->far[k].at);
+    return room->far[k].bytes + (at - room->far[k].at);
 }
 
 static const uint8_t *frame_at(struct pp_frames_room *room, struct pp_codes *codes,

@@ -4,6 +4,8 @@
 #include "probe/base/io.h"
 #include "probe/base/text.h"
 
+#include <pipeprobe/ring.h> /* PP_OPS_FILE_PREFIX */
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -87,7 +89,7 @@ void pp_members_read(struct pp_members *m, struct pp_stack_tree *tree, const cha
 {
     char path[PATH_MAX + 64], *text = NULL, *line;
     struct stat st;
-    snprintf(path, sizeof(path), "%s/" PP_MEMBERS_FILE_PREFIX "%lld", session_dir, (long long)pid);
+    snprintf(path, sizeof(path), "%s/" PP_OPS_FILE_PREFIX "%lld", session_dir, (long long)pid);
     int fd = pp_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0)
         return;
@@ -120,11 +122,20 @@ void pp_members_free(struct pp_members *m)
     *m = (struct pp_members){0};
 }
 
+void pp_members_ask(const char *session_dir)
+{
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof(path), "%s/" PP_OPS_FILE_PREFIX "on", session_dir);
+    int fd = pp_io_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
+    if (fd >= 0)
+        close(fd);
+}
+
 void pp_members_files_remove(const char *session_dir)
 {
     DIR *d = opendir(session_dir);
     for (struct dirent *e; d && (e = readdir(d));)
-        if (strncmp(e->d_name, PP_MEMBERS_FILE_PREFIX, strlen(PP_MEMBERS_FILE_PREFIX)) == 0)
+        if (strncmp(e->d_name, PP_OPS_FILE_PREFIX, strlen(PP_OPS_FILE_PREFIX)) == 0)
             unlinkat(dirfd(d), e->d_name, 0);
     if (d)
         closedir(d);

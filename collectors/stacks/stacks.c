@@ -408,6 +408,7 @@ static pp_status stacks_start(const struct pp_collect_opts *opts, void **state, 
         return pp_fail_errno(err, rc, "cannot start the thread that reads stacks");
     }
     s->has_thread = 1;
+    pp_members_ask(opts->session_dir);
     *state = s;
     return PP_OK;
 }

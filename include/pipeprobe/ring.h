@@ -47,6 +47,9 @@ extern "C" {
 #define PP_RANK_ASKING_PREFIX "asking-"
 /* Of `pipeprobe exec`: the session of that rank, which the rest of the name says */
 #define PP_RANK_SESSION_PREFIX "session-of-"
+/* Of `pipeprobe exec`: members of the transforms of a Python process; the rest of the name is its pid. "on":
+ * they are to be noted */
+#define PP_OPS_FILE_PREFIX "ops-"
 /* Of `pipeprobe exec`: what the GPU does for a Python process */
 #define PP_ACTIVITY_FILE_NAME "gpu-activity"
 #define PP_ENTER_FILE_NAME "enter.py" /* scripts of pipeprobe attach, and what they answer */
@@ -187,6 +190,7 @@ static inline int pp_session_has_file(const char *name)
            strncmp(name, PP_PROCESS_FILE_PREFIX, sizeof(PP_PROCESS_FILE_PREFIX) - 1) == 0 ||
            strncmp(name, PP_LOADERS_FILE_PREFIX, sizeof(PP_LOADERS_FILE_PREFIX) - 1) == 0 ||
            strncmp(name, PP_ORDER_FILE_PREFIX, sizeof(PP_ORDER_FILE_PREFIX) - 1) == 0 ||
+           strncmp(name, PP_OPS_FILE_PREFIX, sizeof(PP_OPS_FILE_PREFIX) - 1) == 0 ||
            strncmp(name, PP_RANK_FILE_PREFIX, sizeof(PP_RANK_FILE_PREFIX) - 1) == 0 ||
            strncmp(name, PP_RANK_ASKING_PREFIX, sizeof(PP_RANK_ASKING_PREFIX) - 1) == 0 ||
            strncmp(name, PP_RANK_SESSION_PREFIX, sizeof(PP_RANK_SESSION_PREFIX) - 1) == 0 ||

@@ -6,6 +6,7 @@ Nothing here imports what the job does not import, draws a random number, starts
 import os
 import sys
 
+import pipeprobe_members
 import pipeprobe_names
 
 record = None
@@ -507,11 +508,21 @@ def _fetcher_made(fetcher):
         return
     if not _in_worker and sys.modules["torch.utils.data._utils.worker"]._worker_info is not None:
         return  # a worker whose queues are not recorded: its samples would belong to no batch
+    _note_members(fetcher.dataset, fetcher.collate_fn)
     if hasattr(fetcher, "dataset_iter"):
         record.fetcher(fetcher, True, record.stream(fetcher.dataset_iter))
     else:
         record.fetcher(fetcher, False, _timed_dataset(fetcher.dataset))
     fetcher.collate_fn = record.timed("collate", fetcher.collate_fn)
+
+
+def _note_members(dataset, collate):
+    """Names of ops are an extra: without them the recording goes on."""
+    try:
+        pipeprobe_members.note(os.environ.get("PIPEPROBE_SESSION", ""), dataset, collate)
+    except Exception as e:
+        if _is_a_handlers(e):
+            raise
 
 
 def _timed_dataset(dataset):

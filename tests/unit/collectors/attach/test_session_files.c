@@ -186,7 +186,7 @@ static void test_every_file_of_a_session_is_known(void **state)
 {
     static const char *const ours[] = {"ring-3",    "process-7",    "loaders-7",    "order-7",
                                        "rank-7",    "asking-7",     "session-of-7", "alive",
-                                       "names.map", "gpu-activity", "unhooked"};
+                                       "names.map", "gpu-activity", "unhooked",     "ops-7"};
     static const char *const foreign[] = {"orders", "train.py", "session", "", ".."};
     for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
         assert_true(pp_session_has_file(ours[i]));
