@@ -231,6 +231,11 @@ golden: all unit helpers
 	$(Q)bash tests/check_docs.sh --rewrite
 	$(Q)git --no-pager diff --stat -- tests README.md docs || true
 
+# docs/internals/pages.md and its pictures: the recordings in RECORDINGS by an older program, OLD, and by this one.
+.PHONY: pages
+pages: all
+	$(Q)python3 mk/tools/pages.py --old "$(OLD)" --new $(B)/pipeprobe --recordings "$(RECORDINGS)" --docs docs/internals
+
 # The pages that quote the program: docs/reference/commands.md and the report in README.md.
 .PHONY: docs-reference check-docs
 docs-reference: all
@@ -319,6 +324,7 @@ help:
 	'make gpu-check-kit  the same to carry to a machine that can build nothing, as an archive; NVJPEG=FILE brings nvJPEG' \
 	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx.h' \
 	'make golden       rewrites kept outputs for review' \
+	'make pages        first pages of eight recordings by an older program and by this one, as text and pictures; RECORDINGS=DIR OLD=PROGRAM' \
 	'make docs-reference  rewrites docs/reference/commands.md and the report in README.md from the program; make check-docs compares' \
 	'make deps         the packages a build needs; deps-test: and the tests; deps-cuda: non-free, only if you ask' \
 	'make install      PREFIX=/usr/local DESTDIR=; make uninstall takes it away' \

@@ -17,6 +17,7 @@
 #define ALWAYS .flags = PP_FIELD_ALWAYS
 
 extern const struct pp_field pp_report_series_fields[]; /* of struct pp_report: its pictures */
+extern const struct pp_field pp_report_spent_fields[];  /* of struct pp_report_spent */
 
 static inline const char *pp_name_of_phase(pp_phase phase)
 {

@@ -225,25 +225,6 @@ static const struct pp_field proof_fields[] = {
 
 /* ---- phases, workers, queues, errors ---- */
 
-#define ROW struct pp_report_spent
-static struct pp_value spent_key(const void *row, const void *root)
-{
-    return pp_value_text(pp_spent_kinds[((const ROW *)row)->kind].key);
-}
-static struct pp_value spent_words(const void *row, const void *root)
-{
-    return pp_value_text(pp_spent_kinds[((const ROW *)row)->kind].words);
-}
-
-static const struct pp_field spent_fields[] = {
-    MADE("kind", TEXT, spent_key, "of time", ALWAYS),
-    MADE("words", TEXT, spent_words, "the same for people", ALWAYS),
-    F(per_sample_ns, NS, "per batch where samples are not known"),
-    F(share, SHARE, "of the window"),
-    PP_FIELDS_END,
-};
-#undef ROW
-
 #define ROW struct pp_report_phase
 static struct pp_value phase_name(const void *row, const void *root)
 {
@@ -598,7 +579,7 @@ const struct pp_field pp_report_fields[] = {
      .help = "what is looked for in every run beside the wait: one row each, found or not"},
     {"proof", PP_FIELD_ROWS, PP_ROWS_AT(ROW, proofs, n_proofs), .fields = proof_fields,
      .help = "predictions that were run for real (run --prove)"},
-    {"spent", PP_FIELD_ROWS, PP_ROWS_AT(ROW, spent, n_spent), .fields = spent_fields,
+    {"spent", PP_FIELD_ROWS, PP_ROWS_AT(ROW, spent, n_spent), .fields = pp_report_spent_fields,
      .help = "where the time of a sample goes in the window: adds up to 1 / samples_per_s"},
     {"phases", PP_FIELD_ROWS, PP_ROWS_AT(ROW, phases, n_phases), .fields = phase_fields,
      .help = "each phase on the threads of one lane"},

@@ -1,3 +1,4 @@
+#include "report/model/field_rows.h"
 #include "report/model/spent.h"
 
 const struct pp_spent_kind pp_spent_kinds[PP_SPENT_KINDS] = {
@@ -15,3 +16,22 @@ const struct pp_spent_kind pp_spent_kinds[PP_SPENT_KINDS] = {
     [PP_SPENT_BOUNDARY] = {"boundary", "epoch boundaries, checkpoints", "apart"},
     [PP_SPENT_OTHER] = {"other", "between batches", "idle"},
 };
+
+#define ROW struct pp_report_spent
+static struct pp_value spent_key(const void *row, const void *root)
+{
+    return pp_value_text(pp_spent_kinds[((const ROW *)row)->kind].key);
+}
+static struct pp_value spent_words(const void *row, const void *root)
+{
+    return pp_value_text(pp_spent_kinds[((const ROW *)row)->kind].words);
+}
+
+const struct pp_field pp_report_spent_fields[] = {
+    MADE("kind", TEXT, spent_key, "of time", ALWAYS),
+    MADE("words", TEXT, spent_words, "the same for people", ALWAYS),
+    F(per_sample_ns, NS, "per batch where samples are not known"),
+    F(share, SHARE, "of the window"),
+    PP_FIELDS_END,
+};
+#undef ROW
