@@ -14,7 +14,7 @@ record "$T/b.sqlite"
 run "$PP" report "$T/a.sqlite" -o "$T/a.html"
 page=$(cat "$T/a.html")
 like "the clock is said once" "$page" 'All times are since the run started'
-like "the trainer's strip is an overview" "$page" '<a href="#part-2">'
+like "the trainer's strip is an overview" "$page" '<a href="#part-2" title="epoch 2"'
 is "an epoch each" "$(grep -o '<summary>Epoch [0-9]*' "$T/a.html" | tr '\n' ' ')" "<summary>Epoch 0 <summary>Epoch 1 <summary>Epoch 2 "
 is "of which each has its place" "$(grep -o 'id="part-[0-9]*"' "$T/a.html" | tr '\n' ' ')" 'id="part-0" id="part-1" id="part-2" '
 check "no script and nothing from elsewhere" bash -c "! grep -qE '<script|src=|https?:' '$T/a.html'"

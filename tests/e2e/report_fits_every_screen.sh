@@ -23,6 +23,15 @@ seen() { # WIDTH SCHEME (0: dark, 1: light)
     echo "<script>onmessage = e => document.body.setAttribute('data-seen', e.data)</script><iframe width=$1 height=900 style='border:0' src=told.html></iframe>" >"$T/frame.html"
     browser --window-size=1400,1000 --blink-settings=preferredColorScheme="$2" --virtual-time-budget=3000 --dump-dom "file://$T/frame.html" | grep -o 'data-seen="[^"]*"' | cut -d'"' -f2
 }
+# Two runs as one page, likewise.
+run timeout 60 "$PP" run --synthetic n=400,size=320x240,read=2ms --step-ms 3 --workers 3 --batch-size 8 --steps 400 -o "$T/other.sqlite" --quiet
+run "$PP" compare "$T/run.sqlite" "$T/other.sqlite" -o "$T/diff.html"
+check "two runs were drawn" grep -q 'Where the time of a sample goes' "$T/diff.html"
+told "$T/diff.html" "$T/told.html"
+for width in 390 1280; do
+    like "two runs, $width px: nothing is wider or cut off" "$(seen $width 1)" "^$width;$width;;;0;rgb"
+done
+told "$T/run.html" "$T/told.html"
 for width in 390 1280; do
     light=$(seen $width 1) dark=$(seen $width 0)
     like "$width px: nothing is wider or cut off (frame; page; elements outside; cut off; not copied whole; background)" "$light" "^$width;$width;;;0;rgb"

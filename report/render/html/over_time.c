@@ -7,28 +7,22 @@
 #include <math.h>
 #include <string.h>
 
-/* What a slice holds, for those who point at it; a click opens its part of the run below. */
-static void put_hovers(FILE *out, const struct pp_report *r, const struct pp_html_view *v, double height)
+/* What a slice holds, for those who point at it. */
+static void put_hovers(FILE *out, const struct pp_html_view *v, double height)
 {
     char a[32], b[32], wait[32], step[32], rate[32];
-    for (size_t i = 0, part = 0; i < v->n; i++) {
+    for (size_t i = 0; i < v->n; i++) {
         const struct pp_report_slice *s = &v->slice[i];
-        size_t middle = (2 * i + 1) * r->n_fine / (2 * v->n);
-        while (part < r->n_parts && middle >= r->parts[part].to)
-            part++;
-        int links = part < r->n_parts && middle >= r->parts[part].from;
-        if (links)
-            fprintf(out, "<a href=\"#part-%zu\">", part);
         fputs("<rect class=\"hover\"", out);
         pp_svg_attr(out, "x", pp_html_view_x(v, i));
         pp_svg_attr(out, "width", PP_HTML_WIDTH / (double)v->n);
         pp_svg_attr(out, "height", height);
-        fprintf(out, "><title>%s to %s: waits %s, step %s, %s samples/s</title></rect>%s",
+        fprintf(out, "><title>%s to %s: waits %s, step %s, %s samples/s</title></rect>",
                 pp_text_duration(a, sizeof(a), s->start_s * 1e9),
                 pp_text_duration(b, sizeof(b), s->end_s * 1e9),
                 pp_text_percent(wait, sizeof(wait), s->wait_share + s->sync_share),
                 pp_text_percent(step, sizeof(step), s->step_share),
-                pp_text_rate(rate, sizeof(rate), s->samples_per_s), links ? "</a>" : "");
+                pp_text_rate(rate, sizeof(rate), s->samples_per_s));
     }
 }
 
@@ -60,7 +54,7 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
                  "Trainer time over the run: step, waits for a CPU, device sync, apart, data wait");
     pp_html_stack(out, &v, 100);
     pp_html_window(out, r, &v, 100);
-    put_hovers(out, r, &v, 100);
+    put_hovers(out, &v, 100);
     pp_svg_end(out);
     fputs("</div>\n", out);
     if (copies) {
@@ -72,6 +66,7 @@ void pp_html_steps(FILE *out, const struct pp_report *r)
         fputs("</div>\n", out);
     }
     pp_html_time_axis(out, 0, pp_html_view_end_s(&v));
+    pp_html_ruler(out, r);
     fputs("<p class=\"legend\">", out);
     pp_html_stack_keys(out, &r, 1);
     if (copies)

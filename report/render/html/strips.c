@@ -174,12 +174,37 @@ static void put_part(FILE *out, const struct pp_report *r, size_t k)
     fputs("</details>\n", out);
 }
 
+void pp_html_ruler(FILE *out, const struct pp_report *r)
+{
+    enum { LEAST_PERCENT = 6 }; /* of the width: less has no room for a number on a phone */
+    if (r->n_parts == 0)
+        return;
+    fputs("<div class=\"ruler\">", out);
+    for (size_t k = 0; k < r->n_parts; k++) {
+        const struct pp_report_part *p = &r->parts[k];
+        double number = isnan(p->epoch) ? (double)k + 1 : p->epoch,
+               width = pp_html_percent((double)(p->to - p->from), (double)r->n_fine);
+        fprintf(out, "<a href=\"#part-%zu\" title=\"%s %.0f\" style=\"left:", k,
+                isnan(p->epoch) ? "part" : "epoch", number);
+        pp_svg_num(out, pp_html_percent((double)p->from, (double)r->n_fine));
+        fputs("%;width:", out);
+        pp_svg_num(out, width);
+        fputs("%\">", out);
+        if (width >= LEAST_PERCENT && number < 1000)
+            fprintf(out, "%.0f", number);
+        fputs("</a>", out);
+    }
+    fputs("</div>\n", out);
+}
+
 void pp_html_parts(FILE *out, const struct pp_report *r)
 {
     if (r->n_parts == 0)
         return;
-    fprintf(out, "<p class=\"sub\">Closer, %s: the trainer, and how busy its workers were</p>\n",
-            isnan(r->parts[0].epoch) ? "part by part" : "epoch by epoch");
+    fprintf(
+        out,
+        "<p class=\"sub\">Closer, %s: the trainer, and how busy its workers were. The ruler opens them, too.</p>\n",
+        isnan(r->parts[0].epoch) ? "part by part" : "epoch by epoch");
     for (size_t k = 0; k < r->n_parts; k++)
         put_part(out, r, k);
 }

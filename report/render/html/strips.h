@@ -21,7 +21,9 @@ void pp_html_stack(FILE *out, const struct pp_html_view *v, double height); /* t
 void pp_html_stack_keys(FILE *out, const struct pp_report *const *runs, size_t n);
 /* Pale outside the steady state. */
 void pp_html_window(FILE *out, const struct pp_report *r, const struct pp_html_view *v, double height);
-/* The parts of the run, closer: each folded away, opened by a click on it or on the overview. */
+/* Under the axis of the whole run: a link to each of its parts. */
+void pp_html_ruler(FILE *out, const struct pp_report *r);
+/* The parts of the run, closer: each folded away, opened by a click on it or on the ruler. */
 void pp_html_parts(FILE *out, const struct pp_report *r);
 
 #endif
