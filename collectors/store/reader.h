@@ -175,6 +175,18 @@ pp_status pp_reader_each_request(struct pp_reader *r, const struct pp_request_wa
 /* The number of the oldest row that there is: a long run keeps its newest. 0: there is none. Cheap. */
 pp_status pp_reader_first_request(struct pp_reader *r, uint64_t *id, struct pp_err *err);
 
+/* Python stacks: all functions, all members of transforms, all frames, then all samples, each table by rising
+ * id and samples as stored. Ids are the file's: a frame may name what there is not. Texts are valid during
+ * the call. None in a file without them, or from before these tables. */
+struct pp_stack_walk {
+    void *ctx, *sample_ctx; /* of samples alone */
+    void (*function)(void *ctx, const struct pp_stack_function_row *row);
+    void (*op)(void *ctx, const struct pp_stack_op_row *row);
+    void (*frame)(void *ctx, const struct pp_stack_row *row);
+    void (*sample)(void *ctx, const struct pp_stack_sample_row *row);
+};
+pp_status pp_reader_each_stack(struct pp_reader *r, const struct pp_stack_walk *to, struct pp_err *err);
+
 typedef void pp_loss_fn(void *ctx, const char *what, uint64_t count, const char *why);
 pp_status pp_reader_each_loss(struct pp_reader *r, pp_loss_fn *fn, void *ctx, struct pp_err *err);
 

@@ -497,6 +497,8 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
         st = pp_requests_read(source, p->tl, c, err);
     if (st == PP_OK && c->per_worker && source->each_gpu)
         st = source->each_gpu(source->ctx, on_gpu, p, err);
+    if (st == PP_OK && !source->glance)
+        st = pp_ops_read(source, p->tl, &c->ops, err);
     if (st == PP_OK) {
         pp_costs_sum_up(p);
         st = refuse(c, source->path, err);
@@ -529,6 +531,7 @@ pp_status pp_costs_read(const struct pp_source *source, const struct pp_timeline
 void pp_costs_free(struct pp_costs *c)
 {
     pp_requests_free(&c->requests);
+    pp_ops_free(&c->ops);
     free(c->outages);
     free(c->samples);
     free(c->others_ns);

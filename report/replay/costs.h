@@ -9,6 +9,7 @@
 
 #include "report/replay/replay.h"
 #include "report/source/source.h"
+#include "report/measure/ops.h"
 #include "report/measure/timeline.h"
 
 struct pp_cost_sample {
@@ -210,6 +211,7 @@ struct pp_costs {
     int may_persist; /* and they do so because the loader, which lives on, has no persistent_workers */
     int divides;     /* the data set says itself which samples a worker has: an IterableDataset */
     double memory_available; /* bytes; NAN: unknown */
+    struct pp_ops ops;       /* none at a glance */
 };
 
 /* Of the CPU time that neither lanes nor the machine's idle time account for, the job's own part. */

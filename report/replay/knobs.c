@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
 #include "report/replay/nvjpeg.h"
+#include "report/replay/ops.h"
 #include "report/replay/shards.h"
 
 #include <math.h>
@@ -19,6 +20,8 @@ struct pp_knobs pp_knobs_none(void)
                              .decode = 1,
                              .transform = 1,
                              .collate = 1,
+                             .op_cpu = 1,
+                             .op_blocked = 1,
                              .sampler = 1,
                              .unpickle = 1,
                              .step = 1,
@@ -236,6 +239,8 @@ const struct pp_knob pp_knob_rows[] = {
      .step = PP_STEP_FIFTH},
     {"transform", NULL, "FACTOR", "factor on the CPU time of transforms", PP_KNOB_FACTOR, AT(transform), .step = PP_STEP_FIFTH},
     {"collate", NULL, "FACTOR", "factor on the CPU time of collating", PP_KNOB_FACTOR, AT(collate)},
+    {"op", NULL, "NAME:FACTOR", "factor on one operation of the transforms, or one line, that the Python stacks name",
+     PP_KNOB_FACTOR, AT(op_cpu), .special = "", .set_special = pp_op_set},
     {"sampler", NULL, "none|FACTOR", "factor on what the sampler draws for at the start of an epoch", PP_KNOB_FACTOR,
      AT(sampler), .words = no_time, .unknown = sampler_unknown},
     {"unpickle", NULL, "one-tensor|FACTOR", "factor on the time in which the trainer unpickles batches", PP_KNOB_FACTOR,

@@ -41,6 +41,9 @@ struct pp_knobs {
     int even_hosts;     /* 1: no host is slower than the others */
     double cached;      /* share of the reads served from the page cache, 0..1 */
     double decode, transform, collate; /* multipliers of CPU time */
+    double op_cpu,
+        op_blocked;    /* likewise of all that making samples takes (ops.h), and of its blocked time */
+    double freed_cpus; /* that the workers of other loaders no longer use */
     struct pp_gpu_decode gpu_decode;
     double sampler;       /* multiplier of what the sampler draws for at the start of an epoch */
     double unpickle;      /* multiplier of the time in which the trainer unpickles batches */

@@ -1,5 +1,6 @@
 /* One replay of recorded costs under knobs: the costs and set-up that the knobs make of the recorded ones. */
 #include "report/replay/hedge.h"
+#include "report/replay/ops.h"
 #include "report/replay/whatif_impl.h"
 
 #include "probe/base/err.h"
@@ -192,18 +193,21 @@ static struct pp_replay_sample replayed(const struct pp_costs *c, const struct p
     blocked = in_line(c) && !x->requests ? 0 : fmaxf(blocked, 0);
     int stored = !(k->cached > 0 && mix((uint32_t)i) < k->cached * 4294967296.0);
     struct pp_replay_sample r = {
-        .read_blocked = (float)((stored ? blocked * k->read : 0) +
+        .read_blocked = (float)((stored ? blocked * k->read * k->op_blocked : 0) +
                                 (stored && k->read > 0 ? x->read_wake * wake_part(c, k) : 0) +
                                 x->retry_blocked * k->retry),
-        .read_cpu = x->read_cpu - (float)connect_cpu_ns(c, k, x),
+        .read_cpu = (float)(x->read_cpu * k->op_cpu - connect_cpu_ns(c, k, x)),
         .bytes = stored ? x->bytes : 0,
-        .work_cpu = (float)((x->decode_cpu * k->decode + x->transform_cpu * k->transform) * w->warm),
-        .work_blocked = c->throttled_share > 0.05 ? 0 : x->decode_blocked + x->transform_blocked,
+        .work_cpu = (float)((x->decode_cpu * k->decode + x->transform_cpu * k->transform) * k->op_cpu *
+                            w->warm),
+        .work_blocked = c->throttled_share > 0.05
+                            ? 0
+                            : (float)((x->decode_blocked + x->transform_blocked) * k->op_blocked),
     };
     if (c->locked) {
-        r.work_blocked = x->transform_blocked;
+        r.work_blocked = (float)(x->transform_blocked * k->op_blocked);
         if (!k->unlocked) {
-            r.serial_cpu = (float)(x->decode_cpu * k->decode * w->warm);
+            r.serial_cpu = (float)(x->decode_cpu * k->decode * k->op_cpu * w->warm);
             r.work_cpu -= r.serial_cpu;
         }
     }
@@ -282,6 +286,7 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
            step_cpu = step_ns > 0 ? c->step_cpu_ns / step_ns : 0, warmer = warmer_ns(k, &c->cold_step);
     double taking = larger * taking_part(c, k), wake = wake_part(c, k),
            copied = k->gpu_decode.per_s > 0 ? larger * k->gpu_decode.copied : larger;
+    double freed = pp_op_others_part(k, c);
     int workers = workers_of(c, k), alone = in_trainer(c, k);
     step_ns = k->step_ns > 0 ? k->step_ns : fmax(step_ns - pinned_saves_ns(c, k) - warmer, 0) * step;
     return (struct pp_replay_setup){
@@ -301,9 +306,9 @@ static struct pp_replay_setup setup_of(const struct pp_costs *c, const struct pp
         .restart_ns = k->persistent || alone ? 0 : c->restart_ns * start_factor(c, k),
         .cpus = cpus,
         .machine_cpus = fmax(c->online_cpus, cpus),
-        .others = k->alone ? c->others * pp_costs_helpers_part(c) : c->others,
-        .groups = k->alone ? 0 : c->groups,
-        .left = fmax(c->online_cpus - c->wanted_by_others, 0),
+        .others = (k->alone ? c->others * pp_costs_helpers_part(c) : c->others) * (1 - freed),
+        .groups = k->alone ? 0 : c->groups * (1 - freed),
+        .left = fmax(c->online_cpus - c->wanted_by_others * (1 - freed), 0),
         .step_ns = step_ns * (1 - step_cpu) + c->step_wake_ns * wake + c->fetch_blocked_ns * taking,
         .step_cpu_ns = step_ns * step_cpu + c->fetch_cpu_ns * taking,
         .sync = (c->sync_every_step || c->sync_ns > 0) && k->sync > 0,

@@ -398,6 +398,32 @@ static pp_status each_request_by_start(void *ctx, pp_request_fn *fn, void *fn_ct
     return requests_of(ctx, 1, fn, fn_ctx, err);
 }
 
+/* Samples of the part, under the thread of their lane. */
+struct stacks {
+    const struct opened *o;
+    const struct pp_stack_walk *to;
+};
+
+static void clip_stack(void *ctx, const struct pp_stack_sample_row *row)
+{
+    const struct stacks *s = ctx;
+    struct pp_stack_sample_row of_lane = *row;
+    of_lane.thread = lane_id(s->o, row->thread);
+    if (!s->o->part || (row->t_ns >= s->o->from_ns && row->t_ns < s->o->to_ns))
+        s->to->sample(s->to->sample_ctx, &of_lane);
+}
+
+static pp_status each_stack(void *ctx, const struct pp_stack_walk *to, struct pp_err *err)
+{
+    struct opened *o = ctx;
+    struct stacks s = {o, to};
+    struct pp_stack_walk clipped = *to;
+    clipped.sample = clip_stack;
+    clipped.sample_ctx = &s;
+    look_for_lanes(o);
+    return pp_reader_each_stack(o->reader, &clipped, err);
+}
+
 static pp_status each_gpu(void *ctx, pp_gpu_fn *fn, void *fn_ctx, struct pp_err *err)
 {
     const struct opened *o = ctx;
@@ -425,6 +451,7 @@ static pp_status open_source(const char *path, const struct opened *how, struct 
         .each_loss = each_loss,
         .each_order = each_order,
         .each_proof = each_proof,
+        .each_stack = each_stack,
         .each_gpu = each_gpu,
         .each_request = each_request,
         .each_request_by_start = each_request_by_start,

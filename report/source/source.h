@@ -41,6 +41,8 @@ struct pp_source {
     pp_status (*each_loss)(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_order)(void *ctx, const struct pp_order_row *only, pp_order_fn *fn, void *fn_ctx,
                             struct pp_err *err); /* NULL: none is recorded */
+    pp_status (*each_stack)(void *ctx, const struct pp_stack_walk *to,
+                            struct pp_err *err); /* NULL: none is recorded */
     pp_status (*each_proof)(void *ctx, pp_proof_fn *fn, void *fn_ctx,
                             struct pp_err *err); /* NULL: nothing was proved */
 };

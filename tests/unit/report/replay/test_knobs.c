@@ -21,6 +21,8 @@
 
 static struct pp_cost_sample sample = {.bytes = 1000};
 
+static struct pp_op op = {.word = "2", .n = 4, .cpu = 2}; /* the value of other knobs, with a factor */
+
 /* Everything is known of it. */
 static struct pp_costs known_costs(void)
 {
@@ -38,13 +40,18 @@ static struct pp_costs known_costs(void)
                              .inflight = 1,
                              .cpus = 4,
                              .others = 1,
+                             .ops = {.ops = &op,
+                                     .n_ops = 1,
+                                     .loaders = {{.judged = 1, .n = {8, 0}, .cpu = {4, 0}}},
+                                     .n_loaders = 1},
                              .requests = {.answers = 9, .slow_host = 2}};
 }
 
 /* A value that the row takes. */
 static const char *value_of(const struct pp_knob *knob)
 {
-    return knob->words                   ? knob->words->word
+    return strcmp(knob->name, "op") == 0 ? "2:0.5"
+           : knob->words                 ? knob->words->word
            : knob->kind == PP_KNOB_BYTES ? knob->example
            : knob->kind == PP_KNOB_SHARE ? "0.5"
                                          : "2";
@@ -298,13 +305,38 @@ static void num_workers_may_be_none(void **state)
     assert_int_equal(tune_set_parse("prefetch_factor=0", &set, &err), PP_E_USAGE);
 }
 
+/* Half of an op that is half of the CPU time and half of the blocked time; of another loader's, the CPUs. */
+static void test_an_op_is_a_part_of_its_loaders_work(void **state)
+{
+    struct pp_costs costs = known_costs();
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_err err = {0};
+    (void)state;
+    assert_int_equal(pp_knobs_set(&k, &costs, "op=2:0.5", &err), PP_OK);
+    assert_true(k.op_cpu == 0.75 && k.op_blocked == 0.75 && k.collate == 1 && k.freed_cpus == 0);
+    assert_int_equal(pp_knobs_set(&k, &costs, "op=3:0.5", &err), PP_E_USAGE);
+    assert_non_null(strstr(err.text, "the largest are: 2"));
+    assert_int_equal(pp_knobs_set(&k, &costs, "op=2", &err), PP_E_USAGE);
+    assert_int_equal(pp_knobs_set(&k, &costs, "op=2:-1", &err), PP_E_USAGE);
+    costs.ops.loaders[0] = (struct pp_ops_loader){.n = {8, 0}, .cpu = {4, 0}, .cpus = 0.8};
+    k = pp_knobs_none();
+    assert_int_equal(pp_knobs_set(&k, &costs, "op=2:0", &err), PP_OK);
+    assert_true(k.op_cpu == 1 && k.freed_cpus == 0.4);
+    costs.ops = (struct pp_ops){0};
+    assert_int_equal(pp_knobs_set(&k, &costs, "op=2:0", &err), PP_E_UNSUPPORTED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(num_workers_may_be_none),    cmocka_unit_test(test_every_name_is_accepted),
-        cmocka_unit_test(test_no_name_is_two_knobs),  cmocka_unit_test(test_a_wrong_name_gets_the_nearest),
-        cmocka_unit_test(test_a_change_as_an_option), cmocka_unit_test(test_options_are_of_run),
+        cmocka_unit_test(num_workers_may_be_none),
+        cmocka_unit_test(test_every_name_is_accepted),
+        cmocka_unit_test(test_no_name_is_two_knobs),
+        cmocka_unit_test(test_a_wrong_name_gets_the_nearest),
+        cmocka_unit_test(test_a_change_as_an_option),
+        cmocka_unit_test(test_options_are_of_run),
         cmocka_unit_test(test_a_knob_is_one_row),
+        cmocka_unit_test(test_an_op_is_a_part_of_its_loaders_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,499 @@
+#include "report/measure/ops.h"
+
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "report/measure/ops_join.h"
+#include "report/measure/stack_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOSTLY \
+    0.8              /* a function that hands on: one of its lines has so much of it, and calls one function \
+                      */
+#define NAMES_IT 0.6 /* from which part on what a line calls is its name */
+#define COMMON 0.3   /* code that so much of an op is spent in is listed */
+#define Z80 1.2816
+enum { DEEPEST = 8, VOTES = 64, NAME = 64, CODE = 512 };
+
+/* Of the samples whose innermost frame it is, of one loader. */
+struct frame_sum {
+    double n, cpu, weight, weight2;
+};
+
+/* What an op is told by: a member of a transform; a line of the user's code; else a function of a library. */
+enum op_kind { OP_MEMBER, OP_LINE, OP_LIBRARY };
+struct op_key {
+    enum op_kind kind;
+    uint32_t what, line; /* member or function */
+    uint32_t frame;      /* where it begins on this stack; not compared */
+    int of_batch;
+};
+
+struct grouping {
+    struct pp_ops *out;
+    const struct pp_stacks *s;
+    const struct pp_frame_view *v;
+    const struct pp_ops_joined *joined;
+    struct frame_sum *sum; /* by frame */
+    struct op_key *key;    /* by frame with samples; of the loader in hand */
+    unsigned depth;
+};
+
+/* ---- which op a stack is of ---- */
+
+static uint32_t user_at(const struct grouping *g, uint32_t frame, unsigned depth, int *there)
+{
+    uint32_t user = g->v[frame].user, next;
+    *there = user != PP_STACK_NONE;
+    for (unsigned d = 0; d < depth && *there; d++) {
+        next = pp_stack_next_user(g->s, g->v, user, frame);
+        *there = next != PP_STACK_NONE;
+        user = *there ? next : user;
+    }
+    return user;
+}
+
+static struct op_key key_of(const struct grouping *g, uint32_t frame)
+{
+    const struct pp_frame_view *v = &g->v[frame];
+    int there;
+    if (v->member != PP_STACK_NONE && !v->collates)
+        return (struct op_key){OP_MEMBER, g->s->frames[v->member].op, 0, v->member, 0};
+    uint32_t user = user_at(g, frame, v->collates ? 0 : g->depth, &there);
+    if (user != PP_STACK_NONE)
+        return (struct op_key){OP_LINE, g->s->frames[user].function, g->s->frames[user].line, user,
+                               v->collates};
+    uint32_t entry = v->entry, below = PP_STACK_NONE;
+    for (uint32_t at = frame; at != PP_STACK_NONE && at != entry; at = g->s->frames[at].parent)
+        below = g->v[at].kind == PP_CODE_LIBRARY ? at : below;
+    below = below != PP_STACK_NONE ? below : entry != PP_STACK_NONE ? entry : frame;
+    return (struct op_key){OP_LIBRARY, g->s->frames[below].function, 0, below, v->collates};
+}
+
+/* Functions of the user's code that only hand on are passed over: how deep the first is that does not. */
+static unsigned depth_of(const struct grouping *g)
+{
+    unsigned depth = 0;
+    for (; depth + 1 < DEEPEST; depth++) {
+        double all = 0, most = 0, on = 0;
+        uint32_t function = PP_STACK_NONE, line = 0;
+        /* Boyer and Moore's vote: the one line that can have most of it */
+        double votes = 0;
+        int there;
+        for (uint32_t i = 0; i < g->s->n_frames; i++) {
+            if (!(g->sum[i].n > 0) || g->v[i].collates || g->v[i].member != PP_STACK_NONE)
+                continue;
+            uint32_t u = user_at(g, i, depth, &there);
+            if (!there)
+                continue;
+            all += g->sum[i].n;
+            const struct pp_stack_frame *f = &g->s->frames[u];
+            int same = f->function == function && f->line == line;
+            if (!same && g->sum[i].n > votes)
+                function = f->function, line = f->line, votes = g->sum[i].n - votes;
+            else
+                votes += same ? g->sum[i].n : -g->sum[i].n;
+        }
+        for (uint32_t i = 0; i < g->s->n_frames && all > 0; i++) {
+            if (!(g->sum[i].n > 0) || g->v[i].collates || g->v[i].member != PP_STACK_NONE)
+                continue;
+            uint32_t u = user_at(g, i, depth, &there);
+            if (!there || g->s->frames[u].function != function || g->s->frames[u].line != line)
+                continue;
+            most += g->sum[i].n;
+            on += pp_stack_next_user(g->s, g->v, u, i) != PP_STACK_NONE ? g->sum[i].n : 0;
+        }
+        if (!(all > 0) || most < MOSTLY * all || on < MOSTLY * most)
+            break;
+    }
+    return depth;
+}
+
+/* ---- names ---- */
+
+/* What has most of an op: few different ones in all, and the rest is not looked at. */
+struct votes {
+    struct {
+        uint32_t a, b;
+        double n;
+    } row[VOTES];
+    size_t n;
+};
+
+static void vote(struct votes *v, uint32_t a, uint32_t b, double n)
+{
+    size_t i = 0;
+    while (i < v->n && (v->row[i].a != a || v->row[i].b != b))
+        i++;
+    if (i == VOTES)
+        return;
+    if (i == v->n) {
+        v->row[v->n].a = a;
+        v->row[v->n].b = b;
+        v->row[v->n++].n = 0;
+    }
+    v->row[i].n += n;
+}
+
+static size_t most_of(const struct votes *v)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < v->n; i++)
+        best = v->row[i].n > v->row[best].n ? i : best;
+    return best;
+}
+
+static const char *place_of(const struct grouping *g, uint32_t function, uint32_t line)
+{
+    const struct pp_stack_function *f = &g->s->functions[function];
+    return line ? pp_arena_printf(&g->out->arena, "%.100s:%u", pp_file_short(f->file), line)
+                : pp_arena_printf(&g->out->arena, "%.100s", pp_file_short(f->file));
+}
+
+static const char *name_of(const struct grouping *g, uint32_t function)
+{
+    return pp_arena_printf(&g->out->arena, "%.60s", pp_function_short(g->s->functions[function].name));
+}
+
+/* "transforms[2]" of "dataset.transform.transforms[2]". */
+static const char *short_path(const char *path)
+{
+    const char *bracket = strrchr(path, '['), *at = bracket ? bracket : strrchr(path, '.');
+    while (at && at > path && at[-1] != '.')
+        at--;
+    return at && bracket ? at : at ? at + (*at == '.') : path;
+}
+
+static void name_member(const struct grouping *g, const struct op_key *key, const struct votes *user,
+                        struct pp_op *op)
+{
+    const struct pp_stack_member *m = &g->s->members[key->what];
+    int args = m->arguments[0] && strlen(m->arguments) < NAME;
+    op->name = pp_arena_printf(&g->out->arena, "%.60s%s%s%s", pp_function_short(m->class), args ? "(" : "",
+                               args ? m->arguments : "", args ? ")" : "");
+    op->word = pp_arena_printf(&g->out->arena, "%.60s", pp_function_short(m->class));
+    op->path = pp_arena_printf(&g->out->arena, "%.100s", short_path(m->path));
+    if (user->n)
+        op->place = place_of(g, user->row[most_of(user)].a, user->row[most_of(user)].b);
+}
+
+/* A line is named by what it calls: a function of the user's, whose own line counts then, or of a library's
+ * in the user's. */
+static void name_line(const struct grouping *g, const struct op_key *key, const struct votes *next,
+                      const struct votes *lines, const struct votes *callee, struct pp_op *op)
+{
+    size_t to = most_of(next), lib = most_of(callee);
+    op->place = place_of(g, key->what, key->line);
+    op->name = op->word = name_of(g, key->what);
+    if (next->n && next->row[to].n >= NAMES_IT * op->n) {
+        size_t hot = SIZE_MAX;
+        for (size_t i = 0; i < lines->n; i++)
+            if (lines->row[i].a == next->row[to].a &&
+                (hot == SIZE_MAX || lines->row[i].n > lines->row[hot].n))
+                hot = i;
+        op->name = op->word = name_of(g, next->row[to].a);
+        op->place = hot != SIZE_MAX ? place_of(g, lines->row[hot].a, lines->row[hot].b) : op->place;
+    } else if (callee->n && callee->row[lib].n >= NAMES_IT * op->n) {
+        op->word = name_of(g, callee->row[lib].a);
+        op->name = pp_arena_printf(&g->out->arena, "%s in %s", op->word, op->name);
+    }
+}
+
+/* Which code most of it is spent in, as "PIL/Image.py:Image.resize". */
+static const char *code_of(const struct grouping *g, size_t first_op, const uint32_t *op_of, size_t op)
+{
+    struct votes seen = {0};
+    char text[CODE] = "";
+    for (uint32_t i = 0; i < g->s->n_frames; i++) {
+        if (op_of[i] != op || !(g->sum[i].n > 0))
+            continue;
+        /* a member's begins with what calls it; below that is its own */
+        uint32_t begins = g->key[i].frame, outer = pp_stack_first(g->s, g->v, begins, i, PP_CODE_USER);
+        outer = g->key[i].kind == OP_MEMBER && outer != PP_STACK_NONE ? outer : begins;
+        for (uint32_t at = i; at != PP_STACK_NONE; at = g->s->frames[at].parent) {
+            int again = 0; /* a function that calls itself counts once */
+            for (uint32_t below = i; below != at && !again; below = g->s->frames[below].parent)
+                again = g->s->frames[below].function == g->s->frames[at].function;
+            if (!again)
+                vote(&seen, g->s->frames[at].function, 0, g->sum[i].n);
+            if (at == outer)
+                break;
+        }
+    }
+    for (size_t k = 0; k < seen.n; k++) {
+        const struct pp_stack_function *f = &g->s->functions[seen.row[k].a];
+        if (seen.row[k].n < COMMON * g->out->ops[first_op + op].n)
+            continue;
+        const char *packages = strstr(f->file, "-packages/"),
+                   *file = packages ? packages + strlen("-packages/") : f->file;
+        pp_text_add(text, sizeof(text), "%s%.100s:%.100s", text[0] ? " " : "", file, f->name);
+    }
+    return pp_arena_copy(&g->out->arena, text);
+}
+
+static void describe(const struct grouping *g, size_t first_op, const uint32_t *op_of, size_t op,
+                     const struct op_key *key)
+{
+    struct pp_op *to = &g->out->ops[first_op + op];
+    struct votes next = {0}, lines = {0}, callee = {0}, user = {0};
+    const struct pp_stack_frame *frames = g->s->frames;
+    for (uint32_t i = 0; i < g->s->n_frames; i++) {
+        if (op_of[i] != op || !(g->sum[i].n > 0))
+            continue;
+        uint32_t begins = g->key[i].frame, lib = pp_stack_first(g->s, g->v, begins, i, PP_CODE_LIBRARY), u;
+        if (key->kind == OP_MEMBER &&
+            (u = pp_stack_first(g->s, g->v, begins, i, PP_CODE_USER)) != PP_STACK_NONE) {
+            vote(&user, frames[u].function, frames[u].line, g->sum[i].n);
+            lib = pp_stack_first(g->s, g->v, u, i, PP_CODE_LIBRARY);
+        } else if (key->kind == OP_LINE && (u = pp_stack_next_user(g->s, g->v, begins, i)) != PP_STACK_NONE) {
+            vote(&next, frames[u].function, 0, g->sum[i].n);
+            vote(&lines, frames[u].function, frames[u].line, g->sum[i].n);
+        }
+        if (lib != PP_STACK_NONE && lib != begins)
+            vote(&callee, frames[lib].function, 0, g->sum[i].n);
+    }
+    if (key->kind == OP_MEMBER)
+        name_member(g, key, &user, to);
+    else if (key->kind == OP_LINE)
+        name_line(g, key, &next, &lines, &callee, to);
+    else
+        to->name = to->word = name_of(g, key->what);
+    size_t lib = most_of(&callee);
+    if (callee.n && callee.row[lib].n >= COMMON * to->n && to->place)
+        to->callee = name_of(g, callee.row[lib].a);
+    if (to->callee && to->word && strcmp(to->callee, to->word) == 0)
+        to->callee = NULL;
+    to->code = code_of(g, first_op, op_of, op);
+}
+
+/* ---- sums ---- */
+
+static int same_key(const struct op_key *a, const struct op_key *b)
+{
+    return a->kind == b->kind && a->what == b->what && a->line == b->line && a->of_batch == b->of_batch;
+}
+
+static void add_up(struct grouping *g, size_t loader)
+{
+    struct pp_ops *o = g->out;
+    memset(g->sum, 0, g->s->n_frames * sizeof(*g->sum));
+    for (size_t i = 0; i < g->s->n_samples; i++) {
+        const struct pp_ops_joined *j = &g->joined[i];
+        const struct pp_stack_sample *x = &g->s->samples[i];
+        if (!pp_phase_is_work(j->phase) || j->loader != loader || !g->v[x->frame].works)
+            continue;
+        struct frame_sum *sum = &g->sum[x->frame];
+        int cpu = x->state == 'R' || !x->state, of_batch = g->v[x->frame].collates;
+        sum->n++;
+        sum->cpu += cpu;
+        sum->weight += j->weight;
+        sum->weight2 += (double)j->weight * j->weight;
+        o->loaders[loader].n[of_batch]++;
+        o->loaders[loader].cpu[of_batch] += cpu;
+        o->frame_n[x->frame]++;
+        o->frame_weight[x->frame] += j->weight;
+    }
+}
+
+static int group_loader(struct grouping *g, size_t loader)
+{
+    struct pp_ops *o = g->out;
+    size_t first = o->n_ops, n = 0, room = 0;
+    struct op_key *keys = NULL;
+    uint32_t *op_of = malloc((g->s->n_frames + 1) * sizeof(*op_of));
+    add_up(g, loader);
+    g->depth = depth_of(g);
+    for (uint32_t i = 0; op_of && i < g->s->n_frames; i++) {
+        op_of[i] = PP_STACK_NONE;
+        if (!(g->sum[i].n > 0))
+            continue;
+        struct op_key key = g->key[i] = key_of(g, i);
+        size_t k = 0;
+        while (k < n && !same_key(&keys[k], &key))
+            k++;
+        if (k == n) {
+            void *grown = n < room ? keys : realloc(keys, (room = room ? 2 * room : 64) * sizeof(*keys));
+            struct pp_op *op = grown ? pp_arena_push(&o->arena, (void **)&o->ops, &o->n_ops, sizeof(*op))
+                                     : NULL;
+            keys = grown ? grown : keys;
+            if (!op)
+                break;
+            *op = (struct pp_op){.loader = loader, .of_batch = key.of_batch};
+            keys[n++] = key;
+        }
+        struct pp_op *op = &o->ops[first + k];
+        op_of[i] = (uint32_t)k;
+        op->n += g->sum[i].n;
+        op->cpu += g->sum[i].cpu;
+        op->weight += g->sum[i].weight;
+        op->weight2 += g->sum[i].weight2;
+    }
+    for (size_t k = 0; op_of && k < n; k++)
+        describe(g, first, op_of, k, &keys[k]);
+    int fine = op_of != NULL && (n == 0 || keys);
+    free(keys);
+    free(op_of);
+    return fine && !pp_arena_failed(&o->arena);
+}
+
+/* Wilson's interval (Journal of the American Statistical Association 22, 1927), of `n` equal samples. */
+static void interval_of(double p, double n, double *low, double *high)
+{
+    double z2 = Z80 * Z80, middle = p + z2 / (2 * n), wide = Z80 * sqrt(p * (1 - p) / n + z2 / (4 * n * n));
+    *low = n > 0 ? fmax((middle - wide) / (1 + z2 / n), 0) : 0;
+    *high = n > 0 ? fmin((middle + wide) / (1 + z2 / n), 1) : 1;
+}
+
+static int by_share(const void *a, const void *b)
+{
+    const struct pp_op *x = a, *y = b;
+    return x->weight != y->weight ? (x->weight < y->weight) - (x->weight > y->weight)
+                                  : (x->n < y->n) - (x->n > y->n);
+}
+
+static void set_shares(struct pp_ops *o, double window_s)
+{
+    double weight = 0, weight2 = 0;
+    for (size_t i = 0; i < o->n_ops; i++) {
+        weight += o->ops[i].weight;
+        weight2 += o->ops[i].weight2;
+        o->n += o->ops[i].n;
+    }
+    o->weighted = weight2 > 0 ? weight * weight / weight2 : 0;
+    o->missing_s = o->weighted >= PP_OPS_LEAST ? 0
+                   : o->weighted > 0           ? ceil(window_s * (PP_OPS_LEAST / o->weighted - 1))
+                                               : INFINITY;
+    for (size_t i = 0; i < o->n_ops; i++) {
+        struct pp_op *op = &o->ops[i];
+        op->share = weight > 0 ? op->weight / weight : 0;
+        op->share_all = op->n / o->n;
+        interval_of(op->share, o->weighted, &op->share_low, &op->share_high);
+    }
+    if (o->n_ops)
+        qsort(o->ops, o->n_ops, sizeof(*o->ops), by_share);
+}
+
+static int is_taken(const struct pp_ops *o, size_t i, const char *word)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(o->ops[k].word, word) == 0)
+            return 1;
+    return 0;
+}
+
+/* One word each, of which the first that is nobody else's is taken. */
+static void set_words(struct pp_ops *o)
+{
+    for (size_t i = 0; i < o->n_ops; i++) {
+        struct pp_op *op = &o->ops[i];
+        const char *tries[] = {op->word, op->path, op->place};
+        char *word = NULL;
+        for (size_t k = 0; k < 3 && !word; k++)
+            if (tries[k] && !is_taken(o, i, tries[k]) && !strpbrk(tries[k], " ="))
+                word = pp_arena_copy(&o->arena, tries[k]);
+        op->word = word ? word : pp_arena_printf(&o->arena, "op-%zu", i + 1);
+    }
+}
+
+/* ---- the training thread's lines within steps ---- */
+
+static int by_n(const void *a, const void *b)
+{
+    const struct pp_op_step *x = a, *y = b;
+    return (x->n < y->n) - (x->n > y->n);
+}
+
+/* By the innermost frame of the user's code: who calls whom above it is the loop. */
+static void add_steps(struct grouping *g)
+{
+    struct pp_ops *o = g->out;
+    struct votes lines = {0};
+    for (size_t i = 0; i < g->s->n_samples; i++) {
+        uint32_t user = g->s->samples[i].frame, lib = PP_STACK_NONE;
+        if (g->joined[i].phase != PP_PHASE_STEP)
+            continue;
+        o->step_n++;
+        for (; user != PP_STACK_NONE && g->v[user].kind != PP_CODE_USER; user = g->s->frames[user].parent)
+            lib = g->v[user].kind == PP_CODE_LIBRARY ? user : lib;
+        if (user == PP_STACK_NONE)
+            continue;
+        size_t had = lines.n;
+        const struct pp_stack_frame *f = &g->s->frames[user];
+        vote(&lines, f->function, f->line, 1);
+        struct pp_op_step *step = lines.n > had ? pp_arena_push(&o->arena, (void **)&o->steps, &o->n_steps,
+                                                                sizeof(*step))
+                                                : NULL;
+        if (step)
+            *step = (struct pp_op_step){.name = name_of(g, f->function),
+                                        .place = place_of(g, f->function, f->line)};
+        size_t k = 0;
+        while (k < lines.n && (lines.row[k].a != f->function || lines.row[k].b != f->line))
+            k++;
+        if (k >= o->n_steps)
+            continue;
+        o->steps[k].n++;
+        o->steps[k].cpu += g->s->samples[i].state == 'R' || !g->s->samples[i].state;
+        if (lib != PP_STACK_NONE && !o->steps[k].callee)
+            o->steps[k].callee = name_of(g, g->s->frames[lib].function);
+    }
+    for (size_t i = 0; i < o->n_steps; i++) {
+        o->steps[i].share = o->steps[i].n / o->step_n;
+        interval_of(o->steps[i].share, o->step_n, &o->steps[i].share_low, &o->steps[i].share_high);
+    }
+    if (o->n_steps)
+        qsort(o->steps, o->n_steps, sizeof(*o->steps), by_n);
+}
+
+/* ---- all of it ---- */
+
+pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_ops *out,
+                      struct pp_err *err)
+{
+    struct grouping g = {.out = out, .s = &out->stacks};
+    *out = (struct pp_ops){0};
+    pp_status status = pp_stacks_read(source, &out->stacks, err);
+    size_t n = out->stacks.n_frames;
+    if (status != PP_OK || !out->stacks.n_samples || !tl->has_steady_state)
+        return status;
+    struct pp_ops_joined *joined = pp_ops_join(source, tl, out, &status, err);
+    g.joined = joined;
+    g.v = pp_stack_view(&out->stacks, &out->arena);
+    g.sum = malloc((n + 1) * sizeof(*g.sum));
+    g.key = malloc((n + 1) * sizeof(*g.key));
+    out->frame_n = pp_arena_alloc(&out->arena, (n + 1) * sizeof(*out->frame_n));
+    out->frame_weight = pp_arena_alloc(&out->arena, (n + 1) * sizeof(*out->frame_weight));
+    int fine = joined && g.sum && g.key && !pp_arena_failed(&out->arena);
+    for (size_t i = 0; i < out->n_loaders && fine; i++)
+        fine = group_loader(&g, i);
+    if (fine) {
+        set_shares(out, (double)(tl->end_ns - tl->start_ns) / 1e9);
+        set_words(out);
+        add_steps(&g);
+    }
+    if (status == PP_OK && (!fine || pp_arena_failed(&out->arena)))
+        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the stacks of %s", source->path);
+    free(joined);
+    free(g.sum);
+    free(g.key);
+    return status;
+}
+
+void pp_ops_free(struct pp_ops *ops)
+{
+    pp_stacks_free(&ops->stacks);
+    pp_arena_free(&ops->arena);
+    *ops = (struct pp_ops){0};
+}
+
+const struct pp_op *pp_ops_find(const struct pp_ops *ops, const char *name, size_t length)
+{
+    for (size_t i = 0; i < ops->n_ops; i++) {
+        const char *names[] = {ops->ops[i].word, ops->ops[i].path, ops->ops[i].place};
+        for (size_t k = 0; k < 3; k++)
+            if (names[k] && strncmp(names[k], name, length) == 0 && !names[k][length])
+                return &ops->ops[i];
+    }
+    return NULL;
+}

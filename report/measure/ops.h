@@ -1,0 +1,78 @@
+/* report/measure/ops.h: which operation of the transforms, which line of the user's code the stall is spent
+ * in: Python stacks (report/source/stacks.h) joined with the spans.
+ *
+ * A sample of a worker belongs to the batch that the worker made then, and so to a loader. It weighs as much
+ * of the wait as that batch cost the trainer for a moment of work: waits over work, both summed over the
+ * batches from four before to four after it of the same loader, for with workers that take turns one batch
+ * has all of the wait and its neighbour none, though both are as much to blame. What nobody waits for weighs
+ * nothing, however hot it is.
+ *
+ * The op of a sample is the innermost member of a transform (stack_op); else a line of the outermost frame of
+ * the user's own code below PyTorch's fetch, passing over functions that only hand on; else what a library's
+ * data set calls. Shares are binomial: samples are taken at random moments. */
+#ifndef PP_REPORT_MEASURE_OPS_H
+#define PP_REPORT_MEASURE_OPS_H
+
+#include "report/measure/timeline.h"
+#include "report/source/stacks.h"
+
+/* Weighted samples below which nothing is said. */
+#define PP_OPS_LEAST 200
+enum { PP_OPS_NEIGHBOURS = 4, PP_OPS_LOADERS = 16 };
+
+struct pp_op {
+    const char *name; /* "Blur(radius=2)", "noise", "Image.resize in Birds.__getitem__" */
+    const char *word; /* "Blur", "Image.resize": for op=WORD:FACTOR; of this op alone */
+    const char *path; /* where the data set holds it, "transforms[2]"; NULL: it is no member of a transform */
+    const char *place; /* "augment.py:29", the line of the user's code that takes most; NULL: none is known */
+    const char
+        *callee;      /* the library function that this line mostly calls; NULL: none, or the name says it */
+    const char *code; /* every function and module seen in it, for remedies; separated by spaces */
+    size_t loader;    /* place in loaders */
+    int of_batch;     /* it is of collating, and not of making a sample */
+    double n, cpu;    /* samples; of them on a CPU or waiting for one; the rest was blocked */
+    double weight, weight2;
+    double share, share_low, share_high; /* of the stall, with an 80 % interval */
+    double share_all;                    /* of all work of all workers */
+};
+
+struct pp_ops_loader {
+    long long pid;
+    unsigned loader;
+    int judged;
+    double n[2], cpu[2]; /* samples of work: of making samples, of collating */
+    double cpus;         /* that its work used, of the window */
+};
+
+/* Lines of the training thread within its steps. */
+struct pp_op_step {
+    const char *name, *place, *callee;
+    double n, cpu, share, share_low, share_high; /* of the steps' samples */
+};
+
+struct pp_ops {
+    struct pp_stacks stacks;
+    struct pp_op *ops; /* the largest share of the stall first */
+    size_t n_ops;
+    struct pp_ops_loader loaders[PP_OPS_LOADERS];
+    size_t n_loaders;
+    double n, weighted;       /* samples of work; how many equal ones the weights are worth (Kish) */
+    double workers;           /* that were sampled */
+    double missing_s;         /* how much longer to record until shares are said; 0: they are */
+    struct pp_op_step *steps; /* the largest share first */
+    size_t n_steps;
+    double step_n;
+    float *frame_n,
+        *frame_weight; /* by frame, of samples whose innermost frame it is: of work; for pictures */
+    struct pp_arena arena;
+};
+
+/* Zero without stacks or without a steady state. One pass over the spans. Memory: 16 bytes a sample and a
+ * batch. Free with pp_ops_free, also after a failure. */
+pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_ops *out,
+                      struct pp_err *err);
+void pp_ops_free(struct pp_ops *ops);
+/* By word, path or place; NULL: there is none. */
+const struct pp_op *pp_ops_find(const struct pp_ops *ops, const char *name, size_t length);
+
+#endif

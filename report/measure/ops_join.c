@@ -1,0 +1,231 @@
+#include "report/measure/ops_join.h"
+
+#include "probe/base/err.h"
+#include "probe/base/rng.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a batch cost the trainer, and the workers. Numbers of batches are far apart: each loader has its own.
+ */
+struct batch_cost {
+    uint32_t batch; /* PP_NO_BATCH: the place is free */
+    float wait_ns, work_ns;
+};
+
+struct joining {
+    const struct pp_timeline *tl;
+    struct pp_ops *ops;
+    struct pp_ops_joined *to;
+    struct batch_cost *cost; /* by hash; room is a power of two, and half of it at most is taken */
+    size_t n_batches, room;
+    int no_memory;
+    const struct pp_thread_row *threads;
+    uint32_t
+        *same; /* by thread: the first row of that thread of the kernel: a trainer without workers has two */
+    size_t *next; /* by thread: the first sample behind the span before */
+    size_t n_threads;
+    size_t cursor;
+    double cpu_ns[PP_OPS_LOADERS];
+};
+
+static size_t cost_place(const struct joining *j, uint32_t batch)
+{
+    size_t at = (size_t)pp_mix64(batch) & (j->room - 1);
+    while (j->cost[at].batch != batch && j->cost[at].batch != PP_NO_BATCH)
+        at = (at + 1) & (j->room - 1);
+    return at;
+}
+
+static int grow_costs(struct joining *j)
+{
+    struct batch_cost *old = j->cost;
+    size_t had = j->room;
+    j->room = had ? 2 * had : 1024;
+    j->cost = malloc(j->room * sizeof(*j->cost));
+    if (!j->cost) {
+        j->cost = old;
+        j->room = had;
+        j->no_memory = 1;
+        return 0;
+    }
+    for (size_t i = 0; i < j->room; i++)
+        j->cost[i] = (struct batch_cost){.batch = PP_NO_BATCH};
+    for (size_t i = 0; i < had; i++)
+        if (old[i].batch != PP_NO_BATCH)
+            j->cost[cost_place(j, old[i].batch)] = old[i];
+    free(old);
+    return 1;
+}
+
+/* NULL: it is no batch, or there is no memory. */
+static struct batch_cost *cost_of(struct joining *j, uint32_t batch)
+{
+    if (batch == PP_NO_BATCH || (2 * (j->n_batches + 1) > j->room && !grow_costs(j)))
+        return NULL;
+    struct batch_cost *c = &j->cost[cost_place(j, batch)];
+    j->n_batches += c->batch == PP_NO_BATCH;
+    c->batch = batch;
+    return c;
+}
+
+/* Of a batch; of several loaders, those of batches that are nobody's count as the judged one's. */
+static size_t loader_of(struct joining *j, uint32_t batch)
+{
+    struct pp_ops *o = j->ops;
+    const struct pp_batch_range *range = pp_other_batches_find(&j->tl->other, batch);
+    struct pp_ops_loader l = {.judged = 1};
+    if (range)
+        l = (struct pp_ops_loader){.pid = range->pid, .loader = range->loader, .judged = !range->other};
+    for (size_t i = 0; i < o->n_loaders; i++)
+        if (o->loaders[i].pid == l.pid && o->loaders[i].loader == l.loader)
+            return i;
+    if (o->n_loaders == PP_OPS_LOADERS)
+        return PP_OPS_LOADERS - 1;
+    o->loaders[o->n_loaders] = l;
+    return o->n_loaders++;
+}
+
+/* The first sample of the thread from t_ns on. Spans of a thread come by their starts, but for those of a
+ * trainer that has two rows. */
+static size_t first_from(struct joining *j, size_t at, uint32_t thread, uint64_t t_ns)
+{
+    const struct pp_stacks *s = &j->ops->stacks;
+    size_t i = j->next[at], n;
+    if (i == 0 || s->samples[i - 1].thread != thread || s->samples[i - 1].t_ns >= t_ns)
+        i = pp_stacks_between(s, thread, t_ns, UINT64_MAX, &n);
+    while (i < s->n_samples && s->samples[i].thread == thread && s->samples[i].t_ns < t_ns)
+        i++;
+    return j->next[at] = i;
+}
+
+/* Samples of the thread within the span are of its phase and batch. Without workers the trainer's wait holds
+ * the work: the work counts. */
+static void label(struct joining *j, size_t at, const struct pp_span *s)
+{
+    const struct pp_stacks *k = &j->ops->stacks;
+    uint32_t thread = j->same[at];
+    uint64_t end_ns = s->start_ns + s->dur_ns;
+    size_t i = first_from(j, at, thread, s->start_ns);
+    for (; i < k->n_samples && k->samples[i].thread == thread && k->samples[i].t_ns < end_ns; i++)
+        if (!pp_phase_is_work(j->to[i].phase))
+            j->to[i] = (struct pp_ops_joined){.batch = s->batch, .phase = (uint8_t)s->phase};
+}
+
+static void take_span(struct joining *j, size_t at, const struct pp_span *s)
+{
+    const struct pp_timeline *tl = j->tl;
+    pp_lane lane = j->threads[at].lane;
+    int work = lane != PP_LANE_TRAINER && pp_phase_is_work(s->phase) && s->batch != PP_NO_BATCH,
+        waits = lane == PP_LANE_TRAINER && s->phase == PP_PHASE_DATA_WAIT;
+    if (s->phase == PP_PHASE_COUNTER || s->start_ns < tl->start_ns || s->start_ns >= tl->end_ns)
+        return;
+    struct batch_cost *cost = work || waits ? cost_of(j, s->batch) : NULL;
+    if (cost && waits)
+        cost->wait_ns += (float)pp_timeline_stalled_between(tl, s->start_ns, s->start_ns + s->dur_ns,
+                                                            &j->cursor);
+    if (cost && work) {
+        cost->work_ns += (float)s->dur_ns;
+        j->cpu_ns[loader_of(j, s->batch)] += (double)s->cpu_ns;
+    }
+    if (lane == PP_LANE_TRAINER || work)
+        label(j, at, s);
+}
+
+static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
+{
+    struct joining *j = ctx;
+    size_t at = 0;
+    while (at < j->n_threads && j->threads[at].id != thread)
+        at++;
+    for (size_t i = 0; at < j->n_threads && i < n; i++)
+        take_span(j, at, &spans[i]);
+    return j->no_memory;
+}
+
+static int same_loader(const struct joining *j, const struct pp_batch_range *of, uint32_t batch)
+{
+    const struct pp_batch_range *r = j->tl->other.n ? pp_other_batches_find(&j->tl->other, batch) : NULL;
+    return r == of || (r && of && r->pid == of->pid && r->loader == of->loader);
+}
+
+/* Both sums over the neighbours of the same loader, whose numbers lie in a row. */
+static float weight_of(const struct joining *j, uint32_t batch)
+{
+    const struct pp_batch_range *of = pp_other_batches_find(&j->tl->other, batch);
+    double wait_ns = 0, work_ns = 0;
+    for (int64_t b = (int64_t)batch - PP_OPS_NEIGHBOURS; b <= (int64_t)batch + PP_OPS_NEIGHBOURS; b++) {
+        if (b < 0 || b >= PP_NO_BATCH || !same_loader(j, of, (uint32_t)b))
+            continue;
+        const struct batch_cost *c = &j->cost[cost_place(j, (uint32_t)b)];
+        wait_ns += c->batch == b ? c->wait_ns : 0;
+        work_ns += c->batch == b ? c->work_ns : 0;
+    }
+    return work_ns > 0 ? (float)(wait_ns / work_ns) : 0;
+}
+
+static void weigh(struct joining *j)
+{
+    double window_ns = (double)(j->tl->end_ns - j->tl->start_ns);
+    for (size_t i = 0; i < j->ops->stacks.n_samples; i++)
+        if (pp_phase_is_work(j->to[i].phase)) {
+            j->to[i].weight = weight_of(j, j->to[i].batch);
+            j->to[i].loader = (uint8_t)loader_of(j, j->to[i].batch);
+        }
+    for (size_t i = 0; i < j->ops->n_loaders && window_ns > 0; i++)
+        j->ops->loaders[i].cpus = j->cpu_ns[i] / window_ns;
+}
+
+/* Samples are under any of the rows of one thread: all go under the first. */
+static void join_rows(struct joining *j)
+{
+    struct pp_stacks *s = &j->ops->stacks;
+    int moved = 0;
+    for (size_t i = 0; i < j->n_threads; i++) {
+        const struct pp_thread_row *t = &j->threads[i];
+        j->same[i] = t->id;
+        for (size_t k = 0; k < i && t->tid > 0; k++)
+            if (j->threads[k].tid == t->tid && j->threads[k].pid == t->pid) {
+                j->same[i] = j->same[k];
+                break;
+            }
+        for (size_t k = 0; j->same[i] != t->id && k < s->n_samples; k++)
+            if (s->samples[k].thread == t->id)
+                s->samples[k].thread = j->same[i], moved = 1;
+    }
+    if (moved)
+        pp_stacks_order(s);
+}
+
+struct pp_ops_joined *pp_ops_join(const struct pp_source *source, const struct pp_timeline *tl,
+                                  struct pp_ops *ops, pp_status *status, struct pp_err *err)
+{
+    static const struct pp_wanted wanted = {.columns = PP_COLUMN_START | PP_COLUMN_DUR | PP_COLUMN_PHASE |
+                                                       PP_COLUMN_BATCH | PP_COLUMN_CPU};
+    struct joining j = {.tl = tl, .ops = ops};
+    j.n_threads = source->threads(source->ctx, &j.threads);
+    j.to = malloc((ops->stacks.n_samples + 1) * sizeof(*j.to));
+    grow_costs(&j);
+    j.same = calloc(j.n_threads + 1, sizeof(*j.same));
+    j.next = calloc(j.n_threads + 1, sizeof(*j.next));
+    *status = j.to && j.cost && j.same && j.next
+                  ? PP_OK
+                  : pp_fail(err, PP_E_NO_MEMORY, "no memory for the stacks of %s", source->path);
+    for (size_t i = 0; j.to && i < ops->stacks.n_samples; i++)
+        j.to[i] = (struct pp_ops_joined){.batch = PP_NO_BATCH, .phase = PP_PHASE_NONE};
+    if (*status == PP_OK) {
+        join_rows(&j);
+        *status = source->each_chunk(source->ctx, &wanted, each_chunk, &j, NULL, err);
+    }
+    if (*status == PP_OK && j.no_memory)
+        *status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the batches of %s", source->path);
+    if (*status == PP_OK)
+        weigh(&j);
+    free(j.cost);
+    free(j.same);
+    free(j.next);
+    if (*status != PP_OK)
+        free(j.to), j.to = NULL;
+    return j.to;
+}

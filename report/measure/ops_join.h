@@ -1,0 +1,26 @@
+/* report/measure/ops_join.h: samples of Python stacks with the batch, the phase and the weight that the spans
+ * give them: see ops.h. */
+#ifndef PP_REPORT_MEASURE_OPS_JOIN_H
+#define PP_REPORT_MEASURE_OPS_JOIN_H
+
+#include "report/measure/ops.h"
+
+/* Of a sample; phase PP_PHASE_NONE: in no span, or outside the steady state. */
+struct pp_ops_joined {
+    uint32_t batch;
+    uint8_t phase, loader; /* loader: place in pp_ops.loaders, of work alone */
+    float weight;          /* of work: wait over work of its neighbourhood */
+};
+
+/* As many as there are samples; free() it. NULL: no memory, or the walk failed with *status. Fills the
+ * loaders of ops, and their CPUs. */
+struct pp_ops_joined *pp_ops_join(const struct pp_source *source, const struct pp_timeline *timeline,
+                                  struct pp_ops *ops, pp_status *status, struct pp_err *err);
+
+static inline int pp_phase_is_work(unsigned phase)
+{
+    return phase == PP_PHASE_READ || phase == PP_PHASE_DECODE || phase == PP_PHASE_TRANSFORM ||
+           phase == PP_PHASE_COLLATE;
+}
+
+#endif

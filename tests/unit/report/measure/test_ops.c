@@ -1,0 +1,311 @@
+/* Stacks joined with spans: which op a stack is of, what part of the stall each has, and what rows of a
+ * stranger's file do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/support/fake_run.h"
+
+#include "report/measure/ops.h"
+#include "report/measure/stack_view.h"
+
+#include <math.h>
+
+/* ---- a made-up recording: two workers that are waited for, one that is not ---- */
+
+static const struct pp_stack_function_row functions[] = {
+    {.id = 1,
+     .function = "_worker_loop",
+     .file = "/usr/lib/python3/dist-packages/torch/utils/data/_utils/worker.py"},
+    {.id = 2,
+     .function = "_MapDatasetFetcher.fetch",
+     .file = "/usr/lib/python3/dist-packages/torch/utils/data/_utils/fetch.py"},
+    {.id = 3,
+     .function = "_MapDatasetFetcher.fetch.<locals>.<listcomp>",
+     .file = "/usr/lib/python3/dist-packages/torch/utils/data/_utils/fetch.py"},
+    {.id = 4, .function = "Birds.__getitem__", .file = "/home/u/train.py"},
+    {.id = 5,
+     .function = "Compose.__call__",
+     .file = "/v/site-packages/torchvision/transforms/transforms.py"},
+    {.id = 6, .function = "Blur.__call__", .file = "/home/u/augment.py"},
+    {.id = 7, .function = "Image.filter", .file = "/v/site-packages/PIL/Image.py"},
+    {.id = 8, .function = "Noise.__call__", .file = "/home/u/augment.py"},
+    {.id = 9, .function = "load", .file = "/home/u/files.py"},
+    {.id = 10, .function = "DictReader.__next__", .file = "/usr/lib/python3.11/csv.py"},
+    {.id = 11,
+     .function = "default_collate",
+     .file = "/usr/lib/python3/dist-packages/torch/utils/data/_utils/collate.py"},
+    {.id = 12, .function = "Hot.__getitem__", .file = "/home/u/train.py"},
+    {.id = 13, .function = "main", .file = "/home/u/train.py"},
+    {.id = 14, .function = "<lambda>", .file = "<string>"},
+};
+static const struct pp_stack_op_row members[] = {
+    {.id = 1, .path = "dataset", .class = "Birds", .arguments = ""},
+    {.id = 2, .path = "dataset.transform", .class = "Compose", .arguments = ""},
+    {.id = 3, .path = "dataset.transform.transforms[0]", .class = "Blur", .arguments = "radius=2"},
+    {.id = 4, .path = "dataset.transform.transforms[1]", .class = "Noise", .arguments = ""},
+};
+/* The trie; the leaves that samples have are named. */
+enum { BLUR = 7, NOISE = 9, CSV = 11, COLLATE = 12, HOT = 14, STEP = 15, FOLDED = 16, LEAVES };
+static const struct pp_stack_row frames[] = {
+    {1, 0, 1, 300, 0},    {2, 1, 2, 50, 0},    {3, 2, 3, 51, 0},      {4, 3, 4, 40, 1},
+    {5, 4, 5, 94, 3},     {6, 5, 6, 29, 3},    {BLUR, 6, 7, 1305, 0}, {8, 5, 8, 22, 4},
+    {NOISE, 8, 14, 1, 0}, {10, 4, 9, 7, 0},    {CSV, 10, 10, 111, 0}, {COLLATE, 2, 11, 140, 0},
+    {13, 3, 12, 60, 0},   {HOT, 13, 14, 1, 0}, {STEP, 0, 13, 80, 0},  {FOLDED, 6, 14, 3, 0},
+};
+
+struct made {
+    struct fake_run *run;
+    struct pp_stack_sample_row *samples;
+    size_t n, room;
+    const struct pp_stack_row *frames;
+    size_t n_frames;
+};
+
+static const struct made *current; /* whose rows the source of a test has */
+
+static pp_status each_stack(void *ctx, const struct pp_stack_walk *to, struct pp_err *err)
+{
+    const struct made *m = current;
+    (void)ctx;
+    (void)err;
+    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+        to->function(to->ctx, &functions[i]);
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+        to->op(to->ctx, &members[i]);
+    for (size_t i = 0; i < m->n_frames; i++)
+        to->frame(to->ctx, &m->frames[i]);
+    for (size_t i = 0; i < m->n; i++)
+        to->sample(to->sample_ctx, &m->samples[i]);
+    return PP_OK;
+}
+
+static void add_sample(struct made *m, uint64_t t_ns, uint32_t thread, uint32_t stack, char state)
+{
+    if (m->n == m->room) {
+        m->room = m->room ? 2 * m->room : 256;
+        m->samples = realloc(m->samples, m->room * sizeof(*m->samples));
+    }
+    m->samples[m->n++] = (struct pp_stack_sample_row){.t_ns = t_ns,
+                                                      .thread = thread,
+                                                      .stack = stack,
+                                                      .state = state};
+}
+
+enum { BATCHES = 200, CYCLE_MS = 50 };
+
+/* Every 50 ms the trainer waits 30 ms for a batch and steps 20 ms. Two workers take turns and are busy all
+ * the time: of a batch's 100 ms the first `blur` tenths are Blur, then Noise, and the last one collates. */
+static struct made make(int blur)
+{
+    struct made m = {.run = calloc(1, sizeof(*m.run)),
+                     .frames = frames,
+                     .n_frames = sizeof(frames) / sizeof(*frames)};
+    uint32_t trainer = fake_thread(m.run, PP_LANE_TRAINER, "trainer"),
+             worker[2] = {fake_thread(m.run, PP_LANE_WORKER, "worker 0"),
+                          fake_thread(m.run, PP_LANE_WORKER, "worker 1")};
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        uint64_t t = FAKE_T0 + b * CYCLE_MS * FAKE_MS, made_at = t - 70 * FAKE_MS;
+        struct pp_span *s = fake_span(m.run, trainer, PP_PHASE_DATA_WAIT, t, 30 * FAKE_MS);
+        s->batch = b;
+        s = fake_span(m.run, trainer, PP_PHASE_STEP, t + 30 * FAKE_MS, 20 * FAKE_MS);
+        s->batch = b;
+        s = fake_span(m.run, worker[b % 2], PP_PHASE_TRANSFORM, made_at, 90 * FAKE_MS);
+        s->batch = b;
+        s->cpu_ns = 90 * FAKE_MS;
+        s = fake_span(m.run, worker[b % 2], PP_PHASE_COLLATE, made_at + 90 * FAKE_MS, 10 * FAKE_MS);
+        s->batch = b;
+        for (int k = 0; k < 10; k++)
+            add_sample(&m, made_at + (10 * (uint64_t)k + 5) * FAKE_MS, worker[b % 2],
+                       k == 9     ? COLLATE
+                       : k < blur ? BLUR
+                                  : NOISE,
+                       k < blur ? 'R' : 'S');
+        add_sample(&m, t + 40 * FAKE_MS, trainer, STEP, 'R');
+    }
+    return m;
+}
+
+static struct pp_ops read_ops(struct made *m)
+{
+    struct pp_source source = fake_source(m->run);
+    struct pp_timeline tl;
+    struct pp_ops ops;
+    struct pp_err err = {0};
+    assert_int_equal(pp_timeline_build(&source, &tl, &err), PP_OK);
+    source.each_stack = each_stack;
+    current = m;
+    assert_int_equal(pp_ops_read(&source, &tl, &ops, &err), PP_OK);
+    pp_timeline_free(&tl);
+    return ops;
+}
+
+static void drop(struct made *m)
+{
+    fake_free(m->run);
+    free(m->samples);
+}
+
+static const struct pp_op *op_named(const struct pp_ops *ops, const char *word)
+{
+    const struct pp_op *op = pp_ops_find(ops, word, strlen(word));
+    if (!op)
+        fail_msg("no op %s", word);
+    return op;
+}
+
+/* ---- tests ---- */
+
+static void test_members_have_their_share_and_their_line(void **state)
+{
+    struct made m = make(6);
+    struct pp_ops ops = read_ops(&m);
+    const struct pp_op *blur = op_named(&ops, "Blur"), *noise = op_named(&ops, "Noise");
+    (void)state;
+    assert_string_equal(blur->name, "Blur(radius=2)");
+    assert_string_equal(blur->place, "augment.py:29");
+    assert_string_equal(blur->path, "transforms[0]");
+    assert_string_equal(blur->callee, "Image.filter");
+    assert_true(fabs(blur->share - 0.6) < 0.01 && fabs(blur->share_all - 0.6) < 0.01);
+    assert_true(blur->share_low < 0.6 && blur->share_high > 0.6 && blur->share_high - blur->share_low < 0.06);
+    assert_true(blur->cpu == blur->n && noise->cpu == 0);
+    assert_true(fabs(noise->share - 0.3) < 0.01);
+    assert_true(op_named(&ops, "default_collate")->of_batch);
+    assert_true(ops.missing_s == 0 && ops.weighted > 1500);
+    assert_int_equal(ops.n_loaders, 1);
+    assert_true(ops.loaders[0].n[1] > 0 && fabs(ops.loaders[0].n[0] / ops.loaders[0].n[1] - 9) < 0.2);
+    /* the step's line is the trainer's */
+    assert_int_equal(ops.n_steps, 1);
+    assert_string_equal(ops.steps[0].place, "train.py:80");
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
+/* Without a member the op is a line of the user's code; what only hands on is passed over, and a line is
+ * named by what it calls. */
+static void test_lines_without_members(void **state)
+{
+    struct made m = make(0);
+    (void)state;
+    for (size_t i = 0; i < m.n; i++)
+        m.samples[i].stack = m.samples[i].stack == NOISE ? CSV : m.samples[i].stack;
+    struct pp_ops ops = read_ops(&m);
+    const struct pp_op *op = &ops.ops[0];
+    assert_string_equal(op->name, "DictReader.__next__ in load");
+    assert_string_equal(op->word, "DictReader.__next__");
+    assert_string_equal(op->place, "files.py:7");
+    assert_null(op->path);
+    assert_non_null(strstr(op->code, "csv.py:DictReader.__next__"));
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
+/* Comprehensions and generated code stand for no line of their own. */
+static void test_folded_code_is_its_callers(void **state)
+{
+    struct made m = make(0);
+    (void)state;
+    for (size_t i = 0; i < m.n; i++)
+        m.samples[i].stack = m.samples[i].stack == NOISE ? HOT : m.samples[i].stack;
+    struct pp_ops ops = read_ops(&m);
+    assert_string_equal(ops.ops[0].name, "Hot.__getitem__");
+    assert_string_equal(ops.ops[0].place, "train.py:60");
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
+/* A worker that is never waited for has no share, however hot it is. */
+static void test_what_nobody_waits_for_weighs_nothing(void **state)
+{
+    struct made m = make(6);
+    (void)state;
+    uint32_t decoy = fake_thread(m.run, PP_LANE_WORKER, "worker 2");
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        uint64_t t = FAKE_T0 + b * CYCLE_MS * FAKE_MS;
+        struct pp_span *s = fake_span(m.run, decoy, PP_PHASE_TRANSFORM, t, 49 * FAKE_MS);
+        s->batch = (1u << 24) + b; /* which the trainer takes without waiting */
+        for (int k = 0; k < 5; k++)
+            add_sample(&m, t + (uint64_t)(10 * k + 3) * FAKE_MS, decoy, HOT, 'R');
+    }
+    struct pp_ops ops = read_ops(&m);
+    const struct pp_op *hot = op_named(&ops, "Hot.__getitem__");
+    assert_true(hot->share < 0.001 && hot->share_all > 0.15);
+    assert_true(fabs(op_named(&ops, "Blur")->share - 0.6) < 0.01);
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
+static void test_too_few_samples_are_silent(void **state)
+{
+    struct made m = make(6);
+    (void)state;
+    m.n = 300;
+    struct pp_ops ops = read_ops(&m);
+    assert_true(ops.weighted < 300 && ops.n_ops > 0);
+    m.n = 110;
+    pp_ops_free(&ops);
+    ops = read_ops(&m);
+    assert_true(ops.weighted < PP_OPS_LEAST && ops.missing_s >= 1 && isfinite(ops.missing_s));
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
+/* Rows that name what there is not, or themselves, are left out with what hangs on them. */
+static void test_rows_that_do_not_hold_together(void **state)
+{
+    static const struct pp_stack_row wrong[] = {{1, 1, 1, 0, 0},  {2, 9, 1, 0, 0}, {3, 0, 77, 0, 0},
+                                                {4, 0, 1, 5, 99}, {4, 0, 1, 5, 0}, {9, 4, 2, 0, 0},
+                                                {0, 0, 1, 0, 0}};
+    struct made m = make(6);
+    (void)state;
+    m.frames = wrong;
+    m.n_frames = sizeof(wrong) / sizeof(*wrong);
+    struct pp_ops ops = read_ops(&m);
+    assert_int_equal(ops.stacks.n_frames, 2);
+    assert_true(ops.stacks.left_out >= m.n_frames - 2);
+    assert_true(ops.stacks.frames[0].op == PP_STACK_NONE && ops.stacks.frames[1].parent == 0);
+    pp_ops_free(&ops);
+    drop(&m);
+}
+
+static void test_code_is_told_by_its_file(void **state)
+{
+    static const struct {
+        const char *file, *name;
+        enum pp_code_kind kind;
+    } rows[] = {
+        {"/home/u/train.py", "main", PP_CODE_USER},
+        {"/home/u/train.py", "f.<locals>.<lambda>", PP_CODE_USER},
+        {"/home/u/train.py", "f.<locals>.<listcomp>", PP_CODE_FOLDED},
+        {"/home/u/python3.11/train.py", "main", PP_CODE_LIBRARY},
+        {"/usr/lib/python3.11/random.py", "shuffle", PP_CODE_LIBRARY},
+        {"/opt/python/cp39/python39.zip/csv.py", "reader", PP_CODE_LIBRARY},
+        {"/home/u/mypython/train.py", "main", PP_CODE_USER},
+        {"/home/u/.venv/lib/python3.12/site-packages/PIL/Image.py", "open", PP_CODE_LIBRARY},
+        {"<frozen importlib._bootstrap>", "_find", PP_CODE_FOLDED},
+        {"/x/pipeprobe_hooks.py", "f", PP_CODE_FOLDED},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (pp_code_kind(&(struct pp_stack_function){1, 0, rows[i].name, rows[i].file}) != rows[i].kind)
+            fail_msg("%s %s", rows[i].file, rows[i].name);
+    assert_string_equal(pp_function_short("a.<locals>.B.c"), "B.c");
+    assert_string_equal(pp_function_short("f"), "f");
+    assert_string_equal(pp_function_short("pkg.mod.Class.method"), "Class.method");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_members_have_their_share_and_their_line),
+        cmocka_unit_test(test_lines_without_members),
+        cmocka_unit_test(test_folded_code_is_its_callers),
+        cmocka_unit_test(test_what_nobody_waits_for_weighs_nothing),
+        cmocka_unit_test(test_too_few_samples_are_silent),
+        cmocka_unit_test(test_rows_that_do_not_hold_together),
+        cmocka_unit_test(test_code_is_told_by_its_file),
+    };
+    return cmocka_run_group_tests_name("ops", tests, NULL, NULL);
+}
