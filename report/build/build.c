@@ -10,6 +10,7 @@
 #include "report/build/facts.h"
 #include "report/build/loaders.h"
 #include "report/build/neighbours.h"
+#include "report/build/ops.h"
 #include "report/build/path.h"
 #include "report/build/pytorch.h"
 #include "report/build/sentence.h"
@@ -393,9 +394,11 @@ static void judge(struct build *b)
     pp_diagnosis_rule_out(&d, b->arena, &b->r->verdict);
     pp_changes_list(&d, b->arena, b->r);
     pp_pytorch_expect(d.replayed ? &b->got.costs : NULL, b->arena, b->r);
+    pp_ops_tell(&b->got.costs, d.replayed, b->arena, b->r);
     pp_changes_advise(b->r, b->arena);
     if (d.replayed && !b->source->glance)
         pp_path_find(&b->got.costs, &b->r->verdict);
+    pp_ops_speak(b->r, b->arena);
     pp_action_choose(b->r, b->arena);
     pp_loaders_place_line(b->r);
     pp_sentence_compose(b->arena, b->r);

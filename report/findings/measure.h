@@ -37,6 +37,7 @@ pp_finding_measure pp_measure_hooks;   /* partly-recorded, several-loaders, samp
 int pp_stream_workers(const struct pp_source *source, const struct pp_report *r, double *idle);
 pp_finding_measure pp_measure_handed;        /* view-of-storage, shm-full, read-amplification of jobs */
 pp_finding_measure pp_measure_numa;          /* gpu-node */
+pp_finding_measure pp_measure_step_lines;    /* step-line */
 pp_finding_measure pp_measure_device_decode; /* decode-* */
 
 #endif

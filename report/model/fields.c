@@ -301,6 +301,42 @@ static const struct pp_field slow_sample_fields[] = {
 };
 #undef ROW
 
+#define ROW struct pp_report_op
+static const struct pp_field op_fields[] = {
+    F(name, NONE, "a member of a transform with its arguments, or the function of a line", ALWAYS),
+    F(place, NONE, "file and line of the job's code in which it takes most; null: not known"),
+    F(path, NONE, "where the data set holds it; null: no member of a transform"),
+    F(callee, NONE, "the library function that it mostly calls; null: none, or the name says it"),
+    F(word, NONE, "as the what-if names it: op=WORD:FACTOR", ALWAYS),
+    F(loader, NONE, "of several DataLoaders, whose it is; null: there is one"),
+    F(advice, NONE, "what is known to be faster; null: nothing"),
+    FB("judged", judged, "it is of the DataLoader that the verdict is about"),
+    F(samples, COUNT, "stacks that it was seen in"),
+    F(share, SHARE, "of the stall: stacks weighted by how much the trainer waited for their batches"),
+    F(low, SHARE, "80 % interval of share: lower end"),
+    F(high, SHARE, "80 % interval of share: upper end"),
+    F(share_all, SHARE, "of all work of all workers, waited for or not"),
+    F(cpu_share, SHARE, "of its stacks, on a CPU or waiting for one; the rest was blocked"),
+    F(gain, SHARE, "of throughput, were it half: replayed; null: not replayed"),
+    F(gain_low, SHARE, "80 % interval of gain: lower end"),
+    F(gain_high, SHARE, "80 % interval of gain: upper end"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
+#define ROW struct pp_report_step_line
+static const struct pp_field step_line_fields[] = {
+    F(name, NONE, "the function of the job's own code", ALWAYS),
+    F(place, NONE, "file and line", ALWAYS),
+    F(callee, NONE, "a library function that it calls; null: none was seen"),
+    F(share, SHARE, "of the time of the training steps"),
+    F(low, SHARE, "80 % interval of share: lower end"),
+    F(high, SHARE, "80 % interval of share: upper end"),
+    F(cpu_share, SHARE, "of its stacks, on a CPU or waiting for one; the rest was blocked"),
+    PP_FIELDS_END,
+};
+#undef ROW
+
 #define ROW struct pp_report_loader
 static const struct pp_field loader_fields[] = {
     F(row, NONE, "process and number, as in meta section loader of the recording", ALWAYS),
@@ -591,6 +627,14 @@ const struct pp_field pp_report_fields[] = {
      .fields = slow_sample_fields,
      .help =
          "the samples that take twice the median one or more, at most ten, the slowest first; of several DataLoaders the judged one's"},
+    {"ops", PP_FIELD_ROWS, PP_ROWS_AT(ROW, ops, n_ops), .fields = op_fields,
+     .help =
+         "operations of the transforms, and lines of the job's code, that Python stacks found in the workers, the largest gain first"},
+    FK("op_samples", op_samples, COUNT,
+       "weighted stacks that the shares of ops rest on; null: no stacks were recorded"),
+    FK("why_no_ops", why_no_ops, NONE, "why none is named although there are stacks"),
+    {"step_lines", PP_FIELD_ROWS, PP_ROWS_AT(ROW, step_lines, n_step_lines), .fields = step_line_fields,
+     .help = "lines of the training thread within its steps, likewise, the largest share first"},
     {"queues", PP_FIELD_ROWS, PP_ROWS_AT(ROW, queues, n_queues), .fields = queue_fields,
      .help = "of the whole run"},
     {"errors", PP_FIELD_ROWS, PP_ROWS_AT(ROW, error_kinds, n_error_kinds), .fields = error_fields,

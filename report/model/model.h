@@ -67,6 +67,40 @@ struct pp_report_slow_sample {
     double visits, slow_visits; /* how often it was made; in half of the longest time or more */
 };
 
+/* An operation of the transforms, or a line of the job's own code, that Python stacks found in the workers
+ * (report/measure/ops.h); NAN: not known. */
+enum { PP_REPORT_OPS = 12 };
+struct pp_report_op {
+    const char *name;   /* "Blur(radius=2)" */
+    const char *place;  /* "augment.py:29"; NULL: not known */
+    const char *path;   /* where the data set holds it: "transforms[2]"; NULL: no member of a transform */
+    const char *callee; /* library function that it mostly calls; NULL: none, or its name says it */
+    const char *word;   /* as the what-if names it: op=WORD:FACTOR */
+    const char *loader; /* of several: whose; NULL: there is one */
+    const char *advice; /* what is faster; NULL: nothing is known */
+    int judged;         /* it is of the judged loader */
+    double samples;     /* stacks it was seen in */
+    double share, low, high;          /* of the stall, 80 % interval */
+    double share_all;                 /* of the work of all workers */
+    double cpu_share;                 /* of it: on a CPU or waiting for one; the rest was blocked */
+    double gain, gain_low, gain_high; /* of throughput, were it half: replayed */
+};
+
+/* A line of the training thread's steps. */
+struct pp_report_step_line {
+    const char *name, *place, *callee;
+    double share, low, high, cpu_share; /* of the steps' time */
+};
+
+/* A rectangle of the flame graph of the stall: a function with those that it called above it. */
+struct pp_report_flame {
+    const char *name;
+    const char *place; /* NULL: of a library */
+    uint32_t depth;
+    double start, width;         /* parts of the stall */
+    double start_all, width_all; /* of all work */
+};
+
 struct pp_report_queue {
     const char *name;
     uint64_t capacity, puts, gets, put_wait_ns, get_wait_ns;
@@ -467,6 +501,15 @@ struct pp_report {
                                   change and gain are about; NULL: there is one, or it is not known where */
     struct pp_report_slow_sample *slow_samples; /* the slowest first */
     size_t n_slow_samples;
+    struct pp_report_op *ops; /* the largest gain first */
+    size_t n_ops;
+    double op_samples; /* weighted stacks that the shares rest on; NAN: no stacks were recorded */
+    const char
+        *why_no_ops; /* why no op is named although there are stacks; NULL: some are, or there are none */
+    struct pp_report_step_line *step_lines; /* the largest share first */
+    size_t n_step_lines;
+    struct pp_report_flame *flame;
+    size_t n_flame;
     struct pp_report_queue *queues;
     size_t n_queues;
     struct pp_report_error_kind *error_kinds;

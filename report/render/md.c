@@ -151,6 +151,8 @@ static void put_tables(FILE *out, const struct pp_report *r)
         put_table(out, r, &pp_section_ruled_out, "verdict.ruled_out", SIZE_MAX);
         unfold(out);
     }
+    if (r->n_ops)
+        put_folded(out, "Lines that cost the stall", r, &pp_section_ops, "ops");
     if (r->n_phases)
         put_folded(out, "Where the time goes", r, &pp_section_shares, "phases");
     if (r->n_workers && r->n_workers <= MOST_WORKERS) {

@@ -464,6 +464,11 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
         pp_page_text(&p, PP_TONE_PLAIN, "    ", 4, 0, "the measurements agree with each other");
     put_certainty(&p, v);
     put_section(&p, r, &pp_section_fixes, "verdict.fixes");
+    put_section(&p, r, &pp_section_ops, "ops");
+    if (r->why_no_ops) {
+        pp_page_heading(&p, "Operations of the workers");
+        pp_page_text(&p, PP_TONE_PLAIN, "  ", 2, 0, r->why_no_ops);
+    }
     put_section(&p, r, &pp_section_ruled_out, "verdict.ruled_out");
     put_section(&p, r, &pp_section_proof_sentences, "proof");
     if (r->n_findings)
@@ -478,6 +483,7 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
     if (r->n_loaders > 1)
         put_section(&p, r, &pp_section_loaders, "loaders");
     put_section(&p, r, &pp_section_slow_samples, "slow_samples");
+    put_section(&p, r, &pp_section_step_lines, "step_lines");
     put_section(&p, r, &pp_section_queues, "queues");
     put_errors(&p, r);
     put_gpu(&p, r);

@@ -180,6 +180,7 @@ int pp_render_html(const struct pp_report *r, FILE *out)
     put_run(out, r);
     pp_html_spent(out, r);
     pp_html_headroom(out, r);
+    pp_html_ops(out, r);
     pp_html_findings(out, r);
     pp_html_proofs(out, r);
     pp_html_curves(out, r);

@@ -20,6 +20,7 @@ void pp_html_spent(FILE *out, const struct pp_report *r);
 void pp_html_headroom(FILE *out, const struct pp_report *r);
 void pp_html_proofs(FILE *out, const struct pp_report *r);   /* what was predicted and then run */
 void pp_html_findings(FILE *out, const struct pp_report *r); /* stalls at an interval, the first batch, ... */
+void pp_html_ops(FILE *out, const struct pp_report *r);      /* which line costs the stall */
 void pp_html_curves(FILE *out, const struct pp_report *r);
 void pp_html_wait_cdf(FILE *out, const struct pp_report *r);
 void pp_html_waterfalls(FILE *out, const struct pp_report *r);

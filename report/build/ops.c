@@ -1,0 +1,305 @@
+#include "report/build/ops.h"
+
+#include "probe/base/text.h"
+#include "report/replay/ops.h"
+#include "report/rules/op_advice.h"
+#include "report/rules/remedies.h"
+#include "report/verdict/action.h"
+#include "report/verdict/signals.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LISTED 0.02 /* of the stall or of all work */
+#define WORTH_REPLAYING 0.04
+#define A_CAUSE 0.1 /* of the stall */
+#define HALF 0.5
+#define NARROWEST 0.003 /* of the flame graph: two pixels */
+enum { REPLAYED = 8, OFFERED = 4, FLAMES = 600, CELL = 40, TEXT = 400 };
+
+/* ---- rows ---- */
+
+static const char *loader_name(const struct pp_report *r, const struct pp_ops_loader *l)
+{
+    char row[48];
+    snprintf(row, sizeof(row), "%lld.%u", l->pid, l->loader);
+    for (size_t i = 0; i < r->n_loaders; i++)
+        if (r->loaders[i].row && strcmp(r->loaders[i].row, row) == 0)
+            return r->loaders[i].name ? r->loaders[i].name : r->loaders[i].place;
+    return NULL;
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const struct pp_report_op *x = a, *y = b;
+    double gx = isnan(x->gain) ? -1 : x->gain, gy = isnan(y->gain) ? -1 : y->gain;
+    if (gx != gy)
+        return (gx < gy) - (gx > gy);
+    return (x->share < y->share) - (x->share > y->share);
+}
+
+static void predict(const struct pp_costs *c, const struct pp_op *op, struct pp_report_op *to)
+{
+    struct pp_knobs k = pp_knobs_none();
+    struct pp_prediction p;
+    struct pp_err why;
+    pp_op_scale(&k, c, op, HALF);
+    if (pp_whatif(c, &k, &p, &why) != PP_OK)
+        return;
+    to->gain = p.gain;
+    to->gain_low = p.gain_low;
+    to->gain_high = p.gain_high;
+}
+
+static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *arena, struct pp_report *r)
+{
+    const struct pp_ops *o = &c->ops;
+    int several = 0, predicted = 0;
+    for (size_t i = 0; i < o->n_loaders; i++)
+        several |= !o->loaders[i].judged;
+    for (size_t i = 0; i < o->n_ops && r->n_ops < PP_REPORT_OPS; i++) {
+        const struct pp_op *op = &o->ops[i];
+        if (op->share < LISTED && op->share_all < LISTED)
+            continue;
+        struct pp_report_op *to = pp_arena_push(arena, (void **)&r->ops, &r->n_ops, sizeof(*to));
+        if (!to)
+            return;
+        *to = (struct pp_report_op){.name = pp_arena_copy(arena, op->name),
+                                    .place = pp_arena_copy(arena, op->place),
+                                    .path = pp_arena_copy(arena, op->path),
+                                    .callee = pp_arena_copy(arena, op->callee),
+                                    .word = pp_arena_copy(arena, op->word),
+                                    .loader = several ? loader_name(r, &o->loaders[op->loader]) : NULL,
+                                    .advice = pp_op_advice_find(op->code),
+                                    .judged = o->loaders[op->loader].judged,
+                                    .samples = op->n,
+                                    .share = op->share,
+                                    .low = op->share_low,
+                                    .high = op->share_high,
+                                    .share_all = op->share_all,
+                                    .cpu_share = op->n > 0 ? op->cpu / op->n : NAN,
+                                    .gain = NAN,
+                                    .gain_low = NAN,
+                                    .gain_high = NAN};
+        if (replayed && predicted < REPLAYED && fmax(op->share, op->share_all) >= WORTH_REPLAYING) {
+            predict(c, op, to);
+            predicted++;
+        }
+    }
+    if (r->n_ops)
+        qsort(r->ops, r->n_ops, sizeof(*r->ops), by_gain);
+}
+
+static void list_steps(const struct pp_ops *o, struct pp_arena *arena, struct pp_report *r)
+{
+    for (size_t i = 0; i < o->n_steps && r->n_step_lines < PP_REPORT_OPS; i++) {
+        const struct pp_op_step *s = &o->steps[i];
+        struct pp_report_step_line *to = s->share >= LISTED ? pp_arena_push(arena, (void **)&r->step_lines,
+                                                                            &r->n_step_lines, sizeof(*to))
+                                                            : NULL;
+        if (to)
+            *to = (struct pp_report_step_line){pp_arena_copy(arena, s->name),
+                                               pp_arena_copy(arena, s->place),
+                                               pp_arena_copy(arena, s->callee),
+                                               s->share,
+                                               s->share_low,
+                                               s->share_high,
+                                               s->cpu / s->n};
+    }
+}
+
+/* ---- the flame graph ---- */
+
+/* Sums of each frame with those that it called; what is too narrow is none. Frames stand behind their
+ * callers, and each begins where the one before it, of the same caller, has ended. */
+static void list_flame(const struct pp_ops *o, struct pp_arena *arena, struct pp_report *r)
+{
+    const struct pp_stacks *s = &o->stacks;
+    size_t n = s->n_frames;
+    double *sum = calloc(4 * n + 1, sizeof(*sum)), *all = sum + n, *at = all + n, *at_all = at + n, whole = 0,
+           whole_all = 0, root = 0, root_all = 0;
+    for (size_t i = n; sum && i > 0; i--) {
+        uint32_t parent = s->frames[i - 1].parent;
+        sum[i - 1] += o->frame_weight[i - 1];
+        all[i - 1] += o->frame_n[i - 1];
+        *(parent != PP_STACK_NONE ? &sum[parent] : &whole) += sum[i - 1];
+        *(parent != PP_STACK_NONE ? &all[parent] : &whole_all) += all[i - 1];
+    }
+    for (size_t i = 0; sum && i < n && whole_all > 0 && r->n_flame < FLAMES; i++) {
+        const struct pp_stack_frame *f = &s->frames[i];
+        double *from = f->parent != PP_STACK_NONE ? &at[f->parent] : &root,
+               *from_all = f->parent != PP_STACK_NONE ? &at_all[f->parent] : &root_all;
+        at[i] = *from;
+        at_all[i] = *from_all;
+        *from += sum[i];
+        *from_all += all[i];
+        double width = whole > 0 ? sum[i] / whole : 0, width_all = all[i] / whole_all;
+        if (fmax(width, width_all) < NARROWEST)
+            continue;
+        struct pp_report_flame *to = pp_arena_push(arena, (void **)&r->flame, &r->n_flame, sizeof(*to));
+        if (to)
+            *to = (struct pp_report_flame){.name = pp_arena_printf(arena, "%.80s",
+                                                                   s->functions[f->function].name),
+                                           .place = pp_arena_printf(arena, "%.160s:%u",
+                                                                    s->functions[f->function].file, f->line),
+                                           .depth = f->depth,
+                                           .start = whole > 0 ? at[i] / whole : 0,
+                                           .width = width,
+                                           .start_all = at_all[i] / whole_all,
+                                           .width_all = width_all};
+    }
+    free(sum);
+}
+
+/* ---- changes ---- */
+
+static const char *with_place(const struct pp_report_op *op, const char *before, const char *after,
+                              struct pp_arena *arena)
+{
+    return pp_arena_printf(arena, "%s%s%s", op->name, op->place || op->path ? before : "",
+                           op->place  ? pp_arena_printf(arena, "%s%s", op->place, after)
+                           : op->path ? pp_arena_printf(arena, "%s%s", op->path, after)
+                                      : "");
+}
+
+static void offer_ops(const struct pp_costs *c, struct pp_arena *arena, struct pp_report *r)
+{
+    struct pp_report_verdict *v = &r->verdict;
+    struct pp_report_fix *changes = pp_arena_alloc(arena, (v->n_fixes + OFFERED) * sizeof(*changes));
+    size_t n = v->n_fixes;
+    if (!changes)
+        return;
+    if (n)
+        memcpy(changes, v->fixes, n * sizeof(*changes));
+    for (size_t i = 0; i < r->n_ops && n < v->n_fixes + OFFERED; i++) {
+        const struct pp_report_op *op = &r->ops[i];
+        if (!(op->gain >= PP_WORTH_SAYING))
+            continue;
+        const char *half = pp_arena_printf(arena, "half of %s", with_place(op, " (", ")", arena));
+        changes[n++] = (struct pp_report_fix){.remedy = &pp_remedies[PP_REMEDY_OP],
+                                              .knob = pp_remedies[PP_REMEDY_OP].knob,
+                                              .to = "half",
+                                              .text = op->advice
+                                                          ? pp_arena_printf(arena, "%s: %s", half, op->advice)
+                                                          : half,
+                                              .set = pp_arena_printf(arena, "op=%s:0.5", op->word),
+                                              .change = half,
+                                              .effort = PP_AN_AMOUNT,
+                                              .gain = op->gain,
+                                              .low = op->gain_low,
+                                              .high = op->gain_high,
+                                              .samples_per_s = pp_whatif_measured(c) * (1 + op->gain)};
+    }
+    v->fixes = changes;
+    v->n_fixes = n;
+}
+
+void pp_ops_tell(const struct pp_costs *c, int replayed, struct pp_arena *arena, struct pp_report *r)
+{
+    const struct pp_ops *o = &c->ops;
+    r->op_samples = o->n_ops || o->step_n > 0 ? o->weighted : NAN;
+    if (o->step_n >= PP_OPS_LEAST)
+        list_steps(o, arena, r);
+    if (!o->n_ops)
+        return;
+    if (o->missing_s > 0)
+        r->why_no_ops = isfinite(o->missing_s)
+                            ? pp_arena_printf(arena, "record %.0f s more for the lines that cost the stall",
+                                              o->missing_s)
+                            : "the trainer waited for no batch that stacks were seen of";
+    if (o->missing_s > 0 && isfinite(o->missing_s))
+        return;
+    list_ops(c, replayed, arena, r);
+    list_flame(o, arena, r);
+    if (replayed)
+        offer_ops(c, arena, r);
+}
+
+/* ---- the cause ---- */
+
+/* The change that the verdict asks for is less work for each sample. */
+static int asks_for_less_work(const struct pp_report_verdict *v)
+{
+    const struct pp_remedy *r = v->remedy;
+    return r && ((r->by && strstr(r->by, "work")) || r == &pp_remedies[PP_REMEDY_LESS_WORK] ||
+                 r == &pp_remedies[PP_REMEDY_WHAT_BLOCKS]);
+}
+
+static size_t numbers_in(const char *text)
+{
+    size_t n = 0;
+    for (const char *p = text; p && *p; p++)
+        n += *p >= '0' && *p <= '9' && !(p > text && ((p[-1] >= '0' && p[-1] <= '9') || p[-1] == '.'));
+    return n;
+}
+
+/* A sentence has four numbers: a name with more than one is said without its arguments. */
+static const char *named(const struct pp_report_op *op, size_t may_have, struct pp_arena *arena)
+{
+    const char *name = numbers_in(op->name) > may_have
+                           ? pp_arena_printf(arena, "%.*s", (int)strcspn(op->name, "("), op->name)
+                           : op->name;
+    const char *place = op->place ? op->place : op->path;
+    return place ? pp_arena_printf(arena, "%s, %s,", name, place) : name;
+}
+
+/* What is known of the op; else what the verdict knew of the data set or the batch; else what holds for any.
+ */
+static const char *advice_on(const struct pp_report_op *op, const struct pp_report_verdict *v, int now)
+{
+    int knows = now && v->next_step &&
+                (v->remedy == &pp_remedies[PP_REMEDY_SAMPLE_HELD] ||
+                 v->remedy == &pp_remedies[PP_REMEDY_BY_BATCH] ||
+                 v->remedy == &pp_remedies[PP_REMEDY_COLLATE]);
+    return op->advice ? op->advice : knows ? v->next_step : pp_op_advice_any;
+}
+
+/* The op of the judged loader whose half gains most; *second: the next one, which it cannot be told from. */
+static const struct pp_report_op *hottest(const struct pp_report *r, const struct pp_report_op **second)
+{
+    const struct pp_report_op *first = NULL, *largest = NULL;
+    *second = NULL;
+    for (size_t i = 0; i < r->n_ops; i++)
+        if (r->ops[i].judged && r->ops[i].share >= A_CAUSE && !first)
+            first = &r->ops[i];
+    for (size_t i = 0; first && i < r->n_ops; i++)
+        if (&r->ops[i] != first && r->ops[i].judged && (!largest || r->ops[i].share > largest->share))
+            largest = &r->ops[i];
+    if (largest && largest->high >= first->low && largest->share >= A_CAUSE)
+        *second = largest;
+    return first;
+}
+
+void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
+{
+    struct pp_report_verdict *v = &r->verdict;
+    const struct pp_report_op *second, *op = hottest(r, &second);
+    char share[CELL], gain[CELL];
+    int then = v->then && v->then_l1 && strcmp(v->then_l1, "transform") == 0, now = asks_for_less_work(v);
+    if (!op || !v->cause || r->why_no_ops || (!now && !then))
+        return;
+    pp_text_share(share, CELL, op->share + (second ? second->share : 0));
+    pp_text_gain(gain, CELL, op->gain, NAN, NAN);
+    const char *gains = op->gain >= PP_WORTH_SAYING ? pp_arena_printf(arena, "; half of %s gains %s",
+                                                                      second ? "the first" : "it", gain)
+                                                    : "";
+    const char *cause = second ? pp_arena_printf(arena, "%s and %s are %s of the stall%s",
+                                                 named(op, 0, arena), named(second, 0, arena), share, gains)
+                               : pp_arena_printf(arena, "%s is %s of the stall%s", named(op, 1, arena), share,
+                                                 gains);
+    const char *step = pp_arena_printf(arena, "Make %s cheaper. %s", with_place(op, " (", ")", arena),
+                                       advice_on(op, v, now));
+    if (!now) {
+        v->then = pp_arena_printf(arena, "%s. %s", cause, step);
+        return;
+    }
+    v->cause = cause;
+    if (v->action.fix)
+        return;
+    v->remedy = &pp_remedies[PP_REMEDY_OP];
+    v->next_step = step;
+    v->action.amount = pp_arena_printf(arena, "op=%s:0.5", op->word);
+    v->action.candidate = NULL;
+}

@@ -1,0 +1,67 @@
+#include "report/rules/op_advice.h"
+
+#include <string.h>
+
+/* Documentation of the libraries: Pillow "Image.draft", torchvision "Performance considerations" of
+ * transforms v2, pandas "Enhancing performance", h5py "Chunked storage", zarr "Performance", transformers
+ * "Batched inputs", re "Search and replace", csv, PyTorch "torch.tensor". The first row that holds is said.
+ */
+static const struct pp_op_advice rows[] = {
+    {"PIL/JpegImagePlugin.py PIL/ImageFile.py",
+     "Decode at the size that is needed: Image.draft() before load(), or images made smaller offline."},
+    {"PIL/Image.py:Image.resize PIL/Image.py:Image.thumbnail torchvision/transforms/_functional_pil.py:resize torchvision/transforms/functional.py:resize torchvision/transforms/v2/functional/_geometry.py:resize",
+     "Make the images that size offline, or resize before the other transforms: they then work on fewer pixels."},
+    {"torchvision/transforms/functional.py:to_tensor torchvision/transforms/functional.py:normalize torchvision/transforms/_functional_tensor.py:normalize torchvision/transforms/v2/functional/_misc.py:normalize",
+     "Keep samples as uint8 until the batch is on the device, and convert and normalise it there."},
+    {"torchvision/ albumentations/ kornia/ monai/transforms imgaug/",
+     "Run it on whole batches on the device (transforms v2 takes batches), or at a smaller size."},
+    {"pandas/",
+     "Take the columns out of the DataFrame once, as NumPy arrays or tensors made in __init__: .iloc and .loc make a Series for every row."},
+    {"transformers/tokenization tokenizers/",
+     "Tokenise once, offline, or a whole batch in one call of the tokenizer, in the collate_fn."},
+    {"h5py/",
+     "Read a batch in one slice (__getitems__), and store chunks of one sample: a chunk is read and decompressed whole."},
+    {"zarr/ numcodecs/",
+     "Read a batch in one slice (__getitems__), and store chunks of one sample: a chunk is read and decompressed whole."},
+    {"datasets/",
+     "Give the columns fixed shapes (Array2D, Array3D), or with_format(\"numpy\"); and let map() do once what does not change between epochs."},
+    {"re.py: re/__init__.py: regex/", "Compile the pattern once, and apply it to the text once, offline."},
+    {"csv.py:",
+     "Parse the file once, into arrays made in __init__ or a columnar file (Parquet): the text is read again for every sample."},
+    {"json/", "Parse it once, offline, into arrays: the text is parsed again for every sample."},
+    {"gzip.py: zipfile.py: zipfile/ tarfile.py: bz2.py: lzma.py:",
+     "Unpack the archive once: what is compressed is read from its start for every sample."},
+    {"copy.py:deepcopy copy.py:_deepcopy",
+     "Copy only what is changed, or make the parts immutable (tuples, arrays)."},
+    {"pickle.py: torch/serialization.py:load",
+     "Store the samples as arrays that are mapped (np.load with mmap_mode, safetensors)."},
+    {"multiprocessing/managers.py:",
+     "Hold the data in arrays that all workers map (tensor.share_memory_(), np.memmap): one process of the Manager answers all of them."},
+    {"urllib/ requests/ urllib3/ http/client.py: boto3/ botocore/",
+     "Ask less often: keep connections, cache what does not change on a local disk, or read a shard of many samples in one request."},
+    {"scipy/ skimage/", "Use OpenCV or the device for it, on whole batches."},
+    {"torch/utils/data/_utils/collate.py:",
+     "Write samples into one preallocated tensor in a collate_fn of its own, or give them as arrays."},
+};
+
+const char pp_op_advice_any[] = "Do its work once, for a whole batch, or offline.";
+
+/* The name of a module may stand behind its package's or the standard library's folders. */
+static int begins_one_of(const char *code, const char *names)
+{
+    for (const char *p = names; *p; p += strcspn(p, " "), p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        for (const char *at = code; *at; at++)
+            if ((at == code || at[-1] == ' ' || at[-1] == '/') && strncmp(at, p, n) == 0)
+                return 1;
+    }
+    return 0;
+}
+
+const char *pp_op_advice_find(const char *code)
+{
+    for (size_t i = 0; code && i < sizeof(rows) / sizeof(*rows); i++)
+        if (begins_one_of(code, rows[i].code))
+            return rows[i].advice;
+    return NULL;
+}
