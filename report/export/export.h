@@ -101,7 +101,10 @@ struct pp_exporter {
     X(nsys, "Nsight Systems' SQLite: nsys stats, nsys analyze")               \
     X(perfetto, "protobuf: ui.perfetto.dev, trace_processor")                 \
     X(chrome, "trace events in JSON: chrome://tracing, ui.perfetto.dev")      \
-    X(csv, "one row per span, units in the header")
+    X(csv, "one row per span, units in the header")                           \
+    X(folded, "stacks, or phases, of each thread: flamegraph.pl")             \
+    X(speedscope, "the same: speedscope.app")                                 \
+    X(pprof, "the same: pprof, go tool pprof")
 /* clang-format on */
 
 #define PP_EXPORT_DECLARE(name, help) extern const struct pp_exporter pp_export_##name;
@@ -109,7 +112,7 @@ PP_EXPORT_FORMATS(PP_EXPORT_DECLARE)
 #undef PP_EXPORT_DECLARE
 extern const struct pp_exporter *const pp_exporters[]; /* in the order of the list; ends with NULL */
 
-/* NULL when there is none. */
+/* That of the longest suffix; NULL when there is none. */
 const struct pp_exporter *pp_exporter_by_suffix(const char *path);
 
 struct pp_export_opts {

@@ -16,15 +16,16 @@ const struct pp_exporter *const pp_exporters[] = {PP_EXPORT_FORMATS(ROW) NULL};
 
 const struct pp_exporter *pp_exporter_by_suffix(const char *path)
 {
-    size_t n = strlen(path);
+    const struct pp_exporter *found = NULL;
+    size_t n = strlen(path), longest = 0;
     for (size_t i = 0; pp_exporters[i]; i++)
         for (size_t k = 0; k < 3 && pp_exporters[i]->suffixes[k]; k++) {
             const char *suffix = pp_exporters[i]->suffixes[k];
             size_t m = strlen(suffix);
-            if (n > m && strcmp(path + n - m, suffix) == 0)
-                return pp_exporters[i];
+            if (n > m && m > longest && strcmp(path + n - m, suffix) == 0)
+                found = pp_exporters[i], longest = m;
         }
-    return NULL;
+    return found;
 }
 
 /* ---- the scan: everything of struct pp_export_run ---- */

@@ -66,9 +66,9 @@ void pp_findings_conclude(const struct pp_rule *rules, size_t n_rules, const str
 void pp_findings_add(const struct pp_findings_from *from, struct pp_report *r)
 {
     static pp_finding_measure *const measures[] = {
-        pp_measure_run,   pp_measure_visits, pp_measure_workers, pp_measure_remote,
-        pp_measure_cache, pp_measure_leases, pp_measure_pages,   pp_measure_shuffle,
-        pp_measure_hooks, pp_measure_handed, pp_measure_numa,    pp_measure_device_decode,
+        pp_measure_run,        pp_measure_visits, pp_measure_workers, pp_measure_remote,
+        pp_measure_cache,      pp_measure_leases, pp_measure_pages,   pp_measure_shuffle,
+        pp_measure_hooks,      pp_measure_handed, pp_measure_numa,    pp_measure_device_decode,
         pp_measure_step_lines,
     };
     struct pp_finding_values f = {.text = {NULL}};

@@ -43,9 +43,8 @@ pp_status pp_op_set(struct pp_knobs *k, const struct pp_costs *c, const char *te
     const char *colon = strrchr(text, ':');
     double factor;
     if (!c->ops.n_ops)
-        return pp_fail(
-            err, PP_E_UNSUPPORTED,
-            "op cannot be predicted: there are no Python stacks of workers in the recording");
+        return pp_fail(err, PP_E_UNSUPPORTED,
+                       "op cannot be predicted: there are no Python stacks of workers in the recording");
     if (!colon || colon == text || pp_parse_double(colon + 1, &factor) != PP_OK || !(factor >= 0) ||
         factor > 1e3)
         return pp_fail(err, PP_E_USAGE, "'op=%s' is not valid; use op=NAME:FACTOR, a number from 0 on", text);

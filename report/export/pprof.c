@@ -1,0 +1,163 @@
+/* pprof's protocol buffers (github.com/google/pprof, proto/profile.proto), not compressed, which pprof reads
+ * as well: samples with the label "thread"; values are how often a stack was seen and the time that it stands
+ * for; of a recording without stacks, spans and time of each phase. */
+#include "report/export/out.h"
+#include "report/export/stack_sums.h"
+
+#include "probe/base/err.h"
+#include "probe/base/proto.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE = 2,
+    PROFILE_LOCATION = 4,
+    PROFILE_FUNCTION = 5,
+    PROFILE_STRING = 6,
+    PROFILE_TIME = 9,
+    PROFILE_DURATION = 10,
+    VALUE_TYPE = 1,
+    VALUE_UNIT = 2,
+    SAMPLE_LOCATION = 1,
+    SAMPLE_VALUE = 2,
+    SAMPLE_LABEL = 3,
+    LABEL_KEY = 1,
+    LABEL_TEXT = 2,
+    LOCATION_ID = 1,
+    LOCATION_LINE = 4,
+    LINE_FUNCTION = 1,
+    LINE_NUMBER = 2,
+    FUNCTION_ID = 1,
+    FUNCTION_NAME = 2,
+    FUNCTION_FILE = 4,
+};
+/* Places in the table of strings that each profile begins with; names of threads follow, then two for each
+ * location. */
+enum { TEXT_NONE, TEXT_SAMPLES, TEXT_COUNT, TEXT_TIME, TEXT_NANOSECONDS, TEXT_THREAD, TEXTS };
+static const char *const texts[TEXTS] = {"", "samples", "count", "time", "nanoseconds", "thread"};
+
+struct pprof {
+    struct pp_stack_sums sums;
+    struct pp_out out;
+};
+
+static pp_status pprof_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
+                            struct pp_err *err)
+{
+    struct pprof *p = *self = calloc(1, sizeof(*p));
+    if (!p)
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
+    pp_out_begin(&p->out, place->fd, place->out);
+    return pp_stack_sums_begin(&p->sums, run, err);
+}
+
+static pp_status pprof_span(void *self, const struct pp_export_span *e, struct pp_err *err)
+{
+    (void)err;
+    pp_stack_sums_span(&((struct pprof *)self)->sums, e);
+    return PP_OK;
+}
+
+static void put_type(struct pp_proto *p, uint64_t type, uint64_t unit)
+{
+    size_t opened = pp_proto_begin(p, PROFILE_SAMPLE_TYPE);
+    pp_proto_uint(p, VALUE_TYPE, type);
+    pp_proto_uint(p, VALUE_UNIT, unit);
+    pp_proto_end(p, opened);
+}
+
+static uint64_t name_text(const struct pp_stack_sums *s, size_t location)
+{
+    return TEXTS + s->run->n_threads + 2 * location;
+}
+
+static void put_code(struct pp_proto *p, const struct pp_stack_sums *s, size_t i)
+{
+    size_t opened = pp_proto_begin(p, PROFILE_LOCATION), line;
+    pp_proto_uint(p, LOCATION_ID, i + 1);
+    line = pp_proto_begin(p, LOCATION_LINE);
+    pp_proto_uint(p, LINE_FUNCTION, i + 1);
+    pp_proto_uint(p, LINE_NUMBER, s->locations[i].line);
+    pp_proto_end(p, line);
+    pp_proto_end(p, opened);
+    opened = pp_proto_begin(p, PROFILE_FUNCTION);
+    pp_proto_uint(p, FUNCTION_ID, i + 1);
+    pp_proto_uint(p, FUNCTION_NAME, name_text(s, i));
+    pp_proto_uint(p, FUNCTION_FILE, s->locations[i].file[0] ? name_text(s, i) + 1 : TEXT_NONE);
+    pp_proto_end(p, opened);
+}
+
+/* Locations from the innermost one outwards. */
+static void put_sample(struct pp_proto *p, const struct pp_stack_sums *s, const struct pp_stack_sum *row)
+{
+    uint32_t path[PP_STACK_LONGEST];
+    size_t n = pp_stack_sums_path(s, row, path), opened = pp_proto_begin(p, PROFILE_SAMPLE), label;
+    while (n-- > 0)
+        pp_proto_uint(p, SAMPLE_LOCATION, path[n] + 1);
+    pp_proto_uint(p, SAMPLE_VALUE, row->n);
+    pp_proto_uint(p, SAMPLE_VALUE, row->ns);
+    label = pp_proto_begin(p, SAMPLE_LABEL);
+    pp_proto_uint(p, LABEL_KEY, TEXT_THREAD);
+    pp_proto_uint(p, LABEL_TEXT, TEXTS + (uint64_t)(row->thread - s->run->threads));
+    pp_proto_end(p, label);
+    pp_proto_end(p, opened);
+}
+
+static void put_profile(struct pp_proto *p, const struct pp_stack_sums *s)
+{
+    const struct pp_export_run *run = s->run;
+    put_type(p, TEXT_SAMPLES, TEXT_COUNT);
+    put_type(p, TEXT_TIME, TEXT_NANOSECONDS);
+    for (size_t i = 0; i < s->n_rows; i++)
+        put_sample(p, s, &s->rows[i]);
+    for (size_t i = 0; i < s->n_locations; i++)
+        put_code(p, s, i);
+    for (size_t i = 0; i < TEXTS; i++)
+        pp_proto_str(p, PROFILE_STRING, texts[i]);
+    for (size_t i = 0; i < run->n_threads; i++)
+        pp_proto_str(p, PROFILE_STRING, run->threads[i].name);
+    for (size_t i = 0; i < s->n_locations; i++) {
+        pp_proto_str(p, PROFILE_STRING, s->locations[i].name);
+        pp_proto_str(p, PROFILE_STRING, s->locations[i].file);
+    }
+    if (run->utc_known)
+        pp_proto_uint(p, PROFILE_TIME, run->utc_ns);
+    pp_proto_uint(p, PROFILE_DURATION, run->end_ns - run->origin_ns);
+}
+
+static pp_status pprof_write(struct pprof *p, struct pp_err *err)
+{
+    struct pp_proto proto = {0};
+    pp_status st = pp_stack_sums_end(&p->sums, err);
+    if (st != PP_OK)
+        return st;
+    put_profile(&proto, &p->sums);
+    if (proto.failed)
+        st = pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", p->out.label);
+    else
+        pp_out_bytes(&p->out, proto.buf, proto.n);
+    pp_proto_free(&proto);
+    return st == PP_OK ? pp_out_end(&p->out, err) : st;
+}
+
+static pp_status pprof_close(void *self, int complete, struct pp_err *err)
+{
+    struct pprof *p = self;
+    pp_status st = p && complete ? pprof_write(p, err) : PP_OK;
+    if (p)
+        pp_stack_sums_free(&p->sums);
+    free(p);
+    return st;
+}
+
+const struct pp_exporter pp_export_pprof = {
+    .name = "pprof",
+    .suffixes = {".pprof"},
+    .next = "pprof -http=: %s",
+    .streams = 1,
+    .open = pprof_open,
+    .span = pprof_span,
+    .close = pprof_close,
+};

@@ -1,0 +1,157 @@
+/* speedscope's own JSON (https://www.speedscope.app/file-format-schema.json): a sampled profile per thread,
+ * each stack with its weight; of a recording without stacks, the phases. */
+#include "report/export/out.h"
+#include "report/export/stack_sums.h"
+
+#include "probe/base/err.h"
+#include "probe/base/json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct speedscope {
+    struct pp_stack_sums sums;
+    int fd;
+    const char *label;
+};
+
+static pp_status speedscope_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
+                                 struct pp_err *err)
+{
+    struct speedscope *s = *self = calloc(1, sizeof(*s));
+    if (!s)
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
+    s->fd = place->fd;
+    s->label = place->out;
+    return pp_stack_sums_begin(&s->sums, run, err);
+}
+
+static pp_status speedscope_span(void *self, const struct pp_export_span *e, struct pp_err *err)
+{
+    (void)err;
+    pp_stack_sums_span(&((struct speedscope *)self)->sums, e);
+    return PP_OK;
+}
+
+static void put_frames(struct pp_json *j, const struct pp_stack_sums *s)
+{
+    pp_json_key(j, "shared");
+    pp_json_object(j);
+    pp_json_key(j, "frames");
+    pp_json_array(j);
+    for (size_t i = 0; i < s->n_locations; i++) {
+        pp_json_object(j);
+        pp_json_key(j, "name");
+        pp_json_str(j, s->locations[i].name);
+        if (s->locations[i].file[0]) {
+            pp_json_key(j, "file");
+            pp_json_str(j, s->locations[i].file);
+        }
+        if (s->locations[i].line) {
+            pp_json_key(j, "line");
+            pp_json_uint(j, s->locations[i].line);
+        }
+        pp_json_object_end(j);
+    }
+    pp_json_array_end(j);
+    pp_json_object_end(j);
+}
+
+static void put_weights(struct pp_json *j, const struct pp_stack_sum *rows, size_t n)
+{
+    pp_json_key(j, "weights");
+    pp_json_array(j);
+    for (size_t i = 0; i < n; i++)
+        pp_json_uint(j, rows[i].ns);
+    pp_json_array_end(j);
+}
+
+/* The rows of one thread. */
+static void put_profile(struct pp_json *j, const struct pp_stack_sums *s, const struct pp_stack_sum *rows,
+                        size_t n)
+{
+    uint32_t path[PP_STACK_LONGEST];
+    uint64_t all = 0;
+    pp_json_object(j);
+    pp_json_key(j, "type");
+    pp_json_str(j, "sampled");
+    pp_json_key(j, "name");
+    pp_json_str(j, rows->thread->name);
+    pp_json_key(j, "unit");
+    pp_json_str(j, "nanoseconds");
+    pp_json_key(j, "samples");
+    pp_json_array(j);
+    for (size_t i = 0; i < n; i++) {
+        size_t depth = pp_stack_sums_path(s, &rows[i], path);
+        all += rows[i].ns;
+        pp_json_array(j);
+        for (size_t k = 0; k < depth; k++)
+            pp_json_uint(j, path[k]);
+        pp_json_array_end(j);
+    }
+    pp_json_array_end(j);
+    put_weights(j, rows, n);
+    pp_json_key(j, "startValue");
+    pp_json_uint(j, 0);
+    pp_json_key(j, "endValue");
+    pp_json_uint(j, all);
+    pp_json_object_end(j);
+}
+
+static int put_document(FILE *out, const struct pp_stack_sums *s)
+{
+    struct pp_json j;
+    pp_json_begin(&j, out, 0);
+    pp_json_object(&j);
+    pp_json_key(&j, "$schema");
+    pp_json_str(&j, "https://www.speedscope.app/file-format-schema.json");
+    pp_json_key(&j, "exporter");
+    pp_json_str(&j, "pipeprobe");
+    put_frames(&j, s);
+    pp_json_key(&j, "profiles");
+    pp_json_array(&j);
+    for (size_t i = 0, n; i < s->n_rows; i += n) {
+        for (n = 1; i + n < s->n_rows && s->rows[i + n].thread == s->rows[i].thread; n++)
+            ;
+        put_profile(&j, s, &s->rows[i], n);
+    }
+    pp_json_array_end(&j);
+    pp_json_object_end(&j);
+    return pp_json_end(&j);
+}
+
+static pp_status speedscope_write(struct speedscope *s, struct pp_err *err)
+{
+    int fd = dup(s->fd);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!out && fd >= 0)
+        close(fd);
+    int fine = out && put_document(out, &s->sums) == 0;
+    if (out && fclose(out) != 0)
+        fine = 0;
+    return fine ? PP_OK : pp_fail_errno(err, errno, "cannot write %s", s->label);
+}
+
+static pp_status speedscope_close(void *self, int complete, struct pp_err *err)
+{
+    struct speedscope *s = self;
+    pp_status st = s && complete ? pp_stack_sums_end(&s->sums, err) : PP_OK;
+    if (s && complete && st == PP_OK)
+        st = speedscope_write(s, err);
+    if (s)
+        pp_stack_sums_free(&s->sums);
+    free(s);
+    return st;
+}
+
+const struct pp_exporter pp_export_speedscope = {
+    .name = "speedscope",
+    .suffixes = {".speedscope.json"},
+    .next = "open %s in https://www.speedscope.app",
+    .streams = 1,
+    .open = speedscope_open,
+    .span = speedscope_span,
+    .close = speedscope_close,
+};

@@ -1,0 +1,167 @@
+#include "report/export/stack_sums.h"
+
+#include "probe/base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PHASES = 256 };
+
+static pp_status no_memory(const struct pp_stack_sums *s, struct pp_err *err)
+{
+    return pp_fail(err, PP_E_NO_MEMORY, "exporting %s: out of memory", s->run->source->path);
+}
+
+/* ---- places of code: functions with a line, each once ---- */
+
+struct code {
+    uint32_t function, line, frame;
+};
+
+static int by_function_and_line(const void *a, const void *b)
+{
+    const struct code *x = a, *y = b;
+    return x->function != y->function ? (x->function > y->function) - (x->function < y->function)
+                                      : (x->line > y->line) - (x->line < y->line);
+}
+
+static pp_status list_code(struct pp_stack_sums *s, struct pp_err *err)
+{
+    size_t n = s->stacks.n_frames;
+    struct code *code = malloc((n + 1) * sizeof(*code));
+    s->locations = malloc((n + 1) * sizeof(*s->locations));
+    s->location = malloc((n + 1) * sizeof(*s->location));
+    for (uint32_t i = 0; code && i < n; i++)
+        code[i] = (struct code){s->stacks.frames[i].function, s->stacks.frames[i].line, i};
+    if (code)
+        qsort(code, n, sizeof(*code), by_function_and_line);
+    for (size_t i = 0; code && s->locations && s->location && i < n; i++) {
+        const struct pp_stack_function *f = &s->stacks.functions[code[i].function];
+        if (i == 0 || by_function_and_line(&code[i - 1], &code[i]) != 0)
+            s->locations[s->n_locations++] = (struct pp_stack_location){f->name, f->file, code[i].line};
+        s->location[code[i].frame] = (uint32_t)s->n_locations - 1;
+    }
+    int fine = code && s->locations && s->location;
+    free(code);
+    return fine ? PP_OK : no_memory(s, err);
+}
+
+static pp_status list_phases(struct pp_stack_sums *s, struct pp_err *err)
+{
+    s->of_phases = 1;
+    s->locations = calloc(PHASES, sizeof(*s->locations));
+    s->location = calloc(PHASES, sizeof(*s->location));
+    s->phase_ns = calloc(s->run->n_threads + 1, PHASES * sizeof(*s->phase_ns));
+    s->phase_n = calloc(s->run->n_threads + 1, PHASES * sizeof(*s->phase_n));
+    if (!s->locations || !s->location || !s->phase_ns || !s->phase_n)
+        return no_memory(s, err);
+    for (unsigned phase = 0; phase < PHASES; phase++)
+        if (s->run->phase_spans[phase] && pp_phase_info((pp_phase)phase)) {
+            s->location[phase] = (uint32_t)s->n_locations;
+            s->locations[s->n_locations++] = (struct pp_stack_location){pp_phase_info((pp_phase)phase)->name,
+                                                                        "", 0};
+        }
+    return PP_OK;
+}
+
+/* ---- sums ---- */
+
+static int add_row(struct pp_stack_sums *s, struct pp_stack_sum row)
+{
+    if (s->n_rows == s->room) {
+        size_t room = s->room ? 2 * s->room : 256;
+        void *grown = realloc(s->rows, room * sizeof(*s->rows));
+        if (!grown)
+            return 0;
+        s->rows = grown;
+        s->room = room;
+    }
+    s->rows[s->n_rows++] = row;
+    return 1;
+}
+
+/* Samples of a thread lie side by side. A sample stands for the time to the next, on average. */
+static int add_thread(struct pp_stack_sums *s, const struct pp_stack_sample *x, size_t n, uint64_t *seen)
+{
+    size_t at = pp_scan_thread(s->run, x->thread);
+    uint64_t each_ns = n > 1 ? (x[n - 1].t_ns - x[0].t_ns) / (n - 1) : 0;
+    int fine = 1;
+    if (at >= s->run->n_threads) /* it records no spans */
+        return 1;
+    for (size_t i = 0; i < n; i++)
+        seen[x[i].frame]++;
+    for (size_t i = 0; i < n && fine; i++)
+        if (seen[x[i].frame]) {
+            uint64_t times = seen[x[i].frame];
+            seen[x[i].frame] = 0;
+            fine = add_row(s,
+                           (struct pp_stack_sum){&s->run->threads[at], x[i].frame, times, times * each_ns});
+        }
+    return fine;
+}
+
+static pp_status sum_stacks(struct pp_stack_sums *s, struct pp_err *err)
+{
+    const struct pp_stack_sample *x = s->stacks.samples;
+    uint64_t *seen = calloc(s->stacks.n_frames + 1, sizeof(*seen));
+    int fine = seen != NULL;
+    for (size_t i = 0, n; fine && i < s->stacks.n_samples; i += n) {
+        for (n = 1; i + n < s->stacks.n_samples && x[i + n].thread == x[i].thread; n++)
+            ;
+        fine = add_thread(s, &x[i], n, seen);
+    }
+    free(seen);
+    return fine ? PP_OK : no_memory(s, err);
+}
+
+pp_status pp_stack_sums_begin(struct pp_stack_sums *s, const struct pp_export_run *run, struct pp_err *err)
+{
+    *s = (struct pp_stack_sums){.run = run};
+    pp_status status = pp_stacks_read(run->source, &s->stacks, err);
+    if (status != PP_OK)
+        return status;
+    return s->stacks.n_samples ? list_code(s, err) : list_phases(s, err);
+}
+
+void pp_stack_sums_span(struct pp_stack_sums *s, const struct pp_export_span *e)
+{
+    size_t at = (size_t)(e->thread - s->run->threads) * PHASES + e->span->phase;
+    if (!s->of_phases || e->track || !pp_phase_info((pp_phase)e->span->phase))
+        return;
+    s->phase_ns[at] += e->span->dur_ns;
+    s->phase_n[at]++;
+}
+
+pp_status pp_stack_sums_end(struct pp_stack_sums *s, struct pp_err *err)
+{
+    int fine = 1;
+    if (!s->of_phases)
+        return sum_stacks(s, err);
+    for (size_t i = 0; i < s->run->n_threads * PHASES && fine; i++)
+        if (s->phase_n[i])
+            fine = add_row(s, (struct pp_stack_sum){&s->run->threads[i / PHASES], (uint32_t)(i % PHASES),
+                                                    s->phase_n[i], s->phase_ns[i]});
+    return fine ? PP_OK : no_memory(s, err);
+}
+
+void pp_stack_sums_free(struct pp_stack_sums *s)
+{
+    pp_stacks_free(&s->stacks);
+    free(s->locations);
+    free(s->location);
+    free(s->rows);
+    free(s->phase_ns);
+    free(s->phase_n);
+}
+
+size_t pp_stack_sums_path(const struct pp_stack_sums *s, const struct pp_stack_sum *row,
+                          uint32_t path[PP_STACK_LONGEST])
+{
+    if (s->of_phases)
+        return path[0] = s->location[row->leaf], 1;
+    const struct pp_stack_frame *frames = s->stacks.frames;
+    size_t n = (size_t)frames[row->leaf].depth + 1, i = n;
+    for (uint32_t at = row->leaf; i > 0; at = frames[at].parent)
+        path[--i] = s->location[at];
+    return n;
+}

@@ -1,0 +1,45 @@
+/* report/export/stack_sums.h: what the profile formats (folded, speedscope, pprof) are made of: each stack of
+ * each thread with how often it was seen. Of a recording without Python stacks, phases stand for them, with
+ * the time that the thread spent in each. */
+#ifndef PP_EXPORT_STACK_SUMS_H
+#define PP_EXPORT_STACK_SUMS_H
+
+#include "report/export/export.h"
+#include "report/source/stacks.h"
+
+struct pp_stack_location {
+    const char *name, *file; /* file: "" where there is none */
+    uint32_t line;           /* 0: not known */
+};
+
+struct pp_stack_sum {
+    const struct pp_thread_row *thread; /* of the run */
+    uint32_t leaf;                      /* a frame's place, or a phase */
+    uint64_t n, ns;                     /* times seen, or spans; and how long */
+};
+
+enum { PP_STACK_LONGEST = PP_STACK_DEEPEST + 1 };
+
+struct pp_stack_sums {
+    const struct pp_export_run *run;
+    struct pp_stacks stacks;
+    int of_phases;
+    struct pp_stack_location *locations;
+    size_t n_locations;
+    uint32_t *location;        /* of each frame; of phases, of each phase */
+    struct pp_stack_sum *rows; /* by thread */
+    size_t n_rows, room;
+    uint64_t *phase_ns, *phase_n; /* by thread and phase, while spans come */
+};
+
+/* open: reads the stacks. Free with pp_stack_sums_free, also after a failure. */
+pp_status pp_stack_sums_begin(struct pp_stack_sums *s, const struct pp_export_run *run, struct pp_err *err);
+void pp_stack_sums_span(struct pp_stack_sums *s, const struct pp_export_span *e);
+/* All rows are there afterwards. */
+pp_status pp_stack_sums_end(struct pp_stack_sums *s, struct pp_err *err);
+void pp_stack_sums_free(struct pp_stack_sums *s);
+/* The locations of a row, the outermost first; returns how many. */
+size_t pp_stack_sums_path(const struct pp_stack_sums *s, const struct pp_stack_sum *row,
+                          uint32_t path[PP_STACK_LONGEST]);
+
+#endif
