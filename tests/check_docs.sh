@@ -15,6 +15,41 @@ GENERATED='docs/(guide/fixing-a-stall|reference/(verdicts|metrics|(report|compar
 
 pages() { echo README.md; find docs -name '*.md' | sort; }
 
+# Sentences that readers had to read twice, each with what is said in its place. Product strings and pages are searched, comments are not.
+riddles() {
+    cat <<'R'
+told apart|separate
+left alone|not touched
+groups of other processes|other processes compete like 2 busy programs
+are not waited for|the run ended without them
+until it is mended|until it is fixed
+put up with|accepted
+run delay|CPU wait
+the cheaper remedy is preferred|so it is advised first
+gains for sure|uncertain. Best guess:
+took no second batch|ended before its second batch
+by which it is behind|its lag behind
+service-rate bound|nearest limit reached
+operational laws hold|the measurements agree
+stretched by CPU wait|the step waits for a CPU
+import less, and|start-up of your program
+belong into|put it into
+others of its own shard|share a shard
+arguments to change and gain|the advice is for
+is a lock, a sleep|see where it waits
+as all of pipeprobe's do|pipeprobe reads through host memory
+if data and CPUs were always available|the gain of the change
+what .* is worth|measured accuracy
+to ourselves|exclusive
+R
+}
+# What people read: strings of the program but those of comments, the guides, and kept reports. Reference pages of formats may say "run delay" of columns.
+read_by_people() {
+    grep -rnE '"' probe collectors report tui --include='*.c' --include='*.h' --include='*.def' --include='*.py' | grep -vE ':[0-9]+: *(/?\*|//|#)' | sed -E 's#/\*.*\*/##'
+    grep -rn '' README.md docs/guide docs/README.md
+    grep -rn '' tests/golden --include='*.txt'
+}
+
 # ---- what the program says ----
 
 fenced() { printf '```text\n'; cat; printf '```\n'; }
@@ -138,5 +173,10 @@ if [ -x "$PP" ]; then report "$CAUSES_PAGE is what explain says (make docs-refer
 if [ -x "$PP" ]; then report "$COMMANDS_PAGE is what --help-all says (make docs-reference)" "$(diff "$COMMANDS_PAGE" "$tmp/commands.md")"
 else report "$COMMANDS_PAGE is what --help-all says" "$PP is not built: make"; fi
 report "a page of docs/results has 80 lines at most" "$(wc -l docs/results/*.md | awk '$2 != "total" && $1 > 80 { print $2 " has " $1 }')"
+riddle_lines() {
+    read_by_people >"$tmp/read"
+    riddles | while IFS='|' read -r riddle better; do grep -E -- "$riddle" "$tmp/read" | cut -c1-160 | sed "s#\$#   (\"$riddle\": say \"$better\")#"; done
+}
+report "no riddle in what people read" "$(riddle_lines)"
 echo "1..$t"
 exit $failed

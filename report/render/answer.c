@@ -69,7 +69,7 @@ static const char *say_predicted(const struct pp_report *r, char buf[PP_ANSWER_T
         return buf;
     }
     if ((f = v->action.candidate)) {
-        add(buf, "no single change gains for sure; the best candidate is %s: ", pp_answer_change(f, text));
+        add(buf, "uncertain. Best guess: %s, ", pp_answer_change(f, text));
         add(buf, "%s", pp_answer_gain(f, text));
         return buf;
     }

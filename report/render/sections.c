@@ -283,8 +283,8 @@ const struct pp_section pp_section_ruled_out = {
     COLUMNS(ruled_out),
     .layout = {TEXT(PP_JOINED), MD(PP_LIST), HTML(PP_LIST)},
     .lead = "  ",
-    .title = {TEXT("Ruled out (25 % less of it gains next to nothing in the replay)"), MD("Ruled out:"),
-              HTML("Ruled out")},
+    .title = {TEXT("Not the cause (25 % less of it gains next to nothing in the replay)"),
+              MD("Not the cause:"), HTML("Ruled out")},
 };
 
 static const struct pp_section_column proofs[] = {

@@ -419,7 +419,7 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_WHAT_BLOCKS] =
         {.looks_first = 1,
          .sentence =
-             "Find what {owner} waits for: a lock shared by the workers, memory that is paged in, a sleep. More workers hide a sleep, not a lock.",
+             "See where {owner} waits: py-spy dump --pid PID of a worker. If it is a sleep or the network, more workers help; if it is a lock, they do not.",
          WORDS("`perf trace -p PID` on a worker", "`py-spy dump --pid PID` on a worker: the line that blocks",
                "the same as in PyTorch", "`perf trace -p PID`; Python code moves into `fn` operators")},
     [PP_REMEDY_PIN_LESS] =

@@ -132,7 +132,7 @@ static void say_what_lacks(struct pp_report *r, struct pp_arena *arena)
     v->remedy = &pp_remedies[batches ? PP_REMEDY_MORE_BATCHES : PP_REMEDY_ANNOTATE];
     v->next_step = v->remedy->sentence;
     v->ceiling = 0;
-    v->reason = batches ? "the job took no second batch, and a step is what lies between two"
+    v->reason = batches ? "the job ended before its second batch; a verdict needs at least 10"
                         : "the recording does not say when the trainer waited and when it worked";
     v->sentence = pp_arena_printf(arena, "INCONCLUSIVE: %s", v->reason);
 }

@@ -28,9 +28,9 @@ enum pp_metric_from {
     X(DATA_WAIT, "data_wait", "stall", SHARE, WAIT) \
     X(OWNER, "owner", "owner of the stalls", NONE, OWNER, .words = pp_phase_words) \
     X(OWNER_SHARE, "owner_share", "largest part of the stall", SHARE, OWNER) \
-    X(OWNER_CPU, "cpu", "its time on the CPU", SHARE, OWNER) \
-    X(OWNER_DELAY, "run_queue", "its time waiting for a CPU", SHARE, OWNER) \
-    X(OWNER_BLOCKED, "blocked", "its time blocked", SHARE, OWNER) \
+    X(OWNER_CPU, "cpu", "the slow phase: computing", SHARE, OWNER) \
+    X(OWNER_DELAY, "run_queue", "the slow phase: waiting for a CPU", SHARE, OWNER) \
+    X(OWNER_BLOCKED, "blocked", "the slow phase: blocked", SHARE, OWNER) \
     X(SATURATION, "saturation", "used share of usable CPUs", SHARE, RUN) \
     X(WORKER_IDLE, "worker_idle", "workers idle in stalls", SHARE, OWNER) \
     X(UNNAMED, "unnamed", "worker time without a range", SHARE, OWNER) \
@@ -54,7 +54,7 @@ enum pp_metric_from {
     X(NUM_WORKERS, "num_workers", "num_workers", COUNT, RUN) \
     X(WORKERS_PER_CPU, "workers_per_cpu", "workers per usable CPU", FACTOR, RUN) \
     X(WAIT_ITSELF, "wait_itself", "of it: waiting for data", SHARE, WAIT) \
-    X(STRETCH, "stretch", "step stretched by CPU wait", SHARE, COSTS) \
+    X(STRETCH, "stretch", "the training step waits for a CPU", SHARE, COSTS) \
     X(HANDOVER, "handover", "of it: taking batches over", SHARE, COSTS, .explains = PP_EXPLAINS_ITSELF) \
     X(HANDOVER_TIME, "handover_time", "time to take a batch over", NS, COSTS) \
     X(UNPICKLE, "unpickle", "of it: CPU time of unpickling", SHARE, COSTS) \
@@ -94,7 +94,7 @@ enum pp_metric_from {
     X(LAW_UTILISATION_WHERE, "law_utilisation_where", "what breaks the utilisation law", NONE, LAWS) \
     X(LAW_SERVICE_WHERE, "law_service_where", "what breaks the service-rate law", NONE, LAWS) \
     X(LAW_LITTLE_WHERE, "law_little_where", "what breaks Little's law", NONE, LAWS) \
-    X(BOUND, "bound", "service-rate bound reached", SHARE, LAWS) \
+    X(BOUND, "bound", "nearest limit reached", SHARE, LAWS) \
     X(BOUND_BY, "bound_by", "what sets that bound", NONE, LAWS) \
     X(W_STORAGE, "w_storage", "replay: weight of storage", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
     X(W_ERRORS, "w_errors", "replay: weight of retries", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \

@@ -39,8 +39,13 @@ void pp_judge_evidence(const struct judge *j, enum pp_metric m, const char *thre
     char value[48];
     if (v->evidences == sizeof(v->evidence) / sizeof(v->evidence[0]) || isnan(j->facts->metric[m]))
         return;
+    static const char owner[] = "the slow phase";
+    const char *name = pp_metric_facts[m].text;
+    double phase = j->facts->metric[PP_METRIC_OWNER];
+    if (strncmp(name, owner, sizeof(owner) - 1) == 0 && phase >= 0 && phase < PP_PHASE_COUNT)
+        name = pp_arena_printf(j->arena, "%s%s", pp_phase_words[(int)phase], name + sizeof(owner) - 1);
     v->evidence[v->evidences++] = (struct pp_report_evidence){
-        .name = pp_metric_facts[m].text,
+        .name = name,
         .value = pp_arena_copy(j->arena, pp_fact_value(&j->values, m, value, sizeof(value))),
         .threshold = threshold,
         .supports = supports,
@@ -117,9 +122,7 @@ static void show_laws(const struct judge *j)
     const struct pp_facts *f = j->facts;
     if (f->text[PP_METRIC_BOUND_BY])
         pp_judge_evidence(j, PP_METRIC_BOUND,
-                          pp_judge_fill(j,
-                                        "of the limit of {bound_by} at the recorded cost; the nearest bound"),
-                          0);
+                          pp_judge_fill(j, "of the limit of {bound_by} at the recorded cost"), 0);
     for (size_t i = 0; i < pp_guard_rules_n; i++) {
         const struct pp_guard_rule *g = &pp_guard_rules[i];
         char limit[48];

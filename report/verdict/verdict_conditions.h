@@ -21,7 +21,7 @@
  * costs no code, so it may gain 3 % less, as fixes are ranked */
 #define LITTLE_LEFT 0.2, "XProf's limit of highly input-bound: more of it left would be the job's own"
 #define CROWDED 0.6, "more than 2.5 runnable threads per usable CPU"
-#define CHEAPER_FIRST -0.03, "gain within 3 % of the gain of 25 % less work: the cheaper remedy is preferred"
+#define CHEAPER_FIRST -0.03, "gains as much as 25 % less work (within 3 %), so it is advised first"
 #define OPTION_FIRST -0.03, "within 3 % of what gains most: an option is cheaper than other hardware"
 #define GAINS_MOST 0, "what gains most comes first"
 #define MOST_MEETINGS PP_MOST_MEETINGS, "twice as often as all other ranks together"

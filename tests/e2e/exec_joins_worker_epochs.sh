@@ -87,7 +87,7 @@ like "and says why" "$(cat "$OUT")" "cannot record into $T/no/such/dir.sqlite"
 
 # A Python program that annotates nothing.
 run timeout 60 "$PP" exec -o "$T/plain.sqlite" -- "$python" -c pass
-like "no ranges: the one next step" "$(cat "$ERR")" "did not import torch.utils.data and made no NVTX call"
+like "no ranges: the one next step" "$(cat "$ERR")" "did not import torch.utils.data and made no NVTX range"
 check "no ranges: no advice that exec does not take" bash -c "! grep -q -- '--duration' '$ERR'"
 check "no ranges: no file stays" test ! -e "$T/plain.sqlite"
 done_testing

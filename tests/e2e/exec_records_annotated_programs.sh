@@ -102,7 +102,7 @@ is "exec killed: each once" "$(count "$T/orphan.sqlite" "name = 'range'")" 150
 # No call, or no way to hear of it.
 run timeout 60 "$PP" exec -f -o "$T/quiet.sqlite" -- "$CLIENT" quiet
 is "a program without NVTX: its status" "$rc" 0
-like "and why there may be nothing" "$(cat "$ERR")" "no process of .* reported, so .* without NVTX annotations"
+like "and why there may be nothing" "$(cat "$ERR")" "nothing was recorded: .* ran no Python that can be seen and made no NVTX range"
 is "and no empty recording" "$(ls "$T"/quiet* 2>/dev/null)" ""
 
 # A full ring: the program goes on, the loss is said.

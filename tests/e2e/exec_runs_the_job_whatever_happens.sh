@@ -194,7 +194,7 @@ is "no torch: one sentence at the end" "$(grep -vc ' recording into ' "$ERR")" 1
 if "$PYTHON" -c 'import torch' 2>/dev/null; then
     run timeout 120 "$PP" exec -f -o "$T/r.sqlite" -- "$PYTHON" -c 'import torch.utils.data; print(7)'
     is "no loader: status and output" "$rc $(cat "$OUT")" "0 7"
-    like "no loader: said" "$(cat "$ERR")" "the job python3 -c took no batch of a DataLoader and made no NVTX call, so nothing was recorded"
+    like "no loader: said" "$(cat "$ERR")" "nothing was recorded: the job python3 -c took no batch of a DataLoader and made no NVTX range"
     is "no loader: one sentence at the end" "$(grep -vc ' recording into ' "$ERR")" 1
 else skip "a job that never makes a loader" "$PYTHON has no torch"; fi
 # Another kind of loader is named, with what works for it, and no word of torch.

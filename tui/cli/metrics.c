@@ -280,8 +280,9 @@ const struct pp_command pp_cmd_metrics = {
     .opts = opts,
     .notes = "Without an option the metrics of now go to standard output. With one they are\n"
              "served or sent until the run ends, or Ctrl-C. run, exec and top take the same\n"
-             "options. A user and a password belong into PIPEPROBE_METRICS_PUSH, which no\n"
-             "other user can read. Details: pipeprobe help guide/metrics.",
+             "options. Put a password into the variable PIPEPROBE_METRICS_PUSH: other users\n"
+             "cannot read it there, as they can a command line. More: pipeprobe help\n"
+             "guide/metrics.",
     .examples = {"pipeprobe metrics run.sqlite --metrics 9400",
                  "pipeprobe exec --metrics 0.0.0.0:9400 -- python3 train.py"},
     .run = metrics_main,

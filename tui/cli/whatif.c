@@ -238,8 +238,8 @@ static void put_measured(struct asked *a, const char *path)
         printf(", background load: %s take %.2g CPU%s\n", whose, c->wanted_by_others,
                c->wanted_by_others == 1 ? "" : "s");
     else
-        printf(", background load: %.1f %s of %s\n", c->others + c->groups,
-               c->groups > 0 ? "groups" : "threads", whose);
+        printf(", background load: %s compete like %.1f busy %s\n", whose, c->others + c->groups,
+               c->groups > 0 ? "programs" : "threads");
     put_loader(a);
 }
 

@@ -38,7 +38,7 @@ static void put_fix_bars(FILE *out, const struct pp_report *r, double most)
         if (f->advice == PP_ADVICE_MEASURE && (i == 0 || f[-1].advice != PP_ADVICE_MEASURE))
             fprintf(out, "<p class=\"sub\">%s</p>\n",
                     i ? "Worth measuring: the prediction is unsure, or of an amount of work"
-                      : "No change gains for sure. Worth measuring");
+                      : "Uncertain. Worth measuring");
         snprintf(key, sizeof(key), "verdict.fixes.%zu.samples_per_s", i);
         bar_begin(out, pp_answer_change(f, text), "band", f->samples_per_s, most);
         double low = pp_html_percent(r->samples_per_s * (1 + f->low), most),

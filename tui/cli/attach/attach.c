@@ -97,7 +97,7 @@ static int watch_job(struct attach_rows *r, struct attach_enter *e, struct attac
         look_inside(e, r, &progress, o->quiet);
         const struct attach_workers w = attach_rows_workers(r);
         if (r->looks > 1)
-            pp_progress_line(&progress, "%s  %u workers, CPU %.0f %% each, run delay %.0f %%, read %s/s",
+            pp_progress_line(&progress, "%s  %u workers, CPU %.0f %% each, CPU wait %.0f %%, read %s/s",
                              pp_text_duration(took, sizeof(took), 1e9 * r->watched_s), w.alive,
                              isnan(w.cpu) ? 0 : 100 * w.cpu, isnan(w.delay) ? 0 : 100 * w.delay,
                              pp_text_bytes(read, sizeof(read), w.read_per_s));
@@ -227,7 +227,7 @@ const struct pp_command pp_cmd_attach = {
     .usage = "attach PID [options]",
     .opts = opts,
     .notes = "The job's process and its DataLoader workers, once a second: CPU, time ready\n"
-             "without a CPU (run delay), bytes read, state (R runs, S sleeps, D waits for\n"
+             "without a CPU (CPU wait), bytes read, state (R runs, S sleeps, D waits for\n"
              "I/O); by NVML how busy the first GPU is. A job of Python 3.14 or later, your own\n"
              "or for root, takes the hooks of pipeprobe exec while it runs: it is recorded\n"
              "until attach or the job ends, and attach ends with the verdict. Else nothing is\n"

@@ -28,7 +28,7 @@ static const char *share(char *buf, size_t size, double part_s, double s)
 void attach_print_table(const struct attach_rows *r, FILE *out)
 {
     char name[40], pid[32], states[96], cpu[24], delay[24], read[32], storage[32];
-    fprintf(out, "%-16s %8s %7s %10s %10s %10s  %s\n", "process", "pid", "CPU", "run delay", "read/s",
+    fprintf(out, "%-16s %8s %7s %10s %10s %10s  %s\n", "process", "pid", "CPU", "CPU wait", "read/s",
             "storage/s", "states");
     for (size_t i = 0; i < r->n; i++) {
         const struct attach_row *row = &r->row[i];

@@ -532,8 +532,8 @@ const struct pp_command pp_cmd_exec = {
              "A program with NVTX gives ranges, marks, threads and processes. A map gives\n"
              "range names a phase (read, decode, data_wait, step, ...). Where FILE exists, the\n"
              "next free name is taken; if nothing can be recorded, the program runs without.\n"
-             "Where PROGRAM is a launcher (torchrun, mpiexec, accelerate), each rank has a\n"
-             "file of its own, in pipeprobe-JOB/; the end says which one the others wait for.\n"
+             "With torchrun, mpiexec or accelerate each rank gets its own file in\n"
+             "pipeprobe-JOB/. The last lines name the slowest rank.\n"
              "Exit code: the program's; where signal N ended it, exec ends of it too (128+N in\n"
              "a shell); 127 not found, 126 not executable, 125 it was not started (a wrong\n"
              "option or map).",

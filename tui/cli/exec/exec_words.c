@@ -179,8 +179,8 @@ static void explain_nothing(const struct exec_record *r, char *const *program, i
         ;
     else if (t->hooked)
         exec_say(
-            "%s %s and made no NVTX call, so nothing was recorded; exec records PyTorch's DataLoader, and programs "
-            "with two ranges in their training loop, data_wait and step (pipeprobe help recording-your-own-job)",
+            "nothing was recorded: %s %s and made no NVTX range. Without a DataLoader, mark data_wait and step "
+            "(pipeprobe help recording-your-own-job)",
             report ? report->subject : program[0],
             t->with_loader ? "took no batch of a DataLoader" : "did not import torch.utils.data");
     else if (exec_words_is_python(program) && !with_hooks)
@@ -193,10 +193,9 @@ static void explain_nothing(const struct exec_record *r, char *const *program, i
                  advice);
     else
         exec_say(
-            "no process of %s reported, so nothing was recorded; it may be a program without NVTX annotations, "
-            "set-user-ID, 32-bit or statically linked, or a launcher that clears the environment: then start "
-            "it so: LAUNCHER pipeprobe exec -- python3 train.py",
-            program[0]);
+            "nothing was recorded: %s ran no Python that can be seen and made no NVTX range. If it starts a job: %s "
+            "pipeprobe exec -- python3 train.py",
+            program[0], program[0]);
     pp_report_free(report);
 }
 
@@ -259,8 +258,7 @@ void exec_words_verdict(const struct exec_record *r, double gpu_hour, FILE *out)
             "no verdict: a helper thread reads the DataLoader and hands batches over in a way that pipeprobe does "
             "not record (supported: queue.Queue, Future)");
     else if (r->totals.loading && !has_phase(report, PP_PHASE_STEP))
-        exec_say(
-            "no verdict: the job took no second batch of its DataLoader, and a step is what lies between two");
+        exec_say("no verdict: the job ended before its second batch; a verdict needs at least 10");
     else if (!has_phase(report, PP_PHASE_DATA_WAIT) || !has_phase(report, PP_PHASE_STEP))
         exec_say("no verdict: it needs ranges mapped to data_wait and step, and there are %s; see --map",
                  has_phase(report, PP_PHASE_DATA_WAIT) ? "none for step"

@@ -308,8 +308,7 @@ static void measure_run(struct tune_run *r)
     else if (r->end == TUNE_END_ITSELF && r->status != 0)
         snprintf(r->why, sizeof(r->why), "the job failed with exit status %d: %s", r->status, words);
     else if (r->end == TUNE_END_LIMIT)
-        snprintf(r->why, sizeof(r->why),
-                 "the job took no second batch from a DataLoader within --start-limit");
+        snprintf(r->why, sizeof(r->why), "the job reached no second batch within --start-limit");
     else if (pp_report_build(r->path, &report, &err) != PP_OK)
         snprintf(r->why, sizeof(r->why), "%.300s", err.text);
     else if (!report->has_steady_state || report->window_batches < BATCHES_LEAST ||

@@ -72,7 +72,7 @@ static void test_lawful(void **state)
     assert_string_equal(shown(r, "utilisation law, off by"), "0 %");
     assert_string_equal(shown(r, "service-rate law, off by"), "0 %");
     assert_true(atof(shown(r, "Little's law, off by")) < 3);
-    assert_string_equal(shown(r, "service-rate bound reached"), "80.0 %");
+    assert_string_equal(shown(r, "nearest limit reached"), "80.0 %");
     report_done(r, f);
     (void)state;
 }
@@ -100,9 +100,9 @@ static void test_no_window_exceeds_its_bound(void **state)
     fake_num(f, "config", "batch_size", "8", NULL);
     fake_num(f, "environment", "usable_cpus", "2", NULL);
     struct pp_report *r = report_of(f);
-    double reached = atof(shown(r, "service-rate bound reached"));
+    double reached = atof(shown(r, "nearest limit reached"));
     if (!(reached > 99 && reached <= 100))
-        fail_msg("%s of the bound", shown(r, "service-rate bound reached"));
+        fail_msg("%s of the bound", shown(r, "nearest limit reached"));
     report_done(r, f);
     (void)state;
 }

@@ -170,7 +170,7 @@ static void test_stuck_at_the_start_of_every_epoch(void **state)
                        .step_ms = 20,
                        .anew = 1,
                        .start_ms = 600};
-    expect(&l, "epoch-boundaries", "found", "at the start of each epoch");
+    expect(&l, "epoch-boundaries", "found", "each epoch starts with a wait");
     struct fake_run *f = run(&l);
     struct pp_report *r = report_of(f);
     const struct pp_report_finding *k = finding(r, "epoch-boundaries");

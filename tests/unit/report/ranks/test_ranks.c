@@ -472,7 +472,7 @@ static void test_the_wait_for_a_cpu_is_a_cause_in_whatever_phases(void **state)
             fail_msg("%s: rank %g, cause %s, %.2f ms: %s", rows[i].name, r.straggler_rank,
                      r.cause ? r.cause : "none", r.cpu_wait_ns / 1e6, r.why ? r.why : "");
         if (rows[i].cause)
-            assert_non_null(strstr(r.why, "CPU contention: waiting for a CPU has 9"));
+            assert_non_null(strstr(r.why, "CPU contention: waiting for a CPU explains 9"));
         pp_ranks_free(&r);
         pp_digest_free(&all);
     }

@@ -234,7 +234,7 @@ static void test_no_change_is_predicted(void **state)
     render(r, 0, 0, 80);
     assert_non_null(
         strstr(report_text, "\nGain:    not predicted: the replay of the unchanged run is off by 53 %\n"));
-    assert_non_null(strstr(report_text, "\nRuled out ("));
+    assert_non_null(strstr(report_text, "\nNot the cause ("));
     free(report_text);
     size_t size;
     FILE *out = open_memstream(&report_text, &size);
