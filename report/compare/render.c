@@ -280,17 +280,20 @@ static void text_differences(const struct pp_page *page, const char *what, const
     }
 }
 
-static void put_sides(const struct pp_compare *c, FILE *out)
+static void put_sides(const struct pp_compare *c, const struct pp_page *page)
 {
+    char text[1024];
     const struct {
         const char *name, *label, *subject;
         size_t n;
     } side[] = {{"BASE", c->base_label, c->base_subject, c->n_base},
                 {"HEAD", c->head_label, c->head_subject, c->n_head}};
-    for (int i = 0; i < 2; i++)
-        fprintf(out, "%s %s (%zu run%s%s%s)\n", side[i].name, side[i].label, side[i].n,
-                side[i].n == 1 ? "" : "s", side[i].subject[0] ? " of " : "", side[i].subject);
-    fputc('\n', out);
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), "%s (%zu run%s%s%s)", side[i].label, side[i].n,
+                 side[i].n == 1 ? "" : "s", side[i].subject[0] ? " of " : "", side[i].subject);
+        pp_page_text(page, PP_TONE_PLAIN, side[i].name, 5, 0, text);
+    }
+    fputc('\n', page->out);
 }
 
 static int text_of_single(const struct pp_compare *c, const struct pp_page *page)
@@ -298,7 +301,7 @@ static int text_of_single(const struct pp_compare *c, const struct pp_page *page
     char text[400];
     if (c->answer == PP_REGRESSED) /* counts are exact in one run */
         pp_page_text(page, PP_TONE_BAD, "", 0, 0, c->sentence);
-    put_sides(c, page->out);
+    put_sides(c, page);
     put_single_table(c, page);
     put_spent(c, page);
     fputc('\n', page->out);
@@ -331,7 +334,7 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
     if (pp_compare_is_single(c))
         return text_of_single(c, &page);
     pp_page_text(&page, c->answer == PP_NOT_REGRESSED ? PP_TONE_STRONG : PP_TONE_BAD, "", 0, 0, c->sentence);
-    put_sides(c, out);
+    put_sides(c, &page);
     if (!is_narrow(&page))
         fprintf(out, "%-20s %9s %9s %24s  %s\n", "median of the runs", "BASE", "HEAD", "worse by", "answer");
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)

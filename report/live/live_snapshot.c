@@ -342,8 +342,9 @@ static pp_status look_back(struct pp_live *l, unsigned window_s, struct pp_live_
         q->depth = l->queue_sum[i] / l->queue_n[i];
         int is_slots = strncmp(q->name, "ready", 5) == 0 || strncmp(q->name, "free", 4) == 0;
         double capacity = strncmp(q->name, "device", 6) == 0 ? l->copy_buffers
-                          : is_slots                         ? l->workers * l->prefetch + 1
-                                                             : NAN;
+                          : is_slots
+                              ? l->workers * l->prefetch + !l->ends_epochs /* of ours, the one being filled */
+                              : NAN;
         q->capacity = capacity >= 1 ? (uint64_t)capacity : 0;
     }
     uint64_t have = out->at_s + 1 - out->first_s;

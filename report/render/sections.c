@@ -573,12 +573,12 @@ static const struct pp_section_column losses[] = {
 SECTION(losses, OPEN, HTML("Losses and notes"));
 
 static const struct pp_section_column spent[] = {
-    {.form = "words", .head = {HTML("")}, .flags = PP_CELL_ROW_HEAD},
+    {.form = "words", .head = {TEXT(""), HTML("")}, .width = -34, .flags = PP_CELL_ROW_HEAD},
     {.form = "share", .head = {HTML("")}, .flags = PP_CELL_BAR},
-    {.form = "share", .head = {HTML("#of the time")}},
-    {.form = "per_sample_ns", .head = {HTML("#per sample")}},
+    {.form = "share", .head = {TEXT("of the time"), HTML("#of the time")}, .width = 12},
+    {.form = "per_sample_ns", .head = {TEXT("per sample"), HTML("#per sample")}, .width = 12},
 };
-SECTION(spent, FOLDED, HTML("The same as a table"));
+SECTION(spent, FOLDED, TEXT("The time of a sample, which adds up"), HTML("The same as a table"));
 
 /* The pictures' tables. */
 #define TIME_COLUMN \

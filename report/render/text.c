@@ -477,6 +477,7 @@ int pp_render_text(const struct pp_report *r, FILE *out, int color, int columns)
     put_section(&p, r, &pp_section_not_found, "findings"); /* by name, and what is not known */
     put_section(&p, r, &pp_section_not_measured, "findings");
     put_throughput(&p, r);
+    put_section(&p, r, &pp_section_spent, "spent");
     put_section(&p, r, &pp_section_durations, "phases");
     put_section(&p, r, &pp_section_shares, "phases");
     put_workers(&p, r);
