@@ -8,7 +8,7 @@
 #include "collectors/stacks/layout.h"
 #include "collectors/stacks/memory.h"
 
-#define PP_CODE_SURE_NS UINT64_C(2000000000)
+#define PP_CODE_SURE_NS UINT64_C(4000000000)
 #define PP_CODE_TEXT 512
 
 struct pp_code {

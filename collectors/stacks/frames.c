@@ -204,7 +204,8 @@ static enum outcome read_chunk(struct pp_frames_room *room, struct pp_codes *cod
                                int *na, int *nb)
 {
     const struct pp_layout *l = codes->layout;
-    uint64_t frame = 0, frame_again = 0, head = 0, head_again = 0, chunk[3] = {0}; /* its begin, used, end */
+    uint64_t frame[PP_CFRAMES] = {0}, frame_again[PP_CFRAMES] = {0}, head = 0, head_again = 0,
+             chunk[3] = {0}; /* its begin, used, end */
     size_t size = 0, low = 0;
     uint8_t state[STATE_BYTES]; /* of the thread: where its chunk and its innermost frame are */
     uint16_t from = l->thread_frame < l->thread_chunk ? l->thread_frame : l->thread_chunk;
@@ -212,8 +213,8 @@ static enum outcome read_chunk(struct pp_frames_room *room, struct pp_codes *cod
     if (span > sizeof(state))
         return BROKEN;
     want(room, state, span, t->at + from);
-    if (l->has_cframe && t->cframe)
-        want(room, &frame, 8, t->cframe + l->cframe_frame);
+    for (unsigned i = 0; i < PP_CFRAMES && t->cframe[i]; i++)
+        want(room, &frame[i], 8, t->cframe[i] + l->cframe_frame);
     if (t->chunk) {
         uint64_t used = t->top - t->chunk;
         size = used + TOP_BYTES < t->room ? (size_t)used + TOP_BYTES : t->room;
@@ -221,8 +222,8 @@ static enum outcome read_chunk(struct pp_frames_room *room, struct pp_codes *cod
         want(room, room->first + low, size - low, t->chunk + low);
         want(room, room->second + low, size - low, t->chunk + low);
     }
-    if (l->has_cframe && t->cframe)
-        want(room, &frame_again, 8, t->cframe + l->cframe_frame);
+    for (unsigned i = 0; i < PP_CFRAMES && t->cframe[i]; i++)
+        want(room, &frame_again[i], 8, t->cframe[i] + l->cframe_frame);
     want(room, &head_again, 8, t->at + l->thread_frame);
     if (low)
         want(room, room->first, low, t->chunk);
@@ -231,28 +232,37 @@ static enum outcome read_chunk(struct pp_frames_room *room, struct pp_codes *cod
         head = pp_word_at(state, l->thread_frame - from);
         memcpy(chunk, state + l->thread_chunk - from, sizeof(chunk));
     }
+    unsigned at = 0; /* of the cframe that the head leads to */
+    while (l->has_cframe && at < PP_CFRAMES && t->cframe[at] != head)
+        at++;
     int fits = knew && chunk[0] == t->chunk && chunk[1] >= chunk[0] && chunk[1] - chunk[0] <= size &&
-               (!l->has_cframe || head == t->cframe);
+               at < PP_CFRAMES;
     if (!is_read && errno == ESRCH)
         return BROKEN;
-    *t = (struct pp_thread_stack){.at = t->at};
-    if (!is_read)
+    if (!is_read) {
+        *t = (struct pp_thread_stack){.at = t->at};
         return knew ? ELSEWHERE : BROKEN; /* what was known of it has gone */
-    if (!head)
+    }
+    if (!head || !chunk[0])
         return EMPTY;
-    if (!chunk[0] || chunk[1] < chunk[0] || chunk[2] < chunk[1] || chunk[1] - chunk[0] > PP_CHUNK_BYTES)
-        return !chunk[0] ? EMPTY : BROKEN;
+    if (chunk[1] < chunk[0] || chunk[2] < chunk[1] || chunk[1] - chunk[0] > PP_CHUNK_BYTES) {
+        *t = (struct pp_thread_stack){.at = t->at};
+        return BROKEN;
+    }
     t->chunk = chunk[0];
     t->top = chunk[1];
     t->room = chunk[2] - chunk[0] < PP_CHUNK_BYTES ? (uint32_t)(chunk[2] - chunk[0]) : PP_CHUNK_BYTES;
-    t->cframe = l->has_cframe ? head : 0;
+    if (l->has_cframe && at == PP_CFRAMES) {
+        memmove(t->cframe + 1, t->cframe, (PP_CFRAMES - 1) * sizeof(*t->cframe));
+        t->cframe[0] = head;
+    }
     if (!fits)
         return ELSEWHERE;
-    if (l->has_cframe ? !frame : !head)
+    if (l->has_cframe && !frame[at])
         return EMPTY;
     memcpy(room->second, room->first, low);
-    struct picture a = {l->has_cframe ? frame : head, room->first, size},
-                   b = {l->has_cframe ? frame_again : head_again, room->second, size};
+    struct picture a = {l->has_cframe ? frame[at] : head, room->first, size},
+                   b = {l->has_cframe ? frame_again[at] : head_again, room->second, size};
     room->far_n = 0;
     *na = walk(room, codes, t, &a, room->a);
     *nb = walk(room, codes, t, &b, room->b);

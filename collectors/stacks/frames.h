@@ -12,10 +12,13 @@
 #define PP_FRAME_BYTES 416u        /* of a frame that are looked at: its head and its first locals */
 #define PP_CHUNK_BYTES (64u << 10) /* of the innermost part of a thread's stack */
 
+#define PP_CFRAMES 3
+
 /* What is remembered of a thread between samples: where its parts were the last time. */
 struct pp_thread_stack {
-    uint64_t at; /* its state */
-    uint64_t cframe, chunk, top;
+    uint64_t at;                 /* its state */
+    uint64_t cframe[PP_CFRAMES]; /* the newest first: each call from C to Python has one, at few places */
+    uint64_t chunk, top;
     uint32_t room;  /* of the chunk, in bytes */
     uint64_t *heap; /* of heap frames: all of the last time, the innermost first; PP_FRAMES_MAX */
     uint32_t heap_n;

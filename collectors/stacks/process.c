@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK_NS UINT64_C(1000000000)
+#define LOOK_NS UINT64_C(2000000000)
 #define AGAIN_NS UINT64_C(200000000) /* while it starts */
 #define TRIES_NO_PYTHON 4            /* one that was forked looks like a Python until it runs its program */
 #define TRIES_UNLIKE 4

@@ -23,7 +23,7 @@
 #define SAMPLES 65536u /* that wait to be written */
 #define HELD_POLLS 3   /* until a process that has recorded nothing is taken for none of the job's */
 #define LATE_NS UINT64_C(5000000)
-#define LOOK_NS UINT64_C(200000000) /* for new processes: workers may live for one epoch */
+#define LOOK_NS UINT64_C(400000000) /* for new processes: workers may live for one epoch */
 #define SLOWER 1.25
 #define MEASURED_NS UINT64_C(5000000000)
 #define CHILDLESS_NS UINT64_C(2000000000) /* between looks for children of a process that had none */

@@ -85,7 +85,7 @@ static struct pp_stack_process *look_at(struct pp_stack_processes *all, int64_t 
 {
     struct pp_stack_process *p = pp_process_new(pid);
     for (uint64_t i = 0, now = pp_now_ns(); i < 20 && p->state == PP_PROCESS_STARTING; i++) {
-        assert_true(pp_process_look(all, p, now + i * UINT64_C(1000000000)));
+        assert_true(pp_process_look(all, p, now + i * UINT64_C(3000000000)));
         usleep(50000);
     }
     return p;
