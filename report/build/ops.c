@@ -206,8 +206,10 @@ void pp_ops_tell(const struct pp_costs *c, int replayed, struct pp_arena *arena,
         return;
     if (o->missing_s > 0)
         r->why_no_ops = isfinite(o->missing_s)
-                            ? pp_arena_printf(arena, "record %.0f s more for the lines that cost the stall",
-                                              o->missing_s)
+                            ? pp_arena_printf(
+                                  arena,
+                                  "record %.0f s more: the report then names the lines that cost the stall",
+                                  o->missing_s)
                             : "the trainer waited for no batch that stacks were seen of";
     if (o->missing_s > 0 && isfinite(o->missing_s))
         return;
@@ -302,4 +304,12 @@ void pp_ops_speak(struct pp_report *r, struct pp_arena *arena)
     v->next_step = step;
     v->action.amount = pp_arena_printf(arena, "op=%s:0.5", op->word);
     v->action.candidate = NULL;
+}
+
+void pp_ops_ask(struct pp_report *r)
+{
+    const struct pp_remedy *remedy = r->verdict.remedy;
+    if (r->why_no_ops && r->verdict.action.words &&
+        (remedy == &pp_remedies[PP_REMEDY_SAMPLE_CODE] || remedy == &pp_remedies[PP_REMEDY_SAMPLE_HELD]))
+        r->verdict.action.words = r->why_no_ops;
 }

@@ -19,7 +19,7 @@ enum { DEEPEST = 8, VOTES = 64, NAME = 64, CODE = 512 };
 
 /* Of the samples whose innermost frame it is, of one loader. */
 struct frame_sum {
-    double n, cpu, weight, weight2;
+    double n, cpu, weight, weight2, waited_for;
 };
 
 /* What an op is told by: a member of a transform; a line of the user's code; else a function of a library. */
@@ -275,6 +275,14 @@ static int same_key(const struct op_key *a, const struct op_key *b)
     return a->kind == b->kind && a->what == b->what && a->line == b->line && a->of_batch == b->of_batch;
 }
 
+/* Of a stack that ends where samples are asked for, what was asked is not known: its inner frames were not
+ * read. */
+static int is_cut(const struct grouping *g, uint32_t frame)
+{
+    const struct pp_frame_view *v = &g->v[frame];
+    return !v->works || (v->above == v->entry && v->kind != PP_CODE_USER && v->user == PP_STACK_NONE);
+}
+
 static void add_up(struct grouping *g, size_t loader)
 {
     struct pp_ops *o = g->out;
@@ -282,7 +290,7 @@ static void add_up(struct grouping *g, size_t loader)
     for (size_t i = 0; i < g->s->n_samples; i++) {
         const struct pp_ops_joined *j = &g->joined[i];
         const struct pp_stack_sample *x = &g->s->samples[i];
-        if (!pp_phase_is_work(j->phase) || j->loader != loader || !g->v[x->frame].works)
+        if (!pp_phase_is_work(j->phase) || j->loader != loader || is_cut(g, x->frame))
             continue;
         struct frame_sum *sum = &g->sum[x->frame];
         int cpu = x->state == 'R' || !x->state, of_batch = g->v[x->frame].collates;
@@ -290,6 +298,7 @@ static void add_up(struct grouping *g, size_t loader)
         sum->cpu += cpu;
         sum->weight += j->weight;
         sum->weight2 += (double)j->weight * j->weight;
+        sum->waited_for += j->weight > 0;
         o->loaders[loader].n[of_batch]++;
         o->loaders[loader].cpu[of_batch] += cpu;
         o->frame_n[x->frame]++;
@@ -329,6 +338,7 @@ static int group_loader(struct grouping *g, size_t loader)
         op->cpu += g->sum[i].cpu;
         op->weight += g->sum[i].weight;
         op->weight2 += g->sum[i].weight2;
+        op->waited_for += g->sum[i].waited_for;
     }
     for (size_t k = 0; op_of && k < n; k++)
         describe(g, first, op_of, k, &keys[k]);
@@ -355,16 +365,17 @@ static int by_share(const void *a, const void *b)
 
 static void set_shares(struct pp_ops *o, double window_s)
 {
-    double weight = 0, weight2 = 0;
+    double weight = 0, weight2 = 0, waited_for = 0;
     for (size_t i = 0; i < o->n_ops; i++) {
         weight += o->ops[i].weight;
+        waited_for += o->ops[i].waited_for;
         weight2 += o->ops[i].weight2;
         o->n += o->ops[i].n;
     }
     o->weighted = weight2 > 0 ? weight * weight / weight2 : 0;
-    o->missing_s = o->weighted >= PP_OPS_LEAST ? 0
-                   : o->weighted > 0           ? ceil(window_s * (PP_OPS_LEAST / o->weighted - 1))
-                                               : INFINITY;
+    o->missing_s = waited_for >= PP_OPS_LEAST ? 0
+                   : waited_for > 0           ? ceil(window_s * (PP_OPS_LEAST / waited_for - 1))
+                                              : INFINITY;
     for (size_t i = 0; i < o->n_ops; i++) {
         struct pp_op *op = &o->ops[i];
         op->share = weight > 0 ? op->weight / weight : 0;

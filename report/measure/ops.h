@@ -16,7 +16,7 @@
 #include "report/measure/timeline.h"
 #include "report/source/stacks.h"
 
-/* Weighted samples below which nothing is said. */
+/* Samples that were waited for, below which nothing is said. */
 #define PP_OPS_LEAST 200
 enum { PP_OPS_NEIGHBOURS = 4, PP_OPS_LOADERS = 16 };
 
@@ -31,7 +31,7 @@ struct pp_op {
     size_t loader;    /* place in loaders */
     int of_batch;     /* it is of collating, and not of making a sample */
     double n, cpu;    /* samples; of them on a CPU or waiting for one; the rest was blocked */
-    double weight, weight2;
+    double weight, weight2, waited_for;  /* waited_for: samples whose weight is not 0 */
     double share, share_low, share_high; /* of the stall, with an 80 % interval */
     double share_all;                    /* of all work of all workers */
 };

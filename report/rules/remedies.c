@@ -177,9 +177,13 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
          "half the decode, transform and collate work: smaller images offline, cached decoded data, cheaper augmentation",
          "Make {owner} cheaper: smaller images offline, cached decoded data, a cheaper augmentation; or add CPUs.",
          LESS_WORK, .amount = "decode=0.7", .set = "decode=0.5 transform=0.5 collate=0.5"},
-    [PP_REMEDY_OP] = {"op",
-                      "half of one operation of the transforms: its work once, for a whole batch, or offline",
-                      NULL, LESS_WORK, .amount = "op=NAME:0.5"},
+    [PP_REMEDY_OP] =
+        {"op", "half of one operation of the transforms: its work once, for a whole batch, or offline", NULL,
+         WORDS(
+             NULL,
+             "what does not change between epochs made once, in a file or in `__init__`; a whole batch in one call, in `__getitems__` or the `collate_fn`",
+             "the same, in `.map()` or behind `.batched(N)`", NULL),
+         .amount = "op=NAME:0.5"},
     [PP_REMEDY_ERRORS] = {"errors", "no failing reads: fix or quarantine the files in table error",
                           "Fix or quarantine the failing files (listed in table error), or retry less often.",
                           ERRORS, .set = "retries=none"},
