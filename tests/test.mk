@@ -109,6 +109,13 @@ bench-top: deps
 	$(Q)$(B)/tests/bench/bench_dash
 	$(Q)bash tests/bench/watch.sh
 
+# Which line costs how much, of planted jobs whose truth is their own clock's, and what reading stacks costs a job. JOBS_N and SECONDS of each.
+.PHONY: bench-lines
+bench-lines: deps-test
+	$(Q)$(MAKE) $(JOBS) SAN= all
+	$(Q)python3 tests/bench/lines/planted.py $(B)/pipeprobe $(or $(JOBS_N),60) $(or $(SECONDS),30)
+	$(Q)python3 tests/bench/lines/throughput.py $(B)/pipeprobe 12 30
+
 # What recording an unmodified PyTorch job costs (docs/results/performance.md). PYTHON, ROUNDS and BESIDE as the script says.
 .PHONY: bench-attach
 bench-attach: deps-test
