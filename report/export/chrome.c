@@ -367,7 +367,7 @@ static pp_status chrome_close(void *self, int complete, struct pp_err *err)
 
 const struct pp_exporter pp_export_chrome = {
     .name = "chrome",
-    .suffixes = {".json"},
+    .suffixes = {".trace.json", ".json"}, /* the first is no name that `report -o` has */
     .next = "open %s in chrome://tracing or ui.perfetto.dev",
     .streams = 1,
     .open = chrome_open,

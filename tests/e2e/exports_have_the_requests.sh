@@ -27,7 +27,7 @@ is "chrome: exported" "$rc" 0
 like "and counted" "$(cat "$ERR")" "$(sql "$T/run.sqlite" 'SELECT count(*) FROM request') requests to storage"
 sqlite3 "$T/chrome.db" "CREATE TABLE e AS SELECT value ->> 'name' AS name, value ->> 'cat' AS cat, value ->> 'tid' AS tid, CAST(round(value ->> 'ts' * 1000) AS INTEGER) AS start,
     CAST(round(value ->> 'dur' * 1000) AS INTEGER) AS ns, value -> 'args' ->> 'bytes' AS bytes, value -> 'args' ->> 'sample' AS sample, value -> 'args' ->> 'try' AS try
-    FROM json_each(CAST(readfile('$T/run.json') AS TEXT), '$.traceEvents') WHERE value ->> 'ph' = 'X' AND value ->> 'cat' LIKE 'request%'"
+    FROM json_each(CAST(readfile('$T/run.trace.json') AS TEXT), '$.traceEvents') WHERE value ->> 'ph' = 'X' AND value ->> 'cat' LIKE 'request%'"
 sql "$T/chrome.db" "SELECT name, count(*), sum(ns) FROM e GROUP BY name ORDER BY name" >"$T/got"
 check "chrome: each request and each part once, with its length" diff "$T/want" "$T/got"
 is "chrome: bytes, samples, tries" "$(sql "$T/chrome.db" "SELECT sum(bytes), count(DISTINCT sample), max(try) FROM e WHERE bytes IS NOT NULL")" \

@@ -10,7 +10,7 @@ R=$T/run.sqlite
 "$MAKE_RUN" "$R" --batches 50 --lossy || exit 1
 
 # ---- each format, named by --to, under its default name
-for to in nsys:run.nsys.sqlite perfetto:run.pftrace chrome:run.json csv:run.csv; do
+for to in nsys:run.nsys.sqlite perfetto:run.pftrace chrome:run.trace.json csv:run.csv; do
     run "$PP" export "$R" --to "${to%%:*}"
     is "${to%%:*}: exit code" "$rc" 0
     check "${to%%:*}: the default name is ${to#*:}" test -s "$T/${to#*:}"
@@ -29,9 +29,9 @@ check "nothing temporary is left" test -z "$(ls "$T" | grep partial)"
 is "csv: a header and a row per span" "$(wc -l <"$T/run.csv")" 351
 is "csv: cells agree with the recording" "$(sqlite3 :memory: ".import --csv '$T/run.csv' s" "SELECT count(*), sum(dur_ns), sum(phase = 'h2d'), sum(bytes), CAST(sum(samples) AS INT), min(start_ns), count(DISTINCT batch) FROM s")" \
     "350|95000000|50|$((50 * 110000 + 50 * 32 * 150528))|3200|1000000000000|50"
-check "chrome: SQLite reads the JSON" json_valid "$T/run.json"
-if command -v python3 >/dev/null; then check "chrome: Python reads the JSON" python3 -m json.tool "$T/run.json"; else skip "chrome: Python reads the JSON" "no python3"; fi
-events() { sqlite3 :memory: "SELECT $1 FROM json_each(CAST(readfile('$T/run.json') AS TEXT), '\$.traceEvents') e WHERE json_extract(e.value, '\$.ph') = '$2' ${3:-}"; }
+check "chrome: SQLite reads the JSON" json_valid "$T/run.trace.json"
+if command -v python3 >/dev/null; then check "chrome: Python reads the JSON" python3 -m json.tool "$T/run.trace.json"; else skip "chrome: Python reads the JSON" "no python3"; fi
+events() { sqlite3 :memory: "SELECT $1 FROM json_each(CAST(readfile('$T/run.trace.json') AS TEXT), '\$.traceEvents') e WHERE json_extract(e.value, '\$.ph') = '$2' ${3:-}"; }
 is "chrome: a complete event per span" "$(events 'count(*)' X)" 350
 is "chrome: durations in microseconds" "$(events "sum(json_extract(e.value, '\$.dur'))" X)" 95000.0
 is "chrome: each batch's flow starts, steps and ends once" "$(events 'count(*)' s) $(events 'count(*)' t) $(events 'count(*)' f)" "50 50 50"
@@ -46,7 +46,7 @@ run "$PP" export "$R" -o "$T/x.perfetto-trace"
 check "the suffix tells the format" cmp "$T/x.perfetto-trace" "$T/run.pftrace"
 for to in csv chrome perfetto; do
     run "$PP" export "$R" --to $to -o -
-    check "$to on standard output is the same" cmp "$OUT" "$T"/run.$(sed 's/perfetto/pftrace/; s/chrome/json/' <<<$to)
+    check "$to on standard output is the same" cmp "$OUT" "$T"/run.$(sed 's/perfetto/pftrace/; s/chrome/trace.json/' <<<$to)
 done
 run "$PP" export "$R" --to csv -o - --quiet
 is "--quiet is quiet" "$(wc -c <"$ERR")" 0
@@ -93,7 +93,7 @@ if [ "$rc" -eq 0 ] || [ "$rc" -eq 3 ]; then
         is "a real run as $to" "$rc" 0
     done
     is "every span of it is in the CSV" "$(($(wc -l <"$T/real.csv") - 1))" "$(sql "$T/real.sqlite" 'SELECT count(*) FROM span WHERE phase <> 18')"
-    check "its JSON is JSON" json_valid "$T/real.json"
+    check "its JSON is JSON" json_valid "$T/real.trace.json"
 else
     last_run | fail "a real run to export"
 fi

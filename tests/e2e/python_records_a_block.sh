@@ -36,10 +36,10 @@ is "after an exception in the block: all before it" "$(batches raised)" 5
 is "the batches are the same" "$(said forked; said both)" $'forked same batches True\nboth same batches True'
 is "random state and environment" "$(said random; said environment)" $'random state True\nenvironment True'
 is "the exception is the user's own" "$(said exception)" "exception \"the user's own\""
-is "an existing file stays" "$(said 'file exists')" "file exists: recorded False samples 40"
+is "a block that is run again records anew, and the existing file stays" "$(said 'file exists') $([ -e "$T/plain-2.sqlite" ] && echo plain-2)" "file exists: recorded True samples 40 plain-2"
 is "no directory for the file" "$(said 'no directory')" "no directory: samples 40"
 is "in a block that is recorded already" "$(said nested:)" "nested: recorded True False"
-for name in again nested nowhere; do is "$name: one warning, where the block begins" "$(said "$name warned")" "$name warned 1 names True here True"; done
+for name in nested nowhere; do is "$name: one warning, where the block begins" "$(said "$name warned")" "$name warned 1 names True here True"; done
 is "a collector that is killed" "$(said 'collector killed'; said 'killed warned')" $'collector killed: samples 40\nkilled warned 1'
 run "$PP" report --json "$T/killed.sqlite"
 check "what it had stored can be read" json_valid "$OUT"
@@ -70,7 +70,7 @@ else
     is "cells of IPython" "$rc $(cat "$OUT")" "0 load True ''
 cell True 40 ['taken', '40', 'Out[0]:', '41']
 page 1 True
-again True -40 0 True
+again True -40 1 False
 raises False CellFailed 1 1
 usage False True"
     is "a cell's recording" "$(batches cell)" 1

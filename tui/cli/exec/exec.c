@@ -246,7 +246,6 @@ static pp_status begin_recording(struct exec_record *rec, struct surroundings *s
     }
     rec->gpu_records = (int)o->gpu_records;
     rec->lines_hz = o->no_lines ? 0 : o->lines_hz;
-    rec->asked_name_only = o->serve; /* the block of code that it serves is told that the file exists */
     st = exec_record_create(rec, o->output, o->force, (size_t)o->ring_spans, s->map_text, err);
     if (st == PP_OK && !realpath(pp_recording_rings_dir(rec->recording), s->session))
         st = pp_fail(err, PP_E_SYSTEM, "the session directory %s was removed",
@@ -351,7 +350,7 @@ static int start_program(const struct options *o, char *const *program, struct e
      * asked for. */
     if (!rec->recording)
         exec_say("%s runs unrecorded: %s", program[0], unrecorded->text);
-    else if (*rec->taken)
+    else if (!o->serve && *rec->taken)
         exec_say("%s already exists, so this recording is %s; --force replaces a file", rec->taken,
                  rec->path);
     if (rec->recording && !o->quiet && s->next)

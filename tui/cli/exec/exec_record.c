@@ -86,7 +86,7 @@ pp_status exec_record_create(struct exec_record *r, const char *output, int forc
     pp_status st = pp_recording_name(output, &r->rank, force, r->path, sizeof(r->path), err);
     if (st == PP_OK)
         st = pp_recording_create_named(output, &r->rank, &opts, r->path, &r->recording, err);
-    if (st == PP_E_EXISTS && !r->asked_name_only)
+    if (st == PP_E_EXISTS)
         st = create_beside(r, &opts, err);
     if (st != PP_OK)
         return st;

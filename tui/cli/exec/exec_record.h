@@ -12,10 +12,10 @@
 
 struct exec_record {
     char path[4096];
-    char taken[4096];               /* the name that was asked for, and is another's; "": path is that name */
-    int asked_name_only;            /* set before exec_record_create: where output exists, it fails */
-    int gpu_records;                /* likewise: rows of the GPU's activity at most; 0: none are asked for */
-    double lines_hz;                /* likewise: readings of the job's stacks a second; 0: none */
+    char taken[4096]; /* the name that was asked for, and is another's; "": path is that name */
+    int gpu_records;  /* set before exec_record_create: rows of the GPU's activity at most; 0: none are asked
+                         for */
+    double lines_hz;  /* likewise: readings of the job's stacks a second; 0: none */
     char unhooked[EXEC_UNHOOKED];   /* why a Python process was not given the hooks; "": none said so */
     struct pp_recording *recording; /* NULL: not made, or abandoned */
     struct exec_totals totals;

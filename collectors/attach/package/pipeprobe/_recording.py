@@ -20,7 +20,7 @@ Path = Union[str, "os.PathLike[str]"]
 def record(path: Optional[Path] = None, *, force: bool = False) -> "Recording":
     """Records the DataLoaders that are iterated in a `with` block, in this process and its workers.
 
-    path: the file, by default pipeprobe-DATE-TIME.sqlite. force: replaces it. When it cannot be recorded the block runs all
+    path: the file, by default pipeprobe-DATE-TIME.sqlite; where it exists, the next free name, or with force the same. When it cannot be recorded the block runs all
     the same, with a PipeprobeWarning."""
     return Recording(path, force=force)
 
