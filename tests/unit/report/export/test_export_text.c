@@ -298,6 +298,35 @@ static int tear_down(void **state)
     return rmdir(fx_dir);
 }
 
+/* Without Python stacks a thread's phases stand for them, with their time. */
+static void profiles_without_stacks_have_phases(void **state)
+{
+    struct fake_export f;
+    fx_begin(&f);
+    fx_batch(&f, 1);
+    char *text = export_text(&f, &pp_export_folded);
+    expect_line(text, "pp-worker-0;read 200");
+    free(text);
+    text = export_text(&f, &pp_export_speedscope);
+    json_error_t error;
+    json_t *doc = json_loads(text, 0, &error), *profiles = json_object_get(doc, "profiles");
+    assert_true(json_array_size(profiles) > 0);
+    for (size_t i = 0; i < json_array_size(profiles); i++) {
+        json_t *profile = json_array_get(profiles, i), *weights = json_object_get(profile, "weights");
+        json_int_t all = 0;
+        assert_int_equal(json_array_size(weights), json_array_size(json_object_get(profile, "samples")));
+        for (size_t k = 0; k < json_array_size(weights); k++)
+            all += json_integer_value(json_array_get(weights, k));
+        assert_true(all == json_integer_value(json_object_get(profile, "endValue")));
+    }
+    json_decref(doc);
+    free(text);
+    text = export_text(&f, &pp_export_pprof);
+    assert_int_equal(text[0], 0x0a); /* field 1, a message: the type of a value */
+    free(text);
+    fx_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +338,7 @@ int main(void)
         cmocka_unit_test(chrome_of_an_empty_run_is_a_document),
         cmocka_unit_test(chrome_draws_what_the_gpu_did),
         cmocka_unit_test(chrome_draws_requests),
+        cmocka_unit_test(profiles_without_stacks_have_phases),
     };
     return cmocka_run_group_tests_name("export_text", tests, fx_set_up, tear_down);
 }
