@@ -163,7 +163,7 @@ int pp_process_thread_is_still(struct pp_stack_process *p, unsigned i)
 static void refuse(struct pp_stack_process *p, const char *why)
 {
     p->state = PP_PROCESS_REFUSED;
-    snprintf(p->why_not, sizeof(p->why_not), "%s", why);
+    snprintf(p->why_not, sizeof(p->why_not), "%.*s", (int)sizeof(p->why_not) - 1, why);
 }
 
 static void name_function(void *ctx, struct pp_codes *codes, struct pp_code *code, const char *name,

@@ -16,6 +16,8 @@
 #define FROM_0 .range = "0.."
 #define ALWAYS .flags = PP_FIELD_ALWAYS
 
+extern const struct pp_field pp_report_gpu_fields[];    /* of struct pp_report_gpu */
+extern const struct pp_field pp_report_decode_fields[]; /* of struct pp_report_decode */
 extern const struct pp_field pp_report_series_fields[]; /* of struct pp_report: its pictures */
 extern const struct pp_field pp_report_spent_fields[];  /* of struct pp_report_spent */
 
