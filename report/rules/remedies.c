@@ -8,7 +8,7 @@
 
 #define HUNG \
     WORDS("`--on-error skip` passes over files that fail, not over reads that never return", \
-          "`DataLoader(timeout=S)` ends the wait with an error; `py-spy dump --pid PID` on the worker; " \
+          "`DataLoader(timeout=S)` ends the wait with an error; `py-spy dump -p PID` on the worker; " \
           "`multiprocessing_context=\"spawn\"` against locks held across fork", \
           "the same as in PyTorch; `handler=wds.warn_and_continue` for errors", "`perf trace -p PID`")
 
@@ -423,8 +423,8 @@ const struct pp_remedy pp_remedies[PP_REMEDIES] = {
     [PP_REMEDY_WHAT_BLOCKS] =
         {.looks_first = 1,
          .sentence =
-             "See where {owner} waits: py-spy dump --pid PID of a worker. If it is a sleep or the network, more workers help; if it is a lock, they do not.",
-         WORDS("`perf trace -p PID` on a worker", "`py-spy dump --pid PID` on a worker: the line that blocks",
+             "See where {owner} waits: py-spy dump -p PID of a worker. If it is a sleep or the network, more workers help; if it is a lock, they do not.",
+         WORDS("`perf trace -p PID` on a worker", "`py-spy dump -p PID` on a worker: the line that blocks",
                "the same as in PyTorch", "`perf trace -p PID`; Python code moves into `fn` operators")},
     [PP_REMEDY_PIN_LESS] =
         {.by = "link",

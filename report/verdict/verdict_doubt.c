@@ -168,7 +168,7 @@ void pp_judge_unexplained(const struct judge *j)
         pp_judge_next_step(
             j,
             f->text[PP_METRIC_SAMPLE_CODE]
-                ? "See what a worker does meanwhile: py-spy dump --pid PID. One that has ended, or has no shard of the data, makes no samples in the table of workers."
+                ? "See what a worker does meanwhile: py-spy dump -p PID. One that has ended, or has no shard of the data, makes no samples in the table of workers."
             : f->subject == PP_SUBJECT_PROGRAM
                 ? "Record the workers' other stages too (pp_span_begin, pp_lap_end): decode, transform, collate, and handing the batch over."
                 : "Annotate what else the workers do (read, decode, transform, collate, handing the batch to the trainer, starting) with NVTX ranges, map them to phases (--map), and record again.");
@@ -218,7 +218,7 @@ static const char *advise_missing(const struct pp_facts *f)
         return "Record again with CPU accounting on a machine that has /proc/thread-self/schedstat.";
     return f->metric[PP_METRIC_BUSY_CPUS] >= 0.9
                ? "Record again while nothing else runs on these CPUs, and see whether it is still so."
-               : "Record longer, and see what the trainer does meanwhile: py-spy dump --pid PID.";
+               : "Record longer, and see what the trainer does meanwhile: py-spy dump -p PID.";
 }
 
 /* A trace whose waits are not known, or not well enough. */
