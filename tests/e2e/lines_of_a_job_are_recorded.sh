@@ -27,7 +27,9 @@ for how in fork spawn; do
     check "$how: burn has $burn of $all, truly $true_share" awk "BEGIN { p = $true_share; d = $burn / $all - p; d = d < 0 ? -d : d; exit !(d < 0.02 + 3 * sqrt(p * (1 - p) / $all)) }"
     check "$how: the decoy's worker is read too" [ "$(samples_in Decoy.__getitem__)" -gt 0 ]
     check "$how: the training thread is read too" [ "$(sql "$R" "SELECT count(*) FROM stack_sample s JOIN thread t ON t.id = s.thread WHERE t.lane = 'trainer'")" -ge 60 ]
-    is "$how: the line of the sleep" "$(sql "$R" "SELECT line || ' ' || (on_cpu * 3 < self) FROM v_stack_line WHERE function = 'nap'")" "$(grep -n 'time.sleep(seconds)' tests/jobs/lines.py | cut -d: -f1) 1"
+    # A thread that has slept waits for a CPU, as R, before it goes on: on a loaded machine often.
+    is "$how: the line of the sleep, less on the CPU than the loop" "$(sql "$R" "SELECT n.line || ' ' || (1.0 * n.on_cpu / n.samples < (SELECT 1.0 * sum(on_cpu) / sum(samples)
+ FROM v_stack_line WHERE function = 'burn')) FROM v_stack_line n WHERE n.function = 'nap'")" "$(grep -n 'time.sleep(seconds)' tests/jobs/lines.py | cut -d: -f1) 1"
     check "$how: at most 1 of 100 is lost" [ $(($(fact lost) * 100)) -le "$(fact samples)" ]
     is "$how: nothing is said against it" "$(fact why_not)" ""
 done

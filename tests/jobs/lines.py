@@ -45,6 +45,7 @@ def main(seconds):
     spent = torch.zeros(2)
     train = iter(DataLoader(Train(), batch_size=8, num_workers=2, multiprocessing_context=sys.argv[2] if len(sys.argv) > 2 else None))
     decoy = iter(DataLoader(Decoy(), batch_size=4, num_workers=1))
+    next(train), next(decoy)  # spawned workers import torch first
     end = time.perf_counter() + seconds
     step = 0
     while time.perf_counter() < end:
