@@ -64,9 +64,14 @@ int pp_launch_find(const char *program, struct pp_err *err)
     }
     if (!e)
         return 0;
+    size_t n = strlen(program);
+    int in_path = !strchr(program, '/'), script = n > 3 && strcmp(program + n - 3, ".py") == 0;
     if (exit_code_of(e) == PP_LAUNCH_NOT_FOUND)
-        pp_fail(err, PP_E_NOT_FOUND, "program not found: %s%s", program,
-                strchr(program, '/') ? "" : " in PATH");
+        pp_fail(err, PP_E_NOT_FOUND, "program not found: %s%s%s%s", program, in_path ? " in PATH" : "",
+                script    ? "; a script has its interpreter in front: python3 "
+                : in_path ? "; activate the job's environment, or give its path"
+                          : "",
+                script ? program : "");
     else
         pp_fail(err, PP_E_ACCESS, "%s cannot be executed: %s", program, strerror(e));
     return exit_code_of(e);

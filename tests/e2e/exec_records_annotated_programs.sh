@@ -58,6 +58,7 @@ refuses "a map file that is not there" 125 "gone.map" "$PP" exec --map "$T/gone.
 # Exit statuses and signals.
 refuses "missing program" 127 "program not found: $T/missing" "$PP" exec -o "$T/no.sqlite" -- "$T/missing"
 refuses "missing in PATH" 127 "program not found: nowhere-to-be-found in PATH" "$PP" exec -o "$T/no.sqlite" -- nowhere-to-be-found
+refuses "a script without its interpreter" 127 "a script has its interpreter in front: python3 train.py" "$PP" exec -o "$T/no.sqlite" -- train.py
 refuses "not executable" 126 "cannot be executed" "$PP" exec -o "$T/no.sqlite" -- "$T/mine.map"
 refuses "no program at all" 125 "no program given" "$PP" exec -o "$T/no.sqlite"
 refuses "nothing behind --" 125 "no program given" "$PP" exec -o "$T/no.sqlite" --

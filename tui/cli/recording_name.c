@@ -239,7 +239,7 @@ static pp_status in_directory(const char *dir, char *path, size_t size, struct p
             dir, foreign, foreign == 1 ? "" : "s");
     if (newest < 0)
         return pp_fail(err, PP_E_NOT_FOUND,
-                       "no recording (.sqlite) in %s; give the FILE that 'pipeprobe run' writes", dir);
+                       "no recording (.sqlite) in %s; record one: pipeprobe exec -- python3 train.py", dir);
     if (written.n > 1)
         return pp_fail(err, PP_E_USAGE, "%d recordings are being written in %s: %s; name one of them",
                        written.n, dir, written.names);
