@@ -49,12 +49,18 @@ void pp_loaders_tell(const struct pp_timeline *tl, const struct pp_tally *tally,
                      struct pp_report *r)
 {
     const struct pp_report_loader *judged = NULL;
+    double epochs = 0;
     size_t used = 0;
     set_rates(tl, r);
     name_of_workers(tally, r);
     for (size_t i = 0; i < r->n_loaders; i++) {
         used += r->loaders[i].batches > 0;
+        epochs += r->loaders[i].batches > 0 ? r->loaders[i].epochs : 0;
         judged = r->loaders[i].judged ? &r->loaders[i] : judged;
+    }
+    if (used > 1 && epochs > 0) { /* batches of several in turns do not say when an epoch begins */
+        r->epochs = (uint64_t)epochs;
+        r->used_loaders = used;
     }
     if (used > 1 && judged && judged->at)
         r->judged_loader = pp_arena_printf(arena, "the DataLoader at %s", judged->at);

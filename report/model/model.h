@@ -465,7 +465,8 @@ struct pp_report {
     int has_steady_state; /* 0: the run ended during warm-up; the "window" is then all the trainer's batches
                            */
     double boundary_s;    /* in the window, at epoch boundaries and in checkpoints: apart from the stall */
-    uint64_t samples, batches, epochs, errors, retries, spans;
+    uint64_t samples, batches, errors, retries, spans;
+    uint64_t epochs;      /* of several loaders: of all of them */
     uint64_t error_files; /* distinct files among the errors */
     int more_error_files; /* at least so many */
     uint64_t window_samples, window_batches;
@@ -496,7 +497,7 @@ struct pp_report {
     struct pp_report_worker *workers;
     size_t n_workers;
     struct pp_report_loader *loaders; /* as they were made; at most 16 of a process */
-    size_t n_loaders;
+    size_t n_loaders, used_loaders;   /* used: that had batches; 0: not more than one is known to */
     const char *judged_loader; /* of several that were iterated: "the DataLoader at train.py:31", which cause,
                                   change and gain are about; NULL: there is one, or it is not known where */
     struct pp_report_slow_sample *slow_samples; /* the slowest first */

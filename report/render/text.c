@@ -280,10 +280,13 @@ static void put_throughput(const struct pp_page *p, const struct pp_report *r)
                 pp_text_duration(a, CELL, r->boundary_s * 1e9));
         put_line(p, "  ", 2, &window);
     }
-    add(&whole, "whole run: %s, %s, %s, %s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9),
+    add(&whole, "whole run: %s, %s, %s, %s", pp_text_duration(a, CELL, r->duration_s * 1e9),
         pp_text_counted(b, CELL, (double)r->batches, "batch", "batches"),
         pp_text_counted(c, CELL, (double)r->samples, "sample", "samples"),
-        pp_text_counted(d, CELL, (double)r->epochs, "epoch", "epochs"), r->outcome);
+        pp_text_counted(d, CELL, (double)r->epochs, "epoch", "epochs"));
+    if (r->used_loaders)
+        add(&whole, " of %zu loaders", r->used_loaders);
+    add(&whole, ", %s", r->outcome);
     if (!isnan(r->startup_s))
         add(&whole, "; start-up %s", pp_text_duration(a, CELL, r->startup_s * 1e9));
     if (!isnan(r->first_batch_s))

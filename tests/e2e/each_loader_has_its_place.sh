@@ -34,6 +34,7 @@ is "epochs of all" "$(json "$OUT" '$.epochs')" 21
 run "$PP" report --full "$T/job.sqlite"
 like "the table has them" "$(cat "$OUT")" "train_loader +tests/.*|train_loader .*loaders.py:$(line train)"
 like "the workers have theirs" "$(cat "$OUT")" "worker 1 .*train_loader"
+like "epochs of all are not of one" "$(cat "$OUT")" "21 epochs of 7 loaders"
 run "$PP" report --json --loader train_loader "$T/job.sqlite"
 is "another can be judged" "$(json "$OUT" '$.config.num_workers') $(of train_loader judged) $(of tar judged)" "2 1 0"
 if [ -n "$(json "$OUT" '$.verdict.python')" ]; then is "a line to paste has its place" "$(json "$OUT" '$.verdict.python_at')" "loaders.py:$(line train) (train_loader)"; fi
@@ -47,6 +48,21 @@ like "it says which" "$(cat "$OUT")" "of the DataLoader at loaders.py:$(line tra
 run "$PP" whatif "$T/job.sqlite" --loader nobody
 is "a name that no loader has" "$rc" 2
 like "those that there are" "$(cat "$ERR")" "train_loader at $at:$(line train)"
+# Two loaders in turns, of one epoch and of six: an epoch does not begin with each turn.
+cat >"$T/turns.py" <<'PY'
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+short = DataLoader(TensorDataset(torch.zeros(40, 2)), batch_size=4)
+turn = iter(short)
+for x in DataLoader(TensorDataset(torch.zeros(240, 2)), batch_size=4, num_workers=1):
+    y = next(turn, None)
+    if y is None:
+        turn = iter(short)
+        next(turn)
+PY
+run timeout 120 "$PP" exec -q -o "$T/turns.sqlite" -- "$PYTHON" "$T/turns.py"
+run "$PP" report --full "$T/turns.sqlite"
+like "one epoch and six" "$(cat "$OUT")" "7 epochs of 2 loaders"
 # Our own loader's data sets know their files.
 run "$PP" run -q --synthetic n=100,size=100x100..1600x1200 --step-ms 1 -b 4 -w 2 --epochs 12 -o "$T/own.sqlite"
 run "$PP" report --json "$T/own.sqlite"
