@@ -55,6 +55,8 @@ const char *pp_unit_text(enum pp_field_unit unit, double number, char *buf, size
     case PP_UNIT_NS: return pp_text_duration(buf, size, number);
     case PP_UNIT_S: return pp_text_duration(buf, size, number * 1e9);
     case PP_UNIT_SHARE: return pp_text_percent(buf, size, number);
+    case PP_UNIT_GAIN:
+        return number > 1 ? pp_text_gain(buf, size, number, NAN, NAN) : pp_text_percent(buf, size, number);
     case PP_UNIT_BYTES: return pp_text_bytes(buf, size, number);
     case PP_UNIT_BYTES_PER_S:
         snprintf(buf, size, "%s/s", pp_text_bytes(bytes, sizeof(bytes), number));

@@ -44,6 +44,7 @@ enum pp_field_unit {
     PP_UNIT_BYTES,
     PP_UNIT_BYTES_PER_S,
     PP_UNIT_NUMBER, /* two decimals */
+    PP_UNIT_GAIN,   /* as a share up to 1; 1.4 is "2.4 times" */
     PP_UNIT_FACTOR, /* up to three significant digits: 2, 0.7, 31.2 */
 };
 

@@ -129,9 +129,10 @@ char *pp_text_gain(char *buf, size_t size, double gain, double low, double high)
     put_factor(mean, sizeof(mean), gain);
     put_factor(least, sizeof(least), low);
     put_factor(most, sizeof(most), high);
-    if (gain >= 1 && isfinite(low))
+    int factors = gain >= 1 || high > 1; /* "+182 %" is 2.8 times */
+    if (factors && isfinite(low))
         snprintf(buf, size, "%s times (%s to %s)", mean, least, most);
-    else if (gain >= 1)
+    else if (factors)
         snprintf(buf, size, "%s times", mean);
     else if (isfinite(low))
         snprintf(buf, size, "%+.0f %% (%+.0f to %+.0f %%)", round(100 * gain) + 0.0, round(100 * low) + 0.0,

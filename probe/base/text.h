@@ -17,8 +17,8 @@ char *pp_text_percent(
 /* The same for sentences, with two digits: "61 %"; between 99.5 % and all of it, three. */
 char *pp_text_share(char *buf, size_t size, double share);
 /* A gain of throughput: 0.29 -> "+29 %", and from twice the rate on the factor, 2.8 -> "3.8 times"; with the
- * interval, unless low is NAN, in the same unit: "+29 % (+14 to +41 %)", "3.8 times (2.9 to 4.5)". No "-0".
- */
+ * interval, unless low is NAN, in the same unit: "+29 % (+14 to +41 %)", "3.8 times (2.9 to 4.5)". Factors
+ * stand too where the interval reaches beyond twice the rate. No "-0". */
 char *pp_text_gain(char *buf, size_t size, double gain, double low, double high);
 char *pp_text_rate(char *buf, size_t size,
                    double per_s); /* "1,337" or "8.31", three significant digits below 100 */

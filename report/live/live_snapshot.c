@@ -289,7 +289,9 @@ static void put_totals(const struct pp_live *l, const struct window *w, struct p
     out->samples_per_s = w->covered_s > 0 && samples ? (double)samples / w->covered_s
                                                      : out->batches_per_s * l->batch_size;
     out->wait_share = pp_share_of_step_time(wait_ns, wait_ns + step_ns + t[PP_PHASE_COLLECTIVE].total_ns);
-    out->accelerator_utilization = t[PP_PHASE_STEP].total_ns && w->covered_s > 0
+    /* of a PyTorch job without a GPU there is none to use, as in the report */
+    out->accelerator_utilization = t[PP_PHASE_STEP].total_ns && w->covered_s > 0 &&
+                                           (!l->ends_epochs || l->n_gpu)
                                        ? at_most_1((double)step_ns / (w->covered_s * 1e9))
                                        : NAN;
     out->step_ns = t[PP_PHASE_STEP].n ? (double)step_ns / (double)t[PP_PHASE_STEP].n : NAN;

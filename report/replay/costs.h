@@ -133,7 +133,9 @@ struct pp_costs {
        The others took a part of the window (0: there are none), and were waited for in a part of that; the
        whole made so many samples/s. */
     double others_part, others_wait_share, whole_per_s;
-    double rate_se; /* its relative standard error: of the rates of ten equal parts of the window */
+    double data_wait_share; /* as the report shows it; 0: not known, of several loaders, or with waits for the
+                               device */
+    double rate_se;         /* its relative standard error: of the rates of ten equal parts of the window */
     double window_ns;
     double usable_cpus;     /* as the environment says: with the quota; NAN: unknown */
     double machine_cpus;    /* without it */

@@ -432,6 +432,8 @@ static void average(struct pp_costs_pass *p)
     charge_quota(p);
     c->trainer_rest_ns = trainer_rest_ns(c, p->whole);
     leave_others_out(p);
+    double waits = c->others_part > 0 || p->whole->sync_ns ? 0 : pp_timeline_data_wait_share(p->whole);
+    c->data_wait_share = waits > 0 ? waits : 0;
     /* what the trainer did beside its spans, and new workers before theirs, is not of threads without a lane
      */
     double unseen_ns = c->trainer_rest_ns * p->steps + (double)p->whole->restart_ns;

@@ -140,6 +140,19 @@ static double storage_sure(const struct pp_costs *c, const struct pp_knobs *k)
                                                      : INFINITY;
 }
 
+/* The data wait that a prediction leaves, so that a change of nothing leaves the one that was measured: the
+ * replay's own as recorded has the waits for first batches, or lacks what was no batch's. */
+static double wait_left(const struct pp_costs *c, const struct pp_knobs *k, double samples_per_s,
+                        double first_wait_more_ns)
+{
+    struct pp_knobs as_recorded = pp_knobs_none();
+    double share = pp_whatif_wait_share(c, k, samples_per_s, first_wait_more_ns),
+           base = pp_whatif_wait_share(c, &as_recorded, c->samples_per_s, 0), measured = c->data_wait_share;
+    if (!(measured > 0) || !(base > 0 && base < 1))
+        return share;
+    return share <= base ? share * measured / base : 1 - (1 - share) * (1 - measured) / (1 - base);
+}
+
 /* Without an interval: a fifth of the cost. */
 static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k, struct pp_prediction *out,
                               struct pp_err *err)
@@ -158,7 +171,7 @@ static pp_status predict_rate(const struct pp_costs *c, const struct pp_knobs *k
     more_ns = r.first_wait_ns - base.first_wait_ns;
     out->data_wait_share = c->n_others || !isfinite(pp_whatif_trainer_most(c, k, more_ns))
                                ? r.data_wait_share
-                               : pp_whatif_wait_share(c, k, out->samples_per_s, more_ns);
+                               : wait_left(c, k, out->samples_per_s, more_ns);
     out->reads_waiting = r.reads_waiting;
     out->reads_seen = out->samples_per_s > fmax(storage_sure(c, k), c->samples_per_s) ? c->storage.parallel
                                                                                       : 0;

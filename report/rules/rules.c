@@ -137,7 +137,8 @@ static const char *write_value(struct text *t, const char *p, const struct pp_va
         write_text(t, "{", 1);
         return p;
     }
-    const char *value = v->facts[fact].unit == PP_UNIT_SHARE
+    const char *value = v->facts[fact].unit == PP_UNIT_SHARE ||
+                                (v->facts[fact].unit == PP_UNIT_GAIN && v->number[fact] <= 1)
                             ? pp_text_share(buf, sizeof(buf), v->number[fact])
                             : pp_fact_value(v, fact, buf, sizeof(buf)),
                *one = p + len + 1;

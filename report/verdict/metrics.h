@@ -103,32 +103,32 @@ enum pp_metric_from {
     X(W_COPY, "w_copy", "replay: weight of copies", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
     X(W_SYNC, "w_sync", "replay: weight of device sync", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
     X(W_COLLECTIVE, "w_collective", "replay: weight of other ranks", SHARE, REPLAY, .explains = PP_EXPLAINS_ITSELF) \
-    X(G_WORKERS, "g_workers", "replay: gain of more workers", SHARE, REPLAY) \
-    X(G_FEWER, "g_fewer", "replay: gain of fewer workers", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
-    X(G_NO_WORKERS, "g_no_workers", "replay: gain of no workers", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
-    X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", SHARE, REPLAY) \
-    X(G_ORDER, "g_order", "replay: gain of order of completion", SHARE, REPLAY) \
-    X(G_PINNED, "g_pinned", "replay: gain of pinned memory", SHARE, REPLAY) \
-    X(G_PINNED_LEAST, "g_pinned_least", "replay: gain of that, at least", SHARE, REPLAY) \
-    X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", SHARE, REPLAY) \
-    X(G_CPUS, "g_cpus", "replay: gain of exclusive CPUs", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
+    X(G_WORKERS, "g_workers", "replay: gain of more workers", GAIN, REPLAY) \
+    X(G_FEWER, "g_fewer", "replay: gain of fewer workers", GAIN, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
+    X(G_NO_WORKERS, "g_no_workers", "replay: gain of no workers", GAIN, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
+    X(G_PREFETCH, "g_prefetch", "replay: gain of prefetch", GAIN, REPLAY) \
+    X(G_ORDER, "g_order", "replay: gain of order of completion", GAIN, REPLAY) \
+    X(G_PINNED, "g_pinned", "replay: gain of pinned memory", GAIN, REPLAY) \
+    X(G_PINNED_LEAST, "g_pinned_least", "replay: gain of that, at least", GAIN, REPLAY) \
+    X(G_BUFFERS, "g_buffers", "replay: gain of copy buffers", GAIN, REPLAY) \
+    X(G_CPUS, "g_cpus", "replay: gain of exclusive CPUs", GAIN, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
     X(CPUS_LEAD, "cpus_lead", "replay: exclusive CPUs vs. 25 % less work", SHARE, REPLAY) \
     X(CPUS_LEAVE, "cpus_leave", "replay: stall left with exclusive CPUs", SHARE, REPLAY) \
     X(WORKERS_LEAD, "workers_lead", "replay: more workers vs. exclusive CPUs", SHARE, REPLAY) \
-    X(G_CPUS_WORKERS, "g_cpus_workers", "replay: exclusive CPUs, a worker each", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
-    X(G_INFLIGHT, "g_inflight", "replay: gain of reads in flight", SHARE, REPLAY) \
-    X(G_HEDGE, "g_hedge", "replay: gain of hedged requests", SHARE, REPLAY) \
-    X(G_KEPT, "g_kept", "replay: gain of kept connections", SHARE, REPLAY) \
-    X(G_ASK_ONCE, "g_ask_once", "replay: gain of one request per object", SHARE, REPLAY) \
-    X(G_HOSTS, "g_hosts", "replay: gain of even hosts", SHARE, REPLAY) \
-    X(G_SAMPLER, "g_sampler", "replay: gain of a cheaper sampler", SHARE, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
+    X(G_CPUS_WORKERS, "g_cpus_workers", "replay: exclusive CPUs, a worker each", GAIN, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
+    X(G_INFLIGHT, "g_inflight", "replay: gain of reads in flight", GAIN, REPLAY) \
+    X(G_HEDGE, "g_hedge", "replay: gain of hedged requests", GAIN, REPLAY) \
+    X(G_KEPT, "g_kept", "replay: gain of kept connections", GAIN, REPLAY) \
+    X(G_ASK_ONCE, "g_ask_once", "replay: gain of one request per object", GAIN, REPLAY) \
+    X(G_HOSTS, "g_hosts", "replay: gain of even hosts", GAIN, REPLAY) \
+    X(G_SAMPLER, "g_sampler", "replay: gain of a cheaper sampler", GAIN, REPLAY, .explains = PP_EXPLAINS_BY_GAIN) \
     X(SAMPLER_LEAD, "sampler_lead", "replay: cheaper sampler vs. the best other", SHARE, REPLAY) \
-    X(G_WORK, "g_work", "replay: gain of half the work", SHARE, REPLAY) \
-    X(G_UNPICKLE, "g_unpickle", "replay: gain of one tensor per batch", SHARE, REPLAY) \
+    X(G_WORK, "g_work", "replay: gain of half the work", GAIN, REPLAY) \
+    X(G_UNPICKLE, "g_unpickle", "replay: gain of one tensor per batch", GAIN, REPLAY) \
     X(LEAD_UNPICKLE, "lead_unpickle", "replay: one tensor vs. the best other change", SHARE, REPLAY) \
     X(LEAD_NO_WORKERS, "lead_no_workers", "replay: no workers vs. the best other change", SHARE, REPLAY) \
     X(LEAD_CPUS, "lead_cpus", "replay: exclusive CPUs vs. the best other change", SHARE, REPLAY) \
-    X(G_INPUT, "g_input", "replay: best gain of a change to the input", SHARE, REPLAY) \
+    X(G_INPUT, "g_input", "replay: best gain of a change to the input", GAIN, REPLAY) \
     X(PREFETCH_PART, "prefetch_part", "replay: prefetch share of storage gain", SHARE, REPLAY) \
     X(HELPER_PART, "helper_part", "workers' CPU time in other threads", SHARE, COUNTERS) \
     X(WORKER_THREADS, "worker_threads", "threads of a worker", COUNT, COUNTERS) \

@@ -22,6 +22,7 @@ static enum pp_html_form form_of(enum pp_field_unit unit)
     case PP_UNIT_BYTES:
     case PP_UNIT_BYTES_PER_S: return PP_HTML_BYTES;
     case PP_UNIT_RATE:
+    case PP_UNIT_GAIN:
     case PP_UNIT_FACTOR:
     case PP_UNIT_NUMBER: break;
     }

@@ -193,6 +193,7 @@ static void people_read_a_number_by_its_unit(void **state)
         {PP_UNIT_S, 31, "31.0 s"},          {PP_UNIT_SHARE, 0.613, "61.3 %"},
         {PP_UNIT_BYTES, 1024, "1.00 KiB"},  {PP_UNIT_BYTES_PER_S, 1024, "1.00 KiB/s"},
         {PP_UNIT_NUMBER, 1.005, "1.00"},    {PP_UNIT_SHARE, NAN, "-"},
+        {PP_UNIT_GAIN, 0.29, "29.0 %"},     {PP_UNIT_GAIN, 1.4, "2.4 times"},
         {PP_UNIT_FACTOR, 2, "2"},           {PP_UNIT_FACTOR, 31.24, "31.2"},
     };
     char buf[40];

@@ -31,6 +31,7 @@ static void test_gains_are_percents_or_factors(void **state)
 {
     char buf[64];
     assert_string_equal(pp_text_gain(buf, sizeof(buf), 0.29, 0.14, 0.41), "+29 % (+14 to +41 %)");
+    assert_string_equal(pp_text_gain(buf, sizeof(buf), 0.72, 0.13, 1.82), "1.7 times (1.1 to 2.8)");
     assert_string_equal(pp_text_gain(buf, sizeof(buf), 0.29, NAN, NAN), "+29 %");
     assert_string_equal(pp_text_gain(buf, sizeof(buf), -0.001, -0.2, 0.3), "+0 % (-20 to +30 %)");
     assert_string_equal(pp_text_gain(buf, sizeof(buf), 2.8, 0.9, 3.5), "3.8 times (1.9 to 4.5)");
