@@ -193,7 +193,8 @@ enum pp_metric_from {
     X(CONTENDED_BEFORE, "contended_before", "CPUs used by others at first", SHARE, COUNTERS) \
     X(CONTENDED_RISE, "contended_rise", "rise of what others use", SHARE, COUNTERS) \
     X(CONTENDED_AT, "contended_at", "where in the run it rose", SHARE, COUNTERS) \
-    X(THROTTLED, "throttled", "throttled by a CPU quota", SHARE, COUNTERS) \
+    X(THROTTLED, "throttled", "throttled by a CPU quota, all CPUs together", SHARE, COUNTERS) \
+    X(THROTTLED_CPU, "throttled_cpu", "of each CPU's time, on average", SHARE, COUNTERS) \
     X(MAJOR_FAULTS, "major_faults", "major page faults per sample", FACTOR, COUNTERS) \
     X(GPU_TOLD, "gpu_told", "GPU activity measured (CUPTI)", FACTOR, GPU) \
     X(GPU_NOT_MEASURED, "gpu_not_measured", "why it is not", NONE, GPU) \

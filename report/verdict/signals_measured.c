@@ -121,7 +121,8 @@ static void add_parts(const struct pp_costs *c, double *m)
     m[PP_METRIC_CONTENDED_BEFORE] = c->outside_before / c->machine_cpus;
     m[PP_METRIC_CONTENDED_RISE] = (c->outside_cpus - c->outside_before) / c->machine_cpus;
     m[PP_METRIC_CONTENDED_AT] = c->outside_rose_at;
-    m[PP_METRIC_THROTTLED] = c->throttled_share;
+    m[PP_METRIC_THROTTLED] = c->throttled_share; /* the kernel's counter is a sum over CPUs */
+    m[PP_METRIC_THROTTLED_CPU] = fmin(c->throttled_share / fmax(c->machine_cpus, 1), 1);
     m[PP_METRIC_MAJOR_FAULTS] = c->major_faults_per_s / c->samples_per_s;
 }
 

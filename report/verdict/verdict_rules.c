@@ -187,7 +187,7 @@ const struct pp_rule pp_cause_rules_replay[] = {
      STARVING(AT_LEAST(G_CPUS, WORTH_A_FIX),
               AT_LEAST(THROTTLED, 0.05, "the smallest share of a run that counts (5 %)"),
               BELOW(W_STORAGE, LARGEST)),
-     .said = "a CPU quota throttles the run. Threads were stopped for {throttled} of the time",
+     .said = "a CPU quota throttles the run. It stops the job for {throttled_cpu} of the time of its CPUs",
      .remedy = PP_REMEDY_QUOTA},
     {"transform", "affinity", WHEN(OWNER(WORK), IS_BOUND, AT_LEAST(OWNER_DELAY, MUCH_DELAY)),
      .said = BOUND_TO "{owner} waits for a CPU for {run_queue} of its time", .remedy = PP_REMEDY_AFFINITY},

@@ -65,7 +65,7 @@ const struct pp_rule pp_cause_rules_shares[] = {
           AT_LEAST(THROTTLED, 0.05, "the smallest share of a run that counts (5 %)"),
           BELOW(OWNER_BLOCKED, MOST_TIME)),
      .said =
-         "a CPU quota throttles the run. Threads were stopped for {throttled} of the time, and {owner} waits for a CPU {run_queue} of its time",
+         "a CPU quota throttles the run. It stops the job for {throttled_cpu} of the time of its CPUs, and {owner} waits for a CPU {run_queue} of its time",
      .remedy = PP_REMEDY_QUOTA},
     {"loader", "oversubscribed",
      WHEN(OWNER(WORK), AT_LEAST(OWNER_DELAY, MUCH_DELAY), BELOW(OWNER_BLOCKED, MOST_TIME),
