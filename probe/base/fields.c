@@ -62,7 +62,10 @@ const char *pp_unit_text(enum pp_field_unit unit, double number, char *buf, size
         snprintf(buf, size, "%s/s", pp_text_bytes(bytes, sizeof(bytes), number));
         return buf;
     case PP_UNIT_NUMBER: snprintf(buf, size, "%.2f", number); return buf;
-    case PP_UNIT_FACTOR: break;
+    case PP_UNIT_FACTOR:
+        if (number >= 1000)
+            return pp_text_count(buf, size, number);
+        break;
     }
     snprintf(buf, size, "%.3g", number);
     return buf;

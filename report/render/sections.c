@@ -1,4 +1,4 @@
-#include "report/render/sections.h"
+#include "report/render/section_rows.h"
 
 #include "probe/base/text.h"
 #include "report/render/answer.h"
@@ -221,18 +221,6 @@ static int is_not_measured(const struct pp_report *r, const void *row, enum pp_p
 
 /* ---- the tables ---- */
 
-#define TEXT(words) [PP_IN_TEXT] = words
-#define MD(words) [PP_IN_MD] = words
-#define HTML(words) [PP_IN_HTML] = words
-#define EVERYWHERE(words) TEXT(words), MD(words), HTML(words)
-#define NUMBERS(words) TEXT(words), MD("#" words), HTML("#" words)
-#define COLUMNS(name) .columns = name, .n_columns = sizeof(name) / sizeof(*name)
-#define SECTION(name, is_open, ...) \
-    const struct pp_section pp_section_##name = {COLUMNS(name), .open_up_to = (is_open), \
-                                                 .title = {__VA_ARGS__}}
-enum { FOLDED = 0 };
-#define OPEN SIZE_MAX
-
 static const struct pp_section_column evidence[] = {
     {.form = "supports", .head = {TEXT(""), MD("")}, .width = -4, .words = supports},
     {.form = "name", .head = {TEXT(""), MD("evidence"), HTML("evidence")}, .width = -29},
@@ -433,83 +421,6 @@ static const struct pp_section_column slow_samples[] = {
     {.form = "name", .head = {EVERYWHERE("  made of")}, .width = -1, .words = slow_name},
 };
 SECTION(slow_samples, OPEN, TEXT("Slowest samples (steady state)"), HTML("Slowest samples, steady state"));
-
-/* In text a name that is too long loses its arguments, or what it is in. */
-static const char *op_name(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_op *op = row;
-    if (in != PP_IN_TEXT || strlen(op->name) <= 26)
-        return op->name;
-    snprintf(buf, PP_CELL_TEXT, "%.*s", (int)strcspn(op->name, "( "), op->name);
-    return buf;
-}
-
-static const char *op_place(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_op *op = row;
-    return op->place ? op->place : op->path ? op->path : "";
-}
-
-/* With its interval, but for text, which has no room. */
-static const char *op_gain(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_op *op = row;
-    int wide = in != PP_IN_TEXT;
-    return isnan(op->gain) ? "-"
-                           : pp_text_gain(buf, PP_CELL_TEXT, op->gain, wide ? op->gain_low : NAN,
-                                          wide ? op->gain_high : NAN);
-}
-
-/* "27 (24-30) %" */
-static const char *op_share(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_op *op = row;
-    snprintf(buf, PP_CELL_TEXT, "%.0f (%.0f-%.0f) %%", 100 * op->share, 100 * op->low, 100 * op->high);
-    return buf;
-}
-
-/* What else there is to know: whose it is, what it calls, where the data set holds it. */
-static const char *op_more(const void *row, enum pp_printer in, char *buf)
-{
-    const struct pp_report_op *op = row;
-    buf[0] = '\0';
-    if (!op->judged)
-        pp_text_add(buf, PP_CELL_TEXT, "hidden: of %.60s, which is hardly waited for",
-                    op->loader ? op->loader : "another loader");
-    if (op->callee)
-        pp_text_add(buf, PP_CELL_TEXT, "%sin %.80s", buf[0] ? "; " : "", op->callee);
-    if (op->path && op->place)
-        pp_text_add(buf, PP_CELL_TEXT, "%s%.80s", buf[0] ? "; " : "", op->path);
-    return buf;
-}
-
-static const struct pp_section_column ops[] = {
-    {.form = "name",
-     .head = {EVERYWHERE("operation")},
-     .width = -26,
-     .flags = PP_CELL_ROW_HEAD,
-     .words = op_name},
-    {.form = "place", .head = {EVERYWHERE("line")}, .width = -19, .words = op_place},
-    {.form = "share", .head = {NUMBERS("of stall")}, .width = 12, .words = op_share},
-    {.form = "share_all", .head = {TEXT("of work"), MD("#of all work"), HTML("#of all work")}, .width = 8},
-    {.form = "cpu_share", .head = {NUMBERS("on CPU")}, .width = 7},
-    {.form = "gain",
-     .head = {TEXT("half"), MD("#half gains"), HTML("#half gains")},
-     .width = 7,
-     .words = op_gain},
-    {.form = "path", .head = {MD("more"), HTML("more")}, .words = op_more},
-};
-SECTION(ops, OPEN, TEXT("Operations of the workers (stacks weighted by the wait for their batches)"),
-        HTML("Operations, by what half of each gains"));
-
-static const struct pp_section_column step_lines[] = {
-    {.form = "name", .head = {EVERYWHERE("in steps")}, .width = -26, .flags = PP_CELL_ROW_HEAD},
-    {.form = "place", .head = {EVERYWHERE("line")}, .width = -18},
-    {.form = "share", .head = {NUMBERS("of the steps")}, .width = 14},
-    {.form = "cpu_share", .head = {NUMBERS("on CPU")}, .width = 8},
-    {.form = "callee", .head = {EVERYWHERE("  calls")}, .width = -1},
-};
-SECTION(step_lines, FOLDED, TEXT("Lines of the training steps"), HTML("Lines of the training steps"));
 
 static const struct pp_section_column queues[] = {
     {.form = "name", .head = {TEXT("queue"), MD("queue"), HTML("queue, whole run")}, .width = -17},

@@ -56,7 +56,7 @@ run "$PP" report "$T/a.sqlite" --json
 finding=$(sqlite3 :memory: "SELECT json_extract(value, '$.sentence') FROM json_each(CAST(readfile('$OUT') AS TEXT), '$.findings') WHERE json_extract(value, '$.kind') = 'lease-waits'")
 like "the report has the leases and their waits" "$finding" 'shards? leased; the shard reader waited .* of the run'
 like "and how good its shuffle was" "$(sqlite3 :memory: "SELECT json_extract(value, '$.sentence') FROM json_each(CAST(readfile('$OUT') AS TEXT), '$.findings') WHERE json_extract(value, '$.kind') = 'stream-shuffle'")" \
-    'others of its own shard in its batch of 10 .* places from its stored one \(at most 30\)'
+    'in a batch of 10,.* others are of a sample.s own shard.* \(at most 30\)'
 is "waits are spans" "$(sql "$T/a.sqlite" "SELECT count(*) > 0 FROM span JOIN phase ON phase.id = span.phase WHERE phase.name = 'lease'")" 1
 is "a sample's number tells its shard" "$(cut -d' ' -f2 "$T/used" | awk '{ print int($1 / 4294967296) }' | sort -nu | wc -l)" $SHARDS
 refuses "a directory in which all is done" 2 "all shards of epochs 0 to 2 are done" "$PP" run "$DATA" --stream --lease "$T/l1" --epochs 3 -q -o "$T/x.sqlite"
