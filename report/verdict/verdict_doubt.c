@@ -12,9 +12,19 @@
 
 /* ---- may anything be said ---- */
 
+/* Few batches of a second and more (language models) say on which side of 5 % the wait is, if it lies twice
+ * its standard error away; what they gain has an interval as wide. */
+static int is_long_and_clear(const struct pp_facts *f)
+{
+    double off = fabs(f->metric[PP_METRIC_DATA_WAIT] - PP_LEAST_SHARE);
+    return f->metric[PP_METRIC_BATCH_TIME] >= 1e9 && off > 2 * f->data_wait_se;
+}
+
 static double limit_of(const struct pp_facts *f, const struct pp_guard_rule *g)
 {
-    return f->trace && g->of_trace > 0 ? g->of_trace : g->limit;
+    return f->trace && g->of_trace > 0              ? g->of_trace
+           : g->of_long > 0 && is_long_and_clear(f) ? g->of_long
+                                                    : g->limit;
 }
 
 const struct pp_guard_rule *pp_judge_guard(const struct pp_facts *f)
@@ -26,6 +36,24 @@ const struct pp_guard_rule *pp_judge_guard(const struct pp_facts *f)
             return g;
     }
     return NULL;
+}
+
+/* How much longer the job has to run, where it is known how long a batch takes. */
+static const char *advise_program(const struct judge *j)
+{
+    const struct pp_facts *f = j->facts;
+    char time[32], batches[40];
+    double missing = fmax(10 - f->metric[PP_METRIC_BATCHES], 1e9 / f->metric[PP_METRIC_BATCH_TIME]),
+           more = ceil(missing), more_ns = more * f->metric[PP_METRIC_BATCH_TIME];
+    if (!(more >= 1) || !(more_ns < 1e13))
+        return "Let the program run longer: the recording ends when the program does. More epochs or steps in the program itself, or a larger data set.";
+    if (more_ns < 1e11)
+        snprintf(time, sizeof(time), "%.0f s", fmax(ceil(more_ns / 1e9), 1));
+    else
+        pp_text_duration(time, sizeof(time), more_ns);
+    return pp_arena_printf(j->arena,
+                           "Let the job take %s more, about %s: more steps or epochs, or a larger data set.",
+                           pp_text_counted(batches, sizeof(batches), more, "batch", "batches"), time);
 }
 
 /* A recording is made longer by what ended it. `pipeprobe exec` and libpipeprobe have no say in that. */
@@ -42,8 +70,7 @@ static void advise_longer(const struct judge *j)
     else if (f->program && strcmp(by, "duration") == 0)
         step = "Give exec a longer --duration.";
     else if (f->program)
-        step =
-            "Let the program run longer: the recording ends when the program does. More epochs or steps in the program itself, or a larger data set.";
+        step = advise_program(j);
     else if (strcmp(by, "steps") == 0)
         step = pp_arena_printf(j->arena,
                                "Give more steps: --steps %.0f, or --duration 30s in place of --steps.",
@@ -120,6 +147,10 @@ void pp_judge_inconclusive(const struct judge *j, const struct pp_guard_rule *g)
         v->reason = "an epoch has one batch, so every wait is an epoch boundary and cannot be judged";
         pp_judge_advise(j, PP_REMEDY_MORE_DATA);
     }
+    if ((g->metric == PP_METRIC_BATCHES || g->metric == PP_METRIC_WINDOW) && !v->cause && f->has_step &&
+        f->has_steady_state && !f->trace && !f->only_first_batches && f->metric[PP_METRIC_BATCHES] >= 2)
+        v->reason = pp_arena_printf(j->arena, "%s; so far training waits %s of the time", v->reason,
+                                    pp_text_share(limit, sizeof(limit), f->metric[PP_METRIC_DATA_WAIT]));
     v->sentence = pp_arena_printf(j->arena, "INCONCLUSIVE: %s", v->reason);
     pp_unit_text(pp_metric_facts[g->metric].unit, limit_of(f, g), limit, sizeof(limit));
     pp_judge_evidence(j, g->metric,
