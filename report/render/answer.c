@@ -204,16 +204,38 @@ static const char *say_gpu_gone(const struct pp_report *r, char buf[PP_ANSWER_TE
     return buf;
 }
 
+/* Training sees other samples than its author thinks; NULL: it does not. */
+static const struct pp_report_finding *of_the_samples(const struct pp_report *r)
+{
+    static const char *const kinds[] = {"samples-repeated", "samples-skipped", "epoch-order"};
+    for (size_t i = 0; i < r->n_findings; i++)
+        for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
+            if (r->findings[i].state == PP_FINDING_FOUND && strcmp(r->findings[i].kind, kinds[k]) == 0)
+                return &r->findings[i];
+    return NULL;
+}
+
+static const char *say_first(const struct pp_report *r, char buf[PP_ANSWER_TEXT])
+{
+    const struct pp_report_finding *f = of_the_samples(r);
+    if (!f)
+        return NULL;
+    snprintf(buf, PP_ANSWER_TEXT, "%.600s%s%.400s", f->sentence, f->next_step ? ". " : "",
+             f->next_step ? f->next_step : "");
+    return buf;
+}
+
 /* In sentences, and what to do if it is one; or those behind the first by name. */
 static const char *say_findings(const struct pp_report *r, int briefly, char buf[PP_ANSWER_TEXT])
 {
     const struct pp_report_finding *only = NULL;
     const char *step = r->verdict.next_step;
     size_t n = 0;
+    const struct pp_report_finding *first = of_the_samples(r); /* which is said before the cause */
     buf[0] = '\0';
     for (size_t i = 0; i < r->n_findings; i++) {
         const struct pp_report_finding *f = &r->findings[i];
-        if (f->state != PP_FINDING_FOUND)
+        if (f->state != PP_FINDING_FOUND || f == first)
             continue;
         if (step && f->next_step && strcmp(step, f->next_step) == 0)
             continue; /* it names the same thing as the verdict */
@@ -236,6 +258,7 @@ const char *pp_answer(const struct pp_report *r, enum pp_answer_part part, char 
     case PP_ANSWER_GPU_GONE: return say_gpu_gone(r, buf);
     case PP_ANSWER_HEAD: return v->head;
     case PP_ANSWER_COST: return say_cost(r, buf);
+    case PP_ANSWER_FIRST: return say_first(r, buf);
     case PP_ANSWER_CAUSE: return v->cause_line;
     case PP_ANSWER_DO: return v->next_step;
     case PP_ANSWER_PREDICTED: return say_predicted(r, buf);

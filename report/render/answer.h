@@ -18,6 +18,7 @@ enum pp_answer_part {
                            measured is another pipeline */
     PP_ANSWER_HEAD,     /* how much it stalls; this and why are the model's own */
     PP_ANSWER_COST,     /* what the wait costs, where the price of an hour was stated */
+    PP_ANSWER_FIRST,    /* samples that are repeated, left out or not shuffled: before any speed */
     PP_ANSWER_CAUSE,
     PP_ANSWER_DO,
     PP_ANSWER_PREDICTED, /* "num_workers=16: 396 samples/s, +148 % (80 % interval +141 to +155 %)", or why

@@ -38,6 +38,9 @@ static void put_verdict(FILE *out, const struct pp_report *r)
                  ".** The numbers cover what was recorded until then.\n\n");
     put_text(out, "", pp_answer(r, PP_ANSWER_SUBJECT, text), "\n\n");
     put_text(out, "**", v->head, "**\n\n");
+    const char *first = pp_answer(r, PP_ANSWER_FIRST, text);
+    if (first)
+        put_text(out, "**First:** ", first, "\n\n");
     if (v->cause_line)
         put_text(out, "**Cause:** ", v->cause_line, "\n\n");
     if (!v->next_step)

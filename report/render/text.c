@@ -118,6 +118,7 @@ void pp_answer_put(const struct pp_page *p, const struct pp_report *r, enum pp_a
         {PP_ANSWER_GPU_GONE, "GPU:", PP_TONE_BAD, PP_ANSWER_TIGHT},
         {PP_ANSWER_HEAD, "", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
         {PP_ANSWER_COST, "Costs:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
+        {PP_ANSWER_FIRST, "First:", PP_TONE_BAD, PP_ANSWER_TIGHT},
         {PP_ANSWER_CAUSE, "Cause:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},
         {PP_ANSWER_DO, "Do:", PP_TONE_STRONG, PP_ANSWER_TIGHT},
         {PP_ANSWER_PREDICTED, "Gain:", PP_TONE_PLAIN, PP_ANSWER_TIGHT},

@@ -20,6 +20,9 @@ for format in text md html; do
     like "$format names the remedy" "$("$PP" report "$T/forgotten.sqlite" --format "$format" | tr -d '\\' | tr -s ' \n' ' ')" "set_epoch\(epoch\)"
 done
 like "and CSV has the numbers" "$("$PP" report "$T/forgotten.sqlite" --format csv)" 'findings,"epoch-order",repeated_epochs,2'
+first() { "$PP" report "$T/$1.sqlite" --format "$2" | tr -d '\\*' | tr -s ' \n' ' ' | grep -oE 'First(:|</strong>) [a-z0-9]+' | head -n 1; }
+is "it is said first" "$(first forgotten text), $(first forgotten md), $(first forgotten html)" "First: epoch, First: epoch, First</strong> epoch"
+is "where nothing is wrong nothing is said first" "$(first fine text)$(first fine md)$(first fine html)" ""
 client sequential
 is "reading by number is no finding" "$(states "$T/sequential.sqlite")" "not-found not-found not-found"
 like "and is called so" "$(finding "$T/sequential.sqlite" epoch-order sentence)" "in index order, without a shuffle"

@@ -75,6 +75,9 @@ static void put_verdict(FILE *out, const struct pp_report *r)
     }
     pp_html_in(out, " &middot; ", v->headline ? v->certainty : NULL, "");
     pp_html_in(out, "</p>\n<h1>", v->head, "</h1>\n");
+    char first[PP_ANSWER_TEXT];
+    pp_html_in(out, "<p class=\"cause\"><strong>First</strong> ", pp_answer(r, PP_ANSWER_FIRST, first),
+               "</p>\n");
     pp_html_in(out, "<p class=\"cause\"><strong>Cause</strong> ", v->cause_line, "</p>\n");
     pp_html_in(out, "<p class=\"cause\"><strong>In the wait</strong> ", v->parts, "</p>\n");
     put_action(out, r);
