@@ -298,8 +298,18 @@ deb: all
 
 help:
 	@printf '%s\n' \
+	'To use it:' \
 	'make              builds build/release/pipeprobe and the samples' \
 	'make demo         installs what is missing, builds, diagnoses a slow pipeline (under a minute)' \
+	'make install      PREFIX=/usr/local DESTDIR=; make uninstall takes it away' \
+	'make wheel        the Python package with the program in it, for pip install: build/pipeprobe-VERSION-py3-none-PLATFORM.whl' \
+	'make deb          a Debian package, build/pipeprobe_VERSION-1_ARCH.deb' \
+	'make portable     one binary with its libraries linked in, to carry to another machine; with the hooks for PyTorch, as an archive' \
+	'make man          man pages and shell completion, into build/docs; make install does it too' \
+	'make deps         the packages a build needs; deps-test: and the tests; deps-cuda: non-free, only if you ask' \
+	'make clean        removes build/' \
+	'' \
+	'To work on it:' \
 	'make test         installs what is missing, builds three times (plain, ASan+UBSan, TSan where threads are), runs every test' \
 	'make check        the fast part of it: unit tests, quick end-to-end tests, include plan (< 2 min)' \
 	'make quick        the tests that the files changed against HEAD touch (BASE=REVISION); ARGS=--list names them' \
@@ -325,19 +335,12 @@ help:
 	'make bench-network  PyTorch jobs over the network, 18 clients, and controls: reads, requests, causes and gains against clock and log (half an hour); ONLY= FIELD_PYTHON= ARGS=' \
 	'make bench-ranks  a slow rank among four (storage, CPU) under torchrun and mpiexec: is it named, what is gained (15 min); ROUNDS= ONLY= FAULTS= KEEP= STEPS= PYTHON=' \
 	'make soak-attach  a recorded PyTorch job for an hour or 1,000 epochs: memory, files and recording stay flat; MINUTES= EPOCHS= PYTHON=' \
-	'make portable     one binary with its libraries linked in, to carry to another machine; with the hooks for PyTorch, as an archive' \
-	'make wheel        the Python package with the program in it, for pip install: build/pipeprobe-VERSION-py3-none-PLATFORM.whl' \
 	'make gpu-check    with an NVIDIA GPU: what only a GPU can show, as one table' \
 	'make gpu-check-kit  the same to carry to a machine that can build nothing, as an archive; NVJPEG=FILE brings nvJPEG' \
 	'make ptx          the step kernel again, by nvcc, into probe/device/kernel.ptx.h' \
 	'make golden       rewrites kept outputs for review' \
 	'make pages        first pages of eight recordings by an older program and by this one, as text and pictures; RECORDINGS=DIR OLD=PROGRAM' \
 	'make docs-reference  rewrites docs/reference/commands.md and the report in README.md from the program; make check-docs compares' \
-	'make deps         the packages a build needs; deps-test: and the tests; deps-cuda: non-free, only if you ask' \
-	'make install      PREFIX=/usr/local DESTDIR=; make uninstall takes it away' \
-	'make man          man pages and shell completion, into build/docs; make install does it too' \
-	'make deb          a Debian package, build/pipeprobe_VERSION-1_ARCH.deb' \
-	'make clean        removes build/' \
 	'' \
 	'SAN=address,undefined or SAN=thread   a sanitizer build beside the plain one, e.g. make SAN=thread unit' \
 	'CCACHE=                               without ccache, which is used where it is installed' \

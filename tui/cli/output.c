@@ -25,7 +25,17 @@ static int is_special(const char *path)
 pp_status pp_output_check(const char *path, int force, struct pp_err *err)
 {
     struct stat st;
-    if (pp_output_is_stdout(path) || stat(path, &st) != 0)
+    if (pp_output_is_stdout(path))
+        return PP_OK;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : NULL;
+    int is_missing = folder && stat(folder, &st) != 0 && errno == ENOENT;
+    if (is_missing)
+        pp_fail(err, PP_E_NOT_FOUND, "cannot write %s: the directory %s does not exist", path, folder);
+    free(folder);
+    if (is_missing)
+        return err->code;
+    if (stat(path, &st) != 0)
         return PP_OK;
     if (S_ISDIR(st.st_mode))
         return pp_fail(err, PP_E_USAGE, "%s is a directory; name a file in it", path);
