@@ -53,7 +53,7 @@ static void write_untrusted(struct answer *a)
     pp_json_key(&a->j, "untrusted");
     pp_json_object(&a->j);
     for (size_t i = 0; i < a->n_strange; i++) {
-        char key[16], text[STRANGE_TEXT], *plain = pp_text_plain(a->strange[i]);
+        char key[24], text[STRANGE_TEXT], *plain = pp_text_plain(a->strange[i]);
         snprintf(key, sizeof(key), "u%zu", i + 1);
         snprintf(text, sizeof(text), "%s", plain ? plain : "");
         write_word(a, key, text);
