@@ -260,11 +260,11 @@ static int run(int argc, char **argv)
 
 const struct pp_command pp_cmd_patch = {
     .name = "patch",
-    .summary = "a change as a diff of the line that makes the DataLoader; writes nothing",
+    .summary = "print a change as a diff of the line that makes the DataLoader",
     .usage = "patch [FILE|DIR] [--change ID]",
     .opts = opts,
     .notes = "The diff goes to standard output, for patch -p1 or git apply.\n"
-             "Exit code: 4 where the call cannot be changed safely, with a code and the reason:\n"
+             "Exit code: 4 where the call cannot be changed safely, with code and reason:\n"
              "stale, two-calls, made-elsewhere, wrapped, needs-workers, form.",
     .examples = {"pipeprobe patch run.sqlite --change c1 | patch -p1",
                  "pipeprobe patch run.sqlite --change num_workers=4 > more-workers.diff"},

@@ -332,8 +332,8 @@ const struct pp_command pp_cmd_selftest = {
     .notes = "Half a minute: one run without a stall, and five with one each. A verdict is\n"
              "right when it has the class of the stall. On a busy machine it names first what\n"
              "else runs; a verdict that names the same is not judged. Exit code 0: all judged\n"
-             "are right; 1: one is wrong; 4: none could be judged. Accuracy over 34 scenarios and many\n"
-             "seeds: make bench-diagnosis, in the source tree.",
+             "are right; 1: one is wrong; 4: none could be judged. Accuracy over 34 scenarios\n"
+             "and many seeds: make bench-diagnosis, in the source tree.",
     .examples = {"pipeprobe selftest", "pipeprobe selftest --only slow-reads --keep recordings"},
     .run = selftest_main,
 };

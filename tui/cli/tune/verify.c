@@ -496,6 +496,6 @@ const struct pp_command pp_cmd_verify = {
              "Exit code: 0 fixed or improved; 1 unchanged, worse or not-comparable;\n"
              "3 inconclusive; 4 the job failed.",
     .examples = {"pipeprobe verify run.sqlite -- python3 train.py",
-                 "pipeprobe verify run.sqlite --before 'python3 old_train.py' -- python3 train.py"},
+                 "pipeprobe verify run.sqlite --before 'python3 old.py' -- python3 train.py"},
     .run = verify_main,
 };
