@@ -109,7 +109,8 @@ const struct pp_command pp_cmd_skill = {
     .usage = "skill [--install DIR]",
     .opts = opts,
     .notes = "A folder in the form of Agent Skills (SKILL.md and references). Without\n"
-             "--install SKILL.md is printed. Exit codes: 0 success, 2 usage, or files that exist.",
+             "--install SKILL.md is printed.\n"
+             "Exit codes: 0 success, 2 usage, or files that exist.",
     .examples = {"pipeprobe skill --install .claude/skills", "pipeprobe skill | less"},
     .run = run,
 };
