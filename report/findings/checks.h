@@ -64,10 +64,9 @@ struct pp_handed_use {
     double sampler_ns; /* in the trainer's waits: its samplers drew */
     double extra_bytes,
         tensors; /* behind the batches' tensors, beyond what these have; tensors of batches that came */
-    double shm_used_most, shm_left;  /* of /dev/shm: the most used; the least left, NAN: not recorded */
-    double read_bytes, made;         /* of samples that were recorded one by one, and how many these are */
-    double made_bytes, made_batches; /* likewise, that the training thread made itself */
-    double put_bytes, puts;          /* of the batches' tensors, as the workers put them; batches */
+    double shm_used_most, shm_left; /* of /dev/shm: the most used; the least left, NAN: not recorded */
+    double read_bytes, made;        /* of samples that were recorded one by one, and how many these are */
+    double put_bytes, puts;         /* of the batches' tensors, as the workers put them; batches */
 };
 
 /* JPEGs that the GPU decodes, in the steady state (device_decode.h). */

@@ -12,7 +12,6 @@ static const struct row {
     {"sampler_ns", offsetof(struct pp_handed_use, sampler_ns)},
     {"handed_extra_bytes", offsetof(struct pp_handed_use, extra_bytes)},
     {"unpickle_tensors", offsetof(struct pp_handed_use, tensors)},
-    {"made_bytes", offsetof(struct pp_handed_use, made_bytes)},
 };
 
 struct walk {
@@ -32,7 +31,6 @@ static void on_counter(void *ctx, uint64_t t_ns, const char *name, double value)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         if (strcmp(rows[i].name, name) == 0)
             *(double *)((char *)w->out + rows[i].offset) += value;
-    w->out->made_batches += strcmp(name, "made_bytes") == 0;
 }
 
 pp_status pp_handed_check(const struct pp_source *source, const struct pp_timeline *tl,
@@ -64,8 +62,7 @@ static void measure_reads(const struct pp_findings_from *from, struct pp_finding
 {
     const struct pp_handed_use *u = &from->checks->handed;
     double *m = f->number, batch = pp_source_number(from->source, "config", "batch_size", NAN),
-           read = u->read_bytes / u->made,
-           tensors = (u->puts > 0 ? u->put_bytes / u->puts : u->made_bytes / u->made_batches) / batch;
+           read = u->read_bytes / u->made, tensors = u->put_bytes / u->puts / batch;
     if (!(u->read_bytes > 0) || !(tensors > 0))
         return;
     m[PP_FINDING_AMPLIFIED] = 1;

@@ -122,17 +122,6 @@ static struct record_iteration *iteration_to_take(PyObject *args, PyObject **hel
     return call_back(callback, args, NULL) ? iteration_of_self(args, held) : NULL;
 }
 
-static void measure_made(struct record_local *l, PyObject *batch)
-{
-    PyObject *type, *value, *trace;
-    struct record_handed made = {.measure_most = RECORD_MEASURED_MAX};
-    PyErr_Fetch(&type, &value, &trace); /* of the attribute that there is not */
-    tensors_in(batch, &made);
-    PyErr_Restore(type, value, trace);
-    if (made.measured)
-        record_batch_made(l, &made);
-}
-
 /* The thread that takes the batches; a worker process that has a loader of its own is not that. */
 PyObject *iterator_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
@@ -161,8 +150,6 @@ PyObject *iterator_next(PyObject *function, PyObject *args, PyObject *kwargs, Py
      * there is none. */
     if (out && it->in_order) {
         PyObject *next_index = PyObject_GetAttrString(self, "_rcvd_idx");
-        if (!next_index && l->worker.lane.trace)
-            measure_made(l, out);
         it->given = next_index && PyLong_Check(next_index) ? (uint32_t)PyLong_AsUnsignedLong(next_index) - 1
                                                            : it->taken;
         Py_XDECREF(next_index);

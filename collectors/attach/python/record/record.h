@@ -370,8 +370,6 @@ void record_batch_begin_here(struct record_local *l, const struct record_mark *n
 /* PUT_WAIT has the bytes of its tensors; those behind them are a counter where they are more. */
 void record_batch_put(struct record_local *l, const struct record_mark *from,
                       const struct record_handed *handed);
-/* A batch that the training thread has made itself: bytes of its tensors. */
-void record_batch_made(struct record_local *l, const struct record_handed *made);
 /* samples: of the batch; 0: not known */
 void record_collate(struct record_local *l, const struct record_mark *from, uint64_t samples, int failed);
 void record_sample_begin(struct record_local *l);

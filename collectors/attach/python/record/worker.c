@@ -170,11 +170,6 @@ void record_batch_put(struct record_local *l, const struct record_mark *from,
     count_helpers(w);
 }
 
-void record_batch_made(struct record_local *l, const struct record_handed *made)
-{
-    record_count(&l->worker.lane, "made_bytes", of_all(made->bytes, made));
-}
-
 /* ---- a sample ---- */
 
 /* CPU time of the process's other threads so far. */
