@@ -154,7 +154,7 @@ mkdir "$T/path" && printf '#!/bin/sh\nexec env -i PATH=/usr/bin:/bin "$@"\n' >"$
 PATH=$T/path:$PATH advice "sudo" "sudo pipeprobe exec -- $PYTHON $T/one.py" sudo "$PYTHON" "$T/one.py"
 run timeout 60 "$PP" exec -f -o "$T/r.sqlite" -- "$T/launch.sh"
 is "a script that drops it: status and output" "$rc $(cat "$OUT")" "0 7"
-like "a script that drops it: how to start it" "$(cat "$ERR")" "start it so: LAUNCHER pipeprobe exec -- python3 train.py"
+like "a script that drops it: how to start it" "$(cat "$ERR")" "If it starts a job: .*launch.sh pipeprobe exec -- python3 train.py"
 like "control characters of a name are not printed" "$(run timeout 60 "$PP" exec -f -o "$T/r.sqlite" -- "$PYTHON" -I -c 'print(7)' $'\e[31mred'; cat "$ERR")" "\\\\x1b"
 
 # An extension that cannot be loaded, as in a free-threaded Python.
