@@ -199,6 +199,11 @@ enum { PIECES_MOST = 16 };
 #define MOST_ERROR 0.25
 #define LEAST_CHANGE \
     0.02 /* of log(1 / k), its standard deviation: else there is nothing to hold times against */
+/* Of the time of reads, what a worker's children and other threads compute: from there on (curl, started for
+ * each sample, takes a third) reads that are under way together slow each other on the CPUs, and no link is
+ * told by it.
+ */
+#define COMPUTED 0.1
 #define BESIDE_EACH_OTHER 1.25 /* reads under way, on average, while there are any */
 
 struct moment {
@@ -311,13 +316,21 @@ static double log_work(const struct piece *p)
     return log(p->share);
 }
 
+static int is_computed(const struct pp_costs *c)
+{
+    double took = 0;
+    for (size_t i = 0; i < c->n; i++)
+        took += (double)(done_ns(&c->samples[i]) - c->samples[i].read_start_ns);
+    return c->helper_cpu_ns > COMPUTED * took;
+}
+
 /* Reads of a worker that follow each other are taken together, as many as tell most: what is read ahead, and
  * what waits for it, are alike only then. */
 double pp_link_shared(const struct pp_costs *c, const struct pp_cost_sample *const *order)
 {
     double *share = malloc((c->n + 1) * sizeof(*share)), surest = SHARING_SLOPE, rate = 0;
     struct piece *p = malloc((c->n + 1) * sizeof(*p));
-    if (!share || !p || c->workers < 2 || !shares_of(c, share))
+    if (!share || !p || c->workers < 2 || is_computed(c) || !shares_of(c, share))
         goto out;
     for (size_t reads = 1; reads <= PIECES_MOST; reads *= 2) {
         size_t n = pieces_of(c, order, share, reads, p);
