@@ -87,6 +87,8 @@ static void list_ops(const struct pp_costs *c, int replayed, struct pp_arena *ar
             predict(c, op, to);
             predicted++;
         }
+        if (!(to->gain >= PP_WORTH_SAYING))
+            to->advice = NULL;
     }
     if (r->n_ops)
         qsort(r->ops, r->n_ops, sizeof(*r->ops), by_gain);

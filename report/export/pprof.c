@@ -7,9 +7,6 @@
 #include "probe/base/err.h"
 #include "probe/base/proto.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     PROFILE_SAMPLE_TYPE = 1,
     PROFILE_SAMPLE = 2,
@@ -37,28 +34,6 @@ enum {
  * location. */
 enum { TEXT_NONE, TEXT_SAMPLES, TEXT_COUNT, TEXT_TIME, TEXT_NANOSECONDS, TEXT_THREAD, TEXTS };
 static const char *const texts[TEXTS] = {"", "samples", "count", "time", "nanoseconds", "thread"};
-
-struct pprof {
-    struct pp_stack_sums sums;
-    struct pp_out out;
-};
-
-static pp_status pprof_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
-                            struct pp_err *err)
-{
-    struct pprof *p = *self = calloc(1, sizeof(*p));
-    if (!p)
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
-    pp_out_begin(&p->out, place->fd, place->out);
-    return pp_stack_sums_begin(&p->sums, run, err);
-}
-
-static pp_status pprof_span(void *self, const struct pp_export_span *e, struct pp_err *err)
-{
-    (void)err;
-    pp_stack_sums_span(&((struct pprof *)self)->sums, e);
-    return PP_OK;
-}
 
 static void put_type(struct pp_proto *p, uint64_t type, uint64_t unit)
 {
@@ -127,29 +102,22 @@ static void put_profile(struct pp_proto *p, const struct pp_stack_sums *s)
     pp_proto_uint(p, PROFILE_DURATION, run->end_ns - run->origin_ns);
 }
 
-static pp_status pprof_write(struct pprof *p, struct pp_err *err)
+static pp_status pprof_write(const struct pp_stack_sums *s, struct pp_err *err)
 {
     struct pp_proto proto = {0};
-    pp_status st = pp_stack_sums_end(&p->sums, err);
-    if (st != PP_OK)
-        return st;
-    put_profile(&proto, &p->sums);
-    if (proto.failed)
-        st = pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", p->out.label);
-    else
-        pp_out_bytes(&p->out, proto.buf, proto.n);
+    struct pp_out out;
+    put_profile(&proto, s);
+    pp_out_begin(&out, s->fd, s->label);
+    pp_out_bytes(&out, proto.buf, proto.n);
+    pp_status st = proto.failed ? pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", s->label)
+                                : pp_out_end(&out, err);
     pp_proto_free(&proto);
-    return st == PP_OK ? pp_out_end(&p->out, err) : st;
+    return st;
 }
 
 static pp_status pprof_close(void *self, int complete, struct pp_err *err)
 {
-    struct pprof *p = self;
-    pp_status st = p && complete ? pprof_write(p, err) : PP_OK;
-    if (p)
-        pp_stack_sums_free(&p->sums);
-    free(p);
-    return st;
+    return pp_stack_sums_close(self, complete, pprof_write, err);
 }
 
 const struct pp_exporter pp_export_pprof = {
@@ -157,7 +125,7 @@ const struct pp_exporter pp_export_pprof = {
     .suffixes = {".pprof"},
     .next = "pprof -http=: %s",
     .streams = 1,
-    .open = pprof_open,
-    .span = pprof_span,
+    .open = pp_stack_sums_open,
+    .span = pp_stack_sums_span,
     .close = pprof_close,
 };

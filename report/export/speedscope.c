@@ -7,33 +7,7 @@
 #include "probe/base/json.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-struct speedscope {
-    struct pp_stack_sums sums;
-    int fd;
-    const char *label;
-};
-
-static pp_status speedscope_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
-                                 struct pp_err *err)
-{
-    struct speedscope *s = *self = calloc(1, sizeof(*s));
-    if (!s)
-        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
-    s->fd = place->fd;
-    s->label = place->out;
-    return pp_stack_sums_begin(&s->sums, run, err);
-}
-
-static pp_status speedscope_span(void *self, const struct pp_export_span *e, struct pp_err *err)
-{
-    (void)err;
-    pp_stack_sums_span(&((struct speedscope *)self)->sums, e);
-    return PP_OK;
-}
 
 static void put_frames(struct pp_json *j, const struct pp_stack_sums *s)
 {
@@ -122,13 +96,13 @@ static int put_document(FILE *out, const struct pp_stack_sums *s)
     return pp_json_end(&j);
 }
 
-static pp_status speedscope_write(struct speedscope *s, struct pp_err *err)
+static pp_status speedscope_write(const struct pp_stack_sums *s, struct pp_err *err)
 {
     int fd = dup(s->fd);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (!out && fd >= 0)
         close(fd);
-    int fine = out && put_document(out, &s->sums) == 0;
+    int fine = out && put_document(out, s) == 0;
     if (out && fclose(out) != 0)
         fine = 0;
     return fine ? PP_OK : pp_fail_errno(err, errno, "cannot write %s", s->label);
@@ -136,14 +110,7 @@ static pp_status speedscope_write(struct speedscope *s, struct pp_err *err)
 
 static pp_status speedscope_close(void *self, int complete, struct pp_err *err)
 {
-    struct speedscope *s = self;
-    pp_status st = s && complete ? pp_stack_sums_end(&s->sums, err) : PP_OK;
-    if (s && complete && st == PP_OK)
-        st = speedscope_write(s, err);
-    if (s)
-        pp_stack_sums_free(&s->sums);
-    free(s);
-    return st;
+    return pp_stack_sums_close(self, complete, speedscope_write, err);
 }
 
 const struct pp_exporter pp_export_speedscope = {
@@ -151,7 +118,7 @@ const struct pp_exporter pp_export_speedscope = {
     .suffixes = {".speedscope.json"},
     .next = "open %s in https://www.speedscope.app",
     .streams = 1,
-    .open = speedscope_open,
-    .span = speedscope_span,
+    .open = pp_stack_sums_open,
+    .span = pp_stack_sums_span,
     .close = speedscope_close,
 };

@@ -1,5 +1,7 @@
 #include "report/export/stack_sums.h"
 
+#include "report/export/out.h"
+
 #include "probe/base/err.h"
 
 #include <stdlib.h>
@@ -114,29 +116,33 @@ static pp_status sum_stacks(struct pp_stack_sums *s, struct pp_err *err)
     return fine ? PP_OK : no_memory(s, err);
 }
 
-pp_status pp_stack_sums_begin(struct pp_stack_sums *s, const struct pp_export_run *run, struct pp_err *err)
+pp_status pp_stack_sums_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
+                             struct pp_err *err)
 {
-    *s = (struct pp_stack_sums){.run = run};
+    struct pp_stack_sums *s = *self = calloc(1, sizeof(*s));
+    if (!s)
+        return pp_fail(err, PP_E_NO_MEMORY, "exporting to %s: out of memory", place->out);
+    *s = (struct pp_stack_sums){.run = run, .fd = place->fd, .label = place->out};
     pp_status status = pp_stacks_read(run->source, &s->stacks, err);
     if (status != PP_OK)
         return status;
     return s->stacks.n_samples ? list_code(s, err) : list_phases(s, err);
 }
 
-void pp_stack_sums_span(struct pp_stack_sums *s, const struct pp_export_span *e)
+pp_status pp_stack_sums_span(void *self, const struct pp_export_span *e, struct pp_err *err)
 {
+    struct pp_stack_sums *s = self;
     size_t at = (size_t)(e->thread - s->run->threads) * PHASES + e->span->phase;
     if (!s->of_phases || e->track || !pp_phase_info((pp_phase)e->span->phase))
-        return;
+        return PP_OK;
     s->phase_ns[at] += e->span->dur_ns;
     s->phase_n[at]++;
+    return PP_OK;
 }
 
-pp_status pp_stack_sums_end(struct pp_stack_sums *s, struct pp_err *err)
+static pp_status sum_phases(struct pp_stack_sums *s, struct pp_err *err)
 {
     int fine = 1;
-    if (!s->of_phases)
-        return sum_stacks(s, err);
     for (size_t i = 0; i < s->run->n_threads * PHASES && fine; i++)
         if (s->phase_n[i])
             fine = add_row(s, (struct pp_stack_sum){&s->run->threads[i / PHASES], (uint32_t)(i % PHASES),
@@ -144,14 +150,26 @@ pp_status pp_stack_sums_end(struct pp_stack_sums *s, struct pp_err *err)
     return fine ? PP_OK : no_memory(s, err);
 }
 
-void pp_stack_sums_free(struct pp_stack_sums *s)
+pp_status pp_stack_sums_close(void *self, int complete,
+                              pp_status (*write)(const struct pp_stack_sums *s, struct pp_err *err),
+                              struct pp_err *err)
 {
+    struct pp_stack_sums *s = self;
+    pp_status st = PP_OK;
+    if (!s)
+        return st;
+    if (complete)
+        st = s->of_phases ? sum_phases(s, err) : sum_stacks(s, err);
+    if (complete && st == PP_OK)
+        st = write(s, err);
     pp_stacks_free(&s->stacks);
     free(s->locations);
     free(s->location);
     free(s->rows);
     free(s->phase_ns);
     free(s->phase_n);
+    free(s);
+    return st;
 }
 
 size_t pp_stack_sums_path(const struct pp_stack_sums *s, const struct pp_stack_sum *row,

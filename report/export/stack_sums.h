@@ -22,6 +22,8 @@ enum { PP_STACK_LONGEST = PP_STACK_DEEPEST + 1 };
 
 struct pp_stack_sums {
     const struct pp_export_run *run;
+    int fd; /* written to, by this name; borrowed */
+    const char *label;
     struct pp_stacks stacks;
     int of_phases;
     struct pp_stack_location *locations;
@@ -32,12 +34,14 @@ struct pp_stack_sums {
     uint64_t *phase_ns, *phase_n; /* by thread and phase, while spans come */
 };
 
-/* open: reads the stacks. Free with pp_stack_sums_free, also after a failure. */
-pp_status pp_stack_sums_begin(struct pp_stack_sums *s, const struct pp_export_run *run, struct pp_err *err);
-void pp_stack_sums_span(struct pp_stack_sums *s, const struct pp_export_span *e);
-/* All rows are there afterwards. */
-pp_status pp_stack_sums_end(struct pp_stack_sums *s, struct pp_err *err);
-void pp_stack_sums_free(struct pp_stack_sums *s);
+/* What these exporters have in common: their open and span, and of close all but what is written. All rows
+ * are there when write is called. */
+pp_status pp_stack_sums_open(const struct pp_export_run *run, struct pp_export_place *place, void **self,
+                             struct pp_err *err);
+pp_status pp_stack_sums_span(void *self, const struct pp_export_span *e, struct pp_err *err);
+pp_status pp_stack_sums_close(void *self, int complete,
+                              pp_status (*write)(const struct pp_stack_sums *s, struct pp_err *err),
+                              struct pp_err *err);
 /* The locations of a row, the outermost first; returns how many. */
 size_t pp_stack_sums_path(const struct pp_stack_sums *s, const struct pp_stack_sum *row,
                           uint32_t path[PP_STACK_LONGEST]);
