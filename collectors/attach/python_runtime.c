@@ -94,7 +94,7 @@ int pp_python_denied(int64_t pid, char *why, size_t size)
              scope >= 3   ? "kernel.yama.ptrace_scope is 3: no process may"
              : scope == 2 ? "kernel.yama.ptrace_scope is 2: only root may"
              : scope == 1 ? "kernel.yama.ptrace_scope is 1: only root and its own parent may"
-             : is_others  ? "it is another user's, or has said that nobody may look into it"
+             : is_others  ? "it is another user's, or has forbidden that others read its memory"
                           : "the right to trace it, CAP_SYS_PTRACE in a container, is missing");
     return scope;
 }

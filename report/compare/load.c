@@ -259,8 +259,7 @@ pp_status pp_run_load(const char *path, struct pp_run *out, struct pp_err *err)
     if (st == PP_OK)
         st = run_of_report(report, out, err);
     if (st == PP_OK) {
-        /* Of the spans' counts, whose epochs are told apart, and of the loader's, which are of the whole run.
-         */
+        /* Counts of spans, by epoch, and counts of the loader, which are of the whole run. */
         const char *format = pp_run_field(out, "config.format");
         int mapped = format && strcmp(format, "tokens") == 0,
             counted = !isnan(counts.opens) && !isnan(counts.reads);

@@ -204,7 +204,7 @@ static void put_spent(const struct pp_compare *c, const struct pp_page *page)
 
 /* ---- terminal ---- */
 
-#define BAD "\033[1;33m" /* orange and blue: told apart by colour-blind eyes; the words say it too */
+#define BAD "\033[1;33m" /* orange and blue, which colour-blind readers distinguish; the words say it too */
 #define GOOD "\033[34m"
 #define PLAIN "\033[0m"
 

@@ -394,7 +394,7 @@ static int is_taken(const struct pp_ops *o, size_t i, const char *word)
     return 0;
 }
 
-/* One word each, of which the first that is nobody else's is taken. */
+/* One word for each: the first of its names that no other operation has. */
 static void set_words(struct pp_ops *o)
 {
     for (size_t i = 0; i < o->n_ops; i++) {

@@ -70,7 +70,7 @@ static struct batch_cost *cost_of(struct joining *j, uint32_t batch)
     return c;
 }
 
-/* Of a batch; of several loaders, those of batches that are nobody's count as the judged one's. */
+/* Of a batch. Of several loaders, a batch that belongs to none counts for the judged one. */
 static size_t loader_of(struct joining *j, uint32_t batch)
 {
     struct pp_ops *o = j->ops;

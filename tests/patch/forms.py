@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 SCRIPT = sys.argv[1]
-STUB = '''
+LOADERS = '''
 import sys, types
 made = []
 class DataLoader:
@@ -111,7 +111,7 @@ def run(text, where):
     path = os.path.join(where, "ran.py")
     with open(path, "w", newline="") as f:
         f.write(text)
-    code = STUB + "\nexec(compile(open(%r, newline='').read(), 'ran', 'exec'))\nimport json; print(json.dumps(made, default=str))" % path
+    code = LOADERS + "\nexec(compile(open(%r, newline='').read(), 'ran', 'exec'))\nimport json; print(json.dumps(made, default=str))" % path
     out = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True)
     return json.loads(out.stdout.strip().split("\n")[-1]) if out.returncode == 0 else out.stderr
 

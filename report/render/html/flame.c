@@ -84,7 +84,7 @@ void pp_html_ops(FILE *out, const struct pp_report *r)
     pp_html_figure_begin(
         out, "ops", "Lines that cost the stall",
         "Stacks of the workers, weighted by how long the trainer waited for the batches that they "
-        "were made for. What nobody waits for has no width, however hot it is.");
+        "were made for. Work on batches that were ready in time has no width.");
     pp_html_in(out, "<p class=\"none\">Not named: ", r->why_no_ops, ".</p>\n");
     if (r->n_ops)
         pp_html_section_at(out, &pp_section_ops, r, "ops");
