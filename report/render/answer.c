@@ -225,20 +225,25 @@ static const char *say_first(const struct pp_report *r, char buf[PP_ANSWER_TEXT]
     return buf;
 }
 
+/* It names the same thing as the verdict: by its advice, or because workers that are all equally slow deliver
+ * together. */
+static int says_the_verdict(const struct pp_report_finding *f, const struct pp_report_verdict *v)
+{
+    return (v->next_step && f->next_step && strcmp(v->next_step, f->next_step) == 0) ||
+           (v->l1 && strcmp(v->l1, "transform") == 0 && strcmp(f->kind, "lockstep-waits") == 0);
+}
+
 /* In sentences, and what to do if it is one; or those behind the first by name. */
 static const char *say_findings(const struct pp_report *r, int briefly, char buf[PP_ANSWER_TEXT])
 {
     const struct pp_report_finding *only = NULL;
-    const char *step = r->verdict.next_step;
     size_t n = 0;
     const struct pp_report_finding *first = of_the_samples(r); /* which is said before the cause */
     buf[0] = '\0';
     for (size_t i = 0; i < r->n_findings; i++) {
         const struct pp_report_finding *f = &r->findings[i];
-        if (f->state != PP_FINDING_FOUND || f == first)
+        if (f->state != PP_FINDING_FOUND || f == first || says_the_verdict(f, &r->verdict))
             continue;
-        if (step && f->next_step && strcmp(step, f->next_step) == 0)
-            continue; /* it names the same thing as the verdict */
         only = f;
         add(buf, "%s%s", n ? "; " : "", n && briefly ? f->kind : f->sentence);
         n++;

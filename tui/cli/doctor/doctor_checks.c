@@ -162,12 +162,13 @@ static void look_idle(struct pp_finding *f)
 {
     char largest[160], share[32];
     double busy = pp_neighbours_now(LOOK_S, largest, sizeof(largest));
+    int named = busy >= BUSY && *largest;
     if (isnan(busy))
         found(f, PP_CANNOT_TELL, "/proc/stat cannot be read");
     else
         found(f, busy < BUSY ? PP_YES : PP_NO, "other processes use %s of the CPUs%s%s%s",
-              pp_text_percent(share, sizeof(share), busy), *largest ? " (" : "", largest,
-              *largest ? ")" : "");
+              pp_text_percent(share, sizeof(share), busy), named ? " (" : "", named ? largest : "",
+              named ? ")" : "");
 }
 
 static void look_memory(struct pp_finding *f)
