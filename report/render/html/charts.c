@@ -80,8 +80,8 @@ void pp_html_headroom(FILE *out, const struct pp_report *r)
     fputs("<p class=\"sub\">The limit</p>\n", out);
     bar_begin(out, "without waits", "gain", then, most);
     bar_end(out, then, "verdict.headroom_samples_per_s");
-    fputs("</div>\n<p class=\"cap\">Without waits: +", out);
-    pp_html_num(out, PP_HTML_SHARE, r->headroom_gain, "verdict.headroom_gain");
+    fputs("</div>\n<p class=\"cap\">Without waits: ", out);
+    pp_html_num(out, PP_HTML_GAIN, r->headroom_gain, "verdict.headroom_gain");
     if (isnan(v->replay_error) && v->why_no_fixes) {
         fputs(". No change is predicted: ", out);
         pp_html_text(out, v->why_no_fixes);
