@@ -30,7 +30,7 @@ category="CASE kind WHEN 'memcpy' THEN 'gpu_memcpy' WHEN 'memset' THEN 'gpu_mems
 sql "$T/gpu.sqlite" "SELECT $category, count(*), sum(dur_ns), coalesce(sum(bytes), 0) FROM gpu GROUP BY 1 ORDER BY 1" >"$T/want"
 run "$PP" export "$T/gpu.sqlite" --to chrome
 sqlite3 :memory: "SELECT value ->> 'cat' AS c, count(*), CAST(round(sum(value ->> 'dur') * 1000) AS INTEGER), coalesce(sum(value -> 'args' ->> 'bytes'), 0)
-    FROM json_each(CAST(readfile('$T/gpu.json') AS TEXT), '$.traceEvents') WHERE value ->> 'ph' = 'X' AND c NOT IN ('work', 'wait', 'work,error') GROUP BY c ORDER BY c" >"$T/got"
+    FROM json_each(CAST(readfile('$T/gpu.trace.json') AS TEXT), '$.traceEvents') WHERE value ->> 'ph' = 'X' AND c NOT IN ('work', 'wait', 'work,error') GROUP BY c ORDER BY c" >"$T/got"
 check "gpu: Chrome has each row once, with its length and bytes" diff "$T/want" "$T/got"
 if "$python" -c 'from perfetto.protos.perfetto.trace import perfetto_trace_pb2' 2>/dev/null; then
     run "$python" tests/e2e/perfetto_reads_our_export.py "$T/gpu.pftrace" "$T/want"
