@@ -211,16 +211,11 @@ static int print_unrecorded(const struct run_opts *o, const struct run_parts *p,
     return pp_json_end(&j);
 }
 
-static pp_status print_report(const struct run_opts *o, const struct pp_dataset *data, const char *path,
-                              int *exit_code, struct pp_err *err)
+static pp_status print_report(const struct run_opts *o, const char *path, int *exit_code, struct pp_err *err)
 {
     struct pp_report *report = NULL;
     int failed = 0;
     pp_status st = pp_report_build(path, &report, err);
-    if (st == PP_OK && data && o->loader != RUN_LOADER_PYTORCH && run_record_name_slow(path, data, report)) {
-        pp_report_free(report);
-        st = pp_report_build(path, &report, err);
-    }
     if (st != PP_OK)
         return st;
     *exit_code = pp_report_exit_code(report);
@@ -411,6 +406,8 @@ static int measure(struct run *r)
         run_record_abandon(&r->rec);
     else if (r->asked.o.record)
         ended = run_record_end(&r->rec, &r->result, outcome, &end_err);
+    if (r->rec.recording && !run_record_lost(&r->rec) && r->asked.o.loader != RUN_LOADER_PYTORCH)
+        run_record_name_slow(r->rec.path, r->parts.dataset);
     metrics_beside_finish(&r->metrics);
     digest_beside_finish(&r->digest);
     if (r->top)
@@ -529,7 +526,7 @@ static int report(struct run *r, int code)
                  : pp_fail(&err, PP_E_IO, "writing to stdout failed");
     else if (r->rec.recording &&
              !run_record_lost(&r->rec)) /* else there is nothing to report on, as was said */
-        st = print_report(o, r->parts.dataset, r->rec.path, &verdict, &err);
+        st = print_report(o, r->rec.path, &verdict, &err);
     if (code == 0)
         code = verdict;
     if (st == PP_OK && o->loader == RUN_LOADER_PYTORCH && code != COULD_NOT_MEASURE &&

@@ -6,6 +6,7 @@
 #include "probe/base/text.h"
 #include "probe/storage/model.h"
 #include "collectors/store/amend.h"
+#include "report/build/build.h"
 #include "report/model/model.h"
 #include "tui/cli/recording_name.h"
 #include "tui/cli/run/run_setup.h"
@@ -315,12 +316,16 @@ void run_record_free(struct run_record *r)
     pp_recording_free(r->recording);
 }
 
-int run_record_name_slow(const char *path, const struct pp_dataset *data, const struct pp_report *r)
+void run_record_name_slow(const char *path, const struct pp_dataset *data)
 {
     enum { NAME = 300 };
     struct pp_note notes[PP_REPORT_SLOW_SAMPLES];
     char key[PP_REPORT_SLOW_SAMPLES][16], value[PP_REPORT_SLOW_SAMPLES][NAME + 64], name[NAME];
     size_t n = 0;
+    struct pp_err err;
+    struct pp_report *r = NULL;
+    if (!data || pp_report_build(path, &r, &err) != PP_OK)
+        return;
     for (size_t i = 0; i < r->n_slow_samples && i < PP_REPORT_SLOW_SAMPLES; i++) {
         const struct pp_report_slow_sample *s = &r->slow_samples[i];
         if (isnan(s->sample) || s->name || pp_dataset_streams(data) ||
@@ -332,5 +337,7 @@ int run_record_name_slow(const char *path, const struct pp_dataset *data, const 
         notes[n] = (struct pp_note){key[n], value[n]};
         n++;
     }
-    return n && pp_note_write(path, "slow_sample", notes, n, NULL) == PP_OK;
+    pp_report_free(r);
+    if (n)
+        pp_note_write(path, "slow_sample", notes, n, NULL);
 }

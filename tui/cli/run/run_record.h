@@ -42,11 +42,9 @@ int run_record_lost(const struct run_record *r);
 /* The run never began: nothing of its recording is left. */
 void run_record_abandon(struct run_record *r);
 void run_record_free(struct run_record *r);
-/* The names of the slowest samples that the report of a finished recording lists, into the recording. 1:
- * there were any, so that the report is to be made again. Nothing is said where that fails: they have
- * numbers. */
+/* The names of the slowest samples that the report of a finished recording lists, into the recording, before
+ * anybody makes a page of it. Nothing is said where that fails: they have numbers. */
 struct pp_dataset;
-struct pp_report;
-int run_record_name_slow(const char *path, const struct pp_dataset *data, const struct pp_report *r);
+void run_record_name_slow(const char *path, const struct pp_dataset *data);
 
 #endif
