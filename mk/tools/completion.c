@@ -59,9 +59,10 @@ void docs_bash(const struct pp_command *const *commands, FILE *out)
           "    compopt -o filenames 2>/dev/null\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ] || [ \"$cmd $COMP_CWORD\" = 'help 2' ]; then\n"
           "        local more='help version --help --version'\n"
-          "        [ \"$COMP_CWORD\" -eq 1 ] || more=\n"
-          "        COMPREPLY=($(compgen -W '",
+          "        [ \"$COMP_CWORD\" -eq 1 ] || more='",
           out);
+    docs_words("help", NULL, out);
+    fputs("'\n        COMPREPLY=($(compgen -W '", out);
     for (const struct pp_command *const *c = commands; *c; c++)
         fprintf(out, "%s ", (*c)->name);
     fputs(
@@ -186,11 +187,14 @@ void docs_zsh(const struct pp_command *const *commands, FILE *out)
         put_spec(out, (*c)->summary);
         fputs("'\n", out);
     }
-    fputs(
-        "        'help:the commands, or the options of one' 'version:the version'\n    )\n"
-        "    if (( CURRENT == 2 )) || [[ $words[2] = help ]]; then\n        _describe command commands\n        return\n    fi\n"
-        "    local cmd=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $cmd in\n",
-        out);
+    fputs("        'help:the commands, or the options of one' 'version:the version'\n    )\n"
+          "    if (( CURRENT == 2 )) || [[ $words[2] = help ]]; then\n        _describe command commands\n"
+          "        [[ $words[2] = help ]] && compadd -- ",
+          out);
+    docs_words("help", NULL, out);
+    fputs("\n        return\n    fi\n"
+          "    local cmd=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $cmd in\n",
+          out);
     for (const struct pp_command *const *c = commands; *c; c++)
         put_zsh_command(out, *c);
     fputs("    esac\n}\n_pipeprobe \"$@\"\n", out);
@@ -232,7 +236,11 @@ static void put_fish_option(FILE *out, const char *command, const struct pp_opt 
 
 void docs_fish(const struct pp_command *const *commands, FILE *out)
 {
-    fputs("# fish completion for pipeprobe; made from the option tables\n", out);
+    fputs("# fish completion for pipeprobe; made from the option tables\n"
+          "complete -c pipeprobe -f -n '__fish_seen_subcommand_from help' -a '",
+          out);
+    docs_words("help", NULL, out);
+    fputs("'\n", out);
     for (const struct pp_command *const *c = commands; *c; c++) {
         fprintf(out, "complete -c pipeprobe -f -n __fish_use_subcommand -a %s -d '", (*c)->name);
         put_fish(out, (*c)->summary);

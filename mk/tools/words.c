@@ -1,9 +1,11 @@
-/* What completion offers that stands in no option table: subcommands, names of knobs and faults, shipped
- * maps. */
+/* What completion offers that stands in no option table: subcommands, topics of help, codes of verdicts,
+ * names of knobs and faults, shipped maps. */
 #include "mk/tools/docs.h"
 
 #include "probe/loader/fault.h"
 #include "report/replay/knobs.h"
+#include "report/verdict/labels.h"
+#include "tui/cli/topic.h"
 
 #include <string.h>
 
@@ -24,15 +26,30 @@ static const char *tuned_words(int i, const char **name, const char **values)
     return i < PP_KNOBS_TUNED ? knob_words(i, name, values) : NULL;
 }
 
+static const char *topic_words(int i, const char **name, const char **values)
+{
+    *values = NULL;
+    return *name = pp_topics[i];
+}
+
+/* Of the verdict's second level, which alone names one. */
+static const char *code_words(int i, const char **name, const char **values)
+{
+    *values = NULL;
+    *name = (size_t)i < pp_labels_n ? pp_labels[i].l2 ? pp_labels[i].l2 : pp_labels[i].l1 : NULL;
+    return *name;
+}
+
 static const struct {
     const char *command, *option; /* option NULL: the first operand */
-    words_fn *table;              /* names of a table, each with "=" behind it; or NULL */
+    words_fn *table;              /* names of a table, an option's with "=" behind each; or NULL */
     const char *words;            /* and these */
 } rows[] = {
     {"run", "inject", pp_faults_help, ""}, {"whatif", "set", knob_words, "list"},
     {"whatif", "sweep", knob_words, ""},   {"exec", "map", NULL, "pytorch dali pipeprobe"},
     {"tune", "try", tuned_words, ""},      {"ci", NULL, NULL, "run baseline"},
-    {"history", NULL, NULL, "add show"},
+    {"history", NULL, NULL, "add show"},   {"help", NULL, topic_words, ""},
+    {"explain", NULL, code_words, ""},
 };
 
 int docs_words(const char *command, const char *option, FILE *out)
@@ -43,7 +60,7 @@ int docs_words(const char *command, const char *option, FILE *out)
             (option && strcmp(rows[i].option, option) != 0))
             continue;
         for (int k = 0; out && rows[i].table && rows[i].table(k, &name, &values); k++)
-            fprintf(out, "%s= ", name);
+            fprintf(out, "%s%s ", name, option ? "=" : "");
         if (out)
             fputs(rows[i].words, out);
         return 1;

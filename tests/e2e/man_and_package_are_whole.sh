@@ -56,6 +56,7 @@ is "names of faults are completed" "$(complete_in_bash run --inject read-lat)" "
 is "names of knobs are completed" "$(complete_in_bash whatif --set num)" "num_workers="
 is "names of maps are completed" "$(complete_in_bash exec --map py)" "pytorch"
 is "after help there are commands, and --all behind one" "$(complete_in_bash help rep), $(complete_in_bash help --), $(complete_in_bash help report --)" "report, , --all"
+is "topics of help and codes of verdicts are completed" "$(complete_in_bash help first), $(complete_in_bash explain under), $(complete_in_bash first)" "first-run, under-parallel, "
 is "version is a word too" "$(complete_in_bash vers), $("$PP" version)" "version, $("$PP" --version)"
 is "help --all is --help-all" "$("$PP" help run --all)" "$("$PP" run --help-all)"
 if command -v fish >/dev/null; then
