@@ -2,6 +2,8 @@
 
 #include "probe/base/err.h"
 #include "report/pictures/depth.h"
+#include "report/source/one_loader.h"
+#include "report/source/source.h"
 
 #include <math.h>
 #include <stdlib.h>
