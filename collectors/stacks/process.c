@@ -1,6 +1,7 @@
 #include "collectors/stacks/process.h"
 
 #include "collectors/attach/python_runtime.h"
+#include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 
@@ -235,9 +236,47 @@ int pp_process_look(struct pp_stack_processes *all, struct pp_stack_process *p, 
     }
     if (p->state == PP_PROCESS_OPEN) {
         follow_threads(all, p);
-        pp_members_read(&p->members, all->tree, all->session_dir, p->pid);
+        if (all->session_dir)
+            pp_members_read(&p->members, all->tree, all->session_dir, p->pid);
     }
     return 1;
+}
+
+static uint32_t place_in_tree(struct pp_stack_tree *tree, const struct pp_stack_process *p,
+                              const struct pp_frame *frames, unsigned n, uint32_t *flags)
+{
+    uint32_t parent = 0;
+    for (unsigned i = n; i > 0; i--) {
+        const struct pp_frame *f = &frames[i - 1];
+        uint32_t op = pp_members_op(&p->members, f->member);
+        op = op ? op : pp_members_op(&p->members, f->first);
+        uint32_t id = f->function ? pp_stack_tree_frame(tree, parent, f->function, f->line, op) : 0;
+        if (!id) {
+            *flags |= PP_STACK_CUT;
+            break;
+        }
+        parent = id;
+    }
+    return parent;
+}
+
+enum pp_frames_result pp_process_sample(struct pp_stack_processes *all, struct pp_stack_process *p,
+                                        unsigned i)
+{
+    struct pp_process_thread *mine = &p->thread[i];
+    struct pp_frame frames[PP_FRAMES_MAX];
+    unsigned n;
+    enum pp_frames_result r = pp_frames_read(all->room, &p->python.codes, &p->python.thread[i].stack,
+                                             pp_now_ns(), frames, &n);
+    if (r == PP_FRAMES_GONE)
+        p->looked_ns = 0; /* soon, to see what has become of it */
+    mine->state = pp_process_thread_state(p, i);
+    mine->flags = r == PP_FRAMES_CUT ? PP_STACK_TOP_UNKNOWN : 0;
+    mine->is_helper = 0;
+    for (unsigned k = 0; k < n; k++)
+        mine->is_helper |= all->is_helper[frames[k].function];
+    mine->stack = place_in_tree(all->tree, p, frames, n, &mine->flags);
+    return r;
 }
 
 size_t pp_process_children(int64_t pid, int64_t *child, size_t max)

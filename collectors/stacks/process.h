@@ -40,7 +40,7 @@ struct pp_stack_process {
 struct pp_stack_processes {
     struct pp_stack_tree *tree;
     struct pp_frames_room *room;
-    const char *session_dir;
+    const char *session_dir;                  /* where members are noted; NULL: nowhere */
     unsigned state_files;                     /* open */
     uint8_t is_helper[PP_TREE_FUNCTIONS + 1]; /* by the function's number: what such a thread runs */
     int id_offset; /* where a pthread_t has the kernel's number; -1: not known. pp_process_id_offset */
@@ -57,6 +57,9 @@ char pp_process_thread_state(const struct pp_stack_process *p, unsigned i);
 int pp_process_is_still(struct pp_stack_process *p);
 /* 1: thread i has not run since the last call, and did not run then: its stack is what it was. */
 int pp_process_thread_is_still(struct pp_stack_process *p, unsigned i);
+/* Reads the stack of thread i: state, flags and stack of p->thread[i] are those of now. */
+enum pp_frames_result pp_process_sample(struct pp_stack_processes *all, struct pp_stack_process *p,
+                                        unsigned i);
 /* Children of its main thread into pid, at most max: how many. */
 size_t pp_process_children(int64_t pid, int64_t *child, size_t max);
 /* Of this program's C library, which is that of the job where the job is not in a container of its own: what

@@ -69,50 +69,12 @@ struct stacks {
 
 /* ---- sampling ---- */
 
-static uint32_t place_in_tree(struct stacks *s, const struct pp_stack_process *p,
-                              const struct pp_frame *frames, unsigned n, uint32_t *flags)
-{
-    uint32_t parent = 0;
-    for (unsigned i = n; i > 0; i--) {
-        const struct pp_frame *f = &frames[i - 1];
-        uint32_t op = pp_members_op(&p->members, f->member);
-        op = op ? op : pp_members_op(&p->members, f->first);
-        uint32_t id = f->function ? pp_stack_tree_frame(&s->tree, parent, f->function, f->line, op) : 0;
-        if (!id) {
-            *flags |= PP_STACK_CUT;
-            break;
-        }
-        parent = id;
-    }
-    return parent;
-}
-
 static void keep_sample(struct stacks *s, const struct taken *t)
 {
     if (s->n_taken < SAMPLES && pp_grow(&s->taken, &s->taken_cap, s->n_taken + 1, sizeof(*t)))
         s->taken[s->n_taken++] = *t;
     else
         s->lost++;
-}
-
-static enum pp_frames_result sample_thread(struct stacks *s, struct pp_stack_process *p, unsigned i)
-{
-    struct pp_process_thread *mine = &p->thread[i];
-    struct pp_frame frames[PP_FRAMES_MAX];
-    unsigned n;
-    enum pp_frames_result r = pp_frames_read(s->all.room, &p->python.codes, &p->python.thread[i].stack,
-                                             pp_now_ns(), frames, &n);
-    mine->stack = 0;
-    if (r == PP_FRAMES_GONE)
-        p->looked_ns = 0; /* soon, to see what has become of it */
-    mine->state = pp_process_thread_state(p, i);
-    mine->flags = r == PP_FRAMES_CUT ? PP_STACK_TOP_UNKNOWN : 0;
-    mine->is_helper = 0;
-    for (unsigned k = 0; k < n; k++)
-        mine->is_helper |= s->all.is_helper[frames[k].function];
-    mine->stack = place_in_tree(s, p, frames, n, &mine->flags);
-    s->torn += r == PP_FRAMES_CUT;
-    return r;
 }
 
 /* A thread that has not run since its last sample is where it was: most of a job's threads wait. */
@@ -126,7 +88,8 @@ static void sample_process(struct stacks *s, struct pp_stack_process *p, int is_
         int is_known = p->python.thread[i].is_main ? is_still && mine->state && mine->state != 'R'
                                                    : pp_process_thread_is_still(p, i);
         struct taken t = {.pid = p->pid, .tid = mine->tid, .row = {.t_ns = pp_now_ns()}};
-        enum pp_frames_result r = is_known ? PP_FRAMES_READ : sample_thread(s, p, i);
+        enum pp_frames_result r = is_known ? PP_FRAMES_READ : pp_process_sample(&s->all, p, i);
+        s->torn += r == PP_FRAMES_CUT;
         if (r == PP_FRAMES_NONE || r == PP_FRAMES_GONE || (is_known && !mine->stack))
             continue;
         t.row.state = mine->state;

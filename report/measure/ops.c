@@ -459,35 +459,42 @@ static void add_steps(struct grouping *g)
 
 /* ---- all of it ---- */
 
-pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_ops *out,
-                      struct pp_err *err)
+pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, double window_s,
+                       const char *what, struct pp_err *err)
 {
-    struct grouping g = {.out = out, .s = &out->stacks};
-    *out = (struct pp_ops){0};
-    pp_status status = pp_stacks_read(source, &out->stacks, err);
+    struct grouping g = {.out = out, .s = &out->stacks, .joined = joined};
     size_t n = out->stacks.n_frames;
-    if (status != PP_OK || !out->stacks.n_samples || !tl->has_steady_state)
-        return status;
-    struct pp_ops_joined *joined = pp_ops_join(source, tl, out, &status, err);
-    g.joined = joined;
     g.v = pp_stack_view(&out->stacks, &out->arena);
     g.sum = malloc((n + 1) * sizeof(*g.sum));
     g.key = malloc((n + 1) * sizeof(*g.key));
     out->frame_n = pp_arena_alloc(&out->arena, (n + 1) * sizeof(*out->frame_n));
     out->frame_weight = pp_arena_alloc(&out->arena, (n + 1) * sizeof(*out->frame_weight));
-    int fine = joined && g.sum && g.key && !pp_arena_failed(&out->arena);
+    int fine = g.sum && g.key && !pp_arena_failed(&out->arena);
     for (size_t i = 0; i < out->n_loaders && fine; i++)
         fine = group_loader(&g, i);
     if (fine) {
-        set_shares(out, (double)(tl->end_ns - tl->start_ns) / 1e9);
+        set_shares(out, window_s);
         set_words(out);
         add_steps(&g);
     }
-    if (status == PP_OK && (!fine || pp_arena_failed(&out->arena)))
-        status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the stacks of %s", source->path);
-    free(joined);
     free(g.sum);
     free(g.key);
+    return fine && !pp_arena_failed(&out->arena)
+               ? PP_OK
+               : pp_fail(err, PP_E_NO_MEMORY, "no memory for the stacks of %s", what);
+}
+
+pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *tl, struct pp_ops *out,
+                      struct pp_err *err)
+{
+    *out = (struct pp_ops){0};
+    pp_status status = pp_stacks_read(source, &out->stacks, err);
+    if (status != PP_OK || !out->stacks.n_samples || !tl->has_steady_state)
+        return status;
+    struct pp_ops_joined *joined = pp_ops_join(source, tl, out, &status, err);
+    if (joined)
+        status = pp_ops_group(out, joined, (double)(tl->end_ns - tl->start_ns) / 1e9, source->path, err);
+    free(joined);
     return status;
 }
 

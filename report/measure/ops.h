@@ -71,6 +71,11 @@ struct pp_ops {
  * batch. Free with pp_ops_free, also after a failure. */
 pp_status pp_ops_read(const struct pp_source *source, const struct pp_timeline *timeline, struct pp_ops *out,
                       struct pp_err *err);
+/* The same of out->stacks, with the joined samples given: of work those whose phase is; `what` names them in
+ * errors. All else of out is zero, but for loaders and n_loaders. */
+struct pp_ops_joined;
+pp_status pp_ops_group(struct pp_ops *out, const struct pp_ops_joined *joined, double window_s,
+                       const char *what, struct pp_err *err);
 void pp_ops_free(struct pp_ops *ops);
 /* By word, path or place; NULL: there is none. */
 const struct pp_op *pp_ops_find(const struct pp_ops *ops, const char *name, size_t length);

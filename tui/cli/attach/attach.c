@@ -1,6 +1,7 @@
 /* `pipeprobe attach`: looks at a running job once a second, from outside; one that takes them gets the hooks,
  * and is recorded as well. */
 #include "tui/cli/attach/attach_enter.h"
+#include "tui/cli/attach/attach_stacks.h"
 #include "tui/cli/attach/attach_words.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_words.h"
@@ -19,7 +20,8 @@
 #include <time.h>
 
 #define LOOK_NS 1000000000u
-#define ANSWER_NS 50000000u /* between looks for the job's answer, in the first second */
+#define OUTSIDE_NS UINT64_C(30000000000) /* without --duration, of a job that is only looked at */
+#define ANSWER_NS 50000000u              /* between looks for the job's answer, in the first second */
 
 struct options {
     uint64_t duration_ns; /* 0: until Ctrl-C or the job's end */
@@ -31,7 +33,7 @@ struct options {
 /* clang-format off */
 static const struct pp_opt opts[] = {
     {.name = "duration", .letter = 'd', .type = PP_OPT_DURATION, .offset = AT(duration_ns), .arg = "T",
-     .group = "Options", .help = "look for this long (default: until Ctrl-C or the job's end)"},
+     .group = "Options", .help = "for this long (default: 30s from outside; else until Ctrl-C)"},
     {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output.path), .arg = "FILE",
      .help = "the recording (default pipeprobe-DATE-TIME.sqlite); DIR/: into DIR"},
     {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(output.force), .dflt = "0",
@@ -73,16 +75,30 @@ static void on_counter(void *ctx, const char *name, double value)
         g->memory_bytes = value;
 }
 
-/* Returns whether the job is still there. */
-static int watch_job(struct attach_rows *r, struct attach_enter *e, struct attach_gpu *gpu,
-                     const struct options *o)
+/* Looks at the stacks of a job that has not taken the hooks, whose recording has them. */
+static void look_until(uint64_t ns, struct attach_stacks *s, const struct attach_rows *r,
+                       const struct attach_enter *e)
+{
+    while (s && e->state != ATTACH_INSIDE && !interrupt_asked() && attach_stacks_due(s) < ns) {
+        sleep_until(attach_stacks_due(s));
+        attach_stacks_look(s, r);
+    }
+    sleep_until(ns);
+}
+
+/* Returns whether the job is still there. stacks: NULL is fine. */
+static int watch_job(struct attach_rows *r, struct attach_enter *e, struct attach_stacks *stacks,
+                     struct attach_gpu *gpu, const struct options *o)
 {
     struct pp_progress progress;
     char took[32], read[32];
-    uint64_t began = pp_now_ns(), until = o->duration_ns ? began + o->duration_ns : UINT64_MAX, next = began;
+    uint64_t began = pp_now_ns(), until = UINT64_MAX, next = began;
     int there = attach_rows_look(r);
     pp_progress_begin(&progress, o->quiet);
     while (there && !interrupt_asked() && pp_now_ns() < until) {
+        until = o->duration_ns               ? began + o->duration_ns
+                : e->state == ATTACH_OUTSIDE ? began + OUTSIDE_NS
+                                             : UINT64_MAX;
         next += LOOK_NS;
         for (uint64_t at = pp_now_ns();
              e->state == ATTACH_ASKED && at < next && at < until && !interrupt_asked();) {
@@ -90,7 +106,7 @@ static int watch_job(struct attach_rows *r, struct attach_enter *e, struct attac
             sleep_until(at < until ? at : until);
             look_inside(e, r, &progress, o->quiet);
         }
-        sleep_until(next < until ? next : until);
+        look_until(next < until ? next : until, stacks, r, e);
         there = attach_rows_look(r);
         if (gpu->nvml)
             pp_nvml_sample(gpu->nvml, on_counter, gpu);
@@ -107,13 +123,16 @@ static int watch_job(struct attach_rows *r, struct attach_enter *e, struct attac
 }
 
 static void print_answer(const struct attach_rows *r, const struct attach_enter *e,
-                         const struct attach_machine *m, const struct attach_gpu *gpu, int there)
+                         const struct attach_stacks *stacks, const struct attach_machine *m,
+                         const struct attach_gpu *gpu, int there)
 {
+    struct pp_looks seen = {0};
+    struct pp_err err = {.code = PP_E_NO_MEMORY, .text = "no memory for stacks"};
     const struct attach_workers w = attach_rows_workers(r);
     const struct pp_page page = {.out = stdout,
                                  .columns = pp_cli_columns(stdout),
                                  .color = pp_cli_use_color(PP_COLOR_AUTO, stdout)};
-    char took[32], hint[400];
+    char took[32];
     const char *from = e->state == ATTACH_INSIDE ? "recorded and watched" : "watched from outside";
     printf("process %lld, %s for %s (%u looks)%s\n\n", (long long)r->pid, from,
            pp_text_duration(took, sizeof(took), 1e9 * r->watched_s), r->looks, there ? "" : "; it has ended");
@@ -139,8 +158,12 @@ static void print_answer(const struct attach_rows *r, const struct attach_enter 
         }
         return;
     }
-    pp_page_text(&page, PP_TONE_STRONG, "Hint:", ATTACH_INDENT, 0, attach_hint(&w, m, hint, sizeof(hint)));
-    attach_print_rest(r, gpu, *e->why.text ? e->why.text : NULL, &page);
+    pp_status st = stacks ? attach_stacks_judge(stacks, r->watched_s, &seen, &err) : PP_E_NO_MEMORY;
+    int is_verdict = st == PP_OK && attach_print_looks(&seen, r, m, &page);
+    if (!is_verdict)
+        attach_print_hint(&w, m, st == PP_OK ? NULL : err.text, &page);
+    attach_print_rest(r, gpu, is_verdict, *e->why.text ? e->why.text : NULL, &page);
+    pp_looks_free(&seen);
 }
 
 /* The threads of the recording take no signals: they are for the one that sleeps. */
@@ -171,6 +194,7 @@ static int attach_main(int argc, char **argv)
     const char **operands = (const char **)argv;
     struct attach_rows *rows = calloc(1, sizeof(*rows));
     struct attach_enter *enter = calloc(1, sizeof(*enter));
+    struct attach_stacks *stacks = attach_stacks_begin(); /* without it there is a hint alone */
     struct attach_machine machine = {.busy_cpus = NAN};
     struct attach_gpu gpu = {.memory_bytes = NAN};
     struct pp_cpus cpus;
@@ -204,11 +228,11 @@ static int attach_main(int argc, char **argv)
     if (!o.outside)
         begin_inside(enter, rows, &o.output);
     (void)pp_nvml_open(NULL, &gpu.nvml, &gpu.why); /* without it the sentence says so */
-    int there = watch_job(rows, enter, &gpu, &o);
+    int there = watch_job(rows, enter, stacks, &gpu, &o);
     if (has_machine && pp_watch_machine(&busy_s[1], &all_s[1]) && all_s[1] > all_s[0])
         machine.busy_cpus = cpus.online * (busy_s[1] - busy_s[0]) / (all_s[1] - all_s[0]);
     attach_enter_end(enter, rows, there);
-    print_answer(rows, enter, &machine, &gpu, there);
+    print_answer(rows, enter, stacks, &machine, &gpu, there);
     code = enter->state == ATTACH_INSIDE ? pp_status_exit_code(enter->unfinished.code)
            : o.output.path               ? pp_status_exit_code(enter->why.code)
                                          : 0;
@@ -216,6 +240,7 @@ out:
     pp_nvml_close(gpu.nvml);
     if (enter)
         attach_enter_free(enter);
+    attach_stacks_free(stacks);
     free(enter);
     free(rows);
     return code;
@@ -230,9 +255,10 @@ const struct pp_command pp_cmd_attach = {
              "without a CPU (CPU wait), bytes read, state (R runs, S sleeps, D waits for\n"
              "I/O); by NVML how busy the first GPU is. A job of Python 3.14 or later, your own\n"
              "or for root, takes the hooks of pipeprobe exec while it runs: it is recorded\n"
-             "until attach or the job ends, and attach ends with the verdict. Else nothing is\n"
-             "put into it, a sentence says why, and attach ends with a hint and the command\n"
-             "that would tell more.",
+             "until attach or the job ends, and attach ends with the verdict. Any other is\n"
+             "looked at from outside: nothing is put into it. Its Python stacks (3.8 to 3.15),\n"
+             "20 times a second, tell how long it waits for data, the cause where it is sure,\n"
+             "and the line that takes most; the gain of a change takes pipeprobe exec.",
     .examples = {"pipeprobe attach 4711 --duration 60s -o train.sqlite",
                  "pipeprobe attach $(pgrep -of train.py) --outside"},
     .run = attach_main,

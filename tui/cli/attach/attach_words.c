@@ -1,9 +1,13 @@
 #include "tui/cli/attach/attach_words.h"
 
+#include "probe/base/arena.h"
 #include "probe/base/text.h"
+#include "report/rules/remedies.h"
+#include "report/rules/looks_rules.h"
 #include "tui/cli/exec/exec_words.h"
 #include "tui/cli/cli.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -115,6 +119,130 @@ char *attach_hint(const struct attach_workers *w, const struct attach_machine *m
     return text;
 }
 
+void attach_print_hint(const struct attach_workers *w, const struct attach_machine *m, const char *why,
+                       const struct pp_page *page)
+{
+    char hint[400];
+    pp_page_text(page, PP_TONE_STRONG, "Hint:", ATTACH_INDENT, 0, attach_hint(w, m, hint, sizeof(hint)));
+    if (why)
+        pp_page_text(page, PP_TONE_PLAIN, "No verdict:", ATTACH_INDENT, 0, why);
+}
+
+/* ---- the verdict by stacks ---- */
+
+#define ENOUGH_LOOKS 50 /* at a line, to be named */
+
+/* The line that takes most of the making of batches; NULL: none was seen often enough. */
+static const struct pp_op *hottest_op(const struct pp_ops *ops)
+{
+    const struct pp_op *op = ops->n_ops ? &ops->ops[0] : NULL;
+    return op && op->n >= ENOUGH_LOOKS ? op : NULL;
+}
+
+/* CPUs that other programs than the job used. */
+static double others_of(const struct attach_rows *r, const struct attach_machine *m)
+{
+    double own = 0;
+    for (size_t i = 0; i < r->n; i++)
+        own += isnan(r->row[i].cpu_s) ? 0 : r->row[i].cpu_s;
+    return r->watched_s > 0 ? fmax(m->busy_cpus - own / r->watched_s, 0) : NAN;
+}
+
+static void set_facts(double number[PP_LOOKS_FACT_COUNT], const struct pp_looks *seen,
+                      const struct attach_rows *r, const struct attach_machine *m)
+{
+    const struct attach_workers w = attach_rows_workers(r);
+    const struct attach_row *maker = &r->row[0];
+    for (int i = 0; i < PP_LOOKS_FACT_COUNT; i++)
+        number[i] = NAN;
+    number[PP_LOOKS_FACT_LOOKS] = seen->looks;
+    number[PP_LOOKS_FACT_WAIT] = seen->wait;
+    number[PP_LOOKS_FACT_WAIT_LOW] = seen->wait_low;
+    number[PP_LOOKS_FACT_WAIT_HIGH] = seen->wait_high;
+    number[PP_LOOKS_FACT_MAKES] = seen->wait > 0 ? seen->makes / seen->wait : NAN;
+    number[PP_LOOKS_FACT_CPUS] = m->usable_cpus;
+    number[PP_LOOKS_FACT_ON_CPU] = seen->on_cpu;
+    number[PP_LOOKS_FACT_IN_READ] = seen->in_read;
+    number[PP_LOOKS_FACT_IDLE_CPUS] = 1 - m->busy_cpus / m->usable_cpus;
+    number[PP_LOOKS_FACT_OTHERS] = others_of(r, m) / m->usable_cpus;
+    number[PP_LOOKS_FACT_DELAY] = maker->alive_s > 0 ? maker->delay_s / maker->alive_s : NAN;
+    if (!w.n)
+        return;
+    number[PP_LOOKS_FACT_WORKERS] = w.alive ? w.alive : w.n;
+    number[PP_LOOKS_FACT_WORKERS_PER_CPU] = number[PP_LOOKS_FACT_WORKERS] / m->usable_cpus;
+    number[PP_LOOKS_FACT_BUSY] = seen->busy;
+    number[PP_LOOKS_FACT_DELAY] = w.delay;
+}
+
+static void print_line(const struct pp_ops *ops, int waits, const struct pp_page *page)
+{
+    char text[400];
+    const struct pp_op *op = hottest_op(ops);
+    const struct pp_op_step *step = ops->n_steps ? &ops->steps[0] : NULL;
+    if (waits && op && op->place) {
+        snprintf(text, sizeof(text),
+                 "%s, %s, has %.0f %% of the making of batches (%.0f to %.0f %%), %.0f %% of that on a CPU.",
+                 op->place, op->name, 100 * op->share, 100 * op->share_low, 100 * op->share_high,
+                 100 * op->cpu / op->n);
+        pp_page_text(page, PP_TONE_PLAIN, "Line:", ATTACH_INDENT, 0, text);
+    } else if (!waits && step && step->n >= ENOUGH_LOOKS) {
+        snprintf(text, sizeof(text),
+                 "%s%s%s has %.0f %% of the looks at the training thread outside of the DataLoader.",
+                 step->place, step->callee ? ", " : "", step->callee ? step->callee : "", 100 * step->share);
+        pp_page_text(page, PP_TONE_PLAIN, "Line:", ATTACH_INDENT, 0, text);
+    }
+}
+
+/* "there are too few workers. ... [LOADER-BOUND (under-parallel), likely]" */
+static void print_cause(const struct pp_rule *rule, const char *said, const struct pp_page *page)
+{
+    char text[900], class[32] = "";
+    for (size_t i = 0; rule->l1 && rule->l1[i] && i + 1 < sizeof(class); i++)
+        class[i] = (char)toupper((unsigned char)rule->l1[i]);
+    if (rule->says == PP_SAYS_UNKNOWN)
+        snprintf(text, sizeof(text), "not known: %s.", said);
+    else if (!rule->l1)
+        snprintf(text, sizeof(text), "%s. [NOT input-bound, likely]", said);
+    else
+        snprintf(text, sizeof(text), "%s. [%s-BOUND%s%s%s, likely]", said, class, rule->l2 ? " (" : "",
+                 rule->l2 ? rule->l2 : "", rule->l2 ? ")" : "");
+    pp_page_text(page, rule->says == PP_SAYS_SO ? PP_TONE_BAD : PP_TONE_PLAIN, "Cause:", ATTACH_INDENT, 0,
+                 text);
+}
+
+int attach_print_looks(const struct pp_looks *seen, const struct attach_rows *r,
+                       const struct attach_machine *m, const struct pp_page *page)
+{
+    double number[PP_LOOKS_FACT_COUNT];
+    const char *words[PP_LOOKS_FACT_COUNT] = {NULL};
+    char text[200];
+    struct pp_arena arena = {0};
+    const struct pp_op *op = hottest_op(&seen->ops);
+    const struct pp_values v = {pp_looks_facts, PP_LOOKS_FACT_COUNT, number, words};
+    set_facts(number, seen, r, m);
+    words[PP_LOOKS_FACT_OWNER] = op ? op->name : "the making of samples";
+    const struct pp_rule *rule = pp_rules_first(pp_looks_rules, pp_looks_rules_n, &v);
+    const char *said = rule ? pp_rules_fill(rule->said, &v, &arena) : NULL;
+    if (said) {
+        if (!rule->not_shown) {
+            snprintf(
+                text, sizeof(text),
+                "Training waits for data %.0f %% of the time (%.0f to %.0f %%), by %.0f looks at its stack.",
+                100 * seen->wait, 100 * seen->wait_low, 100 * seen->wait_high, seen->looks);
+            pp_page_text(page, PP_TONE_STRONG, "", 0, 0, text);
+        }
+        print_cause(rule, said, page);
+        print_line(&seen->ops, rule->says == PP_SAYS_SO, page);
+        const char *advice = rule->says == PP_SAYS_SO
+                                 ? pp_rules_fill(pp_remedies[rule->remedy].sentence, &v, &arena)
+                                 : NULL;
+        if (advice)
+            pp_page_text(page, PP_TONE_GOOD, "Do:", ATTACH_INDENT, 0, advice);
+    }
+    pp_arena_free(&arena);
+    return said && !rule->not_shown;
+}
+
 /* ---- what cannot be known ---- */
 
 /* The job's command line under pipeprobe exec; without one, an example of it. */
@@ -148,8 +276,8 @@ void attach_print_gpu(const struct attach_gpu *gpu, const struct pp_page *page)
     pp_page_text(page, PP_TONE_PLAIN, "GPU:", ATTACH_INDENT, 0, text);
 }
 
-void attach_print_rest(const struct attach_rows *r, const struct attach_gpu *gpu, const char *why,
-                       const struct pp_page *page)
+void attach_print_rest(const struct attach_rows *r, const struct attach_gpu *gpu, int has_verdict,
+                       const char *why, const struct pp_page *page)
 {
     char line[8192], path[64], dir[PATH_MAX], own[PATH_MAX], text[PATH_MAX + 64];
     snprintf(path, sizeof(path), "/proc/%lld/cwd", (long long)r->pid);
@@ -157,8 +285,8 @@ void attach_print_rest(const struct attach_rows *r, const struct attach_gpu *gpu
     dir[n > 0 ? n : 0] = '\0';
     char *plain = *dir && (!getcwd(own, sizeof(own)) || strcmp(own, dir) != 0) ? pp_text_plain(dir) : NULL;
     snprintf(text, sizeof(text),
-             "How long the training waits for data, and which part of a sample (read, decode, transform, "
-             "collate) takes the time.%s",
+             "%s, and which part of a sample (read, decode, transform, collate) takes the time.%s",
+             has_verdict ? "What a change gains" : "How long the training waits for data",
              gpu->looks ? ""
              : gpu->why.code == PP_E_NOT_FOUND
                  ? " Whether a GPU idles: NVML, which comes with NVIDIA's driver, is not installed."

@@ -320,7 +320,7 @@ const struct pp_check pp_checks[] = {
     {NULL, "reads timed", pp_look_reads, "slow storage can be told from slow decoding",
      "reading counts as decoding"},
     {NULL, "attach", pp_look_attach, "attach PID records a running job",
-     "attach PID looks from outside: a hint and no verdict"},
+     "attach PID looks from outside: no gains"},
     {NULL, "idle machine", look_idle, "what is measured now is about your job",
      "what is measured now is about these processes too"},
     {NULL, "JPEG decoding", look_jpeg, "decoding runs at full speed", "decoding is several times slower"},

@@ -1,0 +1,186 @@
+#include "report/measure/looks.h"
+
+#include "probe/base/err.h"
+#include "report/measure/ops_join.h"
+#include "report/measure/stack_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define Z95 1.96
+#define BLOCK_NS UINT64_C(1000000000) /* waits come in bursts: looks of one second are one observation */
+
+/* Of a frame, or of one that called it. */
+enum mark { IN_LOADER = 1, IN_FETCH = 2, IN_READ = 4 };
+
+static int ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
+
+static unsigned mark_of(const struct pp_stack_function *f)
+{
+    static const struct {
+        const char *file;
+        enum mark mark;
+    } rows[] = {{"torch/utils/data/dataloader.py", IN_LOADER},
+                {"torch/utils/data/_utils/fetch.py", IN_FETCH},
+                {"/socket.py", IN_READ},
+                {"/ssl.py", IN_READ},
+                {"/http/client.py", IN_READ},
+                {"/urllib3/response.py", IN_READ},
+                {"/subprocess.py", IN_READ}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (ends_in(f->file, rows[i].file))
+            return rows[i].mark;
+    return 0;
+}
+
+/* A parent stands before its children. */
+static unsigned char *mark_frames(const struct pp_stacks *s)
+{
+    unsigned char *mark = malloc(s->n_frames + 1);
+    for (size_t i = 0; mark && i < s->n_frames; i++) {
+        const struct pp_stack_frame *f = &s->frames[i];
+        mark[i] = (unsigned char)(mark_of(&s->functions[f->function]) |
+                                  (f->parent != PP_STACK_NONE ? mark[f->parent] : 0));
+    }
+    return mark;
+}
+
+struct judging {
+    struct pp_looks *out;
+    const struct pp_stacks *s;
+    const struct pp_frame_view *v;
+    const unsigned char *mark, *role;
+    struct pp_ops_joined *joined;
+    size_t threads;
+    double work, on_cpu, in_read; /* looks */
+};
+
+static int in_fetch(const struct judging *j, const struct pp_stack_sample *x)
+{
+    return (j->mark[x->frame] & IN_FETCH) != 0;
+}
+
+static uint32_t find_trainer(const struct judging *j)
+{
+    uint32_t best = 0;
+    double most = 0;
+    double *seen = calloc(j->threads + 1, sizeof(*seen));
+    for (size_t i = 0; seen && i < j->s->n_samples; i++) {
+        const struct pp_stack_sample *x = &j->s->samples[i];
+        if (x->thread < j->threads && j->role[x->thread] != PP_LOOKS_WORKER)
+            seen[x->thread] += j->mark[x->frame] & IN_LOADER || in_fetch(j, x);
+    }
+    for (uint32_t t = 0; seen && t < j->threads; t++)
+        if (j->role[t] != PP_LOOKS_WORKER && (seen[t] > most || (most == 0 && j->role[t] == PP_LOOKS_MAIN))) {
+            best = t;
+            most = seen[t];
+        }
+    free(seen);
+    return best;
+}
+
+/* A look at the making of a batch. */
+static void take_work(struct judging *j, size_t i)
+{
+    const struct pp_stack_sample *x = &j->s->samples[i];
+    j->joined[i].phase = PP_PHASE_TRANSFORM;
+    j->joined[i].weight = 1;
+    j->work++;
+    j->on_cpu += x->state == 'R' || !x->state;
+    j->in_read += x->state == 'D' || (x->state != 'R' && j->mark[x->frame] & IN_READ);
+}
+
+/* The 95 % interval: over seconds, and not less than what as many independent looks have. */
+static void set_wait(struct pp_looks *out, double waits, double blocks, double sum, double sum2)
+{
+    double p = waits / out->looks, mean = sum / blocks,
+           of_blocks = blocks > 1 ? sqrt(fmax(sum2 / blocks - mean * mean, 0) / (blocks - 1)) : 1,
+           of_looks = sqrt((p * (1 - p) + 1 / out->looks) / out->looks),
+           wide = Z95 * fmax(of_blocks, of_looks);
+    out->wait = p;
+    out->wait_low = fmax(p - wide, 0);
+    out->wait_high = fmin(p + wide, 1);
+}
+
+static void take_trainer(struct judging *j, uint32_t trainer)
+{
+    struct pp_looks *out = j->out;
+    double waits = 0, makes = 0, blocks = 0, sum = 0, sum2 = 0, n = 0, w = 0;
+    uint64_t block = 0;
+    for (size_t i = 0; i < j->s->n_samples; i++) {
+        const struct pp_stack_sample *x = &j->s->samples[i];
+        if (x->thread != trainer)
+            continue;
+        int made = in_fetch(j, x), waited = made || j->mark[x->frame] & IN_LOADER;
+        if (n > 0 && x->t_ns - block >= BLOCK_NS) {
+            blocks++, sum += w / n, sum2 += w * w / n / n;
+            n = w = 0;
+        }
+        block = n > 0 ? block : x->t_ns;
+        n++, w += waited;
+        out->looks++, waits += waited, makes += made;
+        if (made)
+            take_work(j, i);
+        else
+            j->joined[i].phase = waited ? PP_PHASE_DATA_WAIT : PP_PHASE_STEP;
+    }
+    if (n > 0)
+        blocks++, sum += w / n, sum2 += w * w / n / n;
+    out->wait = out->wait_low = out->wait_high = out->makes = NAN;
+    if (out->looks > 0) {
+        set_wait(out, waits, blocks, sum, sum2);
+        out->makes = makes / out->looks;
+    }
+}
+
+static void take_workers(struct judging *j)
+{
+    double busy = 0;
+    for (size_t i = 0; i < j->s->n_samples; i++) {
+        const struct pp_stack_sample *x = &j->s->samples[i];
+        if (x->thread >= j->threads || j->role[x->thread] != PP_LOOKS_WORKER)
+            continue;
+        j->out->workers_looks++;
+        if (!in_fetch(j, x))
+            continue;
+        busy++;
+        take_work(j, i);
+    }
+    j->out->busy = j->out->workers_looks > 0 ? busy / j->out->workers_looks : NAN;
+}
+
+pp_status pp_looks_judge(struct pp_looks *seen, const unsigned char *role, size_t threads, double window_s,
+                         struct pp_err *err)
+{
+    struct pp_ops *ops = &seen->ops;
+    const struct pp_stacks *s = &ops->stacks;
+    unsigned char *mark = mark_frames(s);
+    struct judging j = {.out = seen, .s = s, .mark = mark, .role = role, .threads = threads};
+    j.v = pp_stack_view(s, &ops->arena);
+    j.joined = calloc(s->n_samples + 1, sizeof(*j.joined));
+    pp_status status = j.v && mark && j.joined ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory for stacks");
+    for (size_t i = 0; status == PP_OK && i < s->n_samples; i++)
+        j.joined[i].phase = PP_PHASE_NONE;
+    if (status == PP_OK) {
+        take_trainer(&j, find_trainer(&j));
+        take_workers(&j);
+        seen->on_cpu = j.work > 0 ? j.on_cpu / j.work : NAN;
+        seen->in_read = j.work > 0 ? j.in_read / j.work : NAN;
+        ops->loaders[0] = (struct pp_ops_loader){.judged = 1};
+        ops->n_loaders = 1;
+        status = pp_ops_group(ops, j.joined, window_s, "the job", err);
+    }
+    free(mark);
+    free(j.joined);
+    return status;
+}
+
+void pp_looks_free(struct pp_looks *seen)
+{
+    pp_ops_free(&seen->ops);
+}
