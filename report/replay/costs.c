@@ -497,7 +497,7 @@ pp_status pp_costs_end(struct pp_costs_pass *p, const struct pp_source *source, 
         st = pp_requests_read(source, p->tl, c, err);
     if (st == PP_OK && c->per_worker && source->each_gpu)
         st = source->each_gpu(source->ctx, on_gpu, p, err);
-    if (st == PP_OK && !source->glance)
+    if (st == PP_OK && source->glance != PP_GLANCE_SHORT)
         st = pp_ops_read(source, p->tl, &c->ops, err);
     if (st == PP_OK) {
         pp_costs_sum_up(p);

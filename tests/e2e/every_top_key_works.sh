@@ -16,6 +16,7 @@ shows o g '^overview  '
 shows g o '^stages  '
 shows w o '^workers  '
 shows b o '^batch  '
+shows c o '^lines  '
 shows e o '^errors  '
 shows v o '^events  '
 shows i o '^environment  '
@@ -100,7 +101,7 @@ for _ in $(seq 50); do sleep 0.1; screen | grep -q GARBAGE || { gone=0; break; }
 is "Ctrl-L draws anew" "$gone" 0
 
 # down to one cell and up again, view by view
-for view in o g w b e v i W '?'; do
+for view in o g w b c e v i W '?'; do
     type "$view"
     for size in 40x10 10x3 1x1 3x40 200x50 80x24; do tm resize-window -t top -x "${size%x*}" -y "${size#*x}"; sleep 0.05; done
     [ "$view" = '?' ] && keys Escape

@@ -1,3 +1,4 @@
+#include <math.h>
 #include "tests/support/dash_fixture.h"
 
 struct made_run *dash_run;
@@ -14,7 +15,18 @@ static const struct pp_report_fix fix = {.knob = "workers",
                                          .high = 0.11,
                                          .samples_per_s = 173};
 
+static struct pp_report_op ops[] = {
+    {.name = "Blur(radius=2)", .place = "augment.py:29", .share = 0.61, .cpu_share = 0.97, .gain = 0.31},
+    {.name = "Birds.__getitem__",
+     .place = "train.py:12",
+     .loader = "val_loader",
+     .share = 0.08,
+     .cpu_share = 0.02,
+     .gain = NAN},
+};
 struct pp_report dash_report = {
+    .ops = ops,
+    .n_ops = 2,
     .outcome = "finished",
     .data_wait_share = 0.084,
     .verdict =

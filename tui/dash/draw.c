@@ -22,6 +22,7 @@ static const struct {
     [PP_PANEL_STAGES] = {pp_panel_stages, NULL, 2},
     [PP_PANEL_WORKER] = {pp_panel_worker, NULL},
     [PP_PANEL_BATCH] = {pp_panel_batch, NULL},
+    [PP_PANEL_LINES] = {pp_panel_lines, NULL, 2},
     [PP_PANEL_ENVIRONMENT] = {pp_panel_environment, NULL, 1},
     [PP_PANEL_WHATIF] = {pp_panel_whatif, NULL},
     [PP_PANEL_HELP] = {pp_panel_help, NULL},

@@ -9,6 +9,7 @@ const struct pp_key pp_keys[] = {
     {'g', {0}, "g", NULL, PP_DO_VIEW, PP_VIEW_STAGES, "stages, with percentiles"},
     {'w', {0}, "w", NULL, PP_DO_VIEW, PP_VIEW_WORKERS, "workers"},
     {'b', {0}, "b", NULL, PP_DO_VIEW, PP_VIEW_BATCH, "the batch with the longest wait, as a waterfall"},
+    {'c', {0}, "c", NULL, PP_DO_VIEW, PP_VIEW_LINES, "code: the lines and operations that cost the stall"},
     {'e', {0}, "e", NULL, PP_DO_VIEW, PP_VIEW_ERRORS, "errors"},
     {'v', {0}, "v", NULL, PP_DO_VIEW, PP_VIEW_EVENTS, "all events"},
     {'i', {0}, "i", NULL, PP_DO_VIEW, PP_VIEW_ENVIRONMENT, "configuration and environment of the run"},

@@ -16,6 +16,7 @@ struct place {
         view, PP_PANEL_FOOTER, 1, 0, 0 \
     }
 
+/* clang-format off */
 static const struct place places[] = {
     {PP_VIEW_OVERVIEW, PP_PANEL_VERDICT, 2, 0, 0},
     {PP_VIEW_OVERVIEW, PP_PANEL_STATUS, 1, 0, 0},
@@ -27,6 +28,7 @@ static const struct place places[] = {
     {PP_VIEW_OVERVIEW, PP_PANEL_FOOTER, 1, 0, 0},
     DETAIL(PP_VIEW_STAGES, PP_PANEL_STAGES),
     DETAIL(PP_VIEW_BATCH, PP_PANEL_BATCH),
+    DETAIL(PP_VIEW_LINES, PP_PANEL_LINES),
     DETAIL(PP_VIEW_ERRORS, PP_PANEL_EVENTS),
     DETAIL(PP_VIEW_EVENTS, PP_PANEL_EVENTS),
     DETAIL(PP_VIEW_ENVIRONMENT, PP_PANEL_ENVIRONMENT),
@@ -39,6 +41,7 @@ static const struct place places[] = {
     {VIEW_HELP, PP_PANEL_HELP, 3, 0, 1},
     {VIEW_HELP, PP_PANEL_FOOTER, 1, 0, 0},
 };
+/* clang-format on */
 enum { PLACES = sizeof(places) / sizeof(places[0]) };
 
 struct plan {

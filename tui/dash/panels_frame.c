@@ -192,7 +192,7 @@ void pp_panel_footer(const struct pp_canvas *c)
 {
     static const char *const prompts[] = {"", "search: ", "filter: ", "go to: "};
     static const char *const hints[] = {"? help",    "p pause",  "[ ] step",
-                                        "{ } stall", "t window", "o g w b e v i W views",
+                                        "{ } stall", "t window", "o g w b c e v i W views",
                                         "/ search",  "s sort",   "q quit"};
     int col = 0, last = (int)(sizeof(hints) / sizeof(*hints)) - 1;
     if (c->s->input != PP_INPUT_NONE) {

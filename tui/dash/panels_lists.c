@@ -76,6 +76,39 @@ static const char *fact_text(const struct pp_live_fact *f, char *buf, size_t siz
     return buf;
 }
 
+/* Of the report of the whole run: the largest gain first. */
+void pp_panel_lines(const struct pp_canvas *c)
+{
+    enum { SHARE = 6, HALF = 20, CPU = 27, NAME = 29 };
+    const struct pp_report *r = c->m->report;
+    struct pp_rows rows;
+    pp_rows_of(c->s, c->m, &rows);
+    int room = c->box.rows - 2, selected = c->s->selected[c->s->view],
+        top = pp_list_top(selected, rows.n, room);
+    pp_heading(c, "Lines and operations of the job's code, by Python stacks");
+    if (rows.n == 0) {
+        pp_wrap(c, 1, c->box.rows - 1, c->box.cols, PP_STYLE_PLAIN,
+                c->s->filter[0]        ? "none matches the filter"
+                : !r                   ? "computing ..."
+                : r->why_no_ops        ? r->why_no_ops
+                : isnan(r->op_samples) ? "This recording has no Python stacks."
+                                       : "No line of the loader's code was seen in the stall.");
+        return;
+    }
+    pp_put(c, 1, 0, PP_STYLE_PLAIN, " stall   half gains    CPU  line");
+    for (int i = 0; i < room && top + i < rows.n; i++) {
+        const struct pp_report_op *op = &r->ops[rows.index[top + i]];
+        char t[PP_CELL];
+        pp_put_right(c, i + 2, SHARE, PP_STYLE_PLAIN, pp_short_share(t, sizeof(t), op->share));
+        pp_put_right(c, i + 2, HALF, PP_STYLE_STRONG, pp_text_gain(t, sizeof(t), op->gain, NAN, NAN));
+        pp_put_right(c, i + 2, CPU, PP_STYLE_PLAIN, pp_short_share(t, sizeof(t), op->cpu_share));
+        pp_put(c, i + 2, NAME, PP_STYLE_PLAIN, "%s%s%s%s%s", op->name, op->place ? ", " : "",
+               op->place ? op->place : "", op->loader ? ", " : "", op->loader ? op->loader : "");
+        if (top + i == selected)
+            pp_grid_style(c->grid, &c->box, i + 2, PP_STYLE_SELECTED);
+    }
+}
+
 void pp_panel_environment(const struct pp_canvas *c)
 {
     enum { SECTION = 12, KEY = 24 };

@@ -48,6 +48,11 @@ static int has_text(const char *in, const char *text)
     return strcasestr(in, text) != NULL;
 }
 
+static const char *place_of(const struct pp_dash_model *m, int i)
+{
+    return m->report->ops[i].place ? m->report->ops[i].place : "";
+}
+
 int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int i, const char *text)
 {
     const struct pp_live_snapshot *s = m->snap;
@@ -64,6 +69,7 @@ int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int i, const char 
     case PP_VIEW_ERRORS:
     case PP_VIEW_EVENTS:
         return has_text(s->events[i].text, text) || has_text(pp_live_event_name(s->events[i].kind), text);
+    case PP_VIEW_LINES: return has_text(m->report->ops[i].name, text) || has_text(place_of(m, i), text);
     case PP_VIEW_ENVIRONMENT:
         return has_text(m->facts[i].key, text) || has_text(m->facts[i].value, text) ||
                has_text(m->facts[i].section, text);
@@ -86,6 +92,7 @@ static size_t count_of(enum pp_view v, const struct pp_dash_model *m)
     case PP_VIEW_STAGES: return m->snap->n_stages;
     case PP_VIEW_ERRORS:
     case PP_VIEW_EVENTS: return m->snap->n_events;
+    case PP_VIEW_LINES: return m->report ? m->report->n_ops : 0;
     case PP_VIEW_ENVIRONMENT: return m->n_facts;
     case PP_VIEW_WHATIF: return (size_t)pp_dash_knobs();
     case PP_VIEW_BATCH:

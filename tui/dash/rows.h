@@ -12,8 +12,8 @@ struct pp_rows {
     int index[PP_ROWS_MOST];
 };
 
-/* Workers (overview and workers view, sorted), stages, errors and events (newest first), facts, knobs; the
- * batch view has none. */
+/* Workers (overview and workers view, sorted), stages, errors and events (newest first), lines of code,
+ * facts, knobs; the batch view has none. */
 void pp_rows_of(const struct pp_dash_state *s, const struct pp_dash_model *m, struct pp_rows *out);
 /* Whether the row shows the text, in any case of letters. */
 int pp_row_has(enum pp_view v, const struct pp_dash_model *m, int index, const char *text);

@@ -35,7 +35,7 @@ static void test_golden_sizes(void **state)
     static const struct {
         int rows, cols;
     } sizes[] = {{40, 120}, {24, 80}, {10, 40}, {1, 1}};
-    static const char typed[PP_VIEW_COUNT + 1] = "ogwbeviW?";
+    static const char typed[PP_VIEW_COUNT + 1] = "ogwbceviW?";
     struct pp_predicted answer = predicted_by_four_workers();
     for (int view = 0; view <= PP_VIEW_COUNT; view++) {
         struct pp_dash_state s = dash_press(dash_press(pp_dash_start(), ":33\n"),

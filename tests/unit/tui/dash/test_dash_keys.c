@@ -63,8 +63,8 @@ static void test_views(void **state)
         int key;
         enum pp_view view;
     } rows[] = {
-        {'g', PP_VIEW_STAGES}, {'w', PP_VIEW_WORKERS},     {'b', PP_VIEW_BATCH},    {'e', PP_VIEW_ERRORS},
-        {'v', PP_VIEW_EVENTS}, {'i', PP_VIEW_ENVIRONMENT}, {'o', PP_VIEW_OVERVIEW},
+        {'g', PP_VIEW_STAGES}, {'w', PP_VIEW_WORKERS}, {'b', PP_VIEW_BATCH},       {'c', PP_VIEW_LINES},
+        {'e', PP_VIEW_ERRORS}, {'v', PP_VIEW_EVENTS},  {'i', PP_VIEW_ENVIRONMENT}, {'o', PP_VIEW_OVERVIEW},
     };
     struct pp_dash_state s = pp_dash_start();
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
