@@ -197,6 +197,18 @@ typedef void pp_order_fn(void *ctx, const struct pp_order_row *row);
 pp_status pp_reader_each_order(struct pp_reader *r, const struct pp_order_row *only, pp_order_fn *fn,
                                void *ctx, struct pp_err *err);
 
+/* What became of a job's batches, why they came in that order, when state was saved and restored, and hashes
+ * of their samples, each in the order stored (rows.h); states by process and time. None in a file from before
+ * these tables; hashes only where they were asked for. */
+typedef void pp_use_fn(void *ctx, const struct pp_use_row *row);
+typedef void pp_fact_fn(void *ctx, const struct pp_fact_row *row);
+typedef void pp_state_fn(void *ctx, const struct pp_state_row *row);
+typedef void pp_content_fn(void *ctx, const struct pp_content_row *row);
+pp_status pp_reader_each_use(struct pp_reader *r, pp_use_fn *fn, void *ctx, struct pp_err *err);
+pp_status pp_reader_each_fact(struct pp_reader *r, pp_fact_fn *fn, void *ctx, struct pp_err *err);
+pp_status pp_reader_each_state(struct pp_reader *r, pp_state_fn *fn, void *ctx, struct pp_err *err);
+pp_status pp_reader_each_content(struct pp_reader *r, pp_content_fn *fn, void *ctx, struct pp_err *err);
+
 /* What running predictions for real gave; none where nothing was proved, or by an older version. Texts are
  * valid during the call. */
 typedef void pp_proof_fn(void *ctx, const struct pp_proof_row *row);

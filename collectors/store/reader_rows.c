@@ -205,43 +205,6 @@ pp_status pp_reader_each_proof(struct pp_reader *r, pp_proof_fn *fn, void *ctx, 
     return query_end(&q, err);
 }
 
-pp_status pp_reader_each_order(struct pp_reader *r, const struct pp_order_row *only, pp_order_fn *fn,
-                               void *ctx, struct pp_err *err)
-{
-#define ORDER_COLUMNS "SELECT pid, loader, epoch, first_batch, batches, samples, ended"
-    pp_status status;
-    if (!reader_has_table(r, "sample_order", &status, err) || status) /* recorded by an older version */
-        return status;
-    struct query q =
-        only ? reader_query_of(
-                   r,
-                   ORDER_COLUMNS
-                   ", list FROM sample_order WHERE pid = ? AND loader = ? AND epoch = ? ORDER BY id",
-                   PP_ROW(v_int((uint64_t)only->pid), v_int(only->loader), v_int(only->epoch)))
-             : reader_query(r, ORDER_COLUMNS " FROM sample_order ORDER BY id");
-    while (query_row(&q)) {
-        uint64_t loader = col_num(&q, 1), epoch = col_num(&q, 2), first = col_num(&q, 3),
-                 batches = col_num(&q, 4);
-        struct pp_order_row o = {.pid = (int64_t)col_num(&q, 0),
-                                 .loader = (uint32_t)loader,
-                                 .epoch = (uint32_t)epoch,
-                                 .first_batch = (uint32_t)first,
-                                 .batches = (uint32_t)batches,
-                                 .samples = col_num(&q, 5),
-                                 .ended = col_num(&q, 6) != 0};
-        if (only) {
-            query_fetched(&q, 7);
-            o.list = sqlite3_column_blob(q.st, 7);
-            o.list_bytes = o.list ? (size_t)sqlite3_column_bytes(q.st, 7) : 0;
-        }
-        /* Numbers that a recording cannot have are those of no batch. */
-        if (loader <= UINT32_MAX && epoch <= UINT16_MAX && batches && first < PP_NO_BATCH &&
-            batches <= PP_NO_BATCH - first)
-            fn(ctx, &o);
-    }
-    return query_end(&q, err);
-}
-
 /* ---- requests to remote storages ----
  *
  * A long run has some hundred thousand: the texts of their places, of which there are few, are read once, and

@@ -1,12 +1,11 @@
 /* What a file holds beside spans, a row each: facts, threads, names, errors, queues, counters, losses; what
- * the GPU did, what each thread was in once a second, which samples a DataLoader asked for, requests. */
+ * the GPU did, what each thread was in once a second, requests. */
 #include "collectors/store/store.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define FORGOTTEN_ROWS 4096u /* go together once there are too many */
-#define ORDER_PART 4         /* of max_bytes: what lists of samples may take */
 
 /* From ST_ALWAYS on prepared at the first use, so that a file made before these tables existed can still be
  * recovered. */
@@ -30,6 +29,10 @@ static const char *const sql[ST_COUNT] = {
     [ST_GPU_CLOCK] = "INSERT INTO gpu_clock VALUES(?,?,?)",
     [ST_OPEN_PHASE] = "INSERT OR REPLACE INTO open_phase VALUES(?,?,?,?,?,?,?)",
     [ST_ORDER] = "INSERT INTO sample_order VALUES(NULL,?,?,?,?,?,?,?,?)",
+    [ST_USE] = "INSERT INTO batch_use VALUES(NULL,?,?,?,?,?,?,?)",
+    [ST_FACT] = "INSERT INTO iteration_fact VALUES(NULL,?,?,?,?,?)",
+    [ST_STATE] = "INSERT OR REPLACE INTO state_event VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?)",
+    [ST_CONTENT] = "INSERT INTO batch_content VALUES(NULL,?,?,?,?,?)",
     [ST_REQUEST] = "INSERT OR REPLACE INTO request VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [ST_REQUEST_PLACE] = "INSERT OR REPLACE INTO request_place VALUES(?,?,?)",
     [ST_STACK_FUNCTION] = "INSERT OR REPLACE INTO stack_function VALUES(?,?,?,?)",
@@ -61,8 +64,8 @@ pp_status pp_store_put_row(struct pp_store *s, enum pp_store_statement which, co
     return status;
 }
 
-static pp_status put_with_lock(struct pp_store *s, enum pp_store_statement which, const struct pp_value *v,
-                               int n)
+pp_status pp_store_put_locked(struct pp_store *s, enum pp_store_statement which, const struct pp_value *v,
+                              int n)
 {
     pthread_mutex_lock(&s->lock);
     return pp_store_leave(s, pp_store_put_row(s, which, v, n));
@@ -83,14 +86,16 @@ void pp_store_put_meta(struct pp_store *s, const char *section, const char *key,
 
 pp_status pp_store_meta_text(struct pp_store *s, const char *section, const char *key, const char *value)
 {
-    return put_with_lock(s, ST_META,
-                         PP_ROW(v_text(section), v_text(key), v_text(value ? value : ""), v_text(NULL)));
+    return pp_store_put_locked(s, ST_META,
+                               PP_ROW(v_text(section), v_text(key), v_text(value ? value : ""),
+                                      v_text(NULL)));
 }
 
 pp_status pp_store_meta_num(struct pp_store *s, const char *section, const char *key, double value,
                             const char *unit)
 {
-    return put_with_lock(s, ST_META, PP_ROW(v_text(section), v_text(key), meta_number(value), v_text(unit)));
+    return pp_store_put_locked(s, ST_META,
+                               PP_ROW(v_text(section), v_text(key), meta_number(value), v_text(unit)));
 }
 
 pp_status pp_store_stated(struct pp_store *s, const uint32_t said[PP_STATED])
@@ -116,7 +121,7 @@ pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count
 
 pp_status pp_store_loss(struct pp_store *s, const char *what, uint64_t count, const char *why)
 {
-    return put_with_lock(s, ST_LOSS, PP_ROW(v_text(what), v_int(count), v_text(why)));
+    return pp_store_put_locked(s, ST_LOSS, PP_ROW(v_text(what), v_int(count), v_text(why)));
 }
 
 pp_status pp_store_thread(struct pp_store *s, const struct pp_store_thread *t)
@@ -138,22 +143,22 @@ pp_status pp_store_thread(struct pp_store *s, const struct pp_store_thread *t)
 
 pp_status pp_store_name(struct pp_store *s, uint16_t id, const char *name)
 {
-    return put_with_lock(s, ST_NAME, PP_ROW(v_int(id), v_text(name)));
+    return pp_store_put_locked(s, ST_NAME, PP_ROW(v_int(id), v_text(name)));
 }
 
 pp_status pp_store_queue(struct pp_store *s, const struct pp_store_queue *q)
 {
-    return put_with_lock(s, ST_QUEUE,
-                         PP_ROW(v_text(q->name), v_int(q->capacity), v_int(q->puts), v_int(q->gets),
-                                v_int(q->put_wait_ns), v_int(q->get_wait_ns), v_real(q->mean_depth),
-                                v_real(q->share_empty), v_real(q->share_full)));
+    return pp_store_put_locked(s, ST_QUEUE,
+                               PP_ROW(v_text(q->name), v_int(q->capacity), v_int(q->puts), v_int(q->gets),
+                                      v_int(q->put_wait_ns), v_int(q->get_wait_ns), v_real(q->mean_depth),
+                                      v_real(q->share_empty), v_real(q->share_full)));
 }
 
 pp_status pp_store_counter(struct pp_store *s, uint64_t t_ns, const char *name, double value)
 {
     if (isnan(value))
         return PP_OK; /* unknown is absent, never a row */
-    return put_with_lock(s, ST_COUNTER, PP_ROW(v_int(t_ns), v_text(name), v_real(value)));
+    return pp_store_put_locked(s, ST_COUNTER, PP_ROW(v_int(t_ns), v_text(name), v_real(value)));
 }
 
 /* ---- errors ---- */
@@ -201,24 +206,26 @@ pp_status pp_store_error(struct pp_store *s, const struct pp_store_error *e)
 
 pp_status pp_store_gpu(struct pp_store *s, const struct pp_store_gpu *g)
 {
-    return put_with_lock(s, ST_GPU,
-                         PP_ROW(v_text(g->kind), v_int(g->start_ns), v_int(g->dur_ns),
-                                v_unless(g->correlation, PP_GPU_NONE), v_unless(g->device, PP_GPU_NONE),
-                                v_unless(g->context, PP_GPU_NONE), v_unless(g->stream, PP_GPU_NONE),
-                                v_unless(g->thread, PP_GPU_NONE),
-                                v_if(g->asynchronous >= 0 || g->bytes, g->bytes), v_text(g->source),
-                                v_text(g->target), v_if(g->asynchronous >= 0, (uint64_t)g->asynchronous),
-                                v_text(g->name), v_if(g->result >= 0, (uint64_t)g->result)));
+    return pp_store_put_locked(s, ST_GPU,
+                               PP_ROW(v_text(g->kind), v_int(g->start_ns), v_int(g->dur_ns),
+                                      v_unless(g->correlation, PP_GPU_NONE), v_unless(g->device, PP_GPU_NONE),
+                                      v_unless(g->context, PP_GPU_NONE), v_unless(g->stream, PP_GPU_NONE),
+                                      v_unless(g->thread, PP_GPU_NONE),
+                                      v_if(g->asynchronous >= 0 || g->bytes, g->bytes), v_text(g->source),
+                                      v_text(g->target),
+                                      v_if(g->asynchronous >= 0, (uint64_t)g->asynchronous), v_text(g->name),
+                                      v_if(g->result >= 0, (uint64_t)g->result)));
 }
 
 pp_status pp_store_gpu_batch(struct pp_store *s, uint32_t correlation, uint64_t batch)
 {
-    return put_with_lock(s, ST_GPU_BATCH, PP_ROW(v_int(correlation), v_int(batch)));
+    return pp_store_put_locked(s, ST_GPU_BATCH, PP_ROW(v_int(correlation), v_int(batch)));
 }
 
 pp_status pp_store_gpu_clock(struct pp_store *s, uint64_t t_ns, int64_t offset_ns, uint64_t error_ns)
 {
-    return put_with_lock(s, ST_GPU_CLOCK, PP_ROW(v_int(t_ns), v_int((uint64_t)offset_ns), v_int(error_ns)));
+    return pp_store_put_locked(s, ST_GPU_CLOCK,
+                               PP_ROW(v_int(t_ns), v_int((uint64_t)offset_ns), v_int(error_ns)));
 }
 
 /* ---- what is kept of the newest alone, and nothing of it in a roll-up ---- */
@@ -282,23 +289,4 @@ pp_status pp_store_request_place(struct pp_store *s, uint32_t id, const char *ad
         return pp_store_leave(s, PP_OK);
     return pp_store_leave(s, pp_store_put_row(s, ST_REQUEST_PLACE,
                                               PP_ROW(v_int(id), v_text(address), v_text(prefix))));
-}
-
-/* ---- lists of samples ---- */
-
-pp_status pp_store_order(struct pp_store *s, const struct pp_order_row *o)
-{
-    pp_status status = pp_store_enter(s);
-    int full = s->max_bytes && s->order_bytes + o->list_bytes > s->max_bytes / ORDER_PART;
-    if (!status && !full) {
-        status = pp_store_put_row(s, ST_ORDER,
-                                  PP_ROW(v_int((uint64_t)o->pid), v_int(o->loader), v_int(o->epoch),
-                                         v_int(o->first_batch), v_int(o->batches), v_int(o->samples),
-                                         v_int((uint64_t)o->ended), v_blob(o->list, o->list_bytes)));
-        s->order_bytes += o->list_bytes;
-    } else if (!status && s->order_bytes < s->max_bytes) { /* said once */
-        s->order_bytes = s->max_bytes;
-        status = pp_store_put_loss(s, "sample lists", 1, "they had a quarter of --max-bytes");
-    }
-    return pp_store_leave(s, status);
 }

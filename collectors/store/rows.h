@@ -16,6 +16,51 @@ struct pp_order_row {
     size_t list_bytes; /* probe/base/sample_list.h */
 };
 
+/* Batches of an iteration that follow each other and were taken by the thread that trains, each trained on,
+ * or none of them: rows of table batch_use. */
+struct pp_use_row {
+    int64_t pid;
+    uint32_t loader, epoch, first_batch, batches;
+    int trained; /* a backward, or without any in the process an optimizer's step, came before the next one of
+                  * this loader was taken */
+    uint64_t step; /* batches of all loaders that the process had trained on before the first one */
+};
+
+/* What the order of an iteration comes from: rows of table iteration_fact. Texts are valid during the call.
+ */
+struct pp_fact_row {
+    int64_t pid;
+    uint32_t loader, epoch;
+    const char *key, *value;
+};
+
+/* State was saved, restored or set: rows of table state_event. NULL: not known. Texts are valid during the
+ * call. */
+struct pp_state_row {
+    int64_t pid;
+    uint64_t t_ns, dur_ns; /* UINT64_MAX: it has not ended */
+    const char *action, *via, *path, *place, *value;
+    uint32_t iterations; /* that had begun in the process */
+    uint32_t batch;      /* that was taken last; PP_NO_BATCH: none */
+    uint64_t step;       /* batches that the process had trained on */
+};
+
+/* Hashes of a batch's samples, in their order in it: a row of table batch_content. */
+struct pp_content_row {
+    int64_t pid; /* of the process that takes the batch */
+    uint32_t batch, samples;
+    const uint8_t *content, *files; /* 8 bytes of each sample, pp_content_hash; valid during the call */
+};
+
+/* Of sample i; 0: it has none. */
+static inline uint64_t pp_content_hash(const uint8_t *hashes, uint32_t i)
+{
+    uint64_t h = 0;
+    for (int k = 7; k >= 0; k--)
+        h = h << 8 | hashes[8 * (size_t)i + (size_t)k];
+    return h;
+}
+
 /* ---- requests to a remote storage: rows of table request ---- */
 
 /* In the column flags; the same bits as enum pp_request_flag of probe/storage/request_log.h. */

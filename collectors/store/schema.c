@@ -40,6 +40,14 @@ const char pp_schema_tables[] =
     /* What the samplers of a PyTorch job gave; list: probe/base/sample_list.h. */
     "CREATE TABLE sample_order(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, loader INTEGER NOT NULL, epoch INTEGER NOT NULL, first_batch INTEGER NOT NULL,"
     " batches INTEGER NOT NULL, samples INTEGER NOT NULL, ended INTEGER NOT NULL, list BLOB NOT NULL);"
+    /* What of it was trained on, why the order was as it was, when state was saved and restored, what the
+       samples were. */
+    "CREATE TABLE batch_use(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, loader INTEGER NOT NULL, epoch INTEGER NOT NULL, first_batch INTEGER NOT NULL,"
+    " batches INTEGER NOT NULL, trained INTEGER NOT NULL, step INTEGER NOT NULL);"
+    "CREATE TABLE iteration_fact(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, loader INTEGER NOT NULL, epoch INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL);"
+    "CREATE TABLE state_event(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, t_ns INTEGER NOT NULL, dur_ns INTEGER, action TEXT NOT NULL, via TEXT NOT NULL, path TEXT,"
+    " place TEXT, value TEXT, iterations INTEGER NOT NULL, batch INTEGER, step INTEGER NOT NULL, UNIQUE(pid, t_ns));"
+    "CREATE TABLE batch_content(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, batch INTEGER NOT NULL, samples INTEGER NOT NULL, content BLOB NOT NULL, files BLOB NOT NULL);"
     /* Requests to remote storages; the newest of a long run. The times are parts of one stretch, in this
        order. */
     "CREATE TABLE request(id INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, queue_ns INTEGER NOT NULL, resolve_ns INTEGER NOT NULL, connect_ns INTEGER NOT NULL,"

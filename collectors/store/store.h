@@ -2,7 +2,7 @@
  *
  *     create.c    makes the file
  *     spans.c     spans of a thread into chunks, with less detail where that is wanted
- *     rows.c      everything else, a row each
+ *     rows.c      everything else, a row each; rows_order.c: samples of batches, and why they came so
  *     stacks.c    Python stacks
  *     writer.c    the lock, the transaction that both write in, its commit; the place of the file
  *     finish.c    one ordinary file
@@ -54,6 +54,10 @@ enum pp_store_statement {
     ST_GPU_CLOCK,
     ST_OPEN_PHASE,
     ST_ORDER,
+    ST_USE,
+    ST_FACT,
+    ST_STATE,
+    ST_CONTENT,
     ST_REQUEST,
     ST_REQUEST_PLACE,
     ST_STACK_FUNCTION,
@@ -113,7 +117,7 @@ struct pp_store {
     uint64_t open_phases;              /* rows it has written */
     uint64_t requests, requests_first; /* rows it has written, and those that are gone */
     struct pp_store_stacks *stacks;    /* stacks.c; NULL: none written */
-    uint64_t order_bytes;              /* of lists it has written */
+    uint64_t order_bytes;              /* of lists and hashes it has written */
     struct pp_checkpoint
         *checkpoint; /* while there is a log; NULL: none, or SQLite sees to it in the commit */
     struct pp_store_cost cost;
@@ -148,6 +152,8 @@ void pp_store_release_db(struct pp_store *s);      /* finalises statements, clos
 
 int pp_store_prepare(struct pp_store *s, enum pp_store_statement which); /* an SQLite code */
 /* Runs the statement with these values in the transaction, which it begins where there is none. */
+pp_status pp_store_put_locked(struct pp_store *s, enum pp_store_statement which, const struct pp_value *v,
+                              int n); /* likewise, with the lock */
 pp_status pp_store_put_row(struct pp_store *s, enum pp_store_statement which, const struct pp_value *v,
                            int n);
 pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);

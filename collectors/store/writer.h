@@ -174,6 +174,12 @@ pp_status pp_store_stack_thread(struct pp_store *s, int64_t pid, int64_t tid, ui
 
 /* Which samples batches had; with max_bytes a quarter of it at the most, the rest is a loss. */
 pp_status pp_store_order(struct pp_store *s, const struct pp_order_row *o);
+/* What became of batches, why they came in that order, and what their samples were (rows.h). Lists of hashes
+ * count as lists of samples do; a state of the same process and t_ns takes the place of the one before. */
+pp_status pp_store_use(struct pp_store *s, const struct pp_use_row *u);
+pp_status pp_store_fact(struct pp_store *s, const struct pp_fact_row *f);
+pp_status pp_store_state(struct pp_store *s, const struct pp_state_row *e);
+pp_status pp_store_content(struct pp_store *s, const struct pp_content_row *c);
 
 /* What was lost or left out: (what, how many, why); shown by every report. */
 pp_status pp_store_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);

@@ -363,6 +363,18 @@ static pp_status each_order(void *ctx, const struct pp_order_row *only, pp_order
     return pp_reader_each_order(o->reader, only, fn, fn_ctx, err);
 }
 
+#define EACH_OF_BATCHES(what) \
+    static pp_status each_##what(void *ctx, pp_##what##_fn *fn, void *fn_ctx, struct pp_err *err) \
+    { \
+        const struct opened *o = ctx; \
+        return pp_reader_each_##what(o->reader, fn, fn_ctx, err); \
+    }
+EACH_OF_BATCHES(use)
+EACH_OF_BATCHES(fact)
+EACH_OF_BATCHES(state)
+EACH_OF_BATCHES(content)
+#undef EACH_OF_BATCHES
+
 struct requests {
     const struct opened *o;
     pp_request_fn *fn;
@@ -450,6 +462,10 @@ static pp_status open_source(const char *path, const struct opened *how, struct 
         .each_counter = each_counter,
         .each_loss = each_loss,
         .each_order = each_order,
+        .each_use = each_use,
+        .each_fact = each_fact,
+        .each_state = each_state,
+        .each_content = each_content,
         .each_proof = each_proof,
         .each_stack = each_stack,
         .each_gpu = each_gpu,

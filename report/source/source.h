@@ -42,6 +42,11 @@ struct pp_source {
     pp_status (*each_loss)(void *ctx, pp_loss_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_order)(void *ctx, const struct pp_order_row *only, pp_order_fn *fn, void *fn_ctx,
                             struct pp_err *err); /* NULL: none is recorded */
+    pp_status (*each_use)(void *ctx, pp_use_fn *fn, void *fn_ctx,
+                          struct pp_err *err); /* NULL: as are the next three, it is not recorded */
+    pp_status (*each_fact)(void *ctx, pp_fact_fn *fn, void *fn_ctx, struct pp_err *err);
+    pp_status (*each_state)(void *ctx, pp_state_fn *fn, void *fn_ctx, struct pp_err *err);
+    pp_status (*each_content)(void *ctx, pp_content_fn *fn, void *fn_ctx, struct pp_err *err);
     pp_status (*each_stack)(void *ctx, const struct pp_stack_walk *to,
                             struct pp_err *err); /* NULL: none is recorded */
     pp_status (*each_proof)(void *ctx, pp_proof_fn *fn, void *fn_ctx,

@@ -12,10 +12,11 @@
 #define SQL_MAX 8192
 
 static const char *const tables[] = {
-    "meta",  "chunk",         "thread",       "name",         "error",        "queue",     "counter",
-    "loss",  "rollup_second", "open_phase",   "gpu",          "gpu_batch",    "request",   "request_place",
-    "span",  "rollup_batch",  "proof",        "sample_order", "phase",        "gpu_clock", "stack_function",
-    "stack", "stack_op",      "stack_thread", "stack_sample", "stack_rollup",
+    "meta",         "chunk",         "thread",         "name",           "error",       "queue",
+    "counter",      "loss",          "rollup_second",  "open_phase",     "gpu",         "gpu_batch",
+    "request",      "request_place", "span",           "rollup_batch",   "proof",       "sample_order",
+    "phase",        "gpu_clock",     "stack_function", "stack",          "stack_op",    "stack_thread",
+    "stack_sample", "stack_rollup",  "batch_use",      "iteration_fact", "state_event", "batch_content",
 };
 enum { TABLES = sizeof(tables) / sizeof(*tables) };
 

@@ -329,7 +329,7 @@ static void test_file_size_limit(void **state)
     struct outcome o;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     low = old;
-    low.rlim_cur = 300000; /* the tables and the first commits fit */
+    low.rlim_cur = 360000; /* the tables and the first commits fit */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
     record(&o);
     setrlimit(RLIMIT_FSIZE, &old);

@@ -52,6 +52,13 @@ static void make_recording(void)
                                              .ended = 1,
                                              .list = (const uint8_t[]){3, 0, 2},
                                              .list_bytes = 3});
+    pp_store_use(s, &(struct pp_use_row){.pid = 1, .batches = 3, .trained = 1});
+    pp_store_fact(s, &(struct pp_fact_row){.pid = 1, .key = "sampler.epoch", .value = "1"});
+    pp_store_state(s, &(struct pp_state_row){.pid = 1, .t_ns = 5, .action = "save", .via = "torch.save"});
+    pp_store_content(s, &(struct pp_content_row){.pid = 1,
+                                                 .samples = 1,
+                                                 .content = (const uint8_t[8]){1},
+                                                 .files = (const uint8_t[8]){2}});
     assert_int_equal(pp_store_finish(s, &err), PP_OK);
     pp_store_close(s);
 }
@@ -107,6 +114,24 @@ static void order_row(void *ctx, const struct pp_order_row *row)
         while (pp_sample_list_next(&l, &sample))
             ((struct rows *)ctx)->n++;
 }
+static void use_row(void *ctx, const struct pp_use_row *row)
+{
+    ((struct rows *)ctx)->n += row->first_batch + row->batches > 0;
+}
+static void fact_row(void *ctx, const struct pp_fact_row *row)
+{
+    ((struct rows *)ctx)->n += strlen(row->key) + strlen(row->value) > 0;
+}
+static void state_row(void *ctx, const struct pp_state_row *row)
+{
+    ((struct rows *)ctx)->n += strlen(row->action) + strlen(row->via) + strlen(row->path ? row->path : "") >
+                               0;
+}
+static void content_row(void *ctx, const struct pp_content_row *row)
+{
+    for (uint32_t i = 0; i < row->samples; i++)
+        ((struct rows *)ctx)->n += pp_content_hash(row->content, i) != pp_content_hash(row->files, i);
+}
 static void loss_row(void *ctx, const char *what, uint64_t count, const char *why)
 {
     struct rows *rows = ctx;
@@ -153,6 +178,10 @@ static struct rows read_all(pp_status *opened, struct pp_err *err)
         pp_reader_each_loss(r, loss_row, &rows, err),
         pp_reader_each_proof(r, proof_row, &rows, err),
         pp_reader_each_order(r, NULL, order_row, &rows, err),
+        pp_reader_each_use(r, use_row, &rows, err),
+        pp_reader_each_fact(r, fact_row, &rows, err),
+        pp_reader_each_state(r, state_row, &rows, err),
+        pp_reader_each_content(r, content_row, &rows, err),
     };
     for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++)
         *opened = *opened ? *opened : each[i];
