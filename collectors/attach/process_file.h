@@ -36,7 +36,8 @@ struct pp_process_file {
     char data[256];    /* a file or directory that its first DataLoader reads, absolute; "": not known */
     char
         seen[32]; /* another kind of loader that was imported when the interpreter ended: "grain"; "": none */
-    char command[4096 - 592 - 384];
+    uint32_t own_loop; /* it takes batches that its own threads and processes make, and no DataLoader */
+    char command[4096 - 592 - 388];
 };
 
 _Static_assert(sizeof(struct pp_process_file) == 4096, "one page");

@@ -17,16 +17,18 @@ static int64_t trainer_pid(const struct pp_thread_row *rows, size_t n)
     return 0;
 }
 
-static int is_worker_process(const struct pp_thread_row *row, int64_t trainer)
+/* One of several that come and go: a worker process, or a thread of a pool in the trainer's own. */
+static int is_replaced(const struct pp_thread_row *row, int64_t trainer)
 {
-    return row->lane == PP_LANE_WORKER && row->pid > 0 && trainer > 0 && row->pid != trainer;
+    return row->lane == PP_LANE_WORKER && row->pid > 0 && trainer > 0 &&
+           (row->pid != trainer || strcmp(name_of(row), "pool") == 0);
 }
 
 int pp_lanes_wanted(const struct pp_thread_row *rows, size_t n)
 {
     int64_t trainer = trainer_pid(rows, n);
     for (size_t i = 0; i < n; i++)
-        if (is_worker_process(&rows[i], trainer))
+        if (is_replaced(&rows[i], trainer))
             return 1;
     return 0;
 }
@@ -46,7 +48,7 @@ static int by_start(const void *a, const void *b)
 
 struct lane {
     size_t row, generation;
-    int64_t pid;      /* of the last generation */
+    int64_t pid, tid; /* of the last generation */
     uint64_t last_ns; /* when that had ended */
 };
 
@@ -63,20 +65,23 @@ size_t pp_lanes_join(const struct pp_thread_row *rows, const struct pp_lane_life
     }
     for (size_t i = 0; i < n; i++) {
         place[i] = (struct pp_lane_place){.row = i, .number = SIZE_MAX};
-        if (is_worker_process(&rows[i], trainer) && life[i].first_ns <= life[i].last_ns)
+        if (is_replaced(&rows[i], trainer) && life[i].first_ns <= life[i].last_ns)
             order[n_order++] = (struct order){life[i].first_ns, i};
     }
     qsort(order, n_order, sizeof(*order), by_start);
     for (size_t i = 0; i < n_order; i++) {
         size_t row = order[i].row, at = 0;
-        while (at < n_lanes && (lanes[at].last_ns > life[row].first_ns || lanes[at].pid == rows[row].pid ||
+        while (at < n_lanes && (lanes[at].last_ns > life[row].first_ns ||
+                                (lanes[at].pid == rows[row].pid &&
+                                 (rows[row].pid != trainer || lanes[at].tid == rows[row].tid)) ||
                                 strcmp(name_of(&rows[lanes[at].row]), name_of(&rows[row])) != 0))
             at++;
         if (at == n_lanes)
             lanes[n_lanes++] = (struct lane){.row = row};
-        else
+        else if (rows[row].pid != trainer) /* a thread that follows another costs nothing to speak of */
             lanes[at].generation++;
         lanes[at].pid = rows[row].pid;
+        lanes[at].tid = rows[row].tid;
         lanes[at].last_ns = life[row].last_ns;
         place[row] = (struct pp_lane_place){lanes[at].row, lanes[at].generation, at};
         if (lanes[at].generation >= generations)

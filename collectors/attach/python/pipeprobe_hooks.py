@@ -714,12 +714,71 @@ def _hook_simple_queue(module):
 
 def _hook_future(module):
     _replace(module.Future, "resolve", "set_result")
-    _replace(module.Future, "get", "result")
+    _replace(module.Future, "outcome", "result")
 
 
 def _hook_autograd(module):
     timed = record.timed("backward", module.backward, _pass_begins)
     module.backward = timed
+    record.grad(sys.modules["torch._C"].is_grad_enabled)
+
+
+# ---- loops without a DataLoader: waits for what pools, threads and processes make ----
+
+
+def _hook_waiter(module):
+    """as_completed() waits for an event, and not for the future that it then gives."""
+    _hook_method(module._Waiter, "__init__", "after", _waiter_made)
+
+
+@_guard
+def _waiter_made(waiter):
+    waiter.event.wait = record.timed("take", waiter.event.wait)
+
+
+def _hook_pool_task(module):
+    _replace(module._WorkItem, "task", "run")
+    _replace(module.ThreadPoolExecutor, "dispatch", "submit")
+
+
+def _hook_process_queues(module):
+    for kind in (module.Queue, module.SimpleQueue):
+        _replace(kind, "take", "get")
+        _replace(kind, "give", "put")
+
+
+def _hook_process_pool(module):
+    _replace(module.IMapIterator, "take", "next", "__next__")
+    _replace(module.ApplyResult, "take", "get")
+
+
+def _hook_event_loop(module):
+    _replace(module.BaseEventLoop, "take", "run_until_complete")
+
+
+def _hook_child(module):
+    _hook_method(module.BaseProcess, "_bootstrap", "before", _child_begins)
+
+
+@_guard
+def _child_begins(process, *args, **kwargs):
+    record.child(process._parent_pid)
+
+
+# Other frameworks' loaders: where the wait for the next batch is, by module: class, method.
+_ITERATORS = {
+    "grain._src.python.data_loader": ("DataLoaderIterator", "__next__"),
+    "tensorflow.python.data.ops.iterator_ops": ("OwnedIterator", "__next__"),
+    "nvidia.dali.pipeline": ("Pipeline", "run"),
+    "nvidia.dali.plugin.base_iterator": ("_DaliBaseIterator", "_get_outputs"),
+    "spdl.pipeline._pipeline": ("Pipeline", "get_item"),
+    "torchdata.nodes.loader": ("LoaderIterator", "next"),
+}
+
+
+def _hook_iterator_of(module):
+    holder, name = _ITERATORS[module.__name__]
+    _hook_method(getattr(module, holder), name, "batch")
 
 
 # ---- waits for the other ranks of a job ----
@@ -791,7 +850,12 @@ _COLLECTIVES = (
 _HOOKS = {
     "queue": (("handing batches over", _hook_queue), ("simple queues", _hook_simple_queue)),
     "multiprocessing.reduction": (("unpickling", _hook_unpickling), ("pickling", _hook_pickling)),
-    "concurrent.futures._base": (("handing batches over", _hook_future),),
+    "concurrent.futures._base": (("handing batches over", _hook_future), ("waits for the first of many", _hook_waiter)),
+    "concurrent.futures.thread": (("tasks of a pool", _hook_pool_task),),
+    "multiprocessing.process": (("processes that make batches", _hook_child),),
+    "multiprocessing.queues": (("queues between processes", _hook_process_queues),),
+    "multiprocessing.pool": (("results of a pool", _hook_process_pool),),
+    "asyncio.base_events": (("waits for an event loop", _hook_event_loop),),
     "torch.autograd": (("the thread that trains", _hook_autograd),),
     "torch.distributed": (("buffers of ranks", _hook_broadcast),),
     "torch.distributed.distributed_c10d": (("waits for other ranks", _hook_collectives),),
@@ -816,6 +880,7 @@ _HOOKS = {
     "PIL.Image": (("decoding", _hook_pil_image),),
     "PIL.ImageFile": (("decoding", _hook_pil_imagefile),),
     "cv2": (("decoding", _hook_cv2),),
+    **{name: (("batches", _hook_iterator_of),) for name in _ITERATORS},
 }
 
 

@@ -89,7 +89,10 @@ static PyObject *hand_over(PyObject *function, PyObject *args, PyObject *kwargs,
 
 PyObject *handover_put(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
 {
-    return hand_over(function, args, kwargs, 0);
+    struct loop_call c = loop_gives(PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL);
+    PyObject *out = hand_over(function, args, kwargs, 0);
+    loop_call_ends(&c, out);
+    return out;
 }
 
 /* A future has no more than one result, so none tells of the next: of those that have no batch, the first
@@ -128,7 +131,7 @@ static void got_batch(const struct record_mark *began, struct record_handover *h
     record_got_handed(l, &from, h);
 }
 
-PyObject *handover_get(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+static PyObject *get_handed(PyObject *function, PyObject *args, PyObject *kwargs)
 {
     struct record_local *l = outside_next();
     PyObject *queue = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
@@ -147,5 +150,21 @@ PyObject *handover_get(PyObject *function, PyObject *args, PyObject *kwargs, PyO
     if (out)
         early.queue = NULL;
     Py_DECREF(queue);
+    return out;
+}
+
+PyObject *handover_get(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct loop_call c = loop_takes(PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, 0);
+    PyObject *out = get_handed(function, args, kwargs);
+    loop_call_ends(&c, out);
+    return out;
+}
+
+PyObject *handover_result(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct loop_call c = loop_takes(NULL, 0);
+    PyObject *out = get_handed(function, args, kwargs);
+    loop_call_ends(&c, out);
     return out;
 }

@@ -9,6 +9,7 @@
  *     tensors.c      the tensors of a batch, and their bytes
  *     iterator.c     a DataLoader's iterator: the batches of an epoch
  *     queues.c       the queues of a worker and of the thread that pins memory
+ *     loops.c        batches that come from no DataLoader, and what makes them
  *     handover.c     queue.Queue and Future: batches from one thread to another
  *     steps.c        what interrupts a step of the trainer: torch.save, waits for other ranks
  *     module.c       the functions that pipeprobe_hooks.py calls */
@@ -127,11 +128,32 @@ int queues_types(void);
 PyObject *queue_new(PyObject *queue, PyObject *pinning_thread);
 timed_call queues_collate; /* a span of the worker */
 
+/* ---- loops.c ---- */
+
+/* A call that takes or gives, in a loop without a DataLoader. */
+struct loop_call {
+    struct record_local *l; /* NULL: it is none */
+    struct record_mark from;
+    int certain;
+    enum { LOOP_WAITS, LOOP_IDLES, LOOP_GIVES } as;
+};
+/* queue: where it takes from or gives to, in this process; NULL: not known, or nothing that is given to. */
+struct loop_call loop_takes(const PyObject *queue, int certain);
+struct loop_call loop_gives(const PyObject *queue);
+void loop_call_ends(struct loop_call *c, PyObject *out); /* out NULL: an exception, which stays */
+void loop_grad(PyObject *is_enabled); /* whether what is taken will be trained on, asked as a function */
+timed_call loops_next;                /* a framework's iterator gives its next batch */
+timed_call loops_get;                 /* something may be waited for here */
+timed_call loops_dispatch;            /* of a task to a pool: a part of the take, and nothing taken */
+timed_call loops_put;                 /* to another process */
+timed_call loops_task;                /* a pool's, in a thread of its own */
+
 /* ---- handover.c ---- */
 
 int handover_types(void);
 timed_call handover_put;     /* queue.Queue's put: perhaps of a batch, for another thread */
-timed_call handover_get;     /* queue.Queue's get, a Future's result: likewise */
+timed_call handover_get;     /* queue.Queue's get: likewise */
+timed_call handover_result;  /* a Future's result: likewise */
 timed_call handover_resolve; /* a Future's set_result: as put */
 
 /* ---- steps.c ---- */

@@ -126,6 +126,9 @@ static PyObject *timed(PyObject *self, PyObject *args)
         {"resolve", handover_resolve, 0}, {"loads", iterator_loads, 0},
         {"fetch", samples_fetch, 0},      {"around", timed_around, 1},
         {"begins", iterator_begins, 0},   {"draws", iterator_draws, 0},
+        {"outcome", handover_result, 0},  {"batch", loops_next, 0},
+        {"take", loops_get, 0},           {"give", loops_put, 0},
+        {"task", loops_task, 0},          {"dispatch", loops_dispatch, 0},
     };
     const char *name;
     PyObject *f, *callback = NULL;
@@ -135,6 +138,8 @@ static PyObject *timed(PyObject *self, PyObject *args)
         if (strcmp(kinds[i].name, name) == 0 && kinds[i].has_callback == (callback != NULL)) {
             if (kinds[i].call == iterator_next)
                 record_saw_loader();
+            record_process.has_backward |= kinds[i].call == steps_backward;
+            record_process.has_framework |= kinds[i].call == loops_next;
             return timed_new(f, kinds[i].call, callback);
         }
     }
@@ -240,6 +245,21 @@ static PyObject *collectives(PyObject *self, PyObject *args)
 static PyObject *arrived(PyObject *self, PyObject *nothing)
 {
     steps_arrived();
+    Py_RETURN_NONE;
+}
+
+static PyObject *grad(PyObject *self, PyObject *is_enabled)
+{
+    loop_grad(is_enabled);
+    Py_RETURN_NONE;
+}
+
+static PyObject *child(PyObject *self, PyObject *args)
+{
+    long long parent;
+    if (!PyArg_ParseTuple(args, "L", &parent))
+        return NULL;
+    record_process.parent_pid = parent;
     Py_RETURN_NONE;
 }
 
@@ -392,6 +412,8 @@ static PyMethodDef functions[] = {
     {"collectives", collectives, METH_VARARGS,
      "collectives(on host): whether a collective has ended when its call has"},
     {"arrived", arrived, METH_NOARGS, "arrived(): this rank's part of a backward pass is done"},
+    {"grad", grad, METH_O, "grad(f): f() says whether what is taken now will be trained on"},
+    {"child", child, METH_VARARGS, "child(parent's pid): this process is one of multiprocessing"},
     {"fetcher", fetcher, METH_VARARGS, "fetcher(f, is_stream, timed): f fetches from timed"},
     {"queue", queue, METH_VARARGS, "queue(q[, thread]): a worker's queue, or a pinning thread's, timed"},
     {"pin_begin", pin_begin, METH_NOARGS, "pin_begin(): of the calling thread"},

@@ -102,9 +102,15 @@ void record_consumer_open_early(struct record_local *l)
         (void)record_consumer_open(l);
 }
 
+int record_is_trainer(struct record_local *l)
+{
+    return role_of(l) == RECORD_TRAINER;
+}
+
 void record_trains(struct record_local *l)
 {
     l->consumer.trains = 1;
+    record_loop_trains(l);
     l->consumer.step.flags |= PP_SPAN_TRAINED; /* of the batch at hand; the next one sets them anew */
     trained.any = 1;
     trained.forks = record_forks();
@@ -363,6 +369,29 @@ void record_take_end(struct record_local *l, struct record_iteration *it, const 
         record_count(&c->lane, "unpickle_cpu_ns", c->unpickle_cpu_ns);
     if (c->unpickle_tensors)
         record_count(&c->lane, "unpickle_tensors", c->unpickle_tensors);
+}
+
+/* ---- batches of no DataLoader (loop.c) ---- */
+
+void record_loop_step_ends(struct record_local *l, const struct record_mark *until)
+{
+    put_step(l, until);
+    l->consumer.step_from.stamp = 0;
+}
+
+void record_loop_took(struct record_local *l, const struct record_mark *from, const struct record_mark *to,
+                      int got)
+{
+    struct record_about about = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+    if (got > 0)
+        about.batch = l->loop.taken++;
+    about.flags = got < 0 ? PP_SPAN_ERROR : 0;
+    put_span(l, got ? PP_PHASE_DATA_WAIT : PP_PHASE_EPOCH_BOUNDARY, from, to, &about);
+    if (got <= 0)
+        return;
+    step_begins(l, to, &about);
+    record_gpu_batch(about.batch, l->consumer.role != RECORD_PREFETCHER);
+    record_own_loop(1);
 }
 
 /* ---- within a step: checkpoints, and waits for other ranks ---- */

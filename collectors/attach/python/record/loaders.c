@@ -139,6 +139,8 @@ void record_iteration_begin(struct record_iteration *it)
     it->session = record_session();
     it->row = NULL;
     loaders.newest = it;
+    record_process.has_loader = 1;
+    record_own_loop(0);
     loaders.next_batch += (uint32_t)it->batches;
     if (!f)
         return;

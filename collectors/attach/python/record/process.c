@@ -42,7 +42,11 @@ static void fork_child(void)
     if (self) {
         self->next = NULL;
         self->consumer.beginning = 0; /* the iter(loader) that starts this worker is the parent's */
+        if (self->loop.making)
+            self->sample.depth = 0;
+        self->loop = (struct record_loop){0};
     }
+    record_process.own_loop = 0;
     pthread_mutex_init(&locals_lock, NULL);
 }
 
@@ -136,12 +140,16 @@ void record_leave(void)
     pthread_mutex_lock(&locals_lock);
     for (struct record_local *l = process.locals; l; l = l->next) {
         /* Within one of these the thread has a span open, and writes its end into its ring. */
-        if (l->consumer.taking || l->sample.depth || l->calls)
+        if (l->loop.making) { /* it takes up the next one anew */
+            l->loop.making = l->sample.depth = 0;
+            l->sample.reads->counting = 0;
+        }
+        if (l->consumer.taking || l->loop.waiting || l->sample.depth || l->calls)
             busy = 1;
         else
             close_lanes(l);
         /* Nothing of this session is to reach the next one. */
-        l->consumer.step_from.stamp = 0;
+        l->consumer.step_from.stamp = l->loop.first.stamp = 0;
         l->worker.row = NULL; /* it is in the file of the loaders */
     }
     if (process.file) {
@@ -158,6 +166,14 @@ void record_leave(void)
     process.presence = -1;
     record_process.forks++;
     pthread_mutex_unlock(&locals_lock); /* a thread that ends now has lanes of no session */
+}
+
+void record_own_loop(int on)
+{
+    struct pp_process_file *f = record_process.own_loop == on ? NULL : process_file();
+    record_process.own_loop = on;
+    if (f)
+        __atomic_store_n(&f->own_loop, (uint32_t)on, __ATOMIC_RELAXED);
 }
 
 void record_saw_loader(void)

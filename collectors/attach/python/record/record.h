@@ -11,6 +11,7 @@
  *     worker.c     threads that make batches: workers, and the one that pins memory
  *     exchange.c   what the process's other threads lacked a CPU during a collective
  *     consumer.c   threads that take batches, among them the trainer
+ *     loop.c       loops without a DataLoader: what they take, and the threads and processes that make it
  *
  * The extension lives in somebody else's program: it never prints, exits, starts a thread (CUPTI does, where
  * a GPU is recorded), touches a random state or raises an exception of its own while the job runs. Recording
@@ -184,6 +185,15 @@ struct record_pin {
     enum { RECORD_PIN_NONE, RECORD_PIN_GOT, RECORD_PIN_DONE } state; /* of the batch */
 };
 
+/* A thread of a job whose batches come from no DataLoader: it takes them, or makes them. */
+struct record_loop {
+    int waiting;                    /* depth of calls that wait: the outermost counts */
+    int got;                        /* of the take at hand: something came */
+    struct record_mark first, last; /* of it: the first wait began, the last one ended; stamp 0: none */
+    uint32_t taken;                 /* so far */
+    int making;                     /* what it makes is a sample in work */
+};
+
 struct record_local {
     struct record_local *next; /* of the process's threads */
     int32_t slot;              /* worker's number; -1: no worker process */
@@ -192,6 +202,7 @@ struct record_local {
     struct record_worker worker;
     struct record_sample sample;
     struct record_pin pin;
+    struct record_loop loop;
     void (*before_end)(struct record_local *l); /* NULL: nothing; before the thread's lanes are closed */
 };
 
@@ -204,6 +215,11 @@ extern struct record_process {
     uint64_t forks;             /* of this process and those before it, and sessions that were left */
     uint32_t sessions;          /* joined so far */
     int off;                    /* for good */
+    int has_backward;           /* PyTorch is imported: the thread that trains will show itself */
+    int has_loader;             /* a DataLoader is iterated: what else passes batches is a part of that */
+    int has_framework;          /* another framework's loader is imported, whose waits are known by name */
+    int own_loop;               /* batches are taken without a DataLoader */
+    int64_t parent_pid;         /* of a process of multiprocessing: who started it; 0: it is none */
 } record_process;
 
 static inline int record_is_on(void)
@@ -246,6 +262,8 @@ void record_ended(const char *how);
 void record_made_of(const char *versions, const char *data);
 /* Another kind of loader that the process has imported. */
 void record_seen(const char *loader);
+/* Batches are taken without a DataLoader; not any more: for the processes that make them. */
+void record_own_loop(int on);
 /* The job has imported PyTorch's DataLoader: said in the process file, where there is one. */
 void record_saw_loader(void);
 
@@ -445,5 +463,41 @@ void record_hand_back(struct record_local *l, struct record_handover *h);
 void record_handed_over(struct record_local *l, const struct record_mark *from);
 /* It has got the oldest batch of h, for which it waited since from. */
 void record_got_handed(struct record_local *l, const struct record_mark *from, struct record_handover *h);
+
+/* The parts of a wait that loop.c puts. until: of the step that is running. */
+int record_is_trainer(struct record_local *l);
+void record_loop_step_ends(struct record_local *l, const struct record_mark *until);
+/* got: as record_take_end's; the step begins behind it */
+void record_loop_took(struct record_local *l, const struct record_mark *from, const struct record_mark *to,
+                      int got);
+
+/* ---- loop.c: loops without a DataLoader ----
+ *
+ * Batches that come from a queue, a future, a pool or another framework's iterator. The wait is the outermost
+ * such call in the thread that trains; without PyTorch, in the process's first thread. What lies between two
+ * is the step. Calls that follow each other at once are one take: a batch of results of a pool. Where a
+ * thread calls backward, so are all since the last pass: none of them is a step.
+ *
+ * The threads and processes that make the batches have a worker's lane: a task of a pool, or what lies
+ * between two puts, is a sample; waiting for the task is DISPATCH_WAIT. They are recorded once something was
+ * taken. */
+
+/* certain: the call gives a batch and nothing else. 0: it is no wait of the loop, then there is no end. */
+int record_loop_wait_begin(struct record_local *l, int certain, struct record_mark *from);
+void record_loop_wait_end(struct record_local *l, int certain, const struct record_mark *from, int got);
+/* A pass of backward: what was waited for until now is its batch. */
+void record_loop_trains(struct record_local *l);
+/* The job is in a take whose waits may be far apart: grad is enabled, so that the batch will be trained on.
+ */
+int record_loop_take_is_open(const struct record_local *l);
+void record_loop_take_closes(struct record_local *l);
+
+/* Whether this thread may make what is taken. */
+int record_loop_is_made(void);
+/* Its next call is one of waiting for a task or handing over: what it was making is a sample. */
+void record_make_pauses(struct record_local *l, int hands_over);
+/* The call is over since it paused, and the next sample begins. */
+void record_make_goes_on(struct record_local *l, pp_phase phase);
+void record_make_ends(struct record_local *l, int failed); /* the task, until the next one */
 
 #endif

@@ -198,7 +198,8 @@ void record_sample_begin(struct record_local *l)
     note_untimed_reads(s);
     if (l->slot < 0 || !w->worth_cpu || !w->at.cpu_ns)
         w->at = record_now(&w->lane, w->worth_cpu);
-    s->others_cpu_ns = w->sample_ns >= WORTH_HELPERS_NS ? cpu_of_others() : 0;
+    /* Of a pool's thread the others are no helpers: they make samples of their own. */
+    s->others_cpu_ns = w->sample_ns >= WORTH_HELPERS_NS && !l->loop.making ? cpu_of_others() : 0;
     if (s->reads)
         *s->reads = (struct pp_reads){.counting = w->worth_cpu ? 2 : 1,
                                       .at_ns = pp_now_ns(),

@@ -27,7 +27,8 @@ static void check(const struct row *rows, size_t n, size_t generations)
         thread[i + 1] = (struct pp_thread_row){.id = (uint32_t)i + 1,
                                                .lane = PP_LANE_WORKER,
                                                .name = rows[i].name,
-                                               .pid = rows[i].pid};
+                                               .pid = rows[i].pid,
+                                               .tid = (int64_t)(TRAINER + 1 + i)};
         life[i + 1] = (struct pp_lane_life){rows[i].first, rows[i].last};
     }
     assert_int_equal(pp_lanes_join(thread, life, n + 1, place), generations);
@@ -71,6 +72,15 @@ static void test_what_overlaps_or_shares_a_process_stays_apart(void **state)
     check(silent, 2, 1);
 }
 
+static void test_threads_of_a_pool_follow_each_other(void **state)
+{
+    const struct row pool[] = {{"pool", TRAINER, 10, 90, 0, 0},
+                               {"pool", TRAINER, 12, 80, 1, 0},
+                               {"pool", TRAINER, 100, 190, 0, 0},
+                               {"pool", TRAINER, 101, 195, 1, 0}};
+    check(pool, 4, 1); /* and no generations: nothing is started again that costs a wait */
+}
+
 static void test_equal_names_become_numbers(void **state)
 {
     struct pp_thread_row thread[3] = {{.lane = PP_LANE_TRAINER, .name = "python", .pid = TRAINER},
@@ -92,6 +102,7 @@ int main(void)
         cmocka_unit_test(test_epochs_of_two_workers_are_two_lanes),
         cmocka_unit_test(test_names_hold_their_places),
         cmocka_unit_test(test_what_overlaps_or_shares_a_process_stays_apart),
+        cmocka_unit_test(test_threads_of_a_pool_follow_each_other),
         cmocka_unit_test(test_equal_names_become_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

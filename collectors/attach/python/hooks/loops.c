@@ -1,0 +1,147 @@
+/* Loops without a DataLoader: the calls in which the thread that trains waits for a batch, and those between
+ * which another thread or process makes one. ../record/loop.c knows which is which. */
+#include "collectors/attach/python/hooks/hooks.h"
+
+#define QUEUES_MAX 32
+
+/* Queues that the trainer has taken from, the last few: who puts into one of them makes what it takes.
+ * Compared and nothing else; under the interpreter's lock. */
+static const PyObject *taken_from[QUEUES_MAX];
+
+static int is_taken_from(const PyObject *queue)
+{
+    for (size_t i = 0; queue && i < QUEUES_MAX; i++)
+        if (taken_from[i] == queue)
+            return 1;
+    return 0;
+}
+
+static void note_taken_from(const PyObject *queue)
+{
+    static unsigned at;
+    if (queue && !is_taken_from(queue))
+        taken_from[at++ % QUEUES_MAX] = queue;
+}
+
+static PyObject *grad_is_enabled;
+
+void loop_grad(PyObject *is_enabled)
+{
+    Py_XDECREF(grad_is_enabled);
+    Py_INCREF(is_enabled);
+    grad_is_enabled = is_enabled;
+}
+
+/* Batches that are taken without gradients, as in an evaluation, are not collected into one. */
+static void ask_grad(struct record_local *l)
+{
+    if (!grad_is_enabled || !record_loop_take_is_open(l))
+        return;
+    PyObject *enabled = PyObject_CallObject(grad_is_enabled, NULL);
+    if (enabled == Py_False)
+        record_loop_take_closes(l);
+    PyErr_Clear();
+    Py_XDECREF(enabled);
+}
+
+struct loop_call loop_takes(const PyObject *queue, int certain)
+{
+    struct loop_call c = {.as = LOOP_WAITS, .certain = certain};
+    struct record_local *l = record_is_on() && !record_process.has_loader ? record_local() : NULL;
+    if (!l)
+        return c;
+    if (l->loop.making) {
+        c.as = LOOP_IDLES;
+        c.l = certain || (!queue && !record_process.parent_pid) ? NULL : l;
+        if (c.l)
+            record_make_pauses(l, 0);
+        return c;
+    }
+    ask_grad(l);
+    if (record_loop_wait_begin(l, certain, &c.from)) {
+        c.l = l;
+        note_taken_from(queue);
+    } else if (record_process.parent_pid && record_loop_is_made()) {
+        c.l = l; /* its first task */
+        c.as = LOOP_IDLES;
+    }
+    return c;
+}
+
+struct loop_call loop_gives(const PyObject *queue)
+{
+    struct loop_call c = {.as = LOOP_GIVES};
+    struct record_local *l = record_is_on() && !record_process.has_loader ? record_local_peek() : NULL;
+    if (l && l->loop.waiting)
+        return c;
+    if (record_process.parent_pid || is_taken_from(queue))
+        l = l ? l : record_is_on() && record_loop_is_made() ? record_local() : NULL;
+    else
+        l = l && l->loop.making ? l : NULL;
+    if (!l || l->slot >= 0 || l->consumer.taking || (l->sample.depth && !l->loop.making))
+        return c;
+    c.l = l;
+    record_make_pauses(l, 1);
+    return c;
+}
+
+void loop_call_ends(struct loop_call *c, PyObject *out)
+{
+    if (!c->l)
+        return;
+    if (c->as == LOOP_WAITS) {
+        int ended = !out && PyErr_ExceptionMatches(PyExc_StopIteration);
+        record_loop_wait_end(c->l, c->certain, &c->from, out ? 1 : ended ? 0 : -1);
+    } else {
+        record_make_goes_on(c->l, c->as == LOOP_GIVES ? PP_PHASE_PUT_WAIT : PP_PHASE_DISPATCH_WAIT);
+    }
+}
+
+PyObject *loops_next(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct loop_call c = loop_takes(NULL, 1);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    loop_call_ends(&c, out);
+    return out;
+}
+
+PyObject *loops_get(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct loop_call c = loop_takes(NULL, 0);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    loop_call_ends(&c, out);
+    return out;
+}
+
+/* Its threads compete with this one for the interpreter's lock from then on. A maker's own is a part of its
+ * sample. */
+PyObject *loops_dispatch(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct record_local *l = record_is_on() && !record_process.has_loader ? record_local() : NULL;
+    struct record_mark from;
+    int waits = l && !l->loop.making && record_loop_wait_begin(l, 0, &from);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    if (waits)
+        record_loop_wait_end(l, 0, &from, 0);
+    return out;
+}
+
+PyObject *loops_put(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct loop_call c = loop_gives(NULL);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    loop_call_ends(&c, out);
+    return out;
+}
+
+/* Of a thread that makes nothing otherwise: a producer that runs as a pool's task has its own samples. */
+PyObject *loops_task(PyObject *function, PyObject *args, PyObject *kwargs, PyObject *callback)
+{
+    struct record_local *l = record_loop_is_made() ? record_local() : NULL;
+    if (!l || l->slot >= 0 || l->consumer.taking || l->consumer.trains || l->sample.depth)
+        return PyObject_Call(function, args, kwargs);
+    record_make_goes_on(l, PP_PHASE_DISPATCH_WAIT);
+    PyObject *out = PyObject_Call(function, args, kwargs);
+    record_make_ends(l, !out);
+    return out;
+}

@@ -1,0 +1,194 @@
+#include "collectors/attach/python/record/record.h"
+
+#include "collectors/attach/process_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define AT_ONCE_NS \
+    50000u /* waits nearer to each other than this are one: no step of a training is so short */
+
+/* ---- the thread that takes ---- */
+
+/* Not its own: a DataLoader's, a sample's, a process that makes for another one. */
+static int takes(struct record_local *l, int certain)
+{
+    int aside = record_process.has_loader || l->slot >= 0 || l->consumer.taking || l->sample.depth;
+    if (aside || (record_process.parent_pid && !l->consumer.trains))
+        return 0;
+    if (certain)
+        return 1;
+    return !record_process.has_framework && (l->consumer.trains || !record_process.has_backward) &&
+           record_is_trainer(l);
+}
+
+static int is_at_once(const struct record_local *l, const struct record_mark *now)
+{
+    const struct record_loop *o = &l->loop;
+    return pp_thread_stamps_ns(l->consumer.lane.trace, o->last.stamp, now->stamp) < AT_ONCE_NS;
+}
+
+/* What was waited for is a batch, on which the thread works since; a wait that brought nothing was a part of
+ * the step. */
+static void put_take(struct record_local *l)
+{
+    struct record_loop *o = &l->loop;
+    if (o->first.stamp && o->got)
+        record_loop_took(l, &o->first, &o->last, 1);
+    o->first.stamp = 0;
+    o->got = 0;
+}
+
+int record_loop_take_is_open(const struct record_local *l)
+{
+    return l->loop.first.stamp && l->consumer.trains;
+}
+
+void record_loop_take_closes(struct record_local *l)
+{
+    if (!l->loop.waiting && record_lane_is_open(&l->consumer.lane))
+        put_take(l);
+}
+
+int record_loop_wait_begin(struct record_local *l, int certain, struct record_mark *from)
+{
+    struct record_loop *o = &l->loop;
+    if (o->waiting) {
+        o->waiting++;
+        return 1;
+    }
+    if (!takes(l, certain) || !record_consumer_open(l))
+        return 0;
+    o->waiting = 1;
+    *from = record_now_delayed(&l->consumer.lane);
+    if (!certain && o->first.stamp && (l->consumer.trains || is_at_once(l, from)))
+        return 1;
+    put_take(l);
+    record_loop_step_ends(l, from);
+    o->first = *from;
+    return 1;
+}
+
+void record_loop_wait_end(struct record_local *l, int certain, const struct record_mark *from, int got)
+{
+    struct record_loop *o = &l->loop;
+    if (!o->waiting || --o->waiting) /* 0: a step was in it, and it is none */
+        return;
+    if (record_process.has_loader || !record_lane_is_open(&l->consumer.lane)) {
+        o->first.stamp = 0;
+        return;
+    }
+    o->last = record_now_delayed(&l->consumer.lane);
+    if (!certain) {
+        o->got |= got > 0;
+        return;
+    }
+    record_loop_took(l, from, &o->last, got);
+    o->first.stamp = 0;
+}
+
+void record_loop_trains(struct record_local *l)
+{
+    if (l->loop.waiting) /* an event loop that the whole training runs in */
+        l->loop.waiting = 0;
+    else if (record_lane_is_open(&l->consumer.lane))
+        put_take(l);
+    l->loop.first.stamp = 0;
+}
+
+/* ---- those that make what is taken ---- */
+
+/* The file of the process that started this one; NULL: it has none (yet). */
+static const struct pp_process_file *parents_file(void)
+{
+    static const struct pp_process_file *file;
+    static int64_t of;
+    char path[PATH_MAX + 32];
+    struct stat st;
+    if (of == record_process.parent_pid)
+        return file;
+    snprintf(path, sizeof(path), "%s/" PP_PROCESS_FILE_PREFIX "%lld", record_process.dir,
+             (long long)record_process.parent_pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    void *map = fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*file)
+                    ? mmap(NULL, sizeof(*file), PROT_READ, MAP_SHARED, fd, 0)
+                    : MAP_FAILED;
+    close(fd);
+    if (map == MAP_FAILED)
+        return NULL;
+    file = map;
+    of = record_process.parent_pid;
+    return file;
+}
+
+int record_loop_is_made(void)
+{
+    if (!record_is_on() || record_process.has_loader)
+        return 0;
+    const struct pp_process_file *f = record_process.parent_pid ? parents_file() : NULL;
+    return record_process.own_loop || (f && __atomic_load_n(&f->own_loop, __ATOMIC_RELAXED));
+}
+
+void record_make_pauses(struct record_local *l, int hands_over)
+{
+    struct record_worker *w = &l->worker;
+    if (!l->loop.making)
+        return;
+    l->loop.making = l->sample.depth = 0;
+    if (!record_lane_is_open(&w->lane))
+        return;
+    /* Between a put and the wait for the next task nothing was made. */
+    uint64_t ns = pp_thread_stamps_ns(w->lane.trace, w->at.stamp, pp_thread_stamp(w->lane.trace));
+    if (hands_over || ns >= AT_ONCE_NS)
+        record_sample_end(l, PP_NO_SAMPLE, 0, 0);
+    else if (l->sample.reads)
+        l->sample.reads->counting = 0;
+}
+
+static void put_idle(struct record_worker *w, pp_phase phase)
+{
+    struct record_mark now = record_now(&w->lane, 1);
+    struct record_about about = {.sample = PP_NO_SAMPLE, .batch = PP_NO_BATCH};
+    record_put(&w->lane, phase, &w->at, &now, &about);
+    w->at = now;
+}
+
+/* A pool that is shut down has waited for its other threads. */
+static void end_maker(struct record_local *l)
+{
+    if (!l->loop.making && record_lane_is_open(&l->worker.lane))
+        put_idle(&l->worker, PP_PHASE_DISPATCH_WAIT);
+}
+
+void record_make_goes_on(struct record_local *l, pp_phase phase)
+{
+    struct record_worker *w = &l->worker;
+    int open = record_lane_is_open(&w->lane);
+    if (l->loop.making || l->sample.depth || !record_loop_is_made())
+        return;
+    /* "pool": report/source/lanes.c joins those that follow each other */
+    if (!record_lane_open(&w->lane, PP_LANE_WORKER, record_process.parent_pid ? "worker 0" : "pool"))
+        return;
+    if (open)
+        put_idle(w, phase);
+    else {
+        w->batch = PP_NO_BATCH;
+        l->before_end = l->before_end ? l->before_end : end_maker;
+    }
+    l->loop.making = l->sample.depth = 1;
+    record_sample_begin(l);
+}
+
+void record_make_ends(struct record_local *l, int failed)
+{
+    if (!l->loop.making)
+        return;
+    l->loop.making = l->sample.depth = 0;
+    if (record_lane_is_open(&l->worker.lane))
+        record_sample_end(l, PP_NO_SAMPLE, 0, failed);
+}

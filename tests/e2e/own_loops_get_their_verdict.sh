@@ -1,0 +1,48 @@
+#!/bin/bash
+# Loops without a DataLoader: batches from queues, pools, processes and event loops. The job's output is the same, its wait is told within a few points
+# of its own clock, and the cause is storage or work; a long step is not input-bound.
+. "$(dirname "$0")/../lib.sh"
+. tests/slow_fs.sh
+need_pipeprobe
+PYTHON=${PYTHON:-/usr/bin/python3}
+"$PYTHON" -c 'import torch, numpy' 2>/dev/null || skip_all "$PYTHON has no torch"
+[ -e "$BUILD/python/attach/_pipeprobe.abi3.so" ] || skip_all "the extension is not built: no Python.h"
+export OMP_NUM_THREADS=1 R=$T/run.sqlite
+mkdir "$T/files"
+for i in $(seq 100); do head -c 32768 /dev/urandom >"$T/files/$i"; done
+
+recorded() { # FORM MODE BATCHES: runs it; $stalls is the recording's share, $waited the job's own
+    local dir=$T/files plain
+    [ "$2" != storage ] || dir=$T/slow
+    run timeout 60 "$PP" exec -q --force -o "$R" -- "$PYTHON" tests/jobs/own_loops.py "$dir" "$1" "$2" "$3"
+    is "$1 $2: exit status and output" "$rc $(sed 's/ .*//' "$OUT")" "0 $3"
+    is "$1 $2: standard error is the job's own line" "$(grep -c . "$ERR") $(grep -c 'batches/s, waited' "$ERR")" "1 1"
+    is "$1 $2: every hook fits" "$(sql "$R" "SELECT value FROM meta WHERE section = 'process_note'")" ""
+    waited=$(sed -n 's/.*waited \(.*\) %/\1/p' "$ERR")
+    "$PP" report "$R" --json >"$T/report.json" 2>"$T/report.err"
+    stalls=$(json "$T/report.json" '$.data_wait_share')
+}
+starved() { # FORM MODE CAUSE
+    recorded "$1" "$2" 45
+    is "$1 $2: input-bound" "$(json "$T/report.json" '$.verdict.l0')" input-bound
+    holds "$1 $2: waits as the job's clock says ($waited %)" "100 * $stalls > $waited - 15 && 100 * $stalls < $waited + 10"
+    like "$1 $2: the cause" "$(json "$T/report.json" '$.verdict.l1')" "$3"
+}
+
+# The same without: the losses are equal.
+run timeout 60 "$PYTHON" tests/jobs/own_loops.py "$T/files" pool bound 5
+cp "$OUT" "$T/plain.out"
+recorded pool bound 5
+is "the output without and with pipeprobe" "$(cat "$OUT")" "$(cat "$T/plain.out")"
+
+for form in thread completed; do starved $form transform '^(transform|loader)$'; done
+for form in thread imap; do
+    recorded $form bound 15
+    is "$form bound: a long step is not input-bound" "$(json "$T/report.json" '$.verdict.l0')" not-input-bound
+done
+why=$(why_no_fuse)
+if [ -n "$why" ]; then skip "slow storage" "$why"; done_testing; fi
+slow_mount "$T/files" open_ms=4,read_ms=2
+for form in pool thread imap mpqueue processes; do starved $form storage '^storage$'; done
+slow_unmount
+done_testing

@@ -1,0 +1,145 @@
+"""A PyTorch job with a loader of its own: own_loops.py FILES FORM transform|storage|bound [BATCHES [MS]]
+
+FORM: inline, pool, thread, imap, mpqueue, async, taskqueue, completed, processes. A sample is a file, read and worked on for MS (4); storage: on a slow mount
+that is the reading; bound: the step is what takes long. Prints the losses and the time per batch, in all and in waiting."""
+import asyncio, concurrent.futures, glob, multiprocessing, queue, sys, threading, time
+import numpy as np
+import torch
+
+root, form, mode = sys.argv[1:4]
+batches = int(sys.argv[4]) if len(sys.argv) > 4 else 100
+work_ns = int(float(sys.argv[5]) * 1e6) if len(sys.argv) > 5 else 4000000
+files = sorted(glob.glob(root + "/*"))
+SIZE = 8
+
+
+def load(path):
+    with open(path, "rb") as f:
+        data = np.frombuffer(f.read(), np.uint8)[:4096].astype(np.float32) / 255
+    if mode == "transform":
+        until, table = time.thread_time_ns() + work_ns, {}
+        while time.thread_time_ns() < until:  # words of a text, in Python
+            for i in range(200):
+                table[i % 31] = table.get(i % 31, 0) + i
+    return data
+
+
+def load_batch(paths):
+    return [load(p) for p in paths]
+
+
+def stack(items):
+    return torch.from_numpy(np.stack(items))
+
+
+def paths():
+    for n in range(batches):
+        yield [files[(n * SIZE + i) % len(files)] for i in range(SIZE)]
+
+
+def producer(q):
+    for p in paths():
+        q.put(load_batch(p))
+    q.put(None)
+
+
+def worker(tasks, q):
+    while (p := tasks.get()) is not None:
+        q.put(load_batch(p))
+    q.put(None)
+
+
+def taken(q):
+    while (b := q.get()) is not None:
+        yield stack(b)
+
+
+def inline():
+    for p in paths():
+        yield stack(load_batch(p))
+
+
+def pool():
+    with concurrent.futures.ThreadPoolExecutor(2) as ex:
+        todo = None
+        for p in paths():
+            new = [ex.submit(load, f) for f in p]
+            if todo:
+                yield stack([f.result() for f in todo])
+            todo = new
+        yield stack([f.result() for f in todo])
+
+
+def completed():
+    with concurrent.futures.ThreadPoolExecutor(2) as ex:
+        for p in paths():
+            yield stack([f.result() for f in concurrent.futures.as_completed([ex.submit(load, f) for f in p])])
+
+
+def processes():
+    with concurrent.futures.ProcessPoolExecutor(2) as ex:
+        for b in ex.map(load_batch, paths()):
+            yield stack(b)
+
+
+def thread():
+    q = queue.Queue(4)
+    threading.Thread(target=producer, args=(q,), daemon=True).start()
+    yield from taken(q)
+
+
+def taskqueue():
+    tasks, q = queue.Queue(), queue.Queue(4)
+    for p in paths():
+        tasks.put(p)
+    tasks.put(None)
+    threading.Thread(target=worker, args=(tasks, q), daemon=True).start()
+    yield from taken(q)
+
+
+def mpqueue():
+    q = multiprocessing.Queue(4)
+    p = multiprocessing.Process(target=producer, args=(q,), daemon=True)
+    p.start()
+    yield from taken(q)
+    p.join()
+
+
+def imap():
+    with multiprocessing.Pool(2) as p:
+        for b in p.imap(load_batch, paths()):
+            yield stack(b)
+
+
+def async_():
+    async def one(p):
+        return await asyncio.gather(*(asyncio.to_thread(load, f) for f in p))
+
+    for p in paths():
+        yield stack(asyncio.run(one(p)))
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    net = torch.nn.Sequential(torch.nn.Linear(4096, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
+    opt = torch.optim.SGD(net.parameters(), 0.01)
+    begun, waited, losses = time.time(), 0.0, 0.0
+    source = async_() if form == "async" else globals()[form]()
+    n = 0
+    while True:
+        asked = time.time()
+        x = next(source, None)
+        waited += time.time() - asked
+        if x is None:
+            break
+        loss = net(x).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses += loss.item()
+        n += 1
+        time.sleep(0.15 if mode == "bound" else 0.003)  # the device
+    took = time.time() - begun
+    print("%d batches, losses %.6f" % (n, losses))
+    print("%.1f batches/s, waited %.1f %%" % (n / took, 100 * waited / took), file=sys.stderr)
