@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 enum pp_opt_type {
-    PP_OPT_FLAG, /* int: --name sets 1, --no-name sets 0 */
+    PP_OPT_FLAG, /* int: --name sets 1, --no-name sets 0; with choices --name=CHOICE sets 1, 2, ... */
     PP_OPT_INT,  /* int64_t, in [min, max]; suffixes k M G T (1000) and Ki Mi Gi Ti; "1.5M" is whole, hence
                     fine */
     PP_OPT_SIZE, /* uint64_t bytes, suffixes as INT, "KB" and "KiB" too */

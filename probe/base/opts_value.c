@@ -162,6 +162,11 @@ pp_status pp_opt_store(struct pp_opt_set *set, int i, enum pp_opt_source source,
     case PP_OPT_FLAG:
         while (word < FLAG_WORDS && strcmp(text, flag_words[word]) != 0)
             word++;
+        if (word == FLAG_WORDS && o->choices) {
+            status = store_choice(o, field, NULL, where, text, err);
+            *(int *)field += status == PP_OK;
+            break;
+        }
         if (word == FLAG_WORDS)
             return pp_fail(err, PP_E_USAGE, "%s: '%s' is not true or false", where, text);
         *(int *)field = word % 2;
@@ -214,7 +219,11 @@ const char *pp_opts_value(const struct pp_opt_set *set, int i, char *buf, size_t
     const struct pp_opt_list *list = field;
     buf[0] = '\0';
     switch (o->type) {
-    case PP_OPT_FLAG: text = *(const int *)field ? "true" : "false"; break;
+    case PP_OPT_FLAG: {
+        int on = *(const int *)field;
+        text = on && o->choices ? o->choices[on - 1].name : on ? "true" : "false";
+        break;
+    }
     case PP_OPT_CHOICE: text = o->choices[*(const int *)field].name; break;
     case PP_OPT_STRING: text = *(const char *const *)field ? *(const char *const *)field : ""; break;
     case PP_OPT_INT:

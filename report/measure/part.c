@@ -1,6 +1,8 @@
 #include "report/measure/part.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 enum { MOST_WARMUP = 1 << 20 };
 
@@ -11,6 +13,64 @@ static double when(const struct pp_source *source, const char *trainer, const ch
     return isnan(ns) ? pp_source_number(source, "run", recording, NAN) : ns;
 }
 
+/* ---- a loader that was changed ---- */
+
+enum { CHANGES_MAX = 1000 };
+
+struct stretch {
+    uint64_t from_ns;
+    unsigned workers, prefetch;
+};
+
+struct stretches {
+    const char *loader;
+    struct stretch at[CHANGES_MAX + 1];
+    size_t n;
+};
+
+/* A row of exec --tune. What is "trial" or "kept" has the candidate from then on, all else what it was. */
+static void take_change(void *ctx, const char *key, const char *value, const char *unit, int numeric)
+{
+    struct stretches *all = ctx;
+    char loader[48], why[16];
+    unsigned long long at;
+    unsigned workers, prefetch, old_workers, old_prefetch;
+    if (!value || all->n > CHANGES_MAX ||
+        sscanf(value, "at_ns=%llu loader=%47s batch=%*u num_workers=%u prefetch_factor=%u was=%u/%u why=%15s",
+               &at, loader, &workers, &prefetch, &old_workers, &old_prefetch, why) != 7 ||
+        strcmp(loader, all->loader) != 0 || (all->n && at < all->at[all->n - 1].from_ns))
+        return;
+    if (!all->n)
+        all->at[all->n++] = (struct stretch){0, old_workers, old_prefetch};
+    int changed = strcmp(why, "trial") == 0 || strcmp(why, "kept") == 0;
+    struct stretch now = {at, changed ? workers : old_workers, changed ? prefetch : old_prefetch};
+    const struct stretch *last = &all->at[all->n - 1];
+    if (now.workers != last->workers || now.prefetch != last->prefetch)
+        all->at[all->n++] = now;
+}
+
+static void judge_stretch(const struct pp_source *source, double start, double end, struct pp_part *part)
+{
+    struct stretches all = {.loader = source->meta(source->ctx, "config", "dataloader")};
+    uint64_t began = start > 0 && start < 0x1p63 ? (uint64_t)start : 0,
+             ended = end > 0 && end < 0x1p63 ? (uint64_t)end : UINT64_MAX, longest = 0;
+    if (!all.loader ||
+        source->each_meta(source->ctx, "loader_change", take_change, &all, &(struct pp_err){0}))
+        return;
+    for (size_t i = 0; i < all.n; i++) {
+        const struct stretch *s = &all.at[i], *last = &all.at[all.n - 1];
+        uint64_t from = s->from_ns > began ? s->from_ns : began, to = s == last ? ended : s[1].from_ns;
+        if (all.n < 2 || s->workers != last->workers || s->prefetch != last->prefetch || to <= from ||
+            to - from < longest)
+            continue;
+        longest = to - from;
+        part->which = PP_PART_SETTING;
+        part->from_ns = s->from_ns;
+        part->to_ns = s == last ? UINT64_MAX : to;
+        part->warmup = i && s->workers < MOST_WARMUP ? s->workers : 0; /* made under the setting before */
+    }
+}
+
 struct pp_part pp_part_judged(const struct pp_source *source)
 {
     struct pp_part part = {.which = PP_PART_WHOLE, .to_ns = UINT64_MAX};
@@ -19,8 +79,10 @@ struct pp_part pp_part_judged(const struct pp_source *source)
            start = when(source, "trainer_start_mono_ns", "started_mono_ns"),
            end = when(source, "trainer_end_mono_ns", "ended_mono_ns"),
            warmup = pp_source_number(source, "config", "warmup", 0), changed = isnan(lost) ? gave_up : lost;
-    if (!(changed > 0 && changed < 0x1p63) || changed <= start || changed >= end)
+    if (!(changed > 0 && changed < 0x1p63) || changed <= start || changed >= end) {
+        judge_stretch(source, start, end, &part);
         return part;
+    }
     if (changed - start >= end - changed) { /* false where one of them is not known */
         part.which = PP_PART_BEFORE;
         part.to_ns = (uint64_t)changed;

@@ -554,7 +554,8 @@ def _hook_worker(module):
 
         args = list(args)
         parent = multiprocessing.parent_process()
-        record.worker_begin(args[at["worker_id"]], parent.pid if parent else 0, args[at["base_seed"]] & 0xFFFFFFFFFFFFFFFF)
+        round_ = getattr(multiprocessing.current_process(), "_pipeprobe_round", 0)  # of one that joins an iteration (pipeprobe_live.py)
+        record.worker_begin(args[at["worker_id"]], parent.pid if parent else 0, args[at["base_seed"]] & 0xFFFFFFFFFFFFFFFF, False, round_)
         for name in ("index_queue", "data_queue"):
             args[at[name]] = record.queue(args[at[name]])
         _in_worker = True

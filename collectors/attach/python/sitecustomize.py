@@ -16,7 +16,7 @@ def _begin():
         raise ImportError("Python %d.%d is older than 3.8" % sys.version_info[:2])
     if "t" in sys.abiflags:  # 3.13t takes the file by its name, and crashes in it: its objects are laid out otherwise
         raise ImportError("a free-threaded Python cannot load them; a build of Python with the GIL can")
-    override = os.environ.get("PIPEPROBE_OVERRIDE")
+    override, tune = os.environ.get("PIPEPROBE_OVERRIDE"), os.environ.get("PIPEPROBE_LIVE")
     sys.path.insert(0, here)
     try:
         import _pipeprobe
@@ -24,6 +24,8 @@ def _begin():
 
         if override:
             import pipeprobe_override
+        if tune:
+            import pipeprobe_tune
     finally:
         sys.path.remove(here)
     rank = _pipeprobe.rank_session(session)
@@ -33,6 +35,8 @@ def _begin():
     if _pipeprobe.join(session):
         if override:
             pipeprobe_override.install(pipeprobe_hooks._HOOKS, pipeprobe_hooks.row_of, override)
+        if tune:
+            pipeprobe_tune.install(pipeprobe_hooks, _pipeprobe, session, tune)
         pipeprobe_hooks.install(_pipeprobe)
         pipeprobe_hooks.hook_imported()  # by a .pth file, before us
 

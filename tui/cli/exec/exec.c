@@ -8,6 +8,7 @@
 #include "tui/cli/exec/exec_python.h"
 #include "tui/cli/exec/exec_ranks.h"
 #include "tui/cli/exec/exec_record.h"
+#include "tui/cli/exec/exec_tune.h"
 #include "tui/cli/exec/exec_words.h"
 #include "tui/cli/jobs/again.h"
 #include "tui/cli/metrics/beside.h"
@@ -37,7 +38,7 @@ struct options {
     const char *output;
     const char *json;
     double gpu_hour;
-    int force, quiet, no_reads, no_lines, serve, top;
+    int force, quiet, no_reads, no_lines, serve, top, tune;
     double lines_hz;
     int64_t ring_spans, gpu_records;
     uint64_t duration_ns;                  /* 0: until the program ends */
@@ -45,6 +46,11 @@ struct options {
     struct metrics_opts metrics;
     struct digest_opts digest;
 };
+
+/* Of --tune=MODE; --tune alone is the first. */
+static const struct pp_opt_choice tune_modes[] = {{"keep", "as --tune"},
+                                                  {"advise", "put everything back, and say what gained"},
+                                                  {NULL, NULL}};
 
 #define AT(field) offsetof(struct options, field)
 /* clang-format off */
@@ -67,6 +73,8 @@ static const struct pp_opt opts[] = {
      .help = "end a PyTorch job (SIGINT) after TIME of its steady state; exit code 0"},
     {.name = "top", .type = PP_OPT_FLAG, .offset = AT(top), .dflt = "0",
      .help = "show the dashboard meanwhile; PROGRAM's output goes to RECORDING.out"},
+    {.name = "tune", .type = PP_OPT_FLAG, .offset = AT(tune), .dflt = "0", .choices = tune_modes,
+     .help = "try num_workers and prefetch_factor in the running job, keep what gains"},
     {.name = "json", .type = PP_OPT_STRING, .offset = AT(json), .arg = "REPORT.json",
      .help = "write the report there at the end, too"},
     {.name = "gpu-hour", .type = PP_OPT_DOUBLE, .offset = AT(gpu_hour), .min = 0, .max = 1e6, .arg = "PRICE",
@@ -98,7 +106,7 @@ struct surroundings {
     char set_library[PATH_MAX + 32], set_session[PATH_MAX + 32], set_next[PATH_MAX + 32];
     char set_ranks[PP_RANK_KEY + 64];
     struct exec_python python;
-    const char *env[7];
+    const char *env[8];
     const char *next; /* the other tool that holds NVTX_INJECTION64_PATH; NULL: none */
     int nested;       /* it is our own library: an exec inside an exec */
     struct metrics_beside metrics;
@@ -111,6 +119,8 @@ struct surroundings {
     char line[4096];
     struct exec_ranks *ranks; /* NULL: none can ask */
     pid_t top;                /* of the dashboard; 0: none */
+    enum exec_tune_mode tune;
+    struct exec_tune *tuner;
 };
 
 static void make_environment(struct surroundings *s, const struct pp_identity *rank)
@@ -134,6 +144,8 @@ static void make_environment(struct surroundings *s, const struct pp_identity *r
         s->env[n++] = s->set_library;
         s->env[n++] = s->set_next;
     }
+    if (s->tune)
+        s->env[n++] = s->tune == EXEC_TUNE_KEEP ? PP_TUNE_VARIABLE "=keep" : PP_TUNE_VARIABLE "=advise";
     if (s->python.set_path)
         s->env[n++] = s->python.set_path;
     if (s->python.set_preload)
@@ -252,6 +264,9 @@ static pp_status begin_recording(struct exec_record *rec, struct surroundings *s
                      pp_recording_rings_dir(rec->recording));
     if (st == PP_OK) {
         exec_python_prepare(&s->python, s->program[0], !o->no_reads);
+        s->tune = rec->rank.world_size > 1 ? EXEC_TUNE_OFF : (enum exec_tune_mode)o->tune;
+        if (s->tune != (enum exec_tune_mode)o->tune && !rec->rank.rank && !o->quiet)
+            exec_say("--tune changes nothing: of several ranks none is tuned");
         make_environment(s, &rec->rank);
         store_config(s, pp_recording_store(rec->recording));
         exec_origin_store(pp_recording_store(rec->recording));
@@ -397,6 +412,7 @@ static void end_recording(const struct options *o, char *const *program, struct 
     pp_err_clear(&err);
     const char *outcome = signalled ? "interrupted" : exit_code > 0 ? "failed" : "finished";
     exec_ranks_stop(s->ranks);
+    exec_tune_stop(s->tuner, exec_ranks_count(s->ranks) != 0);
     rec->interrupted_by = signalled;
     if (exec_ranks_count(s->ranks)) {
         uint64_t own = exec_record_stop(rec);
@@ -473,6 +489,9 @@ static int run_program(const struct options *o, char *const *program)
                                              ? exec_duration_start(rec.path, s->session, launch.pid,
                                                                    o->duration_ns)
                                              : NULL;
+        if (rec.recording)
+            s->tuner = exec_tune_start(s->tune, rec.path, s->session, pp_recording_store(rec.recording),
+                                       o->quiet);
         code = o->serve ? wait_for_session(&launch) : pp_launch_wait(&launch);
         rec.ended_by_duration = exec_duration_stop(duration);
         if (rec.ended_by_duration) /* as it was asked for */

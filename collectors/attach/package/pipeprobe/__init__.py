@@ -9,13 +9,15 @@
             train(batch)
     pipeprobe.report("run.sqlite")
 
+    pipeprobe.autotune()                       tries settings of the DataLoader while it runs, keeps what gains
+
     %load_ext pipeprobe                        in Jupyter: the cell magic %%pipeprobe [FILE] [--force]
 """
 
 from typing import Any
 
 from ._program import Error, PipeprobeWarning
-from ._recording import Recording, record
+from ._recording import Recording, autotune, record
 from ._report import Report, report
 
 try:
@@ -23,7 +25,7 @@ try:
 except ImportError:  # the source tree
     __version__ = "0+source"
 
-__all__ = ["Error", "PipeprobeWarning", "Recording", "Report", "record", "report"]
+__all__ = ["Error", "PipeprobeWarning", "Recording", "Report", "autotune", "record", "report"]
 
 
 def load_ipython_extension(ipython: Any) -> None:

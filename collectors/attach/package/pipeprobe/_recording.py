@@ -25,15 +25,26 @@ def record(path: Optional[Path] = None, *, force: bool = False) -> "Recording":
     return Recording(path, force=force)
 
 
+def autotune(path: Optional[Path] = None, *, advise: bool = False) -> "Recording":
+    """As `pipeprobe exec --tune`, from here to the end of this process or stop(): num_workers and prefetch_factor of its DataLoader are tried while it is
+    iterated, and what gains is kept, or with advise put back. Decisions are said on stderr."""
+    import atexit
+
+    recording = Recording(path, tune="advise" if advise else "keep").start()
+    atexit.register(recording.stop)
+    return recording
+
+
 class Recording:
     """A recording, from start() to stop(); best as a context manager."""
 
-    def __init__(self, path: Optional[Path] = None, *, force: bool = False) -> None:
+    def __init__(self, path: Optional[Path] = None, *, force: bool = False, tune: str = "") -> None:
         #: The file, absolute once it is recorded; None: not known yet.
         self.path: Optional[str] = None if path is None else os.fspath(path)
         #: Whether this process is being recorded into it.
         self.active = False
         self._force = force
+        self._tune = tune
         self._pid = 0
         self._child: Optional["subprocess.Popen[bytes]"] = None
         self._said: Optional[IO[bytes]] = None
@@ -94,11 +105,16 @@ class Recording:
         try:
             import _pipeprobe  # type: ignore[import-not-found]
             import pipeprobe_hooks  # type: ignore[import-not-found]
+
+            if self._tune:
+                import pipeprobe_tune  # type: ignore[import-not-found]
         finally:
             sys.path.remove(hooks)
         if not _pipeprobe.join(session["session"]):
             raise Error("the recorder is off in this process, since an error of its own or because the session cannot be joined")
         self._hooks = pipeprobe_hooks
+        if self._tune:
+            pipeprobe_tune.install(pipeprobe_hooks, _pipeprobe, session["session"], self._tune)
         pipeprobe_hooks.install(_pipeprobe)
         pipeprobe_hooks.hook_imported()
         # For workers that are started anew: the hooks in front, the library that times reads behind.
@@ -117,12 +133,12 @@ class Recording:
         import subprocess
         import tempfile
 
-        arguments = [program(), "exec", "--serve", "--quiet"]
+        arguments = [program(), "exec", "--serve", "--tune=" + self._tune if self._tune else "--quiet"]
         if self.path is not None:
             arguments += ["--output", self.path]
         if self._force:
             arguments.append("--force")
-        self._said = tempfile.TemporaryFile()
+        self._said = None if self._tune else tempfile.TemporaryFile()
         # A session of its own: Ctrl-C and an interrupted kernel are not its end.
         self._child = subprocess.Popen(
             arguments + ["--", sys.executable or "python"] + sys.argv,

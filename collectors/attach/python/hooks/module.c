@@ -276,14 +276,16 @@ static PyObject *fetcher(PyObject *self, PyObject *args)
 static PyObject *worker_begin(PyObject *self, PyObject *args)
 {
     int worker, joined_late = 0;
+    unsigned round = 0;
     long long parent;
     unsigned long long seed;
-    if (!PyArg_ParseTuple(args, "iLK|p", &worker, &parent, &seed, &joined_late))
+    if (!PyArg_ParseTuple(args, "iLK|pI", &worker, &parent, &seed, &joined_late, &round))
         return NULL;
     struct record_local *l = record_here();
     if (l) {
         record_worker_begin(l, worker, parent, seed);
         l->worker.joined_late = joined_late;
+        l->worker.round = round;
     }
     Py_RETURN_NONE;
 }
@@ -323,6 +325,16 @@ static PyObject *loader(PyObject *self, PyObject *args)
     snprintf(row.name, sizeof(row.name), "%s", name);
     snprintf(row.source, sizeof(row.source), "%s", at);
     return PyLong_FromUnsignedLong(record_is_on() ? record_loader_new(&row) : 0);
+}
+
+/* arguments(number of the loader, workers, prefetch): those it has from now on. */
+static PyObject *arguments(PyObject *self, PyObject *args)
+{
+    unsigned number, workers, prefetch;
+    if (!PyArg_ParseTuple(args, "III", &number, &workers, &prefetch))
+        return NULL;
+    record_loader_changed(number, workers, prefetch);
+    Py_RETURN_NONE;
 }
 
 /* iteration(loader, epoch, round, base_seed, batch_size, batches, samples, in_order, ask lengths, made_again)
@@ -419,9 +431,10 @@ static PyMethodDef functions[] = {
     {"pin_begin", pin_begin, METH_NOARGS, "pin_begin(): of the calling thread"},
     {"pin_end", pin_end, METH_NOARGS, "pin_end()"},
     {"worker_begin", worker_begin, METH_VARARGS,
-     "worker_begin(id, parent's pid, base seed[, late]): late: it ran before it was recorded"},
+     "worker_begin(id, parent's pid, base seed[, late, round]): late: it ran before it was recorded"},
     {"worker_end", worker_end, METH_NOARGS, "worker_end()"},
     {"loader", loader, METH_VARARGS, "loader(arguments): its number"},
+    {"arguments", arguments, METH_VARARGS, "arguments(loader, workers, prefetch): those it has from now on"},
     {"iteration", iteration, METH_VARARGS, "iteration(arguments): what its iterator holds"},
     {"lengths", lengths, METH_VARARGS, "lengths(iteration, samples, batches, samples of an epoch)"},
     {"reseed", reseed, METH_VARARGS, "reseed(iteration, base seed)"},

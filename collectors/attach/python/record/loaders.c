@@ -89,6 +89,15 @@ uint32_t record_loader_new(const struct pp_loader_row *row)
     return number;
 }
 
+void record_loader_changed(uint32_t loader, uint32_t workers, uint32_t prefetch)
+{
+    struct pp_loaders_file *f = own_file();
+    if (!f || loader >= PP_LOADERS_MAX)
+        return;
+    f->loader[loader].workers = workers;
+    f->loader[loader].prefetch = prefetch;
+}
+
 void record_loader_waited(const struct record_iteration *it, uint64_t wait_ns)
 {
     struct pp_loaders_file *f = it->session == record_session() ? own_file() : NULL;

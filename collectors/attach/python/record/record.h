@@ -343,6 +343,8 @@ void record_gpu_yield(const char *to);
 
 /* A loader's number, for a row not seen before; its arguments are kept for the first PP_LOADERS_MAX. */
 uint32_t record_loader_new(const struct pp_loader_row *row);
+/* Its workers and batches per worker were changed while it is iterated. */
+void record_loader_changed(uint32_t loader, uint32_t workers, uint32_t prefetch);
 /* The training thread has taken a batch of it->loader, for which it had waited that long. */
 void record_loader_waited(const struct record_iteration *it, uint64_t wait_ns);
 /* Whether the iteration began with starting its workers. */

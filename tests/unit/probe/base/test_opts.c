@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 struct fields {
-    int force, progress, step;
+    int force, progress, step, tune;
     int64_t workers, seed;
     uint64_t max_bytes, duration, step_ns;
     double scale;
@@ -28,6 +28,7 @@ static const struct pp_opt_choice steps[] = {
     {"spin", NULL},
     {NULL, NULL},
 };
+static const struct pp_opt_choice modes[] = {{"keep", NULL}, {"advise", NULL}, {NULL, NULL}};
 #define AT(f) offsetof(struct fields, f)
 /* clang-format off */
 static const struct pp_opt table[] = {
@@ -52,6 +53,7 @@ static const struct pp_opt table[] = {
      .choices = steps, .dflt = "none", .help = "what the trainer does per batch"},
     {.name = "inject", .type = PP_OPT_LIST, .offset = AT(inject), .arg = "FAULT",
      .help = "slow something down on purpose"},
+    {.name = "tune", .type = PP_OPT_FLAG, .offset = AT(tune), .choices = modes, .help = "with a mode"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -104,6 +106,19 @@ static void test_choice_with_length(void **state)
                                         "--step spinn:2ms"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         assert_int_equal(parse(wrong[i]), PP_E_USAGE);
+}
+
+/* A flag with modes: alone it is the first of them. */
+static void test_flag_with_modes(void **state)
+{
+    static const char *const lines[] = {"--no-tune", "--tune", "--tune=advise", "--tune=keep"};
+    static const int values[] = {0, 1, 2, 1};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        assert_int_equal(parse(lines[i]), PP_OK);
+        assert_int_equal(f.tune, values[i]);
+    }
+    assert_int_equal(parse("--tune=fast"), PP_E_USAGE);
+    assert_non_null(strstr(err.text, "'fast' is not one of keep, advise"));
 }
 
 static void test_forms(void **state)
@@ -293,11 +308,11 @@ static void test_unreadable_config(void **state)
 /* What pp_opts_value writes reads back as the same value. */
 static void test_values_read_back(void **state)
 {
-    static const char *const wanted[] = {"out.sqlite", "true",   "false", "64KiB", "auto",
-                                         "-5",         "1500ms", "0.1",   "sleep", "a b"};
+    static const char *const wanted[] = {"out.sqlite", "true", "false", "64KiB", "auto",  "-5",
+                                         "1500ms",     "0.1",  "sleep", "a b",   "advise"};
     assert_int_equal(
         parse(
-            "-o out.sqlite -f --no-progress --max-bytes 65536 --seed -5 -d1.5s --scale 0.1 --step sleep --inject a --inject b"),
+            "-o out.sqlite -f --no-progress --max-bytes 65536 --seed -5 -d1.5s --scale 0.1 --step sleep --inject a --inject b --tune=advise"),
         PP_OK);
     for (int i = 0; table[i].name; i++) {
         char buf[64], line[128];
@@ -310,7 +325,7 @@ static void test_values_read_back(void **state)
         assert_string_equal(pp_opts_value(&set, i, again, sizeof(again)), wanted[i]);
         assert_int_equal(
             parse(
-                "-o out.sqlite -f --no-progress --max-bytes 65536 --seed -5 -d1.5s --scale 0.1 --step sleep --inject a --inject b"),
+                "-o out.sqlite -f --no-progress --max-bytes 65536 --seed -5 -d1.5s --scale 0.1 --step sleep --inject a --inject b --tune=advise"),
             PP_OK);
     }
 }
@@ -434,6 +449,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_flag_with_modes),
         cmocka_unit_test(test_choice_with_length),
         cmocka_unit_test(test_sentences),
         cmocka_unit_test(test_precedence),

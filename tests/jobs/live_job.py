@@ -1,0 +1,51 @@
+"""A training script of one long epoch whose samples sleep: what a change of its DataLoader gains depends on the change alone. Prints its rates in
+batches/s, one for each two seconds, and whether the samples came in the order that its sampler gives.
+
+live_job.py --workers N --sample-ms MS --step-ms MS --seconds S"""
+
+import argparse
+import time
+
+import torch
+from torch.utils.data import DataLoader, Dataset, RandomSampler
+
+
+class Slow(Dataset):
+    def __init__(self, ms):
+        self.ms = ms
+
+    def __len__(self):
+        return 100000
+
+    def __getitem__(self, i):
+        time.sleep(self.ms / 1000)
+        return torch.tensor([i])
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--workers", type=int)
+    for name in ("--sample-ms", "--step-ms", "--seconds"):
+        p.add_argument(name, type=float)
+    a = p.parse_args()
+    torch.manual_seed(3)
+    loader = DataLoader(Slow(a.sample_ms), 8, shuffle=True, num_workers=a.workers)
+    got, rates, n = [], [], 0
+    begin = last = time.monotonic()
+    for batch in loader:
+        got += batch[:, 0].tolist()
+        time.sleep(a.step_ms / 1000)
+        n, now = n + 1, time.monotonic()
+        if now - last > 2:
+            rates.append("%.1f" % (n / (now - last)))
+            n, last = 0, now
+        if now - begin > a.seconds:
+            break
+    print("rates", *rates)
+    torch.manual_seed(3)
+    torch.empty((), dtype=torch.int64).random_()  # the workers' seed
+    wanted = list(RandomSampler(loader.dataset))
+    print("order as without:", got == wanted[: len(got)], flush=True)
+
+
+main()

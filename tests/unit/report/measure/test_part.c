@@ -1,0 +1,77 @@
+/* Which part of a run is judged whose DataLoader was changed while it was iterated: the longest stretch of
+ * the arguments that it had last. */
+#include "report/measure/part.h"
+#include "tests/support/fake_run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define S UINT64_C(1000000000)
+
+struct row {
+    unsigned at_s, workers;
+    const char *loader, *why;
+};
+
+/* Of a run of 100 s, whose loader 7.0 began with 2 workers. */
+static struct pp_part judged(const struct row *rows, size_t n, int is_over)
+{
+    struct fake_run *f = calloc(1, sizeof(*f));
+    char key[2] = "a", text[160], end[32];
+    assert_non_null(f);
+    fake_text(f, "config", "dataloader", "7.0");
+    snprintf(end, sizeof(end), "%llu", 100 * S);
+    if (is_over)
+        fake_num(f, "run", "ended_mono_ns", end, "ns");
+    for (size_t i = 0; i < n; i++, key[0]++) {
+        snprintf(text, sizeof(text),
+                 "at_ns=%llu loader=%s batch=%zu num_workers=%u prefetch_factor=2 was=2/2 why=%s",
+                 rows[i].at_s * S, rows[i].loader, i, rows[i].workers, rows[i].why);
+        fake_text(f, "loader_change", key, text);
+    }
+    struct pp_source source = fake_source(f);
+    struct pp_part part = pp_part_judged(&source);
+    fake_free(f);
+    return part;
+}
+
+static void one_stretch_is_judged(void **state)
+{
+    static const struct {
+        struct row rows[5];
+        size_t n;
+        int is_over;
+        unsigned from_s, to_s, warmup; /* to_s 0: the end */
+    } cases[] = {
+        /* kept: since its last turn */
+        {{{10, 8, "7.0", "trial"}, {12, 8, "7.0", "back"}, {14, 8, "7.0", "trial"}, {16, 8, "7.0", "kept"}},
+         4,
+         1,
+         14,
+         0,
+         8},
+        /* undone early: since then; undone late: up to the trial */
+        {{{10, 8, "7.0", "trial"}, {20, 8, "7.0", "undone"}}, 2, 1, 20, 0, 2},
+        {{{60, 8, "7.0", "trial"}, {70, 8, "7.0", "undone"}}, 2, 1, 0, 60, 0},
+        /* the run goes on: the newest */
+        {{{60, 8, "7.0", "trial"}, {70, 8, "7.0", "undone"}}, 2, 0, 70, 0, 2},
+        /* another loader's, and what was not tried, change nothing */
+        {{{10, 8, "7.1", "kept"}, {20, 8, "7.0", "refused"}}, 2, 1, 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct pp_part part = judged(cases[i].rows, cases[i].n, cases[i].is_over);
+        assert_true(part.from_ns == cases[i].from_s * S);
+        assert_true(part.to_ns == (cases[i].to_s ? cases[i].to_s * S : UINT64_MAX));
+        assert_true(part.warmup == cases[i].warmup);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_stretch_is_judged)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

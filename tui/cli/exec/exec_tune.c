@@ -1,0 +1,315 @@
+#include "tui/cli/exec/exec_tune.h"
+
+#include "collectors/store/writer.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+#include "report/build/build.h"
+#include "report/source/source.h"
+#include "tui/cli/exec/exec_words.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_NS 250000000L
+#define S_NS 1000000000u
+#define LOOK_FIRST_NS (8ull * S_NS) /* of batches under one setting, before they are replayed */
+#define LOOK_MOST_NS (300ull * S_NS)
+#define REPLAYED_NS (30ull * S_NS) /* at most: the newest */
+#define LEAST_GAIN 0.03            /* as in pipeprobe_tune.py */
+#define LEAST_BATCHES 8
+#define LINE_MAX_BYTES 1024
+#define TEXT_MAX 192
+enum { CANDIDATES = 3, DECISIONS_MAX = 12, ROWS_MAX = 1000 };
+
+struct candidate {
+    int workers, prefetch; /* 0: as it is */
+    double gain;
+};
+
+struct exec_tune {
+    enum exec_tune_mode mode;
+    const char *recording, *session;
+    struct pp_store *store;
+    int quiet;
+    pthread_t thread;
+    atomic_int over; /* the program has ended */
+    off_t told;      /* bytes of the job's lines that were read */
+    unsigned rows, decisions, said;
+    int done;
+    unsigned asked;    /* candidates that are not decided yet */
+    uint64_t since_ns; /* since when the loader has the setting that it has; 0: from its first batch on */
+    uint64_t look_ns, wait_ns; /* when the recording is replayed next; after how long the time after that */
+    long long pid;             /* of the loader that is tuned: its row is "PID.NUMBER" */
+    unsigned loader;
+    char place[128]; /* where it is made; "": not known */
+};
+
+/* ---- what the job told ---- */
+
+struct told {
+    char what[16], loader[16], text[TEXT_MAX];
+    unsigned long long at_ns;
+    unsigned batch;
+    int workers, prefetch, old_workers, old_prefetch;
+    double gain, low, high, before, after;
+};
+
+/* 0: the line is none of the job's. */
+static int parse_told(char *line, struct told *t)
+{
+    char *field[16] = {NULL};
+    int n = 0;
+    for (char *word; n < 16 && (word = strsep(&line, "\t"));)
+        field[n++] = word;
+    *t = (struct told){.gain = NAN, .low = NAN, .high = NAN, .before = NAN, .after = NAN};
+    if (n < 4)
+        return 0;
+    snprintf(t->what, sizeof(t->what), "%s", field[0]);
+    t->at_ns = strtoull(field[1], NULL, 10);
+    snprintf(t->loader, sizeof(t->loader), "%s", field[2]);
+    if (strcmp(t->what, "left") == 0)
+        return snprintf(t->text, sizeof(t->text), "%s", field[3]) > 0;
+    if (n < 8)
+        return 0;
+    int *const numbers[] = {&t->workers, &t->prefetch, &t->old_workers, &t->old_prefetch};
+    double *const values[] = {&t->gain, &t->low, &t->high, &t->before, &t->after};
+    t->batch = (unsigned)strtoul(field[3], NULL, 10);
+    for (int i = 0; i < 4; i++)
+        *numbers[i] = atoi(field[4 + i]);
+    if (n == 9)
+        snprintf(t->text, sizeof(t->text), "%s", field[8]);
+    for (int i = 0; n >= 13 && i < 5; i++)
+        *values[i] = strtod(field[8 + i], NULL);
+    if (n > 13)
+        snprintf(t->text, sizeof(t->text), "%s", field[13]);
+    return 1;
+}
+
+static void store_change(struct exec_tune *t, const struct told *c)
+{
+    char key[16], text[512];
+    if (t->rows == ROWS_MAX)
+        return;
+    int n = snprintf(text, sizeof(text),
+                     "at_ns=%llu loader=%lld.%s batch=%u num_workers=%d prefetch_factor=%d was=%d/%d why=%s",
+                     c->at_ns, t->pid, c->loader, c->batch, c->workers, c->prefetch, c->old_workers,
+                     c->old_prefetch, c->what);
+    if (isfinite(c->gain))
+        snprintf(text + n, sizeof(text) - (size_t)n, " gain=%.4f low=%.4f high=%.4f before=%.4g after=%.4g",
+                 c->gain, c->low, c->high, c->before, c->after);
+    snprintf(key, sizeof(key), "%04u", t->rows++);
+    pp_store_meta_text(t->store, "loader_change", key, text);
+}
+
+/* "num_workers 4 -> 16, prefetch_factor 2 -> 4" */
+static void change_words(char *out, size_t size, const struct told *c)
+{
+    int n = 0;
+    if (c->workers != c->old_workers)
+        n = snprintf(out, size, "num_workers %d -> %d", c->old_workers, c->workers);
+    if (c->prefetch != c->old_prefetch || !n)
+        snprintf(out + n, size - (size_t)n, "%sprefetch_factor %d -> %d", n ? ", " : "", c->old_prefetch,
+                 c->prefetch);
+}
+
+static void say_decision(const struct exec_tune *t, const struct told *c)
+{
+    static const struct {
+        const char *what, *words;
+    } ends[] = {{"kept", "kept"},
+                {"undone", "undone"},
+                {"found", "put back"},
+                {"refused", "not tried: "},
+                {"failed", "undone: "}};
+    char change[96], measured[160] = "", loader[192];
+    const char *end = NULL;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+        if (strcmp(c->what, ends[i].what) == 0)
+            end = ends[i].words;
+    if (!end || t->quiet)
+        return;
+    change_words(change, sizeof(change), c);
+    snprintf(loader, sizeof(loader), *t->place ? "loader %s (%s)" : "loader %s", c->loader, t->place);
+    int n = 0;
+    if (isfinite(c->gain))
+        n = snprintf(measured, sizeof(measured), "%.3g -> %.3g samples/s, %+.0f %%", c->before, c->after,
+                     100 * c->gain);
+    if (n && isfinite(c->low) && isfinite(c->high))
+        n += snprintf(measured + n, sizeof(measured) - (size_t)n, " (%+.0f to %+.0f %%)", 100 * c->low,
+                      100 * c->high);
+    exec_say("%s: %s: %s%s%s%s at batch %u", loader, change, measured, n ? ", " : "", end, c->text, c->batch);
+}
+
+static void take_told(struct exec_tune *t, const struct told *c)
+{
+    static const char *const decisions[] = {"kept", "undone", "found", "refused", "failed"};
+    int decided = 0, ours = (unsigned)atoi(c->loader) == t->loader && t->pid;
+    if (strcmp(c->what, "left") == 0) {
+        if (!t->quiet && (ours || atoi(c->loader) < 0))
+            exec_say("--tune leaves %s as it is: %s", *t->place ? t->place : "the DataLoader", c->text);
+        t->said++;
+        return;
+    }
+    if (!ours)
+        return;
+    store_change(t, c);
+    for (size_t i = 0; i < sizeof(decisions) / sizeof(*decisions); i++)
+        decided |= strcmp(c->what, decisions[i]) == 0;
+    if (!decided)
+        return;
+    t->decisions++;
+    t->said++;
+    t->asked = strcmp(c->what, "kept") == 0 || !t->asked ? 0 : t->asked - 1;
+    say_decision(t, c);
+    if (strcmp(c->what, "kept") == 0) { /* predict anew from how it is now */
+        t->since_ns = c->at_ns;
+        t->wait_ns = LOOK_FIRST_NS;
+        t->look_ns = pp_now_ns() + LOOK_FIRST_NS;
+    } else if (!t->asked) {
+        t->done = 1;
+    }
+    if (t->decisions >= DECISIONS_MAX)
+        t->done = 1;
+}
+
+/* Whole lines only; the job writes each at once. */
+static void read_told(struct exec_tune *t)
+{
+    char path[PATH_MAX + 32], text[16 * LINE_MAX_BYTES], *line = text, *end;
+    struct told told;
+    snprintf(path, sizeof(path), "%s/" PP_TUNE_TOLD, t->session);
+    int fd = pp_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    ssize_t n = fd >= 0 ? pp_io_pread_full(fd, text, sizeof(text) - 1, (uint64_t)t->told) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    for (; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        t->told += end + 1 - line;
+        if (parse_told(line, &told))
+            take_told(t, &told);
+    }
+}
+
+/* ---- what is asked ---- */
+
+/* The number that a change of this one argument sets; 0: it sets another. */
+static int set_of(const struct pp_report_fix *f, const char *name)
+{
+    size_t n = strlen(name);
+    return f->set && strncmp(f->set, name, n) == 0 && f->set[n] == '=' ? atoi(f->set + n + 1) : 0;
+}
+
+static size_t choose_candidates(const struct pp_report *r, struct candidate out[CANDIDATES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->verdict.n_fixes && n < CANDIDATES; i++) {
+        const struct pp_report_fix *f = &r->verdict.fixes[i];
+        struct candidate c = {set_of(f, "num_workers"), set_of(f, "prefetch_factor"), f->gain};
+        if ((c.workers || c.prefetch) && f->advice != PP_ADVICE_NO && f->gain > LEAST_GAIN)
+            out[n++] = c;
+    }
+    return n;
+}
+
+static void ask(struct exec_tune *t, const struct candidate *c, size_t n)
+{
+    char path[PATH_MAX + 32], text[512];
+    struct pp_err err;
+    int at = snprintf(text, sizeof(text), "process %lld\nloader %u\n", t->pid, t->loader);
+    for (size_t i = 0; i < n; i++)
+        at += snprintf(text + at, sizeof(text) - (size_t)at, "try %d %d %.4f\n", c[i].workers, c[i].prefetch,
+                       c[i].gain);
+    snprintf(path, sizeof(path), "%s/" PP_TUNE_ASKED, t->session);
+    t->asked = pp_io_write_atomic(path, text, (size_t)at, &err) == PP_OK ? (unsigned)n : 0;
+}
+
+/* Of the newest part that was recorded under the setting there is. */
+static size_t replay(struct exec_tune *t, struct candidate out[CANDIDATES])
+{
+    struct pp_source source = {0};
+    struct pp_report *report = NULL;
+    struct pp_err err;
+    uint64_t now = pp_now_ns(), from = now > REPLAYED_NS ? now - REPLAYED_NS : 0;
+    size_t n = 0;
+    if (from < t->since_ns)
+        from = t->since_ns;
+    if (pp_source_open_part(t->recording, from, now, &source, &err) == PP_OK) {
+        const char *row = source.meta(source.ctx, "config", "dataloader"), *place;
+        if (row && sscanf(row, "%lld.%u", &t->pid, &t->loader) == 2 &&
+            pp_report_from(&source, &report, &err) == PP_OK && report->window_batches >= LEAST_BATCHES)
+            n = choose_candidates(report, out);
+        place = row ? source.meta(source.ctx, "loader_place", row) : NULL;
+        snprintf(t->place, sizeof(t->place), "%s", place ? place : "");
+    }
+    pp_report_free(report);
+    pp_source_close(&source);
+    return n;
+}
+
+/* Again later where nothing gains: what a job waits for changes with caches and epochs. */
+static void look(struct exec_tune *t)
+{
+    struct candidate candidates[CANDIDATES];
+    size_t n = replay(t, candidates);
+    if (n)
+        ask(t, candidates, n);
+    t->wait_ns = t->wait_ns * 2 < LOOK_MOST_NS ? t->wait_ns * 2 : LOOK_MOST_NS;
+    t->look_ns = pp_now_ns() + t->wait_ns;
+}
+
+static void *run_tune(void *arg)
+{
+    struct exec_tune *t = arg;
+    while (!atomic_load_explicit(&t->over, memory_order_relaxed)) {
+        nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
+        read_told(t);
+        if (!t->asked && !t->done && pp_now_ns() >= t->look_ns)
+            look(t);
+    }
+    return NULL;
+}
+
+struct exec_tune *exec_tune_start(enum exec_tune_mode mode, const char *recording, const char *session,
+                                  struct pp_store *store, int quiet)
+{
+    struct exec_tune *t = mode != EXEC_TUNE_OFF ? calloc(1, sizeof(*t)) : NULL;
+    if (!t)
+        return NULL;
+    *t = (struct exec_tune){.mode = mode,
+                            .recording = recording,
+                            .session = session,
+                            .store = store,
+                            .quiet = quiet,
+                            .wait_ns = LOOK_FIRST_NS,
+                            .look_ns = pp_now_ns() + LOOK_FIRST_NS};
+    if (pthread_create(&t->thread, NULL, run_tune, t) == 0)
+        return t;
+    free(t);
+    return NULL;
+}
+
+void exec_tune_stop(struct exec_tune *t, int ranks)
+{
+    if (!t)
+        return;
+    atomic_store_explicit(&t->over, 1, memory_order_relaxed);
+    pthread_join(t->thread, NULL);
+    read_told(t);
+    if (!t->quiet && ranks)
+        exec_say("--tune changed nothing: of several ranks none is tuned");
+    else if (!t->quiet && !t->said)
+        exec_say(
+            "--tune changed nothing: no other num_workers or prefetch_factor was expected to gain %.0f %%",
+            100 * LEAST_GAIN);
+    free(t);
+}
