@@ -3,6 +3,7 @@
 #include "report/measure/part.h"
 #include "tests/support/fake_run.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,17 +22,18 @@ struct row {
 static struct pp_part judged(const struct row *rows, size_t n, int is_over)
 {
     struct fake_run *f = calloc(1, sizeof(*f));
-    char key[2] = "a", text[160], end[32];
+    static const char *const keys[] = {"0000", "0001", "0002", "0003"};
+    char text[4][160], end[32];
     assert_non_null(f);
     fake_text(f, "config", "dataloader", "7.0");
-    snprintf(end, sizeof(end), "%llu", 100 * S);
+    snprintf(end, sizeof(end), "%" PRIu64, 100 * S);
     if (is_over)
         fake_num(f, "run", "ended_mono_ns", end, "ns");
-    for (size_t i = 0; i < n; i++, key[0]++) {
-        snprintf(text, sizeof(text),
-                 "at_ns=%llu loader=%s batch=%zu num_workers=%u prefetch_factor=2 was=2/2 why=%s",
+    for (size_t i = 0; i < n; i++) {
+        snprintf(text[i], sizeof(text[i]),
+                 "at_ns=%" PRIu64 " loader=%s batch=%zu num_workers=%u prefetch_factor=2 was=2/2 why=%s",
                  rows[i].at_s * S, rows[i].loader, i, rows[i].workers, rows[i].why);
-        fake_text(f, "loader_change", key, text);
+        fake_text(f, "loader_change", keys[i], text[i]);
     }
     struct pp_source source = fake_source(f);
     struct pp_part part = pp_part_judged(&source);
@@ -42,7 +44,7 @@ static struct pp_part judged(const struct row *rows, size_t n, int is_over)
 static void one_stretch_is_judged(void **state)
 {
     static const struct {
-        struct row rows[5];
+        struct row rows[4];
         size_t n;
         int is_over;
         unsigned from_s, to_s, warmup; /* to_s 0: the end */
