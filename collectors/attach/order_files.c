@@ -55,7 +55,7 @@ static int read_file(int dir, const char *name, uint64_t *left, pp_order_block_f
     return sound;
 }
 
-struct pp_session_taken pp_order_files_take(const char *path, pp_order_block_fn *fn, void *ctx)
+static struct pp_session_taken visit_files(const char *path, pp_order_block_fn *fn, void *ctx, int removes)
 {
     struct pp_session_taken t = {0};
     uint64_t left = ALL_BYTES;
@@ -70,9 +70,20 @@ struct pp_session_taken pp_order_files_take(const char *path, pp_order_block_fn 
             t.taken += sound;
             t.unsound += !sound;
         }
-        unlinkat(dirfd(d), e->d_name, 0);
+        if (removes)
+            unlinkat(dirfd(d), e->d_name, 0);
     }
     if (d)
         closedir(d);
     return t;
+}
+
+struct pp_session_taken pp_order_files_take(const char *path, pp_order_block_fn *fn, void *ctx)
+{
+    return visit_files(path, fn, ctx, 1);
+}
+
+struct pp_session_taken pp_order_files_read(const char *path, pp_order_block_fn *fn, void *ctx)
+{
+    return visit_files(path, fn, ctx, 0);
 }

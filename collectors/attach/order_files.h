@@ -11,5 +11,7 @@ typedef void pp_order_block_fn(void *ctx, int64_t pid, const struct pp_order_blo
 /* Hands each sound block to fn (NULL: to none) and removes all files of the kind. taken: files; unsound:
  * those that are no ordinary file or end in a damaged block. */
 struct pp_session_taken pp_order_files_take(const char *dir, pp_order_block_fn *fn, void *ctx);
+/* The same without removing; their processes may be writing. */
+struct pp_session_taken pp_order_files_read(const char *dir, pp_order_block_fn *fn, void *ctx);
 
 #endif

@@ -9,15 +9,13 @@
 #include "probe/ranks/identity.h"
 #include "tui/cli/cli.h"
 #include "tui/cli/exec/exec_words.h"
+#include "tui/cli/jobs/dir.h"
 #include "tui/cli/jobs/interrupt.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 struct options {
@@ -107,40 +105,6 @@ pp_status tune_check_job(char *const *program, struct pp_err *err)
         return pp_fail(err, PP_E_USAGE, TUNE_ONE_PROCESS);
     if (exec_words_advice(program, words, sizeof(words), &why) == EXEC_ISOLATED)
         return pp_fail(err, PP_E_USAGE, "no DataLoader of the job could be seen: %s; leave them out", why);
-    return PP_OK;
-}
-
-pp_status tune_name_dir(const char *output, const char *command, char *dir, size_t size, struct pp_err *err)
-{
-    char when[32];
-    struct stat st;
-    time_t now = time(NULL);
-    struct tm tm;
-    strftime(when, sizeof(when), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
-    int n = output ? snprintf(dir, size, "%s", output)
-                   : snprintf(dir, size, "pipeprobe-%s-%s", command, when);
-    if (n < 1 || (size_t)n >= size)
-        return pp_fail(err, PP_E_USAGE, "-o: a name of 1 to %zu bytes is needed", size - 1);
-    char parent[PATH_MAX];
-    snprintf(parent, sizeof(parent), "%s", dir);
-    if (stat(dirname(parent), &st) != 0 || !S_ISDIR(st.st_mode))
-        return pp_fail(err, PP_E_NOT_FOUND, "cannot make the directory %s: there is no such place", dir);
-    if (lstat(dir, &st) == 0)
-        return pp_fail(err, PP_E_EXISTS,
-                       "%s exists; %s writes into a new directory: give another name with -o", dir, command);
-    return PP_OK;
-}
-
-pp_status tune_make_dir(struct tune_job *job, const char *dir, struct pp_err *err)
-{
-    char real[PATH_MAX];
-    if (mkdir(dir, 0777) != 0 || !realpath(dir, real))
-        return pp_fail_errno(err, errno, "cannot make the directory %s", dir);
-    if (strlen(real) >= sizeof(job->dir) || strchr(real, '\n')) {
-        rmdir(dir);
-        return pp_fail(err, PP_E_USAGE, "the path of %s is too long, or has a line break", dir);
-    }
-    strcpy(job->dir, real);
     return PP_OK;
 }
 
@@ -305,11 +269,11 @@ static int tune_job(const struct options *o, char *const *program)
     if (st == PP_OK)
         st = tune_check_job(program, &err);
     if (st == PP_OK)
-        st = tune_name_dir(o->output, "tune", dir, sizeof(dir), &err);
+        st = job_dir_name(o->output, "tune", dir, sizeof(dir), &err);
     if (st == PP_OK)
         st = ask_to_start(o, program, dir, &err);
     if (st == PP_OK)
-        st = tune_make_dir(&s->job, dir, &err);
+        st = job_dir_make(dir, s->job.dir, sizeof(s->job.dir), &err);
     if (st == PP_OK) {
         s->asked = o->tries.n;
         s->job.program = program;

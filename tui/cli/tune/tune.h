@@ -47,10 +47,6 @@ struct tune_session {
 
 /* What could not be measured, and is known before it is run. */
 pp_status tune_check_job(char *const *program, struct pp_err *err);
-/* The new directory: output, or pipeprobe-COMMAND-DATE-TIME; not made yet. */
-pp_status tune_name_dir(const char *output, const char *command, char *dir, size_t size, struct pp_err *err);
-/* Makes it for the job, with its absolute path: the job may change its directory. */
-pp_status tune_make_dir(struct tune_job *job, const char *dir, struct pp_err *err);
 void tune_add_run(struct tune_sample *sample, const struct tune_run *r);
 
 /* ---- tune_plan.c ---- */

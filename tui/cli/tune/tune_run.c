@@ -8,9 +8,9 @@
 #include "probe/base/text.h"
 #include "report/build/build.h"
 #include "tui/cli/jobs/again.h"
+#include "tui/cli/jobs/group.h"
 #include "tui/cli/jobs/interrupt.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,74 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- the processes of a run ---- */
-
-/* Its process group, whose leader is `pipeprobe exec`, and those that have left the group (torchrun starts
- * its ranks in sessions of their own) and have the run's variable still in their environment. Read from
- * /proc; a process is signalled only while it is one of them. */
-struct tune_group {
-    pid_t leader;
-    const char
-        *mark; /* "NAME=value", as in the environment, where a line of a longer value may end with it */
-};
-
-enum { ENVIRONMENT_MAX = 8 << 20 };
-
-/* Of /proc/PID/stat; the name in parentheses may hold anything. 0: it is gone, or a zombie. */
-static int read_stat(pid_t pid, int *parent, int *group)
-{
-    char path[40], text[512], state = 'Z';
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *in = fopen(path, "re");
-    size_t n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
-    if (in)
-        fclose(in);
-    text[n] = '\0';
-    const char *after = strrchr(text, ')');
-    return after && sscanf(after + 1, " %c %d %d", &state, parent, group) == 3 && state != 'Z' &&
-           state != 'X';
-}
-
-/* The variable, with the end of its value or of its first line behind it. */
-static int has_mark(pid_t pid, const char *mark)
-{
-    char path[40];
-    size_t n = strlen(mark);
-    struct pp_io_file f = {.limit = ENVIRONMENT_MAX};
-    struct pp_err err;
-    int found = 0;
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-    if (pp_io_read_file(AT_FDCWD, path, &f, &err) == PP_OK)
-        for (const char *at = (char *)f.buf, *end = at + f.size; at < end && !found;
-             at += strnlen(at, (size_t)(end - at)) + 1)
-            found = (size_t)(end - at) > n && memcmp(at, mark, n) == 0 && (!at[n] || at[n] == '\n');
-    free(f.buf);
-    return found;
-}
-
-/* Each living process but the leader: how many there are; each gets sig, unless that is 0. With child, in the
- * group alone and up to one that the leader started: *child, which is 0 where it has none. */
-static int visit_group(const struct tune_group *g, int sig, pid_t *child)
-{
-    int count = 0;
-    DIR *d = opendir("/proc");
-    for (struct dirent *e; d && (e = readdir(d)) && !(child && *child);) {
-        pid_t pid = isdigit((unsigned char)e->d_name[0]) ? (pid_t)atoi(e->d_name) : 0;
-        int parent = 0, group = 0;
-        if (pid <= 0 || pid == g->leader || !read_stat(pid, &parent, &group) ||
-            !(group == g->leader || (!child && has_mark(pid, g->mark))))
-            continue;
-        count++;
-        if (child && parent == g->leader)
-            *child = pid;
-        if (sig)
-            kill(pid, sig);
-    }
-    if (d)
-        closedir(d);
-    return count;
-}
 
 enum {
     TICK_MS = 100,
@@ -157,7 +89,7 @@ static const int signals[] = {SIGINT, SIGTERM, SIGKILL};
 enum { SIGNALS = sizeof(signals) / sizeof(*signals) };
 
 struct ending {
-    struct tune_group group;
+    struct job_group group;
     int sent;         /* of signals */
     uint64_t next_ns; /* when the next one is due */
 };
@@ -173,21 +105,20 @@ static void end_further(struct ending *e, const struct tune_job *job, struct tun
     }
     r->signal = signals[e->sent];
     if (e->sent > 0) {
-        visit_group(&e->group, signals[e->sent], NULL);
+        job_group_visit(&e->group, signals[e->sent]);
     } else {
         /* SIGINT goes to the program, through exec, and to the processes that made DataLoaders: the
          * interpreter below a shell script. Not to workers: they end with their loader, and what they
          * recorded stays free of errors. */
         struct tune_log *log = malloc(sizeof(*log));
         struct pp_err err;
-        pid_t program = 0, leader = e->group.leader;
+        pid_t program = job_group_child(&e->group), leader = e->group.leader;
         int parent, group = 0;
-        visit_group(&e->group, 0, &program);
         kill(leader, SIGINT);
         if (log && tune_log_read(notes, log, &err) == PP_OK)
             for (size_t i = 0; i < log->pids; i++)
                 if (log->pid[i] != program && log->pid[i] != leader &&
-                    read_stat(log->pid[i], &parent, &group) && group == leader)
+                    job_stat(log->pid[i], &parent, &group) && group == leader)
                     kill(log->pid[i], SIGINT);
         free(log);
     }
@@ -247,14 +178,14 @@ static int watch_over(const struct tune_job *job, const struct tune_ask *ask, st
     struct ending *e = &ending;
     if (!e->sent)
         *e = (struct ending){e->group, 1, pp_now_ns() + job->grace_ns};
-    while (e->sent < SIGNALS && visit_group(&e->group, 0, NULL)) {
+    while (e->sent < SIGNALS && job_group_visit(&e->group, 0)) {
         if (pp_now_ns() >= e->next_ns) {
-            visit_group(&e->group, signals[e->sent++], NULL);
+            job_group_visit(&e->group, signals[e->sent++]);
             e->next_ns = pp_now_ns() + job->grace_ns;
         }
         wait_a_tick();
     }
-    for (int i = 0; i < GONE_TICKS && visit_group(&e->group, 0, NULL); i++)
+    for (int i = 0; i < GONE_TICKS && job_group_visit(&e->group, 0); i++)
         wait_a_tick();
     if (r->end == TUNE_END_ITSELF && has_ranks(job, ask->name))
         r->end = TUNE_END_RANKS;

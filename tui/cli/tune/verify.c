@@ -10,6 +10,7 @@
 #include "probe/base/text.h"
 #include "report/build/build.h"
 #include "tui/cli/cli.h"
+#include "tui/cli/jobs/dir.h"
 #include "tui/cli/jobs/interrupt.h"
 
 #include <math.h>
@@ -417,7 +418,7 @@ static pp_status prepare(struct verify *v, char *const *program, char *dir, size
     if (st == PP_OK)
         st = tune_check_job(program, err);
     if (st == PP_OK)
-        st = tune_name_dir(o->output, "verify", dir, size, err);
+        st = job_dir_name(o->output, "verify", dir, size, err);
     if (st == PP_OK)
         st = ask_to_start(v, program, dir, err);
     v->job = (struct tune_job){.program = program,
@@ -425,7 +426,7 @@ static pp_status prepare(struct verify *v, char *const *program, char *dir, size
                                .start_limit_ns = o->start_limit_ns,
                                .grace_ns = o->grace_ns};
     if (st == PP_OK)
-        st = tune_make_dir(&v->job, dir, err);
+        st = job_dir_make(dir, v->job.dir, sizeof(v->job.dir), err);
     v->job_before = v->job;
     if (o->before) {
         v->before_words[0] = "sh", v->before_words[1] = "-c", v->before_words[2] = (char *)o->before;
