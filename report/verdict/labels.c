@@ -4,6 +4,7 @@
 #include "report/rules/finding_rules.h"
 #include "report/rules/ranks_rules.h"
 #include "report/rules/looks_rules.h"
+#include "report/rules/resume_rules.h"
 #include "report/verdict/verdict_rules.h"
 
 #include <string.h>
@@ -196,10 +197,11 @@ const struct pp_rule_set *pp_rule_sets(size_t *n)
         {"ranks", "of `pipeprobe ranks`", pp_ranks_facts, PP_RANKS_FACT_COUNT, pp_ranks_rules, 0},
         {"looks", "of a job that `pipeprobe attach` looks at from outside; the first that holds",
          pp_looks_facts, PP_LOOKS_FACT_COUNT, pp_looks_rules, 0},
+        {"resume", "of `pipeprobe resume-test`", pp_resume_facts, PP_RESUME_FACT_COUNT, pp_resume_rules, 0},
     };
     const size_t counts[] = {pp_cause_rules_replay_n, pp_cause_rules_shares_n, pp_outside_rules_n,
                              pp_trace_rules_n,        pp_finding_rules_n,      pp_audit_rules_n,
-                             pp_ranks_rules_n,        pp_looks_rules_n};
+                             pp_ranks_rules_n,        pp_looks_rules_n,        pp_resume_rules_n};
     *n = sizeof(sets) / sizeof(*sets);
     for (size_t i = 0; i < *n; i++)
         sets[i].n_rules = counts[i];

@@ -1,0 +1,186 @@
+#include "report/resume/compare.h"
+
+#include <math.h>
+#include <string.h>
+
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+int pp_resume_saved(const struct pp_resume_start *s, size_t *at, size_t *before)
+{
+    for (size_t r = 0; r < s->ranks; r++) { /* rank 0 alone may save for all of them */
+        const struct pp_resume_run *run = &s->rank[r];
+        size_t n = run->saves;
+        if (!n)
+            continue;
+        *at = *before = run->save[n - 1].batches;
+        if (run->save[n - 1].torn) {
+            *before = n > 1 ? run->save[n - 2].batches : 0;
+            return n > 1 ? 1 : 2;
+        }
+        /* Killed at once behind a save: its last file may not have been there yet. */
+        if (n > 1 && run->save[n - 1].batches == run->n)
+            *before = run->save[n - 2].batches;
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- the same number of ranks ---- */
+
+static int is_last_of_epoch(const struct pp_resume_run *a, size_t batch)
+{
+    const struct pp_resume_iteration *it = &a->iteration[a->batch[batch].iteration];
+    return it->ended && batch + 1 == it->first + it->n;
+}
+
+static void note_difference(struct resume_compared *c, size_t batch, size_t rank)
+{
+    if (c->first == PP_RESUME_NOWHERE || batch < c->first) {
+        c->first = batch;
+        c->rank = rank;
+    }
+    c->last = c->last == PP_RESUME_NOWHERE || batch > c->last ? batch : c->last;
+}
+
+static void compare_rank(const struct pp_resume_run *a, const struct pp_resume_run *r, size_t rank,
+                         struct resume_compared *c)
+{
+    size_t from = least_of(c->from, a->n), n = least_of(a->n - from, r->n), wrong = 0;
+    for (size_t k = 0; k < n; k++) {
+        const struct pp_resume_batch *x = &a->batch[from + k], *y = &r->batch[k];
+        int files = x->files && y->files && x->files != y->files,
+            bytes = x->content && y->content && x->content != y->content;
+        if (x->order == y->order && !files && !bytes)
+            continue;
+        note_difference(c, from + k, rank);
+        wrong += x->order != y->order;
+        c->identity += x->order == y->order && files;
+        c->content += x->order == y->order && !files && bytes;
+        c->only_tails &= is_last_of_epoch(a, from + k);
+    }
+    if (a->finished && r->finished && a->n - from != r->n) {
+        note_difference(c, from + n, rank);
+        wrong++;
+        c->only_tails = 0;
+    }
+    c->ranks_right += !wrong;
+    c->ranks_wrong += wrong > 0;
+    c->compared = least_of(c->compared, n);
+}
+
+static int is_whole(const struct pp_resume_run *r, size_t i)
+{
+    return i < r->iterations && (r->iteration[i].ended || i + 1 < r->iterations);
+}
+
+/* Where counting ends, if not both came to their end: behind the last epoch that both have whole, each at its
+ * own. A part of an epoch in another order would be neither left out nor too much. */
+static void count_ends(const struct pp_resume_run *a, const struct pp_resume_run *r, size_t from,
+                       size_t *a_end, size_t *r_end)
+{
+    size_t e = pp_resume_spot_of(a, from).iteration, k = 0;
+    *a_end = a->n;
+    *r_end = r->n;
+    if (a->finished && r->finished)
+        return;
+    while (is_whole(a, e + k) && is_whole(r, k))
+        k++;
+    if (k) {
+        *a_end = a->iteration[e + k - 1].first + a->iteration[e + k - 1].n;
+        *r_end = r->iteration[k - 1].first + r->iteration[k - 1].n;
+    } else {
+        *a_end = least_of(a->n, from + r->n);
+        *r_end = *a_end > from ? *a_end - from : 0;
+    }
+}
+
+int resume_compare(const struct pp_resume_start *control, const struct pp_resume_start *start, size_t from,
+                   struct resume_compared *c)
+{
+    struct pp_resume_tally t = {0};
+    int ok = 1;
+    *c = (struct resume_compared){.from = from,
+                                  .first = PP_RESUME_NOWHERE,
+                                  .last = PP_RESUME_NOWHERE,
+                                  .compared = SIZE_MAX,
+                                  .only_tails = 1};
+    for (size_t i = 0; i < start->ranks; i++)
+        compare_rank(&control->rank[i], &start->rank[i], i, c);
+    t.by_file = !c->ranks_wrong && c->identity;
+    c->only_tails &= c->first != PP_RESUME_NOWHERE && c->compared > 1;
+    for (size_t i = 0; i < start->ranks && ok && c->first != PP_RESUME_NOWHERE; i++) {
+        const struct pp_resume_run *a = &control->rank[i], *r = &start->rank[i];
+        size_t a_end, r_end;
+        count_ends(a, r, from, &a_end, &r_end);
+        ok = pp_resume_want(&t, a, from, a_end) && pp_resume_got(&t, r, 0, r_end);
+    }
+    if (ok)
+        pp_resume_count(&t);
+    c->repeated = t.repeated;
+    c->left_out = t.left_out;
+    pp_resume_tally_free(&t);
+    return ok;
+}
+
+/* ---- another number of ranks ---- */
+
+/* Steps of all ranks, one after the other. */
+struct walk {
+    const struct pp_resume_run *run;
+    size_t batch, tokens;
+    uint64_t set;
+};
+
+static int walk_step(struct walk *w)
+{
+    size_t end = least_of(w->run->n, w->batch + (size_t)w->run->world);
+    if (w->batch >= end)
+        return 0;
+    for (; w->batch < end; w->batch++) {
+        w->set += w->run->batch[w->batch].set;
+        w->tokens += w->run->batch[w->batch].n;
+    }
+    return 1;
+}
+
+int resume_compare_worlds(const struct pp_resume_start *control, const struct pp_resume_start *start,
+                          size_t from, struct resume_compared *c)
+{
+    struct pp_resume_run a = {0}, r = {0};
+    struct pp_resume_tally t = {0};
+    *c = (struct resume_compared){.from = from,
+                                  .first = PP_RESUME_NOWHERE,
+                                  .last = PP_RESUME_NOWHERE,
+                                  .rank = 0};
+    int ok = pp_resume_merge(control->rank, control->ranks, &a) &&
+             pp_resume_merge(start->rank, start->ranks, &r);
+    size_t world = (size_t)(a.world > 0 ? a.world : 1);
+    struct walk x = {.run = &a, .batch = from * world}, y = {.run = &r};
+    size_t agreed = x.batch;
+    int more = ok;
+    while (more && c->first == PP_RESUME_NOWHERE) {
+        more = x.tokens <= y.tokens ? walk_step(&x) : walk_step(&y);
+        c->compared = x.batch / world - from;
+        if (more && x.tokens == y.tokens && x.set != y.set)
+            note_difference(c, agreed / world, 0);
+        else if (more && x.tokens == y.tokens)
+            agreed = x.batch;
+    }
+    int whole = a.finished && r.finished;
+    size_t a_end, r_end;
+    count_ends(&a, &r, from * world, &a_end, &r_end);
+    ok = ok && pp_resume_want(&t, &a, from * world, a_end) && pp_resume_got(&t, &r, 0, r_end);
+    if (ok)
+        pp_resume_count(&t);
+    c->repeated = t.repeated;
+    c->left_out = t.left_out;
+    if (ok && whole && c->first == PP_RESUME_NOWHERE && t.repeated + t.left_out > 0)
+        note_difference(c, x.batch / world, 0);
+    pp_resume_tally_free(&t);
+    pp_resume_free(&a);
+    pp_resume_free(&r);
+    return ok;
+}

@@ -1,0 +1,117 @@
+#include "probe/base/text.h"
+#include "report/resume/fields.h"
+#include "report/resume/resume.h"
+
+#include <math.h>
+
+static int flushed(FILE *out)
+{
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}
+
+int pp_resume_json(const struct pp_resume *r, FILE *out)
+{
+    return pp_fields_json(pp_resume_fields, r, out);
+}
+
+/* ---- JUnit ---- */
+
+static void put_xml(const char *text, FILE *out)
+{
+    for (; text && *text; text++)
+        switch (*text) {
+        case '<': fputs("&lt;", out); break;
+        case '>': fputs("&gt;", out); break;
+        case '&': fputs("&amp;", out); break;
+        case '"': fputs("&quot;", out); break;
+        default: fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
+        }
+}
+
+int pp_resume_junit(const struct pp_resume *r, FILE *out)
+{
+    fprintf(out,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+            "<testsuite name=\"pipeprobe resume-test\" tests=\"%zu\" failures=\"%.0f\" skipped=\"%.0f\">\n",
+            r->answers, r->differing, r->untold);
+    for (size_t i = 0; i < r->answers; i++) {
+        const struct pp_resume_answer *a = &r->answer[i];
+        fputs("  <testcase classname=\"resume\" name=\"", out);
+        put_xml(a->name, out);
+        fputs("\">", out);
+        if (a->kind != PP_RESUME_EXACT) {
+            fputs(a->kind == PP_RESUME_DIFFERS ? "<failure message=\"" : "<skipped message=\"", out);
+            put_xml(a->sentence, out);
+            fputs("\">", out);
+            put_xml(a->culprit_sentence, out);
+            fputs(a->kind == PP_RESUME_DIFFERS ? "</failure>" : "</skipped>", out);
+        }
+        fputs("</testcase>\n", out);
+    }
+    fputs("</testsuite>\n", out);
+    return flushed(out);
+}
+
+/* ---- for people ---- */
+
+static const struct pp_resume_answer *deciding(const struct pp_resume *r)
+{
+    for (size_t i = 0; i < r->answers; i++)
+        if (r->answer[i].kind == r->kind)
+            return &r->answer[i];
+    return NULL;
+}
+
+/* "k2 in epoch 1: killed behind batch 38, resumed behind 35: not exact (sampler-epoch)" */
+static void put_kill(const struct pp_resume_answer *a, FILE *out)
+{
+    char n[32];
+    fprintf(out, "%s%s%s: ", a->name, a->kill ? ", " : "", a->kill ? a->kill : "");
+    if (!isnan(a->killed_at))
+        fprintf(out, "killed behind %s, ", pp_text_counted(n, sizeof(n), a->killed_at, "batch", "batches"));
+    if (!isnan(a->resumed_at))
+        fprintf(out, "resumed behind %s%s, ", pp_text_count(n, sizeof(n), a->resumed_at),
+                a->older ? " (the checkpoint before)" : "");
+    fprintf(out, "%s%s%s%s", a->kind_name, a->culprit ? " (" : "", a->culprit ? a->culprit : "",
+            a->culprit ? ")" : "");
+}
+
+void pp_resume_text(const struct pp_resume *r, FILE *out)
+{
+    const struct pp_resume_answer *a = deciding(r);
+    fprintf(out, "%s\n", r->sentence);
+    if (a && a->culprit) {
+        fprintf(out, "%-9s %s. %s\n", "Culprit:", a->culprit, a->culprit_sentence);
+        fprintf(out, "%-9s %s%s%s\n", "Told by:",
+                a->evidence ? "what the job's objects held: " : "the pattern of the samples alone",
+                a->evidence ? a->evidence : "",
+                a->evidence && a->confidence[0] == 'p' ? ", and by the samples" : "");
+        if (a->line)
+            fprintf(out, "%-9s %s\n", "Line:", a->line);
+        fprintf(out, "%-9s %s\n", "Change:", a->fix);
+    }
+    for (size_t i = 0; i < r->answers; i++) {
+        fprintf(out, "%-9s ", i ? "" : "Kills:");
+        put_kill(&r->answer[i], out);
+        fputc('\n', out);
+    }
+    fprintf(out, "%-9s %s\n", "Note:", r->note);
+}
+
+void pp_resume_markdown(const struct pp_resume *r, FILE *out)
+{
+    const struct pp_resume_answer *a = deciding(r);
+    fprintf(out, "### pipeprobe resume-test: %s\n\n%s\n\n", r->kind_name, r->sentence);
+    if (a && a->culprit)
+        fprintf(out, "**%s**%s%s%s: %s\n\n*Change:* %s\n\n", a->culprit, a->line ? " (`" : "",
+                a->line ? a->line : "", a->line ? "`)" : "", a->culprit_sentence, a->fix);
+    fputs("| kill | killed behind | resumed behind | answer |\n|---|---|---|---|\n", out);
+    for (size_t i = 0; i < r->answers; i++) {
+        char killed[32], resumed[32];
+        const struct pp_resume_answer *k = &r->answer[i];
+        fprintf(out, "| %s%s%s | %s | %s | %s%s%s |\n", k->name, k->kill ? ", " : "", k->kill ? k->kill : "",
+                pp_text_count(killed, sizeof(killed), k->killed_at),
+                pp_text_count(resumed, sizeof(resumed), k->resumed_at), k->kind_name, k->culprit ? ": " : "",
+                k->culprit ? k->culprit : "");
+    }
+}

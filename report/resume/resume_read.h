@@ -1,0 +1,19 @@
+/* report/resume/resume_read.h: a recording of a PyTorch job as a run (sequence.h): which batches its process
+ * took and trained on (batch_use), of which samples (sample_order, else batch_content), why in that order
+ * (iteration_fact), and where it saved and restored (state_event).
+ *
+ * Batches of all loaders that were trained on count, iteration by iteration: a job may make a loader for each
+ * epoch. Where no backward was seen, those of the loader that gave most. */
+#ifndef PP_REPORT_RESUME_RESUME_READ_H
+#define PP_REPORT_RESUME_RESUME_READ_H
+
+#include "report/resume/sequence.h"
+#include "report/source/source.h"
+
+/* As taken: pp_resume_finish it with the lag of the uninterrupted run. path is kept, not copied. What is not
+ * known of its samples is out->unknown, and PP_OK. Free with pp_resume_free, also after a failure. */
+pp_status pp_resume_read(const char *path, struct pp_resume_run *out, struct pp_err *err);
+pp_status pp_resume_read_source(const struct pp_source *source, struct pp_resume_run *out,
+                                struct pp_err *err);
+
+#endif

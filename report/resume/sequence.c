@@ -1,0 +1,184 @@
+#include "report/resume/sequence.h"
+
+#include "probe/base/array.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t pp_resume_mix(uint64_t token)
+{
+    uint64_t x = token + UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+struct pp_resume_iteration *pp_resume_iterate(struct pp_resume_run *r)
+{
+    if (!pp_grow(&r->iteration, &r->iteration_room, r->iterations + 1, sizeof(*r->iteration)))
+        return NULL;
+    struct pp_resume_iteration *it = &r->iteration[r->iterations++];
+    *it = (struct pp_resume_iteration){
+        .first = r->n, .first_token = r->tokens, .sampler_epoch = NAN, .workers = NAN, .prefetch = NAN};
+    return it;
+}
+
+int pp_resume_take(struct pp_resume_run *r, const struct pp_resume_batch *batch, const uint64_t *tokens,
+                   const uint64_t *files)
+{
+    if (r->tokens + batch->n > PP_RESUME_TOKENS || !r->iterations ||
+        !pp_grow(&r->batch, &r->batch_room, r->n + 1, sizeof(*r->batch)) ||
+        !pp_grow(&r->token, &r->token_room, r->tokens + batch->n + 1, sizeof(*r->token)) ||
+        !pp_grow(&r->file, &r->file_room, r->tokens + batch->n + 1, sizeof(*r->file)))
+        return 0;
+    struct pp_resume_batch *b = &r->batch[r->n++];
+    *b = *batch;
+    b->first = r->tokens;
+    b->iteration = (uint32_t)(r->iterations - 1);
+    for (uint32_t k = 0; k < b->n; k++) {
+        r->token[r->tokens + k] = tokens[k];
+        r->file[r->tokens + k] = files ? files[k] : 0;
+    }
+    r->tokens += b->n;
+    r->iteration[r->iterations - 1].n++;
+    r->iteration[r->iterations - 1].given++;
+    return 1;
+}
+
+int pp_resume_save_here(struct pp_resume_run *r, int at_end, int torn)
+{
+    struct pp_resume_save *last = r->saves ? &r->save[r->saves - 1] : NULL;
+    /* A checkpoint is several files, each with a span: they are one. */
+    if (last && last->batches == r->n && last->at_end == at_end) {
+        last->torn |= torn;
+        return 1;
+    }
+    if (!pp_grow(&r->save, &r->save_room, r->saves + 1, sizeof(*r->save)))
+        return 0;
+    r->save[r->saves++] = (struct pp_resume_save){.batches = r->n, .at_end = at_end, .torn = torn};
+    return 1;
+}
+
+/* ---- what was trained on ---- */
+
+uint32_t pp_resume_lag(const struct pp_resume_run *r)
+{
+    uint32_t lag = UINT32_MAX;
+    for (size_t i = 0; i < r->iterations; i++)
+        for (size_t k = 0; k < r->iteration[i].n && k < lag; k++)
+            if (r->batch[r->iteration[i].first + k].trained)
+                lag = (uint32_t)k;
+    return lag == UINT32_MAX ? 0 : lag;
+}
+
+/* Batch k of the iteration: the mark `lag` takes later, or the last one where the loop came to its end. */
+static int was_trained_on(const struct pp_resume_run *r, const struct pp_resume_iteration *it, size_t k,
+                          uint32_t lag)
+{
+    if (k + lag < it->n)
+        return r->batch[it->first + k + lag].trained;
+    return it->ended && it->n && r->batch[it->first + it->n - 1].trained;
+}
+
+static void hash_batch(const struct pp_resume_run *r, struct pp_resume_batch *b)
+{
+    b->order = pp_resume_mix(b->n);
+    b->set = b->files = 0;
+    for (uint32_t k = 0; k < b->n; k++) {
+        uint64_t h = pp_resume_mix(r->token[b->first + k]), file = r->file[b->first + k];
+        b->order = pp_resume_mix(b->order ^ h);
+        b->set += h;
+        b->files = file && (k == 0 || b->files) ? pp_resume_mix(b->files ^ file) : 0;
+    }
+}
+
+void pp_resume_finish(struct pp_resume_run *r, uint32_t lag)
+{
+    size_t kept = 0, tokens = 0, saved = 0;
+    int marks = 0;
+    for (size_t i = 0; i < r->n; i++)
+        marks |= r->batch[i].trained;
+    /* In place of `order`, which is filled below. */
+    for (size_t i = 0; marks && i < r->iterations; i++)
+        for (size_t k = 0; k < r->iteration[i].n; k++)
+            r->batch[r->iteration[i].first + k].order = (uint64_t)was_trained_on(r, &r->iteration[i], k, lag);
+    for (size_t i = 0; i < r->iterations; i++) {
+        struct pp_resume_iteration *it = &r->iteration[i];
+        size_t from = it->first, first = kept;
+        it->first_token = tokens;
+        for (size_t k = 0; k <= it->n; k++) {
+            /* Saves that stand before the batch: of what the wrapper has in hand nothing is trained yet. */
+            for (; saved < r->saves && r->save[saved].batches == from + k; saved++) {
+                size_t ahead = marks && !(k == it->n && r->save[saved].at_end) ? lag : 0,
+                       behind = kept - first;
+                r->save[saved].batches = kept - (ahead < behind ? ahead : behind);
+            }
+            if (k == it->n || (marks && !r->batch[from + k].order))
+                continue;
+            struct pp_resume_batch b = r->batch[from + k];
+            if (b.n) {
+                memmove(r->token + tokens, r->token + b.first, b.n * sizeof(*r->token));
+                memmove(r->file + tokens, r->file + b.first, b.n * sizeof(*r->file));
+            }
+            b.first = tokens;
+            tokens += b.n;
+            hash_batch(r, &b);
+            r->batch[kept++] = b;
+        }
+        it->first = first;
+        it->n = kept - first;
+        it->tokens = tokens - it->first_token;
+    }
+    for (; saved < r->saves; saved++)
+        r->save[saved].batches = kept;
+    r->n = kept;
+    r->tokens = tokens;
+}
+
+/* ---- all ranks ---- */
+
+int pp_resume_merge(const struct pp_resume_run *ranks, size_t n, struct pp_resume_run *out)
+{
+    *out = (struct pp_resume_run){.path = ranks[0].path,
+                                  .rank = -1,
+                                  .world = ranks[0].world,
+                                  .stream = ranks[0].stream,
+                                  .finished = 1,
+                                  .restored = ranks[0].restored,
+                                  .buffer = ranks[0].buffer};
+    for (size_t i = 0; i < ranks[0].iterations; i++) {
+        struct pp_resume_iteration *it = pp_resume_iterate(out);
+        if (!it)
+            return 0;
+        const struct pp_resume_iteration of = ranks[0].iteration[i];
+        it->ended = of.ended;
+        for (size_t k = 0; k < of.n; k++)
+            for (size_t r = 0; r < n; r++) {
+                const struct pp_resume_run *run = &ranks[r];
+                if (of.first + k >= run->n)
+                    continue;
+                const struct pp_resume_batch *b = &run->batch[of.first + k];
+                if (!pp_resume_take(out, b, run->token + b->first, NULL))
+                    return 0;
+            }
+    }
+    for (size_t r = 0; r < n; r++)
+        out->finished &= ranks[r].finished;
+    for (size_t i = 0; i < out->n; i++)
+        out->batch[i].trained = 1;
+    pp_resume_finish(out, 0);
+    return 1;
+}
+
+void pp_resume_free(struct pp_resume_run *r)
+{
+    for (size_t i = 0; i < r->iterations; i++)
+        free(r->iteration[i].line);
+    free(r->batch);
+    free(r->token);
+    free(r->file);
+    free(r->iteration);
+    free(r->save);
+    *r = (struct pp_resume_run){0};
+}

@@ -1,0 +1,487 @@
+/* Made jobs that are killed and resumed: each culprit is named on many random ones, with the first batch that
+ * differs and the numbers of samples; correct resumes are never accused. */
+#include "probe/sampler/sampler_permutation.h"
+#include "report/resume/resume.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { RANKS_MOST = 4, JOBS = 60 };
+
+/* What a job does at its resume. */
+enum how {
+    RIGHT,       /* the rest of the epoch */
+    RIGHT_DROPS, /* takes batches from the epoch's beginning, and drops them */
+    RESTARTS,
+    EPOCH_0, /* the sampler's epoch counts from 0, at the right place */
+    EPOCH_NEXT,
+    TWICE,   /* the resumed epoch is right, the next one has its order again */
+    TWICE_0, /* both have epoch 0's */
+    NEW_ORDER,
+    NEW_LATER,
+    PREFETCHED,
+    SKIPS_MORE,
+    BEGINS_EPOCH,
+    SHORT,
+    STICKS,
+    DROPS_EPOCH,
+    OTHER_FILES,
+    OTHER_BYTES,
+    OTHER_TAIL,
+    OTHER_WORKERS,
+    BUFFER,
+    WRONG_WORLD,
+    RIGHT_WORLD,
+    RANK_OF_0,
+    TORN,
+    HOWS
+};
+static const char *const culprit[HOWS] = {
+    [RESTARTS] = "restarted",        [EPOCH_0] = "sampler-epoch",         [EPOCH_NEXT] = "next-epoch",
+    [TWICE] = "epoch-twice",         [TWICE_0] = "epoch-twice",           [NEW_ORDER] = "rng-mid-epoch",
+    [NEW_LATER] = "generator-lost",  [PREFETCHED] = "prefetched-counted", [SKIPS_MORE] = "skip-wrong",
+    [BEGINS_EPOCH] = "skip-wrong",   [SHORT] = "partial-batch",           [STICKS] = "offset-sticks",
+    [DROPS_EPOCH] = "epoch-dropped", [OTHER_FILES] = "directory-order",   [OTHER_BYTES] = "augmentation",
+    [OTHER_TAIL] = "last-batches",   [OTHER_WORKERS] = "worker-split",    [BUFFER] = "buffer-lost",
+    [WRONG_WORLD] = "world-size",    [RANK_OF_0] = "rank-state",          [TORN] = "torn-checkpoint",
+};
+
+struct job {
+    uint64_t n, seed;          /* samples of a rank and epoch */
+    uint32_t b, epochs, every; /* samples of a batch; batches from save to save */
+    uint32_t ranks, lag;
+    size_t kill;
+};
+
+static uint64_t state;
+static uint32_t draw(uint32_t below)
+{
+    state = pp_resume_mix(state);
+    return (uint32_t)(state % below);
+}
+
+/* Sample k of the order of that name. */
+static uint64_t sample_of(const struct job *j, uint64_t order, uint32_t rank, uint64_t k)
+{
+    struct pp_permutation p;
+    pp_permutation_init(&p, j->n * j->ranks, j->seed, order);
+    return pp_permutation_at(&p, k * j->ranks + rank);
+}
+
+static struct pp_resume_run new_run(uint32_t rank, uint32_t world)
+{
+    return (struct pp_resume_run){.rank = rank, .world = world, .restored = 1, .buffer = NAN};
+}
+
+struct writing {
+    const struct job *j;
+    struct pp_resume_run *run;
+    uint32_t rank, files, bytes;
+    size_t taken; /* batches of the epoch */
+    int trained;  /* on the one before */
+};
+
+static struct pp_resume_iteration *begin(struct writing *w)
+{
+    struct pp_resume_iteration *it = pp_resume_iterate(w->run);
+    assert_non_null(it);
+    it->workers = 2;
+    it->prefetch = 2;
+    w->taken = 0;
+    return it;
+}
+
+static void take(struct writing *w, const uint64_t *sample, uint32_t n, int trained)
+{
+    uint64_t file[64];
+    for (uint32_t k = 0; k < n; k++)
+        file[k] = pp_resume_mix(sample[k] + w->files);
+    /* A wrapper that takes one ahead gives the batch before. */
+    const struct pp_resume_batch b = {.n = n,
+                                      .trained = w->j->lag ? w->taken > 0 && w->trained : trained,
+                                      .content = pp_resume_mix(sample[0] + w->files + w->bytes)};
+    assert_true(pp_resume_take(w->run, &b, sample, file));
+    w->trained = trained;
+    w->taken++;
+}
+
+/* Samples [from, to) of the order; drop: those before are taken and dropped. Stops behind `most` batches. */
+static size_t put_epoch(struct writing *w, uint64_t order, uint64_t from, int drop, size_t most, size_t saved)
+{
+    const struct job *j = w->j;
+    uint64_t sample[64];
+    size_t done = 0;
+    struct pp_resume_iteration *it = begin(w);
+    for (uint64_t k = drop ? 0 : from; k < j->n && done < most;) {
+        uint32_t n = 0;
+        int dropped = k < from;
+        for (; n < j->b && k < j->n; k++)
+            sample[n++] = sample_of(j, order, w->rank, k);
+        take(w, sample, n, !dropped);
+        done += !dropped;
+        if (!dropped && j->every && (saved + done) % j->every == 0 && w->taken > j->lag && k < j->n)
+            assert_true(pp_resume_save_here(w->run, 0, 0));
+    }
+    it = &w->run->iteration[w->run->iterations - 1];
+    it->ended = w->run->batch && done < most;
+    if (done == most && most == (j->n - from + j->b - 1) / j->b)
+        it->ended = 1;
+    return done;
+}
+
+static size_t epoch_batches(const struct job *j)
+{
+    return (j->n + j->b - 1) / j->b;
+}
+
+/* The job from its beginning, up to `most` batches. */
+static void put_run(struct writing *w, size_t most)
+{
+    size_t done = 0;
+    for (uint32_t e = 0; e < w->j->epochs && done < most; e++) {
+        done += put_epoch(w, e, 0, 0, most - done, done);
+        if (w->run->iteration[w->run->iterations - 1].ended && !(done % (w->j->every ? w->j->every : 1)))
+            assert_true(pp_resume_save_here(w->run, 1, 0));
+    }
+    w->run->finished = done < most || done == w->j->epochs * epoch_batches(w->j);
+}
+
+/* Behind c batches. */
+static void put_resumed(struct writing *w, enum how how, size_t c)
+{
+    const struct job *j = w->j;
+    size_t per = epoch_batches(j), e = c / per;
+    uint64_t at = c % per * j->b;
+    if (how == RESTARTS) {
+        put_run(w, SIZE_MAX);
+        return;
+    }
+    for (uint32_t k = (uint32_t)e; k < j->epochs; k++) {
+        int first = k == e;
+        uint64_t order = how == EPOCH_0                                     ? k - e
+                         : how == EPOCH_NEXT                                ? k + 1
+                         : how == TWICE && !first                           ? k - 1
+                         : how == TWICE_0                                   ? (k - e > 1 ? k : 0)
+                         : how == NEW_ORDER || (how == NEW_LATER && !first) ? 1000 + k
+                                                                            : k;
+        uint64_t from = first ? at : how == STICKS ? at : 0;
+        if (how == BEGINS_EPOCH)
+            from = 0;
+        if (first && how == PREFETCHED)
+            from += (uint64_t)4 * j->b;
+        if (first && how == SKIPS_MORE)
+            from += (uint64_t)7 * j->b;
+        if (first && how == SHORT)
+            from += e * (per * j->b - j->n);
+        if (how == DROPS_EPOCH && first) {
+            begin(w)->ended = 1;
+            if (k + 1 == j->epochs)
+                break;
+            continue;
+        }
+        put_epoch(w, order, from, how == RIGHT_DROPS, SIZE_MAX, 0);
+        w->run->iteration[w->run->iterations - 1].ended = 1;
+    }
+    w->run->finished = 1;
+}
+
+static struct pp_resume made;
+static struct pp_resume_run runs[3][RANKS_MOST];
+
+static void forget(void)
+{
+    for (int i = 0; i < 3; i++)
+        for (int r = 0; r < RANKS_MOST; r++)
+            pp_resume_free(&runs[i][r]);
+    pp_resume_free_answers(&made);
+}
+
+static const struct pp_resume_answer *judge(uint32_t ranks, uint32_t then)
+{
+    const struct pp_resume_start starts[] = {{runs[1], ranks}, {runs[2], then}}, control = {runs[0], ranks};
+    const struct pp_resume_chain chain = {.name = "k1", .start = starts, .starts = 2};
+    struct pp_err err;
+    assert_int_equal(pp_resume_judge(&(struct pp_resume_input){&control, 1, &chain, 1}, &made, &err), PP_OK);
+    assert_int_equal(made.answers, 1);
+    return &made.answer[0];
+}
+
+static struct job draw_job(enum how how)
+{
+    struct job j = {.n = 300 + draw(100), .b = 4 + draw(5), .epochs = 4, .every = 5, .ranks = 1 + draw(2)};
+    j.seed = draw(1 << 30);
+    if (how == RANK_OF_0)
+        j.ranks = 2;
+    if (how != SHORT && how != OTHER_TAIL)
+        j.n -= j.n % j.b;
+    else if (j.n % j.b == 0)
+        j.n++;
+    j.lag = draw(2);
+    size_t per = epoch_batches(&j), epoch = 1 + draw(2);
+    j.every = 3 + draw(3);
+    /* Not in an epoch's last nine batches, and with a save before in the epoch. */
+    j.kill = epoch * per + j.every + 3 + draw((uint32_t)(per - j.every - 15));
+    return j;
+}
+
+/* A and I; how many batches the newest checkpoint is behind. */
+static size_t put_before(const struct job *j)
+{
+    size_t c = 0;
+    for (uint32_t r = 0; r < j->ranks; r++) {
+        for (int i = 0; i < 2; i++) {
+            struct writing w = {.j = j, .run = &runs[i][r], .rank = r};
+            runs[i][r] = new_run(r, j->ranks);
+            put_run(&w, i ? j->kill : SIZE_MAX);
+            pp_resume_finish(w.run, j->lag);
+        }
+        runs[1][r].finished = 0;
+        assert_true(runs[1][r].saves > 0);
+        c = runs[1][r].save[runs[1][r].saves - 1].batches;
+    }
+    return c;
+}
+
+/* The numbers by another way: uses of each sample. */
+static void count(double *repeated, double *left, size_t c, uint32_t ranks)
+{
+    static int uses[1 << 13];
+    memset(uses, 0, sizeof(uses));
+    *repeated = *left = 0;
+    for (uint32_t r = 0; r < ranks; r++) {
+        for (size_t i = c; i < runs[0][r].n; i++)
+            for (uint32_t k = 0; k < runs[0][r].batch[i].n; k++)
+                uses[runs[0][r].token[runs[0][r].batch[i].first + k]]--;
+        for (size_t i = 0; i < runs[2][r].tokens; i++)
+            uses[runs[2][r].token[i]]++;
+    }
+    for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++) {
+        *repeated += uses[i] > 0 ? uses[i] : 0;
+        *left -= uses[i] < 0 ? uses[i] : 0;
+    }
+}
+
+static void check(const struct job *j, enum how how, const struct pp_resume_answer *a, size_t c)
+{
+    const char *want = culprit[how];
+    if (!want && a->kind != PP_RESUME_EXACT)
+        fail_msg("how %d, %s: %s (%s)", how, a->kind_name, a->sentence, a->culprit ? a->culprit : "");
+    if (want && (!a->culprit || strcmp(a->culprit, want) != 0))
+        fail_msg("how %d n %d b %d ranks %d lag %d c %zu: %s, %s for %s", how, (int)j->n, (int)j->b,
+                 (int)j->ranks, (int)j->lag, c, a->sentence, a->culprit ? a->culprit : "nothing", want);
+    if (!want || how == TORN || how == OTHER_FILES)
+        return;
+    double repeated, left;
+    count(&repeated, &left, c, j->ranks);
+    assert_true(a->repeated == repeated && a->left_out == left);
+    assert_int_equal(a->kind, PP_RESUME_DIFFERS);
+    assert_non_null(a->fix);
+    assert_null(strchr(a->culprit_sentence, '{'));
+    assert_null(strchr(a->sentence, '{'));
+}
+
+/* Of streams a token is a batch; workers divide it. */
+static void put_stream(const struct job *j, enum how how, size_t c)
+{
+    for (uint32_t r = 0; r < j->ranks; r++)
+        for (int i = 0; i < 3; i++)
+            runs[i][r].stream = how == BUFFER || how == OTHER_WORKERS;
+    if (how == OTHER_WORKERS)
+        for (uint32_t r = 0; r < j->ranks; r++) {
+            struct pp_resume_run *run = &runs[2][r];
+            for (size_t i = 0; i < run->iterations; i++) {
+                struct pp_resume_iteration *it = &run->iteration[i];
+                it->workers = 4;
+                for (size_t k = 0; k + 1 < it->tokens; k += 2) {
+                    uint64_t *t = run->token + it->first_token + k, x = t[0];
+                    t[0] = t[1];
+                    t[1] = x;
+                }
+            }
+            for (size_t i = 0; i < run->n; i++)
+                run->batch[i].trained = 1;
+            pp_resume_finish(run, 0);
+        }
+    (void)c;
+}
+
+static void test_each_culprit_is_named(void **s)
+{
+    for (int how = 0; how < HOWS; how++)
+        for (int i = 0; i < JOBS; i++) {
+            state = (uint64_t)(how * 1000 + i + 1);
+            if (how == WRONG_WORLD || how == RIGHT_WORLD)
+                continue;
+            struct job j = draw_job((enum how)how);
+            size_t c = put_before(&j);
+            for (uint32_t r = 0; r < j.ranks; r++) {
+                struct writing w = {.j = &j, .run = &runs[2][r], .rank = how == RANK_OF_0 ? 0 : r};
+                runs[2][r] = new_run(r, j.ranks);
+                w.files = how == OTHER_FILES;
+                w.bytes = how == OTHER_BYTES;
+                if (how == TORN)
+                    w.run->failed = 1;
+                else
+                    put_resumed(&w, how == BUFFER ? NEW_ORDER : (enum how)how, c);
+                if (how == OTHER_TAIL)
+                    for (size_t k = 0; k < w.run->iterations; k++) {
+                        struct pp_resume_iteration *it = &w.run->iteration[k];
+                        const struct pp_resume_batch *b = &w.run->batch[it->first + it->n - 1];
+                        for (uint32_t m = 0; m < b->n; m++)
+                            w.run->token[b->first + m] = 5000 + m + 100 * r;
+                    }
+                if (how == BUFFER)
+                    w.run->token[3] = 6000;
+                pp_resume_finish(w.run, j.lag);
+            }
+            if (how == TORN)
+                for (uint32_t r = 0; r < j.ranks; r++)
+                    runs[1][r].save[runs[1][r].saves - 1].torn = 1;
+            put_stream(&j, (enum how)how, c);
+            const struct pp_resume_answer *a = judge(j.ranks, j.ranks);
+            if (how == BUFFER || how == OTHER_WORKERS) {
+                if (!a->culprit || strcmp(a->culprit, culprit[how]) != 0)
+                    fail_msg("how %d: %s, %s", how, a->sentence, a->culprit ? a->culprit : "nothing");
+            } else {
+                check(&j, (enum how)how, a, c);
+            }
+            forget();
+        }
+}
+
+/* Another number of ranks: the global order is cut by step into the batches of the ranks. */
+static void put_world(const struct job *j, struct pp_resume_run *run, uint32_t world, uint32_t b,
+                      uint64_t from, uint32_t epoch, size_t most, int saves)
+{
+    const struct job all = {.n = j->n, .seed = j->seed, .ranks = 1};
+    size_t steps = 0;
+    for (uint32_t r = 0; r < world; r++)
+        run[r] = new_run(r, world);
+    for (uint32_t e = epoch; e < j->epochs && steps < most; e++) {
+        for (uint32_t r = 0; r < world; r++)
+            assert_non_null(pp_resume_iterate(&run[r]));
+        for (uint64_t k = e == epoch ? from : 0; k < j->n && steps < most; k += (uint64_t)world * b) {
+            for (uint32_t r = 0; r < world; r++) {
+                uint64_t sample[64];
+                uint32_t n = 0;
+                for (uint64_t i = k + r; n < b && i < j->n; i += world)
+                    sample[n++] = sample_of(&all, e, 0, i);
+                const struct pp_resume_batch batch = {.n = n, .trained = 1};
+                assert_true(pp_resume_take(&run[r], &batch, sample, NULL));
+            }
+            steps++;
+            if (saves && steps % 5 == 0)
+                assert_true(pp_resume_save_here(&run[0], 0, 0));
+        }
+    }
+    for (uint32_t r = 0; r < world; r++) {
+        run[r].finished = most == SIZE_MAX;
+        for (size_t i = 0; i < run[r].iterations; i++)
+            run[r].iteration[i].ended = 1;
+        pp_resume_finish(&run[r], 0);
+    }
+}
+
+static void test_other_numbers_of_ranks(void **s)
+{
+    for (int i = 0; i < JOBS; i++) {
+        state = (uint64_t)(i + 77);
+        struct job j = {.n = 480, .seed = draw(1 << 30), .ranks = 2, .b = 8, .epochs = 3};
+        size_t kill = 36 + draw(9), c = kill - kill % 5, step = c % 30;
+        for (int wrong = 0; wrong < 2; wrong++) {
+            put_world(&j, runs[0], 2, 8, 0, 0, SIZE_MAX, 1);
+            put_world(&j, runs[1], 2, 8, 0, 0, kill, 1);
+            put_world(&j, runs[2], 4, wrong ? 8 : 4, step * (wrong ? 32 : 16), 1, SIZE_MAX, 0);
+            const struct pp_resume_answer *a = judge(2, 4);
+            if (!wrong) {
+                assert_string_equal(a->kind_name, "exact");
+            } else {
+                assert_string_equal(a->culprit, "world-size");
+                assert_true(a->left_out == (double)step * 16 && a->repeated == 0 && a->first == (double)c);
+            }
+            forget();
+        }
+    }
+}
+
+/* A batch more, less, moved or exchanged is found where it is. */
+static void test_each_change_is_found(void **s)
+{
+    for (int i = 0; i < 4 * JOBS; i++) {
+        state = (uint64_t)(i + 991);
+        struct job j = draw_job(RIGHT);
+        size_t c = put_before(&j);
+        for (uint32_t r = 0; r < j.ranks; r++) {
+            struct writing w = {.j = &j, .run = &runs[2][r], .rank = r};
+            runs[2][r] = new_run(r, j.ranks);
+            put_resumed(&w, RIGHT, c);
+            pp_resume_finish(w.run, j.lag);
+        }
+        struct pp_resume_run *run = &runs[2][draw(j.ranks)];
+        size_t at = 1 + draw((uint32_t)run->n - 3), first = at;
+        struct pp_resume_batch *b = run->batch, kept = b[at];
+        if (i % 4 == 0) { /* left out */
+            memmove(b + at, b + at + 1, (run->n - at - 1) * sizeof(*b));
+            run->n--;
+        } else if (i % 4 == 1) { /* used again */
+            b[at] = b[at - 1];
+        } else if (i % 4 == 2) { /* rotated */
+            b[at] = b[at + 1];
+            b[at + 1] = kept;
+        } else { /* two samples exchanged within it */
+            uint64_t *t = run->token + kept.first, x = t[0];
+            t[0] = t[1];
+            t[1] = x;
+            b[at].order ^= 1;
+        }
+        const struct pp_resume_answer *a = judge(j.ranks, j.ranks);
+        assert_string_equal(a->kind_name, "not exact");
+        assert_true(a->first == (double)(c + first) && a->rank == (double)run->rank);
+        forget();
+    }
+}
+
+static void test_what_cannot_be_told_is_said(void **s)
+{
+    state = 5;
+    struct job j = draw_job(RIGHT);
+    j.ranks = 1;
+    for (int i = 0; i < 4; i++) {
+        size_t c = put_before(&j);
+        struct writing w = {.j = &j, .run = &runs[2][0]};
+        runs[2][0] = new_run(0, 1);
+        put_resumed(&w, i == 2 ? RESTARTS : RIGHT, c);
+        pp_resume_finish(w.run, j.lag);
+        if (i == 0)
+            runs[1][0].saves = 0;
+        if (i == 1)
+            runs[1][0].batch[3].order++;
+        if (i == 2)
+            w.run->restored = 0;
+        if (i == 3)
+            w.run->unknown = "the samples are not known";
+        static const char *const said[] = {"no checkpoint was seen", "not reproducible even without a kill",
+                                           "does not resume by itself", "of a resumed run the samples"};
+        const struct pp_resume_answer *a = judge(1, 1);
+        assert_string_equal(a->kind_name, "cannot be told");
+        assert_non_null(strstr(a->sentence, said[i]));
+        assert_null(a->culprit);
+        forget();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_culprit_is_named),
+        cmocka_unit_test(test_other_numbers_of_ranks),
+        cmocka_unit_test(test_each_change_is_found),
+        cmocka_unit_test(test_what_cannot_be_told_is_said),
+    };
+    return cmocka_run_group_tests_name("resume", tests, NULL, NULL);
+}
