@@ -163,8 +163,8 @@ static const struct {
     const char *name, *only; /* only: the one value that it is read for, NULL: any */
 } variables[] = {{"CLOCK", "monotonic"}, {"COLLECTOR", NULL},  {"INJECT_LIB", NULL}, {"NVJPEG_LIB", NULL},
                  {"LIB", NULL},          {"PYTHON_DIR", NULL}, {"MAPS", NULL},       {"NEXT_INJECTION", NULL},
-                 {"OVERRIDE", NULL},     {"EXEC_RANKS", NULL}, {"SESSION", NULL},    {"SIMD", "portable"},
-                 {"LIVE", NULL}};
+                 {"OVERRIDE", NULL},     {"RESUME_RUN", NULL}, {"EXEC_RANKS", NULL}, {"SESSION", NULL},
+                 {"SIMD", "portable"},   {"LIVE", NULL}};
 enum { VARIABLES = sizeof(variables) / sizeof(*variables) };
 
 int pp_cli_mistyped(const struct pp_command *const *commands, char *const *environment, FILE *out)

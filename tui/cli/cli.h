@@ -47,6 +47,7 @@ struct pp_command {
     X(patch, "Prove a change")     \
     X(tune, "Prove a change")      \
     X(verify, "Prove a change")    \
+    X(resume_test, "Prove a change") \
     X(compare, "Prove a change")   \
     X(ci, "Prove a change")        \
     X(history, "Prove a change")   \

@@ -18,8 +18,7 @@ static const struct pp_command *const commands[] = {PP_COMMANDS(PP_COMMAND_ROW) 
 
 /* "version" and "help" have no options, so a configuration file has no section of their names: sections begin
  * behind them. */
-#define PP_COMMAND_NAME(name, heading) #name,
-static const char *const names[] = {"version", "help", PP_COMMANDS(PP_COMMAND_NAME) NULL};
+static const char *names[2 + sizeof(commands) / sizeof(*commands)] = {"version", "help"};
 static const char *const *const config_sections = names + 2;
 
 static const struct pp_command *find_command(const char *name)
@@ -115,6 +114,8 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     keep_standard_streams();
+    for (size_t i = 0; commands[i]; i++)
+        names[2 + i] = commands[i]->name;
     pp_io_ignore_file_size_signal(); /* a limit is an error to report, not an end */
     pp_heap_keep();
     pp_reader_set_before(pp_trace_before_reading); /* whatever command opens it first */

@@ -4,6 +4,7 @@
 #include "report/compare/render.h"
 #include "report/model/fields.h"
 #include "report/ranks/ranks.h"
+#include "report/resume/fields.h"
 #include "tests/support/field_docs.h"
 #include "tests/support/golden.h"
 
@@ -40,6 +41,15 @@ static const struct field_docs audit = {
         "What `pipeprobe ranks --audit --json` prints. Numbers count samples; null is unknown, which is not zero.",
     .source = "report/audit/fields.c",
     .fields = pp_audit_fields,
+};
+
+static const struct field_docs resume = {
+    .id = "pipeprobe.resume/1",
+    .title = "pipeprobe test of resumed jobs",
+    .description =
+        "What `pipeprobe resume-test --json` prints. Batches and epochs are those of the uninterrupted run, from 0; null is unknown, which is not zero.",
+    .source = "report/resume/fields.c",
+    .fields = pp_resume_fields,
 };
 
 static void hold(void (*write)(const struct field_docs *, FILE *), const struct field_docs *d,
@@ -96,6 +106,16 @@ static void the_audit_page_is_the_tables(void **state)
     hold(field_docs_page, &audit, "docs/reference/audit-fields.md");
 }
 
+static void the_resume_schema_is_the_tables(void **state)
+{
+    hold(field_docs_schema, &resume, "docs/resume.schema.json");
+}
+
+static void the_resume_page_is_the_tables(void **state)
+{
+    hold(field_docs_page, &resume, "docs/reference/resume-fields.md");
+}
+
 static size_t fields_without_help(const struct pp_field *fields, int is_list)
 {
     size_t n = 0;
@@ -115,6 +135,7 @@ static void every_field_says_what_it_is(void **state)
     assert_int_equal(fields_without_help(pp_compare_fields, 0), 0);
     assert_int_equal(fields_without_help(pp_ranks_fields, 0), 0);
     assert_int_equal(fields_without_help(pp_audit_fields, 0), 0);
+    assert_int_equal(fields_without_help(pp_resume_fields, 0), 0);
 }
 
 int main(void)
@@ -124,6 +145,7 @@ int main(void)
         cmocka_unit_test(the_compare_schema_is_the_tables), cmocka_unit_test(the_compare_page_is_the_tables),
         cmocka_unit_test(the_ranks_schema_is_the_tables),   cmocka_unit_test(the_ranks_page_is_the_tables),
         cmocka_unit_test(the_audit_schema_is_the_tables),   cmocka_unit_test(the_audit_page_is_the_tables),
+        cmocka_unit_test(the_resume_schema_is_the_tables),  cmocka_unit_test(the_resume_page_is_the_tables),
         cmocka_unit_test(every_field_says_what_it_is),
     };
     return cmocka_run_group_tests_name("field docs", tests, NULL, NULL);

@@ -17,17 +17,15 @@
 
 /* ---- what sentences name ---- */
 
-#define COMMAND_NAME(name, heading) #name,
 #define COMMAND_ROW(name, heading) &pp_cmd_##name,
-static const char *const commands[] = {PP_COMMANDS(COMMAND_NAME) "version", "help"};
 static const struct pp_command *const rows[] = {PP_COMMANDS(COMMAND_ROW)};
 
 static int is_command(const char *word, size_t len)
 {
-    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-        if (strlen(commands[i]) == len && memcmp(commands[i], word, len) == 0)
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (strlen(rows[i]->name) == len && memcmp(rows[i]->name, word, len) == 0)
             return 1;
-    return 0;
+    return (len == 7 && memcmp(word, "version", len) == 0) || (len == 4 && memcmp(word, "help", len) == 0);
 }
 
 static int is_option(const char *name, size_t len)

@@ -1,0 +1,69 @@
+#!/bin/bash
+# pipeprobe resume-test: a job is killed and resumed, and held against its uninterrupted runs: a right one is exact, wrong ones have their culprit,
+# their first batch and their numbers. What cannot be told is said. PYTHON names the interpreter.
+. "$(dirname "$0")/../lib.sh"
+need_pipeprobe
+PYTHON=${PYTHON:-/usr/bin/python3}
+JOB=$PWD/tests/jobs/killed.py
+cd "$T" || exit 1
+
+# Refusals start nothing.
+refuses "without a terminal it needs --yes" 2 "give --yes" "$PP" resume-test -- sh -c "touch $T/started {dir}"
+refuses "a fixed output directory" 2 "write \{dir\} where its name goes.*--reset" "$PP" resume-test --yes -- sh -c "touch $T/started"
+refuses "no job" 2 "or write the job after --" "$PP" resume-test --yes
+refuses "two recordings" 2 "uninterrupted run, of the run that was killed" "$PP" resume-test a.sqlite b.sqlite
+refuses "a recording that is not there" 2 "a.sqlite" "$PP" resume-test a.sqlite b.sqlite c.sqlite
+refuses "a program that is not there" 2 "program not found" "$PP" resume-test --yes -- "$T/nothing" {dir}
+refuses "two documents at once" 2 "only one of --json" "$PP" resume-test --json --md - a.sqlite b.sqlite c.sqlite
+check "nothing was started" test ! -e "$T/started"
+
+if [ ! -e "$OLDPWD/$BUILD/python/attach/_pipeprobe.abi3.so" ]; then skip "a job is killed" "the extension is not built: no Python.h"; done_testing; fi
+if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip "a job is killed" "$PYTHON has no torch"; done_testing; fi
+
+# resume HOW OPTION...: the answer as JSON
+resume() {
+    local how=$1
+    shift
+    run timeout 200 "$PP" resume-test --yes --json -o "$T/$how" "$@" -- "$PYTHON" "$JOB" --out {dir} --how "$how"
+}
+answer() { json "$OUT" "\$.kills[0].$1"; }
+
+resume right --kill-at 32 --junit "$T/right.xml" --md "$T/right.md"
+is "a right job is exact" "$rc $(json "$OUT" '$.kind') $(answer culprit)" "0 exact "
+holds "behind a checkpoint, beyond the end of the epoch" "$(answer epochs_behind) >= 1 && $(answer killed_at) >= $(answer resumed_at) && $(answer resumed_at) >= 30 && $(answer resumed_at) % 5 == 0"
+like "it says before what it starts" "$(cat "$ERR")" "starts this job many times, and kills it"
+like "JUnit" "$(cat "$T/right.xml")" 'tests="1" failures="0" skipped="0"'
+like "Markdown" "$(cat "$T/right.md")" '^\| k1, where it was asked for \| [0-9]+ \| [0-9]+ \| exact \|'
+is "what the job wrote is removed" "$(find "$T/right" -name 'ckpt*')" ""
+is "and no process is left" "$(pgrep -f "$JOB --out $T/right" | wc -l)" 0
+
+# The same judgement on the recordings.
+run "$PP" resume-test "$T"/right/a/start1 "$T"/right/k1/start1 "$T"/right/k1/start2
+like "recordings are judged as well" "$rc $(cat "$OUT")" "^0 Exact: behind batch [0-9]+ the resumed run has"
+
+resume restarts --kill-at 32
+like "restarted" "$rc $(answer culprit) $(answer repeated)" "^(1 restarted .*|3  )$"
+resume epoch0 --kill-at 32
+at=$(answer resumed_at)
+is "set_epoch counts from 0" "$rc $(answer culprit) $(answer first) $(answer first_epoch) $(answer first_in_epoch)" "1 sampler-epoch $at 1 $((at - 25))"
+truth=$("$PYTHON" -c "
+import torch
+order = lambda e: torch.randperm(200, generator=torch.Generator().manual_seed(e)).tolist()[8 * ($at - 25):]
+print(len(set(order(0)) - set(order(1))))")
+is "with the numbers of samples" "$(answer repeated) $(answer left_out)" "$truth $truth"
+resume sticks --kill-at 32
+is "an offset that stays" "$rc $(answer culprit) $(answer first)" "1 offset-sticks 50"
+resume prefetched --kill-at 32
+is "what was only prefetched counts as used" "$rc $(answer culprit) $(answer first) $(answer repeated)" "1 prefetched-counted $(answer resumed_at) 0"
+like "by as many as the workers may be ahead" "$(answer culprit_sentence)" "goes on [1-3] (batch|batches) too far, and workers may be up to 2 ahead"
+
+# What cannot be told.
+resume unsaved --kill-at 32
+like "no checkpoint" "$rc $(tail -n 1 "$ERR")" "^3 .*no checkpoint was seen in 75 batches"
+resume unseeded --kill-at 32
+like "an order that is not reproducible" "$rc $(tail -n 1 "$ERR")" "^3 .*not reproducible even without a kill: two uninterrupted runs differ from batch 0 on"
+resume fails --kill-at 32
+like "a job that fails by itself" "$rc $(tail -n 1 "$ERR")" "^4 .*failed by itself with exit status 1: the loss is not a number"
+resume traps --kill-at 32 --signal TERM --grace 200ms
+like "a job that traps SIGTERM is killed" "$rc $(answer kill)" "^0 .*SIGTERM did not end the job within --grace"
+done_testing

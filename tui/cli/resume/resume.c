@@ -1,0 +1,480 @@
+/* `pipeprobe resume-test`: does a killed and resumed job go on with the samples that it would have had? Runs
+ * the job uninterrupted twice, kills it at chosen points and resumes it; or judges recordings made elsewhere.
+ */
+#include "tui/cli/resume/resume_plan.h"
+#include "tui/cli/resume/resume_run.h"
+#include "tui/cli/resume/resume_starts.h"
+
+#include "collectors/attach/launch.h"
+#include "probe/base/err.h"
+#include "probe/base/text.h"
+#include "tui/cli/cli.h"
+#include "tui/cli/exec/exec_words.h"
+#include "tui/cli/jobs/dir.h"
+#include "tui/cli/jobs/interrupt.h"
+#include "tui/cli/output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STARTS_MAX = 16, SIGNAL_KILL = 0, SIGNAL_TERM };
+
+struct options {
+    struct pp_opt_list kill_at;
+    const char *output, *resume_with, *reset, *junit, *markdown;
+    uint64_t grace_ns, limit_ns;
+    int64_t kills, seed;
+    int signal, yes, json, quiet, keep, force, content;
+};
+
+static const struct pp_opt_choice signals[] = {{"KILL", "at once, as a machine that is taken away"},
+                                               {"TERM", "and SIGKILL after --grace"},
+                                               {NULL, NULL}};
+
+#define AT(field) offsetof(struct options, field)
+/* clang-format off */
+static const struct pp_opt opts[] = {
+    {.name = "yes", .letter = 'y', .type = PP_OPT_FLAG, .offset = AT(yes), .dflt = "0", .group = "Options",
+     .help = "start the job without asking; needed where there is no terminal"},
+    {.name = "resume-with", .type = PP_OPT_STRING, .offset = AT(resume_with), .arg = "CMD",
+     .help = "what resumes the job, for a shell (default: the job's command again)"},
+    {.name = "reset", .type = PP_OPT_STRING, .offset = AT(reset), .arg = "CMD",
+     .help = "removes what an earlier run left, before each beginning; needed without {dir}"},
+    {.name = "kills", .type = PP_OPT_INT, .offset = AT(kills), .arg = "N", .dflt = "0", .min = 0, .max = 50,
+     .help = "so many kills at random batches, besides the chosen ones"},
+    {.name = "seed", .type = PP_OPT_INT, .offset = AT(seed), .arg = "S", .dflt = "1", .min = 0, .max = 1e9,
+     .help = "of the random batches"},
+    {.name = "kill-at", .type = PP_OPT_LIST, .offset = AT(kill_at), .arg = "BATCH",
+     .help = "kill behind this batch, in place of the chosen points (repeatable)"},
+    {.name = "signal", .type = PP_OPT_CHOICE, .offset = AT(signal), .choices = signals, .dflt = "KILL",
+     .help = "how the job is killed"},
+    {.name = "grace", .type = PP_OPT_DURATION, .offset = AT(grace_ns), .arg = "TIME", .dflt = "30s", .min = 1e8,
+     .max = 3600e9, .help = "time from SIGTERM to SIGKILL"},
+    {.name = "limit", .type = PP_OPT_DURATION, .offset = AT(limit_ns), .arg = "TIME", .dflt = "1h", .min = 1e9,
+     .max = 864000e9, .help = "time of one run, at most"},
+    {.name = "content", .type = PP_OPT_FLAG, .offset = AT(content), .dflt = "0",
+     .help = "compare what samples are, not only which; needed for iterable data sets"},
+    {.name = "output", .letter = 'o', .type = PP_OPT_STRING, .offset = AT(output), .arg = "DIR",
+     .help = "a new directory for recordings and logs (default pipeprobe-resume-test-DATE-TIME)"},
+    {.name = "keep", .type = PP_OPT_FLAG, .offset = AT(keep), .dflt = "0",
+     .help = "keep what the job wrote below {dir}"},
+    {.name = "json", .type = PP_OPT_FLAG, .offset = AT(json), .help = "one document of schema pipeprobe.resume/1"},
+    {.name = "junit", .type = PP_OPT_STRING, .offset = AT(junit), .arg = "FILE", .help = "a test case for each kill; - is stdout"},
+    {.name = "md", .type = PP_OPT_STRING, .offset = AT(markdown), .arg = "FILE", .help = "Markdown, for a pull request; - is stdout"},
+    {.name = "force", .letter = 'f', .type = PP_OPT_FLAG, .offset = AT(force), .dflt = "0", .help = "replace FILE"},
+    {.name = "quiet", .letter = 'q', .type = PP_OPT_FLAG, .offset = AT(quiet), .dflt = "0",
+     .help = "no notes on stderr, only errors"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+/* ---- the answer ---- */
+
+static int write_junit(void *r, FILE *out)
+{
+    return pp_resume_junit(r, out);
+}
+
+static int write_markdown(void *r, FILE *out)
+{
+    pp_resume_markdown(r, out);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}
+
+static pp_status print_answer(const struct options *o, struct pp_resume *r, struct pp_err *err)
+{
+    pp_status st = PP_OK;
+    int taken = (o->junit && pp_output_is_stdout(o->junit)) ||
+                (o->markdown && pp_output_is_stdout(o->markdown));
+    if (o->junit)
+        st = pp_output_write(o->junit, "JUnit file", write_junit, r, err);
+    if (st == PP_OK && o->markdown)
+        st = pp_output_write(o->markdown, "Markdown file", write_markdown, r, err);
+    if (st == PP_OK && o->json && pp_resume_json(r, stdout) != 0)
+        st = pp_fail_errno(err, errno, "cannot write to standard output");
+    else if (st == PP_OK && !o->json && !taken)
+        pp_resume_text(r, stdout);
+    return st;
+}
+
+static int code_of(const struct pp_resume *r)
+{
+    return r->kind == PP_RESUME_EXACT     ? 0
+           : r->kind == PP_RESUME_DIFFERS ? 1
+                                          : pp_status_exit_code(PP_E_INCONCLUSIVE);
+}
+
+static int same_stdout(const struct options *o)
+{
+    return (o->json != 0) + (o->junit && pp_output_is_stdout(o->junit)) +
+               (o->markdown && pp_output_is_stdout(o->markdown)) >
+           1;
+}
+
+static pp_status check_outputs(const struct options *o, struct pp_err *err)
+{
+    pp_status st = same_stdout(o)
+                       ? pp_fail(err, PP_E_USAGE,
+                                 "only one of --json, --junit - and --md - writes to standard output")
+                       : PP_OK;
+    const char *files[] = {o->junit, o->markdown};
+    for (size_t i = 0; i < 2 && st == PP_OK; i++)
+        if (files[i] && !pp_output_is_stdout(files[i]))
+            st = pp_output_check(files[i], o->force, err);
+    return st;
+}
+
+/* ---- recordings made elsewhere ---- */
+
+/* A I [J ...] R: uninterrupted, killed, and those that resumed it. */
+static pp_status judge_recordings(const struct options *o, const char *const *operands, int n, int *code,
+                                  struct pp_err *err)
+{
+    struct pp_resume_start start[STARTS_MAX] = {0};
+    struct pp_resume r = {0};
+    pp_status st = PP_OK;
+    if (n < 3 || n > STARTS_MAX)
+        return pp_fail(
+            err, PP_E_USAGE,
+            "name the recordings of an uninterrupted run, of the run that was killed and of the one "
+            "that resumed it, a file or a directory of ranks each; or write the job after --");
+    for (int i = 0; i < n && st == PP_OK; i++)
+        st = resume_start_read(operands[i], &start[i], err);
+    uint32_t lag = st == PP_OK ? resume_start_lag(&start[0]) : 0;
+    for (int i = 0; i < n && st == PP_OK; i++)
+        resume_start_finish(&start[i], lag);
+    const struct pp_resume_chain chain = {.name = "k1", .start = start + 1, .starts = (size_t)n - 1};
+    if (st == PP_OK)
+        st = pp_resume_judge(&(struct pp_resume_input){start, 1, &chain, 1}, &r, err);
+    if (st == PP_OK)
+        st = print_answer(o, &r, err);
+    *code = code_of(&r);
+    pp_resume_free_answers(&r);
+    for (int i = 0; i < n; i++)
+        resume_start_free(&start[i]);
+    return st;
+}
+
+/* ---- runs ---- */
+
+struct session {
+    const struct options *o;
+    struct resume_job job;
+    struct pp_resume_start control[2];
+    size_t controls;
+    uint32_t lag;
+    struct resume_point point[RESUME_POINTS_MAX];
+    size_t points;
+    struct pp_resume_chain chain[RESUME_POINTS_MAX];
+    struct pp_resume_start start[RESUME_POINTS_MAX][3];
+    char why[RESUME_POINTS_MAX][400], kill[RESUME_POINTS_MAX][200];
+};
+
+static void note(const struct options *o, const char *label, const char *text)
+{
+    if (!o->quiet)
+        pp_cli_note(label, text);
+}
+
+static int names_dir(const struct options *o, char *const *program)
+{
+    int found = o->resume_with && strstr(o->resume_with, "{dir}");
+    for (char *const *word = program; *word; word++)
+        found |= strstr(*word, "{dir}") != NULL;
+    return found;
+}
+
+static pp_status ask_to_start(const struct options *o, char *const *program, const char *dir,
+                              struct pp_err *err)
+{
+    char answer[16] = "", limit[32];
+    if (!o->yes && !(isatty(STDIN_FILENO) && isatty(STDERR_FILENO)))
+        return pp_fail(
+            err, PP_E_USAGE,
+            "resume-test starts the job several times and kills it: give --yes where no terminal can be asked");
+    if (o->quiet && o->yes)
+        return PP_OK;
+    fputs("pipeprobe resume-test starts this job many times, and kills it:\n ", stderr);
+    for (char *const *word = program; *word; word++) {
+        char *plain = pp_text_plain(*word);
+        fprintf(stderr, " %s", plain ? plain : "?");
+        free(plain);
+    }
+    fprintf(
+        stderr,
+        "\n  twice uninterrupted for two epochs and some batches, then up to %lld times to a kill, each resumed up to\n"
+        "  10 batches behind the next epoch's end, at most %s a run. What the job writes elsewhere than in {dir}\n"
+        "  (trackers, uploads) it writes in every run. Its standard input is empty.\n"
+        "  Recordings and output go to the new directory %s.\n",
+        (long long)(o->kill_at.n ? o->kill_at.n : 5) + (long long)o->kills,
+        pp_text_duration(limit, sizeof(limit), (double)o->limit_ns), dir);
+    if (o->yes)
+        return PP_OK;
+    fputs("Start? [y/N] ", stderr);
+    if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
+        return pp_fail(err, PP_E_INTERRUPTED, "nothing was started");
+    return PP_OK;
+}
+
+/* Reads what a run recorded, as it was taken. */
+static pp_status read_start(const struct resume_done *d, struct pp_resume_start *s, struct pp_err *err)
+{
+    pp_status st = resume_start_read(d->recordings, s, err);
+    return st == PP_E_USAGE || st == PP_E_NOT_FOUND
+               ? pp_fail(err, PP_E_SYSTEM, "a run of the job could not be recorded: %s (its output: %s)",
+                         d->words, d->log)
+               : st;
+}
+
+static pp_status run_control(struct session *s, const char *name, struct pp_err *err)
+{
+    struct resume_done d;
+    struct pp_resume_start *to = &s->control[s->controls];
+    note(s->o, "running", name[0] == 'a' ? "a, uninterrupted" : "b, uninterrupted, as a control");
+    pp_status st = resume_run_begin_chain(&s->job, name, err);
+    if (st == PP_OK)
+        st = resume_run_make(&s->job, &(struct resume_ask){.chain = name, .start = 1}, &d, err);
+    if (st == PP_OK && d.end == RESUME_END_ITSELF && d.status != 0)
+        st = pp_fail(err, PP_E_SYSTEM, "the job failed by itself with exit status %d: %s (its output: %s)",
+                     d.status, d.words, d.log);
+    if (st == PP_OK)
+        st = read_start(&d, to, err);
+    if (st != PP_OK)
+        return st;
+    if (!s->controls)
+        s->lag = resume_start_lag(to);
+    resume_start_finish(to, s->lag);
+    s->controls++;
+    if (!s->o->keep)
+        resume_run_remove_out(&s->job, name);
+    if (to->rank[0].unknown)
+        return pp_fail(err, PP_E_INCONCLUSIVE, "it cannot be told: %s", to->rank[0].unknown);
+    return PP_OK;
+}
+
+static pp_status check_control(struct session *s, struct pp_err *err)
+{
+    size_t saves = 0, unlike = pp_resume_first_unlike(&s->control[0], &s->control[1]);
+    for (size_t i = 0; i < s->control[0].ranks; i++)
+        saves += s->control[0].rank[i].saves;
+    if (!saves)
+        return pp_fail(
+            err, PP_E_INCONCLUSIVE,
+            "it cannot be told: no checkpoint was seen in %zu batches; let the job save more often, or run longer",
+            s->control[0].rank[0].n);
+    if (unlike != SIZE_MAX)
+        return pp_fail(
+            err, PP_E_INCONCLUSIVE,
+            "it cannot be told: the order is not reproducible even without a kill: two uninterrupted runs differ from batch %zu on. "
+            "Seed the sampler, and let each run begin from nothing ({dir}, --reset)",
+            unlike);
+    return PP_OK;
+}
+
+/* The next start of chain i; the recording is read with the lag of the control. */
+static pp_status run_start(struct session *s, size_t i, uint32_t kill_at, uint32_t enough_at,
+                           struct resume_done *d, struct pp_err *err)
+{
+    struct pp_resume_chain *chain = &s->chain[i];
+    const struct resume_ask ask = {s->point[i].name, (int)chain->starts + 1, kill_at, enough_at};
+    pp_status st = resume_run_make(&s->job, &ask, d, err);
+    if (st == PP_OK)
+        st = read_start(d, &s->start[i][chain->starts], err);
+    if (st != PP_OK)
+        return st;
+    resume_start_finish(&s->start[i][chain->starts], s->lag);
+    if (d->end == RESUME_END_ITSELF && d->status != 0 && d->status < 128 && chain->starts)
+        s->start[i][chain->starts].rank[0].failed = 1;
+    chain->starts++;
+    return PP_OK;
+}
+
+/* Resumes the chain; again: to be killed once more. */
+static pp_status run_resume(struct session *s, size_t i, size_t *from, int again, struct pp_err *err)
+{
+    const struct pp_resume_run *a = &s->control[0].rank[0];
+    struct pp_resume_chain *chain = &s->chain[i];
+    struct resume_done d;
+    size_t saved = 0, before = 0, more = again ? resume_plan_again(a, *from) : 0;
+    if (!pp_resume_saved(&s->start[i][chain->starts - 1], &saved, &before) && chain->starts == 1)
+        return PP_OK;
+    *from += saved;
+    more = again ? resume_plan_again(a, *from) : 0;
+    uint32_t enough = resume_plan_enough(a, *from, s->lag);
+    /* Until it is known whether it takes what it drops, the resumed run is killed at the later place. */
+    size_t begins = *from < a->n ? a->iteration[a->batch[*from].iteration].first : 0;
+    uint32_t kill = more ? resume_plan_given(a, *from + more, s->lag) - a->batch[begins].number : 0;
+    pp_status st = run_start(s, i, kill, kill ? 0 : enough ? enough : UINT32_MAX, &d, err);
+    if (st == PP_OK && d.end == RESUME_END_LIMIT)
+        snprintf(s->why[i], sizeof(s->why[i]),
+                 "It cannot be told: the resumed run reached the limit of time (--limit).");
+    if (st == PP_OK && d.end == RESUME_END_ITSELF && d.status != 0 &&
+        s->start[i][chain->starts - 1].rank[0].n)
+        snprintf(s->why[i], sizeof(s->why[i]),
+                 "It cannot be told: the resumed run failed with exit status %d: %s", d.status, d.words);
+    return st;
+}
+
+static pp_status run_chain(struct session *s, size_t i, struct pp_err *err)
+{
+    const struct resume_point *p = &s->point[i];
+    struct pp_resume_chain *chain = &s->chain[i];
+    struct resume_done d;
+    size_t from = 0;
+    char text[160];
+    *chain = (struct pp_resume_chain){.name = p->name, .kill = s->kill[i], .start = s->start[i]};
+    snprintf(text, sizeof(text), "%s, killed %s", p->name, p->how);
+    note(s->o, "running", text);
+    pp_status st = resume_run_begin_chain(&s->job, p->name, err);
+    if (st == PP_OK)
+        st = run_start(s, i, resume_plan_given(&s->control[0].rank[0], p->batch, s->lag), 0, &d, err);
+    if (st != PP_OK)
+        return st;
+    snprintf(s->kill[i], sizeof(s->kill[i]), "%s%s", p->how,
+             d.hung ? " (SIGTERM did not end the job within --grace, SIGKILL did)" : "");
+    if (d.end == RESUME_END_ITSELF)
+        snprintf(s->why[i], sizeof(s->why[i]), "It cannot be told: the job ended before the kill%s%s.",
+                 d.status ? ": " : "", d.status ? d.words : "");
+    else if (d.end == RESUME_END_LIMIT)
+        snprintf(s->why[i], sizeof(s->why[i]),
+                 "It cannot be told: the batch was not reached within --limit.");
+    else
+        st = run_resume(s, i, &from, p->again, err);
+    if (st == PP_OK && p->again && !s->why[i][0] && chain->starts == 2)
+        st = run_resume(s, i, &from, 0, err);
+    chain->why = s->why[i][0] ? s->why[i] : NULL;
+    if (!s->o->keep)
+        resume_run_remove_out(&s->job, p->name);
+    return st;
+}
+
+static void free_session(struct session *s)
+{
+    for (size_t i = 0; s && i < 2; i++)
+        resume_start_free(&s->control[i]);
+    for (size_t i = 0; s && i < RESUME_POINTS_MAX; i++)
+        for (size_t k = 0; k < 3; k++)
+            resume_start_free(&s->start[i][k]);
+    free(s);
+}
+
+static pp_status plan_kills(struct session *s, struct pp_err *err)
+{
+    uint64_t at[RESUME_POINTS_MAX];
+    size_t n = 0;
+    for (int i = 0; i < s->o->kill_at.n && n < RESUME_POINTS_MAX; i++) {
+        char *end;
+        at[n] = strtoull(s->o->kill_at.item[i], &end, 10);
+        if (*end || end == s->o->kill_at.item[i])
+            return pp_fail(err, PP_E_USAGE, "--kill-at %s: the number of a batch is needed",
+                           s->o->kill_at.item[i]);
+        n++;
+    }
+    s->points = resume_plan(&s->control[0].rank[0], at, n, (size_t)s->o->kills, (uint64_t)s->o->seed,
+                            s->point);
+    return s->points
+               ? PP_OK
+               : pp_fail(
+                     err, PP_E_INCONCLUSIVE,
+                     "it cannot be told: the uninterrupted run has %zu batches, too few behind a checkpoint to kill it in",
+                     s->control[0].rank[0].n);
+}
+
+static pp_status test_job(const struct options *o, char *const *program, int *code, struct pp_err *err)
+{
+    char dir[sizeof(((struct resume_job *)0)->dir)];
+    struct session *s = calloc(1, sizeof(*s));
+    struct pp_resume r = {0};
+    char words[1024];
+    const char *why;
+    pp_status st = s ? PP_OK : pp_fail(err, PP_E_NO_MEMORY, "no memory");
+    if (st == PP_OK && pp_launch_find(program[0], err) != 0)
+        st = err->code;
+    if (st == PP_OK && exec_words_advice(program, words, sizeof(words), &why) == EXEC_ISOLATED)
+        st = pp_fail(err, PP_E_USAGE, "no DataLoader of the job could be seen: %s; leave them out", why);
+    if (st == PP_OK && !o->reset && !names_dir(o, program))
+        st = pp_fail(
+            err, PP_E_USAGE,
+            "each run must begin from nothing, and the job's output directory is a fixed one: write {dir} where its name goes "
+            "(--out {dir}), or give --reset 'rm -rf OUT'");
+    if (st == PP_OK)
+        st = job_dir_name(o->output, "resume-test", dir, sizeof(dir), err);
+    if (st == PP_OK)
+        st = ask_to_start(o, program, dir, err);
+    if (st == PP_OK)
+        st = job_dir_make(dir, dir, sizeof(dir), err);
+    if (st == PP_OK) {
+        s->o = o;
+        s->job = (struct resume_job){.program = program,
+                                     .resume_with = o->resume_with,
+                                     .reset = o->reset,
+                                     .content = o->content,
+                                     .with_term = o->signal == SIGNAL_TERM,
+                                     .grace_ns = o->grace_ns,
+                                     .limit_ns = o->limit_ns};
+        snprintf(s->job.dir, sizeof(s->job.dir), "%s", dir);
+        interrupt_catch(INTERRUPT_WAKES, NULL);
+        st = run_control(s, "a", err);
+    }
+    if (st == PP_OK)
+        st = run_control(s, "b", err);
+    if (st == PP_OK)
+        st = check_control(s, err);
+    if (st == PP_OK)
+        st = plan_kills(s, err);
+    for (size_t i = 0; st == PP_OK && i < s->points; i++)
+        st = run_chain(s, i, err);
+    if (st == PP_OK)
+        st = pp_resume_judge(&(struct pp_resume_input){s->control, s->controls, s->chain, s->points}, &r,
+                             err);
+    if (st == PP_OK)
+        st = print_answer(o, &r, err);
+    *code = code_of(&r);
+    pp_resume_free_answers(&r);
+    free_session(s);
+    return st;
+}
+
+/* Options end at "--": what comes behind it is the job's. */
+static int resume_main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct pp_opt_set set = {.table = opts, .fields = &o};
+    const char **operands = (const char **)argv;
+    struct pp_err err = {0};
+    int own = 1, n;
+    while (own < argc && strcmp(argv[own], "--") != 0)
+        own++;
+    char *kept = own < argc ? argv[own] : NULL;
+    if (kept)
+        argv[own] = NULL;
+    int code = pp_cli_parse(&pp_cmd_resume_test, &set, own, argv, operands, &n);
+    if (code >= 0)
+        return code;
+    pp_status st = check_outputs(&o, &err);
+    if (st == PP_OK && kept && n)
+        st = pp_fail(&err, PP_E_USAGE, "name recordings, or write a job after --, not both");
+    else if (st == PP_OK && kept && own + 1 < argc)
+        st = test_job(&o, argv + own + 1, &code, &err);
+    else if (st == PP_OK)
+        st = judge_recordings(&o, operands, n, &code, &err);
+    return st == PP_OK ? code : pp_cli_fail(&pp_cmd_resume_test, &err);
+}
+
+const struct pp_command pp_cmd_resume_test = {
+    .name = "resume-test",
+    .summary = "kill and resume a job: does it go on with the samples it would have had",
+    .usage = "resume-test [options] -- PROGRAM [ARGUMENTS] | UNINTERRUPTED KILLED... RESUMED",
+    .opts = opts,
+    .notes = "Runs the job twice uninterrupted, kills it at chosen points, resumes each with\n"
+             "the same command (or --resume-with) and compares sample by sample: from which\n"
+             "batch on it differs, what was repeated or left out, and why. {dir} in the job's\n"
+             "words is a new directory of each run. Recordings of `pipeprobe exec --content`\n"
+             "made elsewhere are judged in the same way. Exit code: 0 exact, 1 it differs,\n"
+             "3 it cannot be told, 4 the job failed by itself.",
+    .examples = {"pipeprobe resume-test -- python3 train.py --out {dir}",
+                 "pipeprobe resume-test whole.sqlite killed.sqlite resumed.sqlite"},
+    .run = resume_main,
+};

@@ -1,0 +1,115 @@
+#include "tui/cli/resume/resume_plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BEHIND_SAVE = 3, BEHIND_EPOCH = 10 };
+
+static size_t epoch_end(const struct pp_resume_run *a, size_t i)
+{
+    return a->iteration[i].first + a->iteration[i].n;
+}
+
+/* The save in [from, to) that is nearest to `near`; 0: none. */
+static size_t save_near(const struct pp_resume_run *a, size_t from, size_t to, size_t near)
+{
+    size_t best = 0;
+    for (size_t i = 0; i < a->saves; i++) {
+        size_t at = a->save[i].batches;
+        if (at > from && at < to &&
+            (!best || llabs((long long)at - (long long)near) < llabs((long long)best - (long long)near)))
+            best = at;
+    }
+    return best;
+}
+
+static void put_point(const struct pp_resume_run *a, struct resume_point *point, size_t *n, size_t batch,
+                      int again, const char *how)
+{
+    if (*n == RESUME_POINTS_MAX || batch + 1 >= a->n)
+        return;
+    struct resume_point *p = &point[(*n)++];
+    *p = (struct resume_point){.batch = batch, .again = again};
+    snprintf(p->name, sizeof(p->name), "k%zu", *n);
+    snprintf(p->how, sizeof(p->how), "%s", how);
+}
+
+/* The epoch that is looked into: the second one, where there is one with a save in it. */
+static void put_chosen(const struct pp_resume_run *a, struct resume_point *point, size_t *n)
+{
+    size_t first = save_near(a, 0, a->n, 0);
+    if (!a->iterations || !first)
+        return;
+    size_t half = a->iteration[0].n / 2;
+    put_point(a, point, n, half > first + 1 ? half : first + 1, 0, "in the middle of epoch 0");
+    size_t e = a->iterations > 1 && a->iteration[1].n > 2 * BEHIND_SAVE ? 1 : 0;
+    size_t begins = a->iteration[e].first, ends = epoch_end(a, e), middle = begins + (ends - begins) / 2;
+    size_t save = save_near(a, begins, ends - BEHIND_SAVE - 1 > begins ? ends - BEHIND_SAVE - 1 : ends,
+                            middle);
+    if (!save) /* saves at ends of epochs alone */
+        save = middle;
+    put_point(a, point, n, save + BEHIND_SAVE, 0,
+              e ? "in epoch 1, behind a save" : "in epoch 0, behind a save");
+    for (size_t i = 0; i < a->saves; i++)
+        if (e && a->save[i].batches == begins) {
+            put_point(a, point, n, begins + 1, 0, "behind the save at the end of epoch 0");
+            break;
+        }
+    if (resume_plan_again(a, save))
+        put_point(a, point, n, save + BEHIND_SAVE, 1, "in a resumed run of the same epoch again");
+    if (save_near(a, save, a->n, save))
+        put_point(a, point, n, save_near(a, save, a->n, save) - 1, 0, "at a save");
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = pp_resume_mix(*state);
+    return *state;
+}
+
+size_t resume_plan(const struct pp_resume_run *a, const uint64_t *kill_at, size_t n_at, size_t random,
+                   uint64_t seed, struct resume_point point[RESUME_POINTS_MAX])
+{
+    size_t n = 0, first = save_near(a, 0, a->n, 0),
+           last = a->iterations ? epoch_end(a, a->iterations - 1) : 0;
+    if (a->iterations > 2)
+        last = epoch_end(a, a->iterations - 2);
+    for (size_t i = 0; i < n_at; i++)
+        put_point(a, point, &n, (size_t)kill_at[i], 0, "where it was asked for");
+    if (!n_at)
+        put_chosen(a, point, &n);
+    for (size_t i = 0; i < random && first && last > first + 2; i++)
+        put_point(a, point, &n, first + 1 + next_random(&seed) % (last - first - 2), 0, "at a random batch");
+    return n;
+}
+
+static double ahead_of(const struct pp_resume_run *a)
+{
+    double ahead = a->iterations ? a->iteration[0].workers * a->iteration[0].prefetch : NAN;
+    return ahead > 0 ? ahead : 0;
+}
+
+uint32_t resume_plan_given(const struct pp_resume_run *a, size_t batch, uint32_t lag)
+{
+    return batch < a->n ? a->batch[batch].number + 1 + lag + (uint32_t)ahead_of(a) : 0;
+}
+
+uint32_t resume_plan_enough(const struct pp_resume_run *a, size_t from, uint32_t lag)
+{
+    if (from >= a->n)
+        return 0;
+    size_t e = a->batch[from].iteration, until = epoch_end(a, e) + BEHIND_EPOCH;
+    /* A run that takes what it drops has the epoch's beginning besides. */
+    return until < a->n ? a->batch[until].number - a->batch[a->iteration[e].first].number + 1 + lag +
+                              (uint32_t)ahead_of(a)
+                        : 0;
+}
+
+size_t resume_plan_again(const struct pp_resume_run *a, size_t from)
+{
+    if (from >= a->n)
+        return 0;
+    size_t end = epoch_end(a, a->batch[from].iteration), save = save_near(a, from, end, from);
+    return save && save + BEHIND_SAVE < end ? save + BEHIND_SAVE - from : 0;
+}

@@ -1,0 +1,316 @@
+#include "tui/cli/resume/resume_run.h"
+
+#include "collectors/attach/order_files.h"
+#include "probe/base/clock.h"
+#include "probe/base/err.h"
+#include "probe/base/io.h"
+#include "tui/cli/jobs/again.h"
+#include "tui/cli/jobs/group.h"
+#include "tui/cli/jobs/interrupt.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    TICK_MS = 5,
+    GONE_TICKS = 2000, /* after SIGKILL */
+    ITERATIONS = 256,
+    EPOCHS_ENOUGH = 2, /* whole ones, and as many batches of the next: */
+    BATCHES_ENOUGH = 40
+};
+#define EXEC_ENDS_NS (UINT64_C(180) * 1000000000) /* to finish the file of a job that is gone */
+
+/* ---- how far the job is ---- */
+
+struct progress {
+    uint64_t newest; /* batches given, of the process that has most */
+    struct {
+        int64_t pid;
+        uint32_t loader, epoch;
+        uint64_t batches;
+    } iteration[ITERATIONS];
+    size_t iterations;
+};
+
+static void note_block(void *ctx, int64_t pid, const struct pp_order_block *b, const uint8_t *list)
+{
+    struct progress *p = ctx;
+    uint64_t end = (uint64_t)b->first_batch + b->batches;
+    size_t i = p->iterations;
+    (void)list;
+    p->newest = end > p->newest ? end : p->newest;
+    while (i > 0 && (p->iteration[i - 1].pid != pid || p->iteration[i - 1].loader != b->loader ||
+                     p->iteration[i - 1].epoch != b->epoch))
+        i--;
+    if (!i && p->iterations < ITERATIONS) {
+        p->iteration[p->iterations].pid = pid;
+        p->iteration[p->iterations].loader = b->loader;
+        p->iteration[p->iterations].epoch = b->epoch;
+        p->iteration[p->iterations].batches = 0;
+        i = ++p->iterations;
+    }
+    if (i)
+        p->iteration[i - 1].batches += b->batches;
+}
+
+/* The sessions are those of the recordings that are being written. */
+static void look(const char *recordings, struct progress *p)
+{
+    char path[PATH_MAX + 256];
+    DIR *d = opendir(recordings);
+    *p = (struct progress){0};
+    for (struct dirent *e; d && (e = readdir(d));) {
+        size_t n = strlen(e->d_name);
+        if (n < 6 || strcmp(e->d_name + n - 6, ".rings") != 0)
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", recordings, e->d_name);
+        pp_order_files_read(path, note_block, p);
+        struct dirent *inner; /* ranks have sessions of their own in it */
+        DIR *s = opendir(path);
+        while (s && (inner = readdir(s))) {
+            char deeper[PATH_MAX + 512];
+            if (inner->d_name[0] == '.' || (inner->d_type != DT_DIR && inner->d_type != DT_UNKNOWN))
+                continue;
+            snprintf(deeper, sizeof(deeper), "%s/%s", path, inner->d_name);
+            pp_order_files_read(deeper, note_block, p);
+        }
+        if (s)
+            closedir(s);
+    }
+    if (d)
+        closedir(d);
+}
+
+/* Two epochs, and some of the next; short iterations are for something else than training. */
+static int has_enough(const struct progress *p)
+{
+    uint64_t most = 0;
+    size_t whole = 0;
+    for (size_t i = 0; i < p->iterations; i++)
+        most = p->iteration[i].pid == p->iteration[0].pid && p->iteration[i].batches > most
+                   ? p->iteration[i].batches
+                   : most;
+    for (size_t i = 0; i + 1 < p->iterations; i++)
+        whole += p->iteration[i].pid == p->iteration[0].pid && 2 * p->iteration[i].batches >= most;
+    return whole > EPOCHS_ENOUGH ||
+           (whole == EPOCHS_ENOUGH && p->iteration[p->iterations - 1].batches >= BATCHES_ENOUGH);
+}
+
+/* ---- starting ---- */
+
+void resume_run_out(const struct resume_job *job, const char *chain, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s/%s/out", job->dir, chain);
+}
+
+/* With {dir} as the chain's directory. NULL: no memory. */
+static char *fill_word(const char *word, const char *out)
+{
+    size_t n = 1, length = strlen(out);
+    for (const char *p = word; *p; p++)
+        n += strncmp(p, "{dir}", 5) == 0 ? length : 1;
+    char *filled = malloc(n), *to = filled;
+    for (const char *p = word; filled && *p;)
+        if (strncmp(p, "{dir}", 5) == 0) {
+            memcpy(to, out, length);
+            to += length;
+            p += 5;
+        } else {
+            *to++ = *p++;
+        }
+    if (filled)
+        *to = '\0';
+    return filled;
+}
+
+static int add_filled(struct again *a, char *kept[], size_t *n, const char *word, const char *out)
+{
+    kept[*n] = fill_word(word, out);
+    if (!kept[*n])
+        return 0;
+    again_add(a, kept[(*n)++], NULL);
+    return 1;
+}
+
+/* exec --quiet --output DIR/ [--content] -- PROGRAM..., or -- sh -c RESUME_WITH. */
+static pp_status start_exec(const struct resume_job *job, const struct resume_ask *ask,
+                            const struct resume_done *d, const char *mark, pid_t *pid, struct pp_err *err)
+{
+    char out[PATH_MAX], output[PATH_MAX + 2];
+    size_t words = 0, kept_n = 0;
+    int log = pp_io_open(d->log, O_WRONLY | O_CREAT | O_APPEND, 0644), ok = 1;
+    struct again a = {.in = AGAIN_NULL, .out = log, .errors = log, .group = AGAIN_OWN_SESSION};
+    while (job->program[words])
+        words++;
+    char **kept = calloc(words + 2, sizeof(*kept));
+    resume_run_out(job, ask->chain, out);
+    snprintf(output, sizeof(output), "%s/", d->recordings);
+    again_add(&a, "pipeprobe", "exec", "--quiet", "--output", output, job->content ? "--content" : "--",
+              NULL);
+    if (job->content)
+        again_add(&a, "--", NULL);
+    if (kept && ask->start > 1 && job->resume_with) {
+        again_add(&a, "sh", "-c", NULL);
+        ok = add_filled(&a, kept, &kept_n, job->resume_with, out);
+    } else {
+        for (size_t i = 0; kept && i < words && ok; i++)
+            ok = add_filled(&a, kept, &kept_n, job->program[i], out);
+    }
+    if (!kept || !ok)
+        a.failed = ENOMEM;
+    else if (log < 0 || setenv("PIPEPROBE_RESUME_RUN", strchr(mark, '=') + 1, 1) != 0)
+        a.failed = errno;
+    int e = again_start(&a, pid);
+    unsetenv("PIPEPROBE_RESUME_RUN");
+    while (kept_n)
+        free(kept[--kept_n]);
+    free(kept);
+    if (log >= 0)
+        close(log);
+    return e ? pp_fail_errno(err, e, "cannot start a run of %s", job->program[0]) : PP_OK;
+}
+
+/* ---- to its end ---- */
+
+static void wait_a_tick(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);
+}
+
+/* What lost its parent is ours. */
+static void reap_orphans(pid_t exec)
+{
+    siginfo_t info;
+    for (;;) {
+        info.si_pid = 0;
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || !info.si_pid || info.si_pid == exec)
+            return;
+        waitpid(info.si_pid, NULL, WNOHANG);
+    }
+}
+
+/* All at once: a launcher that sees one rank end would start it again. */
+static void kill_job(const struct job_group *g)
+{
+    job_group_visit_others(g, SIGSTOP);
+    job_group_visit_others(g, SIGKILL);
+}
+
+static enum resume_end what_is_due(const struct resume_job *job, const struct resume_ask *ask,
+                                   const struct resume_done *d, uint64_t started_ns)
+{
+    struct progress p;
+    if (interrupt_asked())
+        return RESUME_END_STOPPED;
+    if (pp_now_ns() - started_ns >= job->limit_ns)
+        return RESUME_END_LIMIT;
+    look(d->recordings, &p);
+    if (ask->kill_at && p.newest >= ask->kill_at)
+        return RESUME_END_KILLED;
+    if (!ask->kill_at && (ask->enough_at ? p.newest >= ask->enough_at : has_enough(&p)))
+        return RESUME_END_ENOUGH;
+    return RESUME_END_ITSELF; /* nothing yet */
+}
+
+static int watch_over(const struct resume_job *job, const struct resume_ask *ask, struct resume_done *d,
+                      pid_t exec, const char *mark)
+{
+    const struct job_group group = {exec, mark};
+    uint64_t started = pp_now_ns(), kill_ns = 0, killed_ns = 0;
+    int status = 0;
+    while (!again_has_ended(&exec, &status)) {
+        if (!kill_ns && (d->end = what_is_due(job, ask, d, started)) != RESUME_END_ITSELF) {
+            int gently = job->with_term && d->end == RESUME_END_KILLED;
+            if (gently)
+                job_group_visit_others(&group, SIGTERM);
+            kill_ns = pp_now_ns() + (gently ? job->grace_ns : 0);
+        }
+        if (kill_ns && pp_now_ns() >= kill_ns && job_group_visit_others(&group, 0)) {
+            d->hung |= job->with_term && d->end == RESUME_END_KILLED && !killed_ns;
+            killed_ns = killed_ns ? killed_ns : pp_now_ns();
+            kill_job(&group);
+        }
+        if (killed_ns && pp_now_ns() > killed_ns + EXEC_ENDS_NS)
+            kill(group.leader, SIGKILL);
+        reap_orphans(exec);
+        wait_a_tick();
+    }
+    for (int i = 0; i < GONE_TICKS && job_group_visit(&group, i % 200 == 0 ? SIGKILL : 0); i++) {
+        reap_orphans(0);
+        wait_a_tick();
+    }
+    reap_orphans(0);
+    return status;
+}
+
+pp_status resume_run_make(const struct resume_job *job, const struct resume_ask *ask, struct resume_done *d,
+                          struct pp_err *err)
+{
+    char mark[2 * PATH_MAX];
+    pid_t exec = 0;
+    *d = (struct resume_done){.end = RESUME_END_ITSELF};
+    snprintf(d->recordings, sizeof(d->recordings), "%s/%s/start%d", job->dir, ask->chain, ask->start);
+    snprintf(d->log, sizeof(d->log), "%s/%s/start%d.log", job->dir, ask->chain, ask->start);
+    snprintf(mark, sizeof(mark), "PIPEPROBE_RESUME_RUN=%s", d->recordings);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (mkdir(d->recordings, 0777) != 0)
+        return pp_fail_errno(err, errno, "cannot make %s", d->recordings);
+    pp_status st = start_exec(job, ask, d, mark, &exec, err);
+    if (st != PP_OK)
+        return st;
+    d->status = again_code(watch_over(job, ask, d, exec, mark));
+    if (!again_last_line(d->log, d->words, sizeof(d->words)))
+        snprintf(d->words, sizeof(d->words), "no output");
+    return d->end == RESUME_END_STOPPED
+               ? pp_fail(err, PP_E_INTERRUPTED, "interrupted; what was recorded is in %s", job->dir)
+               : PP_OK;
+}
+
+/* ---- the directory of a chain ---- */
+
+static pp_status run_reset(const struct resume_job *job, const char *out, struct pp_err *err)
+{
+    char *command = fill_word(job->reset, out);
+    struct again a = {.program = "sh", .in = AGAIN_NULL, .out = 2, .errors = 2};
+    pid_t pid = 0;
+    again_add(&a, "sh", "-c", command, NULL);
+    int e = command ? again_start(&a, &pid) : ENOMEM, status = e ? -1 : again_wait(pid);
+    free(command);
+    return e || status != 0 ? pp_fail(err, PP_E_SYSTEM, "--reset failed: %s", job->reset) : PP_OK;
+}
+
+pp_status resume_run_begin_chain(const struct resume_job *job, const char *chain, struct pp_err *err)
+{
+    char path[PATH_MAX], out[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/%s", job->dir, chain);
+    resume_run_out(job, chain, out);
+    if (mkdir(path, 0777) != 0 || mkdir(out, 0777) != 0)
+        return pp_fail_errno(err, errno, "cannot make %s", out);
+    return job->reset ? run_reset(job, out, err) : PP_OK;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type;
+    if (at->level > 0)
+        remove(path);
+    return 0;
+}
+
+void resume_run_remove_out(const struct resume_job *job, const char *chain)
+{
+    char out[PATH_MAX];
+    resume_run_out(job, chain, out);
+    nftw(out, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}

@@ -1,0 +1,58 @@
+/* tui/cli/resume/resume_run.h: one start of the user's job under `pipeprobe exec`, in a session of its own,
+ * up to its end, to a kill, or until enough of it is recorded.
+ *
+ * A kill is of the job alone, all its processes at once: `exec` stays and finishes the recording. What the
+ * job leaves behind (workers live on for five seconds and hold memory, ports and files) is killed too, and
+ * waited for; we are its subreaper. Nothing else is touched. */
+#ifndef PP_TUI_CLI_RESUME_RESUME_RUN_H
+#define PP_TUI_CLI_RESUME_RESUME_RUN_H
+
+#include <pipeprobe/status.h>
+
+#include <limits.h>
+#include <stdint.h>
+
+struct resume_job {
+    char *const *program;
+    const char *resume_with; /* for a shell; NULL: the program again */
+    const char *reset;       /* likewise, before each chain; NULL: none */
+    int content;             /* exec --content */
+    int with_term;           /* SIGTERM, and SIGKILL after grace_ns */
+    uint64_t grace_ns, limit_ns;
+    char dir[PATH_MAX - 256]; /* there already */
+};
+
+enum resume_end {
+    RESUME_END_ITSELF,
+    RESUME_END_KILLED, /* at the batch that was asked for */
+    RESUME_END_ENOUGH,
+    RESUME_END_LIMIT,
+    RESUME_END_STOPPED /* we were interrupted */
+};
+
+struct resume_ask {
+    const char *chain;  /* "k1": its directory below the job's */
+    int start;          /* of the chain, from 1 on */
+    uint32_t kill_at;   /* once that batch of the process was given to workers; 0: not */
+    uint32_t enough_at; /* likewise, and then it is ended without more; 0: by the number of epochs */
+};
+
+struct resume_done {
+    enum resume_end end;
+    int status;                               /* of the job, as exec passes it on */
+    int hung;                                 /* SIGTERM did not end it within the grace */
+    char recordings[PATH_MAX], log[PATH_MAX]; /* a directory; the job's output */
+    char words[168];                          /* the last line of that */
+};
+
+/* PP_E_SYSTEM, ...: it could not be run. A job that fails is PP_OK. */
+pp_status resume_run_make(const struct resume_job *job, const struct resume_ask *ask, struct resume_done *d,
+                          struct pp_err *err);
+/* The chain's directory of the job, {dir}: DIR/CHAIN/out. */
+void resume_run_out(const struct resume_job *job, const char *chain, char path[PATH_MAX]);
+/* Makes it, and runs reset. */
+pp_status resume_run_begin_chain(const struct resume_job *job, const char *chain, struct pp_err *err);
+/* Removes what is below {dir} of the chain. */
+void resume_run_remove_out(const struct resume_job *job, const char *chain);
+
+#endif

@@ -1,0 +1,71 @@
+#include "tui/cli/resume/resume_starts.h"
+
+#include "probe/base/array.h"
+#include "probe/base/err.h"
+#include "report/resume/resume_read.h"
+#include "tui/cli/rank_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct reading {
+    struct pp_resume_start *start;
+    size_t room;
+};
+
+static pp_status add_rank(void *ctx, const char *path, int named, struct pp_err *err)
+{
+    struct reading *g = ctx;
+    if (!pp_grow(&g->start->rank, &g->room, g->start->ranks + 1, sizeof(*g->start->rank)))
+        return pp_fail(err, PP_E_NO_MEMORY, "no memory for %s", path);
+    struct pp_resume_run *run = &g->start->rank[g->start->ranks];
+    pp_status st = pp_resume_read(path, run, err);
+    if (st == PP_OK) {
+        run->path = strdup(path);
+        g->start->ranks++;
+        return PP_OK;
+    }
+    pp_resume_free(run);
+    return pp_rank_file_leave_out(st, named, err);
+}
+
+PP_BY(by_rank, struct pp_resume_run, rank)
+
+pp_status resume_start_read(const char *path, struct pp_resume_start *out, struct pp_err *err)
+{
+    struct reading g = {.start = out};
+    *out = (struct pp_resume_start){0};
+    pp_status st = pp_rank_files_each(&path, 1, add_rank, &g, err);
+    if (st == PP_OK && !out->ranks)
+        st = pp_fail(err, PP_E_USAGE, "%s holds no recording", path);
+    if (st != PP_OK)
+        return st;
+    qsort(out->rank, out->ranks, sizeof(*out->rank), by_rank);
+    for (size_t i = 1; i < out->ranks; i++)
+        if (out->rank[i].rank == out->rank[i - 1].rank)
+            return pp_fail(err, PP_E_USAGE,
+                           "%s and %s are both of rank %lld: name the recordings of one start of the job",
+                           out->rank[i - 1].path, out->rank[i].path, (long long)out->rank[i].rank);
+    return PP_OK;
+}
+
+uint32_t resume_start_lag(const struct pp_resume_start *control)
+{
+    return control->ranks ? pp_resume_lag(&control->rank[0]) : 0;
+}
+
+void resume_start_finish(struct pp_resume_start *s, uint32_t lag)
+{
+    for (size_t i = 0; i < s->ranks; i++)
+        pp_resume_finish(&s->rank[i], lag);
+}
+
+void resume_start_free(struct pp_resume_start *s)
+{
+    for (size_t i = 0; i < s->ranks; i++) {
+        free((char *)s->rank[i].path);
+        pp_resume_free(&s->rank[i]);
+    }
+    free(s->rank);
+    *s = (struct pp_resume_start){0};
+}
