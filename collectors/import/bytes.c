@@ -11,14 +11,14 @@
 #include <zlib.h>
 
 enum { IN = 128 << 10, OUT = 512 << 10, GZIP = 16 };
-/* What a compressed file may become: sixteen times the largest traces known, and an end for one that was made
- * to have none. */
-#define MOST_BYTES (UINT64_C(32) << 30)
+/* What a compressed file may become, of its size; traces become 10 to 40 times as large, and one that was
+ * made to have no end has one. Small ones may be nothing but repetition. */
+enum { MOST_TIMES = 200, LEAST_END = 16 << 20 };
 
 struct pp_bytes {
     int fd, zipped, at_end; /* at_end: of the file */
     z_stream z;
-    uint64_t given;
+    uint64_t given, most;
     enum pp_bytes_end end;
     int failed; /* errno of a read */
     uint8_t in[IN], out[OUT];
@@ -26,7 +26,7 @@ struct pp_bytes {
 
 pp_status pp_bytes_open(const char *path, struct pp_bytes **out, struct pp_err *err)
 {
-    struct stat st;
+    struct stat st = {0};
     uint8_t magic[2] = {0, 0};
     pp_status status = PP_OK;
     struct pp_bytes *b = calloc(1, sizeof(*b));
@@ -44,6 +44,7 @@ pp_status pp_bytes_open(const char *path, struct pp_bytes **out, struct pp_err *
                          path);
     else if (pp_io_pread_full(b->fd, magic, 2, 0) < 0)
         status = pp_fail_errno(err, errno, "the trace %s cannot be read", path);
+    b->most = LEAST_END + MOST_TIMES * (uint64_t)st.st_size;
     b->zipped = magic[0] == 0x1f && magic[1] == 0x8b;
     if (status == PP_OK && b->zipped && inflateInit2(&b->z, MAX_WBITS + GZIP) != Z_OK) {
         b->zipped = 0;
@@ -92,7 +93,7 @@ static int packed_bytes_left(struct pp_bytes *b)
 const uint8_t *pp_bytes_next(struct pp_bytes *b, size_t *n)
 {
     *n = 0;
-    if (b->end == PP_BYTES_MORE && b->given > MOST_BYTES)
+    if (b->end == PP_BYTES_MORE && b->zipped && b->given > b->most)
         b->end = PP_BYTES_TOO_MANY;
     if (b->end != PP_BYTES_MORE)
         return b->out;

@@ -198,7 +198,7 @@ pp_status pp_events_read(const char *path, const struct pp_event_sink *sink, str
         out->cut = r.scan.ended == PP_SCAN_CUT && end != PP_BYTES_DAMAGED && end != PP_BYTES_TOO_MANY;
         out->ended = out->cut                   ? "it ends inside of an event"
                      : end == PP_BYTES_DAMAGED  ? "its compressed data is damaged"
-                     : end == PP_BYTES_TOO_MANY ? "it unpacks to more than 32 GiB"
+                     : end == PP_BYTES_TOO_MANY ? "it unpacks to more than 200 times its size"
                                                 : r.scan.why;
     }
     if (!r.any_events && !r.stopped)

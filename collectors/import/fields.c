@@ -38,7 +38,7 @@ static int stop_cut(struct pp_fields *f)
 {
     enum pp_bytes_end bytes = pp_bytes_ended(f->bytes);
     return stop_reading(f, bytes == PP_BYTES_DAMAGED    ? "its compressed data is damaged"
-                           : bytes == PP_BYTES_TOO_MANY ? "it unpacks to more than 32 GiB"
+                           : bytes == PP_BYTES_TOO_MANY ? "it unpacks to more than 200 times its size"
                                                         : "it ends inside of a message");
 }
 

@@ -14,6 +14,8 @@
 enum { STEPS_BETWEEN = 10000, COLUMNS_MOST = 24 };
 #define LEAST_STEPS UINT64_C(50000000)
 #define STEPS_PER_BYTE 50 /* a row of twenty columns takes about a hundred steps, and more than ten bytes */
+/* What a step costs besides itself, as steps: a page that is fetched, and bytes of a text that are copied. */
+enum { STEPS_PER_PAGE = 20, BYTES_PER_STEP = 8 };
 
 static int count_steps(void *ctx)
 {
@@ -24,14 +26,19 @@ static int count_steps(void *ctx)
     return 0;
 }
 
+static pp_status fail_beyond_size(struct pp_foreign_db *d, struct pp_err *err)
+{
+    return pp_fail(
+        err, PP_E_CORRUPT,
+        "cannot read %s: reading it would take much longer than its size allows; it is damaged, or was made "
+        "to do so",
+        d->path);
+}
+
 static pp_status fail_read(struct pp_foreign_db *d, struct pp_err *err)
 {
     if ((sqlite3_errcode(d->db) & 0xff) == SQLITE_INTERRUPT)
-        return pp_fail(
-            err, PP_E_CORRUPT,
-            "cannot read %s: reading it would take much longer than its size allows; it is damaged, or was made "
-            "to do so",
-            d->path);
+        return fail_beyond_size(d, err);
     return pp_db_fail(d->db, err, "cannot read", d->path);
 }
 
@@ -68,8 +75,21 @@ void pp_foreign_db_close(struct pp_foreign_db *d)
 
 pp_status pp_foreign_db_step(struct pp_foreign_db *d, sqlite3_stmt *st, struct pp_err *err)
 {
-    int code = sqlite3_step(st);
-    return code == SQLITE_ROW ? PP_OK : code == SQLITE_DONE ? PP_END : fail_read(d, err);
+    int code = sqlite3_step(st), n = code == SQLITE_ROW ? sqlite3_data_count(st) : 0, pages = 0, most;
+    uint64_t steps = 0;
+    if (code != SQLITE_ROW)
+        return code == SQLITE_DONE ? PP_END : fail_read(d, err);
+    /* A row that is asked for again and again may hold megabytes, which the handler above does not see. */
+    for (int i = 0; i < n; i++)
+        if (sqlite3_column_type(st, i) == SQLITE_TEXT || sqlite3_column_type(st, i) == SQLITE_BLOB)
+            steps += (uint64_t)sqlite3_column_bytes(st, i) / BYTES_PER_STEP;
+    for (int kind = SQLITE_DBSTATUS_CACHE_HIT; kind <= SQLITE_DBSTATUS_CACHE_MISS; kind++)
+        if (sqlite3_db_status(d->db, kind, &pages, &most, 1) == SQLITE_OK)
+            steps += (uint64_t)pages * STEPS_PER_PAGE;
+    if (steps > d->steps_left)
+        return fail_beyond_size(d, err);
+    d->steps_left -= steps;
+    return PP_OK;
 }
 
 /* Bits of the wanted columns that are there, as ordinary ones. */

@@ -1,7 +1,7 @@
 /* import/foreign_db.h: an SQLite file of another program, read by name of table and column. What the store's
  * reader holds against a stranger's file holds here: opened to read only through its file system, no view,
- * trigger, virtual table or generated column runs, and a query that takes more steps than a file of that size
- * can need ends. One thread at a time. */
+ * trigger, virtual table or generated column runs, and reading that takes more steps, pages or bytes of text
+ * than a file of that size can need ends. One thread at a time. */
 #ifndef PP_IMPORT_FOREIGN_DB_H
 #define PP_IMPORT_FOREIGN_DB_H
 

@@ -1,6 +1,7 @@
 #include "collectors/import/imported.h"
 
 #include "collectors/import/imported_impl.h"
+#include "probe/base/hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@ struct pp_imported *pp_imported_new(void)
         im->facts.source = "trace";
         im->facts.rank = im->facts.world_size = -1;
         im->trainer = PP_IMPORT_NO_THREAD;
+        im->seed = pp_hash_seed();
     }
     return im;
 }
@@ -70,24 +72,16 @@ int pp_imported_time(struct pp_imported *im, int64_t trace_ns, uint64_t *ns)
     return 1;
 }
 
-/* FNV-1a (Fowler, Noll, Vo). Names are a stranger's, but there are at most a few thousand: the tables are
- * twice as large, and a run of equal hashes costs what a list of that length does. */
-static uint32_t hash_of(uint32_t h, const char *text)
-{
-    for (; *text; text++)
-        h = (h ^ (uint8_t)*text) * 16777619u;
-    return (h ^ 0xff) * 16777619u;
-}
-
 uint32_t pp_imported_thread(struct pp_imported *im, const char *pid, const char *tid)
 {
-    uint32_t at = hash_of(hash_of(2166136261u, pid), tid) % IMPORT_BUCKETS;
-    for (; im->thread_of[at]; at = (at + 1) % IMPORT_BUCKETS) {
+    uint32_t at = pp_hash_text(pp_hash_text(im->seed, pid), tid) % IMPORT_BUCKETS;
+    unsigned probes = 0;
+    for (; im->thread_of[at] && probes < PP_HASH_PROBES; at = (at + 1) % IMPORT_BUCKETS, probes++) {
         const struct import_thread *t = &im->threads[im->thread_of[at] - 1];
         if (strcmp(t->tid, tid) == 0 && strcmp(t->pid, pid) == 0)
             return im->thread_of[at] - 1;
     }
-    if (im->n_threads == PP_IMPORT_THREADS ||
+    if (im->n_threads == PP_IMPORT_THREADS || probes == PP_HASH_PROBES ||
         !pp_import_room(im, &im->threads, im->n_threads, &im->threads_room, sizeof(*im->threads))) {
         im->lost_threads++;
         return PP_IMPORT_NO_THREAD;
@@ -118,13 +112,14 @@ void pp_imported_parent(struct pp_imported *im, const char *pid, const char *par
 
 uint16_t pp_imported_name(struct pp_imported *im, const char *name)
 {
-    uint32_t at = hash_of(2166136261u, name) % IMPORT_BUCKETS;
+    uint32_t at = pp_hash_text(im->seed, name) % IMPORT_BUCKETS;
+    unsigned probes = 0;
     if (!*name)
         return 0;
-    for (; im->name_of[at]; at = (at + 1) % IMPORT_BUCKETS)
+    for (; im->name_of[at] && probes < PP_HASH_PROBES; at = (at + 1) % IMPORT_BUCKETS, probes++)
         if (strcmp(im->names[im->name_of[at]], name) == 0)
             return im->name_of[at];
-    char *copy = im->n_names < PP_IMPORT_NAMES ? strdup(name) : NULL;
+    char *copy = im->n_names < PP_IMPORT_NAMES && probes < PP_HASH_PROBES ? strdup(name) : NULL;
     if (!copy) {
         im->lost_names++;
         return 0;

@@ -27,6 +27,7 @@ struct pp_imported {
     struct pp_import_facts facts;
     struct import_thread *threads;
     size_t n_threads, threads_room;
+    uint64_t seed;                      /* of both hashes (base/hash.h) */
     uint32_t thread_of[IMPORT_BUCKETS]; /* 1 + index; 0: free */
     struct import_process *processes;   /* whose parents are known */
     size_t n_processes, processes_room;

@@ -55,7 +55,7 @@ struct nsys {
 static void copy_text(sqlite3_stmt *st, int i, char *to, size_t size)
 {
     const char *text = (const char *)sqlite3_column_text(st, i);
-    snprintf(to, size, "%s", text ? text : "");
+    snprintf(to, size, "%.*s", (int)size - 1, text ? text : "");
 }
 
 /* "" where there is none. */

@@ -8,6 +8,7 @@
 #include "collectors/import/names.h"
 
 #include "probe/base/err.h"
+#include "probe/base/hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,8 +68,10 @@ struct xplane {
     struct pp_import_facts *facts;
     struct pp_import_names names;
     struct plane planes[PLANES];
-    struct meaning *meanings; /* a hash, open */
+    struct meaning *meanings; /* a hash, open (base/hash.h) */
+    struct meaning nowhere;   /* stays unused */
     size_t n_meanings;
+    uint64_t seed;
     uint64_t lost;
 };
 
@@ -79,15 +82,17 @@ static int is_message(const struct pp_fields *f, uint32_t number)
 
 /* ---- first reading: what the names mean ---- */
 
-/* The place of a plane's name in the hash: its own, or the free one where it belongs. */
+/* The place of a plane's name in the hash: its own, or the free one where it belongs; &x->nowhere: there is
+ * none. */
 static struct meaning *place_of(struct xplane *x, unsigned plane, uint64_t id)
 {
-    uint64_t at = (id * UINT64_C(0x9e3779b97f4a7c15) + plane * UINT64_C(0xff51afd7ed558ccd)) >> 32;
-    for (;; at++) {
+    uint64_t at = pp_mix64(pp_mix64(x->seed ^ id) + plane);
+    for (unsigned probes = 0; probes < PP_HASH_PROBES; probes++, at++) {
         struct meaning *m = &x->meanings[at % (2 * MOST_NAMES)];
         if (!m->used || (m->id == id && m->plane == plane))
             return m;
     }
+    return &x->nowhere;
 }
 
 static void learn_event(struct xplane *x, unsigned plane, uint64_t id, const char *name)
@@ -104,7 +109,7 @@ static void learn_event(struct xplane *x, unsigned plane, uint64_t id, const cha
     }
     m.copies = strncmp(name, "Memcpy", 6) == 0 ? 1 : strncmp(name, "Memset", 6) == 0 ? 2 : 0;
     struct meaning *to = place_of(x, plane, id);
-    if (to->used || x->n_meanings == MOST_NAMES) {
+    if (to->used || to == &x->nowhere || x->n_meanings == MOST_NAMES) {
         x->lost += !to->used;
         return;
     }
@@ -329,6 +334,7 @@ static pp_status read_trace(const char *path, const struct pp_namemap *map, stru
     if (!x)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory to read %s", path);
     x->im = im;
+    x->seed = pp_hash_seed();
     x->facts = pp_imported_facts(im);
     x->meanings = calloc(2 * MOST_NAMES, sizeof(*x->meanings));
     x->facts->stages = 1;

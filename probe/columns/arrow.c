@@ -218,18 +218,21 @@ static pp_status walk_footer(struct arrow *a, struct pp_err *err)
     size_t n = pp_flat_vector(&f, pp_flat_refer(&f, root, BATCHES), BLOCK, &first);
     st = schema ? pp_arrow_schema(&f, schema, &a->t, &a->schema, err)
                 : pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer has no schema", file->path);
+    /* A writer notes record batches as it writes them, so that each begins behind the one before. */
+    uint64_t behind = FILE_HEAD;
     for (size_t i = 0; st == PP_OK && i < n; i++) {
         struct message m = {0};
         int64_t at = pp_flat_read(&f, first + i * BLOCK, 8);
-        if (at < FILE_HEAD || (uint64_t)at > file->size - HEAD)
-            st = pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer names byte %lld for a record batch",
-                         file->path, (long long)at);
+        if (at < 0 || (uint64_t)at < behind || (uint64_t)at > file->size - HEAD)
+            st = pp_fail(err, PP_E_CORRUPT, "%s is damaged: its footer names byte %lld for record batch %zu",
+                         file->path, (long long)at, i);
         if (st == PP_OK)
             st = read_message(a, (uint64_t)at, &m, err);
         if (st == PP_OK && (!m.bytes || m.m.kind != PP_ARROW_BATCH))
             st = fail_damaged(a, (uint64_t)at, "is no record batch", err);
         if (st == PP_OK)
             st = add_batch(a, &m, err);
+        behind = (uint64_t)at + HEAD + m.size;
         free(m.bytes);
     }
 out:

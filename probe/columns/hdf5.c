@@ -1,11 +1,13 @@
 /* HDF5 files by libhdf5: each dataset whose first dimension is the number of rows is a column. The library
  * reads for one thread at a time. Only what lies in the file itself is read: links into other files, external
  * storage and virtual datasets are left out. */
+#include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/library.h"
 #include "probe/columns/table.h"
 #include "probe/columns/pages.h"
+#include "probe/net/http.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -29,12 +31,17 @@ struct h5_vlen { /* hvl_t */
     void *p;
 };
 
-struct h5_group { /* H5G_info_t */
-    int storage;
-    unsigned long long links;
-    int64_t most;
-    _Bool mounted;
+/* H5L_info_t of any version, as far as it is read. `object` is the address of what a hard link leads to:
+ * haddr_t, later the first bytes of a token, which hold it. */
+struct h5_link {
+    int kind; /* 0 hard, 1 soft, 64 external */
+    _Bool has_order;
+    int64_t order;
+    int charset;
+    uint64_t object;
 };
+
+typedef int h5_on_link(h5_id group, const char *name, const struct h5_link *link, void *ctx);
 
 /* X(return type, name, arguments) */
 #define H5_CALLS(X) \
@@ -44,9 +51,6 @@ struct h5_group { /* H5G_info_t */
     X(int, H5Eset_auto2, (h5_id, void *, void *)) \
     X(h5_id, H5Fopen, (const char *, unsigned, h5_id)) \
     X(int, H5Fclose, (h5_id)) \
-    X(int, H5Gget_info, (h5_id, struct h5_group *)) \
-    X(ssize_t, H5Lget_name_by_idx, \
-      (h5_id, const char *, int, int, unsigned long long, char *, size_t, h5_id)) \
     X(h5_id, H5Oopen, (h5_id, const char *, h5_id)) \
     X(int, H5Oclose, (h5_id)) \
     X(int, H5Iget_type, (h5_id)) \
@@ -78,9 +82,8 @@ struct library {
 #define H5_MEMBER(result, name, arguments) result(*name) arguments;
     H5_CALLS(H5_MEMBER)
 #undef H5_MEMBER
-    /* What kind of link a name is (its first int: 0 hard, 1 soft, 64 external): H5Lget_info, of any version.
-     */
-    int (*link_info)(h5_id at, const char *name, void *info, h5_id access);
+    /* Each link of a group, by name: H5Literate, of any version. Not 0 of fn ends it. */
+    int (*each_link)(h5_id group, int index, int order, unsigned long long *at, h5_on_link *fn, void *ctx);
 };
 
 static struct library h5;
@@ -97,13 +100,13 @@ static void load_library(void)
         H5_CALLS(ROW)
 #undef ROW
     };
-    static const char *const links[] = {"H5Lget_info2", "H5Lget_info1", "H5Lget_info"};
+    static const char *const links[] = {"H5Literate2", "H5Literate1", "H5Literate"};
     if (!pp_library_open(names, calls, sizeof(calls) / sizeof(*calls)))
         return;
-    for (size_t i = 0; i < sizeof(links) / sizeof(*links) && !h5.link_info; i++)
-        pp_library_open(names, &(struct pp_library_call){links[i], (void **)&h5.link_info}, 1);
+    for (size_t i = 0; i < sizeof(links) / sizeof(*links) && !h5.each_link; i++)
+        pp_library_open(names, &(struct pp_library_call){links[i], (void **)&h5.each_link}, 1);
     h5.H5dont_atexit();
-    loaded = h5.link_info && h5.H5open() >= 0 &&
+    loaded = h5.each_link && h5.H5open() >= 0 &&
              h5.H5get_libversion(&version[0], &version[1], &version[2]) >= 0 &&
              (version[0] > 1 || version[1] >= 10) && h5.H5Eset_auto2(0, NULL, NULL) >= 0;
 }
@@ -146,7 +149,13 @@ static void unlock_library(void)
 
 /* ---- the table ---- */
 
-enum { DEEPEST = 8, MOST_LINKS = 100000, LARGEST_ROW = 512 << 20, CHUNK_CACHE = 1 << 20 };
+enum {
+    DEEPEST = 8,
+    MOST_LINKS = 100000,
+    MOST_GROUPS = 10000,
+    LARGEST_ROW = 512 << 20,
+    CHUNK_CACHE = 1 << 20
+};
 
 struct leaf {
     char *path; /* of the dataset in the file */
@@ -165,8 +174,10 @@ struct hdf5 {
     h5_id file;
     struct leaf *leaf; /* beside t.column */
     size_t used[PP_TABLE_USED], n_used;
-    int links; /* seen */
-    int no_memory;
+    int links;       /* seen */
+    uint64_t *group; /* addresses of those that were walked */
+    size_t n_groups, groups_room;
+    int no_memory, interrupted;
 };
 
 static struct hdf5 *hdf5_of(const struct pp_table *t)
@@ -194,7 +205,7 @@ static const char *set_number(const struct hdf5 *h, h5_id type, struct pp_column
 }
 
 /* Where the data are: within the file, in chunks or not. */
-static const char *set_layout(const struct hdf5 *h, struct leaf *l, h5_id data)
+static const char *set_layout(const struct hdf5 *h, struct leaf *l, h5_id data, size_t type_size)
 {
     unsigned long long chunk[H5_DIMS] = {0};
     h5_id how = h->lib->H5Dget_create_plist(data);
@@ -203,11 +214,11 @@ static const char *set_layout(const struct hdf5 *h, struct leaf *l, h5_id data)
     if (layout < 0 || layout == H5_VIRTUAL || h->lib->H5Pget_external_count(how) != 0)
         other = "data in other files";
     else if (layout == H5_CHUNKED && h->lib->H5Pget_chunk(how, H5_DIMS, chunk) == l->rank && chunk[0] > 0) {
-        unsigned long long bytes = 1;
-        for (int i = 0; i < l->rank && bytes < (unsigned long long)1 << 40; i++)
-            bytes *= chunk[i] ? chunk[i] : 1;
         l->chunk_rows = chunk[0];
-        l->chunk_bytes = bytes; /* of elements; use makes it bytes */
+        l->chunk_bytes = type_size;
+        for (int i = 0; i < l->rank; i++)
+            if (__builtin_mul_overflow(l->chunk_bytes, chunk[i] ? chunk[i] : 1, &l->chunk_bytes))
+                l->chunk_bytes = UINT64_MAX, i = l->rank;
     }
     if (how >= 0)
         h->lib->H5Pclose(how);
@@ -247,8 +258,7 @@ static const char *describe_data(struct hdf5 *h, struct leaf *l, h5_id data, str
     if (c->kind == PP_COLUMN_BYTES)
         c->width = 0;
     if (!other)
-        other = set_layout(h, l, data);
-    l->chunk_bytes *= lib->H5Tget_size(type);
+        other = set_layout(h, l, data, lib->H5Tget_size(type));
     if (!other && (l->row_bytes == 0 || l->row_bytes > LARGEST_ROW))
         other = "rows of more than 512 MiB, or of none";
 out:
@@ -276,28 +286,56 @@ static void add_dataset(struct hdf5 *h, const char *path, h5_id data)
     c->kind = other ? PP_COLUMN_OTHER : c->kind;
 }
 
+/* A group that is walked, and those that hold it. */
+struct group {
+    struct hdf5 *h;
+    const char *path;
+    int depth;
+};
+
+static h5_on_link take_link;
+
 static void walk_group(struct hdf5 *h, h5_id group, const char *path, int depth)
 {
-    struct h5_group info = {0};
-    if (depth > DEEPEST || h->lib->H5Gget_info(group, &info) < 0)
-        return;
-    for (unsigned long long i = 0; i < info.links && h->links++ < MOST_LINKS && !h->no_memory; i++) {
-        char name[PP_TABLE_NAME], full[PP_TABLE_NAME * 2];
-        int link[32] = {-1}; /* larger than H5L_info_t of any version */
-        ssize_t n = h->lib->H5Lget_name_by_idx(group, ".", 0, 0, i, name, sizeof(name), 0);
-        if (n <= 0 || (size_t)n >= sizeof(name) || h->lib->link_info(group, name, link, 0) < 0 ||
-            link[0] != 0 || snprintf(full, sizeof(full), "%s/%s", path, name) >= PP_TABLE_NAME)
-            continue;
-        h5_id object = h->lib->H5Oopen(group, name, 0);
-        if (object < 0)
-            continue;
-        int type = h->lib->H5Iget_type(object);
-        if (type == H5_DATASET)
-            add_dataset(h, full, object);
-        else if (type == H5_GROUP)
-            walk_group(h, object, full, depth + 1);
-        h->lib->H5Oclose(object);
-    }
+    unsigned long long at = 0;
+    if (depth <= DEEPEST)
+        h->lib->each_link(group, 0, 0, &at, take_link, &(struct group){h, path, depth});
+}
+
+/* A group is walked once, by whatever name it is met first: it may hold itself. */
+static int is_new_group(struct hdf5 *h, uint64_t address)
+{
+    for (size_t i = 0; i < h->n_groups; i++)
+        if (h->group[i] == address)
+            return 0;
+    if (!pp_grow(&h->group, &h->groups_room, h->n_groups + 1, sizeof(*h->group)))
+        h->no_memory = 1;
+    else if (h->n_groups < MOST_GROUPS)
+        h->group[h->n_groups++] = address;
+    else
+        return 0;
+    return !h->no_memory;
+}
+
+static int take_link(h5_id group, const char *name, const struct h5_link *link, void *ctx)
+{
+    const struct group *g = ctx;
+    struct hdf5 *h = g->h;
+    char full[PP_TABLE_NAME];
+    if (h->links++ == MOST_LINKS || h->no_memory || (h->interrupted = pp_http_is_interrupted()))
+        return 1;
+    if (link->kind != 0 || snprintf(full, sizeof(full), "%s/%s", g->path, name) >= PP_TABLE_NAME)
+        return 0;
+    h5_id object = h->lib->H5Oopen(group, name, 0);
+    if (object < 0)
+        return 0;
+    int type = h->lib->H5Iget_type(object);
+    if (type == H5_DATASET)
+        add_dataset(h, full, object);
+    else if (type == H5_GROUP && is_new_group(h, link->object))
+        walk_group(h, object, full, g->depth + 1);
+    h->lib->H5Oclose(object);
+    return 0;
 }
 
 /* The length that most columns have is the number of rows, of several the largest; the others are no columns
@@ -408,6 +446,12 @@ static pp_status hdf5_use(struct pp_table *t, const size_t *columns, size_t n, s
     return failed ? pp_fail(err, PP_E_CORRUPT, "libhdf5 cannot open the data of %s", t->place.path) : PP_OK;
 }
 
+/* A chunk is unpacked whole, whatever is wanted of it. */
+static uint64_t hdf5_chunk_bytes(const struct pp_table *t, size_t column)
+{
+    return hdf5_of(t)->leaf[hdf5_of(t)->used[column]].chunk_bytes;
+}
+
 static uint64_t hdf5_footprint(const struct pp_table *t)
 {
     return sizeof(struct hdf5) + PP_TABLE_COLUMNS * sizeof(struct leaf) + hdf5_of(t)->n_used * CHUNK_CACHE;
@@ -433,11 +477,13 @@ static void hdf5_close(struct pp_table *t)
     if (h->lib)
         unlock_library();
     free(h->leaf);
+    free(h->group);
 }
 
 static const struct pp_table_ops hdf5_ops = {
     .use = hdf5_use,
     .value = hdf5_value,
+    .chunk_bytes = hdf5_chunk_bytes,
     .footprint = hdf5_footprint,
     .close = hdf5_close,
 };
@@ -474,6 +520,8 @@ pp_status pp_hdf5_open(const struct pp_table_place *place, struct pp_table **out
     if (root < 0)
         st = pp_fail(err, PP_E_CORRUPT,
                      "libhdf5 cannot open %s: it is truncated, damaged, or open for writing", place->path);
+    else if (h->interrupted)
+        st = pp_fail(err, PP_E_INTERRUPTED, "interrupted");
     else if (h->no_memory)
         st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the datasets of %s", place->path);
     else

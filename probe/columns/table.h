@@ -40,7 +40,16 @@ struct pp_table_place {
     struct pp_object object; /* open */
     uint64_t size;
     struct pp_pages *pages; /* where decoded pages are kept, shared by the tables of a data set */
+    /* While it is opened: bytes that may still be read of it, so that no file can make itself be read again
+     * and again. NULL: opened, and samples bound what is read. */
+    uint64_t *opening_bytes;
 };
+
+/* Of a file of this size. An Arrow stream of single rows is read 4 KiB a message, 20 times its size. */
+static inline uint64_t pp_table_opening_bytes(uint64_t size)
+{
+    return size > UINT64_MAX / 64 - 1 ? UINT64_MAX : 64 * size + ((uint64_t)1 << 20);
+}
 
 struct pp_value {
     const uint8_t *data; /* valid until pp_value_release; NULL: the bytes lie in the file at `at` */
@@ -63,6 +72,9 @@ struct pp_table_ops {
      * c: for the storage, or NULL. Any thread. */
     pp_status (*value)(struct pp_table *t, uint64_t row, size_t column, const struct pp_read_context *c,
                        struct pp_value *out, struct pp_err *err);
+    /* Bytes that a value of this column of `use` is unpacked with, its own among them. NULL: the pages, which
+     * are bounded by themselves. */
+    uint64_t (*chunk_bytes)(const struct pp_table *t, size_t column);
     uint64_t (*footprint)(const struct pp_table *t);
     void (*close)(struct pp_table *t); /* copes with one that is half open */
 };
@@ -92,7 +104,7 @@ void pp_table_close(struct pp_table *t);   /* NULL is fine */
 void *pp_table_new(size_t size, const struct pp_table_ops *ops, const struct pp_table_place *place,
                    struct pp_err *err);
 /* Bytes of the file, as pp_object_read_at; it is opened for the read where it is not open. r->name is set
- * here. */
+ * here. While the table is opened: PP_E_INTERRUPTED, and PP_E_CORRUPT beyond opening_bytes. */
 pp_status pp_table_read(const struct pp_table_place *place, struct pp_read *r, struct pp_err *err);
 /* The .release of a value that holds memory of malloc. */
 void pp_value_free(void *hold, struct pp_pages *pages);

@@ -363,10 +363,11 @@ pp_status pp_dataset_read_for(const struct pp_dataset *d, const struct pp_read_c
     return read_sample(d, c->sample, c, s, err);
 }
 
-pp_status pp_dataset_row_bytes(const struct pp_dataset *d, size_t *out, struct pp_err *err)
+pp_status pp_dataset_row_bytes(const struct pp_dataset *d, size_t sample_limit, size_t *out,
+                               struct pp_err *err)
 {
     enum { TRIED = 64 };
-    struct pp_sample s = {0};
+    struct pp_sample s = {.limit = sample_limit};
     struct pp_err why = {0};
     *out = PP_TEXT_ROW;
     if (d->ops->content == PP_CONTENT_TEXT)

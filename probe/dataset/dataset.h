@@ -70,8 +70,9 @@ pp_status pp_dataset_read(const struct pp_dataset *d, uint64_t index, struct pp_
 pp_status pp_dataset_read_for(const struct pp_dataset *d, const struct pp_read_context *c,
                               struct pp_sample *s, struct pp_err *err);
 /* Bytes of a sample in a batch, where no transform makes its row: those of the first sample that can be read
- * (of 64), or PP_TEXT_ROW. */
-pp_status pp_dataset_row_bytes(const struct pp_dataset *d, size_t *out, struct pp_err *err);
+ * (of 64), or PP_TEXT_ROW. sample_limit: as of a sample; 0: PP_SAMPLE_MEMORY. */
+pp_status pp_dataset_row_bytes(const struct pp_dataset *d, size_t sample_limit, size_t *out,
+                               struct pp_err *err);
 /* The name a person knows the sample by: path, "shard.tar:key", "file.bin@offset", "synthetic:17". Returns
  * buf. */
 const char *pp_dataset_path(const struct pp_dataset *d, uint64_t index, char *buf, size_t size);

@@ -102,6 +102,10 @@ static pp_status append_value(struct row *row, size_t part, struct pp_sample *s,
     char what[512];
     size_t held = s->size;
     const char *path = row->table->place.path, *name = part_of(row->c, part)->name;
+    uint64_t chunk = row->table->ops->chunk_bytes ? row->table->ops->chunk_bytes(row->table, part) : 0;
+    snprintf(what, sizeof(what), "a chunk of %s in %s", name, path);
+    if (chunk > pp_sample_limit(s))
+        return pp_fail_sample_memory(err, what, chunk, pp_sample_limit(s));
     pp_status st = value_of(row, part, &v, err);
     if (st != PP_OK)
         return st;
@@ -341,8 +345,12 @@ static pp_status open_table(void *ctx, uint64_t i, struct pp_err *err)
         pp_object_close(&place.object);
         return st;
     }
+    uint64_t opening_bytes = pp_table_opening_bytes(info.size);
     place.size = info.size;
+    place.opening_bytes = &opening_bytes;
     st = c->kind->open(&place, &c->table[i], err);
+    if (st == PP_OK)
+        c->table[i]->place.opening_bytes = NULL;
     if (st == PP_OK && i >= c->keep_open)
         pp_object_close(&c->table[i]->place.object);
     return st;

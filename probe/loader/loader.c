@@ -94,7 +94,7 @@ pp_status pp_loader_create(const struct pp_loader_opts *opts, struct pp_loader *
     if (opts->transform)
         l->row_bytes = pp_transform_bytes(opts->transform);
     else
-        st = pp_dataset_row_bytes(opts->dataset, &l->row_bytes, err);
+        st = pp_dataset_row_bytes(opts->dataset, opts->sample_memory, &l->row_bytes, err);
     if (st != PP_OK ||
         (st = pp_device_alloc(opts->device, l->n_slots * opts->batch_size * l->row_bytes, &l->slot_data,
                               err)) != PP_OK ||

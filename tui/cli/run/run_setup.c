@@ -158,7 +158,7 @@ static pp_status open_dataset(struct run_parts *p, const struct run_request *ask
     if (st != PP_OK)
         return st;
     p->row_bytes = p->transform ? pp_transform_bytes(p->transform) : 0;
-    return p->transform ? PP_OK : pp_dataset_row_bytes(p->dataset, &p->row_bytes, err);
+    return p->transform ? PP_OK : pp_dataset_row_bytes(p->dataset, o->max_sample_memory, &p->row_bytes, err);
 }
 
 /* ---- 3. its order ---- */
