@@ -41,6 +41,7 @@ int pp_http_is_interrupted(void)
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
+#define LONGEST_BYTES ((uint64_t)1 << 32) /* for which an answer's end in time is reckoned */
 enum { KEEP_TEXT = PP_HTTP_TEXT - 1, DRAIN = 1 << 16, CONNECT_MS = 10000, LOCAL_MS = 1000 };
 
 /* ---- the library ---- */
@@ -160,7 +161,9 @@ struct exchange {
     const struct pp_http_request *request;
     struct pp_http_answer *answer;
     struct pp_err *err;
-    pp_status st; /* of the body function */
+    pp_status st;   /* of the body function */
+    uint64_t asked; /* bytes of the range; PP_HTTP_UNKNOWN: the whole */
+    int overdue;    /* it was given up */
 };
 
 static size_t on_header(char *line, size_t size, size_t n, void *ctx)
@@ -180,6 +183,8 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
         x->st = x->request->body
                     ? x->request->body(x->request->ctx, &a->head, (const uint8_t *)bytes, size, x->err)
                     : PP_OK;
+        if (x->st == PP_OK && a->head.status == 206 && a->took.received > x->asked)
+            x->st = PP_END; /* a server may send more than it was asked for, and without end */
         return x->st == PP_OK ? size : 0;
     }
     size_t room = KEEP_TEXT - a->text_size, take = size < room ? size : room;
@@ -190,17 +195,31 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
     return x->st == PP_OK ? size : 0;
 }
 
-/* Asked about once a second, while a name is resolved too. */
-static int on_progress(void *ctx, curl_off_t all, curl_off_t now, curl_off_t up_all, curl_off_t up_now)
-{
-    const struct exchange *x = ctx;
-    return pp_http_is_interrupted() || (x->http->o.stop && x->http->o.stop(x->http->o.ctx));
-}
-
 /* 0: none, but a connection that brings nothing is cut off. */
 static long timeout_ms(const struct exchange *x)
 {
     return x->request->local ? 5L * LOCAL_MS : x->http->o.timeout_ms;
+}
+
+/* One that always brings a little is given up when what was asked for, at 1 KiB/s, would have come. libcurl's
+ * limit of speed looks at the last seconds alone. */
+static int is_overdue(const struct exchange *x)
+{
+    const struct pp_http_answer *a = x->answer;
+    uint64_t stall = (uint64_t)atomic_load_explicit(&stall_ms, memory_order_relaxed) * 1000000,
+             bytes = x->asked != PP_HTTP_UNKNOWN         ? x->asked
+                     : a->head.length != PP_HTTP_UNKNOWN ? a->head.length
+                                                         : a->took.received;
+    bytes = bytes < LONGEST_BYTES ? bytes : LONGEST_BYTES;
+    return !timeout_ms(x) && pp_now_ns() - a->took.began_ns > 2 * stall + bytes * (1000000000 / 1024);
+}
+
+/* Asked about once a second, while a name is resolved too. */
+static int on_progress(void *ctx, curl_off_t all, curl_off_t now, curl_off_t up_all, curl_off_t up_now)
+{
+    struct exchange *x = ctx;
+    x->overdue = is_overdue(x);
+    return x->overdue || pp_http_is_interrupted() || (x->http->o.stop && x->http->o.stop(x->http->o.ctx));
 }
 
 static void set_text(CURL *easy, CURLoption option, const char *text)
@@ -329,7 +348,13 @@ static pp_status fail_perform(const struct exchange *x, CURLcode code, struct pp
             err, PP_E_ACCESS,
             "a file of certificates cannot be read: check the one given for this server, AWS_CA_BUNDLE, CURL_CA_BUNDLE, "
             "SSL_CERT_FILE");
-    case CURLE_ABORTED_BY_CALLBACK: return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
+    case CURLE_ABORTED_BY_CALLBACK:
+        return x->overdue ? pp_fail(err, PP_E_TRANSIENT,
+                                    "its host brought %llu bytes in %llu s, less than 1 KiB/s of what was asked for "
+                                    "(--remote-timeout)",
+                                    (unsigned long long)a->took.received,
+                                    (unsigned long long)(a->took.all_ns / 1000000000))
+                          : pp_fail(err, PP_E_INTERRUPTED, "interrupted");
     case CURLE_OUT_OF_MEMORY: return pp_fail(err, PP_E_NO_MEMORY, "no memory for the request");
     case CURLE_PARTIAL_FILE:
     case CURLE_RECV_ERROR:
@@ -343,10 +368,19 @@ static pp_status fail_perform(const struct exchange *x, CURLcode code, struct pp
     }
 }
 
+/* "0-99" is 100 bytes. */
+static uint64_t asked_bytes(const char *range)
+{
+    unsigned long long first, last;
+    return range && sscanf(range, "%llu-%llu", &first, &last) == 2 && last >= first ? last - first + 1
+                                                                                   : PP_HTTP_UNKNOWN;
+}
+
 pp_status pp_http_perform(struct pp_http *h, const struct pp_http_request *request,
                           struct pp_http_answer *answer, struct pp_err *err)
 {
-    struct exchange x = {.http = h, .request = request, .answer = answer, .err = err};
+    struct exchange x = {
+        .http = h, .request = request, .answer = answer, .err = err, .asked = asked_bytes(request->range)};
     struct pp_http_took *t = &answer->took;
     struct handle *taken = take_handle(h);
     /* without the wait for "100 Continue" that some servers never send */

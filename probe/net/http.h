@@ -58,7 +58,7 @@ struct pp_http_request {
     const char *method;                  /* NULL: GET, or POST where there is a body */
     const char *url;                     /* encoded */
     const char *header[PP_HTTP_HEADERS]; /* "Name: value"; NULL ends them, unless all are there */
-    const char *range;                   /* "0-99"; NULL: the whole */
+    const char *range;                   /* "0-99", of which no more is taken; NULL: the whole */
     const void *post;                    /* the body, post_size bytes; NULL: none */
     size_t post_size;
     int netrc;      /* user and password may come from ~/.netrc */
@@ -111,7 +111,8 @@ const char *pp_http_missing(void);
 /* For doctor: 1 and "libcurl 7.88.1, OpenSSL 3.0.15"; 0 and pp_http_missing. */
 int pp_http_available(char *text, size_t size);
 
-/* How long a connection may bring nothing, or less than 1 KiB/s, before the request fails (30 s). */
+/* How long a connection may bring nothing, or less than 1 KiB/s, before the request fails (30 s). A request
+ * also fails when twice that time, and a second per KiB of what was asked for, have passed. */
 void pp_http_set_timeout(double seconds);
 /* Asked once a second by every request, and between retries: not 0 ends it with PP_E_INTERRUPTED. NULL: none,
  * which is so at first. For the time in which a data set is opened: later the loader gives a request up that

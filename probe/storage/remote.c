@@ -187,9 +187,12 @@ static pp_status perform(struct job *j, struct pp_err *err)
             return fail_job(j, PP_E_IO, "more than 5 redirects in a row", err);
         int to_tls = pp_url_has_scheme(a->location, "https"),
             to_plain = pp_url_has_scheme(a->location, "http");
-        if (!to_tls && (!to_plain || pp_url_has_scheme(j->call.url, "https")))
+        if (!to_tls && !to_plain)
             return fail_job(j, PP_E_ACCESS,
-                            "its server redirects from https to a URL that is not, which is not followed",
+                            "its server redirects to a URL that is neither http nor https, which is not followed",
+                            err);
+        if (!to_tls && pp_url_has_scheme(j->call.url, "https"))
+            return fail_job(j, PP_E_ACCESS, "its server redirects from https to http, which is not followed",
                             err);
         snprintf(j->moved, sizeof(j->moved), "%s", a->location);
         j->ask.moved = j->moved;

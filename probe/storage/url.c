@@ -2,6 +2,7 @@
 
 #include "probe/base/err.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -12,21 +13,41 @@ int pp_url_has_scheme(const char *place, const char *scheme)
     return strncasecmp(place, scheme, n) == 0 && strncmp(place + n, "://", 3) == 0;
 }
 
-/* Names of query parameters that carry a signature or a key: S3, CloudFront, GCS, Azure, others. */
+/* A name of a query's parameter that may carry a signature or a key, of S3, CloudFront, GCS, Azure or whoever:
+ * "X-Amz-Signature", "AWSAccessKeyId", "sig", "api_key", "password", percent-encoded or not. */
+static int is_secret_name(const char *at, size_t n)
+{
+    static const char *const within[] = {"secret",    "passw",  "credential",  "api key",
+                                         "accesskey", "apikey", "accesstoken", "securitytoken"};
+    static const char *const whole[] = {" key ",  " sig ", " signature ", " token ",
+                                        " auth ", " pwd ", " pass ",      " authorization "};
+    char name[256] = " "; /* in small letters, with blanks for what parts words */
+    size_t size = 1;
+    for (size_t i = 0; i < n && size + 2 < sizeof(name); i++) {
+        unsigned byte = (unsigned char)at[i];
+        if (byte == '%' && n - i > 2 && sscanf(at + i + 1, "%2x", &byte) == 1)
+            i += 2;
+        name[size++] = isalnum((int)(byte & 0xff)) ? (char)tolower((int)(byte & 0xff)) : ' ';
+    }
+    name[size++] = ' ';
+    name[size] = '\0';
+    for (size_t i = 0; i < sizeof(within) / sizeof(*within); i++)
+        if (strstr(name, within[i]))
+            return 1;
+    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
+        if (strstr(name, whole[i]))
+            return 1;
+    return n + 4 > sizeof(name);
+}
+
 static int is_credential(const char *query, size_t size)
 {
-    static const char *const names[] = {"x-amz-signature", "x-amz-credential", "x-amz-security-token",
-                                        "signature",       "x-goog-signature", "sig",
-                                        "token",           "access_token",     "api_key",
-                                        "key-pair-id"};
     for (size_t at = 0; at < size;) {
-        size_t n = strcspn(query + at, "&");
+        size_t n = strcspn(query + at, "&;");
         n = n < size - at ? n : size - at;
-        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-            size_t m = strlen(names[i]);
-            if (n > m && query[at + m] == '=' && strncasecmp(query + at, names[i], m) == 0)
-                return 1;
-        }
+        const char *equals = memchr(query + at, '=', n);
+        if (is_secret_name(query + at, equals ? (size_t)(equals - query) - at : n))
+            return 1;
         at += n + 1;
     }
     return 0;
@@ -46,8 +67,8 @@ pp_status pp_url_check(const char *place, struct pp_err *err)
         if (query && is_credential(query + 1, (size_t)(end - query - 1)))
             return pp_fail(
                 err, PP_E_USAGE,
-                "the URL is signed, and recordings and messages would show its signature: name the object as "
-                "s3://BUCKET/KEY, with credentials in the environment");
+                "the URL is signed or holds a key, by the name of one of its parameters, and recordings and messages would "
+                "show it: name the object as s3://BUCKET/KEY, with credentials in the environment");
     }
     return PP_OK;
 }

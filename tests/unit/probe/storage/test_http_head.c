@@ -118,11 +118,16 @@ static void a_url_that_is_a_credential_is_refused_without_repeating_it(void **st
                                "http://HIDDEN@host",
                                "https://host/a.tar,https://u:HIDDEN@host/b.tar",
                                "https://b.s3.amazonaws.com/k?X-Amz-Date=1&X-Amz-Signature=HIDDEN",
+                               "https://h/k?X-Amz-Sign%61ture=HIDDEN",
+                               "https://h/k?apikey=HIDDEN",
+                               "https://h/k?a=1;password=HIDDEN",
+                               "https://h/k?AWSAccessKeyId=HIDDEN",
+                               "https://h/k?X-Goog-Credential=HIDDEN",
                                "https://h/k?sig=HIDDEN",
                                "https://h/k?token=HIDDEN"};
     const char *const good[] = {"https://host/x@2.tar", "https://host/x.tar?versionId=3&signatures=1",
                                 "http://host", "https://host/a.tar,https://host/b@.tar",
-                                "https://h/k?design=1"};
+                                "https://h/k?design=1&tokenizer=gpt2&keyword=cat&author=x"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct pp_err err = {0};
         if (pp_url_check(bad[i], &err) != PP_E_USAGE || strstr(err.text, "HIDDEN"))

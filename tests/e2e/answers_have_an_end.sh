@@ -1,0 +1,23 @@
+#!/bin/bash
+# Servers whose answers to a request for one byte have no end, arrive by drops, unpack to gigabytes or lead to a file: `run` ends with the reason.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../remote.sh"
+need_pipeprobe
+need_remote
+python3 tests/e2e/answers_have_an_end.py "$T/port" &
+server=$!
+trap 'kill $server 2>/dev/null; cleanup' EXIT
+for _ in $(seq 100); do [ -s "$T/port" ] && break; sleep 0.1; done
+URL=http://127.0.0.1:$(cat "$T/port")
+
+# ends KIND REGEX: within a minute and 300 MB of memory.
+ends() {
+    run bash -c "ulimit -v 2000000; exec timeout 60 '$PP' run '$URL/$1/a.tar' --duration 1s --workers 1 --remote-timeout 1s --force -o '$T/run.sqlite'"
+    like "$1 ends" "$rc $(cat "$ERR")" "$2"
+}
+ends body "^[34] .*a\.tar"
+ends drip "^4 .*a\.tar"
+ends slow-header "^[34] .*(less than 1 KiB/s|did not answer)"
+ends gzip "^[34] .*a\.tar"
+ends file "^4 .*redirects to a URL that is neither http nor https"
+done_testing
