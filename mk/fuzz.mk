@@ -31,4 +31,14 @@ else
 	$(Q)for f in $(FUZZ_NAMES); do build/address-undefined/tests/fuzz/fuzz_$$f --seconds $(FUZZ_SECONDS) || exit 1; done
 endif
 
+# Once a night: FUZZ_INPUTS changed files for each target that reads files or answers, traces of other profilers among them.
+FUZZ_INPUTS ?= 10000
+FUZZ_TRACES := $(wildcard tests/recordings/*.xplane.pb.gz tests/recordings/dftracer/*)
+.PHONY: fuzz-nightly
+fuzz-nightly:
+	$(Q)$(MAKE) SAN=address,undefined fuzz-bins
+	$(Q)mkdir -p build/fuzz-traces && for f in $(FUZZ_TRACES); do gzip -dcf $$f >build/fuzz-traces/$$(basename $$f .gz) || exit 1; done
+	$(Q)for f in $(FUZZ_NAMES); do from=; [ $$f != trace ] || from=$$(printf -- '--from %s ' build/fuzz-traces/*); \
+	  echo "fuzz_$$f"; timeout 3600 build/address-undefined/tests/fuzz/fuzz_$$f --inputs $(FUZZ_INPUTS) $$from || exit 1; done
+
 -include $(FUZZ:=.d) $(B)/tests/fuzz/driver.d $(B)/tests/fuzz/scratch.d

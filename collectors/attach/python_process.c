@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define COOKIE "xdebugpy"
@@ -42,25 +41,13 @@ static const struct layout {
 
 static int read_memory(const struct pp_python *p, void *buf, size_t size, uint64_t at)
 {
-    struct iovec here = {.iov_base = buf, .iov_len = size};
-    struct iovec there = {.iov_base = (void *)(uintptr_t)at, .iov_len = size}; /* NOLINT: an address of it */
-    return process_vm_readv((pid_t)p->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+    return pread(p->memory, buf, size, (off_t)at) == (ssize_t)size;
 }
 
 static int write_memory(const struct pp_python *p, const void *buf, size_t size, uint64_t at)
 {
-    struct iovec here = {.iov_base = (void *)(uintptr_t)buf, .iov_len = size};
-    struct iovec there = {.iov_base = (void *)(uintptr_t)at, .iov_len = size}; /* NOLINT: an address of it */
-    return process_vm_writev((pid_t)p->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+    return pwrite(p->memory, buf, size, (off_t)at) == (ssize_t)size;
 }
-
-static int is_same_process(const struct pp_python *p)
-{
-    struct pp_watch_look look;
-    return pp_watch_look(p->pid, &look) && look.started == p->started && look.state != 'Z';
-}
-
-/* ---- what it says ---- */
 
 static pp_status fail_denied(int64_t pid, struct pp_err *err)
 {
@@ -70,6 +57,48 @@ static pp_status fail_denied(int64_t pid, struct pp_err *err)
                    (long long)pid, why,
                    scope >= 3 ? "start the job under pipeprobe exec" : "run pipeprobe attach as root");
 }
+
+/* Whose process it is; -1: it has ended, or is another user's in part, as a set-user-ID program is. */
+static int64_t user_of(int64_t pid)
+{
+    char path[64], line[256];
+    unsigned real, effective, saved, files;
+    int64_t user = -1;
+    snprintf(path, sizeof(path), "/proc/%lld/status", (long long)pid);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "Uid: %u %u %u %u", &real, &effective, &saved, &files) == 4)
+            user = real == effective && real == saved && real == files ? (int64_t)real : -1;
+    if (f)
+        fclose(f);
+    return user;
+}
+
+/* The order counts: what executes a set-user-ID program before the memory is opened is seen by user_of, and
+ * what does so later has another memory. */
+static pp_status open_memory(struct pp_python *p, struct pp_err *err)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%lld/mem", (long long)p->pid);
+    p->memory = pp_io_open(path, O_RDWR, 0);
+    if (p->memory < 0)
+        return errno == EPERM || errno == EACCES
+                   ? fail_denied(p->pid, err)
+                   : pp_fail(err, PP_E_NOT_FOUND, "process %lld has ended", (long long)p->pid);
+    p->user = user_of(p->pid);
+    return p->user >= 0 ? PP_OK
+                        : pp_fail(err, PP_E_ACCESS,
+                                  "process %lld runs with the rights of two users, and is not entered",
+                                  (long long)p->pid);
+}
+
+static int is_same_process(const struct pp_python *p)
+{
+    struct pp_watch_look look;
+    return pp_watch_look(p->pid, &look) && look.started == p->started && look.state != 'Z';
+}
+
+/* ---- what it says ---- */
 
 static pp_status fail_too_old(int64_t pid, unsigned minor, struct pp_err *err)
 {
@@ -135,7 +164,7 @@ pp_status pp_python_find(int64_t pid, struct pp_python *out, struct pp_err *err)
     uint64_t table[WORDS_MAX] = {0}, thread = 0;
     int enabled = 0;
     struct pp_watch_look look;
-    *out = (struct pp_python){.pid = pid};
+    *out = (struct pp_python){.pid = pid, .user = -1, .memory = -1};
     if (!pp_watch_look(pid, &look))
         return pp_fail(err, PP_E_NOT_FOUND, "process %lld has ended", (long long)pid);
     out->started = look.started;
@@ -151,9 +180,11 @@ pp_status pp_python_find(int64_t pid, struct pp_python *out, struct pp_err *err)
             err, PP_E_UNSUPPORTED,
             "process %lld: no Python was found in it; its file may have been replaced since it started",
             (long long)pid);
+    pp_status opened = open_memory(out, err);
+    if (opened != PP_OK)
+        return opened;
     if (!read_memory(out, table, sizeof(table), at))
-        return errno == EPERM || errno == EACCES || errno == ENOSYS ? fail_denied(pid, err)
-                                                                    : fail_too_old(pid, minor, err);
+        return fail_too_old(pid, minor, err);
     if (memcmp(&table[COOKIE_AT], COOKIE, sizeof(table[0])) != 0)
         return fail_too_old(pid, minor, err);
     const struct layout *layout = layout_of(table, out, err);
@@ -195,8 +226,7 @@ pp_status pp_python_ask(const struct pp_python *p, const char *script, struct pp
                        "process %lld has been asked by another debugger and has not answered yet", pid);
     if (!write_memory(p, script, size, p->script) || !write_memory(p, &yes, sizeof(yes), p->pending) ||
         !read_memory(p, &breaker, sizeof(breaker), p->breaker))
-        return errno == EPERM || errno == ENOSYS ? fail_denied(pid, err)
-                                                 : pp_fail(err, PP_E_SYSTEM, "process %lld has ended", pid);
+        return pp_fail(err, PP_E_SYSTEM, "process %lld has ended", pid);
     breaker |= LOOK_NOW;
     return write_memory(p, &breaker, sizeof(breaker), p->breaker)
                ? PP_OK
@@ -214,4 +244,11 @@ void pp_python_withdraw(const struct pp_python *p)
     const int no = 0;
     if (is_same_process(p) && pp_python_is_asked(p))
         (void)write_memory(p, &no, sizeof(no), p->pending);
+}
+
+void pp_python_close(struct pp_python *p)
+{
+    if (p->memory >= 0)
+        close(p->memory);
+    p->memory = -1;
 }

@@ -50,7 +50,8 @@ static void note_failure(struct pp_drain *d, pp_status status, const struct pp_e
              err->text[0] ? err->text : pp_status_text(status));
 }
 
-static pp_status put_thread(struct pp_drain *d, uint32_t id)
+/* recorded: spans; UINT64_MAX: as its ring says. */
+static pp_status put_thread(struct pp_drain *d, uint32_t id, uint64_t recorded)
 {
     struct pp_ring_info info;
     pp_session_ring_info(d->opts.session, id, &info);
@@ -68,7 +69,7 @@ static pp_status put_thread(struct pp_drain *d, uint32_t id)
                                               .name = info.name,
                                               .pid = info.pid,
                                               .tid = info.tid,
-                                              .recorded = info.recorded,
+                                              .recorded = recorded < UINT64_MAX ? recorded : info.recorded,
                                               .dropped = info.dropped,
                                           });
 }
@@ -105,7 +106,7 @@ static void drain_and_commit(struct pp_drain *d)
         return;
     d->dropped = d->taken_over = 0;
     for (uint32_t i = 0; i < threads && !status; i++)
-        status = put_thread(d, i); /* each time: a live view wants the counts */
+        status = put_thread(d, i, UINT64_MAX); /* each time: a live view wants the counts */
     /* Where threads are very many a row stands for several: how many there were beside those that have one.
      */
     if (!status && d->taken_over != d->taken_over_said)
@@ -275,6 +276,19 @@ static void put_unfinished(struct pp_drain *d, uint32_t thread)
         d->stats.spans += n;
 }
 
+/* What was recorded since the last commit. A job that was killed leaves workers which go on for a while: what
+ * they record behind this is in no file, and the row of their thread must not count it. */
+static void put_last_spans(struct pp_drain *d, uint32_t thread)
+{
+    struct pp_err err = {.code = PP_OK};
+    struct pp_ring_reader r = pp_ring_reader(d->opts.session, thread);
+    uint64_t moved = 0;
+    if (d->stats.first_failure || d->stage[thread] == STORED)
+        return;
+    note_failure(d, pp_store_append_from(d->opts.store, thread, read_ring, &r, &moved), &err);
+    d->stats.spans += moved;
+}
+
 /* Final thread rows and what was lost. */
 static void put_totals(struct pp_drain *d)
 {
@@ -287,8 +301,13 @@ static void put_totals(struct pp_drain *d)
         pp_session_ring_info(d->opts.session, i, &info);
         if (info.taken_over) /* one may have come and gone between its row and its spans */
             d->stage[i] = RECORDS;
-        put_thread(d, i);
+        put_last_spans(d, i);
+        pp_session_ring_info(d->opts.session, i, &info);
+        put_thread(d, i, d->stats.first_failure ? info.recorded : info.read);
         put_unfinished(d, i);
+        if (!d->stats.first_failure && d->stage[i] != STORED && info.recorded > info.read)
+            pp_store_loss(d->opts.store, "spans", info.recorded - info.read,
+                          "recorded by processes that outlived the recording");
         d->stats.dropped += info.dropped;
         if (!info.dropped)
             continue;

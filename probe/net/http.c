@@ -349,12 +349,13 @@ static pp_status fail_perform(const struct exchange *x, CURLcode code, struct pp
             "a file of certificates cannot be read: check the one given for this server, AWS_CA_BUNDLE, CURL_CA_BUNDLE, "
             "SSL_CERT_FILE");
     case CURLE_ABORTED_BY_CALLBACK:
-        return x->overdue ? pp_fail(err, PP_E_TRANSIENT,
-                                    "its host brought %llu bytes in %llu s, less than 1 KiB/s of what was asked for "
-                                    "(--remote-timeout)",
-                                    (unsigned long long)a->took.received,
-                                    (unsigned long long)(a->took.all_ns / 1000000000))
-                          : pp_fail(err, PP_E_INTERRUPTED, "interrupted");
+        return x->overdue
+                   ? pp_fail(err, PP_E_TRANSIENT,
+                             "its host brought %llu bytes in %llu s, less than 1 KiB/s of what was asked for "
+                             "(--remote-timeout)",
+                             (unsigned long long)a->took.received,
+                             (unsigned long long)(a->took.all_ns / 1000000000))
+                   : pp_fail(err, PP_E_INTERRUPTED, "interrupted");
     case CURLE_OUT_OF_MEMORY: return pp_fail(err, PP_E_NO_MEMORY, "no memory for the request");
     case CURLE_PARTIAL_FILE:
     case CURLE_RECV_ERROR:
@@ -373,7 +374,7 @@ static uint64_t asked_bytes(const char *range)
 {
     unsigned long long first, last;
     return range && sscanf(range, "%llu-%llu", &first, &last) == 2 && last >= first ? last - first + 1
-                                                                                   : PP_HTTP_UNKNOWN;
+                                                                                    : PP_HTTP_UNKNOWN;
 }
 
 pp_status pp_http_perform(struct pp_http *h, const struct pp_http_request *request,

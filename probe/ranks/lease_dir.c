@@ -362,9 +362,18 @@ enum pp_lease_owner pp_lease_dir_owner(struct pp_lease_dir *d, uint64_t epoch, u
 pp_status pp_lease_dir_enter(struct pp_lease_dir *d, uint64_t epoch, struct pp_err *err)
 {
     char name[NAME];
-    return mkdirat(d->fd, epoch_name(name, epoch), 0755) == 0 || errno == EEXIST
+    struct stat there;
+    if (mkdirat(d->fd, epoch_name(name, epoch), 0755) != 0 && errno != EEXIST)
+        return fail_dir(d, errno, "making the directory of an epoch", err);
+    /* A member of the directory's group can have made a link of that name, which leads elsewhere. */
+    if (fstatat(d->fd, name, &there, AT_SYMLINK_NOFOLLOW) != 0)
+        return fail_dir(d, errno, "opening the directory of an epoch", err);
+    return S_ISDIR(there.st_mode)
                ? PP_OK
-               : fail_dir(d, errno, "making the directory of an epoch", err);
+               : pp_fail(err, PP_E_ACCESS,
+                         "--lease %s: %s is no directory of its own; name an empty or a new "
+                         "directory",
+                         d->path, name);
 }
 
 pp_status pp_lease_dir_take(struct pp_lease_dir *d, uint64_t epoch, uint64_t shard, int turn,

@@ -188,9 +188,9 @@ static pp_status perform(struct job *j, struct pp_err *err)
         int to_tls = pp_url_has_scheme(a->location, "https"),
             to_plain = pp_url_has_scheme(a->location, "http");
         if (!to_tls && !to_plain)
-            return fail_job(j, PP_E_ACCESS,
-                            "its server redirects to a URL that is neither http nor https, which is not followed",
-                            err);
+            return fail_job(
+                j, PP_E_ACCESS,
+                "its server redirects to a URL that is neither http nor https, which is not followed", err);
         if (!to_tls && pp_url_has_scheme(j->call.url, "https"))
             return fail_job(j, PP_E_ACCESS, "its server redirects from https to http, which is not followed",
                             err);

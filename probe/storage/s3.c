@@ -111,8 +111,9 @@ static int place_of(const struct s3 *s, const struct pp_s3_name *name, const cha
                                  : -1;
 }
 
-/* "BUCKET.s3.eu-west-1.amazonaws.com", "s3.dualstack.eu-west-1...", "s3.amazonaws.com", "s3-eu-west-1...": what
- * stands behind the part "s3" is a region. Other hosts of that domain are customers' (elb, execute-api, ...). */
+/* "BUCKET.s3.eu-west-1.amazonaws.com", "s3.dualstack.eu-west-1...", "s3.amazonaws.com", "s3-eu-west-1...":
+ * what stands behind the part "s3" is a region. Other hosts of that domain are customers' (elb, execute-api,
+ * ...). */
 static int is_host_of_s3(const char *host)
 {
     const char *end = strcasestr(host, ".amazonaws.com");

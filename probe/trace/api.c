@@ -292,8 +292,8 @@ static pp_status make_or_join(struct pp_recorder *r, const struct pp_open_opts *
                 "%s holds the recording of a killed run; recover it with `pipeprobe report %s`, choose another name, or allow replacing it",
                 r->dir, r->path);
             if (pp_now_ns() >= give_up && o->replace) {
-                pp_session_discard(
-                    r->dir); /* what a killed run left is worthless once its name is given to another */
+                /* What a killed run left is worthless once its name is given to another. */
+                pp_session_discard(r->dir, -1);
                 give_up = pp_now_ns() + SETTLE_NS;
             }
         }

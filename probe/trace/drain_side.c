@@ -115,6 +115,7 @@ void pp_session_ring_info(const struct pp_session *s, uint32_t thread, struct pp
     out->taken_over = __atomic_load_n(&r->taken_over, __ATOMIC_RELAXED);
     out->retired = (int)__atomic_load_n(&r->retired, __ATOMIC_ACQUIRE);
     out->recorded = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
+    out->read = m->handed_out;
     out->dropped = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED);
 }
 

@@ -14,6 +14,7 @@ struct pp_ring_info {
     char name[32];
     int64_t pid, tid;
     uint64_t recorded; /* spans accepted into the ring since the start */
+    uint64_t read;     /* those of them that pp_ring_read gave out */
     uint64_t dropped;  /* spans refused because the ring was full */
     int retired;
     uint32_t taken_over; /* threads that went on where the one before had ended (ring.h); pid and tid are the

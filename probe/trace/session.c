@@ -255,17 +255,23 @@ static int any_unread(const struct pp_session *s)
     return 0;
 }
 
-void pp_session_discard(const char *dir)
+void pp_session_discard(const char *dir, int session_fd)
 {
+    struct stat ours, there;
     DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));)
+    if (!d)
+        return;
+    int another = session_fd >= 0 && fstat(session_fd, &ours) == 0 &&
+                  (fstatat(dirfd(d), PP_SESSION_FILE_NAME, &there, AT_SYMLINK_NOFOLLOW) != 0 ||
+                   ours.st_dev != there.st_dev || ours.st_ino != there.st_ino);
+    for (struct dirent *e; !another && (e = readdir(d));)
         if (pp_session_has_file(e->d_name))
             unlinkat(dirfd(d), e->d_name, 0);
-    if (d)
+    if (!another)
         unlinkat(dirfd(d), PP_SESSION_FILE_NAME, 0);
-    if (d)
-        closedir(d);
-    rmdir(dir);
+    closedir(d);
+    if (!another)
+        rmdir(dir);
 }
 
 int pp_session_lock_fd(const struct pp_session *s)
@@ -317,7 +323,7 @@ void pp_session_close(struct pp_session *s, int keep_files)
     }
     pthread_mutex_unlock(&list_lock);
     if (s->owner && !(keep_files && any_unread(s)))
-        pp_session_discard(s->dir);
+        pp_session_discard(s->dir, s->lock_fd);
     while (s->handles) {
         struct pp_thread *t = s->handles;
         s->handles = t->next;

@@ -28,7 +28,8 @@ static pp_status open_http(const struct pp_sink_kind *kind, const struct pp_sink
 #include <unistd.h>
 
 #define CONNECTIONS_MOST 16
-#define CONNECTION_S 10 /* one that sends nothing is closed */
+#define CONNECTIONS_OF_ONE 6 /* address: who is silent on many does not keep the others out */
+#define CONNECTION_S 10      /* one that sends nothing is closed */
 #define CONNECTION_BYTES (32u << 10)
 
 #define CALLS(X) \
@@ -144,7 +145,8 @@ static pp_status open_http(const struct pp_sink_kind *kind, const struct pp_sink
                                          0, NULL, NULL, answer, h, MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL,
                                          MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
                                          (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT,
-                                         (unsigned)CONNECTION_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                         (unsigned)CONNECTION_S, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+                                         (unsigned)CONNECTIONS_OF_ONE, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
                                          (size_t)CONNECTION_BYTES, MHD_OPTION_END);
         if (!h->daemon)
             status = pp_fail(err, PP_E_SYSTEM, "libmicrohttpd does not start on %s", shown);

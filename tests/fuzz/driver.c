@@ -1,5 +1,7 @@
-/* A small mutation driver for machines without libFuzzer: fuzz_NAME [--seconds S] [--seed N] [FILE ...].
+/* A small mutation driver for machines without libFuzzer: fuzz_NAME [--seconds S] [--inputs N]
+ * [--seed N] [--from FILE]... [FILE ...].
  *
+ * It ends after so many seconds, or inputs. --from: a further input to start from, besides the target's own.
  * Takes a seed input, changes it in a few places (bits, bytes, numbers at their limits, cut, pieces moved or
  * doubled) and hands it over, each in an allocation of its exact size. FILEs are run as they are. Before each
  * input its bytes lie in fuzz-last.bin in $TMPDIR, for when it crashes. */
@@ -95,15 +97,13 @@ static void run_exactly(const uint8_t *data, size_t size)
     free(copy);
 }
 
-static int run_file(const char *path)
+/* The first INPUT_MAX bytes of a file. 0: it cannot be read. */
+static int read_file(const char *path, struct input *out)
 {
-    static uint8_t data[INPUT_MAX];
     FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(data, 1, sizeof(data), f) : 0;
-    if (!f || fclose(f) != 0)
-        return 1;
-    run_exactly(data, n);
-    return 0;
+    *out = (struct input){.data = malloc(INPUT_MAX)};
+    out->size = f && out->data ? fread(out->data, 1, INPUT_MAX, f) : 0;
+    return f && fclose(f) == 0 && out->size > 0;
 }
 
 int main(int argc, char **argv)
@@ -112,27 +112,36 @@ int main(int argc, char **argv)
     struct input seed[SEEDS_MAX];
     unsigned seeds = 0;
     double seconds = 3;
-    uint64_t rng_seed = pp_now_ns(), runs = 0;
+    uint64_t rng_seed = pp_now_ns(), runs = 0, most = UINT64_MAX, began = pp_now_ns();
     for (; argc > 2 && strncmp(argv[1], "--", 2) == 0; argv += 2, argc -= 2) {
         if (strcmp(argv[1], "--seconds") == 0)
             seconds = atof(argv[2]);
+        else if (strcmp(argv[1], "--inputs") == 0)
+            most = strtoull(argv[2], NULL, 0), seconds = 1e6;
+        else if (strcmp(argv[1], "--from") == 0)
+            seeds += seeds < SEEDS_MAX / 2 && read_file(argv[2], &seed[seeds]);
         else
             rng_seed = strtoull(argv[2], NULL, 0);
     }
-    for (int i = 1; i < argc; i++)
-        if (run_file(argv[i]))
+    for (int i = 1; i < argc; i++) {
+        struct input file;
+        if (!read_file(argv[i], &file))
             return 1;
+        run_exactly(file.data, file.size);
+        free(file.data);
+    }
     if (argc > 1)
         return 0;
-    while (seeds < SEEDS_MAX && fuzz_seed(seeds, &seed[seeds].data, &seed[seeds].size)) {
-        run_exactly(seed[seeds].data, seed[seeds].size);
+    for (unsigned i = 0; seeds < SEEDS_MAX && fuzz_seed(i, &seed[seeds].data, &seed[seeds].size); i++)
         seeds++;
-    }
+    for (unsigned i = 0; i < seeds; i++)
+        run_exactly(seed[i].data, seed[i].size);
     struct last *last = open_last();
     struct pp_rng r = pp_rng_key(rng_seed, 0, 0, 0);
     printf("# seed %llu, %u inputs to start from\n", (unsigned long long)rng_seed, seeds);
     fflush(stdout);
-    for (uint64_t until = pp_now_ns() + (uint64_t)(seconds * 1e9); seeds && pp_now_ns() < until; runs++) {
+    for (uint64_t until = pp_now_ns() + (uint64_t)(seconds * 1e9);
+         seeds && runs < most && pp_now_ns() < until; runs++) {
         const struct input *from = &seed[pp_rng_below(&r, seeds)];
         size_t size = from->size < INPUT_MAX ? from->size : INPUT_MAX;
         memcpy(data, from->data, size);
@@ -143,7 +152,8 @@ int main(int argc, char **argv)
         }
         run_exactly(data, size);
     }
-    printf("# %llu inputs in %.0f s, no crash\n", (unsigned long long)runs, seconds);
+    printf("# %llu inputs in %.0f s, no crash\n", (unsigned long long)runs,
+           (double)(pp_now_ns() - began) * 1e-9);
     for (unsigned i = 0; i < seeds; i++)
         free(seed[i].data);
     return runs ? 0 : 1;

@@ -12,6 +12,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -31,7 +32,8 @@
     X(read) X(pread64) X(readv) X(preadv64) X(fread) X(openat64) X(fopen64) X(recv) X(recvfrom) X(recvmsg) \
     X(write) X(writev) X(send) X(sendto) X(sendmsg) X(poll) X(ppoll) X(select) X(epoll_wait) X(epoll_pwait) \
     X(epoll_ctl) X(connect) X(close) X(dup2) X(dup3) X(getaddrinfo) X(waitpid) X(wait4) X(sem_wait) \
-    X(sem_timedwait) X(sem_clockwait) X(sem_post) X(pthread_cond_clockwait) X(nanosleep) X(clock_nanosleep)
+    X(sem_timedwait) X(sem_clockwait) X(sem_post) X(pthread_cond_clockwait) X(nanosleep) X(clock_nanosleep) \
+    X(setuid) X(setreuid) X(setresuid) X(chroot) X(unshare) X(setns)
 /* Of these libc has two, and gives the older one to who asks for none. */
 #define CONDITION_LIST(X) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_signal) X(pthread_cond_broadcast)

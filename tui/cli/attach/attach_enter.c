@@ -258,11 +258,15 @@ static struct attach_asked *ask_one(struct attach_enter *e, int64_t pid, struct 
     as_root(e, 1);
     pp_status st = pp_python_find(pid, &a->python, err);
     as_root(e, 0);
+    if (st == PP_OK && a->python.user != (int64_t)geteuid())
+        st = pp_fail(err, PP_E_ACCESS, "process %lld is another user's by now", (long long)pid);
     if (st == PP_OK)
         st = ask_python(e, &a->python, e->script, err);
     a->answered = a->is_worker = a->took_hooks = 0;
-    if (st != PP_OK)
+    if (st != PP_OK) {
+        pp_python_close(&a->python);
         return NULL;
+    }
     e->n_asked++;
     return a;
 }
@@ -275,6 +279,7 @@ pp_status attach_enter_begin(struct attach_enter *e, const struct attach_rows *r
     pp_err_clear(err);
     e->state = ATTACH_OUTSIDE;
     pp_status st = pp_python_find(r->pid, &python, err);
+    pp_python_close(&python); /* it is found anew when it is asked */
     if (st == PP_OK)
         st = find_hooks(e, r->pid, err);
     if (st == PP_OK)
@@ -387,6 +392,8 @@ void attach_enter_end(struct attach_enter *e, const struct attach_rows *r, int t
 
 void attach_enter_free(struct attach_enter *e)
 {
+    for (size_t i = 0; i < e->n_asked; i++)
+        pp_python_close(&e->asked[i].python);
     exec_python_free(&e->hooks);
     exec_record_free(&e->record);
 }
