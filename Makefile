@@ -4,6 +4,8 @@
 #   make bench      the numbers, as tables           make help    all targets                  V=1         full command lines
 
 VERSION := 0.1.0
+# What it was built of; a source archive (make dist) has it in mk/commit.
+COMMIT := $(shell git rev-parse --short=10 HEAD 2>/dev/null || grep -v Format mk/commit)
 CC ?= gcc
 SAN ?=
 # Where there is a ccache, what it has seen is not compiled again. CCACHE= builds without.
@@ -68,6 +70,13 @@ all: $(B)/pipeprobe $(SAMPLES)
 $(B)/pipeprobe: $(B)/tui/cli/main.o $(B)/libpipeprobe-all.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) $(PIE) -o $@ $^ $(LDLIBS)
+
+# Alone knows the commit, so that a new one compiles nothing else.
+$(B)/tui/cli/main.o: CPPFLAGS += -DPP_COMMIT='"$(COMMIT)"'
+$(B)/tui/cli/main.o: $(B)/commit
+.PHONY: always
+$(B)/commit: always
+	$(Q)mkdir -p $(@D) && [ "$$(cat $@ 2>/dev/null)" = '$(COMMIT)' ] || echo '$(COMMIT)' >$@
 
 $(B)/libpipeprobe-all.a: $(OBJ)
 	$(call say,AR,$@)

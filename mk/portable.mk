@@ -60,6 +60,17 @@ wheel-built: portable-folder
 	$(Q)mkdir -p $(DIST) && rm -f $(DIST)/pipeprobe-$(VERSION)-py3-none-*.whl
 	$(Q)python3 mk/tools/wheel.py $(PORTABLE_DIR) $(WHEEL_PACKAGE) $(VERSION) $(DIST)
 
+# The sources of HEAD, with their commit: builds without git and without a network (what `make deps` installs must be there). Same commit, same bytes.
+.PHONY: dist
+dist:
+	$(Q)mkdir -p $(DIST) && git archive --format=tar --prefix=pipeprobe-$(VERSION)/ HEAD | gzip -9n >$(DIST)/pipeprobe-$(VERSION).tar.gz
+	@echo '  also   $(DIST)/pipeprobe-$(VERSION).tar.gz'
+
+# The documentation as a site, build/docs-site/site/index.html: needs mkdocs (Debian's package, or pip's: PYTHON=).
+.PHONY: docs-site
+docs-site:
+	$(Q)$(or $(PYTHON),python3) mk/tools/site.py build/docs-site && echo '  also   build/docs-site/site/index.html'
+
 # With a GPU: its tests and benches, as one table. Without: a sentence, and exit code 77 (make says 2).
 gpu-check: all
 	$(Q)bash tests/gpu_check.sh $(B)/pipeprobe

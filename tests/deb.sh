@@ -15,6 +15,10 @@ mkdir -p "$work/debian" "$work/root/DEBIAN" "$out"
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s SAN= install DESTDIR="$(realpath "$work")/root" PREFIX=/usr >/dev/null
 root=$(realpath "$work")/root doc=$(realpath "$work")/root/usr/share/doc/pipeprobe
 
+# import pipeprobe, with Debian's python3
+mkdir -p "$root/usr/lib/python3/dist-packages"
+ln -s ../../pipeprobe/python/package/pipeprobe "$root/usr/lib/python3/dist-packages/pipeprobe"
+
 strip --strip-unneeded "$root/usr/bin/pipeprobe"
 find "$root/usr/lib" -name '*.so*' -type f -exec strip --strip-unneeded {} + 2>/dev/null || true
 gzip -9n "$root"/usr/share/man/man1/*.1 "$doc/CHANGELOG.md"

@@ -23,18 +23,51 @@ OLDEST_GLIBC = (2, 28)  # what mk/portable.mk links for; with an older one nothi
 METADATA = """Metadata-Version: 2.1
 Name: pipeprobe
 Version: %s
-Summary: Finds out what a PyTorch training job waits for: storage, transforms, the loader or synchronisation
+Summary: Profiles the input pipeline of a PyTorch job: says what stalls training, what to change, and what that gains
 License: Apache-2.0
 License-File: LICENSE
-Keywords: pytorch,dataloader,profiler,training,gpu
+Keywords: pytorch,dataloader,profiler,performance,data loading,input pipeline,bottleneck,training,machine learning,gpu
+Classifier: Development Status :: 4 - Beta
+Classifier: Environment :: Console
+Classifier: Intended Audience :: Developers
+Classifier: Intended Audience :: Science/Research
 Classifier: License :: OSI Approved :: Apache Software License
 Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: C
 Classifier: Programming Language :: Python :: 3
+Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence
+Classifier: Topic :: Software Development :: Debuggers
+Classifier: Topic :: System :: Benchmark
 Classifier: Typing :: Typed
 Requires-Python: >=3.8
 Description-Content-Type: text/markdown
 
 %s"""
+
+
+def description():
+    """The README for somebody who has the wheel: without the chapters on building, and with what `pipeprobe help` prints in place of
+    links to files that are not there."""
+    with open("README.md") as f:
+        text = f.read()
+    text = re.sub(r"^<!--.*?-->\n+", "", text, flags=re.M | re.S)
+    chapters = re.split(r"^(?=## )", text, flags=re.M)
+    kept = [c for c in chapters if not c.startswith(("## Install", "## Documentation"))]
+    with open("docs/guide/python.md") as f:
+        python = re.sub(r"\A# .*\n", "## In Python\n", f.read())
+    kept.insert(1, "## Install\n\n    pip install pipeprobe-*.whl\n    pipeprobe exec -- python train.py\n\nIt is for Linux with glibc 2.28 or later (Debian 10, Ubuntu "
+                "20.04, RHEL 8 and what came since); it needs no compiler, no other package and no network.\n\n")
+    text = "".join(kept + [re.sub(r"^## (?!In Python)", "### ", python, flags=re.M)])
+
+    def link(m):
+        name, target = m.group(1), m.group(2)
+        if re.match(r"https?://|#", target):
+            return m.group(0)
+        topic = re.search(r"([\w-]+)\.md(#.*)?$", target)
+        here = topic and os.path.exists(os.path.join("docs", "guide", topic.group(1) + ".md"))
+        return "%s (`pipeprobe help %s`)" % (name, topic.group(1)) if here else name
+
+    return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", link, text)
 
 
 def is_elf(path):
@@ -103,8 +136,7 @@ def main():
     platform, why = platform_of([path for path, _ in native if is_elf(path)])
 
     info = "pipeprobe-%s.dist-info/" % version
-    with open("docs/guide/python.md") as f:
-        add(info + "METADATA", (METADATA % (version, f.read())).encode())
+    add(info + "METADATA", (METADATA % (version, description())).encode())
     add_file(info + "LICENSE", "LICENSE")
     add(info + "entry_points.txt", b"[console_scripts]\npipeprobe = pipeprobe.__main__:main\n")
     add(info + "WHEEL", ("Wheel-Version: 1.0\nGenerator: pipeprobe %s\nRoot-Is-Purelib: false\nTag: py3-none-%s\n" % (version, platform)).encode())

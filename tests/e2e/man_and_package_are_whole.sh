@@ -102,6 +102,8 @@ is "everything belongs to root and lies in /usr" "$(grep -vE ' root/root .* \./(
 dpkg-deb -x "$deb" "$T/x"
 run "$T/x/usr/bin/pipeprobe" --version
 is "the packaged program runs" "$rc" 0
+run env PYTHONPATH="$T/x/usr/lib/python3/dist-packages" python3 -c 'import pipeprobe; from pipeprobe._program import program; print(program())'
+is "Debian's python3 imports its module" "$rc $(cat "$OUT")" "0 $T/x/usr/bin/pipeprobe"
 (cd "$T/x" && dpkg-deb --ctrl-tarfile "$deb" | tar -xO ./md5sums | md5sum -c --quiet) >"$T/sums" 2>&1
 is "its checksums hold" "$(cat "$T/sums")" ""
 if [ "$(id -u)" -ne 0 ]; then

@@ -47,6 +47,9 @@ x86_64 | aarch64)
 *) skip "glibc 2.28" "make wheel links for older machines on x86-64 and aarch64" ;;
 esac
 is "and so does WHEEL" "$(sed -n 's/^Tag: //p' "$T/x"/*.dist-info/WHEEL)" "$(basename "$wheel" .whl | sed 's/^pipeprobe-[^-]*-//')"
+holds "it has 4 MB at most" "$(stat -c %s "$wheel") <= 4000000"
+is "its description links to no file that a stranger lacks" "$(sed -n '/^$/,$p' "$T/x"/*.dist-info/METADATA | grep -oE '\]\([^)h#][^)]*\)' | head -3)" ""
+is "and builds nothing" "$(grep -cE '^ +make ' "$T/x"/*.dist-info/METADATA)" 0
 is "it asks for no other package" "$(grep -c '^Requires-Dist' "$T/x"/*.dist-info/METADATA)" 0
 
 # ---- the program by itself says what it lacks; with its folder it has the hooks ----
@@ -58,6 +61,10 @@ cp "$BUILD/pipeprobe-portable" "$T/alone"
 like "the program alone has no hooks, and says what to do" "$(hooks "$T/alone")" "^0\|.* is not beside the program; use make install"
 cp -r "$BUILD"/portable/pipeprobe-* "$T/folder"
 like "the folder of make portable has them" "$(hooks "$T/folder/bin/pipeprobe")" "^(1\|a DataLoader|\|not tried).* \(in $T/folder/lib/pipeprobe/python/attach\)"
+
+printf '#!/lib/ld-of-another-libc\n' >"$T/musl" && chmod +x "$T/musl"
+run env PYTHONPATH=collectors/attach/package "$PYTHON" -c 'import sys; from pipeprobe._program import become; become(sys.argv[1], ["x"])' "$T/musl"
+like "where its loader is missing, a sentence" "$(cat "$ERR")" "does not start here: it needs the GNU C library"
 
 # ---- pip, with every Python ----
 export PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PYTHONDONTWRITEBYTECODE=1

@@ -87,9 +87,13 @@ int pp_cli_parse(const struct pp_command *cmd, struct pp_opt_set *set, int argc,
 
 /* ---- help ---- */
 
+/* main.c has the program's own, so that a new commit compiles nothing else. */
+__attribute__((weak)) const char pp_commit[] = "";
+
 void pp_help_version(FILE *out)
 {
-    fprintf(out, "pipeprobe %s (SQLite %s)\n", PP_VERSION, sqlite3_libversion());
+    fprintf(out, "pipeprobe %s (%s%s%sSQLite %s)\n", PP_VERSION, *pp_commit ? "commit " : "", pp_commit,
+            *pp_commit ? ", " : "", sqlite3_libversion());
 }
 
 #define HEADING(name, heading) heading,

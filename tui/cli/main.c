@@ -111,6 +111,9 @@ static int dispatch(int argc, char **argv)
     return unknown(name);
 }
 
+extern const char pp_commit[]; /* cli.c has one that says nothing, for programs without this file */
+const char pp_commit[] = PP_COMMIT;
+
 int main(int argc, char **argv)
 {
     keep_standard_streams();

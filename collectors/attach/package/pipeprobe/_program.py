@@ -6,7 +6,7 @@ import signal
 import sys
 from typing import List, NoReturn, Sequence
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_HERE = os.path.dirname(os.path.realpath(__file__))  # of a .deb: where the link of dist-packages leads
 _PLACES = (
     os.path.join(_HERE, "_native", "bin", "pipeprobe"),  # a wheel
     os.path.join(_HERE, "..", "..", "..", "..", "..", "bin", "pipeprobe"),  # PREFIX/lib/pipeprobe/python/package/pipeprobe
@@ -40,7 +40,10 @@ def become(path: str, argv: Sequence[str]) -> NoReturn:
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(path, list(argv))
+    try:
+        os.execv(path, list(argv))
+    except FileNotFoundError:  # it is there, and what loads it is not
+        raise Error("%s does not start here: it needs the GNU C library (glibc 2.28 or later), and this machine has another" % path) from None
 
 
 def output_of(arguments: List[str]) -> str:

@@ -1,0 +1,38 @@
+#!/bin/bash
+# The documentation as a site: mkdocs makes it of the same Markdown, with search, and every link and anchor in it leads somewhere. mkdocs is Debian's, or
+# comes from PyPI into build/venvs/docs; without it this is skipped by name.
+. "$(dirname "$0")/../lib.sh"
+venv=${VENVS:-$PWD/build/venvs}/docs
+python=python3
+if ! python3 -c 'import mkdocs' 2>/dev/null; then
+    python=$venv/bin/python
+    [ -e "$venv/complete" ] || { rm -rf "$venv"; { python3 -m venv "$venv" && timeout 180 "$python" -m pip install -q --retries 0 'mkdocs<2' && touch "$venv/complete"; } >"$T/pip" 2>&1; }
+    [ -e "$venv/complete" ] || skip_all "mkdocs is not installed (apt-get install mkdocs), and pip cannot have it: $(tail -n 1 "$T/pip" | cut -c1-100)"
+fi
+run timeout 200 "$python" mk/tools/site.py "$T/site"
+is "the site is made, and every link leads somewhere" "$rc" 0
+like "all pages are in it" "$(cat "$OUT")" "^[5-9][0-9] pages, [0-9]{3,} links$"
+check "the first page is the README" grep -q 'A GPU that waits for data' "$T/site/site/index.html"
+check "and there is a search" test -s "$T/site/site/search/search_index.json"
+check "each guide has its page" test "$(ls "$T/site/site/guide" | wc -l)" -eq "$(ls docs/guide/*.md | wc -l)"
+check "files that pages link to are there" test -s "$T/site/site/files/samples/container/Containerfile"
+
+# ---- samples that the pages name ----
+run sh -n samples/slurm/verdict_to_comment.sh
+is "the script for SLURM is one" "$rc" 0
+check "Kubernetes' manifest is YAML, and wraps the command" "$python" -c 'import sys, yaml
+job = yaml.safe_load(open("samples/kubernetes/job.yaml"))
+container = job["spec"]["template"]["spec"]["containers"][0]
+sys.exit(container["command"][:2] != ["/pipeprobe/bin/pipeprobe", "exec"] or container["command"][-1] != "--" or container["args"][0] != "python")'
+if [ -x "$PP" ]; then
+    "$PP" run --synthetic n=4000,size=32x32 --duration 2s --workers 2 --quiet -o "$T/run.sqlite" >/dev/null 2>&1
+    mkdir "$T/bin"
+    printf '#!/bin/sh\nprintf "%%s\\n" "$@"\n' >"$T/bin/scontrol"
+    printf '#!/bin/sh\nexec "%s" "$@"\n' "$PP" >"$T/bin/pipeprobe"
+    chmod +x "$T/bin/"*
+    PATH=$T/bin:$PATH SLURM_JOB_ID=17 run sh samples/slurm/verdict_to_comment.sh "$T/run.sqlite"
+    like "the verdict goes into the job's comment" "$(paste -sd' ' "$OUT")" "^update JobId=17 Comment=pipeprobe: (input-bound|not input-bound|inconclusive).*: $T/run.sqlite$"
+    PATH=$T/bin:$PATH SLURM_JOB_ID=17 run sh samples/slurm/verdict_to_comment.sh "$T/none.sqlite"
+    is "and a missing recording fails no job" "$rc $(cat "$OUT")" "0 "
+fi
+done_testing
