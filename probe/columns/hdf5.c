@@ -7,6 +7,7 @@
 #include "probe/base/library.h"
 #include "probe/columns/table.h"
 #include "probe/columns/pages.h"
+#include "probe/columns/trial.h"
 #include "probe/net/http.h"
 
 #include <pthread.h>
@@ -488,12 +489,24 @@ static const struct pp_table_ops hdf5_ops = {
     .close = hdf5_close,
 };
 
+/* Not 0: it cannot be opened. */
+static int open_file(void *ctx)
+{
+    struct hdf5 *h = ctx;
+    h->file = h->lib->H5Fopen(h->t.place.path, 0, 0);
+    h5_id root = h->file >= 0 ? h->lib->H5Oopen(h->file, "/", 0) : -1;
+    if (root < 0)
+        return -1;
+    walk_group(h, root, "", 0);
+    h->lib->H5Oclose(root);
+    return 0;
+}
+
 pp_status pp_hdf5_open(const struct pp_table_place *place, struct pp_table **out, struct pp_err *err)
 {
     struct hdf5 *h = pp_table_new(sizeof(*h), &hdf5_ops, place, err);
     char why[200];
     pp_status st = PP_OK;
-    h5_id root = -1;
     *out = NULL;
     if (!h)
         return PP_E_NO_MEMORY;
@@ -509,15 +522,12 @@ pp_status pp_hdf5_open(const struct pp_table_place *place, struct pp_table **out
         goto out;
     h->lib = the_library();
     lock_library();
-    h->file = h->lib->H5Fopen(place->path, 0, 0);
-    if (h->file >= 0)
-        root = h->lib->H5Oopen(h->file, "/", 0);
-    if (root >= 0) {
-        walk_group(h, root, "", 0);
-        h->lib->H5Oclose(root);
-    }
+    st = pp_trial(open_file, h, "libhdf5", place->path, err);
+    int failed = st == PP_OK && open_file(h) != 0;
     unlock_library();
-    if (root < 0)
+    if (st != PP_OK)
+        goto out;
+    if (failed)
         st = pp_fail(err, PP_E_CORRUPT,
                      "libhdf5 cannot open %s: it is truncated, damaged, or open for writing", place->path);
     else if (h->interrupted)

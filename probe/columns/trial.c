@@ -1,0 +1,74 @@
+#include "probe/columns/trial.h"
+
+#include "probe/base/err.h"
+#include "probe/net/http.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MORE_BYTES = 1 << 30, MOST_CPU_S = 60, LEAST_NAP_US = 100, MOST_NAP_US = 20000 };
+
+/* Of addresses, beyond those that the process has already. */
+static void limit_memory(void)
+{
+    unsigned long long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f && fscanf(f, "%llu", &pages) == 1) {
+        rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + MORE_BYTES;
+        setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes});
+    }
+    if (f)
+        fclose(f);
+}
+
+static pp_status judge(int status, const char *library, const char *path, struct pp_err *err)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return PP_OK;
+    if (WIFEXITED(status))
+        return pp_fail(
+            err, PP_E_CORRUPT,
+            "%s cannot open %s: it is truncated, damaged, open for writing, or takes more than 1 GiB",
+            library, path);
+    if (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL)
+        return pp_fail(err, PP_E_CORRUPT, "%s takes more than %d s of CPU time for opening %s", library,
+                       MOST_CPU_S, path);
+    return pp_fail(err, PP_E_CORRUPT, "%s is damaged: %s crashed on it (signal %d)", path, library,
+                   WTERMSIG(status));
+}
+
+pp_status pp_trial(int (*attempt)(void *ctx), void *ctx, const char *library, const char *path,
+                   struct pp_err *err)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child < 0)
+        return PP_OK;
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        setrlimit(RLIMIT_CPU, &(struct rlimit){MOST_CPU_S, MOST_CPU_S});
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        limit_memory();
+        _exit(attempt(ctx) != 0);
+    }
+    for (long nap_us = LEAST_NAP_US;;) {
+        pid_t ended = waitpid(child, &status, WNOHANG);
+        if (ended == child)
+            return judge(status, library, path, err);
+        if (ended < 0 && errno != EINTR) /* who ignores SIGCHLD is not told */
+            return PP_OK;
+        if (pp_http_is_interrupted()) {
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+            return pp_fail(err, PP_E_INTERRUPTED, "interrupted");
+        }
+        nanosleep(&(struct timespec){.tv_nsec = nap_us * 1000}, NULL);
+        nap_us = nap_us * 2 < MOST_NAP_US ? nap_us * 2 : MOST_NAP_US;
+    }
+}
