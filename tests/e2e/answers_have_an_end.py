@@ -43,6 +43,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             pass
 
+    do_POST = do_PUT = do_GET
+
     def log_message(self, *_):
         pass
 

@@ -12,7 +12,7 @@ URL=http://127.0.0.1:$(cat "$T/port")
 
 # ends KIND REGEX: within a minute and 300 MB of memory.
 ends() {
-    run bash -c "ulimit -v 2000000; exec timeout 60 '$PP' run '$URL/$1/a.tar' --duration 1s --workers 1 --remote-timeout 1s --force -o '$T/run.sqlite'"
+    run bash -c "ulimit -v 2000000; exec timeout 60 '$PP' run '$URL/$1/a.tar' --duration 1s --workers 1 --remote-timeout 1 --force -o '$T/run.sqlite'"
     like "$1 ends" "$rc $(cat "$ERR")" "$2"
 }
 ends body "^[34] .*a\.tar"
