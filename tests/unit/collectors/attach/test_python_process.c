@@ -4,6 +4,7 @@
 #include "collectors/attach/python_runtime.h"
 #include "probe/base/err.h"
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -246,11 +247,14 @@ static void missing_rights_are_said(void **state)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, O_ACCMODE),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, O_RDWR, 0, 1), /* as /proc/PID/mem is opened */
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1 /* EPERM */),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = {.len = 4, .filter = filter};
+    struct sock_fprog program = {.len = sizeof(filter) / sizeof(*filter), .filter = filter};
     int status = -1;
     (void)state;
     make(14, IN_314);
