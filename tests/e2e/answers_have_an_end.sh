@@ -20,4 +20,10 @@ ends drip "^4 .*a\.tar"
 ends slow-header "^[34] .*(less than 1 KiB/s|did not answer)"
 ends gzip "^[34] .*a\.tar"
 ends file "^4 .*redirects to a URL that is neither http nor https"
+
+# Metrics are sent to such a server: the run's own status, and a sentence on what was lost.
+for sink in --otlp --mlflow; do
+    run timeout 60 "$PP" run --synthetic n=4000,size=32x32 --duration 2s --workers 1 --quiet --force -o "$T/run.sqlite" $sink "$URL/body"
+    like "$sink: it is lost, and the run is not" "$rc $(cat "$ERR")" "^[03] .*texts were lost: .*answers without end"
+done
 done_testing
