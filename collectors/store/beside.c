@@ -70,7 +70,7 @@ static pp_status check_content(int fd, const struct stat *journal, const struct 
             err, PP_E_UNSUPPORTED,
             "it names another file, which rolling back would delete; no journal of pipeprobe does");
     if (memcmp(head, magic, sizeof(magic)) == 0 &&
-        (uint64_t)pp_db_be32(head + 16) * pp_db_be32(head + 24) > (uint64_t)file->st_size)
+        (uint64_t)pp_be32(head + 16) * pp_be32(head + 24) > (uint64_t)file->st_size)
         return pp_fail(err, PP_E_UNSUPPORTED, "it is of a larger file");
     return PP_OK;
 }

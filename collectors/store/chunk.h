@@ -16,6 +16,8 @@
 #ifndef PP_STORE_CHUNK_H
 #define PP_STORE_CHUNK_H
 
+#include "probe/base/bytes.h"
+
 #include <pipeprobe/phase.h>
 #include <pipeprobe/span.h>
 
@@ -77,15 +79,6 @@ const struct pp_span *pp_chunk_decode(struct pp_chunk_codec *c, const uint8_t *b
 #define PP_CHUNK_PIECE 4096u
 size_t pp_chunk_open(struct pp_chunk_codec *c, const uint8_t *body, size_t size, unsigned wanted);
 const struct pp_span *pp_chunk_next(struct pp_chunk_codec *c, size_t *n);
-
-/* LEB128; returns what follows it. At most 10 bytes. */
-static inline uint8_t *pp_varint_put(uint8_t *p, uint64_t v)
-{
-    for (; v >= 0x80; v >>= 7)
-        *p++ = (uint8_t)(v | 0x80);
-    *p++ = (uint8_t)v;
-    return p;
-}
 
 /* A phase that there is, and times that do not wrap: what every reader of spans counts on, so that none has
  * to look. */

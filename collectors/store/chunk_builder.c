@@ -2,6 +2,8 @@
  * a buffer of its own until the chunk is complete. */
 #include "collectors/store/chunk_impl.h"
 
+#include "probe/base/array.h"
+
 #include <stdlib.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -234,24 +236,11 @@ COLUMN_MAP(PUT_BLOCK)
 
 /* ---- columns ---- */
 
-static int reserve(struct column *c, size_t more)
-{
-    if (c->size + more <= c->cap)
-        return 1;
-    size_t cap = 2 * (c->size + more);
-    uint8_t *p = realloc(c->bytes, cap);
-    if (!p)
-        return 0;
-    c->bytes = p;
-    c->cap = cap;
-    return 1;
-}
-
 /* The column varies from here on: blocks of what all of the spans so far have. */
 static int begin_varying(struct column *c, enum predictor predictor, size_t spans)
 {
     size_t blocks = spans / BLOCK, width = predictor == PLAIN ? width_of(c->first) : 0;
-    if (!reserve(c, blocks * (1 + width * BLOCK) + BLOCK_BYTES_MAX))
+    if (!pp_grow(&c->bytes, &c->cap, c->size + blocks * (1 + width * BLOCK) + BLOCK_BYTES_MAX, 1))
         return 0;
     if (predictor == DELTA_IN_PHASE && !c->in_phase && !(c->in_phase = malloc(PHASES * sizeof(*c->in_phase))))
         return 0;
@@ -275,11 +264,12 @@ int pp_chunk_builder_add_block(struct pp_chunk_builder *b, const struct pp_span 
     if (!b->extent.spans) \
         c->first = spans[0].field; \
     if (predictor == AFTER_LAST ? !shape->gaps : (predictor == DELTA && c->size && !differs.field)) { \
-        if (!reserve(c, 1)) \
+        if (!pp_grow(&c->bytes, &c->cap, c->size + 1, 1)) \
             return 0; \
         c->bytes[c->size++] = 0; \
     } else if (predictor == AFTER_LAST || c->size || differs.field) { \
-        if (c->size ? !reserve(c, BLOCK_BYTES_MAX) : !begin_varying(c, predictor, b->extent.spans)) \
+        if (c->size ? !pp_grow(&c->bytes, &c->cap, c->size + BLOCK_BYTES_MAX, 1) \
+                    : !begin_varying(c, predictor, b->extent.spans)) \
             return 0; \
         uint64_t last = !b->extent.spans          ? spans[0].field \
                         : predictor == AFTER_LAST ? end_of(&b->before) \
@@ -339,7 +329,7 @@ static size_t try_zstd(struct pp_chunk_codec *c, size_t raw)
 const uint8_t *pp_chunk_builder_end(struct pp_chunk_builder *b, struct pp_chunk_codec *codec, int compress,
                                     size_t *size)
 {
-    size_t n = b->extent.spans, most = COLUMNS * (1 + VARINT_MAX);
+    size_t n = b->extent.spans, most = COLUMNS * (1 + PP_VARINT_BYTES);
     for (size_t i = 0; i < COLUMNS; i++)
         most += b->column[i].size;
     if (!n || !pp_chunk_reserve(&codec->body, &codec->body_cap, HEADER_BYTES + most, 1) ||

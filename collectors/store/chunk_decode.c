@@ -55,11 +55,6 @@ static const struct {
 #undef KIND
 };
 
-static uint32_t get_u32(const uint8_t *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 static inline uint64_t load8(const uint8_t *p)
 {
     uint64_t v;
@@ -70,23 +65,6 @@ static inline uint64_t load8(const uint8_t *p)
 static inline uint64_t unzigzag(uint64_t v)
 {
     return (v >> 1) ^ (0 - (v & 1));
-}
-
-/* NULL at the end of the bytes or for a value over 64 bits. */
-static const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
-{
-    uint64_t v = 0;
-    for (unsigned shift = 0; shift < 64 && p < end; shift += 7) {
-        uint8_t b = *p++;
-        if (shift == 63 && b > 1)
-            return NULL;
-        v |= (uint64_t)(b & 0x7f) << shift;
-        if (!(b & 0x80)) {
-            *out = v;
-            return p;
-        }
-    }
-    return NULL;
 }
 
 static size_t block_of(size_t left)
@@ -115,7 +93,8 @@ static int find_columns(struct pp_chunk_column columns[COLUMNS], const uint8_t *
         if (p == end || *p > FORM_BLOCKS)
             return 0;
         int form = *p++;
-        p = get_varint(p, end, &c->last);
+        if (!pp_varint_get(&p, end, &c->last))
+            return 0;
         c->at = form == FORM_BLOCKS ? p : NULL;
         for (size_t left = n; p && c->at && left; left -= block_of(left)) {
             size_t bytes = p < end ? block_bytes(*p, block_of(left)) : SIZE_MAX;
@@ -206,7 +185,7 @@ static size_t open_body(struct pp_chunk_codec *c, const uint8_t *body, size_t si
     if (size < HEADER_BYTES || body[0] < VERSION_MIN || body[0] > VERSION || (body[1] & ~FLAG_ZSTD) ||
         body[2] || body[3])
         return 0;
-    size_t n = get_u32(body + 4), raw = get_u32(body + 8), packed = size - HEADER_BYTES;
+    size_t n = pp_le32(body + 4), raw = pp_le32(body + 8), packed = size - HEADER_BYTES;
     const uint8_t *p = body + HEADER_BYTES;
     if (!n || n > PP_CHUNK_SPANS_MAX || raw > COLUMNS_BYTES_MAX(n))
         return 0;

@@ -17,7 +17,6 @@
 #define PALETTE 16 /* and the number of planes in the place of a width */
 #define PALETTE_PLANES_MAX 3u
 #define PALETTE_MAX (1u << PALETTE_PLANES_MAX)
-#define VARINT_MAX 10
 #define SLACK 8 /* a value is written and read as eight bytes, of which its block's width counts */
 
 enum predictor {
@@ -48,7 +47,7 @@ enum form { FORM_SAME = 0, FORM_BLOCKS = 1 };
 
 #define COUNT_COLUMN(field, type, predictor, column) +1
 #define COLUMNS (0 COLUMN_MAP(COUNT_COLUMN))
-#define COLUMN_BYTES_MAX(n) (1 + VARINT_MAX + ((n) + BLOCK - 1) / BLOCK + 8 * (size_t)(n))
+#define COLUMN_BYTES_MAX(n) (1 + PP_VARINT_BYTES + ((n) + BLOCK - 1) / BLOCK + 8 * (size_t)(n))
 #define COLUMNS_BYTES_MAX(n) (COLUMNS * COLUMN_BYTES_MAX(n))
 
 /* A column of the chunk that is being decoded. */

@@ -124,17 +124,17 @@ pp_status pp_db_check_file(const char *path, struct pp_err *err)
                          path);
         goto out;
     }
-    if (pp_db_be32(h + 68) != PP_STORE_APPLICATION_ID) {
+    if (pp_be32(h + 68) != PP_STORE_APPLICATION_ID) {
         status = pp_fail(err, PP_E_UNSUPPORTED, "%s is an SQLite file, but not a pipeprobe run", path);
         goto out;
     }
-    if (pp_db_be32(h + 60) > PP_STORE_VERSION) {
+    if (pp_be32(h + 60) > PP_STORE_VERSION) {
         status = pp_fail(err, PP_E_VERSION,
                          "%s has schema version %u and this pipeprobe reads up to %d; use a newer pipeprobe",
-                         path, pp_db_be32(h + 60), PP_STORE_VERSION);
+                         path, pp_be32(h + 60), PP_STORE_VERSION);
         goto out;
     }
-    uint64_t page = (uint64_t)h[16] << 8 | h[17], pages = pp_db_be32(h + 28);
+    uint64_t page = (uint64_t)h[16] << 8 | h[17], pages = pp_be32(h + 28);
     uint64_t says = (page == 1 ? 65536 : page) * pages;
     /* While a log or a journal holds pages, the size of the main file may rightly differ from what its header
      * says. */
@@ -157,7 +157,7 @@ int pp_db_is_recording(const char *path)
     uint8_t h[100];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int is = fd >= 0 && pread(fd, h, sizeof(h), 0) == (ssize_t)sizeof(h) &&
-             memcmp(h, "SQLite format 3", 16) == 0 && pp_db_be32(h + 68) == PP_STORE_APPLICATION_ID;
+             memcmp(h, "SQLite format 3", 16) == 0 && pp_be32(h + 68) == PP_STORE_APPLICATION_ID;
     if (fd >= 0)
         close(fd);
     return is;

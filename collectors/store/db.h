@@ -3,6 +3,8 @@
 #ifndef PP_STORE_DB_H
 #define PP_STORE_DB_H
 
+#include "probe/base/bytes.h"
+
 #include <pipeprobe/status.h>
 
 #include <sqlite3.h>
@@ -26,12 +28,6 @@ uint64_t pp_db_uint(sqlite3 *db, const char *sql);
 uint64_t pp_db_bytes(sqlite3 *db);
 /* "PRAGMA journal_mode=<mode>"; returns 1 when the answer is that mode. */
 int pp_db_journal_mode(sqlite3 *db, const char *mode);
-
-/* A number as SQLite's files have it. */
-static inline uint32_t pp_db_be32(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
 
 /* Looks at the first page and the size without SQLite: PP_E_NOT_FOUND, PP_E_ACCESS, PP_E_EMPTY, PP_E_CORRUPT
  * (no SQLite file, cut short), PP_E_UNSUPPORTED (another application's), PP_E_VERSION (newer than this

@@ -4,6 +4,7 @@
 #ifndef PP_STORE_HIST_BLOB_H
 #define PP_STORE_HIST_BLOB_H
 
+#include "probe/base/bytes.h"
 #include "probe/base/hist.h"
 
 #include <stddef.h>
@@ -41,35 +42,22 @@ static inline void pp_hist_blob_range(uint32_t bucket, uint64_t *low, uint64_t *
     *high = *low + ((1ull << octave) - 1);
 }
 
-static inline const uint8_t *pp_hist_blob_varint(const uint8_t *p, const uint8_t *stop, uint32_t *out)
-{
-    uint32_t v = 0;
-    for (unsigned shift = 0; shift < 32 && p < stop; shift += 7) {
-        v |= (uint32_t)(*p & 0x7f) << shift;
-        if (!(*p++ & 0x80)) {
-            *out = v;
-            return p;
-        }
-    }
-    return NULL;
-}
-
 /* The next bucket that is not empty, counted on in *bucket (0 at first); NULL for a damaged blob. */
 static inline const uint8_t *pp_hist_blob_next(const uint8_t *p, const uint8_t *stop, uint64_t *bucket,
                                                uint32_t *count)
 {
-    uint32_t step;
+    uint64_t step, n;
     if (stop - p >= 2 && !((p[0] | p[1]) & 0x80)) { /* as most are */
         step = p[0];
-        *count = p[1];
+        n = p[1];
         p += 2;
-    } else {
-        p = pp_hist_blob_varint(p, stop, &step);
-        p = p ? pp_hist_blob_varint(p, stop, count) : NULL;
+    } else if (!pp_varint_get(&p, stop, &step) || !pp_varint_get(&p, stop, &n)) {
+        return NULL;
     }
-    if (!p)
+    if (step >= PP_HIST_BUCKETS || n > UINT32_MAX)
         return NULL;
     *bucket += step;
+    *count = (uint32_t)n;
     return *bucket < PP_HIST_BUCKETS ? p : NULL;
 }
 

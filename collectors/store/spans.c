@@ -2,6 +2,7 @@
  * at --max-bytes. */
 #include "collectors/store/store.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 
@@ -214,15 +215,8 @@ pp_status pp_store_mind_size(struct pp_store *s)
  */
 static int make_room(struct pp_store_pending *p)
 {
-    if (p->n < p->cap)
-        return 1;
-    size_t cap = p->cap ? p->cap * 2 : PP_CHUNK_BLOCK;
-    struct pp_span *q = realloc(p->spans, cap * sizeof(*q));
-    if (!q)
-        return 0;
-    p->spans = q;
-    p->cap = cap;
-    return p->chunk || (p->chunk = pp_chunk_builder_new());
+    return p->n < p->cap || (pp_grow(&p->spans, &p->cap, p->cap + PP_CHUNK_BLOCK, sizeof(*p->spans)) &&
+                             (p->chunk || (p->chunk = pp_chunk_builder_new())));
 }
 
 /* Sums up the n spans behind the pending ones, which they then are. */

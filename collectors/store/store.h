@@ -152,10 +152,11 @@ void pp_store_release_db(struct pp_store *s);      /* finalises statements, clos
 
 int pp_store_prepare(struct pp_store *s, enum pp_store_statement which); /* an SQLite code */
 /* Runs the statement with these values in the transaction, which it begins where there is none. */
-pp_status pp_store_put_locked(struct pp_store *s, enum pp_store_statement which, const struct pp_value *v,
-                              int n); /* likewise, with the lock */
 pp_status pp_store_put_row(struct pp_store *s, enum pp_store_statement which, const struct pp_value *v,
                            int n);
+/* The same, which takes the lock. */
+pp_status pp_store_put_locked(struct pp_store *s, enum pp_store_statement which, const struct pp_value *v,
+                              int n);
 pp_status pp_store_put_loss(struct pp_store *s, const char *what, uint64_t count, const char *why);
 void pp_store_put_meta(struct pp_store *s, const char *section, const char *key, double value);
 

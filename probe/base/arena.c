@@ -13,24 +13,19 @@ struct pp_arena_block {
     _Alignas(ALIGN) char bytes[];
 };
 
-static struct pp_arena_block *add_block(struct pp_arena *a, size_t at_least)
-{
-    size_t size = at_least > BLOCK ? at_least : BLOCK;
-    struct pp_arena_block *b = calloc(1, sizeof(*b) + size);
-    if (!b)
-        return NULL;
-    b->size = size;
-    b->older = a->newest;
-    a->newest = b;
-    return b;
-}
-
 void *pp_arena_alloc(struct pp_arena *a, size_t size)
 {
     size = (size + ALIGN - 1) / ALIGN * ALIGN;
     struct pp_arena_block *b = a->newest;
-    if (!a->failed && (!b || b->size - b->used < size))
-        b = add_block(a, size);
+    if (!a->failed && (!b || b->size - b->used < size)) {
+        size_t room = size > BLOCK ? size : BLOCK;
+        b = calloc(1, sizeof(*b) + room);
+        if (b) {
+            b->size = room;
+            b->older = a->newest;
+            a->newest = b;
+        }
+    }
     if (a->failed || !b) {
         a->failed = 1;
         return NULL;

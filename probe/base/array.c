@@ -32,7 +32,6 @@ int pp_grow(void *array, size_t *cap, size_t need, size_t item)
 
 BY(pp_by_u64, uint64_t)
 BY(pp_by_i64, int64_t)
-BY(pp_by_u32, uint32_t)
 BY(pp_by_float, float)
 BY(pp_by_double, double)
 

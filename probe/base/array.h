@@ -44,7 +44,6 @@ int pp_grow(void *array, size_t *cap, size_t need, size_t item);
 /* Arrays of plain numbers (no NAN), and of strings in the order of strcmp. */
 int pp_by_u64(const void *a, const void *b);
 int pp_by_i64(const void *a, const void *b);
-int pp_by_u32(const void *a, const void *b);
 int pp_by_float(const void *a, const void *b);
 int pp_by_double(const void *a, const void *b);
 int pp_by_text(const void *a, const void *b);

@@ -1,8 +1,34 @@
-/* base/bytes.h: numbers as files hold them, whatever the machine's own order and alignment. */
+/* base/bytes.h: numbers as files hold them, whatever the machine's own order and alignment. A varint is
+ * LEB128, as protocol buffers, Thrift and Parquet have it. */
 #ifndef PP_BASE_BYTES_H
 #define PP_BASE_BYTES_H
 
+#include <stddef.h>
 #include <stdint.h>
+
+enum { PP_VARINT_BYTES = 10 }; /* at the most */
+
+/* Returns what follows it. */
+static inline uint8_t *pp_varint_put(uint8_t *to, uint64_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        *to++ = (uint8_t)(v | 0x80);
+    *to++ = (uint8_t)v;
+    return to;
+}
+
+/* Moves *at behind it; 0: the bytes end in it, or it has more than 64 bits. */
+static inline int pp_varint_get(const uint8_t **at, const uint8_t *end, uint64_t *v)
+{
+    *v = 0;
+    for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
+        uint8_t byte = *(*at)++;
+        *v |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return shift < 63 || byte <= 1;
+    }
+    return 0;
+}
 
 static inline uint32_t pp_le32(const uint8_t *at)
 {

@@ -1,5 +1,6 @@
 #include "probe/base/json.h"
 
+#include "probe/base/text.h"
 #include "probe/base/utf8.h"
 
 #include <assert.h>
@@ -129,7 +130,6 @@ void pp_json_str(struct pp_json *j, const char *s)
     put_string(j->out, s);
 }
 
-/* 15 digits print every short decimal as it was typed; 17 are always enough for a double. */
 void pp_json_num(struct pp_json *j, double v)
 {
     if (!isfinite(v)) {
@@ -137,11 +137,7 @@ void pp_json_num(struct pp_json *j, double v)
         return;
     }
     char text[64];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, v);
-        if (strtod(text, NULL) == v)
-            break;
-    }
+    pp_text_exact(text, sizeof(text), v);
     before_value(j);
     /* a host program may have set a locale whose decimal point is not "." */
     const char *point = localeconv()->decimal_point, *at = strstr(text, point);

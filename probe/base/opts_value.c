@@ -234,13 +234,7 @@ const char *pp_opts_value(const struct pp_opt_set *set, int i, char *buf, size_t
         break;
     case PP_OPT_SIZE: put_exact(buf, size, *(const uint64_t *)field, size_units, size_names, 5); break;
     case PP_OPT_DURATION: put_exact(buf, size, *(const uint64_t *)field, time_units, time_names, 4); break;
-    case PP_OPT_DOUBLE:
-        for (int digits = 15; digits <= 17; digits++) {
-            snprintf(buf, size, "%.*g", digits, *(const double *)field);
-            if (strtod(buf, NULL) == *(const double *)field)
-                break;
-        }
-        break;
+    case PP_OPT_DOUBLE: pp_text_exact(buf, size, *(const double *)field); break;
     case PP_OPT_LIST:
         for (int k = 0; k < list->n; k++)
             pp_text_add(buf, size, "%s%s", k ? " " : "", list->item[k]);

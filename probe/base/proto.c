@@ -1,6 +1,7 @@
 #include "probe/base/proto.h"
 
 #include "probe/base/array.h"
+#include "probe/base/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,19 +14,10 @@ static int has_room(struct pp_proto *p, size_t n)
     return !p->failed;
 }
 
-static size_t varint(uint8_t *to, uint64_t v)
-{
-    size_t n = 0;
-    for (; v >= 0x80; v >>= 7)
-        to[n++] = (uint8_t)v | 0x80;
-    to[n++] = (uint8_t)v;
-    return n;
-}
-
 static void put_varint(struct pp_proto *p, uint64_t v)
 {
-    if (has_room(p, 10))
-        p->n += varint(p->buf + p->n, v);
+    if (has_room(p, PP_VARINT_BYTES))
+        p->n = (size_t)(pp_varint_put(p->buf + p->n, v) - p->buf);
 }
 
 static void put_bytes(struct pp_proto *p, const void *bytes, size_t n)
@@ -110,8 +102,8 @@ size_t pp_proto_begin(struct pp_proto *p, unsigned field)
 
 void pp_proto_end(struct pp_proto *p, size_t opened)
 {
-    uint8_t length[10];
-    size_t n = p->n - opened, k = varint(length, n);
+    uint8_t length[PP_VARINT_BYTES];
+    size_t n = p->n - opened, k = (size_t)(pp_varint_put(length, n) - length);
     if (!has_room(p, k - 1))
         return;
     if (k > 1)

@@ -156,6 +156,16 @@ char *pp_text_rate(char *buf, size_t size, double per_s)
     return buf;
 }
 
+char *pp_text_exact(char *buf, size_t size, double v)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(buf, size, "%.*g", digits, v);
+        if (strtod(buf, NULL) == v)
+            break;
+    }
+    return buf;
+}
+
 void pp_text_add(char *buf, size_t size, const char *fmt, ...)
 {
     size_t at = strnlen(buf, size);

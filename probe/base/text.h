@@ -23,6 +23,10 @@ char *pp_text_gain(char *buf, size_t size, double gain, double low, double high)
 char *pp_text_rate(char *buf, size_t size,
                    double per_s); /* "1,337" or "8.31", three significant digits below 100 */
 
+/* With as few digits as read back the same: 15 print every short decimal as it was typed, 17 are always
+ * enough. */
+char *pp_text_exact(char *buf, size_t size, double v);
+
 /* Appends to the text in buf (size bytes, ended by NUL); what does not fit is cut off. */
 void pp_text_add(char *buf, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

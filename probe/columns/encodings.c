@@ -1,17 +1,6 @@
 #include "probe/columns/encodings.h"
 
-/* An unsigned LEB128 of at most 64 bits. */
-static int take_varint(const uint8_t **at, const uint8_t *end, uint64_t *out)
-{
-    *out = 0;
-    for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
-        uint8_t byte = *(*at)++;
-        *out |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return 0;
-    }
-    return -1;
-}
+#include "probe/base/bytes.h"
 
 /* ---- the hybrid ---- */
 
@@ -19,7 +8,7 @@ static int next_run(struct pp_runs *r)
 {
     uint64_t head;
     unsigned bytes = (r->width + 7) / 8;
-    if (take_varint(&r->at, r->end, &head) != 0 || head >> 1 == 0)
+    if (!pp_varint_get(&r->at, r->end, &head) || head >> 1 == 0)
         return -1;
     if (head & 1) {
         if (head >> 1 > UINT64_MAX / 64)
@@ -112,8 +101,8 @@ int pp_delta_take(const uint8_t *bytes, size_t size, int64_t *out, size_t n, siz
     enum { MOST_BLOCK = 1 << 20 };
     struct delta d = {.at = bytes, .end = bytes + size};
     uint64_t block, minis, total, first, least; /* block: values of one, in miniblocks */
-    if (take_varint(&d.at, d.end, &block) != 0 || take_varint(&d.at, d.end, &minis) != 0 ||
-        take_varint(&d.at, d.end, &total) != 0 || take_varint(&d.at, d.end, &first) != 0)
+    if (!pp_varint_get(&d.at, d.end, &block) || !pp_varint_get(&d.at, d.end, &minis) ||
+        !pp_varint_get(&d.at, d.end, &total) || !pp_varint_get(&d.at, d.end, &first))
         return -1;
     if (block == 0 || block > MOST_BLOCK || minis == 0 || block % minis != 0 || total != n)
         return -1;
@@ -124,7 +113,7 @@ int pp_delta_take(const uint8_t *bytes, size_t size, int64_t *out, size_t n, siz
     if (n > 0)
         out[0] = (int64_t)d.value;
     for (size_t i = 1; i < n;) {
-        if (take_varint(&d.at, d.end, &least) != 0 || minis > (size_t)(d.end - d.at))
+        if (!pp_varint_get(&d.at, d.end, &least) || minis > (size_t)(d.end - d.at))
             return -1;
         const uint8_t *width = d.at;
         d.at += minis;

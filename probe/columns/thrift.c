@@ -1,5 +1,7 @@
 #include "probe/columns/thrift.h"
 
+#include "probe/base/bytes.h"
+
 #include <string.h>
 
 enum { DEEPEST = 24 }; /* the metadata of Parquet nest 7 deep */
@@ -21,13 +23,9 @@ static uint8_t take_byte(struct pp_thrift *t)
 
 static uint64_t take_varint(struct pp_thrift *t)
 {
-    uint64_t v = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = take_byte(t);
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return v;
-    }
+    uint64_t v;
+    if (pp_varint_get(&t->at, t->end, &v))
+        return v;
     spoil(t);
     return 0;
 }

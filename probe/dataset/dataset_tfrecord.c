@@ -55,15 +55,10 @@ enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
 static int read_varint(struct piece *p, uint64_t *out)
 {
-    *out = 0;
-    for (unsigned shift = 0; shift < 64 && p->left > 0; shift += 7) {
-        uint8_t byte = *p->at++;
-        p->left--;
-        *out |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return 1;
-    }
-    return 0;
+    const uint8_t *end = p->at + p->left;
+    int whole = pp_varint_get(&p->at, end, out);
+    p->left = (size_t)(end - p->at);
+    return whole;
 }
 
 static int cut(struct piece *p, uint64_t n, struct piece *out)

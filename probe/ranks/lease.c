@@ -1,5 +1,6 @@
 #include "probe/ranks/lease.h"
 
+#include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/cond.h"
 #include "probe/base/err.h"
@@ -252,16 +253,8 @@ static pp_status hold(struct pp_lease *l, uint64_t shard, int turn, struct pp_er
 {
     pp_status st = PP_OK;
     pthread_mutex_lock(&l->lock);
-    if (l->n_held == l->room) {
-        size_t room = l->room ? l->room * 2 : 16;
-        struct held *grown = realloc(l->held, room * sizeof(*grown));
-        if (grown) {
-            l->held = grown;
-            l->room = room;
-        } else {
-            st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the leases of %zu shards", room);
-        }
-    }
+    if (!pp_grow(&l->held, &l->room, l->n_held + 1, sizeof(*l->held)))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the leases of %zu shards", l->n_held + 1);
     if (st == PP_OK) {
         l->held[l->n_held++] = (struct held){l->epoch, l->position++, shard, turn, 0};
         l->counts.taken++;

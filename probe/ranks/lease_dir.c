@@ -1,5 +1,6 @@
 #include "probe/ranks/lease_dir.h"
 
+#include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
@@ -318,14 +319,8 @@ static struct pp_lease_other *other(struct pp_lease_dir *d, const char *token, u
     for (size_t i = 0; i < d->n_others; i++)
         if (strcmp(d->others[i].token, token) == 0)
             return &d->others[i];
-    if (d->n_others == d->others_room) {
-        size_t room = d->others_room ? d->others_room * 2 : 16;
-        struct pp_lease_other *grown = realloc(d->others, room * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        d->others = grown;
-        d->others_room = room;
-    }
+    if (!pp_grow(&d->others, &d->others_room, d->n_others + 1, sizeof(*d->others)))
+        return NULL;
     struct pp_lease_other *o = &d->others[d->n_others++];
     *o = (struct pp_lease_other){.changed_ns = now};
     snprintf(o->token, sizeof(o->token), "%s", token);

@@ -1,5 +1,6 @@
 #include "probe/sampler/sampler_strata.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 #include "probe/sampler/sampler_permutation.h"
@@ -31,12 +32,7 @@ struct labelled {
     uint32_t sample;
 };
 
-static int by_label(const void *a, const void *b)
-{
-    const struct labelled *x = a, *y = b;
-    return x->label != y->label ? (x->label > y->label) - (x->label < y->label)
-                                : (x->sample > y->sample) - (x->sample < y->sample);
-}
+PP_BY_BOTH(by_label, struct labelled, label, sample)
 
 static uint64_t count_classes(const struct labelled *l, uint64_t n)
 {

@@ -120,17 +120,21 @@ static uint8_t *ring_row(const struct work *w, int row)
     return w->ring + (size_t)(row % w->ring_rows) * w->row_stride;
 }
 
+/* What of the resized picture is seen, for each axis. */
 static struct pp_resize_part seen(int in, int out, int offset, int window)
 {
     int first = offset > 0 ? offset : 0, end = offset + window < out ? offset + window : out;
     return (struct pp_resize_part){.in = in, .out = out, .first = first, .count = end - first};
 }
 
-struct pp_transform_parts pp_transform_parts(const struct pp_transform *t,
-                                             const struct pp_transform_plan *plan)
+struct parts {
+    struct pp_resize_part x, y;
+};
+
+static struct parts parts_of(const struct pp_transform *t, const struct pp_transform_plan *plan)
 {
-    return (struct pp_transform_parts){.x = seen((int)plan->w, plan->out_w, plan->off_x, t->width),
-                                       .y = seen((int)plan->h, plan->out_h, plan->off_y, t->height)};
+    return (struct parts){.x = seen((int)plan->w, plan->out_w, plan->off_x, t->width),
+                          .y = seen((int)plan->h, plan->out_h, plan->off_y, t->height)};
 }
 
 static size_t aligned(size_t size)
@@ -142,7 +146,7 @@ static size_t aligned(size_t size)
 static pp_status set_up(struct work *w, const struct pp_transform_plan *plan, struct pp_scratch *scratch,
                         struct pp_err *err)
 {
-    struct pp_transform_parts seen = pp_transform_parts(w->t, plan);
+    struct parts seen = parts_of(w->t, plan);
     const struct pp_resize_part *x = &seen.x, *y = &seen.y;
     int taps_y = pp_axis_max_taps(y->in, y->out);
     if (taps_y > w->pixels->height + 1)
@@ -223,7 +227,7 @@ static size_t table_bytes(int count, int taps)
 
 size_t pp_transform_axes_bytes(const struct pp_transform *t, const struct pp_transform_plan *plan)
 {
-    struct pp_transform_parts seen = pp_transform_parts(t, plan);
+    struct parts seen = parts_of(t, plan);
     return table_bytes(seen.x.count, pp_axis_max_taps(seen.x.in, seen.x.out)) +
            table_bytes(seen.y.count, pp_axis_max_taps(seen.y.in, seen.y.out));
 }
@@ -241,7 +245,7 @@ pp_status pp_transform_axes(const struct pp_transform *t, const struct pp_transf
                             struct pp_scratch *scratch, void *tables, struct pp_transform_axes *out,
                             struct pp_err *err)
 {
-    struct pp_transform_parts seen = pp_transform_parts(t, plan);
+    struct parts seen = parts_of(t, plan);
     struct pp_axis x, y;
     size_t x_bytes = pp_axis_bytes(seen.x.in, seen.x.out, seen.x.count),
            y_bytes = pp_axis_bytes(seen.y.in, seen.y.out, seen.y.count);
@@ -315,21 +319,6 @@ static int center_offset(int have, int want)
     return want > have ? -((want - have) / 2) : round_half_even((have - want) / 2.0);
 }
 
-struct needed {
-    int begin, size; /* relative to the box */
-};
-
-/* The part of one axis of the box that its visible outputs depend on. */
-static struct needed needed(int box_size, int out, int offset, int window)
-{
-    struct pp_resize_part part = {.in = box_size, .out = out, .first = offset > 0 ? offset : 0};
-    int last = offset + window < out ? offset + window : out;
-    int begin, end;
-    part.count = last - part.first;
-    pp_axis_span(&part, &begin, &end);
-    return (struct needed){.begin = begin, .size = end - begin};
-}
-
 void pp_transform_draw(const struct pp_transform *t, int width, int height, struct pp_sample_key key,
                        struct pp_transform_plan *plan)
 {
@@ -361,12 +350,15 @@ void pp_transform_draw(const struct pp_transform *t, int width, int height, stru
         if (plan->flip && t->flip_before_center)
             plan->off_x = plan->out_w - plan->off_x - t->width;
     }
-    struct needed x = needed(box.width, plan->out_w, plan->off_x, t->width),
-                  y = needed(box.height, plan->out_h, plan->off_y, t->height);
-    plan->crop = (struct pp_rect){.x = box.x + x.begin,
-                                  .y = box.y + y.begin,
-                                  .width = x.size,
-                                  .height = y.size};
-    plan->x0 = -x.begin;
-    plan->y0 = -y.begin;
+    /* Of the box what its visible outputs depend on. */
+    struct parts parts = parts_of(t, plan);
+    int left, right, top, bottom;
+    pp_axis_span(&parts.x, &left, &right);
+    pp_axis_span(&parts.y, &top, &bottom);
+    plan->crop = (struct pp_rect){.x = box.x + left,
+                                  .y = box.y + top,
+                                  .width = right - left,
+                                  .height = bottom - top};
+    plan->x0 = -left;
+    plan->y0 = -top;
 }

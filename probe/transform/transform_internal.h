@@ -1,4 +1,4 @@
-/* transform/transform_internal.h: a parsed transform, shared by transform_parse.c, transform_draw.c and
+/* transform/transform_internal.h: a parsed transform, shared by transform_parse.c, transform_store.c and
  * transform.c. Inside the room only. */
 #ifndef PP_TRANSFORM_TRANSFORM_INTERNAL_H
 #define PP_TRANSFORM_TRANSFORM_INTERNAL_H
@@ -30,13 +30,6 @@ struct pp_transform {
     uint16_t value_f16[3][256];
     int simd_is_exact; /* pp_store_simd_is_exact */
 };
-
-/* What of the resized picture is seen, for each axis. */
-struct pp_transform_parts {
-    struct pp_resize_part x, y;
-};
-struct pp_transform_parts pp_transform_parts(const struct pp_transform *t,
-                                             const struct pp_transform_plan *plan);
 
 /* Finished rows of 8-bit RGB to where they belong in the sample: in planes (f32,
  * f16) or interleaved (u8), mirrored or not, each value normalised. Inside the room only. */

@@ -1,5 +1,6 @@
 #include "probe/base/err.h"
 #include "probe/base/opts.h"
+#include "probe/base/text.h"
 #include "probe/transform/transform_internal.h"
 
 #include <errno.h>
@@ -269,26 +270,12 @@ static pp_status fix_size(struct pp_transform *t, const char *spec, struct pp_er
     return PP_OK;
 }
 
-static void append(struct pp_transform *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void append(struct pp_transform *t, const char *fmt, ...)
-{
-    size_t used = strlen(t->text);
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(t->text + used, sizeof(t->text) - used, fmt, ap);
-    va_end(ap);
-}
+#define append(t, ...) pp_text_add((t)->text, sizeof((t)->text), __VA_ARGS__)
 
-/* With as few digits as read back the same. */
 static void append_number(struct pp_transform *t, const char *before, double v)
 {
     char number[40];
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(number, sizeof(number), "%.*g", digits, v);
-        if (strtod(number, NULL) == v)
-            break;
-    }
-    append(t, "%s%s", before, number);
+    append(t, "%s%s", before, pp_text_exact(number, sizeof(number), v));
 }
 
 /* As number, but 4/3 reads better than 1.3333333333333333. */

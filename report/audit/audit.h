@@ -45,8 +45,7 @@
 enum {
     PP_AUDIT_EXAMPLES = 5,
     PP_AUDIT_FACTS = 1 << 22, /* epochs x ranks that are audited */
-    PP_AUDIT_PRINTS = 16,     /* samples of a worker and epoch whose content is compared */
-    PP_AUDIT_PRINTS_MIN = 8   /* below, nothing is said of them */
+    PP_AUDIT_PRINTS = 16      /* samples of a worker and epoch whose content is compared */
 };
 
 /* ---- what is audited ---- */

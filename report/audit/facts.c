@@ -1,5 +1,6 @@
 #include "report/audit/facts.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/rng.h"
 #include "report/audit/seen.h"
@@ -72,12 +73,7 @@ static void note_worker(struct walk *w, const struct pp_audit_use *u)
     w->worker[i].set += hash_of(u->sample);
 }
 
-static int by_lease(const void *a, const void *b)
-{
-    const struct pp_audit_lease *x = a, *y = b;
-    return x->epoch != y->epoch ? (x->epoch > y->epoch) - (x->epoch < y->epoch)
-                                : (x->shard > y->shard) - (x->shard < y->shard);
-}
+PP_BY_BOTH(by_lease, struct pp_audit_lease, epoch, shard)
 
 static int changed_hands(const struct audit_facts *f, uint16_t epoch, uint64_t sample)
 {
@@ -366,12 +362,6 @@ static pp_status walk_epoch(struct walk *w, struct audit_epoch *e, size_t *order
 
 /* ---- all ---- */
 
-static int by_number(const void *a, const void *b)
-{
-    const struct audit_epoch *x = a, *y = b;
-    return (x->number > y->number) - (x->number < y->number);
-}
-
 static int list_epochs(struct audit_facts *f)
 {
     uint8_t *has = calloc(UINT16_MAX + 1, 1);
@@ -385,8 +375,6 @@ static int list_epochs(struct audit_facts *f)
     for (unsigned e = 0; f->epochs && e <= UINT16_MAX; e++)
         if (has[e])
             f->epochs[f->n_epochs++].number = (uint16_t)e;
-    if (f->epochs)
-        qsort(f->epochs, f->n_epochs, sizeof(*f->epochs), by_number);
     for (size_t e = 0; f->epochs && e < f->n_epochs; e++) {
         f->epochs[e].world = 1;
         for (size_t i = 0; i < f->in->n_parts; i++)

@@ -1,5 +1,6 @@
 #include "report/audit/place.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <math.h>
@@ -46,11 +47,7 @@ struct started {
     size_t part;
 };
 
-static int by_start(const void *a, const void *b)
-{
-    const struct started *x = a, *y = b;
-    return x->ns != y->ns ? (x->ns > y->ns) - (x->ns < y->ns) : (x->part > y->part) - (x->part < y->part);
-}
+PP_BY_BOTH(by_start, struct started, ns, part)
 
 /* A rank that comes again, and another world size, begin a run. */
 static int list_runs(struct placing *p)

@@ -1,26 +1,10 @@
 /* Workers and ranks that give the same samples of an iterable data set, by the content of the first ones. */
 #include "report/audit/prints.h"
-
-/* Enough of them, and most unlike each other: padding, or a data set of zeros, is alike anywhere. */
-static int tells(const struct pp_audit_prints *p)
-{
-    uint32_t different = 0;
-    for (uint32_t i = 0; i < p->n; i++) {
-        uint32_t k = 0;
-        while (k < i && p->print[k] != p->print[i])
-            k++;
-        different += k == i;
-    }
-    return p->n >= PP_AUDIT_PRINTS_MIN && 2 * different > p->n;
-}
+#include "report/measure/visit.h"
 
 static int are_alike(const struct pp_audit_prints *a, const struct pp_audit_prints *b)
 {
-    uint32_t n = a->n < b->n ? a->n : b->n;
-    for (uint32_t i = 0; i < n; i++)
-        if (a->print[i] != b->print[i])
-            return 0;
-    return 1;
+    return pp_visit_prints_alike(a->print, a->n, b->print, b->n);
 }
 
 /* From *at on the rows of one epoch, and *at behind them. *first: the first of them that tells; NULL: none.
@@ -32,7 +16,7 @@ static int next_epoch(const struct pp_audit_part *p, size_t *at, const struct pp
     *first = NULL;
     for (; *at < p->n_prints && p->prints[*at].epoch == epoch; ++*at) {
         const struct pp_audit_prints *row = &p->prints[*at];
-        if (!tells(row))
+        if (!pp_visit_prints_tell(row->print, row->n))
             continue;
         others += *first != NULL;
         same += *first && are_alike(*first, row);

@@ -1,3 +1,4 @@
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/audit/prints.h"
 
@@ -28,14 +29,9 @@ static struct pp_audit_prints *next_row(struct reading *g, uint32_t thread)
     struct now *now = &g->now[thread];
     if (part->n_prints == ROWS || now->epoch > UINT16_MAX)
         return NULL;
-    if (part->n_prints == g->room) {
-        size_t room = g->room ? 2 * g->room : 64;
-        struct pp_audit_prints *grown = realloc(part->prints, room * sizeof(*grown));
-        g->no_memory |= !grown;
-        if (!grown)
-            return NULL;
-        part->prints = grown;
-        g->room = room;
+    if (!pp_grow(&part->prints, &g->room, part->n_prints + 1, sizeof(*part->prints))) {
+        g->no_memory = 1;
+        return NULL;
     }
     struct pp_audit_prints *row = &part->prints[part->n_prints++];
     *row = (struct pp_audit_prints){.epoch = (uint16_t)now->epoch, .worker = thread};
@@ -67,12 +63,7 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
     return g->no_memory;
 }
 
-static int by_epoch(const void *a, const void *b)
-{
-    const struct pp_audit_prints *x = a, *y = b;
-    return x->epoch != y->epoch ? (x->epoch > y->epoch) - (x->epoch < y->epoch)
-                                : (x->worker > y->worker) - (x->worker < y->worker);
-}
+PP_BY_BOTH(by_epoch, struct pp_audit_prints, epoch, worker)
 
 pp_status audit_prints_read(const struct pp_source *source, audit_epoch_fn *epoch_of, void *ctx,
                             struct pp_audit_part *part, struct pp_err *err)

@@ -2,6 +2,7 @@
 
 #include "report/export/out.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <stdlib.h>
@@ -20,12 +21,7 @@ struct code {
     uint32_t function, line, frame;
 };
 
-static int by_function_and_line(const void *a, const void *b)
-{
-    const struct code *x = a, *y = b;
-    return x->function != y->function ? (x->function > y->function) - (x->function < y->function)
-                                      : (x->line > y->line) - (x->line < y->line);
-}
+PP_BY_BOTH(by_function_and_line, struct code, function, line)
 
 static pp_status list_code(struct pp_stack_sums *s, struct pp_err *err)
 {
@@ -70,14 +66,8 @@ static pp_status list_phases(struct pp_stack_sums *s, struct pp_err *err)
 
 static int add_row(struct pp_stack_sums *s, struct pp_stack_sum row)
 {
-    if (s->n_rows == s->room) {
-        size_t room = s->room ? 2 * s->room : 256;
-        void *grown = realloc(s->rows, room * sizeof(*s->rows));
-        if (!grown)
-            return 0;
-        s->rows = grown;
-        s->room = room;
-    }
+    if (!pp_grow(&s->rows, &s->room, s->n_rows + 1, sizeof(*s->rows)))
+        return 0;
     s->rows[s->n_rows++] = row;
     return 1;
 }

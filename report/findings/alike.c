@@ -1,8 +1,11 @@
 #include "report/findings/alike.h"
 
+#include "probe/base/array.h"
+#include "report/measure/visit.h"
+
 #include <stdlib.h>
 
-enum { PRINTS = 16, LEAST_PRINTS = 8, ROWS = 1 << 12 }; /* of a row; rows: of the first epochs */
+enum { PRINTS = 16, ROWS = 1 << 12 }; /* of a row; rows: of the first epochs */
 
 /* The first samples of a worker in an epoch. */
 struct row {
@@ -38,14 +41,8 @@ static struct row *row_of(struct pp_alike_pass *p)
     for (size_t i = p->n; i-- > 0;)
         if (p->row[i].thread == p->thread && p->row[i].epoch == p->epoch)
             return &p->row[i];
-    if (p->n == p->room) {
-        size_t room = p->room ? 2 * p->room : 64;
-        struct row *grown = realloc(p->row, room * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        p->row = grown;
-        p->room = room;
-    }
+    if (!pp_grow(&p->row, &p->room, p->n + 1, sizeof(*p->row)))
+        return NULL;
     p->row[p->n] = (struct row){.thread = p->thread, .epoch = p->epoch};
     return &p->row[p->n++];
 }
@@ -74,33 +71,7 @@ int pp_alike_chunk(struct pp_alike_pass *p, uint32_t thread, const struct pp_spa
     return 0;
 }
 
-/* Enough of them, and most unlike each other: padding, or a data set of zeros, is alike anywhere. */
-static int tells(const struct row *r)
-{
-    uint32_t different = 0;
-    for (uint32_t i = 0; i < r->n; i++) {
-        uint32_t k = 0;
-        while (k < i && r->print[k] != r->print[i])
-            k++;
-        different += k == i;
-    }
-    return r->n >= LEAST_PRINTS && 2 * different > r->n;
-}
-
-static int are_alike(const struct row *a, const struct row *b)
-{
-    uint32_t n = a->n < b->n ? a->n : b->n;
-    for (uint32_t i = 0; i < n; i++)
-        if (a->print[i] != b->print[i])
-            return 0;
-    return 1;
-}
-
-static int by_epoch(const void *a, const void *b)
-{
-    const struct row *x = a, *y = b;
-    return (x->epoch > y->epoch) - (x->epoch < y->epoch);
-}
+PP_BY(by_epoch, struct row, epoch)
 
 void pp_alike_end(struct pp_alike_pass *p, struct pp_visits *out)
 {
@@ -110,11 +81,11 @@ void pp_alike_end(struct pp_alike_pass *p, struct pp_visits *out)
         const struct row *first = NULL;
         double workers = 0, same = 0;
         for (to = from; to < p->n && p->row[to].epoch == p->row[from].epoch; to++) {
-            if (!tells(&p->row[to]))
+            if (!pp_visit_prints_tell(p->row[to].print, p->row[to].n))
                 continue;
             first = first ? first : &p->row[to];
             workers++;
-            same += are_alike(first, &p->row[to]);
+            same += pp_visit_prints_alike(first->print, first->n, p->row[to].print, p->row[to].n);
         }
         if (workers < 2 || same < workers)
             continue;

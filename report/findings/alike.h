@@ -14,5 +14,4 @@ struct pp_alike_pass *pp_alike_begin(const struct pp_source *source, const struc
 int pp_alike_chunk(struct pp_alike_pass *p, uint32_t thread, const struct pp_span *spans,
                    size_t n); /* non-zero: no memory */
 void pp_alike_end(struct pp_alike_pass *p, struct pp_visits *out);
-
 #endif

@@ -1,5 +1,6 @@
 #include "report/findings/device_decode.h"
 
+#include "probe/base/array.h"
 #include "report/findings/measure.h"
 
 #include <math.h>
@@ -50,14 +51,8 @@ static int add(struct stretches *x, const struct pp_span *s)
 {
     if (x->n == MOST)
         return 1;
-    if (x->n == x->cap) {
-        size_t cap = x->cap ? 2 * x->cap : 1024;
-        void *grown = realloc(x->of, cap * sizeof(*x->of));
-        if (!grown)
-            return 0;
-        x->of = grown;
-        x->cap = cap;
-    }
+    if (!pp_grow(&x->of, &x->cap, x->n + 1, sizeof(*x->of)))
+        return 0;
     x->of[x->n++] = (struct stretch){s->start_ns, s->start_ns + s->dur_ns};
     return 1;
 }
@@ -102,11 +97,7 @@ int pp_device_decode_chunk(struct pp_device_decode_pass *p, uint32_t thread, con
 
 /* ---- the end of the pass ---- */
 
-static int by_start(const void *a, const void *b)
-{
-    const struct stretch *x = a, *y = b;
-    return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
-}
+PP_BY(by_start, struct stretch, from_ns)
 
 /* Batches are decoded beside each other: their union, rising. */
 static void merge(struct stretches *x)

@@ -1,5 +1,6 @@
 #include "report/findings/patterns.h"
 
+#include "probe/base/array.h"
 #include "report/stats/order.h"
 
 #include <math.h>
@@ -87,14 +88,8 @@ static int add_wait(struct pp_patterns_pass *p, const struct pp_span *s)
         p->wait_ns[p->n_waits - 1] |= boundary ? NEW_EPOCH : 0;
         return 0;
     }
-    if (p->n_waits == p->room) {
-        size_t room = p->room ? 2 * p->room : 1024;
-        uint64_t *grown = realloc(p->wait_ns, room * sizeof(*grown));
-        if (!grown)
-            return 1;
-        p->wait_ns = grown;
-        p->room = room;
-    }
+    if (!pp_grow(&p->wait_ns, &p->room, p->n_waits + 1, sizeof(*p->wait_ns)))
+        return 1;
     int begins = boundary || (p->any_batch && s->epoch != p->epoch);
     p->wait_ns[p->n_waits++] = (s->dur_ns & ~NEW_EPOCH) | (begins ? NEW_EPOCH : 0);
     p->batch = s->batch;

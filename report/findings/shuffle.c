@@ -1,5 +1,6 @@
 #include "report/findings/shuffle.h"
 
+#include "probe/base/array.h"
 #include "report/findings/measure.h"
 
 #include "probe/sampler/shuffle_quality.h"
@@ -71,14 +72,8 @@ static int begin_shard(struct pp_shuffle_pass *p, uint64_t first)
         return 0; /* a shard without a sample */
     if (p->n == MOST_SHARDS)
         return 0;
-    if (p->n == p->room) {
-        size_t room = p->room ? p->room * 2 : 64;
-        struct shard *grown = realloc(p->shards, room * sizeof(*grown));
-        if (!grown)
-            return 1;
-        p->shards = grown;
-        p->room = room;
-    }
+    if (!pp_grow(&p->shards, &p->room, p->n + 1, sizeof(*p->shards)))
+        return 1;
     if (p->n) {
         p->sizes += first - p->shards[p->n - 1].first;
         p->sized++;

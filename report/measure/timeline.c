@@ -1,5 +1,6 @@
 #include "report/measure/timeline.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <math.h>
@@ -70,15 +71,9 @@ static void add_stall(struct pass *p, const struct pp_span *s)
     struct pp_timeline *tl = p->tl;
     if (s->dur_ns == 0)
         return;
-    if (tl->n_stalls == p->room) {
-        size_t room = p->room ? 2 * p->room : 1024;
-        struct pp_stall *grown = realloc(tl->stalls, room * sizeof(*grown));
-        if (!grown) {
-            p->no_memory = 1;
-            return;
-        }
-        tl->stalls = grown;
-        p->room = room;
+    if (!pp_grow(&tl->stalls, &p->room, tl->n_stalls + 1, sizeof(*tl->stalls))) {
+        p->no_memory = 1;
+        return;
     }
     struct pp_stall *last = tl->n_stalls ? &tl->stalls[tl->n_stalls - 1] : NULL;
     uint64_t before = last ? last->before_ns + (last->end_ns - last->start_ns) : 0;
@@ -91,15 +86,9 @@ static void add_own_stalls(struct pass *p, size_t n)
 {
     struct pp_timeline *tl = p->tl;
     for (size_t i = tl->n_stalls - n; i < tl->n_stalls && !p->no_memory; i++) {
-        if (tl->own.n_stalls == p->own_room) {
-            size_t room = p->own_room ? 2 * p->own_room : 1024;
-            struct pp_stall *grown = realloc(tl->own.stalls, room * sizeof(*grown));
-            if (!grown) {
-                p->no_memory = 1;
-                return;
-            }
-            tl->own.stalls = grown;
-            p->own_room = room;
+        if (!pp_grow(&tl->own.stalls, &p->own_room, tl->own.n_stalls + 1, sizeof(*tl->own.stalls))) {
+            p->no_memory = 1;
+            return;
         }
         const struct pp_stall *last = tl->own.n_stalls ? &tl->own.stalls[tl->own.n_stalls - 1] : NULL;
         struct pp_stall *to = &tl->own.stalls[tl->own.n_stalls++];
@@ -113,15 +102,9 @@ static void add_cycle(struct pass *p, uint64_t end_ns)
     struct pp_timeline *tl = p->tl;
     if (tl->n_cycles == PP_TIMELINE_CYCLES)
         return;
-    if (tl->n_cycles == p->cycle_room) {
-        size_t room = p->cycle_room ? 2 * p->cycle_room : 1024;
-        uint64_t *grown = realloc(tl->cycle_end_ns, room * sizeof(*grown));
-        if (!grown) {
-            p->no_memory = 1;
-            return;
-        }
-        tl->cycle_end_ns = grown;
-        p->cycle_room = room;
+    if (!pp_grow(&tl->cycle_end_ns, &p->cycle_room, tl->n_cycles + 1, sizeof(*tl->cycle_end_ns))) {
+        p->no_memory = 1;
+        return;
     }
     tl->cycle_end_ns[tl->n_cycles++] = end_ns;
 }

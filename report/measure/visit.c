@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LEAST_PRINTS = 8 }; /* below, nothing is said of contents */
 /* Share of the batches that two epochs both have: the last ones may have been on their way when the run ended
  */
 #define SAME_PART 0.9
@@ -118,4 +119,21 @@ int pp_visit_orders_by_number(const struct pp_visit_orders *c)
         others_rise = (double)(c->higher - (uint64_t)c->last_higher) >= SAME_PART * (pairs - 1) &&
                       (c->compared > 2 || c->last_higher);
     return all_rise || (others_rise && c->ranges - last <= 1.05 * range * inner);
+}
+
+int pp_visit_prints_tell(const uint64_t *print, size_t n)
+{
+    size_t different = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        while (k < i && print[k] != print[i])
+            k++;
+        different += k == i;
+    }
+    return n >= LEAST_PRINTS && 2 * different > n;
+}
+
+int pp_visit_prints_alike(const uint64_t *a, size_t n_a, const uint64_t *b, size_t n_b)
+{
+    return memcmp(a, b, (n_a < n_b ? n_a : n_b) * sizeof(*a)) == 0;
 }

@@ -56,4 +56,12 @@ int pp_visit_orders_repeat(const struct pp_visit_orders *c);
 /* 1: samples come by their numbers, which is no shuffle. */
 int pp_visit_orders_by_number(const struct pp_visit_orders *c);
 
+/* ---- contents: of samples without numbers, the first n as a number each ---- */
+
+/* Whether they tell anything: enough of them, and most unlike each other; padding, or a data set of zeros, is
+ * alike anywhere. */
+int pp_visit_prints_tell(const uint64_t *print, size_t n);
+/* As far as the shorter one goes. */
+int pp_visit_prints_alike(const uint64_t *a, size_t n_a, const uint64_t *b, size_t n_b);
+
 #endif

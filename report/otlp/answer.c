@@ -1,5 +1,6 @@
 #include "report/otlp/answer.h"
 
+#include "probe/base/bytes.h"
 #include "probe/base/text.h"
 #include "probe/base/utf8.h"
 
@@ -17,30 +18,18 @@ struct field {
     size_t n;
 };
 
-static int take_varint(const uint8_t **at, const uint8_t *end, uint64_t *v)
-{
-    *v = 0;
-    for (int shift = 0; *at < end && shift < 64; shift += 7) {
-        uint8_t byte = *(*at)++;
-        *v |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return 1;
-    }
-    return 0;
-}
-
 /* The next field; 0 at the end, and where the bytes are none. */
 static int next_field(const uint8_t **at, const uint8_t *end, struct field *f)
 {
     uint64_t tag, n;
-    if (*at == end || !take_varint(at, end, &tag))
+    if (*at == end || !pp_varint_get(at, end, &tag))
         return 0;
     *f = (struct field){.number = (unsigned)(tag >> 3), .wire = tag & 7};
     switch (f->wire) {
-    case 0: return take_varint(at, end, &f->value);
+    case 0: return pp_varint_get(at, end, &f->value);
     case 1: n = 8; break;
     case 2:
-        if (!take_varint(at, end, &n))
+        if (!pp_varint_get(at, end, &n))
             return 0;
         break;
     case 5: n = 4; break;

@@ -3,6 +3,7 @@
 #include "probe/base/err.h"
 #include "report/ranks/judge.h"
 #include "report/source/source.h"
+#include "report/stats/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,17 +14,11 @@
 #define MEDIAN_ERROR 1.2533 /* of a median over that of a mean */
 #define SIGMA_OF_MAD 1.4826
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Sorts them. */
 static double median(double *v, size_t n)
 {
-    qsort(v, n, sizeof(*v), by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+    pp_stats_sort(v, n);
+    return pp_stats_median_sorted(v, n);
 }
 
 struct work {

@@ -1,5 +1,6 @@
 #include "report/ranks/collectives.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/source/source.h"
 
@@ -20,16 +21,9 @@ static void add(struct times *t, uint64_t start_ns, uint64_t dur_ns)
 {
     if (t->n == MOST || t->no_memory)
         return;
-    if (t->n == t->room) {
-        size_t room = t->room ? 2 * t->room : 1024;
-        struct time *grown = realloc(t->at, room * sizeof(*grown));
-        t->no_memory = !grown;
-        if (!grown)
-            return;
-        t->at = grown;
-        t->room = room;
-    }
-    t->at[t->n++] = (struct time){start_ns, start_ns + dur_ns};
+    t->no_memory = !pp_grow(&t->at, &t->room, t->n + 1, sizeof(*t->at));
+    if (!t->no_memory)
+        t->at[t->n++] = (struct time){start_ns, start_ns + dur_ns};
 }
 
 static int on_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
@@ -50,11 +44,7 @@ static void on_gpu(void *ctx, const struct pp_gpu_row *row)
         add(ctx, row->start_ns, row->dur_ns);
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct time *x = a, *y = b;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+PP_BY(by_start, struct time, start_ns)
 
 pp_status pp_collectives_cover(const struct pp_source *source, struct pp_covered_step *steps, size_t n,
                                int *any, struct pp_err *err)

@@ -1,5 +1,7 @@
 #include "report/ranks/digest.h"
 
+#include "probe/base/array.h"
+#include "probe/base/bytes.h"
 #include "probe/base/err.h"
 #include "probe/base/io.h"
 #include "probe/base/text.h"
@@ -83,27 +85,17 @@ struct writer {
 
 static void put_bytes(struct writer *w, const void *p, size_t n)
 {
-    if (w->room - w->n < n && !w->failed) {
-        size_t room = 2 * w->room + n + 4096;
-        uint8_t *grown = realloc(w->buf, room);
-        w->failed = !grown;
-        w->buf = grown ? grown : w->buf;
-        w->room = grown ? room : w->room;
-    }
-    if (!w->failed)
+    w->failed = w->failed || !pp_grow(&w->buf, &w->room, w->n + n, 1);
+    if (!w->failed) {
         memcpy(w->buf + w->n, p, n);
-    w->n += w->failed ? 0 : n;
+        w->n += n;
+    }
 }
 
 static void put(struct writer *w, uint64_t v)
 {
-    uint8_t bytes[10];
-    size_t n = 0;
-    do {
-        bytes[n++] = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
-        v >>= 7;
-    } while (v);
-    put_bytes(w, bytes, n);
+    uint8_t bytes[PP_VARINT_BYTES];
+    put_bytes(w, bytes, (size_t)(pp_varint_put(bytes, v) - bytes));
 }
 
 static void put_column(struct writer *w, const struct column *c, const struct pp_rank_row *row)
@@ -237,15 +229,9 @@ struct cursor {
 
 static uint64_t get(struct cursor *c)
 {
-    uint64_t v = 0;
-    for (unsigned shift = 0; shift < 64 && c->at < c->end && !c->bad; shift += 7) {
-        uint8_t b = *c->at++;
-        v |= (uint64_t)(b & 0x7f) << shift;
-        if (!(b & 0x80))
-            return v;
-    }
-    c->bad = 1;
-    return 0;
+    uint64_t v;
+    c->bad |= !pp_varint_get(&c->at, c->end, &v);
+    return c->bad ? 0 : v;
 }
 
 static const char *get_text(struct cursor *c, struct pp_arena *a)
@@ -306,23 +292,24 @@ static struct pp_rank_top get_top(struct cursor *c)
     return t;
 }
 
-/* Room for what the count says, as far as the rest of the file can hold so many. */
+/* What the count says, as far as the rest of the file can hold so many. */
+static uint64_t believed(struct cursor *c, uint64_t n, size_t smallest)
+{
+    int fits = n <= (uint64_t)(c->end - c->at) / smallest;
+    c->bad |= !fits;
+    return fits ? n : 0;
+}
+
 static void *room_for(struct cursor *c, uint64_t n, size_t smallest, size_t size)
 {
-    if (n > (uint64_t)(c->end - c->at) / smallest) {
-        c->bad = 1;
-        n = 0;
-    }
+    n = believed(c, n, smallest);
     return calloc(n ? n : 1, size);
 }
 
 /* Likewise, in the arena; NULL where there are none. */
 static void *part_for(struct cursor *c, struct pp_arena *a, uint64_t n, size_t smallest, size_t size)
 {
-    if (n > (uint64_t)(c->end - c->at) / smallest) {
-        c->bad = 1;
-        n = 0;
-    }
+    n = believed(c, n, smallest);
     return n ? pp_arena_alloc(a, n * size) : NULL;
 }
 

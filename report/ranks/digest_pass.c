@@ -1,5 +1,6 @@
 #include "report/ranks/digest_pass.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "report/build/build.h"
 
@@ -30,16 +31,11 @@ void digest_pass_batch(void *ctx, const struct pp_timeline_batch *b)
     p->done_ns = b->end_ns;
     if (b->warmup || p->n == PP_DIGEST_STEPS || p->no_memory)
         return;
-    if (p->n == p->room) {
-        size_t room = p->room ? 2 * p->room : 1024;
-        struct pp_rank_own_step *grown = realloc(p->steps, room * sizeof(*grown));
-        p->steps = grown ? grown : p->steps;
-        struct pp_covered_step *times = grown ? realloc(p->times, room * sizeof(*times)) : NULL;
-        p->times = times ? times : p->times;
-        p->no_memory = !times;
-        if (!times)
-            return;
-        p->room = room;
+    size_t room = p->room; /* both have as much */
+    if (!pp_grow(&p->steps, &room, p->n + 1, sizeof(*p->steps)) ||
+        !pp_grow(&p->times, &p->room, p->n + 1, sizeof(*p->times))) {
+        p->no_memory = 1;
+        return;
     }
     uint64_t input = b->wait_ns + b->sync_ns;
     p->times[p->n] = (struct pp_covered_step){

@@ -1,5 +1,6 @@
 #include "report/ranks/judge.h"
 
+#include "probe/base/array.h"
 #include "probe/base/text.h"
 
 #include <math.h>
@@ -141,8 +142,8 @@ static int by_last(const void *a, const void *b)
 {
     const struct pp_ranks_row *x = *(const struct pp_ranks_row *const *)a,
                               *y = *(const struct pp_ranks_row *const *)b;
-    return x->last_share != y->last_share ? (x->last_share < y->last_share) - (x->last_share > y->last_share)
-                                          : (x->rank > y->rank) - (x->rank < y->rank);
+    return x->last_share != y->last_share ? PP_COMPARE(y->last_share, x->last_share)
+                                          : PP_COMPARE(x->rank, y->rank);
 }
 
 static int many_places(const struct pp_ranks *r)

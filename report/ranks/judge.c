@@ -1,18 +1,13 @@
 #include "report/ranks/judge.h"
 
 #include "probe/base/err.h"
+#include "report/stats/order.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- over ranks ---- */
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* The median of all ranks but one. */
 double judge_median_but(const struct judge *j, size_t but, judge_value_fn *value)
@@ -21,8 +16,8 @@ double judge_median_but(const struct judge *j, size_t but, judge_value_fn *value
     for (size_t i = 0; i < j->d->n_rows; i++)
         if (i != but)
             j->sorted[n++] = value(j, i);
-    qsort(j->sorted, n, sizeof(*j->sorted), by_value);
-    return n ? (j->sorted[(n - 1) / 2] + j->sorted[n / 2]) / 2 : NAN;
+    pp_stats_sort(j->sorted, n);
+    return pp_stats_median_sorted(j->sorted, n);
 }
 
 static double own_of(const struct judge *j, size_t row)
@@ -155,8 +150,8 @@ static int is_node(const struct judge *j)
             j->sorted[there++] = own_of(j, i);
     if (here < 2 || !there)
         return 0;
-    qsort(j->sorted, there, sizeof(*j->sorted), by_value);
-    median = (j->sorted[(there - 1) / 2] + j->sorted[there / 2]) / 2;
+    pp_stats_sort(j->sorted, there);
+    median = pp_stats_median_sorted(j->sorted, there);
     for (size_t i = 0; i < j->d->n_rows; i++)
         if (same_host(&j->d->rows[i], &j->d->rows[j->slow]))
             n += own_of(j, i) - median >= (own_of(j, j->slow) - median) / 2;

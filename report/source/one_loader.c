@@ -1,5 +1,6 @@
 #include "report/source/one_loader.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <stdio.h>
@@ -21,15 +22,9 @@ static void on_order(void *ctx, const struct pp_order_row *row)
     int own = row->pid == r->pid && row->loader == r->loader;
     r->has_own |= own;
     r->has_other |= !own;
-    if (o->n == r->room) {
-        size_t room = r->room ? 2 * r->room : 64;
-        void *grown = realloc(o->range, room * sizeof(*o->range));
-        if (!grown) {
-            r->no_memory = 1;
-            return;
-        }
-        o->range = grown;
-        r->room = room;
+    if (!pp_grow(&o->range, &r->room, o->n + 1, sizeof(*o->range))) {
+        r->no_memory = 1;
+        return;
     }
     o->range[o->n++] = (struct pp_batch_range){
         .from = row->first_batch,

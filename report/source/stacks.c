@@ -1,5 +1,6 @@
 #include "report/source/stacks.h"
 
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 
 #include <stdlib.h>
@@ -93,25 +94,15 @@ static void take_sample(void *ctx, const struct pp_stack_sample_row *row)
         s->left_out++;
         return;
     }
-    if (s->n_samples == r->room) {
-        size_t room = r->room ? 2 * r->room : 4096;
-        void *grown = realloc(s->samples, room * sizeof(*s->samples));
-        r->no_memory |= !grown;
-        if (!grown)
-            return;
-        s->samples = grown;
-        r->room = room;
+    if (!pp_grow(&s->samples, &r->room, s->n_samples + 1, sizeof(*s->samples))) {
+        r->no_memory = 1;
+        return;
     }
     s->samples[s->n_samples++] = (struct pp_stack_sample){row->t_ns, row->thread, frame, row->state,
                                                           (uint8_t)row->flags};
 }
 
-static int by_thread_and_time(const void *a, const void *b)
-{
-    const struct pp_stack_sample *x = a, *y = b;
-    return x->thread != y->thread ? (x->thread > y->thread) - (x->thread < y->thread)
-                                  : (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
-}
+PP_BY_BOTH(by_thread_and_time, struct pp_stack_sample, thread, t_ns)
 
 void pp_stacks_order(struct pp_stacks *s)
 {

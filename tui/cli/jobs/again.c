@@ -1,5 +1,6 @@
 #include "tui/cli/jobs/again.h"
 
+#include "probe/base/array.h"
 #include "probe/base/io.h"
 #include "tui/cli/jobs/interrupt.h"
 
@@ -20,15 +21,9 @@ enum { TAIL_BYTES = 16384 }; /* of a log that may be long */
 
 void again_add_all(struct again *a, char *const *words, size_t n)
 {
-    if (a->n + n + 1 > a->room) {
-        size_t room = 2 * (a->n + n) + 16;
-        const char **grown = realloc(a->word, room * sizeof(*grown));
-        if (!grown) {
-            a->failed = ENOMEM;
-            return;
-        }
-        a->word = grown;
-        a->room = room;
+    if (!pp_grow(&a->word, &a->room, a->n + n + 1, sizeof(*a->word))) {
+        a->failed = ENOMEM;
+        return;
     }
     if (n)
         memcpy(a->word + a->n, words, n * sizeof(*words));

@@ -5,6 +5,7 @@
 #include "tui/cli/metrics/beside.h"
 
 #include "collectors/store/amend.h"
+#include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/device/nvjpeg.h"
 #include "report/build/build.h"
@@ -176,15 +177,10 @@ static pp_status run_round(const struct prove_opts *o, struct claim *c, int64_t 
     return st;
 }
 
-static int by_rate(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
-
 static void sum_up(const struct prove_opts *o, struct claim *c)
 {
     size_t n = (size_t)o->rounds;
-    qsort(c->rate, n, sizeof(c->rate[0]), by_rate);
+    qsort(c->rate, n, sizeof(c->rate[0]), pp_by_double);
     c->row.rounds = n;
     c->row.measured = (c->rate[(n - 1) / 2] + c->rate[n / 2]) / 2;
     c->row.measured_low = n > 1 ? c->rate[0] : NAN;

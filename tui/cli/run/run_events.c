@@ -1,5 +1,6 @@
 #include "tui/cli/run/run_events.h"
 
+#include "probe/base/array.h"
 #include "probe/base/clock.h"
 #include "probe/trace/drain_side.h"
 #include "tui/cli/jobs/again.h"
@@ -129,27 +130,13 @@ static int on_tick(void *ctx, const struct pp_loader_progress *p)
     return 0;
 }
 
-/* Makes room for n more items of size bytes; 0 when there is no memory. */
-static int room(void **items, size_t *cap, size_t used, size_t n, size_t size)
-{
-    if (used + n <= *cap)
-        return 1;
-    size_t want = (used + n) * 2;
-    void *p = realloc(*items, want * size);
-    if (!p)
-        return 0;
-    *items = p;
-    *cap = want;
-    return 1;
-}
-
 static void on_deliver(void *ctx, const struct pp_loader_delivery *got)
 {
     struct run_events *ev = ctx;
     size_t n = ev->keep_indexes ? got->samples : 0;
     if (ev->out_of_memory ||
-        !room((void **)&ev->deliveries, &ev->cap_batches, ev->n_batches, 1, sizeof(*ev->deliveries)) ||
-        !room((void **)&ev->indexes, &ev->cap_indexes, ev->n_indexes, n, sizeof(*ev->indexes))) {
+        !pp_grow(&ev->deliveries, &ev->cap_batches, ev->n_batches + 1, sizeof(*ev->deliveries)) ||
+        !pp_grow(&ev->indexes, &ev->cap_indexes, ev->n_indexes + n, sizeof(*ev->indexes))) {
         ev->out_of_memory = 1;
         return;
     }
@@ -173,11 +160,7 @@ void run_events_connect(struct run_events *ev, struct pp_loader_events *out)
                                      .deliver = ev->keep_digests || ev->keep_indexes ? on_deliver : NULL};
 }
 
-static int by_batch(const void *a, const void *b)
-{
-    const struct run_delivery *x = a, *y = b;
-    return x->batch < y->batch ? -1 : x->batch > y->batch;
-}
+PP_BY(by_batch, struct run_delivery, batch)
 
 uint64_t run_events_digest(struct run_events *ev, size_t n)
 {
