@@ -13,21 +13,13 @@
 
 #define PP_HIST_EXACT (1ull << PP_HIST_SUB_BITS) /* below, a bucket per value */
 
-static inline uint32_t pp_hist_blob_bucket_of_any(uint64_t v)
-{
-    if (v < PP_HIST_EXACT)
-        return (uint32_t)v;
-    unsigned octave = 63u - (unsigned)__builtin_clzll(v) - PP_HIST_SUB_BITS;
-    return ((octave + 1) << PP_HIST_SUB_BITS) + (uint32_t)((v >> octave) - PP_HIST_EXACT);
-}
-
-/* A double has the bucket in its bits: the exponent is the power of two, and the top of the fraction which
- * part of it. */
+/* As pp_hist_bucket, only faster. A double has the bucket in its bits: the exponent is the power of two, and
+ * the top of the fraction which part of it. */
 static inline size_t pp_hist_blob_bucket(uint64_t v)
 {
     uint64_t bits;
     if (v - PP_HIST_EXACT >= (1ull << 53) - PP_HIST_EXACT) /* small, or not exact as a double */
-        return pp_hist_blob_bucket_of_any(v);
+        return pp_hist_bucket(v);
     double d = (double)(int64_t)v;
     memcpy(&bits, &d, sizeof(bits));
     return (bits >> (52 - PP_HIST_SUB_BITS)) - ((1023 + PP_HIST_SUB_BITS - 1) << PP_HIST_SUB_BITS);

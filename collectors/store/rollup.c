@@ -265,15 +265,6 @@ static void add_sums(struct sums *to, const struct sums *s)
     to->cache_hit_kib += s->cache_hit_kib;
 }
 
-static inline void count_duration(struct phase_part *p, uint64_t dur_ns)
-{
-    size_t b = pp_hist_blob_bucket(dur_ns);
-    uint32_t before = p->bucket[b];
-    p->bucket[b] = before + 1;
-    if (!before)
-        p->touched[b / 64] |= 1ull << b % 64;
-}
-
 static int add_to_batch(struct pp_rollup *r, uint64_t key, const struct sums *s)
 {
     uint32_t i = (uint32_t)pp_mix64(key) & (BATCH_SLOTS - 1);
@@ -373,7 +364,11 @@ static inline __attribute__((always_inline)) int add_spans(struct pp_rollup *r, 
         if (known != LATER && end > r->last_end_ns)
             r->last_end_ns = end;
         add_span(&p->run, s, end, known);
-        count_duration(p, s->dur_ns);
+        size_t b = pp_hist_blob_bucket(s->dur_ns);
+        uint32_t before = p->bucket[b];
+        p->bucket[b] = before + 1;
+        if (!before)
+            p->touched[b / 64] |= 1ull << b % 64;
     }
     return code;
 }

@@ -61,17 +61,6 @@ static int same_group(const struct pp_span *a, const struct pp_span *b)
            a->flags == b->flags;
 }
 
-static void add_span(struct pp_span *to, const struct pp_span *s)
-{
-    uint64_t kib = (uint64_t)to->cache_hit_kib + s->cache_hit_kib;
-    to->dur_ns += s->dur_ns;
-    to->sample += s->sample;
-    to->bytes += s->bytes;
-    to->cpu_ns += s->cpu_ns;
-    to->run_delay_ns += s->run_delay_ns;
-    to->cache_hit_kib = kib > UINT32_MAX ? UINT32_MAX : (uint32_t)kib;
-}
-
 size_t pp_detail_merge(enum pp_detail detail, pp_lane lane, struct pp_span *spans, size_t n)
 {
     uint32_t slot[SLOTS] = {0}; /* 1 + index of a group's span; 0: free */
@@ -95,7 +84,14 @@ size_t pp_detail_merge(enum pp_detail detail, pp_lane lane, struct pp_span *span
         while (slot[h] && !same_group(&spans[slot[h] - 1], &first))
             h = (h + 1) & (SLOTS - 1);
         if (slot[h]) {
-            add_span(&spans[slot[h] - 1], &first);
+            struct pp_span *to = &spans[slot[h] - 1];
+            uint64_t kib = (uint64_t)to->cache_hit_kib + first.cache_hit_kib;
+            to->dur_ns += first.dur_ns;
+            to->sample += first.sample;
+            to->bytes += first.bytes;
+            to->cpu_ns += first.cpu_ns;
+            to->run_delay_ns += first.run_delay_ns;
+            to->cache_hit_kib = kib > UINT32_MAX ? UINT32_MAX : (uint32_t)kib;
             continue;
         }
         if (++groups > SLOTS / 2) {

@@ -4,14 +4,6 @@
 
 #define SUB ((uint64_t)1 << PP_HIST_SUB_BITS)
 
-static unsigned bucket_of(uint64_t value)
-{
-    if (value < SUB)
-        return (unsigned)value;
-    unsigned shift = 63u - (unsigned)__builtin_clzll(value) - PP_HIST_SUB_BITS;
-    return ((shift + 1) << PP_HIST_SUB_BITS) + (unsigned)((value >> shift) & (SUB - 1));
-}
-
 static uint64_t middle_of(unsigned bucket)
 {
     if (bucket < SUB)
@@ -42,7 +34,7 @@ void pp_hist_add(struct pp_hist *h, uint64_t value)
         h->min = value;
     if (value > h->max)
         h->max = value;
-    h->bucket[bucket_of(value)]++;
+    h->bucket[pp_hist_bucket(value)]++;
 }
 
 void pp_hist_merge(struct pp_hist *into, const struct pp_hist *from)

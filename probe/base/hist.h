@@ -7,7 +7,6 @@
 #ifndef PP_BASE_HIST_H
 #define PP_BASE_HIST_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define PP_HIST_SUB_BITS 7
@@ -17,6 +16,15 @@ struct pp_hist {
     uint64_t count, sum, min, max; /* min is UINT64_MAX while empty */
     uint64_t bucket[PP_HIST_BUCKETS];
 };
+
+static inline unsigned pp_hist_bucket(uint64_t value)
+{
+    uint64_t sub = UINT64_C(1) << PP_HIST_SUB_BITS;
+    if (value < sub)
+        return (unsigned)value;
+    unsigned shift = 63u - (unsigned)__builtin_clzll(value) - PP_HIST_SUB_BITS;
+    return ((shift + 1) << PP_HIST_SUB_BITS) + (unsigned)((value >> shift) & (sub - 1));
+}
 
 void pp_hist_clear(struct pp_hist *h);
 void pp_hist_add(struct pp_hist *h, uint64_t value);

@@ -66,8 +66,6 @@ pp_status audit_facts_collect(const struct pp_audit_input *in, struct pp_arena *
 void audit_facts_free(struct audit_facts *f);
 /* All ranks that the job had in the epoch have it from its start to its end. */
 int audit_epoch_is_whole(const struct audit_facts *f, size_t epoch);
-/* Causes, epochs and words. */
-void audit_judge(const struct audit_facts *f, struct pp_audit *out);
 
 static inline const struct audit_fact *audit_fact_at(const struct audit_facts *f, size_t epoch, size_t rank)
 {

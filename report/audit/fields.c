@@ -1,5 +1,3 @@
-#include "report/audit/fields.h"
-
 #include "report/audit/audit.h"
 
 static const char *const kinds[] = {

@@ -2,6 +2,7 @@
 #include "report/audit/prints.h"
 
 #include "probe/base/arena.h"
+#include "probe/base/err.h"
 #include "report/rules/remedies.h"
 
 #include <math.h>
@@ -137,18 +138,6 @@ static void count(const struct judge *j, struct epoch *e)
     e->row->taken_over = (double)e->taken_over;
     e->row->shards = f->leased ? (double)f->epochs[e->at].shards : NAN;
     e->row->repeated = (double)(own + e->shared + e->followed);
-}
-
-static void judge_order(struct judge *j, struct epoch *e)
-{
-    size_t same = 0;
-    for (size_t i = 0; i < j->f->n_ranks; i++)
-        if (e->fact[i].same_order && !e->fact[i].order_of) {
-            same++;
-            name_rank(j, PP_AUDIT_SAME_ORDER, i);
-        }
-    if (same)
-        blame(j, PP_AUDIT_SAME_ORDER, e, 0);
 }
 
 /* Of a resumed job: the number of its epoch before the epoch whose order it has. */
@@ -316,7 +305,14 @@ static void judge_epoch(struct judge *j, size_t at)
                                      .shards_left = NAN,
                                      .whole = audit_epoch_is_whole(f, at)};
     count(j, &e);
-    judge_order(j, &e);
+    size_t same = 0;
+    for (size_t i = 0; i < j->f->n_ranks; i++)
+        if (e.fact[i].same_order && !e.fact[i].order_of) {
+            same++;
+            name_rank(j, PP_AUDIT_SAME_ORDER, i);
+        }
+    if (same)
+        blame(j, PP_AUDIT_SAME_ORDER, &e, 0);
     judge_resumed_order(j, &e);
     j->out->used += e.row->used;
     j->out->whole_epochs += e.row->whole;
@@ -480,7 +476,7 @@ static void conclude(struct judge *j)
         }
 }
 
-void audit_judge(const struct audit_facts *f, struct pp_audit *out)
+static void judge_facts(const struct audit_facts *f, struct pp_audit *out)
 {
     struct judge j = {.f = f, .out = out};
     for (size_t i = 0; i < PP_AUDIT_FACT_COUNT; i++)
@@ -513,4 +509,23 @@ void audit_judge(const struct audit_facts *f, struct pp_audit *out)
     for (int id = 0; id < PP_AUDIT_CAUSES; id++)
         conclude_cause(&j, (enum pp_audit_cause_id)id);
     conclude(&j);
+}
+
+pp_status pp_audit_judge(const struct pp_audit_input *in, struct pp_audit *out, struct pp_err *err)
+{
+    struct audit_facts f;
+    *out = (struct pp_audit){.scale = 1};
+    pp_status st = audit_facts_collect(in, &out->arena, &f, err);
+    if (st == PP_OK)
+        judge_facts(&f, out);
+    audit_facts_free(&f);
+    if (st == PP_OK && pp_arena_failed(&out->arena))
+        st = pp_fail(err, PP_E_NO_MEMORY, "no memory for the audit of %zu recordings", in->n_parts);
+    return st;
+}
+
+void pp_audit_free(struct pp_audit *a)
+{
+    pp_arena_free(&a->arena);
+    *a = (struct pp_audit){0};
 }

@@ -94,18 +94,6 @@ static const struct pp_audit_part *any_part_of(const struct placing *p, size_t r
 
 /* ---- what was trained on ---- */
 
-/* An iteration that begins with the batch it is trained on says how many a wrapper takes ahead. */
-static void find_lag(struct placing *p)
-{
-    p->lag = PP_AUDIT_NONE;
-    for (size_t i = 0; i < p->out->n; i++)
-        for (size_t k = 0; k < p->out->parts[i].n_epochs; k++)
-            p->lag = p->out->parts[i].epochs[k].trained < p->lag ? p->out->parts[i].epochs[k].trained
-                                                                 : p->lag;
-    p->any_trained = p->lag != PP_AUDIT_NONE;
-    p->lag = p->any_trained ? p->lag : 0;
-}
-
 /* The first epoch of the part that it trained on, without the batches that it dropped before. What came
  * before was for something else. NULL: none. */
 static struct pp_audit_span *first_span(const struct placing *p, struct pp_audit_part *part)
@@ -522,19 +510,6 @@ static void place_run(struct placing *p, size_t run, struct ranked *ranks)
     }
 }
 
-/* Epochs of which nothing counts go; those that are left stay in their order. */
-static void drop_empty(struct audit_placed *out)
-{
-    for (size_t i = 0; i < out->n; i++) {
-        struct pp_audit_part *part = &out->parts[i];
-        size_t n = 0;
-        for (size_t k = 0; k < part->n_epochs; k++)
-            if (part->epochs[k].to > part->epochs[k].from || !part->by_content)
-                part->epochs[n++] = part->epochs[k];
-        part->n_epochs = n;
-    }
-}
-
 static int copy_parts(const struct pp_audit_input *in, struct audit_placed *out)
 {
     size_t n = 0, at = 0;
@@ -567,10 +542,24 @@ pp_status audit_place(const struct pp_audit_input *in, struct pp_arena *arena, s
     if (!ranks || !copy_parts(in, out) || !list_runs(&p))
         p.status = pp_fail(err, PP_E_NO_MEMORY, "no memory for the audit of %zu recordings", in->n_parts);
     if (p.status == PP_OK && by_content && !replaced) {
-        find_lag(&p);
+        /* An iteration that begins with the batch it is trained on says how many a wrapper takes ahead. */
+        p.lag = PP_AUDIT_NONE;
+        for (size_t i = 0; i < p.out->n; i++)
+            for (size_t k = 0; k < p.out->parts[i].n_epochs; k++)
+                p.lag = p.out->parts[i].epochs[k].trained < p.lag ? p.out->parts[i].epochs[k].trained : p.lag;
+        p.any_trained = p.lag != PP_AUDIT_NONE;
+        p.lag = p.any_trained ? p.lag : 0;
         for (size_t run = 1; run < p.n_runs && p.status == PP_OK; run++)
             place_run(&p, run, ranks);
-        drop_empty(out);
+        /* Epochs of which nothing counts go; those that are left stay in their order. */
+        for (size_t i = 0; i < out->n; i++) {
+            struct pp_audit_part *part = &out->parts[i];
+            size_t n = 0;
+            for (size_t k = 0; k < part->n_epochs; k++)
+                if (part->epochs[k].to > part->epochs[k].from || !part->by_content)
+                    part->epochs[n++] = part->epochs[k];
+            part->n_epochs = n;
+        }
     }
     free(ranks);
     free(p.run);

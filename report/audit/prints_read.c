@@ -39,16 +39,6 @@ static struct pp_audit_prints *next_row(struct reading *g, uint32_t thread)
     return row;
 }
 
-static void add(struct reading *g, uint32_t thread, uint64_t print)
-{
-    struct now *now = &g->now[thread];
-    struct pp_audit_prints *row = now->row ? &g->part->prints[now->row - 1] : NULL;
-    if (!row || row->epoch != now->epoch)
-        row = next_row(g, thread);
-    if (row && row->n < PP_AUDIT_PRINTS)
-        row->print[row->n++] = print;
-}
-
 /* A print has no batch; the spans of its sample stand before it. */
 static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, size_t n)
 {
@@ -57,8 +47,14 @@ static int each_chunk(void *ctx, uint32_t thread, const struct pp_span *spans, s
         const struct pp_span *s = &spans[i];
         if (s->batch != PP_NO_BATCH)
             g->now[thread].epoch = g->epoch_of(g->ctx, s->batch);
-        else if (g->now[thread].epoch != PP_NO_BATCH && pp_counter_is(&g->print, g->source, s))
-            add(g, thread, s->bytes);
+        else if (g->now[thread].epoch != PP_NO_BATCH && pp_counter_is(&g->print, g->source, s)) {
+            struct now *now = &g->now[thread];
+            struct pp_audit_prints *row = now->row ? &g->part->prints[now->row - 1] : NULL;
+            if (!row || row->epoch != now->epoch)
+                row = next_row(g, thread);
+            if (row && row->n < PP_AUDIT_PRINTS)
+                row->print[row->n++] = s->bytes;
+        }
     }
     return g->no_memory;
 }

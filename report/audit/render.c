@@ -1,6 +1,5 @@
 #include "probe/base/text.h"
 #include "report/audit/audit.h"
-#include "report/audit/fields.h"
 
 #include <math.h>
 

@@ -9,15 +9,6 @@
 
 enum { BLOCK = 512, PAGE = 4096, LARGE = 8 << 20 }; /* BLOCK: words, a page */
 
-/* In random order a look at a map of small pages misses the TLB nearly always. Where the kernel has no large
- * ones to give, it is as before. */
-static void ask_for_large_pages(void *p, size_t bytes)
-{
-    uintptr_t from = ((uintptr_t)p + PAGE - 1) / PAGE * PAGE, to = ((uintptr_t)p + bytes) / PAGE * PAGE;
-    if (bytes >= LARGE)
-        (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
-}
-
 static int grow(struct pp_seen *s, uint64_t word)
 {
     size_t words = s->words ? s->words : 16 * BLOCK;
@@ -27,7 +18,12 @@ static int grow(struct pp_seen *s, uint64_t word)
     if (!bits)
         return 0;
     s->bits = bits;
-    ask_for_large_pages(bits, words * sizeof(*bits));
+    /* In random order a look at a map of small pages misses the TLB nearly always. Where the kernel has no
+     * large ones to give, it is as before. */
+    size_t bytes = words * sizeof(*bits);
+    uintptr_t from = ((uintptr_t)bits + PAGE - 1) / PAGE * PAGE, to = ((uintptr_t)bits + bytes) / PAGE * PAGE;
+    if (bytes >= LARGE)
+        (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
     uint8_t *touched = realloc(s->touched, words / BLOCK);
     if (!touched)
         return 0;

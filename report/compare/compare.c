@@ -147,22 +147,17 @@ static pp_status collect_parts(struct pp_compare *c, const struct pp_runs *base,
     return PP_OK;
 }
 
-/* When the trainer's data wait is what moved, the cause is among the work of the lanes that feed it; else on
- * the trainer's own lane. */
-static int data_wait_moved(const struct pp_compare *c, double moved)
-{
-    double wait = 0;
-    for (size_t i = 0; i < c->n_parts; i++)
-        if (c->part[i].lane == PP_LANE_TRAINER && c->part[i].phase == PP_PHASE_DATA_WAIT)
-            wait += difference_of(&c->part[i]);
-    return fabs(wait) >= fabs(moved) / 2 && wait * moved > 0;
-}
-
 static void describe_parts(struct pp_compare *c)
 {
     double moved = c->head_batch_s - c->base_batch_s;
     char base[32], head[32], by[32];
-    int feeding = data_wait_moved(c, moved), named = 0;
+    /* When the trainer's data wait is what moved, the cause is among the work of the lanes that feed it; else
+     * on the trainer's own lane. */
+    double wait = 0;
+    for (size_t i = 0; i < c->n_parts; i++)
+        if (c->part[i].lane == PP_LANE_TRAINER && c->part[i].phase == PP_PHASE_DATA_WAIT)
+            wait += difference_of(&c->part[i]);
+    int feeding = (fabs(wait) >= fabs(moved) / 2 && wait * moved > 0), named = 0;
     size_t at = 0, size = sizeof(c->attribution);
     if (!(fabs(moved) >= WORTH_SAYING * c->base_batch_s))
         return;

@@ -58,6 +58,7 @@ static int listed(const char *const *list, const char *name)
     return 0;
 }
 
+/* Whether a field is the same in both; 1 when neither has it. */
 static int equal(const char *a, const char *b, double tolerance)
 {
     if (!a || !b)
@@ -85,7 +86,6 @@ static struct pp_difference difference(const char *name, const struct pp_run *a,
 static const struct pp_run *odd_one(const struct pp_same_field *f, const struct pp_runs *side,
                                     const struct pp_run *b)
 {
-    /* Whether field f is the same in both; 1 when neither has it. */
     for (size_t i = 0; i < side->n; i++)
         if (!equal(pp_run_field(&side->run[i], f->name), pp_run_field(b, f->name), f->tolerance))
             return &side->run[i];

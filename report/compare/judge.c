@@ -364,8 +364,6 @@ static pp_status adjust_pairs(struct pp_compare *c, struct pp_err *err)
 
 /* ---- answers ---- */
 
-/* ---- answers ---- */
-
 /* The reason behind its lead, or nothing when none is known. */
 static char *why_text(char *buf, size_t size, const char *lead, enum pp_why why)
 {

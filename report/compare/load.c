@@ -1,4 +1,5 @@
-#include "report/compare/load.h"
+/* A recorded run as a sample: its report (report/model/model.h), and counts over its complete epochs. */
+#include "report/compare/run.h"
 
 #include "probe/base/err.h"
 #include "collectors/store/reader.h"
@@ -15,7 +16,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- counts over complete epochs ---- */
+/* ---- counts over complete epochs ----
+ *
+ * An epoch is complete when all its batches were delivered: a later one began, or the run ended with it. What
+ * readers had fetched ahead of an unfinished epoch differs from run to run and is not counted. */
+
+struct epoch_counts {
+    double bytes, batches, samples, errors;
+    double opens, reads; /* of the whole run, as the loader counted them; NAN: it did not */
+    int whole;           /* the run is its complete epochs and nothing else */
+    uint64_t epochs;     /* complete ones; 0: the rest is meaningless */
+    int lossless;        /* no span was dropped or damaged: the counts are exact */
+};
 
 /* span.epoch has 16 bits; a run with more would count two as one, so nothing is said of it */
 #define EPOCHS 65536
@@ -56,7 +68,7 @@ static int count_spans(void *ctx, uint32_t thread, const struct pp_span *spans, 
     return 0;
 }
 
-static void sum_epochs(struct pp_reader *r, const struct epoch_walk *w, struct pp_epoch_counts *out)
+static void sum_epochs(struct pp_reader *r, const struct epoch_walk *w, struct epoch_counts *out)
 {
     const char *resumed = pp_reader_meta(r, "config", "resume");
     if (!w->any)
@@ -78,13 +90,13 @@ static void sum_epochs(struct pp_reader *r, const struct epoch_walk *w, struct p
     }
 }
 
-pp_status pp_count_epochs(const char *path, struct pp_epoch_counts *out, struct pp_err *err)
+static pp_status count_epochs(const char *path, struct epoch_counts *out, struct pp_err *err)
 {
     struct epoch_walk w = {.epoch = calloc(EPOCHS, sizeof(struct epoch_sums))};
     struct pp_reader *r = NULL;
     uint64_t bad_chunks = 0;
     double epoch = 0;
-    *out = (struct pp_epoch_counts){.lossless = 1, .opens = NAN, .reads = NAN};
+    *out = (struct epoch_counts){.lossless = 1, .opens = NAN, .reads = NAN};
     pp_status st = w.epoch ? pp_reader_open(path, &r, err)
                            : pp_fail(err, PP_E_NO_MEMORY, "no memory to count the epochs of %s", path);
     if (st != PP_OK)
@@ -249,13 +261,15 @@ static pp_status run_of_report(const struct pp_report *r, struct pp_run *out, st
 
 /* ---- with counts ---- */
 
-pp_status pp_run_load(const char *path, struct pp_run *out, struct pp_err *err)
+/* An unfinished run is PP_OK: whether it may be a sample is pp_compare_check_side's to say. On failure *out
+ * needs no freeing. */
+static pp_status load_run(const char *path, struct pp_run *out, struct pp_err *err)
 {
     struct pp_report *report = NULL;
-    struct pp_epoch_counts counts;
+    struct epoch_counts counts;
     pp_status st = pp_report_build(path, &report, err);
     if (st == PP_OK)
-        st = pp_count_epochs(path, &counts, err);
+        st = count_epochs(path, &counts, err);
     if (st == PP_OK)
         st = run_of_report(report, out, err);
     if (st == PP_OK) {
@@ -289,7 +303,7 @@ static pp_status load_one(const char *path, struct pp_runs *out, struct pp_err *
     struct pp_run *run = pp_runs_push(out);
     if (!run)
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for another run");
-    pp_status st = pp_run_load(path, run, err);
+    pp_status st = load_run(path, run, err);
     if (st != PP_OK)
         out->n--; /* nothing in it to free */
     return st;

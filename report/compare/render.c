@@ -46,7 +46,10 @@ static int unmeasured_because(const struct pp_compare_metric *m, const char *rea
     return m->answer == PP_NOT_MEASURED && reason[0] && strcmp(m->reason, reason) == 0;
 }
 
-char *pp_compare_unmeasured_text(char *buf, size_t size, const struct pp_compare *c, int id)
+/* "opens per epoch, reads per epoch: measured on neither side: no epoch was completed; give --epochs": all
+ * that share metric id's reason for not being measured, said once, with the first of them; empty for the
+ * others. buf of at least 600 bytes. */
+static char *unmeasured_text(char *buf, size_t size, const struct pp_compare *c, int id)
 {
     const char *reason = c->metric[id].reason;
     size_t at = 0;
@@ -363,7 +366,7 @@ int pp_compare_text(const struct pp_compare *c, FILE *out, int color, int column
     text_differences(&page, "option", c->change, c->n_changes);
     text_differences(&page, "environment, allowed to differ:", c->allowed, c->n_allowed);
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        if (pp_compare_unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
+        if (unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
             put_sentence(&page, unmeasured);
     put_list(c, &page, c->opts.paired ? "p over all questions" : "p after Holm", name_p);
     put_list(c, &page,
@@ -473,7 +476,7 @@ int pp_compare_markdown(const struct pp_compare *c, FILE *out)
             md_item(what, c->metric[i].reason, out);
         }
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        if (pp_compare_unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
+        if (unmeasured_text(unmeasured, sizeof(unmeasured), c, i)[0])
             md_item("", unmeasured, out);
     md_item("", c->verdict.sentence, out);
     if (c->attribution[0])

@@ -38,9 +38,4 @@ char *pp_compare_p_text(char *buf, size_t size, const struct pp_compare_metric *
 const char *pp_compare_answer_text(
     const struct pp_compare_metric *m); /* "REGRESSED", "improved", "ok", ... */
 
-/* "opens per epoch, reads per epoch: measured on neither side: no epoch was completed; give --epochs": all
- * that share metric id's reason for not being measured, said once, with the first of them; empty for the
- * others. buf of at least 600 bytes. */
-char *pp_compare_unmeasured_text(char *buf, size_t size, const struct pp_compare *c, int id);
-
 #endif

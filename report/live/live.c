@@ -401,3 +401,12 @@ const struct pp_live_fact *pp_live_facts(const struct pp_live *l, size_t *n)
     *n = l->n_facts;
     return l->facts;
 }
+
+const struct pp_live_fact *pp_live_fact_of(const struct pp_live_fact *facts, size_t n, const char *section,
+                                           const char *key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(facts[i].section, section) == 0 && strcmp(facts[i].key, key) == 0)
+            return &facts[i];
+    return NULL;
+}

@@ -196,5 +196,8 @@ struct pp_live_fact {
     int numeric; /* value was stored as a number */
 };
 const struct pp_live_fact *pp_live_facts(const struct pp_live *l, size_t *n);
+/* The one of that name among n of them; NULL: there is none. */
+const struct pp_live_fact *pp_live_fact_of(const struct pp_live_fact *facts, size_t n, const char *section,
+                                           const char *key);
 
 #endif

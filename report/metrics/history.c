@@ -84,14 +84,9 @@ static int by_series(const void *x, const void *y)
 /* The end of second s as time since 1970. */
 static double utc_s(const struct pp_metrics_view *v, uint64_t s)
 {
-    double mono = NAN, utc = NAN;
-    for (size_t i = 0; i < v->n_facts; i++) {
-        if (strcmp(v->facts[i].key, "started_mono_ns") == 0)
-            mono = atof(v->facts[i].value) / 1e9;
-        if (strcmp(v->facts[i].key, "started_utc_ns") == 0)
-            utc = atof(v->facts[i].value) / 1e9;
-    }
-    return utc + (double)(s + 1) - mono;
+    const struct pp_live_fact *mono = pp_live_fact_of(v->facts, v->n_facts, "run", "started_mono_ns"),
+                              *utc = pp_live_fact_of(v->facts, v->n_facts, "run", "started_utc_ns");
+    return mono && utc ? atof(utc->value) / 1e9 + (double)(s + 1) - atof(mono->value) / 1e9 : NAN;
 }
 
 pp_status pp_metrics_walk(struct pp_live *l, const struct pp_metrics_view *last, unsigned points,

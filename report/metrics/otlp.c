@@ -48,14 +48,6 @@ static const char *label_of(const struct pp_metrics_view *v, const char *name)
     return NULL;
 }
 
-static const char *fact(const struct pp_metrics_view *v, const char *section, const char *key)
-{
-    for (size_t i = 0; i < v->n_facts; i++)
-        if (strcmp(v->facts[i].section, section) == 0 && strcmp(v->facts[i].key, key) == 0)
-            return v->facts[i].value;
-    return NULL;
-}
-
 static void add(struct writing *w, const char *key, const char *text)
 {
     if (text && *text)
@@ -75,7 +67,8 @@ static void write_resource(struct writing *w)
 {
     const struct pp_metrics_view *v = w->view;
     const char *job = label_of(v, "job"), *instance = label_of(v, "instance");
-    const char *host = fact(v, "environment", "hostname");
+    const struct pp_live_fact *hostname = pp_live_fact_of(v->facts, v->n_facts, "environment", "hostname");
+    const char *host = hostname ? hostname->value : NULL;
     char own[200] = "";
     if (host && v->rank.rank >= 0)
         snprintf(own, sizeof(own), "%s:%ld", host, v->rank.rank);
@@ -192,12 +185,12 @@ static uint64_t ns_of(double s)
 char *pp_metrics_otlp(const struct pp_metrics_view *v, int is_json, double utc_s, size_t *n)
 {
     struct writing *w = calloc(1, sizeof(*w));
-    const char *started = fact(v, "run", "started_utc_ns");
+    const struct pp_live_fact *started = pp_live_fact_of(v->facts, v->n_facts, "run", "started_utc_ns");
     if (!w)
         return NULL;
     w->view = v;
     w->now_ns = ns_of(utc_s);
-    w->start_ns = started ? ns_of(atof(started) / 1e9) : 0;
+    w->start_ns = started ? ns_of(atof(started->value) / 1e9) : 0;
     pp_otlp_begin(&w->doc, is_json);
     pp_otlp_list(&w->doc, "resourceMetrics");
     pp_otlp_item(&w->doc, 1);

@@ -9,18 +9,8 @@
 
 static double number_of(const struct pp_metrics_view *v, const char *section, const char *key)
 {
-    for (size_t i = 0; i < v->n_facts; i++)
-        if (strcmp(v->facts[i].section, section) == 0 && strcmp(v->facts[i].key, key) == 0)
-            return v->facts[i].numeric ? atof(v->facts[i].value) : NAN;
-    return NAN;
-}
-
-static const char *text_of(const struct pp_metrics_view *v, const char *section, const char *key)
-{
-    for (size_t i = 0; i < v->n_facts; i++)
-        if (strcmp(v->facts[i].section, section) == 0 && strcmp(v->facts[i].key, key) == 0)
-            return v->facts[i].value;
-    return NULL;
+    const struct pp_live_fact *f = pp_live_fact_of(v->facts, v->n_facts, section, key);
+    return f && f->numeric ? atof(f->value) : NAN;
 }
 
 static void put(struct pp_metric_out *out, const struct pp_metric_point *p)
@@ -45,9 +35,9 @@ static void each_run(const struct pp_metrics_view *v, struct pp_metric_out *out)
                 {"batch_size", "config", "batch_size"}, {"device", "config", "device_kind"}};
     struct pp_metric_point p = {.value = 1};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        const char *text = text_of(v, rows[i].section, rows[i].key);
-        if (text && *text)
-            p.label[p.n_labels++] = (struct pp_metric_label){rows[i].label, text};
+        const struct pp_live_fact *f = pp_live_fact_of(v->facts, v->n_facts, rows[i].section, rows[i].key);
+        if (f && *f->value)
+            p.label[p.n_labels++] = (struct pp_metric_label){rows[i].label, f->value};
     }
     put(out, &p);
 }

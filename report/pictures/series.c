@@ -177,20 +177,12 @@ static void add_copy(struct pp_series_pass *p, const struct pp_span *s)
         add_change(p, &p->device, s->start_ns + s->dur_ns, 1);
 }
 
-static void add_worker(struct pp_series_pass *p, int row, const struct pp_span *s)
+int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
 {
-    const struct pp_phase_info *info = pp_phase_info(s->phase);
-    if (info->kind == PP_KIND_WORK && row >= 0)
-        add_time(p, p->busy + (size_t)row * FINE, s, 1);
-    if (s->phase == PP_PHASE_COLLATE && s->batch != PP_NO_BATCH && !(s->flags & PP_SPAN_UNFINISHED)) {
-        add_change(p, &p->ready, s->start_ns + s->dur_ns, 1);
-        add_end(p, s, 0);
-    }
-}
-
-/* For pp_series_choose. */
-static void note_batches(struct pp_series_pass *p, const struct pp_span *spans, size_t n)
-{
+    size_t k = 0;
+    if (p->no_memory || p->slice_ns == 0)
+        return p->no_memory;
+    /* For pp_series_choose. */
     struct pp_series_begun c = {UINT64_MAX, UINT32_MAX, 0};
     for (size_t i = 0; i < n; i++) {
         uint32_t batch = spans[i].batch;
@@ -202,14 +194,6 @@ static void note_batches(struct pp_series_pass *p, const struct pp_span *spans, 
     all->first_ns = c.first_ns < all->first_ns ? c.first_ns : all->first_ns;
     all->least = c.least < all->least ? c.least : all->least;
     all->most = c.most > all->most ? c.most : all->most;
-}
-
-int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_span *spans, size_t n)
-{
-    size_t k = 0;
-    if (p->no_memory || p->slice_ns == 0)
-        return p->no_memory;
-    note_batches(p, spans, n);
     while (k < p->n_threads && p->threads[k].id != thread)
         k++;
     if (k == p->n_threads)
@@ -223,8 +207,16 @@ int pp_series_chunk(struct pp_series_pass *p, uint32_t thread, const struct pp_s
             add_trainer(p, s);
         else if (lane == PP_LANE_COPY)
             add_copy(p, s);
-        else if (lane == PP_LANE_WORKER)
-            add_worker(p, p->row_of[k], s);
+        else if (lane == PP_LANE_WORKER) {
+            int row = p->row_of[k];
+            const struct pp_phase_info *info = pp_phase_info(s->phase);
+            if (info->kind == PP_KIND_WORK && row >= 0)
+                add_time(p, p->busy + (size_t)row * FINE, s, 1);
+            if (s->phase == PP_PHASE_COLLATE && s->batch != PP_NO_BATCH && !(s->flags & PP_SPAN_UNFINISHED)) {
+                add_change(p, &p->ready, s->start_ns + s->dur_ns, 1);
+                add_end(p, s, 0);
+            }
+        }
     }
     return 0;
 }

@@ -273,20 +273,6 @@ static size_t merge_steps(struct pp_rank_step *out, const struct pp_digest *a, c
     return n;
 }
 
-/* The texts and slices of b's rows become a's: b takes its own away with it. All slices get one length. */
-static void merge_rows(struct pp_rank_row *out, struct pp_digest *a, const struct pp_digest *b)
-{
-    unsigned before = a->slice_log2_s, after = before > b->slice_log2_s ? before : b->slice_log2_s;
-    for (size_t n = 0, i = 0, k = 0; n < a->n_rows + b->n_rows; n++) {
-        int first = k == b->n_rows || (i < a->n_rows && a->rows[i].rank < b->rows[k].rank);
-        out[n] = first ? a->rows[i++] : b->rows[k++];
-        if (!first)
-            own_texts(a, &out[n]);
-        slices_fit(a, &out[n], first ? before : b->slice_log2_s, after, !first);
-    }
-    a->slice_log2_s = after;
-}
-
 pp_status pp_digest_merge(struct pp_digest *into, const struct pp_digest *from, struct pp_err *err)
 {
     size_t n_rows = into->n_rows + from->n_rows, n_steps = into->n_steps + from->n_steps;
@@ -308,7 +294,17 @@ pp_status pp_digest_merge(struct pp_digest *into, const struct pp_digest *from, 
         free(steps);
         return pp_fail(err, PP_E_NO_MEMORY, "no memory for %zu ranks", n_rows);
     }
-    merge_rows(rows, into, from);
+    /* The texts and slices of b's rows become a's: b takes its own away with it. All slices get one length.
+     */
+    unsigned before = into->slice_log2_s, after = before > from->slice_log2_s ? before : from->slice_log2_s;
+    for (size_t n = 0, i = 0, k = 0; n < into->n_rows + from->n_rows; n++) {
+        int first = k == from->n_rows || (i < into->n_rows && into->rows[i].rank < from->rows[k].rank);
+        rows[n] = first ? into->rows[i++] : from->rows[k++];
+        if (!first)
+            own_texts(into, &rows[n]);
+        slices_fit(into, &rows[n], first ? before : from->slice_log2_s, after, !first);
+    }
+    into->slice_log2_s = after;
     n_steps = merge_steps(steps, into, from);
     for (size_t h = 0; h < PP_DIGEST_HISTS && from->hists; h++)
         pp_hist_merge(&into->hists[h], &from->hists[h]);

@@ -32,7 +32,8 @@ enum {
     PP_RANK_ENDS = 64 + 26 * 32 /* of a rank: of its first 64 steps, and 32 of each doubling of the number */
 };
 
-/* A part of the calendar's time: number * 2^slice_log2_s seconds since 1970. */
+/* A part of the calendar's time: number * 2^slice_log2_s seconds since 1970. Aligned, so that slices of all
+ * ranks, and slices of half the length, add up exactly. The longer a rank ran, the longer they are. */
 struct pp_rank_slice {
     uint32_t number, steps;   /* steps that ended in it */
     uint64_t wait_ns, all_ns; /* of these: wait for data and device, and all of their time */

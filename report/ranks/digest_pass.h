@@ -1,4 +1,4 @@
-/* report/ranks/digest_pass.h: what a digest takes from a recording, in one look (digest_read.c) or in many
+/* report/ranks/digest_pass.h: what a digest takes from a recording, in one look (digest_pass.c) or in many
  * (digest_follow.c): who the rank is, its steps, its epochs, and when its collectives ended. Private to the
  * room. */
 #ifndef PP_REPORT_RANKS_DIGEST_PASS_H
@@ -43,10 +43,4 @@ uint64_t digest_pass_until(const struct digest_pass *p, const struct pp_source *
 /* Of one without an outcome, when it has been opened: whether it is still written. */
 int digest_pass_is_written(const char *path);
 void digest_pass_free(struct digest_pass *p);
-
-/* Where the time of each rank went over the job's time: rows of a picture. A slice is
- * a part of the calendar's time, 2^k seconds long and aligned, so that slices of all ranks, and slices of
- * half the length, add up exactly. A rank has at most PP_RANK_SLICES of them: the longer it ran, the longer
- * they are; in a digest of several ranks all have the length of the longest. Private to the room. */
-
 #endif

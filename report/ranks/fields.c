@@ -137,13 +137,23 @@ int pp_ranks_json(const struct pp_ranks *r, FILE *out)
     return pp_fields_json(pp_ranks_fields, r, out);
 }
 
-/* The one most often last first; of equals the lower rank. */
+/* The one most often last first; of equals the lower rank; those that were not compared behind them. */
 static int by_last(const void *a, const void *b)
 {
     const struct pp_ranks_row *x = *(const struct pp_ranks_row *const *)a,
                               *y = *(const struct pp_ranks_row *const *)b;
-    return x->last_share != y->last_share ? PP_COMPARE(y->last_share, x->last_share)
-                                          : PP_COMPARE(x->rank, y->rank);
+    double p = isnan(x->last_share) ? -1 : x->last_share, q = isnan(y->last_share) ? -1 : y->last_share;
+    return p != q ? PP_COMPARE(q, p) : PP_COMPARE(x->rank, y->rank);
+}
+
+const struct pp_ranks_row **ranks_by_last(const struct pp_ranks *r)
+{
+    const struct pp_ranks_row **order = calloc(r->n_rows + 1, sizeof(*order));
+    for (size_t i = 0; order && i < r->n_rows; i++)
+        order[i] = &r->rows[i];
+    if (order)
+        qsort(order, r->n_rows, sizeof(*order), by_last);
+    return order;
 }
 
 static int many_places(const struct pp_ranks *r)
@@ -157,17 +167,13 @@ static int many_places(const struct pp_ranks *r)
 
 static void put_table(const struct pp_ranks *r, int all, FILE *out)
 {
-    const struct pp_ranks_row **order = calloc(r->n_rows + 1, sizeof(*order));
     int hosts = many_places(r);
     size_t shown = all || r->n_rows <= SHOWN ? r->n_rows : SHOWN;
-    for (size_t i = 0; order && i < r->n_rows; i++)
-        order[i] = &r->rows[i];
-    if (order && shown < r->n_rows)
-        qsort(order, r->n_rows, sizeof(*order), by_last);
+    const struct pp_ranks_row **order = shown < r->n_rows ? ranks_by_last(r) : NULL;
     fprintf(out, "%5s  %s%11s %10s %10s %11s %8s  %s\n", "rank", hosts ? "node             GPU  " : "",
             "samples/s", "own time", "data wait", "other ranks", "last", "verdict");
-    for (size_t i = 0; order && i < shown; i++) {
-        const struct pp_ranks_row *p = order[i];
+    for (size_t i = 0; i < shown; i++) {
+        const struct pp_ranks_row *p = order ? order[i] : &r->rows[i];
         char rate[CELL], data[CELL], others[CELL], last[CELL], own[CELL];
         fprintf(out, "%5.0f  ", p->rank);
         if (hosts)

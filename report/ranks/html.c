@@ -1,6 +1,6 @@
 /* The judgement on the ranks of a job as one page: sentence, map, readiness, ranks. */
 #include "probe/base/text.h"
-#include "report/ranks/ranks.h"
+#include "report/ranks/judge.h"
 #include "report/render/html/html.h"
 
 #include <math.h>
@@ -123,14 +123,6 @@ static void put_readiness(FILE *out, const struct pp_ranks *r)
 
 /* ---- the ranks ---- */
 
-static int by_last(const void *a, const void *b)
-{
-    const struct pp_ranks_row *x = *(const struct pp_ranks_row *const *)a,
-                              *y = *(const struct pp_ranks_row *const *)b;
-    double p = isnan(x->last_share) ? -1 : x->last_share, q = isnan(y->last_share) ? -1 : y->last_share;
-    return p != q ? (p < q) - (p > q) : (x->rank > y->rank) - (x->rank < y->rank);
-}
-
 static void put_number(FILE *out, const struct pp_ranks *r, const struct pp_ranks_row *row,
                        enum pp_html_form form, double v, const char *key)
 {
@@ -143,13 +135,9 @@ static void put_ranks(FILE *out, const struct pp_ranks *r)
 {
     static const char *const heads[] = {"Rank",       "Node",         "GPU",   "#samples/s", "#own time",
                                         "#data wait", "#other ranks", "#last", "Verdict",    NULL};
-    const struct pp_ranks_row **order = calloc(r->n_rows + 1, sizeof(*order));
+    const struct pp_ranks_row **order = ranks_by_last(r);
     size_t shown = r->n_rows < SHOWN ? r->n_rows : SHOWN;
     char caption[200];
-    for (size_t i = 0; order && i < r->n_rows; i++)
-        order[i] = &r->rows[i];
-    if (order)
-        qsort(order, r->n_rows, sizeof(*order), by_last);
     snprintf(caption, sizeof(caption), "Those that are last most often first%s.",
              shown < r->n_rows ? "; the others are in pipeprobe ranks --all and --json" : "");
     pp_html_figure_begin(out, "ranks", "Ranks", caption);

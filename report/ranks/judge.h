@@ -65,6 +65,8 @@ int judge_clocks(struct judge *j);
 /* Every number of the table becomes unknown. */
 extern const struct pp_field pp_ranks_row_fields[];
 void ranks_forget_numbers(const struct pp_field *fields, void *row);
+/* All rows, the one most often last first; to be freed. NULL: no memory. */
+const struct pp_ranks_row **ranks_by_last(const struct pp_ranks *r);
 /* The map of ranks and time. 0: no memory. */
 int judge_map(struct judge *j);
 /* Facts of the recordings, which are known before anything is compared: missing ranks too. */

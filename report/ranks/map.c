@@ -1,6 +1,8 @@
 /* The map of ranks and time, from the slices and epochs of the digest. */
 #include "report/ranks/judge.h"
 
+#include "probe/base/array.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +27,7 @@ static int by_host(const void *a, const void *b, void *ctx)
     const struct pp_rank_row *rows = ctx;
     const struct place *x = a, *y = b;
     int order = strcmp(rows[x->row].host, rows[y->row].host);
-    return order ? order : (x->row > y->row) - (x->row < y->row);
+    return order ? order : PP_COMPARE(x->row, y->row);
 }
 
 /* Whether machines are fewer than ranks, and all are known. */
@@ -72,8 +74,7 @@ struct group {
 static int by_worst(const void *a, const void *b)
 {
     const struct group *x = a, *y = b;
-    return x->share != y->share ? (x->share < y->share) - (x->share > y->share)
-                                : (x->first > y->first) - (x->first < y->first);
+    return x->share != y->share ? PP_COMPARE(y->share, x->share) : PP_COMPARE(x->first, y->first);
 }
 
 static const char *label_of(struct judge *j, const struct place *place, const struct group *g)

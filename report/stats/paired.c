@@ -23,16 +23,6 @@ static pp_status check_differences(const double *d, size_t n, struct pp_err *err
 
 /* ---- sign flips ---- */
 
-/* Which pairs are turned round in one way. Way 0 turns none. */
-static void signs_of_way(uint64_t way, size_t n, double *sign)
-{
-    struct pp_rng rng = pp_rng_key(2, way, n, 0);
-    for (size_t i = 0; i < n; i++) {
-        int turned = n <= PP_SIGN_FLIP_EXACT ? (int)(way >> i & 1) : way > 0 && pp_rng_below(&rng, 2);
-        sign[i] = turned ? -1 : 1;
-    }
-}
-
 static uint64_t ways_of(size_t n)
 {
     return (uint64_t)1 << (n < PP_SIGN_FLIP_EXACT ? n : PP_SIGN_FLIP_EXACT);
@@ -52,7 +42,12 @@ static void count_ways(const double *d, size_t questions, size_t n, double *room
     }
     for (uint64_t way = 0; way < ways_of(n); way++) {
         double largest = -INFINITY;
-        signs_of_way(way, n, sign);
+        /* Which pairs are turned round in one way. Way 0 turns none. */
+        struct pp_rng rng = pp_rng_key(2, way, n, 0);
+        for (size_t i = 0; i < n; i++) {
+            int turned = n <= PP_SIGN_FLIP_EXACT ? (int)(way >> i & 1) : way > 0 && pp_rng_below(&rng, 2);
+            sign[i] = turned ? -1 : 1;
+        }
         for (size_t q = 0; q < questions; q++) {
             double sum = 0;
             for (size_t i = 0; i < n; i++)

@@ -11,7 +11,7 @@
  * independent: Wilson's interval says how finely the draws give the rate, the number of rounds how well it is
  * known. */
 #include "report/ci/plan.h"
-#include "report/compare/load.h"
+#include "report/compare/run.h"
 #include "tests/support/fake_runs.h"
 
 #define N 7

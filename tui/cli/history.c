@@ -3,7 +3,7 @@
 #include "probe/base/array.h"
 #include "probe/base/err.h"
 #include "probe/base/json.h"
-#include "report/compare/load.h"
+#include "report/compare/run.h"
 #include "report/compare/render.h"
 #include "report/stats/changepoint.h"
 #include "tui/cli/cli.h"

@@ -1,5 +1,7 @@
 #include "tui/dash/canvas.h"
 
+#include "probe/base/utf8.h"
+
 #include <langinfo.h>
 #include <math.h>
 #include <stdarg.h>
@@ -134,11 +136,7 @@ const char *pp_glyph_braille(int left, int right, char buf[4])
 {
     static const unsigned char up_left[] = {0, 0x40, 0x44, 0x46, 0x47},
                                up_right[] = {0, 0x80, 0xa0, 0xb0, 0xb8};
-    unsigned c = 0x2800u + up_left[left] + up_right[right];
-    buf[0] = (char)(0xe0 | c >> 12);
-    buf[1] = (char)(0x80 | (c >> 6 & 0x3f));
-    buf[2] = (char)(0x80 | (c & 0x3f));
-    buf[3] = '\0';
+    buf[pp_utf8_put(0x2800u + up_left[left] + up_right[right], buf)] = '\0';
     return buf;
 }
 

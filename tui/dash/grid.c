@@ -1,6 +1,7 @@
 #include "tui/dash/grid.h"
 
 #include "probe/base/text.h"
+#include "probe/base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,30 +49,14 @@ void pp_grid_free(struct pp_grid *g)
     g->rows = g->cols = 0;
 }
 
-/* One character of *text, which moves on; BAD_CHARACTER for a byte that begins none (RFC 3629: no overlong
- * forms, no surrogates), and for what could steer a terminal or deceive its reader. */
+/* One character of *text, which moves on; BAD_CHARACTER for a byte that begins none, and for what could steer
+ * a terminal or deceive its reader. */
 static uint32_t next_character(const char **text)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *p = (const unsigned char *)*text;
-    int n = p[0] < 0x80             ? 1
-            : (p[0] & 0xe0) == 0xc0 ? 2
-            : (p[0] & 0xf0) == 0xe0 ? 3
-            : (p[0] & 0xf8) == 0xf0 ? 4
-                                    : 0;
-    uint32_t c = n == 1 ? p[0] : n ? p[0] & (0x7fu >> n) : 0;
-    for (int i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80) {
-            n = 0;
-            break;
-        }
-        c = c << 6 | (p[i] & 0x3f);
-    }
-    if (n == 0 || c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) {
-        *text += 1;
-        return BAD_CHARACTER;
-    }
-    *text += n;
+    int n = pp_utf8_length(p);
+    uint32_t c = n ? pp_utf8_point(p, n) : BAD_CHARACTER;
+    *text += n ? n : 1;
     return pp_text_is_deceptive(c) ? BAD_CHARACTER : c;
 }
 
@@ -142,25 +127,6 @@ void pp_grid_style(struct pp_grid *g, const struct pp_box *box, int row, enum pp
     }
 }
 
-static void put_utf8(uint32_t c, FILE *out)
-{
-    if (c < 0x80) {
-        putc((int)c, out);
-    } else if (c < 0x800) {
-        putc((int)(0xc0 | c >> 6), out);
-        putc((int)(0x80 | (c & 0x3f)), out);
-    } else if (c < 0x10000) {
-        putc((int)(0xe0 | c >> 12), out);
-        putc((int)(0x80 | (c >> 6 & 0x3f)), out);
-        putc((int)(0x80 | (c & 0x3f)), out);
-    } else {
-        putc((int)(0xf0 | c >> 18), out);
-        putc((int)(0x80 | (c >> 12 & 0x3f)), out);
-        putc((int)(0x80 | (c >> 6 & 0x3f)), out);
-        putc((int)(0x80 | (c & 0x3f)), out);
-    }
-}
-
 static void put_style(enum pp_style style, FILE *out)
 {
     const struct pp_style_info *s = &pp_styles[style];
@@ -190,8 +156,9 @@ int pp_grid_print(const struct pp_grid *g, int color, FILE *out)
             if (color && row[c].style != style)
                 put_style((enum pp_style)row[c].style, out);
             style = row[c].style;
+            char bytes[4];
             if (row[c].c)
-                put_utf8(row[c].c, out);
+                fwrite(bytes, 1, pp_utf8_put(row[c].c, bytes), out);
         }
         if (color && style != PP_STYLE_PLAIN)
             fputs("\033[0m", out);

@@ -1,5 +1,6 @@
 #include "tui/dash/job.h"
 
+#include "probe/base/array.h"
 #include "probe/base/text.h"
 #include "report/live/live.h"
 
@@ -28,11 +29,8 @@ struct pp_job {
 static const char *fact(const struct pp_live *l, const char *section, const char *key)
 {
     size_t n;
-    const struct pp_live_fact *f = pp_live_facts(l, &n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(f[i].section, section) == 0 && strcmp(f[i].key, key) == 0)
-            return f[i].value;
-    return NULL;
+    const struct pp_live_fact *all = pp_live_facts(l, &n), *f = pp_live_fact_of(all, n, section, key);
+    return f ? f->value : NULL;
 }
 
 /* As its launcher said, or the options of `run`; -1: neither. */
@@ -117,7 +115,7 @@ static int worst_first(const void *a, const void *b)
 {
     const struct pp_job_row *x = a, *y = b;
     double p = badness(x), q = badness(y);
-    return p != q ? (p < q) - (p > q) : (x->rank > y->rank) - (x->rank < y->rank);
+    return p != q ? PP_COMPARE(q, p) : PP_COMPARE(x->rank, y->rank);
 }
 
 void pp_job_refresh(struct pp_job *j, unsigned window_s)

@@ -111,21 +111,6 @@ static double mean_of(const struct pp_html_view *v, size_t offset)
 
 #define MEAN(v, member) mean_of(v, offsetof(struct pp_report_slice, member))
 
-static void put_summary(FILE *out, const struct pp_report_part *p, const struct pp_html_view *v)
-{
-    char text[64];
-    if (isnan(p->epoch))
-        fputs("<summary>", out);
-    else
-        fprintf(out, "<summary>Epoch %.0f: ", p->epoch);
-    fprintf(out, "%s", pp_text_duration(text, sizeof(text), pp_html_view_start_s(v) * 1e9));
-    fprintf(out, " to %s", pp_text_duration(text, sizeof(text), pp_html_view_end_s(v) * 1e9));
-    fprintf(out, ": waits %s", pp_text_share(text, sizeof(text), MEAN(v, wait_share)));
-    if (MEAN(v, starved_share) >= 0.01)
-        fprintf(out, ", for a CPU %s", pp_text_share(text, sizeof(text), MEAN(v, starved_share)));
-    fprintf(out, ", %s samples/s</summary>\n", pp_text_rate(text, sizeof(text), MEAN(v, samples_per_s)));
-}
-
 struct closer {
     const struct pp_report *r;
     size_t from;
@@ -146,7 +131,17 @@ static void put_part(FILE *out, const struct pp_report *r, size_t k)
     struct closer c = {r, p->from};
     double start = pp_html_view_start_s(&v), end = pp_html_view_end_s(&v);
     fputs("<details>", out);
-    put_summary(out, p, &v);
+    char text[64];
+    if (isnan(p->epoch))
+        fputs("<summary>", out);
+    else
+        fprintf(out, "<summary>Epoch %.0f: ", p->epoch);
+    fprintf(out, "%s", pp_text_duration(text, sizeof(text), pp_html_view_start_s(&v) * 1e9));
+    fprintf(out, " to %s", pp_text_duration(text, sizeof(text), pp_html_view_end_s(&v) * 1e9));
+    fprintf(out, ": waits %s", pp_text_share(text, sizeof(text), MEAN(&v, wait_share)));
+    if (MEAN(&v, starved_share) >= 0.01)
+        fprintf(out, ", for a CPU %s", pp_text_share(text, sizeof(text), MEAN(&v, starved_share)));
+    fprintf(out, ", %s samples/s</summary>\n", pp_text_rate(text, sizeof(text), MEAN(&v, samples_per_s)));
     fprintf(out, "<div class=\"plot rows\" id=\"part-%zu\"><div class=\"y\"><span>trainer</span></div>", k);
     pp_svg_begin(out, "closer", PP_HTML_WIDTH, 100, "Trainer time: step, waits");
     pp_html_stack(out, &v, 100);

@@ -2,7 +2,7 @@
 #ifndef PP_TUI_CLI_CI_CI_H
 #define PP_TUI_CLI_CI_CI_H
 
-#include "report/compare/load.h"
+#include "report/compare/run.h"
 #include "tui/cli/gate.h"
 
 struct ci_opts {

@@ -257,10 +257,8 @@ static pp_status metrics_sampler_events(struct metrics_sampler *s, FILE *out, ch
                                         struct pp_err *err)
 {
     struct pp_metrics_view v = view_of(s);
-    double began = 0;
-    for (size_t i = 0; i < v.n_facts; i++)
-        if (strcmp(v.facts[i].key, "started_utc_ns") == 0)
-            began = atof(v.facts[i].value) / 1e9;
+    const struct pp_live_fact *started = pp_live_fact_of(v.facts, v.n_facts, "run", "started_utc_ns");
+    double began = started ? atof(started->value) / 1e9 : 0;
     snprintf(name, size, "events.out.tfevents.%010.0f.pipeprobe.%.0f.0", began < 1e11 ? began : 0,
              v.rank.rank >= 0 ? (double)v.rank.rank : 0);
     pp_tfevents_begin(out, began);

@@ -1,6 +1,6 @@
 /* The published schemas and pages against the tables of fields (PP_GOLDEN_UPDATE=1, `make golden`, writes
  * them again). */
-#include "report/audit/fields.h"
+#include "report/audit/audit.h"
 #include "report/compare/render.h"
 #include "report/model/fields.h"
 #include "report/ranks/ranks.h"
