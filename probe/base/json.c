@@ -171,6 +171,48 @@ void pp_json_null(struct pp_json *j)
     fputs("null", j->out);
 }
 
+void pp_json_put_str(struct pp_json *j, const char *key, const char *s)
+{
+    pp_json_key(j, key);
+    pp_json_str(j, s);
+}
+
+void pp_json_put_num(struct pp_json *j, const char *key, double v)
+{
+    pp_json_key(j, key);
+    pp_json_num(j, v);
+}
+
+void pp_json_put_int(struct pp_json *j, const char *key, int64_t v)
+{
+    pp_json_key(j, key);
+    pp_json_int(j, v);
+}
+
+void pp_json_put_uint(struct pp_json *j, const char *key, uint64_t v)
+{
+    pp_json_key(j, key);
+    pp_json_uint(j, v);
+}
+
+void pp_json_put_bool(struct pp_json *j, const char *key, int v)
+{
+    pp_json_key(j, key);
+    pp_json_bool(j, v);
+}
+
+void pp_json_put_object(struct pp_json *j, const char *key)
+{
+    pp_json_key(j, key);
+    pp_json_object(j);
+}
+
+void pp_json_put_array(struct pp_json *j, const char *key)
+{
+    pp_json_key(j, key);
+    pp_json_array(j);
+}
+
 int pp_json_end(struct pp_json *j)
 {
     assert(j->depth == 0 && j->level[0].has_items);

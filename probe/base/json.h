@@ -28,6 +28,14 @@ void pp_json_int(struct pp_json *j, int64_t v);
 void pp_json_uint(struct pp_json *j, uint64_t v);
 void pp_json_bool(struct pp_json *j, int v);
 void pp_json_null(struct pp_json *j);
+/* A key and its value; an object or an array stays open. */
+void pp_json_put_str(struct pp_json *j, const char *key, const char *s);
+void pp_json_put_num(struct pp_json *j, const char *key, double v);
+void pp_json_put_int(struct pp_json *j, const char *key, int64_t v);
+void pp_json_put_uint(struct pp_json *j, const char *key, uint64_t v);
+void pp_json_put_bool(struct pp_json *j, const char *key, int v);
+void pp_json_put_object(struct pp_json *j, const char *key);
+void pp_json_put_array(struct pp_json *j, const char *key);
 /* Closes the document with a newline; 0, or -1 when a write to out failed. */
 int pp_json_end(struct pp_json *j);
 

@@ -99,16 +99,12 @@ static int write_state(FILE *out, struct pp_loader_state *st)
     struct pp_json j;
     pp_json_begin(&j, out, 2);
     pp_json_object(&j);
-    pp_json_key(&j, "schema");
-    pp_json_str(&j, SCHEMA VERSION);
-    pp_json_key(&j, "sampler");
-    pp_json_str(&j, pp_sampler_kind_name(st->kind));
-    pp_json_key(&j, "drop_last");
-    pp_json_bool(&j, st->drop_last);
+    pp_json_put_str(&j, "schema", SCHEMA VERSION);
+    pp_json_put_str(&j, "sampler", pp_sampler_kind_name(st->kind));
+    pp_json_put_bool(&j, "drop_last", st->drop_last);
     write_fields(&j, st, run_fields);
     if (st->streaming) {
-        pp_json_key(&j, "stream");
-        pp_json_object(&j);
+        pp_json_put_object(&j, "stream");
         write_fields(&j, st, stream_fields);
         pp_json_object_end(&j);
     }

@@ -19,42 +19,27 @@
 
 /* ---- writing ---- */
 
-static void put_str(struct pp_json *j, const char *key, const char *value)
-{
-    pp_json_key(j, key);
-    pp_json_str(j, value);
-}
-
-static void put_num(struct pp_json *j, const char *key, double value)
-{
-    pp_json_key(j, key);
-    pp_json_num(j, value);
-}
-
 static void put_run(struct pp_json *j, const struct pp_run *r)
 {
     pp_json_object(j);
-    put_str(j, "file", r->path);
-    put_str(j, "session", r->session);
-    put_str(j, "outcome", r->outcome);
-    put_str(j, "subject", r->subject);
-    put_str(j, "l0", r->l0);
-    put_str(j, "l1", r->l1);
-    put_str(j, "l2", r->l2);
-    put_num(j, "s_per_batch", r->batch_s);
-    pp_json_key(j, "metrics");
-    pp_json_object(j);
+    pp_json_put_str(j, "file", r->path);
+    pp_json_put_str(j, "session", r->session);
+    pp_json_put_str(j, "outcome", r->outcome);
+    pp_json_put_str(j, "subject", r->subject);
+    pp_json_put_str(j, "l0", r->l0);
+    pp_json_put_str(j, "l1", r->l1);
+    pp_json_put_str(j, "l2", r->l2);
+    pp_json_put_num(j, "s_per_batch", r->batch_s);
+    pp_json_put_object(j, "metrics");
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
-        put_num(j, pp_cmp_metrics[i].key, r->metric[i]);
+        pp_json_put_num(j, pp_cmp_metrics[i].key, r->metric[i]);
     pp_json_object_end(j);
-    pp_json_key(j, "not_measured");
-    pp_json_object(j);
+    pp_json_put_object(j, "not_measured");
     for (int i = 0; i < PP_CMP_COUNT_OF_METRICS; i++)
         if (isnan(r->metric[i]))
-            put_str(j, pp_cmp_metrics[i].key, pp_why_key(r->why[i]));
+            pp_json_put_str(j, pp_cmp_metrics[i].key, pp_why_key(r->why[i]));
     pp_json_object_end(j);
-    pp_json_key(j, "parts");
-    pp_json_array(j);
+    pp_json_put_array(j, "parts");
     for (int lane = 0; lane < PP_LANE_COUNT; lane++)
         for (int phase = 1; phase < PP_PHASE_COUNT; phase++)
             for (int part = 0; part < PP_PART_COUNT; part++) {
@@ -62,10 +47,10 @@ static void put_run(struct pp_json *j, const struct pp_run *r)
                 if (s == 0)
                     continue;
                 pp_json_object(j);
-                put_str(j, "lane", pp_lane_name((pp_lane)lane));
-                put_str(j, "phase", pp_phase_info((unsigned)phase)->name);
-                put_str(j, "part", pp_part_name((enum pp_part)part));
-                put_num(j, "s_per_batch", s);
+                pp_json_put_str(j, "lane", pp_lane_name((pp_lane)lane));
+                pp_json_put_str(j, "phase", pp_phase_info((unsigned)phase)->name);
+                pp_json_put_str(j, "part", pp_part_name((enum pp_part)part));
+                pp_json_put_num(j, "s_per_batch", s);
                 pp_json_object_end(j);
             }
     pp_json_array_end(j);
@@ -77,17 +62,15 @@ static int put_document(FILE *out, const struct pp_runs *runs, const struct pp_b
     struct pp_json j;
     pp_json_begin(&j, out, 1);
     pp_json_object(&j);
-    put_str(&j, "schema", SCHEMA VERSION);
-    put_str(&j, "created_utc", about->created_utc);
-    put_str(&j, "label", about->label);
-    put_str(&j, "pipeprobe_version", about->version);
-    pp_json_key(&j, "fields");
-    pp_json_object(&j);
+    pp_json_put_str(&j, "schema", SCHEMA VERSION);
+    pp_json_put_str(&j, "created_utc", about->created_utc);
+    pp_json_put_str(&j, "label", about->label);
+    pp_json_put_str(&j, "pipeprobe_version", about->version);
+    pp_json_put_object(&j, "fields");
     for (size_t i = 0; i < runs->run[0].n_fields; i++)
-        put_str(&j, runs->run[0].field[i].name, runs->run[0].field[i].value);
+        pp_json_put_str(&j, runs->run[0].field[i].name, runs->run[0].field[i].value);
     pp_json_object_end(&j);
-    pp_json_key(&j, "runs");
-    pp_json_array(&j);
+    pp_json_put_array(&j, "runs");
     for (size_t i = 0; i < runs->n; i++)
         put_run(&j, &runs->run[i]);
     pp_json_array_end(&j);

@@ -202,10 +202,10 @@ int pp_ci_benchmark(const struct pp_compare *c, FILE *out)
         const char *unit = turned ? "s/sample" : pp_cmp_unit_name(row->unit);
         say_metric(m, text, sizeof(text));
         pp_json_object(&j);
-        pp_json_key(&j, "name"), pp_json_str(&j, turned ? "seconds per sample" : row->key);
-        pp_json_key(&j, "unit"), pp_json_str(&j, unit[0] ? unit : "count");
-        pp_json_key(&j, "value"), pp_json_num(&j, turned ? 1 / m->head_median : m->head_median);
-        pp_json_key(&j, "extra"), pp_json_str(&j, text);
+        pp_json_put_str(&j, "name", turned ? "seconds per sample" : row->key);
+        pp_json_put_str(&j, "unit", unit[0] ? unit : "count");
+        pp_json_put_num(&j, "value", turned ? 1 / m->head_median : m->head_median);
+        pp_json_put_str(&j, "extra", text);
         pp_json_object_end(&j);
     }
     pp_json_array_end(&j);

@@ -11,22 +11,15 @@
 
 static void put_frames(struct pp_json *j, const struct pp_stack_sums *s)
 {
-    pp_json_key(j, "shared");
-    pp_json_object(j);
-    pp_json_key(j, "frames");
-    pp_json_array(j);
+    pp_json_put_object(j, "shared");
+    pp_json_put_array(j, "frames");
     for (size_t i = 0; i < s->n_locations; i++) {
         pp_json_object(j);
-        pp_json_key(j, "name");
-        pp_json_str(j, s->locations[i].name);
-        if (s->locations[i].file[0]) {
-            pp_json_key(j, "file");
-            pp_json_str(j, s->locations[i].file);
-        }
-        if (s->locations[i].line) {
-            pp_json_key(j, "line");
-            pp_json_uint(j, s->locations[i].line);
-        }
+        pp_json_put_str(j, "name", s->locations[i].name);
+        if (s->locations[i].file[0])
+            pp_json_put_str(j, "file", s->locations[i].file);
+        if (s->locations[i].line)
+            pp_json_put_uint(j, "line", s->locations[i].line);
         pp_json_object_end(j);
     }
     pp_json_array_end(j);
@@ -35,8 +28,7 @@ static void put_frames(struct pp_json *j, const struct pp_stack_sums *s)
 
 static void put_weights(struct pp_json *j, const struct pp_stack_sum *rows, size_t n)
 {
-    pp_json_key(j, "weights");
-    pp_json_array(j);
+    pp_json_put_array(j, "weights");
     for (size_t i = 0; i < n; i++)
         pp_json_uint(j, rows[i].ns);
     pp_json_array_end(j);
@@ -49,14 +41,10 @@ static void put_profile(struct pp_json *j, const struct pp_stack_sums *s, const 
     uint32_t path[PP_STACK_LONGEST];
     uint64_t all = 0;
     pp_json_object(j);
-    pp_json_key(j, "type");
-    pp_json_str(j, "sampled");
-    pp_json_key(j, "name");
-    pp_json_str(j, rows->thread->name);
-    pp_json_key(j, "unit");
-    pp_json_str(j, "nanoseconds");
-    pp_json_key(j, "samples");
-    pp_json_array(j);
+    pp_json_put_str(j, "type", "sampled");
+    pp_json_put_str(j, "name", rows->thread->name);
+    pp_json_put_str(j, "unit", "nanoseconds");
+    pp_json_put_array(j, "samples");
     for (size_t i = 0; i < n; i++) {
         size_t depth = pp_stack_sums_path(s, &rows[i], path);
         all += rows[i].ns;
@@ -67,10 +55,8 @@ static void put_profile(struct pp_json *j, const struct pp_stack_sums *s, const 
     }
     pp_json_array_end(j);
     put_weights(j, rows, n);
-    pp_json_key(j, "startValue");
-    pp_json_uint(j, 0);
-    pp_json_key(j, "endValue");
-    pp_json_uint(j, all);
+    pp_json_put_uint(j, "startValue", 0);
+    pp_json_put_uint(j, "endValue", all);
     pp_json_object_end(j);
 }
 
@@ -79,13 +65,10 @@ static int put_document(FILE *out, const struct pp_stack_sums *s)
     struct pp_json j;
     pp_json_begin(&j, out, 0);
     pp_json_object(&j);
-    pp_json_key(&j, "$schema");
-    pp_json_str(&j, "https://www.speedscope.app/file-format-schema.json");
-    pp_json_key(&j, "exporter");
-    pp_json_str(&j, "pipeprobe");
+    pp_json_put_str(&j, "$schema", "https://www.speedscope.app/file-format-schema.json");
+    pp_json_put_str(&j, "exporter", "pipeprobe");
     put_frames(&j, s);
-    pp_json_key(&j, "profiles");
-    pp_json_array(&j);
+    pp_json_put_array(&j, "profiles");
     for (size_t i = 0, n; i < s->n_rows; i += n) {
         for (n = 1; i + n < s->n_rows && s->rows[i + n].thread == s->rows[i].thread; n++)
             ;

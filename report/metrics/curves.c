@@ -132,14 +132,10 @@ static void put_curve(void *ctx, const char *name, double value)
     if (!isfinite(value))
         return;
     pp_json_object(&at->json);
-    pp_json_key(&at->json, "key");
-    pp_json_str(&at->json, name);
-    pp_json_key(&at->json, "value");
-    pp_json_num(&at->json, value);
-    pp_json_key(&at->json, "timestamp");
-    pp_json_int(&at->json, at->ms);
-    pp_json_key(&at->json, "step");
-    pp_json_int(&at->json, at->step);
+    pp_json_put_str(&at->json, "key", name);
+    pp_json_put_num(&at->json, "value", value);
+    pp_json_put_int(&at->json, "timestamp", at->ms);
+    pp_json_put_int(&at->json, "step", at->step);
     pp_json_object_end(&at->json);
 }
 
@@ -147,10 +143,8 @@ static void put_pair(struct pp_json *j, const char *key, const char *value)
 {
     char *plain = pp_text_plain(value);
     pp_json_object(j);
-    pp_json_key(j, "key");
-    pp_json_str(j, key);
-    pp_json_key(j, "value");
-    pp_json_str(j, plain ? plain : "");
+    pp_json_put_str(j, "key", key);
+    pp_json_put_str(j, "value", plain ? plain : "");
     pp_json_object_end(j);
     free(plain);
 }
@@ -162,15 +156,13 @@ int pp_metrics_mlflow(const struct pp_metrics_view *v, double utc_s, FILE *out)
     char verdict[100];
     pp_json_begin(&at.json, out, 0);
     pp_json_object(&at.json);
-    pp_json_key(&at.json, "metrics");
-    pp_json_array(&at.json);
+    pp_json_put_array(&at.json, "metrics");
     pp_metrics_curves(v, put_curve, &at);
     pp_json_array_end(&at.json);
     if (d) {
         snprintf(verdict, sizeof(verdict), "%s%s%s", d->l1 ? d->l1 : d->l0, d->l1 && d->l2 ? ": " : "",
                  d->l1 && d->l2 ? d->l2 : "");
-        pp_json_key(&at.json, "tags");
-        pp_json_array(&at.json);
+        pp_json_put_array(&at.json, "tags");
         put_pair(&at.json, "pipeprobe.verdict", verdict);
         pp_json_array_end(&at.json);
     }
@@ -185,8 +177,7 @@ int pp_metrics_mlflow_params(const struct pp_metrics_view *v, FILE *out)
     int n = 0;
     pp_json_begin(&j, out, 0);
     pp_json_object(&j);
-    pp_json_key(&j, "params");
-    pp_json_array(&j);
+    pp_json_put_array(&j, "params");
     for (size_t i = 0; i < v->n_facts && n < PARAMS_MOST; i++) {
         const struct pp_live_fact *f = &v->facts[i];
         int of_run = strcmp(f->section, "run") == 0 &&

@@ -32,12 +32,6 @@ static void write_number(struct answer *a, const char *key, double v)
         pp_json_num(&a->j, strtod((snprintf(text, sizeof(text), "%.4g", v), text), NULL));
 }
 
-static void write_word(struct answer *a, const char *key, const char *ours)
-{
-    pp_json_key(&a->j, key);
-    pp_json_str(&a->j, ours);
-}
-
 /* A reference to what is not ours: "@u3". */
 static void write_strange(struct answer *a, const char *key, const char *text)
 {
@@ -45,18 +39,17 @@ static void write_strange(struct answer *a, const char *key, const char *text)
     if (text && a->n_strange < STRANGE_MAX)
         a->strange[a->n_strange++] = text;
     snprintf(ref, sizeof(ref), "@u%zu", a->n_strange);
-    write_word(a, key, text && a->n_strange ? ref : NULL);
+    pp_json_put_str(&a->j, key, text && a->n_strange ? ref : NULL);
 }
 
 static void write_untrusted(struct answer *a)
 {
-    pp_json_key(&a->j, "untrusted");
-    pp_json_object(&a->j);
+    pp_json_put_object(&a->j, "untrusted");
     for (size_t i = 0; i < a->n_strange; i++) {
         char key[24], text[STRANGE_TEXT], *plain = pp_text_plain(a->strange[i]);
         snprintf(key, sizeof(key), "u%zu", i + 1);
         snprintf(text, sizeof(text), "%s", plain ? plain : "");
-        write_word(a, key, text);
+        pp_json_put_str(&a->j, key, text);
         free(plain);
     }
     pp_json_object_end(&a->j);
@@ -66,8 +59,7 @@ static void write_untrusted(struct answer *a)
 static void write_set(struct answer *a, const char *set)
 {
     char key[64], value[64], *end;
-    pp_json_key(&a->j, "set");
-    pp_json_object(&a->j);
+    pp_json_put_object(&a->j, "set");
     for (const char *p = set; p && sscanf(p, "%63[^= ]=%63[^ ]", key, value) == 2; p += *p == ' ') {
         double number = strtod(value, &end);
         pp_json_key(&a->j, key);
@@ -97,11 +89,10 @@ static const char *outcome_of(const struct pp_report *r)
 static void write_recording(struct answer *a)
 {
     const struct pp_report *r = a->r;
-    pp_json_key(&a->j, "recording");
-    pp_json_object(&a->j);
+    pp_json_put_object(&a->j, "recording");
     write_strange(a, "id", r->session);
     write_strange(a, "subject", r->subject);
-    write_word(a, "outcome", outcome_of(r));
+    pp_json_put_str(&a->j, "outcome", outcome_of(r));
     write_number(a, "steady_s", r->window_s);
     write_number(a, "batches", (double)r->window_batches);
     pp_json_object_end(&a->j);
@@ -114,15 +105,14 @@ static void write_verdict(struct answer *a)
     double best = r->samples_per_s;
     for (size_t i = 0; i < v->n_path; i++)
         best = fmax(best, v->path[i].samples_per_s);
-    write_word(a, "state", v->l0);
-    write_word(a, "level", v->level);
-    write_word(a, "class", v->l1);
-    write_word(a, "cause", v->l2);
+    pp_json_put_str(&a->j, "state", v->l0);
+    pp_json_put_str(&a->j, "level", v->level);
+    pp_json_put_str(&a->j, "class", v->l1);
+    pp_json_put_str(&a->j, "cause", v->l2);
     write_number(a, "confidence", v->confidence);
     write_number(a, "explained", v->explained);
     write_number(a, "stall_share", v->exposed_share);
-    pp_json_key(&a->j, "samples_per_s");
-    pp_json_object(&a->j);
+    pp_json_put_object(&a->j, "samples_per_s");
     write_number(a, "now", r->samples_per_s);
     write_number(a, "without_stalls", r->headroom_samples_per_s);
     write_number(a, "best_by_settings", best);
@@ -132,7 +122,7 @@ static void write_verdict(struct answer *a)
 static void trust(struct answer *a, const char *code, double value, double limit)
 {
     pp_json_object(&a->j);
-    write_word(a, "code", code);
+    pp_json_put_str(&a->j, "code", code);
     write_number(a, "value", value);
     write_number(a, "limit", limit);
     pp_json_object_end(&a->j);
@@ -151,8 +141,7 @@ static void write_trust(struct answer *a)
         lost += (double)r->losses[i].count;
     for (size_t i = 0; i < r->n_loaders; i++)
         used += r->loaders[i].batches > 0;
-    pp_json_key(&a->j, "trust");
-    pp_json_array(&a->j);
+    pp_json_put_array(&a->j, "trust");
     if (strcmp(outcome_of(r), "finished") != 0)
         trust(a, "not-finished", r->exit_status, 0);
     if (r->window_batches < FEW_BATCHES)
@@ -166,7 +155,7 @@ static void write_trust(struct answer *a)
     if (used > 1)
         trust(a, "other-loaders", (double)used - 1, 0);
     pp_json_array_end(&a->j);
-    write_word(a, "doubt", r->verdict.doubt);
+    pp_json_put_str(&a->j, "doubt", r->verdict.doubt);
 }
 
 /* The loader that the changes are about. */
@@ -195,8 +184,7 @@ static void write_loader(struct answer *a)
         write_number(a, "line", line);
         write_number(a, "end_line", end);
     }
-    pp_json_key(&a->j, "as_made");
-    pp_json_object(&a->j);
+    pp_json_put_object(&a->j, "as_made");
     write_number(a, "num_workers", l->num_workers);
     write_number(a, "batch_size", l->batch_size);
     write_number(a, "prefetch_factor", l->prefetch_factor);
@@ -221,27 +209,24 @@ static void write_changes(struct answer *a)
                                                                                     "amount"};
     const struct pp_report_verdict *v = &a->r->verdict;
     const struct pp_report_loader *l = judged(a->r);
-    pp_json_key(&a->j, "changes");
-    pp_json_array(&a->j);
+    pp_json_put_array(&a->j, "changes");
     for (size_t i = 0; i < v->n_fixes && i < a->rows; i++) {
         const struct pp_report_fix *f = &v->fixes[i];
         char id[24];
         snprintf(id, sizeof(id), "c%zu", i + 1);
         pp_json_object(&a->j);
-        write_word(a, "id", id);
-        write_word(a, "kind", kinds[f->effort >= 0 && f->effort <= 2 ? f->effort : 1]);
+        pp_json_put_str(&a->j, "id", id);
+        pp_json_put_str(&a->j, "kind", kinds[f->effort >= 0 && f->effort <= 2 ? f->effort : 1]);
         write_set(a, f->set);
         write_gain(a, f->gain, f->low, f->high, f->samples_per_s);
-        write_word(a, "advice", advices[f->advice]);
-        write_word(a, "assumes", f->assumes);
-        pp_json_key(&a->j, "patchable");
-        pp_json_bool(&a->j, f->is_argument && f->advice != PP_ADVICE_NO && l && l->source);
+        pp_json_put_str(&a->j, "advice", advices[f->advice]);
+        pp_json_put_str(&a->j, "assumes", f->assumes);
+        pp_json_put_bool(&a->j, "patchable", f->is_argument && f->advice != PP_ADVICE_NO && l && l->source);
         pp_json_object_end(&a->j);
     }
     pp_json_array_end(&a->j);
     write_number(a, "changes_in_all", (double)v->n_fixes);
-    pp_json_key(&a->j, "path");
-    pp_json_array(&a->j);
+    pp_json_put_array(&a->j, "path");
     for (size_t i = 0; i < v->n_path; i++) {
         pp_json_object(&a->j);
         write_set(a, v->path[i].set);
@@ -266,15 +251,14 @@ static const char *stop_of(const struct pp_report *r)
 static void write_evidence(struct answer *a)
 {
     const struct pp_report_verdict *v = &a->r->verdict;
-    pp_json_key(&a->j, "evidence");
-    pp_json_array(&a->j);
+    pp_json_put_array(&a->j, "evidence");
     for (size_t i = 0; i < v->evidences && i < a->rows; i++) {
         const struct pp_report_evidence *e = &v->evidence[i];
         pp_json_object(&a->j);
-        write_word(a, "code", e->code);
+        pp_json_put_str(&a->j, "code", e->code);
         write_number(a, "value", e->amount);
         if (e->compare) {
-            write_word(a, "op", e->compare);
+            pp_json_put_str(&a->j, "op", e->compare);
             write_number(a, "limit", e->limit);
         }
         write_number(a, "supports", e->supports);
@@ -295,14 +279,13 @@ static void write_refuted(struct answer *a)
 {
     const struct pp_report_verdict *v = &a->r->verdict;
     const struct pp_report_fix *f = first_to_do(a->r);
-    pp_json_key(&a->j, "refuted_if");
-    pp_json_array(&a->j);
+    pp_json_put_array(&a->j, "refuted_if");
     if (f && f->low > 0) {
         pp_json_object(&a->j);
-        write_word(a, "by", "verify");
-        write_word(a, "change", "c1");
-        write_word(a, "code", "gain");
-        write_word(a, "op", "<");
+        pp_json_put_str(&a->j, "by", "verify");
+        pp_json_put_str(&a->j, "change", "c1");
+        pp_json_put_str(&a->j, "code", "gain");
+        pp_json_put_str(&a->j, "op", "<");
         write_number(a, "value", f->low);
         pp_json_object_end(&a->j);
     }
@@ -310,9 +293,9 @@ static void write_refuted(struct answer *a)
         if (v->evidence[i].supports > 0 && v->evidence[i].compare) {
             const char *was = v->evidence[i].compare;
             pp_json_object(&a->j);
-            write_word(a, "by", "record");
-            write_word(a, "code", v->evidence[i].code);
-            write_word(a, "op", strcmp(was, ">=") == 0 ? "<" : strcmp(was, "<") == 0 ? ">=" : ">");
+            pp_json_put_str(&a->j, "by", "record");
+            pp_json_put_str(&a->j, "code", v->evidence[i].code);
+            pp_json_put_str(&a->j, "op", strcmp(was, ">=") == 0 ? "<" : strcmp(was, "<") == 0 ? ">=" : ">");
             write_number(a, "value", v->evidence[i].limit);
             pp_json_object_end(&a->j);
         }
@@ -323,16 +306,13 @@ static void write_refuted(struct answer *a)
 static void next(struct answer *a, const char *why, const char *const *words)
 {
     pp_json_object(&a->j);
-    write_word(a, "why", why);
-    pp_json_key(&a->j, "argv");
-    pp_json_array(&a->j);
+    pp_json_put_str(&a->j, "why", why);
+    pp_json_put_array(&a->j, "argv");
     for (; *words; words++)
         pp_json_str(&a->j, *words);
     pp_json_array_end(&a->j);
-    pp_json_key(&a->j, "starts_job");
-    pp_json_bool(&a->j, 0);
-    pp_json_key(&a->j, "writes");
-    pp_json_array(&a->j);
+    pp_json_put_bool(&a->j, "starts_job", 0);
+    pp_json_put_array(&a->j, "writes");
     pp_json_array_end(&a->j);
     pp_json_object_end(&a->j);
 }
@@ -343,8 +323,7 @@ static void write_next(struct answer *a)
     const struct pp_report_fix *f = first_to_do(a->r);
     const struct pp_report_loader *l = judged(a->r);
     char code[96];
-    pp_json_key(&a->j, "next");
-    pp_json_array(&a->j);
+    pp_json_put_array(&a->j, "next");
     if (f && f->is_argument && l && l->source)
         next(a, "show the change as a diff",
              (const char *const[]){"pipeprobe", "patch", a->file, "--change", "c1", NULL});
@@ -366,14 +345,14 @@ static int write_answer(struct answer *a, FILE *out)
     a->n_strange = 0;
     pp_json_begin(&a->j, out, 0);
     pp_json_object(&a->j);
-    write_word(a, "schema", "pipeprobe.answer/1");
-    write_word(a, "pipeprobe", PP_VERSION);
+    pp_json_put_str(&a->j, "schema", "pipeprobe.answer/1");
+    pp_json_put_str(&a->j, "pipeprobe", PP_VERSION);
     write_recording(a);
     write_verdict(a);
     write_trust(a);
     write_loader(a);
     write_changes(a);
-    write_word(a, "stop", stop_of(a->r));
+    pp_json_put_str(&a->j, "stop", stop_of(a->r));
     write_evidence(a);
     write_refuted(a);
     write_next(a);

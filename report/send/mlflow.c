@@ -88,75 +88,38 @@ void pp_mlflow_read_refusal(const char *body, size_t n, char *words, size_t size
 
 /* ---- bodies ---- */
 
-struct body {
-    struct pp_json json;
-    FILE *out;
-    char *text;
-    size_t n;
+struct member {
+    const char *key, *text;
+    long long number; /* where there is no text */
 };
 
-static int begin(struct body *b)
+/* NULL: no memory. */
+static char *object_of(const struct member *m)
 {
-    *b = (struct body){0};
-    b->out = open_memstream(&b->text, &b->n);
-    if (!b->out)
-        return 0;
-    pp_json_begin(&b->json, b->out, 0);
-    pp_json_object(&b->json);
-    return 1;
-}
-
-static char *end(struct body *b)
-{
-    pp_json_object_end(&b->json);
-    int failed = pp_json_end(&b->json) != 0;
-    if (fclose(b->out) == 0 && !failed)
-        return b->text;
-    free(b->text);
+    struct pp_json j;
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    if (!out)
+        return NULL;
+    pp_json_begin(&j, out, 0);
+    pp_json_object(&j);
+    for (; m->key; m++)
+        if (m->text)
+            pp_json_put_str(&j, m->key, m->text);
+        else
+            pp_json_put_int(&j, m->key, m->number);
+    pp_json_object_end(&j);
+    int failed = pp_json_end(&j) != 0;
+    if (fclose(out) == 0 && !failed)
+        return text;
+    free(text);
     return NULL;
-}
-
-static void put_text(struct body *b, const char *key, const char *value)
-{
-    pp_json_key(&b->json, key);
-    pp_json_str(&b->json, value);
-}
-
-static void put_number(struct body *b, const char *key, long long value)
-{
-    pp_json_key(&b->json, key);
-    pp_json_int(&b->json, value);
 }
 
 char *pp_mlflow_create_experiment(const char *name)
 {
-    struct body b;
-    if (!begin(&b))
-        return NULL;
-    put_text(&b, "name", name);
-    return end(&b);
-}
-
-static char *body_to_create_run(const char *experiment, const char *name, long long started_ms)
-{
-    struct body b;
-    if (!begin(&b))
-        return NULL;
-    put_text(&b, "experiment_id", experiment);
-    put_text(&b, "run_name", name);
-    put_number(&b, "start_time", started_ms);
-    return end(&b);
-}
-
-static char *body_to_update_run(const char *run, long long ended_ms)
-{
-    struct body b;
-    if (!begin(&b))
-        return NULL;
-    put_text(&b, "run_id", run);
-    put_text(&b, "status", "FINISHED");
-    put_number(&b, "end_time", ended_ms);
-    return end(&b);
+    return object_of((const struct member[]){{"name", name, 0}, {0}});
 }
 
 char *pp_mlflow_of_run(const char *run, const char *object, size_t n)
@@ -348,8 +311,13 @@ static enum pp_sent find_run(struct mlflow *p, struct pp_try *t)
     p->is_own = !given;
     enum pp_sent sent = given ? get(p, "mlflow/runs/get?run_id=", given, &a, t)
                               : find_experiment(p, experiment, t);
-    if (!given && sent == PP_SENT)
-        sent = post(p, "mlflow/runs/create", body_to_create_run(experiment, p->name, now_ms()), &a, t);
+    if (!given && sent == PP_SENT) {
+        const struct member run_of[] = {{"experiment_id", experiment, 0},
+                                        {"run_name", p->name, 0},
+                                        {"start_time", NULL, now_ms()},
+                                        {0}};
+        sent = post(p, "mlflow/runs/create", object_of(run_of), &a, t);
+    }
     if (sent == PP_SENT && !pp_mlflow_read_run(a.body, a.n, &run))
         return not_understood(p, t);
     if (sent == PP_SENT)
@@ -420,8 +388,13 @@ static enum pp_sent mlflow_send(void *self, const char *text, size_t n, struct p
         page = attach_page(p, t);
         p->has_page = page != PP_SENT_AGAIN;
     }
-    if (p->is_own && page != PP_SENT_AGAIN)
-        sent = post(p, "mlflow/runs/update", body_to_update_run(p->run.id, now_ms()), &a, t);
+    if (p->is_own && page != PP_SENT_AGAIN) {
+        const struct member end[] = {{"run_id", p->run.id, 0},
+                                     {"status", "FINISHED", 0},
+                                     {"end_time", NULL, now_ms()},
+                                     {0}};
+        sent = post(p, "mlflow/runs/update", object_of(end), &a, t);
+    }
     return sent == PP_SENT && page == PP_SENT && params == PP_SENT ? PP_SENT : PP_SENT_PARTLY;
 }
 

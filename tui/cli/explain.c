@@ -160,22 +160,21 @@ static void write_rule(void *ctx, const struct pp_rule_set *set, const struct pp
     struct pp_json *j = ctx;
     char limit[160];
     pp_json_object(j);
-    pp_json_key(j, "set"), pp_json_str(j, set->name);
-    pp_json_key(j, "evidence"), pp_json_array(j);
+    pp_json_put_str(j, "set", set->name);
+    pp_json_put_array(j, "evidence");
     for (int i = 0; i < PP_CONDITIONS_MOST && rule->when[i].compare != PP_NO_CONDITION; i++) {
         pp_json_object(j);
-        pp_json_key(j, "name"), pp_json_str(j, name_of(set, rule->when[i].fact));
-        pp_json_key(j, "limit");
-        pp_json_str(j, pp_condition_text(&rule->when[i], set->facts, limit, sizeof(limit)));
-        pp_json_key(j, "source"), pp_json_str(j, rule->when[i].source);
+        pp_json_put_str(j, "name", name_of(set, rule->when[i].fact));
+        pp_json_put_str(j, "limit", pp_condition_text(&rule->when[i], set->facts, limit, sizeof(limit)));
+        pp_json_put_str(j, "source", rule->when[i].source);
         pp_json_object_end(j);
     }
     pp_json_array_end(j);
-    pp_json_key(j, "sentence"), pp_json_str(j, rule->said);
+    pp_json_put_str(j, "sentence", rule->said);
     const struct pp_remedy *r = rule->says == PP_SAYS_SO ? &pp_remedies[rule->remedy] : NULL;
-    pp_json_key(j, "next_step"), pp_json_str(j, r ? r->sentence : NULL);
+    pp_json_put_str(j, "next_step", r ? r->sentence : NULL);
     for (int k = 0; k < PROGRAMS; k++)
-        pp_json_key(j, programs[k].key), pp_json_str(j, r ? change_in(r, k) : NULL);
+        pp_json_put_str(j, programs[k].key, r ? change_in(r, k) : NULL);
     pp_json_object_end(j);
 }
 
@@ -200,17 +199,17 @@ static pp_status explain(const struct options *o, const char *name, struct pp_er
         struct pp_json j;
         pp_json_begin(&j, stdout, 2);
         pp_json_object(&j);
-        pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.explain/1");
-        pp_json_key(&j, "codes"), pp_json_array(&j);
+        pp_json_put_str(&j, "schema", "pipeprobe.explain/1");
+        pp_json_put_array(&j, "codes");
         for (size_t i = 0; i < n; i++)
             if (!one || one == &codes[i]) {
                 const struct code *c = &codes[i];
                 pp_json_object(&j);
-                pp_json_key(&j, "code"), pp_json_str(&j, c->name);
-                pp_json_key(&j, "meaning"), pp_json_str(&j, c->meaning);
-                pp_json_key(&j, "symptom"), pp_json_str(&j, c->symptom);
+                pp_json_put_str(&j, "code", c->name);
+                pp_json_put_str(&j, "meaning", c->meaning);
+                pp_json_put_str(&j, "symptom", c->symptom);
                 if (one != NULL) {
-                    pp_json_key(&j, "rules"), pp_json_array(&j);
+                    pp_json_put_array(&j, "rules");
                     each_rule(c, write_rule, &j);
                     pp_json_array_end(&j);
                 }

@@ -116,26 +116,26 @@ static void put_series_json(struct show *s, const struct point *p, size_t n, con
 {
     struct pp_json *j = &s->json;
     pp_json_object(j);
-    pp_json_key(j, "metric"), pp_json_str(j, s->metric->key);
-    pp_json_key(j, "series"), pp_json_str(j, s->series);
-    pp_json_key(j, "points"), pp_json_array(j);
+    pp_json_put_str(j, "metric", s->metric->key);
+    pp_json_put_str(j, "series", s->series);
+    pp_json_put_array(j, "points");
     for (size_t i = 0; i < n; i++) {
         pp_json_object(j);
-        pp_json_key(j, "utc_s"), pp_json_int(j, p[i].utc_s);
-        pp_json_key(j, "label"), pp_json_str(j, p[i].label);
-        pp_json_key(j, "median"), pp_json_num(j, p[i].median);
-        pp_json_key(j, "runs"), pp_json_uint(j, p[i].runs);
+        pp_json_put_int(j, "utc_s", p[i].utc_s);
+        pp_json_put_str(j, "label", p[i].label);
+        pp_json_put_num(j, "median", p[i].median);
+        pp_json_put_uint(j, "runs", p[i].runs);
         pp_json_object_end(j);
     }
     pp_json_array_end(j);
-    pp_json_key(j, "enough_for_changes"), pp_json_bool(j, n >= POINTS_FOR_CHANGES);
-    pp_json_key(j, "changes"), pp_json_array(j);
+    pp_json_put_bool(j, "enough_for_changes", n >= POINTS_FOR_CHANGES);
+    pp_json_put_array(j, "changes");
     for (size_t i = 0; i < changes; i++) {
         pp_json_object(j);
-        pp_json_key(j, "label"), pp_json_str(j, p[change[i].at].label);
-        pp_json_key(j, "before"), pp_json_num(j, change[i].before);
-        pp_json_key(j, "after"), pp_json_num(j, change[i].after);
-        pp_json_key(j, "p"), pp_json_num(j, change[i].p);
+        pp_json_put_str(j, "label", p[change[i].at].label);
+        pp_json_put_num(j, "before", change[i].before);
+        pp_json_put_num(j, "after", change[i].after);
+        pp_json_put_num(j, "p", change[i].p);
         pp_json_object_end(j);
     }
     pp_json_array_end(j);
@@ -219,8 +219,8 @@ static pp_status show_series(const struct options *o, const char *const *words, 
     if (o->json) {
         pp_json_begin(&s.json, stdout, 2);
         pp_json_object(&s.json);
-        pp_json_key(&s.json, "schema"), pp_json_str(&s.json, "pipeprobe.history/1");
-        pp_json_key(&s.json, "series"), pp_json_array(&s.json);
+        pp_json_put_str(&s.json, "schema", "pipeprobe.history/1");
+        pp_json_put_array(&s.json, "series");
     }
     for (int i = 0; i < (n ? n : 1) && st == PP_OK; i++) {
         const char *key = n ? words[i] : usual[0];

@@ -166,14 +166,14 @@ static void write_question(FILE *out, const struct pp_report_loader *l, const ch
     static const char *const keys[] = {"line", "end_line", "column", "end_column"};
     pp_json_begin(&j, out, 0);
     pp_json_object(&j);
-    pp_json_key(&j, "file"), pp_json_str(&j, path);
-    pp_json_key(&j, "name"), pp_json_str(&j, name);
+    pp_json_put_str(&j, "file", path);
+    pp_json_put_str(&j, "name", name);
     for (size_t i = 0; i < 4; i++)
-        pp_json_key(&j, keys[i]), pp_json_uint(&j, at[i]);
-    pp_json_key(&j, "sha256"), pp_json_str(&j, sha256);
+        pp_json_put_uint(&j, keys[i], at[i]);
+    pp_json_put_str(&j, "sha256", sha256);
     pp_json_key(&j, "set"), write_set(&j, set);
-    pp_json_key(&j, "made"), pp_json_object(&j);
-    pp_json_key(&j, "num_workers"), pp_json_num(&j, isnan(l->num_workers) ? 0 : l->num_workers);
+    pp_json_put_object(&j, "made");
+    pp_json_put_num(&j, "num_workers", isnan(l->num_workers) ? 0 : l->num_workers);
     pp_json_object_end(&j);
     pp_json_object_end(&j);
     pp_json_end(&j);

@@ -207,10 +207,9 @@ static void print_line(struct plan *p, struct pp_json *json, uint64_t index)
 static void print_item(struct plan *p, struct pp_json *json, uint64_t index)
 {
     pp_json_object(json);
-    pp_json_key(json, "index"), pp_json_uint(json, index);
+    pp_json_put_uint(json, "index", index);
     if (p->dataset)
-        pp_json_key(json, "path"),
-            pp_json_str(json, pp_dataset_path(p->dataset, index, p->path, sizeof(p->path)));
+        pp_json_put_str(json, "path", pp_dataset_path(p->dataset, index, p->path, sizeof(p->path)));
     pp_json_object_end(json);
 }
 
@@ -232,17 +231,17 @@ static void print_json(struct plan *p, const struct plan_opts *o)
     struct pp_json j;
     pp_json_begin(&j, stdout, 0);
     pp_json_object(&j);
-    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.plan/1");
-    pp_json_key(&j, "sampler"), pp_json_str(&j, pp_sampler_kind_name((enum pp_sampler_kind)o->sampler));
-    pp_json_key(&j, "n"), pp_json_uint(&j, p->n);
-    pp_json_key(&j, "seed"), pp_json_int(&j, o->seed);
-    pp_json_key(&j, "epoch"), pp_json_int(&j, o->epoch);
-    pp_json_key(&j, "rank"), pp_json_int(&j, o->rank);
-    pp_json_key(&j, "world_size"), pp_json_int(&j, o->world_size);
-    pp_json_key(&j, "drop_last"), pp_json_bool(&j, o->drop_last);
-    pp_json_key(&j, "rank_samples"), pp_json_uint(&j, pp_sampler_len(p->sampler));
-    pp_json_key(&j, "start"), pp_json_uint(&j, p->at);
-    pp_json_key(&j, "samples"), pp_json_array(&j);
+    pp_json_put_str(&j, "schema", "pipeprobe.plan/1");
+    pp_json_put_str(&j, "sampler", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler));
+    pp_json_put_uint(&j, "n", p->n);
+    pp_json_put_int(&j, "seed", o->seed);
+    pp_json_put_int(&j, "epoch", o->epoch);
+    pp_json_put_int(&j, "rank", o->rank);
+    pp_json_put_int(&j, "world_size", o->world_size);
+    pp_json_put_bool(&j, "drop_last", o->drop_last);
+    pp_json_put_uint(&j, "rank_samples", pp_sampler_len(p->sampler));
+    pp_json_put_uint(&j, "start", p->at);
+    pp_json_put_array(&j, "samples");
     print_samples(p, &j, print_item);
     pp_json_array_end(&j);
     pp_json_object_end(&j);
@@ -313,7 +312,7 @@ static void print_shuffle_json(const struct pp_shuffle_setup *s, const struct pp
     struct pp_json j;
     pp_json_begin(&j, stdout, 2);
     pp_json_object(&j);
-    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.shuffle/1");
+    pp_json_put_str(&j, "schema", "pipeprobe.shuffle/1");
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         double v = rows[i].value;
         pp_json_key(&j, rows[i].key);

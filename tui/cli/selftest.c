@@ -171,10 +171,10 @@ static void put_line(const struct stall *s, const struct result *r)
 
 static void put_levels(struct pp_json *j, const char *key, const char *l0, const char *l1, const char *l2)
 {
-    pp_json_key(j, key), pp_json_object(j);
-    pp_json_key(j, "l0"), pp_json_str(j, l0 && *l0 ? l0 : NULL);
-    pp_json_key(j, "l1"), pp_json_str(j, l1 && *l1 ? l1 : NULL);
-    pp_json_key(j, "l2"), pp_json_str(j, l2 && *l2 ? l2 : NULL);
+    pp_json_put_object(j, key);
+    pp_json_put_str(j, "l0", l0 && *l0 ? l0 : NULL);
+    pp_json_put_str(j, "l1", l1 && *l1 ? l1 : NULL);
+    pp_json_put_str(j, "l2", l2 && *l2 ? l2 : NULL);
     pp_json_object_end(j);
 }
 
@@ -189,13 +189,13 @@ static void put_json(const struct result *results, const struct options *o, doub
     struct pp_json j;
     pp_json_begin(&j, stdout, 2);
     pp_json_object(&j);
-    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.selftest/1");
-    pp_json_key(&j, "right"), pp_json_int(&j, right);
-    pp_json_key(&j, "wrong"), pp_json_int(&j, wrong);
-    pp_json_key(&j, "not_run"), pp_json_int(&j, not_run);
-    pp_json_key(&j, "others_cpu_share"), pp_json_num(&j, busy);
-    pp_json_key(&j, "others"), pp_json_str(&j, *largest ? largest : NULL);
-    pp_json_key(&j, "stalls"), pp_json_array(&j);
+    pp_json_put_str(&j, "schema", "pipeprobe.selftest/1");
+    pp_json_put_int(&j, "right", right);
+    pp_json_put_int(&j, "wrong", wrong);
+    pp_json_put_int(&j, "not_run", not_run);
+    pp_json_put_num(&j, "others_cpu_share", busy);
+    pp_json_put_str(&j, "others", *largest ? largest : NULL);
+    pp_json_put_array(&j, "stalls");
     for (int i = 0; i < STALLS; i++) {
         const struct result *r = &results[i];
         int judged = r->err.code == PP_OK;
@@ -203,15 +203,15 @@ static void put_json(const struct result *results, const struct options *o, doub
         if (!r->wanted)
             continue;
         pp_json_object(&j);
-        pp_json_key(&j, "name"), pp_json_str(&j, stalls[i].name);
-        pp_json_key(&j, "options"), pp_json_str(&j, stalls[i].options);
+        pp_json_put_str(&j, "name", stalls[i].name);
+        pp_json_put_str(&j, "options", stalls[i].options);
         put_levels(&j, "expected", stalls[i].l0, stalls[i].l1, stalls[i].l2);
         put_levels(&j, "found", r->l0, r->l1, r->l2);
         pp_json_key(&j, "right");
         is_judged(r) ? pp_json_bool(&j, r->right) : pp_json_null(&j);
-        pp_json_key(&j, "data_wait_share"), pp_json_num(&j, judged ? r->wait : NAN);
-        pp_json_key(&j, "reason"), pp_json_str(&j, reason);
-        pp_json_key(&j, "recording"), pp_json_str(&j, judged && o->keep ? r->file : NULL);
+        pp_json_put_num(&j, "data_wait_share", judged ? r->wait : NAN);
+        pp_json_put_str(&j, "reason", reason);
+        pp_json_put_str(&j, "recording", judged && o->keep ? r->file : NULL);
         pp_json_object_end(&j);
     }
     pp_json_array_end(&j);

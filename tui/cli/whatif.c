@@ -130,13 +130,13 @@ static void put_prediction(struct asked *a, const char *what, const struct pp_pr
         return;
     }
     pp_json_object(&a->json);
-    pp_json_key(&a->json, "set"), pp_json_str(&a->json, what);
-    pp_json_key(&a->json, "samples_per_s"), pp_json_num(&a->json, p->samples_per_s);
-    pp_json_key(&a->json, "low"), pp_json_num(&a->json, p->low);
-    pp_json_key(&a->json, "high"), pp_json_num(&a->json, p->high);
-    pp_json_key(&a->json, "gain"), pp_json_num(&a->json, p->gain);
-    pp_json_key(&a->json, "data_wait_share"), pp_json_num(&a->json, p->data_wait_share);
-    pp_json_key(&a->json, "reads_waiting"), pp_json_num(&a->json, p->reads_waiting);
+    pp_json_put_str(&a->json, "set", what);
+    pp_json_put_num(&a->json, "samples_per_s", p->samples_per_s);
+    pp_json_put_num(&a->json, "low", p->low);
+    pp_json_put_num(&a->json, "high", p->high);
+    pp_json_put_num(&a->json, "gain", p->gain);
+    pp_json_put_num(&a->json, "data_wait_share", p->data_wait_share);
+    pp_json_put_num(&a->json, "reads_waiting", p->reads_waiting);
     pp_json_object_end(&a->json);
 }
 
@@ -160,11 +160,11 @@ static void put_gpu_decode_json(struct pp_json *j, const struct pp_gpu_decode *d
                 {"batch_ms_low", d->low_floor_ns / 1e6},
                 {"batch_ms_high", d->high_floor_ns / 1e6},
                 {"images_share", d->counted ? d->part : NAN}};
-    pp_json_key(j, "gpu_decode"), pp_json_object(j);
+    pp_json_put_object(j, "gpu_decode");
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        pp_json_key(j, rows[i].key), pp_json_num(j, rows[i].value);
-    pp_json_key(j, "rate"), pp_json_str(j, d->published ? "published" : "stated");
-    pp_json_key(j, "source"), pp_json_str(j, d->published ? pp_nvjpeg_published.source : NULL);
+        pp_json_put_num(j, rows[i].key, rows[i].value);
+    pp_json_put_str(j, "rate", d->published ? "published" : "stated");
+    pp_json_put_str(j, "source", d->published ? pp_nvjpeg_published.source : NULL);
     pp_json_object_end(j);
 }
 
@@ -186,10 +186,10 @@ static void put_loader(struct asked *a)
             other = l;
     }
     if (a->o->json && judged) {
-        pp_json_key(&a->json, "loader"), pp_json_object(&a->json);
-        pp_json_key(&a->json, "row"), pp_json_str(&a->json, judged->row);
-        pp_json_key(&a->json, "place"), pp_json_str(&a->json, judged->place);
-        pp_json_key(&a->json, "name"), pp_json_str(&a->json, judged->name);
+        pp_json_put_object(&a->json, "loader");
+        pp_json_put_str(&a->json, "row", judged->row);
+        pp_json_put_str(&a->json, "place", judged->place);
+        pp_json_put_str(&a->json, "name", judged->name);
         pp_json_object_end(&a->json);
     }
     if (a->o->json || !judged || !other)
@@ -214,15 +214,15 @@ static void put_measured(struct asked *a, const char *path)
     pp_whatif_demand(c, &none, &d);
     a->recorded_waiting = c->samples_per_s * d.read_blocked_ns / 1e9;
     if (a->o->json) {
-        pp_json_key(&a->json, "schema"), pp_json_str(&a->json, "pipeprobe.whatif/1");
-        pp_json_key(&a->json, "file"), pp_json_str(&a->json, path);
+        pp_json_put_str(&a->json, "schema", "pipeprobe.whatif/1");
+        pp_json_put_str(&a->json, "file", path);
         put_loader(a);
-        pp_json_key(&a->json, "measured_samples_per_s"), pp_json_num(&a->json, pp_whatif_measured(c));
-        pp_json_key(&a->json, "usable_cpus"), pp_json_num(&a->json, c->cpus);
-        pp_json_key(&a->json, "competing_threads"), pp_json_num(&a->json, c->others);
-        pp_json_key(&a->json, "competing_groups"), pp_json_num(&a->json, c->groups);
-        pp_json_key(&a->json, "recorded_reads_waiting"), pp_json_num(&a->json, a->recorded_waiting);
-        pp_json_key(&a->json, "predictions"), pp_json_array(&a->json);
+        pp_json_put_num(&a->json, "measured_samples_per_s", pp_whatif_measured(c));
+        pp_json_put_num(&a->json, "usable_cpus", c->cpus);
+        pp_json_put_num(&a->json, "competing_threads", c->others);
+        pp_json_put_num(&a->json, "competing_groups", c->groups);
+        pp_json_put_num(&a->json, "recorded_reads_waiting", a->recorded_waiting);
+        pp_json_put_array(&a->json, "predictions");
         return;
     }
     printf("%s: measured %s samples/s with %d worker%s; %.3g usable CPU%s", path,
@@ -296,11 +296,11 @@ static void put_estimate_json(struct pp_json *j, const struct pp_estimate *e)
                 {"workers", e->workers ? e->workers : NAN},
                 {"samples_per_s_with_workers", e->workers ? e->with_workers.samples_per_s : NAN},
                 {"data_wait_share_with_workers", e->workers ? e->with_workers.data_wait_share : NAN}};
-    pp_json_key(j, "estimate"), pp_json_object(j);
+    pp_json_put_object(j, "estimate");
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        pp_json_key(j, rows[i].key), pp_json_num(j, rows[i].value);
-    pp_json_key(j, "reachable"), pp_json_bool(j, e->most_per_s >= e->samples_per_s);
-    pp_json_key(j, "most_of"), pp_json_str(j, e->most_of);
+        pp_json_put_num(j, rows[i].key, rows[i].value);
+    pp_json_put_bool(j, "reachable", e->most_per_s >= e->samples_per_s);
+    pp_json_put_str(j, "most_of", e->most_of);
     pp_json_object_end(j);
 }
 

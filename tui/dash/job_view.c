@@ -77,25 +77,19 @@ static pp_status draw(struct view *v, int rows, int cols, struct pp_err *err)
     return PP_OK;
 }
 
-static void put_number(struct pp_json *j, const char *key, double v)
-{
-    pp_json_key(j, key);
-    pp_json_num(j, v);
-}
-
 static void put_members(struct pp_json *j, const struct pp_job_row *r)
 {
-    put_number(j, "rank", (double)r->rank);
-    put_number(j, "world_size", (double)r->world_size);
-    pp_json_key(j, "host"), pp_json_str(j, *r->host ? r->host : NULL);
-    pp_json_key(j, "file"), pp_json_str(j, r->path);
-    pp_json_key(j, "state"), pp_json_str(j, r->state);
-    put_number(j, "samples_per_s", r->samples_per_s);
-    put_number(j, "step_ns", r->step_ns);
-    put_number(j, "data_wait_share", r->wait_share);
-    put_number(j, "collective_share", r->others_share);
-    put_number(j, "errors", (double)r->errors);
-    put_number(j, "dropped_spans", (double)r->dropped);
+    pp_json_put_num(j, "rank", (double)r->rank);
+    pp_json_put_num(j, "world_size", (double)r->world_size);
+    pp_json_put_str(j, "host", *r->host ? r->host : NULL);
+    pp_json_put_str(j, "file", r->path);
+    pp_json_put_str(j, "state", r->state);
+    pp_json_put_num(j, "samples_per_s", r->samples_per_s);
+    pp_json_put_num(j, "step_ns", r->step_ns);
+    pp_json_put_num(j, "data_wait_share", r->wait_share);
+    pp_json_put_num(j, "collective_share", r->others_share);
+    pp_json_put_num(j, "errors", (double)r->errors);
+    pp_json_put_num(j, "dropped_spans", (double)r->dropped);
 }
 
 static int put_json(const struct view *v, FILE *out)
@@ -105,10 +99,10 @@ static int put_json(const struct view *v, FILE *out)
     const struct pp_job_row *rows = pp_job_rows(v->job, &n, &not_shown);
     pp_json_begin(&j, out, 1);
     pp_json_object(&j);
-    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.top.ranks/1");
-    put_number(&j, "window_s", window_of(v->o));
-    put_number(&j, "not_shown", (double)not_shown);
-    pp_json_key(&j, "ranks"), pp_json_array(&j);
+    pp_json_put_str(&j, "schema", "pipeprobe.top.ranks/1");
+    pp_json_put_num(&j, "window_s", window_of(v->o));
+    pp_json_put_num(&j, "not_shown", (double)not_shown);
+    pp_json_put_array(&j, "ranks");
     for (size_t i = 0; i < n; i++) {
         pp_json_object(&j);
         put_members(&j, &rows[i]);
@@ -130,7 +124,7 @@ static int put_log(const struct view *v, FILE *out)
         struct pp_json j;
         pp_json_begin(&j, out, 0);
         pp_json_object(&j);
-        put_number(&j, "t_utc_s", now_s);
+        pp_json_put_num(&j, "t_utc_s", now_s);
         put_members(&j, &rows[i]);
         pp_json_object_end(&j);
         failed |= pp_json_end(&j) != 0;

@@ -134,22 +134,22 @@ static void put_json(const struct options *o)
     struct pp_err err;
     pp_json_begin(&j, stdout, 2);
     pp_json_object(&j);
-    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.doctor/1");
-    pp_json_key(&j, "version"), pp_json_str(&j, PP_VERSION);
-    pp_json_key(&j, "checks"), pp_json_array(&j);
+    pp_json_put_str(&j, "schema", "pipeprobe.doctor/1");
+    pp_json_put_str(&j, "version", PP_VERSION);
+    pp_json_put_array(&j, "checks");
     for (size_t i = 0; i < pp_checks_n; i++) {
         struct pp_finding f;
         if (!run_wanted(o, i, &f))
             continue;
         pp_json_object(&j);
-        pp_json_key(&j, "name"), pp_json_str(&j, f.name);
+        pp_json_put_str(&j, "name", f.name);
         pp_json_key(&j, "ok");
         if (f.answer == PP_CANNOT_TELL)
             pp_json_null(&j);
         else
             pp_json_bool(&j, f.answer == PP_YES);
-        pp_json_key(&j, "value"), pp_json_str(&j, f.value);
-        pp_json_key(&j, "meaning"), pp_json_str(&j, f.meaning);
+        pp_json_put_str(&j, "value", f.value);
+        pp_json_put_str(&j, "meaning", f.meaning);
         pp_json_object_end(&j);
     }
     pp_json_array_end(&j);
@@ -159,9 +159,9 @@ static void put_json(const struct options *o)
         for (int i = 0; i < PP_BANDWIDTH_MEMORIES * PP_BANDWIDTH_SIZES; i++) {
             int m = i / PP_BANDWIDTH_SIZES, s = i % PP_BANDWIDTH_SIZES;
             pp_json_object(&j);
-            pp_json_key(&j, "memory"), pp_json_str(&j, b.memory[m]);
-            pp_json_key(&j, "size_bytes"), pp_json_uint(&j, b.size[s]);
-            pp_json_key(&j, "bytes_per_s"), pp_json_num(&j, b.bytes_per_s[m][s]);
+            pp_json_put_str(&j, "memory", b.memory[m]);
+            pp_json_put_uint(&j, "size_bytes", b.size[s]);
+            pp_json_put_num(&j, "bytes_per_s", b.bytes_per_s[m][s]);
             pp_json_object_end(&j);
         }
         pp_json_array_end(&j);

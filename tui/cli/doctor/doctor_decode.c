@@ -315,37 +315,37 @@ void pp_decode_rates_json(struct pp_json *j)
         return;
     }
     pp_json_object(j);
-    pp_json_key(j, "width"), pp_json_int(j, r->width);
-    pp_json_key(j, "height"), pp_json_int(j, r->height);
-    pp_json_key(j, "quality"), pp_json_int(j, r->quality);
-    pp_json_key(j, "usual_backend"), pp_json_str(j, r->usual);
-    pp_json_key(j, "cpu_thread_images_per_s"), pp_json_num(j, r->cpu_images_per_s);
-    pp_json_key(j, "backends"), pp_json_array(j);
+    pp_json_put_int(j, "width", r->width);
+    pp_json_put_int(j, "height", r->height);
+    pp_json_put_int(j, "quality", r->quality);
+    pp_json_put_str(j, "usual_backend", r->usual);
+    pp_json_put_num(j, "cpu_thread_images_per_s", r->cpu_images_per_s);
+    pp_json_put_array(j, "backends");
     for (int k = 0; k < PP_DECODE_BACKENDS; k++) {
         const struct pp_decode_backend_rates *row = &r->backend[k];
         pp_json_object(j);
-        pp_json_key(j, "backend"), pp_json_str(j, row->name);
-        pp_json_key(j, "not_measured"), pp_json_str(j, row->why_not[0] ? row->why_not : NULL);
-        pp_json_key(j, "least_batch_ns"), pp_json_num(j, row->least_batch_ns);
-        pp_json_key(j, "rates"), pp_json_array(j);
+        pp_json_put_str(j, "backend", row->name);
+        pp_json_put_str(j, "not_measured", row->why_not[0] ? row->why_not : NULL);
+        pp_json_put_num(j, "least_batch_ns", row->least_batch_ns);
+        pp_json_put_array(j, "rates");
         for (int i = 0; i < PP_DECODE_BATCHES && !row->why_not[0]; i++) {
             pp_json_object(j);
-            pp_json_key(j, "batch"), pp_json_uint(j, r->batch[i]);
-            pp_json_key(j, "images_per_s"), pp_json_num(j, row->images_per_s[i]);
+            pp_json_put_uint(j, "batch", r->batch[i]);
+            pp_json_put_num(j, "images_per_s", row->images_per_s[i]);
             pp_json_object_end(j);
         }
         pp_json_array_end(j);
         pp_json_object_end(j);
     }
     pp_json_array_end(j);
-    pp_json_key(j, "differences"), pp_json_array(j);
+    pp_json_put_array(j, "differences");
     for (int k = 0; k < PP_DECODE_KINDS; k++) {
         const struct pp_pixels_off *off = &r->kind[k].off;
         pp_json_object(j);
-        pp_json_key(j, "sampling"), pp_json_str(j, r->kind[k].sampling);
-        pp_json_key(j, "images"), pp_json_uint(j, off->images);
-        pp_json_key(j, "mean"), pp_json_num(j, mean_of(off));
-        pp_json_key(j, "max"), pp_json_int(j, off->largest);
+        pp_json_put_str(j, "sampling", r->kind[k].sampling);
+        pp_json_put_uint(j, "images", off->images);
+        pp_json_put_num(j, "mean", mean_of(off));
+        pp_json_put_int(j, "max", off->largest);
         pp_json_object_end(j);
     }
     pp_json_array_end(j);

@@ -46,17 +46,17 @@ static pp_status mds_begin(const struct pack_into *into, void **state, struct pp
 
 static void put_columns(struct pp_json *j, const struct mds *m)
 {
-    pp_json_key(j, "column_names"), pp_json_array(j), pp_json_str(j, "image"), pp_json_str(j, "label");
+    pp_json_put_array(j, "column_names"), pp_json_str(j, "image"), pp_json_str(j, "label");
     pp_json_array_end(j);
-    pp_json_key(j, "column_encodings"), pp_json_array(j), pp_json_str(j, m->encoding), pp_json_str(j, "int");
+    pp_json_put_array(j, "column_encodings"), pp_json_str(j, m->encoding), pp_json_str(j, "int");
     pp_json_array_end(j);
-    pp_json_key(j, "column_sizes"), pp_json_array(j), pp_json_null(j), pp_json_uint(j, 8);
+    pp_json_put_array(j, "column_sizes"), pp_json_null(j), pp_json_uint(j, 8);
     pp_json_array_end(j);
     pp_json_key(j, "compression"), pp_json_null(j);
-    pp_json_key(j, "format"), pp_json_str(j, "mds");
-    pp_json_key(j, "hashes"), pp_json_array(j), pp_json_array_end(j);
-    pp_json_key(j, "size_limit"), pp_json_uint(j, m->into.shard_bytes);
-    pp_json_key(j, "version"), pp_json_uint(j, 2);
+    pp_json_put_str(j, "format", "mds");
+    pp_json_put_array(j, "hashes"), pp_json_array_end(j);
+    pp_json_put_uint(j, "size_limit", m->into.shard_bytes);
+    pp_json_put_uint(j, "version", 2);
 }
 
 /* The file in one piece: head, offsets, the text of its columns, the samples. */
@@ -139,18 +139,18 @@ static pp_status mds_end(void *state, int failed, uint64_t *shards, struct pp_er
             snprintf(path, sizeof(path), "%s/index.json", m->into.dir);
             pp_json_begin(&j, out, 0);
             pp_json_object(&j);
-            pp_json_key(&j, "version"), pp_json_uint(&j, 2);
-            pp_json_key(&j, "shards"), pp_json_array(&j);
+            pp_json_put_uint(&j, "version", 2);
+            pp_json_put_array(&j, "shards");
             for (size_t i = 0; i < m->shards; i++) {
                 snprintf(name, sizeof(name), "shard.%05zu.mds", i);
                 pp_json_object(&j);
                 put_columns(&j, m);
-                pp_json_key(&j, "raw_data"), pp_json_object(&j);
-                pp_json_key(&j, "basename"), pp_json_str(&j, name);
-                pp_json_key(&j, "bytes"), pp_json_uint(&j, m->shard[i].bytes);
-                pp_json_key(&j, "hashes"), pp_json_object(&j), pp_json_object_end(&j);
+                pp_json_put_object(&j, "raw_data");
+                pp_json_put_str(&j, "basename", name);
+                pp_json_put_uint(&j, "bytes", m->shard[i].bytes);
+                pp_json_put_object(&j, "hashes"), pp_json_object_end(&j);
                 pp_json_object_end(&j);
-                pp_json_key(&j, "samples"), pp_json_uint(&j, m->shard[i].samples);
+                pp_json_put_uint(&j, "samples", m->shard[i].samples);
                 pp_json_key(&j, "zip_data"), pp_json_null(&j);
                 pp_json_object_end(&j);
             }

@@ -199,14 +199,14 @@ static int print_unrecorded(const struct run_opts *o, const struct run_parts *p,
     struct pp_json j;
     pp_json_begin(&j, stdout, 2);
     pp_json_object(&j);
-    pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.unrecorded/1");
-    pp_json_key(&j, "samples_per_s"), pp_json_num(&j, pp_loader_rate(r));
-    pp_json_key(&j, "samples"), pp_json_uint(&j, r->samples);
-    pp_json_key(&j, "batches"), pp_json_uint(&j, r->batches);
-    pp_json_key(&j, "errors"), pp_json_uint(&j, r->errors);
-    pp_json_key(&j, "workers"), pp_json_int(&j, p->loader.workers);
-    pp_json_key(&j, "allocations_warm"), pp_json_uint(&j, r->allocations_warm);
-    pp_json_key(&j, "slot_bytes"), pp_json_uint(&j, r->slot_bytes);
+    pp_json_put_str(&j, "schema", "pipeprobe.unrecorded/1");
+    pp_json_put_num(&j, "samples_per_s", pp_loader_rate(r));
+    pp_json_put_uint(&j, "samples", r->samples);
+    pp_json_put_uint(&j, "batches", r->batches);
+    pp_json_put_uint(&j, "errors", r->errors);
+    pp_json_put_int(&j, "workers", p->loader.workers);
+    pp_json_put_uint(&j, "allocations_warm", r->allocations_warm);
+    pp_json_put_uint(&j, "slot_bytes", r->slot_bytes);
     pp_json_object_end(&j);
     return pp_json_end(&j);
 }

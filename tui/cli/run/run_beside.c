@@ -126,17 +126,17 @@ static void put_side(struct pp_json *j, const char *key, const char *path, const
         return;
     }
     pp_json_object(j);
-    pp_json_key(j, "recording"), pp_json_str(j, path);
-    pp_json_key(j, "samples_per_s"), pp_json_num(j, r->samples_per_s);
-    pp_json_key(j, "data_wait_share"), pp_json_num(j, r->data_wait_share);
-    pp_json_key(j, "samples"), pp_json_uint(j, r->samples);
-    pp_json_key(j, "errors"), pp_json_uint(j, r->errors);
+    pp_json_put_str(j, "recording", path);
+    pp_json_put_num(j, "samples_per_s", r->samples_per_s);
+    pp_json_put_num(j, "data_wait_share", r->data_wait_share);
+    pp_json_put_uint(j, "samples", r->samples);
+    pp_json_put_uint(j, "errors", r->errors);
     pp_json_key(j, "storage_read_bytes");
     if (storage_bytes == UINT64_MAX)
         pp_json_null(j);
     else
         pp_json_uint(j, storage_bytes);
-    pp_json_key(j, "verdict"), pp_json_str(j, r->verdict.sentence);
+    pp_json_put_str(j, "verdict", r->verdict.sentence);
     pp_json_object_end(j);
 }
 
@@ -154,15 +154,14 @@ pp_status run_beside_print(const struct run_beside *b, int json, FILE *out, stru
             const char *key;
             pp_json_begin(&j, out, 2);
             pp_json_object(&j);
-            pp_json_key(&j, "schema"), pp_json_str(&j, "pipeprobe.loaders/1");
-            pp_json_key(&j, "ratio");
-            pp_json_num(&j, own ? ratio_of(torch, own) : NAN);
-            pp_json_key(&j, "step_bound"), pp_json_bool(&j, own && step_bound(torch, own));
-            pp_json_key(&j, "step_ns"), pp_json_num(&j, atof(config_of(torch, "step_ns")));
-            pp_json_key(&j, "versions"), pp_json_str(&j, b->versions);
+            pp_json_put_str(&j, "schema", "pipeprobe.loaders/1");
+            pp_json_put_num(&j, "ratio", own ? ratio_of(torch, own) : NAN);
+            pp_json_put_bool(&j, "step_bound", own && step_bound(torch, own));
+            pp_json_put_num(&j, "step_ns", atof(config_of(torch, "step_ns")));
+            pp_json_put_str(&j, "versions", b->versions);
             put_side(&j, "pytorch", b->torch_path, torch, b->torch_storage_bytes);
             put_side(&j, "pipeprobe", b->own_path, own, b->own_storage_bytes);
-            pp_json_key(&j, "differences"), pp_json_array(&j);
+            pp_json_put_array(&j, "differences");
             for (size_t i = 0; own && (key = difference(torch, own, i)); i++)
                 pp_json_str(&j, key);
             pp_json_array_end(&j);

@@ -300,11 +300,11 @@ static void put_source(struct pp_json *j, const struct run_parts *p, const char 
         *at_sign = '\0';
         path = file;
     }
-    pp_json_key(j, "format"), pp_json_str(j, format);
-    pp_json_key(j, "path"), pp_json_str(j, path);
-    pp_json_key(j, "samples"), pp_json_uint(j, pp_dataset_len(p->dataset));
+    pp_json_put_str(j, "format", format);
+    pp_json_put_str(j, "path", path);
+    pp_json_put_uint(j, "samples", pp_dataset_len(p->dataset));
     if (strcmp(format, "webdataset") == 0) {
-        pp_json_key(j, "shards"), pp_json_array(j);
+        pp_json_put_array(j, "shards");
         for (uint64_t i = 0; i < pp_shards_count(p->dataset); i++)
             pp_json_str(j, pp_shards_path(p->dataset, i));
         pp_json_array_end(j);
@@ -317,12 +317,12 @@ static void put_source(struct pp_json *j, const struct run_parts *p, const char 
         }
         uint64_t stride = at[1] > at[0] ? at[1] - at[0] : p->row_bytes,
                  token = p->row_bytes > stride ? p->row_bytes - stride : p->row_bytes;
-        pp_json_key(j, "offset"), pp_json_uint(j, at[0]);
-        pp_json_key(j, "stride_bytes"), pp_json_uint(j, stride);
-        pp_json_key(j, "row_bytes"), pp_json_uint(j, p->row_bytes);
-        pp_json_key(j, "token_bytes"), pp_json_uint(j, token == 4 ? 4 : 2);
+        pp_json_put_uint(j, "offset", at[0]);
+        pp_json_put_uint(j, "stride_bytes", stride);
+        pp_json_put_uint(j, "row_bytes", p->row_bytes);
+        pp_json_put_uint(j, "token_bytes", token == 4 ? 4 : 2);
     } else {
-        pp_json_key(j, "paths_bytes"), pp_json_uint(j, paths_bytes);
+        pp_json_put_uint(j, "paths_bytes", paths_bytes);
     }
 }
 
@@ -351,17 +351,17 @@ static void put_job(struct pp_json *j, const struct run_request *asked, const st
     pp_json_object(j);
     put_source(j, p, asked->operands[0], paths_bytes);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-        pp_json_key(j, numbers[i].key), pp_json_uint(j, numbers[i].value);
-    pp_json_key(j, "drop_last"), pp_json_bool(j, o->drop_last);
-    pp_json_key(j, "sampler"), pp_json_str(j, pp_sampler_kind_name((enum pp_sampler_kind)o->sampler));
-    pp_json_key(j, "weights"), pp_json_str(j, o->weights);
-    pp_json_key(j, "transform"), pp_json_str(j, p->transform ? pp_transform_text(p->transform) : NULL);
-    pp_json_key(j, "dtype"), pp_json_str(j, pp_dtype_name((enum pp_dtype)o->dtype));
-    pp_json_key(j, "on_error"), pp_json_str(j, policies[o->on_error]);
-    pp_json_key(j, "step"), pp_json_str(j, pp_step_name(l->step));
-    pp_json_key(j, "recording"), pp_json_str(j, rec->path);
-    pp_json_key(j, "list_delivered"), pp_json_str(j, o->list_delivered);
-    pp_json_key(j, "progress"), pp_json_bool(j, !o->quiet && o->rank <= 0);
+        pp_json_put_uint(j, numbers[i].key, numbers[i].value);
+    pp_json_put_bool(j, "drop_last", o->drop_last);
+    pp_json_put_str(j, "sampler", pp_sampler_kind_name((enum pp_sampler_kind)o->sampler));
+    pp_json_put_str(j, "weights", o->weights);
+    pp_json_put_str(j, "transform", p->transform ? pp_transform_text(p->transform) : NULL);
+    pp_json_put_str(j, "dtype", pp_dtype_name((enum pp_dtype)o->dtype));
+    pp_json_put_str(j, "on_error", policies[o->on_error]);
+    pp_json_put_str(j, "step", pp_step_name(l->step));
+    pp_json_put_str(j, "recording", rec->path);
+    pp_json_put_str(j, "list_delivered", o->list_delivered);
+    pp_json_put_bool(j, "progress", !o->quiet && o->rank <= 0);
     pp_json_object_end(j);
 }
 
